@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: Apache-2.0
+// Tensors in host memory, with concrete sizes: what evaluation, weights and routines work on.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "types/dtype.h"
+
+namespace ingot::core {
+
+// A borrowed view. Strides are in elements, may be zero or negative; `data` points at element (0, ..., 0).
+struct TensorView {
+  std::byte* data = nullptr;
+  DType dtype = DType::kF32;
+  std::vector<int64_t> shape;
+  std::vector<int64_t> strides;
+};
+
+// An immutable-shape dense row-major tensor that shares ownership of its bytes (`owner` keeps them alive: a
+// vector, a mapped file, a Python object).
+struct Tensor {
+  std::shared_ptr<std::byte> data;  // aliasing pointer into the owner
+  DType dtype = DType::kF32;
+  std::vector<int64_t> shape;
+
+  int64_t elements() const;
+  size_t bytes() const;  // dense, innermost rows rounded up to bytes
+  TensorView view() const;
+};
+
+Tensor make_tensor(DType dtype, std::vector<int64_t> shape);  // zero-filled, 64-byte aligned
+Tensor to_dense(const TensorView& view);                      // a row-major copy
+std::vector<int64_t> row_major_strides(std::span<const int64_t> shape);
+
+// Element access through double or int64, converting; for oracles and tests, not for speed.
+double read_double(const TensorView& view, std::span<const int64_t> index);
+int64_t read_integer(const TensorView& view, std::span<const int64_t> index);
+void write_double(const TensorView& view, std::span<const int64_t> index, double value);
+void write_integer(const TensorView& view, std::span<const int64_t> index, int64_t value);
+
+// Storage conversions, round to nearest even; fp8 saturates as torch does (e4m3fn: NaN on overflow).
+float half_to_float(uint16_t bits);
+uint16_t float_to_half(float value);
+float bfloat16_to_float(uint16_t bits);
+uint16_t float_to_bfloat16(float value);
+float e4m3_to_float(uint8_t bits);
+uint8_t float_to_e4m3(float value);
+float e5m2_to_float(uint8_t bits);
+uint8_t float_to_e5m2(float value);
+
+}  // namespace ingot::core
