@@ -1,0 +1,136 @@
+// SPDX-License-Identifier: Apache-2.0
+// Loop IR: loads, scalar expressions, reductions and stores over an index space. The interpreter, the CPU backend and
+// the CUDA backend all read it; it holds no target's detail.
+//
+// A kernel runs its stages in order for each point of its parallel loops. A stage computes `value` for each point of
+// its own loops (reduced over `reduce`), and puts it into a buffer, a local row, or a local scalar. Points of the parallel
+// loops are independent of each other.
+//
+// Indices are Dims whose symbols are shape symbols, loop variables, or symbols that a binding reads from data.
+// Index logical elements: the emitter applies each buffer's layout.
+//
+// Scalar semantics follow torch. Integers wrap; integer division by zero yields 0 and is no trap; floor_divide and
+// modulo round towards minus infinity, divide of integers truncates; shifts are defined for 0 <= amount < width. Floats are IEEE 754 with
+// round to nearest even, never flushed to zero. f16, bf16 and fp8 are widened to f32 by load and rounded by store: all
+// arithmetic is in f32, f64, bool or integers. maximum and minimum return NaN if either operand is NaN. Sums of f32 may be reordered.
+// `select` is lazy: a load in the arm that is not taken is not performed, so a guard may protect its address.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "types/tensor_type.h"
+
+namespace ingot::core::loops {
+
+enum class Unary {
+  kNegate, kAbsolute, kNot, kSquareRoot, kFloor, kCeil, kTruncate, kRoundEven,
+  // Functions below are expanded into the others by expand_math (loops/expand_math.h) before code is emitted.
+  kReciprocalSquareRoot, kExp, kExpm1, kLog, kLog1p, kSin, kCos, kTan, kAsin, kAcos, kAtan, kSinh, kCosh, kTanh,
+  kErf, kSigmoid,
+};
+enum class Binary {
+  kAdd, kSubtract, kMultiply, kDivide, kFloorDivide, kModulo, kRemainder /* sign of the dividend: fmod */,
+  kMaximum, kMinimum, kPower /* expanded */, kAtan2 /* expanded */,
+  kAnd, kOr, kXor, kShiftLeft, kShiftRight,
+  kEqual, kNotEqual, kLess, kLessEqual, kGreater, kGreaterEqual,  // results are bool
+};
+
+struct ExprNode;
+using Expr = std::shared_ptr<const ExprNode>;  // immutable; shared subexpressions are computed once
+
+struct ExprNode {
+  enum class Kind {
+    kConstant,  // `integer` for bool and integers, else `number`
+    kIndex,     // value of `index[0]`, i64
+    kLoad,      // buffers[buffer][index...]
+    kLocal,     // result of stage `stage` at index... (none for a scalar)
+    kUnary, kBinary,
+    kSelect,    // operands: condition, then, otherwise
+    kConvert,   // to `dtype`: float to integer truncates; out of range is saturated, NaN gives 0
+    kBitcast,   // same width
+    kFma,       // operands a, b, c: a * b + c rounded once
+  };
+  Kind kind;
+  DType dtype;  // of the result
+  double number = 0;
+  int64_t integer = 0;
+  Unary unary{};
+  Binary binary{};
+  int buffer = -1;
+  int stage = -1;
+  std::vector<Dim> index;
+  std::vector<Expr> operands;
+};
+
+Expr constant(DType dtype, double value);
+Expr integer_constant(DType dtype, int64_t value);
+Expr index_value(Dim index);
+Expr load(int buffer, DType stored, std::vector<Dim> index);  // dtype of the result: the arithmetic dtype of `stored`
+Expr local(int stage, DType dtype, std::vector<Dim> index = {});
+Expr unary(Unary op, Expr a);
+Expr binary(Binary op, Expr a, Expr b);   // dtypes must be equal
+Expr select(Expr condition, Expr then, Expr otherwise);
+Expr convert(DType dtype, Expr a);        // returns `a` if it has that dtype
+Expr bitcast(DType dtype, Expr a);
+Expr fma(Expr a, Expr b, Expr c);
+DType arithmetic_dtype(DType stored);     // f32 for f16, bf16, e4m3, e5m2; i8/u8 for int4/uint4; else itself
+
+struct Loop {
+  std::string variable;
+  Dim extent;
+};
+
+// `symbol` holds the value of an i64 expression inside the stage's body. The value must lie in [0, limit): otherwise
+// the kernel uses 0 and reports kIndexOutOfRange.
+struct Binding {
+  std::string symbol;
+  Expr value;
+  Dim limit;
+};
+
+enum class Combine { kNone, kAdd, kMultiply, kMaximum, kMinimum, kAnd, kOr };
+
+struct Store {
+  int buffer;
+  std::vector<Dim> index;
+};
+
+struct Stage {
+  std::string name;                 // of the local row or scalar; for messages if it only stores
+  std::vector<Loop> loops;          // independent points; empty: one value
+  std::vector<Loop> reduce;         // reduced by `combine`
+  Combine combine = Combine::kNone; // kNone exactly if there is neither `reduce` nor `scan`
+  bool scan = false;                // the last of `loops` runs in order; point j holds the combination of points 0..j
+  std::vector<Binding> bindings;    // in order; may use loop variables and earlier symbols
+  Expr value;
+  std::optional<Store> store;       // without: the stage is a local
+};
+
+enum class Access { kRead, kWrite, kReadWrite /* in place: elements not stored keep their value */ };
+
+struct Buffer {
+  std::string name;
+  TensorType type;
+  Access access = Access::kRead;
+};
+
+struct Kernel {
+  std::string name;
+  std::vector<Buffer> buffers;     // the arguments, in order
+  std::vector<Loop> parallel;      // outermost first
+  std::vector<Stage> stages;
+  SymbolTable symbols;             // ranges of shape symbols
+};
+
+// Symbols whose values a kernel needs as arguments, sorted.
+std::vector<std::string> free_symbols(const Kernel& kernel);
+// Total points of the parallel loops.
+Dim parallel_extent(const Kernel& kernel);
+
+std::string to_string(const Kernel& kernel);   // as in design: kernel name(x: f32[..]) -> y: f32[..] { ... }
+void verify(const Kernel& kernel);             // throws InternalError: dtypes, buffer and stage numbers, index ranks, loop names
+
+}  // namespace ingot::core::loops

@@ -1,0 +1,83 @@
+// SPDX-License-Identifier: Apache-2.0
+// Attribute structs of the ops whose attributes other folders read or write. Axes are non-negative unless said.
+#pragma once
+
+#include "ir/attribute.h"
+
+namespace ingot::core::ops {
+
+struct NamedSource {  // weight, state
+  std::string name;   // fully qualified name in the model
+  TensorType type_of_elements() const;
+  DType dtype = DType::kF32;
+  std::vector<Dim> shape;
+  static constexpr auto fields() {
+    return std::tuple{Field{"name", &NamedSource::name}, Field{"dtype", &NamedSource::dtype},
+                      Field{"shape", &NamedSource::shape}};
+  }
+};
+struct Axis {  // softmax, log_softmax, concat, cumulative_sum, gather ...
+  int64_t axis = 0;
+  static constexpr auto fields() { return std::tuple{Field{"axis", &Axis::axis}}; }
+};
+struct Reduce {
+  std::vector<int64_t> axes;  // sorted
+  bool keep_dims = false;
+  static constexpr auto fields() {
+    return std::tuple{Field{"axes", &Reduce::axes}, Field{"keep_dims", &Reduce::keep_dims}};
+  }
+};
+struct Convert {
+  DType dtype = DType::kF32;
+  static constexpr auto fields() { return std::tuple{Field{"dtype", &Convert::dtype}}; }
+};
+struct NewShape {  // reshape, expand
+  std::vector<Dim> shape;
+  static constexpr auto fields() { return std::tuple{Field{"shape", &NewShape::shape}}; }
+};
+struct Permutation {  // transpose: result dim i is operand dim order[i]
+  std::vector<int64_t> order;
+  static constexpr auto fields() { return std::tuple{Field{"order", &Permutation::order}}; }
+};
+struct Slice {  // start <= index < end, both within the operand
+  int64_t axis = 0;
+  Dim start = 0, end = 0;
+  int64_t step = 1;
+  static constexpr auto fields() {
+    return std::tuple{Field{"axis", &Slice::axis}, Field{"start", &Slice::start}, Field{"end", &Slice::end},
+                      Field{"step", &Slice::step}};
+  }
+};
+struct Relayout {  // the same logical tensor in another layout
+  Layout layout;
+  static constexpr auto fields() { return std::tuple{Field{"layout", &Relayout::layout}}; }
+};
+// Operands: input [N, C, *spatial], weight [O, C/groups, *kernel], optional bias [O].
+struct Convolution {
+  std::vector<int64_t> stride, padding, dilation;  // one entry a spatial dim; padding on both sides
+  int64_t groups = 1;
+  static constexpr auto fields() {
+    return std::tuple{Field{"stride", &Convolution::stride}, Field{"padding", &Convolution::padding},
+                      Field{"dilation", &Convolution::dilation}, Field{"groups", &Convolution::groups}};
+  }
+};
+// Operands: query [*, L, E], key [*, S, E], value [*, S, V], optional mask broadcastable to [*, L, S] (bool: true takes
+// part; float: added). grouped: query heads (dim -3) are a multiple of key heads.
+struct Attention {
+  double scale = 0;  // 0: 1 / sqrt(E)
+  bool causal = false;
+  bool grouped = false;
+  static constexpr auto fields() {
+    return std::tuple{Field{"scale", &Attention::scale}, Field{"causal", &Attention::causal},
+                      Field{"grouped", &Attention::grouped}};
+  }
+};
+struct Normalization {  // layer_norm, rms_norm over the last `axes` dims; group_norm
+  double epsilon = 1e-5;
+  int64_t axes = 1;
+  static constexpr auto fields() {
+    return std::tuple{Field{"epsilon", &Normalization::epsilon}, Field{"axes", &Normalization::axes}};
+  }
+};
+
+}  // namespace ingot::core::ops
