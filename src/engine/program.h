@@ -1,0 +1,133 @@
+// SPDX-License-Identifier: Apache-2.0
+// A program as plain data: what the planner makes, the engine file keeps, and the executor runs.
+//
+// A program has buffers and steps. Steps run in order; each declares what it reads and writes. Every size is a Dim over
+// the program's symbols, and every symbol is bound by an input's dim or by a step.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "support/cpu_features.h"
+#include "support/hash.h"
+#include "types/tensor_type.h"
+
+namespace ingot::core {
+
+using BufferId = uint32_t;
+using ImageId = uint32_t;
+constexpr uint32_t kNoId = UINT32_MAX;
+
+// Where a buffer lives: the host, or device `index` of the context.
+struct Place {
+  enum class Kind : uint8_t { kHost, kDevice };
+  Kind kind = Kind::kHost;
+  uint8_t index = 0;
+  bool operator==(const Place&) const = default;
+};
+
+enum class Storage : uint8_t {
+  kInput,      // `index`: which input of the program
+  kOutput,     // `index`: which output
+  kWeight,     // `index`: id in the engine's weight table (prepared, or an init program's source)
+  kConstant,   // `index`: id in the engine's weight table; value is part of the engine's identity
+  kState,      // `index`: which state
+  kArena,      // in the arena of its place, see `above`
+  kAlias,      // shares the memory of buffer `alias_of`, starting `alias_offset` bytes into it
+};
+
+struct Buffer {
+  std::string name;
+  TensorType type;
+  Place place;
+  Storage storage = Storage::kArena;
+  uint32_t index = 0;
+  BufferId alias_of = kNoId;
+  Dim alias_offset = 0;
+  // Arena buffers lie directly above these ones: offset = max over b of (offset(b) + size(b)), 0 if there are none.
+  // Any two arena buffers that are alive together are ordered by a chain of such relations, so that the plan is
+  // right for every value of the symbols (docs/design: symbolic memory plans). Ids are smaller in plan order.
+  std::vector<BufferId> above;
+  Dim bytes = 0;               // rounded up to 64
+};
+
+struct BufferUse {
+  BufferId buffer;
+  bool reads = true;
+  bool writes = false;
+  bool operator==(const BufferUse&) const = default;
+};
+
+enum class StepKind : uint8_t {
+  kKernel,    // an image of a backend
+  kRoutine,   // a host routine by name
+  kCopy,      // uses[0] -> uses[1], same logical tensor, maybe between places
+  kProgram,   // runs programs: branch or loop
+};
+
+// A symbol that a step binds while running, from the value of an i64 scalar buffer that the host reads.
+struct SymbolBinding {
+  std::string symbol;
+  BufferId buffer;
+  Dim limit;   // upper bound
+};
+
+enum class ControlKind : uint8_t { kBranch, kLoop };
+
+struct Step {
+  StepKind kind = StepKind::kKernel;
+  std::string name;               // "fused[linear, gelu]"
+  std::string backend;            // kKernel: "cpu", "cuda"
+  std::vector<BufferUse> uses;    // the arguments, in order
+  ImageId image = kNoId;
+  std::vector<Dim> symbols;       // kKernel: values of the kernel's symbol arguments
+  Dim work_items = 1;             // kKernel: the flattened work range
+  int64_t grain = 1;              // parts of the range are multiples of it
+  int64_t item_cost = 0;          // rough nanoseconds an item, decides how many threads are worth waking
+  Dim scratch_bytes = 0;          // a thread
+  std::string routine;            // kRoutine
+  std::string attributes;         // kRoutine: text form
+  std::vector<SymbolBinding> binds;
+  bool host_sees_result = false;  // the host must wait for this step (branch, trip count, size)
+  ControlKind control = ControlKind::kBranch;  // kProgram; uses[0] is the condition or the trip count
+  std::vector<uint32_t> programs; // kProgram: ids in Program::nested; branch: {then, else}, loop: {body}
+  std::vector<uint32_t> nodes;    // ids in the engine's node table: what this step computes
+};
+
+struct Port {  // an input, output or state of a program
+  std::string name;
+  TensorType type;
+  BufferId buffer;
+  BufferId updated = kNoId;   // state: the buffer that holds the new value after a run, if not the same
+};
+
+struct Program {
+  std::string name;             // "main", "init"
+  SymbolTable symbols;
+  std::vector<Port> inputs;
+  std::vector<Port> outputs;
+  std::vector<Port> states;
+  std::vector<Buffer> buffers;
+  std::vector<Step> steps;
+  std::vector<Program> nested;  // planned inside this program's arena
+};
+
+// A compiled kernel. Flat, position independent, no relocations, no imports.
+struct Image {
+  std::string kernel;            // name, for profiles
+  std::string target;            // "cpu:x86-64-v4+vnni"
+  CpuFeatures needs;             // cpu images: features that the code uses
+  std::vector<std::byte> code;
+  Digest key{};                  // of the canonical key: equal keys are one image
+};
+
+// Throws UserError with code INGOT-U2xx and the broken rule: ids in range, symbols bound before use, arguments of each step
+// written before they are read, dims bounded in depth, plan orders every two arena buffers that are alive together.
+void validate(const Program& program, size_t images, size_t weights);
+
+// The order relation as offsets: the one evaluator of the plan, used by validate, planner and runtime.
+// `sizes` and `offsets` have one entry a buffer; returns the arena's bytes for `place`.
+int64_t place_arena(const Program& program, Place place, std::span<const int64_t> sizes, std::span<int64_t> offsets);
+
+}  // namespace ingot::core

@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: Apache-2.0
+// Steps in execution order -> a Program: buffers, lifetimes, aliasing and the symbolic arena order.
+#pragma once
+
+#include <map>
+#include <vector>
+
+#include "backends/compile.h"
+#include "engine/program.h"
+
+namespace ingot::core {
+
+// One scheduled step: what a backend lowered a node to, and the image it uses.
+struct ScheduledStep {
+  const Node* node;
+  LoweredStep step;
+  ImageId image = kNoId;
+  std::vector<uint32_t> node_records;
+};
+
+struct PlanInput {
+  const Graph* graph;                        // final graph of one program
+  std::vector<ScheduledStep> steps;          // in order
+  std::map<const Value*, uint32_t> weights;  // `weight` and `constant` results -> id in the weight table
+  SymbolValues typical;                      // sizes to optimize the arena for
+};
+
+// Activation bytes of a plan: the liveness lower bound and what the arena takes, at `typical`.
+struct PlanReport {
+  int64_t lower_bound = 0, arena = 0;
+};
+
+// Greedy by size, by breadth, and by size x duration at the typical sizes; the best is kept and turned into the order relation
+// of engine/program.h. In place where a kInPlace step's or an elementwise step's operand dies at it.
+Program plan_program(const PlanInput& input, PlanReport* report = nullptr);
+
+}  // namespace ingot::core

@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: Apache-2.0
+// The one process-wide object: thread pool, executors. Made lazily at the API and passed down.
+#pragma once
+
+#include <memory>
+#include <span>
+
+#include "backends/execute.h"
+#include "support/thread_pool.h"
+
+namespace ingot::core {
+
+struct HostOptions {
+  int threads = 0;              // 0: min(affinity mask, cgroup quota)
+  int spin_microseconds = 50;   // 0 inside torch, so that its own threads are not starved
+};
+
+class Host {
+ public:
+  Host(const HostOptions& options, std::span<const Executor* const> executors);
+  ThreadPool& pool() { return *pool_; }
+  void set_threads(int threads);                     // not while a run is in flight
+  const Executor* find_executor(std::string_view name) const;
+
+ private:
+  HostOptions options_;
+  std::unique_ptr<ThreadPool> pool_;
+  std::vector<const Executor*> executors_;
+};
+
+}  // namespace ingot::core
