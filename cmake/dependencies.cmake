@@ -1,0 +1,38 @@
+# SPDX-License-Identifier: Apache-2.0
+# Third parties. What ends in the runtime library is header-only.
+set(THREADS_PREFER_PTHREAD_FLAG ON)
+find_package(Threads REQUIRED)
+find_package(fmt CONFIG REQUIRED)
+find_package(FlatBuffers CONFIG REQUIRED)
+find_package(nlohmann_json CONFIG REQUIRED)
+find_program(INGOT_FLATC flatc REQUIRED)
+find_path(INGOT_XXHASH_INCLUDE xxhash.h REQUIRED)
+
+if(INGOT_LLVM)
+  find_package(LLVM 19.1 REQUIRED CONFIG HINTS /usr/lib/llvm-19/lib/cmake/llvm)
+  llvm_map_components_to_libnames(
+    INGOT_LLVM_LIBRARIES core instcombine scalaropts transformutils analysis x86codegen x86desc x86info object target
+  )
+  add_library(ingot_llvm INTERFACE)
+  target_include_directories(ingot_llvm SYSTEM INTERFACE ${LLVM_INCLUDE_DIRS})
+  separate_arguments(INGOT_LLVM_DEFINITIONS NATIVE_COMMAND "${LLVM_DEFINITIONS}")
+  target_compile_definitions(ingot_llvm INTERFACE ${INGOT_LLVM_DEFINITIONS})
+  target_link_libraries(ingot_llvm INTERFACE ${INGOT_LLVM_LIBRARIES})
+endif()
+
+# src/engine/NAME.fbs becomes the header engine/NAME_generated.h in the build folder.
+add_library(ingot_flatbuffers INTERFACE)
+target_include_directories(ingot_flatbuffers INTERFACE ${CMAKE_BINARY_DIR}/generated)
+file(GLOB INGOT_SCHEMAS CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/src/engine/*.fbs)
+foreach(schema IN LISTS INGOT_SCHEMAS)
+  cmake_path(GET schema STEM name)
+  set(header ${CMAKE_BINARY_DIR}/generated/engine/${name}_generated.h)
+  add_custom_command(
+    OUTPUT ${header}
+    COMMAND ${INGOT_FLATC} --cpp --cpp-std c++17 --scoped-enums --gen-mutable -o ${CMAKE_BINARY_DIR}/generated/engine ${schema}
+    DEPENDS ${schema}
+    VERBATIM
+  )
+  list(APPEND INGOT_SCHEMA_HEADERS ${header})
+endforeach()
+add_custom_target(ingot_schemas DEPENDS ${INGOT_SCHEMA_HEADERS})

@@ -1,0 +1,35 @@
+# SPDX-License-Identifier: Apache-2.0
+# Each folder of src/ is one object library; two shared libraries are made of them (libraries.cmake).
+define_property(GLOBAL PROPERTY INGOT_RUNTIME_FOLDERS)
+define_property(GLOBAL PROPERTY INGOT_COMPILER_FOLDERS)
+define_property(GLOBAL PROPERTY INGOT_DECLARED_FOLDERS)
+
+# ingot_folder(PATH LIBRARY runtime|compiler [LINK targets...]): PATH is below src/. A folder without sources is skipped.
+function(ingot_folder path)
+  cmake_parse_arguments(PARSE_ARGV 1 arg "" "LIBRARY" "LINK")
+  set_property(GLOBAL APPEND PROPERTY INGOT_DECLARED_FOLDERS ${path})
+  file(GLOB_RECURSE sources CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/src/${path}/*.cpp)
+  if(NOT sources)
+    return()
+  endif()
+  string(REPLACE "/" "_" name ${path})
+  add_library(ingot_${name} OBJECT ${sources})
+  target_link_libraries(ingot_${name} PRIVATE ingot_options fmt::fmt-header-only ${arg_LINK})
+  target_include_directories(ingot_${name} SYSTEM PRIVATE ${INGOT_XXHASH_INCLUDE})
+  add_dependencies(ingot_${name} ingot_schemas)
+  string(TOUPPER ${arg_LIBRARY} library)
+  set_property(GLOBAL APPEND PROPERTY INGOT_${library}_FOLDERS ingot_${name})
+endfunction()
+
+# Fails when a source file below src/ belongs to no declared folder: it would silently be left out.
+function(ingot_check_folders)
+  get_property(folders GLOBAL PROPERTY INGOT_DECLARED_FOLDERS)
+  list(APPEND folders cli backends/cpu/compile)
+  file(GLOB_RECURSE sources CONFIGURE_DEPENDS RELATIVE ${CMAKE_SOURCE_DIR}/src ${CMAKE_SOURCE_DIR}/src/*.cpp)
+  foreach(folder IN LISTS folders)
+    list(FILTER sources EXCLUDE REGEX "^${folder}/")
+  endforeach()
+  if(sources)
+    message(FATAL_ERROR "These files of src/ are in no folder that CMakeLists.txt declares: ${sources}")
+  endif()
+endfunction()

@@ -1,0 +1,15 @@
+# SPDX-License-Identifier: Apache-2.0
+# tests/fuzz/NAME_fuzzer.cpp becomes the libFuzzer program NAME_fuzzer; all our code is instrumented for it.
+if(NOT CMAKE_CXX_COMPILER_ID STREQUAL "Clang")
+  message(FATAL_ERROR "INGOT_FUZZ needs clang: use the preset `fuzz`")
+endif()
+file(GLOB INGOT_FUZZERS CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/tests/fuzz/*_fuzzer.cpp)
+foreach(source IN LISTS INGOT_FUZZERS)
+  cmake_path(GET source STEM name)
+  add_executable(${name} ${source})
+  target_link_libraries(${name} PRIVATE ingot_options ingot fmt::fmt-header-only)
+  target_include_directories(${name} PRIVATE ${CMAKE_SOURCE_DIR})
+  target_include_directories(${name} SYSTEM PRIVATE ${INGOT_XXHASH_INCLUDE})
+  target_link_options(${name} PRIVATE -fsanitize=fuzzer)
+  add_dependencies(${name} ingot_schemas)
+endforeach()

@@ -1,0 +1,44 @@
+# SPDX-License-Identifier: Apache-2.0
+# One GoogleTest program a folder of tests/: tests/ir/**.cpp becomes ingot_test_ir.
+find_package(GTest CONFIG REQUIRED)
+include(GoogleTest)
+
+# What needs the CPU compiler mirrors its place in src/ and is left out without it.
+set(INGOT_LLVM_TESTS "^backends/cpu/compile/")
+
+function(ingot_test_folder folder)
+  file(GLOB_RECURSE sources CONFIGURE_DEPENDS RELATIVE ${CMAKE_SOURCE_DIR}/tests ${CMAKE_SOURCE_DIR}/tests/${folder}/*.cpp)
+  if(NOT INGOT_LLVM)
+    list(FILTER sources EXCLUDE REGEX ${INGOT_LLVM_TESTS})
+  endif()
+  if(NOT sources)
+    return()
+  endif()
+  list(TRANSFORM sources PREPEND ${CMAKE_SOURCE_DIR}/tests/)
+  set(target ingot_test_${folder})
+  add_executable(${target} ${sources})
+  set_target_properties(${target} PROPERTIES BUILD_RPATH_USE_ORIGIN ON)
+  target_link_libraries(
+    ${target} PRIVATE ingot_options ingot fmt::fmt-header-only nlohmann_json::nlohmann_json GTest::gmock GTest::gtest_main
+  )
+  target_include_directories(${target} PRIVATE ${CMAKE_SOURCE_DIR})
+  target_include_directories(${target} SYSTEM PRIVATE ${INGOT_XXHASH_INCLUDE})
+  target_compile_definitions(
+    ${target} PRIVATE INGOT_SOURCE_DIR="${CMAKE_SOURCE_DIR}" INGOT_HAS_LLVM=$<BOOL:${INGOT_LLVM}>
+  )
+  add_dependencies(${target} ingot_schemas)
+  if(INGOT_TEST_DISCOVERY)
+    gtest_discover_tests(${target} TEST_PREFIX ${folder}. DISCOVERY_MODE PRE_TEST PROPERTIES LABELS cpp)
+  else()
+    add_test(NAME ${folder} COMMAND ${target} --gtest_brief=1)
+    set_tests_properties(${folder} PROPERTIES LABELS cpp)
+  endif()
+endfunction()
+
+file(GLOB INGOT_TEST_FOLDERS CONFIGURE_DEPENDS RELATIVE ${CMAKE_SOURCE_DIR}/tests ${CMAKE_SOURCE_DIR}/tests/*)
+list(REMOVE_ITEM INGOT_TEST_FOLDERS fuzz python tools)
+foreach(folder IN LISTS INGOT_TEST_FOLDERS)
+  if(IS_DIRECTORY ${CMAKE_SOURCE_DIR}/tests/${folder})
+    ingot_test_folder(${folder})
+  endif()
+endforeach()
