@@ -2,13 +2,14 @@
 // What the compiler asks of a backend. A backend is constant and has no state: everything it needs is passed in.
 #pragma once
 
-#include <optional>
+#include <functional>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "engine/program.h"
 #include "loops/kernel.h"
+#include "ops/layout_request.h"
 #include "ops/ops.h"
 
 namespace ingot::core {
@@ -26,12 +27,6 @@ struct Target {
   int level = 3;               // optimization level 0..5
   enum class Numerics { kStrict, kDefault, kFast } numerics = Numerics::kDefault;
   std::string text() const;
-};
-
-// Layouts that a node wants for its operands and gives its results; nullopt: any, row-major if nobody minds.
-struct LayoutRequest {
-  std::vector<std::optional<Layout>> operands;
-  std::vector<std::optional<Layout>> results;
 };
 
 // One kernel ready to be placed into a program: what a region became.

@@ -33,7 +33,7 @@ enum class Trait : uint32_t {
   kInPlace = 1u << 9,       // result 0 is operand 0 with some elements replaced: they share a buffer where possible
   kControlFlow = 1u << 10,  // holds graphs that run zero or more times
   kFused = 1u << 11,        // holds one graph that a backend compiles as one kernel or schedule
-  kLayoutAgnostic = 1u << 12,  // works index by index in any common layout of operands and results
+  kKeepsOrder = 1u << 12,   // a view whose result has the operand's elements in the same row-major order: reshape
 };
 
 struct Traits {

@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: Apache-2.0
+// Passes that ask the target: a segment goes through them in this order. The questions are parameters, so
+// that passes know no backend.
+#pragma once
+
+#include <functional>
+
+#include "ir/graph.h"
+#include "ops/layout_request.h"
+
+namespace ingot::core {
+
+// Gives every value its layout. Nodes with a request get it, by `relayout` nodes where needed; a
+// transposition becomes free by permuting its result's layout; elementwise nodes follow their largest
+// operand; graph outputs and inputs stay row-major.
+using LayoutRule = std::function<LayoutRequest(const Node&)>;
+Graph assign_layouts(Graph graph, const LayoutRule& rule);
+
+// Groups nodes into `fused` nodes, each of which the backend turns into one kernel:
+//  1. a contraction takes the elementwise nodes that follow it one after another (its epilogue),
+//  2. a reduction takes elementwise nodes around it,
+//  3. the remaining elementwise and view nodes are joined with their only consumers.
+struct FuseRules {
+  std::function<bool(const Node& root, const Node& consumer)> may_take_consumer;
+  std::function<bool(const Node& root, const Node& producer)> may_take_producer;
+};
+Graph fuse(Graph graph, const FuseRules& rules);
+
+}  // namespace ingot::core
