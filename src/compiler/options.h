@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: Apache-2.0
+// Options of a build, the same from Python, C++, C and the command line. One row in options.cpp is one option.
+#pragma once
+
+#include <map>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "backends/compile.h"
+#include "passes/pipeline.h"
+
+namespace ingot::core {
+
+// Bounds of one input dim that the user gives: narrows a symbol's range and says what to optimize for.
+struct DimProfile {
+  std::string input;   // name or position of the input
+  std::vector<int64_t> min, typical, max;
+};
+
+struct CompileOptions {
+  Target target;
+  PassOptions passes;
+  std::vector<DimProfile> profiles;
+  bool require_full_compilation = false;
+  bool keep_original_weights = false;   // ship the model's weights and run init at load
+};
+
+// What a person can set, for documentation, --help and messages.
+struct OptionInfo {
+  std::string_view name, type, default_value, summary;
+};
+std::span<const OptionInfo> all_options();
+
+// Options are texts by name ("optimization_level" -> "3"). UserError INGOT-U001 names the nearest option, INGOT-U002 a bad value.
+CompileOptions parse_options(const std::map<std::string, std::string>& options);
+
+}  // namespace ingot::core

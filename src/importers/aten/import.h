@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: Apache-2.0
+// The only torch semantics in the project: an aten::Program becomes a Graph of our ops, one table row an ATen overload.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "importers/aten/aten_graph.h"
+#include "ir/graph.h"
+
+namespace ingot::core::aten {
+
+// A weight's values: what the `weight` node of that name stands for.
+struct WeightSource {
+  std::string name;
+  TensorView data;                    // maybe strided
+  std::shared_ptr<const void> owner;  // keeps `data` alive
+};
+
+// What the model mutates. `state` nodes carry the name.
+struct StateSource {
+  std::string name;
+  std::optional<TensorView> initial;  // value before the first run; none if bound to an input
+  std::shared_ptr<const void> owner;
+  int mutated_input = -1;             // position among the flat user inputs, if the model mutates an argument
+};
+
+struct Imported {
+  Graph graph;  // inputs: the tensor user inputs, in order; symbols with their ranges; `updates` assign to states
+  std::vector<WeightSource> weights;
+  std::vector<StateSource> states;
+  std::vector<std::string> input_literals;   // one per flat user input: "" for a tensor, else "3", "0.5", "true", "none", "'text'"
+  std::vector<std::string> output_literals;  // likewise for flat user outputs; "" takes the next graph output
+};
+
+// Throws UnsupportedError for the first node that has no row (or whose row refuses its arguments), UserError for bad programs.
+Imported import_program(const Program& program);
+
+// A node that Ingot cannot run, and why.
+struct Refusal {
+  size_t node;          // index into the graph's nodes
+  std::string target;   // "aten.foo.default"
+  std::string reason;
+  std::string source;   // line of the user's model
+};
+
+// All refusals that can be told node by node, without importing.
+std::vector<Refusal> find_unsupported(const Graph& graph);
+
+}  // namespace ingot::core::aten
