@@ -12,21 +12,28 @@
 
 namespace ingot::core {
 
-// A tensor in the weights section. Its bytes are storage in the type's layout.
+// One entry of the weight table, which programs name by id. Its bytes are storage in the type's layout. It is one of
+//  - a constant: `constant` is set, `data` holds it;
+//  - a source weight used as it is: `source` says which (row-major);
+//  - what the init program makes: `init_output` says which of its outputs.
+// Programs `init` and `main` use the same table; init reads source weights as its inputs, in the order of `sources`.
 struct WeightData {
-  std::string name;               // of the model's weight; "init.3" for what init made
-  TensorType type;
+  std::string name;               // of the model's weight; "init.3" for what init makes
+  TensorType type;                // all dims constant
   bool constant = false;          // part of the identity: a refit must not change it
-  std::shared_ptr<const std::byte> data;  // null: left out (stripped engine)
-  size_t bytes = 0;
+  int32_t source = -1;
+  int32_t init_output = -1;
+  std::shared_ptr<const std::byte> data;  // null until init ran, or left out (stripped engine)
+  size_t bytes = 0;               // storage_bytes(type)
 };
 
 // A weight of the user's model: what refit takes and init reads.
 struct SourceWeight {
   std::string name;
-  DType dtype;
+  DType dtype = DType::kF32;
   std::vector<int64_t> shape;
   Digest digest{};                // SHA-256 of its row-major bytes when the engine was built; zero: unknown
+  std::shared_ptr<const std::byte> data;  // dense row-major; null if only the prepared form was kept
 };
 
 // One node of the user's model, for reports and errors.
@@ -55,12 +62,12 @@ struct EngineData {
   std::string target;              // "cpu:x86-64-v4"
   CpuFeatures needs;               // union of the images'
   Signature signature;
-  Program init;                    // sources -> prepared weights (outputs); empty if weights_form is prepared and stripped of init
+  Program init;                    // inputs: all `sources`; outputs: the weight entries with `init_output`
   Program main;
   std::vector<Image> images;
   WeightsForm weights_form = WeightsForm::kPrepared;
   std::vector<WeightData> weights;         // the weight table; ids of Storage::kWeight and kConstant
-  std::vector<SourceWeight> sources;       // inputs of init by position
+  std::vector<SourceWeight> sources;       // inputs of init, by position; in the file with values only if kOriginal
   std::vector<Tensor> state_values;        // initial values of owned states
   std::vector<NodeRecord> nodes;
 };
