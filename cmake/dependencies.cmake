@@ -3,9 +3,9 @@
 set(THREADS_PREFER_PTHREAD_FLAG ON)
 find_package(Threads REQUIRED)
 find_package(fmt CONFIG REQUIRED)
-find_package(FlatBuffers CONFIG REQUIRED)
 find_package(nlohmann_json CONFIG REQUIRED)
 find_program(INGOT_FLATC flatc REQUIRED)
+find_path(INGOT_FLATBUFFERS_INCLUDE flatbuffers/flatbuffers.h REQUIRED)
 find_path(INGOT_XXHASH_INCLUDE xxhash.h REQUIRED)
 
 if(INGOT_LLVM)
@@ -22,7 +22,7 @@ endif()
 
 # src/engine/NAME.fbs becomes the header engine/NAME_generated.h in the build folder.
 add_library(ingot_flatbuffers INTERFACE)
-target_include_directories(ingot_flatbuffers INTERFACE ${CMAKE_BINARY_DIR}/generated)
+target_include_directories(ingot_flatbuffers SYSTEM INTERFACE ${CMAKE_BINARY_DIR}/generated ${INGOT_FLATBUFFERS_INCLUDE})
 file(GLOB INGOT_SCHEMAS CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/src/engine/*.fbs)
 foreach(schema IN LISTS INGOT_SCHEMAS)
   cmake_path(GET schema STEM name)

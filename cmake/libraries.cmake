@@ -14,8 +14,7 @@ function(ingot_shared_library name folders_property)
   add_library(${name} SHARED ${objects})
   set_target_properties(
     ${name}
-    PROPERTIES VERSION ${PROJECT_VERSION}
-               SOVERSION ${PROJECT_VERSION_MAJOR}
+    PROPERTIES SOVERSION ${PROJECT_VERSION_MAJOR}
                LINKER_LANGUAGE CXX
                INSTALL_RPATH $ORIGIN
                BUILD_RPATH_USE_ORIGIN ON

@@ -1,0 +1,94 @@
+# SPDX-License-Identifier: Apache-2.0
+# `make demo` and `make test` each do all the set-up on a bare Debian 12 or Ubuntu 24.04, and are quick when run again.
+SHELL := /bin/bash
+.SHELLFLAGS := -eu -o pipefail -c
+.ONESHELL:
+.DELETE_ON_ERROR:
+.DEFAULT_GOAL := help
+
+LONG ?= 0
+JOBS ?= $(shell nproc)
+VENV := .venv
+BUILD := build/release
+RUN := $(VENV)/bin/python
+WERROR ?= OFF
+
+export CMAKE_BUILD_PARALLEL_LEVEL := $(JOBS)
+export INGOT_LONG := $(LONG)
+export RUFF := $(CURDIR)/$(VENV)/bin/ruff
+export PIP_DISABLE_PIP_VERSION_CHECK := 1
+
+# Everything that the libraries, the programs and the C++ tests are built from.
+BUILD_INPUTS := CMakeLists.txt pyproject.toml $(shell find src include python cmake tests -type f \
+  -regex '.*\.\(cpp\|h\|inc\|def\|fbs\|py\|cmake\|in\)' -not -path 'tests/python/*' -not -path 'tests/tools/*' 2>/dev/null)
+
+.PHONY: help demo test build setup system bench format lint clean fuzz
+help: ## this list
+	@grep -hE '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 10
+
+demo: build ## MiniLM in four ways beside eager and inductor; figures in build/demo.json
+	$(RUN) examples/demo/demo.py --output build/demo.json
+
+test: build $(VENV)/.test ## every test and check; LONG=1 adds the long ones
+	status=0
+	ctest --test-dir $(BUILD) --output-on-failure --no-tests=error -j $(JOBS) || status=1
+	$(RUN) -m pytest || status=1
+	$(MAKE) --no-print-directory lint || status=1
+	if [[ $(LONG) == 1 ]]; then $(MAKE) --no-print-directory fuzz || status=1; fi
+	exit $$status
+
+build: $(VENV)/.package ## the libraries, the programs, the tests and the Python package
+
+setup: $(VENV)/.test ## system packages and the virtual environment
+
+bench: build $(VENV)/.bench ## compares with the peers
+	$(RUN) -m bench $(ARGS)
+
+format: $(VENV)/.test ## corrects the format of all sources
+	tools/check_format.sh --fix
+
+lint: $(VENV)/.test ## format, layers, sizes
+	status=0
+	tools/check_format.sh || status=1
+	tools/check_layers.py || status=1
+	tools/check_sizes.py || status=1
+	tools/check_runtime.sh $(BUILD) || status=1
+	exit $$status
+
+fuzz: system ## each fuzz target for a minute
+	tools/fuzz.sh 60
+
+clean: ## removes build/ and .venv
+	rm -rf build $(VENV)
+
+system:
+	@tools/setup_system.sh $(if $(filter 1,$(LONG)),--long)
+
+$(VENV)/bin/python: | system
+	"$$(tools/find_python.sh)" -m venv $(VENV)
+
+# torch comes first, so that nothing else decides its version. The tests were made with 2.13.
+$(VENV)/.torch: | $(VENV)/bin/python
+	$(RUN) -m pip install -q torch==2.13.0 || $(RUN) -m pip install -q 'torch>=2.11,<3'
+	touch $@
+
+$(VENV)/.runtime: requirements/runtime.txt requirements/build.txt $(VENV)/.torch
+	$(RUN) -m pip install -q -r requirements/runtime.txt -r requirements/build.txt
+	touch $@
+
+$(VENV)/.test: requirements/test.txt $(VENV)/.runtime
+	$(RUN) -m pip install -q -r $<
+	touch $@
+
+$(VENV)/.bench: requirements/bench.txt $(VENV)/.test
+	$(RUN) -m pip install -q -r $<
+	touch $@
+
+# Installing the package is the build: one tree holds the libraries, the programs and the C++ tests.
+$(VENV)/.package: $(VENV)/.runtime $(BUILD_INPUTS) | system
+	mkdir -p build
+	echo "Building (everything is in build/build.log)"
+	$(RUN) -m pip install -v --no-build-isolation --no-deps --force-reinstall \
+	  -C cmake.define.INGOT_TESTS=ON -C cmake.define.INGOT_WERROR=$(WERROR) . 2>&1 | tee build/build.log \
+	  | { grep --line-buffered -E '\[[0-9]*0/[0-9]+\]|FAILED|[Ee]rror' || true; }
+	touch $@

@@ -1,0 +1,74 @@
+# SPDX-License-Identifier: Apache-2.0
+"""check_layers must find what the layer table forbids, and nothing else."""
+
+from pathlib import Path
+
+import check_layers
+import pytest
+from source_files import ROOT
+
+
+def write(root: Path, files: dict[str, str]) -> Path:
+    for name, text in files.items():
+        path = root / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text)
+    return root
+
+
+@pytest.mark.parametrize(
+    ("file", "include"),
+    [
+        ("src/types/dtype.h", '"support/error.h"'),
+        ("src/plan/plan.cpp", '"support/error.h"'),  # what a row's entries allow, it allows
+        ("src/importers/pt2/reader.cpp", '"importers/aten/aten_graph.h"'),
+        ("src/passes/fuse.cpp", '"evaluate/evaluate.h"'),
+        ("src/backends/cpu/compile/emit.cpp", "<llvm/IR/IRBuilder.h>"),
+        ("src/compiler/compile.cpp", '"backends/cpu/compile/backend.h"'),
+        ("src/cli/opt.cpp", '"passes/pipeline.h"'),
+        ("src/cli/run.cpp", "<ingot/ingot.h>"),
+        ("bench/matmul.cpp", "<ingot/engine.h>"),
+    ],
+)
+def test_allowed_include(tmp_path, file, include):
+    assert check_layers.check_tree(write(tmp_path, {file: f"#include {include}\n"})) == []
+
+
+@pytest.mark.parametrize(
+    ("file", "include"),
+    [
+        ("src/support/error.h", '"types/dtype.h"'),
+        ("src/ir/graph.h", '"loops/kernel.h"'),
+        ("src/runtime/engine.cpp", '"ops/ops.h"'),
+        ("src/passes/fuse.cpp", '"importers/aten/aten_graph.h"'),
+        ("src/importers/aten/import.cpp", '"importers/pt2/reader.h"'),
+        ("src/importers/aten/import.cpp", '"passes/pipeline.h"'),
+        ("src/backends/cpu/execute/run.cpp", '"backends/cpu/compile/emit.h"'),
+        ("src/backends/cpu/compile/emit.cpp", '"backends/null/compile/backend.h"'),
+        ("src/backends/cpu/compile/emit.cpp", '"runtime/engine.h"'),
+        ("src/api/runtime/engine.cpp", '"compiler/compile.h"'),
+        ("src/cli/run.cpp", '"passes/pipeline.h"'),
+        ("src/ops/softmax.cpp", "<llvm/IR/IRBuilder.h>"),
+        ("src/runtime/json.cpp", "<nlohmann/json.hpp>"),
+        ("src/ir/graph.cpp", '"../support/error.h"'),
+        ("src/ir/graph.cpp", '"nowhere/error.h"'),
+        ("src/somewhere/new.cpp", "<vector>"),
+        ("bench/matmul.cpp", '"loops/kernel.h"'),
+        ("python/bindings/engine.cpp", '"runtime/engine.h"'),
+        ("examples/cpp/main.cpp", '"support/error.h"'),
+        ("include/ingot/engine.h", '"runtime/engine.h"'),
+    ],
+)
+def test_forbidden_include(tmp_path, file, include):
+    problems = check_layers.check_tree(write(tmp_path, {file: f"#pragma once\n#include {include}\n"}))
+    assert len(problems) == 1
+    assert problems[0].startswith(file)
+
+
+def test_this_tree():
+    assert check_layers.check_tree(ROOT) == []
+
+
+def test_every_row_names_rows():
+    for name, entries in check_layers.LAYERS.items():
+        assert set(entries) <= set(check_layers.LAYERS), name

@@ -1,0 +1,176 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Checks the #include lines of the tree against the layer table of docs/architecture.md.
+
+A row names what a layer may include besides itself; it also allows what its entries allow. Paths are below src/.
+"""
+
+import argparse
+import re
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+
+BACKENDS = ("cpu", "cuda", "null")
+
+LAYERS: dict[str, tuple[str, ...]] = {
+    "support": (),
+    "types": ("support",),
+    "ir": ("types",),
+    "loops": ("types",),
+    "ops": ("ir", "loops"),
+    "engine": ("types",),
+    "routines": ("types",),
+    "cache": ("engine",),
+    "runtime": ("engine", "routines", "backends/execute.h"),
+    "evaluate": ("ops", "routines"),
+    "backends/compile.h": ("ops", "loops", "engine"),
+    "backends/execute.h": ("engine",),
+    "importers/aten": ("ops", "evaluate"),
+    "importers/pt2": ("ops", "evaluate", "importers/aten"),
+    "passes": ("ops", "evaluate"),
+    "partition": ("ops", "engine", "backends/compile.h"),
+    "plan": ("ops", "engine", "backends/compile.h"),
+    **{f"backends/{name}/compile": ("ops", "loops", "engine", "backends/compile.h") for name in BACKENDS},
+    **{f"backends/{name}/execute": ("runtime", "routines") for name in BACKENDS},
+    # The runtime library must link without the compiler, so its half of the API may not reach up.
+    "api/runtime": ("runtime", *(f"backends/{name}/execute" for name in BACKENDS)),
+    "cli": (),
+    "cli/opt": ("ir", "passes"),
+}
+COMPILER_PARTS = tuple(
+    name for name in LAYERS if not name.startswith(("api", "cli")) and not name.endswith("/execute")
+)
+LAYERS["compiler"] = COMPILER_PARTS + tuple(f"backends/{name}/execute" for name in BACKENDS)
+LAYERS["api/compiler"] = ("compiler", "api/runtime")
+
+# Third parties that only some layers may see, by the beginning of the included path.
+THIRD_PARTIES: dict[str, tuple[str, ...]] = {
+    "llvm/": ("backends/cpu/compile",),
+    "llvm-c/": ("backends/cpu/compile",),
+    "nlohmann/": ("importers/pt2", "compiler", "api/compiler", "cli"),
+    "CLI/": ("cli",),
+    "Eigen/": ("routines",),
+    "flatbuffers/": ("engine",),
+    "nanobind/": (),
+    "torch/": (),
+    "ATen/": (),
+}
+
+# Trees outside of src/ that may use nothing but the public headers.
+PUBLIC_ONLY = ("include", "python", "examples", "bench")
+
+INCLUDE = re.compile(r'^\s*#\s*include\s*([<"])([^">]+)[">]')
+
+
+@dataclass(frozen=True)
+class Include:
+    file: Path
+    line: int
+    quoted: bool
+    target: str
+
+    def complain(self, text: str) -> str:
+        return f"{self.file}:{self.line}: {text}"
+
+
+def allowed_layers(layer: str) -> set[str]:
+    """The layer itself and, transitively, all that its row allows."""
+    seen: set[str] = set()
+    waiting = [layer]
+    while waiting:
+        name = waiting.pop()
+        if name not in seen:
+            seen.add(name)
+            waiting.extend(LAYERS.get(name, ()))
+    return seen
+
+
+def layer_of(path: str) -> str | None:
+    """The longest row that the path (relative to src/) belongs to."""
+    if path.startswith("cli/opt"):
+        return "cli/opt"
+    parts = path.split("/")
+    for length in range(len(parts), 0, -1):
+        name = "/".join(parts[:length])
+        if name in LAYERS:
+            return name
+    return None
+
+
+def includes_of(file: Path, root: Path) -> list[Include]:
+    found = []
+    for number, line in enumerate(file.read_text(encoding="utf-8").splitlines(), 1):
+        match = INCLUDE.match(line)
+        if match:
+            found.append(Include(file.relative_to(root), number, match[1] == '"', match[2]))
+    return found
+
+
+def sources_below(folder: Path) -> list[Path]:
+    return sorted(path for path in folder.rglob("*") if path.suffix in {".h", ".cpp", ".inc"})
+
+
+def check_third_party(include: Include, layer: str) -> list[str]:
+    for prefix, layers in THIRD_PARTIES.items():
+        if include.target.startswith(prefix) and layer.removesuffix("/opt") not in layers:
+            where = ", ".join(layers) or "no folder of src/"
+            return [include.complain(f"<{include.target}> may be included in {where} only")]
+    return []
+
+
+def check_source(file: Path, root: Path) -> list[str]:
+    """Messages for one file below src/."""
+    layer = layer_of(file.relative_to(root / "src").as_posix())
+    if layer is None:
+        return [f"{file.relative_to(root)}: no row of the layer table holds this file"]
+    allowed = allowed_layers(layer)
+    problems = []
+    for include in includes_of(file, root):
+        problems += check_third_party(include, layer)
+        if not include.quoted or include.target.startswith("ingot/"):
+            continue
+        if include.target.startswith("."):
+            problems.append(include.complain("includes are relative to src/"))
+            continue
+        target = layer_of(include.target)
+        if target is None:
+            problems.append(include.complain(f'"{include.target}" is in no layer'))
+        elif target not in allowed:
+            problems.append(include.complain(f"{layer} may not include {target} ({include.target})"))
+    return problems
+
+
+def check_public_user(file: Path, root: Path) -> list[str]:
+    """Messages for one file that may use only include/ and what lies beside it."""
+    problems = []
+    for include in includes_of(file, root):
+        is_own = (file.parent / include.target).exists() or (root / include.target).exists()
+        is_public = include.target.startswith("ingot/")
+        if include.quoted and not is_public and (not is_own or include.target.startswith("src/")):
+            problems.append(include.complain(f'only include/ingot may be used here, not "{include.target}"'))
+    return problems
+
+
+def check_tree(root: Path) -> list[str]:
+    problems = [message for file in sources_below(root / "src") for message in check_source(file, root)]
+    for folder in PUBLIC_ONLY:
+        for file in sources_below(root / folder):
+            problems += check_public_user(file, root)
+    return problems
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--root", type=Path, default=Path(__file__).resolve().parent.parent)
+    root = parser.parse_args().root.resolve()
+    problems = check_tree(root)
+    for problem in problems:
+        print(problem, file=sys.stderr)
+    count = len(sources_below(root / "src"))
+    print(f"layers: {count} files of src/ checked, {len(problems)} problems")
+    return 1 if problems else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

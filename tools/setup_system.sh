@@ -1,0 +1,33 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+# Installs the system packages that the build needs (Debian 12, Ubuntu 24.04). Asks the network only for what is missing.
+set -euo pipefail
+
+packages=(
+  build-essential ccache cmake git ninja-build pkg-config  # tools
+  python3 python3-dev python3-venv
+  llvm-19-dev libxml2-dev libzstd-dev zlib1g-dev           # the CPU compiler, and what its CMake package asks for
+  flatbuffers-compiler libcli11-dev libeigen3-dev libflatbuffers-dev libfmt-dev libxxhash-dev nlohmann-json3-dev
+  clang-format-19 libgmock-dev libgtest-dev                # tests and checks
+)
+if [[ ${1:-} == --long ]]; then
+  packages+=(clang-19 libclang-rt-19-dev)                  # fuzzing
+fi
+
+missing=()
+for package in "${packages[@]}"; do
+  [[ $(dpkg-query -W -f='${db:Status-Status}' "$package" 2>/dev/null) == installed ]] || missing+=("$package")
+done
+if [[ ${#missing[@]} -eq 0 ]]; then
+  exit 0
+fi
+
+as_root=()
+if [[ $(id -u) -ne 0 ]]; then
+  command -v sudo >/dev/null || { echo "Missing: ${missing[*]}. Run this as root, or install sudo." >&2; exit 1; }
+  as_root=(sudo)
+fi
+echo "Installing system packages: ${missing[*]}"
+export DEBIAN_FRONTEND=noninteractive
+"${as_root[@]}" apt-get update -q
+"${as_root[@]}" env DEBIAN_FRONTEND=noninteractive apt-get install -q -y --no-install-recommends "${missing[@]}"
