@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <vector>
+
+#include "compiler/compile.h"
+#include "importers/aten/import.h"
+#include "passes/hoist.h"
+#include "plan/plan.h"
+
+namespace ingot::core {
+
+struct LoweredPrograms {
+  std::vector<ScheduledStep> init, main;
+};
+
+// All that a build made, ready to be put together.
+struct BuildParts {
+  const aten::Program& program;
+  const aten::Imported& model;
+  const Split& split;
+  LoweredPrograms lowered;
+  std::vector<Image> images;
+  const Target& target;
+};
+
+// Plans both programs and fills the tables of the engine: weights, sources, states, nodes, signature.
+std::shared_ptr<EngineData> assemble(BuildParts parts, BuildReport& report);
+
+}  // namespace ingot::core
