@@ -16,7 +16,8 @@ namespace ingot::core {
 //  - a constant: `constant` is set, `data` holds it;
 //  - a source weight used as it is: `source` says which (row-major);
 //  - what the init program makes: `init_output` says which of its outputs.
-// Programs `init` and `main` use the same table; init reads source weights as its inputs, in the order of `sources`.
+// Programs `init` and `main` use the same table. Init has no inputs: it reads constants and entries with `source`, and its
+// output k is the entry with init_output == k. Entries that only init reads have values only where init can still run.
 struct WeightData {
   std::string name;               // of the model's weight; "init.3" for what init makes
   TensorType type;                // all dims constant
@@ -62,12 +63,12 @@ struct EngineData {
   std::string target;              // "cpu:x86-64-v4"
   CpuFeatures needs;               // union of the images'
   Signature signature;
-  Program init;                    // inputs: all `sources`; outputs: the weight entries with `init_output`
+  Program init;                    // no inputs, no symbols
   Program main;
   std::vector<Image> images;
   WeightsForm weights_form = WeightsForm::kPrepared;
   std::vector<WeightData> weights;         // the weight table; ids of Storage::kWeight and kConstant
-  std::vector<SourceWeight> sources;       // inputs of init, by position; in the file with values only if kOriginal
+  std::vector<SourceWeight> sources;       // in the file with values only if kOriginal
   std::vector<Tensor> state_values;        // initial values of owned states
   std::vector<NodeRecord> nodes;
 };
