@@ -26,7 +26,7 @@ add_library(ingot_options INTERFACE)
 target_include_directories(
   ingot_options INTERFACE ${CMAKE_SOURCE_DIR}/src ${CMAKE_SOURCE_DIR}/include ${CMAKE_BINARY_DIR}/generated
 )
-target_compile_options(ingot_options INTERFACE -Wall -Wextra -ffunction-sections -fdata-sections)
+target_compile_options(ingot_options INTERFACE -Wall -Wextra -Wno-missing-field-initializers -ffunction-sections -fdata-sections)
 if(INGOT_WERROR)
   target_compile_options(ingot_options INTERFACE -Werror)
 endif()
