@@ -3,6 +3,7 @@
 SHELL := /bin/bash
 .SHELLFLAGS := -eu -o pipefail -c
 .ONESHELL:
+.SILENT:
 .DELETE_ON_ERROR:
 .DEFAULT_GOAL := help
 
@@ -62,17 +63,21 @@ clean: ## removes build/ and .venv
 	rm -rf build $(VENV)
 
 system:
-	@tools/setup_system.sh $(if $(filter 1,$(LONG)),--long)
+	tools/setup_system.sh $(if $(filter 1,$(LONG)),--long)
 
 $(VENV)/bin/python: | system
-	"$$(tools/find_python.sh)" -m venv $(VENV)
+	python=$$(tools/find_python.sh)
+	echo "Making $(VENV) with $$python"
+	"$$python" -m venv $(VENV)
 
 # torch comes first, so that nothing else decides its version. The tests were made with 2.13.
 $(VENV)/.torch: | $(VENV)/bin/python
+	echo "Installing torch"
 	$(RUN) -m pip install -q torch==2.13.0 || $(RUN) -m pip install -q 'torch>=2.11,<3'
 	touch $@
 
 $(VENV)/.runtime: requirements/runtime.txt requirements/build.txt $(VENV)/.torch
+	echo "Installing Python packages"
 	$(RUN) -m pip install -q -r requirements/runtime.txt -r requirements/build.txt
 	touch $@
 

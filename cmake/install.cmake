@@ -39,15 +39,15 @@ if(TARGET ingot_cli)
 endif()
 
 if(TARGET ingot_core)
-  install(TARGETS ingot_core LIBRARY DESTINATION ingot COMPONENT python)
+  install(TARGETS ingot_core LIBRARY DESTINATION ingot COMPONENT python EXCLUDE_FROM_ALL)
   # A wheel holds no links: the file is installed under its soname alone.
-  install(TARGETS ingot ingot_runtime LIBRARY DESTINATION ingot COMPONENT python NAMELINK_SKIP)
+  install(TARGETS ingot ingot_runtime LIBRARY DESTINATION ingot COMPONENT python EXCLUDE_FROM_ALL NAMELINK_SKIP)
 endif()
 if(TARGET ingot_core AND TARGET ingot_cli AND DEFINED SKBUILD_SCRIPTS_DIR)
   # In an environment the program lies in bin/, the libraries inside the package.
   set(site lib/python${Python_VERSION_MAJOR}.${Python_VERSION_MINOR}/site-packages)
   list(APPEND cli_rpath $ORIGIN/../${site}/ingot)
-  install(TARGETS ingot_cli RUNTIME DESTINATION ${SKBUILD_SCRIPTS_DIR} COMPONENT python)
+  install(TARGETS ingot_cli RUNTIME DESTINATION ${SKBUILD_SCRIPTS_DIR} COMPONENT python EXCLUDE_FROM_ALL)
 endif()
 if(TARGET ingot_cli)
   set_target_properties(ingot_cli PROPERTIES INSTALL_RPATH "${cli_rpath}")

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Checks the #include lines of the tree against the layer table of docs/architecture.md.
 
-A row names what a layer may include besides itself; it also allows what its entries allow. Paths are below src/.
+A row names what a layer may include besides itself, and allows what its entries allow. Paths are below src/.
 """
 
 import argparse

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""The project's source files, for the checks beside this file; run by hand, prints those with the given suffixes."""
+"""The source files of the project, for the checks beside this file. By hand: prints those with some suffixes."""
 
 import subprocess
 import sys
