@@ -2,6 +2,7 @@
 // Small helpers for messages that people read.
 #pragma once
 
+#include <cstdint>
 #include <span>
 #include <string>
 #include <string_view>

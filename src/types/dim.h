@@ -6,6 +6,7 @@
 // Arithmetic is in int64; an overflow throws UserError. Division and modulo round towards minus infinity.
 #pragma once
 
+#include <compare>
 #include <cstdint>
 #include <functional>
 #include <map>
@@ -13,11 +14,12 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace ingot::core {
 
-struct DimNode;  // one atom or sum; defined in dim.cpp
+struct DimNode;  // one atom or sum; defined in dim_node.h
 
 class Dim {
  public:
@@ -64,7 +66,7 @@ using SymbolValues = std::map<std::string, int64_t, std::less<>>;
 int64_t evaluate(const Dim& dim, const SymbolValues& values);  // UserError names an unbound symbol
 
 struct DimRange {
-  int64_t min = 0;
+  int64_t min = 0;          // INT64_MIN: no bound
   int64_t max = INT64_MAX;  // INT64_MAX: no bound
   bool operator==(const DimRange&) const = default;
 };
@@ -79,7 +81,8 @@ struct SymbolInfo {
 };
 using SymbolTable = std::map<std::string, SymbolInfo, std::less<>>;
 
-DimRange range_of(const Dim& dim, const SymbolTable& symbols);  // interval arithmetic, saturating
+// Interval arithmetic, saturating. A symbol that the table lacks may have any value, negative ones included.
+DimRange range_of(const Dim& dim, const SymbolTable& symbols);
 // True only if the relation holds for all values in the symbols' ranges.
 bool provably_equal(const Dim& a, const Dim& b, const SymbolTable& symbols);
 bool provably_less(const Dim& a, const Dim& b, const SymbolTable& symbols);

@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: Apache-2.0
+// SHA-256 (FIPS 180-4), by the processor's instructions for it where it has them.
+#include <algorithm>
+#include <bit>
+#include <cstring>
+
+#include "support/hash.h"
+#include "support/sha256_blocks.h"
+
+namespace ingot::core {
+namespace {
+
+constexpr size_t kBlock = 64;
+constexpr size_t kLengthField = 8;
+
+void store_big_endian(uint64_t value, std::span<std::byte> target) {
+  for (size_t i = target.size(); i-- > 0; value >>= 8) target[i] = static_cast<std::byte>(value & 0xFF);
+}
+
+}  // namespace
+
+DigestBuilder::DigestBuilder()
+    : state_{0x6a09e667, 0xbb67ae85, 0x3c6ef372, 0xa54ff53a, 0x510e527f, 0x9b05688c, 0x1f83d9ab, 0x5be0cd19},
+      block_{} {}
+
+void DigestBuilder::update(Bytes data) {
+  const size_t used = length_ % kBlock;
+  length_ += data.size();
+  if (used != 0) {
+    const size_t taken = std::min(data.size(), kBlock - used);
+    std::memcpy(block_.data() + used, data.data(), taken);
+    if (used + taken < kBlock) return;
+    sha256_blocks(state_, block_);
+    data = data.subspan(taken);
+  }
+  const size_t whole = data.size() / kBlock * kBlock;
+  sha256_blocks(state_, data.first(whole));
+  std::ranges::copy(data.subspan(whole), block_.begin());
+}
+
+Digest DigestBuilder::finish() {
+  const size_t used = length_ % kBlock;
+  std::array<std::byte, 2 * kBlock> tail{};
+  std::copy_n(block_.begin(), used, tail.begin());
+  tail[used] = std::byte{0x80};
+  const size_t size = used + 1 + kLengthField <= kBlock ? kBlock : 2 * kBlock;
+  store_big_endian(length_ * 8, std::span(tail).subspan(size - kLengthField, kLengthField));
+  sha256_blocks(state_, std::span(tail).first(size));
+  Digest result;
+  for (size_t i = 0; i < state_.size(); ++i) store_big_endian(state_[i], std::span(result).subspan(4 * i, 4));
+  return result;
+}
+
+Digest digest(Bytes data) {
+  DigestBuilder builder;
+  builder.update(data);
+  return builder.finish();
+}
+
+}  // namespace ingot::core
