@@ -29,9 +29,10 @@ struct CpuFeatures {
   bool operator==(const CpuFeatures&) const = default;
 };
 
-CpuFeatures host_cpu_features();             // of this processor, as far as the operating system enables it
-std::string to_string(CpuFeatures);          // "x86-64-v4+vnni+bf16"
-CpuFeatures parse_cpu_features(std::string_view);  // the inverse; also "native"; UserError names the nearest word
+CpuFeatures host_cpu_features();     // of this processor, as far as the operating system enables it
+std::string to_string(CpuFeatures);  // "x86-64-v4+vnni+bf16"
+CpuFeatures parse_cpu_features(
+    std::string_view);  // the inverse; also "native"; UserError names the nearest word
 
 struct CacheSizes {
   int64_t l1d, l2, l3;  // bytes; 0 where unknown

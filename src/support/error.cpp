@@ -15,7 +15,11 @@ std::string describe(const ErrorDetails& details) {
 }
 
 ErrorDetails plain(std::string_view code, std::string message, std::string advice) {
-  return {.code = code, .message = std::move(message), .node = {}, .source_line = {}, .advice = std::move(advice)};
+  return {.code = code,
+          .message = std::move(message),
+          .node = {},
+          .source_line = {},
+          .advice = std::move(advice)};
 }
 
 }  // namespace

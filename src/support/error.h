@@ -12,7 +12,8 @@ namespace ingot::core {
 // Stable numbers: they are the status values of the C API.
 enum class ErrorKind { kUser = 1, kUnsupported = 2, kInternal = 3, kDevice = 4 };
 
-// What a person has to know about one failure. `code` is stable ("INGOT-U012") and has a page in docs/errors.md.
+// What a person has to know about one failure. `code` is stable ("INGOT-U012") and has a page in
+// docs/errors.md.
 struct ErrorDetails {
   std::string_view code;
   std::string message;      // what was wrong, with the offending values
@@ -52,7 +53,8 @@ struct DeviceError final : Error {  // the system or a device refused: memory, f
 // Throws InternalError if `condition` is false: for what only a bug can break.
 inline void invariant(bool condition, std::string_view message,
                       std::source_location where = std::source_location::current()) {
-  if (!condition) [[unlikely]] throw InternalError(std::string(message), where);
+  if (!condition) [[unlikely]]
+    throw InternalError(std::string(message), where);
 }
 
 }  // namespace ingot::core

@@ -73,7 +73,8 @@ bool has_sha_instructions() {
   unsigned b = 0;
   unsigned c = 0;
   unsigned d = 0;
-  return __get_cpuid_count(7, 0, &a, &b, &c, &d) != 0 && (b & kShaBit) != 0 && __builtin_cpu_supports("sse4.1");
+  return __get_cpuid_count(7, 0, &a, &b, &c, &d) != 0 && (b & kShaBit) != 0 &&
+         __builtin_cpu_supports("sse4.1");
 }
 
 namespace {

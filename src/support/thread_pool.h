@@ -31,10 +31,11 @@ class ThreadPool {
 
   template <typename Function>
   void parallel_for(int64_t count, int64_t grain, Function&& function) {
-    parallel_for(count, grain, RangeTask{[](void* context, int64_t begin, int64_t end, int worker) {
-                                           (*static_cast<std::remove_reference_t<Function>*>(context))(begin, end, worker);
-                                         },
-                                         &function});
+    parallel_for(count, grain,
+                 RangeTask{[](void* context, int64_t begin, int64_t end, int worker) {
+                             (*static_cast<std::remove_reference_t<Function>*>(context))(begin, end, worker);
+                           },
+                           &function});
   }
 
  private:

@@ -106,8 +106,8 @@ size_t Dim::hash() const { return node_ ? node_->hash : combine(0, static_cast<s
 bool Dim::operator==(const Dim& other) const {
   if (!node_ || !other.node_) return !node_ && !other.node_ && value_ == other.value_;
   if (node_ == other.node_) return true;
-  return node_->hash == other.node_->hash && node_->kind == other.node_->kind && node_->name == other.node_->name &&
-         node_->operands == other.node_->operands;
+  return node_->hash == other.node_->hash && node_->kind == other.node_->kind &&
+         node_->name == other.node_->name && node_->operands == other.node_->operands;
 }
 
 std::strong_ordering Dim::operator<=>(const Dim& other) const {
@@ -132,14 +132,27 @@ Dim substitute(const Dim& dim, const std::map<std::string, Dim>& replacements) {
   for (const Dim& operand : operands.subspan(1)) {
     const Dim next = substitute(operand, replacements);
     switch (dim.kind()) {
-      case Dim::Kind::kAdd: result = result + next; break;
-      case Dim::Kind::kMultiply: result = result * next; break;
-      case Dim::Kind::kFloorDivide: result = floor_divide(result, next); break;
-      case Dim::Kind::kModulo: result = modulo(result, next); break;
-      case Dim::Kind::kMaximum: result = maximum(result, next); break;
-      case Dim::Kind::kMinimum: result = minimum(result, next); break;
+      case Dim::Kind::kAdd:
+        result = result + next;
+        break;
+      case Dim::Kind::kMultiply:
+        result = result * next;
+        break;
+      case Dim::Kind::kFloorDivide:
+        result = floor_divide(result, next);
+        break;
+      case Dim::Kind::kModulo:
+        result = modulo(result, next);
+        break;
+      case Dim::Kind::kMaximum:
+        result = maximum(result, next);
+        break;
+      case Dim::Kind::kMinimum:
+        result = minimum(result, next);
+        break;
       case Dim::Kind::kConstant:
-      case Dim::Kind::kSymbol: break;  // have no operands
+      case Dim::Kind::kSymbol:
+        break;  // have no operands
     }
   }
   return result;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // A dim is an integer expression over symbols, kept in one canonical form: equal forms are equal dims.
 //
-// Canonical form: a sum of a constant and of terms coefficient * product of atoms, sorted; an atom is a symbol or a
-// floor_divide, modulo, maximum or minimum of canonical dims. Immutable and cheap to copy.
+// Canonical form: a sum of a constant and of terms coefficient * product of atoms, sorted; an atom is a
+// symbol or a floor_divide, modulo, maximum or minimum of canonical dims. Immutable and cheap to copy.
 // Arithmetic is in int64; an overflow throws UserError. Division and modulo round towards minus infinity.
 #pragma once
 
@@ -24,15 +24,15 @@ struct DimNode;  // one atom or sum; defined in dim_node.h
 class Dim {
  public:
   Dim() : Dim(0) {}
-  Dim(int64_t value);                    // NOLINT: a number is a dim
-  static Dim symbol(std::string name);   // [A-Za-z_][A-Za-z0-9_.]*
+  Dim(int64_t value);                   // NOLINT: a number is a dim
+  static Dim symbol(std::string name);  // [A-Za-z_][A-Za-z0-9_.]*
 
   bool is_constant() const { return node_ == nullptr; }
   std::optional<int64_t> constant() const { return is_constant() ? std::optional(value_) : std::nullopt; }
   bool is_symbol() const;
   std::vector<std::string> symbols() const;  // sorted, each once
 
-  std::string to_string() const;         // "2*S + floordiv(S + 1, 2)"; parse_dim reads it back
+  std::string to_string() const;  // "2*S + floordiv(S + 1, 2)"; parse_dim reads it back
   size_t hash() const;
   bool operator==(const Dim& other) const;
   std::strong_ordering operator<=>(const Dim& other) const;  // an arbitrary total order
@@ -40,7 +40,7 @@ class Dim {
   // Enough of the structure for visitors (evaluators, emitters, serializers).
   enum class Kind { kConstant, kSymbol, kAdd, kMultiply, kFloorDivide, kModulo, kMaximum, kMinimum };
   Kind kind() const;
-  std::span<const Dim> operands() const;     // empty for constants and symbols
+  std::span<const Dim> operands() const;  // empty for constants and symbols
   const std::string& symbol_name() const;
 
   friend Dim operator+(const Dim& a, const Dim& b);
@@ -49,8 +49,8 @@ class Dim {
 
  private:
   friend struct DimFactory;
-  int64_t value_ = 0;                        // if constant
-  std::shared_ptr<const DimNode> node_;      // else
+  int64_t value_ = 0;                    // if constant
+  std::shared_ptr<const DimNode> node_;  // else
 };
 
 Dim floor_divide(const Dim& a, const Dim& b);

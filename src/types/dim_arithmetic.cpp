@@ -124,7 +124,8 @@ Dim operator-(const Dim& a, const Dim& b) {
   if (b == Dim(0)) return a;
   if (a.is_constant() && b.is_constant()) {
     int64_t result;
-    if (__builtin_sub_overflow(*a.constant(), *b.constant(), &result)) overflow(*a.constant(), '-', *b.constant());
+    if (__builtin_sub_overflow(*a.constant(), *b.constant(), &result))
+      overflow(*a.constant(), '-', *b.constant());
     return result;
   }
   return sum(to_polynomial(a), negate(to_polynomial(b)));
@@ -138,7 +139,8 @@ Dim operator*(const Dim& a, const Dim& b) {
   const Polynomial left = to_polynomial(a);
   const Polynomial right = to_polynomial(b);
   if (left.size() * right.size() > kMaximumTerms) {
-    throw UnsupportedError("INGOT-N102", "a product of sizes has too many terms to be kept in canonical form");
+    throw UnsupportedError("INGOT-N102",
+                           "a product of sizes has too many terms to be kept in canonical form");
   }
   Polynomial terms;
   for (const DimTerm& term : right) terms = add(terms, multiply(left, term));

@@ -8,8 +8,8 @@
 namespace ingot::core {
 namespace {
 
-// dividend == divisor * quotient + factor * rest_dividend + rest_constant, and divisor == factor * rest_divisor,
-// so that dividend // divisor == quotient + rest_dividend // rest_divisor.
+// dividend == divisor * quotient + factor * rest_dividend + rest_constant, and divisor == factor *
+// rest_divisor, so that dividend // divisor == quotient + rest_dividend // rest_divisor.
 struct Division {
   Polynomial quotient;
   Polynomial rest_dividend;

@@ -11,7 +11,7 @@
 namespace ingot::core {
 namespace {
 
-constexpr int64_t kLow = INT64_MIN;  // as a bound: minus infinity
+constexpr int64_t kLow = INT64_MIN;   // as a bound: minus infinity
 constexpr int64_t kHigh = INT64_MAX;  // as a bound: infinity
 constexpr DimRange kEverything{kLow, kHigh};
 
@@ -79,28 +79,42 @@ DimRange modulo_ranges(DimRange a, DimRange b) {
 
 DimRange combine_ranges(Dim::Kind kind, DimRange a, DimRange b) {
   switch (kind) {
-    case Dim::Kind::kAdd: return add_ranges(a, b);
-    case Dim::Kind::kMultiply: return multiply_ranges(a, b);
-    case Dim::Kind::kFloorDivide: return divide_ranges(a, b);
-    case Dim::Kind::kModulo: return modulo_ranges(a, b);
-    case Dim::Kind::kMaximum: return {std::max(a.min, b.min), std::max(a.max, b.max)};
-    case Dim::Kind::kMinimum: return {std::min(a.min, b.min), std::min(a.max, b.max)};
+    case Dim::Kind::kAdd:
+      return add_ranges(a, b);
+    case Dim::Kind::kMultiply:
+      return multiply_ranges(a, b);
+    case Dim::Kind::kFloorDivide:
+      return divide_ranges(a, b);
+    case Dim::Kind::kModulo:
+      return modulo_ranges(a, b);
+    case Dim::Kind::kMaximum:
+      return {std::max(a.min, b.min), std::max(a.max, b.max)};
+    case Dim::Kind::kMinimum:
+      return {std::min(a.min, b.min), std::min(a.max, b.max)};
     case Dim::Kind::kConstant:
-    case Dim::Kind::kSymbol: break;
+    case Dim::Kind::kSymbol:
+      break;
   }
   throw InternalError("a constant or symbol combines nothing");
 }
 
 int64_t combine_values(Dim::Kind kind, int64_t a, int64_t b) {
   switch (kind) {
-    case Dim::Kind::kAdd: return checked_add(a, b);
-    case Dim::Kind::kMultiply: return checked_multiply(a, b);
-    case Dim::Kind::kFloorDivide: return checked_floor_divide(a, b);
-    case Dim::Kind::kModulo: return checked_modulo(a, b);
-    case Dim::Kind::kMaximum: return std::max(a, b);
-    case Dim::Kind::kMinimum: return std::min(a, b);
+    case Dim::Kind::kAdd:
+      return checked_add(a, b);
+    case Dim::Kind::kMultiply:
+      return checked_multiply(a, b);
+    case Dim::Kind::kFloorDivide:
+      return checked_floor_divide(a, b);
+    case Dim::Kind::kModulo:
+      return checked_modulo(a, b);
+    case Dim::Kind::kMaximum:
+      return std::max(a, b);
+    case Dim::Kind::kMinimum:
+      return std::min(a, b);
     case Dim::Kind::kConstant:
-    case Dim::Kind::kSymbol: break;
+    case Dim::Kind::kSymbol:
+      break;
   }
   throw InternalError("a constant or symbol combines nothing");
 }

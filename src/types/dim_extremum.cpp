@@ -15,6 +15,7 @@ void flatten(const Dim& dim, Dim::Kind kind, std::vector<Dim>& operands) {
 // True if a >= b (for kMaximum) or a <= b (for kMinimum) whatever the symbols are.
 bool dominates(const Dim& a, const Dim& b, Dim::Kind kind) {
   const bool maximum = kind == Dim::Kind::kMaximum;
+  if (b == Dim(maximum ? INT64_MIN : INT64_MAX)) return true;  // "to the end" of slices
   const auto difference = maximum ? try_subtract(a, b) : try_subtract(b, a);
   return difference && intrinsic_range(*difference).min >= 0;
 }
@@ -25,7 +26,8 @@ Dim extremum(const Dim& a, const Dim& b, Dim::Kind kind) {
   flatten(b, kind, operands);
   std::vector<Dim> kept;
   for (const Dim& operand : operands) {
-    if (std::ranges::any_of(kept, [&](const Dim& other) { return dominates(other, operand, kind); })) continue;
+    if (std::ranges::any_of(kept, [&](const Dim& other) { return dominates(other, operand, kind); }))
+      continue;
     std::erase_if(kept, [&](const Dim& other) { return dominates(operand, other, kind); });
     kept.push_back(operand);
   }

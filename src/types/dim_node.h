@@ -12,8 +12,9 @@
 
 namespace ingot::core {
 
-// Operands: of kAdd its terms, the constant last; of kMultiply its coefficient (unless it is 1), then the atoms;
-// of kFloorDivide and kModulo dividend and divisor; of kMaximum and kMinimum all operands, a constant last.
+// Operands: of kAdd its terms, the constant last; of kMultiply its coefficient (unless it is 1), then the
+// atoms; of kFloorDivide and kModulo dividend and divisor; of kMaximum and kMinimum all operands, a constant
+// last.
 struct DimNode {
   Dim::Kind kind;
   std::string name;  // kSymbol only

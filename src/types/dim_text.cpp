@@ -106,13 +106,15 @@ class Parser {
     const bool is_maximum = function == "max";
     if (!is_maximum && function != "min") fail("floordiv(a, b), mod(a, b), max(...) or min(...) is expected");
     Dim result = operands[0];
-    for (const Dim& operand : operands) result = is_maximum ? maximum(result, operand) : minimum(result, operand);
+    for (const Dim& operand : operands)
+      result = is_maximum ? maximum(result, operand) : minimum(result, operand);
     return result;
   }
 
   std::string_view word() {
     const size_t start = position_;
-    while (position_ < text_.size() && (std::isalnum(current()) != 0 || current() == '_' || current() == '.')) {
+    while (position_ < text_.size() &&
+           (std::isalnum(current()) != 0 || current() == '_' || current() == '.')) {
       ++position_;
     }
     return text_.substr(start, position_ - start);
@@ -136,7 +138,8 @@ class Parser {
   }
 
   [[noreturn]] void fail(std::string_view cause) const {
-    throw UserError("INGOT-U105", fmt::format("'{}' is no symbolic size: {} at column {}", text_, cause, position_ + 1));
+    throw UserError("INGOT-U105",
+                    fmt::format("'{}' is no symbolic size: {} at column {}", text_, cause, position_ + 1));
   }
 
   std::string_view text_;
@@ -148,14 +151,22 @@ class Parser {
 
 std::string Dim::to_string() const {
   switch (kind()) {
-    case Kind::kConstant: return std::to_string(value_);
-    case Kind::kSymbol: return symbol_name();
-    case Kind::kAdd: return print_sum(operands());
-    case Kind::kMultiply: return print_product(operands());
-    case Kind::kFloorDivide: return print_function("floordiv", operands());
-    case Kind::kModulo: return print_function("mod", operands());
-    case Kind::kMaximum: return print_function("max", operands());
-    case Kind::kMinimum: return print_function("min", operands());
+    case Kind::kConstant:
+      return std::to_string(value_);
+    case Kind::kSymbol:
+      return symbol_name();
+    case Kind::kAdd:
+      return print_sum(operands());
+    case Kind::kMultiply:
+      return print_product(operands());
+    case Kind::kFloorDivide:
+      return print_function("floordiv", operands());
+    case Kind::kModulo:
+      return print_function("mod", operands());
+    case Kind::kMaximum:
+      return print_function("max", operands());
+    case Kind::kMinimum:
+      return print_function("min", operands());
   }
   throw InternalError("a dim has a kind");
 }

@@ -49,7 +49,9 @@ const DTypeFacts& facts(DType dtype) {
 }
 
 // torch promotes u16, u32 and u64 with floating types only, and the storage-only types with none.
-bool is_wide_unsigned(DType dtype) { return facts(dtype).category == Category::kUnsigned && dtype != DType::kU8; }
+bool is_wide_unsigned(DType dtype) {
+  return facts(dtype).category == Category::kUnsigned && dtype != DType::kU8;
+}
 
 bool is_storage_only(DType dtype) {
   return dtype == DType::kE4M3 || dtype == DType::kE5M2 || dtype == DType::kI4 || dtype == DType::kU4;

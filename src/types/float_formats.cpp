@@ -10,7 +10,8 @@
 namespace ingot::core {
 namespace {
 
-// Bits are sign, exponent, mantissa. `overflow` is the code of what is too large, `nan` the one NaN that is made.
+// Bits are sign, exponent, mantissa. `overflow` is the code of what is too large, `nan` the one NaN that is
+// made.
 struct FloatFormat {
   int exponent_bits;
   int mantissa_bits;
@@ -35,8 +36,8 @@ float decode(uint32_t code, const FloatFormat& format) {
   const uint32_t magnitude = code & (format.sign() - 1);
   if (magnitude > format.largest) {
     const bool infinite = magnitude == format.overflow && format.overflow != format.nan;
-    return std::copysign(infinite ? std::numeric_limits<float>::infinity() : std::numeric_limits<float>::quiet_NaN(),
-                         sign);
+    return std::copysign(
+        infinite ? std::numeric_limits<float>::infinity() : std::numeric_limits<float>::quiet_NaN(), sign);
   }
   const uint32_t implicit = 1U << format.mantissa_bits;
   const uint32_t mantissa = magnitude & (implicit - 1);

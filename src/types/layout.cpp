@@ -87,7 +87,8 @@ class Parser {
 }  // namespace
 
 bool Layout::is_permutation() const {
-  return std::ranges::all_of(axes, [](const LayoutAxis& axis) { return axis.divisor == 1 && axis.modulus == 0; });
+  return std::ranges::all_of(axes,
+                             [](const LayoutAxis& axis) { return axis.divisor == 1 && axis.modulus == 0; });
 }
 
 Layout Layout::permutation(std::span<const int> order) {
@@ -99,7 +100,8 @@ Layout Layout::permutation(std::span<const int> order) {
 
 Layout Layout::blocked(std::span<const int> order, int dim, int64_t block) {
   Layout layout;
-  for (const int each : order) layout.axes.push_back(each == dim ? LayoutAxis{each, block} : LayoutAxis{each});
+  for (const int each : order)
+    layout.axes.push_back(each == dim ? LayoutAxis{each, block} : LayoutAxis{each});
   layout.axes.push_back({dim, 1, block});
   return layout;
 }

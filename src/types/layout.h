@@ -3,8 +3,8 @@
 //
 // Storage is a dense array whose axes, from outermost to innermost, are `axes`. The index along an axis is
 // (logical[dim] / divisor) % modulus, with modulus 0 meaning "no modulus": NHWC of NCHW is {0},{2},{3},{1};
-// NCHW16c is {0},{1,16,0},{2},{3},{1,1,16}. A blocked dim is rounded up to whole blocks; the padding holds zeros.
-// An empty list is row-major.
+// NCHW16c is {0},{1,16,0},{2},{3},{1,1,16}. A blocked dim is rounded up to whole blocks; the padding holds
+// zeros. An empty list is row-major.
 #pragma once
 
 #include <cstdint>
@@ -32,7 +32,8 @@ struct Layout {
   bool operator==(const Layout&) const = default;
 
   static Layout permutation(std::span<const int> order);  // {0, 2, 3, 1} is NHWC
-  // Splits logical `dim` into outer and inner part of `block`, the inner part innermost; the other axes in `order`.
+  // Splits logical `dim` into outer and inner part of `block`, the inner part innermost; the other axes in
+  // `order`.
   static Layout blocked(std::span<const int> order, int dim, int64_t block);
 };
 

@@ -36,8 +36,9 @@ Tensor make_tensor(DType dtype, std::vector<int64_t> shape);  // zero-filled, 64
 Tensor to_dense(const TensorView& view);                      // a row-major copy
 std::vector<int64_t> row_major_strides(std::span<const int64_t> shape);
 
-// Element access through double or int64, converting; for oracles and tests, not for speed. Of a complex element the
-// real part. To integers: towards zero, modulo the width; NaN and what no 64 bits can hold become INT64_MIN first.
+// Element access through double or int64, converting; for oracles and tests, not for speed. Of a complex
+// element the real part. To integers: towards zero, modulo the width; NaN and what no 64 bits can hold become
+// INT64_MIN first.
 double read_double(const TensorView& view, std::span<const int64_t> index);
 int64_t read_integer(const TensorView& view, std::span<const int64_t> index);
 void write_double(const TensorView& view, std::span<const int64_t> index, double value);

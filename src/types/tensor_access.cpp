@@ -48,25 +48,44 @@ struct FourBits {};
 template <typename Function>
 auto visit_format(DType dtype, Function function) {
   switch (dtype) {
-    case DType::kBool: return function(Bool());
-    case DType::kU8: return function(Plain<uint8_t>());
-    case DType::kI8: return function(Plain<int8_t>());
-    case DType::kI16: return function(Plain<int16_t>());
-    case DType::kI32: return function(Plain<int32_t>());
-    case DType::kI64: return function(Plain<int64_t>());
-    case DType::kF16: return function(Converted<uint16_t, float, half_to_float, float_to_half>());
-    case DType::kBF16: return function(Converted<uint16_t, float, bfloat16_to_float, float_to_bfloat16>());
-    case DType::kF32: return function(Plain<float>());
-    case DType::kF64: return function(Plain<double>());
-    case DType::kU16: return function(Plain<uint16_t>());
-    case DType::kU32: return function(Plain<uint32_t>());
-    case DType::kU64: return function(Plain<uint64_t>());
-    case DType::kE4M3: return function(Converted<uint8_t, float, e4m3_to_float, float_to_e4m3>());
-    case DType::kE5M2: return function(Converted<uint8_t, float, e5m2_to_float, float_to_e5m2>());
-    case DType::kI4: return function(FourBits<int8_t>());
-    case DType::kU4: return function(FourBits<uint8_t>());
-    case DType::kC64: return function(Complex<float>());
-    case DType::kC128: return function(Complex<double>());
+    case DType::kBool:
+      return function(Bool());
+    case DType::kU8:
+      return function(Plain<uint8_t>());
+    case DType::kI8:
+      return function(Plain<int8_t>());
+    case DType::kI16:
+      return function(Plain<int16_t>());
+    case DType::kI32:
+      return function(Plain<int32_t>());
+    case DType::kI64:
+      return function(Plain<int64_t>());
+    case DType::kF16:
+      return function(Converted<uint16_t, float, half_to_float, float_to_half>());
+    case DType::kBF16:
+      return function(Converted<uint16_t, float, bfloat16_to_float, float_to_bfloat16>());
+    case DType::kF32:
+      return function(Plain<float>());
+    case DType::kF64:
+      return function(Plain<double>());
+    case DType::kU16:
+      return function(Plain<uint16_t>());
+    case DType::kU32:
+      return function(Plain<uint32_t>());
+    case DType::kU64:
+      return function(Plain<uint64_t>());
+    case DType::kE4M3:
+      return function(Converted<uint8_t, float, e4m3_to_float, float_to_e4m3>());
+    case DType::kE5M2:
+      return function(Converted<uint8_t, float, e5m2_to_float, float_to_e5m2>());
+    case DType::kI4:
+      return function(FourBits<int8_t>());
+    case DType::kU4:
+      return function(FourBits<uint8_t>());
+    case DType::kC64:
+      return function(Complex<float>());
+    case DType::kC128:
+      return function(Complex<double>());
   }
   throw InternalError("a dtype has a number of the table");
 }
@@ -135,11 +154,17 @@ void write(const TensorView& view, std::span<const int64_t> index, Value value) 
 
 }  // namespace
 
-double read_double(const TensorView& view, std::span<const int64_t> index) { return read<double>(view, index); }
+double read_double(const TensorView& view, std::span<const int64_t> index) {
+  return read<double>(view, index);
+}
 
-int64_t read_integer(const TensorView& view, std::span<const int64_t> index) { return read<int64_t>(view, index); }
+int64_t read_integer(const TensorView& view, std::span<const int64_t> index) {
+  return read<int64_t>(view, index);
+}
 
-void write_double(const TensorView& view, std::span<const int64_t> index, double value) { write(view, index, value); }
+void write_double(const TensorView& view, std::span<const int64_t> index, double value) {
+  write(view, index, value);
+}
 
 void write_integer(const TensorView& view, std::span<const int64_t> index, int64_t value) {
   write(view, index, value);

@@ -22,8 +22,9 @@ struct TensorType {
   bool operator==(const TensorType&) const = default;
 };
 
-Dim element_count(const TensorType& type);   // logical elements
-Dim storage_bytes(const TensorType& type);   // layout padding included, each innermost row rounded up to a byte
+Dim element_count(const TensorType& type);  // logical elements
+Dim storage_bytes(
+    const TensorType& type);  // layout padding included, each innermost row rounded up to a byte
 std::string to_string(const TensorType& type);
 std::string to_string(const Shape& shape);
 
