@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""The source files of the project, for the checks beside this file. By hand: prints those with some suffixes."""
+"""The source files, for the checks beside this file. By hand: prints those with given suffixes."""
 
 import subprocess
 import sys

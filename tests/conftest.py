@@ -1,0 +1,13 @@
+# SPDX-License-Identifier: Apache-2.0
+import os
+
+import pytest
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Tests marked `long` run only when INGOT_LONG=1 (make test LONG=1)."""
+    if os.environ.get("INGOT_LONG") == "1":
+        return
+    for item in items:
+        if item.get_closest_marker("long"):
+            item.add_marker(pytest.mark.skip(reason="long: set INGOT_LONG=1"))
