@@ -17,32 +17,36 @@ std::vector<llvm::Value*> emit_carrying_loop(
     const std::function<std::vector<llvm::Value*>(llvm::Value* index, std::span<llvm::Value* const> carried)>&
         body) {
   llvm::BasicBlock* before = builder.GetInsertBlock();
-  llvm::BasicBlock* head = append_block(builder, "head");
   llvm::BasicBlock* inside = append_block(builder, "body");
   llvm::BasicBlock* behind = append_block(builder, "behind");
-  builder.CreateBr(head);
+  // The test stands at the bottom, with a guard in front: one jump an iteration, and no pass has to rotate
+  // the loop.
+  builder.CreateCondBr(builder.CreateICmpSLT(begin, end), inside, behind);
 
-  builder.SetInsertPoint(head);
-  llvm::PHINode* index = builder.CreatePHI(builder.getInt64Ty(), 2);
-  index->addIncoming(begin, before);
-  std::vector<llvm::Value*> carried;
+  auto phi = [&](llvm::BasicBlock* block, llvm::Value* value) {
+    builder.SetInsertPoint(block);
+    llvm::PHINode* node = builder.CreatePHI(value->getType(), 2);
+    node->addIncoming(value, before);
+    return node;
+  };
+  llvm::PHINode* index = phi(inside, begin);
+  std::vector<llvm::Value*> carried, results;
   for (llvm::Value* value : initial) {
-    llvm::PHINode* phi = builder.CreatePHI(value->getType(), 2);
-    phi->addIncoming(value, before);
-    carried.push_back(phi);
+    carried.push_back(phi(inside, value));
+    results.push_back(phi(behind, value));
   }
-  builder.CreateCondBr(builder.CreateICmpSLT(index, end), inside, behind);
-
   builder.SetInsertPoint(inside);
   std::vector<llvm::Value*> next = body(index, carried);
   llvm::Value* next_index = builder.CreateNSWAdd(index, builder.getInt64(step));
-  index->addIncoming(next_index, builder.GetInsertBlock());
-  for (size_t i = 0; i < carried.size(); ++i) {
-    llvm::cast<llvm::PHINode>(carried[i])->addIncoming(next[i], builder.GetInsertBlock());
+  llvm::BasicBlock* last = builder.GetInsertBlock();
+  index->addIncoming(next_index, last);
+  for (size_t i = 0; i < next.size(); ++i) {
+    llvm::cast<llvm::PHINode>(carried[i])->addIncoming(next[i], last);
+    llvm::cast<llvm::PHINode>(results[i])->addIncoming(next[i], last);
   }
-  builder.CreateBr(head);
+  builder.CreateCondBr(builder.CreateICmpSLT(next_index, end), inside, behind);
   builder.SetInsertPoint(behind);
-  return carried;
+  return results;
 }
 
 void emit_loop(Builder& builder, llvm::Value* begin, llvm::Value* end, int64_t step,

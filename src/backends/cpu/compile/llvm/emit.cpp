@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: Apache-2.0
+// Module to machine code. The modules are emitted vectorised and unrolled, so few passes are worth their
+// time.
+#include <llvm/Analysis/TargetLibraryInfo.h>
+#include <llvm/IR/LegacyPassManager.h>
+#include <llvm/IR/Verifier.h>
+#include <llvm/InitializePasses.h>
+#include <llvm/Support/raw_ostream.h>
+#include <llvm/Target/TargetMachine.h>
+#include <llvm/Transforms/InstCombine/InstCombine.h>
+#include <llvm/Transforms/Scalar.h>
+#include <llvm/Transforms/Scalar/GVN.h>
+
+#include "backends/cpu/compile/llvm/code.h"
+#include "backends/cpu/compile/llvm/flatten.h"
+#include "backends/cpu/compile/llvm/target_machine.h"
+#include "support/error.h"
+
+namespace ingot::core::cpu {
+
+namespace {
+
+void check_module(const llvm::Module& module) {
+  std::string message;
+  llvm::raw_string_ostream stream(message);
+  invariant(!llvm::verifyModule(module, &stream), "generated code is malformed: " + message);
+}
+
+llvm::SmallVector<char, 0> emit(Code& code, llvm::CodeGenFileType kind) {
+  check_module(*code.module);
+  auto machine = make_target_machine(code.features);
+  llvm::SmallVector<char, 0> output;
+  llvm::raw_svector_ostream stream(output);
+  llvm::legacy::PassManager passes;
+  llvm::TargetLibraryInfoImpl no_library{llvm::Triple(code.module->getTargetTriple())};
+  no_library.disableAllFunctions();  // no loop may become a call of memcpy
+  passes.add(new llvm::TargetLibraryInfoWrapperPass(no_library));
+  passes.add(llvm::createEarlyCSEPass());
+  passes.add(llvm::createInstructionCombiningPass());
+  passes.add(llvm::createCFGSimplificationPass());
+  passes.add(llvm::createGVNPass());
+  bool refused = machine->addPassesToEmitFile(passes, stream, nullptr, kind, /*DisableVerify=*/true);
+  invariant(!refused, "LLVM cannot write this kind of file");
+  passes.run(*code.module);
+  return output;
+}
+
+}  // namespace
+
+Image make_image(Code& code, llvm::Function* entry) {
+  entry->removeFromParent();
+  code.module->getFunctionList().push_front(entry);
+  llvm::SmallVector<char, 0> object = emit(code, llvm::CodeGenFileType::ObjectFile);
+  Image image;
+  image.kernel = entry->getName().str();
+  image.target = "cpu:" + to_string(code.features);
+  image.needs = code.features;
+  image.code = flatten({object.data(), object.size()});
+  return image;
+}
+
+std::string make_assembly(Code& code) {
+  llvm::SmallVector<char, 0> text = emit(code, llvm::CodeGenFileType::AssemblyFile);
+  return {text.data(), text.size()};
+}
+
+}  // namespace ingot::core::cpu

@@ -1,0 +1,169 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "backends/cpu/compile/schedules/tile.h"
+
+#include <array>
+
+namespace ingot::core::cpu {
+
+namespace {
+
+// Bytes of B ahead of the loop's place that are on their way: covers the latency of memory at its full rate.
+constexpr int64_t kPrefetchDistance = 4096;
+constexpr int64_t kCacheLine = 64;
+// Tiles of up to this many rows wait for B, not for the multipliers.
+constexpr int kStreamingRows = 4;
+
+struct Candidate {
+  TileShape shape;
+  double slowdown;  // time per sum, relative to the best tile
+};
+
+// x86-64-v4 has 32 registers of 16 numbers, v3 has 16 of 8: sums + one row of B + one broadcast must fit.
+constexpr std::array kWide{Candidate{{8, 3, 16}, 1.0}, Candidate{{6, 4, 16}, 1.0},
+                           Candidate{{8, 2, 16}, 1.01}, Candidate{{8, 1, 16}, 1.1}};
+constexpr std::array kNarrow{Candidate{{6, 2, 8}, 1.0}, Candidate{{4, 3, 8}, 1.02},
+                             Candidate{{8, 1, 8}, 1.15}};
+
+// Emits one tile function's body.
+struct TileBody {
+  Builder& builder;
+  TileShape shape;  // with the rows of this function
+  int table_rows;   // pointers a segment in the table of row pointers
+  TileOperand operand;
+  bool prefetch;
+
+  using Sums = std::vector<llvm::Value*>;
+  llvm::Type* vector() const { return llvm::FixedVectorType::get(builder.getFloatTy(), shape.lanes); }
+  llvm::Align alignment() const { return llvm::Align(shape.lanes * sizeof(float)); }
+
+  llvm::Value* b_row(llvm::Value* b, llvm::Value* step) const {
+    return builder.CreateGEP(builder.getFloatTy(), b,
+                             builder.CreateNSWMul(step, builder.getInt64(shape.columns())));
+  }
+
+  std::vector<llvm::Value*> row_pointers(const TileCall& call, llvm::Value* segment) const {
+    std::vector<llvm::Value*> rows;
+    llvm::Value* first = builder.CreateNSWMul(segment, builder.getInt64(table_rows));
+    for (int row = 0; row < shape.rows; ++row) {
+      llvm::Value* place = builder.CreateNSWAdd(first, builder.getInt64(row));
+      rows.push_back(
+          builder.CreateLoad(builder.getPtrTy(), builder.CreateGEP(builder.getPtrTy(), call.a, place)));
+    }
+    return rows;
+  }
+
+  void prefetch_row(llvm::Value* b) const {
+    for (int64_t offset = 0; offset < shape.columns() * int64_t{sizeof(float)}; offset += kCacheLine) {
+      llvm::Value* ahead = builder.CreateConstGEP1_64(builder.getInt8Ty(), b, kPrefetchDistance + offset);
+      builder.CreateIntrinsic(llvm::Intrinsic::prefetch, {builder.getPtrTy()},
+                              {ahead, builder.getInt32(0), builder.getInt32(3), builder.getInt32(1)});
+    }
+  }
+
+  // One step: a row of B times one number of each row of A.
+  Sums multiply(std::span<llvm::Value* const> sums, llvm::Value* b,
+                const std::function<llvm::Value*(int)>& a) const {
+    Sums next(sums.begin(), sums.end()), columns;
+    if (prefetch) prefetch_row(b);
+    for (int v = 0; v < shape.vectors; ++v) {
+      columns.push_back(
+          builder.CreateAlignedLoad(vector(), builder.CreateConstGEP1_64(vector(), b, v), alignment()));
+    }
+    for (int row = 0; row < shape.rows; ++row) {
+      llvm::Value* number =
+          builder.CreateAlignedLoad(builder.getFloatTy(), a(row), llvm::Align(sizeof(float)));
+      llvm::Value* spread = builder.CreateVectorSplat(shape.lanes, number);
+      for (int v = 0; v < shape.vectors; ++v) {
+        llvm::Value*& sum = next[row * shape.vectors + v];
+        sum = builder.CreateIntrinsic(llvm::Intrinsic::fma, {vector()}, {spread, columns[v], sum});
+      }
+    }
+    return next;
+  }
+
+  Sums run_segment(const TileCall& call, llvm::Value* segment, std::span<llvm::Value* const> sums) const {
+    llvm::Value* b = b_row(call.b, builder.CreateNSWMul(segment, call.count));
+    std::vector<llvm::Value*> rows;
+    if (operand == TileOperand::kRows) rows = row_pointers(call, segment);
+    return emit_carrying_loop(builder, builder.getInt64(0), call.count, 1, sums,
+                              [&](llvm::Value* step, std::span<llvm::Value* const> now) {
+                                return multiply(now, b_row(b, step), [&](int row) -> llvm::Value* {
+                                  if (operand == TileOperand::kRows)
+                                    return builder.CreateGEP(builder.getFloatTy(), rows[row], step);
+                                  llvm::Value* place = builder.CreateNSWMul(step, call.stride);
+                                  llvm::Value* column =
+                                      builder.CreateGEP(builder.getFloatTy(), call.a, place);
+                                  return builder.CreateConstGEP1_64(builder.getFloatTy(), column, row);
+                                });
+                              });
+  }
+
+  void emit(const TileCall& call) const {
+    Sums sums(shape.rows * shape.vectors, llvm::Constant::getNullValue(vector()));
+    sums = emit_carrying_loop(builder, builder.getInt64(0), call.segments, 1, sums,
+                              [&](llvm::Value* segment, std::span<llvm::Value* const> now) {
+                                return run_segment(call, segment, now);
+                              });
+    for (size_t i = 0; i < sums.size(); ++i) {
+      builder.CreateAlignedStore(sums[i], builder.CreateConstGEP1_64(vector(), call.sums, i), alignment());
+    }
+    builder.CreateRetVoid();
+  }
+};
+
+}  // namespace
+
+TileShape choose_tile(int64_t columns, CpuFeatures features) {
+  std::span<const Candidate> candidates = kNarrow;
+  if (features.has(CpuFeature::kX86V4)) candidates = kWide;
+  const Candidate* best = &candidates[0];
+  auto cost = [&](const Candidate& candidate) {
+    int64_t width = candidate.shape.columns();
+    return candidate.slowdown * static_cast<double>((columns + width - 1) / width * width);
+  };
+  for (const Candidate& candidate : candidates) {
+    if (columns > 0 && cost(candidate) < cost(*best)) best = &candidate;
+  }
+  return best->shape;
+}
+
+std::vector<int> tile_row_counts(const TileShape& tile) {
+  std::vector<int> counts{tile.rows};
+  while (counts.back() > 1) counts.push_back((counts.back() + 1) / 2);
+  return counts;
+}
+
+TileFunctions::TileFunctions(Code& code, TileShape shape, TileOperand operand, bool prefetch)
+    : shape_(shape) {
+  llvm::LLVMContext& context = *code.context;
+  llvm::Type* pointer = llvm::PointerType::get(context, 0);
+  llvm::Type* number = llvm::Type::getInt64Ty(context);
+  llvm::Type* nothing = llvm::Type::getVoidTy(context);
+  auto* type = llvm::FunctionType::get(nothing, {pointer, number, number, number, pointer, pointer}, false);
+  for (int rows : tile_row_counts(shape)) {
+    std::string name = "tile_" + std::to_string(rows) + "x" + std::to_string(shape.columns());
+    llvm::Function* function = create_function(code, type, name);
+    function->addFnAttr(llvm::Attribute::NoInline);
+    Builder builder(llvm::BasicBlock::Create(context, "entry", function));
+    TileShape part{rows, shape.vectors, shape.lanes};
+    TileBody body{builder, part, shape.rows, operand, prefetch && rows <= kStreamingRows};
+    body.emit({function->getArg(0), function->getArg(1), function->getArg(2), function->getArg(3),
+               function->getArg(4), function->getArg(5)});
+    functions_.push_back(function);
+  }
+}
+
+void TileFunctions::call(Builder& builder, llvm::Value* rows, const TileCall& call) const {
+  std::vector<int> counts = tile_row_counts(shape_);
+  std::function<void(size_t)> choose = [&](size_t i) {
+    auto invoke = [&] {
+      builder.CreateCall(functions_[i], {call.a, call.stride, call.segments, call.count, call.b, call.sums});
+    };
+    if (i + 1 == counts.size()) return invoke();
+    emit_if(builder, builder.CreateICmpSGT(rows, builder.getInt64(counts[i + 1])), invoke,
+            [&] { choose(i + 1); });
+  };
+  choose(0);
+}
+
+}  // namespace ingot::core::cpu

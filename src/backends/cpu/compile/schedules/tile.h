@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: Apache-2.0
+// The register tile: the inner loop of every contraction.
+//
+// A tile is `rows` x `columns()` sums in registers. Each step of the loop loads one row of `columns()`
+// numbers of B, broadcasts one number for each row of A, and multiplies them into the sums.
+#pragma once
+
+#include "backends/cpu/compile/llvm/code.h"
+
+#include "backends/cpu/compile/llvm/control_flow.h"
+#include "support/cpu_features.h"
+
+namespace ingot::core::cpu {
+
+struct TileShape {
+  int rows;
+  int vectors;
+  int lanes;  // f32 numbers of a vector register
+  int columns() const { return vectors * lanes; }
+  bool operator==(const TileShape&) const = default;
+};
+
+// The tile whose panels waste the least of `columns` columns; among equals the fastest. `columns` 0: not
+// known.
+TileShape choose_tile(int64_t columns, CpuFeatures features);
+
+// Row counts for which code is made: tile.rows, then halves of it down to 1. A count in between is computed
+// by the next larger one, with pointers to any readable row for the rows that do not exist.
+std::vector<int> tile_row_counts(const TileShape& tile);
+
+// Where the numbers of A are, f32 each.
+enum class TileOperand {
+  kRows,     // one pointer a row: number k of row r is pointers[r][k]
+  kColumns,  // one pointer: number k of row r is pointer[k * stride + r]
+};
+
+// The operands of one call.
+struct TileCall {
+  llvm::Value* a;         // kRows: an array [segments][tile.rows] of pointers; kColumns: the pointer itself
+  llvm::Value* stride;    // kColumns: numbers between two steps; kRows: unused
+  llvm::Value* segments;  // kRows: runs of `count` steps, each with its own row pointers
+  llvm::Value* count;     // steps of a segment
+  llvm::Value* b;         // [segments * count][tile.columns()], aligned to a vector
+  llvm::Value* sums;      // [rows][tile.columns()], aligned to a vector: written
+};
+
+// The functions of a module that compute tiles of one shape, one for each of tile_row_counts().
+class TileFunctions {
+ public:
+  // `prefetch`: fetch B ahead of use in the tiles of few rows, which wait for memory.
+  TileFunctions(Code& code, TileShape shape, TileOperand operand, bool prefetch);
+
+  // Computes the tile for `rows` rows (1 <= rows <= shape.rows). Sums of rows that do not exist hold numbers
+  // without meaning.
+  void call(Builder& builder, llvm::Value* rows, const TileCall& call) const;
+
+ private:
+  TileShape shape_;
+  std::vector<llvm::Function*> functions_;  // one for each of tile_row_counts()
+};
+
+}  // namespace ingot::core::cpu
