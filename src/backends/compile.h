@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the compiler asks of a backend. A backend is constant and has no state: everything it needs is passed in.
+// What the compiler asks of a backend. A backend is constant and has no state: everything it needs is passed
+// in.
 #pragma once
 
 #include <functional>
@@ -16,15 +17,15 @@ namespace ingot::core {
 
 struct Support {
   bool yes = true;
-  std::string reason;   // why not, for reports
+  std::string reason;  // why not, for reports
 };
 
 // What a build is for. `text` is part of cache keys: equal texts are equal targets.
 struct Target {
   std::string backend = "cpu";
-  CpuFeatures features;        // cpu
-  int threads = 1;             // expected; decides the split, never the result
-  int level = 3;               // optimization level 0..5
+  CpuFeatures features;  // cpu
+  int threads = 1;       // expected; decides the split, never the result
+  int level = 3;         // optimization level 0..5
   enum class Numerics { kStrict, kDefault, kFast } numerics = Numerics::kDefault;
   std::string text() const;
 };
@@ -32,16 +33,20 @@ struct Target {
 // One kernel ready to be placed into a program: what a region became.
 struct LoweredStep {
   std::string name;
-  std::vector<Value*> arguments;       // of the region node: operands and results, in the kernel's order
-  std::vector<bool> writes;            // one an argument
-  std::vector<std::string> symbols;    // symbol arguments of the kernel, by name
+  std::vector<Value*> arguments;  // of the region node: operands and results, in the kernel's order
+  std::vector<bool> writes;       // one an argument
+  // Operands (positions in `arguments`) whose memory the only result may take over: each element is read only
+  // before the result's same element is stored, and no element is stored twice. In-place updates (kInPlace)
+  // need no entry.
+  std::vector<uint32_t> may_overwrite;
+  std::vector<std::string> symbols;  // symbol arguments of the kernel, by name
   Dim work_items = 1;
   int64_t grain = 1;
   int64_t item_cost = 0;
   Dim scratch_bytes = 0;
-  std::string kernel_key;              // canonical text of everything that decides the code
-  std::function<Image()> compile;      // makes the code; called once a distinct key, maybe on another thread
-  std::string routine, attributes;     // instead of a kernel
+  std::string kernel_key;           // canonical text of everything that decides the code
+  std::function<Image()> compile;   // makes the code; called once a distinct key, maybe on another thread
+  std::string routine, attributes;  // instead of a kernel
 };
 
 class Backend {
@@ -51,11 +56,13 @@ class Backend {
   // Of one node, before anything is rewritten.
   virtual Support supports(const Node& node, const Target& target) const = 0;
   virtual LayoutRequest layouts(const Node& node, const Target& target) const = 0;
-  // May `consumer` (elementwise or view of one of `region`'s results) join the fused node `region`? And may `producer` feed it inline?
+  // May `consumer` (elementwise or view of one of `region`'s results) join the fused node `region`? And may
+  // `producer` feed it inline?
   virtual bool may_fuse_consumer(const Node& region, const Node& consumer, const Target& target) const = 0;
   virtual bool may_fuse_producer(const Node& region, const Node& producer, const Target& target) const = 0;
   // Steps, in order, that compute a node of the final graph (fused or single).
-  virtual std::vector<LoweredStep> lower(const Node& node, const SymbolTable& symbols, const Target& target) const = 0;
+  virtual std::vector<LoweredStep> lower(const Node& node, const SymbolTable& symbols,
+                                         const Target& target) const = 0;
 };
 
 }  // namespace ingot::core

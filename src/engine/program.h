@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // A program as plain data: what the planner makes, the engine file keeps, and the executor runs.
 //
-// A program has buffers and steps. Steps run in order; each declares what it reads and writes. Every size is a Dim over
-// the program's symbols, and every symbol is bound by an input's dim or by a step.
+// A program has buffers and steps. Steps run in order; each declares what it reads and writes. Every size is
+// a Dim over the program's symbols, and every symbol is bound by an input's dim or by a step.
 #pragma once
 
 #include <cstdint>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -28,13 +29,14 @@ struct Place {
 };
 
 enum class Storage : uint8_t {
-  kInput,      // `index`: which input of the program
-  kOutput,     // `index`: which output
-  kWeight,     // `index`: id in the engine's weight table (prepared, or an init program's source)
-  kConstant,   // `index`: id in the engine's weight table; value is part of the engine's identity
-  kState,      // `index`: which state
-  kArena,      // in the arena of its place, see `above`
-  kAlias,      // shares the memory of buffer `alias_of`, starting `alias_offset` bytes into it
+  kInput,     // `index`: which input of the program
+  kOutput,    // `index`: which output
+  kWeight,    // `index`: id in the engine's weight table (prepared, or an init program's source)
+  kConstant,  // `index`: id in the engine's weight table; value is part of the engine's identity
+  kState,     // `index`: which state
+  kArena,     // in the arena of its place, see `above`
+  kAlias,     // shares the memory of buffer `alias_of`, starting `alias_offset` bytes into it
+  kDynamic,   // allocated when the last symbol of its size was bound by a step
 };
 
 struct Buffer {
@@ -43,13 +45,14 @@ struct Buffer {
   Place place;
   Storage storage = Storage::kArena;
   uint32_t index = 0;
-  BufferId alias_of = kNoId;
+  BufferId alias_of = kNoId;  // a smaller id
   Dim alias_offset = 0;
-  // Arena buffers lie directly above these ones: offset = max over b of (offset(b) + size(b)), 0 if there are none.
-  // Any two arena buffers that are alive together are ordered by a chain of such relations, so that the plan is
-  // right for every value of the symbols (docs/design: symbolic memory plans). Ids are smaller in plan order.
+  // Arena buffers lie directly above these ones: offset = max over b of (offset(b) + bytes(b)), 0 if there
+  // are none. Any two arena buffers that are alive together are ordered by a chain of such relations, so that
+  // the plan is right for every value of the symbols (docs/design/001-symbolic-memory-plans.md). All of them
+  // are smaller ids.
   std::vector<BufferId> above;
-  Dim bytes = 0;               // rounded up to 64
+  Dim bytes = 0;  // kArena: what it takes, a multiple of 64, over symbols that inputs bind
 };
 
 struct BufferUse {
@@ -60,74 +63,85 @@ struct BufferUse {
 };
 
 enum class StepKind : uint8_t {
-  kKernel,    // an image of a backend
-  kRoutine,   // a host routine by name
-  kCopy,      // uses[0] -> uses[1], same logical tensor, maybe between places
-  kProgram,   // runs programs: branch or loop
+  kKernel,   // an image of a backend
+  kRoutine,  // a host routine by name; an absent optional argument is a use of kNoId
+  kCopy,     // uses[0] -> uses[1], same storage bytes, maybe between places
+  kProgram,  // runs nested programs, see ControlKind
 };
 
 // A symbol that a step binds while running, from the value of an i64 scalar buffer that the host reads.
 struct SymbolBinding {
   std::string symbol;
   BufferId buffer;
-  Dim limit;   // upper bound
+  Dim limit;  // upper bound; a value outside 0..limit fails the run
 };
 
+// How a kProgram step calls its nested programs. Their ports are bound to buffers of this program, types
+// equal.
+//  kBranch: uses = {condition: bool scalar, inputs..., outputs...}; programs = {then, else}, both with these
+//  ports. kLoop: uses = {trip count: i64 scalar or kNoId, condition: bool scalar or kNoId, carried...,
+//  invariants..., results...};
+//    programs = {body} with inputs {iteration: i64 scalar, carried..., invariants...} and outputs {go on:
+//    bool, carried...}. It ends after `trip count` iterations or when the condition is false; results are the
+//    carried values at the end.
 enum class ControlKind : uint8_t { kBranch, kLoop };
 
 struct Step {
   StepKind kind = StepKind::kKernel;
-  std::string name;               // "fused[linear, gelu]"
-  std::string backend;            // kKernel: "cpu", "cuda"
-  std::vector<BufferUse> uses;    // the arguments, in order
+  std::string name;             // "fused[linear, gelu]"
+  std::string backend;          // kKernel: "cpu", "cuda"
+  std::vector<BufferUse> uses;  // the arguments, in order
   ImageId image = kNoId;
-  std::vector<Dim> symbols;       // kKernel: values of the kernel's symbol arguments
-  Dim work_items = 1;             // kKernel: the flattened work range
-  int64_t grain = 1;              // parts of the range are multiples of it
-  int64_t item_cost = 0;          // rough nanoseconds an item, decides how many threads are worth waking
-  Dim scratch_bytes = 0;          // a thread
-  std::string routine;            // kRoutine
-  std::string attributes;         // kRoutine: text form
+  std::vector<Dim> symbols;  // kKernel: values of the kernel's symbol arguments
+  Dim work_items = 1;        // kKernel: the flattened work range
+  int64_t grain = 1;         // parts of the range are multiples of it
+  int64_t item_cost = 0;     // rough nanoseconds an item, decides how many threads are worth waking
+  Dim scratch_bytes = 0;     // a thread
+  std::string routine;       // kRoutine
+  std::string attributes;    // kRoutine: text form
   std::vector<SymbolBinding> binds;
-  bool host_sees_result = false;  // the host must wait for this step (branch, trip count, size)
-  ControlKind control = ControlKind::kBranch;  // kProgram; uses[0] is the condition or the trip count
-  std::vector<uint32_t> programs; // kProgram: ids in Program::nested; branch: {then, else}, loop: {body}
-  std::vector<uint32_t> nodes;    // ids in the engine's node table: what this step computes
+  bool host_sees_result = false;               // the host must wait for this step (branch, trip count, size)
+  ControlKind control = ControlKind::kBranch;  // kProgram
+  std::vector<uint32_t> programs;              // kProgram: ids in Program::nested
+  std::vector<uint32_t> nodes;                 // ids in the engine's node table: what this step computes
 };
 
 struct Port {  // an input, output or state of a program
   std::string name;
   TensorType type;
-  BufferId buffer;
-  BufferId updated = kNoId;   // state: the buffer that holds the new value after a run, if not the same
+  BufferId buffer = kNoId;
 };
 
 struct Program {
-  std::string name;             // "main", "init"
-  SymbolTable symbols;
+  std::string name;     // "main", "init"
+  SymbolTable symbols;  // of a nested program: only those that its own steps bind
   std::vector<Port> inputs;
   std::vector<Port> outputs;
-  std::vector<Port> states;
+  std::vector<Port> states;  // written in place; a nested program names its parent's states by index
   std::vector<Buffer> buffers;
   std::vector<Step> steps;
-  std::vector<Program> nested;  // planned inside this program's arena
+  std::vector<Program> nested;  // each has an arena of its own
 };
 
 // A compiled kernel. Flat, position independent, no relocations, no imports.
 struct Image {
-  std::string kernel;            // name, for profiles
-  std::string target;            // "cpu:x86-64-v4+vnni"
-  CpuFeatures needs;             // cpu images: features that the code uses
+  std::string kernel;  // name, for profiles
+  std::string target;  // "cpu:x86-64-v4+vnni"
+  CpuFeatures needs;   // cpu images: features that the code uses
   std::vector<std::byte> code;
-  Digest key{};                  // of the canonical key: equal keys are one image
+  Digest key{};  // of the canonical key: equal keys are one image
 };
 
-// Throws UserError with code INGOT-U2xx and the broken rule: ids in range, symbols bound before use, arguments of each step
-// written before they are read, dims bounded in depth, plan orders every two arena buffers that are alive together.
+// Throws UserError INGOT-U206 with the broken rule: ids in range, symbols bound before use, what a step reads
+// was written before, dims bounded in depth, every two arena buffers that are alive together ordered.
 void validate(const Program& program, size_t images, size_t weights);
 
+// The buffer whose memory `id` shares: itself unless it is an alias.
+BufferId root_buffer(const Program& program, BufferId id);
+
 // The order relation as offsets: the one evaluator of the plan, used by validate, planner and runtime.
-// `sizes` and `offsets` have one entry a buffer; returns the arena's bytes for `place`.
-int64_t place_arena(const Program& program, Place place, std::span<const int64_t> sizes, std::span<int64_t> offsets);
+// `sizes` (Buffer::bytes) and `offsets` have one entry a buffer; returns the arena's bytes for `place`.
+int64_t place_arena(const Program& program, Place place, std::span<const int64_t> sizes,
+                    std::span<int64_t> offsets);
 
 }  // namespace ingot::core
