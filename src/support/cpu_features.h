@@ -23,8 +23,8 @@ enum class CpuFeature : uint32_t {
 
 struct CpuFeatures {
   uint64_t bits = 0;
-  bool has(CpuFeature feature) const { return (bits >> static_cast<uint32_t>(feature)) & 1; }
-  void add(CpuFeature feature) { bits |= uint64_t{1} << static_cast<uint32_t>(feature); }
+  constexpr bool has(CpuFeature feature) const { return (bits >> static_cast<uint32_t>(feature)) & 1; }
+  constexpr void add(CpuFeature feature) { bits |= uint64_t{1} << static_cast<uint32_t>(feature); }
   bool covers(CpuFeatures needed) const { return (needed.bits & ~bits) == 0; }
   bool operator==(const CpuFeatures&) const = default;
 };

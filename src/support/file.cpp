@@ -1,0 +1,99 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "support/file.h"
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <system_error>
+
+#include <fmt/core.h>
+
+#include "support/error.h"
+#include "support/file_errors.h"
+
+namespace ingot::core {
+namespace {
+
+bool blames_the_path(int error) {
+  constexpr std::array kPathErrors = {ENOENT, EACCES, EPERM, EISDIR, ENOTDIR, ELOOP, ENAMETOOLONG, EROFS};
+  return std::ranges::find(kPathErrors, error) != kPathErrors.end();
+}
+
+int open_to_read(const std::filesystem::path& path, const FileSystem& files) {
+  const int file = retry_interrupted([&] { return files.open_to_read(path.c_str()); });
+  if (file < 0) fail_on_file("open", path, errno);
+  return file;
+}
+
+// Closes a file that was only read, whose close cannot fail in a way that matters.
+class ReadHandle {
+ public:
+  ReadHandle(int file, const FileSystem& files) : file_(file), files_(files) {}
+  ReadHandle(const ReadHandle&) = delete;
+  ReadHandle& operator=(const ReadHandle&) = delete;
+  ~ReadHandle() { files_.close(file_); }
+
+ private:
+  int file_;
+  const FileSystem& files_;
+};
+
+}  // namespace
+
+void fail_on_file(std::string_view action, const std::filesystem::path& path, int error) {
+  std::string message =
+      fmt::format("cannot {} '{}': {}", action, path.string(), std::generic_category().message(error));
+  if (blames_the_path(error))
+    throw UserError("INGOT-U120", std::move(message), "check the path and its permissions");
+  throw DeviceError("INGOT-D001", std::move(message));
+}
+
+std::shared_ptr<const MappedFile> MappedFile::open(const std::filesystem::path& path,
+                                                   const FileSystem& files) {
+  const std::shared_ptr<MappedFile> result(new MappedFile(files, path));
+  result->file_ = open_to_read(path, files);
+  const int64_t size = files.size(result->file_);
+  if (size < 0) fail_on_file("read the size of", path, errno);
+  if (size == 0) return result;
+  const void* address = files.map(result->file_, 0, static_cast<size_t>(size), false);
+  if (address == nullptr)
+    fail_on_file("map", path, errno == ENODEV ? EISDIR : errno);  // what a folder answers
+  result->bytes_ = {static_cast<const std::byte*>(address), static_cast<size_t>(size)};
+  return result;
+}
+
+std::shared_ptr<const MappedFile> MappedFile::map_executable(size_t offset, size_t length) const {
+  invariant(offset <= bytes_.size() && length <= bytes_.size() - offset,
+            "an executable map lies within its file");
+  const std::shared_ptr<MappedFile> result(new MappedFile(files_, path_));
+  if (length == 0) return result;
+  const void* address = file_ < 0 ? nullptr : files_.map(file_, offset, length, true);
+  if (address != nullptr) {
+    result->bytes_ = {static_cast<const std::byte*>(address), length};
+  } else {
+    result->copy_ = make_executable_copy(bytes_.subspan(offset, length));
+    result->bytes_ = {result->copy_.get(), length};
+  }
+  return result;
+}
+
+MappedFile::~MappedFile() {
+  if (!copy_ && !bytes_.empty()) files_.unmap(const_cast<std::byte*>(bytes_.data()), bytes_.size());
+  if (file_ >= 0) files_.close(file_);
+}
+
+std::string read_text_file(const std::filesystem::path& path, const FileSystem& files) {
+  const int file = open_to_read(path, files);
+  const ReadHandle handle(file, files);
+  std::string text;
+  std::array<char, 16384> buffer;
+  // Until the end, not up to the size: what the kernel makes up, in /proc, has none.
+  while (true) {
+    const int64_t count = retry_interrupted([&] { return files.read(file, buffer.data(), buffer.size()); });
+    if (count < 0) fail_on_file("read", path, errno);
+    if (count == 0) return text;
+    text.append(buffer.data(), static_cast<size_t>(count));
+  }
+}
+
+}  // namespace ingot::core

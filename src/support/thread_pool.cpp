@@ -1,0 +1,186 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "support/thread_pool.h"
+
+#include <signal.h>
+
+#include <algorithm>
+#include <atomic>
+#include <chrono>
+#include <span>
+#include <string>
+#include <system_error>
+#include <thread>
+#include <vector>
+
+#include "support/error.h"
+#include "support/wait_word.h"
+
+namespace ingot::core {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+// The states of a worker's slot. The caller makes idle or asleep ready, the worker makes ready or awaited
+// idle.
+constexpr uint32_t kIdle = 0;     // the worker spins
+constexpr uint32_t kAsleep = 1;   // the worker sleeps
+constexpr uint32_t kReady = 2;    // the worker has a part to run
+constexpr uint32_t kAwaited = 3;  // and the caller sleeps until it is done
+constexpr uint32_t kStop = 4;
+
+// A caller has nothing better to do than to wait for parts as long as its own.
+constexpr std::chrono::microseconds kCallerSpin{50};
+
+struct Part {
+  RangeTask task;
+  int64_t begin;
+  int64_t end;
+};
+
+// One worker's mailbox, on cache lines of its own (two, for the prefetcher that fetches pairs).
+struct alignas(128) Slot {
+  std::atomic<uint32_t> state{kIdle};
+  Part part{};
+};
+
+// Spins until `done` holds or the time is over; the clock is read seldom.
+template <typename Condition>
+bool spin_until(Condition done, std::chrono::microseconds limit) {
+  constexpr int kPausesPerLook = 64;
+  if (done()) return true;
+  if (limit.count() == 0) return false;
+  const Clock::time_point end = Clock::now() + limit;
+  do {
+    for (int i = 0; i < kPausesPerLook; ++i) {
+      spin_pause();
+      if (done()) return true;
+    }
+  } while (Clock::now() < end);
+  return false;
+}
+
+// Waits for a part or the end. Returns the state: kReady, kAwaited or kStop.
+uint32_t await_work(Slot& slot, std::chrono::microseconds spin) {
+  uint32_t state = kIdle;
+  const auto has_work = [&] { return (state = slot.state.load(std::memory_order_acquire)) != kIdle; };
+  if (spin_until(has_work, spin)) return state;
+  state = kIdle;
+  slot.state.compare_exchange_strong(state, kAsleep, std::memory_order_acq_rel);
+  while ((state = slot.state.load(std::memory_order_acquire)) == kAsleep) sleep_while(slot.state, kAsleep);
+  return state;
+}
+
+void work(Slot& slot, int worker, std::chrono::microseconds spin) {
+  while (await_work(slot, spin) != kStop) {
+    slot.part.task.call(slot.part.task.context, slot.part.begin, slot.part.end, worker);
+    if (slot.state.exchange(kIdle, std::memory_order_acq_rel) == kAwaited) wake(slot.state);
+  }
+}
+
+void post(Slot& slot, uint32_t state) {
+  if (slot.state.exchange(state, std::memory_order_acq_rel) == kAsleep) wake(slot.state);
+}
+
+bool is_pending(uint32_t state) { return state == kReady || state == kAwaited; }
+
+void await_part(Slot& slot) {
+  const auto is_done = [&] { return !is_pending(slot.state.load(std::memory_order_acquire)); };
+  if (spin_until(is_done, kCallerSpin)) return;
+  uint32_t state = kReady;
+  slot.state.compare_exchange_strong(state, kAwaited, std::memory_order_acq_rel);
+  while (!is_done()) sleep_while(slot.state, kAwaited);
+}
+
+// Signals are for the threads of the program that uses us.
+class BlockedSignals {
+ public:
+  BlockedSignals() {
+    sigset_t all;
+    sigfillset(&all);
+    ::pthread_sigmask(SIG_SETMASK, &all, &before_);
+  }
+  BlockedSignals(const BlockedSignals&) = delete;
+  BlockedSignals& operator=(const BlockedSignals&) = delete;
+  ~BlockedSignals() { ::pthread_sigmask(SIG_SETMASK, &before_, nullptr); }
+
+ private:
+  sigset_t before_;
+};
+
+}  // namespace
+
+struct ThreadPool::State {
+  std::vector<Slot> slots;           // of workers 1, 2, ...; the caller is worker 0
+  std::vector<std::thread> workers;  // in the same order
+  std::atomic<bool> held = false;
+
+  explicit State(size_t count) : slots(count) { workers.reserve(count); }
+
+  // Of the calling thread, for tasks that run on it alone.
+  int current_worker() const {
+    const auto found = std::ranges::find(workers, std::this_thread::get_id(), &std::thread::get_id);
+    return found == workers.end() ? 0 : static_cast<int>(found - workers.begin()) + 1;
+  }
+
+  // Ends the workers that run.
+  void stop() {
+    for (size_t i = 0; i < workers.size(); ++i) {
+      post(slots[i], kStop);
+      workers[i].join();
+    }
+  }
+};
+
+ThreadPool::ThreadPool(int threads, int spin_microseconds) {
+  invariant(threads >= 1 && spin_microseconds >= 0,
+            "a pool has at least the caller, and spins no negative time");
+  state_ = std::make_unique<State>(static_cast<size_t>(threads) - 1);
+  const BlockedSignals blocked;
+  try {
+    for (int worker = 1; worker < threads; ++worker) {
+      Slot& slot = state_->slots[static_cast<size_t>(worker) - 1];
+      state_->workers.emplace_back([&slot, worker, spin_microseconds] {
+        work(slot, worker, std::chrono::microseconds(spin_microseconds));
+      });
+      ::pthread_setname_np(state_->workers.back().native_handle(),
+                           ("ingot-" + std::to_string(worker)).c_str());
+    }
+  } catch (const std::system_error& error) {
+    state_->stop();
+    throw DeviceError("INGOT-D003", std::string("cannot start a thread: ") + error.what(),
+                      "ask for fewer threads");
+  }
+}
+
+ThreadPool::~ThreadPool() { state_->stop(); }
+
+int ThreadPool::threads() const { return static_cast<int>(state_->slots.size()) + 1; }
+
+void ThreadPool::parallel_for(int64_t count, int64_t grain, RangeTask task) {
+  invariant(grain > 0, "a grain holds at least one index");
+  if (count <= 0) return;
+  const int64_t grains = count / grain + (count % grain != 0 ? 1 : 0);
+  const int64_t parts = std::min<int64_t>(threads(), grains);
+  if (parts == 1 || state_->held.exchange(true, std::memory_order_acquire)) {
+    return task.call(task.context, 0, count, state_->current_worker());
+  }
+  // The first `grains % parts` parts are one grain longer.
+  const int64_t share = grains / parts;
+  const int64_t longer = grains % parts;
+  const auto bound = [&](int64_t part) {
+    const int64_t before = share * part + std::min(part, longer);
+    return before == grains ? count : before * grain;
+  };
+  const auto workers = std::span(state_->slots).first(static_cast<size_t>(parts) - 1);
+  int64_t part = 1;
+  for (Slot& slot : workers) {
+    slot.part = {task, bound(part), bound(part + 1)};
+    post(slot, kReady);
+    ++part;
+  }
+  task.call(task.context, 0, bound(1), 0);
+  for (Slot& slot : workers) await_part(slot);
+  state_->held.store(false, std::memory_order_release);
+}
+
+}  // namespace ingot::core

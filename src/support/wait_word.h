@@ -1,0 +1,24 @@
+// SPDX-License-Identifier: Apache-2.0
+// Sleeping on a 32-bit word: the one thing of the thread pool that each operating system does in its own way.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+
+namespace ingot::core {
+
+// Sleeps while `word` holds `value`; may return early.
+void sleep_while(std::atomic<uint32_t>& word, uint32_t value);
+// Wakes the thread that sleeps on `word`, if there is one.
+void wake(std::atomic<uint32_t>& word);
+
+// Tells the processor that this thread spins.
+inline void spin_pause() {
+#if defined(__x86_64__)
+  __builtin_ia32_pause();
+#elif defined(__aarch64__)
+  __asm__ volatile("isb" ::: "memory");  // as long as x86's pause; "yield" is no time at all
+#endif
+}
+
+}  // namespace ingot::core
