@@ -1,0 +1,12 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <nanobind/nanobind.h>
+
+namespace ingot::python {
+
+void bind_engine(nanobind::module_& module);
+void bind_builder(nanobind::module_& module);
+void bind_runner(nanobind::module_& module);
+
+}  // namespace ingot::python

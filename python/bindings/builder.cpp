@@ -1,0 +1,245 @@
+// SPDX-License-Identifier: Apache-2.0
+// ingot._core.Builder: a program of ATen calls, one call a node, and builds.
+#include <nanobind/stl/optional.h>
+#include <nanobind/stl/string.h>
+#include <nanobind/stl/vector.h>
+
+#include <optional>
+
+#include "bindings.h"
+#include "session.h"
+
+namespace ingot::python {
+namespace {
+
+struct BuilderDeleter {
+  void operator()(ingot_builder* builder) const { ingot_builder_free(builder); }
+};
+using BuilderHandle = std::unique_ptr<ingot_builder, BuilderDeleter>;
+
+std::vector<const char*> pointers(const std::vector<std::string>& texts) {
+  std::vector<const char*> result;
+  for (const std::string& text : texts) result.push_back(text.c_str());
+  return result;
+}
+
+void drop_object(void* object) {
+  const nb::gil_scoped_acquire gil;
+  Py_DECREF(static_cast<PyObject*>(object));
+}
+
+// Arguments come flattened from Python as tuples (name, kind, count, integer, number, text).
+class Arguments {
+ public:
+  explicit Arguments(const nb::list& rows) {
+    texts_.reserve(2 * rows.size());
+    for (const nb::handle row : rows) add(nb::cast<nb::tuple>(row));
+  }
+  const ingot_argument* data() const { return arguments_.data(); }
+  size_t size() const { return arguments_.size(); }
+
+ private:
+  const char* keep(nb::handle text) { return texts_.emplace_back(nb::cast<std::string>(text)).c_str(); }
+  void add(const nb::tuple& row) {
+    const char* name = keep(row[0]);
+    arguments_.push_back({.name = name,
+                          .kind = nb::cast<int32_t>(row[1]),
+                          .count = nb::cast<int32_t>(row[2]),
+                          .integer = nb::cast<int64_t>(row[3]),
+                          .number = nb::cast<double>(row[4]),
+                          .text = keep(row[5])});
+  }
+
+  std::vector<std::string> texts_;
+  std::vector<ingot_argument> arguments_;
+};
+
+// What a build tells Python while it runs.
+struct ProgressState {
+  nb::object callback;
+  bool interrupted = false;  // Ctrl-C: the cancelled build raises KeyboardInterrupt
+};
+
+int32_t report_progress(void* user, const char* phase, size_t done, size_t total, double remaining) {
+  const nb::gil_scoped_acquire gil;
+  auto& state = *static_cast<ProgressState*>(user);
+  if (PyErr_CheckSignals() != 0) {
+    PyErr_Clear();
+    state.interrupted = true;
+    return 0;
+  }
+  if (state.callback.is_none()) return 1;
+  try {
+    const nb::object answer = state.callback(phase, done, total, remaining);
+    return answer.is_none() || nb::cast<bool>(answer) ? 1 : 0;
+  } catch (nb::python_error& error) {
+    error.discard_as_unraisable("ingot progress callback");
+    return 0;
+  }
+}
+
+class Builder {
+ public:
+  explicit Builder(const std::string& origin) {
+    ingot_builder* builder = nullptr;
+    check(ingot_builder_create(origin.c_str(), &builder));
+    handle_.reset(builder);
+  }
+
+  void symbol(const std::string& name, int64_t min, int64_t max, int64_t typical) {
+    check(ingot_builder_symbol(handle_.get(), name.c_str(), min, max, typical));
+  }
+
+  uint32_t value(const std::string& name, int kind, int dtype, const std::vector<std::string>& dims,
+                 const std::optional<std::vector<std::string>>& strides) {
+    const auto dim_texts = pointers(dims);
+    const auto stride_texts = strides ? pointers(*strides) : std::vector<const char*>{};
+    const ingot_value value{.struct_size = sizeof(ingot_value),
+                            .name = name.c_str(),
+                            .kind = kind,
+                            .dtype = dtype,
+                            .rank = static_cast<int32_t>(dims.size()),
+                            .dims = dim_texts.data(),
+                            .strides = strides ? stride_texts.data() : nullptr};
+    uint32_t id = 0;
+    check(ingot_builder_value(handle_.get(), &value, &id));
+    return id;
+  }
+
+  // `data`: the weight's tensor, kept alive by the builder and its engines. `literal`: one flattened argument.
+  void input(uint32_t value, int kind, const std::string& name, nb::handle data, const nb::list& literal) {
+    ArrayView view;
+    const bool has_data = !data.is_none();
+    if (has_data) {
+      view_array(data, view, name.c_str());
+      data.inc_ref();
+    }
+    const Arguments arguments(literal);
+    const ingot_input input{.struct_size = sizeof(ingot_input),
+                            .value = value,
+                            .kind = kind,
+                            .name = name.c_str(),
+                            .data = has_data ? &view.tensor : nullptr,
+                            .release = has_data ? &drop_object : nullptr,
+                            .owner = has_data ? data.ptr() : nullptr,
+                            .literal = arguments.size() > 0 ? arguments.data() : nullptr};
+    check(ingot_builder_input(handle_.get(), &input));
+  }
+
+  void node(const std::string& target, const std::string& name, const nb::list& arguments,
+            const std::vector<int64_t>& outputs, bool returns_list, const nb::tuple& source) {
+    const Arguments flat(arguments);
+    const std::string file = nb::cast<std::string>(source[0]), function = nb::cast<std::string>(source[2]);
+    const std::string module_path = nb::cast<std::string>(source[3]);
+    const ingot_node node{.struct_size = sizeof(ingot_node),
+                          .target = target.c_str(),
+                          .name = name.c_str(),
+                          .arguments = flat.data(),
+                          .argument_count = flat.size(),
+                          .outputs = outputs.data(),
+                          .output_count = outputs.size(),
+                          .returns_list = returns_list,
+                          .file = file.c_str(),
+                          .line = nb::cast<int32_t>(source[1]),
+                          .function = function.c_str(),
+                          .module_path = module_path.c_str()};
+    check(ingot_builder_node(handle_.get(), &node));
+  }
+
+  void output(const nb::list& value, int kind, const std::optional<std::string>& target) {
+    const Arguments flat(value);
+    check(ingot_builder_output(handle_.get(), flat.data(), kind, target ? target->c_str() : nullptr));
+  }
+
+  void begin_graph() { check(ingot_builder_begin_graph(handle_.get())); }
+  int64_t end_graph() {
+    int64_t id = 0;
+    check(ingot_builder_end_graph(handle_.get(), &id));
+    return id;
+  }
+
+  void signature(const std::string& input_tree, const std::string& output_tree, const std::vector<std::string>& names) {
+    const auto texts = pointers(names);
+    check(ingot_builder_signature(handle_.get(), input_tree.c_str(), output_tree.c_str(), texts.size(), texts.data()));
+  }
+
+  std::string unsupported() { return text_of(&ingot_builder_unsupported); }
+  std::string text() { return text_of(&ingot_builder_text); }
+
+  nb::tuple build(const nb::dict& options, const nb::object& progress) {
+    const auto start = [&](const ingot_build_options& o, ingot_engine** engine, ingot_text** report) {
+      return ingot_builder_build(handle_.get(), &o, engine, report);
+    };
+    return run_build(options, progress, start);
+  }
+
+  // Shared by all ways to build: texts for options, progress, cancellation by Ctrl-C; returns (Engine, report JSON).
+  template <typename Start>
+  static nb::tuple run_build(const nb::dict& options, const nb::object& progress, Start&& start) {
+    std::vector<std::string> texts;
+    for (const auto& [name, value] : options) {
+      texts.push_back(nb::cast<std::string>(name));
+      texts.push_back(nb::cast<std::string>(value));
+    }
+    std::vector<ingot_option> rows;
+    for (size_t i = 0; i < texts.size(); i += 2) rows.push_back({texts[i].c_str(), texts[i + 1].c_str()});
+    ProgressState state{.callback = progress};
+    const ingot_build_options build_options{.struct_size = sizeof(ingot_build_options),
+                                            .options = rows.data(),
+                                            .option_count = rows.size(),
+                                            .progress = &report_progress,
+                                            .user = &state};
+    ingot_engine* engine = nullptr;
+    ingot_text* report = nullptr;
+    ingot_status* status = nullptr;
+    {
+      const nb::gil_scoped_release no_gil;
+      status = start(build_options, &engine, &report);
+    }
+    if (state.interrupted) {
+      ingot_status_free(status);
+      PyErr_SetNone(PyExc_KeyboardInterrupt);
+      throw nb::python_error();
+    }
+    check(status);
+    return nb::make_tuple(nb::cast(Session(EngineHandle(engine))), take_text(report));
+  }
+
+ private:
+  std::string text_of(ingot_status* (*get)(ingot_builder*, ingot_text**)) {
+    ingot_text* text = nullptr;
+    check(get(handle_.get(), &text));
+    return take_text(text);
+  }
+
+  BuilderHandle handle_;
+};
+
+nb::tuple build_pt2(const std::string& path, const nb::dict& options, const nb::object& progress) {
+  return Builder::run_build(options, progress, [&](const ingot_build_options& o, ingot_engine** engine, ingot_text** report) {
+    return ingot_build_pt2(path.c_str(), &o, engine, report);
+  });
+}
+
+}  // namespace
+
+void bind_builder(nb::module_& module) {
+  nb::class_<Builder>(module, "Builder")
+      .def(nb::init<const std::string&>(), nb::arg("origin"))
+      .def("symbol", &Builder::symbol)
+      .def("value", &Builder::value, nb::arg("name"), nb::arg("kind"), nb::arg("dtype"), nb::arg("dims"),
+           nb::arg("strides").none())
+      .def("input", &Builder::input, nb::arg("value"), nb::arg("kind"), nb::arg("name"), nb::arg("data").none(),
+           nb::arg("literal"))
+      .def("node", &Builder::node)
+      .def("output", &Builder::output, nb::arg("value"), nb::arg("kind"), nb::arg("target").none())
+      .def("begin_graph", &Builder::begin_graph)
+      .def("end_graph", &Builder::end_graph)
+      .def("signature", &Builder::signature)
+      .def("unsupported", &Builder::unsupported)
+      .def("text", &Builder::text)
+      .def("build", &Builder::build, nb::arg("options"), nb::arg("progress").none());
+  module.def("build_pt2", &build_pt2, nb::arg("path"), nb::arg("options"), nb::arg("progress").none());
+}
+
+}  // namespace ingot::python

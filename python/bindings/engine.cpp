@@ -1,0 +1,130 @@
+// SPDX-License-Identifier: Apache-2.0
+// ingot._core.Engine: files, signatures, weights, runs.
+#include "bindings.h"
+#include "session.h"
+
+#include <nanobind/stl/string.h>
+#include <nanobind/stl/vector.h>
+
+namespace ingot::python {
+namespace {
+
+ingot_load_options load_options(int verify, int trust) {
+  return {.struct_size = sizeof(ingot_load_options), .verify = verify, .trust = trust};
+}
+
+Session load(const std::string& path, int verify, int trust) {
+  const ingot_load_options options = load_options(verify, trust);
+  ingot_engine* engine = nullptr;
+  check(ingot_engine_load(path.c_str(), &options, &engine));
+  return Session(EngineHandle(engine));
+}
+
+void drop_object(void* object) {
+  const nb::gil_scoped_acquire gil;
+  Py_DECREF(static_cast<PyObject*>(object));
+}
+
+// The engine reads from the buffer's memory for as long as it lives.
+Session load_memory(nb::handle array, int verify, int trust) {
+  ArrayView view;
+  view_array(array, view, "engine bytes");
+  const ingot_load_options options = load_options(verify, trust);
+  ingot_engine* engine = nullptr;
+  array.inc_ref();
+  check(ingot_engine_load_memory(view.tensor.data, view.tensor.shape[0], &drop_object, array.ptr(), &options, &engine));
+  return Session(EngineHandle(engine));
+}
+
+using PortGetter = ingot_status* (*)(const ingot_engine*, size_t, ingot_port*);
+
+nb::list ports(const Session& session, size_t count, PortGetter get) {
+  nb::list result;
+  for (size_t i = 0; i < count; ++i) {
+    ingot_port port{};
+    port.struct_size = sizeof(port);
+    check(get(session.engine(), i, &port));
+    nb::list dims, ranges;
+    for (int32_t axis = 0; axis < port.rank; ++axis) {
+      dims.append(port.dims[axis]);
+      ranges.append(nb::make_tuple(port.min[axis], port.max[axis]));
+    }
+    result.append(nb::make_tuple(port.name, port.dtype, nb::tuple(dims), nb::tuple(ranges)));
+  }
+  return result;
+}
+
+void refit(Session& session, const nb::dict& values) {
+  std::vector<std::string> names;
+  std::vector<ArrayView> views(values.size());
+  std::vector<ingot_tensor> tensors;
+  for (const auto& [name, value] : values) {
+    names.push_back(nb::cast<std::string>(name));
+    view_array(value, views[tensors.size()], names.back().c_str());
+    tensors.push_back(views[tensors.size()].tensor);
+  }
+  std::vector<const char*> pointers;
+  for (const std::string& name : names) pointers.push_back(name.c_str());
+  check(ingot_engine_refit(session.engine(), tensors.size(), pointers.data(), tensors.data()));
+}
+
+std::string text_of(const Session& session, ingot_status* (*get)(const ingot_engine*, ingot_text**)) {
+  ingot_text* text = nullptr;
+  check(get(session.engine(), &text));
+  return take_text(text);
+}
+
+nb::bytes save_memory(const Session& session) {
+  ingot_text* bytes = nullptr;
+  check(ingot_engine_save_memory(session.engine(), &bytes));
+  nb::bytes result(ingot_text_data(bytes), ingot_text_size(bytes));
+  ingot_text_free(bytes);
+  return result;
+}
+
+nb::list run(Session& session, const nb::sequence& inputs) {
+  std::vector<nb::handle> handles;
+  for (const nb::handle input : inputs) handles.push_back(input);
+  return session.run(handles, handles.empty() ? nb::handle() : handles[0]);
+}
+
+nb::dict memory(Session& session) {
+  const ingot_memory memory = session.memory();
+  nb::dict result;
+  result["arena"] = memory.arena;
+  result["states"] = memory.states;
+  result["scratch"] = memory.scratch;
+  result["weights"] = memory.weights;
+  result["cached_plans"] = memory.cached_plans;
+  return result;
+}
+
+std::vector<std::string> weight_names(const Session& session) {
+  std::vector<std::string> names;
+  for (size_t i = 0; i < ingot_engine_weight_count(session.engine()); ++i) {
+    names.emplace_back(ingot_engine_weight_name(session.engine(), i));
+  }
+  return names;
+}
+
+}  // namespace
+
+void bind_engine(nb::module_& module) {
+  nb::class_<Session>(module, "Engine")
+      .def_static("load", &load, nb::arg("path"), nb::arg("verify") = 0, nb::arg("trust") = 0)
+      .def_static("load_memory", &load_memory, nb::arg("array"), nb::arg("verify") = 0, nb::arg("trust") = 0)
+      .def("save", [](const Session& s, const std::string& path) { check(ingot_engine_save(s.engine(), path.c_str())); })
+      .def("save_memory", &save_memory)
+      .def("inspect", [](const Session& s) { return text_of(s, &ingot_engine_inspect); })
+      .def("signature", [](const Session& s) { return text_of(s, &ingot_engine_signature); })
+      .def("inputs", [](const Session& s) { return ports(s, ingot_engine_input_count(s.engine()), &ingot_engine_input); })
+      .def("outputs", [](const Session& s) { return ports(s, ingot_engine_output_count(s.engine()), &ingot_engine_output); })
+      .def("states", [](const Session& s) { return ports(s, ingot_engine_state_count(s.engine()), &ingot_engine_state); })
+      .def("weight_names", &weight_names)
+      .def("refit", &refit, nb::arg("weights"))
+      .def("run", &run, nb::arg("inputs"))
+      .def("memory", &memory)
+      .def("reset_states", &Session::reset_states);
+}
+
+}  // namespace ingot::python

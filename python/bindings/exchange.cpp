@@ -1,0 +1,152 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "exchange.h"
+
+#include <array>
+#include <cstring>
+#include <string>
+
+#include "dlpack_exchange.h"
+
+namespace ingot::python {
+namespace {
+
+using dlpack::ExchangeApi;
+
+struct DTypeRow {
+  int32_t dtype;
+  uint8_t code, bits;      // DLPack
+  const char* numpy_name;  // null: numpy has none
+};
+constexpr std::array kDTypes = {
+    DTypeRow{INGOT_BOOL, 6, 8, "bool"},     DTypeRow{INGOT_U8, 1, 8, "uint8"},      DTypeRow{INGOT_I8, 0, 8, "int8"},
+    DTypeRow{INGOT_I16, 0, 16, "int16"},    DTypeRow{INGOT_I32, 0, 32, "int32"},    DTypeRow{INGOT_I64, 0, 64, "int64"},
+    DTypeRow{INGOT_F16, 2, 16, "float16"},  DTypeRow{INGOT_BF16, 4, 16, nullptr},   DTypeRow{INGOT_F32, 2, 32, "float32"},
+    DTypeRow{INGOT_F64, 2, 64, "float64"},  DTypeRow{INGOT_U16, 1, 16, "uint16"},   DTypeRow{INGOT_U32, 1, 32, "uint32"},
+    DTypeRow{INGOT_U64, 1, 64, "uint64"},   DTypeRow{INGOT_E4M3, 10, 8, nullptr},   DTypeRow{INGOT_E5M2, 12, 8, nullptr},
+    DTypeRow{INGOT_C64, 5, 64, "complex64"}, DTypeRow{INGOT_C128, 5, 128, "complex128"},
+};
+
+[[noreturn]] void refuse(const char* what, const std::string& problem) {
+  const nb::object type = nb::module_::import_("ingot.errors").attr("UserError");
+  const std::string text = std::string(what) + ": " + problem;
+  PyErr_SetObject(type.ptr(), type(text, nb::arg("code") = "INGOT-U301").ptr());
+  throw nb::python_error();
+}
+
+// The API that a type offers, looked up once a type: the last answer is remembered, as most calls see one type.
+const ExchangeApi* exchange_api(PyTypeObject* type) {
+  thread_local PyTypeObject* last_type = nullptr;
+  thread_local const ExchangeApi* last_api = nullptr;
+  if (type == last_type) return last_api;
+  PyObject* capsule = PyObject_GetAttrString(reinterpret_cast<PyObject*>(type), "__dlpack_c_exchange_api__");
+  const ExchangeApi* api = nullptr;
+  if (capsule == nullptr) {
+    PyErr_Clear();
+  } else {
+    api = static_cast<const ExchangeApi*>(PyCapsule_GetPointer(capsule, "dlpack_exchange_api"));
+    if (api == nullptr) PyErr_Clear();
+    Py_DECREF(capsule);
+    while (api != nullptr && api->version.major != 1) api = api->previous;
+  }
+  last_type = type;
+  last_api = api;
+  return api;
+}
+
+void view_dlpack(const ExchangeApi& api, nb::handle object, ArrayView& view, const char* what) {
+  dlpack::TensorHeader header{};
+  if (api.view_object == nullptr || api.view_object(object.ptr(), &header) != 0) throw nb::python_error();
+  if (header.device.type != dlpack::kCpu && header.device.type != dlpack::kPinnedHost) {
+    refuse(what, "the tensor is not in host memory; call .cpu() first");
+  }
+  for (const DTypeRow& row : kDTypes) {
+    if (row.code == header.dtype.code && row.bits == header.dtype.bits && header.dtype.lanes == 1) {
+      view.tensor = {static_cast<std::byte*>(header.data) + header.byte_offset, row.dtype, header.ndim, header.shape,
+                     header.strides};
+      return;
+    }
+  }
+  refuse(what, "this dtype is not supported");
+}
+
+int32_t dtype_of_format(const Py_buffer& buffer) {
+  const char* format = buffer.format != nullptr ? buffer.format : "B";
+  if (*format == '@' || *format == '=' || *format == '<') ++format;
+  const auto by = [&](uint8_t code) {
+    for (const DTypeRow& row : kDTypes) {
+      if (row.code == code && row.bits == 8 * buffer.itemsize && row.numpy_name != nullptr) return row.dtype;
+    }
+    return 0;
+  };
+  if (std::strchr("bhilqn", *format) != nullptr) return by(0);
+  if (std::strchr("BHILQN", *format) != nullptr) return by(1);
+  if (std::strchr("efd", *format) != nullptr) return by(2);
+  if (*format == '?') return INGOT_BOOL;
+  if (*format == 'Z') return by(5);
+  return 0;
+}
+
+void view_buffer(nb::handle object, ArrayView& view, const char* what) {
+  if (PyObject_GetBuffer(object.ptr(), &view.buffer, PyBUF_STRIDES | PyBUF_FORMAT) != 0) {
+    PyErr_Clear();
+    refuse(what, std::string("expected a tensor or an array, got ") + Py_TYPE(object.ptr())->tp_name);
+  }
+  view.has_buffer = true;
+  const Py_buffer& buffer = view.buffer;
+  const int32_t dtype = dtype_of_format(buffer);
+  if (dtype == 0 || buffer.ndim > kMaxRank) refuse(what, "this dtype or rank is not supported");
+  for (int i = 0; i < buffer.ndim; ++i) {
+    view.sizes[i] = buffer.shape[i];
+    if (buffer.strides[i] % buffer.itemsize != 0) refuse(what, "its strides are not whole elements");
+    view.sizes[kMaxRank + i] = buffer.strides[i] / buffer.itemsize;
+  }
+  view.tensor = {buffer.buf, dtype, buffer.ndim, view.sizes, view.sizes + kMaxRank};
+}
+
+void raise_allocation_error(void*, const char*, const char* message) { PyErr_SetString(PyExc_MemoryError, message); }
+
+nb::object allocate_dlpack(const ExchangeApi& api, const DTypeRow& row, int32_t rank, const int64_t* shape, void** data) {
+  dlpack::TensorHeader prototype{};
+  prototype.device = {dlpack::kCpu, 0};
+  prototype.ndim = rank;
+  prototype.dtype = {row.code, row.bits, 1};
+  prototype.shape = const_cast<int64_t*>(shape);
+  dlpack::ManagedTensor* tensor = nullptr;
+  if (api.allocate(&prototype, &tensor, nullptr, &raise_allocation_error) != 0) throw nb::python_error();
+  *data = static_cast<std::byte*>(tensor->tensor.data) + tensor->tensor.byte_offset;
+  void* object = nullptr;
+  if (api.managed_to_object(tensor, &object) != 0) throw nb::python_error();
+  return nb::steal(static_cast<PyObject*>(object));
+}
+
+nb::object allocate_numpy(const DTypeRow& row, int32_t rank, const int64_t* shape, void** data) {
+  if (row.numpy_name == nullptr) refuse("output", "numpy has no such dtype; pass torch tensors");
+  nb::list sizes;
+  for (int32_t i = 0; i < rank; ++i) sizes.append(shape[i]);
+  nb::object array = nb::module_::import_("numpy").attr("empty")(nb::tuple(sizes), row.numpy_name);
+  ArrayView view;
+  view_array(array, view, "output");
+  *data = view.tensor.data;
+  return array;
+}
+
+}  // namespace
+
+void view_array(nb::handle object, ArrayView& view, const char* what) {
+  if (const ExchangeApi* api = exchange_api(Py_TYPE(object.ptr()))) {
+    view_dlpack(*api, object, view, what);
+  } else {
+    view_buffer(object, view, what);
+  }
+}
+
+nb::object allocate_array(nb::handle like, int32_t dtype, int32_t rank, const int64_t* shape, void** data) {
+  for (const DTypeRow& row : kDTypes) {
+    if (row.dtype != dtype) continue;
+    const ExchangeApi* api = like.is_valid() ? exchange_api(Py_TYPE(like.ptr())) : nullptr;
+    return api != nullptr ? allocate_dlpack(*api, row, rank, shape, data) : allocate_numpy(row, rank, shape, data);
+  }
+  refuse("output", "this dtype cannot be returned to Python");
+}
+
+}  // namespace ingot::python

@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: Apache-2.0
+// Tensors of Python without linking any framework: DLPack's C exchange API where the type offers it (torch), the
+// buffer protocol otherwise (numpy).
+#pragma once
+
+#include <nanobind/nanobind.h>
+
+#include <cstdint>
+#include <vector>
+
+#include "ingot/ingot.h"
+
+namespace ingot::python {
+
+namespace nb = nanobind;
+
+constexpr int kMaxRank = 64;
+
+// A borrowed view: valid while the Python object lives. `shape` and `strides` point into the framework's own memory,
+// or into `sizes`.
+struct ArrayView {
+  ingot_tensor tensor{};
+  int64_t sizes[2 * kMaxRank];
+  Py_buffer buffer{};          // held only for the buffer protocol
+  bool has_buffer = false;
+
+  ArrayView() = default;
+  ArrayView(const ArrayView&) = delete;
+  ArrayView& operator=(const ArrayView&) = delete;
+  ~ArrayView() {
+    if (has_buffer) PyBuffer_Release(&buffer);
+  }
+};
+
+// Fills `view`; raises ingot.UserError if `object` is no dense CPU tensor of a known dtype. `what` names it.
+void view_array(nb::handle object, ArrayView& view, const char* what);
+
+// A new framework array like `like` (same framework); its memory is reported through `data`.
+nb::object allocate_array(nb::handle like, int32_t dtype, int32_t rank, const int64_t* shape, void** data);
+
+}  // namespace ingot::python

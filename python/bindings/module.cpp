@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: Apache-2.0
+// ingot._core: the C API for Python. It computes nothing.
+#include <nanobind/nanobind.h>
+#include <nanobind/stl/string.h>
+
+#include "bindings.h"
+#include "status.h"
+
+namespace nb = nanobind;
+using ingot::python::check;
+using ingot::python::take_text;
+
+namespace {
+
+nb::list options() {
+  nb::list rows;
+  for (size_t i = 0; i < ingot_option_count(); ++i) {
+    ingot_option_info info{};
+    info.struct_size = sizeof(info);
+    check(ingot_option_describe(i, &info));
+    rows.append(nb::make_tuple(info.name, info.type, info.default_value, info.summary));
+  }
+  return rows;
+}
+
+std::string inspect_file(const std::string& path) {
+  ingot_text* text = nullptr;
+  check(ingot_inspect_file(path.c_str(), &text));
+  return take_text(text);
+}
+
+}  // namespace
+
+NB_MODULE(_core, module) {
+  ingot::python::bind_engine(module);
+  ingot::python::bind_builder(module);
+  ingot::python::bind_runner(module);
+  module.def("version", &ingot_version);
+  module.def("explain", &ingot_explain);
+  module.def("options", &options);
+  module.def("verify_file", [](const std::string& path) { check(ingot_verify_file(path.c_str())); });
+  module.def("inspect_file", &inspect_file);
+  module.def("set_threads", [](int threads) { check(ingot_set_threads(threads)); });
+  module.def("get_threads", &ingot_get_threads);
+  module.def("set_spin", [](int microseconds) { check(ingot_set_spin(microseconds)); });
+}

@@ -1,0 +1,103 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "session.h"
+
+namespace ingot::python {
+namespace {
+
+struct Outputs {
+  nb::handle like;
+  std::vector<nb::object> arrays;
+  std::exception_ptr failure;
+};
+
+// Called by the runtime without the GIL; exceptions wait until the run has returned.
+void* allocate_output(void* user, size_t index, int32_t dtype, int32_t rank, const int64_t* shape, size_t) {
+  const nb::gil_scoped_acquire gil;
+  auto& outputs = *static_cast<Outputs*>(user);
+  try {
+    void* data = nullptr;
+    outputs.arrays.resize(std::max(outputs.arrays.size(), index + 1));
+    outputs.arrays[index] = allocate_array(outputs.like, dtype, rank, shape, &data);
+    static std::byte nothing;  // zero elements may have no memory
+    return data != nullptr ? data : &nothing;
+  } catch (...) {
+    outputs.failure = std::current_exception();
+    return nullptr;
+  }
+}
+
+}  // namespace
+
+Session::Session(EngineHandle engine) : engine_(std::move(engine)) {
+  for (size_t k = 0; k < ingot_engine_state_count(engine_.get()); ++k) {
+    state_inputs_.push_back(ingot_engine_state_input(engine_.get(), k));
+    has_own_state_ |= state_inputs_.back() < 0;
+  }
+}
+
+ContextHandle Session::acquire() {
+  if (!idle_.empty()) {
+    ContextHandle context = std::move(idle_.back());
+    idle_.pop_back();
+    return context;
+  }
+  ingot_context* context = nullptr;
+  check(ingot_context_create(engine_.get(), &context));
+  return ContextHandle(context);
+}
+
+void Session::release(ContextHandle context) { idle_.push_back(std::move(context)); }
+
+void Session::bind_states(ingot_context& context, std::span<const ArrayView> views) {
+  for (size_t k = 0; k < state_inputs_.size(); ++k) {
+    if (state_inputs_[k] >= 0) check(ingot_context_bind_state(&context, k, views[state_inputs_[k]].tensor.data));
+  }
+}
+
+nb::list Session::run(std::span<const nb::handle> inputs, nb::handle like) {
+  std::unique_lock<std::mutex> turn;
+  if (has_own_state_) {
+    const nb::gil_scoped_release no_gil;
+    turn = std::unique_lock(*turn_);
+  }
+  std::vector<ArrayView> views(inputs.size());
+  std::vector<ingot_tensor> tensors(inputs.size());
+  for (size_t i = 0; i < inputs.size(); ++i) {
+    view_array(inputs[i], views[i], "input");
+    tensors[i] = views[i].tensor;
+  }
+  ContextHandle context = acquire();
+  bind_states(*context, views);
+  Outputs outputs{.like = like, .arrays = {}, .failure = nullptr};
+  ingot_status* status = nullptr;
+  {
+    const nb::gil_scoped_release no_gil;
+    status = ingot_context_run(context.get(), tensors.size(), tensors.data(), &allocate_output, &outputs);
+  }
+  release(std::move(context));
+  if (outputs.failure) {
+    ingot_status_free(status);
+    std::rethrow_exception(outputs.failure);
+  }
+  check(status);
+  nb::list result;
+  for (nb::object& array : outputs.arrays) result.append(std::move(array));
+  return result;
+}
+
+ingot_memory Session::memory() {
+  ContextHandle context = acquire();
+  ingot_memory memory{};
+  memory.struct_size = sizeof(memory);
+  check(ingot_context_memory(context.get(), &memory));
+  release(std::move(context));
+  return memory;
+}
+
+void Session::reset_states() {
+  ContextHandle context = acquire();
+  check(ingot_context_reset_states(context.get()));
+  release(std::move(context));
+}
+
+}  // namespace ingot::python

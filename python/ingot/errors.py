@@ -1,0 +1,35 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The four kinds of error. Each carries a stable code, the node, the line of the user's model, and what to do."""
+
+from __future__ import annotations
+
+
+class Error(Exception):
+    """Base of all errors that Ingot raises.
+
+    Attributes: code ("INGOT-U012", see `ingot explain CODE`), node, source (a line of the user's model), advice; each is
+    "" where it is unknown.
+    """
+
+    def __init__(self, message: str, *, code: str = "", node: str = "", source: str = "", advice: str = "") -> None:
+        super().__init__(message)
+        self.code = code
+        self.node = node
+        self.source = source
+        self.advice = advice
+
+
+class UserError(Error, ValueError):
+    """A bad model, file, option or argument."""
+
+
+class UnsupportedError(Error, NotImplementedError):
+    """A right request that Ingot cannot meet."""
+
+
+class InternalError(Error, RuntimeError):
+    """A bug in Ingot."""
+
+
+class DeviceError(Error, OSError):
+    """The system or a device refused: memory, files, drivers."""
