@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: Apache-2.0
+// Notices that a weight bound to an engine has changed since it was packed.
+#pragma once
+
+#include <nanobind/nanobind.h>
+
+#include <array>
+#include <cstdint>
+#include <optional>
+#include <string>
+
+#include "exchange.h"
+
+namespace ingot::python {
+
+// A weight is taken as unchanged if its object, its `_version` (absent on inference tensors), its data pointer, and 8 words
+// spread over its bytes are the same: writes through `.data` leave no trace but the words.
+class WatchedWeight {
+ public:
+  WatchedWeight(std::string name, nb::object tensor, int position);
+
+  const std::string& name() const { return name_; }
+  int position() const { return position_; }  // among the call's arguments; -1: not passed at calls
+  nb::handle tensor() const { return tensor_; }
+
+  // True if `tensor` is not what was seen last; remembers it then.
+  bool update(nb::handle tensor);
+
+ private:
+  static constexpr int kWords = 8;
+  struct Seen {
+    int64_t version = -1;
+    const void* data = nullptr;
+    std::array<uint64_t, kWords> words{};
+    bool operator==(const Seen&) const = default;
+  };
+  Seen look(nb::handle tensor) const;
+
+  std::string name_;
+  nb::object tensor_;
+  int position_;
+  Seen seen_;
+};
+
+}  // namespace ingot::python
