@@ -1,0 +1,253 @@
+# SPDX-License-Identifier: Apache-2.0
+"""FX graphs of ATen calls -> _core.Builder, one call a node. It interprets nothing: meaning is the importer's."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import torch
+from torch.fx import GraphModule, Node
+
+from ingot import _core
+from ingot.errors import UnsupportedError
+from ingot.source import source_of
+
+# Numbers of ingot_dtype.
+DTYPES = {
+    torch.bool: 1, torch.uint8: 2, torch.int8: 3, torch.int16: 4, torch.int32: 5, torch.int64: 6, torch.float16: 7,
+    torch.bfloat16: 8, torch.float32: 9, torch.float64: 10, torch.uint16: 11, torch.uint32: 12, torch.uint64: 13,
+    torch.float8_e4m3fn: 14, torch.float8_e5m2: 15, torch.complex64: 18, torch.complex128: 19,
+}  # fmt: skip
+TORCH_DTYPES = {number: dtype for dtype, number in DTYPES.items()}
+
+# Numbers of ingot_value_kind, ingot_argument_kind and ingot_input_kind.
+TENSOR, INTEGER, FLOAT, BOOL, OTHER = range(5)
+ARG_NONE, ARG_VALUE, ARG_BOOL, ARG_INTEGER, ARG_FLOAT, ARG_STRING, ARG_DTYPE, ARG_DEVICE, ARG_LIST, ARG_GRAPH = range(10)
+USER, PARAMETER, BUFFER, CONSTANT = range(4)
+OUTPUT_USER, OUTPUT_BUFFER_MUTATION, OUTPUT_INPUT_MUTATION = range(3)
+
+
+@dataclass
+class Input:
+    """What a placeholder stands for."""
+
+    kind: int = USER
+    name: str = ""
+    data: torch.Tensor | None = None
+    literal: object = None  # a user input that is no tensor
+
+
+@dataclass
+class Output:
+    """What an output is for: the user, or a mutation of the input called `target`."""
+
+    kind: int = OUTPUT_USER
+    target: str | None = None
+
+
+class Capture:
+    """Fills a builder from one GraphModule.
+
+    `inputs` has one entry a placeholder; `outputs` one a flat output (all for the user if it is left out).
+    """
+
+    def __init__(self, origin: str) -> None:
+        self.builder = _core.Builder(origin)
+        self.symbols: dict[str, str] = {}  # sympy name -> ours
+        self.nodes: list[Node] = []  # position in the builder's program -> FX node
+        self._ids: dict[Node, int | list[int]] = {}
+
+    def graph(self, module: GraphModule, inputs: Sequence[Input], outputs: Sequence[Output] | None = None) -> None:
+        placeholders = iter(inputs)
+        for node in module.graph.nodes:
+            if node.op == "placeholder":
+                self._placeholder(node, next(placeholders))
+            elif node.op == "get_attr":
+                self._attribute(node, _attribute_of(module, node.target))
+            elif node.op == "call_function":
+                self._call(node, module)
+            elif node.op == "output":
+                self._outputs(node, outputs)
+            else:
+                raise UnsupportedError(f"FX node {node.name} is a {node.op}", code="INGOT-N101", node=node.name)
+
+    # ---- values ----
+    def _value(self, name: str, example: Any) -> int:
+        if isinstance(example, torch.Tensor):
+            if example.dtype not in DTYPES or example.layout is not torch.strided:
+                return self.builder.value(name, OTHER, 9, [], None)
+            dims = [self.dim(size) for size in example.shape]
+            strides = [self.dim(stride) for stride in example.stride()]
+            return self.builder.value(name, TENSOR, DTYPES[example.dtype], dims, strides)
+        if isinstance(example, (torch.SymBool, bool)):
+            return self.builder.value(name, BOOL, 1, [], None)
+        if isinstance(example, (torch.SymInt, int)):
+            text = self.dim(example)
+            return self.builder.value(name, INTEGER, 6, [text] if text else [], None)
+        if isinstance(example, (torch.SymFloat, float)):
+            return self.builder.value(name, FLOAT, 10, [], None)
+        return self.builder.value(name, OTHER, 9, [], None)
+
+    def dim(self, size: int | torch.SymInt) -> str:
+        """A dim expression in our text form, declaring the symbols in it."""
+        if isinstance(size, int):
+            return str(size)
+        expression = size.node.expr
+        environment = size.node.shape_env
+        for symbol in expression.free_symbols:
+            self._declare(symbol, environment)
+        return dim_text(expression)
+
+    def _declare(self, symbol: Any, environment: Any) -> None:
+        name = str(symbol)
+        if name in self.symbols:
+            return
+        self.symbols[name] = name
+        bounds = environment.var_to_range.get(symbol)
+        low, high = (_bound(bounds.lower), _bound(bounds.upper)) if bounds is not None else (0, 2**63 - 1)
+        hint = getattr(environment, "var_to_val", {}).get(symbol)
+        hint = getattr(environment, "backed_var_to_val", {}).get(symbol) if hint is None else hint
+        self.builder.symbol(name, max(low, 0), high, int(hint) if hint is not None else -1)
+
+    # ---- nodes ----
+    def _placeholder(self, node: Node, given: Input) -> None:
+        example = node.meta.get("val", given.data)
+        literal: list[tuple] = []
+        if given.kind == USER and not isinstance(example, (torch.Tensor, torch.SymInt)):
+            literal = self._flat(given.literal if given.literal is not None else example)
+        identifier = self._value(node.name, example)
+        self._ids[node] = identifier
+        self.builder.input(identifier, given.kind, given.name or node.name, given.data, literal)
+
+    def _attribute(self, node: Node, data: Any) -> None:
+        if isinstance(data, GraphModule):
+            return  # an operand of a higher-order operator
+        identifier = self._value(node.name, data)
+        self._ids[node] = identifier
+        self.builder.input(identifier, CONSTANT, str(node.target), data, [])
+
+    def _call(self, node: Node, module: GraphModule) -> None:
+        if getattr(node.target, "__name__", "") == "getitem" and isinstance(self._ids.get(node.args[0]), list):
+            self._ids[node] = self._ids[node.args[0]][node.args[1]]
+            return
+        arguments: list[tuple] = []
+        for name, value in _named_arguments(node):
+            arguments += self._flat(value, name)
+        example = node.meta.get("val")
+        several = isinstance(example, (tuple, list))
+        examples = list(example) if several else [] if example is None else [example]
+        ids = [-1 if item is None else self._value(f"{node.name}.{i}" if several else node.name, item)
+               for i, item in enumerate(examples)]  # fmt: skip
+        self._ids[node] = ids if several else (ids[0] if ids else -1)
+        self.builder.node(target_name(node.target), node.name, arguments, ids, several, source_of(node))
+        self.nodes.append(node)
+
+    def _outputs(self, node: Node, outputs: Sequence[Output] | None) -> None:
+        values = node.args[0] if isinstance(node.args[0], (tuple, list)) else [node.args[0]]
+        for value, what in zip(values, outputs or [Output()] * len(values), strict=True):
+            self.builder.output(self._flat(value), what.kind, what.target)
+
+    # ---- arguments ----
+    def _flat(self, value: Any, name: str = "") -> list[tuple]:
+        """Rows (name, kind, count, integer, number, text) in prefix order."""
+        if isinstance(value, Node):
+            identifier = self._ids[value]
+            if isinstance(identifier, list):
+                return [(name, ARG_LIST, len(identifier), 0, 0.0, ""), *(("", ARG_VALUE, 0, i, 0.0, "") for i in identifier)]
+            return [(name, ARG_VALUE, 0, identifier, 0.0, "")]
+        if isinstance(value, (tuple, list)):
+            rows = [(name, ARG_LIST, len(value), 0, 0.0, "")]
+            for item in value:
+                rows += self._flat(item)
+            return rows
+        return [(name, *_scalar(value))]
+
+
+def _scalar(value: Any) -> tuple[int, int, int, float, str]:
+    if value is None:
+        return ARG_NONE, 0, 0, 0.0, ""
+    if isinstance(value, bool):
+        return ARG_BOOL, 0, int(value), 0.0, ""
+    if isinstance(value, int):
+        return ARG_INTEGER, 0, value, 0.0, ""
+    if isinstance(value, float):
+        return ARG_FLOAT, 0, 0, value, ""
+    if isinstance(value, str):
+        return ARG_STRING, 0, 0, 0.0, value
+    if isinstance(value, torch.dtype):
+        if value in DTYPES:
+            return ARG_DTYPE, 0, DTYPES[value], 0.0, ""
+        return ARG_STRING, 0, 0, 0.0, str(value)
+    if isinstance(value, torch.device):
+        return ARG_DEVICE, 0, 0, 0.0, str(value)
+    return ARG_STRING, 0, 0, 0.0, str(value)  # memory formats, layouts, and what only torch understands
+
+
+def _named_arguments(node: Node) -> Iterable[tuple[str, Any]]:
+    schema = getattr(node.target, "_schema", None)
+    names = [argument.name for argument in schema.arguments] if schema is not None else []
+    for position, value in enumerate(node.args):
+        yield (names[position] if position < len(names) else ""), value
+    yield from node.kwargs.items()
+
+
+def target_name(target: Callable | str) -> str:
+    """"aten.linear.default", "_operator.add", "higher_order.cond"."""
+    if isinstance(target, torch._ops.OpOverload):
+        namespace, name = target._schema.name.split("::")
+        return f"{namespace}.{name}.{target._overloadname}"
+    if isinstance(target, torch._ops.HigherOrderOperator):
+        return f"higher_order.{target.name()}"
+    return f"{getattr(target, '__module__', '')}.{getattr(target, '__name__', str(target))}"
+
+
+def _attribute_of(module: torch.nn.Module, path: str) -> Any:
+    found: Any = module
+    for part in path.split("."):
+        found = getattr(found, part)
+    return found
+
+
+def _bound(value: Any) -> int:
+    try:
+        number = int(value)
+    except (TypeError, ValueError, OverflowError):
+        return 2**63 - 1 if value > 0 else 0
+    return min(number, 2**63 - 1)
+
+
+def dim_text(expression: Any) -> str:
+    """A sympy expression over integers in the text form of dims; UnsupportedError if it has no such form."""
+    import sympy
+
+    kind = type(expression).__name__
+    if isinstance(expression, sympy.Symbol):
+        return str(expression)
+    if isinstance(expression, sympy.Integer):
+        return str(int(expression))
+    operands = [dim_text(operand) for operand in expression.args]
+    if isinstance(expression, sympy.Add):
+        return "(" + " + ".join(operands) + ")"
+    if isinstance(expression, sympy.Mul):
+        return "(" + "*".join(operands) + ")"
+    if isinstance(expression, sympy.Pow) and expression.exp.is_Integer and 0 < int(expression.exp) <= 8:
+        return "(" + "*".join([operands[0]] * int(expression.exp)) + ")"
+    functions = {
+        "FloorDiv": "floordiv", "CleanDiv": "floordiv", "IntTrueDiv": "floordiv", "Mod": "mod", "PythonMod": "mod", "Max": "max",
+        "Min": "min",
+    }  # fmt: skip
+    if kind in functions:
+        text = operands[0]
+        for operand in operands[1:]:
+            text = f"{functions[kind]}({text}, {operand})"
+        return text
+    if kind == "CeilDiv":
+        return f"floordiv({operands[0]} + {operands[1]} - 1, {operands[1]})"
+    if kind == "ModularIndexing":
+        return f"mod(floordiv({operands[0]}, {operands[1]}), {operands[2]})"
+    if kind == "Identity":
+        return operands[0]
+    raise UnsupportedError(f"no dim expression for {expression}", code="INGOT-N102")

@@ -1,0 +1,69 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Every private name of torch that Ingot uses, each with its fallback. tests/python/test_compat.py checks their presence."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterator
+
+import torch
+
+# name -> what happens without it; `present()` says which are there.
+PRIVATE_NAMES = {
+    "torch.export.exported_program._override_composite_implicit_decomp": "composites are decomposed by AOT",
+    "torch.export.exported_program._split_decomp_table_to_cia_and_python_decomp": "composites are decomposed by AOT",
+    "torch._dynamo.backends.common.aot_autograd": "the backend cannot be used",
+    "torch._guards.TracingContext": "weights are ordinary inputs of the graph",
+    "torch._dynamo.exc.ShortenTraceback": "refusals arrive inside BackendCompilerFailed",
+    "torch._dynamo.config.prepare_freezing": "weights are ordinary inputs of the graph",
+}
+
+
+def find(path: str) -> object | None:
+    """The object of that dotted name, or None."""
+    parts = path.split(".")
+    found: object = torch
+    for position, part in enumerate(parts[1:], start=1):
+        try:
+            found = getattr(found, part)
+        except AttributeError:
+            try:
+                found = __import__(".".join(parts[: position + 1]), fromlist=[part])
+            except ImportError:
+                return None
+    return found
+
+
+def present() -> dict[str, bool]:
+    return {name: find(name) is not None for name in PRIVATE_NAMES}
+
+
+# Composites that we do want taken apart: they become nothing or one simpler call.
+_LOWERED = ("contiguous.default", "to.dtype", "to.device", "to.dtype_layout", "to.other", "reshape.default", "flatten.using_ints")
+
+
+@contextlib.contextmanager
+def keep_composites() -> Iterator[None]:
+    """While it is open, AOT keeps linear, layer_norm, attention, matmul, conv ... whole."""
+    override = find("torch.export.exported_program._override_composite_implicit_decomp")
+    split = find("torch.export.exported_program._split_decomp_table_to_cia_and_python_decomp")
+    if override is None or split is None:
+        yield
+        return
+    composites, _ = split({})
+    for name in _LOWERED:
+        packet, overload = name.split(".")
+        composites.pop(getattr(getattr(torch.ops.aten, packet), overload), None)
+    with override(composites):
+        yield
+
+
+def traced_parameters() -> list[torch.Tensor]:
+    """Real tensors that AOT put before the example inputs (prepare_freezing), in order."""
+    context = torch._guards.TracingContext.try_get()
+    return list((context and context.params_flat) or [])
+
+
+def shorten_traceback_class() -> type[BaseException] | None:
+    found = find("torch._dynamo.exc.ShortenTraceback")
+    return found if isinstance(found, type) else None

@@ -1,0 +1,182 @@
+# SPDX-License-Identifier: Apache-2.0
+"""One FX graph of ATen calls -> engines for the stretches that Ingot runs, torch for the rest."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+
+import torch
+from torch.fx import GraphModule, Node
+from torch.fx.passes.split_module import split_module
+
+from ingot import _core
+from ingot.capture import USER, Capture, Input, Output, target_name
+from ingot.errors import UnsupportedError
+from ingot.report import Report, ReportedNode, Segment
+from ingot.settings import Settings
+from ingot.source import source_of
+
+
+@dataclass
+class Compiled:
+    """The result for one graph: `call(arguments)` takes and returns lists."""
+
+    call: Callable[[list], list]
+    report: Report
+    engines: list[_core.Engine] = field(default_factory=list)
+
+
+def compile_graph(module: GraphModule, inputs: Sequence[Input], outputs: Sequence[Output] | None, settings: Settings) -> Compiled:
+    """Compiles `module`; nodes that are refused run in torch, unless full compilation is required."""
+    refused = _refused_by_choice(module, settings)
+    while True:
+        capture = Capture(f"torch {torch.__version__}")
+        capture.graph(module, inputs, outputs)
+        refused |= _refused_by_importer(capture)
+        if refused and settings.require_full_compilation:
+            raise _full_compilation_error(refused)
+        try:
+            return _split(module, inputs, refused, settings) if refused else _whole(module, capture, inputs, settings)
+        except UnsupportedError as error:  # found late: that node joins torch, and the split is made again
+            late = [node for node in module.graph.nodes if node.name == error.node and node not in refused]
+            if not late:
+                raise
+            refused[late[0]] = str(error)
+
+
+def _refused_by_choice(module: GraphModule, settings: Settings) -> dict[Node, str]:
+    chosen = set(settings.torch_executed_ops)
+    calls = [node for node in module.graph.nodes if node.op == "call_function"]
+    return {node: "named in torch_executed_ops" for node in calls if target_name(node.target) in chosen}
+
+
+def _refused_by_importer(capture: Capture) -> dict[Node, str]:
+    rows = json.loads(capture.builder.unsupported())
+    return {capture.nodes[row["node"]]: row["reason"] for row in rows}
+
+
+def _full_compilation_error(refused: dict[Node, str]) -> UnsupportedError:
+    rows = [f"  {target_name(node.target)} ({node.name}): {reason}" for node, reason in refused.items()]
+    first = next(iter(refused))
+    file, line, function, _ = source_of(first)
+    return UnsupportedError(
+        "these nodes cannot run in Ingot, and require_full_compilation is set:\n" + "\n".join(rows),
+        code="INGOT-N001",
+        node=first.name,
+        source=f"{file}:{line} in {function}" if file else "",
+    )
+
+
+def _reported(nodes: Sequence[Node], refused: dict[Node, str]) -> tuple[ReportedNode, ...]:
+    rows = []
+    for node in nodes:
+        file, line, function, _ = source_of(node)
+        source = f"{file}:{line} in {function}" if file else ""
+        reason = refused.get(node, "stands between nodes that torch runs" if refused else "")
+        rows.append(ReportedNode(node.name, target_name(node.target), source, reason))
+    return tuple(rows)
+
+
+def _whole(module: GraphModule, capture: Capture, inputs: Sequence[Input], settings: Settings) -> Compiled:
+    runner, engine = build_runner(capture, inputs, settings)
+    report = Report([Segment("cpu", _reported(capture.nodes, {}))])
+    return Compiled(runner, report, [engine])
+
+
+def build_runner(capture: Capture, inputs: Sequence[Input], settings: Settings) -> tuple[Callable[[list], list], _core.Engine]:
+    """A callable from the flat argument list to the flat output list, and its engine."""
+    engine, _ = capture.builder.build(settings.compiler, settings.progress)
+    signature = json.loads(engine.signature())
+    users = [position for position, given in enumerate(inputs) if given.kind == USER]
+    tensors = [users[i] for i, literal in enumerate(signature["literals"]) if literal == ""]
+    weights = [(given.name, given.data, position) for position, given in enumerate(inputs) if given.data is not None]
+    runner = _core.Runner(engine, tensors, weights)
+    if all(literal == "" for literal in signature["output_literals"]):
+        return runner, engine
+    return _with_literals(runner, signature["output_literals"]), engine
+
+
+def _with_literals(runner: Callable[[list], list], literals: Sequence[str]) -> Callable[[list], list]:
+    values = {"none": None, "true": True, "false": False}
+
+    def call(arguments: list) -> list:
+        tensors = iter(runner(arguments))
+        return [next(tensors) if text == "" else values.get(text, text) for text in literals]
+
+    return call
+
+
+def _split(module: GraphModule, inputs: Sequence[Input], refused: dict[Node, str], settings: Settings) -> Compiled:
+    part_of = _stretches(module, refused, settings)
+    split = split_module(module, None, lambda node: part_of[node][0], keep_original_order=True)
+    placeholders = [node for node in split.graph.nodes if node.op == "placeholder"]
+    given = dict(zip(placeholders, inputs, strict=True))
+    compiled = Compiled(_boxed(split), Report())
+    for node in [node for node in split.graph.nodes if node.op == "call_module"]:
+        part = split.get_submodule(str(node.target))
+        number = int(str(node.target).rsplit("_", 1)[1])
+        members = [member for member, (position, _) in part_of.items() if position == number]
+        in_engine = bool(members) and part_of[members[0]][1]
+        compiled.report.segments.append(Segment("cpu" if in_engine else "torch", _reported(members, {} if in_engine else refused)))
+        if in_engine:
+            _replace_by_engine(split, node, part, given, settings, compiled)
+    split.recompile()
+    return compiled
+
+
+def _stretches(module: GraphModule, refused: dict[Node, str], settings: Settings) -> dict[Node, tuple[int, bool]]:
+    """Stretch number and whether it runs in an engine, for each call in execution order."""
+    calls = [node for node in module.graph.nodes if node.op == "call_function"]
+    stretches: list[tuple[bool, list[Node]]] = []
+    for node in calls:
+        here = node not in refused and target_name(node.target) != "aten.copy_.default"
+        if target_name(node.target) == "_operator.getitem" and stretches:
+            here = stretches[-1][0]  # stays with the call whose result it takes
+        if not stretches or stretches[-1][0] != here:
+            stretches.append((here, []))
+        stretches[-1][1].append(node)
+    merged: list[tuple[bool, list[Node]]] = []
+    for here, nodes in stretches:
+        here = here and len(nodes) >= settings.min_block_size
+        if merged and merged[-1][0] == here:
+            merged[-1][1].extend(nodes)
+        else:
+            merged.append((here, list(nodes)))
+    return {node: (number, here) for number, (here, nodes) in enumerate(merged) for node in nodes}
+
+
+def _replace_by_engine(
+    split: GraphModule, node: Node, part: GraphModule, given: dict[Node, Input], settings: Settings, compiled: Compiled
+) -> None:
+    """Puts an engine behind the call of one stretch."""
+    inputs = [given[argument] if argument in given and given[argument].data is not None else Input(USER, argument.name)
+              for argument in node.args]  # fmt: skip
+    capture = Capture(f"torch {torch.__version__}")
+    capture.graph(part, inputs)
+    runner, engine = build_runner(capture, inputs, settings)
+    returns_one = not isinstance(next(n for n in part.graph.nodes if n.op == "output").args[0], (tuple, list))
+    setattr(split, str(node.target), _Stretch(runner, returns_one))
+    compiled.engines.append(engine)
+
+
+class _Stretch(torch.nn.Module):
+    """One engine inside a torch graph."""
+
+    def __init__(self, runner: Callable[[list], list], returns_one: bool) -> None:
+        super().__init__()
+        self.runner = runner
+        self.returns_one = returns_one
+
+    def forward(self, *arguments: object) -> object:
+        outputs = self.runner(list(arguments))
+        return outputs[0] if self.returns_one else tuple(outputs)
+
+
+def _boxed(module: GraphModule) -> Callable[[list], list]:
+    def call(arguments: list) -> list:
+        result = module(*arguments)
+        return list(result) if isinstance(result, (tuple, list)) else [result]
+
+    return call

@@ -1,0 +1,22 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Where an FX node stands in the user's model."""
+
+from __future__ import annotations
+
+import os
+import re
+
+from torch.fx import Node
+
+_FRAME = re.compile(r'File "([^"]+)", line (\d+), in (\S+)')
+_LIBRARY = (f"{os.sep}torch{os.sep}nn{os.sep}", f"{os.sep}torch{os.sep}_", f"{os.sep}torch{os.sep}fx{os.sep}")
+
+
+def source_of(node: Node) -> tuple[str, int, str, str]:
+    """(file, line, function, module path) of the innermost frame that is not torch's own; ("", 0, "", "") if unknown."""
+    frames = _FRAME.findall(node.meta.get("stack_trace") or "")
+    own = [frame for frame in frames if not any(part in frame[0] for part in _LIBRARY)]
+    file, line, function = (own or frames or [("", "0", "")])[-1]
+    stack = list((node.meta.get("nn_module_stack") or {}).values())
+    path = stack[-1][0] if stack else ""
+    return file, int(line), function, str(path)

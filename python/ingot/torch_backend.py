@@ -1,0 +1,125 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The backend that `torch.compile(model, backend="ingot")` finds by its entry point. It changes no global configuration."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Sequence
+from typing import Any
+
+import torch
+from torch.fx import GraphModule, Node
+
+from ingot import compat
+from ingot.capture import BUFFER, OUTPUT_INPUT_MUTATION, PARAMETER, USER, Input, Output
+from ingot.errors import Error, UnsupportedError
+from ingot.hybrid import compile_graph
+from ingot.report import Report
+from ingot.settings import Settings
+
+_log = logging.getLogger("ingot")
+
+
+def backend(module: GraphModule, example_inputs: Sequence[Any], *, mode: str | None = None,
+            options: dict[str, Any] | None = None, reports: list[Report] | None = None) -> Any:  # fmt: skip
+    """Compiles one graph of Dynamo. `options` as in `ingot.compile`; unknown ones are errors that name the nearest.
+
+    Parameters and buffers among the example inputs are bound once; a later call notices changed ones and refits.
+    """
+    from torch._dynamo.backends.common import aot_autograd
+
+    settings = Settings.parse(options or {})
+    settings.compiler.update(_mode_options(mode))
+
+    def lower(graph: GraphModule, _fake_inputs: Sequence[Any]) -> Any:
+        return _lower(graph, [*compat.traced_parameters(), *example_inputs], settings, reports)
+
+    def keep(graph: GraphModule, _fake_inputs: Sequence[Any]) -> Any:
+        return torch._dynamo.backends.common.make_boxed_func(graph.forward)
+
+    compile_aot = aot_autograd(fw_compiler=lower, bw_compiler=keep, inference_compiler=lower, decompositions={},
+                               keep_inference_input_mutations=True)  # fmt: skip
+    tensors = [value for value in example_inputs if isinstance(value, torch.Tensor)]
+    if torch.is_grad_enabled() and any(tensor.requires_grad for tensor in tensors):
+        return compile_aot(module, example_inputs)  # training needs composites that autograd knows
+    with compat.keep_composites():
+        return compile_aot(module, example_inputs)
+
+
+def _mode_options(mode: str | None) -> dict[str, str]:
+    levels = {None: {}, "default": {}, "reduce-overhead": {}, "max-autotune": {"optimization_level": "5"}}
+    if mode not in levels:
+        raise Settings.unknown_mode(mode, [name for name in levels if name])
+    return levels[mode]
+
+
+def _lower(graph: GraphModule, values: Sequence[Any], settings: Settings, reports: list[Report] | None) -> Any:
+    try:
+        inputs, outputs = _describe(graph, values)
+        compiled = compile_graph(graph, inputs, outputs, settings)
+    except UnsupportedError as error:
+        raise _as_torch_error(error) from error
+    if reports is not None:
+        reports.append(compiled.report)
+    for node in compiled.report.fallbacks:
+        _log.info("torch runs %s (%s): %s %s", node.op, node.name, node.reason, node.source)
+    return _boxed(compiled.call)
+
+
+def _boxed(call: Any) -> Any:
+    def run(arguments: list) -> list:
+        results = call(arguments)
+        arguments.clear()
+        return results
+
+    run._boxed_call = True
+    return run
+
+
+def _describe(graph: GraphModule, values: Sequence[Any]) -> tuple[list[Input], list[Output]]:
+    """What each placeholder and each output is. `copy_` into a placeholder becomes an output that mutates it."""
+    placeholders = [node for node in graph.graph.nodes if node.op == "placeholder"]
+    mutations = _take_mutations(graph, placeholders)
+    inputs = []
+    for node, value in zip(placeholders, values, strict=False):
+        kind = USER if node in mutations else _kind(value)
+        inputs.append(Input(kind, node.name, value if kind != USER else None))
+    users = [node for node in graph.graph.nodes if node.op == "output"][0].args[0]
+    count = len(users) - len(mutations)
+    outputs = [Output()] * count + [Output(OUTPUT_INPUT_MUTATION, node.name) for node in mutations]
+    return inputs, outputs
+
+
+def _kind(value: Any) -> int:
+    if not isinstance(value, torch.Tensor):
+        return USER
+    if isinstance(value, torch.nn.Parameter):
+        return PARAMETER
+    return BUFFER if getattr(value, "_dynamo_static_input_type", None) is not None else USER
+
+
+def _take_mutations(graph: GraphModule, placeholders: Sequence[Node]) -> dict[Node, Node]:
+    """Turns the `copy_(placeholder, value)` nodes at the end into outputs; the placeholders in output order."""
+    mutations: dict[Node, Node] = {}
+    for node in list(graph.graph.nodes):
+        if node.target is torch.ops.aten.copy_.default and node.args[0] in placeholders and not node.users:
+            mutations[node.args[0]] = node.args[1]
+            graph.graph.erase_node(node)
+    output = next(node for node in graph.graph.nodes if node.op == "output")
+    output.args = ((*output.args[0], *mutations.values()),)
+    return mutations
+
+
+def _as_torch_error(error: Error) -> BaseException:
+    """An exception of ours that torch shows as it is."""
+    shorten = compat.shorten_traceback_class()
+    if shorten is None:
+        return error
+
+    class FullCompilationError(type(error), shorten):  # type: ignore[misc]
+        pass
+
+    raised = FullCompilationError.__new__(FullCompilationError)
+    type(error).__init__(raised, str(error), code=error.code, node=error.node, source=error.source, advice=error.advice)
+    raised.first_useful_frame = None
+    return raised
