@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
+#include <chrono>
+
+#include <fmt/core.h>
+
+#include "ir/verify.h"
+#include "passes/pipeline.h"
+#include "support/error.h"
+#include "support/text.h"
+
+namespace ingot::core {
+namespace {
+
+// Passes that ask the target: they run behind the pipeline, through the same runner.
+constexpr std::string_view kTargetPasses[] = {"assign_layouts", "fuse"};
+
+void check_name(const std::string& name) {
+  std::vector<std::string_view> known(std::begin(kTargetPasses), std::end(kTargetPasses));
+  for (const PassRow& row : pipeline()) known.push_back(row.name);
+  if (name.empty() || std::ranges::find(known, name) != known.end()) return;
+  throw UserError("INGOT-U004", fmt::format("there is no pass \"{}\"", name),
+                  fmt::format("the nearest is \"{}\"", nearest_name(name, known)));
+}
+
+}  // namespace
+
+PassRunner::PassRunner(const PassOptions& options, GraphDump dump) : options_(options), dump_(std::move(dump)) {
+  for (const std::string& name : options_.disabled) check_name(name);
+  check_name(options_.stop_after);
+}
+
+bool PassRunner::skips(std::string_view name, int minimum_level) {
+  if (stopped_ || minimum_level > options_.level) return true;
+  if (std::ranges::find(options_.disabled, name) != options_.disabled.end()) return true;
+  return options_.bisect_limit >= 0 && runs_ >= options_.bisect_limit;
+}
+
+Graph PassRunner::run(std::string_view name, Graph graph, const GraphPass& pass, int minimum_level) {
+  if (!skips(name, minimum_level)) {
+    const uint64_t before = graph.revision();
+    const auto start = std::chrono::steady_clock::now();
+    graph = pass(std::move(graph));
+    const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - start;
+    const bool changed = graph.revision() != before;
+    ++runs_;
+    timings_.push_back({std::string(name), seconds.count(), changed});
+    if (changed && options_.verify) verify(graph, name);
+    if (changed && dump_) dump_(name, graph);
+  }
+  stopped_ |= name == options_.stop_after;
+  return graph;
+}
+
+Graph run_pipeline(Graph graph, PassRunner& runner) {
+  for (const PassRow& row : pipeline()) {
+    graph = runner.run(row.name, std::move(graph), row.run, row.minimum_level);
+  }
+  return graph;
+}
+
+}  // namespace ingot::core
