@@ -28,7 +28,7 @@ struct StateSource {
 };
 
 struct Imported {
-  Graph graph;  // inputs: the tensor user inputs, in order; symbols with their ranges; `updates` assign to states
+  core::Graph graph;  // inputs: the tensor user inputs, in order; symbols with their ranges; `updates` assign to states
   std::vector<WeightSource> weights;
   std::vector<StateSource> states;
   std::vector<std::string> input_literals;   // one per flat user input: "" for a tensor, else "3", "0.5", "true", "none", "'text'"
