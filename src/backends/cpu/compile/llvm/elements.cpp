@@ -1,0 +1,122 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "backends/cpu/compile/llvm/elements.h"
+
+#include "backends/cpu/compile/llvm/small_floats.h"
+#include "loops/kernel.h"
+#include "support/error.h"
+
+namespace ingot::core::cpu {
+namespace {
+
+llvm::Type* with_lanes(llvm::Type* element, int lanes) {
+  return lanes == 1 ? element : llvm::FixedVectorType::get(element, static_cast<unsigned>(lanes));
+}
+
+// f16 and bf16 travel as integers, so that no instruction of another feature is chosen for moving them.
+llvm::Type* storage_type(Builder& builder, DType stored, int lanes) {
+  if (stored == DType::kF32) return with_lanes(builder.getFloatTy(), lanes);
+  if (stored == DType::kF64) return with_lanes(builder.getDoubleTy(), lanes);
+  return with_lanes(builder.getIntNTy(static_cast<unsigned>(bit_width(stored))), lanes);
+}
+
+llvm::Align element_alignment(DType stored) {
+  return llvm::Align(static_cast<uint64_t>(bit_width(stored)) / 8);
+}
+
+}  // namespace
+
+llvm::Type* arithmetic_type(Builder& builder, DType dtype, int lanes) {
+  if (dtype == DType::kBool) return with_lanes(builder.getInt1Ty(), lanes);
+  return storage_type(builder, loops::arithmetic_dtype(dtype), lanes);
+}
+
+llvm::Value* broadcast(Builder& builder, llvm::Value* value, int lanes) {
+  if (lanes == 1 || value->getType()->isVectorTy()) return value;
+  return builder.CreateVectorSplat(static_cast<unsigned>(lanes), value);
+}
+
+llvm::Value* constant_value(Builder& builder, DType dtype, double number, int64_t integer) {
+  llvm::Type* type = arithmetic_type(builder, dtype);
+  if (is_floating(dtype)) return llvm::ConstantFP::get(type, number);
+  return llvm::ConstantInt::get(type, static_cast<uint64_t>(integer), true);
+}
+
+llvm::Value* lane_numbers(int lanes, llvm::Type* element) {
+  if (lanes == 1) return llvm::ConstantInt::get(element, 0);
+  std::vector<llvm::Constant*> numbers;
+  for (int lane = 0; lane < lanes; ++lane)
+    numbers.push_back(llvm::ConstantInt::get(element, static_cast<uint64_t>(lane)));
+  return llvm::ConstantVector::get(numbers);
+}
+
+llvm::Value* first_lanes(Builder& builder, llvm::Value* count, int lanes) {
+  // Clamped first, so that 32-bit lanes do for any count.
+  llvm::Value* clamped = builder.CreateBinaryIntrinsic(llvm::Intrinsic::smin, count,
+                                                       builder.getInt64(static_cast<uint64_t>(lanes)));
+  llvm::Value* narrow_count = builder.CreateTrunc(clamped, builder.getInt32Ty());
+  return builder.CreateICmpSLT(lane_numbers(lanes, builder.getInt32Ty()),
+                               broadcast(builder, narrow_count, lanes));
+}
+
+llvm::Value* widen(Builder& builder, DType stored, llvm::Value* raw) {
+  switch (stored) {
+    case DType::kBool:
+      return builder.CreateIsNotNull(raw);
+    case DType::kF16:
+      return half_to_float(builder, raw);
+    case DType::kBF16:
+      return bfloat16_to_float(builder, raw);
+    case DType::kE4M3:
+      return e4m3_to_float(builder, raw);
+    case DType::kE5M2:
+      return e5m2_to_float(builder, raw);
+    default:
+      return raw;
+  }
+}
+
+llvm::Value* narrow(Builder& builder, DType stored, llvm::Value* value) {
+  switch (stored) {
+    case DType::kBool:
+      return builder.CreateZExt(value, value->getType()->getWithNewBitWidth(8));
+    case DType::kF16:
+      return float_to_half(builder, value);
+    case DType::kBF16:
+      return float_to_bfloat16(builder, value);
+    case DType::kE4M3:
+      return float_to_e4m3(builder, value);
+    case DType::kE5M2:
+      return float_to_e5m2(builder, value);
+    default:
+      return value;
+  }
+}
+
+llvm::Value* load_lanes(Builder& builder, DType stored, llvm::Value* pointer, int lanes, llvm::Value* mask) {
+  llvm::Type* type = storage_type(builder, stored, lanes);
+  const llvm::Align alignment = element_alignment(stored);
+  if (mask == nullptr) return widen(builder, stored, builder.CreateAlignedLoad(type, pointer, alignment));
+  invariant(lanes > 1, "a mask belongs to a vector");
+  return widen(builder, stored,
+               builder.CreateMaskedLoad(type, pointer, alignment, mask, llvm::Constant::getNullValue(type)));
+}
+
+void store_lanes(Builder& builder, DType stored, llvm::Value* value, llvm::Value* pointer,
+                 llvm::Value* mask) {
+  llvm::Value* raw = narrow(builder, stored, value);
+  if (mask == nullptr) {
+    builder.CreateAlignedStore(raw, pointer, element_alignment(stored));
+  } else {
+    builder.CreateMaskedStore(raw, pointer, element_alignment(stored), mask);
+  }
+}
+
+llvm::Value* load_element(Builder& builder, DType stored, llvm::Value* pointer) {
+  return load_lanes(builder, stored, pointer, 1);
+}
+
+void store_element(Builder& builder, DType stored, llvm::Value* value, llvm::Value* pointer) {
+  store_lanes(builder, stored, value, pointer);
+}
+
+}  // namespace ingot::core::cpu

@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: Apache-2.0
+// Elements in memory against values in registers. In memory an element has its stored dtype; in registers its
+// arithmetic dtype: bool is i1, and f16, bf16 and fp8 are float. A value is a scalar, or a vector of `lanes`.
+#pragma once
+
+#include "backends/cpu/compile/llvm/control_flow.h"
+#include "types/dtype.h"
+
+namespace ingot::core::cpu {
+
+llvm::Type* arithmetic_type(Builder& builder, DType dtype, int lanes = 1);
+llvm::Value* broadcast(Builder& builder, llvm::Value* value,
+                       int lanes);  // of a scalar; a vector stays as it is
+llvm::Value* constant_value(Builder& builder, DType dtype, double number, int64_t integer);
+llvm::Value* lane_numbers(int lanes, llvm::Type* element);  // 0, 1, 2 ...
+llvm::Value* first_lanes(Builder& builder, llvm::Value* count, int lanes);    // mask: lane < count (i64)
+
+// Raw bits of the stored dtype <-> arithmetic value, round to nearest even.
+llvm::Value* widen(Builder& builder, DType stored, llvm::Value* raw);
+llvm::Value* narrow(Builder& builder, DType stored, llvm::Value* value);
+
+// `lanes` neighbours from `pointer` on, aligned to an element. Lanes outside `mask` (null: none) are not
+// touched, and read as 0. Not for the four-bit dtypes.
+llvm::Value* load_lanes(Builder& builder, DType stored, llvm::Value* pointer, int lanes,
+                        llvm::Value* mask = nullptr);
+void store_lanes(Builder& builder, DType stored, llvm::Value* value, llvm::Value* pointer,
+                 llvm::Value* mask = nullptr);
+
+llvm::Value* load_element(Builder& builder, DType stored, llvm::Value* pointer);
+void store_element(Builder& builder, DType stored, llvm::Value* value, llvm::Value* pointer);
+
+}  // namespace ingot::core::cpu

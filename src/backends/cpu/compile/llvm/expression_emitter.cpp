@@ -1,0 +1,249 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "backends/cpu/compile/llvm/expression_emitter.h"
+
+#include "backends/cpu/compile/llvm/slow_arithmetic.h"
+#include "support/error.h"
+
+namespace ingot::core::cpu {
+
+using loops::Binary;
+using loops::Expr;
+using loops::Unary;
+
+bool ExpressionEmitter::is_guarded(const Expr& expression) {
+  if (const auto found = guarded_.find(expression.get()); found != guarded_.end()) return found->second;
+  bool guarded = expression->kind == Node::Kind::kLoad && source_.needs_guard(*expression);
+  for (const Expr& operand : expression->operands) guarded = is_guarded(operand) || guarded;
+  return guarded_[expression.get()] = guarded;
+}
+
+llvm::Value* ExpressionEmitter::emit(const Expr& expression, llvm::Value* guard) {
+  if (!is_guarded(expression)) guard = nullptr;
+  for (llvm::Value* known : {static_cast<llvm::Value*>(nullptr), guard}) {
+    if (const auto found = done_.find({expression.get(), known}); found != done_.end()) return found->second;
+  }
+  llvm::Value* value = compute(*expression, guard);
+  return done_[{expression.get(), guard}] = value;
+}
+
+llvm::Value* ExpressionEmitter::compute(const Node& node, llvm::Value* guard) {
+  const auto operand = [&](size_t i) { return emit(node.operands[i], guard); };
+  switch (node.kind) {
+    case Node::Kind::kConstant:
+      return constant_value(builder_, node.dtype, node.number, node.integer);
+    case Node::Kind::kIndex:
+      return source_.index(node.index[0]);
+    case Node::Kind::kLoad:
+      return source_.load(node, guard);
+    case Node::Kind::kLocal:
+      return source_.local(node);
+    case Node::Kind::kUnary:
+      return emit_unary(node, operand(0));
+    case Node::Kind::kBinary: {
+      llvm::Value* a = operand(0);
+      return combine(node.binary, node.operands[0]->dtype, a, operand(1));
+    }
+    case Node::Kind::kSelect:
+      return emit_select(node, guard);
+    case Node::Kind::kConvert:
+      return emit_convert(node.operands[0]->dtype, node.dtype, operand(0));
+    case Node::Kind::kBitcast: {
+      llvm::Value* value = operand(0);
+      const int lanes = value->getType()->isVectorTy() ? lanes_ : 1;
+      return builder_.CreateBitCast(value, arithmetic_type(builder_, node.dtype, lanes));
+    }
+    case Node::Kind::kFma: {
+      llvm::Value* operands[] = {operand(0), operand(1), operand(2)};
+      bool vector = false;
+      for (llvm::Value* value : operands) vector = vector || value->getType()->isVectorTy();
+      for (llvm::Value*& value : operands) value = vector ? broadcast(builder_, value, lanes_) : value;
+      return builder_.CreateIntrinsic(llvm::Intrinsic::fma, {operands[0]->getType()}, operands);
+    }
+  }
+  throw InternalError("an expression of no kind");
+}
+
+llvm::Value* ExpressionEmitter::emit_unary(const Node& node, llvm::Value* a) {
+  const bool floating = is_floating(node.dtype);
+  const auto intrinsic = [&](llvm::Intrinsic::ID id) { return builder_.CreateUnaryIntrinsic(id, a); };
+  switch (node.unary) {
+    case Unary::kNegate:
+      return floating ? builder_.CreateFNeg(a) : builder_.CreateNeg(a);
+    case Unary::kAbsolute:
+      if (floating) return intrinsic(llvm::Intrinsic::fabs);
+      return is_signed(node.dtype)
+                 ? builder_.CreateBinaryIntrinsic(llvm::Intrinsic::abs, a, builder_.getFalse())
+                 : a;
+    case Unary::kNot:
+      return builder_.CreateNot(a);
+    case Unary::kSquareRoot:
+      return intrinsic(llvm::Intrinsic::sqrt);
+    case Unary::kFloor:
+      return intrinsic(llvm::Intrinsic::floor);
+    case Unary::kCeil:
+      return intrinsic(llvm::Intrinsic::ceil);
+    case Unary::kTruncate:
+      return intrinsic(llvm::Intrinsic::trunc);
+    case Unary::kRoundEven:
+      return intrinsic(llvm::Intrinsic::roundeven);
+    default:
+      throw InternalError("a math function was not expanded before code is emitted");
+  }
+}
+
+llvm::Value* ExpressionEmitter::combine(Binary op, DType dtype, llvm::Value* a, llvm::Value* b) {
+  if (a->getType()->isVectorTy() || b->getType()->isVectorTy()) {
+    a = broadcast(builder_, a, lanes_);
+    b = broadcast(builder_, b, lanes_);
+  }
+  if (op >= Binary::kEqual) return emit_comparison(op, dtype, a, b);
+  if (is_floating(dtype)) return emit_floating(op, a, b);
+  return emit_integer(op, dtype != DType::kBool && is_signed(dtype), a, b);
+}
+
+llvm::Value* ExpressionEmitter::emit_floating(Binary op, llvm::Value* a, llvm::Value* b) {
+  llvm::Value* zero = llvm::ConstantFP::get(a->getType(), 0);
+  const auto extremum = [&](llvm::Value* first) {
+    return builder_.CreateSelect(builder_.CreateFCmpUNO(a, a), a, builder_.CreateSelect(first, a, b));
+  };
+  const auto signs_differ = [&](llvm::Value* remainder) {
+    llvm::Value* differ =
+        builder_.CreateXor(builder_.CreateFCmpOLT(b, zero), builder_.CreateFCmpOLT(remainder, zero));
+    return builder_.CreateAnd(builder_.CreateFCmpUNE(remainder, zero), differ);
+  };
+  switch (op) {
+    case Binary::kAdd:
+      return builder_.CreateFAdd(a, b);
+    case Binary::kSubtract:
+      return builder_.CreateFSub(a, b);
+    case Binary::kMultiply:
+      return builder_.CreateFMul(a, b);
+    case Binary::kDivide:
+      return builder_.CreateFDiv(a, b);
+    case Binary::kMaximum:
+      return extremum(builder_.CreateFCmpOGT(a, b));
+    case Binary::kMinimum:
+      return extremum(builder_.CreateFCmpOLT(a, b));
+    case Binary::kRemainder:
+      return floating_remainder(builder_, a, b);
+    case Binary::kModulo: {
+      llvm::Value* remainder = floating_remainder(builder_, a, b);
+      return builder_.CreateSelect(signs_differ(remainder), builder_.CreateFAdd(remainder, b), remainder);
+    }
+    case Binary::kFloorDivide: {  // as torch: loops::apply states the steps
+      llvm::Value* remainder = floating_remainder(builder_, a, b);
+      llvm::Value* quotient = builder_.CreateFDiv(builder_.CreateFSub(a, remainder), b);
+      llvm::Value* plain = builder_.CreateFDiv(a, b);
+      llvm::Value* one = llvm::ConstantFP::get(a->getType(), 1);
+      quotient = builder_.CreateSelect(signs_differ(remainder), builder_.CreateFSub(quotient, one), quotient);
+      llvm::Value* floored = builder_.CreateUnaryIntrinsic(llvm::Intrinsic::floor, quotient);
+      llvm::Value* far = builder_.CreateFCmpOGT(builder_.CreateFSub(quotient, floored),
+                                                llvm::ConstantFP::get(a->getType(), 0.5));
+      llvm::Value* result = builder_.CreateSelect(far, builder_.CreateFAdd(floored, one), floored);
+      llvm::Value* signed_zero = builder_.CreateBinaryIntrinsic(llvm::Intrinsic::copysign, zero, plain);
+      result = builder_.CreateSelect(builder_.CreateFCmpOEQ(quotient, zero), signed_zero, result);
+      return builder_.CreateSelect(builder_.CreateFCmpOEQ(b, zero), plain, result);
+    }
+    default:
+      throw InternalError("a math function was not expanded before code is emitted");
+  }
+}
+
+llvm::Value* ExpressionEmitter::emit_integer(Binary op, bool is_signed, llvm::Value* a, llvm::Value* b) {
+  const auto extremum = [&](llvm::Intrinsic::ID with_sign, llvm::Intrinsic::ID without) {
+    return builder_.CreateBinaryIntrinsic(is_signed ? with_sign : without, a, b);
+  };
+  switch (op) {
+    case Binary::kAdd:
+      return builder_.CreateAdd(a, b);
+    case Binary::kSubtract:
+      return builder_.CreateSub(a, b);
+    case Binary::kMultiply:
+      return builder_.CreateMul(a, b);
+    case Binary::kDivide:
+    case Binary::kFloorDivide:
+    case Binary::kModulo:
+    case Binary::kRemainder:
+      return integer_division(builder_, op, is_signed, a, b);
+    case Binary::kMaximum:
+      return extremum(llvm::Intrinsic::smax, llvm::Intrinsic::umax);
+    case Binary::kMinimum:
+      return extremum(llvm::Intrinsic::smin, llvm::Intrinsic::umin);
+    case Binary::kPower:
+      return integer_power(builder_, is_signed, a, b);
+    case Binary::kAnd:
+      return builder_.CreateAnd(a, b);
+    case Binary::kOr:
+      return builder_.CreateOr(a, b);
+    case Binary::kXor:
+      return builder_.CreateXor(a, b);
+    case Binary::kShiftLeft:
+      return builder_.CreateShl(a, b);
+    case Binary::kShiftRight:
+      return is_signed ? builder_.CreateAShr(a, b) : builder_.CreateLShr(a, b);
+    default:
+      throw InternalError("no integer operation");
+  }
+}
+
+llvm::Value* ExpressionEmitter::emit_comparison(Binary op, DType dtype, llvm::Value* a, llvm::Value* b) {
+  const bool floating = is_floating(dtype), with_sign = dtype != DType::kBool && is_signed(dtype);
+  using Predicate = llvm::CmpInst::Predicate;
+  const auto compare = [&](Predicate real, Predicate with, Predicate without) {
+    return builder_.CreateCmp(floating ? real : with_sign ? with : without, a, b);
+  };
+  switch (op) {
+    case Binary::kEqual:
+      return compare(Predicate::FCMP_OEQ, Predicate::ICMP_EQ, Predicate::ICMP_EQ);
+    case Binary::kNotEqual:
+      return compare(Predicate::FCMP_UNE, Predicate::ICMP_NE, Predicate::ICMP_NE);
+    case Binary::kLess:
+      return compare(Predicate::FCMP_OLT, Predicate::ICMP_SLT, Predicate::ICMP_ULT);
+    case Binary::kLessEqual:
+      return compare(Predicate::FCMP_OLE, Predicate::ICMP_SLE, Predicate::ICMP_ULE);
+    case Binary::kGreater:
+      return compare(Predicate::FCMP_OGT, Predicate::ICMP_SGT, Predicate::ICMP_UGT);
+    default:
+      return compare(Predicate::FCMP_OGE, Predicate::ICMP_SGE, Predicate::ICMP_UGE);
+  }
+}
+
+llvm::Value* ExpressionEmitter::both(llvm::Value* guard, llvm::Value* condition) {
+  if (guard == nullptr) return condition;
+  if (guard->getType() == condition->getType()) return builder_.CreateAnd(guard, condition);
+  return builder_.CreateAnd(broadcast(builder_, guard, lanes_), broadcast(builder_, condition, lanes_));
+}
+
+llvm::Value* ExpressionEmitter::emit_select(const Node& node, llvm::Value* guard) {
+  llvm::Value* condition = emit(node.operands[0], guard);
+  const auto arm = [&](const Expr& expression, bool negated) {
+    if (!is_guarded(expression)) return emit(expression);
+    return emit(expression, both(guard, negated ? builder_.CreateNot(condition) : condition));
+  };
+  llvm::Value* then = arm(node.operands[1], false);
+  llvm::Value* otherwise = arm(node.operands[2], true);
+  const bool vector = condition->getType()->isVectorTy() || then->getType()->isVectorTy() ||
+                      otherwise->getType()->isVectorTy();
+  if (vector) {
+    then = broadcast(builder_, then, lanes_);
+    otherwise = broadcast(builder_, otherwise, lanes_);
+  }
+  return builder_.CreateSelect(condition, then, otherwise);
+}
+
+llvm::Value* ExpressionEmitter::emit_convert(DType from, DType to, llvm::Value* value) {
+  llvm::Type* type = arithmetic_type(builder_, to, value->getType()->isVectorTy() ? lanes_ : 1);
+  const bool from_signed = from != DType::kBool && is_signed(from);
+  if (is_floating(from)) {
+    if (is_floating(to)) return builder_.CreateFPCast(value, type);
+    if (to == DType::kBool) return builder_.CreateFCmpUNE(value, llvm::ConstantFP::get(value->getType(), 0));
+    const auto id = is_signed(to) ? llvm::Intrinsic::fptosi_sat : llvm::Intrinsic::fptoui_sat;
+    return builder_.CreateIntrinsic(id, {type, value->getType()}, {value});
+  }
+  if (is_floating(to))
+    return from_signed ? builder_.CreateSIToFP(value, type) : builder_.CreateUIToFP(value, type);
+  if (to == DType::kBool) return builder_.CreateIsNotNull(value);
+  return builder_.CreateIntCast(value, type, from_signed);
+}
+
+}  // namespace ingot::core::cpu

@@ -1,0 +1,21 @@
+// SPDX-License-Identifier: Apache-2.0
+// Operations that need a loop or care: exact remainders, integer division without traps, integer powers.
+// Operands are scalars or vectors of one shape.
+#pragma once
+
+#include "backends/cpu/compile/llvm/control_flow.h"
+#include "loops/kernel.h"
+
+namespace ingot::core::cpu {
+
+// C's fmod, exact for all operands; f32 or f64.
+llvm::Value* floating_remainder(Builder& builder, llvm::Value* a, llvm::Value* b);
+
+// kDivide, kFloorDivide, kModulo, kRemainder; by zero gives 0, and the one quotient that overflows wraps.
+llvm::Value* integer_division(Builder& builder, loops::Binary op, bool is_signed, llvm::Value* a,
+                              llvm::Value* b);
+
+// Wraps; negative exponents give 0, except for the bases 1 and -1.
+llvm::Value* integer_power(Builder& builder, bool is_signed, llvm::Value* base, llvm::Value* exponent);
+
+}  // namespace ingot::core::cpu

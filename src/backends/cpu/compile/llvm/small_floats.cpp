@@ -1,0 +1,126 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "backends/cpu/compile/llvm/small_floats.h"
+
+#include <cmath>
+
+namespace ingot::core::cpu {
+namespace {
+
+// Shorthands for integer arithmetic on the bits of floats; constants take the type of the other operand.
+struct Bits {
+  Builder& builder;
+  llvm::Type* i32;
+  llvm::Type* real;
+
+  Bits(Builder& builder, llvm::Type* like)
+      : builder(builder), i32(shaped(like, builder.getInt32Ty())), real(shaped(like, builder.getFloatTy())) {}
+
+  static llvm::Type* shaped(llvm::Type* like, llvm::Type* element) {
+    auto* vector = llvm::dyn_cast<llvm::VectorType>(like);
+    return vector == nullptr ? element : llvm::VectorType::get(element, vector->getElementCount());
+  }
+
+  llvm::Value* constant(uint64_t value) const { return llvm::ConstantInt::get(i32, value); }
+  llvm::Value* number(double value) const { return llvm::ConstantFP::get(real, value); }
+  llvm::Value* of(llvm::Value* value) const { return builder.CreateBitCast(value, i32); }
+  llvm::Value* as_float(llvm::Value* bits) const { return builder.CreateBitCast(bits, real); }
+  llvm::Value* absolute(llvm::Value* value) const {
+    return builder.CreateAnd(of(value), constant(0x7fffffff));
+  }
+  // The 16 or 8 low bits.
+  llvm::Value* truncated(llvm::Value* bits, unsigned width) const {
+    return builder.CreateTrunc(bits, i32->getWithNewBitWidth(width));
+  }
+  // Drops `count` low bits, round to nearest even.
+  llvm::Value* rounded_shift(llvm::Value* bits, unsigned count) const {
+    llvm::Value* odd = builder.CreateAnd(builder.CreateLShr(bits, count), constant(1));
+    llvm::Value* rounding = builder.CreateAdd(odd, constant((1u << (count - 1)) - 1));
+    return builder.CreateLShr(builder.CreateAdd(bits, rounding), count);
+  }
+};
+
+// A format of eight bits with `mantissa` bits and the exponent bias `bias`.
+struct Format {
+  unsigned mantissa;
+  int bias;
+  uint32_t overflow_from;  // bits of the first magnitude, as float, that becomes `overflow`
+  uint32_t overflow;       // infinity, or NaN where there is none
+  uint32_t nan;
+};
+constexpr Format kE4M3{3, 7, 0x43e80001, 0x7f, 0x7f};   // above 464, halfway between 448 and 480
+constexpr Format kE5M2{2, 15, 0x47700000, 0x7c, 0x7f};  // from 61440, halfway between 57344 and 65536
+
+llvm::Value* narrow_to_byte(Builder& builder, llvm::Value* value, const Format& format) {
+  const Bits bits(builder, value->getType());
+  llvm::Value* magnitude = bits.absolute(value);
+  const unsigned dropped = 23 - format.mantissa;
+  llvm::Value* normal =
+      builder.CreateSub(bits.rounded_shift(magnitude, dropped),
+                        bits.constant(static_cast<uint64_t>(127 - format.bias) << format.mantissa));
+  // Adding a number whose last bit is the smallest subnormal makes the hardware round there.
+  const double magic = std::ldexp(1.0, 1 - format.bias - static_cast<int>(format.mantissa) + 23);
+  llvm::Value* aligned = builder.CreateFAdd(bits.as_float(magnitude), bits.number(magic));
+  llvm::Value* subnormal = builder.CreateSub(bits.of(aligned), bits.of(bits.number(magic)));
+  llvm::Value* is_subnormal =
+      builder.CreateICmpULT(magnitude, bits.constant(static_cast<uint64_t>(128 - format.bias) << 23));
+  llvm::Value* result = builder.CreateSelect(is_subnormal, subnormal, normal);
+  result = builder.CreateSelect(builder.CreateICmpUGE(magnitude, bits.constant(format.overflow_from)),
+                                bits.constant(format.overflow), result);
+  result = builder.CreateSelect(builder.CreateICmpUGT(magnitude, bits.constant(0x7f800000)),
+                                bits.constant(format.nan), result);
+  llvm::Value* sign = builder.CreateAnd(builder.CreateLShr(bits.of(value), 24), bits.constant(0x80));
+  return bits.truncated(builder.CreateOr(result, sign), 8);
+}
+
+}  // namespace
+
+llvm::Value* half_to_float(Builder& builder, llvm::Value* bits) {
+  llvm::Type* half = Bits::shaped(bits->getType(), builder.getHalfTy());
+  return builder.CreateFPExt(builder.CreateBitCast(bits, half), Bits::shaped(half, builder.getFloatTy()));
+}
+
+llvm::Value* float_to_half(Builder& builder, llvm::Value* value) {
+  llvm::Type* half = Bits::shaped(value->getType(), builder.getHalfTy());
+  return builder.CreateBitCast(builder.CreateFPTrunc(value, half), Bits::shaped(half, builder.getInt16Ty()));
+}
+
+llvm::Value* bfloat16_to_float(Builder& builder, llvm::Value* bits) {
+  const Bits wide(builder, bits->getType());
+  return wide.as_float(wide.builder.CreateShl(wide.builder.CreateZExt(bits, wide.i32), 16));
+}
+
+llvm::Value* float_to_bfloat16(Builder& builder, llvm::Value* value) {
+  const Bits bits(builder, value->getType());
+  llvm::Value* is_nan = builder.CreateFCmpUNO(value, value);
+  return bits.truncated(
+      builder.CreateSelect(is_nan, bits.constant(0x7fc0), bits.rounded_shift(bits.of(value), 16)), 16);
+}
+
+llvm::Value* e4m3_to_float(Builder& builder, llvm::Value* stored) {
+  const Bits bits(builder, stored->getType());
+  llvm::Value* wide = builder.CreateZExt(stored, bits.i32);
+  llvm::Value* magnitude = builder.CreateAnd(wide, bits.constant(0x7f));
+  // The product moves the exponent's bias and makes normal numbers of subnormal ones.
+  llvm::Value* scaled =
+      builder.CreateFMul(bits.as_float(builder.CreateShl(magnitude, 20)), bits.number(std::ldexp(1.0, 120)));
+  llvm::Value* is_nan = builder.CreateICmpEQ(magnitude, bits.constant(0x7f));
+  llvm::Value* result = builder.CreateSelect(is_nan, bits.constant(0x7fc00000), bits.of(scaled));
+  llvm::Value* sign = builder.CreateShl(builder.CreateAnd(wide, bits.constant(0x80)), 24);
+  return bits.as_float(builder.CreateOr(result, sign));
+}
+
+llvm::Value* float_to_e4m3(Builder& builder, llvm::Value* value) {
+  return narrow_to_byte(builder, value, kE4M3);
+}
+
+// e5m2 is the upper half of f16.
+llvm::Value* e5m2_to_float(Builder& builder, llvm::Value* stored) {
+  llvm::Value* wide = builder.CreateZExt(stored, stored->getType()->getWithNewBitWidth(16));
+  return half_to_float(builder, builder.CreateShl(wide, 8));
+}
+
+llvm::Value* float_to_e5m2(Builder& builder, llvm::Value* value) {
+  return narrow_to_byte(builder, value, kE5M2);
+}
+
+}  // namespace ingot::core::cpu
