@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Attributes of a node: one list of values in the order of the op's fields. An op's own struct describes them once:
+// Attributes of a node: one list of values in the order of the op's fields. An op's own struct describes them
+// once:
 //
 //   struct Softmax {
 //     int64_t axis = -1;
@@ -26,7 +27,8 @@ using AttributeValue = std::variant<bool, int64_t, double, std::string, DType, D
 using AttributeValues = std::vector<AttributeValue>;
 
 std::string to_string(const AttributeValue& value);
-AttributeValue parse_attribute(std::string_view text, size_t kind, size_t rank_hint);  // kind: index in the variant
+AttributeValue parse_attribute(std::string_view text, size_t kind,
+                               size_t rank_hint);  // kind: index in the variant
 
 template <typename Member>
 struct Field {
@@ -44,15 +46,18 @@ struct AttributeSchema {
 
 template <typename Struct>
 AttributeValues to_values(const Struct& attributes) {
-  return std::apply([&](const auto&... field) { return AttributeValues{AttributeValue(attributes.*field.member)...}; },
-                    Struct::fields());
+  return std::apply(
+      [&](const auto&... field) { return AttributeValues{AttributeValue(attributes.*field.member)...}; },
+      Struct::fields());
 }
 
 template <typename Struct>
 Struct from_values(std::span<const AttributeValue> values) {
   Struct attributes;
   size_t index = 0;
-  auto read = [&](auto& target) { target = std::get<std::remove_reference_t<decltype(target)>>(values[index++]); };
+  auto read = [&](auto& target) {
+    target = std::get<std::remove_reference_t<decltype(target)>>(values[index++]);
+  };
   std::apply([&](const auto&... field) { (read(attributes.*field.member), ...); }, Struct::fields());
   return attributes;
 }
@@ -61,8 +66,9 @@ template <typename Struct>
 constexpr AttributeSchema attribute_schema() {
   return {.names =
               [] {
-                return std::apply([](const auto&... field) { return std::vector<std::string_view>{field.name...}; },
-                                  Struct::fields());
+                return std::apply(
+                    [](const auto&... field) { return std::vector<std::string_view>{field.name...}; },
+                    Struct::fields());
               },
           .defaults = [] { return to_values(Struct{}); }};
 }

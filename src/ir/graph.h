@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// A graph owns its nodes and values; Node* and Value* are borrowed handles, valid while the graph lives and the node
-// is not erased. Nodes stand in execution order. SSA: one producer a value; mutation appears only as `updates`.
+// A graph owns its nodes and values; Node* and Value* are borrowed handles, valid while the graph lives and
+// the node is not erased. Nodes stand in execution order. SSA: one producer a value; mutation appears only as
+// `updates`.
 #pragma once
 
 #include <list>
@@ -26,23 +27,23 @@ struct SourceLine {
 };
 
 struct Value {
-  std::string name;            // unique in its graph, without '%'
+  std::string name;  // unique in its graph, without '%'; any text
   TensorType type;
-  Node* producer = nullptr;    // null: an input of the graph
-  size_t index = 0;            // which result of the producer, or which input
-  std::vector<Node*> users;    // one entry a use
+  Node* producer = nullptr;  // null: an input of the graph
+  size_t index = 0;          // which result of the producer, or which input
+  std::vector<Node*> users;  // one entry a use
   std::string dtype_and_shape() const { return to_string(type); }
 };
 
 struct Node {
   const Op* op = nullptr;
-  std::vector<Value*> operands;            // null for an absent optional operand
+  std::vector<Value*> operands;  // one entry an operand of the record; null for an absent optional one
   std::vector<Value*> results;
-  AttributeValues values;                  // in the order of the op's fields
-  std::shared_ptr<const Tensor> literal;   // value of a `constant` node
+  AttributeValues values;                      // in the order of the op's fields
+  std::shared_ptr<const Tensor> literal;       // value of a `constant` node
   std::vector<std::unique_ptr<Graph>> graphs;  // fused region, branches, loop body
   SourceLine source;
-  std::string name;                        // of the user's node, for messages and reports
+  std::string name;  // of the user's node, for messages and reports
 
   template <typename Struct>
   Struct attributes() const {
@@ -68,7 +69,7 @@ class Graph {
   Graph clone() const;
 
   std::string name;
-  SymbolTable symbols;            // of the shapes in this graph; nested graphs use their parent's
+  SymbolTable symbols;  // of the shapes in this graph; nested graphs use their parent's
   std::vector<Value*> outputs;
   std::vector<Update> updates;
 
@@ -78,8 +79,8 @@ class Graph {
 
   Value* add_input(std::string name, TensorType type);
 
-  // Appends (or inserts before the insertion point) a node: checks operands against the record, infers result types.
-  // Errors carry `source` and the node's name.
+  // Appends (or inserts before the insertion point) a node: checks operands against the record, infers result
+  // types. Errors carry `source` and the node's name.
   Node* add(const Op& op, std::vector<Value*> operands, AttributeValues values = {});
   template <typename Struct>
   Node* add(const Op& op, std::vector<Value*> operands, const Struct& attributes) {
@@ -96,6 +97,9 @@ class Graph {
   // A node whose result types are given, not inferred: fused regions and control flow.
   Node* add_with_graphs(const Op& op, std::vector<Value*> operands, AttributeValues values,
                         std::vector<Graph> graphs, std::vector<TensorType> results);
+  // A copy of a node (maybe of another graph) with other operands: attributes, literal, graphs, stored result
+  // types, source line and name are the node's own.
+  Node* add_copy(const Node& node, std::vector<Value*> operands);
 
   // New nodes go before `node` and inherit its source line and name, until the scope ends.
   class InsertBefore {
@@ -103,29 +107,37 @@ class Graph {
     InsertBefore(Graph& graph, Node* node);
     ~InsertBefore();
 
+    InsertBefore(const InsertBefore&) = delete;
+    InsertBefore& operator=(const InsertBefore&) = delete;
+
    private:
     Graph& graph_;
     Node* previous_;
+    SourceLine previous_source_;
+    std::string previous_name_;
   };
 
   void set_operand(Node* node, size_t index, Value* value);
-  void replace_uses(Value* from, Value* to);   // operands, outputs and updates
-  void erase(Node* node);                      // no result may be used
-  void erase_dead_nodes();                     // all that reach no output, update or side effect
+  void replace_uses(Value* from, Value* to);  // operands, outputs and updates (targets too)
+  void erase(Node* node);                     // no result may be used
+  void erase_dead_nodes();                    // all that reach no output, update or side effect
   void remove_unused_inputs();
   void rename(Value* value, std::string name);  // made unique with a suffix if taken
-  bool is_output(const Value* value) const;
+  bool is_output(const Value* value) const;     // an output, or the new value of an update
   std::vector<Node*> node_list() const;         // a snapshot that survives edits
 
-  SourceLine current_source;   // given to nodes that are added
+  SourceLine current_source;  // given to nodes that are added
   std::string current_name;
 
  private:
+  Node* insert(std::unique_ptr<Node> node, std::vector<TensorType> types);
+  std::string unique_name(const std::string& wanted);
+
   std::vector<Value*> inputs_;
   std::vector<std::unique_ptr<Value>> input_values_;
   std::list<std::unique_ptr<Node>> nodes_;
   struct Index;
-  std::unique_ptr<Index> index_;   // names taken, node positions, result storage
+  std::unique_ptr<Index> index_;  // names taken, node positions, result storage
   Node* insertion_point_ = nullptr;
   uint64_t revision_ = 0;
 };

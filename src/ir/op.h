@@ -21,19 +21,22 @@ struct Node;
 struct Value;
 
 enum class Trait : uint32_t {
-  kElementwise = 1u << 0,   // result element i depends on element i of the broadcast operands only
-  kReduction = 1u << 1,     // lowers to Loop IR with reduction stages
-  kView = 1u << 2,          // moves elements, computes none: a single pure load
-  kCommutative = 1u << 3,   // its two operands may be swapped
-  kIdempotent = 1u << 4,    // f(f(x)) = f(x)
-  kRandom = 1u << 5,        // two equal nodes are not one
-  kSideEffect = 1u << 6,    // never removed
-  kSource = 1u << 7,        // no operands: weight, constant, state
-  kContraction = 1u << 8,   // sum of products that backends schedule by hand: matmul, linear, convolution, attention
-  kInPlace = 1u << 9,       // result 0 is operand 0 with some elements replaced: they share a buffer where possible
+  kElementwise = 1u << 0,  // result element i depends on element i of the broadcast operands only
+  kReduction = 1u << 1,    // lowers to Loop IR with reduction stages
+  kView = 1u << 2,         // moves elements, computes none: a single pure load
+  kCommutative = 1u << 3,  // its two operands may be swapped
+  kIdempotent = 1u << 4,   // f(f(x)) = f(x)
+  kRandom = 1u << 5,       // two equal nodes are not one
+  kSideEffect = 1u << 6,   // never removed
+  kSource = 1u << 7,       // no operands: weight, constant, state
+  kContraction =
+      1u << 8,  // sum of products that backends schedule by hand: matmul, linear, convolution, attention
+  kInPlace =
+      1u << 9,  // result 0 is operand 0 with some elements replaced: they share a buffer where possible
   kControlFlow = 1u << 10,  // holds graphs that run zero or more times
   kFused = 1u << 11,        // holds one graph that a backend compiles as one kernel or schedule
-  kKeepsOrder = 1u << 12,   // a view whose result has the operand's elements in the same row-major order: reshape
+  kKeepsOrder =
+      1u << 12,  // a view whose result has the operand's elements in the same row-major order: reshape
 };
 
 struct Traits {
@@ -50,12 +53,20 @@ constexpr Traits operator|(Traits a, Traits b) {
 constexpr Traits operator|(Trait a, Trait b) { return Traits(a) | Traits(b); }
 
 // Dtypes that an operand may have.
-enum class DTypeSet : uint8_t { kAny, kFloating, kInteger, kIntegerOrBool, kNumeric, kBool, kIndex /* i32, i64 */ };
+enum class DTypeSet : uint8_t {
+  kAny,
+  kFloating,
+  kInteger,
+  kIntegerOrBool,
+  kNumeric,
+  kBool,
+  kIndex /* i32, i64 */
+};
 bool contains(DTypeSet set, DType dtype);
 std::string_view name(DTypeSet set);
 
 struct Operand {
-  std::string_view name;
+  std::string_view name = {};
   DTypeSet dtypes = DTypeSet::kAny;
   bool optional = false;  // may be null; optional operands stand last
   bool variadic = false;  // zero or more; only the last
@@ -72,18 +83,18 @@ struct Sample {
 };
 
 struct Op {
-  std::string_view name;
-  std::string_view summary;  // one line; a source where there is one
-  std::span<const Operand> operands;
-  AttributeSchema attributes;
-  Traits traits;
-  // Types of the results from operands and attributes, with symbolic dims. Throws UserError on bad shapes; operand
-  // count and dtypes were checked before. The node's `results` are empty at this time.
+  std::string_view name = {};
+  std::string_view summary = {};  // one line; a source where there is one
+  std::span<const Operand> operands = {};
+  AttributeSchema attributes = {};
+  Traits traits = {};
+  // Types of the results from operands and attributes, with symbolic dims. Throws UserError on bad shapes;
+  // operand count and dtypes were checked before. The node's `results` are empty at this time.
   std::vector<TensorType> (*infer)(const Node& node) = nullptr;
   // Exactly one of the next three is set, except for sources, fused nodes and control flow.
-  loops::Kernel (*lower)(const Node& node) = nullptr;                            // buffers: operands, then results
-  std::vector<Value*> (*decompose)(Graph& graph, const Node& node) = nullptr;    // appends simpler nodes
-  std::string_view routine;                                                      // name in src/routines
+  loops::Kernel (*lower)(const Node& node) = nullptr;  // buffers: operands, then results
+  std::vector<Value*> (*decompose)(Graph& graph, const Node& node) = nullptr;  // appends simpler nodes
+  std::string_view routine = {};                                               // name in src/routines
   std::vector<Sample> (*samples)() = nullptr;
 };
 

@@ -1,0 +1,22 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a graph keeps beside its nodes.
+#pragma once
+
+#include <list>
+#include <string>
+#include <unordered_map>
+
+#include "ir/graph.h"
+
+namespace ingot::core {
+
+struct Graph::Index {
+  struct Entry {
+    std::list<std::unique_ptr<Node>>::iterator position;
+    std::vector<std::unique_ptr<Value>> results;
+  };
+  std::unordered_map<const Node*, Entry> nodes;
+  std::unordered_map<std::string, int> names;  // taken name -> last suffix that was tried after it
+};
+
+}  // namespace ingot::core

@@ -1,0 +1,15 @@
+// SPDX-License-Identifier: Apache-2.0
+// Values of constants in text: `f32[2,2](1, 2, 3, 4)`, and `f32[768](sha256:...)` where they are many.
+#pragma once
+
+#include <string>
+
+#include "ir/scanner.h"
+#include "types/tensor.h"
+
+namespace ingot::core {
+
+std::string print_literal(const Tensor& tensor);
+Tensor parse_literal(Scanner& scanner);  // refuses digests: they do not say the values
+
+}  // namespace ingot::core

@@ -1,0 +1,123 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ir/verify.h"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <map>
+#include <unordered_set>
+
+#include "ir/node_rules.h"
+#include "support/error.h"
+
+namespace ingot::core {
+namespace {
+
+class Verifier {
+ public:
+  Verifier(const Graph& graph, const SymbolTable& symbols, std::string_view stage)
+      : graph_(graph), symbols_(symbols), stage_(stage) {}
+
+  void run() {
+    for (size_t i = 0; i < graph_.inputs().size(); ++i) {
+      const Value* input = graph_.inputs()[i];
+      require(input->producer == nullptr && input->index == i, "input %{} is not at its place", input->name);
+      define(input);
+    }
+    for (const auto& node : graph_.nodes()) check_node(*node);
+    for (const Value* output : graph_.outputs) {
+      require(output != nullptr && defined_.contains(output), "an output is no value of the graph");
+    }
+    for (size_t i = 0; i < graph_.updates.size(); ++i) {
+      const auto [target, value] = graph_.updates[i];
+      require(defined_.contains(target) && defined_.contains(value), "an update is of no value of the graph");
+      require_none(update_problem(graph_, i));
+    }
+    for (const Value* value : defined_) check_users(*value);
+  }
+
+ private:
+  template <typename... Arguments>
+  void require(bool condition, fmt::format_string<Arguments...> message, Arguments&&... arguments) const {
+    if (condition) return;
+    throw InternalError(fmt::format("after {}, graph {}: {}", stage_, graph_.name,
+                                    fmt::format(message, std::forward<Arguments>(arguments)...)));
+  }
+  void require_none(const std::string& problem) const { require(problem.empty(), "{}", problem); }
+
+  void define(const Value* value) {
+    require(defined_.insert(value).second, "%{} is defined twice", value->name);
+    require(names_.insert(value->name).second, "two values have the name %{}", value->name);
+    for (const Dim& dim : value->type.shape) check_symbols(dim, value->name);
+  }
+
+  void check_symbols(const Dim& dim, const std::string& value) const {
+    for (const std::string& symbol : dim.symbols()) {
+      require(symbols_.contains(symbol), "%{} has the unknown symbol {}", value, symbol);
+    }
+  }
+
+  void check_node(const Node& node) {
+    for (const Value* operand : node.operands) {
+      if (operand == nullptr) continue;
+      require(defined_.contains(operand), "{} uses a value before its definition", node.op->name);
+      ++uses_[operand][&node];
+    }
+    require_none(operand_problem(*node.op, node.operands));
+    require_none(attribute_problem(*node.op, node.values));
+    std::vector<TensorType> types;
+    for (const Value* result : node.results) types.push_back(result->type);
+    require_none(nested_graph_problem(node, types));
+    if (node.graphs.empty() && node.op->infer != nullptr) check_types(node);
+    for (size_t i = 0; i < node.results.size(); ++i) {
+      const Value* result = node.results[i];
+      require(result->producer == &node && result->index == i, "%{} is not at its place", result->name);
+      define(result);
+    }
+    for (const auto& graph : node.graphs) Verifier(*graph, symbols_, stage_).run();
+  }
+
+  // Layouts are chosen, not inferred.
+  void check_types(const Node& node) const {
+    Node question;  // `infer` is promised a node without results
+    question.op = node.op;
+    question.operands = node.operands;
+    question.values = node.values;
+    question.literal = node.literal;
+    std::vector<TensorType> inferred;
+    try {
+      inferred = node.op->infer(question);
+    } catch (const Error& error) {
+      require(false, "{} has no type any more: {}", node.op->name, std::string_view(error.what()));
+    }
+    require(inferred.size() == node.results.size(), "{} has {} results, not {}", node.op->name,
+            inferred.size(), node.results.size());
+    for (size_t i = 0; i < inferred.size(); ++i) {
+      const TensorType& stored = node.results[i]->type;
+      require(stored.dtype == inferred[i].dtype && stored.shape == inferred[i].shape,
+              "%{} is {}, and stored as {}", node.results[i]->name, to_string(inferred[i]),
+              to_string(stored));
+    }
+  }
+
+  void check_users(const Value& value) const {
+    std::map<const Node*, int> listed;
+    for (const Node* user : value.users) ++listed[user];
+    const auto used = uses_.find(&value);
+    require(listed == (used == uses_.end() ? std::map<const Node*, int>{} : used->second),
+            "the users of %{} are not listed rightly", value.name);
+  }
+
+  const Graph& graph_;
+  const SymbolTable& symbols_;
+  std::string_view stage_;
+  std::unordered_set<const Value*> defined_;
+  std::unordered_set<std::string> names_;
+  std::map<const Value*, std::map<const Node*, int>> uses_;
+};
+
+}  // namespace
+
+void verify(const Graph& graph, std::string_view stage) { Verifier(graph, graph.symbols, stage).run(); }
+
+}  // namespace ingot::core

@@ -1,0 +1,16 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ops/ops.h"
+
+namespace ingot::core::ops {
+namespace {
+
+constexpr Operand kOperands[] = {{.name = "operands", .variadic = true}};
+
+}  // namespace
+
+constinit const Op fused = {.name = "fused",
+                            .summary = "One graph that a backend compiles as one kernel or schedule.",
+                            .operands = kOperands,
+                            .traits = Trait::kFused};
+
+}  // namespace ingot::core::ops

@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: Apache-2.0
+// What has no operands: weights and state (constants are in ir/constant.cpp).
+#include "ops/attributes.h"
+#include "ops/ops.h"
+
+namespace ingot::core::ops {
+namespace {
+
+std::vector<TensorType> infer_source(const Node& node) {
+  const auto source = node.attributes<NamedSource>();
+  return {{.dtype = source.dtype, .shape = source.shape, .layout = source.layout}};
+}
+
+}  // namespace
+
+constinit const Op weight = {
+    .name = "weight",
+    .summary = "A parameter or floating-point buffer, whose value the compiler does not know.",
+    .attributes = attribute_schema<NamedSource>(),
+    .traits = Trait::kSource,
+    .infer = infer_source};
+
+constinit const Op state = {.name = "state",
+                            .summary = "What a context keeps between runs, as it is when the run starts.",
+                            .attributes = attribute_schema<NamedSource>(),
+                            .traits = Trait::kSource,
+                            .infer = infer_source};
+
+}  // namespace ingot::core::ops
