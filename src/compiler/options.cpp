@@ -1,0 +1,122 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "compiler/options.h"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+
+#include "compiler/shapes.h"
+#include "support/error.h"
+#include "support/text.h"
+#include "support/thread_pool.h"
+
+namespace ingot::core {
+namespace {
+
+[[noreturn]] void refuse(std::string_view name, std::string_view value, std::string_view expected) {
+  throw UserError("INGOT-U002", fmt::format("option \"{}\" cannot be \"{}\"", name, value),
+                  fmt::format("give {}", expected));
+}
+
+int64_t parse_integer(std::string_view name, std::string_view value, int64_t low, int64_t high) {
+  int64_t number = 0;
+  const auto [end, error] = std::from_chars(value.data(), value.data() + value.size(), number);
+  if (error != std::errc() || end != value.data() + value.size() || number < low || number > high) {
+    refuse(name, value, fmt::format("a whole number from {} to {}", low, high));
+  }
+  return number;
+}
+
+bool parse_bool(std::string_view name, std::string_view value) {
+  if (value == "true" || value == "1") return true;
+  if (value == "false" || value == "0") return false;
+  refuse(name, value, "true or false");
+}
+
+std::vector<std::string> parse_names(std::string_view value) {
+  std::vector<std::string> names;
+  while (!value.empty()) {
+    const size_t comma = value.find(',');
+    if (comma != 0) names.emplace_back(value.substr(0, comma));
+    value = comma == std::string_view::npos ? std::string_view{} : value.substr(comma + 1);
+  }
+  return names;
+}
+
+Target::Numerics parse_numerics(std::string_view name, std::string_view value) {
+  if (value == "strict") return Target::Numerics::kStrict;
+  if (value == "default") return Target::Numerics::kDefault;
+  if (value == "fast") return Target::Numerics::kFast;
+  refuse(name, value, "strict, default or fast");
+}
+
+struct Row {
+  OptionInfo info;
+  void (*set)(CompileOptions& options, std::string_view name, std::string_view value);
+};
+using View = std::string_view;
+
+// In the order of --help; each row's summary is its documentation.
+constexpr std::array kRows = {
+    Row{{"backend", "name", "cpu", "where the engine runs: cpu"},
+        [](CompileOptions& o, View, View value) { o.target.backend = value; }},
+    Row{{"bisect_passes", "number", "-1", "run only the first so many passes, to find a faulty one; -1 runs all"},
+        [](CompileOptions& o, View name, View value) { o.passes.bisect_limit = parse_integer(name, value, -1, INT64_MAX); }},
+    Row{{"cpu", "features", "native", "processor to build for: native, x86-64-v3, x86-64-v4, x86-64-v4+vnni+bf16 ..."},
+        [](CompileOptions& o, View, View value) { o.target.features = parse_cpu_features(value); }},
+    Row{{"disable_passes", "names", "", "passes that do not run, separated by commas"},
+        [](CompileOptions& o, View, View value) { o.passes.disabled = parse_names(value); }},
+    Row{{"keep_original_weights", "bool", "false",
+         "ship the model's own weights and prepare them at load, for machines of another kind"},
+        [](CompileOptions& o, View name, View value) { o.keep_original_weights = parse_bool(name, value); }},
+    Row{{"numerics", "word", "default", "strict: only sums are reordered; default: within the accuracy rule; fast"},
+        [](CompileOptions& o, View name, View value) { o.target.numerics = parse_numerics(name, value); }},
+    Row{{"optimization_level", "0..5", "3", "0: one kernel an op; 1: simplify; 2: fuse; 3: layouts; 4, 5: timed choices"},
+        [](CompileOptions& o, View name, View value) {
+          o.target.level = o.passes.level = static_cast<int>(parse_integer(name, value, 0, 5));
+        }},
+    Row{{"shapes", "name:dims,...", "", "sizes of inputs: ids:1x128, or ranges ids:1..16x1..8..256 (least..typical..most)"},
+        [](CompileOptions& o, View, View value) { o.profiles = parse_shapes(value); }},
+    Row{{"stop_after", "name", "", "the last pass that runs"},
+        [](CompileOptions& o, View, View value) { o.passes.stop_after = value; }},
+    Row{{"threads", "number", "0", "threads that build, and that the engine is planned for; 0: what the process may use"},
+        [](CompileOptions& o, View name, View value) {
+          const auto threads = static_cast<int>(parse_integer(name, value, 0, 1024));
+          o.target.threads = threads > 0 ? threads : available_threads();
+        }},
+    Row{{"verify_passes", "bool", "true", "check the graph after every pass"},
+        [](CompileOptions& o, View name, View value) { o.passes.verify = parse_bool(name, value); }},
+};
+
+constexpr auto kInfos = [] {
+  std::array<OptionInfo, kRows.size()> infos;
+  for (size_t i = 0; i < infos.size(); ++i) infos[i] = kRows[i].info;
+  return infos;
+}();
+
+const Row& find_row(std::string_view name) {
+  const auto row = std::ranges::find(kRows, name, [](const Row& r) { return r.info.name; });
+  if (row != kRows.end()) return *row;
+  std::vector<std::string_view> names;
+  for (const OptionInfo& info : kInfos) names.push_back(info.name);
+  const std::string_view nearest = nearest_name(name, names);
+  throw UserError("INGOT-U001", fmt::format("there is no option \"{}\"", name),
+                  nearest.empty() ? "`ingot build --help` lists all options"
+                                  : fmt::format("the nearest is \"{}\"", nearest));
+}
+
+}  // namespace
+
+std::span<const OptionInfo> all_options() { return kInfos; }
+
+CompileOptions parse_options(const std::map<std::string, std::string>& options) {
+  CompileOptions parsed;
+  parsed.target.features = host_cpu_features();
+  parsed.target.threads = available_threads();
+  for (const auto& [name, value] : options) find_row(name).set(parsed, name, value);
+  return parsed;
+}
+
+}  // namespace ingot::core
