@@ -1,0 +1,125 @@
+# SPDX-License-Identifier: Apache-2.0
+"""How a model was called: pytrees of arguments and results <-> flat lists of tensors. Works without torch.
+
+The trees are torch's own JSON form (`torch.utils._pytree.treespec_dumps`): [1, {"type", "context", "children_spec"}] where
+type null is a leaf. Tuples, lists, dicts and OrderedDicts are rebuilt here; other types need torch.
+"""
+
+from __future__ import annotations
+
+import json
+from collections import OrderedDict
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from ingot.errors import UserError
+
+Tree = tuple[str | None, Any, list]  # (type, context, children)
+
+
+def parse_tree(text: str) -> Tree | None:
+    """The tree of a JSON spec; None for an empty text (flat calls)."""
+    return _tree(json.loads(text)[1]) if text else None
+
+
+def _tree(spec: dict) -> Tree:
+    kind = spec["type"]
+    context = json.loads(spec["context"]) if kind is not None and spec.get("context") else None
+    return kind, context, [_tree(child) for child in spec["children_spec"]]
+
+
+def is_leaf(tree: Tree) -> bool:
+    return tree[0] is None
+
+
+def is_flat_arguments(tree: Tree | None) -> bool:
+    """True if a call is positional tensors only: then no flattening is needed."""
+    if tree is None:
+        return True
+    positional, keywords = tree[2]
+    return all(is_leaf(child) for child in positional[2]) and not keywords[2]
+
+
+def flatten(tree: Tree, value: Any, path: str = "") -> list:
+    """Leaves of `value` in the tree's order; UserError says where its structure differs."""
+    kind, context, children = tree
+    if kind is None:
+        return [value]
+    items = _items(kind, context, children, value, path)
+    return [leaf for child, (name, item) in zip(children, items, strict=True) for leaf in flatten(child, item, path + name)]
+
+
+def _items(kind: str, context: Any, children: list, value: Any, path: str) -> list[tuple[str, Any]]:
+    if kind in ("builtins.tuple", "builtins.list"):
+        if not isinstance(value, (tuple, list)) or len(value) != len(children):
+            raise UserError(
+                f"argument{path or 's'}: expected {len(children)} items, got {_describe(value)}", code="INGOT-U302"
+            )
+        return [(f"[{i}]", item) for i, item in enumerate(value)]
+    if kind in ("builtins.dict", "collections.OrderedDict"):
+        if not isinstance(value, dict) or set(value) != set(context):
+            raise UserError(
+                f"argument{path or 's'}: expected the keys {context}, got {_describe(value)}", code="INGOT-U302"
+            )
+        return [(f"[{key!r}]", value[key]) for key in context]
+    if kind == "builtins.NoneType" or kind is None:
+        return []
+    from torch.utils import _pytree
+
+    leaves, spec = _pytree.tree_flatten(value, is_leaf=lambda item: item is not value)
+    if len(leaves) != len(children):
+        raise UserError(f"argument{path}: expected a {kind} of {len(children)} items", code="INGOT-U302")
+    return [(f".{i}", leaf) for i, leaf in enumerate(leaves)]
+
+
+def _describe(value: Any) -> str:
+    if isinstance(value, dict):
+        return f"the keys {list(value)}"
+    return f"{len(value)} items" if isinstance(value, (tuple, list)) else type(value).__name__
+
+
+def unflattener(text: str) -> Callable[[list], Any]:
+    """A function from the flat outputs to the model's result."""
+    tree = parse_tree(text)
+    if tree is None:
+        return lambda leaves: leaves[0] if len(leaves) == 1 else tuple(leaves)
+    if is_leaf(tree):
+        return lambda leaves: leaves[0]
+    if not _is_plain(tree):
+        from torch.utils import _pytree
+
+        spec = _pytree.treespec_loads(text)
+        return lambda leaves: _pytree.tree_unflatten(leaves, spec)
+    return lambda leaves: _rebuild(tree, iter(leaves))
+
+
+def _is_plain(tree: Tree) -> bool:
+    plain = (None, "builtins.tuple", "builtins.list", "builtins.dict", "collections.OrderedDict")
+    return tree[0] in plain and all(_is_plain(child) for child in tree[2])
+
+
+def _rebuild(tree: Tree, leaves: Any) -> Any:
+    kind, context, children = tree
+    if kind is None:
+        return next(leaves)
+    values = [_rebuild(child, leaves) for child in children]
+    if kind == "builtins.tuple":
+        return tuple(values)
+    if kind == "builtins.list":
+        return values
+    pairs = zip(context, values, strict=True)
+    return OrderedDict(pairs) if kind == "collections.OrderedDict" else dict(pairs)
+
+
+def bind_names(args: Sequence, kwargs: dict, tree: Tree, names: Sequence[str]) -> tuple[tuple, dict]:
+    """Moves keyword arguments that the model took by position (and the reverse) to where the program has them."""
+    positional, keywords = tree[2]
+    wanted = len(positional[2])
+    keyword_names = list(keywords[1] or [])
+    args, kwargs = list(args), dict(kwargs)
+    while len(args) < wanted and len(args) < len(names) and names[len(args)] in kwargs:
+        args.append(kwargs.pop(names[len(args)]))
+    for position in range(wanted, len(args)):
+        if position < len(names) and names[position] in keyword_names and names[position] not in kwargs:
+            kwargs[names[position]] = args[position]
+    return tuple(args[:wanted] if len(args) > wanted and len(kwargs) == len(keyword_names) else args), kwargs

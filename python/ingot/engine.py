@@ -1,0 +1,158 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Engines: built, saved, loaded, called."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from ingot import _core, calling
+from ingot.errors import UserError
+
+_VERIFY = {"lazy": 0, "full": 1}
+_TRUST = {"any": 0, "signed": 1, "none": 2}
+_DTYPE_NAMES = {
+    1: "bool", 2: "u8", 3: "i8", 4: "i16", 5: "i32", 6: "i64", 7: "f16", 8: "bf16", 9: "f32", 10: "f64", 11: "u16",
+    12: "u32", 13: "u64", 14: "e4m3", 15: "e5m2", 18: "c64", 19: "c128",
+}  # fmt: skip
+_LITERALS = {"none": None, "true": True, "false": False}
+
+
+@dataclass(frozen=True)
+class Port:
+    """A tensor input or output. `shape` holds numbers and names of dims ("B"); `ranges` the least and most of each."""
+
+    name: str
+    dtype: str
+    shape: tuple[int | str, ...]
+    ranges: tuple[tuple[int, int], ...]
+
+
+class Engine:
+    """A compiled program with its weights, called as the model was called.
+
+    Thread-safe: each call runs in a context of its own, except that calls of an engine with own state (a KV cache)
+    take turns. Arguments are torch tensors, or numpy arrays where torch is not installed; results are of the same
+    kind as the first tensor argument.
+    """
+
+    def __init__(self, core: _core.Engine) -> None:
+        self._core = core
+        signature = json.loads(core.signature())
+        self._names: list[str] = signature["argument_names"]
+        self._input_tree = calling.parse_tree(signature["input_tree"])
+        self._literals = [_parse_literal(text) for text in signature["literals"]]
+        self._output_literals = [_parse_literal(text) for text in signature["output_literals"]]
+        self._unflatten = calling.unflattener(signature["output_tree"])
+        tensors_only = all(literal is _TENSOR for literal in self._literals)
+        self._is_direct = tensors_only and calling.is_flat_arguments(self._input_tree)
+        self._has_output_literals = any(literal is not _TENSOR for literal in self._output_literals)
+        self.origin: str = signature["origin"]
+        self.target: str = signature["target"]
+
+    @staticmethod
+    def load(path: str | os.PathLike[str], verify: str = "lazy", trust: str = "any") -> Engine:
+        """Opens an engine file.
+
+        verify: "lazy" checks all but the weights now and the weights at the latest before the first run; "full" checks
+        all now. trust: "any" runs native code of the file, "signed" only of signed files, "none" no native code.
+        UserError names the damaged section, or what this machine lacks.
+        """
+        return Engine(_core.Engine.load(os.fspath(path), _choice("verify", verify, _VERIFY), _choice("trust", trust, _TRUST)))
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Writes the engine file; readers see the old file or the whole new one."""
+        self._core.save(os.fspath(path))
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        if self._is_direct and not kwargs:
+            outputs = self._core.run(args)
+        else:
+            outputs = self._core.run(self._tensors(args, kwargs))
+        if self._has_output_literals:
+            tensors = iter(outputs)
+            outputs = [next(tensors) if literal is _TENSOR else literal for literal in self._output_literals]
+        return self._unflatten(outputs)
+
+    def _tensors(self, args: tuple, kwargs: dict[str, Any]) -> list:
+        tree = self._input_tree
+        if tree is None:
+            flat = [*args, *kwargs.values()]
+        else:
+            flat = calling.flatten(tree, calling.bind_names(args, kwargs, tree, self._names))
+        if len(flat) != len(self._literals):
+            raise UserError(f"expected {len(self._literals)} arguments, got {len(flat)}", code="INGOT-U302")
+        for position, (value, literal) in enumerate(zip(flat, self._literals, strict=True)):
+            if literal is not _TENSOR and value != literal:
+                name = self._names[position] if position < len(self._names) else str(position)
+                raise UserError(
+                    f"argument {name} was {literal!r} when the model was exported and cannot be {value!r} now",
+                    code="INGOT-U303",
+                    advice="export and build the model again with this value",
+                )
+        return [value for value, literal in zip(flat, self._literals, strict=True) if literal is _TENSOR]
+
+    @property
+    def inputs(self) -> list[Port]:
+        return [_port(row) for row in self._core.inputs()]
+
+    @property
+    def outputs(self) -> list[Port]:
+        return [_port(row) for row in self._core.outputs()]
+
+    @property
+    def weights(self) -> list[str]:
+        """Names of the model's weights, as `refit` takes them."""
+        return self._core.weight_names()
+
+    def refit(self, weights: Mapping[str, Any]) -> None:
+        """New values for some or all weights, by name. All or nothing; runs in flight keep the old ones."""
+        self._core.refit(dict(weights))
+
+    def inspect(self) -> dict[str, Any]:
+        """Everything that `ingot inspect --json` says."""
+        return json.loads(self._core.inspect())
+
+    def memory(self) -> dict[str, int]:
+        """Bytes of arena, states, scratch and weights, and the number of cached plans."""
+        return self._core.memory()
+
+    def reset_states(self) -> None:
+        """Sets owned state (caches) back to its initial value."""
+        self._core.reset_states()
+
+    def __repr__(self) -> str:
+        inputs = ", ".join(f"{port.name}: {port.dtype}{list(port.shape)}" for port in self.inputs)
+        return f"<ingot.Engine for {self.target}: {inputs}>"
+
+
+class _Tensor:
+    """Marks a flat argument that is a tensor."""
+
+
+_TENSOR = _Tensor()
+
+
+def _parse_literal(text: str) -> Any:
+    if text == "":
+        return _TENSOR
+    if text in _LITERALS:
+        return _LITERALS[text]
+    if text.startswith("'"):
+        return text[1:-1]
+    return float(text) if any(mark in text for mark in ".einf") else int(text)
+
+
+def _choice(name: str, value: str, values: Mapping[str, int]) -> int:
+    if value not in values:
+        raise UserError(f'{name} is one of {", ".join(values)}, not "{value}"', code="INGOT-U002")
+    return values[value]
+
+
+def _port(row: tuple) -> Port:
+    name, dtype, dims, ranges = row
+    shape = tuple(int(dim) if dim.lstrip("-").isdigit() else dim for dim in dims)
+    return Port(name, _DTYPE_NAMES.get(dtype, str(dtype)), shape, ranges)
