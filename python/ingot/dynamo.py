@@ -1,0 +1,141 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Ahead-of-time compilation of exported programs: `ingot.dynamo.compile(exported_program, ...)`."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import torch
+from torch.export import ExportedProgram
+from torch.export.graph_signature import InputKind, OutputKind
+from torch.utils import _pytree
+
+from ingot import _core
+from ingot.capture import (
+    BUFFER,
+    CONSTANT,
+    OUTPUT_BUFFER_MUTATION,
+    OUTPUT_INPUT_MUTATION,
+    PARAMETER,
+    USER,
+    Capture,
+    Input,
+    Output,
+)
+from ingot.engine import Engine
+from ingot.errors import UserError
+from ingot.hybrid import compile_graph
+from ingot.inputs import Input as InputSpec
+from ingot.module import CompiledModule
+from ingot.report import Report
+from ingot.settings import Settings
+
+_INPUT_KINDS = {
+    InputKind.USER_INPUT: USER,
+    InputKind.PARAMETER: PARAMETER,
+    InputKind.BUFFER: BUFFER,
+    InputKind.CONSTANT_TENSOR: CONSTANT,
+}
+_OUTPUT_KINDS = {
+    OutputKind.USER_OUTPUT: 0,
+    OutputKind.BUFFER_MUTATION: OUTPUT_BUFFER_MUTATION,
+    OutputKind.USER_INPUT_MUTATION: OUTPUT_INPUT_MUTATION,
+}
+
+
+def compile(
+    exported_program: ExportedProgram,
+    inputs: Sequence[Any] | None = None,
+    *,
+    arg_inputs: Sequence[Any] | None = None,
+    kwarg_inputs: Mapping[str, Any] | None = None,
+    **options: Any,
+) -> CompiledModule:
+    """Compiles a program of torch.export ahead of time.
+
+    inputs (or arg_inputs) and kwarg_inputs: tensors or `ingot.Input`s that narrow the program's dynamic dims and say what to
+    optimize for; may be left out. Options as in `ingot.compile`.
+    Returns a module that is called as the model was. Nodes that Ingot lacks run in torch (see `ingot.report`).
+    Raises UnsupportedError with require_full_compilation, UserError on bad options or inputs.
+    """
+    settings = Settings.parse(options)
+    program = functional(exported_program)
+    _add_profiles(settings, program, inputs if inputs is not None else arg_inputs, kwarg_inputs)
+    described, outputs = describe(program)
+
+    def prepare(capture: Capture) -> None:
+        spec = program.call_spec
+        capture.builder.signature(
+            _pytree.treespec_dumps(spec.in_spec), _pytree.treespec_dumps(spec.out_spec), argument_names(program)
+        )
+
+    compiled = compile_graph(program.graph_module, described, outputs, settings, prepare)
+    return CompiledModule(program, compiled, described, outputs)
+
+
+def build(exported_program: ExportedProgram | str, *, inputs: Sequence[Any] | None = None, **options: Any) -> Engine:
+    """Builds one engine of a whole program, or of a .pt2 file (read without torch).
+
+    Raises UnsupportedError that names the first node that an engine cannot run.
+    """
+    if isinstance(exported_program, ExportedProgram):
+        options["require_full_compilation"] = True
+        return compile(exported_program, inputs, **options).engine
+    settings = Settings.parse({k: v for k, v in options.items() if k != "require_full_compilation"})
+    engine, _ = _core.build_pt2(str(exported_program), settings.compiler, settings.progress)
+    return Engine(engine)
+
+
+def functional(program: ExportedProgram) -> ExportedProgram:
+    """The functional dialect with composites whole; the program itself where torch cannot make that."""
+    if getattr(program, "dialect", "") == "ATEN":
+        return program
+    try:
+        return program.run_decompositions({})
+    except AssertionError:  # mutated constants that alias buffers (torch 2.13): the importer reads the training dialect
+        return program
+
+
+def describe(program: ExportedProgram) -> tuple[list[Input], list[Output]]:
+    """What each placeholder and each output of a program is."""
+    signature = program.graph_signature
+    inputs = []
+    for spec in signature.input_specs:
+        kind = _INPUT_KINDS.get(spec.kind)
+        if kind is None:
+            raise UserError(f"the program has an input of kind {spec.kind.name}, which Ingot does not take", code="INGOT-U103")
+        name = getattr(spec.arg, "name", "") if kind == USER else str(spec.target)
+        inputs.append(Input(kind, name, _weight(program, spec, kind), getattr(spec.arg, "value", None)))
+    outputs = [Output(_OUTPUT_KINDS.get(spec.kind, 0), spec.target) for spec in signature.output_specs]
+    return inputs, outputs
+
+
+def _weight(program: ExportedProgram, spec: Any, kind: int) -> torch.Tensor | None:
+    if kind == USER:
+        return None
+    value = program.state_dict.get(spec.target)
+    value = program.constants.get(spec.target) if value is None else value
+    if not isinstance(value, torch.Tensor):
+        raise UserError(f"the program has no value for {spec.target}", code="INGOT-U104")
+    return value.detach()
+
+
+def argument_names(program: ExportedProgram) -> list[str]:
+    """Names of the flat user inputs' top-level arguments, where torch kept them."""
+    entry = program.module_call_graph[0].signature
+    return list(getattr(entry, "forward_arg_names", None) or [])
+
+
+def _add_profiles(
+    settings: Settings, program: ExportedProgram, arguments: Sequence[Any] | None, keywords: Mapping[str, Any] | None
+) -> None:
+    names = list(program.graph_signature.user_inputs)
+    given = list(zip(names, arguments or [], strict=False))
+    known = dict(given)
+    for name, value in (keywords or {}).items():
+        known[name] = value
+    profiles = [value.profile(value.name or name) for name, value in known.items() if isinstance(value, InputSpec)]
+    if profiles:
+        settings.compiler["shapes"] = ",".join([*filter(None, [settings.compiler.get("shapes")]), *profiles])

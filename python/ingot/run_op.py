@@ -1,0 +1,64 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The operator `ingot::run`: an engine inside a torch program, also in a saved ExportedProgram.
+
+ingot::run(Tensor[] inputs, Tensor engine, str meta) -> Tensor[]: `engine` holds the bytes of an engine file (uint8), `meta` is JSON
+with the dims of inputs and outputs, so that shapes are known without opening the engine.
+"""
+
+from __future__ import annotations
+
+import json
+import weakref
+from typing import Any
+
+import torch
+
+from ingot import _core
+from ingot.capture import TORCH_DTYPES
+
+_library = torch.library.Library("ingot", "DEF")
+_library.define("run(Tensor[] inputs, Tensor engine, str meta) -> Tensor[]")
+
+# Engines by the memory that they were opened from; an entry goes with its tensor.
+_opened: dict[int, tuple[Any, _core.Engine]] = {}
+
+
+def meta_of(engine: _core.Engine) -> str:
+    inputs = [list(dims) for _, _, dims, _ in engine.inputs()]
+    outputs = [[dtype, list(dims)] for _, dtype, dims, _ in engine.outputs()]
+    return json.dumps({"inputs": inputs, "outputs": outputs})
+
+
+def _engine_of(blob: torch.Tensor) -> _core.Engine:
+    key = blob.data_ptr()
+    if key not in _opened:
+        engine = _core.Engine.load_memory(blob)
+        _opened[key] = (weakref.ref(blob, lambda _: _opened.pop(key, None)), engine)
+    return _opened[key][1]
+
+
+@torch.library.impl(_library, "run", "CPU")
+def _run(inputs: list[torch.Tensor], engine: torch.Tensor, meta: str) -> list[torch.Tensor]:
+    return _engine_of(engine).run(inputs)
+
+
+@torch.library.register_fake("ingot::run", lib=_library)
+def _run_fake(inputs: list[torch.Tensor], engine: torch.Tensor, meta: str) -> list[torch.Tensor]:
+    known = json.loads(meta)
+    sizes: dict[str, Any] = {}
+    for tensor, dims in zip(inputs, known["inputs"], strict=True):
+        for size, dim in zip(tensor.shape, dims, strict=True):
+            if dim.isidentifier():
+                sizes.setdefault(dim, size)
+    outputs = []
+    for dtype, dims in known["outputs"]:
+        shape = [evaluate_dim(dim, sizes) for dim in dims]
+        outputs.append(inputs[0].new_empty(shape, dtype=TORCH_DTYPES[dtype]) if inputs else
+                       torch.empty(shape, dtype=TORCH_DTYPES[dtype]))  # fmt: skip
+    return outputs
+
+
+def evaluate_dim(text: str, sizes: dict[str, Any]) -> Any:
+    """The value of a dim expression; sizes may be SymInts."""
+    functions = {"floordiv": lambda a, b: a // b, "mod": lambda a, b: a % b, "max": torch.sym_max, "min": torch.sym_min}
+    return eval(text, {"__builtins__": {}}, {**functions, **sizes})  # noqa: S307: our own engine's text, names and + - * only
