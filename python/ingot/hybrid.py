@@ -28,12 +28,22 @@ class Compiled:
     engines: list[_core.Engine] = field(default_factory=list)
 
 
-def compile_graph(module: GraphModule, inputs: Sequence[Input], outputs: Sequence[Output] | None, settings: Settings) -> Compiled:
-    """Compiles `module`; nodes that are refused run in torch, unless full compilation is required."""
+def compile_graph(
+    module: GraphModule,
+    inputs: Sequence[Input],
+    outputs: Sequence[Output] | None,
+    settings: Settings,
+    prepare: Callable[[Capture], None] = lambda capture: None,
+) -> Compiled:
+    """Compiles `module`; nodes that are refused run in torch, unless full compilation is required.
+
+    `prepare` completes the program of a whole-model engine (its calling convention).
+    """
     refused = _refused_by_choice(module, settings)
     while True:
         capture = Capture(f"torch {torch.__version__}")
         capture.graph(module, inputs, outputs)
+        prepare(capture)
         refused |= _refused_by_importer(capture)
         if refused and settings.require_full_compilation:
             raise _full_compilation_error(refused)

@@ -1,0 +1,65 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Ingot: an inference compiler and runtime. PyTorch models become engines: verified files that run fast without PyTorch.
+
+    compiled = torch.compile(model, backend="ingot")            # just in time
+    module = ingot.compile(model, inputs=[ingot.Input(...)])    # ahead of time
+    engine = ingot.build("model.pt2"); engine.save("model.ingot")
+    engine = ingot.Engine.load("model.ingot"); engine(x)        # needs no torch
+
+What needs torch is imported when it is first used.
+"""
+
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING, Any
+
+from ingot import _core
+from ingot.engine import Engine, Port
+from ingot.errors import DeviceError, Error, InternalError, UnsupportedError, UserError
+
+if TYPE_CHECKING:
+    from ingot.front import build, compile, report
+    from ingot.inputs import Input
+    from ingot.saving import load, save
+
+__version__: str = _core.version()
+set_threads = _core.set_threads
+get_threads = _core.get_threads
+explain = _core.explain
+
+# name -> module that has it; all of these import torch.
+_LAZY = {
+    "compile": "ingot.front",
+    "build": "ingot.front",
+    "report": "ingot.front",
+    "Input": "ingot.inputs",
+    "save": "ingot.saving",
+    "load": "ingot.saving",
+    "dynamo": "ingot.dynamo",
+}
+
+__all__ = [
+    "DeviceError", "Engine", "Error", "Input", "InternalError", "Port", "UnsupportedError", "UserError", "build", "compile",
+    "explain", "get_threads", "load", "report", "save", "set_threads",
+]  # fmt: skip
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _LAZY:
+        raise AttributeError(f"module 'ingot' has no attribute {name!r}")
+    module = importlib.import_module(_LAZY[name])
+    found = module if name == "dynamo" else getattr(module, name)
+    globals()[name] = found
+    return found
+
+
+def _register_run_op() -> None:
+    """Makes `torch.export.load` know `ingot::run` after `import ingot`, if torch is there already."""
+    import sys
+
+    if "torch" in sys.modules:
+        importlib.import_module("ingot.run_op")
+
+
+_register_run_op()

@@ -1,0 +1,72 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What `ingot.compile` returns: a module that is called as the user's model was."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import torch
+from torch.export import ExportedProgram
+from torch.utils import _pytree
+
+from ingot.capture import OUTPUT_USER, USER, Input, Output
+from ingot.engine import Engine
+from ingot.errors import UnsupportedError, UserError
+from ingot.hybrid import Compiled
+from ingot.report import Report
+
+
+class CompiledModule(torch.nn.Module):
+    """A compiled program: one engine, or engines with torch parts between them.
+
+    Call it with the model's own arguments, positional or by keyword; it returns the model's own structure. `report` says what
+    ran where. `engine` is the whole program's engine; UnsupportedError if torch runs parts of it.
+    """
+
+    def __init__(
+        self, program: ExportedProgram, compiled: Compiled, inputs: Sequence[Input], outputs: Sequence[Output]
+    ) -> None:
+        super().__init__()
+        self.program = program
+        self.report: Report = compiled.report
+        self.compiled = compiled
+        self.specs = (tuple(inputs), tuple(outputs))
+        whole = len(compiled.engines) == 1 and not compiled.report.fallbacks
+        self._whole = Engine(compiled.engines[0]) if whole else None
+        self._weights = {position: given.data for position, given in enumerate(inputs) if given.kind != USER}
+        self._users = [position for position, what in enumerate(outputs) if what.kind == OUTPUT_USER]
+
+    @property
+    def engine(self) -> Engine:
+        if self._whole is None:
+            raise UnsupportedError(
+                f"the program is no single engine: torch runs {len(self.report.fallbacks)} of its nodes",
+                code="INGOT-N002",
+                advice="print ingot.report(module), or build with require_full_compilation=True for the reasons",
+            )
+        return self._whole
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:  # no hooks: a call crosses into C++ at once
+        return self._whole(*args, **kwargs) if self._whole is not None else self._hybrid(args, kwargs)
+
+    forward = __call__
+
+    def _hybrid(self, args: tuple, kwargs: dict[str, Any]) -> Any:
+        spec = self.program.call_spec
+        leaves, found = _pytree.tree_flatten((args, kwargs))
+        if found != spec.in_spec:
+            raise UserError(f"the arguments have the structure {found}, expected {spec.in_spec}", code="INGOT-U302")
+        users = iter(leaves)
+        count = len(self.specs[0])
+        flat = [self._weights[i] if i in self._weights else next(users) for i in range(count)]
+        outputs = self.compiled.call(flat)
+        return _pytree.tree_unflatten([outputs[position] for position in self._users], spec.out_spec)
+
+    def refit(self, weights: Mapping[str, torch.Tensor]) -> None:
+        """New values of weights by name, for all engines of the module."""
+        for engine in self.compiled.engines:
+            known = set(engine.weight_names())
+            chosen = {name: value for name, value in weights.items() if name in known}
+            if chosen:
+                engine.refit(chosen)
