@@ -6,6 +6,7 @@
 #include <functional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "engine/program.h"
@@ -40,6 +41,7 @@ struct LoweredStep {
   // need no entry.
   std::vector<uint32_t> may_overwrite;
   std::vector<std::string> symbols;  // symbol arguments of the kernel, by name
+  std::vector<std::pair<std::string, Value*>> binds;  // symbol <- the i64 scalar result that the host reads
   Dim work_items = 1;
   int64_t grain = 1;
   int64_t item_cost = 0;

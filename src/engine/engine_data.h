@@ -12,20 +12,22 @@
 
 namespace ingot::core {
 
-// One entry of the weight table, which programs name by id. Its bytes are storage in the type's layout. It is one of
+// One entry of the weight table, which programs name by id. Its bytes are storage in the type's layout. It is
+// one of
 //  - a constant: `constant` is set, `data` holds it;
 //  - a source weight used as it is: `source` says which (row-major);
 //  - what the init program makes: `init_output` says which of its outputs.
-// Programs `init` and `main` use the same table. Init has no inputs: it reads constants and entries with `source`, and its
-// output k is the entry with init_output == k. Entries that only init reads have values only where init can still run.
+// Programs `init` and `main` use the same table. Init has no inputs: it reads constants and entries with
+// `source`, and its output k is the entry with init_output == k. Entries that only init reads have values
+// only where init can still run.
 struct WeightData {
-  std::string name;               // of the model's weight; "init.3" for what init makes
-  TensorType type;                // all dims constant
-  bool constant = false;          // part of the identity: a refit must not change it
+  std::string name;       // of the model's weight; "init.3" for what init makes
+  TensorType type;        // all dims constant
+  bool constant = false;  // part of the identity: a refit must not change it
   int32_t source = -1;
   int32_t init_output = -1;
   std::shared_ptr<const std::byte> data;  // null until init ran, or left out (stripped engine)
-  size_t bytes = 0;               // storage_bytes(type)
+  size_t bytes = 0;                       // storage_bytes(type)
 };
 
 // A weight of the user's model: what refit takes and init reads.
@@ -33,43 +35,44 @@ struct SourceWeight {
   std::string name;
   DType dtype = DType::kF32;
   std::vector<int64_t> shape;
-  Digest digest{};                // SHA-256 of its row-major bytes when the engine was built; zero: unknown
+  Digest digest{};  // SHA-256 of its row-major bytes when the engine was built; zero: unknown
   std::shared_ptr<const std::byte> data;  // dense row-major; null if only the prepared form was kept
 };
 
 // One node of the user's model, for reports and errors.
 struct NodeRecord {
   std::string name;
-  std::string op;        // ATen overload or op name
-  std::string source;    // "file.py:214 in forward"
+  std::string op;      // ATen overload or op name
+  std::string source;  // "file.py:214 in forward"
 };
 
 // What the model was and how it is called.
 struct Signature {
   std::vector<std::string> argument_names;
-  std::string input_tree, output_tree;     // torch pytree specs, may be empty
-  // Positions of the flat inputs that are tensors; others are literals that a caller must repeat ("3", "none", "true").
-  std::vector<std::string> literals;       // one per flat input, "" for tensors
+  std::string input_tree, output_tree;  // torch pytree specs, may be empty
+  // Positions of the flat inputs that are tensors; others are literals that a caller must repeat ("3",
+  // "none", "true").
+  std::vector<std::string> literals;         // one per flat input, "" for tensors
   std::vector<std::string> output_literals;  // likewise for flat outputs
-  std::vector<int32_t> mutated_inputs;     // state k is bound to flat input mutated_inputs[k], or -1: owned
+  std::vector<int32_t> mutated_inputs;       // state k is bound to flat input mutated_inputs[k], or -1: owned
 };
 
 enum class WeightsForm : uint8_t { kPrepared, kOriginal };
 
 struct EngineData {
   std::string name;
-  std::string origin;              // "torch 2.13.0, schema 8.20"
-  std::string key;                 // canonical key material
-  std::string target;              // "cpu:x86-64-v4"
-  CpuFeatures needs;               // union of the images'
+  std::string origin;  // "torch 2.13.0, schema 8.20"
+  std::string key;     // canonical key material
+  std::string target;  // "cpu:x86-64-v4"
+  CpuFeatures needs;   // union of the images'
   Signature signature;
-  Program init;                    // no inputs, no symbols
+  Program init;  // no inputs, no symbols
   Program main;
   std::vector<Image> images;
   WeightsForm weights_form = WeightsForm::kPrepared;
-  std::vector<WeightData> weights;         // the weight table; ids of Storage::kWeight and kConstant
-  std::vector<SourceWeight> sources;       // in the file with values only if kOriginal
-  std::vector<Tensor> state_values;        // initial values of owned states
+  std::vector<WeightData> weights;    // the weight table; ids of Storage::kWeight and kConstant
+  std::vector<SourceWeight> sources;  // in the file with values only if kOriginal
+  std::vector<Tensor> state_values;   // initial values of owned states
   std::vector<NodeRecord> nodes;
 };
 

@@ -16,6 +16,7 @@ struct ScheduledStep {
   LoweredStep step;
   ImageId image = kNoId;
   std::vector<uint32_t> node_records;
+  std::string backend = {};  // that lowered it; "" for routines
 };
 
 struct PlanInput {
@@ -30,8 +31,9 @@ struct PlanReport {
   int64_t lower_bound = 0, arena = 0;
 };
 
-// Greedy by size, by breadth, and by size x duration at the typical sizes; the best is kept and turned into the order relation
-// of engine/program.h. In place where a kInPlace step's or an elementwise step's operand dies at it.
+// Greedy by size, by breadth, and by size x duration at the typical sizes; the best is kept and turned into
+// the order relation of engine/program.h. In place where a kInPlace step's or an elementwise step's operand
+// dies at it.
 Program plan_program(const PlanInput& input, PlanReport* report = nullptr);
 
 }  // namespace ingot::core

@@ -1,0 +1,157 @@
+// SPDX-License-Identifier: Apache-2.0
+// The rules that a program keeps, whoever made it. The executor relies on them and checks only what depends
+// on sizes.
+#include <algorithm>
+#include <set>
+
+#include <fmt/core.h>
+
+#include "engine/lifetimes.h"
+#include "engine/program.h"
+#include "engine/validate_step.h"
+#include "support/error.h"
+
+namespace ingot::core {
+namespace {
+
+constexpr size_t kMaxBuffers = 1 << 16;
+constexpr size_t kMaxNesting = 16;
+
+struct Limits {
+  size_t images, weights, states;
+};
+
+void check_type(const TensorType& type, const SymbolNames& symbols, std::string_view what) {
+  require(bit_width(type.dtype) > 0, what, "has an unknown dtype");
+  require(type.rank() <= 64, what, "has too many dims");
+  for (const Dim& dim : type.shape) symbols.require_known(dim, what);
+  for (const LayoutAxis& axis : type.layout.axes) {
+    const bool sane =
+        axis.dim >= 0 && static_cast<size_t>(axis.dim) < type.rank() && axis.divisor > 0 && axis.modulus >= 0;
+    require(sane, what, "has a layout that does not fit its shape");
+  }
+}
+
+size_t entries_of(const Program& program, Storage storage, const Limits& limits) {
+  switch (storage) {
+    case Storage::kInput:
+      return program.inputs.size();
+    case Storage::kOutput:
+      return program.outputs.size();
+    case Storage::kState:
+      return limits.states;
+    case Storage::kWeight:
+    case Storage::kConstant:
+      return limits.weights;
+    default:
+      return SIZE_MAX;
+  }
+}
+
+void check_buffer(const Program& program, BufferId id, const SymbolNames& all, const SymbolNames& of_inputs,
+                  const Limits& limits) {
+  const Buffer& buffer = program.buffers[id];
+  require(buffer.storage <= Storage::kDynamic, buffer.name, "has an unknown storage");
+  check_type(buffer.type, all, buffer.name);
+  require(buffer.index < entries_of(program, buffer.storage, limits), buffer.name,
+          "names no such input, output, weight or state");
+  if (buffer.storage == Storage::kAlias) {
+    require(buffer.alias_of < id, buffer.name, "is an alias of no earlier buffer");
+    require(program.buffers[buffer.alias_of].place == buffer.place, buffer.name,
+            "is an alias of a buffer elsewhere");
+    all.require_known(buffer.alias_offset, buffer.name);
+  }
+  if (buffer.storage == Storage::kArena) of_inputs.require_known(buffer.bytes, buffer.name);
+  for (const BufferId lower : buffer.above) {
+    const bool sane = lower < id && program.buffers[lower].storage == Storage::kArena &&
+                      program.buffers[lower].place == buffer.place;
+    require(sane && buffer.storage == Storage::kArena, buffer.name, "lies above no earlier arena buffer");
+  }
+}
+
+void check_ports(const Program& program, const std::vector<Port>& ports, Storage storage) {
+  for (size_t i = 0; i < ports.size(); ++i) {
+    const Port& port = ports[i];
+    require(port.buffer < program.buffers.size(), port.name, "has no buffer");
+    const Buffer& buffer = program.buffers[port.buffer];
+    require(buffer.storage == storage && buffer.index == i, port.name, "has the buffer of another port");
+    require(buffer.type == port.type, port.name, "and its buffer differ in type");
+  }
+}
+
+// What is in memory before the first step.
+bool is_given(Storage storage) {
+  return storage == Storage::kInput || storage == Storage::kWeight || storage == Storage::kConstant ||
+         storage == Storage::kState;
+}
+
+void check_order(const Program& program, SymbolNames symbols, size_t images) {
+  const SymbolNames of_inputs = symbols;
+  std::vector<bool> written(program.buffers.size());
+  for (BufferId id = 0; id < written.size(); ++id) written[id] = is_given(program.buffers[id].storage);
+  for (const Step& step : program.steps) {
+    check_step(program, step, symbols, images);
+    of_inputs.require_known(step.scratch_bytes, step.name);
+    for (const BufferUse& use : step.uses) {
+      if (use.buffer == kNoId) continue;
+      const BufferId root = root_buffer(program, use.buffer);
+      require(!use.reads || written[root], step.name, "reads a buffer that no earlier step wrote");
+      const Storage storage = program.buffers[root].storage;
+      const bool writable =
+          storage != Storage::kInput && storage != Storage::kWeight && storage != Storage::kConstant;
+      require(!use.writes || writable, step.name, "writes an input, a weight or a constant");
+    }
+    for (const BufferUse& use : step.uses) {
+      if (use.writes) written[root_buffer(program, use.buffer)] = true;
+    }
+    for (const SymbolBinding& binding : step.binds) {
+      require(written[root_buffer(program, binding.buffer)], step.name,
+              "binds a symbol to a buffer that was not written");
+      symbols.bind(binding.symbol);
+    }
+  }
+  for (const Port& output : program.outputs) require(written[output.buffer], output.name, "is never written");
+}
+
+// Symbols that stand alone as an input's dim are bound by it.
+void bind_inputs(const std::vector<Port>& ports, SymbolNames& symbols) {
+  for (const Port& port : ports) {
+    for (const Dim& dim : port.type.shape) {
+      if (dim.is_symbol()) symbols.bind(dim.symbol_name());
+    }
+  }
+}
+
+void check_program(const Program& program, SymbolNames symbols, const Limits& limits, size_t depth) {
+  require(depth <= kMaxNesting, program.name, "is nested too deeply");
+  require(program.buffers.size() <= kMaxBuffers, program.name, "has too many buffers");
+  if (depth == 0) {
+    bind_inputs(program.inputs, symbols);
+    bind_inputs(program.states, symbols);
+  }
+  SymbolNames all = symbols;
+  for (const Step& step : program.steps) {
+    for (const SymbolBinding& binding : step.binds) all.bind(binding.symbol);
+  }
+  for (const auto& [name, info] : program.symbols) {
+    require(all.has(name), name, "is a symbol that nothing binds");
+    require(info.range.min <= info.range.max, name, "has an empty range");
+  }
+  for (BufferId id = 0; id < program.buffers.size(); ++id) check_buffer(program, id, all, symbols, limits);
+  check_ports(program, program.inputs, Storage::kInput);
+  check_ports(program, program.outputs, Storage::kOutput);
+  check_ports(program, program.states, Storage::kState);
+  check_order(program, symbols, limits.images);
+  const UnorderedPair pair = find_unordered(program, lifetimes(program));
+  require(!pair.found(), pair.found() ? program.buffers[pair.second].name : "",
+          "may overlap another live buffer in the arena");
+  for (const Program& nested : program.nested) check_program(nested, all, limits, depth + 1);
+}
+
+}  // namespace
+
+void validate(const Program& program, size_t images, size_t weights) {
+  check_program(program, {}, {images, weights, program.states.size()}, 0);
+}
+
+}  // namespace ingot::core

@@ -1,0 +1,140 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "engine/validate_step.h"
+
+#include <fmt/core.h>
+
+#include "support/error.h"
+
+namespace ingot::core {
+namespace {
+
+const TensorType* type_of(const Program& program, BufferId id) {
+  return id == kNoId ? nullptr : &program.buffers[id].type;
+}
+
+bool is_scalar(const TensorType* type, DType dtype) {
+  return type != nullptr && type->dtype == dtype && type->rank() == 0;
+}
+
+void check_kernel(const Program& program, const Step& step, size_t images) {
+  require(step.image < images, step.name, "runs no image of the engine");
+  require(!step.backend.empty(), step.name, "names no backend");
+  require(step.grain >= 1 && step.item_cost >= 0, step.name, "has a bad division of its work");
+  for (const BufferUse& use : step.uses)
+    require(use.buffer < program.buffers.size(), step.name, "lacks an argument");
+}
+
+void check_copy(const Program& program, const Step& step) {
+  const bool two = step.uses.size() == 2 && step.uses[0].buffer != kNoId && step.uses[1].buffer != kNoId;
+  require(two && step.uses[0].reads && step.uses[1].writes, step.name,
+          "does not copy one buffer to one other");
+  const TensorType& from = program.buffers[step.uses[0].buffer].type;
+  const TensorType& to = program.buffers[step.uses[1].buffer].type;
+  require(from.dtype == to.dtype && from.layout == to.layout, step.name, "copies between two types");
+}
+
+// Argument `use` of `step` stands for `port` of a nested program.
+void check_binding(const Program& program, const Step& step, size_t use, const Port& port, bool is_output) {
+  require(use < step.uses.size(), step.name, "lacks arguments of its nested program");
+  const BufferUse& argument = step.uses[use];
+  const TensorType* type = type_of(program, argument.buffer);
+  require(type != nullptr && *type == port.type, step.name, "and its nested program differ in a type");
+  require(is_output ? argument.writes : argument.reads, step.name,
+          "uses an argument of its nested program wrongly");
+}
+
+void check_branch(const Program& program, const Step& step) {
+  require(step.programs.size() == 2 && !step.uses.empty(), step.name, "has not two branches");
+  require(is_scalar(type_of(program, step.uses[0].buffer), DType::kBool), step.name, "has no bool condition");
+  for (const uint32_t id : step.programs) {
+    const Program& branch = program.nested[id];
+    const size_t inputs = branch.inputs.size();
+    require(step.uses.size() == 1 + inputs + branch.outputs.size(), step.name,
+            "and its branch differ in arguments");
+    for (size_t i = 0; i < inputs; ++i) check_binding(program, step, 1 + i, branch.inputs[i], false);
+    for (size_t i = 0; i < branch.outputs.size(); ++i) {
+      check_binding(program, step, 1 + inputs + i, branch.outputs[i], true);
+    }
+  }
+}
+
+void check_loop(const Program& program, const Step& step) {
+  require(step.programs.size() == 1 && step.uses.size() >= 2, step.name, "has not one body");
+  const Program& body = program.nested[step.programs[0]];
+  const bool ports =
+      !body.outputs.empty() && !body.inputs.empty() && body.inputs.size() >= body.outputs.size();
+  require(ports, step.name, "has a body without iteration or condition");
+  require(is_scalar(&body.inputs[0].type, DType::kI64) && is_scalar(&body.outputs[0].type, DType::kBool),
+          step.name, "has a body whose iteration is no i64 or whose condition is no bool");
+  const TensorType* trips = type_of(program, step.uses[0].buffer);
+  const TensorType* condition = type_of(program, step.uses[1].buffer);
+  require(trips == nullptr || is_scalar(trips, DType::kI64), step.name, "has a trip count that is no i64");
+  require(condition == nullptr || is_scalar(condition, DType::kBool), step.name,
+          "has a condition that is no bool");
+  const size_t inputs = body.inputs.size() - 1;
+  const size_t carried = body.outputs.size() - 1;
+  require(step.uses.size() == 2 + inputs + carried, step.name, "and its body differ in arguments");
+  for (size_t i = 0; i < inputs; ++i) check_binding(program, step, 2 + i, body.inputs[1 + i], false);
+  for (size_t i = 0; i < carried; ++i) {
+    check_binding(program, step, 2 + inputs + i, body.outputs[1 + i], true);
+    require(body.outputs[1 + i].type == body.inputs[1 + i].type, step.name,
+            "changes the type of what it carries");
+  }
+}
+
+void check_control(const Program& program, const Step& step) {
+  for (const uint32_t id : step.programs)
+    require(id < program.nested.size(), step.name, "runs no nested program");
+  require(step.control <= ControlKind::kLoop, step.name, "is of an unknown kind");
+  step.control == ControlKind::kBranch ? check_branch(program, step) : check_loop(program, step);
+}
+
+void check_kind(const Program& program, const Step& step, size_t images) {
+  switch (step.kind) {
+    case StepKind::kKernel:
+      return check_kernel(program, step, images);
+    case StepKind::kRoutine:
+      return require(!step.routine.empty(), step.name, "names no routine");
+    case StepKind::kCopy:
+      return check_copy(program, step);
+    case StepKind::kProgram:
+      return check_control(program, step);
+  }
+  require(false, step.name, "is of an unknown kind");
+}
+
+}  // namespace
+
+void require(bool condition, std::string_view name, std::string_view rule) {
+  if (condition) [[likely]]
+    return;
+  throw UserError("INGOT-U206",
+                  fmt::format("the engine's program is broken: '{}' {}", name.substr(0, 200), rule),
+                  "build the engine again; if it was built by this version, report it");
+}
+
+void SymbolNames::require_known(const Dim& dim, std::string_view user) const {
+  if (dim.is_constant()) return;
+  for (const std::string& symbol : dim.symbols())
+    require(has(symbol), user, "uses the symbol " + symbol + " before it is bound");
+}
+
+void check_step(const Program& program, const Step& step, const SymbolNames& symbols, size_t images) {
+  for (const BufferUse& use : step.uses) {
+    require(use.buffer == kNoId || use.buffer < program.buffers.size(), step.name,
+            "uses no buffer of the program");
+    require(use.buffer != kNoId || !use.writes, step.name, "writes an absent argument");
+  }
+  for (const SymbolBinding& binding : step.binds) {
+    require(binding.buffer < program.buffers.size(), step.name, "binds a symbol to no buffer of the program");
+    const TensorType& type = program.buffers[binding.buffer].type;
+    require(is_scalar(&type, DType::kI64), step.name, "binds a symbol to what is no i64 scalar");
+    require(!symbols.has(binding.symbol), step.name, "binds a symbol twice");
+    symbols.require_known(binding.limit, step.name);
+  }
+  for (const Dim& symbol : step.symbols) symbols.require_known(symbol, step.name);
+  symbols.require_known(step.work_items, step.name);
+  check_kind(program, step, images);
+}
+
+}  // namespace ingot::core

@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: Apache-2.0
+// Rules of single steps, and what all rules share.
+#pragma once
+
+#include <set>
+#include <string>
+#include <string_view>
+
+#include "engine/program.h"
+
+namespace ingot::core {
+
+// Throws UserError INGOT-U206 "NAME RULE" if `condition` is false.
+void require(bool condition, std::string_view name, std::string_view rule);
+
+// The symbols that have a value at one point of a program.
+class SymbolNames {
+ public:
+  void bind(const std::string& name) { names_.insert(name); }
+  bool has(const std::string& name) const { return names_.contains(name); }
+  void require_known(const Dim& dim, std::string_view user) const;
+
+ private:
+  std::set<std::string, std::less<>> names_;
+};
+
+// Checks all that concerns this step alone; `symbols` are those that are bound before it.
+void check_step(const Program& program, const Step& step, const SymbolNames& symbols, size_t images);
+
+}  // namespace ingot::core

@@ -1,0 +1,153 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "plan/plan.h"
+
+#include <algorithm>
+
+#include "ops/attributes.h"
+#include "plan/arena_order.h"
+#include "plan/sharing.h"
+#include "support/error.h"
+
+namespace ingot::core {
+namespace {
+
+constexpr int64_t kAlignment = 64;
+
+// Writes down what Sharing decided as buffers, ports and steps.
+class Builder {
+ public:
+  explicit Builder(const PlanInput& input) : input_(input), sharing_(input) {
+    program_.name = input.graph->name;
+    program_.symbols = input.graph->symbols;
+  }
+
+  Program build() {
+    add_buffers();
+    add_ports();
+    for (size_t i = 0; i < input_.steps.size(); ++i) {
+      add_copies(static_cast<int>(i));
+      add_step(input_.steps[i]);
+    }
+    add_copies(kEnd);
+    return std::move(program_);
+  }
+
+ private:
+  void add_buffers() {
+    const auto& memories = sharing_.memories();
+    for (const Memory& memory : memories) {
+      Buffer buffer{.type = memory.type, .storage = memory.storage, .index = memory.index};
+      if (memory.storage == Storage::kAlias)
+        buffer.alias_of = memory.index;  // roots have their memory's number
+      set_size(buffer);
+      program_.buffers.push_back(std::move(buffer));
+    }
+    for (const Value* value : sharing_.located()) add_value(value);
+  }
+
+  void set_size(Buffer& buffer) const {
+    if (buffer.storage != Storage::kArena) return;
+    const Dim bytes = storage_bytes(buffer.type);
+    const auto is_step_bound = [&](const std::string& symbol) {
+      const auto found = program_.symbols.find(symbol);
+      return found != program_.symbols.end() && found->second.upper_bound.has_value();
+    };
+    if (std::ranges::any_of(bytes.symbols(), is_step_bound)) {
+      buffer.storage = Storage::kDynamic;
+    } else {
+      buffer.bytes = ceil_divide(bytes, kAlignment) * Dim(kAlignment);
+    }
+  }
+
+  void add_value(const Value* value) {
+    const Location location = sharing_.location(value);
+    auto id = static_cast<BufferId>(location.memory);
+    Buffer& root = program_.buffers[id];
+    if (location.offset == Dim(0) && root.type == value->type) {
+      if (root.name.empty()) root.name = value->name;
+    } else {
+      Buffer alias{.name = value->name, .type = value->type, .storage = Storage::kAlias};
+      alias.alias_of = id;
+      alias.alias_offset = location.offset;
+      id = static_cast<BufferId>(program_.buffers.size());
+      program_.buffers.push_back(std::move(alias));
+    }
+    buffers_.emplace(value, id);
+  }
+
+  void add_ports() {
+    for (const Value* value : input_.graph->inputs()) {
+      program_.inputs.push_back({value->name, value->type, buffers_.at(value)});
+    }
+    for (const Value* value : sharing_.states()) {
+      const auto name = value->producer->attributes<ops::NamedSource>().name;
+      program_.states.push_back({name, value->type, buffers_.at(value)});
+    }
+    program_.outputs.resize(input_.graph->outputs.size());
+    for (BufferId id = 0; id < sharing_.memories().size(); ++id) {
+      const Buffer& buffer = program_.buffers[id];
+      if (buffer.storage != Storage::kOutput) continue;
+      program_.outputs[buffer.index] = {input_.graph->outputs[buffer.index]->name, buffer.type, id};
+    }
+  }
+
+  void add_copies(int before) {
+    for (const PlannedCopy& copy : sharing_.copies()) {
+      if (copy.before != before) continue;
+      const BufferId from = copy.from ? buffers_.at(copy.from) : static_cast<BufferId>(copy.from_memory);
+      const BufferId to = copy.to ? buffers_.at(copy.to) : static_cast<BufferId>(copy.to_memory);
+      program_.steps.push_back(
+          {.kind = StepKind::kCopy, .name = "copy", .uses = {{from, true, false}, {to, false, true}}});
+    }
+  }
+
+  void add_step(const ScheduledStep& scheduled) {
+    const LoweredStep& lowered = scheduled.step;
+    Step step{.name = lowered.name, .image = scheduled.image};
+    step.kind = lowered.routine.empty() ? StepKind::kKernel : StepKind::kRoutine;
+    step.backend = scheduled.backend;
+    for (size_t k = 0; k < lowered.arguments.size(); ++k) {
+      step.uses.push_back(use_of(lowered.arguments[k], lowered.writes[k]));
+    }
+    for (const std::string& symbol : lowered.symbols) step.symbols.push_back(Dim::symbol(symbol));
+    for (const auto& [symbol, value] : lowered.binds)
+      step.binds.push_back({symbol, buffers_.at(value), limit_of(symbol)});
+    step.work_items = lowered.work_items;
+    step.grain = lowered.grain;
+    step.item_cost = lowered.item_cost;
+    step.scratch_bytes = lowered.scratch_bytes;
+    step.routine = lowered.routine;
+    step.attributes = lowered.attributes;
+    step.host_sees_result = !lowered.binds.empty();
+    step.nodes = scheduled.node_records;
+    program_.steps.push_back(std::move(step));
+  }
+
+  BufferUse use_of(const Value* value, bool writes) const {
+    if (value == nullptr) return {kNoId, false, false};
+    const bool keeps_elements =
+        value->index == 0 && value->producer != nullptr && value->producer->op->traits.has(Trait::kInPlace);
+    return {buffers_.at(value), !writes || keeps_elements, writes};
+  }
+
+  Dim limit_of(const std::string& symbol) const {
+    const SymbolInfo& info = program_.symbols.at(symbol);
+    return info.upper_bound.value_or(Dim(info.range.max));
+  }
+
+  const PlanInput& input_;
+  Sharing sharing_;
+  Program program_;
+  std::map<const Value*, BufferId> buffers_;
+};
+
+}  // namespace
+
+Program plan_program(const PlanInput& input, PlanReport* report) {
+  PlanReport local;
+  Program program = Builder(input).build();
+  order_arena(program, input.typical, report != nullptr ? *report : local);
+  return program;
+}
+
+}  // namespace ingot::core

@@ -1,0 +1,213 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "plan/sharing.h"
+
+#include <algorithm>
+
+#include "ops/alias.h"
+#include "ops/ops.h"
+#include "support/error.h"
+
+namespace ingot::core {
+namespace {
+
+bool is_view(const Value* value) {
+  return value->producer != nullptr && value->producer->results.size() == 1 &&
+         alias_offset(*value->producer).has_value();
+}
+
+bool is_updated_in_place(const Value* value) {
+  return value->producer != nullptr && value->index == 0 && value->producer->op->traits.has(Trait::kInPlace);
+}
+
+bool same_bytes(const TensorType& a, const TensorType& b) { return storage_bytes(a) == storage_bytes(b); }
+
+}  // namespace
+
+Sharing::Sharing(const PlanInput& input) : input_(input) {
+  collect_uses();
+  add_sources();
+  for (int i = 0; i < static_cast<int>(input_.steps.size()); ++i) schedule_step(i);
+  bind_outputs();
+  bind_updates();
+}
+
+const Value* Sharing::view_root(const Value* value) const {
+  while (is_view(value)) value = value->producer->operands[0];
+  return value;
+}
+
+void Sharing::collect_uses() {
+  for (int i = 0; i < static_cast<int>(input_.steps.size()); ++i) {
+    const LoweredStep& step = input_.steps[static_cast<size_t>(i)].step;
+    for (size_t k = 0; k < step.arguments.size(); ++k) {
+      if (step.arguments[k] != nullptr) last_use_[view_root(step.arguments[k])] = i;
+    }
+  }
+  for (const Value* output : input_.graph->outputs) last_use_[view_root(output)] = kEnd;
+  for (const Update& update : input_.graph->updates) {
+    last_use_[view_root(update.value)] = kEnd;
+    const Value* value = view_root(update.value);
+    updates_.emplace(value, update.target);
+    while (is_updated_in_place(value)) {
+      value = view_root(value->producer->operands[0]);
+      updates_.emplace(value, update.target);
+    }
+  }
+}
+
+size_t Sharing::add_memory(Memory memory, const Value* value) {
+  memories_.push_back(std::move(memory));
+  share(value, {memories_.size() - 1});
+  return memories_.size() - 1;
+}
+
+void Sharing::share(const Value* value, const Location& location) {
+  locations_.emplace(value, location);
+  order_.push_back(value);
+  const auto use = last_use_.find(value);
+  Memory& memory = memories_[location.memory];
+  if (use != last_use_.end()) memory.last = std::max(memory.last, use->second);
+}
+
+void Sharing::add_sources() {
+  const auto& inputs = input_.graph->inputs();
+  for (uint32_t i = 0; i < inputs.size(); ++i) {
+    add_memory({.storage = Storage::kInput, .index = i, .type = inputs[i]->type}, inputs[i]);
+  }
+  for (const auto& node : input_.graph->nodes()) {
+    if (!node->op->traits.has(Trait::kSource)) continue;
+    const Value* value = node->results[0];
+    if (node->op == &ops::state) {
+      const auto index = static_cast<uint32_t>(states_.size());
+      states_.push_back(value);
+      add_memory({.storage = Storage::kState, .index = index, .type = value->type}, value);
+      continue;
+    }
+    const auto id = input_.weights.find(value);
+    invariant(id != input_.weights.end(), "the planner was given no weight for a source");
+    const Storage storage = node->op == &ops::constant ? Storage::kConstant : Storage::kWeight;
+    add_memory({.storage = storage, .index = id->second, .type = value->type}, value);
+  }
+}
+
+// Views have no step: they are met through their users.
+Location Sharing::locate(const Value* value) {
+  const auto known = locations_.find(value);
+  if (known != locations_.end()) return known->second;
+  invariant(is_view(value), "a step reads what nothing computed before");
+  Location location = locate(value->producer->operands[0]);
+  location.offset = location.offset + *alias_offset(*value->producer);
+  share(value, location);
+  return location;
+}
+
+bool Sharing::fills(const Value* value, size_t memory) const {
+  const auto known = locations_.find(value);
+  return known->second.offset == Dim(0) && same_bytes(value->type, memories_[memory].type);
+}
+
+bool Sharing::dies(const Value* operand, int index) const {
+  return memories_[locations_.at(operand).memory].last <= index;
+}
+
+// Nothing needs the operand's bytes after the step, nothing else that the step uses lies among them, and the
+// result may stay there.
+bool Sharing::may_take_over(const Value* operand, const Value* result, int index) {
+  const size_t memory = locate(operand).memory;
+  const auto shares = [&](const Value* argument) {
+    const auto found = locations_.find(argument);
+    return found != locations_.end() && found->second.memory == memory;
+  };
+  const LoweredStep& step = input_.steps[static_cast<size_t>(index)].step;
+  if (memories_[memory].last > index || std::ranges::count_if(step.arguments, shares) != 1) return false;
+  if (!fills(operand, memory) || !same_bytes(operand->type, result->type)) return false;
+  if (memories_[memory].storage == Storage::kArena) return true;
+  const auto update = updates_.find(result);
+  return memories_[memory].storage == Storage::kState && update != updates_.end() &&
+         locations_.at(update->second).memory == memory;
+}
+
+const Value* Sharing::operand_to_take_over(const Value* result, int index) {
+  const LoweredStep& step = input_.steps[static_cast<size_t>(index)].step;
+  for (const uint32_t position : step.may_overwrite) {
+    const Value* operand = step.arguments.at(position);
+    if (may_take_over(operand, result, index)) return operand;
+  }
+  return nullptr;
+}
+
+void Sharing::place_result(int index, const Value* result) {
+  if (is_updated_in_place(result)) {
+    const Value* operand = result->producer->operands[0];
+    if (may_take_over(operand, result, index)) return share(result, locate(operand));
+    copies_.push_back({.before = index, .from = operand, .to = result});
+  } else if (const Value* operand = operand_to_take_over(result, index)) {
+    return share(result, locate(operand));
+  }
+  add_memory({.type = result->type, .first = index}, result);
+}
+
+void Sharing::schedule_step(int index) {
+  const LoweredStep& step = input_.steps[static_cast<size_t>(index)].step;
+  for (size_t k = 0; k < step.arguments.size(); ++k) {
+    if (step.arguments[k] != nullptr && !step.writes[k]) locate(step.arguments[k]);
+  }
+  for (size_t k = 0; k < step.arguments.size(); ++k) {
+    const Value* argument = step.arguments[k];
+    if (argument == nullptr || !step.writes[k]) continue;
+    if (!locations_.contains(argument)) place_result(index, argument);
+    Memory& memory = memories_[locations_.at(argument).memory];
+    memory.first = std::min(memory.first, index);
+    memory.last = std::max(memory.last, index);
+  }
+}
+
+void Sharing::bind_outputs() {
+  for (uint32_t i = 0; i < input_.graph->outputs.size(); ++i) {
+    const Value* value = input_.graph->outputs[i];
+    const size_t memory = locate(value).memory;
+    if (memories_[memory].storage == Storage::kArena && fills(value, memory)) {
+      memories_[memory].storage = Storage::kOutput;
+      memories_[memory].index = i;
+      memories_[memory].type = value->type;
+    } else {
+      memories_.push_back({.storage = Storage::kOutput, .index = i, .type = value->type});
+      copies_.push_back({.before = kEnd, .from = value, .to = nullptr, .to_memory = memories_.size() - 1});
+    }
+  }
+}
+
+// Lets the value be computed where the state lies, if nobody needs the old one any more by then.
+bool Sharing::computed_in_state(const Update& update) {
+  const size_t state = locate(update.target).memory;
+  const Location at = locate(update.value);
+  if (at.memory == state) return fills(update.value, state);
+  Memory& memory = memories_[at.memory];
+  const bool moves = memory.storage == Storage::kArena && fills(update.value, at.memory) &&
+                     same_bytes(update.value->type, update.target->type) &&
+                     memories_[state].last < memory.first;
+  if (!moves) return false;
+  memory.storage = Storage::kAlias;
+  memory.index = static_cast<uint32_t>(state);
+  return true;
+}
+
+// Values that lie in a state are saved before any state is written.
+void Sharing::bind_updates() {
+  std::vector<PlannedCopy> stores;
+  for (const Update& update : input_.graph->updates) {
+    if (computed_in_state(update)) continue;
+    PlannedCopy store{.before = kEnd, .from = update.value, .to = update.target};
+    if (memories_[locate(update.value).memory].storage == Storage::kState) {
+      memories_.push_back({.type = update.value->type});
+      store.from_memory = memories_.size() - 1;
+      copies_.push_back(
+          {.before = kEnd, .from = update.value, .to = nullptr, .to_memory = store.from_memory});
+      store.from = nullptr;
+    }
+    stores.push_back(store);
+  }
+  copies_.insert(copies_.end(), stores.begin(), stores.end());
+}
+
+}  // namespace ingot::core

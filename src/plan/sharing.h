@@ -1,0 +1,81 @@
+// SPDX-License-Identifier: Apache-2.0
+// Which values share one block of memory: views, updates in place, results that take over a dying operand,
+// and values that are computed where an output or a state lies. Decided before anything is placed, since
+// sharing lowers the bound itself.
+#pragma once
+
+#include <climits>
+#include <map>
+#include <vector>
+
+#include "plan/plan.h"
+
+namespace ingot::core {
+
+constexpr int kEnd = INT_MAX;  // as a step: after all of them
+
+// One block. `first` and `last` are the steps of its first write and its last use.
+struct Memory {
+  Storage storage = Storage::kArena;
+  uint32_t index = 0;  // as in Buffer; kAlias: the memory that it shares after all
+  TensorType type;
+  int first = INT_MAX, last = -1;
+};
+
+struct Location {
+  size_t memory;
+  Dim offset = 0;  // bytes
+};
+
+// A copy that the plan adds: before step `before`, or kEnd. Its ends are values or, where those are null,
+// whole memories.
+struct PlannedCopy {
+  int before;
+  const Value* from;
+  const Value* to;
+  size_t from_memory = 0, to_memory = 0;
+};
+
+class Sharing {
+ public:
+  explicit Sharing(const PlanInput& input);
+
+  const std::vector<Memory>& memories() const { return memories_; }
+  const std::vector<PlannedCopy>& copies() const { return copies_; }
+  const std::vector<const Value*>& located() const {
+    return order_;
+  }  // all values, in the order they were met
+  Location location(const Value* value) const { return locations_.at(value); }
+  // The values of the graph's `state` nodes, in order: state k of the program.
+  const std::vector<const Value*>& states() const { return states_; }
+
+ private:
+  void collect_uses();
+  void add_sources();
+  void schedule_step(int index);
+  void place_result(int index, const Value* result);
+  void bind_outputs();
+  void bind_updates();
+  bool computed_in_state(const Update& update);
+
+  Location locate(const Value* value);
+  size_t add_memory(Memory memory, const Value* value);
+  void share(const Value* value, const Location& location);
+  const Value* view_root(const Value* value) const;
+  bool fills(const Value* value, size_t memory) const;
+  bool dies(const Value* operand, int index) const;
+  bool may_take_over(const Value* operand, const Value* result, int index);
+  const Value* operand_to_take_over(const Value* result, int index);
+
+  const PlanInput& input_;
+  std::map<const Value*, int> last_use_;  // by view root
+  std::map<const Value*, const Value*>
+      updates_;  // what ends in a state, maybe by updates in place -> the state
+  std::vector<Memory> memories_;
+  std::map<const Value*, Location> locations_;
+  std::vector<const Value*> order_;
+  std::vector<const Value*> states_;
+  std::vector<PlannedCopy> copies_;
+};
+
+}  // namespace ingot::core

@@ -1,0 +1,140 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <gmock/gmock.h>
+
+#include "support/error.h"
+#include "tests/engine/programs.h"
+
+namespace ingot::core {
+namespace {
+
+using testing::add_buffer;
+using testing::chain;
+using testing::copy_step;
+using testing::f32;
+using ::testing::HasSubstr;
+
+std::string refusal(const Program& program) {
+  try {
+    validate(program, 1, 2);
+  } catch (const UserError& error) {
+    EXPECT_EQ(error.details().code, "INGOT-U206");
+    return error.details().message;
+  }
+  return "";
+}
+
+TEST(Validate, AcceptsAChain) { EXPECT_EQ(refusal(chain()), ""); }
+
+TEST(Validate, RefusesBuffersThatAreAliveTogetherAndUnordered) {
+  Program program = chain();
+  program.buffers[2].above.clear();
+  EXPECT_THAT(refusal(program), HasSubstr("'b' may overlap another live buffer"));
+}
+
+TEST(Validate, AcceptsOrderThroughAChain) {
+  Program program = chain();
+  const BufferId c = add_buffer(program, "c", program.buffers[1].type, Storage::kArena);
+  program.buffers[c].above = {2};
+  program.steps = {copy_step(0, 1), copy_step(1, 2), copy_step(2, c), copy_step(1, c), copy_step(c, 3)};
+  EXPECT_EQ(refusal(program), "");
+}
+
+TEST(Validate, RefusesReadsBeforeWrites) {
+  Program program = chain();
+  std::swap(program.steps[0], program.steps[1]);
+  EXPECT_THAT(refusal(program), HasSubstr("reads a buffer that no earlier step wrote"));
+}
+
+TEST(Validate, RefusesOutputsThatAreNeverWritten) {
+  Program program = chain();
+  program.steps.pop_back();
+  EXPECT_THAT(refusal(program), HasSubstr("'y' is never written"));
+}
+
+TEST(Validate, RefusesWritesToInputsAndWeights) {
+  Program program = chain();
+  program.steps.push_back(copy_step(1, 0));
+  EXPECT_THAT(refusal(program), HasSubstr("writes an input"));
+  program = chain();
+  program.steps.push_back(copy_step(1, add_buffer(program, "w", f32({4}), Storage::kWeight, 1)));
+  EXPECT_THAT(refusal(program), HasSubstr("writes an input, a weight"));
+}
+
+TEST(Validate, RefusesUnknownSymbols) {
+  Program program = chain();
+  program.steps[1] = testing::kernel_step("k", {1}, {2});
+  program.steps[1].symbols = {Dim::symbol("T")};
+  EXPECT_THAT(refusal(program), HasSubstr("uses the symbol T"));
+}
+
+TEST(Validate, RefusesIdsOutOfRange) {
+  Program program = chain();
+  program.steps[1] = testing::kernel_step("k", {1}, {2});
+  EXPECT_EQ(refusal(program), "");
+  program.steps[1].image = 1;
+  EXPECT_THAT(refusal(program), HasSubstr("'k' runs no image"));
+  program.steps[1] = copy_step(1, 77);
+  EXPECT_THAT(refusal(program), HasSubstr("uses no buffer"));
+  program = chain();
+  add_buffer(program, "w", f32({4}), Storage::kWeight, 2);
+  EXPECT_THAT(refusal(program), HasSubstr("'w' names no such"));
+}
+
+TEST(Validate, RefusesCyclesOfAliasesAndOrder) {
+  Program program = chain();
+  program.buffers[1].storage = Storage::kAlias;
+  program.buffers[1].alias_of = 1;
+  EXPECT_THAT(refusal(program), HasSubstr("alias of no earlier buffer"));
+  program = chain();
+  program.buffers[1].above = {2};
+  EXPECT_THAT(refusal(program), HasSubstr("lies above no earlier"));
+}
+
+Program loop() {
+  Program body{.name = "body"};
+  const BufferId iteration = testing::add_input(body, "i", {DType::kI64, {}, {}});
+  const BufferId value = testing::add_input(body, "v", f32({4}));
+  const BufferId go_on = testing::add_output(body, "go_on", {DType::kBool, {}, {}});
+  const BufferId next = testing::add_output(body, "next", f32({4}));
+  body.steps = {testing::kernel_step("step", {iteration, value}, {go_on, next})};
+  Program program{.name = "main"};
+  const BufferId x = testing::add_input(program, "x", f32({4}));
+  const BufferId y = testing::add_output(program, "y", f32({4}));
+  program.nested = {body};
+  Step step{.kind = StepKind::kProgram, .name = "loop", .control = ControlKind::kLoop, .programs = {0}};
+  step.uses = {{kNoId, false, false}, {kNoId, false, false}, {x, true, false}, {y, false, true}};
+  program.steps = {step};
+  return program;
+}
+
+TEST(Validate, ChecksLoopsAgainstTheirBodies) {
+  EXPECT_EQ(refusal(loop()), "");
+  Program program = loop();
+  program.nested[0].inputs[1].type = program.nested[0].buffers[1].type = f32({5});
+  EXPECT_THAT(refusal(program), HasSubstr("'loop'"));
+  program = loop();
+  program.steps[0].programs = {3};
+  EXPECT_THAT(refusal(program), HasSubstr("runs no nested program"));
+  program = loop();
+  program.nested[0].steps.clear();
+  EXPECT_THAT(refusal(program), HasSubstr("is never written"));
+}
+
+TEST(PlaceArena, AddsUpAlongTheOrder) {
+  const Program program = chain();
+  const std::vector<int64_t> sizes = {0, 128, 64, 0};
+  std::vector<int64_t> offsets(4);
+  EXPECT_EQ(place_arena(program, {}, sizes, offsets), 192);
+  EXPECT_EQ(offsets[2], 128);
+  EXPECT_EQ(place_arena(program, {Place::Kind::kDevice, 0}, sizes, offsets), 0);
+}
+
+TEST(PlaceArena, RefusesOverflow) {
+  const Program program = chain();
+  const std::vector<int64_t> sizes = {0, INT64_MAX - 1, 64, 0};
+  std::vector<int64_t> offsets(4);
+  EXPECT_THROW(place_arena(program, {}, sizes, offsets), UserError);
+}
+
+}  // namespace
+}  // namespace ingot::core
