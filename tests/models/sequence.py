@@ -41,7 +41,7 @@ class Gpt2Step(nn.Module):
 
     def forward(self, token: torch.Tensor, position: torch.Tensor) -> torch.Tensor:
         hidden = self.tokens(token) + self.positions(position)
-        mask = torch.arange(self.length, device=token.device) <= position
+        mask = (torch.arange(self.length, device=token.device) <= position).unsqueeze(0)
         for block in self.blocks:
             hidden = block(hidden, position, mask)
         return functional.linear(self.norm(hidden), self.tokens.weight)
