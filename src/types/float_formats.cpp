@@ -25,7 +25,7 @@ struct FloatFormat {
 
 constexpr FloatFormat kHalf{5, 10, 0x7BFF, 0x7C00, 0x7E00};
 constexpr FloatFormat kBfloat16{8, 7, 0x7F7F, 0x7F80, 0x7FC0};
-constexpr FloatFormat kE4M3{4, 3, 0x7E, 0x7F, 0x7F};  // no infinity
+constexpr FloatFormat kE4M3{4, 3, 0x7E, 0x7E, 0x7F};  // has no infinity: saturates
 constexpr FloatFormat kE5M2{5, 2, 0x7B, 0x7C, 0x7F};
 
 constexpr int kFloatMantissaBits = 23;
@@ -35,7 +35,7 @@ float decode(uint32_t code, const FloatFormat& format) {
   const float sign = (code & format.sign()) != 0 ? -1.0F : 1.0F;
   const uint32_t magnitude = code & (format.sign() - 1);
   if (magnitude > format.largest) {
-    const bool infinite = magnitude == format.overflow && format.overflow != format.nan;
+    const bool infinite = magnitude == format.overflow;
     return std::copysign(
         infinite ? std::numeric_limits<float>::infinity() : std::numeric_limits<float>::quiet_NaN(), sign);
   }

@@ -7,6 +7,7 @@
 #include <fmt/core.h>
 
 #include "support/error.h"
+#include "support/text.h"
 
 namespace ingot::core {
 namespace {
@@ -33,6 +34,7 @@ int64_t count(std::span<const int64_t> shape) {
 }
 
 size_t dense_bytes(DType dtype, std::span<const int64_t> shape) {
+  count(shape);  // refuses what is negative or overflows
   const int64_t row = shape.empty() ? 1 : shape.back();
   const int64_t rows = shape.empty() ? 1 : count(shape.first(shape.size() - 1));
   if (multiply(row, bit_width(dtype)) > INT64_MAX - 7) too_large();
@@ -99,7 +101,11 @@ TensorView Tensor::view() const {
 
 Tensor make_tensor(DType dtype, std::vector<int64_t> shape) {
   const size_t bytes = dense_bytes(dtype, shape);
-  auto* memory = static_cast<std::byte*>(::operator new(bytes, kAlignment));
+  auto* memory = static_cast<std::byte*>(::operator new(bytes, kAlignment, std::nothrow));
+  if (memory == nullptr) {
+    throw DeviceError("INGOT-D004",
+                      fmt::format("there is no memory for a tensor of {}", format_bytes(bytes)));
+  }
   std::shared_ptr<std::byte> data(memory, [](std::byte* block) { ::operator delete(block, kAlignment); });
   std::memset(memory, 0, bytes);
   return {std::move(data), dtype, std::move(shape)};

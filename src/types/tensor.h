@@ -44,7 +44,8 @@ int64_t read_integer(const TensorView& view, std::span<const int64_t> index);
 void write_double(const TensorView& view, std::span<const int64_t> index, double value);
 void write_integer(const TensorView& view, std::span<const int64_t> index, int64_t value);
 
-// Storage conversions, round to nearest even; fp8 saturates as torch does (e4m3fn: NaN on overflow).
+// Storage conversions, round to nearest even. What is too large becomes infinity; in e4m3, which has none,
+// the largest value (as in torch 2.13; older versions made NaN of it).
 float half_to_float(uint16_t bits);
 uint16_t float_to_half(float value);
 float bfloat16_to_float(uint16_t bits);

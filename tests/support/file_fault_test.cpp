@@ -1,0 +1,161 @@
+// SPDX-License-Identifier: Apache-2.0
+// Every file call fails in turn: the error is one of ours, the old file stays, nothing is left behind.
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+
+#include <gtest/gtest.h>
+
+#include "support/error.h"
+#include "support/file.h"
+
+namespace ingot::core {
+namespace {
+
+// FileSystem holds plain functions, so that the plan of failures has to be visible to them.
+struct Plan {
+  int calls_until_failure = -1;  // negative: none fails
+  int error = EIO;
+  bool short_transfers = false;
+  int open_files = 0;
+};
+thread_local Plan plan;
+
+bool fails() {
+  if (plan.calls_until_failure < 0 || plan.calls_until_failure-- != 0) return false;
+  errno = plan.error;
+  return true;
+}
+
+int count_open(int file) {
+  plan.open_files += file >= 0 ? 1 : 0;
+  return file;
+}
+
+size_t limited(size_t size) { return plan.short_transfers ? std::min<size_t>(size, 3) : size; }
+
+const FileSystem kFaultyFiles = {
+    .open_to_read =
+        [](const char* path) { return fails() ? -1 : count_open(kSystemFiles.open_to_read(path)); },
+    .create_exclusively =
+        [](const char* path) { return fails() ? -1 : count_open(kSystemFiles.create_exclusively(path)); },
+    .read = [](int file, void* target, size_t size) -> int64_t {
+      return fails() ? -1 : kSystemFiles.read(file, target, limited(size));
+    },
+    .write = [](int file, const void* source, size_t size) -> int64_t {
+      return fails() ? -1 : kSystemFiles.write(file, source, limited(size));
+    },
+    .size = [](int file) -> int64_t { return fails() ? -1 : kSystemFiles.size(file); },
+    .close =
+        [](int file) {
+          --plan.open_files;  // the descriptor is gone whatever close answers
+          const int result = kSystemFiles.close(file);
+          return fails() ? -1 : result;
+        },
+    .rename = [](const char* from, const char* to) { return fails() ? -1 : kSystemFiles.rename(from, to); },
+    .remove = kSystemFiles.remove,
+    .map = [](int file, size_t offset, size_t size, bool executable) -> void* {
+      return fails() ? nullptr : kSystemFiles.map(file, offset, size, executable);
+    },
+    .unmap = kSystemFiles.unmap,
+};
+
+class FileFaultTest : public testing::Test {
+ protected:
+  FileFaultTest() {
+    std::string name = testing::TempDir() + "ingot_fault_test_XXXXXX";
+    folder_ = ::mkdtemp(name.data());
+    write("old", kSystemFiles);
+    plan = {};
+  }
+  ~FileFaultTest() override { std::filesystem::remove_all(folder_); }
+
+  void write(std::string_view text, const FileSystem& files) {
+    write_file_atomically(path(), [&](const Sink& sink) { sink(as_bytes(text)); }, files);
+  }
+  std::filesystem::path path() const { return folder_ / "a"; }
+  size_t entries() const {
+    return static_cast<size_t>(std::distance(std::filesystem::directory_iterator(folder_), {}));
+  }
+
+  // Lets the first, second ... call fail until the action succeeds; returns how many failures it noticed.
+  template <typename Action>
+  int fail_each_call(int error_number, Action action) {
+    int noticed = 0;
+    for (int call = 0;; ++call) {
+      plan = {.calls_until_failure = call, .error = error_number};
+      try {
+        action();
+        EXPECT_EQ(plan.open_files, 0) << call;
+        if (plan.calls_until_failure >= 0) return noticed;  // it made fewer calls
+      } catch (const Error& error) {
+        EXPECT_TRUE(error.kind() == ErrorKind::kUser || error.kind() == ErrorKind::kDevice) << error.what();
+        EXPECT_NE(error.details().message.find(path().string()), std::string::npos) << error.what();
+        EXPECT_EQ(plan.open_files, 0) << call;
+        EXPECT_EQ(entries(), 1U) << call;
+        ++noticed;
+      }
+    }
+  }
+
+  std::filesystem::path folder_;
+};
+
+class EachFileFaultTest : public FileFaultTest, public testing::WithParamInterface<int> {};
+
+TEST_P(EachFileFaultTest, WritingIsAllOrNothing) {
+  const int noticed = fail_each_call(GetParam(), [&] {
+    try {
+      write("new text", kFaultyFiles);
+    } catch (const Error&) {
+      EXPECT_EQ(read_text_file(path()), "old");
+      throw;
+    }
+    EXPECT_EQ(read_text_file(path()), "new text");
+    write("old", kSystemFiles);
+  });
+  EXPECT_EQ(noticed, 4);  // create, write, close, rename
+}
+
+TEST_P(EachFileFaultTest, MappingReleasesWhatItHas) {
+  EXPECT_EQ(fail_each_call(GetParam(),
+                           [&] { EXPECT_EQ(MappedFile::open(path(), kFaultyFiles)->bytes().size(), 3U); }),
+            3);
+}
+
+TEST_P(EachFileFaultTest, ReadingReleasesWhatItHas) {
+  EXPECT_EQ(fail_each_call(GetParam(), [&] { EXPECT_EQ(read_text_file(path(), kFaultyFiles), "old"); }), 3);
+}
+
+INSTANTIATE_TEST_SUITE_P(Errors, EachFileFaultTest,
+                         testing::Values(EIO, ENOSPC, EMFILE, ESTALE, EACCES, EDQUOT));
+
+TEST_F(FileFaultTest, InterruptedCallsAreRepeated) {
+  for (int call = 0; call < 4; ++call) {
+    plan = {.calls_until_failure = call, .error = EINTR};
+    write("new text", kFaultyFiles);
+    plan = {.calls_until_failure = call, .error = EINTR};
+    EXPECT_EQ(read_text_file(path(), kFaultyFiles), "new text");
+  }
+}
+
+TEST_F(FileFaultTest, ShortTransfersAreContinued) {
+  plan = {.short_transfers = true};
+  write("new text of some length", kFaultyFiles);
+  EXPECT_EQ(read_text_file(path(), kFaultyFiles), "new text of some length");
+}
+
+TEST_F(FileFaultTest, TakenNameIsTriedAgain) {
+  plan = {.calls_until_failure = 0, .error = EEXIST};
+  write("new", kFaultyFiles);
+  EXPECT_EQ(read_text_file(path()), "new");
+}
+
+TEST_F(FileFaultTest, FullDeviceIsADeviceError) {
+  plan = {.calls_until_failure = 1, .error = ENOSPC};
+  EXPECT_THROW(write("new", kFaultyFiles), DeviceError);
+}
+
+}  // namespace
+}  // namespace ingot::core

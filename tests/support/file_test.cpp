@@ -1,0 +1,163 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "support/file.h"
+
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstring>
+#include <fstream>
+
+#include <gtest/gtest.h>
+
+#include "support/error.h"
+
+namespace ingot::core {
+namespace {
+
+// A folder of the test's own, removed with all that is in it.
+class FileTest : public testing::Test {
+ protected:
+  FileTest() {
+    std::string name = testing::TempDir() + "ingot_file_test_XXXXXX";
+    folder_ = ::mkdtemp(name.data());
+  }
+  ~FileTest() override { std::filesystem::remove_all(folder_); }
+
+  void write(const std::filesystem::path& path, std::string_view text,
+             const FileSystem& files = kSystemFiles) {
+    write_file_atomically(path, [&](const Sink& sink) { sink(as_bytes(text)); }, files);
+  }
+
+  size_t entries() const {
+    return static_cast<size_t>(std::distance(std::filesystem::directory_iterator(folder_), {}));
+  }
+
+  std::filesystem::path folder_;
+};
+
+std::string text_of(const MappedFile& file) {
+  return {reinterpret_cast<const char*>(file.bytes().data()), file.bytes().size()};
+}
+
+std::string long_text(size_t size) {
+  std::string text(size, '\0');
+  for (size_t i = 0; i < size; ++i) text[i] = static_cast<char>(i * 7 % 253);
+  return text;
+}
+
+TEST_F(FileTest, WritesAndReadsBack) {
+  for (const size_t size : {0UL, 1UL, 4096UL, 16384UL, 262144UL, 1000001UL}) {
+    const std::string text = long_text(size);
+    write(folder_ / "a", text);
+    EXPECT_EQ(read_text_file(folder_ / "a"), text);
+    EXPECT_EQ(text_of(*MappedFile::open(folder_ / "a")), text);
+  }
+  EXPECT_EQ(entries(), 1U);
+}
+
+TEST_F(FileTest, ManyPiecesAreOneFile) {
+  std::string expected;
+  write_file_atomically(folder_ / "a", [&](const Sink& sink) {
+    for (size_t size = 1; size < 300000; size = size * 3 + 1) {
+      const std::string piece = long_text(size);
+      sink(as_bytes(piece));
+      expected += piece;
+    }
+  });
+  EXPECT_EQ(read_text_file(folder_ / "a"), expected);
+}
+
+TEST_F(FileTest, MapKeepsTheOldFileWhenItIsReplaced) {
+  write(folder_ / "a", "old");
+  const auto old = MappedFile::open(folder_ / "a");
+  write(folder_ / "a", "new");
+  EXPECT_EQ(text_of(*old), "old");
+  EXPECT_EQ(text_of(*old->map_executable(0, 3)), "old");
+  EXPECT_EQ(text_of(*MappedFile::open(folder_ / "a")), "new");
+  EXPECT_EQ(old->path(), folder_ / "a");
+}
+
+TEST_F(FileTest, FailureInTheMiddleLeavesTheOldFile) {
+  write(folder_ / "a", "old");
+  const auto fill = [](const Sink& sink) {
+    sink(as_bytes("half of "));
+    throw UserError("INGOT-U001", "stop");
+  };
+  EXPECT_THROW(write_file_atomically(folder_ / "a", fill), UserError);
+  EXPECT_EQ(read_text_file(folder_ / "a"), "old");
+  EXPECT_EQ(entries(), 1U);
+}
+
+TEST_F(FileTest, BadPathsAreUserErrorsThatNameThePath) {
+  std::filesystem::create_directory(folder_ / "folder");
+  const auto expect_named = [&](const std::filesystem::path& path, const auto& call) {
+    try {
+      call(path);
+      ADD_FAILURE() << path;
+    } catch (const UserError& error) {
+      EXPECT_NE(error.details().message.find(path.string()), std::string::npos) << error.what();
+    }
+  };
+  const auto map = [](const auto& path) { MappedFile::open(path); };
+  const auto read = [](const auto& path) { read_text_file(path); };
+  const auto replace = [&](const auto& path) { write(path, "text"); };
+  expect_named(folder_ / "missing", map);
+  expect_named(folder_ / "missing", read);
+  expect_named(folder_ / "missing" / "a", replace);
+  expect_named(folder_ / "folder", map);
+  expect_named(folder_ / "folder", read);
+  expect_named(folder_ / "folder", replace);
+  EXPECT_EQ(entries(), 1U);
+}
+
+TEST_F(FileTest, FileIsReadableAsTheUsersMaskSays) {
+  const mode_t before = ::umask(027);
+  write(folder_ / "a", "text");
+  ::umask(before);
+  struct stat facts{};
+  ASSERT_EQ(::stat((folder_ / "a").c_str(), &facts), 0);
+  EXPECT_EQ(facts.st_mode & 0777U, 0640U);
+}
+
+TEST_F(FileTest, ReadsWhatTheKernelMakesUp) { EXPECT_FALSE(read_text_file("/proc/self/status").empty()); }
+
+#if defined(__x86_64__)
+
+constexpr std::string_view kReturn42("\xb8\x2a\x00\x00\x00\xc3", 6);  // mov eax, 42; ret
+
+int call(const std::byte* code) { return reinterpret_cast<int (*)()>(reinterpret_cast<uintptr_t>(code))(); }
+
+TEST_F(FileTest, ExecutableCopyRuns) {
+  const auto code = make_executable_copy(as_bytes(kReturn42));
+  EXPECT_EQ(call(code.get()), 42);
+  EXPECT_EQ(reinterpret_cast<uintptr_t>(code.get()) % 4096, 0U);
+  EXPECT_NE(make_executable_copy({}), nullptr);
+}
+
+TEST_F(FileTest, ExecutableMapRuns) {
+  write(folder_ / "code", std::string(65536, '\0') + std::string(kReturn42));
+  auto file = MappedFile::open(folder_ / "code");
+  const auto code = file->map_executable(65536, kReturn42.size());
+  file.reset();
+  EXPECT_EQ(call(code->bytes().data()), 42);
+  EXPECT_TRUE(code->map_executable(0, 0)->bytes().empty());
+  EXPECT_THROW(code->map_executable(0, 7), InternalError);
+}
+
+TEST_F(FileTest, ExecutableMapFallsBackToACopy) {
+  write(folder_ / "code", kReturn42);
+  FileSystem files = kSystemFiles;
+  files.map = [](int file, size_t offset, size_t size, bool executable) -> void* {
+    if (!executable) return kSystemFiles.map(file, offset, size, false);
+    errno = EPERM;  // what a file system that is mounted with noexec answers
+    return nullptr;
+  };
+  const auto file = MappedFile::open(folder_ / "code", files);
+  EXPECT_EQ(call(file->map_executable(0, kReturn42.size())->bytes().data()), 42);
+}
+
+#endif
+
+}  // namespace
+}  // namespace ingot::core
