@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The C API of Ingot. Stable: functions and enum values are only added, structs grow at their end and begin with
- * their size. No exception crosses it. Every function that can fail returns NULL or a status that the caller frees.
- * Handles may be used from several threads at once, except that two runs of one context may not overlap and a builder
- * belongs to one thread. Strings are UTF-8 and zero-terminated; a `const char*` that a function gives lives as long as the handle it
- * came from. The functions marked [compiler] are in libingot, all others in libingot_runtime. */
+/* The C API of Ingot. Stable: functions and enum values are only added, structs grow at their end and begin
+ * with their size. No exception crosses it. Every function that can fail returns NULL or a status that the
+ * caller frees. Handles may be used from several threads at once, except that two runs of one context may not
+ * overlap and a builder belongs to one thread. Strings are UTF-8 and zero-terminated; a `const char*` that a
+ * function gives lives as long as the handle it came from. The functions marked [compiler] are in libingot,
+ * all others in libingot_runtime. */
 #ifndef INGOT_INGOT_H
 #define INGOT_INGOT_H
 
@@ -21,10 +22,10 @@ extern "C" {
 #endif
 
 #define INGOT_ABI_VERSION 1
-INGOT_API uint32_t ingot_abi_version(void);      /* of the library that is loaded */
-INGOT_API const char* ingot_version(void);       /* product version, "0.1.0" */
+INGOT_API uint32_t ingot_abi_version(void); /* of the library that is loaded */
+INGOT_API const char* ingot_version(void);  /* product version, "0.1.0" */
 
-/* ---- Errors ------------------------------------------------------------------------------------------------- */
+/* ---- Errors ---- */
 typedef enum ingot_error_kind {
   INGOT_USER_ERROR = 1,        /* a bad model, file, option or argument */
   INGOT_UNSUPPORTED_ERROR = 2, /* right, but Ingot lacks it */
@@ -36,11 +37,11 @@ INGOT_API ingot_error_kind ingot_status_kind(const ingot_status* status);
 INGOT_API const char* ingot_status_code(const ingot_status* status);    /* stable: "INGOT-U012" */
 INGOT_API const char* ingot_status_message(const ingot_status* status); /* what was wrong */
 INGOT_API const char* ingot_status_node(const ingot_status* status);    /* "" if none */
-INGOT_API const char* ingot_status_source(const ingot_status* status);  /* line of the user's model, "" if unknown */
-INGOT_API const char* ingot_status_advice(const ingot_status* status);  /* what to do, "" if the message says it */
+INGOT_API const char* ingot_status_source(const ingot_status* status);  /* in the model, "" if unknown */
+INGOT_API const char* ingot_status_advice(const ingot_status* status);  /* what to do, or "" */
 INGOT_API const char* ingot_status_text(const ingot_status* status);    /* all of it */
-INGOT_API void ingot_status_free(ingot_status* status);                 /* NULL is allowed, as in all _free functions */
-INGOT_API const char* ingot_explain(const char* code);                  /* a page on an error code; NULL if unknown */
+INGOT_API void ingot_status_free(ingot_status* status); /* NULL is allowed, as in all _free functions */
+INGOT_API const char* ingot_explain(const char* code);  /* a page on an error code; NULL if unknown */
 
 /* Text that the library made and the caller frees. */
 typedef struct ingot_text ingot_text;
@@ -48,23 +49,39 @@ INGOT_API const char* ingot_text_data(const ingot_text* text);
 INGOT_API size_t ingot_text_size(const ingot_text* text);
 INGOT_API void ingot_text_free(ingot_text* text);
 
-/* ---- Tensors ------------------------------------------------------------------------------------------------ */
+/* ---- Tensors ---- */
 typedef enum ingot_dtype {
-  INGOT_BOOL = 1, INGOT_U8 = 2, INGOT_I8 = 3, INGOT_I16 = 4, INGOT_I32 = 5, INGOT_I64 = 6, INGOT_F16 = 7, INGOT_BF16 = 8,
-  INGOT_F32 = 9, INGOT_F64 = 10, INGOT_U16 = 11, INGOT_U32 = 12, INGOT_U64 = 13, INGOT_E4M3 = 14, INGOT_E5M2 = 15,
-  INGOT_I4 = 16, INGOT_U4 = 17, INGOT_C64 = 18, INGOT_C128 = 19
+  INGOT_BOOL = 1,
+  INGOT_U8 = 2,
+  INGOT_I8 = 3,
+  INGOT_I16 = 4,
+  INGOT_I32 = 5,
+  INGOT_I64 = 6,
+  INGOT_F16 = 7,
+  INGOT_BF16 = 8,
+  INGOT_F32 = 9,
+  INGOT_F64 = 10,
+  INGOT_U16 = 11,
+  INGOT_U32 = 12,
+  INGOT_U64 = 13,
+  INGOT_E4M3 = 14,
+  INGOT_E5M2 = 15,
+  INGOT_I4 = 16,
+  INGOT_U4 = 17,
+  INGOT_C64 = 18,
+  INGOT_C128 = 19
 } ingot_dtype;
 
 /* A borrowed view of host memory. */
 typedef struct ingot_tensor {
   void* data;
-  int32_t dtype;          /* ingot_dtype */
+  int32_t dtype; /* ingot_dtype */
   int32_t rank;
   const int64_t* shape;
   const int64_t* strides; /* in elements; NULL: dense row-major */
 } ingot_tensor;
 
-/* ---- Engines ------------------------------------------------------------------------------------------------ */
+/* ---- Engines ---- */
 typedef struct ingot_engine ingot_engine;
 typedef enum ingot_verify { INGOT_VERIFY_LAZY = 0, INGOT_VERIFY_FULL = 1 } ingot_verify;
 typedef enum ingot_trust { INGOT_TRUST_ANY = 0, INGOT_TRUST_SIGNED = 1, INGOT_TRUST_NONE = 2 } ingot_trust;
@@ -73,10 +90,12 @@ typedef struct ingot_load_options {
   int32_t verify; /* ingot_verify */
   int32_t trust;  /* ingot_trust */
 } ingot_load_options;
-INGOT_API ingot_status* ingot_engine_load(const char* path, const ingot_load_options* options, ingot_engine** engine);
+INGOT_API ingot_status* ingot_engine_load(const char* path, const ingot_load_options* options,
+                                          ingot_engine** engine);
 /* `release(owner)` is called when the memory is no longer needed; `release` may be NULL. */
 INGOT_API ingot_status* ingot_engine_load_memory(const void* data, size_t size, void (*release)(void* owner),
-                                                 void* owner, const ingot_load_options* options, ingot_engine** engine);
+                                                 void* owner, const ingot_load_options* options,
+                                                 ingot_engine** engine);
 INGOT_API ingot_status* ingot_engine_save(const ingot_engine* engine, const char* path); /* atomic */
 INGOT_API ingot_status* ingot_engine_save_memory(const ingot_engine* engine, ingot_text** bytes);
 INGOT_API void ingot_engine_free(ingot_engine* engine);
@@ -104,29 +123,31 @@ INGOT_API ingot_status* ingot_engine_output(const ingot_engine* engine, size_t i
 INGOT_API ingot_status* ingot_engine_state(const ingot_engine* engine, size_t index, ingot_port* port);
 /* Position of the flat user input that state `index` is bound to at each call, or -1 if a context owns it. */
 INGOT_API int32_t ingot_engine_state_input(const ingot_engine* engine, size_t index);
-/* JSON of how the model was called: {"argument_names", "input_tree", "output_tree" (torch's pytree specs), "literals": one a flat
- * input, "" for tensors, "output_literals", "name", "origin", "target"}. */
+/* JSON of how the model was called: {"argument_names", "input_tree", "output_tree" (torch's pytree specs),
+ * "literals": one a flat input, "" for tensors, "output_literals", "name", "origin", "target"}. */
 INGOT_API ingot_status* ingot_engine_signature(const ingot_engine* engine, ingot_text** json);
 
 /* New values of weights by the model's names. Runs in flight keep the old ones. All or nothing. */
 INGOT_API ingot_status* ingot_engine_refit(ingot_engine* engine, size_t count, const char* const* names,
                                            const ingot_tensor* values);
-INGOT_API size_t ingot_engine_weight_count(const ingot_engine* engine);            /* of the model */
+INGOT_API size_t ingot_engine_weight_count(const ingot_engine* engine); /* of the model */
 INGOT_API const char* ingot_engine_weight_name(const ingot_engine* engine, size_t index);
 
-/* ---- Running ------------------------------------------------------------------------------------------------ */
+/* ---- Running ---- */
 typedef struct ingot_context ingot_context; /* cheap; one per thread */
 INGOT_API ingot_status* ingot_context_create(ingot_engine* engine, ingot_context** context);
 INGOT_API void ingot_context_free(ingot_context* context);
 /* Returns memory for output `index`, 64-byte aligned for the best speed, or NULL if there is none. */
-typedef void* (*ingot_allocate)(void* user, size_t index, int32_t dtype, int32_t rank, const int64_t* shape, size_t bytes);
+typedef void* (*ingot_allocate)(void* user, size_t index, int32_t dtype, int32_t rank, const int64_t* shape,
+                                size_t bytes);
 /* `inputs` has the tensor inputs in order. Outputs are allocated by `allocate` during the call. */
 INGOT_API ingot_status* ingot_context_run(ingot_context* context, size_t count, const ingot_tensor* inputs,
                                           ingot_allocate allocate, void* user);
-/* Sizes of all outputs for these inputs, without running: `shapes` receives the dims of output 0, 1, ... one after another; `capacity` is its
- * length and `length` the number of dims there are. */
-INGOT_API ingot_status* ingot_context_output_shapes(ingot_context* context, size_t count, const ingot_tensor* inputs,
-                                                    int64_t* shapes, size_t capacity, size_t* length);
+/* Sizes of all outputs for these inputs, without running: `shapes` receives the dims of output 0, 1, ... one
+ * after another; `capacity` is its length and `length` the number of dims there are. */
+INGOT_API ingot_status* ingot_context_output_shapes(ingot_context* context, size_t count,
+                                                    const ingot_tensor* inputs, int64_t* shapes,
+                                                    size_t capacity, size_t* length);
 INGOT_API ingot_status* ingot_context_bind_state(ingot_context* context, size_t index, void* data);
 INGOT_API ingot_status* ingot_context_reset_states(ingot_context* context);
 typedef struct ingot_memory {
@@ -136,13 +157,14 @@ typedef struct ingot_memory {
 } ingot_memory;
 INGOT_API ingot_status* ingot_context_memory(const ingot_context* context, ingot_memory* memory);
 
-/* Threads for all runs of this process, the caller included; 0: what affinity and quota allow. Not during a run. */
+/* Threads for all runs of this process, the caller included; 0: what affinity and quota allow. Not during a
+ * run. */
 INGOT_API ingot_status* ingot_set_threads(int32_t threads);
 INGOT_API int32_t ingot_get_threads(void);
 /* Microseconds that idle workers spin before they sleep; 0 leaves the processor to others at once. */
 INGOT_API ingot_status* ingot_set_spin(int32_t microseconds);
 
-/* ---- Building [compiler] -------------------------------------------------------------------------------------- */
+/* ---- Building [compiler] ---- */
 typedef struct ingot_option {
   const char* name;
   const char* value;
@@ -154,7 +176,8 @@ typedef struct ingot_option_info {
 INGOT_API size_t ingot_option_count(void);
 INGOT_API ingot_status* ingot_option_describe(size_t index, ingot_option_info* info);
 /* Returns 0 to cancel the build. `remaining_seconds` is negative while unknown. */
-typedef int32_t (*ingot_progress)(void* user, const char* phase, size_t done, size_t total, double remaining_seconds);
+typedef int32_t (*ingot_progress)(void* user, const char* phase, size_t done, size_t total,
+                                  double remaining_seconds);
 typedef struct ingot_build_options {
   size_t struct_size;
   const ingot_option* options;
@@ -162,11 +185,13 @@ typedef struct ingot_build_options {
   ingot_progress progress; /* may be NULL */
   void* user;
 } ingot_build_options;
-/* A .pt2 file of torch.export, torch 2.11 to 2.13. `report` (may be NULL) receives JSON: phases, kernels, memory plan. */
-INGOT_API ingot_status* ingot_build_pt2(const char* path, const ingot_build_options* options, ingot_engine** engine,
-                                        ingot_text** report);
-INGOT_API ingot_status* ingot_build_pt2_memory(const void* data, size_t size, const ingot_build_options* options,
-                                               ingot_engine** engine, ingot_text** report);
+/* A .pt2 file of torch.export, torch 2.11 to 2.13. `report` (may be NULL) receives JSON: phases, kernels,
+ * memory plan. */
+INGOT_API ingot_status* ingot_build_pt2(const char* path, const ingot_build_options* options,
+                                        ingot_engine** engine, ingot_text** report);
+INGOT_API ingot_status* ingot_build_pt2_memory(const void* data, size_t size,
+                                               const ingot_build_options* options, ingot_engine** engine,
+                                               ingot_text** report);
 /* The program of a .pt2 as text. */
 INGOT_API ingot_status* ingot_inspect_pt2(const char* path, ingot_text** text);
 
@@ -175,13 +200,18 @@ typedef struct ingot_builder ingot_builder;
 INGOT_API ingot_status* ingot_builder_create(const char* origin, ingot_builder** builder);
 INGOT_API void ingot_builder_free(ingot_builder* builder);
 /* typical < 0: unknown. */
-INGOT_API ingot_status* ingot_builder_symbol(ingot_builder* builder, const char* name, int64_t min, int64_t max,
-                                             int64_t typical);
+INGOT_API ingot_status* ingot_builder_symbol(ingot_builder* builder, const char* name, int64_t min,
+                                             int64_t max, int64_t typical);
 typedef enum ingot_value_kind {
-  INGOT_VALUE_TENSOR = 0, INGOT_VALUE_INTEGER = 1, INGOT_VALUE_FLOAT = 2, INGOT_VALUE_BOOL = 3, INGOT_VALUE_OTHER = 4
+  INGOT_VALUE_TENSOR = 0,
+  INGOT_VALUE_INTEGER = 1,
+  INGOT_VALUE_FLOAT = 2,
+  INGOT_VALUE_BOOL = 3,
+  INGOT_VALUE_OTHER = 4
 } ingot_value_kind;
-/* `dims` and `strides` are dim expressions ("S", "3", "2*S + 1", "floordiv(S, 2)", "max(A, B)"); strides may be NULL. For INGOT_VALUE_INTEGER, rank is
- * 1 and dims[0] the value's expression, or rank is 0. Ids count up from 0 in each graph. */
+/* `dims` and `strides` are dim expressions ("S", "3", "2*S + 1", "floordiv(S, 2)", "max(A, B)"); strides may
+ * be NULL. For INGOT_VALUE_INTEGER, rank is 1 and dims[0] the value's expression, or rank is 0. Ids count up
+ * from 0 in each graph. */
 typedef struct ingot_value {
   size_t struct_size;
   const char* name;
@@ -195,9 +225,16 @@ INGOT_API ingot_status* ingot_builder_value(ingot_builder* builder, const ingot_
 
 /* Arguments in prefix order: a list's `count` children follow it. */
 typedef enum ingot_argument_kind {
-  INGOT_ARGUMENT_NONE = 0, INGOT_ARGUMENT_VALUE = 1 /* integer: value id */, INGOT_ARGUMENT_BOOL = 2, INGOT_ARGUMENT_INTEGER = 3,
-  INGOT_ARGUMENT_FLOAT = 4, INGOT_ARGUMENT_STRING = 5, INGOT_ARGUMENT_DTYPE = 6 /* integer */, INGOT_ARGUMENT_DEVICE = 7 /* text */,
-  INGOT_ARGUMENT_LIST = 8, INGOT_ARGUMENT_GRAPH = 9 /* integer: id given by ingot_builder_end_graph */
+  INGOT_ARGUMENT_NONE = 0,
+  INGOT_ARGUMENT_VALUE = 1 /* integer: value id */,
+  INGOT_ARGUMENT_BOOL = 2,
+  INGOT_ARGUMENT_INTEGER = 3,
+  INGOT_ARGUMENT_FLOAT = 4,
+  INGOT_ARGUMENT_STRING = 5,
+  INGOT_ARGUMENT_DTYPE = 6 /* integer */,
+  INGOT_ARGUMENT_DEVICE = 7 /* text */,
+  INGOT_ARGUMENT_LIST = 8,
+  INGOT_ARGUMENT_GRAPH = 9 /* integer: id given by ingot_builder_end_graph */
 } ingot_argument_kind;
 typedef struct ingot_argument {
   const char* name; /* the schema's name; "" for positional ones, which are named by the schema */
@@ -209,7 +246,10 @@ typedef struct ingot_argument {
 } ingot_argument;
 
 typedef enum ingot_input_kind {
-  INGOT_INPUT_USER = 0, INGOT_INPUT_PARAMETER = 1, INGOT_INPUT_BUFFER = 2, INGOT_INPUT_CONSTANT = 3
+  INGOT_INPUT_USER = 0,
+  INGOT_INPUT_PARAMETER = 1,
+  INGOT_INPUT_BUFFER = 2,
+  INGOT_INPUT_CONSTANT = 3
 } ingot_input_kind;
 typedef struct ingot_input {
   size_t struct_size;
@@ -239,16 +279,19 @@ typedef struct ingot_node {
 } ingot_node;
 INGOT_API ingot_status* ingot_builder_node(ingot_builder* builder, const ingot_node* node);
 typedef enum ingot_output_kind {
-  INGOT_OUTPUT_USER = 0, INGOT_OUTPUT_BUFFER_MUTATION = 1, INGOT_OUTPUT_INPUT_MUTATION = 2
+  INGOT_OUTPUT_USER = 0,
+  INGOT_OUTPUT_BUFFER_MUTATION = 1,
+  INGOT_OUTPUT_INPUT_MUTATION = 2
 } ingot_output_kind;
 /* `target`: name of the mutated input, else NULL. */
-INGOT_API ingot_status* ingot_builder_output(ingot_builder* builder, const ingot_argument* value, int32_t kind,
-                                             const char* target);
+INGOT_API ingot_status* ingot_builder_output(ingot_builder* builder, const ingot_argument* value,
+                                             int32_t kind, const char* target);
 /* Nested graphs, in their own scope of value ids. */
 INGOT_API ingot_status* ingot_builder_begin_graph(ingot_builder* builder);
 INGOT_API ingot_status* ingot_builder_end_graph(ingot_builder* builder, int64_t* id);
-INGOT_API ingot_status* ingot_builder_signature(ingot_builder* builder, const char* input_tree, const char* output_tree,
-                                                size_t argument_count, const char* const* argument_names);
+INGOT_API ingot_status* ingot_builder_signature(ingot_builder* builder, const char* input_tree,
+                                                const char* output_tree, size_t argument_count,
+                                                const char* const* argument_names);
 /* JSON list of the nodes that Ingot cannot run: [{"node": index, "target", "reason", "source"}]. */
 INGOT_API ingot_status* ingot_builder_unsupported(ingot_builder* builder, ingot_text** json);
 /* The builder keeps its program; it may be built again with other options. */

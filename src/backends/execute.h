@@ -28,7 +28,7 @@ struct KernelCall {
   int64_t work_items;
   int64_t grain;
   int64_t item_cost;
-  std::byte* scratch;          // `scratch_stride` bytes a worker
+  std::byte* scratch;  // `scratch_stride` bytes a worker
   int64_t scratch_stride;
 };
 

@@ -15,7 +15,7 @@ namespace ingot::core {
 // The images of one build, found by the canonical key of their kernels.
 struct ImageTable {
   std::map<std::string, ImageId> ids;
-  std::vector<std::function<Image()>> compile;   // one an image, run by compile_images
+  std::vector<std::function<Image()>> compile;  // one an image, run by compile_images
 };
 
 // Lowers every node of `graph` that needs a step, in order.

@@ -62,26 +62,34 @@ using View = std::string_view;
 constexpr std::array kRows = {
     Row{{"backend", "name", "cpu", "where the engine runs: cpu"},
         [](CompileOptions& o, View, View value) { o.target.backend = value; }},
-    Row{{"bisect_passes", "number", "-1", "run only the first so many passes, to find a faulty one; -1 runs all"},
-        [](CompileOptions& o, View name, View value) { o.passes.bisect_limit = parse_integer(name, value, -1, INT64_MAX); }},
-    Row{{"cpu", "features", "native", "processor to build for: native, x86-64-v3, x86-64-v4, x86-64-v4+vnni+bf16 ..."},
+    Row{{"bisect_passes", "number", "-1",
+         "run only the first so many passes, to find a faulty one; -1 runs all"},
+        [](CompileOptions& o, View name, View value) {
+          o.passes.bisect_limit = parse_integer(name, value, -1, INT64_MAX);
+        }},
+    Row{{"cpu", "features", "native",
+         "processor to build for: native, x86-64-v3, x86-64-v4, x86-64-v4+vnni+bf16 ..."},
         [](CompileOptions& o, View, View value) { o.target.features = parse_cpu_features(value); }},
     Row{{"disable_passes", "names", "", "passes that do not run, separated by commas"},
         [](CompileOptions& o, View, View value) { o.passes.disabled = parse_names(value); }},
     Row{{"keep_original_weights", "bool", "false",
          "ship the model's own weights and prepare them at load, for machines of another kind"},
         [](CompileOptions& o, View name, View value) { o.keep_original_weights = parse_bool(name, value); }},
-    Row{{"numerics", "word", "default", "strict: only sums are reordered; default: within the accuracy rule; fast"},
+    Row{{"numerics", "word", "default",
+         "strict: only sums are reordered; default: within the accuracy rule; fast"},
         [](CompileOptions& o, View name, View value) { o.target.numerics = parse_numerics(name, value); }},
-    Row{{"optimization_level", "0..5", "3", "0: one kernel an op; 1: simplify; 2: fuse; 3: layouts; 4, 5: timed choices"},
+    Row{{"optimization_level", "0..5", "3",
+         "0: one kernel an op; 1: simplify; 2: fuse; 3: layouts; 4, 5: timed choices"},
         [](CompileOptions& o, View name, View value) {
           o.target.level = o.passes.level = static_cast<int>(parse_integer(name, value, 0, 5));
         }},
-    Row{{"shapes", "name:dims,...", "", "sizes of inputs: ids:1x128, or ranges ids:1..16x1..8..256 (least..typical..most)"},
+    Row{{"shapes", "name:dims,...", "",
+         "sizes of inputs: ids:1x128, or ranges ids:1..16x1..8..256 (least..typical..most)"},
         [](CompileOptions& o, View, View value) { o.profiles = parse_shapes(value); }},
     Row{{"stop_after", "name", "", "the last pass that runs"},
         [](CompileOptions& o, View, View value) { o.passes.stop_after = value; }},
-    Row{{"threads", "number", "0", "threads that build, and that the engine is planned for; 0: what the process may use"},
+    Row{{"threads", "number", "0",
+         "threads that build, and that the engine is planned for; 0: what the process may use"},
         [](CompileOptions& o, View name, View value) {
           const auto threads = static_cast<int>(parse_integer(name, value, 0, 1024));
           o.target.threads = threads > 0 ? threads : available_threads();

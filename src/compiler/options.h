@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Options of a build, the same from Python, C++, C and the command line. One row in options.cpp is one option.
+// Options of a build, the same from Python, C++, C and the command line. One row in options.cpp is one
+// option.
 #pragma once
 
 #include <map>
@@ -15,7 +16,7 @@ namespace ingot::core {
 
 // Bounds of one input dim that the user gives: narrows a symbol's range and says what to optimize for.
 struct DimProfile {
-  std::string input;   // name or position of the input
+  std::string input;  // name or position of the input
   std::vector<int64_t> min, typical, max;
 };
 
@@ -24,7 +25,7 @@ struct CompileOptions {
   PassOptions passes;
   std::vector<DimProfile> profiles;
   bool require_full_compilation = false;
-  bool keep_original_weights = false;   // ship the model's weights and run init at load
+  bool keep_original_weights = false;  // ship the model's weights and run init at load
 };
 
 // What a person can set, for documentation, --help and messages.
@@ -33,7 +34,8 @@ struct OptionInfo {
 };
 std::span<const OptionInfo> all_options();
 
-// Options are texts by name ("optimization_level" -> "3"). UserError INGOT-U001 names the nearest option, INGOT-U002 a bad value.
+// Options are texts by name ("optimization_level" -> "3"). UserError INGOT-U001 names the nearest option,
+// INGOT-U002 a bad value.
 CompileOptions parse_options(const std::map<std::string, std::string>& options);
 
 }  // namespace ingot::core

@@ -8,8 +8,8 @@
 
 namespace ingot::core {
 
-// Narrows the ranges of the symbols in the named inputs to what the user asked for and records the typical sizes. UserError
-// INGOT-U011 if a profile names no input, has the wrong rank, or contradicts a static dim.
+// Narrows the ranges of the symbols in the named inputs to what the user asked for and records the typical
+// sizes. UserError INGOT-U011 if a profile names no input, has the wrong rank, or contradicts a static dim.
 void apply_profiles(Graph& graph, std::span<const DimProfile> profiles);
 
 // One value a symbol to optimize for: its typical size, or a moderate one within its range.

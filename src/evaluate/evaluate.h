@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Runs a graph on host tensors, slowly and surely: Loop IR by the interpreter, routines by call, decompositions by
-// themselves. The oracle of pass and backend tests, and what folding uses.
+// Runs a graph on host tensors, slowly and surely: Loop IR by the interpreter, routines by call,
+// decompositions by themselves. The oracle of pass and backend tests, and what folding uses.
 #pragma once
 
 #include <map>
@@ -24,6 +24,7 @@ struct Evaluation {
 Evaluation evaluate(const Graph& graph, std::span<const Tensor> inputs, const TensorMap& weights);
 
 // Value of one node whose operands are all given (null for absent optional ones).
-std::vector<Tensor> evaluate_node(const Node& node, std::span<const Tensor* const> operands, const SymbolValues& symbols);
+std::vector<Tensor> evaluate_node(const Node& node, std::span<const Tensor* const> operands,
+                                  const SymbolValues& symbols);
 
 }  // namespace ingot::core

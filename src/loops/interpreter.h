@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Runs a kernel element by element: the oracle of every backend. Math functions are the C library's, in double for f32
-// operands and rounded once.
+// Runs a kernel element by element: the oracle of every backend. Math functions are the C library's, in
+// double for f32 operands and rounded once.
 #pragma once
 
 #include <span>
@@ -12,7 +12,9 @@ namespace ingot::core::loops {
 
 enum class KernelStatus : int { kOk = 0, kIndexOutOfRange = 1 };
 
-// `buffers` are the kernel's arguments as dense storage in each buffer's layout (padding included); checks every index.
-KernelStatus interpret(const Kernel& kernel, std::span<const TensorView> buffers, const SymbolValues& symbols);
+// `buffers` are the kernel's arguments as dense storage in each buffer's layout (padding included); checks
+// every index.
+KernelStatus interpret(const Kernel& kernel, std::span<const TensorView> buffers,
+                       const SymbolValues& symbols);
 
 }  // namespace ingot::core::loops

@@ -1,19 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
-// Loop IR: loads, scalar expressions, reductions and stores over an index space. The interpreter, the CPU backend and
-// the CUDA backend all read it; it holds no target's detail.
+// Loop IR: loads, scalar expressions, reductions and stores over an index space. The interpreter, the CPU
+// backend and the CUDA backend all read it; it holds no target's detail.
 //
-// A kernel runs its stages in order for each point of its parallel loops. A stage computes `value` for each point of
-// its own loops (reduced over `reduce`), and puts it into a buffer, a local row, or a local scalar. Points of the parallel
-// loops are independent of each other.
+// A kernel runs its stages in order for each point of its parallel loops. A stage computes `value` for each
+// point of its own loops (reduced over `reduce`), and puts it into a buffer, a local row, or a local scalar.
+// Points of the parallel loops are independent of each other.
 //
-// Indices are Dims whose symbols are shape symbols, loop variables, or symbols that a binding reads from data.
-// Index logical elements: the emitter applies each buffer's layout.
+// Indices are Dims whose symbols are shape symbols, loop variables, or symbols that a binding reads from
+// data. Index logical elements: the emitter applies each buffer's layout.
 //
-// Scalar semantics follow torch. Integers wrap; integer division by zero yields 0 and is no trap; floor_divide and
-// modulo round towards minus infinity, divide of integers truncates; shifts are defined for 0 <= amount < width. Floats are IEEE 754 with
-// round to nearest even, never flushed to zero. f16, bf16 and fp8 are widened to f32 by load and rounded by store: all
-// arithmetic is in f32, f64, bool or integers. maximum and minimum return NaN if either operand is NaN. Sums of f32 may be reordered.
-// `select` is lazy: a load in the arm that is not taken is not performed, so a guard may protect its address.
+// Scalar semantics follow torch. Integers wrap; integer division by zero yields 0 and is no trap;
+// floor_divide and modulo round towards minus infinity, divide of integers truncates; shifts are defined for
+// 0 <= amount < width. Floats are IEEE 754 with round to nearest even, never flushed to zero. f16, bf16 and
+// fp8 are widened to f32 by load and rounded by store: all arithmetic is in f32, f64, bool or integers.
+// maximum and minimum return NaN if either operand is NaN. Sums of f32 may be reordered. `select` is lazy: a
+// load in the arm that is not taken is not performed, so a guard may protect its address.
 #pragma once
 
 #include <memory>
@@ -26,16 +27,55 @@
 namespace ingot::core::loops {
 
 enum class Unary {
-  kNegate, kAbsolute, kNot, kSquareRoot, kFloor, kCeil, kTruncate, kRoundEven,
+  kNegate,
+  kAbsolute,
+  kNot,
+  kSquareRoot,
+  kFloor,
+  kCeil,
+  kTruncate,
+  kRoundEven,
   // Functions below are expanded into the others by expand_math (loops/expand_math.h) before code is emitted.
-  kReciprocalSquareRoot, kExp, kExpm1, kLog, kLog1p, kSin, kCos, kTan, kAsin, kAcos, kAtan, kSinh, kCosh, kTanh,
-  kErf, kSigmoid,
+  kReciprocalSquareRoot,
+  kExp,
+  kExpm1,
+  kLog,
+  kLog1p,
+  kSin,
+  kCos,
+  kTan,
+  kAsin,
+  kAcos,
+  kAtan,
+  kSinh,
+  kCosh,
+  kTanh,
+  kErf,
+  kSigmoid,
 };
 enum class Binary {
-  kAdd, kSubtract, kMultiply, kDivide, kFloorDivide, kModulo, kRemainder /* sign of the dividend: fmod */,
-  kMaximum, kMinimum, kPower /* expanded */, kAtan2 /* expanded */,
-  kAnd, kOr, kXor, kShiftLeft, kShiftRight,
-  kEqual, kNotEqual, kLess, kLessEqual, kGreater, kGreaterEqual,  // results are bool
+  kAdd,
+  kSubtract,
+  kMultiply,
+  kDivide,
+  kFloorDivide,
+  kModulo,
+  kRemainder /* sign of the dividend: fmod */,
+  kMaximum,
+  kMinimum,
+  kPower /* expanded */,
+  kAtan2 /* expanded */,
+  kAnd,
+  kOr,
+  kXor,
+  kShiftLeft,
+  kShiftRight,
+  kEqual,
+  kNotEqual,
+  kLess,
+  kLessEqual,
+  kGreater,
+  kGreaterEqual,  // results are bool
 };
 
 struct ExprNode;
@@ -47,11 +87,12 @@ struct ExprNode {
     kIndex,     // value of `index[0]`, i64
     kLoad,      // buffers[buffer][index...]
     kLocal,     // result of stage `stage` at index... (none for a scalar)
-    kUnary, kBinary,
-    kSelect,    // operands: condition, then, otherwise
-    kConvert,   // to `dtype`: float to integer truncates; out of range is saturated, NaN gives 0
-    kBitcast,   // same width
-    kFma,       // operands a, b, c: a * b + c rounded once
+    kUnary,
+    kBinary,
+    kSelect,   // operands: condition, then, otherwise
+    kConvert,  // to `dtype`: float to integer truncates; out of range is saturated, NaN gives 0
+    kBitcast,  // same width
+    kFma,      // operands a, b, c: a * b + c rounded once
   };
   Kind kind;
   DType dtype;  // of the result
@@ -68,23 +109,24 @@ struct ExprNode {
 Expr constant(DType dtype, double value);
 Expr integer_constant(DType dtype, int64_t value);
 Expr index_value(Dim index);
-Expr load(int buffer, DType stored, std::vector<Dim> index);  // dtype of the result: the arithmetic dtype of `stored`
+// dtype of the result: the arithmetic dtype of `stored`
+Expr load(int buffer, DType stored, std::vector<Dim> index);
 Expr local(int stage, DType dtype, std::vector<Dim> index = {});
 Expr unary(Unary op, Expr a);
-Expr binary(Binary op, Expr a, Expr b);   // dtypes must be equal
+Expr binary(Binary op, Expr a, Expr b);  // dtypes must be equal
 Expr select(Expr condition, Expr then, Expr otherwise);
-Expr convert(DType dtype, Expr a);        // returns `a` if it has that dtype
+Expr convert(DType dtype, Expr a);  // returns `a` if it has that dtype
 Expr bitcast(DType dtype, Expr a);
 Expr fma(Expr a, Expr b, Expr c);
-DType arithmetic_dtype(DType stored);     // f32 for f16, bf16, e4m3, e5m2; i8/u8 for int4/uint4; else itself
+DType arithmetic_dtype(DType stored);  // f32 for f16, bf16, e4m3, e5m2; i8/u8 for int4/uint4; else itself
 
 struct Loop {
   std::string variable;
   Dim extent;
 };
 
-// `symbol` holds the value of an i64 expression inside the stage's body. The value must lie in [0, limit): otherwise
-// the kernel uses 0 and reports kIndexOutOfRange.
+// `symbol` holds the value of an i64 expression inside the stage's body. The value must lie in [0, limit):
+// otherwise the kernel uses 0 and reports kIndexOutOfRange.
 struct Binding {
   std::string symbol;
   Expr value;
@@ -99,14 +141,14 @@ struct Store {
 };
 
 struct Stage {
-  std::string name;                 // of the local row or scalar; for messages if it only stores
-  std::vector<Loop> loops;          // independent points; empty: one value
-  std::vector<Loop> reduce;         // reduced by `combine`
-  Combine combine = Combine::kNone; // kNone exactly if there is neither `reduce` nor `scan`
-  bool scan = false;                // the last of `loops` runs in order; point j holds the combination of points 0..j
-  std::vector<Binding> bindings;    // in order; may use loop variables and earlier symbols
+  std::string name;                  // of the local row or scalar; for messages if it only stores
+  std::vector<Loop> loops;           // independent points; empty: one value
+  std::vector<Loop> reduce;          // reduced by `combine`
+  Combine combine = Combine::kNone;  // kNone exactly if there is neither `reduce` nor `scan`
+  bool scan = false;  // the last of `loops` runs in order; point j holds the combination of points 0..j
+  std::vector<Binding> bindings;  // in order; may use loop variables and earlier symbols
   Expr value;
-  std::optional<Store> store;       // without: the stage is a local
+  std::optional<Store> store;  // without: the stage is a local
 };
 
 enum class Access { kRead, kWrite, kReadWrite /* in place: elements not stored keep their value */ };
@@ -119,10 +161,10 @@ struct Buffer {
 
 struct Kernel {
   std::string name;
-  std::vector<Buffer> buffers;     // the arguments, in order
-  std::vector<Loop> parallel;      // outermost first
+  std::vector<Buffer> buffers;  // the arguments, in order
+  std::vector<Loop> parallel;   // outermost first
   std::vector<Stage> stages;
-  SymbolTable symbols;             // ranges of shape symbols
+  SymbolTable symbols;  // ranges of shape symbols
 };
 
 // Symbols whose values a kernel needs as arguments, sorted.
@@ -130,7 +172,8 @@ std::vector<std::string> free_symbols(const Kernel& kernel);
 // Total points of the parallel loops.
 Dim parallel_extent(const Kernel& kernel);
 
-std::string to_string(const Kernel& kernel);   // as in design: kernel name(x: f32[..]) -> y: f32[..] { ... }
-void verify(const Kernel& kernel);             // throws InternalError: dtypes, buffer and stage numbers, index ranks, loop names
+std::string to_string(const Kernel& kernel);  // as in design: kernel name(x: f32[..]) -> y: f32[..] { ... }
+// Throws InternalError: dtypes, buffer and stage numbers, index ranks, loop names.
+void verify(const Kernel& kernel);
 
 }  // namespace ingot::core::loops

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Attribute structs of the ops whose attributes other folders read or write. Axes are non-negative unless said.
+// Attribute structs of the ops whose attributes other folders read or write. Axes are non-negative unless
+// said.
 #pragma once
 
 #include "ir/attribute.h"
@@ -10,7 +11,7 @@ struct NamedSource {  // weight, state
   std::string name;   // fully qualified name in the model
   DType dtype = DType::kF32;
   std::vector<Dim> shape;
-  Layout layout;      // other than row-major: of weights that the init program makes
+  Layout layout;  // other than row-major: of weights that the init program makes
   static constexpr auto fields() {
     return std::tuple{Field{"name", &NamedSource::name}, Field{"dtype", &NamedSource::dtype},
                       Field{"shape", &NamedSource::shape}, Field{"layout", &NamedSource::layout}};
@@ -61,8 +62,8 @@ struct Convolution {
                       Field{"dilation", &Convolution::dilation}, Field{"groups", &Convolution::groups}};
   }
 };
-// Operands: query [*, L, E], key [*, S, E], value [*, S, V], optional mask broadcastable to [*, L, S] (bool: true takes
-// part; float: added). grouped: query heads (dim -3) are a multiple of key heads.
+// Operands: query [*, L, E], key [*, S, E], value [*, S, V], optional mask broadcastable to [*, L, S] (bool:
+// true takes part; float: added). grouped: query heads (dim -3) are a multiple of key heads.
 struct Attention {
   double scale = 0;  // 0: 1 / sqrt(E)
   bool causal = false;

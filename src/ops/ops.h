@@ -14,7 +14,7 @@ namespace ingot::core::ops {
 #include "ops/ops.def"
 #undef OP
 
-std::span<const Op* const> all_ops();          // sorted by name
-const Op* find_op(std::string_view name);      // null if there is none
+std::span<const Op* const> all_ops();      // sorted by name
+const Op* find_op(std::string_view name);  // null if there is none
 
 }  // namespace ingot::core::ops

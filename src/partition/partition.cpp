@@ -20,15 +20,16 @@ const Backend& find_backend(std::span<const Backend* const> backends, std::strin
 
 }  // namespace
 
-const Backend& choose_backend(const Graph& graph, std::span<const Backend* const> backends, const Target& target) {
+const Backend& choose_backend(const Graph& graph, std::span<const Backend* const> backends,
+                              const Target& target) {
   const Backend& backend = find_backend(backends, target.backend);
   for (const auto& node : graph.nodes()) {
     if (node->op->traits.has(Trait::kSource)) continue;
     const Support support = backend.supports(*node, target);
     if (support.yes) continue;
     throw UnsupportedError({.code = "INGOT-N001",
-                            .message = fmt::format("backend \"{}\" cannot run {}: {}", target.backend, node->op->name,
-                                                   support.reason),
+                            .message = fmt::format("backend \"{}\" cannot run {}: {}", target.backend,
+                                                   node->op->name, support.reason),
                             .node = node->name,
                             .source_line = node->source.to_string(),
                             .advice = "run this part in torch (torch.compile does so by itself)"});

@@ -9,8 +9,9 @@
 
 namespace ingot::core {
 
-// The backend named by the target, if it runs every node; UnsupportedError INGOT-N001 names the first node that it
-// refuses, with the backend's reason and the line of the user's model.
-const Backend& choose_backend(const Graph& graph, std::span<const Backend* const> backends, const Target& target);
+// The backend named by the target, if it runs every node; UnsupportedError INGOT-N001 names the first node
+// that it refuses, with the backend's reason and the line of the user's model.
+const Backend& choose_backend(const Graph& graph, std::span<const Backend* const> backends,
+                              const Target& target);
 
 }  // namespace ingot::core

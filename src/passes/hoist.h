@@ -5,8 +5,9 @@
 
 namespace ingot::core {
 
-// A graph split by what decides its values. `init` has no inputs and no symbols: it runs once a checkpoint. Its output k is the `weight`
-// node named "init.k" of `main`. Weights that main uses as they are stay `weight` nodes of main.
+// A graph split by what decides its values. `init` has no inputs and no symbols: it runs once a checkpoint.
+// Its output k is the `weight` node named "init.k" of `main`. Weights that main uses as they are stay
+// `weight` nodes of main.
 struct Split {
   Graph init;
   Graph main;

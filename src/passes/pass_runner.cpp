@@ -25,7 +25,8 @@ void check_name(const std::string& name) {
 
 }  // namespace
 
-PassRunner::PassRunner(const PassOptions& options, GraphDump dump) : options_(options), dump_(std::move(dump)) {
+PassRunner::PassRunner(const PassOptions& options, GraphDump dump)
+    : options_(options), dump_(std::move(dump)) {
   for (const std::string& name : options_.disabled) check_name(name);
   check_name(options_.stop_after);
 }

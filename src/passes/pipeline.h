@@ -15,10 +15,10 @@ namespace ingot::core {
 
 struct PassOptions {
   std::vector<std::string> disabled;  // names; UserError INGOT-U004 names the nearest pass if one is unknown
-  std::string stop_after;             // the last pass that runs; the rest is skipped as far as the target allows
-  int64_t bisect_limit = -1;          // only the first so many pass runs take place; -1: all
-  int level = 3;                      // passes above this optimization level do not run
-  bool verify = true;                 // after every pass that changed the graph
+  std::string stop_after;     // the last pass that runs; the rest is skipped as far as the target allows
+  int64_t bisect_limit = -1;  // only the first so many pass runs take place; -1: all
+  int level = 3;              // passes above this optimization level do not run
+  bool verify = true;         // after every pass that changed the graph
 };
 
 using GraphPass = std::function<Graph(Graph)>;
@@ -32,7 +32,7 @@ struct PassRow {
   std::string_view why;
 };
 std::span<const PassRow> pipeline();
-const PassRow* find_pass(std::string_view name);   // null if there is none
+const PassRow* find_pass(std::string_view name);  // null if there is none
 
 // Skips by name, level, stop-after and bisect limit; verifies, times, and dumps a graph that changed.
 class PassRunner {

@@ -14,14 +14,14 @@ class ThreadPool;
 
 struct RoutineCall {
   std::span<const TensorView> inputs;
-  std::span<const TensorView> outputs;    // allocated, dense row-major
-  std::string_view attributes;            // the node's attributes in text form
-  ThreadPool* pool = nullptr;             // null: run on the caller
+  std::span<const TensorView> outputs;  // allocated, dense row-major
+  std::string_view attributes;          // the node's attributes in text form
+  ThreadPool* pool = nullptr;           // null: run on the caller
 };
 
 struct Routine {
   std::string_view name;
-  void (*run)(const RoutineCall& call);   // throws UserError on bad values
+  void (*run)(const RoutineCall& call);  // throws UserError on bad values
 };
 
 std::span<const Routine> all_routines();

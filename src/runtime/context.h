@@ -17,10 +17,11 @@ struct Argument {
   DType dtype;
   int32_t rank;
   const int64_t* shape;
-  const int64_t* strides;   // null: row-major
+  const int64_t* strides;  // null: row-major
 };
 
-// Allocates output `index` of `bytes` bytes with these sizes; returns 64-byte aligned memory that the caller owns.
+// Allocates output `index` of `bytes` bytes with these sizes; returns 64-byte aligned memory that the caller
+// owns.
 struct OutputAllocator {
   void* (*allocate)(void* context, size_t index, DType dtype, std::span<const int64_t> shape, size_t bytes);
   void* context;
@@ -32,20 +33,21 @@ class Context {
   ~Context();
   Context(Context&&) noexcept;
 
-  // Sizes of the outputs for these input sizes, without running. UserError INGOT-U30x names input, dim and range.
+  // Sizes of the outputs for these input sizes, without running. UserError INGOT-U30x names input, dim and
+  // range.
   std::vector<std::vector<int64_t>> output_shapes(std::span<const Argument> inputs);
 
-  // Runs the main program. `inputs` are the tensor inputs in order; outputs come from the allocator. Allocates nothing itself
-  // after the first run of a shape, except when the arena has to grow.
+  // Runs the main program. `inputs` are the tensor inputs in order; outputs come from the allocator.
+  // Allocates nothing itself after the first run of a shape, except when the arena has to grow.
   void run(std::span<const Argument> inputs, const OutputAllocator& allocator);
 
-  // Binds state `index` to memory of the caller (torch's own buffer), by address; the default is memory of the context
-  // that starts with the engine's initial value.
+  // Binds state `index` to memory of the caller (torch's own buffer), by address; the default is memory of
+  // the context that starts with the engine's initial value.
   void bind_state(size_t index, void* data);
   void reset_states();
 
   struct Memory {
-    size_t arena, states, scratch;   // bytes
+    size_t arena, states, scratch;  // bytes
     size_t cached_plans;
   };
   Memory memory() const;

@@ -14,7 +14,7 @@
 namespace ingot::core {
 
 enum class Verify { kLazy, kFull };
-enum class Trust { kAny, kSigned, kNone };   // kNone: only engines without native code run
+enum class Trust { kAny, kSigned, kNone };  // kNone: only engines without native code run
 struct LoadOptions {
   Verify verify = Verify::kLazy;
   Trust trust = Trust::kAny;
@@ -28,8 +28,10 @@ struct WeightSet {
 
 class Engine {
  public:
-  static std::shared_ptr<Engine> load(const std::filesystem::path& path, const LoadOptions& options, Host& host);
-  static std::shared_ptr<Engine> load(std::shared_ptr<const EngineFile> file, const LoadOptions& options, Host& host);
+  static std::shared_ptr<Engine> load(const std::filesystem::path& path, const LoadOptions& options,
+                                      Host& host);
+  static std::shared_ptr<Engine> load(std::shared_ptr<const EngineFile> file, const LoadOptions& options,
+                                      Host& host);
   // From a compilation in this process; the weights stay where `data` points.
   static std::shared_ptr<Engine> create(std::shared_ptr<const EngineData> data, Host& host);
 
@@ -38,11 +40,12 @@ class Engine {
   Host& host() const { return *host_; }
   std::shared_ptr<const EngineFile> file() const { return file_; }
 
-  // Waits until all weights were verified (lazy loads verify them in the background); UserError names the damaged section.
+  // Waits until all weights were verified (lazy loads verify them in the background); UserError names the
+  // damaged section.
   void require_verified_weights();
   std::shared_ptr<const WeightSet> weights() const;
-  // Runs init on new values of all or some source weights (missing ones keep their value where the engine has it), checks names, shapes and dtypes,
-  // and swaps the weight set in. Runs in flight keep the old one.
+  // Runs init on new values of all or some source weights (missing ones keep their value where the engine has
+  // it), checks names, shapes and dtypes, and swaps the weight set in. Runs in flight keep the old one.
   void refit(const std::map<std::string, TensorView, std::less<>>& sources);
 
  private:

@@ -11,15 +11,15 @@
 namespace ingot::core {
 
 struct HostOptions {
-  int threads = 0;              // 0: min(affinity mask, cgroup quota)
-  int spin_microseconds = 50;   // 0 inside torch, so that its own threads are not starved
+  int threads = 0;             // 0: min(affinity mask, cgroup quota)
+  int spin_microseconds = 50;  // 0 inside torch, so that its own threads are not starved
 };
 
 class Host {
  public:
   Host(const HostOptions& options, std::span<const Executor* const> executors);
   ThreadPool& pool() { return *pool_; }
-  void set_threads(int threads);                     // not while a run is in flight
+  void set_threads(int threads);  // not while a run is in flight
   const Executor* find_executor(std::string_view name) const;
 
  private:

@@ -32,8 +32,8 @@ enum class ValueKind { kTensor, kSymInt, kSymFloat, kSymBool, kOther };
 struct Value {
   std::string name;
   ValueKind kind = ValueKind::kTensor;
-  TensorMeta tensor;            // kTensor
-  std::optional<Dim> integer;   // kSymInt: its expression over the graph's symbols, if it has one
+  TensorMeta tensor;           // kTensor
+  std::optional<Dim> integer;  // kSymInt: its expression over the graph's symbols, if it has one
 };
 
 struct None {
@@ -45,11 +45,14 @@ struct Device {
   int index = -1;
 };
 
-// An argument of a call. Lists nest as far as ATen's schemas do. Enum-like arguments (memory format, layout) are strings.
+// An argument of a call. Lists nest as far as ATen's schemas do. Enum-like arguments (memory format, layout)
+// are strings.
 struct Argument;
 using ArgumentList = std::vector<Argument>;
 struct Argument {
-  std::variant<None, ValueId, bool, int64_t, double, std::string, DType, Device, ArgumentList, std::shared_ptr<Graph>> value;
+  std::variant<None, ValueId, bool, int64_t, double, std::string, DType, Device, ArgumentList,
+               std::shared_ptr<Graph>>
+      value;
 };
 
 struct NamedArgument {
@@ -69,16 +72,17 @@ struct Node {
   std::string target;  // "aten.linear.default", "_operator.add", "higher_order.cond", "ingot.run.default"
   std::string name;    // unique in its graph
   std::vector<NamedArgument> arguments;
-  std::vector<std::optional<ValueId>> outputs;  // a Tensor[] return is flattened; nullopt: undefined or unused output
+  std::vector<std::optional<ValueId>>
+      outputs;  // a Tensor[] return is flattened; nullopt: undefined or unused output
   bool returns_list = false;
   Source source;
 };
 
 enum class InputKind {
   kUser,
-  kParameter,   // weight
-  kBuffer,      // weight if floating and never mutated, constant if integer, state if mutated
-  kConstant,    // lifted tensor literal
+  kParameter,  // weight
+  kBuffer,     // weight if floating and never mutated, constant if integer, state if mutated
+  kConstant,   // lifted tensor literal
 };
 
 struct Input {
@@ -87,34 +91,34 @@ struct Input {
   std::string name;                   // user inputs: the argument's name; weights: the fully qualified name
   std::optional<TensorView> data;     // weights, buffers, constants: where the values lie (maybe strided)
   std::shared_ptr<const void> owner;  // keeps `data` alive
-  std::optional<Argument> literal;    // a user input that the program was specialized to (int, bool, str, None)
+  std::optional<Argument> literal;  // a user input that the program was specialized to (int, bool, str, None)
 };
 
 enum class OutputKind { kUser, kBufferMutation, kUserInputMutation };
 
 struct Output {
-  Argument value;       // ValueId, or a literal (None, int) for constant user outputs
+  Argument value;  // ValueId, or a literal (None, int) for constant user outputs
   OutputKind kind = OutputKind::kUser;
-  std::string target;   // mutations: name of the mutated Input
+  std::string target;  // mutations: name of the mutated Input
 };
 
 struct Graph {
   std::vector<Value> values;
-  std::vector<Input> inputs;    // in calling order
-  std::vector<Node> nodes;      // in execution order; may mutate (add_, copy_): import.h functionalizes
+  std::vector<Input> inputs;  // in calling order
+  std::vector<Node> nodes;    // in execution order; may mutate (add_, copy_): import.h functionalizes
   std::vector<Output> outputs;
-  SymbolTable symbols;          // ranges of the symbols in shapes (top graph only)
+  SymbolTable symbols;  // ranges of the symbols in shapes (top graph only)
   bool single_tensor_return = false;
 };
 
 // A whole program and what is needed to call it as the user's model was called.
 struct Program {
   Graph graph;
-  std::string input_tree;   // torch's pytree spec JSON of (args, kwargs), "" for flat calls
-  std::string output_tree;  // torch's pytree spec JSON of the result
+  std::string input_tree;                   // torch's pytree spec JSON of (args, kwargs), "" for flat calls
+  std::string output_tree;                  // torch's pytree spec JSON of the result
   std::vector<std::string> argument_names;  // forward's argument names, where known
   std::vector<std::string> guards;  // Python boolean expressions over L['x'].size()[i] that torch baked in
-  std::string origin;       // "torch 2.13.0, schema 8.20", for messages
+  std::string origin;               // "torch 2.13.0, schema 8.20", for messages
 };
 
 }  // namespace ingot::core::aten

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The only torch semantics in the project: an aten::Program becomes a Graph of our ops, one table row an ATen overload.
+// The only torch semantics in the project: an aten::Program becomes a Graph of our ops, one table row an ATen
+// overload.
 #pragma once
 
 #include <memory>
@@ -24,26 +25,29 @@ struct StateSource {
   std::string name;
   std::optional<TensorView> initial;  // value before the first run; none if bound to an input
   std::shared_ptr<const void> owner;
-  int mutated_input = -1;             // position among the flat user inputs, if the model mutates an argument
+  int mutated_input = -1;  // position among the flat user inputs, if the model mutates an argument
 };
 
 struct Imported {
-  core::Graph graph;  // inputs: the tensor user inputs, in order; symbols with their ranges; `updates` assign to states
+  core::Graph graph;  // inputs: the tensor user inputs, in order; symbols with their ranges; `updates` assign
+                      // to states
   std::vector<WeightSource> weights;
   std::vector<StateSource> states;
-  std::vector<std::string> input_literals;   // one per flat user input: "" for a tensor, else "3", "0.5", "true", "none", "'text'"
+  std::vector<std::string>
+      input_literals;  // one per flat user input: "" for a tensor, else "3", "0.5", "true", "none", "'text'"
   std::vector<std::string> output_literals;  // likewise for flat user outputs; "" takes the next graph output
 };
 
-// Throws UnsupportedError for the first node that has no row (or whose row refuses its arguments), UserError for bad programs.
+// Throws UnsupportedError for the first node that has no row (or whose row refuses its arguments), UserError
+// for bad programs.
 Imported import_program(const Program& program);
 
 // A node that Ingot cannot run, and why.
 struct Refusal {
-  size_t node;          // index into the graph's nodes
-  std::string target;   // "aten.foo.default"
+  size_t node;         // index into the graph's nodes
+  std::string target;  // "aten.foo.default"
   std::string reason;
-  std::string source;   // line of the user's model
+  std::string source;  // line of the user's model
 };
 
 // All refusals that can be told node by node, without importing.

@@ -12,8 +12,8 @@ llvm::Type* arithmetic_type(Builder& builder, DType dtype, int lanes = 1);
 llvm::Value* broadcast(Builder& builder, llvm::Value* value,
                        int lanes);  // of a scalar; a vector stays as it is
 llvm::Value* constant_value(Builder& builder, DType dtype, double number, int64_t integer);
-llvm::Value* lane_numbers(int lanes, llvm::Type* element);  // 0, 1, 2 ...
-llvm::Value* first_lanes(Builder& builder, llvm::Value* count, int lanes);    // mask: lane < count (i64)
+llvm::Value* lane_numbers(int lanes, llvm::Type* element);                  // 0, 1, 2 ...
+llvm::Value* first_lanes(Builder& builder, llvm::Value* count, int lanes);  // mask: lane < count (i64)
 
 // Raw bits of the stored dtype <-> arithmetic value, round to nearest even.
 llvm::Value* widen(Builder& builder, DType stored, llvm::Value* raw);
