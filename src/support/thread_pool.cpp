@@ -20,13 +20,15 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-// The states of a worker's slot. The caller makes idle or asleep ready, the worker makes ready or awaited
-// idle.
+// The states of a worker's slot. The caller makes kIdle or kAsleep kReady. Then either the worker makes it
+// kRunning, and kIdle in the end; or the caller, through with its own part, takes the part back: kIdle again.
+// So a worker that the system does not run holds nobody up.
 constexpr uint32_t kIdle = 0;     // the worker spins
 constexpr uint32_t kAsleep = 1;   // the worker sleeps
-constexpr uint32_t kReady = 2;    // the worker has a part to run
-constexpr uint32_t kAwaited = 3;  // and the caller sleeps until it is done
-constexpr uint32_t kStop = 4;
+constexpr uint32_t kReady = 2;    // there is a part to run
+constexpr uint32_t kRunning = 3;  // the worker runs it
+constexpr uint32_t kAwaited = 4;  // and the caller sleeps until it is done
+constexpr uint32_t kStop = 5;
 
 // A caller has nothing better to do than to wait for parts as long as its own.
 constexpr std::chrono::microseconds kCallerSpin{50};
@@ -59,20 +61,28 @@ bool spin_until(Condition done, std::chrono::microseconds limit) {
   return false;
 }
 
-// Waits for a part or the end. Returns the state: kReady, kAwaited or kStop.
-uint32_t await_work(Slot& slot, std::chrono::microseconds spin) {
-  uint32_t state = kIdle;
-  const auto has_work = [&] { return (state = slot.state.load(std::memory_order_acquire)) != kIdle; };
-  if (spin_until(has_work, spin)) return state;
-  state = kIdle;
-  slot.state.compare_exchange_strong(state, kAsleep, std::memory_order_acq_rel);
-  while ((state = slot.state.load(std::memory_order_acquire)) == kAsleep) sleep_while(slot.state, kAsleep);
-  return state;
+bool exchange_if(Slot& slot, uint32_t expected, uint32_t desired) {
+  return slot.state.compare_exchange_strong(expected, desired, std::memory_order_acq_rel);
+}
+
+void run(const Part& part, int worker) { part.task.call(part.task.context, part.begin, part.end, worker); }
+
+// Waits for a part and makes it the worker's own; false at the end.
+bool await_work(Slot& slot, std::chrono::microseconds spin) {
+  while (true) {
+    uint32_t state = kIdle;
+    const auto has_news = [&] { return (state = slot.state.load(std::memory_order_acquire)) != kIdle; };
+    if (!spin_until(has_news, spin) && exchange_if(slot, kIdle, kAsleep)) {
+      while (slot.state.load(std::memory_order_acquire) == kAsleep) sleep_while(slot.state, kAsleep);
+    }
+    if (exchange_if(slot, kReady, kRunning)) return true;
+    if (slot.state.load(std::memory_order_acquire) == kStop) return false;
+  }
 }
 
 void work(Slot& slot, int worker, std::chrono::microseconds spin) {
-  while (await_work(slot, spin) != kStop) {
-    slot.part.task.call(slot.part.task.context, slot.part.begin, slot.part.end, worker);
+  while (await_work(slot, spin)) {
+    run(slot.part, worker);
     if (slot.state.exchange(kIdle, std::memory_order_acq_rel) == kAwaited) wake(slot.state);
   }
 }
@@ -81,13 +91,15 @@ void post(Slot& slot, uint32_t state) {
   if (slot.state.exchange(state, std::memory_order_acq_rel) == kAsleep) wake(slot.state);
 }
 
-bool is_pending(uint32_t state) { return state == kReady || state == kAwaited; }
-
-void await_part(Slot& slot) {
-  const auto is_done = [&] { return !is_pending(slot.state.load(std::memory_order_acquire)); };
+// Returns when the part is done, by the worker or here.
+void finish(Slot& slot, int worker) {
+  if (exchange_if(slot, kReady, kIdle)) return run(slot.part, worker);
+  const auto is_done = [&] {
+    const uint32_t state = slot.state.load(std::memory_order_acquire);
+    return state != kRunning && state != kAwaited;
+  };
   if (spin_until(is_done, kCallerSpin)) return;
-  uint32_t state = kReady;
-  slot.state.compare_exchange_strong(state, kAwaited, std::memory_order_acq_rel);
+  if (!exchange_if(slot, kRunning, kAwaited)) return;
   while (!is_done()) sleep_while(slot.state, kAwaited);
 }
 
@@ -172,14 +184,13 @@ void ThreadPool::parallel_for(int64_t count, int64_t grain, RangeTask task) {
     return before == grains ? count : before * grain;
   };
   const auto workers = std::span(state_->slots).first(static_cast<size_t>(parts) - 1);
-  int64_t part = 1;
-  for (Slot& slot : workers) {
-    slot.part = {task, bound(part), bound(part + 1)};
-    post(slot, kReady);
-    ++part;
+  for (size_t i = 0; i < workers.size(); ++i) {
+    const auto part = static_cast<int64_t>(i) + 1;
+    workers[i].part = {task, bound(part), bound(part + 1)};
+    post(workers[i], kReady);
   }
   task.call(task.context, 0, bound(1), 0);
-  for (Slot& slot : workers) await_part(slot);
+  for (size_t i = 0; i < workers.size(); ++i) finish(workers[i], static_cast<int>(i) + 1);
   state_->held.store(false, std::memory_order_release);
 }
 

@@ -26,7 +26,9 @@ class ThreadPool {
 
   // Calls task over [0, count) in at most `threads()` contiguous parts whose bounds are multiples of `grain`;
   // returns when all are done. Runs on the caller alone if one part suffices, if called from a worker, or if
-  // another caller holds the pool. `task` must not throw. Worker numbers are in [0, threads()).
+  // another caller holds the pool. `task` must not throw. Worker numbers are in [0, threads()); parts that
+  // run at the same time have different ones. A part that its worker has not begun when the caller is through
+  // with its own is run by the caller, under the worker's number.
   void parallel_for(int64_t count, int64_t grain, RangeTask task);
 
   template <typename Function>
