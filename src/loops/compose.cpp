@@ -190,8 +190,9 @@ void keep_row(Kernel& kernel, int buffer, std::set<std::string>& taken) {
     const auto shift = [&](const Expr& node) {
       if (node->kind == ExprNode::Kind::kLocal) return local(node->stage + 1, node->dtype, node->index);
       if (node->kind != ExprNode::Kind::kLoad || node->buffer != buffer) return node;
+      const auto loops = row_loops(reader, node->index);
       std::vector<Dim> index;
-      for (const Loop& loop : *row_loops(reader, node->index)) index.push_back(Dim::symbol(loop.variable));
+      for (const Loop& loop : *loops) index.push_back(Dim::symbol(loop.variable));
       return local(0, dtype, index);
     };
     reader.value = rewrite(reader.value, shift);
