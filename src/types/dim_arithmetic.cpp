@@ -39,10 +39,19 @@ std::optional<Dim> join_quotient(const Polynomial& terms) {
   return std::nullopt;
 }
 
-Dim sum(const Polynomial& a, const Polynomial& b) {
-  Polynomial terms = add(a, b);
-  if (auto joined = join_quotient(terms)) return *joined;
+Dim joined(Polynomial terms) {
+  if (auto result = join_quotient(terms)) return *result;
   return to_dim(std::move(terms));
+}
+
+bool is_atom(const Dim& dim) {
+  return !dim.is_constant() && dim.kind() != Dim::Kind::kAdd && dim.kind() != Dim::Kind::kMultiply;
+}
+
+// dim * factor, which is a constant or an atom: no terms meet.
+Dim scale(const Dim& dim, const Dim& factor) {
+  const auto constant = factor.constant();
+  return to_dim(multiply(to_polynomial(dim), constant ? DimTerm{*constant, {}} : DimTerm{1, {factor}}));
 }
 
 }  // namespace
@@ -117,7 +126,7 @@ Dim operator+(const Dim& a, const Dim& b) {
   if (a.is_constant() && b.is_constant()) return checked_add(*a.constant(), *b.constant());
   if (a == Dim(0)) return b;
   if (b == Dim(0)) return a;
-  return sum(to_polynomial(a), to_polynomial(b));
+  return joined(add(to_polynomial(a), to_polynomial(b)));
 }
 
 Dim operator-(const Dim& a, const Dim& b) {
@@ -128,7 +137,7 @@ Dim operator-(const Dim& a, const Dim& b) {
       overflow(*a.constant(), '-', *b.constant());
     return result;
   }
-  return sum(to_polynomial(a), negate(to_polynomial(b)));
+  return joined(add(to_polynomial(a), negate(to_polynomial(b))));
 }
 
 Dim operator*(const Dim& a, const Dim& b) {
@@ -136,6 +145,8 @@ Dim operator*(const Dim& a, const Dim& b) {
   if (a == Dim(0) || b == Dim(0)) return 0;
   if (a == Dim(1)) return b;
   if (b == Dim(1)) return a;
+  if (a.is_constant() || is_atom(a)) return scale(b, a);
+  if (b.is_constant() || is_atom(b)) return scale(a, b);
   const Polynomial left = to_polynomial(a);
   const Polynomial right = to_polynomial(b);
   if (left.size() * right.size() > kMaximumTerms) {
@@ -144,7 +155,7 @@ Dim operator*(const Dim& a, const Dim& b) {
   }
   Polynomial terms;
   for (const DimTerm& term : right) terms = add(terms, multiply(left, term));
-  return sum(terms, {});
+  return joined(std::move(terms));
 }
 
 Dim product(std::span<const Dim> dims) {
