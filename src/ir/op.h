@@ -23,7 +23,7 @@ struct Value;
 enum class Trait : uint32_t {
   kElementwise = 1u << 0,  // result element i depends on element i of the broadcast operands only
   kReduction = 1u << 1,    // lowers to Loop IR with reduction stages
-  kView = 1u << 2,         // moves elements, computes none: a single pure load
+  kView = 1u << 2,         // moves elements, computes none: one map stage
   kCommutative = 1u << 3,  // its two operands may be swapped
   kIdempotent = 1u << 4,   // f(f(x)) = f(x)
   kRandom = 1u << 5,       // two equal nodes are not one

@@ -21,6 +21,10 @@ struct Axis {  // softmax, log_softmax, concat, cumulative_sum, gather ...
   int64_t axis = 0;
   static constexpr auto fields() { return std::tuple{Field{"axis", &Axis::axis}}; }
 };
+struct IndexedAxes {  // index, index_put: the axes that the index operands replace, sorted
+  std::vector<int64_t> axes;
+  static constexpr auto fields() { return std::tuple{Field{"axes", &IndexedAxes::axes}}; }
+};
 struct Reduce {
   std::vector<int64_t> axes;  // sorted
   bool keep_dims = false;
@@ -31,6 +35,24 @@ struct Reduce {
 struct Convert {
   DType dtype = DType::kF32;
   static constexpr auto fields() { return std::tuple{Field{"dtype", &Convert::dtype}}; }
+};
+struct Full {  // `value` counts for floats, `integer` for integers and bools
+  double value = 0;
+  Dim integer = 0;
+  DType dtype = DType::kF32;
+  std::vector<Dim> shape;
+  static constexpr auto fields() {
+    return std::tuple{Field{"value", &Full::value}, Field{"integer", &Full::integer},
+                      Field{"dtype", &Full::dtype}, Field{"shape", &Full::shape}};
+  }
+};
+struct Iota {  // start + step * i for i < extent
+  Dim start = 0, step = 1, extent = 0;
+  DType dtype = DType::kI64;
+  static constexpr auto fields() {
+    return std::tuple{Field{"start", &Iota::start}, Field{"step", &Iota::step},
+                      Field{"extent", &Iota::extent}, Field{"dtype", &Iota::dtype}};
+  }
 };
 struct NewShape {  // reshape, expand
   std::vector<Dim> shape;
@@ -47,6 +69,22 @@ struct Slice {  // start <= index < end, both within the operand
   static constexpr auto fields() {
     return std::tuple{Field{"axis", &Slice::axis}, Field{"start", &Slice::start}, Field{"end", &Slice::end},
                       Field{"step", &Slice::step}};
+  }
+};
+struct Pad {  // elements before and after each dim; mode: constant, reflect, replicate, circular
+  std::vector<Dim> low, high;
+  double value = 0;
+  std::string mode = "constant";
+  static constexpr auto fields() {
+    return std::tuple{Field{"low", &Pad::low}, Field{"high", &Pad::high}, Field{"value", &Pad::value},
+                      Field{"mode", &Pad::mode}};
+  }
+};
+struct Roll {  // element i moves to i + shift
+  int64_t axis = 0;
+  Dim shift = 0;
+  static constexpr auto fields() {
+    return std::tuple{Field{"axis", &Roll::axis}, Field{"shift", &Roll::shift}};
   }
 };
 struct Relayout {  // the same logical tensor in another layout
@@ -73,7 +111,7 @@ struct Attention {
                       Field{"grouped", &Attention::grouped}};
   }
 };
-struct Normalization {  // layer_norm, rms_norm over the last `axes` dims; group_norm
+struct Normalization {  // layer_norm, rms_norm over the last `axes` dims
   double epsilon = 1e-5;
   int64_t axes = 1;
   static constexpr auto fields() {

@@ -1,0 +1,155 @@
+// SPDX-License-Identifier: Apache-2.0
+// Views that join or surround: concat, pad, roll.
+#include <algorithm>
+#include <utility>
+
+#include "ops/attributes.h"
+#include "ops/infer.h"
+#include "ops/lowering.h"
+#include "ops/ops.h"
+#include "ops/samples.h"
+
+namespace ingot::core::ops {
+namespace {
+
+constexpr Operand kOperands[] = {{"x", DTypeSet::kAny}};
+constexpr Operand kVariadic[] = {{.name = "x", .dtypes = DTypeSet::kAny, .variadic = true}};
+
+Types infer_concat(const Node& node) {
+  require(!node.operands.empty(), node, "there is nothing to join");
+  require_same_dtype(node);
+  TensorType type = infer_same(node)[0];
+  const auto axis = node.attributes<Axis>().axis;
+  require_axis(node, axis, type.rank());
+  Dim& size = type.shape[static_cast<size_t>(axis)];
+  for (size_t i = 1; i < node.operands.size(); ++i) {
+    Shape shape = node.operand_type(i).shape;
+    require_rank(node, i, type.rank());
+    const Dim more = std::exchange(shape[static_cast<size_t>(axis)], size);
+    if (shape != type.shape)
+      fail(node, "shapes " + to_string(node.operand_type(0).shape) + " and " +
+                     to_string(node.operand_type(i).shape) + " differ beside the joined axis");
+    size = size + more;
+  }
+  return {type};
+}
+loops::Kernel lower_concat(const Node& node) {
+  const auto axis = static_cast<size_t>(node.attributes<Axis>().axis);
+  KernelBuilder kernel(node);
+  const Index index = kernel.parallel(node.results[0]->type.shape);
+  std::vector<Dim> starts{0};
+  for (size_t i = 0; i < node.operands.size(); ++i)
+    starts.push_back(starts.back() + node.operand_type(i).shape[axis]);
+  Expr value;
+  for (size_t i = node.operands.size(); i-- > 0;) {
+    Index at = index;
+    at[axis] = index[axis] - starts[i];
+    const Expr element = kernel.load(i, at);
+    value = value ? loops::select(below(loops::index_value(index[axis]), loops::index_value(starts[i + 1])),
+                                  element, value)
+                  : element;
+  }
+  kernel.store(index, value);
+  return kernel.finish();
+}
+Samples concat_samples() {
+  return {sample({f32({2, 3}), f32({2, 1}), f32({2, 4})}, Axis{1}),
+          sample({i64({batch(), 2}), i64({length(), 2})}, Axis{0}), sample({f32({3})}, Axis{0})};
+}
+
+// Low and high entries count elements before and after, one a dim; not negative.
+Types infer_pad(const Node& node) {
+  const auto pad = node.attributes<Pad>();
+  TensorType type = infer_same(node)[0];
+  require(pad.low.size() == type.rank() && pad.high.size() == type.rank(), node,
+          "one low and one high entry a dim are needed");
+  for (size_t i = 0; i < type.rank(); ++i) type.shape[i] = type.shape[i] + pad.low[i] + pad.high[i];
+  static constexpr std::string_view kModes[] = {"constant", "reflect", "replicate", "circular"};
+  if (std::ranges::find(kModes, pad.mode) == std::end(kModes))
+    fail(node, "there is no padding mode '" + pad.mode + "'");
+  return {type};
+}
+// Index into a dim of `size` for an index that may leave it.
+Dim inner_index(const std::string& mode, const Dim& index, const Dim& size) {
+  if (mode == "circular") return core::modulo(index, size);
+  if (mode == "replicate") return core::maximum(0, core::minimum(index, size - 1));
+  const Dim mirrored = core::maximum(index, Dim(0) - index);  // |index|
+  return core::minimum(mirrored, 2 * (size - 1) - mirrored);
+}
+loops::Kernel lower_pad(const Node& node) {
+  const auto pad = node.attributes<Pad>();
+  const Shape& shape = node.operand_type(0).shape;
+  KernelBuilder kernel(node);
+  const Index index = kernel.parallel(node.results[0]->type.shape);
+  Index at;
+  Expr guard;
+  for (size_t i = 0; i < index.size(); ++i) {
+    at.push_back(index[i] - pad.low[i]);
+    if (pad.low[i] == Dim(0) && pad.high[i] == Dim(0)) continue;
+    if (pad.mode != "constant") {
+      at[i] = inner_index(pad.mode, at[i], shape[i]);
+      continue;
+    }
+    const Expr within = inside(at[i], 0, shape[i]);
+    guard = guard ? both(guard, within) : within;
+  }
+  const Expr value = kernel.load(0, at);
+  kernel.store(index, guard ? loops::select(guard, value, number(value, pad.value)) : value);
+  return kernel.finish();
+}
+Samples pad_samples() {
+  return {sample({f32({3, 4})}, Pad{{1, 0}, {0, 2}, 1.5, "constant"}),
+          sample({f32({2, length() + 3})}, Pad{{0, 2}, {0, 1}, 0, "reflect"}),
+          sample({f32({2, 3})}, Pad{{1, 1}, {1, 1}, 0, "replicate"}),
+          sample({i64({5})}, Pad{{2}, {3}, 0, "circular"})};
+}
+
+Types infer_roll(const Node& node) {
+  require_axis(node, node.attributes<Roll>().axis, node.operand_type(0).rank());
+  return infer_same(node);
+}
+loops::Kernel lower_roll(const Node& node) {
+  const auto roll = node.attributes<Roll>();
+  return lower_view(node, [&](Index index) {
+    const auto axis = static_cast<size_t>(roll.axis);
+    index[axis] = core::modulo(index[axis] - roll.shift, node.operand_type(0).shape[axis]);
+    return index;
+  });
+}
+Samples roll_samples() {
+  return {sample({f32({3, 5})}, Roll{1, 2}), sample({i64({length(), 2})}, Roll{0, -1})};
+}
+
+}  // namespace
+
+constinit const Op concat = {.name = "concat",
+                             .summary = "tensors joined along an axis",
+                             .operands = kVariadic,
+                             .attributes = attribute_schema<Axis>(),
+                             .traits = Trait::kView,
+                             .infer = infer_concat,
+                             .lower = lower_concat,
+                             .samples = concat_samples};
+
+constinit const Op pad = {
+    .name = "pad",
+    .summary =
+        "x with elements around it: a constant, or its own reflected, repeated at the edge, or in a circle",
+    .operands = kOperands,
+    .attributes = attribute_schema<Pad>(),
+    .traits = Trait::kView,
+    .infer = infer_pad,
+    .lower = lower_pad,
+    .samples = pad_samples};
+
+constinit const Op roll = {
+    .name = "roll",
+    .summary = "x shifted along an axis, what leaves at the end comes back at the start",
+    .operands = kOperands,
+    .attributes = attribute_schema<Roll>(),
+    .traits = Trait::kView,
+    .infer = infer_roll,
+    .lower = lower_roll,
+    .samples = roll_samples};
+
+}  // namespace ingot::core::ops

@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: Apache-2.0
+// Short spellings for scalar expressions of Loop IR. Numbers take the dtype of the expression beside them.
+#pragma once
+
+#include <limits>
+
+#include "loops/kernel.h"
+
+namespace ingot::core::ops {
+
+using loops::Expr;
+
+inline Expr number(const Expr& like, double value) {
+  if (is_floating(like->dtype)) return loops::constant(like->dtype, value);
+  return loops::integer_constant(like->dtype, static_cast<int64_t>(value));
+}
+inline Expr boolean(bool value) { return loops::integer_constant(DType::kBool, value ? 1 : 0); }
+
+inline Expr operator+(const Expr& a, const Expr& b) { return loops::binary(loops::Binary::kAdd, a, b); }
+inline Expr operator-(const Expr& a, const Expr& b) { return loops::binary(loops::Binary::kSubtract, a, b); }
+inline Expr operator*(const Expr& a, const Expr& b) { return loops::binary(loops::Binary::kMultiply, a, b); }
+inline Expr operator/(const Expr& a, const Expr& b) { return loops::binary(loops::Binary::kDivide, a, b); }
+inline Expr operator-(const Expr& a) { return loops::unary(loops::Unary::kNegate, a); }
+inline Expr operator+(const Expr& a, double b) { return a + number(a, b); }
+inline Expr operator-(const Expr& a, double b) { return a - number(a, b); }
+inline Expr operator*(const Expr& a, double b) { return a * number(a, b); }
+inline Expr operator/(const Expr& a, double b) { return a / number(a, b); }
+inline Expr operator+(double a, const Expr& b) { return number(b, a) + b; }
+inline Expr operator-(double a, const Expr& b) { return number(b, a) - b; }
+inline Expr operator*(double a, const Expr& b) { return number(b, a) * b; }
+inline Expr operator/(double a, const Expr& b) { return number(b, a) / b; }
+
+inline Expr larger(const Expr& a, const Expr& b) { return loops::binary(loops::Binary::kMaximum, a, b); }
+inline Expr smaller(const Expr& a, const Expr& b) { return loops::binary(loops::Binary::kMinimum, a, b); }
+inline Expr power_of(const Expr& a, const Expr& b) { return loops::binary(loops::Binary::kPower, a, b); }
+inline Expr both(const Expr& a, const Expr& b) { return loops::binary(loops::Binary::kAnd, a, b); }
+inline Expr either(const Expr& a, const Expr& b) { return loops::binary(loops::Binary::kOr, a, b); }
+inline Expr equal_to(const Expr& a, const Expr& b) { return loops::binary(loops::Binary::kEqual, a, b); }
+inline Expr differs(const Expr& a, const Expr& b) { return loops::binary(loops::Binary::kNotEqual, a, b); }
+inline Expr below(const Expr& a, const Expr& b) { return loops::binary(loops::Binary::kLess, a, b); }
+inline Expr at_most(const Expr& a, const Expr& b) { return loops::binary(loops::Binary::kLessEqual, a, b); }
+inline Expr above(const Expr& a, const Expr& b) { return loops::binary(loops::Binary::kGreater, a, b); }
+inline Expr at_least(const Expr& a, const Expr& b) {
+  return loops::binary(loops::Binary::kGreaterEqual, a, b);
+}
+inline Expr compute(loops::Unary function, const Expr& a) { return loops::unary(function, a); }
+
+// min(max(x, low), high); NaN stays NaN.
+inline Expr clamped(const Expr& x, double low, double high) {
+  return smaller(larger(x, number(x, low)), number(x, high));
+}
+inline Expr is_not_a_number(const Expr& x) { return is_floating(x->dtype) ? differs(x, x) : boolean(false); }
+inline Expr infinity(DType dtype) { return loops::constant(dtype, std::numeric_limits<double>::infinity()); }
+
+// low <= index < high, as a bool.
+inline Expr inside(const Dim& index, const Dim& low, const Dim& high) {
+  return both(at_least(loops::index_value(index), loops::index_value(low)),
+              below(loops::index_value(index), loops::index_value(high)));
+}
+// A size as a number of `dtype`.
+inline Expr size_value(DType dtype, const Dim& size) {
+  if (auto value = size.constant(); value && is_floating(dtype))
+    return loops::constant(dtype, static_cast<double>(*value));
+  return loops::convert(dtype, loops::index_value(size));
+}
+// The neutral elements of maximum and minimum.
+Expr lowest(DType dtype);
+Expr highest(DType dtype);
+
+}  // namespace ingot::core::ops

@@ -1,0 +1,111 @@
+// SPDX-License-Identifier: Apache-2.0
+// Matrix products. Backends schedule them by hand; the Loop IR here is their meaning.
+#include <algorithm>
+
+#include "ops/infer.h"
+#include "ops/lowering.h"
+#include "ops/ops.h"
+#include "ops/samples.h"
+
+namespace ingot::core::ops {
+namespace {
+
+constexpr Operand kMatmulOperands[] = {{"a", DTypeSet::kNumeric}, {"b", DTypeSet::kNumeric}};
+constexpr Operand kLinearOperands[] = {{"x", DTypeSet::kNumeric},
+                                       {"weight", DTypeSet::kNumeric},
+                                       {.name = "bias", .dtypes = DTypeSet::kNumeric, .optional = true}};
+
+Shape leading(const Shape& shape, size_t dropped) {
+  return Shape(shape.begin(), shape.end() - static_cast<ptrdiff_t>(dropped));
+}
+
+// Index of a batched matrix operand for a batch index of the result.
+Index batch_index(const Shape& own, const Shape& batch, const Index& index) {
+  Index at;
+  for (size_t i = 0; i + 2 < own.size(); ++i) {
+    const size_t aligned = batch.size() + 2 - own.size() + i;
+    at.push_back(own[i] == Dim(1) ? Dim(0) : index[aligned]);
+  }
+  return at;
+}
+
+Types infer_matmul(const Node& node) {
+  require_same_dtype(node);
+  const TensorType &a = node.operand_type(0), &b = node.operand_type(1);
+  require(a.rank() >= 2 && b.rank() >= 2, node, "operands must be matrices or batches of them");
+  if (a.shape.back() != b.shape[b.rank() - 2])
+    fail(node, "inner sizes of " + to_string(a.shape) + " and " + to_string(b.shape) + " differ");
+  Shape shape = broadcast_shapes(node, leading(a.shape, 2), leading(b.shape, 2));
+  shape.push_back(a.shape[a.rank() - 2]);
+  shape.push_back(b.shape.back());
+  return {{a.dtype, std::move(shape), {}}};
+}
+loops::Kernel lower_matmul(const Node& node) {
+  const Shape &a = node.operand_type(0).shape, &b = node.operand_type(1).shape;
+  KernelBuilder kernel(node);
+  const Shape& shape = node.results[0]->type.shape;
+  const Index index = kernel.parallel(shape);
+  const StageLoops inner = kernel.loops({a.back()});
+  const Shape batch = leading(shape, 2);
+  Index at_a = batch_index(a, batch, index), at_b = batch_index(b, batch, index);
+  at_a.insert(at_a.end(), {index[index.size() - 2], inner.index[0]});
+  at_b.insert(at_b.end(), {inner.index[0], index.back()});
+  kernel.store_reduced(index, loops::Combine::kAdd, inner, kernel.load(0, at_a) * kernel.load(1, at_b));
+  return kernel.finish();
+}
+Samples matmul_samples() {
+  return {sample({f32({3, 4}), f32({4, 5})}), sample({f32({batch(), 1, 3, 4}), f32({2, 4, 5})}),
+          sample({i64({2, 3}), i64({3, 2})})};
+}
+
+Types infer_linear(const Node& node) {
+  require_same_dtype(node);
+  const TensorType &x = node.operand_type(0), &weight = node.operand_type(1);
+  require_rank(node, 1, 2);
+  require(x.rank() >= 1, node, "operand 0 must have at least one dim");
+  if (x.shape.back() != weight.shape[1])
+    fail(node, "inner sizes of " + to_string(x.shape) + " and " + to_string(weight.shape) + " differ");
+  Shape shape = leading(x.shape, 1);
+  shape.push_back(weight.shape[0]);
+  if (node.has_operand(2)) require_shape(node, 2, {weight.shape[0]});
+  return {{x.dtype, std::move(shape), {}}};
+}
+loops::Kernel lower_linear(const Node& node) {
+  KernelBuilder kernel(node);
+  const Index index = kernel.parallel(node.results[0]->type.shape);
+  const StageLoops inner = kernel.loops({node.operand_type(0).shape.back()});
+  Index at = leading(index, 1);
+  at.push_back(inner.index[0]);
+  const Expr product = kernel.load(0, at) * kernel.load(1, {index.back(), inner.index[0]});
+  if (!kernel.has(2)) {
+    kernel.store_reduced(index, loops::Combine::kAdd, inner, product);
+    return kernel.finish();
+  }
+  const Expr sum = kernel.reduce("sum", loops::Combine::kAdd, inner, product);
+  kernel.store(index, sum + kernel.load(2, {index.back()}));
+  return kernel.finish();
+}
+Samples linear_samples() {
+  return {sample({f32({batch(), length(), 6}), f32({4, 6}), f32({4})}), sample({f32({3, 5}), f32({7, 5})}),
+          sample({f32({5}), f32({2, 5}), f32({2})})};
+}
+
+}  // namespace
+
+constinit const Op matmul = {.name = "matmul",
+                             .summary = "[*, M, K] times [*, K, N], batch dims broadcast",
+                             .operands = kMatmulOperands,
+                             .traits = Trait::kContraction | Trait::kReduction,
+                             .infer = infer_matmul,
+                             .lower = lower_matmul,
+                             .samples = matmul_samples};
+
+constinit const Op linear = {.name = "linear",
+                             .summary = "x [*, K] times weight [N, K] transposed, plus bias [N]",
+                             .operands = kLinearOperands,
+                             .traits = Trait::kContraction | Trait::kReduction,
+                             .infer = infer_linear,
+                             .lower = lower_linear,
+                             .samples = linear_samples};
+
+}  // namespace ingot::core::ops

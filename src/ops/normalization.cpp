@@ -1,0 +1,181 @@
+// SPDX-License-Identifier: Apache-2.0
+// Norms over the last dims of x (layer_norm, rms_norm) and over groups of channels.
+#include "ops/attributes.h"
+#include "ops/infer.h"
+#include "ops/lowering.h"
+#include "ops/ops.h"
+#include "ops/samples.h"
+
+namespace ingot::core::ops {
+namespace {
+
+constexpr Operand kNormOperands[] = {{"x", DTypeSet::kFloating},
+                                     {.name = "weight", .dtypes = DTypeSet::kFloating, .optional = true},
+                                     {.name = "bias", .dtypes = DTypeSet::kFloating, .optional = true}};
+constexpr std::span<const Operand> kScaleOperands = std::span(kNormOperands).first(2);
+
+Types infer_last_dims(const Node& node) {
+  const auto axes = node.attributes<Normalization>().axes;
+  const Shape& shape = node.operand_type(0).shape;
+  require(axes >= 1 && axes <= static_cast<int64_t>(shape.size()), node,
+          "more normalized dims than there are");
+  const Shape row(shape.end() - axes, shape.end());
+  for (size_t i = 1; i < node.operands.size(); ++i) {
+    if (node.has_operand(i)) require_shape(node, i, row);
+  }
+  return infer_same(node);
+}
+
+Index joined(Index a, const Index& b) {
+  a.insert(a.end(), b.begin(), b.end());
+  return a;
+}
+
+// value * weight + bias, as far as they are there, at one index.
+Expr scaled(const KernelBuilder& builder, Expr value, size_t weight, size_t bias, const Index& index) {
+  const DType dtype = value->dtype;
+  if (builder.has(weight)) value = value * loops::convert(dtype, builder.load(weight, index));
+  if (builder.has(bias)) value = value + loops::convert(dtype, builder.load(bias, index));
+  return value;
+}
+
+Expr inverse_deviation(KernelBuilder& builder, const Expr& variance, double epsilon) {
+  return builder.scalar("scale", compute(loops::Unary::kReciprocalSquareRoot, variance + epsilon));
+}
+
+// Mean of `value(index)` over fresh loops of `row`.
+template <typename ValueAt>
+Expr mean_over(KernelBuilder& builder, std::string name, const Shape& row, const ValueAt& value_at) {
+  const StageLoops over = builder.loops(row);
+  const Expr sum = builder.reduce(name + "_sum", loops::Combine::kAdd, over, value_at(over.index));
+  return builder.scalar(std::move(name), sum / size_value(sum->dtype, product(row)));
+}
+
+struct LastDims {
+  Shape outer, row;
+  explicit LastDims(const Node& node) {
+    const Shape& shape = node.operand_type(0).shape;
+    const auto split = shape.end() - node.attributes<Normalization>().axes;
+    outer.assign(shape.begin(), split);
+    row.assign(split, shape.end());
+  }
+};
+
+loops::Kernel lower_layer_norm(const Node& node) {
+  KernelBuilder builder(node);
+  const LastDims dims(node);
+  const Index outer = builder.parallel(dims.outer);
+  const auto value = [&](const Index& inner) { return builder.load(0, joined(outer, inner)); };
+  const Expr mean = mean_over(builder, "mean", dims.row, value);
+  const auto squared = [&](const Index& inner) { return (value(inner) - mean) * (value(inner) - mean); };
+  const Expr variance = mean_over(builder, "variance", dims.row, squared);
+  const Expr scale = inverse_deviation(builder, variance, node.attributes<Normalization>().epsilon);
+  const StageLoops out = builder.loops(dims.row);
+  builder.store(joined(outer, out.index), scaled(builder, (value(out.index) - mean) * scale, 1, 2, out.index),
+                out);
+  return builder.finish();
+}
+
+loops::Kernel lower_rms_norm(const Node& node) {
+  KernelBuilder builder(node);
+  const LastDims dims(node);
+  const Index outer = builder.parallel(dims.outer);
+  const auto value = [&](const Index& inner) { return builder.load(0, joined(outer, inner)); };
+  const auto squared = [&](const Index& inner) { return value(inner) * value(inner); };
+  const Expr square = mean_over(builder, "square", dims.row, squared);
+  const Expr scale = inverse_deviation(builder, square, node.attributes<Normalization>().epsilon);
+  const StageLoops out = builder.loops(dims.row);
+  builder.store(joined(outer, out.index), scaled(builder, value(out.index) * scale, 1, 2, out.index), out);
+  return builder.finish();
+}
+
+struct GroupNorm {
+  int64_t groups = 1;
+  double epsilon = 1e-5;
+  static constexpr auto fields() {
+    return std::tuple{Field{"groups", &GroupNorm::groups}, Field{"epsilon", &GroupNorm::epsilon}};
+  }
+};
+Types infer_channels(const Node& node, size_t first) {
+  const Shape& shape = node.operand_type(0).shape;
+  require(shape.size() >= 2, node, "x must be [N, C, *]");
+  for (size_t i = first; i < node.operands.size(); ++i) {
+    if (node.has_operand(i)) require_shape(node, i, {shape[1]});
+  }
+  return infer_same(node);
+}
+Types infer_group_norm(const Node& node) {
+  Types types = infer_channels(node, 1);
+  const auto groups = node.attributes<GroupNorm>().groups;
+  const auto channels = node.operand_type(0).shape[1].constant();
+  require(channels && groups > 0 && *channels % groups == 0, node,
+          "channels must be a multiple of the groups");
+  return types;
+}
+loops::Kernel lower_group_norm(const Node& node) {
+  const auto norm = node.attributes<GroupNorm>();
+  const Shape& shape = node.operand_type(0).shape;
+  KernelBuilder builder(node);
+  const Dim channels = core::floor_divide(shape[1], norm.groups);
+  const Index outer = builder.parallel({shape[0], norm.groups});
+  Shape row(shape.begin() + 1, shape.end());
+  row[0] = channels;
+  const auto place = [&](Index inner) {
+    inner[0] = outer[1] * channels + inner[0];
+    return joined({outer[0]}, inner);
+  };
+  const auto value = [&](const Index& inner) { return builder.load(0, place(inner)); };
+  const Expr mean = mean_over(builder, "mean", row, value);
+  const auto squared = [&](const Index& inner) { return (value(inner) - mean) * (value(inner) - mean); };
+  const Expr scale = inverse_deviation(builder, mean_over(builder, "variance", row, squared), norm.epsilon);
+  const StageLoops out = builder.loops(row);
+  const Index at = place(out.index);
+  builder.store(at, scaled(builder, (value(out.index) - mean) * scale, 1, 2, {at[1]}), out);
+  return builder.finish();
+}
+
+Samples layer_norm_samples() {
+  return {sample({f32({batch(), length(), 8}), f32({8}), f32({8})}, Normalization{1e-5, 1}),
+          sample({f32({3, 2, 5}), f32({2, 5})}, Normalization{1e-6, 2}),
+          sample({f32({3, 4})}, Normalization{})};
+}
+Samples rms_norm_samples() {
+  return {sample({f32({batch(), length(), 8}), f32({8})}, Normalization{1e-6, 1}),
+          sample({f32({3, 4})}, Normalization{})};
+}
+Samples group_norm_samples() {
+  return {sample({f32({batch(), 6, 3, 3}), f32({6}), f32({6})}, GroupNorm{2, 1e-5}),
+          sample({f32({2, 4})}, GroupNorm{4, 1e-5})};
+}
+}  // namespace
+
+constinit const Op layer_norm = {.name = "layer_norm",
+                                 .summary = "x over its last dims to mean 0 and variance 1, arXiv 1607.06450",
+                                 .operands = kNormOperands,
+                                 .attributes = attribute_schema<Normalization>(),
+                                 .traits = Trait::kReduction,
+                                 .infer = infer_last_dims,
+                                 .lower = lower_layer_norm,
+                                 .samples = layer_norm_samples};
+
+constinit const Op rms_norm = {
+    .name = "rms_norm",
+    .summary = "x over its last dims divided by its root mean square, arXiv 1910.07467",
+    .operands = kScaleOperands,
+    .attributes = attribute_schema<Normalization>(),
+    .traits = Trait::kReduction,
+    .infer = infer_last_dims,
+    .lower = lower_rms_norm,
+    .samples = rms_norm_samples};
+
+constinit const Op group_norm = {
+    .name = "group_norm",
+    .summary = "x [N, C, *] normalized over each group of channels, arXiv 1803.08494",
+    .operands = kNormOperands,
+    .attributes = attribute_schema<GroupNorm>(),
+    .traits = Trait::kReduction,
+    .infer = infer_group_norm,
+    .lower = lower_group_norm,
+    .samples = group_norm_samples};
+
+}  // namespace ingot::core::ops

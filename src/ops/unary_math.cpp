@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: Apache-2.0
+// Functions of one number.
+#include "ops/elementwise.h"
+#include "ops/ops.h"
+
+namespace ingot::core::ops {
+
+using enum loops::Unary;
+
+constinit const Op negate = unary_op<apply_function<kNegate>>("negate", "-x", kNumericOperand);
+constinit const Op absolute = unary_op<apply_function<kAbsolute>>("absolute", "|x|", kNumericOperand,
+                                                                  floating_samples, Trait::kIdempotent);
+constinit const Op exp = unary_op<apply_function<kExp>>("exp", "e to the power x");
+constinit const Op expm1 = unary_op<apply_function<kExpm1>>("expm1", "exp(x) - 1, exact near 0");
+constinit const Op log =
+    unary_op<apply_function<kLog>>("log", "natural logarithm", kFloatingOperand, positive_samples);
+constinit const Op log1p =
+    unary_op<apply_function<kLog1p>>("log1p", "log(1 + x), exact near 0", kFloatingOperand, positive_samples);
+constinit const Op log2 = unary_op<[](const Expr& x) { return compute(kLog, x) * 1.4426950408889634; }>(
+    "log2", "logarithm to the base 2", kFloatingOperand, positive_samples);
+constinit const Op log10 = unary_op<[](const Expr& x) { return compute(kLog, x) * 0.4342944819032518; }>(
+    "log10", "logarithm to the base 10", kFloatingOperand, positive_samples);
+constinit const Op square_root =
+    unary_op<apply_function<kSquareRoot>>("square_root", "square root", kFloatingOperand, positive_samples);
+constinit const Op reciprocal_square_root = unary_op<apply_function<kReciprocalSquareRoot>>(
+    "reciprocal_square_root", "1 / square_root(x)", kFloatingOperand, positive_samples);
+constinit const Op reciprocal = unary_op<[](const Expr& x) { return 1.0 / x; }>("reciprocal", "1 / x");
+
+constinit const Op sin = unary_op<apply_function<kSin>>("sin", "sine");
+constinit const Op cos = unary_op<apply_function<kCos>>("cos", "cosine");
+constinit const Op tan = unary_op<apply_function<kTan>>("tan", "tangent");
+constinit const Op asin =
+    unary_op<apply_function<kAsin>>("asin", "inverse sine", kFloatingOperand, unit_samples);
+constinit const Op acos =
+    unary_op<apply_function<kAcos>>("acos", "inverse cosine", kFloatingOperand, unit_samples);
+constinit const Op atan = unary_op<apply_function<kAtan>>("atan", "inverse tangent");
+constinit const Op sinh = unary_op<apply_function<kSinh>>("sinh", "hyperbolic sine");
+constinit const Op cosh = unary_op<apply_function<kCosh>>("cosh", "hyperbolic cosine");
+constinit const Op tanh = unary_op<apply_function<kTanh>>("tanh", "hyperbolic tangent");
+constinit const Op erf = unary_op<apply_function<kErf>>("erf", "error function");
+
+constinit const Op floor = unary_op<apply_function<kFloor>>(
+    "floor", "the next integer below", kFloatingOperand, floating_samples, Trait::kIdempotent);
+constinit const Op ceil = unary_op<apply_function<kCeil>>("ceil", "the next integer above", kFloatingOperand,
+                                                          floating_samples, Trait::kIdempotent);
+constinit const Op round = unary_op<apply_function<kRoundEven>>(
+    "round", "the nearest integer, halves to even", kFloatingOperand, floating_samples, Trait::kIdempotent);
+constinit const Op truncate = unary_op<apply_function<kTruncate>>(
+    "truncate", "the next integer towards 0", kFloatingOperand, floating_samples, Trait::kIdempotent);
+constinit const Op sign = unary_op<[](const Expr& x) {
+  const Expr zero = number(x, 0), one = number(x, 1);
+  return loops::select(above(x, zero), one, loops::select(below(x, zero), number(x, -1), zero));
+}>("sign", "-1, 0 or 1; 0 of NaN", kNumericOperand, floating_samples, Trait::kIdempotent);
+
+}  // namespace ingot::core::ops
