@@ -32,6 +32,31 @@ struct Reduce {
     return std::tuple{Field{"axes", &Reduce::axes}, Field{"keep_dims", &Reduce::keep_dims}};
   }
 };
+struct Variance {
+  std::vector<int64_t> axes;  // sorted
+  bool keep_dims = false;
+  double correction = 1;
+  static constexpr auto fields() {
+    return std::tuple{Field{"axes", &Variance::axes}, Field{"keep_dims", &Variance::keep_dims},
+                      Field{"correction", &Variance::correction}};
+  }
+};
+struct Norm {
+  double order = 2;           // may be infinite
+  std::vector<int64_t> axes;  // sorted
+  bool keep_dims = false;
+  static constexpr auto fields() {
+    return std::tuple{Field{"order", &Norm::order}, Field{"axes", &Norm::axes},
+                      Field{"keep_dims", &Norm::keep_dims}};
+  }
+};
+struct ArgReduce {  // argmax, argmin
+  int64_t axis = 0;
+  bool keep_dims = false;
+  static constexpr auto fields() {
+    return std::tuple{Field{"axis", &ArgReduce::axis}, Field{"keep_dims", &ArgReduce::keep_dims}};
+  }
+};
 struct Convert {
   DType dtype = DType::kF32;
   static constexpr auto fields() { return std::tuple{Field{"dtype", &Convert::dtype}}; }
@@ -98,6 +123,71 @@ struct Convolution {
   static constexpr auto fields() {
     return std::tuple{Field{"stride", &Convolution::stride}, Field{"padding", &Convolution::padding},
                       Field{"dilation", &Convolution::dilation}, Field{"groups", &Convolution::groups}};
+  }
+};
+struct ConvolutionTranspose {
+  std::vector<int64_t> stride, padding, output_padding, dilation;  // one entry a spatial dim
+  int64_t groups = 1;
+  static constexpr auto fields() {
+    return std::tuple{
+        Field{"stride", &ConvolutionTranspose::stride}, Field{"padding", &ConvolutionTranspose::padding},
+        Field{"output_padding", &ConvolutionTranspose::output_padding},
+        Field{"dilation", &ConvolutionTranspose::dilation}, Field{"groups", &ConvolutionTranspose::groups}};
+  }
+};
+struct MaxPool {  // one entry a spatial dim
+  std::vector<int64_t> kernel, stride, padding, dilation;
+  bool ceil_mode = false;
+  static constexpr auto fields() {
+    return std::tuple{Field{"kernel", &MaxPool::kernel}, Field{"stride", &MaxPool::stride},
+                      Field{"padding", &MaxPool::padding}, Field{"dilation", &MaxPool::dilation},
+                      Field{"ceil_mode", &MaxPool::ceil_mode}};
+  }
+};
+struct AveragePool {  // divisor 0: the number of elements in the window
+  std::vector<int64_t> kernel, stride, padding;
+  bool ceil_mode = false;
+  bool count_padding = true;
+  int64_t divisor = 0;
+  static constexpr auto fields() {
+    return std::tuple{Field{"kernel", &AveragePool::kernel},
+                      Field{"stride", &AveragePool::stride},
+                      Field{"padding", &AveragePool::padding},
+                      Field{"ceil_mode", &AveragePool::ceil_mode},
+                      Field{"count_padding", &AveragePool::count_padding},
+                      Field{"divisor", &AveragePool::divisor}};
+  }
+};
+struct AdaptivePool {
+  std::vector<Dim> size;  // of the result, one entry a spatial dim
+  static constexpr auto fields() { return std::tuple{Field{"size", &AdaptivePool::size}}; }
+};
+struct Recurrence {  // lstm, gru and their steps; reverse: from the last step to the first
+  bool reverse = false;
+  static constexpr auto fields() { return std::tuple{Field{"reverse", &Recurrence::reverse}}; }
+};
+struct Sort {
+  int64_t axis = 0;
+  bool descending = false;
+  static constexpr auto fields() {
+    return std::tuple{Field{"axis", &Sort::axis}, Field{"descending", &Sort::descending}};
+  }
+};
+struct TopK {
+  int64_t axis = 0, count = 1;
+  bool largest = true;
+  static constexpr auto fields() {
+    return std::tuple{Field{"axis", &TopK::axis}, Field{"count", &TopK::count},
+                      Field{"largest", &TopK::largest}};
+  }
+};
+struct Resize {
+  std::vector<Dim> size;       // of the result, one entry a spatial dim
+  std::vector<double> scale;   // result size / operand size where the model gave it; empty: from the sizes
+  bool align_corners = false;  // linear only
+  static constexpr auto fields() {
+    return std::tuple{Field{"size", &Resize::size}, Field{"scale", &Resize::scale},
+                      Field{"align_corners", &Resize::align_corners}};
   }
 };
 // Operands: query [*, L, E], key [*, S, E], value [*, S, V], optional mask broadcastable to [*, L, S] (bool:

@@ -112,7 +112,7 @@ int KernelBuilder::row(std::string name, const StageLoops& over, Expr value, con
   loops::Stage& stage = add_stage(std::move(name), std::move(value));
   stage.loops = over.loops;
   stage.reduce = reduced.loops;
-  stage.combine = combine;
+  if (!reduced.loops.empty()) stage.combine = combine;
   return static_cast<int>(kernel_.stages.size()) - 1;
 }
 
@@ -135,7 +135,7 @@ void KernelBuilder::store_reduced(const Index& index, loops::Combine combine, co
                                   Expr value) {
   store(index, std::move(value));
   kernel_.stages.back().reduce = over.loops;
-  kernel_.stages.back().combine = combine;
+  if (!over.loops.empty()) kernel_.stages.back().combine = combine;
 }
 
 void KernelBuilder::store_scan(const Index& index, loops::Combine combine, const StageLoops& over,

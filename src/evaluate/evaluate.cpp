@@ -1,0 +1,104 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "evaluate/evaluate.h"
+
+#include <fmt/format.h>
+
+#include <cstring>
+#include <unordered_map>
+
+#include "evaluate/evaluate_node.h"
+#include "ops/attributes.h"
+#include "support/error.h"
+
+namespace ingot::core {
+namespace {
+
+[[noreturn]] void fail_input(const Value& input, const std::string& message) {
+  throw UserError("INGOT-U111", fmt::format("input '{}': {}", input.name, message));
+}
+
+// Binds the symbols that are whole dims of `type`.
+void bind_symbols(const Value& input, const Tensor& tensor, SymbolValues& symbols) {
+  const TensorType& type = input.type;
+  if (tensor.dtype != type.dtype)
+    fail_input(input, fmt::format("expected {}, got {}", name(type.dtype), name(tensor.dtype)));
+  if (tensor.shape.size() != type.rank())
+    fail_input(input, fmt::format("expected {} dims, got {}", type.rank(), tensor.shape.size()));
+  for (size_t i = 0; i < type.rank(); ++i) {
+    if (type.shape[i].is_symbol()) symbols.emplace(type.shape[i].symbol_name(), tensor.shape[i]);
+  }
+}
+
+void check_sizes(const Value& input, const Tensor& tensor, const SymbolValues& symbols) {
+  for (size_t i = 0; i < tensor.shape.size(); ++i) {
+    const int64_t expected = evaluate(input.type.shape[i], symbols);
+    if (expected != tensor.shape[i])
+      fail_input(input, fmt::format("dim {} is {}, expected {} = {}", i, tensor.shape[i],
+                                    input.type.shape[i].to_string(), expected));
+  }
+}
+
+void check_ranges(const SymbolTable& table, const SymbolValues& symbols) {
+  for (const auto& [symbol, value] : symbols) {
+    const auto found = table.find(symbol);
+    if (found == table.end()) continue;
+    const DimRange& range = found->second.range;
+    if (value < range.min || value > range.max)
+      throw UserError("INGOT-U112",
+                      fmt::format("size {} = {} is outside of {}..{}", symbol, value, range.min, range.max));
+  }
+}
+
+const Tensor& named(const TensorMap& weights, const Node& node) {
+  const auto name = node.attributes<ops::NamedSource>().name;
+  const auto found = weights.find(name);
+  if (found == weights.end())
+    throw UserError("INGOT-U113", fmt::format("there is no value for {} '{}'", node.op->name, name));
+  return found->second;
+}
+
+using Values = std::unordered_map<const Value*, Tensor>;
+
+void evaluate_source_or_node(const Node& node, const TensorMap& weights, const SymbolValues& symbols,
+                             Values& values) {
+  if (node.op->traits.has(Trait::kSource)) {
+    values.emplace(node.results[0], node.literal ? *node.literal : named(weights, node));
+    return;
+  }
+  std::vector<const Tensor*> operands;
+  for (const Value* operand : node.operands) operands.push_back(operand ? &values.at(operand) : nullptr);
+  std::vector<Tensor> results = evaluate_node(node, operands, symbols);
+  for (size_t i = 0; i < results.size(); ++i) values.insert_or_assign(node.results[i], std::move(results[i]));
+}
+
+// What a `state` node or a mutable input is called.
+std::string state_name(const Value& target) {
+  return target.producer ? target.producer->attributes<ops::NamedSource>().name : target.name;
+}
+
+}  // namespace
+
+Evaluation evaluate_with(const Graph& graph, std::span<const Tensor> inputs, const TensorMap& weights,
+                         const SymbolValues& symbols) {
+  Values values;
+  for (size_t i = 0; i < inputs.size(); ++i) values.emplace(graph.inputs()[i], inputs[i]);
+  for (const auto& node : graph.nodes()) evaluate_source_or_node(*node, weights, symbols, values);
+  Evaluation result;
+  for (const Value* output : graph.outputs) result.outputs.push_back(values.at(output));
+  for (const Update& update : graph.updates)
+    result.updates.emplace(state_name(*update.target), values.at(update.value));
+  return result;
+}
+
+Evaluation evaluate(const Graph& graph, std::span<const Tensor> inputs, const TensorMap& weights) {
+  if (inputs.size() != graph.inputs().size())
+    throw UserError("INGOT-U110",
+                    fmt::format("expected {} inputs, got {}", graph.inputs().size(), inputs.size()));
+  SymbolValues symbols;
+  for (size_t i = 0; i < inputs.size(); ++i) bind_symbols(*graph.inputs()[i], inputs[i], symbols);
+  for (size_t i = 0; i < inputs.size(); ++i) check_sizes(*graph.inputs()[i], inputs[i], symbols);
+  check_ranges(graph.symbols, symbols);
+  return evaluate_with(graph, inputs, weights, symbols);
+}
+
+}  // namespace ingot::core

@@ -1,0 +1,12 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "evaluate/evaluate.h"
+
+namespace ingot::core {
+
+// `evaluate` where the symbols are bound already: nested graphs and decompositions.
+Evaluation evaluate_with(const Graph& graph, std::span<const Tensor> inputs, const TensorMap& weights,
+                         const SymbolValues& symbols);
+
+}  // namespace ingot::core

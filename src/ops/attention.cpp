@@ -1,0 +1,153 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <cmath>
+
+#include "ops/attributes.h"
+#include "ops/infer.h"
+#include "ops/lowering.h"
+#include "ops/ops.h"
+#include "ops/samples.h"
+
+namespace ingot::core::ops {
+namespace {
+
+constexpr Operand kOperands[] = {{"query", DTypeSet::kFloating},
+                                 {"key", DTypeSet::kFloating},
+                                 {"value", DTypeSet::kFloating},
+                                 {.name = "mask", .dtypes = DTypeSet::kAny, .optional = true}};
+
+Shape batch_dims(const Shape& shape) { return Shape(shape.begin(), shape.end() - 2); }
+
+// Batch dims of keys and values as the queries see them.
+Shape key_batch(const Node& node, const Attention& attention, size_t operand) {
+  Shape shape = batch_dims(node.operand_type(operand).shape);
+  if (attention.grouped && !shape.empty())
+    shape.back() = node.operand_type(0).shape[node.operand_type(0).rank() - 3];
+  return shape;
+}
+
+Types infer_attention(const Node& node) {
+  const auto attention = node.attributes<Attention>();
+  const TensorType &query = node.operand_type(0), &key = node.operand_type(1), &value = node.operand_type(2);
+  require(query.rank() >= 2 && key.rank() >= 2 && value.rank() >= 2, node, "operands need at least two dims");
+  require(query.dtype == key.dtype && query.dtype == value.dtype, node,
+          "query, key and value must have one dtype");
+  require(query.shape.back() == key.shape.back(), node, "query and key must have one embedding size");
+  require(key.shape[key.rank() - 2] == value.shape[value.rank() - 2], node, "there must be one value a key");
+  require(attention.scale != 0 || query.shape.back().is_constant(), node,
+          "the scale must be given, as the embedding size is not known");
+  if (attention.grouped) {
+    require(query.rank() >= 3 && key.rank() == query.rank() && value.rank() == query.rank(), node,
+            "grouped heads need a head dim");
+    const auto heads = query.shape[query.rank() - 3].constant(),
+               groups = key.shape[key.rank() - 3].constant();
+    require(heads && groups && *groups > 0 && *heads % *groups == 0, node,
+            "query heads must be a multiple of key heads");
+  }
+  Shape shape = broadcast_shapes(node, batch_dims(query.shape), key_batch(node, attention, 1));
+  shape = broadcast_shapes(node, shape, key_batch(node, attention, 2));
+  shape.push_back(query.shape[query.rank() - 2]);
+  if (node.has_operand(3)) {
+    Shape scores = shape;
+    scores.push_back(key.shape[key.rank() - 2]);
+    if (!broadcasts_to(node.operand_type(3).shape, scores))
+      fail(node,
+           "mask " + to_string(node.operand_type(3).shape) + " does not broadcast to " + to_string(scores));
+  }
+  shape.push_back(value.shape.back());
+  return {{query.dtype, std::move(shape), {}}};
+}
+
+// The batch part of an index into `operand`, for a batch index of the result.
+Index batch_place(const Node& node, const Attention& attention, size_t operand, const Index& batch) {
+  const Shape own = batch_dims(node.operand_type(operand).shape);
+  Index place;
+  for (size_t i = 0; i < own.size(); ++i) {
+    const Dim& at = batch[batch.size() - own.size() + i];
+    place.push_back(own[i] == Dim(1) ? Dim(0) : at);
+  }
+  if (attention.grouped && operand > 0) {
+    const Dim group = core::floor_divide(node.operand_type(0).shape[own.size() - 1], own.back());
+    place.back() = core::floor_divide(batch.back(), group);
+  }
+  return place;
+}
+
+Index with(Index place, const Dim& row, const Dim& column) {
+  place.push_back(row);
+  place.push_back(column);
+  return place;
+}
+
+// A row without any allowed key gives zeros, as torch's safe softmax does.
+loops::Kernel lower_attention(const Node& node) {
+  const auto attention = node.attributes<Attention>();
+  const Shape &query = node.operand_type(0).shape, &key = node.operand_type(1).shape;
+  const Shape& result = node.results[0]->type.shape;
+  const auto width = static_cast<double>(query.back().constant().value_or(1));
+  const double scale = attention.scale != 0 ? attention.scale : 1 / std::sqrt(width);
+  KernelBuilder kernel(node);
+  const Index outer = kernel.parallel(Shape(result.begin(), result.end() - 1));
+  const Index batch(outer.begin(), outer.end() - 1);
+  const auto place = [&](size_t operand) { return batch_place(node, attention, operand, batch); };
+  const Dim keys = key[key.size() - 2], step = outer.back();
+
+  const StageLoops scored = kernel.loops({keys}), inner = kernel.loops({query.back()});
+  const Expr product = kernel.load(0, with(place(0), step, inner.index[0])) *
+                       kernel.load(1, with(place(1), scored.index[0], inner.index[0]));
+  const int products = kernel.row("products", scored, product, inner, loops::Combine::kAdd);
+
+  const StageLoops masked = kernel.loops({keys});
+  const Dim at = masked.index[0];
+  Expr score = kernel.local(products, {at}) * scale;
+  const Expr none = -infinity(score->dtype);
+  if (attention.causal)
+    score = loops::select(at_most(loops::index_value(at), loops::index_value(step)), score, none);
+  if (kernel.has(3)) {
+    Shape scores(result.begin(), result.end() - 1);
+    scores.push_back(keys);
+    const Expr mask = kernel.load_broadcast(3, scores, with(batch, step, at));
+    score = mask->dtype == DType::kBool ? loops::select(mask, score, none)
+                                        : score + loops::convert(score->dtype, mask);
+  }
+  const int row = kernel.row("scores", masked, score);
+
+  const StageLoops over = kernel.loops({keys}), raised = kernel.loops({keys}), added = kernel.loops({keys});
+  const Expr largest =
+      kernel.reduce("largest", loops::Combine::kMaximum, over, kernel.local(row, over.index));
+  const Expr power = compute(loops::Unary::kExp, kernel.local(row, raised.index) - largest);
+  const int powers =
+      kernel.row("powers", raised, loops::select(equal_to(largest, none), number(power, 0), power));
+  const Expr total = kernel.reduce("total", loops::Combine::kAdd, added, kernel.local(powers, added.index));
+  const Expr divisor =
+      kernel.scalar("divisor", loops::select(equal_to(total, number(total, 0)), number(total, 1), total));
+
+  const StageLoops out = kernel.loops({result.back()}), summed = kernel.loops({keys});
+  const Expr value = kernel.load(2, with(place(2), summed.index[0], out.index[0]));
+  const int sums =
+      kernel.row("sums", out, kernel.local(powers, summed.index) * value, summed, loops::Combine::kAdd);
+  const StageLoops stored = kernel.loops({result.back()});
+  kernel.store(with(batch, step, stored.index[0]), kernel.local(sums, stored.index) / divisor, stored);
+  return kernel.finish();
+}
+
+Samples attention_samples() {
+  return {sample({f32({batch(), 2, 3, 4}), f32({batch(), 2, length(), 4}), f32({batch(), 2, length(), 5})},
+                 Attention{}),
+          sample({f32({1, 2, 5, 4}), f32({1, 2, 5, 4}), f32({1, 2, 5, 4})}, Attention{0.3, true, false}),
+          sample({f32({2, 4, 3, 4}), f32({2, 2, 6, 4}), f32({2, 2, 6, 4}), boolean_tensor({2, 1, 3, 6})},
+                 Attention{0, false, true}),
+          sample({f32({3, 4}), f32({5, 4}), f32({5, 2}), f32({3, 5})}, Attention{})};
+}
+
+}  // namespace
+
+constinit const Op attention = {.name = "attention",
+                                .summary = "softmax(query key^T * scale + mask) value, arXiv 1706.03762",
+                                .operands = kOperands,
+                                .attributes = attribute_schema<Attention>(),
+                                .traits = Trait::kContraction | Trait::kReduction,
+                                .infer = infer_attention,
+                                .lower = lower_attention,
+                                .samples = attention_samples};
+
+}  // namespace ingot::core::ops

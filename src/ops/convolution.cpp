@@ -1,0 +1,150 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ops/attributes.h"
+#include "ops/ops.h"
+#include "ops/samples.h"
+#include "ops/window.h"
+
+namespace ingot::core::ops {
+namespace {
+
+constexpr Operand kOperands[] = {{"x", DTypeSet::kFloating},
+                                 {"weight", DTypeSet::kFloating},
+                                 {.name = "bias", .dtypes = DTypeSet::kFloating, .optional = true}};
+
+void require_convolution(const Node& node, int64_t groups) {
+  require_same_dtype(node);
+  const Shape &x = node.operand_type(0).shape, &weight = node.operand_type(1).shape;
+  require(x.size() >= 3, node, "x must be [N, C, *spatial]");
+  require_rank(node, 1, x.size());
+  const auto outputs = weight[0].constant();
+  require(groups >= 1 && outputs && *outputs % groups == 0, node,
+          "channels must be a multiple of the groups");
+}
+
+Types infer_convolution(const Node& node) {
+  const auto convolution = node.attributes<Convolution>();
+  require_convolution(node, convolution.groups);
+  const TensorType &x = node.operand_type(0), &weight = node.operand_type(1);
+  require_window_attributes(node, x.rank() - 2, convolution.stride, convolution.padding,
+                            convolution.dilation);
+  if (x.shape[1] != weight.shape[1] * Dim(convolution.groups))
+    fail(node,
+         "x " + to_string(x.shape) + " and weight " + to_string(weight.shape) + " disagree on channels");
+  if (node.has_operand(2)) require_shape(node, 2, {weight.shape[0]});
+  Shape shape{x.shape[0], weight.shape[0]};
+  for (size_t i = 0; i + 2 < x.rank(); ++i) {
+    shape.push_back(window_count(x.shape[i + 2], weight.shape[i + 2], convolution.stride[i],
+                                 convolution.padding[i], convolution.dilation[i], false));
+  }
+  return {{x.dtype, std::move(shape), {}}};
+}
+
+loops::Kernel lower_convolution(const Node& node) {
+  const auto convolution = node.attributes<Convolution>();
+  const Shape &x = node.operand_type(0).shape, &weight = node.operand_type(1).shape;
+  KernelBuilder kernel(node);
+  const Index index = kernel.parallel(node.results[0]->type.shape);
+  const StageLoops inner = kernel.loops(Shape(weight.begin() + 1, weight.end()));
+  const WindowElement element =
+      window_element(spatial_dims(x), Index(index.begin() + 2, index.end()),
+                     Index(inner.index.begin() + 1, inner.index.end()), convolution.stride,
+                     convolution.padding, convolution.dilation, false);
+  const Dim group = core::floor_divide(index[1], core::floor_divide(weight[0], convolution.groups));
+  Index at{index[0], convolution.groups == 1 ? inner.index[0] : group * weight[1] + inner.index[0]};
+  at.insert(at.end(), element.place.begin(), element.place.end());
+  Index at_weight{index[1]};
+  at_weight.insert(at_weight.end(), inner.index.begin(), inner.index.end());
+  const Expr value = kernel.load(0, at);
+  const Expr product = guarded(element.guard, value, number(value, 0)) * kernel.load(1, at_weight);
+  const Expr sum = kernel.reduce("sum", loops::Combine::kAdd, inner, product);
+  kernel.store(index, kernel.has(2) ? sum + kernel.load(2, {index[1]}) : sum);
+  return kernel.finish();
+}
+
+// Weight is [C, O / groups, *kernel]; the transposed operation of `convolution`.
+Types infer_transpose(const Node& node) {
+  const auto convolution = node.attributes<ConvolutionTranspose>();
+  require_convolution(node, convolution.groups);
+  const TensorType &x = node.operand_type(0), &weight = node.operand_type(1);
+  require_window_attributes(node, x.rank() - 2, convolution.stride, convolution.padding,
+                            convolution.dilation);
+  require(convolution.output_padding.size() == x.rank() - 2, node,
+          "the output padding needs one entry a spatial dim");
+  if (x.shape[1] != weight.shape[0])
+    fail(node,
+         "x " + to_string(x.shape) + " and weight " + to_string(weight.shape) + " disagree on channels");
+  const Dim outputs = weight.shape[1] * Dim(convolution.groups);
+  if (node.has_operand(2)) require_shape(node, 2, {outputs});
+  Shape shape{x.shape[0], outputs};
+  for (size_t i = 0; i + 2 < x.rank(); ++i) {
+    shape.push_back((x.shape[i + 2] - 1) * Dim(convolution.stride[i]) - 2 * convolution.padding[i] +
+                    Dim(convolution.dilation[i]) * (weight.shape[i + 2] - 1) + convolution.output_padding[i] +
+                    1);
+  }
+  return {{x.dtype, std::move(shape), {}}};
+}
+
+// Gathers: each result sums the inputs whose windows reach it.
+loops::Kernel lower_transpose(const Node& node) {
+  const auto convolution = node.attributes<ConvolutionTranspose>();
+  const Shape &x = node.operand_type(0).shape, &weight = node.operand_type(1).shape;
+  KernelBuilder kernel(node);
+  const Index index = kernel.parallel(node.results[0]->type.shape);
+  const Dim group_inputs = core::floor_divide(x[1], convolution.groups);
+  Shape reduced{group_inputs};
+  reduced.insert(reduced.end(), weight.begin() + 2, weight.end());
+  const StageLoops inner = kernel.loops(reduced);
+  const Dim channel = core::floor_divide(index[1], weight[1]) * group_inputs + inner.index[0];
+  Index at{index[0], channel}, at_weight{channel, core::modulo(index[1], weight[1])};
+  Expr guard;
+  for (size_t i = 0; i + 2 < x.size(); ++i) {
+    const Dim reach =
+        index[i + 2] + Dim(convolution.padding[i]) - inner.index[i + 1] * Dim(convolution.dilation[i]);
+    const Dim place = core::floor_divide(reach, convolution.stride[i]);
+    const Expr remainder = loops::index_value(core::modulo(reach, convolution.stride[i]));
+    const Expr hit = both(equal_to(remainder, number(remainder, 0)), inside(place, 0, x[i + 2]));
+    guard = guard ? both(guard, hit) : hit;
+    at.push_back(place);
+    at_weight.push_back(inner.index[i + 1]);
+  }
+  const Expr value = kernel.load(0, at);
+  const Expr product = loops::select(guard, value, number(value, 0)) * kernel.load(1, at_weight);
+  const Expr sum = kernel.reduce("sum", loops::Combine::kAdd, inner, product);
+  kernel.store(index, kernel.has(2) ? sum + kernel.load(2, {index[1]}) : sum);
+  return kernel.finish();
+}
+
+Samples convolution_samples() {
+  return {
+      sample({f32({batch(), 3, 7, 6}), f32({4, 3, 3, 2}), f32({4})}, Convolution{{2, 1}, {1, 0}, {1, 2}, 1}),
+      sample({f32({1, 4, 9}), f32({6, 2, 3})}, Convolution{{1}, {1}, {1}, 2}),
+      sample({f32({1, 2, 3, 4, 4}), f32({2, 1, 2, 2, 2})}, Convolution{{1, 1, 1}, {0, 0, 0}, {1, 1, 1}, 2})};
+}
+Samples transpose_samples() {
+  return {sample({f32({batch(), 3, 4, 5}), f32({3, 2, 3, 3}), f32({2})},
+                 ConvolutionTranspose{{2, 1}, {1, 0}, {1, 0}, {1, 1}, 1}),
+          sample({f32({1, 4, 5}), f32({4, 3, 2})}, ConvolutionTranspose{{3}, {0}, {0}, {2}, 2})};
+}
+
+}  // namespace
+
+constinit const Op convolution = {.name = "convolution",
+                                  .summary = "sum of products over sliding windows, in groups of channels",
+                                  .operands = kOperands,
+                                  .attributes = attribute_schema<Convolution>(),
+                                  .traits = Trait::kContraction | Trait::kReduction,
+                                  .infer = infer_convolution,
+                                  .lower = lower_convolution,
+                                  .samples = convolution_samples};
+
+constinit const Op convolution_transpose = {
+    .name = "convolution_transpose",
+    .summary = "each element spread by the weight over a window of the result",
+    .operands = kOperands,
+    .attributes = attribute_schema<ConvolutionTranspose>(),
+    .traits = Trait::kContraction | Trait::kReduction,
+    .infer = infer_transpose,
+    .lower = lower_transpose,
+    .samples = transpose_samples};
+
+}  // namespace ingot::core::ops

@@ -1,0 +1,197 @@
+// SPDX-License-Identifier: Apache-2.0
+// Pooling over windows of [N, C, *spatial].
+#include <algorithm>
+
+#include "ops/attributes.h"
+#include "ops/ops.h"
+#include "ops/samples.h"
+#include "ops/window.h"
+
+namespace ingot::core::ops {
+namespace {
+
+constexpr Operand kOperands[] = {{"x", DTypeSet::kNumeric}};
+constexpr Operand kFloatingOperands[] = {{"x", DTypeSet::kFloating}};
+
+Index joined(const Index& a, size_t count, const Index& b) {
+  Index index(a.begin(), a.begin() + static_cast<ptrdiff_t>(count));
+  index.insert(index.end(), b.begin(), b.end());
+  return index;
+}
+Shape sizes(const std::vector<int64_t>& values) { return Shape(values.begin(), values.end()); }
+std::vector<int64_t> ones(size_t count) { return std::vector<int64_t>(count, 1); }
+Index after_two(const Index& index) { return Index(index.begin() + 2, index.end()); }
+
+template <typename Pool>
+Types infer_windows(const Node& node, const Pool& pool, const std::vector<int64_t>& dilation) {
+  TensorType type = infer_same(node)[0];
+  require(type.rank() >= 3 && pool.kernel.size() + 2 == type.rank(), node,
+          "x must be [N, C, *spatial], one kernel entry a spatial dim");
+  require_window_attributes(node, type.rank() - 2, pool.stride, pool.padding, dilation);
+  for (size_t i = 0; i < pool.kernel.size(); ++i) {
+    require(2 * pool.padding[i] <= pool.kernel[i], node, "the padding must be at most half of the kernel");
+    type.shape[i + 2] = window_count(type.shape[i + 2], pool.kernel[i], pool.stride[i], pool.padding[i],
+                                     dilation[i], pool.ceil_mode);
+  }
+  return {type};
+}
+
+Types infer_max_pool(const Node& node) {
+  const auto pool = node.attributes<MaxPool>();
+  return infer_windows(node, pool, pool.dilation);
+}
+loops::Kernel lower_max_pool(const Node& node) {
+  const auto pool = node.attributes<MaxPool>();
+  KernelBuilder kernel(node);
+  const Index index = kernel.parallel(node.results[0]->type.shape);
+  const StageLoops window = kernel.loops(sizes(pool.kernel));
+  const WindowElement element =
+      window_element(spatial_dims(node.operand_type(0).shape), after_two(index), window.index, pool.stride,
+                     pool.padding, pool.dilation, pool.ceil_mode);
+  const Expr value = kernel.load(0, joined(index, 2, element.place));
+  kernel.store_reduced(index, loops::Combine::kMaximum, window,
+                       guarded(element.guard, value, lowest(value->dtype)));
+  return kernel.finish();
+}
+
+Types infer_average_pool(const Node& node) {
+  const auto pool = node.attributes<AveragePool>();
+  return infer_windows(node, pool, ones(pool.kernel.size()));
+}
+// Elements of the window at `index`: all up to the high padding, or only those of x.
+Dim window_elements(const AveragePool& pool, const Shape& spatial, const Index& index) {
+  Dim count = 1;
+  for (size_t i = 0; i < spatial.size(); ++i) {
+    const Dim start = index[i] * Dim(pool.stride[i]) - Dim(pool.padding[i]);
+    const Dim end = start + Dim(pool.kernel[i]);
+    if (pool.padding[i] == 0 && !pool.ceil_mode) {
+      count = count * Dim(pool.kernel[i]);
+    } else if (pool.count_padding) {
+      count = count * (core::minimum(end, spatial[i] + Dim(pool.padding[i])) - start);
+    } else {
+      count = count * (core::minimum(end, spatial[i]) - core::maximum(start, 0));
+    }
+  }
+  return count;
+}
+loops::Kernel lower_average_pool(const Node& node) {
+  const auto pool = node.attributes<AveragePool>();
+  const Shape spatial = spatial_dims(node.operand_type(0).shape);
+  KernelBuilder kernel(node);
+  const Index index = kernel.parallel(node.results[0]->type.shape);
+  const StageLoops window = kernel.loops(sizes(pool.kernel));
+  const WindowElement element = window_element(spatial, after_two(index), window.index, pool.stride,
+                                               pool.padding, ones(spatial.size()), pool.ceil_mode);
+  const Expr value = kernel.load(0, joined(index, 2, element.place));
+  const Expr sum =
+      kernel.reduce("sum", loops::Combine::kAdd, window, guarded(element.guard, value, number(value, 0)));
+  const Dim count = pool.divisor != 0 ? Dim(pool.divisor) : window_elements(pool, spatial, after_two(index));
+  kernel.store(index, sum / size_value(sum->dtype, count));
+  return kernel.finish();
+}
+
+Types infer_adaptive_pool(const Node& node) {
+  const auto pool = node.attributes<AdaptivePool>();
+  TensorType type = infer_same(node)[0];
+  require(type.rank() >= 3 && pool.size.size() + 2 == type.rank(), node,
+          "x must be [N, C, *spatial], one size a spatial dim");
+  std::ranges::copy(pool.size, type.shape.begin() + 2);
+  return {type};
+}
+// Window `index` of a dim: starts at floor(index * from / to), ends before ceil((index + 1) * from / to).
+struct AdaptiveWindow {
+  Dim start, count, most;
+  AdaptiveWindow(const Dim& from, const Dim& to, const Dim& index) {
+    const auto source = from.constant(), target = to.constant();
+    if (to == Dim(1) || (source && target && *source % *target == 0)) {
+      most = count = core::floor_divide(from, to);
+      start = index * count;
+      return;
+    }
+    start = core::floor_divide(index * from, to);
+    count = ceil_divide((index + 1) * from, to) - start;
+    most = ceil_divide(from, to) + 1;
+  }
+};
+loops::Kernel lower_adaptive(const Node& node, loops::Combine combine) {
+  const Shape spatial = spatial_dims(node.operand_type(0).shape);
+  const auto pool = node.attributes<AdaptivePool>();
+  KernelBuilder kernel(node);
+  const Index index = kernel.parallel(node.results[0]->type.shape);
+  Shape most;
+  std::vector<AdaptiveWindow> windows;
+  for (size_t i = 0; i < spatial.size(); ++i) {
+    windows.emplace_back(spatial[i], pool.size[i], index[i + 2]);
+    most.push_back(windows.back().most);
+  }
+  const StageLoops over = kernel.loops(most);
+  Index place;
+  Expr guard;
+  Dim count = 1;
+  for (size_t i = 0; i < spatial.size(); ++i) {
+    place.push_back(windows[i].start + over.index[i]);
+    count = count * windows[i].count;
+    if (windows[i].most == windows[i].count) continue;
+    const Expr within = below(loops::index_value(over.index[i]), loops::index_value(windows[i].count));
+    guard = guard ? both(guard, within) : within;
+  }
+  const Expr value = kernel.load(0, joined(index, 2, place));
+  if (combine == loops::Combine::kMaximum) {
+    kernel.store_reduced(index, combine, over, guarded(guard, value, lowest(value->dtype)));
+  } else {
+    const Expr sum = kernel.reduce("sum", combine, over, guarded(guard, value, number(value, 0)));
+    kernel.store(index, sum / size_value(sum->dtype, count));
+  }
+  return kernel.finish();
+}
+template <loops::Combine kCombine>
+loops::Kernel lower_adaptive_pool(const Node& node) {
+  return lower_adaptive(node, kCombine);
+}
+
+Samples max_pool_samples() {
+  return {sample({f32({batch(), 2, 7, 8})}, MaxPool{{3, 2}, {2, 2}, {1, 0}, {1, 2}, false}),
+          sample({f32({1, 2, 8})}, MaxPool{{3}, {2}, {1}, {1}, true})};
+}
+Samples average_pool_samples() {
+  return {sample({f32({batch(), 2, 7, 8})}, AveragePool{{3, 2}, {2, 2}, {1, 0}, false, true, 0}),
+          sample({f32({1, 2, 8})}, AveragePool{{3}, {2}, {1}, true, false, 0}),
+          sample({f32({1, 2, 8})}, AveragePool{{2}, {2}, {0}, false, true, 5})};
+}
+Samples adaptive_samples() {
+  return {sample({f32({batch(), 2, 7, 8})}, AdaptivePool{{1, 1}}),
+          sample({f32({1, 2, 7, 8})}, AdaptivePool{{3, 4}}),
+          sample({f32({1, 2, length()})}, AdaptivePool{{2}})};
+}
+
+constexpr Op pool_op(std::string_view name, std::string_view summary, std::span<const Operand> operands,
+                     AttributeSchema attributes, Types (*infer)(const Node&),
+                     loops::Kernel (*lower)(const Node&), Samples (*samples)()) {
+  return Op{.name = name,
+            .summary = summary,
+            .operands = operands,
+            .attributes = attributes,
+            .traits = Trait::kReduction,
+            .infer = infer,
+            .lower = lower,
+            .samples = samples};
+}
+
+}  // namespace
+
+constinit const Op max_pool =
+    pool_op("max_pool", "largest of each window", kOperands, attribute_schema<MaxPool>(), infer_max_pool,
+            lower_max_pool, max_pool_samples);
+constinit const Op average_pool =
+    pool_op("average_pool", "average of each window", kFloatingOperands, attribute_schema<AveragePool>(),
+            infer_average_pool, lower_average_pool, average_pool_samples);
+constinit const Op adaptive_average_pool =
+    pool_op("adaptive_average_pool", "averages of windows that divide each dim into a given number",
+            kFloatingOperands, attribute_schema<AdaptivePool>(), infer_adaptive_pool,
+            lower_adaptive_pool<loops::Combine::kAdd>, adaptive_samples);
+constinit const Op adaptive_max_pool =
+    pool_op("adaptive_max_pool", "largest of windows that divide each dim into a given number", kOperands,
+            attribute_schema<AdaptivePool>(), infer_adaptive_pool,
+            lower_adaptive_pool<loops::Combine::kMaximum>, adaptive_samples);
+
+}  // namespace ingot::core::ops

@@ -1,0 +1,24 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "routines/routine.h"
+
+#include <algorithm>
+
+#include "routines/routines.h"
+
+namespace ingot::core {
+
+std::span<const Routine> all_routines() {
+  static constexpr Routine kRoutines[] = {
+      {"gru", routines::gru},   {"lstm", routines::lstm},   {"scatter_add", routines::scatter_add},
+      {"sort", routines::sort}, {"top_k", routines::top_k},
+  };
+  return kRoutines;
+}
+
+const Routine* find_routine(std::string_view name) {
+  const auto all = all_routines();
+  const auto found = std::ranges::find(all, name, &Routine::name);
+  return found == all.end() ? nullptr : &*found;
+}
+
+}  // namespace ingot::core

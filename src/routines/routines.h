@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: Apache-2.0
+// The routines that routine.cpp lists. What operands and results mean stands at the op record of the same
+// name.
+#pragma once
+
+#include <string_view>
+
+#include "routines/routine.h"
+
+namespace ingot::core::routines {
+
+void gru(const RoutineCall& call);
+void lstm(const RoutineCall& call);
+void scatter_add(const RoutineCall& call);
+void sort(const RoutineCall& call);
+void top_k(const RoutineCall& call);
+
+// Value of one attribute of "axis=1 descending=true".
+int64_t integer_attribute(const RoutineCall& call, std::string_view name);
+bool flag_attribute(const RoutineCall& call, std::string_view name);
+
+// A tensor seen as [outer, extent, inner] around one axis.
+struct AxisView {
+  int64_t outer = 1, extent = 1, inner = 1;
+  AxisView(std::span<const int64_t> shape, int64_t axis);
+};
+
+}  // namespace ingot::core::routines
