@@ -23,7 +23,8 @@ constinit const Op floor_divide =
 constinit const Op modulo = binary_op<apply_operator<kModulo>>("modulo", "remainder with the sign of b");
 constinit const Op remainder =
     binary_op<apply_operator<kRemainder>>("remainder", "remainder with the sign of a (fmod)");
-constinit const Op power = binary_op<apply_operator<kPower>>("power", "a to the power b");
+constinit const Op power =
+    binary_op<apply_operator<kPower>>("power", "a to the power b", kNumericPair, {}, power_samples);
 constinit const Op maximum = binary_op<apply_operator<kMaximum>>(
     "maximum", "the larger of a and b, NaN if either is", kNumericPair, Trait::kCommutative);
 constinit const Op minimum = binary_op<apply_operator<kMinimum>>(

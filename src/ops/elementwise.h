@@ -24,6 +24,7 @@ Samples unit_samples();      // in [-1, 1]
 Samples integer_samples();
 Samples boolean_samples();
 Samples floating_pair_samples();
+Samples power_samples();
 Samples integer_pair_samples();
 Samples boolean_pair_samples();
 

@@ -48,7 +48,7 @@ template <typename ValueAt>
 Expr mean_over(KernelBuilder& builder, std::string name, const Shape& row, const ValueAt& value_at) {
   const StageLoops over = builder.loops(row);
   const Expr sum = builder.reduce(name + "_sum", loops::Combine::kAdd, over, value_at(over.index));
-  return builder.scalar(std::move(name), sum / size_value(sum->dtype, product(row)));
+  return builder.scalar(std::move(name), sum / size_value(sum->dtype, core::product(row)));
 }
 
 struct LastDims {

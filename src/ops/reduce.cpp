@@ -46,7 +46,7 @@ Expr ReduceKernel::reduce(std::string name, loops::Combine combine,
   return builder.reduce(std::move(name), combine, row, value(load(row)));
 }
 
-Expr ReduceKernel::count(DType dtype) const { return size_value(dtype, product(row_)); }
+Expr ReduceKernel::count(DType dtype) const { return size_value(dtype, core::product(row_)); }
 
 namespace {
 

@@ -12,7 +12,7 @@ constexpr Operand kOperands[] = {{"x", DTypeSet::kAny}};
 
 Types infer_reshape(const Node& node) {
   const Shape shape = node.attributes<NewShape>().shape;
-  if (product(node.operand_type(0).shape) != product(shape))
+  if (core::product(node.operand_type(0).shape) != core::product(shape))
     fail(node,
          to_string(node.operand_type(0).shape) + " has another number of elements than " + to_string(shape));
   return {{node.operand_type(0).dtype, shape, {}}};
@@ -51,6 +51,8 @@ loops::Kernel lower_reshape(const Node& node) {
   const Shape& from = node.operand_type(0).shape;
   const Shape& to = node.results[0]->type.shape;
   return lower_view(node, [&](const Index& index) {
+    if (element_count(node.operand_type(0)) == Dim(0))
+      return Index(from.size(), 0);  // nothing is divided by 0
     Index at;
     for (const Group& group : common_groups(from, to)) {
       const Dim position =

@@ -1,0 +1,24 @@
+// SPDX-License-Identifier: Apache-2.0
+// A sample of an operator record as a graph of one node, with random operands.
+#pragma once
+
+#include <vector>
+
+#include "ir/graph.h"
+#include "types/tensor.h"
+
+namespace ingot::core::test {
+
+struct SampleGraph {
+  Graph graph;
+  Node* node;
+  SymbolValues symbols;
+  std::vector<Tensor> operands;
+};
+
+// `dtype` replaces f32 in operands. Values depend on nothing but the sample.
+SampleGraph make_sample_graph(const Op& op, const Sample& sample, DType dtype = DType::kF32);
+std::vector<Tensor> evaluate_sample(const SampleGraph& sample);
+std::vector<double> values_of(const Tensor& tensor);
+
+}  // namespace ingot::core::test
