@@ -56,6 +56,8 @@ Types infer_layer(const Node& node, size_t states, int64_t gates) {
 }
 Types infer_steps(const Node& node, size_t states, int64_t gates) {
   Types types = result_types(node, states);
+  require(types[0].dtype == DType::kF32 || types[0].dtype == DType::kF64, node,
+          "the steps compute in f32 or f64");
   const Dim hidden = node.operand_type(1).shape[1], width = Dim(gates) * hidden;
   require(node.operand_type(0).shape[2] == width, node,
           "the gates must be one block of the hidden size each");

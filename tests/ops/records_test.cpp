@@ -10,6 +10,7 @@
 #include "loops/kernel.h"
 #include "ops/ops.h"
 #include "routines/routine.h"
+#include "support/error.h"
 #include "tests/ops/sample_graph.h"
 
 namespace ingot::core::test {
@@ -75,6 +76,16 @@ TEST_P(Records, SamplesSurviveTheText) {
   }
 }
 
+// Whether the record takes a sample in a dtype at all.
+bool takes(const Op& op, const Sample& sample, DType dtype) {
+  try {
+    make_sample_graph(op, sample, dtype);
+    return true;
+  } catch (const UserError&) {
+    return false;
+  }
+}
+
 // In the other floating dtypes a sample gives nearly what it gives in f64.
 TEST_P(Records, NarrowDtypesAreClose) {
   for (const Sample& sample : samples()) {
@@ -82,6 +93,7 @@ TEST_P(Records, NarrowDtypesAreClose) {
     const std::vector<Tensor> exact = evaluate_sample(make_sample_graph(op(), sample, DType::kF64));
     for (const auto& [dtype, tolerance] :
          {std::pair{DType::kF32, 1e-4}, {DType::kF16, 3e-2}, {DType::kBF16, 2e-1}}) {
+      if (!takes(op(), sample, dtype)) continue;
       const std::vector<Tensor> results = evaluate_sample(make_sample_graph(op(), sample, dtype));
       for (size_t i = 0; i < results.size(); ++i) {
         if (!is_floating(exact[i].dtype)) continue;  // a rounded operand may change a choice
