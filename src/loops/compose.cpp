@@ -79,11 +79,7 @@ void remove_unused_buffers(NumberedKernel& kernel) {
     kept.values.push_back(kernel.values[buffer]);
     kept.kernel.buffers.push_back(kernel.kernel.buffers[buffer]);
   }
-  for (Stage& stage : kept.kernel.stages) {
-    stage.value = with_buffers(stage.value, numbers);
-    for (Binding& binding : stage.bindings) binding.value = with_buffers(binding.value, numbers);
-    if (stage.store) stage.store->buffer = numbers[stage.store->buffer];
-  }
+  use_buffers(kept.kernel, numbers);
   kernel = std::move(kept);
 }
 
@@ -163,7 +159,9 @@ void keep_row(Kernel& kernel, int buffer, std::set<std::string>& taken) {
   for (size_t s = 0; s < kernel.stages.size(); ++s) {
     for (const Expr& load : loads_of(kernel.stages[s], buffer)) reads.emplace_back(s, load);
   }
-  const auto spans = [&] { return std::ranges::any_of(reads, [&](const auto& r) { return r.first != reads[0].first; }); };
+  const auto spans = [&] {
+    return std::ranges::any_of(reads, [&](const auto& r) { return r.first != reads[0].first; });
+  };
   if (reads.size() < 2 || !spans()) return;
   const auto row = row_loops(kernel.stages[reads[0].first], reads[0].second->index);
   if (!row || row->empty()) return;
@@ -270,6 +268,21 @@ NumberedKernel append_consumer(const NumberedKernel& producer, int value, const 
     }
     into->store = target;
   }
+  remove_unused_buffers(result);
+  return result;
+}
+
+void use_buffers(Kernel& kernel, const std::vector<int>& numbers) {
+  for (Stage& stage : kernel.stages) {
+    stage.value = with_buffers(stage.value, numbers);
+    for (Binding& binding : stage.bindings) binding.value = with_buffers(binding.value, numbers);
+    if (stage.store) stage.store->buffer = numbers[stage.store->buffer];
+  }
+}
+
+NumberedKernel renumber_buffers(const NumberedKernel& kernel, const std::vector<int>& numbers) {
+  NumberedKernel result = kernel;
+  use_buffers(result.kernel, numbers);
   remove_unused_buffers(result);
   return result;
 }

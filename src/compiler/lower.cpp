@@ -1,0 +1,93 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "compiler/lower.h"
+
+#include <atomic>
+#include <chrono>
+#include <exception>
+#include <mutex>
+#include <thread>
+
+#include "ops/alias.h"
+#include "support/error.h"
+
+namespace ingot::core {
+namespace {
+
+ImageId image_for(LoweredStep& step, ImageTable& images) {
+  const auto [entry, is_new] =
+      images.ids.try_emplace(step.kernel_key, static_cast<ImageId>(images.compile.size()));
+  if (is_new) images.compile.push_back(std::move(step.compile));
+  step.compile = nullptr;
+  return entry->second;
+}
+
+// Work shared by the compiling threads: the next kernel to take, and the first failure.
+struct Queue {
+  std::atomic<size_t> next{0}, done{0};
+  std::atomic<bool> stop{false};
+  std::mutex mutex;
+  std::exception_ptr failure;
+};
+
+void compile_next(const ImageTable& table, std::vector<Image>& images, Queue& queue) {
+  for (size_t i; !queue.stop && (i = queue.next++) < table.compile.size();) {
+    try {
+      images[i] = table.compile[i]();
+      ++queue.done;
+    } catch (...) {
+      const std::scoped_lock lock(queue.mutex);
+      if (!queue.failure) queue.failure = std::current_exception();
+      queue.stop = true;
+    }
+  }
+}
+
+// The caller's thread compiles too and reports between kernels, so that callbacks come from one thread only.
+void compile_and_report(const ImageTable& table, std::vector<Image>& images, Queue& queue,
+                        const ProgressCallback& progress) {
+  const auto start = std::chrono::steady_clock::now();
+  const size_t total = table.compile.size();
+  for (size_t i; !queue.stop && (i = queue.next++) < total;) {
+    images[i] = table.compile[i]();
+    const size_t done = ++queue.done;
+    const double elapsed = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+    const double remaining = elapsed * static_cast<double>(total - done) / static_cast<double>(done);
+    if (progress && !progress({"compile kernels", done, total, remaining})) {
+      throw UserError("INGOT-U010", "the build was cancelled");
+    }
+  }
+}
+
+}  // namespace
+
+std::vector<ScheduledStep> lower_graph(const Graph& graph, const Backend& backend, const Target& target,
+                                       const SymbolTable& symbols, ImageTable& images) {
+  std::vector<ScheduledStep> steps;
+  for (const auto& node : graph.nodes()) {
+    if (node->op->traits.has(Trait::kSource) || alias_offset(*node)) continue;
+    for (LoweredStep& step : backend.lower(*node, symbols, target)) {
+      const ImageId image = step.compile ? image_for(step, images) : kNoId;
+      steps.push_back({.node = node.get(), .step = std::move(step), .image = image, .node_records = {}});
+    }
+  }
+  return steps;
+}
+
+std::vector<Image> compile_images(const ImageTable& table, int threads, const ProgressCallback& progress) {
+  std::vector<Image> images(table.compile.size());
+  Queue queue;
+  {
+    std::vector<std::jthread> workers;
+    for (int i = 1; i < threads; ++i) workers.emplace_back([&] { compile_next(table, images, queue); });
+    try {
+      compile_and_report(table, images, queue, progress);
+    } catch (...) {
+      queue.stop = true;
+      throw;  // the workers finish their kernel and are joined
+    }
+  }
+  if (queue.failure) std::rethrow_exception(queue.failure);
+  return images;
+}
+
+}  // namespace ingot::core

@@ -1,0 +1,80 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "compiler/profile.h"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+
+#include "support/error.h"
+#include "support/text.h"
+
+namespace ingot::core {
+namespace {
+
+constexpr int64_t kModerateSize = 64;  // where neither the user nor the example says
+
+const Value* find_input(const Graph& graph, const std::string& name) {
+  std::vector<std::string_view> names;
+  for (const Value* input : graph.inputs()) {
+    if (input->name == name || std::to_string(input->index) == name) return input;
+    names.push_back(input->name);
+  }
+  throw UserError("INGOT-U011", fmt::format("the model has no input \"{}\"", name),
+                  fmt::format("the nearest name is \"{}\"", nearest_name(name, names)));
+}
+
+void check_rank(const Value& input, const DimProfile& profile) {
+  const size_t rank = input.type.rank();
+  if (profile.min.size() == rank && profile.typical.size() == rank && profile.max.size() == rank) return;
+  throw UserError("INGOT-U011", fmt::format("input \"{}\" is {}, but its shapes have {}, {} and {} dims",
+                                            input.name, to_string(input.type), profile.min.size(),
+                                            profile.typical.size(), profile.max.size()));
+}
+
+void apply(Graph& graph, const Value& input, const DimProfile& profile, size_t axis) {
+  const Dim& dim = input.type.shape[axis];
+  const int64_t low = profile.min[axis], high = profile.max[axis];
+  if (low > profile.typical[axis] || profile.typical[axis] > high) {
+    throw UserError("INGOT-U011", fmt::format("dim {} of input \"{}\": {} <= {} <= {} does not hold", axis,
+                                              input.name, low, profile.typical[axis], high));
+  }
+  if (dim.is_symbol()) {
+    SymbolInfo& symbol = graph.symbols[dim.symbol_name()];
+    const DimRange known = symbol.range;
+    if (low < known.min || high > known.max) {
+      throw UserError("INGOT-U011",
+                      fmt::format("dim {} of input \"{}\" was exported for {}..{}, but {}..{} is asked for",
+                                  axis, input.name, known.min, known.max, low, high),
+                      "export the model with a wider range for this dim");
+    }
+    symbol.range = {low, high};
+    symbol.typical = profile.typical[axis];
+  } else if (dim.is_constant() && (low != *dim.constant() || high != *dim.constant())) {
+    throw UserError(
+        "INGOT-U011",
+        fmt::format("dim {} of input \"{}\" is {} in the model, but {}..{} is asked for", axis, input.name,
+                    dim.to_string(), low, high),
+        "export the model with this dim dynamic (torch.export wants an example size of 2 or more for it)");
+  }
+}
+
+}  // namespace
+
+void apply_profiles(Graph& graph, std::span<const DimProfile> profiles) {
+  for (const DimProfile& profile : profiles) {
+    const Value* input = find_input(graph, profile.input);
+    check_rank(*input, profile);
+    for (size_t axis = 0; axis < input->type.rank(); ++axis) apply(graph, *input, profile, axis);
+  }
+}
+
+SymbolValues typical_sizes(const SymbolTable& symbols) {
+  SymbolValues values;
+  for (const auto& [name, info] : symbols) {
+    const int64_t moderate = std::clamp(kModerateSize, info.range.min, info.range.max);
+    values[name] = info.typical.value_or(moderate);
+  }
+  return values;
+}
+
+}  // namespace ingot::core

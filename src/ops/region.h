@@ -1,0 +1,26 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <span>
+#include <vector>
+
+#include "ir/graph.h"
+#include "loops/kernel.h"
+
+namespace ingot::core {
+
+// One kernel that computes several nodes, and the value that each of its buffers holds.
+struct RegionKernel {
+  loops::Kernel kernel;
+  std::vector<const Value*> buffers;
+};
+
+// Lowers nodes (in execution order) and composes them: maps are computed where they are read; what follows a
+// reduction index by index joins its stores. Values of `outputs` are stored, all others stay inside. `nodes`
+// may hold at most one node that is no map. Buffer layouts are those of the values.
+RegionKernel compose_region(std::span<const Node* const> nodes, std::span<const Value* const> outputs);
+
+// The same kernel with buffer `position` moved to the front.
+RegionKernel move_buffer_first(RegionKernel region, int position);
+
+}  // namespace ingot::core

@@ -1,0 +1,99 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
+
+#include "ops/alias.h"
+#include "ops/attributes.h"
+#include "ops/ops.h"
+#include "passes/target_passes.h"
+
+namespace ingot::core {
+namespace {
+
+bool is_view(const Node& node) { return node.op->traits.has(Trait::kView); }
+
+// Computes each element from elements found by index, so that any layout of operands and results will do.
+bool is_indexed(const Node& node) {
+  return node.op->traits.has(Trait::kElementwise) ||
+         (is_view(node) && !node.op->traits.has(Trait::kKeepsOrder));
+}
+
+Value* in_layout(Graph& graph, Node* user, Value* value, const Layout& layout) {
+  if (value->type.layout == layout) return value;
+  // A producer that works index by index, and that nobody else reads, stores in the wanted layout at once.
+  Node* producer = value->producer;
+  if (producer != nullptr && is_indexed(*producer) && value->users.size() == 1 && !graph.is_output(value) &&
+      !alias_offset(*producer)) {
+    value->type.layout = layout;
+    return value;
+  }
+  for (Node* other : value->users) {  // an earlier user asked for the same
+    const bool same = other->op == &ops::relayout && other->results[0]->type.layout == layout;
+    if (same) return other->results[0];
+  }
+  Graph::InsertBefore scope(graph, user);
+  return graph.call(ops::relayout, {value}, ops::Relayout{layout});
+}
+
+// The permutation of the first operand that has the result's rank and is not row-major.
+Layout followed_layout(const Node& node) {
+  for (const Value* operand : node.operands) {
+    if (operand == nullptr || operand->type.rank() != node.results[0]->type.rank()) continue;
+    const Layout& layout = operand->type.layout;
+    if (!layout.is_row_major() && layout.is_permutation()) return layout;
+  }
+  return {};
+}
+
+// The layout in which a transposition's result has the bytes of its operand; nullopt for blocked operands.
+std::optional<Layout> free_transposition(const Node& node) {
+  const Layout& layout = node.operand_type(0).layout;
+  if (!layout.is_permutation()) return std::nullopt;
+  const auto order = node.attributes<ops::Permutation>().order;  // result dim i is operand dim order[i]
+  std::vector<int> storage(order.size());
+  for (size_t axis = 0; axis < order.size(); ++axis) {
+    const int64_t dim = layout.is_row_major() ? static_cast<int64_t>(axis) : layout.axes[axis].dim;
+    storage[axis] = static_cast<int>(std::ranges::find(order, dim) - order.begin());
+  }
+  return std::ranges::is_sorted(storage) ? Layout{} : Layout::permutation(storage);
+}
+
+LayoutRequest request_for(const Node& node, const LayoutRule& rule) {
+  LayoutRequest request = rule(node);
+  if (node.op->traits.has(Trait::kKeepsOrder)) request.operands.assign(1, Layout{});
+  request.operands.resize(node.operands.size());
+  request.results.resize(node.results.size());
+  return request;
+}
+
+void assign(Graph& graph, Node* node, const LayoutRule& rule) {
+  const LayoutRequest request = request_for(*node, rule);
+  for (size_t i = 0; i < node->operands.size(); ++i) {
+    Value* operand = node->operands[i];
+    if (operand != nullptr && request.operands[i]) {
+      graph.set_operand(node, i, in_layout(graph, node, operand, *request.operands[i]));
+    }
+  }
+  for (size_t i = 0; i < node->results.size(); ++i) {
+    if (request.results[i]) node->results[i]->type.layout = *request.results[i];
+  }
+  if (node->op == &ops::transpose) {
+    if (auto layout = free_transposition(*node)) node->results[0]->type.layout = *layout;
+  } else if (node->op->lower != nullptr && !node->op->traits.has(Trait::kKeepsOrder) && !request.results[0]) {
+    node->results[0]->type.layout = followed_layout(*node);
+  }
+}
+
+}  // namespace
+
+Graph assign_layouts(Graph graph, const LayoutRule& rule) {
+  for (Node* node : graph.node_list()) {
+    if (node->op != &ops::relayout) assign(graph, node, rule);
+  }
+  for (Value*& output : graph.outputs) {
+    if (output->type.layout.is_row_major()) continue;
+    output = graph.call(ops::relayout, {output}, ops::Relayout{});
+  }
+  return graph;
+}
+
+}  // namespace ingot::core

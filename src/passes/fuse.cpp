@@ -1,0 +1,142 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
+#include <map>
+#include <set>
+
+#include "ops/alias.h"
+#include "ops/ops.h"
+#include "passes/target_passes.h"
+
+namespace ingot::core {
+namespace {
+
+bool is_map(const Node& node) {  // one stage, one store, no reduction: may be computed where it is read
+  return node.op->lower != nullptr &&
+         (node.op->traits.has(Trait::kElementwise) || node.op->traits.has(Trait::kView));
+}
+bool is_root(const Node& node) {
+  return node.op->traits.has(Trait::kContraction) || node.op->traits.has(Trait::kReduction);
+}
+
+// A set of nodes that becomes one node. `last` is where it will stand.
+struct Region {
+  Node* root;
+  Node* last;
+  std::set<Node*> nodes;
+};
+
+using Membership = std::map<const Node*, const Region*>;
+
+Node* only_user(const Graph& graph, const Node& node) {
+  if (node.results.size() != 1 || graph.is_output(node.results[0])) return nullptr;
+  const auto& users = node.results[0]->users;
+  const bool one = !users.empty() && std::ranges::all_of(users, [&](Node* user) { return user == users[0]; });
+  return one ? users[0] : nullptr;
+}
+
+// Follows the chain of single elementwise consumers.
+void take_consumers(const Graph& graph, Region& region, const Membership& taken, const FuseRules& rules) {
+  while (Node* user = only_user(graph, *region.last)) {
+    const bool fits = is_map(*user) && user->results.size() == 1 && !taken.contains(user) &&
+                      !alias_offset(*user) && rules.may_take_consumer(*region.root, *user);
+    if (!fits) return;
+    region.nodes.insert(user);
+    region.last = user;
+  }
+}
+
+// Absorbs producers all of whose users are inside, until there are none.
+void take_producers(const Graph& graph, Region& region, const Membership& taken, const FuseRules& rules) {
+  std::vector<Node*> pending(region.nodes.begin(), region.nodes.end());
+  while (!pending.empty()) {
+    Node* node = pending.back();
+    pending.pop_back();
+    for (Value* operand : node->operands) {
+      Node* producer = operand == nullptr ? nullptr : operand->producer;
+      if (producer == nullptr || region.nodes.contains(producer) || taken.contains(producer)) continue;
+      if (!is_map(*producer) || graph.is_output(operand) || alias_offset(*producer)) continue;
+      const auto inside = [&](Node* user) { return region.nodes.contains(user); };
+      if (!std::ranges::all_of(operand->users, inside)) continue;
+      if (!rules.may_take_producer(*region.root, *producer)) continue;
+      region.nodes.insert(producer);
+      pending.push_back(producer);
+    }
+  }
+}
+
+Value* region_input(Graph& body, std::map<const Value*, Value*>& inside, Value* outer, Node& fused_operands) {
+  Value* input = body.add_input(outer->name, outer->type);
+  inside.emplace(outer, input);
+  fused_operands.operands.push_back(outer);
+  return input;
+}
+
+// Moves copies of the region's nodes, in graph order, into a nested graph and puts one fused node in their
+// place.
+void build(Graph& graph, const Region& region, const std::vector<Node*>& order) {
+  Graph body("region");
+  std::map<const Value*, Value*> inside;
+  Node outer;  // collects the operands
+  for (Node* node : order) {
+    if (!region.nodes.contains(node)) continue;
+    std::vector<Value*> operands;
+    for (Value* operand : node->operands) {
+      const auto found = inside.find(operand);
+      const bool known = operand == nullptr || found != inside.end();
+      operands.push_back(operand == nullptr ? nullptr
+                         : known            ? found->second
+                                            : region_input(body, inside, operand, outer));
+    }
+    body.current_source = node->source;
+    body.current_name = node->name;
+    Node* copy = body.add(*node->op, std::move(operands), node->values);
+    for (size_t i = 0; i < node->results.size(); ++i) {
+      copy->results[i]->type = node->results[i]->type;  // layouts are not inferred
+      inside.emplace(node->results[i], copy->results[i]);
+    }
+  }
+  std::vector<TensorType> types;
+  for (Value* result : region.last->results) {
+    body.outputs.push_back(inside.at(result));
+    types.push_back(result->type);
+  }
+  Graph::InsertBefore scope(graph, region.last);
+  std::vector<Graph> graphs;
+  graphs.push_back(std::move(body));
+  Node* fused = graph.add_with_graphs(ops::fused, outer.operands, {}, std::move(graphs), std::move(types));
+  fused->source = region.root->source;
+  fused->name = region.root->name;
+  for (size_t i = 0; i < region.last->results.size(); ++i) {
+    graph.replace_uses(region.last->results[i], fused->results[i]);
+  }
+}
+
+}  // namespace
+
+Graph fuse(Graph graph, const FuseRules& rules) {
+  const std::vector<Node*> order = graph.node_list();
+  std::list<Region> regions;
+  Membership taken;
+  const auto add = [&](Node* root, bool consumers) {
+    Region& region = regions.emplace_back(Region{root, root, {root}});
+    if (consumers) take_consumers(graph, region, taken, rules);
+    take_producers(graph, region, taken, rules);
+    for (Node* node : region.nodes) taken.emplace(node, &region);
+  };
+  for (Node* node : order) {
+    if (node->op->traits.has(Trait::kContraction) && !taken.contains(node)) add(node, true);
+  }
+  for (Node* node : order) {
+    if (is_root(*node) && !taken.contains(node)) add(node, true);
+  }
+  for (auto node = order.rbegin(); node != order.rend(); ++node) {
+    if (is_map(**node) && !taken.contains(*node) && !alias_offset(**node)) add(*node, false);
+  }
+  for (const Region& region : regions) {
+    if (region.nodes.size() > 1) build(graph, region, order);
+  }
+  graph.erase_dead_nodes();
+  return graph;
+}
+
+}  // namespace ingot::core
