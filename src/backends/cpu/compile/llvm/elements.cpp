@@ -111,6 +111,15 @@ void store_lanes(Builder& builder, DType stored, llvm::Value* value, llvm::Value
   }
 }
 
+llvm::Value* gather_lanes(Builder& builder, DType stored, llvm::Value* pointers, int lanes) {
+  llvm::Type* type = storage_type(builder, stored, lanes);
+  return widen(builder, stored, builder.CreateMaskedGather(type, pointers, element_alignment(stored)));
+}
+
+void scatter_lanes(Builder& builder, DType stored, llvm::Value* value, llvm::Value* pointers, llvm::Value* mask) {
+  builder.CreateMaskedScatter(narrow(builder, stored, value), pointers, element_alignment(stored), mask);
+}
+
 llvm::Value* load_element(Builder& builder, DType stored, llvm::Value* pointer) {
   return load_lanes(builder, stored, pointer, 1);
 }

@@ -28,8 +28,12 @@ class ExpressionSource {
 // one basic block and those it dominates.
 class ExpressionEmitter {
  public:
-  ExpressionEmitter(Builder& builder, int lanes, ExpressionSource& source)
-      : builder_(builder), lanes_(lanes), source_(source) {}
+  // Values of nodes under their guards (null: none).
+  using Memo = std::map<std::pair<const loops::ExprNode*, llvm::Value*>, llvm::Value*>;
+
+  // `memo` holds values that were emitted before, in blocks that dominate this one.
+  ExpressionEmitter(Builder& builder, int lanes, ExpressionSource& source, Memo memo = {})
+      : builder_(builder), lanes_(lanes), source_(source), done_(std::move(memo)) {}
 
   llvm::Value* emit(const loops::Expr& expression, llvm::Value* guard = nullptr);
   llvm::Value* emit_lanes(const loops::Expr& expression) {
@@ -38,9 +42,11 @@ class ExpressionEmitter {
   llvm::Value* combine(loops::Binary op, DType dtype, llvm::Value* a,
                        llvm::Value* b);  // shapes are made equal
 
+  bool is_guarded(const loops::Expr& expression);  // holds a load that needs its guard
+  const Memo& memo() const { return done_; }
+
  private:
   using Node = loops::ExprNode;
-  bool is_guarded(const loops::Expr& expression);
   llvm::Value* compute(const Node& node, llvm::Value* guard);
   llvm::Value* emit_unary(const Node& node, llvm::Value* a);
   llvm::Value* emit_floating(loops::Binary op, llvm::Value* a, llvm::Value* b);
@@ -53,7 +59,7 @@ class ExpressionEmitter {
   Builder& builder_;
   int lanes_;
   ExpressionSource& source_;
-  std::map<std::pair<const Node*, llvm::Value*>, llvm::Value*> done_;  // by node and guard
+  Memo done_;
   std::unordered_map<const Node*, bool> guarded_;                      // holds a load that needs its guard
 };
 

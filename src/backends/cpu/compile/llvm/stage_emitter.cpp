@@ -1,0 +1,225 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "backends/cpu/compile/llvm/stage_emitter.h"
+
+#include <algorithm>
+
+#include "backends/cpu/compile/llvm/dim_emitter.h"
+#include "loops/interpreter.h"
+#include "loops/rewrite.h"
+#include "loops/scalar.h"
+
+namespace ingot::core::cpu {
+
+using loops::Loop;
+
+void StageEmitter::run(Scope& scope) {
+  enter(scope, stage_.loops);
+  if (stage_.scan) return scan(scope);
+  if (stage_.loops.empty()) return finish(scope, reduced(scope));
+  const Loops loops = stage_.loops;
+  if (!lanes_along_stage(scope) || !stage_.reduce.empty()) {
+    nest(loops, scope, {}, [&](Scope& point, const Values&) {
+      finish(point, reduced(point));
+      return Values{};
+    });
+    return;
+  }
+  nest(loops.first(loops.size() - 1), scope, {}, [&](Scope& outer, const Values&) {
+    enter(outer, loops.last(1));
+    return along_lanes(loops.back(), outer, {}, [&](Scope& lanes, const Values&, bool) {
+      finish(lanes, value_of(lanes));
+      return Values{};
+    });
+  });
+}
+
+// Lanes of this stage's own loop, when a point is computed at a time.
+bool StageEmitter::lanes_along_stage(const Scope& scope) const {
+  return plan_.variable.empty() && plan_.lanes > 1 && scope.lanes == 1;
+}
+
+void StageEmitter::scan(Scope& scope) {
+  const Loops loops = stage_.loops;
+  nest(loops.first(loops.size() - 1), scope, {}, [&](Scope& outer, const Values&) {
+    return nest(loops.last(1), outer, {identity(outer.lanes)}, [&](Scope& point, const Values& carried) {
+      llvm::Value* running = combine(carried[0], reduced(point));
+      finish(point, running);
+      return Values{running};
+    });
+  });
+}
+
+// Serial loops around `body`, with values carried from point to point.
+StageEmitter::Values StageEmitter::nest(Loops loops, Scope& scope, const Values& carried, const Body& body) {
+  if (loops.empty()) return body(scope, carried);
+  const Loop& loop = loops[0];
+  llvm::Value* extent = ScopeEmitter(frame_, scope).dim(loop.extent);
+  const auto known = bound_;
+  Values result = emit_carrying_loop(builder_, builder_.getInt64(0), extent, 1, carried,
+                                     [&](llvm::Value* index, std::span<llvm::Value* const> current) {
+                                       Scope inner = scope;
+                                       inner.values[loop.variable] = index;
+                                       inner.order.push_back(loop.variable);
+                                       enter(inner, loops.subspan(1));
+                                       return nest(loops.subspan(1), inner, Values(current.begin(), current.end()), body);
+                                     });
+  bound_ = known;
+  return result;
+}
+
+int StageEmitter::main_lanes(const Loop& loop) const {
+  int lanes = plan_.lanes;
+  const auto extent = loop.extent.constant();
+  while (extent && lanes > plan_.tail_lanes && lanes > *extent && lanes % 2 == 0) lanes /= 2;
+  return std::max(lanes, 2);
+}
+
+// The loop in whole vectors, then the rest.
+StageEmitter::Values StageEmitter::along_lanes(const Loop& loop, Scope& scope, const Values& carried,
+                                               const std::function<Values(Scope&, const Values&, bool main)>& body) {
+  const int lanes = main_lanes(loop);
+  llvm::Value* extent = ScopeEmitter(frame_, scope).dim(loop.extent);
+  llvm::Value* middle = builder_.CreateAnd(extent, builder_.getInt64(static_cast<uint64_t>(-lanes)));
+  const auto known = bound_;
+  const auto run = [&](llvm::Value* first, llvm::Value* last, int width, const Values& initial, bool main) {
+    Values result = emit_carrying_loop(builder_, first, last, width, initial, [&](llvm::Value* index, std::span<llvm::Value* const> current) {
+      Scope inner = scope;
+      inner.values[loop.variable] = index;
+      inner.order.push_back(loop.variable);
+      inner.lane_variable = loop.variable;
+      inner.lanes = width;
+      if (!main && width > 1) inner.mask = first_lanes(builder_, builder_.CreateSub(extent, index), width);
+      enter(inner, {});
+      return body(inner, Values(current.begin(), current.end()), main);
+    });
+    bound_ = known;
+    return result;
+  };
+  Values result = carried;
+  const auto fixed = loop.extent.constant();
+  if (!fixed || *fixed >= lanes) result = run(builder_.getInt64(0), middle, lanes, result, true);
+  if (!fixed || *fixed % lanes != 0) result = run(middle, extent, plan_.tail_lanes, result, false);
+  return result;
+}
+
+// At the place in front of `entered` loops: computes what they do not change.
+void StageEmitter::enter(Scope& scope, Loops entered) {
+  std::set<std::string> inner;
+  bool runs = true;
+  const auto add = [&](Loops loops) {
+    for (const Loop& loop : loops) {
+      if (scope.values.contains(loop.variable) && std::ranges::count(scope.order, loop.variable) > 0) continue;
+      inner.insert(loop.variable);
+      runs = runs && range_of(loop.extent, frame_.ranges).min > 0;
+    }
+  };
+  add(entered);
+  add(stage_.reduce);
+  bind(scope, inner);
+  for (const loops::Binding& binding : stage_.bindings) {
+    if (!bound_.contains(binding.symbol)) inner.insert(binding.symbol);
+  }
+  if (inner.empty()) return;  // nothing is in front of anything: the body itself
+  ScopeEmitter(frame_, scope).hoist(stage_.value, inner, number_, runs);
+}
+
+// Bindings in order, as far as they depend on no loop that is still to be entered.
+void StageEmitter::bind(Scope& scope, const std::set<std::string>& inner) {
+  std::set<std::string> open = inner;
+  for (const loops::Binding& binding : stage_.bindings) {
+    if (bound_.contains(binding.symbol)) continue;
+    const bool waits = std::ranges::any_of(open, [&](const std::string& name) { return uses_symbol(binding.value, name); });
+    if (waits) {
+      open.insert(binding.symbol);
+    } else {
+      emit_binding(scope, binding);
+    }
+  }
+}
+
+void StageEmitter::emit_binding(Scope& scope, const loops::Binding& binding) {
+  ScopeEmitter emitter(frame_, scope);
+  llvm::Value* value = emitter.evaluate(binding.value);
+  llvm::Value* limit = emitter.dim(binding.limit);
+  const bool lanes = value->getType()->isVectorTy();
+  // As unsigned numbers, negative ones are beyond every limit.
+  llvm::Value* outside = builder_.CreateICmpUGE(value, lanes ? broadcast(builder_, limit, scope.lanes) : limit);
+  llvm::Value* checked = builder_.CreateSelect(outside, llvm::Constant::getNullValue(value->getType()), value);
+  llvm::Value* wrong = outside;
+  if (lanes) wrong = builder_.CreateOrReduce(scope.mask == nullptr ? outside : builder_.CreateAnd(outside, scope.mask));
+  emit_if(builder_, wrong, [&] {
+    builder_.CreateStore(builder_.getInt64(static_cast<uint64_t>(loops::KernelStatus::kIndexOutOfRange)), frame_.status);
+  });
+  (lanes ? scope.lane_bindings : scope.values)[binding.symbol] = checked;
+  bound_.insert(binding.symbol);
+}
+
+llvm::Value* StageEmitter::value_of(Scope& scope) { return ScopeEmitter(frame_, scope).evaluate(stage_.value); }
+
+// The stage's value at one point of its loops, reduced where it is a reduction.
+llvm::Value* StageEmitter::reduced(Scope& scope) {
+  if (stage_.reduce.empty()) return value_of(scope);
+  if (lanes_along_stage(scope)) return reduced_along_lanes(scope);
+  return nest(stage_.reduce, scope, {identity(scope.lanes)}, [&](Scope& point, const Values& carried) {
+    return Values{combine(carried[0], broadcast(builder_, value_of(point), point.lanes))};
+  })[0];
+}
+
+llvm::Value* StageEmitter::reduced_along_lanes(Scope& scope) {
+  const Loops loops = stage_.reduce;
+  const int lanes = main_lanes(loops.back()), tail = plan_.tail_lanes;
+  const Values sums = nest(loops.first(loops.size() - 1), scope, {identity(lanes), identity(tail)}, [&](Scope& outer, const Values& outer_sums) {
+    enter(outer, loops.last(1));
+    return along_lanes(loops.back(), outer, outer_sums, [&](Scope& point, const Values& carried, bool main) {
+      llvm::Value* value = broadcast(builder_, value_of(point), point.lanes);
+      if (main) return Values{combine(carried[0], value), carried[1]};
+      llvm::Value* next = combine(carried[1], value);
+      return Values{carried[0], point.mask == nullptr ? next : builder_.CreateSelect(point.mask, next, carried[1])};
+    });
+  });
+  return narrowed(combine(narrowed(sums[0], tail), sums[1]), 1);
+}
+
+llvm::Value* StageEmitter::combine(llvm::Value* a, llvm::Value* b) {
+  Scope none;
+  ScopeEmitter source(frame_, none);
+  const int lanes = a->getType()->isVectorTy() ? static_cast<int>(llvm::cast<llvm::FixedVectorType>(a->getType())->getNumElements()) : 1;
+  return ExpressionEmitter(builder_, lanes, source).combine(binary_of(stage_.combine), stage_.value->dtype, a, broadcast(builder_, b, lanes));
+}
+
+// Combines halves until `lanes` are left.
+llvm::Value* StageEmitter::narrowed(llvm::Value* value, int lanes) {
+  while (true) {
+    auto* type = llvm::dyn_cast<llvm::FixedVectorType>(value->getType());
+    if (type == nullptr || static_cast<int>(type->getNumElements()) <= lanes) return value;
+    const int half = static_cast<int>(type->getNumElements()) / 2;
+    if (half == 1) return combine(builder_.CreateExtractElement(value, uint64_t{0}), builder_.CreateExtractElement(value, 1));
+    std::vector<int> low, high;
+    for (int i = 0; i < half; ++i) {
+      low.push_back(i);
+      high.push_back(half + i);
+    }
+    value = combine(builder_.CreateShuffleVector(value, low), builder_.CreateShuffleVector(value, high));
+  }
+}
+
+llvm::Value* StageEmitter::identity(int lanes) {
+  const DType dtype = stage_.value->dtype;
+  const loops::Scalar value = identity_of(stage_.combine, dtype);
+  return broadcast(builder_, constant_value(builder_, dtype, value.number, value.integer), lanes);
+}
+
+void StageEmitter::finish(Scope& scope, llvm::Value* value) {
+  ScopeEmitter emitter(frame_, scope);
+  if (stage_.store) {
+    emitter.store(*stage_.store, value);
+    const bool read_back = frame_.kernel.buffers[static_cast<size_t>(stage_.store->buffer)].access == loops::Access::kReadWrite;
+    if (read_back) scope.memo.clear();
+  } else if (stage_.loops.empty()) {
+    scope.scalars[number_] = value;
+  } else {
+    emitter.store_row(number_, stage_.loops, value);
+  }
+}
+
+}  // namespace ingot::core::cpu

@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: Apache-2.0
+// One stage of a kernel at one place: its loops, reductions, scans and results.
+#pragma once
+
+#include "backends/cpu/compile/llvm/scope.h"
+
+namespace ingot::core::cpu {
+
+class StageEmitter {
+ public:
+  StageEmitter(KernelFrame& frame, const LanePlan& plan, int stage)
+      : frame_(frame),
+        builder_(frame.builder),
+        plan_(plan),
+        number_(stage),
+        stage_(frame.kernel.stages[static_cast<size_t>(stage)]) {}
+
+  // For the point, or the lanes' points, of `scope`; a result without loops becomes one of its scalars.
+  void run(Scope& scope);
+
+ private:
+  using Values = std::vector<llvm::Value*>;
+  using Loops = std::span<const loops::Loop>;
+  // Values carried through loops: the accumulators.
+  using Body = std::function<Values(Scope&, const Values&)>;
+
+  Values nest(Loops loops, Scope& scope, const Values& carried, const Body& body);
+  Values along_lanes(const loops::Loop& loop, Scope& scope, const Values& carried, const std::function<Values(Scope&, const Values&, bool main)>& body);
+  void enter(Scope& scope, Loops entered);
+  void bind(Scope& scope, const std::set<std::string>& inner);
+  void emit_binding(Scope& scope, const loops::Binding& binding);
+  void scan(Scope& scope);
+  void finish(Scope& scope, llvm::Value* value);
+  llvm::Value* value_of(Scope& scope);
+  llvm::Value* reduced(Scope& scope);
+  llvm::Value* reduced_along_lanes(Scope& scope);
+  llvm::Value* combine(llvm::Value* a, llvm::Value* b);
+  llvm::Value* narrowed(llvm::Value* value, int lanes);
+  llvm::Value* identity(int lanes);
+  bool lanes_along_stage(const Scope& scope) const;
+  int main_lanes(const loops::Loop& loop) const;
+
+  KernelFrame& frame_;
+  Builder& builder_;
+  const LanePlan& plan_;
+  int number_;
+  const loops::Stage& stage_;
+  std::set<std::string> bound_;  // bindings that have a value where code is emitted
+};
+
+}  // namespace ingot::core::cpu

@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: Apache-2.0
+// erf. Coefficients are Chebyshev fits, made with 60 digits.
+#include "loops/math_expressions.h"
+
+namespace ingot::core::loops::math {
+namespace {
+
+// erf(x) / x - 1 in x^2 for |x| <= 1
+constexpr double kSmall32[] = {7.87587487e-05, -0.00080168643, 0.00518908724, -0.0268542115,
+                               0.112835944,    -0.37612626,    0.128379167};
+constexpr double kSmall64[] = {-4.2309458242953377e-12, 8.7090451290531062e-11,  -1.216456005728345e-09,
+                               1.4792401209404813e-08,  -1.6364642158167616e-07, 1.6462045441468418e-06,
+                               -1.4925647567519332e-05, 0.00012055332902888736,  -0.00085483270219348297,
+                               0.0052239776254232985,   -0.02686617064512984,    0.11283791670955121,
+                               -0.37612638903183754,    0.12837916709551258};
+// -log(1 - erf(x)) for 1 <= x <= 4, where erf reaches 1
+constexpr double kLarge32[] = {-1.61854484e-06, 4.57045353e-05, -0.000593947072,
+                               0.00474676862,   -0.0263862498,  0.110021278,
+                               0.631886005,     1.13019967,     -0.000312075746};
+// (1 - erf(x)) exp(x^2) in (x - 2) / (x + 2) for 1 <= x <= 6
+constexpr double kLarge64[] = {-4.2529228733691916e-07, -5.2653151512392614e-07, 1.1766733323457687e-06,
+                               3.7874017547960887e-06,  1.3935407223526918e-06,  -1.3967891548200675e-05,
+                               -2.7580030530192446e-05, 2.7525478778487625e-05,  0.00017436117977748445,
+                               4.3555601371157433e-05,  -0.0009819770272212142,  -0.00084714325086791527,
+                               0.0069974617392158309,   0.0037328924043265746,   -0.078978581015732283,
+                               0.24165819424246648,     -0.42718584741395838,    0.25539567631050575};
+
+Expr complement32(const Expr& x) { return exp(-polynomial(x, kLarge32)); }
+
+Expr complement64(const Expr& x) {
+  const Expr two = number(x, 2);
+  return exp(-(x * x)) * polynomial((x - two) / (x + two), kLarge64);
+}
+
+}  // namespace
+
+Expr erf(const Expr& x) {
+  const bool wide = x->dtype == DType::kF64;
+  const Expr magnitude = absolute(x), one = number(x, 1), limit = number(x, wide ? 6 : 4);
+  const Expr square = x * x;
+  const Expr small = fma(x, wide ? polynomial(square, kSmall64) : polynomial(square, kSmall32), x);
+  const Expr limited = select(less(limit, magnitude), limit, magnitude);
+  const Expr large = with_sign_of(one - (wide ? complement64(limited) : complement32(limited)), x);
+  return select(less(magnitude, one), small, large);
+}
+
+}  // namespace ingot::core::loops::math

@@ -1,0 +1,109 @@
+// SPDX-License-Identifier: Apache-2.0
+// exp and what follows from it. Coefficients are Chebyshev fits, made with 60 digits.
+#include <cmath>
+
+#include "loops/math_expressions.h"
+
+namespace ingot::core::loops::math {
+namespace {
+
+// (exp(r) - 1 - r) / r^2 for |r| <= log(2) / 2
+constexpr double kTail32[] = {0.0013926184, 0.00836317893, 0.0416665561, 0.166665763, 0.5};
+constexpr double kTail64[] = {2.0914686968086876e-09,
+                              2.5105217004720745e-08,
+                              2.7557273643110297e-07,
+                              2.7557255400206422e-06,
+                              2.4801587325547743e-05,
+                              0.00019841269874820627,
+                              0.0013888888888883748,
+                              0.0083333333333261358,
+                              0.041666666666666671,
+                              0.16666666666666671,
+                              0.5};
+
+struct Reduced {
+  Expr exponent;  // integer n
+  Expr rest;      // r: x = n log(2) + r
+};
+
+// Adding 1.5 * 2^(mantissa bits) rounds to an integer, which then stands in the low bits.
+Reduced reduce(const Expr& x) {
+  const bool wide = x->dtype == DType::kF64;
+  const Expr magic = number(x, wide ? 0x1.8p52 : 0x1.8p23);
+  const Expr shifted = fma(x, number(x, 1.4426950408889634), magic);
+  const Expr whole = shifted - magic;
+  const Expr exponent = bits_of(shifted) - integer(x, wide ? 0x4338000000000000 : 0x4b400000);
+  const double high = wide ? 0.69314718036912382 : 0.693145752,
+               low = wide ? 1.9082149292705877e-10 : 1.42860682e-06;
+  const Expr rest = fma(whole, number(x, -low), fma(whole, number(x, -high), x));
+  return {exponent, rest};
+}
+
+// exp(r) - 1
+Expr small_expm1(const Expr& rest) {
+  const bool wide = rest->dtype == DType::kF64;
+  const Expr tail = wide ? polynomial(rest, kTail64) : polynomial(rest, kTail32);
+  return fma(rest * rest, tail, rest);
+}
+
+// NaN stays.
+Expr clamp(const Expr& x, double low, double high) {
+  const Expr above = select(less(number(x, high), x), number(x, high), x);
+  return select(less(above, number(x, low)), number(x, low), above);
+}
+
+}  // namespace
+
+// The limits lie where the result is already zero or infinite. The scale is applied in two steps, so that
+// neither overflows and subnormal results are rounded once.
+Expr exp(const Expr& x) {
+  const bool wide = x->dtype == DType::kF64;
+  const Reduced reduced = reduce(wide ? clamp(x, -746, 710) : clamp(x, -104, 89));
+  const Expr half = binary(Binary::kShiftRight, reduced.exponent, integer(x, 1));
+  const Expr value = small_expm1(reduced.rest) + number(x, 1);
+  return value * power_of_two(half) * power_of_two(reduced.exponent - half);
+}
+
+// exp(x) - 1 = 2 (2^(n-1) (exp(r) - 1) + 2^(n-1) - 1/2), exact where n is 0.
+Expr expm1(const Expr& x) {
+  const bool wide = x->dtype == DType::kF64;
+  const Reduced reduced = reduce(wide ? clamp(x, -40, 710) : clamp(x, -20, 89));
+  const Expr scale = power_of_two(reduced.exponent - integer(x, 1));
+  const Expr half = fma(small_expm1(reduced.rest), scale, scale - number(x, 0.5));
+  return select(equal(x, number(x, 0)), x, half + half);
+}
+
+// Of -|x|, so that nothing overflows and small results keep their precision.
+Expr sigmoid(const Expr& x) {
+  const Expr small = exp(-absolute(x));
+  const Expr one = number(x, 1);
+  return select(less(x, number(x, 0)), small, one) / (one + small);
+}
+
+// expm1(2z) / (expm1(2z) + 2); beyond the limit the result is 1.
+Expr tanh(const Expr& x) {
+  const Expr magnitude = absolute(x), limit = number(x, x->dtype == DType::kF64 ? 22 : 10);
+  const Expr limited = select(less(limit, magnitude), limit, magnitude);
+  const Expr grown = expm1(limited + limited);
+  return with_sign_of(grown / (grown + number(x, 2)), x);
+}
+
+Expr sinh(const Expr& x) {
+  if (x->dtype == DType::kF32) return through_f64(sinh, x);
+  const Expr magnitude = absolute(x);
+  const Expr grown = expm1(magnitude);
+  const Expr moderate = number(x, 0.5) * (grown + grown / (grown + number(x, 1)));
+  const Expr root = exp(number(x, 0.5) * magnitude);
+  const Expr large = number(x, 0.5) * root * root;
+  return with_sign_of(select(less(magnitude, number(x, 22)), moderate, large), x);
+}
+
+Expr cosh(const Expr& x) {
+  if (x->dtype == DType::kF32) return through_f64(cosh, x);
+  const Expr root = exp(number(x, 0.5) * absolute(x));
+  const Expr grown = exp(absolute(x));
+  const Expr moderate = number(x, 0.5) * (grown + number(x, 1) / grown);
+  return select(less(absolute(x), number(x, 22)), moderate, number(x, 0.5) * root * root);
+}
+
+}  // namespace ingot::core::loops::math

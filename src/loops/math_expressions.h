@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: Apache-2.0
+// A short notation for expand_math's formulas, and the functions themselves. Arguments and results are f32 or
+// f64.
+#pragma once
+
+#include <span>
+
+#include "loops/kernel.h"
+
+namespace ingot::core::loops::math {
+
+inline Expr operator+(const Expr& a, const Expr& b) { return binary(Binary::kAdd, a, b); }
+inline Expr operator-(const Expr& a, const Expr& b) { return binary(Binary::kSubtract, a, b); }
+inline Expr operator*(const Expr& a, const Expr& b) { return binary(Binary::kMultiply, a, b); }
+inline Expr operator/(const Expr& a, const Expr& b) { return binary(Binary::kDivide, a, b); }
+inline Expr operator-(const Expr& a) { return unary(Unary::kNegate, a); }
+inline Expr less(const Expr& a, const Expr& b) { return binary(Binary::kLess, a, b); }
+inline Expr equal(const Expr& a, const Expr& b) { return binary(Binary::kEqual, a, b); }
+inline Expr both(const Expr& a, const Expr& b) { return binary(Binary::kAnd, a, b); }
+inline Expr absolute(const Expr& a) { return unary(Unary::kAbsolute, a); }
+inline Expr round_even(const Expr& a) { return unary(Unary::kRoundEven, a); }
+inline Expr number(const Expr& like, double value) { return constant(like->dtype, value); }
+
+Expr integer(const Expr& like, int64_t value);  // of the integer dtype as wide as `like`
+Expr bits_of(const Expr& value);                // bitcast to that dtype
+Expr real_of(const Expr& bits);                 // and back
+Expr polynomial(const Expr& x, std::span<const double> coefficients);  // highest power first
+Expr with_sign_of(const Expr& magnitude, const Expr& sign);            // magnitude >= 0 or NaN
+Expr power_of_two(const Expr& exponent);  // exponent: integer of the wanted width, normal results only
+Expr through_f64(Expr (*function)(const Expr&), const Expr& x);  // f32: computed in f64 and rounded
+
+Expr exp(const Expr& x);
+Expr expm1(const Expr& x);
+Expr sigmoid(const Expr& x);
+Expr tanh(const Expr& x);
+Expr sinh(const Expr& x);
+Expr cosh(const Expr& x);
+Expr log(const Expr& x);
+Expr log1p(const Expr& x);
+Expr power(const Expr& x, const Expr& y);
+Expr sin(const Expr& x);
+Expr cos(const Expr& x);
+Expr tan(const Expr& x);
+Expr asin(const Expr& x);
+Expr acos(const Expr& x);
+Expr atan(const Expr& x);
+Expr atan2(const Expr& y, const Expr& x);
+Expr erf(const Expr& x);
+
+}  // namespace ingot::core::loops::math

@@ -1,0 +1,164 @@
+// SPDX-License-Identifier: Apache-2.0
+// Logarithms and powers. Coefficients are Chebyshev fits, made with 60 digits.
+#include <limits>
+
+#include "loops/math_expressions.h"
+
+namespace ingot::core::loops::math {
+namespace {
+
+constexpr double kInfinity = std::numeric_limits<double>::infinity();
+constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
+
+// (log(1 + f) - f + f^2 / 2) / f^3 for 1 + f in [sqrt(1/2), sqrt(2)]
+constexpr double kLog32[] = {0.0697158501, -0.114800684, 0.1168558,   -0.124256544, 0.142490402,
+                             -0.166678026, 0.200007156,  -0.24999997, 0.333333313};
+// (2 atanh(s) / s - 2) / s^2 in s^2 for s = f / (2 + f)
+constexpr double kAtanh64[] = {0.13086767009948647, 0.13268759668560562, 0.15386240205813481,
+                               0.18181795630884753, 0.2222222239180047,  0.28571428570803231,
+                               0.40000000000000879, 0.66666666666666663};
+// (2 atanh(s) / s - 2 - 2 s^2 / 3) / s^4
+constexpr double kAtanhTail64[] = {0.11723178623919275, 0.11706236339486488, 0.13334804693847518,
+                                   0.15384594962518428, 0.18181818335392802, 0.22222222221655885,
+                                   0.28571428571429364, 0.40000000000000002};
+constexpr double kLn2High64 = 0.69314718036912382,
+                 kLn2Low64 = 1.9082149292705877e-10;  // the product of `high` with n is exact
+
+struct Split {
+  Expr exponent;  // e, as a float
+  Expr mantissa;  // m in [sqrt(1/2), sqrt(2)): x = 2^e m
+};
+
+Split split(const Expr& x) {
+  const bool wide = x->dtype == DType::kF64;
+  const double grow = wide ? 0x1p52 : 0x1p23, smallest_normal = wide ? 0x1p-1022 : 0x1p-126;
+  const Expr is_subnormal = less(x, number(x, smallest_normal));
+  const Expr bits = bits_of(select(is_subnormal, x * number(x, grow), x));
+  const Expr shift = integer(x, wide ? 52 : 23);
+  const Expr offset = bits - integer(x, wide ? 0x3fe6a09e667f3bcd : 0x3f3504f3);  // of sqrt(1/2)
+  const Expr exponent = binary(Binary::kShiftRight, offset, shift);
+  const Expr mantissa = real_of(bits - binary(Binary::kShiftLeft, exponent, shift));
+  const Expr correction = select(is_subnormal, number(x, wide ? 52 : 23), number(x, 0));
+  return {convert(x->dtype, exponent) - correction, mantissa};
+}
+
+// log of a positive, finite x.
+Expr positive_log(const Expr& x) {
+  const Split parts = split(x);
+  const Expr f = parts.mantissa - number(x, 1);
+  const Expr square = f * f;
+  if (x->dtype == DType::kF32) {
+    Expr tail = f * square * polynomial(f, kLog32);
+    tail = fma(parts.exponent, number(x, 1.42860682e-06), tail);
+    tail = fma(number(x, -0.5), square, tail);
+    return fma(parts.exponent, number(x, 0.693145752), f + tail);
+  }
+  const Expr s = f / (f + number(x, 2));
+  const Expr z = s * s;
+  const Expr half_square = number(x, 0.5) * square;
+  const Expr tail = fma(s, half_square + z * polynomial(z, kAtanh64), parts.exponent * number(x, kLn2Low64));
+  return parts.exponent * number(x, kLn2High64) - ((half_square - tail) - f);
+}
+
+struct Double {  // high + low, f64 each
+  Expr high, low;
+};
+
+Double exact_sum(const Expr& a, const Expr& b) {
+  const Expr sum = a + b;
+  const Expr part = sum - a;
+  return {sum, (a - (sum - part)) + (b - part)};
+}
+
+Double exact_product(const Expr& a, const Expr& b) {
+  const Expr product = a * b;
+  return {product, fma(a, b, -product)};
+}
+
+// log of a positive, finite f64 with about 65 bits, as powers multiply its error by up to 700.
+Double precise_log(const Expr& x) {
+  const Split parts = split(x);
+  const Expr one = number(x, 1), two = number(x, 2);
+  const Expr f = parts.mantissa - one;  // exact
+  const Double denominator = exact_sum(two, f);
+  const Expr s = f / denominator.high;
+  const Expr s_low = (fma(-s, denominator.high, f) - s * denominator.low) / denominator.high;
+  // 2 s + 2/3 s^3 + s^5 (...)
+  const Double square = exact_product(s, s);
+  const Double cube = exact_product(square.high, s);
+  const Expr cube_low = fma(square.low, s, cube.low);
+  const Expr third = number(x, 2.0 / 3), third_low = number(x, 3.7007434154171886e-17);
+  const Double scaled = exact_product(cube.high, third);
+  const Expr scaled_low = fma(cube.high, third_low, fma(cube_low, third, scaled.low));
+  const Expr tail = cube.high * square.high * polynomial(square.high, kAtanhTail64);
+  const Double first = exact_sum(two * s, scaled.high);
+  const Expr ln2_low = number(x, kLn2Low64);
+  const Double base = exact_sum(parts.exponent * number(x, kLn2High64), first.high);
+  const Double with_low = exact_sum(base.high, parts.exponent * ln2_low);
+  // s_low belongs to 2 s and to 2/3 s^3, of which it moves 2 s^2.
+  const Expr slope = fma(two, square.high, two);
+  const Expr low = with_low.low + base.low + first.low + fma(slope, s_low, scaled_low + tail);
+  return exact_sum(with_low.high, low);
+}
+
+// |x|^y for finite, positive |x|.
+Expr positive_power(const Expr& x, const Expr& y) {
+  const Double logarithm = precise_log(x);
+  const Double product = exact_product(logarithm.high, y);
+  const Expr low = fma(logarithm.low, y, product.low);
+  const Expr value = exp(product.high);
+  // Where exp is 0 or infinite the correction is of no matter, and may be NaN.
+  const Expr in_range = both(less(number(x, 0), value), less(value, number(x, kInfinity)));
+  return select(in_range, fma(value, low, value), value);
+}
+
+Expr power64(const Expr& x, const Expr& y) {
+  const Expr zero = number(x, 0), one = number(x, 1), infinity = number(x, kInfinity);
+  const Expr magnitude = absolute(x);
+  const Expr finite = both(less(zero, magnitude), less(magnitude, infinity));
+  const Expr rounded = unary(Unary::kFloor, y);
+  const Expr is_integer = equal(rounded, y);
+  const Expr half = number(x, 0.5) * y;
+  const Expr is_odd = both(is_integer, unary(Unary::kNot, equal(unary(Unary::kFloor, half), half)));
+  // 0 and infinity: 0, 1 or infinity by the sign of y.
+  const Expr grows = equal(less(one, magnitude), less(zero, y));
+  Expr result =
+      select(finite, positive_power(select(finite, magnitude, one), y), select(grows, infinity, zero));
+  // y infinite: by whether |x| is beyond 1.
+  result = select(equal(absolute(y), infinity),
+                  select(equal(magnitude, one), one, select(grows, infinity, zero)), result);
+  const Expr is_negative = less(with_sign_of(one, x), zero);
+  result = select(both(is_negative, is_odd), -result, result);
+  const Expr no_real_result = both(both(less(x, zero), less(magnitude, infinity)),
+                                   both(unary(Unary::kNot, is_integer), less(absolute(y), infinity)));
+  result = select(no_real_result, number(x, kNaN), result);
+  const Expr is_nan = unary(Unary::kNot, both(equal(x, x), equal(y, y)));
+  result = select(is_nan, number(x, kNaN), result);
+  return select(binary(Binary::kOr, equal(y, zero), equal(x, one)), one, result);
+}
+
+}  // namespace
+
+Expr log(const Expr& x) {
+  const Expr zero = number(x, 0);
+  const Expr finite =
+      select(less(x, number(x, kInfinity)), positive_log(x), x);  // infinity and NaN are their own
+  return select(equal(x, zero), number(x, -kInfinity), select(less(x, zero), number(x, kNaN), finite));
+}
+
+// log(u) for u = 1 + x, plus what was lost in rounding u.
+Expr log1p(const Expr& x) {
+  const Expr one = number(x, 1), zero = number(x, 0);
+  const Expr u = x + one;
+  const Expr lost = select(less(one, x), one - (u - x), x - (u - one));
+  const Expr usable = both(less(zero, u), less(u, number(x, kInfinity)));
+  const Expr result = log(u) + select(usable, lost / u, zero);
+  return select(equal(x, zero), x, result);
+}
+
+Expr power(const Expr& x, const Expr& y) {
+  if (x->dtype == DType::kF64) return power64(x, y);
+  return convert(DType::kF32, power64(convert(DType::kF64, x), convert(DType::kF64, y)));
+}
+
+}  // namespace ingot::core::loops::math

@@ -1,0 +1,186 @@
+// SPDX-License-Identifier: Apache-2.0
+// Circular functions and their inverses. Coefficients are Chebyshev fits, made with 60 digits.
+#include <limits>
+
+#include "loops/math_expressions.h"
+
+namespace ingot::core::loops::math {
+namespace {
+
+constexpr double kPi = 3.141592653589793, kPiLow = 1.2246467991473532e-16;
+
+// (sin(r) / r - 1) / r^2 and (cos(r) - 1 + r^2 / 2) / r^4 in r^2 for |r| <= pi / 4
+constexpr double kSin32[] = {2.72493139e-06, -0.000198400827, 0.00833333191, -0.166666672};
+constexpr double kCos32[] = {2.45474366e-05, -0.00138883002, 0.0416666642};
+constexpr double kSin64[] = {-7.5865766484052611e-13, 1.6058529573291737e-10,  -2.5052106219528367e-08,
+                             2.7557319219301936e-06,  -0.00019841269841265017, 0.0083333333333333315,
+                             -0.16666666666666666};
+constexpr double kCos64[] = {4.7458049232498398e-14,  -1.1470459750244853e-11, 2.0876755783897636e-09,
+                             -2.7557319221382125e-07, 2.4801587301584618e-05,  -0.0013888888888888887,
+                             0.041666666666666664};
+// (atan(x) / x - 1) / x^2 in x^2 for |x| <= tan(pi / 8); (asin(x) / x - 1) / x^2 for |x| <= 1/2
+constexpr double kAtan[] = {-0.013905374533113234, 0.030622995553735516,  -0.041038875468626869,
+                            0.047192591882420927,  -0.052580202726567583, 0.058819230561140225,
+                            -0.066666418691311832, 0.076923067291948963,  -0.090909090668160802,
+                            0.11111111110751482,   -0.1428571428571149,   0.19999999999999993,
+                            -0.33333333333333331};
+constexpr double kAsin[] = {0.02877844261259304,   -0.014881409392818066, 0.017419357964884856,
+                            0.0054508781877205502, 0.010324318288744113,  0.011478952690257387,
+                            0.013971235301124539,  0.017352391265909227,  0.022372173002005596,
+                            0.030381944137085216,  0.04464285714637338,   0.074999999999984246,
+                            0.16666666666666669};
+// 2 / pi in pieces of 28 bits: the product of each with an f32 is exact in f64.
+constexpr double kTwoOverPi[] = {0.63661976903676987,    3.3308114738561656e-09, 2.276010047810136e-18,
+                                 2.5268260189002822e-26, 1.6682867657019525e-34, 1.1588713282888551e-43,
+                                 7.0539591744042953e-52};
+constexpr int kPiecesBeyondFour = 5;  // pieces whose product with an f32 may exceed 4
+
+struct Reduced {
+  Expr quadrant;  // n modulo 4 as an integer
+  Expr rest;      // r in [-pi/4, pi/4]: x = n pi/2 + r
+};
+
+// Exact for every f32: of each product, multiples of 4 are dropped before they are added.
+Reduced reduce32(const Expr& single) {
+  const Expr x = convert(DType::kF64, single);
+  std::vector<Expr> terms;
+  for (int i = 0; i < static_cast<int>(std::size(kTwoOverPi)); ++i) {
+    Expr term = x * number(x, kTwoOverPi[i]);
+    if (i < kPiecesBeyondFour) term = fma(round_even(term * number(x, 0.25)), number(x, -4), term);
+    terms.push_back(term);
+  }
+  Expr estimate = terms[0];
+  for (size_t i = 1; i < terms.size(); ++i) estimate = estimate + terms[i];
+  const Expr whole = round_even(estimate);
+  Expr rest = terms[0] - whole;  // exact, as are the next sums while they cancel
+  for (size_t i = 1; i < terms.size(); ++i) rest = rest + terms[i];
+  return {convert(DType::kI32, whole), rest * number(x, kPi / 2)};
+}
+
+// Good up to 2^52 quadrants; the parts of pi/2 have 160 bits together.
+Reduced reduce64(const Expr& x) {
+  const Expr whole = round_even(x * number(x, 0.63661977236758138));
+  Expr rest = x;
+  for (const double part : {1.5707963267948966, 6.123233995736766e-17, -1.4973849048591698e-33}) {
+    rest = fma(whole, number(x, -part), rest);
+  }
+  return {convert(DType::kI64, whole), rest};
+}
+
+Expr small_sin(const Expr& rest) {
+  const Expr square = rest * rest;
+  const Expr tail = rest->dtype == DType::kF64 ? polynomial(square, kSin64) : polynomial(square, kSin32);
+  return fma(rest * square, tail, rest);
+}
+
+Expr small_cos(const Expr& rest) {
+  const Expr square = rest * rest;
+  const Expr tail = rest->dtype == DType::kF64 ? polynomial(square, kCos64) : polynomial(square, kCos32);
+  return fma(square * square, tail, fma(square, number(rest, -0.5), number(rest, 1)));
+}
+
+Expr bit_set(const Expr& value, int64_t bit) {
+  return binary(Binary::kNotEqual, binary(Binary::kAnd, value, integer_constant(value->dtype, bit)),
+                integer_constant(value->dtype, 0));
+}
+
+// sin for shift 0, cos for shift 1: the value of the quadrant `shift` further on.
+Expr circular(const Expr& x, int64_t shift) {
+  const Reduced reduced = x->dtype == DType::kF64 ? reduce64(x) : reduce32(x);
+  const Expr rest = convert(x->dtype, reduced.rest);
+  const Expr quadrant = reduced.quadrant + integer_constant(reduced.quadrant->dtype, shift);
+  const Expr value = select(bit_set(quadrant, 1), small_cos(rest), small_sin(rest));
+  return select(bit_set(quadrant, 2), -value, value);
+}
+
+// asin(x) for |x| <= 1/2
+Expr small_asin(const Expr& x) {
+  const Expr square = x * x;
+  return fma(x * square, polynomial(square, kAsin), x);
+}
+
+Expr square_root(const Expr& x) { return unary(Unary::kSquareRoot, x); }
+
+// atan(n / d) for 0 <= n, 0 <= d, not both zero or infinite.
+Expr positive_atan(const Expr& n, const Expr& d) {
+  const Expr one = number(n, 1);
+  const Expr steep = less(d, n);  // above pi/4: pi/2 - atan(d / n)
+  const Expr low = select(steep, d, n), high = select(steep, n, d);
+  // Above pi/8: pi/4 + atan((t - 1) / (t + 1)).
+  const Expr middle = less(number(n, 0.41421356237309503), low / high);
+  const Expr ratio = low / high;
+  const Expr t = select(middle, (ratio - one) / (ratio + one), ratio);
+  const Expr square = t * t;
+  const Expr small = fma(t * square, polynomial(square, kAtan), t);
+  const Expr zero = number(n, 0);
+  const Expr eighth = select(middle, number(n, kPi / 4), zero),
+             eighth_low = select(middle, number(n, kPiLow / 4), zero);
+  const Expr angle = eighth + (small + eighth_low);
+  return select(steep, number(n, kPi / 2) - (angle - number(n, kPiLow / 2)), angle);
+}
+
+}  // namespace
+
+Expr sin(const Expr& x) { return select(equal(x, number(x, 0)), x, circular(x, 0)); }
+
+Expr cos(const Expr& x) { return circular(x, 1); }
+
+Expr tan(const Expr& x) {
+  const Reduced reduced = x->dtype == DType::kF64 ? reduce64(x) : reduce32(x);
+  const Expr sine = small_sin(reduced.rest), cosine = small_cos(reduced.rest);
+  const Expr odd = bit_set(reduced.quadrant, 1);
+  const Expr value = select(odd, -cosine, sine) / select(odd, sine, cosine);
+  return select(equal(x, number(x, 0)), x, convert(x->dtype, value));
+}
+
+Expr asin(const Expr& x) {
+  if (x->dtype == DType::kF32) return through_f64(asin, x);
+  const Expr magnitude = absolute(x), half = number(x, 0.5);
+  // pi/2 - 2 asin(sqrt((1 - x) / 2)); beyond 1 the root is NaN.
+  const Expr root = square_root((number(x, 1) - magnitude) * half);
+  const Expr is_small = less(magnitude, half);
+  const Expr small = small_asin(select(is_small, magnitude, root));
+  const Expr large = number(x, kPi / 2) - (small + small - number(x, kPiLow / 2));
+  return with_sign_of(select(is_small, small, large), x);
+}
+
+Expr acos(const Expr& x) {
+  if (x->dtype == DType::kF32) return through_f64(acos, x);
+  const Expr magnitude = absolute(x), half = number(x, 0.5);
+  const Expr root = square_root((number(x, 1) - magnitude) * half);
+  const Expr is_small = less(magnitude, half);
+  const Expr small = small_asin(select(is_small, x, root));
+  const Expr twice = small + small;
+  const Expr near_middle = number(x, kPi / 2) - (small - number(x, kPiLow / 2));
+  const Expr near_minus_one = number(x, kPi) - (twice - number(x, kPiLow));
+  return select(is_small, near_middle, select(less(x, number(x, 0)), near_minus_one, twice));
+}
+
+Expr atan(const Expr& x) {
+  if (x->dtype == DType::kF32) return through_f64(atan, x);
+  const Expr infinity = number(x, std::numeric_limits<double>::infinity());
+  const Expr magnitude = absolute(x);
+  const Expr angle =
+      select(equal(magnitude, infinity), number(x, kPi / 2), positive_atan(magnitude, number(x, 1)));
+  return with_sign_of(angle, x);
+}
+
+Expr atan2(const Expr& y, const Expr& x) {
+  if (x->dtype == DType::kF32)
+    return convert(DType::kF32, atan2(convert(DType::kF64, y), convert(DType::kF64, x)));
+  const Expr zero = number(x, 0), one = number(x, 1);
+  const Expr infinity = number(x, std::numeric_limits<double>::infinity());
+  const Expr above = absolute(y), beside = absolute(x);
+  // Both infinite count as equal, both zero as lying on the axis.
+  const Expr both_infinite = both(equal(above, infinity), equal(beside, infinity));
+  const Expr both_zero = both(equal(above, zero), equal(beside, zero));
+  const Expr n = select(both_infinite, one, above);
+  const Expr d = select(binary(Binary::kOr, both_infinite, both_zero), one, beside);
+  const Expr angle = positive_atan(n, d);
+  const Expr left = less(with_sign_of(one, x), zero);
+  const Expr result = select(left, number(x, kPi) - (angle - number(x, kPiLow)), angle);
+  const Expr is_nan = unary(Unary::kNot, both(equal(x, x), equal(y, y)));
+  return select(is_nan, number(x, std::numeric_limits<double>::quiet_NaN()), with_sign_of(result, y));
+}
+
+}  // namespace ingot::core::loops::math

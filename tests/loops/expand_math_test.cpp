@@ -1,0 +1,177 @@
+// SPDX-License-Identifier: Apache-2.0
+// Expanded functions, run by the interpreter, against the C library at twice the precision.
+#include "loops/expand_math.h"
+
+#include <bit>
+#include <cmath>
+#include <random>
+
+#include <gtest/gtest.h>
+
+#include "tests/loops/kernels.h"
+
+namespace ingot::core::loops {
+namespace {
+
+using test::buffer;
+using test::symbol;
+using Reference = long double (*)(long double);
+
+struct Function {
+  const char* name;
+  Unary op;
+  Reference reference;
+  double low, high;     // range of dense samples
+  double ulp32, ulp64;  // allowed errors
+};
+
+const Function kFunctions[] = {
+    {"exp", Unary::kExp, [](long double x) { return std::exp(x); }, -105, 90, 1.5, 1.5},
+    {"expm1", Unary::kExpm1, [](long double x) { return std::expm1(x); }, -20, 90, 2, 2},
+    {"log", Unary::kLog, [](long double x) { return std::log(x); }, 0, 10, 2, 2},
+    {"log1p", Unary::kLog1p, [](long double x) { return std::log1p(x); }, -1, 10, 2.5, 2.5},
+    {"sin", Unary::kSin, [](long double x) { return std::sin(x); }, -100, 100, 2, 2},
+    {"cos", Unary::kCos, [](long double x) { return std::cos(x); }, -100, 100, 2, 2},
+    {"tan", Unary::kTan, [](long double x) { return std::tan(x); }, -100, 100, 2, 4},
+    {"asin", Unary::kAsin, [](long double x) { return std::asin(x); }, -1, 1, 1, 4},
+    {"acos", Unary::kAcos, [](long double x) { return std::acos(x); }, -1, 1, 1, 4},
+    {"atan", Unary::kAtan, [](long double x) { return std::atan(x); }, -10, 10, 1, 4},
+    {"sinh", Unary::kSinh, [](long double x) { return std::sinh(x); }, -90, 90, 1, 5},
+    {"cosh", Unary::kCosh, [](long double x) { return std::cosh(x); }, -90, 90, 1, 5},
+    {"tanh", Unary::kTanh, [](long double x) { return std::tanh(x); }, -10, 10, 3, 3},
+    {"erf", Unary::kErf, [](long double x) { return std::erf(x); }, -4.5, 4.5, 2, 3},
+    {"sigmoid", Unary::kSigmoid, [](long double x) { return 1 / (1 + std::exp(-x)); }, -100, 100, 3, 3},
+    {"rsqrt", Unary::kReciprocalSquareRoot, [](long double x) { return 1 / std::sqrt(x); }, 0, 100, 1.5, 1.5},
+};
+
+bool is_circular(Unary op) { return op == Unary::kSin || op == Unary::kCos || op == Unary::kTan; }
+
+template <typename Real>
+std::vector<Real> samples(const Function& function) {
+  std::mt19937_64 random(7);
+  std::vector<Real> values = {0,
+                              -Real(0),
+                              1,
+                              -1,
+                              Real(0.5),
+                              INFINITY,
+                              -INFINITY,
+                              NAN,
+                              std::numeric_limits<Real>::min(),
+                              std::numeric_limits<Real>::denorm_min(),
+                              -std::numeric_limits<Real>::denorm_min(),
+                              std::numeric_limits<Real>::max(),
+                              std::numeric_limits<Real>::lowest()};
+  if (sizeof(Real) == 8 && is_circular(function.op)) values.resize(values.size() - 2);
+  std::uniform_real_distribution<double> uniform(function.low, function.high);
+  for (int i = 0; i < 20000; ++i) values.push_back(static_cast<Real>(uniform(random)));
+  // Every magnitude: f64 circular functions are exact only up to 2^52 quadrants.
+  const int largest = sizeof(Real) == 4 ? 127 : 50;
+  std::uniform_real_distribution<double> exponent(sizeof(Real) == 4 ? -149 : -1074, largest);
+  for (int i = 0; i < 20000; ++i) {
+    const double value = std::exp2(exponent(random));
+    values.push_back(static_cast<Real>(i % 2 == 0 ? value : -value));
+  }
+  return values;
+}
+
+// Distance in units of the last place of the right result.
+template <typename Real>
+double error_in_ulp(Real got, long double right) {
+  const Real rounded = static_cast<Real>(right);
+  if (std::isnan(rounded) || std::isnan(got)) return std::isnan(rounded) && std::isnan(got) ? 0 : INFINITY;
+  if (got == rounded) return got == 0 && std::signbit(got) != std::signbit(rounded) ? INFINITY : 0;
+  if (std::isinf(rounded) || std::isinf(got)) {
+    // One of them overflowed: near the largest number that is a rounding error.
+    const bool near = std::fabs(right) >= static_cast<long double>(std::numeric_limits<Real>::max()) *
+                                              (1 - 4 * std::numeric_limits<Real>::epsilon());
+    return near && std::signbit(got) == std::signbit(rounded) ? 1 : INFINITY;
+  }
+  int exponent = 0;
+  std::frexp(rounded, &exponent);
+  const int digits = std::numeric_limits<Real>::digits, smallest = std::numeric_limits<Real>::min_exponent;
+  return static_cast<double>(std::fabs(static_cast<long double>(got) - right) /
+                             std::ldexp(1.0L, std::max(exponent, smallest) - digits));
+}
+
+template <typename Real>
+void check(const Function& function, double allowed) {
+  const DType dtype = sizeof(Real) == 4 ? DType::kF32 : DType::kF64;
+  const std::vector<Real> inputs = samples<Real>(function);
+  const auto count = static_cast<int64_t>(inputs.size());
+  const Kernel kernel = expand_math(test::unary_kernel(function.op, dtype, {symbol("N")}));
+  std::vector<Tensor> tensors = {make_tensor(dtype, {count}), make_tensor(dtype, {count})};
+  std::copy(inputs.begin(), inputs.end(), reinterpret_cast<Real*>(tensors[0].data.get()));
+  ASSERT_EQ(test::run(kernel, tensors, {{"N", count}}), KernelStatus::kOk);
+  const auto* results = reinterpret_cast<const Real*>(tensors[1].data.get());
+  double worst = 0;
+  size_t where = 0;
+  for (size_t i = 0; i < inputs.size(); ++i) {
+    const double error = error_in_ulp(results[i], function.reference(inputs[i]));
+    if (error > worst) worst = error, where = i;
+  }
+  EXPECT_LE(worst, allowed) << function.name << "(" << inputs[where] << ") = " << results[where]
+                            << ", expected " << static_cast<Real>(function.reference(inputs[where]));
+  ::testing::Test::RecordProperty(function.name, std::to_string(worst));
+}
+
+TEST(ExpandMath, FloatIsRightToTheLastPlaces) {
+  for (const Function& function : kFunctions) check<float>(function, function.ulp32);
+}
+
+TEST(ExpandMath, DoubleIsRightToTheLastPlaces) {
+  for (const Function& function : kFunctions) check<double>(function, function.ulp64);
+}
+
+TEST(ExpandMath, LeavesNoFunction) {
+  for (const Function& function : kFunctions) {
+    const std::string text = to_string(expand_math(test::unary_kernel(function.op, DType::kF32, {4})));
+    EXPECT_EQ(text.find(std::string(function.name) + "("), std::string::npos) << text;
+  }
+}
+
+template <typename Real>
+void check_binary(Binary op, long double (*reference)(long double, long double), double allowed) {
+  const DType dtype = sizeof(Real) == 4 ? DType::kF32 : DType::kF64;
+  std::vector<Real> special = {0,          -Real(0),  1,        -1,        2,   -2,         3,   Real(0.5),
+                               Real(-0.5), Real(1.5), INFINITY, -INFINITY, NAN, Real(1e-3), 1000};
+  std::vector<std::pair<Real, Real>> pairs;
+  for (const Real a : special) {
+    for (const Real b : special) pairs.emplace_back(a, b);
+  }
+  std::mt19937_64 random(11);
+  std::uniform_real_distribution<double> exponent(-8, 8), other(-30, 30);
+  for (int i = 0; i < 20000; ++i)
+    pairs.emplace_back(static_cast<Real>(std::exp2(exponent(random))), static_cast<Real>(other(random)));
+  const auto count = static_cast<int64_t>(pairs.size());
+  const Dim i = symbol("i");
+  Kernel kernel{.name = "binary",
+                .buffers = {buffer("x", dtype, {count}), buffer("y", dtype, {count}),
+                            buffer("z", dtype, {count}, Access::kWrite)}};
+  kernel.parallel = {{"i", count}};
+  kernel.stages = {
+      {.name = "z", .value = binary(op, load(0, dtype, {i}), load(1, dtype, {i})), .store = Store{2, {i}}}};
+  std::vector<Tensor> tensors = {make_tensor(dtype, {count}), make_tensor(dtype, {count}),
+                                 make_tensor(dtype, {count})};
+  for (size_t k = 0; k < pairs.size(); ++k) {
+    reinterpret_cast<Real*>(tensors[0].data.get())[k] = pairs[k].first;
+    reinterpret_cast<Real*>(tensors[1].data.get())[k] = pairs[k].second;
+  }
+  test::run(expand_math(kernel), tensors);
+  for (size_t k = 0; k < pairs.size(); ++k) {
+    const Real got = reinterpret_cast<const Real*>(tensors[2].data.get())[k];
+    const long double right = reference(pairs[k].first, pairs[k].second);
+    ASSERT_LE(error_in_ulp(got, right), allowed)
+        << pairs[k].first << ", " << pairs[k].second << ": " << got << ", expected " << right;
+  }
+}
+
+TEST(ExpandMath, PowersAndAngles) {
+  check_binary<float>(Binary::kPower, [](long double x, long double y) { return std::pow(x, y); }, 1);
+  check_binary<double>(Binary::kPower, [](long double x, long double y) { return std::pow(x, y); }, 4);
+  check_binary<float>(Binary::kAtan2, [](long double y, long double x) { return std::atan2(y, x); }, 1);
+  check_binary<double>(Binary::kAtan2, [](long double y, long double x) { return std::atan2(y, x); }, 4);
+}
+
+}  // namespace
+}  // namespace ingot::core::loops
