@@ -2,6 +2,7 @@
 // Module to machine code. The modules are emitted vectorised and unrolled, so few passes are worth their
 // time.
 #include <llvm/Analysis/TargetLibraryInfo.h>
+#include <llvm/Analysis/TargetTransformInfo.h>
 #include <llvm/IR/LegacyPassManager.h>
 #include <llvm/IR/Verifier.h>
 #include <llvm/InitializePasses.h>
@@ -35,6 +36,8 @@ llvm::SmallVector<char, 0> emit(Code& code, llvm::CodeGenFileType kind) {
   llvm::TargetLibraryInfoImpl no_library{llvm::Triple(code.module->getTargetTriple())};
   no_library.disableAllFunctions();  // no loop may become a call of memcpy
   passes.add(new llvm::TargetLibraryInfoWrapperPass(no_library));
+  // Without it, masked moves that the target has would become a branch a lane.
+  passes.add(llvm::createTargetTransformInfoWrapperPass(machine->getTargetIRAnalysis()));
   passes.add(llvm::createEarlyCSEPass());
   passes.add(llvm::createInstructionCombiningPass());
   passes.add(llvm::createCFGSimplificationPass());

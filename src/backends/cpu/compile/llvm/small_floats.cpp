@@ -44,10 +44,10 @@ struct Format {
   unsigned mantissa;
   int bias;
   uint32_t overflow_from;  // bits of the first magnitude, as float, that becomes `overflow`
-  uint32_t overflow;       // infinity, or NaN where there is none
+  uint32_t overflow;       // infinity, or the largest where there is none
   uint32_t nan;
 };
-constexpr Format kE4M3{3, 7, 0x43e80001, 0x7f, 0x7f};   // above 464, halfway between 448 and 480
+constexpr Format kE4M3{3, 7, 0x43e80001, 0x7e, 0x7f};   // above 464 the largest, 448: it has no infinity
 constexpr Format kE5M2{2, 15, 0x47700000, 0x7c, 0x7f};  // from 61440, halfway between 57344 and 65536
 
 llvm::Value* narrow_to_byte(Builder& builder, llvm::Value* value, const Format& format) {
