@@ -42,10 +42,10 @@ endif()
 add_library(ingot::ingot ALIAS ingot)
 
 # Only the table of linked backends asks whether the CPU compiler is there.
-if(TARGET ingot_api_compiler)
-  target_compile_definitions(ingot_api_compiler PRIVATE INGOT_HAS_LLVM=$<BOOL:${INGOT_LLVM}>)
+if(TARGET ingot_src_api_compiler)
+  target_compile_definitions(ingot_src_api_compiler PRIVATE INGOT_HAS_LLVM=$<BOOL:${INGOT_LLVM}>)
 endif()
-foreach(folder ingot_api_runtime ingot_api_compiler)
+foreach(folder ingot_src_api_runtime ingot_src_api_compiler)
   if(TARGET ${folder})
     target_compile_definitions(${folder} PRIVATE INGOT_VERSION="${PROJECT_VERSION}")
   endif()

@@ -2,14 +2,15 @@
 // Engine files: writer, reader, verifier. Reading runs nothing from the file and cannot crash, whatever it
 // holds.
 //
-// File: header, section table, sections {key, metadata, programs, images, weights} without gaps or overlap;
-// padding is zero, belongs to the section before it and is checked. The images and weights sections start at
-// multiples of 64 KiB.
+// File: header, section table, sections {key, metadata, programs, checksums, images, weights} without gaps or
+// overlap; padding is zero, belongs to the section before it and is checked. The images and weights sections
+// start at multiples of 64 KiB.
 #pragma once
 
 #include <filesystem>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "engine/engine_data.h"
@@ -21,35 +22,48 @@ constexpr uint32_t kEngineFormatVersion = 1;
 
 struct SectionInfo {
   std::string name;
-  uint64_t offset, length;  // bytes, padding included
-  Checksum checksum;        // XXH3-128
-  Digest digest;            // SHA-256; of weights: over their blocks' digests
+  uint64_t offset = 0, length = 0;  // bytes, padding included
+  Checksum checksum{};              // XXH3-128; of weights: over their blocks' checksums
+  Digest digest{};                  // SHA-256; of weights: over their blocks' digests
 };
 
+// Writes weights in the form that `engine` has: prepared values, or the model's.
 void write_engine(const EngineData& engine, const std::filesystem::path& path);
+void write_engine(const EngineData& engine, const Sink& sink);
+
+// Whether checksums are compared: only tests of what lies behind them say no.
+enum class Checksums { kVerify, kIgnore };
 
 // An opened file: everything but the weights' bytes is checked (XXH3-128) and validated; weights lie in the
-// map.
+// map. UserError INGOT-U200 no engine, U201 other format, U202 cut off, U203 header damaged, U204 section
+// damaged, U205 section malformed, U206 program or tables break a rule; each names the section or the rule.
 class EngineFile {
  public:
   static std::shared_ptr<const EngineFile> open(const std::filesystem::path& path);
   static std::shared_ptr<const EngineFile> open(std::shared_ptr<const MappedFile> file);
-  static std::shared_ptr<const EngineFile> open(Bytes bytes, std::shared_ptr<const void> owner);  // in memory
+  // In memory; copied if it is not aligned to 64 bytes.
+  static std::shared_ptr<const EngineFile> open(Bytes bytes, std::shared_ptr<const void> owner,
+                                                Checksums checksums = Checksums::kVerify);
 
   const EngineData& data() const { return data_; }  // weights point into the map
   const std::vector<SectionInfo>& sections() const { return sections_; }
   Digest identity() const { return identity_; }                   // SHA-256 over the section table
   std::shared_ptr<const MappedFile> map() const { return map_; }  // null if in memory
   uint64_t image_offset(size_t image) const { return image_offsets_[image]; }  // in the file
+  uint64_t size() const { return bytes_.size(); }
 
-  // Checks blocks [first, last) of 1 MiB of the weights against their checksums; UserError INGOT-U210 names
-  // section and block.
+  // Checks blocks [first, last) of 1 MiB of the weights against their checksums, and that gaps between
+  // weights are zero; UserError INGOT-U210 names section and block.
   void verify_weights(size_t first, size_t last) const;
   size_t weight_blocks() const;
   // Also SHA-256 of every section: what `verify="full"`, `ingot verify` and trust="signed" check.
   void verify_all() const;
 
  private:
+  EngineFile() = default;
+  void read(Checksums checksums);
+  Bytes section(std::string_view name) const;
+
   EngineData data_;
   std::vector<SectionInfo> sections_;
   Digest identity_{};
@@ -57,6 +71,7 @@ class EngineFile {
   std::shared_ptr<const void> owner_;
   Bytes bytes_;
   std::vector<uint64_t> image_offsets_;
+  std::vector<std::pair<uint64_t, uint64_t>> gaps_;  // begin and end in the weights section, by begin
 };
 
 }  // namespace ingot::core

@@ -2,26 +2,19 @@
 // Context: what one thread needs to run an engine. Cheap; two runs of one context never overlap.
 #pragma once
 
-#include <functional>
 #include <memory>
 #include <span>
 #include <vector>
 
+#include "runtime/arguments.h"
 #include "runtime/engine.h"
 
 namespace ingot::core {
 
-// An argument of a run: borrowed memory. Inputs whose strides are not dense row-major are copied first.
-struct Argument {
-  void* data;
-  DType dtype;
-  int32_t rank;
-  const int64_t* shape;
-  const int64_t* strides;  // null: row-major
-};
+struct RunPlan;
 
-// Allocates output `index` of `bytes` bytes with these sizes; returns 64-byte aligned memory that the caller
-// owns.
+// Allocates output `index` of `bytes` bytes with these sizes; returns memory that the caller owns (64-byte
+// aligned for the best speed), also if the run fails later.
 struct OutputAllocator {
   void* (*allocate)(void* context, size_t index, DType dtype, std::span<const int64_t> shape, size_t bytes);
   void* context;
@@ -33,18 +26,20 @@ class Context {
   ~Context();
   Context(Context&&) noexcept;
 
-  // Sizes of the outputs for these input sizes, without running. UserError INGOT-U30x names input, dim and
-  // range.
+  // Sizes of the outputs for these inputs, without running; -1 where only a step can tell. Errors as those of
+  // `run`.
   std::vector<std::vector<int64_t>> output_shapes(std::span<const Argument> inputs);
 
-  // Runs the main program. `inputs` are the tensor inputs in order; outputs come from the allocator.
-  // Allocates nothing itself after the first run of a shape, except when the arena has to grow.
+  // Runs the main program. `inputs` are the tensor arguments in the order of the signature, states that are
+  // bound to arguments included (those must be dense, UserError INGOT-U306); outputs come from the allocator.
+  // Allocates nothing itself after the first run of a shape, except when the arena has to grow. UserError
+  // INGOT-U30x names input, dim and range.
   void run(std::span<const Argument> inputs, const OutputAllocator& allocator);
 
-  // Binds state `index` to memory of the caller (torch's own buffer), by address; the default is memory of
-  // the context that starts with the engine's initial value.
+  // Binds state `index` to memory of the caller (torch's own buffer), by address; null: back to memory of the
+  // context, which starts with the engine's initial value.
   void bind_state(size_t index, void* data);
-  void reset_states();
+  void reset_states();  // owned states get their initial value again
 
   struct Memory {
     size_t arena, states, scratch;  // bytes
@@ -54,6 +49,9 @@ class Context {
   const Engine& engine() const { return *engine_; }
 
  private:
+  RunPlan& plan_for(std::span<const Argument> inputs);
+  void place_arguments(std::span<const Argument> inputs);
+
   std::shared_ptr<Engine> engine_;
   struct State;
   std::unique_ptr<State> state_;

@@ -1,15 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
-// Engine: immutable programs and images plus an atomic pointer to an immutable weight set.
+// Engine: immutable programs and images plus an exchangeable pointer to an immutable weight set.
 #pragma once
 
-#include <atomic>
 #include <filesystem>
 #include <map>
 #include <memory>
+#include <mutex>
 #include <string>
 
 #include "engine/engine_file.h"
+#include "runtime/executable.h"
 #include "runtime/host.h"
+#include "runtime/weight_set.h"
+#include "types/tensor.h"
 
 namespace ingot::core {
 
@@ -20,11 +23,8 @@ struct LoadOptions {
   Trust trust = Trust::kAny;
 };
 
-// What init made, or what the file holds prepared: one pointer a weight id. Old sets die with their last run.
-struct WeightSet {
-  std::vector<const std::byte*> data;
-  std::vector<std::shared_ptr<const void>> owners;
-};
+class WeightVerification;
+using SourceValues = std::map<std::string, TensorView, std::less<>>;
 
 class Engine {
  public:
@@ -32,30 +32,39 @@ class Engine {
                                       Host& host);
   static std::shared_ptr<Engine> load(std::shared_ptr<const EngineFile> file, const LoadOptions& options,
                                       Host& host);
-  // From a compilation in this process; the weights stay where `data` points.
+  // From a compilation in this process; the weights stay where `data` points. Runs init if it has not run.
   static std::shared_ptr<Engine> create(std::shared_ptr<const EngineData> data, Host& host);
+  ~Engine();
 
   const EngineData& data() const { return *data_; }
-  const LoadedImages* images(std::string_view backend) const;
+  const Executable& main() const { return main_; }
   Host& host() const { return *host_; }
-  std::shared_ptr<const EngineFile> file() const { return file_; }
+  std::shared_ptr<const EngineFile> file() const { return file_; }  // null if created here
 
   // Waits until all weights were verified (lazy loads verify them in the background); UserError names the
   // damaged section.
-  void require_verified_weights();
+  void require_verified_weights() const;
   std::shared_ptr<const WeightSet> weights() const;
   // Runs init on new values of all or some source weights (missing ones keep their value where the engine has
-  // it), checks names, shapes and dtypes, and swaps the weight set in. Runs in flight keep the old one.
-  void refit(const std::map<std::string, TensorView, std::less<>>& sources);
+  // it) and swaps the weight set in; runs in flight keep the old one. UserError INGOT-U320 unknown name, U321
+  // wrong shape or dtype, U322 a value that init needs is not kept and was not given. On failure nothing has
+  // changed.
+  void refit(const SourceValues& sources);
 
  private:
   Engine() = default;
-  struct Verification;
+  void prepare();
+  void set_weights(std::shared_ptr<WeightSet> weights);
+
   std::shared_ptr<const EngineData> data_;
   std::shared_ptr<const EngineFile> file_;
   std::map<std::string, std::unique_ptr<LoadedImages>, std::less<>> images_;
-  std::shared_ptr<Verification> verification_;
-  std::atomic<std::shared_ptr<const WeightSet>> weights_;
+  Executable main_, init_;
+  std::unique_ptr<WeightVerification> verification_;
+  mutable std::mutex weights_mutex_;  // of the pointer only
+  std::mutex refit_mutex_;            // one refit at a time
+  std::shared_ptr<const WeightSet> weights_;
+  uint64_t generation_ = 0;
   Host* host_ = nullptr;
 };
 

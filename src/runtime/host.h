@@ -19,10 +19,14 @@ class Host {
  public:
   Host(const HostOptions& options, std::span<const Executor* const> executors);
   ThreadPool& pool() { return *pool_; }
-  void set_threads(int threads);  // not while a run is in flight
+  // These two make a new pool: not while a run is in flight. 0 threads: what affinity and quota allow.
+  void set_threads(int threads);
+  void set_spin(int microseconds);
   const Executor* find_executor(std::string_view name) const;
 
  private:
+  void apply();
+
   HostOptions options_;
   std::unique_ptr<ThreadPool> pool_;
   std::vector<const Executor*> executors_;

@@ -1,0 +1,167 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "engine/container.h"
+
+#include <algorithm>
+#include <cstring>
+
+#include <fmt/core.h>
+
+#include "support/error.h"
+
+namespace ingot::core {
+namespace {
+
+constexpr std::string_view kMagic = "INGOTENG";
+constexpr size_t kTableOffset = 64;
+constexpr size_t kChecksumOffset = 32;
+
+static_assert(kTableOffset + kSectionCount * kTableEntryBytes <= kHeaderBytes);
+
+template <typename Number>
+void put(std::vector<std::byte>& bytes, size_t offset, Number value) {
+  std::memcpy(bytes.data() + offset, &value, sizeof(value));
+}
+
+template <typename Number>
+Number get(Bytes bytes, size_t offset) {
+  Number value;
+  std::memcpy(&value, bytes.data() + offset, sizeof(value));
+  return value;
+}
+
+// The header with its own checksum left out.
+Checksum header_checksum(Bytes header) {
+  std::vector<std::byte> copy(header.begin(), header.end());
+  std::fill_n(copy.begin() + kChecksumOffset, sizeof(Checksum), std::byte{0});
+  return checksum(copy);
+}
+
+bool is_zero(Bytes bytes) {
+  return std::ranges::all_of(bytes, [](std::byte byte) { return byte == std::byte{0}; });
+}
+
+[[noreturn]] void refuse(std::string_view code, std::string message) {
+  throw UserError(code, std::move(message), "copy the engine file again, or build it again");
+}
+
+[[noreturn]] void refuse_header(const std::string& cause) {
+  refuse("INGOT-U203", fmt::format("the engine file is damaged in section 'header': {}", cause));
+}
+
+void check_header(Bytes file, Checksums checksums) {
+  const std::string_view magic(reinterpret_cast<const char*>(file.data()),
+                               std::min(file.size(), kMagic.size()));
+  if (magic != kMagic)
+    refuse("INGOT-U200", "this is no Ingot engine: section 'header' does not begin with INGOTENG");
+  if (file.size() < kHeaderBytes) {
+    refuse("INGOT-U202",
+           fmt::format("the engine file is cut off in section 'header': it has {} bytes", file.size()));
+  }
+  const auto format = get<uint32_t>(file, 8);
+  const bool intact = header_checksum(file.first(kHeaderBytes)) == get<Checksum>(file, kChecksumOffset);
+  if (format != kEngineFormatVersion && (intact || checksums == Checksums::kIgnore)) {
+    refuse("INGOT-U201",
+           fmt::format("the engine has format {} (section 'header'), this version of Ingot reads format {}",
+                       format, kEngineFormatVersion));
+  }
+  if (checksums == Checksums::kVerify && !intact) refuse_header("its checksum is wrong");
+  if (get<uint32_t>(file, 12) != kSectionCount) refuse_header("it has an unknown number of sections");
+  if (get<uint64_t>(file, 24) != kHeaderBytes) refuse_header("it has an unknown length");
+  const Bytes tail = file.subspan(kTableOffset + kSectionCount * kTableEntryBytes,
+                                  kHeaderBytes - kTableOffset - kSectionCount * kTableEntryBytes);
+  if (!is_zero(file.subspan(48, 16)) || !is_zero(tail)) refuse_header("its padding is not zero");
+}
+
+Section read_entry(Bytes file, size_t index) {
+  const size_t at = kTableOffset + index * kTableEntryBytes;
+  Section section;
+  section.name = kSectionNames[index];
+  if (get<uint32_t>(file, at) != index + 1 || get<uint32_t>(file, at + 4) != 0)
+    refuse_header("its table names other sections");
+  section.offset = get<uint64_t>(file, at + 8);
+  section.length = get<uint64_t>(file, at + 16);
+  section.content_length = get<uint64_t>(file, at + 24);
+  section.checksum = get<Checksum>(file, at + 32);
+  section.digest = get<Digest>(file, at + 48);
+  return section;
+}
+
+// Sections follow each other: what is not content is padding up to the next one's alignment, and nothing is
+// left over.
+void check_places(Bytes file, const std::vector<Section>& sections) {
+  const auto declared = get<uint64_t>(file, 16);
+  if (declared != file.size()) {
+    const Section* last = &sections[0];
+    for (const Section& section : sections) {
+      if (section.offset <= file.size()) last = &section;
+    }
+    refuse("INGOT-U202", fmt::format("the engine file has {} bytes, but its header says {}: section '{}' is "
+                                     "cut off or followed by other data",
+                                     file.size(), declared, last->name));
+  }
+  uint64_t expected = align_up(kHeaderBytes, section_alignment(0));
+  for (size_t i = 0; i < sections.size(); ++i) {
+    const Section& section = sections[i];
+    const bool inside = section.offset == expected && section.length <= file.size() - section.offset &&
+                        section.content_length <= section.length;
+    const uint64_t next = i + 1 < sections.size() ? section_alignment(i + 1) : kSmallAlignment;
+    const bool padded =
+        inside && section.offset + section.length == align_up(section.offset + section.content_length, next);
+    if (!padded) refuse_header(fmt::format("section '{}' does not lie where it has to", section.name));
+    expected = section.offset + section.length;
+  }
+  if (expected != file.size()) refuse_header("its sections do not cover the file");
+}
+
+void check_section(Bytes file, const Section& section, Checksums checksums) {
+  const Bytes bytes = file.subspan(section.offset, section.length);
+  if (checksums == Checksums::kVerify && checksum(bytes) != section.checksum) {
+    refuse("INGOT-U204",
+           fmt::format("the engine file is damaged in section '{}': its checksum is wrong", section.name));
+  }
+  if (!is_zero(bytes.subspan(section.content_length))) {
+    refuse("INGOT-U204",
+           fmt::format("the engine file is damaged in section '{}': its padding is not zero", section.name));
+  }
+}
+
+}  // namespace
+
+std::vector<std::byte> write_header(const std::vector<Section>& sections, uint64_t file_length) {
+  std::vector<std::byte> header(kHeaderBytes);
+  std::memcpy(header.data(), kMagic.data(), kMagic.size());
+  put(header, 8, kEngineFormatVersion);
+  put(header, 12, static_cast<uint32_t>(kSectionCount));
+  put(header, 16, file_length);
+  put(header, 24, static_cast<uint64_t>(kHeaderBytes));
+  for (size_t i = 0; i < sections.size(); ++i) {
+    const size_t at = kTableOffset + i * kTableEntryBytes;
+    put(header, at, static_cast<uint32_t>(i + 1));
+    put(header, at + 8, sections[i].offset);
+    put(header, at + 16, sections[i].length);
+    put(header, at + 24, sections[i].content_length);
+    put(header, at + 32, sections[i].checksum);
+    put(header, at + 48, sections[i].digest);
+  }
+  put(header, kChecksumOffset, header_checksum(header));
+  return header;
+}
+
+Container read_container(Bytes file, Checksums checksums) {
+  check_header(file, checksums);
+  Container container;
+  for (size_t i = 0; i < kSectionCount; ++i) container.sections.push_back(read_entry(file, i));
+  check_places(file, container.sections);
+  for (size_t i = 0; i + 1 < kSectionCount; ++i) check_section(file, container.sections[i], checksums);
+  container.identity = digest(file.subspan(kTableOffset, kSectionCount * kTableEntryBytes));
+  return container;
+}
+
+void refuse_content(SectionType type, std::string_view cause) {
+  throw UserError("INGOT-U205",
+                  fmt::format("the engine file is malformed in section '{}': {}",
+                              kSectionNames[static_cast<size_t>(type) - 1], cause),
+                  "copy the engine file again, or build it again");
+}
+
+}  // namespace ingot::core

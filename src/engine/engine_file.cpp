@@ -1,0 +1,176 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "engine/engine_file.h"
+
+#include <algorithm>
+#include <cstring>
+
+#include <fmt/core.h>
+
+#include "engine/container.h"
+#include "engine/sections.h"
+#include "support/error.h"
+
+namespace ingot::core {
+namespace {
+
+using Gaps = std::vector<std::pair<uint64_t, uint64_t>>;
+
+// The stretches of [0, length) that no extent takes. Extents may be equal, but not overlap or leave more than
+// `alignment` bytes.
+Gaps find_gaps(std::vector<Extent> extents, uint64_t length, uint64_t alignment, SectionType type) {
+  std::ranges::sort(extents, {},
+                    [](const Extent& extent) { return std::pair(extent.offset, extent.length); });
+  Gaps gaps;
+  uint64_t end = 0;
+  const Extent* last = nullptr;
+  const auto leave = [&](uint64_t next) {
+    if (next - end >= alignment) refuse_content(type, "a part of it belongs to nothing");
+    if (next > end) gaps.emplace_back(end, next);
+  };
+  for (const Extent& extent : extents) {
+    if (extent.offset > length || extent.length > length - extent.offset)
+      refuse_content(type, "a part of it lies outside");
+    const bool repeated = last != nullptr && last->offset == extent.offset && last->length == extent.length;
+    if (repeated || extent.length == 0) continue;
+    if (extent.offset < end) refuse_content(type, "two parts of it overlap");
+    leave(extent.offset);
+    end = extent.offset + extent.length;
+    last = &extent;
+  }
+  leave(length);
+  return gaps;
+}
+
+void require_zero(Bytes section, const std::pair<uint64_t, uint64_t>& gap, SectionType type) {
+  const Bytes bytes = section.subspan(gap.first, gap.second - gap.first);
+  const bool zero = std::ranges::all_of(bytes, [](std::byte byte) { return byte == std::byte{0}; });
+  if (!zero) refuse_content(type, "the padding between its parts is not zero");
+}
+
+[[noreturn]] void refuse_block(size_t block) {
+  throw UserError(
+      "INGOT-U210",
+      fmt::format(
+          "the engine file is damaged in section 'weights': the checksum of its block {} (of 1 MiB) is wrong",
+          block),
+      "copy the engine file again, or build it again");
+}
+
+std::shared_ptr<const std::byte> aligned_copy(Bytes bytes) {
+  constexpr std::align_val_t kAlignment{64};
+  auto* memory = static_cast<std::byte*>(::operator new(bytes.size() + 1, kAlignment));
+  std::shared_ptr<const std::byte> copy(
+      memory, [](const std::byte* data) { ::operator delete(const_cast<std::byte*>(data), kAlignment); });
+  std::ranges::copy(bytes, memory);
+  return copy;
+}
+
+}  // namespace
+
+std::shared_ptr<const EngineFile> EngineFile::open(const std::filesystem::path& path) {
+  return open(MappedFile::open(path));
+}
+
+std::shared_ptr<const EngineFile> EngineFile::open(std::shared_ptr<const MappedFile> file) {
+  std::shared_ptr<EngineFile> result(new EngineFile);
+  result->bytes_ = file->bytes();
+  result->owner_ = file;
+  result->map_ = std::move(file);
+  result->read(Checksums::kVerify);
+  return result;
+}
+
+std::shared_ptr<const EngineFile> EngineFile::open(Bytes bytes, std::shared_ptr<const void> owner,
+                                                   Checksums checksums) {
+  std::shared_ptr<EngineFile> result(new EngineFile);
+  result->bytes_ = bytes;
+  result->owner_ = std::move(owner);
+  if (reinterpret_cast<uintptr_t>(bytes.data()) % 64 != 0) {
+    const auto copy = aligned_copy(bytes);
+    result->bytes_ = {copy.get(), bytes.size()};
+    result->owner_ = copy;
+  }
+  result->read(checksums);
+  return result;
+}
+
+void EngineFile::read(Checksums checksums) {
+  const Container container = read_container(bytes_, checksums);
+  identity_ = container.identity;
+  sections_.assign(container.sections.begin(), container.sections.end());
+  const Bytes key = container.content(bytes_, SectionType::kKey);
+  data_.key.assign(reinterpret_cast<const char*>(key.data()), key.size());
+  const ReadMetadata metadata = read_metadata(container.content(bytes_, SectionType::kMetadata), data_);
+  read_programs(container.content(bytes_, SectionType::kPrograms), data_);
+
+  const Bytes images = container.content(bytes_, SectionType::kImages);
+  for (const auto& gap : find_gaps(metadata.images, images.size(), 4096, SectionType::kImages)) {
+    require_zero(images, gap, SectionType::kImages);
+  }
+  for (size_t i = 0; i < metadata.images.size(); ++i) {
+    const Bytes code = images.subspan(metadata.images[i].offset, metadata.images[i].length);
+    data_.images[i].code.assign(code.begin(), code.end());
+    image_offsets_.push_back(static_cast<uint64_t>(code.data() - bytes_.data()));
+  }
+
+  const Bytes weights = container.content(bytes_, SectionType::kWeights);
+  gaps_ = find_gaps(metadata.used, weights.size(), 64, SectionType::kWeights);
+  const auto at = [&](uint64_t offset) {
+    const std::byte* data = offset == kNotKept ? nullptr : weights.data() + offset;
+    return data == nullptr ? nullptr : std::shared_ptr<const std::byte>(owner_, data);
+  };
+  for (size_t i = 0; i < data_.weights.size(); ++i) data_.weights[i].data = at(metadata.weights[i]);
+  for (size_t i = 0; i < data_.sources.size(); ++i) data_.sources[i].data = at(metadata.sources[i]);
+  for (size_t i = 0; i < data_.state_values.size(); ++i) {
+    data_.state_values[i].data = std::const_pointer_cast<std::byte>(at(metadata.states[i]));
+  }
+  if (container.content(bytes_, SectionType::kChecksums).size() != weight_blocks() * sizeof(Checksum)) {
+    refuse_content(SectionType::kChecksums, "it has not one checksum a block of weights");
+  }
+  validate_engine(data_);
+}
+
+Bytes EngineFile::section(std::string_view name) const {
+  const auto found = std::ranges::find(sections_, name, &SectionInfo::name);
+  return bytes_.subspan(found->offset, found->length);
+}
+
+size_t EngineFile::weight_blocks() const {
+  return align_up(section("weights").size(), kWeightBlock) / kWeightBlock;
+}
+
+void EngineFile::verify_weights(size_t first, size_t last) const {
+  const Bytes weights = section("weights"), checksums = section("checksums");
+  for (size_t block = first; block < last; ++block) {
+    const size_t begin = block * kWeightBlock;
+    const Bytes bytes = weights.subspan(begin, std::min(kWeightBlock, weights.size() - begin));
+    Checksum expected;
+    std::memcpy(expected.data(), checksums.data() + block * sizeof(expected), sizeof(expected));
+    if (checksum(bytes) != expected) refuse_block(block);
+  }
+  const auto in_blocks =
+      std::ranges::lower_bound(gaps_, first * kWeightBlock, {}, &std::pair<uint64_t, uint64_t>::first);
+  for (auto gap = in_blocks; gap != gaps_.end() && gap->first < last * kWeightBlock; ++gap) {
+    require_zero(weights, *gap, SectionType::kWeights);
+  }
+}
+
+void EngineFile::verify_all() const {
+  verify_weights(0, weight_blocks());
+  DigestBuilder blocks;
+  const Bytes weights = section("weights");
+  for (size_t begin = 0; begin < weights.size(); begin += kWeightBlock) {
+    blocks.update(digest(weights.subspan(begin, std::min(kWeightBlock, weights.size() - begin))));
+  }
+  for (const SectionInfo& info : sections_) {
+    const Digest actual = info.name == "weights" ? blocks.finish() : digest(section(info.name));
+    const bool listed = info.name != "weights" || info.checksum == sections_[3].checksum;
+    if (actual == info.digest && listed) continue;
+    throw UserError(
+        "INGOT-U204",
+        fmt::format("the engine file is damaged in section '{}': its SHA-256 is wrong", info.name),
+        "copy the engine file again, or build it again");
+  }
+}
+
+}  // namespace ingot::core

@@ -1,0 +1,96 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
+#include <map>
+#include <set>
+
+#include "engine/sections.h"
+
+namespace ingot::core {
+namespace {
+
+constexpr uint64_t kWeightAlignment = 64;
+
+size_t source_bytes(const SourceWeight& source) {
+  return Tensor{nullptr, source.dtype, source.shape}.bytes();
+}
+
+bool is_all_zero(Bytes bytes) {
+  return std::ranges::all_of(bytes, [](std::byte byte) { return byte == std::byte{0}; });
+}
+
+// Weight ids that a program uses, in order of first use.
+void collect_ids(const Program& program, std::vector<uint32_t>& ids, std::set<uint32_t>& seen) {
+  const auto add = [&](BufferId use) {
+    if (use == kNoId) return;
+    const Buffer& buffer = program.buffers[root_buffer(program, use)];
+    const bool is_weight = buffer.storage == Storage::kWeight || buffer.storage == Storage::kConstant;
+    if (is_weight && seen.insert(buffer.index).second) ids.push_back(buffer.index);
+  };
+  for (const Step& step : program.steps) {
+    for (const BufferUse& use : step.uses) add(use.buffer);
+    for (const uint32_t nested : step.programs) collect_ids(program.nested[nested], ids, seen);
+  }
+}
+
+class Placer {
+ public:
+  uint64_t place(const std::byte* data, size_t bytes) {
+    if (data == nullptr) return kNotKept;
+    const auto [entry, is_new] = known_.try_emplace({data, bytes}, places.length);
+    if (!is_new) return entry->second;
+    places.pieces.push_back({places.length, Bytes(data, bytes)});
+    places.length = align_up(places.length + bytes, kWeightAlignment);
+    return entry->second;
+  }
+
+  WeightPlaces places;
+
+ private:
+  std::map<std::pair<const std::byte*, size_t>, uint64_t> known_;
+};
+
+}  // namespace
+
+WeightPlaces place_weights(const EngineData& engine) {
+  Placer placer;
+  placer.places.weights.assign(engine.weights.size(), kNotKept);
+  std::vector<uint32_t> ids;
+  std::set<uint32_t> used;
+  collect_ids(engine.main, ids, used);
+  const bool original = engine.weights_form == WeightsForm::kOriginal;
+  for (uint32_t id = 0; id < engine.weights.size(); ++id) {
+    if (engine.weights[id].constant && used.insert(id).second) ids.push_back(id);
+  }
+  for (const uint32_t id : ids) {
+    const WeightData& entry = engine.weights[id];
+    if (original && entry.init_output >= 0) continue;
+    placer.places.weights[id] = placer.place(entry.data.get(), entry.bytes);
+  }
+  for (const SourceWeight& source : engine.sources) {
+    placer.places.sources.push_back(original ? placer.place(source.data.get(), source_bytes(source))
+                                             : kNotKept);
+  }
+  for (uint32_t id = 0; original && id < engine.weights.size(); ++id) {
+    const int32_t source = engine.weights[id].source;
+    if (source >= 0) placer.places.weights[id] = placer.places.sources[static_cast<size_t>(source)];
+  }
+  for (const Tensor& state : engine.state_values) {
+    const bool kept = state.data != nullptr && !is_all_zero({state.data.get(), state.bytes()});
+    placer.places.states.push_back(kept ? placer.place(state.data.get(), state.bytes()) : kNotKept);
+  }
+  return std::move(placer.places);
+}
+
+std::vector<uint64_t> place_images(const std::vector<Image>& images, uint64_t& length) {
+  std::vector<uint64_t> offsets;
+  length = 0;
+  for (const Image& image : images) {
+    const uint64_t alignment = image.needs.has(CpuFeature::kAarch64) ? 4096 : 64;
+    length = align_up(length, alignment);
+    offsets.push_back(length);
+    length += image.code.size();
+  }
+  return offsets;
+}
+
+}  // namespace ingot::core

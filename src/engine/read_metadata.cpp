@@ -1,0 +1,120 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
+#include <cstring>
+
+#include "engine/engine_generated.h"
+#include "engine/flat_read.h"
+#include "engine/sections.h"
+#include "support/error.h"
+
+namespace ingot::core {
+namespace {
+
+// Bytes of a dense tensor whose sizes nobody vouches for.
+uint64_t dense_bytes(DType dtype, const std::vector<int64_t>& shape, const FlatReader& reader) {
+  reader.require(shape.size() <= 64, "a tensor has too many dims");
+  reader.require(std::ranges::all_of(shape, [](int64_t extent) { return extent >= 0; }),
+                 "a tensor has a negative size");
+  return Tensor{nullptr, dtype, shape}.bytes();
+}
+
+class MetadataReader : FlatReader {
+ public:
+  MetadataReader() : FlatReader(SectionType::kMetadata) {}
+
+  ReadMetadata read(Bytes section, EngineData& engine) {
+    const auto& metadata = root<file::Metadata>(section);
+    engine.name = text(metadata.name());
+    engine.origin = text(metadata.origin());
+    engine.target = text(metadata.target());
+    engine.needs.bits = metadata.needs();
+    engine.weights_form = enumerator(metadata.weights_form(), WeightsForm::kOriginal);
+    if (metadata.signature() != nullptr) engine.signature = signature(*metadata.signature());
+    each(metadata.images(), [&](const file::Image& image) { add_image(image, engine); });
+    each(metadata.weights(), [&](const file::Weight& weight) { add_weight(weight, engine); });
+    each(metadata.sources(), [&](const file::Source& source) { add_source(source, engine); });
+    each(metadata.states(), [&](const file::State& state) { add_state(state, engine); });
+    each(metadata.nodes(), [&](const file::Node& node) {
+      engine.nodes.push_back({text(node.name()), text(node.op()), text(node.source())});
+    });
+    return std::move(result_);
+  }
+
+ private:
+  Signature signature(const file::Signature& source) const {
+    return {.argument_names = texts(source.argument_names()),
+            .input_tree = text(source.input_tree()),
+            .output_tree = text(source.output_tree()),
+            .literals = texts(source.literals()),
+            .output_literals = texts(source.output_literals()),
+            .mutated_inputs = numbers(source.mutated_inputs())};
+  }
+
+  Digest digest(const flatbuffers::Vector<uint8_t>* bytes) const {
+    const std::vector<uint8_t> values = numbers(bytes);
+    Digest result;
+    require(values.size() == result.size(), "a digest has a wrong length");
+    std::memcpy(result.data(), values.data(), values.size());
+    return result;
+  }
+
+  void add_image(const file::Image& source, EngineData& engine) {
+    Image& image = engine.images.emplace_back();
+    image.kernel = text(source.kernel());
+    image.target = text(source.target());
+    image.needs.bits = source.needs();
+    image.key = digest(source.key());
+    result_.images.push_back({source.offset(), source.length()});
+  }
+
+  void add_weight(const file::Weight& source, EngineData& engine) {
+    WeightData& weight = engine.weights.emplace_back();
+    weight.name = text(source.name());
+    weight.type.dtype = dtype(source.dtype());
+    weight.type.layout = layout(source.layout());
+    dense_bytes(weight.type.dtype, numbers(source.shape()), *this);
+    for (const int64_t extent : numbers(source.shape())) weight.type.shape.emplace_back(extent);
+    for (const LayoutAxis& axis : weight.type.layout.axes) {
+      require(static_cast<size_t>(axis.dim) < weight.type.rank(), "a layout does not fit its shape");
+    }
+    const auto bytes = storage_bytes(weight.type).constant();
+    require(bytes.has_value() && static_cast<uint64_t>(*bytes) == source.bytes(),
+            "a weight's size is not that of its type");
+    weight.bytes = source.bytes();
+    weight.constant = source.constant();
+    weight.source = source.source();
+    weight.init_output = source.init_output();
+    place(source.offset(), weight.bytes, result_.weights);
+  }
+
+  void add_source(const file::Source& source, EngineData& engine) {
+    SourceWeight& weight = engine.sources.emplace_back();
+    weight.name = text(source.name());
+    weight.dtype = dtype(source.dtype());
+    weight.shape = numbers(source.shape());
+    weight.digest = digest(source.digest());
+    place(source.offset(), dense_bytes(weight.dtype, weight.shape, *this), result_.sources);
+  }
+
+  void add_state(const file::State& source, EngineData& engine) {
+    Tensor& state = engine.state_values.emplace_back();
+    state.dtype = dtype(source.dtype());
+    state.shape = numbers(source.shape());
+    place(source.offset(), dense_bytes(state.dtype, state.shape, *this), result_.states);
+  }
+
+  void place(uint64_t offset, uint64_t bytes, std::vector<uint64_t>& offsets) {
+    offsets.push_back(offset);
+    if (offset != kNotKept) result_.used.push_back({offset, bytes});
+  }
+
+  ReadMetadata result_;
+};
+
+}  // namespace
+
+ReadMetadata read_metadata(Bytes section, EngineData& engine) {
+  return MetadataReader().read(section, engine);
+}
+
+}  // namespace ingot::core

@@ -1,0 +1,155 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
+
+#include "engine/dim_table.h"
+#include "engine/engine_generated.h"
+#include "engine/flat_read.h"
+#include "engine/sections.h"
+
+namespace ingot::core {
+namespace {
+
+constexpr size_t kMaxNesting = 16;
+
+class ProgramReader : FlatReader {
+ public:
+  ProgramReader() : FlatReader(SectionType::kPrograms) {}
+
+  void read(Bytes section, EngineData& engine) {
+    const auto& programs = root<file::Programs>(section);
+    read_dims(programs);
+    engine.init = program(present(programs.init()), 0);
+    engine.main = program(present(programs.main()), 0);
+  }
+
+ private:
+  void read_dims(const file::Programs& programs) {
+    const std::vector<std::string> symbols = texts(programs.symbols());
+    for (const std::string& symbol : symbols) require(is_symbol_name(symbol), "a symbol has no proper name");
+    const std::vector<uint32_t> ends = numbers(programs.dim_ends());
+    const std::vector<uint8_t> operations = numbers(programs.operations());
+    const std::vector<int64_t> values = numbers(programs.numbers());
+    size_t begin = 0, value = 0;
+    for (const uint32_t end : ends) {
+      require(end >= begin && end <= operations.size(), "the code of a size lies outside");
+      std::vector<PostfixItem> code;
+      for (; begin < end; ++begin) {
+        PostfixItem item{enumerator(operations[begin], PostfixOp::kMinimum)};
+        if (item.op == PostfixOp::kConstant || item.op == PostfixOp::kSymbol) {
+          require(value < values.size(), "the code of a size lacks a number");
+          item.value = values[value++];
+        }
+        code.push_back(item);
+      }
+      dims_.push_back(read_postfix(code, symbols));
+    }
+    require(begin == operations.size() && value == values.size(), "the code of sizes goes on");
+  }
+
+  static bool is_symbol_name(const std::string& name) {
+    const auto is_letter = [](char c) {
+      return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_';
+    };
+    if (name.empty() || name.size() > 256 || !is_letter(name[0])) return false;
+    return std::ranges::all_of(name,
+                               [&](char c) { return is_letter(c) || (c >= '0' && c <= '9') || c == '.'; });
+  }
+
+  const Dim& dim(uint32_t slot) const {
+    require(slot < dims_.size(), "a size that is not there");
+    return dims_[slot];
+  }
+
+  std::vector<Dim> dims(const flatbuffers::Vector<uint32_t>* slots) const {
+    std::vector<Dim> result;
+    for (const uint32_t slot : numbers(slots)) result.push_back(dim(slot));
+    return result;
+  }
+
+  TensorType type(const file::Type* value) const {
+    const file::Type& source = present(value);
+    TensorType result{dtype(source.dtype()), dims(source.shape()), layout(source.layout())};
+    for (const LayoutAxis& axis : result.layout.axes) {
+      require(static_cast<size_t>(axis.dim) < result.rank(), "a layout does not fit its shape");
+    }
+    return result;
+  }
+
+  std::vector<Port> ports(const flatbuffers::Vector<flatbuffers::Offset<file::Port>>* values) const {
+    std::vector<Port> result;
+    each(values, [&](const file::Port& port) {
+      result.push_back({text(port.name()), type(port.type()), port.buffer()});
+    });
+    return result;
+  }
+
+  void add_symbol(const file::Symbol& source, SymbolTable& table) const {
+    SymbolInfo info{.range = {source.min(), source.max()}};
+    if (source.typical() >= 0) info.typical = source.typical();
+    if (source.upper_bound() != kNoId) info.upper_bound = dim(source.upper_bound());
+    require(table.emplace(text(source.name()), info).second, "a symbol comes twice");
+  }
+
+  Buffer buffer(const file::Buffer& source) const {
+    Buffer result{.name = text(source.name()), .type = type(source.type())};
+    if (source.device() > 0) result.place = {Place::Kind::kDevice, static_cast<uint8_t>(source.device() - 1)};
+    result.storage = enumerator(source.storage(), Storage::kDynamic);
+    result.index = source.index();
+    result.alias_of = source.alias_of();
+    result.alias_offset = dim(source.alias_offset());
+    result.above = numbers(source.above());
+    result.bytes = dim(source.bytes());
+    return result;
+  }
+
+  Step step(const file::Step& source) const {
+    Step result{.kind = enumerator(source.kind(), StepKind::kProgram),
+                .name = text(source.name()),
+                .backend = text(source.backend())};
+    const std::vector<uint32_t> buffers = numbers(source.buffers());
+    const std::vector<uint8_t> access = numbers(source.access());
+    require(buffers.size() == access.size(), "a step says not how it uses its buffers");
+    for (size_t i = 0; i < buffers.size(); ++i) {
+      require(access[i] <= 3, "an unknown kind of use");
+      result.uses.push_back({buffers[i], (access[i] & 1) != 0, (access[i] & 2) != 0});
+    }
+    result.image = source.image();
+    result.symbols = dims(source.symbols());
+    result.work_items = dim(source.work_items());
+    result.grain = source.grain();
+    result.item_cost = source.item_cost();
+    result.scratch_bytes = dim(source.scratch_bytes());
+    result.routine = text(source.routine());
+    result.attributes = text(source.attributes());
+    each(source.binds(), [&](const file::Binding& binding) {
+      result.binds.push_back({text(binding.symbol()), binding.buffer(), dim(binding.limit())});
+    });
+    result.host_sees_result = source.host_sees_result();
+    result.control = enumerator(source.control(), ControlKind::kLoop);
+    result.programs = numbers(source.programs());
+    result.nodes = numbers(source.nodes());
+    return result;
+  }
+
+  Program program(const file::Program& source, size_t depth) const {
+    require(depth <= kMaxNesting, "programs are nested too deeply");
+    Program result{.name = text(source.name())};
+    each(source.symbols(), [&](const file::Symbol& symbol) { add_symbol(symbol, result.symbols); });
+    result.inputs = ports(source.inputs());
+    result.outputs = ports(source.outputs());
+    result.states = ports(source.states());
+    each(source.buffers(), [&](const file::Buffer& value) { result.buffers.push_back(buffer(value)); });
+    each(source.steps(), [&](const file::Step& value) { result.steps.push_back(step(value)); });
+    each(source.nested(),
+         [&](const file::Program& inner) { result.nested.push_back(program(inner, depth + 1)); });
+    return result;
+  }
+
+  std::vector<Dim> dims_;
+};
+
+}  // namespace
+
+void read_programs(Bytes section, EngineData& engine) { ProgramReader().read(section, engine); }
+
+}  // namespace ingot::core

@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: Apache-2.0
+// Sections to bytes and back. Private to src/engine.
+#pragma once
+
+#include <vector>
+
+#include "engine/container.h"
+#include "engine/engine_data.h"
+
+namespace ingot::core {
+
+constexpr uint64_t kNotKept = UINT64_MAX;
+
+// Where the bytes of an engine's tables lie in the weights section (kNotKept: nowhere), and what lies there
+// in order.
+struct WeightPlaces {
+  std::vector<uint64_t> weights, sources, states;
+  struct Piece {
+    uint64_t offset;
+    Bytes bytes;
+  };
+  std::vector<Piece> pieces;
+  uint64_t length = 0;
+};
+
+// Order of first use by `main`; equal addresses are stored once.
+WeightPlaces place_weights(const EngineData& engine);
+
+// Offsets of the images in their section.
+std::vector<uint64_t> place_images(const std::vector<Image>& images, uint64_t& length);
+
+std::vector<std::byte> write_programs(const EngineData& engine);
+std::vector<std::byte> write_metadata(const EngineData& engine, const WeightPlaces& places,
+                                      const std::vector<uint64_t>& images);
+
+void read_programs(Bytes section, EngineData& engine);
+
+// A stretch of a section.
+struct Extent {
+  uint64_t offset, length;
+};
+// Fills all but programs, code and weights; says where those lie, unchecked.
+struct ReadMetadata {
+  std::vector<uint64_t> weights, sources, states;  // offsets as in WeightPlaces
+  std::vector<Extent> used;                        // all that these take of the weights section
+  std::vector<Extent> images;
+};
+ReadMetadata read_metadata(Bytes section, EngineData& engine);
+
+// The rules between programs and tables, see engine_data.h. UserError INGOT-U206.
+void validate_engine(const EngineData& engine);
+
+}  // namespace ingot::core

@@ -1,0 +1,107 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
+#include <set>
+
+#include "engine/sections.h"
+#include "engine/validate_step.h"
+
+namespace ingot::core {
+namespace {
+
+bool has_constant_shape(const TensorType& type) {
+  return std::ranges::all_of(type.shape, [](const Dim& dim) { return dim.is_constant(); });
+}
+
+void check_weight(const EngineData& engine, const WeightData& weight) {
+  const int origins =
+      (weight.constant ? 1 : 0) + (weight.source >= 0 ? 1 : 0) + (weight.init_output >= 0 ? 1 : 0);
+  require(origins == 1, weight.name, "is not exactly one of constant, source and result of init");
+  require(!weight.constant || weight.data != nullptr || weight.bytes == 0, weight.name,
+          "is a constant without value");
+  if (weight.source >= 0) {
+    require(static_cast<size_t>(weight.source) < engine.sources.size(), weight.name,
+            "is no weight of the model");
+    const SourceWeight& source = engine.sources[static_cast<size_t>(weight.source)];
+    const bool same = source.dtype == weight.type.dtype &&
+                      Tensor{nullptr, source.dtype, source.shape}.bytes() == weight.bytes;
+    require(same, weight.name, "differs from the model's weight");
+  }
+  if (weight.init_output >= 0) {
+    require(static_cast<size_t>(weight.init_output) < engine.init.outputs.size(), weight.name,
+            "is no result of init");
+    const TensorType& made = engine.init.outputs[static_cast<size_t>(weight.init_output)].type;
+    require(has_constant_shape(made) && storage_bytes(made) == Dim(static_cast<int64_t>(weight.bytes)),
+            weight.name, "differs from what init makes");
+  }
+}
+
+void check_uses(const EngineData& engine, const Program& program) {
+  for (const Buffer& buffer : program.buffers) {
+    if (buffer.storage == Storage::kConstant)
+      require(engine.weights[buffer.index].constant, buffer.name, "is no constant");
+    if (buffer.storage == Storage::kWeight)
+      require(!engine.weights[buffer.index].constant, buffer.name, "is a constant");
+  }
+  for (const Step& step : program.steps) {
+    for (const uint32_t node : step.nodes)
+      require(node < engine.nodes.size(), step.name, "computes a node that is not listed");
+    if (step.kind != StepKind::kKernel) continue;
+    const std::string& target = engine.images[step.image].target;
+    const bool fits = target.starts_with(step.backend) &&
+                      (target.size() == step.backend.size() || target[step.backend.size()] == ':');
+    require(fits, step.name, "runs an image of another backend");
+  }
+  for (const Program& nested : program.nested) check_uses(engine, nested);
+}
+
+// Which flat inputs are states, which are literals; the others are the program's inputs.
+void check_signature(const EngineData& engine) {
+  const Signature& signature = engine.signature;
+  const size_t states = engine.main.states.size();
+  require(signature.mutated_inputs.empty() || signature.mutated_inputs.size() == states, "the signature",
+          "binds other states");
+  std::set<int32_t> bound;
+  for (const int32_t input : signature.mutated_inputs) {
+    if (input < 0) continue;
+    require(bound.insert(input).second, "the signature", "binds two states to one input");
+    const size_t flat =
+        signature.literals.empty() ? engine.main.inputs.size() + states : signature.literals.size();
+    require(static_cast<size_t>(input) < flat, "the signature", "binds a state to no input");
+    require(signature.literals.empty() || signature.literals[static_cast<size_t>(input)].empty(),
+            "the signature", "binds a state to a literal");
+  }
+  if (signature.literals.empty()) return;
+  const auto tensors = static_cast<size_t>(std::ranges::count(signature.literals, std::string()));
+  require(tensors == engine.main.inputs.size() + bound.size(), "the signature",
+          "and the program differ in inputs");
+}
+
+void check_states(const EngineData& engine) {
+  const auto& bound = engine.signature.mutated_inputs;
+  require(engine.state_values.size() == engine.main.states.size(), "the program",
+          "and its states differ in number");
+  for (size_t i = 0; i < engine.state_values.size(); ++i) {
+    if (i < bound.size() && bound[i] >= 0) continue;
+    const Port& port = engine.main.states[i];
+    const Tensor& value = engine.state_values[i];
+    require(has_constant_shape(port.type), port.name, "is a state of the context and has no fixed size");
+    require(value.dtype == port.type.dtype &&
+                storage_bytes(port.type) == Dim(static_cast<int64_t>(value.bytes())),
+            port.name, "has an initial value of another type");
+  }
+}
+
+}  // namespace
+
+void validate_engine(const EngineData& engine) {
+  validate(engine.init, engine.images.size(), engine.weights.size());
+  validate(engine.main, engine.images.size(), engine.weights.size());
+  require(engine.init.inputs.empty() && engine.init.states.empty(), "init", "has inputs or states");
+  for (const WeightData& weight : engine.weights) check_weight(engine, weight);
+  check_uses(engine, engine.init);
+  check_uses(engine, engine.main);
+  check_signature(engine);
+  check_states(engine);
+}
+
+}  // namespace ingot::core

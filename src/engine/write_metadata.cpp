@@ -1,0 +1,91 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "engine/engine_generated.h"
+#include "engine/flat_write.h"
+#include "engine/sections.h"
+
+namespace ingot::core {
+namespace {
+
+namespace fb = flatbuffers;
+
+class MetadataWriter {
+ public:
+  std::vector<std::byte> write(const EngineData& engine, const WeightPlaces& places,
+                               const std::vector<uint64_t>& image_offsets) {
+    size_t next = 0;
+    const auto images = write_all(builder_, engine.images,
+                                  [&](const Image& image) { return write(image, image_offsets[next++]); });
+    next = 0;
+    const auto weights = write_all(builder_, engine.weights, [&](const WeightData& weight) {
+      return write(weight, places.weights[next++]);
+    });
+    next = 0;
+    const auto sources = write_all(builder_, engine.sources, [&](const SourceWeight& source) {
+      return write(source, places.sources[next++]);
+    });
+    next = 0;
+    const auto states = write_all(builder_, engine.state_values, [&](const Tensor& state) {
+      return file::CreateState(builder_, static_cast<uint8_t>(state.dtype), numbers(state.shape),
+                               places.states[next++]);
+    });
+    const auto nodes = write_all(builder_, engine.nodes, [&](const NodeRecord& node) {
+      return file::CreateNode(builder_, text(node.name), text(node.op), text(node.source));
+    });
+    builder_.Finish(file::CreateMetadata(builder_, text(engine.name), text(engine.origin),
+                                         text(engine.target), engine.needs.bits,
+                                         static_cast<uint8_t>(engine.weights_form), write(engine.signature),
+                                         images, weights, sources, states, nodes));
+    return finished_bytes(builder_);
+  }
+
+ private:
+  fb::Offset<file::Image> write(const Image& image, uint64_t offset) {
+    return file::CreateImage(builder_, text(image.kernel), text(image.target), image.needs.bits, offset,
+                             image.code.size(), raw(image.key));
+  }
+
+  fb::Offset<file::Weight> write(const WeightData& weight, uint64_t offset) {
+    std::vector<int64_t> shape;
+    for (const Dim& dim : weight.type.shape) shape.push_back(dim.constant().value());
+    return file::CreateWeight(builder_, text(weight.name), static_cast<uint8_t>(weight.type.dtype),
+                              numbers(shape), numbers(layout_numbers(weight.type.layout)), weight.constant,
+                              weight.source, weight.init_output, weight.bytes, offset);
+  }
+
+  fb::Offset<file::Source> write(const SourceWeight& source, uint64_t offset) {
+    return file::CreateSource(builder_, text(source.name), static_cast<uint8_t>(source.dtype),
+                              numbers(source.shape), raw(digest_of(source)), offset);
+  }
+
+  static Digest digest_of(const SourceWeight& source) {
+    if (source.digest != Digest{} || source.data == nullptr) return source.digest;
+    return digest({source.data.get(), Tensor{nullptr, source.dtype, source.shape}.bytes()});
+  }
+
+  fb::Offset<file::Signature> write(const Signature& signature) {
+    return file::CreateSignature(builder_, builder_.CreateVectorOfStrings(signature.argument_names),
+                                 text(signature.input_tree), text(signature.output_tree),
+                                 builder_.CreateVectorOfStrings(signature.literals),
+                                 builder_.CreateVectorOfStrings(signature.output_literals),
+                                 builder_.CreateVector(signature.mutated_inputs));
+  }
+
+  fb::Offset<fb::String> text(const std::string& value) { return builder_.CreateString(value); }
+  fb::Offset<fb::Vector<int64_t>> numbers(const std::vector<int64_t>& values) {
+    return builder_.CreateVector(values);
+  }
+  fb::Offset<fb::Vector<uint8_t>> raw(const Digest& value) {
+    return builder_.CreateVector(reinterpret_cast<const uint8_t*>(value.data()), value.size());
+  }
+
+  fb::FlatBufferBuilder builder_;
+};
+
+}  // namespace
+
+std::vector<std::byte> write_metadata(const EngineData& engine, const WeightPlaces& places,
+                                      const std::vector<uint64_t>& images) {
+  return MetadataWriter().write(engine, places, images);
+}
+
+}  // namespace ingot::core

@@ -1,0 +1,114 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "engine/dim_table.h"
+#include "engine/engine_generated.h"
+#include "engine/flat_write.h"
+#include "engine/sections.h"
+
+namespace ingot::core {
+namespace {
+
+namespace fb = flatbuffers;
+
+class ProgramWriter {
+ public:
+  std::vector<std::byte> write(const EngineData& engine) {
+    const auto init = write(engine.init);
+    const auto main = write(engine.main);
+    std::vector<uint32_t> ends;
+    std::vector<uint8_t> operations;
+    std::vector<int64_t> numbers;
+    for (uint32_t slot = 0; slot < dims_.size(); ++slot) {
+      for (const PostfixItem& item : dims_.code(slot)) {
+        operations.push_back(static_cast<uint8_t>(item.op));
+        if (item.op == PostfixOp::kConstant || item.op == PostfixOp::kSymbol) numbers.push_back(item.value);
+      }
+      ends.push_back(static_cast<uint32_t>(operations.size()));
+    }
+    builder_.Finish(file::CreatePrograms(builder_, builder_.CreateVectorOfStrings(dims_.symbols()),
+                                         builder_.CreateVector(ends), builder_.CreateVector(operations),
+                                         builder_.CreateVector(numbers), init, main));
+    return finished_bytes(builder_);
+  }
+
+ private:
+  fb::Offset<file::Program> write(const Program& program) {
+    const auto name = builder_.CreateString(program.name);
+    const auto symbols = write_all(builder_, program.symbols,
+                                   [&](const auto& symbol) { return write(symbol.first, symbol.second); });
+    const auto port = [&](const Port& port) { return write(port); };
+    const auto inputs = write_all(builder_, program.inputs, port),
+               outputs = write_all(builder_, program.outputs, port),
+               states = write_all(builder_, program.states, port);
+    const auto buffers =
+        write_all(builder_, program.buffers, [&](const Buffer& buffer) { return write(buffer); });
+    const auto steps = write_all(builder_, program.steps, [&](const Step& step) { return write(step); });
+    const auto nested =
+        write_all(builder_, program.nested, [&](const Program& inner) { return write(inner); });
+    return file::CreateProgram(builder_, name, symbols, inputs, outputs, states, buffers, steps, nested);
+  }
+
+  fb::Offset<file::Symbol> write(const std::string& name, const SymbolInfo& info) {
+    return file::CreateSymbol(builder_, builder_.CreateString(name), info.range.min, info.range.max,
+                              info.typical.value_or(-1),
+                              info.upper_bound ? dims_.add(*info.upper_bound) : kNoId);
+  }
+
+  fb::Offset<file::Type> write(const TensorType& type) {
+    return file::CreateType(builder_, static_cast<uint8_t>(type.dtype),
+                            builder_.CreateVector(slots(type.shape)),
+                            builder_.CreateVector(layout_numbers(type.layout)));
+  }
+
+  fb::Offset<file::Port> write(const Port& port) {
+    return file::CreatePort(builder_, builder_.CreateString(port.name), write(port.type), port.buffer);
+  }
+
+  fb::Offset<file::Buffer> write(const Buffer& buffer) {
+    const uint8_t device =
+        buffer.place.kind == Place::Kind::kHost ? 0 : static_cast<uint8_t>(1 + buffer.place.index);
+    return file::CreateBuffer(builder_, builder_.CreateString(buffer.name), write(buffer.type), device,
+                              static_cast<uint8_t>(buffer.storage), buffer.index, buffer.alias_of,
+                              dims_.add(buffer.alias_offset), builder_.CreateVector(buffer.above),
+                              dims_.add(buffer.bytes));
+  }
+
+  fb::Offset<file::Binding> write(const SymbolBinding& binding) {
+    return file::CreateBinding(builder_, builder_.CreateString(binding.symbol), binding.buffer,
+                               dims_.add(binding.limit));
+  }
+
+  fb::Offset<file::Step> write(const Step& step) {
+    std::vector<uint32_t> buffers;
+    std::vector<uint8_t> access;
+    for (const BufferUse& use : step.uses) {
+      buffers.push_back(use.buffer);
+      access.push_back(static_cast<uint8_t>((use.reads ? 1 : 0) | (use.writes ? 2 : 0)));
+    }
+    const auto name = builder_.CreateString(step.name), backend = builder_.CreateString(step.backend);
+    const auto routine = builder_.CreateString(step.routine),
+               attributes = builder_.CreateString(step.attributes);
+    const auto binds =
+        write_all(builder_, step.binds, [&](const SymbolBinding& binding) { return write(binding); });
+    return file::CreateStep(builder_, static_cast<uint8_t>(step.kind), name, backend,
+                            builder_.CreateVector(buffers), builder_.CreateVector(access), step.image,
+                            builder_.CreateVector(slots(step.symbols)), dims_.add(step.work_items),
+                            step.grain, step.item_cost, dims_.add(step.scratch_bytes), routine, attributes,
+                            binds, step.host_sees_result, static_cast<uint8_t>(step.control),
+                            builder_.CreateVector(step.programs), builder_.CreateVector(step.nodes));
+  }
+
+  std::vector<uint32_t> slots(const std::vector<Dim>& dims) {
+    std::vector<uint32_t> result;
+    for (const Dim& dim : dims) result.push_back(dims_.add(dim));
+    return result;
+  }
+
+  fb::FlatBufferBuilder builder_;
+  DimTable dims_;
+};
+
+}  // namespace
+
+std::vector<std::byte> write_programs(const EngineData& engine) { return ProgramWriter().write(engine); }
+
+}  // namespace ingot::core

@@ -1,0 +1,188 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "runtime/arguments.h"
+
+#include <algorithm>
+#include <cstring>
+
+#include <fmt/core.h>
+
+#include "support/error.h"
+
+namespace ingot::core {
+namespace {
+
+std::string describe_range(const DimRange& range) {
+  return range.max == INT64_MAX ? fmt::format("at least {}", range.min)
+                                : fmt::format("{}..{}", range.min, range.max);
+}
+
+// Binds symbols from dims that are one, and compares all other dims with what the model says.
+class SizeBinder {
+ public:
+  SizeBinder(const EngineData& data, const DimPool& dims)
+      : data_(data), dims_(dims), values_(dims.table.symbols().size()) {}
+
+  void bind(const Port& port, const Argument& argument) {
+    for (size_t i = 0; i < port.type.rank(); ++i) {
+      const Dim& dim = port.type.shape[i];
+      const int64_t size = argument.shape[i];
+      if (size < 0) refuse("INGOT-U303", port, i, fmt::format("is {}", size));
+      if (!dim.is_symbol()) continue;
+      const auto [entry, is_new] = known_.try_emplace(dim.symbol_name(), Source{size, &port, i});
+      if (!is_new && entry->second.size != size) contradict(port, i, size, entry->second);
+      if (is_new) check_range(port, i, dim.symbol_name(), size);
+    }
+  }
+
+  void compare(const Port& port, const Argument& argument) const {
+    for (size_t i = 0; i < port.type.rank(); ++i) {
+      const Dim& dim = port.type.shape[i];
+      if (dim.is_symbol()) continue;
+      const int64_t expected = dim.is_constant() ? *dim.constant() : evaluate(dim, symbol_values());
+      if (expected == argument.shape[i]) continue;
+      const std::string meaning = dim.is_constant() ? "" : fmt::format(" (= {})", dim.to_string());
+      refuse("INGOT-U303", port, i,
+             fmt::format("is {}, but the model has {}{}", argument.shape[i], expected, meaning));
+    }
+  }
+
+  std::vector<int64_t> values() && {
+    const auto& names = dims_.table.symbols();
+    for (size_t i = 0; i < names.size(); ++i) {
+      const auto found = known_.find(names[i]);
+      if (found != known_.end()) values_[i] = found->second.size;
+    }
+    return std::move(values_);
+  }
+
+ private:
+  struct Source {
+    int64_t size;
+    const Port* port;
+    size_t dim;
+  };
+
+  SymbolValues symbol_values() const {
+    SymbolValues values;
+    for (const auto& [name, source] : known_) values.emplace(name, source.size);
+    return values;
+  }
+
+  void check_range(const Port& port, size_t dim, const std::string& symbol, int64_t size) const {
+    const auto found = data_.main.symbols.find(symbol);
+    if (found == data_.main.symbols.end()) return;
+    const DimRange& range = found->second.range;
+    if (size >= range.min && size <= range.max) return;
+    refuse("INGOT-U305", port, dim,
+           fmt::format("({}) is {}, outside of the range {} that the engine was built for", symbol, size,
+                       describe_range(range)));
+  }
+
+  [[noreturn]] void contradict(const Port& port, size_t dim, int64_t size, const Source& first) const {
+    refuse("INGOT-U304", port, dim,
+           fmt::format("is {}, but dim {} of input '{}' is {}: both are {}", size, first.dim,
+                       first.port->name, first.size, port.type.shape[dim].to_string()));
+  }
+
+  [[noreturn]] static void refuse(std::string_view code, const Port& port, size_t dim,
+                                  const std::string& cause) {
+    throw UserError(code,
+                    fmt::format("dim {} of input '{}' : {} {}", dim, port.name, to_string(port.type), cause));
+  }
+
+  const EngineData& data_;
+  const DimPool& dims_;
+  std::vector<int64_t> values_;
+  std::map<std::string, Source> known_;
+};
+
+}  // namespace
+
+std::vector<ArgumentSlot> argument_slots(const EngineData& data) {
+  const Signature& signature = data.signature;
+  std::vector<ArgumentSlot> slots;
+  const size_t bound = static_cast<size_t>(
+      std::ranges::count_if(signature.mutated_inputs, [](int32_t at) { return at >= 0; }));
+  const size_t flat =
+      signature.literals.empty() ? data.main.inputs.size() + bound : signature.literals.size();
+  uint32_t next_input = 0;
+  for (size_t i = 0; i < flat; ++i) {
+    if (i < signature.literals.size() && !signature.literals[i].empty()) continue;
+    const auto state = std::ranges::find(signature.mutated_inputs, static_cast<int32_t>(i));
+    if (state != signature.mutated_inputs.end()) {
+      const auto index = static_cast<uint32_t>(state - signature.mutated_inputs.begin());
+      slots.push_back({&data.main.states[index], true, index});
+    } else if (next_input < data.main.inputs.size()) {
+      slots.push_back({&data.main.inputs[next_input], false, next_input});
+      ++next_input;
+    }
+  }
+  return slots;
+}
+
+void check_arguments(std::span<const ArgumentSlot> slots, std::span<const Argument> arguments) {
+  if (arguments.size() != slots.size()) {
+    throw UserError("INGOT-U300", fmt::format("the engine takes {} tensors, but {} were given", slots.size(),
+                                              arguments.size()));
+  }
+  for (size_t i = 0; i < slots.size(); ++i) {
+    const Port& port = *slots[i].port;
+    const Argument& argument = arguments[i];
+    if (static_cast<size_t>(argument.rank) != port.type.rank()) [[unlikely]] {
+      throw UserError("INGOT-U301", fmt::format("input '{}' has {} dims, but the model takes {}", port.name,
+                                                argument.rank, to_string(port.type)));
+    }
+    if (argument.dtype != port.type.dtype) [[unlikely]] {
+      throw UserError("INGOT-U302",
+                      fmt::format("input '{}' is {}, but the model takes {}", port.name, name(argument.dtype),
+                                  to_string(port.type)),
+                      "convert the tensor before the call");
+    }
+  }
+}
+
+bool has_sizes(std::span<const Argument> arguments, std::span<const int64_t> key) {
+  const int64_t* at = key.data();
+  for (const Argument& argument : arguments) {
+    for (int32_t i = 0; i < argument.rank; ++i) {
+      if (*at++ != argument.shape[i]) return false;
+    }
+  }
+  return true;
+}
+
+std::vector<int64_t> sizes_key(std::span<const Argument> arguments) {
+  std::vector<int64_t> key;
+  for (const Argument& argument : arguments)
+    key.insert(key.end(), argument.shape, argument.shape + argument.rank);
+  return key;
+}
+
+std::vector<int64_t> bind_sizes(const EngineData& data, const DimPool& dims,
+                                std::span<const ArgumentSlot> slots, std::span<const Argument> arguments) {
+  SizeBinder binder(data, dims);
+  for (size_t i = 0; i < slots.size(); ++i) binder.bind(*slots[i].port, arguments[i]);
+  for (size_t i = 0; i < slots.size(); ++i) binder.compare(*slots[i].port, arguments[i]);
+  return std::move(binder).values();
+}
+
+bool is_dense(const Argument& argument) {
+  if (argument.strides == nullptr) return true;
+  int64_t expected = 1;
+  bool dense = true;
+  for (int32_t i = argument.rank; i-- > 0;) {
+    if (argument.shape[i] == 0) return true;
+    if (argument.shape[i] != 1 && argument.strides[i] != expected) dense = false;
+    expected *= argument.shape[i];
+  }
+  return dense;
+}
+
+TensorView view_of(const Argument& argument) {
+  return {static_cast<std::byte*>(argument.data),
+          argument.dtype,
+          {argument.shape, argument.shape + argument.rank},
+          {argument.strides, argument.strides + argument.rank}};
+}
+
+}  // namespace ingot::core

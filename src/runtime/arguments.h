@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: Apache-2.0
+// The arguments of a run: which input or state each is, whether they are right, and what sizes they bind.
+#pragma once
+
+#include <span>
+#include <string>
+#include <vector>
+
+#include "engine/engine_data.h"
+#include "runtime/executable.h"
+
+namespace ingot::core {
+
+// An argument of a run: borrowed memory. Inputs whose strides are not dense row-major are copied first.
+struct Argument {
+  void* data;
+  DType dtype;
+  int32_t rank;
+  const int64_t* shape;
+  const int64_t* strides;  // in elements; null: row-major
+};
+
+// One tensor argument in the order of the call.
+struct ArgumentSlot {
+  const Port* port;
+  bool is_state = false;  // the caller's tensor is the state, updated in place
+  uint32_t index = 0;     // of the input or state
+};
+
+// Tensor arguments in the order of the signature: inputs of the program, and states that are bound to
+// arguments.
+std::vector<ArgumentSlot> argument_slots(const EngineData& data);
+
+// Count, dtypes and ranks. UserError INGOT-U300, U301, U302.
+void check_arguments(std::span<const ArgumentSlot> slots, std::span<const Argument> arguments);
+
+// True if the sizes are `key`, in which case they were checked when it was made.
+bool has_sizes(std::span<const Argument> arguments, std::span<const int64_t> key);
+std::vector<int64_t> sizes_key(std::span<const Argument> arguments);
+
+// Values of the symbols, one a symbol of `dims`. UserError INGOT-U303 (a size is not what the model has),
+// U304 (sizes contradict each other), U305 (out of range); each names the argument, the dim and the range.
+std::vector<int64_t> bind_sizes(const EngineData& data, const DimPool& dims,
+                                std::span<const ArgumentSlot> slots, std::span<const Argument> arguments);
+
+bool is_dense(const Argument& argument);
+TensorView view_of(const Argument& argument);
+
+}  // namespace ingot::core

@@ -1,0 +1,165 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "runtime/context.h"
+
+#include <cstring>
+
+#include <fmt/core.h>
+
+#include "runtime/plan_cache.h"
+#include "runtime/step_runner.h"
+#include "support/error.h"
+
+namespace ingot::core {
+
+struct Context::State {
+  std::vector<ArgumentSlot> slots;
+  PlanCache plans;
+  std::vector<std::byte*> inputs, states;  // addresses for the program
+  std::vector<GrowingBlock> copies;        // of inputs that are not dense, one an input
+  std::vector<Tensor> owned;  // states of the context, one a state; without data until it is needed
+  uint64_t states_version = 1;
+  std::vector<GrowingBlock> arenas;
+  GrowingBlock scratch;
+  std::vector<void*> arguments;
+
+  void set_state(size_t index, std::byte* data) {
+    if (states[index] == data) return;
+    states[index] = data;
+    ++states_version;
+  }
+};
+
+namespace {
+
+Tensor initial_value(const EngineData& data, size_t state) {
+  Tensor own = make_tensor(data.state_values[state].dtype, data.state_values[state].shape);
+  const Tensor& value = data.state_values[state];
+  if (value.data != nullptr) std::memcpy(own.data.get(), value.data.get(), value.bytes());
+  return own;
+}
+
+bool is_owned(const EngineData& data, size_t state) {
+  const auto& bound = data.signature.mutated_inputs;
+  return state >= bound.size() || bound[state] < 0;
+}
+
+}  // namespace
+
+Context::Context(std::shared_ptr<Engine> engine)
+    : engine_(std::move(engine)), state_(std::make_unique<State>()) {
+  const EngineData& data = engine_->data();
+  state_->slots = argument_slots(data);
+  state_->inputs.resize(data.main.inputs.size());
+  state_->copies.resize(data.main.inputs.size());
+  state_->states.resize(data.main.states.size());
+  state_->owned.resize(data.main.states.size());
+  state_->arguments.resize(engine_->main().most_arguments);
+  for (size_t i = 0; i < state_->owned.size(); ++i) {
+    if (is_owned(data, i)) bind_state(i, nullptr);
+  }
+}
+
+Context::~Context() = default;
+Context::Context(Context&&) noexcept = default;
+
+void Context::bind_state(size_t index, void* data) {
+  if (index >= state_->states.size())
+    throw UserError("INGOT-U307", fmt::format("the engine has no state {}", index));
+  Tensor& own = state_->owned[index];
+  if (data != nullptr) {
+    own = {};
+  } else if (own.data == nullptr) {
+    own = initial_value(engine_->data(), index);
+  }
+  state_->set_state(index, data != nullptr ? static_cast<std::byte*>(data) : own.data.get());
+}
+
+void Context::reset_states() {
+  for (size_t i = 0; i < state_->owned.size(); ++i) {
+    if (state_->owned[i].data == nullptr) continue;
+    state_->owned[i] = initial_value(engine_->data(), i);
+    state_->set_state(i, state_->owned[i].data.get());
+  }
+}
+
+RunPlan& Context::plan_for(std::span<const Argument> inputs) {
+  check_arguments(state_->slots, inputs);
+  RunPlan* last = state_->plans.front();
+  if (last != nullptr && has_sizes(inputs, last->key)) [[likely]]
+    return *last;
+  std::vector<int64_t> key = sizes_key(inputs);
+  if (RunPlan* known = state_->plans.find(key)) return *known;
+  const Executable& main = engine_->main();
+  std::vector<int64_t> symbols = bind_sizes(engine_->data(), *main.dims, state_->slots, inputs);
+  return *state_->plans.add(make_run_plan(main, std::move(key), std::move(symbols)));
+}
+
+void Context::place_arguments(std::span<const Argument> inputs) {
+  for (size_t i = 0; i < inputs.size(); ++i) {
+    const ArgumentSlot& slot = state_->slots[i];
+    auto* data = static_cast<std::byte*>(inputs[i].data);
+    const bool dense = is_dense(inputs[i]);
+    if (slot.is_state) {
+      if (!dense) {
+        throw UserError(
+            "INGOT-U306",
+            fmt::format("input '{}' is updated in place, but its memory is not contiguous", slot.port->name),
+            "call .contiguous() on it before");
+      }
+      state_->set_state(slot.index, data);
+    } else if (dense) {
+      state_->inputs[slot.index] = data;
+    } else {
+      const Tensor copy = to_dense(view_of(inputs[i]));
+      std::byte* own = state_->copies[slot.index].reserve(copy.bytes());
+      std::memcpy(own, copy.data.get(), copy.bytes());
+      state_->inputs[slot.index] = own;
+    }
+  }
+}
+
+void Context::run(std::span<const Argument> inputs, const OutputAllocator& allocator) {
+  RunPlan& plan = plan_for(inputs);
+  place_arguments(inputs);
+  engine_->require_verified_weights();
+  const std::shared_ptr<const WeightSet> weights = engine_->weights();
+  const auto allocate = [](void* context, size_t index, DType dtype, std::span<const int64_t> shape,
+                           size_t bytes) {
+    const auto& caller = *static_cast<const OutputAllocator*>(context);
+    return static_cast<std::byte*>(caller.allocate(caller.context, index, dtype, shape, bytes));
+  };
+  const RunResources resources{.data = engine_->data(),
+                               .pool = engine_->host().pool(),
+                               .weights = *weights,
+                               .inputs = state_->inputs,
+                               .states = state_->states,
+                               .states_version = state_->states_version,
+                               .outputs = {allocate, const_cast<OutputAllocator*>(&allocator)},
+                               .arenas = state_->arenas,
+                               .scratch = state_->scratch,
+                               .arguments = state_->arguments};
+  StepRunner(resources, plan).run(engine_->main());
+}
+
+std::vector<std::vector<int64_t>> Context::output_shapes(std::span<const Argument> inputs) {
+  const RunPlan& plan = plan_for(inputs);
+  const Executable& main = engine_->main();
+  std::vector<std::vector<int64_t>> shapes;
+  for (const Port& output : main.program->outputs) {
+    std::vector<int64_t>& shape = shapes.emplace_back();
+    for (const DimSlot slot : main.buffers[output.buffer].shape) {
+      shape.push_back(main.dims->is_late(slot) ? -1 : plan.values[slot]);
+    }
+  }
+  return shapes;
+}
+
+Context::Memory Context::memory() const {
+  Memory memory{
+      .arena = 0, .states = 0, .scratch = state_->scratch.bytes(), .cached_plans = state_->plans.size()};
+  for (const GrowingBlock& arena : state_->arenas) memory.arena += arena.bytes();
+  for (const Tensor& state : state_->owned) memory.states += state.data ? state.bytes() : 0;
+  return memory;
+}
+
+}  // namespace ingot::core

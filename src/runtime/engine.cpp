@@ -1,0 +1,142 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "runtime/engine.h"
+
+#include <algorithm>
+#include <set>
+#include <utility>
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include "runtime/initialize.h"
+#include "runtime/load_images.h"
+#include "runtime/weight_verification.h"
+#include "support/error.h"
+
+namespace ingot::core {
+namespace {
+
+void check_trust(const EngineData& data, Trust trust) {
+  if (trust == Trust::kSigned) {
+    throw UserError("INGOT-U222", "the engine is not signed",
+                    "load it with trust=\"any\" if you trust its origin");
+  }
+  const auto has_code = [](const Image& image) { return !image.code.empty(); };
+  if (trust == Trust::kNone && std::ranges::any_of(data.images, has_code)) {
+    throw UserError("INGOT-U221", "the engine holds native code, which trust=\"none\" does not run",
+                    "load it with trust=\"any\" if you trust its origin");
+  }
+}
+
+size_t find_source(const EngineData& data, const std::string& name) {
+  const auto found = std::ranges::find(data.sources, name, &SourceWeight::name);
+  if (found != data.sources.end()) return static_cast<size_t>(found - data.sources.begin());
+  throw UserError("INGOT-U320", fmt::format("the engine has no weight '{}'", name),
+                  "constants and integer buffers cannot be refitted: build the engine again");
+}
+
+void check_source(const SourceWeight& source, const TensorView& value) {
+  if (source.dtype == value.dtype && source.shape == value.shape) return;
+  throw UserError("INGOT-U321", fmt::format("weight '{}' is {}[{}], but the new value is {}[{}]", source.name,
+                                            name(source.dtype), fmt::join(source.shape, ","),
+                                            name(value.dtype), fmt::join(value.shape, ",")));
+}
+
+bool init_reads(const EngineData& data, const std::set<size_t>& sources) {
+  return std::ranges::any_of(data.init.buffers, [&](const Buffer& buffer) {
+    if (buffer.storage != Storage::kWeight) return false;
+    const int32_t source = data.weights[buffer.index].source;
+    return source >= 0 && sources.contains(static_cast<size_t>(source));
+  });
+}
+
+// Values that only init reads are kept only by engines that came with them.
+void drop_unkept(const EngineData& data, WeightSet& weights) {
+  for (size_t i = 0; i < data.sources.size(); ++i) {
+    if (data.sources[i].data == nullptr) weights.sources[i] = nullptr;
+  }
+  for (size_t id = 0; id < data.weights.size(); ++id) {
+    if (data.weights[id].source >= 0 && data.weights[id].data == nullptr) weights.data[id] = nullptr;
+  }
+}
+
+}  // namespace
+
+Engine::~Engine() = default;
+
+std::shared_ptr<Engine> Engine::load(const std::filesystem::path& path, const LoadOptions& options,
+                                     Host& host) {
+  return load(EngineFile::open(path), options, host);
+}
+
+std::shared_ptr<Engine> Engine::load(std::shared_ptr<const EngineFile> file, const LoadOptions& options,
+                                     Host& host) {
+  std::shared_ptr<Engine> engine(new Engine);
+  engine->host_ = &host;
+  engine->data_ = {file, &file->data()};
+  engine->file_ = std::move(file);
+  check_trust(*engine->data_, options.trust);
+  if (options.verify == Verify::kFull)
+    engine->file_->verify_all();
+  else
+    engine->verification_ = std::make_unique<WeightVerification>(engine->file_);
+  engine->prepare();
+  return engine;
+}
+
+std::shared_ptr<Engine> Engine::create(std::shared_ptr<const EngineData> data, Host& host) {
+  std::shared_ptr<Engine> engine(new Engine);
+  engine->host_ = &host;
+  engine->data_ = std::move(data);
+  engine->prepare();
+  return engine;
+}
+
+void Engine::prepare() {
+  images_ = load_images(*data_, file_.get(), *host_);
+  const BackendLookup lookup = lookup_in(images_, *host_);
+  main_ = make_executable(data_->main, *data_, lookup);
+  init_ = make_executable(data_->init, *data_, lookup);
+  auto weights = stored_weights(*data_);
+  if (needs_init(*data_, *weights)) {
+    require_verified_weights();
+    apply_sources(*data_, *weights);
+    run_init(*data_, init_, *host_, *weights);
+  }
+  set_weights(std::move(weights));
+}
+
+void Engine::require_verified_weights() const {
+  if (verification_) verification_->wait();
+}
+
+std::shared_ptr<const WeightSet> Engine::weights() const {
+  const std::scoped_lock lock(weights_mutex_);
+  return weights_;
+}
+
+void Engine::set_weights(std::shared_ptr<WeightSet> weights) {
+  std::shared_ptr<const WeightSet> old;  // freed after the lock
+  const std::scoped_lock lock(weights_mutex_);
+  weights->generation = ++generation_;
+  old = std::exchange(weights_, std::move(weights));
+}
+
+void Engine::refit(const SourceValues& sources) {
+  require_verified_weights();
+  const std::scoped_lock lock(refit_mutex_);
+  auto next = std::make_shared<WeightSet>(*weights());
+  std::set<size_t> changed;
+  for (const auto& [name, value] : sources) {
+    const size_t index = find_source(*data_, name);
+    check_source(data_->sources[index], value);
+    next->sources[index] = to_dense(value).data;
+    changed.insert(index);
+  }
+  apply_sources(*data_, *next);
+  if (init_reads(*data_, changed)) run_init(*data_, init_, *host_, *next);
+  drop_unkept(*data_, *next);
+  set_weights(std::move(next));
+}
+
+}  // namespace ingot::core

@@ -1,0 +1,168 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "runtime/executable.h"
+
+#include <algorithm>
+
+#include <fmt/core.h>
+
+#include "support/error.h"
+
+namespace ingot::core {
+namespace {
+
+class Maker {
+ public:
+  Maker(const EngineData& data, const BackendLookup& backends)
+      : data_(data), backends_(backends), pool_(std::make_shared<DimPool>()) {}
+
+  Executable make(const Program& program) {
+    bind_late_symbols(program);
+    Executable result = make_one(program);
+    index_late_dims();
+    return result;
+  }
+
+ private:
+  void bind_late_symbols(const Program& program) {
+    for (const Step& step : program.steps) {
+      for (const SymbolBinding& binding : step.binds)
+        late_.push_back(pool_->table.add_symbol(binding.symbol));
+    }
+    for (const Program& nested : program.nested) bind_late_symbols(nested);
+  }
+
+  Executable make_one(const Program& program) {
+    Executable result{.program = &program, .dims = pool_};
+    for (BufferId id = 0; id < program.buffers.size(); ++id) add_buffer(result, id);
+    for (const Step& step : program.steps) add_step(result, step);
+    find_moving(result);
+    for (const Program& nested : program.nested) {
+      result.nested.push_back(make_one(nested));
+      result.most_arguments = std::max(result.most_arguments, result.nested.back().most_arguments);
+    }
+    return result;
+  }
+
+  void add_buffer(Executable& result, BufferId id) {
+    const Buffer& buffer = result.program->buffers[id];
+    ExecutableBuffer entry{.root = id};
+    entry.bytes = pool_->table.add(storage_bytes(buffer.type));
+    for (const Dim& dim : buffer.type.shape) entry.shape.push_back(pool_->table.add(dim));
+    Dim offset = 0;
+    if (buffer.storage == Storage::kAlias) {
+      entry.root = result.buffers[buffer.alias_of].root;
+      offset = buffer.alias_offset;
+      for (BufferId at = buffer.alias_of; at != entry.root; at = result.program->buffers[at].alias_of) {
+        offset = offset + result.program->buffers[at].alias_offset;
+      }
+    }
+    entry.offset = pool_->table.add(offset);
+    const Buffer& root = result.program->buffers[entry.root];
+    entry.capacity = pool_->table.add(capacity_of(root));
+    result.buffers.push_back(std::move(entry));
+  }
+
+  Dim capacity_of(const Buffer& root) const {
+    if (root.storage == Storage::kArena) return root.bytes;
+    if (root.storage == Storage::kWeight || root.storage == Storage::kConstant) {
+      return static_cast<int64_t>(data_.weights[root.index].bytes);
+    }
+    return storage_bytes(root.type);
+  }
+
+  void add_step(Executable& result, const Step& step) {
+    ExecutableStep entry{.step = &step};
+    entry.first_argument = static_cast<uint32_t>(result.arguments.size());
+    entry.argument_count = static_cast<uint32_t>(step.uses.size());
+    entry.first_symbol = static_cast<uint32_t>(result.symbols.size());
+    for (const BufferUse& use : step.uses) result.arguments.push_back(use.buffer);
+    for (const Dim& symbol : step.symbols) result.symbols.push_back(pool_->table.add(symbol));
+    entry.work_items = pool_->table.add(step.work_items);
+    entry.scratch_bytes = pool_->table.add(step.scratch_bytes);
+    for (const SymbolBinding& binding : step.binds) {
+      const SymbolSlot symbol = pool_->table.add_symbol(binding.symbol);
+      entry.binds.push_back({symbol, binding.buffer, pool_->table.add(binding.limit)});
+      result.binds.push_back(symbol);
+    }
+    if (step.kind == StepKind::kKernel) std::tie(entry.executor, entry.images) = backends_.find(step.backend);
+    if (step.kind == StepKind::kRoutine) entry.routine = lookup(step.routine);
+    result.most_arguments = std::max(result.most_arguments, entry.argument_count);
+    result.steps.push_back(std::move(entry));
+  }
+
+  static const Routine* lookup(const std::string& name) {
+    const Routine* routine = find_routine(name);
+    if (routine != nullptr) return routine;
+    throw UserError("INGOT-U224",
+                    fmt::format("the engine needs the routine '{}', which this runtime does not have", name),
+                    "use the version of Ingot that built the engine, or a later one");
+  }
+
+  void find_moving(Executable& result) const {
+    const auto& buffers = result.program->buffers;
+    for (BufferId id = 0; id < buffers.size(); ++id) {
+      const Storage storage = buffers[result.buffers[id].root].storage;
+      if (storage == Storage::kInput || storage == Storage::kOutput || storage == Storage::kDynamic)
+        result.moving.push_back(id);
+    }
+  }
+
+  void index_late_dims() {
+    const DimTable& table = pool_->table;
+    pool_->late.assign(table.symbols().size(), false);
+    pool_->users.resize(table.symbols().size());
+    pool_->late_symbols.resize(table.size());
+    for (const SymbolSlot symbol : late_) pool_->late[symbol] = true;
+    for (DimSlot slot = 0; slot < table.size(); ++slot) {
+      for (const PostfixItem& item : table.code(slot)) {
+        const auto symbol = static_cast<SymbolSlot>(item.value);
+        if (item.op != PostfixOp::kSymbol || !pool_->late[symbol]) continue;
+        if (std::ranges::find(pool_->late_symbols[slot], symbol) != pool_->late_symbols[slot].end()) continue;
+        pool_->late_symbols[slot].push_back(symbol);
+        pool_->users[symbol].push_back(slot);
+      }
+    }
+  }
+
+  const EngineData& data_;
+  const BackendLookup& backends_;
+  std::shared_ptr<DimPool> pool_;
+  std::vector<SymbolSlot> late_;
+};
+
+bool has_late_shape(const Executable& executable, BufferId id) {
+  return std::ranges::any_of(executable.buffers[id].shape,
+                             [&](DimSlot slot) { return executable.dims->is_late(slot); });
+}
+
+// Marks what has to be evaluated again while a run goes on.
+void mark_late(Executable& executable) {
+  for (BufferId id = 0; id < executable.buffers.size(); ++id) {
+    const Storage storage = executable.program->buffers[id].storage;
+    const bool late =
+        has_late_shape(executable, id) || executable.dims->is_late(executable.buffers[id].offset);
+    const bool late_output = storage == Storage::kOutput && has_late_shape(executable, id);
+    executable.late = executable.late || late;
+    if (storage == Storage::kDynamic || late_output) executable.late_buffers.push_back(id);
+  }
+  for (ExecutableStep& step : executable.steps) {
+    step.late = executable.dims->is_late(step.work_items);
+    for (size_t i = 0; i < step.step->symbols.size(); ++i) {
+      step.late = step.late || executable.dims->is_late(executable.symbols[step.first_symbol + i]);
+    }
+    for (const BufferUse& use : step.step->uses) {
+      step.late = step.late || (use.buffer != kNoId && has_late_shape(executable, use.buffer));
+    }
+  }
+  for (Executable& nested : executable.nested) mark_late(nested);
+}
+
+}  // namespace
+
+Executable make_executable(const Program& program, const EngineData& data, const BackendLookup& backends) {
+  Executable result = Maker(data, backends).make(program);
+  mark_late(result);
+  return result;
+}
+
+}  // namespace ingot::core

@@ -1,0 +1,81 @@
+// SPDX-License-Identifier: Apache-2.0
+// A program made ready to run: names became numbers, dims became slots of one table, backends and routines
+// were looked up. Immutable, shared by all contexts of an engine.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <vector>
+
+#include "backends/execute.h"
+#include "engine/dim_table.h"
+#include "engine/engine_data.h"
+#include "routines/routine.h"
+
+namespace ingot::core {
+
+using DimSlot = uint32_t;
+using SymbolSlot = uint32_t;
+
+// All dims of a program and of those nested in it. Symbols that steps bind are "late": what depends on them
+// is evaluated again when they are bound.
+struct DimPool {
+  DimTable table;
+  std::vector<bool> late;                             // one a symbol
+  std::vector<std::vector<SymbolSlot>> late_symbols;  // one a dim: the late symbols in it
+  std::vector<std::vector<DimSlot>> users;            // one a symbol: the dims that a late symbol is in
+  bool is_late(DimSlot slot) const { return !late_symbols[slot].empty(); }
+};
+
+struct ExecutableBuffer {
+  BufferId root;     // itself unless it is an alias
+  DimSlot bytes;     // of storage, as its type says
+  DimSlot capacity;  // what the memory that holds it has: the arena's share, or the root's bytes
+  DimSlot offset;    // kAlias: in its root, summed up
+  std::vector<DimSlot> shape;
+};
+
+struct ExecutableBinding {
+  SymbolSlot symbol;
+  BufferId buffer;
+  DimSlot limit;
+};
+
+struct ExecutableStep {
+  const Step* step;
+  const Executor* executor = nullptr;  // kKernel
+  const LoadedImages* images = nullptr;
+  const Routine* routine = nullptr;                 // kRoutine
+  uint32_t first_argument = 0, argument_count = 0;  // in Executable::arguments
+  uint32_t first_symbol = 0;                        // in Executable::symbols
+  DimSlot work_items = 0, scratch_bytes = 0;
+  bool late = false;  // some size of it is told by an earlier step
+  std::vector<ExecutableBinding> binds;
+};
+
+struct Executable {
+  const Program* program;
+  std::shared_ptr<const DimPool> dims;  // one for a program and all that is nested in it
+  std::vector<ExecutableBuffer> buffers;
+  std::vector<ExecutableStep> steps;
+  std::vector<BufferId> arguments;  // of all steps
+  std::vector<DimSlot> symbols;     // symbol arguments of all steps
+  std::vector<BufferId>
+      moving;  // lie in inputs, outputs or dynamic memory: their address changes from run to run
+  std::vector<BufferId> late_buffers;  // outputs and dynamic roots whose size a step tells
+  std::vector<SymbolSlot> binds;       // symbols that its own steps bind
+  bool late = false;                   // some size of its buffers is told by a step
+  uint32_t most_arguments = 0;         // of one step, nested ones included
+  std::vector<Executable> nested;
+};
+
+// Finds the executor and the loaded images of a backend; throws if there are none.
+struct BackendLookup {
+  std::function<std::pair<const Executor*, const LoadedImages*>(std::string_view backend)> find;
+};
+
+// `data` owns `program`. UserError INGOT-U224 if a routine is unknown here, INGOT-U206 if a weight's bytes
+// are not what its users expect.
+Executable make_executable(const Program& program, const EngineData& data, const BackendLookup& backends);
+
+}  // namespace ingot::core

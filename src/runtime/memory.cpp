@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "runtime/memory.h"
+
+#include <sys/mman.h>
+
+#include <cstdlib>
+
+#include <fmt/core.h>
+
+#include "support/error.h"
+#include "support/text.h"
+
+namespace ingot::core {
+namespace {
+
+constexpr size_t kAlignment = 64;
+constexpr size_t kHugePage = size_t{2} << 20;
+
+size_t round_up(size_t value, size_t unit) { return (value + unit - 1) / unit * unit; }
+
+}  // namespace
+
+std::shared_ptr<std::byte> allocate_memory(size_t bytes) {
+  const bool large = bytes >= 2 * kHugePage;
+  const size_t alignment = large ? kHugePage : kAlignment;
+  const bool absurd = bytes > SIZE_MAX / 2;
+  void* memory =
+      absurd ? nullptr : std::aligned_alloc(alignment, round_up(bytes == 0 ? 1 : bytes, alignment));
+  if (memory == nullptr) {
+    throw DeviceError("INGOT-D301", fmt::format("the system has no {} of memory left", format_bytes(bytes)),
+                      "use smaller shapes or free memory");
+  }
+  if (large) madvise(memory, bytes, MADV_HUGEPAGE);
+  return {static_cast<std::byte*>(memory), [](std::byte* data) { std::free(data); }};
+}
+
+void GrowingBlock::grow(size_t bytes) {
+  data_.reset();
+  bytes_ = 0;
+  data_ = allocate_memory(bytes);
+  bytes_ = bytes;
+}
+
+}  // namespace ingot::core

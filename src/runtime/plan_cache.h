@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <algorithm>
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "runtime/run_plan.h"
+
+namespace ingot::core {
+
+// The plans of the last shapes, most recently used first. Bounded: a context that sees ever new shapes stays
+// small.
+class PlanCache {
+ public:
+  static constexpr size_t kCapacity = 32;
+
+  RunPlan* front() const { return plans_.empty() ? nullptr : plans_.front().get(); }
+  size_t size() const { return plans_.size(); }
+
+  // Null if there is no plan for `key`.
+  RunPlan* find(std::span<const int64_t> key) {
+    const auto found =
+        std::ranges::find_if(plans_, [&](const auto& plan) { return std::ranges::equal(plan->key, key); });
+    if (found == plans_.end()) return nullptr;
+    std::rotate(plans_.begin(), found, found + 1);
+    return front();
+  }
+
+  RunPlan* add(RunPlan plan) {
+    if (plans_.size() == kCapacity) plans_.pop_back();
+    plans_.insert(plans_.begin(), std::make_unique<RunPlan>(std::move(plan)));
+    return front();
+  }
+
+ private:
+  std::vector<std::unique_ptr<RunPlan>> plans_;
+};
+
+}  // namespace ingot::core

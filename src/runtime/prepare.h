@@ -1,0 +1,13 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "engine/engine_data.h"
+#include "runtime/host.h"
+
+namespace ingot::core {
+
+// Runs init here, so that the engine ships prepared weights: fills the entries that init makes. Needs a
+// processor that can run the engine's images (UserError INGOT-U220 otherwise).
+void prepare_weights(EngineData& data, Host& host);
+
+}  // namespace ingot::core

@@ -1,0 +1,112 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "runtime/run_plan.h"
+
+#include <algorithm>
+
+#include <fmt/core.h>
+
+#include "support/error.h"
+
+namespace ingot::core {
+namespace {
+
+TensorView view_of(const Executable& executable, const RunPlan& plan, BufferId id) {
+  Tensor tensor;
+  if (id == kNoId) return {};
+  tensor.dtype = executable.program->buffers[id].type.dtype;
+  for (const DimSlot slot : executable.buffers[id].shape) tensor.shape.push_back(plan.values[slot]);
+  return tensor.view();  // right strides; the address comes with the run
+}
+
+size_t carried_values(const Step& step, const Program& program) {
+  if (step.kind != StepKind::kProgram || step.control != ControlKind::kLoop) return 0;
+  return program.nested[step.programs[0]].outputs.size();
+}
+
+Frame make_frame(const Executable& executable, RunPlan& plan) {
+  Frame frame;
+  const size_t count = executable.buffers.size();
+  std::vector<int64_t> sizes(count);
+  for (BufferId id = 0; id < count; ++id) {
+    if (executable.program->buffers[id].storage == Storage::kArena)
+      sizes[id] = plan.values[executable.buffers[id].capacity];
+    check_fit(executable, plan, id);
+  }
+  frame.offsets.resize(count);
+  frame.pointers.resize(count);
+  frame.arena_bytes = place_arena(*executable.program, {}, sizes, frame.offsets);
+  frame.symbols.resize(executable.symbols.size());
+  frame.routines.resize(executable.steps.size());
+  size_t blocks = executable.late_buffers.empty() ? 0 : count;
+  for (size_t i = 0; i < executable.steps.size(); ++i) {
+    const ExecutableStep& step = executable.steps[i];
+    blocks += carried_values(*step.step, *executable.program);
+    plan.scratch_bytes = std::max(plan.scratch_bytes, plan.values[step.scratch_bytes]);
+    if (!step.late) evaluate_step(executable, plan, frame, i);
+  }
+  frame.blocks.resize(blocks);
+  for (const Executable& nested : executable.nested) frame.nested.push_back(make_frame(nested, plan));
+  return frame;
+}
+
+}  // namespace
+
+bool is_known(const DimPool& dims, const RunPlan& plan, DimSlot slot) {
+  return std::ranges::all_of(dims.late_symbols[slot], [&](SymbolSlot symbol) { return plan.bound[symbol]; });
+}
+
+void check_fit(const Executable& executable, const RunPlan& plan, BufferId id) {
+  const ExecutableBuffer& buffer = executable.buffers[id];
+  const DimPool& dims = *executable.dims;
+  for (const DimSlot slot : {buffer.bytes, buffer.capacity, buffer.offset}) {
+    if (!is_known(dims, plan, slot)) return;
+  }
+  const int64_t bytes = plan.values[buffer.bytes], offset = plan.values[buffer.offset];
+  const int64_t capacity = plan.values[buffer.capacity];
+  const bool positive =
+      std::ranges::all_of(buffer.shape, [&](DimSlot slot) { return plan.values[slot] >= 0; });
+  const bool fits = positive && bytes >= 0 && offset >= 0 && offset <= capacity && bytes <= capacity - offset;
+  if (fits) [[likely]]
+    return;
+  const Buffer& declared = executable.program->buffers[id];
+  throw UserError("INGOT-U206",
+                  fmt::format("the engine's memory plan is broken: '{}' : {} needs {} bytes at {} of {}",
+                              declared.name, to_string(declared.type), bytes, offset, capacity),
+                  "build the engine again; if it was built by this version, report it");
+}
+
+void evaluate_step(const Executable& executable, const RunPlan& plan, Frame& frame, size_t index) {
+  const ExecutableStep& step = executable.steps[index];
+  for (size_t i = 0; i < step.step->symbols.size(); ++i) {
+    frame.symbols[step.first_symbol + i] = plan.values[executable.symbols[step.first_symbol + i]];
+  }
+  if (step.step->kind != StepKind::kRoutine) return;
+  RoutineArguments& arguments = frame.routines[index];
+  arguments = {};
+  for (const BufferUse& use : step.step->uses) {
+    (use.writes ? arguments.outputs : arguments.inputs).push_back(view_of(executable, plan, use.buffer));
+  }
+}
+
+void bind_symbol(const DimPool& dims, RunPlan& plan, SymbolSlot symbol, int64_t value) {
+  plan.symbols[symbol] = value;
+  plan.bound[symbol] = true;
+  for (const DimSlot slot : dims.users[symbol]) {
+    if (is_known(dims, plan, slot)) plan.values[slot] = dims.table.evaluate(slot, plan.symbols);
+  }
+}
+
+RunPlan make_run_plan(const Executable& executable, std::vector<int64_t> key, std::vector<int64_t> symbols) {
+  const DimPool& dims = *executable.dims;
+  RunPlan plan{.key = std::move(key), .symbols = std::move(symbols)};
+  plan.bound.resize(plan.symbols.size());
+  for (SymbolSlot symbol = 0; symbol < plan.bound.size(); ++symbol) plan.bound[symbol] = !dims.late[symbol];
+  plan.values.resize(dims.table.size());
+  for (DimSlot slot = 0; slot < plan.values.size(); ++slot) {
+    if (!dims.is_late(slot)) plan.values[slot] = dims.table.evaluate(slot, plan.symbols);
+  }
+  plan.frame = make_frame(executable, plan);
+  return plan;
+}
+
+}  // namespace ingot::core

@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "runtime/step_errors.h"
+
+#include <fmt/core.h>
+
+#include "support/error.h"
+
+namespace ingot::core {
+namespace {
+
+[[noreturn]] void fail(const EngineData& data, const Step& step, std::string_view code, std::string message,
+                       std::string advice) {
+  ErrorDetails details{.code = code, .message = std::move(message), .advice = std::move(advice)};
+  if (!step.nodes.empty() && step.nodes[0] < data.nodes.size()) {
+    details.node = data.nodes[step.nodes[0]].name;
+    details.source_line = data.nodes[step.nodes[0]].source;
+  }
+  throw UserError(std::move(details));
+}
+
+}  // namespace
+
+void fail_step(const EngineData& data, const Step& step, int64_t status) {
+  constexpr int64_t kIndexOutOfRange = 1;
+  if (status != kIndexOutOfRange)
+    throw InternalError(fmt::format("the kernel of '{}' returned the status {}", step.name, status));
+  fail(data, step, "INGOT-U310", fmt::format("'{}' met an index that is out of range", step.name),
+       "look for values in the inputs that are no valid indices, such as token ids beyond the vocabulary");
+}
+
+void fail_value(const EngineData& data, const Step& step, const std::string& cause) {
+  fail(data, step, "INGOT-U311", fmt::format("'{}' {}", step.name, cause), "");
+}
+
+}  // namespace ingot::core

@@ -1,0 +1,15 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <string>
+
+#include "engine/engine_data.h"
+
+namespace ingot::core {
+
+// UserError INGOT-U310 for a kernel's status, with the node of the user's model that the step computes.
+[[noreturn]] void fail_step(const EngineData& data, const Step& step, int64_t status);
+// UserError INGOT-U311: a step computed something that cannot be.
+[[noreturn]] void fail_value(const EngineData& data, const Step& step, const std::string& cause);
+
+}  // namespace ingot::core

@@ -1,0 +1,20 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+namespace ingot::core {
+
+// What init made, or what the file holds prepared: one pointer a weight id. Immutable; old sets die with
+// their last run.
+struct WeightSet {
+  uint64_t generation = 0;                             // unique in the engine
+  std::vector<std::shared_ptr<const std::byte>> data;  // null where a value is not kept
+  std::vector<std::shared_ptr<const std::byte>>
+      sources;  // values of the model's weights, null where they are not kept
+};
+
+}  // namespace ingot::core

@@ -1,0 +1,231 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "engine/engine_file.h"
+
+#include <gmock/gmock.h>
+
+#include <random>
+
+#include "engine/container.h"
+#include "support/error.h"
+#include "tests/engine/engines.h"
+
+namespace ingot::core {
+namespace {
+
+using ::testing::HasSubstr;
+using testing::small_engine;
+
+std::vector<std::byte> to_bytes(const EngineData& engine) {
+  std::vector<std::byte> bytes;
+  write_engine(engine, [&](Bytes part) { bytes.insert(bytes.end(), part.begin(), part.end()); });
+  return bytes;
+}
+
+std::shared_ptr<const EngineFile> open(const std::vector<std::byte>& bytes) {
+  return EngineFile::open(Bytes(bytes), nullptr);
+}
+
+// What `ingot verify` says of these bytes; "" if they are right.
+std::string verdict(const std::vector<std::byte>& bytes) {
+  try {
+    open(bytes)->verify_all();
+  } catch (const UserError& error) {
+    return std::string(error.details().code) + " " + error.details().message;
+  }
+  return "";
+}
+
+std::string_view section_at(const EngineFile& file, uint64_t offset) {
+  for (const SectionInfo& section : file.sections()) {
+    if (offset >= section.offset && offset < section.offset + section.length) return section.name;
+  }
+  return "header";
+}
+
+TEST(EngineFile, KeepsAllThatAnEngineHolds) {
+  const EngineData engine = small_engine();
+  const std::vector<std::byte> bytes = to_bytes(engine);
+  const auto file = open(bytes);
+  file->verify_all();
+  const EngineData& read = file->data();
+  EXPECT_EQ(read.name, engine.name);
+  EXPECT_EQ(read.key, engine.key);
+  EXPECT_EQ(read.signature.literals, engine.signature.literals);
+  EXPECT_EQ(read.nodes[0].source, engine.nodes[0].source);
+  ASSERT_EQ(read.main.steps.size(), engine.main.steps.size());
+  EXPECT_EQ(read.main.steps[1].uses, engine.main.steps[1].uses);
+  EXPECT_EQ(read.main.steps[1].work_items, engine.main.steps[1].work_items);
+  EXPECT_EQ(read.main.symbols, engine.main.symbols);
+  EXPECT_EQ(read.main.buffers[2].above, engine.main.buffers[2].above);
+  EXPECT_EQ(read.main.buffers[2].bytes, engine.main.buffers[2].bytes);
+  for (size_t id = 0; id < 3; ++id) {
+    ASSERT_NE(read.weights[id].data, nullptr);
+    EXPECT_EQ(
+        std::memcmp(read.weights[id].data.get(), engine.weights[id].data.get(), engine.weights[id].bytes), 0);
+  }
+  EXPECT_EQ(std::memcmp(read.state_values[0].data.get(), engine.state_values[0].data.get(), 12), 0);
+  EXPECT_EQ(read.sources[0].digest, digest({engine.sources[0].data.get(), 16}));
+  EXPECT_EQ(to_bytes(read), bytes);
+}
+
+TEST(EngineFile, KeepsOriginalWeightsWhereTheEngineDoes) {
+  EngineData engine = small_engine();
+  engine.weights_form = WeightsForm::kOriginal;
+  const auto file = open(to_bytes(engine));
+  EXPECT_NE(file->data().sources[0].data, nullptr);
+  EXPECT_EQ(file->data().weights[0].data, file->data().sources[0].data);
+  EXPECT_EQ(file->data().weights[2].data, nullptr);
+}
+
+TEST(EngineFile, NamesTheSectionOfEveryFlippedByte) {
+  std::vector<std::byte> bytes = to_bytes(small_engine());
+  const auto file = open(bytes);
+  std::mt19937 random(3);
+  for (size_t i = 0; i < bytes.size(); ++i) {
+    const std::byte before = bytes[i];
+    // The header, the table and the tables of sections bit by bit, the rest by one random bit a byte.
+    const bool dense = section_at(*file, i) == "header";
+    for (int bit = dense ? 0 : static_cast<int>(random() % 8), end = dense ? 8 : bit + 1; bit < end; ++bit) {
+      bytes[i] = before ^ static_cast<std::byte>(1 << bit);
+      ASSERT_THAT(verdict(bytes), HasSubstr("section '" + std::string(section_at(*file, i)) + "'"))
+          << "byte " << i;
+    }
+    bytes[i] = before;
+  }
+  EXPECT_EQ(verdict(bytes), "");
+}
+
+TEST(EngineFile, RefusesEveryTruncationAndTail) {
+  const std::vector<std::byte> bytes = to_bytes(small_engine());
+  for (size_t length = 0; length < bytes.size(); ++length) {
+    const std::vector<std::byte> cut(bytes.begin(), bytes.begin() + static_cast<ptrdiff_t>(length));
+    ASSERT_THAT(verdict(cut), HasSubstr("section '")) << length;
+  }
+  for (const size_t extra : {1, 64, 4096}) {
+    std::vector<std::byte> longer = bytes;
+    longer.resize(bytes.size() + extra);
+    EXPECT_THAT(verdict(longer), HasSubstr("INGOT-U202"));
+  }
+}
+
+// Changes the table and seals it again, so that only the rules behind the checksum can refuse it.
+std::string verdict_of_table(const std::function<void(std::vector<Section>&)>& change) {
+  std::vector<std::byte> bytes = to_bytes(small_engine());
+  Container container = read_container(bytes, Checksums::kVerify);
+  change(container.sections);
+  const std::vector<std::byte> header = write_header(container.sections, bytes.size());
+  std::ranges::copy(header, bytes.begin());
+  return verdict(bytes);
+}
+
+TEST(EngineFile, RefusesSwappedDuplicatedAndOverlappingSections) {
+  EXPECT_EQ(verdict_of_table([](auto&) {}), "");
+  EXPECT_THAT(verdict_of_table([](auto& sections) { std::swap(sections[1], sections[2]); }),
+              HasSubstr("INGOT-U203"));
+  EXPECT_THAT(verdict_of_table([](auto& sections) { sections[2] = sections[1]; }), HasSubstr("INGOT-U203"));
+  EXPECT_THAT(verdict_of_table([](auto& sections) { sections[1].length += 64; }), HasSubstr("INGOT-U203"));
+  EXPECT_THAT(verdict_of_table([](auto& sections) { sections[1].offset -= 64; }), HasSubstr("INGOT-U203"));
+  EXPECT_THAT(verdict_of_table([](auto& sections) { sections[5].length = UINT64_MAX; }),
+              HasSubstr("INGOT-U203"));
+  EXPECT_THAT(verdict_of_table([](auto& sections) { sections[1].content_length -= 1; }),
+              HasSubstr("section '"));
+  EXPECT_THAT(verdict_of_table([](auto& sections) { sections[4].digest = {}; }),
+              HasSubstr("section 'images': its SHA-256"));
+}
+
+TEST(EngineFile, SwappedContentsAreDamage) {
+  std::vector<std::byte> bytes = to_bytes(small_engine());
+  const auto file = open(bytes);
+  const SectionInfo &metadata = file->sections()[1], &programs = file->sections()[2];
+  const uint64_t length = std::min(metadata.length, programs.length);
+  std::swap_ranges(bytes.begin() + static_cast<ptrdiff_t>(metadata.offset),
+                   bytes.begin() + static_cast<ptrdiff_t>(metadata.offset + length),
+                   bytes.begin() + static_cast<ptrdiff_t>(programs.offset));
+  EXPECT_THAT(verdict(bytes), HasSubstr("section 'metadata'"));
+}
+
+TEST(EngineFile, RefusesOtherFormats) {
+  std::vector<std::byte> bytes = to_bytes(small_engine());
+  std::vector<std::byte> header(bytes.begin(), bytes.begin() + kHeaderBytes);
+  header[8] = std::byte{2};
+  std::fill_n(header.begin() + 32, 16, std::byte{0});
+  const Checksum sum = checksum(header);
+  std::ranges::copy(sum, header.begin() + 32);
+  std::ranges::copy(header, bytes.begin());
+  EXPECT_THAT(verdict(bytes), HasSubstr("INGOT-U201"));
+  const std::string text = "a text file that is no engine";
+  EXPECT_THAT(verdict({as_bytes(text).begin(), as_bytes(text).end()}), HasSubstr("INGOT-U200"));
+}
+
+TEST(EngineFile, MutatedContentBehindTheChecksumsNeverCrashes) {
+  const std::vector<std::byte> bytes = to_bytes(small_engine());
+  const auto file = open(bytes);
+  const uint64_t begin = file->sections()[1].offset, end = file->sections()[3].offset;
+  std::mt19937 random(5);
+  size_t refused = 0;
+  for (int i = 0; i < 20000; ++i) {
+    std::vector<std::byte> mutated = bytes;
+    for (size_t k = 0; k <= random() % 3; ++k)
+      mutated[begin + random() % (end - begin)] = static_cast<std::byte>(random());
+    try {
+      EngineFile::open(Bytes(mutated), nullptr, Checksums::kIgnore);
+    } catch (const UserError&) {
+      ++refused;
+    }
+  }
+  EXPECT_GT(refused, 1000u);
+}
+
+TEST(EngineFile, RefusesTablesThatContradictThePrograms) {
+  EngineData engine = small_engine();
+  engine.weights[2].init_output = 1;
+  EXPECT_THAT(verdict(to_bytes(engine)), HasSubstr("INGOT-U206"));
+  engine = small_engine();
+  engine.images[0].target = "cpu:x86-64-v3";
+  EXPECT_THAT(verdict(to_bytes(engine)), HasSubstr("image of another backend"));
+  engine = small_engine();
+  engine.signature.literals = {"", "", "3"};
+  EXPECT_THAT(verdict(to_bytes(engine)), HasSubstr("differ in inputs"));
+  engine = small_engine();
+  engine.main.steps[1].nodes = {9};
+  EXPECT_THAT(verdict(to_bytes(engine)), HasSubstr("not listed"));
+}
+
+TEST(EngineFile, StoresEqualWeightsOnce) {
+  EngineData engine = small_engine();
+  const size_t before = to_bytes(engine).size();
+  WeightData tied = engine.weights[0];
+  tied.name = "tied";
+  engine.weights.push_back(tied);
+  engine.main.steps[1].uses.push_back(
+      {testing::add_buffer(engine.main, "tied", testing::f32({4}), Storage::kWeight, 3), true, false});
+  const auto file = open(to_bytes(engine));
+  EXPECT_EQ(file->data().weights[3].data, file->data().weights[0].data);
+  EXPECT_EQ(file->sections()[5].length, open(to_bytes(small_engine()))->sections()[5].length);
+  EXPECT_GE(to_bytes(engine).size(), before);
+}
+
+TEST(EngineFile, ChecksWeightsBlockByBlock) {
+  EngineData engine = small_engine();
+  std::vector<float> values(1 << 19, 1.5f);
+  engine.weights.push_back({.name = "large",
+                            .type = testing::f32({1 << 19}),
+                            .source = 1,
+                            .data = testing::bytes_of(values),
+                            .bytes = 1 << 21});
+  engine.sources.push_back({.name = "large", .shape = {1 << 19}, .data = engine.weights.back().data});
+  engine.main.steps[1].uses.push_back(
+      {testing::add_buffer(engine.main, "large", testing::f32({1 << 19}), Storage::kWeight, 3), true, false});
+  std::vector<std::byte> bytes = to_bytes(engine);
+  const auto file = open(bytes);
+  EXPECT_EQ(file->weight_blocks(), 3u);
+  file->verify_weights(0, 3);
+  bytes[file->sections()[5].offset + (1 << 20) + 5] ^= std::byte{1};
+  const auto damaged = open(bytes);
+  EXPECT_NO_THROW(damaged->verify_weights(0, 1));
+  EXPECT_THROW(damaged->verify_weights(1, 2), UserError);
+  EXPECT_THAT(verdict(bytes), HasSubstr("block 1"));
+}
+
+}  // namespace
+}  // namespace ingot::core

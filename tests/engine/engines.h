@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: Apache-2.0
+// A small engine that uses every part of the format.
+#pragma once
+
+#include <cstring>
+
+#include "engine/engine_data.h"
+#include "tests/engine/programs.h"
+
+namespace ingot::core::testing {
+
+inline std::shared_ptr<std::byte> bytes_of(const std::vector<float>& values) {
+  Tensor tensor = make_tensor(DType::kF32, {static_cast<int64_t>(values.size())});
+  std::memcpy(tensor.data.get(), values.data(), tensor.bytes());
+  return tensor.data;
+}
+
+// main: t = kernel(x, w, c, p), y = copy(t), state k updated by kernel; init: p = kernel(w).
+inline EngineData small_engine() {
+  EngineData engine{.name = "small", .origin = "a test", .key = "key of small", .target = "null"};
+  engine.images.push_back({.kernel = "k", .target = "null"});
+  engine.sources.push_back({.name = "layer.w", .shape = {4}, .data = bytes_of({1, 2, 3, 4})});
+  engine.weights.push_back(
+      {.name = "layer.w", .type = f32({4}), .source = 0, .data = engine.sources[0].data, .bytes = 16});
+  engine.weights.push_back(
+      {.name = "c", .type = f32({2}), .constant = true, .data = bytes_of({5, 6}), .bytes = 8});
+  engine.weights.push_back(
+      {.name = "init.0", .type = f32({4}), .init_output = 0, .data = bytes_of({7, 8, 9, 10}), .bytes = 16});
+  engine.init.name = "init";
+  const BufferId w = add_buffer(engine.init, "layer.w", f32({4}), Storage::kWeight, 0);
+  const BufferId p = add_output(engine.init, "p", f32({4}));
+  engine.init.steps = {kernel_step("pack", {w}, {p})};
+
+  Program& main = engine.main = chain();
+  const BufferId weight = add_buffer(main, "layer.w", f32({4}), Storage::kWeight, 0);
+  const BufferId constant = add_buffer(main, "c", f32({2}), Storage::kConstant, 1);
+  const BufferId packed = add_buffer(main, "p", f32({4}), Storage::kWeight, 2);
+  const BufferId state = add_buffer(main, "k", f32({3}), Storage::kState, 0);
+  main.states.push_back({"k", f32({3}), state});
+  main.steps[1] = kernel_step("mix", {1, weight, constant, packed}, {2, state});
+  main.steps[1].symbols = {Dim::symbol("S")};
+  main.steps[1].work_items = Dim::symbol("B") * Dim::symbol("S");
+  main.steps[1].scratch_bytes = 128;
+  main.steps[1].nodes = {0};
+  engine.nodes.push_back({"linear_1", "aten.linear.default", "model.py:12 in forward"});
+  engine.state_values.push_back({bytes_of({0.5, 0.25, 1}), DType::kF32, {3}});
+  engine.signature = {.argument_names = {"x"},
+                      .input_tree = "[*]",
+                      .output_tree = "*",
+                      .literals = {"", "3"},
+                      .output_literals = {""},
+                      .mutated_inputs = {-1}};
+  return engine;
+}
+
+}  // namespace ingot::core::testing
