@@ -143,13 +143,16 @@ std::vector<CpuFeatures> targets() {
   return result;
 }
 
-void expect_same(const Kernel& kernel, const SymbolValues& symbols, const Check& check) {
+void expect_same(const Kernel& kernel, const SymbolValues& symbols, const Check& check,
+                 const std::vector<Tensor>& operands) {
   std::mt19937_64 random(check.seed);
   std::vector<Storage> inputs;
   for (const loops::Buffer& buffer : kernel.buffers) {
     inputs.push_back(make_storage(buffer, symbols));
     if (buffer.access != Access::kWrite) fill(inputs.back(), check, random);
   }
+  for (size_t i = 0; i < operands.size(); ++i)
+    std::memcpy(inputs[i].data(), operands[i].data.get(), operands[i].bytes());
   std::vector<Storage> expected = inputs;
   std::vector<TensorView> views;
   for (Storage& storage : expected) views.push_back(storage.view());

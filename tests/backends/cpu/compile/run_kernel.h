@@ -21,6 +21,8 @@ struct Check {
 };
 
 // Every target, in one call and in parts at multiples of the grain. Adds gtest failures that show the kernel.
-void expect_same(const loops::Kernel& kernel, const SymbolValues& symbols = {}, const Check& check = {});
+// `operands`, if any, are the values of the first buffers.
+void expect_same(const loops::Kernel& kernel, const SymbolValues& symbols = {}, const Check& check = {},
+                 const std::vector<Tensor>& operands = {});
 
 }  // namespace ingot::core::cpu::test

@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: Apache-2.0
+// Every sample of every operator that lowers to Loop IR: machine code against the interpreter.
+#include <gtest/gtest.h>
+
+#include "ops/ops.h"
+#include "support/error.h"
+#include "tests/backends/cpu/compile/run_kernel.h"
+#include "tests/ops/sample_graph.h"
+
+namespace ingot::core::cpu {
+namespace {
+
+class OpSamples : public ::testing::TestWithParam<const Op*> {};
+
+// Operands that are there, as the kernel's first buffers; nothing where the record refuses the dtype.
+std::optional<core::test::SampleGraph> make(const Op& op, const Sample& sample, DType dtype) {
+  try {
+    return core::test::make_sample_graph(op, sample, dtype);
+  } catch (const UserError&) {
+    return std::nullopt;
+  }
+}
+
+TEST_P(OpSamples, AreAsTheInterpreterSays) {
+  for (const Sample& sample : GetParam()->samples()) {
+    for (const DType dtype : {DType::kF32, DType::kBF16, DType::kF64}) {
+      const auto made = make(*GetParam(), sample, dtype);
+      if (!made) continue;
+      loops::Kernel kernel = GetParam()->lower(*made->node);
+      kernel.symbols = made->graph.symbols;
+      test::expect_same(kernel, made->symbols, {.relative = 1e-5}, made->operands);
+    }
+  }
+}
+
+std::vector<const Op*> lowered_ops() {
+  std::vector<const Op*> result;
+  for (const Op* op : ops::all_ops()) {
+    if (op->lower != nullptr && op->samples != nullptr) result.push_back(op);
+  }
+  return result;
+}
+
+INSTANTIATE_TEST_SUITE_P(All, OpSamples, ::testing::ValuesIn(lowered_ops()),
+                         [](const auto& info) { return std::string(info.param->name); });
+
+}  // namespace
+}  // namespace ingot::core::cpu
