@@ -100,8 +100,9 @@ class Printer {
     const AttributeValues defaults = node.op->attributes.defaults();
     std::string text;
     for (size_t i = 0; i < node.values.size(); ++i) {
-      if (node.values[i] == defaults[i]) continue;
-      text += fmt::format("{}{}={}", text.empty() ? "" : ", ", names[i], to_string(node.values[i]));
+      const std::string value = to_string(node.values[i]);
+      if (value == to_string(defaults[i])) continue;  // as text: -0 is not 0
+      text += fmt::format("{}{}={}", text.empty() ? "" : ", ", names[i], value);
     }
     return text.empty() ? "" : " {" + text + "}";
   }

@@ -108,9 +108,8 @@ Polynomial multiply(const Polynomial& a, const DimTerm& term) {
   Polynomial result = a;  // the order of monomials is kept by multiplication
   for (DimTerm& each : result) {
     each.coefficient = checked_multiply(each.coefficient, term.coefficient);
-    const auto middle = static_cast<std::ptrdiff_t>(each.atoms.size());
     each.atoms.insert(each.atoms.end(), term.atoms.begin(), term.atoms.end());
-    std::inplace_merge(each.atoms.begin(), each.atoms.begin() + middle, each.atoms.end());
+    std::ranges::sort(each.atoms);
   }
   return result;
 }
