@@ -208,5 +208,9 @@ struct Normalization {  // layer_norm, rms_norm over the last `axes` dims
     return std::tuple{Field{"epsilon", &Normalization::epsilon}, Field{"axes", &Normalization::axes}};
   }
 };
+struct BatchNorm {  // over all dims but 1
+  double epsilon = 1e-5;
+  static constexpr auto fields() { return std::tuple{Field{"epsilon", &BatchNorm::epsilon}}; }
+};
 
 }  // namespace ingot::core::ops

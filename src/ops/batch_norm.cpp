@@ -13,11 +13,6 @@ constexpr Operand kOperands[] = {{"x", DTypeSet::kFloating},
                                  {.name = "weight", .dtypes = DTypeSet::kFloating, .optional = true},
                                  {.name = "bias", .dtypes = DTypeSet::kFloating, .optional = true}};
 
-struct BatchNorm {
-  double epsilon = 1e-5;
-  static constexpr auto fields() { return std::tuple{Field{"epsilon", &BatchNorm::epsilon}}; }
-};
-
 Types infer_batch_norm(const Node& node) {
   const Shape& shape = node.operand_type(0).shape;
   require(shape.size() >= 2, node, "x must be [N, C, *]");

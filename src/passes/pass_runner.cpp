@@ -31,14 +31,15 @@ PassRunner::PassRunner(const PassOptions& options, GraphDump dump)
   check_name(options_.stop_after);
 }
 
-bool PassRunner::skips(std::string_view name, int minimum_level) {
-  if (stopped_ || minimum_level > options_.level) return true;
+bool PassRunner::skips(std::string_view name, int minimum_level, bool changes_rounding) const {
+  if (stopped_ || minimum_level > options_.level || (changes_rounding && options_.strict)) return true;
   if (std::ranges::find(options_.disabled, name) != options_.disabled.end()) return true;
   return options_.bisect_limit >= 0 && runs_ >= options_.bisect_limit;
 }
 
-Graph PassRunner::run(std::string_view name, Graph graph, const GraphPass& pass, int minimum_level) {
-  if (!skips(name, minimum_level)) {
+Graph PassRunner::run(std::string_view name, Graph graph, const GraphPass& pass, int minimum_level,
+                      bool changes_rounding) {
+  if (!skips(name, minimum_level, changes_rounding)) {
     const uint64_t before = graph.revision();
     const auto start = std::chrono::steady_clock::now();
     graph = pass(std::move(graph));
@@ -55,7 +56,7 @@ Graph PassRunner::run(std::string_view name, Graph graph, const GraphPass& pass,
 
 Graph run_pipeline(Graph graph, PassRunner& runner) {
   for (const PassRow& row : pipeline()) {
-    graph = runner.run(row.name, std::move(graph), row.run, row.minimum_level);
+    graph = runner.run(row.name, std::move(graph), row.run, row.minimum_level, row.changes_rounding);
   }
   return graph;
 }

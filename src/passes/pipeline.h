@@ -18,6 +18,7 @@ struct PassOptions {
   std::string stop_after;     // the last pass that runs; the rest is skipped as far as the target allows
   int64_t bisect_limit = -1;  // only the first so many pass runs take place; -1: all
   int level = 3;              // passes above this optimization level do not run
+  bool strict = false;        // no pass that changes roundings
   bool verify = true;         // after every pass that changed the graph
 };
 
@@ -29,9 +30,10 @@ struct PassRow {
   std::string_view name;
   Graph (*run)(Graph graph);
   int minimum_level;
+  bool changes_rounding;  // does not run under strict numerics
   std::string_view why;
 };
-std::span<const PassRow> pipeline();
+std::span<const PassRow> pipeline();              // a pass may stand in it twice
 const PassRow* find_pass(std::string_view name);  // null if there is none
 
 // Skips by name, level, stop-after and bisect limit; verifies, times, and dumps a graph that changed.
@@ -39,7 +41,8 @@ class PassRunner {
  public:
   explicit PassRunner(const PassOptions& options, GraphDump dump = nullptr);
 
-  Graph run(std::string_view name, Graph graph, const GraphPass& pass, int minimum_level = 0);
+  Graph run(std::string_view name, Graph graph, const GraphPass& pass, int minimum_level = 0,
+            bool changes_rounding = false);
 
   struct Timing {
     std::string name;
@@ -49,7 +52,7 @@ class PassRunner {
   const std::vector<Timing>& timings() const { return timings_; }
 
  private:
-  bool skips(std::string_view name, int minimum_level);
+  bool skips(std::string_view name, int minimum_level, bool changes_rounding) const;
 
   PassOptions options_;
   GraphDump dump_;

@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "passes/passes.h"
+#include "passes/take_place.h"
+#include "support/error.h"
+
+namespace ingot::core {
+namespace {
+
+void replace(Graph& graph, Node* node) {
+  std::vector<Value*> simpler;
+  {
+    Graph::InsertBefore scope(graph, node);
+    simpler = node->op->decompose(graph, *node);
+  }
+  invariant(simpler.size() == node->results.size(), "a decomposition has the results of its node");
+  for (size_t i = 0; i < simpler.size(); ++i) {
+    Value* result = node->results[i];
+    invariant(simpler[i]->type == result->type, "a decomposition has the types of its node");
+    take_place(graph, result, simpler[i]);
+  }
+  graph.erase(node);
+}
+
+}  // namespace
+
+Graph decompose(Graph graph, const std::function<bool(const Node&)>& is_wanted_whole) {
+  bool changed = true;
+  while (changed) {  // a decomposition may hold nodes that have one too
+    changed = false;
+    for (Node* node : graph.node_list()) {
+      if (node->op->decompose == nullptr || is_wanted_whole(*node)) continue;
+      replace(graph, node);
+      changed = true;
+    }
+  }
+  return graph;
+}
+
+Graph decompose(Graph graph) {
+  return decompose(std::move(graph), [](const Node&) { return false; });
+}
+
+}  // namespace ingot::core

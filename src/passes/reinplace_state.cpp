@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
+#include <unordered_map>
+
+#include "passes/passes.h"
+#include "passes/take_place.h"
+
+namespace ingot::core {
+namespace {
+
+using Positions = std::unordered_map<const Node*, size_t>;
+
+// The first node that uses a result of `node`; null if none does.
+Node* first_user(const Node& node, const Positions& positions) {
+  Node* first = nullptr;
+  for (const Value* result : node.results) {
+    for (Node* user : result->users) {
+      if (first == nullptr || positions.at(user) < positions.at(first)) first = user;
+    }
+  }
+  return first;
+}
+
+// Whether the overwritten operand is read behind the write, by nodes that the write may stand behind.
+bool is_read_later(const Node& write, const Node* first_user, const Positions& positions) {
+  const size_t limit = first_user == nullptr ? SIZE_MAX : positions.at(first_user);
+  bool is_read = false;
+  for (const Node* reader : write.operands[0]->users) {
+    if (reader == &write || positions.at(reader) < positions.at(&write)) continue;
+    if (positions.at(reader) >= limit) return false;
+    is_read = true;
+  }
+  return is_read;
+}
+
+void move_before(Graph& graph, Node* node, Node* place) {
+  std::optional<Graph::InsertBefore> scope;
+  if (place != nullptr) scope.emplace(graph, place);
+  const Node* moved = graph.add_copy(*node, node->operands);
+  for (size_t i = 0; i < node->results.size(); ++i) {
+    take_place(graph, node->results[i], moved->results[i]);
+  }
+  graph.erase(node);
+}
+
+bool move_one(Graph& graph) {
+  Positions positions;
+  const std::vector<Node*> order = graph.node_list();
+  for (size_t i = 0; i < order.size(); ++i) positions.emplace(order[i], i);
+  for (Node* node : order) {
+    if (!node->op->traits.has(Trait::kInPlace)) continue;
+    Node* user = first_user(*node, positions);
+    if (!is_read_later(*node, user, positions)) continue;
+    move_before(graph, node, user);
+    return true;
+  }
+  return false;
+}
+
+}  // namespace
+
+Graph reinplace_state(Graph graph) {
+  while (move_one(graph)) {
+  }
+  return graph;
+}
+
+}  // namespace ingot::core

@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: Apache-2.0
+// Conversions that do nothing, alone or one after the other.
+#include "ops/attributes.h"
+#include "ops/ops.h"
+#include "passes/simplify/rules.h"
+
+namespace ingot::core::rewriting {
+namespace {
+
+// Digits that a dtype holds exactly, counted in bits.
+int significant_bits(DType dtype) {
+  switch (dtype) {
+    case DType::kF64:
+      return 53;
+    case DType::kF32:
+      return 24;
+    case DType::kF16:
+      return 11;
+    case DType::kBF16:
+      return 8;
+    case DType::kBool:
+      return 1;
+    default:
+      return is_integer(dtype) ? bit_width(dtype) - (is_signed(dtype) ? 1 : 0) : 64;
+  }
+}
+
+bool has_wide_exponent(DType dtype) {
+  return dtype == DType::kF32 || dtype == DType::kF64 || dtype == DType::kBF16;
+}
+
+// Whether every value of `from` is a value of `to`.
+bool is_lossless(DType from, DType to) {
+  if (from == to || from == DType::kBool) return !is_complex(to);
+  if (significant_bits(from) > significant_bits(to)) return false;
+  if (is_floating(from)) return is_floating(to) && (has_wide_exponent(to) || !has_wide_exponent(from));
+  if (is_floating(to)) return has_wide_exponent(to);
+  return !is_signed(from) || is_signed(to);
+}
+
+bool has_operand_dtype(const Match& match) { return match.value("x")->type.dtype == match.dtype(); }
+bool widens_first(const Match& match) {
+  return is_lossless(match.value("x")->type.dtype, match.value("first")->type.dtype);
+}
+bool is_from_bool(const Match& match) { return match.value("x")->type.dtype == DType::kBool; }
+
+Value* convert_directly(Graph& graph, const Match& match) {
+  return graph.call(ops::convert, {match.value("x")}, ops::Convert{match.dtype()});
+}
+
+constexpr Rule kRules[] = {
+    {"convert(x)", "x", has_operand_dtype},
+    {"convert(first:convert(x))", {}, widens_first, convert_directly},
+    {"not_equal(convert(x), 0)", "x", is_from_bool},
+    {"equal(convert(x), 1)", "x", is_from_bool},
+    {"equal(convert(x), 0)", "logical_not(x)", is_from_bool},
+};
+
+}  // namespace
+
+std::span<const Rule> conversion_rules() { return kRules; }
+
+}  // namespace ingot::core::rewriting

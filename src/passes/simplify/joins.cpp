@@ -1,0 +1,85 @@
+// SPDX-License-Identifier: Apache-2.0
+// What is put together and taken apart: concat, slices of it, and writes of slices.
+#include "ops/attributes.h"
+#include "ops/ops.h"
+#include "passes/simplify/rules.h"
+
+namespace ingot::core::rewriting {
+namespace {
+
+const Dim& size_along(const Value* value, int64_t axis) {
+  return value->type.shape[static_cast<size_t>(axis)];
+}
+
+// A concatenation of one part, or with parts that hold nothing.
+Value* without_empty_parts(Graph& graph, const Match& match) {
+  const Node& node = match.root();
+  const int64_t axis = node.attributes<ops::Axis>().axis;
+  std::vector<Value*> parts;
+  for (Value* part : node.operands) {
+    if (size_along(part, axis) != Dim(0)) parts.push_back(part);
+  }
+  if (parts.size() == 1) return parts[0];
+  if (parts.empty() || parts.size() == node.operands.size()) return nullptr;
+  return graph.call(ops::concat, std::move(parts), node.values);
+}
+
+// A slice that lies in one part of a concatenation.
+Value* slice_of_part(Graph& graph, const Match& match) {
+  const Node& joined = match.node("joined");
+  const auto slice = match.root().attributes<ops::Slice>();
+  if (joined.attributes<ops::Axis>().axis != slice.axis) return nullptr;
+  Dim begin = 0;
+  for (Value* part : joined.operands) {
+    const Dim end = begin + size_along(part, slice.axis);
+    const Dim before = slice.start - begin, behind = end - slice.end;  // both from 0: the slice is inside
+    const bool is_inside = before.constant().value_or(-1) >= 0 && behind.constant().value_or(-1) >= 0;
+    if (is_inside) {
+      return graph.call(ops::slice, {part}, ops::Slice{slice.axis, before, slice.end - begin, slice.step});
+    }
+    begin = end;
+  }
+  return nullptr;
+}
+
+bool writes_all(const Match& match) {
+  const auto slice = match.root().attributes<ops::Slice>();
+  return slice.step == 1 && slice.start == Dim(0) && match.value("y")->type == match.result()->type;
+}
+
+bool writes_back(const Match& match) { return match.root().values == match.node("part").values; }
+
+// x with a slice replaced by that slice with its own slice replaced: one write, where both are along one
+// axis.
+Value* write_once(Graph& graph, const Match& match) {
+  const auto outer = match.root().attributes<ops::Slice>();
+  const auto inner = match.node("inner").attributes<ops::Slice>();
+  if (match.node("part").values != match.root().values || outer.axis != inner.axis) return nullptr;
+  if (outer.step != 1 || inner.step != 1) return nullptr;
+  const ops::Slice both{outer.axis, outer.start + inner.start, outer.start + inner.end, 1};
+  return graph.call(ops::slice_scatter, {match.value("x"), match.value("y")}, both);
+}
+
+// Masks that change nothing: true, or 0 where they are added.
+Value* without_mask(Graph& graph, const Match& match) {
+  const DType dtype = match.root().operand_type(3).dtype;
+  if (*number_everywhere(match.root().operands[3]) != (dtype == DType::kBool ? 1 : 0)) return nullptr;
+  return graph.call(ops::attention, {match.value("q"), match.value("k"), match.value("v")},
+                    match.root().values);
+}
+
+constexpr Rule kRules[] = {
+    {"concat(...)", {}, nullptr, without_empty_parts},
+    {"slice(joined:concat(...))", {}, nullptr, slice_of_part},
+    {"slice_scatter(x, y)", "y", writes_all},
+    {"slice_scatter(x, part:slice(x))", "x", writes_back},
+    {"attention(q, k, v, 0)", {}, nullptr, without_mask},
+    {"attention(q, k, v, 1)", {}, nullptr, without_mask},
+    {"slice_scatter(x, inner:slice_scatter(part:slice(x), y))", {}, nullptr, write_once},
+};
+
+}  // namespace
+
+std::span<const Rule> join_rules() { return kRules; }
+
+}  // namespace ingot::core::rewriting

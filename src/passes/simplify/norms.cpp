@@ -1,0 +1,124 @@
+// SPDX-License-Identifier: Apache-2.0
+// Normalizations, softmax and linear layers that models spell out.
+#include <algorithm>
+
+#include "ops/attributes.h"
+#include "ops/ops.h"
+#include "passes/simplify/rules.h"
+
+namespace ingot::core::rewriting {
+namespace {
+
+// How many last dims a reduction takes, keeping them as 1; 0 if it is of another kind.
+int64_t reduced_last_dims(const Node& node) {
+  const auto reduce = node.attributes<ops::Reduce>();
+  const int64_t count = static_cast<int64_t>(reduce.axes.size());
+  const int64_t first = static_cast<int64_t>(node.operand_type(0).rank()) - count;
+  for (int64_t i = 0; i < count; ++i) {
+    if (reduce.axes[static_cast<size_t>(i)] != first + i) return 0;
+  }
+  return reduce.keep_dims ? count : 0;
+}
+
+std::optional<ops::Normalization> normalization(const Match& match, std::string_view mean) {
+  const auto epsilon = number_everywhere(match.value("e"));
+  const int64_t axes = reduced_last_dims(match.node(mean));
+  if (!epsilon || axes == 0) return std::nullopt;
+  return ops::Normalization{*epsilon, axes};
+}
+
+Value* rms_norm(Graph& graph, const Match& match) {
+  const auto attributes = normalization(match, "square");
+  return attributes ? graph.call(ops::rms_norm, {match.value("x")}, *attributes) : nullptr;
+}
+
+Value* layer_norm(Graph& graph, const Match& match) {
+  const auto attributes = normalization(match, "square");
+  if (!attributes || match.node("mean").values != match.node("square").values) return nullptr;
+  return graph.call(ops::layer_norm, {match.value("x")}, *attributes);
+}
+
+Value* layer_norm_of_variance(Graph& graph, const Match& match) {
+  const auto attributes = normalization(match, "mean");
+  const auto mean = match.node("mean").attributes<ops::Reduce>();
+  const auto variance = match.node("square").attributes<ops::Variance>();
+  if (!attributes || variance.correction != 0 || variance.axes != mean.axes || !variance.keep_dims)
+    return nullptr;
+  return graph.call(ops::layer_norm, {match.value("x")}, *attributes);
+}
+
+// The norm's result has no other use, and `w` has the shape of its row.
+bool is_affine(const Match& match) {
+  const Value* norm = match.value("norm");
+  const Value* w = match.value("w");
+  const Shape& shape = norm->type.shape;
+  const int64_t axes = norm->producer->attributes<ops::Normalization>().axes;
+  return match.is_used_once("norm") && w->type.dtype == norm->type.dtype &&
+         std::ranges::equal(w->type.shape, std::span(shape).last(static_cast<size_t>(axes)));
+}
+
+Value* with_last_operand(Graph& graph, const Match& match) {
+  const Node& node = match.node("norm");
+  std::vector<Value*> operands = node.operands;
+  *std::ranges::find(operands, nullptr) = match.value("w");
+  return graph.call(*node.op, std::move(operands), node.values);
+}
+
+Value* softmax(Graph& graph, const Match& match) {
+  const auto largest = match.node("largest").attributes<ops::Reduce>();
+  const auto total = match.node("total").attributes<ops::Reduce>();
+  if (largest.axes != total.axes || total.axes.size() != 1 || !largest.keep_dims || !total.keep_dims)
+    return nullptr;
+  return graph.call(ops::softmax, {match.value("x")}, ops::Axis{total.axes[0]});
+}
+
+Value* log_softmax(Graph& graph, const Match& match) {
+  return graph.call(ops::log_softmax, {match.value("x")}, match.node("softmax").values);
+}
+
+bool is_matrix_transposition(const Match& match) {
+  return match.value("w")->type.rank() == 2 && match.value("x")->type.rank() >= 1 &&
+         match.node("turned").attributes<ops::Permutation>().order == std::vector<int64_t>{1, 0};
+}
+
+bool is_bias(const Match& match) {
+  const Value* linear = match.value("product");
+  const Value* bias = match.value("b");
+  return match.is_used_once("product") && bias->type.dtype == linear->type.dtype && bias->type.rank() == 1 &&
+         bias->type.shape.back() == linear->type.shape.back();
+}
+
+constexpr Rule kRules[] = {
+    {"multiply(c:subtract(x, mean:mean(x)), reciprocal_square_root(add(square:mean(multiply(c, c)), e)))",
+     {},
+     nullptr,
+     layer_norm},
+    {"divide(c:subtract(x, mean:mean(x)), square_root(add(square:mean(multiply(c, c)), e)))",
+     {},
+     nullptr,
+     layer_norm},
+    {"divide(subtract(x, mean:mean(x)), square_root(add(square:variance(x), e)))",
+     {},
+     nullptr,
+     layer_norm_of_variance},
+    {"multiply(subtract(x, mean:mean(x)), reciprocal_square_root(add(square:variance(x), e)))",
+     {},
+     nullptr,
+     layer_norm_of_variance},
+    // Behind layer_norm, which holds one.
+    {"multiply(x, reciprocal_square_root(add(square:mean(multiply(x, x)), e)))", {}, nullptr, rms_norm},
+    {"divide(x, square_root(add(square:mean(multiply(x, x)), e)))", {}, nullptr, rms_norm},
+    {"multiply(norm:rms_norm(x), w)", {}, is_affine, with_last_operand},
+    {"multiply(norm:layer_norm(x), w)", {}, is_affine, with_last_operand},
+    {"add(norm:layer_norm(x, scale), w)", {}, is_affine, with_last_operand},
+    {"divide(e:exp(subtract(x, largest:reduce_maximum(x))), total:sum(e))", {}, nullptr, softmax},
+    {"log(softmax:softmax(x))", {}, nullptr, log_softmax},
+    {"matmul(x, turned:transpose(w))", "linear(x, w)", is_matrix_transposition},
+    {"add(product:linear(x, w), b)", "linear(x, w, b)", is_bias},
+};
+
+}  // namespace
+
+std::span<const Rule> norm_rules() { return kRules; }
+
+}  // namespace ingot::core::rewriting

@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: Apache-2.0
+// Rewriting by tables of rules: one rule a line. A rule says what a node looks like (pattern.h) and what
+// takes its place: a term, or what a function builds. Rules may not change dtypes; a smaller shape that
+// broadcasts to the node's is expanded.
+#pragma once
+
+#include <span>
+#include <string_view>
+
+#include "passes/simplify/pattern.h"
+
+namespace ingot::core::rewriting {
+
+struct Rule {
+  std::string_view from;
+  std::string_view to = {};                                     // empty: `build` makes it
+  bool (*when)(const Match& match) = nullptr;                   // null: always
+  Value* (*build)(Graph& graph, const Match& match) = nullptr;  // null result: the rule does not apply
+};
+
+// Applies rules until none fits. Dead nodes are removed.
+Graph rewrite(Graph graph, std::span<const std::span<const Rule>> tables);
+
+// The tables of the pass `simplify`.
+std::span<const Rule> algebra_rules();
+std::span<const Rule> logic_rules();
+std::span<const Rule> conversion_rules();
+std::span<const Rule> view_rules();
+std::span<const Rule> join_rules();
+
+// The tables of the pass `recognize_compositions`.
+std::span<const Rule> activation_rules();
+std::span<const Rule> norm_rules();
+
+// Conditions that tables share.
+inline bool is_integer_result(const Match& match) { return is_integer(match.dtype()); }
+inline bool is_floating_result(const Match& match) { return is_floating(match.dtype()); }
+inline bool is_bool_result(const Match& match) { return match.dtype() == DType::kBool; }
+
+}  // namespace ingot::core::rewriting

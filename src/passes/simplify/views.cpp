@@ -1,0 +1,133 @@
+// SPDX-License-Identifier: Apache-2.0
+// Views that move nothing, and views of views.
+#include <algorithm>
+
+#include "ops/attributes.h"
+#include "ops/ops.h"
+#include "passes/simplify/rules.h"
+
+namespace ingot::core::rewriting {
+namespace {
+
+bool keeps_shape(const Match& match) { return match.value("x")->type == match.result()->type; }
+bool keeps_dtype(const Match& match) { return match.value("x")->type.dtype == match.dtype(); }
+bool is_row_major(const Match& match) {
+  return match.value("x")->type.layout.is_row_major() && match.result()->type.layout.is_row_major();
+}
+
+Value* reshape_once(Graph& graph, const Match& match) {
+  return graph.call(ops::reshape, {match.value("x")}, match.root().values);
+}
+
+Value* expand_once(Graph& graph, const Match& match) {
+  return graph.call(ops::expand, {match.value("x")}, match.root().values);
+}
+
+Value* relayout_once(Graph& graph, const Match& match) {
+  return graph.call(ops::relayout, {match.value("x")}, match.root().values);
+}
+
+Value* transpose_once(Graph& graph, const Match& match) {
+  const auto outer = match.root().attributes<ops::Permutation>().order;
+  const auto inner = match.node("first").attributes<ops::Permutation>().order;
+  ops::Permutation both;
+  for (const int64_t axis : outer) both.order.push_back(inner[static_cast<size_t>(axis)]);
+  return graph.call(ops::transpose, {match.value("x")}, both);
+}
+
+// A transposition that keeps the order of the dims larger than 1 moves no element.
+bool moves_only_ones(const Match& match) {
+  const Shape& shape = match.value("x")->type.shape;
+  std::vector<int64_t> moved = match.root().attributes<ops::Permutation>().order;
+  std::erase_if(moved, [&](int64_t axis) { return shape[static_cast<size_t>(axis)] == Dim(1); });
+  return is_row_major(match) && std::ranges::is_sorted(moved);
+}
+
+Value* reshape_to_result(Graph& graph, const Match& match) {
+  return graph.call(ops::reshape, {match.value("x")}, ops::NewShape{match.result()->type.shape});
+}
+
+// An expansion that only adds dims of 1 in front.
+bool adds_only_ones(const Match& match) {
+  const Shape& from = match.value("x")->type.shape;
+  const Shape& to = match.result()->type.shape;
+  const size_t added = to.size() - from.size();
+  return added > 0 && is_row_major(match) && std::ranges::equal(from, std::span(to).subspan(added)) &&
+         std::ranges::all_of(std::span(to).first(added), [](const Dim& dim) { return dim == Dim(1); });
+}
+
+bool is_whole_slice(const Match& match) {
+  const auto slice = match.root().attributes<ops::Slice>();
+  return slice.step == 1 && slice.start == Dim(0) && keeps_shape(match);
+}
+
+Value* slice_once(Graph& graph, const Match& match) {
+  const auto outer = match.root().attributes<ops::Slice>();
+  const auto inner = match.node("first").attributes<ops::Slice>();
+  if (outer.axis != inner.axis) return nullptr;
+  ops::Slice both = outer;
+  both.start = inner.start + outer.start * inner.step;
+  both.step = inner.step * outer.step;
+  // The last index that the outer slice takes, plus one: an end behind the operand would be refused.
+  const Dim count = match.result()->type.shape[static_cast<size_t>(outer.axis)];
+  both.end = both.start + (count - 1) * both.step + 1;
+  if (count == Dim(0)) both.end = both.start;
+  return both.step == 1 || count.is_constant() ? graph.call(ops::slice, {match.value("x")}, both) : nullptr;
+}
+
+bool is_zero_roll(const Match& match) { return match.root().attributes<ops::Roll>().shift == Dim(0); }
+bool is_empty_pad(const Match& match) {
+  const auto pad = match.root().attributes<ops::Pad>();
+  const auto is_zero = [](const Dim& dim) { return dim == Dim(0); };
+  return std::ranges::all_of(pad.low, is_zero) && std::ranges::all_of(pad.high, is_zero);
+}
+bool flips_back(const Match& match) { return match.root().values == match.node("first").values; }
+
+// A view of equal numbers is equal numbers.
+Value* full_of_result(Graph& graph, const Match& match) {
+  auto full = match.node("number").attributes<ops::Full>();
+  full.shape = match.result()->type.shape;
+  return graph.call(ops::full, {}, full);
+}
+
+// Sums over dims of 1 keep the only element.
+bool reduces_only_ones(const Match& match) {
+  if (!keeps_dtype(match)) return false;
+  const Shape& shape = match.value("x")->type.shape;
+  const auto axes = match.root().attributes<ops::Reduce>().axes;
+  return is_row_major(match) &&
+         std::ranges::all_of(axes, [&](int64_t axis) { return shape[static_cast<size_t>(axis)] == Dim(1); });
+}
+
+constexpr Rule kRules[] = {
+    {"reshape(number:full())", {}, nullptr, full_of_result},
+    {"expand(number:full())", {}, nullptr, full_of_result},
+    {"transpose(number:full())", {}, nullptr, full_of_result},
+    {"slice(number:full())", {}, nullptr, full_of_result},
+    {"flip(number:full())", {}, nullptr, full_of_result},
+    {"reshape(x)", "x", keeps_shape},
+    {"reshape(reshape(x))", {}, nullptr, reshape_once},
+    {"expand(x)", "x", keeps_shape},
+    {"expand(expand(x))", {}, nullptr, expand_once},
+    {"expand(x)", {}, adds_only_ones, reshape_to_result},
+    {"transpose(first:transpose(x))", {}, nullptr, transpose_once},
+    {"transpose(x)", {}, moves_only_ones, reshape_to_result},
+    {"slice(x)", "x", is_whole_slice},
+    {"slice(first:slice(x))", {}, nullptr, slice_once},
+    {"flip(first:flip(x))", "x", flips_back},
+    {"roll(x)", "x", is_zero_roll},
+    {"pad(x)", "x", is_empty_pad},
+    {"relayout(x)", "x", keeps_shape},
+    {"relayout(relayout(x))", {}, nullptr, relayout_once},
+    {"sum(x)", {}, reduces_only_ones, reshape_to_result},
+    {"mean(x)", {}, reduces_only_ones, reshape_to_result},
+    {"reduce_maximum(x)", {}, reduces_only_ones, reshape_to_result},
+    {"reduce_minimum(x)", {}, reduces_only_ones, reshape_to_result},
+    {"product(x)", {}, reduces_only_ones, reshape_to_result},
+};
+
+}  // namespace
+
+std::span<const Rule> view_rules() { return kRules; }
+
+}  // namespace ingot::core::rewriting
