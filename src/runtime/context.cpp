@@ -123,6 +123,11 @@ void Context::run(std::span<const Argument> inputs, const OutputAllocator& alloc
   place_arguments(inputs);
   engine_->require_verified_weights();
   const std::shared_ptr<const WeightSet> weights = engine_->weights();
+  if (weights->missing >= 0) [[unlikely]] {
+    const std::string& name = engine_->data().weights[static_cast<size_t>(weights->missing)].name;
+    throw UserError("INGOT-U323", fmt::format("the engine has no value of the weight '{}'", name),
+                    "it was saved without weights: give them by refit");
+  }
   const auto allocate = [](void* context, size_t index, DType dtype, std::span<const int64_t> shape,
                            size_t bytes) {
     const auto& caller = *static_cast<const OutputAllocator*>(context);

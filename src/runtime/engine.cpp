@@ -50,14 +50,37 @@ bool init_reads(const EngineData& data, const std::set<size_t>& sources) {
   });
 }
 
+bool reads_weight(const Program& program, size_t id) {
+  const auto reads = [&](const Buffer& buffer) {
+    return buffer.storage == Storage::kWeight && buffer.index == id;
+  };
+  return std::ranges::any_of(program.buffers, reads) ||
+         std::ranges::any_of(program.nested, [&](const Program& nested) { return reads_weight(nested, id); });
+}
+
 // Values that only init reads are kept only by engines that came with them.
 void drop_unkept(const EngineData& data, WeightSet& weights) {
   for (size_t i = 0; i < data.sources.size(); ++i) {
     if (data.sources[i].data == nullptr) weights.sources[i] = nullptr;
   }
   for (size_t id = 0; id < data.weights.size(); ++id) {
-    if (data.weights[id].source >= 0 && data.weights[id].data == nullptr) weights.data[id] = nullptr;
+    const bool came = data.weights[id].data != nullptr || data.weights[id].init_output >= 0;
+    if (!came && !reads_weight(data.main, id)) weights.data[id] = nullptr;
   }
+}
+
+// The first weight id without value that `program` reads, or -1.
+int32_t find_missing(const EngineData& data, const Program& program, const WeightSet& weights) {
+  for (const Buffer& buffer : program.buffers) {
+    const bool is_weight = buffer.storage == Storage::kWeight || buffer.storage == Storage::kConstant;
+    const bool absent =
+        is_weight && weights.data[buffer.index] == nullptr && data.weights[buffer.index].bytes > 0;
+    if (absent) return static_cast<int32_t>(buffer.index);
+  }
+  for (const Program& nested : program.nested) {
+    if (const int32_t missing = find_missing(data, nested, weights); missing >= 0) return missing;
+  }
+  return -1;
 }
 
 }  // namespace
@@ -98,9 +121,8 @@ void Engine::prepare() {
   main_ = make_executable(data_->main, *data_, lookup);
   init_ = make_executable(data_->init, *data_, lookup);
   auto weights = stored_weights(*data_);
-  if (needs_init(*data_, *weights)) {
+  if (needs_init(*data_, *weights) && find_missing(*data_, data_->init, *weights) < 0) {
     require_verified_weights();
-    apply_sources(*data_, *weights);
     run_init(*data_, init_, *host_, *weights);
   }
   set_weights(std::move(weights));
@@ -116,6 +138,7 @@ std::shared_ptr<const WeightSet> Engine::weights() const {
 }
 
 void Engine::set_weights(std::shared_ptr<WeightSet> weights) {
+  weights->missing = find_missing(*data_, data_->main, *weights);
   std::shared_ptr<const WeightSet> old;  // freed after the lock
   const std::scoped_lock lock(weights_mutex_);
   weights->generation = ++generation_;

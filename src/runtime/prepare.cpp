@@ -10,7 +10,6 @@ void prepare_weights(EngineData& data, Host& host) {
   const auto weights = stored_weights(data);
   if (needs_init(data, *weights)) {
     const ImageMap images = load_images(data, nullptr, host);
-    apply_sources(data, *weights);
     run_init(data, make_executable(data.init, data, lookup_in(images, host)), host, *weights);
   }
   for (size_t id = 0; id < data.weights.size(); ++id) {

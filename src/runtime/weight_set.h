@@ -11,7 +11,8 @@ namespace ingot::core {
 // What init made, or what the file holds prepared: one pointer a weight id. Immutable; old sets die with
 // their last run.
 struct WeightSet {
-  uint64_t generation = 0;                             // unique in the engine
+  uint64_t generation = 0;  // unique in the engine
+  int32_t missing = -1;     // the first weight that the main program reads and that has no value, or -1
   std::vector<std::shared_ptr<const std::byte>> data;  // null where a value is not kept
   std::vector<std::shared_ptr<const std::byte>>
       sources;  // values of the model's weights, null where they are not kept

@@ -1,0 +1,112 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "backends/cpu/execute/execute.h"
+
+#include <gmock/gmock.h>
+
+#include <filesystem>
+#include <set>
+
+#include "support/error.h"
+#include "tests/runtime/fixtures.h"
+
+namespace ingot::core {
+namespace {
+
+using namespace testing;
+
+#if defined(__x86_64__)
+
+// Stores `begin` at buffers[0][begin], and returns symbols[0].
+//   mov rax, [rdi] ; mov [rax + rdx*8], rdx ; mov rax, [rsi] ; ret
+const unsigned char kCode[] = {0x48, 0x8B, 0x07, 0x48, 0x89, 0x14, 0xD0, 0x48, 0x8B, 0x06, 0xC3};
+
+EngineData machine_code_engine(uint64_t needs = 0) {
+  Program program{.name = "main"};
+  const BufferId y = add_output(program, "y", {DType::kI64, {1000}, {}});
+  Step step = kernel_step("code", {}, {y});
+  step.backend = "cpu";
+  step.symbols = {0};
+  step.work_items = 1000;
+  step.item_cost = 1'000'000;
+  program.steps = {step};
+  EngineData engine{.name = "code", .target = "cpu:x86-64"};
+  const auto* code = reinterpret_cast<const std::byte*>(kCode);
+  engine.images.push_back({.kernel = "first", .target = "cpu:x86-64", .code = {std::byte{0xCC}}});
+  engine.images.push_back(
+      {.kernel = "code", .target = "cpu:x86-64", .needs = {needs}, .code = {code, code + sizeof(kCode)}});
+  program.steps[0].image = 1;
+  engine.main = program;
+  return engine;
+}
+
+class CpuExecuteTest : public ::testing::Test {
+ protected:
+  Tensor run(const std::shared_ptr<Engine>& engine) {
+    Outputs outputs;
+    Context(engine).run({}, outputs.allocator());
+    return outputs.tensors[0];
+  }
+  const Executor* executors[1] = {&cpu::executor()};
+  Host host{HostOptions{}, executors};
+};
+
+// The places that kCode wrote are the beginnings of the parts.
+std::vector<int64_t> parts(const Tensor& y) {
+  std::vector<int64_t> begins = {0};
+  const auto* values = reinterpret_cast<const int64_t*>(y.data.get());
+  for (int64_t i = 1; i < 1000; ++i) {
+    if (values[i] == i) begins.push_back(i);
+  }
+  return begins;
+}
+
+TEST_F(CpuExecuteTest, RunsImagesFromMemory) {
+  const auto engine = Engine::create(std::make_shared<EngineData>(machine_code_engine()), host);
+  EXPECT_EQ(parts(run(engine)).size(), static_cast<size_t>(host.pool().threads()));
+}
+
+TEST_F(CpuExecuteTest, RunsImagesFromTheFile) {
+  const auto path = std::filesystem::temp_directory_path() / "ingot_cpu_execute_test.ingot";
+  write_engine(machine_code_engine(), path);
+  {
+    const auto engine = Engine::load(path, {}, host);
+    EXPECT_EQ(parts(run(engine)).size(), static_cast<size_t>(host.pool().threads()));
+  }
+  std::filesystem::remove(path);
+}
+
+TEST_F(CpuExecuteTest, LeavesSmallWorkToTheCaller) {
+  EngineData data = machine_code_engine();
+  data.main.steps[0].item_cost = 1;
+  EXPECT_EQ(parts(run(Engine::create(std::make_shared<EngineData>(data), host))).size(), 1u);
+}
+
+TEST_F(CpuExecuteTest, KeepsPartsToMultiplesOfTheGrain) {
+  EngineData data = machine_code_engine();
+  data.main.steps[0].grain = 300;
+  for (const int64_t begin : parts(run(Engine::create(std::make_shared<EngineData>(data), host))))
+    EXPECT_EQ(begin % 300, 0);
+}
+
+TEST_F(CpuExecuteTest, ReportsTheKernelsStatus) {
+  EngineData data = machine_code_engine();
+  data.main.steps[0].symbols = {1};
+  EXPECT_THROW(run(Engine::create(std::make_shared<EngineData>(data), host)), UserError);
+}
+
+TEST_F(CpuExecuteTest, RefusesImagesForOtherProcessors) {
+  CpuFeatures needs;
+  needs.add(CpuFeature::kAarch64);
+  try {
+    Engine::create(std::make_shared<EngineData>(machine_code_engine(needs.bits)), host);
+    FAIL();
+  } catch (const UserError& error) {
+    EXPECT_EQ(error.details().code, "INGOT-U220");
+    EXPECT_THAT(error.what(), ::testing::HasSubstr("lacks aarch64"));
+  }
+}
+
+#endif
+
+}  // namespace
+}  // namespace ingot::core

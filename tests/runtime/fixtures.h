@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: Apache-2.0
+// Engines whose kernels are C++ functions.
+#pragma once
+
+#include <functional>
+#include <vector>
+
+#include "runtime/context.h"
+#include "tests/engine/engines.h"
+
+namespace ingot::core::testing {
+
+using TestKernel = std::function<int64_t(const KernelCall&)>;
+
+// Runs image i as function i of the list.
+class TestExecutor final : public Executor {
+ public:
+  explicit TestExecutor(std::vector<TestKernel> kernels) : kernels_(std::move(kernels)) {}
+  std::string_view name() const override { return "null"; }
+  std::unique_ptr<LoadedImages> load(const EngineData&, const EngineFile*) const override {
+    return std::make_unique<LoadedImages>();
+  }
+  int64_t run(const LoadedImages&, const KernelCall& call, ThreadPool&) const override {
+    return kernels_[call.image](call);
+  }
+
+ private:
+  std::vector<TestKernel> kernels_;
+};
+
+inline float* floats(const KernelCall& call, size_t index) {
+  return static_cast<float*>(call.buffers[index]);
+}
+
+inline EngineData engine_of(Program main, size_t images = 1) {
+  EngineData engine{.name = "test", .target = "null"};
+  for (size_t i = 0; i < images; ++i) engine.images.push_back({.kernel = "k", .target = "null"});
+  engine.main = std::move(main);
+  return engine;
+}
+
+// One output a vector; memory lives as long as the object.
+struct Outputs {
+  std::vector<Tensor> tensors;
+  OutputAllocator allocator() {
+    return {[](void* context, size_t index, DType dtype, std::span<const int64_t> shape, size_t) -> void* {
+              auto& own = *static_cast<Outputs*>(context);
+              if (own.tensors.size() <= index) own.tensors.resize(index + 1);
+              own.tensors[index] = make_tensor(dtype, {shape.begin(), shape.end()});
+              return own.tensors[index].data.get();
+            },
+            this};
+  }
+  const float* at(size_t index) const { return reinterpret_cast<const float*>(tensors[index].data.get()); }
+};
+
+inline Argument argument(const Tensor& tensor) {
+  return {tensor.data.get(), tensor.dtype, static_cast<int32_t>(tensor.shape.size()), tensor.shape.data(),
+          nullptr};
+}
+
+inline Tensor filled(std::vector<int64_t> shape, float first, float step = 1) {
+  Tensor tensor = make_tensor(DType::kF32, std::move(shape));
+  for (int64_t i = 0; i < tensor.elements(); ++i)
+    reinterpret_cast<float*>(tensor.data.get())[i] = first + step * static_cast<float>(i);
+  return tensor;
+}
+
+inline Step elementwise_step(std::string name, uint32_t image, std::vector<BufferId> reads, BufferId write,
+                             Dim count) {
+  Step step = kernel_step(std::move(name), std::move(reads), {write});
+  step.image = image;
+  step.symbols = {count};
+  return step;
+}
+
+}  // namespace ingot::core::testing
