@@ -5,6 +5,7 @@
 
 #include "ops/alias.h"
 #include "ops/ops.h"
+#include "passes/take_place.h"
 #include "passes/target_passes.h"
 
 namespace ingot::core {
@@ -17,6 +18,9 @@ bool is_map(const Node& node) {  // one stage, one store, no reduction: may be c
 bool is_root(const Node& node) {
   return node.op->traits.has(Trait::kContraction) || node.op->traits.has(Trait::kReduction);
 }
+
+// Numbers and counts: cheaper to make again in each region than to load.
+bool is_generator(const Node& node) { return is_map(node) && node.operands.empty(); }
 
 // A set of nodes that becomes one node. `last` is where it will stand.
 struct Region {
@@ -45,7 +49,15 @@ void take_consumers(const Graph& graph, Region& region, const Membership& taken,
   }
 }
 
-// Absorbs producers all of whose users are inside, until there are none.
+// Nobody outside the region needs what it computes.
+bool is_free(const Graph& graph, const Region& region, const Node& producer, const Membership& taken) {
+  if (taken.contains(&producer) || !is_map(producer) || alias_offset(producer)) return false;
+  const Value* result = producer.results[0];
+  const auto inside = [&](Node* user) { return region.nodes.contains(user); };
+  return !graph.is_output(result) && std::ranges::all_of(result->users, inside);
+}
+
+// Absorbs producers all of whose users are inside, and copies generators, until there are none.
 void take_producers(const Graph& graph, Region& region, const Membership& taken, const FuseRules& rules) {
   std::vector<Node*> pending(region.nodes.begin(), region.nodes.end());
   while (!pending.empty()) {
@@ -53,10 +65,8 @@ void take_producers(const Graph& graph, Region& region, const Membership& taken,
     pending.pop_back();
     for (Value* operand : node->operands) {
       Node* producer = operand == nullptr ? nullptr : operand->producer;
-      if (producer == nullptr || region.nodes.contains(producer) || taken.contains(producer)) continue;
-      if (!is_map(*producer) || graph.is_output(operand) || alias_offset(*producer)) continue;
-      const auto inside = [&](Node* user) { return region.nodes.contains(user); };
-      if (!std::ranges::all_of(operand->users, inside)) continue;
+      if (producer == nullptr || region.nodes.contains(producer)) continue;
+      if (!is_generator(*producer) && !is_free(graph, region, *producer, taken)) continue;
       if (!rules.may_take_producer(*region.root, *producer)) continue;
       region.nodes.insert(producer);
       pending.push_back(producer);
@@ -87,13 +97,8 @@ void build(Graph& graph, const Region& region, const std::vector<Node*>& order) 
                          : known            ? found->second
                                             : region_input(body, inside, operand, outer));
     }
-    body.current_source = node->source;
-    body.current_name = node->name;
-    Node* copy = body.add(*node->op, std::move(operands), node->values);
-    for (size_t i = 0; i < node->results.size(); ++i) {
-      copy->results[i]->type = node->results[i]->type;  // layouts are not inferred
-      inside.emplace(node->results[i], copy->results[i]);
-    }
+    const Node* copy = body.add_copy(*node, std::move(operands));
+    for (size_t i = 0; i < node->results.size(); ++i) inside.emplace(node->results[i], copy->results[i]);
   }
   std::vector<TensorType> types;
   for (Value* result : region.last->results) {
@@ -107,7 +112,7 @@ void build(Graph& graph, const Region& region, const std::vector<Node*>& order) 
   fused->source = region.root->source;
   fused->name = region.root->name;
   for (size_t i = 0; i < region.last->results.size(); ++i) {
-    graph.replace_uses(region.last->results[i], fused->results[i]);
+    take_place(graph, region.last->results[i], fused->results[i]);
   }
 }
 
@@ -121,7 +126,9 @@ Graph fuse(Graph graph, const FuseRules& rules) {
     Region& region = regions.emplace_back(Region{root, root, {root}});
     if (consumers) take_consumers(graph, region, taken, rules);
     take_producers(graph, region, taken, rules);
-    for (Node* node : region.nodes) taken.emplace(node, &region);
+    for (Node* node : region.nodes) {
+      if (node == root || !is_generator(*node)) taken.emplace(node, &region);
+    }
   };
   for (Node* node : order) {
     if (node->op->traits.has(Trait::kContraction) && !taken.contains(node)) add(node, true);
