@@ -8,6 +8,7 @@
 #include "engine/container.h"
 #include "support/error.h"
 #include "tests/engine/engines.h"
+#include "tests/engine/seal.h"
 
 namespace ingot::core {
 namespace {
@@ -174,6 +175,23 @@ TEST(EngineFile, MutatedContentBehindTheChecksumsNeverCrashes) {
     }
   }
   EXPECT_GT(refused, 1000u);
+}
+
+TEST(EngineFile, RefusesSectionsThatAreNoTables) {
+  const std::vector<std::byte> noise(200, std::byte{0x5A});
+  for (const size_t section : {1, 2}) {
+    std::vector<std::vector<std::byte>> contents(kSectionCount);
+    const std::vector<std::byte> bytes = to_bytes(small_engine());
+    const Container container = read_container(bytes, Checksums::kVerify);
+    for (size_t i = 0; i < kSectionCount; ++i) {
+      const Bytes content = container.content(bytes, static_cast<SectionType>(i + 1));
+      contents[i].assign(content.begin(), content.end());
+    }
+    EXPECT_EQ(verdict(testing::seal(contents)), "");
+    contents[section] = noise;
+    const std::string expected = "malformed in section '" + std::string(kSectionNames[section]) + "'";
+    EXPECT_THAT(verdict(testing::seal(contents)), HasSubstr(expected));
+  }
 }
 
 TEST(EngineFile, RefusesTablesThatContradictThePrograms) {

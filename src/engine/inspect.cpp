@@ -1,0 +1,232 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "engine/inspect.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+
+#include "support/json_writer.h"
+#include "support/text.h"
+
+namespace ingot::core {
+namespace {
+
+std::string_view name_of(StepKind kind) {
+  switch (kind) {
+    case StepKind::kKernel:
+      return "kernel";
+    case StepKind::kRoutine:
+      return "routine";
+    case StepKind::kCopy:
+      return "copy";
+    case StepKind::kProgram:
+      return "program";
+  }
+  return "unknown";
+}
+
+int64_t typical_size(const SymbolInfo& info) {
+  constexpr int64_t kModerate = 128;
+  return info.typical.value_or(std::clamp<int64_t>(kModerate, std::max<int64_t>(info.range.min, 1),
+                                                   std::max<int64_t>(info.range.max, 1)));
+}
+
+void write_port(JsonWriter& json, const Port& port, const SymbolTable& symbols) {
+  json.begin_object().field("name", port.name).field("dtype", name(port.type.dtype));
+  std::vector<std::string> dims;
+  for (const Dim& dim : port.type.shape) dims.push_back(dim.to_string());
+  json.list("dims", dims).key("ranges").begin_array();
+  for (const Dim& dim : port.type.shape) {
+    const DimRange range = range_of(dim, symbols);
+    json.begin_array().value(range.min).value(range.max).end_array();
+  }
+  json.end_array().end_object();
+}
+
+void write_ports(JsonWriter& json, std::string_view name, const std::vector<Port>& ports,
+                 const SymbolTable& symbols) {
+  json.key(name).begin_array();
+  for (const Port& port : ports) write_port(json, port, symbols);
+  json.end_array();
+}
+
+void write_step(JsonWriter& json, const Step& step, const EngineData& engine) {
+  json.begin_object().field("name", step.name).field("kind", name_of(step.kind));
+  if (step.kind == StepKind::kKernel) {
+    json.field("backend", step.backend)
+        .field("image", step.image)
+        .field("kernel", engine.images[step.image].kernel);
+    json.field("work_items", step.work_items.to_string());
+  }
+  if (step.kind == StepKind::kRoutine) json.field("routine", step.routine);
+  json.list("nodes", step.nodes).end_object();
+}
+
+void write_program(JsonWriter& json, const Program& program, const EngineData& engine) {
+  const MemorySummary memory = memory_at_typical_sizes(program);
+  json.begin_object()
+      .field("name", program.name)
+      .field("arena_bytes", memory.arena)
+      .field("buffer_bytes", memory.buffers);
+  json.field("buffers", program.buffers.size()).key("symbols").begin_object();
+  for (const auto& [symbol, info] : program.symbols) {
+    json.key(symbol).begin_object().field("min", info.range.min).field("max", info.range.max);
+    json.field("typical", typical_size(info)).end_object();
+  }
+  json.end_object().key("steps").begin_array();
+  for (const Step& step : program.steps) write_step(json, step, engine);
+  json.end_array().key("nested").begin_array();
+  for (const Program& nested : program.nested) write_program(json, nested, engine);
+  json.end_array().end_object();
+}
+
+void write_sections(JsonWriter& json, const EngineFile& file) {
+  json.field("format", kEngineFormatVersion)
+      .field("bytes", file.size())
+      .field("identity", hex(file.identity()));
+  json.key("sections").begin_array();
+  for (const SectionInfo& section : file.sections()) {
+    json.begin_object()
+        .field("name", section.name)
+        .field("offset", section.offset)
+        .field("bytes", section.length);
+    json.field("sha256", hex(section.digest)).end_object();
+  }
+  json.end_array();
+}
+
+void write_weights(JsonWriter& json, const EngineData& engine) {
+  json.field("weights_form", engine.weights_form == WeightsForm::kPrepared ? "prepared" : "original");
+  json.key("weights").begin_array();
+  for (const WeightData& weight : engine.weights) {
+    json.begin_object()
+        .field("name", weight.name)
+        .field("type", to_string(weight.type))
+        .field("bytes", weight.bytes);
+    json.field("kind", weight.constant ? "constant" : weight.source >= 0 ? "source" : "prepared");
+    json.field("kept", weight.data != nullptr || weight.bytes == 0).end_object();
+  }
+  json.end_array().key("sources").begin_array();
+  for (const SourceWeight& source : engine.sources) {
+    json.begin_object()
+        .field("name", source.name)
+        .field("dtype", name(source.dtype))
+        .list("shape", source.shape);
+    json.field("sha256", hex(source.digest)).end_object();
+  }
+  json.end_array();
+}
+
+void write_kernels(JsonWriter& json, const EngineData& engine) {
+  json.key("kernels").begin_array();
+  for (const Image& image : engine.images) {
+    json.begin_object()
+        .field("name", image.kernel)
+        .field("target", image.target)
+        .field("bytes", image.code.size());
+    json.field("key", hex(image.key)).end_object();
+  }
+  json.end_array().key("nodes").begin_array();
+  for (const NodeRecord& node : engine.nodes) {
+    json.begin_object()
+        .field("name", node.name)
+        .field("op", node.op)
+        .field("source", node.source)
+        .end_object();
+  }
+  json.end_array();
+}
+
+std::string describe(const std::vector<Port>& ports) {
+  std::string text;
+  for (const Port& port : ports) text += fmt::format("  {} : {}\n", port.name, to_string(port.type));
+  return text;
+}
+
+}  // namespace
+
+MemorySummary memory_at_typical_sizes(const Program& program) {
+  SymbolValues sizes;
+  for (const auto& [name, info] : program.symbols) sizes.emplace(name, typical_size(info));
+  std::vector<int64_t> bytes(program.buffers.size()), offsets(program.buffers.size());
+  MemorySummary summary;
+  for (size_t id = 0; id < bytes.size(); ++id) {
+    const Buffer& buffer = program.buffers[id];
+    const auto symbols = buffer.bytes.symbols();
+    const bool known =
+        std::ranges::all_of(symbols, [&](const std::string& symbol) { return sizes.contains(symbol); });
+    if (buffer.storage == Storage::kArena && known) bytes[id] = evaluate(buffer.bytes, sizes);
+    summary.buffers += bytes[id];
+  }
+  summary.arena = place_arena(program, {}, bytes, offsets);
+  return summary;
+}
+
+std::string signature_json(const EngineData& engine) {
+  const Signature& signature = engine.signature;
+  JsonWriter json;
+  json.begin_object()
+      .field("name", engine.name)
+      .field("origin", engine.origin)
+      .field("target", engine.target);
+  json.list("argument_names", signature.argument_names).field("input_tree", signature.input_tree);
+  json.field("output_tree", signature.output_tree).list("literals", signature.literals);
+  json.list("output_literals", signature.output_literals)
+      .list("mutated_inputs", signature.mutated_inputs)
+      .end_object();
+  return std::move(json).text();
+}
+
+std::string inspect_json(const EngineData& engine, const EngineFile* file) {
+  JsonWriter json;
+  json.begin_object()
+      .field("name", engine.name)
+      .field("origin", engine.origin)
+      .field("target", engine.target);
+  json.field("needs", to_string(engine.needs));
+  if (file != nullptr) write_sections(json, *file);
+  write_ports(json, "inputs", engine.main.inputs, engine.main.symbols);
+  write_ports(json, "outputs", engine.main.outputs, engine.main.symbols);
+  write_ports(json, "states", engine.main.states, engine.main.symbols);
+  write_weights(json, engine);
+  write_kernels(json, engine);
+  json.key("init");
+  write_program(json, engine.init, engine);
+  json.key("main");
+  write_program(json, engine.main, engine);
+  json.end_object();
+  return std::move(json).text();
+}
+
+std::string inspect_text(const EngineData& engine, const EngineFile* file) {
+  std::string text = fmt::format("engine {} for {}, from {}\n", engine.name, engine.target, engine.origin);
+  text += "inputs\n" + describe(engine.main.inputs) + "outputs\n" + describe(engine.main.outputs);
+  if (!engine.main.states.empty()) text += "states\n" + describe(engine.main.states);
+  text += "symbols\n";
+  for (const auto& [name, info] : engine.main.symbols)
+    text += fmt::format("  {} in {}..{}\n", name, info.range.min, info.range.max);
+  uint64_t weight_bytes = 0;
+  for (const WeightData& weight : engine.weights) weight_bytes += weight.data != nullptr ? weight.bytes : 0;
+  const MemorySummary memory = memory_at_typical_sizes(engine.main);
+  text += fmt::format("{} weights, {}, {} of {} of the model\n",
+                      engine.weights_form == WeightsForm::kPrepared ? "prepared" : "original",
+                      format_bytes(weight_bytes), engine.weights.size(), engine.sources.size());
+  text += fmt::format("{} steps, {} kernels, arena {} at typical sizes ({} without sharing)\n",
+                      engine.main.steps.size(), engine.images.size(),
+                      format_bytes(static_cast<uint64_t>(memory.arena)),
+                      format_bytes(static_cast<uint64_t>(memory.buffers)));
+  std::map<std::string, size_t> steps;
+  for (const Step& step : engine.main.steps) ++steps[step.name];
+  for (const auto& [name, count] : steps) text += fmt::format("  {} x {}\n", count, name);
+  if (file == nullptr) return text;
+  text += fmt::format("file format {}, {}, identity {}\n", kEngineFormatVersion, format_bytes(file->size()),
+                      hex(file->identity()));
+  for (const SectionInfo& section : file->sections()) {
+    text +=
+        fmt::format("  {:<10} at {:>12}  {}\n", section.name, section.offset, format_bytes(section.length));
+  }
+  return text;
+}
+
+}  // namespace ingot::core

@@ -1,0 +1,24 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <string>
+
+#include "engine/engine_file.h"
+
+namespace ingot::core {
+
+// What an engine holds: format, target, signature, sections, steps, kernels, weights, memory plan and nodes,
+// as JSON or as text for people. `file` is null for an engine that was not loaded from one.
+std::string inspect_json(const EngineData& engine, const EngineFile* file);
+std::string inspect_text(const EngineData& engine, const EngineFile* file);
+
+// How the model was called, as the C API's ingot_engine_signature describes.
+std::string signature_json(const EngineData& engine);
+
+// What a run takes at the typical sizes: the arena, and no sharing at all in comparison.
+struct MemorySummary {
+  int64_t arena = 0, buffers = 0;  // bytes
+};
+MemorySummary memory_at_typical_sizes(const Program& program);
+
+}  // namespace ingot::core

@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "engine/inspect.h"
+
+#include <gmock/gmock.h>
+
+#include <nlohmann/json.hpp>
+
+#include "tests/engine/engines.h"
+
+namespace ingot::core {
+namespace {
+
+using ::testing::HasSubstr;
+
+TEST(Inspect, TellsAllThatAnEngineHolds) {
+  std::vector<std::byte> bytes;
+  write_engine(testing::small_engine(),
+               [&](Bytes part) { bytes.insert(bytes.end(), part.begin(), part.end()); });
+  const auto file = EngineFile::open(Bytes(bytes), nullptr);
+  const auto json = nlohmann::json::parse(inspect_json(file->data(), file.get()));
+  EXPECT_EQ(json["format"], kEngineFormatVersion);
+  EXPECT_EQ(json["sections"].size(), 6u);
+  EXPECT_EQ(json["sections"][5]["name"], "weights");
+  EXPECT_EQ(json["inputs"][0]["dims"], (std::vector<std::string>{"B", "S"}));
+  EXPECT_EQ(json["inputs"][0]["ranges"][1], (std::vector<int64_t>{1, 256}));
+  EXPECT_EQ(json["weights"][2]["kind"], "prepared");
+  EXPECT_EQ(json["main"]["steps"][1]["kernel"], "k");
+  EXPECT_EQ(json["main"]["arena_bytes"], 2 * 4 * 128 * 4);
+  EXPECT_EQ(json["nodes"][0]["source"], "model.py:12 in forward");
+  const std::string text = inspect_text(file->data(), file.get());
+  EXPECT_THAT(text, HasSubstr("x : f32[B,S]"));
+  EXPECT_THAT(text, HasSubstr("1 x mix"));
+}
+
+TEST(Inspect, TellsTheSignature) {
+  const auto json = nlohmann::json::parse(signature_json(testing::small_engine()));
+  EXPECT_EQ(json["literals"], (std::vector<std::string>{"", "3"}));
+  EXPECT_EQ(json["argument_names"], std::vector<std::string>{"x"});
+}
+
+TEST(Inspect, EscapesText) {
+  EngineData engine = testing::small_engine();
+  engine.name = "a \"name\"\n\x01\\";
+  EXPECT_EQ(nlohmann::json::parse(signature_json(engine))["name"], engine.name);
+}
+
+}  // namespace
+}  // namespace ingot::core
