@@ -3,6 +3,7 @@
 
 #include "backends/cpu/compile/lane_plan.h"
 #include "backends/cpu/compile/llvm/loops_emitter.h"
+#include "loops/order_for_storage.h"
 #include "loops/rewrite.h"
 
 namespace ingot::core::cpu {
@@ -26,7 +27,8 @@ int64_t item_cost(const loops::Kernel& kernel) {
 
 }  // namespace
 
-KernelCallPlan plan_call(const loops::Kernel& kernel, CpuFeatures features) {
+KernelCallPlan plan_call(const loops::Kernel& written, CpuFeatures features) {
+  const loops::Kernel kernel = order_for_storage(written);
   return {.symbols = free_symbols(kernel),
           .work_items = parallel_extent(kernel),
           .grain = plan_lanes(kernel, features).grain,
@@ -36,7 +38,7 @@ KernelCallPlan plan_call(const loops::Kernel& kernel, CpuFeatures features) {
 
 Image compile_kernel(const loops::Kernel& kernel, CpuFeatures features) {
   Code code(features);
-  return make_image(code, emit_loops_function(code, kernel, kernel.name));
+  return make_image(code, emit_loops_function(code, order_for_storage(kernel), kernel.name));
 }
 
 }  // namespace ingot::core::cpu

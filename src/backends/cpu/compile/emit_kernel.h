@@ -15,8 +15,8 @@ struct KernelCallPlan {
   std::vector<std::string> symbols;  // arguments, in order
   Dim work_items = 1;                // points of the parallel loops
   int64_t grain = 1;
-  int64_t item_cost = 0;             // rough nanoseconds of an item, rounded down
-  Dim scratch_bytes = 0;             // a thread
+  int64_t item_cost = 0;  // rough nanoseconds of an item, rounded down
+  Dim scratch_bytes = 0;  // a thread
 };
 
 KernelCallPlan plan_call(const loops::Kernel& kernel, CpuFeatures features);

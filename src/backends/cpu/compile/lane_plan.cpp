@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "loops/index_facts.h"
 #include "loops/rewrite.h"
 
 namespace ingot::core::cpu {
@@ -13,11 +14,13 @@ using loops::ExprNode;
 using loops::Kernel;
 using loops::Loop;
 using loops::Stage;
+using loops::stride_along;
 
 constexpr int64_t kGrainPoints = 1024;  // elements that are worth a part of their own
 
 bool has_inner_loops(const Kernel& kernel) {
-  return std::ranges::any_of(kernel.stages, [](const Stage& stage) { return !stage.loops.empty() || !stage.reduce.empty(); });
+  return std::ranges::any_of(
+      kernel.stages, [](const Stage& stage) { return !stage.loops.empty() || !stage.reduce.empty(); });
 }
 
 const Loop* innermost(const Stage& stage) {
@@ -25,8 +28,11 @@ const Loop* innermost(const Stage& stage) {
   return stage.loops.empty() ? nullptr : &stage.loops.back();
 }
 
-void visit_accesses(const Kernel& kernel, const Stage& stage, const std::function<void(const Dim& offset)>& function) {
-  const auto at = [&](int buffer) -> const loops::Buffer& { return kernel.buffers[static_cast<size_t>(buffer)]; };
+void visit_accesses(const Kernel& kernel, const Stage& stage,
+                    const std::function<void(const Dim& offset)>& function) {
+  const auto at = [&](int buffer) -> const loops::Buffer& {
+    return kernel.buffers[static_cast<size_t>(buffer)];
+  };
   visit(stage.value, [&](const Expr& node) {
     if (node->kind == ExprNode::Kind::kLoad) function(element_offset(at(node->buffer), node->index));
   });
@@ -57,7 +63,8 @@ bool locals_follow_lanes(const Kernel& kernel, const std::string& variable) {
       if (node->kind != ExprNode::Kind::kLocal) return;
       for (const Dim& dim : node->index) {
         for (const std::string& symbol : dim.symbols()) {
-          const bool bound = std::ranges::any_of(stage.bindings, [&](const auto& binding) { return binding.symbol == symbol; });
+          const bool bound = std::ranges::any_of(
+              stage.bindings, [&](const auto& binding) { return binding.symbol == symbol; });
           follows = follows || bound || symbol == variable;
         }
       }
@@ -69,7 +76,7 @@ bool locals_follow_lanes(const Kernel& kernel, const std::string& variable) {
 bool is_packed(DType dtype) { return bit_width(dtype) < 8; }
 
 struct Facts {
-  int widest = 8;           // bits of the widest arithmetic dtype that is loaded or computed
+  int widest = 8;  // bits of the widest arithmetic dtype that is loaded or computed
   int narrowest_stored = 64;
   int nodes = 0;
   bool writes_packed = false;
@@ -79,7 +86,8 @@ Facts facts_of(const Kernel& kernel) {
   Facts facts;
   for (const loops::Buffer& buffer : kernel.buffers) {
     facts.narrowest_stored = std::min(facts.narrowest_stored, bit_width(buffer.type.dtype));
-    facts.writes_packed = facts.writes_packed || (buffer.access != loops::Access::kRead && is_packed(buffer.type.dtype));
+    facts.writes_packed =
+        facts.writes_packed || (buffer.access != loops::Access::kRead && is_packed(buffer.type.dtype));
   }
   for (const Stage& stage : kernel.stages) {
     facts.widest = std::max(facts.widest, bit_width(stage.value->dtype));
@@ -119,14 +127,6 @@ int64_t grain_of_rows(const Kernel& kernel) {
 
 }  // namespace
 
-std::optional<Dim> stride_along(const Dim& offset, const std::string& variable) {
-  const Dim symbol = Dim::symbol(variable);
-  const Dim stride = substitute(offset, {{variable, symbol + Dim(1)}}) - offset;
-  const auto symbols = stride.symbols();
-  if (std::ranges::find(symbols, variable) != symbols.end()) return std::nullopt;
-  return stride;
-}
-
 Dim element_offset(const loops::Buffer& buffer, const std::vector<Dim>& index) {
   return storage_offset(buffer.type.layout, buffer.type.shape, index);
 }
@@ -137,7 +137,8 @@ SymbolTable all_ranges(const Kernel& kernel) {
     const int64_t highest = range_of(limit, kernel.symbols).max;
     const DimRange range{0, highest == INT64_MAX ? highest : std::max<int64_t>(highest - 1, 0)};
     const auto [place, fresh] = ranges.try_emplace(name, SymbolInfo{.range = range});
-    if (!fresh) place->second.range.max = std::max(place->second.range.max, range.max);  // several stages use one name
+    if (!fresh)
+      place->second.range.max = std::max(place->second.range.max, range.max);  // several stages use one name
   };
   for (const Loop& loop : kernel.parallel) add(loop.variable, loop.extent);
   for (const Stage& stage : kernel.stages) {
@@ -153,7 +154,8 @@ LanePlan plan_lanes(const Kernel& kernel, CpuFeatures features) {
   const Facts facts = facts_of(kernel);
   const bool rows = has_inner_loops(kernel) && prefers_rows(kernel);
   if (!rows && !kernel.parallel.empty()) plan.variable = kernel.parallel.back().variable;
-  const bool scalar = facts.writes_packed || (!plan.variable.empty() && locals_follow_lanes(kernel, plan.variable)) ||
+  const bool scalar = facts.writes_packed ||
+                      (!plan.variable.empty() && locals_follow_lanes(kernel, plan.variable)) ||
                       (plan.variable.empty() && !has_inner_loops(kernel));
   if (!scalar) {
     const bool masks = features.has(CpuFeature::kX86V4);

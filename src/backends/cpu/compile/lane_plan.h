@@ -2,7 +2,6 @@
 // How a kernel is vectorized: decided from the Loop IR alone, before any code is emitted.
 #pragma once
 
-#include <optional>
 #include <string>
 
 #include "loops/kernel.h"
@@ -11,8 +10,8 @@
 namespace ingot::core::cpu {
 
 struct LanePlan {
-  // Lanes are neighbouring points of this parallel loop, the innermost one. Empty: a point is computed at a time, and lanes lie along
-  // the innermost loop of each stage.
+  // Lanes are neighbouring points of this parallel loop, the innermost one. Empty: a point is computed at a
+  // time, and lanes lie along the innermost loop of each stage.
   std::string variable;
   int lanes = 1;       // of the main loop: one or several registers
   int tail_lanes = 1;  // of the masked loop behind it; 1: element by element
@@ -20,9 +19,6 @@ struct LanePlan {
 };
 
 LanePlan plan_lanes(const loops::Kernel& kernel, CpuFeatures features);
-
-// Elements between neighbours along `variable`; nothing if the offset is not linear in it. 0: does not depend on it.
-std::optional<Dim> stride_along(const Dim& offset, const std::string& variable);
 
 // Offset in elements of an element of a buffer's storage.
 Dim element_offset(const loops::Buffer& buffer, const std::vector<Dim>& index);

@@ -4,12 +4,14 @@
 #include <algorithm>
 
 #include "backends/cpu/compile/llvm/dim_emitter.h"
+#include "loops/index_facts.h"
 #include "support/error.h"
 
 namespace ingot::core::cpu {
 
 using loops::Expr;
 using loops::ExprNode;
+using loops::stride_along;
 
 bool Scope::varies_by_lane(const Dim& dim) const {
   if (lanes == 1) return false;
