@@ -12,9 +12,11 @@ namespace ingot::core::testing {
 inline std::vector<std::byte> seal(std::vector<std::vector<std::byte>> contents) {
   contents[3].clear();
   contents[5].resize(align_up(contents[5].size(), kSmallAlignment));
+  DigestBuilder blocks;
   for (size_t begin = 0; begin < contents[5].size(); begin += kWeightBlock) {
-    const Checksum sum =
-        checksum(Bytes(contents[5]).subspan(begin, std::min(kWeightBlock, contents[5].size() - begin)));
+    const Bytes block = Bytes(contents[5]).subspan(begin, std::min(kWeightBlock, contents[5].size() - begin));
+    const Checksum sum = checksum(block);
+    blocks.update(digest(block));
     contents[3].insert(contents[3].end(), sum.begin(), sum.end());
   }
   std::vector<std::byte> file(kHeaderBytes);
@@ -30,6 +32,7 @@ inline std::vector<std::byte> seal(std::vector<std::vector<std::byte>> contents)
     sections.push_back(std::move(section));
   }
   sections[5].checksum = sections[3].checksum;
+  sections[5].digest = blocks.finish();
   const std::vector<std::byte> header = write_header(sections, file.size());
   std::copy(header.begin(), header.end(), file.begin());
   return file;
