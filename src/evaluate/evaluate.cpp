@@ -14,7 +14,7 @@ namespace ingot::core {
 namespace {
 
 [[noreturn]] void fail_input(const Value& input, const std::string& message) {
-  throw UserError("INGOT-U111", fmt::format("input '{}': {}", input.name, message));
+  throw UserError("INGOT-U411", fmt::format("input '{}': {}", input.name, message));
 }
 
 // Binds the symbols that are whole dims of `type`.
@@ -44,7 +44,7 @@ void check_ranges(const SymbolTable& table, const SymbolValues& symbols) {
     if (found == table.end()) continue;
     const DimRange& range = found->second.range;
     if (value < range.min || value > range.max)
-      throw UserError("INGOT-U112",
+      throw UserError("INGOT-U412",
                       fmt::format("size {} = {} is outside of {}..{}", symbol, value, range.min, range.max));
   }
 }
@@ -53,7 +53,7 @@ const Tensor& named(const TensorMap& weights, const Node& node) {
   const auto name = node.attributes<ops::NamedSource>().name;
   const auto found = weights.find(name);
   if (found == weights.end())
-    throw UserError("INGOT-U113", fmt::format("there is no value for {} '{}'", node.op->name, name));
+    throw UserError("INGOT-U413", fmt::format("there is no value for {} '{}'", node.op->name, name));
   return found->second;
 }
 
@@ -92,7 +92,7 @@ Evaluation evaluate_with(const Graph& graph, std::span<const Tensor> inputs, con
 
 Evaluation evaluate(const Graph& graph, std::span<const Tensor> inputs, const TensorMap& weights) {
   if (inputs.size() != graph.inputs().size())
-    throw UserError("INGOT-U110",
+    throw UserError("INGOT-U410",
                     fmt::format("expected {} inputs, got {}", graph.inputs().size(), inputs.size()));
   SymbolValues symbols;
   for (size_t i = 0; i < inputs.size(); ++i) bind_symbols(*graph.inputs()[i], inputs[i], symbols);

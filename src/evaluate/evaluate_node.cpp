@@ -48,7 +48,7 @@ std::vector<Tensor> run_kernel(const Node& node, Operands operands, const Symbol
   std::vector<TensorView> buffers = views(operands);
   for (const Tensor& result : results) buffers.push_back(result.view());
   if (loops::interpret(kernel, buffers, symbols) != loops::KernelStatus::kOk)
-    throw UserError("INGOT-U114", fmt::format("{}: an index is out of range", node.op->name));
+    throw UserError("INGOT-U414", fmt::format("{}: an index is out of range", node.op->name));
   return results;
 }
 
@@ -94,7 +94,7 @@ std::vector<Tensor> evaluate_node(const Node& node, Operands operands, const Sym
   if (node.op->lower) return run_kernel(node, operands, symbols);
   if (node.op->decompose) return run_decomposition(node, operands, symbols);
   if (!node.op->routine.empty()) return run_routine(node, operands, symbols);
-  throw UnsupportedError("INGOT-N101", fmt::format("{} cannot be evaluated", node.op->name));
+  throw UnsupportedError("INGOT-N401", fmt::format("{} cannot be evaluated", node.op->name));
 }
 
 }  // namespace ingot::core

@@ -10,7 +10,7 @@
 namespace ingot::core::ops {
 
 void fail(const Node& node, std::string message, std::string advice) {
-  throw UserError(ErrorDetails{.code = "INGOT-U101",
+  throw UserError(ErrorDetails{.code = "INGOT-U401",
                                .message = fmt::format("{}: {}", node.op->name, message),
                                .node = node.name,
                                .source_line = node.source.to_string(),

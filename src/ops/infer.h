@@ -11,7 +11,7 @@ namespace ingot::core::ops {
 
 using Types = std::vector<TensorType>;
 
-[[noreturn]] void fail(const Node& node, std::string message, std::string advice = {});  // INGOT-U101
+[[noreturn]] void fail(const Node& node, std::string message, std::string advice = {});  // INGOT-U401
 inline void require(bool condition, const Node& node, const char* message) {
   if (!condition) fail(node, message);
 }
