@@ -138,6 +138,11 @@ void write_kernels(JsonWriter& json, const EngineData& engine) {
   json.end_array();
 }
 
+// One entry a flat input or output; an engine that was called flat stores none.
+std::vector<std::string> literals_or_tensors(const std::vector<std::string>& literals, size_t tensors) {
+  return literals.empty() ? std::vector<std::string>(tensors) : literals;
+}
+
 std::string describe(const std::vector<Port>& ports) {
   std::string text;
   for (const Port& port : ports) text += fmt::format("  {} : {}\n", port.name, to_string(port.type));
@@ -171,10 +176,12 @@ std::string signature_json(const EngineData& engine) {
       .field("origin", engine.origin)
       .field("target", engine.target);
   json.list("argument_names", signature.argument_names).field("input_tree", signature.input_tree);
-  json.field("output_tree", signature.output_tree).list("literals", signature.literals);
-  json.list("output_literals", signature.output_literals)
-      .list("mutated_inputs", signature.mutated_inputs)
-      .end_object();
+  const auto bound = std::ranges::count_if(signature.mutated_inputs, [](int32_t at) { return at >= 0; });
+  const size_t inputs = engine.main.inputs.size() + static_cast<size_t>(bound);
+  json.field("output_tree", signature.output_tree);
+  json.list("literals", literals_or_tensors(signature.literals, inputs));
+  json.list("output_literals", literals_or_tensors(signature.output_literals, engine.main.outputs.size()));
+  json.list("mutated_inputs", signature.mutated_inputs).end_object();
   return std::move(json).text();
 }
 

@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "api/runtime/checks.h"
+
+#include <fmt/core.h>
+
+#include "support/error.h"
+
+namespace ingot::core::api {
+
+void require(const void* pointer, std::string_view name) {
+  if (pointer == nullptr) [[unlikely]]
+    throw UserError("INGOT-U012", fmt::format("the argument '{}' is NULL", name));
+}
+
+void require_index(size_t index, size_t count, std::string_view what) {
+  if (index >= count)
+    throw UserError("INGOT-U014", fmt::format("there is no {} {}: there are {}", what, index, count));
+}
+
+void require_size(size_t given, size_t least, std::string_view type) {
+  if (given >= least) return;
+  throw UserError("INGOT-U013",
+                  fmt::format("struct_size of {} is {}, but it has at least {} bytes", type, given, least),
+                  fmt::format("set it to sizeof({})", type));
+}
+
+DType to_dtype(int32_t dtype) {
+  if (dtype < INGOT_BOOL || dtype > INGOT_C128) [[unlikely]]
+    throw UserError("INGOT-U016", fmt::format("{} is no dtype", dtype), "give a value of ingot_dtype");
+  return static_cast<DType>(dtype);
+}
+
+}  // namespace ingot::core::api

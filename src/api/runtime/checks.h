@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: Apache-2.0
+// What every function of the C API checks of its arguments.
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <cstring>
+#include <string_view>
+
+#include "ingot/ingot.h"
+#include "types/dtype.h"
+
+namespace ingot::core::api {
+
+// UserError INGOT-U012 if `pointer` is NULL.
+void require(const void* pointer, std::string_view name);
+// UserError INGOT-U014 if `index` is not below `count`.
+void require_index(size_t index, size_t count, std::string_view what);
+// UserError INGOT-U013 unless a caller's struct has at least the bytes that its first version had.
+void require_size(size_t given, size_t least, std::string_view type);
+// UserError INGOT-U016 if `dtype` is no ingot_dtype.
+DType to_dtype(int32_t dtype);
+
+// The caller's struct as this library knows it: what an older caller lacks is zero, what a newer one adds is
+// not read.
+template <typename T>
+T read_struct(const T* given, size_t first_version, std::string_view type) {
+  require(given, type);
+  require_size(given->struct_size, first_version, type);
+  T own{};
+  std::memcpy(&own, given, std::min(given->struct_size, sizeof(T)));
+  return own;
+}
+
+// Fills as much as the caller's struct has.
+template <typename T>
+void write_struct(T* given, T own, size_t first_version, std::string_view type) {
+  require(given, type);
+  require_size(given->struct_size, first_version, type);
+  own.struct_size = given->struct_size;
+  std::memcpy(given, &own, std::min(given->struct_size, sizeof(T)));
+}
+
+}  // namespace ingot::core::api

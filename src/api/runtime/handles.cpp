@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "api/runtime/handles.h"
+
+#include "api/runtime/host_access.h"
+
+namespace ingot::core::api {
+namespace {
+
+std::vector<PortTexts> texts_of(const std::vector<Port>& ports, const SymbolTable& symbols) {
+  std::vector<PortTexts> texts;
+  for (const Port& port : ports) texts.emplace_back(port, symbols);
+  return texts;
+}
+
+std::vector<PortTexts> argument_texts(const EngineData& data) {
+  std::vector<PortTexts> texts;
+  for (const ArgumentSlot& slot : argument_slots(data)) texts.emplace_back(*slot.port, data.main.symbols);
+  return texts;
+}
+
+}  // namespace
+
+PortTexts::PortTexts(const Port& port, const SymbolTable& symbols) : name(port.name), dtype(port.type.dtype) {
+  dims.reserve(port.type.rank());  // the pointers below stay
+  for (const Dim& dim : port.type.shape) {
+    const DimRange range = range_of(dim, symbols);
+    dim_pointers.push_back(dims.emplace_back(dim.to_string()).c_str());
+    min.push_back(range.min);
+    max.push_back(range.max);
+  }
+}
+
+const std::shared_ptr<Engine>& runnable(const ingot_engine& handle) {
+  if (handle.engine == nullptr) [[unlikely]]
+    Engine::create(handle.data, host());  // throws what this machine lacks
+  return handle.engine;
+}
+
+}  // namespace ingot::core::api
+
+using namespace ingot::core;
+
+ingot_engine::ingot_engine(std::shared_ptr<const EngineData> content)
+    : data(std::move(content)),
+      inputs(api::argument_texts(*data)),
+      outputs(api::texts_of(data->main.outputs, data->main.symbols)),
+      states(api::texts_of(data->main.states, data->main.symbols)) {}
+
+ingot_engine::ingot_engine(std::shared_ptr<Engine> loaded)
+    : ingot_engine(std::shared_ptr<const EngineData>(loaded, &loaded->data())) {
+  engine = std::move(loaded);
+}

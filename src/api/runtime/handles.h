@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the opaque types of ingot.h are.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "ingot/ingot.h"
+#include "runtime/context.h"
+
+struct ingot_status {
+  ingot_error_kind kind;
+  std::string code, message, node, source, advice, text;
+};
+
+struct ingot_text {
+  std::string text;
+};
+
+namespace ingot::core::api {
+
+// A port in the form that ingot_port points into.
+struct PortTexts {
+  PortTexts(const Port& port, const SymbolTable& symbols);
+
+  std::string name;
+  DType dtype;
+  std::vector<std::string> dims;
+  std::vector<const char*> dim_pointers;
+  std::vector<int64_t> min, max;
+};
+
+}  // namespace ingot::core::api
+
+struct ingot_engine {
+  explicit ingot_engine(std::shared_ptr<ingot::core::Engine> loaded);
+  // An engine for another machine: it can be saved and inspected, not run.
+  explicit ingot_engine(std::shared_ptr<const ingot::core::EngineData> content);
+
+  std::shared_ptr<const ingot::core::EngineData> data;
+  std::shared_ptr<ingot::core::Engine> engine;  // null if this machine cannot run it
+  std::vector<ingot::core::api::PortTexts> inputs, outputs, states;
+};
+
+struct ingot_context {
+  explicit ingot_context(std::shared_ptr<ingot::core::Engine> engine) : context(std::move(engine)) {}
+
+  ingot::core::Context context;
+  std::vector<ingot::core::Argument>
+      arguments;  // of the run in progress; kept, so that runs allocate nothing
+};
+
+namespace ingot::core::api {
+
+// The engine of a handle; throws what loading says if this machine cannot run it (UserError INGOT-U220).
+const std::shared_ptr<Engine>& runnable(const ingot_engine& handle);
+
+ingot_text* make_text(std::string text);
+
+}  // namespace ingot::core::api

@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "api/runtime/host_access.h"
+
+#include <array>
+#include <charconv>
+#include <cstdlib>
+#include <string_view>
+#include <vector>
+
+#include <fmt/core.h>
+
+#include "support/error.h"
+#if __has_include("backends/cpu/execute/execute.h")
+#include "backends/cpu/execute/execute.h"
+#endif
+#if __has_include("backends/null/execute/execute.h")
+#include "backends/null/execute/execute.h"
+#endif
+
+namespace ingot::core::api {
+namespace {
+
+int read_variable(const char* name, int fallback, int most) {
+  const char* text = std::getenv(name);
+  if (text == nullptr || *text == '\0') return fallback;
+  const std::string_view value = text;
+  int number = 0;
+  const auto [end, error] = std::from_chars(value.data(), value.data() + value.size(), number);
+  if (error != std::errc() || end != value.data() + value.size() || number < 0 || number > most) {
+    throw UserError("INGOT-U015", fmt::format("the environment variable {} is \"{}\"", name, value),
+                    fmt::format("set it to a whole number from 0 to {}, or unset it", most));
+  }
+  return number;
+}
+
+// Every executor that is linked into the runtime library: one for each folder of src/backends/ that is there.
+constexpr auto kExecutors = std::to_array<const Executor* (*)()>({
+#if __has_include("backends/cpu/execute/execute.h")
+    [] { return &cpu::executor(); },
+#endif
+#if __has_include("backends/null/execute/execute.h")
+    [] { return &null::executor(); },
+#endif
+});
+
+Host* make_host() {
+  std::vector<const Executor*> executors;
+  for (const auto& get : kExecutors) executors.push_back(get());
+  HostOptions options;
+  options.threads = read_variable("INGOT_THREADS", options.threads, kMostThreads);
+  options.spin_microseconds = read_variable("INGOT_SPIN", options.spin_microseconds, kMostSpin);
+  return new Host(options, executors);
+}
+
+}  // namespace
+
+Host& host() {
+  // Never destroyed: at the end of the process other threads may still be inside of a run.
+  static Host* const host = make_host();
+  return *host;
+}
+
+}  // namespace ingot::core::api

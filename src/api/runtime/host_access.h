@@ -1,0 +1,18 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "runtime/host.h"
+
+namespace ingot::core::api {
+
+// The one Host of the process, made at the first call from the environment, which is read then and never
+// again:
+//   INGOT_THREADS  threads of all runs, the caller included; 0 (the default): what affinity and quota allow
+//   INGOT_SPIN     microseconds that idle workers spin before they sleep (default 50)
+// UserError INGOT-U015 if one of them is no whole number in its range.
+Host& host();
+
+constexpr int kMostThreads = 1024;
+constexpr int kMostSpin = 1'000'000;
+
+}  // namespace ingot::core::api

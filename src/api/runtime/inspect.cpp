@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "engine/inspect.h"
+
+#include "api/runtime/checks.h"
+#include "api/runtime/guard.h"
+#include "api/runtime/handles.h"
+
+using namespace ingot::core;
+
+extern "C" {
+
+ingot_status* ingot_engine_inspect(const ingot_engine* engine, ingot_text** json) {
+  return api::guard([&] {
+    api::require(engine, "engine");
+    api::require(json, "json");
+    const auto file = engine->engine == nullptr ? nullptr : engine->engine->file();
+    *json = api::make_text(inspect_json(*engine->data, file.get()));
+  });
+}
+
+ingot_status* ingot_inspect_file(const char* path, ingot_text** json) {
+  return api::guard([&] {
+    api::require(path, "path");
+    api::require(json, "json");
+    const auto file = EngineFile::open(path);
+    *json = api::make_text(inspect_json(file->data(), file.get()));
+  });
+}
+
+}  // extern "C"

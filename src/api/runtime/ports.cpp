@@ -1,0 +1,76 @@
+// SPDX-License-Identifier: Apache-2.0
+// What an engine takes and gives: inputs, outputs, states, weights, and how the model was called.
+#include "api/runtime/checks.h"
+#include "api/runtime/guard.h"
+#include "api/runtime/handles.h"
+#include "engine/inspect.h"
+
+using namespace ingot::core;
+
+namespace {
+
+constexpr size_t kFirstPort = offsetof(ingot_port, max) + sizeof(void*);
+
+using Ports = std::vector<api::PortTexts>;
+
+size_t count(const ingot_engine* engine, Ports ingot_engine::* ports) {
+  return engine == nullptr ? 0 : (engine->*ports).size();
+}
+
+ingot_status* describe(const ingot_engine* engine, Ports ingot_engine::* ports, size_t index,
+                       ingot_port* port, const char* what) {
+  return api::guard([&] {
+    api::require(engine, "engine");
+    api::require_index(index, (engine->*ports).size(), what);
+    const api::PortTexts& texts = (engine->*ports)[index];
+    const ingot_port filled{.struct_size = 0,
+                            .name = texts.name.c_str(),
+                            .dtype = static_cast<int32_t>(texts.dtype),
+                            .rank = static_cast<int32_t>(texts.dims.size()),
+                            .dims = texts.dim_pointers.data(),
+                            .min = texts.min.data(),
+                            .max = texts.max.data()};
+    api::write_struct(port, filled, kFirstPort, "ingot_port");
+  });
+}
+
+}  // namespace
+
+extern "C" {
+
+size_t ingot_engine_input_count(const ingot_engine* engine) { return count(engine, &ingot_engine::inputs); }
+size_t ingot_engine_output_count(const ingot_engine* engine) { return count(engine, &ingot_engine::outputs); }
+size_t ingot_engine_state_count(const ingot_engine* engine) { return count(engine, &ingot_engine::states); }
+
+ingot_status* ingot_engine_input(const ingot_engine* engine, size_t index, ingot_port* port) {
+  return describe(engine, &ingot_engine::inputs, index, port, "input");
+}
+ingot_status* ingot_engine_output(const ingot_engine* engine, size_t index, ingot_port* port) {
+  return describe(engine, &ingot_engine::outputs, index, port, "output");
+}
+ingot_status* ingot_engine_state(const ingot_engine* engine, size_t index, ingot_port* port) {
+  return describe(engine, &ingot_engine::states, index, port, "state");
+}
+
+int32_t ingot_engine_state_input(const ingot_engine* engine, size_t index) {
+  if (engine == nullptr) return -1;
+  const std::vector<int32_t>& bound = engine->data->signature.mutated_inputs;
+  return index < bound.size() ? bound[index] : -1;
+}
+
+ingot_status* ingot_engine_signature(const ingot_engine* engine, ingot_text** json) {
+  return api::guard([&] {
+    api::require(engine, "engine");
+    api::require(json, "json");
+    *json = api::make_text(signature_json(*engine->data));
+  });
+}
+
+size_t ingot_engine_weight_count(const ingot_engine* engine) {
+  return engine == nullptr ? 0 : engine->data->sources.size();
+}
+const char* ingot_engine_weight_name(const ingot_engine* engine, size_t index) {
+  return index < ingot_engine_weight_count(engine) ? engine->data->sources[index].name.c_str() : nullptr;
+}
+
+}  // extern "C"

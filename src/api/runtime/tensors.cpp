@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "api/runtime/tensors.h"
+
+#include <span>
+
+#include <fmt/core.h>
+
+#include "support/error.h"
+
+namespace ingot::core::api {
+
+Argument to_argument(const ingot_tensor& tensor) {
+  if (tensor.rank < 0) [[unlikely]]
+    throw UserError("INGOT-U016", fmt::format("a tensor has {} dims", tensor.rank));
+  if (tensor.rank > 0) require(tensor.shape, "shape");
+  if (tensor.data == nullptr) [[unlikely]] {
+    const std::span shape(tensor.shape, static_cast<size_t>(tensor.rank));
+    if (std::ranges::find(shape, 0) == shape.end()) require(tensor.data, "data");
+  }
+  return {tensor.data, to_dtype(tensor.dtype), tensor.rank, tensor.shape, tensor.strides};
+}
+
+TensorView to_view(const ingot_tensor& tensor) {
+  const Argument argument = to_argument(tensor);
+  if (argument.strides != nullptr) return view_of(argument);
+  std::vector<int64_t> shape(argument.shape, argument.shape + argument.rank);
+  std::vector<int64_t> strides = row_major_strides(shape);
+  return {static_cast<std::byte*>(argument.data), argument.dtype, std::move(shape), std::move(strides)};
+}
+
+}  // namespace ingot::core::api
