@@ -67,7 +67,12 @@ std::vector<ScheduledStep> lower_graph(const Graph& graph, const Backend& backen
     if (node->op->traits.has(Trait::kSource) || alias_offset(*node)) continue;
     for (LoweredStep& step : backend.lower(*node, symbols, target)) {
       const ImageId image = step.compile ? image_for(step, images) : kNoId;
-      steps.push_back({.node = node.get(), .step = std::move(step), .image = image, .node_records = {}});
+      const bool is_kernel = step.routine.empty();
+      steps.push_back({.node = node.get(),
+                       .step = std::move(step),
+                       .image = image,
+                       .node_records = {},
+                       .backend = is_kernel ? std::string(backend.name()) : ""});
     }
   }
   return steps;

@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "backends/null/compile/backend.h"
+
+#include "loops/overwrite.h"
+
+namespace ingot::core::null {
+namespace {
+
+void add_arguments(LoweredStep& step, const std::vector<Value*>& values, bool writes, bool keep_absent) {
+  for (Value* value : values) {
+    if (value == nullptr && !keep_absent) continue;
+    step.arguments.push_back(value);
+    step.writes.push_back(writes);
+  }
+}
+
+class NullBackend final : public Backend {
+ public:
+  std::string_view name() const override { return "null"; }
+  Support supports(const Node&, const Target&) const override { return {}; }
+  LayoutRequest layouts(const Node&, const Target&) const override { return {}; }
+  bool may_fuse_consumer(const Node&, const Node&, const Target&) const override { return true; }
+  bool may_fuse_producer(const Node&, const Node&, const Target&) const override { return true; }
+
+  std::vector<LoweredStep> lower(const Node& node, const SymbolTable&, const Target&) const override {
+    LoweredStep step;
+    step.name = node.op->name;
+    step.routine = node.op->routine;
+    add_arguments(step, node.operands, false, !step.routine.empty());
+    add_arguments(step, node.results, true, false);
+    if (!step.routine.empty()) return {step};
+    if (node.op->lower != nullptr) step.may_overwrite = loops::overwritable_buffers(node.op->lower(node));
+    step.kernel_key = step.name;
+    step.compile = [name = step.name] { return Image{.kernel = name, .target = "null"}; };
+    return {step};
+  }
+};
+
+}  // namespace
+
+const Backend& backend() {
+  static const NullBackend instance;
+  return instance;
+}
+
+}  // namespace ingot::core::null
