@@ -15,7 +15,7 @@ std::string_view attribute(const RoutineCall& call, std::string_view name) {
     if (entry.size() > name.size() && entry.starts_with(name) && entry[name.size()] == '=')
       return entry.substr(name.size() + 1);
   }
-  throw UserError("INGOT-U120", "a routine's attribute is missing: " + std::string(name));
+  throw UserError("INGOT-U330", "a routine's attribute is missing: " + std::string(name));
 }
 
 }  // namespace
@@ -25,7 +25,7 @@ int64_t integer_attribute(const RoutineCall& call, std::string_view name) {
   int64_t value = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
   if (error != std::errc() || end != text.data() + text.size())
-    throw UserError("INGOT-U121", "a routine's attribute is no number: " + std::string(text));
+    throw UserError("INGOT-U331", "a routine's attribute is no number: " + std::string(text));
   return value;
 }
 

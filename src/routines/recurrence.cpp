@@ -29,7 +29,7 @@ RecurrentShape shape_of(const RoutineCall& call, int64_t gates, size_t states) {
   fits = fits && is(call.outputs[0], {input[0], input[1], input[2] / gates}) &&
          is(call.inputs[1 + states], {input[2] / gates, input[2]});
   if (fits && call.inputs.size() > 2 + states) fits = is(call.inputs[2 + states], {input[2]});
-  if (!fits) throw UserError("INGOT-U123", "the tensors of a recurrent routine do not fit together");
+  if (!fits) throw UserError("INGOT-U332", "the tensors of a recurrent routine do not fit together");
   return {.steps = input[0],
           .batch = input[1],
           .hidden = input[2] / gates,
@@ -81,7 +81,7 @@ void run_gru(const RoutineCall& call) {
 bool is_double(const RoutineCall& call) {
   const DType dtype = call.inputs[0].dtype;
   if (dtype != DType::kF32 && dtype != DType::kF64)
-    throw UnsupportedError("INGOT-N121", "recurrent routines do not know " + std::string(name(dtype)));
+    throw UnsupportedError("INGOT-N331", "recurrent routines do not know " + std::string(name(dtype)));
   return dtype == DType::kF64;
 }
 

@@ -13,7 +13,7 @@ int64_t checked_index(const TensorView& indices, int64_t at, int64_t extent) {
   const int64_t index = indices.dtype == DType::kI32 ? reinterpret_cast<const int32_t*>(indices.data)[at]
                                                      : reinterpret_cast<const int64_t*>(indices.data)[at];
   if (index < 0 || index >= extent)
-    throw UserError("INGOT-U122", "scatter_add: index " + std::to_string(index) + " is outside of a dim of " +
+    throw UserError("INGOT-U333", "scatter_add: index " + std::to_string(index) + " is outside of a dim of " +
                                       std::to_string(extent));
   return index;
 }

@@ -81,7 +81,7 @@ void sort_any(const RoutineCall& call, bool descending) {
     case DType::kF64:
       return run(double{});
     default:
-      throw UnsupportedError("INGOT-N120", "sort does not know " + std::string(name(call.inputs[0].dtype)));
+      throw UnsupportedError("INGOT-N330", "sort does not know " + std::string(name(call.inputs[0].dtype)));
   }
 }
 
