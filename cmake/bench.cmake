@@ -7,3 +7,11 @@ foreach(source IN LISTS INGOT_BENCHMARKS)
   add_executable(bench_${name} ${source})
   target_link_libraries(bench_${name} PRIVATE ingot_options ingot fmt::fmt-header-only benchmark::benchmark)
 endforeach()
+
+# Single kernels against the machine's roof: they look inside.
+if(INGOT_LLVM)
+  file(GLOB INGOT_KERNEL_BENCHMARK CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/bench/kernels/*.cpp)
+  add_executable(bench_kernels ${INGOT_KERNEL_BENCHMARK})
+  target_include_directories(bench_kernels PRIVATE ${CMAKE_SOURCE_DIR})
+  target_link_libraries(bench_kernels PRIVATE ingot_options ingot fmt::fmt-header-only)
+endif()

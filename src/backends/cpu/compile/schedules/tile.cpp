@@ -134,13 +134,14 @@ std::vector<int> tile_row_counts(const TileShape& tile) {
 }
 
 TileFunctions::TileFunctions(Code& code, TileShape shape, TileOperand operand, bool prefetch)
-    : shape_(shape) {
+
+    : row_counts_(operand == TileOperand::kRows ? tile_row_counts(shape) : std::vector{shape.rows}) {
   llvm::LLVMContext& context = *code.context;
   llvm::Type* pointer = llvm::PointerType::get(context, 0);
   llvm::Type* number = llvm::Type::getInt64Ty(context);
   llvm::Type* nothing = llvm::Type::getVoidTy(context);
   auto* type = llvm::FunctionType::get(nothing, {pointer, number, number, number, pointer, pointer}, false);
-  for (int rows : tile_row_counts(shape)) {
+  for (int rows : row_counts_) {
     std::string name = "tile_" + std::to_string(rows) + "x" + std::to_string(shape.columns());
     llvm::Function* function = create_function(code, type, name);
     function->addFnAttr(llvm::Attribute::NoInline);
@@ -154,13 +155,12 @@ TileFunctions::TileFunctions(Code& code, TileShape shape, TileOperand operand, b
 }
 
 void TileFunctions::call(Builder& builder, llvm::Value* rows, const TileCall& call) const {
-  std::vector<int> counts = tile_row_counts(shape_);
   std::function<void(size_t)> choose = [&](size_t i) {
     auto invoke = [&] {
       builder.CreateCall(functions_[i], {call.a, call.stride, call.segments, call.count, call.b, call.sums});
     };
-    if (i + 1 == counts.size()) return invoke();
-    emit_if(builder, builder.CreateICmpSGT(rows, builder.getInt64(counts[i + 1])), invoke,
+    if (i + 1 == row_counts_.size()) return invoke();
+    emit_if(builder, builder.CreateICmpSGT(rows, builder.getInt64(row_counts_[i + 1])), invoke,
             [&] { choose(i + 1); });
   };
   choose(0);

@@ -44,7 +44,7 @@ struct TileCall {
   llvm::Value* sums;      // [rows][tile.columns()], aligned to a vector: written
 };
 
-// The functions of a module that compute tiles of one shape, one for each of tile_row_counts().
+// The functions of a module that compute tiles of one shape.
 class TileFunctions {
  public:
   // `prefetch`: fetch B ahead of use in the tiles of few rows, which wait for memory.
@@ -55,8 +55,8 @@ class TileFunctions {
   void call(Builder& builder, llvm::Value* rows, const TileCall& call) const;
 
  private:
-  TileShape shape_;
-  std::vector<llvm::Function*> functions_;  // one for each of tile_row_counts()
+  std::vector<int> row_counts_;             // from many to few
+  std::vector<llvm::Function*> functions_;  // one for each of them
 };
 
 }  // namespace ingot::core::cpu

@@ -1,0 +1,21 @@
+// SPDX-License-Identifier: Apache-2.0
+// Moving numbers between lanes.
+#pragma once
+
+#include <vector>
+
+#include "backends/cpu/compile/llvm/control_flow.h"
+#include "loops/kernel.h"
+
+namespace ingot::core::cpu {
+
+// n vectors of n lanes, n a power of two: lane j of result i is lane i of operand j.
+std::vector<llvm::Value*> transpose_lanes(Builder& builder, std::vector<llvm::Value*> rows);
+
+// n vectors of n lanes, n a power of two: lane i of the result is the sum of all lanes of operand i.
+llvm::Value* sums_of_lanes(Builder& builder, std::vector<llvm::Value*> rows);
+
+// `function` of one vector of f32, with the precision of Loop IR.
+llvm::Value* apply_unary(Builder& builder, loops::Unary function, llvm::Value* operand);
+
+}  // namespace ingot::core::cpu

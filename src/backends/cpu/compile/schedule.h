@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: Apache-2.0
+// Schedules that are designed by hand: for the contractions, where the order of loops decides the speed. All
+// else is Loop IR.
+#pragma once
+
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "backends/compile.h"
+
+namespace ingot::core::cpu {
+
+// What a schedule makes of a node: a LoweredStep without the graph's values.
+// The kernel's buffers are the node's operands (those that are present), then the epilogue's without its
+// first. Its scratch is aligned to 64 bytes.
+struct ScheduledKernel {
+  std::vector<std::string> symbols;
+  Dim work_items = 1;
+  int64_t grain = 1;
+  int64_t item_cost = 0;  // rough nanoseconds
+  Dim scratch_bytes = 0;  // a thread
+  std::string key;        // canonical text of everything that decides the code
+  std::function<Image()> compile;
+};
+
+// One way to compute an op.
+//
+// The epilogue is a kernel over the contraction's result index: its parallel loops are the dims of the
+// result, in order, and its stages are maps without loops of their own; stages without a store hand values to
+// later ones. Buffer 0 is the contraction's result, loaded at exactly that index; the others are operands
+// that joined, and all results. See epilogue.h.
+struct Schedule {
+  const Op* op;
+  Support (*supports)(const Node& node, const Target& target);
+  LayoutRequest (*layouts)(const Node& node, const Target& target);
+  // `node` has the layouts that `layouts` asked for.
+  ScheduledKernel (*plan)(const Node& node, const loops::Kernel& epilogue, const SymbolTable& symbols,
+                          const Target& target);
+};
+
+const Schedule* find_schedule(const Op& op);  // null: the op has none
+
+// Can a schedule run this kernel on its result? No for reductions, scans, and indices that are read from
+// data.
+bool is_epilogue(const loops::Kernel& kernel);
+
+// The epilogue of a contraction that nothing joined: stores the result.
+loops::Kernel plain_epilogue(const TensorType& result);
+
+}  // namespace ingot::core::cpu

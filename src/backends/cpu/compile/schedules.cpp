@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: Apache-2.0
+// The table of schedules: each takes what it needs out of the node.
+#include <algorithm>
+
+#include "backends/cpu/compile/schedule.h"
+#include "backends/cpu/compile/schedules/attention.h"
+#include "backends/cpu/compile/schedules/convolution.h"
+#include "backends/cpu/compile/schedules/linear.h"
+#include "backends/cpu/compile/schedules/matmul.h"
+
+namespace ingot::core::cpu {
+
+namespace {
+
+std::vector<TensorType> operand_types(const Node& node) {
+  std::vector<TensorType> types;
+  for (size_t i = 0; i < node.operands.size(); ++i) {
+    if (node.has_operand(i)) types.push_back(node.operand_type(i));
+  }
+  return types;
+}
+
+const TensorType& result_type(const Node& node) { return node.results[0]->type; }
+
+const Schedule kSchedules[] = {
+    {&ops::linear, [](const Node& node, const Target&) { return supports_linear(operand_types(node)); },
+     [](const Node& node, const Target& target) {
+       return linear_layouts(operand_types(node), target.features);
+     },
+     [](const Node& node, const loops::Kernel& epilogue, const SymbolTable& symbols, const Target& target) {
+       return plan_linear(operand_types(node), epilogue, symbols, target);
+     }},
+    {&ops::matmul, [](const Node& node, const Target&) { return supports_matmul(operand_types(node)); },
+     [](const Node& node, const Target&) { return matmul_layouts(operand_types(node)); },
+     [](const Node& node, const loops::Kernel& epilogue, const SymbolTable& symbols, const Target& target) {
+       return plan_matmul(operand_types(node), result_type(node), epilogue, symbols, target);
+     }},
+    {&ops::convolution,
+     [](const Node& node, const Target&) { return supports_convolution(operand_types(node)); },
+     [](const Node& node, const Target& target) {
+       return convolution_layouts(operand_types(node), node.attributes<ops::Convolution>(), target.features);
+     },
+     [](const Node& node, const loops::Kernel& epilogue, const SymbolTable& symbols, const Target& target) {
+       return plan_convolution(operand_types(node), result_type(node), node.attributes<ops::Convolution>(),
+                               epilogue, symbols, target);
+     }},
+    {&ops::attention, [](const Node& node, const Target&) { return supports_attention(operand_types(node)); },
+     [](const Node& node, const Target&) { return attention_layouts(operand_types(node)); },
+     [](const Node& node, const loops::Kernel& epilogue, const SymbolTable& symbols, const Target& target) {
+       return plan_attention(operand_types(node), result_type(node), node.attributes<ops::Attention>(),
+                             epilogue, symbols, target);
+     }},
+};
+
+}  // namespace
+
+const Schedule* find_schedule(const Op& op) {
+  const auto* found = std::ranges::find(kSchedules, &op, &Schedule::op);
+  return found == std::end(kSchedules) ? nullptr : found;
+}
+
+}  // namespace ingot::core::cpu

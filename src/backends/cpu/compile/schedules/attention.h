@@ -1,0 +1,18 @@
+// SPDX-License-Identifier: Apache-2.0
+// softmax(query key^T * scale + mask) value without the scores ever leaving the cache.
+#pragma once
+
+#include "backends/cpu/compile/schedule.h"
+#include "ops/attributes.h"
+
+namespace ingot::core::cpu {
+
+// Operands: query, key, value, mask if there is one; see ops::Attention. Any layouts that keep the last dim
+// innermost.
+Support supports_attention(std::span<const TensorType> operands);
+LayoutRequest attention_layouts(std::span<const TensorType> operands);
+ScheduledKernel plan_attention(std::span<const TensorType> operands, const TensorType& result,
+                               const ops::Attention& attributes, const loops::Kernel& epilogue,
+                               const SymbolTable& symbols, const Target& target);
+
+}  // namespace ingot::core::cpu

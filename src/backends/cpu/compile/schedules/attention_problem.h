@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: Apache-2.0
+// What both ways to compute attention start from.
+#pragma once
+
+#include <optional>
+
+#include "backends/cpu/compile/schedule.h"
+#include "backends/cpu/compile/schedules/matrix_operand.h"
+#include "ops/attributes.h"
+
+namespace ingot::core::cpu {
+
+struct AttentionProblem {
+  SymbolTable symbols;
+  std::vector<TensorType> operands;
+  TensorType result;
+  loops::Kernel epilogue;
+  double scale = 1;
+  bool causal = false;  // query q sees keys 0..q
+  Dim batch, queries, keys;
+  int64_t width = 0;  // of a query or key
+  int64_t value_width = 0;
+  MatrixOperand query, key, value;
+  std::optional<MatrixOperand> mask;  // stride 0: the same for all queries, or for all keys
+  bool mask_is_bool = false;          // else f32, added
+
+  int lanes(CpuFeatures features) const { return features.has(CpuFeature::kX86V4) ? 16 : 8; }
+};
+
+AttentionProblem make_attention_problem(std::span<const TensorType> operands, const TensorType& result,
+                                        const ops::Attention& attributes, const loops::Kernel& epilogue,
+                                        const SymbolTable& symbols);
+
+// The operands at the batch index that stands in the scaffold's dims.
+struct PlacedAttention {
+  PlacedMatrix query, key, value;
+  std::optional<PlacedMatrix> mask;
+};
+PlacedAttention place_attention(Scaffold& scaffold, const AttentionProblem& problem);
+
+// Two ways to compute it: blocks of queries against blocks of keys; a few queries against a stream of keys.
+ScheduledKernel plan_attention_blocks(AttentionProblem problem, const Target& target);
+ScheduledKernel plan_attention_stream(AttentionProblem problem, const Target& target);
+
+// What both have in common: symbols, and a key that holds all of `problem`.
+ScheduledKernel begin_attention_plan(const AttentionProblem& problem, std::string_view name,
+                                     const Target& target);
+// Loads the arguments and readies the epilogue, which has sums in rows of queries.
+class EpilogueFunction;
+void begin_attention_kernel(Scaffold& scaffold, EpilogueFunction& epilogue, const AttentionProblem& problem,
+                            const std::vector<std::string>& arguments);
+
+}  // namespace ingot::core::cpu

@@ -1,0 +1,130 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "backends/cpu/compile/schedules/epilogue.h"
+
+#include "backends/cpu/compile/llvm/loops_emitter.h"
+#include "backends/cpu/compile/schedule.h"
+#include "loops/rewrite.h"
+#include "support/error.h"
+
+namespace ingot::core::cpu {
+
+namespace {
+
+using Replacements = std::map<std::string, Dim>;
+
+// The result's loop variables in terms of the tile's.
+Replacements index_in_tile(const loops::Kernel& epilogue, size_t column_dim) {
+  Replacements result;
+  Dim rest = Dim::symbol(kTileRow) + Dim::symbol("i");
+  for (size_t dim = epilogue.parallel.size(); dim-- > 0;) {
+    const loops::Loop& loop = epilogue.parallel[dim];
+    if (dim == column_dim) {
+      result[loop.variable] = Dim::symbol(kTileColumn) + Dim::symbol("j");
+      continue;
+    }
+    bool outermost = dim == 0 || (dim == 1 && column_dim == 0);
+    Dim extent = loop.extent == Dim(0) ? 1 : loop.extent;  // of nothing, no index is ever computed
+    result[loop.variable] = outermost ? rest : modulo(rest, extent);
+    rest = floor_divide(rest, extent);
+  }
+  return result;
+}
+
+loops::Expr move_to_tile(const loops::Expr& value, const Replacements& replacements, const loops::Expr& sum) {
+  auto moved = loops::rewrite(value, [&](const loops::Expr& node) {
+    bool is_result = node->kind == loops::ExprNode::Kind::kLoad && node->buffer == 0;
+    return is_result ? sum : node;
+  });
+  return loops::substitute(moved, replacements);
+}
+
+}  // namespace
+
+bool is_epilogue(const loops::Kernel& kernel) {
+  for (const loops::Stage& stage : kernel.stages) {
+    if (!stage.loops.empty() || !stage.reduce.empty() || stage.scan || !stage.bindings.empty()) return false;
+  }
+  return true;
+}
+
+loops::Kernel plain_epilogue(const TensorType& result) {
+  loops::Kernel kernel;
+  kernel.name = "store";
+  kernel.buffers = {{"sums", {DType::kF32, result.shape, {}}, loops::Access::kRead},
+                    {"result", result, loops::Access::kWrite}};
+  std::vector<Dim> index;
+  for (size_t dim = 0; dim < result.rank(); ++dim) {
+    kernel.parallel.push_back({"d" + std::to_string(dim), result.shape[dim]});
+    index.push_back(Dim::symbol(kernel.parallel.back().variable));
+  }
+  loops::Stage stage;
+  stage.name = "result";
+  stage.value = loops::load(0, DType::kF32, index);
+  stage.store = loops::Store{1, index};
+  kernel.stages.push_back(std::move(stage));
+  return kernel;
+}
+
+loops::Kernel tile_epilogue(const loops::Kernel& epilogue, const EpilogueShape& shape) {
+  loops::Kernel kernel = epilogue;
+  Dim i = Dim::symbol("i"), j = Dim::symbol("j");
+  Dim columns = shape.whole_columns ? Dim(shape.tile_columns) : Dim::symbol(kTileColumns);
+  kernel.parallel = {{"i", Dim::symbol(kTileRows)}, {"j", columns}};
+  kernel.buffers[0].type = {DType::kF32, {Dim::symbol(kTileRows), shape.tile_columns}, {}};
+  Replacements replacements = index_in_tile(epilogue, shape.column_dim);
+  loops::Expr sum = loops::load(0, DType::kF32, {i, j});
+  if (shape.bias) {
+    int bias = static_cast<int>(kernel.buffers.size());
+    kernel.buffers.push_back({"bias", *shape.bias, loops::Access::kRead});
+    sum = loops::binary(loops::Binary::kAdd, sum,
+                        loops::load(bias, DType::kF32, {Dim::symbol(kTileColumn) + j}));
+  }
+  for (loops::Stage& stage : kernel.stages) {
+    stage.value = move_to_tile(stage.value, replacements, sum);
+    if (!stage.store) continue;
+    for (Dim& dim : stage.store->index) dim = substitute(dim, replacements);
+  }
+  for (const char* symbol : {kTileRow, kTileColumn}) kernel.symbols[symbol] = {};
+  kernel.symbols[kTileRows].range = {1, shape.tile_rows};
+  kernel.symbols[kTileColumns].range = {1, shape.tile_columns};
+  return kernel;
+}
+
+EpilogueFunction::EpilogueFunction(Code& code, const loops::Kernel& tile_kernel)
+    : kernel_(tile_kernel),
+      symbols_(loops::free_symbols(tile_kernel)),
+      function_(emit_loops_function(code, tile_kernel, "epilogue")) {}
+
+void EpilogueFunction::prepare(Builder& builder, const DimEmitter& dims,
+                               std::span<llvm::Value* const> buffers) {
+  invariant(buffers.size() + 1 == kernel_.buffers.size(), "an epilogue got the wrong number of buffers");
+  llvm::Type* pointer = builder.getPtrTy();
+  buffers_ = stack_array(builder, pointer, static_cast<int64_t>(kernel_.buffers.size()), sizeof(void*));
+  values_ =
+      stack_array(builder, builder.getInt64Ty(), static_cast<int64_t>(symbols_.size()) + 1, sizeof(int64_t));
+  for (size_t i = 0; i < buffers.size(); ++i) {
+    builder.CreateStore(buffers[i], builder.CreateConstGEP1_64(pointer, buffers_, i + 1));
+  }
+  for (size_t i = 0; i < symbols_.size(); ++i) {
+    auto found = dims.values.find(symbols_[i]);
+    if (found == dims.values.end()) continue;  // of the tile: set by call()
+    builder.CreateStore(found->second, builder.CreateConstGEP1_64(builder.getInt64Ty(), values_, i));
+  }
+}
+
+void EpilogueFunction::call(Builder& builder, llvm::Value* sums, llvm::Value* row, llvm::Value* rows,
+                            llvm::Value* column, llvm::Value* columns) const {
+  std::map<std::string, llvm::Value*> tile{
+      {kTileRow, row}, {kTileRows, rows}, {kTileColumn, column}, {kTileColumns, columns}};
+  builder.CreateStore(sums, buffers_);
+  for (size_t i = 0; i < symbols_.size(); ++i) {
+    auto found = tile.find(symbols_[i]);
+    if (found == tile.end()) continue;
+    builder.CreateStore(found->second, builder.CreateConstGEP1_64(builder.getInt64Ty(), values_, i));
+  }
+  llvm::Value* points = builder.CreateNSWMul(rows, columns);
+  llvm::Value* no_scratch = llvm::ConstantPointerNull::get(builder.getPtrTy());
+  builder.CreateCall(function_, {buffers_, values_, builder.getInt64(0), points, no_scratch});
+}
+
+}  // namespace ingot::core::cpu

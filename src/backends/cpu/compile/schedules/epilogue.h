@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: Apache-2.0
+// What happens to the sums of a tile before they leave the cache.
+//
+// A contraction's result index is one column dim and its other dims, which are flattened, in order, to a row
+// number. The epilogue over the whole result becomes a kernel over one tile; the Loop IR emitter makes a
+// function of it like of any other.
+#pragma once
+
+#include <optional>
+
+#include "backends/cpu/compile/llvm/code.h"
+#include "backends/cpu/compile/llvm/dim_emitter.h"
+#include "loops/kernel.h"
+
+namespace ingot::core::cpu {
+
+struct EpilogueShape {
+  size_t column_dim;               // of the result
+  std::optional<TensorType> bias;  // [columns], added first: the last buffer of the tile's kernel
+  int64_t tile_rows;               // at most
+  int64_t tile_columns;            // at most; also the numbers between two rows of sums
+  bool whole_columns;              // every tile has all its columns
+};
+
+// Symbols of the tile's kernel beside those of shapes.
+inline constexpr const char* kTileRow = "tile.row";        // first row
+inline constexpr const char* kTileRows = "tile.rows";      // how many
+inline constexpr const char* kTileColumn = "tile.column";  // first column
+inline constexpr const char* kTileColumns = "tile.columns";
+
+// Parallel loops: the rows; the columns. Buffer 0: the sums, f32[tile.rows, tile_columns].
+loops::Kernel tile_epilogue(const loops::Kernel& epilogue, const EpilogueShape& shape);
+
+// An epilogue as a function of the module, ready to be called for one tile after the other.
+class EpilogueFunction {
+ public:
+  EpilogueFunction(Code& code, const loops::Kernel& tile_kernel);
+
+  // At the start of the kernel: collects the arguments that all calls share.
+  void prepare(Builder& builder, const DimEmitter& dims, std::span<llvm::Value* const> buffers);
+  void call(Builder& builder, llvm::Value* sums, llvm::Value* row, llvm::Value* rows, llvm::Value* column,
+            llvm::Value* columns) const;
+
+ private:
+  loops::Kernel kernel_;
+  std::vector<std::string> symbols_;
+  llvm::Function* function_;
+  llvm::Value* buffers_ = nullptr;  // arrays on the stack
+  llvm::Value* values_ = nullptr;
+};
+
+}  // namespace ingot::core::cpu

@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: Apache-2.0
+// Row pointers of a convolution: where the numbers lie that a pixel of the result is made of.
+#pragma once
+
+#include "backends/cpu/compile/schedules/panel_kernel.h"
+#include "ops/attributes.h"
+
+namespace ingot::core::cpu {
+
+// Spatial dims outermost first; the image is channels-last.
+struct ImageGeometry {
+  std::vector<Dim> input, output;  // spatial extents
+  std::vector<int64_t> window, stride, padding, dilation;
+  int64_t channels = 0;        // of the image
+  int64_t group_channels = 0;  // of a group
+  // True: a segment is one row of the window, all its columns and channels together (for few channels).
+  // False: one tap.
+  bool whole_window_rows = false;
+
+  bool is_padded() const;
+  bool is_plain() const;  // rows are the image's pixels, one after the other
+  int64_t segments() const;
+  int64_t count() const;  // numbers of a segment
+  int64_t extra_bytes(int tile_rows) const;
+};
+
+std::vector<int> channels_last(size_t rank);  // {0, 2, 3, 1}
+
+ImageGeometry image_geometry(std::span<const TensorType> operands, const TensorType& result,
+                             const ops::Convolution& attributes);
+
+// For PanelProblem: clears the zeros that stand for what lies outside of the image; fills the table of row
+// pointers.
+void begin_image_rows(const RowRequest& request, const ImageGeometry& geometry, int tile_rows);
+void fill_image_rows(const RowRequest& request, const ImageGeometry& geometry, int tile_rows);
+
+}  // namespace ingot::core::cpu

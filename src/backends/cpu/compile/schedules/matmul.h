@@ -1,0 +1,15 @@
+// SPDX-License-Identifier: Apache-2.0
+// Products of two activations: nothing is packed ahead, so panels of B are packed where they are used.
+#pragma once
+
+#include "backends/cpu/compile/schedule.h"
+
+namespace ingot::core::cpu {
+
+// Operands: a [*, M, K], b [*, K, N], f32; batch dims broadcast; a with K innermost in memory, b with K or N.
+Support supports_matmul(std::span<const TensorType> operands);
+LayoutRequest matmul_layouts(std::span<const TensorType> operands);
+ScheduledKernel plan_matmul(std::span<const TensorType> operands, const TensorType& result,
+                            const loops::Kernel& epilogue, const SymbolTable& symbols, const Target& target);
+
+}  // namespace ingot::core::cpu

@@ -1,0 +1,149 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "backends/cpu/compile/schedules/panel_kernel.h"
+
+#include <fmt/format.h>
+
+#include "backends/cpu/compile/schedules/scaffold.h"
+
+namespace ingot::core::cpu {
+
+namespace {
+
+// Rows of A that are worth keeping together while panel after panel passes by: a part of the second level
+// cache.
+constexpr int64_t kRowBlockBytes = 256 << 10;
+// Below this all rows stay together: each panel is then read from memory once.
+constexpr int64_t kWholeRowsBytes = 2 << 20;
+
+int64_t ceil_divide(int64_t a, int64_t b) { return (a + b - 1) / b; }
+
+int64_t panels_of(const PanelProblem& problem) {
+  return problem.groups * ceil_divide(problem.columns, problem.tile.columns());
+}
+
+int64_t sums_bytes(const TileShape& tile) {
+  return int64_t{tile.rows} * tile.columns() * int64_t{sizeof(float)};
+}
+
+int64_t table_bytes(const PanelProblem& problem) {
+  return ceil_divide(problem.segments * problem.tile.rows * int64_t{sizeof(void*)}, 64) * 64;
+}
+
+bool whole_columns(const PanelProblem& problem) { return problem.columns % problem.tile.columns() == 0; }
+
+EpilogueShape epilogue_shape(const PanelProblem& problem) {
+  EpilogueShape shape{
+      problem.column_dim, {}, problem.tile.rows, problem.tile.columns(), whole_columns(problem)};
+  if (problem.operands.size() > 2) shape.bias = problem.operands[2];
+  return shape;
+}
+
+// Emits the kernel of one problem.
+class PanelKernel {
+ public:
+  PanelKernel(const PanelProblem& problem, CpuFeatures features)
+      : problem_(problem),
+        scaffold_(features, problem.name, problem.symbols),
+        builder_(scaffold_.builder),
+        tiles_(scaffold_.code, problem.tile, TileOperand::kRows, /*prefetch=*/true),
+        epilogue_(scaffold_.code, tile_epilogue(problem.epilogue, epilogue_shape(problem))) {}
+
+  Image emit(const std::vector<std::string>& symbols) {
+    load_arguments(symbols);
+    if (problem_.begin) problem_.begin(request(nullptr, nullptr, nullptr));
+    llvm::Value* rows = scaffold_.dims.emit(problem_.rows);
+    llvm::Value* tiles = scaffold_.ceil_divide(rows, problem_.tile.rows);
+    llvm::Value* block = tiles_a_block(tiles);
+    scaffold_.for_each_item([&](llvm::Value* item) {
+      auto [panel, tile] = place_of(item, tiles, block);
+      emit_item(panel, scaffold_.times(tile, problem_.tile.rows), rows);
+    });
+    return scaffold_.finish();
+  }
+
+ private:
+  llvm::Value* number(int64_t value) { return scaffold_.number(value); }
+
+  RowRequest request(llvm::Value* row, llvm::Value* rows, llvm::Value* group) {
+    int64_t table = sums_bytes(problem_.tile), extra = table + table_bytes(problem_);
+    return {builder_, scaffold_.dims, scaffold_.buffers,        row,
+            rows,     group,          scaffold_.scratch(table), scaffold_.scratch(extra)};
+  }
+
+  void load_arguments(const std::vector<std::string>& symbols) {
+    size_t operands = problem_.operands.size();
+    scaffold_.load_arguments(operands + problem_.epilogue.buffers.size() - 1, symbols);
+    const auto& buffers = scaffold_.buffers;
+    std::vector<llvm::Value*> behind(buffers.begin() + static_cast<int64_t>(operands), buffers.end());
+    if (operands > 2) behind.push_back(buffers[2]);
+    epilogue_.prepare(builder_, scaffold_.dims, behind);
+  }
+
+  llvm::Value* tiles_a_block(llvm::Value* tiles) {
+    int64_t tile_bytes = problem_.tile.rows * problem_.segments * problem_.count * int64_t{sizeof(float)};
+    llvm::Value* fits = builder_.CreateICmpSLE(scaffold_.times(tiles, tile_bytes), number(kWholeRowsBytes));
+    llvm::Value* block = number(std::max<int64_t>(kRowBlockBytes / tile_bytes, 1));
+    return builder_.CreateSelect(fits, tiles, block);
+  }
+
+  // Items go through the blocks of rows, in a block through the panels, for a panel through the tiles.
+  std::pair<llvm::Value*, llvm::Value*> place_of(llvm::Value* item, llvm::Value* tiles, llvm::Value* block) {
+    llvm::Value* items_a_block = scaffold_.times(block, panels_of(problem_));
+    llvm::Value* first = builder_.CreateNSWMul(builder_.CreateUDiv(item, items_a_block), block);
+    llvm::Value* rest = builder_.CreateURem(item, items_a_block);
+    llvm::Value* height = scaffold_.smaller(builder_.CreateNSWSub(tiles, first), block);
+    return {builder_.CreateUDiv(rest, height),
+            builder_.CreateNSWAdd(first, builder_.CreateURem(rest, height))};
+  }
+
+  void emit_item(llvm::Value* panel, llvm::Value* row, llvm::Value* all_rows) {
+    int64_t width = problem_.tile.columns(), depth = problem_.segments * problem_.count;
+    llvm::Value* panels_a_group = number(panels_of(problem_) / problem_.groups);
+    llvm::Value* group = builder_.CreateUDiv(panel, panels_a_group);
+    llvm::Value* column = scaffold_.times(builder_.CreateURem(panel, panels_a_group), width);
+    llvm::Value* rows = scaffold_.smaller(builder_.CreateNSWSub(all_rows, row), number(problem_.tile.rows));
+    llvm::Value* columns =
+        scaffold_.smaller(builder_.CreateNSWSub(number(problem_.columns), column), number(width));
+    RowRequest rows_of_a = request(row, rows, group);
+    problem_.fill_rows(rows_of_a);
+    llvm::Value* b = scaffold_.float_at(scaffold_.buffers[1], scaffold_.times(panel, depth * width));
+    llvm::Value* sums = scaffold_.scratch(0);
+    tiles_.call(builder_, rows,
+                {rows_of_a.table, number(0), number(problem_.segments), number(problem_.count), b, sums});
+    llvm::Value* first_column = builder_.CreateNSWAdd(scaffold_.times(group, problem_.columns), column);
+    epilogue_.call(builder_, sums, row, rows, first_column, columns);
+  }
+
+  const PanelProblem& problem_;
+  Scaffold scaffold_;
+  Builder& builder_;
+  TileFunctions tiles_;
+  EpilogueFunction epilogue_;
+};
+
+}  // namespace
+
+Layout panel_layout(std::span<const int> order, const TileShape& tile) {
+  return Layout::blocked(order, 0, tile.columns());
+}
+
+ScheduledKernel plan_panels(PanelProblem problem, const std::string& key, const Target& target) {
+  const TileShape& tile = problem.tile;
+  int64_t depth = problem.segments * problem.count;
+  ScheduledKernel plan;
+  plan.symbols = symbol_arguments(problem.epilogue, problem.operands, {&problem.rows, 1});
+  plan.work_items = core::ceil_divide(problem.rows, tile.rows) * Dim(panels_of(problem));
+  // A core multiplies and adds about 50 pairs, or reads about 4 numbers from memory, in a nanosecond.
+  plan.item_cost = std::max(depth * tile.columns() * tile.rows / 50, depth * tile.columns() / 4);
+  plan.scratch_bytes = sums_bytes(tile) + table_bytes(problem) + problem.extra_bytes;
+  plan.key = fmt::format("{} tile {}x{}x{} segments {} count {} groups {} columns {} dim {} {}\n{}\n{}",
+                         problem.name, tile.rows, tile.vectors, tile.lanes, problem.segments, problem.count,
+                         problem.groups, problem.columns, problem.column_dim, key,
+                         loops::to_string(problem.epilogue), target.text());
+  plan.compile = [problem = std::move(problem), features = target.features, symbols = plan.symbols] {
+    return PanelKernel(problem, features).emit(symbols);
+  };
+  return plan;
+}
+
+}  // namespace ingot::core::cpu

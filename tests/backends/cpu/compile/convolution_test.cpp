@@ -1,0 +1,109 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "backends/cpu/compile/schedules/convolution.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+#include "tests/backends/cpu/compile/schedule_runner.h"
+
+namespace ingot::core::cpu {
+namespace {
+
+struct Case {
+  std::vector<int64_t> input, weight;
+  int64_t stride, padding, dilation, groups;
+  bool bias;
+};
+
+class ConvolutionSchedule : public testing::TestWithParam<std::tuple<Case, const char*>> {};
+
+ops::Convolution attributes_of(const Case& c) {
+  size_t spatial = c.input.size() - 2;
+  auto all = [&](int64_t value) { return std::vector<int64_t>(spatial, value); };
+  return {all(c.stride), all(c.padding), all(c.dilation), c.groups};
+}
+
+std::vector<int64_t> result_shape(const Case& c) {
+  std::vector<int64_t> shape{c.input[0], c.weight[0]};
+  for (size_t dim = 2; dim < c.input.size(); ++dim) {
+    shape.push_back((c.input[dim] + 2 * c.padding - c.dilation * (c.weight[dim] - 1) - 1) / c.stride + 1);
+  }
+  return shape;
+}
+
+double expected_at(const Case& c, const std::vector<int64_t>& place, const HostBuffer& input,
+                   const HostBuffer& weight) {
+  double sum = 0;
+  int64_t group_channels = c.weight[1], group = place[1] / (c.weight[0] / c.groups);
+  std::vector<int64_t> taps(c.weight.begin() + 1, c.weight.end());
+  for_each_index(taps, [&](const std::vector<int64_t>& tap) {
+    std::vector<int64_t> from{place[0], group * group_channels + tap[0]}, at{place[1], tap[0]};
+    for (size_t dim = 2; dim < c.input.size(); ++dim) {
+      from.push_back(place[dim] * c.stride - c.padding + tap[dim - 1] * c.dilation);
+      at.push_back(tap[dim - 1]);
+      if (from[dim] < 0 || from[dim] >= c.input[dim]) return;
+    }
+    sum += double{input.at(from)} * weight.at(at);
+  });
+  return sum;
+}
+
+TEST_P(ConvolutionSchedule, EqualsTheSumOverTheWindow) {
+  const auto& [c, level] = GetParam();
+  if (!host_cpu_features().covers(parse_cpu_features(level)))
+    GTEST_SKIP() << "this processor has no " << level;
+  Target target;
+  target.features = parse_cpu_features(level);
+  auto type_of = [](const std::vector<int64_t>& shape) {
+    return TensorType{DType::kF32, Shape(shape.begin(), shape.end()), {}};
+  };
+  std::vector<TensorType> operands{type_of(c.input), type_of(c.weight)};
+  operands[0].shape[0] = Dim::symbol("B");
+  if (c.bias) operands.push_back(type_of({c.weight[0]}));
+  ops::Convolution attributes = attributes_of(c);
+  ASSERT_TRUE(supports_convolution(operands).yes);
+  LayoutRequest request = convolution_layouts(operands, attributes, target.features);
+  for (size_t i = 0; i < operands.size(); ++i) operands[i].layout = *request.operands[i];
+  TensorType result = type_of(result_shape(c));
+  result.shape[0] = Dim::symbol("B");
+  result.layout = *request.results[0];
+  ScheduledKernel plan =
+      plan_convolution(operands, result, attributes, plain_epilogue(result), {{"B", {}}}, target);
+
+  SymbolValues symbols{{"B", c.input[0]}};
+  std::vector<HostBuffer> buffers;
+  for (const TensorType& type : operands) buffers.push_back(random_buffer(type, symbols, buffers.size()));
+  buffers.push_back(HostBuffer(result, symbols));
+  run_scheduled(plan, symbols, buffers);
+  for_each_index(result_shape(c), [&](const std::vector<int64_t>& place) {
+    double expected =
+        expected_at(c, place, buffers[0], buffers[1]) + (c.bias ? buffers[2].at({place[1]}) : 0);
+    ASSERT_NEAR(buffers.back().at(place), expected, 1e-4) << testing::PrintToString(place);
+  });
+}
+
+const Case kCases[] = {
+    {{1, 16, 5, 5}, {48, 16, 1, 1}, 1, 0, 1, 1, true},      // plain rows
+    {{2, 32, 6, 7}, {20, 32, 1, 1}, 2, 0, 1, 1, false},     // 1x1 with a stride
+    {{1, 33, 6, 5}, {18, 33, 3, 3}, 1, 1, 1, 1, true},      // a tap at a time
+    {{2, 40, 9, 8}, {33, 40, 3, 3}, 2, 1, 2, 1, false},     // stride and dilation
+    {{1, 3, 17, 19}, {24, 3, 7, 7}, 2, 3, 1, 1, true},      // few channels: whole rows of the window
+    {{2, 3, 16, 16}, {16, 3, 4, 4}, 4, 0, 1, 1, true},      // patches
+    {{1, 4, 7, 7}, {5, 4, 3, 3}, 1, 2, 2, 1, false},        // few channels and dilation
+    {{2, 12, 7, 6}, {24, 4, 3, 3}, 1, 1, 1, 3, true},       // groups
+    {{1, 8, 5, 5}, {12, 2, 3, 3}, 1, 1, 1, 4, false},       // groups of an odd number of columns
+    {{2, 37, 9, 6}, {37, 1, 3, 3}, 1, 1, 1, 37, true},      // depthwise
+    {{1, 300, 5, 5}, {300, 1, 3, 3}, 2, 0, 1, 300, false},  // in several chunks
+    {{1, 4, 7, 8}, {4, 1, 5, 5}, 1, 2, 1, 4, true},         // of few channels: no whole rows of the window
+    {{2, 6, 11}, {10, 6, 5}, 1, 2, 1, 1, true},             // one spatial dim
+    {{1, 3, 4, 5, 6}, {7, 3, 3, 3, 3}, 1, 1, 1, 1, true},   // three
+    {{0, 16, 5, 5}, {16, 16, 3, 3}, 1, 1, 1, 1, true},      // no image
+};
+
+INSTANTIATE_TEST_SUITE_P(Shapes, ConvolutionSchedule,
+                         testing::Combine(testing::ValuesIn(kCases),
+                                          testing::Values("x86-64-v3", "x86-64-v4")));
+
+}  // namespace
+}  // namespace ingot::core::cpu

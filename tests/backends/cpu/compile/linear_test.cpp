@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "backends/cpu/compile/schedules/linear.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+#include "tests/backends/cpu/compile/schedule_runner.h"
+
+namespace ingot::core::cpu {
+namespace {
+
+struct Case {
+  int64_t rows, columns, depth;
+  bool bias;
+};
+
+class LinearSchedule : public testing::TestWithParam<std::tuple<Case, const char*>> {};
+
+// A weight [n, k] in the layout that the schedule asks for.
+std::vector<float> expected_result(const Case& c, const HostBuffer& input, const HostBuffer& weight,
+                                   const HostBuffer* bias) {
+  std::vector<float> result(c.rows * c.columns);
+  for (int64_t m = 0; m < c.rows; ++m) {
+    for (int64_t n = 0; n < c.columns; ++n) {
+      double sum = bias ? bias->at({n}) : 0;
+      for (int64_t k = 0; k < c.depth; ++k) sum += double{input.at({m, k})} * weight.at({n, k});
+      result[m * c.columns + n] = static_cast<float>(sum);
+    }
+  }
+  return result;
+}
+
+TEST_P(LinearSchedule, EqualsTheSumOfProducts) {
+  const auto& [c, level] = GetParam();
+  if (!host_cpu_features().covers(parse_cpu_features(level)))
+    GTEST_SKIP() << "this processor has no " << level;
+  Target target;
+  target.features = parse_cpu_features(level);
+  Dim m = Dim::symbol("M");
+  std::vector<TensorType> operands{{DType::kF32, {m, c.depth}, {}}, {DType::kF32, {c.columns, c.depth}, {}}};
+  if (c.bias) operands.push_back({DType::kF32, {c.columns}, {}});
+  ASSERT_TRUE(supports_linear(operands).yes);
+  LayoutRequest request = linear_layouts(operands, target.features);
+  for (size_t i = 0; i < operands.size(); ++i) operands[i].layout = request.operands[i].value_or(Layout{});
+  TensorType result{DType::kF32, {m, c.columns}, {}};
+  ScheduledKernel plan = plan_linear(operands, plain_epilogue(result), {{"M", {}}}, target);
+
+  SymbolValues symbols{{"M", c.rows}};
+  std::vector<HostBuffer> buffers;
+  for (const TensorType& type : operands) buffers.push_back(random_buffer(type, symbols, buffers.size()));
+  buffers.push_back(HostBuffer(result, symbols));
+  run_scheduled(plan, symbols, buffers);
+  auto expected = expected_result(c, buffers[0], buffers[1], c.bias ? &buffers[2] : nullptr);
+  for (int64_t i = 0; i < c.rows * c.columns; ++i) {
+    ASSERT_NEAR(buffers.back().at({i / c.columns, i % c.columns}), expected[i], 1e-5 * std::sqrt(c.depth) * 4)
+        << "row " << i / c.columns << " column " << i % c.columns;
+  }
+}
+
+constexpr Case kCases[] = {{0, 48, 8, false},     {1, 1, 1, false},    {1, 48, 64, true},
+                           {2, 50, 33, true},     {3, 7, 5, false},    {5, 100, 17, true},
+                           {8, 96, 128, false},   {17, 131, 19, true}, {128, 64, 40, true},
+                           {33, 1000, 77, false}, {9, 32, 1, true},    {600, 16, 1024, false}};
+
+INSTANTIATE_TEST_SUITE_P(Shapes, LinearSchedule,
+                         testing::Combine(testing::ValuesIn(kCases),
+                                          testing::Values("x86-64-v3", "x86-64-v4")));
+
+}  // namespace
+}  // namespace ingot::core::cpu

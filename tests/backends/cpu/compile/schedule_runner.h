@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: Apache-2.0
+// Runs what a schedule planned on host memory, split in an uneven way, as threads would.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <vector>
+
+#include "backends/cpu/compile/schedule.h"
+
+namespace ingot::core::cpu {
+
+// f32 storage of a tensor in its layout, with a guard behind it that must not change.
+class HostBuffer {
+ public:
+  HostBuffer(const TensorType& type, const SymbolValues& symbols);
+  float at(std::vector<int64_t> index) const { return values_.get()[offset(index)]; }
+  void set(std::vector<int64_t> index, float value) { values_.get()[offset(index)] = value; }
+  float* data() { return values_.get(); }
+  bool guard_is_whole() const;
+  const std::vector<int64_t>& shape() const { return shape_; }
+
+ private:
+  size_t offset(const std::vector<int64_t>& index) const;
+  Layout layout_;
+  std::vector<int64_t> shape_;
+  std::shared_ptr<float> values_;  // aligned to 64 bytes, like all buffers of weights and arenas
+  size_t count_;                   // without the guard
+};
+
+// Numbers in [-1, 1], by `seed`.
+HostBuffer random_buffer(const TensorType& type, const SymbolValues& symbols, size_t seed);
+
+// Some elements become minus infinity, and all of the first row.
+void hide_some(HostBuffer& mask, const std::vector<int64_t>& shape);
+
+// Calls `function` for each index below `shape`.
+void for_each_index(const std::vector<int64_t>& shape,
+                    const std::function<void(const std::vector<int64_t>&)>& function);
+
+// Compiles and runs the plan in three uneven parts; expects that nothing writes behind the buffers or the
+// scratch.
+void run_scheduled(const ScheduledKernel& plan, const SymbolValues& symbols,
+                   std::vector<HostBuffer>& buffers);
+
+}  // namespace ingot::core::cpu
