@@ -1,0 +1,16 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "importers/aten/aten_graph.h"
+#include "importers/pt2/json.h"
+
+namespace ingot::core::pt2 {
+
+// The line of the user's model that made a node: the innermost frame of the stack trace outside of torch, or
+// the innermost of all; and the module that was running. Unknown parts stay empty.
+aten::Source read_source(Json node_metadata);
+
+// Metadata that `read_source` does not use.
+bool is_unused_metadata(std::string_view object, std::string_view key);
+
+}  // namespace ingot::core::pt2

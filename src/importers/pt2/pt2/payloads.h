@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "importers/pt2/json.h"
+#include "importers/pt2/read_context.h"
+#include "importers/pt2/zip_archive.h"
+#include "types/tensor.h"
+
+namespace ingot::core::pt2 {
+
+struct Payload {
+  TensorView data;
+  std::shared_ptr<const void> owner;
+};
+
+// The values of parameters, buffers and constants: a table of names over the storages of one folder of the
+// archive. Tensors that shared a storage in torch (ties, slices, transposes) point into the same bytes here.
+class Payloads {
+ public:
+  // `folder` ends with '/'. The document of `config` and `members` must outlive this; `owner` keeps the
+  // members' bytes alive.
+  Payloads(std::optional<Json> config, std::string folder, const ZipMembers& members,
+           std::shared_ptr<const void> owner);
+
+  // UserError: INGOT-U404 no such name or member, INGOT-U407 it reaches out of its storage, INGOT-U409 values
+  // left out. UnsupportedError: INGOT-N403 pickled, and what read_tensor_meta throws.
+  Payload find(const std::string& name, ReadContext& context);
+
+ private:
+  struct Storage {
+    Bytes bytes;
+    std::shared_ptr<const void> owner;
+  };
+  const Storage& storage(const std::string& path, const std::string& name);
+
+  std::map<std::string_view, Json> config_;
+  std::string folder_;
+  const ZipMembers& members_;
+  std::shared_ptr<const void> owner_;
+  std::map<std::string, Storage> storages_;
+};
+
+}  // namespace ingot::core::pt2

@@ -1,0 +1,111 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "importers/pt2/read_pt2.h"
+
+#include <fmt/format.h>
+
+#include <optional>
+
+#include "importers/pt2/archive.h"
+#include "importers/pt2/graph_reader.h"
+#include "importers/pt2/signature.h"
+#include "support/error.h"
+#include "support/file.h"
+
+namespace ingot::core::pt2 {
+namespace {
+
+constexpr int64_t kSchemaMajor = 8;
+
+std::string read_schema_version(Json program) {
+  const Json version = program.at("schema_version");
+  const int64_t major = version.at("major").integer();
+  std::string text = fmt::format("{}.{}", major, version.at("minor").integer());
+  if (major != kSchemaMajor)
+    throw UnsupportedError("INGOT-N402",
+                           fmt::format("the program has export schema {}; {}.x is read", text, kSchemaMajor),
+                           "Save the program again with torch 2.11 to 2.13.");
+  return text;
+}
+
+// {"s0": {"min_val": 2, "max_val": null}}: null is no bound.
+SymbolTable read_ranges(Json program) {
+  SymbolTable symbols;
+  const std::optional<Json> constraints = program.find("range_constraints");
+  if (!constraints) return symbols;
+  for (const auto [name, constraint] : constraints->members()) {
+    const std::optional<Json> min = constraint.find("min_val"), max = constraint.find("max_val");
+    DimRange range{min ? min->integer() : INT64_MIN, max ? max->integer() : INT64_MAX};
+    if (range.max >= INT64_MAX - 1) range.max = INT64_MAX;  // older writers' infinity
+    if (range.min > range.max)
+      throw UserError("INGOT-U408",
+                      fmt::format("the range {}..{} of symbol '{}' is empty", range.min, range.max, name));
+    symbols[std::string(name)].range = range;
+  }
+  return symbols;
+}
+
+std::vector<std::string> read_texts(std::optional<Json> list) {
+  std::vector<std::string> texts;
+  if (list)
+    for (const Json item : list->items()) texts.emplace_back(item.text());
+  return texts;
+}
+
+// How the user's model was called: the first entry is the model itself.
+void read_calling_convention(Json graph_module, aten::Program& program) {
+  const std::optional<Json> calls = graph_module.find("module_call_graph");
+  if (!calls || calls->items().size() == 0) return;
+  const std::optional<Json> signature = (*calls->items().begin()).find("signature");
+  if (!signature) return;
+  program.input_tree = signature->at("in_spec").text();
+  program.output_tree = signature->at("out_spec").text();
+  program.argument_names = read_texts(signature->find("forward_arg_names"));
+}
+
+aten::Program read_program(const Archive& archive) {
+  const JsonDocument document = archive.program();
+  const Json json = document.root();
+  aten::Program program;
+  program.graph.symbols = read_ranges(json);
+  ReadContext context{DimReader(program.graph.symbols), read_schema_version(json)};
+  const std::optional<Json> torch_version = json.find("torch_version");
+  program.origin = fmt::format("torch {}, schema {}",
+                               torch_version ? torch_version->text() : "of unknown version", context.schema);
+  program.guards = read_texts(json.find("guards_code"));
+
+  const Json graph_module = json.at("graph_module");
+  const Json graph = graph_module.at("graph");
+  read_calling_convention(graph_module, program);
+  const std::optional<JsonDocument> weights = archive.weights_config(),
+                                    constants = archive.constants_config();
+  ProgramPayloads payloads{archive.payloads("data/weights/", weights),
+                           archive.payloads("data/constants/", constants)};
+  ValueScope scope(graph, program.graph, context);
+  read_inputs(graph_module, payloads, scope);
+  read_nodes(graph, scope);
+  read_outputs(graph_module, scope);
+  const std::optional<Json> single = graph.find("is_single_tensor_return");
+  program.graph.single_tensor_return = single && single->boolean();
+  return program;
+}
+
+}  // namespace
+
+aten::Program read_pt2(Bytes archive, std::shared_ptr<const void> owner, const ReadOptions& options) {
+  return read_program(Archive(archive, std::move(owner), options));
+}
+
+aten::Program read_pt2(const std::filesystem::path& path, const ReadOptions& options) {
+  const std::shared_ptr<const MappedFile> file = MappedFile::open(path);
+  try {
+    return read_pt2(file->bytes(), file, options);
+  } catch (const Error& error) {
+    if (error.kind() != ErrorKind::kUser && error.kind() != ErrorKind::kUnsupported) throw;
+    ErrorDetails details = error.details();
+    details.message = fmt::format("{}: {}", path.string(), details.message);
+    if (error.kind() == ErrorKind::kUser) throw UserError(std::move(details));
+    throw UnsupportedError(std::move(details));
+  }
+}
+
+}  // namespace ingot::core::pt2

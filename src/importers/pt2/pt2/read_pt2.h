@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: Apache-2.0
+// Reads the archives that torch.export.save writes, without torch: schema major 8 of torch 2.11 to 2.13, in
+// the training dialect (with in-place calls) and in the functional one. Runs nothing from the file and
+// unpickles nothing.
+#pragma once
+
+#include <filesystem>
+#include <memory>
+
+#include "importers/aten/aten_graph.h"
+#include "support/hash.h"
+
+namespace ingot::core::pt2 {
+
+struct ReadOptions {
+  bool verify_checksums =
+      true;  // of the JSON members; those of weights are not looked at, so that pages stay unread
+};
+
+// Weights are not copied: they point into the mapped file, which lives as long as they do. Calls have all
+// arguments of their schemas. UserError INGOT-U4xx: a file that is damaged, truncated or no such archive.
+// UnsupportedError INGOT-N4xx: a right one that holds what Ingot lacks. Both name the node and its line, if
+// there is one.
+aten::Program read_pt2(const std::filesystem::path& path, const ReadOptions& options = {});
+
+// The same for bytes in memory, which `owner` keeps alive. Values that are not aligned there are copied.
+aten::Program read_pt2(Bytes archive, std::shared_ptr<const void> owner, const ReadOptions& options = {});
+
+}  // namespace ingot::core::pt2
