@@ -2,6 +2,7 @@
 // Activation functions, as torch defines them.
 #include <cmath>
 
+#include "ops/activation.h"
 #include "ops/elementwise.h"
 #include "ops/ops.h"
 
@@ -10,10 +11,6 @@ namespace {
 
 using enum loops::Unary;
 
-struct Gelu {
-  bool approximate = false;  // by tanh
-  static constexpr auto fields() { return std::tuple{Field{"approximate", &Gelu::approximate}}; }
-};
 Expr gelu_of(const Gelu& gelu, const Expr& x) {
   if (!gelu.approximate) return x * 0.5 * (1.0 + compute(kErf, x * M_SQRT1_2));
   return x * 0.5 * (1.0 + compute(kTanh, (x + x * x * x * 0.044715) * (M_SQRT2 * M_2_SQRTPI * 0.5)));
@@ -22,13 +19,6 @@ Samples gelu_samples() {
   return {sample({f32({3, 5}, -4, 4)}, Gelu{}), sample({f32({batch(), 4}, -4, 4)}, Gelu{true})};
 }
 
-struct Elu {
-  double alpha = 1, scale = 1, input_scale = 1;
-  static constexpr auto fields() {
-    return std::tuple{Field{"alpha", &Elu::alpha}, Field{"scale", &Elu::scale},
-                      Field{"input_scale", &Elu::input_scale}};
-  }
-};
 Expr elu_of(const Elu& elu, const Expr& x) {
   return loops::select(above(x, number(x, 0)), x * elu.scale,
                        compute(kExpm1, x * elu.input_scale) * (elu.alpha * elu.scale));
@@ -37,21 +27,11 @@ Samples elu_samples() {
   return {sample({f32({3, 5})}, Elu{}), sample({f32({batch()})}, Elu{1.5, 1.25, 0.5})};
 }
 
-struct LeakyRelu {
-  double slope = 0.01;
-  static constexpr auto fields() { return std::tuple{Field{"slope", &LeakyRelu::slope}}; }
-};
 Expr leaky_relu_of(const LeakyRelu& leaky, const Expr& x) {
   return loops::select(above(x, number(x, 0)), x, x * leaky.slope);
 }
 Samples leaky_relu_samples() { return {sample({f32({3, 5})}, LeakyRelu{0.2})}; }
 
-struct Softplus {
-  double beta = 1, threshold = 20;
-  static constexpr auto fields() {
-    return std::tuple{Field{"beta", &Softplus::beta}, Field{"threshold", &Softplus::threshold}};
-  }
-};
 Expr softplus_of(const Softplus& softplus, const Expr& x) {
   const Expr scaled = x * softplus.beta;
   return loops::select(above(scaled, number(x, softplus.threshold)), x,

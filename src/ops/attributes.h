@@ -208,9 +208,20 @@ struct Normalization {  // layer_norm, rms_norm over the last `axes` dims
     return std::tuple{Field{"epsilon", &Normalization::epsilon}, Field{"axes", &Normalization::axes}};
   }
 };
-struct BatchNorm {  // over all dims but 1
+struct GroupNorm {
+  int64_t groups = 1;
+  double epsilon = 1e-5;
+  static constexpr auto fields() {
+    return std::tuple{Field{"groups", &GroupNorm::groups}, Field{"epsilon", &GroupNorm::epsilon}};
+  }
+};
+struct BatchNorm {
   double epsilon = 1e-5;
   static constexpr auto fields() { return std::tuple{Field{"epsilon", &BatchNorm::epsilon}}; }
+};
+struct Axes {
+  std::vector<int64_t> axes;
+  static constexpr auto fields() { return std::tuple{Field{"axes", &Axes::axes}}; }
 };
 
 }  // namespace ingot::core::ops

@@ -89,13 +89,6 @@ loops::Kernel lower_rms_norm(const Node& node) {
   return builder.finish();
 }
 
-struct GroupNorm {
-  int64_t groups = 1;
-  double epsilon = 1e-5;
-  static constexpr auto fields() {
-    return std::tuple{Field{"groups", &GroupNorm::groups}, Field{"epsilon", &GroupNorm::epsilon}};
-  }
-};
 Types infer_channels(const Node& node, size_t first) {
   const Shape& shape = node.operand_type(0).shape;
   require(shape.size() >= 2, node, "x must be [N, C, *]");

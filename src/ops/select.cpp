@@ -2,6 +2,7 @@
 // Elementwise ops that choose, bound or convert.
 #include <cmath>
 
+#include "ops/activation.h"
 #include "ops/attributes.h"
 #include "ops/elementwise.h"
 #include "ops/ops.h"
@@ -27,12 +28,6 @@ Samples select_samples() {
           sample({boolean_tensor({batch(), 1}), i64({1, 4}), i64({batch(), 4})})};
 }
 
-struct Clamp {
-  double low = -INFINITY, high = INFINITY;
-  static constexpr auto fields() {
-    return std::tuple{Field{"low", &Clamp::low}, Field{"high", &Clamp::high}};
-  }
-};
 Expr clamp_of(const Clamp& clamp, Expr x) {
   if (std::isfinite(clamp.low) || std::isnan(clamp.low)) x = larger(x, number(x, clamp.low));
   if (std::isfinite(clamp.high) || std::isnan(clamp.high)) x = smaller(x, number(x, clamp.high));
@@ -58,13 +53,6 @@ Samples convert_samples() {
           sample({i64({4})}, Convert{DType::kBool})};
 }
 
-struct Triangle {
-  int64_t diagonal = 0;
-  bool upper = false;
-  static constexpr auto fields() {
-    return std::tuple{Field{"diagonal", &Triangle::diagonal}, Field{"upper", &Triangle::upper}};
-  }
-};
 Types infer_triangle(const Node& node) {
   require(node.operand_type(0).rank() >= 2, node, "a triangle needs two dims");
   return infer_same(node);

@@ -78,10 +78,6 @@ Samples slice_samples() {
           sample({f32({length() + 1, 2})}, Slice{0, 1, length() + 1, 1})};
 }
 
-struct Axes {
-  std::vector<int64_t> axes;
-  static constexpr auto fields() { return std::tuple{Field{"axes", &Axes::axes}}; }
-};
 Types infer_flip(const Node& node) {
   for (const int64_t axis : node.attributes<Axes>().axes)
     require_axis(node, axis, node.operand_type(0).rank());

@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "importers/aten/aliases.h"
+
+#include <algorithm>
+
+#include "importers/aten/schemas.h"
+
+namespace ingot::core::aten {
+namespace {
+
+const ValueId* argument_value(const Node& node, const std::string& name, size_t position) {
+  const auto named = std::ranges::find(node.arguments, name, &NamedArgument::name);
+  if (named != node.arguments.end()) return std::get_if<ValueId>(&named->argument.value);
+  // Arguments without names are positional.
+  if (position < node.arguments.size() && node.arguments[position].name.empty()) {
+    return std::get_if<ValueId>(&node.arguments[position].argument.value);
+  }
+  return nullptr;
+}
+
+void add_node(const Graph& graph, size_t index, Aliases& aliases) {
+  const Node& node = graph.nodes[index];
+  const auto schema = find_schema(node.target);
+  if (!schema) return;
+  for (size_t i = 0; i < schema->arguments.size(); ++i) {
+    const SchemaType& type = schema->arguments[i].type;
+    const ValueId* value = type.alias.empty() ? nullptr : argument_value(node, schema->arguments[i].name, i);
+    if (value == nullptr) continue;
+    if (type.is_written) {
+      aliases.target[index] = *value;
+      aliases.written.insert(aliases.root(*value));
+    }
+    for (const auto& output : node.outputs) {  // results that carry the letter share memory
+      const bool shares = !schema->returns.empty() && schema->returns[0].alias.substr(0, 1) == type.alias.substr(0, 1);
+      if (!output || !shares || *output == *value) continue;
+      aliases.base.emplace(*output, *value);
+      aliases.made_by.emplace(*output, index);
+    }
+  }
+}
+
+}  // namespace
+
+ValueId Aliases::root(ValueId value) const {
+  for (auto found = base.find(value); found != base.end(); found = base.find(value)) value = found->second;
+  return value;
+}
+
+Aliases find_aliases(const Graph& graph) {
+  Aliases aliases;
+  aliases.target.resize(graph.nodes.size());
+  for (size_t i = 0; i < graph.nodes.size(); ++i) add_node(graph, i, aliases);
+  for (const Output& output : graph.outputs) {
+    if (output.kind == OutputKind::kUser) continue;
+    const auto input = std::ranges::find(graph.inputs, output.target, &Input::name);
+    if (input != graph.inputs.end()) aliases.written.insert(input->value);
+  }
+  return aliases;
+}
+
+}  // namespace ingot::core::aten

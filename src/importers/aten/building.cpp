@@ -1,0 +1,86 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "importers/aten/building.h"
+
+#include <algorithm>
+#include <numeric>
+
+#include "importers/aten/promotion.h"
+
+namespace ingot::core::aten {
+
+core::Value* reshaped(Call& call, core::Value* value, Shape shape) {
+  if (value->type.shape == shape) return value;
+  if (product(value->type.shape) != product(shape))
+    call.refuse("it is not known that " + to_string(value->type.shape) + " has as many elements as " +
+                to_string(shape));
+  return emit(call, ops::reshape, {value}, ops::NewShape{std::move(shape)});
+}
+
+core::Value* expanded(Call& call, core::Value* value, Shape shape) {
+  if (value->type.shape == shape) return value;
+  const Shape& from = value->type.shape;
+  const bool fits = from.size() <= shape.size() &&
+                    std::equal(from.rbegin(), from.rend(), shape.rbegin(),
+                               [](const Dim& a, const Dim& b) { return a == b || a == Dim(1); });
+  if (!fits) call.refuse("it is not known that " + to_string(from) + " broadcasts to " + to_string(shape));
+  return emit(call, ops::expand, {value}, ops::NewShape{std::move(shape)});
+}
+
+core::Value* transposed(Call& call, core::Value* value, std::vector<int64_t> order) {
+  if (std::ranges::is_sorted(order)) return value;
+  return emit(call, ops::transpose, {value}, ops::Permutation{std::move(order)});
+}
+
+core::Value* swapped(Call& call, core::Value* value, size_t a, size_t b) {
+  std::vector<int64_t> order(value->type.rank());
+  std::iota(order.begin(), order.end(), 0);
+  if (!order.empty()) std::swap(order[a], order[b]);
+  return transposed(call, value, std::move(order));
+}
+
+core::Value* sliced(Call& call, core::Value* value, size_t axis, const Dim& start, const Dim& end,
+                    int64_t step) {
+  if (start == Dim(0) && end == value->type.shape[axis] && step == 1) return value;
+  return emit(call, ops::slice, {value}, ops::Slice{static_cast<int64_t>(axis), start, end, step});
+}
+
+core::Value* selected(Call& call, core::Value* value, size_t axis, const Dim& index) {
+  return without_axes(call, sliced(call, value, axis, index, index + 1), {static_cast<int64_t>(axis)});
+}
+
+core::Value* unsqueezed(Call& call, core::Value* value, size_t axis) {
+  Shape shape = value->type.shape;
+  shape.insert(shape.begin() + static_cast<ptrdiff_t>(axis), 1);
+  return reshaped(call, value, std::move(shape));
+}
+
+core::Value* without_axes(Call& call, core::Value* value, const std::vector<int64_t>& axes) {
+  Shape shape;
+  for (size_t i = 0; i < value->type.rank(); ++i) {
+    if (std::ranges::find(axes, static_cast<int64_t>(i)) == axes.end()) shape.push_back(value->type.shape[i]);
+  }
+  return reshaped(call, value, std::move(shape));
+}
+
+core::Value* concatenated(Call& call, std::vector<core::Value*> values, size_t axis) {
+  if (values.size() == 1) return values[0];
+  return emit(call, ops::concat, std::move(values), ops::Axis{static_cast<int64_t>(axis)});
+}
+
+core::Value* filled(Call& call, Shape shape, double value, DType dtype) {
+  return expanded(call, scalar(call.graph(), value, dtype), std::move(shape));
+}
+
+Dim from_end(const Dim& index, const Dim& size) {
+  const auto value = index.constant();
+  return value && *value < 0 ? size + index : index;
+}
+
+Dim smaller(const Dim& a, const Dim& b, const SymbolTable& symbols) {
+  const DimRange difference = range_of(a - b, symbols);
+  if (difference.max <= 0) return a;
+  if (difference.min >= 0) return b;
+  return minimum(a, b);
+}
+
+}  // namespace ingot::core::aten

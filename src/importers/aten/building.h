@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: Apache-2.0
+// Short spellings for the nodes that rows build; each returns its operand where there is nothing to do.
+#pragma once
+
+#include <vector>
+
+#include "importers/aten/call.h"
+#include "ops/attributes.h"
+#include "ops/ops.h"
+
+namespace ingot::core::aten {
+
+template <typename... Attributes>
+core::Value* emit(Call& call, const Op& op, std::vector<core::Value*> operands,
+                  const Attributes&... attributes) {
+  return call.graph().call(op, std::move(operands), attributes...);
+}
+
+core::Value* reshaped(Call& call, core::Value* value, Shape shape);  // refuses another number of elements
+core::Value* expanded(Call& call, core::Value* value, Shape shape);  // refuses shapes that do not broadcast
+core::Value* transposed(Call& call, core::Value* value, std::vector<int64_t> order);
+core::Value* swapped(Call& call, core::Value* value, size_t a, size_t b);  // two dims
+core::Value* sliced(Call& call, core::Value* value, size_t axis, const Dim& start, const Dim& end,
+                    int64_t step = 1);
+core::Value* selected(Call& call, core::Value* value, size_t axis,
+                      const Dim& index);  // one index; the axis goes
+core::Value* unsqueezed(Call& call, core::Value* value, size_t axis);
+core::Value* without_axes(Call& call, core::Value* value,
+                          const std::vector<int64_t>& axes);  // dims of size 1
+core::Value* concatenated(Call& call, std::vector<core::Value*> values, size_t axis);
+core::Value* filled(Call& call, Shape shape, double value, DType dtype);
+
+// Bounds of a torch slice or index: negative ones count from the end.
+Dim from_end(const Dim& index, const Dim& size);
+// min(a, b) without a minimum where the symbols' ranges decide.
+Dim smaller(const Dim& a, const Dim& b, const SymbolTable& symbols);
+
+}  // namespace ingot::core::aten

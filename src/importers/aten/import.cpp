@@ -1,0 +1,127 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "importers/aten/import.h"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+
+#include "importers/aten/importer.h"
+#include "importers/aten/node_error.h"
+#include "importers/aten/rows.h"
+#include "ops/attributes.h"
+#include "ops/ops.h"
+#include "support/error.h"
+
+namespace ingot::core::aten {
+namespace {
+
+std::string literal_text(const Argument& argument) {
+  if (std::holds_alternative<None>(argument.value)) return "none";
+  if (const auto* value = std::get_if<bool>(&argument.value)) return *value ? "true" : "false";
+  if (const auto* value = std::get_if<int64_t>(&argument.value)) return fmt::format("{}", *value);
+  if (const auto* value = std::get_if<double>(&argument.value)) return fmt::format("{:#}", *value);
+  if (const auto* value = std::get_if<std::string>(&argument.value)) return fmt::format("'{}'", *value);
+  throw UnsupportedError("INGOT-N104", "an input or output of the program is neither a tensor nor a plain number or text");
+}
+
+Shape shape_of(const TensorView& view) { return Shape(view.shape.begin(), view.shape.end()); }
+
+class ProgramImport {
+ public:
+  explicit ProgramImport(const Program& program) : source_(program.graph), importer_(source_, result_.graph) {
+    result_.graph.symbols = source_.symbols;
+  }
+
+  Imported run() {
+    for (const Input& input : source_.inputs) add_input(input);
+    importer_.run();
+    for (const Output& output : source_.outputs) add_output(output);
+    for (const auto& [value, state] : written_) result_.graph.updates.push_back({state, importer_.tensor(value)});
+    return std::move(result_);
+  }
+
+ private:
+  void add_input(const Input& input) {
+    const Value& value = source_.values[input.value];
+    const bool written = importer_.aliases().written.contains(input.value);
+    if (input.kind != InputKind::kUser) {
+      importer_.bind(input.value, written ? add_state(input, -1) : add_stored(input));
+    } else if (value.kind == ValueKind::kTensor && !input.literal) {
+      const TensorType type{value.tensor.dtype, value.tensor.shape, {}};
+      core::Value* given = result_.graph.add_input(input.name, type);
+      importer_.bind(input.value, written ? add_state(input, static_cast<int>(given->index)) : given);
+      result_.input_literals.push_back("");
+    } else {
+      add_number(input, value);
+    }
+  }
+
+  // A SymInt argument is known from the sizes of the tensors; a literal was specialized.
+  void add_number(const Input& input, const Value& value) {
+    if (input.literal) {
+      result_.input_literals.push_back(literal_text(*input.literal));
+      if (const auto* number = std::get_if<int64_t>(&input.literal->value)) importer_.bind(input.value, Dim(*number));
+      if (const auto* number = std::get_if<double>(&input.literal->value)) importer_.bind(input.value, *number);
+      return;
+    }
+    if (value.kind != ValueKind::kSymInt || !value.integer) {
+      throw UnsupportedError("INGOT-N104", fmt::format("input \"{}\" is a number that changes from call to call", input.name));
+    }
+    importer_.bind(input.value, *value.integer);
+    result_.input_literals.push_back("symbol");
+  }
+
+  core::Value* add_state(const Input& input, int mutated_input) {
+    const TensorMeta& meta = source_.values[input.value].tensor;
+    core::Value* state = result_.graph.call(ops::state, {}, ops::NamedSource{input.name, meta.dtype, meta.shape, {}});
+    result_.states.push_back({.name = input.name, .initial = input.data, .owner = input.owner, .mutated_input = mutated_input});
+    written_.emplace_back(input.value, state);
+    return state;
+  }
+
+  // Floating-point parameters and buffers are weights; all else is a constant.
+  core::Value* add_stored(const Input& input) {
+    if (!input.data) throw UserError("INGOT-U112", fmt::format("the program has no values for \"{}\"", input.name));
+    const TensorView& data = *input.data;
+    if (!is_floating(data.dtype) || input.kind == InputKind::kConstant) return result_.graph.add_constant(to_dense(data));
+    result_.weights.push_back({.name = input.name, .data = data, .owner = input.owner});
+    return result_.graph.call(ops::weight, {}, ops::NamedSource{input.name, data.dtype, shape_of(data), {}});
+  }
+
+  void add_output(const Output& output) {
+    if (output.kind != OutputKind::kUser) {
+      add_mutation(output);
+      return;
+    }
+    const auto* id = std::get_if<ValueId>(&output.value.value);
+    if (id == nullptr) {
+      result_.output_literals.push_back(literal_text(output.value));
+    } else if (source_.values[*id].kind == ValueKind::kTensor) {
+      result_.output_literals.push_back("");
+      result_.graph.outputs.push_back(importer_.tensor(*id));
+    } else {
+      throw UnsupportedError("INGOT-N104", fmt::format("output \"{}\" is no tensor", source_.values[*id].name));
+    }
+  }
+
+  // A functional program returns the new value of what the model mutates.
+  void add_mutation(const Output& output) {
+    const auto input = std::ranges::find(source_.inputs, output.target, &Input::name);
+    const auto* id = std::get_if<ValueId>(&output.value.value);
+    if (input == source_.inputs.end() || id == nullptr) {
+      throw UserError("INGOT-U113", fmt::format("the program mutates \"{}\", which is no input of it", output.target));
+    }
+    importer_.bind(input->value, importer_.tensor(*id));
+  }
+
+  Imported result_;
+  const Graph& source_;
+  Importer importer_;
+  std::vector<std::pair<ValueId, core::Value*>> written_;
+};
+
+}  // namespace
+
+Imported import_program(const Program& program) { return ProgramImport(program).run(); }
+
+}  // namespace ingot::core::aten

@@ -1,0 +1,169 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "importers/aten/importer.h"
+
+#include <fmt/core.h>
+
+#include "importers/aten/node_error.h"
+#include "importers/aten/rows.h"
+#include "importers/aten/schemas.h"
+#include "ops/attributes.h"
+#include "ops/ops.h"
+#include "support/error.h"
+
+namespace ingot::core::aten {
+namespace {
+
+SourceLine source_line(const Source& source) {
+  return {.file = source.file, .line = source.line, .function = source.function, .module_path = source.module_path};
+}
+
+}  // namespace
+
+std::string functional_target(std::string_view target) {
+  const size_t dot = target.rfind('.');
+  std::string name(target);
+  if (dot != std::string_view::npos && dot > 0 && target[dot - 1] == '_') name.erase(dot - 1, 1);
+  return name;
+}
+
+bool is_transparent(const Node& node) { return node.target.starts_with("higher_order.wrap_with_set_grad_enabled"); }
+
+Importer::Importer(const Graph& source, core::Graph& graph)
+    : source_(source), graph_(graph), aliases_(find_aliases(source)), slots_(source.values.size()), seen_(source.values.size()) {}
+
+void Importer::run() {
+  for (size_t i = 0; i < source_.nodes.size(); ++i) {
+    const Node& node = source_.nodes[i];
+    graph_.current_source = source_line(node.source);
+    graph_.current_name = node.name;
+    if (is_transparent(node)) {
+      inline_graph(node);
+    } else if (aliases_.target[i]) {
+      import_in_place(i);
+    } else {
+      import_node(i);
+    }
+  }
+}
+
+void Importer::import_node(size_t index) {
+  Node node = source_.nodes[index];
+  complete_arguments(node);
+  const Row* row = find_row(node.target);
+  if (row == nullptr) refuse_node(node, "Ingot has no such operator");
+  Call call(*this, node);
+  row->import(call);
+}
+
+// An in-place call is its functional twin, and a write of the result.
+void Importer::import_in_place(size_t index) {
+  Node node = source_.nodes[index];
+  complete_arguments(node);
+  node.target = functional_target(node.target);
+  const Row* row = find_row(node.target);
+  if (row == nullptr) refuse_node(source_.nodes[index], "Ingot has no such operator");
+  const ValueId target = *aliases_.target[index];
+  core::Value* before = tensor(target);
+  node.outputs = {target};
+  Call call(*this, node);
+  row->import(call);
+  core::Value* result = std::get<core::Value*>(slots_[target]);
+  slots_[target] = before;
+  result = converted(graph_, result, before->type.dtype);
+  if (result->type.shape != before->type.shape) result = graph_.call(ops::expand, {result}, ops::NewShape{before->type.shape});
+  write(target, result);
+  for (const auto& output : source_.nodes[index].outputs) {
+    if (output && *output != target) slots_[*output] = result;
+  }
+}
+
+void Importer::inline_graph(const Node& node) {
+  const Graph* body = nullptr;
+  std::vector<ImportedValue> operands;
+  for (const NamedArgument& argument : node.arguments) {
+    if (const auto* graph = std::get_if<std::shared_ptr<Graph>>(&argument.argument.value)) body = graph->get();
+    if (const auto* id = std::get_if<ValueId>(&argument.argument.value)) {
+      operands.push_back(value(*id).kind == ValueKind::kTensor ? ImportedValue(tensor(*id)) : slots_[*id]);
+    }
+  }
+  if (body == nullptr || operands.size() != body->inputs.size()) refuse_node(node, "its graph and operands do not fit");
+  Importer inner(*body, graph_);
+  for (size_t i = 0; i < operands.size(); ++i) {
+    if (inner.aliases().written.contains(body->inputs[i].value)) refuse_node(node, "its graph writes an operand");
+    inner.bind(body->inputs[i].value, operands[i]);
+  }
+  inner.run();
+  for (size_t i = 0; i < node.outputs.size() && i < body->outputs.size(); ++i) {
+    const auto* id = std::get_if<ValueId>(&body->outputs[i].value.value);
+    if (id == nullptr || !node.outputs[i]) continue;
+    const bool is_tensor = inner.value(*id).kind == ValueKind::kTensor;
+    give(*node.outputs[i], is_tensor ? ImportedValue(inner.tensor(*id)) : inner.slots_[*id]);
+  }
+}
+
+core::Value* Importer::tensor(ValueId id) {
+  const auto version = versions_.find(aliases_.root(id));
+  if (version != versions_.end() && seen_[id] != version->second && aliases_.is_view(id)) {
+    import_node(aliases_.made_by.at(id));  // from the current value of what it is a view of
+    seen_[id] = version->second;
+  }
+  core::Value** found = std::get_if<core::Value*>(&slots_[id]);
+  if (found == nullptr) {
+    throw UserError("INGOT-U111", fmt::format("value {} of the program is used before it is made", source_.values[id].name));
+  }
+  return *found;
+}
+
+std::optional<Dim> Importer::integer(ValueId id) {
+  if (const Dim* dim = std::get_if<Dim>(&slots_[id])) return *dim;
+  return source_.values[id].integer;
+}
+
+std::optional<double> Importer::number(ValueId id) {
+  if (const double* number = std::get_if<double>(&slots_[id])) return *number;
+  return std::nullopt;
+}
+
+void Importer::give(ValueId id, ImportedValue result) {
+  slots_[id] = std::move(result);
+  const auto version = versions_.find(aliases_.root(id));
+  if (version != versions_.end()) seen_[id] = version->second;
+}
+
+void Importer::write(ValueId id, core::Value* written) {
+  const uint64_t version = ++versions_[aliases_.root(id)];
+  while (true) {
+    core::Value* before = std::get<core::Value*>(slots_[id]);
+    slots_[id] = written;
+    seen_[id] = version;
+    if (!aliases_.is_view(id)) return;
+    const ValueId base = aliases_.base.at(id);
+    core::Value* whole = std::get<core::Value*>(slots_[base]);
+    written = scattered(whole, before, written, source_.nodes[aliases_.made_by.at(id)]);
+    id = base;
+  }
+}
+
+// `whole` with the elements that `view` shows replaced by `written`. The view's nodes are undone one by one.
+core::Value* Importer::scattered(core::Value* whole, core::Value* view, core::Value* written, const Node& node) {
+  if (view == whole) return written;
+  core::Node* made = view->producer;
+  if (made == nullptr || !made->op->traits.has(Trait::kView)) refuse_node(node, "a write through this view");
+  core::Value* operand = made->operands[0];
+  core::Value* inner = nullptr;
+  if (made->op->traits.has(Trait::kKeepsOrder)) {
+    inner = graph_.call(ops::reshape, {written}, ops::NewShape{operand->type.shape});
+  } else if (made->op == &ops::transpose) {
+    const auto order = made->attributes<ops::Permutation>().order;
+    ops::Permutation inverse{std::vector<int64_t>(order.size())};
+    for (size_t i = 0; i < order.size(); ++i) inverse.order[order[i]] = static_cast<int64_t>(i);
+    inner = graph_.call(ops::transpose, {written}, inverse);
+  } else if (made->op == &ops::slice) {
+    inner = graph_.call(ops::slice_scatter, {operand, written}, made->attributes<ops::Slice>());
+  } else {
+    refuse_node(node, fmt::format("a write through {}", made->op->name));
+  }
+  return scattered(whole, operand, inner, node);
+}
+
+}  // namespace ingot::core::aten

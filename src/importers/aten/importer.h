@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: Apache-2.0
+// The state of one import: values, aliases, and writes replayed as pure nodes.
+#pragma once
+
+#include <map>
+#include <vector>
+
+#include "importers/aten/aliases.h"
+#include "importers/aten/call.h"
+#include "importers/aten/import.h"
+
+namespace ingot::core::aten {
+
+// "aten.add_.Tensor" -> "aten.add.Tensor".
+std::string functional_target(std::string_view target);
+
+// Operators that only run their graph in some mode that inference does not know.
+bool is_transparent(const Node& node);
+
+// Imports the nodes of one ATen graph into a graph of ours. A write through a view is scattered into what it is a view of; other views of
+// that memory are made again when they are read next.
+class Importer final : public Scope {
+ public:
+  Importer(const Graph& source, core::Graph& graph);
+
+  void bind(ValueId id, ImportedValue value) { slots_[id] = std::move(value); }
+  void run();
+
+  core::Graph& graph() override { return graph_; }
+  const Value& value(ValueId id) const override { return source_.values[id]; }
+  core::Value* tensor(ValueId id) override;
+  std::optional<Dim> integer(ValueId id) override;
+  std::optional<double> number(ValueId id) override;
+  void give(ValueId id, ImportedValue result) override;
+
+  const Aliases& aliases() const { return aliases_; }
+
+ private:
+  void import_node(size_t index);
+  void import_in_place(size_t index);
+  void inline_graph(const Node& node);     // wrap_with_set_grad_enabled and its like
+  void write(ValueId id, core::Value* value);
+  core::Value* scattered(core::Value* whole, core::Value* view, core::Value* written, const Node& node);
+
+  const Graph& source_;
+  core::Graph& graph_;
+  Aliases aliases_;
+  std::vector<ImportedValue> slots_;
+  std::vector<uint64_t> seen_;             // by value: the version of its root that it shows
+  std::map<ValueId, uint64_t> versions_;   // by root: how often it was written
+};
+
+}  // namespace ingot::core::aten

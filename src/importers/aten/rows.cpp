@@ -1,0 +1,27 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "importers/aten/rows.h"
+
+#include <unordered_map>
+
+namespace ingot::core::aten {
+namespace {
+
+std::unordered_map<std::string_view, const Row*> index_rows_by_target() {
+  std::unordered_map<std::string_view, const Row*> index;
+  for (const auto rows : {elementwise_rows(), binary_rows(), view_rows(), slice_rows(), index_rows(),
+                          reduction_rows(), contraction_rows(), normalization_rows(), recurrent_rows(),
+                          window_rows(), creation_rows(), symbol_rows()}) {
+    for (const Row& row : rows) index.emplace(row.target, &row);
+  }
+  return index;
+}
+
+}  // namespace
+
+const Row* find_row(std::string_view target) {
+  static const auto index = index_rows_by_target();
+  const auto found = index.find(target);
+  return found == index.end() ? nullptr : found->second;
+}
+
+}  // namespace ingot::core::aten

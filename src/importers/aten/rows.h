@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: Apache-2.0
+// The table of ATen overloads: one row says how a call becomes nodes. Rows stand in rows_*.cpp, by family.
+#pragma once
+
+#include <span>
+#include <string_view>
+
+#include "importers/aten/call.h"
+
+namespace ingot::core::aten {
+
+struct Row {
+  std::string_view target;  // "aten.linear.default"; in-place overloads need none: they are their functional
+                            // twin and a write
+  void (*import)(Call& call);
+};
+
+std::span<const Row> elementwise_rows();
+std::span<const Row> binary_rows();
+std::span<const Row> view_rows();
+std::span<const Row> slice_rows();
+std::span<const Row> index_rows();
+std::span<const Row> reduction_rows();
+std::span<const Row> contraction_rows();
+std::span<const Row> normalization_rows();
+std::span<const Row> recurrent_rows();
+std::span<const Row> window_rows();
+std::span<const Row> creation_rows();
+std::span<const Row> symbol_rows();  // sym_size, _operator.*, assertions
+
+const Row* find_row(std::string_view target);  // null if there is none
+
+}  // namespace ingot::core::aten

@@ -1,0 +1,114 @@
+// SPDX-License-Identifier: Apache-2.0
+// Matrix products and attention.
+#include "importers/aten/building.h"
+#include "importers/aten/promotion.h"
+#include "importers/aten/rows.h"
+
+namespace ingot::core::aten {
+namespace {
+
+void linear(Call& call) {
+  core::Value *x = call.tensor("input"), *weight = call.tensor("weight"),
+              *bias = call.optional_tensor("bias");
+  if (weight->type.rank() != 1) return call.give(emit(call, ops::linear, {x, weight, bias}));
+  core::Value* product = emit(call, ops::linear, {x, unsqueezed(call, weight, 0), nullptr});
+  product = without_axes(call, product, {static_cast<int64_t>(x->type.rank()) - 1});
+  call.give(bias ? emit(call, ops::add, {product, bias}) : product);
+}
+
+core::Value* scaled(Call& call, core::Value* value, std::string_view factor) {
+  const double number = call.number(factor);
+  if (number == 1) return value;
+  return emit(call, ops::multiply, {value, scalar(call.graph(), number, value->type.dtype)});
+}
+bool is_transposed_matrix(const core::Value* value) {
+  return value->producer != nullptr && value->producer->op == &ops::transpose && value->type.rank() == 2;
+}
+
+// beta * self + alpha * a b. What torch made of a linear layer becomes one again.
+void add_product(Call& call, std::string_view first, std::string_view second) {
+  core::Value *x = call.tensor("self"), *a = call.tensor(first), *b = call.tensor(second);
+  const bool plain = call.number("alpha") == 1 && call.number("beta") == 1;
+  if (plain && is_transposed_matrix(b) && x->type.shape == Shape{b->type.shape[1]})
+    return call.give(emit(call, ops::linear, {a, b->producer->operands[0], x}));
+  core::Value* product = scaled(call, emit(call, ops::matmul, {a, b}), "alpha");
+  if (call.number("beta") == 0) return call.give(product);
+  call.give(emit(call, ops::add, {scaled(call, x, "beta"), product}));
+}
+void addmm(Call& call) { add_product(call, "mat1", "mat2"); }
+void baddbmm(Call& call) { add_product(call, "batch1", "batch2"); }
+void addmv(Call& call) {
+  core::Value* product =
+      emit(call, ops::matmul, {call.tensor("mat"), unsqueezed(call, call.tensor("vec"), 1)});
+  product = scaled(call, without_axes(call, product, {1}), "alpha");
+  call.give(emit(call, ops::add, {scaled(call, call.tensor("self"), "beta"), product}));
+}
+
+core::Value* matrix_product(Call& call, core::Value* a, core::Value* b) {
+  if (is_transposed_matrix(b)) return emit(call, ops::linear, {a, b->producer->operands[0], nullptr});
+  return emit(call, ops::matmul, {a, b});
+}
+void mm(Call& call) { call.give(matrix_product(call, call.tensor("self"), call.tensor("mat2"))); }
+
+// A vector at the left is a row, at the right a column; their dims go from the result.
+core::Value* general_product(Call& call, core::Value* a, core::Value* b) {
+  const bool row = a->type.rank() == 1, column = b->type.rank() == 1;
+  if (row) a = unsqueezed(call, a, 0);
+  if (column) b = unsqueezed(call, b, 1);
+  core::Value* product = matrix_product(call, a, b);
+  const auto rank = static_cast<int64_t>(product->type.rank());
+  if (row) product = without_axes(call, product, {rank - 2});
+  return column ? without_axes(call, product, {static_cast<int64_t>(product->type.rank()) - 1}) : product;
+}
+void matmul(Call& call) { call.give(general_product(call, call.tensor("self"), call.tensor("other"))); }
+void mv(Call& call) { call.give(general_product(call, call.tensor("self"), call.tensor("vec"))); }
+void dot(Call& call) { call.give(general_product(call, call.tensor("self"), call.tensor("tensor"))); }
+void outer(Call& call) {
+  core::Value *a = unsqueezed(call, call.tensor("self"), 1), *b = call.tensor("vec2");
+  const DType dtype = promoted(call, {"self", "vec2"});
+  call.give(
+      emit(call, ops::multiply, {converted(call.graph(), a, dtype), converted(call.graph(), b, dtype)}));
+}
+
+// Scores of masked keys: a bool mask says who takes part, another one is added.
+void attention_with(Call& call, std::string_view mask_name) {
+  core::Value *query = call.tensor("query"), *key = call.tensor("key"), *value = call.tensor("value");
+  if (call.has("dropout_p") && call.number("dropout_p") != 0)
+    call.refuse("dropout that is not in evaluation mode");
+  core::Value* mask = mask_name.empty() ? nullptr : call.optional_tensor(mask_name);
+  if (mask != nullptr && mask->type.dtype != DType::kBool)
+    mask = converted(call.graph(), mask, query->type.dtype);
+  const bool has_groups = call.has("enable_gqa") && call.flag("enable_gqa");
+  ops::Attention attention{.scale = call.has("scale") ? call.number("scale") : 0,
+                           .causal = call.flag("is_causal")};
+  attention.grouped = has_groups && query->type.rank() >= 3 &&
+                      key->type.shape[key->type.rank() - 3] != query->type.shape[query->type.rank() - 3];
+  call.give(0, emit(call, ops::attention, {query, key, value, mask}, attention));
+}
+void attention(Call& call) { attention_with(call, "attn_mask"); }
+void attention_with_bias(Call& call) { attention_with(call, "attn_bias"); }
+void attention_without_mask(Call& call) { attention_with(call, ""); }
+
+constexpr Row kRows[] = {
+    {"aten._scaled_dot_product_attention_math.default", attention},
+    {"aten._scaled_dot_product_efficient_attention.default", attention_with_bias},
+    {"aten._scaled_dot_product_flash_attention.default", attention_without_mask},
+    {"aten._scaled_dot_product_flash_attention_for_cpu.default", attention},
+    {"aten.addmm.default", addmm},
+    {"aten.addmv.default", addmv},
+    {"aten.baddbmm.default", baddbmm},
+    {"aten.bmm.default", mm},
+    {"aten.dot.default", dot},
+    {"aten.linear.default", linear},
+    {"aten.matmul.default", matmul},
+    {"aten.mm.default", mm},
+    {"aten.mv.default", mv},
+    {"aten.outer.default", outer},
+    {"aten.scaled_dot_product_attention.default", attention},
+};
+
+}  // namespace
+
+std::span<const Row> contraction_rows() { return kRows; }
+
+}  // namespace ingot::core::aten

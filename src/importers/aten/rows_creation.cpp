@@ -1,0 +1,116 @@
+// SPDX-License-Identifier: Apache-2.0
+// Tensors made of numbers. Uninitialized ones are zeros.
+#include <cmath>
+
+#include "importers/aten/building.h"
+#include "importers/aten/promotion.h"
+#include "importers/aten/rows.h"
+
+namespace ingot::core::aten {
+namespace {
+
+// The dtype that is asked for, else what torch says of the result.
+DType result_dtype_of(Call& call) { return call.dtype("dtype").value_or(call.result_meta().dtype); }
+
+void give_filled(Call& call, const Shape& shape, core::Value* value) {
+  call.give(expanded(call, value, shape));
+}
+
+template <int kValue>
+void constant(Call& call) {
+  give_filled(call, call.dims("size"), scalar(call.graph(), kValue, result_dtype_of(call)));
+}
+template <int kValue>
+void constant_like(Call& call) {
+  give_filled(call, call.tensor("self")->type.shape, scalar(call.graph(), kValue, result_dtype_of(call)));
+}
+void full(Call& call) {
+  give_filled(call, call.dims("size"), operand(call, "fill_value", result_dtype_of(call)));
+}
+void full_like(Call& call) {
+  give_filled(call, call.tensor("self")->type.shape, operand(call, "fill_value", result_dtype_of(call)));
+}
+void scalar_tensor(Call& call) { call.give(operand(call, "s", result_dtype_of(call))); }
+void fill(Call& call) {
+  core::Value* x = call.tensor("self");
+  give_filled(call, x->type.shape, operand(call, "value", x->type.dtype));
+}
+void zero(Call& call) {
+  core::Value* x = call.tensor("self");
+  give_filled(call, x->type.shape, scalar(call.graph(), 0, x->type.dtype));
+}
+
+// start + step * i, where torch computes floating ranges in f64.
+core::Value* real_range(Call& call, double start, double step, const Dim& count, DType dtype) {
+  core::Value* value = emit(call, ops::iota, {}, ops::Iota{0, 1, count, DType::kF64});
+  value = emit(call, ops::multiply, {value, scalar(call.graph(), step, DType::kF64)});
+  return converted(call.graph(), emit(call, ops::add, {value, scalar(call.graph(), start, DType::kF64)}),
+                   dtype);
+}
+void range(Call& call, bool has_start, bool has_step) {
+  const DType dtype = result_dtype_of(call);
+  const bool is_real = (has_start && call.is_floating_number("start")) || call.is_floating_number("end") ||
+                       (has_step && call.is_floating_number("step"));
+  if (is_real) {
+    const double start = has_start ? call.number("start") : 0, step = has_step ? call.number("step") : 1;
+    const auto count = static_cast<int64_t>(std::ceil((call.number("end") - start) / step));
+    return call.give(real_range(call, start, step, count, dtype));
+  }
+  const Dim start = has_start ? call.dim("start") : Dim(0), end = call.dim("end");
+  const int64_t step = has_step ? call.integer("step") : 1;
+  if (step == 0) call.refuse("a step of 0");
+  const Dim count = step > 0 ? ceil_divide(end - start, step) : ceil_divide(start - end, -step);
+  const bool direct = is_integer(dtype) || is_floating(dtype);
+  core::Value* value = emit(call, ops::iota, {}, ops::Iota{start, step, count, direct ? dtype : DType::kI64});
+  call.give(converted(call.graph(), value, dtype));
+}
+void range_to(Call& call) { range(call, false, false); }
+void range_between(Call& call) { range(call, true, false); }
+void range_by(Call& call) { range(call, true, true); }
+
+void linspace(Call& call) {
+  const double start = call.number("start"), end = call.number("end");
+  const int64_t steps = call.integer("steps");
+  const double step = steps > 1 ? (end - start) / static_cast<double>(steps - 1) : 0;
+  call.give(real_range(call, start, step, steps, result_dtype_of(call)));
+}
+
+void identity_matrix(Call& call, const Dim& rows, const Dim& columns) {
+  core::Value* row = unsqueezed(call, emit(call, ops::iota, {}, ops::Iota{0, 1, rows, DType::kI64}), 1);
+  core::Value* column = emit(call, ops::iota, {}, ops::Iota{0, 1, columns, DType::kI64});
+  call.give(converted(call.graph(), emit(call, ops::equal, {row, column}), result_dtype_of(call)));
+}
+void eye(Call& call) { identity_matrix(call, call.dim("n"), call.dim("n")); }
+void eye_rectangular(Call& call) { identity_matrix(call, call.dim("n"), call.dim("m")); }
+
+constexpr Row kRows[] = {
+    {"aten.arange.default", range_to},
+    {"aten.arange.start", range_between},
+    {"aten.arange.start_step", range_by},
+    {"aten.empty.memory_format", constant<0>},
+    {"aten.empty_like.default", constant_like<0>},
+    {"aten.empty_strided.default", constant<0>},
+    {"aten.eye.default", eye},
+    {"aten.eye.m", eye_rectangular},
+    {"aten.fill.Scalar", fill},
+    {"aten.fill.Tensor", fill},
+    {"aten.full.default", full},
+    {"aten.full_like.default", full_like},
+    {"aten.linspace.default", linspace},
+    {"aten.new_empty.default", constant<0>},
+    {"aten.new_full.default", full},
+    {"aten.new_ones.default", constant<1>},
+    {"aten.new_zeros.default", constant<0>},
+    {"aten.ones.default", constant<1>},
+    {"aten.ones_like.default", constant_like<1>},
+    {"aten.scalar_tensor.default", scalar_tensor},
+    {"aten.zero.default", zero},
+    {"aten.zeros.default", constant<0>},
+    {"aten.zeros_like.default", constant_like<0>},
+};
+
+}  // namespace
+
+std::span<const Row> creation_rows() { return kRows; }
+
+}  // namespace ingot::core::aten

@@ -1,0 +1,85 @@
+// SPDX-License-Identifier: Apache-2.0
+// Normalizations, of inference only: batch statistics come from the model.
+#include <limits>
+
+#include "importers/aten/building.h"
+#include "importers/aten/promotion.h"
+#include "importers/aten/rows.h"
+
+namespace ingot::core::aten {
+namespace {
+
+int64_t normalized_axes(Call& call) { return static_cast<int64_t>(call.dims("normalized_shape").size()); }
+
+// Weights of another floating dtype than x are computed in the dtype of x by its kernel.
+void layer_norm(Call& call) {
+  const ops::Normalization norm{call.number("eps"), normalized_axes(call)};
+  call.give(0,
+            emit(call, ops::layer_norm,
+                 {call.tensor("input"), call.optional_tensor("weight"), call.optional_tensor("bias")}, norm));
+}
+
+double smallest_step(DType dtype) {
+  switch (dtype) {
+    case DType::kF64:
+      return std::numeric_limits<double>::epsilon();
+    case DType::kF16:
+      return 0.0009765625;
+    case DType::kBF16:
+      return 0.0078125;
+    default:
+      return std::numeric_limits<float>::epsilon();
+  }
+}
+void rms_norm(Call& call) {
+  core::Value* x = call.tensor("input");
+  const double epsilon = call.has("eps") ? call.number("eps") : smallest_step(x->type.dtype);
+  call.give(0, emit(call, ops::rms_norm, {x, call.optional_tensor("weight")},
+                    ops::Normalization{epsilon, normalized_axes(call)}));
+}
+
+void group_norm_of(Call& call, int64_t groups) {
+  const ops::GroupNorm norm{groups, call.number("eps")};
+  call.give(0,
+            emit(call, ops::group_norm,
+                 {call.tensor("input"), call.optional_tensor("weight"), call.optional_tensor("bias")}, norm));
+}
+void group_norm(Call& call) { group_norm_of(call, call.integer("num_groups")); }
+void native_group_norm(Call& call) { group_norm_of(call, call.integer("group")); }
+
+void batch_norm(Call& call) {
+  core::Value *mean = call.optional_tensor("running_mean"), *variance = call.optional_tensor("running_var");
+  if (call.has("training") && call.flag("training")) call.refuse("statistics of the batch (training mode)");
+  if (mean == nullptr || variance == nullptr)
+    call.refuse("statistics of the batch, as there are no running ones");
+  call.give(0, emit(call, ops::batch_norm,
+                    {call.tensor("input"), mean, variance, call.optional_tensor("weight"),
+                     call.optional_tensor("bias")},
+                    ops::BatchNorm{call.number("eps")}));
+}
+void instance_norm(Call& call) {
+  if (!call.flag("use_input_stats")) return batch_norm(call);
+  const auto channels = call.tensor("input")->type.shape.at(1).constant();
+  if (!channels) call.refuse("a number of channels that is not known");
+  group_norm_of(call, *channels);
+}
+
+constexpr Row kRows[] = {
+    {"aten._fused_rms_norm.default", rms_norm},
+    {"aten._native_batch_norm_legit_no_training.default", batch_norm},
+    {"aten.batch_norm.default", batch_norm},
+    {"aten.cudnn_batch_norm.default", batch_norm},
+    {"aten.group_norm.default", group_norm},
+    {"aten.instance_norm.default", instance_norm},
+    {"aten.layer_norm.default", layer_norm},
+    {"aten.native_batch_norm.default", batch_norm},
+    {"aten.native_group_norm.default", native_group_norm},
+    {"aten.native_layer_norm.default", layer_norm},
+    {"aten.rms_norm.default", rms_norm},
+};
+
+}  // namespace
+
+std::span<const Row> normalization_rows() { return kRows; }
+
+}  // namespace ingot::core::aten

@@ -1,0 +1,276 @@
+// SPDX-License-Identifier: Apache-2.0
+// Parts of tensors, and tensors joined, repeated or surrounded.
+#include <algorithm>
+
+#include "importers/aten/building.h"
+#include "importers/aten/promotion.h"
+#include "importers/aten/rows.h"
+#include "ops/activation.h"
+
+namespace ingot::core::aten {
+namespace {
+
+constexpr int64_t kLargest = std::numeric_limits<int64_t>::max();
+
+// A bound of a slice, moved into [0, size] as torch does.
+Dim bound(Call& call, std::string_view name, const Dim& none, const Dim& size) {
+  if (!call.has(name)) return none;
+  const Dim given = from_end(call.dim(name), size);
+  if (given == Dim(kLargest)) return size;
+  const SymbolTable& symbols = call.graph().symbols;
+  const Dim inside = smaller(given, size, symbols);
+  return range_of(inside, symbols).min >= 0 ? inside : maximum(inside, 0);
+}
+ops::Slice slice_bounds(Call& call, const core::Value& x) {
+  const size_t axis = call.axis("dim", x.type.rank());
+  const Dim& size = x.type.shape[axis];
+  const SymbolTable& symbols = call.graph().symbols;
+  Dim start = bound(call, "start", 0, size), end = bound(call, "end", size, size);
+  if (range_of(end - start, symbols).min < 0) {
+    if (!start.is_constant() || !end.is_constant())
+      call.refuse("a slice that may be empty, depending on sizes");
+    end = start;
+  }
+  return {static_cast<int64_t>(axis), start, end, call.integer("step")};
+}
+void slice(Call& call) {
+  core::Value* x = call.tensor("self");
+  const ops::Slice slice = slice_bounds(call, *x);
+  call.give(sliced(call, x, static_cast<size_t>(slice.axis), slice.start, slice.end, slice.step));
+}
+void slice_scatter(Call& call) {
+  core::Value *x = call.tensor("self"), *source = call.tensor("src");
+  const ops::Slice slice = slice_bounds(call, *x);
+  Shape shape = x->type.shape;
+  shape[static_cast<size_t>(slice.axis)] = ceil_divide(slice.end - slice.start, slice.step);
+  source = expanded(call, converted(call.graph(), source, x->type.dtype), shape);
+  call.give(emit(call, ops::slice_scatter, {x, source}, slice));
+}
+void select(Call& call) {
+  core::Value* x = call.tensor("self");
+  const size_t axis = call.axis("dim", x->type.rank());
+  call.give(selected(call, x, axis, from_end(call.dim("index"), x->type.shape[axis])));
+}
+void select_scatter(Call& call) {
+  core::Value *x = call.tensor("self"), *source = call.tensor("src");
+  const size_t axis = call.axis("dim", x->type.rank());
+  const Dim index = from_end(call.dim("index"), x->type.shape[axis]);
+  source = unsqueezed(call, converted(call.graph(), source, x->type.dtype), axis);
+  call.give(emit(call, ops::slice_scatter, {x, source},
+                 ops::Slice{static_cast<int64_t>(axis), index, index + 1, 1}));
+}
+void narrow(Call& call) {
+  core::Value* x = call.tensor("self");
+  const size_t axis = call.axis("dim", x->type.rank());
+  const Dim start = from_end(call.dim("start"), x->type.shape[axis]);
+  call.give(sliced(call, x, axis, start, start + call.dim("length")));
+}
+
+void give_parts(Call& call, core::Value* x, size_t axis, std::span<const Dim> sizes) {
+  Dim start = 0;
+  for (size_t i = 0; i < sizes.size(); ++i) {
+    call.give(i, sliced(call, x, axis, start, start + sizes[i]));
+    start = start + sizes[i];
+  }
+}
+// The number of parts is the number of results.
+void split_evenly(Call& call, core::Value* x, size_t axis, const Dim& part) {
+  const size_t count = call.result_count();
+  std::vector<Dim> sizes(count, part);
+  if (count > 0) sizes.back() = x->type.shape[axis] - part * Dim(static_cast<int64_t>(count) - 1);
+  give_parts(call, x, axis, sizes);
+}
+void split(Call& call) {
+  core::Value* x = call.tensor("self");
+  split_evenly(call, x, call.axis("dim", x->type.rank()), call.dim("split_size"));
+}
+void split_sizes(Call& call) {
+  core::Value* x = call.tensor("self");
+  const std::vector<Dim> sizes = call.dims(call.has("split_sizes") ? "split_sizes" : "split_size");
+  give_parts(call, x, call.axis("dim", x->type.rank()), sizes);
+}
+void chunk(Call& call) {
+  core::Value* x = call.tensor("self");
+  const size_t axis = call.axis("dim", x->type.rank());
+  split_evenly(call, x, axis, ceil_divide(x->type.shape[axis], call.integer("chunks")));
+}
+void unbind(Call& call) {
+  core::Value* x = call.tensor("self");
+  const size_t axis = call.axis("dim", x->type.rank());
+  for (size_t i = 0; i < call.result_count(); ++i)
+    call.give(i, selected(call, x, axis, static_cast<int64_t>(i)));
+}
+
+// In their promoted dtype; torch leaves out old-style empty tensors of one dim.
+std::vector<core::Value*> joinable(Call& call) {
+  std::vector<core::Value*> values = call.tensors("tensors");
+  std::vector<PromotionOperand> operands;
+  for (const core::Value* value : values) {
+    using Rank = PromotionOperand::Rank;
+    operands.push_back({value->type.dtype, value->type.rank() > 0 ? Rank::kTensor : Rank::kScalarTensor});
+  }
+  const DType dtype = result_dtype(operands);
+  for (core::Value*& value : values) value = converted(call.graph(), value, dtype);
+  const auto is_empty = [&](const core::Value* value) { return value->type.shape == Shape{0}; };
+  const bool mixed = !std::ranges::all_of(values, is_empty);
+  if (mixed) std::erase_if(values, is_empty);
+  return values;
+}
+void concat(Call& call) {
+  std::vector<core::Value*> values = joinable(call);
+  const size_t axis = call.axis("dim", values[0]->type.rank());
+  call.give(concatenated(call, std::move(values), axis));
+}
+void stack(Call& call) {
+  std::vector<core::Value*> values = joinable(call);
+  const size_t axis = call.axis("dim", values[0]->type.rank() + 1);
+  for (core::Value*& value : values) value = unsqueezed(call, value, axis);
+  call.give(concatenated(call, std::move(values), axis));
+}
+
+void flip(Call& call) {
+  core::Value* x = call.tensor("self");
+  if (call.integers("dims").empty()) return call.give(x);
+  call.give(emit(call, ops::flip, {x}, ops::Axes{call.axes("dims", x->type.rank())}));
+}
+void roll(Call& call) {
+  core::Value* x = call.tensor("self");
+  const std::vector<Dim> shifts = call.dims("shifts");
+  const std::vector<int64_t> axes = call.integers("dims");
+  if (axes.empty()) {
+    core::Value* flat = reshaped(call, x, {element_count(x->type)});
+    return call.give(
+        reshaped(call, emit(call, ops::roll, {flat}, ops::Roll{0, shifts.at(0)}), x->type.shape));
+  }
+  const Shape shape = x->type.shape;
+  for (size_t i = 0; i < axes.size(); ++i) {
+    const int64_t axis = axes[i] < 0 ? axes[i] + static_cast<int64_t>(shape.size()) : axes[i];
+    x = emit(call, ops::roll, {x}, ops::Roll{axis, shifts.at(i)});
+  }
+  call.give(x);
+}
+
+// Each dim d with n repeats becomes [n, d] by broadcasting, and then one dim.
+core::Value* repeated(Call& call, core::Value* x, const std::vector<Dim>& repeats) {
+  Shape own = x->type.shape, spread, wide, joined;
+  own.insert(own.begin(), repeats.size() - own.size(), 1);
+  for (size_t i = 0; i < repeats.size(); ++i) {
+    spread.insert(spread.end(), {1, own[i]});
+    wide.insert(wide.end(), {repeats[i], own[i]});
+    joined.push_back(repeats[i] * own[i]);
+  }
+  if (std::ranges::all_of(repeats, [](const Dim& count) { return count == Dim(1); }))
+    return reshaped(call, x, joined);
+  return reshaped(call, expanded(call, reshaped(call, x, spread), wide), joined);
+}
+void repeat(Call& call) { call.give(repeated(call, call.tensor("self"), call.dims("repeats"))); }
+void tile(Call& call) {
+  core::Value* x = call.tensor("self");
+  std::vector<Dim> repeats = call.dims("dims");
+  while (repeats.size() < x->type.rank()) repeats.insert(repeats.begin(), 1);
+  call.give(repeated(call, x, repeats));
+}
+void repeat_interleave(Call& call) {
+  core::Value* x = call.tensor("self");
+  if (!call.has("dim")) x = reshaped(call, x, {element_count(x->type)});
+  const size_t axis = call.has("dim") ? call.axis("dim", x->type.rank()) : 0;
+  const Dim count = call.dim("repeats");
+  Shape wide = x->type.shape, joined = x->type.shape;
+  wide.insert(wide.begin() + static_cast<ptrdiff_t>(axis) + 1, count);
+  joined[axis] = joined[axis] * count;
+  call.give(reshaped(call, expanded(call, unsqueezed(call, x, axis + 1), wide), joined));
+}
+
+// torch counts padding from the last dim on: low, high, low, high ...; negative entries cut.
+void pad_by(Call& call, const std::vector<Dim>& given, const std::string& mode, double value) {
+  core::Value* x = call.tensor("self");
+  const size_t rank = x->type.rank();
+  ops::Pad pad{std::vector<Dim>(rank, 0), std::vector<Dim>(rank, 0), value, mode};
+  for (size_t i = 0; i + 1 < given.size(); i += 2) {
+    const size_t axis = rank - 1 - i / 2;
+    const auto cut = [](const Dim& entry) {
+      return entry.is_constant() && *entry.constant() < 0 ? Dim(0) - entry : Dim(0);
+    };
+    x = sliced(call, x, axis, cut(given[i]), x->type.shape[axis] - cut(given[i + 1]));
+    pad.low[axis] = given[i] + cut(given[i]);
+    pad.high[axis] = given[i + 1] + cut(given[i + 1]);
+  }
+  const auto nothing = [](const Dim& entry) { return entry == Dim(0); };
+  const bool idle = std::ranges::all_of(pad.low, nothing) && std::ranges::all_of(pad.high, nothing);
+  call.give(idle ? x : emit(call, ops::pad, {x}, pad));
+}
+void pad_constant(Call& call) { pad_by(call, call.dims("pad"), "constant", call.number("value")); }
+void pad_any(Call& call) {
+  pad_by(call, call.dims("pad"), call.text("mode"), call.has("value") ? call.number("value") : 0);
+}
+void pad_reflect(Call& call) { pad_by(call, call.dims("padding"), "reflect", 0); }
+void pad_replicate(Call& call) { pad_by(call, call.dims("padding"), "replicate", 0); }
+
+template <bool kUpper>
+void triangle(Call& call) {
+  call.give(
+      emit(call, ops::triangle, {call.tensor("self")}, ops::Triangle{call.integer("diagonal"), kUpper}));
+}
+
+// First differences, n times.
+void difference(Call& call) {
+  core::Value* x = call.tensor("self");
+  const size_t axis = call.axis("dim", x->type.rank());
+  std::vector<core::Value*> parts{call.optional_tensor("prepend"), x, call.optional_tensor("append")};
+  std::erase(parts, nullptr);
+  x = concatenated(call, std::move(parts), axis);
+  for (int64_t i = 0; i < call.integer("n"); ++i) {
+    const Dim size = x->type.shape[axis];
+    core::Value *later = sliced(call, x, axis, 1, size), *earlier = sliced(call, x, axis, 0, size - 1);
+    x = emit(call, x->type.dtype == DType::kBool ? ops::logical_xor : ops::subtract, {later, earlier});
+  }
+  call.give(x);
+}
+
+constexpr Row kRows[] = {
+    {"aten.cat.default", concat},
+    {"aten.chunk.default", chunk},
+    {"aten.concat.default", concat},
+    {"aten.concatenate.default", concat},
+    {"aten.constant_pad_nd.default", pad_constant},
+    {"aten.diff.default", difference},
+    {"aten.flip.default", flip},
+    {"aten.narrow.default", narrow},
+    {"aten.narrow_copy.default", narrow},
+    {"aten.pad.default", pad_any},
+    {"aten.reflection_pad1d.default", pad_reflect},
+    {"aten.reflection_pad2d.default", pad_reflect},
+    {"aten.reflection_pad3d.default", pad_reflect},
+    {"aten.repeat.default", repeat},
+    {"aten.repeat_interleave.self_int", repeat_interleave},
+    {"aten.replication_pad1d.default", pad_replicate},
+    {"aten.replication_pad2d.default", pad_replicate},
+    {"aten.replication_pad3d.default", pad_replicate},
+    {"aten.roll.default", roll},
+    {"aten.select.int", select},
+    {"aten.select_copy.int", select},
+    {"aten.select_scatter.default", select_scatter},
+    {"aten.slice.Tensor", slice},
+    {"aten.slice_copy.Tensor", slice},
+    {"aten.slice_scatter.default", slice_scatter},
+    {"aten.split.Tensor", split},
+    {"aten.split.sizes", split_sizes},
+    {"aten.split_copy.Tensor", split},
+    {"aten.split_with_sizes.default", split_sizes},
+    {"aten.split_with_sizes_copy.default", split_sizes},
+    {"aten.stack.default", stack},
+    {"aten.tile.default", tile},
+    {"aten.tril.default", triangle<false>},
+    {"aten.triu.default", triangle<true>},
+    {"aten.unbind.int", unbind},
+    {"aten.unbind_copy.int", unbind},
+    {"aten.unsafe_chunk.default", chunk},
+    {"aten.unsafe_split.Tensor", split},
+    {"aten.unsafe_split_with_sizes.default", split_sizes},
+};
+
+}  // namespace
+
+std::span<const Row> slice_rows() { return kRows; }
+
+}  // namespace ingot::core::aten

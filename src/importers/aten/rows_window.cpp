@@ -1,0 +1,161 @@
+// SPDX-License-Identifier: Apache-2.0
+// Convolution, pooling and resizing over the spatial dims of [N, C, *spatial]; one image may come without N.
+#include <algorithm>
+
+#include "importers/aten/building.h"
+#include "importers/aten/rows.h"
+
+namespace ingot::core::aten {
+namespace {
+
+// One entry a spatial dim, where a single one stands for all.
+std::vector<int64_t> entries(Call& call, std::string_view name, size_t spatial) {
+  std::vector<int64_t> values = call.integers(name);
+  if (values.size() == 1) values.resize(spatial, values[0]);
+  return values;
+}
+
+// Runs `build` on x with a batch dim, and takes that away again if x had none.
+template <typename Build>
+void with_batch(Call& call, std::string_view name, size_t spatial, const Build& build) {
+  core::Value* x = call.tensor(name);
+  const bool single = x->type.rank() == spatial + 1;
+  core::Value* result = build(single ? unsqueezed(call, x, 0) : x);
+  call.give(0, single ? without_axes(call, result, {0}) : result);
+}
+
+size_t kernel_rank(Call& call) { return call.tensor("weight")->type.rank() - 2; }
+
+void convolution_with(Call& call, std::vector<int64_t> padding) {
+  const size_t spatial = kernel_rank(call);
+  const ops::Convolution convolution{entries(call, "stride", spatial), std::move(padding),
+                                     entries(call, "dilation", spatial), call.integer("groups")};
+  with_batch(call, "input", spatial, [&](core::Value* x) {
+    return emit(call, ops::convolution, {x, call.tensor("weight"), call.optional_tensor("bias")},
+                convolution);
+  });
+}
+void transposed_convolution(Call& call) {
+  const size_t spatial = kernel_rank(call);
+  const ops::ConvolutionTranspose convolution{
+      entries(call, "stride", spatial), entries(call, "padding", spatial),
+      entries(call, "output_padding", spatial), entries(call, "dilation", spatial), call.integer("groups")};
+  with_batch(call, "input", spatial, [&](core::Value* x) {
+    return emit(call, ops::convolution_transpose, {x, call.tensor("weight"), call.optional_tensor("bias")},
+                convolution);
+  });
+}
+void convolution(Call& call) {
+  if (call.has("transposed") && call.flag("transposed")) return transposed_convolution(call);
+  convolution_with(call, entries(call, "padding", kernel_rank(call)));
+}
+
+// "same" pads so that the size stays; where that is uneven, the higher side gets one more.
+void padded_convolution(Call& call) {
+  const size_t spatial = kernel_rank(call);
+  std::vector<int64_t> padding(spatial, 0);
+  const std::vector<int64_t> dilation = entries(call, "dilation", spatial);
+  if (call.text("padding") == "valid") return convolution_with(call, padding);
+  for (size_t i = 0; i < spatial; ++i) {
+    const auto kernel = call.tensor("weight")->type.shape[i + 2].constant();
+    if (!kernel) call.refuse("a kernel whose size is not known");
+    const int64_t total = dilation[i] * (*kernel - 1);
+    if (total % 2 != 0) call.refuse("padding \"same\" with an even kernel");
+    padding[i] = total / 2;
+  }
+  convolution_with(call, std::move(padding));
+}
+
+template <size_t kSpatial>
+std::vector<int64_t> stride_or_kernel(Call& call) {
+  const bool given = call.has("stride") && !call.integers("stride").empty();
+  return entries(call, given ? "stride" : "kernel_size", kSpatial);
+}
+template <size_t kSpatial>
+void max_pool(Call& call) {
+  const ops::MaxPool pool{entries(call, "kernel_size", kSpatial), stride_or_kernel<kSpatial>(call),
+                          entries(call, "padding", kSpatial), entries(call, "dilation", kSpatial),
+                          call.flag("ceil_mode")};
+  with_batch(call, "self", kSpatial, [&](core::Value* x) { return emit(call, ops::max_pool, {x}, pool); });
+}
+template <size_t kSpatial>
+void average_pool(Call& call) {
+  ops::AveragePool pool{entries(call, "kernel_size", kSpatial), stride_or_kernel<kSpatial>(call),
+                        entries(call, "padding", kSpatial), call.flag("ceil_mode"),
+                        call.flag("count_include_pad")};
+  if (call.has("divisor_override")) pool.divisor = call.integer("divisor_override");
+  with_batch(call, "self", kSpatial,
+             [&](core::Value* x) { return emit(call, ops::average_pool, {x}, pool); });
+}
+template <size_t kSpatial, const Op& kOp>
+void adaptive_pool(Call& call) {
+  std::vector<Dim> size = call.dims("output_size");
+  if (size.size() == 1) size.resize(kSpatial, size[0]);
+  with_batch(call, "self", kSpatial,
+             [&](core::Value* x) { return emit(call, kOp, {x}, ops::AdaptivePool{size}); });
+}
+
+// Sizes are what torch says of the result; scales count only where the model gave them.
+template <size_t kSpatial, const Op& kOp>
+void resize(Call& call) {
+  const char* name = call.has("input") ? "input" : "self";
+  const Shape& shape = call.result_meta().shape;
+  ops::Resize resize{.size = std::vector<Dim>(shape.end() - kSpatial, shape.end())};
+  for (const char* scale : {"scales", "scales_d", "scales_h", "scales_w"}) {
+    if (call.has(scale)) resize.scale.push_back(call.number(scale));
+  }
+  if (call.has("scale_factors")) resize.scale = call.numbers("scale_factors");
+  if (resize.scale.size() != kSpatial) resize.scale.clear();
+  if (call.has("align_corners")) resize.align_corners = call.flag("align_corners");
+  with_batch(call, name, kSpatial, [&](core::Value* x) { return emit(call, kOp, {x}, resize); });
+}
+
+constexpr Row kRows[] = {
+    {"aten._adaptive_avg_pool2d.default", adaptive_pool<2, ops::adaptive_average_pool>},
+    {"aten._adaptive_avg_pool3d.default", adaptive_pool<3, ops::adaptive_average_pool>},
+    {"aten._convolution.default", convolution},
+    {"aten._convolution.deprecated", convolution},
+    {"aten._convolution_mode.default", padded_convolution},
+    {"aten.adaptive_avg_pool1d.default", adaptive_pool<1, ops::adaptive_average_pool>},
+    {"aten.adaptive_avg_pool2d.default", adaptive_pool<2, ops::adaptive_average_pool>},
+    {"aten.adaptive_avg_pool3d.default", adaptive_pool<3, ops::adaptive_average_pool>},
+    {"aten.adaptive_max_pool1d.default", adaptive_pool<1, ops::adaptive_max_pool>},
+    {"aten.adaptive_max_pool2d.default", adaptive_pool<2, ops::adaptive_max_pool>},
+    {"aten.adaptive_max_pool3d.default", adaptive_pool<3, ops::adaptive_max_pool>},
+    {"aten.avg_pool1d.default", average_pool<1>},
+    {"aten.avg_pool2d.default", average_pool<2>},
+    {"aten.avg_pool3d.default", average_pool<3>},
+    {"aten.conv1d.default", convolution},
+    {"aten.conv1d.padding", padded_convolution},
+    {"aten.conv2d.default", convolution},
+    {"aten.conv2d.padding", padded_convolution},
+    {"aten.conv3d.default", convolution},
+    {"aten.conv3d.padding", padded_convolution},
+    {"aten.conv_transpose1d.default", transposed_convolution},
+    {"aten.conv_transpose2d.input", transposed_convolution},
+    {"aten.conv_transpose3d.input", transposed_convolution},
+    {"aten.convolution.default", convolution},
+    {"aten.max_pool1d.default", max_pool<1>},
+    {"aten.max_pool2d.default", max_pool<2>},
+    {"aten.max_pool2d_with_indices.default", max_pool<2>},
+    {"aten.max_pool3d.default", max_pool<3>},
+    {"aten.max_pool3d_with_indices.default", max_pool<3>},
+    {"aten.upsample_bilinear2d.default", resize<2, ops::resize_linear>},
+    {"aten.upsample_bilinear2d.vec", resize<2, ops::resize_linear>},
+    {"aten.upsample_linear1d.default", resize<1, ops::resize_linear>},
+    {"aten.upsample_linear1d.vec", resize<1, ops::resize_linear>},
+    {"aten.upsample_trilinear3d.default", resize<3, ops::resize_linear>},
+    {"aten.upsample_trilinear3d.vec", resize<3, ops::resize_linear>},
+    {"aten.upsample_nearest1d.default", resize<1, ops::resize_nearest>},
+    {"aten.upsample_nearest1d.vec", resize<1, ops::resize_nearest>},
+    {"aten.upsample_nearest2d.default", resize<2, ops::resize_nearest>},
+    {"aten.upsample_nearest2d.vec", resize<2, ops::resize_nearest>},
+    {"aten.upsample_nearest3d.default", resize<3, ops::resize_nearest>},
+    {"aten.upsample_nearest3d.vec", resize<3, ops::resize_nearest>},
+};
+
+}  // namespace
+
+std::span<const Row> window_rows() { return kRows; }
+
+}  // namespace ingot::core::aten
