@@ -67,12 +67,8 @@ std::vector<ScheduledStep> lower_graph(const Graph& graph, const Backend& backen
     if (node->op->traits.has(Trait::kSource) || alias_offset(*node)) continue;
     for (LoweredStep& step : backend.lower(*node, symbols, target)) {
       const ImageId image = step.compile ? image_for(step, images) : kNoId;
-      const bool is_kernel = step.routine.empty();
-      steps.push_back({.node = node.get(),
-                       .step = std::move(step),
-                       .image = image,
-                       .node_records = {},
-                       .backend = is_kernel ? std::string(backend.name()) : ""});
+      const std::string runs_on = step.routine.empty() ? target.backend : std::string();
+      steps.push_back({.node = node.get(), .step = std::move(step), .image = image, .node_records = {}, .backend = runs_on});
     }
   }
   return steps;

@@ -77,10 +77,7 @@ constexpr std::array kRows = {
         [](CompileOptions& o, View name, View value) { o.keep_original_weights = parse_bool(name, value); }},
     Row{{"numerics", "word", "default",
          "strict: only sums are reordered; default: within the accuracy rule; fast"},
-        [](CompileOptions& o, View name, View value) {
-          o.target.numerics = parse_numerics(name, value);
-          o.passes.strict = o.target.numerics == Target::Numerics::kStrict;
-        }},
+        [](CompileOptions& o, View name, View value) { o.target.numerics = parse_numerics(name, value); }},
     Row{{"optimization_level", "0..5", "3",
          "0: one kernel an op; 1: simplify; 2: fuse; 3: layouts; 4, 5: timed choices"},
         [](CompileOptions& o, View name, View value) {

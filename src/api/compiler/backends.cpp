@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "api/compiler/backends.h"
+
+#include <vector>
+
+#if INGOT_HAS_LLVM && __has_include("backends/cpu/compile/backend.h")
+#define INGOT_HAS_CPU_BACKEND 1
+#include "backends/cpu/compile/backend.h"
+#endif
+#if __has_include("backends/null/compile/backend.h")
+#include "backends/null/compile/backend.h"
+#endif
+
+namespace ingot::core::api {
+
+std::span<const Backend* const> backends() {
+  static const std::vector<const Backend*> all = {
+#ifdef INGOT_HAS_CPU_BACKEND
+      &cpu::backend(),
+#endif
+#if __has_include("backends/null/compile/backend.h")
+      &null::backend(),
+#endif
+  };
+  return all;
+}
+
+}  // namespace ingot::core::api

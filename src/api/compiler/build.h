@@ -1,0 +1,19 @@
+// SPDX-License-Identifier: Apache-2.0
+// From a program to an engine that runs here: what all ways to build share.
+#pragma once
+
+#include <functional>
+
+#include "importers/aten/aten_graph.h"
+#include "ingot/ingot.h"
+
+namespace ingot::core::api {
+
+// Reads the program (timed as phase "read"), compiles it, prepares its weights and makes the engine. `report`
+// may be NULL. Throws; then neither result is written.
+void build(const std::function<aten::Program()>& read, const ingot_build_options* options,
+           ingot_engine** engine, ingot_text** report);
+void build(const aten::Program& program, const ingot_build_options* options, ingot_engine** engine,
+           ingot_text** report);
+
+}  // namespace ingot::core::api

@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: Apache-2.0
+// What is done with a filled builder: asking, building, printing.
+#include "api/compiler/build.h"
+#include "api/compiler/builder.h"
+#include "api/runtime/checks.h"
+#include "api/runtime/guard.h"
+#include "api/runtime/handles.h"
+#include "importers/aten/aten_text.h"
+#include "importers/aten/import.h"
+#include "support/json_writer.h"
+
+using namespace ingot::core;
+
+namespace {
+
+const aten::Program& finished_program(const ingot_builder* builder) {
+  api::require(builder, "builder");
+  if (!builder->open.empty()) api::refuse_call("a nested graph was begun and not ended");
+  return builder->program;
+}
+
+std::string refusals_json(const std::vector<aten::Refusal>& refusals) {
+  JsonWriter json;
+  json.begin_array();
+  for (const aten::Refusal& refusal : refusals) {
+    json.begin_object();
+    json.field("node", refusal.node);
+    json.field("target", refusal.target);
+    json.field("reason", refusal.reason);
+    json.field("source", refusal.source);
+    json.end_object();
+  }
+  json.end_array();
+  return std::move(json).text();
+}
+
+}  // namespace
+
+extern "C" {
+
+ingot_status* ingot_builder_unsupported(ingot_builder* builder, ingot_text** json) {
+  return api::guard([&] {
+    api::require(json, "json");
+    *json = api::make_text(refusals_json(aten::find_unsupported(finished_program(builder).graph)));
+  });
+}
+
+ingot_status* ingot_builder_build(ingot_builder* builder, const ingot_build_options* options,
+                                  ingot_engine** engine, ingot_text** report) {
+  return api::guard([&] { api::build(finished_program(builder), options, engine, report); });
+}
+
+ingot_status* ingot_builder_text(ingot_builder* builder, ingot_text** text) {
+  return api::guard([&] {
+    api::require(text, "text");
+    *text = api::make_text(aten::to_string(finished_program(builder)));
+  });
+}
+
+}  // extern "C"

@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: Apache-2.0
+// Builds from .pt2 files of torch.export.
+#include <vector>
+
+#include "api/compiler/build.h"
+#include "api/runtime/checks.h"
+#include "api/runtime/guard.h"
+#include "api/runtime/handles.h"
+#include "importers/aten/aten_text.h"
+#include "importers/pt2/read_pt2.h"
+
+using namespace ingot::core;
+
+extern "C" {
+
+ingot_status* ingot_build_pt2(const char* path, const ingot_build_options* options, ingot_engine** engine,
+                              ingot_text** report) {
+  return api::guard([&] {
+    api::require(path, "path");
+    api::build([&] { return pt2::read_pt2(std::filesystem::path(path)); }, options, engine, report);
+  });
+}
+
+ingot_status* ingot_build_pt2_memory(const void* data, size_t size, const ingot_build_options* options,
+                                     ingot_engine** engine, ingot_text** report) {
+  return api::guard([&] {
+    api::require(data, "data");
+    // The engine's weights point into the archive, which is the caller's only during this call.
+    const auto* first = static_cast<const std::byte*>(data);
+    const auto archive = std::make_shared<const std::vector<std::byte>>(first, first + size);
+    api::build([&] { return pt2::read_pt2(Bytes(*archive), archive); }, options, engine, report);
+  });
+}
+
+ingot_status* ingot_inspect_pt2(const char* path, ingot_text** text) {
+  return api::guard([&] {
+    api::require(path, "path");
+    api::require(text, "text");
+    *text = api::make_text(aten::to_string(pt2::read_pt2(std::filesystem::path(path))));
+  });
+}
+
+}  // extern "C"

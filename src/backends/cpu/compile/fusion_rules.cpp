@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "backends/cpu/compile/fusion_rules.h"
+
+#include <algorithm>
+
+#include "backends/cpu/compile/schedule.h"
+#include "loops/compose.h"
+#include "loops/rewrite.h"
+
+namespace ingot::core::cpu {
+namespace {
+
+bool has_schedule(const Node& node, const Target& target) {
+  const Schedule* schedule = find_schedule(*node.op);
+  return schedule != nullptr && schedule->supports(node, target).yes;
+}
+
+bool reads_data_dependent_indices(const Node& node) { return !node.op->lower(node).stages[0].bindings.empty(); }
+
+const Shape& result_shape(const Node& node) { return node.results[0]->type.shape; }
+
+bool feeds(const Node& producer, const Node& consumer) {
+  return std::ranges::any_of(producer.results, [&](const Value* result) {
+    return std::ranges::find(consumer.operands, result) != consumer.operands.end();
+  });
+}
+
+// True if every stage of `root` reads each element of `value` at most once: computing it there repeats no work.
+bool reads_each_element_once(const Node& root, const Value* value) {
+  const loops::Kernel kernel = root.op->lower(root);
+  const auto present = [&](size_t position) { return root.operands[position] != nullptr; };
+  int buffer = 0;
+  for (size_t i = 0; root.operands[i] != value; ++i) buffer += present(i) ? 1 : 0;
+  bool once = true;
+  const auto see = [&](const loops::Expr& node) {
+    if (node->kind != loops::ExprNode::Kind::kLoad || node->buffer != buffer) return;
+    for (const Dim& dim : node->index) once &= dim.is_symbol() || dim.is_constant();
+    for (const loops::Loop& loop : kernel.parallel) {
+      const bool used = std::ranges::find(node->index, Dim::symbol(loop.variable)) != node->index.end();
+      once &= used || loop.extent == Dim(1);
+    }
+  };
+  for (const loops::Stage& stage : kernel.stages) loops::visit(stage.value, see);
+  return once;
+}
+
+}  // namespace
+
+bool may_take_consumer(const Node& root, const Node& consumer, const Target& target) {
+  if (!consumer.op->traits.has(Trait::kElementwise) || result_shape(consumer) != result_shape(root)) return false;
+  if (consumer.results[0]->type.layout != root.results[0]->type.layout) return false;
+  return !root.op->traits.has(Trait::kContraction) || has_schedule(root, target);
+}
+
+bool may_take_producer(const Node& root, const Node& producer, const Target& target) {
+  if (reads_data_dependent_indices(producer)) return root.op->traits.has(Trait::kElementwise) && !feeds(producer, root);
+  if (root.op->traits.has(Trait::kContraction)) return !feeds(producer, root) && has_schedule(root, target);
+  if (root.op->traits.has(Trait::kReduction)) {
+    return !feeds(producer, root) || reads_each_element_once(root, producer.results[0]);
+  }
+  // A broadcast value would be computed once for each reader: only what costs nothing is.
+  const bool cheap = producer.op->traits.has(Trait::kView) || !is_floating(producer.results[0]->type.dtype);
+  return cheap || element_count(producer.results[0]->type) == element_count(root.results[0]->type);
+}
+
+}  // namespace ingot::core::cpu

@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <chrono>
+#include <nlohmann/json.hpp>
+
+#include "cli/commands.h"
+#include "cli/progress.h"
+#include "cli/session.h"
+
+namespace ingot::cli {
+namespace {
+
+double percentile(const std::vector<double>& sorted, double part) {
+  return sorted[static_cast<size_t>(part * static_cast<double>(sorted.size() - 1))];
+}
+
+}  // namespace
+
+void bench(const BenchCommand& command) {
+  using Clock = std::chrono::steady_clock;
+  Session session(command.run);
+  catch_interrupts();
+  for (int i = 0; i < command.warmup; ++i) session.run();
+  std::vector<double> times;  // milliseconds
+  const auto start = Clock::now();
+  double elapsed = 0;
+  {
+    ProgressLine line;
+    do {
+      const auto before = Clock::now();
+      session.run();
+      const auto after = Clock::now();
+      times.push_back(std::chrono::duration<double, std::milli>(after - before).count());
+      elapsed = std::chrono::duration<double>(after - start).count();
+      line.show("bench", times.size(), times.size(), command.seconds - elapsed);
+    } while (elapsed < command.seconds && !was_interrupted());
+  }
+  std::ranges::sort(times);
+  const nlohmann::json json = {{"engine", command.run.engine},
+                               {"runs", times.size()},
+                               {"threads", ingot_get_threads()},
+                               {"min_ms", times.front()},
+                               {"median_ms", percentile(times, 0.5)},
+                               {"p90_ms", percentile(times, 0.9)},
+                               {"p99_ms", percentile(times, 0.99)}};
+  if (command.run.json) {
+    fmt::print("{}\n", json.dump(2));
+  } else {
+    fmt::print("{}: {} runs, {} threads: min {:.4f} ms, median {:.4f} ms, p90 {:.4f} ms, p99 {:.4f} ms\n",
+               command.run.engine, times.size(), ingot_get_threads(), times.front(), percentile(times, 0.5),
+               percentile(times, 0.9), percentile(times, 0.99));
+  }
+}
+
+}  // namespace ingot::cli

@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: Apache-2.0
+// One function a command. Each prints to stdout and throws CommandError for what is refused.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+#include "ingot/ingot.h"
+
+namespace ingot::cli {
+
+// What is told on stderr with exit status 1 (refused) or 2 (wrong usage).
+struct CommandError : std::runtime_error {
+  CommandError(const std::string& message, int exit_status = 1) : std::runtime_error(message), status(exit_status) {}
+  int status;
+};
+
+void check(ingot_status* status);          // throws CommandError with the whole text, frees the status
+std::string take_text(ingot_text* text);
+
+struct BuildCommand {
+  std::string model, output;
+  std::map<std::string, std::string> options;   // of the compiler
+  bool json = false;
+};
+struct RunCommand {
+  std::string engine, output;
+  std::vector<std::string> inputs;              // "name=file.npy", "file.npz", "file.safetensors", "file.npy" by position
+  std::string shapes;                           // "name:1x128,..." of inputs that are random
+  uint64_t seed = 0;
+  int threads = 0;
+  int repeat = 1;
+  std::string verify = "lazy", trust = "any";
+  bool json = false;
+};
+struct BenchCommand {
+  RunCommand run;
+  double seconds = 2;
+  int warmup = 5;
+};
+struct InspectCommand {
+  std::string file;
+  bool json = false;
+};
+struct OptCommand {
+  std::string file;
+  std::vector<std::string> passes;
+  bool list = false, json = false;
+};
+
+void build(const BuildCommand& command);
+void run(const RunCommand& command);
+void bench(const BenchCommand& command);
+void inspect(const InspectCommand& command);
+void verify(const InspectCommand& command);
+void optimize(const OptCommand& command);
+void explain(const std::string& code, bool json);
+
+}  // namespace ingot::cli

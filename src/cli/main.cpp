@@ -1,0 +1,118 @@
+// SPDX-License-Identifier: Apache-2.0
+// The command-line program. Exit status: 0 right, 1 refused (one message on stderr), 2 wrong usage.
+#include <CLI/CLI.hpp>
+
+#include <iostream>
+
+#include "cli/commands.h"
+
+namespace {
+
+using ingot::cli::BenchCommand;
+using ingot::cli::BuildCommand;
+using ingot::cli::InspectCommand;
+using ingot::cli::OptCommand;
+using ingot::cli::RunCommand;
+
+void add_build(CLI::App& app, BuildCommand& command) {
+  CLI::App* build = app.add_subcommand("build", "Build an engine from a .pt2 of torch.export");
+  build->add_option("model", command.model, "model.pt2")->required();
+  build->add_option("-o,--output", command.output, "engine file to write (default: the model's name with .ingot)");
+  build->add_flag("--json", command.json, "print a report as JSON");
+  for (size_t i = 0; i < ingot_option_count(); ++i) {
+    ingot_option_info info{};
+    info.struct_size = sizeof(info);
+    ingot::cli::check(ingot_option_describe(i, &info));
+    std::string dashed = "--" + std::string(info.name);
+    for (char& letter : dashed) letter = letter == '_' ? '-' : letter;
+    const std::string name = info.name;
+    build
+        ->add_option_function<std::string>(
+            dashed, [&command, name](const std::string& value) { command.options[name] = value; }, info.summary)
+        ->type_name(info.type)
+        ->default_str(info.default_value);
+  }
+  build->callback([&command] { ingot::cli::build(command); });
+}
+
+void add_run_options(CLI::App& app, RunCommand& command) {
+  app.add_option("engine", command.engine, "engine file")->required();
+  app.add_option("-i,--input", command.inputs,
+                 "NAME=x.npy, or a .npz or .safetensors with arrays named as the inputs, or x.npy by position");
+  app.add_option("--shapes", command.shapes, "sizes of random inputs: name:1x128,...");
+  app.add_option("--seed", command.seed, "seed of random inputs");
+  app.add_option("--threads", command.threads, "0: what the process may use");
+  app.add_option("--verify", command.verify, "lazy or full")->check(CLI::IsMember({"lazy", "full"}));
+  app.add_option("--trust", command.trust, "any, signed or none")->check(CLI::IsMember({"any", "signed", "none"}));
+  app.add_flag("--json", command.json, "print JSON");
+}
+
+void add_run(CLI::App& app, RunCommand& command) {
+  CLI::App* run = app.add_subcommand("run", "Run an engine once and write or describe its outputs");
+  add_run_options(*run, command);
+  run->add_option("-o,--output", command.output, "outputs.npz, or output.npy for one output");
+  run->callback([&command] { ingot::cli::run(command); });
+}
+
+void add_bench(CLI::App& app, BenchCommand& command) {
+  CLI::App* bench = app.add_subcommand("bench", "Time an engine");
+  add_run_options(*bench, command.run);
+  bench->add_option("--seconds", command.seconds, "how long to measure")->check(CLI::PositiveNumber);
+  bench->add_option("--warmup", command.warmup, "runs that do not count")->check(CLI::NonNegativeNumber);
+  bench->callback([&command] { ingot::cli::bench(command); });
+}
+
+CLI::App* add_file_command(CLI::App& app, const char* name, const char* summary, InspectCommand& command) {
+  CLI::App* sub = app.add_subcommand(name, summary);
+  sub->add_option("file", command.file, "engine file")->required();
+  sub->add_flag("--json", command.json, "print JSON");
+  return sub;
+}
+
+void add_opt(CLI::App& app, OptCommand& command) {
+  CLI::App* opt = app.add_subcommand("opt", "Run passes on the text form of a graph");
+  opt->add_option("file", command.file, "graph.ir, or - for standard input");
+  opt->add_option("-p,--pass", command.passes, "passes to run, in this order (default: the whole pipeline)");
+  opt->add_flag("--list", command.list, "list the passes");
+  opt->add_flag("--json", command.json, "print JSON");
+  opt->callback([&command] { ingot::cli::optimize(command); });
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  CLI::App app{"ingot: builds, runs and examines inference engines"};
+  app.set_version_flag("--version", ingot_version());
+  app.require_subcommand(1);
+  BuildCommand build_command;
+  RunCommand run_command;
+  BenchCommand bench_command;
+  InspectCommand inspect_command, verify_command;
+  OptCommand opt_command;
+  std::string code;
+  bool explain_json = false;
+  try {
+    add_build(app, build_command);
+    add_run(app, run_command);
+    add_bench(app, bench_command);
+    add_file_command(app, "inspect", "Describe an engine, or print the program of a .pt2", inspect_command)
+        ->callback([&] { ingot::cli::inspect(inspect_command); });
+    add_file_command(app, "verify", "Check every byte of an engine", verify_command)
+        ->callback([&] { ingot::cli::verify(verify_command); });
+    add_opt(app, opt_command);
+    CLI::App* explain = app.add_subcommand("explain", "Explain an error code");
+    explain->add_option("code", code, "INGOT-U001")->required();
+    explain->add_flag("--json", explain_json, "print JSON");
+    explain->callback([&] { ingot::cli::explain(code, explain_json); });
+    app.parse(argc, argv);
+  } catch (const CLI::ParseError& error) {
+    return app.exit(error) == 0 ? 0 : 2;
+  } catch (const ingot::cli::CommandError& error) {
+    std::cerr << "ingot: " << error.what() << "\n";
+    return error.status;
+  } catch (const std::exception& error) {
+    std::cerr << "ingot: " << error.what() << "\n";
+    return 1;
+  }
+  return 0;
+}

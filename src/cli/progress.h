@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: Apache-2.0
+// Progress of long work on stderr: one line that is redrawn on a terminal, plain lines elsewhere.
+#pragma once
+
+#include <chrono>
+#include <cstddef>
+#include <string>
+
+namespace ingot::cli {
+
+class ProgressLine {
+ public:
+  ProgressLine();
+  ~ProgressLine();  // ends the line
+  void show(const std::string& phase, size_t done, size_t total, double remaining_seconds);
+
+ private:
+  bool is_terminal_;
+  bool open_ = false;
+  std::string phase_;
+  std::chrono::steady_clock::time_point shown_{};
+};
+
+// Ctrl-C during long work: asks it to end, instead of ending the process. A second one ends the process.
+bool was_interrupted();
+void catch_interrupts();
+
+}  // namespace ingot::cli

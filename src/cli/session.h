@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: Apache-2.0
+// An engine opened for `run` and `bench`, with its inputs.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "cli/array_file.h"
+#include "cli/commands.h"
+
+namespace ingot::cli {
+
+class Session {
+ public:
+  explicit Session(const RunCommand& command);  // opens the engine, reads or makes the inputs
+
+  // Runs once. The outputs stay valid until the next run.
+  const std::vector<Array>& run();
+  const std::vector<Array>& inputs() const { return inputs_; }
+
+ private:
+  void read_inputs(const RunCommand& command);
+  void make_missing_inputs(const RunCommand& command);
+
+  std::unique_ptr<ingot_engine, decltype(&ingot_engine_free)> engine_{nullptr, &ingot_engine_free};
+  std::unique_ptr<ingot_context, decltype(&ingot_context_free)> context_{nullptr, &ingot_context_free};
+  std::vector<ingot_port> ports_;
+  std::vector<Array> inputs_;       // one a port; dtype 0: not given
+  std::vector<Array> outputs_;
+};
+
+}  // namespace ingot::cli

@@ -1,0 +1,90 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "compiler/compile.h"
+
+#include <chrono>
+
+#include "compiler/assemble.h"
+#include "compiler/lower.h"
+#include "compiler/profile.h"
+#include "importers/aten/import.h"
+#include "partition/partition.h"
+#include "passes/hoist.h"
+#include "passes/target_passes.h"
+#include "support/error.h"
+
+namespace ingot::core {
+namespace {
+
+// Times phases, reports them, and is where a build is cancelled.
+class Phases {
+ public:
+  Phases(const CompileHooks& hooks, BuildReport& report) : hooks_(hooks), report_(report) {}
+  template <typename Function>
+  auto run(std::string_view name, size_t number, Function&& function) {
+    if (hooks_.progress && !hooks_.progress({name, number, kTotal, -1})) {
+      throw UserError("INGOT-U010", "the build was cancelled");
+    }
+    const auto start = std::chrono::steady_clock::now();
+    auto result = function();
+    const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - start;
+    report_.phases.push_back({std::string(name), seconds.count()});
+    return result;
+  }
+
+ private:
+  static constexpr size_t kTotal = 6;
+  const CompileHooks& hooks_;
+  BuildReport& report_;
+};
+
+FuseRules fuse_rules(const Backend& backend, const Target& target) {
+  return {.may_take_consumer = [&](const Node& root, const Node& node) { return backend.may_fuse_consumer(root, node, target); },
+          .may_take_producer = [&](const Node& root, const Node& node) { return backend.may_fuse_producer(root, node, target); }};
+}
+
+// Passes for one target: where values lie, what runs once a checkpoint, and what becomes one kernel.
+Split specialize(Graph graph, const Backend& backend, const CompileOptions& options, PassRunner& runner) {
+  const Target& target = options.target;
+  if (target.level >= 1) {
+    graph = runner.run("assign_layouts", std::move(graph), [&](Graph g) {
+      return assign_layouts(std::move(g), [&](const Node& node) { return backend.layouts(node, target); });
+    });
+  }
+  Split split = hoist(std::move(graph));
+  if (target.level < 2) return split;
+  const FuseRules rules = fuse_rules(backend, target);
+  split.init = runner.run("fuse", std::move(split.init), [&](Graph g) { return fuse(std::move(g), rules); });
+  split.main = runner.run("fuse", std::move(split.main), [&](Graph g) { return fuse(std::move(g), rules); });
+  return split;
+}
+
+}  // namespace
+
+std::shared_ptr<EngineData> compile(const aten::Program& program, const CompileOptions& options,
+                                    std::span<const Backend* const> backends, const CompileHooks& hooks,
+                                    BuildReport* report) {
+  BuildReport local;
+  BuildReport& filled = report != nullptr ? *report : local;
+  Phases phases(hooks, filled);
+  PassRunner runner(options.passes, hooks.dump);
+  const Target& target = options.target;
+
+  aten::Imported model = phases.run("import", 0, [&] { return aten::import_program(program); });
+  apply_profiles(model.graph, options.profiles);
+  Graph graph = phases.run("simplify", 1, [&] { return run_pipeline(std::move(model.graph), runner); });
+  const Backend& backend = choose_backend(graph, backends, target);
+  const Split split = phases.run("specialize", 2, [&] { return specialize(std::move(graph), backend, options, runner); });
+
+  ImageTable table;
+  auto lowered = phases.run("lower", 3, [&] {
+    return LoweredPrograms{lower_graph(split.init, backend, target, split.main.symbols, table),
+                           lower_graph(split.main, backend, target, split.main.symbols, table)};
+  });
+  std::vector<Image> images =
+      phases.run("compile kernels", 4, [&] { return compile_images(table, target.threads, hooks.progress); });
+  return phases.run("plan", 5, [&] {
+    return assemble({program, model, split, std::move(lowered), std::move(images), target}, filled);
+  });
+}
+
+}  // namespace ingot::core
