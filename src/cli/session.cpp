@@ -22,12 +22,6 @@ void* allocate_output(void* user, size_t index, int32_t dtype, int32_t rank, con
   return output.data.data();
 }
 
-std::string shape_text(const Array& array) {
-  std::string text;
-  for (const int64_t size : array.shape) text += fmt::format("{}{}", text.empty() ? "" : "x", size);
-  return text;
-}
-
 }  // namespace
 
 Session::Session(const RunCommand& command) {

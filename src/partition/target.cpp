@@ -1,0 +1,14 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <fmt/core.h>
+
+#include "backends/compile.h"
+
+namespace ingot::core {
+
+std::string Target::text() const {
+  constexpr std::string_view kNumerics[] = {"strict", "default", "fast"};
+  return fmt::format("{}:{} threads={} level={} numerics={}", backend, to_string(features), threads, level,
+                     kNumerics[static_cast<size_t>(numerics)]);
+}
+
+}  // namespace ingot::core
