@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-# One GoogleTest program a folder of tests/: tests/ir/**.cpp becomes ingot_test_ir.
+# One GoogleTest program a folder of tests/: tests/ir/**.cpp (and .c) becomes ingot_test_ir.
 find_package(GTest CONFIG REQUIRED)
 include(GoogleTest)
 
@@ -7,7 +7,7 @@ include(GoogleTest)
 set(INGOT_LLVM_TESTS "^backends/cpu/compile/")
 
 function(ingot_test_folder folder)
-  file(GLOB_RECURSE sources CONFIGURE_DEPENDS RELATIVE ${CMAKE_SOURCE_DIR}/tests ${CMAKE_SOURCE_DIR}/tests/${folder}/*.cpp)
+  file(GLOB_RECURSE sources CONFIGURE_DEPENDS RELATIVE ${CMAKE_SOURCE_DIR}/tests ${CMAKE_SOURCE_DIR}/tests/${folder}/*.cpp ${CMAKE_SOURCE_DIR}/tests/${folder}/*.c)
   if(NOT INGOT_LLVM)
     list(FILTER sources EXCLUDE REGEX ${INGOT_LLVM_TESTS})
   endif()
@@ -17,7 +17,7 @@ function(ingot_test_folder folder)
   list(TRANSFORM sources PREPEND ${CMAKE_SOURCE_DIR}/tests/)
   set(target ingot_test_${folder})
   add_executable(${target} ${sources})
-  set_target_properties(${target} PROPERTIES BUILD_RPATH_USE_ORIGIN ON)
+  set_target_properties(${target} PROPERTIES BUILD_RPATH_USE_ORIGIN ON C_STANDARD 11 C_EXTENSIONS OFF)
   target_link_libraries(
     ${target} PRIVATE ingot_options ingot fmt::fmt-header-only nlohmann_json::nlohmann_json GTest::gmock GTest::gtest_main
   )

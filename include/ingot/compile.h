@@ -1,0 +1,83 @@
+// SPDX-License-Identifier: Apache-2.0
+// Building engines from models. Needs the library ingot; the other headers need ingot_runtime only.
+#pragma once
+
+#include <exception>
+#include <filesystem>
+#include <functional>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "ingot/engine.h"
+#include "ingot/error.h"
+
+namespace ingot {
+
+// How far a build is.
+struct Progress {
+  std::string phase;
+  size_t done, total;        // pieces of work of this phase
+  double remaining_seconds;  // an estimate; negative while unknown
+};
+
+struct CompileOptions {
+  // By name, as texts: {{"optimization_level", "3"}}; `compile_options()` lists all. Default: none.
+  std::map<std::string, std::string> values;
+  // Called between pieces of work; returning false cancels the build (UserError INGOT-U010). Default: none.
+  std::function<bool(const Progress&)> progress;
+};
+
+// An option that a build takes.
+struct OptionInfo {
+  std::string name, type, default_value, summary;
+};
+
+inline std::vector<OptionInfo> compile_options() {
+  std::vector<OptionInfo> rows;
+  for (size_t i = 0; i < ingot_option_count(); ++i) {
+    ingot_option_info info{};
+    info.struct_size = sizeof(info);
+    detail::check(ingot_option_describe(i, &info));
+    rows.push_back({info.name, info.type, info.default_value, info.summary});
+  }
+  return rows;
+}
+
+// Builds an engine from a .pt2 file of torch.export (torch 2.11 to 2.13). `report`, if given, receives JSON:
+// phases with their seconds, kernels, memory plan. UserError: a bad file or option. UnsupportedError: a node
+// that Ingot cannot run, by name, with its line in the model.
+inline Engine compile(const std::filesystem::path& model, const CompileOptions& options = {},
+                      std::string* report = nullptr) {
+  struct Call {
+    const CompileOptions& options;
+    std::exception_ptr failure;
+  } call{options, nullptr};
+  const auto forward = [](void* user, const char* phase, size_t done, size_t total,
+                          double remaining_seconds) -> int32_t {
+    auto& own = *static_cast<Call*>(user);
+    try {
+      return own.options.progress({phase, done, total, remaining_seconds}) ? 1 : 0;
+    } catch (...) {  // no exception may cross the C API
+      own.failure = std::current_exception();
+      return 0;
+    }
+  };
+  std::vector<ingot_option> rows;
+  for (const auto& [name, value] : options.values) rows.push_back({name.c_str(), value.c_str()});
+  const ingot_build_options given{sizeof(ingot_build_options), rows.data(), rows.size(),
+                                  options.progress ? +forward : nullptr, &call};
+  ingot_engine* engine = nullptr;
+  ingot_text* text = nullptr;
+  ingot_status* status = ingot_build_pt2(model.c_str(), &given, &engine, report == nullptr ? nullptr : &text);
+  if (call.failure) {
+    ingot_status_free(status);
+    std::rethrow_exception(call.failure);
+  }
+  detail::check(status);
+  Engine built(engine);
+  if (report != nullptr) *report = detail::take_text(text);
+  return built;
+}
+
+}  // namespace ingot

@@ -1,0 +1,138 @@
+// SPDX-License-Identifier: Apache-2.0
+// Engines: compiled programs with their weights, from files or memory.
+#pragma once
+
+#include <cstddef>
+#include <filesystem>
+#include <map>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "ingot/error.h"
+#include "ingot/tensor.h"
+
+namespace ingot {
+
+enum class Verify {
+  kLazy = INGOT_VERIFY_LAZY,  // all but the weights now, the weights at the latest before the first run
+  kFull = INGOT_VERIFY_FULL,  // everything now
+};
+enum class Trust {
+  kAny = INGOT_TRUST_ANY,        // native code of the file runs, as a shared library's would
+  kSigned = INGOT_TRUST_SIGNED,  // only of files that are signed
+  kNone = INGOT_TRUST_NONE,      // only engines without native code
+};
+struct LoadOptions {
+  Verify verify = Verify::kLazy;
+  Trust trust = Trust::kAny;
+};
+
+// An input, output or state of an engine.
+struct Port {
+  std::string name;
+  DType dtype = DType::kF32;
+  std::vector<std::string> dims;  // numbers, or expressions over symbols: "B", "128", "2*S"
+  std::vector<int64_t> min, max;  // range of each dim; INT64_MAX: no upper bound
+};
+
+// Copies share one engine, which lives until the last of them and of its contexts is gone. Thread-safe.
+class Engine {
+ public:
+  // Opens a file. UserError if it is no engine, damaged, or not made for this machine.
+  static Engine load(const std::filesystem::path& path, const LoadOptions& options = {}) {
+    const ingot_load_options given = to_c(options);
+    ingot_engine* engine = nullptr;
+    detail::check(ingot_engine_load(path.c_str(), &given, &engine));
+    return Engine(engine);
+  }
+
+  // The same for a file's content in memory, which `owner` keeps alive (null: the caller does, longer than
+  // the engine lives). 64-byte aligned bytes are not copied.
+  static Engine load(std::span<const std::byte> bytes, std::shared_ptr<const void> owner,
+                     const LoadOptions& options = {}) {
+    const ingot_load_options given = to_c(options);
+    const auto release = [](void* held) { delete static_cast<std::shared_ptr<const void>*>(held); };
+    auto* held = new std::shared_ptr<const void>(std::move(owner));
+    ingot_engine* engine = nullptr;
+    detail::check(ingot_engine_load_memory(bytes.data(), bytes.size(), release, held, &given, &engine));
+    return Engine(engine);
+  }
+
+  // Takes over a handle of the C API.
+  explicit Engine(ingot_engine* handle) : handle_(handle, &ingot_engine_free) {}
+
+  // Writes the engine file with the weights that the engine has now. Readers see the old file or the whole
+  // new one.
+  void save(const std::filesystem::path& path) const {
+    detail::check(ingot_engine_save(handle(), path.c_str()));
+  }
+
+  std::vector<Port> inputs() const { return ports(ingot_engine_input_count(handle()), &ingot_engine_input); }
+  std::vector<Port> outputs() const {
+    return ports(ingot_engine_output_count(handle()), &ingot_engine_output);
+  }
+  std::vector<Port> states() const { return ports(ingot_engine_state_count(handle()), &ingot_engine_state); }
+
+  // Names of the model's weights, as `refit` takes them.
+  std::vector<std::string> weights() const {
+    std::vector<std::string> names;
+    for (size_t i = 0; i < ingot_engine_weight_count(handle()); ++i)
+      names.emplace_back(ingot_engine_weight_name(handle(), i));
+    return names;
+  }
+
+  // New values of some or all weights. All or nothing; runs in flight keep the old ones. UserError if a name,
+  // dtype or shape is not the model's.
+  void refit(const std::map<std::string, Tensor>& values) {
+    std::vector<const char*> names;
+    std::vector<ingot_tensor> tensors;
+    for (const auto& [name, value] : values) {
+      names.push_back(name.c_str());
+      tensors.push_back(value.view());
+    }
+    detail::check(ingot_engine_refit(handle(), names.size(), names.data(), tensors.data()));
+  }
+
+  // JSON of what the engine holds, and of how the model was called.
+  std::string inspect() const { return text(&ingot_engine_inspect); }
+  std::string signature() const { return text(&ingot_engine_signature); }
+
+  ingot_engine* handle() const { return handle_.get(); }  // of the C API, still owned by this object
+
+ private:
+  static ingot_load_options to_c(const LoadOptions& options) {
+    return {sizeof(ingot_load_options), static_cast<int32_t>(options.verify),
+            static_cast<int32_t>(options.trust)};
+  }
+
+  std::vector<Port> ports(size_t count,
+                          ingot_status* (*get)(const ingot_engine*, size_t, ingot_port*)) const {
+    std::vector<Port> result(count);
+    for (size_t i = 0; i < count; ++i) {
+      ingot_port port{};
+      port.struct_size = sizeof(port);
+      detail::check(get(handle(), i, &port));
+      result[i] = {port.name,
+                   static_cast<DType>(port.dtype),
+                   {port.dims, port.dims + port.rank},
+                   {port.min, port.min + port.rank},
+                   {port.max, port.max + port.rank}};
+    }
+    return result;
+  }
+
+  std::string text(ingot_status* (*get)(const ingot_engine*, ingot_text**)) const {
+    ingot_text* text = nullptr;
+    detail::check(get(handle(), &text));
+    return detail::take_text(text);
+  }
+
+  std::shared_ptr<ingot_engine> handle_;
+};
+
+// Checks every byte of an engine file. UserError names the damaged section.
+inline void verify_file(const std::filesystem::path& path) { detail::check(ingot_verify_file(path.c_str())); }
+
+}  // namespace ingot

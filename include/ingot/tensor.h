@@ -1,0 +1,153 @@
+// SPDX-License-Identifier: Apache-2.0
+// Tensors in host memory, as engines take and give them.
+#pragma once
+
+#include <algorithm>
+#include <cassert>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <new>
+#include <span>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+#include "ingot/ingot.h"
+
+namespace ingot {
+
+// Element types, with the numbers of ingot_dtype. kI4 and kU4 are stored two to a byte, low nibble first.
+enum class DType : int32_t {
+  kBool = INGOT_BOOL,
+  kU8 = INGOT_U8,
+  kI8 = INGOT_I8,
+  kI16 = INGOT_I16,
+  kI32 = INGOT_I32,
+  kI64 = INGOT_I64,
+  kF16 = INGOT_F16,
+  kBF16 = INGOT_BF16,
+  kF32 = INGOT_F32,
+  kF64 = INGOT_F64,
+  kU16 = INGOT_U16,
+  kU32 = INGOT_U32,
+  kU64 = INGOT_U64,
+  kE4M3 = INGOT_E4M3,
+  kE5M2 = INGOT_E5M2,
+  kI4 = INGOT_I4,
+  kU4 = INGOT_U4,
+  kC64 = INGOT_C64,
+  kC128 = INGOT_C128,
+};
+
+// Bits of one element.
+constexpr int bit_width(DType dtype) {
+  constexpr int kWidths[] = {0, 8, 8, 8, 16, 32, 64, 16, 16, 32, 64, 16, 32, 64, 8, 8, 4, 4, 64, 128};
+  return kWidths[static_cast<int>(dtype)];
+}
+
+// The dtype of a C++ type: dtype_of<float>() is kF32.
+template <typename T>
+constexpr DType dtype_of() {
+  if constexpr (std::is_same_v<T, bool>) return DType::kBool;
+  if constexpr (std::is_same_v<T, uint8_t>) return DType::kU8;
+  if constexpr (std::is_same_v<T, int8_t>) return DType::kI8;
+  if constexpr (std::is_same_v<T, int16_t>) return DType::kI16;
+  if constexpr (std::is_same_v<T, int32_t>) return DType::kI32;
+  if constexpr (std::is_same_v<T, int64_t>) return DType::kI64;
+  if constexpr (std::is_same_v<T, uint16_t>) return DType::kU16;
+  if constexpr (std::is_same_v<T, uint32_t>) return DType::kU32;
+  if constexpr (std::is_same_v<T, uint64_t>) return DType::kU64;
+  if constexpr (std::is_same_v<T, float>) return DType::kF32;
+  if constexpr (std::is_same_v<T, double>) return DType::kF64;
+}
+
+// A tensor: memory, dtype, sizes and strides. It either borrows memory of the caller, who keeps it alive, or
+// shares memory of its own. Copies share the memory.
+class Tensor {
+ public:
+  Tensor() = default;  // no tensor: no memory, no dims
+
+  // Borrows `data`. `strides` count elements; empty means dense row-major. The memory of an input is read
+  // only, unless the model updates that input in place.
+  Tensor(const void* data, DType dtype, std::vector<int64_t> shape, std::vector<int64_t> strides = {})
+      : data_(const_cast<void*>(data)),
+        dtype_(dtype),
+        shape_(std::move(shape)),
+        strides_(std::move(strides)) {}
+
+  // Borrows `values` as a dense tensor of this shape, whose elements are as many: Tensor(ids, {1, 128}).
+  template <typename T>
+  Tensor(std::span<T> values, std::vector<int64_t> shape)
+      : Tensor(values.data(), dtype_of<std::remove_const_t<T>>(), std::move(shape)) {
+    assert(elements() == static_cast<int64_t>(values.size()));
+  }
+  template <typename T>
+  Tensor(const std::vector<T>& values, std::vector<int64_t> shape)
+      : Tensor(std::span<const T>(values), std::move(shape)) {}
+
+  // A dense tensor with memory of its own, aligned to 64 bytes and not initialized.
+  static Tensor empty(DType dtype, std::vector<int64_t> shape) {
+    Tensor tensor(nullptr, dtype, std::move(shape));
+    tensor.allocate(tensor.bytes());
+    return tensor;
+  }
+
+  void* data() const { return data_; }
+  DType dtype() const { return dtype_; }
+  const std::vector<int64_t>& shape() const { return shape_; }
+  const std::vector<int64_t>& strides() const { return strides_; }  // in elements; empty: dense row-major
+
+  int64_t elements() const {
+    int64_t count = 1;
+    for (const int64_t size : shape_) count *= size;
+    return count;
+  }
+  // Of a dense tensor of these sizes: each innermost row is rounded up to whole bytes.
+  size_t bytes() const {
+    if (elements() == 0) return 0;
+    const int64_t row = shape_.empty() ? 1 : shape_.back();
+    return static_cast<size_t>(elements() / row * ((row * bit_width(dtype_) + 7) / 8));
+  }
+
+  // The elements of a dense tensor. T has to be the type that belongs to the dtype.
+  template <typename T>
+  std::span<T> values() const {
+    assert(dtype_of<std::remove_const_t<T>>() == dtype_ && strides_.empty());
+    return {static_cast<T*>(data_), static_cast<size_t>(elements())};
+  }
+
+  // As the C API takes it; lives as long as this tensor is not changed.
+  ingot_tensor view() const {
+    return {data_, static_cast<int32_t>(dtype_), static_cast<int32_t>(shape_.size()), shape_.data(),
+            strides_.empty() ? nullptr : strides_.data()};
+  }
+
+ private:
+  friend class Context;
+
+  // Takes new sizes; keeps its own memory where that is large enough and nobody shares it.
+  void* resize(DType dtype, std::span<const int64_t> shape, size_t bytes) {
+    dtype_ = dtype;
+    shape_.assign(shape.begin(), shape.end());
+    strides_.clear();
+    if (owner_ == nullptr || owner_.use_count() > 1 || capacity_ < bytes) allocate(bytes);
+    return data_;
+  }
+
+  void allocate(size_t bytes) {
+    constexpr std::align_val_t kAlignment{64};
+    capacity_ = std::max<size_t>(bytes, 1);
+    owner_.reset(::operator new(capacity_, kAlignment),
+                 [](void* memory) { ::operator delete(memory, kAlignment); });
+    data_ = owner_.get();
+  }
+
+  void* data_ = nullptr;
+  DType dtype_ = DType::kF32;
+  std::vector<int64_t> shape_, strides_;
+  std::shared_ptr<void> owner_;  // null: borrowed
+  size_t capacity_ = 0;          // bytes of the owned memory
+};
+
+}  // namespace ingot

@@ -1,0 +1,101 @@
+// SPDX-License-Identifier: Apache-2.0
+// Engines without kernels, which run on every machine, and owners of C handles.
+#pragma once
+
+#include <filesystem>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+#include "engine/engine_file.h"
+#include "ingot/ingot.h"
+#include "tests/engine/engines.h"
+
+namespace ingot::core::testing {
+
+struct Free {
+  void operator()(ingot_status* status) const { ingot_status_free(status); }
+  void operator()(ingot_text* text) const { ingot_text_free(text); }
+  void operator()(ingot_engine* engine) const { ingot_engine_free(engine); }
+  void operator()(ingot_context* context) const { ingot_context_free(context); }
+  void operator()(ingot_builder* builder) const { ingot_builder_free(builder); }
+};
+template <typename T>
+using Owned = std::unique_ptr<T, Free>;
+
+// The code of a status, "" for success; frees it.
+inline std::string code_of(ingot_status* status) {
+  const Owned<ingot_status> owner(status);
+  return ingot_status_code(status);
+}
+
+inline std::string text_of(ingot_text* text) {
+  const Owned<ingot_text> owner(text);
+  return {ingot_text_data(text), ingot_text_size(text)};
+}
+
+// y = x, f32[B in 1..16, S in 1..256].
+inline EngineData echo_engine() {
+  EngineData engine{.name = "echo", .origin = "a test", .key = "key of echo", .target = "null"};
+  engine.main = chain();
+  return engine;
+}
+
+// y = w, a weight of four floats; x is not read.
+inline EngineData weight_engine() {
+  EngineData engine = echo_engine();
+  engine.sources.push_back({.name = "w", .shape = {4}, .data = bytes_of({1, 2, 3, 4})});
+  engine.weights.push_back(
+      {.name = "w", .type = f32({4}), .source = 0, .data = engine.sources[0].data, .bytes = 16});
+  const BufferId weight = add_buffer(engine.main, "w", f32({4}), Storage::kWeight, 0);
+  const BufferId z = add_output(engine.main, "z", f32({4}));
+  engine.main.steps.push_back(copy_step(weight, z));
+  return engine;
+}
+
+// A file in a folder of its own, removed at the end.
+class EngineOnDisk {
+ public:
+  explicit EngineOnDisk(const EngineData& data)
+      : folder_(std::filesystem::path(::testing::TempDir()) /
+                ::testing::UnitTest::GetInstance()->current_test_info()->name()) {
+    std::filesystem::create_directories(folder_);
+    write_engine(data, std::filesystem::path(path()));
+  }
+  ~EngineOnDisk() { std::filesystem::remove_all(folder_); }
+  std::string path(const char* name = "model.ingot") const { return (folder_ / name).string(); }
+
+ private:
+  std::filesystem::path folder_;
+};
+
+inline Owned<ingot_engine> load(const std::string& path, const ingot_load_options* options = nullptr) {
+  ingot_engine* engine = nullptr;
+  EXPECT_EQ(code_of(ingot_engine_load(path.c_str(), options, &engine)), "");
+  return Owned<ingot_engine>(engine);
+}
+
+inline Owned<ingot_context> context_of(ingot_engine* engine) {
+  ingot_context* context = nullptr;
+  EXPECT_EQ(code_of(ingot_context_create(engine, &context)), "");
+  return Owned<ingot_context>(context);
+}
+
+// Outputs as vectors of floats, for ingot_allocate.
+struct FloatOutputs {
+  std::vector<std::vector<float>> values;
+  std::vector<std::vector<int64_t>> shapes;
+
+  static void* allocate(void* user, size_t index, int32_t, int32_t rank, const int64_t* shape, size_t bytes) {
+    auto& own = *static_cast<FloatOutputs*>(user);
+    if (own.values.size() <= index) own.values.resize(index + 1);
+    if (own.shapes.size() <= index) own.shapes.resize(index + 1);
+    own.shapes[index].assign(shape, shape + rank);
+    own.values[index].resize(bytes / sizeof(float));
+    return own.values[index].data();
+  }
+};
+
+}  // namespace ingot::core::testing

@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: Apache-2.0
+// NULL is refused by name everywhere, and harmless where nothing can be refused.
+#include "tests/api/fixtures.h"
+
+namespace ingot::core::testing {
+namespace {
+
+TEST(Null, IsRefusedByWhatFails) {
+  ingot_engine* engine = nullptr;
+  ingot_text* text = nullptr;
+  ingot_port port{};
+  uint32_t value = 0;
+  int64_t graph = 0;
+  size_t length = 0;
+  ingot_status* const statuses[] = {
+      ingot_engine_load(nullptr, nullptr, &engine),
+      ingot_engine_load("model.ingot", nullptr, nullptr),
+      ingot_engine_load_memory(nullptr, 0, nullptr, nullptr, nullptr, &engine),
+      ingot_engine_save(nullptr, "model.ingot"),
+      ingot_engine_save_memory(nullptr, &text),
+      ingot_verify_file(nullptr),
+      ingot_engine_inspect(nullptr, &text),
+      ingot_inspect_file(nullptr, &text),
+      ingot_engine_input(nullptr, 0, &port),
+      ingot_engine_output(nullptr, 0, &port),
+      ingot_engine_state(nullptr, 0, &port),
+      ingot_engine_signature(nullptr, &text),
+      ingot_engine_refit(nullptr, 0, nullptr, nullptr),
+      ingot_context_create(nullptr, nullptr),
+      ingot_context_run(nullptr, 0, nullptr, FloatOutputs::allocate, nullptr),
+      ingot_context_output_shapes(nullptr, 0, nullptr, nullptr, 0, &length),
+      ingot_context_bind_state(nullptr, 0, nullptr),
+      ingot_context_reset_states(nullptr),
+      ingot_context_memory(nullptr, nullptr),
+      ingot_option_describe(0, nullptr),
+      ingot_builder_create("", nullptr),
+      ingot_builder_symbol(nullptr, "S", 0, 1, -1),
+      ingot_builder_value(nullptr, nullptr, &value),
+      ingot_builder_input(nullptr, nullptr),
+      ingot_builder_node(nullptr, nullptr),
+      ingot_builder_output(nullptr, nullptr, 0, nullptr),
+      ingot_builder_begin_graph(nullptr),
+      ingot_builder_end_graph(nullptr, &graph),
+      ingot_builder_signature(nullptr, nullptr, nullptr, 0, nullptr),
+  };
+  for (ingot_status* status : statuses) EXPECT_EQ(code_of(status), "INGOT-U012");
+}
+
+TEST(Null, IsNothingToCountOrFree) {
+  EXPECT_EQ(ingot_engine_input_count(nullptr), 0u);
+  EXPECT_EQ(ingot_engine_output_count(nullptr), 0u);
+  EXPECT_EQ(ingot_engine_state_count(nullptr), 0u);
+  EXPECT_EQ(ingot_engine_weight_count(nullptr), 0u);
+  EXPECT_EQ(ingot_engine_weight_name(nullptr, 0), nullptr);
+  EXPECT_EQ(ingot_engine_state_input(nullptr, 0), -1);
+  ingot_engine_free(nullptr);
+  ingot_context_free(nullptr);
+  ingot_builder_free(nullptr);
+}
+
+}  // namespace
+}  // namespace ingot::core::testing
