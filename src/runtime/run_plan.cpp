@@ -41,7 +41,8 @@ Frame make_frame(const Executable& executable, RunPlan& plan) {
   for (size_t i = 0; i < executable.steps.size(); ++i) {
     const ExecutableStep& step = executable.steps[i];
     blocks += carried_values(*step.step, *executable.program);
-    plan.scratch_bytes = std::max(plan.scratch_bytes, plan.values[step.scratch_bytes]);
+    // Each worker's part starts at a multiple of 64 bytes.
+    plan.scratch_bytes = std::max(plan.scratch_bytes, (plan.values[step.scratch_bytes] + 63) / 64 * 64);
     if (!step.late) evaluate_step(executable, plan, frame, i);
   }
   frame.blocks.resize(blocks);
