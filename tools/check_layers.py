@@ -36,7 +36,7 @@ LAYERS: dict[str, tuple[str, ...]] = {
     # The runtime library must link without the compiler, so its half of the API may not reach up.
     "api/runtime": ("runtime", *(f"backends/{name}/execute" for name in BACKENDS)),
     "cli": (),
-    "cli/opt": ("ir", "passes"),
+    "cli/opt": ("ir", "passes", "cli"),
 }
 COMPILER_PARTS = tuple(
     name for name in LAYERS if not name.startswith(("api", "cli")) and not name.endswith("/execute")

@@ -53,13 +53,13 @@ def _items(kind: str, context: Any, children: list, value: Any, path: str) -> li
     if kind in ("builtins.tuple", "builtins.list"):
         if not isinstance(value, (tuple, list)) or len(value) != len(children):
             raise UserError(
-                f"argument{path or 's'}: expected {len(children)} items, got {_describe(value)}", code="INGOT-U302"
+                f"argument{path or 's'}: expected {len(children)} items, got {_describe(value)}", code="INGOT-U300"
             )
         return [(f"[{i}]", item) for i, item in enumerate(value)]
     if kind in ("builtins.dict", "collections.OrderedDict"):
         if not isinstance(value, dict) or set(value) != set(context):
             raise UserError(
-                f"argument{path or 's'}: expected the keys {context}, got {_describe(value)}", code="INGOT-U302"
+                f"argument{path or 's'}: expected the keys {context}, got {_describe(value)}", code="INGOT-U300"
             )
         return [(f"[{key!r}]", value[key]) for key in context]
     if kind == "builtins.NoneType" or kind is None:
@@ -68,7 +68,7 @@ def _items(kind: str, context: Any, children: list, value: Any, path: str) -> li
 
     leaves, spec = _pytree.tree_flatten(value, is_leaf=lambda item: item is not value)
     if len(leaves) != len(children):
-        raise UserError(f"argument{path}: expected a {kind} of {len(children)} items", code="INGOT-U302")
+        raise UserError(f"argument{path}: expected a {kind} of {len(children)} items", code="INGOT-U300")
     return [(f".{i}", leaf) for i, leaf in enumerate(leaves)]
 
 

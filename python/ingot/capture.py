@@ -72,7 +72,7 @@ class Capture:
             elif node.op == "output":
                 self._outputs(node, outputs)
             else:
-                raise UnsupportedError(f"FX node {node.name} is a {node.op}", code="INGOT-N101", node=node.name)
+                raise UnsupportedError(f"FX node {node.name} is a {node.op}", code="INGOT-N004", node=node.name)
 
     # ---- values ----
     def _value(self, name: str, example: Any) -> int:
@@ -250,4 +250,4 @@ def dim_text(expression: Any) -> str:
         return f"mod(floordiv({operands[0]}, {operands[1]}), {operands[2]})"
     if kind == "Identity":
         return operands[0]
-    raise UnsupportedError(f"no dim expression for {expression}", code="INGOT-N102")
+    raise UnsupportedError(f"no dim expression for {expression}", code="INGOT-N005")

@@ -25,7 +25,7 @@ from ingot.capture import (
     Output,
 )
 from ingot.engine import Engine
-from ingot.errors import UserError
+from ingot.errors import UnsupportedError, UserError
 from ingot.hybrid import compile_graph
 from ingot.inputs import Input as InputSpec
 from ingot.module import CompiledModule
@@ -105,7 +105,7 @@ def describe(program: ExportedProgram) -> tuple[list[Input], list[Output]]:
     for spec in signature.input_specs:
         kind = _INPUT_KINDS.get(spec.kind)
         if kind is None:
-            raise UserError(f"the program has an input of kind {spec.kind.name}, which Ingot does not take", code="INGOT-U103")
+            raise UnsupportedError(f"the program has an input of kind {spec.kind.name}, which Ingot does not take", code="INGOT-N003")
         name = getattr(spec.arg, "name", "") if kind == USER else str(spec.target)
         inputs.append(Input(kind, name, _weight(program, spec, kind), getattr(spec.arg, "value", None)))
     outputs = [Output(_OUTPUT_KINDS.get(spec.kind, 0), spec.target) for spec in signature.output_specs]
@@ -118,7 +118,7 @@ def _weight(program: ExportedProgram, spec: Any, kind: int) -> torch.Tensor | No
     value = program.state_dict.get(spec.target)
     value = program.constants.get(spec.target) if value is None else value
     if not isinstance(value, torch.Tensor):
-        raise UserError(f"the program has no value for {spec.target}", code="INGOT-U104")
+        raise UserError(f"the program has no value for {spec.target}", code="INGOT-U009")
     return value.detach()
 
 

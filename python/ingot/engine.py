@@ -84,13 +84,13 @@ class Engine:
         else:
             flat = calling.flatten(tree, calling.bind_names(args, kwargs, tree, self._names))
         if len(flat) != len(self._literals):
-            raise UserError(f"expected {len(self._literals)} arguments, got {len(flat)}", code="INGOT-U302")
+            raise UserError(f"expected {len(self._literals)} arguments, got {len(flat)}", code="INGOT-U300")
         for position, (value, literal) in enumerate(zip(flat, self._literals, strict=True)):
             if literal is not _TENSOR and value != literal:
                 name = self._names[position] if position < len(self._names) else str(position)
                 raise UserError(
                     f"argument {name} was {literal!r} when the model was exported and cannot be {value!r} now",
-                    code="INGOT-U303",
+                    code="INGOT-U308",
                     advice="export and build the model again with this value",
                 )
         return [value for value, literal in zip(flat, self._literals, strict=True) if literal is _TENSOR]

@@ -56,7 +56,7 @@ class CompiledModule(torch.nn.Module):
         spec = self.program.call_spec
         leaves, found = _pytree.tree_flatten((args, kwargs))
         if found != spec.in_spec:
-            raise UserError(f"the arguments have the structure {found}, expected {spec.in_spec}", code="INGOT-U302")
+            raise UserError(f"the arguments have the structure {found}, expected {spec.in_spec}", code="INGOT-U300")
         users = iter(leaves)
         count = len(self.specs[0])
         flat = [self._weights[i] if i in self._weights else next(users) for i in range(count)]

@@ -94,7 +94,7 @@ TEST_F(DimReaderTest, RefusesWhatIsMalformed) {
     try {
       FAIL() << text << " is read as " << read(text);
     } catch (const UserError& error) {
-      EXPECT_EQ(error.details().code, "INGOT-U408") << text;
+      EXPECT_EQ(error.details().code, "INGOT-U508") << text;
     }
   }
 }

@@ -35,78 +35,78 @@ TEST_P(Pt2Damage, IsRefusedByName) {
 
 INSTANTIATE_TEST_SUITE_P(
     Markers, Pt2Damage,
-    testing::Values(Damage{"image", "archive_format", "pt2", "pt3", "INGOT-U401", "archive_format"},
-                    Damage{"image", "archive_version", "0", "1", "INGOT-N402", "version is '1'"},
-                    Damage{"image", "byteorder", "little", "big", "INGOT-N402", "byte order is 'big'"},
-                    Damage{"image", kModel, "\"major\": 8", "\"major\": 9", "INGOT-N402", "schema 9.20"}));
+    testing::Values(Damage{"image", "archive_format", "pt2", "pt3", "INGOT-U501", "archive_format"},
+                    Damage{"image", "archive_version", "0", "1", "INGOT-N502", "version is '1'"},
+                    Damage{"image", "byteorder", "little", "big", "INGOT-N502", "byte order is 'big'"},
+                    Damage{"image", kModel, "\"major\": 8", "\"major\": 9", "INGOT-N502", "schema 9.20"}));
 
 INSTANTIATE_TEST_SUITE_P(
     Json, Pt2Damage,
     testing::Values(
-        Damage{"image", kModel, "{", "[", "INGOT-U402", "'models/model.json' is malformed"},
-        Damage{"image", kModel, "\"nodes\": [", "\"nodes\": 3, \"n\": [", "INGOT-U403",
+        Damage{"image", kModel, "{", "[", "INGOT-U502", "'models/model.json' is malformed"},
+        Damage{"image", kModel, "\"nodes\": [", "\"nodes\": 3, \"n\": [", "INGOT-U503",
                "where a list is due"},
-        Damage{"image", kModel, "\"target\"", "\"tarket\"", "INGOT-U403", "lacks the member 'target'"},
-        Damage{"image", kModel, "\"input_specs\"", "\"graph\": 1, \"graph\"", "INGOT-U402", "named twice"},
-        Damage{"image", kModel, "\"as_int\": 3", "\"as_int\": 18446744073709551615", "INGOT-U4", ""},
-        Damage{"arguments", kModel, "\"-Infinity\"", "\"Infinite\"", "INGOT-U403", "a number is due"}));
+        Damage{"image", kModel, "\"target\"", "\"tarket\"", "INGOT-U503", "lacks the member 'target'"},
+        Damage{"image", kModel, "\"input_specs\"", "\"graph\": 1, \"graph\"", "INGOT-U502", "named twice"},
+        Damage{"image", kModel, "\"as_int\": 3", "\"as_int\": 18446744073709551615", "INGOT-U5", ""},
+        Damage{"arguments", kModel, "\"-Infinity\"", "\"Infinite\"", "INGOT-U503", "a number is due"}));
 
 INSTANTIATE_TEST_SUITE_P(
     Nodes, Pt2Damage,
     testing::Values(Damage{"image", kModel, "\"as_tensor\": {\"name\": \"image\"}}, \"kind\"",
-                           "\"as_future\": 1}, \"kind\"", "INGOT-N407",
+                           "\"as_future\": 1}, \"kind\"", "INGOT-N507",
                            "argument 'as_future' is not known; the program's schema is 8.20"},
                     Damage{"image", kModel, "{\"name\": \"conv2d\"}}, \"kind\"",
-                           "{\"name\": \"conv3d\"}}, \"kind\"", "INGOT-U406",
+                           "{\"name\": \"conv3d\"}}, \"kind\"", "INGOT-U506",
                            "'conv3d' is used and not defined before"},
-                    Damage{"image", kModel, "\"name\": \"weight\"", "\"name\": \"wait\"", "INGOT-U410",
+                    Damage{"image", kModel, "\"name\": \"weight\"", "\"name\": \"wait\"", "INGOT-U510",
                            "no argument 'wait'"},
-                    Damage{"mutation", kModel, "\"as_int\": 0}", "\"as_string\": \"zero\"}", "INGOT-U410",
+                    Damage{"mutation", kModel, "\"as_int\": 0}", "\"as_string\": \"zero\"}", "INGOT-U510",
                            "where the schema says int"},
                     Damage{"arguments", kModel, "\"as_scalar_type\": 6", "\"as_scalar_type\": 77",
-                           "INGOT-N407", "dtype '77' is not known"},
+                           "INGOT-N507", "dtype '77' is not known"},
                     Damage{"arguments", kModel, "\"as_scalar_type\": 6", "\"as_scalar_type\": 31",
-                           "INGOT-N404", "float8_e4m3fnuz"},
+                           "INGOT-N504", "float8_e4m3fnuz"},
                     Damage{"arguments", kModel, "\"as_int\": 3}, \"kind\"",
-                           "\"as_complex\": {\"real\": 1, \"imag\": 2}}, \"kind\"", "INGOT-N409", "complex"},
+                           "\"as_complex\": {\"real\": 1, \"imag\": 2}}, \"kind\"", "INGOT-N509", "complex"},
                     Damage{"arguments", kModel, "\"as_int\": 3}, \"kind\"",
                            "\"as_custom_obj\": {\"name\": \"a\", \"class_fqn\": \"my.Class\"}}, \"kind\"",
-                           "INGOT-N406", "my.Class"}));
+                           "INGOT-N506", "my.Class"}));
 
 INSTANTIATE_TEST_SUITE_P(
     Sizes, Pt2Damage,
-    testing::Values(Damage{"dynamic", kModel, "Symbol('s27'", "Symbol(s27", "INGOT-U408", "is malformed"},
-                    Damage{"dynamic", kModel, "\"min_val\": 2", "\"min_val\": 17", "INGOT-U408",
+    testing::Values(Damage{"dynamic", kModel, "Symbol('s27'", "Symbol(s27", "INGOT-U508", "is malformed"},
+                    Damage{"dynamic", kModel, "\"min_val\": 2", "\"min_val\": 17", "INGOT-U508",
                            "17..16 of symbol 's77' is empty"},
-                    Damage{"image", kModel, "\"layout\": 7", "\"layout\": 2", "INGOT-N405", "sparse_csr"}));
+                    Damage{"image", kModel, "\"layout\": 7", "\"layout\": 2", "INGOT-N505", "sparse_csr"}));
 
 INSTANTIATE_TEST_SUITE_P(
     Signature, Pt2Damage,
     testing::Values(
         Damage{"image", kModel, "\"input_specs\": [", "\"input_specs\": [{\"user_input\": {}}, ",
-               "INGOT-U406", "the graph 2"},
-        Damage{"image", kModel, "\"user_input\"", "\"token\"", "INGOT-N406", "token"},
-        Damage{"image", kModel, "\"user_input\"", "\"new_input\"", "INGOT-N407", "input 'new_input'"},
-        Damage{"image", kModel, "\"user_output\"", "\"loss_output\"", "INGOT-N408", "loss"},
-        Damage{"image", kModel, "\"user_output\"", "\"new_output\"", "INGOT-N407", "output 'new_output'"},
+               "INGOT-U506", "the graph 2"},
+        Damage{"image", kModel, "\"user_input\"", "\"token\"", "INGOT-N506", "token"},
+        Damage{"image", kModel, "\"user_input\"", "\"new_input\"", "INGOT-N507", "input 'new_input'"},
+        Damage{"image", kModel, "\"user_output\"", "\"loss_output\"", "INGOT-N508", "loss"},
+        Damage{"image", kModel, "\"user_output\"", "\"new_output\"", "INGOT-N507", "output 'new_output'"},
         Damage{"mutation.functional", kModel, "\"user_input_name\": \"x\"", "\"user_input_name\": \"q\"",
-               "INGOT-U406", "mutates 'q'"},
-        Damage{"image", kModel, "\"parameter_name\": \"body", "\"parameter_name\": \"nobody", "INGOT-U404",
+               "INGOT-U506", "mutates 'q'"},
+        Damage{"image", kModel, "\"parameter_name\": \"body", "\"parameter_name\": \"nobody", "INGOT-U504",
                "no values for 'nobody.0.0.weight'"}));
 
 INSTANTIATE_TEST_SUITE_P(
     Weights, Pt2Damage,
     testing::Values(
-        Damage{"image", kWeights, "\"use_pickle\": false", "\"use_pickle\": true", "INGOT-N403",
+        Damage{"image", kWeights, "\"use_pickle\": false", "\"use_pickle\": true", "INGOT-N503",
                "tensor subclass"},
-        Damage{"image", kWeights, "weight_0", "weight_1", "INGOT-U404", "lacks 'data/weights/weight_1'"},
+        Damage{"image", kWeights, "weight_0", "weight_1", "INGOT-U504", "lacks 'data/weights/weight_1'"},
         Damage{"image", kWeights, "\"storage_offset\": {\"as_int\": 0}",
-               "\"storage_offset\": {\"as_int\": 1}", "INGOT-U407", "reaches out"},
-        Damage{"image", kWeights, "{\"as_int\": 8}", "{\"as_int\": 4611686018427387904}", "INGOT-U407",
+               "\"storage_offset\": {\"as_int\": 1}", "INGOT-U507", "reaches out"},
+        Damage{"image", kWeights, "{\"as_int\": 8}", "{\"as_int\": 4611686018427387904}", "INGOT-U507",
                "overflow"},
-        Damage{"image", kWeights, "{\"as_int\": 8}", "{\"as_int\": -8}", "INGOT-U407", "natural number"},
-        Damage{"image", kWeights, "{\"as_int\": 3}", "{\"as_int\": 4}", "INGOT-U407", "reaches out"},
-        Damage{"image", kWeights, "{\"as_int\": 3}", "{\"as_int\": 2}", "INGOT-U406", "another type"}));
+        Damage{"image", kWeights, "{\"as_int\": 8}", "{\"as_int\": -8}", "INGOT-U507", "natural number"},
+        Damage{"image", kWeights, "{\"as_int\": 3}", "{\"as_int\": 4}", "INGOT-U507", "reaches out"},
+        Damage{"image", kWeights, "{\"as_int\": 3}", "{\"as_int\": 2}", "INGOT-U506", "another type"}));
 
 TEST(Pt2Errors, NameTheNodeAndTheLine) {
   Members members = golden_members("image");
@@ -130,11 +130,11 @@ TEST(Pt2Errors, UnknownMembersOfStructuresAreIgnored) {
 std::string error_of_members(const Members& members) { return error_of(write_zip(members)); }
 
 TEST(Pt2Errors, TellOtherFilesApart) {
-  EXPECT_THAT(error_of("this is a text, and long enough for a ZIP file"), StartsWith("[INGOT-U401"));
-  EXPECT_THAT(error_of(""), StartsWith("[INGOT-U400"));
+  EXPECT_THAT(error_of("this is a text, and long enough for a ZIP file"), StartsWith("[INGOT-U501"));
+  EXPECT_THAT(error_of(""), StartsWith("[INGOT-U500"));
   EXPECT_THAT(error_of_members({{"data.pkl", ""}}), HasSubstr("torch.save"));
   EXPECT_THAT(error_of_members({{"data.pkl", ""}, {"constants.pkl", ""}}), HasSubstr("TorchScript"));
-  EXPECT_THAT(error_of_members({{"serialized_exported_program.json", "{}"}}), StartsWith("[INGOT-N401"));
+  EXPECT_THAT(error_of_members({{"serialized_exported_program.json", "{}"}}), StartsWith("[INGOT-N501"));
   EXPECT_THAT(error_of_members({{"archive_format", "pt2"}, {"data/aotinductor/model/a.so", ""}}),
               HasSubstr("AOTInductor"));
   EXPECT_THAT(error_of_members({{"archive_format", "pt2"}, {kModel, "{}"}, {"data/weights/model.pt", ""}}),
@@ -146,7 +146,7 @@ TEST(Pt2Errors, TellOtherFilesApart) {
 TEST(Pt2Errors, LeftOutValuesAreNoted) {
   Members members = golden_members("image");
   members["data/weights/weight_0"].clear();
-  EXPECT_THAT(error_of(write_zip(members)), StartsWith("[INGOT-U409"));
+  EXPECT_THAT(error_of(write_zip(members)), StartsWith("[INGOT-U509"));
 }
 
 TEST(Pt2Errors, NestingIsLimited) {

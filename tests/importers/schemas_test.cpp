@@ -92,7 +92,7 @@ void expect_refused(std::string target, std::vector<NamedArgument> arguments, co
     complete(target, std::move(arguments));
     FAIL() << target;
   } catch (const UserError& error) {
-    EXPECT_EQ(error.details().code, "INGOT-U410");
+    EXPECT_EQ(error.details().code, "INGOT-U510");
     EXPECT_EQ(error.details().node, "node");
     EXPECT_THAT(error.details().message, testing::HasSubstr(message));
   }

@@ -12,7 +12,7 @@ namespace {
 
 [[noreturn]] void refuse(const Node& node, std::string message) {
   throw UserError(
-      ErrorDetails{.code = "INGOT-U410",
+      ErrorDetails{.code = "INGOT-U510",
                    .message = fmt::format("{}: {}", node.target, message),
                    .node = node.name,
                    .source_line = to_string(node.source),

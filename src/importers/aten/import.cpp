@@ -21,7 +21,7 @@ std::string literal_text(const Argument& argument) {
   if (const auto* value = std::get_if<int64_t>(&argument.value)) return fmt::format("{}", *value);
   if (const auto* value = std::get_if<double>(&argument.value)) return fmt::format("{:#}", *value);
   if (const auto* value = std::get_if<std::string>(&argument.value)) return fmt::format("'{}'", *value);
-  throw UnsupportedError("INGOT-N104", "an input or output of the program is neither a tensor nor a plain number or text");
+  throw UnsupportedError("INGOT-N521", "an input or output of the program is neither a tensor nor a plain number or text");
 }
 
 Shape shape_of(const TensorView& view) { return Shape(view.shape.begin(), view.shape.end()); }
@@ -65,7 +65,7 @@ class ProgramImport {
       return;
     }
     if (value.kind != ValueKind::kSymInt || !value.integer) {
-      throw UnsupportedError("INGOT-N104", fmt::format("input \"{}\" is a number that changes from call to call", input.name));
+      throw UnsupportedError("INGOT-N521", fmt::format("input \"{}\" is a number that changes from call to call", input.name));
     }
     importer_.bind(input.value, *value.integer);
     result_.input_literals.push_back("symbol");
@@ -81,7 +81,7 @@ class ProgramImport {
 
   // Floating-point parameters and buffers are weights; all else is a constant.
   core::Value* add_stored(const Input& input) {
-    if (!input.data) throw UserError("INGOT-U112", fmt::format("the program has no values for \"{}\"", input.name));
+    if (!input.data) throw UserError("INGOT-U522", fmt::format("the program has no values for \"{}\"", input.name));
     const TensorView& data = *input.data;
     if (!is_floating(data.dtype) || input.kind == InputKind::kConstant) return result_.graph.add_constant(to_dense(data));
     result_.weights.push_back({.name = input.name, .data = data, .owner = input.owner});
@@ -100,7 +100,7 @@ class ProgramImport {
       result_.output_literals.push_back("");
       result_.graph.outputs.push_back(importer_.tensor(*id));
     } else {
-      throw UnsupportedError("INGOT-N104", fmt::format("output \"{}\" is no tensor", source_.values[*id].name));
+      throw UnsupportedError("INGOT-N521", fmt::format("output \"{}\" is no tensor", source_.values[*id].name));
     }
   }
 
@@ -109,7 +109,7 @@ class ProgramImport {
     const auto input = std::ranges::find(source_.inputs, output.target, &Input::name);
     const auto* id = std::get_if<ValueId>(&output.value.value);
     if (input == source_.inputs.end() || id == nullptr) {
-      throw UserError("INGOT-U113", fmt::format("the program mutates \"{}\", which is no input of it", output.target));
+      throw UserError("INGOT-U523", fmt::format("the program mutates \"{}\", which is no input of it", output.target));
     }
     importer_.bind(input->value, importer_.tensor(*id));
   }

@@ -109,7 +109,7 @@ core::Value* Importer::tensor(ValueId id) {
   }
   core::Value** found = std::get_if<core::Value*>(&slots_[id]);
   if (found == nullptr) {
-    throw UserError("INGOT-U111", fmt::format("value {} of the program is used before it is made", source_.values[id].name));
+    throw UserError("INGOT-U521", fmt::format("value {} of the program is used before it is made", source_.values[id].name));
   }
   return *found;
 }

@@ -13,7 +13,7 @@ std::string source_text(const Source& source) {
 }
 
 void refuse_node(const Node& node, const std::string& reason) {
-  throw UnsupportedError({.code = "INGOT-N103",
+  throw UnsupportedError({.code = "INGOT-N520",
                           .message = fmt::format("{}: {}", node.target, reason),
                           .node = node.name,
                           .source_line = source_text(node.source),

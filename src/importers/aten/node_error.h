@@ -7,7 +7,7 @@
 
 namespace ingot::core::aten {
 
-// Throws UnsupportedError INGOT-N103: this call cannot be imported.
+// Throws UnsupportedError INGOT-N520: this call cannot be imported.
 [[noreturn]] void refuse_node(const Node& node, const std::string& reason);
 
 std::string source_text(const Source& source);  // "model.py:12 in forward", "" if unknown

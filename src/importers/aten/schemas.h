@@ -58,7 +58,7 @@ std::optional<Schema> find_schema(std::string_view target);
 
 // Gives the node every argument of its schema, named and in the schema's order: arguments without a name are
 // positional, absent ones get their defaults, a number becomes a list where the schema says int[2], and a
-// float where it says float. A node without a schema stays as it is. UserError INGOT-U410: an argument is
+// float where it says float. A node without a schema stays as it is. UserError INGOT-U510: an argument is
 // missing, unknown, given twice or of the wrong kind.
 void complete_arguments(Node& node);
 

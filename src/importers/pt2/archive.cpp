@@ -23,7 +23,7 @@ std::string_view as_text(Bytes bytes) {
 }
 
 [[noreturn]] void refuse_other(std::string message, std::string advice) {
-  throw UserError("INGOT-U401", std::move(message), std::move(advice));
+  throw UserError("INGOT-U501", std::move(message), std::move(advice));
 }
 
 }  // namespace
@@ -34,14 +34,14 @@ Archive::Archive(Bytes file, std::shared_ptr<const void> owner, const ReadOption
   check_markers();
   name_ = find_program();
   if (members_.contains(fmt::format("data/weights/{}.pt", name_)))
-    throw UnsupportedError("INGOT-N401", "the weights are pickled, as torch 2.8 did",
+    throw UnsupportedError("INGOT-N501", "the weights are pickled, as torch 2.8 did",
                            std::string(kSaveAgain));
 }
 
 void Archive::refuse_other_kinds() const {
   const auto has = [this](std::string_view name) { return members_.contains(name); };
   if (has("serialized_exported_program.json") || has("serialized_state_dict.pt"))
-    throw UnsupportedError("INGOT-N401", "the archive has the flat form of torch 2.7 and older",
+    throw UnsupportedError("INGOT-N501", "the archive has the flat form of torch 2.7 and older",
                            std::string(kSaveAgain));
   if (has("constants.pkl"))
     refuse_other("this is a TorchScript archive", "Export the model with torch.export.export and save that.");
@@ -55,10 +55,10 @@ void Archive::check_markers() const {
     refuse_other("this ZIP file is no torch.export archive: its archive_format is not 'pt2'",
                  "Save the program with torch.export.save(torch.export.export(model, args), path).");
   if (const std::optional<Bytes> version = find("archive_version"); version && as_text(*version) != "0")
-    throw UnsupportedError("INGOT-N402",
+    throw UnsupportedError("INGOT-N502",
                            fmt::format("the archive's version is '{}'; '0' is read", as_text(*version)));
   if (const std::optional<Bytes> order = find("byteorder"); order && as_text(*order) != "little")
-    throw UnsupportedError("INGOT-N402",
+    throw UnsupportedError("INGOT-N502",
                            fmt::format("the archive's byte order is '{}'; 'little' is read", as_text(*order)),
                            "Save the program on a little-endian machine.");
 }
@@ -76,7 +76,7 @@ std::string Archive::find_program() const {
                  "Packages of AOTInductor hold compiled code only; save the program with torch.export.save.");
   if (names.size() == 1) return names[0];
   if (std::ranges::find(names, "model") != names.end()) return "model";
-  throw UserError("INGOT-U411",
+  throw UserError("INGOT-U511",
                   fmt::format("the archive holds {} programs: {}", names.size(), fmt::join(names, ", ")),
                   "Save the program that is wanted by itself, or under the name 'model'.");
 }
@@ -85,7 +85,7 @@ std::optional<Bytes> Archive::find(const std::string& name) const {
   const auto member = members_.find(name);
   if (member == members_.end()) return std::nullopt;
   if (options_.verify_checksums && crc32(member->second.data) != member->second.crc32)
-    throw UserError("INGOT-U405", fmt::format("'{}' is damaged: its checksum is wrong", name),
+    throw UserError("INGOT-U505", fmt::format("'{}' is damaged: its checksum is wrong", name),
                     "Copy the file again.");
   return member->second.data;
 }

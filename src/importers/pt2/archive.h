@@ -16,7 +16,7 @@ namespace ingot::core::pt2 {
 class Archive {
  public:
   // Checks that this is an archive of an exported program in a form that is read.
-  // UserError INGOT-U401: something else; UnsupportedError: INGOT-N401 an older form, INGOT-N402 a foreign
+  // UserError INGOT-U501: something else; UnsupportedError: INGOT-N501 an older form, INGOT-N502 a foreign
   // byte order.
   Archive(Bytes file, std::shared_ptr<const void> owner, const ReadOptions& options);
 
@@ -27,7 +27,7 @@ class Archive {
                     const std::optional<JsonDocument>& config) const;  // refers to this and to `config`
 
  private:
-  std::optional<Bytes> find(const std::string& name) const;  // UserError INGOT-U405: checksum
+  std::optional<Bytes> find(const std::string& name) const;  // UserError INGOT-U505: checksum
   std::optional<JsonDocument> find_json(const std::string& name) const;
   std::string find_program() const;
   void check_markers() const;

@@ -33,11 +33,11 @@ Argument read_nested_graph(Json value, ValueScope& scope) {
 }
 
 Argument refuse_custom(Json value, ValueScope&) {
-  throw UnsupportedError("INGOT-N406", fmt::format("an argument is a custom object of class '{}'",
+  throw UnsupportedError("INGOT-N506", fmt::format("an argument is a custom object of class '{}'",
                                                    value.at("class_fqn").text()));
 }
 Argument refuse_complex(Json, ValueScope&) {
-  throw UnsupportedError("INGOT-N409", "an argument is a complex number");
+  throw UnsupportedError("INGOT-N509", "an argument is a complex number");
 }
 
 // {"as_name": "sym_size"} or a number.
@@ -125,7 +125,7 @@ Definition read_definition(Json value, const ReadContext& context) {
   if (tag == "as_none") return {{std::nullopt}};
   if (tag == "as_sym_int" || tag == "as_sym_bool" || tag == "as_sym_float")
     return {{std::string(content.at("as_name").text())}};
-  if (tag == "as_custom_obj") throw UnsupportedError("INGOT-N406", "a value is a custom object");
+  if (tag == "as_custom_obj") throw UnsupportedError("INGOT-N506", "a value is a custom object");
   if (tag != "as_tensors") refuse_unknown(context, "result", tag);
   Definition definition{.names = {}, .is_list = true};
   for (const Json tensor : content.items()) definition.names.emplace_back(tensor.at("name").text());

@@ -6,7 +6,7 @@
 namespace ingot::core::pt2 {
 
 // The schema's union `Argument`. Dictionaries become lists of [key, value] lists.
-// UnsupportedError: INGOT-N406 custom objects, INGOT-N407 an unknown kind, INGOT-N409 complex numbers.
+// UnsupportedError: INGOT-N506 custom objects, INGOT-N507 an unknown kind, INGOT-N509 complex numbers.
 aten::Argument read_argument(Json value, ValueScope& scope);
 
 // The names that an `Argument` in a place of definition (a graph's input, a node's output) gives to values,

@@ -16,7 +16,7 @@ class DimReader {
  public:
   explicit DimReader(SymbolTable& symbols) : symbols_(symbols) {}
 
-  // UserError INGOT-U408 if the text is malformed, too long or nests too deep.
+  // UserError INGOT-U508 if the text is malformed, too long or nests too deep.
   Dim read(const std::string& expression);
 
   void set_typical(const std::string& symbol, int64_t size) { symbols_[symbol].typical = size; }

@@ -50,7 +50,7 @@ Quantity wrap(const std::optional<Dim>& dim) { return dim ? Quantity(Fraction{*d
 }  // namespace
 
 void ExpressionParser::fail(std::string_view expected) const {
-  throw UserError("INGOT-U408", fmt::format("the symbolic size '{}' is malformed: {} is due at character {}",
+  throw UserError("INGOT-U508", fmt::format("the symbolic size '{}' is malformed: {} is due at character {}",
                                             text_.substr(0, 200), expected, text_.size() - rest_.size()));
 }
 
@@ -111,7 +111,7 @@ void ExpressionParser::skip_call() {
 
 Dim ExpressionParser::parse() {
   if (text_.size() > kMaximumLength)
-    throw UserError("INGOT-U408", fmt::format("a symbolic size has more than {} characters", kMaximumLength));
+    throw UserError("INGOT-U508", fmt::format("a symbolic size has more than {} characters", kMaximumLength));
   const Quantity value = sum();
   skip_spaces();
   if (!rest_.empty()) fail("the end");

@@ -71,7 +71,7 @@ aten::Graph read_graph(Json graph_json, ReadContext& context) {
   ValueScope scope(graph_json, graph, context);
   for (const Json input : graph_json.at("inputs").items())
     for (const auto& name : read_definition(input, context).names) {
-      if (!name) throw UserError("INGOT-U403", "an input of a nested graph is None");
+      if (!name) throw UserError("INGOT-U503", "an input of a nested graph is None");
       graph.inputs.push_back({.value = scope.define(*name), .name = *name});
     }
   read_nodes(graph_json, scope);

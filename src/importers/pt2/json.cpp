@@ -14,7 +14,7 @@ namespace {
 [[noreturn]] void refuse_kind(size_t kind, size_t expected) {
   constexpr std::string_view kNames[] = {"null",   "a bool", "an integer", "a number",
                                          "a text", "a list", "an object"};
-  throw UserError("INGOT-U403",
+  throw UserError("INGOT-U503",
                   fmt::format("the program's JSON has {} where {} is due", kNames[kind], kNames[expected]));
 }
 
@@ -63,13 +63,13 @@ std::optional<Json> Json::find(std::string_view key) const {
 
 Json Json::at(std::string_view key) const {
   if (const std::optional<Json> value = find(key)) return *value;
-  throw UserError("INGOT-U403", fmt::format("the program's JSON lacks the member '{}'", key));
+  throw UserError("INGOT-U503", fmt::format("the program's JSON lacks the member '{}'", key));
 }
 
 JsonMember Json::only_member() const {
   const JsonMembers all = members();
   if (all.size() != 1)
-    throw UserError("INGOT-U403",
+    throw UserError("INGOT-U503",
                     fmt::format("a union of the program's JSON has {} members, not one", all.size()));
   return *all.begin();
 }

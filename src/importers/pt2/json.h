@@ -24,7 +24,7 @@ using IsSkipped = bool (*)(std::string_view object, std::string_view key);
 // All values in one array, in the document's order: models have millions of them.
 class JsonDocument {
  public:
-  // Less what `is_skipped` names: metadata dominates these files. UserError INGOT-U402 (naming `document`) if
+  // Less what `is_skipped` names: metadata dominates these files. UserError INGOT-U502 (naming `document`) if
   // it is malformed, deeper than 64 levels, larger than 1 GiB or names a member of an object twice.
   static JsonDocument parse(Bytes bytes, std::string_view document, IsSkipped is_skipped);
 
@@ -60,7 +60,7 @@ class JsonDocument {
 };
 
 // A value of a document, which must outlive it. Cheap to copy.
-// All accessors throw UserError INGOT-U403 if the value is of another type.
+// All accessors throw UserError INGOT-U503 if the value is of another type.
 class Json {
  public:
   Json(const JsonDocument& document, uint32_t index) : document_(&document), index_(index) {}

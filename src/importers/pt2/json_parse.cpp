@@ -156,12 +156,12 @@ class JsonBuilder {
 
 JsonDocument JsonDocument::parse(Bytes bytes, std::string_view document, IsSkipped is_skipped) {
   if (bytes.size() > kMaximumBytes)
-    throw UserError("INGOT-U402", fmt::format("'{}' has more than {} bytes", document, kMaximumBytes));
+    throw UserError("INGOT-U502", fmt::format("'{}' has more than {} bytes", document, kMaximumBytes));
   const auto* text = reinterpret_cast<const char*>(bytes.data());
   JsonDocument result;
   JsonBuilder builder(result, is_skipped);
   if (nlohmann::json::sax_parse(text, text + bytes.size(), &builder)) return result;
-  throw UserError("INGOT-U402", fmt::format("'{}' is malformed: {}", document, builder.error));
+  throw UserError("INGOT-U502", fmt::format("'{}' is malformed: {}", document, builder.error));
 }
 
 }  // namespace ingot::core::pt2

@@ -14,7 +14,7 @@ namespace {
 constexpr size_t kAlignment = 16;  // of the largest element
 
 [[noreturn]] void refuse_shape(const std::string& name, std::string_view what) {
-  throw UserError("INGOT-U407", fmt::format("the values of '{}' are damaged: {}", name, what));
+  throw UserError("INGOT-U507", fmt::format("the values of '{}' are damaged: {}", name, what));
 }
 
 int64_t concrete(const Dim& dim, const std::string& name) {
@@ -51,7 +51,7 @@ const Payloads::Storage& Payloads::storage(const std::string& path, const std::s
   if (!is_new) return entry->second;
   const auto member = members_.find(folder_ + path);
   if (member == members_.end())
-    throw UserError("INGOT-U404",
+    throw UserError("INGOT-U504",
                     fmt::format("the archive lacks '{}{}', the values of '{}'", folder_, path, name));
   const Bytes bytes = member->second.data;
   entry->second = {bytes, owner_};
@@ -67,10 +67,10 @@ const Payloads::Storage& Payloads::storage(const std::string& path, const std::s
 Payload Payloads::find(const std::string& name, ReadContext& context) {
   const auto found = config_.find(name);
   if (found == config_.end())
-    throw UserError("INGOT-U404", fmt::format("the archive has no values for '{}'", name));
+    throw UserError("INGOT-U504", fmt::format("the archive has no values for '{}'", name));
   const Json meta_json = found->second;
   if (const std::optional<Json> pickled = meta_json.find("use_pickle"); pickled && pickled->boolean())
-    throw UnsupportedError("INGOT-N403", fmt::format("'{}' is a tensor subclass, which torch pickles", name),
+    throw UnsupportedError("INGOT-N503", fmt::format("'{}' is a tensor subclass, which torch pickles", name),
                            "Turn it into plain tensors before the export, with "
                            "torchao.utils.unwrap_tensor_subclass(model) for torchao's.");
   const Json tensor_json = meta_json.at("tensor_meta");
@@ -84,7 +84,7 @@ Payload Payloads::find(const std::string& name, ReadContext& context) {
   const Storage& source = storage(std::string(meta_json.at("path_name").text()), name);
   const int64_t item_bytes = bit_width(meta.dtype) / 8;
   if (end > 0 && source.bytes.empty())
-    throw UserError("INGOT-U409", fmt::format("the archive leaves out the values of '{}'", name),
+    throw UserError("INGOT-U509", fmt::format("the archive leaves out the values of '{}'", name),
                     "Export the model with real weights, not under a FakeTensorMode.");
   if (end > static_cast<int64_t>(source.bytes.size()) / item_bytes)
     refuse_shape(name, "it reaches out of its storage");

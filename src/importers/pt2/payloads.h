@@ -27,8 +27,8 @@ class Payloads {
   Payloads(std::optional<Json> config, std::string folder, const ZipMembers& members,
            std::shared_ptr<const void> owner);
 
-  // UserError: INGOT-U404 no such name or member, INGOT-U407 it reaches out of its storage, INGOT-U409 values
-  // left out. UnsupportedError: INGOT-N403 pickled, and what read_tensor_meta throws.
+  // UserError: INGOT-U504 no such name or member, INGOT-U507 it reaches out of its storage, INGOT-U509 values
+  // left out. UnsupportedError: INGOT-N503 pickled, and what read_tensor_meta throws.
   Payload find(const std::string& name, ReadContext& context);
 
  private:

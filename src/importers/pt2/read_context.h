@@ -14,7 +14,7 @@ struct ReadContext {
   std::string schema;  // "8.20"
 };
 
-// UnsupportedError INGOT-N407: `value` is a union tag or enum value of a later schema.
+// UnsupportedError INGOT-N507: `value` is a union tag or enum value of a later schema.
 [[noreturn]] void refuse_unknown(const ReadContext& context, std::string_view what, std::string_view value);
 
 }  // namespace ingot::core::pt2

@@ -21,7 +21,7 @@ std::string read_schema_version(Json program) {
   const int64_t major = version.at("major").integer();
   std::string text = fmt::format("{}.{}", major, version.at("minor").integer());
   if (major != kSchemaMajor)
-    throw UnsupportedError("INGOT-N402",
+    throw UnsupportedError("INGOT-N502",
                            fmt::format("the program has export schema {}; {}.x is read", text, kSchemaMajor),
                            "Save the program again with torch 2.11 to 2.13.");
   return text;
@@ -37,7 +37,7 @@ SymbolTable read_ranges(Json program) {
     DimRange range{min ? min->integer() : INT64_MIN, max ? max->integer() : INT64_MAX};
     if (range.max >= INT64_MAX - 1) range.max = INT64_MAX;  // older writers' infinity
     if (range.min > range.max)
-      throw UserError("INGOT-U408",
+      throw UserError("INGOT-U508",
                       fmt::format("the range {}..{} of symbol '{}' is empty", range.min, range.max, name));
     symbols[std::string(name)].range = range;
   }

@@ -18,8 +18,8 @@ struct ReadOptions {
 };
 
 // Weights are not copied: they point into the mapped file, which lives as long as they do. Calls have all
-// arguments of their schemas. UserError INGOT-U4xx: a file that is damaged, truncated or no such archive.
-// UnsupportedError INGOT-N4xx: a right one that holds what Ingot lacks. Both name the node and its line, if
+// arguments of their schemas. UserError INGOT-U5xx: a file that is damaged, truncated or no such archive.
+// UnsupportedError INGOT-N5xx: a right one that holds what Ingot lacks. Both name the node and its line, if
 // there is one.
 aten::Program read_pt2(const std::filesystem::path& path, const ReadOptions& options = {});
 

@@ -11,7 +11,7 @@
 namespace ingot::core::pt2 {
 namespace {
 
-[[noreturn]] void refuse_names(std::string message) { throw UserError("INGOT-U406", std::move(message)); }
+[[noreturn]] void refuse_names(std::string message) { throw UserError("INGOT-U506", std::move(message)); }
 
 JsonItems specs_of(Json graph_module, std::string_view specs, JsonItems arguments) {
   const JsonItems list = graph_module.at("signature").at(specs).items();
@@ -74,7 +74,7 @@ aten::Input read_input(Json argument, Json spec, ProgramPayloads& payloads, Valu
                        content.at("tensor_constant_name").text(), payloads.constants, scope);
   if (tag == "constant_input") return read_literal(argument, content.at("name").text(), scope);
   if (tag == "custom_obj" || tag == "token")
-    throw UnsupportedError("INGOT-N406",
+    throw UnsupportedError("INGOT-N506",
                            fmt::format("an input of the program is a {}",
                                        tag == "token" ? "token of side effects" : "custom object"));
   if (tag != "user_input") refuse_unknown(scope.context(), "input", tag);
@@ -95,9 +95,9 @@ aten::Output read_output(Json argument, Json spec, ValueScope& scope) {
     output.kind = aten::OutputKind::kUserInputMutation;
     output.target = content.at("user_input_name").text();
   } else if (tag == "token") {
-    throw UnsupportedError("INGOT-N406", "an output of the program is a token of side effects");
+    throw UnsupportedError("INGOT-N506", "an output of the program is a token of side effects");
   } else if (tag == "loss_output" || tag.starts_with("gradient_")) {
-    throw UnsupportedError("INGOT-N408", "the program computes a loss or gradients",
+    throw UnsupportedError("INGOT-N508", "the program computes a loss or gradients",
                            "Export the model for inference.");
   } else {
     refuse_unknown(scope.context(), "output", tag);

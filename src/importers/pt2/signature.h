@@ -13,10 +13,10 @@ struct ProgramPayloads {
 };
 
 // The graph's inputs and what each stands for; to be read before the nodes.
-// UnsupportedError INGOT-N406: custom objects and effect tokens.
+// UnsupportedError INGOT-N506: custom objects and effect tokens.
 void read_inputs(Json graph_module, ProgramPayloads& payloads, ValueScope& scope);
 
-// The graph's outputs; to be read after the nodes. UnsupportedError INGOT-N408: losses and gradients.
+// The graph's outputs; to be read after the nodes. UnsupportedError INGOT-N508: losses and gradients.
 void read_outputs(Json graph_module, ValueScope& scope);
 
 }  // namespace ingot::core::pt2

@@ -49,7 +49,7 @@ DType read_dtype(Json value, const ReadContext& context) {
   constexpr std::array<NumberedName, 4> kForeign = {
       {{9, "complex32"}, {31, "float8_e4m3fnuz"}, {32, "float8_e5m2fnuz"}, {33, "float8_e8m0fnu"}}};
   const std::string name = find_name(kForeign, value, "dtype", context);
-  throw UnsupportedError("INGOT-N404", fmt::format("tensors of dtype {} are not supported", name));
+  throw UnsupportedError("INGOT-N504", fmt::format("tensors of dtype {} are not supported", name));
 }
 
 std::string read_layout(Json value, const ReadContext& context) {
@@ -91,11 +91,11 @@ aten::TensorMeta read_tensor_meta(Json value, ReadContext& context) {
   aten::TensorMeta meta;
   meta.dtype = read_dtype(value.at("dtype"), context);
   if (const std::string layout = read_layout(value.at("layout"), context); layout != "strided")
-    throw UnsupportedError("INGOT-N405", fmt::format("tensors of layout {} are not supported", layout));
+    throw UnsupportedError("INGOT-N505", fmt::format("tensors of layout {} are not supported", layout));
   for (const Json size : value.at("sizes").items()) meta.shape.push_back(read_dim(size, context));
   for (const Json stride : value.at("strides").items()) meta.strides.push_back(read_dim(stride, context));
   if (meta.strides.size() != meta.shape.size())
-    throw UserError("INGOT-U403", fmt::format("a tensor has {} sizes and {} strides", meta.shape.size(),
+    throw UserError("INGOT-U503", fmt::format("a tensor has {} sizes and {} strides", meta.shape.size(),
                                               meta.strides.size()));
   return meta;
 }

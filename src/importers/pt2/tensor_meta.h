@@ -10,7 +10,7 @@
 
 namespace ingot::core::pt2 {
 
-DType read_dtype(Json value, const ReadContext& context);                // UnsupportedError INGOT-N404
+DType read_dtype(Json value, const ReadContext& context);                // UnsupportedError INGOT-N504
 std::string read_layout(Json value, const ReadContext& context);         // "strided", "sparse_coo" ...
 std::string read_memory_format(Json value, const ReadContext& context);  // "channels_last" ...
 aten::Device read_device(Json value);
@@ -19,6 +19,6 @@ aten::Device read_device(Json value);
 Dim read_dim(Json value, ReadContext& context);
 
 aten::TensorMeta read_tensor_meta(Json value,
-                                  ReadContext& context);  // UnsupportedError INGOT-N405: not strided
+                                  ReadContext& context);  // UnsupportedError INGOT-N505: not strided
 
 }  // namespace ingot::core::pt2

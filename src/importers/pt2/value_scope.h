@@ -11,7 +11,7 @@
 namespace ingot::core::pt2 {
 
 // The names of one graph. Nested graphs have a scope of their own: they see nothing of the outer one.
-// The graph's JSON must outlive the scope. Errors are UserError INGOT-U406.
+// The graph's JSON must outlive the scope. Errors are UserError INGOT-U506.
 class ValueScope {
  public:
   ValueScope(Json graph_json, aten::Graph& graph, ReadContext& context);

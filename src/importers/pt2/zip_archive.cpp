@@ -24,11 +24,11 @@ constexpr uint64_t kLocalHeaderSize = 30, kEntrySize = 46, kEndSize = 22, kEnd64
                    kLocator64Size = 20;
 
 [[noreturn]] void damaged(std::string_view what) {
-  throw UserError("INGOT-U400", fmt::format("the archive is damaged or truncated: {}", what),
+  throw UserError("INGOT-U500", fmt::format("the archive is damaged or truncated: {}", what),
                   "Copy the file again, or save the program again with torch.export.save.");
 }
 [[noreturn]] void foreign(std::string message) {
-  throw UnsupportedError("INGOT-N400", std::move(message),
+  throw UnsupportedError("INGOT-N500", std::move(message),
                          "Use the file as torch.export.save wrote it; repacked archives are not read.");
 }
 
@@ -100,7 +100,7 @@ Directory read_end(Bytes file) {
   Cursor cursor(file, end_offset);
   if (cursor.u32() != kEndOfDirectory) {
     if (Cursor(file, 0).u32() == kLocalHeader) damaged("the end of the ZIP directory is missing");
-    throw UserError("INGOT-U401", "this is no torch.export archive: it is not a ZIP file",
+    throw UserError("INGOT-U501", "this is no torch.export archive: it is not a ZIP file",
                     "Save the program with torch.export.save(torch.export.export(model, args), path).");
   }
   cursor.take(6);  // disks and their entries

@@ -20,7 +20,7 @@ struct ZipMember {
 using ZipMembers = std::map<std::string, ZipMember, std::less<>>;
 
 // Checks the whole directory: bounds, that no two members share a name or a byte, and that nothing stands
-// between the directory and the end. UserError INGOT-U400 if it is damaged, UnsupportedError INGOT-N400 for
+// between the directory and the end. UserError INGOT-U500 if it is damaged, UnsupportedError INGOT-N500 for
 // features of ZIP that torch does not use (compression, encryption, several disks).
 ZipMembers read_zip_directory(Bytes file);
 
