@@ -7,7 +7,8 @@ packages=(
   build-essential ccache cmake git ninja-build pkg-config  # tools
   python3 python3-dev python3-venv
   llvm-19-dev libxml2-dev libzstd-dev zlib1g-dev           # the CPU compiler, and what its CMake package asks for
-  flatbuffers-compiler libcli11-dev libeigen3-dev libflatbuffers-dev libfmt-dev libxxhash-dev nlohmann-json3-dev
+  flatbuffers-compiler libcli11-dev libeigen3-dev libflatbuffers-dev libfmt-dev libminizip-dev libxxhash-dev
+  nlohmann-json3-dev
   clang-format-19 libgmock-dev libgtest-dev                # tests and checks
 )
 if [[ ${1:-} == --long ]]; then

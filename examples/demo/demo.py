@@ -19,11 +19,10 @@ from pathlib import Path
 
 os.environ.setdefault("HF_HUB_OFFLINE", "1")
 
+import ingot
 import numpy as np
 import torch
 from sentences import SENTENCES
-
-import ingot
 
 ROOT = Path(__file__).resolve().parents[2]
 BUILD = ROOT / "build" / "demo"
@@ -45,7 +44,11 @@ def load_model() -> tuple[torch.nn.Module, dict[str, torch.Tensor]]:
     from models.sequence import SentenceEmbedder
 
     path = str(get_model_path())
-    model = SentenceEmbedder(AutoModel.from_pretrained(path, add_pooling_layer=False)).eval().requires_grad_(False)
+    model = (
+        SentenceEmbedder(AutoModel.from_pretrained(path, add_pooling_layer=False))
+        .eval()
+        .requires_grad_(False)
+    )
     batch = AutoTokenizer.from_pretrained(path)(list(SENTENCES), padding=True, return_tensors="pt")
     return model, {"input_ids": batch["input_ids"], "attention_mask": batch["attention_mask"]}
 
@@ -80,7 +83,9 @@ class CommandLine:
             return torch.from_numpy(arrays[arrays.files[0]])
 
     def bench_ms(self) -> float:
-        return json.loads(run_cli("bench", self.engine, "-i", self.inputs, "--seconds", 0.3, "--json"))["median_ms"]
+        return json.loads(run_cli("bench", self.engine, "-i", self.inputs, "--seconds", 0.3, "--json"))[
+            "median_ms"
+        ]
 
 
 def print_similarities(embeddings: torch.Tensor) -> None:
@@ -116,7 +121,11 @@ def main() -> None:
     inductor = torch.compile(model, backend="inductor")
     files = {"cli": BUILD / "minilm.ingot", "pt2-cli": BUILD / "minilm_cli.ingot"}
     lines = {name: CommandLine(path, BUILD / "inputs.npz") for name, path in files.items()}
-    outputs = {"jit": jit(*args), "aot": loaded(*args), **{name: line.embed() for name, line in lines.items()}}
+    outputs = {
+        "jit": jit(*args),
+        "aot": loaded(*args),
+        **{name: line.embed() for name, line in lines.items()},
+    }
     inductor(*args)
 
     say(f"timing {ROUNDS} rounds, each way in turn")
@@ -136,7 +145,9 @@ def main() -> None:
         difference = f"{float((outputs[name] - expected).abs().max()):.2e}" if name in outputs else ""
         say(f"{name:10} {statistics.median(times[name]):9.3f}   {difference}")
     size = (BUILD / "minilm.ingot").stat().st_size
-    say(f"\nengine: {size / 1e6:.1f} MB, built in {build_seconds:.2f} s, loaded in {load_seconds * 1e3:.1f} ms")
+    say(
+        f"\nengine: {size / 1e6:.1f} MB, built in {build_seconds:.2f} s, loaded in {load_seconds * 1e3:.1f} ms"
+    )
     figures = {
         "model": "all-MiniLM-L6-v2",
         "ways": [
@@ -147,7 +158,9 @@ def main() -> None:
             }
             for name, output in outputs.items()
         ],
-        "peers": [{"name": name, "median_ms": statistics.median(times[name])} for name in ("eager", "inductor")],
+        "peers": [
+            {"name": name, "median_ms": statistics.median(times[name])} for name in ("eager", "inductor")
+        ],
         "engine_bytes": size,
         "build_s": build_seconds,
         "load_ms": load_seconds * 1e3,

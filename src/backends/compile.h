@@ -40,7 +40,7 @@ struct LoweredStep {
   // before the result's same element is stored, and no element is stored twice. In-place updates (kInPlace)
   // need no entry.
   std::vector<uint32_t> may_overwrite;
-  std::vector<std::string> symbols;  // symbol arguments of the kernel, by name
+  std::vector<std::string> symbols;                   // symbol arguments of the kernel, by name
   std::vector<std::pair<std::string, Value*>> binds;  // symbol <- the i64 scalar result that the host reads
   Dim work_items = 1;
   int64_t grain = 1;

@@ -20,11 +20,11 @@ struct DTypeRow {
   size_t bits;
 };
 constexpr std::array kDTypes = {
-    DTypeRow{INGOT_BOOL, "bool", 8}, DTypeRow{INGOT_U8, "u8", 8},     DTypeRow{INGOT_I8, "i8", 8},
-    DTypeRow{INGOT_I16, "i16", 16},  DTypeRow{INGOT_I32, "i32", 32},  DTypeRow{INGOT_I64, "i64", 64},
+    DTypeRow{INGOT_BOOL, "bool", 8}, DTypeRow{INGOT_U8, "u8", 8},      DTypeRow{INGOT_I8, "i8", 8},
+    DTypeRow{INGOT_I16, "i16", 16},  DTypeRow{INGOT_I32, "i32", 32},   DTypeRow{INGOT_I64, "i64", 64},
     DTypeRow{INGOT_F16, "f16", 16},  DTypeRow{INGOT_BF16, "bf16", 16}, DTypeRow{INGOT_F32, "f32", 32},
-    DTypeRow{INGOT_F64, "f64", 64},  DTypeRow{INGOT_U16, "u16", 16},  DTypeRow{INGOT_U32, "u32", 32},
-    DTypeRow{INGOT_U64, "u64", 64},  DTypeRow{INGOT_E4M3, "e4m3", 8}, DTypeRow{INGOT_E5M2, "e5m2", 8},
+    DTypeRow{INGOT_F64, "f64", 64},  DTypeRow{INGOT_U16, "u16", 16},   DTypeRow{INGOT_U32, "u32", 32},
+    DTypeRow{INGOT_U64, "u64", 64},  DTypeRow{INGOT_E4M3, "e4m3", 8},  DTypeRow{INGOT_E5M2, "e5m2", 8},
 };
 
 const DTypeRow& row_of(int32_t dtype) {
@@ -47,14 +47,17 @@ std::vector<Array> read_arrays(const std::filesystem::path& path) {
   const std::vector<char> bytes((std::istreambuf_iterator<char>(stream)), std::istreambuf_iterator<char>());
   if (extension == ".npy") return {parse_npy(bytes, path.string())};
   if (extension == ".safetensors") return parse_safetensors(bytes, path.string());
-  throw CommandError(fmt::format("{}: arrays are read from .npy, .npz and .safetensors files", path.string()), 2);
+  throw CommandError(fmt::format("{}: arrays are read from .npy, .npz and .safetensors files", path.string()),
+                     2);
 }
 
 void write_arrays(const std::filesystem::path& path, const std::vector<Array>& arrays) {
   const std::string extension = path.extension().string();
   if (extension == ".npz") return write_npz(path, arrays);
   if (extension != ".npy" || arrays.size() != 1) {
-    throw CommandError(fmt::format("{}: outputs are written to an .npz file, or one output to an .npy file", path.string()), 2);
+    throw CommandError(
+        fmt::format("{}: outputs are written to an .npz file, or one output to an .npy file", path.string()),
+        2);
   }
   std::ofstream stream(path, std::ios::binary);
   const std::vector<char> bytes = print_npy(arrays[0]);

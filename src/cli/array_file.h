@@ -10,10 +10,10 @@
 namespace ingot::cli {
 
 struct Array {
-  std::string name;             // "" in a .npy file
-  int32_t dtype = 0;            // ingot_dtype
+  std::string name;   // "" in a .npy file
+  int32_t dtype = 0;  // ingot_dtype
   std::vector<int64_t> shape;
-  std::vector<char> data;       // dense row-major
+  std::vector<char> data;  // dense row-major
 };
 
 size_t element_bits(int32_t dtype);

@@ -28,14 +28,23 @@ Summary summarize_as(const Array& array) {
 
 Summary summarize(const Array& array) {
   switch (array.dtype) {
-    case INGOT_F32: return summarize_as<float>(array);
-    case INGOT_F64: return summarize_as<double>(array);
-    case INGOT_I64: return summarize_as<int64_t>(array);
-    case INGOT_I32: return summarize_as<int32_t>(array);
-    case INGOT_I16: return summarize_as<int16_t>(array);
-    case INGOT_I8: return summarize_as<int8_t>(array);
-    case INGOT_U8: case INGOT_BOOL: return summarize_as<uint8_t>(array);
-    default: return {};
+    case INGOT_F32:
+      return summarize_as<float>(array);
+    case INGOT_F64:
+      return summarize_as<double>(array);
+    case INGOT_I64:
+      return summarize_as<int64_t>(array);
+    case INGOT_I32:
+      return summarize_as<int32_t>(array);
+    case INGOT_I16:
+      return summarize_as<int16_t>(array);
+    case INGOT_I8:
+      return summarize_as<int8_t>(array);
+    case INGOT_U8:
+    case INGOT_BOOL:
+      return summarize_as<uint8_t>(array);
+    default:
+      return {};
   }
 }
 

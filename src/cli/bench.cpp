@@ -38,12 +38,9 @@ void bench(const BenchCommand& command) {
     } while (elapsed < command.seconds && !was_interrupted());
   }
   std::ranges::sort(times);
-  const nlohmann::json json = {{"engine", command.run.engine},
-                               {"runs", times.size()},
-                               {"threads", ingot_get_threads()},
-                               {"min_ms", times.front()},
-                               {"median_ms", percentile(times, 0.5)},
-                               {"p90_ms", percentile(times, 0.9)},
+  const nlohmann::json json = {{"engine", command.run.engine},        {"runs", times.size()},
+                               {"threads", ingot_get_threads()},      {"min_ms", times.front()},
+                               {"median_ms", percentile(times, 0.5)}, {"p90_ms", percentile(times, 0.9)},
                                {"p99_ms", percentile(times, 0.99)}};
   if (command.run.json) {
     fmt::print("{}\n", json.dump(2));

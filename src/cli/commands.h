@@ -14,22 +14,23 @@ namespace ingot::cli {
 
 // What is told on stderr with exit status 1 (refused) or 2 (wrong usage).
 struct CommandError : std::runtime_error {
-  CommandError(const std::string& message, int exit_status = 1) : std::runtime_error(message), status(exit_status) {}
+  CommandError(const std::string& message, int exit_status = 1)
+      : std::runtime_error(message), status(exit_status) {}
   int status;
 };
 
-void check(ingot_status* status);          // throws CommandError with the whole text, frees the status
+void check(ingot_status* status);  // throws CommandError with the whole text, frees the status
 std::string take_text(ingot_text* text);
 
 struct BuildCommand {
   std::string model, output;
-  std::map<std::string, std::string> options;   // of the compiler
+  std::map<std::string, std::string> options;  // of the compiler
   bool json = false;
 };
 struct RunCommand {
   std::string engine, output;
-  std::vector<std::string> inputs;              // "name=file.npy", "file.npz", "file.safetensors", "file.npy" by position
-  std::string shapes;                           // "name:1x128,..." of inputs that are random
+  std::vector<std::string> inputs;  // "name=file.npy", "file.npz", "file.safetensors", "file.npy" by position
+  std::string shapes;               // "name:1x128,..." of inputs that are random
   uint64_t seed = 0;
   int threads = 0;
   int repeat = 1;

@@ -21,7 +21,8 @@ void print_lines(const nlohmann::json& value, int indent) {
       }
     }
   } else if (value.is_array()) {
-    for (const auto& item : value) fmt::print("{}- {}\n", space, item.is_string() ? item.get<std::string>() : item.dump());
+    for (const auto& item : value)
+      fmt::print("{}- {}\n", space, item.is_string() ? item.get<std::string>() : item.dump());
   }
 }
 

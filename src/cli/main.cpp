@@ -17,7 +17,8 @@ using ingot::cli::RunCommand;
 void add_build(CLI::App& app, BuildCommand& command) {
   CLI::App* build = app.add_subcommand("build", "Build an engine from a .pt2 of torch.export");
   build->add_option("model", command.model, "model.pt2")->required();
-  build->add_option("-o,--output", command.output, "engine file to write (default: the model's name with .ingot)");
+  build->add_option("-o,--output", command.output,
+                    "engine file to write (default: the model's name with .ingot)");
   build->add_flag("--json", command.json, "print a report as JSON");
   for (size_t i = 0; i < ingot_option_count(); ++i) {
     ingot_option_info info{};
@@ -28,7 +29,8 @@ void add_build(CLI::App& app, BuildCommand& command) {
     const std::string name = info.name;
     build
         ->add_option_function<std::string>(
-            dashed, [&command, name](const std::string& value) { command.options[name] = value; }, info.summary)
+            dashed, [&command, name](const std::string& value) { command.options[name] = value; },
+            info.summary)
         ->type_name(info.type)
         ->default_str(info.default_value);
   }
@@ -37,13 +39,15 @@ void add_build(CLI::App& app, BuildCommand& command) {
 
 void add_run_options(CLI::App& app, RunCommand& command) {
   app.add_option("engine", command.engine, "engine file")->required();
-  app.add_option("-i,--input", command.inputs,
-                 "NAME=x.npy, or a .npz or .safetensors with arrays named as the inputs, or x.npy by position");
+  app.add_option(
+      "-i,--input", command.inputs,
+      "NAME=x.npy, or a .npz or .safetensors with arrays named as the inputs, or x.npy by position");
   app.add_option("--shapes", command.shapes, "sizes of random inputs: name:1x128,...");
   app.add_option("--seed", command.seed, "seed of random inputs");
   app.add_option("--threads", command.threads, "0: what the process may use");
   app.add_option("--verify", command.verify, "lazy or full")->check(CLI::IsMember({"lazy", "full"}));
-  app.add_option("--trust", command.trust, "any, signed or none")->check(CLI::IsMember({"any", "signed", "none"}));
+  app.add_option("--trust", command.trust, "any, signed or none")
+      ->check(CLI::IsMember({"any", "signed", "none"}));
   app.add_flag("--json", command.json, "print JSON");
 }
 
@@ -97,8 +101,9 @@ int main(int argc, char** argv) {
     add_bench(app, bench_command);
     add_file_command(app, "inspect", "Describe an engine, or print the program of a .pt2", inspect_command)
         ->callback([&] { ingot::cli::inspect(inspect_command); });
-    add_file_command(app, "verify", "Check every byte of an engine", verify_command)
-        ->callback([&] { ingot::cli::verify(verify_command); });
+    add_file_command(app, "verify", "Check every byte of an engine", verify_command)->callback([&] {
+      ingot::cli::verify(verify_command);
+    });
     add_opt(app, opt_command);
     CLI::App* explain = app.add_subcommand("explain", "Explain an error code");
     explain->add_option("code", code, "INGOT-U001")->required();

@@ -21,9 +21,10 @@ struct DescrRow {
 };
 // bf16 and fp8 have no numpy dtype: they are written as raw void elements, as ml_dtypes does.
 constexpr std::array kDescrs = {
-    DescrRow{INGOT_BOOL, "|b1"}, DescrRow{INGOT_U8, "|u1"},  DescrRow{INGOT_I8, "|i1"},   DescrRow{INGOT_I16, "<i2"},
-    DescrRow{INGOT_I32, "<i4"},  DescrRow{INGOT_I64, "<i8"}, DescrRow{INGOT_F16, "<f2"},  DescrRow{INGOT_F32, "<f4"},
-    DescrRow{INGOT_F64, "<f8"},  DescrRow{INGOT_U16, "<u2"}, DescrRow{INGOT_U32, "<u4"},  DescrRow{INGOT_U64, "<u8"},
+    DescrRow{INGOT_BOOL, "|b1"}, DescrRow{INGOT_U8, "|u1"},   DescrRow{INGOT_I8, "|i1"},
+    DescrRow{INGOT_I16, "<i2"},  DescrRow{INGOT_I32, "<i4"},  DescrRow{INGOT_I64, "<i8"},
+    DescrRow{INGOT_F16, "<f2"},  DescrRow{INGOT_F32, "<f4"},  DescrRow{INGOT_F64, "<f8"},
+    DescrRow{INGOT_U16, "<u2"},  DescrRow{INGOT_U32, "<u4"},  DescrRow{INGOT_U64, "<u8"},
     DescrRow{INGOT_BF16, "<V2"}, DescrRow{INGOT_E4M3, "|V1"},
 };
 
@@ -43,7 +44,8 @@ std::string_view entry(std::string_view header, std::string_view key, const std:
 std::vector<int64_t> parse_shape(std::string_view text, const std::string& origin) {
   std::vector<int64_t> shape;
   const size_t end = text.find(')');
-  if (!text.starts_with('(') || end == std::string_view::npos) refuse(origin, "the shape in its header is no tuple");
+  if (!text.starts_with('(') || end == std::string_view::npos)
+    refuse(origin, "the shape in its header is no tuple");
   std::string_view inside = text.substr(1, end - 1);
   while (true) {
     while (inside.starts_with(' ') || inside.starts_with(',')) inside.remove_prefix(1);
@@ -61,15 +63,18 @@ int32_t parse_descr(std::string_view text, const std::string& origin) {
   for (const DescrRow& row : kDescrs) {
     if (descr == row.descr) return row.dtype;
   }
-  refuse(origin, fmt::format("dtype {} is not supported (big-endian, text and object arrays are not)", descr));
+  refuse(origin,
+         fmt::format("dtype {} is not supported (big-endian, text and object arrays are not)", descr));
 }
 
 size_t checked_bytes(const Array& array, const std::string& origin) {
   size_t count = 1;
   for (const int64_t size : array.shape) {
-    if (__builtin_mul_overflow(count, static_cast<size_t>(size), &count)) refuse(origin, "its shape is too large");
+    if (__builtin_mul_overflow(count, static_cast<size_t>(size), &count))
+      refuse(origin, "its shape is too large");
   }
-  if (__builtin_mul_overflow(count, element_bits(array.dtype) / 8, &count)) refuse(origin, "its shape is too large");
+  if (__builtin_mul_overflow(count, element_bits(array.dtype) / 8, &count))
+    refuse(origin, "its shape is too large");
   return count;
 }
 
@@ -85,12 +90,16 @@ Array parse_npy(std::span<const char> bytes, const std::string& origin) {
   const size_t start = is_first_version ? 10 : 12;
   if (all.size() - start < length) refuse(origin, "it ends inside its header");
   const std::string_view header = all.substr(start, length);
-  if (entry(header, "fortran_order", origin).starts_with("True")) refuse(origin, "it is in Fortran order; save it with order='C'");
-  Array array{.name = "", .dtype = parse_descr(entry(header, "descr", origin), origin),
-              .shape = parse_shape(entry(header, "shape", origin), origin), .data = {}};
+  if (entry(header, "fortran_order", origin).starts_with("True"))
+    refuse(origin, "it is in Fortran order; save it with order='C'");
+  Array array{.name = "",
+              .dtype = parse_descr(entry(header, "descr", origin), origin),
+              .shape = parse_shape(entry(header, "shape", origin), origin),
+              .data = {}};
   const std::string_view data = all.substr(start + length);
   const size_t wanted = checked_bytes(array, origin);
-  if (data.size() != wanted) refuse(origin, fmt::format("it holds {} bytes of data, but its header says {}", data.size(), wanted));
+  if (data.size() != wanted)
+    refuse(origin, fmt::format("it holds {} bytes of data, but its header says {}", data.size(), wanted));
   array.data.assign(data.begin(), data.end());
   return array;
 }
@@ -103,11 +112,13 @@ std::vector<char> print_npy(const Array& array) {
   if (descr == nullptr) throw CommandError(fmt::format("{} has no .npy form", dtype_name(array.dtype)));
   std::string shape;
   for (const int64_t size : array.shape) shape += fmt::format("{},", size);
-  std::string header = fmt::format("{{'descr': '{}', 'fortran_order': False, 'shape': ({}), }}", descr, shape);
+  std::string header =
+      fmt::format("{{'descr': '{}', 'fortran_order': False, 'shape': ({}), }}", descr, shape);
   header.append(64 - (10 + header.size() + 1) % 64, ' ');  // data starts at a multiple of 64
   header += '\n';
   std::vector<char> bytes(kMagic.begin(), kMagic.end());
-  bytes.insert(bytes.end(), {1, 0, static_cast<char>(header.size() & 0xff), static_cast<char>(header.size() >> 8)});
+  bytes.insert(bytes.end(),
+               {1, 0, static_cast<char>(header.size() & 0xff), static_cast<char>(header.size() >> 8)});
   bytes.insert(bytes.end(), header.begin(), header.end());
   bytes.insert(bytes.end(), array.data.begin(), array.data.end());
   return bytes;

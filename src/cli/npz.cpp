@@ -58,12 +58,14 @@ void write_npz(const std::filesystem::path& path, const std::vector<Array>& arra
   for (const Array& array : arrays) {
     const std::vector<char> bytes = print_npy(array);
     const zip_fileinfo info{};
-    good = good && zipOpenNewFileInZip64(zip.get(), (array.name + ".npy").c_str(), &info, nullptr, 0, nullptr, 0, nullptr,
-                                         0, 0, 1) == ZIP_OK;
-    good = good && zipWriteInFileInZip(zip.get(), bytes.data(), static_cast<unsigned>(bytes.size())) == ZIP_OK;
+    good = good && zipOpenNewFileInZip64(zip.get(), (array.name + ".npy").c_str(), &info, nullptr, 0, nullptr,
+                                         0, nullptr, 0, 0, 1) == ZIP_OK;
+    good =
+        good && zipWriteInFileInZip(zip.get(), bytes.data(), static_cast<unsigned>(bytes.size())) == ZIP_OK;
     good = good && zipCloseFileInZip(zip.get()) == ZIP_OK;
   }
-  if (!good || zipClose(zip.release(), nullptr) != ZIP_OK) throw CommandError(fmt::format("cannot write {}", path.string()));
+  if (!good || zipClose(zip.release(), nullptr) != ZIP_OK)
+    throw CommandError(fmt::format("cannot write {}", path.string()));
 }
 
 }  // namespace ingot::cli

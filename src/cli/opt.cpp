@@ -34,7 +34,8 @@ void list_passes(bool json) {
 core::Graph run_named(core::Graph graph, const std::vector<std::string>& names, core::PassRunner& runner) {
   for (const std::string& name : names) {
     const core::PassRow* row = core::find_pass(name);
-    if (row == nullptr) throw CommandError(fmt::format("there is no pass \"{}\"; see ingot opt --list", name), 2);
+    if (row == nullptr)
+      throw CommandError(fmt::format("there is no pass \"{}\"; see ingot opt --list", name), 2);
     graph = runner.run(row->name, std::move(graph), row->run);
   }
   return graph;

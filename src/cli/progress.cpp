@@ -40,7 +40,8 @@ void ProgressLine::show(const std::string& phase, size_t done, size_t total, dou
   const auto now = std::chrono::steady_clock::now();
   if (!is_new && now - shown_ < kRedraw) return;
   shown_ = now;
-  const std::string left = remaining_seconds >= 0 ? fmt::format(", about {:.1f} s left", remaining_seconds) : "";
+  const std::string left =
+      remaining_seconds >= 0 ? fmt::format(", about {:.1f} s left", remaining_seconds) : "";
   fmt::print(stderr, "\r\033[K{} {}/{}{}", phase, done, total, left);
   std::fflush(stderr);
   open_ = true;

@@ -37,7 +37,8 @@ std::map<std::string, std::vector<int64_t>> parse_shape_list(const std::string& 
     const size_t end = std::min(text.find(',', begin), text.size());
     const std::string part = text.substr(begin, end - begin);
     const size_t colon = part.rfind(':');
-    if (colon == std::string::npos) throw CommandError(fmt::format("\"{}\" is no shape; write name:1x128", part), 2);
+    if (colon == std::string::npos)
+      throw CommandError(fmt::format("\"{}\" is no shape; write name:1x128", part), 2);
     std::vector<int64_t>& shape = shapes[part.substr(0, colon)];
     const char* at = part.data() + colon + 1;
     const char* last = part.data() + part.size();
@@ -56,15 +57,22 @@ std::map<std::string, std::vector<int64_t>> parse_shape_list(const std::string& 
 }
 
 Array random_array(const ingot_port& port, const std::vector<int64_t>* shape, uint64_t seed) {
-  Array array{.name = port.name, .dtype = port.dtype, .shape = shape != nullptr ? *shape : default_shape(port), .data = {}};
+  Array array{.name = port.name,
+              .dtype = port.dtype,
+              .shape = shape != nullptr ? *shape : default_shape(port),
+              .data = {}};
   size_t count = 1;
   for (const int64_t size : array.shape) count *= static_cast<size_t>(size);
   std::mt19937_64 generator(seed);
   std::normal_distribution<float> normal;
   const auto bit = [&] { return generator() & 1; };
   switch (port.dtype) {
-    case INGOT_F32: fill<float>(array.data, count, [&] { return normal(generator); }); break;
-    case INGOT_F64: fill<double>(array.data, count, [&] { return static_cast<double>(normal(generator)); }); break;
+    case INGOT_F32:
+      fill<float>(array.data, count, [&] { return normal(generator); });
+      break;
+    case INGOT_F64:
+      fill<double>(array.data, count, [&] { return static_cast<double>(normal(generator)); });
+      break;
     case INGOT_BF16:
       fill<uint16_t>(array.data, count, [&] {
         const float value = normal(generator);
@@ -73,9 +81,17 @@ Array random_array(const ingot_port& port, const std::vector<int64_t>* shape, ui
         return static_cast<uint16_t>(bits >> 16);
       });
       break;
-    case INGOT_I64: case INGOT_U64: fill<uint64_t>(array.data, count, [&] { return uint64_t{bit()}; }); break;
-    case INGOT_I32: case INGOT_U32: fill<uint32_t>(array.data, count, [&] { return static_cast<uint32_t>(bit()); }); break;
-    case INGOT_BOOL: fill<uint8_t>(array.data, count, [] { return uint8_t{1}; }); break;
+    case INGOT_I64:
+    case INGOT_U64:
+      fill<uint64_t>(array.data, count, [&] { return uint64_t{bit()}; });
+      break;
+    case INGOT_I32:
+    case INGOT_U32:
+      fill<uint32_t>(array.data, count, [&] { return static_cast<uint32_t>(bit()); });
+      break;
+    case INGOT_BOOL:
+      fill<uint8_t>(array.data, count, [] { return uint8_t{1}; });
+      break;
     default:  // all bits zero is 0 in every dtype
       array.data.resize(std::max<size_t>(count * element_bits(port.dtype) / 8, 1));
   }

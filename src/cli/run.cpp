@@ -16,8 +16,12 @@ void run(const RunCommand& command) {
   nlohmann::json json = nlohmann::json::array();
   for (const Array& output : outputs) {
     const Summary summary = summarize(output);
-    json.push_back({{"name", output.name}, {"dtype", dtype_name(output.dtype)}, {"shape", output.shape},
-                    {"min", summary.min}, {"max", summary.max}, {"mean", summary.mean}});
+    json.push_back({{"name", output.name},
+                    {"dtype", dtype_name(output.dtype)},
+                    {"shape", output.shape},
+                    {"min", summary.min},
+                    {"max", summary.max},
+                    {"mean", summary.mean}});
     if (!command.json) {
       fmt::print("{}: {} {}  min {:.6g}  max {:.6g}  mean {:.6g}\n", output.name, dtype_name(output.dtype),
                  nlohmann::json(output.shape).dump(), summary.min, summary.max, summary.mean);

@@ -12,7 +12,8 @@
 namespace ingot::cli {
 namespace {
 
-void* allocate_output(void* user, size_t index, int32_t dtype, int32_t rank, const int64_t* shape, size_t bytes) {
+void* allocate_output(void* user, size_t index, int32_t dtype, int32_t rank, const int64_t* shape,
+                      size_t bytes) {
   auto& outputs = *static_cast<std::vector<Array>*>(user);
   if (outputs.size() <= index) outputs.resize(index + 1);
   Array& output = outputs[index];
@@ -55,13 +56,16 @@ void Session::read_inputs(const RunCommand& command) {
     const std::string path = equals == std::string::npos ? text : text.substr(equals + 1);
     std::vector<Array> arrays = read_arrays(path);
     if (equals != std::string::npos) {
-      if (arrays.size() != 1) throw CommandError(fmt::format("{} holds {} arrays, not one", path, arrays.size()), 2);
+      if (arrays.size() != 1)
+        throw CommandError(fmt::format("{} holds {} arrays, not one", path, arrays.size()), 2);
       arrays[0].name = text.substr(0, equals);
     }
     for (Array& array : arrays) {
       if (array.name.empty() && position < ports_.size()) array.name = ports_[position++].name;
-      const auto port = std::ranges::find_if(ports_, [&](const ingot_port& p) { return array.name == p.name; });
-      if (port == ports_.end()) throw CommandError(fmt::format("the engine has no input \"{}\" ({})", array.name, path));
+      const auto port =
+          std::ranges::find_if(ports_, [&](const ingot_port& p) { return array.name == p.name; });
+      if (port == ports_.end())
+        throw CommandError(fmt::format("the engine has no input \"{}\" ({})", array.name, path));
       inputs_[static_cast<size_t>(port - ports_.begin())] = std::move(array);
     }
   }

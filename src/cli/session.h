@@ -26,7 +26,7 @@ class Session {
   std::unique_ptr<ingot_engine, decltype(&ingot_engine_free)> engine_{nullptr, &ingot_engine_free};
   std::unique_ptr<ingot_context, decltype(&ingot_context_free)> context_{nullptr, &ingot_context_free};
   std::vector<ingot_port> ports_;
-  std::vector<Array> inputs_;       // one a port; dtype 0: not given
+  std::vector<Array> inputs_;  // one a port; dtype 0: not given
   std::vector<Array> outputs_;
 };
 

@@ -37,14 +37,18 @@ class Assembly {
       if (!is_read(weight.name)) continue;
       source_ids_[weight.name] = static_cast<int32_t>(engine_->sources.size());
       Tensor dense = is_dense(weight.data) ? borrow(weight) : to_dense(weight.data);
-      engine_->sources.push_back({.name = weight.name, .dtype = dense.dtype, .shape = dense.shape, .digest = {}, .data = dense.data});
+      engine_->sources.push_back({.name = weight.name,
+                                  .dtype = dense.dtype,
+                                  .shape = dense.shape,
+                                  .digest = {},
+                                  .data = dense.data});
     }
   }
 
   static bool is_dense(const TensorView& view) { return view.strides == row_major_strides(view.shape); }
   static Tensor borrow(const aten::WeightSource& weight) {
-    return {std::shared_ptr<std::byte>(std::const_pointer_cast<void>(weight.owner), weight.data.data), weight.data.dtype,
-            weight.data.shape};
+    return {std::shared_ptr<std::byte>(std::const_pointer_cast<void>(weight.owner), weight.data.data),
+            weight.data.dtype, weight.data.shape};
   }
 
   bool is_read(const std::string& name) const {
@@ -112,7 +116,8 @@ class Assembly {
   }
 
   uint32_t record(const Node& node) {
-    engine_->nodes.push_back({.name = node.name, .op = std::string(node.op->name), .source = node.source.to_string()});
+    engine_->nodes.push_back(
+        {.name = node.name, .op = std::string(node.op->name), .source = node.source.to_string()});
     return static_cast<uint32_t>(engine_->nodes.size() - 1);
   }
 
@@ -171,6 +176,8 @@ class Assembly {
 
 }  // namespace
 
-std::shared_ptr<EngineData> assemble(BuildParts parts, BuildReport& report) { return Assembly(parts).run(report); }
+std::shared_ptr<EngineData> assemble(BuildParts parts, BuildReport& report) {
+  return Assembly(parts).run(report);
+}
 
 }  // namespace ingot::core

@@ -38,8 +38,11 @@ class Phases {
 };
 
 FuseRules fuse_rules(const Backend& backend, const Target& target) {
-  return {.may_take_consumer = [&](const Node& root, const Node& node) { return backend.may_fuse_consumer(root, node, target); },
-          .may_take_producer = [&](const Node& root, const Node& node) { return backend.may_fuse_producer(root, node, target); }};
+  return {
+      .may_take_consumer = [&](const Node& root,
+                               const Node& node) { return backend.may_fuse_consumer(root, node, target); },
+      .may_take_producer = [&](const Node& root,
+                               const Node& node) { return backend.may_fuse_producer(root, node, target); }};
 }
 
 // Passes for one target: where values lie, what runs once a checkpoint, and what becomes one kernel.
@@ -73,7 +76,8 @@ std::shared_ptr<EngineData> compile(const aten::Program& program, const CompileO
   apply_profiles(model.graph, options.profiles);
   Graph graph = phases.run("simplify", 1, [&] { return run_pipeline(std::move(model.graph), runner); });
   const Backend& backend = choose_backend(graph, backends, target);
-  const Split split = phases.run("specialize", 2, [&] { return specialize(std::move(graph), backend, options, runner); });
+  const Split split =
+      phases.run("specialize", 2, [&] { return specialize(std::move(graph), backend, options, runner); });
 
   ImageTable table;
   auto lowered = phases.run("lower", 3, [&] {

@@ -68,7 +68,11 @@ std::vector<ScheduledStep> lower_graph(const Graph& graph, const Backend& backen
     for (LoweredStep& step : backend.lower(*node, symbols, target)) {
       const ImageId image = step.compile ? image_for(step, images) : kNoId;
       const std::string runs_on = step.routine.empty() ? target.backend : std::string();
-      steps.push_back({.node = node.get(), .step = std::move(step), .image = image, .node_records = {}, .backend = runs_on});
+      steps.push_back({.node = node.get(),
+                       .step = std::move(step),
+                       .image = image,
+                       .node_records = {},
+                       .backend = runs_on});
     }
   }
   return steps;

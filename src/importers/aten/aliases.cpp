@@ -31,7 +31,8 @@ void add_node(const Graph& graph, size_t index, Aliases& aliases) {
       aliases.written.insert(aliases.root(*value));
     }
     for (const auto& output : node.outputs) {  // results that carry the letter share memory
-      const bool shares = !schema->returns.empty() && schema->returns[0].alias.substr(0, 1) == type.alias.substr(0, 1);
+      const bool shares =
+          !schema->returns.empty() && schema->returns[0].alias.substr(0, 1) == type.alias.substr(0, 1);
       if (!output || !shares || *output == *value) continue;
       aliases.base.emplace(*output, *value);
       aliases.made_by.emplace(*output, index);

@@ -12,9 +12,9 @@
 namespace ingot::core::aten {
 
 struct Aliases {
-  std::map<ValueId, ValueId> base;         // view -> what it is a view of, one step
-  std::map<ValueId, size_t> made_by;       // view -> node
-  std::set<ValueId> written;               // roots that some node writes, or that an output mutates
+  std::map<ValueId, ValueId> base;             // view -> what it is a view of, one step
+  std::map<ValueId, size_t> made_by;           // view -> node
+  std::set<ValueId> written;                   // roots that some node writes, or that an output mutates
   std::vector<std::optional<ValueId>> target;  // by node: the value that it writes
 
   ValueId root(ValueId value) const;

@@ -17,8 +17,8 @@ std::string functional_target(std::string_view target);
 // Operators that only run their graph in some mode that inference does not know.
 bool is_transparent(const Node& node);
 
-// Imports the nodes of one ATen graph into a graph of ours. A write through a view is scattered into what it is a view of; other views of
-// that memory are made again when they are read next.
+// Imports the nodes of one ATen graph into a graph of ours. A write through a view is scattered into what it
+// is a view of; other views of that memory are made again when they are read next.
 class Importer final : public Scope {
  public:
   Importer(const Graph& source, core::Graph& graph);
@@ -38,7 +38,7 @@ class Importer final : public Scope {
  private:
   void import_node(size_t index);
   void import_in_place(size_t index);
-  void inline_graph(const Node& node);     // wrap_with_set_grad_enabled and its like
+  void inline_graph(const Node& node);  // wrap_with_set_grad_enabled and its like
   void write(ValueId id, core::Value* value);
   core::Value* scattered(core::Value* whole, core::Value* view, core::Value* written, const Node& node);
 
@@ -46,8 +46,8 @@ class Importer final : public Scope {
   core::Graph& graph_;
   Aliases aliases_;
   std::vector<ImportedValue> slots_;
-  std::vector<uint64_t> seen_;             // by value: the version of its root that it shows
-  std::map<ValueId, uint64_t> versions_;   // by root: how often it was written
+  std::vector<uint64_t> seen_;            // by value: the version of its root that it shows
+  std::map<ValueId, uint64_t> versions_;  // by root: how often it was written
 };
 
 }  // namespace ingot::core::aten

@@ -12,7 +12,8 @@ namespace {
 
 // What forbids a value in an engine, "" if nothing does.
 std::string refuse_value(const Value& value) {
-  if (value.kind == ValueKind::kOther) return fmt::format("\"{}\" is of a kind or dtype that engines do not have", value.name);
+  if (value.kind == ValueKind::kOther)
+    return fmt::format("\"{}\" is of a kind or dtype that engines do not have", value.name);
   if (value.kind == ValueKind::kTensor && is_complex(value.tensor.dtype)) return "complex numbers";
   for (const Dim& dim : value.tensor.shape) {
     for (const std::string& symbol : dim.symbols()) {

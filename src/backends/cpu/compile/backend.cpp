@@ -8,8 +8,8 @@
 #include "backends/cpu/compile/emit_kernel.h"
 #include "backends/cpu/compile/fusion_rules.h"
 #include "backends/cpu/compile/schedule.h"
-#include "ops/routine_attributes.h"
 #include "ops/region.h"
+#include "ops/routine_attributes.h"
 #include "support/error.h"
 
 namespace ingot::core::cpu {
@@ -24,8 +24,8 @@ std::string step_name(std::span<const Node* const> nodes) {
 // The nodes that a step computes: the node itself, or those of its region.
 struct Members {
   std::vector<const Node*> nodes;
-  std::vector<const Value*> outputs;            // in the members' graph
-  std::map<const Value*, Value*> outer;         // members' inputs and outputs -> values of the whole graph
+  std::vector<const Value*> outputs;     // in the members' graph
+  std::map<const Value*, Value*> outer;  // members' inputs and outputs -> values of the whole graph
 };
 
 Members members_of(const Node& node) {
@@ -39,7 +39,8 @@ Members members_of(const Node& node) {
   }
   const Graph& region = *node.graphs[0];
   for (const auto& member : region.nodes()) members.nodes.push_back(member.get());
-  for (size_t i = 0; i < region.inputs().size(); ++i) members.outer.emplace(region.inputs()[i], node.operands[i]);
+  for (size_t i = 0; i < region.inputs().size(); ++i)
+    members.outer.emplace(region.inputs()[i], node.operands[i]);
   for (size_t i = 0; i < region.outputs.size(); ++i) {
     members.outputs.push_back(region.outputs[i]);
     members.outer.emplace(region.outputs[i], node.results[i]);
@@ -121,12 +122,15 @@ LoweredStep lower_loops(const Members& members, const SymbolTable& symbols, cons
   step.item_cost = call.item_cost;
   step.scratch_bytes = call.scratch_bytes;
   step.kernel_key = to_string(region.kernel) + to_string(target.features);
-  step.compile = [kernel = std::move(region.kernel), features = target.features] { return compile_kernel(kernel, features); };
+  step.compile = [kernel = std::move(region.kernel), features = target.features] {
+    return compile_kernel(kernel, features);
+  };
   return step;
 }
 
 const Node* find_contraction(const Members& members) {
-  const auto found = std::ranges::find_if(members.nodes, [](const Node* node) { return node->op->traits.has(Trait::kContraction); });
+  const auto found = std::ranges::find_if(
+      members.nodes, [](const Node* node) { return node->op->traits.has(Trait::kContraction); });
   return found == members.nodes.end() ? nullptr : *found;
 }
 
@@ -160,7 +164,8 @@ class CpuBackend final : public Backend {
     return may_take_producer(root, producer, target);
   }
 
-  std::vector<LoweredStep> lower(const Node& node, const SymbolTable& symbols, const Target& target) const override {
+  std::vector<LoweredStep> lower(const Node& node, const SymbolTable& symbols,
+                                 const Target& target) const override {
     if (!node.op->routine.empty()) return {lower_routine(node)};
     const Members members = members_of(node);
     if (const Node* contraction = find_contraction(members)) {

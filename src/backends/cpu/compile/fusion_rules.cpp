@@ -15,7 +15,9 @@ bool has_schedule(const Node& node, const Target& target) {
   return schedule != nullptr && schedule->supports(node, target).yes;
 }
 
-bool reads_data_dependent_indices(const Node& node) { return !node.op->lower(node).stages[0].bindings.empty(); }
+bool reads_data_dependent_indices(const Node& node) {
+  return !node.op->lower(node).stages[0].bindings.empty();
+}
 
 const Shape& result_shape(const Node& node) { return node.results[0]->type.shape; }
 
@@ -25,7 +27,8 @@ bool feeds(const Node& producer, const Node& consumer) {
   });
 }
 
-// True if every stage of `root` reads each element of `value` at most once: computing it there repeats no work.
+// True if every stage of `root` reads each element of `value` at most once: computing it there repeats no
+// work.
 bool reads_each_element_once(const Node& root, const Value* value) {
   const loops::Kernel kernel = root.op->lower(root);
   const auto present = [&](size_t position) { return root.operands[position] != nullptr; };
@@ -47,13 +50,15 @@ bool reads_each_element_once(const Node& root, const Value* value) {
 }  // namespace
 
 bool may_take_consumer(const Node& root, const Node& consumer, const Target& target) {
-  if (!consumer.op->traits.has(Trait::kElementwise) || result_shape(consumer) != result_shape(root)) return false;
+  if (!consumer.op->traits.has(Trait::kElementwise) || result_shape(consumer) != result_shape(root))
+    return false;
   if (consumer.results[0]->type.layout != root.results[0]->type.layout) return false;
   return !root.op->traits.has(Trait::kContraction) || has_schedule(root, target);
 }
 
 bool may_take_producer(const Node& root, const Node& producer, const Target& target) {
-  if (reads_data_dependent_indices(producer)) return root.op->traits.has(Trait::kElementwise) && !feeds(producer, root);
+  if (reads_data_dependent_indices(producer))
+    return root.op->traits.has(Trait::kElementwise) && !feeds(producer, root);
   if (root.op->traits.has(Trait::kContraction)) return !feeds(producer, root) && has_schedule(root, target);
   if (root.op->traits.has(Trait::kReduction)) {
     return !feeds(producer, root) || reads_each_element_once(root, producer.results[0]);
