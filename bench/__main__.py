@@ -1,0 +1,119 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`python -m bench [MODEL ...]`: models at batch 1 by Ingot and its peers, interleaved; prints medians and ratios.
+
+Absolute times drift on a shared machine: only ratios of one run count. A ratio above 1 means that Ingot is faster.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import math
+import os
+import statistics
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[1]
+sys.path.insert(0, str(ROOT / "tests"))
+
+from models import MODELS  # noqa: E402: the path comes first
+
+from bench.engines import ENGINES  # noqa: E402
+
+ROUNDS = 8
+BURST_MS = 150  # each turn runs about so long
+
+
+class Worker:
+    """One engine in a process of its own, with compiler caches that start empty."""
+
+    def __init__(self, model: str, engine: str, threads: int) -> None:
+        self.engine = engine
+        self.cache = tempfile.TemporaryDirectory()
+        environment = {**os.environ, "TORCHINDUCTOR_CACHE_DIR": self.cache.name, "OMP_NUM_THREADS": str(threads)}
+        self.process = subprocess.Popen(
+            [sys.executable, "-m", "bench.worker", model, engine, str(threads)],
+            cwd=ROOT, env=environment, text=True, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
+        )  # fmt: skip
+        ready = self._answer()
+        self.build_s, self.rss_mb = ready["build_s"], ready["rss_mb"]
+        self.times: list[float] = []
+        self.burst = max(1, int(BURST_MS / max(statistics.median(self._run(3)), 1e-3)))
+
+    def _answer(self) -> object:
+        for line in self.process.stdout:
+            if line.startswith("bench:"):
+                return json.loads(line.removeprefix("bench:"))
+        raise RuntimeError(f"{self.engine} ended with status {self.process.wait()}")
+
+    def _run(self, count: int) -> list[float]:
+        self.process.stdin.write(f"{count}\n")
+        self.process.stdin.flush()
+        return self._answer()
+
+    def turn(self) -> None:
+        self.times += self._run(self.burst)
+
+    def close(self) -> None:
+        self.process.stdin.close()
+        self.process.wait()
+        self.cache.cleanup()
+
+
+def start_workers(model: str, engines: list[str], threads: int) -> list[Worker]:
+    workers = []
+    for engine in engines:
+        try:
+            workers.append(Worker(model, engine, threads))
+        except RuntimeError as error:
+            print(f"  {model}: {error}: left out", flush=True)
+    return workers
+
+
+def compare(model: str, engines: list[str], threads: int) -> dict[str, dict[str, float]]:
+    workers = start_workers(model, engines, threads)
+    for _ in range(ROUNDS):
+        for worker in workers:
+            worker.turn()
+    rows = {
+        worker.engine: {"median_ms": statistics.median(worker.times), "build_s": worker.build_s, "rss_mb": worker.rss_mb}
+        for worker in workers
+    }
+    for worker in workers:
+        worker.close()
+    return rows
+
+
+def show(model: str, rows: dict[str, dict[str, float]]) -> None:
+    ours = rows.get("ingot", {}).get("median_ms", math.nan)
+    for engine, row in rows.items():
+        print(f"{model:15} {engine:12} {row['median_ms']:10.3f} ms  ratio {row['median_ms'] / ours:6.2f}  "
+              f"build {row['build_s']:7.2f} s  peak {row['rss_mb']:7.0f} MB", flush=True)  # fmt: skip
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(prog="bench", description=__doc__)
+    parser.add_argument("models", nargs="*", default=list(MODELS), metavar="MODEL")
+    parser.add_argument("--engines", default=",".join(ENGINES), help="separated by commas")
+    parser.add_argument("--threads", type=int, default=2)
+    parser.add_argument("--output", default="build/bench.json")
+    arguments = parser.parse_args()
+    results = {}
+    for model in arguments.models:
+        if model not in MODELS:
+            parser.error(f'there is no model "{model}"; there are {", ".join(MODELS)}')
+        results[model] = compare(model, arguments.engines.split(","), arguments.threads)
+        show(model, results[model])
+    for peer in arguments.engines.split(","):
+        ratios = [rows[peer]["median_ms"] / rows["ingot"]["median_ms"] for rows in results.values() if {peer, "ingot"} <= set(rows)]
+        if ratios and peer != "ingot":
+            print(f"geometric mean of {peer} / ingot over {len(ratios)} models: {statistics.geometric_mean(ratios):.2f}")
+    Path(arguments.output).parent.mkdir(parents=True, exist_ok=True)
+    Path(arguments.output).write_text(json.dumps(results, indent=2) + "\n")
+
+
+if __name__ == "__main__":
+    main()

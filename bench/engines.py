@@ -1,0 +1,88 @@
+# SPDX-License-Identifier: Apache-2.0
+"""One way to run a model in this process: name -> function that prepares it and returns a callable.
+
+All take the same model and arguments, in fp32, with two threads unless told otherwise. Building is timed by the caller.
+"""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import torch
+
+Prepared = Callable[[], Any]
+
+
+def eager(case: Any, threads: int) -> Prepared:
+    torch.set_num_threads(threads)
+    return lambda: case.model(*case.args)
+
+
+def inductor(case: Any, threads: int) -> Prepared:
+    """With freezing, and a cold cache (the caller gives the process an empty one)."""
+    torch.set_num_threads(threads)
+    import torch._inductor.config as config
+
+    config.freezing = True
+    compiled = torch.compile(case.model)
+    compiled(*case.args)
+    return lambda: compiled(*case.args)
+
+
+def ingot_aot(case: Any, threads: int) -> Prepared:
+    import ingot
+
+    ingot.set_threads(threads)
+    module = ingot.dynamo.compile(torch.export.export(case.model, case.args), require_full_compilation=True)
+    return lambda: module(*case.args)
+
+
+def ingot_jit(case: Any, threads: int) -> Prepared:
+    import ingot
+
+    ingot.set_threads(threads)
+    torch.set_num_threads(threads)
+    compiled = ingot.compile(case.model, ir="torch_compile")
+    compiled(*case.args)
+    return lambda: compiled(*case.args)
+
+
+def _onnx(case: Any) -> bytes:
+    file = io.BytesIO()
+    torch.onnx.export(case.model, case.args, dynamo=True, verbose=False).save(file)
+    return file.getvalue()
+
+
+def onnxruntime(case: Any, threads: int) -> Prepared:
+    import onnxruntime
+
+    options = onnxruntime.SessionOptions()
+    options.intra_op_num_threads, options.inter_op_num_threads = threads, 1
+    session = onnxruntime.InferenceSession(_onnx(case), options, providers=["CPUExecutionProvider"])
+    names = [given.name for given in session.get_inputs()]
+    feed = {name: np.ascontiguousarray(value.numpy()) for name, value in zip(names, case.args, strict=True)}
+    return lambda: session.run(None, feed)
+
+
+def openvino(case: Any, threads: int) -> Prepared:
+    """f32 is forced: the default is bf16 where the processor has it."""
+    import openvino
+
+    model = openvino.convert_model(torch.export.export(case.model, case.args))
+    settings = {"INFERENCE_PRECISION_HINT": "f32", "INFERENCE_NUM_THREADS": threads, "PERFORMANCE_HINT": "LATENCY"}
+    request = openvino.compile_model(model, "CPU", settings).create_infer_request()
+    feed = [value.numpy() for value in case.args]
+    return lambda: request.infer(feed, share_inputs=True, share_outputs=True)
+
+
+ENGINES: dict[str, Callable[[Any, int], Prepared]] = {
+    "eager": eager,
+    "inductor": inductor,
+    "onnxruntime": onnxruntime,
+    "openvino": openvino,
+    "ingot": ingot_aot,
+    "ingot_jit": ingot_jit,
+}
