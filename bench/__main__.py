@@ -19,7 +19,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT / "tests"))
 
-from models import MODELS  # noqa: E402: the path comes first
+from models import MODELS  # noqa: E402
 
 from bench.engines import ENGINES  # noqa: E402
 
@@ -33,7 +33,11 @@ class Worker:
     def __init__(self, model: str, engine: str, threads: int) -> None:
         self.engine = engine
         self.cache = tempfile.TemporaryDirectory()
-        environment = {**os.environ, "TORCHINDUCTOR_CACHE_DIR": self.cache.name, "OMP_NUM_THREADS": str(threads)}
+        environment = {
+            **os.environ,
+            "TORCHINDUCTOR_CACHE_DIR": self.cache.name,
+            "OMP_NUM_THREADS": str(threads),
+        }
         self.process = subprocess.Popen(
             [sys.executable, "-m", "bench.worker", model, engine, str(threads)],
             cwd=ROOT, env=environment, text=True, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
@@ -79,7 +83,11 @@ def compare(model: str, engines: list[str], threads: int) -> dict[str, dict[str,
         for worker in workers:
             worker.turn()
     rows = {
-        worker.engine: {"median_ms": statistics.median(worker.times), "build_s": worker.build_s, "rss_mb": worker.rss_mb}
+        worker.engine: {
+            "median_ms": statistics.median(worker.times),
+            "build_s": worker.build_s,
+            "rss_mb": worker.rss_mb,
+        }
         for worker in workers
     }
     for worker in workers:
@@ -108,9 +116,15 @@ def main() -> None:
         results[model] = compare(model, arguments.engines.split(","), arguments.threads)
         show(model, results[model])
     for peer in arguments.engines.split(","):
-        ratios = [rows[peer]["median_ms"] / rows["ingot"]["median_ms"] for rows in results.values() if {peer, "ingot"} <= set(rows)]
+        ratios = [
+            rows[peer]["median_ms"] / rows["ingot"]["median_ms"]
+            for rows in results.values()
+            if {peer, "ingot"} <= set(rows)
+        ]
         if ratios and peer != "ingot":
-            print(f"geometric mean of {peer} / ingot over {len(ratios)} models: {statistics.geometric_mean(ratios):.2f}")
+            print(
+                f"geometric mean of {peer} / ingot over {len(ratios)} models: {statistics.geometric_mean(ratios):.2f}"
+            )
     Path(arguments.output).parent.mkdir(parents=True, exist_ok=True)
     Path(arguments.output).write_text(json.dumps(results, indent=2) + "\n")
 

@@ -72,7 +72,11 @@ def openvino(case: Any, threads: int) -> Prepared:
     import openvino
 
     model = openvino.convert_model(torch.export.export(case.model, case.args))
-    settings = {"INFERENCE_PRECISION_HINT": "f32", "INFERENCE_NUM_THREADS": threads, "PERFORMANCE_HINT": "LATENCY"}
+    settings = {
+        "INFERENCE_PRECISION_HINT": "f32",
+        "INFERENCE_NUM_THREADS": threads,
+        "PERFORMANCE_HINT": "LATENCY",
+    }
     request = openvino.compile_model(model, "CPU", settings).create_infer_request()
     feed = [value.numpy() for value in case.args]
     return lambda: request.infer(feed, share_inputs=True, share_outputs=True)

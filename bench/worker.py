@@ -32,7 +32,12 @@ def main() -> None:
     start = time.perf_counter()
     run = ENGINES[engine](case, threads)
     run()
-    say({"build_s": time.perf_counter() - start, "rss_mb": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024})
+    say(
+        {
+            "build_s": time.perf_counter() - start,
+            "rss_mb": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024,
+        }
+    )
     for line in sys.stdin:
         times = []
         for _ in range(int(line)):
