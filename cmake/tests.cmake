@@ -42,3 +42,9 @@ foreach(folder IN LISTS INGOT_TEST_FOLDERS)
     ingot_test_folder(${folder})
   endif()
 endforeach()
+
+# What was installed works in another place, from CMake and from pkg-config.
+if(INGOT_LLVM AND INGOT_CLI)
+  add_test(NAME install COMMAND ${CMAKE_SOURCE_DIR}/tests/install/install_test.sh ${CMAKE_BINARY_DIR} ${CMAKE_COMMAND})
+  set_tests_properties(install PROPERTIES LABELS install)
+endif()
