@@ -30,8 +30,7 @@ void* allocate_output(void* user, size_t index, int32_t dtype, int32_t rank, con
 
 Session::Session(EngineHandle engine) : engine_(std::move(engine)) {
   for (size_t k = 0; k < ingot_engine_state_count(engine_.get()); ++k) {
-    state_inputs_.push_back(ingot_engine_state_input(engine_.get(), k));
-    has_own_state_ |= state_inputs_.back() < 0;
+    has_own_state_ |= ingot_engine_state_input(engine_.get(), k) < 0;
   }
 }
 
@@ -48,12 +47,6 @@ ContextHandle Session::acquire() {
 
 void Session::release(ContextHandle context) { idle_.push_back(std::move(context)); }
 
-void Session::bind_states(ingot_context& context, std::span<const ArrayView> views) {
-  for (size_t k = 0; k < state_inputs_.size(); ++k) {
-    if (state_inputs_[k] >= 0) check(ingot_context_bind_state(&context, k, views[state_inputs_[k]].tensor.data));
-  }
-}
-
 nb::list Session::run(std::span<const nb::handle> inputs, nb::handle like) {
   std::unique_lock<std::mutex> turn;
   if (has_own_state_) {
@@ -67,7 +60,6 @@ nb::list Session::run(std::span<const nb::handle> inputs, nb::handle like) {
     tensors[i] = views[i].tensor;
   }
   ContextHandle context = acquire();
-  bind_states(*context, views);
   Outputs outputs{.like = like, .arrays = {}, .failure = nullptr};
   ingot_status* status = nullptr;
   {

@@ -30,8 +30,8 @@ class Session {
 
   ingot_engine* engine() const { return engine_.get(); }
 
-  // Runs on the tensor inputs, in order; returns the output tensors as a list. `states` are the inputs that state k is bound
-  // to, or -1; `like` is an array of the framework to allocate outputs in.
+  // Runs on the tensor inputs, in order; returns the output tensors as a list. `like` is an array of the framework to
+  // allocate outputs in.
   nb::list run(std::span<const nb::handle> inputs, nb::handle like);
 
   ingot_memory memory();
@@ -40,11 +40,9 @@ class Session {
  private:
   ContextHandle acquire();
   void release(ContextHandle context);
-  void bind_states(ingot_context& context, std::span<const ArrayView> views);
 
   EngineHandle engine_;
   std::vector<ContextHandle> idle_;      // guarded by the GIL
-  std::vector<int32_t> state_inputs_;    // flat input of state k, or -1
   bool has_own_state_ = false;
   std::unique_ptr<std::mutex> turn_ = std::make_unique<std::mutex>();
 };

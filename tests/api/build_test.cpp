@@ -1,0 +1,219 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <gmock/gmock.h>
+#include <nlohmann/json.hpp>
+
+#include <fstream>
+
+#include "api/runtime/handles.h"
+#include "tests/api/fixtures.h"
+
+namespace ingot::core::testing {
+namespace {
+
+using ::testing::ElementsAre;
+
+const std::string kModel = INGOT_SOURCE_DIR "/tests/data/pt2/image.pt2";
+
+struct Built {
+  std::string code;  // "" for success
+  Owned<ingot_engine> engine;
+  std::string report;
+};
+
+class BuildTest : public ::testing::Test {
+ protected:
+  using Rows = std::vector<ingot_option>;
+
+  ingot_build_options options(const Rows& rows) {
+    return {.struct_size = sizeof(ingot_build_options),
+            .options = rows.data(),
+            .option_count = rows.size(),
+            .progress = progress_,
+            .user = &phases_};
+  }
+
+  Built build_file(const Rows& rows = {}, const std::string& path = kModel) {
+    const ingot_build_options given = options(rows);
+    return finish([&](ingot_engine** engine, ingot_text** report) {
+      return ingot_build_pt2(path.c_str(), &given, engine, report);
+    });
+  }
+
+  template <typename Start>
+  static Built finish(Start&& start) {
+    ingot_engine* engine = nullptr;
+    ingot_text* report = nullptr;
+    Built built;
+    built.code = code_of(start(&engine, &report));
+    built.engine.reset(engine);
+    built.report = report == nullptr ? "" : text_of(report);
+    return built;
+  }
+
+  ingot_progress progress_ = nullptr;
+  std::vector<std::string> phases_;
+};
+
+// y = relu(x), f32[S].
+Owned<ingot_builder> relu_builder(const char* target = "aten.relu.default") {
+  ingot_builder* builder = nullptr;
+  EXPECT_EQ(code_of(ingot_builder_create("torch 2.13.0", &builder)), "");
+  EXPECT_EQ(code_of(ingot_builder_symbol(builder, "S", 1, 64, -1)), "");
+  const char* dims[] = {"S"};
+  ingot_value value{
+      .struct_size = sizeof(ingot_value), .name = "x", .dtype = INGOT_F32, .rank = 1, .dims = dims};
+  uint32_t x = 0, y = 0;
+  EXPECT_EQ(code_of(ingot_builder_value(builder, &value, &x)), "");
+  value.name = "relu";
+  EXPECT_EQ(code_of(ingot_builder_value(builder, &value, &y)), "");
+  const ingot_input input{.struct_size = sizeof(ingot_input), .value = x, .name = "x"};
+  EXPECT_EQ(code_of(ingot_builder_input(builder, &input)), "");
+  ingot_argument argument{.name = "", .kind = INGOT_ARGUMENT_VALUE, .integer = x};
+  const int64_t output = y;
+  ingot_node node{.struct_size = sizeof(ingot_node), .target = target, .name = "relu"};
+  node.arguments = &argument;
+  node.argument_count = 1;
+  node.outputs = &output;
+  node.output_count = 1;
+  node.file = "model.py";
+  node.line = 7;
+  node.function = "forward";
+  EXPECT_EQ(code_of(ingot_builder_node(builder, &node)), "");
+  argument.integer = y;
+  EXPECT_EQ(code_of(ingot_builder_output(builder, &argument, INGOT_OUTPUT_USER, nullptr)), "");
+  return Owned<ingot_builder>(builder);
+}
+
+TEST_F(BuildTest, ReportsWhatItDid) {
+  const Built built = build_file({{"backend", "null"}});
+  ASSERT_EQ(built.code, "");
+  const auto report = nlohmann::json::parse(built.report);
+  EXPECT_GT(report["phases"].size(), 2u);
+  EXPECT_EQ(report["phases"][0]["name"], "read");
+  EXPECT_GE(report["seconds"].get<double>(), report["phases"][0]["seconds"].get<double>());
+  EXPECT_GE(report["kernels"], report["distinct_kernels"]);
+  EXPECT_GE(report["arena_bytes"], report["arena_lower_bound"]);
+}
+
+TEST_F(BuildTest, RefusesBadOptionsAndFiles) {
+  EXPECT_EQ(build_file({{"optimisation_level", "3"}}).code, "INGOT-U001");
+  EXPECT_EQ(build_file({{"optimization_level", "9"}}).code, "INGOT-U002");
+  EXPECT_EQ(build_file({{"backend", "abacus"}}).code, "INGOT-U003");
+  EXPECT_EQ(build_file({{"backend", nullptr}}).code, "INGOT-U012");
+  EXPECT_EQ(build_file({}, kModel + "x").code, "INGOT-U120");
+  EXPECT_EQ(build_file({}, INGOT_SOURCE_DIR "/README.md").code.substr(0, 7), "INGOT-U");
+}
+
+TEST_F(BuildTest, IsCancelledByItsProgress) {
+  progress_ = [](void* user, const char* phase, size_t done, size_t total, double) -> int32_t {
+    auto& phases = *static_cast<std::vector<std::string>*>(user);
+    phases.emplace_back(phase);
+    EXPECT_LE(done, total);
+    return phases.size() < 3 ? 1 : 0;
+  };
+  const Built built = build_file({{"backend", "null"}});
+  EXPECT_EQ(built.code, "INGOT-U010");
+  EXPECT_EQ(built.engine, nullptr);
+  EXPECT_EQ(phases_.size(), 3u);
+}
+
+TEST_F(BuildTest, ReadsFromMemoryWithoutKeepingIt) {
+  std::ifstream stream(kModel, std::ios::binary);
+  std::string bytes{std::istreambuf_iterator<char>(stream), {}};
+  const ingot_build_options given = options({{"backend", "null"}});
+  const Built built = finish([&](ingot_engine** engine, ingot_text** report) {
+    return ingot_build_pt2_memory(bytes.data(), bytes.size(), &given, engine, report);
+  });
+  ASSERT_EQ(built.code, "");
+  std::ranges::fill(bytes, 'x');
+  const std::string saved = ::testing::TempDir() + "/from_memory.ingot";
+  EXPECT_EQ(code_of(ingot_engine_save(built.engine.get(), saved.c_str())), "");
+  EXPECT_EQ(code_of(ingot_verify_file(saved.c_str())), "");
+}
+
+TEST_F(BuildTest, PrintsPrograms) {
+  ingot_text* text = nullptr;
+  ASSERT_EQ(code_of(ingot_inspect_pt2(kModel.c_str(), &text)), "");
+  EXPECT_NE(text_of(text).find("aten."), std::string::npos);
+  ASSERT_EQ(code_of(ingot_builder_text(relu_builder().get(), &text)), "");
+  EXPECT_NE(text_of(text).find("aten.relu.default"), std::string::npos);
+}
+
+TEST_F(BuildTest, ListsWhatItCannotRun) {
+  ingot_text* text = nullptr;
+  ASSERT_EQ(code_of(ingot_builder_unsupported(relu_builder().get(), &text)), "");
+  EXPECT_EQ(text_of(text), "[]");
+  const auto builder = relu_builder("aten.no_such_thing.default");
+  ASSERT_EQ(code_of(ingot_builder_unsupported(builder.get(), &text)), "");
+  const auto json = nlohmann::json::parse(text_of(text));
+  ASSERT_EQ(json.size(), 1u);
+  EXPECT_EQ(json[0]["node"], 0);
+  EXPECT_EQ(json[0]["target"], "aten.no_such_thing.default");
+  EXPECT_NE(json[0]["source"].get<std::string>().find("model.py:7"), std::string::npos);
+  ingot_engine* engine = nullptr;
+  const Owned<ingot_status> status(ingot_builder_build(builder.get(), nullptr, &engine, nullptr));
+  EXPECT_EQ(ingot_status_kind(status.get()), INGOT_UNSUPPORTED_ERROR);
+  EXPECT_NE(std::string(ingot_status_source(status.get())).find("model.py:7"), std::string::npos);
+}
+
+TEST_F(BuildTest, NeedsEveryGraphEnded) {
+  const auto builder = relu_builder();
+  EXPECT_EQ(code_of(ingot_builder_begin_graph(builder.get())), "");
+  ingot_engine* engine = nullptr;
+  EXPECT_EQ(code_of(ingot_builder_build(builder.get(), nullptr, &engine, nullptr)), "INGOT-U017");
+}
+
+#if INGOT_HAS_LLVM
+TEST_F(BuildTest, BuildsOneBuilderTwice) {
+  const auto builder = relu_builder();
+  for (const char* level : {"0", "3"}) {
+    const Rows rows = {{"optimization_level", level}};
+    const ingot_build_options given = options(rows);
+    const Built built = finish([&](ingot_engine** engine, ingot_text** report) {
+      return ingot_builder_build(builder.get(), &given, engine, report);
+    });
+    ASSERT_EQ(built.code, "");
+    const auto context = context_of(built.engine.get());
+    float values[] = {-1, 2, -3};
+    const int64_t shape[] = {3};
+    const ingot_tensor input{values, INGOT_F32, 1, shape, nullptr};
+    FloatOutputs outputs;
+    EXPECT_EQ(code_of(ingot_context_run(context.get(), 1, &input, FloatOutputs::allocate, &outputs)), "");
+    EXPECT_THAT(outputs.values.at(0), ElementsAre(0, 2, 0));
+  }
+}
+
+TEST_F(BuildTest, ShipsPreparedOrOriginalWeights) {
+  const auto form = [&](const Rows& rows) {
+    const Built built = build_file(rows);
+    EXPECT_EQ(built.code, "");
+    ingot_text* text = nullptr;
+    EXPECT_EQ(code_of(ingot_engine_save_memory(built.engine.get(), &text)), "");
+    const Owned<ingot_text> bytes(text);
+    ingot_engine* engine = nullptr;
+    EXPECT_EQ(code_of(ingot_engine_load_memory(ingot_text_data(text), ingot_text_size(text), nullptr, nullptr,
+                                               nullptr, &engine)),
+              "");
+    const Owned<ingot_engine> loaded(engine);
+    EXPECT_EQ(code_of(ingot_engine_inspect(engine, &text)), "");
+    return nlohmann::json::parse(text_of(text))["weights_form"].get<std::string>();
+  };
+  EXPECT_EQ(form({}), "prepared");
+  EXPECT_EQ(form({{"keep_original_weights", "true"}}), "original");
+}
+
+TEST_F(BuildTest, CrossCompilesForAnotherProcessor) {
+  const Built built = build_file({{"cpu", "x86-64-v4+vnni+bf16+fp16+amx-tile+amx-bf16+amx-int8"}});
+  ASSERT_EQ(built.code, "");
+  const bool runs_here = host_cpu_features().covers(built.engine->data->needs);
+  ingot_context* context = nullptr;
+  EXPECT_EQ(code_of(ingot_context_create(built.engine.get(), &context)), runs_here ? "" : "INGOT-U220");
+  ingot_context_free(context);
+  const std::string saved = ::testing::TempDir() + "/cross.ingot";
+  EXPECT_EQ(code_of(ingot_engine_save(built.engine.get(), saved.c_str())), "");
+  EXPECT_EQ(code_of(ingot_verify_file(saved.c_str())), "");
+}
+#endif
+
+}  // namespace
+}  // namespace ingot::core::testing
