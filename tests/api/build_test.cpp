@@ -120,7 +120,8 @@ TEST_F(BuildTest, IsCancelledByItsProgress) {
 TEST_F(BuildTest, ReadsFromMemoryWithoutKeepingIt) {
   std::ifstream stream(kModel, std::ios::binary);
   std::string bytes{std::istreambuf_iterator<char>(stream), {}};
-  const ingot_build_options given = options({{"backend", "null"}});
+  const Rows rows = {{"backend", "null"}};
+  const ingot_build_options given = options(rows);
   const Built built = finish([&](ingot_engine** engine, ingot_text** report) {
     return ingot_build_pt2_memory(bytes.data(), bytes.size(), &given, engine, report);
   });

@@ -14,7 +14,7 @@ pkgconfig=$(dirname "$(find "$work/moved" -name ingot-runtime.pc)")
 
 "$cmake" -S "$source/examples/cpp" -B "$work/cpp" -D CMAKE_PREFIX_PATH="$work/moved" >"$work/log" || { cat "$work/log"; exit 1; }
 "$cmake" --build "$work/cpp" >"$work/log" || { cat "$work/log"; exit 1; }
-"$work/cpp/example" "$source/tests/data/pt2/image.pt2" "$work/image.ingot" | tee "$work/built"
+"$work/cpp/example" "$source/tests/data/pt2/weights.pt2" "$work/image.ingot" | tee "$work/built"
 "$work/cpp/example" "$work/image.ingot" >"$work/loaded"
 diff "$work/built" "$work/loaded"
 
