@@ -47,7 +47,8 @@ loops::Kernel lower_softmax(const Node& node) {
   const Expr shifted = builder.load(0, kernel.at(map)) - largest;
   const int powers = builder.row("powers", map, compute(loops::Unary::kExp, shifted));
   const Expr total = builder.reduce("total", loops::Combine::kAdd, sum, builder.local(powers, sum.index));
-  builder.store(kernel.at(out), builder.local(powers, out.index) / total, out);
+  const Expr scale = builder.scalar("scale", 1.0 / total);  // one division a row
+  builder.store(kernel.at(out), builder.local(powers, out.index) * scale, out);
   return builder.finish();
 }
 

@@ -16,7 +16,8 @@ using loops::Loop;
 using loops::Stage;
 using loops::stride_along;
 
-constexpr int64_t kGrainPoints = 1024;  // elements that are worth a part of their own
+constexpr int64_t kGrainPoints = 1024;             // elements that are worth a part of their own
+constexpr int64_t kWholeRange = int64_t{1} << 40;  // a grain that leaves one part
 
 bool has_inner_loops(const Kernel& kernel) {
   return std::ranges::any_of(
@@ -103,6 +104,13 @@ Facts facts_of(const Kernel& kernel) {
 // Long chains of arithmetic hide their latency themselves; short ones need several registers in flight.
 int registers_in_flight(int nodes) { return nodes <= 12 ? 4 : nodes <= 40 ? 2 : 1; }
 
+// Several registers only where they fill the row, or nearly.
+int lanes_for(int native, int registers, std::optional<int64_t> extent) {
+  int lanes = native * registers;
+  while (extent && lanes > native && *extent % lanes != 0 && *extent < 8 * lanes) lanes /= 2;
+  return lanes;
+}
+
 // Rows are kept whole where they are short, so that no part starts in the middle of one.
 int64_t grain_of_points(const Kernel& kernel, int lanes) {
   const auto row = kernel.parallel.back().extent.constant();
@@ -160,12 +168,14 @@ LanePlan plan_lanes(const Kernel& kernel, CpuFeatures features) {
   if (!scalar) {
     const bool masks = features.has(CpuFeature::kX86V4);
     const int native = (masks ? 512 : 256) / facts.widest;
-    plan.lanes = native * registers_in_flight(facts.nodes);
+    const bool along_points = !plan.variable.empty();
+    const auto extent = along_points ? kernel.parallel.back().extent.constant() : std::nullopt;
+    plan.lanes = lanes_for(native, registers_in_flight(facts.nodes), extent);
     // Without AVX-512 there are masked moves of 32 and 64 bits only.
     plan.tail_lanes = masks || facts.narrowest_stored >= 32 ? native : 1;
   }
   if (facts.writes_packed) {
-    plan.grain = INT64_MAX;  // neighbours share bytes
+    plan.grain = kWholeRange;  // neighbours share bytes
   } else {
     plan.grain = plan.variable.empty() ? grain_of_rows(kernel) : grain_of_points(kernel, plan.lanes);
   }

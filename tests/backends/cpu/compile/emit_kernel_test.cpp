@@ -252,6 +252,41 @@ TEST(EmitKernel, BlockedLayoutsAndReshapes) {
   expect_same(kernel, {{"N", 5}});
 }
 
+// Windows of 3 by 3 with a stride of 2 and padding: small reductions are unrolled, and every second element
+// is loaded.
+TEST(EmitKernel, Windows) {
+  const Dim c = symbol("c"), h = symbol("h"), w = symbol("w"), a = symbol("a"), b = symbol("b");
+  const Dim row = h * Dim(2) + a - Dim(1), column = w * Dim(2) + b - Dim(1);
+  const auto inside = [](const Dim& place, const Dim& size) {
+    return binary(
+        Binary::kAnd,
+        binary(Binary::kGreaterEqual, loops::index_value(place), loops::integer_constant(DType::kI64, 0)),
+        binary(Binary::kLess, loops::index_value(place), loops::index_value(size)));
+  };
+  const int blocks[] = {0, 1, 2};
+  for (const bool padded : {false, true}) {
+    for (const bool blocked : {false, true}) {
+      const Dim shift = padded ? Dim(0) : Dim(1);
+      Kernel kernel{.name = "pool", .parallel = {{"c", 32}, {"h", 9}, {"w", symbol("W")}}};
+      kernel.buffers = {buffer("x", DType::kF32, {32, 20, symbol("W") * Dim(2) + Dim(2)}),
+                        buffer("y", DType::kF32, {32, 9, symbol("W")}, Access::kWrite)};
+      if (blocked)
+        kernel.buffers[0].type.layout = kernel.buffers[1].type.layout = Layout::blocked(blocks, 0, 16);
+      Expr value = loops::load(0, DType::kF32, {c, row + shift, column + shift});
+      if (padded) {
+        value = select(binary(Binary::kAnd, inside(row, 20), inside(column, symbol("W") * Dim(2) + Dim(2))),
+                       value, loops::constant(DType::kF32, -100));
+      }
+      kernel.stages = {{.name = "y",
+                        .reduce = {{"a", 3}, {"b", 3}},
+                        .combine = Combine::kMaximum,
+                        .value = value,
+                        .store = Store{1, {c, h, w}}}};
+      for (const int64_t size : {1, 9, 40}) expect_same(kernel, {{"W", size}});
+    }
+  }
+}
+
 TEST(EmitKernel, FourBitElements) {
   const Dim i = symbol("i"), j = symbol("j");
   for (const DType dtype : {DType::kI4, DType::kU4}) {

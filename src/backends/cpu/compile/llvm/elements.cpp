@@ -111,12 +111,24 @@ void store_lanes(Builder& builder, DType stored, llvm::Value* value, llvm::Value
   }
 }
 
+llvm::Value* load_strided_lanes(Builder& builder, DType stored, llvm::Value* pointer, int lanes, int stride) {
+  llvm::Type* type = storage_type(builder, stored, lanes * stride);
+  std::vector<llvm::Constant*> touched;
+  std::vector<int> wanted;
+  for (int i = 0; i < lanes * stride; ++i) touched.push_back(builder.getInt1(i <= (lanes - 1) * stride));
+  for (int lane = 0; lane < lanes; ++lane) wanted.push_back(lane * stride);
+  llvm::Value* all =
+      builder.CreateMaskedLoad(type, pointer, element_alignment(stored), llvm::ConstantVector::get(touched));
+  return widen(builder, stored, builder.CreateShuffleVector(all, wanted));
+}
+
 llvm::Value* gather_lanes(Builder& builder, DType stored, llvm::Value* pointers, int lanes) {
   llvm::Type* type = storage_type(builder, stored, lanes);
   return widen(builder, stored, builder.CreateMaskedGather(type, pointers, element_alignment(stored)));
 }
 
-void scatter_lanes(Builder& builder, DType stored, llvm::Value* value, llvm::Value* pointers, llvm::Value* mask) {
+void scatter_lanes(Builder& builder, DType stored, llvm::Value* value, llvm::Value* pointers,
+                   llvm::Value* mask) {
   builder.CreateMaskedScatter(narrow(builder, stored, value), pointers, element_alignment(stored), mask);
 }
 

@@ -26,9 +26,13 @@ llvm::Value* load_lanes(Builder& builder, DType stored, llvm::Value* pointer, in
 void store_lanes(Builder& builder, DType stored, llvm::Value* value, llvm::Value* pointer,
                  llvm::Value* mask = nullptr);
 
+// Every `stride`-th element from `pointer` on; nothing behind the last one is touched. For small strides.
+llvm::Value* load_strided_lanes(Builder& builder, DType stored, llvm::Value* pointer, int lanes, int stride);
+
 // One element a lane, at the addresses in the vector `pointers`, all of which may be read.
 llvm::Value* gather_lanes(Builder& builder, DType stored, llvm::Value* pointers, int lanes);
-void scatter_lanes(Builder& builder, DType stored, llvm::Value* value, llvm::Value* pointers, llvm::Value* mask = nullptr);
+void scatter_lanes(Builder& builder, DType stored, llvm::Value* value, llvm::Value* pointers,
+                   llvm::Value* mask = nullptr);
 
 llvm::Value* load_element(Builder& builder, DType stored, llvm::Value* pointer);
 void store_element(Builder& builder, DType stored, llvm::Value* value, llvm::Value* pointer);

@@ -7,6 +7,7 @@
 #include "backends/cpu/compile/llvm/dim_emitter.h"
 #include "backends/cpu/compile/llvm/scope.h"
 #include "backends/cpu/compile/llvm/stage_emitter.h"
+#include "backends/cpu/compile/row_groups.h"
 #include "loops/expand_math.h"
 #include "loops/interpreter.h"
 #include "loops/rewrite.h"
@@ -41,13 +42,22 @@ RowPlan plan_rows(const Kernel& kernel, const LanePlan& plan) {
 
 bool fits_stack(const Dim& bytes) { return bytes.is_constant() && *bytes.constant() <= kStackRows; }
 
+std::vector<std::vector<int>> each_alone(const Kernel& kernel) {
+  std::vector<std::vector<int>> groups;
+  for (size_t i = 0; i < kernel.stages.size(); ++i) groups.push_back({static_cast<int>(i)});
+  return groups;
+}
+
 class KernelEmitter {
  public:
-  KernelEmitter(llvm::Function* function, const Kernel& kernel, const LanePlan& plan)
+  // `groups`: stages that run in one loop, in order.
+  KernelEmitter(llvm::Function* function, const Kernel& kernel, const LanePlan& plan,
+                const std::vector<std::vector<int>>& groups)
       : function_(function),
         builder_(function->getContext()),
         kernel_(kernel),
         plan_(plan),
+        groups_(groups),
         frame_{.builder = builder_, .kernel = kernel, .ranges = all_ranges(kernel)} {}
 
   void run() {
@@ -58,7 +68,8 @@ class KernelEmitter {
     // Without points, extents may be zero: nothing below may divide by them.
     emit_if(builder_, builder_.CreateICmpSLT(begin(), end()), [&] {
       if (plan_.variable.empty()) {
-        each_point(begin(), end(), kernel_.parallel, scope, [&](Scope& point, llvm::Value*) { run_stages(point); });
+        each_point(begin(), end(), kernel_.parallel, scope,
+                   [&](Scope& point, llvm::Value*) { run_stages(point); });
       } else {
         each_row(scope);
       }
@@ -78,7 +89,8 @@ class KernelEmitter {
     }
     uint64_t number = 0;
     for (const std::string& symbol : free_symbols(kernel_)) {
-      llvm::Value* slot = builder_.CreateConstInBoundsGEP1_64(builder_.getInt64Ty(), function_->getArg(1), number++);
+      llvm::Value* slot =
+          builder_.CreateConstInBoundsGEP1_64(builder_.getInt64Ty(), function_->getArg(1), number++);
       scope.values[symbol] = builder_.CreateLoad(builder_.getInt64Ty(), slot, symbol);
     }
     frame_.spare = stack_array(builder_, builder_.getInt8Ty(), 64, 64);
@@ -91,8 +103,9 @@ class KernelEmitter {
     const RowPlan rows = plan_rows(kernel_, plan_);
     frame_.rows.resize(kernel_.stages.size());
     if (rows.bytes == Dim(0)) return;
-    llvm::Value* memory = fits_stack(rows.bytes) ? stack_array(builder_, builder_.getInt8Ty(), *rows.bytes.constant(), 64)
-                                                 : static_cast<llvm::Value*>(function_->getArg(4));
+    llvm::Value* memory = fits_stack(rows.bytes)
+                              ? stack_array(builder_, builder_.getInt8Ty(), *rows.bytes.constant(), 64)
+                              : static_cast<llvm::Value*>(function_->getArg(4));
     for (size_t i = 0; i < kernel_.stages.size(); ++i) {
       llvm::Value* offset = DimEmitter{builder_, scope.values, frame_.ranges}.emit(rows.offsets[i]);
       frame_.rows[i] = {builder_.CreatePtrAdd(memory, offset), plan_.variable.empty() ? 1 : plan_.lanes};
@@ -103,8 +116,8 @@ class KernelEmitter {
     return DimEmitter{builder_, scope.values, frame_.ranges}.emit(loop.extent);
   }
 
-  // Runs `body` for the points [first, last) of `loops`, flattened. The loop variables are counted up with carry: no division but
-  // for the first point.
+  // Runs `body` for the points [first, last) of `loops`, flattened. The loop variables are counted up with
+  // carry: no division but for the first point.
   void each_point(llvm::Value* first, llvm::Value* last, std::span<const Loop> loops, const Scope& scope,
                   const std::function<void(Scope&, llvm::Value* number)>& body) {
     std::vector<llvm::Value*> extents, start(loops.size());
@@ -114,24 +127,25 @@ class KernelEmitter {
       start[i] = i == 0 ? rest : builder_.CreateURem(rest, extents[i]);
       rest = i == 0 ? rest : builder_.CreateUDiv(rest, extents[i]);
     }
-    emit_carrying_loop(builder_, first, last, 1, start, [&](llvm::Value* number, std::span<llvm::Value* const> indices) {
-      Scope inner = scope;
-      for (size_t i = 0; i < loops.size(); ++i) {
-        inner.values[loops[i].variable] = indices[i];
-        inner.order.push_back(loops[i].variable);
-      }
-      body(inner, number);
-      std::vector<llvm::Value*> next(loops.size());
-      llvm::Value* carry = builder_.getInt64(1);
-      for (size_t i = loops.size(); i-- > 0;) {
-        next[i] = builder_.CreateNSWAdd(indices[i], carry);
-        if (i == 0) break;
-        llvm::Value* wraps = builder_.CreateICmpEQ(next[i], extents[i]);
-        next[i] = builder_.CreateSelect(wraps, builder_.getInt64(0), next[i]);
-        carry = builder_.CreateZExt(wraps, builder_.getInt64Ty());
-      }
-      return next;
-    });
+    emit_carrying_loop(builder_, first, last, 1, start,
+                       [&](llvm::Value* number, std::span<llvm::Value* const> indices) {
+                         Scope inner = scope;
+                         for (size_t i = 0; i < loops.size(); ++i) {
+                           inner.values[loops[i].variable] = indices[i];
+                           inner.order.push_back(loops[i].variable);
+                         }
+                         body(inner, number);
+                         std::vector<llvm::Value*> next(loops.size());
+                         llvm::Value* carry = builder_.getInt64(1);
+                         for (size_t i = loops.size(); i-- > 0;) {
+                           next[i] = builder_.CreateNSWAdd(indices[i], carry);
+                           if (i == 0) break;
+                           llvm::Value* wraps = builder_.CreateICmpEQ(next[i], extents[i]);
+                           next[i] = builder_.CreateSelect(wraps, builder_.getInt64(0), next[i]);
+                           carry = builder_.CreateZExt(wraps, builder_.getInt64Ty());
+                         }
+                         return next;
+                       });
   }
 
   // Lanes are points: rows of the innermost parallel loop, the first and last of which may be parts.
@@ -141,13 +155,15 @@ class KernelEmitter {
     if (outer.empty()) return run_row(scope, begin(), end());
     llvm::Value* length = extent(lanes, scope);
     llvm::Value* first = builder_.CreateUDiv(begin(), length);
-    llvm::Value* last = builder_.CreateAdd(builder_.CreateUDiv(builder_.CreateSub(end(), builder_.getInt64(1)), length), builder_.getInt64(1));
+    llvm::Value* last = builder_.CreateAdd(
+        builder_.CreateUDiv(builder_.CreateSub(end(), builder_.getInt64(1)), length), builder_.getInt64(1));
     each_point(first, last, outer, scope, [&](Scope& row, llvm::Value* number) {
       llvm::Value* start = builder_.CreateMul(number, length);
       const auto clip = [&](llvm::Value* place, llvm::Intrinsic::ID id, llvm::Value* limit) {
         return builder_.CreateBinaryIntrinsic(id, builder_.CreateSub(place, start), limit);
       };
-      run_row(row, clip(begin(), llvm::Intrinsic::smax, builder_.getInt64(0)), clip(end(), llvm::Intrinsic::smin, length));
+      run_row(row, clip(begin(), llvm::Intrinsic::smax, builder_.getInt64(0)),
+              clip(end(), llvm::Intrinsic::smin, length));
     });
   }
 
@@ -174,10 +190,12 @@ class KernelEmitter {
       };
     };
     if (plan_.lanes == 1) return emit_loop(builder_, first, last, 1, run_lanes(1, false));
-    llvm::Value* whole = builder_.CreateAnd(builder_.CreateSub(last, first), builder_.getInt64(static_cast<uint64_t>(-plan_.lanes)));
+    llvm::Value* whole = builder_.CreateAnd(builder_.CreateSub(last, first),
+                                            builder_.getInt64(static_cast<uint64_t>(-plan_.lanes)));
     llvm::Value* middle = builder_.CreateAdd(first, whole);
     emit_loop(builder_, first, middle, plan_.lanes, run_lanes(plan_.lanes, false));
-    if (has_tail()) emit_loop(builder_, middle, last, plan_.tail_lanes, run_lanes(plan_.tail_lanes, plan_.tail_lanes > 1));
+    if (has_tail())
+      emit_loop(builder_, middle, last, plan_.tail_lanes, run_lanes(plan_.tail_lanes, plan_.tail_lanes > 1));
   }
 
   // Parts start at multiples of the grain: with whole vectors in grain and row, there is none.
@@ -187,13 +205,20 @@ class KernelEmitter {
   }
 
   void run_stages(Scope& scope) {
-    for (size_t i = 0; i < kernel_.stages.size(); ++i) StageEmitter(frame_, plan_, static_cast<int>(i)).run(scope);
+    for (const std::vector<int>& group : groups_) {
+      if (group.size() > 1) {
+        StageEmitter::run_together(frame_, plan_, group, scope);
+      } else {
+        StageEmitter(frame_, plan_, group[0]).run(scope);
+      }
+    }
   }
 
   llvm::Function* function_;
   Builder builder_;
   const Kernel& kernel_;
   const LanePlan& plan_;
+  const std::vector<std::vector<int>>& groups_;
   KernelFrame frame_;
 };
 
@@ -203,8 +228,10 @@ llvm::Function* emit_loops_function(Code& code, const Kernel& kernel, const std:
   loops::verify(kernel);
   llvm::Function* function = create_kernel_function(code, name);
   const LanePlan plan = plan_lanes(kernel, code.features);
-  const Kernel expanded = loops::expand_math(kernel);
-  KernelEmitter(function, expanded, plan).run();
+  Kernel expanded = loops::expand_math(kernel);
+  const auto groups =
+      plan.variable.empty() && plan.lanes > 1 ? join_row_stages(expanded) : each_alone(expanded);
+  KernelEmitter(function, expanded, plan, groups).run();
   return function;
 }
 

@@ -9,9 +9,10 @@
 
 namespace ingot::core::cpu {
 
-// Adds a function to the module: int64_t name(void* const* buffers, const int64_t* symbols, int64_t begin, int64_t end, void* scratch)
-// with `symbols` in the order of loops::free_symbols. [begin, end) counts points of the parallel loops, flattened; `begin` is a
-// multiple of the grain of plan_lanes, and `scratch` has scratch_bytes. Returns 0 or a loops::KernelStatus.
+// Adds a function to the module: int64_t name(void* const* buffers, const int64_t* symbols, int64_t begin,
+// int64_t end, void* scratch) with `symbols` in the order of loops::free_symbols. [begin, end) counts points
+// of the parallel loops, flattened; `begin` is a multiple of the grain of plan_lanes, and `scratch` has
+// scratch_bytes. Returns 0 or a loops::KernelStatus.
 llvm::Function* emit_loops_function(Code& code, const loops::Kernel& kernel, const std::string& name);
 
 // Bytes that emit_loops_function's code needs for local rows; rows that are small lie on the stack.

@@ -13,9 +13,15 @@ using loops::Expr;
 using loops::ExprNode;
 using loops::stride_along;
 
+namespace {
+constexpr int64_t kSmallStride = 4;  // up to which whole registers are loaded and picked from
+}
+
 bool Scope::varies_by_lane(const Dim& dim) const {
   if (lanes == 1) return false;
-  return std::ranges::any_of(dim.symbols(), [&](const std::string& name) { return name == lane_variable || lane_bindings.contains(name); });
+  return std::ranges::any_of(dim.symbols(), [&](const std::string& name) {
+    return name == lane_variable || lane_bindings.contains(name);
+  });
 }
 
 llvm::Value* ScopeEmitter::evaluate(const Expr& expression) {
@@ -25,9 +31,13 @@ llvm::Value* ScopeEmitter::evaluate(const Expr& expression) {
   return value;
 }
 
-llvm::Value* ScopeEmitter::dim(const Dim& dim) { return scope_.varies_by_lane(dim) ? lane_dim(dim) : ordered_sum(dim); }
+llvm::Value* ScopeEmitter::dim(const Dim& dim) {
+  return scope_.varies_by_lane(dim) ? lane_dim(dim) : ordered_sum(dim);
+}
 
-llvm::Value* ScopeEmitter::scalar_dim(const Dim& dim) { return DimEmitter{builder_, scope_.values, frame_.ranges}.emit(dim); }
+llvm::Value* ScopeEmitter::scalar_dim(const Dim& dim) {
+  return DimEmitter{builder_, scope_.values, frame_.ranges}.emit(dim);
+}
 
 // Adds what changes least first, so that the sums of outer loops are computed outside of inner ones.
 llvm::Value* ScopeEmitter::ordered_sum(const Dim& dim) {
@@ -37,7 +47,8 @@ llvm::Value* ScopeEmitter::ordered_sum(const Dim& dim) {
     size_t depth = 0;
     for (const std::string& name : term.symbols()) {
       const auto place = std::ranges::find(scope_.order, name);
-      if (place != scope_.order.end()) depth = std::max(depth, static_cast<size_t>(place - scope_.order.begin()) + 1);
+      if (place != scope_.order.end())
+        depth = std::max(depth, static_cast<size_t>(place - scope_.order.begin()) + 1);
     }
     by_depth[depth] = by_depth[depth] + term;
   }
@@ -53,7 +64,8 @@ llvm::Value* ScopeEmitter::ordered_sum(const Dim& dim) {
 llvm::Value* ScopeEmitter::lane_dim(const Dim& dim) {
   if (!scope_.varies_by_lane(dim)) return broadcast(builder_, ordered_sum(dim), scope_.lanes);
   if (dim.is_symbol()) {
-    if (const auto found = scope_.lane_bindings.find(dim.symbol_name()); found != scope_.lane_bindings.end()) return found->second;
+    if (const auto found = scope_.lane_bindings.find(dim.symbol_name()); found != scope_.lane_bindings.end())
+      return found->second;
     llvm::Value* first = broadcast(builder_, scope_.values.find(dim.symbol_name())->second, scope_.lanes);
     return builder_.CreateNSWAdd(first, lane_numbers(scope_.lanes, builder_.getInt64Ty()));
   }
@@ -62,12 +74,21 @@ llvm::Value* ScopeEmitter::lane_dim(const Dim& dim) {
   for (const Dim& operand : operands.subspan(1)) {
     llvm::Value* next = lane_dim(operand);
     switch (dim.kind()) {
-      case Dim::Kind::kAdd: result = builder_.CreateNSWAdd(result, next); break;
-      case Dim::Kind::kMultiply: result = builder_.CreateNSWMul(result, next); break;
-      case Dim::Kind::kMaximum: result = builder_.CreateBinaryIntrinsic(llvm::Intrinsic::smax, result, next); break;
-      case Dim::Kind::kMinimum: result = builder_.CreateBinaryIntrinsic(llvm::Intrinsic::smin, result, next); break;
+      case Dim::Kind::kAdd:
+        result = builder_.CreateNSWAdd(result, next);
+        break;
+      case Dim::Kind::kMultiply:
+        result = builder_.CreateNSWMul(result, next);
+        break;
+      case Dim::Kind::kMaximum:
+        result = builder_.CreateBinaryIntrinsic(llvm::Intrinsic::smax, result, next);
+        break;
+      case Dim::Kind::kMinimum:
+        result = builder_.CreateBinaryIntrinsic(llvm::Intrinsic::smin, result, next);
+        break;
       default: {
-        const auto op = dim.kind() == Dim::Kind::kFloorDivide ? loops::Binary::kFloorDivide : loops::Binary::kModulo;
+        const auto op =
+            dim.kind() == Dim::Kind::kFloorDivide ? loops::Binary::kFloorDivide : loops::Binary::kModulo;
         result = ExpressionEmitter(builder_, scope_.lanes, *this).combine(op, DType::kI64, result, next);
       }
     }
@@ -84,6 +105,13 @@ llvm::Value* ScopeEmitter::guarded(llvm::Value* guard) {
   if (guard == nullptr) return scope_.mask;
   guard = broadcast(builder_, guard, scope_.lanes);
   return scope_.mask == nullptr ? guard : builder_.CreateAnd(guard, scope_.mask);
+}
+
+// Nothing where the lanes' offsets are no line.
+std::optional<Dim> ScopeEmitter::lane_stride(const Dim& offset) const {
+  const auto is_bound = [&](const std::string& name) { return scope_.lane_bindings.contains(name); };
+  if (std::ranges::any_of(offset.symbols(), is_bound)) return std::nullopt;
+  return stride_along(offset, scope_.lane_variable);
 }
 
 bool ScopeEmitter::needs_guard(const ExprNode& node) {
@@ -118,8 +146,15 @@ llvm::Value* ScopeEmitter::load(const ExprNode& node, llvm::Value* guard) {
     return load_element(builder_, stored, pointer);
   }
   llvm::Value* mask = guarded(guard);
-  if (stride_along(offset, scope_.lane_variable) == Dim(1) && scope_.lane_bindings.empty()) {
+  const auto stride = lane_stride(offset);
+  if (stride == Dim(1))
     return load_lanes(builder_, stored, address(data, ordered_sum(offset), stored), scope_.lanes, mask);
+  const bool is_small =
+      stride && stride->is_constant() && *stride->constant() > 1 && *stride->constant() <= kSmallStride;
+  if (is_small && mask == nullptr && bit_width(stored) >= 32) {
+    const int step = static_cast<int>(*stride->constant());
+    return load_strided_lanes(builder_, stored, address(data, ordered_sum(offset), stored), scope_.lanes,
+                              step);
   }
   return gather(stored, data, offset, mask);
 }
@@ -127,12 +162,14 @@ llvm::Value* ScopeEmitter::load(const ExprNode& node, llvm::Value* guard) {
 // Lanes outside the mask read spare memory, so that no lane needs a branch.
 llvm::Value* ScopeEmitter::gather(DType stored, llvm::Value* data, const Dim& offset, llvm::Value* mask) {
   llvm::Value* pointers = address(data, lane_dim(offset), stored);
-  if (mask != nullptr) pointers = builder_.CreateSelect(mask, pointers, broadcast(builder_, frame_.spare, scope_.lanes));
+  if (mask != nullptr)
+    pointers = builder_.CreateSelect(mask, pointers, broadcast(builder_, frame_.spare, scope_.lanes));
   return gather_lanes(builder_, stored, pointers, scope_.lanes);
 }
 
 // Byte offset and shift of a four-bit element. Rows start at whole bytes.
-std::pair<llvm::Value*, llvm::Value*> ScopeEmitter::packed_place(const loops::Buffer& buffer, const std::vector<Dim>& index) {
+std::pair<llvm::Value*, llvm::Value*> ScopeEmitter::packed_place(const loops::Buffer& buffer,
+                                                                 const std::vector<Dim>& index) {
   const auto extents = storage_shape(buffer.type.layout, buffer.type.shape);
   auto axes = buffer.type.layout.axes;
   for (size_t i = axes.size(); i < extents.size(); ++i) axes.push_back({static_cast<int32_t>(i)});
@@ -153,8 +190,10 @@ llvm::Value* ScopeEmitter::load_packed(const ExprNode& node) {
   const auto [offset, shift] = packed_place(buffer, node.index);
   llvm::Value* pointers = address(frame_.buffers[static_cast<size_t>(node.buffer)], offset, DType::kU8);
   const bool lanes = pointers->getType()->isVectorTy();
-  if (lanes && scope_.mask != nullptr) pointers = builder_.CreateSelect(scope_.mask, pointers, broadcast(builder_, frame_.spare, scope_.lanes));
-  llvm::Value* bytes = lanes ? gather_lanes(builder_, DType::kU8, pointers, scope_.lanes) : load_element(builder_, DType::kU8, pointers);
+  if (lanes && scope_.mask != nullptr)
+    pointers = builder_.CreateSelect(scope_.mask, pointers, broadcast(builder_, frame_.spare, scope_.lanes));
+  llvm::Value* bytes = lanes ? gather_lanes(builder_, DType::kU8, pointers, scope_.lanes)
+                             : load_element(builder_, DType::kU8, pointers);
   // The nibble goes to the upper half, and comes down with or without its sign.
   llvm::Value* up = builder_.CreateSub(llvm::ConstantInt::get(shift->getType(), 4), shift);
   llvm::Value* upper = builder_.CreateShl(bytes, builder_.CreateTrunc(up, bytes->getType()));
@@ -163,11 +202,13 @@ llvm::Value* ScopeEmitter::load_packed(const ExprNode& node) {
 
 void ScopeEmitter::store_packed(const loops::Store& store, llvm::Value* value) {
   invariant(scope_.lanes == 1, "four-bit elements are stored one at a time");
-  const auto [offset, shift] = packed_place(frame_.kernel.buffers[static_cast<size_t>(store.buffer)], store.index);
+  const auto [offset, shift] =
+      packed_place(frame_.kernel.buffers[static_cast<size_t>(store.buffer)], store.index);
   llvm::Value* pointer = address(frame_.buffers[static_cast<size_t>(store.buffer)], offset, DType::kU8);
   llvm::Value* bits = builder_.CreateTrunc(shift, builder_.getInt8Ty());
   llvm::Value* old = load_element(builder_, DType::kU8, pointer);
-  llvm::Value* kept = builder_.CreateAnd(old, builder_.CreateNot(builder_.CreateShl(builder_.getInt8(15), bits)));
+  llvm::Value* kept =
+      builder_.CreateAnd(old, builder_.CreateNot(builder_.CreateShl(builder_.getInt8(15), bits)));
   llvm::Value* placed = builder_.CreateShl(builder_.CreateAnd(value, builder_.getInt8(15)), bits);
   store_element(builder_, DType::kU8, builder_.CreateOr(kept, placed), pointer);
 }
@@ -178,9 +219,10 @@ void ScopeEmitter::store(const loops::Store& store, llvm::Value* value) {
   if (bit_width(stored) < 8) return store_packed(store, value);
   llvm::Value* data = frame_.buffers[static_cast<size_t>(store.buffer)];
   const Dim offset = element_offset(buffer, store.index);
-  if (scope_.lanes == 1) return store_element(builder_, stored, value, address(data, ordered_sum(offset), stored));
+  if (scope_.lanes == 1)
+    return store_element(builder_, stored, value, address(data, ordered_sum(offset), stored));
   value = broadcast(builder_, value, scope_.lanes);
-  if (stride_along(offset, scope_.lane_variable) == Dim(1) && scope_.lane_bindings.empty()) {
+  if (lane_stride(offset) == Dim(1)) {
     return store_lanes(builder_, stored, value, address(data, ordered_sum(offset), stored), scope_.mask);
   }
   scatter_lanes(builder_, stored, value, address(data, lane_dim(offset), stored), scope_.mask);
@@ -196,14 +238,19 @@ Dim ScopeEmitter::row_offset(int stage, const std::vector<Dim>& index) {
 
 llvm::Value* ScopeEmitter::local(const ExprNode& node) {
   if (node.index.empty()) return scope_.scalars.at(node.stage);
+  // Stages that share a loop read rows at their own element only.
+  if (const auto made = scope_.row_elements.find(node.stage); made != scope_.row_elements.end())
+    return made->second;
   const KernelFrame::Row& row = frame_.rows[static_cast<size_t>(node.stage)];
   const Dim offset = row_offset(node.stage, node.index);
   if (!scope_.varies_by_lane(offset)) {
     llvm::Value* pointer = address(row.data, ordered_sum(offset), node.dtype);
-    return row.lanes == 1 ? load_element(builder_, node.dtype, pointer) : load_lanes(builder_, node.dtype, pointer, scope_.lanes);
+    return row.lanes == 1 ? load_element(builder_, node.dtype, pointer)
+                          : load_lanes(builder_, node.dtype, pointer, scope_.lanes);
   }
-  if (stride_along(offset, scope_.lane_variable) == Dim(1) && scope_.lane_bindings.empty()) {
-    return load_lanes(builder_, node.dtype, address(row.data, ordered_sum(offset), node.dtype), scope_.lanes, scope_.mask);
+  if (lane_stride(offset) == Dim(1)) {
+    return load_lanes(builder_, node.dtype, address(row.data, ordered_sum(offset), node.dtype), scope_.lanes,
+                      scope_.mask);
   }
   return gather(node.dtype, row.data, offset, scope_.mask);
 }
@@ -216,12 +263,15 @@ void ScopeEmitter::store_row(int stage, const std::vector<loops::Loop>& loops, l
   llvm::Value* pointer = address(row.data, ordered_sum(row_offset(stage, index)), dtype);
   if (scope_.lanes == 1) return store_element(builder_, dtype, value, pointer);
   // Vectors of points are written whole; a part of a row is not, as another row may follow.
-  store_lanes(builder_, dtype, broadcast(builder_, value, scope_.lanes), pointer, row.lanes == 1 ? scope_.mask : nullptr);
+  store_lanes(builder_, dtype, broadcast(builder_, value, scope_.lanes), pointer,
+              row.lanes == 1 ? scope_.mask : nullptr);
 }
 
-void ScopeEmitter::hoist(const Expr& expression, const std::set<std::string>& inner, int pending, bool loads) {
+void ScopeEmitter::hoist(const Expr& expression, const std::set<std::string>& inner, int pending,
+                         bool loads) {
   ExpressionEmitter emitter(builder_, scope_.lanes, *this, std::move(scope_.memo));
-  std::map<const ExprNode*, bool> fixed;  // nodes that were visited: does their value stay the same in the loops?
+  std::map<const ExprNode*, bool>
+      fixed;  // nodes that were visited: does their value stay the same in the loops?
   const std::function<bool(const Expr&)> visit = [&](const Expr& node) {
     if (const auto found = fixed.find(node.get()); found != fixed.end()) return found->second;
     bool stays = node->kind != ExprNode::Kind::kLocal || node->stage < pending;
@@ -229,11 +279,13 @@ void ScopeEmitter::hoist(const Expr& expression, const std::set<std::string>& in
       for (const std::string& name : dim.symbols()) stays = stays && !inner.contains(name);
     }
     if (node->kind == ExprNode::Kind::kLoad) {
-      stays = stays && loads && frame_.kernel.buffers[static_cast<size_t>(node->buffer)].access == loops::Access::kRead;
+      stays = stays && loads &&
+              frame_.kernel.buffers[static_cast<size_t>(node->buffer)].access == loops::Access::kRead;
     }
     for (size_t i = 0; i < node->operands.size(); ++i) {
       // An arm that may not be computed is left where its guard is.
-      const bool lazy = node->kind == ExprNode::Kind::kSelect && i > 0 && emitter.is_guarded(node->operands[i]);
+      const bool lazy =
+          node->kind == ExprNode::Kind::kSelect && i > 0 && emitter.is_guarded(node->operands[i]);
       stays = (!lazy && visit(node->operands[i])) && stays;
     }
     if (stays && node->kind != ExprNode::Kind::kConstant) emitter.emit(node);

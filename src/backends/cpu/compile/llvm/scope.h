@@ -15,26 +15,29 @@ namespace ingot::core::cpu {
 struct KernelFrame {
   Builder& builder;
   const loops::Kernel& kernel;
-  SymbolTable ranges;                      // of symbols, loop variables and bindings
-  std::vector<llvm::Value*> buffers;       // pointers
+  SymbolTable ranges;                 // of symbols, loop variables and bindings
+  std::vector<llvm::Value*> buffers;  // pointers
   struct Row {
-    llvm::Value* data = nullptr;           // elements in their arithmetic dtype; bool as bytes
-    int lanes = 1;                         // neighbours of an element: the lanes of a point
+    llvm::Value* data = nullptr;  // elements in their arithmetic dtype; bool as bytes
+    int lanes = 1;                // neighbours of an element: the lanes of a point
   };
-  std::vector<Row> rows;                   // by stage; of local rows only
-  llvm::Value* spare = nullptr;            // memory that loads may read where their own address must not be touched
-  llvm::Value* status = nullptr;           // i64 in memory
+  std::vector<Row> rows;          // by stage; of local rows only
+  llvm::Value* spare = nullptr;   // memory that loads may read where their own address must not be touched
+  llvm::Value* status = nullptr;  // i64 in memory
 };
 
 // Copied where a loop is entered: what is emitted inside is not known behind it.
 struct Scope {
-  std::map<std::string, llvm::Value*, std::less<>> values;         // i64; of the lane variable: that of the first lane
-  std::map<std::string, llvm::Value*, std::less<>> lane_bindings;  // bindings that differ by lane: vectors of i64
-  std::vector<std::string> order;                                  // loop variables, outermost first
-  std::map<int, llvm::Value*> scalars;                             // results of stages without loops
+  std::map<std::string, llvm::Value*, std::less<>>
+      values;  // i64; of the lane variable: that of the first lane
+  std::map<std::string, llvm::Value*, std::less<>>
+      lane_bindings;                         // bindings that differ by lane: vectors of i64
+  std::vector<std::string> order;            // loop variables, outermost first
+  std::map<int, llvm::Value*> scalars;       // results of stages without loops
+  std::map<int, llvm::Value*> row_elements;  // of rows that are made in this very turn of the loop
   std::string lane_variable;
   int lanes = 1;
-  llvm::Value* mask = nullptr;                                     // lanes that exist; null: all
+  llvm::Value* mask = nullptr;  // lanes that exist; null: all
   ExpressionEmitter::Memo memo;
 
   bool varies_by_lane(const Dim& dim) const;
@@ -50,8 +53,9 @@ class ScopeEmitter final : public ExpressionSource {
   void store(const loops::Store& store, llvm::Value* value);
   void store_row(int stage, const std::vector<loops::Loop>& loops, llvm::Value* value);
 
-  // Emits whatever part of `expression` depends on none of `inner`: called in front of their loops. Locals of `pending` and later
-  // stages are not known yet. `loads`: the loops run at least once, so that what they load may be loaded before.
+  // Emits whatever part of `expression` depends on none of `inner`: called in front of their loops. Locals of
+  // `pending` and later stages are not known yet. `loads`: the loops run at least once, so that what they
+  // load may be loaded before.
   void hoist(const loops::Expr& expression, const std::set<std::string>& inner, int pending, bool loads);
 
   llvm::Value* load(const loops::ExprNode& node, llvm::Value* guard) override;
@@ -64,10 +68,12 @@ class ScopeEmitter final : public ExpressionSource {
   llvm::Value* lane_dim(const Dim& dim);
   llvm::Value* ordered_sum(const Dim& dim);
   llvm::Value* guarded(llvm::Value* guard);
+  std::optional<Dim> lane_stride(const Dim& offset) const;
   llvm::Value* gather(DType stored, llvm::Value* data, const Dim& offset, llvm::Value* mask);
   llvm::Value* load_packed(const loops::ExprNode& node);
   void store_packed(const loops::Store& store, llvm::Value* value);
-  std::pair<llvm::Value*, llvm::Value*> packed_place(const loops::Buffer& buffer, const std::vector<Dim>& index);
+  std::pair<llvm::Value*, llvm::Value*> packed_place(const loops::Buffer& buffer,
+                                                     const std::vector<Dim>& index);
   llvm::Value* address(llvm::Value* data, llvm::Value* offset, DType stored);
   Dim row_offset(int stage, const std::vector<Dim>& index);
 

@@ -53,18 +53,50 @@ void StageEmitter::scan(Scope& scope) {
 StageEmitter::Values StageEmitter::nest(Loops loops, Scope& scope, const Values& carried, const Body& body) {
   if (loops.empty()) return body(scope, carried);
   const Loop& loop = loops[0];
+  if (is_unrolled(loop)) return unrolled(loops, scope, carried, body);
   llvm::Value* extent = ScopeEmitter(frame_, scope).dim(loop.extent);
   const auto known = bound_;
-  Values result = emit_carrying_loop(builder_, builder_.getInt64(0), extent, 1, carried,
-                                     [&](llvm::Value* index, std::span<llvm::Value* const> current) {
-                                       Scope inner = scope;
-                                       inner.values[loop.variable] = index;
-                                       inner.order.push_back(loop.variable);
-                                       enter(inner, loops.subspan(1));
-                                       return nest(loops.subspan(1), inner, Values(current.begin(), current.end()), body);
-                                     });
+  Values result =
+      emit_carrying_loop(builder_, builder_.getInt64(0), extent, 1, carried,
+                         [&](llvm::Value* index, std::span<llvm::Value* const> current) {
+                           Scope inner = scope;
+                           inner.values[loop.variable] = index;
+                           inner.order.push_back(loop.variable);
+                           enter(inner, loops.subspan(1));
+                           return nest(loops.subspan(1), inner, Values(current.begin(), current.end()), body);
+                         });
   bound_ = known;
   return result;
+}
+
+// Windows are small, and most of their indices and guards are constant once their loops are gone.
+bool StageEmitter::is_unrolled(const Loop& loop) const {
+  constexpr int64_t kTurns = 16, kNodes = 60;
+  int64_t turns = 1, nodes = 0;
+  for (const Loop& other : stage_.reduce) {
+    const auto extent = other.extent.constant();
+    if (!extent) return false;
+    turns *= *extent;
+  }
+  visit(stage_.value, [&](const loops::Expr&) { ++nodes; });
+  const bool reduces =
+      std::ranges::any_of(stage_.reduce, [&](const Loop& other) { return other.variable == loop.variable; });
+  return reduces && turns <= kTurns && turns * nodes <= kTurns * kNodes;
+}
+
+StageEmitter::Values StageEmitter::unrolled(Loops loops, Scope& scope, const Values& carried,
+                                            const Body& body) {
+  const auto known = bound_;
+  Values values = carried;
+  for (int64_t turn = 0; turn < *loops[0].extent.constant(); ++turn) {
+    Scope inner = scope;
+    inner.values[loops[0].variable] = builder_.getInt64(static_cast<uint64_t>(turn));
+    inner.order.push_back(loops[0].variable);
+    enter(inner, loops.subspan(1));
+    values = nest(loops.subspan(1), inner, values, body);
+    bound_ = known;
+  }
+  return values;
 }
 
 int StageEmitter::main_lanes(const Loop& loop) const {
@@ -75,23 +107,27 @@ int StageEmitter::main_lanes(const Loop& loop) const {
 }
 
 // The loop in whole vectors, then the rest.
-StageEmitter::Values StageEmitter::along_lanes(const Loop& loop, Scope& scope, const Values& carried,
-                                               const std::function<Values(Scope&, const Values&, bool main)>& body) {
+StageEmitter::Values StageEmitter::along_lanes(
+    const Loop& loop, Scope& scope, const Values& carried,
+    const std::function<Values(Scope&, const Values&, bool main)>& body) {
   const int lanes = main_lanes(loop);
   llvm::Value* extent = ScopeEmitter(frame_, scope).dim(loop.extent);
   llvm::Value* middle = builder_.CreateAnd(extent, builder_.getInt64(static_cast<uint64_t>(-lanes)));
   const auto known = bound_;
   const auto run = [&](llvm::Value* first, llvm::Value* last, int width, const Values& initial, bool main) {
-    Values result = emit_carrying_loop(builder_, first, last, width, initial, [&](llvm::Value* index, std::span<llvm::Value* const> current) {
-      Scope inner = scope;
-      inner.values[loop.variable] = index;
-      inner.order.push_back(loop.variable);
-      inner.lane_variable = loop.variable;
-      inner.lanes = width;
-      if (!main && width > 1) inner.mask = first_lanes(builder_, builder_.CreateSub(extent, index), width);
-      enter(inner, {});
-      return body(inner, Values(current.begin(), current.end()), main);
-    });
+    Values result =
+        emit_carrying_loop(builder_, first, last, width, initial,
+                           [&](llvm::Value* index, std::span<llvm::Value* const> current) {
+                             Scope inner = scope;
+                             inner.values[loop.variable] = index;
+                             inner.order.push_back(loop.variable);
+                             inner.lane_variable = loop.variable;
+                             inner.lanes = width;
+                             if (!main && width > 1)
+                               inner.mask = first_lanes(builder_, builder_.CreateSub(extent, index), width);
+                             enter(inner, {});
+                             return body(inner, Values(current.begin(), current.end()), main);
+                           });
     bound_ = known;
     return result;
   };
@@ -108,7 +144,8 @@ void StageEmitter::enter(Scope& scope, Loops entered) {
   bool runs = true;
   const auto add = [&](Loops loops) {
     for (const Loop& loop : loops) {
-      if (scope.values.contains(loop.variable) && std::ranges::count(scope.order, loop.variable) > 0) continue;
+      if (scope.values.contains(loop.variable) && std::ranges::count(scope.order, loop.variable) > 0)
+        continue;
       inner.insert(loop.variable);
       runs = runs && range_of(loop.extent, frame_.ranges).min > 0;
     }
@@ -128,7 +165,8 @@ void StageEmitter::bind(Scope& scope, const std::set<std::string>& inner) {
   std::set<std::string> open = inner;
   for (const loops::Binding& binding : stage_.bindings) {
     if (bound_.contains(binding.symbol)) continue;
-    const bool waits = std::ranges::any_of(open, [&](const std::string& name) { return uses_symbol(binding.value, name); });
+    const bool waits =
+        std::ranges::any_of(open, [&](const std::string& name) { return uses_symbol(binding.value, name); });
     if (waits) {
       open.insert(binding.symbol);
     } else {
@@ -143,18 +181,25 @@ void StageEmitter::emit_binding(Scope& scope, const loops::Binding& binding) {
   llvm::Value* limit = emitter.dim(binding.limit);
   const bool lanes = value->getType()->isVectorTy();
   // As unsigned numbers, negative ones are beyond every limit.
-  llvm::Value* outside = builder_.CreateICmpUGE(value, lanes ? broadcast(builder_, limit, scope.lanes) : limit);
-  llvm::Value* checked = builder_.CreateSelect(outside, llvm::Constant::getNullValue(value->getType()), value);
+  llvm::Value* outside =
+      builder_.CreateICmpUGE(value, lanes ? broadcast(builder_, limit, scope.lanes) : limit);
+  llvm::Value* checked =
+      builder_.CreateSelect(outside, llvm::Constant::getNullValue(value->getType()), value);
   llvm::Value* wrong = outside;
-  if (lanes) wrong = builder_.CreateOrReduce(scope.mask == nullptr ? outside : builder_.CreateAnd(outside, scope.mask));
+  if (lanes)
+    wrong =
+        builder_.CreateOrReduce(scope.mask == nullptr ? outside : builder_.CreateAnd(outside, scope.mask));
   emit_if(builder_, wrong, [&] {
-    builder_.CreateStore(builder_.getInt64(static_cast<uint64_t>(loops::KernelStatus::kIndexOutOfRange)), frame_.status);
+    builder_.CreateStore(builder_.getInt64(static_cast<uint64_t>(loops::KernelStatus::kIndexOutOfRange)),
+                         frame_.status);
   });
   (lanes ? scope.lane_bindings : scope.values)[binding.symbol] = checked;
   bound_.insert(binding.symbol);
 }
 
-llvm::Value* StageEmitter::value_of(Scope& scope) { return ScopeEmitter(frame_, scope).evaluate(stage_.value); }
+llvm::Value* StageEmitter::value_of(Scope& scope) {
+  return ScopeEmitter(frame_, scope).evaluate(stage_.value);
+}
 
 // The stage's value at one point of its loops, reduced where it is a reduction.
 llvm::Value* StageEmitter::reduced(Scope& scope) {
@@ -167,24 +212,80 @@ llvm::Value* StageEmitter::reduced(Scope& scope) {
 
 llvm::Value* StageEmitter::reduced_along_lanes(Scope& scope) {
   const Loops loops = stage_.reduce;
-  const int lanes = main_lanes(loops.back()), tail = plan_.tail_lanes;
-  const Values sums = nest(loops.first(loops.size() - 1), scope, {identity(lanes), identity(tail)}, [&](Scope& outer, const Values& outer_sums) {
-    enter(outer, loops.last(1));
-    return along_lanes(loops.back(), outer, outer_sums, [&](Scope& point, const Values& carried, bool main) {
-      llvm::Value* value = broadcast(builder_, value_of(point), point.lanes);
-      if (main) return Values{combine(carried[0], value), carried[1]};
-      llvm::Value* next = combine(carried[1], value);
-      return Values{carried[0], point.mask == nullptr ? next : builder_.CreateSelect(point.mask, next, carried[1])};
-    });
-  });
-  return narrowed(combine(narrowed(sums[0], tail), sums[1]), 1);
+  const Values start{identity(main_lanes(loops.back())), identity(plan_.tail_lanes)};
+  const Values sums =
+      nest(loops.first(loops.size() - 1), scope, start, [&](Scope& outer, const Values& outer_sums) {
+        enter(outer, loops.last(1));
+        return along_lanes(loops.back(), outer, outer_sums,
+                           [&](Scope& point, const Values& carried, bool main) {
+                             Values next = carried;
+                             accumulate(point, value_of(point), main, next[0], next[1]);
+                             return next;
+                           });
+      });
+  return total(sums[0], sums[1]);
+}
+
+void StageEmitter::accumulate(const Scope& scope, llvm::Value* value, bool main, llvm::Value*& main_sum,
+                              llvm::Value*& tail_sum) {
+  value = broadcast(builder_, value, scope.lanes);
+  if (main) {
+    main_sum = combine(main_sum, value);
+    return;
+  }
+  llvm::Value* next = combine(tail_sum, value);
+  tail_sum = scope.mask == nullptr ? next : builder_.CreateSelect(scope.mask, next, tail_sum);
+}
+
+llvm::Value* StageEmitter::total(llvm::Value* main_sum, llvm::Value* tail_sum) {
+  return narrowed(combine(narrowed(main_sum, plan_.tail_lanes), tail_sum), 1);
+}
+
+void StageEmitter::run_together(KernelFrame& frame, const LanePlan& plan, std::span<const int> stages,
+                                Scope& scope) {
+  std::vector<StageEmitter> members;
+  for (const int stage : stages) members.emplace_back(frame, plan, stage);
+  StageEmitter& first = members[0];
+  const Loop& loop = first.lane_loop();
+  Values start;  // two sums of each reduction
+  for (StageEmitter& member : members) {
+    member.enter(scope, Loops(&loop, 1));
+    if (member.stage_.reduce.empty()) continue;
+    start.push_back(member.identity(member.main_lanes(loop)));
+    start.push_back(member.identity(plan.tail_lanes));
+  }
+  const Values sums =
+      first.along_lanes(loop, scope, start, [&](Scope& point, const Values& carried, bool main) {
+        Values next = carried;
+        size_t sum = 0;
+        for (StageEmitter& member : members) {
+          llvm::Value* value = member.value_of(point);
+          if (member.stage_.reduce.empty()) {
+            member.finish(point, value);
+            point.row_elements[member.number_] = value;
+          } else {
+            member.accumulate(point, value, main, next[sum], next[sum + 1]);
+            sum += 2;
+          }
+        }
+        return next;
+      });
+  size_t sum = 0;
+  for (StageEmitter& member : members) {
+    if (member.stage_.reduce.empty()) continue;
+    member.finish(scope, member.total(sums[sum], sums[sum + 1]));
+    sum += 2;
+  }
 }
 
 llvm::Value* StageEmitter::combine(llvm::Value* a, llvm::Value* b) {
   Scope none;
   ScopeEmitter source(frame_, none);
-  const int lanes = a->getType()->isVectorTy() ? static_cast<int>(llvm::cast<llvm::FixedVectorType>(a->getType())->getNumElements()) : 1;
-  return ExpressionEmitter(builder_, lanes, source).combine(binary_of(stage_.combine), stage_.value->dtype, a, broadcast(builder_, b, lanes));
+  const int lanes = a->getType()->isVectorTy()
+                        ? static_cast<int>(llvm::cast<llvm::FixedVectorType>(a->getType())->getNumElements())
+                        : 1;
+  return ExpressionEmitter(builder_, lanes, source)
+      .combine(binary_of(stage_.combine), stage_.value->dtype, a, broadcast(builder_, b, lanes));
 }
 
 // Combines halves until `lanes` are left.
@@ -193,7 +294,9 @@ llvm::Value* StageEmitter::narrowed(llvm::Value* value, int lanes) {
     auto* type = llvm::dyn_cast<llvm::FixedVectorType>(value->getType());
     if (type == nullptr || static_cast<int>(type->getNumElements()) <= lanes) return value;
     const int half = static_cast<int>(type->getNumElements()) / 2;
-    if (half == 1) return combine(builder_.CreateExtractElement(value, uint64_t{0}), builder_.CreateExtractElement(value, 1));
+    if (half == 1)
+      return combine(builder_.CreateExtractElement(value, uint64_t{0}),
+                     builder_.CreateExtractElement(value, 1));
     std::vector<int> low, high;
     for (int i = 0; i < half; ++i) {
       low.push_back(i);
@@ -213,7 +316,8 @@ void StageEmitter::finish(Scope& scope, llvm::Value* value) {
   ScopeEmitter emitter(frame_, scope);
   if (stage_.store) {
     emitter.store(*stage_.store, value);
-    const bool read_back = frame_.kernel.buffers[static_cast<size_t>(stage_.store->buffer)].access == loops::Access::kReadWrite;
+    const bool read_back =
+        frame_.kernel.buffers[static_cast<size_t>(stage_.store->buffer)].access == loops::Access::kReadWrite;
     if (read_back) scope.memo.clear();
   } else if (stage_.loops.empty()) {
     scope.scalars[number_] = value;

@@ -15,17 +15,24 @@ class StageEmitter {
         number_(stage),
         stage_(frame.kernel.stages[static_cast<size_t>(stage)]) {}
 
+  using Values = std::vector<llvm::Value*>;
+
   // For the point, or the lanes' points, of `scope`; a result without loops becomes one of its scalars.
   void run(Scope& scope);
+  // Several stages of join_row_stages in one loop, lanes along their rows.
+  static void run_together(KernelFrame& frame, const LanePlan& plan, std::span<const int> stages,
+                           Scope& scope);
 
  private:
-  using Values = std::vector<llvm::Value*>;
   using Loops = std::span<const loops::Loop>;
   // Values carried through loops: the accumulators.
   using Body = std::function<Values(Scope&, const Values&)>;
 
   Values nest(Loops loops, Scope& scope, const Values& carried, const Body& body);
-  Values along_lanes(const loops::Loop& loop, Scope& scope, const Values& carried, const std::function<Values(Scope&, const Values&, bool main)>& body);
+  bool is_unrolled(const loops::Loop& loop) const;
+  Values unrolled(Loops loops, Scope& scope, const Values& carried, const Body& body);
+  Values along_lanes(const loops::Loop& loop, Scope& scope, const Values& carried,
+                     const std::function<Values(Scope&, const Values&, bool main)>& body);
   void enter(Scope& scope, Loops entered);
   void bind(Scope& scope, const std::set<std::string>& inner);
   void emit_binding(Scope& scope, const loops::Binding& binding);
@@ -34,10 +41,16 @@ class StageEmitter {
   llvm::Value* value_of(Scope& scope);
   llvm::Value* reduced(Scope& scope);
   llvm::Value* reduced_along_lanes(Scope& scope);
+  void accumulate(const Scope& scope, llvm::Value* value, bool main, llvm::Value*& main_sum,
+                  llvm::Value*& tail_sum);
+  llvm::Value* total(llvm::Value* main_sum, llvm::Value* tail_sum);
   llvm::Value* combine(llvm::Value* a, llvm::Value* b);
   llvm::Value* narrowed(llvm::Value* value, int lanes);
   llvm::Value* identity(int lanes);
   bool lanes_along_stage(const Scope& scope) const;
+  const loops::Loop& lane_loop() const {
+    return stage_.reduce.empty() ? stage_.loops.back() : stage_.reduce.back();
+  }
   int main_lanes(const loops::Loop& loop) const;
 
   KernelFrame& frame_;
