@@ -116,10 +116,12 @@ std::vector<char> print_npy(const Array& array) {
       fmt::format("{{'descr': '{}', 'fortran_order': False, 'shape': ({}), }}", descr, shape);
   header.append(64 - (10 + header.size() + 1) % 64, ' ');  // data starts at a multiple of 64
   header += '\n';
-  std::vector<char> bytes(kMagic.begin(), kMagic.end());
-  bytes.insert(bytes.end(),
-               {1, 0, static_cast<char>(header.size() & 0xff), static_cast<char>(header.size() >> 8)});
-  bytes.insert(bytes.end(), header.begin(), header.end());
+  std::string text(kMagic);
+  for (const size_t byte : {size_t{1}, size_t{0}, header.size() & 0xff, header.size() >> 8}) {
+    text += static_cast<char>(byte);  // version 1.0, then the header's length
+  }
+  text += header;
+  std::vector<char> bytes(text.begin(), text.end());
   bytes.insert(bytes.end(), array.data.begin(), array.data.end());
   return bytes;
 }
