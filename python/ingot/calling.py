@@ -46,27 +46,33 @@ def flatten(tree: Tree, value: Any, path: str = "") -> list:
     if kind is None:
         return [value]
     items = _items(kind, context, children, value, path)
-    return [leaf for child, (name, item) in zip(children, items, strict=True) for leaf in flatten(child, item, path + name)]
+    return [
+        leaf
+        for child, (name, item) in zip(children, items, strict=True)
+        for leaf in flatten(child, item, path + name)
+    ]
 
 
 def _items(kind: str, context: Any, children: list, value: Any, path: str) -> list[tuple[str, Any]]:
     if kind in ("builtins.tuple", "builtins.list"):
         if not isinstance(value, (tuple, list)) or len(value) != len(children):
             raise UserError(
-                f"argument{path or 's'}: expected {len(children)} items, got {_describe(value)}", code="INGOT-U300"
+                f"argument{path or 's'}: expected {len(children)} items, got {_describe(value)}",
+                code="INGOT-U300",
             )
         return [(f"[{i}]", item) for i, item in enumerate(value)]
     if kind in ("builtins.dict", "collections.OrderedDict"):
         if not isinstance(value, dict) or set(value) != set(context):
             raise UserError(
-                f"argument{path or 's'}: expected the keys {context}, got {_describe(value)}", code="INGOT-U300"
+                f"argument{path or 's'}: expected the keys {context}, got {_describe(value)}",
+                code="INGOT-U300",
             )
         return [(f"[{key!r}]", value[key]) for key in context]
     if kind == "builtins.NoneType" or kind is None:
         return []
     from torch.utils import _pytree
 
-    leaves, spec = _pytree.tree_flatten(value, is_leaf=lambda item: item is not value)
+    leaves, _ = _pytree.tree_flatten(value, is_leaf=lambda item: item is not value)
     if len(leaves) != len(children):
         raise UserError(f"argument{path}: expected a {kind} of {len(children)} items", code="INGOT-U300")
     return [(f".{i}", leaf) for i, leaf in enumerate(leaves)]

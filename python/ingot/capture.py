@@ -3,9 +3,8 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 import torch
@@ -25,9 +24,22 @@ TORCH_DTYPES = {number: dtype for dtype, number in DTYPES.items()}
 
 # Numbers of ingot_value_kind, ingot_argument_kind and ingot_input_kind.
 TENSOR, INTEGER, FLOAT, BOOL, OTHER = range(5)
-ARG_NONE, ARG_VALUE, ARG_BOOL, ARG_INTEGER, ARG_FLOAT, ARG_STRING, ARG_DTYPE, ARG_DEVICE, ARG_LIST, ARG_GRAPH = range(10)
+(
+    ARG_NONE,
+    ARG_VALUE,
+    ARG_BOOL,
+    ARG_INTEGER,
+    ARG_FLOAT,
+    ARG_STRING,
+    ARG_DTYPE,
+    ARG_DEVICE,
+    ARG_LIST,
+    ARG_GRAPH,
+) = range(10)
 USER, PARAMETER, BUFFER, CONSTANT = range(4)
 OUTPUT_USER, OUTPUT_BUFFER_MUTATION, OUTPUT_INPUT_MUTATION = range(3)
+
+_LARGEST = 2**63 - 1
 
 
 @dataclass
@@ -60,7 +72,9 @@ class Capture:
         self.nodes: list[Node] = []  # position in the builder's program -> FX node
         self._ids: dict[Node, int | list[int]] = {}
 
-    def graph(self, module: GraphModule, inputs: Sequence[Input], outputs: Sequence[Output] | None = None) -> None:
+    def graph(
+        self, module: GraphModule, inputs: Sequence[Input], outputs: Sequence[Output] | None = None
+    ) -> None:
         placeholders = iter(inputs)
         for node in module.graph.nodes:
             if node.op == "placeholder":
@@ -72,7 +86,9 @@ class Capture:
             elif node.op == "output":
                 self._outputs(node, outputs)
             else:
-                raise UnsupportedError(f"FX node {node.name} is a {node.op}", code="INGOT-N004", node=node.name)
+                raise UnsupportedError(
+                    f"FX node {node.name} is a {node.op}", code="INGOT-N004", node=node.name
+                )
 
     # ---- values ----
     def _value(self, name: str, example: Any) -> int:
@@ -107,7 +123,7 @@ class Capture:
             return
         self.symbols[name] = name
         bounds = environment.var_to_range.get(symbol)
-        low, high = (_bound(bounds.lower), _bound(bounds.upper)) if bounds is not None else (0, 2**63 - 1)
+        low, high = (_bound(bounds.lower), _bound(bounds.upper)) if bounds is not None else (0, _LARGEST)
         hint = getattr(environment, "var_to_val", {}).get(symbol)
         hint = getattr(environment, "backed_var_to_val", {}).get(symbol) if hint is None else hint
         self.builder.symbol(name, max(low, 0), high, int(hint) if hint is not None else -1)
@@ -130,7 +146,9 @@ class Capture:
         self.builder.input(identifier, CONSTANT, str(node.target), data, [])
 
     def _call(self, node: Node, module: GraphModule) -> None:
-        if getattr(node.target, "__name__", "") == "getitem" and isinstance(self._ids.get(node.args[0]), list):
+        if getattr(node.target, "__name__", "") == "getitem" and isinstance(
+            self._ids.get(node.args[0]), list
+        ):
             self._ids[node] = self._ids[node.args[0]][node.args[1]]
             return
         arguments: list[tuple] = []
@@ -156,7 +174,10 @@ class Capture:
         if isinstance(value, Node):
             identifier = self._ids[value]
             if isinstance(identifier, list):
-                return [(name, ARG_LIST, len(identifier), 0, 0.0, ""), *(("", ARG_VALUE, 0, i, 0.0, "") for i in identifier)]
+                return [
+                    (name, ARG_LIST, len(identifier), 0, 0.0, ""),
+                    *(("", ARG_VALUE, 0, i, 0.0, "") for i in identifier),
+                ]
             return [(name, ARG_VALUE, 0, identifier, 0.0, "")]
         if isinstance(value, (tuple, list)):
             rows = [(name, ARG_LIST, len(value), 0, 0.0, "")]
@@ -195,7 +216,7 @@ def _named_arguments(node: Node) -> Iterable[tuple[str, Any]]:
 
 
 def target_name(target: Callable | str) -> str:
-    """"aten.linear.default", "_operator.add", "higher_order.cond"."""
+    """ "aten.linear.default", "_operator.add", "higher_order.cond"."""
     if isinstance(target, torch._ops.OpOverload):
         namespace, name = target._schema.name.split("::")
         return f"{namespace}.{name}.{target._overloadname}"
@@ -212,11 +233,10 @@ def _attribute_of(module: torch.nn.Module, path: str) -> Any:
 
 
 def _bound(value: Any) -> int:
-    try:
-        number = int(value)
-    except (TypeError, ValueError, OverflowError):
-        return 2**63 - 1 if value > 0 else 0
-    return min(number, 2**63 - 1)
+    """A bound of a symbol's range as an int64; torch's has infinities of two kinds."""
+    if not getattr(value, "is_Integer", isinstance(value, int)):
+        return _LARGEST if value > 0 else 0
+    return min(int(value), _LARGEST)
 
 
 def dim_text(expression: Any) -> str:

@@ -39,7 +39,15 @@ def present() -> dict[str, bool]:
 
 
 # Composites that we do want taken apart: they become nothing or one simpler call.
-_LOWERED = ("contiguous.default", "to.dtype", "to.device", "to.dtype_layout", "to.other", "reshape.default", "flatten.using_ints")
+_LOWERED = (
+    "contiguous.default",
+    "to.dtype",
+    "to.device",
+    "to.dtype_layout",
+    "to.other",
+    "reshape.default",
+    "flatten.using_ints",
+)
 
 
 @contextlib.contextmanager

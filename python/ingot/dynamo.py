@@ -3,8 +3,7 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import torch
@@ -29,7 +28,6 @@ from ingot.errors import UnsupportedError, UserError
 from ingot.hybrid import compile_graph
 from ingot.inputs import Input as InputSpec
 from ingot.module import CompiledModule
-from ingot.report import Report
 from ingot.settings import Settings
 
 _INPUT_KINDS = {
@@ -68,14 +66,18 @@ def compile(
     def prepare(capture: Capture) -> None:
         spec = program.call_spec
         capture.builder.signature(
-            _pytree.treespec_dumps(spec.in_spec), _pytree.treespec_dumps(spec.out_spec), argument_names(program)
+            _pytree.treespec_dumps(spec.in_spec),
+            _pytree.treespec_dumps(spec.out_spec),
+            argument_names(program),
         )
 
     compiled = compile_graph(program.graph_module, described, outputs, settings, prepare)
-    return CompiledModule(program, compiled, described, outputs)
+    return CompiledModule(program, compiled, described)
 
 
-def build(exported_program: ExportedProgram | str, *, inputs: Sequence[Any] | None = None, **options: Any) -> Engine:
+def build(
+    exported_program: ExportedProgram | str, *, inputs: Sequence[Any] | None = None, **options: Any
+) -> Engine:
     """Builds one engine of a whole program, or of a .pt2 file (read without torch).
 
     Raises UnsupportedError that names the first node that an engine cannot run.
@@ -94,7 +96,9 @@ def functional(program: ExportedProgram) -> ExportedProgram:
         return program
     try:
         return program.run_decompositions({})
-    except AssertionError:  # mutated constants that alias buffers (torch 2.13): the importer reads the training dialect
+    except (
+        AssertionError
+    ):  # mutated constants that alias buffers (torch 2.13): the importer reads the training dialect
         return program
 
 
@@ -105,7 +109,10 @@ def describe(program: ExportedProgram) -> tuple[list[Input], list[Output]]:
     for spec in signature.input_specs:
         kind = _INPUT_KINDS.get(spec.kind)
         if kind is None:
-            raise UnsupportedError(f"the program has an input of kind {spec.kind.name}, which Ingot does not take", code="INGOT-N003")
+            raise UnsupportedError(
+                f"the program has an input of kind {spec.kind.name}, which Ingot does not take",
+                code="INGOT-N003",
+            )
         name = getattr(spec.arg, "name", "") if kind == USER else str(spec.target)
         inputs.append(Input(kind, name, _weight(program, spec, kind), getattr(spec.arg, "value", None)))
     outputs = [Output(_OUTPUT_KINDS.get(spec.kind, 0), spec.target) for spec in signature.output_specs]
@@ -129,13 +136,18 @@ def argument_names(program: ExportedProgram) -> list[str]:
 
 
 def _add_profiles(
-    settings: Settings, program: ExportedProgram, arguments: Sequence[Any] | None, keywords: Mapping[str, Any] | None
+    settings: Settings,
+    program: ExportedProgram,
+    arguments: Sequence[Any] | None,
+    keywords: Mapping[str, Any] | None,
 ) -> None:
     names = list(program.graph_signature.user_inputs)
     given = list(zip(names, arguments or [], strict=False))
     known = dict(given)
     for name, value in (keywords or {}).items():
         known[name] = value
-    profiles = [value.profile(value.name or name) for name, value in known.items() if isinstance(value, InputSpec)]
+    profiles = [
+        value.profile(value.name or name) for name, value in known.items() if isinstance(value, InputSpec)
+    ]
     if profiles:
         settings.compiler["shapes"] = ",".join([*filter(None, [settings.compiler.get("shapes")]), *profiles])

@@ -18,7 +18,15 @@ _DTYPE_NAMES = {
     1: "bool", 2: "u8", 3: "i8", 4: "i16", 5: "i32", 6: "i64", 7: "f16", 8: "bf16", 9: "f32", 10: "f64", 11: "u16",
     12: "u32", 13: "u64", 14: "e4m3", 15: "e5m2", 18: "c64", 19: "c128",
 }  # fmt: skip
-_LITERALS = {"none": None, "true": True, "false": False}
+
+
+class _Any:
+    """Marks a flat argument that is a tensor, or a number that the tensors' sizes tell."""
+
+
+_TENSOR = _Any()
+_SYMBOL = _Any()
+_LITERALS = {"": _TENSOR, "symbol": _SYMBOL, "none": None, "true": True, "false": False}
 
 
 @dataclass(frozen=True)
@@ -61,17 +69,22 @@ class Engine:
         all now. trust: "any" runs native code of the file, "signed" only of signed files, "none" no native code.
         UserError names the damaged section, or what this machine lacks.
         """
-        return Engine(_core.Engine.load(os.fspath(path), _choice("verify", verify, _VERIFY), _choice("trust", trust, _TRUST)))
+        return Engine(
+            _core.Engine.load(
+                os.fspath(path), _choice("verify", verify, _VERIFY), _choice("trust", trust, _TRUST)
+            )
+        )
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Writes the engine file; readers see the old file or the whole new one."""
         self._core.save(os.fspath(path))
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        if self._is_direct and not kwargs:
-            outputs = self._core.run(args)
-        else:
-            outputs = self._core.run(self._tensors(args, kwargs))
+        tensors = args if self._is_direct and not kwargs else self._tensors(args, kwargs)
+        return self.rebuild(self._core.run(tensors))
+
+    def rebuild(self, outputs: list) -> Any:
+        """The model's result from the engine's output tensors."""
         if self._has_output_literals:
             tensors = iter(outputs)
             outputs = [next(tensors) if literal is _TENSOR else literal for literal in self._output_literals]
@@ -79,14 +92,13 @@ class Engine:
 
     def _tensors(self, args: tuple, kwargs: dict[str, Any]) -> list:
         tree = self._input_tree
-        if tree is None:
-            flat = [*args, *kwargs.values()]
-        else:
+        flat = [*args, *kwargs.values()]
+        if tree is not None:
             flat = calling.flatten(tree, calling.bind_names(args, kwargs, tree, self._names))
         if len(flat) != len(self._literals):
             raise UserError(f"expected {len(self._literals)} arguments, got {len(flat)}", code="INGOT-U300")
         for position, (value, literal) in enumerate(zip(flat, self._literals, strict=True)):
-            if literal is not _TENSOR and value != literal:
+            if not isinstance(literal, _Any) and value != literal:
                 name = self._names[position] if position < len(self._names) else str(position)
                 raise UserError(
                     f"argument {name} was {literal!r} when the model was exported and cannot be {value!r} now",
@@ -129,16 +141,7 @@ class Engine:
         return f"<ingot.Engine for {self.target}: {inputs}>"
 
 
-class _Tensor:
-    """Marks a flat argument that is a tensor."""
-
-
-_TENSOR = _Tensor()
-
-
 def _parse_literal(text: str) -> Any:
-    if text == "":
-        return _TENSOR
     if text in _LITERALS:
         return _LITERALS[text]
     if text.startswith("'"):

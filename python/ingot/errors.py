@@ -11,7 +11,9 @@ class Error(Exception):
     "" where it is unknown.
     """
 
-    def __init__(self, message: str, *, code: str = "", node: str = "", source: str = "", advice: str = "") -> None:
+    def __init__(
+        self, message: str, *, code: str = "", node: str = "", source: str = "", advice: str = ""
+    ) -> None:
         super().__init__(message)
         self.code = code
         self.node = node

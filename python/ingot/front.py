@@ -47,14 +47,23 @@ def compile(
 
 
 def export(
-    model: torch.nn.Module, positional: Sequence[Input | torch.Tensor], keywords: Mapping[str, Input | torch.Tensor]
+    model: torch.nn.Module,
+    positional: Sequence[Input | torch.Tensor],
+    keywords: Mapping[str, Input | torch.Tensor],
 ) -> torch.export.ExportedProgram:
     """The exported program of a model in inference mode for these inputs."""
     if not positional and not keywords:
-        raise UserError("ahead-of-time compilation needs inputs", code="INGOT-U008", advice="pass inputs=[ingot.Input(...)]")
+        raise UserError(
+            "ahead-of-time compilation needs inputs",
+            code="INGOT-U008",
+            advice="pass inputs=[ingot.Input(...)]",
+        )
     args = tuple(_example(value) for value in positional)
     kwargs = {name: _example(value) for name, value in keywords.items()}
-    shapes = ([_dynamic(value) for value in positional], {name: _dynamic(value) for name, value in keywords.items()})
+    shapes = (
+        [_dynamic(value) for value in positional],
+        {name: _dynamic(value) for name, value in keywords.items()},
+    )
     dynamic = _by_argument(model, shapes) if any(shapes[0]) or any(shapes[1].values()) else None
     with torch.no_grad():
         return torch.export.export(model, args, kwargs, dynamic_shapes=dynamic)

@@ -12,7 +12,7 @@ from torch.fx import GraphModule, Node
 from torch.fx.passes.split_module import split_module
 
 from ingot import _core
-from ingot.capture import USER, Capture, Input, Output, target_name
+from ingot.capture import OUTPUT_USER, USER, Capture, Input, Output, target_name
 from ingot.errors import UnsupportedError
 from ingot.report import Report, ReportedNode, Segment
 from ingot.settings import Settings
@@ -21,17 +21,22 @@ from ingot.source import source_of
 
 @dataclass
 class Compiled:
-    """The result for one graph: `call(arguments)` takes and returns lists."""
+    """The result for one graph: `call(arguments)` takes the flat inputs and returns the flat outputs of the user.
+
+    What the graph mutates is written back into the arguments. `graph` is the module that calls engines and torch in turn,
+    None where one engine is the whole.
+    """
 
     call: Callable[[list], list]
     report: Report
     engines: list[_core.Engine] = field(default_factory=list)
+    graph: GraphModule | None = None
 
 
 def compile_graph(
     module: GraphModule,
     inputs: Sequence[Input],
-    outputs: Sequence[Output] | None,
+    outputs: Sequence[Output],
     settings: Settings,
     prepare: Callable[[Capture], None] = lambda capture: None,
 ) -> Compiled:
@@ -40,6 +45,7 @@ def compile_graph(
     `prepare` completes the program of a whole-model engine (its calling convention).
     """
     refused = _refused_by_choice(module, settings)
+    returns_numbers = _returns_numbers(module)
     while True:
         capture = Capture(f"torch {torch.__version__}")
         capture.graph(module, inputs, outputs)
@@ -48,12 +54,26 @@ def compile_graph(
         if refused and settings.require_full_compilation:
             raise _full_compilation_error(refused)
         try:
-            return _split(module, inputs, refused, settings) if refused else _whole(module, capture, inputs, settings)
+            if refused or returns_numbers:
+                return _split(module, inputs, outputs, refused, settings)
+            return _whole(capture, inputs, settings)
         except UnsupportedError as error:  # found late: that node joins torch, and the split is made again
             late = [node for node in module.graph.nodes if node.name == error.node and node not in refused]
             if not late:
                 raise
             refused[late[0]] = str(error)
+
+
+def _is_number(node: object) -> bool:
+    return isinstance(node, Node) and isinstance(
+        node.meta.get("val"), (torch.SymInt, torch.SymFloat, torch.SymBool)
+    )
+
+
+def _returns_numbers(module: GraphModule) -> bool:
+    """Engines return tensors; torch passes on the sizes that a graph returns."""
+    output = next(node for node in module.graph.nodes if node.op == "output")
+    return any(_is_number(value) for value in output.all_input_nodes)
 
 
 def _refused_by_choice(module: GraphModule, settings: Settings) -> dict[Node, str]:
@@ -89,19 +109,23 @@ def _reported(nodes: Sequence[Node], refused: dict[Node, str]) -> tuple[Reported
     return tuple(rows)
 
 
-def _whole(module: GraphModule, capture: Capture, inputs: Sequence[Input], settings: Settings) -> Compiled:
+def _whole(capture: Capture, inputs: Sequence[Input], settings: Settings) -> Compiled:
     runner, engine = build_runner(capture, inputs, settings)
     report = Report([Segment("cpu", _reported(capture.nodes, {}))])
     return Compiled(runner, report, [engine])
 
 
-def build_runner(capture: Capture, inputs: Sequence[Input], settings: Settings) -> tuple[Callable[[list], list], _core.Engine]:
+def build_runner(
+    capture: Capture, inputs: Sequence[Input], settings: Settings
+) -> tuple[Callable[[list], list], _core.Engine]:
     """A callable from the flat argument list to the flat output list, and its engine."""
     engine, _ = capture.builder.build(settings.compiler, settings.progress)
     signature = json.loads(engine.signature())
     users = [position for position, given in enumerate(inputs) if given.kind == USER]
     tensors = [users[i] for i, literal in enumerate(signature["literals"]) if literal == ""]
-    weights = [(given.name, given.data, position) for position, given in enumerate(inputs) if given.data is not None]
+    weights = [
+        (given.name, given.data, position) for position, given in enumerate(inputs) if given.data is not None
+    ]
     runner = _core.Runner(engine, tensors, weights)
     if all(literal == "" for literal in signature["output_literals"]):
         return runner, engine
@@ -118,30 +142,51 @@ def _with_literals(runner: Callable[[list], list], literals: Sequence[str]) -> C
     return call
 
 
-def _split(module: GraphModule, inputs: Sequence[Input], refused: dict[Node, str], settings: Settings) -> Compiled:
+def _split(
+    module: GraphModule,
+    inputs: Sequence[Input],
+    outputs: Sequence[Output],
+    refused: dict[Node, str],
+    settings: Settings,
+) -> Compiled:
+    _lift_numbers(module)
     part_of = _stretches(module, refused, settings)
     split = split_module(module, None, lambda node: part_of[node][0], keep_original_order=True)
     placeholders = [node for node in split.graph.nodes if node.op == "placeholder"]
-    given = dict(zip(placeholders, inputs, strict=True))
-    compiled = Compiled(_boxed(split), Report())
+    mutated = {output.target for output in outputs if output.kind != OUTPUT_USER}
+    given = {node: what for node, what in zip(placeholders, inputs, strict=True) if what.name not in mutated}
+    compiled = Compiled(_write_back(split, inputs, outputs), Report(), graph=split)
     for node in [node for node in split.graph.nodes if node.op == "call_module"]:
         part = split.get_submodule(str(node.target))
         number = int(str(node.target).rsplit("_", 1)[1])
         members = [member for member, (position, _) in part_of.items() if position == number]
         in_engine = bool(members) and part_of[members[0]][1]
-        compiled.report.segments.append(Segment("cpu" if in_engine else "torch", _reported(members, {} if in_engine else refused)))
+        compiled.report.segments.append(
+            Segment("cpu" if in_engine else "torch", _reported(members, {} if in_engine else refused))
+        )
         if in_engine:
             _replace_by_engine(split, node, part, given, settings, compiled)
     split.recompile()
     return compiled
 
 
-def _stretches(module: GraphModule, refused: dict[Node, str], settings: Settings) -> dict[Node, tuple[int, bool]]:
+def _lift_numbers(module: GraphModule) -> None:
+    """Moves the numbers that follow from the arguments to the front, so that no stretch ends for them."""
+    known = [node for node in module.graph.nodes if node.op == "placeholder"]
+    for node in [node for node in module.graph.nodes if node.op == "call_function"]:
+        if _is_number(node) and all(source in known for source in node.all_input_nodes):
+            known[-1].append(node)
+            known.append(node)
+
+
+def _stretches(
+    module: GraphModule, refused: dict[Node, str], settings: Settings
+) -> dict[Node, tuple[int, bool]]:
     """Stretch number and whether it runs in an engine, for each call in execution order."""
     calls = [node for node in module.graph.nodes if node.op == "call_function"]
     stretches: list[tuple[bool, list[Node]]] = []
     for node in calls:
-        here = node not in refused and target_name(node.target) != "aten.copy_.default"
+        here = node not in refused and not _is_number(node)
         if target_name(node.target) == "_operator.getitem" and stretches:
             here = stretches[-1][0]  # stays with the call whose result it takes
         if not stretches or stretches[-1][0] != here:
@@ -158,25 +203,37 @@ def _stretches(module: GraphModule, refused: dict[Node, str], settings: Settings
 
 
 def _replace_by_engine(
-    split: GraphModule, node: Node, part: GraphModule, given: dict[Node, Input], settings: Settings, compiled: Compiled
+    split: GraphModule,
+    node: Node,
+    part: GraphModule,
+    given: dict[Node, Input],
+    settings: Settings,
+    compiled: Compiled,
 ) -> None:
     """Puts an engine behind the call of one stretch."""
-    inputs = [given[argument] if argument in given and given[argument].data is not None else Input(USER, argument.name)
-              for argument in node.args]  # fmt: skip
+    weights = {argument for argument in node.args if argument in given and given[argument].data is not None}
+    inputs = [
+        given[argument] if argument in weights else Input(USER, argument.name) for argument in node.args
+    ]
     capture = Capture(f"torch {torch.__version__}")
     capture.graph(part, inputs)
     runner, engine = build_runner(capture, inputs, settings)
+    users = [position for position, what in enumerate(inputs) if what.kind == USER]
     returns_one = not isinstance(next(n for n in part.graph.nodes if n.op == "output").args[0], (tuple, list))
-    setattr(split, str(node.target), _Stretch(runner, returns_one))
+    setattr(split, str(node.target), Stretch(runner, engine, users, returns_one))
     compiled.engines.append(engine)
 
 
-class _Stretch(torch.nn.Module):
+class Stretch(torch.nn.Module):
     """One engine inside a torch graph."""
 
-    def __init__(self, runner: Callable[[list], list], returns_one: bool) -> None:
+    def __init__(
+        self, runner: Callable[[list], list], engine: _core.Engine, users: Sequence[int], returns_one: bool
+    ) -> None:
         super().__init__()
         self.runner = runner
+        self.engine = engine
+        self.users = list(users)  # which arguments the engine takes at each call; the others are its weights
         self.returns_one = returns_one
 
     def forward(self, *arguments: object) -> object:
@@ -184,9 +241,19 @@ class _Stretch(torch.nn.Module):
         return outputs[0] if self.returns_one else tuple(outputs)
 
 
-def _boxed(module: GraphModule) -> Callable[[list], list]:
+def _write_back(
+    module: GraphModule, inputs: Sequence[Input], outputs: Sequence[Output]
+) -> Callable[[list], list]:
+    """Calls `module`, then copies the new values of mutated arguments into them."""
+    position_of = {given.name: position for position, given in enumerate(inputs)}
+    users = [k for k, what in enumerate(outputs) if what.kind == OUTPUT_USER]
+    writes = [(k, position_of[what.target]) for k, what in enumerate(outputs) if what.kind != OUTPUT_USER]
+
     def call(arguments: list) -> list:
         result = module(*arguments)
-        return list(result) if isinstance(result, (tuple, list)) else [result]
+        results = list(result) if isinstance(result, (tuple, list)) else [result]
+        for k, position in writes:
+            arguments[position].copy_(results[k])
+        return [results[k] for k in users]
 
     return call

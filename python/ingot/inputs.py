@@ -84,4 +84,6 @@ class Input:
 def as_input(value: Any) -> Input | torch.Tensor:
     if isinstance(value, (Input, torch.Tensor)):
         return value
-    raise UserError(f"an input is an ingot.Input or a tensor, not a {type(value).__name__}", code="INGOT-U006")
+    raise UserError(
+        f"an input is an ingot.Input or a tensor, not a {type(value).__name__}", code="INGOT-U006"
+    )

@@ -10,7 +10,7 @@ import torch
 from torch.export import ExportedProgram
 from torch.utils import _pytree
 
-from ingot.capture import OUTPUT_USER, USER, Input, Output
+from ingot.capture import USER, Input
 from ingot.engine import Engine
 from ingot.errors import UnsupportedError, UserError
 from ingot.hybrid import Compiled
@@ -24,18 +24,14 @@ class CompiledModule(torch.nn.Module):
     ran where. `engine` is the whole program's engine; UnsupportedError if torch runs parts of it.
     """
 
-    def __init__(
-        self, program: ExportedProgram, compiled: Compiled, inputs: Sequence[Input], outputs: Sequence[Output]
-    ) -> None:
+    def __init__(self, program: ExportedProgram, compiled: Compiled, inputs: Sequence[Input]) -> None:
         super().__init__()
         self.program = program
         self.report: Report = compiled.report
         self.compiled = compiled
-        self.specs = (tuple(inputs), tuple(outputs))
-        whole = len(compiled.engines) == 1 and not compiled.report.fallbacks
-        self._whole = Engine(compiled.engines[0]) if whole else None
+        self._count = len(inputs)
+        self._whole = Engine(compiled.engines[0]) if compiled.graph is None else None
         self._weights = {position: given.data for position, given in enumerate(inputs) if given.kind != USER}
-        self._users = [position for position, what in enumerate(outputs) if what.kind == OUTPUT_USER]
 
     @property
     def engine(self) -> Engine:
@@ -53,15 +49,22 @@ class CompiledModule(torch.nn.Module):
     forward = __call__
 
     def _hybrid(self, args: tuple, kwargs: dict[str, Any]) -> Any:
-        spec = self.program.call_spec
+        return self.rebuild(self.compiled.call(self.flat_arguments(args, kwargs)))
+
+    def flat_arguments(self, args: tuple, kwargs: dict[str, Any]) -> list:
+        """The program's flat inputs, weights among them."""
         leaves, found = _pytree.tree_flatten((args, kwargs))
-        if found != spec.in_spec:
-            raise UserError(f"the arguments have the structure {found}, expected {spec.in_spec}", code="INGOT-U300")
+        expected = self.program.call_spec.in_spec
+        if found != expected:
+            raise UserError(
+                f"the arguments have the structure {found}, expected {expected}", code="INGOT-U300"
+            )
         users = iter(leaves)
-        count = len(self.specs[0])
-        flat = [self._weights[i] if i in self._weights else next(users) for i in range(count)]
-        outputs = self.compiled.call(flat)
-        return _pytree.tree_unflatten([outputs[position] for position in self._users], spec.out_spec)
+        return [self._weights[i] if i in self._weights else next(users) for i in range(self._count)]
+
+    def rebuild(self, outputs: Sequence[Any]) -> Any:
+        """The model's result from its flat outputs."""
+        return _pytree.tree_unflatten(list(outputs), self.program.call_spec.out_spec)
 
     def refit(self, weights: Mapping[str, torch.Tensor]) -> None:
         """New values of weights by name, for all engines of the module."""

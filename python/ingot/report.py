@@ -41,5 +41,8 @@ class Report:
             lines.append(f"segment {number}: {segment.backend}, {len(segment.nodes)} nodes")
             if segment.backend == "torch":
                 for node in segment.nodes:
-                    lines.append(f"  {node.op} ({node.name}): {node.reason}" + (f" -- {node.source}" if node.source else ""))
+                    lines.append(
+                        f"  {node.op} ({node.name}): {node.reason}"
+                        + (f" -- {node.source}" if node.source else "")
+                    )
         return "\n".join(lines)

@@ -3,7 +3,10 @@
 
 from __future__ import annotations
 
+import copy
+import json
 import os
+from collections.abc import Sequence
 from typing import Any
 
 import torch
@@ -11,21 +14,28 @@ import torch
 from ingot import _core, run_op
 from ingot.engine import Engine
 from ingot.errors import UserError
+from ingot.hybrid import Stretch
 from ingot.module import CompiledModule
 
 _FORMATS = ("exported_program", "engine")
 
 
-def save(module: CompiledModule, path: str | os.PathLike[str], output_format: str = "exported_program") -> None:
+def save(
+    module: CompiledModule, path: str | os.PathLike[str], output_format: str = "exported_program"
+) -> None:
     """Writes a compiled module.
 
     output_format: "exported_program" makes a .pt2 that `ingot.load`, or `torch.export.load` after `import ingot`, opens in a fresh process;
     "engine" makes an engine file that needs no torch (whole programs only).
     """
     if output_format not in _FORMATS:
-        raise UserError(f'output_format is one of {", ".join(_FORMATS)}, not "{output_format}"', code="INGOT-U002")
+        raise UserError(
+            f'output_format is one of {", ".join(_FORMATS)}, not "{output_format}"', code="INGOT-U002"
+        )
     if not isinstance(module, CompiledModule):
-        raise UserError(f"ingot.save takes what ingot.compile returns, not a {type(module).__name__}", code="INGOT-U007")
+        raise UserError(
+            f"ingot.save takes what ingot.compile returns, not a {type(module).__name__}", code="INGOT-U007"
+        )
     if output_format == "engine":
         module.engine.save(path)
         return
@@ -41,31 +51,39 @@ def load(path: str | os.PathLike[str]) -> Any:
     return torch.export.load(os.fspath(path)).module()
 
 
-class _EngineModule(torch.nn.Module):
-    """The torch form of a whole-program engine: its bytes are a buffer."""
+class _EngineCall(torch.nn.Module):
+    """The torch form of an engine: `ingot::run`, with the engine's bytes as a buffer."""
 
-    def __init__(self, engine: _core.Engine, tensors: list[int], unflatten: Any) -> None:
+    def __init__(self, engine: _core.Engine) -> None:
         super().__init__()
         blob = torch.frombuffer(bytearray(engine.save_memory()), dtype=torch.uint8)
         self.register_buffer("engine", blob)
         self.meta_text = run_op.meta_of(engine)
-        self.tensors = tensors
-        self.unflatten = unflatten
+        literals = json.loads(engine.signature())["literals"]
+        self.tensors = [position for position, literal in enumerate(literals) if literal == ""]
+
+    def forward(self, leaves: Sequence[Any]) -> list[torch.Tensor]:
+        inputs = [leaves[position] for position in self.tensors]
+        return torch.ops.ingot.run(inputs, self.engine, self.meta_text)
+
+
+class _WholeModule(torch.nn.Module):
+    """The torch form of a program that is one engine."""
+
+    def __init__(self, engine: Engine, core: _core.Engine) -> None:
+        super().__init__()
+        self.call = _EngineCall(core)
+        self.rebuild = engine.rebuild
 
     def forward(self, *args: Any, **kwargs: Any) -> Any:
-        leaves = torch.utils._pytree.tree_leaves((args, kwargs))
-        inputs = [leaves[position] for position in self.tensors]
-        return self.unflatten(torch.ops.ingot.run(inputs, self.engine, self.meta_text))
+        return self.rebuild(self.call(torch.utils._pytree.tree_leaves((args, kwargs))))
 
 
 def _as_program(module: CompiledModule) -> torch.export.ExportedProgram:
     args, kwargs = module.program.example_inputs
     dynamic = _dynamic_shapes(module.program, args, kwargs)
-    if module.report.fallbacks:
-        carrier = _HybridModule(module)
-    else:
-        engine = module.engine
-        carrier = _EngineModule(module.compiled.engines[0], engine.tensor_positions, engine.rebuild)
+    hybrid = module.compiled.graph is not None
+    carrier = _HybridModule(module) if hybrid else _WholeModule(module.engine, module.compiled.engines[0])
     return torch.export.export(carrier, args, kwargs, dynamic_shapes=dynamic)
 
 
@@ -80,10 +98,30 @@ def _dynamic_shapes(program: torch.export.ExportedProgram, args: Any, kwargs: An
         if not isinstance(leaf, torch.Tensor) or not isinstance(example, torch.Tensor):
             shapes.append(None)
             continue
-        shapes.append({axis: torch.export.Dim.AUTO for axis, size in enumerate(example.shape) if not isinstance(size, int)})
+        shapes.append(
+            {
+                axis: torch.export.Dim.AUTO
+                for axis, size in enumerate(example.shape)
+                if not isinstance(size, int)
+            }
+        )
     rebuilt_args, rebuilt_kwargs = torch.utils._pytree.tree_unflatten(shapes, spec)
     # *args and **kwargs of the carrier's forward are one entry each.
     return {"args": tuple(rebuilt_args), "kwargs": dict(rebuilt_kwargs)}
+
+
+class _StretchCall(torch.nn.Module):
+    """A stretch in its torch form. Weights among its arguments are in the engine already."""
+
+    def __init__(self, stretch: Stretch) -> None:
+        super().__init__()
+        self.call = _EngineCall(stretch.engine)
+        self.users = stretch.users
+        self.returns_one = stretch.returns_one
+
+    def forward(self, *arguments: Any) -> Any:
+        outputs = self.call([arguments[position] for position in self.users])
+        return outputs[0] if self.returns_one else tuple(outputs)
 
 
 class _HybridModule(torch.nn.Module):
@@ -91,10 +129,12 @@ class _HybridModule(torch.nn.Module):
 
     def __init__(self, module: CompiledModule) -> None:
         super().__init__()
-        self.hybrid = module
-        for number, engine in enumerate(module.compiled.engines):
-            blob = torch.frombuffer(bytearray(engine.save_memory()), dtype=torch.uint8)
-            self.register_buffer(f"engine_{number}", blob)
+        self.graph = copy.copy(module.compiled.graph)
+        for name, child in list(self.graph.named_children()):
+            if isinstance(child, Stretch):
+                setattr(self.graph, name, _StretchCall(child))
+        self.flatten = module.flat_arguments
+        self.rebuild = module.rebuild
 
     def forward(self, *args: Any, **kwargs: Any) -> Any:
-        return self.hybrid(*args, **kwargs)
+        return self.rebuild(self.graph(*self.flatten(args, kwargs)))

@@ -15,7 +15,7 @@ from ingot.errors import UserError
 _OWN = {
     "require_full_compilation": "an UnsupportedError instead of running parts of the model in torch",
     "min_block_size": "stretches of fewer nodes stay in torch",
-    "torch_executed_ops": "ATen overloads (\"aten.add.Tensor\") that stay in torch",
+    "torch_executed_ops": 'ATen overloads ("aten.add.Tensor") that stay in torch',
     "progress": "called as progress(phase, done, total, remaining_seconds); returning False cancels",
 }
 

@@ -12,7 +12,7 @@ from torch.fx import GraphModule, Node
 
 from ingot import compat
 from ingot.capture import BUFFER, OUTPUT_INPUT_MUTATION, PARAMETER, USER, Input, Output
-from ingot.errors import Error, UnsupportedError
+from ingot.errors import Error, UserError
 from ingot.hybrid import compile_graph
 from ingot.report import Report
 from ingot.settings import Settings
@@ -26,39 +26,50 @@ def backend(module: GraphModule, example_inputs: Sequence[Any], *, mode: str | N
 
     Parameters and buffers among the example inputs are bound once; a later call notices changed ones and refits.
     """
-    from torch._dynamo.backends.common import aot_autograd
+    try:
+        settings = Settings.parse(options or {})
+        settings.compiler.update(_mode_options(mode))
+        return _compile_aot(module, example_inputs, settings, reports)
+    except Error as error:
+        raise _as_torch_error(error) from error
 
-    settings = Settings.parse(options or {})
-    settings.compiler.update(_mode_options(mode))
+
+def _compile_aot(
+    module: GraphModule, example_inputs: Sequence[Any], settings: Settings, reports: list[Report] | None
+) -> Any:
+    from torch._dynamo.backends.common import aot_autograd
 
     def lower(graph: GraphModule, _fake_inputs: Sequence[Any]) -> Any:
         return _lower(graph, [*compat.traced_parameters(), *example_inputs], settings, reports)
 
     def keep(graph: GraphModule, _fake_inputs: Sequence[Any]) -> Any:
-        return torch._dynamo.backends.common.make_boxed_func(graph.forward)
+        return _boxed(lambda arguments: graph(*arguments))
 
+    tensors = [value for value in example_inputs if isinstance(value, torch.Tensor)]
+    trains = torch.is_grad_enabled() and any(tensor.requires_grad for tensor in tensors)
     compile_aot = aot_autograd(fw_compiler=lower, bw_compiler=keep, inference_compiler=lower, decompositions={},
                                keep_inference_input_mutations=True)  # fmt: skip
-    tensors = [value for value in example_inputs if isinstance(value, torch.Tensor)]
-    if torch.is_grad_enabled() and any(tensor.requires_grad for tensor in tensors):
-        return compile_aot(module, example_inputs)  # training needs composites that autograd knows
+    if trains:  # torch runs the backward, and autograd must know every call of the forward
+        return compile_aot(module, example_inputs)
     with compat.keep_composites():
         return compile_aot(module, example_inputs)
 
 
+_LEVELS = {None: {}, "default": {}, "reduce-overhead": {}, "max-autotune": {"optimization_level": "5"}}
+
+
 def _mode_options(mode: str | None) -> dict[str, str]:
-    levels = {None: {}, "default": {}, "reduce-overhead": {}, "max-autotune": {"optimization_level": "5"}}
-    if mode not in levels:
-        raise Settings.unknown_mode(mode, [name for name in levels if name])
-    return levels[mode]
+    if mode not in _LEVELS:
+        known = ", ".join(name for name in _LEVELS if name)
+        raise UserError(f'there is no mode "{mode}"; known are {known}', code="INGOT-U002")
+    return _LEVELS[mode]
 
 
-def _lower(graph: GraphModule, values: Sequence[Any], settings: Settings, reports: list[Report] | None) -> Any:
-    try:
-        inputs, outputs = _describe(graph, values)
-        compiled = compile_graph(graph, inputs, outputs, settings)
-    except UnsupportedError as error:
-        raise _as_torch_error(error) from error
+def _lower(
+    graph: GraphModule, values: Sequence[Any], settings: Settings, reports: list[Report] | None
+) -> Any:
+    inputs, outputs = _describe(graph, values)
+    compiled = compile_graph(graph, inputs, outputs, settings)
     if reports is not None:
         reports.append(compiled.report)
     for node in compiled.report.fallbacks:
@@ -80,11 +91,13 @@ def _describe(graph: GraphModule, values: Sequence[Any]) -> tuple[list[Input], l
     """What each placeholder and each output is. `copy_` into a placeholder becomes an output that mutates it."""
     placeholders = [node for node in graph.graph.nodes if node.op == "placeholder"]
     mutations = _take_mutations(graph, placeholders)
+    if len(values) != len(placeholders):  # AOT merged aliased arguments: then none is known by its place
+        values = [None] * len(placeholders)
     inputs = []
-    for node, value in zip(placeholders, values, strict=False):
+    for node, value in zip(placeholders, values, strict=True):
         kind = USER if node in mutations else _kind(value)
         inputs.append(Input(kind, node.name, value if kind != USER else None))
-    users = [node for node in graph.graph.nodes if node.op == "output"][0].args[0]
+    users = next(node for node in graph.graph.nodes if node.op == "output").args[0]
     count = len(users) - len(mutations)
     outputs = [Output()] * count + [Output(OUTPUT_INPUT_MUTATION, node.name) for node in mutations]
     return inputs, outputs
@@ -116,10 +129,10 @@ def _as_torch_error(error: Error) -> BaseException:
     if shorten is None:
         return error
 
-    class FullCompilationError(type(error), shorten):  # type: ignore[misc]
-        pass
-
-    raised = FullCompilationError.__new__(FullCompilationError)
-    type(error).__init__(raised, str(error), code=error.code, node=error.node, source=error.source, advice=error.advice)
+    kind = type(type(error).__name__, (type(error), shorten), {})
+    raised = kind.__new__(kind)
+    type(error).__init__(
+        raised, str(error), code=error.code, node=error.node, source=error.source, advice=error.advice
+    )
     raised.first_useful_frame = None
     return raised

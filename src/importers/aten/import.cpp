@@ -48,8 +48,8 @@ class ProgramImport {
       importer_.bind(input.value, written ? add_state(input, -1) : add_stored(input));
     } else if (value.kind == ValueKind::kTensor && !input.literal) {
       const TensorType type{value.tensor.dtype, value.tensor.shape, {}};
-      core::Value* given = result_.graph.add_input(input.name, type);
-      importer_.bind(input.value, written ? add_state(input, static_cast<int>(given->index)) : given);
+      const int position = static_cast<int>(result_.input_literals.size());
+      importer_.bind(input.value, written ? add_state(input, position) : result_.graph.add_input(input.name, type));
       result_.input_literals.push_back("");
     } else {
       add_number(input, value);
