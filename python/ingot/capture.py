@@ -10,7 +10,7 @@ from typing import Any
 import torch
 from torch.fx import GraphModule, Node
 
-from ingot import _core
+from ingot import _core, compat
 from ingot.errors import UnsupportedError
 from ingot.source import source_of
 
@@ -124,8 +124,7 @@ class Capture:
         self.symbols[name] = name
         bounds = environment.var_to_range.get(symbol)
         low, high = (_bound(bounds.lower), _bound(bounds.upper)) if bounds is not None else (0, _LARGEST)
-        hint = getattr(environment, "var_to_val", {}).get(symbol)
-        hint = getattr(environment, "backed_var_to_val", {}).get(symbol) if hint is None else hint
+        hint = compat.sizes_seen(environment).get(symbol)
         self.builder.symbol(name, max(low, 0), high, int(hint) if hint is not None else -1)
 
     # ---- nodes ----

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Iterator
+from typing import Any
 
 import torch
 
@@ -75,3 +76,9 @@ def traced_parameters() -> list[torch.Tensor]:
 def shorten_traceback_class() -> type[BaseException] | None:
     found = find("torch._dynamo.exc.ShortenTraceback")
     return found if isinstance(found, type) else None
+
+
+def sizes_seen(environment: Any) -> dict[Any, Any]:
+    """The sizes that a ShapeEnv's symbols had in the example; older torch has them under another name."""
+    found = getattr(environment, "backed_var_to_val", None)
+    return getattr(environment, "var_to_val", {}) if found is None else found

@@ -11,7 +11,7 @@ import torch
 from ingot import dynamo
 from ingot.errors import UserError
 from ingot.inputs import Input, as_input
-from ingot.report import Report
+from ingot.reporting import Report
 from ingot.torch_backend import backend
 
 build = dynamo.build

@@ -14,7 +14,7 @@ from torch.fx.passes.split_module import split_module
 from ingot import _core
 from ingot.capture import OUTPUT_USER, USER, Capture, Input, Output, target_name
 from ingot.errors import UnsupportedError
-from ingot.report import Report, ReportedNode, Segment
+from ingot.reporting import Report, ReportedNode, Segment
 from ingot.settings import Settings
 from ingot.source import source_of
 

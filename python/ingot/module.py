@@ -14,7 +14,7 @@ from ingot.capture import USER, Input
 from ingot.engine import Engine
 from ingot.errors import UnsupportedError, UserError
 from ingot.hybrid import Compiled
-from ingot.report import Report
+from ingot.reporting import Report
 
 
 class CompiledModule(torch.nn.Module):

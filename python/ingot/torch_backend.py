@@ -14,7 +14,7 @@ from ingot import compat
 from ingot.capture import BUFFER, OUTPUT_INPUT_MUTATION, PARAMETER, USER, Input, Output
 from ingot.errors import Error, UserError
 from ingot.hybrid import compile_graph
-from ingot.report import Report
+from ingot.reporting import Report
 from ingot.settings import Settings
 
 _log = logging.getLogger("ingot")

@@ -1,0 +1,154 @@
+# SPDX-License-Identifier: Apache-2.0
+"""ingot.compile(model, ir="dynamo", inputs=...): calling conventions, shapes, errors."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterator
+
+import ingot
+import pytest
+import torch
+from accuracy import assert_accurate, golden
+from small_models import Counter, SingularValues, mlp, tiny_bert
+from torch import nn
+
+
+@pytest.fixture(autouse=True)
+def _no_grad() -> Iterator[None]:
+    with torch.no_grad():
+        yield
+
+
+@pytest.fixture(scope="module")
+def dynamic_mlp() -> tuple[nn.Module, ingot.Engine]:
+    model = mlp()
+    rows = ingot.Input(min_shape=(1, 8), opt_shape=(16, 8), max_shape=(300, 8))
+    return model, ingot.compile(model, inputs=[rows]).engine
+
+
+def test_random_shapes_need_no_new_memory(dynamic_mlp: tuple[nn.Module, ingot.Engine]) -> None:
+    model, engine = dynamic_mlp
+    sizes = random.Random(0).choices(range(1, 301), k=200)
+    engine(torch.randn(300, 8))
+    for rows in sizes[:100]:
+        engine(torch.randn(rows, 8))
+    before = engine.memory()
+    for rows in sizes[100:]:
+        x = torch.randn(rows, 8)
+        assert_accurate(engine(x), model(x), golden(model, [x]))
+    assert engine.memory() == before
+
+
+@pytest.mark.parametrize(
+    ("arguments", "says"),
+    [
+        ((torch.zeros(301, 8),), r"dim 0 of input 'input'.*1\.\.300.*301"),
+        ((torch.zeros(3, 9),), r"dim 1 of input 'input'.*9"),
+        ((torch.zeros(3, 8, 1),), r"input 'input' has 3 dims"),
+        ((torch.zeros(3, 8, dtype=torch.float64),), r"input 'input' is f64"),
+        ((torch.zeros(3, 8), torch.zeros(3, 8)), r"takes 1|expected 1"),
+        ((), r"takes 1|expected 1"),
+        (([1, 2],), r"list"),
+    ],
+)
+def test_bad_arguments(dynamic_mlp: tuple[nn.Module, ingot.Engine], arguments: tuple, says: str) -> None:
+    with pytest.raises(ingot.UserError, match=says):
+        dynamic_mlp[1](*arguments)
+
+
+class Structured(nn.Module):
+    """Takes and returns nested structures; returns an argument as it came, None and a number."""
+
+    def forward(self, pair: tuple, named: dict, scale: float = 2.0, *, bias: torch.Tensor) -> dict:
+        total = pair[0] + pair[1][0] * scale
+        return {"total": total, "rest": (named["a"] - bias, [named["b"]], None, 3)}
+
+
+def test_structures() -> None:
+    a, b = torch.randn(2, 3), torch.randn(2, 3)
+    args, kwargs = ((a, [b]), {"a": a, "b": b}, 4.0), {"bias": b}
+    program = torch.export.export(Structured(), args, kwargs)
+    module = ingot.dynamo.compile(program, require_full_compilation=True)
+    got, want = module(*args, **kwargs), Structured()(*args, **kwargs)
+    assert list(got) == ["total", "rest"]
+    torch.testing.assert_close(got["total"], want["total"])
+    torch.testing.assert_close(got["rest"][0], want["rest"][0])
+    torch.testing.assert_close(got["rest"][1], [b])
+    assert got["rest"][2:] == (None, 3)
+    with pytest.raises(ingot.UserError, match=r"was 4\.0 when the model was exported"):
+        module((a, [b]), {"a": a, "b": b}, 5.0, bias=b)
+    with pytest.raises(ingot.UserError, match="expected the keys"):
+        module((a, [b]), {"a": a}, 4.0, bias=b)
+
+
+def test_keywords_and_output_objects() -> None:
+    model = tiny_bert()
+    tokens = ingot.Input(min_shape=(1, 2), opt_shape=(2, 12), max_shape=(4, 64), dtype=torch.int64)
+    module = ingot.compile(model, kwarg_inputs={"input_ids": tokens, "attention_mask": tokens})
+    for batch, length in ((2, 12), (1, 5), (4, 64)):
+        ids = torch.randint(0, 99, (batch, length))
+        mask = torch.ones_like(ids)
+        got, want = module(input_ids=ids, attention_mask=mask), model(input_ids=ids, attention_mask=mask)
+        assert type(got) is type(want)
+        torch.testing.assert_close(got.last_hidden_state, want.last_hidden_state, rtol=1e-4, atol=1e-5)
+
+
+def test_state_lives_in_the_engine() -> None:
+    model, x = Counter(), torch.randn(3, 4)
+    engine = ingot.compile(model, inputs=[x]).engine
+    first = engine(x)
+    second = engine(x)
+    torch.testing.assert_close(first, model(x))
+    torch.testing.assert_close(second, model(x))
+    engine.reset_states()
+    torch.testing.assert_close(engine(x), first)
+
+
+def test_torch_runs_what_engines_cannot() -> None:
+    model, x = SingularValues(), torch.randn(5, 4)
+    module = ingot.compile(model, inputs=[x])
+    for _ in range(2):
+        got = module(x)
+        torch.testing.assert_close(got, model(x))
+    assert [node.op for node in ingot.report(module).fallbacks] == ["aten.linalg_svdvals.default"]
+    with pytest.raises(ingot.UnsupportedError, match="no single engine"):
+        _ = module.engine
+    with pytest.raises(ingot.UnsupportedError, match="linalg_svdvals"):
+        ingot.compile(model, inputs=[x], require_full_compilation=True)
+
+
+def test_chosen_operators_stay_in_torch() -> None:
+    model, x = mlp(), torch.randn(3, 8)
+    module = ingot.compile(model, inputs=[x], torch_executed_ops=["aten.gelu.default"])
+    assert_accurate(module(x), model(x), golden(model, [x]))
+    assert [segment.backend for segment in module.report.segments] == ["cpu", "torch", "cpu"]
+
+
+def test_refit() -> None:
+    model, x = mlp(), torch.randn(3, 8)
+    module = ingot.compile(model, inputs=[x])
+    other = {name: torch.randn_like(value) for name, value in model.state_dict().items()}
+    module.refit(other)
+    model.load_state_dict(other)
+    assert_accurate(module(x), model(x), golden(model, [x]))
+
+
+@pytest.mark.parametrize(
+    ("options", "says"),
+    [
+        ({"min_blok_size": 3}, 'the nearest is "min_block_size"'),
+        ({"min_block_size": "3"}, "is a int"),
+        ({"ir": "onnx"}, "torch_compile"),
+        ({"inputs": []}, "needs inputs"),
+        ({"inputs": ["x"]}, "not a str"),
+    ],
+)
+def test_bad_options(options: dict, says: str) -> None:
+    with pytest.raises(ingot.UserError, match=says):
+        ingot.compile(mlp(), **{"inputs": [torch.randn(3, 8)], **options})
+
+
+def test_bad_input_range() -> None:
+    with pytest.raises(ingot.UserError, match="does not hold"):
+        ingot.Input(min_shape=(4,), opt_shape=(2,), max_shape=(8,))

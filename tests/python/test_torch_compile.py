@@ -1,0 +1,143 @@
+# SPDX-License-Identifier: Apache-2.0
+"""torch.compile(model, backend="ingot")."""
+
+from __future__ import annotations
+
+import importlib.metadata
+from collections.abc import Iterator
+
+import ingot
+import pytest
+import torch
+from accuracy import assert_accurate, golden
+from ingot.torch_backend import backend
+from small_models import Counter, SingularValues, mlp, tiny_bert
+
+
+@pytest.fixture(autouse=True)
+def _fresh() -> Iterator[None]:
+    torch._dynamo.reset()
+    with torch.no_grad():
+        yield
+
+
+def assert_same(compiled: torch.nn.Module, model: torch.nn.Module, x: torch.Tensor) -> None:
+    assert_accurate(compiled(x), model(x), golden(model, [x]))
+
+
+def test_entry_point() -> None:
+    try:
+        importlib.metadata.distribution("ingot")
+    except importlib.metadata.PackageNotFoundError:
+        pytest.skip("the package is not installed")
+    assert "ingot" in torch._dynamo.list_backends()
+    model, x = mlp(), torch.randn(3, 8)
+    assert_same(torch.compile(model, backend="ingot"), model, x)
+
+
+def test_sizes_become_dynamic() -> None:
+    model = mlp()
+    compiled = ingot.compile(model, ir="torch_compile")
+    for rows in (3, 5, 7, 9, 33):
+        assert_same(compiled, model, torch.randn(rows, 8))
+    assert len(compiled.ingot_reports) == 2  # one for 3 rows, one for any number of rows
+
+
+def test_changed_parameters_are_noticed() -> None:
+    model, x = mlp(), torch.randn(3, 8)
+    compiled = torch.compile(model, backend=backend)
+    assert_same(compiled, model, x)
+    model[0].weight.add_(1)
+    assert_same(compiled, model, x)
+    model[0].weight.data[0, 0] = 100  # leaves no version behind
+    assert_same(compiled, model, x)
+    model.load_state_dict({name: torch.randn_like(value) for name, value in model.state_dict().items()})
+    assert_same(compiled, model, x)
+    model[0].weight = torch.nn.Parameter(torch.randn(16, 8))
+    assert_same(compiled, model, x)
+
+
+def test_transformer_with_output_object() -> None:
+    model = tiny_bert()
+    tokens = torch.arange(24).reshape(2, 12)
+    mask = torch.ones(2, 12, dtype=torch.int64)
+    mask[1, 7:] = 0
+    got = torch.compile(model, backend=backend)(input_ids=tokens, attention_mask=mask)
+    want = model(input_ids=tokens, attention_mask=mask)
+    assert type(got) is type(want)
+    torch.testing.assert_close(got.last_hidden_state, want.last_hidden_state, rtol=1e-4, atol=1e-5)
+
+
+def test_mutated_buffer_is_updated_in_place() -> None:
+    model, twin, x = Counter(), Counter(), torch.randn(3, 4)
+    twin.load_state_dict(model.state_dict())
+    compiled, memory = torch.compile(model, backend=backend), model.total.data_ptr()
+    for _ in range(3):
+        torch.testing.assert_close(compiled(x), twin(x))
+    torch.testing.assert_close(model.total, twin.total)
+    assert model.total.data_ptr() == memory
+
+
+def test_mutated_argument() -> None:
+    def push(x: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
+        x.add_(y)
+        return x * 2
+
+    x, y = torch.randn(4), torch.randn(4)
+    want = x + y
+    torch.testing.assert_close(torch.compile(push, backend=backend)(x, y), want * 2)
+    torch.testing.assert_close(x, want)
+
+
+def test_torch_runs_what_engines_cannot() -> None:
+    model, twin, x = SingularValues(), SingularValues(), torch.randn(5, 4)
+    twin.load_state_dict(model.state_dict())
+    compiled = ingot.compile(model, ir="torch_compile")
+    for _ in range(2):
+        torch.testing.assert_close(compiled(x), twin(x))
+    torch.testing.assert_close(model.calls, twin.calls)
+    report = ingot.report(compiled)
+    assert [segment.backend for segment in report.segments].count("torch") == 1
+    (node,) = report.fallbacks
+    assert node.op == "aten.linalg_svdvals.default"
+    assert node.reason
+    assert "small_models.py" in node.source
+    assert node.op in str(report)
+
+
+def test_sizes_that_torch_parts_need() -> None:
+    def scaled(x: torch.Tensor) -> torch.Tensor:
+        values = torch.linalg.svdvals(x + 1)
+        return values.reshape(-1, 1) * x.shape[0] * 2
+
+    x = torch.randn(5, 5)
+    torch.testing.assert_close(torch.compile(scaled, backend=backend, dynamic=True)(x), scaled(x))
+
+
+def test_full_compilation_is_refused_by_name() -> None:
+    compiled = torch.compile(SingularValues(), backend=backend, options={"require_full_compilation": True})
+    with pytest.raises(ingot.UnsupportedError, match=r"aten\.linalg_svdvals\.default"):
+        compiled(torch.randn(5, 4))
+
+
+def test_unknown_option_names_the_nearest() -> None:
+    compiled = torch.compile(mlp(), backend=backend, options={"optimisation_level": 1})
+    with pytest.raises(ingot.UserError, match='the nearest is "optimization_level"'):
+        compiled(torch.randn(3, 8))
+
+
+def test_unknown_mode() -> None:
+    compiled = torch.compile(mlp(), backend=backend, mode="fastest")
+    with pytest.raises(ingot.UserError, match="max-autotune"):
+        compiled(torch.randn(3, 8))
+
+
+def test_gradients() -> None:
+    model, x = mlp(), torch.randn(3, 8)
+    with torch.enable_grad():
+        torch.compile(model, backend=backend)(x).sum().backward()
+        got = [parameter.grad.clone() for parameter in model.parameters()]
+        model.zero_grad()
+        model(x).sum().backward()
+    for parameter, gradient in zip(model.parameters(), got, strict=True):
+        torch.testing.assert_close(gradient, parameter.grad)
