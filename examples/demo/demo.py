@@ -3,11 +3,12 @@
 
 (a) torch.compile(model, backend="ingot"), (b) built ahead of time and run from Python, (c) the same engine file run by the
 command-line program with neither Python nor torch in its process, (d) the model's .pt2 built and run by the command line alone.
-Writes the figures to build/demo.json. Run it with `make demo`.
+Writes the figures to build/demo.json, or where --output says. Run it with `make demo`.
 """
 
 from __future__ import annotations
 
+import argparse
 import json
 import os
 import statistics
@@ -26,9 +27,18 @@ from sentences import SENTENCES
 
 ROOT = Path(__file__).resolve().parents[2]
 BUILD = ROOT / "build" / "demo"
-CLI = Path(sys.executable).with_name("ingot")
 ROUNDS = 7
 CALLS = 5
+
+
+def find_program() -> Path:
+    """The command-line program: beside this Python, else the newest of the build trees."""
+    installed = Path(sys.executable).with_name("ingot")
+    built = sorted(ROOT.glob("build/*/bin/ingot"), key=lambda path: path.stat().st_mtime)
+    found = [*built, *([installed] if installed.exists() else [])]
+    if not found:
+        raise SystemExit("the program `ingot` is not built: run `make build`")
+    return found[-1]
 
 
 def say(text: str) -> None:
@@ -54,7 +64,9 @@ def load_model() -> tuple[torch.nn.Module, dict[str, torch.Tensor]]:
 
 
 def run_cli(*arguments: object) -> str:
-    done = subprocess.run([str(CLI), *map(str, arguments)], capture_output=True, text=True, check=False)
+    done = subprocess.run(
+        [str(find_program()), *map(str, arguments)], capture_output=True, text=True, check=False
+    )
     if done.returncode != 0:
         raise SystemExit(f"ingot {' '.join(map(str, arguments))} failed:\n{done.stderr}")
     return done.stdout
@@ -95,7 +107,16 @@ def print_similarities(embeddings: torch.Tensor) -> None:
         say(f"  {row}  {sentence}")
 
 
+def parse_output() -> Path:
+    parser = argparse.ArgumentParser(description="MiniLM-L6 embeds sentences in four ways")
+    parser.add_argument(
+        "--output", type=Path, default=ROOT / "build" / "demo.json", help="where the figures go"
+    )
+    return parser.parse_args().output
+
+
 def main() -> None:
+    output_path = parse_output()
     BUILD.mkdir(parents=True, exist_ok=True)
     torch.set_grad_enabled(False)
     say("loading MiniLM-L6 with its real weights")
@@ -165,8 +186,9 @@ def main() -> None:
         "build_s": build_seconds,
         "load_ms": load_seconds * 1e3,
     }
-    (ROOT / "build" / "demo.json").write_text(json.dumps(figures, indent=2) + "\n")
-    say("figures written to build/demo.json")
+    output_path.parent.mkdir(parents=True, exist_ok=True)
+    output_path.write_text(json.dumps(figures, indent=2) + "\n")
+    say(f"figures written to {output_path}")
 
 
 if __name__ == "__main__":
