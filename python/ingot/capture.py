@@ -125,7 +125,8 @@ class Capture:
         bounds = environment.var_to_range.get(symbol)
         low, high = (_bound(bounds.lower), _bound(bounds.upper)) if bounds is not None else (0, _LARGEST)
         hint = compat.sizes_seen(environment).get(symbol)
-        self.builder.symbol(name, max(low, 0), high, int(hint) if hint is not None else -1)
+        low = 1 if low == 2 else max(low, 0)  # torch traces with 2 or more; what stays symbolic holds for 1
+        self.builder.symbol(name, low, high, int(hint) if hint is not None else -1)
 
     # ---- nodes ----
     def _placeholder(self, node: Node, given: Input) -> None:

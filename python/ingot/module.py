@@ -31,7 +31,12 @@ class CompiledModule(torch.nn.Module):
         self.compiled = compiled
         self._count = len(inputs)
         self._whole = Engine(compiled.engines[0]) if compiled.graph is None else None
-        self._weights = {position: given.data for position, given in enumerate(inputs) if given.kind != USER}
+        mutated = set(program.graph_signature.buffers_to_mutate.values())
+        self._weights = {  # what calls change is this module's own
+            position: given.data.clone() if given.name in mutated else given.data
+            for position, given in enumerate(inputs)
+            if given.kind != USER
+        }
 
     @property
     def engine(self) -> Engine:
