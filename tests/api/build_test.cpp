@@ -184,6 +184,20 @@ TEST_F(BuildTest, BuildsOneBuilderTwice) {
   }
 }
 
+// The model has two linear layers of one shape, of which one has a bias; figures are torch's.
+TEST_F(BuildTest, TellsKernelsApartByTheirOperands) {
+  const Built built = build_file({}, INGOT_SOURCE_DIR "/tests/data/pt2/weights.pt2");
+  ASSERT_EQ(built.code, "");
+  const auto context = context_of(built.engine.get());
+  std::vector<float> x(8, 0.5F);
+  const int64_t shape[] = {2, 4};
+  const ingot_tensor input{x.data(), INGOT_F32, 2, shape, nullptr};
+  FloatOutputs outputs;
+  ASSERT_EQ(code_of(ingot_context_run(context.get(), 1, &input, FloatOutputs::allocate, &outputs)), "");
+  const float expected[] = {0.4740F, 0.9319F, 1.5757F, 1.8788F};
+  for (size_t i = 0; i < 4; ++i) EXPECT_NEAR(outputs.values[0][i], expected[i], 1e-4);
+}
+
 TEST_F(BuildTest, ShipsPreparedOrOriginalWeights) {
   const auto form = [&](const Rows& rows) {
     const Built built = build_file(rows);

@@ -179,6 +179,7 @@ ScheduledKernel plan_depthwise(std::span<const TensorType> operands, const Tenso
   plan.key = fmt::format("depthwise input {} weight {} stride {} padding {} dilation {}\n{}\n{}",
                          to_string(operands[0]), to_string(operands[1]), attributes.stride,
                          attributes.padding, attributes.dilation, loops::to_string(epilogue), target.text());
+  for (const TensorType& type : operands) plan.key += "\n" + to_string(type);  // a bias or none, too
   plan.compile = [problem = std::move(problem), features = target.features, arguments = plan.symbols] {
     return DepthwiseKernel(problem, features).emit(arguments);
   };

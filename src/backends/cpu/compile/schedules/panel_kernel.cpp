@@ -140,6 +140,7 @@ ScheduledKernel plan_panels(PanelProblem problem, const std::string& key, const 
                          problem.name, tile.rows, tile.vectors, tile.lanes, problem.segments, problem.count,
                          problem.groups, problem.columns, problem.column_dim, key,
                          loops::to_string(problem.epilogue), target.text());
+  for (const TensorType& type : problem.operands) plan.key += "\n" + to_string(type);  // a bias or none, too
   plan.compile = [problem = std::move(problem), features = target.features, symbols = plan.symbols] {
     return PanelKernel(problem, features).emit(symbols);
   };
