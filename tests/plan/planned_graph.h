@@ -1,0 +1,160 @@
+// SPDX-License-Identifier: Apache-2.0
+// A graph that is planned and run by the real runtime, each step by the interpreter, where the plan says that
+// its buffers lie.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "backends/null/compile/backend.h"
+#include "evaluate/evaluate.h"
+#include "ir/text.h"
+#include "loops/interpreter.h"
+#include "ops/alias.h"
+#include "ops/attributes.h"
+#include "ops/ops.h"
+#include "plan/plan.h"
+#include "tests/runtime/fixtures.h"
+
+namespace ingot::core::testing {
+
+class PlannedGraph {
+ public:
+  PlannedGraph(const std::string& text, SymbolValues typical) : graph_(parse_graph(text, ops::find_op)) {
+    PlanInput input{.graph = &graph_, .typical = std::move(typical)};
+    for (const auto& node : graph_.nodes()) add(*node, input);
+    data_->main = plan_program(input, &report);
+    data_->init.name = "init";
+    data_->target = "null";
+    validate(data_->main, data_->images.size(), data_->weights.size());
+    executor_ = std::make_unique<TestExecutor>(std::move(kernels_));
+    executors_[0] = executor_.get();
+    host_ = std::make_unique<Host>(HostOptions{.threads = 1}, executors_);
+    context_ = std::make_unique<Context>(Engine::create(data_, *host_));
+  }
+
+  const Program& program() const { return data_->main; }
+  const Buffer& buffer(std::string_view name) const {
+    for (const Buffer& buffer : program().buffers) {
+      if (buffer.name == name) return buffer;
+    }
+    throw std::out_of_range(std::string(name));
+  }
+  // The buffer whose memory the value of this name shares.
+  const Buffer& memory(std::string_view name) const {
+    return program()
+        .buffers[root_buffer(program(), static_cast<BufferId>(&buffer(name) - program().buffers.data()))];
+  }
+  size_t copies() const {
+    return static_cast<size_t>(std::ranges::count(program().steps, StepKind::kCopy, &Step::kind));
+  }
+
+  // Outputs, and states after the run, of the plan and of the evaluator.
+  struct Results {
+    std::vector<Tensor> outputs;
+    TensorMap states;
+  };
+  Results run(const std::vector<Tensor>& inputs, const TensorMap& states) {
+    std::vector<Argument> arguments;
+    for (const Tensor& tensor : inputs) arguments.push_back(argument(tensor));
+    Results results;
+    for (size_t i = 0; i < program().states.size(); ++i) {
+      const std::string& name = program().states[i].name;
+      results.states[name] = to_dense(states.at(name).view());
+      context_->bind_state(i, results.states[name].data.get());
+    }
+    Outputs outputs;
+    context_->run(arguments, outputs.allocator());
+    results.outputs = std::move(outputs.tensors);
+    return results;
+  }
+  Results expected(const std::vector<Tensor>& inputs, const TensorMap& states) const {
+    TensorMap values = states;
+    values.insert(weights_.begin(), weights_.end());
+    Evaluation evaluation = evaluate(graph_, inputs, values);
+    return {std::move(evaluation.outputs), std::move(evaluation.updates)};
+  }
+
+  PlanReport report;
+
+ private:
+  void add(const Node& node, PlanInput& input) {
+    if (node.op == &ops::state) {
+      const TensorType& type = node.results[0]->type;
+      std::vector<int64_t> shape;
+      for (const Dim& dim : type.shape) shape.push_back(dim.constant().value());
+      data_->state_values.push_back(make_tensor(type.dtype, shape));
+    } else if (node.op->traits.has(Trait::kSource)) {
+      add_weight(node, input);
+    } else if (!alias_offset(node)) {
+      add_step(node, input);
+    }
+  }
+
+  void add_weight(const Node& node, PlanInput& input) {
+    const TensorType& type = node.results[0]->type;
+    Tensor value;
+    if (node.literal != nullptr) {
+      value = *node.literal;
+    } else {
+      std::vector<int64_t> shape;
+      for (const Dim& dim : type.shape) shape.push_back(dim.constant().value());
+      value = filled(shape, 0.5F, 0.125F);
+      weights_[node.attributes<ops::NamedSource>().name] = value;
+    }
+    input.weights.emplace(node.results[0], static_cast<uint32_t>(data_->weights.size()));
+    WeightData weight{
+        .name = node.results[0]->name, .type = type, .constant = node.literal != nullptr, .data = value.data};
+    weight.bytes = value.bytes();
+    if (!weight.constant) {
+      weight.source = static_cast<int32_t>(data_->sources.size());
+      data_->sources.push_back(
+          {.name = weight.name, .dtype = value.dtype, .shape = value.shape, .data = value.data});
+    }
+    data_->weights.push_back(std::move(weight));
+  }
+
+  void add_step(const Node& node, PlanInput& input) {
+    LoweredStep step = null::backend().lower(node, graph_.symbols, {})[0];
+    for (const auto& [name, info] : graph_.symbols) step.symbols.push_back(name);
+    const bool is_kernel = step.routine.empty();
+    const auto image = static_cast<ImageId>(data_->images.size());
+    if (is_kernel) {
+      data_->images.push_back(step.compile());
+      kernels_.push_back(interpreted(node, step));
+    }
+    input.steps.push_back({&node, std::move(step), is_kernel ? image : kNoId, {}, is_kernel ? "null" : ""});
+  }
+
+  static TestKernel interpreted(const Node& node, const LoweredStep& step) {
+    return [kernel = node.op->lower(node), symbols = step.symbols](const KernelCall& call) {
+      SymbolValues values;
+      for (size_t i = 0; i < symbols.size(); ++i) values[symbols[i]] = call.symbols[i];
+      std::vector<TensorView> views;
+      for (size_t i = 0; i < kernel.buffers.size(); ++i) {
+        std::vector<int64_t> shape;
+        for (const Dim& dim : kernel.buffers[i].type.shape) shape.push_back(core::evaluate(dim, values));
+        const std::vector<int64_t> strides = row_major_strides(shape);
+        views.push_back(
+            {static_cast<std::byte*>(call.buffers[i]), kernel.buffers[i].type.dtype, shape, strides});
+      }
+      return static_cast<int64_t>(loops::interpret(kernel, views, values));
+    };
+  }
+
+  Graph graph_;
+  std::shared_ptr<EngineData> data_ = std::make_shared<EngineData>();
+  TensorMap weights_;
+  std::vector<TestKernel> kernels_;
+  std::unique_ptr<TestExecutor> executor_;
+  const Executor* executors_[1] = {};
+  std::unique_ptr<Host> host_;
+  std::unique_ptr<Context> context_;
+};
+
+inline bool equal(const Tensor& a, const Tensor& b) {
+  return a.shape == b.shape && (a.bytes() == 0 || std::memcmp(a.data.get(), b.data.get(), a.bytes()) == 0);
+}
+
+}  // namespace ingot::core::testing
