@@ -32,9 +32,8 @@ TEST(Plan, ElementwiseChainsWorkInPlaceAndEndInTheOutput) {
     return %c
   })",
                        {{"B", 4}});
-  EXPECT_EQ(planned.memory("c").storage, Storage::kOutput);
-  EXPECT_EQ(planned.memory("b").storage,
-            planned.memory("a").storage == Storage::kOutput ? Storage::kArena : Storage::kOutput);
+  EXPECT_EQ(planned.result_of("add").storage, Storage::kOutput);
+  EXPECT_EQ(planned.report.arena, 4 * 8 * 4) << "one of the two operands is overwritten by the result";
   EXPECT_EQ(planned.copies(), 0u);
   for (const int64_t size : {1, 5, 16}) expect_right(planned, {filled({size, 8}, -1, 0.25F)});
 }
@@ -101,7 +100,7 @@ constexpr const char* kCache = R"(graph main(%x: f32[1, 2], %at: i64[1]) {
 
 TEST(Plan, CachesAreUpdatedInPlace) {
   PlannedGraph planned(kCache, {});
-  EXPECT_EQ(planned.memory("k2").storage, Storage::kState);
+  EXPECT_EQ(planned.result_of("index_copy").storage, Storage::kState);
   EXPECT_EQ(planned.copies(), 0u);
   Tensor at = make_tensor(DType::kI64, {1});
   const TensorMap states = {{"cache", filled({4, 2}, 10)}};
@@ -138,7 +137,7 @@ TEST(Plan, RunningValuesAreComputedInTheirState) {
     return %y
   })",
                        {});
-  EXPECT_EQ(planned.memory("n").storage, Storage::kState);
+  EXPECT_EQ(planned.result_of("add").storage, Storage::kState);
   EXPECT_EQ(planned.copies(), 0u);
   expect_right(planned, {filled({3}, 1)}, {{"k", filled({3}, 10)}});
 }

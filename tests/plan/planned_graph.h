@@ -3,6 +3,7 @@
 // its buffers lie.
 #pragma once
 
+#include <algorithm>
 #include <memory>
 #include <string>
 #include <vector>
@@ -45,6 +46,13 @@ class PlannedGraph {
   const Buffer& memory(std::string_view name) const {
     return program()
         .buffers[root_buffer(program(), static_cast<BufferId>(&buffer(name) - program().buffers.data()))];
+  }
+  // The memory that the step of this name writes.
+  const Buffer& result_of(std::string_view step) const {
+    for (const Step& each : program().steps) {
+      if (each.name == step) return program().buffers[root_buffer(program(), each.uses.back().buffer)];
+    }
+    throw std::out_of_range(std::string(step));
   }
   size_t copies() const {
     return static_cast<size_t>(std::ranges::count(program().steps, StepKind::kCopy, &Step::kind));
