@@ -8,6 +8,7 @@
 #include "backends/cpu/compile/emit_kernel.h"
 #include "backends/cpu/compile/fusion_rules.h"
 #include "backends/cpu/compile/schedule.h"
+#include "loops/overwrite.h"
 #include "ops/region.h"
 #include "ops/routine_attributes.h"
 #include "support/error.h"
@@ -116,6 +117,7 @@ LoweredStep lower_loops(const Members& members, const SymbolTable& symbols, cons
   LoweredStep step;
   step.name = step_name(members.nodes);
   for (const Value* value : region.buffers) add_argument(step, members, value);
+  step.may_overwrite = loops::overwritable_buffers(region.kernel);
   step.symbols = call.symbols;
   step.work_items = call.work_items;
   step.grain = call.grain;

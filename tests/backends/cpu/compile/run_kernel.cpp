@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tests/backends/cpu/compile/run_kernel.h"
 
+#include <algorithm>
 #include <cmath>
 #include <cstring>
 #include <random>
@@ -9,6 +10,7 @@
 
 #include "backends/cpu/compile/emit_kernel.h"
 #include "loops/interpreter.h"
+#include "loops/overwrite.h"
 #include "support/file.h"
 
 namespace ingot::core::cpu::test {
@@ -108,11 +110,15 @@ class Compiled {
       : plan_(plan_call(kernel, features)),
         code_(make_executable_copy(compile_kernel(kernel, features).code)) {}
 
-  // Over the whole work range, in about so many parts.
   int64_t run(std::vector<Storage>& storages, const SymbolValues& symbols, int64_t parts) const {
-    const auto function = reinterpret_cast<Function>(reinterpret_cast<uintptr_t>(code_.get()));
     std::vector<void*> buffers;
     for (Storage& storage : storages) buffers.push_back(storage.data());
+    return run(buffers, symbols, parts);
+  }
+
+  // Over the whole work range, in about so many parts.
+  int64_t run(const std::vector<void*>& buffers, const SymbolValues& symbols, int64_t parts) const {
+    const auto function = reinterpret_cast<Function>(reinterpret_cast<uintptr_t>(code_.get()));
     std::vector<int64_t> values;
     for (const std::string& name : plan_.symbols) values.push_back(symbols.at(name));
     const Tensor scratch = make_tensor(DType::kU8, {evaluate(plan_.scratch_bytes, symbols) + 1});
@@ -131,6 +137,24 @@ class Compiled {
   KernelCallPlan plan_;
   std::shared_ptr<const std::byte> code_;
 };
+
+// Operands that the kernel may overwrite lie where its result does.
+void expect_same_in_place(const Kernel& kernel, const Compiled& compiled, const std::vector<Storage>& inputs,
+                          std::vector<Storage>& expected, const SymbolValues& symbols, const Check& check) {
+  const auto writes = [](const loops::Buffer& buffer) { return buffer.access == Access::kWrite; };
+  const auto result =
+      static_cast<size_t>(std::ranges::find_if(kernel.buffers, writes) - kernel.buffers.begin());
+  for (const uint32_t overwritten : overwritable_buffers(kernel)) {
+    std::vector<Storage> got = inputs;
+    std::vector<void*> buffers;
+    for (Storage& storage : got) buffers.push_back(storage.data());
+    buffers[result] = buffers[overwritten];
+    compiled.run(buffers, symbols, 3);
+    EXPECT_EQ(difference(expected[result], got[overwritten], check), "")
+        << "in place of " << kernel.buffers[overwritten].name << "\n"
+        << to_string(kernel);
+  }
+}
 
 }  // namespace
 
@@ -173,6 +197,7 @@ void expect_same(const Kernel& kernel, const SymbolValues& symbols, const Check&
         if (!problem.empty()) return;
       }
     }
+    expect_same_in_place(kernel, compiled, inputs, expected, symbols, check);
   }
 }
 
