@@ -6,6 +6,9 @@ include(GoogleTest)
 # What needs the CPU compiler mirrors its place in src/ and is left out without it.
 set(INGOT_LLVM_TESTS "^backends/cpu/compile/")
 
+# Helpers of other folders that a folder's tests use.
+set(INGOT_TEST_HELPERS_backends ops/sample_graph.cpp)
+
 function(ingot_test_folder folder)
   file(GLOB_RECURSE sources CONFIGURE_DEPENDS RELATIVE ${CMAKE_SOURCE_DIR}/tests ${CMAKE_SOURCE_DIR}/tests/${folder}/*.cpp ${CMAKE_SOURCE_DIR}/tests/${folder}/*.c)
   if(NOT INGOT_LLVM)
@@ -18,6 +21,7 @@ function(ingot_test_folder folder)
   if(NOT sources)
     return()
   endif()
+  list(APPEND sources ${INGOT_TEST_HELPERS_${folder}})
   list(TRANSFORM sources PREPEND ${CMAKE_SOURCE_DIR}/tests/)
   set(target ingot_test_${folder})
   add_executable(${target} ${sources})
