@@ -18,6 +18,37 @@ const ValueId* argument_value(const Node& node, const std::string& name, size_t 
   return nullptr;
 }
 
+// Strides that place the elements, in order, one beside the other; dims of one element count nothing.
+bool is_dense(const TensorMeta& meta) {
+  Dim expected = 1;
+  for (size_t i = meta.strides.size(); i-- > 0;) {
+    if (meta.shape[i] == Dim(1)) continue;
+    if (meta.strides[i] != expected) return false;
+    expected = expected * meta.shape[i];
+  }
+  return true;
+}
+
+bool same_places(const TensorMeta& a, const TensorMeta& b) {
+  if (a.strides.empty() || b.strides.empty()) return is_dense(a) && is_dense(b);
+  for (size_t i = 0; i < a.shape.size(); ++i) {
+    if (a.shape[i] != Dim(1) && a.strides[i] != b.strides[i]) return false;
+  }
+  return true;
+}
+
+// Whether a call that returns a view where it can, and a copy else, returned a view. A copy is dense; a
+// reshaped view is dense exactly if its base is, as it shows the same places in the same order.
+bool is_view_here(const Graph& graph, const Node& node, ValueId base, ValueId result) {
+  const TensorMeta &from = graph.values[base].tensor, &to = graph.values[result].tensor;
+  if (node.target.starts_with("aten.to.") || node.target == "aten.type_as.default")
+    return from.dtype == to.dtype;
+  if (node.target == "aten.contiguous.default") return same_places(from, to);
+  if (node.target.starts_with("aten.reshape") || node.target.starts_with("aten.flatten"))
+    return is_dense(from) || !is_dense(to);
+  return true;
+}
+
 void add_node(const Graph& graph, size_t index, Aliases& aliases) {
   const Node& node = graph.nodes[index];
   const auto schema = find_schema(node.target);
@@ -34,6 +65,7 @@ void add_node(const Graph& graph, size_t index, Aliases& aliases) {
       const bool shares =
           !schema->returns.empty() && schema->returns[0].alias.substr(0, 1) == type.alias.substr(0, 1);
       if (!output || !shares || *output == *value) continue;
+      if (!type.is_written && !is_view_here(graph, node, *value, *output)) continue;
       aliases.base.emplace(*output, *value);
       aliases.made_by.emplace(*output, index);
     }

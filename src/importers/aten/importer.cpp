@@ -104,7 +104,12 @@ void Importer::inline_graph(const Node& node) {
 core::Value* Importer::tensor(ValueId id) {
   const auto version = versions_.find(aliases_.root(id));
   if (version != versions_.end() && seen_[id] != version->second && aliases_.is_view(id)) {
-    import_node(aliases_.made_by.at(id));  // from the current value of what it is a view of
+    const size_t maker = aliases_.made_by.at(id);
+    if (aliases_.target[maker]) {
+      slots_[id] = tensor(aliases_.base.at(id));  // an in-place call returns what it wrote
+    } else {
+      import_node(maker);  // from the current value of what it is a view of
+    }
     seen_[id] = version->second;
   }
   core::Value** found = std::get_if<core::Value*>(&slots_[id]);
