@@ -22,6 +22,7 @@ std::span<const Row> slice_rows();
 std::span<const Row> index_rows();
 std::span<const Row> reduction_rows();
 std::span<const Row> contraction_rows();
+std::span<const Row> einsum_rows();
 std::span<const Row> normalization_rows();
 std::span<const Row> recurrent_rows();
 std::span<const Row> window_rows();
