@@ -2,6 +2,7 @@
 #include "importers/aten/aliases.h"
 
 #include <algorithm>
+#include <span>
 
 #include "importers/aten/schemas.h"
 
@@ -72,6 +73,27 @@ void add_node(const Graph& graph, size_t index, Aliases& aliases) {
   }
 }
 
+// A model may know one tensor by several names (transformers' StaticCache: a buffer and a constant); if it
+// writes it under one of them, they must stay one. The first stands for all, buffers before constants.
+void join_written_inputs(const Graph& graph, Aliases& aliases) {
+  std::map<const std::byte*, std::vector<const Input*>> by_memory;
+  for (const Input& input : graph.inputs) {
+    if (input.data && input.data->data != nullptr) by_memory[input.data->data].push_back(&input);
+  }
+  for (auto& [memory, inputs] : by_memory) {
+    const auto is_written = [&](const Input* input) { return aliases.written.contains(input->value); };
+    if (inputs.size() < 2 || std::ranges::none_of(inputs, is_written)) continue;
+    std::ranges::stable_partition(inputs,
+                                  [](const Input* input) { return input->kind != InputKind::kConstant; });
+    const TensorView& first = *inputs[0]->data;
+    for (const Input* input : std::span(inputs).subspan(1)) {
+      if (input->data->shape == first.shape && input->data->strides == first.strides)
+        aliases.base.emplace(input->value, inputs[0]->value);
+    }
+    aliases.written.insert(inputs[0]->value);
+  }
+}
+
 }  // namespace
 
 ValueId Aliases::root(ValueId value) const {
@@ -88,6 +110,7 @@ Aliases find_aliases(const Graph& graph) {
     const auto input = std::ranges::find(graph.inputs, output.target, &Input::name);
     if (input != graph.inputs.end()) aliases.written.insert(input->value);
   }
+  join_written_inputs(graph, aliases);
   return aliases;
 }
 

@@ -4,6 +4,7 @@
 #include <fmt/core.h>
 
 #include <algorithm>
+#include <map>
 
 #include "importers/aten/importer.h"
 #include "importers/aten/node_error.h"
@@ -21,7 +22,8 @@ std::string literal_text(const Argument& argument) {
   if (const auto* value = std::get_if<int64_t>(&argument.value)) return fmt::format("{}", *value);
   if (const auto* value = std::get_if<double>(&argument.value)) return fmt::format("{:#}", *value);
   if (const auto* value = std::get_if<std::string>(&argument.value)) return fmt::format("'{}'", *value);
-  throw UnsupportedError("INGOT-N521", "an input or output of the program is neither a tensor nor a plain number or text");
+  throw UnsupportedError("INGOT-N521",
+                         "an input or output of the program is neither a tensor nor a plain number or text");
 }
 
 Shape shape_of(const TensorView& view) { return Shape(view.shape.begin(), view.shape.end()); }
@@ -33,10 +35,21 @@ class ProgramImport {
   }
 
   Imported run() {
-    for (const Input& input : source_.inputs) add_input(input);
+    for (const Input& input : source_.inputs) {
+      if (!importer_.aliases().is_view(input.value)) add_input(input);
+    }
+    for (const Input& input : source_.inputs) {  // other names of the same memory
+      const auto shared = importer_.aliases().base.find(input.value);
+      if (shared != importer_.aliases().base.end())
+        importer_.bind(input.value, importer_.tensor(shared->second));
+    }
     importer_.run();
     for (const Output& output : source_.outputs) add_output(output);
-    for (const auto& [value, state] : written_) result_.graph.updates.push_back({state, importer_.tensor(value)});
+    for (const auto& [value, state] : written_) {
+      const auto returned = mutations_.find(value);
+      core::Value* last = returned == mutations_.end() ? importer_.tensor(value) : returned->second;
+      result_.graph.updates.push_back({state, last});
+    }
     return std::move(result_);
   }
 
@@ -48,8 +61,9 @@ class ProgramImport {
       importer_.bind(input.value, written ? add_state(input, -1) : add_stored(input));
     } else if (value.kind == ValueKind::kTensor && !input.literal) {
       const TensorType type{value.tensor.dtype, value.tensor.shape, {}};
-      const int position = static_cast<int>(result_.input_literals.size());
-      importer_.bind(input.value, written ? add_state(input, position) : result_.graph.add_input(input.name, type));
+      const auto position = static_cast<int>(result_.input_literals.size());
+      importer_.bind(input.value,
+                     written ? add_state(input, position) : result_.graph.add_input(input.name, type));
       result_.input_literals.push_back("");
     } else {
       add_number(input, value);
@@ -60,12 +74,15 @@ class ProgramImport {
   void add_number(const Input& input, const Value& value) {
     if (input.literal) {
       result_.input_literals.push_back(literal_text(*input.literal));
-      if (const auto* number = std::get_if<int64_t>(&input.literal->value)) importer_.bind(input.value, Dim(*number));
-      if (const auto* number = std::get_if<double>(&input.literal->value)) importer_.bind(input.value, *number);
+      if (const auto* number = std::get_if<int64_t>(&input.literal->value))
+        importer_.bind(input.value, Dim(*number));
+      if (const auto* number = std::get_if<double>(&input.literal->value))
+        importer_.bind(input.value, *number);
       return;
     }
     if (value.kind != ValueKind::kSymInt || !value.integer) {
-      throw UnsupportedError("INGOT-N521", fmt::format("input \"{}\" is a number that changes from call to call", input.name));
+      throw UnsupportedError(
+          "INGOT-N521", fmt::format("input \"{}\" is a number that changes from call to call", input.name));
     }
     importer_.bind(input.value, *value.integer);
     result_.input_literals.push_back("symbol");
@@ -73,17 +90,21 @@ class ProgramImport {
 
   core::Value* add_state(const Input& input, int mutated_input) {
     const TensorMeta& meta = source_.values[input.value].tensor;
-    core::Value* state = result_.graph.call(ops::state, {}, ops::NamedSource{input.name, meta.dtype, meta.shape, {}});
-    result_.states.push_back({.name = input.name, .initial = input.data, .owner = input.owner, .mutated_input = mutated_input});
+    core::Value* state =
+        result_.graph.call(ops::state, {}, ops::NamedSource{input.name, meta.dtype, meta.shape, {}});
+    result_.states.push_back(
+        {.name = input.name, .initial = input.data, .owner = input.owner, .mutated_input = mutated_input});
     written_.emplace_back(input.value, state);
     return state;
   }
 
   // Floating-point parameters and buffers are weights; all else is a constant.
   core::Value* add_stored(const Input& input) {
-    if (!input.data) throw UserError("INGOT-U522", fmt::format("the program has no values for \"{}\"", input.name));
+    if (!input.data)
+      throw UserError("INGOT-U522", fmt::format("the program has no values for \"{}\"", input.name));
     const TensorView& data = *input.data;
-    if (!is_floating(data.dtype) || input.kind == InputKind::kConstant) return result_.graph.add_constant(to_dense(data));
+    if (!is_floating(data.dtype) || input.kind == InputKind::kConstant)
+      return result_.graph.add_constant(to_dense(data));
     result_.weights.push_back({.name = input.name, .data = data, .owner = input.owner});
     return result_.graph.call(ops::weight, {}, ops::NamedSource{input.name, data.dtype, shape_of(data), {}});
   }
@@ -100,7 +121,8 @@ class ProgramImport {
       result_.output_literals.push_back("");
       result_.graph.outputs.push_back(importer_.tensor(*id));
     } else {
-      throw UnsupportedError("INGOT-N521", fmt::format("output \"{}\" is no tensor", source_.values[*id].name));
+      throw UnsupportedError("INGOT-N521",
+                             fmt::format("output \"{}\" is no tensor", source_.values[*id].name));
     }
   }
 
@@ -109,15 +131,17 @@ class ProgramImport {
     const auto input = std::ranges::find(source_.inputs, output.target, &Input::name);
     const auto* id = std::get_if<ValueId>(&output.value.value);
     if (input == source_.inputs.end() || id == nullptr) {
-      throw UserError("INGOT-U523", fmt::format("the program mutates \"{}\", which is no input of it", output.target));
+      throw UserError("INGOT-U523",
+                      fmt::format("the program mutates \"{}\", which is no input of it", output.target));
     }
-    importer_.bind(input->value, importer_.tensor(*id));
+    mutations_[input->value] = importer_.tensor(*id);
   }
 
   Imported result_;
   const Graph& source_;
   Importer importer_;
   std::vector<std::pair<ValueId, core::Value*>> written_;
+  std::map<ValueId, core::Value*> mutations_;  // what a functional program returns for its mutated inputs
 };
 
 }  // namespace

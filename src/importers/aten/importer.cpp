@@ -14,7 +14,10 @@ namespace ingot::core::aten {
 namespace {
 
 SourceLine source_line(const Source& source) {
-  return {.file = source.file, .line = source.line, .function = source.function, .module_path = source.module_path};
+  return {.file = source.file,
+          .line = source.line,
+          .function = source.function,
+          .module_path = source.module_path};
 }
 
 }  // namespace
@@ -26,10 +29,16 @@ std::string functional_target(std::string_view target) {
   return name;
 }
 
-bool is_transparent(const Node& node) { return node.target.starts_with("higher_order.wrap_with_set_grad_enabled"); }
+bool is_transparent(const Node& node) {
+  return node.target.starts_with("higher_order.wrap_with_set_grad_enabled");
+}
 
 Importer::Importer(const Graph& source, core::Graph& graph)
-    : source_(source), graph_(graph), aliases_(find_aliases(source)), slots_(source.values.size()), seen_(source.values.size()) {}
+    : source_(source),
+      graph_(graph),
+      aliases_(find_aliases(source)),
+      slots_(source.values.size()),
+      seen_(source.values.size()) {}
 
 void Importer::run() {
   for (size_t i = 0; i < source_.nodes.size(); ++i) {
@@ -70,7 +79,8 @@ void Importer::import_in_place(size_t index) {
   core::Value* result = std::get<core::Value*>(slots_[target]);
   slots_[target] = before;
   result = converted(graph_, result, before->type.dtype);
-  if (result->type.shape != before->type.shape) result = graph_.call(ops::expand, {result}, ops::NewShape{before->type.shape});
+  if (result->type.shape != before->type.shape)
+    result = graph_.call(ops::expand, {result}, ops::NewShape{before->type.shape});
   write(target, result);
   for (const auto& output : source_.nodes[index].outputs) {
     if (output && *output != target) slots_[*output] = result;
@@ -81,15 +91,18 @@ void Importer::inline_graph(const Node& node) {
   const Graph* body = nullptr;
   std::vector<ImportedValue> operands;
   for (const NamedArgument& argument : node.arguments) {
-    if (const auto* graph = std::get_if<std::shared_ptr<Graph>>(&argument.argument.value)) body = graph->get();
+    if (const auto* graph = std::get_if<std::shared_ptr<Graph>>(&argument.argument.value))
+      body = graph->get();
     if (const auto* id = std::get_if<ValueId>(&argument.argument.value)) {
       operands.push_back(value(*id).kind == ValueKind::kTensor ? ImportedValue(tensor(*id)) : slots_[*id]);
     }
   }
-  if (body == nullptr || operands.size() != body->inputs.size()) refuse_node(node, "its graph and operands do not fit");
+  if (body == nullptr || operands.size() != body->inputs.size())
+    refuse_node(node, "its graph and operands do not fit");
   Importer inner(*body, graph_);
   for (size_t i = 0; i < operands.size(); ++i) {
-    if (inner.aliases().written.contains(body->inputs[i].value)) refuse_node(node, "its graph writes an operand");
+    if (inner.aliases().written.contains(body->inputs[i].value))
+      refuse_node(node, "its graph writes an operand");
     inner.bind(body->inputs[i].value, operands[i]);
   }
   inner.run();
@@ -104,17 +117,19 @@ void Importer::inline_graph(const Node& node) {
 core::Value* Importer::tensor(ValueId id) {
   const auto version = versions_.find(aliases_.root(id));
   if (version != versions_.end() && seen_[id] != version->second && aliases_.is_view(id)) {
-    const size_t maker = aliases_.made_by.at(id);
-    if (aliases_.target[maker]) {
-      slots_[id] = tensor(aliases_.base.at(id));  // an in-place call returns what it wrote
+    const auto maker = aliases_.made_by.find(id);
+    if (maker == aliases_.made_by.end() || aliases_.target[maker->second]) {
+      slots_[id] =
+          tensor(aliases_.base.at(id));  // another name, or the result of an in-place call: what it wrote
     } else {
-      import_node(maker);  // from the current value of what it is a view of
+      import_node(maker->second);  // from the current value of what it is a view of
     }
     seen_[id] = version->second;
   }
   core::Value** found = std::get_if<core::Value*>(&slots_[id]);
   if (found == nullptr) {
-    throw UserError("INGOT-U521", fmt::format("value {} of the program is used before it is made", source_.values[id].name));
+    throw UserError("INGOT-U521", fmt::format("value {} of the program is used before it is made",
+                                              source_.values[id].name));
   }
   return *found;
 }
@@ -144,13 +159,16 @@ void Importer::write(ValueId id, core::Value* written) {
     if (!aliases_.is_view(id)) return;
     const ValueId base = aliases_.base.at(id);
     core::Value* whole = std::get<core::Value*>(slots_[base]);
-    written = scattered(whole, before, written, source_.nodes[aliases_.made_by.at(id)]);
+    const auto maker = aliases_.made_by.find(id);
+    if (maker != aliases_.made_by.end())
+      written = scattered(whole, before, written, source_.nodes[maker->second]);
     id = base;
   }
 }
 
 // `whole` with the elements that `view` shows replaced by `written`. The view's nodes are undone one by one.
-core::Value* Importer::scattered(core::Value* whole, core::Value* view, core::Value* written, const Node& node) {
+core::Value* Importer::scattered(core::Value* whole, core::Value* view, core::Value* written,
+                                 const Node& node) {
   if (view == whole) return written;
   core::Node* made = view->producer;
   if (made == nullptr || !made->op->traits.has(Trait::kView)) refuse_node(node, "a write through this view");
