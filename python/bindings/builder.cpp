@@ -106,7 +106,8 @@ class Builder {
     return id;
   }
 
-  // `data`: the weight's tensor, kept alive by the builder and its engines. `literal`: one flattened argument.
+  // `data`: the weight's tensor, kept alive by the builder and its engines. `literal`: one flattened
+  // argument.
   void input(uint32_t value, int kind, const std::string& name, nb::handle data, const nb::list& literal) {
     ArrayView view;
     const bool has_data = !data.is_none();
@@ -158,9 +159,11 @@ class Builder {
     return id;
   }
 
-  void signature(const std::string& input_tree, const std::string& output_tree, const std::vector<std::string>& names) {
+  void signature(const std::string& input_tree, const std::string& output_tree,
+                 const std::vector<std::string>& names) {
     const auto texts = pointers(names);
-    check(ingot_builder_signature(handle_.get(), input_tree.c_str(), output_tree.c_str(), texts.size(), texts.data()));
+    check(ingot_builder_signature(handle_.get(), input_tree.c_str(), output_tree.c_str(), texts.size(),
+                                  texts.data()));
   }
 
   std::string unsupported() { return text_of(&ingot_builder_unsupported); }
@@ -173,7 +176,8 @@ class Builder {
     return run_build(options, progress, start);
   }
 
-  // Shared by all ways to build: texts for options, progress, cancellation by Ctrl-C; returns (Engine, report JSON).
+  // Shared by all ways to build: texts for options, progress, cancellation by Ctrl-C; returns (Engine, report
+  // JSON).
   template <typename Start>
   static nb::tuple run_build(const nb::dict& options, const nb::object& progress, Start&& start) {
     std::vector<std::string> texts;
@@ -216,9 +220,10 @@ class Builder {
 };
 
 nb::tuple build_pt2(const std::string& path, const nb::dict& options, const nb::object& progress) {
-  return Builder::run_build(options, progress, [&](const ingot_build_options& o, ingot_engine** engine, ingot_text** report) {
-    return ingot_build_pt2(path.c_str(), &o, engine, report);
-  });
+  return Builder::run_build(options, progress,
+                            [&](const ingot_build_options& o, ingot_engine** engine, ingot_text** report) {
+                              return ingot_build_pt2(path.c_str(), &o, engine, report);
+                            });
 }
 
 }  // namespace
@@ -229,8 +234,8 @@ void bind_builder(nb::module_& module) {
       .def("symbol", &Builder::symbol)
       .def("value", &Builder::value, nb::arg("name"), nb::arg("kind"), nb::arg("dtype"), nb::arg("dims"),
            nb::arg("strides").none())
-      .def("input", &Builder::input, nb::arg("value"), nb::arg("kind"), nb::arg("name"), nb::arg("data").none(),
-           nb::arg("literal"))
+      .def("input", &Builder::input, nb::arg("value"), nb::arg("kind"), nb::arg("name"),
+           nb::arg("data").none(), nb::arg("literal"))
       .def("node", &Builder::node)
       .def("output", &Builder::output, nb::arg("value"), nb::arg("kind"), nb::arg("target").none())
       .def("begin_graph", &Builder::begin_graph)

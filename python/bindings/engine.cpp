@@ -32,7 +32,8 @@ Session load_memory(nb::handle array, int verify, int trust) {
   const ingot_load_options options = load_options(verify, trust);
   ingot_engine* engine = nullptr;
   array.inc_ref();
-  check(ingot_engine_load_memory(view.tensor.data, view.tensor.shape[0], &drop_object, array.ptr(), &options, &engine));
+  check(ingot_engine_load_memory(view.tensor.data, view.tensor.shape[0], &drop_object, array.ptr(), &options,
+                                 &engine));
   return Session(EngineHandle(engine));
 }
 
@@ -113,13 +114,23 @@ void bind_engine(nb::module_& module) {
   nb::class_<Session>(module, "Engine")
       .def_static("load", &load, nb::arg("path"), nb::arg("verify") = 0, nb::arg("trust") = 0)
       .def_static("load_memory", &load_memory, nb::arg("array"), nb::arg("verify") = 0, nb::arg("trust") = 0)
-      .def("save", [](const Session& s, const std::string& path) { check(ingot_engine_save(s.engine(), path.c_str())); })
+      .def("save", [](const Session& s,
+                      const std::string& path) { check(ingot_engine_save(s.engine(), path.c_str())); })
       .def("save_memory", &save_memory)
       .def("inspect", [](const Session& s) { return text_of(s, &ingot_engine_inspect); })
       .def("signature", [](const Session& s) { return text_of(s, &ingot_engine_signature); })
-      .def("inputs", [](const Session& s) { return ports(s, ingot_engine_input_count(s.engine()), &ingot_engine_input); })
-      .def("outputs", [](const Session& s) { return ports(s, ingot_engine_output_count(s.engine()), &ingot_engine_output); })
-      .def("states", [](const Session& s) { return ports(s, ingot_engine_state_count(s.engine()), &ingot_engine_state); })
+      .def("inputs",
+           [](const Session& s) {
+             return ports(s, ingot_engine_input_count(s.engine()), &ingot_engine_input);
+           })
+      .def("outputs",
+           [](const Session& s) {
+             return ports(s, ingot_engine_output_count(s.engine()), &ingot_engine_output);
+           })
+      .def("states",
+           [](const Session& s) {
+             return ports(s, ingot_engine_state_count(s.engine()), &ingot_engine_state);
+           })
       .def("weight_names", &weight_names)
       .def("refit", &refit, nb::arg("weights"))
       .def("run", &run, nb::arg("inputs"))

@@ -18,12 +18,15 @@ struct DTypeRow {
   const char* numpy_name;  // null: numpy has none
 };
 constexpr std::array kDTypes = {
-    DTypeRow{INGOT_BOOL, 6, 8, "bool"},     DTypeRow{INGOT_U8, 1, 8, "uint8"},      DTypeRow{INGOT_I8, 0, 8, "int8"},
-    DTypeRow{INGOT_I16, 0, 16, "int16"},    DTypeRow{INGOT_I32, 0, 32, "int32"},    DTypeRow{INGOT_I64, 0, 64, "int64"},
-    DTypeRow{INGOT_F16, 2, 16, "float16"},  DTypeRow{INGOT_BF16, 4, 16, nullptr},   DTypeRow{INGOT_F32, 2, 32, "float32"},
-    DTypeRow{INGOT_F64, 2, 64, "float64"},  DTypeRow{INGOT_U16, 1, 16, "uint16"},   DTypeRow{INGOT_U32, 1, 32, "uint32"},
-    DTypeRow{INGOT_U64, 1, 64, "uint64"},   DTypeRow{INGOT_E4M3, 10, 8, nullptr},   DTypeRow{INGOT_E5M2, 12, 8, nullptr},
-    DTypeRow{INGOT_C64, 5, 64, "complex64"}, DTypeRow{INGOT_C128, 5, 128, "complex128"},
+    DTypeRow{INGOT_BOOL, 6, 8, "bool"},         DTypeRow{INGOT_U8, 1, 8, "uint8"},
+    DTypeRow{INGOT_I8, 0, 8, "int8"},           DTypeRow{INGOT_I16, 0, 16, "int16"},
+    DTypeRow{INGOT_I32, 0, 32, "int32"},        DTypeRow{INGOT_I64, 0, 64, "int64"},
+    DTypeRow{INGOT_F16, 2, 16, "float16"},      DTypeRow{INGOT_BF16, 4, 16, nullptr},
+    DTypeRow{INGOT_F32, 2, 32, "float32"},      DTypeRow{INGOT_F64, 2, 64, "float64"},
+    DTypeRow{INGOT_U16, 1, 16, "uint16"},       DTypeRow{INGOT_U32, 1, 32, "uint32"},
+    DTypeRow{INGOT_U64, 1, 64, "uint64"},       DTypeRow{INGOT_E4M3, 10, 8, nullptr},
+    DTypeRow{INGOT_E5M2, 12, 8, nullptr},       DTypeRow{INGOT_C64, 5, 64, "complex64"},
+    DTypeRow{INGOT_C128, 5, 128, "complex128"},
 };
 
 [[noreturn]] void refuse(const char* what, const std::string& problem) {
@@ -33,7 +36,8 @@ constexpr std::array kDTypes = {
   throw nb::python_error();
 }
 
-// The API that a type offers, looked up once a type: the last answer is remembered, as most calls see one type.
+// The API that a type offers, looked up once a type: the last answer is remembered, as most calls see one
+// type.
 const ExchangeApi* exchange_api(PyTypeObject* type) {
   thread_local PyTypeObject* last_type = nullptr;
   thread_local const ExchangeApi* last_api = nullptr;
@@ -61,8 +65,8 @@ void view_dlpack(const ExchangeApi& api, nb::handle object, ArrayView& view, con
   }
   for (const DTypeRow& row : kDTypes) {
     if (row.code == header.dtype.code && row.bits == header.dtype.bits && header.dtype.lanes == 1) {
-      view.tensor = {static_cast<std::byte*>(header.data) + header.byte_offset, row.dtype, header.ndim, header.shape,
-                     header.strides};
+      view.tensor = {static_cast<std::byte*>(header.data) + header.byte_offset, row.dtype, header.ndim,
+                     header.shape, header.strides};
       return;
     }
   }
@@ -103,9 +107,12 @@ void view_buffer(nb::handle object, ArrayView& view, const char* what) {
   view.tensor = {buffer.buf, dtype, buffer.ndim, view.sizes, view.sizes + kMaxRank};
 }
 
-void raise_allocation_error(void*, const char*, const char* message) { PyErr_SetString(PyExc_MemoryError, message); }
+void raise_allocation_error(void*, const char*, const char* message) {
+  PyErr_SetString(PyExc_MemoryError, message);
+}
 
-nb::object allocate_dlpack(const ExchangeApi& api, const DTypeRow& row, int32_t rank, const int64_t* shape, void** data) {
+nb::object allocate_dlpack(const ExchangeApi& api, const DTypeRow& row, int32_t rank, const int64_t* shape,
+                           void** data) {
   dlpack::TensorHeader prototype{};
   prototype.device = {dlpack::kCpu, 0};
   prototype.ndim = rank;
@@ -144,7 +151,8 @@ nb::object allocate_array(nb::handle like, int32_t dtype, int32_t rank, const in
   for (const DTypeRow& row : kDTypes) {
     if (row.dtype != dtype) continue;
     const ExchangeApi* api = like.is_valid() ? exchange_api(Py_TYPE(like.ptr())) : nullptr;
-    return api != nullptr ? allocate_dlpack(*api, row, rank, shape, data) : allocate_numpy(row, rank, shape, data);
+    return api != nullptr ? allocate_dlpack(*api, row, rank, shape, data)
+                          : allocate_numpy(row, rank, shape, data);
   }
   refuse("output", "this dtype cannot be returned to Python");
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tensors of Python without linking any framework: DLPack's C exchange API where the type offers it (torch), the
-// buffer protocol otherwise (numpy).
+// Tensors of Python without linking any framework: DLPack's C exchange API where the type offers it (torch),
+// the buffer protocol otherwise (numpy).
 #pragma once
 
 #include <nanobind/nanobind.h>
@@ -16,12 +16,12 @@ namespace nb = nanobind;
 
 constexpr int kMaxRank = 64;
 
-// A borrowed view: valid while the Python object lives. `shape` and `strides` point into the framework's own memory,
-// or into `sizes`.
+// A borrowed view: valid while the Python object lives. `shape` and `strides` point into the framework's own
+// memory, or into `sizes`.
 struct ArrayView {
   ingot_tensor tensor{};
   int64_t sizes[2 * kMaxRank];
-  Py_buffer buffer{};          // held only for the buffer protocol
+  Py_buffer buffer{};  // held only for the buffer protocol
   bool has_buffer = false;
 
   ArrayView() = default;

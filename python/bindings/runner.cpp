@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// ingot._core.Runner: what torch.compile calls: one crossing into C++ a call, weights watched, outputs as a list.
+// ingot._core.Runner: what torch.compile calls: one crossing into C++ a call, weights watched, outputs as a
+// list.
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
 
@@ -12,12 +13,14 @@ namespace {
 
 class Runner {
  public:
-  // `inputs`: positions of the engine's tensor inputs among the arguments. `weights`: (name, tensor, position or -1).
+  // `inputs`: positions of the engine's tensor inputs among the arguments. `weights`: (name, tensor, position
+  // or -1).
   Runner(nb::object engine, std::vector<int> inputs, const nb::list& weights)
       : engine_(std::move(engine)), session_(nb::cast<Session*>(engine_)), inputs_(std::move(inputs)) {
     for (const nb::handle row : weights) {
       const nb::tuple weight = nb::cast<nb::tuple>(row);
-      weights_.emplace_back(nb::cast<std::string>(weight[0]), nb::borrow(weight[1]), nb::cast<int>(weight[2]));
+      weights_.emplace_back(nb::cast<std::string>(weight[0]), nb::borrow(weight[1]),
+                            nb::cast<int>(weight[2]));
     }
   }
 
@@ -36,7 +39,8 @@ class Runner {
   void refit_changed(const nb::list& arguments) {
     nb::dict changed;
     for (WatchedWeight& weight : weights_) {
-      const nb::handle now = weight.position() >= 0 ? nb::handle(arguments[weight.position()]) : weight.tensor();
+      const nb::handle now =
+          weight.position() >= 0 ? nb::handle(arguments[weight.position()]) : weight.tensor();
       if (weight.update(now)) changed[weight.name().c_str()] = now;
     }
     if (changed.size() > 0) engine_.attr("refit")(changed);
@@ -52,7 +56,8 @@ class Runner {
 
 void bind_runner(nb::module_& module) {
   nb::class_<Runner>(module, "Runner")
-      .def(nb::init<nb::object, std::vector<int>, const nb::list&>(), nb::arg("engine"), nb::arg("inputs"), nb::arg("weights"))
+      .def(nb::init<nb::object, std::vector<int>, const nb::list&>(), nb::arg("engine"), nb::arg("inputs"),
+           nb::arg("weights"))
       .def("__call__", &Runner::call);
 }
 

@@ -30,8 +30,8 @@ class Session {
 
   ingot_engine* engine() const { return engine_.get(); }
 
-  // Runs on the tensor inputs, in order; returns the output tensors as a list. `like` is an array of the framework to
-  // allocate outputs in.
+  // Runs on the tensor inputs, in order; returns the output tensors as a list. `like` is an array of the
+  // framework to allocate outputs in.
   nb::list run(std::span<const nb::handle> inputs, nb::handle like);
 
   ingot_memory memory();
@@ -42,7 +42,7 @@ class Session {
   void release(ContextHandle context);
 
   EngineHandle engine_;
-  std::vector<ContextHandle> idle_;      // guarded by the GIL
+  std::vector<ContextHandle> idle_;  // guarded by the GIL
   bool has_own_state_ = false;
   std::unique_ptr<std::mutex> turn_ = std::make_unique<std::mutex>();
 };

@@ -8,10 +8,14 @@ namespace {
 
 const char* class_name(ingot_error_kind kind) {
   switch (kind) {
-    case INGOT_USER_ERROR: return "UserError";
-    case INGOT_UNSUPPORTED_ERROR: return "UnsupportedError";
-    case INGOT_DEVICE_ERROR: return "DeviceError";
-    default: return "InternalError";
+    case INGOT_USER_ERROR:
+      return "UserError";
+    case INGOT_UNSUPPORTED_ERROR:
+      return "UnsupportedError";
+    case INGOT_DEVICE_ERROR:
+      return "DeviceError";
+    default:
+      return "InternalError";
   }
 }
 
@@ -21,10 +25,10 @@ void check(ingot_status* status) {
   if (status == nullptr) return;
   const std::unique_ptr<ingot_status, decltype(&ingot_status_free)> owner(status, &ingot_status_free);
   const nb::object type = nb::module_::import_("ingot.errors").attr(class_name(ingot_status_kind(status)));
-  const nb::object error = type(ingot_status_text(status), nb::arg("code") = ingot_status_code(status),
-                                nb::arg("node") = ingot_status_node(status),
-                                nb::arg("source") = ingot_status_source(status),
-                                nb::arg("advice") = ingot_status_advice(status));
+  const nb::object error =
+      type(ingot_status_text(status), nb::arg("code") = ingot_status_code(status),
+           nb::arg("node") = ingot_status_node(status), nb::arg("source") = ingot_status_source(status),
+           nb::arg("advice") = ingot_status_advice(status));
   PyErr_SetObject(type.ptr(), error.ptr());
   throw nb::python_error();
 }

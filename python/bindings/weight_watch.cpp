@@ -19,11 +19,24 @@ int64_t version_of(nb::handle tensor) {
 
 size_t element_bytes(int32_t dtype) {
   switch (dtype) {
-    case INGOT_F64: case INGOT_I64: case INGOT_U64: case INGOT_C64: return 8;
-    case INGOT_F32: case INGOT_I32: case INGOT_U32: return 4;
-    case INGOT_F16: case INGOT_BF16: case INGOT_I16: case INGOT_U16: return 2;
-    case INGOT_C128: return 16;
-    default: return 1;
+    case INGOT_F64:
+    case INGOT_I64:
+    case INGOT_U64:
+    case INGOT_C64:
+      return 8;
+    case INGOT_F32:
+    case INGOT_I32:
+    case INGOT_U32:
+      return 4;
+    case INGOT_F16:
+    case INGOT_BF16:
+    case INGOT_I16:
+    case INGOT_U16:
+      return 2;
+    case INGOT_C128:
+      return 16;
+    default:
+      return 1;
   }
 }
 

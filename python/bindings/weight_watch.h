@@ -13,8 +13,9 @@
 
 namespace ingot::python {
 
-// A weight is taken as unchanged if its object, its `_version` (absent on inference tensors), its data pointer, and 8 words
-// spread over its bytes are the same: writes through `.data` leave no trace but the words.
+// A weight is taken as unchanged if its object, its `_version` (absent on inference tensors), its data
+// pointer, and 8 words spread over its bytes are the same: writes through `.data` leave no trace but the
+// words.
 class WatchedWeight {
  public:
   WatchedWeight(std::string name, nb::object tensor, int position);

@@ -98,7 +98,9 @@ def llama_small() -> Case:
 def t5_small() -> Case:
     from transformers import T5Config, T5ForConditionalGeneration
 
-    config = T5Config(d_model=256, d_ff=1024, d_kv=32, num_heads=8, num_layers=3, vocab_size=8000, decoder_start_token_id=0)
+    config = T5Config(
+        d_model=256, d_ff=1024, d_kv=32, num_heads=8, num_layers=3, vocab_size=8000, decoder_start_token_id=0
+    )
     model = FirstOutput(T5ForConditionalGeneration(config), ("input_ids", "decoder_input_ids"))
     return Case(model, (_tokens(8000, 1, 48), _tokens(8000, 1, 24)))
 
@@ -117,7 +119,9 @@ def convnext_tiny() -> Case:
     class Classifier(nn.Module):
         def __init__(self) -> None:
             super().__init__()
-            self.model = ConvNextForImageClassification(ConvNextConfig(num_labels=1000, layer_scale_init_value=0.5))
+            self.model = ConvNextForImageClassification(
+                ConvNextConfig(num_labels=1000, layer_scale_init_value=0.5)
+            )
 
         def forward(self, image: torch.Tensor) -> torch.Tensor:
             return self.model(image, return_dict=False)[0]

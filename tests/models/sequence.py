@@ -30,7 +30,9 @@ class Gpt2Step(nn.Module):
     forward(token [1, 1], position [1]) -> logits [1, 1, words]. The cache holds `length` positions.
     """
 
-    def __init__(self, words: int = 50257, width: int = 768, layers: int = 12, heads: int = 12, length: int = 1024) -> None:
+    def __init__(
+        self, words: int = 50257, width: int = 768, layers: int = 12, heads: int = 12, length: int = 1024
+    ) -> None:
         super().__init__()
         self.heads = heads
         self.length = length

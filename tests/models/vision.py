@@ -54,7 +54,10 @@ class InvertedResidual(nn.Module):
         width = inputs * expansion
         expand = [*_convolution(inputs, width, 1), nn.ReLU6()] if expansion != 1 else []
         self.body = nn.Sequential(
-            *expand, *_convolution(width, width, 3, stride, width), nn.ReLU6(), *_convolution(width, outputs, 1)
+            *expand,
+            *_convolution(width, width, 3, stride, width),
+            nn.ReLU6(),
+            *_convolution(width, outputs, 1),
         )
         self.adds = stride == 1 and inputs == outputs
 
@@ -69,7 +72,15 @@ class MobileNetV2(nn.Module):
         super().__init__()
         layers: list[nn.Module] = [*_convolution(3, 32, 3, 2), nn.ReLU6()]
         inputs = 32
-        rows = ((1, 16, 1, 1), (6, 24, 2, 2), (6, 32, 3, 2), (6, 64, 4, 2), (6, 96, 3, 1), (6, 160, 3, 2), (6, 320, 1, 1))
+        rows = (
+            (1, 16, 1, 1),
+            (6, 24, 2, 2),
+            (6, 32, 3, 2),
+            (6, 64, 4, 2),
+            (6, 96, 3, 1),
+            (6, 160, 3, 2),
+            (6, 320, 1, 1),
+        )
         for expansion, outputs, blocks, stride in rows:
             for block in range(blocks):
                 layers.append(InvertedResidual(inputs, outputs, stride if block == 0 else 1, expansion))

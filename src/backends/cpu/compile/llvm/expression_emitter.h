@@ -60,7 +60,7 @@ class ExpressionEmitter {
   int lanes_;
   ExpressionSource& source_;
   Memo done_;
-  std::unordered_map<const Node*, bool> guarded_;                      // holds a load that needs its guard
+  std::unordered_map<const Node*, bool> guarded_;  // holds a load that needs its guard
 };
 
 }  // namespace ingot::core::cpu
