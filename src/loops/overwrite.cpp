@@ -96,7 +96,8 @@ std::vector<uint32_t> overwritable_buffers(const Kernel& kernel) {
   };
   std::vector<uint32_t> result;
   for (size_t buffer = 0; buffer < kernel.buffers.size(); ++buffer) {
-    const bool fits = buffer != target && kernel.buffers[buffer].access == Access::kRead &&
+    const bool whole_bytes = bit_width(kernel.buffers[buffer].type.dtype) % 8 == 0;  // neighbours share bytes
+    const bool fits = buffer != target && whole_bytes && kernel.buffers[buffer].access == Access::kRead &&
                       kernel.buffers[buffer].type == kernel.buffers[target].type;
     if (fits && may_take(buffer)) result.push_back(static_cast<uint32_t>(buffer));
   }
