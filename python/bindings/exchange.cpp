@@ -32,7 +32,7 @@ constexpr std::array kDTypes = {
 [[noreturn]] void refuse(const char* what, const std::string& problem) {
   const nb::object type = nb::module_::import_("ingot.errors").attr("UserError");
   const std::string text = std::string(what) + ": " + problem;
-  PyErr_SetObject(type.ptr(), type(text, nb::arg("code") = "INGOT-U309").ptr());
+  PyErr_SetObject(type.ptr(), type(text.c_str(), nb::arg("code") = "INGOT-U309").ptr());
   throw nb::python_error();
 }
 

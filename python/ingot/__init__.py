@@ -58,7 +58,7 @@ def _register_run_op() -> None:
     """Makes `torch.export.load` know `ingot::run` after `import ingot`, if torch is there already."""
     import sys
 
-    if "torch" in sys.modules:
+    if sys.modules.get("torch") is not None:
         importlib.import_module("ingot.run_op")
 
 

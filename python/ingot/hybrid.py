@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import torch
 from torch.fx import GraphModule, Node
@@ -153,6 +153,9 @@ def _split(
     part_of = _stretches(module, refused, settings)
     split = split_module(module, None, lambda node: part_of[node][0], keep_original_order=True)
     placeholders = [node for node in split.graph.nodes if node.op == "placeholder"]
+    # A profile names the model's inputs; the sizes of a stretch follow from its symbols.
+    options = {name: text for name, text in settings.compiler.items() if name != "shapes"}
+    settings = replace(settings, compiler=options)
     mutated = {output.target for output in outputs if output.kind != OUTPUT_USER}
     given = {node: what for node, what in zip(placeholders, inputs, strict=True) if what.name not in mutated}
     compiled = Compiled(_write_back(split, inputs, outputs), Report(), graph=split)

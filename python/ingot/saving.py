@@ -107,7 +107,8 @@ def _dynamic_shapes(program: torch.export.ExportedProgram, args: Any, kwargs: An
         )
     rebuilt_args, rebuilt_kwargs = torch.utils._pytree.tree_unflatten(shapes, spec)
     # *args and **kwargs of the carrier's forward are one entry each.
-    return {"args": tuple(rebuilt_args), "kwargs": dict(rebuilt_kwargs)}
+    entries = {"args": tuple(rebuilt_args), "kwargs": dict(rebuilt_kwargs)}
+    return {name: entry for name, entry in entries.items() if entry}
 
 
 class _StretchCall(torch.nn.Module):
