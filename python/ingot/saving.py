@@ -13,7 +13,7 @@ import torch
 
 from ingot import _core, run_op
 from ingot.engine import Engine
-from ingot.errors import UserError
+from ingot.errors import UnsupportedError, UserError
 from ingot.hybrid import Stretch
 from ingot.module import CompiledModule
 
@@ -83,6 +83,11 @@ def _as_program(module: CompiledModule) -> torch.export.ExportedProgram:
     args, kwargs = module.program.example_inputs
     dynamic = _dynamic_shapes(module.program, args, kwargs)
     hybrid = module.compiled.graph is not None
+    signature = module.program.graph_signature
+    if hybrid and (signature.buffers_to_mutate or signature.user_inputs_to_mutate):
+        raise UnsupportedError(
+            "a program that torch runs in part and that changes tensors cannot be saved", code="INGOT-N002"
+        )
     carrier = _HybridModule(module) if hybrid else _WholeModule(module.engine, module.compiled.engines[0])
     return torch.export.export(carrier, args, kwargs, dynamic_shapes=dynamic)
 
