@@ -135,12 +135,13 @@ class _HybridModule(torch.nn.Module):
 
     def __init__(self, module: CompiledModule) -> None:
         super().__init__()
-        self.graph = copy.copy(module.compiled.graph)
-        for name, child in list(self.graph.named_children()):
+        # Not "graph": a GraphModule has an attribute of that name.
+        self.parts = copy.copy(module.compiled.graph)
+        for name, child in list(self.parts.named_children()):
             if isinstance(child, Stretch):
-                setattr(self.graph, name, _StretchCall(child))
+                setattr(self.parts, name, _StretchCall(child))
         self.flatten = module.flat_arguments
         self.rebuild = module.rebuild
 
     def forward(self, *args: Any, **kwargs: Any) -> Any:
-        return self.rebuild(self.graph(*self.flatten(args, kwargs)))
+        return self.rebuild(self.parts(*self.flatten(args, kwargs)))
