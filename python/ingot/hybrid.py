@@ -163,7 +163,7 @@ def _split(
         part = split.get_submodule(str(node.target))
         number = int(str(node.target).rsplit("_", 1)[1])
         members = [member for member, (position, _) in part_of.items() if position == number]
-        in_engine = bool(members) and part_of[members[0]][1]
+        in_engine = bool(members) and part_of[members[0]][1] and _binds_its_sizes(part)
         compiled.report.segments.append(
             Segment("cpu" if in_engine else "torch", _reported(members, {} if in_engine else refused))
         )
@@ -203,6 +203,15 @@ def _stretches(
         else:
             merged.append((here, list(nodes)))
     return {node: (number, here) for number, (here, nodes) in enumerate(merged) for node in nodes}
+
+
+def _binds_its_sizes(part: GraphModule) -> bool:
+    """True if every symbol in the sizes of a stretch's inputs is the size of some dim: else an engine cannot know it."""
+    examples = [node.meta.get("val") for node in part.graph.nodes if node.op == "placeholder"]
+    sizes = [size for value in examples if isinstance(value, torch.Tensor) for size in value.shape]
+    expressions = [size.node.expr for size in sizes if isinstance(size, torch.SymInt)]
+    bound = {expression for expression in expressions if expression.is_Symbol}
+    return all(expression.free_symbols <= bound for expression in expressions)
 
 
 def _replace_by_engine(
