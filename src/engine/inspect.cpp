@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <map>
 
+#include "engine/lifetimes.h"
 #include "support/json_writer.h"
 #include "support/text.h"
 
@@ -68,6 +69,7 @@ void write_program(JsonWriter& json, const Program& program, const EngineData& e
   json.begin_object()
       .field("name", program.name)
       .field("arena_bytes", memory.arena)
+      .field("live_bytes", memory.live)
       .field("buffer_bytes", memory.buffers);
   json.field("buffers", program.buffers.size()).key("symbols").begin_object();
   for (const auto& [symbol, info] : program.symbols) {
@@ -149,6 +151,20 @@ std::string describe(const std::vector<Port>& ports) {
   return text;
 }
 
+// No arena can be smaller: what is alive at the step where most is.
+int64_t most_live_bytes(const Program& program, const std::vector<int64_t>& bytes) {
+  const std::vector<Lifetime> lives = lifetimes(program);
+  std::vector<int64_t> change(program.steps.size() + 1);
+  for (BufferId id = 0; id < bytes.size(); ++id) {
+    if (bytes[id] == 0 || !lives[id].used() || root_buffer(program, id) != id) continue;
+    change[static_cast<size_t>(lives[id].first)] += bytes[id];
+    change[static_cast<size_t>(lives[id].last) + 1] -= bytes[id];
+  }
+  int64_t live = 0, most = 0;
+  for (const int64_t difference : change) most = std::max(most, live += difference);
+  return most;
+}
+
 }  // namespace
 
 MemorySummary memory_at_typical_sizes(const Program& program) {
@@ -165,6 +181,7 @@ MemorySummary memory_at_typical_sizes(const Program& program) {
     summary.buffers += bytes[id];
   }
   summary.arena = place_arena(program, {}, bytes, offsets);
+  summary.live = most_live_bytes(program, bytes);
   return summary;
 }
 
@@ -219,10 +236,10 @@ std::string inspect_text(const EngineData& engine, const EngineFile* file) {
   text += fmt::format("{} weights, {}, {} of {} of the model\n",
                       engine.weights_form == WeightsForm::kPrepared ? "prepared" : "original",
                       format_bytes(weight_bytes), engine.weights.size(), engine.sources.size());
-  text += fmt::format("{} steps, {} kernels, arena {} at typical sizes ({} without sharing)\n",
-                      engine.main.steps.size(), engine.images.size(),
-                      format_bytes(static_cast<uint64_t>(memory.arena)),
-                      format_bytes(static_cast<uint64_t>(memory.buffers)));
+  text += fmt::format(
+      "{} steps, {} kernels, arena {} at typical sizes ({} alive at once, {} without sharing)\n",
+      engine.main.steps.size(), engine.images.size(), format_bytes(static_cast<uint64_t>(memory.arena)),
+      format_bytes(static_cast<uint64_t>(memory.live)), format_bytes(static_cast<uint64_t>(memory.buffers)));
   std::map<std::string, size_t> steps;
   for (const Step& step : engine.main.steps) ++steps[step.name];
   for (const auto& [name, count] : steps) text += fmt::format("  {} x {}\n", count, name);

@@ -15,9 +15,10 @@ std::string inspect_text(const EngineData& engine, const EngineFile* file);
 // How the model was called, as the C API's ingot_engine_signature describes.
 std::string signature_json(const EngineData& engine);
 
-// What a run takes at the typical sizes: the arena, and no sharing at all in comparison.
+// What a run takes at the typical sizes, in bytes: the arena, and for comparison what is alive at once at
+// most (no plan takes less) and all buffers without sharing.
 struct MemorySummary {
-  int64_t arena = 0, buffers = 0;  // bytes
+  int64_t arena = 0, live = 0, buffers = 0;
 };
 MemorySummary memory_at_typical_sizes(const Program& program);
 

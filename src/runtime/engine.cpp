@@ -99,10 +99,8 @@ std::shared_ptr<Engine> Engine::load(std::shared_ptr<const EngineFile> file, con
   engine->data_ = {file, &file->data()};
   engine->file_ = std::move(file);
   check_trust(*engine->data_, options.trust);
-  if (options.verify == Verify::kFull)
-    engine->file_->verify_all();
-  else
-    engine->verification_ = std::make_unique<WeightVerification>(engine->file_);
+  engine->verification_ = std::make_unique<WeightVerification>(engine->file_);
+  if (options.verify == Verify::kFull) engine->verification_->wait();
   engine->prepare();
   return engine;
 }

@@ -1,19 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "support/hash.h"
 
-#define XXH_INLINE_ALL
-#include <xxhash.h>
-
-#include <cstring>
+#include "support/xxh3.h"
 
 namespace ingot::core {
 
 Checksum checksum(Bytes data) {
-  XXH128_canonical_t canonical;
-  XXH128_canonicalFromHash(&canonical, XXH3_128bits(data.data(), data.size()));
-  Checksum result;
-  std::memcpy(result.data(), canonical.digest, result.size());
-  return result;
+#if defined(__x86_64__)
+  static const bool kWide = __builtin_cpu_supports("avx2");
+  if (kWide) return xxh3_avx2(data);
+#endif
+  return xxh3_portable(data);
 }
 
 std::string hex(Bytes data) {

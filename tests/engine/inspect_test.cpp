@@ -26,6 +26,7 @@ TEST(Inspect, TellsAllThatAnEngineHolds) {
   EXPECT_EQ(json["weights"][2]["kind"], "prepared");
   EXPECT_EQ(json["main"]["steps"][1]["kernel"], "k");
   EXPECT_EQ(json["main"]["arena_bytes"], 2 * 4 * 128 * 4);
+  EXPECT_EQ(json["main"]["live_bytes"], 2 * 4 * 128 * 4);
   EXPECT_EQ(json["nodes"][0]["source"], "model.py:12 in forward");
   const std::string text = inspect_text(file->data(), file.get());
   EXPECT_THAT(text, HasSubstr("x : f32[B,S]"));

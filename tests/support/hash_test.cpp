@@ -6,6 +6,7 @@
 #include <gtest/gtest.h>
 
 #include "support/sha256_blocks.h"
+#include "support/xxh3.h"
 
 namespace ingot::core {
 namespace {
@@ -86,6 +87,17 @@ TEST(Checksum, IsXxh3OfTheSpecification) {
   EXPECT_EQ(hex(checksum(as_bytes(pattern(241)))), "1da1cb61bcb8a2a102e8cd95421c6d02");
   EXPECT_EQ(hex(checksum(as_bytes(pattern(4096)))), "e12cd72144990fe57135ffa504f1bc71");
   EXPECT_EQ(hex(checksum(as_bytes(pattern(100003)))), "b02e921ecad88f0facf33ba3cf61e369");
+}
+
+TEST(Checksum, IsTheSameWithEachInstructionSet) {
+#if defined(__x86_64__)
+  if (!__builtin_cpu_supports("avx2")) GTEST_SKIP() << "this processor has no AVX2";
+  const std::string text = pattern(5000);
+  for (size_t size = 0; size <= text.size(); size += 7) {
+    const Bytes bytes = as_bytes(text).first(size);
+    EXPECT_EQ(xxh3_portable(bytes), xxh3_avx2(bytes)) << size;
+  }
+#endif
 }
 
 TEST(Hex, IsLowerCaseAndKeepsZeros) {
