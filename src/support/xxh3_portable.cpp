@@ -3,17 +3,5 @@
 
 #include <cstring>
 
-#define XXH_INLINE_ALL
-#include <xxhash.h>
-
-namespace ingot::core {
-
-Checksum xxh3_portable(Bytes data) {
-  XXH128_canonical_t canonical;
-  XXH128_canonicalFromHash(&canonical, XXH3_128bits(data.data(), data.size()));
-  Checksum result;
-  std::memcpy(result.data(), canonical.digest, result.size());
-  return result;
-}
-
-}  // namespace ingot::core
+#define INGOT_XXH3_NAME xxh3_portable
+#include "support/xxh3.inc"
