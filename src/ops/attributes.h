@@ -162,10 +162,6 @@ struct AdaptivePool {
   std::vector<Dim> size;  // of the result, one entry a spatial dim
   static constexpr auto fields() { return std::tuple{Field{"size", &AdaptivePool::size}}; }
 };
-struct Recurrence {  // lstm, gru and their steps; reverse: from the last step to the first
-  bool reverse = false;
-  static constexpr auto fields() { return std::tuple{Field{"reverse", &Recurrence::reverse}}; }
-};
 struct Sort {
   int64_t axis = 0;
   bool descending = false;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// One direction of one layer of recurrent networks. The inputs' part of all steps is one `linear`; what
-// remains, step by step, is a routine.
+// One layer of recurrent networks, of one direction or of both. The inputs' part of all steps is one
+// `linear`; what remains, step by step, is a routine, whose weight is packed for it (docs/design/005).
 #include "ops/attributes.h"
 #include "ops/infer.h"
 #include "ops/ops.h"
@@ -29,15 +29,19 @@ constexpr Operand kGruSteps[] = {{"gates", kReal},
                                  {"weight", kReal},
                                  {.name = "bias", .dtypes = kReal, .optional = true}};
 
-// Results: all hidden states [T, B, H], and the last of each kind of state [B, H].
+constexpr int64_t kPanelColumns = 16;  // of the routines' packed weight
+
+// Results: all hidden states [T, B, D*H], and the last of each kind of state [D, B, H]; D: directions.
 Types result_types(const Node& node, size_t states) {
   require_same_dtype(node);
   require_rank(node, 0, 3);
-  require_rank(node, 1, 2);
+  require_rank(node, 1, 3);
   const TensorType &x = node.operand_type(0), &hidden = node.operand_type(1);
-  Types types{{x.dtype, {x.shape[0], x.shape[1], hidden.shape[1]}, {}}};
+  const Dim& directions = hidden.shape[0];
+  require(directions == Dim(1) || directions == Dim(2), node, "there are one or two directions");
+  Types types{{x.dtype, {x.shape[0], x.shape[1], directions * hidden.shape[2]}, {}}};
   for (size_t i = 0; i < states; ++i) {
-    require_shape(node, 1 + i, {x.shape[1], hidden.shape[1]});
+    require_shape(node, 1 + i, {directions, x.shape[1], hidden.shape[2]});
     types.push_back({x.dtype, hidden.shape, {}});
   }
   return types;
@@ -45,23 +49,26 @@ Types result_types(const Node& node, size_t states) {
 
 // `first` is the operand after the states: input weight, hidden weight, biases.
 Types infer_layer(const Node& node, size_t states, int64_t gates) {
-  const Dim hidden = node.operand_type(1).shape.back();
+  Types types = result_types(node, states);
+  const Dim hidden = types[1].shape[2], rows = Dim(gates) * types[0].shape[2];
   const size_t first = 1 + states;
-  require_shape(node, first, {Dim(gates) * hidden, node.operand_type(0).shape.back()});
-  require_shape(node, first + 1, {Dim(gates) * hidden, hidden});
+  require_shape(node, first, {rows, node.operand_type(0).shape.back()});
+  require_shape(node, first + 1, {rows, hidden});
   for (size_t i = first + 2; i < first + 4; ++i) {
-    if (node.has_operand(i)) require_shape(node, i, {Dim(gates) * hidden});
+    if (node.has_operand(i)) require_shape(node, i, {rows});
   }
-  return result_types(node, states);
+  return types;
 }
 Types infer_steps(const Node& node, size_t states, int64_t gates) {
   Types types = result_types(node, states);
   require(types[0].dtype == DType::kF32 || types[0].dtype == DType::kF64, node,
           "the steps compute in f32 or f64");
-  const Dim hidden = node.operand_type(1).shape[1], width = Dim(gates) * hidden;
+  const Dim directions = types[1].shape[0], hidden = types[1].shape[2],
+            width = Dim(gates) * types[0].shape[2];
   require(node.operand_type(0).shape[2] == width, node,
           "the gates must be one block of the hidden size each");
-  require_shape(node, 1 + states, {hidden, width});
+  require_shape(node, 1 + states,
+                {directions, ceil_divide(hidden, kPanelColumns), hidden, gates, kPanelColumns});
   if (node.has_operand(2 + states)) require_shape(node, 2 + states, {width});
   return types;
 }
@@ -83,7 +90,16 @@ class Layer {
     Value* value = node_.has_operand(index) ? node_.operands[index] : nullptr;
     return value == nullptr || dtype_ == wide_ ? value : graph_.call(convert, {value}, Convert{wide_});
   }
-  Value* transposed(size_t index) { return graph_.call(transpose, {operand(index)}, Permutation{{1, 0}}); }
+  // From [D * gates * H, H] to [D, panels, H, gates, kPanelColumns], zeros behind the last column.
+  Value* packed(size_t index, int64_t gates) {
+    const Shape& state = node_.operand_type(1).shape;
+    const Dim &directions = state[0], &hidden = state[2], panels = ceil_divide(hidden, kPanelColumns);
+    Value* weight = graph_.call(reshape, {operand(index)}, NewShape{{directions, gates, hidden, hidden}});
+    weight = graph_.call(pad, {weight},
+                         Pad{.low = {0, 0, 0, 0}, .high = {0, 0, panels * kPanelColumns - hidden, 0}});
+    weight = graph_.call(reshape, {weight}, NewShape{{directions, gates, panels, kPanelColumns, hidden}});
+    return graph_.call(transpose, {weight}, Permutation{{0, 2, 4, 1, 3}});
+  }
   std::vector<Value*> results(const Node* steps) {
     std::vector<Value*> results = steps->results;
     for (Value*& result : results) {
@@ -106,63 +122,58 @@ std::vector<Value*> decompose_lstm(Graph& graph, const Node& node) {
   else if (bias == nullptr)
     bias = hidden_bias;
   Value* gates = graph.call(linear, {layer.operand(0), layer.operand(3), bias});
-  return layer.results(graph.add(lstm_steps, {gates, layer.operand(1), layer.operand(2), layer.transposed(4)},
-                                 node.attributes<Recurrence>()));
+  return layer.results(
+      graph.add(lstm_steps, {gates, layer.operand(1), layer.operand(2), layer.packed(4, 4)}));
 }
 std::vector<Value*> decompose_gru(Graph& graph, const Node& node) {
   Layer layer(graph, node);
   Value* gates = graph.call(linear, {layer.operand(0), layer.operand(2), layer.operand(4)});
-  return layer.results(graph.add(gru_steps, {gates, layer.operand(1), layer.transposed(3), layer.operand(5)},
-                                 node.attributes<Recurrence>()));
+  return layer.results(graph.add(gru_steps, {gates, layer.operand(1), layer.packed(3, 3), layer.operand(5)}));
 }
 
 Samples lstm_samples() {
-  return {sample({f32({length(), 2, 3}), f32({2, 4}), f32({2, 4}), f32({16, 3}), f32({16, 4}), f32({16}),
-                  f32({16})},
-                 Recurrence{}),
-          sample({f32({5, batch(), 3}), f32({batch(), 20}), f32({batch(), 20}), f32({80, 3}), f32({80, 20})},
-                 Recurrence{true})};
+  return {sample({f32({length(), 2, 3}), f32({1, 2, 4}), f32({1, 2, 4}), f32({16, 3}), f32({16, 4}),
+                  f32({16}), f32({16})}),
+          sample({f32({5, batch(), 3}), f32({2, batch(), 20}), f32({2, batch(), 20}), f32({160, 3}),
+                  f32({160, 20})})};
 }
 Samples lstm_steps_samples() {
-  return {sample({f32({length(), 2, 16}), f32({2, 4}), f32({2, 4}), f32({4, 16})}, Recurrence{})};
+  return {sample({f32({length(), 2, 16}), f32({1, 2, 4}), f32({1, 2, 4}), f32({1, 1, 4, 4, 16})})};
 }
 Samples gru_samples() {
-  return {sample({f32({length(), 2, 3}), f32({2, 4}), f32({12, 3}), f32({12, 4}), f32({12}), f32({12})},
-                 Recurrence{true})};
+  return {sample({f32({length(), 2, 3}), f32({2, 2, 4}), f32({24, 3}), f32({24, 4}), f32({24}), f32({24})})};
 }
 Samples gru_steps_samples() {
-  return {sample({f32({length(), 2, 12}), f32({2, 4}), f32({4, 12}), f32({12})}, Recurrence{})};
+  return {sample({f32({length(), 2, 12}), f32({1, 2, 4}), f32({1, 1, 4, 3, 16}), f32({12})})};
 }
 
 }  // namespace
 
-constinit const Op lstm = {.name = "lstm",
-                           .summary = "one direction of an LSTM layer over [T, B, I], gates in torch's order",
-                           .operands = kLstmOperands,
-                           .attributes = attribute_schema<Recurrence>(),
-                           .infer = infer_lstm,
-                           .decompose = decompose_lstm,
-                           .samples = lstm_samples};
+constinit const Op lstm = {
+    .name = "lstm",
+    .summary = "an LSTM layer over [T, B, I], of one direction or both, gates in torch's order",
+    .operands = kLstmOperands,
+    .infer = infer_lstm,
+    .decompose = decompose_lstm,
+    .samples = lstm_samples};
 constinit const Op lstm_steps = {
     .name = "lstm_steps",
-    .summary = "the steps of an LSTM whose inputs' part of the gates is given; weight [H, 4H]",
+    .summary = "the steps of an LSTM whose inputs' part of the gates is given; weight in panels",
     .operands = kLstmSteps,
-    .attributes = attribute_schema<Recurrence>(),
     .infer = infer_lstm_steps,
     .routine = "lstm",
     .samples = lstm_steps_samples};
-constinit const Op gru = {.name = "gru",
-                          .summary = "one direction of a GRU layer over [T, B, I], gates in torch's order",
-                          .operands = kGruOperands,
-                          .attributes = attribute_schema<Recurrence>(),
-                          .infer = infer_gru,
-                          .decompose = decompose_gru,
-                          .samples = gru_samples};
+constinit const Op gru = {
+    .name = "gru",
+    .summary = "a GRU layer over [T, B, I], of one direction or both, gates in torch's order",
+    .operands = kGruOperands,
+    .infer = infer_gru,
+    .decompose = decompose_gru,
+    .samples = gru_samples};
 constinit const Op gru_steps = {
     .name = "gru_steps",
-    .summary = "the steps of a GRU whose inputs' part of the gates is given; weight [H, 3H]",
+    .summary = "the steps of a GRU whose inputs' part of the gates is given; weight in panels",
     .operands = kGruSteps,
-    .attributes = attribute_schema<Recurrence>(),
     .infer = infer_gru_steps,
     .routine = "gru",
     .samples = gru_steps_samples};

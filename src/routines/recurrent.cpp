@@ -4,70 +4,92 @@
 #include <algorithm>
 #include <bit>
 #include <cmath>
+#include <cstring>
+#include <utility>
 
 #include "support/target_clones.h"
-#include "support/thread_pool.h"
+
+#define INGOT_INLINE inline __attribute__((always_inline))
 
 namespace ingot::core::routines {
 namespace {
 
-constexpr int64_t kBlock = 64;  // columns whose sums stay in registers
-
-// sums[0, kBlock) += hidden * weight[:, 0, kBlock)
-INGOT_TARGET_CLONES void add_block(const float* hidden, const float* weight, int64_t rows, int64_t stride,
-                                   float* sums) {
-  float total[kBlock];
-  for (int64_t j = 0; j < kBlock; ++j) total[j] = sums[j];
-  for (int64_t k = 0; k < rows; ++k) {
-    const float state = hidden[k];
-    const float* row = weight + k * stride;
-    for (int64_t j = 0; j < kBlock; ++j) total[j] += state * row[j];
-  }
-  for (int64_t j = 0; j < kBlock; ++j) sums[j] = total[j];
-}
-INGOT_TARGET_CLONES void add_block(const double* hidden, const double* weight, int64_t rows, int64_t stride,
-                                   double* sums) {
-  double total[kBlock];
-  for (int64_t j = 0; j < kBlock; ++j) total[j] = sums[j];
-  for (int64_t k = 0; k < rows; ++k) {
-    const double state = hidden[k];
-    const double* row = weight + k * stride;
-    for (int64_t j = 0; j < kBlock; ++j) total[j] += state * row[j];
-  }
-  for (int64_t j = 0; j < kBlock; ++j) sums[j] = total[j];
+template <int Count, typename Body>
+INGOT_INLINE void unrolled(const Body& body) {
+  [&]<int... I>(std::integer_sequence<int, I...>) __attribute__((always_inline)) {
+    (body(std::integral_constant<int, I>()), ...);
+  }(std::make_integer_sequence<int, Count>());
 }
 
-template <typename Real>
-void add_columns(const Real* hidden, const Real* weight, int64_t rows, int64_t stride, Real* sums,
-                 int64_t count) {
-  if (count == kBlock) return add_block(hidden, weight, rows, stride, sums);
-  for (int64_t k = 0; k < rows; ++k) {
-    for (int64_t j = 0; j < count; ++j) sums[j] += hidden[k] * weight[k * stride + j];
-  }
-}
-
-template <typename Real>
-void multiply(const Real* start, int64_t start_stride, const Real* hidden, const Real* weight, Real* sums,
-              const RecurrentShape& shape, ThreadPool* pool) {
-  const int64_t width = shape.gates * shape.hidden, blocks = (width + kBlock - 1) / kBlock;
-  auto run = [&](int64_t begin, int64_t end, int) {
-    for (int64_t block = begin; block < end; ++block) {
-      const int64_t column = block * kBlock, count = std::min(kBlock, width - column);
-      for (int64_t row = 0; row < shape.batch; ++row) {
-        Real* to = sums + row * width + column;
-        if (start == nullptr)
-          std::fill_n(to, count, Real{0});
-        else
-          std::copy_n(start + row * start_stride + column, count, to);
-        add_columns(hidden + row * shape.hidden, weight + column, shape.hidden, width, to, count);
-      }
-    }
+// All sums stay in registers; each vector of the panel is loaded once for all rows.
+template <size_t Bytes, int Rows, int Gates, typename Real>
+INGOT_INLINE void multiply_rows(const StateRows<Real>& state, const Real* panel, Real* sums) {
+  typedef Real Lanes __attribute__((vector_size(Bytes)));
+  constexpr int kLanes = Bytes / sizeof(Real), kVectors = Gates * kPanelColumns / kLanes;
+  Lanes total[Rows][kVectors];
+  const auto each = [](const auto& body) __attribute__((always_inline)) {
+    unrolled<kVectors>([&](auto vector) __attribute__((always_inline)) {
+      unrolled<Rows>([&](auto row) __attribute__((always_inline)) { body(row, vector); });
+    });
   };
-  constexpr int64_t kWorthThreads = 1 << 17;  // multiplications; less is done before other threads wake
-  if (pool != nullptr && shape.batch * width * shape.hidden >= kWorthThreads)
-    pool->parallel_for(blocks, 1, run);
+  each([&](auto row, auto vector) __attribute__((always_inline)) {
+    std::memcpy(&total[row][vector], sums + (row * kVectors + vector) * kLanes, Bytes);
+  });
+  for (int64_t k = 0; k < state.hidden; ++k, panel += Gates * kPanelColumns) {
+    each([&](auto row, auto vector) __attribute__((always_inline)) {
+      Lanes weight;
+      std::memcpy(&weight, panel + vector * kLanes, Bytes);
+      total[row][vector] += state.data[row * state.stride + k] * weight;
+    });
+  }
+  each([&](auto row, auto vector) __attribute__((always_inline)) {
+    std::memcpy(sums + (row * kVectors + vector) * kLanes, &total[row][vector], Bytes);
+  });
+}
+
+// Rows: whose sums fit the registers.
+template <size_t Bytes, int Rows, int Gates, typename Real>
+INGOT_INLINE void multiply_gates(StateRows<Real> state, const Real* panel, Real* sums) {
+  for (; state.rows >= Rows; state.rows -= Rows) {
+    multiply_rows<Bytes, Rows, Gates>(state, panel, sums);
+    state.data += Rows * state.stride;
+    sums += Rows * Gates * kPanelColumns;
+  }
+  if constexpr (Rows > 1) multiply_gates<Bytes, 1, Gates>(state, panel, sums);
+}
+template <size_t Bytes, int Rows, typename Real>
+INGOT_INLINE void multiply(const StateRows<Real>& state, const Real* panel, int64_t gates, Real* sums) {
+  if (gates == 4)
+    multiply_gates<Bytes, Rows, 4>(state, panel, sums);
   else
-    run(0, blocks, 0);
+    multiply_gates<Bytes, Rows, 3>(state, panel, sums);
+}
+
+// One version for each level of x86-64: GCC splits vectors that are wider than the processor's badly.
+template <typename Real>
+void multiply_any(const StateRows<Real>& state, const Real* panel, int64_t gates, Real* sums) {
+  multiply<16, 1>(state, panel, gates, sums);
+}
+#ifdef INGOT_TARGET
+template <typename Real>
+INGOT_TARGET("arch=x86-64-v3")
+void multiply_v3(const StateRows<Real>& state, const Real* panel, int64_t gates, Real* sums) {
+  multiply<32, 1>(state, panel, gates, sums);
+}
+template <typename Real>
+INGOT_TARGET("arch=x86-64-v4")
+void multiply_v4(const StateRows<Real>& state, const Real* panel, int64_t gates, Real* sums) {
+  multiply<64, 16 / sizeof(Real)>(state, panel, gates, sums);
+}
+#endif
+
+template <typename Real>
+void multiply_best(const StateRows<Real>& state, const Real* panel, int64_t gates, Real* sums) {
+#ifdef INGOT_TARGET
+  if (__builtin_cpu_supports("x86-64-v4")) return multiply_v4(state, panel, gates, sums);
+  if (__builtin_cpu_supports("x86-64-v3")) return multiply_v3(state, panel, gates, sums);
+#endif
+  multiply_any(state, panel, gates, sums);
 }
 
 // exp by 2^n * p(r), |r| <= ln(2) / 2; about 2 units in the last place, and written so that loops vectorize.
@@ -96,49 +118,56 @@ inline Real tangent(Real x) {
 }
 
 template <typename Real>
-inline void lstm_step(const Real* sums, Real* cell, Real* hidden, int64_t count) {
+inline void lstm_columns(const Real* sums, Real* cell, Real* after, int64_t count) {
   for (int64_t j = 0; j < count; ++j) {
-    const Real input = sigmoid(sums[j]), forget = sigmoid(sums[count + j]);
-    const Real next = forget * cell[j] + input * tangent(sums[2 * count + j]);
+    const Real input = sigmoid(sums[j]), forget = sigmoid(sums[kPanelColumns + j]);
+    const Real next = forget * cell[j] + input * tangent(sums[2 * kPanelColumns + j]);
     cell[j] = next;
-    hidden[j] = sigmoid(sums[3 * count + j]) * tangent(next);
+    after[j] = sigmoid(sums[3 * kPanelColumns + j]) * tangent(next);
   }
 }
 
 template <typename Real>
-inline void gru_step(const Real* input, const Real* recurrent, Real* hidden, int64_t count) {
+inline void gru_columns(const Real* inputs, int64_t distance, const Real* sums, const Real* before,
+                        Real* after, int64_t count) {
   for (int64_t j = 0; j < count; ++j) {
-    const Real reset = sigmoid(input[j] + recurrent[j]);
-    const Real update = sigmoid(input[count + j] + recurrent[count + j]);
-    const Real candidate = tangent(input[2 * count + j] + reset * recurrent[2 * count + j]);
-    hidden[j] = candidate + update * (hidden[j] - candidate);
+    const Real reset = sigmoid(inputs[j] + sums[j]);
+    const Real update = sigmoid(inputs[distance + j] + sums[kPanelColumns + j]);
+    const Real candidate = tangent(inputs[2 * distance + j] + reset * sums[2 * kPanelColumns + j]);
+    after[j] = candidate + update * (before[j] - candidate);
   }
 }
 
 }  // namespace
 
-void multiply_state(const float* start, int64_t start_stride, const float* hidden, const float* weight,
-                    float* sums, const RecurrentShape& shape, ThreadPool* pool) {
-  multiply(start, start_stride, hidden, weight, sums, shape, pool);
+void add_product(const StateRows<float>& state, const float* panel, int64_t gates, float* sums) {
+  multiply_best(state, panel, gates, sums);
 }
-void multiply_state(const double* start, int64_t start_stride, const double* hidden, const double* weight,
-                    double* sums, const RecurrentShape& shape, ThreadPool* pool) {
-  multiply(start, start_stride, hidden, weight, sums, shape, pool);
+void add_product(const StateRows<double>& state, const double* panel, int64_t gates, double* sums) {
+  multiply_best(state, panel, gates, sums);
 }
 
 INGOT_TARGET_CLONES __attribute__((optimize("O3"))) void lstm_gates(const float* sums, float* cell,
-                                                                    float* hidden, int64_t count) {
-  lstm_step(sums, cell, hidden, count);
+                                                                    float* after, int64_t count) {
+  if (count == kPanelColumns)  // the loop of a known length is straight code
+    lstm_columns(sums, cell, after, kPanelColumns);
+  else
+    lstm_columns(sums, cell, after, count);
 }
-void lstm_gates(const double* sums, double* cell, double* hidden, int64_t count) {
-  lstm_step(sums, cell, hidden, count);
+void lstm_gates(const double* sums, double* cell, double* after, int64_t count) {
+  lstm_columns(sums, cell, after, count);
 }
-INGOT_TARGET_CLONES __attribute__((optimize("O3"))) void gru_gates(const float* input, const float* recurrent,
-                                                                   float* hidden, int64_t count) {
-  gru_step(input, recurrent, hidden, count);
+INGOT_TARGET_CLONES __attribute__((optimize("O3"))) void gru_gates(const float* inputs, int64_t distance,
+                                                                   const float* sums, const float* before,
+                                                                   float* after, int64_t count) {
+  if (count == kPanelColumns)
+    gru_columns(inputs, distance, sums, before, after, kPanelColumns);
+  else
+    gru_columns(inputs, distance, sums, before, after, count);
 }
-void gru_gates(const double* input, const double* recurrent, double* hidden, int64_t count) {
-  gru_step(input, recurrent, hidden, count);
+void gru_gates(const double* inputs, int64_t distance, const double* sums, const double* before,
+               double* after, int64_t count) {
+  gru_columns(inputs, distance, sums, before, after, count);
 }
 
 }  // namespace ingot::core::routines

@@ -1,36 +1,35 @@
 // SPDX-License-Identifier: Apache-2.0
-// What recurrent layers share: the product of the hidden state with the recurrent weight, and the gates'
-// functions.
+// The inner parts of recurrent layers: one step of a few columns of the state, for all its gates.
 #pragma once
 
 #include <cstdint>
-#include <vector>
-
-#include "routines/routine.h"
 
 namespace ingot::core::routines {
 
-// Steps of one direction. Tensors are [steps, batch, gates * hidden] in, [steps, batch, hidden] out, weight
-// [hidden, gates * hidden] (transposed against torch, so that its rows stream).
-struct RecurrentShape {
-  int64_t steps, batch, hidden, gates;
-  bool reverse;
-  int64_t step_at(int64_t i) const { return reverse ? steps - 1 - i : i; }
+// Columns of the state whose gates are computed together. The recurrent weight is packed for it:
+// [directions, panels, hidden, gates, kPanelColumns], zeros behind the last column.
+constexpr int64_t kPanelColumns = 16;
+constexpr int64_t kMostGates = 4;
+
+// A state of `rows` batch rows and `hidden` columns; row i begins at data + i * stride.
+template <typename Real>
+struct StateRows {
+  const Real* data;
+  int64_t rows, stride, hidden;
 };
 
-// sums[batch, width] = start[batch, width] + hidden[batch, hidden] * weight[hidden, width]; `start` null: 0;
-// a row of `start` is used again for each batch row if `start_stride` is 0.
-void multiply_state(const float* start, int64_t start_stride, const float* hidden, const float* weight,
-                    float* sums, const RecurrentShape& shape, ThreadPool* pool);
-void multiply_state(const double* start, int64_t start_stride, const double* hidden, const double* weight,
-                    double* sums, const RecurrentShape& shape, ThreadPool* pool);
+// sums[rows, gates, kPanelColumns] += state * panel; gates: 3 or 4.
+void add_product(const StateRows<float>& state, const float* panel, int64_t gates, float* sums);
+void add_product(const StateRows<double>& state, const double* panel, int64_t gates, double* sums);
 
-// One step's new state for one batch row, from the sums of its gates in torch's order.
-// lstm: input, forget, cell, output. gru: reset, update, new, where `recurrent` holds the state's part of the
-// sums.
-void lstm_gates(const float* sums, float* cell, float* hidden, int64_t count);
-void lstm_gates(const double* sums, double* cell, double* hidden, int64_t count);
-void gru_gates(const float* input, const float* recurrent, float* hidden, int64_t count);
-void gru_gates(const double* input, const double* recurrent, double* hidden, int64_t count);
+// The new state of `count` columns of one batch row, from the sums of its gates in torch's order; one gate's
+// are kPanelColumns after another's. lstm: input, forget, cell, output. gru: reset, update, new, where
+// `inputs` holds the inputs' part, a gate `distance` after another, and `sums` the state's.
+void lstm_gates(const float* sums, float* cell, float* after, int64_t count);
+void lstm_gates(const double* sums, double* cell, double* after, int64_t count);
+void gru_gates(const float* inputs, int64_t distance, const float* sums, const float* before, float* after,
+               int64_t count);
+void gru_gates(const double* inputs, int64_t distance, const double* sums, const double* before,
+               double* after, int64_t count);
 
 }  // namespace ingot::core::routines
