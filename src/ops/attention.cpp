@@ -78,7 +78,7 @@ Index with(Index place, const Dim& row, const Dim& column) {
   return place;
 }
 
-// A row without any allowed key gives zeros, as torch's safe softmax does.
+// A row without any allowed key gives zeros, as torch's safe softmax does, or NaN.
 loops::Kernel lower_attention(const Node& node) {
   const auto attention = node.attributes<Attention>();
   const Shape &query = node.operand_type(0).shape, &key = node.operand_type(1).shape;
@@ -115,11 +115,12 @@ loops::Kernel lower_attention(const Node& node) {
   const Expr largest =
       kernel.reduce("largest", loops::Combine::kMaximum, over, kernel.local(row, over.index));
   const Expr power = compute(loops::Unary::kExp, kernel.local(row, raised.index) - largest);
-  const int powers =
-      kernel.row("powers", raised, loops::select(equal_to(largest, none), number(power, 0), power));
+  const bool safe = !attention.empty_is_nan;
+  const int powers = kernel.row(
+      "powers", raised, safe ? loops::select(equal_to(largest, none), number(power, 0), power) : power);
   const Expr total = kernel.reduce("total", loops::Combine::kAdd, added, kernel.local(powers, added.index));
-  const Expr divisor =
-      kernel.scalar("divisor", loops::select(equal_to(total, number(total, 0)), number(total, 1), total));
+  const Expr divisor = kernel.scalar(
+      "divisor", safe ? loops::select(equal_to(total, number(total, 0)), number(total, 1), total) : total);
 
   const StageLoops out = kernel.loops({result.back()}), summed = kernel.loops({keys});
   const Expr value = kernel.load(2, with(place(2), summed.index[0], out.index[0]));
@@ -131,12 +132,15 @@ loops::Kernel lower_attention(const Node& node) {
 }
 
 Samples attention_samples() {
-  return {sample({f32({batch(), 2, 3, 4}), f32({batch(), 2, length(), 4}), f32({batch(), 2, length(), 5})},
-                 Attention{}),
-          sample({f32({1, 2, 5, 4}), f32({1, 2, 5, 4}), f32({1, 2, 5, 4})}, Attention{0.3, true, false}),
-          sample({f32({2, 4, 3, 4}), f32({2, 2, 6, 4}), f32({2, 2, 6, 4}), boolean_tensor({2, 1, 3, 6})},
-                 Attention{0, false, true}),
-          sample({f32({3, 4}), f32({5, 4}), f32({5, 2}), f32({3, 5})}, Attention{})};
+  return {
+      sample({f32({batch(), 2, 3, 4}), f32({batch(), 2, length(), 4}), f32({batch(), 2, length(), 5})},
+             Attention{}),
+      sample({f32({1, 2, 5, 4}), f32({1, 2, 5, 4}), f32({1, 2, 5, 4})}, Attention{0.3, true, false}),
+      sample({f32({2, 4, 3, 4}), f32({2, 2, 6, 4}), f32({2, 2, 6, 4}), boolean_tensor({2, 1, 3, 6})},
+             Attention{0, false, true}),
+      sample({f32({2, 8, 4}), f32({2, 3, 4}), f32({2, 3, 4}), f32({8, 3})}, Attention{.empty_is_nan = true}),
+      sample({f32({2, 2, 4}), f32({2, 3, 4}), f32({2, 3, 4}), f32({2, 3})}, Attention{.empty_is_nan = true}),
+      sample({f32({3, 4}), f32({5, 4}), f32({5, 2}), f32({3, 5})}, Attention{})};
 }
 
 }  // namespace

@@ -192,9 +192,10 @@ struct Attention {
   double scale = 0;  // 0: 1 / sqrt(E)
   bool causal = false;
   bool grouped = false;
+  bool empty_is_nan = false;  // a query all of whose keys are masked gives NaN, as softmax does; else zeros
   static constexpr auto fields() {
     return std::tuple{Field{"scale", &Attention::scale}, Field{"causal", &Attention::causal},
-                      Field{"grouped", &Attention::grouped}};
+                      Field{"grouped", &Attention::grouped}, Field{"empty_is_nan", &Attention::empty_is_nan}};
   }
 };
 struct Normalization {  // layer_norm, rms_norm over the last `axes` dims

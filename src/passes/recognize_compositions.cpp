@@ -5,7 +5,8 @@
 namespace ingot::core {
 
 Graph recognize_compositions(Graph graph) {
-  const std::span<const rewriting::Rule> tables[] = {rewriting::activation_rules(), rewriting::norm_rules()};
+  const std::span<const rewriting::Rule> tables[] = {rewriting::activation_rules(), rewriting::norm_rules(),
+                                                     rewriting::attention_rules()};
   return rewriting::rewrite(std::move(graph), tables);
 }
 

@@ -30,6 +30,7 @@ std::span<const Rule> join_rules();
 
 // The tables of the pass `recognize_compositions`.
 std::span<const Rule> activation_rules();
+std::span<const Rule> attention_rules();
 std::span<const Rule> norm_rules();
 
 // Conditions that tables share.

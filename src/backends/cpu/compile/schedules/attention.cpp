@@ -68,6 +68,7 @@ AttentionProblem make_attention_problem(std::span<const TensorType> operands, co
   problem.scale =
       attributes.scale != 0 ? attributes.scale : 1 / std::sqrt(static_cast<double>(problem.width));
   problem.causal = attributes.causal;
+  problem.empty_is_nan = attributes.empty_is_nan;
   auto place = [&](size_t i) {
     size_t own = operands[i].rank() - 2;
     bool shared = attributes.grouped && i > 0 && own > 0;
@@ -100,10 +101,10 @@ ScheduledKernel begin_attention_plan(const AttentionProblem& problem, std::strin
   plan.key = std::string(name);
   for (const TensorType& type : problem.operands) plan.key += " " + to_string(type);
   plan.key +=
-      fmt::format(" batch {} queries {} starts {} {} {} scale {} causal {}\n{}\n{}",
+      fmt::format(" batch {} queries {} starts {} {} {} scale {} causal {} empty_is_nan {}\n{}\n{}",
                   problem.batch.to_string(), problem.queries.to_string(), problem.query.start.to_string(),
                   problem.key.start.to_string(), problem.value.start.to_string(), problem.scale,
-                  problem.causal, loops::to_string(problem.epilogue), target.text());
+                  problem.causal, problem.empty_is_nan, loops::to_string(problem.epilogue), target.text());
   return plan;
 }
 
@@ -112,6 +113,15 @@ void begin_attention_kernel(Scaffold& scaffold, EpilogueFunction& epilogue, cons
   size_t operands = problem.operands.size();
   scaffold.load_arguments(operands + problem.epilogue.buffers.size() - 1, arguments);
   epilogue.prepare(scaffold.builder, scaffold.dims, std::span(scaffold.buffers).subspan(operands));
+}
+
+llvm::Value* factor_of_sum(llvm::IRBuilder<>& builder, llvm::Value* total, const AttentionProblem& problem) {
+  llvm::Value* one = llvm::ConstantFP::get(total->getType(), 1);
+  if (!problem.empty_is_nan) {
+    llvm::Value* none = builder.CreateFCmpOEQ(total, llvm::ConstantFP::get(total->getType(), 0));
+    total = builder.CreateSelect(none, one, total);
+  }
+  return builder.CreateFDiv(one, total);
 }
 
 ScheduledKernel plan_attention(std::span<const TensorType> operands, const TensorType& result,

@@ -287,14 +287,12 @@ class AttentionBlocks {
     });
   }
 
-  // Divides the sums and turns them: [value column][query] to [query][value column]. Queries without any key
-  // give zeros.
+  // Divides the sums and turns them: [value column][query] to [query][value column].
   void emit_rows() {
     int64_t width = round_up(problem_.value_width, lanes_);
     for (int v = 0; v < tile_.vectors; ++v) {
       llvm::Value* total = load(slot(places_.total, number(0), v));
-      llvm::Value* none = builder_.CreateFCmpOEQ(total, same(0));
-      llvm::Value* factor = builder_.CreateFDiv(same(1), builder_.CreateSelect(none, same(1), total));
+      llvm::Value* factor = factor_of_sum(builder_, total, problem_);
       emit_loop(builder_, number(0), number(width), lanes_, [&](llvm::Value* column) {
         Values rows;
         for (int i = 0; i < lanes_; ++i) {

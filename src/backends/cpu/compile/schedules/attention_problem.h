@@ -17,6 +17,7 @@ struct AttentionProblem {
   loops::Kernel epilogue;
   double scale = 1;
   bool causal = false;  // query q sees keys 0..q
+  bool empty_is_nan = false;
   Dim batch, queries, keys;
   int64_t width = 0;  // of a query or key
   int64_t value_width = 0;
@@ -45,6 +46,10 @@ ScheduledKernel plan_attention_stream(AttentionProblem problem, const Target& ta
 // What both have in common: symbols, and a key that holds all of `problem`.
 ScheduledKernel begin_attention_plan(const AttentionProblem& problem, std::string_view name,
                                      const Target& target);
+// What the sums of powers times values are multiplied by. A query without any key has sums of 0, which become
+// 0, or NaN.
+llvm::Value* factor_of_sum(llvm::IRBuilder<>& builder, llvm::Value* total, const AttentionProblem& problem);
+
 // Loads the arguments and readies the epilogue, which has sums in rows of queries.
 class EpilogueFunction;
 void begin_attention_kernel(Scaffold& scaffold, EpilogueFunction& epilogue, const AttentionProblem& problem,

@@ -146,10 +146,8 @@ class AttentionStream {
     return {total, sums[1]};
   }
 
-  // A query without any key gives zeros.
   void emit_values(llvm::Value* total, llvm::Value* end) {
-    llvm::Value* none = builder_.CreateFCmpOEQ(total, same(0));
-    llvm::Value* factor = builder_.CreateFDiv(same(1), builder_.CreateSelect(none, same(1), total));
+    llvm::Value* factor = factor_of_sum(builder_, total, problem_);
     int64_t width = round_up(problem_.value_width, lanes_);
     for (int64_t first = 0; first < width; first += kVectors * lanes_) {
       auto vectors = static_cast<size_t>(std::min(kVectors, (width - first) / lanes_));

@@ -1,0 +1,95 @@
+// SPDX-License-Identifier: Apache-2.0
+// Attention that models spell out: two products around a softmax.
+#include <algorithm>
+
+#include "ops/attributes.h"
+#include "ops/ops.h"
+#include "passes/simplify/rules.h"
+
+namespace ingot::core::rewriting {
+namespace {
+
+// scale * query key^T + mask; `key` turned, [..., E, K].
+struct Scores {
+  Value* query = nullptr;
+  Value* key = nullptr;
+  Value* mask = nullptr;
+  double scale = 1;
+};
+
+// Nothing else reads what lies between the two products.
+Node* private_producer(const Graph& graph, const Value* value) {
+  return value->users.size() == 1 && !graph.is_output(value) ? value->producer : nullptr;
+}
+
+std::optional<Scores> read_product(const Graph& graph, const Value* value) {
+  const Node* node = private_producer(graph, value);
+  if (node == nullptr || node->op != &ops::matmul) return std::nullopt;
+  return Scores{.query = node->operands[0], .key = node->operands[1]};
+}
+
+std::optional<Scores> read_scaled(const Graph& graph, const Value* value) {
+  const Node* node = private_producer(graph, value);
+  if (node == nullptr || (node->op != &ops::multiply && node->op != &ops::divide))
+    return read_product(graph, value);
+  const bool divides = node->op == &ops::divide;
+  const auto number = number_everywhere(node->operands[1]);
+  if (!number || *number == 0) return std::nullopt;  // a scale of 0 means "by the size of the heads"
+  std::optional<Scores> scores = read_product(graph, node->operands[0]);
+  if (scores) scores->scale = divides ? 1 / *number : *number;
+  return scores;
+}
+
+std::optional<Scores> read_scores(const Graph& graph, const Value* value) {
+  const Node* node = private_producer(graph, value);
+  if (node == nullptr || node->op != &ops::add) return read_scaled(graph, value);
+  for (const size_t i : {0, 1}) {
+    std::optional<Scores> scores;
+    if (node->operands[i]->type.shape == value->type.shape) scores = read_scaled(graph, node->operands[i]);
+    if (!scores) continue;
+    scores->mask = node->operands[1 - i];
+    return scores;
+  }
+  return std::nullopt;
+}
+
+// Kernels know the size of a head when they are made, and a query has at least one key to look at.
+bool fits(const Graph& graph, const Scores& scores, const Value* values) {
+  const Shape &query = scores.query->type.shape, &key = scores.key->type.shape, &value = values->type.shape;
+  const auto is_batched_alike = [&](const Shape& shape) {
+    return shape.size() == query.size() && std::equal(query.begin(), query.end() - 2, shape.begin());
+  };
+  return query.size() >= 3 && is_batched_alike(key) && is_batched_alike(value) &&
+         query.back().is_constant() && value.back().is_constant() &&
+         range_of(key.back(), graph.symbols).min > 0;
+}
+
+// [..., E, K] to [..., K, E]; the passes behind this one join it with the transposition that is there.
+Value* turned(Graph& graph, Value* key) {
+  std::vector<int64_t> order;
+  for (size_t i = 0; i < key->type.rank(); ++i) order.push_back(static_cast<int64_t>(i));
+  std::swap(order[order.size() - 1], order[order.size() - 2]);
+  return graph.call(ops::transpose, {key}, ops::Permutation{std::move(order)});
+}
+
+Value* attention(Graph& graph, const Match& match) {
+  const Node& softmax = match.node("weights");
+  const auto axis = softmax.attributes<ops::Axis>().axis;
+  if (!match.is_used_once("weights") || axis + 1 != static_cast<int64_t>(softmax.operand_type(0).rank()))
+    return nullptr;
+  const auto scores = read_scores(graph, match.value("scores"));
+  if (!scores || !fits(graph, *scores, match.value("v"))) return nullptr;
+  return graph.call(ops::attention,
+                    {scores->query, turned(graph, scores->key), match.value("v"), scores->mask},
+                    ops::Attention{.scale = scores->scale, .empty_is_nan = true});
+}
+
+constexpr Rule kRules[] = {
+    {"matmul(weights:softmax(scores), v)", {}, nullptr, attention},
+};
+
+}  // namespace
+
+std::span<const Rule> attention_rules() { return kRules; }
+
+}  // namespace ingot::core::rewriting

@@ -1,0 +1,30 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Attention that a model spells out: one operator of ours, with torch's results for queries without any key."""
+
+from __future__ import annotations
+
+import ingot
+import pytest
+import torch
+from accuracy import assert_accurate, golden
+from torch import nn
+
+
+class SpelledOut(nn.Module):
+    def forward(
+        self, query: torch.Tensor, key: torch.Tensor, value: torch.Tensor, mask: torch.Tensor
+    ) -> torch.Tensor:
+        scores = query @ key.transpose(-1, -2) / 4 + mask
+        return torch.softmax(scores, -1) @ value
+
+
+@pytest.mark.parametrize("queries,keys", [(1, 7), (3, 40), (33, 70)])
+def test_spelled_out(queries: int, keys: int) -> None:
+    torch.manual_seed(0)
+    mask = torch.where(torch.rand(queries, keys) < 0.3, float("-inf"), torch.randn(queries, keys))
+    mask[-1] = float("-inf")  # a softmax of nothing is NaN
+    args = (torch.randn(2, 3, queries, 16), torch.randn(2, 3, keys, 16), torch.randn(2, 3, keys, 24), mask)
+    model = SpelledOut()
+    compiled = ingot.dynamo.compile(torch.export.export(model, args), require_full_compilation=True)
+    assert_accurate(compiled(*args), model(*args), golden(model, args))
+    assert compiled(*args)[..., -1, :].isnan().all()
