@@ -43,6 +43,8 @@ class Worker:
             cwd=ROOT, env=environment, text=True, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
         )  # fmt: skip
         ready = self._answer()
+        if "error" in ready:
+            raise RuntimeError(ready["error"].strip().splitlines()[0])
         self.build_s, self.rss_mb = ready["build_s"], ready["rss_mb"]
         self.times: list[float] = []
         self.burst = max(1, int(BURST_MS / max(statistics.median(self._run(3)), 1e-3)))
@@ -51,7 +53,7 @@ class Worker:
         for line in self.process.stdout:
             if line.startswith("bench:"):
                 return json.loads(line.removeprefix("bench:"))
-        raise RuntimeError(f"{self.engine} ended with status {self.process.wait()}")
+        raise RuntimeError(f"ended with status {self.process.wait()}")
 
     def _run(self, count: int) -> list[float]:
         self.process.stdin.write(f"{count}\n")
@@ -73,7 +75,7 @@ def start_workers(model: str, engines: list[str], threads: int) -> list[Worker]:
         try:
             workers.append(Worker(model, engine, threads))
         except RuntimeError as error:
-            print(f"  {model}: {error}: left out", flush=True)
+            print(f"{model:15} {engine:12} left out: {error}", flush=True)
     return workers
 
 

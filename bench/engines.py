@@ -2,6 +2,7 @@
 """One way to run a model in this process: name -> function that prepares it and returns a callable.
 
 All take the same model and arguments, in fp32, with two threads unless told otherwise. Building is timed by the caller.
+An engine that cannot do the same work raises, and the reason is printed.
 """
 
 from __future__ import annotations
@@ -50,9 +51,16 @@ def ingot_jit(case: Any, threads: int) -> Prepared:
     return lambda: compiled(*case.args)
 
 
+def _exported(case: Any) -> torch.export.ExportedProgram:
+    """For peers whose graphs have no state: they would copy it at each call, or leave it as it is."""
+    if case.has_state:
+        raise RuntimeError("its graphs keep no state, which this model updates in place")
+    return torch.export.export(case.model, case.args)
+
+
 def _onnx(case: Any) -> bytes:
     file = io.BytesIO()
-    torch.onnx.export(case.model, case.args, dynamo=True, verbose=False).save(file)
+    torch.onnx.export(_exported(case), dynamo=True, verbose=False).save(file)
     return file.getvalue()
 
 
@@ -64,14 +72,14 @@ def onnxruntime(case: Any, threads: int) -> Prepared:
     session = onnxruntime.InferenceSession(_onnx(case), options, providers=["CPUExecutionProvider"])
     names = [given.name for given in session.get_inputs()]
     feed = {name: np.ascontiguousarray(value.numpy()) for name, value in zip(names, case.args, strict=True)}
-    return lambda: session.run(None, feed)
+    return lambda: torch.from_numpy(session.run(None, feed)[0])
 
 
 def openvino(case: Any, threads: int) -> Prepared:
     """f32 is forced: the default is bf16 where the processor has it."""
     import openvino
 
-    model = openvino.convert_model(torch.export.export(case.model, case.args))
+    model = openvino.convert_model(_exported(case))
     settings = {
         "INFERENCE_PRECISION_HINT": "f32",
         "INFERENCE_NUM_THREADS": threads,
@@ -79,7 +87,7 @@ def openvino(case: Any, threads: int) -> Prepared:
     }
     request = openvino.compile_model(model, "CPU", settings).create_infer_request()
     feed = [value.numpy() for value in case.args]
-    return lambda: request.infer(feed, share_inputs=True, share_outputs=True)
+    return lambda: torch.from_numpy(request.infer(feed, share_inputs=True, share_outputs=True)[0])
 
 
 ENGINES: dict[str, Callable[[Any, int], Prepared]] = {
