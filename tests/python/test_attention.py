@@ -18,7 +18,7 @@ class SpelledOut(nn.Module):
         return torch.softmax(scores, -1) @ value
 
 
-@pytest.mark.parametrize("queries,keys", [(1, 7), (3, 40), (33, 70)])
+@pytest.mark.parametrize(("queries", "keys"), [(1, 7), (3, 40), (33, 70)])
 def test_spelled_out(queries: int, keys: int) -> None:
     torch.manual_seed(0)
     mask = torch.where(torch.rand(queries, keys) < 0.3, float("-inf"), torch.randn(queries, keys))

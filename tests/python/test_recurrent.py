@@ -28,7 +28,7 @@ def check(compiled: nn.Module, model: nn.Module, args: tuple) -> None:
         assert_accurate(actual, eager, wide)
 
 
-@pytest.mark.parametrize("hidden,batch", SIZES)
+@pytest.mark.parametrize(("hidden", "batch"), SIZES)
 @pytest.mark.parametrize("bidirectional", [False, True])
 @pytest.mark.parametrize("kind", [nn.LSTM, nn.GRU])
 def test_layers(kind: type[nn.RNNBase], bidirectional: bool, hidden: int, batch: int) -> None:
