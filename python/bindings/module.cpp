@@ -38,6 +38,8 @@ NB_MODULE(_core, module) {
   module.def("version", &ingot_version);
   module.def("explain", &ingot_explain);
   module.def("options", &options);
+  module.def("imports_operator",
+             [](const std::string& target) { return ingot_imports_operator(target.c_str()) != 0; });
   module.def("verify_file", [](const std::string& path) { check(ingot_verify_file(path.c_str())); });
   module.def("inspect_file", &inspect_file);
   module.def("set_threads", [](int threads) { check(ingot_set_threads(threads)); });

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -223,6 +224,17 @@ def target_name(target: Callable | str) -> str:
     if isinstance(target, torch._ops.HigherOrderOperator):
         return f"higher_order.{target.name()}"
     return f"{getattr(target, '__module__', '')}.{getattr(target, '__name__', str(target))}"
+
+
+def is_imported(operator: Callable) -> bool:
+    """Whether Ingot takes calls of that overload as they are."""
+    return _core.imports_operator(target_name(operator))
+
+
+@functools.cache
+def decompositions() -> dict[Callable, Callable]:
+    """How torch takes apart what Ingot does not import."""
+    return compat.decompositions(is_imported)
 
 
 def _attribute_of(module: torch.nn.Module, path: str) -> Any:

@@ -4,7 +4,8 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterator
+import functools
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 import torch
@@ -13,6 +14,7 @@ import torch
 PRIVATE_NAMES = {
     "torch.export.exported_program._override_composite_implicit_decomp": "composites are decomposed by AOT",
     "torch.export.exported_program._split_decomp_table_to_cia_and_python_decomp": "composites are decomposed by AOT",
+    "torch._decomp.decomposition_table": "fewer operators are decomposed",
     "torch._dynamo.backends.common.aot_autograd": "the backend cannot be used",
     "torch._guards.TracingContext": "weights are ordinary inputs of the graph",
     "torch._dynamo.exc.ShortenTraceback": "refusals arrive inside BackendCompilerFailed",
@@ -51,20 +53,42 @@ _LOWERED = (
 )
 
 
+def decompositions(is_known: Callable[[Any], bool]) -> dict[Any, Callable]:
+    """Torch's own decompositions of the ATen overloads that are not known."""
+    more = find("torch._decomp.decomposition_table")
+    tables = [more if isinstance(more, Mapping) else {}, torch.export.default_decompositions()]
+    functional = [
+        (operator, how)
+        for table in tables
+        for operator, how in table.items()
+        if isinstance(operator, torch._ops.OpOverload)
+    ]
+    return {operator: how for operator, how in functional if not is_known(operator)}
+
+
 @contextlib.contextmanager
-def keep_composites() -> Iterator[None]:
-    """While it is open, AOT keeps linear, layer_norm, attention, matmul, conv ... whole."""
+def keep_composites(is_known: Callable[[Any], bool]) -> Iterator[None]:
+    """While it is open, AOT keeps those of linear, layer_norm, attention, matmul, conv ... whole that are known."""
     override = find("torch.export.exported_program._override_composite_implicit_decomp")
-    split = find("torch.export.exported_program._split_decomp_table_to_cia_and_python_decomp")
-    if override is None or split is None:
+    composites = _composites(is_known)
+    if override is None or not composites:
         yield
         return
-    composites, _ = split({})
+    with override(composites):
+        yield
+
+
+@functools.cache
+def _composites(is_known: Callable[[Any], bool]) -> dict[Any, Callable]:
+    """The composites that stay whole, and what torch wants to hear of each; a search over all of torch's operators."""
+    split = find("torch.export.exported_program._split_decomp_table_to_cia_and_python_decomp")
+    if split is None:
+        return {}
+    composites = {operator: how for operator, how in split({})[0].items() if is_known(operator)}
     for name in _LOWERED:
         packet, overload = name.split(".")
         composites.pop(getattr(getattr(torch.ops.aten, packet), overload), None)
-    with override(composites):
-        yield
+    return composites
 
 
 def traced_parameters() -> list[torch.Tensor]:

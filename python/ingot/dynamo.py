@@ -22,6 +22,7 @@ from ingot.capture import (
     Capture,
     Input,
     Output,
+    decompositions,
 )
 from ingot.engine import Engine
 from ingot.errors import UnsupportedError, UserError
@@ -91,11 +92,11 @@ def build(
 
 
 def functional(program: ExportedProgram) -> ExportedProgram:
-    """The functional dialect with composites whole; the program itself where torch cannot make that."""
+    """The functional dialect, with what Ingot imports whole; the program itself where torch cannot make that."""
     if getattr(program, "dialect", "") == "ATEN":
         return program
     try:
-        return program.run_decompositions({})
+        return program.run_decompositions(decompositions())
     except (
         AssertionError
     ):  # mutated constants that alias buffers (torch 2.13): the importer reads the training dialect

@@ -102,6 +102,8 @@ def _full_compilation_error(refused: dict[Node, str]) -> UnsupportedError:
 def _reported(nodes: Sequence[Node], refused: dict[Node, str]) -> tuple[ReportedNode, ...]:
     rows = []
     for node in nodes:
+        if target_name(node.target) == "_operator.getitem":
+            continue  # one of several results
         file, line, function, _ = source_of(node)
         source = f"{file}:{line} in {function}" if file else ""
         reason = refused.get(node, "stands between nodes that torch runs" if refused else "")

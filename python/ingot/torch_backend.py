@@ -11,7 +11,16 @@ import torch
 from torch.fx import GraphModule, Node
 
 from ingot import compat
-from ingot.capture import BUFFER, OUTPUT_INPUT_MUTATION, PARAMETER, USER, Input, Output
+from ingot.capture import (
+    BUFFER,
+    OUTPUT_INPUT_MUTATION,
+    PARAMETER,
+    USER,
+    Input,
+    Output,
+    decompositions,
+    is_imported,
+)
 from ingot.errors import Error, UserError
 from ingot.hybrid import compile_graph
 from ingot.reporting import Report
@@ -47,11 +56,12 @@ def _compile_aot(
 
     tensors = [value for value in example_inputs if isinstance(value, torch.Tensor)]
     trains = torch.is_grad_enabled() and any(tensor.requires_grad for tensor in tensors)
-    compile_aot = aot_autograd(fw_compiler=lower, bw_compiler=keep, inference_compiler=lower, decompositions={},
+    compile_aot = aot_autograd(fw_compiler=lower, bw_compiler=keep, inference_compiler=lower,
+                               decompositions={} if trains else decompositions(),
                                keep_inference_input_mutations=True)  # fmt: skip
     if trains:  # torch runs the backward, and autograd must know every call of the forward
         return compile_aot(module, example_inputs)
-    with compat.keep_composites():
+    with compat.keep_composites(is_imported):
         return compile_aot(module, example_inputs)
 
 

@@ -38,6 +38,10 @@ std::string refusals_json(const std::vector<aten::Refusal>& refusals) {
 
 extern "C" {
 
+int32_t ingot_imports_operator(const char* target) {
+  return target != nullptr && aten::has_importer(target) ? 1 : 0;
+}
+
 ingot_status* ingot_builder_unsupported(ingot_builder* builder, ingot_text** json) {
   return api::guard([&] {
     api::require(json, "json");

@@ -6,6 +6,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "importers/aten/aten_graph.h"
@@ -41,6 +42,9 @@ struct Imported {
 // Throws UnsupportedError for the first node that has no row (or whose row refuses its arguments), UserError
 // for bad programs.
 Imported import_program(const Program& program);
+
+// Whether there is a row for calls of that overload; a row may still refuse a call's arguments.
+bool has_importer(std::string_view target);
 
 // A node that Ingot cannot run, and why.
 struct Refusal {

@@ -49,6 +49,8 @@ std::string refuse(const Graph& graph, const Node& node, bool is_in_place) {
 
 }  // namespace
 
+bool has_importer(std::string_view target) { return find_row(target) != nullptr; }
+
 std::vector<Refusal> find_unsupported(const Graph& graph) {
   const Aliases aliases = find_aliases(graph);
   std::vector<Refusal> refusals;
