@@ -138,7 +138,8 @@ def main() -> None:
     parser.add_argument("--one", help=argparse.SUPPRESS)  # this process builds once
     arguments = parser.parse_args()
     if arguments.one:
-        return run_one(arguments.models[0], arguments.one)
+        run_one(arguments.models[0], arguments.one)
+        return
     results = {}
     for model in arguments.models:
         rows = compare(model, arguments.engines.split(","), arguments.rounds, arguments.threads)

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import contextlib
 import functools
+import sys
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
@@ -19,6 +20,8 @@ PRIVATE_NAMES = {
     "torch._guards.TracingContext": "weights are ordinary inputs of the graph",
     "torch._dynamo.exc.ShortenTraceback": "refusals arrive inside BackendCompilerFailed",
     "torch._dynamo.config.prepare_freezing": "weights are ordinary inputs of the graph",
+    "torch._TorchCompileWrapper": "there are no reports of torch.compile",
+    "torch._dynamo.eval_frame.innermost_backend": "there are no reports of torch.compile",
 }
 
 
@@ -39,6 +42,22 @@ def find(path: str) -> object | None:
 
 def present() -> dict[str, bool]:
     return {name: find(name) is not None for name in PRIVATE_NAMES}
+
+
+def compile_call(depth: int) -> Any:
+    """The object of the torch.compile call that called the function `depth` frames up as its backend; None if none did."""
+    wrapper = find("torch._TorchCompileWrapper")
+    caller = sys._getframe(depth + 1).f_locals.get("self")
+    return caller if wrapper is not None and isinstance(caller, wrapper) else None
+
+
+def compile_call_of(compiled: Any) -> Any:
+    """The same object, of what torch.compile returned; None for anything else."""
+    innermost = find("torch._dynamo.eval_frame.innermost_backend")
+    cells = getattr(compiled, "__closure__", None) or ()
+    contexts = [getattr(compiled, "dynamo_ctx", None), *(cell.cell_contents for cell in cells)]
+    callback = next((each.callback for each in contexts if hasattr(each, "callback")), None)
+    return innermost(callback) if innermost is not None and callback is not None else None
 
 
 # Composites that we do want taken apart: they become nothing or one simpler call.

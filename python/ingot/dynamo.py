@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -28,6 +29,7 @@ from ingot.engine import Engine
 from ingot.errors import UnsupportedError, UserError
 from ingot.hybrid import compile_graph
 from ingot.inputs import Input as InputSpec
+from ingot.inputs import profiles
 from ingot.module import CompiledModule
 from ingot.settings import Settings
 
@@ -61,7 +63,9 @@ def compile(
     """
     settings = Settings.parse(options)
     program = functional(exported_program)
-    _add_profiles(settings, program, inputs if inputs is not None else arg_inputs, kwarg_inputs)
+    positional = (inputs if inputs is not None else arg_inputs) or []
+    names = [str(name) for name in program.graph_signature.user_inputs]
+    _add_profiles(settings, profiles(program.call_spec.in_spec, names, positional, kwarg_inputs or {}))
     described, outputs = describe(program)
 
     def prepare(capture: Capture) -> None:
@@ -77,17 +81,38 @@ def compile(
 
 
 def build(
-    exported_program: ExportedProgram | str, *, inputs: Sequence[Any] | None = None, **options: Any
+    exported_program: ExportedProgram | str | os.PathLike[str],
+    *,
+    inputs: Sequence[Any] | None = None,
+    arg_inputs: Sequence[Any] | None = None,
+    kwarg_inputs: Mapping[str, Any] | None = None,
+    **options: Any,
 ) -> Engine:
     """Builds one engine of a whole program, or of a .pt2 file (read without torch).
 
+    inputs as in `compile`; of a .pt2 file: `ingot.Input`s with the names of its inputs.
     Raises UnsupportedError that names the first node that an engine cannot run.
     """
     if isinstance(exported_program, ExportedProgram):
         options["require_full_compilation"] = True
-        return compile(exported_program, inputs, **options).engine
+        program = compile(
+            exported_program, inputs, arg_inputs=arg_inputs, kwarg_inputs=kwarg_inputs, **options
+        )
+        return program.engine
+    if not isinstance(exported_program, (str, os.PathLike)):
+        raise UserError(
+            f"build takes an ExportedProgram or the path of a .pt2 file, not a {type(exported_program).__name__}",
+            code="INGOT-U006",
+            advice="export a module first: torch.export.export(model, args)",
+        )
     settings = Settings.parse({k: v for k, v in options.items() if k != "require_full_compilation"})
-    engine, _ = _core.build_pt2(str(exported_program), settings.compiler, settings.progress)
+    given = {name: value for name, value in (kwarg_inputs or {}).items() if isinstance(value, InputSpec)}
+    for value in (inputs if inputs is not None else arg_inputs) or []:
+        if not isinstance(value, InputSpec) or not value.name:
+            raise UserError("inputs of a .pt2 file are ingot.Inputs with names", code="INGOT-U006")
+        given[value.name] = value
+    _add_profiles(settings, [value.profile(name) for name, value in given.items()])
+    engine, _ = _core.build_pt2(os.fspath(exported_program), settings.compiler, settings.progress)
     return Engine(engine)
 
 
@@ -136,19 +161,7 @@ def argument_names(program: ExportedProgram) -> list[str]:
     return list(getattr(entry, "forward_arg_names", None) or [])
 
 
-def _add_profiles(
-    settings: Settings,
-    program: ExportedProgram,
-    arguments: Sequence[Any] | None,
-    keywords: Mapping[str, Any] | None,
-) -> None:
-    names = list(program.graph_signature.user_inputs)
-    given = list(zip(names, arguments or [], strict=False))
-    known = dict(given)
-    for name, value in (keywords or {}).items():
-        known[name] = value
-    profiles = [
-        value.profile(value.name or name) for name, value in known.items() if isinstance(value, InputSpec)
-    ]
-    if profiles:
-        settings.compiler["shapes"] = ",".join([*filter(None, [settings.compiler.get("shapes")]), *profiles])
+def _add_profiles(settings: Settings, texts: Sequence[str]) -> None:
+    known = [settings.compiler["shapes"]] if "shapes" in settings.compiler else []
+    if known or texts:
+        settings.compiler["shapes"] = ",".join([*known, *texts])

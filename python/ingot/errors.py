@@ -20,6 +20,13 @@ class Error(Exception):
         self.source = source
         self.advice = advice
 
+    def __str__(self) -> str:
+        """The form that the C++ library gives its messages; those come whole."""
+        text = super().__str__()
+        if not self.code or text.startswith(f"[{self.code}]"):
+            return text
+        return f"[{self.code}] {text}" + (f"\n  what to do: {self.advice}" if self.advice else "")
+
 
 class UserError(Error, ValueError):
     """A bad model, file, option or argument."""

@@ -3,10 +3,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import torch
+from torch.utils import _pytree
 
 from ingot.errors import UserError
 
@@ -18,7 +19,7 @@ class Input:
     dynamic within that range, and the engine is optimized for `opt_shape`. torch.export wants example sizes of 2 or
     more for dynamic dims: the example takes `opt_shape`, raised to 2 where the range allows.
 
-    name: which argument of the model's forward; by default inputs go by position.
+    name: the parameter of the model's forward that it is for; by default inputs go by position.
     """
 
     def __init__(
@@ -81,9 +82,78 @@ class Input:
         return f"Input(min_shape={self.min_shape}, opt_shape={self.opt_shape}, max_shape={self.max_shape}, dtype={self.dtype})"
 
 
-def as_input(value: Any) -> Input | torch.Tensor:
-    if isinstance(value, (Input, torch.Tensor)):
-        return value
-    raise UserError(
-        f"an input is an ingot.Input or a tensor, not a {type(value).__name__}", code="INGOT-U006"
+_PLAIN = (bool, int, float, complex, str, type(None), torch.dtype, torch.device)
+
+
+def place(
+    parameters: Sequence[str], positional: Sequence[Any], keywords: Mapping[str, Any]
+) -> tuple[tuple, dict[str, Any]]:
+    """Arguments of a call: inputs that name a parameter go there, all others by position."""
+    named = {
+        value.name: value for value in positional if isinstance(value, Input) and value.name in parameters
+    }
+    others = [value for value in positional if not (isinstance(value, Input) and value.name in named)]
+    args = []
+    for parameter in parameters:
+        if parameter in named:
+            args.append(named.pop(parameter))
+        elif others and parameter not in keywords:
+            args.append(others.pop(0))
+        else:
+            break
+    return (*args, *others), {**named, **keywords}
+
+
+def examples(arguments: Any) -> Any:
+    """The same tree with an example tensor for each Input; UserError on what cannot be an argument."""
+    leaves, spec = _pytree.tree_flatten_with_path(arguments)
+    for path, value in leaves:
+        if not isinstance(value, (Input, torch.Tensor, *_PLAIN)):
+            raise UserError(
+                f"input {_pytree.keystr(path)} is a {type(value).__name__}",
+                code="INGOT-U006",
+                advice="pass a tensor, an ingot.Input, a number, a string, None, or a tuple, list or dict of these",
+            )
+    values = [value.example() if isinstance(value, Input) else value for _, value in leaves]
+    return _pytree.tree_unflatten(values, spec)
+
+
+def dynamic_shapes(arguments: Any) -> Any:
+    """torch.export's description of the dynamic axes: the same tree with {axis: Dim}, or None, for each leaf."""
+    return _pytree.tree_map(
+        lambda value: (value.dynamic_dims() or None) if isinstance(value, Input) else None, arguments
     )
+
+
+def profiles(
+    spec: Any, names: Sequence[str], positional: Sequence[Any], keywords: Mapping[str, Any]
+) -> list[str]:
+    """Texts of the compiler's `shapes` option for the Inputs among these arguments.
+
+    spec: the tree of a program's (args, kwargs); names: of its flat inputs. Arguments may be left out at the end.
+    """
+    by_position, by_keyword = spec.children()
+    slots = dict(enumerate(by_position.children())) | dict(
+        zip(by_keyword.context or [], by_keyword.children(), strict=True)
+    )
+    given = dict(enumerate(positional)) | dict(keywords)
+    unknown = [str(key) for key in given if key not in slots]
+    if unknown:
+        raise UserError(
+            f"the program has no argument {unknown[0]}",
+            code="INGOT-U300",
+            advice=f"its inputs are {', '.join(names)}",
+        )
+    texts, first = [], 0
+    for key, slot in slots.items():
+        leaves = _pytree.tree_leaves(given[key]) if key in given else []
+        if leaves and len(leaves) != slot.num_leaves:
+            raise UserError(
+                f"argument {key}: expected {slot.num_leaves} leaves, got {len(leaves)}", code="INGOT-U300"
+            )
+        flat = names[first : first + slot.num_leaves]
+        texts += [
+            value.profile(name) for name, value in zip(flat, leaves, strict=False) if isinstance(value, Input)
+        ]
+        first += slot.num_leaves
+    return texts

@@ -26,15 +26,18 @@ from ingot.hybrid import compile_graph
 from ingot.reporting import Report
 from ingot.settings import Settings
 
+REPORTS = "ingot_reports"  # attribute of a torch.compile call: its graphs' reports, in order
 _log = logging.getLogger("ingot")
 
 
 def backend(module: GraphModule, example_inputs: Sequence[Any], *, mode: str | None = None,
-            options: dict[str, Any] | None = None, reports: list[Report] | None = None) -> Any:  # fmt: skip
+            options: dict[str, Any] | None = None) -> Any:  # fmt: skip
     """Compiles one graph of Dynamo. `options` as in `ingot.compile`; unknown ones are errors that name the nearest.
 
     Parameters and buffers among the example inputs are bound once; a later call notices changed ones and refits.
     """
+    call = compat.compile_call(depth=1)
+    reports = vars(call).setdefault(REPORTS, []) if call is not None else []
     try:
         settings = Settings.parse(options or {})
         settings.compiler.update(_mode_options(mode))
@@ -44,7 +47,7 @@ def backend(module: GraphModule, example_inputs: Sequence[Any], *, mode: str | N
 
 
 def _compile_aot(
-    module: GraphModule, example_inputs: Sequence[Any], settings: Settings, reports: list[Report] | None
+    module: GraphModule, example_inputs: Sequence[Any], settings: Settings, reports: list[Report]
 ) -> Any:
     from torch._dynamo.backends.common import aot_autograd
 
@@ -75,13 +78,10 @@ def _mode_options(mode: str | None) -> dict[str, str]:
     return _LEVELS[mode]
 
 
-def _lower(
-    graph: GraphModule, values: Sequence[Any], settings: Settings, reports: list[Report] | None
-) -> Any:
+def _lower(graph: GraphModule, values: Sequence[Any], settings: Settings, reports: list[Report]) -> Any:
     inputs, outputs = _describe(graph, values)
     compiled = compile_graph(graph, inputs, outputs, settings)
-    if reports is not None:
-        reports.append(compiled.report)
+    reports.append(compiled.report)
     for node in compiled.report.fallbacks:
         _log.info("torch runs %s (%s): %s %s", node.op, node.name, node.reason, node.source)
     return _boxed(compiled.call)

@@ -140,7 +140,7 @@ def test_refit() -> None:
         ({"min_block_size": "3"}, "is a int"),
         ({"ir": "onnx"}, "torch_compile"),
         ({"inputs": []}, "needs inputs"),
-        ({"inputs": ["x"]}, "not a str"),
+        ({"inputs": [{"x"}]}, "is a set"),
     ],
 )
 def test_bad_options(options: dict, says: str) -> None:

@@ -40,7 +40,22 @@ def test_sizes_become_dynamic() -> None:
     compiled = ingot.compile(model, ir="torch_compile")
     for rows in (3, 5, 7, 9, 33):
         assert_same(compiled, model, torch.randn(rows, 8))
-    assert len(compiled.ingot_reports) == 2  # one for 3 rows, one for any number of rows
+    assert len(ingot.report(compiled).segments) == 2  # one graph for 3 rows, one for any number of rows
+
+
+def test_reports_of_torch_compile() -> None:
+    def function(x: torch.Tensor) -> torch.Tensor:
+        return x.sin() + torch.linalg.det(x)
+
+    for model in (function, mlp()):
+        compiled = torch.compile(model, backend=backend)
+        with pytest.raises(ingot.UserError, match="after its first call"):
+            ingot.report(compiled)
+        compiled(torch.eye(8))
+        assert "cpu" in {segment.backend for segment in ingot.report(compiled).segments}
+    assert not ingot.report(compiled).fallbacks
+    with pytest.raises(ingot.UserError, match="no report on this function"):
+        ingot.report(function)
 
 
 def test_changed_parameters_are_noticed() -> None:
