@@ -32,6 +32,7 @@ std::string inspect_file(const std::string& path) {
 }  // namespace
 
 NB_MODULE(_core, module) {
+  nb::set_leak_warnings(false);  // torch.compile keeps what it compiled until the process ends
   ingot::python::bind_engine(module);
   ingot::python::bind_builder(module);
   ingot::python::bind_runner(module);

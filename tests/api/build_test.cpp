@@ -144,6 +144,10 @@ TEST_F(BuildTest, ListsWhatItCannotRun) {
   ingot_text* text = nullptr;
   ASSERT_EQ(code_of(ingot_builder_unsupported(relu_builder().get(), &text)), "");
   EXPECT_EQ(text_of(text), "[]");
+  EXPECT_EQ(ingot_imports_operator("aten.relu.default"), 1);
+  EXPECT_EQ(ingot_imports_operator("aten.relu_.default"), 0);
+  EXPECT_EQ(ingot_imports_operator("aten.no_such_thing.default"), 0);
+  EXPECT_EQ(ingot_imports_operator(nullptr), 0);
   const auto builder = relu_builder("aten.no_such_thing.default");
   ASSERT_EQ(code_of(ingot_builder_unsupported(builder.get(), &text)), "");
   const auto json = nlohmann::json::parse(text_of(text));

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <map>
 
+#include "importers/aten/bound_symbols.h"
 #include "importers/aten/importer.h"
 #include "importers/aten/node_error.h"
 #include "importers/aten/rows.h"
@@ -50,6 +51,7 @@ class ProgramImport {
       core::Value* last = returned == mutations_.end() ? importer_.tensor(value) : returned->second;
       result_.graph.updates.push_back({state, last});
     }
+    refuse_unbound_symbols(result_.graph, bound_symbols(source_));
     return std::move(result_);
   }
 

@@ -3,6 +3,9 @@
 
 #include <fmt/core.h>
 
+#include <algorithm>
+#include <span>
+
 #include "importers/aten/node_error.h"
 #include "importers/aten/rows.h"
 #include "importers/aten/schemas.h"
@@ -41,7 +44,8 @@ Importer::Importer(const Graph& source, core::Graph& graph)
       seen_(source.values.size()) {}
 
 void Importer::run() {
-  for (size_t i = 0; i < source_.nodes.size(); ++i) {
+  for (; position_ < source_.nodes.size(); ++position_) {
+    const size_t i = position_;
     const Node& node = source_.nodes[i];
     graph_.current_source = source_line(node.source);
     graph_.current_name = node.name;
@@ -60,8 +64,18 @@ void Importer::import_node(size_t index) {
   complete_arguments(node);
   const Row* row = find_row(node.target);
   if (row == nullptr) refuse_node(node, "Ingot has no such operator");
+  apply(*row, node);
+}
+
+// Shape rules see what torch accepted: what they refuse is a gap of ours, and no fault of the program.
+void Importer::apply(const Row& row, const Node& node) {
   Call call(*this, node);
-  row->import(call);
+  try {
+    row.import(call);
+  } catch (const UserError& error) {
+    if (error.details().node.empty()) throw;
+    refuse_node(node, error.details().message);
+  }
 }
 
 // An in-place call is its functional twin, and a write of the result.
@@ -74,8 +88,7 @@ void Importer::import_in_place(size_t index) {
   const ValueId target = *aliases_.target[index];
   core::Value* before = tensor(target);
   node.outputs = {target};
-  Call call(*this, node);
-  row->import(call);
+  apply(*row, node);
   core::Value* result = std::get<core::Value*>(slots_[target]);
   slots_[target] = before;
   result = converted(graph_, result, before->type.dtype);
@@ -127,11 +140,18 @@ core::Value* Importer::tensor(ValueId id) {
     seen_[id] = version->second;
   }
   core::Value** found = std::get_if<core::Value*>(&slots_[id]);
-  if (found == nullptr) {
-    throw UserError("INGOT-U521", fmt::format("value {} of the program is used before it is made",
-                                              source_.values[id].name));
-  }
+  if (found == nullptr) refuse_missing(id);
   return *found;
+}
+
+// A row may leave out results that inference seldom uses: saved statistics, indices of maxima.
+void Importer::refuse_missing(ValueId id) const {
+  for (const Node& node : std::span(source_.nodes).first(position_)) {
+    if (std::ranges::find(node.outputs, std::optional(id)) != node.outputs.end())
+      refuse_node(node, fmt::format("its result {} is not made", source_.values[id].name));
+  }
+  throw UserError("INGOT-U521",
+                  fmt::format("value {} of the program is used before it is made", source_.values[id].name));
 }
 
 std::optional<Dim> Importer::integer(ValueId id) {

@@ -8,6 +8,7 @@
 #include "importers/aten/aliases.h"
 #include "importers/aten/call.h"
 #include "importers/aten/import.h"
+#include "importers/aten/rows.h"
 
 namespace ingot::core::aten {
 
@@ -37,14 +38,17 @@ class Importer final : public Scope {
 
  private:
   void import_node(size_t index);
+  void apply(const Row& row, const Node& node);
   void import_in_place(size_t index);
   void inline_graph(const Node& node);  // wrap_with_set_grad_enabled and its like
+  [[noreturn]] void refuse_missing(ValueId id) const;
   void write(ValueId id, core::Value* value);
   core::Value* scattered(core::Value* whole, core::Value* view, core::Value* written, const Node& node);
 
   const Graph& source_;
   core::Graph& graph_;
   Aliases aliases_;
+  size_t position_ = 0;  // how many nodes are imported
   std::vector<ImportedValue> slots_;
   std::vector<uint64_t> seen_;            // by value: the version of its root that it shows
   std::map<ValueId, uint64_t> versions_;  // by root: how often it was written

@@ -16,6 +16,9 @@ void to_dtype(Call& call) {
   core::Value* x = call.tensor("self");
   call.give(converted(call.graph(), x, call.dtype("dtype").value_or(x->type.dtype)));
 }
+void convert_elements(Call& call) {
+  call.give(converted(call.graph(), call.tensor("a"), call.dtype("dtype").value_or(DType::kF32)));
+}
 void to_other(Call& call) {
   call.give(converted(call.graph(), call.tensor("self"), call.tensor("other")->type.dtype));
 }
@@ -203,6 +206,7 @@ constexpr Row kRows[] = {
     {"aten.view.default", reshape},
     {"aten.view_as.default", reshape_as},
     {"aten.view_copy.default", reshape},
+    {"prims.convert_element_type.default", convert_elements},
 };
 
 }  // namespace
