@@ -37,11 +37,13 @@ constexpr std::array kDTypes = {
 }
 
 // The API that a type offers, looked up once a type: the last answer is remembered, as most calls see one
-// type.
+// type. It is kept alive, so that no other type can take its address.
 const ExchangeApi* exchange_api(PyTypeObject* type) {
   thread_local PyTypeObject* last_type = nullptr;
   thread_local const ExchangeApi* last_api = nullptr;
   if (type == last_type) return last_api;
+  Py_INCREF(reinterpret_cast<PyObject*>(type));
+  Py_XDECREF(reinterpret_cast<PyObject*>(last_type));
   PyObject* capsule = PyObject_GetAttrString(reinterpret_cast<PyObject*>(type), "__dlpack_c_exchange_api__");
   const ExchangeApi* api = nullptr;
   if (capsule == nullptr) {
@@ -57,9 +59,17 @@ const ExchangeApi* exchange_api(PyTypeObject* type) {
   return api;
 }
 
+// What torch says of a tensor that it does not share (sparse, nested, quantized ...), without the C++ frames.
+std::string first_line_of_error() {
+  if (PyErr_Occurred() == nullptr) return "its type does not share it";
+  const std::string text = nb::cast<std::string>(nb::str(nb::python_error().value()));
+  return text.substr(0, text.find('\n'));
+}
+
 void view_dlpack(const ExchangeApi& api, nb::handle object, ArrayView& view, const char* what) {
   dlpack::TensorHeader header{};
-  if (api.view_object == nullptr || api.view_object(object.ptr(), &header) != 0) throw nb::python_error();
+  if (api.view_object == nullptr || api.view_object(object.ptr(), &header) != 0)
+    refuse(what, "expected a dense tensor in host memory: " + first_line_of_error());
   if (header.device.type != dlpack::kCpu && header.device.type != dlpack::kPinnedHost) {
     refuse(what, "the tensor is not in host memory; call .cpu() first");
   }
@@ -93,7 +103,8 @@ int32_t dtype_of_format(const Py_buffer& buffer) {
 void view_buffer(nb::handle object, ArrayView& view, const char* what) {
   if (PyObject_GetBuffer(object.ptr(), &view.buffer, PyBUF_STRIDES | PyBUF_FORMAT) != 0) {
     PyErr_Clear();
-    refuse(what, std::string("expected a tensor or an array, got ") + Py_TYPE(object.ptr())->tp_name);
+    refuse(what,
+           "expected a tensor or an array, got " + nb::cast<std::string>(object.type().attr("__name__")));
   }
   view.has_buffer = true;
   const Py_buffer& buffer = view.buffer;
@@ -145,6 +156,16 @@ void view_array(nb::handle object, ArrayView& view, const char* what) {
   } else {
     view_buffer(object, view, what);
   }
+}
+
+void refuse_lazy_negation(nb::handle object, const char* what) {
+  if (exchange_api(Py_TYPE(object.ptr())) == nullptr) return;
+  static PyObject* const name = PyUnicode_InternFromString("is_neg");
+  PyObject* answer = PyObject_CallMethodObjArgs(object.ptr(), name, nullptr);
+  if (answer == nullptr) return PyErr_Clear();  // not torch
+  const bool is_negated = answer == Py_True;
+  Py_DECREF(answer);
+  if (is_negated) refuse(what, "the tensor is a lazy negation; call .resolve_neg() first");
 }
 
 nb::object allocate_array(nb::handle like, int32_t dtype, int32_t rank, const int64_t* shape, void** data) {

@@ -35,6 +35,10 @@ struct ArrayView {
 // Fills `view`; raises ingot.UserError if `object` is no dense CPU tensor of a known dtype. `what` names it.
 void view_array(nb::handle object, ArrayView& view, const char* what);
 
+// Raises ingot.UserError for a tensor whose memory holds the negative of what it stands for (torch's neg
+// bit): DLPack does not tell.
+void refuse_lazy_negation(nb::handle object, const char* what);
+
 // A new framework array like `like` (same framework); its memory is reported through `data`.
 nb::object allocate_array(nb::handle like, int32_t dtype, int32_t rank, const int64_t* shape, void** data);
 

@@ -16,7 +16,10 @@ class Runner {
   // `inputs`: positions of the engine's tensor inputs among the arguments. `weights`: (name, tensor, position
   // or -1).
   Runner(nb::object engine, std::vector<int> inputs, const nb::list& weights)
-      : engine_(std::move(engine)), session_(nb::cast<Session*>(engine_)), inputs_(std::move(inputs)) {
+      : engine_(std::move(engine)),
+        session_(nb::cast<Session*>(engine_)),
+        inputs_(std::move(inputs)),
+        like_(nb::module_::import_("torch").attr("empty")(0)) {
     for (const nb::handle row : weights) {
       const nb::tuple weight = nb::cast<nb::tuple>(row);
       weights_.emplace_back(nb::cast<std::string>(weight[0]), nb::borrow(weight[1]),
@@ -29,10 +32,7 @@ class Runner {
     std::vector<nb::handle> tensors;
     tensors.reserve(inputs_.size());
     for (const int position : inputs_) tensors.push_back(arguments[position]);
-    const nb::handle like = !tensors.empty()    ? tensors[0]
-                            : !weights_.empty() ? weights_[0].tensor()
-                                                : nb::handle();
-    return session_->run(tensors, like);
+    return session_->run(tensors, like_);
   }
 
  private:
@@ -49,6 +49,7 @@ class Runner {
   nb::object engine_;  // keeps session_ alive
   Session* session_;
   std::vector<int> inputs_;
+  nb::object like_;  // results are torch tensors, whatever the arguments are
   std::vector<WatchedWeight> weights_;
 };
 

@@ -57,6 +57,7 @@ nb::list Session::run(std::span<const nb::handle> inputs, nb::handle like) {
   std::vector<ingot_tensor> tensors(inputs.size());
   for (size_t i = 0; i < inputs.size(); ++i) {
     view_array(inputs[i], views[i], "input");
+    refuse_lazy_negation(inputs[i], "input");
     tensors[i] = views[i].tensor;
   }
   ContextHandle context = acquire();

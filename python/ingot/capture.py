@@ -96,14 +96,19 @@ class Capture:
         if isinstance(example, torch.Tensor):
             if example.dtype not in DTYPES or example.layout is not torch.strided:
                 return self.builder.value(name, OTHER, 9, [], None)
-            dims = [self.dim(size) for size in example.shape]
-            strides = [self.dim(stride) for stride in example.stride()]
+            try:
+                dims = [self.dim(size) for size in example.shape]
+                strides = [self.dim(stride) for stride in example.stride()]
+            except UnsupportedError:  # sizes that have no text: what reads them is refused
+                return self.builder.value(name, OTHER, 9, [], None)
             return self.builder.value(name, TENSOR, DTYPES[example.dtype], dims, strides)
         if isinstance(example, (torch.SymBool, bool)):
             return self.builder.value(name, BOOL, 1, [], None)
         if isinstance(example, (torch.SymInt, int)):
-            text = self.dim(example)
-            return self.builder.value(name, INTEGER, 6, [text] if text else [], None)
+            try:
+                return self.builder.value(name, INTEGER, 6, [self.dim(example)], None)
+            except UnsupportedError:
+                return self.builder.value(name, OTHER, 9, [], None)
         if isinstance(example, (torch.SymFloat, float)):
             return self.builder.value(name, FLOAT, 10, [], None)
         return self.builder.value(name, OTHER, 9, [], None)
@@ -173,6 +178,8 @@ class Capture:
     def _flat(self, value: Any, name: str = "") -> list[tuple]:
         """Rows (name, kind, count, integer, number, text) in prefix order."""
         if isinstance(value, Node):
+            if value not in self._ids:  # the graph of a higher-order operator
+                return [(name, ARG_STRING, 0, 0, 0.0, value.name)]
             identifier = self._ids[value]
             if isinstance(identifier, list):
                 return [

@@ -76,13 +76,23 @@ def decompositions(is_known: Callable[[Any], bool]) -> dict[Any, Callable]:
     """Torch's own decompositions of the ATen overloads that are not known."""
     more = find("torch._decomp.decomposition_table")
     tables = [more if isinstance(more, Mapping) else {}, torch.export.default_decompositions()]
-    functional = [
-        (operator, how)
+    # Python's references of composites do not all trace (item): those come from the second table only.
+    chosen = {
+        operator: how
         for table in tables
         for operator, how in table.items()
-        if isinstance(operator, torch._ops.OpOverload)
-    ]
-    return {operator: how for operator, how in functional if not is_known(operator)}
+        if _is_function(operator) and (table is not more or not operator._can_decompose())
+    }
+    return {operator: how for operator, how in chosen.items() if not is_known(operator)}
+
+
+def _is_function(operator: Any) -> bool:
+    """Whether its arguments alone decide its result, and it writes none of them."""
+    return (
+        isinstance(operator, torch._ops.OpOverload)
+        and torch.Tag.nondeterministic_seeded not in operator.tags
+        and not operator._schema.is_mutable
+    )
 
 
 @contextlib.contextmanager

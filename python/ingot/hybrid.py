@@ -12,7 +12,7 @@ from torch.fx import GraphModule, Node
 from torch.fx.passes.split_module import split_module
 
 from ingot import _core
-from ingot.capture import OUTPUT_USER, USER, Capture, Input, Output, target_name
+from ingot.capture import OUTPUT_INPUT_MUTATION, OUTPUT_USER, USER, Capture, Input, Output, target_name
 from ingot.errors import UnsupportedError
 from ingot.reporting import Report, ReportedNode, Segment
 from ingot.settings import Settings
@@ -54,14 +54,17 @@ def compile_graph(
         if refused and settings.require_full_compilation:
             raise _full_compilation_error(refused)
         try:
-            if refused or returns_numbers:
+            if refused or returns_numbers or _writes_strided(module, outputs):
                 return _split(module, inputs, outputs, refused, settings)
             return _whole(capture, inputs, settings)
         except UnsupportedError as error:  # found late: that node joins torch, and the split is made again
-            late = [node for node in module.graph.nodes if node.name == error.node and node not in refused]
+            calls = [
+                node for node in module.graph.nodes if node.op == "call_function" and node not in refused
+            ]
+            late = [node for node in calls if node.name == error.node] or calls
             if not late:
                 raise
-            refused[late[0]] = str(error)
+            refused |= dict.fromkeys(late, str(error))
 
 
 def _is_number(node: object) -> bool:
@@ -74,6 +77,13 @@ def _returns_numbers(module: GraphModule) -> bool:
     """Engines return tensors; torch passes on the sizes that a graph returns."""
     output = next(node for node in module.graph.nodes if node.op == "output")
     return any(_is_number(value) for value in output.all_input_nodes)
+
+
+def _writes_strided(module: GraphModule, outputs: Sequence[Output]) -> bool:
+    """Engines update dense memory in place; torch writes what else the graph mutates."""
+    mutated = {what.target for what in outputs if what.kind == OUTPUT_INPUT_MUTATION}
+    written = [node for node in module.graph.nodes if node.op == "placeholder" and node.name in mutated]
+    return not all(node.meta["val"].is_contiguous() for node in written)
 
 
 def _refused_by_choice(module: GraphModule, settings: Settings) -> dict[Node, str]:
@@ -165,12 +175,19 @@ def _split(
         part = split.get_submodule(str(node.target))
         number = int(str(node.target).rsplit("_", 1)[1])
         members = [member for member, (position, _) in part_of.items() if position == number]
-        in_engine = bool(members) and part_of[members[0]][1] and _binds_its_sizes(part)
-        compiled.report.segments.append(
-            Segment("cpu" if in_engine else "torch", _reported(members, {} if in_engine else refused))
-        )
-        if in_engine:
-            _replace_by_engine(split, node, part, given, settings, compiled)
+        backend, reasons = "torch", refused
+        if members and part_of[members[0]][1]:
+            try:
+                stretch = _engine_of(part, node.args, given, settings)
+            except UnsupportedError as error:
+                if any(error.node == member.name for member in members):
+                    raise  # only that node joins torch
+                reasons = dict.fromkeys(members, str(error))
+            else:
+                backend, reasons = "cpu", {}
+                setattr(split, str(node.target), stretch)
+                compiled.engines.append(stretch.engine)
+        compiled.report.segments.append(Segment(backend, _reported(members, reasons)))
     split.recompile()
     return compiled
 
@@ -207,35 +224,22 @@ def _stretches(
     return {node: (number, here) for number, (here, nodes) in enumerate(merged) for node in nodes}
 
 
-def _binds_its_sizes(part: GraphModule) -> bool:
-    """True if every symbol in the sizes of a stretch's inputs is the size of some dim: else an engine cannot know it."""
-    examples = [node.meta.get("val") for node in part.graph.nodes if node.op == "placeholder"]
-    sizes = [size for value in examples if isinstance(value, torch.Tensor) for size in value.shape]
-    expressions = [size.node.expr for size in sizes if isinstance(size, torch.SymInt)]
-    bound = {expression for expression in expressions if expression.is_Symbol}
-    return all(expression.free_symbols <= bound for expression in expressions)
-
-
-def _replace_by_engine(
-    split: GraphModule,
-    node: Node,
-    part: GraphModule,
-    given: dict[Node, Input],
-    settings: Settings,
-    compiled: Compiled,
-) -> None:
-    """Puts an engine behind the call of one stretch."""
-    weights = {argument for argument in node.args if argument in given and given[argument].data is not None}
+def _engine_of(
+    part: GraphModule, arguments: Sequence[Node], given: dict[Node, Input], settings: Settings
+) -> Stretch:
+    """The engine of one stretch, which is called with these nodes of the whole graph."""
     inputs = [
-        given[argument] if argument in weights else Input(USER, argument.name) for argument in node.args
+        given[argument]
+        if argument in given and given[argument].data is not None
+        else Input(USER, argument.name)
+        for argument in arguments
     ]
     capture = Capture(f"torch {torch.__version__}")
     capture.graph(part, inputs)
     runner, engine = build_runner(capture, inputs, settings)
     users = [position for position, what in enumerate(inputs) if what.kind == USER]
     returns_one = not isinstance(next(n for n in part.graph.nodes if n.op == "output").args[0], (tuple, list))
-    setattr(split, str(node.target), Stretch(runner, engine, users, returns_one))
-    compiled.engines.append(engine)
+    return Stretch(runner, engine, users, returns_one)
 
 
 class Stretch(torch.nn.Module):

@@ -25,6 +25,7 @@ from ingot.errors import Error, UserError
 from ingot.hybrid import compile_graph
 from ingot.reporting import Report
 from ingot.settings import Settings
+from ingot.views import take_views
 
 REPORTS = "ingot_reports"  # attribute of a torch.compile call: its graphs' reports, in order
 _log = logging.getLogger("ingot")
@@ -79,12 +80,17 @@ def _mode_options(mode: str | None) -> dict[str, str]:
 
 
 def _lower(graph: GraphModule, values: Sequence[Any], settings: Settings, reports: list[Report]) -> Any:
-    inputs, outputs = _describe(graph, values)
+    placeholders = [node for node in graph.graph.nodes if node.op == "placeholder"]
+    mutations = _take_mutations(graph, placeholders)
+    views = take_views(graph, mutations)
+    inputs, outputs = _describe(graph, values, mutations)
     compiled = compile_graph(graph, inputs, outputs, settings)
     reports.append(compiled.report)
     for node in compiled.report.fallbacks:
         _log.info("torch runs %s (%s): %s %s", node.op, node.name, node.reason, node.source)
-    return _boxed(compiled.call)
+    if views is None:
+        return _boxed(compiled.call)
+    return _boxed(lambda arguments: list(views(*arguments, *compiled.call(arguments))))
 
 
 def _boxed(call: Any) -> Any:
@@ -97,10 +103,11 @@ def _boxed(call: Any) -> Any:
     return run
 
 
-def _describe(graph: GraphModule, values: Sequence[Any]) -> tuple[list[Input], list[Output]]:
-    """What each placeholder and each output is. `copy_` into a placeholder becomes an output that mutates it."""
+def _describe(
+    graph: GraphModule, values: Sequence[Any], mutations: dict[Node, Node]
+) -> tuple[list[Input], list[Output]]:
+    """What each placeholder and each output is."""
     placeholders = [node for node in graph.graph.nodes if node.op == "placeholder"]
-    mutations = _take_mutations(graph, placeholders)
     if len(values) != len(placeholders):  # AOT merged aliased arguments: then none is known by its place
         values = [None] * len(placeholders)
     inputs = []
@@ -125,8 +132,9 @@ def _take_mutations(graph: GraphModule, placeholders: Sequence[Node]) -> dict[No
     """Turns the `copy_(placeholder, value)` nodes at the end into outputs; the placeholders in output order."""
     mutations: dict[Node, Node] = {}
     for node in list(graph.graph.nodes):
-        if node.target is torch.ops.aten.copy_.default and node.args[0] in placeholders and not node.users:
+        if node.target is torch.ops.aten.copy_.default and node.args[0] in placeholders:
             mutations[node.args[0]] = node.args[1]
+            node.replace_all_uses_with(node.args[1])
             graph.graph.erase_node(node)
     output = next(node for node in graph.graph.nodes if node.op == "output")
     output.args = ((*output.args[0], *mutations.values()),)

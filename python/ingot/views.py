@@ -1,0 +1,104 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Views that a graph returns. Torch makes them, after the engines have run: so they share memory as the model's own do."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import torch
+from torch.fx import Graph, GraphModule, Node
+
+from ingot.capture import target_name
+
+
+def take_views(module: GraphModule, mutations: dict[Node, Node]) -> GraphModule | None:
+    """Takes inputs, views of inputs, and views of memory that is returned more than once, out of what the graph returns.
+
+    What they view is returned in their place. The result makes the outputs out of all inputs, as they are after the call, and
+    what the graph now returns. `mutations`: new values of inputs, which are the last outputs and stay. None: there are no such.
+    """
+    placeholders = [node for node in module.graph.nodes if node.op == "placeholder"]
+    output = next(node for node in module.graph.nodes if node.op == "output")
+    returned = list(output.args[0])
+    users, rest = returned[: len(returned) - len(mutations)], returned[len(returned) - len(mutations) :]
+    shown = {value: given for given, value in mutations.items()} | {given: given for given in placeholders}
+    anchors = _anchors(users, shown)
+    tail = _Tail(placeholders, shown)
+    makers = [tail.make(value, anchors) for value in users]
+    if not tail.has_views:
+        return None
+    tail.graph.output(tuple(makers))
+    output.args = ((*tail.needed, *rest),)
+    for node in reversed(list(module.graph.nodes)):
+        if _base(node) is not None and not node.users:
+            module.graph.erase_node(node)
+    module.recompile()
+    return GraphModule(module, tail.graph)
+
+
+def _base(node: object) -> Node | None:
+    """What a node is a view of; None if it is none."""
+    if not isinstance(node, Node) or node.op != "call_function":
+        return None
+    if target_name(node.target) == "_operator.getitem":
+        return _base(node.args[0])
+    schema = getattr(node.target, "_schema", None)
+    alias = schema.returns[0].alias_info if schema is not None and schema.returns else None
+    return (
+        node.args[0] if alias is not None and not alias.is_write and isinstance(node.args[0], Node) else None
+    )
+
+
+def _root(node: Node) -> Node:
+    base = _base(node)
+    return node if base is None else _root(base)
+
+
+def _anchors(users: Sequence[object], shown: dict[Node, Node]) -> set[Node]:
+    """The values whose memory the caller sees more than once."""
+    roots = [_root(value) for value in users if isinstance(value, Node)]
+    return {root for root in roots if root in shown or roots.count(root) > 1}
+
+
+class _Tail:
+    """The graph that makes the outputs. `needed` is what it takes besides the inputs."""
+
+    def __init__(self, placeholders: Sequence[Node], shown: dict[Node, Node]) -> None:
+        self.graph = Graph()
+        self.needed: list[Node] = []
+        self.has_views = False
+        self._made = {node: self.graph.placeholder(node.name) for node in placeholders}
+        self._made |= {value: self._made[given] for value, given in shown.items()}
+        self._last = next(reversed(self.graph.nodes), None)
+
+    def make(self, value: object, anchors: set[Node]) -> object:
+        """The node that stands for one output."""
+        if not isinstance(value, Node):
+            return value
+        self.has_views |= value in self._made
+        if _base(value) is not None and _root(value) in anchors and self._can_copy(value, anchors):
+            self.has_views = True
+            return self._copy(value, anchors)
+        return self._take(value)
+
+    def _take(self, value: Node) -> Node:
+        if value not in self._made:
+            self.needed.append(value)
+            with self.graph.inserting_after(self._last):
+                self._made[value] = self._last = self.graph.placeholder(f"viewed_{len(self.needed)}")
+        return self._made[value]
+
+    def _can_copy(self, value: Node, anchors: set[Node]) -> bool:
+        if value in self._made or value in anchors:
+            return True
+        is_number = isinstance(value.meta.get("val"), (torch.SymInt, torch.SymBool))
+        return (_base(value) is not None or is_number) and all(
+            self._can_copy(source, anchors) for source in value.all_input_nodes
+        )
+
+    def _copy(self, value: Node, anchors: set[Node]) -> Node:
+        if value in anchors:
+            return self._take(value)
+        if value not in self._made:
+            self._made[value] = self.graph.node_copy(value, lambda source: self._copy(source, anchors))
+        return self._made[value]

@@ -1,0 +1,142 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What torch.compile callers may rely on: numbers, aliases, writes, strides, gradients, odd arguments."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import ingot
+import pytest
+import torch
+from ingot.torch_backend import backend
+from small_models import mlp
+from torch import nn
+
+
+@pytest.fixture(autouse=True)
+def _fresh() -> Iterator[None]:
+    torch._dynamo.reset()
+    with torch.no_grad():
+        yield
+
+
+def just_in_time(function: Callable, **options: Any) -> Callable:
+    return torch.compile(function, backend=backend, **options)
+
+
+def test_numbers_that_are_no_size() -> None:
+    def scaled(x: torch.Tensor, factor: Any) -> torch.Tensor:
+        return x * factor + 1
+
+    compiled, x = just_in_time(scaled), torch.randn(3, 8)
+    for factor in (2, 3, 4, 0.5, 0.7, True, -1, torch.tensor(2.5)):
+        torch.testing.assert_close(compiled(x, factor), scaled(x, factor))
+
+
+def test_results_of_no_arguments_are_tensors() -> None:
+    torch.testing.assert_close(just_in_time(lambda: torch.ones(3) * 2)(), torch.full((3,), 2.0))
+
+
+def test_saved_statistics_run_in_torch() -> None:
+    class Norm(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.linear, self.norm = nn.Linear(8, 8), nn.LayerNorm(8)
+
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            return self.norm(self.linear(x)).softmax(-1)
+
+    model, x = Norm(), torch.randn(3, 8)
+    with torch.enable_grad():
+        just_in_time(model)(x).square().sum().backward()
+        got = [parameter.grad.clone() for parameter in model.parameters()]
+        model.zero_grad()
+        model(x).square().sum().backward()
+    for parameter, gradient in zip(model.parameters(), got, strict=True):
+        torch.testing.assert_close(gradient, parameter.grad)
+
+
+def returns_written(a: torch.Tensor) -> tuple:
+    a.add_(1)
+    return a, a[0]
+
+
+def writes_through_view(a: torch.Tensor) -> tuple:
+    part = a[:, 2:4]
+    part.mul_(3)
+    return a, part
+
+
+def returns_views(a: torch.Tensor) -> tuple:
+    b = a + 1
+    return b, b[0], b.view(-1), a.t(), a[:, ::2]
+
+
+def returns_chunks(a: torch.Tensor) -> tuple:
+    return (a * 2).chunk(2, 1)
+
+
+def returns_expanded(a: torch.Tensor) -> tuple:
+    return a.expand(4, a.shape[0], 8), a.squeeze()
+
+
+@pytest.mark.parametrize("dynamic", [False, True])
+@pytest.mark.parametrize(
+    "function", [returns_written, writes_through_view, returns_views, returns_chunks, returns_expanded]
+)
+def test_results_share_memory_as_in_eager(function: Callable, dynamic: bool) -> None:
+    x, y = torch.arange(24.0).reshape(3, 8), torch.arange(24.0).reshape(3, 8)
+    got, want = just_in_time(function, dynamic=dynamic)(x), function(y)
+    for mine, other in zip(got, want, strict=True):
+        assert mine.stride() == other.stride()
+        if 0 not in mine.stride():
+            mine.mul_(0.5).add_(1)
+            other.mul_(0.5).add_(1)
+        for left, right in zip((x, *got), (y, *want), strict=True):
+            torch.testing.assert_close(left, right)
+
+
+def test_strided_argument_is_written() -> None:
+    def push(a: torch.Tensor) -> torch.Tensor:
+        return a.add_(1)
+
+    x = torch.arange(48.0).reshape(3, 16)[:, ::2]
+    want = x + 1
+    assert just_in_time(push)(x).data_ptr() == x.data_ptr()
+    torch.testing.assert_close(x, want)
+
+
+def test_lazy_negation() -> None:
+    x = torch.randn(3, 8)
+    negated = torch._neg_view(x)
+    for compiled in (ingot.compile(mlp(), inputs=[x]), just_in_time(mlp())):
+        with pytest.raises(ingot.UserError, match="resolve_neg"):
+            compiled(negated)
+
+
+@pytest.mark.parametrize(
+    "make", [torch.Tensor.to_sparse, lambda x: x.to("meta"), lambda x: torch.nested.nested_tensor([x])]
+)
+def test_tensors_without_dense_memory(make: Callable) -> None:
+    x = torch.randn(3, 8)
+    with pytest.raises(ingot.UserError, match="expected a dense tensor in host memory"):
+        ingot.compile(mlp(), inputs=[x])(make(x))
+
+
+def test_branches() -> None:
+    def branch(a: torch.Tensor) -> torch.Tensor:
+        return torch.cond(a.sum() > 0, lambda a: a.sin() + 1, lambda a: a.cos() * 2, (a,)) * 2
+
+    compiled = just_in_time(branch)
+    for x in (torch.ones(3), -torch.ones(3)):
+        torch.testing.assert_close(compiled(x), branch(x))
+
+
+def test_unknown_composites_are_taken_apart() -> None:
+    def similar(a: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
+        return torch.cosine_similarity(a, b) + nn.functional.hardshrink(a).sum(-1)
+
+    a, b = torch.randn(3, 8), torch.randn(3, 8)
+    compiled = just_in_time(similar, options={"require_full_compilation": True})
+    torch.testing.assert_close(compiled(a, b), similar(a, b))
