@@ -156,10 +156,34 @@ void sort_by_stride(std::vector<Loop>& loops, const Dim& offset, const SymbolTab
   for (size_t i = 0; i < loops.size(); ++i) loops[i] = sorted[i].second;
 }
 
+// Where neighbours in storage are few, what is read in a row makes the better innermost loop: vectors are
+// full.
+void prefer_full_rows(Kernel& kernel, const Stage& stage) {
+  constexpr int64_t kFew = 8;
+  std::vector<Loop>& loops = kernel.parallel;
+  const auto is_few = [](const Loop& loop) {
+    return loop.extent.is_constant() && *loop.extent.constant() < kFew;
+  };
+  if (loops.size() < 2 || !stage.loops.empty() || !is_few(loops.back())) return;
+  const auto is_read_in_a_row = [&](const Loop& loop) {
+    bool found = false;
+    visit(stage.value, [&](const Expr& node) {
+      const bool loads = node->kind == ExprNode::Kind::kLoad && node->index.size() == 1;
+      found = found || (loads && stride_along(node->index[0], loop.variable) == Dim(1));
+    });
+    return found;
+  };
+  if (is_read_in_a_row(loops.back())) return;
+  const auto row =
+      std::ranges::find_if(loops, [&](const Loop& loop) { return !is_few(loop) && is_read_in_a_row(loop); });
+  if (row != loops.end()) std::rotate(row, row + 1, loops.end());
+}
+
 void order_loops(Kernel& kernel) {
   for (const Stage& stage : kernel.stages) {
     if (!stage.store || stays_shaped(kernel.buffers[static_cast<size_t>(stage.store->buffer)])) continue;
     sort_by_stride(kernel.parallel, stage.store->index[0], kernel.symbols);
+    prefer_full_rows(kernel, stage);
     break;
   }
   for (Stage& stage : kernel.stages) {

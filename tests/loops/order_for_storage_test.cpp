@@ -53,6 +53,16 @@ TEST(OrderForStorage, InnermostLoopFollowsTheStore) {
   EXPECT_EQ(order_for_storage(kernel).parallel.size(), 1U);
 }
 
+TEST(OrderForStorage, AFewNeighboursGiveWayToRowsThatAreRead) {
+  Kernel kernel = test::unary_kernel(Unary::kNegate, DType::kF32, {2, 3, 9, 11});
+  const int channels_last[] = {0, 2, 3, 1};
+  kernel.buffers[1].type.layout = Layout::permutation(channels_last);
+  const Kernel ordered = order_for_storage(kernel);
+  ASSERT_EQ(ordered.parallel.size(), 4U);  // image, row, channel, column
+  EXPECT_EQ(ordered.parallel[2].extent, Dim(3));
+  EXPECT_EQ(ordered.parallel[3].extent, Dim(11));
+}
+
 TEST(OrderForStorage, ReshapedIndicesSplitTheirLoop) {
   // y[s, c] = x[c / 8, s, c % 8]: heads are put side by side
   const Dim s = symbol("s"), c = symbol("c");
