@@ -43,6 +43,37 @@ bool moves_only_ones(const Match& match) {
   return is_row_major(match) && std::ranges::is_sorted(moved);
 }
 
+// For each dim of `to` the dims of `from` that it joins; nullopt if `to` does anything but join neighbours.
+std::optional<std::vector<std::vector<int64_t>>> joined_dims(const Shape& from, const Shape& to) {
+  std::vector<std::vector<int64_t>> joined;
+  size_t next = 0;
+  for (const Dim& dim : to) {
+    Dim size = 1;
+    joined.emplace_back();
+    for (; size != dim && next < from.size(); ++next) {
+      size = size * from[next];
+      joined.back().push_back(static_cast<int64_t>(next));
+    }
+    if (size != dim) return std::nullopt;
+  }
+  if (next != from.size() || from.size() <= to.size()) return std::nullopt;
+  return joined;
+}
+
+// Dims are moved first and joined then: the result is row-major where layouts make the moving free, as behind
+// convolutions with channels last.
+Value* join_last(Graph& graph, const Match& match) {
+  const auto joined = joined_dims(match.value("x")->type.shape, match.value("flat")->type.shape);
+  if (!joined || !match.is_used_once("flat")) return nullptr;
+  ops::Permutation moved;
+  for (const int64_t axis : match.root().attributes<ops::Permutation>().order) {
+    const auto& axes = (*joined)[static_cast<size_t>(axis)];
+    moved.order.insert(moved.order.end(), axes.begin(), axes.end());
+  }
+  return graph.call(ops::reshape, {graph.call(ops::transpose, {match.value("x")}, moved)},
+                    ops::NewShape{match.result()->type.shape});
+}
+
 Value* reshape_to_result(Graph& graph, const Match& match) {
   return graph.call(ops::reshape, {match.value("x")}, ops::NewShape{match.result()->type.shape});
 }
@@ -112,6 +143,7 @@ constexpr Rule kRules[] = {
     {"expand(x)", {}, adds_only_ones, reshape_to_result},
     {"transpose(first:transpose(x))", {}, nullptr, transpose_once},
     {"transpose(x)", {}, moves_only_ones, reshape_to_result},
+    {"transpose(flat:reshape(x))", {}, nullptr, join_last},
     {"slice(x)", "x", is_whole_slice},
     {"slice(first:slice(x))", {}, nullptr, slice_once},
     {"flip(first:flip(x))", "x", flips_back},
