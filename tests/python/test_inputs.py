@@ -118,6 +118,8 @@ def test_inputs_of_a_program_must_be_its_own() -> None:
         ingot.build(program, kwarg_inputs={"third": torch.zeros(2)})
     with pytest.raises(ingot.UserError, match="argument 0: expected 1 leaves, got 2"):
         ingot.dynamo.compile(program, [[torch.zeros(3), torch.zeros(3)]])
+    with pytest.raises(ingot.UserError, match="not a function"):
+        ingot.compile(lambda x: x, inputs=[torch.zeros(2)])
     with pytest.raises(ingot.UserError, match="not a Difference"):
         ingot.build(Difference())
     with pytest.raises(ingot.UserError, match="with names"):
