@@ -135,3 +135,10 @@ def sizes_seen(environment: Any) -> dict[Any, Any]:
     """The sizes that a ShapeEnv's symbols had in the example; older torch has them under another name."""
     found = getattr(environment, "backed_var_to_val", None)
     return getattr(environment, "var_to_val", {}) if found is None else found
+
+
+def size_seen(size: int | torch.SymInt) -> int:
+    """A size as it was in the example."""
+    if isinstance(size, int):
+        return size
+    return int(size.node.expr.xreplace(sizes_seen(size.node.shape_env)))

@@ -18,6 +18,7 @@ from ingot.capture import (
     CONSTANT,
     OUTPUT_BUFFER_MUTATION,
     OUTPUT_INPUT_MUTATION,
+    OUTPUT_USER,
     PARAMETER,
     USER,
     Capture,
@@ -40,8 +41,9 @@ _INPUT_KINDS = {
     InputKind.CONSTANT_TENSOR: CONSTANT,
 }
 _OUTPUT_KINDS = {
-    OutputKind.USER_OUTPUT: 0,
+    OutputKind.USER_OUTPUT: OUTPUT_USER,
     OutputKind.BUFFER_MUTATION: OUTPUT_BUFFER_MUTATION,
+    OutputKind.PARAMETER_MUTATION: OUTPUT_BUFFER_MUTATION,
     OutputKind.USER_INPUT_MUTATION: OUTPUT_INPUT_MUTATION,
 }
 
@@ -141,7 +143,14 @@ def describe(program: ExportedProgram) -> tuple[list[Input], list[Output]]:
             )
         name = getattr(spec.arg, "name", "") if kind == USER else str(spec.target)
         inputs.append(Input(kind, name, _weight(program, spec, kind), getattr(spec.arg, "value", None)))
-    outputs = [Output(_OUTPUT_KINDS.get(spec.kind, 0), spec.target) for spec in signature.output_specs]
+    outputs = []
+    for spec in signature.output_specs:
+        if spec.kind not in _OUTPUT_KINDS:
+            raise UnsupportedError(
+                f"the program has an output of kind {spec.kind.name}, which Ingot does not make",
+                code="INGOT-N003",
+            )
+        outputs.append(Output(_OUTPUT_KINDS[spec.kind], spec.target))
     return inputs, outputs
 
 

@@ -17,6 +17,7 @@ from ingot.errors import UnsupportedError
 from ingot.reporting import Report, ReportedNode, Segment
 from ingot.settings import Settings
 from ingot.source import source_of
+from ingot.views import in_storage_order, storage_order, viewed_by
 
 
 @dataclass
@@ -51,6 +52,7 @@ def compile_graph(
         capture.graph(module, inputs, outputs)
         prepare(capture)
         refused |= _refused_by_importer(capture)
+        refused |= _viewed_by_refused(refused)
         if refused and settings.require_full_compilation:
             raise _full_compilation_error(refused)
         try:
@@ -95,6 +97,17 @@ def _refused_by_choice(module: GraphModule, settings: Settings) -> dict[Node, st
 def _refused_by_importer(capture: Capture) -> dict[Node, str]:
     rows = json.loads(capture.builder.unsupported())
     return {capture.nodes[row["node"]]: row["reason"] for row in rows}
+
+
+def _viewed_by_refused(refused: dict[Node, str]) -> dict[Node, str]:
+    """The views below as_strided: it reads the memory that they show, which only torch lays out as torch does."""
+    views: dict[Node, str] = {}
+    for node in refused:
+        base = node.args[0] if "as_strided" in target_name(node.target) else None
+        while viewed_by(base) is not None:
+            views.setdefault(base, f"{target_name(node.target)} reads the memory that it shows")
+            base = viewed_by(base)
+    return {node: reason for node, reason in views.items() if node not in refused}
 
 
 def _full_compilation_error(refused: dict[Node, str]) -> UnsupportedError:
@@ -188,8 +201,28 @@ def _split(
                 setattr(split, str(node.target), stretch)
                 compiled.engines.append(stretch.engine)
         compiled.report.segments.append(Segment(backend, _reported(members, reasons)))
+    _forget_orders(split)
     split.recompile()
     return compiled
+
+
+def _forget_orders(split: GraphModule) -> None:
+    """Only torch looks at strides: between engines, and for the caller, results are dense."""
+    for node in [node for node in split.graph.nodes if node.op == "call_module"]:
+        stretch = split.get_submodule(str(node.target))
+        if not isinstance(stretch, Stretch):
+            continue
+        results = {0: node} if stretch.returns_one else {user.args[1]: user for user in node.users}
+        readers = {
+            k: [user for user in result.users if user.op == "call_module"] for k, result in results.items()
+        }
+        stretch.orders = {
+            k: order
+            for k, order in stretch.orders.items()
+            if any(
+                not isinstance(split.get_submodule(str(user.target)), Stretch) for user in readers.get(k, [])
+            )
+        }
 
 
 def _lift_numbers(module: GraphModule) -> None:
@@ -238,24 +271,38 @@ def _engine_of(
     capture.graph(part, inputs)
     runner, engine = build_runner(capture, inputs, settings)
     users = [position for position, what in enumerate(inputs) if what.kind == USER]
-    returns_one = not isinstance(next(n for n in part.graph.nodes if n.op == "output").args[0], (tuple, list))
-    return Stretch(runner, engine, users, returns_one)
+    returned = next(node for node in part.graph.nodes if node.op == "output").args[0]
+    returns_one = not isinstance(returned, (tuple, list))
+    results = [returned] if returns_one else returned
+    orders = {k: storage_order(result.meta.get("val")) for k, result in enumerate(results)}
+    orders = {k: order for k, order in orders.items() if order is not None}
+    return Stretch(runner, engine, users, returns_one, orders)
 
 
 class Stretch(torch.nn.Module):
     """One engine inside a torch graph."""
 
     def __init__(
-        self, runner: Callable[[list], list], engine: _core.Engine, users: Sequence[int], returns_one: bool
+        self,
+        runner: Callable[[list], list],
+        engine: _core.Engine,
+        users: Sequence[int],
+        returns_one: bool,
+        orders: dict[int, list[int]],
     ) -> None:
         super().__init__()
         self.runner = runner
         self.engine = engine
         self.users = list(users)  # which arguments the engine takes at each call; the others are its weights
         self.returns_one = returns_one
+        self.orders = orders  # how torch lays out results that are not dense, where torch reads them
 
     def forward(self, *arguments: object) -> object:
-        outputs = self.runner(list(arguments))
+        return self.results(self.runner(list(arguments)))
+
+    def results(self, outputs: list) -> object:
+        for k, order in self.orders.items():
+            outputs[k] = in_storage_order(outputs[k], order)
         return outputs[0] if self.returns_one else tuple(outputs)
 
 

@@ -8,13 +8,20 @@ from typing import Any
 
 import torch
 from torch.export import ExportedProgram
+from torch.export.graph_signature import OutputKind
 from torch.utils import _pytree
 
-from ingot.capture import USER, Input
+from ingot.capture import BUFFER, PARAMETER, USER, Input
 from ingot.engine import Engine
 from ingot.errors import UnsupportedError, UserError
 from ingot.hybrid import Compiled
 from ingot.reporting import Report
+
+
+def mutated_names(program: ExportedProgram) -> set[str | None]:
+    """The buffers, parameters and arguments that a call of the program changes."""
+    users = OutputKind.USER_OUTPUT
+    return {spec.target for spec in program.graph_signature.output_specs if spec.kind is not users}
 
 
 class CompiledModule(torch.nn.Module):
@@ -31,7 +38,10 @@ class CompiledModule(torch.nn.Module):
         self.compiled = compiled
         self._count = len(inputs)
         self._whole = Engine(compiled.engines[0]) if compiled.graph is None else None
-        mutated = set(program.graph_signature.buffers_to_mutate.values())
+        mutated = mutated_names(program)
+        self._names = {
+            given.name: position for position, given in enumerate(inputs) if given.kind in (PARAMETER, BUFFER)
+        }
         self._weights = {  # what calls change is this module's own
             position: given.data.clone() if given.name in mutated else given.data
             for position, given in enumerate(inputs)
@@ -72,9 +82,25 @@ class CompiledModule(torch.nn.Module):
         return _pytree.tree_unflatten(list(outputs), self.program.call_spec.out_spec)
 
     def refit(self, weights: Mapping[str, torch.Tensor]) -> None:
-        """New values of weights by name, for all engines of the module."""
+        """New values of weights by name, for all parts of the module. UserError, and no change, for a name that none has."""
+        known = {name for engine in self.compiled.engines for name in engine.weight_names()}
+        in_torch = self._names if self._whole is None else {}
+        unknown = set(weights) - known - set(in_torch)
+        if unknown:
+            raise UserError(
+                f"the module has no weight {min(unknown)!r}",
+                code="INGOT-U320",
+                advice="constants and integer buffers cannot be refitted: compile the model again",
+            )
+        for name in set(weights) & set(in_torch):
+            old, new = self._weights[in_torch[name]], weights[name]
+            if (new.dtype, new.shape) != (old.dtype, old.shape):
+                raise UserError(
+                    f"weight {name!r} is {old.dtype}{list(old.shape)}, but the new value is {new.dtype}{list(new.shape)}",
+                    code="INGOT-U321",
+                )
         for engine in self.compiled.engines:
-            known = set(engine.weight_names())
-            chosen = {name: value for name, value in weights.items() if name in known}
+            chosen = {name: weights[name] for name in set(weights) & set(engine.weight_names())}
             if chosen:
                 engine.refit(chosen)
+        self._weights |= {in_torch[name]: weights[name].detach() for name in set(weights) & set(in_torch)}

@@ -15,7 +15,7 @@ from ingot import _core, run_op
 from ingot.engine import Engine
 from ingot.errors import UnsupportedError, UserError
 from ingot.hybrid import Stretch
-from ingot.module import CompiledModule
+from ingot.module import CompiledModule, mutated_names
 
 _FORMATS = ("exported_program", "engine")
 
@@ -83,8 +83,7 @@ def _as_program(module: CompiledModule) -> torch.export.ExportedProgram:
     args, kwargs = module.program.example_inputs
     dynamic = _dynamic_shapes(module.program, args, kwargs)
     hybrid = module.compiled.graph is not None
-    signature = module.program.graph_signature
-    if hybrid and (signature.buffers_to_mutate or signature.user_inputs_to_mutate):
+    if hybrid and mutated_names(module.program):
         raise UnsupportedError(
             "a program that torch runs in part and that changes tensors cannot be saved", code="INGOT-N002"
         )
@@ -123,11 +122,10 @@ class _StretchCall(torch.nn.Module):
         super().__init__()
         self.call = _EngineCall(stretch.engine)
         self.users = stretch.users
-        self.returns_one = stretch.returns_one
+        self.results = stretch.results
 
     def forward(self, *arguments: Any) -> Any:
-        outputs = self.call([arguments[position] for position in self.users])
-        return outputs[0] if self.returns_one else tuple(outputs)
+        return self.results(list(self.call([arguments[position] for position in self.users])))
 
 
 class _HybridModule(torch.nn.Module):

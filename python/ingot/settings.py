@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -51,7 +51,11 @@ class Settings:
 
 def _checked(name: str, value: Any) -> Any:
     if name == "torch_executed_ops":
+        if isinstance(value, str) or not isinstance(value, Iterable):
+            raise UserError(f'option "{name}" is a list of operators, not {value!r}', code="INGOT-U002")
         return tuple(str(item) for item in value)
+    if name == "progress" and value is not None and not callable(value):
+        raise UserError(f'option "{name}" is a function, not {value!r}', code="INGOT-U002")
     expected = {"require_full_compilation": bool, "min_block_size": int}.get(name)
     if expected is not None and not isinstance(value, expected):
         raise UserError(f'option "{name}" is a {expected.__name__}, not {value!r}', code="INGOT-U002")

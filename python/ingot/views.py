@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Views that a graph returns. Torch makes them, after the engines have run: so they share memory as the model's own do."""
+"""Where memory matters, and not values alone: views that a graph returns, and strides that torch reads after an engine."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from collections.abc import Sequence
 import torch
 from torch.fx import Graph, GraphModule, Node
 
+from ingot import compat
 from ingot.capture import target_name
 
 
@@ -30,18 +31,18 @@ def take_views(module: GraphModule, mutations: dict[Node, Node]) -> GraphModule 
     tail.graph.output(tuple(makers))
     output.args = ((*tail.needed, *rest),)
     for node in reversed(list(module.graph.nodes)):
-        if _base(node) is not None and not node.users:
+        if viewed_by(node) is not None and not node.users:
             module.graph.erase_node(node)
     module.recompile()
     return GraphModule(module, tail.graph)
 
 
-def _base(node: object) -> Node | None:
+def viewed_by(node: object) -> Node | None:
     """What a node is a view of; None if it is none."""
     if not isinstance(node, Node) or node.op != "call_function":
         return None
     if target_name(node.target) == "_operator.getitem":
-        return _base(node.args[0])
+        return viewed_by(node.args[0])
     schema = getattr(node.target, "_schema", None)
     alias = schema.returns[0].alias_info if schema is not None and schema.returns else None
     return (
@@ -49,8 +50,29 @@ def _base(node: object) -> Node | None:
     )
 
 
+def storage_order(example: object) -> list[int] | None:
+    """The dims of a tensor from the slowest in memory to the fastest; None if they stand in order, or leave gaps."""
+    if not isinstance(example, torch.Tensor) or example.layout is not torch.strided:
+        return None
+    sizes = [compat.size_seen(size) for size in example.shape]
+    strides = [compat.size_seen(stride) for stride in example.stride()]
+    order = sorted(range(len(sizes)), key=lambda dim: (-strides[dim], dim))
+    expected = 1
+    for dim in reversed(order):
+        if sizes[dim] != 1 and strides[dim] != expected:
+            return None
+        expected *= sizes[dim]
+    return None if order == sorted(order) else order
+
+
+def in_storage_order(tensor: torch.Tensor, order: Sequence[int]) -> torch.Tensor:
+    """The same elements with the dims in that order in memory."""
+    inverse = [list(order).index(dim) for dim in range(len(order))]
+    return tensor.permute(*order).contiguous().permute(*inverse)
+
+
 def _root(node: Node) -> Node:
-    base = _base(node)
+    base = viewed_by(node)
     return node if base is None else _root(base)
 
 
@@ -76,7 +98,7 @@ class _Tail:
         if not isinstance(value, Node):
             return value
         self.has_views |= value in self._made
-        if _base(value) is not None and _root(value) in anchors and self._can_copy(value, anchors):
+        if viewed_by(value) is not None and _root(value) in anchors and self._can_copy(value, anchors):
             self.has_views = True
             return self._copy(value, anchors)
         return self._take(value)
@@ -92,7 +114,7 @@ class _Tail:
         if value in self._made or value in anchors:
             return True
         is_number = isinstance(value.meta.get("val"), (torch.SymInt, torch.SymBool))
-        return (_base(value) is not None or is_number) and all(
+        return (viewed_by(value) is not None or is_number) and all(
             self._can_copy(source, anchors) for source in value.all_input_nodes
         )
 

@@ -140,3 +140,48 @@ def test_unknown_composites_are_taken_apart() -> None:
     a, b = torch.randn(3, 8), torch.randn(3, 8)
     compiled = just_in_time(similar, options={"require_full_compilation": True})
     torch.testing.assert_close(compiled(a, b), similar(a, b))
+
+
+def test_torch_reads_strides_as_it_laid_them_out() -> None:
+    def windows(x: torch.Tensor) -> torch.Tensor:
+        y = (x.transpose(0, 1) * 2).relu()  # torch keeps the order of x in memory
+        return y.as_strided((3, 4), (1, 2), 1) + 1
+
+    x = torch.randn(4, 6)
+    torch.testing.assert_close(just_in_time(windows)(x), windows(x))
+
+
+class NormalizedTable(nn.Module):
+    """A call changes a parameter."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.table = nn.Embedding(10, 4, max_norm=0.5)
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return self.table(x) * 2
+
+
+def test_parameter_that_a_call_changes() -> None:
+    model, x = NormalizedTable(), torch.tensor([[1, 2], [2, 3]])
+    module = ingot.compile(model, inputs=[x])
+    for _ in range(2):
+        torch.testing.assert_close(module(x), model(x))
+
+
+def test_refit_of_no_weight() -> None:
+    module = ingot.compile(mlp(), inputs=[torch.randn(3, 8)])
+    with pytest.raises(ingot.UserError, match=r"has no weight '0\.wait'"):
+        module.refit({"0.wait": torch.randn(16, 8)})
+
+
+@pytest.mark.parametrize(
+    ("options", "says"),
+    [
+        ({"torch_executed_ops": "aten.add.Tensor"}, "is a list of operators"),
+        ({"progress": 3}, "is a function"),
+    ],
+)
+def test_options_of_a_wrong_kind(options: dict, says: str) -> None:
+    with pytest.raises(ingot.UserError, match=says):
+        ingot.compile(mlp(), inputs=[torch.randn(3, 8)], **options)
