@@ -81,6 +81,25 @@ bool is_matrix_transposition(const Match& match) {
          match.node("turned").attributes<ops::Permutation>().order == std::vector<int64_t>{1, 0};
 }
 
+// Weights that stand the other way round: turned, they are packed once.
+bool is_weight(const Match& match) {
+  const Node* w = match.value("w")->producer;
+  return match.value("w")->type.rank() == 2 && match.value("x")->type.rank() >= 1 && w != nullptr &&
+         w->op == &ops::weight;
+}
+Value* linear_of_turned(Graph& graph, const Match& match) {
+  Value* turned = graph.call(ops::transpose, {match.value("w")}, ops::Permutation{{1, 0}});
+  return graph.call(ops::linear, {match.value("x"), turned});
+}
+
+// Rows are flattened for the product only: without that, what follows it can join it.
+bool restores_rows(const Match& match) {
+  const Shape &given = match.value("x")->type.shape, &flat = match.value("flat")->type.shape,
+              &result = match.result()->type.shape;
+  return given.size() == result.size() && given.size() > 1 && match.is_used_once("product") &&
+         given.back() == flat.back() && std::equal(given.begin(), given.end() - 1, result.begin());
+}
+
 bool is_bias(const Match& match) {
   const Value* linear = match.value("product");
   const Value* bias = match.value("b");
@@ -114,7 +133,10 @@ constexpr Rule kRules[] = {
     {"divide(e:exp(subtract(x, largest:reduce_maximum(x))), total:sum(e))", {}, nullptr, softmax},
     {"log(softmax:softmax(x))", {}, nullptr, log_softmax},
     {"matmul(x, turned:transpose(w))", "linear(x, w)", is_matrix_transposition},
+    {"matmul(x, w)", {}, is_weight, linear_of_turned},
     {"add(product:linear(x, w), b)", "linear(x, w, b)", is_bias},
+    {"reshape(product:linear(flat:reshape(x), w))", "linear(x, w)", restores_rows},
+    {"reshape(product:linear(flat:reshape(x), w, b))", "linear(x, w, b)", restores_rows},
 };
 
 }  // namespace
