@@ -41,6 +41,12 @@ def compile(
         return torch.compile(model, backend=backend, options=options)
     if ir != "dynamo":
         raise UserError(f'ir is "dynamo" or "torch_compile", not "{ir}"', code="INGOT-U002")
+    if not isinstance(model, (torch.nn.Module, torch.export.ExportedProgram)):
+        raise UserError(
+            f"ahead of time, a model is a torch.nn.Module or an ExportedProgram, not a {type(model).__name__}",
+            code="INGOT-U006",
+            advice='put the function into the forward of a module, or compile it with ir="torch_compile"',
+        )
     positional, keywords = (
         list((inputs if inputs is not None else arg_inputs) or []),
         dict(kwarg_inputs or {}),
