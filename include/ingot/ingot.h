@@ -101,7 +101,8 @@ INGOT_API ingot_status* ingot_engine_save_memory(const ingot_engine* engine, ing
 INGOT_API void ingot_engine_free(ingot_engine* engine);
 /* Checks a whole file; the status names the damaged section. */
 INGOT_API ingot_status* ingot_verify_file(const char* path);
-/* JSON: format, target, signature, sections, steps, kernels, weights, memory plan, nodes. */
+/* JSON: format, target, key, sections, inputs, outputs, states, steps, kernels, weights, memory plan, nodes.
+ */
 INGOT_API ingot_status* ingot_engine_inspect(const ingot_engine* engine, ingot_text** json);
 INGOT_API ingot_status* ingot_inspect_file(const char* path, ingot_text** json);
 

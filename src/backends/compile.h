@@ -26,7 +26,7 @@ struct Target {
   std::string backend = "cpu";
   CpuFeatures features;  // cpu
   int threads = 1;       // expected; decides the split, never the result
-  int level = 3;         // optimization level 0..5
+  int level = 3;         // optimization level 0..3
   enum class Numerics { kStrict, kDefault, kFast } numerics = Numerics::kDefault;
   std::string text() const;
 };
@@ -55,6 +55,7 @@ class Backend {
  public:
   virtual ~Backend() = default;
   virtual std::string_view name() const = 0;
+  virtual std::string_view generator() const = 0;  // what makes its code, with its version: a part of keys
   // Of one node, before anything is rewritten.
   virtual Support supports(const Node& node, const Target& target) const = 0;
   virtual LayoutRequest layouts(const Node& node, const Target& target) const = 0;

@@ -124,6 +124,7 @@ class Assembly {
   void describe() {
     engine_->name = parts_.program.argument_names.empty() ? "model" : parts_.split.main.name;
     engine_->origin = parts_.program.origin;
+    engine_->key = std::move(parts_.key);
     engine_->target = parts_.target.text();
     engine_->weights_form = WeightsForm::kOriginal;
     engine_->signature = {.argument_names = parts_.program.argument_names,

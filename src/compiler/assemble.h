@@ -22,6 +22,7 @@ struct BuildParts {
   LoweredPrograms lowered;
   std::vector<Image> images;
   const Target& target;
+  std::string key;
 };
 
 // Plans both programs and fills the tables of the engine: weights, sources, states, nodes, signature.

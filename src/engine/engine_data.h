@@ -35,7 +35,7 @@ struct SourceWeight {
   std::string name;
   DType dtype = DType::kF32;
   std::vector<int64_t> shape;
-  Digest digest{};  // SHA-256 of its row-major bytes when the engine was built; zero: unknown
+  Digest digest{};  // SHA-256 of its row-major bytes; zero until the engine is first written
   std::shared_ptr<const std::byte> data;  // dense row-major; null if only the prepared form was kept
 };
 
@@ -62,7 +62,7 @@ enum class WeightsForm : uint8_t { kPrepared, kOriginal };
 struct EngineData {
   std::string name;
   std::string origin;  // "torch 2.13.0, schema 8.20"
-  std::string key;     // canonical key material
+  std::string key;     // canonical text of all that decides the engine, but the weights' values
   std::string target;  // "cpu:x86-64-v4"
   CpuFeatures needs;   // union of the images'
   Signature signature;

@@ -9,6 +9,7 @@
 #include "engine/container.h"
 #include "engine/sections.h"
 #include "support/error.h"
+#include "support/parallel.h"
 
 namespace ingot::core {
 namespace {
@@ -56,6 +57,11 @@ void require_zero(Bytes section, const std::pair<uint64_t, uint64_t>& gap, Secti
       "copy the engine file again, or build it again");
 }
 
+// Keys hold lines; names in them are quoted, so that nothing else than a line's end is a control character.
+bool is_text(char letter) {
+  return letter == '\n' || (static_cast<unsigned char>(letter) >= 0x20 && letter != 0x7F);
+}
+
 std::shared_ptr<const std::byte> aligned_copy(Bytes bytes) {
   constexpr std::align_val_t kAlignment{64};
   auto* memory = static_cast<std::byte*>(::operator new(bytes.size() + 1, kAlignment));
@@ -100,6 +106,7 @@ void EngineFile::read(Checksums checksums) {
   sections_.assign(container.sections.begin(), container.sections.end());
   const Bytes key = container.content(bytes_, SectionType::kKey);
   data_.key.assign(reinterpret_cast<const char*>(key.data()), key.size());
+  if (!std::ranges::all_of(data_.key, is_text)) refuse_content(SectionType::kKey, "it is no text");
   const ReadMetadata metadata = read_metadata(container.content(bytes_, SectionType::kMetadata), data_);
   read_programs(container.content(bytes_, SectionType::kPrograms), data_);
 
@@ -157,11 +164,14 @@ void EngineFile::verify_weights(size_t first, size_t last) const {
 
 void EngineFile::verify_all() const {
   verify_weights(0, weight_blocks());
-  DigestBuilder blocks;
   const Bytes weights = section("weights");
-  for (size_t begin = 0; begin < weights.size(); begin += kWeightBlock) {
-    blocks.update(digest(weights.subspan(begin, std::min(kWeightBlock, weights.size() - begin))));
-  }
+  std::vector<Digest> digests(weight_blocks());
+  for_each_parallel(digests.size(), [&](size_t block) {
+    const size_t begin = block * kWeightBlock;
+    digests[block] = digest(weights.subspan(begin, std::min(kWeightBlock, weights.size() - begin)));
+  });
+  DigestBuilder blocks;
+  for (const Digest& each : digests) blocks.update(each);
   for (const SectionInfo& info : sections_) {
     const Digest actual = info.name == "weights" ? blocks.finish() : digest(section(info.name));
     const bool listed = info.name != "weights" || info.checksum == sections_[3].checksum;

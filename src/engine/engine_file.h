@@ -56,7 +56,7 @@ class EngineFile {
   // weights are zero; UserError INGOT-U210 names section and block.
   void verify_weights(size_t first, size_t last) const;
   size_t weight_blocks() const;
-  // Also SHA-256 of every section: what `verify="full"`, `ingot verify` and trust="signed" check.
+  // Also SHA-256 of every section: what `ingot verify` checks, and trust="signed" will.
   void verify_all() const;
 
  private:

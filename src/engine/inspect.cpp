@@ -1,14 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "engine/inspect.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
-#include <map>
 
 #include "engine/lifetimes.h"
 #include "support/json_writer.h"
-#include "support/text.h"
 
 namespace ingot::core {
 namespace {
@@ -115,7 +111,9 @@ void write_weights(JsonWriter& json, const EngineData& engine) {
         .field("name", source.name)
         .field("dtype", name(source.dtype))
         .list("shape", source.shape);
-    json.field("sha256", hex(source.digest)).end_object();
+    // Made when the engine is written: one that was built here and not saved has none.
+    if (source.digest != Digest{}) json.field("sha256", hex(source.digest));
+    json.end_object();
   }
   json.end_array();
 }
@@ -143,12 +141,6 @@ void write_kernels(JsonWriter& json, const EngineData& engine) {
 // One entry a flat input or output; an engine that was called flat stores none.
 std::vector<std::string> literals_or_tensors(const std::vector<std::string>& literals, size_t tensors) {
   return literals.empty() ? std::vector<std::string>(tensors) : literals;
-}
-
-std::string describe(const std::vector<Port>& ports) {
-  std::string text;
-  for (const Port& port : ports) text += fmt::format("  {} : {}\n", port.name, to_string(port.type));
-  return text;
 }
 
 // No arena can be smaller: what is alive at the step where most is.
@@ -209,6 +201,7 @@ std::string inspect_json(const EngineData& engine, const EngineFile* file) {
       .field("origin", engine.origin)
       .field("target", engine.target);
   json.field("needs", to_string(engine.needs));
+  json.field("key_sha256", hex(digest(as_bytes(engine.key)))).field("key", engine.key);
   if (file != nullptr) write_sections(json, *file);
   write_ports(json, "inputs", engine.main.inputs, engine.main.symbols);
   write_ports(json, "outputs", engine.main.outputs, engine.main.symbols);
@@ -221,36 +214,6 @@ std::string inspect_json(const EngineData& engine, const EngineFile* file) {
   write_program(json, engine.main, engine);
   json.end_object();
   return std::move(json).text();
-}
-
-std::string inspect_text(const EngineData& engine, const EngineFile* file) {
-  std::string text = fmt::format("engine {} for {}, from {}\n", engine.name, engine.target, engine.origin);
-  text += "inputs\n" + describe(engine.main.inputs) + "outputs\n" + describe(engine.main.outputs);
-  if (!engine.main.states.empty()) text += "states\n" + describe(engine.main.states);
-  text += "symbols\n";
-  for (const auto& [name, info] : engine.main.symbols)
-    text += fmt::format("  {} in {}..{}\n", name, info.range.min, info.range.max);
-  uint64_t weight_bytes = 0;
-  for (const WeightData& weight : engine.weights) weight_bytes += weight.data != nullptr ? weight.bytes : 0;
-  const MemorySummary memory = memory_at_typical_sizes(engine.main);
-  text += fmt::format("{} weights, {}, {} of {} of the model\n",
-                      engine.weights_form == WeightsForm::kPrepared ? "prepared" : "original",
-                      format_bytes(weight_bytes), engine.weights.size(), engine.sources.size());
-  text += fmt::format(
-      "{} steps, {} kernels, arena {} at typical sizes ({} alive at once, {} without sharing)\n",
-      engine.main.steps.size(), engine.images.size(), format_bytes(static_cast<uint64_t>(memory.arena)),
-      format_bytes(static_cast<uint64_t>(memory.live)), format_bytes(static_cast<uint64_t>(memory.buffers)));
-  std::map<std::string, size_t> steps;
-  for (const Step& step : engine.main.steps) ++steps[step.name];
-  for (const auto& [name, count] : steps) text += fmt::format("  {} x {}\n", count, name);
-  if (file == nullptr) return text;
-  text += fmt::format("file format {}, {}, identity {}\n", kEngineFormatVersion, format_bytes(file->size()),
-                      hex(file->identity()));
-  for (const SectionInfo& section : file->sections()) {
-    text +=
-        fmt::format("  {:<10} at {:>12}  {}\n", section.name, section.offset, format_bytes(section.length));
-  }
-  return text;
 }
 
 }  // namespace ingot::core

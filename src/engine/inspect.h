@@ -7,10 +7,9 @@
 
 namespace ingot::core {
 
-// What an engine holds: format, target, signature, sections, steps, kernels, weights, memory plan and nodes,
-// as JSON or as text for people. `file` is null for an engine that was not loaded from one.
+// What an engine holds, as JSON: format, target, key, sections, ports, steps, kernels, weights, memory plan
+// and nodes. `file` is null for an engine that was not loaded from one.
 std::string inspect_json(const EngineData& engine, const EngineFile* file);
-std::string inspect_text(const EngineData& engine, const EngineFile* file);
 
 // How the model was called, as the C API's ingot_engine_signature describes.
 std::string signature_json(const EngineData& engine);

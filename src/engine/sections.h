@@ -31,7 +31,8 @@ std::vector<uint64_t> place_images(const std::vector<Image>& images, uint64_t& l
 
 std::vector<std::byte> write_programs(const EngineData& engine);
 std::vector<std::byte> write_metadata(const EngineData& engine, const WeightPlaces& places,
-                                      const std::vector<uint64_t>& images);
+                                      const std::vector<uint64_t>& images,
+                                      const std::vector<Digest>& source_digests);
 
 void read_programs(Bytes section, EngineData& engine);
 

@@ -4,27 +4,25 @@
 
 #include "engine/container.h"
 #include "engine/sections.h"
-#include "support/error.h"
+#include "support/parallel.h"
 
 namespace ingot::core {
 namespace {
 
-// Calls function(Bytes) for each 1 MiB block of the weights section, gaps filled with zeros.
-template <typename Function>
-void each_block(const WeightPlaces& places, uint64_t length, Function&& function) {
-  std::vector<std::byte> block;
-  size_t piece = 0;
-  for (uint64_t begin = 0; begin < length; begin += kWeightBlock) {
-    const uint64_t end = std::min<uint64_t>(begin + kWeightBlock, length);
-    block.assign(end - begin, std::byte{0});
-    for (size_t i = piece; i < places.pieces.size() && places.pieces[i].offset < end; ++i) {
-      const auto& [offset, bytes] = places.pieces[i];
-      const uint64_t from = std::max(begin, offset), to = std::min<uint64_t>(end, offset + bytes.size());
-      if (from < to) std::memcpy(block.data() + (from - begin), bytes.data() + (from - offset), to - from);
-      if (offset + bytes.size() <= end) piece = i + 1;
-    }
-    function(Bytes(block));
+// Block `index` of the weights section, gaps filled with zeros. Made in `buffer`, where it is no part of one
+// piece.
+Bytes block_at(const WeightPlaces& places, uint64_t length, size_t index, std::vector<std::byte>& buffer) {
+  const uint64_t begin = index * kWeightBlock, end = std::min<uint64_t>(begin + kWeightBlock, length);
+  const auto end_of = [](const WeightPlaces::Piece& piece) { return piece.offset + piece.bytes.size(); };
+  auto piece = std::ranges::upper_bound(places.pieces, begin, {}, end_of);
+  if (piece != places.pieces.end() && piece->offset <= begin && end_of(*piece) >= end)
+    return piece->bytes.subspan(begin - piece->offset, end - begin);
+  buffer.assign(end - begin, std::byte{0});
+  for (; piece != places.pieces.end() && piece->offset < end; ++piece) {
+    const uint64_t from = std::max(begin, piece->offset), to = std::min<uint64_t>(end, end_of(*piece));
+    std::memcpy(buffer.data() + (from - begin), piece->bytes.data() + (from - piece->offset), to - from);
   }
+  return buffer;
 }
 
 std::vector<std::byte> join_images(const std::vector<Image>& images, const std::vector<uint64_t>& offsets,
@@ -50,13 +48,31 @@ struct Draft {
 };
 
 void hash_weights(Draft& draft, std::vector<std::byte>& checksums, Digest& identity) {
-  DigestBuilder digests;
-  each_block(draft.places, draft.weights_length, [&](Bytes block) {
+  const size_t count = align_up(draft.weights_length, kWeightBlock) / kWeightBlock;
+  std::vector<Digest> digests(count);
+  checksums.resize(count * sizeof(Checksum));
+  for_each_parallel(count, [&](size_t index) {
+    std::vector<std::byte> buffer;
+    const Bytes block = block_at(draft.places, draft.weights_length, index, buffer);
     const Checksum sum = checksum(block);
-    checksums.insert(checksums.end(), sum.begin(), sum.end());
-    digests.update(digest(block));
+    std::ranges::copy(sum, checksums.begin() + static_cast<ptrdiff_t>(index * sizeof(sum)));
+    digests[index] = digest(block);
   });
-  identity = digests.finish();
+  DigestBuilder builder;
+  for (const Digest& each : digests) builder.update(each);
+  identity = builder.finish();
+}
+
+// SHA-256 of the model's weights: known where they did not change since the engine was read.
+std::vector<Digest> digest_sources(const std::vector<SourceWeight>& sources) {
+  std::vector<Digest> digests(sources.size());
+  for_each_parallel(sources.size(), [&](size_t index) {
+    const SourceWeight& source = sources[index];
+    const bool known = source.digest != Digest{} || source.data == nullptr;
+    const size_t bytes = Tensor{nullptr, source.dtype, source.shape}.bytes();
+    digests[index] = known ? source.digest : digest({source.data.get(), bytes});
+  });
+  return digests;
 }
 
 Draft make_draft(const EngineData& engine) {
@@ -67,7 +83,8 @@ Draft make_draft(const EngineData& engine) {
   std::vector<std::byte> checksums;
   Digest weights_digest{};
   hash_weights(draft, checksums, weights_digest);
-  draft.contents = {to_bytes(engine.key), write_metadata(engine, draft.places, image_offsets),
+  draft.contents = {to_bytes(engine.key),
+                    write_metadata(engine, draft.places, image_offsets, digest_sources(engine.sources)),
                     write_programs(engine), std::move(checksums),
                     join_images(engine.images, image_offsets, images_length)};
   uint64_t offset = align_up(kHeaderBytes, section_alignment(0));
@@ -100,7 +117,9 @@ void write_engine(const EngineData& engine, const Sink& sink) {
   const Section& last = draft.sections.back();
   sink(write_header(draft.sections, last.offset + last.length));
   for (const auto& content : draft.contents) sink(content);
-  each_block(draft.places, draft.weights_length, sink);
+  std::vector<std::byte> buffer;
+  for (size_t index = 0; index * kWeightBlock < draft.weights_length; ++index)
+    sink(block_at(draft.places, draft.weights_length, index, buffer));
 }
 
 void write_engine(const EngineData& engine, const std::filesystem::path& path) {

@@ -11,7 +11,8 @@ namespace fb = flatbuffers;
 class MetadataWriter {
  public:
   std::vector<std::byte> write(const EngineData& engine, const WeightPlaces& places,
-                               const std::vector<uint64_t>& image_offsets) {
+                               const std::vector<uint64_t>& image_offsets,
+                               const std::vector<Digest>& source_digests) {
     size_t next = 0;
     const auto images = write_all(builder_, engine.images,
                                   [&](const Image& image) { return write(image, image_offsets[next++]); });
@@ -21,7 +22,8 @@ class MetadataWriter {
     });
     next = 0;
     const auto sources = write_all(builder_, engine.sources, [&](const SourceWeight& source) {
-      return write(source, places.sources[next++]);
+      const size_t index = next++;
+      return write(source, source_digests[index], places.sources[index]);
     });
     next = 0;
     const auto states = write_all(builder_, engine.state_values, [&](const Tensor& state) {
@@ -52,14 +54,9 @@ class MetadataWriter {
                               weight.source, weight.init_output, weight.bytes, offset);
   }
 
-  fb::Offset<file::Source> write(const SourceWeight& source, uint64_t offset) {
+  fb::Offset<file::Source> write(const SourceWeight& source, const Digest& digest, uint64_t offset) {
     return file::CreateSource(builder_, text(source.name), static_cast<uint8_t>(source.dtype),
-                              numbers(source.shape), raw(digest_of(source)), offset);
-  }
-
-  static Digest digest_of(const SourceWeight& source) {
-    if (source.digest != Digest{} || source.data == nullptr) return source.digest;
-    return digest({source.data.get(), Tensor{nullptr, source.dtype, source.shape}.bytes()});
+                              numbers(source.shape), raw(digest), offset);
   }
 
   fb::Offset<file::Signature> write(const Signature& signature) {
@@ -84,8 +81,9 @@ class MetadataWriter {
 }  // namespace
 
 std::vector<std::byte> write_metadata(const EngineData& engine, const WeightPlaces& places,
-                                      const std::vector<uint64_t>& images) {
-  return MetadataWriter().write(engine, places, images);
+                                      const std::vector<uint64_t>& images,
+                                      const std::vector<Digest>& source_digests) {
+  return MetadataWriter().write(engine, places, images, source_digests);
 }
 
 }  // namespace ingot::core

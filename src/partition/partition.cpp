@@ -6,7 +6,6 @@
 #include "support/error.h"
 
 namespace ingot::core {
-namespace {
 
 const Backend& find_backend(std::span<const Backend* const> backends, std::string_view name) {
   std::string known;
@@ -18,11 +17,7 @@ const Backend& find_backend(std::span<const Backend* const> backends, std::strin
                   fmt::format("backends here: {}", known.empty() ? "none" : known));
 }
 
-}  // namespace
-
-const Backend& choose_backend(const Graph& graph, std::span<const Backend* const> backends,
-                              const Target& target) {
-  const Backend& backend = find_backend(backends, target.backend);
+void require_support(const Graph& graph, const Backend& backend, const Target& target) {
   for (const auto& node : graph.nodes()) {
     if (node->op->traits.has(Trait::kSource)) continue;
     const Support support = backend.supports(*node, target);
@@ -34,7 +29,6 @@ const Backend& choose_backend(const Graph& graph, std::span<const Backend* const
                             .source_line = node->source.to_string(),
                             .advice = "run this part in torch (torch.compile does so by itself)"});
   }
-  return backend;
 }
 
 }  // namespace ingot::core

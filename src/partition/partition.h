@@ -9,9 +9,11 @@
 
 namespace ingot::core {
 
-// The backend named by the target, if it runs every node; UnsupportedError INGOT-N001 names the first node
-// that it refuses, with the backend's reason and the line of the user's model.
-const Backend& choose_backend(const Graph& graph, std::span<const Backend* const> backends,
-                              const Target& target);
+// UserError INGOT-U003 lists the backends that there are.
+const Backend& find_backend(std::span<const Backend* const> backends, std::string_view name);
+
+// UnsupportedError INGOT-N001 names the first node that the backend refuses, with its reason and the line of
+// the user's model.
+void require_support(const Graph& graph, const Backend& backend, const Target& target);
 
 }  // namespace ingot::core

@@ -44,7 +44,9 @@ void use(Bytes bytes, Checksums checksums) {
 size_t write_seed(uint8_t* data, size_t max_size) {
   const EngineData engine = testing::small_engine();
   uint64_t length = 0;
-  const auto metadata = write_metadata(engine, place_weights(engine), place_images(engine.images, length));
+  const std::vector<Digest> digests(engine.sources.size());
+  const auto metadata =
+      write_metadata(engine, place_weights(engine), place_images(engine.images, length), digests);
   const auto programs = write_programs(engine);
   if (kPrefix + metadata.size() + programs.size() > max_size) return 1;
   data[0] = kSealed;

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <utility>
 
 #include "ir/text.h"
 #include "ir/verify.h"
@@ -104,6 +105,49 @@ TEST_P(Records, NarrowDtypesAreClose) {
         EXPECT_LE(far, 0.1 * static_cast<double>(values.size())) << name(dtype);
       }
     }
+  }
+}
+
+// A value of the same kind that is another one.
+AttributeValue other_value(const AttributeValue& value) {
+  struct Change {
+    AttributeValue operator()(bool flag) const { return !flag; }
+    AttributeValue operator()(int64_t number) const { return number + 1; }
+    AttributeValue operator()(double number) const { return std::isfinite(number) ? number + 0.25 : 2.0; }
+    AttributeValue operator()(const std::string& text) const { return text + "x"; }
+    AttributeValue operator()(DType dtype) const { return dtype == DType::kF32 ? DType::kF64 : DType::kF32; }
+    AttributeValue operator()(const Dim& dim) const { return dim + Dim(1); }
+    AttributeValue operator()(std::vector<int64_t> numbers) const {
+      numbers.push_back(3);
+      return numbers;
+    }
+    AttributeValue operator()(std::vector<double> numbers) const {
+      numbers.push_back(3);
+      return numbers;
+    }
+    AttributeValue operator()(std::vector<Dim> dims) const {
+      dims.emplace_back(3);
+      return dims;
+    }
+    AttributeValue operator()(Layout layout) const {
+      layout.axes.push_back({.dim = 1});
+      return layout;
+    }
+  };
+  return std::visit(Change{}, value);
+}
+
+// What keys are made of: a change of any attribute changes the canonical text.
+TEST_P(Records, CanonicalTextTellsEveryAttribute) {
+  for (const Sample& sample : samples()) {
+    const SampleGraph made = make_sample_graph(op(), sample);
+    const std::string before = to_string(made.graph, {.canonical = true});
+    for (AttributeValue& value : made.node->values) {
+      const AttributeValue old = std::exchange(value, other_value(value));
+      EXPECT_NE(to_string(made.graph, {.canonical = true}), before) << to_string(old);
+      value = old;
+    }
+    EXPECT_EQ(to_string(made.graph, {.canonical = true}), before);
   }
 }
 

@@ -17,6 +17,7 @@ void add_arguments(LoweredStep& step, const std::vector<Value*>& values, bool wr
 class NullBackend final : public Backend {
  public:
   std::string_view name() const override { return "null"; }
+  std::string_view generator() const override { return "nothing"; }
   Support supports(const Node&, const Target&) const override { return {}; }
   LayoutRequest layouts(const Node&, const Target&) const override { return {}; }
   bool may_fuse_consumer(const Node&, const Node&, const Target&) const override { return true; }
