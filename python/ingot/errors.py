@@ -4,6 +4,14 @@
 from __future__ import annotations
 
 
+def _whole_text(message: str, code: str, node: str, source: str, advice: str) -> str:
+    """As the compiler prints its own errors, whose messages come whole."""
+    if not code or message.startswith("["):
+        return message
+    rows = (("node", node), ("at", source), ("what to do", advice))
+    return f"[{code}] {message}" + "".join(f"\n  {name}: {value}" for name, value in rows if value)
+
+
 class Error(Exception):
     """Base of all errors that Ingot raises.
 
@@ -14,7 +22,7 @@ class Error(Exception):
     def __init__(
         self, message: str, *, code: str = "", node: str = "", source: str = "", advice: str = ""
     ) -> None:
-        super().__init__(message)
+        super().__init__(_whole_text(message, code, node, source, advice))
         self.code = code
         self.node = node
         self.source = source

@@ -4,6 +4,7 @@
 #include <chrono>
 
 #include "compiler/assemble.h"
+#include "compiler/key.h"
 #include "compiler/lower.h"
 #include "compiler/profile.h"
 #include "importers/aten/import.h"
@@ -45,19 +46,20 @@ FuseRules fuse_rules(const Backend& backend, const Target& target) {
                                const Node& node) { return backend.may_fuse_producer(root, node, target); }};
 }
 
+constexpr int kFuseLevel = 2;
+constexpr int kLayoutLevel = 3;
+
 // Passes for one target: where values lie, what runs once a checkpoint, and what becomes one kernel.
 Split specialize(Graph graph, const Backend& backend, const CompileOptions& options, PassRunner& runner) {
   const Target& target = options.target;
-  if (target.level >= 1) {
-    graph = runner.run("assign_layouts", std::move(graph), [&](Graph g) {
-      return assign_layouts(std::move(g), [&](const Node& node) { return backend.layouts(node, target); });
-    });
-  }
-  Split split = hoist(std::move(graph));
-  if (target.level < 2) return split;
+  const LayoutRule layouts = [&](const Node& node) { return backend.layouts(node, target); };
   const FuseRules rules = fuse_rules(backend, target);
-  split.init = runner.run("fuse", std::move(split.init), [&](Graph g) { return fuse(std::move(g), rules); });
-  split.main = runner.run("fuse", std::move(split.main), [&](Graph g) { return fuse(std::move(g), rules); });
+  const auto assign = [&](Graph g) { return assign_layouts(std::move(g), layouts); };
+  const auto fuse_all = [&](Graph g) { return fuse(std::move(g), rules); };
+  graph = runner.run("assign_layouts", std::move(graph), assign, kLayoutLevel);
+  Split split = hoist(std::move(graph));
+  split.init = runner.run("fuse", std::move(split.init), fuse_all, kFuseLevel);
+  split.main = runner.run("fuse", std::move(split.main), fuse_all, kFuseLevel);
   return split;
 }
 
@@ -71,11 +73,13 @@ std::shared_ptr<EngineData> compile(const aten::Program& program, const CompileO
   Phases phases(hooks, filled);
   PassRunner runner(options.passes, hooks.dump);
   const Target& target = options.target;
+  const Backend& backend = find_backend(backends, target.backend);
 
   aten::Imported model = phases.run("import", 0, [&] { return aten::import_program(program); });
   apply_profiles(model.graph, options.profiles);
+  std::string key = engine_key(program, model, backend, options);
   Graph graph = phases.run("simplify", 1, [&] { return run_pipeline(std::move(model.graph), runner); });
-  const Backend& backend = choose_backend(graph, backends, target);
+  require_support(graph, backend, target);
   const Split split =
       phases.run("specialize", 2, [&] { return specialize(std::move(graph), backend, options, runner); });
 
@@ -87,7 +91,8 @@ std::shared_ptr<EngineData> compile(const aten::Program& program, const CompileO
   std::vector<Image> images =
       phases.run("compile kernels", 4, [&] { return compile_images(table, target.threads, hooks.progress); });
   return phases.run("plan", 5, [&] {
-    return assemble({program, model, split, std::move(lowered), std::move(images), target}, filled);
+    return assemble({program, model, split, std::move(lowered), std::move(images), target, std::move(key)},
+                    filled);
   });
 }
 

@@ -52,6 +52,17 @@ Target::Numerics parse_numerics(std::string_view name, std::string_view value) {
   refuse(name, value, "strict, default or fast");
 }
 
+constexpr int kTimedLevel = 4;  // from here on, choices would be timed
+
+int parse_level(std::string_view name, std::string_view value) {
+  const auto level = static_cast<int>(parse_integer(name, value, 0, 5));
+  if (level < kTimedLevel) return level;
+  throw UnsupportedError(
+      "INGOT-N006",
+      fmt::format("option \"{}\" cannot be {}: this version of Ingot times no choices", name, level),
+      "give 3, the highest level that is there");
+}
+
 struct Row {
   OptionInfo info;
   void (*set)(CompileOptions& options, std::string_view name, std::string_view value);
@@ -76,12 +87,15 @@ constexpr std::array kRows = {
          "ship the model's own weights and prepare them at load, for machines of another kind"},
         [](CompileOptions& o, View name, View value) { o.keep_original_weights = parse_bool(name, value); }},
     Row{{"numerics", "word", "default",
-         "strict: only sums are reordered; default: within the accuracy rule; fast"},
-        [](CompileOptions& o, View name, View value) { o.target.numerics = parse_numerics(name, value); }},
-    Row{{"optimization_level", "0..5", "3",
-         "0: one kernel an op; 1: simplify; 2: fuse; 3: layouts; 4, 5: timed choices"},
+         "strict: only sums are reordered; default: within the accuracy rule; fast: as default today"},
         [](CompileOptions& o, View name, View value) {
-          o.target.level = o.passes.level = static_cast<int>(parse_integer(name, value, 0, 5));
+          o.target.numerics = parse_numerics(name, value);
+          o.passes.strict = o.target.numerics == Target::Numerics::kStrict;
+        }},
+    Row{{"optimization_level", "0..3", "3",
+         "0: one kernel an op; 1: simplify and fold; 2: fuse; 3: layouts and the schedules that need them"},
+        [](CompileOptions& o, View name, View value) {
+          o.target.level = o.passes.level = parse_level(name, value);
         }},
     Row{{"shapes", "name:dims,...", "",
          "sizes of inputs: ids:1x128, or ranges ids:1..16x1..8..256 (least..typical..most)"},

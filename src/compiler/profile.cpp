@@ -2,11 +2,11 @@
 #include "compiler/profile.h"
 
 #include <fmt/core.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 
 #include "support/error.h"
-#include "support/text.h"
 
 namespace ingot::core {
 namespace {
@@ -20,23 +20,23 @@ const Value* find_input(const Graph& graph, const std::string& name) {
     names.push_back(input->name);
   }
   throw UserError("INGOT-U011", fmt::format("the model has no input \"{}\"", name),
-                  fmt::format("the nearest name is \"{}\"", nearest_name(name, names)));
+                  fmt::format("its inputs are {}", fmt::join(names, ", ")));
 }
 
 void check_rank(const Value& input, const DimProfile& profile) {
   const size_t rank = input.type.rank();
   if (profile.min.size() == rank && profile.typical.size() == rank && profile.max.size() == rank) return;
-  throw UserError("INGOT-U011", fmt::format("input \"{}\" is {}, but its shapes have {}, {} and {} dims",
-                                            input.name, to_string(input.type), profile.min.size(),
-                                            profile.typical.size(), profile.max.size()));
+  const size_t given = profile.min.size() != rank ? profile.min.size() : profile.max.size();
+  throw UserError("INGOT-U011", fmt::format("input \"{}\" is {}, but {} dims are given", input.name,
+                                            to_string(input.type), given));
 }
 
 void apply(Graph& graph, const Value& input, const DimProfile& profile, size_t axis) {
   const Dim& dim = input.type.shape[axis];
   const int64_t low = profile.min[axis], high = profile.max[axis];
   if (low > profile.typical[axis] || profile.typical[axis] > high) {
-    throw UserError("INGOT-U011", fmt::format("dim {} of input \"{}\": {} <= {} <= {} does not hold", axis,
-                                              input.name, low, profile.typical[axis], high));
+    throw UserError("INGOT-U011", fmt::format("dim {} of input \"{}\": the typical size {} is not in {}..{}",
+                                              axis, input.name, profile.typical[axis], low, high));
   }
   if (dim.is_symbol()) {
     SymbolInfo& symbol = graph.symbols[dim.symbol_name()];

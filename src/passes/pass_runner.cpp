@@ -19,8 +19,10 @@ void check_name(const std::string& name) {
   std::vector<std::string_view> known(std::begin(kTargetPasses), std::end(kTargetPasses));
   for (const PassRow& row : pipeline()) known.push_back(row.name);
   if (name.empty() || std::ranges::find(known, name) != known.end()) return;
+  const std::string_view nearest = nearest_name(name, known);
   throw UserError("INGOT-U004", fmt::format("there is no pass \"{}\"", name),
-                  fmt::format("the nearest is \"{}\"", nearest_name(name, known)));
+                  nearest.empty() ? "`ingot opt --list` lists those that every target runs"
+                                  : fmt::format("the nearest is \"{}\"", nearest));
 }
 
 }  // namespace

@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include <fmt/core.h>
+#include <llvm/Config/llvm-config.h>
 
 #include "backends/cpu/compile/emit_kernel.h"
 #include "backends/cpu/compile/fusion_rules.h"
@@ -139,6 +140,7 @@ const Node* find_contraction(const Members& members) {
 class CpuBackend final : public Backend {
  public:
   std::string_view name() const override { return "cpu"; }
+  std::string_view generator() const override { return "LLVM " LLVM_VERSION_STRING; }
 
   Support supports(const Node& node, const Target&) const override {
     if (node.op->lower == nullptr && node.op->routine.empty() && !node.op->traits.has(Trait::kFused)) {
@@ -171,8 +173,7 @@ class CpuBackend final : public Backend {
     if (!node.op->routine.empty()) return {lower_routine(node)};
     const Members members = members_of(node);
     if (const Node* contraction = find_contraction(members)) {
-      const Schedule* schedule = find_schedule(*contraction->op);
-      if (schedule != nullptr && schedule->supports(*contraction, target).yes) {
+      if (const Schedule* schedule = find_ready_schedule(*contraction, target)) {
         return {lower_contraction(members, *contraction, *schedule, symbols, target)};
       }
     }

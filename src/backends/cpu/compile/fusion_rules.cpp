@@ -10,11 +10,6 @@
 namespace ingot::core::cpu {
 namespace {
 
-bool has_schedule(const Node& node, const Target& target) {
-  const Schedule* schedule = find_schedule(*node.op);
-  return schedule != nullptr && schedule->supports(node, target).yes;
-}
-
 bool reads_data_dependent_indices(const Node& node) {
   return !node.op->lower(node).stages[0].bindings.empty();
 }
@@ -53,13 +48,14 @@ bool may_take_consumer(const Node& root, const Node& consumer, const Target& tar
   if (!consumer.op->traits.has(Trait::kElementwise) || result_shape(consumer) != result_shape(root))
     return false;
   if (consumer.results[0]->type.layout != root.results[0]->type.layout) return false;
-  return !root.op->traits.has(Trait::kContraction) || has_schedule(root, target);
+  return !root.op->traits.has(Trait::kContraction) || find_ready_schedule(root, target) != nullptr;
 }
 
 bool may_take_producer(const Node& root, const Node& producer, const Target& target) {
   if (reads_data_dependent_indices(producer))
     return root.op->traits.has(Trait::kElementwise) && !feeds(producer, root);
-  if (root.op->traits.has(Trait::kContraction)) return !feeds(producer, root) && has_schedule(root, target);
+  if (root.op->traits.has(Trait::kContraction))
+    return !feeds(producer, root) && find_ready_schedule(root, target) != nullptr;
   if (root.op->traits.has(Trait::kReduction)) {
     return !feeds(producer, root) || reads_each_element_once(root, producer.results[0]);
   }

@@ -41,6 +41,10 @@ struct Schedule {
 
 const Schedule* find_schedule(const Op& op);  // null: the op has none
 
+// The schedule that can compute `node` as it stands: null if it has none, if none supports it, or if its
+// operands and results do not have the layouts that the schedule asks for.
+const Schedule* find_ready_schedule(const Node& node, const Target& target);
+
 // Can a schedule run this kernel on its result? No for reductions, scans, and indices that are read from
 // data.
 bool is_epilogue(const loops::Kernel& kernel);

@@ -20,6 +20,13 @@ std::vector<TensorType> operand_types(const Node& node) {
   return types;
 }
 
+bool has_layouts(const std::vector<Value*>& values, const std::vector<std::optional<Layout>>& wanted) {
+  for (size_t i = 0; i < std::min(values.size(), wanted.size()); ++i) {
+    if (values[i] != nullptr && wanted[i] && values[i]->type.layout != *wanted[i]) return false;
+  }
+  return true;
+}
+
 const TensorType& result_type(const Node& node) { return node.results[0]->type; }
 
 const Schedule kSchedules[] = {
@@ -57,6 +64,15 @@ const Schedule kSchedules[] = {
 const Schedule* find_schedule(const Op& op) {
   const auto* found = std::ranges::find(kSchedules, &op, &Schedule::op);
   return found == std::end(kSchedules) ? nullptr : found;
+}
+
+const Schedule* find_ready_schedule(const Node& node, const Target& target) {
+  const Schedule* schedule = find_schedule(*node.op);
+  if (schedule == nullptr || !schedule->supports(node, target).yes) return nullptr;
+  const LayoutRequest request = schedule->layouts(node, target);
+  const bool ready =
+      has_layouts(node.operands, request.operands) && has_layouts(node.results, request.results);
+  return ready ? schedule : nullptr;
 }
 
 }  // namespace ingot::core::cpu

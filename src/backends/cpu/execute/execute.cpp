@@ -29,10 +29,9 @@ void require_features(const EngineData& data) {
   const CpuFeatures host = host_cpu_features();
   for (const Image& image : data.images) {
     if (!is_ours(image) || host.covers(image.needs)) continue;
-    const CpuFeatures missing{image.needs.bits & ~host.bits};
     throw UserError("INGOT-U220",
-                    fmt::format("the engine was built for {}: this processor lacks {} (it has {})",
-                                to_string(image.needs), to_string(missing), to_string(host)),
+                    fmt::format("the engine was built for a processor with {}; this one has {}",
+                                to_string(image.needs), to_string(host)),
                     "build the engine for this processor, or with a lower cpu level");
   }
 }

@@ -1,0 +1,91 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Each optimization level does what the one before does and more; each, and each numerics setting, is right."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import ingot
+import pytest
+import torch
+from accuracy import assert_accurate, golden
+from torch import nn
+
+
+class Mixed(nn.Module):
+    """Convolution and batch norm, attention, layer norm and linear layers."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.patches = nn.Sequential(nn.Conv2d(3, 16, 3, 2, 1, bias=False), nn.BatchNorm2d(16), nn.ReLU())
+        self.query, self.key = nn.Linear(16, 16), nn.Linear(16, 16)
+        self.norm = nn.LayerNorm(16)
+        self.head = nn.Sequential(nn.Linear(16, 32), nn.GELU(), nn.Linear(32, 4))
+
+    def forward(self, image: torch.Tensor) -> torch.Tensor:
+        x = self.patches(image).flatten(2).transpose(1, 2)
+        x = x + nn.functional.scaled_dot_product_attention(self.query(x), self.key(x), x)
+        scores = torch.softmax(self.norm(x) @ x.transpose(1, 2) * 0.25, -1)
+        return self.head(scores @ x)
+
+
+@pytest.fixture(scope="module")
+def model() -> nn.Module:
+    torch.manual_seed(0)
+    model = Mixed()
+    for module in model.modules():
+        if isinstance(module, nn.BatchNorm2d):
+            nn.init.uniform_(module.running_mean)
+            nn.init.uniform_(module.running_var, 0.5, 2)
+    return model.eval()
+
+
+@pytest.fixture(autouse=True)
+def _no_grad() -> Iterator[None]:
+    with torch.no_grad():
+        yield
+
+
+def compile_mixed(model: nn.Module, **options: Any) -> ingot.Engine:
+    images = ingot.Input(min_shape=(1, 3, 12, 12), opt_shape=(2, 3, 12, 12), max_shape=(4, 3, 12, 12))
+    return ingot.compile(model, inputs=[images], require_full_compilation=True, **options).engine
+
+
+def assert_right(engine: ingot.Engine, model: nn.Module) -> None:
+    for batch in (1, 3):
+        image = torch.randn(batch, 3, 12, 12)
+        assert_accurate(engine(image), model(image), golden(model, [image]))
+
+
+def steps(engine: ingot.Engine) -> list[str]:
+    return [step["name"] for step in engine.inspect()["main"]["steps"]]
+
+
+def test_levels_differ_and_are_right(model: nn.Module) -> None:
+    engines = [compile_mixed(model, optimization_level=level) for level in range(4)]
+    for engine in engines:
+        assert_right(engine, model)
+    plain, simplified, fused, packed = map(steps, engines)
+    assert not any("fused" in name for name in plain + simplified)
+    assert len(plain) > len(simplified) > len(fused)
+    assert any("fused" in name for name in fused)
+    # Layouts: panels that the schedules of contractions read, whose epilogues then are fused.
+    assert not any("%" in weight["type"] for engine in engines[:3] for weight in engine.inspect()["weights"])
+    assert any("%" in weight["type"] for weight in engines[3].inspect()["weights"])
+    assert any(name.startswith("fused[linear") for name in packed)
+    assert not any(name.startswith("fused[linear") for name in fused)
+
+
+@pytest.mark.parametrize("numerics", ["strict", "default", "fast"])
+def test_numerics_are_right(model: nn.Module, numerics: str) -> None:
+    engine = compile_mixed(model, numerics=numerics)
+    assert_right(engine, model)
+    # The batch norm is folded into the convolution's weights, or stays behind it.
+    assert ("convolution" in steps(engine)) == (numerics != "strict")
+
+
+@pytest.mark.parametrize("level", [4, 5])
+def test_timed_levels_are_refused(model: nn.Module, level: int) -> None:
+    with pytest.raises(ingot.UnsupportedError, match="times no choices"):
+        compile_mixed(model, optimization_level=level)
