@@ -20,7 +20,8 @@ std::string operand_problem(const Op& op, std::span<Value* const> operands) {
   for (size_t i = 0; i < operands.size(); ++i) {
     const Operand* rule = rule_for(op, i);
     if (rule == nullptr) {
-      return fmt::format("{} takes {} operands, not {}", op.name, op.operands.size(), operands.size());
+      return fmt::format("{} takes {} operand{}, not {}", op.name, op.operands.size(),
+                         op.operands.size() == 1 ? "" : "s", operands.size());
     }
     if (operands[i] == nullptr) {
       if (!rule->optional) return fmt::format("operand '{}' of {} is missing", rule->name, op.name);

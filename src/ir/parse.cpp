@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <fmt/core.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <map>
@@ -170,7 +170,8 @@ class Parser {
     const auto names = node.op->attributes.names();
     const auto found = std::ranges::find(names, name);
     if (found == names.end())
-      scanner_.fail(start, fmt::format("{} has no attribute '{}'", node.op->name, name));
+      scanner_.fail(start, fmt::format("{} has no attribute '{}'; it has {}", node.op->name, name,
+                                       names.empty() ? "none" : fmt::format("{}", fmt::join(names, ", "))));
     AttributeValue& value = node.values[static_cast<size_t>(found - names.begin())];
     const bool has_rank = !node.operands.empty() && node.operands[0] != nullptr;
     const size_t value_start = scanner_.next_position();

@@ -45,7 +45,9 @@ CpuFeatures parse_word(std::string_view word, std::span<const Word> words, std::
   std::vector<std::string_view> names;
   std::ranges::transform(words, std::back_inserter(names), &Word::name);
   const std::string_view nearest = nearest_name(word, names);
-  throw UserError("INGOT-U121", fmt::format("'{}' in the CPU features '{}' is not known", word, text),
+  throw UserError("INGOT-U121",
+                  fmt::format("there is no CPU feature '{}'{}", word,
+                              word == text ? "" : fmt::format(" (in '{}')", text)),
                   nearest.empty() ? fmt::format("use one of: {}", fmt::join(names, ", "))
                                   : fmt::format("did you mean '{}'?", nearest));
 }

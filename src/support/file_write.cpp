@@ -31,8 +31,7 @@ class TemporaryFile {
     for (int attempt = 0; file_ < 0; ++attempt) {
       path_ = temporary_path(target);
       file_ = retry_interrupted([&] { return files_.create_exclusively(path_.c_str()); });
-      if (file_ < 0 && (errno != EEXIST || attempt == kAttempts))
-        fail_on_file("create a file beside", target_, errno);
+      if (file_ < 0 && (errno != EEXIST || attempt == kAttempts)) fail_on_file("write", target_, errno);
     }
     buffer_.reserve(kBuffer);
   }

@@ -107,6 +107,17 @@ class Dynamic(nn.Module):
         return halves, wide, flat, chosen, parts[1]
 
 
+class Pair(nn.Module):
+    """Two inputs whose batches are one symbol."""
+
+    def __init__(self):
+        super().__init__()
+        self.scale = nn.Parameter(torch.arange(4, dtype=torch.float32))
+
+    def forward(self, x, y):
+        return x * self.scale + y
+
+
 def without_paths(trace: str) -> str:
     return SCRIPT.sub('File "make_pt2.py"', PACKAGES.sub(r'File "/usr/lib/\1/', trace))
 
@@ -139,6 +150,11 @@ def main() -> None:
     write("arguments", export(Arguments(), (x[:, :2], 3, pair), {"factor": 0.5, "name": None}))
     write("control", export(Control(), (torch.ones(2, 3), torch.tensor(0))))
     shapes = {"x": {0: Dim("batch", min=2, max=16), 1: Dim("length", min=3)}, "mask": None}
+    batch = Dim("batch", min=1, max=16)
+    pair = export(
+        Pair(), (torch.ones(3, 4), torch.ones(3, 4)), dynamic_shapes={"x": {0: batch}, "y": {0: batch}}
+    )
+    write("pair", pair)
     write("dynamic", export(Dynamic(), (torch.ones(3, 5), torch.ones(6)), dynamic_shapes=shapes))
 
 

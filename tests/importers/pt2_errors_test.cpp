@@ -131,7 +131,7 @@ std::string error_of_members(const Members& members) { return error_of(write_zip
 
 TEST(Pt2Errors, TellOtherFilesApart) {
   EXPECT_THAT(error_of("this is a text, and long enough for a ZIP file"), StartsWith("[INGOT-U501"));
-  EXPECT_THAT(error_of(""), StartsWith("[INGOT-U500"));
+  EXPECT_THAT(error_of(""), StartsWith("[INGOT-U501"));
   EXPECT_THAT(error_of_members({{"data.pkl", ""}}), HasSubstr("torch.save"));
   EXPECT_THAT(error_of_members({{"data.pkl", ""}, {"constants.pkl", ""}}), HasSubstr("TorchScript"));
   EXPECT_THAT(error_of_members({{"serialized_exported_program.json", "{}"}}), StartsWith("[INGOT-N501"));

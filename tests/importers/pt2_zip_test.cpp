@@ -30,6 +30,24 @@ TEST(Crc32, IsThatOfZip) {
   EXPECT_EQ(crc32(as_bytes("The quick brown fox jumps over the lazy dog")), 0x414fa339u);
 }
 
+// Bit by bit, as it is defined.
+uint32_t plain_crc32(std::string_view text) {
+  uint32_t state = ~0u;
+  for (const char letter : text) {
+    state ^= static_cast<unsigned char>(letter);
+    for (int bit = 0; bit < 8; ++bit) state = (state >> 1) ^ (state & 1 ? 0xedb88320u : 0u);
+  }
+  return ~state;
+}
+
+TEST(Crc32, IsTheSameForEveryLength) {
+  std::string text;
+  for (int i = 0; i < 400; ++i) {
+    EXPECT_EQ(crc32(as_bytes(text)), plain_crc32(text)) << i;
+    text += static_cast<char>(i * i + 7 * i + (i >> 3));
+  }
+}
+
 TEST(Zip, ReadsWhatTorchWrites) {
   for (const char* name : kArchives) {
     const std::string bytes = read_bytes(golden_path(name));

@@ -16,7 +16,7 @@ namespace {
                    .message = fmt::format("{}: {}", node.target, message),
                    .node = node.name,
                    .source_line = to_string(node.source),
-                   .advice = "Check the program that made this graph: it does not follow ATen's schema."});
+                   .advice = "check the program that made this graph: it does not follow ATen's schema"});
 }
 
 template <typename... Types>

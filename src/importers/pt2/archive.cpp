@@ -15,7 +15,7 @@ namespace {
 constexpr std::string_view kModels = "models/";
 constexpr std::string_view kJson = ".json";
 constexpr std::string_view kSaveAgain =
-    "Load it with the torch that wrote it, and save it again with torch.export.save of torch 2.11 to 2.13.";
+    "load it with the torch that wrote it, and save it again with torch.export.save of torch 2.11 to 2.13";
 
 std::string_view as_text(Bytes bytes) {
   const std::string_view text(reinterpret_cast<const char*>(bytes.data()), bytes.size());
@@ -44,23 +44,23 @@ void Archive::refuse_other_kinds() const {
     throw UnsupportedError("INGOT-N501", "the archive has the flat form of torch 2.7 and older",
                            std::string(kSaveAgain));
   if (has("constants.pkl"))
-    refuse_other("this is a TorchScript archive", "Export the model with torch.export.export and save that.");
+    refuse_other("this is a TorchScript archive", "export the model with torch.export.export and save that");
   if (has("data.pkl"))
-    refuse_other("this is a file of torch.save", "Save the program with torch.export.save instead.");
+    refuse_other("this is a file of torch.save", "save the program with torch.export.save instead");
 }
 
 void Archive::check_markers() const {
   const std::optional<Bytes> format = find("archive_format");
   if (!format || as_text(*format) != "pt2")
     refuse_other("this ZIP file is no torch.export archive: its archive_format is not 'pt2'",
-                 "Save the program with torch.export.save(torch.export.export(model, args), path).");
+                 "save the program with torch.export.save(torch.export.export(model, args), path)");
   if (const std::optional<Bytes> version = find("archive_version"); version && as_text(*version) != "0")
     throw UnsupportedError("INGOT-N502",
                            fmt::format("the archive's version is '{}'; '0' is read", as_text(*version)));
   if (const std::optional<Bytes> order = find("byteorder"); order && as_text(*order) != "little")
     throw UnsupportedError("INGOT-N502",
                            fmt::format("the archive's byte order is '{}'; 'little' is read", as_text(*order)),
-                           "Save the program on a little-endian machine.");
+                           "save the program on a little-endian machine");
 }
 
 std::string Archive::find_program() const {
@@ -73,12 +73,12 @@ std::string Archive::find_program() const {
   }
   if (names.empty())
     refuse_other("the archive holds no exported program",
-                 "Packages of AOTInductor hold compiled code only; save the program with torch.export.save.");
+                 "Packages of AOTInductor hold compiled code only; save the program with torch.export.save");
   if (names.size() == 1) return names[0];
   if (std::ranges::find(names, "model") != names.end()) return "model";
   throw UserError("INGOT-U511",
                   fmt::format("the archive holds {} programs: {}", names.size(), fmt::join(names, ", ")),
-                  "Save the program that is wanted by itself, or under the name 'model'.");
+                  "save the program that is wanted by itself, or under the name 'model'");
 }
 
 std::optional<Bytes> Archive::find(const std::string& name) const {
@@ -86,7 +86,7 @@ std::optional<Bytes> Archive::find(const std::string& name) const {
   if (member == members_.end()) return std::nullopt;
   if (options_.verify_checksums && crc32(member->second.data) != member->second.crc32)
     throw UserError("INGOT-U505", fmt::format("'{}' is damaged: its checksum is wrong", name),
-                    "Copy the file again.");
+                    "copy the file again");
   return member->second.data;
 }
 

@@ -3,10 +3,13 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cstring>
+#include <vector>
 
 #include "importers/pt2/tensor_meta.h"
 #include "support/error.h"
+#include "support/parallel.h"
 
 namespace ingot::core::pt2 {
 namespace {
@@ -54,14 +57,27 @@ const Payloads::Storage& Payloads::storage(const std::string& path, const std::s
     throw UserError("INGOT-U504",
                     fmt::format("the archive lacks '{}{}', the values of '{}'", folder_, path, name));
   const Bytes bytes = member->second.data;
-  entry->second = {bytes, owner_};
+  entry->second = {bytes, owner_, member->second.crc32};
   // torch aligns payloads in the file; a copy of the file in memory may lie anywhere.
   if (reinterpret_cast<uintptr_t>(bytes.data()) % kAlignment != 0) {
     const Tensor copy = make_tensor(DType::kU8, {static_cast<int64_t>(bytes.size())});
     std::memcpy(copy.data.get(), bytes.data(), bytes.size());
-    entry->second = {Bytes(copy.data.get(), bytes.size()), copy.data};
+    entry->second = {Bytes(copy.data.get(), bytes.size()), copy.data, member->second.crc32};
   }
   return entry->second;
+}
+
+void Payloads::verify() const {
+  std::vector<const std::pair<const std::string, Storage>*> all;
+  for (const auto& entry : storages_) all.push_back(&entry);
+  std::vector<uint8_t> intact(all.size());
+  for_each_parallel(all.size(),
+                    [&](size_t i) { intact[i] = crc32(all[i]->second.bytes) == all[i]->second.crc32; });
+  const auto bad = std::ranges::find(intact, 0);
+  if (bad == intact.end()) return;
+  const std::string& path = all[static_cast<size_t>(bad - intact.begin())]->first;
+  throw UserError("INGOT-U505", fmt::format("'{}{}' is damaged: its checksum is wrong", folder_, path),
+                  "copy the file again");
 }
 
 Payload Payloads::find(const std::string& name, ReadContext& context) {
@@ -71,8 +87,8 @@ Payload Payloads::find(const std::string& name, ReadContext& context) {
   const Json meta_json = found->second;
   if (const std::optional<Json> pickled = meta_json.find("use_pickle"); pickled && pickled->boolean())
     throw UnsupportedError("INGOT-N503", fmt::format("'{}' is a tensor subclass, which torch pickles", name),
-                           "Turn it into plain tensors before the export, with "
-                           "torchao.utils.unwrap_tensor_subclass(model) for torchao's.");
+                           "turn it into plain tensors before the export, with "
+                           "torchao.utils.unwrap_tensor_subclass(model) for torchao's");
   const Json tensor_json = meta_json.at("tensor_meta");
   const aten::TensorMeta meta = read_tensor_meta(tensor_json, context);
   TensorView view{.data = nullptr, .dtype = meta.dtype};
@@ -85,7 +101,7 @@ Payload Payloads::find(const std::string& name, ReadContext& context) {
   const int64_t item_bytes = bit_width(meta.dtype) / 8;
   if (end > 0 && source.bytes.empty())
     throw UserError("INGOT-U509", fmt::format("the archive leaves out the values of '{}'", name),
-                    "Export the model with real weights, not under a FakeTensorMode.");
+                    "export the model with real weights, not under a FakeTensorMode");
   if (end > static_cast<int64_t>(source.bytes.size()) / item_bytes)
     refuse_shape(name, "it reaches out of its storage");
   // The view is only read: what runs the program takes weights as constant.

@@ -31,10 +31,14 @@ class Payloads {
   // left out. UnsupportedError: INGOT-N503 pickled, and what read_tensor_meta throws.
   Payload find(const std::string& name, ReadContext& context);
 
+  // Compares the checksums of all members that values were found in. UserError INGOT-U505.
+  void verify() const;
+
  private:
   struct Storage {
     Bytes bytes;
     std::shared_ptr<const void> owner;
+    uint32_t crc32 = 0;
   };
   const Storage& storage(const std::string& path, const std::string& name);
 

@@ -23,7 +23,7 @@ std::string read_schema_version(Json program) {
   if (major != kSchemaMajor)
     throw UnsupportedError("INGOT-N502",
                            fmt::format("the program has export schema {}; {}.x is read", text, kSchemaMajor),
-                           "Save the program again with torch 2.11 to 2.13.");
+                           "save the program again with torch 2.11 to 2.13");
   return text;
 }
 
@@ -62,7 +62,7 @@ void read_calling_convention(Json graph_module, aten::Program& program) {
   program.argument_names = read_texts(signature->find("forward_arg_names"));
 }
 
-aten::Program read_program(const Archive& archive) {
+aten::Program read_program(const Archive& archive, bool verify_values) {
   const JsonDocument document = archive.program();
   const Json json = document.root();
   aten::Program program;
@@ -84,6 +84,10 @@ aten::Program read_program(const Archive& archive) {
   read_inputs(graph_module, payloads, scope);
   read_nodes(graph, scope);
   read_outputs(graph_module, scope);
+  if (verify_values) {
+    payloads.weights.verify();
+    payloads.constants.verify();
+  }
   const std::optional<Json> single = graph.find("is_single_tensor_return");
   program.graph.single_tensor_return = single && single->boolean();
   return program;
@@ -92,7 +96,8 @@ aten::Program read_program(const Archive& archive) {
 }  // namespace
 
 aten::Program read_pt2(Bytes archive, std::shared_ptr<const void> owner, const ReadOptions& options) {
-  return read_program(Archive(archive, std::move(owner), options));
+  return read_program(Archive(archive, std::move(owner), options),
+                      options.verify_checksums && options.verify_values);
 }
 
 aten::Program read_pt2(const std::filesystem::path& path, const ReadOptions& options) {

@@ -13,8 +13,8 @@
 namespace ingot::core::pt2 {
 
 struct ReadOptions {
-  bool verify_checksums =
-      true;  // of the JSON members; those of weights are not looked at, so that pages stay unread
+  bool verify_checksums = true;
+  bool verify_values = true;  // also of weights, which are read for that
 };
 
 // Weights are not copied: they point into the mapped file, which lives as long as they do. Calls have all

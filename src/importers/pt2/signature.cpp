@@ -98,7 +98,7 @@ aten::Output read_output(Json argument, Json spec, ValueScope& scope) {
     throw UnsupportedError("INGOT-N506", "an output of the program is a token of side effects");
   } else if (tag == "loss_output" || tag.starts_with("gradient_")) {
     throw UnsupportedError("INGOT-N508", "the program computes a loss or gradients",
-                           "Export the model for inference.");
+                           "export the model for inference");
   } else {
     refuse_unknown(scope.context(), "output", tag);
   }

@@ -25,11 +25,16 @@ constexpr uint64_t kLocalHeaderSize = 30, kEntrySize = 46, kEndSize = 22, kEnd64
 
 [[noreturn]] void damaged(std::string_view what) {
   throw UserError("INGOT-U500", fmt::format("the archive is damaged or truncated: {}", what),
-                  "Copy the file again, or save the program again with torch.export.save.");
+                  "copy the file again, or save the program again with torch.export.save");
 }
 [[noreturn]] void foreign(std::string message) {
   throw UnsupportedError("INGOT-N500", std::move(message),
-                         "Use the file as torch.export.save wrote it; repacked archives are not read.");
+                         "use the file as torch.export.save wrote it; repacked archives are not read");
+}
+
+[[noreturn]] void no_export(std::string_view why) {
+  throw UserError("INGOT-U501", fmt::format("this is no torch.export archive: {}", why),
+                  "save the program with torch.export.save(torch.export.export(model, args), path)");
 }
 
 // A little-endian reader whose every access is checked.
@@ -95,14 +100,10 @@ std::optional<Directory> read_end64(Bytes file, uint64_t end_offset) {
 
 // torch writes no comment, so the end record is the last of the file.
 Directory read_end(Bytes file) {
-  if (file.size() < kEndSize) damaged("it is too short for a ZIP file");
+  if (file.size() < kEndSize || Cursor(file, 0).u32() != kLocalHeader) no_export("it is not a ZIP file");
   const uint64_t end_offset = file.size() - kEndSize;
   Cursor cursor(file, end_offset);
-  if (cursor.u32() != kEndOfDirectory) {
-    if (Cursor(file, 0).u32() == kLocalHeader) damaged("the end of the ZIP directory is missing");
-    throw UserError("INGOT-U501", "this is no torch.export archive: it is not a ZIP file",
-                    "Save the program with torch.export.save(torch.export.export(model, args), path).");
-  }
+  if (cursor.u32() != kEndOfDirectory) damaged("the end of the ZIP directory is missing");
   cursor.take(6);  // disks and their entries
   const Directory small{
       .entries = cursor.u16(), .size = cursor.u32(), .offset = cursor.u32(), .end = end_offset};
@@ -197,9 +198,10 @@ void check_disjoint(std::vector<Extent> extents) {
 std::string_view strip_root(const std::string& name, std::optional<std::string>& root) {
   const size_t slash = name.find('/');
   if (slash == std::string::npos || slash == 0 || slash + 1 == name.size())
-    damaged(fmt::format("member '{}' lies in no folder", name));
+    no_export(fmt::format("its member '{}' lies in no folder", name));
   if (!root) root = name.substr(0, slash);
-  if (name.compare(0, slash, *root) != 0) damaged(fmt::format("member '{}' is not below '{}'", name, *root));
+  if (name.compare(0, slash, *root) != 0)
+    no_export(fmt::format("its member '{}' is not below '{}'", name, *root));
   return std::string_view(name).substr(slash + 1);
 }
 
