@@ -21,7 +21,7 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
 # Everything that the libraries, the programs and the C++ tests are built from.
 BUILD_INPUTS := CMakeLists.txt pyproject.toml $(shell find src include python cmake tests -type f \
-  -regex '.*\.\(cpp\|h\|inc\|def\|fbs\|py\|cmake\|in\)' -not -path 'tests/python/*' -not -path 'tests/tools/*' 2>/dev/null)
+  -regex '.*\.\(cpp\|h\|inc\|def\|fbs\|py\|cmake\|in\)' -not -path 'tests/errors/*' -not -path 'tests/python/*' -not -path 'tests/tools/*' 2>/dev/null)
 
 .PHONY: help demo test build setup system bench format lint clean fuzz
 help: ## this list

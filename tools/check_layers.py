@@ -37,6 +37,7 @@ LAYERS: dict[str, tuple[str, ...]] = {
     "api/runtime": ("runtime", *(f"backends/{name}/execute" for name in BACKENDS)),
     "cli": (),
     "cli/opt": ("ir", "passes", "cli"),
+    "cli/nearest": ("support", "cli"),
 }
 COMPILER_PARTS = tuple(
     name for name in LAYERS if not name.startswith(("api", "cli")) and not name.endswith("/execute")
@@ -90,9 +91,10 @@ def allowed_layers(layer: str) -> set[str]:
 
 def layer_of(path: str) -> str | None:
     """The longest row that the path (relative to src/) belongs to."""
-    if path.startswith("cli/opt"):
-        return "cli/opt"
     parts = path.split("/")
+    row = path.rsplit(".", 1)[0]
+    if row in LAYERS:  # of one file, without its suffix
+        return row
     for length in range(len(parts), 0, -1):
         name = "/".join(parts[:length])
         if name in LAYERS:
@@ -115,7 +117,7 @@ def sources_below(folder: Path) -> list[Path]:
 
 def check_third_party(include: Include, layer: str) -> list[str]:
     for prefix, layers in THIRD_PARTIES.items():
-        if include.target.startswith(prefix) and layer.removesuffix("/opt") not in layers:
+        if include.target.startswith(prefix) and layer not in layers and layer.split("/")[0] not in layers:
             where = ", ".join(layers) or "no folder of src/"
             return [include.complain(f"<{include.target}> may be included in {where} only")]
     return []

@@ -9,6 +9,8 @@
 #include "cli/commands.h"
 #include "cli/npy.h"
 #include "cli/npz.h"
+#include "cli/output_file.h"
+#include "cli/read_file.h"
 #include "cli/safetensors.h"
 
 namespace ingot::cli {
@@ -41,28 +43,33 @@ const char* dtype_name(int32_t dtype) { return row_of(dtype).name; }
 
 std::vector<Array> read_arrays(const std::filesystem::path& path) {
   const std::string extension = path.extension().string();
+  if (extension != ".npz" && extension != ".npy" && extension != ".safetensors") {
+    throw CommandError(
+        fmt::format("'{}': arrays are read from .npy, .npz and .safetensors files", path.string()), 2);
+  }
   if (extension == ".npz") return read_npz(path);
-  std::ifstream stream(path, std::ios::binary);
-  if (!stream) throw CommandError(fmt::format("cannot open {}", path.string()));
-  const std::vector<char> bytes((std::istreambuf_iterator<char>(stream)), std::istreambuf_iterator<char>());
-  if (extension == ".npy") return {parse_npy(bytes, path.string())};
-  if (extension == ".safetensors") return parse_safetensors(bytes, path.string());
-  throw CommandError(fmt::format("{}: arrays are read from .npy, .npz and .safetensors files", path.string()),
+  const std::string text = read_file(path);
+  if (extension == ".npy") return {parse_npy(text, path.string())};
+  return parse_safetensors(text, path.string());
+}
+
+void check_array_path(const std::filesystem::path& path, size_t count) {
+  const std::string extension = path.extension().string();
+  if (extension == ".npz" || (extension == ".npy" && count == 1)) return;
+  throw CommandError(fmt::format("'{}': the {} outputs are written to an .npz file{}", path.string(), count,
+                                 count == 1 ? " or an .npy file" : ""),
                      2);
 }
 
 void write_arrays(const std::filesystem::path& path, const std::vector<Array>& arrays) {
-  const std::string extension = path.extension().string();
-  if (extension == ".npz") return write_npz(path, arrays);
-  if (extension != ".npy" || arrays.size() != 1) {
-    throw CommandError(
-        fmt::format("{}: outputs are written to an .npz file, or one output to an .npy file", path.string()),
-        2);
-  }
-  std::ofstream stream(path, std::ios::binary);
-  const std::vector<char> bytes = print_npy(arrays[0]);
-  stream.write(bytes.data(), static_cast<std::streamsize>(bytes.size()));
-  if (!stream.flush()) throw CommandError(fmt::format("cannot write {}", path.string()));
+  check_array_path(path, arrays.size());
+  write_whole_file(path, [&](const std::filesystem::path& temporary) {
+    if (path.extension() == ".npz") return write_npz(temporary, arrays);
+    std::ofstream stream(temporary, std::ios::binary);
+    const std::vector<char> bytes = print_npy(arrays[0]);
+    stream.write(bytes.data(), static_cast<std::streamsize>(bytes.size()));
+    if (!stream.flush()) throw CommandError(fmt::format("cannot write '{}'", path.string()));
+  });
 }
 
 }  // namespace ingot::cli

@@ -26,7 +26,8 @@ Summary summarize_as(const Array& array) {
 
 }  // namespace
 
-Summary summarize(const Array& array) {
+std::optional<Summary> summarize(const Array& array) {
+  if (std::ranges::find(array.shape, 0) != array.shape.end()) return std::nullopt;
   switch (array.dtype) {
     case INGOT_F32:
       return summarize_as<float>(array);
@@ -44,7 +45,7 @@ Summary summarize(const Array& array) {
     case INGOT_BOOL:
       return summarize_as<uint8_t>(array);
     default:
-      return {};
+      return std::nullopt;
   }
 }
 

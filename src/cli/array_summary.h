@@ -1,13 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <optional>
+
 #include "cli/array_file.h"
 
 namespace ingot::cli {
 
 struct Summary {
-  double min = 0, max = 0, mean = 0;  // zeros for empty arrays and for dtypes that have no numbers here
+  double min = 0, max = 0, mean = 0;
 };
-Summary summarize(const Array& array);
+std::optional<Summary> summarize(
+    const Array& array);  // none of empty arrays, and of dtypes that C++ has no type for
 
 }  // namespace ingot::cli

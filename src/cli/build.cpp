@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "cli/commands.h"
+#include "cli/output_file.h"
 #include "cli/progress.h"
 
 namespace ingot::cli {
@@ -21,6 +22,7 @@ int32_t report_progress(void* user, const char* phase, size_t done, size_t total
 void build(const BuildCommand& command) {
   std::filesystem::path output = command.output;
   if (output.empty()) output = std::filesystem::path(command.model).replace_extension(".ingot");
+  check_output_path(output);
   std::vector<ingot_option> options;
   for (const auto& [name, value] : command.options) options.push_back({name.c_str(), value.c_str()});
   catch_interrupts();

@@ -21,6 +21,8 @@ struct CommandError : std::runtime_error {
 
 void check(ingot_status* status);  // throws CommandError with the whole text, frees the status
 std::string take_text(ingot_text* text);
+// "; the nearest is 'build'", or "" if none of the known words is near.
+std::string suggest(std::string_view word, const std::vector<std::string>& known);
 
 struct BuildCommand {
   std::string model, output;
@@ -33,7 +35,6 @@ struct RunCommand {
   std::string shapes;               // "name:1x128,..." of inputs that are random
   uint64_t seed = 0;
   int threads = 0;
-  int repeat = 1;
   std::string verify = "lazy", trust = "any";
   bool json = false;
 };

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <fmt/core.h>
+#include <fmt/ranges.h>
 
+#include <algorithm>
 #include <nlohmann/json.hpp>
 
 #include "cli/commands.h"
@@ -8,22 +10,67 @@
 namespace ingot::cli {
 namespace {
 
-// Every section of the JSON as "key: value" lines, nested ones indented.
-void print_lines(const nlohmann::json& value, int indent) {
-  const std::string space(static_cast<size_t>(indent), ' ');
-  if (value.is_object()) {
-    for (const auto& [key, item] : value.items()) {
-      if (item.is_primitive()) {
-        fmt::print("{}{}: {}\n", space, key, item.is_string() ? item.get<std::string>() : item.dump());
-      } else {
-        fmt::print("{}{}:\n", space, key);
-        print_lines(item, indent + 2);
-      }
-    }
-  } else if (value.is_array()) {
-    for (const auto& item : value)
-      fmt::print("{}- {}\n", space, item.is_string() ? item.get<std::string>() : item.dump());
+using Json = nlohmann::json;
+
+std::string text_of(const Json& json, const char* name) { return json[name].get<std::string>(); }
+
+std::string describe_range(const Json& range) {
+  const auto low = range[0].get<int64_t>(), high = range[1].get<int64_t>();
+  if (low == high) return fmt::format("{}", low);
+  return high == INT64_MAX ? fmt::format("{}..", low) : fmt::format("{}..{}", low, high);
+}
+
+void print_ports(const Json& json, const char* name) {
+  if (!json[name].empty()) fmt::print("{}\n", name);
+  for (const Json& port : json[name]) {
+    std::vector<std::string> ranges;
+    for (const Json& range : port["ranges"]) ranges.push_back(describe_range(range));
+    fmt::print("  {}: {}[{}], sizes [{}]\n", text_of(port, "name"), text_of(port, "dtype"),
+               fmt::join(port["dims"].get<std::vector<std::string>>(), ", "), fmt::join(ranges, ", "));
   }
+}
+
+void print_weights(const Json& json) {
+  uint64_t bytes = 0;
+  for (const Json& weight : json["weights"])
+    bytes += weight["kept"].get<bool>() ? weight["bytes"].get<uint64_t>() : 0;
+  fmt::print("weights: {} of the model, in {} form, {} tensors of {} bytes\n", json["sources"].size(),
+             text_of(json, "weights_form"), json["weights"].size(), bytes);
+  for (const Json& source : json["sources"]) {
+    fmt::print("  {}: {}[{}] sha256 {}\n", text_of(source, "name"), text_of(source, "dtype"),
+               fmt::join(source["shape"].get<std::vector<int64_t>>(), ","),
+               source.value("sha256", "unknown"));
+  }
+}
+
+// Equal steps are counted, in the order in which they first run.
+void print_steps(const Json& program) {
+  std::vector<std::pair<std::string, size_t>> counts;
+  for (const Json& step : program["steps"]) {
+    const std::string name = text_of(step, "name");
+    const auto known = std::ranges::find(counts, name, &std::pair<std::string, size_t>::first);
+    known == counts.end() ? void(counts.emplace_back(name, 1)) : void(++known->second);
+  }
+  fmt::print("{} steps, memory {} bytes at typical sizes ({} alive at once, {} without sharing)\n",
+             program["steps"].size(), program["arena_bytes"].get<int64_t>(),
+             program["live_bytes"].get<int64_t>(), program["buffer_bytes"].get<int64_t>());
+  for (const auto& [name, count] : counts) fmt::print("  {} x {}\n", count, name);
+}
+
+void print_summary(const Json& json) {
+  fmt::print("engine {} for {}, from {}\n", text_of(json, "name"), text_of(json, "target"),
+             text_of(json, "origin"));
+  fmt::print("file format {}, {} bytes, identity {}\n", json["format"].get<int>(),
+             json["bytes"].get<uint64_t>(), text_of(json, "identity"));
+  for (const Json& section : json["sections"]) {
+    fmt::print("  {:<10} at {:>11}, {:>11} bytes, sha256 {}\n", text_of(section, "name"),
+               section["offset"].get<uint64_t>(), section["bytes"].get<uint64_t>(),
+               text_of(section, "sha256"));
+  }
+  fmt::print("key: {} bytes of text, sha256 {}\n", text_of(json, "key").size(), text_of(json, "key_sha256"));
+  for (const char* ports : {"inputs", "outputs", "states"}) print_ports(json, ports);
+  print_weights(json);
+  print_steps(json["main"]);
 }
 
 }  // namespace
@@ -41,7 +88,7 @@ void inspect(const InspectCommand& command) {
   if (command.json) {
     fmt::print("{}\n", json);
   } else {
-    print_lines(nlohmann::ordered_json::parse(json), 0);
+    print_summary(Json::parse(json));
   }
 }
 

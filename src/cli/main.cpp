@@ -2,9 +2,11 @@
 // The command-line program. Exit status: 0 right, 1 refused (one message on stderr), 2 wrong usage.
 #include <CLI/CLI.hpp>
 
+#include <cmath>
 #include <iostream>
 
 #include "cli/commands.h"
+#include "cli/usage.h"
 
 namespace {
 
@@ -40,8 +42,9 @@ void add_build(CLI::App& app, BuildCommand& command) {
 void add_run_options(CLI::App& app, RunCommand& command) {
   app.add_option("engine", command.engine, "engine file")->required();
   app.add_option(
-      "-i,--input", command.inputs,
-      "NAME=x.npy, or a .npz or .safetensors with arrays named as the inputs, or x.npy by position");
+         "-i,--input", command.inputs,
+         "NAME=x.npy, or a .npz or .safetensors with arrays named as the inputs, or x.npy by position")
+      ->allow_extra_args(false);
   app.add_option("--shapes", command.shapes, "sizes of random inputs: name:1x128,...");
   app.add_option("--seed", command.seed, "seed of random inputs");
   app.add_option("--threads", command.threads, "0: what the process may use");
@@ -49,6 +52,12 @@ void add_run_options(CLI::App& app, RunCommand& command) {
   app.add_option("--trust", command.trust, "any, signed or none")
       ->check(CLI::IsMember({"any", "signed", "none"}));
   app.add_flag("--json", command.json, "print JSON");
+}
+
+std::string check_seconds(const std::string& text) {
+  double seconds = 0;
+  const bool good = CLI::detail::lexical_cast(text, seconds) && std::isfinite(seconds) && seconds > 0;
+  return good ? "" : "'" + text + "' is no time in seconds";
 }
 
 void add_run(CLI::App& app, RunCommand& command) {
@@ -61,8 +70,8 @@ void add_run(CLI::App& app, RunCommand& command) {
 void add_bench(CLI::App& app, BenchCommand& command) {
   CLI::App* bench = app.add_subcommand("bench", "Time an engine");
   add_run_options(*bench, command.run);
-  bench->add_option("--seconds", command.seconds, "how long to measure")->check(CLI::PositiveNumber);
-  bench->add_option("--warmup", command.warmup, "runs that do not count")->check(CLI::NonNegativeNumber);
+  bench->add_option("--seconds", command.seconds, "how long to measure")->check(&check_seconds);
+  bench->add_option("--warmup", command.warmup, "runs that do not count")->check(CLI::Range(0, 1'000'000));
   bench->callback([&command] { ingot::cli::bench(command); });
 }
 
@@ -76,7 +85,8 @@ CLI::App* add_file_command(CLI::App& app, const char* name, const char* summary,
 void add_opt(CLI::App& app, OptCommand& command) {
   CLI::App* opt = app.add_subcommand("opt", "Run passes on the text form of a graph");
   opt->add_option("file", command.file, "graph.ir, or - for standard input");
-  opt->add_option("-p,--pass", command.passes, "passes to run, in this order (default: the whole pipeline)");
+  opt->add_option("-p,--pass", command.passes, "a pass to run; may be repeated (default: the whole pipeline)")
+      ->allow_extra_args(false);
   opt->add_flag("--list", command.list, "list the passes");
   opt->add_flag("--json", command.json, "print JSON");
   opt->callback([&command] { ingot::cli::optimize(command); });
@@ -111,10 +121,15 @@ int main(int argc, char** argv) {
     explain->callback([&] { ingot::cli::explain(code, explain_json); });
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {
-    return app.exit(error) == 0 ? 0 : 2;
+    if (error.get_exit_code() == 0) return app.exit(error);  // --help, --version
+    std::cerr << "ingot: " << ingot::cli::describe_misuse(app, error) << "\n";
+    return 2;
   } catch (const ingot::cli::CommandError& error) {
     std::cerr << "ingot: " << error.what() << "\n";
     return error.status;
+  } catch (const std::bad_alloc&) {
+    std::cerr << "ingot: the system has no memory left for this\n";
+    return 1;
   } catch (const std::exception& error) {
     std::cerr << "ingot: " << error.what() << "\n";
     return 1;

@@ -29,13 +29,13 @@ constexpr std::array kDescrs = {
 };
 
 [[noreturn]] void refuse(const std::string& origin, const std::string& problem) {
-  throw CommandError(fmt::format("{}: {}", origin, problem));
+  throw CommandError(fmt::format("'{}': {}", origin, problem));
 }
 
 // The text behind "'key':" up to the next top-level comma or brace.
 std::string_view entry(std::string_view header, std::string_view key, const std::string& origin) {
   const size_t at = header.find(fmt::format("'{}':", key));
-  if (at == std::string_view::npos) refuse(origin, fmt::format("the header lacks \"{}\"", key));
+  if (at == std::string_view::npos) refuse(origin, fmt::format("its header lacks \"{}\"", key));
   std::string_view rest = header.substr(at + key.size() + 3);
   while (rest.starts_with(' ')) rest.remove_prefix(1);
   return rest;
@@ -59,7 +59,10 @@ std::vector<int64_t> parse_shape(std::string_view text, const std::string& origi
 }
 
 int32_t parse_descr(std::string_view text, const std::string& origin) {
-  const std::string_view descr = text.substr(1, text.find('\'', 1) - 1);
+  const size_t end = text.find('\'', 1);
+  if (!text.starts_with('\'') || end == std::string_view::npos)
+    refuse(origin, "arrays of records are not supported");
+  const std::string_view descr = text.substr(1, end - 1);
   for (const DescrRow& row : kDescrs) {
     if (descr == row.descr) return row.dtype;
   }
@@ -82,7 +85,7 @@ size_t checked_bytes(const Array& array, const std::string& origin) {
 
 Array parse_npy(std::span<const char> bytes, const std::string& origin) {
   const std::string_view all(bytes.data(), bytes.size());
-  if (all.size() < 12 || !all.starts_with(kMagic)) refuse(origin, "no .npy data");
+  if (all.size() < 12 || !all.starts_with(kMagic)) refuse(origin, "it is no .npy file");
   const auto byte = [&](size_t at) { return static_cast<size_t>(static_cast<unsigned char>(all[at])); };
   const bool is_first_version = byte(6) == 1;
   size_t length = byte(8) | byte(9) << 8;

@@ -5,35 +5,38 @@
 #include <minizip/unzip.h>
 #include <minizip/zip.h>
 
+#include <algorithm>
 #include <memory>
 
 #include "cli/commands.h"
 #include "cli/npy.h"
+#include "cli/read_file.h"
 
 namespace ingot::cli {
 namespace {
 
 constexpr uint64_t kLargestMember = uint64_t{1} << 40;
 constexpr size_t kChunk = size_t{1} << 20;
+constexpr size_t kLargestWrite = size_t{1} << 30;  // minizip counts in 32 bits
 
 Array read_member(unzFile zip, const std::string& path) {
   unz_file_info64 info{};
-  char name[512];
-  if (unzGetCurrentFileInfo64(zip, &info, name, sizeof(name), nullptr, 0, nullptr, 0) != UNZ_OK ||
+  char name[512] = {};  // the last byte stays zero
+  if (unzGetCurrentFileInfo64(zip, &info, name, sizeof(name) - 1, nullptr, 0, nullptr, 0) != UNZ_OK ||
       info.uncompressed_size > kLargestMember || unzOpenCurrentFile(zip) != UNZ_OK) {
-    throw CommandError(fmt::format("{}: a member cannot be read", path));
+    throw CommandError(fmt::format("'{}': a member cannot be read", path));
   }
   std::vector<char> bytes;  // grows as data arrive: the size in the file is a claim
   while (true) {
     const size_t before = bytes.size();
     bytes.resize(before + kChunk);
     const int count = unzReadCurrentFile(zip, bytes.data() + before, kChunk);
-    if (count < 0) throw CommandError(fmt::format("{}: {} is damaged", path, name));
+    if (count < 0) throw CommandError(fmt::format("'{}': {} is damaged", path, name));
     bytes.resize(before + static_cast<size_t>(count));
     if (count == 0) break;
   }
-  if (unzCloseCurrentFile(zip) != UNZ_OK) throw CommandError(fmt::format("{}: {} is damaged", path, name));
-  Array array = parse_npy(bytes, fmt::format("{}: {}", path, name));
+  if (unzCloseCurrentFile(zip) != UNZ_OK) throw CommandError(fmt::format("'{}': {} is damaged", path, name));
+  Array array = parse_npy(bytes, fmt::format("{}' in '{}", name, path));
   array.name = name;
   if (array.name.ends_with(".npy")) array.name.resize(array.name.size() - 4);
   return array;
@@ -42,8 +45,9 @@ Array read_member(unzFile zip, const std::string& path) {
 }  // namespace
 
 std::vector<Array> read_npz(const std::filesystem::path& path) {
+  check_readable(path);
   const std::unique_ptr<void, decltype(&unzClose)> zip(unzOpen64(path.c_str()), &unzClose);
-  if (!zip) throw CommandError(fmt::format("{} is no .npz file, or cannot be opened", path.string()));
+  if (!zip) throw CommandError(fmt::format("'{}': it is no .npz file", path.string()));
   std::vector<Array> arrays;
   for (int state = unzGoToFirstFile(zip.get()); state == UNZ_OK; state = unzGoToNextFile(zip.get())) {
     arrays.push_back(read_member(zip.get(), path.string()));
@@ -60,12 +64,14 @@ void write_npz(const std::filesystem::path& path, const std::vector<Array>& arra
     const zip_fileinfo info{};
     good = good && zipOpenNewFileInZip64(zip.get(), (array.name + ".npy").c_str(), &info, nullptr, 0, nullptr,
                                          0, nullptr, 0, 0, 1) == ZIP_OK;
-    good =
-        good && zipWriteInFileInZip(zip.get(), bytes.data(), static_cast<unsigned>(bytes.size())) == ZIP_OK;
+    for (size_t at = 0; good && at < bytes.size(); at += kLargestWrite) {
+      const auto count = static_cast<unsigned>(std::min(kLargestWrite, bytes.size() - at));
+      good = zipWriteInFileInZip(zip.get(), bytes.data() + at, count) == ZIP_OK;
+    }
     good = good && zipCloseFileInZip(zip.get()) == ZIP_OK;
   }
   if (!good || zipClose(zip.release(), nullptr) != ZIP_OK)
-    throw CommandError(fmt::format("cannot write {}", path.string()));
+    throw CommandError(fmt::format("cannot write '{}'", path.string()));
 }
 
 }  // namespace ingot::cli

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <fmt/core.h>
 
-#include <fstream>
 #include <iostream>
 #include <iterator>
 #include <nlohmann/json.hpp>
 
 #include "cli/commands.h"
+#include "cli/read_file.h"
 #include "ir/text.h"
 #include "ops/ops.h"
 #include "passes/pipeline.h"
@@ -17,9 +17,7 @@ namespace {
 
 std::string read_source(const std::string& path) {
   if (path == "-") return {std::istreambuf_iterator<char>(std::cin), {}};
-  std::ifstream stream(path);
-  if (!stream) throw CommandError(fmt::format("cannot open {}", path));
-  return {std::istreambuf_iterator<char>(stream), {}};
+  return read_file(path);
 }
 
 void list_passes(bool json) {
@@ -31,13 +29,18 @@ void list_passes(bool json) {
   if (json) fmt::print("{}\n", rows.dump(2));
 }
 
-core::Graph run_named(core::Graph graph, const std::vector<std::string>& names, core::PassRunner& runner) {
-  for (const std::string& name : names) {
-    const core::PassRow* row = core::find_pass(name);
-    if (row == nullptr)
-      throw CommandError(fmt::format("there is no pass \"{}\"; see ingot opt --list", name), 2);
-    graph = runner.run(row->name, std::move(graph), row->run);
-  }
+const core::PassRow& find_row(const std::string& name) {
+  if (const core::PassRow* row = core::find_pass(name)) return *row;
+  std::vector<std::string> names;
+  for (const core::PassRow& row : core::pipeline()) names.emplace_back(row.name);
+  throw CommandError(
+      fmt::format("there is no pass '{}'{}; `ingot opt --list` lists all", name, suggest(name, names)), 2);
+}
+
+core::Graph run_passes(core::Graph graph, const std::vector<const core::PassRow*>& rows) {
+  core::PassRunner runner(core::PassOptions{});
+  if (rows.empty()) return core::run_pipeline(std::move(graph), runner);
+  for (const core::PassRow* row : rows) graph = runner.run(row->name, std::move(graph), row->run);
   return graph;
 }
 
@@ -46,13 +49,12 @@ core::Graph run_named(core::Graph graph, const std::vector<std::string>& names, 
 void optimize(const OptCommand& command) {
   if (command.list) return list_passes(command.json);
   if (command.file.empty()) throw CommandError("opt needs a file, or - for standard input", 2);
+  std::vector<const core::PassRow*> rows;
+  for (const std::string& name : command.passes) rows.push_back(&find_row(name));
   try {
-    core::PassRunner runner(core::PassOptions{});
     core::Graph graph = core::parse_graph(read_source(command.file), &core::ops::find_op);
-    graph = command.passes.empty() ? core::run_pipeline(std::move(graph), runner)
-                                   : run_named(std::move(graph), command.passes, runner);
-    const std::string text = core::to_string(graph);
-    fmt::print("{}\n", command.json ? nlohmann::json{{"graph", text}}.dump(2) : text);
+    const std::string text = core::to_string(run_passes(std::move(graph), rows));
+    fmt::print("{}", command.json ? nlohmann::json{{"graph", text}}.dump(2) + "\n" : text);
   } catch (const core::Error& error) {
     throw CommandError(error.what());
   }

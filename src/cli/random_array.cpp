@@ -13,9 +13,22 @@
 namespace ingot::cli {
 namespace {
 
-std::vector<int64_t> default_shape(const ingot_port& port) {
+[[noreturn]] void refuse_shape(const std::string& part) {
+  throw CommandError(fmt::format("'{}' is no shape: write name:1x128", part), 2);
+}
+
+std::vector<int64_t> parse_sizes(const std::string& part, size_t begin) {
   std::vector<int64_t> shape;
-  for (int32_t axis = 0; axis < port.rank; ++axis) shape.push_back(std::max<int64_t>(port.min[axis], 1));
+  const char* at = part.data() + begin;
+  const char* last = part.data() + part.size();
+  while (at < last) {
+    int64_t size = 0;
+    const auto [next, error] = std::from_chars(at, last, size);
+    const bool ends_well = next == last || (*next == 'x' && next + 1 < last);
+    if (error != std::errc() || size < 0 || !ends_well) refuse_shape(part);
+    shape.push_back(size);
+    at = next + 1;
+  }
   return shape;
 }
 
@@ -37,36 +50,31 @@ std::map<std::string, std::vector<int64_t>> parse_shape_list(const std::string& 
     const size_t end = std::min(text.find(',', begin), text.size());
     const std::string part = text.substr(begin, end - begin);
     const size_t colon = part.rfind(':');
-    if (colon == std::string::npos)
-      throw CommandError(fmt::format("\"{}\" is no shape; write name:1x128", part), 2);
-    std::vector<int64_t>& shape = shapes[part.substr(0, colon)];
-    const char* at = part.data() + colon + 1;
-    const char* last = part.data() + part.size();
-    while (at < last) {
-      int64_t size = 0;
-      const auto [next, error] = std::from_chars(at, last, size);
-      if (error != std::errc() || size < 0 || (next < last && *next != 'x')) {
-        throw CommandError(fmt::format("\"{}\" is no shape; write name:1x128", part), 2);
-      }
-      shape.push_back(size);
-      at = next + 1;
-    }
+    if (colon == std::string::npos || colon == 0) refuse_shape(part);
+    const std::string name = part.substr(0, colon);
+    if (shapes.contains(name)) throw CommandError(fmt::format("--shapes names '{}' twice", name), 2);
+    shapes[name] = parse_sizes(part, colon + 1);
     begin = end + 1;
   }
   return shapes;
 }
 
-Array random_array(const ingot_port& port, const std::vector<int64_t>* shape, uint64_t seed) {
-  Array array{.name = port.name,
-              .dtype = port.dtype,
-              .shape = shape != nullptr ? *shape : default_shape(port),
-              .data = {}};
+Array smallest_array(const ingot_port& port, const KnownSizes& known) {
+  Array array{.name = port.name, .dtype = port.dtype, .shape = {}, .data = {}};
+  for (int32_t axis = 0; axis < port.rank; ++axis) {
+    const auto given = known.find(port.dims[axis]);
+    array.shape.push_back(given == known.end() ? std::max<int64_t>(port.min[axis], 1) : given->second);
+  }
+  return array;
+}
+
+void fill_randomly(Array& array, uint64_t seed) {
   size_t count = 1;
   for (const int64_t size : array.shape) count *= static_cast<size_t>(size);
   std::mt19937_64 generator(seed);
   std::normal_distribution<float> normal;
   const auto bit = [&] { return generator() & 1; };
-  switch (port.dtype) {
+  switch (array.dtype) {
     case INGOT_F32:
       fill<float>(array.data, count, [&] { return normal(generator); });
       break;
@@ -93,9 +101,8 @@ Array random_array(const ingot_port& port, const std::vector<int64_t>* shape, ui
       fill<uint8_t>(array.data, count, [] { return uint8_t{1}; });
       break;
     default:  // all bits zero is 0 in every dtype
-      array.data.resize(std::max<size_t>(count * element_bits(port.dtype) / 8, 1));
+      array.data.resize(std::max<size_t>(count * element_bits(array.dtype) / 8, 1));
   }
-  return array;
 }
 
 }  // namespace ingot::cli

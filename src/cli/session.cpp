@@ -2,12 +2,13 @@
 #include "cli/session.h"
 
 #include <fmt/core.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <cstring>
-#include <map>
+#include <utility>
 
-#include "cli/random_array.h"
+#include "cli/output_file.h"
 
 namespace ingot::cli {
 namespace {
@@ -42,11 +43,32 @@ Session::Session(const RunCommand& command) {
     ports_.push_back(port);
   }
   inputs_.resize(ports_.size());
-  read_inputs(command);
-  make_missing_inputs(command);
   ingot_context* context = nullptr;
   check(ingot_context_create(engine, &context));
   context_.reset(context);
+  if (!command.output.empty()) {
+    check_array_path(command.output, ingot_engine_output_count(engine));
+    check_output_path(command.output);
+  }
+  read_inputs(command);
+  read_shapes(command);
+  make_missing_inputs(command.seed);
+}
+
+size_t Session::find_port(const std::string& name, const std::string& origin) const {
+  const auto port = std::ranges::find_if(ports_, [&](const ingot_port& p) { return name == p.name; });
+  if (port != ports_.end()) return static_cast<size_t>(port - ports_.begin());
+  std::vector<std::string> names;
+  for (const ingot_port& known : ports_) names.emplace_back(known.name);
+  throw CommandError(
+      fmt::format("the engine has no input '{}' ({}); it has {}", name, origin, fmt::join(names, ", ")));
+}
+
+void Session::take_input(Array array, const std::string& origin) {
+  Array& input = inputs_[find_port(array.name, origin)];
+  if (input.dtype != 0)
+    throw CommandError(fmt::format("input '{}' is given twice ({})", array.name, origin), 2);
+  input = std::move(array);
 }
 
 void Session::read_inputs(const RunCommand& command) {
@@ -57,34 +79,63 @@ void Session::read_inputs(const RunCommand& command) {
     std::vector<Array> arrays = read_arrays(path);
     if (equals != std::string::npos) {
       if (arrays.size() != 1)
-        throw CommandError(fmt::format("{} holds {} arrays, not one", path, arrays.size()), 2);
+        throw CommandError(fmt::format("'{}' holds {} arrays, not one", path, arrays.size()), 2);
       arrays[0].name = text.substr(0, equals);
     }
     for (Array& array : arrays) {
-      if (array.name.empty() && position < ports_.size()) array.name = ports_[position++].name;
-      const auto port =
-          std::ranges::find_if(ports_, [&](const ingot_port& p) { return array.name == p.name; });
-      if (port == ports_.end())
-        throw CommandError(fmt::format("the engine has no input \"{}\" ({})", array.name, path));
-      inputs_[static_cast<size_t>(port - ports_.begin())] = std::move(array);
+      if (array.name.empty() && position == ports_.size())
+        throw CommandError(
+            fmt::format("'{}' is one more than the {} inputs of the engine", path, ports_.size()), 2);
+      if (array.name.empty()) array.name = ports_[position++].name;
+      take_input(std::move(array), fmt::format("'{}'", path));
     }
   }
 }
 
-void Session::make_missing_inputs(const RunCommand& command) {
-  const auto shapes = parse_shape_list(command.shapes);
-  for (const auto& [name, shape] : shapes) {
-    const bool known = std::ranges::any_of(ports_, [&](const ingot_port& port) { return name == port.name; });
-    if (!known) throw CommandError(fmt::format("the engine has no input \"{}\" (--shapes)", name), 2);
-  }
-  for (size_t i = 0; i < ports_.size(); ++i) {
-    if (inputs_[i].dtype != 0) continue;
-    const auto given = shapes.find(ports_[i].name);
-    inputs_[i] = random_array(ports_[i], given == shapes.end() ? nullptr : &given->second, command.seed + i);
+// The sizes of inputs that no file gives.
+void Session::read_shapes(const RunCommand& command) {
+  for (const auto& [name, shape] : parse_shape_list(command.shapes)) {
+    Array& input = inputs_[find_port(name, "--shapes")];
+    if (input.dtype != 0)
+      throw CommandError(fmt::format("input '{}' is given by a file, and again by --shapes", name), 2);
+    input = {.name = name, .dtype = ports_[find_port(name, "--shapes")].dtype, .shape = shape, .data = {}};
   }
 }
 
-const std::vector<Array>& Session::run() {
+// What the given inputs say of symbolic sizes.
+KnownSizes Session::known_sizes() const {
+  KnownSizes known;
+  for (size_t i = 0; i < ports_.size(); ++i) {
+    const std::vector<int64_t>& shape = inputs_[i].shape;
+    if (shape.size() != static_cast<size_t>(ports_[i].rank)) continue;
+    for (size_t axis = 0; axis < shape.size(); ++axis) {
+      if (ports_[i].min[axis] != ports_[i].max[axis]) known.emplace(ports_[i].dims[axis], shape[axis]);
+    }
+  }
+  return known;
+}
+
+void Session::make_missing_inputs(uint64_t seed) {
+  std::vector<size_t> random;
+  const KnownSizes known = known_sizes();
+  for (size_t i = 0; i < ports_.size(); ++i) {
+    if (inputs_[i].dtype == 0) inputs_[i] = smallest_array(ports_[i], known);
+    if (inputs_[i].data.empty()) random.push_back(i);
+  }
+  check_sizes();
+  for (const size_t i : random) fill_randomly(inputs_[i], seed + i);
+}
+
+// Says what the engine says of a run with such inputs, before memory is taken for them.
+void Session::check_sizes() {
+  std::vector<ingot_tensor> tensors = views();
+  char nothing = 0;
+  for (ingot_tensor& tensor : tensors) tensor.data = tensor.data == nullptr ? &nothing : tensor.data;
+  size_t dims = 0;
+  check(ingot_context_output_shapes(context_.get(), tensors.size(), tensors.data(), nullptr, 0, &dims));
+}
+
+std::vector<ingot_tensor> Session::views() {
   std::vector<ingot_tensor> tensors;
   for (Array& input : inputs_) {
     tensors.push_back({.data = input.data.data(),
@@ -93,6 +144,11 @@ const std::vector<Array>& Session::run() {
                        .shape = input.shape.data(),
                        .strides = nullptr});
   }
+  return tensors;
+}
+
+const std::vector<Array>& Session::run() {
+  const std::vector<ingot_tensor> tensors = views();
   check(ingot_context_run(context_.get(), tensors.size(), tensors.data(), &allocate_output, &outputs_));
   for (size_t i = 0; i < outputs_.size(); ++i) {
     ingot_port port{};

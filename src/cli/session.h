@@ -8,6 +8,7 @@
 
 #include "cli/array_file.h"
 #include "cli/commands.h"
+#include "cli/random_array.h"
 
 namespace ingot::cli {
 
@@ -20,8 +21,14 @@ class Session {
   const std::vector<Array>& inputs() const { return inputs_; }
 
  private:
+  size_t find_port(const std::string& name, const std::string& origin) const;
+  void take_input(Array array, const std::string& origin);
   void read_inputs(const RunCommand& command);
-  void make_missing_inputs(const RunCommand& command);
+  void read_shapes(const RunCommand& command);
+  KnownSizes known_sizes() const;
+  void make_missing_inputs(uint64_t seed);
+  void check_sizes();
+  std::vector<ingot_tensor> views();
 
   std::unique_ptr<ingot_engine, decltype(&ingot_engine_free)> engine_{nullptr, &ingot_engine_free};
   std::unique_ptr<ingot_context, decltype(&ingot_context_free)> context_{nullptr, &ingot_context_free};

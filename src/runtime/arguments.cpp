@@ -74,8 +74,8 @@ class SizeBinder {
     const DimRange& range = found->second.range;
     if (size >= range.min && size <= range.max) return;
     refuse("INGOT-U305", port, dim,
-           fmt::format("({}) is {}, outside of the range {} that the engine was built for", symbol, size,
-                       describe_range(range)));
+           fmt::format("is {}, outside of the range {} that the engine was built for ({})", size,
+                       describe_range(range), symbol));
   }
 
   [[noreturn]] void contradict(const Port& port, size_t dim, int64_t size, const Source& first) const {
@@ -87,7 +87,7 @@ class SizeBinder {
   [[noreturn]] static void refuse(std::string_view code, const Port& port, size_t dim,
                                   const std::string& cause) {
     throw UserError(code,
-                    fmt::format("dim {} of input '{}' : {} {}", dim, port.name, to_string(port.type), cause));
+                    fmt::format("dim {} of input '{}' ({}) {}", dim, port.name, to_string(port.type), cause));
   }
 
   const EngineData& data_;
@@ -122,8 +122,8 @@ std::vector<ArgumentSlot> argument_slots(const EngineData& data) {
 
 void check_arguments(std::span<const ArgumentSlot> slots, std::span<const Argument> arguments) {
   if (arguments.size() != slots.size()) {
-    throw UserError("INGOT-U300", fmt::format("the engine takes {} tensors, but {} were given", slots.size(),
-                                              arguments.size()));
+    throw UserError("INGOT-U300", fmt::format("the engine takes {} tensor{}, not {}", slots.size(),
+                                              slots.size() == 1 ? "" : "s", arguments.size()));
   }
   for (size_t i = 0; i < slots.size(); ++i) {
     const Port& port = *slots[i].port;

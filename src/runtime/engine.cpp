@@ -18,7 +18,8 @@ namespace {
 
 void check_trust(const EngineData& data, Trust trust) {
   if (trust == Trust::kSigned) {
-    throw UserError("INGOT-U222", "the engine is not signed",
+    throw UserError("INGOT-U222",
+                    "trust=\"signed\" refuses every engine: this version of Ingot has no signatures yet",
                     "load it with trust=\"any\" if you trust its origin");
   }
   const auto has_code = [](const Image& image) { return !image.code.empty(); };

@@ -88,15 +88,14 @@ TEST(Context, TellsOutputShapesWithoutRunning) {
 
 TEST(Context, NamesTheInputThatIsWrong) {
   Runner runner(doubling_engine(), doubling_kernels());
-  EXPECT_THAT(runner.refusal({}), HasSubstr("[INGOT-U300] the engine takes 1 tensors, but 0 were given"));
+  EXPECT_THAT(runner.refusal({}), HasSubstr("[INGOT-U300] the engine takes 1 tensor, not 0"));
   EXPECT_THAT(runner.refusal({argument(filled({3}, 0))}), HasSubstr("[INGOT-U301] input 'x' has 1 dims"));
   EXPECT_THAT(runner.refusal({argument(make_tensor(DType::kI64, {1, 1}))}),
               HasSubstr("[INGOT-U302] input 'x' is i64"));
-  EXPECT_THAT(
-      runner.refusal({argument(filled({1, 257}, 0))}),
-      HasSubstr("[INGOT-U305] dim 1 of input 'x' : f32[B,S] (S) is 257, outside of the range 1..256"));
+  EXPECT_THAT(runner.refusal({argument(filled({1, 257}, 0))}),
+              HasSubstr("[INGOT-U305] dim 1 of input 'x' (f32[B,S]) is 257, outside of the range 1..256"));
   EXPECT_THAT(runner.refusal({argument(filled({0, 2}, 0))}),
-              HasSubstr("(B) is 0, outside of the range 1..16"));
+              HasSubstr("is 0, outside of the range 1..16 that the engine was built for (B)"));
 }
 
 TEST(Context, ComparesSizesThatDependOnEachOther) {
@@ -114,9 +113,9 @@ TEST(Context, ComparesSizesThatDependOnEachOther) {
   };
   EXPECT_EQ(refusal(3, 3, 4, 7), "");
   EXPECT_THAT(refusal(3, 2, 4, 7),
-              HasSubstr("[INGOT-U304] dim 0 of input 'b' : f32[S,4] is 2, but dim 0 of input 'a' is 3"));
+              HasSubstr("[INGOT-U304] dim 0 of input 'b' (f32[S,4]) is 2, but dim 0 of input 'a' is 3"));
   EXPECT_THAT(refusal(3, 3, 5, 7),
-              HasSubstr("[INGOT-U303] dim 1 of input 'b' : f32[S,4] is 5, but the model has 4"));
+              HasSubstr("[INGOT-U303] dim 1 of input 'b' (f32[S,4]) is 5, but the model has 4"));
   EXPECT_THAT(refusal(3, 3, 4, 8), HasSubstr("is 8, but the model has 7 (= 2*S + 1)"));
 }
 

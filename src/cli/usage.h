@@ -1,0 +1,12 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <CLI/CLI.hpp>
+#include <string>
+
+namespace ingot::cli {
+
+// What is wrong with the words of a command line, in one message that names what may have been meant.
+std::string describe_misuse(const CLI::App& app, const CLI::ParseError& error);
+
+}  // namespace ingot::cli
