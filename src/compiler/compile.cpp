@@ -3,6 +3,8 @@
 
 #include <chrono>
 
+#include <fmt/core.h>
+
 #include "compiler/assemble.h"
 #include "compiler/key.h"
 #include "compiler/lower.h"
@@ -12,6 +14,7 @@
 #include "passes/hoist.h"
 #include "passes/target_passes.h"
 #include "support/error.h"
+#include "support/hash.h"
 
 namespace ingot::core {
 namespace {
@@ -48,6 +51,15 @@ FuseRules fuse_rules(const Backend& backend, const Target& target) {
 
 constexpr int kFuseLevel = 2;
 constexpr int kLayoutLevel = 3;
+
+// Kernels of equal keys are the same code.
+void set_keys(std::vector<Image>& images, const ImageTable& table, const Backend& backend,
+              const Target& target) {
+  for (const auto& [text, id] : table.ids) {
+    images[id].key = digest(as_bytes(fmt::format("code by {}\nfor {}:{}\n{}", backend.generator(),
+                                                 target.backend, to_string(target.features), text)));
+  }
+}
 
 // Passes for one target: where values lie, what runs once a checkpoint, and what becomes one kernel.
 Split specialize(Graph graph, const Backend& backend, const CompileOptions& options, PassRunner& runner) {
@@ -90,6 +102,7 @@ std::shared_ptr<EngineData> compile(const aten::Program& program, const CompileO
   });
   std::vector<Image> images =
       phases.run("compile kernels", 4, [&] { return compile_images(table, target.threads, hooks.progress); });
+  set_keys(images, table, backend, target);
   return phases.run("plan", 5, [&] {
     return assemble({program, model, split, std::move(lowered), std::move(images), target, std::move(key)},
                     filled);

@@ -61,10 +61,14 @@ aten::Program small_program() {
 
 using Rows = std::map<std::string, std::string>;
 
-std::string key_of(const aten::Program& program, Rows rows = {}) {
+std::shared_ptr<EngineData> build(const aten::Program& program, Rows rows = {}) {
   rows.insert({{"backend", "null"}, {"cpu", "x86-64-v3"}, {"threads", "2"}});
   const Backend* const backends[] = {&null::backend()};
-  return compile(program, parse_options(rows), backends)->key;
+  return compile(program, parse_options(rows), backends);
+}
+
+std::string key_of(const aten::Program& program, Rows rows = {}) {
+  return build(program, std::move(rows))->key;
 }
 
 TEST(EngineKey, IsOneTextOfAllThatDecides) {
@@ -130,6 +134,21 @@ TEST(EngineKey, SeesEveryOptionThatDecides) {
     const bool decides = option.name != "backend" && option.name != "verify_passes";
     EXPECT_EQ(changes.contains(std::string(option.name)), decides) << option.name;
   }
+}
+
+TEST(KernelKey, IsThatOfTheCodeAndItsTarget) {
+  const auto keys = [](Rows rows) {
+    rows.insert({"optimization_level", "0"});  // a kernel an op
+    std::vector<Digest> keys;
+    for (const Image& image : build(small_program(), rows)->images) keys.push_back(image.key);
+    return keys;
+  };
+  const std::vector<Digest> first = keys({});
+  ASSERT_GT(first.size(), 1u);
+  EXPECT_NE(first[0], Digest{});
+  EXPECT_NE(first[0], first[1]);
+  EXPECT_EQ(keys({}), first);
+  EXPECT_NE(keys({{"cpu", "x86-64-v4"}})[0], first[0]);
 }
 
 }  // namespace
