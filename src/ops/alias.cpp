@@ -21,6 +21,9 @@ std::optional<Dim> alias_offset(const Node& node) {
     return std::nullopt;
   const loops::Stage& stage = kernel.stages[0];
   if (!stage.loops.empty() || !stage.bindings.empty()) return std::nullopt;
+  // Padding is read with the elements: it must be there.
+  const Dim room = storage_elements(to.layout, to.shape);
+  if (room != product(to.shape) && room != storage_elements(from.layout, from.shape)) return std::nullopt;
   const Dim source = storage_offset(from.layout, from.shape, stage.value->index);
   const Dim target = storage_offset(to.layout, to.shape, stage.store->index);
   std::map<std::string, Dim> single;  // loops of one point

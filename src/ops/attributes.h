@@ -162,6 +162,15 @@ struct AdaptivePool {
   std::vector<Dim> size;  // of the result, one entry a spatial dim
   static constexpr auto fields() { return std::tuple{Field{"size", &AdaptivePool::size}}; }
 };
+struct ScatterReduce {  // reduce: sum, prod, mean, amax, amin
+  int64_t axis = 0;
+  std::string reduce = "sum";
+  bool include_self = true;  // else the first element that meets a place replaces what is there
+  static constexpr auto fields() {
+    return std::tuple{Field{"axis", &ScatterReduce::axis}, Field{"reduce", &ScatterReduce::reduce},
+                      Field{"include_self", &ScatterReduce::include_self}};
+  }
+};
 struct Sort {
   int64_t axis = 0;
   bool descending = false;

@@ -54,6 +54,32 @@ loops::Kernel lower_max_pool(const Node& node) {
   return kernel.finish();
 }
 
+Types infer_max_pool_places(const Node& node) { return {{DType::kI64, infer_max_pool(node)[0].shape, {}}}; }
+// Row-major place in the spatial dims of the first largest element of each window; a NaN is the largest.
+loops::Kernel lower_max_pool_places(const Node& node) {
+  const auto pool = node.attributes<MaxPool>();
+  const Shape spatial = spatial_dims(node.operand_type(0).shape);
+  KernelBuilder kernel(node);
+  const Index index = kernel.parallel(node.results[0]->type.shape);
+  const auto element_of = [&](const StageLoops& window) {
+    return window_element(spatial, after_two(index), window.index, pool.stride, pool.padding, pool.dilation,
+                          pool.ceil_mode);
+  };
+  const StageLoops searched = kernel.loops(sizes(pool.kernel));
+  const WindowElement element = element_of(searched);
+  const Expr value = kernel.load(0, joined(index, 2, element.place));
+  const Expr largest = kernel.reduce("largest", loops::Combine::kMaximum, searched,
+                                     guarded(element.guard, value, lowest(value->dtype)));
+  const StageLoops again = kernel.loops(sizes(pool.kernel));
+  const WindowElement candidate = element_of(again);
+  const Expr seen = kernel.load(0, joined(index, 2, candidate.place));
+  const Expr none = loops::index_value(core::product(spatial));
+  const Expr place = loops::select(either(equal_to(seen, largest), is_not_a_number(seen)),
+                                   loops::index_value(linear_index(spatial, candidate.place)), none);
+  kernel.store_reduced(index, loops::Combine::kMinimum, again, guarded(candidate.guard, place, none));
+  return kernel.finish();
+}
+
 Types infer_average_pool(const Node& node) {
   const auto pool = node.attributes<AveragePool>();
   return infer_windows(node, pool, ones(pool.kernel.size()));
@@ -182,6 +208,9 @@ constexpr Op pool_op(std::string_view name, std::string_view summary, std::span<
 constinit const Op max_pool =
     pool_op("max_pool", "largest of each window", kOperands, attribute_schema<MaxPool>(), infer_max_pool,
             lower_max_pool, max_pool_samples);
+constinit const Op max_pool_places = pool_op(
+    "max_pool_places", "where the largest of each window stands, counted in the spatial dims", kOperands,
+    attribute_schema<MaxPool>(), infer_max_pool_places, lower_max_pool_places, max_pool_samples);
 constinit const Op average_pool =
     pool_op("average_pool", "average of each window", kFloatingOperands, attribute_schema<AveragePool>(),
             infer_average_pool, lower_average_pool, average_pool_samples);

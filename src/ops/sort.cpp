@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // What needs a routine: sorting, and additions that may meet in one place.
+#include <algorithm>
+
 #include "ops/attributes.h"
 #include "ops/infer.h"
 #include "ops/ops.h"
@@ -27,9 +29,10 @@ Types infer_top_k(const Node& node) {
   size = top.count;
   return {type, {DType::kI64, type.shape, {}}};
 }
-Types infer_scatter_add(const Node& node) {
+template <typename Struct>
+Types infer_scatter(const Node& node) {
   const TensorType type = infer_same(node)[0];
-  require_axis(node, node.attributes<Axis>().axis, type.rank());
+  require_axis(node, node.attributes<Struct>().axis, type.rank());
   require(node.operand_type(2).dtype == type.dtype, node, "the source must have the dtype of x");
   require_rank(node, 1, type.rank());
   require_shape(node, 2, node.operand_type(1).shape);
@@ -41,6 +44,20 @@ Samples sort_samples() {
 }
 Samples top_k_samples() {
   return {sample({f32({3, 7})}, TopK{1, 3, true}), sample({i64({6, 2})}, TopK{0, 2, false})};
+}
+Types infer_scatter_reduce(const Node& node) {
+  constexpr std::string_view kKnown[] = {"sum", "prod", "mean", "amax", "amin"};
+  const std::string reduce = node.attributes<ScatterReduce>().reduce;
+  require(std::ranges::find(kKnown, reduce) != std::end(kKnown), node,
+          "it reduces by sum, prod, mean, amax or amin");
+  return infer_scatter<ScatterReduce>(node);
+}
+
+Samples scatter_reduce_samples() {
+  const std::vector<SampleOperand> floats{f32({3, 5}), i64({3, 8}, 0, 4), f32({3, 8})};
+  return {sample(floats, ScatterReduce{1, "mean", true}), sample(floats, ScatterReduce{1, "amax", false}),
+          sample({i64({batch(), 4}), i64({batch(), 2}, 0, 3), i64({batch(), 2})},
+                 ScatterReduce{1, "prod", true})};
 }
 Samples scatter_add_samples() { return {sample({f32({3, 5}), i64({3, 8}, 0, 4), f32({3, 8})}, Axis{1})}; }
 
@@ -67,8 +84,16 @@ constinit const Op scatter_add = {
     .summary = "x with one element of the source added an index; several may meet in one place",
     .operands = kScatterOperands,
     .attributes = attribute_schema<Axis>(),
-    .infer = infer_scatter_add,
+    .infer = infer_scatter<Axis>,
     .routine = "scatter_add",
     .samples = scatter_add_samples};
+constinit const Op scatter_reduce = {
+    .name = "scatter_reduce",
+    .summary = "x reduced with one element of the source an index; several may meet in one place",
+    .operands = kScatterOperands,
+    .attributes = attribute_schema<ScatterReduce>(),
+    .infer = infer_scatter_reduce,
+    .routine = "scatter_reduce",
+    .samples = scatter_reduce_samples};
 
 }  // namespace ingot::core::ops

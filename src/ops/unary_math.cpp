@@ -7,6 +7,36 @@ namespace ingot::core::ops {
 
 using enum loops::Unary;
 
+namespace {
+
+constexpr double kLn2 = 0.69314718055994531;
+
+// Squares of larger numbers may overflow; there log(2 x) is exact enough.
+Expr is_large(const Expr& x) { return above(x, number(x, 1e9)); }
+Expr log_of_double(const Expr& x) { return compute(kLog, x) + kLn2; }
+Expr with_sign_of(const Expr& x, const Expr& magnitude) {
+  return loops::select(below(x, number(x, 0)), -magnitude, magnitude);
+}
+
+// By log1p, so that nothing is lost near 0.
+Expr inverse_sinh(const Expr& x) {
+  const Expr a = compute(kAbsolute, x), square = a * a;
+  const Expr small = compute(kLog1p, a + square / (1.0 + compute(kSquareRoot, 1.0 + square)));
+  return with_sign_of(x, loops::select(is_large(a), log_of_double(a), small));
+}
+Expr inverse_cosh(const Expr& x) {
+  const Expr t = x - 1.0;
+  const Expr near_one = compute(kLog1p, t + compute(kSquareRoot, t) * compute(kSquareRoot, t + 2.0));
+  return loops::select(is_large(x), log_of_double(x), near_one);
+}
+Expr inverse_tanh(const Expr& x) {
+  const Expr a = compute(kAbsolute, x);
+  return with_sign_of(x, compute(kLog1p, 2.0 * a / (1.0 - a)) * 0.5);
+}
+Samples above_one_samples() { return {sample({f32({3, 5}, 1, 4)}), sample({f32({batch()}, 1, 1000)})}; }
+
+}  // namespace
+
 constinit const Op negate = unary_op<apply_function<kNegate>>("negate", "-x", kNumericOperand);
 constinit const Op absolute = unary_op<apply_function<kAbsolute>>("absolute", "|x|", kNumericOperand,
                                                                   floating_samples, Trait::kIdempotent);
@@ -37,6 +67,11 @@ constinit const Op atan = unary_op<apply_function<kAtan>>("atan", "inverse tange
 constinit const Op sinh = unary_op<apply_function<kSinh>>("sinh", "hyperbolic sine");
 constinit const Op cosh = unary_op<apply_function<kCosh>>("cosh", "hyperbolic cosine");
 constinit const Op tanh = unary_op<apply_function<kTanh>>("tanh", "hyperbolic tangent");
+constinit const Op asinh = unary_op<inverse_sinh>("asinh", "inverse hyperbolic sine");
+constinit const Op acosh =
+    unary_op<inverse_cosh>("acosh", "inverse hyperbolic cosine", kFloatingOperand, above_one_samples);
+constinit const Op atanh =
+    unary_op<inverse_tanh>("atanh", "inverse hyperbolic tangent", kFloatingOperand, unit_samples);
 constinit const Op erf = unary_op<apply_function<kErf>>("erf", "error function");
 
 constinit const Op floor = unary_op<apply_function<kFloor>>(

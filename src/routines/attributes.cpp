@@ -33,6 +33,11 @@ bool flag_attribute(const RoutineCall& call, std::string_view name) {
   return attribute(call, name) == "true";
 }
 
+std::string_view text_attribute(const RoutineCall& call, std::string_view name) {
+  const std::string_view quoted = attribute(call, name);
+  return quoted.size() >= 2 ? quoted.substr(1, quoted.size() - 2) : quoted;
+}
+
 AxisView::AxisView(std::span<const int64_t> shape, int64_t axis) {
   for (size_t i = 0; i < shape.size(); ++i) {
     const auto at = static_cast<int64_t>(i);

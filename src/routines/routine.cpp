@@ -9,8 +9,12 @@ namespace ingot::core {
 
 std::span<const Routine> all_routines() {
   static constexpr Routine kRoutines[] = {
-      {"gru", routines::gru},   {"lstm", routines::lstm},   {"scatter_add", routines::scatter_add},
-      {"sort", routines::sort}, {"top_k", routines::top_k},
+      {"gru", routines::gru},
+      {"lstm", routines::lstm},
+      {"scatter_add", routines::scatter_add},
+      {"scatter_reduce", routines::scatter_reduce},
+      {"sort", routines::sort},
+      {"top_k", routines::top_k},
   };
   return kRoutines;
 }

@@ -12,12 +12,14 @@ namespace ingot::core::routines {
 void gru(const RoutineCall& call);
 void lstm(const RoutineCall& call);
 void scatter_add(const RoutineCall& call);
+void scatter_reduce(const RoutineCall& call);
 void sort(const RoutineCall& call);
 void top_k(const RoutineCall& call);
 
 // Value of one attribute of "axis=1 descending=true".
 int64_t integer_attribute(const RoutineCall& call, std::string_view name);
 bool flag_attribute(const RoutineCall& call, std::string_view name);
+std::string_view text_attribute(const RoutineCall& call, std::string_view name);  // of reduce="mean"
 
 // A tensor seen as [outer, extent, inner] around one axis.
 struct AxisView {
