@@ -90,8 +90,8 @@ class _Tail:
         self.needed: list[Node] = []
         self.has_views = False
         self._made = {node: self.graph.placeholder(node.name) for node in placeholders}
-        self._last = self._made[placeholders[-1]] if placeholders else None
         self._made |= {value: self._made[given] for value, given in shown.items()}
+        self._last = next(reversed(self.graph.nodes), None)
 
     def make(self, value: object, anchors: set[Node]) -> object:
         """The node that stands for one output."""

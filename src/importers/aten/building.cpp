@@ -71,6 +71,13 @@ core::Value* filled(Call& call, Shape shape, double value, DType dtype) {
   return expanded(call, scalar(call.graph(), value, dtype), std::move(shape));
 }
 
+core::Value* rank_among_true(Call& call, core::Value* mask) {
+  core::Value* flat = reshaped(call, converted(call.graph(), mask, DType::kI64), {element_count(mask->type)});
+  core::Value* count = emit(call, ops::cumulative_sum, {flat}, ops::Axis{0});
+  core::Value* rank = emit(call, ops::subtract, {count, scalar(call.graph(), 1, DType::kI64)});
+  return emit(call, ops::maximum, {rank, scalar(call.graph(), 0, DType::kI64)});
+}
+
 Dim from_end(const Dim& index, const Dim& size) {
   const auto value = index.constant();
   return value && *value < 0 ? size + index : index;

@@ -28,6 +28,8 @@ core::Value* unsqueezed(Call& call, core::Value* value, size_t axis);
 core::Value* without_axes(Call& call, core::Value* value,
                           const std::vector<int64_t>& axes);  // dims of size 1
 core::Value* concatenated(Call& call, std::vector<core::Value*> values, size_t axis);
+// By element of a bool mask in row-major order, which of the true elements is its own or the last before it.
+core::Value* rank_among_true(Call& call, core::Value* mask);
 core::Value* filled(Call& call, Shape shape, double value, DType dtype);
 
 // Bounds of a torch slice or index: negative ones count from the end.

@@ -35,6 +35,11 @@ bool Call::is_tensor(std::string_view name) const {
   return id != nullptr && scope_.value(*id).kind == ValueKind::kTensor;
 }
 
+const TensorMeta& Call::tensor_meta(std::string_view name) const {
+  if (!is_tensor(name)) refuse(fmt::format("{} is no tensor", name));
+  return scope_.value(std::get<ValueId>(get(name).value)).tensor;
+}
+
 core::Value* Call::tensor_of(const Argument& argument, std::string_view name) {
   const ValueId* id = std::get_if<ValueId>(&argument.value);
   if (id == nullptr || scope_.value(*id).kind != ValueKind::kTensor)

@@ -45,6 +45,7 @@ class Call {
   // A tensor, or a number as a 0-d constant of `dtype` (its own dtype if nullopt: i64, f32 or bool).
   core::Value* tensor_or_number(std::string_view name, std::optional<DType> dtype = std::nullopt);
   bool is_tensor(std::string_view name) const;
+  const TensorMeta& tensor_meta(std::string_view name) const;  // what the front end knows of it
 
   Dim dim(std::string_view name);
   std::vector<Dim> dims(std::string_view name);

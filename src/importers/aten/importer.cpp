@@ -23,6 +23,12 @@ SourceLine source_line(const Source& source) {
           .module_path = source.module_path};
 }
 
+// t_, unsqueeze_ and their like write nothing: their twins are views.
+bool makes_view(const std::string& target) {
+  const auto schema = find_schema(target);
+  return schema && !schema->returns.empty() && !schema->returns[0].alias.empty();
+}
+
 }  // namespace
 
 std::string functional_target(std::string_view target) {
@@ -91,6 +97,8 @@ void Importer::import_in_place(size_t index) {
   apply(*row, node);
   core::Value* result = std::get<core::Value*>(slots_[target]);
   slots_[target] = before;
+  if (result != before && makes_view(node.target))
+    refuse_node(source_.nodes[index], "it changes how a tensor lies in memory");
   result = converted(graph_, result, before->type.dtype);
   if (result->type.shape != before->type.shape)
     result = graph_.call(ops::expand, {result}, ops::NewShape{before->type.shape});

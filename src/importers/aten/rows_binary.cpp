@@ -136,6 +136,36 @@ void add_combined(Call& call) {
   call.give(emit(call, ops::add, {operand(call, "self", dtype), scaled(call, combined, "value")}));
 }
 
+// The operand that is a number where the other is NaN.
+template <const Op& kOp>
+void extreme_number(Call& call) {
+  const DType dtype = promoted(call, {"self", "other"});
+  if (dtype == DType::kBool) call.refuse("arithmetic on bools");
+  core::Value *a = operand(call, "self", dtype), *b = operand(call, "other", dtype);
+  core::Value* result = emit(call, kOp, {a, b});
+  if (is_floating(dtype)) {
+    result = emit(call, ops::select, {emit(call, ops::is_nan, {b}), a, result});
+    result = emit(call, ops::select, {emit(call, ops::is_nan, {a}), b, result});
+  }
+  call.give(result);
+}
+
+// By the larger one, so that no square overflows.
+void hypotenuse(Call& call) {
+  const DType dtype = promoted_to_floating(call, {"self", "other"});
+  core::Value* a = emit(call, ops::absolute, {operand(call, "self", dtype)});
+  core::Value* b = emit(call, ops::absolute, {operand(call, "other", dtype)});
+  core::Value *large = emit(call, ops::maximum, {a, b}), *small = emit(call, ops::minimum, {a, b});
+  core::Value* ratio = emit(call, ops::divide, {small, large});
+  core::Value* squares =
+      emit(call, ops::add, {emit(call, ops::multiply, {ratio, ratio}), scalar(call.graph(), 1, dtype)});
+  core::Value* result = emit(call, ops::multiply, {large, emit(call, ops::square_root, {squares})});
+  core::Value* plain = emit(call, ops::logical_or,
+                            {emit(call, ops::equal, {large, scalar(call.graph(), 0, dtype)}),
+                             emit(call, ops::is_infinite, {large})});
+  call.give(emit(call, ops::select, {plain, large, result}));
+}
+
 constexpr Row kRows[] = {
     {"aten.__and__.Scalar", arithmetic<ops::bitwise_and, &ops::logical_and>},
     {"aten.__and__.Tensor", arithmetic<ops::bitwise_and, &ops::logical_and>},
@@ -179,6 +209,8 @@ constexpr Row kRows[] = {
     {"aten.eq.Tensor", comparison<ops::equal>},
     {"aten.floor_divide.Scalar", arithmetic<ops::floor_divide>},
     {"aten.floor_divide.default", arithmetic<ops::floor_divide>},
+    {"aten.fmax.default", extreme_number<ops::maximum>},
+    {"aten.fmin.default", extreme_number<ops::minimum>},
     {"aten.fmod.Scalar", arithmetic<ops::remainder>},
     {"aten.fmod.Tensor", arithmetic<ops::remainder>},
     {"aten.ge.Scalar", comparison<ops::greater_equal>},
@@ -187,6 +219,7 @@ constexpr Row kRows[] = {
     {"aten.greater.Tensor", comparison<ops::greater>},
     {"aten.gt.Scalar", comparison<ops::greater>},
     {"aten.gt.Tensor", comparison<ops::greater>},
+    {"aten.hypot.default", hypotenuse},
     {"aten.le.Scalar", comparison<ops::less_equal>},
     {"aten.le.Tensor", comparison<ops::less_equal>},
     {"aten.lerp.Scalar", linear_interpolation},

@@ -37,6 +37,12 @@ void add_product(Call& call, std::string_view first, std::string_view second) {
 }
 void addmm(Call& call) { add_product(call, "mat1", "mat2"); }
 void baddbmm(Call& call) { add_product(call, "batch1", "batch2"); }
+void addbmm(Call& call) {
+  core::Value* products = emit(call, ops::matmul, {call.tensor("batch1"), call.tensor("batch2")});
+  core::Value* product = scaled(call, emit(call, ops::sum, {products}, ops::Reduce{{0}, false}), "alpha");
+  if (call.number("beta") == 0) return call.give(product);
+  call.give(emit(call, ops::add, {scaled(call, call.tensor("self"), "beta"), product}));
+}
 void addmv(Call& call) {
   core::Value* product =
       emit(call, ops::matmul, {call.tensor("mat"), unsqueezed(call, call.tensor("vec"), 1)});
@@ -94,6 +100,7 @@ constexpr Row kRows[] = {
     {"aten._scaled_dot_product_efficient_attention.default", attention_with_bias},
     {"aten._scaled_dot_product_flash_attention.default", attention_without_mask},
     {"aten._scaled_dot_product_flash_attention_for_cpu.default", attention},
+    {"aten.addbmm.default", addbmm},
     {"aten.addmm.default", addmm},
     {"aten.addmv.default", addmv},
     {"aten.baddbmm.default", baddbmm},

@@ -89,6 +89,7 @@ constexpr Row kRows[] = {
     {"aten.arange.start_step", range_by},
     {"aten.empty.memory_format", constant<0>},
     {"aten.empty_like.default", constant_like<0>},
+    {"aten.empty_permuted.default", constant<0>},
     {"aten.empty_strided.default", constant<0>},
     {"aten.eye.default", eye},
     {"aten.eye.m", eye_rectangular},

@@ -112,17 +112,49 @@ void glu(Call& call) {
   call.give(emit(call, ops::multiply, {sliced(call, x, axis, 0, half), gate}));
 }
 
+// Also of -0; the sign of a NaN is not looked at.
+core::Value* is_negative(Call& call, core::Value* x) {
+  core::Value* below = emit(call, ops::less, {x, scalar(call.graph(), 0, x->type.dtype)});
+  if (!is_floating(x->type.dtype)) return below;
+  core::Value* inverse = emit(call, ops::reciprocal, {x});
+  return emit(call, ops::logical_or,
+              {below, emit(call, ops::less, {inverse, scalar(call.graph(), 0, x->type.dtype)})});
+}
+void sign_bit(Call& call) { call.give(is_negative(call, call.tensor("self"))); }
+void copy_sign(Call& call) {
+  const DType dtype = promoted_to_floating(call, {"self", "other"});
+  core::Value* size = emit(call, ops::absolute, {operand(call, "self", dtype)});
+  core::Value* sign = is_negative(call, operand(call, "other", dtype));
+  call.give(emit(call, ops::select, {sign, emit(call, ops::negate, {size}), size}));
+}
+void angle(Call& call) {
+  core::Value* x = floating(call, call.tensor("self"));
+  const auto number = [&](double value) { return scalar(call.graph(), value, x->type.dtype); };
+  core::Value* turned =
+      emit(call, ops::select, {emit(call, ops::less, {x, number(0)}), number(M_PI), number(0)});
+  call.give(emit(call, ops::select, {emit(call, ops::is_nan, {x}), x, turned}));
+}
+
 constexpr Row kRows[] = {
     {"aten.abs.default", same<ops::absolute>},
     {"aten.acos.default", real<ops::acos>},
+    {"aten.acosh.default", real<ops::acosh>},
+    {"aten.angle.default", angle},
     {"aten.arccos.default", real<ops::acos>},
+    {"aten.arccosh.default", real<ops::acosh>},
     {"aten.arcsin.default", real<ops::asin>},
+    {"aten.arcsinh.default", real<ops::asinh>},
     {"aten.arctan.default", real<ops::atan>},
+    {"aten.arctanh.default", real<ops::atanh>},
     {"aten.asin.default", real<ops::asin>},
+    {"aten.asinh.default", real<ops::asinh>},
     {"aten.atan.default", real<ops::atan>},
+    {"aten.atanh.default", real<ops::atanh>},
     {"aten.bitwise_not.default", same<ops::bitwise_not>},
     {"aten.ceil.default", rounding<ops::ceil>},
     {"aten.celu.default", celu},
+    {"aten.copysign.Scalar", copy_sign},
+    {"aten.copysign.Tensor", copy_sign},
     {"aten.cos.default", real<ops::cos>},
     {"aten.cosh.default", real<ops::cosh>},
     {"aten.elu.default", elu},
@@ -162,6 +194,7 @@ constexpr Row kRows[] = {
     {"aten.sgn.default", same<ops::sign>},
     {"aten.sigmoid.default", real<ops::sigmoid>},
     {"aten.sign.default", same<ops::sign>},
+    {"aten.signbit.default", sign_bit},
     {"aten.silu.default", same<ops::silu>},
     {"aten.sin.default", real<ops::sin>},
     {"aten.sinh.default", real<ops::sinh>},

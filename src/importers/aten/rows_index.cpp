@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Reading and writing at indices that are data, and sorting.
+// Reading and writing at indices that are data.
 #include <algorithm>
 
 #include "importers/aten/building.h"
@@ -28,6 +28,9 @@ void take(Call& call) {
 }
 void gather(Call& call) {
   core::Value *x = call.tensor("self"), *index = call.tensor("index");
+  if (element_count(index->type) == Dim(0))  // of any rank
+    return call.give(filled(call, index->type.shape, 0, x->type.dtype));
+  if (index->type.dtype != DType::kI32) index = converted(call.graph(), index, DType::kI64);
   if (x->type.rank() == 0) {
     x = reshaped(call, x, {1});
     core::Value* flat = reshaped(call, index, {element_count(index->type)});
@@ -67,27 +70,54 @@ void index(Call& call) {
   call.give(emit(call, ops::index, std::move(indices.values), indices.axes));
 }
 
-// A bool mask of the shape of x is a choice, not an index.
+// A bool mask over the first dims is a choice, not an index. The source has no dims of the mask, or one of
+// size 1, or one element each true one.
 bool put_by_mask(Call& call, core::Value* x, core::Value* source) {
   const std::vector<core::Value*> given = call.tensors("indices");
-  if (given.size() != 1 || given[0] == nullptr || given[0]->type.dtype != DType::kBool ||
-      element_count(source->type) != Dim(1))
-    return false;
+  if (given.size() != 1 || given[0] == nullptr || given[0]->type.dtype != DType::kBool) return false;
   core::Value* mask = given[0];
+  const size_t masked = mask->type.rank(), rest = x->type.rank() - masked;
+  if (source->type.rank() > rest && source->type.shape[0] != Dim(1)) {
+    if (masked == 0) return false;
+    if (source->type.shape[0] == Dim(0)) {
+      call.give(x);
+      return true;
+    }
+    source = emit(call, ops::take, {source, rank_among_true(call, mask)}, ops::Axis{0});
+    Shape shape = mask->type.shape;
+    shape.insert(shape.end(), source->type.shape.begin() + 1, source->type.shape.end());
+    source = reshaped(call, source, shape);
+  } else if (source->type.rank() > rest) {
+    source = without_axes(call, source, {0});
+  }
   Shape shape = mask->type.shape;
   while (shape.size() < x->type.rank()) shape.push_back(1);
-  call.give(emit(call, ops::select, {reshaped(call, mask, shape), reshaped(call, source, {}), x}));
+  call.give(emit(call, ops::select, {reshaped(call, mask, shape), source, x}));
   return true;
+}
+// Indexing the elements' own places tells where each element of the source is added.
+void add_at(Call& call, core::Value* x, core::Value* source, std::vector<core::Value*> reading,
+            const ops::IndexedAxes& axes) {
+  const Dim count = element_count(x->type);
+  const Shape shape = x->type.shape;
+  reading[0] = reshaped(call, emit(call, ops::iota, {}, ops::Iota{0, 1, count, DType::kI64}), shape);
+  core::Value* places = emit(call, ops::index, std::move(reading), axes);
+  source = expanded(call, source, places->type.shape);
+  const Shape flat{element_count(places->type)};
+  core::Value* sum = emit(
+      call, ops::scatter_add,
+      {reshaped(call, x, {count}), reshaped(call, places, flat), reshaped(call, source, flat)}, ops::Axis{0});
+  call.give(reshaped(call, sum, shape));
 }
 void index_put(Call& call) {
   core::Value* x = call.tensor("self");
   core::Value* source = converted(call.graph(), call.tensor("values"), x->type.dtype);
-  if (call.flag("accumulate")) call.refuse("accumulating");
-  if (put_by_mask(call, x, source)) return;
+  if (!call.flag("accumulate") && put_by_mask(call, x, source)) return;
   Indices indices = indices_of(call);
   if (indices.values.empty()) return call.give(expanded(call, source, x->type.shape));
   std::vector<core::Value*> reading = indices.values;
   reading.insert(reading.begin(), x);
+  if (call.flag("accumulate")) return add_at(call, x, source, std::move(reading), indices.axes);
   const Shape shape =
       emit(call, ops::index, std::move(reading), indices.axes)->type.shape;  // unused, so removed
   std::vector<core::Value*> operands{x, expanded(call, source, shape)};
@@ -112,77 +142,18 @@ void index_fill(Call& call) {
   call.give(emit(call, ops::index_copy, {x, index, source}, ops::Axis{axis}));
 }
 
-// Only the part of the source that the index covers counts.
-core::Value* covered(Call& call, core::Value* source, const Shape& shape) {
-  for (size_t i = 0; i < shape.size(); ++i) source = sliced(call, source, i, 0, shape[i]);
-  return source;
-}
-void scatter_by(Call& call, const Op& op, core::Value* source) {
-  core::Value *x = call.tensor("self"), *index = call.tensor("index");
-  if (x->type.rank() == 0) call.refuse("a tensor without dims");
-  source = converted(call.graph(), source, x->type.dtype);
-  call.give(
-      emit(call, op, {x, index, covered(call, source, index->type.shape)}, ops::Axis{axis_of(call, x)}));
-}
-void scatter(Call& call) { scatter_by(call, ops::scatter, call.tensor("src")); }
-void scatter_value(Call& call) {
-  core::Value* value = operand(call, "value", call.tensor("self")->type.dtype);
-  scatter_by(call, ops::scatter, expanded(call, value, call.tensor("index")->type.shape));
-}
-void scatter_add(Call& call) { scatter_by(call, ops::scatter_add, call.tensor("src")); }
-void index_add(Call& call) {
-  core::Value *x = call.tensor("self"), *index = call.tensor("index"), *source = call.tensor("source");
-  if (x->type.rank() == 0 || call.number("alpha") != 1) call.refuse("a tensor without dims, or a factor");
-  const int64_t axis = axis_of(call, x);
-  Shape spread(x->type.rank(), 1);
-  spread[static_cast<size_t>(axis)] = element_count(index->type);
-  index = expanded(call, reshaped(call, index, spread), source->type.shape);
-  call.give(emit(call, ops::scatter_add, {x, index, source}, ops::Axis{axis}));
-}
-
-void give_pair(Call& call, const core::Node* node) {
-  call.give(0, node->results[0]);
-  call.give(1, node->results[1]);
-}
-void sort(Call& call) {
-  core::Value* x = call.tensor("self");
-  if (x->type.rank() == 0) call.refuse("a tensor without dims");
-  give_pair(call, call.graph().add(ops::sort, {x}, ops::Sort{axis_of(call, x), call.flag("descending")}));
-}
-void argsort(Call& call) {
-  core::Value* x = call.tensor("self");
-  if (x->type.rank() == 0) call.refuse("a tensor without dims");
-  call.give(
-      call.graph().add(ops::sort, {x}, ops::Sort{axis_of(call, x), call.flag("descending")})->results[1]);
-}
-void top_k(Call& call) {
-  core::Value* x = call.tensor("self");
-  if (x->type.rank() == 0) call.refuse("a tensor without dims");
-  give_pair(call, call.graph().add(ops::top_k, {x},
-                                   ops::TopK{axis_of(call, x), call.integer("k"), call.flag("largest")}));
-}
-
 constexpr Row kRows[] = {
     {"aten._unsafe_index.Tensor", index},
     {"aten._unsafe_index_put.default", index_put},
-    {"aten.argsort.default", argsort},
-    {"aten.argsort.stable", argsort},
     {"aten.embedding.default", embedding},
     {"aten.gather.default", gather},
     {"aten.index.Tensor", index},
-    {"aten.index_add.default", index_add},
     {"aten.index_copy.default", index_copy},
     {"aten.index_fill.int_Scalar", index_fill},
     {"aten.index_fill.int_Tensor", index_fill},
     {"aten.index_put.default", index_put},
     {"aten.index_select.default", index_select},
-    {"aten.scatter.src", scatter},
-    {"aten.scatter.value", scatter_value},
-    {"aten.scatter_add.default", scatter_add},
-    {"aten.sort.default", sort},
-    {"aten.sort.stable", sort},
     {"aten.take.default", take},
-    {"aten.topk.default", top_k},
 };
 
 }  // namespace

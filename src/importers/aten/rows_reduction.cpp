@@ -51,7 +51,10 @@ void extreme(Call& call) {
 template <const Op& kOp, const Op& kOfBools, const Op& kArg>
 void extreme_along(Call& call) {
   core::Value* x = call.tensor("self");
-  if (x->type.rank() == 0) call.refuse("a tensor without dims");
+  if (x->type.rank() == 0) {
+    call.give(0, x);
+    return call.give(1, scalar(call.graph(), 0, DType::kI64));
+  }
   const ops::Reduce reduce{{static_cast<int64_t>(call.axis("dim", x->type.rank()))}, keeps_dims(call)};
   call.give(0, extreme_of(call, x, kOp, kOfBools, reduce));
   core::Value* number = x->type.dtype == DType::kBool ? converted(call.graph(), x, DType::kU8) : x;
@@ -109,6 +112,17 @@ void norm_of_order(Call& call, std::string_view order) {
 void vector_norm(Call& call) { norm_of_order(call, "ord"); }
 void norm(Call& call) { norm_of_order(call, "p"); }
 
+// Norms of all differences between rows of two matrices.
+void distances(Call& call) {
+  core::Value *a = call.tensor("x1"), *b = call.tensor("x2");
+  const auto rank = static_cast<int64_t>(a->type.rank());
+  if (b->type.rank() != a->type.rank()) call.refuse("operands of two ranks");
+  core::Value* difference =
+      emit(call, ops::subtract,
+           {unsqueezed(call, a, a->type.rank() - 1), unsqueezed(call, b, b->type.rank() - 2)});
+  call.give(emit(call, ops::norm, {difference}, ops::Norm{call.number("p"), {rank}, false}));
+}
+
 void log_sum_exp(Call& call) {
   core::Value* x = floating(call, call.tensor("self"));
   call.give(emit(call, ops::log_sum_exp, {x}, reduce_of(call, x)));
@@ -136,6 +150,7 @@ void scan(Call& call) {
 }
 
 constexpr Row kRows[] = {
+    {"aten._cdist_forward.default", distances},
     {"aten._log_softmax.default", along_axis<ops::log_softmax>},
     {"aten._softmax.default", along_axis<ops::softmax>},
     {"aten.all.default", logical<ops::all>},
@@ -148,6 +163,7 @@ constexpr Row kRows[] = {
     {"aten.any.dims", logical<ops::any>},
     {"aten.argmax.default", arg_extreme<ops::argmax>},
     {"aten.argmin.default", arg_extreme<ops::argmin>},
+    {"aten.cdist.default", distances},
     {"aten.count_nonzero.default", count_nonzero},
     {"aten.count_nonzero.dim_IntList", count_nonzero},
     {"aten.cumprod.default", scan<ops::cumulative_product>},

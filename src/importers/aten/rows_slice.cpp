@@ -135,6 +135,7 @@ void flip(Call& call) {
 }
 void roll(Call& call) {
   core::Value* x = call.tensor("self");
+  if (element_count(x->type) == Dim(0)) return call.give(x);
   const std::vector<Dim> shifts = call.dims("shifts");
   const std::vector<int64_t> axes = call.integers("dims");
   if (axes.empty()) {
@@ -181,23 +182,27 @@ void repeat_interleave(Call& call) {
   call.give(reshaped(call, expanded(call, unsqueezed(call, x, axis + 1), wide), joined));
 }
 
-// torch counts padding from the last dim on: low, high, low, high ...; negative entries cut.
+// What a negative entry takes away.
+Dim cut(const Dim& entry) { return entry.is_constant() && *entry.constant() < 0 ? Dim(0) - entry : Dim(0); }
+// torch counts padding from the last dim on: low, high, low, high ...; negative entries cut, after the
+// padding.
 void pad_by(Call& call, const std::vector<Dim>& given, const std::string& mode, double value) {
   core::Value* x = call.tensor("self");
   const size_t rank = x->type.rank();
   ops::Pad pad{std::vector<Dim>(rank, 0), std::vector<Dim>(rank, 0), value, mode};
   for (size_t i = 0; i + 1 < given.size(); i += 2) {
     const size_t axis = rank - 1 - i / 2;
-    const auto cut = [](const Dim& entry) {
-      return entry.is_constant() && *entry.constant() < 0 ? Dim(0) - entry : Dim(0);
-    };
-    x = sliced(call, x, axis, cut(given[i]), x->type.shape[axis] - cut(given[i + 1]));
     pad.low[axis] = given[i] + cut(given[i]);
     pad.high[axis] = given[i + 1] + cut(given[i + 1]);
   }
   const auto nothing = [](const Dim& entry) { return entry == Dim(0); };
   const bool idle = std::ranges::all_of(pad.low, nothing) && std::ranges::all_of(pad.high, nothing);
-  call.give(idle ? x : emit(call, ops::pad, {x}, pad));
+  if (!idle) x = emit(call, ops::pad, {x}, pad);
+  for (size_t i = 0; i + 1 < given.size(); i += 2) {
+    const size_t axis = rank - 1 - i / 2;
+    x = sliced(call, x, axis, cut(given[i]), x->type.shape[axis] - cut(given[i + 1]));
+  }
+  call.give(x);
 }
 void pad_constant(Call& call) { pad_by(call, call.dims("pad"), "constant", call.number("value")); }
 void pad_any(Call& call) {

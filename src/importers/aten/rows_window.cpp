@@ -17,20 +17,26 @@ std::vector<int64_t> entries(Call& call, std::string_view name, size_t spatial) 
 
 // Runs `build` on x with a batch dim, and takes that away again if x had none.
 template <typename Build>
-void with_batch(Call& call, std::string_view name, size_t spatial, const Build& build) {
+void with_batch(Call& call, std::string_view name, size_t spatial, const Build& build, size_t result = 0) {
   core::Value* x = call.tensor(name);
   const bool single = x->type.rank() == spatial + 1;
-  core::Value* result = build(single ? unsqueezed(call, x, 0) : x);
-  call.give(0, single ? without_axes(call, result, {0}) : result);
+  core::Value* built = build(single ? unsqueezed(call, x, 0) : x);
+  call.give(result, single ? without_axes(call, built, {0}) : built);
 }
 
 size_t kernel_rank(Call& call) { return call.tensor("weight")->type.rank() - 2; }
 
-void convolution_with(Call& call, std::vector<int64_t> padding) {
+// `more`: zeros at the high end of each spatial dim, besides the padding.
+void convolution_with(Call& call, std::vector<int64_t> padding, const std::vector<int64_t>& more = {}) {
   const size_t spatial = kernel_rank(call);
   const ops::Convolution convolution{entries(call, "stride", spatial), std::move(padding),
                                      entries(call, "dilation", spatial), call.integer("groups")};
   with_batch(call, "input", spatial, [&](core::Value* x) {
+    if (std::ranges::any_of(more, [](int64_t zeros) { return zeros > 0; })) {
+      ops::Pad pad{.low = std::vector<Dim>(spatial + 2, 0), .high = {0, 0}};
+      pad.high.insert(pad.high.end(), more.begin(), more.end());
+      x = emit(call, ops::pad, {x}, pad);
+    }
     return emit(call, ops::convolution, {x, call.tensor("weight"), call.optional_tensor("bias")},
                 convolution);
   });
@@ -53,17 +59,17 @@ void convolution(Call& call) {
 // "same" pads so that the size stays; where that is uneven, the higher side gets one more.
 void padded_convolution(Call& call) {
   const size_t spatial = kernel_rank(call);
-  std::vector<int64_t> padding(spatial, 0);
+  std::vector<int64_t> padding(spatial, 0), more(spatial, 0);
   const std::vector<int64_t> dilation = entries(call, "dilation", spatial);
   if (call.text("padding") == "valid") return convolution_with(call, padding);
   for (size_t i = 0; i < spatial; ++i) {
     const auto kernel = call.tensor("weight")->type.shape[i + 2].constant();
     if (!kernel) call.refuse("a kernel whose size is not known");
     const int64_t total = dilation[i] * (*kernel - 1);
-    if (total % 2 != 0) call.refuse("padding \"same\" with an even kernel");
     padding[i] = total / 2;
+    more[i] = total % 2;
   }
-  convolution_with(call, std::move(padding));
+  convolution_with(call, std::move(padding), more);
 }
 
 template <size_t kSpatial>
@@ -76,7 +82,10 @@ void max_pool(Call& call) {
   const ops::MaxPool pool{entries(call, "kernel_size", kSpatial), stride_or_kernel<kSpatial>(call),
                           entries(call, "padding", kSpatial), entries(call, "dilation", kSpatial),
                           call.flag("ceil_mode")};
-  with_batch(call, "self", kSpatial, [&](core::Value* x) { return emit(call, ops::max_pool, {x}, pool); });
+  for (size_t i = 0; i < std::min<size_t>(call.result_count(), 2); ++i) {
+    const Op& op = i == 0 ? ops::max_pool : ops::max_pool_places;
+    with_batch(call, "self", kSpatial, [&](core::Value* x) { return emit(call, op, {x}, pool); }, i);
+  }
 }
 template <size_t kSpatial>
 void average_pool(Call& call) {

@@ -1,0 +1,134 @@
+// SPDX-License-Identifier: Apache-2.0
+// Diagonals, sliding windows of one dim, and views by strides.
+#include <numeric>
+
+#include "importers/aten/building.h"
+#include "importers/aten/promotion.h"
+#include "importers/aten/rows.h"
+
+namespace ingot::core::aten {
+namespace {
+
+// A tensor with dims `dim1` and `dim2` moved to its end and joined: there a diagonal is a slice.
+struct Plane {
+  std::vector<int64_t> order;  // that moves the two dims
+  Shape moved, joined;
+  ops::Slice diagonal;
+};
+Plane plane_of(Call& call, const core::Value* x) {
+  const size_t rank = x->type.rank(), first = call.axis("dim1", rank), second = call.axis("dim2", rank);
+  Plane plane;
+  for (size_t i = 0; i < rank; ++i) {
+    if (i != first && i != second) plane.order.push_back(static_cast<int64_t>(i));
+  }
+  plane.order.push_back(static_cast<int64_t>(first));
+  plane.order.push_back(static_cast<int64_t>(second));
+  for (const int64_t axis : plane.order) plane.moved.push_back(x->type.shape[static_cast<size_t>(axis)]);
+  const Dim rows = plane.moved[rank - 2], columns = plane.moved[rank - 1];
+  const int64_t offset = call.integer("offset");
+  const auto step = columns.constant();
+  if (!step) call.refuse("a diagonal of a number of columns that is not known");
+  plane.joined = plane.moved;
+  plane.joined.pop_back();
+  plane.joined.back() = rows * columns;
+  const Dim high = rows + Dim(std::min<int64_t>(offset, 0)),
+            wide = columns - Dim(std::max<int64_t>(offset, 0));
+  const Dim count = maximum(smaller(high, wide, call.graph().symbols), 0);
+  const Dim start = offset >= 0 ? Dim(offset) : Dim(-offset) * columns;
+  const bool is_empty = count == Dim(0);
+  plane.diagonal = {static_cast<int64_t>(rank) - 2, is_empty ? Dim(0) : start,
+                    is_empty ? Dim(0) : start + (count - 1) * Dim(*step + 1) + 1, *step + 1};
+  return plane;
+}
+void diagonal(Call& call) {
+  core::Value* x = call.tensor(call.has("A") ? "A" : "self");
+  const Plane plane = plane_of(call, x);
+  x = reshaped(call, transposed(call, x, plane.order), plane.joined);
+  const ops::Slice& slice = plane.diagonal;
+  call.give(sliced(call, x, static_cast<size_t>(slice.axis), slice.start, slice.end, slice.step));
+}
+void diagonal_scatter(Call& call) {
+  core::Value* x = call.tensor("self");
+  const Plane plane = plane_of(call, x);
+  core::Value* joined = reshaped(call, transposed(call, x, plane.order), plane.joined);
+  core::Value* source = converted(call.graph(), call.tensor("src"), x->type.dtype);
+  joined = emit(call, ops::slice_scatter, {joined, source}, plane.diagonal);
+  std::vector<int64_t> back(plane.order.size());
+  for (size_t i = 0; i < back.size(); ++i)
+    back[static_cast<size_t>(plane.order[i])] = static_cast<int64_t>(i);
+  call.give(transposed(call, reshaped(call, joined, plane.moved), back));
+}
+
+core::Value* counting(Call& call, const Dim& extent, int64_t step) {
+  return emit(call, ops::iota, {}, ops::Iota{0, step, extent, DType::kI64});
+}
+
+// Windows of `size` elements, `step` apart; the elements of each become the last dim.
+void unfold(Call& call) {
+  core::Value* x = call.tensor("self");
+  const bool is_scalar = x->type.rank() == 0;
+  const size_t axis = call.axis("dimension", x->type.rank());
+  if (is_scalar) x = reshaped(call, x, {1});
+  const int64_t size = call.integer("size"), step = call.integer("step");
+  const Dim count = floor_divide(x->type.shape[axis] - size, step) + 1;
+  core::Value* starts = reshaped(call, counting(call, count, step), {count, 1});
+  core::Value* places = emit(call, ops::add, {starts, counting(call, size, 1)});
+  core::Value* windows = emit(call, ops::take, {x, places}, ops::Axis{static_cast<int64_t>(axis)});
+  if (is_scalar) return call.give(without_axes(call, windows, {0}));
+  std::vector<int64_t> order(windows->type.rank());
+  std::iota(order.begin(), order.end(), 0);
+  std::rotate(order.begin() + static_cast<ptrdiff_t>(axis) + 1,
+              order.begin() + static_cast<ptrdiff_t>(axis) + 2, order.end());
+  call.give(transposed(call, windows, order));
+}
+
+// Whether it is known that the memory starts with this value's first element.
+bool starts_its_memory(const core::Value* value) {
+  while (value->producer != nullptr && value->producer->op->traits.has(Trait::kKeepsOrder))
+    value = value->producer->operands[0];
+  return value->producer != nullptr && !value->producer->op->traits.has(Trait::kView);
+}
+bool is_row_major(const TensorMeta& meta) {
+  Dim expected = 1;
+  for (size_t i = meta.shape.size(); i-- > 0;) {
+    if (meta.strides.size() != meta.shape.size()) return false;
+    if (meta.shape[i] != Dim(1) && meta.strides[i] != expected) return false;
+    expected = expected * meta.shape[i];
+  }
+  return true;
+}
+// Of tensors whose memory is what their shape says.
+void as_strided(Call& call) {
+  core::Value* x = call.tensor("self");
+  if (!is_row_major(call.tensor_meta("self"))) call.refuse("strides over memory that is not row-major");
+  if (call.has("storage_offset") && !starts_its_memory(x))
+    call.refuse("an offset into the memory of an input or a view");
+  const std::vector<Dim> size = call.dims("size");
+  const std::vector<int64_t> stride = call.integers("stride");
+  const Dim offset = call.has("storage_offset") ? call.dim("storage_offset") : Dim(0);
+  core::Value* place = size_scalar(call.graph(), offset, DType::kI64);
+  for (size_t i = 0; i < size.size(); ++i) {
+    Shape along(size.size(), 1);
+    along[i] = size[i];
+    place = emit(call, ops::add, {place, reshaped(call, counting(call, size[i], stride[i]), along)});
+  }
+  core::Value* flat = reshaped(call, x, {element_count(x->type)});
+  call.give(emit(call, ops::take, {flat, place}, ops::Axis{0}));
+}
+
+constexpr Row kRows[] = {
+    {"aten.as_strided.default", as_strided},
+    {"aten.as_strided_copy.default", as_strided},
+    {"aten.diagonal.default", diagonal},
+    {"aten.diagonal_copy.default", diagonal},
+    {"aten.diagonal_scatter.default", diagonal_scatter},
+    {"aten.linalg_diagonal.default", diagonal},
+    {"aten.unfold.default", unfold},
+    {"aten.unfold_copy.default", unfold},
+};
+
+}  // namespace
+
+std::span<const Row> strided_rows() { return kRows; }
+
+}  // namespace ingot::core::aten
