@@ -1,0 +1,145 @@
+// SPDX-License-Identifier: Apache-2.0
+// What calls become: defaults, symbolic sizes, lists, optional tensors, numbers that promote.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "tests/importers/aten/programs.h"
+
+namespace ingot::core::aten::test {
+namespace {
+
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::Not;
+
+// One call on one input.
+std::vector<double> applied(const std::string& target, std::vector<Argument> more, const Shape& from,
+                            const std::vector<double>& numbers, const Shape& to, DType dtype = DType::kF32) {
+  ProgramWriter writer;
+  more.insert(more.begin(), Argument{writer.input("x", from)});
+  writer.output(writer.call(target, std::move(more), to, dtype));
+  return results(writer.program, {numbers}).at(0);
+}
+
+TEST(Rows, TakeDefaultsFromTheSchema) {
+  EXPECT_THAT(applied("aten.leaky_relu.default", {}, {2}, {-1, 2}, {2}), ElementsAre(-0.01f, 2));
+  EXPECT_THAT(applied("aten.triu.default", {}, {2, 2}, {1, 2, 3, 4}, {2, 2}), ElementsAre(1, 2, 0, 4));
+  EXPECT_THAT(applied("aten.flatten.using_ints", {}, {1, 2}, {1, 2}, {2}), ElementsAre(1, 2));
+}
+
+TEST(Rows, LeaveOptionalTensorsOut) {
+  ProgramWriter writer;
+  const ValueId x = writer.input("x", {1, 2}), weight = writer.input("w", {2, 2});
+  writer.output(writer.call("aten.linear.default", {{x}, {weight}}, {1, 2}));
+  writer.output(writer.call("aten.linear.default", {{x}, {weight}, {None{}}}, {1, 2}));
+  writer.output(
+      writer.call("aten.linear.default", {{x}, {weight}, {writer.parameter("b", {10, 20})}}, {1, 2}));
+  EXPECT_THAT(results(writer.program, {{1, 2}, {1, 0, 3, 1}}),
+              ElementsAre(ElementsAre(1, 5), ElementsAre(1, 5), ElementsAre(11, 25)));
+}
+
+TEST(Rows, PromoteAsTorchDoes) {
+  ProgramWriter writer;
+  const ValueId whole = writer.input("whole", {2}, DType::kI64),
+                small = writer.input("small", {}, DType::kF64);
+  writer.output(writer.call("aten.add.Tensor", {{whole}, {2.5}}, {2}));
+  writer.output(writer.call("aten.mul.Tensor", {{whole}, {small}}, {2}));
+  const std::string text = imported_text(writer.program);
+  EXPECT_THAT(text, HasSubstr("f32[2]"));
+  EXPECT_THAT(results(writer.program, {{1, 2}, {0.5}}),
+              ElementsAre(ElementsAre(3.5, 4.5), ElementsAre(0.5, 1)));
+}
+
+TEST(Rows, ReadSizesFromSymbols) {
+  ProgramWriter writer;
+  const Dim batch = Dim::symbol("B");
+  writer.program.graph.symbols["B"] = {.range = {1, 8}};
+  const ValueId x = writer.input("x", {batch, 2});
+  const ValueId size = writer.integer("size", batch * 2);
+  const Argument shape{ArgumentList{{size}, {int64_t{1}}}};
+  writer.output(writer.call("aten.view.default", {{x}, shape}, {batch * 2, 1}));
+  writer.output(writer.call("aten.slice.Tensor", {{x}, {int64_t{0}}, {int64_t{-1}}}, {1, 2}));
+  EXPECT_THAT(results(writer.program, {{1, 2, 3, 4, 5, 6}}, {{"B", 3}}),
+              ElementsAre(ElementsAre(1, 2, 3, 4, 5, 6), ElementsAre(5, 6)));
+}
+
+TEST(Rows, TakeListsOfTensors) {
+  ProgramWriter writer;
+  const ValueId x = writer.input("x", {1, 2}), y = writer.input("y", {1, 2}, DType::kI64);
+  writer.output(writer.call("aten.cat.default", {values({x, y})}, {2, 2}));
+  writer.output(writer.call("aten.cat.default", {values({x, y}), {int64_t{-1}}}, {1, 4}));
+  EXPECT_THAT(results(writer.program, {{1.5, 2}, {3, 4}}),
+              ElementsAre(ElementsAre(1.5, 2, 3, 4), ElementsAre(1.5, 2, 3, 4)));
+}
+
+TEST(Rows, GiveEachOfSeveralResults) {
+  ProgramWriter writer;
+  const ValueId x = writer.input("x", {5});
+  for (const ValueId part :
+       writer.call_for_several("aten.split.Tensor", {{x}, {int64_t{2}}}, {{2}, {2}, {1}}))
+    writer.output(part);
+  EXPECT_THAT(results(writer.program, {{1, 2, 3, 4, 5}}),
+              ElementsAre(ElementsAre(1, 2), ElementsAre(3, 4), ElementsAre(5)));
+}
+
+TEST(Rows, IndexWithNoneBetweenTensors) {
+  ProgramWriter writer;
+  const ValueId x = writer.input("x", {2, 1, 2}), index = writer.input("i", {2}, DType::kI64);
+  const Argument indices{ArgumentList{{index}, {None{}}, {index}}};
+  writer.output(writer.call("aten.index.Tensor", {{x}, indices}, {2, 1}));
+  EXPECT_THAT(results(writer.program, {{1, 2, 3, 4}, {0, -1}}), ElementsAre(ElementsAre(1, 4)));
+}
+
+TEST(Rows, AddWhereIndicesMeet) {
+  ProgramWriter writer;
+  const ValueId x = writer.input("x", {3}), index = writer.input("i", {3}, DType::kI64);
+  const ValueId source = writer.input("s", {3});
+  writer.output(writer.call("aten.index_put.default", {{x}, values({index}), {source}, {true}}, {3}));
+  writer.output(writer.call("aten.scatter_reduce.two",
+                            {{x}, {int64_t{0}}, {index}, {source}, {std::string("mean")}}, {3}));
+  EXPECT_THAT(results(writer.program, {{10, 20, 30}, {0, 0, 2}, {1, 4, 6}}),
+              ElementsAre(ElementsAre(15, 20, 36), ElementsAre(5, 20, 18)));
+}
+
+TEST(Rows, TakeMasksAsChoices) {
+  ProgramWriter writer;
+  const ValueId x = writer.input("x", {3, 2}), mask = writer.input("m", {3}, DType::kBool);
+  const ValueId rows = writer.input("r", {2, 2}), row = writer.input("s", {2});
+  writer.output(writer.call("aten.index_put.default", {{x}, values({mask}), {rows}}, {3, 2}));
+  writer.output(writer.call("aten.index_put.default", {{x}, values({mask}), {row}}, {3, 2}));
+  EXPECT_THAT(results(writer.program, {{1, 2, 3, 4, 5, 6}, {1, 0, 1}, {10, 20, 30, 40}, {7, 8}}),
+              ElementsAre(ElementsAre(10, 20, 3, 4, 30, 40), ElementsAre(7, 8, 3, 4, 7, 8)));
+}
+
+TEST(Rows, FindPlacesInSortedSequences) {
+  ProgramWriter writer;
+  const ValueId values = writer.input("v", {3}), bounds = writer.input("b", {3});
+  writer.output(writer.call("aten.bucketize.Tensor", {{values}, {bounds}}, {3}, DType::kI64));
+  writer.output(
+      writer.call("aten.searchsorted.Tensor", {{bounds}, {values}, {false}, {true}}, {3}, DType::kI64));
+  writer.program.graph.nodes[1].arguments[2].name = "out_int32";
+  writer.program.graph.nodes[1].arguments[3].name = "right";
+  EXPECT_THAT(results(writer.program, {{0, 2, 9}, {1, 2, 3}}),
+              ElementsAre(ElementsAre(0, 1, 3), ElementsAre(0, 2, 3)));
+}
+
+TEST(Rows, CutDiagonalsAndWindows) {
+  EXPECT_THAT(applied("aten.diagonal.default", {{int64_t{1}}}, {2, 3}, {1, 2, 3, 4, 5, 6}, {2}),
+              ElementsAre(2, 6));
+  EXPECT_THAT(applied("aten.diagonal.default", {{int64_t{-1}}}, {2, 3}, {1, 2, 3, 4, 5, 6}, {1}),
+              ElementsAre(4));
+  EXPECT_THAT(
+      applied("aten.unfold.default", {{int64_t{0}}, {int64_t{2}}, {int64_t{1}}}, {3}, {1, 2, 3}, {2, 2}),
+      ElementsAre(1, 2, 2, 3));
+}
+
+TEST(Rows, PadUnevenSamesAtTheHighSide) {
+  ProgramWriter writer;
+  const ValueId x = writer.input("x", {1, 1, 3}), weight = writer.input("w", {1, 1, 2});
+  writer.output(writer.call("aten.conv1d.padding",
+                            {{x}, {weight}, {None{}}, list({1}), {std::string("same")}}, {1, 1, 3}));
+  EXPECT_THAT(results(writer.program, {{1, 2, 3}, {10, 1}}), ElementsAre(ElementsAre(12, 23, 30)));
+}
+
+}  // namespace
+}  // namespace ingot::core::aten::test

@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "tests/importers/aten/programs.h"
+
+namespace ingot::core::aten::test {
+namespace {
+
+using testing::HasSubstr;
+using testing::IsEmpty;
+
+std::string only_reason(const ProgramWriter& writer) {
+  const std::vector<Refusal> refusals = find_unsupported(writer.program.graph);
+  EXPECT_EQ(refusals.size(), 1u);
+  return refusals.empty() ? "" : refusals[0].reason;
+}
+
+TEST(Unsupported, KnowsWhichOverloadsHaveARow) {
+  EXPECT_TRUE(has_importer("aten.linear.default"));
+  EXPECT_FALSE(has_importer("aten.linear.out"));
+  EXPECT_FALSE(has_importer("aten.add_.Tensor"));
+}
+
+TEST(Unsupported, TakesInPlaceCallsOfWhatHasARow) {
+  ProgramWriter writer;
+  writer.call("aten.add_.Tensor", {{writer.input("x", {2})}, {int64_t{1}}}, {2});
+  EXPECT_THAT(find_unsupported(writer.program.graph), IsEmpty());
+}
+
+TEST(Unsupported, TellsNodeTargetAndLine) {
+  ProgramWriter writer;
+  const ValueId x = writer.input("x", {2, 2});
+  writer.call("aten.relu.default", {{x}}, {2, 2});
+  writer.call("aten.linalg_svdvals.default", {{x}}, {2});
+  const std::vector<Refusal> refusals = find_unsupported(writer.program.graph);
+  ASSERT_EQ(refusals.size(), 1u);
+  EXPECT_EQ(refusals[0].node, 1u);
+  EXPECT_EQ(refusals[0].target, "aten.linalg_svdvals.default");
+  EXPECT_EQ(refusals[0].source, "model.py:2 in forward");
+}
+
+TEST(Unsupported, RefusesComplexNumbers) {
+  ProgramWriter writer;
+  writer.call("aten.add.Tensor", {{writer.input("x", {2}, DType::kC64)}, {int64_t{1}}}, {2}, DType::kC64);
+  EXPECT_EQ(only_reason(writer), "complex numbers");
+}
+
+TEST(Unsupported, RefusesSizesThatNoInputTells) {
+  ProgramWriter writer;
+  writer.call("aten.relu.default", {{writer.input("x", {4})}}, {Dim::symbol("u0")});
+  EXPECT_THAT(only_reason(writer), HasSubstr("follows from data"));
+}
+
+}  // namespace
+}  // namespace ingot::core::aten::test
