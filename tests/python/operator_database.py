@@ -1,0 +1,220 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Torch's operator database (OpInfo), one sample at a time: run as a one-op program by Ingot and by eager, and compared."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import ingot
+import torch
+from accuracy import assert_accurate
+from ingot.torch_backend import backend
+from torch.testing._internal.common_methods_invocations import op_db
+from torch.testing._internal.opinfo.core import OpInfo
+from torch.utils._pytree import tree_flatten, tree_leaves, tree_unflatten
+
+SLICE_DTYPES = (torch.float32, torch.int64, torch.bool)
+LONG_DTYPES = (*SLICE_DTYPES, torch.float64, torch.float16, torch.bfloat16, torch.int32, torch.uint8)
+
+_SLICE_SAMPLES = 3  # an op and dtype
+_SLICE_FIRST = 24  # the slice is spread over this many samples
+
+# Whose results are whatever the memory held.
+_UNINITIALIZED = {"empty", "empty_like", "new_empty", "empty_strided", "new_empty_strided", "empty_permuted"}
+
+# Operators whose last result tells places of elements that may be equal: where `dim` stands among the arguments.
+_PLACES = {"sort": 0, "argsort": 0, "topk": 1, "kthvalue": 1}
+
+
+@dataclass
+class Outcome:
+    """What became of one sample: `kind` is right, unsupported, wrong or error."""
+
+    name: str
+    dtype: str
+    sample: str  # its number, with "!" for the in-place variant
+    kind: str
+    detail: str = ""
+
+
+def full_name(op: OpInfo) -> str:
+    return f"{op.name}.{op.variant_test_name}" if op.variant_test_name else op.name
+
+
+def operators() -> dict[str, OpInfo]:
+    return {full_name(op): op for op in op_db}
+
+
+def outcomes(op: OpInfo, dtypes: tuple[torch.dtype, ...], everything: bool) -> Iterator[Outcome]:
+    """Runs the samples of an op, one after the other: all, or a slice that is the same each time."""
+    supported = op.supported_dtypes("cpu")
+    for dtype in dtypes:
+        if dtype not in supported:
+            continue
+        chosen = _samples(op, dtype, everything)
+        for number, sample in chosen:
+            yield _outcome(op, dtype, str(number), op.op, sample)
+        if op.inplace_variant is not None and chosen:
+            number, sample = chosen[0]
+            yield _outcome(op, dtype, f"{number}!", _on_a_copy(op.inplace_variant), sample)
+
+
+def _samples(op: OpInfo, dtype: torch.dtype, everything: bool) -> list[tuple[int, Any]]:
+    torch.manual_seed(0)
+    try:
+        generated = op.sample_inputs("cpu", dtype, requires_grad=False)
+        samples = list(enumerate(itertools.islice(generated, None if everything else _SLICE_FIRST)))
+    except RuntimeError:  # the database itself has no samples of that dtype
+        return []
+    if everything or len(samples) <= _SLICE_SAMPLES:
+        return samples
+    return [samples[(k * len(samples)) // _SLICE_SAMPLES + k % 2] for k in range(_SLICE_SAMPLES)]
+
+
+def _on_a_copy(inplace: Callable[..., Any]) -> Callable[..., Any]:
+    """x -> what an in-place call leaves in a copy of x, read through a view of it."""
+
+    def run(x: torch.Tensor, *args: Any, **kwargs: Any) -> Any:
+        changed = x.clone()
+        seen = changed.view_as(changed)
+        inplace(changed, *args, **kwargs)
+        return seen
+
+    return run
+
+
+def _outcome(op: OpInfo, dtype: torch.dtype, number: str, call: Callable[..., Any], sample: Any) -> Outcome:
+    def result(kind: str, detail: object = "") -> Outcome:
+        text = str(detail).strip()
+        return Outcome(
+            full_name(op),
+            str(dtype).removeprefix("torch."),
+            number,
+            kind,
+            text.splitlines()[0] if text else "",
+        )
+
+    flat, tree = tree_flatten((sample.input, sample.args, sample.kwargs))
+    try:
+        eager = _run(call, flat, tree)
+    except Exception as error:
+        return result("unsupported", f"eager refuses: {error}")
+    if not eager or not all(isinstance(value, torch.Tensor) for value in eager):
+        return result("unsupported", "its results are not tensors alone")
+    try:
+        actual = _by_ingot(call, flat, tree)
+    except ingot.UnsupportedError as error:
+        return result("unsupported", _reason(error))
+    except ingot.Error as error:
+        return result("error", f"{type(error).__name__} {error.code}: {error}")
+    except Exception as error:
+        return result("unsupported", f"torch does not capture it: {type(error).__name__}")
+    try:
+        if not _differs_in_ties(op, sample, actual, eager):
+            _compare(op, actual, eager, _exact(call, flat, tree, eager))
+    except AssertionError as error:
+        return result("wrong", error)
+    return result("right")
+
+
+def _reason(error: ingot.UnsupportedError) -> str:
+    """The first refused node and why; the message lists them one a line."""
+    lines = str(error).splitlines()
+    return lines[1].strip() if len(lines) > 1 else lines[0]
+
+
+def _run(call: Callable[..., Any], flat: list, tree: Any) -> list[Any]:
+    copies = [value.clone() if isinstance(value, torch.Tensor) else value for value in flat]
+    x, args, kwargs = tree_unflatten(copies, tree)
+    with torch.no_grad():
+        return tree_leaves(call(x, *args, **kwargs))
+
+
+def _by_ingot(call: Callable[..., Any], flat: list, tree: Any) -> list[torch.Tensor]:
+    """The way of torch.compile from where Dynamo gives its graph to the backend."""
+    tensors = [value.clone() for value in flat if isinstance(value, torch.Tensor)]
+
+    def one_op(*given: torch.Tensor) -> list[torch.Tensor]:
+        remaining = iter(given)
+        filled = [next(remaining) if isinstance(value, torch.Tensor) else value for value in flat]
+        x, args, kwargs = tree_unflatten(filled, tree)
+        return tree_leaves(call(x, *args, **kwargs))
+
+    graph = torch.fx.Graph()
+    placeholders = [graph.placeholder(f"x{i}") for i in range(len(tensors))]
+    graph.output(graph.call_function(one_op, tuple(placeholders)))
+    module = torch.fx.GraphModule({}, graph)
+    with torch.no_grad():
+        compiled = backend(module, tensors, options={"require_full_compilation": True})
+        return list(compiled(*tensors))
+
+
+def _exact(call: Callable[..., Any], flat: list, tree: Any, eager: list[torch.Tensor]) -> list[torch.Tensor]:
+    """Eager's results in fp64, as far as its dtypes can hold them; eager's own where there is no such run."""
+
+    def wide(value: Any) -> Any:
+        if isinstance(value, torch.Tensor) and value.is_floating_point():
+            return value.double()
+        return torch.float64 if isinstance(value, torch.dtype) and value.is_floating_point else value
+
+    try:
+        exact = _run(call, [wide(value) for value in flat], tree)
+    except Exception:
+        return eager
+    fits = len(exact) == len(eager) and all(a.shape == b.shape for a, b in zip(exact, eager, strict=True))
+    if not fits:
+        return eager
+    return [_within(value, like.dtype) for value, like in zip(exact, eager, strict=True)]
+
+
+def _within(exact: torch.Tensor, dtype: torch.dtype) -> torch.Tensor:
+    """With infinities where `dtype` overflows."""
+    rounded = exact.to(dtype)
+    if not dtype.is_floating_point or not exact.is_floating_point():
+        return rounded
+    return torch.where(torch.isinf(rounded), rounded.double(), exact.double())
+
+
+def _compare(
+    op: OpInfo, actual: list[torch.Tensor], eager: list[torch.Tensor], exact: list[torch.Tensor]
+) -> None:
+    assert len(actual) == len(eager), f"{len(actual)} results for {len(eager)}"
+    for ours, theirs, best in zip(actual, eager, exact, strict=True):
+        assert ours.dtype == theirs.dtype, f"{ours.dtype} for {theirs.dtype}"
+        assert ours.shape == theirs.shape, f"{list(ours.shape)} for {list(theirs.shape)}"
+        if op.name in _UNINITIALIZED or _equal(ours, theirs):
+            continue
+        if not theirs.is_floating_point():
+            raise AssertionError(f"{int((ours != theirs).sum())} of {ours.numel()} elements differ")
+        if not torch.equal(torch.isfinite(theirs), torch.isfinite(best)):
+            best = theirs.double()  # eager overflows on the way
+        assert_accurate(ours, theirs, best)
+
+
+def _differs_in_ties(op: OpInfo, sample: Any, actual: list[torch.Tensor], eager: list[torch.Tensor]) -> bool:
+    """Whether places of equal elements are all that differs: values are the same, and no element is taken twice."""
+    x, position = sample.input, _PLACES.get(op.name)
+    if (
+        position is None
+        or x.dim() == 0
+        or actual[-1].dtype != torch.int64
+        or actual[-1].shape != eager[-1].shape
+    ):
+        return False
+    dim = sample.kwargs.get("dim", sample.args[position] if len(sample.args) > position else -1)
+    places = [
+        (value if value.dim() == x.dim() else value.unsqueeze(dim)) for value in (actual[-1], eager[-1])
+    ]
+    ours, theirs = (torch.take_along_dim(x, value, dim) for value in places)
+    taken_once = bool((places[0].sort(dim).values.diff(dim=dim) > 0).all())
+    values_are_right = all(_equal(a, b) for a, b in zip(actual[:-1], eager[:-1], strict=True))
+    return values_are_right and taken_once and _equal(ours, theirs)
+
+
+def _equal(a: torch.Tensor, b: torch.Tensor) -> bool:
+    if a.is_floating_point():
+        return bool(torch.equal(a.isnan(), b.isnan()) and torch.equal(a.nan_to_num(0), b.nan_to_num(0)))
+    return torch.equal(a, b)

@@ -1,0 +1,130 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Runs torch's operator database through Ingot, in child processes: a crash costs one operator and is told by its name.
+
+    python tests/python/run_operators.py [--all] [--jobs N] [--output FILE] [NAME ...]
+
+Writes one JSON line a sample; what is wrong is told at once on standard error. Children are forked from a process that has no threads yet.
+"""
+
+from __future__ import annotations
+
+import argparse
+import dataclasses
+import json
+import os
+import select
+import signal
+import sys
+import time
+from dataclasses import dataclass, field
+
+import torch
+from operator_database import LONG_DTYPES, SLICE_DTYPES, Outcome, operators, outcomes
+
+_SECONDS_A_SAMPLE = 120
+
+
+def _child(names: list[str], everything: bool, pipe: int) -> None:
+    torch.set_num_threads(1)
+    known = operators()
+    with os.fdopen(pipe, "w") as out:
+        for name in names:
+            print(json.dumps({"begin": name}), file=out, flush=True)
+            for outcome in outcomes(known[name], LONG_DTYPES if everything else SLICE_DTYPES, everything):
+                print(json.dumps(dataclasses.asdict(outcome)), file=out, flush=True)
+            print(json.dumps({"end": name}), file=out, flush=True)
+
+
+@dataclass
+class Worker:
+    """A child that runs some operators, and what came of them so far."""
+
+    names: list[str]
+    process: int = 0
+    pipe: int = -1
+    rest: bytes = b""
+    deadline: float = 0.0
+    outcomes: list[Outcome] = field(default_factory=list)
+
+    def start(self, everything: bool) -> None:
+        self.pipe, write = os.pipe()
+        self.process = os.fork()
+        if self.process == 0:
+            os.close(self.pipe)
+            status = 1
+            try:
+                _child(self.names, everything, write)
+                status = 0
+            finally:
+                os._exit(status)
+        os.close(write)
+        self.rest = b""
+        self.deadline = time.monotonic() + _SECONDS_A_SAMPLE
+
+    def read(self) -> bool:
+        """Takes what the child wrote; False when it has ended."""
+        data = os.read(self.pipe, 1 << 16)
+        *lines, self.rest = (self.rest + data).split(b"\n")
+        for line in lines:
+            row = json.loads(line)
+            self.deadline = time.monotonic() + _SECONDS_A_SAMPLE
+            if "end" in row:
+                self.names.remove(row["end"])
+            elif "begin" not in row:
+                self.outcomes.append(Outcome(**row))
+                if row["kind"] in ("wrong", "error"):
+                    print(line.decode(), file=sys.stderr, flush=True)
+        return bool(data)
+
+    def end(self) -> None:
+        """Books what the child left undone to the operator that it died in."""
+        os.close(self.pipe)
+        _, status = os.waitpid(self.process, 0)
+        if status == 0:
+            return
+        done = [row for row in self.outcomes if row.name == self.names[0]]
+        where = f"after {len(done)} samples" + (
+            f", the last {done[-1].dtype} {done[-1].sample}" if done else ""
+        )
+        code = os.waitstatus_to_exitcode(status)
+        how = f"exit status {code}" if code >= 0 else signal.Signals(-code).name
+        self.outcomes.append(Outcome(self.names.pop(0), "", "", "error", f"crash ({how}) {where}"))
+
+
+def run(names: list[str], everything: bool, jobs: int) -> list[Outcome]:
+    """All outcomes, in the order of the names."""
+    workers = [Worker(names[i::jobs]) for i in range(jobs)]
+    waiting = [worker for worker in workers if worker.names]
+    for worker in waiting:
+        worker.start(everything)
+    while waiting:
+        ready, _, _ = select.select([worker.pipe for worker in waiting], [], [], 1.0)
+        for worker in list(waiting):
+            if worker.pipe in ready and not worker.read():
+                worker.end()
+                waiting.remove(worker)
+                if worker.names:
+                    worker.start(everything)
+                    waiting.append(worker)
+            elif time.monotonic() > worker.deadline:
+                os.kill(worker.process, signal.SIGKILL)
+    order = {name: position for position, name in enumerate(names)}
+    return sorted((row for worker in workers for row in worker.outcomes), key=lambda row: order[row.name])
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("names", nargs="*", help="operators; all of them if left out")
+    parser.add_argument("--all", action="store_true", help="all samples and dtypes, not the slice")
+    parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1)
+    parser.add_argument("--output", help="a file instead of standard output")
+    chosen = parser.parse_args()
+    with open(chosen.output, "w") if chosen.output else sys.stdout as out:
+        for row in run(chosen.names or sorted(operators()), chosen.all, chosen.jobs):
+            print(json.dumps(dataclasses.asdict(row)), file=out)
+
+
+if __name__ == "__main__":
+    main()

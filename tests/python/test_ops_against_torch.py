@@ -1,0 +1,83 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Torch's operator database through Ingot, against eager (operator_database.py): a slice of it, all of it in the long mode.
+
+What Ingot lacks is counted, never a failure; a wrong answer, a crash, or an error other than a refusal is. tests/data/operators.txt
+holds what is supported, so that losing it is a failure too: `INGOT_UPDATE=1` writes that file again.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from collections import Counter
+from pathlib import Path
+
+import pytest
+from operator_database import Outcome
+
+_HERE = Path(__file__).parent
+_RECORD = _HERE.parent / "data" / "operators.txt"
+_TABLE = _HERE.parent.parent / "build" / "operators.txt"
+_EVERYTHING = os.environ.get("INGOT_LONG") == "1"
+
+
+@pytest.fixture(scope="module")
+def rows(tmp_path_factory: pytest.TempPathFactory) -> list[Outcome]:
+    file = tmp_path_factory.mktemp("operators") / "outcomes.jsonl"
+    command = [sys.executable, str(_HERE / "run_operators.py"), "--output", str(file)]
+    subprocess.run(command + ["--all"] * _EVERYTHING, check=True)
+    return [Outcome(**json.loads(line)) for line in file.read_text().splitlines()]
+
+
+def _supported(rows: list[Outcome]) -> dict[str, int]:
+    """ "name dtype" -> samples of the slice that run in Ingot; the long mode runs those too, and more."""
+    return dict(Counter(f"{row.name} {row.dtype}" for row in rows if row.kind == "right"))
+
+
+def _recorded() -> dict[str, int]:
+    lines = [line.rsplit(" ", 1) for line in _RECORD.read_text().splitlines() if not line.startswith("#")]
+    return {name: int(count) for name, count in lines}
+
+
+def test_no_answer_is_wrong(rows: list[Outcome], capsys: pytest.CaptureFixture[str]) -> None:
+    with capsys.disabled():
+        print(_summary(rows))
+    failures = [row for row in rows if row.kind in ("wrong", "error")]
+    assert not failures, "\n" + "\n".join(map(_line, failures))
+
+
+def test_nothing_is_lost(rows: list[Outcome]) -> None:
+    found = _supported(rows)
+    if os.environ.get("INGOT_UPDATE") == "1" and not _EVERYTHING:
+        head = "# Operator, dtype, samples of the slice that run wholly in Ingot. tests/python/test_ops_against_torch.py\n"
+        _RECORD.write_text(head + "".join(f"{name} {count}\n" for name, count in sorted(found.items())))
+    lost = [
+        f"{name}: {found.get(name, 0)} of {count} samples"
+        for name, count in _recorded().items()
+        if found.get(name, 0) < count
+    ]
+    assert not lost, "\n" + "\n".join(lost)
+
+
+def _line(row: Outcome) -> str:
+    return f"{row.kind:12} {row.name} {row.dtype} {row.sample}: {row.detail}"
+
+
+def _summary(rows: list[Outcome]) -> str:
+    """The counts; every operator with what is missing goes to build/operators.txt."""
+    names = {row.name for row in rows}
+    whole = {name for name in names if all(row.kind == "right" for row in rows if row.name == name)}
+    some = {row.name for row in rows if row.kind == "right"} - whole
+    kinds = Counter(row.kind for row in rows)
+    missing = Counter((row.name, row.detail) for row in rows if row.kind == "unsupported")
+    _TABLE.parent.mkdir(exist_ok=True)
+    _TABLE.write_text(
+        "".join(f"{name:40} {count:4} {why}\n" for (name, why), count in sorted(missing.items()))
+    )
+    return (
+        f"\noperators: {len(names)} run, {len(whole)} wholly and {len(some)} partly supported; samples: {len(rows)} run, "
+        + ", ".join(f"{count} {kind}" for kind, count in sorted(kinds.items()))
+        + f"\nwhat is missing: {_TABLE}"
+    )
