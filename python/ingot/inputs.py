@@ -114,7 +114,11 @@ def examples(arguments: Any) -> Any:
                 code="INGOT-U006",
                 advice="pass a tensor, an ingot.Input, a number, a string, None, or a tuple, list or dict of these",
             )
-    values = [value.example() if isinstance(value, Input) else value for _, value in leaves]
+    values: list[Any] = []
+    for _, value in leaves:
+        # torch.export takes one tensor given twice for one argument.
+        is_again = isinstance(value, torch.Tensor) and any(value is other for other in values)
+        values.append(value.example() if isinstance(value, Input) else value.clone() if is_again else value)
     return _pytree.tree_unflatten(values, spec)
 
 

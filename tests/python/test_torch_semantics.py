@@ -169,6 +169,15 @@ def test_parameter_that_a_call_changes() -> None:
         torch.testing.assert_close(module(x), model(x))
 
 
+def test_one_example_for_two_arguments() -> None:
+    class Difference(nn.Module):
+        def forward(self, a: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
+            return a - b
+
+    x, y = torch.randn(3), torch.randn(3)
+    torch.testing.assert_close(ingot.compile(Difference(), inputs=[x, x])(x, y), x - y)
+
+
 def test_refit_of_no_weight() -> None:
     module = ingot.compile(mlp(), inputs=[torch.randn(3, 8)])
     with pytest.raises(ingot.UserError, match=r"has no weight '0\.wait'"):
