@@ -84,26 +84,12 @@ Dim IndexFacts::simplify(const Dim& dim) const {
   Dim result = simplify(operands[0]);
   for (const Dim& operand : operands.subspan(1)) {
     const Dim next = simplify(operand);
-    switch (dim.kind()) {
-      case Dim::Kind::kAdd:
-        result = result + next;
-        break;
-      case Dim::Kind::kMultiply:
-        result = result * next;
-        break;
-      case Dim::Kind::kFloorDivide:
-        result = simplify_quotient(result, next);
-        break;
-      case Dim::Kind::kModulo:
-        result = simplify_remainder(result, next);
-        break;
-      case Dim::Kind::kMaximum:
-        result = maximum(result, next);
-        break;
-      default:
-        result = minimum(result, next);
-        break;
-    }
+    if (dim.kind() == Dim::Kind::kFloorDivide)
+      result = simplify_quotient(result, next);
+    else if (dim.kind() == Dim::Kind::kModulo)
+      result = simplify_remainder(result, next);
+    else
+      result = combine(dim.kind(), result, next);
   }
   return result;
 }

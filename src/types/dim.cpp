@@ -121,6 +121,27 @@ std::strong_ordering Dim::operator<=>(const Dim& other) const {
   return node_->operands <=> other.node_->operands;
 }
 
+Dim combine(Dim::Kind kind, const Dim& a, const Dim& b) {
+  switch (kind) {
+    case Dim::Kind::kAdd:
+      return a + b;
+    case Dim::Kind::kMultiply:
+      return a * b;
+    case Dim::Kind::kFloorDivide:
+      return floor_divide(a, b);
+    case Dim::Kind::kModulo:
+      return modulo(a, b);
+    case Dim::Kind::kMaximum:
+      return maximum(a, b);
+    case Dim::Kind::kMinimum:
+      return minimum(a, b);
+    case Dim::Kind::kConstant:
+    case Dim::Kind::kSymbol:
+      break;  // have no operands
+  }
+  return a;
+}
+
 Dim substitute(const Dim& dim, const std::map<std::string, Dim>& replacements) {
   if (dim.is_constant()) return dim;
   if (dim.is_symbol()) {
@@ -129,32 +150,8 @@ Dim substitute(const Dim& dim, const std::map<std::string, Dim>& replacements) {
   }
   const auto operands = dim.operands();
   Dim result = substitute(operands[0], replacements);
-  for (const Dim& operand : operands.subspan(1)) {
-    const Dim next = substitute(operand, replacements);
-    switch (dim.kind()) {
-      case Dim::Kind::kAdd:
-        result = result + next;
-        break;
-      case Dim::Kind::kMultiply:
-        result = result * next;
-        break;
-      case Dim::Kind::kFloorDivide:
-        result = floor_divide(result, next);
-        break;
-      case Dim::Kind::kModulo:
-        result = modulo(result, next);
-        break;
-      case Dim::Kind::kMaximum:
-        result = maximum(result, next);
-        break;
-      case Dim::Kind::kMinimum:
-        result = minimum(result, next);
-        break;
-      case Dim::Kind::kConstant:
-      case Dim::Kind::kSymbol:
-        break;  // have no operands
-    }
-  }
+  for (const Dim& operand : operands.subspan(1))
+    result = combine(dim.kind(), result, substitute(operand, replacements));
   return result;
 }
 

@@ -59,6 +59,8 @@ Dim ceil_divide(const Dim& a, const Dim& b);  // floor_divide(a + b - 1, b)
 Dim maximum(const Dim& a, const Dim& b);
 Dim minimum(const Dim& a, const Dim& b);
 Dim product(std::span<const Dim> dims);
+// The dim of this kind over `a` and `b`; the kind is not kConstant or kSymbol.
+Dim combine(Dim::Kind kind, const Dim& a, const Dim& b);
 Dim substitute(const Dim& dim, const std::map<std::string, Dim>& replacements);
 
 // Where symbols come from: one value a symbol.
