@@ -121,8 +121,13 @@ def main() -> None:
     parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1)
     parser.add_argument("--output", help="a file instead of standard output")
     chosen = parser.parse_args()
+    known = sorted(operators())
+    if unknown := set(chosen.names) - set(known):
+        parser.error(
+            f"the database has no {', '.join(sorted(unknown))}; its names carry their variant (div.floor_rounding)"
+        )
     with open(chosen.output, "w") if chosen.output else sys.stdout as out:
-        for row in run(chosen.names or sorted(operators()), chosen.all, chosen.jobs):
+        for row in run(chosen.names or known, chosen.all, chosen.jobs):
             print(json.dumps(dataclasses.asdict(row)), file=out)
 
 
