@@ -66,8 +66,9 @@ class AttentionBlocks {
         places_(problem, tile, tile.lanes),
         scaffold_(features, "attention", problem.symbols),
         builder_(scaffold_.builder),
-        score_tiles_(scaffold_.code, tile, TileOperand::kRows, false),
-        value_tiles_(scaffold_.code, {value_rows_, tile.vectors, tile.lanes}, TileOperand::kColumns, false),
+        score_tiles_(scaffold_.code, tile, TileOperand::kRows, {1, problem.width}, false),
+        value_tiles_(scaffold_.code, {value_rows_, tile.vectors, tile.lanes}, TileOperand::kColumns,
+                     {1, kBlockKeys}, false),
         epilogue_(scaffold_.code, tile_epilogue(problem.epilogue, epilogue_shape())) {}
 
   Image emit(const std::vector<std::string>& arguments) {

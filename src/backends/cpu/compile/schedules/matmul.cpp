@@ -38,7 +38,7 @@ class MatmulKernel {
         lanes_(problem.tile.lanes),
         scaffold_(features, "matmul", problem.symbols),
         builder_(scaffold_.builder),
-        tiles_(scaffold_.code, problem.tile, TileOperand::kRows, false),
+        tiles_(scaffold_.code, problem.tile, TileOperand::kRows, {1, problem.depth.constant()}, false),
         epilogue_(scaffold_.code, tile_epilogue(problem.epilogue, {problem.result.rank() - 1,
                                                                    {},
                                                                    problem.tile.rows,

@@ -81,33 +81,73 @@ struct TileBody {
     return next;
   }
 
-  Sums run_segment(const TileCall& call, llvm::Value* segment, std::span<llvm::Value* const> sums) const {
+  // Adds the steps [begin, end) of a segment to `sums`.
+  Sums run_steps(const TileCall& call, llvm::Value* segment, llvm::Value* begin, llvm::Value* end,
+                 std::span<llvm::Value* const> sums) const {
     llvm::Value* b = b_row(call.b, builder.CreateNSWMul(segment, call.count));
     std::vector<llvm::Value*> rows;
     if (operand == TileOperand::kRows) rows = row_pointers(call, segment);
-    return emit_carrying_loop(builder, builder.getInt64(0), call.count, 1, sums,
-                              [&](llvm::Value* step, std::span<llvm::Value* const> now) {
-                                return multiply(now, b_row(b, step), [&](int row) -> llvm::Value* {
-                                  if (operand == TileOperand::kRows)
-                                    return builder.CreateGEP(builder.getFloatTy(), rows[row], step);
-                                  llvm::Value* place = builder.CreateNSWMul(step, call.stride);
-                                  llvm::Value* column =
-                                      builder.CreateGEP(builder.getFloatTy(), call.a, place);
-                                  return builder.CreateConstGEP1_64(builder.getFloatTy(), column, row);
-                                });
-                              });
+    return emit_carrying_loop(
+        builder, begin, end, 1, sums, [&](llvm::Value* step, std::span<llvm::Value* const> now) {
+          return multiply(now, b_row(b, step), [&](int row) -> llvm::Value* {
+            if (operand == TileOperand::kRows)
+              return builder.CreateGEP(builder.getFloatTy(), rows[row], step);
+            llvm::Value* place = builder.CreateNSWMul(step, call.stride);
+            llvm::Value* column = builder.CreateGEP(builder.getFloatTy(), call.a, place);
+            return builder.CreateConstGEP1_64(builder.getFloatTy(), column, row);
+          });
+        });
   }
 
-  void emit(const TileCall& call) const {
-    Sums sums(shape.rows * shape.vectors, llvm::Constant::getNullValue(vector()));
-    sums = emit_carrying_loop(builder, builder.getInt64(0), call.segments, 1, sums,
-                              [&](llvm::Value* segment, std::span<llvm::Value* const> now) {
-                                return run_segment(call, segment, now);
-                              });
+  Sums zeros() const { return Sums(shape.rows * shape.vectors, llvm::Constant::getNullValue(vector())); }
+
+  void store(const TileCall& call, std::span<llvm::Value* const> sums) const {
     for (size_t i = 0; i < sums.size(); ++i) {
       builder.CreateAlignedStore(sums[i], builder.CreateConstGEP1_64(vector(), call.sums, i), alignment());
     }
-    builder.CreateRetVoid();
+  }
+
+  // The sums of the segments [begin, end).
+  Sums run_segments(const TileCall& call, llvm::Value* begin, llvm::Value* end) const {
+    return emit_carrying_loop(builder, begin, end, 1, zeros(),
+                              [&](llvm::Value* segment, std::span<llvm::Value* const> now) {
+                                return run_steps(call, segment, builder.getInt64(0), call.count, now);
+                              });
+  }
+
+  llvm::Value* smaller(llvm::Value* a, llvm::Value* b) const {
+    return builder.CreateBinaryIntrinsic(llvm::Intrinsic::smin, a, b);
+  }
+
+  // Adds to what is stored.
+  void add(const TileCall& call, Sums sums) const {
+    for (size_t i = 0; i < sums.size(); ++i) {
+      llvm::Value* place = builder.CreateConstGEP1_64(vector(), call.sums, i);
+      sums[i] = builder.CreateFAdd(builder.CreateAlignedLoad(vector(), place, alignment()), sums[i]);
+    }
+    store(call, sums);
+  }
+
+  void emit_parts_of_segments(const TileCall& call) const {
+    emit_loop(builder, builder.getInt64(0), call.segments, 1, [&](llvm::Value* segment) {
+      emit_loop(builder, builder.getInt64(0), call.count, kLongestRun, [&](llvm::Value* begin) {
+        llvm::Value* end = builder.CreateNSWAdd(begin, builder.getInt64(kLongestRun));
+        add(call, run_steps(call, segment, begin, smaller(end, call.count), zeros()));
+      });
+    });
+  }
+
+  void emit(const TileCall& call, const TileSteps& steps) const {
+    llvm::Value* first = builder.getInt64(0);
+    if (steps.count && steps.segments * *steps.count <= kLongestRun)
+      return store(call, run_segments(call, first, call.segments));
+    store(call, zeros());
+    if (!steps.count || *steps.count > kLongestRun) return emit_parts_of_segments(call);
+    const int64_t together = kLongestRun / *steps.count;
+    emit_loop(builder, first, call.segments, together, [&](llvm::Value* begin) {
+      llvm::Value* end = builder.CreateNSWAdd(begin, builder.getInt64(together));
+      add(call, run_segments(call, begin, smaller(end, call.segments)));
+    });
   }
 };
 
@@ -133,7 +173,7 @@ std::vector<int> tile_row_counts(const TileShape& tile) {
   return counts;
 }
 
-TileFunctions::TileFunctions(Code& code, TileShape shape, TileOperand operand, bool prefetch)
+TileFunctions::TileFunctions(Code& code, TileShape shape, TileOperand operand, TileSteps steps, bool prefetch)
 
     : row_counts_(operand == TileOperand::kRows ? tile_row_counts(shape) : std::vector{shape.rows}) {
   llvm::LLVMContext& context = *code.context;
@@ -149,7 +189,9 @@ TileFunctions::TileFunctions(Code& code, TileShape shape, TileOperand operand, b
     TileShape part{rows, shape.vectors, shape.lanes};
     TileBody body{builder, part, shape.rows, operand, prefetch && rows <= kStreamingRows};
     body.emit({function->getArg(0), function->getArg(1), function->getArg(2), function->getArg(3),
-               function->getArg(4), function->getArg(5)});
+               function->getArg(4), function->getArg(5)},
+              steps);
+    builder.CreateRetVoid();
     functions_.push_back(function);
   }
 }

@@ -5,6 +5,8 @@
 // numbers of B, broadcasts one number for each row of A, and multiplies them into the sums.
 #pragma once
 
+#include <optional>
+
 #include "backends/cpu/compile/llvm/code.h"
 
 #include "backends/cpu/compile/llvm/control_flow.h"
@@ -34,6 +36,16 @@ enum class TileOperand {
   kColumns,  // one pointer: number k of row r is pointer[k * stride + r]
 };
 
+// Steps that are summed in one register. Longer sums are made of parts of so many steps, so that rounding
+// errors do not grow with the length: as libraries do, which block their sums for the cache.
+constexpr int64_t kLongestRun = 384;
+
+// The most that any call of a tile function has.
+struct TileSteps {
+  int64_t segments = 1;
+  std::optional<int64_t> count;  // of a segment, where it is known
+};
+
 // The operands of one call.
 struct TileCall {
   llvm::Value* a;         // kRows: an array [segments][tile.rows] of pointers; kColumns: the pointer itself
@@ -48,7 +60,7 @@ struct TileCall {
 class TileFunctions {
  public:
   // `prefetch`: fetch B ahead of use in the tiles of few rows, which wait for memory.
-  TileFunctions(Code& code, TileShape shape, TileOperand operand, bool prefetch);
+  TileFunctions(Code& code, TileShape shape, TileOperand operand, TileSteps steps, bool prefetch);
 
   // Computes the tile for `rows` rows (1 <= rows <= shape.rows). Sums of rows that do not exist hold numbers
   // without meaning.
