@@ -82,7 +82,7 @@ def test_numerics_are_right(model: nn.Module, numerics: str) -> None:
     engine = compile_mixed(model, numerics=numerics)
     assert_right(engine, model)
     # The batch norm is folded into the convolution's weights, or stays behind it.
-    assert ("convolution" in steps(engine)) == (numerics != "strict")
+    assert ("fused[convolution, relu]" in steps(engine)) == (numerics != "strict")
 
 
 @pytest.mark.parametrize("level", [4, 5])

@@ -102,7 +102,7 @@ TEST_F(CpuExecuteTest, RefusesImagesForOtherProcessors) {
     FAIL();
   } catch (const UserError& error) {
     EXPECT_EQ(error.details().code, "INGOT-U220");
-    EXPECT_THAT(error.what(), ::testing::HasSubstr("lacks aarch64"));
+    EXPECT_THAT(error.what(), ::testing::HasSubstr("built for a processor with aarch64"));
   }
 }
 
