@@ -155,8 +155,14 @@ TEST_F(BuildTest, ListsWhatItCannotRun) {
   EXPECT_EQ(json[0]["node"], 0);
   EXPECT_EQ(json[0]["target"], "aten.no_such_thing.default");
   EXPECT_NE(json[0]["source"].get<std::string>().find("model.py:7"), std::string::npos);
+}
+
+TEST_F(BuildTest, RefusesWhatItCannotRunByItsLine) {
+  const auto builder = relu_builder("aten.no_such_thing.default");
+  const Rows rows = {{"backend", "null"}};
+  const ingot_build_options given = options(rows);
   ingot_engine* engine = nullptr;
-  const Owned<ingot_status> status(ingot_builder_build(builder.get(), nullptr, &engine, nullptr));
+  const Owned<ingot_status> status(ingot_builder_build(builder.get(), &given, &engine, nullptr));
   EXPECT_EQ(ingot_status_kind(status.get()), INGOT_UNSUPPORTED_ERROR);
   EXPECT_NE(std::string(ingot_status_source(status.get())).find("model.py:7"), std::string::npos);
 }

@@ -140,7 +140,8 @@ TEST(KernelKey, IsThatOfTheCodeAndItsTarget) {
   const auto keys = [](Rows rows) {
     rows.insert({"optimization_level", "0"});  // a kernel an op
     std::vector<Digest> keys;
-    for (const Image& image : build(small_program(), rows)->images) keys.push_back(image.key);
+    const auto engine = build(small_program(), rows);
+    for (const Image& image : engine->images) keys.push_back(image.key);
     return keys;
   };
   const std::vector<Digest> first = keys({});
