@@ -3,8 +3,11 @@
 
 from __future__ import annotations
 
+import contextlib
+import operator
 import os
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import torch
@@ -25,6 +28,7 @@ from ingot.capture import (
     Input,
     Output,
     decompositions,
+    is_imported,
 )
 from ingot.engine import Engine
 from ingot.errors import UnsupportedError, UserError
@@ -64,10 +68,17 @@ def compile(
     Raises UnsupportedError with require_full_compilation, UserError on bad options or inputs.
     """
     settings = Settings.parse(options)
-    program = functional(exported_program)
     positional = (inputs if inputs is not None else arg_inputs) or []
-    names = [str(name) for name in program.graph_signature.user_inputs]
-    _add_profiles(settings, profiles(program.call_spec.in_spec, names, positional, kwarg_inputs or {}))
+    names = [str(name) for name in exported_program.graph_signature.user_inputs]
+    in_spec = exported_program.call_spec.in_spec
+    _add_profiles(settings, profiles(in_spec, names, positional, kwarg_inputs or {}))
+    if takes_as_it_is(exported_program):  # torch's decompositions take longer than the build
+        with contextlib.suppress(UnsupportedError):
+            return _compile(exported_program, replace(settings, require_full_compilation=True))
+    return _compile(functional(exported_program), settings)
+
+
+def _compile(program: ExportedProgram, settings: Settings) -> CompiledModule:
     described, outputs = describe(program)
 
     def prepare(capture: Capture) -> None:
@@ -116,6 +127,20 @@ def build(
     _add_profiles(settings, [value.profile(name) for name, value in given.items()])
     engine, _ = _core.build_pt2(os.fspath(exported_program), settings.compiler, settings.progress)
     return Engine(engine)
+
+
+def takes_as_it_is(program: ExportedProgram) -> bool:
+    """Whether each node is a call that Ingot imports and that writes none of its arguments."""
+    calls = [node.target for node in program.graph.nodes if node.op == "call_function"]
+    return all(
+        target is operator.getitem
+        or (
+            isinstance(target, torch._ops.OpOverload)
+            and not target._schema.is_mutable
+            and is_imported(target)
+        )
+        for target in calls
+    )
 
 
 def functional(program: ExportedProgram) -> ExportedProgram:

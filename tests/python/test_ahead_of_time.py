@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Iterator
+from typing import Any
 
 import ingot
 import pytest
@@ -55,6 +56,33 @@ def test_random_shapes_need_no_new_memory(dynamic_mlp: tuple[nn.Module, ingot.En
 def test_bad_arguments(dynamic_mlp: tuple[nn.Module, ingot.Engine], arguments: tuple, says: str) -> None:
     with pytest.raises(ingot.UserError, match=says):
         dynamic_mlp[1](*arguments)
+
+
+def test_torch_decomposes_only_where_it_must(monkeypatch: pytest.MonkeyPatch) -> None:
+    programs = []
+    decompose = torch.export.ExportedProgram.run_decompositions
+
+    def spied(program: torch.export.ExportedProgram, *args: Any) -> torch.export.ExportedProgram:
+        programs.append(program)
+        return decompose(program, *args)
+
+    monkeypatch.setattr(torch.export.ExportedProgram, "run_decompositions", spied)
+    model, x = mlp(), torch.randn(3, 8)
+    assert_accurate(ingot.build(torch.export.export(model, (x,)))(x), model(x), golden(model, [x]))
+    assert programs == []
+    counter, y = Counter(), torch.randn(3, 4)
+    program = torch.export.export(counter, (y,))
+    torch.testing.assert_close(ingot.dynamo.compile(program)(y), counter(y))
+    assert programs == [program]
+
+
+def test_batch_norm_that_learns() -> None:
+    """Its call writes buffers, though its schema does not say so."""
+    torch.manual_seed(0)
+    model, x = nn.Sequential(nn.BatchNorm1d(4), nn.ReLU()).train(), torch.randn(6, 4)
+    module = ingot.dynamo.compile(torch.export.export(model, (x,)))
+    for _ in range(2):
+        torch.testing.assert_close(module(x), model(x))
 
 
 class Structured(nn.Module):

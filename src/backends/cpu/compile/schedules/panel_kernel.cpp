@@ -45,7 +45,8 @@ class PanelKernel {
       : problem_(problem),
         scaffold_(features, problem.name, problem.symbols),
         builder_(scaffold_.builder),
-        tiles_(scaffold_.code, problem.tile, TileOperand::kRows, {problem.segments, problem.count},
+        tiles_(scaffold_.code, problem.tile, TileOperand::kRows,
+               {problem.segments, problem.count, problem.rows.constant()},
                /*prefetch=*/true),
         epilogue_(scaffold_.code, tile_epilogue(problem.epilogue, epilogue_shape(problem))) {}
 

@@ -137,13 +137,13 @@ struct TileBody {
     });
   }
 
-  void emit(const TileCall& call, const TileSteps& steps) const {
+  void emit(const TileCall& call, const TileBounds& bounds) const {
     llvm::Value* first = builder.getInt64(0);
-    if (steps.count && steps.segments * *steps.count <= kLongestRun)
+    if (bounds.count && bounds.segments * *bounds.count <= kLongestRun)
       return store(call, run_segments(call, first, call.segments));
     store(call, zeros());
-    if (!steps.count || *steps.count > kLongestRun) return emit_parts_of_segments(call);
-    const int64_t together = kLongestRun / *steps.count;
+    if (!bounds.count || *bounds.count > kLongestRun) return emit_parts_of_segments(call);
+    const int64_t together = kLongestRun / *bounds.count;
     emit_loop(builder, first, call.segments, together, [&](llvm::Value* begin) {
       llvm::Value* end = builder.CreateNSWAdd(begin, builder.getInt64(together));
       add(call, run_segments(call, begin, smaller(end, call.segments)));
@@ -167,15 +167,24 @@ TileShape choose_tile(int64_t columns, CpuFeatures features) {
   return best->shape;
 }
 
-std::vector<int> tile_row_counts(const TileShape& tile) {
+std::vector<int> tile_row_counts(const TileShape& tile, std::optional<int64_t> rows) {
   std::vector<int> counts{tile.rows};
   while (counts.back() > 1) counts.push_back((counts.back() + 1) / 2);
-  return counts;
+  if (!rows) return counts;
+  const int64_t rest = *rows % tile.rows;
+  std::erase_if(counts, [&](int count) {
+    const bool for_whole = count == tile.rows && *rows >= tile.rows;
+    const int smaller = count == 1 ? 0 : (count + 1) / 2;
+    const bool for_rest = smaller < rest && rest <= count;
+    return !for_whole && !for_rest;
+  });
+  return counts.empty() ? std::vector{tile.rows} : counts;
 }
 
-TileFunctions::TileFunctions(Code& code, TileShape shape, TileOperand operand, TileSteps steps, bool prefetch)
-
-    : row_counts_(operand == TileOperand::kRows ? tile_row_counts(shape) : std::vector{shape.rows}) {
+TileFunctions::TileFunctions(Code& code, TileShape shape, TileOperand operand, const TileBounds& bounds,
+                             bool prefetch)
+    : row_counts_(operand == TileOperand::kRows ? tile_row_counts(shape, bounds.rows)
+                                                : std::vector{shape.rows}) {
   llvm::LLVMContext& context = *code.context;
   llvm::Type* pointer = llvm::PointerType::get(context, 0);
   llvm::Type* number = llvm::Type::getInt64Ty(context);
@@ -190,7 +199,7 @@ TileFunctions::TileFunctions(Code& code, TileShape shape, TileOperand operand, T
     TileBody body{builder, part, shape.rows, operand, prefetch && rows <= kStreamingRows};
     body.emit({function->getArg(0), function->getArg(1), function->getArg(2), function->getArg(3),
                function->getArg(4), function->getArg(5)},
-              steps);
+              bounds);
     builder.CreateRetVoid();
     functions_.push_back(function);
   }

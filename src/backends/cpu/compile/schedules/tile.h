@@ -27,8 +27,9 @@ struct TileShape {
 TileShape choose_tile(int64_t columns, CpuFeatures features);
 
 // Row counts for which code is made: tile.rows, then halves of it down to 1. A count in between is computed
-// by the next larger one, with pointers to any readable row for the rows that do not exist.
-std::vector<int> tile_row_counts(const TileShape& tile);
+// by the next larger one, with pointers to any readable row for the rows that do not exist. Where it is known
+// how many `rows` the tiles divide among them, only the counts of a whole tile and of the last one.
+std::vector<int> tile_row_counts(const TileShape& tile, std::optional<int64_t> rows);
 
 // Where the numbers of A are, f32 each.
 enum class TileOperand {
@@ -40,10 +41,11 @@ enum class TileOperand {
 // errors do not grow with the length: as libraries do, which block their sums for the cache.
 constexpr int64_t kLongestRun = 384;
 
-// The most that any call of a tile function has.
-struct TileSteps {
-  int64_t segments = 1;
+// What holds for all calls of a tile function.
+struct TileBounds {
+  int64_t segments = 1;          // at most
   std::optional<int64_t> count;  // of a segment, where it is known
+  std::optional<int64_t> rows;   // of A, where known and divided into tiles from the first one on
 };
 
 // The operands of one call.
@@ -60,7 +62,7 @@ struct TileCall {
 class TileFunctions {
  public:
   // `prefetch`: fetch B ahead of use in the tiles of few rows, which wait for memory.
-  TileFunctions(Code& code, TileShape shape, TileOperand operand, TileSteps steps, bool prefetch);
+  TileFunctions(Code& code, TileShape shape, TileOperand operand, const TileBounds& bounds, bool prefetch);
 
   // Computes the tile for `rows` rows (1 <= rows <= shape.rows). Sums of rows that do not exist hold numbers
   // without meaning.
