@@ -58,6 +58,8 @@ class Backend {
   virtual std::string_view generator() const = 0;  // what makes its code, with its version: a part of keys
   // Of one node, before anything is rewritten.
   virtual Support supports(const Node& node, const Target& target) const = 0;
+  // Whether a convolution with constant weights is faster by `winograd_convolution`.
+  virtual bool prefers_winograd(const Node& convolution, const Target& target) const = 0;
   virtual LayoutRequest layouts(const Node& node, const Target& target) const = 0;
   // May `consumer` (elementwise or view of one of `region`'s results) join the fused node `region`? And may
   // `producer` feed it inline?

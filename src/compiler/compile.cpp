@@ -64,10 +64,15 @@ void set_keys(std::vector<Image>& images, const ImageTable& table, const Backend
 // Passes for one target: where values lie, what runs once a checkpoint, and what becomes one kernel.
 Split specialize(Graph graph, const Backend& backend, const CompileOptions& options, PassRunner& runner) {
   const Target& target = options.target;
+  const ConvolutionRule prefers_winograd = [&](const Node& node) {
+    return backend.prefers_winograd(node, target);
+  };
   const LayoutRule layouts = [&](const Node& node) { return backend.layouts(node, target); };
   const FuseRules rules = fuse_rules(backend, target);
+  const auto winograd = [&](Graph g) { return use_winograd(std::move(g), prefers_winograd); };
   const auto assign = [&](Graph g) { return assign_layouts(std::move(g), layouts); };
   const auto fuse_all = [&](Graph g) { return fuse(std::move(g), rules); };
+  graph = runner.run("use_winograd", std::move(graph), winograd, kLayoutLevel, /*changes_rounding=*/true);
   graph = runner.run("assign_layouts", std::move(graph), assign, kLayoutLevel);
   Split split = hoist(std::move(graph));
   split.init = runner.run("fuse", std::move(split.init), fuse_all, kFuseLevel);

@@ -125,6 +125,10 @@ struct Convolution {
                       Field{"dilation", &Convolution::dilation}, Field{"groups", &Convolution::groups}};
   }
 };
+struct WinogradInput {
+  std::vector<int64_t> padding;  // on both sides of height and width
+  static constexpr auto fields() { return std::tuple{Field{"padding", &WinogradInput::padding}}; }
+};
 struct ConvolutionTranspose {
   std::vector<int64_t> stride, padding, output_padding, dilation;  // one entry a spatial dim
   int64_t groups = 1;

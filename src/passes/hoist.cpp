@@ -2,7 +2,6 @@
 #include "passes/hoist.h"
 
 #include <algorithm>
-#include <set>
 
 #include "ops/attributes.h"
 #include "ops/ops.h"
@@ -50,11 +49,7 @@ bool is_expansion(const Node& node) {
 
 class Hoist {
  public:
-  explicit Hoist(Graph graph) : main_(std::move(graph)) {
-    for (const auto& node : main_.nodes()) {
-      if (is_invariant(*node, invariant_)) invariant_.insert(node.get());
-    }
-  }
+  explicit Hoist(Graph graph) : main_(std::move(graph)), invariant_(invariant_nodes(main_)) {}
 
   Split run() {
     for (const auto& node : main_.nodes()) {
@@ -117,6 +112,14 @@ class Hoist {
 };
 
 }  // namespace
+
+std::set<const Node*> invariant_nodes(const Graph& graph) {
+  Nodes invariant;
+  for (const auto& node : graph.nodes()) {
+    if (is_invariant(*node, invariant)) invariant.insert(node.get());
+  }
+  return invariant;
+}
 
 Split hoist(Graph graph) { return Hoist(std::move(graph)).run(); }
 

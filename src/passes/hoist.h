@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <set>
+
 #include "ir/graph.h"
 
 namespace ingot::core {
@@ -12,6 +14,9 @@ struct Split {
   Graph init;
   Graph main;
 };
+
+// The nodes whose values follow from weights and constants alone.
+std::set<const Node*> invariant_nodes(const Graph& graph);
 
 // Moves every node whose value follows from weights and constants alone to init. Nodes that make much out of
 // nothing (fills, broadcasts) stay where they are used.

@@ -13,7 +13,7 @@ namespace ingot::core {
 namespace {
 
 // Passes that ask the target: they run behind the pipeline, through the same runner.
-constexpr std::string_view kTargetPasses[] = {"assign_layouts", "fuse"};
+constexpr std::string_view kTargetPasses[] = {"use_winograd", "assign_layouts", "fuse"};
 
 void check_name(const std::string& name) {
   std::vector<std::string_view> known(std::begin(kTargetPasses), std::end(kTargetPasses));

@@ -10,6 +10,11 @@
 
 namespace ingot::core {
 
+// Computes the convolutions that the target answers yes for, and whose weights do not depend on inputs, with
+// fewer products (ops/winograd.cpp). Changes rounding.
+using ConvolutionRule = std::function<bool(const Node& convolution)>;
+Graph use_winograd(Graph graph, const ConvolutionRule& rule);
+
 // Gives every value its layout. Nodes with a request get it, by `relayout` nodes where needed; a
 // transposition becomes free by permuting its result's layout; elementwise nodes follow their largest
 // operand; graph outputs and inputs stay row-major.

@@ -11,6 +11,7 @@
 
 #include "ir/text.h"
 #include "ir/verify.h"
+#include "ops/attributes.h"
 #include "ops/ops.h"
 #include "passes/hoist.h"
 #include "passes/pipeline.h"
@@ -65,10 +66,17 @@ Graph assign_channels_last(Graph graph) {
   });
 }
 
+Graph winograd_without_stride(Graph graph) {
+  return use_winograd(std::move(graph), [](const Node& node) {
+    return node.attributes<ops::Convolution>().stride == std::vector<int64_t>{1, 1};
+  });
+}
+
 std::vector<PassRow> passes() {
   std::vector<PassRow> rows(pipeline().begin(), pipeline().end());
   rows.push_back({"fuse", fuse_all, 2, false, ""});
   rows.push_back({"assign_layouts", assign_channels_last, 3, false, ""});
+  rows.push_back({"use_winograd", winograd_without_stride, 3, true, ""});
   std::ranges::sort(rows, {}, &PassRow::name);
   const auto repeated = std::ranges::unique(rows, {}, &PassRow::name);
   rows.erase(repeated.begin(), repeated.end());

@@ -85,6 +85,19 @@ def test_numerics_are_right(model: nn.Module, numerics: str) -> None:
     assert ("fused[convolution, relu]" in steps(engine)) == (numerics != "strict")
 
 
+@pytest.mark.parametrize("batch", [1, 3])
+def test_convolutions_with_fewer_products(batch: int) -> None:
+    torch.manual_seed(0)
+    layers = nn.Sequential(nn.Conv2d(33, 64, 3, padding=1), nn.ReLU(), nn.Conv2d(64, 48, 3, padding=(0, 2)))
+    x = torch.randn(batch, 33, 15, 17)
+    program = torch.export.export(layers.eval(), (x,))
+    default, strict = ingot.build(program), ingot.build(program, numerics="strict")
+    assert any("winograd" in name for name in steps(default))
+    assert not any("winograd" in name for name in steps(strict))
+    for engine in (default, strict):
+        assert_accurate(engine(x), layers(x), golden(layers, [x]))
+
+
 @pytest.mark.parametrize("level", [4, 5])
 def test_timed_levels_are_refused(model: nn.Module, level: int) -> None:
     with pytest.raises(ingot.UnsupportedError, match="times no choices"):

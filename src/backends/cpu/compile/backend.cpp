@@ -9,6 +9,7 @@
 #include "backends/cpu/compile/emit_kernel.h"
 #include "backends/cpu/compile/fusion_rules.h"
 #include "backends/cpu/compile/schedule.h"
+#include "backends/cpu/compile/schedules/winograd.h"
 #include "loops/overwrite.h"
 #include "ops/region.h"
 #include "ops/routine_attributes.h"
@@ -147,6 +148,10 @@ class CpuBackend final : public Backend {
       return {false, fmt::format("there is no kernel for {}", node.op->name)};
     }
     return {};
+  }
+
+  bool prefers_winograd(const Node& convolution, const Target& target) const override {
+    return is_faster_by_winograd(convolution, target.features);
   }
 
   LayoutRequest layouts(const Node& node, const Target& target) const override {

@@ -7,6 +7,7 @@
 #include "backends/cpu/compile/schedules/convolution.h"
 #include "backends/cpu/compile/schedules/linear.h"
 #include "backends/cpu/compile/schedules/matmul.h"
+#include "backends/cpu/compile/schedules/winograd.h"
 
 namespace ingot::core::cpu {
 
@@ -50,6 +51,16 @@ const Schedule kSchedules[] = {
      [](const Node& node, const loops::Kernel& epilogue, const SymbolTable& symbols, const Target& target) {
        return plan_convolution(operand_types(node), result_type(node), node.attributes<ops::Convolution>(),
                                epilogue, symbols, target);
+     }},
+    {&ops::winograd_convolution,
+     [](const Node& node, const Target&) {
+       return supports_winograd(operand_types(node), result_type(node));
+     },
+     [](const Node& node, const Target& target) {
+       return winograd_layouts(operand_types(node), target.features);
+     },
+     [](const Node& node, const loops::Kernel& epilogue, const SymbolTable& symbols, const Target& target) {
+       return plan_winograd(operand_types(node), result_type(node), epilogue, symbols, target);
      }},
     {&ops::attention, [](const Node& node, const Target&) { return supports_attention(operand_types(node)); },
      [](const Node& node, const Target&) { return attention_layouts(operand_types(node)); },

@@ -19,6 +19,7 @@ class NullBackend final : public Backend {
   std::string_view name() const override { return "null"; }
   std::string_view generator() const override { return "nothing"; }
   Support supports(const Node&, const Target&) const override { return {}; }
+  bool prefers_winograd(const Node&, const Target&) const override { return false; }
   LayoutRequest layouts(const Node&, const Target&) const override { return {}; }
   bool may_fuse_consumer(const Node&, const Node&, const Target&) const override { return true; }
   bool may_fuse_producer(const Node&, const Node&, const Target&) const override { return true; }

@@ -1,0 +1,280 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "backends/cpu/compile/schedules/winograd.h"
+
+#include <algorithm>
+#include <array>
+
+#include <fmt/format.h>
+
+#include "backends/cpu/compile/schedules/epilogue.h"
+#include "backends/cpu/compile/schedules/image_rows.h"
+#include "backends/cpu/compile/schedules/scaffold.h"
+#include "backends/cpu/compile/schedules/tile.h"
+
+namespace ingot::core::cpu {
+
+namespace {
+
+constexpr int64_t kPlaces = 16;
+constexpr int64_t kSide = 2;  // pixels of the result that a tile covers in height and width
+
+constexpr int64_t kFewestChannels = 32;  // fewer do not pay for the transforms
+constexpr int64_t kMostChannels = 512;   // of more, a panel's weights leave the second level cache
+constexpr int64_t kFewestTiles = 32;     // fewer do not pay for reading 16 / 9 of the weights
+
+int64_t ceil_divide(int64_t a, int64_t b) { return (a + b - 1) / b; }
+
+struct Problem {
+  SymbolTable symbols;
+  std::vector<TensorType> operands;
+  TensorType result;
+  loops::Kernel epilogue;
+  TileShape tile;
+
+  Dim tiles() const { return operands[0].shape[1]; }
+  int64_t channels() const { return *operands[0].shape[2].constant(); }
+  int64_t columns() const { return *result.shape[1].constant(); }
+  int64_t height() const { return *result.shape[2].constant(); }
+  int64_t width() const { return *result.shape[3].constant(); }
+  int64_t tiles_down() const { return ceil_divide(height(), kSide); }
+  int64_t tiles_across() const { return ceil_divide(width(), kSide); }
+  int64_t panels() const { return ceil_divide(columns(), tile.columns()); }
+  bool whole_columns() const { return columns() % tile.columns() == 0; }
+
+  // Scratch: sums [16][tile.rows][tile columns]; pixels [2][2 * tile.rows][tile columns]; row pointers.
+  int64_t sums_bytes() const { return kPlaces * tile.rows * tile.columns() * int64_t{sizeof(float)}; }
+  int64_t line_numbers() const { return kSide * tile.rows * tile.columns(); }
+  int64_t pixel_bytes() const { return kSide * line_numbers() * int64_t{sizeof(float)}; }
+  int64_t table_bytes() const { return round_up(tile.rows * int64_t{sizeof(void*)}, 64); }
+};
+
+EpilogueShape epilogue_shape(const Problem& problem) {
+  EpilogueShape shape{1, {}, kSide * problem.tile.rows, problem.tile.columns(), problem.whole_columns()};
+  if (problem.operands.size() > 2) shape.bias = problem.operands[2];
+  return shape;
+}
+
+using Four = std::array<llvm::Value*, 4>;
+using Two = std::array<llvm::Value*, kSide>;
+
+class WinogradKernel {
+ public:
+  WinogradKernel(const Problem& problem, CpuFeatures features)
+      : problem_(problem),
+        scaffold_(features, "winograd", problem.symbols),
+        builder_(scaffold_.builder),
+        tiles_(scaffold_.code, problem.tile, TileOperand::kRows,
+               {1, problem.channels(), problem.tiles().constant()}, /*prefetch=*/false),
+        epilogue_(scaffold_.code, tile_epilogue(problem.epilogue, epilogue_shape(problem))) {}
+
+  // Items go through the panels, for a panel through the tiles: its weights stay in the cache.
+  Image emit(const std::vector<std::string>& symbols) {
+    load_arguments(symbols);
+    all_tiles_ = scaffold_.dims.emit(problem_.tiles());
+    llvm::Value* blocks = scaffold_.ceil_divide(all_tiles_, problem_.tile.rows);
+    scaffold_.for_each_item([&](llvm::Value* item) {
+      llvm::Value* panel = builder_.CreateUDiv(item, blocks);
+      llvm::Value* first = scaffold_.times(builder_.CreateURem(item, blocks), problem_.tile.rows);
+      llvm::Value* end = scaffold_.smaller(scaffold_.plus(first, problem_.tile.rows), all_tiles_);
+      multiply(panel, first, builder_.CreateNSWSub(end, first));
+      finish_lines(scaffold_.times(panel, problem_.tile.columns()), first, end);
+    });
+    return scaffold_.finish();
+  }
+
+ private:
+  llvm::Value* number(int64_t value) { return scaffold_.number(value); }
+  llvm::Value* larger(llvm::Value* a, llvm::Value* b) {
+    return builder_.CreateBinaryIntrinsic(llvm::Intrinsic::smax, a, b);
+  }
+  llvm::Value* sums() { return scaffold_.scratch(0); }
+  llvm::Value* pixels() { return scaffold_.scratch(problem_.sums_bytes()); }
+  llvm::Value* table() { return scaffold_.scratch(problem_.sums_bytes() + problem_.pixel_bytes()); }
+  llvm::Type* vector() {
+    return llvm::FixedVectorType::get(builder_.getFloatTy(), static_cast<unsigned>(problem_.tile.lanes));
+  }
+  llvm::Align alignment() { return llvm::Align(problem_.tile.lanes * sizeof(float)); }
+
+  void load_arguments(const std::vector<std::string>& symbols) {
+    const size_t operands = problem_.operands.size();
+    scaffold_.load_arguments(operands + problem_.epilogue.buffers.size() - 1, symbols);
+    const auto& buffers = scaffold_.buffers;
+    std::vector<llvm::Value*> behind(buffers.begin() + static_cast<int64_t>(operands), buffers.end());
+    if (operands > 2) behind.push_back(buffers[2]);
+    epilogue_.prepare(builder_, scaffold_.dims, behind);
+  }
+
+  // The 16 products of a panel and a block of tiles.
+  void multiply(llvm::Value* panel, llvm::Value* first, llvm::Value* rows) {
+    const int64_t panel_numbers = problem_.channels() * problem_.tile.columns();
+    llvm::Value* first_panel = scaffold_.times(panel, kPlaces);
+    emit_loop(builder_, number(0), number(kPlaces), 1, [&](llvm::Value* place) {
+      point_at_rows(place, first);
+      llvm::Value* weights = scaffold_.float_at(
+          scaffold_.buffers[1], scaffold_.times(builder_.CreateNSWAdd(first_panel, place), panel_numbers));
+      llvm::Value* result = scaffold_.float_at(
+          sums(), scaffold_.times(place, int64_t{problem_.tile.rows} * problem_.tile.columns()));
+      tiles_.call(builder_, rows,
+                  {table(), number(0), number(1), number(problem_.channels()), weights, result});
+    });
+  }
+
+  // Rows that do not exist repeat the last one.
+  void point_at_rows(llvm::Value* place, llvm::Value* first) {
+    llvm::Value* last = scaffold_.plus(all_tiles_, -1);
+    llvm::Value* before = builder_.CreateNSWMul(place, all_tiles_);
+    for (int i = 0; i < problem_.tile.rows; ++i) {
+      llvm::Value* tile = builder_.CreateNSWAdd(before, scaffold_.smaller(scaffold_.plus(first, i), last));
+      llvm::Value* row = scaffold_.float_at(scaffold_.buffers[0], scaffold_.times(tile, problem_.channels()));
+      builder_.CreateStore(
+          row, builder_.CreateConstGEP1_64(builder_.getPtrTy(), table(), static_cast<uint64_t>(i)));
+    }
+  }
+
+  // Tiles that follow each other in a line of tiles are two runs of pixels.
+  void finish_lines(llvm::Value* column, llvm::Value* first, llvm::Value* end) {
+    llvm::Value* across = number(problem_.tiles_across());
+    llvm::Value* first_line = builder_.CreateUDiv(first, across);
+    llvm::Value* end_line = scaffold_.plus(builder_.CreateUDiv(scaffold_.plus(end, -1), across), 1);
+    emit_loop(builder_, first_line, end_line, 1, [&](llvm::Value* line) {
+      llvm::Value* line_start = builder_.CreateNSWMul(line, across);
+      llvm::Value* begin = larger(first, line_start);
+      llvm::Value* stop = scaffold_.smaller(end, builder_.CreateNSWAdd(line_start, across));
+      emit_loop(builder_, begin, stop, 1, [&](llvm::Value* tile) {
+        finish_tile(builder_.CreateNSWSub(tile, first), builder_.CreateNSWSub(tile, begin));
+      });
+      store_line(line, builder_.CreateNSWSub(begin, line_start), builder_.CreateNSWSub(stop, begin), column);
+    });
+  }
+
+  static Two times_result_matrix(Builder& b, const Four& m) {
+    llvm::Value* even = b.CreateFAdd(b.CreateFAdd(m[0], m[1]), m[2]);
+    llvm::Value* odd = b.CreateFSub(b.CreateFSub(m[1], m[2]), m[3]);
+    return {even, odd};
+  }
+
+  // Sums of tile `row` of the block -> its 2x2 pixels at `place` of the run.
+  void finish_tile(llvm::Value* row, llvm::Value* place) {
+    const int64_t width = problem_.tile.columns();
+    for (int v = 0; v < problem_.tile.vectors; ++v) {
+      std::array<Four, kSide> half;  // [result row][column of the tile]
+      for (size_t j = 0; j < 4; ++j) {
+        Four column;
+        for (size_t i = 0; i < 4; ++i) {
+          const auto first = (static_cast<int64_t>(4 * i + j) * problem_.tile.rows) * width;
+          column[i] =
+              load(sums(), scaffold_.plus(scaffold_.times(row, width), first + v * problem_.tile.lanes));
+        }
+        const Two results = times_result_matrix(builder_, column);
+        for (size_t i = 0; i < kSide; ++i) half[i][j] = results[i];
+      }
+      for (size_t i = 0; i < kSide; ++i) {
+        const Two results = times_result_matrix(builder_, half[i]);
+        for (size_t j = 0; j < kSide; ++j) {
+          const auto line = static_cast<int64_t>(i) * problem_.line_numbers();
+          const int64_t first = line + static_cast<int64_t>(j) * width + v * problem_.tile.lanes;
+          store(results[j], pixels(), scaffold_.plus(scaffold_.times(place, kSide * width), first));
+        }
+      }
+    }
+  }
+
+  llvm::Value* load(llvm::Value* base, llvm::Value* index) {
+    return builder_.CreateAlignedLoad(vector(), scaffold_.float_at(base, index), alignment());
+  }
+  void store(llvm::Value* value, llvm::Value* base, llvm::Value* index) {
+    builder_.CreateAlignedStore(value, scaffold_.float_at(base, index), alignment());
+  }
+
+  // The last pixels of an image of odd size do not exist.
+  void store_line(llvm::Value* line, llvm::Value* tile, llvm::Value* count, llvm::Value* column) {
+    const int64_t height = problem_.height(), width = problem_.width(), down = problem_.tiles_down();
+    llvm::Value* image = builder_.CreateUDiv(line, number(down));
+    llvm::Value* y = scaffold_.times(builder_.CreateURem(line, number(down)), kSide);
+    llvm::Value* x = scaffold_.times(tile, kSide);
+    llvm::Value* pixel_line = builder_.CreateNSWAdd(scaffold_.times(image, height), y);
+    llvm::Value* pixel = builder_.CreateNSWAdd(scaffold_.times(pixel_line, width), x);
+    llvm::Value* run =
+        scaffold_.smaller(scaffold_.times(count, kSide), builder_.CreateNSWSub(number(width), x));
+    llvm::Value* columns = scaffold_.smaller(builder_.CreateNSWSub(number(problem_.columns()), column),
+                                             number(problem_.tile.columns()));
+    epilogue_.call(builder_, pixels(), pixel, run, column, columns);
+    emit_if(builder_, builder_.CreateICmpSLT(scaffold_.plus(y, 1), number(height)), [&] {
+      llvm::Value* below = scaffold_.float_at(pixels(), number(problem_.line_numbers()));
+      epilogue_.call(builder_, below, scaffold_.plus(pixel, width), run, column, columns);
+    });
+  }
+
+  const Problem& problem_;
+  Scaffold scaffold_;
+  Builder& builder_;
+  TileFunctions tiles_;
+  EpilogueFunction epilogue_;
+  llvm::Value* all_tiles_ = nullptr;
+};
+
+bool all_one(const std::vector<int64_t>& sizes) {
+  return std::ranges::all_of(sizes, [](int64_t size) { return size == 1; });
+}
+
+}  // namespace
+
+bool is_faster_by_winograd(const Node& convolution, CpuFeatures features) {
+  const TensorType& weight = convolution.operand_type(1);
+  const TensorType& result = convolution.results[0]->type;
+  const auto attributes = convolution.attributes<ops::Convolution>();
+  if (weight.dtype != DType::kF32 || weight.rank() != 4 || attributes.groups != 1) return false;
+  if (!all_one(attributes.stride) || !all_one(attributes.dilation)) return false;
+  const auto outputs = weight.shape[0].constant(), inputs = weight.shape[1].constant();
+  const auto height = result.shape[2].constant(), width = result.shape[3].constant();
+  if (!outputs || !inputs || !height || !width) return false;
+  if (weight.shape[2] != Dim(3) || weight.shape[3] != Dim(3)) return false;
+  const int64_t tiles = ceil_divide(*height, kSide) * ceil_divide(*width, kSide);
+  return tiles >= kFewestTiles && *inputs >= kFewestChannels && *inputs <= kMostChannels &&
+         *outputs >= kFewestChannels && choose_tile(*outputs, features).vectors > 1;
+}
+
+Support supports_winograd(std::span<const TensorType> operands, const TensorType& result) {
+  for (const TensorType& type : operands) {
+    if (type.dtype != DType::kF32) return {false, "the Winograd schedule computes in f32 only"};
+  }
+  for (const Dim& dim : {operands[1].shape[1], operands[1].shape[2], result.shape[2], result.shape[3]}) {
+    if (!dim.is_constant() || dim == Dim(0))
+      return {false, "the Winograd schedule needs channels and images of constant size"};
+  }
+  return {};
+}
+
+LayoutRequest winograd_layouts(std::span<const TensorType> operands, CpuFeatures features) {
+  const TileShape tile = choose_tile(*operands[1].shape[1].constant(), features);
+  LayoutRequest request;
+  request.operands = {Layout{}, Layout::blocked(std::array{1, 0, 2}, 1, tile.columns())};
+  if (operands.size() > 2) request.operands.push_back(Layout{});
+  request.results = {Layout::permutation(channels_last(4))};
+  return request;
+}
+
+ScheduledKernel plan_winograd(std::span<const TensorType> operands, const TensorType& result,
+                              const loops::Kernel& epilogue, const SymbolTable& symbols,
+                              const Target& target) {
+  Problem problem{symbols,
+                  {operands.begin(), operands.end()},
+                  result,
+                  epilogue,
+                  choose_tile(*result.shape[1].constant(), target.features)};
+  const TileShape& tile = problem.tile;
+  ScheduledKernel plan;
+  plan.symbols = symbol_arguments(epilogue, operands, result.shape);
+  plan.work_items = core::ceil_divide(problem.tiles(), tile.rows) * Dim(problem.panels());
+  plan.item_cost = kPlaces * tile.rows * tile.columns() * problem.channels() / 50;
+  plan.scratch_bytes = problem.sums_bytes() + problem.pixel_bytes() + problem.table_bytes();
+  plan.key = fmt::format("winograd {} tile {}x{}x{}\n{}\n{}", to_string(result), tile.rows, tile.vectors,
+                         tile.lanes, loops::to_string(epilogue), target.text());
+  for (const TensorType& type : operands) plan.key += "\n" + to_string(type);
+  plan.compile = [problem = std::move(problem), features = target.features, arguments = plan.symbols] {
+    return WinogradKernel(problem, features).emit(arguments);
+  };
+  return plan;
+}
+
+}  // namespace ingot::core::cpu

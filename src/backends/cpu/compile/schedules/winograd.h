@@ -1,0 +1,21 @@
+// SPDX-License-Identifier: Apache-2.0
+// The product of winograd_convolution: 16 products of tiles by channels, whose sums become 2x2 pixels each
+// while they are in the cache.
+#pragma once
+
+#include "backends/cpu/compile/schedule.h"
+
+namespace ingot::core::cpu {
+
+// Whether the products that it saves are worth the transforms and the larger weights.
+bool is_faster_by_winograd(const Node& convolution, CpuFeatures features);
+
+// Operands: image [16, tiles, C], weight [16, K, C] in panels of K, bias [K] if there is one, f32. The
+// result is [N, K, H, W], channels-last, H and W constant.
+Support supports_winograd(std::span<const TensorType> operands, const TensorType& result);
+LayoutRequest winograd_layouts(std::span<const TensorType> operands, CpuFeatures features);
+ScheduledKernel plan_winograd(std::span<const TensorType> operands, const TensorType& result,
+                              const loops::Kernel& epilogue, const SymbolTable& symbols,
+                              const Target& target);
+
+}  // namespace ingot::core::cpu
