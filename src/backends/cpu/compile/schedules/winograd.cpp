@@ -18,9 +18,10 @@ namespace {
 constexpr int64_t kPlaces = 16;
 constexpr int64_t kSide = 2;  // pixels of the result that a tile covers in height and width
 
-constexpr int64_t kFewestChannels = 32;  // fewer do not pay for the transforms
-constexpr int64_t kMostChannels = 512;   // of more, a panel's weights leave the second level cache
-constexpr int64_t kFewestTiles = 32;     // fewer do not pay for reading 16 / 9 of the weights
+constexpr int64_t kFewestChannels = 32;      // fewer do not pay for the transforms
+constexpr int64_t kMostChannels = 512;       // of more, a panel's weights leave the second level cache
+constexpr int64_t kFewestTiles = 32;         // fewer do not pay for reading 16 / 9 of the weights
+constexpr int64_t kLargestImage = 32 << 20;  // bytes of the transformed image: more leave every cache
 
 int64_t ceil_divide(int64_t a, int64_t b) { return (a + b - 1) / b; }
 
@@ -230,8 +231,11 @@ bool is_faster_by_winograd(const Node& convolution, CpuFeatures features) {
   if (!outputs || !inputs || !height || !width) return false;
   if (weight.shape[2] != Dim(3) || weight.shape[3] != Dim(3)) return false;
   const int64_t tiles = ceil_divide(*height, kSide) * ceil_divide(*width, kSide);
-  return tiles >= kFewestTiles && *inputs >= kFewestChannels && *inputs <= kMostChannels &&
-         *outputs >= kFewestChannels && choose_tile(*outputs, features).vectors > 1;
+  const int64_t images = result.shape[0].constant().value_or(1);
+  const int64_t image_bytes = kPlaces * images * tiles * *inputs * int64_t{sizeof(float)};
+  return tiles >= kFewestTiles && image_bytes <= kLargestImage && *inputs >= kFewestChannels &&
+         *inputs <= kMostChannels && *outputs >= kFewestChannels &&
+         choose_tile(*outputs, features).vectors > 1;
 }
 
 Support supports_winograd(std::span<const TensorType> operands, const TensorType& result) {
