@@ -43,8 +43,10 @@ class ReadHandle {
 void fail_on_file(std::string_view action, const std::filesystem::path& path, int error) {
   std::string message =
       fmt::format("cannot {} '{}': {}", action, path.string(), std::generic_category().message(error));
-  if (blames_the_path(error))
-    throw UserError("INGOT-U120", std::move(message), "check the path and its permissions");
+  if (blames_the_path(error)) {
+    throw UserError("INGOT-U120", std::move(message),
+                    error == EISDIR ? "give the path of a file" : "check the path and its permissions");
+  }
   throw DeviceError("INGOT-D001", std::move(message));
 }
 
@@ -56,8 +58,7 @@ std::shared_ptr<const MappedFile> MappedFile::open(const std::filesystem::path& 
   if (size < 0) fail_on_file("read the size of", path, errno);
   if (size == 0) return result;
   const void* address = files.map(result->file_, 0, static_cast<size_t>(size), false);
-  if (address == nullptr)
-    fail_on_file("map", path, errno == ENODEV ? EISDIR : errno);  // what a folder answers
+  if (address == nullptr) fail_on_file("map", path, errno);
   result->bytes_ = {static_cast<const std::byte*>(address), static_cast<size_t>(size)};
   return result;
 }

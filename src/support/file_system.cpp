@@ -6,12 +6,21 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <cerrno>
 #include <cstdio>
 
 namespace ingot::core {
 namespace {
 
-int open_to_read(const char* path) { return ::open(path, O_RDONLY | O_CLOEXEC); }
+// A folder opens too, and fails later in ways that depend on the file system.
+int open_to_read(const char* path) {
+  const int file = ::open(path, O_RDONLY | O_CLOEXEC);
+  struct stat facts{};
+  if (file < 0 || ::fstat(file, &facts) != 0 || !S_ISDIR(facts.st_mode)) return file;
+  ::close(file);
+  errno = EISDIR;
+  return -1;
+}
 
 int create_exclusively(const char* path) {
   constexpr mode_t kReadableByAll = 0666;  // less the user's mask
