@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <charconv>
 
+#include <fmt/core.h>
+
 #include "routines/routines.h"
 #include "support/error.h"
 
@@ -36,6 +38,11 @@ bool flag_attribute(const RoutineCall& call, std::string_view name) {
 std::string_view text_attribute(const RoutineCall& call, std::string_view name) {
   const std::string_view quoted = attribute(call, name);
   return quoted.size() >= 2 ? quoted.substr(1, quoted.size() - 2) : quoted;
+}
+
+void require_fit(bool fits, std::string_view routine) {
+  if (fits) return;
+  throw UserError("INGOT-U332", fmt::format("the tensors of the routine '{}' do not fit together", routine));
 }
 
 AxisView::AxisView(std::span<const int64_t> shape, int64_t axis) {

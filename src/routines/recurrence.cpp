@@ -20,28 +20,26 @@ struct Sizes {
   int64_t products() const { return directions * batch * panels() * panel_size(); }  // of one step
 };
 
-// Checks what an engine file could get wrong.
 Sizes sizes_of(const RoutineCall& call, int64_t gates, size_t states) {
-  const auto refuse = [] {
-    throw UserError("INGOT-U332", "the tensors of a recurrent routine do not fit together");
-  };
-  if (call.inputs.size() < 2 + states || call.outputs.size() != 1 + states) refuse();
+  const auto require = [&](bool fits) { require_fit(fits, states == 2 ? "lstm" : "gru"); };
+  require(call.inputs.size() >= 2 + states && call.outputs.size() == 1 + states);
   const auto &input = call.inputs[0].shape, &state = call.inputs[1].shape;
-  if (input.size() != 3 || state.size() != 3 || state[0] < 1 || state[0] > 2) refuse();
+  require(input.size() == 3 && state.size() == 3 && (state[0] == 1 || state[0] == 2));
   const Sizes sizes{
       .steps = input[0], .batch = input[1], .directions = state[0], .hidden = state[2], .gates = gates};
-  const auto require = [&](const TensorView& view, const std::vector<int64_t>& shape) {
-    if (view.shape != shape || view.dtype != call.inputs[0].dtype) refuse();
+  const auto require_shape = [&](const TensorView& view, const std::vector<int64_t>& shape) {
+    require(view.shape == shape && view.dtype == call.inputs[0].dtype);
   };
   const int64_t width = sizes.directions * sizes.hidden;
-  require(call.inputs[0], {sizes.steps, sizes.batch, width * gates});
-  require(call.outputs[0], {sizes.steps, sizes.batch, width});
+  require_shape(call.inputs[0], {sizes.steps, sizes.batch, width * gates});
+  require_shape(call.outputs[0], {sizes.steps, sizes.batch, width});
   for (size_t i = 1; i <= states; ++i) {
-    require(call.inputs[i], {sizes.directions, sizes.batch, sizes.hidden});
-    require(call.outputs[i], call.inputs[i].shape);
+    require_shape(call.inputs[i], {sizes.directions, sizes.batch, sizes.hidden});
+    require_shape(call.outputs[i], call.inputs[i].shape);
   }
-  require(call.inputs[1 + states], {sizes.directions, sizes.panels(), sizes.hidden, gates, kPanelColumns});
-  if (call.inputs.size() > 2 + states) require(call.inputs[2 + states], {width * gates});
+  require_shape(call.inputs[1 + states],
+                {sizes.directions, sizes.panels(), sizes.hidden, gates, kPanelColumns});
+  if (call.inputs.size() > 2 + states) require_shape(call.inputs[2 + states], {width * gates});
   return sizes;
 }
 

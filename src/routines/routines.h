@@ -21,6 +21,10 @@ int64_t integer_attribute(const RoutineCall& call, std::string_view name);
 bool flag_attribute(const RoutineCall& call, std::string_view name);
 std::string_view text_attribute(const RoutineCall& call, std::string_view name);  // of reduce="mean"
 
+// UserError INGOT-U332: the tensors are not what the routine takes. The operators see to it that they are; an
+// engine file may say anything, and sizes that are known late may contradict each other.
+void require_fit(bool fits, std::string_view routine);
+
 // A tensor seen as [outer, extent, inner] around one axis.
 struct AxisView {
   int64_t outer = 1, extent = 1, inner = 1;

@@ -32,6 +32,21 @@ int64_t element_count(std::span<const int64_t> shape) {
   return count;
 }
 
+// Indices and source have one element each, in places that x has too.
+void check_tensors(const RoutineCall& call, std::string_view routine) {
+  const auto require = [&](bool fits) { require_fit(fits, routine); };
+  require(call.inputs.size() == 3 && call.outputs.size() == 1);
+  const TensorView &x = call.inputs[0], &indices = call.inputs[1], &source = call.inputs[2];
+  const int64_t axis = integer_attribute(call, "axis");
+  require(axis >= 0 && axis < static_cast<int64_t>(x.shape.size()));
+  require(indices.dtype == DType::kI32 || indices.dtype == DType::kI64);
+  require(source.dtype == x.dtype && call.outputs[0].dtype == x.dtype && call.outputs[0].shape == x.shape);
+  require(indices.shape.size() == x.shape.size() && source.shape == indices.shape);
+  for (size_t i = 0; i < x.shape.size(); ++i) {
+    require(static_cast<int64_t>(i) == axis || indices.shape[i] <= x.shape[i]);
+  }
+}
+
 void copy_all(const TensorView& from, const TensorView& to) {
   const int64_t count = element_count(from.shape);
   if (count > 0) std::memcpy(to.data, from.data, static_cast<size_t>(row_bytes(from.dtype, count)));
@@ -107,6 +122,7 @@ void reduce_into(const RoutineCall& call) {
 }  // namespace
 
 void scatter_add(const RoutineCall& call) {
+  check_tensors(call, "scatter_add");
   const TensorView &source = call.inputs[2], &result = call.outputs[0];
   copy_all(call.inputs[0], result);
   const bool is_real = is_floating(result.dtype);
@@ -120,6 +136,7 @@ void scatter_add(const RoutineCall& call) {
 }
 
 void scatter_reduce(const RoutineCall& call) {
+  check_tensors(call, "scatter_reduce");
   copy_all(call.inputs[0], call.outputs[0]);
   is_floating(call.outputs[0].dtype) ? reduce_into<Reals>(call) : reduce_into<Integers>(call);
 }

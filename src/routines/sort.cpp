@@ -55,10 +55,24 @@ void sort_lines(const RoutineCall& call, const AxisView& from, int64_t count, bo
   }
 }
 
+// How many elements of each line are wanted.
+int64_t count_of(const RoutineCall& call, int64_t axis) {
+  const auto require = [](bool fits) { require_fit(fits, "sort"); };
+  require(call.inputs.size() == 1 && call.outputs.size() == 2);
+  const TensorView &x = call.inputs[0], &values = call.outputs[0], &indices = call.outputs[1];
+  require(values.dtype == x.dtype && indices.dtype == DType::kI64 && values.shape == indices.shape);
+  require(axis >= 0 && axis < static_cast<int64_t>(x.shape.size()) && values.shape.size() == x.shape.size());
+  const auto at = static_cast<size_t>(axis);
+  std::vector<int64_t> expected = x.shape;
+  expected[at] = values.shape[at];
+  require(values.shape == expected && values.shape[at] <= x.shape[at]);
+  return values.shape[at];
+}
+
 void sort_any(const RoutineCall& call, bool descending) {
   const int64_t axis = integer_attribute(call, "axis");
+  const int64_t count = count_of(call, axis);
   const AxisView from(call.inputs[0].shape, axis);
-  const int64_t count = call.outputs[0].shape.empty() ? 1 : call.outputs[0].shape[static_cast<size_t>(axis)];
   const auto run = [&]<typename Stored>(Stored) { sort_lines<Stored>(call, from, count, descending); };
   switch (call.inputs[0].dtype) {
     case DType::kBool:

@@ -1,0 +1,99 @@
+// SPDX-License-Identifier: Apache-2.0
+// Routines refuse tensors that do not fit: engine files may say anything.
+#include "routines/routine.h"
+
+#include <gmock/gmock.h>
+
+#include "support/error.h"
+
+namespace ingot::core {
+namespace {
+
+struct Call {
+  std::string routine, attributes;
+  std::vector<Tensor> inputs, outputs;
+
+  void run() const {
+    std::vector<TensorView> from, to;
+    for (const Tensor& input : inputs) from.push_back(input.view());
+    for (const Tensor& output : outputs) to.push_back(output.view());
+    find_routine(routine)->run({.inputs = from, .outputs = to, .attributes = attributes});
+  }
+  std::string refusal() const {
+    try {
+      run();
+    } catch (const UserError& error) {
+      return std::string(error.details().code);
+    }
+    return "";
+  }
+};
+
+Tensor zeros(std::vector<int64_t> shape, DType dtype = DType::kF32) {
+  return make_tensor(dtype, std::move(shape));
+}
+
+Call sort() {
+  return {"sort", "axis=1 descending=false", {zeros({2, 3})}, {zeros({2, 3}), zeros({2, 3}, DType::kI64)}};
+}
+Call top_k() {
+  return {"top_k", "axis=0 largest=true", {zeros({4, 3})}, {zeros({2, 3}), zeros({2, 3}, DType::kI64)}};
+}
+Call scatter() {
+  return {
+      "scatter_add", "axis=0", {zeros({4, 3}), zeros({2, 3}, DType::kI64), zeros({2, 3})}, {zeros({4, 3})}};
+}
+Call gru() {
+  return {"gru",
+          "",
+          {zeros({2, 3, 12}), zeros({1, 3, 4}), zeros({1, 1, 4, 3, 16})},
+          {zeros({2, 3, 4}), zeros({1, 3, 4})}};
+}
+
+TEST(Routines, RunOnWhatFits) {
+  for (const Call& call : {sort(), top_k(), scatter(), gru()}) EXPECT_EQ(call.refusal(), "") << call.routine;
+}
+
+TEST(Routines, RefuseTooFewAndTooManyTensors) {
+  for (Call call : {sort(), top_k(), scatter(), gru()}) {
+    Call fewer = call;
+    fewer.inputs.pop_back();
+    EXPECT_EQ(fewer.refusal(), "INGOT-U332") << call.routine;
+    call.outputs.push_back(call.outputs[0]);
+    EXPECT_EQ(call.refusal(), "INGOT-U332") << call.routine;
+  }
+}
+
+TEST(Routines, RefuseAnAxisThatIsNotThere) {
+  for (Call call : {sort(), scatter()}) {
+    for (const char* axis : {"axis=2 descending=false", "axis=-1 descending=false"}) {
+      call.attributes = axis;
+      EXPECT_EQ(call.refusal(), "INGOT-U332") << call.routine;
+    }
+  }
+}
+
+TEST(Routines, RefuseToSelectMoreThanThereIs) {
+  Call call = top_k();
+  call.outputs = {zeros({5, 3}), zeros({5, 3}, DType::kI64)};
+  EXPECT_EQ(call.refusal(), "INGOT-U332");
+  call = top_k();
+  call.outputs[1] = zeros({2, 3});
+  EXPECT_EQ(call.refusal(), "INGOT-U332");
+}
+
+TEST(Routines, RefuseIndicesBesideTheTensor) {
+  Call call = scatter();
+  call.inputs[1] = zeros({2, 4}, DType::kI64);
+  call.inputs[2] = zeros({2, 4});
+  EXPECT_EQ(call.refusal(), "INGOT-U332");
+  call = scatter();
+  call.inputs[1] = zeros({2, 3});
+  EXPECT_EQ(call.refusal(), "INGOT-U332");
+  call = scatter();
+  call.outputs[0] = zeros({3, 3});
+  EXPECT_EQ(call.refusal(), "INGOT-U332");
+}
+
+}  // namespace
+}  // namespace ingot::core
