@@ -25,7 +25,7 @@ class ProgramReader : FlatReader {
  private:
   void read_dims(const file::Programs& programs) {
     const std::vector<std::string> symbols = texts(programs.symbols());
-    for (const std::string& symbol : symbols) require(is_symbol_name(symbol), "a symbol has no proper name");
+    for (const std::string& symbol : symbols) require_symbol_name(symbol);
     const std::vector<uint32_t> ends = numbers(programs.dim_ends());
     const std::vector<uint8_t> operations = numbers(programs.operations());
     const std::vector<int64_t> values = numbers(programs.numbers());
@@ -46,13 +46,19 @@ class ProgramReader : FlatReader {
     require(begin == operations.size() && value == values.size(), "the code of sizes goes on");
   }
 
-  static bool is_symbol_name(const std::string& name) {
+  void require_symbol_name(const std::string& name) const {
     const auto is_letter = [](char c) {
       return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_';
     };
-    if (name.empty() || name.size() > 256 || !is_letter(name[0])) return false;
-    return std::ranges::all_of(name,
-                               [&](char c) { return is_letter(c) || (c >= '0' && c <= '9') || c == '.'; });
+    const auto may_follow = [&](char c) { return is_letter(c) || (c >= '0' && c <= '9') || c == '.'; };
+    const bool proper = !name.empty() && name.size() <= 256 && is_letter(name[0]);
+    require(proper && std::ranges::all_of(name, may_follow), "a symbol has no proper name");
+  }
+
+  std::string symbol_name(const flatbuffers::String* value) const {
+    std::string name = text(value);
+    require_symbol_name(name);
+    return name;
   }
 
   const Dim& dim(uint32_t slot) const {
@@ -87,7 +93,7 @@ class ProgramReader : FlatReader {
     SymbolInfo info{.range = {source.min(), source.max()}};
     if (source.typical() >= 0) info.typical = source.typical();
     if (source.upper_bound() != kNoId) info.upper_bound = dim(source.upper_bound());
-    require(table.emplace(text(source.name()), info).second, "a symbol comes twice");
+    require(table.emplace(symbol_name(source.name()), info).second, "a symbol comes twice");
   }
 
   Buffer buffer(const file::Buffer& source) const {
@@ -122,7 +128,7 @@ class ProgramReader : FlatReader {
     result.routine = text(source.routine());
     result.attributes = text(source.attributes());
     each(source.binds(), [&](const file::Binding& binding) {
-      result.binds.push_back({text(binding.symbol()), binding.buffer(), dim(binding.limit())});
+      result.binds.push_back({symbol_name(binding.symbol()), binding.buffer(), dim(binding.limit())});
     });
     result.host_sees_result = source.host_sees_result();
     result.control = enumerator(source.control(), ControlKind::kLoop);

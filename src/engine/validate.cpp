@@ -85,6 +85,15 @@ bool is_given(Storage storage) {
          storage == Storage::kState;
 }
 
+// Memory is there when all sizes of a buffer and of what it is a part of are.
+void require_sizes(const Program& program, BufferId id, const SymbolNames& symbols, std::string_view user) {
+  for (const Buffer* buffer = &program.buffers[id];; buffer = &program.buffers[buffer->alias_of]) {
+    for (const Dim& dim : buffer->type.shape) symbols.require_known(dim, user);
+    symbols.require_known(buffer->alias_offset, user);
+    if (buffer->storage != Storage::kAlias) return;
+  }
+}
+
 void check_order(const Program& program, SymbolNames symbols, size_t images) {
   const SymbolNames of_inputs = symbols;
   std::vector<bool> written(program.buffers.size());
@@ -94,6 +103,7 @@ void check_order(const Program& program, SymbolNames symbols, size_t images) {
     of_inputs.require_known(step.scratch_bytes, step.name);
     for (const BufferUse& use : step.uses) {
       if (use.buffer == kNoId) continue;
+      require_sizes(program, use.buffer, symbols, step.name);
       const BufferId root = root_buffer(program, use.buffer);
       require(!use.reads || written[root], step.name, "reads a buffer that no earlier step wrote");
       const Storage storage = program.buffers[root].storage;

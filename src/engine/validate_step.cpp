@@ -90,6 +90,8 @@ void check_control(const Program& program, const Step& step) {
 }
 
 void check_kind(const Program& program, const Step& step, size_t images) {
+  require(step.kind == StepKind::kProgram || step.programs.empty(), step.name,
+          "names nested programs and runs none");
   switch (step.kind) {
     case StepKind::kKernel:
       return check_kernel(program, step, images);

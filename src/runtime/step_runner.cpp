@@ -82,7 +82,9 @@ std::byte* StepRunner::address(const Executable& executable, Frame& frame, const
       return resources_.states[buffer.index];
     case Storage::kArena:
       return frame.arena + frame.offsets[id];
-    case Storage::kDynamic:
+    case Storage::kDynamic:  // of a size that a step outside of a nested program told is known from the
+                             // beginning
+      return allocate_late(executable, frame, ports, id);
     case Storage::kAlias:
       break;
   }
@@ -186,11 +188,11 @@ void StepRunner::run_loop(const Executable& executable, Frame& frame, const Exec
   const BufferId* uses = executable.arguments.data() + step.first_argument;
   const size_t carried = body.program->outputs.size() - 1, inputs = body.program->inputs.size() - 1;
   const int64_t trips = uses[0] == kNoId ? INT64_MAX : read_scalar(frame.pointers[uses[0]]);
-  bool go_on = uses[1] == kNoId || frame.pointers[uses[1]][0] != std::byte{0};
+  std::byte go_on = uses[1] == kNoId ? std::byte{1} : frame.pointers[uses[1]][0];  // any byte but 0 is true
   int64_t iteration = 0;
   std::vector<std::byte*> reads = {reinterpret_cast<std::byte*>(&iteration)};
   for (size_t i = 0; i < inputs; ++i) reads.push_back(frame.pointers[uses[2 + i]]);
-  std::vector<std::byte*> results, writes = {reinterpret_cast<std::byte*>(&go_on)}, spare;
+  std::vector<std::byte*> results, writes = {&go_on}, spare;
   const size_t blocks = frame.blocks.size() - carried;
   const auto bytes_of = [&](size_t i) {
     return static_cast<size_t>(plan_.values[executable.buffers[uses[2 + i]].bytes]);
@@ -200,7 +202,7 @@ void StepRunner::run_loop(const Executable& executable, Frame& frame, const Exec
     spare.push_back(frame.blocks[blocks + i].reserve(bytes_of(i)));
   }
   writes.insert(writes.end(), results.begin(), results.end());
-  for (; iteration < trips && go_on; ++iteration) {
+  for (; iteration < trips && go_on != std::byte{0}; ++iteration) {
     const int64_t now = iteration;  // the body may not change the count
     run_program(body, frame.nested[id], {reads, writes, false}, level + 1);
     iteration = now;

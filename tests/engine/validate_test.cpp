@@ -116,6 +116,10 @@ TEST(Validate, ChecksLoopsAgainstTheirBodies) {
   program.steps[0].programs = {3};
   EXPECT_THAT(refusal(program), HasSubstr("runs no nested program"));
   program = loop();
+  program.steps.push_back(copy_step(0, 1));
+  program.steps[1].programs = {3};  // whoever collects what is used would follow it
+  EXPECT_THAT(refusal(program), HasSubstr("names nested programs and runs none"));
+  program = loop();
   program.nested[0].steps.clear();
   EXPECT_THAT(refusal(program), HasSubstr("is never written"));
 }
