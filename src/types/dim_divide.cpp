@@ -47,6 +47,16 @@ std::optional<Polynomial> divide_exactly(Polynomial dividend, const Polynomial& 
   return quotient;
 }
 
+// The greatest common divisor; of two INT64_MIN half of it, since int64 has no such number.
+int64_t common_divisor(int64_t a, int64_t b) {
+  const auto magnitude = [](int64_t value) {
+    const auto bits = static_cast<uint64_t>(value);
+    return value < 0 ? 0 - bits : bits;
+  };
+  const uint64_t divisor = std::gcd(magnitude(a), magnitude(b));
+  return static_cast<int64_t>(divisor > INT64_MAX ? divisor / 2 : divisor);
+}
+
 DimTerm common_factor(const Polynomial& dividend, const Polynomial& divisor) {
   const bool constant_divisor = divisor[0].atoms.empty();
   DimTerm factor = divisor[0];
@@ -54,7 +64,7 @@ DimTerm common_factor(const Polynomial& dividend, const Polynomial& divisor) {
     std::vector<Dim> shared;
     std::set_intersection(factor.atoms.begin(), factor.atoms.end(), term.atoms.begin(), term.atoms.end(),
                           std::back_inserter(shared));
-    factor = {std::gcd(factor.coefficient, term.coefficient), std::move(shared)};
+    factor = {common_divisor(factor.coefficient, term.coefficient), std::move(shared)};
   };
   for (const DimTerm& term : divisor) include(term);
   for (const DimTerm& term : dividend) {
@@ -100,7 +110,9 @@ std::optional<Dim> merge_nested(const Dim& dividend, const Dim& divisor) {
   const Dim inner = shifted ? dividend.operands()[0] : dividend;
   const Dim shift = shifted ? dividend.operands()[1] : Dim(0);
   if (inner.kind() != Dim::Kind::kFloorDivide) return std::nullopt;
-  const auto small = [](const Dim& dim) { return dim.is_constant() && std::abs(*dim.constant()) < kLimit; };
+  const auto small = [](const Dim& dim) {
+    return dim.is_constant() && *dim.constant() > -kLimit && *dim.constant() < kLimit;
+  };
   const Dim inner_divisor = inner.operands()[1];
   if (!small(inner_divisor) || !small(divisor) || !small(shift)) return std::nullopt;
   return floor_divide(inner.operands()[0] + shift * inner_divisor, inner_divisor * divisor);

@@ -116,6 +116,13 @@ TEST(Dim, OverflowIsAnErrorAndNeverWraps) {
   EXPECT_EQ(modulo(INT64_MIN, -1), Dim(0));
 }
 
+TEST(Dim, TheLeastNumberHasDivisorsToo) {
+  const Dim s = Dim::symbol("S"), least = INT64_MIN;
+  EXPECT_EQ(floor_divide(least * s, 6), floor_divide(Dim(INT64_MIN / 2) * s, 3));
+  EXPECT_EQ(floor_divide(floor_divide(s, 2) + least, 2).to_string(), "floordiv(S, 4) - 4611686018427387904");
+  EXPECT_THROW(floor_divide(least * s + least, least * s + s), UserError);
+}
+
 TEST(Dim, DivisionByZeroIsAnError) {
   EXPECT_THROW(floor_divide(7, 0), UserError);
   EXPECT_THROW(modulo(Dim::symbol("S"), 0), UserError);
