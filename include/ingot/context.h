@@ -102,6 +102,10 @@ class Context {
   }
   // The context's own states get their initial value again.
   void reset_states() { detail::check(ingot_context_reset_states(handle())); }
+  // They get the values that those of another context have, of the same engine or of a copy of it.
+  void copy_states(const Context& other) {
+    detail::check(ingot_context_copy_states(handle(), other.handle()));
+  }
 
   // Bytes that the context holds (of `weights`: its engine), and the number of shapes that it has plans for.
   ingot_memory memory() const {

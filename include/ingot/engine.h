@@ -63,6 +63,13 @@ class Engine {
   // Takes over a handle of the C API.
   explicit Engine(ingot_engine* handle) : handle_(handle, &ingot_engine_free) {}
 
+  // An engine of its own, which shares all memory with this one: the weights too, until either is refitted.
+  Engine copy() const {
+    ingot_engine* engine = nullptr;
+    detail::check(ingot_engine_copy(handle(), &engine));
+    return Engine(engine);
+  }
+
   // Writes the engine file with the weights that the engine has now. Readers see the old file or the whole
   // new one.
   void save(const std::filesystem::path& path) const {

@@ -99,6 +99,8 @@ INGOT_API ingot_status* ingot_engine_load_memory(const void* data, size_t size, 
 INGOT_API ingot_status* ingot_engine_save(const ingot_engine* engine, const char* path); /* atomic */
 INGOT_API ingot_status* ingot_engine_save_memory(const ingot_engine* engine, ingot_text** bytes);
 INGOT_API void ingot_engine_free(ingot_engine* engine);
+/* An engine of its own, which shares all memory with `engine`: the weights too, until either is refitted. */
+INGOT_API ingot_status* ingot_engine_copy(const ingot_engine* engine, ingot_engine** copy);
 /* Checks a whole file; the status names the damaged section. */
 INGOT_API ingot_status* ingot_verify_file(const char* path);
 /* JSON: format, target, key, sections, inputs, outputs, states, steps, kernels, weights, memory plan, nodes.
@@ -151,6 +153,8 @@ INGOT_API ingot_status* ingot_context_output_shapes(ingot_context* context, size
                                                     size_t capacity, size_t* length);
 INGOT_API ingot_status* ingot_context_bind_state(ingot_context* context, size_t index, void* data);
 INGOT_API ingot_status* ingot_context_reset_states(ingot_context* context);
+/* Gives the states that `context` owns the values of another context, of its engine or of a copy of that. */
+INGOT_API ingot_status* ingot_context_copy_states(ingot_context* context, const ingot_context* from);
 typedef struct ingot_memory {
   size_t struct_size;
   size_t arena, states, scratch, weights; /* bytes */

@@ -117,6 +117,8 @@ void bind_engine(nb::module_& module) {
       .def("save", [](const Session& s,
                       const std::string& path) { check(ingot_engine_save(s.engine(), path.c_str())); })
       .def("save_memory", &save_memory)
+      .def(
+          "__deepcopy__", [](Session& s, nb::handle) { return s.copy(); }, nb::arg("memo"))
       .def("inspect", [](const Session& s) { return text_of(s, &ingot_engine_inspect); })
       .def("signature", [](const Session& s) { return text_of(s, &ingot_engine_signature); })
       .def("inputs",

@@ -27,6 +27,14 @@ class Runner {
     }
   }
 
+  // Of a copy of the engine; the weights that were seen last are known to it too.
+  Runner copy(const nb::dict& memo) const {
+    Runner twin = *this;
+    twin.engine_ = nb::module_::import_("copy").attr("deepcopy")(engine_, memo);
+    twin.session_ = nb::cast<Session*>(twin.engine_);
+    return twin;
+  }
+
   nb::list call(const nb::list& arguments) {
     refit_changed(arguments);
     std::vector<nb::handle> tensors;
@@ -59,6 +67,7 @@ void bind_runner(nb::module_& module) {
   nb::class_<Runner>(module, "Runner")
       .def(nb::init<nb::object, std::vector<int>, const nb::list&>(), nb::arg("engine"), nb::arg("inputs"),
            nb::arg("weights"))
+      .def("__deepcopy__", &Runner::copy, nb::arg("memo"))
       .def("__call__", &Runner::call);
 }
 

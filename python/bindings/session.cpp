@@ -34,6 +34,12 @@ Session::Session(EngineHandle engine) : engine_(std::move(engine)) {
   }
 }
 
+std::unique_lock<std::mutex> Session::take_turn() {
+  if (!has_own_state_) return {};
+  const nb::gil_scoped_release no_gil;
+  return std::unique_lock(*turn_);
+}
+
 ContextHandle Session::acquire() {
   if (!idle_.empty()) {
     ContextHandle context = std::move(idle_.back());
@@ -48,11 +54,7 @@ ContextHandle Session::acquire() {
 void Session::release(ContextHandle context) { idle_.push_back(std::move(context)); }
 
 nb::list Session::run(std::span<const nb::handle> inputs, nb::handle like) {
-  std::unique_lock<std::mutex> turn;
-  if (has_own_state_) {
-    const nb::gil_scoped_release no_gil;
-    turn = std::unique_lock(*turn_);
-  }
+  const auto turn = take_turn();
   std::vector<ArrayView> views(inputs.size());
   std::vector<ingot_tensor> tensors(inputs.size());
   for (size_t i = 0; i < inputs.size(); ++i) {
@@ -79,6 +81,7 @@ nb::list Session::run(std::span<const nb::handle> inputs, nb::handle like) {
 }
 
 ingot_memory Session::memory() {
+  const auto turn = take_turn();
   ContextHandle context = acquire();
   ingot_memory memory{};
   memory.struct_size = sizeof(memory);
@@ -88,9 +91,23 @@ ingot_memory Session::memory() {
 }
 
 void Session::reset_states() {
+  const auto turn = take_turn();
   ContextHandle context = acquire();
   check(ingot_context_reset_states(context.get()));
   release(std::move(context));
+}
+
+Session Session::copy() {
+  const auto turn = take_turn();
+  ingot_engine* engine = nullptr;
+  check(ingot_engine_copy(engine_.get(), &engine));
+  Session twin{EngineHandle(engine)};
+  if (!has_own_state_) return twin;
+  ContextHandle context = acquire(), own = twin.acquire();
+  check(ingot_context_copy_states(own.get(), context.get()));
+  twin.release(std::move(own));
+  release(std::move(context));
+  return twin;
 }
 
 }  // namespace ingot::python

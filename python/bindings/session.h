@@ -36,8 +36,12 @@ class Session {
 
   ingot_memory memory();
   void reset_states();
+  // A session of its own that shares the engine's memory and begins with the states that this one has now.
+  Session copy();
 
  private:
+  // Of an engine with state: waits until no other thread has its context.
+  std::unique_lock<std::mutex> take_turn();
   ContextHandle acquire();
   void release(ContextHandle context);
 

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import copy
 import json
 import os
 from collections.abc import Mapping
@@ -75,6 +76,14 @@ class Engine:
             )
         )
 
+    def __deepcopy__(self, memo: dict[int, Any]) -> Engine:
+        """An engine with weights and states of its own, of which it shares the memory until they change."""
+        return Engine(copy.deepcopy(self._core, memo))
+
+    def __reduce__(self) -> tuple:
+        """Pickles the engine file's bytes: with the present weights, and states that begin anew."""
+        return _unpickle, (self._core.save_memory(),)
+
     def save(self, path: str | os.PathLike[str]) -> None:
         """Writes the engine file; readers see the old file or the whole new one."""
         self._core.save(os.fspath(path))
@@ -139,6 +148,10 @@ class Engine:
     def __repr__(self) -> str:
         inputs = ", ".join(f"{port.name}: {port.dtype}{list(port.shape)}" for port in self.inputs)
         return f"<ingot.Engine for {self.target}: {inputs}>"
+
+
+def _unpickle(content: bytes) -> Engine:
+    return Engine(_core.Engine.load_memory(content))
 
 
 def _parse_literal(text: str) -> Any:

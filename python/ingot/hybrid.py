@@ -154,17 +154,20 @@ def build_runner(
     runner = _core.Runner(engine, tensors, weights)
     if all(literal == "" for literal in signature["output_literals"]):
         return runner, engine
-    return _with_literals(runner, signature["output_literals"]), engine
+    return WithLiterals(runner, signature["output_literals"]), engine
 
 
-def _with_literals(runner: Callable[[list], list], literals: Sequence[str]) -> Callable[[list], list]:
-    values = {"none": None, "true": True, "false": False}
+@dataclass
+class WithLiterals:
+    """Calls a runner, whose outputs are tensors, and puts the outputs that are none between them."""
 
-    def call(arguments: list) -> list:
-        tensors = iter(runner(arguments))
-        return [next(tensors) if text == "" else values.get(text, text) for text in literals]
+    runner: Callable[[list], list]
+    literals: Sequence[str]
 
-    return call
+    def __call__(self, arguments: list) -> list:
+        values = {"none": None, "true": True, "false": False}
+        tensors = iter(self.runner(arguments))
+        return [next(tensors) if text == "" else values.get(text, text) for text in self.literals]
 
 
 def _split(
@@ -183,7 +186,7 @@ def _split(
     settings = replace(settings, compiler=options)
     mutated = {output.target for output in outputs if output.kind != OUTPUT_USER}
     given = {node: what for node, what in zip(placeholders, inputs, strict=True) if what.name not in mutated}
-    compiled = Compiled(_write_back(split, inputs, outputs), Report(), graph=split)
+    compiled = Compiled(WriteBack(split, inputs, outputs), Report(), graph=split)
     for node in [node for node in split.graph.nodes if node.op == "call_module"]:
         part = split.get_submodule(str(node.target))
         number = int(str(node.target).rsplit("_", 1)[1])
@@ -306,19 +309,20 @@ class Stretch(torch.nn.Module):
         return outputs[0] if self.returns_one else tuple(outputs)
 
 
-def _write_back(
-    module: GraphModule, inputs: Sequence[Input], outputs: Sequence[Output]
-) -> Callable[[list], list]:
+class WriteBack:
     """Calls `module`, then copies the new values of mutated arguments into them."""
-    position_of = {given.name: position for position, given in enumerate(inputs)}
-    users = [k for k, what in enumerate(outputs) if what.kind == OUTPUT_USER]
-    writes = [(k, position_of[what.target]) for k, what in enumerate(outputs) if what.kind != OUTPUT_USER]
 
-    def call(arguments: list) -> list:
-        result = module(*arguments)
+    def __init__(self, module: GraphModule, inputs: Sequence[Input], outputs: Sequence[Output]) -> None:
+        position_of = {given.name: position for position, given in enumerate(inputs)}
+        self.module = module
+        self.users = [k for k, what in enumerate(outputs) if what.kind == OUTPUT_USER]
+        self.writes = [
+            (k, position_of[what.target]) for k, what in enumerate(outputs) if what.kind != OUTPUT_USER
+        ]
+
+    def __call__(self, arguments: list) -> list:
+        result = self.module(*arguments)
         results = list(result) if isinstance(result, (tuple, list)) else [result]
-        for k, position in writes:
+        for k, position in self.writes:
             arguments[position].copy_(results[k])
-        return [results[k] for k in users]
-
-    return call
+        return [results[k] for k in self.users]

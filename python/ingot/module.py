@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -42,11 +43,34 @@ class CompiledModule(torch.nn.Module):
         self._names = {
             given.name: position for position, given in enumerate(inputs) if given.kind in (PARAMETER, BUFFER)
         }
+        self._mutated = {position for position, given in enumerate(inputs) if given.name in mutated}
         self._weights = {  # what calls change is this module's own
-            position: given.data.clone() if given.name in mutated else given.data
+            position: given.data.clone() if position in self._mutated else given.data
             for position, given in enumerate(inputs)
             if given.kind != USER
         }
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> CompiledModule:
+        """A module with weights and states of its own; the engines' memory is shared until they change."""
+        shared = [self.program, self.report]
+        shared += [self._weights[position] for position in self._weights if position not in self._mutated]
+        memo.update({id(value): value for value in shared})
+        twin = self.__copy__()
+        memo[id(self)] = twin
+        vars(twin).update({name: copy.deepcopy(value, memo) for name, value in vars(self).items()})
+        return twin
+
+    def __copy__(self) -> CompiledModule:
+        twin = type(self).__new__(type(self))
+        vars(twin).update(vars(self))
+        return twin
+
+    def __reduce__(self) -> tuple:
+        raise UserError(
+            "a compiled module cannot be pickled",
+            code="INGOT-U018",
+            advice="write it with ingot.save(module, path) and open it with ingot.load; module.engine can be pickled",
+        )
 
     @property
     def engine(self) -> Engine:

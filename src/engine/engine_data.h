@@ -39,6 +39,9 @@ struct SourceWeight {
   std::shared_ptr<const std::byte> data;  // dense row-major; null if only the prepared form was kept
 };
 
+// SHA-256 of a value of this weight, zero if it is null.
+Digest digest_of(const SourceWeight& source, const std::byte* data);
+
 // One node of the user's model, for reports and errors.
 struct NodeRecord {
   std::string name;

@@ -69,8 +69,7 @@ std::vector<Digest> digest_sources(const std::vector<SourceWeight>& sources) {
   for_each_parallel(sources.size(), [&](size_t index) {
     const SourceWeight& source = sources[index];
     const bool known = source.digest != Digest{} || source.data == nullptr;
-    const size_t bytes = Tensor{nullptr, source.dtype, source.shape}.bytes();
-    digests[index] = known ? source.digest : digest({source.data.get(), bytes});
+    digests[index] = known ? source.digest : digest_of(source, source.data.get());
   });
   return digests;
 }
@@ -111,6 +110,10 @@ Draft make_draft(const EngineData& engine) {
 }
 
 }  // namespace
+
+Digest digest_of(const SourceWeight& source, const std::byte* data) {
+  return data == nullptr ? Digest{} : digest({data, Tensor{nullptr, source.dtype, source.shape}.bytes()});
+}
 
 void write_engine(const EngineData& engine, const Sink& sink) {
   const Draft draft = make_draft(engine);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/context.h"
 
+#include <algorithm>
 #include <cstring>
 
 #include <fmt/core.h>
@@ -79,6 +80,17 @@ void Context::reset_states() {
     if (state_->owned[i].data == nullptr) continue;
     state_->owned[i] = initial_value(engine_->data(), i);
     state_->set_state(i, state_->owned[i].data.get());
+  }
+}
+
+void Context::copy_states(const Context& other) {
+  const std::vector<Tensor>&own = state_->owned, &others = other.state_->owned;
+  const bool same = std::ranges::equal(own, others, [](const Tensor& a, const Tensor& b) {
+    return a.dtype == b.dtype && a.shape == b.shape && (a.data == nullptr) == (b.data == nullptr);
+  });
+  if (!same) throw UserError("INGOT-U307", "the contexts have states of other sizes, or bound ones");
+  for (size_t i = 0; i < own.size(); ++i) {
+    if (own[i].data != nullptr) std::memcpy(own[i].data.get(), others[i].data.get(), own[i].bytes());
   }
 }
 

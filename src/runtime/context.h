@@ -40,6 +40,8 @@ class Context {
   // context, which starts with the engine's initial value.
   void bind_state(size_t index, void* data);
   void reset_states();  // owned states get their initial value again
+  // Gives owned states the values of another context, of this engine or of a copy of it.
+  void copy_states(const Context& other);
 
   struct Memory {
     size_t arena, states, scratch;  // bytes

@@ -59,10 +59,12 @@ bool reads_weight(const Program& program, size_t id) {
          std::ranges::any_of(program.nested, [&](const Program& nested) { return reads_weight(nested, id); });
 }
 
-// Values that only init reads are kept only by engines that came with them.
-void drop_unkept(const EngineData& data, WeightSet& weights) {
-  for (size_t i = 0; i < data.sources.size(); ++i) {
-    if (data.sources[i].data == nullptr) weights.sources[i] = nullptr;
+// Values that only init reads are kept only by engines that came with them; of others the digest stays.
+void drop_unkept(const EngineData& data, const std::set<size_t>& changed, WeightSet& weights) {
+  for (const size_t i : changed) {
+    const bool kept = data.sources[i].data != nullptr;
+    weights.refitted[i] = kept ? Digest{} : digest_of(data.sources[i], weights.sources[i].get());
+    if (!kept) weights.sources[i] = nullptr;
   }
   for (size_t id = 0; id < data.weights.size(); ++id) {
     const bool came = data.weights[id].data != nullptr || data.weights[id].init_output >= 0;
@@ -100,7 +102,7 @@ std::shared_ptr<Engine> Engine::load(std::shared_ptr<const EngineFile> file, con
   engine->data_ = {file, &file->data()};
   engine->file_ = std::move(file);
   check_trust(*engine->data_, options.trust);
-  engine->verification_ = std::make_unique<WeightVerification>(engine->file_);
+  engine->verification_ = std::make_shared<WeightVerification>(engine->file_);
   if (options.verify == Verify::kFull) engine->verification_->wait();
   engine->prepare();
   return engine;
@@ -114,11 +116,26 @@ std::shared_ptr<Engine> Engine::create(std::shared_ptr<const EngineData> data, H
   return engine;
 }
 
-void Engine::prepare() {
+std::shared_ptr<Engine> Engine::copy() const {
+  std::shared_ptr<Engine> engine(new Engine);
+  engine->host_ = host_;
+  engine->data_ = data_;
+  engine->file_ = file_;
+  engine->verification_ = verification_;
+  engine->make_executables();
+  engine->set_weights(std::make_shared<WeightSet>(*weights()));
+  return engine;
+}
+
+void Engine::make_executables() {
   images_ = load_images(*data_, file_.get(), *host_);
   const BackendLookup lookup = lookup_in(images_, *host_);
   main_ = make_executable(data_->main, *data_, lookup);
   init_ = make_executable(data_->init, *data_, lookup);
+}
+
+void Engine::prepare() {
+  make_executables();
   auto weights = stored_weights(*data_);
   if (needs_init(*data_, *weights) && find_missing(*data_, data_->init, *weights) < 0) {
     require_verified_weights();
@@ -157,7 +174,7 @@ void Engine::refit(const SourceValues& sources) {
   }
   apply_sources(*data_, *next);
   if (init_reads(*data_, changed)) run_init(*data_, init_, *host_, *next);
-  drop_unkept(*data_, *next);
+  drop_unkept(*data_, changed, *next);
   set_weights(std::move(next));
 }
 

@@ -35,6 +35,8 @@ class Engine {
   // From a compilation in this process; the weights stay where `data` points. Runs init if it has not run.
   static std::shared_ptr<Engine> create(std::shared_ptr<const EngineData> data, Host& host);
   ~Engine();
+  // An engine of its own: it shares all memory with this one, the weights too until either is refitted.
+  std::shared_ptr<Engine> copy() const;
 
   const EngineData& data() const { return *data_; }
   const Executable& main() const { return main_; }
@@ -53,6 +55,7 @@ class Engine {
 
  private:
   Engine() = default;
+  void make_executables();
   void prepare();
   void set_weights(std::shared_ptr<WeightSet> weights);
 
@@ -60,7 +63,7 @@ class Engine {
   std::shared_ptr<const EngineFile> file_;
   std::map<std::string, std::unique_ptr<LoadedImages>, std::less<>> images_;
   Executable main_, init_;
-  std::unique_ptr<WeightVerification> verification_;
+  std::shared_ptr<WeightVerification> verification_;
   mutable std::mutex weights_mutex_;  // of the pointer only
   std::mutex refit_mutex_;            // one refit at a time
   std::shared_ptr<const WeightSet> weights_;

@@ -7,8 +7,11 @@
 
 namespace ingot::core {
 
-// What a file of the engine has to hold: its data, with the weights that it has now, in the form that it came
-// with. Waits until all weights were verified.
+// What the engine holds now: its own data until a refit, then with the weights of the last one, in the form
+// that it came with.
+std::shared_ptr<const EngineData> current_data(const std::shared_ptr<const Engine>& engine);
+
+// What a file of the engine has to hold. Waits until all weights were verified.
 std::shared_ptr<const EngineData> snapshot(const std::shared_ptr<const Engine>& engine);
 
 }  // namespace ingot::core

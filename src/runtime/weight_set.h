@@ -3,8 +3,11 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <vector>
+
+#include "support/hash.h"
 
 namespace ingot::core {
 
@@ -16,6 +19,8 @@ struct WeightSet {
   std::vector<std::shared_ptr<const std::byte>> data;  // null where a value is not kept
   std::vector<std::shared_ptr<const std::byte>>
       sources;  // values of the model's weights, null where they are not kept
+  // Sources that refits gave new values, by index: SHA-256 of those that are not kept, zero of the others.
+  std::map<size_t, Digest> refitted;
 };
 
 }  // namespace ingot::core

@@ -154,6 +154,27 @@ TEST(Engine, RefitsAndSavesTheNewWeights) {
   EXPECT_THAT(output(load(file.path()).get(), 1), ElementsAre(1, 2, 3, 4));
 }
 
+TEST(Engine, InspectsWhatItHoldsAfterARefit) {
+  const EngineOnDisk file(weight_engine());
+  const auto engine = load(file.path());
+  const auto inspected = [](const ingot_engine* engine) {
+    ingot_text* text = nullptr;
+    EXPECT_EQ(code_of(ingot_engine_inspect(engine, &text)), "");
+    return nlohmann::json::parse(text_of(text));
+  };
+  const std::string before = inspected(engine.get())["sources"][0]["sha256"];
+  ingot_engine* twin = nullptr;
+  ASSERT_EQ(code_of(ingot_engine_copy(engine.get(), &twin)), "");
+  const Owned<ingot_engine> owned(twin);
+  refit(twin, {5, 6, 7, 8});
+  const auto after = inspected(twin);
+  const float values[] = {5, 6, 7, 8};
+  EXPECT_EQ(after["sources"][0]["sha256"], hex(digest(std::as_bytes(std::span(values)))));
+  EXPECT_FALSE(after.contains("sections"));
+  EXPECT_EQ(inspected(engine.get())["sources"][0]["sha256"], before);
+  EXPECT_THAT(output(engine.get(), 1), ElementsAre(1, 2, 3, 4));
+}
+
 TEST(Engine, SavesOverItsOwnFile) {
   const EngineOnDisk file(weight_engine());
   const auto engine = load(file.path());

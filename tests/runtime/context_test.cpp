@@ -203,6 +203,9 @@ TEST(Context, OwnsStates) {
   const std::vector<Argument> arguments = {argument(x)};
   other.run(arguments, outputs.allocator());
   EXPECT_EQ(outputs.at(0)[0], 11);
+  other.copy_states(*runner.context);
+  other.run(arguments, outputs.allocator());
+  EXPECT_EQ(outputs.at(0)[0], 13);
   runner.context->reset_states();
   EXPECT_EQ(runner.run({argument(x)}).at(0)[1], 21);
   EXPECT_EQ(runner.context->memory().states, 12u);
@@ -214,6 +217,7 @@ TEST(Context, BindsStatesToTheCallersMemory) {
   runner.context->bind_state(0, own.data.get());
   EXPECT_EQ(runner.run({argument(x)}).at(0)[1], 102);
   EXPECT_EQ(read_double(own.view(), std::vector<int64_t>{1}), 102);
+  EXPECT_THROW(Context(runner.engine).copy_states(*runner.context), UserError);
   runner.context->bind_state(0, nullptr);
   EXPECT_EQ(runner.run({argument(x)}).at(0)[1], 21);
   EXPECT_THROW(runner.context->bind_state(1, nullptr), UserError);

@@ -6,6 +6,7 @@
 #include <thread>
 
 #include "runtime/prepare.h"
+#include "runtime/snapshot.h"
 #include "support/error.h"
 #include "tests/runtime/fixtures.h"
 
@@ -134,6 +135,48 @@ TEST_F(EngineTest, RefitRefusesByNameAndChangesNothing) {
               HasSubstr("[INGOT-U321] weight 'w' is f32[2], but the new value is f32[3]"));
   EXPECT_THAT(refusal({{"w", wrong_type.view()}}), HasSubstr("i32[2]"));
   EXPECT_EQ(first_output(engine), 13);
+}
+
+TEST_F(EngineTest, CopiesShareWhatIsNotRefitted) {
+  const auto engine = create(weighted_engine());
+  const auto twin = engine->copy();
+  EXPECT_EQ(twin->weights()->data, engine->weights()->data);
+  const Tensor w = filled({2}, 5), b = filled({2}, 0.5);
+  twin->refit({{"w", w.view()}});
+  EXPECT_EQ(first_output(twin), 53);
+  EXPECT_EQ(first_output(engine), 13);
+  const auto third = twin->copy();
+  engine->refit({{"b", b.view()}});
+  EXPECT_EQ(first_output(engine), 10.5);
+  EXPECT_EQ(first_output(third), 53);
+}
+
+TEST_F(EngineTest, CopiesOfALoadedEngineVerifyItsWeightsOnce) {
+  EngineData data = weighted_engine();
+  prepare_weights(data, host);
+  std::vector<std::byte> bytes = to_bytes(data);
+  EXPECT_EQ(first_output(load(bytes)->copy()), 13);
+  bytes.back() ^= std::byte{1};
+  EXPECT_THROW(first_output(load(bytes)->copy()), UserError);
+}
+
+TEST_F(EngineTest, KnowsTheDigestsOfTheWeightsThatItHas) {
+  EngineData prepared = weighted_engine();
+  prepare_weights(prepared, host);
+  const Tensor w = filled({2}, 5);
+  const Digest wanted = digest({w.data.get(), w.bytes()});
+  for (const EngineData& form : {weighted_engine(), prepared}) {
+    const auto bytes = to_bytes(form);
+    const auto engine = load(bytes);
+    EXPECT_EQ(current_data(engine).get(), &engine->data());
+    engine->refit({{"w", w.view()}});
+    const auto now = current_data(engine);
+    EXPECT_EQ(now->sources[0].digest, wanted);
+    EXPECT_EQ(now->sources[1].digest, engine->data().sources[1].digest);
+    const auto saved = to_bytes(*snapshot(engine));
+    EXPECT_EQ(load(saved)->data().sources[0].digest, wanted);
+    EXPECT_EQ(first_output(load(saved)), 53);
+  }
 }
 
 TEST_F(EngineTest, WeightsThatWereLeftOutAreAskedFor) {

@@ -4,6 +4,7 @@
 #include "api/runtime/checks.h"
 #include "api/runtime/guard.h"
 #include "api/runtime/handles.h"
+#include "runtime/snapshot.h"
 
 using namespace ingot::core;
 
@@ -13,8 +14,11 @@ ingot_status* ingot_engine_inspect(const ingot_engine* engine, ingot_text** json
   return api::guard([&] {
     api::require(engine, "engine");
     api::require(json, "json");
-    const auto file = engine->engine == nullptr ? nullptr : engine->engine->file();
-    *json = api::make_text(inspect_json(*engine->data, file.get()));
+    const auto data = engine->engine == nullptr ? engine->data : current_data(engine->engine);
+    // A refitted engine is no longer what its file holds.
+    const bool is_file = engine->engine != nullptr && data.get() == engine->data.get();
+    const auto file = is_file ? engine->engine->file() : nullptr;
+    *json = api::make_text(inspect_json(*data, file.get()));
   });
 }
 

@@ -75,6 +75,15 @@ ingot_status* ingot_engine_save_memory(const ingot_engine* engine, ingot_text** 
   });
 }
 
+ingot_status* ingot_engine_copy(const ingot_engine* engine, ingot_engine** copy) {
+  return api::guard([&] {
+    api::require(engine, "engine");
+    api::require(copy, "copy");
+    *copy =
+        engine->engine == nullptr ? new ingot_engine(engine->data) : new ingot_engine(engine->engine->copy());
+  });
+}
+
 void ingot_engine_free(ingot_engine* engine) { delete engine; }
 
 ingot_status* ingot_verify_file(const char* path) {
