@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tests/importers/pt2_archives.h"
 
-#include <gtest/gtest.h>
-
-#include <cstring>
+#include <algorithm>
+#include <filesystem>
 #include <fstream>
 #include <iterator>
+#include <stdexcept>
 
 #include "importers/pt2/zip_archive.h"
 #include "support/error.h"
@@ -31,13 +31,21 @@ std::string common_fields(const std::string& name, const std::string& data, size
 
 }  // namespace
 
+std::vector<std::string> golden_names() {
+  std::vector<std::string> names;
+  for (const auto& entry : std::filesystem::directory_iterator(INGOT_SOURCE_DIR "/tests/data/pt2"))
+    names.push_back(entry.path().stem());
+  std::ranges::sort(names);
+  return names;
+}
+
 std::string golden_path(const std::string& name) {
   return INGOT_SOURCE_DIR "/tests/data/pt2/" + name + ".pt2";
 }
 
 std::string read_bytes(const std::string& path) {
   std::ifstream file(path, std::ios::binary);
-  EXPECT_TRUE(file.good()) << path;
+  if (!file.good()) throw std::runtime_error("cannot read " + path);
   return {std::istreambuf_iterator<char>(file), {}};
 }
 
@@ -76,7 +84,7 @@ std::string write_zip(const Members& members) {
 
 void replace(std::string& text, const std::string& from, const std::string& to) {
   const size_t place = text.find(from);
-  ASSERT_NE(place, std::string::npos) << from;
+  if (place == std::string::npos) throw std::runtime_error("there is no " + from);
   text.replace(place, from.size(), to);
 }
 

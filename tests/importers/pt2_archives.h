@@ -11,6 +11,7 @@
 
 namespace ingot::core::pt2::test {
 
+std::vector<std::string> golden_names();
 std::string golden_path(const std::string& name);
 std::string read_bytes(const std::string& path);
 
@@ -20,7 +21,7 @@ Members golden_members(const std::string& name);
 std::string write_zip(const Members& members);  // stored, with right checksums, payloads at multiples of 64
 
 void replace(std::string& text, const std::string& from,
-             const std::string& to);  // the first; fails if there is none
+             const std::string& to);  // the first; throws if there is none
 
 aten::Program read(const std::string& archive, bool verify_checksums = true);
 std::string error_of(const std::string& archive);  // its code and text, or "" if it reads

@@ -1,0 +1,275 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tests/fuzz/engine/mutate.h"
+
+#include <algorithm>
+#include <functional>
+
+#include "support/error.h"
+
+namespace ingot::core::fuzz {
+namespace {
+
+class Mutator {
+ public:
+  Mutator(EngineData& engine, std::minstd_rand& random) : engine_(engine), random_(random) {}
+
+  void run() {
+    if (below(5) == 0) return change_tables();
+    Program* program = below(8) == 0 ? &engine_.init : &engine_.main;
+    while (!program->nested.empty() && below(2) == 0)
+      program = &program->nested[below(program->nested.size())];
+    change(*program);
+  }
+
+ private:
+  size_t below(size_t count) { return count == 0 ? 0 : random_() % count; }
+
+  template <typename Item>
+  Item* any(std::vector<Item>& items) {
+    return items.empty() ? nullptr : &items[below(items.size())];
+  }
+
+  template <typename Number>
+  Number number(Number old) {
+    static constexpr int64_t kNumbers[] = {0, 1, 2, 3, 64, 1 << 16, INT32_MAX, INT64_MAX, -1, INT64_MIN};
+    switch (below(3)) {
+      case 0:
+        return static_cast<Number>(static_cast<uint64_t>(old) + 1);
+      case 1:
+        return static_cast<Number>(static_cast<uint64_t>(old) - 1);
+      default:
+        return static_cast<Number>(kNumbers[below(std::size(kNumbers))]);
+    }
+  }
+
+  BufferId buffer_of(const Program& program) {
+    return below(16) == 0 ? kNoId : static_cast<BufferId>(below(program.buffers.size() + (below(16) == 0)));
+  }
+
+  Dim dim(const Program& program, int depth = 0) {
+    if (depth < 3 && below(3) == 0) {
+      const auto kind = static_cast<Dim::Kind>(2 + below(6));
+      return combine(kind, dim(program, depth + 1), dim(program, depth + 1));
+    }
+    if (!program.symbols.empty() && below(2) == 0)
+      return Dim::symbol(
+          std::next(program.symbols.begin(), static_cast<long>(below(program.symbols.size())))->first);
+    return number<int64_t>(4);
+  }
+
+  void change(TensorType& type, const Program& program) {
+    switch (below(4)) {
+      case 0:
+        type.dtype = static_cast<DType>(1 + below(19));
+        return;
+      case 1:
+        type.shape.push_back(dim(program));
+        return;
+      case 2:
+        if (!type.shape.empty()) type.shape.pop_back();
+        return;
+      default:
+        if (Dim* size = any(type.shape)) *size = dim(program);
+    }
+  }
+
+  void change(Buffer& buffer, const Program& program) {
+    switch (below(8)) {
+      case 0:
+        buffer.storage = static_cast<Storage>(below(8));
+        return;
+      case 1:
+        buffer.index = number(buffer.index);
+        return;
+      case 2:
+        buffer.alias_of = buffer_of(program);
+        return;
+      case 3:
+        buffer.alias_offset = dim(program);
+        return;
+      case 4:
+        buffer.above.push_back(buffer_of(program));
+        return;
+      case 5:
+        if (!buffer.above.empty()) buffer.above.pop_back();
+        return;
+      case 6:
+        buffer.bytes = dim(program);
+        return;
+      default:
+        change(buffer.type, program);
+    }
+  }
+
+  void change_use(Step& step, const Program& program) {
+    BufferUse* use = any(step.uses);
+    switch (below(4)) {
+      case 0:
+        step.uses.push_back({buffer_of(program), below(2) == 0, below(2) == 0});
+        return;
+      case 1:
+        if (use != nullptr) step.uses.erase(step.uses.begin() + (use - step.uses.data()));
+        return;
+      default:
+        if (use != nullptr)
+          *use = {buffer_of(program), below(2) == 0 || use->reads, below(2) == 0 && use->writes};
+    }
+  }
+
+  void change(Step& step, const Program& program) {
+    static const std::vector<std::string> kRoutines = {
+        "gru", "lstm", "scatter_add", "scatter_reduce", "sort", "top_k", ""};
+    static const std::vector<std::string> kAttributes = {"axis=0 descending=true",
+                                                         "axis=1 largest=false sorted=true", "axis=-1",
+                                                         "axis=0 reduce=\"mean\" include_self=true", ""};
+    switch (below(12)) {
+      case 0:
+        step.kind = static_cast<StepKind>(below(4));
+        return;
+      case 1:
+        step.image = number(step.image);
+        return;
+      case 2:
+        step.symbols.push_back(dim(program));
+        return;
+      case 3:
+        step.work_items = dim(program);
+        return;
+      case 4:
+        step.grain = number(step.grain);
+        return;
+      case 5:
+        step.scratch_bytes = dim(program);
+        return;
+      case 6:
+        step.kind = StepKind::kRoutine;
+        step.routine = kRoutines[below(kRoutines.size())];
+        step.attributes = kAttributes[below(kAttributes.size())];
+        return;
+      case 7:
+        step.binds.push_back({below(2) == 0 ? "S" : "late", buffer_of(program), dim(program)});
+        return;
+      case 8:
+        step.programs.push_back(static_cast<uint32_t>(below(program.nested.size() + 1)));
+        return;
+      case 9:
+        step.control = static_cast<ControlKind>(below(2));
+        return;
+      default:
+        change_use(step, program);
+    }
+  }
+
+  void change_order(Program& program) {
+    Step* step = any(program.steps);
+    if (step == nullptr) return;
+    const auto at = program.steps.begin() + (step - program.steps.data());
+    switch (below(3)) {
+      case 0:
+        program.steps.erase(at);
+        return;
+      case 1:
+        program.steps.insert(at, Step(*step));
+        return;
+      default:
+        std::swap(*step, *any(program.steps));
+    }
+  }
+
+  void change_ports(Program& program) {
+    std::vector<Port>* const lists[] = {&program.inputs, &program.outputs, &program.states};
+    std::vector<Port>& ports = *lists[below(3)];
+    Port* port = any(ports);
+    if (port == nullptr || below(3) == 0) {
+      ports.push_back({"added", {DType::kF32, {dim(program)}, {}}, buffer_of(program)});
+    } else if (below(2) == 0) {
+      port->buffer = buffer_of(program);
+    } else {
+      change(port->type, program);
+      if (port->buffer < program.buffers.size()) program.buffers[port->buffer].type = port->type;
+    }
+  }
+
+  void change(Program& program) {
+    Buffer* buffer = any(program.buffers);
+    Step* step = any(program.steps);
+    switch (below(8)) {
+      case 0:
+        return change_order(program);
+      case 1:
+        return change_ports(program);
+      case 2:
+        program.symbols[below(2) == 0 ? "S" : "late"].range = {number<int64_t>(1), number<int64_t>(8)};
+        return;
+      case 3:
+        program.buffers.push_back({.name = "added", .type = {DType::kF32, {dim(program)}, {}}});
+        program.buffers.back().bytes = 64;
+        return;
+      case 4:
+      case 5:
+        if (buffer != nullptr) change(*buffer, program);
+        return;
+      default:
+        if (step != nullptr) change(*step, program);
+    }
+  }
+
+  void change(WeightData& weight) {
+    switch (below(5)) {
+      case 0:
+        weight.constant = !weight.constant;
+        return;
+      case 1:
+        weight.source = number(weight.source);
+        return;
+      case 2:
+        weight.init_output = number(weight.init_output);
+        return;
+      case 3:
+        weight.bytes = number(weight.bytes);
+        return;
+      default:
+        weight.type.shape.push_back(number<int64_t>(1));
+        weight.bytes *= 2;
+    }
+  }
+
+  void change_tables() {
+    Signature& signature = engine_.signature;
+    switch (below(6)) {
+      case 0:
+        if (WeightData* weight = any(engine_.weights)) change(*weight);
+        return;
+      case 1:
+        if (SourceWeight* source = any(engine_.sources)) source->shape.push_back(number<int64_t>(1));
+        return;
+      case 2:
+        if (Tensor* state = any(engine_.state_values)) state->shape.push_back(number<int64_t>(1));
+        return;
+      case 3:
+        if (int32_t* input = any(signature.mutated_inputs)) *input = number(*input);
+        return;
+      case 4:
+        signature.literals.insert(
+            signature.literals.begin() + static_cast<long>(below(signature.literals.size() + 1)),
+            below(2) == 0 ? "" : "none");
+        return;
+      default:
+        engine_.weights_form = static_cast<WeightsForm>(below(2));
+    }
+  }
+
+  EngineData& engine_;
+  std::minstd_rand& random_;
+};
+
+}  // namespace
+
+void mutate(EngineData& engine, std::minstd_rand& random) {
+  try {
+    Mutator(engine, random).run();
+  } catch (const Error&) {  // sizes that overflow
+  }
+}
+
+}  // namespace ingot::core::fuzz

@@ -1,0 +1,144 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tests/fuzz/engine/programs.h"
+
+#include "tests/engine/programs.h"
+
+namespace ingot::core::fuzz {
+namespace {
+
+using namespace testing;
+
+const TensorType kCount{DType::kI64, {}, {}};
+const TensorType kFlag{DType::kBool, {}, {}};
+
+TensorType i64(Shape shape) { return {DType::kI64, std::move(shape), {}}; }
+
+Step program_step(ControlKind control, std::vector<uint32_t> programs, std::vector<BufferUse> uses) {
+  return {.kind = StepKind::kProgram,
+          .name = "nested",
+          .uses = std::move(uses),
+          .control = control,
+          .programs = std::move(programs)};
+}
+
+Step routine_step(std::string routine, std::string attributes, std::vector<BufferUse> uses) {
+  return {.kind = StepKind::kRoutine,
+          .name = routine,
+          .uses = std::move(uses),
+          .routine = routine,
+          .attributes = std::move(attributes)};
+}
+
+EngineData engine_of(std::string name, Program main) {
+  EngineData engine{.name = std::move(name), .key = "key", .target = "null"};
+  engine.images.push_back({.kernel = "k", .target = "null"});
+  for (const Port& state : main.states) {
+    std::vector<int64_t> shape;
+    for (const Dim& dim : state.type.shape) shape.push_back(dim.constant().value_or(1));
+    engine.state_values.push_back({nullptr, state.type.dtype, std::move(shape)});
+  }
+  engine.main = std::move(main);
+  return engine;
+}
+
+// Copies its input by way of the arena.
+Program copying(const std::string& name) {
+  Program program{.name = name};
+  const TensorType type = f32({Dim::symbol("S")});
+  const BufferId x = add_input(program, "x", type), t = add_buffer(program, "t", type, Storage::kArena);
+  const BufferId y = add_output(program, "y", type);
+  program.steps = {copy_step(x, t), copy_step(t, y)};
+  return program;
+}
+
+Program branching() {
+  Program main{.name = "main"};
+  main.symbols = {{"S", {.range = {1, 16}, .typical = 4}}};
+  const TensorType type = f32({Dim::symbol("S")});
+  const BufferId flag = add_input(main, "flag", kFlag), x = add_input(main, "x", type);
+  const BufferId y = add_output(main, "y", type);
+  main.nested = {copying("then"), copying("else")};
+  main.steps = {
+      program_step(ControlKind::kBranch, {0, 1}, {{flag, true, false}, {x, true, false}, {y, false, true}})};
+  return main;
+}
+
+Program looping() {
+  Program body{.name = "body"};
+  add_input(body, "i", kCount);
+  const BufferId v = add_input(body, "v", f32({4})), go_on = add_output(body, "go_on", kFlag);
+  const BufferId next = add_output(body, "next", f32({4}));
+  const BufferId yes = add_buffer(body, "yes", kFlag, Storage::kArena);
+  body.steps = {kernel_step("k", {v}, {yes}), copy_step(yes, go_on), copy_step(v, next)};
+  Program main{.name = "main"};
+  const BufferId count = add_input(main, "n", kCount), x = add_input(main, "x", f32({4}));
+  const BufferId y = add_output(main, "y", f32({4}));
+  main.nested = {body};
+  main.steps = {
+      program_step(ControlKind::kLoop, {0},
+                   {{count, true, false}, {kNoId, false, false}, {x, true, false}, {y, false, true}})};
+  return main;
+}
+
+Program sorting() {
+  Program main{.name = "main"};
+  const BufferId x = add_input(main, "x", f32({4, 3})), y = add_output(main, "y", f32({2, 3}));
+  const BufferId places = add_output(main, "places", i64({2, 3}));
+  main.steps = {routine_step("top_k", "axis=0 largest=true",
+                             {{x, true, false}, {y, false, true}, {places, false, true}})};
+  return main;
+}
+
+Program scattering() {
+  Program main{.name = "main"};
+  const BufferId x = add_input(main, "x", f32({4, 3})), places = add_input(main, "places", i64({2, 3}));
+  const BufferId source = add_input(main, "source", f32({2, 3})), y = add_output(main, "y", f32({4, 3}));
+  main.steps = {
+      routine_step("scatter_reduce", "axis=0 reduce=\"mean\" include_self=true",
+                   {{x, true, false}, {places, true, false}, {source, true, false}, {y, false, true}})};
+  return main;
+}
+
+Program recurring() {
+  Program main{.name = "main"};
+  const BufferId gates = add_input(main, "gates", f32({2, 3, 12})),
+                 hidden = add_input(main, "h", f32({1, 3, 4}));
+  const BufferId weight = add_input(main, "w", f32({1, 1, 4, 3, 16}));
+  const BufferId y = add_output(main, "y", f32({2, 3, 4})), last = add_output(main, "last", f32({1, 3, 4}));
+  main.steps = {routine_step("gru", "",
+                             {{gates, true, false},
+                              {hidden, true, false},
+                              {weight, true, false},
+                              {y, false, true},
+                              {last, false, true}})};
+  return main;
+}
+
+// A size that the first step computes, a state, and a part of a buffer.
+Program late() {
+  Program main{.name = "main"};
+  main.symbols = {{"S", {.range = {1, 16}, .typical = 4}}, {"N", {.range = {0, 16}}}};
+  const Dim s = Dim::symbol("S"), n = Dim::symbol("N");
+  const BufferId x = add_input(main, "x", f32({s})), count = add_input(main, "count", kCount);
+  const BufferId k = add_buffer(main, "k", f32({4}), Storage::kState, 0);
+  main.states.push_back({"k", f32({4}), k});
+  const BufferId found = add_buffer(main, "found", kCount, Storage::kArena);
+  const BufferId t = add_buffer(main, "t", f32({n}), Storage::kDynamic);
+  const BufferId part = add_buffer(main, "part", f32({2}), Storage::kAlias);
+  main.buffers[part].alias_of = k;
+  main.buffers[part].alias_offset = 8;
+  const BufferId y = add_output(main, "y", f32({n})), z = add_output(main, "z", f32({2}));
+  Step bind = copy_step(count, found);
+  bind.binds = {{"N", found, s}};
+  main.steps = {bind, kernel_step("k", {x}, {t, k}), copy_step(t, y), copy_step(part, z)};
+  return main;
+}
+
+}  // namespace
+
+std::vector<EngineData> engines() {
+  return {engine_of("branch", branching()),   engine_of("loop", looping()),    engine_of("sort", sorting()),
+          engine_of("scatter", scattering()), engine_of("recur", recurring()), engine_of("late", late())};
+}
+
+}  // namespace ingot::core::fuzz

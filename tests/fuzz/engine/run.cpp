@@ -1,0 +1,104 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tests/fuzz/engine/run.h"
+
+#include <algorithm>
+
+#include "backends/null/execute/execute.h"
+#include "runtime/context.h"
+
+namespace ingot::core::fuzz {
+namespace {
+
+constexpr int64_t kMostBytes = 1 << 20;  // of all buffers together
+constexpr int64_t kSize = 3;             // of each symbol, where its range allows
+
+Host& host() {
+  static const Executor* const executors[] = {&null::executor()};
+  static Host host({.threads = 1}, executors);
+  return host;
+}
+
+// At most the sum of `dims`, each at least 0; more than kMostBytes where that is not known to be less.
+int64_t most(std::initializer_list<Dim> dims, const SymbolTable& symbols) {
+  int64_t sum = 0;
+  for (const Dim& dim : dims) {
+    const DimRange range = range_of(dim, symbols);
+    sum += std::clamp<int64_t>(range.max, 0, kMostBytes + 1);
+  }
+  return sum;
+}
+
+// What a step may ask for is known by its limits; a loop has to say its number of iterations by an input.
+bool is_modest(const Program& program, SymbolTable& symbols, int64_t& bytes) {
+  for (const Step& step : program.steps) {
+    for (const SymbolBinding& binding : step.binds)
+      symbols[binding.symbol].range = {0, range_of(binding.limit, symbols).max};
+    bytes += most({step.scratch_bytes, step.work_items}, symbols);
+    const bool is_loop = step.kind == StepKind::kProgram && step.control == ControlKind::kLoop;
+    if (!is_loop) continue;
+    const BufferId count = step.uses[0].buffer;
+    if (count == kNoId || program.buffers[root_buffer(program, count)].storage != Storage::kInput)
+      return false;
+  }
+  for (const Buffer& buffer : program.buffers) {
+    bytes += most({buffer.bytes, storage_bytes(buffer.type), buffer.alias_offset}, symbols);
+    if (bytes > kMostBytes) return false;
+  }
+  return std::ranges::all_of(program.nested,
+                             [&](const Program& nested) { return is_modest(nested, symbols, bytes); });
+}
+
+SymbolTable fixed_symbols(const EngineData& data) {
+  SymbolTable symbols;
+  for (const auto& [name, info] : data.main.symbols) {
+    const int64_t size = std::clamp(kSize, info.range.min, info.range.max);
+    symbols[name].range = {size, size};
+  }
+  return symbols;
+}
+
+// Zeros for each argument; of i64 scalars, which count iterations, twos.
+std::vector<Tensor> make_arguments(const std::vector<ArgumentSlot>& slots, const SymbolTable& symbols) {
+  std::vector<Tensor> tensors;
+  for (const ArgumentSlot& slot : slots) {
+    std::vector<int64_t> shape;
+    for (const Dim& dim : slot.port->type.shape) shape.push_back(range_of(dim, symbols).max);
+    Tensor tensor = make_tensor(slot.port->type.dtype, std::move(shape));
+    if (tensor.dtype == DType::kI64 && tensor.shape.empty()) write_integer(tensor.view(), {}, 2);
+    tensors.push_back(std::move(tensor));
+  }
+  return tensors;
+}
+
+struct Results {
+  std::vector<Tensor> tensors;
+  static void* allocate(void* context, size_t, DType dtype, std::span<const int64_t> shape, size_t) {
+    auto& own = static_cast<Results*>(context)->tensors;
+    own.push_back(make_tensor(dtype, {shape.begin(), shape.end()}));
+    return own.back().data.get();
+  }
+};
+
+}  // namespace
+
+void run_engine(const std::shared_ptr<const EngineFile>& file) {
+  const EngineData& data = file->data();
+  SymbolTable symbols = fixed_symbols(data);
+  int64_t bytes = 0;
+  for (const Tensor& state : data.state_values)
+    bytes += static_cast<int64_t>(std::min<size_t>(state.bytes(), kMostBytes));
+  if (!is_modest(data.main, symbols, bytes) || !is_modest(data.init, symbols, bytes)) return;
+  const std::shared_ptr<Engine> engine = Engine::load(file, {}, host());
+  const std::vector<Tensor> tensors = make_arguments(argument_slots(data), symbols);
+  std::vector<Argument> arguments;
+  for (const Tensor& tensor : tensors)
+    arguments.push_back({tensor.data.get(), tensor.dtype, static_cast<int32_t>(tensor.shape.size()),
+                         tensor.shape.data(), nullptr});
+  Context context(engine);
+  for (int i = 0; i < 2; ++i) {
+    Results results;
+    context.run(arguments, {&Results::allocate, &results});
+  }
+}
+
+}  // namespace ingot::core::fuzz
