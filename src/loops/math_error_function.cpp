@@ -25,11 +25,11 @@ constexpr double kLarge64[] = {-4.2529228733691916e-07, -5.2653151512392614e-07,
                                0.0069974617392158309,   0.0037328924043265746,   -0.078978581015732283,
                                0.24165819424246648,     -0.42718584741395838,    0.25539567631050575};
 
-Expr complement32(const Expr& x) { return exp(-polynomial(x, kLarge32)); }
+Expr complement32(const Expr& x) { return moderate_exp(-polynomial(x, kLarge32)); }
 
 Expr complement64(const Expr& x) {
   const Expr two = number(x, 2);
-  return exp(-(x * x)) * polynomial((x - two) / (x + two), kLarge64);
+  return moderate_exp(-(x * x)) * polynomial((x - two) / (x + two), kLarge64);
 }
 
 }  // namespace

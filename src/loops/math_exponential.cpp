@@ -64,6 +64,11 @@ Expr exp(const Expr& x) {
   return value * power_of_two(half) * power_of_two(reduced.exponent - half);
 }
 
+Expr moderate_exp(const Expr& x) {
+  const Reduced reduced = reduce(x);
+  return (small_expm1(reduced.rest) + number(x, 1)) * power_of_two(reduced.exponent);
+}
+
 // exp(x) - 1 = 2 (2^(n-1) (exp(r) - 1) + 2^(n-1) - 1/2), exact where n is 0.
 Expr expm1(const Expr& x) {
   const bool wide = x->dtype == DType::kF64;

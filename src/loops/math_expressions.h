@@ -30,6 +30,8 @@ Expr power_of_two(const Expr& exponent);  // exponent: integer of the wanted wid
 Expr through_f64(Expr (*function)(const Expr&), const Expr& x);  // f32: computed in f64 and rounded
 
 Expr exp(const Expr& x);
+// exp for |x| <= 80: without what very large and very small results need.
+Expr moderate_exp(const Expr& x);
 Expr expm1(const Expr& x);
 Expr sigmoid(const Expr& x);
 Expr tanh(const Expr& x);

@@ -56,10 +56,7 @@ class PanelKernel {
     llvm::Value* rows = scaffold_.dims.emit(problem_.rows);
     llvm::Value* tiles = scaffold_.ceil_divide(rows, problem_.tile.rows);
     llvm::Value* block = tiles_a_block(tiles);
-    scaffold_.for_each_item([&](llvm::Value* item) {
-      auto [panel, tile] = place_of(item, tiles, block);
-      emit_item(panel, scaffold_.times(tile, problem_.tile.rows), rows);
-    });
+    scaffold_.for_each_item([&](llvm::Value* item) { emit_item(place_of(item, tiles, block), rows); });
     return scaffold_.finish();
   }
 
@@ -89,17 +86,31 @@ class PanelKernel {
   }
 
   // Items go through the blocks of rows, in a block through the panels, for a panel through the tiles.
-  std::pair<llvm::Value*, llvm::Value*> place_of(llvm::Value* item, llvm::Value* tiles, llvm::Value* block) {
+  struct Place {
+    llvm::Value *panel, *tile, *tile_in_block;
+  };
+  Place place_of(llvm::Value* item, llvm::Value* tiles, llvm::Value* block) {
     llvm::Value* items_a_block = scaffold_.times(block, panels_of(problem_));
     llvm::Value* first = builder_.CreateNSWMul(builder_.CreateUDiv(item, items_a_block), block);
     llvm::Value* rest = builder_.CreateURem(item, items_a_block);
     llvm::Value* height = scaffold_.smaller(builder_.CreateNSWSub(tiles, first), block);
-    return {builder_.CreateUDiv(rest, height),
-            builder_.CreateNSWAdd(first, builder_.CreateURem(rest, height))};
+    llvm::Value* tile = builder_.CreateURem(rest, height);
+    return {builder_.CreateUDiv(rest, height), builder_.CreateNSWAdd(first, tile), tile};
   }
 
-  void emit_item(llvm::Value* panel, llvm::Value* row, llvm::Value* all_rows) {
+  // The first tiles of a block fetch the panel that comes after theirs, a cache line a step.
+  llvm::Value* fetched_by(const Place& place, llvm::Value* b) {
+    const int64_t depth = problem_.segments * problem_.count, width = problem_.tile.columns();
+    const int64_t line = kCacheLine / int64_t{sizeof(float)};
+    llvm::Value* next =
+        builder_.CreateNSWAdd(number(depth * width), scaffold_.times(place.tile_in_block, depth * line));
+    llvm::Value* fetches = builder_.CreateICmpSLT(scaffold_.times(place.tile_in_block, line), number(width));
+    return scaffold_.float_at(b, builder_.CreateSelect(fetches, next, number(0)));
+  }
+
+  void emit_item(const Place& place, llvm::Value* all_rows) {
     int64_t width = problem_.tile.columns(), depth = problem_.segments * problem_.count;
+    llvm::Value *panel = place.panel, *row = scaffold_.times(place.tile, problem_.tile.rows);
     llvm::Value* panels_a_group = number(panels_of(problem_) / problem_.groups);
     llvm::Value* group = builder_.CreateUDiv(panel, panels_a_group);
     llvm::Value* column = scaffold_.times(builder_.CreateURem(panel, panels_a_group), width);
@@ -111,7 +122,8 @@ class PanelKernel {
     llvm::Value* b = scaffold_.float_at(scaffold_.buffers[1], scaffold_.times(panel, depth * width));
     llvm::Value* sums = scaffold_.scratch(0);
     tiles_.call(builder_, rows,
-                {rows_of_a.table, number(0), number(problem_.segments), number(problem_.count), b, sums});
+                {rows_of_a.table, number(0), number(problem_.segments), number(problem_.count), b, sums,
+                 fetched_by(place, b)});
     llvm::Value* first_column = builder_.CreateNSWAdd(scaffold_.times(group, problem_.columns), column);
     epilogue_.call(builder_, sums, row, rows, first_column, columns);
   }

@@ -9,7 +9,6 @@ namespace {
 
 // Bytes of B ahead of the loop's place that are on their way: covers the latency of memory at its full rate.
 constexpr int64_t kPrefetchDistance = 4096;
-constexpr int64_t kCacheLine = 64;
 // Tiles of up to this many rows wait for B, not for the multipliers.
 constexpr int kStreamingRows = 4;
 
@@ -32,6 +31,8 @@ struct TileBody {
   TileOperand operand;
   bool prefetch;
 
+  bool is_streaming() const { return shape.rows <= kStreamingRows; }
+
   using Sums = std::vector<llvm::Value*>;
   llvm::Type* vector() const { return llvm::FixedVectorType::get(builder.getFloatTy(), shape.lanes); }
   llvm::Align alignment() const { return llvm::Align(shape.lanes * sizeof(float)); }
@@ -52,19 +53,27 @@ struct TileBody {
     return rows;
   }
 
+  // Locality as in llvm.prefetch: 3 is the first level cache, 2 the second.
+  void prefetch_line(llvm::Value* address, uint32_t locality) const {
+    builder.CreateIntrinsic(llvm::Intrinsic::prefetch, {builder.getPtrTy()},
+                            {address, builder.getInt32(0), builder.getInt32(locality), builder.getInt32(1)});
+  }
+
   void prefetch_row(llvm::Value* b) const {
-    for (int64_t offset = 0; offset < shape.columns() * int64_t{sizeof(float)}; offset += kCacheLine) {
-      llvm::Value* ahead = builder.CreateConstGEP1_64(builder.getInt8Ty(), b, kPrefetchDistance + offset);
-      builder.CreateIntrinsic(llvm::Intrinsic::prefetch, {builder.getPtrTy()},
-                              {ahead, builder.getInt32(0), builder.getInt32(3), builder.getInt32(1)});
-    }
+    for (int64_t offset = 0; offset < shape.columns() * int64_t{sizeof(float)}; offset += kCacheLine)
+      prefetch_line(builder.CreateConstGEP1_64(builder.getInt8Ty(), b, kPrefetchDistance + offset), 3);
+  }
+
+  void prefetch_next(const TileCall& call, llvm::Value* step) const {
+    llvm::Value* bytes = builder.CreateNSWMul(step, builder.getInt64(kCacheLine));
+    prefetch_line(builder.CreateGEP(builder.getInt8Ty(), call.next, bytes), 2);
   }
 
   // One step: a row of B times one number of each row of A.
   Sums multiply(std::span<llvm::Value* const> sums, llvm::Value* b,
                 const std::function<llvm::Value*(int)>& a) const {
     Sums next(sums.begin(), sums.end()), columns;
-    if (prefetch) prefetch_row(b);
+    if (prefetch && is_streaming()) prefetch_row(b);
     for (int v = 0; v < shape.vectors; ++v) {
       columns.push_back(
           builder.CreateAlignedLoad(vector(), builder.CreateConstGEP1_64(vector(), b, v), alignment()));
@@ -84,11 +93,13 @@ struct TileBody {
   // Adds the steps [begin, end) of a segment to `sums`.
   Sums run_steps(const TileCall& call, llvm::Value* segment, llvm::Value* begin, llvm::Value* end,
                  std::span<llvm::Value* const> sums) const {
-    llvm::Value* b = b_row(call.b, builder.CreateNSWMul(segment, call.count));
+    llvm::Value* first = builder.CreateNSWMul(segment, call.count);
+    llvm::Value* b = b_row(call.b, first);
     std::vector<llvm::Value*> rows;
     if (operand == TileOperand::kRows) rows = row_pointers(call, segment);
     return emit_carrying_loop(
         builder, begin, end, 1, sums, [&](llvm::Value* step, std::span<llvm::Value* const> now) {
+          if (prefetch && !is_streaming()) prefetch_next(call, builder.CreateNSWAdd(first, step));
           return multiply(now, b_row(b, step), [&](int row) -> llvm::Value* {
             if (operand == TileOperand::kRows)
               return builder.CreateGEP(builder.getFloatTy(), rows[row], step);
@@ -189,16 +200,17 @@ TileFunctions::TileFunctions(Code& code, TileShape shape, TileOperand operand, c
   llvm::Type* pointer = llvm::PointerType::get(context, 0);
   llvm::Type* number = llvm::Type::getInt64Ty(context);
   llvm::Type* nothing = llvm::Type::getVoidTy(context);
-  auto* type = llvm::FunctionType::get(nothing, {pointer, number, number, number, pointer, pointer}, false);
+  auto* type =
+      llvm::FunctionType::get(nothing, {pointer, number, number, number, pointer, pointer, pointer}, false);
   for (int rows : row_counts_) {
     std::string name = "tile_" + std::to_string(rows) + "x" + std::to_string(shape.columns());
     llvm::Function* function = create_function(code, type, name);
     function->addFnAttr(llvm::Attribute::NoInline);
     Builder builder(llvm::BasicBlock::Create(context, "entry", function));
     TileShape part{rows, shape.vectors, shape.lanes};
-    TileBody body{builder, part, shape.rows, operand, prefetch && rows <= kStreamingRows};
+    TileBody body{builder, part, shape.rows, operand, prefetch};
     body.emit({function->getArg(0), function->getArg(1), function->getArg(2), function->getArg(3),
-               function->getArg(4), function->getArg(5)},
+               function->getArg(4), function->getArg(5), function->getArg(6)},
               bounds);
     builder.CreateRetVoid();
     functions_.push_back(function);
@@ -208,7 +220,8 @@ TileFunctions::TileFunctions(Code& code, TileShape shape, TileOperand operand, c
 void TileFunctions::call(Builder& builder, llvm::Value* rows, const TileCall& call) const {
   std::function<void(size_t)> choose = [&](size_t i) {
     auto invoke = [&] {
-      builder.CreateCall(functions_[i], {call.a, call.stride, call.segments, call.count, call.b, call.sums});
+      builder.CreateCall(functions_[i], {call.a, call.stride, call.segments, call.count, call.b, call.sums,
+                                         call.next != nullptr ? call.next : call.b});
     };
     if (i + 1 == row_counts_.size()) return invoke();
     emit_if(builder, builder.CreateICmpSGT(rows, builder.getInt64(row_counts_[i + 1])), invoke,

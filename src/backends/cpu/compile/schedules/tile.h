@@ -37,6 +37,8 @@ enum class TileOperand {
   kColumns,  // one pointer: number k of row r is pointer[k * stride + r]
 };
 
+constexpr int64_t kCacheLine = 64;  // bytes
+
 // Steps that are summed in one register. Longer sums are made of parts of so many steps, so that rounding
 // errors do not grow with the length: as libraries do, which block their sums for the cache.
 constexpr int64_t kLongestRun = 384;
@@ -56,12 +58,14 @@ struct TileCall {
   llvm::Value* count;     // steps of a segment
   llvm::Value* b;         // [segments * count][tile.columns()], aligned to a vector
   llvm::Value* sums;      // [rows][tile.columns()], aligned to a vector: written
+  llvm::Value* next = nullptr;  // what tiles that prefetch fetch, a cache line a step
 };
 
 // The functions of a module that compute tiles of one shape.
 class TileFunctions {
  public:
-  // `prefetch`: fetch B ahead of use in the tiles of few rows, which wait for memory.
+  // `prefetch`: tiles of few rows, which wait for memory, fetch B ahead of use; the others fetch
+  // TileCall::next.
   TileFunctions(Code& code, TileShape shape, TileOperand operand, const TileBounds& bounds, bool prefetch);
 
   // Computes the tile for `rows` rows (1 <= rows <= shape.rows). Sums of rows that do not exist hold numbers
