@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import copy
 import random
 from collections.abc import Iterator
 from typing import Any
@@ -76,12 +77,27 @@ def test_torch_decomposes_only_where_it_must(monkeypatch: pytest.MonkeyPatch) ->
     assert programs == [program]
 
 
-def test_batch_norm_that_learns() -> None:
-    """Its call writes buffers, though its schema does not say so."""
+class Averages(nn.Module):
+    """Returns the statistics that its norm has gathered in earlier calls, too."""
+
+    def __init__(self, norm: nn.Module) -> None:
+        super().__init__()
+        self.norm = norm
+
+    def forward(self, x: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+        before = self.norm.running_mean.clone()
+        return self.norm(x).relu(), before
+
+
+@pytest.mark.parametrize(
+    "norm", [nn.BatchNorm1d(4), nn.InstanceNorm1d(4, affine=True, track_running_stats=True)]
+)
+def test_norms_that_learn(norm: nn.Module) -> None:
+    """Their calls write buffers, though the schemas do not say so."""
     torch.manual_seed(0)
-    model, x = nn.Sequential(nn.BatchNorm1d(4), nn.ReLU()).train(), torch.randn(6, 4)
-    module = ingot.dynamo.compile(torch.export.export(model, (x,)))
-    for _ in range(2):
+    model, x = Averages(norm).train(), torch.randn(6, 4, 5)
+    module = ingot.dynamo.compile(torch.export.export(copy.deepcopy(model), (x,)))
+    for _ in range(3):
         torch.testing.assert_close(module(x), model(x))
 
 

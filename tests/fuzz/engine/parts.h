@@ -15,7 +15,7 @@ enum Mode : uint8_t {
   kVerified,
   kUnverified,
   kSealed
-};                             // a whole file, checksums compared or not; parts of one
+};  // a whole file, checksums compared or not; parts of one
 constexpr size_t kPrefix = 3;  // mode, and the length of the metadata
 
 // A file around the sections of a kSealed input, its images and weights zeros where the metadata wants them.
