@@ -91,7 +91,7 @@ class _Tail:
         self.has_views = False
         self._made = {node: self.graph.placeholder(node.name) for node in placeholders}
         self._made |= {value: self._made[given] for value, given in shown.items()}
-        self._last = next(reversed(self.graph.nodes), None)
+        self._last = next(iter(reversed(self.graph.nodes)), None)
 
     def make(self, value: object, anchors: set[Node]) -> object:
         """The node that stands for one output."""
