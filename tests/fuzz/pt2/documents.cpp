@@ -3,6 +3,7 @@
 
 #include <vector>
 
+#include "tests/fuzz/pt2/calls.h"
 #include "tests/importers/pt2_archives.h"
 
 namespace ingot::core::fuzz {
@@ -125,6 +126,13 @@ std::optional<std::string> archive_of(std::string_view text) {
   return pt2::test::write_zip(members);
 }
 
-void mutate(Json& documents, std::minstd_rand& random) { Mutator(documents, random).run(); }
+void mutate(Json& documents, std::minstd_rand& random) {
+  if (random() % 2 == 0) return Mutator(documents, random).run();
+  try {
+    change_call(documents, random);
+  } catch (const Json::exception&) {  // the documents are those of no program any more
+    Mutator(documents, random).run();
+  }
+}
 
 }  // namespace ingot::core::fuzz
