@@ -50,10 +50,25 @@ std::unique_ptr<Node> make_node(const Op& op, std::vector<Value*> operands, Attr
   return node;
 }
 
+// Operators infer sizes from attributes that anybody may have written.
+void require_sizes(const Node& node, const std::vector<TensorType>& types) {
+  for (const TensorType& type : types) {
+    for (const Dim& dim : type.shape) {
+      if (dim.constant().value_or(0) >= 0) continue;
+      throw UserError("INGOT-U112",
+                      fmt::format("the result of {} would be {}", node.op->name, to_string(type)));
+    }
+  }
+}
+
 std::vector<TensorType> infer_types(const Node& node) {
   invariant(node.op->infer != nullptr, fmt::format("the result types of {} have to be given", node.op->name));
-  return blaming<UnsupportedError>(
-      node, [&] { return blaming<UserError>(node, [&] { return node.op->infer(node); }); });
+  const auto infer = [&] {
+    std::vector<TensorType> types = node.op->infer(node);
+    require_sizes(node, types);
+    return types;
+  };
+  return blaming<UnsupportedError>(node, [&] { return blaming<UserError>(node, infer); });
 }
 
 }  // namespace

@@ -4,6 +4,7 @@
 // them, so that what lies behind the checksums is reached. An opened engine is inspected, verified, written
 // again and run.
 #include <algorithm>
+#include <cstdio>
 #include <cstdlib>
 #include <cstring>
 
@@ -58,7 +59,9 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
       use(input.subspan(1), data[0] % 3 == fuzz::kVerified ? Checksums::kVerify : Checksums::kIgnore);
     }
   } catch (const Error& error) {
-    if (error.kind() == ErrorKind::kInternal) std::abort();
+    if (error.kind() != ErrorKind::kInternal) return 0;
+    std::fprintf(stderr, "%s\n", error.what());
+    std::abort();
   }
   return 0;
 }

@@ -2,6 +2,7 @@
 // Any bytes: the .pt2 reader throws an Error of the user's kinds, or gives a program that can be printed, and
 // that the importer refuses by such an Error or makes a right graph of. The bytes are an archive, or the JSON
 // documents of one, which is made around them.
+#include <cstdio>
 #include <cstdlib>
 #include <cstring>
 #include <memory>
@@ -29,7 +30,9 @@ void read(const std::shared_ptr<const std::string>& archive, bool verify_checksu
     to_string(program);
     verify(aten::import_program(program).graph, "importing");
   } catch (const Error& error) {
-    if (error.kind() == ErrorKind::kInternal) std::abort();
+    if (error.kind() != ErrorKind::kInternal) return;
+    std::fprintf(stderr, "%s\n", error.what());
+    std::abort();
   }
 }
 

@@ -32,6 +32,7 @@ bool is_dense(const TensorMeta& meta) {
 
 bool same_places(const TensorMeta& a, const TensorMeta& b) {
   if (a.strides.empty() || b.strides.empty()) return is_dense(a) && is_dense(b);
+  if (a.strides.size() != b.strides.size()) return false;
   for (size_t i = 0; i < a.shape.size(); ++i) {
     if (a.shape[i] != Dim(1) && a.strides[i] != b.strides[i]) return false;
   }

@@ -8,6 +8,11 @@
 
 namespace ingot::core::aten {
 
+const Dim& extent(Call& call, const core::Value* value, size_t axis) {
+  call.require(axis < value->type.rank(), "a tensor with too few dims");
+  return value->type.shape[axis];
+}
+
 core::Value* reshaped(Call& call, core::Value* value, Shape shape) {
   if (value->type.shape == shape) return value;
   if (product(value->type.shape) != product(shape))
@@ -27,20 +32,24 @@ core::Value* expanded(Call& call, core::Value* value, Shape shape) {
 }
 
 core::Value* transposed(Call& call, core::Value* value, std::vector<int64_t> order) {
-  if (std::ranges::is_sorted(order)) return value;
+  std::vector<int64_t> same(value->type.rank());
+  std::iota(same.begin(), same.end(), 0);
+  if (order == same) return value;
   return emit(call, ops::transpose, {value}, ops::Permutation{std::move(order)});
 }
 
 core::Value* swapped(Call& call, core::Value* value, size_t a, size_t b) {
   std::vector<int64_t> order(value->type.rank());
   std::iota(order.begin(), order.end(), 0);
-  if (!order.empty()) std::swap(order[a], order[b]);
+  if (order.empty()) return value;
+  call.require(std::max(a, b) < order.size(), "a tensor with too few dims");
+  std::swap(order[a], order[b]);
   return transposed(call, value, std::move(order));
 }
 
 core::Value* sliced(Call& call, core::Value* value, size_t axis, const Dim& start, const Dim& end,
                     int64_t step) {
-  if (start == Dim(0) && end == value->type.shape[axis] && step == 1) return value;
+  if (start == Dim(0) && end == extent(call, value, axis) && step == 1) return value;
   return emit(call, ops::slice, {value}, ops::Slice{static_cast<int64_t>(axis), start, end, step});
 }
 
@@ -50,6 +59,7 @@ core::Value* selected(Call& call, core::Value* value, size_t axis, const Dim& in
 
 core::Value* unsqueezed(Call& call, core::Value* value, size_t axis) {
   Shape shape = value->type.shape;
+  call.require(axis <= shape.size(), "a tensor with too few dims");
   shape.insert(shape.begin() + static_cast<ptrdiff_t>(axis), 1);
   return reshaped(call, value, std::move(shape));
 }
@@ -63,6 +73,7 @@ core::Value* without_axes(Call& call, core::Value* value, const std::vector<int6
 }
 
 core::Value* concatenated(Call& call, std::vector<core::Value*> values, size_t axis) {
+  call.require(!values.empty(), "nothing to join");
   if (values.size() == 1) return values[0];
   return emit(call, ops::concat, std::move(values), ops::Axis{static_cast<int64_t>(axis)});
 }

@@ -16,8 +16,9 @@ core::Value* emit(Call& call, const Op& op, std::vector<core::Value*> operands,
   return call.graph().call(op, std::move(operands), attributes...);
 }
 
-core::Value* reshaped(Call& call, core::Value* value, Shape shape);  // refuses another number of elements
-core::Value* expanded(Call& call, core::Value* value, Shape shape);  // refuses shapes that do not broadcast
+const Dim& extent(Call& call, const core::Value* value, size_t axis);  // refuses where there is no such dim
+core::Value* reshaped(Call& call, core::Value* value, Shape shape);    // refuses another number of elements
+core::Value* expanded(Call& call, core::Value* value, Shape shape);    // refuses shapes that do not broadcast
 core::Value* transposed(Call& call, core::Value* value, std::vector<int64_t> order);
 core::Value* swapped(Call& call, core::Value* value, size_t a, size_t b);  // two dims
 core::Value* sliced(Call& call, core::Value* value, size_t axis, const Dim& start, const Dim& end,

@@ -74,6 +74,10 @@ class Call {
   void give_number(double result);
 
   [[noreturn]] void refuse(const std::string& reason) const;
+  // Of what torch sees to and a file may break.
+  void require(bool condition, std::string_view reason) const {
+    if (!condition) refuse(std::string(reason));
+  }
 
  private:
   const Argument* find(std::string_view name) const;

@@ -49,6 +49,11 @@ class ProgramImport {
     for (const auto& [value, state] : written_) {
       const auto returned = mutations_.find(value);
       core::Value* last = returned == mutations_.end() ? importer_.tensor(value) : returned->second;
+      if (last->type.dtype != state->type.dtype || last->type.shape != state->type.shape) {
+        throw UserError("INGOT-U523", fmt::format("the program updates \"{}\", which is {}, by what is {}",
+                                                  source_.values[value].name, state->dtype_and_shape(),
+                                                  last->dtype_and_shape()));
+      }
       result_.graph.updates.push_back({state, last});
     }
     refuse_unbound_symbols(result_.graph, bound_symbols(source_));

@@ -95,7 +95,9 @@ void Importer::import_in_place(size_t index) {
   core::Value* before = tensor(target);
   node.outputs = {target};
   apply(*row, node);
-  core::Value* result = std::get<core::Value*>(slots_[target]);
+  core::Value** made = std::get_if<core::Value*>(&slots_[target]);
+  if (made == nullptr) refuse_node(node, "it gives no tensor");
+  core::Value* result = *made;
   slots_[target] = before;
   if (result != before && makes_view(node.target))
     refuse_node(source_.nodes[index], "it changes how a tensor lies in memory");

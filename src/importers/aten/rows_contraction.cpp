@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Matrix products and attention.
+#include <algorithm>
+
 #include "importers/aten/building.h"
 #include "importers/aten/promotion.h"
 #include "importers/aten/rows.h"
@@ -87,7 +89,7 @@ void attention_with(Call& call, std::string_view mask_name) {
   const bool has_groups = call.has("enable_gqa") && call.flag("enable_gqa");
   ops::Attention attention{.scale = call.has("scale") ? call.number("scale") : 0,
                            .causal = call.flag("is_causal")};
-  attention.grouped = has_groups && query->type.rank() >= 3 &&
+  attention.grouped = has_groups && std::min(query->type.rank(), key->type.rank()) >= 3 &&
                       key->type.shape[key->type.rank() - 3] != query->type.shape[query->type.rank() - 3];
   call.give(0, emit(call, ops::attention, {query, key, value, mask}, attention));
 }

@@ -40,6 +40,8 @@ void zero(Call& call) {
   give_filled(call, x->type.shape, scalar(call.graph(), 0, x->type.dtype));
 }
 
+constexpr double kMostElements = 0x1p53;  // what doubles count
+
 // start + step * i, where torch computes floating ranges in f64.
 core::Value* real_range(Call& call, double start, double step, const Dim& count, DType dtype) {
   core::Value* value = emit(call, ops::iota, {}, ops::Iota{0, 1, count, DType::kF64});
@@ -53,12 +55,13 @@ void range(Call& call, bool has_start, bool has_step) {
                        (has_step && call.is_floating_number("step"));
   if (is_real) {
     const double start = has_start ? call.number("start") : 0, step = has_step ? call.number("step") : 1;
-    const auto count = static_cast<int64_t>(std::ceil((call.number("end") - start) / step));
-    return call.give(real_range(call, start, step, count, dtype));
+    const double count = std::ceil((call.number("end") - start) / step);
+    call.require(count >= 0 && count < kMostElements, "a range that does not end");
+    return call.give(real_range(call, start, step, static_cast<int64_t>(count), dtype));
   }
   const Dim start = has_start ? call.dim("start") : Dim(0), end = call.dim("end");
   const int64_t step = has_step ? call.integer("step") : 1;
-  if (step == 0) call.refuse("a step of 0");
+  call.require(step != 0 && step != INT64_MIN, "a step of 0, or of more than 63 bits");
   const Dim count = step > 0 ? ceil_divide(end - start, step) : ceil_divide(start - end, -step);
   const bool direct = is_integer(dtype) || is_floating(dtype);
   core::Value* value = emit(call, ops::iota, {}, ops::Iota{start, step, count, direct ? dtype : DType::kI64});

@@ -37,7 +37,10 @@ Labelled summed(Call& call, Labelled term, const std::string& kept) {
 
 Labelled ordered(Call& call, const Labelled& term, const std::string& labels) {
   std::vector<int64_t> order;
-  for (const char label : labels) order.push_back(static_cast<int64_t>(term.labels.find(label)));
+  for (const char label : labels) {
+    call.require(has(term.labels, label), "a label of the result that no term has");
+    order.push_back(static_cast<int64_t>(term.labels.find(label)));
+  }
   return {transposed(call, term.value, std::move(order)), labels};
 }
 

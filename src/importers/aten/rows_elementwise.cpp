@@ -107,7 +107,7 @@ void hardtanh(Call& call) {
 void glu(Call& call) {
   core::Value* x = call.tensor("self");
   const size_t axis = call.axis("dim", x->type.rank());
-  const Dim size = x->type.shape[axis], half = floor_divide(size, 2);
+  const Dim size = extent(call, x, axis), half = floor_divide(size, 2);
   core::Value* gate = emit(call, ops::sigmoid, {sliced(call, x, axis, half, size)});
   call.give(emit(call, ops::multiply, {sliced(call, x, axis, 0, half), gate}));
 }

@@ -77,6 +77,7 @@ bool put_by_mask(Call& call, core::Value* x, core::Value* source) {
   if (given.size() != 1 || given[0] == nullptr || given[0]->type.dtype != DType::kBool) return false;
   core::Value* mask = given[0];
   const size_t masked = mask->type.rank(), rest = x->type.rank() - masked;
+  call.require(masked <= x->type.rank(), "a mask of more dims than the tensor");
   if (source->type.rank() > rest && source->type.shape[0] != Dim(1)) {
     if (masked == 0) return false;
     if (source->type.shape[0] == Dim(0)) {

@@ -60,7 +60,7 @@ void batch_norm(Call& call) {
 void instance_norm(Call& call) {
   if (!call.flag("use_input_stats")) return batch_norm(call);
   if (call.optional_tensor("running_mean") != nullptr) call.refuse("running statistics that it updates");
-  const auto channels = call.tensor("input")->type.shape.at(1).constant();
+  const auto channels = extent(call, call.tensor("input"), 1).constant();
   if (!channels) call.refuse("a number of channels that is not known");
   group_norm_of(call, *channels);
 }

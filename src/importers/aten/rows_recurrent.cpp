@@ -6,6 +6,8 @@
 namespace ingot::core::aten {
 namespace {
 
+constexpr int64_t kMostLayers = 4096;
+
 // The states of all layers and directions, [layers * directions, B, H]: what each layer starts from, and what
 // it ends in.
 class States {
@@ -13,6 +15,7 @@ class States {
   States(Call& call, std::vector<core::Value*> initial, int64_t directions)
       : call_(call), initial_(std::move(initial)), last_(initial_.size()), directions_(directions) {}
   core::Value* initial(size_t kind, int64_t layer) {
+    call_.require(initial_[kind]->type.rank() == 3, "a state of another rank");
     return sliced(call_, initial_[kind], 0, layer * directions_, (layer + 1) * directions_);
   }
   void end(size_t kind, core::Value* state) { last_[kind].push_back(state); }
@@ -43,6 +46,7 @@ void run_layers(Call& call, const Op& op, std::vector<core::Value*> initial) {
   if (call.flag("train") && call.number("dropout") != 0)
     call.refuse("dropout that is not in evaluation mode");
   core::Value* x = call.tensor("input");
+  call.require(x->type.rank() == 2 || x->type.rank() == 3, "an input of another rank");
   const bool single = x->type.rank() == 2, batch_first = call.flag("batch_first");
   if (single) x = unsqueezed(call, x, 1);
   if (batch_first && !single) x = swapped(call, x, 0, 1);
@@ -51,7 +55,9 @@ void run_layers(Call& call, const Op& op, std::vector<core::Value*> initial) {
   }
   const std::vector<core::Value*> params = call.tensors("params");
   const size_t directions = call.flag("bidirectional") ? 2 : 1, kinds = call.flag("has_biases") ? 4 : 2;
-  const auto layers = static_cast<size_t>(call.integer("num_layers"));
+  const int64_t given_layers = call.integer("num_layers");
+  call.require(given_layers > 0 && given_layers <= kMostLayers, "so many layers");
+  const auto layers = static_cast<size_t>(given_layers);
   if (params.size() != layers * directions * kinds) call.refuse("projections of the hidden state");
   States states(call, std::move(initial), static_cast<int64_t>(directions));
   for (size_t layer = 0; layer < layers; ++layer) {
@@ -72,7 +78,11 @@ void run_layers(Call& call, const Op& op, std::vector<core::Value*> initial) {
   }
 }
 
-void lstm(Call& call) { run_layers(call, ops::lstm, call.tensors("hx")); }
+void lstm(Call& call) {
+  std::vector<core::Value*> states = call.tensors("hx");
+  call.require(states.size() == 2, "another number of states than two");
+  run_layers(call, ops::lstm, std::move(states));
+}
 void gru(Call& call) { run_layers(call, ops::gru, {call.tensor("hx")}); }
 
 constexpr Row kRows[] = {

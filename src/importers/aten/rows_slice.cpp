@@ -21,9 +21,9 @@ Dim bound(Call& call, std::string_view name, const Dim& none, const Dim& size) {
   const Dim inside = smaller(given, size, symbols);
   return range_of(inside, symbols).min >= 0 ? inside : maximum(inside, 0);
 }
-ops::Slice slice_bounds(Call& call, const core::Value& x) {
-  const size_t axis = call.axis("dim", x.type.rank());
-  const Dim& size = x.type.shape[axis];
+ops::Slice slice_bounds(Call& call, const core::Value* x) {
+  const size_t axis = call.axis("dim", x->type.rank());
+  const Dim& size = extent(call, x, axis);
   const SymbolTable& symbols = call.graph().symbols;
   Dim start = bound(call, "start", 0, size), end = bound(call, "end", size, size);
   if (range_of(end - start, symbols).min < 0) {
@@ -31,16 +31,18 @@ ops::Slice slice_bounds(Call& call, const core::Value& x) {
       call.refuse("a slice that may be empty, depending on sizes");
     end = start;
   }
-  return {static_cast<int64_t>(axis), start, end, call.integer("step")};
+  const int64_t step = call.integer("step");
+  call.require(step > 0, "a step that is not positive");
+  return {static_cast<int64_t>(axis), start, end, step};
 }
 void slice(Call& call) {
   core::Value* x = call.tensor("self");
-  const ops::Slice slice = slice_bounds(call, *x);
+  const ops::Slice slice = slice_bounds(call, x);
   call.give(sliced(call, x, static_cast<size_t>(slice.axis), slice.start, slice.end, slice.step));
 }
 void slice_scatter(Call& call) {
   core::Value *x = call.tensor("self"), *source = call.tensor("src");
-  const ops::Slice slice = slice_bounds(call, *x);
+  const ops::Slice slice = slice_bounds(call, x);
   Shape shape = x->type.shape;
   shape[static_cast<size_t>(slice.axis)] = ceil_divide(slice.end - slice.start, slice.step);
   source = expanded(call, converted(call.graph(), source, x->type.dtype), shape);
@@ -49,12 +51,12 @@ void slice_scatter(Call& call) {
 void select(Call& call) {
   core::Value* x = call.tensor("self");
   const size_t axis = call.axis("dim", x->type.rank());
-  call.give(selected(call, x, axis, from_end(call.dim("index"), x->type.shape[axis])));
+  call.give(selected(call, x, axis, from_end(call.dim("index"), extent(call, x, axis))));
 }
 void select_scatter(Call& call) {
   core::Value *x = call.tensor("self"), *source = call.tensor("src");
   const size_t axis = call.axis("dim", x->type.rank());
-  const Dim index = from_end(call.dim("index"), x->type.shape[axis]);
+  const Dim index = from_end(call.dim("index"), extent(call, x, axis));
   source = unsqueezed(call, converted(call.graph(), source, x->type.dtype), axis);
   call.give(emit(call, ops::slice_scatter, {x, source},
                  ops::Slice{static_cast<int64_t>(axis), index, index + 1, 1}));
@@ -62,7 +64,7 @@ void select_scatter(Call& call) {
 void narrow(Call& call) {
   core::Value* x = call.tensor("self");
   const size_t axis = call.axis("dim", x->type.rank());
-  const Dim start = from_end(call.dim("start"), x->type.shape[axis]);
+  const Dim start = from_end(call.dim("start"), extent(call, x, axis));
   call.give(sliced(call, x, axis, start, start + call.dim("length")));
 }
 
@@ -77,7 +79,7 @@ void give_parts(Call& call, core::Value* x, size_t axis, std::span<const Dim> si
 void split_evenly(Call& call, core::Value* x, size_t axis, const Dim& part) {
   const size_t count = call.result_count();
   std::vector<Dim> sizes(count, part);
-  if (count > 0) sizes.back() = x->type.shape[axis] - part * Dim(static_cast<int64_t>(count) - 1);
+  if (count > 0) sizes.back() = extent(call, x, axis) - part * Dim(static_cast<int64_t>(count) - 1);
   give_parts(call, x, axis, sizes);
 }
 void split(Call& call) {
@@ -92,7 +94,7 @@ void split_sizes(Call& call) {
 void chunk(Call& call) {
   core::Value* x = call.tensor("self");
   const size_t axis = call.axis("dim", x->type.rank());
-  split_evenly(call, x, axis, ceil_divide(x->type.shape[axis], call.integer("chunks")));
+  split_evenly(call, x, axis, ceil_divide(extent(call, x, axis), call.integer("chunks")));
 }
 void unbind(Call& call) {
   core::Value* x = call.tensor("self");
@@ -104,6 +106,7 @@ void unbind(Call& call) {
 // In their promoted dtype; torch leaves out old-style empty tensors of one dim.
 std::vector<core::Value*> joinable(Call& call) {
   std::vector<core::Value*> values = call.tensors("tensors");
+  call.require(!values.empty(), "nothing to join");
   std::vector<PromotionOperand> operands;
   for (const core::Value* value : values) {
     using Rank = PromotionOperand::Rank;
@@ -138,15 +141,15 @@ void roll(Call& call) {
   if (element_count(x->type) == Dim(0)) return call.give(x);
   const std::vector<Dim> shifts = call.dims("shifts");
   const std::vector<int64_t> axes = call.integers("dims");
+  call.require(shifts.size() == std::max<size_t>(axes.size(), 1), "another number of shifts than dims");
   if (axes.empty()) {
     core::Value* flat = reshaped(call, x, {element_count(x->type)});
-    return call.give(
-        reshaped(call, emit(call, ops::roll, {flat}, ops::Roll{0, shifts.at(0)}), x->type.shape));
+    return call.give(reshaped(call, emit(call, ops::roll, {flat}, ops::Roll{0, shifts[0]}), x->type.shape));
   }
   const Shape shape = x->type.shape;
   for (size_t i = 0; i < axes.size(); ++i) {
     const int64_t axis = axes[i] < 0 ? axes[i] + static_cast<int64_t>(shape.size()) : axes[i];
-    x = emit(call, ops::roll, {x}, ops::Roll{axis, shifts.at(i)});
+    x = emit(call, ops::roll, {x}, ops::Roll{axis, shifts[i]});
   }
   call.give(x);
 }
@@ -154,6 +157,7 @@ void roll(Call& call) {
 // Each dim d with n repeats becomes [n, d] by broadcasting, and then one dim.
 core::Value* repeated(Call& call, core::Value* x, const std::vector<Dim>& repeats) {
   Shape own = x->type.shape, spread, wide, joined;
+  call.require(repeats.size() >= own.size(), "fewer repeats than dims");
   own.insert(own.begin(), repeats.size() - own.size(), 1);
   for (size_t i = 0; i < repeats.size(); ++i) {
     spread.insert(spread.end(), {1, own[i]});
@@ -189,6 +193,7 @@ Dim cut(const Dim& entry) { return entry.is_constant() && *entry.constant() < 0 
 void pad_by(Call& call, const std::vector<Dim>& given, const std::string& mode, double value) {
   core::Value* x = call.tensor("self");
   const size_t rank = x->type.rank();
+  call.require(given.size() % 2 == 0 && given.size() / 2 <= rank, "another number of paddings than dims");
   ops::Pad pad{std::vector<Dim>(rank, 0), std::vector<Dim>(rank, 0), value, mode};
   for (size_t i = 0; i + 1 < given.size(); i += 2) {
     const size_t axis = rank - 1 - i / 2;
@@ -217,6 +222,8 @@ void triangle(Call& call) {
       emit(call, ops::triangle, {call.tensor("self")}, ops::Triangle{call.integer("diagonal"), kUpper}));
 }
 
+constexpr int64_t kMostDifferences = 64;
+
 // First differences, n times.
 void difference(Call& call) {
   core::Value* x = call.tensor("self");
@@ -224,8 +231,10 @@ void difference(Call& call) {
   std::vector<core::Value*> parts{call.optional_tensor("prepend"), x, call.optional_tensor("append")};
   std::erase(parts, nullptr);
   x = concatenated(call, std::move(parts), axis);
-  for (int64_t i = 0; i < call.integer("n"); ++i) {
-    const Dim size = x->type.shape[axis];
+  const int64_t count = call.integer("n");
+  call.require(count <= kMostDifferences, "so many differences");
+  for (int64_t i = 0; i < count; ++i) {
+    const Dim size = extent(call, x, axis);
     core::Value *later = sliced(call, x, axis, 1, size), *earlier = sliced(call, x, axis, 0, size - 1);
     x = emit(call, x->type.dtype == DType::kBool ? ops::logical_xor : ops::subtract, {later, earlier});
   }

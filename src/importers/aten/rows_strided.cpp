@@ -17,6 +17,7 @@ struct Plane {
 };
 Plane plane_of(Call& call, const core::Value* x) {
   const size_t rank = x->type.rank(), first = call.axis("dim1", rank), second = call.axis("dim2", rank);
+  call.require(rank >= 2 && first != second, "a diagonal of one dim");
   Plane plane;
   for (size_t i = 0; i < rank; ++i) {
     if (i != first && i != second) plane.order.push_back(static_cast<int64_t>(i));
@@ -26,7 +27,7 @@ Plane plane_of(Call& call, const core::Value* x) {
   for (const int64_t axis : plane.order) plane.moved.push_back(x->type.shape[static_cast<size_t>(axis)]);
   const Dim rows = plane.moved[rank - 2], columns = plane.moved[rank - 1];
   const int64_t offset = call.integer("offset");
-  const auto step = columns.constant();
+  const auto step = (columns + 1).constant();
   if (!step) call.refuse("a diagonal of a number of columns that is not known");
   plane.joined = plane.moved;
   plane.joined.pop_back();
@@ -34,10 +35,10 @@ Plane plane_of(Call& call, const core::Value* x) {
   const Dim high = rows + Dim(std::min<int64_t>(offset, 0)),
             wide = columns - Dim(std::max<int64_t>(offset, 0));
   const Dim count = maximum(smaller(high, wide, call.graph().symbols), 0);
-  const Dim start = offset >= 0 ? Dim(offset) : Dim(-offset) * columns;
+  const Dim start = offset >= 0 ? Dim(offset) : (Dim(0) - Dim(offset)) * columns;
   const bool is_empty = count == Dim(0);
   plane.diagonal = {static_cast<int64_t>(rank) - 2, is_empty ? Dim(0) : start,
-                    is_empty ? Dim(0) : start + (count - 1) * Dim(*step + 1) + 1, *step + 1};
+                    is_empty ? Dim(0) : start + (count - 1) * Dim(*step) + 1, *step};
   return plane;
 }
 void diagonal(Call& call) {
@@ -70,7 +71,8 @@ void unfold(Call& call) {
   const size_t axis = call.axis("dimension", x->type.rank());
   if (is_scalar) x = reshaped(call, x, {1});
   const int64_t size = call.integer("size"), step = call.integer("step");
-  const Dim count = floor_divide(x->type.shape[axis] - size, step) + 1;
+  call.require(size >= 0 && step > 0, "windows of no size");
+  const Dim count = floor_divide(x->type.shape[axis] - Dim(size), step) + 1;
   core::Value* starts = reshaped(call, counting(call, count, step), {count, 1});
   core::Value* places = emit(call, ops::add, {starts, counting(call, size, 1)});
   core::Value* windows = emit(call, ops::take, {x, places}, ops::Axis{static_cast<int64_t>(axis)});
@@ -105,6 +107,7 @@ void as_strided(Call& call) {
     call.refuse("an offset into the memory of an input or a view");
   const std::vector<Dim> size = call.dims("size");
   const std::vector<int64_t> stride = call.integers("stride");
+  call.require(stride.size() == size.size(), "another number of strides than sizes");
   const Dim offset = call.has("storage_offset") ? call.dim("storage_offset") : Dim(0);
   core::Value* place = size_scalar(call.graph(), offset, DType::kI64);
   for (size_t i = 0; i < size.size(); ++i) {

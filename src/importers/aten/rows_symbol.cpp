@@ -15,7 +15,7 @@ void nothing(Call&) {}
 
 void size_of(Call& call) {
   const core::Value* x = call.tensor("self");
-  call.give(x->type.shape.at(call.axis("dim", x->type.rank())));
+  call.give(extent(call, x, call.axis("dim", x->type.rank())));
 }
 void element_count_of(Call& call) { call.give(element_count(call.tensor("self")->type)); }
 
@@ -36,7 +36,10 @@ void real(Call& call) {
 template <double (*kFunction)(double)>
 void to_size(Call& call) {
   if (const auto size = call.size_at(0)) return call.give(*size);
-  if (const auto x = call.number_at(0)) call.give(Dim(static_cast<int64_t>(kFunction(*x))));
+  const auto x = call.number_at(0);
+  if (!x) return;
+  call.require(std::abs(*x) < 0x1p63, "a size of more than 63 bits");
+  call.give(Dim(static_cast<int64_t>(kFunction(*x))));
 }
 void to_real(Call& call) {
   if (const auto x = call.number_at(0)) call.give_number(*x);

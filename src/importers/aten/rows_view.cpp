@@ -55,6 +55,7 @@ void flatten(Call& call) {
   const Shape& from = x->type.shape;
   if (from.empty()) return call.give(reshaped(call, x, {1}));
   const size_t start = call.axis("start_dim", from.size()), end = call.axis("end_dim", from.size());
+  call.require(start <= end, "dims that end before they start");
   Shape shape(from.begin(), from.begin() + static_cast<ptrdiff_t>(start));
   shape.push_back(product(std::span(from).subspan(start, end + 1 - start)));
   shape.insert(shape.end(), from.begin() + static_cast<ptrdiff_t>(end) + 1, from.end());
@@ -63,7 +64,7 @@ void flatten(Call& call) {
 void unflatten(Call& call) {
   core::Value* x = call.tensor("self");
   const size_t axis = call.axis("dim", x->type.rank());
-  const Shape parts = resolved(call, call.dims("sizes"), {x->type.shape[axis]});
+  const Shape parts = resolved(call, call.dims("sizes"), {extent(call, x, axis)});
   Shape shape = x->type.shape;
   shape.erase(shape.begin() + static_cast<ptrdiff_t>(axis));
   shape.insert(shape.begin() + static_cast<ptrdiff_t>(axis), parts.begin(), parts.end());
@@ -123,12 +124,16 @@ void move_dims(Call& call) {
   core::Value* x = call.tensor("self");
   const auto rank = static_cast<int64_t>(x->type.rank());
   const std::vector<int64_t> from = call.integers("source"), to = call.integers("destination");
-  std::vector<int64_t> order(static_cast<size_t>(rank), -1), rest;
+  std::vector<int64_t> order(static_cast<size_t>(rank), -1);
   std::vector<bool> moved(static_cast<size_t>(rank));
+  const auto place = [rank](int64_t axis) { return static_cast<size_t>(axis < 0 ? axis + rank : axis); };
+  call.require(from.size() == to.size(), "another number of dims than places");
   for (size_t i = 0; i < from.size(); ++i) {
-    const int64_t source = from[i] < 0 ? from[i] + rank : from[i];
-    order[static_cast<size_t>(to[i] < 0 ? to[i] + rank : to[i])] = source;
-    moved[static_cast<size_t>(source)] = true;
+    const size_t source = place(from[i]), target = place(to[i]);
+    call.require(std::max(source, target) < order.size() && order[target] < 0 && !moved[source],
+                 "dims that are not there, or twice");
+    order[target] = static_cast<int64_t>(source);
+    moved[source] = true;
   }
   size_t next = 0;
   for (int64_t& axis : order) {

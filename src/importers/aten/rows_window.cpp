@@ -2,16 +2,24 @@
 // Convolution, pooling and resizing over the spatial dims of [N, C, *spatial]; one image may come without N.
 #include <algorithm>
 
+#include <fmt/core.h>
+
 #include "importers/aten/building.h"
 #include "importers/aten/rows.h"
 
 namespace ingot::core::aten {
 namespace {
 
+constexpr int64_t kLargest = int64_t{1} << 31;  // sums and products of such sizes fit 64 bits
+
 // One entry a spatial dim, where a single one stands for all.
 std::vector<int64_t> entries(Call& call, std::string_view name, size_t spatial) {
   std::vector<int64_t> values = call.integers(name);
   if (values.size() == 1) values.resize(spatial, values[0]);
+  call.require(values.size() == spatial, fmt::format("another number of entries in {} than dims", name));
+  const bool sane =
+      std::ranges::all_of(values, [](int64_t value) { return value >= 0 && value <= kLargest; });
+  call.require(sane, fmt::format("an entry of {} that is negative or very large", name));
   return values;
 }
 
@@ -20,11 +28,16 @@ template <typename Build>
 void with_batch(Call& call, std::string_view name, size_t spatial, const Build& build, size_t result = 0) {
   core::Value* x = call.tensor(name);
   const bool single = x->type.rank() == spatial + 1;
+  call.require(single || x->type.rank() == spatial + 2, "a tensor of another rank");
   core::Value* built = build(single ? unsqueezed(call, x, 0) : x);
   call.give(result, single ? without_axes(call, built, {0}) : built);
 }
 
-size_t kernel_rank(Call& call) { return call.tensor("weight")->type.rank() - 2; }
+size_t kernel_rank(Call& call) {
+  const size_t rank = call.tensor("weight")->type.rank();
+  call.require(rank > 2, "a kernel of another rank");
+  return rank - 2;
+}
 
 // `more`: zeros at the high end of each spatial dim, besides the padding.
 void convolution_with(Call& call, std::vector<int64_t> padding, const std::vector<int64_t>& more = {}) {
@@ -64,7 +77,7 @@ void padded_convolution(Call& call) {
   if (call.text("padding") == "valid") return convolution_with(call, padding);
   for (size_t i = 0; i < spatial; ++i) {
     const auto kernel = call.tensor("weight")->type.shape[i + 2].constant();
-    if (!kernel) call.refuse("a kernel whose size is not known");
+    call.require(kernel && *kernel <= kLargest, "a kernel whose size is not known, or very large");
     const int64_t total = dilation[i] * (*kernel - 1);
     padding[i] = total / 2;
     more[i] = total % 2;
@@ -100,6 +113,7 @@ template <size_t kSpatial, const Op& kOp>
 void adaptive_pool(Call& call) {
   std::vector<Dim> size = call.dims("output_size");
   if (size.size() == 1) size.resize(kSpatial, size[0]);
+  call.require(size.size() == kSpatial, "another number of sizes than dims");
   with_batch(call, "self", kSpatial,
              [&](core::Value* x) { return emit(call, kOp, {x}, ops::AdaptivePool{size}); });
 }
@@ -109,6 +123,7 @@ template <size_t kSpatial, const Op& kOp>
 void resize(Call& call) {
   const char* name = call.has("input") ? "input" : "self";
   const Shape& shape = call.result_meta().shape;
+  call.require(shape.size() > kSpatial, "a result of another rank");
   ops::Resize resize{.size = std::vector<Dim>(shape.end() - kSpatial, shape.end())};
   for (const char* scale : {"scales", "scales_d", "scales_h", "scales_w"}) {
     if (call.has(scale)) resize.scale.push_back(call.number(scale));

@@ -27,7 +27,8 @@ const std::vector<std::string>& targets() {
 
 class Caller {
  public:
-  Caller(std::vector<std::string> tensors, std::minstd_rand& random) : tensors_(std::move(tensors)), random_(random) {}
+  Caller(std::vector<std::string> tensors, std::minstd_rand& random)
+      : tensors_(std::move(tensors)), random_(random) {}
 
   Json arguments(const aten::Schema& schema) {
     Json list = Json::array();
@@ -59,7 +60,8 @@ class Caller {
     switch (type.kind) {
       case ArgumentKind::kTensor:
         if (!type.is_list) return {{"as_tensor", {{"name", tensor()}}}};
-        if (!type.has_optional_elements) return list_of("as_tensors", [&] { return Json{{"name", tensor()}}; });
+        if (!type.has_optional_elements)
+          return list_of("as_tensors", [&] { return Json{{"name", tensor()}}; });
         return list_of("as_optional_tensors", [&]() -> Json {
           if (below(2) == 0) return {{"as_none", true}};
           return {{"as_tensor", {{"name", tensor()}}}};
@@ -77,7 +79,8 @@ class Caller {
         if (below(2) == 0) return {{"as_float", static_cast<double>(integer())}};
         return {{"as_int", integer()}};
       case ArgumentKind::kString: {
-        static constexpr const char* kTexts[] = {"mean", "sum", "none", "tanh", "floor", "trunc", "ij,jk->ik", "i...", ""};
+        static constexpr const char* kTexts[] = {"mean",  "sum",       "none", "tanh", "floor",
+                                                 "trunc", "ij,jk->ik", "i...", ""};
         return {{"as_string", kTexts[below(std::size(kTexts))]}};
       }
       case ArgumentKind::kDType:

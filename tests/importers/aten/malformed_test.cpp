@@ -1,0 +1,118 @@
+// SPDX-License-Identifier: Apache-2.0
+// Calls that torch would never have made: a file may hold them, and each is refused by name.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "support/error.h"
+#include "tests/importers/aten/programs.h"
+
+namespace ingot::core::aten::test {
+namespace {
+
+using testing::HasSubstr;
+
+struct BadCall {
+  std::string target;
+  Shape shape;                 // of x, which is the first argument
+  std::vector<Argument> more;  // behind it
+  std::string reason;
+};
+
+void PrintTo(const BadCall& call, std::ostream* out) { *out << call.target << ": " << call.reason; }
+
+std::string refusal(const BadCall& bad) {
+  ProgramWriter writer;
+  std::vector<Argument> arguments = bad.more;
+  arguments.insert(arguments.begin(), Argument{writer.input("x", bad.shape)});
+  writer.output(writer.call(bad.target, std::move(arguments), {1}));
+  try {
+    import_program(writer.program);
+  } catch (const UnsupportedError& error) {
+    EXPECT_EQ(error.details().code, "INGOT-N520");
+    return error.details().message;
+  }
+  return "";
+}
+
+class MalformedCalls : public testing::TestWithParam<BadCall> {};
+
+TEST_P(MalformedCalls, AreRefused) { EXPECT_THAT(refusal(GetParam()), HasSubstr(GetParam().reason)); }
+
+constexpr int64_t kZero = 0, kOne = 1, kTwo = 2, kHuge = INT64_MAX;
+
+std::vector<BadCall> calls() {
+  return {
+      {"aten.select.int", {}, {{kZero}, {kZero}}, "too few dims"},
+      {"aten.slice.Tensor", {}, {{kZero}, {kZero}, {kOne}}, "too few dims"},
+      {"aten.slice.Tensor", {4}, {{kZero}, {kZero}, {kTwo}, {kZero}}, "a step that is not positive"},
+      {"aten.narrow.default", {}, {{kZero}, {kZero}, {kOne}}, "too few dims"},
+      {"aten.unbind.int", {}, {{kZero}}, "too few dims"},
+      {"aten.split.Tensor", {}, {{kOne}}, "too few dims"},
+      {"aten.glu.default", {}, {{kZero}}, "too few dims"},
+      {"aten.sym_size.int", {}, {{kZero}}, "too few dims"},
+      {"aten.diff.default", {8}, {{kHuge}}, "so many differences"},
+      {"aten.roll.default", {4}, {list({1, 2}), list({0})}, "another number of shifts"},
+      {"aten.repeat.default", {2, 3}, {list({2})}, "fewer repeats than dims"},
+      {"aten.constant_pad_nd.default", {4}, {list({1, 1, 1, 1})}, "another number of paddings"},
+      {"aten.constant_pad_nd.default", {4}, {list({1})}, "another number of paddings"},
+      {"aten.flatten.using_ints", {2, 3}, {{kOne}, {kZero}}, "end before they start"},
+      {"aten.unflatten.int", {}, {{kZero}, list({1})}, "too few dims"},
+      {"aten.permute.default", {2, 3}, {list({0})}, "must name every dim"},
+      {"aten.movedim.intlist", {2, 3}, {list({0, 1}), list({0})}, "another number of dims"},
+      {"aten.movedim.intlist", {2, 3}, {list({5}), list({0})}, "dims that are not there"},
+      {"aten.movedim.intlist", {2, 3}, {list({0, 0}), list({0, 1})}, "or twice"},
+      {"aten.diagonal.default", {2, 3}, {{kZero}, {kZero}, {kZero}}, "a diagonal of one dim"},
+      {"aten.unfold.default", {4}, {{kZero}, {kTwo}, {kZero}}, "windows of no size"},
+      {"aten.as_strided.default", {4}, {list({2, 2}), list({1})}, "another number of strides"},
+      {"aten.max_pool2d.default", {4}, {list({2, 2})}, "a tensor of another rank"},
+      {"aten.max_pool2d.default",
+       {1, 1, 4, 4},
+       {list({2, 2, 2})},
+       "another number of entries in kernel_size"},
+      {"aten.max_pool2d.default", {1, 1, 4, 4}, {list({-2, 2})}, "negative or very large"},
+      {"aten.adaptive_avg_pool2d.default", {1, 1, 4, 4}, {list({2, 2, 2})}, "another number of sizes"},
+      {"aten.upsample_nearest2d.default", {1, 1, 4, 4}, {list({8, 8})}, "a result of another rank"},
+      {"aten.view.default", {1}, {list({-1, -1})}, "would be"},
+      {"aten.new_zeros.default", {1}, {list({-4})}, "would be"},
+  };
+}
+
+INSTANTIATE_TEST_SUITE_P(Rows, MalformedCalls, testing::ValuesIn(calls()));
+
+TEST(MalformedCalls, WithTwoTensorsAreRefused) {
+  ProgramWriter writer;
+  const ValueId x = writer.input("x", {2, 3}), y = writer.input("y", {3});
+  const Argument none{None{}};
+  const auto refused = [&](const std::string& target, std::vector<Argument> arguments) {
+    ProgramWriter own = writer;
+    own.output(own.call(target, std::move(arguments), {1}));
+    try {
+      import_program(own.program);
+    } catch (const UnsupportedError& error) {
+      return error.details().message;
+    }
+    return std::string();
+  };
+  EXPECT_THAT(refused("aten.conv1d.default", {{x}, {y}}), HasSubstr("a kernel of another rank"));
+  EXPECT_THAT(refused("aten.cat.default", {values({})}), HasSubstr("nothing to join"));
+  EXPECT_THAT(refused("aten.einsum.default", {{std::string("ij->ik")}, values({x})}),
+              HasSubstr("a label of the result that no term has"));
+  EXPECT_THAT(refused("aten.lstm.input",
+                      {{x}, values({x}), values({y, y}), {false}, {kOne}, {0.0}, {false}, {false}, {false}}),
+              HasSubstr("another number of states"));
+  EXPECT_THAT(refused("aten.gru.input",
+                      {{x}, {y}, values({y, y}), {false}, {kOne}, {0.0}, {false}, {false}, {false}}),
+              HasSubstr("a state of another rank"));
+}
+
+TEST(MalformedPrograms, UpdateInputsByWhatTheyAre) {
+  ProgramWriter writer;
+  const ValueId x = writer.input("x", {2});
+  const ValueId changed = writer.call("aten.add_.Tensor", {{x}, {kOne}}, {2});
+  writer.output(changed);
+  writer.mutation(writer.call("aten.sum.default", {{changed}}, {}), "x");
+  EXPECT_THROW(import_program(writer.program), UserError);
+}
+
+}  // namespace
+}  // namespace ingot::core::aten::test
