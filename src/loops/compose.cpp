@@ -83,20 +83,37 @@ void remove_unused_buffers(NumberedKernel& kernel) {
   kernel = std::move(kept);
 }
 
-// A map's body at another index: loop variables replaced, bound symbols renamed, buffers renumbered.
+// Whether an index lies in the map's index space.
+Expr within(const Kernel& map, const std::vector<Dim>& index) {
+  Expr inside = integer_constant(DType::kBool, 1);
+  for (size_t i = 0; i < index.size(); ++i) {
+    const Expr at = index_value(index[i]);
+    const Expr starts = binary(Binary::kLessEqual, integer_constant(DType::kI64, 0), at);
+    const Expr ends = binary(Binary::kLess, at, index_value(map.parallel[i].extent));
+    inside = binary(Binary::kAnd, inside, binary(Binary::kAnd, starts, ends));
+  }
+  return inside;
+}
+
+// A map's body at another index: loop variables replaced, bound symbols renamed, buffers renumbered. Where
+// its value is `guarded` the index may lie outside, and symbols are bound nevertheless: to 0.
 struct Body {
   Expr value;
   std::vector<Binding> bindings;
 };
 Body body_at(const Kernel& map, const std::vector<Dim>& index, const std::vector<int>& numbers,
-             std::set<std::string>& taken) {
+             std::set<std::string>& taken, bool guarded = false) {
   const Stage& stage = map.stages[0];
   Replacements replacements;
   for (size_t i = 0; i < map.parallel.size(); ++i) replacements.emplace(map.parallel[i].variable, index[i]);
   Body body;
   for (const Binding& binding : stage.bindings) {
-    const Expr value = with_buffers(substitute(binding.value, replacements), numbers);
-    const Dim limit = substitute(binding.limit, replacements);
+    Expr value = with_buffers(substitute(binding.value, replacements), numbers);
+    Dim limit = substitute(binding.limit, replacements);
+    if (guarded) {
+      value = select(within(map, index), value, integer_constant(DType::kI64, 0));
+      limit = maximum(limit, 1);
+    }
     const std::string name = fresh_name(binding.symbol, taken);
     replacements.insert_or_assign(binding.symbol, Dim::symbol(name));
     body.bindings.push_back({name, value, limit});
@@ -105,13 +122,27 @@ Body body_at(const Kernel& map, const std::vector<Dim>& index, const std::vector
   return body;
 }
 
+// All nodes, and whether they were met below an arm of a `select`.
+using Seen = std::set<std::pair<const ExprNode*, bool>>;
+void collect_guarded(const Expr& expr, bool guarded, Seen& found) {
+  if (!found.emplace(expr.get(), guarded).second) return;
+  const bool chooses = expr->kind == ExprNode::Kind::kSelect;
+  for (size_t i = 0; i < expr->operands.size(); ++i)
+    collect_guarded(expr->operands[i], guarded || (chooses && i > 0), found);
+}
+
 // Replaces the loads of `buffer` in one stage by the producer's body.
 void inline_into(Stage& stage, int buffer, const Kernel& producer, const std::vector<int>& numbers,
                  std::set<std::string>& taken) {
   std::vector<Binding> added;
+  Seen seen;
+  if (!producer.stages[0].bindings.empty()) {
+    collect_guarded(stage.value, false, seen);
+    for (const Binding& binding : stage.bindings) collect_guarded(binding.value, false, seen);
+  }
   const auto replace = [&](const Expr& node) {
     if (node->kind != ExprNode::Kind::kLoad || node->buffer != buffer) return node;
-    Body body = body_at(producer, node->index, numbers, taken);
+    Body body = body_at(producer, node->index, numbers, taken, seen.contains({node.get(), true}));
     std::ranges::move(body.bindings, std::back_inserter(added));
     return body.value;
   };
