@@ -50,12 +50,18 @@ Expr expand_unary(Unary op, const Expr& x) {
       return binary(Binary::kDivide, math::number(x, 1), unary(Unary::kSquareRoot, x));
     case Unary::kExp:
       return math::exp(x);
+    case Unary::kExp2:
+      return math::exp2(x);
     case Unary::kExpm1:
       return math::expm1(x);
     case Unary::kLog:
       return math::log(x);
     case Unary::kLog1p:
       return math::log1p(x);
+    case Unary::kLog2:
+      return math::log2(x);
+    case Unary::kLog10:
+      return math::log10(x);
     case Unary::kSin:
       return math::sin(x);
     case Unary::kCos:
@@ -76,6 +82,8 @@ Expr expand_unary(Unary op, const Expr& x) {
       return math::tanh(x);
     case Unary::kErf:
       return math::erf(x);
+    case Unary::kErfc:
+      return math::erfc(x);
     case Unary::kSigmoid:
       return math::sigmoid(x);
     default:

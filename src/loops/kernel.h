@@ -38,9 +38,12 @@ enum class Unary {
   // Functions below are expanded into the others by expand_math (loops/expand_math.h) before code is emitted.
   kReciprocalSquareRoot,
   kExp,
+  kExp2,
   kExpm1,
   kLog,
   kLog1p,
+  kLog2,
+  kLog10,
   kSin,
   kCos,
   kTan,
@@ -51,6 +54,7 @@ enum class Unary {
   kCosh,
   kTanh,
   kErf,
+  kErfc,
   kSigmoid,
 };
 enum class Binary {

@@ -25,6 +25,12 @@ constexpr double kLarge64[] = {-4.2529228733691916e-07, -5.2653151512392614e-07,
                                0.0069974617392158309,   0.0037328924043265746,   -0.078978581015732283,
                                0.24165819424246648,     -0.42718584741395838,    0.25539567631050575};
 
+// (1 - erf(x)) exp(x^2) x in 1 / x^2 for 6 <= x <= 28
+constexpr double kTail64[] = {86636.6555751445,    -24194.64454393511,  4002.2479045020195,
+                              -585.0251591189383,  91.47198618343951,   -16.659493963598358,
+                              3.7024821065013502,  -1.0578554158216689, 0.4231421875204269,
+                              -0.2820947917736846, 0.5641895835477562};
+
 Expr complement32(const Expr& x) { return moderate_exp(-polynomial(x, kLarge32)); }
 
 Expr complement64(const Expr& x) {
@@ -42,6 +48,21 @@ Expr erf(const Expr& x) {
   const Expr limited = select(less(limit, magnitude), limit, magnitude);
   const Expr large = with_sign_of(one - (wide ? complement64(limited) : complement32(limited)), x);
   return select(less(magnitude, one), small, large);
+}
+
+// 1 - erf(x) without the loss where erf is near 1.
+Expr erfc(const Expr& x) {
+  if (x->dtype == DType::kF32) return through_f64(erfc, x);
+  const Expr magnitude = absolute(x), one = number(x, 1), limit = number(x, 28);
+  const Expr limited = select(less(limit, magnitude), limit, magnitude);
+  const Expr square = limited * limited;
+  const Expr power = exp(-square);
+  const Expr lost = fma(limited, limited, -square);  // exp(-square - lost) = power (1 - lost)
+  const Expr moderate = polynomial((limited - number(x, 2)) / (limited + number(x, 2)), kLarge64);
+  const Expr far = polynomial(one / square, kTail64) / limited;
+  const Expr tail = fma(-power, lost, power) * select(less(limited, number(x, 6)), moderate, far);
+  const Expr large = select(less(x, number(x, 0)), number(x, 2) - tail, tail);
+  return select(less(magnitude, one), one - erf(x), large);
 }
 
 }  // namespace ingot::core::loops::math

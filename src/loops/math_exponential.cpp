@@ -52,16 +52,35 @@ Expr clamp(const Expr& x, double low, double high) {
   return select(less(above, number(x, low)), number(x, low), above);
 }
 
+// value * 2^exponent in two steps, so that neither overflows and subnormal results are rounded once.
+Expr scaled(const Expr& value, const Expr& exponent) {
+  const Expr half = binary(Binary::kShiftRight, exponent, integer(value, 1));
+  return value * power_of_two(half) * power_of_two(exponent - half);
+}
+
 }  // namespace
 
-// The limits lie where the result is already zero or infinite. The scale is applied in two steps, so that
-// neither overflows and subnormal results are rounded once.
+// The limits lie where the result is already zero or infinite.
 Expr exp(const Expr& x) {
   const bool wide = x->dtype == DType::kF64;
   const Reduced reduced = reduce(wide ? clamp(x, -746, 710) : clamp(x, -104, 89));
-  const Expr half = binary(Binary::kShiftRight, reduced.exponent, integer(x, 1));
-  const Expr value = small_expm1(reduced.rest) + number(x, 1);
-  return value * power_of_two(half) * power_of_two(reduced.exponent - half);
+  return scaled(small_expm1(reduced.rest) + number(x, 1), reduced.exponent);
+}
+
+Expr exp_of_sum(const Expr& x, const Expr& low) {
+  const bool wide = x->dtype == DType::kF64;
+  const Reduced reduced = reduce(wide ? clamp(x, -746, 710) : clamp(x, -104, 89));
+  const Expr power = small_expm1(reduced.rest), one = number(x, 1);
+  return scaled(fma(power + one, low, power) + one, reduced.exponent);
+}
+
+// Exact for integers.
+Expr exp2(const Expr& x) {
+  const bool wide = x->dtype == DType::kF64;
+  const Expr limited = wide ? clamp(x, -1076, 1025) : clamp(x, -151, 129);
+  const Expr whole = round_even(limited);
+  const Expr value = small_expm1((limited - whole) * number(x, M_LN2)) + number(x, 1);
+  return scaled(value, convert(wide ? DType::kI64 : DType::kI32, whole));
 }
 
 Expr moderate_exp(const Expr& x) {

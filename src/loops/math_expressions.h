@@ -32,6 +32,8 @@ Expr through_f64(Expr (*function)(const Expr&), const Expr& x);  // f32: compute
 Expr exp(const Expr& x);
 // exp for |x| <= 80: without what very large and very small results need.
 Expr moderate_exp(const Expr& x);
+Expr exp_of_sum(const Expr& x, const Expr& low);  // exp(x + low) for a low part of x
+Expr exp2(const Expr& x);
 Expr expm1(const Expr& x);
 Expr sigmoid(const Expr& x);
 Expr tanh(const Expr& x);
@@ -39,6 +41,8 @@ Expr sinh(const Expr& x);
 Expr cosh(const Expr& x);
 Expr log(const Expr& x);
 Expr log1p(const Expr& x);
+Expr log2(const Expr& x);
+Expr log10(const Expr& x);
 Expr power(const Expr& x, const Expr& y);
 Expr sin(const Expr& x);
 Expr cos(const Expr& x);
@@ -48,5 +52,6 @@ Expr acos(const Expr& x);
 Expr atan(const Expr& x);
 Expr atan2(const Expr& y, const Expr& x);
 Expr erf(const Expr& x);
+Expr erfc(const Expr& x);
 
 }  // namespace ingot::core::loops::math

@@ -106,10 +106,9 @@ Expr positive_power(const Expr& x, const Expr& y) {
   const Double logarithm = precise_log(x);
   const Double product = exact_product(logarithm.high, y);
   const Expr low = fma(logarithm.low, y, product.low);
-  const Expr value = exp(product.high);
-  // Where exp is 0 or infinite the correction is of no matter, and may be NaN.
-  const Expr in_range = both(less(number(x, 0), value), less(value, number(x, kInfinity)));
-  return select(in_range, fma(value, low, value), value);
+  // Where the power is 0 or infinite the low part is of no matter, and may be NaN.
+  const Expr in_range = less(absolute(product.high), number(x, 800));
+  return exp_of_sum(product.high, select(in_range, low, number(x, 0)));
 }
 
 Expr power64(const Expr& x, const Expr& y) {
@@ -144,6 +143,28 @@ Expr log(const Expr& x) {
   const Expr finite =
       select(less(x, number(x, kInfinity)), positive_log(x), x);  // infinity and NaN are their own
   return select(equal(x, zero), number(x, -kInfinity), select(less(x, zero), number(x, kNaN), finite));
+}
+
+// Exact for powers of two.
+Expr log2(const Expr& x) {
+  if (x->dtype == DType::kF32) return through_f64(log2, x);
+  const Expr zero = number(x, 0), infinity = number(x, kInfinity);
+  const Expr usable = both(less(zero, x), less(x, infinity));
+  const Split parts = split(select(usable, x, number(x, 1)));
+  const Expr value = fma(positive_log(parts.mantissa), number(x, 1.4426950408889634), parts.exponent);
+  return select(usable, value, log(x));
+}
+
+// With bits to spare, so that powers of ten come out exactly.
+Expr log10(const Expr& x) {
+  if (x->dtype == DType::kF32) return through_f64(log10, x);
+  constexpr double kFactor = 0.43429448190325182, kFactorLow = 1.098319650216765e-17;
+  const Expr zero = number(x, 0), infinity = number(x, kInfinity);
+  const Expr usable = both(less(zero, x), less(x, infinity));
+  const Double value = precise_log(select(usable, x, number(x, 1)));
+  const Double product = exact_product(value.high, number(x, kFactor));
+  const Expr low = fma(value.high, number(x, kFactorLow), fma(value.low, number(x, kFactor), product.low));
+  return select(usable, product.high + low, log(x));
 }
 
 // log(u) for u = 1 + x, plus what was lost in rounding u.

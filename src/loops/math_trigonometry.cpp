@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Circular functions and their inverses. Coefficients are Chebyshev fits, made with 60 digits.
+#include <cmath>
 #include <limits>
+#include <vector>
 
 #include "loops/math_expressions.h"
 
@@ -57,14 +59,78 @@ Reduced reduce32(const Expr& single) {
   return {convert(DType::kI32, whole), rest * number(x, kPi / 2)};
 }
 
+// 2 / pi in pieces of 53 bits. Row k begins at piece 4 k, times 2^(212 k): of what is beyond 2^(54 + 212 k)
+// all products with earlier pieces are multiples of 4.
+constexpr double kTwoOverPi64[][9] = {
+    {0.6366197723675813, 7.166494911215067e-17, 1.0181664387499708e-32, 8.452990443154843e-49,
+     3.4861717801675248e-65, 4.800729353077565e-81, 1.1495476093063565e-98, 1.1768417630579854e-112,
+     3.755703730400921e-129},
+    {0.22946046207480975, 3.159848811581927e-17, 7.566343319885228e-35, 7.745993937431352e-49,
+     2.472011041729188e-65, 1.0927083000745974e-80, 1.4089267913413553e-96, 1.6317415436184898e-112,
+     6.652642202440155e-129},
+    {0.16270821739654884, 7.192225950381832e-17, 9.273581824336576e-33, 1.0740152585578258e-48,
+     4.378781224937064e-65, 5.301533847690217e-81, 9.465654527368431e-97, 7.375362343471485e-113,
+     1.14338539146644e-128},
+    {0.2882121784458589, 3.489479242866752e-17, 6.230311065125144e-33, 4.854476939231015e-49,
+     7.525783489730073e-65, 1.5337643317716464e-80, 1.3301121656909596e-96, 2.0201261732196136e-112,
+     1.4891862925785222e-128},
+    {0.495348441190541, 1.0095264791147834e-16, 8.754822521571413e-33, 1.329650729758689e-48,
+     9.801851324552917e-65, 6.473337917305273e-81, 1.4927914405464673e-96, 1.0922628789675798e-112,
+     2.674645011210718e-129},
+};
+
+// Good for any f64: as reduce32, by products of twice the precision.
+Reduced reduce_large64(const Expr& x) {
+  const auto beyond = [&](size_t row) {
+    return less(number(x, std::ldexp(1, 54 + 212 * static_cast<int>(row))), absolute(x));
+  };
+  const auto by_size = [&](const auto& of_row) {
+    Expr value = number(x, of_row(0));
+    for (size_t row = 1; row < std::size(kTwoOverPi64); ++row)
+      value = select(beyond(row), number(x, of_row(row)), value);
+    return value;
+  };
+  const auto modulo4 = [&](const Expr& term) {
+    return fma(round_even(term * number(x, 0.25)), number(x, -4), term);
+  };
+  const Expr scaled = x * by_size([](size_t row) { return std::ldexp(1, -212 * static_cast<int>(row)); });
+  std::vector<Expr> terms;
+  for (size_t i = 0; i < std::size(kTwoOverPi64[0]); ++i) {
+    const Expr piece = by_size([&](size_t row) { return kTwoOverPi64[row][i]; });
+    const Expr product = scaled * piece;
+    terms.push_back(modulo4(product));
+    terms.push_back(modulo4(fma(scaled, piece, -product)));
+  }
+  Expr estimate = terms[0];
+  for (size_t i = 1; i < terms.size(); ++i) estimate = estimate + terms[i];
+  const Expr whole = round_even(estimate);
+  Expr high = terms[0] - whole, low = number(x, 0);
+  for (size_t i = 1; i < terms.size(); ++i) {  // what a sum loses is kept beside it
+    const Expr sum = high + terms[i];
+    const Expr part = sum - high;
+    low = low + ((high - (sum - part)) + (terms[i] - part));
+    high = sum;
+  }
+  const Expr half_pi = number(x, kPi / 2);
+  const Expr angle = high * half_pi;
+  const Expr rest = fma(high, half_pi, -angle) + fma(high, number(x, kPiLow / 2), low * half_pi);
+  return {convert(DType::kI64, whole), angle + rest};
+}
+
 // Good up to 2^52 quadrants; the parts of pi/2 have 160 bits together.
-Reduced reduce64(const Expr& x) {
+Reduced reduce_moderate64(const Expr& x) {
   const Expr whole = round_even(x * number(x, 0.63661977236758138));
   Expr rest = x;
   for (const double part : {1.5707963267948966, 6.123233995736766e-17, -1.4973849048591698e-33}) {
     rest = fma(whole, number(x, -part), rest);
   }
   return {convert(DType::kI64, whole), rest};
+}
+
+Reduced reduce64(const Expr& x) {
+  const Expr is_large = less(number(x, 0x1p48), absolute(x));
+  const Reduced large = reduce_large64(x), moderate = reduce_moderate64(x);
+  return {select(is_large, large.quadrant, moderate.quadrant), select(is_large, large.rest, moderate.rest)};
 }
 
 Expr small_sin(const Expr& rest) {

@@ -30,12 +30,18 @@ double apply_math(Unary op, double x) {
       return 1 / std::sqrt(x);
     case Unary::kExp:
       return std::exp(x);
+    case Unary::kExp2:
+      return std::exp2(x);
     case Unary::kExpm1:
       return std::expm1(x);
     case Unary::kLog:
       return std::log(x);
     case Unary::kLog1p:
       return std::log1p(x);
+    case Unary::kLog2:
+      return std::log2(x);
+    case Unary::kLog10:
+      return std::log10(x);
     case Unary::kSin:
       return std::sin(x);
     case Unary::kCos:
@@ -56,6 +62,8 @@ double apply_math(Unary op, double x) {
       return std::tanh(x);
     case Unary::kErf:
       return std::erf(x);
+    case Unary::kErfc:
+      return std::erfc(x);
     case Unary::kSigmoid:
       return 1 / (1 + std::exp(-x));
     case Unary::kNot:

@@ -8,8 +8,23 @@ namespace {
 
 using enum loops::Binary;
 
-constexpr Expr (*kShiftedLeft)(const Expr&, const Expr&) = apply_operator<kShiftLeft>;
-constexpr Expr (*kShiftedRight)(const Expr&, const Expr&) = apply_operator<kShiftRight>;
+Expr integer(const Expr& like, int64_t value) { return loops::integer_constant(like->dtype, value); }
+Expr in_range(const Expr& amount, int64_t bits) {
+  const Expr enough = binary(kLess, amount, integer(amount, bits));
+  return is_signed(amount->dtype) ? binary(kAnd, enough, binary(kGreaterEqual, amount, integer(amount, 0)))
+                                  : enough;
+}
+// Amounts beyond the width, or below 0, shift everything out.
+Expr shifted_left(const Expr& a, const Expr& b) {
+  const Expr fits = in_range(b, bit_width(a->dtype));
+  return loops::select(fits, binary(kShiftLeft, a, loops::select(fits, b, integer(b, 0))), integer(a, 0));
+}
+Expr shifted_right(const Expr& a, const Expr& b) {
+  const int64_t most = bit_width(a->dtype) - 1;
+  const Expr fits = in_range(b, most + 1);
+  const Expr shifted = binary(kShiftRight, a, loops::select(fits, b, integer(b, most)));
+  return is_signed(a->dtype) ? shifted : loops::select(fits, shifted, integer(a, 0));
+}
 
 }  // namespace
 
@@ -32,8 +47,8 @@ constinit const Op minimum = binary_op<apply_operator<kMinimum>>(
 constinit const Op atan2 =
     binary_op<apply_operator<kAtan2>>("atan2", "angle of the point (b, a)", kFloatingPair);
 constinit const Op shift_left =
-    binary_op<kShiftedLeft>("shift_left", "a shifted left by b bits", kIntegerPair, {}, integer_pair_samples);
-constinit const Op shift_right = binary_op<kShiftedRight>(
+    binary_op<shifted_left>("shift_left", "a shifted left by b bits", kIntegerPair, {}, integer_pair_samples);
+constinit const Op shift_right = binary_op<shifted_right>(
     "shift_right", "a shifted right by b bits, keeping the sign", kIntegerPair, {}, integer_pair_samples);
 
 }  // namespace ingot::core::ops

@@ -41,15 +41,16 @@ constinit const Op negate = unary_op<apply_function<kNegate>>("negate", "-x", kN
 constinit const Op absolute = unary_op<apply_function<kAbsolute>>("absolute", "|x|", kNumericOperand,
                                                                   floating_samples, Trait::kIdempotent);
 constinit const Op exp = unary_op<apply_function<kExp>>("exp", "e to the power x");
+constinit const Op exp2 = unary_op<apply_function<kExp2>>("exp2", "2 to the power x");
 constinit const Op expm1 = unary_op<apply_function<kExpm1>>("expm1", "exp(x) - 1, exact near 0");
 constinit const Op log =
     unary_op<apply_function<kLog>>("log", "natural logarithm", kFloatingOperand, positive_samples);
 constinit const Op log1p =
     unary_op<apply_function<kLog1p>>("log1p", "log(1 + x), exact near 0", kFloatingOperand, positive_samples);
-constinit const Op log2 = unary_op<[](const Expr& x) { return compute(kLog, x) * 1.4426950408889634; }>(
-    "log2", "logarithm to the base 2", kFloatingOperand, positive_samples);
-constinit const Op log10 = unary_op<[](const Expr& x) { return compute(kLog, x) * 0.4342944819032518; }>(
-    "log10", "logarithm to the base 10", kFloatingOperand, positive_samples);
+constinit const Op log2 =
+    unary_op<apply_function<kLog2>>("log2", "logarithm to the base 2", kFloatingOperand, positive_samples);
+constinit const Op log10 =
+    unary_op<apply_function<kLog10>>("log10", "logarithm to the base 10", kFloatingOperand, positive_samples);
 constinit const Op square_root =
     unary_op<apply_function<kSquareRoot>>("square_root", "square root", kFloatingOperand, positive_samples);
 constinit const Op reciprocal_square_root = unary_op<apply_function<kReciprocalSquareRoot>>(
@@ -73,6 +74,7 @@ constinit const Op acosh =
 constinit const Op atanh =
     unary_op<inverse_tanh>("atanh", "inverse hyperbolic tangent", kFloatingOperand, unit_samples);
 constinit const Op erf = unary_op<apply_function<kErf>>("erf", "error function");
+constinit const Op erfc = unary_op<apply_function<kErfc>>("erfc", "1 - erf(x), exact where that is small");
 
 constinit const Op floor = unary_op<apply_function<kFloor>>(
     "floor", "the next integer below", kFloatingOperand, floating_samples, Trait::kIdempotent);
