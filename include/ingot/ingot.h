@@ -297,8 +297,8 @@ INGOT_API ingot_status* ingot_builder_end_graph(ingot_builder* builder, int64_t*
 INGOT_API ingot_status* ingot_builder_signature(ingot_builder* builder, const char* input_tree,
                                                 const char* output_tree, size_t argument_count,
                                                 const char* const* argument_names);
-/* 1 if Ingot imports calls of that ATen overload ("aten.linear.default"), else 0; a call may still be
- * refused. */
+/* 1 if calls of that ATen overload ("aten.linear.default") are best left whole for Ingot, else 0: torch may
+ * take the others apart where it is there. A call may still be refused. */
 INGOT_API int32_t ingot_imports_operator(const char* target);
 /* JSON list of the nodes that Ingot cannot run: [{"node": index, "target", "reason", "source"}]. */
 INGOT_API ingot_status* ingot_builder_unsupported(ingot_builder* builder, ingot_text** json);

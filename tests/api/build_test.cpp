@@ -146,6 +146,7 @@ TEST_F(BuildTest, ListsWhatItCannotRun) {
   EXPECT_EQ(text_of(text), "[]");
   EXPECT_EQ(ingot_imports_operator("aten.relu.default"), 1);
   EXPECT_EQ(ingot_imports_operator("aten.relu_.default"), 0);
+  EXPECT_EQ(ingot_imports_operator("aten.pixel_shuffle.default"), 0);
   EXPECT_EQ(ingot_imports_operator("aten.no_such_thing.default"), 0);
   EXPECT_EQ(ingot_imports_operator(nullptr), 0);
   const auto builder = relu_builder("aten.no_such_thing.default");

@@ -123,8 +123,10 @@ std::optional<double> Call::number_of(const Argument& argument) {
   return size && size->is_constant() ? std::optional(static_cast<double>(*size->constant())) : std::nullopt;
 }
 
+std::optional<double> Call::known_number(std::string_view name) { return number_of(get(name)); }
+
 double Call::number(std::string_view name) {
-  const std::optional<double> value = number_of(get(name));
+  const std::optional<double> value = known_number(name);
   if (!value) refuse(fmt::format("the value of {} is not known now", name));
   return *value;
 }
@@ -229,7 +231,12 @@ core::Value* number_constant(core::Graph& graph, double value, DType dtype) {
 }
 
 core::Value* converted(core::Graph& graph, core::Value* value, DType dtype) {
-  return value->type.dtype == dtype ? value : graph.call(ops::convert, {value}, ops::Convert{dtype});
+  const DType from = value->type.dtype;
+  if (from == dtype) return value;
+  // Floats out of a narrow integer's range wrap in torch, where a conversion of ours keeps the nearest end.
+  if (is_floating(from) && is_integer(dtype) && bit_width(dtype) < 32)
+    value = graph.call(ops::convert, {value}, ops::Convert{DType::kI64});
+  return graph.call(ops::convert, {value}, ops::Convert{dtype});
 }
 
 }  // namespace ingot::core::aten

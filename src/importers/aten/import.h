@@ -43,7 +43,7 @@ struct Imported {
 // for bad programs.
 Imported import_program(const Program& program);
 
-// Whether there is a row for calls of that overload; a row may still refuse a call's arguments.
+// Whether calls of that overload are best left whole for us; a row may still refuse a call's arguments.
 bool has_importer(std::string_view target);
 
 // A node that Ingot cannot run, and why.

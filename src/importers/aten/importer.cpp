@@ -65,8 +65,16 @@ void Importer::run() {
   }
 }
 
+void Importer::refuse_complex(const Node& node) const {
+  for (const auto& output : node.outputs) {
+    if (output && value(*output).kind == ValueKind::kTensor && is_complex(value(*output).tensor.dtype))
+      refuse_node(node, "complex numbers");
+  }
+}
+
 void Importer::import_node(size_t index) {
   Node node = source_.nodes[index];
+  refuse_complex(node);
   complete_arguments(node);
   const Row* row = find_row(node.target);
   if (row == nullptr) refuse_node(node, "Ingot has no such operator");

@@ -1,5 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Elementwise functions of several tensors or numbers: arithmetic, comparisons, bits, choices.
+#include <algorithm>
+#include <cmath>
+#include <span>
+
 #include "importers/aten/building.h"
 #include "importers/aten/promotion.h"
 #include "importers/aten/rows.h"
@@ -36,14 +40,16 @@ void real(Call& call) {
 
 core::Value* scaled(Call& call, core::Value* value, std::string_view factor) {
   if (!call.has(factor)) return value;
-  if (!call.is_tensor(factor) && call.number(factor) == 1) return value;
+  if (!call.is_tensor(factor) && call.known_number(factor) == 1) return value;
   return emit(call, ops::multiply, {value, operand(call, factor, value->type.dtype)});
 }
 void add_scaled(Call& call, const Op& op, std::string_view a, std::string_view b) {
   const DType dtype = promoted(call, {"self", "other"});
   if (dtype == DType::kBool) {
     if (&op != &ops::add) call.refuse("a difference of bools");
-    return call.give(apply(call, ops::logical_or, dtype, a, b));
+    core::Value* added = operand(call, b, dtype);
+    if (call.has("alpha")) added = emit(call, ops::logical_and, {added, operand(call, "alpha", dtype)});
+    return call.give(emit(call, ops::logical_or, {operand(call, a, dtype), added}));
   }
   call.give(emit(call, op, {operand(call, a, dtype), scaled(call, operand(call, b, dtype), "alpha")}));
 }
@@ -81,7 +87,8 @@ void power(Call& call) {
   const DType dtype = promoted(call, {"self", "exponent"});
   core::Value* x = operand(call, "self", dtype);
   core::Value* result = nullptr;
-  if (!call.is_tensor("exponent")) result = simple_power(call, x, call.number("exponent"));
+  const auto exponent = call.is_tensor("exponent") ? std::nullopt : call.known_number("exponent");
+  if (exponent) result = simple_power(call, x, *exponent);
   call.give(result ? result : emit(call, ops::power, {x, operand(call, "exponent", dtype)}));
 }
 
@@ -108,8 +115,12 @@ void clamp_between(Call& call, std::string_view low, std::string_view high) {
   }
   const DType dtype = promoted(call, names);
   core::Value* x = operand(call, "self", dtype);
-  bool numbers = true;
-  for (size_t i = 1; i < names.size(); ++i) numbers = numbers && !call.is_tensor(names[i]);
+  // Bounds are f64: integers that it cannot hold, and sizes, stay operands, as tensors do.
+  constexpr double kExact = 9007199254740992;
+  const bool numbers = std::ranges::all_of(std::span(names).subspan(1), [&](std::string_view name) {
+    const auto bound = call.is_tensor(name) ? std::nullopt : call.known_number(name);
+    return bound && (is_floating(dtype) || std::abs(*bound) < kExact);
+  });
   if (!numbers) {
     if (!low.empty()) x = bounded(call, x, low, ops::maximum);
     return call.give(high.empty() ? x : bounded(call, x, high, ops::minimum));
@@ -184,14 +195,19 @@ constexpr Row kRows[] = {
     {"aten.arctan2.default", real<ops::atan2>},
     {"aten.atan2.default", real<ops::atan2>},
     {"aten.bitwise_and.Scalar", arithmetic<ops::bitwise_and, &ops::logical_and>},
+    {"aten.bitwise_and.Scalar_Tensor", arithmetic<ops::bitwise_and, &ops::logical_and>},
     {"aten.bitwise_and.Tensor", arithmetic<ops::bitwise_and, &ops::logical_and>},
+    {"aten.bitwise_left_shift.Scalar_Tensor", arithmetic<ops::shift_left>},
     {"aten.bitwise_left_shift.Tensor", arithmetic<ops::shift_left>},
     {"aten.bitwise_left_shift.Tensor_Scalar", arithmetic<ops::shift_left>},
     {"aten.bitwise_or.Scalar", arithmetic<ops::bitwise_or, &ops::logical_or>},
+    {"aten.bitwise_or.Scalar_Tensor", arithmetic<ops::bitwise_or, &ops::logical_or>},
     {"aten.bitwise_or.Tensor", arithmetic<ops::bitwise_or, &ops::logical_or>},
+    {"aten.bitwise_right_shift.Scalar_Tensor", arithmetic<ops::shift_right>},
     {"aten.bitwise_right_shift.Tensor", arithmetic<ops::shift_right>},
     {"aten.bitwise_right_shift.Tensor_Scalar", arithmetic<ops::shift_right>},
     {"aten.bitwise_xor.Scalar", arithmetic<ops::bitwise_xor, &ops::logical_xor>},
+    {"aten.bitwise_xor.Scalar_Tensor", arithmetic<ops::bitwise_xor, &ops::logical_xor>},
     {"aten.bitwise_xor.Tensor", arithmetic<ops::bitwise_xor, &ops::logical_xor>},
     {"aten.clamp.Tensor", clamp},
     {"aten.clamp.default", clamp},
@@ -199,12 +215,16 @@ constexpr Row kRows[] = {
     {"aten.clamp_max.default", clamp_max},
     {"aten.clamp_min.Tensor", clamp_min},
     {"aten.clamp_min.default", clamp_min},
+    {"aten.clip.Tensor", clamp},
     {"aten.clip.default", clamp},
     {"aten.div.Scalar", real<ops::divide>},
     {"aten.div.Scalar_mode", divide_rounded},
     {"aten.div.Tensor", real<ops::divide>},
     {"aten.div.Tensor_mode", divide_rounded},
+    {"aten.divide.Scalar", real<ops::divide>},
+    {"aten.divide.Scalar_mode", divide_rounded},
     {"aten.divide.Tensor", real<ops::divide>},
+    {"aten.divide.Tensor_mode", divide_rounded},
     {"aten.eq.Scalar", comparison<ops::equal>},
     {"aten.eq.Tensor", comparison<ops::equal>},
     {"aten.floor_divide.Scalar", arithmetic<ops::floor_divide>},
@@ -217,6 +237,8 @@ constexpr Row kRows[] = {
     {"aten.ge.Tensor", comparison<ops::greater_equal>},
     {"aten.greater.Scalar", comparison<ops::greater>},
     {"aten.greater.Tensor", comparison<ops::greater>},
+    {"aten.greater_equal.Scalar", comparison<ops::greater_equal>},
+    {"aten.greater_equal.Tensor", comparison<ops::greater_equal>},
     {"aten.gt.Scalar", comparison<ops::greater>},
     {"aten.gt.Tensor", comparison<ops::greater>},
     {"aten.hypot.default", hypotenuse},
@@ -224,6 +246,10 @@ constexpr Row kRows[] = {
     {"aten.le.Tensor", comparison<ops::less_equal>},
     {"aten.lerp.Scalar", linear_interpolation},
     {"aten.lerp.Tensor", linear_interpolation},
+    {"aten.less.Scalar", comparison<ops::less>},
+    {"aten.less.Tensor", comparison<ops::less>},
+    {"aten.less_equal.Scalar", comparison<ops::less_equal>},
+    {"aten.less_equal.Tensor", comparison<ops::less_equal>},
     {"aten.logical_and.default", logical<ops::logical_and>},
     {"aten.logical_or.default", logical<ops::logical_or>},
     {"aten.logical_xor.default", logical<ops::logical_xor>},
@@ -237,9 +263,12 @@ constexpr Row kRows[] = {
     {"aten.minimum.default", arithmetic<ops::minimum, &ops::logical_and>},
     {"aten.mul.Scalar", arithmetic<ops::multiply, &ops::logical_and>},
     {"aten.mul.Tensor", arithmetic<ops::multiply, &ops::logical_and>},
+    {"aten.multiply.Scalar", arithmetic<ops::multiply, &ops::logical_and>},
     {"aten.multiply.Tensor", arithmetic<ops::multiply, &ops::logical_and>},
     {"aten.ne.Scalar", comparison<ops::not_equal>},
     {"aten.ne.Tensor", comparison<ops::not_equal>},
+    {"aten.not_equal.Scalar", comparison<ops::not_equal>},
+    {"aten.not_equal.Tensor", comparison<ops::not_equal>},
     {"aten.pow.Scalar", power},
     {"aten.pow.Tensor_Scalar", power},
     {"aten.pow.Tensor_Tensor", power},
@@ -250,6 +279,9 @@ constexpr Row kRows[] = {
     {"aten.rsub.Tensor", reverse_subtract},
     {"aten.sub.Scalar", subtract},
     {"aten.sub.Tensor", subtract},
+    {"aten.subtract.Scalar", subtract},
+    {"aten.subtract.Tensor", subtract},
+    {"aten.true_divide.Scalar", real<ops::divide>},
     {"aten.true_divide.Tensor", real<ops::divide>},
     {"aten.where.Scalar", choose},
     {"aten.where.ScalarOther", choose},

@@ -108,6 +108,8 @@ constexpr Row kRows[] = {
     {"aten.baddbmm.default", baddbmm},
     {"aten.bmm.default", mm},
     {"aten.dot.default", dot},
+    {"aten.ger.default", outer},
+    {"aten.linalg_matmul.default", matmul},
     {"aten.linear.default", linear},
     {"aten.matmul.default", matmul},
     {"aten.mm.default", mm},

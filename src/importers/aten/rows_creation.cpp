@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // Tensors made of numbers. Uninitialized ones are zeros.
+#include <algorithm>
 #include <cmath>
 
 #include "importers/aten/building.h"
 #include "importers/aten/promotion.h"
 #include "importers/aten/rows.h"
+#include "importers/aten/terms.h"
 
 namespace ingot::core::aten {
 namespace {
@@ -49,10 +51,19 @@ core::Value* real_range(Call& call, double start, double step, const Dim& count,
   return converted(call.graph(), emit(call, ops::add, {value, scalar(call.graph(), start, DType::kF64)}),
                    dtype);
 }
+// Of integers between floats: torch counts before it rounds, except for i64.
+void whole_range(Call& call, bool has_start, bool has_step, DType dtype) {
+  const auto whole = [](double value) { return static_cast<int64_t>(value); };
+  const int64_t start = has_start ? whole(call.number("start")) : 0,
+                step = has_step ? whole(call.number("step")) : 1;
+  const Shape& shape = call.result_meta().shape;
+  call.give(emit(call, ops::iota, {}, ops::Iota{start, step, shape.at(0), dtype}));
+}
 void range(Call& call, bool has_start, bool has_step) {
   const DType dtype = result_dtype_of(call);
   const bool is_real = (has_start && call.is_floating_number("start")) || call.is_floating_number("end") ||
                        (has_step && call.is_floating_number("step"));
+  if (is_real && !is_floating(dtype)) return whole_range(call, has_start, has_step, dtype);
   if (is_real) {
     const double start = has_start ? call.number("start") : 0, step = has_step ? call.number("step") : 1;
     const double count = std::ceil((call.number("end") - start) / step);
@@ -71,11 +82,30 @@ void range_to(Call& call) { range(call, false, false); }
 void range_between(Call& call) { range(call, true, false); }
 void range_by(Call& call) { range(call, true, true); }
 
-void linspace(Call& call) {
-  const double start = call.number("start"), end = call.number("end");
+// From both ends to the middle, as torch counts; ends of integers are integers.
+Term evenly_spaced(Call& call, DType dtype) {
   const int64_t steps = call.integer("steps");
-  const double step = steps > 1 ? (end - start) / static_cast<double>(steps - 1) : 0;
-  call.give(real_range(call, start, step, steps, result_dtype_of(call)));
+  const auto end_of = [&](std::string_view name) {
+    const DType own = is_floating(dtype) ? DType::kF64 : DType::kI64;
+    core::Value* value =
+        call.is_tensor(name) ? call.tensor(name) : scalar(call.graph(), call.number(name), DType::kF64);
+    return Term(call, converted(call.graph(), converted(call.graph(), value, own), DType::kF64));
+  };
+  const Term start = end_of("start"), end = end_of("end");
+  const Term i(call, emit(call, ops::iota, {}, ops::Iota{0, 1, steps, DType::kF64}));
+  const double last = static_cast<double>(steps) - 1;
+  const Term step = steps > 1 ? (end - start) / last : start * 0;
+  return (i < static_cast<double>(std::max<int64_t>(steps / 2, 1)))
+      .choose(start + step * i, end - step * (last - i));
+}
+void linspace(Call& call) {
+  const DType dtype = result_dtype_of(call);
+  call.give(evenly_spaced(call, dtype).to(dtype));
+}
+void logspace(Call& call) {
+  const DType dtype = result_dtype_of(call);
+  const Term exponents = evenly_spaced(call, dtype);
+  call.give(exponents.constant(call.number("base")).apply(ops::power, exponents).to(dtype));
 }
 
 void identity_matrix(Call& call, const Dim& rows, const Dim& columns) {
@@ -100,7 +130,11 @@ constexpr Row kRows[] = {
     {"aten.fill.Tensor", fill},
     {"aten.full.default", full},
     {"aten.full_like.default", full_like},
+    {"aten.linspace.Scalar_Tensor", linspace},
+    {"aten.linspace.Tensor_Scalar", linspace},
+    {"aten.linspace.Tensor_Tensor", linspace},
     {"aten.linspace.default", linspace},
+    {"aten.logspace.default", logspace},
     {"aten.new_empty.default", constant<0>},
     {"aten.new_full.default", full},
     {"aten.new_ones.default", constant<1>},

@@ -52,16 +52,6 @@ void square(Call& call) {
   core::Value* x = call.tensor("self");
   call.give(emit(call, ops::multiply, {x, x}));
 }
-void exp2(Call& call) {
-  core::Value* x = floating(call, call.tensor("self"));
-  call.give(
-      emit(call, ops::exp, {emit(call, ops::multiply, {x, scalar(call.graph(), M_LN2, x->type.dtype)})}));
-}
-void erfc(Call& call) {
-  core::Value* x = floating(call, call.tensor("self"));
-  call.give(emit(call, ops::subtract, {scalar(call.graph(), 1, x->type.dtype), emit(call, ops::erf, {x})}));
-}
-
 void gelu(Call& call) {
   call.give(emit(call, ops::gelu, {call.tensor("self")}, ops::Gelu{call.text("approximate") == "tanh"}));
 }
@@ -136,7 +126,9 @@ void angle(Call& call) {
 }
 
 constexpr Row kRows[] = {
+    {"aten._prelu_kernel.default", prelu},
     {"aten.abs.default", same<ops::absolute>},
+    {"aten.absolute.default", same<ops::absolute>},
     {"aten.acos.default", real<ops::acos>},
     {"aten.acosh.default", real<ops::acosh>},
     {"aten.angle.default", angle},
@@ -159,9 +151,9 @@ constexpr Row kRows[] = {
     {"aten.cosh.default", real<ops::cosh>},
     {"aten.elu.default", elu},
     {"aten.erf.default", real<ops::erf>},
-    {"aten.erfc.default", erfc},
+    {"aten.erfc.default", real<ops::erfc>},
     {"aten.exp.default", real<ops::exp>},
-    {"aten.exp2.default", exp2},
+    {"aten.exp2.default", real<ops::exp2>},
     {"aten.expm1.default", real<ops::expm1>},
     {"aten.fix.default", rounding<ops::truncate>},
     {"aten.floor.default", rounding<ops::floor>},
@@ -200,7 +192,13 @@ constexpr Row kRows[] = {
     {"aten.sinh.default", real<ops::sinh>},
     {"aten.softplus.default", softplus},
     {"aten.softsign.default", softsign},
+    {"aten.special_erf.default", real<ops::erf>},
+    {"aten.special_erfc.default", real<ops::erfc>},
+    {"aten.special_exp2.default", real<ops::exp2>},
     {"aten.special_expit.default", real<ops::sigmoid>},
+    {"aten.special_expm1.default", real<ops::expm1>},
+    {"aten.special_log1p.default", real<ops::log1p>},
+    {"aten.special_round.default", rounding<ops::round>},
     {"aten.sqrt.default", real<ops::square_root>},
     {"aten.square.default", square},
     {"aten.tan.default", real<ops::tan>},

@@ -73,8 +73,10 @@ void arg_extreme(Call& call) {
 }
 template <const Op& kOp>
 void logical(Call& call) {
+  const DType dtype = call.tensor("self")->type.dtype;
   core::Value* x = converted(call.graph(), call.tensor("self"), DType::kBool);
-  call.give(emit(call, kOp, {x}, reduce_of(call, x)));
+  core::Value* result = emit(call, kOp, {x}, reduce_of(call, x));
+  call.give(dtype == DType::kU8 ? converted(call.graph(), result, dtype) : result);
 }
 void count_nonzero(Call& call) {
   core::Value* x =
@@ -184,16 +186,23 @@ constexpr Row kRows[] = {
     {"aten.prod.default", accumulate<ops::product>},
     {"aten.prod.dim_int", accumulate<ops::product>},
     {"aten.softmax.int", along_axis<ops::softmax>},
+    {"aten.special_log_softmax.int", along_axis<ops::log_softmax>},
+    {"aten.special_logsumexp.default", log_sum_exp},
+    {"aten.special_softmax.int", along_axis<ops::softmax>},
     {"aten.std.correction", deviation},
     {"aten.std.default", deviation},
     {"aten.std.dim", deviation},
     {"aten.std_mean.correction", deviation_mean},
+    {"aten.std_mean.default", deviation_mean},
+    {"aten.std_mean.dim", deviation_mean},
     {"aten.sum.default", accumulate<ops::sum>},
     {"aten.sum.dim_IntList", accumulate<ops::sum>},
     {"aten.var.correction", variance},
     {"aten.var.default", variance},
     {"aten.var.dim", variance},
     {"aten.var_mean.correction", variance_mean},
+    {"aten.var_mean.default", variance_mean},
+    {"aten.var_mean.dim", variance_mean},
 };
 
 }  // namespace

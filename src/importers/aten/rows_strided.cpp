@@ -5,6 +5,7 @@
 #include "importers/aten/building.h"
 #include "importers/aten/promotion.h"
 #include "importers/aten/rows.h"
+#include "importers/aten/strided.h"
 
 namespace ingot::core::aten {
 namespace {
@@ -15,8 +16,8 @@ struct Plane {
   Shape moved, joined;
   ops::Slice diagonal;
 };
-Plane plane_of(Call& call, const core::Value* x) {
-  const size_t rank = x->type.rank(), first = call.axis("dim1", rank), second = call.axis("dim2", rank);
+Plane plane_of(Call& call, const core::Value* x, size_t first, size_t second, int64_t offset) {
+  const size_t rank = x->type.rank();
   call.require(rank >= 2 && first != second, "a diagonal of one dim");
   Plane plane;
   for (size_t i = 0; i < rank; ++i) {
@@ -26,7 +27,6 @@ Plane plane_of(Call& call, const core::Value* x) {
   plane.order.push_back(static_cast<int64_t>(second));
   for (const int64_t axis : plane.order) plane.moved.push_back(x->type.shape[static_cast<size_t>(axis)]);
   const Dim rows = plane.moved[rank - 2], columns = plane.moved[rank - 1];
-  const int64_t offset = call.integer("offset");
   const auto step = (columns + 1).constant();
   if (!step) call.refuse("a diagonal of a number of columns that is not known");
   plane.joined = plane.moved;
@@ -41,12 +41,14 @@ Plane plane_of(Call& call, const core::Value* x) {
                     is_empty ? Dim(0) : start + (count - 1) * Dim(*step) + 1, *step};
   return plane;
 }
+Plane plane_of(Call& call, const core::Value* x) {
+  const size_t rank = x->type.rank();
+  return plane_of(call, x, call.axis("dim1", rank), call.axis("dim2", rank), call.integer("offset"));
+}
 void diagonal(Call& call) {
   core::Value* x = call.tensor(call.has("A") ? "A" : "self");
-  const Plane plane = plane_of(call, x);
-  x = reshaped(call, transposed(call, x, plane.order), plane.joined);
-  const ops::Slice& slice = plane.diagonal;
-  call.give(sliced(call, x, static_cast<size_t>(slice.axis), slice.start, slice.end, slice.step));
+  const size_t rank = x->type.rank();
+  call.give(diagonal_of(call, x, call.axis("dim1", rank), call.axis("dim2", rank), call.integer("offset")));
 }
 void diagonal_scatter(Call& call) {
   core::Value* x = call.tensor("self");
@@ -133,5 +135,12 @@ constexpr Row kRows[] = {
 }  // namespace
 
 std::span<const Row> strided_rows() { return kRows; }
+
+core::Value* diagonal_of(Call& call, core::Value* x, size_t first, size_t second, int64_t offset) {
+  const Plane plane = plane_of(call, x, first, second, offset);
+  x = reshaped(call, transposed(call, x, plane.order), plane.joined);
+  const ops::Slice& slice = plane.diagonal;
+  return sliced(call, x, static_cast<size_t>(slice.axis), slice.start, slice.end, slice.step);
+}
 
 }  // namespace ingot::core::aten

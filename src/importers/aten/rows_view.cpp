@@ -61,6 +61,10 @@ void flatten(Call& call) {
   shape.insert(shape.end(), from.begin() + static_cast<ptrdiff_t>(end) + 1, from.end());
   call.give(reshaped(call, x, std::move(shape)));
 }
+void ravel(Call& call) {
+  core::Value* x = call.tensor("self");
+  call.give(reshaped(call, x, {element_count(x->type)}));
+}
 void unflatten(Call& call) {
   core::Value* x = call.tensor("self");
   const size_t axis = call.axis("dim", x->type.rank());
@@ -108,6 +112,11 @@ void transpose(Call& call) {
   core::Value* x = call.tensor("self");
   const size_t rank = x->type.rank();
   call.give(swapped(call, x, call.axis("dim0", rank), call.axis("dim1", rank)));
+}
+void swap_axes(Call& call) {
+  core::Value* x = call.tensor("self");
+  const size_t rank = x->type.rank();
+  call.give(swapped(call, x, call.axis("axis0", rank), call.axis("axis1", rank)));
 }
 void transpose_matrix(Call& call) {  // t, mT: the last two dims
   core::Value* x = call.tensor("self");
@@ -157,7 +166,9 @@ void expand_as(Call& call) {
   call.give(expanded(call, call.tensor("self"), call.tensor("other")->type.shape));
 }
 
+constexpr bool kComposed = true;
 constexpr Row kRows[] = {
+    {"aten._reshape_alias.default", reshape},
     {"aten._to_copy.default", to_dtype},
     {"aten._unsafe_view.default", reshape},
     {"aten.adjoint.default", transpose_matrix},
@@ -178,6 +189,8 @@ constexpr Row kRows[] = {
     {"aten.lift_fresh_copy.default", identity},
     {"aten.mT.default", transpose_matrix},
     {"aten.matrix_H.default", transpose_matrix},
+    {"aten.moveaxis.int", move_dims, kComposed},
+    {"aten.moveaxis.intlist", move_dims, kComposed},
     {"aten.movedim.int", move_dims},
     {"aten.movedim.intlist", move_dims},
     {"aten.native_dropout.default", dropout},
@@ -185,6 +198,7 @@ constexpr Row kRows[] = {
     {"aten.permute.default", permute},
     {"aten.permute_copy.default", permute},
     {"aten.positive.default", identity},
+    {"aten.ravel.default", ravel, kComposed},
     {"aten.reshape.default", reshape},
     {"aten.reshape_as.default", reshape_as},
     {"aten.resolve_conj.default", identity},
@@ -194,6 +208,8 @@ constexpr Row kRows[] = {
     {"aten.squeeze.dims", squeeze_dims},
     {"aten.squeeze_copy.dim", squeeze_dim},
     {"aten.squeeze_copy.dims", squeeze_dims},
+    {"aten.swapaxes.default", swap_axes, kComposed},
+    {"aten.swapdims.default", transpose, kComposed},
     {"aten.t.default", transpose_matrix},
     {"aten.t_copy.default", transpose_matrix},
     {"aten.to.device", to_dtype},

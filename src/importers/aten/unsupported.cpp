@@ -48,7 +48,10 @@ std::string refuse(const Graph& graph, const Node& node, bool is_in_place, const
 
 }  // namespace
 
-bool has_importer(std::string_view target) { return find_row(target) != nullptr; }
+bool has_importer(std::string_view target) {
+  const Row* row = find_row(target);
+  return row != nullptr && !row->composed;
+}
 
 std::vector<Refusal> find_unsupported(const Graph& graph) {
   const Aliases aliases = find_aliases(graph);

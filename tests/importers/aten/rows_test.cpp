@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "support/error.h"
 #include "tests/importers/aten/programs.h"
 
 namespace ingot::core::aten::test {
@@ -131,6 +132,33 @@ TEST(Rows, CutDiagonalsAndWindows) {
   EXPECT_THAT(
       applied("aten.unfold.default", {{int64_t{0}}, {int64_t{2}}, {int64_t{1}}}, {3}, {1, 2, 3}, {2, 2}),
       ElementsAre(1, 2, 2, 3));
+}
+
+TEST(Rows, SpellOutEllipsesAndTwins) {
+  const auto product = [](const char* equation, const Shape& shape) {
+    ProgramWriter writer;
+    const ValueId x = writer.input("x", {2, 2});
+    writer.output(writer.call("aten.einsum.default", {{std::string(equation)}, values({x, x})}, shape));
+    return results(writer.program, {{1, 2, 3, 4}}).at(0);
+  };
+  EXPECT_THAT(product("...i,...i->...", {2}), ElementsAre(5, 25));
+  EXPECT_THAT(product("ii,...i", {2}), ElementsAre(9, 19));
+}
+
+TEST(Rows, RefuseComplexResults) {
+  ProgramWriter writer;
+  const ValueId x = writer.input("x", {2});
+  writer.output(writer.call("aten.to.dtype", {{x}, {DType::kC64}}, {2}, DType::kC64));
+  EXPECT_THAT([&] { import_program(writer.program); },
+              testing::ThrowsMessage<UnsupportedError>(HasSubstr("complex numbers")));
+}
+
+TEST(Rows, KeepBoundsThatDoublesCannotHold) {
+  ProgramWriter writer;
+  const ValueId x = writer.input("x", {1}, DType::kI64);
+  const int64_t largest = std::numeric_limits<int64_t>::max();
+  writer.output(writer.call("aten.clamp.default", {{x}, {None{}}, {largest}}, {1}, DType::kI64));
+  EXPECT_THAT(results(writer.program, {{5}}), ElementsAre(ElementsAre(5)));
 }
 
 TEST(Rows, PadUnevenSamesAtTheHighSide) {

@@ -1,0 +1,89 @@
+// SPDX-License-Identifier: Apache-2.0
+// Bags of table rows, and counts of values in bins.
+#include "importers/aten/rows.h"
+#include "importers/aten/terms.h"
+
+namespace ingot::core::aten {
+namespace {
+
+enum Mode { kSum, kMean, kMax };  // torch's numbers
+
+core::Value* counting(Call& call, const Dim& extent, DType dtype) {
+  return emit(call, ops::iota, {}, ops::Iota{0, 1, extent, dtype});
+}
+
+// Which bag each index is in: the last that begins at its place or before.
+Term bag_of_each(Call& call, const Dim& count) {
+  core::Value* offsets = call.tensor("offsets");
+  const Term place(call, unsqueezed(call, counting(call, count, offsets->type.dtype), 1));
+  const Term begun = Term(call, emit(call, ops::less_equal, {offsets, place})).to(DType::kI64);
+  return begun.reduce(ops::sum, {1}) - 1;
+}
+
+// [rows, width] summed or compared into [bags, width].
+core::Value* gathered(Call& call, core::Value* rows, const Term& bag, const Dim& bags, bool compares) {
+  const Shape& shape = rows->type.shape;
+  core::Value* index = expanded(call, unsqueezed(call, bag, 1), shape);
+  core::Value* zeros = filled(call, {bags, shape[1]}, 0, rows->type.dtype);
+  if (!compares) return emit(call, ops::scatter_add, {zeros, index, rows}, ops::Axis{0});
+  return emit(call, ops::scatter_reduce, {zeros, index, rows},
+              ops::ScatterReduce{.axis = 0, .reduce = "amax", .include_self = false});
+}
+
+void embedding_bag(Call& call) {
+  core::Value *table = call.tensor("weight"), *indices = call.tensor("indices");
+  if (indices->type.rank() != 1) call.refuse("indices that are no vector");
+  const Dim count = indices->type.shape[0], bags = call.result_meta().shape[0];
+  const Mode mode = static_cast<Mode>(call.integer("mode"));
+  const DType dtype = table->type.dtype;
+  Term rows(call, emit(call, ops::take, {table, indices}, ops::Axis{0}));
+  if (core::Value* scale = call.optional_tensor("per_sample_weights"))
+    rows = rows * Term(call, unsqueezed(call, scale, 1));
+  const Term bag = bag_of_each(call, count);
+  Term counts(call, filled(call, {count, 1}, 1, dtype));
+  const int64_t padding = call.has("padding_idx") ? call.integer("padding_idx") : -1;
+  if (padding >= 0) {
+    if (mode == kMax) call.refuse("rows that count nothing, among which the largest is sought");
+    const Term skipped = equal(Term(call, unsqueezed(call, indices, 1)), static_cast<double>(padding));
+    rows = skipped.choose(rows.constant(0), rows);
+    counts = skipped.choose(counts.constant(0), counts);
+  }
+  const Term result(call, gathered(call, rows, bag, bags, mode == kMax));
+  if (mode != kMean) return call.give(0, result);
+  const Term members(call, gathered(call, counts, bag, bags, false));
+  call.give(0, result / members.apply(ops::maximum, 1));
+}
+
+// Counts of equal bins from `min` to `max`, or from the least value to the largest if both are equal.
+void histogram(Call& call) {
+  const Term x = operand_term(call, "self");
+  if (!is_floating(x.dtype())) call.refuse("a histogram of integers");
+  const int64_t bins = call.integer("bins");
+  const Dim count = element_count((static_cast<core::Value*>(x))->type);
+  const double least = call.number("min"), most = call.number("max");
+  if (least == most) call.refuse("a range that follows from the data");
+  const Term flat(call, reshaped(call, x, {count}));
+  const Term inside =
+      Term(call, emit(call, ops::greater_equal, {flat, flat.constant(least)})) && flat <= most;
+  const Term place = ((flat - least) * static_cast<double>(bins) / (most - least)).apply(ops::floor);
+  const Term bounded =
+      inside.choose(place.apply(ops::minimum, static_cast<double>(bins - 1)), place.constant(0));
+  core::Value* counts =
+      emit(call, ops::scatter_add,
+           {filled(call, {bins}, 0, x.dtype()), bounded.to(DType::kI64), inside.to(x.dtype())}, ops::Axis{0});
+  call.give(counts);
+}
+
+constexpr Row kRows[] = {
+    {"aten._embedding_bag.default", embedding_bag},
+    {"aten._embedding_bag_forward_only.default", embedding_bag},
+    {"aten.embedding_bag.default", embedding_bag},
+    {"aten.embedding_bag.padding_idx", embedding_bag},
+    {"aten.histc.default", histogram},
+};
+
+}  // namespace
+
+std::span<const Row> bag_rows() { return kRows; }
+
+}  // namespace ingot::core::aten

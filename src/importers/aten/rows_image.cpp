@@ -1,0 +1,242 @@
+// SPDX-License-Identifier: Apache-2.0
+// Patches of images, and images sampled at places that are data.
+#include <array>
+
+#include "importers/aten/rows.h"
+#include "importers/aten/terms.h"
+
+namespace ingot::core::aten {
+namespace {
+
+constexpr bool kComposed = true;
+
+core::Value* counting(Call& call, const Dim& extent, const Dim& step) {
+  return emit(call, ops::iota, {}, ops::Iota{0, step, extent, DType::kI64});
+}
+
+// Windows over the two last dims: entry 0 of each pair is of the rows.
+struct Windows {
+  std::array<int64_t, 2> kernel, dilation, padding, stride;
+  explicit Windows(Call& call)
+      : kernel(pair(call, "kernel_size")),
+        dilation(pair(call, "dilation")),
+        padding(pair(call, "padding")),
+        stride(pair(call, "stride")) {}
+  static std::array<int64_t, 2> pair(Call& call, std::string_view name) {
+    const std::vector<int64_t> values = call.integers(name);
+    return {values.front(), values.back()};
+  }
+  Dim padded(size_t i, const Dim& size) const { return size + Dim(2 * padding[i]); }
+  Dim count(size_t i, const Dim& size) const {
+    return floor_divide(padded(i, size) - Dim(dilation[i] * (kernel[i] - 1) + 1), stride[i]) + 1;
+  }
+  // [kernel, count]: the place in the padded dim of each element of each window.
+  core::Value* places(Call& call, size_t i, const Dim& count) const {
+    core::Value* inside = unsqueezed(call, counting(call, kernel[i], dilation[i]), 1);
+    return emit(call, ops::add, {inside, counting(call, count, stride[i])});
+  }
+};
+
+// [N, C, H, W] -> [N, C * kernel, windows]; an image may come without N.
+void patches(Call& call) {
+  const Windows windows(call);
+  core::Value* x = call.tensor("self");
+  const bool single = x->type.rank() == 3;
+  if (single) x = unsqueezed(call, x, 0);
+  const Shape shape = x->type.shape;
+  const Dim rows = windows.count(0, shape[2]), columns = windows.count(1, shape[3]);
+  const std::vector<Dim> around{0, 0, windows.padding[0], windows.padding[1]};
+  if (windows.padding[0] > 0 || windows.padding[1] > 0)
+    x = emit(call, ops::pad, {x}, ops::Pad{.low = around, .high = around});
+  x = emit(call, ops::take, {x, windows.places(call, 0, rows)}, ops::Axis{2});
+  x = emit(call, ops::take, {x, windows.places(call, 1, columns)}, ops::Axis{4});
+  x = transposed(call, x, {0, 1, 2, 4, 3, 5});
+  x = reshaped(call, x, {shape[0], shape[1] * Dim(windows.kernel[0] * windows.kernel[1]), rows * columns});
+  call.give(single ? without_axes(call, x, {0}) : x);
+}
+
+// The reverse: where windows meet, they add up.
+void from_patches(Call& call) {
+  const Windows windows(call);
+  core::Value* x = call.tensor("self");
+  const bool single = x->type.rank() == 2;
+  if (single) x = unsqueezed(call, x, 0);
+  const std::vector<Dim> size = call.dims("output_size");
+  const Dim rows = windows.count(0, size[0]), columns = windows.count(1, size[1]);
+  const Dim height = windows.padded(0, size[0]), width = windows.padded(1, size[1]);
+  const Dim kernel = windows.kernel[0] * windows.kernel[1];
+  const Dim channels = floor_divide(x->type.shape[1], kernel), images = x->type.shape[0] * channels;
+  const auto spread = [&](core::Value* places, size_t i) {  // [kernel rows, kernel columns, rows, columns]
+    Shape shape{1, 1, 1, 1};
+    shape[i] = places->type.shape[0];
+    shape[i + 2] = places->type.shape[1];
+    return Term(call, reshaped(call, places, shape));
+  };
+  const Term row = spread(windows.places(call, 0, rows), 0),
+             column = spread(windows.places(call, 1, columns), 1);
+  const Term stride(call, size_scalar(call.graph(), width, DType::kI64));
+  const Dim count = kernel * rows * columns;
+  core::Value* places = expanded(call, reshaped(call, row * stride + column, {1, count}), {images, count});
+  core::Value* sums = emit(
+      call, ops::scatter_add,
+      {filled(call, {images, height * width}, 0, x->type.dtype), places, reshaped(call, x, {images, count})},
+      ops::Axis{1});
+  core::Value* image = reshaped(call, sums, {x->type.shape[0], channels, height, width});
+  image = sliced(call, image, 2, windows.padding[0], height - Dim(windows.padding[0]));
+  image = sliced(call, image, 3, windows.padding[1], width - Dim(windows.padding[1]));
+  call.give(single ? without_axes(call, image, {0}) : image);
+}
+
+enum Interpolation { kBilinear, kNearest, kBicubic };
+enum Outside { kZeros, kBorder, kReflection };
+
+class Sampler {
+ public:
+  explicit Sampler(Call& call)
+      : call_(call),
+        image_(call.tensor("input")),
+        outside_(static_cast<Outside>(call.integer("padding_mode"))),
+        align_(call.flag("align_corners")) {
+    const Shape &shape = image_->type.shape, &grid = call.tensor("grid")->type.shape;
+    count_ = grid[1] * grid[2];
+    flat_ = reshaped(call, image_, {shape[0], shape[1], shape[2] * shape[3]});
+  }
+
+  // Element `which` of each pair of the grid as a place in its dim: [N, 1, places].
+  Term place(int64_t which) {
+    core::Value* grid = call_.tensor("grid");
+    core::Value* one = selected(call_, grid, 3, which);
+    const Term at(call_, reshaped(call_, one, {grid->type.shape[0], 1, count_}));
+    const Term size = extent(which);
+    return align_ ? (at + 1) * 0.5 * (size - 1) : ((at + 1) * size - 1) * 0.5;
+  }
+  // Moved into the image as the padding mode says.
+  Term bounded(Term at, int64_t which) {
+    if (outside_ == kZeros) return at;
+    if (outside_ == kReflection) at = reflected(at, which);
+    return clamped(at, which);
+  }
+  Term sample(const Term& row, const Term& column) {
+    const Term place = clamped(row, 1) * extent(0) + clamped(column, 0);
+    const Shape& shape = flat_->type.shape;
+    core::Value* index = expanded(call_, place.to(DType::kI64), {shape[0], shape[1], count_});
+    const Term value(call_, emit(call_, ops::gather, {flat_, index}, ops::Axis{2}));
+    if (outside_ != kZeros) return value;
+    const Term inside = is_inside(row, 1) && is_inside(column, 0);
+    return inside.choose(value, value.constant(0));
+  }
+  void give(const Term& samples) {
+    const Shape &shape = image_->type.shape, &grid = call_.tensor("grid")->type.shape;
+    call_.give(reshaped(call_, samples, {shape[0], shape[1], grid[1], grid[2]}));
+  }
+
+ private:
+  // x (0) is the last dim, y (1) the one before.
+  Term extent(int64_t which) {
+    return {call_, size_scalar(call_.graph(), image_->type.shape[static_cast<size_t>(3 - which)],
+                               call_.tensor("grid")->type.dtype)};
+  }
+  Term clamped(const Term& at, int64_t which) {
+    return at.apply(ops::maximum, 0).apply(ops::minimum, extent(which) - 1);
+  }
+  Term is_inside(const Term& at, int64_t which) {
+    return Term(call_, emit(call_, ops::greater_equal, {at, at.constant(0)})) && at < extent(which);
+  }
+  // Around the centers of the outermost elements, or around their outer edges.
+  Term reflected(const Term& at, int64_t which) {
+    const Term span = align_ ? extent(which) - 1 : extent(which);
+    const double low = align_ ? 0 : -0.5;
+    const Term distance = (at - low).apply(ops::absolute);
+    const Term turns = (distance / span).apply(ops::floor), rest = distance - turns * span;
+    const Term is_even = equal(turns - (turns * 0.5).apply(ops::floor) * 2, 0);
+    const Term result = is_even.choose(rest + low, span - rest + low);
+    return equal(span, 0).choose(result.constant(0), result);
+  }
+
+  Call& call_;
+  core::Value *image_, *flat_ = nullptr;
+  Dim count_;
+  Outside outside_;
+  bool align_;
+};
+
+// Weights of the neighbours at -1, 0, 1, 2 of a place `t` behind neighbour 0.
+std::array<Term, 4> cubic_weights(const Term& t) {
+  constexpr double a = -0.75;
+  const auto near = [&](const Term& x) { return (x * (a + 2) - (a + 3)) * x * x + 1; };
+  const auto far = [&](const Term& x) { return ((x * a - 5 * a) * x + 8 * a) * x - 4 * a; };
+  return {far(t + 1), near(t), near(1 - t), far(2 - t)};
+}
+void sample_cubic(Sampler& sampler) {
+  const Term x = sampler.place(0), y = sampler.place(1);
+  const Term left = x.apply(ops::floor), top = y.apply(ops::floor);
+  const std::array<Term, 4> across = cubic_weights(x - left), down = cubic_weights(y - top);
+  std::optional<Term> total;
+  for (size_t i = 0; i < 4; ++i) {
+    for (size_t j = 0; j < 4; ++j) {
+      const Term row = sampler.bounded(top + (static_cast<double>(i) - 1), 1),
+                 column = sampler.bounded(left + (static_cast<double>(j) - 1), 0);
+      const Term part = sampler.sample(row, column) * (down[i] * across[j]);
+      total = total ? *total + part : part;
+    }
+  }
+  sampler.give(*total);
+}
+void sample_grid(Call& call) {
+  if (call.tensor("input")->type.rank() != 4) call.refuse("a grid over volumes");
+  Sampler sampler(call);
+  const auto mode = static_cast<Interpolation>(call.integer("interpolation_mode"));
+  if (mode == kBicubic) return sample_cubic(sampler);
+  const Term x = sampler.bounded(sampler.place(0), 0), y = sampler.bounded(sampler.place(1), 1);
+  if (mode == kNearest) return sampler.give(sampler.sample(y.apply(ops::round), x.apply(ops::round)));
+  const Term left = x.apply(ops::floor), top = y.apply(ops::floor), across = x - left, down = y - top;
+  const Term above = sampler.sample(top, left) * (1 - across) + sampler.sample(top, left + 1) * across;
+  const Term below =
+      sampler.sample(top + 1, left) * (1 - across) + sampler.sample(top + 1, left + 1) * across;
+  sampler.give(above * (1 - down) + below * down);
+}
+
+// Centers of the elements of a dim, or its ends and what lies between, as -1 to 1.
+core::Value* axis_of_grid(Call& call, const Dim& size, DType dtype) {
+  if (size == Dim(1)) return filled(call, {size}, 0, dtype);
+  const Term i(call, emit(call, ops::iota, {}, ops::Iota{0, 1, size, dtype}));
+  const Term extent(call, size_scalar(call.graph(), size, dtype));
+  return call.flag("align_corners") ? i * 2 / (extent - 1) - 1 : (i * 2 + 1) / extent - 1;
+}
+void affine_grid(Call& call) {
+  core::Value* theta = call.tensor("theta");
+  const std::vector<Dim> size = call.dims("size");
+  const std::vector<Dim> spatial(size.begin() + 2, size.end());
+  const DType dtype = theta->type.dtype;
+  std::vector<core::Value*> columns;
+  Shape whole(spatial.begin(), spatial.end());
+  whole.push_back(1);
+  for (size_t i = spatial.size(); i-- > 0;) {  // x, the last dim, comes first
+    Shape along(whole.size(), 1);
+    along[i] = spatial[i];
+    columns.push_back(expanded(call, reshaped(call, axis_of_grid(call, spatial[i], dtype), along), whole));
+  }
+  columns.push_back(filled(call, whole, 1, dtype));
+  const Dim width = static_cast<int64_t>(columns.size());
+  core::Value* base = concatenated(call, std::move(columns), spatial.size());
+  base = reshaped(call, base, {1, product(spatial), width});
+  core::Value* grid = emit(call, ops::matmul, {base, swapped(call, theta, 1, 2)});
+  Shape shape{size[0]};
+  shape.insert(shape.end(), spatial.begin(), spatial.end());
+  shape.push_back(width - 1);
+  call.give(reshaped(call, grid, shape));
+}
+
+constexpr Row kRows[] = {
+    {"aten.affine_grid_generator.default", affine_grid, kComposed},
+    {"aten.col2im.default", from_patches, kComposed},
+    {"aten.grid_sampler.default", sample_grid, kComposed},
+    {"aten.grid_sampler_2d.default", sample_grid, kComposed},
+    {"aten.im2col.default", patches, kComposed},
+};
+
+}  // namespace
+
+std::span<const Row> image_rows() { return kRows; }
+
+}  // namespace ingot::core::aten
