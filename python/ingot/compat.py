@@ -72,6 +72,10 @@ _LOWERED = (
 )
 
 
+# Torch's references of these write the parts of a new tensor, which AOT takes for a mistake.
+_WRITING_REFERENCES = ("aten::complex", "aten::polar")
+
+
 def decompositions(is_known: Callable[[Any], bool]) -> dict[Any, Callable]:
     """Torch's own decompositions of the ATen overloads that are not known."""
     more = find("torch._decomp.decomposition_table")
@@ -83,7 +87,26 @@ def decompositions(is_known: Callable[[Any], bool]) -> dict[Any, Callable]:
         for operator, how in table.items()
         if _is_function(operator) and (table is not more or not operator._can_decompose())
     }
-    return {operator: how for operator, how in chosen.items() if not is_known(operator)}
+    for operator in [operator for operator in chosen if operator.name() in _WRITING_REFERENCES]:
+        del chosen[operator]
+    return {operator: how for operator, how in chosen.items() if not is_known(operator)} | _hidden_writes()
+
+
+def _hidden_writes() -> dict[Any, Callable]:
+    """How to take apart calls of composites that write an argument, which their schema does not say; other calls stay whole."""
+    operator = torch.ops.aten.instance_norm.default
+    table = torch.export.default_decompositions()
+    if operator not in table:
+        return {}
+    whole = table[operator]
+
+    def with_running_statistics(*arguments: Any, **named: Any) -> Any:
+        given = operator._schema.arguments
+        values = dict(zip((argument.name for argument in given), arguments, strict=False)) | named
+        writes = values["use_input_stats"] and values["running_mean"] is not None
+        return whole(*arguments, **named) if writes else NotImplemented
+
+    return {operator: with_running_statistics}
 
 
 def _is_function(operator: Any) -> bool:
@@ -114,6 +137,7 @@ def _composites(is_known: Callable[[Any], bool]) -> dict[Any, Callable]:
     if split is None:
         return {}
     composites = {operator: how for operator, how in split({})[0].items() if is_known(operator)}
+    composites |= {operator: how for operator, how in _hidden_writes().items() if operator in composites}
     for name in _LOWERED:
         packet, overload = name.split(".")
         composites.pop(getattr(getattr(torch.ops.aten, packet), overload), None)

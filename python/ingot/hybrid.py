@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import json
+import logging
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 
@@ -13,11 +14,13 @@ from torch.fx.passes.split_module import split_module
 
 from ingot import _core
 from ingot.capture import OUTPUT_INPUT_MUTATION, OUTPUT_USER, USER, Capture, Input, Output, target_name
-from ingot.errors import UnsupportedError
+from ingot.errors import Error, InternalError, UnsupportedError
 from ingot.reporting import Report, ReportedNode, Segment
 from ingot.settings import Settings
 from ingot.source import source_of
 from ingot.views import in_storage_order, storage_order, viewed_by
+
+_log = logging.getLogger("ingot")
 
 
 @dataclass
@@ -47,6 +50,7 @@ def compile_graph(
     """
     refused = _refused_by_choice(module, settings)
     returns_numbers = _returns_numbers(module)
+    built: Built = {}
     while True:
         capture = Capture(f"torch {torch.__version__}")
         capture.graph(module, inputs, outputs)
@@ -57,16 +61,26 @@ def compile_graph(
             raise _full_compilation_error(refused)
         try:
             if refused or returns_numbers or _writes_strided(module, outputs):
-                return _split(module, inputs, outputs, refused, settings)
+                return _split(module, inputs, outputs, refused, settings, built)
             return _whole(capture, inputs, settings)
-        except UnsupportedError as error:  # found late: that node joins torch, and the split is made again
+        except (
+            UnsupportedError,
+            InternalError,
+        ) as error:  # found late: that node joins torch, and the split is made again
             calls = [
                 node for node in module.graph.nodes if node.op == "call_function" and node not in refused
             ]
             late = [node for node in calls if node.name == error.node] or calls
-            if not late:
+            if not late or (isinstance(error, InternalError) and settings.require_full_compilation):
                 raise
-            refused |= dict.fromkeys(late, str(error))
+            refused |= dict.fromkeys(late, _reason(error))
+
+
+def _reason(error: Error) -> str:
+    """One line for the report; a bug of ours costs speed, not the answer, and is told aloud."""
+    if isinstance(error, InternalError):
+        _log.warning("torch runs a part of the model because of a bug in Ingot: %s", error)
+    return str(error).splitlines()[0]
 
 
 def _is_number(node: object) -> bool:
@@ -176,6 +190,7 @@ def _split(
     outputs: Sequence[Output],
     refused: dict[Node, str],
     settings: Settings,
+    built: Built,
 ) -> Compiled:
     _lift_numbers(module)
     part_of = _stretches(module, refused, settings)
@@ -194,11 +209,11 @@ def _split(
         backend, reasons = "torch", refused
         if members and part_of[members[0]][1]:
             try:
-                stretch = _engine_of(part, node.args, given, settings)
-            except UnsupportedError as error:
-                if any(error.node == member.name for member in members):
+                stretch = _stretch(part, node.args, given, settings, tuple(members), built)
+            except (UnsupportedError, InternalError) as error:
+                if settings.require_full_compilation or any(error.node == member.name for member in members):
                     raise  # only that node joins torch
-                reasons = dict.fromkeys(members, str(error))
+                reasons = dict.fromkeys(members, _reason(error))
             else:
                 backend, reasons = "cpu", {}
                 setattr(split, str(node.target), stretch)
@@ -260,10 +275,33 @@ def _stretches(
     return {node: (number, here) for number, (here, nodes) in enumerate(merged) for node in nodes}
 
 
+# What is built already, by the nodes of the stretch: when a node is refused late, only the stretch that had it is made again.
+Built = dict[tuple[Node, ...], "Stretch"]
+
+
+def _stretch(
+    part: GraphModule,
+    arguments: Sequence[Node],
+    given: dict[Node, Input],
+    settings: Settings,
+    members: tuple[Node, ...],
+    built: Built,
+) -> Stretch:
+    """The engine of one stretch of the whole graph's nodes `members`, which is called with these nodes of the split graph."""
+    if members not in built:
+        own = [node.name for node in part.graph.nodes if node.op == "call_function"]
+        try:
+            built[members] = _engine_of(part, arguments, given, settings)
+        except (UnsupportedError, InternalError) as error:  # a part's nodes have names of their own
+            if error.node in own:
+                error.node = members[own.index(error.node)].name
+            raise
+    return built[members].fresh()
+
+
 def _engine_of(
     part: GraphModule, arguments: Sequence[Node], given: dict[Node, Input], settings: Settings
 ) -> Stretch:
-    """The engine of one stretch, which is called with these nodes of the whole graph."""
     inputs = [
         given[argument]
         if argument in given and given[argument].data is not None
@@ -299,6 +337,10 @@ class Stretch(torch.nn.Module):
         self.users = list(users)  # which arguments the engine takes at each call; the others are its weights
         self.returns_one = returns_one
         self.orders = orders  # how torch lays out results that are not dense, where torch reads them
+
+    def fresh(self) -> Stretch:
+        """The same engine for another split."""
+        return Stretch(self.runner, self.engine, self.users, self.returns_one, self.orders)
 
     def forward(self, *arguments: object) -> object:
         return self.results(self.runner(list(arguments)))

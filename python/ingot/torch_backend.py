@@ -58,15 +58,24 @@ def _compile_aot(
     def keep(graph: GraphModule, _fake_inputs: Sequence[Any]) -> Any:
         return _boxed(lambda arguments: graph(*arguments))
 
+    def aot(table: dict[Any, Any]) -> Any:
+        compiler = aot_autograd(fw_compiler=lower, bw_compiler=keep, inference_compiler=lower, decompositions=table,
+                                keep_inference_input_mutations=True)  # fmt: skip
+        return compiler(module, example_inputs)
+
     tensors = [value for value in example_inputs if isinstance(value, torch.Tensor)]
-    trains = torch.is_grad_enabled() and any(tensor.requires_grad for tensor in tensors)
-    compile_aot = aot_autograd(fw_compiler=lower, bw_compiler=keep, inference_compiler=lower,
-                               decompositions={} if trains else decompositions(),
-                               keep_inference_input_mutations=True)  # fmt: skip
-    if trains:  # torch runs the backward, and autograd must know every call of the forward
-        return compile_aot(module, example_inputs)
+    if torch.is_grad_enabled() and any(tensor.requires_grad for tensor in tensors):
+        return aot({})  # torch runs the backward, and autograd must know every call of the forward
     with compat.keep_composites(is_imported):
-        return compile_aot(module, example_inputs)
+        try:
+            return aot(decompositions())
+        except Error:
+            raise
+        except (
+            Exception
+        ) as error:  # not all that torch's tables hold can be traced: what they took apart runs in torch
+            _log.info("compiled again without torch's decompositions: %s", error)
+            return aot({})
 
 
 # torch's modes. All are the default level: Ingot times no choices yet that "max-autotune" could ask for.

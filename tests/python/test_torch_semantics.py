@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -182,6 +183,55 @@ def test_refit_of_no_weight() -> None:
     module = ingot.compile(mlp(), inputs=[torch.randn(3, 8)])
     with pytest.raises(ingot.UserError, match=r"has no weight '0\.wait'"):
         module.refit({"0.wait": torch.randn(16, 8)})
+
+
+def test_statistics_that_a_composite_changes() -> None:
+    model = nn.InstanceNorm1d(3, affine=True, track_running_stats=True)
+    twin, x = copy.deepcopy(model), torch.randn(2, 3, 8) + 1
+    compiled = just_in_time(model)
+    for _ in range(2):
+        torch.testing.assert_close(compiled(x), twin(x))
+        torch.testing.assert_close(model.state_dict(), twin.state_dict())
+
+
+def complex_positions(x: torch.Tensor) -> torch.Tensor:
+    turns = torch.polar(torch.ones(4), torch.arange(4.0))
+    return torch.view_as_real(torch.view_as_complex(x) * turns * torch.complex(x[..., 0], x[..., 1])) + 1
+
+
+def narrow_integers(x: torch.Tensor) -> tuple:
+    far = x * 100 - 20
+    return far.to(torch.uint8), far.to(torch.int8), far.to(torch.int16)
+
+
+def whole_logarithms(x: torch.Tensor) -> tuple:
+    powers = torch.exp2(torch.arange(24.0, device=x.device))
+    return torch.log2(powers).long(), torch.log10(torch.tensor([1.0, 10, 1000])).long(), powers
+
+
+def large_integers(x: torch.Tensor) -> tuple:
+    whole = x.long() * 9007199254740993
+    return whole.clamp(max=9223372036854775807), whole.clamp(min=9007199254740993), whole >> 70, whole << -1
+
+
+def bools(x: torch.Tensor) -> tuple:
+    yes = x > 0
+    return torch.add(yes, True, alpha=0), yes.to(torch.uint8).all(), yes.to(torch.uint8).any(1)
+
+
+def joined_choices(x: torch.Tensor) -> torch.Tensor:
+    order = x[:, :, 0].argsort(1)
+    chosen = torch.cat([x, x * 2], 1).gather(1, torch.cat([order, order + 4], 1)[..., None].expand(-1, -1, 2))
+    return torch.cat([x[:, :1], chosen], 1) + torch.arange(9.0)[:, None]
+
+
+@pytest.mark.parametrize(
+    "function",
+    [complex_positions, narrow_integers, whole_logarithms, large_integers, bools, joined_choices],
+)
+def test_answers_are_eager_s(function: Callable) -> None:
+    x = torch.randn(3, 4, 2, generator=torch.Generator().manual_seed(0)) * 3
+    torch.testing.assert_close(just_in_time(function)(x), function(x))
 
 
 @pytest.mark.parametrize(
