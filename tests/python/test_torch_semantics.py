@@ -244,3 +244,14 @@ def test_answers_are_eager_s(function: Callable) -> None:
 def test_options_of_a_wrong_kind(options: dict, says: str) -> None:
     with pytest.raises(ingot.UserError, match=says):
         ingot.compile(mlp(), inputs=[torch.randn(3, 8)], **options)
+
+
+def test_sums_of_narrow_integers_are_wide() -> None:
+    class Sum(torch.nn.Module):
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            return torch.einsum("ij->i", x)
+
+    x = torch.full((2, 3), 2**30, dtype=torch.int32)
+    compiled = torch.compile(Sum(), backend=backend)
+    assert torch.equal(compiled(x), Sum()(x))
+    assert compiled(x).dtype == torch.int64

@@ -33,6 +33,9 @@ Labelled summed(Call& call, Labelled term, const std::string& kept) {
     if (!has(kept, term.labels[i])) axes.push_back(static_cast<int64_t>(i));
   }
   if (axes.empty()) return term;
+  const DType dtype = term.value->type.dtype;
+  if (!is_floating(dtype) && dtype != DType::kI64)
+    call.refuse("a sum of narrow integers, whose result is i64");
   return {emit(call, ops::sum, {term.value}, ops::Reduce{axes, false}), common(term.labels, kept, true)};
 }
 
