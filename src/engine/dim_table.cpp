@@ -51,6 +51,14 @@ int64_t floor_quotient(int64_t a, int64_t b) {
   return a / b - (a % b != 0 && (a < 0) != (b < 0) ? 1 : 0);
 }
 
+// What floor_quotient leaves; never by a product, which could overflow.
+int64_t floor_rest(int64_t a, int64_t b) {
+  if (b == -1) return 0;
+  require_divisor(a, b);
+  const int64_t rest = a % b;
+  return rest != 0 && (rest < 0) != (b < 0) ? rest + b : rest;
+}
+
 int64_t combine(PostfixOp op, int64_t a, int64_t b) {
   int64_t result = 0;
   switch (op) {
@@ -63,7 +71,7 @@ int64_t combine(PostfixOp op, int64_t a, int64_t b) {
     case PostfixOp::kFloorDivide:
       return floor_quotient(a, b);
     case PostfixOp::kModulo:
-      return a - floor_quotient(a, b) * b;
+      return floor_rest(a, b);
     case PostfixOp::kMaximum:
       return std::max(a, b);
     case PostfixOp::kMinimum:

@@ -159,6 +159,9 @@ int64_t most_live_bytes(const Program& program, const std::vector<int64_t>& byte
 
 }  // namespace
 
+// Whatever a program says that a buffer takes: sums of as many as there may be fit 64 bits.
+constexpr int64_t kMostBytes = int64_t{1} << 46;
+
 MemorySummary memory_at_typical_sizes(const Program& program) {
   SymbolValues sizes;
   for (const auto& [name, info] : program.symbols) sizes.emplace(name, typical_size(info));
@@ -169,7 +172,8 @@ MemorySummary memory_at_typical_sizes(const Program& program) {
     const auto symbols = buffer.bytes.symbols();
     const bool known =
         std::ranges::all_of(symbols, [&](const std::string& symbol) { return sizes.contains(symbol); });
-    if (buffer.storage == Storage::kArena && known) bytes[id] = evaluate(buffer.bytes, sizes);
+    if (buffer.storage == Storage::kArena && known)
+      bytes[id] = std::min(evaluate(buffer.bytes, sizes), kMostBytes);
     summary.buffers += bytes[id];
   }
   summary.arena = place_arena(program, {}, bytes, offsets);

@@ -52,7 +52,9 @@ TEST(DimTable, ReportsOverflowAndDivisionByZero) {
   DimTable table;
   const uint32_t square = table.add(Dim::symbol("A") * Dim::symbol("A"));
   const uint32_t quotient = table.add(floor_divide(Dim(7), Dim::symbol("A")));
-  const std::vector<int64_t> large = {INT64_MAX}, zero = {0};
+  const uint32_t rest = table.add(modulo(Dim::symbol("A"), Dim(3)));
+  const std::vector<int64_t> large = {INT64_MAX}, zero = {0}, least = {INT64_MIN};
+  EXPECT_EQ(table.evaluate(rest, least), 1);
   EXPECT_THROW(table.evaluate(square, large), UserError);
   EXPECT_THROW(table.evaluate(quotient, zero), UserError);
 }

@@ -37,6 +37,12 @@ TEST(Inspect, TellsTheSignature) {
   EXPECT_EQ(json["argument_names"], std::vector<std::string>{"x"});
 }
 
+TEST(Inspect, SumsUpWhateverAProgramSaysThatItTakes) {
+  Program program = testing::chain();
+  for (Buffer& buffer : program.buffers) buffer.bytes = INT64_MAX - 63;
+  EXPECT_GT(memory_at_typical_sizes(program).live, 0);
+}
+
 TEST(Inspect, EscapesText) {
   EngineData engine = testing::small_engine();
   engine.name = "a \"name\"\n\x01\\";
