@@ -164,11 +164,7 @@ def statistics(x: torch.Tensor, y: torch.Tensor) -> tuple:
         torch.nansum(holes, 1),
         torch.nanmean(holes),
         *torch.aminmax(x, dim=1),
-        torch.quantile(x, 0.3, dim=1, keepdim=True),
-        torch.quantile(x, torch.tensor([0.1, 0.75]), dim=0),
-        torch.quantile(holes, 0.5),
         torch.histc(x, 8, -1, 1),
-        torch.quantile(x, 0.4, interpolation="nearest"),
         torch.trapezoid(x, dx=0.5),
         *torch.var_mean(x, 1),
         *torch.std_mean(x),
@@ -180,7 +176,26 @@ def statistics(x: torch.Tensor, y: torch.Tensor) -> tuple:
     )
 
 
-@pytest.mark.parametrize("function", [activations, arrangements, products, images, losses, statistics])
+def quantiles(x: torch.Tensor, y: torch.Tensor) -> tuple:
+    holes = torch.where(x > 0.5, torch.nan, x)
+    return (
+        torch.quantile(x, 0.3, dim=1, keepdim=True),
+        torch.quantile(x, torch.tensor([0.1, 0.75]), dim=0),
+        torch.quantile(holes, 0.5),
+        torch.quantile(x, 0.4, interpolation="nearest"),
+    )
+
+
+OLDER = torch.__version__.startswith("2.11.")
+
+
+@pytest.mark.parametrize(
+    "function",
+    [
+        *(activations, arrangements, products, images, losses, statistics),
+        pytest.param(quantiles, marks=pytest.mark.skipif(OLDER, reason="torch 2.11 cannot export them")),
+    ],
+)
 def test_functions(function: Callable[..., Any], tmp_path: Path) -> None:
     class Model(nn.Module):
         def forward(self, x: torch.Tensor, y: torch.Tensor) -> list:
