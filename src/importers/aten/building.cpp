@@ -8,9 +8,23 @@
 
 namespace ingot::core::aten {
 
+std::vector<int64_t> all_axes(size_t rank) {
+  std::vector<int64_t> axes(rank);
+  std::iota(axes.begin(), axes.end(), 0);
+  return axes;
+}
+
+std::vector<int64_t> reduced_axes(Call& call, const core::Value* x) {
+  return call.axes("dim", x->type.rank());
+}
+
 const Dim& extent(Call& call, const core::Value* value, size_t axis) {
   call.require(axis < value->type.rank(), "a tensor with too few dims");
   return value->type.shape[axis];
+}
+
+core::Value* counting(Call& call, const Dim& extent, const Dim& step, DType dtype) {
+  return emit(call, ops::iota, {}, ops::Iota{0, step, extent, dtype});
 }
 
 core::Value* reshaped(Call& call, core::Value* value, Shape shape) {
@@ -32,15 +46,12 @@ core::Value* expanded(Call& call, core::Value* value, Shape shape) {
 }
 
 core::Value* transposed(Call& call, core::Value* value, std::vector<int64_t> order) {
-  std::vector<int64_t> same(value->type.rank());
-  std::iota(same.begin(), same.end(), 0);
-  if (order == same) return value;
+  if (order == all_axes(value->type.rank())) return value;
   return emit(call, ops::transpose, {value}, ops::Permutation{std::move(order)});
 }
 
 core::Value* swapped(Call& call, core::Value* value, size_t a, size_t b) {
-  std::vector<int64_t> order(value->type.rank());
-  std::iota(order.begin(), order.end(), 0);
+  std::vector<int64_t> order = all_axes(value->type.rank());
   if (order.empty()) return value;
   call.require(std::max(a, b) < order.size(), "a tensor with too few dims");
   std::swap(order[a], order[b]);

@@ -16,9 +16,14 @@ core::Value* emit(Call& call, const Op& op, std::vector<core::Value*> operands,
   return call.graph().call(op, std::move(operands), attributes...);
 }
 
+std::vector<int64_t> all_axes(size_t rank);  // 0, 1, ...
+std::vector<int64_t> reduced_axes(Call& call,
+                                  const core::Value* x);  // that "dim" names; all where it is not given
 const Dim& extent(Call& call, const core::Value* value, size_t axis);  // refuses where there is no such dim
-core::Value* reshaped(Call& call, core::Value* value, Shape shape);    // refuses another number of elements
-core::Value* expanded(Call& call, core::Value* value, Shape shape);    // refuses shapes that do not broadcast
+// 0, step, 2 step ...: `extent` numbers.
+core::Value* counting(Call& call, const Dim& extent, const Dim& step = 1, DType dtype = DType::kI64);
+core::Value* reshaped(Call& call, core::Value* value, Shape shape);  // refuses another number of elements
+core::Value* expanded(Call& call, core::Value* value, Shape shape);  // refuses shapes that do not broadcast
 core::Value* transposed(Call& call, core::Value* value, std::vector<int64_t> order);
 core::Value* swapped(Call& call, core::Value* value, size_t a, size_t b);  // two dims
 core::Value* sliced(Call& call, core::Value* value, size_t axis, const Dim& start, const Dim& end,

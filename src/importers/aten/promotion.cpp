@@ -61,6 +61,19 @@ DType promoted_to_floating(Call& call, std::initializer_list<std::string_view> n
   return is_floating(dtype) || is_complex(dtype) ? dtype : DType::kF32;
 }
 
+std::vector<core::Value*> promoted_tensors(Call& call) {
+  std::vector<core::Value*> values = call.tensors("tensors");
+  call.require(!values.empty(), "nothing to join");
+  std::vector<PromotionOperand> operands;
+  for (const core::Value* value : values) {
+    using Rank = PromotionOperand::Rank;
+    operands.push_back({value->type.dtype, value->type.rank() > 0 ? Rank::kTensor : Rank::kScalarTensor});
+  }
+  const DType dtype = result_dtype(operands);
+  for (core::Value*& value : values) value = converted(call.graph(), value, dtype);
+  return values;
+}
+
 core::Value* operand(Call& call, std::string_view name, DType dtype) {
   if (call.is_tensor(name)) return converted(call.graph(), call.tensor(name), dtype);
   const bool is_integer =

@@ -27,6 +27,9 @@ inline DType promoted(Call& call, std::initializer_list<std::string_view> names)
 // Likewise where integers and bools are computed in f32.
 DType promoted_to_floating(Call& call, std::initializer_list<std::string_view> names);
 
+// The list "tensors", which has one at least, in its promoted dtype.
+std::vector<core::Value*> promoted_tensors(Call& call);
+
 // A tensor or number as a tensor of a dtype; numbers have no dims.
 core::Value* operand(Call& call, std::string_view name, DType dtype);
 core::Value* scalar(core::Graph& graph, double value, DType dtype);

@@ -17,6 +17,8 @@ struct Row {
   bool composed = false;
 };
 
+inline constexpr bool kComposed = true;
+
 std::span<const Row> elementwise_rows();
 std::span<const Row> special_rows();
 std::span<const Row> binary_rows();

@@ -8,14 +8,10 @@ namespace {
 
 enum Mode { kSum, kMean, kMax };  // torch's numbers
 
-core::Value* counting(Call& call, const Dim& extent, DType dtype) {
-  return emit(call, ops::iota, {}, ops::Iota{0, 1, extent, dtype});
-}
-
 // Which bag each index is in: the last that begins at its place or before.
 Term bag_of_each(Call& call, const Dim& count) {
   core::Value* offsets = call.tensor("offsets");
-  const Term place(call, unsqueezed(call, counting(call, count, offsets->type.dtype), 1));
+  const Term place(call, unsqueezed(call, counting(call, count, 1, offsets->type.dtype), 1));
   const Term begun = Term(call, emit(call, ops::less_equal, {offsets, place})).to(DType::kI64);
   return begun.reduce(ops::sum, {1}) - 1;
 }

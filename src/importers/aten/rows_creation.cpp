@@ -46,26 +46,24 @@ constexpr double kMostElements = 0x1p53;  // what doubles count
 
 // start + step * i, where torch computes floating ranges in f64.
 core::Value* real_range(Call& call, double start, double step, const Dim& count, DType dtype) {
-  core::Value* value = emit(call, ops::iota, {}, ops::Iota{0, 1, count, DType::kF64});
+  core::Value* value = counting(call, count, 1, DType::kF64);
   value = emit(call, ops::multiply, {value, scalar(call.graph(), step, DType::kF64)});
   return converted(call.graph(), emit(call, ops::add, {value, scalar(call.graph(), start, DType::kF64)}),
                    dtype);
 }
 // Of integers between floats: torch counts before it rounds, except for i64.
-void whole_range(Call& call, bool has_start, bool has_step, DType dtype) {
+void whole_range(Call& call, double start, double step, DType dtype) {
   const auto whole = [](double value) { return static_cast<int64_t>(value); };
-  const int64_t start = has_start ? whole(call.number("start")) : 0,
-                step = has_step ? whole(call.number("step")) : 1;
-  const Shape& shape = call.result_meta().shape;
-  call.give(emit(call, ops::iota, {}, ops::Iota{start, step, shape.at(0), dtype}));
+  call.give(
+      emit(call, ops::iota, {}, ops::Iota{whole(start), whole(step), call.result_meta().shape.at(0), dtype}));
 }
 void range(Call& call, bool has_start, bool has_step) {
   const DType dtype = result_dtype_of(call);
   const bool is_real = (has_start && call.is_floating_number("start")) || call.is_floating_number("end") ||
                        (has_step && call.is_floating_number("step"));
-  if (is_real && !is_floating(dtype)) return whole_range(call, has_start, has_step, dtype);
   if (is_real) {
     const double start = has_start ? call.number("start") : 0, step = has_step ? call.number("step") : 1;
+    if (!is_floating(dtype)) return whole_range(call, start, step, dtype);
     const double count = std::ceil((call.number("end") - start) / step);
     call.require(count >= 0 && count < kMostElements, "a range that does not end");
     return call.give(real_range(call, start, step, static_cast<int64_t>(count), dtype));
@@ -92,7 +90,7 @@ Term evenly_spaced(Call& call, DType dtype) {
     return Term(call, converted(call.graph(), converted(call.graph(), value, own), DType::kF64));
   };
   const Term start = end_of("start"), end = end_of("end");
-  const Term i(call, emit(call, ops::iota, {}, ops::Iota{0, 1, steps, DType::kF64}));
+  const Term i(call, counting(call, steps, 1, DType::kF64));
   const double last = static_cast<double>(steps) - 1;
   const Term step = steps > 1 ? (end - start) / last : start * 0;
   return (i < static_cast<double>(std::max<int64_t>(steps / 2, 1)))
@@ -109,8 +107,8 @@ void logspace(Call& call) {
 }
 
 void identity_matrix(Call& call, const Dim& rows, const Dim& columns) {
-  core::Value* row = unsqueezed(call, emit(call, ops::iota, {}, ops::Iota{0, 1, rows, DType::kI64}), 1);
-  core::Value* column = emit(call, ops::iota, {}, ops::Iota{0, 1, columns, DType::kI64});
+  core::Value* row = unsqueezed(call, counting(call, rows), 1);
+  core::Value* column = counting(call, columns);
   call.give(converted(call.graph(), emit(call, ops::equal, {row, column}), result_dtype_of(call)));
 }
 void eye(Call& call) { identity_matrix(call, call.dim("n"), call.dim("n")); }

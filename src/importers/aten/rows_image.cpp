@@ -8,12 +8,6 @@
 namespace ingot::core::aten {
 namespace {
 
-constexpr bool kComposed = true;
-
-core::Value* counting(Call& call, const Dim& extent, const Dim& step) {
-  return emit(call, ops::iota, {}, ops::Iota{0, step, extent, DType::kI64});
-}
-
 // Windows over the two last dims: entry 0 of each pair is of the rows.
 struct Windows {
   std::array<int64_t, 2> kernel, dilation, padding, stride;
@@ -199,7 +193,7 @@ void sample_grid(Call& call) {
 // Centers of the elements of a dim, or its ends and what lies between, as -1 to 1.
 core::Value* axis_of_grid(Call& call, const Dim& size, DType dtype) {
   if (size == Dim(1)) return filled(call, {size}, 0, dtype);
-  const Term i(call, emit(call, ops::iota, {}, ops::Iota{0, 1, size, dtype}));
+  const Term i(call, counting(call, size, 1, dtype));
   const Term extent(call, size_scalar(call.graph(), size, dtype));
   return call.flag("align_corners") ? i * 2 / (extent - 1) - 1 : (i * 2 + 1) / extent - 1;
 }

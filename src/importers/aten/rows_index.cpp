@@ -101,7 +101,7 @@ void add_at(Call& call, core::Value* x, core::Value* source, std::vector<core::V
             const ops::IndexedAxes& axes) {
   const Dim count = element_count(x->type);
   const Shape shape = x->type.shape;
-  reading[0] = reshaped(call, emit(call, ops::iota, {}, ops::Iota{0, 1, count, DType::kI64}), shape);
+  reading[0] = reshaped(call, counting(call, count), shape);
   core::Value* places = emit(call, ops::index, std::move(reading), axes);
   source = expanded(call, source, places->type.shape);
   const Shape flat{element_count(places->type)};

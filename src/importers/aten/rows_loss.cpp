@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Losses, which models compute where they are given labels.
 #include <cmath>
-#include <numeric>
 
 #include "importers/aten/rows.h"
 #include "importers/aten/terms.h"
@@ -9,18 +8,12 @@
 namespace ingot::core::aten {
 namespace {
 
-constexpr bool kComposed = true;
 enum Reduction { kNone, kMean, kSum };  // torch's numbers
 
-std::vector<int64_t> all_axes(const Term& x) {
-  std::vector<int64_t> axes(x.shape().size());
-  std::iota(axes.begin(), axes.end(), 0);
-  return axes;
-}
 void give_reduced(Call& call, const Term& loss) {
   const int64_t reduction = call.integer("reduction");
   if (reduction == kNone) return call.give(loss);
-  call.give(loss.reduce(reduction == kMean ? ops::mean : ops::sum, all_axes(loss)));
+  call.give(loss.reduce(reduction == kMean ? ops::mean : ops::sum, all_axes(loss.shape().size())));
 }
 template <Term (*kLoss)(Call&, const Term&, const Term&)>
 void between(Call& call) {
@@ -91,7 +84,7 @@ void give_class_loss(Call& call, const Term& logs, double smoothing) {
     loss = loss * (1 - smoothing) + ignored.choose(spread.constant(0), spread) * smoothing / classes;
   }
   if (call.integer("reduction") != kMean) return give_reduced(call, loss);
-  const std::vector<int64_t> axes = all_axes(loss);
+  const std::vector<int64_t> axes = all_axes(loss.shape().size());
   call.give(loss.reduce(ops::sum, axes) / weight.reduce(ops::sum, axes));
 }
 void negative_log_likelihood(Call& call) { give_class_loss(call, operand_term(call, "self"), 0); }

@@ -98,7 +98,7 @@ void running(Call& call) {
     reached = emit(call, ops::logical_or, {reached, emit(call, ops::is_nan, {x})});
   Shape along(x->type.rank(), 1);
   along[static_cast<size_t>(line.axis)] = line.size();
-  core::Value* place = emit(call, ops::iota, {}, ops::Iota{0, 1, line.size(), DType::kI64});
+  core::Value* place = counting(call, line.size());
   place =
       emit(call, ops::select, {reached, reshaped(call, place, along), scalar(call.graph(), 0, DType::kI64)});
   call.give(0, line.as_given(call, converted(call.graph(), extreme, given->type.dtype)));

@@ -3,15 +3,12 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
-#include <numeric>
 
 #include "importers/aten/rows.h"
 #include "importers/aten/terms.h"
 
 namespace ingot::core::aten {
 namespace {
-
-constexpr bool kComposed = true;
 
 Term matrix_product(Call& call, core::Value* a, core::Value* b) {
   return {call, emit(call, ops::matmul, {a, b})};
@@ -151,7 +148,6 @@ void bilinear(Call& call) {
 Term norm_of(Call& call, const Term& x, double order, std::vector<int64_t> axes, bool keep_dims = false) {
   return {call, emit(call, ops::norm, {x}, ops::Norm{order, std::move(axes), keep_dims})};
 }
-std::vector<int64_t> named_axes(Call& call, const Term& x) { return call.axes("dim", x.shape().size()); }
 Term in_asked_dtype(Call& call) {
   const Term x = real_term(call, "self");
   return call.has("dtype") ? x.to(*call.dtype("dtype")) : x;
@@ -176,26 +172,24 @@ void matrix_norm(Call& call) {
 void named_matrix_norm(Call& call) {
   if (call.text("ord") != "fro") call.refuse("a norm by singular values");
   const Term x = in_asked_dtype(call);
-  call.give(norm_of(call, x, 2, named_axes(call, x), call.flag("keepdim")));
+  call.give(norm_of(call, x, 2, reduced_axes(call, x), call.flag("keepdim")));
 }
 void general_norm(Call& call) {
   const Term x = in_asked_dtype(call);
   const size_t dims = call.has("dim") ? call.integers("dim").size() : x.shape().size();
   if (!call.has("ord") || dims == 1)
-    return call.give(norm_of(call, x, call.has("ord") ? call.number("ord") : 2, named_axes(call, x),
+    return call.give(norm_of(call, x, call.has("ord") ? call.number("ord") : 2, reduced_axes(call, x),
                              call.flag("keepdim")));
   matrix_norm(call);
 }
 void frobenius_norm(Call& call) {
   const Term x = operand_term(call, "self");
-  call.give(norm_of(call, x, 2, named_axes(call, x), call.flag("keepdim")));
+  call.give(norm_of(call, x, 2, reduced_axes(call, x), call.flag("keepdim")));
 }
 void distance(Call& call) {
   const auto [a, b] = promoted_pair(call, "self", "other");
   const Term difference = a - b;
-  std::vector<int64_t> axes(difference.shape().size());
-  std::iota(axes.begin(), axes.end(), 0);
-  call.give(norm_of(call, difference, call.number("p"), axes));
+  call.give(norm_of(call, difference, call.number("p"), all_axes(difference.shape().size())));
 }
 void row_distances(Call& call) {
   const auto [a, b] = promoted_pair(call, "x1", "x2");

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Elements in another order or arrangement: shuffles, stacks, grids, diagonals, codes.
 #include <algorithm>
-#include <numeric>
 
 #include "importers/aten/rows.h"
 #include "importers/aten/strided.h"
@@ -9,17 +8,6 @@
 
 namespace ingot::core::aten {
 namespace {
-
-constexpr bool kComposed = true;
-
-std::vector<int64_t> all_dims(size_t rank) {
-  std::vector<int64_t> order(rank);
-  std::iota(order.begin(), order.end(), 0);
-  return order;
-}
-core::Value* counting(Call& call, const Dim& extent, DType dtype = DType::kI64) {
-  return emit(call, ops::iota, {}, ops::Iota{0, 1, extent, dtype});
-}
 
 // [..., C r r, H, W] <-> [..., C, H r, W r].
 void pixel_shuffle(Call& call) {
@@ -32,7 +20,7 @@ void pixel_shuffle(Call& call) {
   const Dim height = x->type.shape[lead + 1], width = x->type.shape[lead + 2];
   split.insert(split.end(), {channels, factor, factor, height, width});
   joined.insert(joined.end(), {channels, height * factor, width * factor});
-  std::vector<int64_t> order = all_dims(lead + 5);
+  std::vector<int64_t> order = all_axes(lead + 5);
   const auto at = [&](size_t i) { return static_cast<int64_t>(lead + i); };
   std::copy_n(std::vector{at(0), at(3), at(1), at(4), at(2)}.begin(), 5, order.begin() + at(0));
   call.give(reshaped(call, transposed(call, reshaped(call, x, split), order), joined));
@@ -48,7 +36,7 @@ void pixel_unshuffle(Call& call) {
             width = floor_divide(x->type.shape[lead + 2], factor);
   split.insert(split.end(), {channels, height, factor, width, factor});
   joined.insert(joined.end(), {channels * factor * factor, height, width});
-  std::vector<int64_t> order = all_dims(lead + 5);
+  std::vector<int64_t> order = all_axes(lead + 5);
   const auto at = [&](size_t i) { return static_cast<int64_t>(lead + i); };
   std::copy_n(std::vector{at(0), at(2), at(4), at(1), at(3)}.begin(), 5, order.begin() + at(0));
   call.give(reshaped(call, transposed(call, reshaped(call, x, split), order), joined));
@@ -101,17 +89,6 @@ void each_at_least(Call& call) {
   const std::vector<core::Value*> values = call.tensors("tensors");
   for (size_t i = 0; i < values.size(); ++i) call.give(i, with_rank(call, values[i], kRank));
 }
-std::vector<core::Value*> promoted_tensors(Call& call) {
-  std::vector<core::Value*> values = call.tensors("tensors");
-  std::vector<PromotionOperand> operands;
-  for (const core::Value* value : values) {
-    using Rank = PromotionOperand::Rank;
-    operands.push_back({value->type.dtype, value->type.rank() > 0 ? Rank::kTensor : Rank::kScalarTensor});
-  }
-  const DType dtype = result_dtype(operands);
-  for (core::Value*& value : values) value = converted(call.graph(), value, dtype);
-  return values;
-}
 template <size_t kRank, size_t kAxis>
 void stacked(Call& call) {
   std::vector<core::Value*> values = promoted_tensors(call);
@@ -163,8 +140,8 @@ void one_hot(Call& call) {
   core::Value* x = call.tensor("self");
   const int64_t classes = call.integer("num_classes");
   if (classes < 0) call.refuse("a number of classes that follows from data");
-  core::Value* hot =
-      emit(call, ops::equal, {unsqueezed(call, x, x->type.rank()), counting(call, classes, x->type.dtype)});
+  core::Value* hot = emit(call, ops::equal,
+                          {unsqueezed(call, x, x->type.rank()), counting(call, classes, 1, x->type.dtype)});
   call.give(converted(call.graph(), hot, DType::kI64));
 }
 

@@ -122,7 +122,6 @@ void plain_cell(Call& call) {
   call.give(sum.apply(kFunction));
 }
 
-constexpr bool kComposed = true;
 constexpr Row kRows[] = {
     {"aten.gru.input", gru},
     {"aten.gru_cell.default", gru_cell, kComposed},

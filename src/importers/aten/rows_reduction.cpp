@@ -11,15 +11,6 @@ namespace ingot::core::aten {
 namespace {
 
 bool keeps_dims(Call& call) { return call.has("keepdim") && call.flag("keepdim"); }
-std::vector<int64_t> all_axes(const core::Value* x) {
-  std::vector<int64_t> axes;
-  for (size_t i = 0; i < x->type.rank(); ++i) axes.push_back(static_cast<int64_t>(i));
-  return axes;
-}
-// Those named by `dim`; all if there is no such argument, or it is None or empty.
-std::vector<int64_t> reduced_axes(Call& call, const core::Value* x) {
-  return call.has("dim") ? call.axes("dim", x->type.rank()) : all_axes(x);
-}
 ops::Reduce reduce_of(Call& call, const core::Value* x) { return {reduced_axes(call, x), keeps_dims(call)}; }
 
 // `dtype` if it is given; sums and products of integers are i64.

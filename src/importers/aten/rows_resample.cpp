@@ -11,8 +11,6 @@
 namespace ingot::core::aten {
 namespace {
 
-constexpr bool kComposed = true;
-
 // One dim: how many elements there are, how many there shall be, and the distance between two.
 struct Axis {
   int64_t from, to;

@@ -105,15 +105,7 @@ void unbind(Call& call) {
 
 // In their promoted dtype; torch leaves out old-style empty tensors of one dim.
 std::vector<core::Value*> joinable(Call& call) {
-  std::vector<core::Value*> values = call.tensors("tensors");
-  call.require(!values.empty(), "nothing to join");
-  std::vector<PromotionOperand> operands;
-  for (const core::Value* value : values) {
-    using Rank = PromotionOperand::Rank;
-    operands.push_back({value->type.dtype, value->type.rank() > 0 ? Rank::kTensor : Rank::kScalarTensor});
-  }
-  const DType dtype = result_dtype(operands);
-  for (core::Value*& value : values) value = converted(call.graph(), value, dtype);
+  std::vector<core::Value*> values = promoted_tensors(call);
   const auto is_empty = [&](const core::Value* value) { return value->type.shape == Shape{0}; };
   const bool mixed = !std::ranges::all_of(values, is_empty);
   if (mixed) std::erase_if(values, is_empty);

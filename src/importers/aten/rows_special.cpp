@@ -142,7 +142,6 @@ void inference_rrelu(Call& call) {
   call.give((x > 0).choose(x, x * ((call.number("lower") + call.number("upper")) / 2)));
 }
 
-constexpr bool kComposed = true;
 constexpr Row kRows[] = {
     {"aten.deg2rad.default", of_one<to_radians>, kComposed},
     {"aten.float_power.Scalar", power_in_f64, kComposed},

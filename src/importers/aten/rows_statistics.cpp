@@ -3,7 +3,6 @@
 #include <array>
 #include <cmath>
 #include <limits>
-#include <numeric>
 
 #include "importers/aten/rows.h"
 #include "importers/aten/terms.h"
@@ -11,14 +10,6 @@
 namespace ingot::core::aten {
 namespace {
 
-constexpr bool kComposed = true;
-
-std::vector<int64_t> reduced_axes(Call& call, const Term& x) {
-  if (call.has("dim")) return call.axes("dim", x.shape().size());
-  std::vector<int64_t> axes(x.shape().size());
-  std::iota(axes.begin(), axes.end(), 0);
-  return axes;
-}
 bool keeps_dims(Call& call) { return call.flag("keepdim"); }
 
 // ---- without NaN ----

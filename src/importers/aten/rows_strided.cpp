@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 // Diagonals, sliding windows of one dim, and views by strides.
-#include <numeric>
 
 #include "importers/aten/building.h"
 #include "importers/aten/promotion.h"
@@ -62,10 +61,6 @@ void diagonal_scatter(Call& call) {
   call.give(transposed(call, reshaped(call, joined, plane.moved), back));
 }
 
-core::Value* counting(Call& call, const Dim& extent, int64_t step) {
-  return emit(call, ops::iota, {}, ops::Iota{0, step, extent, DType::kI64});
-}
-
 // Windows of `size` elements, `step` apart; the elements of each become the last dim.
 void unfold(Call& call) {
   core::Value* x = call.tensor("self");
@@ -76,11 +71,10 @@ void unfold(Call& call) {
   call.require(size >= 0 && step > 0, "windows of no size");
   const Dim count = floor_divide(x->type.shape[axis] - Dim(size), step) + 1;
   core::Value* starts = reshaped(call, counting(call, count, step), {count, 1});
-  core::Value* places = emit(call, ops::add, {starts, counting(call, size, 1)});
+  core::Value* places = emit(call, ops::add, {starts, counting(call, size)});
   core::Value* windows = emit(call, ops::take, {x, places}, ops::Axis{static_cast<int64_t>(axis)});
   if (is_scalar) return call.give(without_axes(call, windows, {0}));
-  std::vector<int64_t> order(windows->type.rank());
-  std::iota(order.begin(), order.end(), 0);
+  std::vector<int64_t> order = all_axes(windows->type.rank());
   std::rotate(order.begin() + static_cast<ptrdiff_t>(axis) + 1,
               order.begin() + static_cast<ptrdiff_t>(axis) + 2, order.end());
   call.give(transposed(call, windows, order));

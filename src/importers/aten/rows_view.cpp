@@ -84,11 +84,7 @@ void squeeze_axes(Call& call, const std::vector<int64_t>& axes) {
   }
   call.give(without_axes(call, x, ones));
 }
-void squeeze(Call& call) {
-  std::vector<int64_t> all(call.tensor("self")->type.rank());
-  std::iota(all.begin(), all.end(), 0);
-  squeeze_axes(call, all);
-}
+void squeeze(Call& call) { squeeze_axes(call, all_axes(call.tensor("self")->type.rank())); }
 void squeeze_dim(Call& call) {
   squeeze_axes(call, {static_cast<int64_t>(call.axis("dim", call.tensor("self")->type.rank()))});
 }
@@ -166,7 +162,6 @@ void expand_as(Call& call) {
   call.give(expanded(call, call.tensor("self"), call.tensor("other")->type.shape));
 }
 
-constexpr bool kComposed = true;
 constexpr Row kRows[] = {
     {"aten._reshape_alias.default", reshape},
     {"aten._to_copy.default", to_dtype},

@@ -160,7 +160,7 @@ constexpr Row kRows[] = {
     {"aten.conv_transpose3d.input", transposed_convolution},
     {"aten.convolution.default", convolution},
     {"aten.max_pool1d.default", max_pool<1>},
-    {"aten.max_pool1d_with_indices.default", max_pool<1>, true},
+    {"aten.max_pool1d_with_indices.default", max_pool<1>, kComposed},
     {"aten.max_pool2d.default", max_pool<2>},
     {"aten.max_pool2d_with_indices.default", max_pool<2>},
     {"aten.max_pool3d.default", max_pool<3>},
