@@ -7,6 +7,7 @@
 #include <fmt/core.h>
 
 #include "support/error.h"
+#include "types/checked_arithmetic.h"
 
 namespace ingot::core {
 namespace {
@@ -37,41 +38,16 @@ PostfixOp to_postfix(Dim::Kind kind) {
   throw InternalError("unknown kind of dim");
 }
 
-[[noreturn]] void overflows() {
-  throw UserError("INGOT-U101", "a size overflows 64 bits", "use smaller shapes");
-}
-
-void require_divisor(int64_t a, int64_t b) {
-  if (b == 0) throw UserError("INGOT-U102", fmt::format("a size is divided by zero: {} // 0", a));
-  if (a == INT64_MIN && b == -1) overflows();
-}
-
-int64_t floor_quotient(int64_t a, int64_t b) {
-  require_divisor(a, b);
-  return a / b - (a % b != 0 && (a < 0) != (b < 0) ? 1 : 0);
-}
-
-// What floor_quotient leaves; never by a product, which could overflow.
-int64_t floor_rest(int64_t a, int64_t b) {
-  if (b == -1) return 0;
-  require_divisor(a, b);
-  const int64_t rest = a % b;
-  return rest != 0 && (rest < 0) != (b < 0) ? rest + b : rest;
-}
-
 int64_t combine(PostfixOp op, int64_t a, int64_t b) {
-  int64_t result = 0;
   switch (op) {
     case PostfixOp::kAdd:
-      if (__builtin_add_overflow(a, b, &result)) overflows();
-      return result;
+      return checked_add(a, b);
     case PostfixOp::kMultiply:
-      if (__builtin_mul_overflow(a, b, &result)) overflows();
-      return result;
+      return checked_multiply(a, b);
     case PostfixOp::kFloorDivide:
-      return floor_quotient(a, b);
+      return checked_floor_divide(a, b);
     case PostfixOp::kModulo:
-      return floor_rest(a, b);
+      return checked_modulo(a, b);
     case PostfixOp::kMaximum:
       return std::max(a, b);
     case PostfixOp::kMinimum:

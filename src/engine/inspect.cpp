@@ -157,10 +157,10 @@ int64_t most_live_bytes(const Program& program, const std::vector<int64_t>& byte
   return most;
 }
 
-}  // namespace
-
 // Whatever a program says that a buffer takes: sums of as many as there may be fit 64 bits.
 constexpr int64_t kMostBytes = int64_t{1} << 46;
+
+}  // namespace
 
 MemorySummary memory_at_typical_sizes(const Program& program) {
   SymbolValues sizes;

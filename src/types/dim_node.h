@@ -8,6 +8,7 @@
 #include <string_view>
 #include <vector>
 
+#include "types/checked_arithmetic.h"
 #include "types/dim.h"
 
 namespace ingot::core {
@@ -48,11 +49,5 @@ std::optional<std::vector<Dim>> divide_monomial(const std::vector<Dim>& a, const
 DimRange intrinsic_range(const Dim& dim);
 // a - b, or nothing if that overflows.
 std::optional<Dim> try_subtract(const Dim& a, const Dim& b);
-
-// Checked int64 arithmetic: an overflow is a UserError.
-int64_t checked_add(int64_t a, int64_t b);
-int64_t checked_multiply(int64_t a, int64_t b);
-int64_t checked_floor_divide(int64_t a, int64_t b);  // also refuses b == 0
-int64_t checked_modulo(int64_t a, int64_t b);
 
 }  // namespace ingot::core
