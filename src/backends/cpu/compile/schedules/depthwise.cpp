@@ -32,7 +32,7 @@ struct Problem {
   int64_t channels() const { return geometry.channels; }
   int64_t padded_channels() const { return round_up(channels(), lanes); }
   int64_t block_channels() const { return std::min(kBlockChannels, padded_channels()); }
-  int64_t chunks() const { return (channels() + kItemChannels - 1) / kItemChannels; }
+  int64_t chunks() const { return ceil_divide(channels(), kItemChannels); }
   int64_t sums_bytes() const { return kPixels * block_channels() * int64_t{sizeof(float)}; }
   int64_t table_bytes() const { return round_up(geometry.segments() * kPixels * int64_t{sizeof(void*)}, 64); }
   EpilogueShape epilogue_shape() const {
@@ -51,7 +51,7 @@ class DepthwiseKernel {
         epilogue_(scaffold_.code, tile_epilogue(problem.epilogue, problem.epilogue_shape())) {}
 
   Image emit(const std::vector<std::string>& symbols) {
-    load_arguments(symbols);
+    epilogue_.load_arguments(scaffold_, problem_.operands.size(), symbols);
     llvm::Value* rows = scaffold_.dims.emit(problem_.rows);
     begin_image_rows(request(nullptr, nullptr), problem_.geometry, kPixels);
     scaffold_.for_each_item([&](llvm::Value* item) {
@@ -68,15 +68,6 @@ class DepthwiseKernel {
 
  private:
   llvm::Value* number(int64_t value) { return scaffold_.number(value); }
-
-  void load_arguments(const std::vector<std::string>& symbols) {
-    size_t operands = problem_.operands.size();
-    scaffold_.load_arguments(operands + problem_.epilogue.buffers.size() - 1, symbols);
-    const auto& buffers = scaffold_.buffers;
-    std::vector<llvm::Value*> behind(buffers.begin() + static_cast<int64_t>(operands), buffers.end());
-    if (operands > 2) behind.push_back(buffers[2]);
-    epilogue_.prepare(builder_, scaffold_.dims, behind);
-  }
 
   RowRequest request(llvm::Value* row, llvm::Value* rows) {
     int64_t table = problem_.sums_bytes(), extra = table + problem_.table_bytes();

@@ -95,6 +95,17 @@ EpilogueFunction::EpilogueFunction(Code& code, const loops::Kernel& tile_kernel)
       symbols_(loops::free_symbols(tile_kernel)),
       function_(emit_loops_function(code, tile_kernel, "epilogue")) {}
 
+void EpilogueFunction::load_arguments(Scaffold& scaffold, size_t operands,
+                                      const std::vector<std::string>& symbols) {
+  const bool has_bias = operands > 2;
+  const size_t own = kernel_.buffers.size() - 1 - (has_bias ? 1 : 0);  // a bias is the tile kernel's last
+  scaffold.load_arguments(operands + own, symbols);
+  const auto& buffers = scaffold.buffers;
+  std::vector<llvm::Value*> behind(buffers.begin() + static_cast<int64_t>(operands), buffers.end());
+  if (has_bias) behind.push_back(buffers[2]);
+  prepare(scaffold.builder, scaffold.dims, behind);
+}
+
 void EpilogueFunction::prepare(Builder& builder, const DimEmitter& dims,
                                std::span<llvm::Value* const> buffers) {
   invariant(buffers.size() + 1 == kernel_.buffers.size(), "an epilogue got the wrong number of buffers");

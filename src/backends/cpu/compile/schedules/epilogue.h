@@ -10,6 +10,7 @@
 
 #include "backends/cpu/compile/llvm/code.h"
 #include "backends/cpu/compile/llvm/dim_emitter.h"
+#include "backends/cpu/compile/schedules/scaffold.h"
 #include "loops/kernel.h"
 
 namespace ingot::core::cpu {
@@ -36,6 +37,9 @@ class EpilogueFunction {
  public:
   EpilogueFunction(Code& code, const loops::Kernel& tile_kernel);
 
+  // At the start of a kernel of `operands` buffers before the epilogue's (0 and 1 multiplied, 2 the bias if
+  // any) and with these symbol arguments: loads all, and prepares.
+  void load_arguments(Scaffold& scaffold, size_t operands, const std::vector<std::string>& symbols);
   // At the start of the kernel: collects the arguments that all calls share.
   void prepare(Builder& builder, const DimEmitter& dims, std::span<llvm::Value* const> buffers);
   void call(Builder& builder, llvm::Value* sums, llvm::Value* row, llvm::Value* rows, llvm::Value* column,

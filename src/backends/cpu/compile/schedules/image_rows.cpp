@@ -162,12 +162,11 @@ bool ImageGeometry::is_padded() const {
   return std::any_of(padding.begin(), padding.end(), [](int64_t size) { return size != 0; });
 }
 
-bool ImageGeometry::is_plain() const {
-  auto all_one = [](const std::vector<int64_t>& sizes) {
-    return std::all_of(sizes.begin(), sizes.end(), [](int64_t size) { return size == 1; });
-  };
-  return all_one(window) && all_one(stride) && !is_padded();
+bool all_one(const std::vector<int64_t>& sizes) {
+  return std::ranges::all_of(sizes, [](int64_t size) { return size == 1; });
 }
+
+bool ImageGeometry::is_plain() const { return all_one(window) && all_one(stride) && !is_padded(); }
 
 int64_t ImageGeometry::segments() const { return taps(*this, window.size() - (whole_window_rows ? 1 : 0)); }
 

@@ -15,8 +15,6 @@ constexpr int64_t kRowBlockBytes = 256 << 10;
 // Below this all rows stay together: each panel is then read from memory once.
 constexpr int64_t kWholeRowsBytes = 2 << 20;
 
-int64_t ceil_divide(int64_t a, int64_t b) { return (a + b - 1) / b; }
-
 int64_t panels_of(const PanelProblem& problem) {
   return problem.groups * ceil_divide(problem.columns, problem.tile.columns());
 }
@@ -51,7 +49,7 @@ class PanelKernel {
         epilogue_(scaffold_.code, tile_epilogue(problem.epilogue, epilogue_shape(problem))) {}
 
   Image emit(const std::vector<std::string>& symbols) {
-    load_arguments(symbols);
+    epilogue_.load_arguments(scaffold_, problem_.operands.size(), symbols);
     if (problem_.begin) problem_.begin(request(nullptr, nullptr, nullptr));
     llvm::Value* rows = scaffold_.dims.emit(problem_.rows);
     llvm::Value* tiles = scaffold_.ceil_divide(rows, problem_.tile.rows);
@@ -67,15 +65,6 @@ class PanelKernel {
     int64_t table = sums_bytes(problem_.tile), extra = table + table_bytes(problem_);
     return {builder_, scaffold_.dims, scaffold_.buffers,        row,
             rows,     group,          scaffold_.scratch(table), scaffold_.scratch(extra)};
-  }
-
-  void load_arguments(const std::vector<std::string>& symbols) {
-    size_t operands = problem_.operands.size();
-    scaffold_.load_arguments(operands + problem_.epilogue.buffers.size() - 1, symbols);
-    const auto& buffers = scaffold_.buffers;
-    std::vector<llvm::Value*> behind(buffers.begin() + static_cast<int64_t>(operands), buffers.end());
-    if (operands > 2) behind.push_back(buffers[2]);
-    epilogue_.prepare(builder_, scaffold_.dims, behind);
   }
 
   llvm::Value* tiles_a_block(llvm::Value* tiles) {

@@ -48,8 +48,8 @@ struct Scaffold {
 std::vector<std::string> symbol_arguments(const loops::Kernel& epilogue, std::span<const TensorType> operands,
                                           std::span<const Dim> others);
 
-inline int64_t round_up(int64_t value, int64_t multiple) {
-  return (value + multiple - 1) / multiple * multiple;
-}
+inline int64_t ceil_divide(int64_t a, int64_t b) { return (a + b - 1) / b; }
+
+inline int64_t round_up(int64_t value, int64_t multiple) { return ceil_divide(value, multiple) * multiple; }
 
 }  // namespace ingot::core::cpu

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "backends/cpu/compile/schedules/winograd.h"
 
-#include <algorithm>
 #include <array>
 
 #include <fmt/format.h>
@@ -22,8 +21,6 @@ constexpr int64_t kFewestChannels = 32;      // fewer do not pay for the transfo
 constexpr int64_t kMostChannels = 512;       // of more, a panel's weights leave the second level cache
 constexpr int64_t kFewestTiles = 32;         // fewer do not pay for reading 16 / 9 of the weights
 constexpr int64_t kLargestImage = 32 << 20;  // bytes of the transformed image: more leave every cache
-
-int64_t ceil_divide(int64_t a, int64_t b) { return (a + b - 1) / b; }
 
 struct Problem {
   SymbolTable symbols;
@@ -70,7 +67,7 @@ class WinogradKernel {
 
   // Items go through the panels, for a panel through the tiles: its weights stay in the cache.
   Image emit(const std::vector<std::string>& symbols) {
-    load_arguments(symbols);
+    epilogue_.load_arguments(scaffold_, problem_.operands.size(), symbols);
     all_tiles_ = scaffold_.dims.emit(problem_.tiles());
     llvm::Value* blocks = scaffold_.ceil_divide(all_tiles_, problem_.tile.rows);
     scaffold_.for_each_item([&](llvm::Value* item) {
@@ -95,15 +92,6 @@ class WinogradKernel {
     return llvm::FixedVectorType::get(builder_.getFloatTy(), static_cast<unsigned>(problem_.tile.lanes));
   }
   llvm::Align alignment() { return llvm::Align(problem_.tile.lanes * sizeof(float)); }
-
-  void load_arguments(const std::vector<std::string>& symbols) {
-    const size_t operands = problem_.operands.size();
-    scaffold_.load_arguments(operands + problem_.epilogue.buffers.size() - 1, symbols);
-    const auto& buffers = scaffold_.buffers;
-    std::vector<llvm::Value*> behind(buffers.begin() + static_cast<int64_t>(operands), buffers.end());
-    if (operands > 2) behind.push_back(buffers[2]);
-    epilogue_.prepare(builder_, scaffold_.dims, behind);
-  }
 
   // The 16 products of a panel and a block of tiles.
   void multiply(llvm::Value* panel, llvm::Value* first, llvm::Value* rows) {
@@ -213,10 +201,6 @@ class WinogradKernel {
   EpilogueFunction epilogue_;
   llvm::Value* all_tiles_ = nullptr;
 };
-
-bool all_one(const std::vector<int64_t>& sizes) {
-  return std::ranges::all_of(sizes, [](int64_t size) { return size == 1; });
-}
 
 }  // namespace
 
