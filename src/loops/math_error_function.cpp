@@ -33,10 +33,13 @@ constexpr double kTail64[] = {86636.6555751445,    -24194.64454393511,  4002.247
 
 Expr complement32(const Expr& x) { return moderate_exp(-polynomial(x, kLarge32)); }
 
-Expr complement64(const Expr& x) {
+// (1 - erf(x)) exp(x^2) for 1 <= x <= 6
+Expr scaled_complement64(const Expr& x) {
   const Expr two = number(x, 2);
-  return moderate_exp(-(x * x)) * polynomial((x - two) / (x + two), kLarge64);
+  return polynomial((x - two) / (x + two), kLarge64);
 }
+
+Expr complement64(const Expr& x) { return moderate_exp(-(x * x)) * scaled_complement64(x); }
 
 }  // namespace
 
@@ -58,9 +61,9 @@ Expr erfc(const Expr& x) {
   const Expr square = limited * limited;
   const Expr power = exp(-square);
   const Expr lost = fma(limited, limited, -square);  // exp(-square - lost) = power (1 - lost)
-  const Expr moderate = polynomial((limited - number(x, 2)) / (limited + number(x, 2)), kLarge64);
   const Expr far = polynomial(one / square, kTail64) / limited;
-  const Expr tail = fma(-power, lost, power) * select(less(limited, number(x, 6)), moderate, far);
+  const Expr tail =
+      fma(-power, lost, power) * select(less(limited, number(x, 6)), scaled_complement64(limited), far);
   const Expr large = select(less(x, number(x, 0)), number(x, 2) - tail, tail);
   return select(less(magnitude, one), one - erf(x), large);
 }

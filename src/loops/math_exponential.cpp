@@ -58,18 +58,20 @@ Expr scaled(const Expr& value, const Expr& exponent) {
   return value * power_of_two(half) * power_of_two(exponent - half);
 }
 
+// The limits lie where exp is already zero or infinite.
+Reduced reduce_any(const Expr& x) {
+  return reduce(x->dtype == DType::kF64 ? clamp(x, -746, 710) : clamp(x, -104, 89));
+}
+
 }  // namespace
 
-// The limits lie where the result is already zero or infinite.
 Expr exp(const Expr& x) {
-  const bool wide = x->dtype == DType::kF64;
-  const Reduced reduced = reduce(wide ? clamp(x, -746, 710) : clamp(x, -104, 89));
+  const Reduced reduced = reduce_any(x);
   return scaled(small_expm1(reduced.rest) + number(x, 1), reduced.exponent);
 }
 
 Expr exp_of_sum(const Expr& x, const Expr& low) {
-  const bool wide = x->dtype == DType::kF64;
-  const Reduced reduced = reduce(wide ? clamp(x, -746, 710) : clamp(x, -104, 89));
+  const Reduced reduced = reduce_any(x);
   const Expr power = small_expm1(reduced.rest), one = number(x, 1);
   return scaled(fma(power + one, low, power) + one, reduced.exponent);
 }
