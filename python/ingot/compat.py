@@ -71,7 +71,6 @@ _LOWERED = (
     "flatten.using_ints",
 )
 
-
 # Torch's references of these write the parts of a new tensor, which AOT takes for a mistake.
 _WRITING_REFERENCES = ("aten::complex", "aten::polar")
 
@@ -85,10 +84,9 @@ def decompositions(is_known: Callable[[Any], bool]) -> dict[Any, Callable]:
         operator: how
         for table in tables
         for operator, how in table.items()
-        if _is_function(operator) and (table is not more or not operator._can_decompose())
+        if _is_function(operator) and operator.name() not in _WRITING_REFERENCES
+        if table is not more or not operator._can_decompose()
     }
-    for operator in [operator for operator in chosen if operator.name() in _WRITING_REFERENCES]:
-        del chosen[operator]
     return {operator: how for operator, how in chosen.items() if not is_known(operator)} | _hidden_writes()
 
 

@@ -171,6 +171,9 @@ def build_runner(
     return WithLiterals(runner, signature["output_literals"]), engine
 
 
+_LITERALS = {"none": None, "true": True, "false": False}
+
+
 @dataclass
 class WithLiterals:
     """Calls a runner, whose outputs are tensors, and puts the outputs that are none between them."""
@@ -179,9 +182,8 @@ class WithLiterals:
     literals: Sequence[str]
 
     def __call__(self, arguments: list) -> list:
-        values = {"none": None, "true": True, "false": False}
         tensors = iter(self.runner(arguments))
-        return [next(tensors) if text == "" else values.get(text, text) for text in self.literals]
+        return [next(tensors) if text == "" else _LITERALS.get(text, text) for text in self.literals]
 
 
 def _split(
