@@ -15,6 +15,7 @@ import torch
 PRIVATE_NAMES = {
     "torch.export.exported_program._override_composite_implicit_decomp": "composites are decomposed by AOT",
     "torch.export.exported_program._split_decomp_table_to_cia_and_python_decomp": "composites are decomposed by AOT",
+    "torch._subclasses.fake_impls.op_implementations_dict": "composites are decomposed by AOT",
     "torch._decomp.decomposition_table": "fewer operators are decomposed",
     "torch._dynamo.backends.common.aot_autograd": "the backend cannot be used",
     "torch._guards.TracingContext": "weights are ordinary inputs of the graph",
@@ -119,13 +120,50 @@ def _is_function(operator: Any) -> bool:
 @contextlib.contextmanager
 def keep_composites(is_known: Callable[[Any], bool]) -> Iterator[None]:
     """While it is open, AOT keeps those of linear, layer_norm, attention, matmul, conv ... whole that are known."""
+    kernels, rules = _overrides(is_known)
+    all_rules = find("torch._subclasses.fake_impls.op_implementations_dict") or {}
+    saved = {operator: operator.py_kernels.copy() for operator in kernels}
+    new_rules = {operator: rule for operator, rule in rules.items() if operator not in all_rules}
+    try:
+        for operator, added in kernels.items():
+            _set_kernels(operator, added | saved[operator] | {_COMPOSITE: added[_COMPOSITE]})
+        all_rules.update(new_rules)
+        yield
+    finally:
+        for operator, kernels_before in saved.items():
+            _set_kernels(operator, kernels_before)
+        for operator in new_rules:
+            all_rules.pop(operator, None)
+
+
+_COMPOSITE = torch._C.DispatchKey.CompositeImplicitAutograd
+
+
+def _set_kernels(operator: Any, kernels: dict[Any, Any]) -> None:
+    operator.py_kernels.clear()
+    operator.py_kernels.update(kernels)
+    operator._dispatch_cache.clear()
+
+
+@functools.cache
+def _overrides(is_known: Callable[[Any], bool]) -> tuple[dict[Any, dict[Any, Any]], dict[Any, Callable]]:
+    """The kernels and the rules for fake tensors that torch's override gives each composite: it takes 20 ms, setting them again none."""
     override = find("torch.export.exported_program._override_composite_implicit_decomp")
+    rules = find("torch._subclasses.fake_impls.op_implementations_dict")
     composites = _composites(is_known)
-    if override is None or not composites:
-        yield
-        return
+    if override is None or rules is None or not composites:
+        return {}, {}
+    before = {operator: operator.py_kernels.copy() for operator in composites}
     with override(composites):
-        yield
+        kernels = {
+            operator: {
+                key: kernel
+                for key, kernel in operator.py_kernels.items()
+                if kernels_before.get(key) is not kernel
+            }
+            for operator, kernels_before in before.items()
+        }
+        return kernels, {operator: rules[operator] for operator in composites if operator in rules}
 
 
 @functools.cache

@@ -4,7 +4,9 @@
 from __future__ import annotations
 
 import pytest
+import torch
 from ingot import compat
+from ingot.capture import is_imported
 
 
 @pytest.mark.parametrize("name", compat.PRIVATE_NAMES)
@@ -14,3 +16,16 @@ def test_private_name_is_present(name: str) -> None:
 
 def test_missing_names_are_none() -> None:
     assert compat.find("torch.there_is_no.such_name") is None
+
+
+def test_composites_are_kept_only_inside() -> None:
+    operator = torch.ops.aten.linear.default
+    before = dict(operator.py_kernels)
+    for _ in range(2):  # the second time from what the first noted
+        with compat.keep_composites(is_imported):
+            inside = dict(operator.py_kernels)
+            with compat.keep_composites(is_imported):
+                assert operator.py_kernels == inside
+            assert operator.py_kernels == inside
+        assert len(inside) > len(before)
+        assert operator.py_kernels == before
