@@ -24,36 +24,48 @@ from operator_database import LONG_DTYPES, SLICE_DTYPES, Outcome, operators, out
 _SECONDS_A_SAMPLE = 120
 
 
-def _child(names: list[str], everything: bool, pipe: int) -> None:
+def _child(names: list[str], queue: int, everything: bool, pipe: int) -> None:
     torch.set_num_threads(1)
     known = operators()
     with os.fdopen(pipe, "w") as out:
-        for name in names:
+        while position := os.read(queue, _POSITION_BYTES):
+            name = names[int.from_bytes(position, "big")]
             print(json.dumps({"begin": name}), file=out, flush=True)
             for outcome in outcomes(known[name], LONG_DTYPES if everything else SLICE_DTYPES, everything):
                 print(json.dumps(dataclasses.asdict(outcome)), file=out, flush=True)
             print(json.dumps({"end": name}), file=out, flush=True)
 
 
+_POSITION_BYTES = 2
+
+
+def _queue(length: int) -> int:
+    """A pipe that holds the positions of a list: whoever reads the next one takes it."""
+    read, write = os.pipe()
+    os.write(write, b"".join(position.to_bytes(_POSITION_BYTES, "big") for position in range(length)))
+    os.close(write)
+    return read
+
+
 @dataclass
 class Worker:
-    """A child that runs some operators, and what came of them so far."""
+    """A child that takes operators from the queue, and what came of them so far."""
 
-    names: list[str]
     process: int = 0
     pipe: int = -1
     rest: bytes = b""
     deadline: float = 0.0
+    running: str = ""  # the operator that the child is at
     outcomes: list[Outcome] = field(default_factory=list)
 
-    def start(self, everything: bool) -> None:
+    def start(self, names: list[str], queue: int, everything: bool) -> None:
         self.pipe, write = os.pipe()
         self.process = os.fork()
         if self.process == 0:
             os.close(self.pipe)
             status = 1
             try:
-                _child(self.names, everything, write)
+                _child(names, queue, everything, write)
                 status = 0
             finally:
                 os._exit(status)
@@ -68,46 +80,53 @@ class Worker:
         for line in lines:
             row = json.loads(line)
             self.deadline = time.monotonic() + _SECONDS_A_SAMPLE
-            if "end" in row:
-                self.names.remove(row["end"])
-            elif "begin" not in row:
+            if "begin" in row:
+                self.running = row["begin"]
+            elif "end" in row:
+                self.running = ""
+            else:
                 self.outcomes.append(Outcome(**row))
                 if row["kind"] in ("wrong", "error"):
                     print(line.decode(), file=sys.stderr, flush=True)
         return bool(data)
 
-    def end(self) -> None:
-        """Books what the child left undone to the operator that it died in."""
+    def end(self) -> bool:
+        """Whether the child crashed; then that is booked to the operator that it was at."""
         os.close(self.pipe)
         _, status = os.waitpid(self.process, 0)
         if status == 0:
-            return
-        done = [row for row in self.outcomes if row.name == self.names[0]]
+            return False
+        code = os.waitstatus_to_exitcode(status)
+        how = f"exit status {code}" if code >= 0 else signal.Signals(-code).name
+        if not self.running:
+            raise RuntimeError(f"a child ended before it ran an operator: {how}")
+        done = [row for row in self.outcomes if row.name == self.running]
         where = f"after {len(done)} samples" + (
             f", the last {done[-1].dtype} {done[-1].sample}" if done else ""
         )
-        code = os.waitstatus_to_exitcode(status)
-        how = f"exit status {code}" if code >= 0 else signal.Signals(-code).name
-        self.outcomes.append(Outcome(self.names.pop(0), "", "", "error", f"crash ({how}) {where}"))
+        self.outcomes.append(Outcome(self.running, "", "", "error", f"crash ({how}) {where}"))
+        self.running = ""
+        return True
 
 
 def run(names: list[str], everything: bool, jobs: int) -> list[Outcome]:
     """All outcomes, in the order of the names."""
-    workers = [Worker(names[i::jobs]) for i in range(jobs)]
-    waiting = [worker for worker in workers if worker.names]
-    for worker in waiting:
-        worker.start(everything)
+    queue = _queue(len(names))
+    workers = [Worker() for _ in range(min(jobs, len(names)))]
+    waiting = list(workers)
+    for worker in workers:
+        worker.start(names, queue, everything)
     while waiting:
         ready, _, _ = select.select([worker.pipe for worker in waiting], [], [], 1.0)
         for worker in list(waiting):
             if worker.pipe in ready and not worker.read():
-                worker.end()
-                waiting.remove(worker)
-                if worker.names:
-                    worker.start(everything)
-                    waiting.append(worker)
+                if worker.end():
+                    worker.start(names, queue, everything)
+                else:
+                    waiting.remove(worker)
             elif time.monotonic() > worker.deadline:
                 os.kill(worker.process, signal.SIGKILL)
+    os.close(queue)
     order = {name: position for position, name in enumerate(names)}
     return sorted((row for worker in workers for row in worker.outcomes), key=lambda row: order[row.name])
 
