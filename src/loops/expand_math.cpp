@@ -84,6 +84,8 @@ Expr expand_unary(Unary op, const Expr& x) {
       return math::erf(x);
     case Unary::kErfc:
       return math::erfc(x);
+    case Unary::kGelu:
+      return math::gelu(x);
     case Unary::kSigmoid:
       return math::sigmoid(x);
     default:

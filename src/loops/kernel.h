@@ -55,6 +55,7 @@ enum class Unary {
   kTanh,
   kErf,
   kErfc,
+  kGelu,
   kSigmoid,
 };
 enum class Binary {

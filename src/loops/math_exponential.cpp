@@ -21,6 +21,9 @@ constexpr double kTail64[] = {2.0914686968086876e-09,
                               0.16666666666666671,
                               0.5};
 
+// 2^r for |r| <= 1/2
+constexpr double kPower32[] = {0.00132647273, 0.00967151299, 0.0555073358, 0.240222424, 0.693147004, 1};
+
 struct Reduced {
   Expr exponent;  // integer n
   Expr rest;      // r: x = n log(2) + r
@@ -58,6 +61,12 @@ Expr scaled(const Expr& value, const Expr& exponent) {
   return value * power_of_two(half) * power_of_two(exponent - half);
 }
 
+// value * 2^exponent, where value and result are normal.
+Expr with_exponent_raised(const Expr& value, const Expr& exponent) {
+  const Expr bits = integer(value, value->dtype == DType::kF64 ? 52 : 23);
+  return real_of(bits_of(value) + binary(Binary::kShiftLeft, exponent, bits));
+}
+
 // The limits lie where exp is already zero or infinite.
 Reduced reduce_any(const Expr& x) {
   return reduce(x->dtype == DType::kF64 ? clamp(x, -746, 710) : clamp(x, -104, 89));
@@ -87,7 +96,14 @@ Expr exp2(const Expr& x) {
 
 Expr moderate_exp(const Expr& x) {
   const Reduced reduced = reduce(x);
-  return (small_expm1(reduced.rest) + number(x, 1)) * power_of_two(reduced.exponent);
+  return with_exponent_raised(small_expm1(reduced.rest) + number(x, 1), reduced.exponent);
+}
+
+// The shift leaves nothing of the magic number.
+Expr moderate_exp2(const Expr& x) {
+  const Expr magic = number(x, 0x1.8p23);
+  const Expr shifted = x + magic;
+  return with_exponent_raised(polynomial(x - (shifted - magic), kPower32), bits_of(shifted));
 }
 
 // exp(x) - 1 = 2 (2^(n-1) (exp(r) - 1) + 2^(n-1) - 1/2), exact where n is 0.

@@ -32,6 +32,7 @@ Expr through_f64(Expr (*function)(const Expr&), const Expr& x);  // f32: compute
 Expr exp(const Expr& x);
 // exp for |x| <= 80: without what very large and very small results need.
 Expr moderate_exp(const Expr& x);
+Expr moderate_exp2(const Expr& x);                // 2^x for f32, |x| <= 120, to 2^-23
 Expr exp_of_sum(const Expr& x, const Expr& low);  // exp(x + low) for a low part of x
 Expr exp2(const Expr& x);
 Expr expm1(const Expr& x);
@@ -53,5 +54,6 @@ Expr atan(const Expr& x);
 Expr atan2(const Expr& y, const Expr& x);
 Expr erf(const Expr& x);
 Expr erfc(const Expr& x);
+Expr gelu(const Expr& x);  // x times the normal distribution, which f32 has to 2^-24
 
 }  // namespace ingot::core::loops::math

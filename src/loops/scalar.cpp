@@ -64,6 +64,8 @@ double apply_math(Unary op, double x) {
       return std::erf(x);
     case Unary::kErfc:
       return std::erfc(x);
+    case Unary::kGelu:
+      return x * 0.5 * std::erfc(-x * M_SQRT1_2);
     case Unary::kSigmoid:
       return 1 / (1 + std::exp(-x));
     case Unary::kNot:

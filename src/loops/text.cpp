@@ -13,10 +13,10 @@
 namespace ingot::core::loops {
 namespace {
 
-constexpr std::string_view kUnaryNames[] = {"-",     "abs",   "not",  "sqrt", "floor", "ceil", "trunc",
-                                            "round", "rsqrt", "exp",  "exp2", "expm1", "log",  "log1p",
-                                            "log2",  "log10", "sin",  "cos",  "tan",   "asin", "acos",
-                                            "atan",  "sinh",  "cosh", "tanh", "erf",   "erfc", "sigmoid"};
+constexpr std::string_view kUnaryNames[] = {
+    "-",    "abs",   "not",  "sqrt",  "floor", "ceil",  "trunc", "round", "rsqrt",  "exp",
+    "exp2", "expm1", "log",  "log1p", "log2",  "log10", "sin",   "cos",   "tan",    "asin",
+    "acos", "atan",  "sinh", "cosh",  "tanh",  "erf",   "erfc",  "gelu",  "sigmoid"};
 constexpr std::string_view kBinaryNames[] = {"+",   "-",   "*",     "/",   "floordiv", "mod", "fmod", "max",
                                              "min", "pow", "atan2", "and", "or",       "xor", "<<",   ">>",
                                              "==",  "!=",  "<",     "<=",  ">",        ">="};

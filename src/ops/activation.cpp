@@ -12,8 +12,10 @@ namespace {
 using enum loops::Unary;
 
 Expr gelu_of(const Gelu& gelu, const Expr& x) {
-  if (!gelu.approximate) return x * 0.5 * (1.0 + compute(kErf, x * M_SQRT1_2));
-  return x * 0.5 * (1.0 + compute(kTanh, (x + x * x * x * 0.044715) * (M_SQRT2 * M_2_SQRTPI * 0.5)));
+  if (!gelu.approximate) return compute(kGelu, x);
+  // (1 + tanh(u)) / 2 = 1 / (1 + exp(-2u))
+  constexpr double kScale = -2 * M_SQRT2 * M_2_SQRTPI * 0.5;
+  return x / (1.0 + compute(kExp, x * (x * x * (kScale * 0.044715) + kScale)));
 }
 Samples gelu_samples() {
   return {sample({f32({3, 5}, -4, 4)}, Gelu{}), sample({f32({batch(), 4}, -4, 4)}, Gelu{true})};
@@ -57,7 +59,7 @@ constinit const Op log_sigmoid = unary_op<log_sigmoid_of>("log_sigmoid", "log(si
 constinit const Op relu =
     unary_op<relu_of>("relu", "max(x, 0)", kNumericOperand, floating_samples, Trait::kIdempotent);
 constinit const Op silu =
-    unary_op<[](const Expr& x) { return x * compute(kSigmoid, x); }>("silu", "x * sigmoid(x)");
+    unary_op<[](const Expr& x) { return x / (1.0 + compute(kExp, -x)); }>("silu", "x * sigmoid(x)");
 constinit const Op mish = unary_op<mish_of>("mish", "x * tanh(softplus(x)), arXiv 1908.08681");
 constinit const Op hard_sigmoid = unary_op<hard_sigmoid_of>("hard_sigmoid", "clamp(x + 3, 0, 6) / 6");
 constinit const Op hard_swish = unary_op<[](const Expr& x) { return x * clamped(x + 3.0, 0, 6) / 6.0; }>(
