@@ -83,10 +83,16 @@ nb::bytes save_memory(const Session& session) {
   return result;
 }
 
+// A torch tensor if the process has imported torch; nothing, which stands for numpy, if not.
+nb::object tensor_of_torch() {
+  nb::object torch = nb::steal(PyImport_GetModule(nb::str("torch").ptr()));
+  return torch.is_valid() ? torch.attr("empty")(0) : nb::object();
+}
+
 nb::list run(Session& session, const nb::sequence& inputs) {
   std::vector<nb::handle> handles;
   for (const nb::handle input : inputs) handles.push_back(input);
-  return session.run(handles, handles.empty() ? nb::handle() : handles[0]);
+  return handles.empty() ? session.run(handles, tensor_of_torch()) : session.run(handles, handles[0]);
 }
 
 nb::dict memory(Session& session) {

@@ -45,7 +45,7 @@ class Engine:
 
     Thread-safe: each call runs in a context of its own, except that calls of an engine with own state (a KV cache)
     take turns. Arguments are torch tensors, or numpy arrays where torch is not installed; results are of the same
-    kind as the first tensor argument.
+    kind as the first tensor argument; of a program without any they are torch tensors where torch is imported.
     """
 
     def __init__(self, core: _core.Engine) -> None:

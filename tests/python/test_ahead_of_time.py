@@ -138,6 +138,23 @@ def test_keywords_and_output_objects() -> None:
         torch.testing.assert_close(got.last_hidden_state, want.last_hidden_state, rtol=1e-4, atol=1e-5)
 
 
+class Nothing(nn.Module):
+    """Takes no tensors."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.table = nn.Parameter(torch.arange(3.0))
+
+    def forward(self) -> torch.Tensor:
+        return self.table * 2
+
+
+def test_programs_without_inputs_return_tensors() -> None:
+    module = ingot.compile(Nothing(), inputs=[])
+    torch.testing.assert_close(module(), Nothing()())
+    torch.testing.assert_close(module.engine(), Nothing()())
+
+
 def test_state_lives_in_the_engine() -> None:
     model, x = Counter(), torch.randn(3, 4)
     engine = ingot.compile(model, inputs=[x]).engine
