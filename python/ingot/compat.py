@@ -88,24 +88,45 @@ def decompositions(is_known: Callable[[Any], bool]) -> dict[Any, Callable]:
         if _is_function(operator) and operator.name() not in _WRITING_REFERENCES
         if table is not more or not operator._can_decompose()
     }
-    return {operator: how for operator, how in chosen.items() if not is_known(operator)} | _hidden_writes()
+    return {
+        operator: how for operator, how in chosen.items() if not is_known(operator)
+    } | _taken_apart_at_times()
 
 
-def _hidden_writes() -> dict[Any, Callable]:
-    """How to take apart calls of composites that write an argument, which their schema does not say; other calls stay whole."""
-    operator = torch.ops.aten.instance_norm.default
+def _taken_apart_at_times() -> dict[Any, Callable]:
+    """How to take apart those calls of an operator that must be; NotImplemented of others, which stay whole."""
+    aten = torch.ops.aten
     table = torch.export.default_decompositions()
-    if operator not in table:
-        return {}
-    whole = table[operator]
+    chosen = {
+        aten.instance_norm.default: _writes_statistics,
+        aten.upsample_bicubic2d.default: _is_of_floats,
+        aten.upsample_bicubic2d.vec: _is_of_floats,
+    }
+    return {
+        operator: _where(operator, table[operator], must)
+        for operator, must in chosen.items()
+        if operator in table
+    }
 
-    def with_running_statistics(*arguments: Any, **named: Any) -> Any:
-        given = operator._schema.arguments
-        values = dict(zip((argument.name for argument in given), arguments, strict=False)) | named
-        writes = values["use_input_stats"] and values["running_mean"] is not None
-        return whole(*arguments, **named) if writes else NotImplemented
 
-    return {operator: with_running_statistics}
+def _where(operator: Any, how: Callable, must: Callable[[dict[str, Any]], bool]) -> Callable:
+    names = [argument.name for argument in operator._schema.arguments]
+
+    def run(*arguments: Any, **named: Any) -> Any:
+        values = dict(zip(names, arguments, strict=False)) | named
+        return how(*arguments, **named) if must(values) else NotImplemented
+
+    return run
+
+
+def _writes_statistics(values: dict[str, Any]) -> bool:
+    """Writes of an argument that the operator's schema does not tell."""
+    return values["use_input_stats"] and values["running_mean"] is not None
+
+
+def _is_of_floats(values: dict[str, Any]) -> bool:
+    """Of integers torch's formula rounds on the way, and otherwise than its kernel."""
+    return next(iter(values.values())).is_floating_point()
 
 
 def _is_function(operator: Any) -> bool:
@@ -172,8 +193,11 @@ def _composites(is_known: Callable[[Any], bool]) -> dict[Any, Callable]:
     split = find("torch.export.exported_program._split_decomp_table_to_cia_and_python_decomp")
     if split is None:
         return {}
-    composites = {operator: how for operator, how in split({})[0].items() if is_known(operator)}
-    composites |= {operator: how for operator, how in _hidden_writes().items() if operator in composites}
+    all_composites = split({})[0]
+    composites = {operator: how for operator, how in all_composites.items() if is_known(operator)}
+    composites |= {
+        operator: how for operator, how in _taken_apart_at_times().items() if operator in all_composites
+    }
     for name in _LOWERED:
         packet, overload = name.split(".")
         composites.pop(getattr(getattr(torch.ops.aten, packet), overload), None)

@@ -13,6 +13,7 @@ import torch
 from ingot.torch_backend import backend
 from small_models import mlp
 from torch import nn
+from torch.nn import functional
 
 
 @pytest.fixture(autouse=True)
@@ -225,9 +226,42 @@ def joined_choices(x: torch.Tensor) -> torch.Tensor:
     return torch.cat([x[:, :1], chosen], 1) + torch.arange(9.0)[:, None]
 
 
+def circles_of_what_is_left(x: torch.Tensor) -> torch.Tensor:
+    return functional.pad(x, (-1, 1, -2, 1), mode="circular")
+
+
+def slopes(x: torch.Tensor) -> tuple:
+    return functional.prelu(x[0, 0, 0], torch.tensor([0.5])), functional.prelu(x, torch.ones(4) / 4)
+
+
+def bags_without_their_padding(x: torch.Tensor) -> tuple:
+    indices, offsets = torch.tensor([2, 1, 1, 0, 2, 2]), torch.tensor([0, 3, 4])
+    return tuple(
+        functional.embedding_bag(indices, x[..., 0], offsets, mode=mode, padding_idx=padding)
+        for mode in ("sum", "mean", "max")
+        for padding in (-1, 1, None)
+    )
+
+
+def resized_integers(x: torch.Tensor) -> torch.Tensor:
+    image = (x * 40 + 100).clamp(0, 255).to(torch.uint8)[None]
+    return functional.interpolate(image, size=(3, 3), mode="bicubic")
+
+
 @pytest.mark.parametrize(
     "function",
-    [complex_positions, narrow_integers, whole_logarithms, large_integers, bools, joined_choices],
+    [
+        complex_positions,
+        narrow_integers,
+        whole_logarithms,
+        large_integers,
+        bools,
+        joined_choices,
+        circles_of_what_is_left,
+        slopes,
+        bags_without_their_padding,
+        resized_integers,
+    ],
 )
 def test_answers_are_eager_s(function: Callable) -> None:
     x = torch.randn(3, 4, 2, generator=torch.Generator().manual_seed(0)) * 3
@@ -255,3 +289,12 @@ def test_sums_of_narrow_integers_are_wide() -> None:
     compiled = torch.compile(Sum(), backend=backend)
     assert torch.equal(compiled(x), Sum()(x))
     assert compiled(x).dtype == torch.int64
+
+
+def test_sums_of_half_precision_are_rounded_once() -> None:
+    def scores(mask: torch.Tensor, a: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
+        return torch.baddbmm(mask, a, b)
+
+    a = torch.tensor([[[1.0, 2**-11]]], dtype=torch.float16)  # 1 + 2^-11 is no f16
+    b, mask = torch.ones(1, 2, 1, dtype=torch.float16), torch.full((1, 1, 1), 2**-11, dtype=torch.float16)
+    assert torch.compile(scores, backend=backend)(mask, a, b).item() == 1 + 2**-10

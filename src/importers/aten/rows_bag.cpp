@@ -26,28 +26,39 @@ core::Value* gathered(Call& call, core::Value* rows, const Term& bag, const Dim&
               ops::ScatterReduce{.axis = 0, .reduce = "amax", .include_self = false});
 }
 
+// The index that counts nothing. `kFromEnd`: negative ones count from the end, and None is none; else they
+// are none.
+template <bool kFromEnd>
+std::optional<Dim> padding_of(Call& call, const Dim& rows) {
+  if (!call.has("padding_idx")) return std::nullopt;
+  const int64_t padding = call.integer("padding_idx");
+  if (padding >= 0) return Dim(padding);
+  return kFromEnd ? std::optional(rows + padding) : std::nullopt;
+}
+
+template <bool kFromEnd>
 void embedding_bag(Call& call) {
   core::Value *table = call.tensor("weight"), *indices = call.tensor("indices");
   if (indices->type.rank() != 1) call.refuse("indices that are no vector");
   const Dim count = indices->type.shape[0], bags = call.result_meta().shape[0];
   const Mode mode = static_cast<Mode>(call.integer("mode"));
-  const DType dtype = table->type.dtype;
   Term rows(call, emit(call, ops::take, {table, indices}, ops::Axis{0}));
   if (core::Value* scale = call.optional_tensor("per_sample_weights"))
     rows = rows * Term(call, unsqueezed(call, scale, 1));
-  const Term bag = bag_of_each(call, count);
-  Term counts(call, filled(call, {count, 1}, 1, dtype));
-  const int64_t padding = call.has("padding_idx") ? call.integer("padding_idx") : -1;
-  if (padding >= 0) {
-    if (mode == kMax) call.refuse("rows that count nothing, among which the largest is sought");
-    const Term skipped = equal(Term(call, unsqueezed(call, indices, 1)), static_cast<double>(padding));
-    rows = skipped.choose(rows.constant(0), rows);
-    counts = skipped.choose(counts.constant(0), counts);
+  Term bag = bag_of_each(call, count);
+  if (const auto padding =
+          padding_of<kFromEnd>(call, extent(call, table, 0))) {  // into a bag behind the others
+    const Term skipped(
+        call, emit(call, ops::equal, {indices, size_scalar(call.graph(), *padding, indices->type.dtype)}));
+    bag = skipped.choose({call, size_scalar(call.graph(), bags, DType::kI64)}, bag);
   }
-  const Term result(call, gathered(call, rows, bag, bags, mode == kMax));
+  const auto in_bags = [&](core::Value* values) {
+    core::Value* all = gathered(call, values, bag, bags + 1, mode == kMax);
+    return Term(call, sliced(call, all, 0, 0, bags));
+  };
+  const Term result = in_bags(rows);
   if (mode != kMean) return call.give(0, result);
-  const Term members(call, gathered(call, counts, bag, bags, false));
-  call.give(0, result / members.apply(ops::maximum, 1));
+  call.give(0, result / in_bags(filled(call, {count, 1}, 1, rows.dtype())).apply(ops::maximum, 1));
 }
 
 // Counts of equal bins from `min` to `max`, or from the least value to the largest if both are equal.
@@ -71,10 +82,10 @@ void histogram(Call& call) {
 }
 
 constexpr Row kRows[] = {
-    {"aten._embedding_bag.default", embedding_bag},
-    {"aten._embedding_bag_forward_only.default", embedding_bag},
-    {"aten.embedding_bag.default", embedding_bag},
-    {"aten.embedding_bag.padding_idx", embedding_bag},
+    {"aten._embedding_bag.default", embedding_bag<false>},
+    {"aten._embedding_bag_forward_only.default", embedding_bag<false>},
+    {"aten.embedding_bag.default", embedding_bag<false>},
+    {"aten.embedding_bag.padding_idx", embedding_bag<true>},
     {"aten.histc.default", histogram},
 };
 

@@ -27,29 +27,38 @@ bool is_transposed_matrix(const core::Value* value) {
   return value->producer != nullptr && value->producer->op == &ops::transpose && value->type.rank() == 2;
 }
 
-// beta * self + alpha * a b. What torch made of a linear layer becomes one again.
+// Sums of products are rounded once: f16 and bf16 are computed in f32.
+core::Value* summable(Call& call, core::Value* value) {
+  const bool narrow = value->type.dtype == DType::kF16 || value->type.dtype == DType::kBF16;
+  return narrow ? converted(call.graph(), value, DType::kF32) : value;
+}
+core::Value* wide_product(Call& call, core::Value* a, core::Value* b) {
+  return emit(call, ops::matmul, {summable(call, a), summable(call, b)});
+}
+// beta * self + alpha * product, in the dtype of self.
+void give_sum(Call& call, core::Value* product) {
+  core::Value* x = call.tensor("self");
+  core::Value* sum = scaled(call, product, "alpha");
+  if (call.number("beta") != 0) sum = emit(call, ops::add, {scaled(call, summable(call, x), "beta"), sum});
+  call.give(converted(call.graph(), sum, x->type.dtype));
+}
+// What torch made of a linear layer becomes one again.
 void add_product(Call& call, std::string_view first, std::string_view second) {
   core::Value *x = call.tensor("self"), *a = call.tensor(first), *b = call.tensor(second);
   const bool plain = call.number("alpha") == 1 && call.number("beta") == 1;
   if (plain && is_transposed_matrix(b) && x->type.shape == Shape{b->type.shape[1]})
     return call.give(emit(call, ops::linear, {a, b->producer->operands[0], x}));
-  core::Value* product = scaled(call, emit(call, ops::matmul, {a, b}), "alpha");
-  if (call.number("beta") == 0) return call.give(product);
-  call.give(emit(call, ops::add, {scaled(call, x, "beta"), product}));
+  give_sum(call, wide_product(call, a, b));
 }
 void addmm(Call& call) { add_product(call, "mat1", "mat2"); }
 void baddbmm(Call& call) { add_product(call, "batch1", "batch2"); }
 void addbmm(Call& call) {
-  core::Value* products = emit(call, ops::matmul, {call.tensor("batch1"), call.tensor("batch2")});
-  core::Value* product = scaled(call, emit(call, ops::sum, {products}, ops::Reduce{{0}, false}), "alpha");
-  if (call.number("beta") == 0) return call.give(product);
-  call.give(emit(call, ops::add, {scaled(call, call.tensor("self"), "beta"), product}));
+  core::Value* products = wide_product(call, call.tensor("batch1"), call.tensor("batch2"));
+  give_sum(call, emit(call, ops::sum, {products}, ops::Reduce{{0}, false}));
 }
 void addmv(Call& call) {
-  core::Value* product =
-      emit(call, ops::matmul, {call.tensor("mat"), unsqueezed(call, call.tensor("vec"), 1)});
-  product = scaled(call, without_axes(call, product, {1}), "alpha");
-  call.give(emit(call, ops::add, {scaled(call, call.tensor("self"), "beta"), product}));
+  core::Value* product = wide_product(call, call.tensor("mat"), unsqueezed(call, call.tensor("vec"), 1));
+  give_sum(call, without_axes(call, product, {1}));
 }
 
 core::Value* matrix_product(Call& call, core::Value* a, core::Value* b) {

@@ -76,9 +76,9 @@ void softplus(Call& call) {
 }
 void prelu(Call& call) {
   core::Value *x = call.tensor("self"), *slope = call.tensor("weight");
-  if (slope->type.rank() == 1 && x->type.rank() >= 2) {
-    Shape shape(x->type.rank() - 1, 1);
-    shape[0] = slope->type.shape[0];
+  if (slope->type.rank() != x->type.rank()) {  // one for all, or one a channel
+    Shape shape(x->type.rank(), 1);
+    if (shape.size() > 1) shape[1] = element_count(slope->type);
     slope = reshaped(call, slope, std::move(shape));
   }
   core::Value* positive = emit(call, ops::greater, {x, scalar(call.graph(), 0, x->type.dtype)});

@@ -180,8 +180,15 @@ void repeat_interleave(Call& call) {
 
 // What a negative entry takes away.
 Dim cut(const Dim& entry) { return entry.is_constant() && *entry.constant() < 0 ? Dim(0) - entry : Dim(0); }
+core::Value* without_cuts(Call& call, core::Value* x, const std::vector<Dim>& given) {
+  for (size_t i = 0; i + 1 < given.size(); i += 2) {
+    const size_t axis = x->type.rank() - 1 - i / 2;
+    x = sliced(call, x, axis, cut(given[i]), x->type.shape[axis] - cut(given[i + 1]));
+  }
+  return x;
+}
 // torch counts padding from the last dim on: low, high, low, high ...; negative entries cut, after the
-// padding.
+// padding, but before it where what is left goes around.
 void pad_by(Call& call, const std::vector<Dim>& given, const std::string& mode, double value) {
   core::Value* x = call.tensor("self");
   const size_t rank = x->type.rank();
@@ -194,12 +201,10 @@ void pad_by(Call& call, const std::vector<Dim>& given, const std::string& mode, 
   }
   const auto nothing = [](const Dim& entry) { return entry == Dim(0); };
   const bool idle = std::ranges::all_of(pad.low, nothing) && std::ranges::all_of(pad.high, nothing);
+  const bool cuts_first = mode == "circular";
+  if (cuts_first) x = without_cuts(call, x, given);
   if (!idle) x = emit(call, ops::pad, {x}, pad);
-  for (size_t i = 0; i + 1 < given.size(); i += 2) {
-    const size_t axis = rank - 1 - i / 2;
-    x = sliced(call, x, axis, cut(given[i]), x->type.shape[axis] - cut(given[i + 1]));
-  }
-  call.give(x);
+  call.give(cuts_first ? x : without_cuts(call, x, given));
 }
 void pad_constant(Call& call) { pad_by(call, call.dims("pad"), "constant", call.number("value")); }
 void pad_any(Call& call) {
