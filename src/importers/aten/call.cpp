@@ -188,15 +188,16 @@ size_t Call::axis(std::string_view name, size_t rank) {
 
 std::vector<int64_t> Call::axes(std::string_view name, size_t rank) {
   std::vector<int64_t> result;
+  const int64_t count =
+      std::max<int64_t>(static_cast<int64_t>(rank), 1);  // a tensor without dims takes 0 and -1
   if (has(name)) {
-    for (const int64_t given : integers(name))
-      result.push_back(given < 0 ? given + static_cast<int64_t>(rank) : given);
+    for (const int64_t given : integers(name)) result.push_back(given < 0 ? given + count : given);
   }
   if (result.empty()) {
     for (size_t axis = 0; axis < rank; ++axis) result.push_back(static_cast<int64_t>(axis));
   }
   std::ranges::sort(result);
-  if (!result.empty() && (result.front() < 0 || (rank > 0 && result.back() >= static_cast<int64_t>(rank)))) {
+  if (!result.empty() && (result.front() < 0 || result.back() >= count)) {
     refuse(fmt::format("{} names a dim that the tensor of rank {} lacks", name, rank));
   }
   if (rank == 0) result.clear();

@@ -28,6 +28,17 @@ TEST(Rows, TakeDefaultsFromTheSchema) {
   EXPECT_THAT(applied("aten.flatten.using_ints", {}, {1, 2}, {1, 2}, {2}), ElementsAre(1, 2));
 }
 
+TEST(Rows, ReduceTensorsWithoutDims) {
+  for (const int64_t dim : {0, -1})
+    EXPECT_THAT(applied("aten.sum.dim_IntList", {{ArgumentList{{dim}}}}, {}, {3}, {}), ElementsAre(3));
+}
+
+TEST(Rows, CutBeforeGoingAround) {
+  const Argument cuts{ArgumentList{{int64_t{-1}}, {int64_t{2}}}};
+  EXPECT_THAT(applied("aten.pad.default", {cuts, {"circular"}}, {1, 1, 4}, {1, 2, 3, 4}, {1, 1, 5}),
+              ElementsAre(2, 3, 4, 2, 3));
+}
+
 TEST(Rows, LeaveOptionalTensorsOut) {
   ProgramWriter writer;
   const ValueId x = writer.input("x", {1, 2}), weight = writer.input("w", {2, 2});
