@@ -248,9 +248,39 @@ def resized_integers(x: torch.Tensor) -> torch.Tensor:
     return functional.interpolate(image.to(torch.uint8), size=(3, 3), mode="bicubic")
 
 
+def chunks_of_turned_memory(x: torch.Tensor) -> tuple:
+    turned = (x * 2).permute(2, 0, 1)
+    return turned.as_strided((2, 3, 2), (3, 4, 1)), (x.transpose(0, 1) + 1).as_strided((5, 3), (1, 2), 2)
+
+
+def repeats_that_are_data(x: torch.Tensor) -> tuple:
+    counts = torch.tensor([2, 0, 1, 4])
+    return (
+        torch.repeat_interleave(x, counts, dim=1, output_size=7),
+        torch.repeat_interleave(x, counts[:1], dim=2, output_size=4),
+        torch.repeat_interleave(x[0, 0], counts[:2], output_size=2),
+    )
+
+
+def distances_of_a_batch(x: torch.Tensor) -> tuple:
+    return (
+        torch.cdist(x, x[0]),
+        torch.cdist(x[0], x, p=1.0),
+        functional.bilinear(x, x, x[:, :2, :].contiguous()),
+    )
+
+
+def few_terms(x: torch.Tensor) -> torch.Tensor:
+    return (torch.tensor([[0.42], [-0.5], [0.08]]) + x[0, 0] * 0).sum(0) * 1e8  # the order of the sum shows
+
+
 @pytest.mark.parametrize(
     "function",
     [
+        chunks_of_turned_memory,
+        repeats_that_are_data,
+        distances_of_a_batch,
+        few_terms,
         complex_positions,
         narrow_integers,
         whole_logarithms,
@@ -298,3 +328,14 @@ def test_sums_of_half_precision_are_rounded_once() -> None:
     a = torch.tensor([[[1.0, 2**-11]]], dtype=torch.float16)  # 1 + 2^-11 is no f16
     b, mask = torch.ones(1, 2, 1, dtype=torch.float16), torch.full((1, 1, 1), 2**-11, dtype=torch.float16)
     assert torch.compile(scores, backend=backend)(mask, a, b).item() == 1 + 2**-10
+
+
+def test_repeats_that_do_not_add_up_are_an_error() -> None:
+    def repeated(x: torch.Tensor, counts: torch.Tensor) -> torch.Tensor:
+        return torch.repeat_interleave(x, counts, output_size=3)
+
+    compiled = torch.compile(repeated, backend=backend)
+    assert compiled(torch.arange(2.0), torch.tensor([1, 2])).tolist() == [0, 1, 1]
+    for counts in ([1, 1], [2, 2]):
+        with pytest.raises(ingot.UserError, match="out of range"):
+            compiled(torch.arange(2.0), torch.tensor(counts))

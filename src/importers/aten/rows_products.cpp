@@ -233,7 +233,7 @@ constexpr Row kRows[] = {
     {"aten._weight_norm.default", weight_norm, kComposed},
     {"aten._weight_norm_interface.default", weight_norm, kComposed},
     {"aten.addr.default", outer_sum, kComposed},
-    {"aten.bilinear.default", bilinear, kComposed},
+    {"aten.bilinear.default", bilinear},
     {"aten.cosine_similarity.default", cosine_similarity, kComposed},
     {"aten.cross.default", cross, kComposed},
     {"aten.dist.default", distance, kComposed},

@@ -108,8 +108,10 @@ void norm(Call& call) { norm_of_order(call, "p"); }
 // Norms of all differences between rows of two matrices.
 void distances(Call& call) {
   core::Value *a = call.tensor("x1"), *b = call.tensor("x2");
+  while (a->type.rank() < b->type.rank()) a = unsqueezed(call, a, 0);
+  while (b->type.rank() < a->type.rank()) b = unsqueezed(call, b, 0);
   const auto rank = static_cast<int64_t>(a->type.rank());
-  if (b->type.rank() != a->type.rank()) call.refuse("operands of two ranks");
+  call.require(rank >= 2, "a tensor that is no matrix");
   core::Value* difference =
       emit(call, ops::subtract,
            {unsqueezed(call, a, a->type.rank() - 1), unsqueezed(call, b, b->type.rank() - 2)});

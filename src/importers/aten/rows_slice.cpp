@@ -178,6 +178,27 @@ void repeat_interleave(Call& call) {
   call.give(reshaped(call, expanded(call, unsqueezed(call, x, axis + 1), wide), joined));
 }
 
+// Element i comes repeats[i] times: place j of the result shows the first element whose running count is
+// beyond j. Where the counts do not add up to its size, all places are out of range, which is an error of the
+// run.
+void repeat_each(Call& call) {
+  core::Value *x = call.tensor("self"),
+              *repeats = converted(call.graph(), call.tensor("repeats"), DType::kI64);
+  if (!call.has("output_size")) call.refuse("a number of repeats that is data, without output_size");
+  if (!call.has("dim")) x = reshaped(call, x, {element_count(x->type)});
+  const size_t axis = call.has("dim") ? call.axis("dim", x->type.rank()) : 0;
+  const Dim size = extent(call, x, axis), total = call.dim("output_size");
+  repeats = expanded(call, repeats, {size});
+  core::Value* ends = emit(call, ops::cumulative_sum, {repeats}, ops::Axis{0});
+  core::Value* passed = emit(call, ops::less_equal, {ends, unsqueezed(call, counting(call, total), 1)});
+  core::Value* from =
+      emit(call, ops::sum, {converted(call.graph(), passed, DType::kI64)}, ops::Reduce{{1}, false});
+  core::Value* sum = emit(call, ops::sum, {repeats}, ops::Reduce{{0}, false});
+  core::Value* fits = emit(call, ops::equal, {sum, size_scalar(call.graph(), total, DType::kI64)});
+  from = emit(call, ops::select, {fits, from, size_scalar(call.graph(), size, DType::kI64)});
+  call.give(emit(call, ops::take, {x, from}, ops::Axis{static_cast<int64_t>(axis)}));
+}
+
 // What a negative entry takes away.
 Dim cut(const Dim& entry) { return entry.is_constant() && *entry.constant() < 0 ? Dim(0) - entry : Dim(0); }
 core::Value* without_cuts(Call& call, core::Value* x, const std::vector<Dim>& given) {
@@ -254,6 +275,7 @@ constexpr Row kRows[] = {
     {"aten.reflection_pad2d.default", pad_reflect},
     {"aten.reflection_pad3d.default", pad_reflect},
     {"aten.repeat.default", repeat},
+    {"aten.repeat_interleave.self_Tensor", repeat_each},
     {"aten.repeat_interleave.self_int", repeat_interleave},
     {"aten.replication_pad1d.default", pad_replicate},
     {"aten.replication_pad2d.default", pad_replicate},

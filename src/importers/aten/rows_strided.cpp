@@ -1,5 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Diagonals, sliding windows of one dim, and views by strides.
+#include <algorithm>
+#include <functional>
+#include <optional>
+#include <ranges>
 
 #include "importers/aten/building.h"
 #include "importers/aten/promotion.h"
@@ -82,25 +86,41 @@ void unfold(Call& call) {
 
 // Whether it is known that the memory starts with this value's first element.
 bool starts_its_memory(const core::Value* value) {
-  while (value->producer != nullptr && value->producer->op->traits.has(Trait::kKeepsOrder))
+  const auto keeps_start = [](const Op& op) {
+    return op.traits.has(Trait::kKeepsOrder) || &op == &ops::transpose;
+  };
+  while (value->producer != nullptr && keeps_start(*value->producer->op))
     value = value->producer->operands[0];
   return value->producer != nullptr && !value->producer->op->traits.has(Trait::kView);
 }
-bool is_row_major(const TensorMeta& meta) {
+bool is_dense(const TensorMeta& meta, const std::vector<int64_t>& order) {
   Dim expected = 1;
-  for (size_t i = meta.shape.size(); i-- > 0;) {
-    if (meta.strides.size() != meta.shape.size()) return false;
-    if (meta.shape[i] != Dim(1) && meta.strides[i] != expected) return false;
-    expected = expected * meta.shape[i];
+  for (const int64_t axis : std::views::reverse(order)) {
+    const Dim &size = meta.shape[static_cast<size_t>(axis)],
+              &stride = meta.strides[static_cast<size_t>(axis)];
+    if (size != Dim(1) && stride != expected) return false;
+    expected = expected * size;
   }
   return true;
 }
-// Of tensors whose memory is what their shape says.
+// The order of dims in which the elements stand in memory without gaps, outermost first; none if they do not.
+std::optional<std::vector<int64_t>> memory_order(const TensorMeta& meta) {
+  if (meta.strides.size() != meta.shape.size()) return std::nullopt;
+  std::vector<int64_t> order = all_axes(meta.shape.size());
+  if (is_dense(meta, order)) return order;
+  if (!std::ranges::all_of(meta.strides, &Dim::is_constant)) return std::nullopt;
+  const auto stride = [&](int64_t axis) { return *meta.strides[static_cast<size_t>(axis)].constant(); };
+  std::ranges::stable_sort(order, std::greater(), stride);
+  return is_dense(meta, order) ? std::optional(order) : std::nullopt;
+}
+// Of tensors whose memory has their elements without gaps.
 void as_strided(Call& call) {
   core::Value* x = call.tensor("self");
-  if (!is_row_major(call.tensor_meta("self"))) call.refuse("strides over memory that is not row-major");
+  const auto order = memory_order(call.tensor_meta("self"));
+  if (!order) call.refuse("strides over memory that is not dense");
   if (call.has("storage_offset") && !starts_its_memory(x))
     call.refuse("an offset into the memory of an input or a view");
+  x = transposed(call, x, *order);
   const std::vector<Dim> size = call.dims("size");
   const std::vector<int64_t> stride = call.integers("stride");
   call.require(stride.size() == size.size(), "another number of strides than sizes");

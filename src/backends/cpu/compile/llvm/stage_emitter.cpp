@@ -204,10 +204,16 @@ llvm::Value* StageEmitter::value_of(Scope& scope) {
 // The stage's value at one point of its loops, reduced where it is a reduction.
 llvm::Value* StageEmitter::reduced(Scope& scope) {
   if (stage_.reduce.empty()) return value_of(scope);
-  if (lanes_along_stage(scope)) return reduced_along_lanes(scope);
+  if (lanes_along_stage(scope) && !is_short(stage_.reduce.back())) return reduced_along_lanes(scope);
   return nest(stage_.reduce, scope, {identity(scope.lanes)}, [&](Scope& point, const Values& carried) {
     return Values{combine(carried[0], broadcast(builder_, value_of(point), point.lanes))};
   })[0];
+}
+
+// Fewer elements than lanes: taken one by one, in order.
+bool StageEmitter::is_short(const Loop& loop) {
+  const auto extent = loop.extent.constant();
+  return extent && *extent <= 4;
 }
 
 llvm::Value* StageEmitter::reduced_along_lanes(Scope& scope) {

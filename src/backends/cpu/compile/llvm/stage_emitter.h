@@ -52,6 +52,7 @@ class StageEmitter {
     return stage_.reduce.empty() ? stage_.loops.back() : stage_.reduce.back();
   }
   int main_lanes(const loops::Loop& loop) const;
+  static bool is_short(const loops::Loop& loop);
 
   KernelFrame& frame_;
   Builder& builder_;
