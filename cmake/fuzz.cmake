@@ -14,7 +14,10 @@ function(ingot_fuzz_program name)
   add_dependencies(${name} ingot_schemas)
 endfunction()
 
-set(INGOT_FUZZ_ARCHIVES ${CMAKE_SOURCE_DIR}/tests/importers/pt2_archives.cpp)
+set(INGOT_FUZZ_ARCHIVES ${CMAKE_SOURCE_DIR}/tests/importers/pt2_archives.cpp
+                        ${CMAKE_SOURCE_DIR}/tests/importers/aten/random_calls.cpp
+                        ${CMAKE_SOURCE_DIR}/tests/importers/aten/programs.cpp
+)
 file(GLOB INGOT_FUZZERS CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/tests/fuzz/*_fuzzer.cpp)
 foreach(source IN LISTS INGOT_FUZZERS)
   cmake_path(GET source STEM name)

@@ -121,6 +121,7 @@ Types infer_adaptive_pool(const Node& node) {
   TensorType type = infer_same(node)[0];
   require(type.rank() >= 3 && pool.size.size() + 2 == type.rank(), node,
           "x must be [N, C, *spatial], one size a spatial dim");
+  require(std::ranges::find(pool.size, Dim(0)) == pool.size.end(), node, "a size must not be 0");
   std::ranges::copy(pool.size, type.shape.begin() + 2);
   return {type};
 }

@@ -10,11 +10,16 @@
 namespace ingot::core {
 namespace {
 
-constexpr size_t kMaximumTerms = 4096;  // products of long sums grow exponentially
+constexpr size_t kMaximumTerms = 4096;   // products of long sums grow exponentially
+constexpr size_t kMaximumDegree = 1024;  // and so do squares of squares
 
 [[noreturn]] void overflow(int64_t a, char operation, int64_t b) {
   throw UserError("INGOT-U101", fmt::format("a size overflows 64 bits: {} {} {}", a, operation, b),
                   "use smaller shapes");
+}
+
+[[noreturn]] void too_long() {
+  throw UnsupportedError("INGOT-N102", "a product of sizes has too many terms to be kept in canonical form");
 }
 
 Polynomial negate(const Polynomial& terms) { return multiply(terms, {-1, {}}); }
@@ -107,6 +112,7 @@ Polynomial add(const Polynomial& a, const Polynomial& b) {
 Polynomial multiply(const Polynomial& a, const DimTerm& term) {
   Polynomial result = a;  // the order of monomials is kept by multiplication
   for (DimTerm& each : result) {
+    if (each.atoms.size() + term.atoms.size() > kMaximumDegree) too_long();
     each.coefficient = checked_multiply(each.coefficient, term.coefficient);
     each.atoms.insert(each.atoms.end(), term.atoms.begin(), term.atoms.end());
     std::ranges::sort(each.atoms);
@@ -148,10 +154,7 @@ Dim operator*(const Dim& a, const Dim& b) {
   if (b.is_constant() || is_atom(b)) return scale(a, b);
   const Polynomial left = to_polynomial(a);
   const Polynomial right = to_polynomial(b);
-  if (left.size() * right.size() > kMaximumTerms) {
-    throw UnsupportedError("INGOT-N102",
-                           "a product of sizes has too many terms to be kept in canonical form");
-  }
+  if (left.size() * right.size() > kMaximumTerms) too_long();
   Polynomial terms;
   for (const DimTerm& term : right) terms = add(terms, multiply(left, term));
   return joined(std::move(terms));

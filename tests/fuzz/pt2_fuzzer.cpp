@@ -1,13 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 // Any bytes: the .pt2 reader throws an Error of the user's kinds, or gives a program that can be printed, and
-// that the importer refuses by such an Error or makes a right graph of. The bytes are an archive, or the JSON
-// documents of one, which is made around them.
+// that the compiler refuses by such an Error or makes a right graph and an engine of. The bytes are an
+// archive, or the JSON documents of one, which is made around them.
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
 #include <memory>
 #include <string>
 
+#include "backends/null/compile/backend.h"
+#include "compiler/compile.h"
 #include "importers/aten/aten_text.h"
 #include "importers/aten/import.h"
 #include "importers/pt2/read_pt2.h"
@@ -29,6 +31,10 @@ void read(const std::shared_ptr<const std::string>& archive, bool verify_checksu
         pt2::read_pt2(as_bytes(*archive), archive, {.verify_checksums = verify_checksums});
     to_string(program);
     verify(aten::import_program(program).graph, "importing");
+    const Backend* const backends[] = {&null::backend()};
+    CompileOptions options;
+    options.target.backend = "null";
+    compile(program, options, backends);
   } catch (const Error& error) {
     if (error.kind() != ErrorKind::kInternal) return;
     std::fprintf(stderr, "%s\n", error.what());

@@ -185,5 +185,13 @@ TEST(Dim, MalformedTextShowsThePlace) {
   EXPECT_THROW(Dim::symbol("2S"), UserError);
 }
 
+TEST(Dim, ProductsThatGrowExponentiallyAreRefused) {
+  const auto squared = [](Dim size) {
+    for (int i = 0; i < 60; ++i) size = size * size;
+  };
+  EXPECT_THROW(squared(Dim::symbol("S")), UnsupportedError);
+  EXPECT_THROW(squared(Dim::symbol("S") + 1), UnsupportedError);
+}
+
 }  // namespace
 }  // namespace ingot::core

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "importers/aten/building.h"
 
+#include <fmt/core.h>
+
 #include <algorithm>
 #include <numeric>
 
@@ -16,6 +18,17 @@ std::vector<int64_t> all_axes(size_t rank) {
 
 std::vector<int64_t> reduced_axes(Call& call, const core::Value* x) {
   return call.axes("dim", x->type.rank());
+}
+
+std::vector<int64_t> window_entries(Call& call, std::string_view name, size_t spatial) {
+  constexpr int64_t kLargest = int64_t{1} << 31;
+  std::vector<int64_t> values = call.integers(name);
+  if (values.size() == 1) values.resize(spatial, values[0]);
+  call.require(values.size() == spatial, fmt::format("another number of entries in {} than dims", name));
+  const bool sane =
+      std::ranges::all_of(values, [](int64_t value) { return value >= 0 && value <= kLargest; });
+  call.require(sane, fmt::format("an entry of {} that is negative or very large", name));
+  return values;
 }
 
 const Dim& extent(Call& call, const core::Value* value, size_t axis) {

@@ -17,6 +17,8 @@ core::Value* emit(Call& call, const Op& op, std::vector<core::Value*> operands,
 }
 
 std::vector<int64_t> all_axes(size_t rank);  // 0, 1, ...
+// One entry a spatial dim, where a single one stands for all; refuses what overflows in sums and products.
+std::vector<int64_t> window_entries(Call& call, std::string_view name, size_t spatial);
 std::vector<int64_t> reduced_axes(Call& call,
                                   const core::Value* x);  // that "dim" names; all where it is not given
 const Dim& extent(Call& call, const core::Value* value, size_t axis);  // refuses where there is no such dim

@@ -4,10 +4,12 @@
 #include <fmt/core.h>
 
 #include <algorithm>
+#include <cmath>
 
 #include "importers/aten/node_error.h"
 #include "ops/attributes.h"
 #include "ops/ops.h"
+#include "support/error.h"
 
 namespace ingot::core::aten {
 
@@ -44,7 +46,9 @@ core::Value* Call::tensor_of(const Argument& argument, std::string_view name) {
   const ValueId* id = std::get_if<ValueId>(&argument.value);
   if (id == nullptr || scope_.value(*id).kind != ValueKind::kTensor)
     refuse(fmt::format("{} is no tensor", name));
-  return scope_.tensor(*id);
+  core::Value* tensor = scope_.tensor(*id);
+  if (is_complex(tensor->type.dtype)) refuse("complex numbers");
+  return tensor;
 }
 
 core::Value* Call::tensor(std::string_view name) { return tensor_of(get(name), name); }
@@ -52,6 +56,12 @@ core::Value* Call::tensor(std::string_view name) { return tensor_of(get(name), n
 core::Value* Call::optional_tensor(std::string_view name) { return has(name) ? tensor(name) : nullptr; }
 
 std::vector<core::Value*> Call::tensors(std::string_view name) {
+  std::vector<core::Value*> values = optional_tensors(name);
+  require(std::ranges::find(values, nullptr) == values.end(), fmt::format("no tensor in {}", name));
+  return values;
+}
+
+std::vector<core::Value*> Call::optional_tensors(std::string_view name) {
   const auto* list = std::get_if<ArgumentList>(&get(name).value);
   if (list == nullptr) return {tensor(name)};
   std::vector<core::Value*> values;
@@ -110,6 +120,12 @@ std::vector<int64_t> Call::integers(std::string_view name) {
     if (!size.is_constant()) refuse(fmt::format("{} depends on the sizes of the inputs", name));
     values.push_back(*size.constant());
   }
+  return values;
+}
+
+std::vector<int64_t> Call::integers(std::string_view name, size_t count) {
+  std::vector<int64_t> values = integers(name);
+  require(values.size() == count, fmt::format("another number of entries in {} than {}", name, count));
   return values;
 }
 
@@ -175,31 +191,40 @@ std::string Call::text(std::string_view name) {
 
 std::optional<DType> Call::dtype(std::string_view name) {
   if (!has(name)) return std::nullopt;
-  if (const auto* value = std::get_if<DType>(&get(name).value)) return *value;
-  refuse(fmt::format("{} is a dtype that Ingot does not have", name));
+  const auto* value = std::get_if<DType>(&get(name).value);
+  if (value == nullptr) refuse(fmt::format("{} is a dtype that Ingot does not have", name));
+  if (is_complex(*value)) refuse("complex numbers");
+  return *value;
 }
 
-size_t Call::axis(std::string_view name, size_t rank) {
-  const int64_t given = integer(name), count = std::max<int64_t>(static_cast<int64_t>(rank), 1);
+size_t Call::axis(std::string_view name, size_t rank) { return checked_axis(name, integer(name), rank); }
+
+size_t Call::checked_axis(std::string_view name, int64_t given, size_t rank) const {
+  // A tensor without dims takes 0 and -1.
+  const int64_t count = std::max<int64_t>(static_cast<int64_t>(rank), 1);
   if (given < -count || given >= count)
     refuse(fmt::format("{} is {} for a tensor of rank {}", name, given, rank));
   return static_cast<size_t>(given < 0 ? given + count : given);
 }
 
+std::vector<size_t> Call::axes_in_order(std::string_view name, size_t rank) {
+  std::vector<size_t> result;
+  for (const int64_t given : integers(name)) {
+    result.push_back(checked_axis(name, given, rank));
+    require(std::ranges::count(result, result.back()) == 1, fmt::format("a dim that is twice in {}", name));
+  }
+  return result;
+}
+
 std::vector<int64_t> Call::axes(std::string_view name, size_t rank) {
   std::vector<int64_t> result;
-  const int64_t count =
-      std::max<int64_t>(static_cast<int64_t>(rank), 1);  // a tensor without dims takes 0 and -1
   if (has(name)) {
-    for (const int64_t given : integers(name)) result.push_back(given < 0 ? given + count : given);
+    for (const size_t axis : axes_in_order(name, rank)) result.push_back(static_cast<int64_t>(axis));
   }
   if (result.empty()) {
     for (size_t axis = 0; axis < rank; ++axis) result.push_back(static_cast<int64_t>(axis));
   }
   std::ranges::sort(result);
-  if (!result.empty() && (result.front() < 0 || result.back() >= count)) {
-    refuse(fmt::format("{} names a dim that the tensor of rank {} lacks", name, rank));
-  }
   if (rank == 0) result.clear();
   return result;
 }
@@ -221,12 +246,21 @@ void Call::give_number(double result) {
   if (!node_.outputs.empty() && node_.outputs[0]) scope_.give(*node_.outputs[0], result);
 }
 
+int64_t whole_number(const core::Graph& graph, double value) {
+  if (std::abs(value) < 0x1p63 || value == -0x1p63) return static_cast<int64_t>(value);
+  throw UserError(ErrorDetails{.code = "INGOT-U510",
+                               .message = fmt::format("{} where an integer of 64 bits must be", value),
+                               .node = graph.current_name,
+                               .source_line = graph.current_source.to_string(),
+                               .advice = "check the program that made this graph"});
+}
+
 core::Value* number_constant(core::Graph& graph, double value, DType dtype) {
   Tensor tensor = make_tensor(dtype, {});
   if (is_floating(dtype)) {
     write_double(tensor.view(), {}, value);
   } else {
-    write_integer(tensor.view(), {}, static_cast<int64_t>(value));
+    write_integer(tensor.view(), {}, whole_number(graph, value));
   }
   return graph.add_constant(std::move(tensor));
 }

@@ -40,8 +40,9 @@ class Call {
 
   bool has(std::string_view name) const;  // given, and not None
   core::Value* tensor(std::string_view name);
-  core::Value* optional_tensor(std::string_view name);       // null for None
-  std::vector<core::Value*> tensors(std::string_view name);  // null entries for None
+  core::Value* optional_tensor(std::string_view name);                // null for None
+  std::vector<core::Value*> tensors(std::string_view name);           // refuses None
+  std::vector<core::Value*> optional_tensors(std::string_view name);  // null entries for None
   // A tensor, or a number as a 0-d constant of `dtype` (its own dtype if nullopt: i64, f32 or bool).
   core::Value* tensor_or_number(std::string_view name, std::optional<DType> dtype = std::nullopt);
   bool is_tensor(std::string_view name) const;
@@ -49,9 +50,10 @@ class Call {
 
   Dim dim(std::string_view name);
   std::vector<Dim> dims(std::string_view name);
-  int64_t integer(std::string_view name);                     // constant
-  std::vector<int64_t> integers(std::string_view name);       // constants; a single number is a list of one
-  double number(std::string_view name);                       // int, float or bool
+  int64_t integer(std::string_view name);                // constant
+  std::vector<int64_t> integers(std::string_view name);  // constants; a single number is a list of one
+  std::vector<int64_t> integers(std::string_view name, size_t count);  // refuses another number of them
+  double number(std::string_view name);                                // int, float or bool
   std::optional<double> known_number(std::string_view name);  // none if it follows from sizes or data
   std::vector<double> numbers(std::string_view name);
   bool is_floating_number(std::string_view name) const;
@@ -64,6 +66,7 @@ class Call {
   size_t axis(std::string_view name, size_t rank);  // negative ones count from the end
   std::vector<int64_t> axes(std::string_view name,
                             size_t rank);  // sorted; all of them for None or an empty list
+  std::vector<size_t> axes_in_order(std::string_view name, size_t rank);  // as given; refuses one given twice
 
   // What the front end knows of the first result.
   const TensorMeta& result_meta(size_t index = 0) const;
@@ -86,11 +89,14 @@ class Call {
   core::Value* tensor_of(const Argument& argument, std::string_view name);
   std::optional<Dim> dim_of(const Argument& argument);
   std::optional<double> number_of(const Argument& argument);
+  size_t checked_axis(std::string_view name, int64_t given, size_t rank) const;
 
   Scope& scope_;
   const Node& node_;
 };
 
+// Refuses, in the name of the node that is imported, what is no number of 64 bits.
+int64_t whole_number(const core::Graph& graph, double value);
 // A number as a 0-d tensor.
 core::Value* number_constant(core::Graph& graph, double value, DType dtype);
 core::Value* converted(core::Graph& graph, core::Value* value, DType dtype);  // itself if it has that dtype

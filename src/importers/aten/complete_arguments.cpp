@@ -67,8 +67,10 @@ bool accepts(const SchemaType& type, const Argument& argument) {
   if (!type.is_list) return accepts_element(type.kind, argument);
   const auto* list = std::get_if<ArgumentList>(&argument.value);
   if (!list) return false;
-  for (const Argument& element : *list)
+  for (const Argument& element : *list) {
     if (!accepts_element(type.kind, element)) return false;
+    if (holds<None>(element) && !type.has_optional_elements) return false;
+  }
   return true;
 }
 

@@ -87,7 +87,7 @@ core::Value* scalar(core::Graph& graph, double value, DType dtype) {
   if (is_floating(dtype)) {
     full.value = value;
   } else {
-    full.integer = dtype == DType::kBool ? static_cast<int64_t>(value != 0) : static_cast<int64_t>(value);
+    full.integer = dtype == DType::kBool ? static_cast<int64_t>(value != 0) : whole_number(graph, value);
   }
   return graph.call(ops::full, {}, full);
 }

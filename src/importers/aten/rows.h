@@ -4,6 +4,7 @@
 
 #include <span>
 #include <string_view>
+#include <vector>
 
 #include "importers/aten/call.h"
 
@@ -46,5 +47,6 @@ std::span<const Row> creation_rows();
 std::span<const Row> symbol_rows();  // sym_size, _operator.*, assertions
 
 const Row* find_row(std::string_view target);  // null if there is none
+std::vector<const Row*> all_rows();
 
 }  // namespace ingot::core::aten

@@ -6,7 +6,7 @@
 namespace ingot::core::aten {
 namespace {
 
-enum Mode { kSum, kMean, kMax };  // torch's numbers
+enum Mode : int64_t { kSum, kMean, kMax };  // torch's numbers
 
 // Which bag each index is in: the last that begins at its place or before.
 Term bag_of_each(Call& call, const Dim& count) {
@@ -18,9 +18,8 @@ Term bag_of_each(Call& call, const Dim& count) {
 
 // [rows, width] summed or compared into [bags, width].
 core::Value* gathered(Call& call, core::Value* rows, const Term& bag, const Dim& bags, bool compares) {
-  const Shape& shape = rows->type.shape;
-  core::Value* index = expanded(call, unsqueezed(call, bag, 1), shape);
-  core::Value* zeros = filled(call, {bags, shape[1]}, 0, rows->type.dtype);
+  core::Value* index = expanded(call, unsqueezed(call, bag, 1), rows->type.shape);
+  core::Value* zeros = filled(call, {bags, extent(call, rows, 1)}, 0, rows->type.dtype);
   if (!compares) return emit(call, ops::scatter_add, {zeros, index, rows}, ops::Axis{0});
   return emit(call, ops::scatter_reduce, {zeros, index, rows},
               ops::ScatterReduce{.axis = 0, .reduce = "amax", .include_self = false});
@@ -40,7 +39,10 @@ template <bool kFromEnd>
 void embedding_bag(Call& call) {
   core::Value *table = call.tensor("weight"), *indices = call.tensor("indices");
   if (indices->type.rank() != 1) call.refuse("indices that are no vector");
-  const Dim count = indices->type.shape[0], bags = call.result_meta().shape[0];
+  call.require(table->type.rank() == 2, "a table of another rank");
+  const Shape& result_shape = call.result_meta().shape;
+  call.require(result_shape.size() == 2, "a result of another rank");
+  const Dim count = indices->type.shape[0], bags = result_shape[0];
   const Mode mode = static_cast<Mode>(call.integer("mode"));
   Term rows(call, emit(call, ops::take, {table, indices}, ops::Axis{0}));
   if (core::Value* scale = call.optional_tensor("per_sample_weights"))
@@ -66,6 +68,7 @@ void histogram(Call& call) {
   const Term x = operand_term(call, "self");
   if (!is_floating(x.dtype())) call.refuse("a histogram of integers");
   const int64_t bins = call.integer("bins");
+  call.require(bins > 0, "a histogram without bins");
   const Dim count = element_count((static_cast<core::Value*>(x))->type);
   const double least = call.number("min"), most = call.number("max");
   if (least == most) call.refuse("a range that follows from the data");
@@ -74,7 +77,7 @@ void histogram(Call& call) {
       Term(call, emit(call, ops::greater_equal, {flat, flat.constant(least)})) && flat <= most;
   const Term place = ((flat - least) * static_cast<double>(bins) / (most - least)).apply(ops::floor);
   const Term bounded =
-      inside.choose(place.apply(ops::minimum, static_cast<double>(bins - 1)), place.constant(0));
+      inside.choose(place.apply(ops::minimum, static_cast<double>(bins) - 1), place.constant(0));
   core::Value* counts =
       emit(call, ops::scatter_add,
            {filled(call, {bins}, 0, x.dtype()), bounded.to(DType::kI64), inside.to(x.dtype())}, ops::Axis{0});

@@ -53,9 +53,10 @@ core::Value* real_range(Call& call, double start, double step, const Dim& count,
 }
 // Of integers between floats: torch counts before it rounds, except for i64.
 void whole_range(Call& call, double start, double step, DType dtype) {
-  const auto whole = [](double value) { return static_cast<int64_t>(value); };
-  call.give(
-      emit(call, ops::iota, {}, ops::Iota{whole(start), whole(step), call.result_meta().shape.at(0), dtype}));
+  const Shape& shape = call.result_meta().shape;
+  call.require(shape.size() == 1, "a result of another rank");
+  const auto whole = [&](double value) { return whole_number(call.graph(), value); };
+  call.give(emit(call, ops::iota, {}, ops::Iota{whole(start), whole(step), shape[0], dtype}));
 }
 void range(Call& call, bool has_start, bool has_step) {
   const DType dtype = result_dtype_of(call);

@@ -22,13 +22,14 @@ core::Value* taking_part(Call& call) {
 // [B, L, width] -> one third of the channels as [B, heads, L, width / heads].
 core::Value* heads_of(Call& call, core::Value* joined, int64_t third, const Dim& heads) {
   const Shape& shape = joined->type.shape;
-  const Dim width = floor_divide(shape[2], 3);
+  const Dim width = floor_divide(extent(call, joined, 2), 3);
   core::Value* part = sliced(call, joined, 2, width * Dim(third), width * Dim(third + 1));
   part = reshaped(call, part, {shape[0], shape[1], heads, floor_divide(width, heads)});
   return swapped(call, part, 1, 2);
 }
 
 Term attended(Call& call, const Term& x, const Dim& heads) {
+  call.require(x.shape().size() == 3, "a source that is no batch of sequences");
   core::Value* joined = emit(call, ops::linear, {x, call.tensor("qkv_weight"), call.tensor("qkv_bias")});
   core::Value* result = emit(call, ops::attention,
                              {heads_of(call, joined, 0, heads), heads_of(call, joined, 1, heads),
@@ -52,7 +53,6 @@ void encoder_layer(Call& call) {
   core::Value* source = call.tensor("src");
   const bool single = source->type.rank() == 2;
   Term x(call, single ? unsqueezed(call, source, 0) : source);
-  if (x.shape().size() != 3) call.refuse("a source that is no batch of sequences");
   const Dim heads = call.integer("num_heads");
   const auto first = [&](const Term& value) {
     return normalized(call, value, "norm_weight_1", "norm_bias_1");

@@ -10,16 +10,12 @@ namespace {
 
 // Windows over the two last dims: entry 0 of each pair is of the rows.
 struct Windows {
-  std::array<int64_t, 2> kernel, dilation, padding, stride;
+  std::vector<int64_t> kernel, dilation, padding, stride;
   explicit Windows(Call& call)
-      : kernel(pair(call, "kernel_size")),
-        dilation(pair(call, "dilation")),
-        padding(pair(call, "padding")),
-        stride(pair(call, "stride")) {}
-  static std::array<int64_t, 2> pair(Call& call, std::string_view name) {
-    const std::vector<int64_t> values = call.integers(name);
-    return {values.front(), values.back()};
-  }
+      : kernel(window_entries(call, "kernel_size", 2)),
+        dilation(window_entries(call, "dilation", 2)),
+        padding(window_entries(call, "padding", 2)),
+        stride(window_entries(call, "stride", 2)) {}
   Dim padded(size_t i, const Dim& size) const { return size + Dim(2 * padding[i]); }
   Dim count(size_t i, const Dim& size) const {
     return floor_divide(padded(i, size) - Dim(dilation[i] * (kernel[i] - 1) + 1), stride[i]) + 1;
@@ -37,6 +33,7 @@ void patches(Call& call) {
   core::Value* x = call.tensor("self");
   const bool single = x->type.rank() == 3;
   if (single) x = unsqueezed(call, x, 0);
+  call.require(x->type.rank() == 4, "an image of another rank");
   const Shape shape = x->type.shape;
   const Dim rows = windows.count(0, shape[2]), columns = windows.count(1, shape[3]);
   const std::vector<Dim> around{0, 0, windows.padding[0], windows.padding[1]};
@@ -56,6 +53,7 @@ void from_patches(Call& call) {
   const bool single = x->type.rank() == 2;
   if (single) x = unsqueezed(call, x, 0);
   const std::vector<Dim> size = call.dims("output_size");
+  call.require(x->type.rank() == 3 && size.size() == 2, "patches or an image of another rank");
   const Dim rows = windows.count(0, size[0]), columns = windows.count(1, size[1]);
   const Dim height = windows.padded(0, size[0]), width = windows.padded(1, size[1]);
   const Dim kernel = windows.kernel[0] * windows.kernel[1];
@@ -81,8 +79,8 @@ void from_patches(Call& call) {
   call.give(single ? without_axes(call, image, {0}) : image);
 }
 
-enum Interpolation { kBilinear, kNearest, kBicubic };
-enum Outside { kZeros, kBorder, kReflection };
+enum Interpolation : int64_t { kBilinear, kNearest, kBicubic };
+enum Outside : int64_t { kZeros, kBorder, kReflection };
 
 class Sampler {
  public:
@@ -92,6 +90,7 @@ class Sampler {
         outside_(static_cast<Outside>(call.integer("padding_mode"))),
         align_(call.flag("align_corners")) {
     const Shape &shape = image_->type.shape, &grid = call.tensor("grid")->type.shape;
+    call.require(shape.size() == 4 && grid.size() == 4, "a grid over volumes");
     count_ = grid[1] * grid[2];
     flat_ = reshaped(call, image_, {shape[0], shape[1], shape[2] * shape[3]});
   }
@@ -177,7 +176,6 @@ void sample_cubic(Sampler& sampler) {
   sampler.give(*total);
 }
 void sample_grid(Call& call) {
-  if (call.tensor("input")->type.rank() != 4) call.refuse("a grid over volumes");
   Sampler sampler(call);
   const auto mode = static_cast<Interpolation>(call.integer("interpolation_mode"));
   if (mode == kBicubic) return sample_cubic(sampler);
@@ -200,6 +198,7 @@ core::Value* axis_of_grid(Call& call, const Dim& size, DType dtype) {
 void affine_grid(Call& call) {
   core::Value* theta = call.tensor("theta");
   const std::vector<Dim> size = call.dims("size");
+  call.require(size.size() > 2, "a grid of no dims");
   const std::vector<Dim> spatial(size.begin() + 2, size.end());
   const DType dtype = theta->type.dtype;
   std::vector<core::Value*> columns;

@@ -46,7 +46,7 @@ struct Indices {
 };
 Indices indices_of(Call& call) {
   Indices result;
-  const std::vector<core::Value*> given = call.tensors("indices");
+  const std::vector<core::Value*> given = call.optional_tensors("indices");
   for (size_t i = 0; i < given.size(); ++i) {
     if (given[i] == nullptr) continue;
     const DType dtype = given[i]->type.dtype;
@@ -73,7 +73,7 @@ void index(Call& call) {
 // A bool mask over the first dims is a choice, not an index. The source has no dims of the mask, or one of
 // size 1, or one element each true one.
 bool put_by_mask(Call& call, core::Value* x, core::Value* source) {
-  const std::vector<core::Value*> given = call.tensors("indices");
+  const std::vector<core::Value*> given = call.optional_tensors("indices");
   if (given.size() != 1 || given[0] == nullptr || given[0]->type.dtype != DType::kBool) return false;
   core::Value* mask = given[0];
   const size_t masked = mask->type.rank(), rest = x->type.rank() - masked;

@@ -33,20 +33,16 @@ void inner(Call& call) {
   call.give(reshaped(call, matrix_product(call, a, swapped(call, b, 0, 1)), shape));
 }
 // The named dims of both are summed over; the others of the first stand before those of the second.
-core::Value* as_matrix(Call& call, core::Value* x, std::vector<int64_t> inner, bool inner_last,
-                       Shape& outer) {
-  const auto rank = static_cast<int64_t>(x->type.rank());
+core::Value* as_matrix(Call& call, core::Value* x, std::string_view dims, bool inner_last, Shape& outer) {
+  const std::vector<size_t> inner = call.axes_in_order(dims, x->type.rank());
   Dim size = 1;
-  for (int64_t& axis : inner) {
-    axis = axis < 0 ? axis + rank : axis;
-    size = size * x->type.shape[static_cast<size_t>(axis)];
-  }
+  for (const size_t axis : inner) size = size * extent(call, x, axis);
   std::vector<int64_t> order;
   const size_t before = outer.size();
-  for (int64_t axis = 0; axis < rank; ++axis) {
+  for (size_t axis = 0; axis < x->type.rank(); ++axis) {
     if (std::ranges::find(inner, axis) != inner.end()) continue;
-    order.push_back(axis);
-    outer.push_back(x->type.shape[static_cast<size_t>(axis)]);
+    order.push_back(static_cast<int64_t>(axis));
+    outer.push_back(x->type.shape[axis]);
   }
   const Dim rest = product(std::span(outer).subspan(before));
   order.insert(inner_last ? order.end() : order.begin(), inner.begin(), inner.end());
@@ -55,8 +51,8 @@ core::Value* as_matrix(Call& call, core::Value* x, std::vector<int64_t> inner, b
 }
 void tensor_product(Call& call) {
   Shape shape;
-  core::Value* a = as_matrix(call, call.tensor("self"), call.integers("dims_self"), true, shape);
-  core::Value* b = as_matrix(call, call.tensor("other"), call.integers("dims_other"), false, shape);
+  core::Value* a = as_matrix(call, call.tensor("self"), "dims_self", true, shape);
+  core::Value* b = as_matrix(call, call.tensor("other"), "dims_other", false, shape);
   call.give(reshaped(call, matrix_product(call, a, b), shape));
 }
 void vector_product(Call& call) {
@@ -70,6 +66,7 @@ void vector_products(Call& call) {
 }
 void product_of_all(Call& call) {
   std::vector<core::Value*> values = call.tensors("tensors");
+  call.require(!values.empty(), "nothing to multiply");
   const bool row = values.front()->type.rank() == 1, column = values.back()->type.rank() == 1;
   if (row) values.front() = unsqueezed(call, values.front(), 0);
   if (column) values.back() = unsqueezed(call, values.back(), 1);
@@ -121,7 +118,7 @@ void cross(Call& call) {
     axis = call.axis("dim", a.shape().size());
   } else {
     while (axis < a.shape().size() && a.shape()[axis] != Dim(3)) ++axis;
-    if (axis == a.shape().size()) call.refuse("no dim of size 3");
+    call.require(axis < a.shape().size(), "no dim of size 3");
   }
   const auto turned = [&](const Term& x, int64_t by) {  // element i is x[i + by]
     return Term(call, emit(call, ops::roll, {x}, ops::Roll{static_cast<int64_t>(axis), Dim(3 - by)}));
@@ -130,6 +127,7 @@ void cross(Call& call) {
 }
 void bilinear(Call& call) {
   core::Value *a = call.tensor("input1"), *b = call.tensor("input2"), *weight = call.tensor("weight");
+  call.require(a->type.rank() > 0 && weight->type.rank() == 3, "operands of other ranks");
   const Dim rows = product(std::span(a->type.shape).first(a->type.rank() - 1));
   const Shape& sizes = weight->type.shape;  // [O, I, J]
   Shape shape(a->type.shape.begin(), a->type.shape.end() - 1);
@@ -154,9 +152,12 @@ Term in_asked_dtype(Call& call) {
 }
 // Of rows or columns: the largest or smallest sum of sizes.
 Term norm_by_sums(Call& call, const Term& x, double order) {
-  const std::vector<int64_t> dims = call.has("dim") ? call.integers("dim") : std::vector<int64_t>{-2, -1};
-  const auto rank = static_cast<int64_t>(x.shape().size());
-  const auto axis = [&](size_t i) { return dims[i] < 0 ? dims[i] + rank : dims[i]; };
+  const size_t rank = x.shape().size();
+  call.require(rank >= 2, "a norm of no matrix");
+  const std::vector<size_t> dims =
+      call.has("dim") ? call.axes_in_order("dim", rank) : std::vector{rank - 2, rank - 1};
+  call.require(dims.size() == 2, "a norm of no matrix");
+  const auto axis = [&](size_t i) { return static_cast<int64_t>(dims[i]); };
   const int64_t added = axis(std::abs(order) == 1 ? 0 : 1), compared = axis(std::abs(order) == 1 ? 1 : 0);
   const Term sums = x.apply(ops::absolute).reduce(ops::sum, {added}, true);
   const Term extreme = sums.reduce(order > 0 ? ops::reduce_maximum : ops::reduce_minimum, {compared}, true);

@@ -9,13 +9,17 @@
 namespace ingot::core::aten {
 namespace {
 
+// An image's dims before the last three.
+Shape leading_dims(Call& call, const core::Value* image) {
+  call.require(image->type.rank() >= 3, "an image without channels");
+  return {image->type.shape.begin(), image->type.shape.end() - 3};
+}
 // [..., C r r, H, W] <-> [..., C, H r, W r].
 void pixel_shuffle(Call& call) {
   core::Value* x = call.tensor("self");
   const Dim factor = call.integer("upscale_factor");
-  const size_t lead = x->type.rank() - 3;
-  Shape split(x->type.shape.begin(), x->type.shape.begin() + static_cast<ptrdiff_t>(lead));
-  Shape joined = split;
+  Shape split = leading_dims(call, x), joined = split;
+  const size_t lead = split.size();
   const Dim channels = floor_divide(x->type.shape[lead], factor * factor);
   const Dim height = x->type.shape[lead + 1], width = x->type.shape[lead + 2];
   split.insert(split.end(), {channels, factor, factor, height, width});
@@ -28,9 +32,8 @@ void pixel_shuffle(Call& call) {
 void pixel_unshuffle(Call& call) {
   core::Value* x = call.tensor("self");
   const Dim factor = call.integer("downscale_factor");
-  const size_t lead = x->type.rank() - 3;
-  Shape split(x->type.shape.begin(), x->type.shape.begin() + static_cast<ptrdiff_t>(lead));
-  Shape joined = split;
+  Shape split = leading_dims(call, x), joined = split;
+  const size_t lead = split.size();
   const Dim channels = x->type.shape[lead];
   const Dim height = floor_divide(x->type.shape[lead + 1], factor),
             width = floor_divide(x->type.shape[lead + 2], factor);
@@ -45,9 +48,10 @@ void channel_shuffle(Call& call) {
   core::Value* x = call.tensor("self");
   const Shape shape = x->type.shape;
   const Dim groups = call.dim("groups");
+  const Dim inside = floor_divide(extent(call, x, 1), groups);
   Shape split = shape;
   split[1] = groups;
-  split.insert(split.begin() + 2, floor_divide(shape[1], groups));
+  split.insert(split.begin() + 2, inside);
   call.give(reshaped(call, swapped(call, reshaped(call, x, split), 1, 2), shape));
 }
 
@@ -58,19 +62,18 @@ void flip_columns(Call& call) { flip_axis(call, 1); }
 void flip_rows(Call& call) { flip_axis(call, 0); }
 void rotate(Call& call) {
   core::Value* x = call.tensor("self");
-  const auto rank = static_cast<int64_t>(x->type.rank());
-  std::vector<int64_t> dims = call.integers("dims");
-  for (int64_t& dim : dims) dim = dim < 0 ? dim + rank : dim;
+  const std::vector<size_t> dims = call.axes_in_order("dims", x->type.rank());
+  call.require(dims.size() == 2, "a rotation in no plane");
   const int64_t turns = ((call.integer("k") % 4) + 4) % 4;
+  const size_t first = dims[0], second = dims[1];
+  const auto a = static_cast<int64_t>(first), b = static_cast<int64_t>(second);
   const auto flipped = [&](core::Value* value, std::vector<int64_t> axes) {
-    std::ranges::sort(axes);
     return emit(call, ops::flip, {value}, ops::Axes{std::move(axes)});
   };
-  const auto first = static_cast<size_t>(dims[0]), second = static_cast<size_t>(dims[1]);
   if (turns == 0) return call.give(x);
-  if (turns == 2) return call.give(flipped(x, dims));
-  if (turns == 1) return call.give(swapped(call, flipped(x, {dims[1]}), first, second));
-  call.give(flipped(swapped(call, x, first, second), {dims[1]}));
+  if (turns == 2) return call.give(flipped(x, {std::min(a, b), std::max(a, b)}));
+  if (turns == 1) return call.give(swapped(call, flipped(x, {b}), first, second));
+  call.give(flipped(swapped(call, x, first, second), {b}));
 }
 
 // At least `rank` dims, as numpy adds them.
@@ -108,7 +111,7 @@ void block_diagonal(Call& call) {
   Dim width = 0, before = 0;
   for (core::Value*& value : values) {
     value = with_rank(call, value, 2);
-    width = width + value->type.shape[1];
+    width = width + extent(call, value, 1);
   }
   for (core::Value* value : values) {
     const Dim after = width - before - value->type.shape[1];
@@ -148,12 +151,13 @@ void one_hot(Call& call) {
 // A new dim for a diagonal: dims `first` and `second` of the result, zeros off the diagonal.
 core::Value* embedded(Call& call, core::Value* x, int64_t offset, size_t first, size_t second) {
   const size_t rank = x->type.rank() + 1;
-  const Dim length = x->type.shape.back(), size = length + Dim(std::abs(offset));
+  call.require(rank >= 2 && first != second, "a diagonal of one dim");
+  // Row i holds element i, or i + offset where the diagonal lies below.
+  const Dim before = maximum(Dim(0) - Dim(offset), 0), after = maximum(offset, 0);
+  const Dim size = x->type.shape.back() + before + after;
   core::Value* rows = unsqueezed(call, counting(call, size), 1);
   rows = emit(call, ops::add, {rows, scalar(call.graph(), static_cast<double>(offset), DType::kI64)});
   core::Value* on = emit(call, ops::equal, {rows, counting(call, size)});
-  // Row i holds element i, or i + offset where the diagonal lies below.
-  const Dim before = Dim(std::max<int64_t>(-offset, 0)), after = Dim(std::max<int64_t>(offset, 0));
   ops::Pad pad{.low = std::vector<Dim>(rank - 1, 0), .high = std::vector<Dim>(rank - 1, 0)};
   pad.low.back() = before;
   pad.high.back() = after;
@@ -197,6 +201,7 @@ void take_along(Call& call) {
   }
   const size_t axis = call.axis("dim", x->type.rank());
   Shape from = x->type.shape, at = index->type.shape;
+  call.require(from.size() == at.size(), "indices of another rank");
   for (size_t i = 0; i < from.size(); ++i) {
     if (i == axis) continue;
     from[i] = at[i] = x->type.shape[i] == Dim(1) ? index->type.shape[i] : x->type.shape[i];
@@ -210,7 +215,9 @@ void split_any(Call& call, size_t axis) {
   core::Value* x = call.tensor("self");
   Dim start = 0;
   for (size_t i = 0; i < call.result_count(); ++i) {
-    const Dim end = start + call.result_meta(i).shape[axis];
+    const Shape& part = call.result_meta(i).shape;
+    call.require(axis < part.size(), "a result of another rank");
+    const Dim end = start + part[axis];
     call.give(i, sliced(call, x, axis, start, end));
     start = end;
   }

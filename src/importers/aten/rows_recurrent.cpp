@@ -92,7 +92,7 @@ Term product(Call& call, core::Value* x, const char* weight, const char* bias) {
 // Block `index` of `count` along the last dim.
 Term block(Call& call, const Term& gates, int64_t index, int64_t count) {
   const size_t axis = gates.shape().size() - 1;
-  const Dim width = floor_divide(gates.shape()[axis], count);
+  const Dim width = floor_divide(extent(call, gates, axis), count);
   return {call, sliced(call, gates, axis, width * Dim(index), width * Dim(index + 1))};
 }
 void gru_cell(Call& call) {
@@ -107,6 +107,7 @@ void gru_cell(Call& call) {
 }
 void lstm_cell(Call& call) {
   const std::vector<core::Value*> states = call.tensors("hx");
+  call.require(states.size() == 2, "another number of states than two");
   const Term gates =
       product(call, call.tensor("input"), "w_ih", "b_ih") + product(call, states[0], "w_hh", "b_hh");
   const auto gate = [&](int64_t i, const Op& op) { return block(call, gates, i, 4).apply(op); };

@@ -11,6 +11,9 @@
 namespace ingot::core::aten {
 namespace {
 
+constexpr int64_t kMostElements = int64_t{1} << 24;  // of a matrix of weights
+constexpr double kLargestStep = 0x1p31;              // times a place it is an integer of 64 bits
+
 // One dim: how many elements there are, how many there shall be, and the distance between two.
 struct Axis {
   int64_t from, to;
@@ -77,6 +80,9 @@ Axis axis_of(Call& call, const Dim& from, const Dim& to, double scale) {
     axis.step = axis.to > 1 ? static_cast<double>(axis.from - 1) / static_cast<double>(axis.to - 1) : 0;
   else
     axis.step = scale > 0 ? 1 / scale : static_cast<double>(axis.from) / static_cast<double>(axis.to);
+  call.require(axis.from > 0 && axis.from <= kMostElements && axis.to >= 0 && axis.to <= kMostElements,
+               "an empty image, or a very large one");
+  call.require(axis.step < kLargestStep, "a scale that leaves nothing");
   return axis;
 }
 
@@ -95,8 +101,11 @@ void resample(Call& call) {
   const std::vector<double> scales = given_scales(call, 2);
   const DType dtype = x->type.dtype;
   if (!is_floating(dtype)) call.refuse("integers, whose weights torch rounds in its own way");
+  call.require(from.size() == 4 && to.size() == 4, "an image of another rank");
   const Axis rows = axis_of(call, from[2], to[2], scales[0]),
              columns = axis_of(call, from[3], to[3], scales[1]);
+  for (const Axis& axis : {rows, columns})
+    call.require(axis.from * axis.to <= kMostElements, "images whose weights need very much memory");
   x = emit(call, ops::linear, {x, matrix_of(call, columns, kWeights(columns), dtype), nullptr});
   x = swapped(call, x, 2, 3);
   x = emit(call, ops::linear, {x, matrix_of(call, rows, kWeights(rows), dtype), nullptr});
@@ -118,6 +127,7 @@ template <size_t kSpatial>
 void nearest_exact(Call& call) {
   core::Value* x = call.tensor(call.has("input") ? "input" : "self");
   const Shape from = x->type.shape, to = call.result_meta().shape;
+  call.require(from.size() == kSpatial + 2 && to.size() == kSpatial + 2, "an image of another rank");
   const std::vector<double> scales = given_scales(call, kSpatial);
   for (size_t i = 0; i < kSpatial; ++i)
     x = nearest(call, x, i + 2, axis_of(call, from[i + 2], to[i + 2], scales[i]));

@@ -172,6 +172,7 @@ void repeat_interleave(Call& call) {
   if (!call.has("dim")) x = reshaped(call, x, {element_count(x->type)});
   const size_t axis = call.has("dim") ? call.axis("dim", x->type.rank()) : 0;
   const Dim count = call.dim("repeats");
+  call.require(axis < x->type.rank(), "a tensor with too few dims");
   Shape wide = x->type.shape, joined = x->type.shape;
   wide.insert(wide.begin() + static_cast<ptrdiff_t>(axis) + 1, count);
   joined[axis] = joined[axis] * count;

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Reductions that others make: without NaN, ranks between elements, areas.
+#include <algorithm>
 #include <array>
 #include <cmath>
 #include <limits>
@@ -110,7 +111,7 @@ void quantile(Call& call) {
 void trapezoid(Call& call) {
   core::Value* y = call.tensor("y");
   const size_t axis = call.axis("dim", y->type.rank());
-  const Dim size = y->type.shape[axis];
+  const Dim size = extent(call, y, axis);
   if (size == Dim(0)) call.refuse("an area of no points");
   const Term heights =
       Term(call, sliced(call, y, axis, 1, size)) + Term(call, sliced(call, y, axis, 0, size - 1));
@@ -118,23 +119,28 @@ void trapezoid(Call& call) {
 }
 
 // ---- indices of triangles ----
+constexpr int64_t kMostRows = 4096;  // their indices are a constant
+
 template <bool kUpper>
 void triangle_indices(Call& call) {
   const int64_t rows = call.integer("row"), columns = call.integer("col"), offset = call.integer("offset");
-  std::vector<int64_t> places[2];
-  for (int64_t i = 0; i < rows; ++i) {
-    for (int64_t j = 0; j < columns; ++j) {
-      if (kUpper ? j - i < offset : j - i > offset) continue;
-      places[0].push_back(i);
-      places[1].push_back(j);
+  const DType dtype = call.result_meta().dtype;
+  call.require(is_integer(dtype), "indices that are no integers");
+  call.require(rows >= 0 && columns >= 0 && std::max(rows, columns) <= kMostRows, "a very large triangle");
+  const auto for_each_place = [&](const auto& visit) {
+    for (int64_t i = 0; i < rows; ++i) {
+      for (int64_t j = 0; j < columns; ++j) {
+        if (kUpper ? j - i >= offset : j - i <= offset) visit(i, j);
+      }
     }
-  }
-  const auto count = static_cast<int64_t>(places[0].size());
-  Tensor tensor = make_tensor(call.result_meta().dtype, {2, count});
-  for (int64_t i = 0; i < 2; ++i) {
-    for (int64_t j = 0; j < count; ++j)
-      write_integer(tensor.view(), std::array{i, j}, places[i][static_cast<size_t>(j)]);
-  }
+  };
+  int64_t count = 0, next = 0;
+  for_each_place([&](int64_t, int64_t) { ++count; });
+  Tensor tensor = make_tensor(dtype, {2, count});
+  for_each_place([&](int64_t row, int64_t column) {
+    write_integer(tensor.view(), std::array<int64_t, 2>{0, next}, row);
+    write_integer(tensor.view(), std::array<int64_t, 2>{1, next++}, column);
+  });
   call.give(call.graph().add_constant(std::move(tensor)));
 }
 

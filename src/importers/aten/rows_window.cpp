@@ -2,26 +2,13 @@
 // Convolution, pooling and resizing over the spatial dims of [N, C, *spatial]; one image may come without N.
 #include <algorithm>
 
-#include <fmt/core.h>
-
 #include "importers/aten/building.h"
 #include "importers/aten/rows.h"
 
 namespace ingot::core::aten {
 namespace {
 
-constexpr int64_t kLargest = int64_t{1} << 31;  // sums and products of such sizes fit 64 bits
-
-// One entry a spatial dim, where a single one stands for all.
-std::vector<int64_t> entries(Call& call, std::string_view name, size_t spatial) {
-  std::vector<int64_t> values = call.integers(name);
-  if (values.size() == 1) values.resize(spatial, values[0]);
-  call.require(values.size() == spatial, fmt::format("another number of entries in {} than dims", name));
-  const bool sane =
-      std::ranges::all_of(values, [](int64_t value) { return value >= 0 && value <= kLargest; });
-  call.require(sane, fmt::format("an entry of {} that is negative or very large", name));
-  return values;
-}
+constexpr int64_t kLargestKernel = int64_t{1} << 31;  // times a dilation it fits 64 bits
 
 // Runs `build` on x with a batch dim, and takes that away again if x had none.
 template <typename Build>
@@ -42,8 +29,8 @@ size_t kernel_rank(Call& call) {
 // `more`: zeros at the high end of each spatial dim, besides the padding.
 void convolution_with(Call& call, std::vector<int64_t> padding, const std::vector<int64_t>& more = {}) {
   const size_t spatial = kernel_rank(call);
-  const ops::Convolution convolution{entries(call, "stride", spatial), std::move(padding),
-                                     entries(call, "dilation", spatial), call.integer("groups")};
+  const ops::Convolution convolution{window_entries(call, "stride", spatial), std::move(padding),
+                                     window_entries(call, "dilation", spatial), call.integer("groups")};
   with_batch(call, "input", spatial, [&](core::Value* x) {
     if (std::ranges::any_of(more, [](int64_t zeros) { return zeros > 0; })) {
       ops::Pad pad{.low = std::vector<Dim>(spatial + 2, 0), .high = {0, 0}};
@@ -57,8 +44,9 @@ void convolution_with(Call& call, std::vector<int64_t> padding, const std::vecto
 void transposed_convolution(Call& call) {
   const size_t spatial = kernel_rank(call);
   const ops::ConvolutionTranspose convolution{
-      entries(call, "stride", spatial), entries(call, "padding", spatial),
-      entries(call, "output_padding", spatial), entries(call, "dilation", spatial), call.integer("groups")};
+      window_entries(call, "stride", spatial), window_entries(call, "padding", spatial),
+      window_entries(call, "output_padding", spatial), window_entries(call, "dilation", spatial),
+      call.integer("groups")};
   with_batch(call, "input", spatial, [&](core::Value* x) {
     return emit(call, ops::convolution_transpose, {x, call.tensor("weight"), call.optional_tensor("bias")},
                 convolution);
@@ -66,18 +54,18 @@ void transposed_convolution(Call& call) {
 }
 void convolution(Call& call) {
   if (call.has("transposed") && call.flag("transposed")) return transposed_convolution(call);
-  convolution_with(call, entries(call, "padding", kernel_rank(call)));
+  convolution_with(call, window_entries(call, "padding", kernel_rank(call)));
 }
 
 // "same" pads so that the size stays; where that is uneven, the higher side gets one more.
 void padded_convolution(Call& call) {
   const size_t spatial = kernel_rank(call);
   std::vector<int64_t> padding(spatial, 0), more(spatial, 0);
-  const std::vector<int64_t> dilation = entries(call, "dilation", spatial);
+  const std::vector<int64_t> dilation = window_entries(call, "dilation", spatial);
   if (call.text("padding") == "valid") return convolution_with(call, padding);
   for (size_t i = 0; i < spatial; ++i) {
     const auto kernel = call.tensor("weight")->type.shape[i + 2].constant();
-    call.require(kernel && *kernel <= kLargest, "a kernel whose size is not known, or very large");
+    call.require(kernel && *kernel <= kLargestKernel, "a kernel whose size is not known, or very large");
     const int64_t total = dilation[i] * (*kernel - 1);
     padding[i] = total / 2;
     more[i] = total % 2;
@@ -88,13 +76,13 @@ void padded_convolution(Call& call) {
 template <size_t kSpatial>
 std::vector<int64_t> stride_or_kernel(Call& call) {
   const bool given = call.has("stride") && !call.integers("stride").empty();
-  return entries(call, given ? "stride" : "kernel_size", kSpatial);
+  return window_entries(call, given ? "stride" : "kernel_size", kSpatial);
 }
 template <size_t kSpatial>
 void max_pool(Call& call) {
-  const ops::MaxPool pool{entries(call, "kernel_size", kSpatial), stride_or_kernel<kSpatial>(call),
-                          entries(call, "padding", kSpatial), entries(call, "dilation", kSpatial),
-                          call.flag("ceil_mode")};
+  const ops::MaxPool pool{window_entries(call, "kernel_size", kSpatial), stride_or_kernel<kSpatial>(call),
+                          window_entries(call, "padding", kSpatial),
+                          window_entries(call, "dilation", kSpatial), call.flag("ceil_mode")};
   for (size_t i = 0; i < std::min<size_t>(call.result_count(), 2); ++i) {
     const Op& op = i == 0 ? ops::max_pool : ops::max_pool_places;
     with_batch(call, "self", kSpatial, [&](core::Value* x) { return emit(call, op, {x}, pool); }, i);
@@ -102,8 +90,8 @@ void max_pool(Call& call) {
 }
 template <size_t kSpatial>
 void average_pool(Call& call) {
-  ops::AveragePool pool{entries(call, "kernel_size", kSpatial), stride_or_kernel<kSpatial>(call),
-                        entries(call, "padding", kSpatial), call.flag("ceil_mode"),
+  ops::AveragePool pool{window_entries(call, "kernel_size", kSpatial), stride_or_kernel<kSpatial>(call),
+                        window_entries(call, "padding", kSpatial), call.flag("ceil_mode"),
                         call.flag("count_include_pad")};
   if (call.has("divisor_override")) pool.divisor = call.integer("divisor_override");
   with_batch(call, "self", kSpatial,

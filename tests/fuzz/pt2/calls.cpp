@@ -1,103 +1,67 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tests/fuzz/pt2/calls.h"
 
-#include <fstream>
+#include <numeric>
 
-#include "importers/aten/import.h"
+#include "importers/aten/rows.h"
 #include "importers/aten/schemas.h"
+#include "tests/importers/aten/random_calls.h"
 
 namespace ingot::core::fuzz {
 namespace {
 
-using aten::ArgumentKind;
-
-// The operators that are imported.
-const std::vector<std::string>& targets() {
-  static const std::vector<std::string> all = [] {
-    std::vector<std::string> found;
-    std::ifstream file(INGOT_SOURCE_DIR "/src/importers/aten/aten_schemas.def");
-    for (std::string line; std::getline(file, line);) {
-      const std::string target = "aten." + line.substr(0, line.find('('));
-      if (line.find("->") != std::string::npos && aten::has_importer(target)) found.push_back(target);
+// The operators that are imported and have a schema.
+const std::vector<aten::Schema>& schemas() {
+  static const std::vector<aten::Schema> all = [] {
+    std::vector<aten::Schema> found;
+    for (const aten::Row* row : aten::all_rows()) {
+      if (auto schema = aten::find_schema(row->target)) found.push_back(std::move(*schema));
     }
     return found;
   }();
   return all;
 }
 
-class Caller {
- public:
-  Caller(std::vector<std::string> tensors, std::minstd_rand& random)
-      : tensors_(std::move(tensors)), random_(random) {}
+// As an archive writes it; what has no tag of its own becomes None.
+struct ToJson {
+  const std::vector<std::string>& tensors;
 
-  Json arguments(const aten::Schema& schema) {
-    Json list = Json::array();
-    for (const aten::SchemaArgument& argument : schema.arguments) {
-      if (argument.default_value && below(2) == 0) continue;
-      list.push_back({{"name", argument.name}, {"arg", value(argument.type)}, {"kind", 1}});
-    }
-    return list;
-  }
-
- private:
-  size_t below(size_t count) { return count == 0 ? 0 : random_() % count; }
-
-  int64_t integer() {
-    static constexpr int64_t kNumbers[] = {0, 1, 2, 3, 4, 5, 8, -1, -2, -3, 1 << 20, INT64_MAX, INT64_MIN};
-    return kNumbers[below(below(3) == 0 ? std::size(kNumbers) : 10)];
-  }
-
-  std::string tensor() { return tensors_[below(tensors_.size())]; }
-
-  Json list_of(std::string_view tag, const auto& make) {
+  Json operator()(const aten::ValueId& id) const { return {{"as_tensor", {{"name", tensors.at(id)}}}}; }
+  Json operator()(const bool& value) const { return {{"as_bool", value}}; }
+  Json operator()(const int64_t& value) const { return {{"as_int", value}}; }
+  Json operator()(const double& value) const { return {{"as_float", value}}; }
+  Json operator()(const std::string& value) const { return {{"as_string", value}}; }
+  Json operator()(const DType& dtype) const { return {{"as_scalar_type", static_cast<int>(dtype)}}; }
+  Json operator()(const auto&) const { return {{"as_none", true}}; }
+  // One tag tells the kind of all elements.
+  Json operator()(const aten::ArgumentList& list) const {
     Json items = Json::array();
-    for (size_t count = below(5); count > 0; --count) items.push_back(make());
+    std::string tag = "as_ints";
+    bool has_none = false;
+    for (const aten::Argument& item : list) {
+      const Json json = std::visit(*this, item.value);
+      has_none = has_none || json.contains("as_none");
+      tag = json.contains("as_none") ? tag : json.begin().key() + "s";
+      items.push_back(json);
+    }
+    if (has_none) return {{"as_optional_tensors", items}};
+    for (Json& item : items) item = Json(item.begin().value());
     return {{tag, items}};
   }
-
-  Json value(const aten::SchemaType& type) {
-    if (type.is_optional && below(3) == 0) return {{"as_none", true}};
-    switch (type.kind) {
-      case ArgumentKind::kTensor:
-        if (!type.is_list) return {{"as_tensor", {{"name", tensor()}}}};
-        if (!type.has_optional_elements)
-          return list_of("as_tensors", [&] { return Json{{"name", tensor()}}; });
-        return list_of("as_optional_tensors", [&]() -> Json {
-          if (below(2) == 0) return {{"as_none", true}};
-          return {{"as_tensor", {{"name", tensor()}}}};
-        });
-      case ArgumentKind::kInteger:
-        if (type.is_list) return list_of("as_ints", [&] { return integer(); });
-        return {{"as_int", integer()}};
-      case ArgumentKind::kFloat:
-        if (type.is_list) return list_of("as_floats", [&] { return 0.5 * static_cast<double>(integer()); });
-        return {{"as_float", 0.5 * static_cast<double>(integer())}};
-      case ArgumentKind::kBool:
-        if (type.is_list) return list_of("as_bools", [&] { return below(2) == 0; });
-        return {{"as_bool", below(2) == 0}};
-      case ArgumentKind::kScalar:
-        if (below(2) == 0) return {{"as_float", static_cast<double>(integer())}};
-        return {{"as_int", integer()}};
-      case ArgumentKind::kString: {
-        static constexpr const char* kTexts[] = {"mean",  "sum",       "none", "tanh", "floor",
-                                                 "trunc", "ij,jk->ik", "i...", ""};
-        return {{"as_string", kTexts[below(std::size(kTexts))]}};
-      }
-      case ArgumentKind::kDType:
-        return {{"as_scalar_type", 1 + below(13)}};
-      case ArgumentKind::kMemoryFormat:
-        return {{"as_memory_format", 1 + below(4)}};
-      case ArgumentKind::kLayout:
-      case ArgumentKind::kDevice:
-      case ArgumentKind::kGenerator:
-        break;
-    }
-    return {{"as_none", true}};
-  }
-
-  std::vector<std::string> tensors_;
-  std::minstd_rand& random_;
 };
+
+Json arguments(const aten::Schema& schema, const std::vector<std::string>& tensors,
+               std::minstd_rand& random) {
+  std::vector<aten::ValueId> ids(tensors.size());
+  std::iota(ids.begin(), ids.end(), 0);
+  aten::test::RandomCalls calls(random, random() % 2 == 0, ids);
+  Json list = Json::array();
+  for (const aten::NamedArgument& argument : calls.arguments(schema)) {
+    const Json value = std::visit(ToJson{tensors}, argument.argument.value);
+    list.push_back({{"name", argument.name}, {"arg", value}, {"kind", 1}});
+  }
+  return list;
+}
 
 // The names of the tensors that the nodes before `end` and the inputs define.
 std::vector<std::string> tensors_before(const Json& graph, size_t end) {
@@ -119,11 +83,11 @@ void change_call(Json& documents, std::minstd_rand& random) {
   Json& nodes = graph.at("nodes");
   if (nodes.empty()) return;
   const size_t place = random() % nodes.size();
-  std::vector<std::string> tensors = tensors_before(graph, place);
-  const auto schema = aten::find_schema(targets()[random() % targets().size()]);
-  if (tensors.empty() || !schema) return;
-  nodes.at(place).at("target") = "torch.ops." + schema->target;
-  nodes.at(place).at("inputs") = Caller(std::move(tensors), random).arguments(*schema);
+  const std::vector<std::string> tensors = tensors_before(graph, place);
+  const aten::Schema& schema = schemas()[random() % schemas().size()];
+  if (tensors.empty()) return;
+  nodes.at(place).at("target") = "torch.ops." + schema.target;
+  nodes.at(place).at("inputs") = arguments(schema, tensors, random);
 }
 
 }  // namespace ingot::core::fuzz
