@@ -50,14 +50,14 @@ std::unique_ptr<Node> make_node(const Op& op, std::vector<Value*> operands, Attr
   return node;
 }
 
-// Operators infer sizes from attributes that anybody may have written.
-void require_sizes(const Node& node, const std::vector<TensorType>& types) {
+// Operators infer types from attributes that anybody may have written. Complex constants may lie unused.
+void require_real_types(const Node& node, const std::vector<TensorType>& types) {
+  const auto is_negative = [](const Dim& dim) { return dim.constant().value_or(0) < 0; };
   for (const TensorType& type : types) {
-    for (const Dim& dim : type.shape) {
-      if (dim.constant().value_or(0) >= 0) continue;
-      throw UserError("INGOT-U112",
-                      fmt::format("the result of {} would be {}", node.op->name, to_string(type)));
-    }
+    const bool is_real = node.literal != nullptr || !is_complex(type.dtype);
+    if (is_real && std::ranges::none_of(type.shape, is_negative)) continue;
+    throw UserError("INGOT-U112",
+                    fmt::format("the result of {} would be {}", node.op->name, to_string(type)));
   }
 }
 
@@ -65,7 +65,7 @@ std::vector<TensorType> infer_types(const Node& node) {
   invariant(node.op->infer != nullptr, fmt::format("the result types of {} have to be given", node.op->name));
   const auto infer = [&] {
     std::vector<TensorType> types = node.op->infer(node);
-    require_sizes(node, types);
+    require_real_types(node, types);
     return types;
   };
   return blaming<UnsupportedError>(node, [&] { return blaming<UserError>(node, infer); });

@@ -8,7 +8,7 @@ namespace ingot::core {
 bool contains(DTypeSet set, DType dtype) {
   switch (set) {
     case DTypeSet::kAny:
-      return true;
+      return !is_complex(dtype);
     case DTypeSet::kFloating:
       return is_floating(dtype);
     case DTypeSet::kInteger:

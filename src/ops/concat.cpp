@@ -57,13 +57,28 @@ Samples concat_samples() {
           sample({i64({batch(), 2}), i64({length(), 2})}, Axis{0}), sample({f32({3})}, Axis{0})};
 }
 
+// Whether a dim of `size` has the elements that are repeated; what is not known is taken as right. Reflecting
+// leaves out the outermost one.
+bool has_for_padding(const std::string& mode, const Dim& size, const Dim& padding) {
+  const auto elements = size.constant(), wanted = padding.constant();
+  if (mode == "constant" || !elements || !wanted || *wanted == 0) return true;
+  if (mode == "replicate") return *elements > 0;
+  return mode == "reflect" ? *wanted < *elements : *wanted <= *elements;
+}
 // Low and high entries count elements before and after, one a dim; not negative.
 Types infer_pad(const Node& node) {
   const auto pad = node.attributes<Pad>();
   TensorType type = infer_same(node)[0];
   require(pad.low.size() == type.rank() && pad.high.size() == type.rank(), node,
           "one low and one high entry a dim are needed");
-  for (size_t i = 0; i < type.rank(); ++i) type.shape[i] = type.shape[i] + pad.low[i] + pad.high[i];
+  for (size_t i = 0; i < type.rank(); ++i) {
+    const Dim size = type.shape[i];
+    for (const Dim& padding : {pad.low[i], pad.high[i]}) {
+      require(padding.constant().value_or(0) >= 0, node, "a padding must not be negative");
+      require(has_for_padding(pad.mode, size, padding), node, "there are too few elements to pad with");
+    }
+    type.shape[i] = size + pad.low[i] + pad.high[i];
+  }
   static constexpr std::string_view kModes[] = {"constant", "reflect", "replicate", "circular"};
   if (std::ranges::find(kModes, pad.mode) == std::end(kModes))
     fail(node, "there is no padding mode '" + pad.mode + "'");

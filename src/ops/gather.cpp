@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Reading at indices that are data. An index outside of its dim stops the run with an error.
 #include "ops/attributes.h"
+#include "ops/indexing.h"
 #include "ops/infer.h"
 #include "ops/lowering.h"
 #include "ops/ops.h"
@@ -14,7 +15,7 @@ constexpr Operand kOperands[] = {{"x", DTypeSet::kAny}, {"indices", DTypeSet::kI
 Types infer_take(const Node& node) {
   const auto axis = node.attributes<Axis>().axis;
   const TensorType& x = node.operand_type(0);
-  require_axis(node, axis, x.rank());
+  require_places(node, axis, node.operand_type(1).shape);
   Shape shape(x.shape.begin(), x.shape.begin() + axis);
   const Shape& indices = node.operand_type(1).shape;
   shape.insert(shape.end(), indices.begin(), indices.end());
@@ -39,11 +40,8 @@ Samples take_samples() {
 }
 
 Types infer_gather(const Node& node) {
-  const auto axis = node.attributes<Axis>().axis;
-  const TensorType& x = node.operand_type(0);
-  require_axis(node, axis, x.rank());
-  require_rank(node, 1, x.rank());
-  return {{x.dtype, node.operand_type(1).shape, {}}};
+  require_indices_along(node, node.attributes<Axis>().axis);
+  return {{node.operand_type(0).dtype, node.operand_type(1).shape, {}}};
 }
 loops::Kernel lower_gather(const Node& node) {
   const auto axis = static_cast<size_t>(node.attributes<Axis>().axis);

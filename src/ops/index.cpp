@@ -7,6 +7,39 @@
 
 namespace ingot::core::ops {
 
+void require_indices_along(const Node& node, int64_t axis) {
+  const Shape &x = node.operand_type(0).shape, &indices = node.operand_type(1).shape;
+  require_axis(node, axis, x.size());
+  require_rank(node, 1, x.size());
+  for (size_t i = 0; i < x.size(); ++i) {
+    const auto most = x[i].constant(), size = indices[i].constant();
+    require(static_cast<int64_t>(i) == axis || !most || !size || *size <= *most, node,
+            "there are more indices than places in a dim");
+  }
+  require_places(node, axis, indices);
+}
+
+void require_places(const Node& node, int64_t axis, const Shape& indices) {
+  require_axis(node, axis, node.operand_type(0).rank());
+  const bool is_empty = node.operand_type(0).shape[static_cast<size_t>(axis)] == Dim(0);
+  require(!is_empty || core::product(indices) == Dim(0), node, "there is no element to index");
+}
+
+Shape sliced_shape(const Node& node, const Slice& slice) {
+  Shape shape = node.operand_type(0).shape;
+  require_axis(node, slice.axis, shape.size());
+  require(slice.step > 0, node, "the step must be positive");
+  Dim& size = shape[static_cast<size_t>(slice.axis)];
+  const auto start = slice.start.constant(), end = slice.end.constant(), extent = size.constant();
+  const bool outside =
+      (start && *start < 0) || (start && end && *start > *end) || (end && extent && *end > *extent);
+  if (outside)
+    fail(node, "slice " + slice.start.to_string() + ":" + slice.end.to_string() + " leaves a dim of " +
+                   size.to_string());
+  size = ceil_divide(slice.end - slice.start, slice.step);
+  return shape;
+}
+
 Shape indices_shape(const Node& node, size_t first) {
   Shape shape;
   for (size_t i = first; i < node.operands.size(); ++i)
@@ -28,6 +61,7 @@ Shape indexed_shape(const Node& node, const std::vector<int64_t>& axes, size_t f
   }
   Shape shape = reduced_shape(x, axes, false);
   const Shape indices = indices_shape(node, first);
+  for (const int64_t axis : axes) require_places(node, axis, indices);
   shape.insert(shape.begin() + static_cast<ptrdiff_t>(indices_position(axes)), indices.begin(),
                indices.end());
   return shape;

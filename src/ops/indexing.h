@@ -3,10 +3,18 @@
 #pragma once
 
 #include "ir/graph.h"
+#include "ops/attributes.h"
 #include "ops/lowering.h"
 
 namespace ingot::core::ops {
 
+// The shape of a slice of operand 0, checked: what is known of the slice lies in its dim.
+Shape sliced_shape(const Node& node, const Slice& slice);
+// Refuses indices into a dim of operand 0 that is known to be empty.
+void require_places(const Node& node, int64_t axis, const Shape& indices);
+// Operand 1 has an index along `axis` for each of its elements, elsewhere at the same place: it has the rank
+// of operand 0, and no size there that is known to be larger.
+void require_indices_along(const Node& node, int64_t axis);
 // Shape of the index operands, from operand `first` on, after broadcasting.
 Shape indices_shape(const Node& node, size_t first);
 // Where the broadcast dims of the indices stand in x[i, :, j]: at the first indexed axis if these are

@@ -19,6 +19,8 @@ Types infer_resize(const Node& node) {
           "x must be [N, C, *spatial], one size a spatial dim");
   require(resize.scale.empty() || resize.scale.size() == resize.size.size(), node,
           "one scale a spatial dim, or none");
+  for (size_t i = 2; i < type.rank(); ++i)
+    require(type.shape[i] != Dim(0), node, "an empty dim has no other size");
   for (size_t i = 0; i < resize.size.size(); ++i) type.shape[i + 2] = resize.size[i];
   return {type};
 }

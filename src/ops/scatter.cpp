@@ -23,14 +23,9 @@ void require_source_dtype(const Node& node, size_t source) {
 }
 
 Types infer_slice_scatter(const Node& node) {
-  const auto slice = node.attributes<Slice>();
   require_source_dtype(node, 1);
-  TensorType type = infer_same(node)[0];
-  require_axis(node, slice.axis, type.rank());
-  Shape shape = type.shape;
-  shape[static_cast<size_t>(slice.axis)] = ceil_divide(slice.end - slice.start, slice.step);
-  require_shape(node, 1, shape);
-  return {type};
+  require_shape(node, 1, sliced_shape(node, node.attributes<Slice>()));
+  return infer_same(node);
 }
 loops::Kernel lower_slice_scatter(const Node& node) {
   const auto slice = node.attributes<Slice>();
@@ -53,6 +48,7 @@ Types infer_index_copy(const Node& node) {
   const TensorType type = infer_same(node)[0];
   require_axis(node, axis, type.rank());
   require_rank(node, 1, 1);
+  require_places(node, axis, node.operand_type(1).shape);
   Shape shape = type.shape;
   shape[static_cast<size_t>(axis)] = node.operand_type(1).shape[0];
   require_shape(node, 2, shape);
@@ -73,13 +69,10 @@ Samples index_copy_samples() {
 }
 
 Types infer_scatter(const Node& node) {
-  const auto axis = node.attributes<Axis>().axis;
   require_source_dtype(node, 2);
-  const TensorType type = infer_same(node)[0];
-  require_axis(node, axis, type.rank());
-  require_rank(node, 1, type.rank());
+  require_indices_along(node, node.attributes<Axis>().axis);
   require_shape(node, 2, node.operand_type(1).shape);
-  return {type};
+  return infer_same(node);
 }
 loops::Kernel lower_scatter(const Node& node) {
   const auto axis = static_cast<size_t>(node.attributes<Axis>().axis);

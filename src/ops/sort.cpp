@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "ops/attributes.h"
+#include "ops/indexing.h"
 #include "ops/infer.h"
 #include "ops/ops.h"
 #include "ops/samples.h"
@@ -31,12 +32,11 @@ Types infer_top_k(const Node& node) {
 }
 template <typename Struct>
 Types infer_scatter(const Node& node) {
-  const TensorType type = infer_same(node)[0];
-  require_axis(node, node.attributes<Struct>().axis, type.rank());
-  require(node.operand_type(2).dtype == type.dtype, node, "the source must have the dtype of x");
-  require_rank(node, 1, type.rank());
+  require_indices_along(node, node.attributes<Struct>().axis);
+  require(node.operand_type(2).dtype == node.operand_type(0).dtype, node,
+          "the source must have the dtype of x");
   require_shape(node, 2, node.operand_type(1).shape);
-  return {type};
+  return infer_same(node);
 }
 
 Samples sort_samples() {

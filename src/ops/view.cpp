@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Views that rearrange dims: transpose, expand, slice, flip, relayout.
 #include "ops/attributes.h"
+#include "ops/indexing.h"
 #include "ops/infer.h"
 #include "ops/lowering.h"
 #include "ops/ops.h"
@@ -51,19 +52,7 @@ Samples expand_samples() {
 }
 
 Types infer_slice(const Node& node) {
-  const auto slice = node.attributes<Slice>();
-  TensorType type = infer_same(node)[0];
-  require_axis(node, slice.axis, type.rank());
-  require(slice.step > 0, node, "the step must be positive");
-  Dim& size = type.shape[static_cast<size_t>(slice.axis)];
-  const auto start = slice.start.constant(), end = slice.end.constant(), extent = size.constant();
-  const bool outside =
-      (start && *start < 0) || (start && end && *start > *end) || (end && extent && *end > *extent);
-  if (outside)
-    fail(node, "slice " + slice.start.to_string() + ":" + slice.end.to_string() + " leaves a dim of " +
-                   size.to_string());
-  size = ceil_divide(slice.end - slice.start, slice.step);
-  return {type};
+  return {{node.operand_type(0).dtype, sliced_shape(node, node.attributes<Slice>()), {}}};
 }
 loops::Kernel lower_slice(const Node& node) {
   const auto slice = node.attributes<Slice>();

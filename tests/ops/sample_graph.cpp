@@ -55,22 +55,30 @@ Tensor random_tensor(const SampleOperand& operand, const TensorType& type, const
 
 }  // namespace
 
-SampleGraph make_sample_graph(const Op& op, const Sample& sample, DType dtype) {
+SampleGraph make_sample_node(const Op& op, const Sample& sample, DType dtype) {
   SampleGraph result{.graph = Graph("sample"), .node = nullptr, .symbols = {}, .operands = {}};
   const AttributeValues attributes = sample.attributes.empty() ? op.attributes.defaults() : sample.attributes;
   declare_symbols(result.graph, attributes);
   for (const SampleOperand& operand : sample.operands) declare_symbols(result.graph, operand.type.shape);
   result.symbols = bind_symbols(result.graph);
-  std::mt19937 random(17);
   std::vector<Value*> operands;
   for (const SampleOperand& operand : sample.operands) {
     TensorType type = operand.type;
     if (type.dtype == DType::kF32) type.dtype = dtype;
     operands.push_back(result.graph.add_input("x", type));
-    result.operands.push_back(random_tensor(operand, type, result.symbols, random));
   }
   result.node = result.graph.add(op, operands, attributes);
   result.graph.outputs = result.node->results;
+  return result;
+}
+
+SampleGraph make_sample_graph(const Op& op, const Sample& sample, DType dtype) {
+  SampleGraph result = make_sample_node(op, sample, dtype);
+  std::mt19937 random(17);
+  for (size_t i = 0; i < sample.operands.size(); ++i) {
+    const TensorType& type = result.graph.inputs()[i]->type;
+    result.operands.push_back(random_tensor(sample.operands[i], type, result.symbols, random));
+  }
   return result;
 }
 

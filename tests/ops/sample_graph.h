@@ -16,6 +16,8 @@ struct SampleGraph {
   std::vector<Tensor> operands;
 };
 
+// Without values of the operands.
+SampleGraph make_sample_node(const Op& op, const Sample& sample, DType dtype = DType::kF32);
 // `dtype` replaces f32 in operands. Values depend on nothing but the sample.
 SampleGraph make_sample_graph(const Op& op, const Sample& sample, DType dtype = DType::kF32);
 std::vector<Tensor> evaluate_sample(const SampleGraph& sample);

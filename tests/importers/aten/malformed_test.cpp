@@ -94,6 +94,11 @@ TEST(MalformedCalls, WithTwoTensorsAreRefused) {
     return std::string();
   };
   EXPECT_THAT(refused("aten.conv1d.default", {{x}, {y}}), HasSubstr("a kernel of another rank"));
+  const ValueId places = writer.input("places", {3, 3}, DType::kI64);
+  EXPECT_THAT(refused("aten.gather.default", {{x}, {kOne}, {places}}), HasSubstr("more indices than places"));
+  EXPECT_THAT(refused("aten.scatter.value", {{x}, {kOne}, {places}, {1.0}}),
+              HasSubstr("more indices than places"));
+  EXPECT_THAT(refused("aten.fill.Scalar", {{places}, {1e300}}), HasSubstr("an integer of 64 bits"));
   EXPECT_THAT(refused("aten.cat.default", {values({})}), HasSubstr("nothing to join"));
   EXPECT_THAT(refused("aten.einsum.default", {{std::string("ij->ik")}, values({x})}),
               HasSubstr("a label of the result that no term has"));
