@@ -37,6 +37,7 @@ class CompiledModule(torch.nn.Module):
         self.program = program
         self.report: Report = compiled.report
         self.compiled = compiled
+        self._specs = program.call_spec  # torch makes a class of it at each look
         self._count = len(inputs)
         self._whole = Engine(compiled.engines[0]) if compiled.graph is None else None
         mutated = mutated_names(program)
@@ -52,7 +53,7 @@ class CompiledModule(torch.nn.Module):
 
     def __deepcopy__(self, memo: dict[int, Any]) -> CompiledModule:
         """A module with weights and states of its own; the engines' memory is shared until they change."""
-        shared = [self.program, self.report]
+        shared = [self.program, self.report, self._specs]
         shared += [self._weights[position] for position in self._weights if position not in self._mutated]
         memo.update({id(value): value for value in shared})
         twin = self.__copy__()
@@ -93,7 +94,7 @@ class CompiledModule(torch.nn.Module):
     def flat_arguments(self, args: tuple, kwargs: dict[str, Any]) -> list:
         """The program's flat inputs, weights among them."""
         leaves, found = _pytree.tree_flatten((args, kwargs))
-        expected = self.program.call_spec.in_spec
+        expected = self._specs.in_spec
         if found != expected:
             raise UserError(
                 f"the arguments have the structure {found}, expected {expected}", code="INGOT-U300"
@@ -103,7 +104,7 @@ class CompiledModule(torch.nn.Module):
 
     def rebuild(self, outputs: Sequence[Any]) -> Any:
         """The model's result from its flat outputs."""
-        return _pytree.tree_unflatten(list(outputs), self.program.call_spec.out_spec)
+        return _pytree.tree_unflatten(list(outputs), self._specs.out_spec)
 
     def refit(self, weights: Mapping[str, torch.Tensor]) -> None:
         """New values of weights by name, for all parts of the module. UserError, and no change, for a name that none has."""
