@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Patches of images, and images sampled at places that are data.
 #include <array>
+#include <span>
+#include <vector>
 
 #include "importers/aten/rows.h"
 #include "importers/aten/terms.h"
@@ -82,62 +84,70 @@ void from_patches(Call& call) {
 enum Interpolation : int64_t { kBilinear, kNearest, kBicubic };
 enum Outside : int64_t { kZeros, kBorder, kReflection };
 
+// Of an image or a volume. Dims count from the last one: 0 is x, 1 is y, 2 is z, as the grid has them.
 class Sampler {
  public:
   explicit Sampler(Call& call)
       : call_(call),
         image_(call.tensor("input")),
+        grid_(call.tensor("grid")),
         outside_(static_cast<Outside>(call.integer("padding_mode"))),
         align_(call.flag("align_corners")) {
-    const Shape &shape = image_->type.shape, &grid = call.tensor("grid")->type.shape;
-    call.require(shape.size() == 4 && grid.size() == 4, "a grid over volumes");
-    count_ = grid[1] * grid[2];
-    flat_ = reshaped(call, image_, {shape[0], shape[1], shape[2] * shape[3]});
+    const size_t rank = image_->type.rank();
+    call.require((rank == 4 || rank == 5) && grid_->type.rank() == rank,
+                 "an image or a grid of another rank");
+    const Shape& shape = image_->type.shape;
+    const std::span size(shape.begin() + 2, shape.end());
+    flat_ = reshaped(call, image_, {shape[0], shape[1], product(size)});
+    count_ = product(std::span(grid_->type.shape).subspan(1, size.size()));
   }
+  size_t dims() const { return image_->type.rank() - 2; }
 
-  // Element `which` of each pair of the grid as a place in its dim: [N, 1, places].
-  Term place(int64_t which) {
-    core::Value* grid = call_.tensor("grid");
-    core::Value* one = selected(call_, grid, 3, which);
-    const Term at(call_, reshaped(call_, one, {grid->type.shape[0], 1, count_}));
-    const Term size = extent(which);
+  // An element of each tuple of the grid as a place in its dim: [N, 1, places].
+  Term place(size_t dim) {
+    core::Value* one = selected(call_, grid_, dims() + 1, static_cast<int64_t>(dim));
+    const Term at(call_, reshaped(call_, one, {grid_->type.shape[0], 1, count_}));
+    const Term size = extent(dim);
     return align_ ? (at + 1) * 0.5 * (size - 1) : ((at + 1) * size - 1) * 0.5;
   }
   // Moved into the image as the padding mode says.
-  Term bounded(Term at, int64_t which) {
+  Term bounded(Term at, size_t dim) {
     if (outside_ == kZeros) return at;
-    if (outside_ == kReflection) at = reflected(at, which);
-    return clamped(at, which);
+    if (outside_ == kReflection) at = reflected(at, dim);
+    return at.apply(ops::maximum, 0).apply(ops::minimum, extent(dim) - 1);
   }
-  Term sample(const Term& row, const Term& column) {
-    const Term place = clamped(row, 1) * extent(0) + clamped(column, 0);
+  // The elements at whole places, x first, by their weight; outside of the image there is nothing.
+  Term sample(const std::vector<Term>& at, const Term& weight) {
+    Term inside = is_inside(at[0], 0);
+    for (size_t dim = 1; dim < at.size(); ++dim) inside = inside && is_inside(at[dim], dim);
+    const auto whole = [&](size_t dim) {
+      return inside.choose(at[dim], at[dim].constant(0)).to(DType::kI64);
+    };
+    Term index = whole(at.size() - 1);
+    for (size_t dim = at.size() - 1; dim-- > 0;) index = index * extent(dim, DType::kI64) + whole(dim);
     const Shape& shape = flat_->type.shape;
-    core::Value* index = expanded(call_, place.to(DType::kI64), {shape[0], shape[1], count_});
-    const Term value(call_, emit(call_, ops::gather, {flat_, index}, ops::Axis{2}));
-    if (outside_ != kZeros) return value;
-    const Term inside = is_inside(row, 1) && is_inside(column, 0);
-    return inside.choose(value, value.constant(0));
+    core::Value* everywhere = expanded(call_, index, {shape[0], shape[1], count_});
+    const Term value(call_, emit(call_, ops::gather, {flat_, everywhere}, ops::Axis{2}));
+    return inside.choose(value * weight, value.constant(0));
   }
   void give(const Term& samples) {
-    const Shape &shape = image_->type.shape, &grid = call_.tensor("grid")->type.shape;
-    call_.give(reshaped(call_, samples, {shape[0], shape[1], grid[1], grid[2]}));
+    Shape shape = grid_->type.shape;
+    shape.pop_back();
+    shape.insert(shape.begin() + 1, image_->type.shape[1]);
+    call_.give(reshaped(call_, samples, shape));
   }
 
  private:
-  // x (0) is the last dim, y (1) the one before.
-  Term extent(int64_t which) {
-    return {call_, size_scalar(call_.graph(), image_->type.shape[static_cast<size_t>(3 - which)],
-                               call_.tensor("grid")->type.dtype)};
+  Term extent(size_t dim, DType dtype) {
+    return {call_, size_scalar(call_.graph(), image_->type.shape[image_->type.rank() - 1 - dim], dtype)};
   }
-  Term clamped(const Term& at, int64_t which) {
-    return at.apply(ops::maximum, 0).apply(ops::minimum, extent(which) - 1);
-  }
-  Term is_inside(const Term& at, int64_t which) {
-    return Term(call_, emit(call_, ops::greater_equal, {at, at.constant(0)})) && at < extent(which);
+  Term extent(size_t dim) { return extent(dim, grid_->type.dtype); }
+  Term is_inside(const Term& at, size_t dim) {
+    return Term(call_, emit(call_, ops::greater_equal, {at, at.constant(0)})) && at < extent(dim);
   }
   // Around the centers of the outermost elements, or around their outer edges.
-  Term reflected(const Term& at, int64_t which) {
-    const Term span = align_ ? extent(which) - 1 : extent(which);
+  Term reflected(const Term& at, size_t dim) {
+    const Term span = align_ ? extent(dim) - 1 : extent(dim);
     const double low = align_ ? 0 : -0.5;
     const Term distance = (at - low).apply(ops::absolute);
     const Term turns = (distance / span).apply(ops::floor), rest = distance - turns * span;
@@ -147,11 +157,17 @@ class Sampler {
   }
 
   Call& call_;
-  core::Value *image_, *flat_ = nullptr;
+  core::Value *image_, *grid_, *flat_ = nullptr;
   Dim count_;
   Outside outside_;
   bool align_;
 };
+
+Term sum_of(const std::vector<Term>& parts) {
+  Term total = parts[0];
+  for (size_t i = 1; i < parts.size(); ++i) total = total + parts[i];
+  return total;
+}
 
 // Weights of the neighbours at -1, 0, 1, 2 of a place `t` behind neighbour 0.
 std::array<Term, 4> cubic_weights(const Term& t) {
@@ -164,28 +180,50 @@ void sample_cubic(Sampler& sampler) {
   const Term x = sampler.place(0), y = sampler.place(1);
   const Term left = x.apply(ops::floor), top = y.apply(ops::floor);
   const std::array<Term, 4> across = cubic_weights(x - left), down = cubic_weights(y - top);
-  std::optional<Term> total;
+  std::vector<Term> parts;
   for (size_t i = 0; i < 4; ++i) {
     for (size_t j = 0; j < 4; ++j) {
       const Term row = sampler.bounded(top + (static_cast<double>(i) - 1), 1),
                  column = sampler.bounded(left + (static_cast<double>(j) - 1), 0);
-      const Term part = sampler.sample(row, column) * (down[i] * across[j]);
-      total = total ? *total + part : part;
+      parts.push_back(sampler.sample({column, row}, down[i] * across[j]));
     }
   }
-  sampler.give(*total);
+  sampler.give(sum_of(parts));
+}
+// Two neighbours in each dim: bit i of a corner says which of dim i.
+void sample_linear(Sampler& sampler) {
+  std::vector<Term> low, beyond;
+  for (size_t dim = 0; dim < sampler.dims(); ++dim) {
+    const Term at = sampler.bounded(sampler.place(dim), dim);
+    low.push_back(at.apply(ops::floor));
+    beyond.push_back(at - low.back());
+  }
+  std::vector<Term> parts;
+  for (size_t corner = 0; corner < size_t{1} << sampler.dims(); ++corner) {
+    std::vector<Term> places;
+    Term weight = low[0].constant(1);
+    for (size_t dim = 0; dim < sampler.dims(); ++dim) {
+      const bool high = (corner >> dim & 1) != 0;
+      places.push_back(high ? low[dim] + 1 : low[dim]);
+      weight = weight * (high ? beyond[dim] : 1 - beyond[dim]);
+    }
+    parts.push_back(sampler.sample(places, weight));
+  }
+  sampler.give(sum_of(parts));
+}
+void sample_nearest(Sampler& sampler) {
+  std::vector<Term> places;
+  for (size_t dim = 0; dim < sampler.dims(); ++dim)
+    places.push_back(sampler.bounded(sampler.place(dim), dim).apply(ops::round));
+  sampler.give(sampler.sample(places, places[0].constant(1)));
 }
 void sample_grid(Call& call) {
   Sampler sampler(call);
   const auto mode = static_cast<Interpolation>(call.integer("interpolation_mode"));
-  if (mode == kBicubic) return sample_cubic(sampler);
-  const Term x = sampler.bounded(sampler.place(0), 0), y = sampler.bounded(sampler.place(1), 1);
-  if (mode == kNearest) return sampler.give(sampler.sample(y.apply(ops::round), x.apply(ops::round)));
-  const Term left = x.apply(ops::floor), top = y.apply(ops::floor), across = x - left, down = y - top;
-  const Term above = sampler.sample(top, left) * (1 - across) + sampler.sample(top, left + 1) * across;
-  const Term below =
-      sampler.sample(top + 1, left) * (1 - across) + sampler.sample(top + 1, left + 1) * across;
-  sampler.give(above * (1 - down) + below * down);
+  if (mode == kBilinear) return sample_linear(sampler);
+  if (mode == kNearest) return sample_nearest(sampler);
+  call.require(sampler.dims() == 2, "volumes by cubes");
+  sample_cubic(sampler);
 }
 
 // Centers of the elements of a dim, or its ends and what lies between, as -1 to 1.
@@ -225,6 +263,7 @@ constexpr Row kRows[] = {
     {"aten.col2im.default", from_patches, kComposed},
     {"aten.grid_sampler.default", sample_grid, kComposed},
     {"aten.grid_sampler_2d.default", sample_grid, kComposed},
+    {"aten.grid_sampler_3d.default", sample_grid},
     {"aten.im2col.default", patches, kComposed},
 };
 

@@ -160,7 +160,9 @@ Term norm_by_sums(Call& call, const Term& x, double order) {
   const auto axis = [&](size_t i) { return static_cast<int64_t>(dims[i]); };
   const int64_t added = axis(std::abs(order) == 1 ? 0 : 1), compared = axis(std::abs(order) == 1 ? 1 : 0);
   const Term sums = x.apply(ops::absolute).reduce(ops::sum, {added}, true);
-  const Term extreme = sums.reduce(order > 0 ? ops::reduce_maximum : ops::reduce_minimum, {compared}, true);
+  const bool is_empty = sums.shape()[static_cast<size_t>(compared)] == Dim(0);  // its norm is 0
+  const Op& compare = is_empty ? ops::sum : order > 0 ? ops::reduce_maximum : ops::reduce_minimum;
+  const Term extreme = sums.reduce(compare, {compared}, true);
   if (call.flag("keepdim")) return extreme;
   return {call, without_axes(call, extreme, {std::min(added, compared), std::max(added, compared)})};
 }
@@ -203,11 +205,13 @@ void cosine_similarity(Call& call) {
   const Term a(call, operand(call, "x1", dtype)), b(call, operand(call, "x2", dtype));
   const Shape& shape = call.result_meta().shape;
   const auto axis = static_cast<int64_t>(call.axis("dim", shape.size() + 1));
-  const auto normed = [&](const Term& x) {
+  const Term both =
+      a * b;  // only its shape counts: a dim of size 1 is as long as the other's in its norm too
+  const auto normed = [&](const Term& given) {
+    const Term x(call, expanded(call, given, both.shape()));
     const Term size = norm_of(call, x, 2, {axis}, true);
     return x / size.apply(ops::maximum, call.number("eps"));
   };
-  if (a.shape().size() != b.shape().size()) call.refuse("operands of two ranks");
   call.give(summed_product(normed(a), normed(b), axis));
 }
 

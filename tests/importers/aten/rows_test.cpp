@@ -3,6 +3,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <cmath>
+
 #include "support/error.h"
 #include "tests/importers/aten/programs.h"
 
@@ -31,6 +33,28 @@ TEST(Rows, TakeDefaultsFromTheSchema) {
 TEST(Rows, ReduceTensorsWithoutDims) {
   for (const int64_t dim : {0, -1})
     EXPECT_THAT(applied("aten.sum.dim_IntList", {{ArgumentList{{dim}}}}, {}, {3}, {}), ElementsAre(3));
+}
+
+TEST(Rows, BroadcastBeforeNorms) {
+  ProgramWriter writer;
+  const ValueId x = writer.input("x", {2, 2}), y = writer.input("y", {1, 2});
+  writer.output(writer.call("aten.cosine_similarity.default", {{x}, {y}, {int64_t{0}}}, {2}));
+  EXPECT_THAT(results(writer.program, {{3, 1, 3, 0}, {2, 1}}).at(0),
+              ElementsAre(testing::DoubleNear(1, 1e-6), testing::DoubleNear(std::sqrt(0.5), 1e-6)));
+}
+
+TEST(Rows, GiveNormsOfNothing) {
+  EXPECT_THAT(applied("aten.linalg_norm.default", {{1.0}}, {2, 0}, {}, {}), ElementsAre(0));
+}
+
+// The value right of the middle of two voxels, and one outside of the volume.
+TEST(Rows, SampleVolumes) {
+  ProgramWriter writer;
+  const ValueId x = writer.input("x", {1, 1, 1, 1, 2}), grid = writer.input("grid", {1, 1, 1, 2, 3});
+  const Argument bilinear{int64_t{0}}, zeros{int64_t{0}};
+  writer.output(
+      writer.call("aten.grid_sampler_3d.default", {{x}, {grid}, bilinear, zeros, {true}}, {1, 1, 1, 1, 2}));
+  EXPECT_THAT(results(writer.program, {{4, 8}, {0.5, 0, 0, 3, 0, 0}}).at(0), ElementsAre(7, 0));
 }
 
 TEST(Rows, CutBeforeGoingAround) {
