@@ -192,12 +192,19 @@ void trace(Call& call) {
   call.give(diagonal.to(dtype).reduce(ops::sum, {0}));
 }
 
+// Negative indices count from the end.
+core::Value* gathered_from_end(Call& call, core::Value* x, core::Value* index, size_t axis) {
+  const Term given(call, converted(call.graph(), index, DType::kI64));
+  const Term size(call, size_scalar(call.graph(), extent(call, x, axis), DType::kI64));
+  return emit(call, ops::gather, {x, (given < 0).choose(given + size, given)},
+              ops::Axis{static_cast<int64_t>(axis)});
+}
 void take_along(Call& call) {
   core::Value *x = call.tensor("self"), *index = call.tensor("indices");
   if (!call.has("dim")) {
     x = reshaped(call, x, {element_count(x->type)});
     index = reshaped(call, index, {element_count(index->type)});
-    return call.give(emit(call, ops::gather, {x, index}, ops::Axis{0}));
+    return call.give(gathered_from_end(call, x, index, 0));
   }
   const size_t axis = call.axis("dim", x->type.rank());
   Shape from = x->type.shape, at = index->type.shape;
@@ -206,8 +213,7 @@ void take_along(Call& call) {
     if (i == axis) continue;
     from[i] = at[i] = x->type.shape[i] == Dim(1) ? index->type.shape[i] : x->type.shape[i];
   }
-  call.give(emit(call, ops::gather, {expanded(call, x, from), expanded(call, index, at)},
-                 ops::Axis{static_cast<int64_t>(axis)}));
+  call.give(gathered_from_end(call, expanded(call, x, from), expanded(call, index, at), axis));
 }
 
 // Parts of nearly equal sizes, or between given indices; their sizes are those of the results.

@@ -115,7 +115,9 @@ void trapezoid(Call& call) {
   if (size == Dim(0)) call.refuse("an area of no points");
   const Term heights =
       Term(call, sliced(call, y, axis, 1, size)) + Term(call, sliced(call, y, axis, 0, size - 1));
-  call.give(heights.reduce(ops::sum, {static_cast<int64_t>(axis)}) * (call.number("dx") / 2));
+  const bool real = is_floating(y->type.dtype);  // integers are added as i64
+  const Term sum = (real ? heights : heights.to(DType::kI64)).reduce(ops::sum, {static_cast<int64_t>(axis)});
+  call.give((real ? sum : sum.to(DType::kF32)) * (call.number("dx") / 2));
 }
 
 // ---- indices of triangles ----

@@ -35,6 +35,19 @@ TEST(Rows, ReduceTensorsWithoutDims) {
     EXPECT_THAT(applied("aten.sum.dim_IntList", {{ArgumentList{{dim}}}}, {}, {3}, {}), ElementsAre(3));
 }
 
+TEST(Rows, TakeAlongFromTheEnd) {
+  ProgramWriter writer;
+  const ValueId x = writer.input("x", {3}), index = writer.input("index", {2}, DType::kI64);
+  writer.output(writer.call("aten.take_along_dim.default", {{x}, {index}, {int64_t{0}}}, {2}));
+  EXPECT_THAT(results(writer.program, {{1, 2, 3}, {-1, 0}}).at(0), ElementsAre(3, 1));
+}
+
+TEST(Rows, MeasureAreasUnderIntegers) {
+  ProgramWriter writer;
+  writer.output(writer.call("aten.trapezoid.dx", {{writer.input("y", {3}, DType::kI64)}}, {}));
+  EXPECT_THAT(results(writer.program, {{1, 2, 4}}).at(0), ElementsAre(4.5));
+}
+
 TEST(Rows, BroadcastBeforeNorms) {
   ProgramWriter writer;
   const ValueId x = writer.input("x", {2, 2}), y = writer.input("y", {1, 2});
