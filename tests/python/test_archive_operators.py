@@ -141,6 +141,26 @@ def images(x: torch.Tensor, y: torch.Tensor) -> list:
     ]
 
 
+def written(x: torch.Tensor, y: torch.Tensor) -> tuple:
+    """Calls that write an argument, which some of them name otherwise than their twins that do not."""
+    return (
+        functional.dropout(x * 2, 0.5, training=False, inplace=True),
+        functional.dropout2d(x.reshape(2, 4, 3, 2) * 2, 0.5, training=False, inplace=True),
+        functional.relu(x * 2, inplace=True),
+        (x * 2).add_(y, alpha=3).clamp_(max=1).copy_(y[0]),
+    )
+
+
+def normalizations(x: torch.Tensor, y: torch.Tensor) -> tuple:
+    image, channels = x.reshape(2, 4, 3, 2), y[:, 0]
+    return (
+        functional.batch_norm(image, channels, channels.abs(), training=False),
+        functional.batch_norm(image, None, None, channels, channels, training=True, momentum=0.0),
+        functional.batch_norm(x, None, None, training=True),
+        functional.instance_norm(image, weight=channels),
+    )
+
+
 def losses(x: torch.Tensor, y: torch.Tensor) -> list:
     classes, weight = torch.tensor([3, -100, 0, 11]), y[0].abs()
     return [
@@ -192,7 +212,7 @@ OLDER = torch.__version__.startswith("2.11.")
 @pytest.mark.parametrize(
     "function",
     [
-        *(activations, arrangements, products, images, losses, statistics),
+        *(activations, arrangements, written, products, images, normalizations, losses, statistics),
         pytest.param(quantiles, marks=pytest.mark.skipif(OLDER, reason="torch 2.11 cannot export them")),
     ],
 )

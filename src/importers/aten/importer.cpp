@@ -23,6 +23,17 @@ SourceLine source_line(const Source& source) {
           .module_path = source.module_path};
 }
 
+// Names arguments as the functional twin does: dropout_ has "self" where dropout has "input".
+void take_names_of_twin(Node& node) {
+  const std::optional<Schema> twin = find_schema(node.target);
+  if (!twin || twin->arguments.size() != node.arguments.size()) return;
+  for (size_t i = 0; i < node.arguments.size(); ++i) {
+    std::string& name = node.arguments[i].name;
+    if (std::ranges::find(twin->arguments, name, &SchemaArgument::name) == twin->arguments.end())
+      name = twin->arguments[i].name;
+  }
+}
+
 // t_, unsqueeze_ and their like write nothing: their twins are views.
 bool makes_view(const std::string& target) {
   const auto schema = find_schema(target);
@@ -97,6 +108,7 @@ void Importer::import_in_place(size_t index) {
   Node node = source_.nodes[index];
   complete_arguments(node);
   node.target = functional_target(node.target);
+  take_names_of_twin(node);
   const Row* row = find_row(node.target);
   if (row == nullptr) refuse_node(source_.nodes[index], "Ingot has no such operator");
   const ValueId target = *aliases_.target[index];

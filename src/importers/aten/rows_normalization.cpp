@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Normalizations, of inference only: batch statistics come from the model.
+// Normalizations. Running statistics are read, never updated.
 #include <limits>
 
 #include "importers/aten/building.h"
@@ -47,15 +47,32 @@ void group_norm_of(Call& call, int64_t groups) {
 void group_norm(Call& call) { group_norm_of(call, call.integer("num_groups")); }
 void native_group_norm(Call& call) { group_norm_of(call, call.integer("group")); }
 
+core::Value* batch_norm_of(Call& call, core::Value* x, core::Value* mean, core::Value* variance) {
+  return emit(call, ops::batch_norm,
+              {x, mean, variance, call.optional_tensor("weight"), call.optional_tensor("bias")},
+              ops::BatchNorm{call.number("eps")});
+}
+// By the batch's own mean and variance, which narrow dtypes have in f32.
+void norm_of_batch(Call& call) {
+  core::Value* x = call.tensor("input");
+  const DType dtype = x->type.dtype;
+  if (bit_width(dtype) < 32) x = converted(call.graph(), x, DType::kF32);
+  std::vector<int64_t> axes = all_axes(x->type.rank());
+  call.require(axes.size() >= 2, "a tensor without channels");
+  axes.erase(axes.begin() + 1);
+  core::Value* mean = emit(call, ops::mean, {x}, ops::Reduce{axes, false});
+  core::Value* variance = emit(call, ops::variance, {x}, ops::Variance{axes, false, 0});
+  call.give(0, converted(call.graph(), batch_norm_of(call, x, mean, variance), dtype));
+}
 void batch_norm(Call& call) {
   core::Value *mean = call.optional_tensor("running_mean"), *variance = call.optional_tensor("running_var");
-  if (call.has("training") && call.flag("training")) call.refuse("statistics of the batch (training mode)");
-  if (mean == nullptr || variance == nullptr)
-    call.refuse("statistics of the batch, as there are no running ones");
-  call.give(0, emit(call, ops::batch_norm,
-                    {call.tensor("input"), mean, variance, call.optional_tensor("weight"),
-                     call.optional_tensor("bias")},
-                    ops::BatchNorm{call.number("eps")}));
+  if (call.has("training") && call.flag("training")) {
+    if (mean != nullptr || variance != nullptr)
+      call.refuse("running statistics that it updates (training mode)");
+    return norm_of_batch(call);
+  }
+  if (mean == nullptr || variance == nullptr) call.refuse("no statistics to normalize by");
+  call.give(0, batch_norm_of(call, call.tensor("input"), mean, variance));
 }
 void instance_norm(Call& call) {
   if (!call.flag("use_input_stats")) return batch_norm(call);
@@ -67,6 +84,7 @@ void instance_norm(Call& call) {
 
 constexpr Row kRows[] = {
     {"aten._fused_rms_norm.default", rms_norm},
+    {"aten._native_batch_norm_legit.no_stats", batch_norm, kComposed},
     {"aten._native_batch_norm_legit_no_training.default", batch_norm},
     {"aten.batch_norm.default", batch_norm},
     {"aten.cudnn_batch_norm.default", batch_norm},
