@@ -68,7 +68,7 @@ void write_arrays(const std::filesystem::path& path, const std::vector<Array>& a
     std::ofstream stream(temporary, std::ios::binary);
     const std::vector<char> bytes = print_npy(arrays[0]);
     stream.write(bytes.data(), static_cast<std::streamsize>(bytes.size()));
-    if (!stream.flush()) throw CommandError(fmt::format("cannot write '{}'", path.string()));
+    return stream.flush().good();
   });
 }
 

@@ -17,6 +17,7 @@ struct CommandError : std::runtime_error {
   CommandError(const std::string& message, int exit_status = 1)
       : std::runtime_error(message), status(exit_status) {}
   int status;
+  std::map<std::string, std::string> details;  // by name: "code", "message", "advice" ...; maybe none
 };
 
 void check(ingot_status* status);  // throws CommandError with the whole text, frees the status

@@ -2,8 +2,12 @@
 // The command-line program. Exit status: 0 right, 1 refused (one message on stderr), 2 wrong usage.
 #include <CLI/CLI.hpp>
 
+#include <algorithm>
 #include <cmath>
 #include <iostream>
+#include <span>
+
+#include <nlohmann/json.hpp>
 
 #include "cli/commands.h"
 #include "cli/usage.h"
@@ -12,6 +16,7 @@ namespace {
 
 using ingot::cli::BenchCommand;
 using ingot::cli::BuildCommand;
+using ingot::cli::CommandError;
 using ingot::cli::InspectCommand;
 using ingot::cli::OptCommand;
 using ingot::cli::RunCommand;
@@ -92,9 +97,24 @@ void add_opt(CLI::App& app, OptCommand& command) {
   opt->callback([&command] { ingot::cli::optimize(command); });
 }
 
+// Tells what was wrong on stderr; with --json also on stdout, for programs.
+int refuse(const CommandError& error, std::span<char*> words) {
+  std::cerr << "ingot: " << error.what() << "\n";
+  if (std::ranges::find(words, std::string_view("--json")) != words.end()) {
+    nlohmann::json described = error.details;
+    if (!described.contains("message")) described = {{"message", error.what()}};
+    described["status"] = error.status;
+    std::cout << nlohmann::json{{"error", described}}.dump(2, ' ', false,
+                                                           nlohmann::json::error_handler_t::replace)
+              << "\n";
+  }
+  return error.status;
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
+  const std::span<char*> words(argv, static_cast<size_t>(argc));
   CLI::App app{"ingot: builds, runs and examines inference engines"};
   app.set_version_flag("--version", ingot_version());
   app.require_subcommand(1);
@@ -122,17 +142,13 @@ int main(int argc, char** argv) {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {
     if (error.get_exit_code() == 0) return app.exit(error);  // --help, --version
-    std::cerr << "ingot: " << ingot::cli::describe_misuse(app, error) << "\n";
-    return 2;
-  } catch (const ingot::cli::CommandError& error) {
-    std::cerr << "ingot: " << error.what() << "\n";
-    return error.status;
+    return refuse({ingot::cli::describe_misuse(app, error), 2}, words);
+  } catch (const CommandError& error) {
+    return refuse(error, words);
   } catch (const std::bad_alloc&) {
-    std::cerr << "ingot: the system has no memory left for this\n";
-    return 1;
+    return refuse({"the system has no memory left for this"}, words);
   } catch (const std::exception& error) {
-    std::cerr << "ingot: " << error.what() << "\n";
-    return 1;
+    return refuse({error.what()}, words);
   }
   return 0;
 }

@@ -55,7 +55,7 @@ std::vector<Array> read_npz(const std::filesystem::path& path) {
   return arrays;
 }
 
-void write_npz(const std::filesystem::path& path, const std::vector<Array>& arrays) {
+bool write_npz(const std::filesystem::path& path, const std::vector<Array>& arrays) {
   const auto close = [](void* zip) { return zipClose(zip, nullptr); };
   std::unique_ptr<void, decltype(close)> zip(zipOpen64(path.c_str(), APPEND_STATUS_CREATE), close);
   bool good = zip != nullptr;
@@ -70,8 +70,7 @@ void write_npz(const std::filesystem::path& path, const std::vector<Array>& arra
     }
     good = good && zipCloseFileInZip(zip.get()) == ZIP_OK;
   }
-  if (!good || zipClose(zip.release(), nullptr) != ZIP_OK)
-    throw CommandError(fmt::format("cannot write '{}'", path.string()));
+  return good && zipClose(zip.release(), nullptr) == ZIP_OK;
 }
 
 }  // namespace ingot::cli

@@ -10,6 +10,6 @@ namespace ingot::cli {
 
 // A .npz file is a zip of .npy files (numpy.savez, numpy.savez_compressed); the zip is minizip's work.
 std::vector<Array> read_npz(const std::filesystem::path& path);
-void write_npz(const std::filesystem::path& path, const std::vector<Array>& arrays);
+bool write_npz(const std::filesystem::path& path, const std::vector<Array>& arrays);
 
 }  // namespace ingot::cli

@@ -4,6 +4,7 @@
 #include <fmt/core.h>
 #include <unistd.h>
 
+#include <cerrno>
 #include <system_error>
 
 #include "cli/commands.h"
@@ -21,12 +22,16 @@ void check_output_path(const std::filesystem::path& path) {
 }
 
 void write_whole_file(const std::filesystem::path& path,
-                      const std::function<void(const std::filesystem::path& temporary)>& write) {
+                      const std::function<bool(const std::filesystem::path& temporary)>& write) {
   std::filesystem::path temporary = path;
   temporary.replace_filename(fmt::format(".ingot-{}-{}", getpid(), path.filename().string()));
   std::error_code ignored;
   try {
-    write(temporary);
+    errno = 0;
+    if (!write(temporary)) {
+      const auto reason = static_cast<std::errc>(errno != 0 ? errno : EIO);
+      throw std::filesystem::filesystem_error("write", std::make_error_code(reason));
+    }
     std::filesystem::rename(temporary, path);
   } catch (const std::filesystem::filesystem_error& error) {
     std::filesystem::remove(temporary, ignored);

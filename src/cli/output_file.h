@@ -11,8 +11,8 @@ namespace ingot::cli {
 void check_output_path(const std::filesystem::path& path);
 
 // `write` fills the file that it is given, which then takes the name `path`: readers find the old file or the
-// whole new one. Nothing is left behind if `write` throws.
+// whole new one. Nothing is left behind if `write` throws, or says that it could not.
 void write_whole_file(const std::filesystem::path& path,
-                      const std::function<void(const std::filesystem::path& temporary)>& write);
+                      const std::function<bool(const std::filesystem::path& temporary)>& write);
 
 }  // namespace ingot::cli

@@ -5,9 +5,15 @@ namespace ingot::cli {
 
 void check(ingot_status* status) {
   if (status == nullptr) return;
-  const std::string text = ingot_status_text(status);
+  CommandError error(ingot_status_text(status));
+  error.details = {{"code", ingot_status_code(status)},
+                   {"message", ingot_status_message(status)},
+                   {"node", ingot_status_node(status)},
+                   {"source", ingot_status_source(status)},
+                   {"advice", ingot_status_advice(status)}};
+  std::erase_if(error.details, [](const auto& detail) { return detail.second.empty(); });
   ingot_status_free(status);
-  throw CommandError(text);
+  throw error;
 }
 
 std::string take_text(ingot_text* text) {

@@ -34,6 +34,11 @@ void check_rank(const Value& input, const DimProfile& profile) {
 void apply(Graph& graph, const Value& input, const DimProfile& profile, size_t axis) {
   const Dim& dim = input.type.shape[axis];
   const int64_t low = profile.min[axis], high = profile.max[axis];
+  if (low > high) {
+    throw UserError("INGOT-U011",
+                    fmt::format("dim {} of input \"{}\": the range {}..{} ends before it begins", axis,
+                                input.name, low, high));
+  }
   if (low > profile.typical[axis] || profile.typical[axis] > high) {
     throw UserError("INGOT-U011", fmt::format("dim {} of input \"{}\": the typical size {} is not in {}..{}",
                                               axis, input.name, profile.typical[axis], low, high));

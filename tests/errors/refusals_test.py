@@ -5,14 +5,18 @@ what      what is wrong
 files     text files of the working folder, by name
 made      binary ones, by a recipe of inputs.py
 command   of the command line, status (1 unless given) and message: all that stderr holds behind progress
-          ({host} in it: what this processor has)
+          ({host} in it: what this processor has); with --json also what stdout says of it
+largest   the most bytes that a file may get, as on a disk that is full
 code      instead, for Python: statements, and error: the class of the exception whose text is `message`
 
-Whatever is refused leaves nothing behind and prints nothing to stdout.
+Whatever is refused leaves nothing behind and prints no result.
 """
 
+import json
 import os
+import resource
 import shlex
+import signal
 import subprocess
 import sys
 import tomllib
@@ -52,6 +56,12 @@ def listing(folder: Path) -> set[tuple[str, int]]:
     return {(str(path), path.stat().st_size) for path in folder.rglob("*")}
 
 
+def limit_files(size: int) -> None:
+    """Writing more fails, with an error instead of a signal."""
+    signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (size, size))
+
+
 def message_of(stderr: str) -> str:
     """What stands behind the names of phases that are progress."""
     lines = stderr.splitlines()
@@ -71,6 +81,7 @@ def test_command_is_refused(case, folder, cache):
         check=False,
         stdin=subprocess.DEVNULL,
         env={**os.environ, "LC_ALL": "C"},
+        preexec_fn=(lambda: limit_files(case["largest"])) if "largest" in case else None,
     )
     expected = case["message"].strip()
     if "{host}" in expected:
@@ -80,7 +91,13 @@ def test_command_is_refused(case, folder, cache):
         expected = expected.replace("{host}", features)
     assert message_of(done.stderr) == expected
     assert done.returncode == case.get("status", 1)
-    assert done.stdout == ""
+    if "--json" in case["command"]:
+        error = json.loads(done.stdout)["error"]
+        assert error["status"] == done.returncode
+        assert error["message"] in expected
+        assert error.get("code", "") in expected
+    else:
+        assert done.stdout == ""
     assert listing(folder) == before
 
 
