@@ -250,7 +250,9 @@ def resized_integers(x: torch.Tensor) -> torch.Tensor:
 
 def chunks_of_turned_memory(x: torch.Tensor) -> tuple:
     turned = (x * 2).permute(2, 0, 1)
-    return turned.as_strided((2, 3, 2), (3, 4, 1)), (x.transpose(0, 1) + 1).as_strided((5, 3), (1, 2), 2)
+    part = (x + 2)[1:2]
+    return turned.as_strided((2, 3, 2), (3, 4, 1)), (x.transpose(0, 1) + 1).as_strided((5, 3), (1, 2), 2), \
+        part.as_strided((4, 4), (4, 1)), turned.as_strided((0, 3), (9, 1))  # fmt: skip
 
 
 def repeats_that_are_data(x: torch.Tensor) -> tuple:

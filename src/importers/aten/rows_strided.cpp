@@ -125,6 +125,10 @@ void as_strided(Call& call) {
   const std::vector<int64_t> stride = call.integers("stride");
   call.require(stride.size() == size.size(), "another number of strides than sizes");
   const Dim offset = call.has("storage_offset") ? call.dim("storage_offset") : Dim(0);
+  Dim beyond = offset + 1;
+  for (size_t i = 0; i < size.size(); ++i) beyond = beyond + (size[i] - 1) * Dim(stride[i]);
+  if (range_of(element_count(x->type) - beyond, call.graph().symbols).min < 0 && product(size) != Dim(0))
+    call.refuse("elements that may lie beyond the tensor");
   core::Value* place = size_scalar(call.graph(), offset, DType::kI64);
   for (size_t i = 0; i < size.size(); ++i) {
     Shape along(size.size(), 1);
