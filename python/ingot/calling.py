@@ -128,4 +128,12 @@ def bind_names(args: Sequence, kwargs: dict, tree: Tree, names: Sequence[str]) -
     for position in range(wanted, len(args)):
         if position < len(names) and names[position] in keyword_names and names[position] not in kwargs:
             kwargs[names[position]] = args[position]
+    for name in kwargs:
+        if name not in keyword_names:
+            twice = name in names[: len(args)]
+            raise UserError(
+                f"argument {name} is given twice" if twice else f"the model has no argument {name}",
+                code="INGOT-U300",
+                advice="" if twice or not names else f"its arguments are {', '.join(names)}",
+            )
     return tuple(args[:wanted] if len(args) > wanted and len(kwargs) == len(keyword_names) else args), kwargs

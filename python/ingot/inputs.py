@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -36,9 +37,14 @@ class Input:
             min_shape = opt_shape = max_shape = shape
         if min_shape is None or max_shape is None:
             raise UserError("an Input needs a shape, or min_shape and max_shape", code="INGOT-U006")
-        self.min_shape = tuple(min_shape)
-        self.max_shape = tuple(max_shape)
-        self.opt_shape = tuple(opt_shape if opt_shape is not None else max_shape)
+        self.min_shape = _sizes(min_shape)
+        self.max_shape = _sizes(max_shape)
+        self.opt_shape = _sizes(opt_shape if opt_shape is not None else max_shape)
+        if not isinstance(dtype, torch.dtype):
+            raise UserError(
+                f"the dtype of an Input is a torch.dtype, such as torch.float32, not {dtype!r}",
+                code="INGOT-U006",
+            )
         self.dtype = dtype
         self.name = name
         ordered = zip(self.min_shape, self.opt_shape, self.max_shape, strict=False)
@@ -80,6 +86,16 @@ class Input:
 
     def __repr__(self) -> str:
         return f"Input(min_shape={self.min_shape}, opt_shape={self.opt_shape}, max_shape={self.max_shape}, dtype={self.dtype})"
+
+
+def _sizes(shape: Sequence[int]) -> tuple[int, ...]:
+    try:
+        sizes = tuple(operator.index(size) for size in shape)
+    except TypeError:
+        sizes = (-1,)
+    if min(sizes, default=0) < 0:
+        raise UserError(f"a shape is a list of whole numbers from 0 on, not {shape!r}", code="INGOT-U006")
+    return sizes
 
 
 _PLAIN = (bool, int, float, complex, str, type(None), torch.dtype, torch.device)

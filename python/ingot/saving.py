@@ -3,11 +3,12 @@
 
 from __future__ import annotations
 
+import contextlib
 import copy
 import json
 import os
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Callable, Sequence
+from typing import IO, Any
 
 import torch
 
@@ -39,16 +40,42 @@ def save(
     if output_format == "engine":
         module.engine.save(path)
         return
-    torch.export.save(_as_program(module), os.fspath(path))
+    program = _as_program(module)
+    _write_whole(os.fspath(path), lambda file: torch.export.save(program, file))
 
 
 def load(path: str | os.PathLike[str]) -> Any:
     """Opens what `save` wrote: a module to call, or an Engine."""
-    with open(path, "rb") as file:
-        magic = file.read(4)
+    try:
+        with open(path, "rb") as file:
+            magic = file.read(4)
+    except OSError as error:
+        raise _refused("open", path, error) from None
     if magic != b"PK\x03\x04":
         return Engine.load(path)
     return torch.export.load(os.fspath(path)).module()
+
+
+def _refused(action: str, path: str | os.PathLike[str], error: OSError) -> UserError:
+    return UserError(
+        f"cannot {action} '{os.fspath(path)}': {error.strerror}",
+        code="INGOT-U120",
+        advice="check the path and its permissions",
+    )
+
+
+def _write_whole(path: str, write: Callable[[IO[bytes]], None]) -> None:
+    """Readers see the old file or the whole new one; nothing half-written is left."""
+    temporary = os.path.join(os.path.dirname(path), f".ingot-{os.getpid()}-{os.path.basename(path)}")
+    try:
+        with open(temporary, "wb") as file:
+            write(file)
+        os.replace(temporary, path)
+    except OSError as error:
+        raise _refused("write", path, error) from None
+    finally:
+        with contextlib.suppress(OSError):
+            os.remove(temporary)
 
 
 class _EngineCall(torch.nn.Module):
