@@ -104,7 +104,9 @@ class Worker:
         where = f"after {len(done)} samples" + (
             f", the last {done[-1].dtype} {done[-1].sample}" if done else ""
         )
-        self.outcomes.append(Outcome(self.running, "", "", "error", f"crash ({how}) {where}"))
+        crash = Outcome(self.running, "", "", "error", f"crash ({how}) {where}")
+        self.outcomes.append(crash)
+        print(json.dumps(dataclasses.asdict(crash)), file=sys.stderr, flush=True)
         self.running = ""
         return True
 
