@@ -166,6 +166,10 @@ struct AdaptivePool {
   std::vector<Dim> size;  // of the result, one entry a spatial dim
   static constexpr auto fields() { return std::tuple{Field{"size", &AdaptivePool::size}}; }
 };
+struct Rnn {
+  bool relu = false;  // else tanh
+  static constexpr auto fields() { return std::tuple{Field{"relu", &Rnn::relu}}; }
+};
 struct ScatterReduce {  // reduce: sum, prod, mean, amax, amin
   int64_t axis = 0;
   std::string reduce = "sum";

@@ -17,6 +17,7 @@ constexpr Operand kLstmOperands[] = {{"x", kReal},
                                      {"hidden_weight", kReal},
                                      {.name = "input_bias", .dtypes = kReal, .optional = true},
                                      {.name = "hidden_bias", .dtypes = kReal, .optional = true}};
+// Also of rnn.
 constexpr Operand kGruOperands[] = {{"x", kReal},
                                     {"hidden", kReal},
                                     {"input_weight", kReal},
@@ -28,6 +29,7 @@ constexpr Operand kGruSteps[] = {{"gates", kReal},
                                  {"hidden", kReal},
                                  {"weight", kReal},
                                  {.name = "bias", .dtypes = kReal, .optional = true}};
+constexpr Operand kRnnSteps[] = {{"sums", kReal}, {"hidden", kReal}, {"weight", kReal}};
 
 constexpr int64_t kPanelColumns = 16;  // of the routines' packed weight
 
@@ -72,6 +74,8 @@ Types infer_steps(const Node& node, size_t states, int64_t gates) {
   if (node.has_operand(2 + states)) require_shape(node, 2 + states, {width});
   return types;
 }
+Types infer_rnn(const Node& node) { return infer_layer(node, 1, 1); }
+Types infer_rnn_steps(const Node& node) { return infer_steps(node, 1, 1); }
 Types infer_lstm(const Node& node) { return infer_layer(node, 2, 4); }
 Types infer_lstm_steps(const Node& node) { return infer_steps(node, 2, 4); }
 Types infer_gru(const Node& node) { return infer_layer(node, 1, 3); }
@@ -89,6 +93,12 @@ class Layer {
   Value* operand(size_t index) {
     Value* value = node_.has_operand(index) ? node_.operands[index] : nullptr;
     return value == nullptr || dtype_ == wide_ ? value : graph_.call(convert, {value}, Convert{wide_});
+  }
+  // One bias for both products; null if there is none.
+  Value* summed_biases(size_t first) {
+    Value *bias = operand(first), *hidden_bias = operand(first + 1);
+    if (bias == nullptr || hidden_bias == nullptr) return bias == nullptr ? hidden_bias : bias;
+    return graph_.call(add, {bias, hidden_bias});
   }
   // From [D * gates * H, H] to [D, panels, H, gates, kPanelColumns], zeros behind the last column.
   Value* packed(size_t index, int64_t gates) {
@@ -116,12 +126,7 @@ class Layer {
 
 std::vector<Value*> decompose_lstm(Graph& graph, const Node& node) {
   Layer layer(graph, node);
-  Value *bias = layer.operand(5), *hidden_bias = layer.operand(6);
-  if (bias != nullptr && hidden_bias != nullptr)
-    bias = graph.call(add, {bias, hidden_bias});
-  else if (bias == nullptr)
-    bias = hidden_bias;
-  Value* gates = graph.call(linear, {layer.operand(0), layer.operand(3), bias});
+  Value* gates = graph.call(linear, {layer.operand(0), layer.operand(3), layer.summed_biases(5)});
   return layer.results(
       graph.add(lstm_steps, {gates, layer.operand(1), layer.operand(2), layer.packed(4, 4)}));
 }
@@ -129,6 +134,12 @@ std::vector<Value*> decompose_gru(Graph& graph, const Node& node) {
   Layer layer(graph, node);
   Value* gates = graph.call(linear, {layer.operand(0), layer.operand(2), layer.operand(4)});
   return layer.results(graph.add(gru_steps, {gates, layer.operand(1), layer.packed(3, 3), layer.operand(5)}));
+}
+std::vector<Value*> decompose_rnn(Graph& graph, const Node& node) {
+  Layer layer(graph, node);
+  Value* gates = graph.call(linear, {layer.operand(0), layer.operand(2), layer.summed_biases(4)});
+  return layer.results(
+      graph.add(rnn_steps, {gates, layer.operand(1), layer.packed(3, 1)}, node.attributes<Rnn>()));
 }
 
 Samples lstm_samples() {
@@ -146,9 +157,34 @@ Samples gru_samples() {
 Samples gru_steps_samples() {
   return {sample({f32({length(), 2, 12}), f32({1, 2, 4}), f32({1, 1, 4, 3, 16}), f32({12})})};
 }
+Samples rnn_samples() {
+  return {
+      sample({f32({length(), 2, 3}), f32({2, 2, 4}), f32({8, 3}), f32({8, 4}), f32({8}), f32({8})}, Rnn{}),
+      sample({f32({5, batch(), 3}), f32({1, batch(), 20}), f32({20, 3}), f32({20, 20})}, Rnn{true})};
+}
+Samples rnn_steps_samples() {
+  return {sample({f32({length(), 2, 4}), f32({1, 2, 4}), f32({1, 1, 4, 1, 16})}, Rnn{})};
+}
 
 }  // namespace
 
+constinit const Op rnn = {
+    .name = "rnn",
+    .summary =
+        "a plain recurrent layer over [T, B, I], of one direction or both: tanh or relu of two products",
+    .operands = kGruOperands,
+    .attributes = attribute_schema<Rnn>(),
+    .infer = infer_rnn,
+    .decompose = decompose_rnn,
+    .samples = rnn_samples};
+constinit const Op rnn_steps = {
+    .name = "rnn_steps",
+    .summary = "the steps of a plain recurrent layer whose inputs' part is given; weight in panels",
+    .operands = kRnnSteps,
+    .attributes = attribute_schema<Rnn>(),
+    .infer = infer_rnn_steps,
+    .routine = "rnn",
+    .samples = rnn_steps_samples};
 constinit const Op lstm = {
     .name = "lstm",
     .summary = "an LSTM layer over [T, B, I], of one direction or both, gates in torch's order",

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The steps of lstm and gru layers; the inputs' part of the gates is given. How the work is split over
+// The steps of lstm, gru and rnn layers; the inputs' part of the gates is given. How the work is split over
 // threads stands in docs/design/005-recurrent-layers.md.
 #include <algorithm>
 #include <vector>
@@ -13,6 +13,15 @@
 namespace ingot::core::routines {
 namespace {
 
+enum class CellKind { kLstm, kGru, kTanh, kRelu };
+
+struct Recurrence {
+  std::string_view routine;
+  CellKind cell;
+  int64_t gates;
+  size_t states;
+};
+
 struct Sizes {
   int64_t steps, batch, directions, hidden, gates;
   int64_t panels() const { return (hidden + kPanelColumns - 1) / kPanelColumns; }
@@ -20,8 +29,9 @@ struct Sizes {
   int64_t products() const { return directions * batch * panels() * panel_size(); }  // of one step
 };
 
-Sizes sizes_of(const RoutineCall& call, int64_t gates, size_t states) {
-  const auto require = [&](bool fits) { require_fit(fits, states == 2 ? "lstm" : "gru"); };
+Sizes sizes_of(const RoutineCall& call, const Recurrence& recurrence) {
+  const auto require = [&](bool fits) { require_fit(fits, recurrence.routine); };
+  const auto [gates, states] = std::pair(recurrence.gates, recurrence.states);
   require(call.inputs.size() >= 2 + states && call.outputs.size() == 1 + states);
   const auto &input = call.inputs[0].shape, &state = call.inputs[1].shape;
   require(input.size() == 3 && state.size() == 3 && (state[0] == 1 || state[0] == 2));
@@ -58,8 +68,9 @@ constexpr int64_t kRows = 4;  // batch rows whose sums are computed together
 template <typename Real>
 class Layer {
  public:
-  Layer(const RoutineCall& call, const Sizes& sizes)
+  Layer(const RoutineCall& call, const Sizes& sizes, CellKind cell)
       : sizes_(sizes),
+        kind_(cell),
         gates_(data<Real>(call.inputs[0])),
         initial_(data<Real>(call.inputs[1])),
         output_(data<Real>(call.outputs[0])),
@@ -117,7 +128,7 @@ class Layer {
     const int64_t gates_stride = sizes_.directions * gates * sizes_.hidden;
     const Real* inputs = gates_ + output_row * gates_stride + first_gate;
     alignas(64) Real sums[kRows * kMostGates * kPanelColumns] = {};
-    if (cell_ != nullptr) {
+    if (kind_ != CellKind::kGru) {
       start(inputs, gates_stride, count, before.rows, sums);
     } else if (bias_ != nullptr) {
       start(bias_ + first_gate, 0, count, before.rows, sums);
@@ -127,11 +138,13 @@ class Layer {
     for (int64_t i = 0; i < before.rows; ++i) {
       const Real* own = sums + i * gates * kPanelColumns;
       Real* after = output_ + ((output_row + i) * sizes_.directions + direction) * sizes_.hidden + column;
-      if (cell_ != nullptr) {
+      if (kind_ == CellKind::kLstm) {
         lstm_gates(own, cell_ + (direction * sizes_.batch + row + i) * sizes_.hidden + column, after, count);
-      } else {
+      } else if (kind_ == CellKind::kGru) {
         gru_gates(inputs + i * gates_stride, sizes_.hidden, own, before.data + i * before.stride + column,
                   after, count);
+      } else {
+        plain_gate(own, kind_ == CellKind::kRelu, after, count);
       }
     }
   }
@@ -144,6 +157,7 @@ class Layer {
   }
 
   Sizes sizes_;
+  CellKind kind_;
   const Real *gates_, *initial_, *weight_ = nullptr, *bias_ = nullptr;
   Real *output_, *last_, *cell_ = nullptr;
 };
@@ -181,12 +195,12 @@ void run_in_lockstep(const Layer<Real>& layer, const Sizes& sizes, ThreadPool* p
 }
 
 template <typename Real>
-void run_layer(const RoutineCall& call, const Sizes& sizes) {
+void run_layer(const RoutineCall& call, const Sizes& sizes, CellKind cell) {
   constexpr int64_t kWorthThreads = 1 << 17;  // products; less is done before other threads wake
   constexpr int64_t kWorthMeeting = 1 << 14;  // products a thread and step; less costs as much as to meet
   constexpr int64_t kCachedWeight =
       1024 * 1024;  // bytes of one direction that every core may read for itself
-  const Layer<Real> layer(call, sizes);
+  const Layer<Real> layer(call, sizes, cell);
   const bool threaded = call.pool != nullptr && sizes.products() * sizes.steps >= kWorthThreads;
   const int64_t threads = threaded ? call.pool->threads() : 1;
   const int64_t wanted = (threads + sizes.directions - 1) / sizes.directions;
@@ -200,13 +214,13 @@ void run_layer(const RoutineCall& call, const Sizes& sizes) {
   layer.copy_last_states();
 }
 
-void run_typed(const RoutineCall& call, int64_t gates, size_t states) {
-  const Sizes sizes = sizes_of(call, gates, states);
+void run_typed(const RoutineCall& call, const Recurrence& recurrence) {
+  const Sizes sizes = sizes_of(call, recurrence);
   const DType dtype = call.inputs[0].dtype;
   if (dtype == DType::kF32)
-    run_layer<float>(call, sizes);
+    run_layer<float>(call, sizes, recurrence.cell);
   else if (dtype == DType::kF64)
-    run_layer<double>(call, sizes);
+    run_layer<double>(call, sizes, recurrence.cell);
   else
     throw UnsupportedError("INGOT-N331", "recurrent routines do not know " + std::string(name(dtype)));
 }
@@ -215,8 +229,12 @@ void run_typed(const RoutineCall& call, int64_t gates, size_t states) {
 
 // Inputs: gates [T, B, D*4H], hidden [D, B, H], cell [D, B, H], packed weight.
 // Outputs: [T, B, D*H], [D, B, H], [D, B, H].
-void lstm(const RoutineCall& call) { run_typed(call, 4, 2); }
+void lstm(const RoutineCall& call) { run_typed(call, {"lstm", CellKind::kLstm, 4, 2}); }
 // Inputs: gates [T, B, D*3H], hidden [D, B, H], packed weight, bias [D*3H]. Outputs: [T, B, D*H], [D, B, H].
-void gru(const RoutineCall& call) { run_typed(call, 3, 1); }
+void gru(const RoutineCall& call) { run_typed(call, {"gru", CellKind::kGru, 3, 1}); }
+// Inputs: gates [T, B, D*H], hidden [D, B, H], packed weight. Outputs: [T, B, D*H], [D, B, H].
+void rnn(const RoutineCall& call) {
+  run_typed(call, {"rnn", flag_attribute(call, "relu") ? CellKind::kRelu : CellKind::kTanh, 1, 1});
+}
 
 }  // namespace ingot::core::routines

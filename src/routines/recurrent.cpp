@@ -61,8 +61,10 @@ template <size_t Bytes, int Rows, typename Real>
 INGOT_INLINE void multiply(const StateRows<Real>& state, const Real* panel, int64_t gates, Real* sums) {
   if (gates == 4)
     multiply_gates<Bytes, Rows, 4>(state, panel, sums);
-  else
+  else if (gates == 3)
     multiply_gates<Bytes, Rows, 3>(state, panel, sums);
+  else
+    multiply_gates<Bytes, Rows, 1>(state, panel, sums);
 }
 
 // One version for each level of x86-64: GCC splits vectors that are wider than the processor's badly.
@@ -138,6 +140,14 @@ inline void gru_columns(const Real* inputs, int64_t distance, const Real* sums, 
   }
 }
 
+template <typename Real>
+inline void plain_columns(const Real* sums, bool is_relu, Real* after, int64_t count) {
+  for (int64_t j = 0; j < count; ++j) {
+    const Real positive = sums[j] < 0 ? Real{0} : sums[j];  // NaN stays
+    after[j] = is_relu ? positive : tangent(sums[j]);
+  }
+}
+
 }  // namespace
 
 void add_product(const StateRows<float>& state, const float* panel, int64_t gates, float* sums) {
@@ -168,6 +178,16 @@ INGOT_TARGET_CLONES __attribute__((optimize("O3"))) void gru_gates(const float* 
 void gru_gates(const double* inputs, int64_t distance, const double* sums, const double* before,
                double* after, int64_t count) {
   gru_columns(inputs, distance, sums, before, after, count);
+}
+INGOT_TARGET_CLONES __attribute__((optimize("O3"))) void plain_gate(const float* sums, bool is_relu,
+                                                                    float* after, int64_t count) {
+  if (count == kPanelColumns)
+    plain_columns(sums, is_relu, after, kPanelColumns);
+  else
+    plain_columns(sums, is_relu, after, count);
+}
+void plain_gate(const double* sums, bool is_relu, double* after, int64_t count) {
+  plain_columns(sums, is_relu, after, count);
 }
 
 }  // namespace ingot::core::routines

@@ -18,18 +18,21 @@ struct StateRows {
   int64_t rows, stride, hidden;
 };
 
-// sums[rows, gates, kPanelColumns] += state * panel; gates: 3 or 4.
+// sums[rows, gates, kPanelColumns] += state * panel; gates: 1, 3 or 4.
 void add_product(const StateRows<float>& state, const float* panel, int64_t gates, float* sums);
 void add_product(const StateRows<double>& state, const double* panel, int64_t gates, double* sums);
 
 // The new state of `count` columns of one batch row, from the sums of its gates in torch's order; one gate's
 // are kPanelColumns after another's. lstm: input, forget, cell, output. gru: reset, update, new, where
-// `inputs` holds the inputs' part, a gate `distance` after another, and `sums` the state's.
+// `inputs` holds the inputs' part, a gate `distance` after another, and `sums` the state's. plain: tanh or
+// relu of the sums.
 void lstm_gates(const float* sums, float* cell, float* after, int64_t count);
 void lstm_gates(const double* sums, double* cell, double* after, int64_t count);
 void gru_gates(const float* inputs, int64_t distance, const float* sums, const float* before, float* after,
                int64_t count);
 void gru_gates(const double* inputs, int64_t distance, const double* sums, const double* before,
                double* after, int64_t count);
+void plain_gate(const float* sums, bool is_relu, float* after, int64_t count);
+void plain_gate(const double* sums, bool is_relu, double* after, int64_t count);
 
 }  // namespace ingot::core::routines

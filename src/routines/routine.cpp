@@ -11,6 +11,7 @@ std::span<const Routine> all_routines() {
   static constexpr Routine kRoutines[] = {
       {"gru", routines::gru},
       {"lstm", routines::lstm},
+      {"rnn", routines::rnn},
       {"scatter_add", routines::scatter_add},
       {"scatter_reduce", routines::scatter_reduce},
       {"sort", routines::sort},

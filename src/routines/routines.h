@@ -11,6 +11,7 @@ namespace ingot::core::routines {
 
 void gru(const RoutineCall& call);
 void lstm(const RoutineCall& call);
+void rnn(const RoutineCall& call);
 void scatter_add(const RoutineCall& call);
 void scatter_reduce(const RoutineCall& call);
 void sort(const RoutineCall& call);

@@ -4,6 +4,8 @@
 from __future__ import annotations
 
 import copy
+from collections.abc import Callable
+from functools import partial
 
 import ingot
 import pytest
@@ -19,6 +21,7 @@ SIZES = [  # hidden, batch: whole and broken panels of columns, groups of batch 
     (128, 11),
     (300, 3),
 ]
+KINDS = [nn.LSTM, nn.GRU, nn.RNN, partial(nn.RNN, nonlinearity="relu")]
 
 
 def check(compiled: nn.Module, model: nn.Module, args: tuple) -> None:
@@ -30,8 +33,8 @@ def check(compiled: nn.Module, model: nn.Module, args: tuple) -> None:
 
 @pytest.mark.parametrize(("hidden", "batch"), SIZES)
 @pytest.mark.parametrize("bidirectional", [False, True])
-@pytest.mark.parametrize("kind", [nn.LSTM, nn.GRU])
-def test_layers(kind: type[nn.RNNBase], bidirectional: bool, hidden: int, batch: int) -> None:
+@pytest.mark.parametrize("kind", KINDS)
+def test_layers(kind: Callable[..., nn.RNNBase], bidirectional: bool, hidden: int, batch: int) -> None:
     torch.manual_seed(0)
     model = kind(24, hidden, num_layers=2, bidirectional=bidirectional).eval().requires_grad_(False)
     directions = 2 if bidirectional else 1
@@ -41,8 +44,8 @@ def test_layers(kind: type[nn.RNNBase], bidirectional: bool, hidden: int, batch:
     check(compiled, model, args)
 
 
-@pytest.mark.parametrize("kind", [nn.LSTM, nn.GRU])
-def test_double_without_biases(kind: type[nn.RNNBase]) -> None:
+@pytest.mark.parametrize("kind", KINDS)
+def test_double_without_biases(kind: Callable[..., nn.RNNBase]) -> None:
     torch.manual_seed(0)
     model = (
         kind(8, 20, bias=False, batch_first=True, bidirectional=True).double().eval().requires_grad_(False)
@@ -52,8 +55,8 @@ def test_double_without_biases(kind: type[nn.RNNBase]) -> None:
     check(compiled, model, args)
 
 
-@pytest.mark.parametrize("kind", [nn.LSTM, nn.GRU])
-def test_any_batch(kind: type[nn.RNNBase]) -> None:
+@pytest.mark.parametrize("kind", KINDS)
+def test_any_batch(kind: Callable[..., nn.RNNBase]) -> None:
     torch.manual_seed(0)
     model = kind(8, 40, batch_first=True).eval().requires_grad_(False)
     rows = ingot.Input(min_shape=(1, 5, 8), opt_shape=(2, 5, 8), max_shape=(16, 5, 8))

@@ -49,13 +49,20 @@ Call gru() {
           {zeros({2, 3, 12}), zeros({1, 3, 4}), zeros({1, 1, 4, 3, 16})},
           {zeros({2, 3, 4}), zeros({1, 3, 4})}};
 }
+Call rnn() {
+  return {"rnn",
+          "relu=true",
+          {zeros({2, 3, 4}), zeros({1, 3, 4}), zeros({1, 1, 4, 1, 16})},
+          {zeros({2, 3, 4}), zeros({1, 3, 4})}};
+}
 
 TEST(Routines, RunOnWhatFits) {
-  for (const Call& call : {sort(), top_k(), scatter(), gru()}) EXPECT_EQ(call.refusal(), "") << call.routine;
+  for (const Call& call : {sort(), top_k(), scatter(), gru(), rnn()})
+    EXPECT_EQ(call.refusal(), "") << call.routine;
 }
 
 TEST(Routines, RefuseTooFewAndTooManyTensors) {
-  for (Call call : {sort(), top_k(), scatter(), gru()}) {
+  for (Call call : {sort(), top_k(), scatter(), gru(), rnn()}) {
     Call fewer = call;
     fewer.inputs.pop_back();
     EXPECT_EQ(fewer.refusal(), "INGOT-U332") << call.routine;

@@ -42,7 +42,8 @@ std::vector<core::Value*> layer_parameters(Call& call, const std::vector<core::V
   return result;
 }
 
-void run_layers(Call& call, const Op& op, std::vector<core::Value*> initial) {
+template <typename... Attributes>
+void run_layers(Call& call, const Op& op, std::vector<core::Value*> initial, Attributes... attributes) {
   if (call.flag("train") && call.number("dropout") != 0)
     call.refuse("dropout that is not in evaluation mode");
   core::Value* x = call.tensor("input");
@@ -66,7 +67,7 @@ void run_layers(Call& call, const Op& op, std::vector<core::Value*> initial) {
       operands.push_back(states.initial(kind, static_cast<int64_t>(layer)));
     for (core::Value* parameter : layer_parameters(call, params, layer, directions, kinds))
       operands.push_back(parameter);
-    const core::Node* node = call.graph().add(op, std::move(operands));
+    const core::Node* node = call.graph().add(op, std::move(operands), attributes...);
     x = node->results[0];
     for (size_t kind = 0; kind < states.kinds(); ++kind) states.end(kind, node->results[1 + kind]);
   }
@@ -84,6 +85,10 @@ void lstm(Call& call) {
   run_layers(call, ops::lstm, std::move(states));
 }
 void gru(Call& call) { run_layers(call, ops::gru, {call.tensor("hx")}); }
+template <bool kRelu>
+void rnn(Call& call) {
+  run_layers(call, ops::rnn, {call.tensor("hx")}, ops::Rnn{kRelu});
+}
 
 // ---- cells: one step of one layer ----
 Term product(Call& call, core::Value* x, const char* weight, const char* bias) {
@@ -128,7 +133,9 @@ constexpr Row kRows[] = {
     {"aten.gru_cell.default", gru_cell, kComposed},
     {"aten.lstm.input", lstm},
     {"aten.lstm_cell.default", lstm_cell, kComposed},
+    {"aten.rnn_relu.input", rnn<true>},
     {"aten.rnn_relu_cell.default", plain_cell<ops::relu>, kComposed},
+    {"aten.rnn_tanh.input", rnn<false>},
     {"aten.rnn_tanh_cell.default", plain_cell<ops::tanh>, kComposed},
 };
 
