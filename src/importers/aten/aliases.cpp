@@ -69,6 +69,7 @@ void add_node(const Graph& graph, size_t index, Aliases& aliases) {
       if (!output || !shares || *output == *value) continue;
       if (!type.is_written && !is_view_here(graph, node, *value, *output)) continue;
       aliases.base.emplace(*output, *value);
+      aliases.known_root.emplace(*output, aliases.root(*value));
       aliases.made_by.emplace(*output, index);
     }
   }
@@ -98,6 +99,7 @@ void join_written_inputs(const Graph& graph, Aliases& aliases) {
 }  // namespace
 
 ValueId Aliases::root(ValueId value) const {
+  if (const auto known = known_root.find(value); known != known_root.end()) value = known->second;
   for (auto found = base.find(value); found != base.end(); found = base.find(value)) value = found->second;
   return value;
 }

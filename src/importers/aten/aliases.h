@@ -13,6 +13,7 @@ namespace ingot::core::aten {
 
 struct Aliases {
   std::map<ValueId, ValueId> base;             // view -> what it is a view of, one step
+  std::map<ValueId, ValueId> known_root;       // view -> what is no view of a node; it may have another name
   std::map<ValueId, size_t> made_by;           // view -> node
   std::set<ValueId> written;                   // roots that some node writes, or that an output mutates
   std::vector<std::optional<ValueId>> target;  // by node: the value that it writes

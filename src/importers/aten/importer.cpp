@@ -34,6 +34,9 @@ void take_names_of_twin(Node& node) {
   }
 }
 
+// What no model needs and a file could ask for: views of views so deep, and made again so often.
+constexpr size_t kDeepest = 1000, kMostRemade = size_t{1} << 18;
+
 // t_, unsqueeze_ and their like write nothing: their twins are views.
 bool makes_view(const std::string& target) {
   const auto schema = find_schema(target);
@@ -161,6 +164,9 @@ core::Value* Importer::tensor(ValueId id) {
   const auto version = versions_.find(aliases_.root(id));
   if (version != versions_.end() && seen_[id] != version->second && aliases_.is_view(id)) {
     const auto maker = aliases_.made_by.find(id);
+    if (maker != aliases_.made_by.end() && (depth_ == kDeepest || ++remade_ > kMostRemade))
+      refuse_node(source_.nodes[maker->second], "very many views of views that are written");
+    ++depth_;
     if (maker == aliases_.made_by.end() || aliases_.target[maker->second]) {
       slots_[id] =
           tensor(aliases_.base.at(id));  // another name, or the result of an in-place call: what it wrote
@@ -168,6 +174,7 @@ core::Value* Importer::tensor(ValueId id) {
       import_node(maker->second);  // from the current value of what it is a view of
     }
     seen_[id] = version->second;
+    --depth_;
   }
   core::Value** found = std::get_if<core::Value*>(&slots_[id]);
   if (found == nullptr) refuse_missing(id);
@@ -219,24 +226,25 @@ void Importer::write(ValueId id, core::Value* written) {
 // `whole` with the elements that `view` shows replaced by `written`. The view's nodes are undone one by one.
 core::Value* Importer::scattered(core::Value* whole, core::Value* view, core::Value* written,
                                  const Node& node) {
-  if (view == whole) return written;
+  for (; view != whole; view = view->producer->operands[0]) written = scattered_once(view, written, node);
+  return written;
+}
+
+core::Value* Importer::scattered_once(core::Value* view, core::Value* written, const Node& node) {
   core::Node* made = view->producer;
   if (made == nullptr || !made->op->traits.has(Trait::kView)) refuse_node(node, "a write through this view");
   core::Value* operand = made->operands[0];
-  core::Value* inner = nullptr;
-  if (made->op->traits.has(Trait::kKeepsOrder)) {
-    inner = graph_.call(ops::reshape, {written}, ops::NewShape{operand->type.shape});
-  } else if (made->op == &ops::transpose) {
+  if (made->op->traits.has(Trait::kKeepsOrder))
+    return graph_.call(ops::reshape, {written}, ops::NewShape{operand->type.shape});
+  if (made->op == &ops::transpose) {
     const auto order = made->attributes<ops::Permutation>().order;
     ops::Permutation inverse{std::vector<int64_t>(order.size())};
     for (size_t i = 0; i < order.size(); ++i) inverse.order[order[i]] = static_cast<int64_t>(i);
-    inner = graph_.call(ops::transpose, {written}, inverse);
-  } else if (made->op == &ops::slice) {
-    inner = graph_.call(ops::slice_scatter, {operand, written}, made->attributes<ops::Slice>());
-  } else {
-    refuse_node(node, fmt::format("a write through {}", made->op->name));
+    return graph_.call(ops::transpose, {written}, inverse);
   }
-  return scattered(whole, operand, inner, node);
+  if (made->op == &ops::slice)
+    return graph_.call(ops::slice_scatter, {operand, written}, made->attributes<ops::Slice>());
+  refuse_node(node, fmt::format("a write through {}", made->op->name));
 }
 
 }  // namespace ingot::core::aten

@@ -45,11 +45,13 @@ class Importer final : public Scope {
   [[noreturn]] void refuse_missing(ValueId id) const;
   void write(ValueId id, core::Value* value);
   core::Value* scattered(core::Value* whole, core::Value* view, core::Value* written, const Node& node);
+  core::Value* scattered_once(core::Value* view, core::Value* written, const Node& node);
 
   const Graph& source_;
   core::Graph& graph_;
   Aliases aliases_;
-  size_t position_ = 0;  // how many nodes are imported
+  size_t position_ = 0;            // how many nodes are imported
+  size_t depth_ = 0, remade_ = 0;  // views that are being made again, and that were
   std::vector<ImportedValue> slots_;
   std::vector<uint64_t> seen_;            // by value: the version of its root that it shows
   std::map<ValueId, uint64_t> versions_;  // by root: how often it was written

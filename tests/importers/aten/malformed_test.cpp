@@ -110,6 +110,17 @@ TEST(MalformedCalls, WithTwoTensorsAreRefused) {
               HasSubstr("a state of another rank"));
 }
 
+// Views of views are made again after a write: each is a step of a recursion, and of the graph.
+TEST(MalformedPrograms, LongChainsOfViewsAreRefused) {
+  ProgramWriter writer;
+  const ValueId x = writer.input("x", {2});
+  ValueId view = x;
+  for (int i = 0; i < 20'000; ++i) view = writer.call("aten.view.default", {{view}, list({2})}, {2});
+  writer.call("aten.add_.Tensor", {{x}, {kOne}}, {2});
+  writer.output(writer.call("aten.add.Tensor", {{view}, {kOne}}, {2}));
+  EXPECT_THROW(import_program(writer.program), UnsupportedError);
+}
+
 TEST(MalformedPrograms, UpdateInputsByWhatTheyAre) {
   ProgramWriter writer;
   const ValueId x = writer.input("x", {2});
