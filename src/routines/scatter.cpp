@@ -86,11 +86,21 @@ struct Integers {
   }
 };
 
+// Integers that overflow wrap, as torch's do.
+double sum_of(double a, double b) { return a + b; }
+double product_of(double a, double b) { return a * b; }
+int64_t sum_of(int64_t a, int64_t b) {
+  return static_cast<int64_t>(static_cast<uint64_t>(a) + static_cast<uint64_t>(b));
+}
+int64_t product_of(int64_t a, int64_t b) {
+  return static_cast<int64_t>(static_cast<uint64_t>(a) * static_cast<uint64_t>(b));
+}
+
 // A NaN stays.
 template <typename Number>
 Number combine(std::string_view reduce, Number a, Number b) {
-  if (reduce == "sum" || reduce == "mean") return a + b;
-  if (reduce == "prod") return a * b;
+  if (reduce == "sum" || reduce == "mean") return sum_of(a, b);
+  if (reduce == "prod") return product_of(a, b);
   if (a != a || b != b) return a != a ? a : b;
   return (reduce == "amax") == (a < b) ? b : a;
 }
@@ -130,7 +140,7 @@ void scatter_add(const RoutineCall& call) {
     if (is_real) {
       write_double(result, to, read_double(result, to) + read_double(source, from));
     } else {
-      write_integer(result, to, read_integer(result, to) + read_integer(source, from));
+      write_integer(result, to, sum_of(read_integer(result, to), read_integer(source, from)));
     }
   });
 }

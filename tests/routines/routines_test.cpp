@@ -4,6 +4,8 @@
 
 #include <gmock/gmock.h>
 
+#include <cstring>
+
 #include "support/error.h"
 
 namespace ingot::core {
@@ -100,6 +102,21 @@ TEST(Routines, RefuseIndicesBesideTheTensor) {
   call = scatter();
   call.outputs[0] = zeros({3, 3});
   EXPECT_EQ(call.refusal(), "INGOT-U332");
+}
+
+TEST(Routines, WrapSumsOfIntegersThatOverflow) {
+  const auto one = [](int64_t value) {
+    Tensor tensor = zeros({1}, DType::kI64);
+    std::memcpy(tensor.data.get(), &value, sizeof(value));
+    return tensor;
+  };
+  const std::vector<Tensor> inputs = {one(INT64_MAX), one(0), one(1)};
+  for (const Call& call :
+       {Call{"scatter_add", "axis=0", inputs, {one(0)}},
+        Call{"scatter_reduce", "axis=0 reduce=\"sum\" include_self=true", inputs, {one(0)}}}) {
+    call.run();
+    EXPECT_EQ(std::memcmp(call.outputs[0].data.get(), one(INT64_MIN).data.get(), sizeof(int64_t)), 0);
+  }
 }
 
 }  // namespace
