@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <array>
 #include <initializer_list>
-#include <span>
 #include <vector>
 
 #include <fmt/format.h>
@@ -26,6 +25,12 @@ constexpr CpuFeatures of(std::initializer_list<CpuFeature> list) {
   return result;
 }
 
+struct Extension {
+  std::string_view name;
+  CpuFeatures features;
+  std::string_view needs;  // without it there are no instructions of the extension, or not all
+};
+
 // A text is one base, the largest that is covered, and the extensions. "native" is understood, never printed.
 constexpr std::array kBases = {
     Word{"aarch64", of({CpuFeature::kAarch64})},
@@ -34,16 +39,21 @@ constexpr std::array kBases = {
     Word{"x86-64", {}},
 };
 constexpr std::array kExtensions = {
-    Word{"vnni", of({CpuFeature::kAvx512Vnni})},  Word{"bf16", of({CpuFeature::kAvx512Bf16})},
-    Word{"fp16", of({CpuFeature::kAvx512Fp16})},  Word{"amx-tile", of({CpuFeature::kAmxTile})},
-    Word{"amx-bf16", of({CpuFeature::kAmxBf16})}, Word{"amx-int8", of({CpuFeature::kAmxInt8})},
+    Extension{"vnni", of({CpuFeature::kAvx512Vnni}), "x86-64-v4"},
+    Extension{"bf16", of({CpuFeature::kAvx512Bf16}), "x86-64-v4"},
+    Extension{"fp16", of({CpuFeature::kAvx512Fp16}), "x86-64-v4"},
+    Extension{"amx-tile", of({CpuFeature::kAmxTile}), "x86-64-v3"},
+    Extension{"amx-bf16", of({CpuFeature::kAmxBf16}), "amx-tile"},
+    Extension{"amx-int8", of({CpuFeature::kAmxInt8}), "amx-tile"},
 };
 
-CpuFeatures parse_word(std::string_view word, std::span<const Word> words, std::string_view text) {
-  const auto found = std::ranges::find(words, word, &Word::name);
+template <typename Words>
+CpuFeatures parse_word(std::string_view word, const Words& words, std::string_view text) {
+  using Entry = typename Words::value_type;
+  const auto found = std::ranges::find(words, word, &Entry::name);
   if (found != words.end()) return found->features;
   std::vector<std::string_view> names;
-  std::ranges::transform(words, std::back_inserter(names), &Word::name);
+  std::ranges::transform(words, std::back_inserter(names), &Entry::name);
   const std::string_view nearest = nearest_name(word, names);
   throw UserError("INGOT-U121",
                   fmt::format("there is no CPU feature '{}'{}", word,
@@ -52,12 +62,28 @@ CpuFeatures parse_word(std::string_view word, std::span<const Word> words, std::
                                   : fmt::format("did you mean '{}'?", nearest));
 }
 
+CpuFeatures features_of(std::string_view name) {
+  const auto base = std::ranges::find(kBases, name, &Word::name);
+  if (base != kBases.end()) return base->features;
+  return std::ranges::find(kExtensions, name, &Extension::name)->features;
+}
+
+void require_bases(CpuFeatures features, std::string_view text) {
+  for (const Extension& extension : kExtensions) {
+    if (!features.covers(extension.features) || features.covers(features_of(extension.needs))) continue;
+    throw UserError("INGOT-U122",
+                    fmt::format("no processor has '{}': the CPU feature '{}' comes with '{}' only", text,
+                                extension.name, extension.needs),
+                    fmt::format("leave '{}' out, or ask for '{}'", extension.name, extension.needs));
+  }
+}
+
 }  // namespace
 
 std::string to_string(CpuFeatures features) {
-  const auto covered = [&](const Word& word) { return features.covers(word.features); };
+  const auto covered = [&](const auto& word) { return features.covers(word.features); };
   std::string text(std::ranges::find_if(kBases, covered)->name);
-  for (const Word& extension : kExtensions) {
+  for (const Extension& extension : kExtensions) {
     if (covered(extension)) text += fmt::format("+{}", extension.name);
   }
   return text;
@@ -69,10 +95,12 @@ CpuFeatures parse_cpu_features(std::string_view text) {
   size_t begin = 0;
   while (begin <= text.size()) {
     const size_t end = std::min(text.find('+', begin), text.size());
-    const std::span<const Word> words = begin == 0 ? std::span<const Word>(kBases) : kExtensions;
-    result.bits |= parse_word(text.substr(begin, end - begin), words, text).bits;
+    const std::string_view word = text.substr(begin, end - begin);
+    result.bits |=
+        begin == 0 ? parse_word(word, kBases, text).bits : parse_word(word, kExtensions, text).bits;
     begin = end + 1;
   }
+  require_bases(result, text);
   return result;
 }
 

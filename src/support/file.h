@@ -7,6 +7,7 @@
 #include <functional>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "support/file_system.h"
 #include "support/hash.h"
@@ -42,9 +43,39 @@ class MappedFile {
 // A block of executable memory holding a copy of `code` (write, then execute; never both). Page aligned.
 std::shared_ptr<const std::byte> make_executable_copy(Bytes code);
 
-// Writes through a private temporary file in the same folder and renames it, so that readers see the old file
-// or the whole new one. `fill` receives a sink that appends bytes; what it throws passes through. Removes the
-// temporary file on failure; a killed process leaves ".ingot-PID-RANDOM.tmp".
+// A file in the making. Its name gets it when it is finished: readers find the old file or the whole new one,
+// after a crash of the system too (file and folder are synced). Until then the bytes are in a file of the
+// same folder without a name, or, where the file system has no such files, in ".ingot-PID-RANDOM.tmp", which
+// is removed on failure. Links are followed; the permissions of the old file are kept, its owner where the
+// system permits. Pipes and character devices are written as they are, piece by piece; folders, sockets and
+// block devices are refused.
+class FileWriter {
+ public:
+  explicit FileWriter(const std::filesystem::path& path, const FileSystem& files = kSystemFiles);
+  FileWriter(const FileWriter&) = delete;
+  FileWriter& operator=(const FileWriter&) = delete;
+  ~FileWriter();
+
+  void append(Bytes data);
+  void finish();  // once, after the last append; InternalError if it was called before
+
+ private:
+  void create();
+  void name_randomly();
+  void replace();
+  void flush();
+  void write(Bytes data);
+
+  const std::filesystem::path path_;  // as given, for messages
+  const FileSystem& files_;
+  std::filesystem::path target_;     // the file behind the links of `path_`
+  FileFacts old_;                    // of `target_`
+  std::filesystem::path temporary_;  // empty: it has no name
+  int file_ = -1;
+  std::vector<std::byte> buffer_;
+};
+
+// The same in one call: `fill` receives a sink that appends bytes; what it throws passes through.
 using Sink = std::function<void(Bytes)>;
 void write_file_atomically(const std::filesystem::path& path, const std::function<void(const Sink&)>& fill,
                            const FileSystem& files = kSystemFiles);

@@ -22,9 +22,31 @@ int open_to_read(const char* path) {
   return -1;
 }
 
+int open_to_write(const char* path) { return ::open(path, O_WRONLY | O_NOCTTY | O_CLOEXEC); }
+
+int open_folder(const char* path) { return ::open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC); }
+
+constexpr mode_t kReadableByAll = 0666;  // less the user's mask
+
 int create_exclusively(const char* path) {
-  constexpr mode_t kReadableByAll = 0666;  // less the user's mask
   return ::open(path, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, kReadableByAll);
+}
+
+struct DescriptorPath {
+  explicit DescriptorPath(int file) { std::snprintf(text, sizeof(text), "/proc/self/fd/%d", file); }
+  char text[32];
+};
+
+int create_unnamed(const char* folder) {
+  const int file = ::open(folder, O_WRONLY | O_TMPFILE | O_CLOEXEC, kReadableByAll);
+  if (file < 0 || ::access(DescriptorPath(file).text, F_OK) == 0) return file;
+  ::close(file);  // without /proc it could not be named
+  errno = EOPNOTSUPP;
+  return -1;
+}
+
+int give_name(int file, const char* path) {
+  return ::linkat(AT_FDCWD, DescriptorPath(file).text, AT_FDCWD, path, AT_SYMLINK_FOLLOW);
 }
 
 int64_t read(int file, void* target, size_t size) { return ::read(file, target, size); }
@@ -34,6 +56,39 @@ int64_t write(int file, const void* source, size_t size) { return ::write(file, 
 int64_t size(int file) {
   struct stat facts{};
   return ::fstat(file, &facts) == 0 ? static_cast<int64_t>(facts.st_size) : -1;
+}
+
+FileType type_of(mode_t mode) {
+  if (S_ISREG(mode)) return FileType::kRegular;
+  if (S_ISDIR(mode)) return FileType::kFolder;
+  if (S_ISLNK(mode)) return FileType::kLink;
+  return S_ISFIFO(mode) || S_ISCHR(mode) ? FileType::kStream : FileType::kOther;
+}
+
+int describe(const char* path, bool follow, FileFacts* facts) {
+  constexpr mode_t kPermissions = 0777;
+  struct stat found{};
+  *facts = {};
+  if ((follow ? ::stat(path, &found) : ::lstat(path, &found)) != 0) return errno == ENOENT ? 0 : -1;
+  *facts = {type_of(found.st_mode), found.st_mode & kPermissions,
+            found.st_uid,           found.st_gid,
+            found.st_dev,           found.st_ino};
+  return 0;
+}
+
+int64_t read_link(const char* path, char* target, size_t size) { return ::readlink(path, target, size); }
+
+int take_access(int file, const FileFacts* from) {
+  struct stat own{};
+  if (::fstat(file, &own) != 0) return -1;
+  const bool is_other = own.st_uid != from->owner || own.st_gid != from->group;
+  if (is_other && ::fchown(file, from->owner, from->group) != 0 && errno != EPERM) return -1;
+  return ::fchmod(file, from->permissions);
+}
+
+int sync(int file) {
+  const int result = ::fsync(file);
+  return result < 0 && (errno == EINVAL || errno == ENOTSUP || errno == EROFS) ? 0 : result;
 }
 
 void* map(int file, size_t offset, size_t size, bool executable) {
@@ -46,10 +101,18 @@ void* map(int file, size_t offset, size_t size, bool executable) {
 
 constinit const FileSystem kSystemFiles = {
     .open_to_read = open_to_read,
+    .open_to_write = open_to_write,
+    .open_folder = open_folder,
     .create_exclusively = create_exclusively,
+    .create_unnamed = create_unnamed,
+    .give_name = give_name,
     .read = read,
     .write = write,
     .size = size,
+    .describe = describe,
+    .read_link = read_link,
+    .take_access = take_access,
+    .sync = sync,
     .close = ::close,
     .rename = ::rename,
     .remove = ::unlink,

@@ -7,14 +7,39 @@
 
 namespace ingot::core {
 
+enum class FileType {
+  kNone,
+  kRegular,
+  kFolder,
+  kLink,
+  kStream,
+  kOther
+};  // kStream: a pipe or character device
+
+// What a path names.
+struct FileFacts {
+  FileType type = FileType::kNone;
+  uint32_t permissions = 0;  // of owner, group and others
+  uint32_t owner = 0, group = 0;
+  uint64_t device = 0, number = 0;  // together they identify the file
+};
+
 // Each entry answers as the POSIX call of its name does: a negative value (map: nullptr) is a failure, and
 // `errno` says which. Short reads and writes and EINTR are the caller's business.
 struct FileSystem {
   int (*open_to_read)(const char* path);
-  int (*create_exclusively)(const char* path);  // for writing; fails where something of that name exists
+  int (*open_to_write)(const char* path);        // what exists, as it is
+  int (*open_folder)(const char* path);          // to sync it
+  int (*create_exclusively)(const char* path);   // for writing; fails where something of that name exists
+  int (*create_unnamed)(const char* folder);     // for writing; the file is gone when it is closed ...
+  int (*give_name)(int file, const char* path);  // ... unless it gets a name, which must be free
   int64_t (*read)(int file, void* target, size_t size);
   int64_t (*write)(int file, const void* source, size_t size);
   int64_t (*size)(int file);
+  int (*describe)(const char* path, bool follow, FileFacts* facts);  // no file is no failure: kNone
+  int64_t (*read_link)(const char* path, char* target, size_t size);
+  int (*take_access)(int file, const FileFacts* from);  // the owner too, where that is permitted
+  int (*sync)(int file);                                // success where the file system cannot
   int (*close)(int file);
   int (*rename)(const char* from, const char* to);
   int (*remove)(const char* path);

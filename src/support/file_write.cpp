@@ -1,13 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <unistd.h>
 
+#include <array>
 #include <cerrno>
+#include <climits>
 #include <random>
 #include <utility>
-#include <vector>
 
 #include <fmt/core.h>
 
+#include "support/error.h"
 #include "support/file.h"
 #include "support/file_errors.h"
 
@@ -16,79 +18,145 @@ namespace {
 
 constexpr size_t kBuffer = size_t{256} << 10;
 constexpr int kAttempts = 16;  // names that another writer took
+constexpr int kMostLinks = 40;
 
-std::filesystem::path temporary_path(const std::filesystem::path& path) {
+std::filesystem::path random_name(const std::filesystem::path& folder) {
   std::random_device random;
   const uint64_t number = uint64_t{random()} << 32 | random();
-  return path.parent_path() / fmt::format(".ingot-{}-{:016x}.tmp", ::getpid(), number);
+  return folder / fmt::format(".ingot-{}-{:016x}.tmp", ::getpid(), number);
 }
 
-// The temporary file: gone when destroyed, unless it was committed.
-class TemporaryFile {
- public:
-  TemporaryFile(const std::filesystem::path& target, const FileSystem& files)
-      : target_(target), files_(files) {
-    for (int attempt = 0; file_ < 0; ++attempt) {
-      path_ = temporary_path(target);
-      file_ = retry_interrupted([&] { return files_.create_exclusively(path_.c_str()); });
-      if (file_ < 0 && (errno != EEXIST || attempt == kAttempts)) fail_on_file("write", target_, errno);
-    }
-    buffer_.reserve(kBuffer);
-  }
-  TemporaryFile(const TemporaryFile&) = delete;
-  TemporaryFile& operator=(const TemporaryFile&) = delete;
+// "." for a name alone.
+std::filesystem::path folder_of(const std::filesystem::path& path) {
+  return path.has_parent_path() ? path.parent_path() : std::filesystem::path(".");
+}
 
-  ~TemporaryFile() {
-    if (file_ >= 0) files_.close(file_);
-    if (!committed_) files_.remove(path_.c_str());
-  }
+FileFacts describe(const std::filesystem::path& path, bool follow, const FileSystem& files) {
+  FileFacts facts;
+  if (files.describe(path.c_str(), follow, &facts) < 0) fail_on_file("write", path, errno);
+  return facts;
+}
 
-  void append(Bytes data) {
-    if (buffer_.size() + data.size() > kBuffer) flush();
-    if (data.size() >= kBuffer) return write(data);
-    buffer_.insert(buffer_.end(), data.begin(), data.end());
-  }
+std::filesystem::path read_link(const std::filesystem::path& path, const FileSystem& files) {
+  std::array<char, PATH_MAX> target{};
+  const int64_t length = files.read_link(path.c_str(), target.data(), target.size());
+  if (length < 0) fail_on_file("write", path, errno);
+  return std::string(target.data(), static_cast<size_t>(length));
+}
 
-  void commit() {
-    flush();
-    const int closed = files_.close(std::exchange(file_, -1));
-    if (closed < 0 && errno != EINTR)
-      fail_on_file("write", target_, errno);  // network file systems answer late
-    if (retry_interrupted([&] { return files_.rename(path_.c_str(), target_.c_str()); }) < 0) {
-      fail_on_file("replace", target_, errno);
-    }
-    committed_ = true;
+// The path of the file, present or not, that opening `path` for writing would lead to.
+std::filesystem::path follow_links(std::filesystem::path path, const FileSystem& files) {
+  for (int i = 0; describe(path, false, files).type == FileType::kLink; ++i) {
+    if (i == kMostLinks) fail_on_file("write", path, ELOOP);
+    path = path.parent_path() / read_link(path, files);
   }
+  return path;
+}
 
- private:
-  void flush() {
-    write(buffer_);
-    buffer_.clear();
-  }
-
-  void write(Bytes data) {
-    while (!data.empty()) {
-      const int64_t count = retry_interrupted([&] { return files_.write(file_, data.data(), data.size()); });
-      if (count <= 0) fail_on_file("write", target_, count < 0 ? errno : EIO);
-      data = data.subspan(static_cast<size_t>(count));
-    }
-  }
-
-  const std::filesystem::path& target_;
-  const FileSystem& files_;
-  std::filesystem::path path_;
-  int file_ = -1;
-  bool committed_ = false;
-  std::vector<std::byte> buffer_;
-};
+void require_writable_type(const std::filesystem::path& path, const FileFacts& facts) {
+  if (facts.type == FileType::kFolder) fail_on_file("write", path, EISDIR);
+  if (facts.type != FileType::kOther) return;
+  throw UserError("INGOT-U120",
+                  fmt::format("cannot write '{}': it is a block device or a socket", path.string()),
+                  "give the path of a file");
+}
 
 }  // namespace
 
+FileWriter::FileWriter(const std::filesystem::path& path, const FileSystem& files)
+    : path_(path), files_(files) {
+  buffer_.reserve(kBuffer);
+  old_ = describe(path_, true, files_);  // by the system itself, which refuses links that others planted
+  require_writable_type(path_, old_);
+  if (old_.type == FileType::kStream) {
+    file_ = retry_interrupted([&] { return files_.open_to_write(path_.c_str()); });
+    if (file_ < 0) fail_on_file("write", path_, errno);
+    return;
+  }
+  target_ = follow_links(path_, files_);
+  const FileFacts found = describe(target_, false, files_);
+  if (found.device != old_.device || found.number != old_.number) fail_on_file("write", path_, ESTALE);
+  create();
+}
+
+FileWriter::~FileWriter() {
+  if (file_ >= 0) files_.close(file_);
+  if (!temporary_.empty()) files_.remove(temporary_.c_str());
+}
+
+void FileWriter::create() {
+  const std::filesystem::path folder = folder_of(target_);
+  file_ = retry_interrupted([&] { return files_.create_unnamed(folder.c_str()); });
+  for (int attempt = 0; file_ < 0; ++attempt) {
+    std::filesystem::path name = random_name(folder);
+    file_ = retry_interrupted([&] { return files_.create_exclusively(name.c_str()); });
+    if (file_ >= 0) temporary_ = std::move(name);
+    if (file_ < 0 && (errno != EEXIST || attempt == kAttempts)) fail_on_file("write", path_, errno);
+  }
+}
+
+void FileWriter::append(Bytes data) {
+  invariant(file_ >= 0, "a finished file takes no more bytes");
+  if (buffer_.size() + data.size() > kBuffer) flush();
+  if (data.size() >= kBuffer) return write(data);
+  buffer_.insert(buffer_.end(), data.begin(), data.end());
+}
+
+void FileWriter::name_randomly() {
+  for (int attempt = 0; temporary_.empty(); ++attempt) {
+    std::filesystem::path name = random_name(folder_of(target_));
+    if (retry_interrupted([&] { return files_.give_name(file_, name.c_str()); }) == 0) {
+      temporary_ = std::move(name);
+    } else if (errno != EEXIST || attempt == kAttempts) {
+      fail_on_file("write", path_, errno);
+    }
+  }
+}
+
+void FileWriter::replace() {
+  if (retry_interrupted([&] { return files_.rename(temporary_.c_str(), target_.c_str()); }) < 0)
+    fail_on_file("replace", path_, errno);
+  temporary_.clear();
+  // The name is on the medium when the folder is; one that cannot be read cannot be synced either.
+  const int folder = files_.open_folder(folder_of(target_).c_str());
+  if (folder < 0) return;
+  const int synced = retry_interrupted([&] { return files_.sync(folder); });
+  const int error = errno;
+  files_.close(folder);
+  if (synced < 0) fail_on_file("sync the folder of", path_, error);
+}
+
+void FileWriter::finish() {
+  invariant(file_ >= 0, "a file is finished once");
+  flush();
+  const bool replaces = old_.type != FileType::kStream;
+  if (replaces && old_.type == FileType::kRegular && files_.take_access(file_, &old_) < 0)
+    fail_on_file("write", path_, errno);
+  if (retry_interrupted([&] { return files_.sync(file_); }) < 0) fail_on_file("write", path_, errno);
+  if (replaces) name_randomly();
+  const int closed = files_.close(std::exchange(file_, -1));
+  if (closed < 0 && errno != EINTR) fail_on_file("write", path_, errno);  // network file systems answer late
+  if (replaces) replace();
+}
+
+void FileWriter::flush() {
+  write(buffer_);
+  buffer_.clear();
+}
+
+void FileWriter::write(Bytes data) {
+  while (!data.empty()) {
+    const int64_t count = retry_interrupted([&] { return files_.write(file_, data.data(), data.size()); });
+    if (count <= 0) fail_on_file("write", path_, count < 0 ? errno : EIO);
+    data = data.subspan(static_cast<size_t>(count));
+  }
+}
+
 void write_file_atomically(const std::filesystem::path& path, const std::function<void(const Sink&)>& fill,
                            const FileSystem& files) {
-  TemporaryFile temporary(path, files);
-  fill([&](Bytes data) { temporary.append(data); });
-  temporary.commit();
+  FileWriter writer(path, files);
+  fill([&](Bytes data) { writer.append(data); });
+  writer.finish();
 }
 
 }  // namespace ingot::core

@@ -7,8 +7,7 @@ namespace ingot::core {
 
 Checksum checksum(Bytes data) {
 #if defined(__x86_64__)
-  static const bool kWide = __builtin_cpu_supports("avx2");
-  if (kWide) return xxh3_avx2(data);
+  if (__builtin_cpu_supports("avx2")) return xxh3_avx2(data);
 #endif
   return xxh3_portable(data);
 }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "support/sha256_blocks.h"
 
+#include <atomic>
 #include <bit>
 #include <cstddef>
 
@@ -146,8 +147,11 @@ void sha256_blocks_x86(DigestState& state, Bytes blocks) { sha256_blocks_portabl
 #endif
 
 void sha256_blocks(DigestState& state, Bytes blocks) {
-  static const bool kHardware = has_sha_instructions();
-  kHardware ? sha256_blocks_x86(state, blocks) : sha256_blocks_portable(state, blocks);
+  // Not a guarded static: a child that is forked during its first evaluation would wait for it forever.
+  constinit static std::atomic<int> known{-1};
+  int hardware = known.load(std::memory_order_relaxed);
+  if (hardware < 0) known = hardware = has_sha_instructions() ? 1 : 0;
+  hardware == 1 ? sha256_blocks_x86(state, blocks) : sha256_blocks_portable(state, blocks);
 }
 
 }  // namespace ingot::core

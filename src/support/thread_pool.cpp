@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <atomic>
 #include <chrono>
+#include <memory>
 #include <span>
 #include <string>
 #include <system_error>
@@ -13,6 +14,7 @@
 #include <vector>
 
 #include "support/error.h"
+#include "support/fork.h"
 #include "support/wait_word.h"
 
 namespace ingot::core {
@@ -119,20 +121,46 @@ class BlockedSignals {
   sigset_t before_;
 };
 
+template <typename Function>
+void start_or_release(std::atomic<bool>& held, Function start) {
+  try {
+    start();
+  } catch (...) {
+    held.store(false, std::memory_order_release);
+    throw;
+  }
+}
+
 }  // namespace
 
+// The threads that a pool has in one process.
 struct ThreadPool::State {
+  const uint32_t process = fork_count();
   std::vector<Slot> slots;           // of workers 1, 2, ...; the caller is worker 0
-  std::vector<std::thread> workers;  // in the same order
+  std::vector<std::thread> workers;  // in the same order; none until they are started
+  std::atomic<bool> started = false;
   std::atomic<bool> held = false;
+  std::unique_ptr<State> inherited;  // of the process that forked this one; its threads are not here
 
-  explicit State(size_t count) : slots(count) { workers.reserve(count); }
+  explicit State(int threads) : slots(static_cast<size_t>(threads) - 1) {}
+  State(const State&) = delete;
+  State& operator=(const State&) = delete;
+  ~State() {
+    if (process != fork_count()) {
+      for (std::thread& worker : workers) std::construct_at(&worker);  // forgotten: there is nobody to join
+      workers.clear();
+    }
+    stop();
+  }
 
   // Of the calling thread, for tasks that run on it alone.
   int current_worker() const {
+    if (!started.load(std::memory_order_acquire)) return 0;
     const auto found = std::ranges::find(workers, std::this_thread::get_id(), &std::thread::get_id);
     return found == workers.end() ? 0 : static_cast<int>(found - workers.begin()) + 1;
   }
+
+  void start(std::chrono::microseconds spin);
 
   // Ends the workers that run.
   void stop() {
@@ -140,42 +168,70 @@ struct ThreadPool::State {
       post(slots[i], kStop);
       workers[i].join();
     }
+    workers.clear();
   }
 };
 
-ThreadPool::ThreadPool(int threads, int spin_microseconds) {
-  invariant(threads >= 1 && spin_microseconds >= 0,
-            "a pool has at least the caller, and spins no negative time");
-  state_ = std::make_unique<State>(static_cast<size_t>(threads) - 1);
+// All or none.
+void ThreadPool::State::start(std::chrono::microseconds spin) {
   const BlockedSignals blocked;
   try {
-    for (int worker = 1; worker < threads; ++worker) {
-      Slot& slot = state_->slots[static_cast<size_t>(worker) - 1];
-      state_->workers.emplace_back([&slot, worker, spin_microseconds] {
-        work(slot, worker, std::chrono::microseconds(spin_microseconds));
-      });
-      ::pthread_setname_np(state_->workers.back().native_handle(),
-                           ("ingot-" + std::to_string(worker)).c_str());
+    workers.reserve(slots.size());
+    for (size_t i = 0; i < slots.size(); ++i) {
+      Slot& slot = slots[i];
+      slot.state.store(kIdle, std::memory_order_relaxed);
+      const int worker = static_cast<int>(i) + 1;
+      workers.emplace_back([&slot, worker, spin] { work(slot, worker, spin); });
+      ::pthread_setname_np(workers.back().native_handle(), ("ingot-" + std::to_string(worker)).c_str());
     }
+    started.store(true, std::memory_order_release);
   } catch (const std::system_error& error) {
-    state_->stop();
+    stop();
     throw DeviceError("INGOT-D003", std::string("cannot start a thread: ") + error.what(),
                       "ask for fewer threads");
+  } catch (...) {  // no memory
+    stop();
+    throw;
   }
 }
 
-ThreadPool::~ThreadPool() { state_->stop(); }
+ThreadPool::ThreadPool(int threads, int spin_microseconds)
+    : threads_(threads), spin_microseconds_(spin_microseconds) {
+  invariant(threads >= 1 && spin_microseconds >= 0,
+            "a pool has at least the caller, and spins no negative time");
+  auto state = std::make_unique<State>(threads);
+  state->start(std::chrono::microseconds(spin_microseconds));
+  state_ = state.release();
+}
 
-int ThreadPool::threads() const { return static_cast<int>(state_->slots.size()) + 1; }
+ThreadPool::~ThreadPool() { delete state_.load(); }
+
+int ThreadPool::threads() const { return threads_; }
+
+// Without a lock: the thread that forked may have been anywhere. Inherited states stay, as others of this
+// process may look at them.
+ThreadPool::State& ThreadPool::state_of_this_process() {
+  State* state = state_.load(std::memory_order_acquire);
+  while (state->process != fork_count()) [[unlikely]] {
+    auto own = std::make_unique<State>(threads_);
+    own->inherited.reset(state);
+    if (state_.compare_exchange_strong(state, own.get(), std::memory_order_acq_rel)) return *own.release();
+    own->inherited.release();
+  }
+  return *state;
+}
 
 void ThreadPool::parallel_for(int64_t count, int64_t grain, RangeTask task) {
   invariant(grain > 0, "a grain holds at least one index");
   if (count <= 0) return;
   const int64_t grains = count / grain + (count % grain != 0 ? 1 : 0);
   const int64_t parts = std::min<int64_t>(threads(), grains);
-  if (parts == 1 || state_->held.exchange(true, std::memory_order_acquire)) {
-    return task.call(task.context, 0, count, state_->current_worker());
+  State& state = state_of_this_process();
+  if (parts == 1 || state.held.exchange(true, std::memory_order_acquire)) {
+    return task.call(task.context, 0, count, state.current_worker());
   }
+  if (!state.started.load(std::memory_order_relaxed)) [[unlikely]]
+    start_or_release(state.held, [&] { state.start(std::chrono::microseconds(spin_microseconds_)); });
   // The first `grains % parts` parts are one grain longer.
   const int64_t share = grains / parts;
   const int64_t longer = grains % parts;
@@ -183,7 +239,7 @@ void ThreadPool::parallel_for(int64_t count, int64_t grain, RangeTask task) {
     const int64_t before = share * part + std::min(part, longer);
     return before == grains ? count : before * grain;
   };
-  const auto workers = std::span(state_->slots).first(static_cast<size_t>(parts) - 1);
+  const auto workers = std::span(state.slots).first(static_cast<size_t>(parts) - 1);
   for (size_t i = 0; i < workers.size(); ++i) {
     const auto part = static_cast<int64_t>(i) + 1;
     workers[i].part = {task, bound(part), bound(part + 1)};
@@ -191,7 +247,7 @@ void ThreadPool::parallel_for(int64_t count, int64_t grain, RangeTask task) {
   }
   task.call(task.context, 0, bound(1), 0);
   for (size_t i = 0; i < workers.size(); ++i) finish(workers[i], static_cast<int>(i) + 1);
-  state_->held.store(false, std::memory_order_release);
+  state.held.store(false, std::memory_order_release);
 }
 
 }  // namespace ingot::core

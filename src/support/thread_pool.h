@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // A pool that splits a range statically over threads: the split depends on counts only, never on timing.
+// In a forked child, which has none of the threads, the first call that needs them starts as many.
 #pragma once
 
+#include <atomic>
 #include <cstdint>
-#include <memory>
+#include <type_traits>
 
 namespace ingot::core {
 
@@ -28,7 +30,8 @@ class ThreadPool {
   // returns when all are done. Runs on the caller alone if one part suffices, if called from a worker, or if
   // another caller holds the pool. `task` must not throw. Worker numbers are in [0, threads()); parts that
   // run at the same time have different ones. A part that its worker has not begun when the caller is through
-  // with its own is run by the caller, under the worker's number.
+  // with its own is run by the caller, under the worker's number. DeviceError INGOT-D003 if a forked child
+  // cannot start its threads.
   void parallel_for(int64_t count, int64_t grain, RangeTask task);
 
   template <typename Function>
@@ -42,7 +45,11 @@ class ThreadPool {
 
  private:
   struct State;
-  std::unique_ptr<State> state_;
+  State& state_of_this_process();
+
+  const int threads_;
+  const int spin_microseconds_;
+  std::atomic<State*> state_;
 };
 
 // min(affinity mask, cgroup CPU quota rounded up), at least 1.

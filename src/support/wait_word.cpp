@@ -5,6 +5,8 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include <climits>
+
 namespace ingot::core {
 namespace {
 
@@ -19,6 +21,10 @@ void sleep_while(std::atomic<uint32_t>& word, uint32_t value) {
 
 void wake(std::atomic<uint32_t>& word) {
   ::syscall(SYS_futex, &word, FUTEX_WAKE_PRIVATE, 1, nullptr, nullptr, 0);
+}
+
+void wake_all(std::atomic<uint32_t>& word) {
+  ::syscall(SYS_futex, &word, FUTEX_WAKE_PRIVATE, INT_MAX, nullptr, nullptr, 0);
 }
 
 }  // namespace ingot::core

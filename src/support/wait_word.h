@@ -11,6 +11,8 @@ namespace ingot::core {
 void sleep_while(std::atomic<uint32_t>& word, uint32_t value);
 // Wakes the thread that sleeps on `word`, if there is one.
 void wake(std::atomic<uint32_t>& word);
+// Wakes all of them.
+void wake_all(std::atomic<uint32_t>& word);
 
 // Tells the processor that this thread spins.
 inline void spin_pause() {

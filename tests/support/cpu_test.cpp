@@ -42,6 +42,24 @@ TEST(CpuFeatures, UnknownWordsNameTheNearest) {
   }
 }
 
+// Every text of a base and extensions is read, or refused because of what one of them builds on.
+TEST(CpuFeatures, ExtensionsComeWithTheirBase) {
+  const char* const extensions[] = {"vnni", "bf16", "fp16", "amx-tile", "amx-bf16", "amx-int8"};
+  for (const char* base : {"x86-64", "x86-64-v3", "x86-64-v4", "aarch64"}) {
+    for (unsigned set = 0; set < 64; ++set) {
+      std::string text = base;
+      for (unsigned i = 0; i < 6; ++i) text += set >> i & 1 ? std::string("+") + extensions[i] : "";
+      const bool needs_v4 = (set & 7) != 0, needs_v3 = (set & 8) != 0, needs_tile = (set & 48) != 0;
+      const bool v4 = std::string_view(base) == "x86-64-v4", v3 = v4 || std::string_view(base) == "x86-64-v3";
+      if ((!needs_v4 || v4) && (!needs_v3 || v3) && (!needs_tile || needs_v3)) {
+        EXPECT_EQ(to_string(parse_cpu_features(text)), text);
+      } else {
+        EXPECT_THROW(parse_cpu_features(text), UserError) << text;
+      }
+    }
+  }
+}
+
 #if defined(__x86_64__)
 TEST(CpuFeatures, AgreeWithTheCompilersRuntime) {
   const CpuFeatures host = host_cpu_features();

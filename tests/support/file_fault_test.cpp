@@ -38,8 +38,14 @@ size_t limited(size_t size) { return plan.short_transfers ? std::min<size_t>(siz
 const FileSystem kFaultyFiles = {
     .open_to_read =
         [](const char* path) { return fails() ? -1 : count_open(kSystemFiles.open_to_read(path)); },
+    .open_to_write =
+        [](const char* path) { return fails() ? -1 : count_open(kSystemFiles.open_to_write(path)); },
+    .open_folder = [](const char* path) { return fails() ? -1 : count_open(kSystemFiles.open_folder(path)); },
     .create_exclusively =
         [](const char* path) { return fails() ? -1 : count_open(kSystemFiles.create_exclusively(path)); },
+    .create_unnamed =
+        [](const char* folder) { return fails() ? -1 : count_open(kSystemFiles.create_unnamed(folder)); },
+    .give_name = [](int file, const char* path) { return fails() ? -1 : kSystemFiles.give_name(file, path); },
     .read = [](int file, void* target, size_t size) -> int64_t {
       return fails() ? -1 : kSystemFiles.read(file, target, limited(size));
     },
@@ -47,6 +53,17 @@ const FileSystem kFaultyFiles = {
       return fails() ? -1 : kSystemFiles.write(file, source, limited(size));
     },
     .size = [](int file) -> int64_t { return fails() ? -1 : kSystemFiles.size(file); },
+    .describe =
+        [](const char* path, bool follow, FileFacts* facts) {
+          // No signal interrupts it.
+          return plan.error != EINTR && fails() ? -1 : kSystemFiles.describe(path, follow, facts);
+        },
+    .read_link = kSystemFiles.read_link,
+    .take_access =
+        [](int file, const FileFacts* from) {
+          return plan.error != EINTR && fails() ? -1 : kSystemFiles.take_access(file, from);
+        },
+    .sync = [](int file) { return fails() ? -1 : kSystemFiles.sync(file); },
     .close =
         [](int file) {
           --plan.open_files;  // the descriptor is gone whatever close answers
@@ -60,6 +77,20 @@ const FileSystem kFaultyFiles = {
     },
     .unmap = kSystemFiles.unmap,
 };
+
+// A file system without files that have no name.
+FileSystem without_unnamed() {
+  FileSystem files = kFaultyFiles;
+  files.create_unnamed = [](const char*) {
+    errno = EOPNOTSUPP;
+    return -1;
+  };
+  return files;
+}
+const FileSystem kOldFiles = without_unnamed();
+
+// Where in the calls of one write each comes, in the order of `kFaultyFiles`; three descriptions are first.
+constexpr int kCreate = 3, kWrite = 4, kGiveName = 7, kCallsOfWrite = 12;
 
 class FileFaultTest : public testing::Test {
  protected:
@@ -105,17 +136,23 @@ class FileFaultTest : public testing::Test {
 class EachFileFaultTest : public FileFaultTest, public testing::WithParamInterface<int> {};
 
 TEST_P(EachFileFaultTest, WritingIsAllOrNothing) {
-  const int noticed = fail_each_call(GetParam(), [&] {
-    try {
-      write("new text", kFaultyFiles);
-    } catch (const Error&) {
-      EXPECT_EQ(read_text_file(path()), "old");
-      throw;
-    }
-    EXPECT_EQ(read_text_file(path()), "new text");
-    write("old", kSystemFiles);
-  });
-  EXPECT_EQ(noticed, 4);  // create, write, close, rename
+  for (const FileSystem* files : {&kFaultyFiles, &kOldFiles}) {
+    const int noticed = fail_each_call(GetParam(), [&] {
+      try {
+        write("new text", *files);
+      } catch (const Error& error) {
+        const bool late = error.details().message.find("sync the folder") != std::string::npos;
+        EXPECT_EQ(read_text_file(path()), late ? "new text" : "old");
+        write("old", kSystemFiles);
+        throw;
+      }
+      EXPECT_EQ(read_text_file(path()), "new text");
+      write("old", kSystemFiles);
+    });
+    // Three descriptions; creating, or naming what has no name; writing, permissions, syncing, closing,
+    // renaming, and syncing the folder.
+    EXPECT_EQ(noticed, 10);
+  }
 }
 
 TEST_P(EachFileFaultTest, MappingReleasesWhatItHas) {
@@ -132,9 +169,11 @@ INSTANTIATE_TEST_SUITE_P(Errors, EachFileFaultTest,
                          testing::Values(EIO, ENOSPC, EMFILE, ESTALE, EACCES, EDQUOT));
 
 TEST_F(FileFaultTest, InterruptedCallsAreRepeated) {
-  for (int call = 0; call < 4; ++call) {
+  for (int call = 0; call < kCallsOfWrite; ++call) {
     plan = {.calls_until_failure = call, .error = EINTR};
     write("new text", kFaultyFiles);
+    plan = {.calls_until_failure = call, .error = EINTR};
+    write("new text", kOldFiles);
     plan = {.calls_until_failure = call, .error = EINTR};
     EXPECT_EQ(read_text_file(path(), kFaultyFiles), "new text");
   }
@@ -147,13 +186,16 @@ TEST_F(FileFaultTest, ShortTransfersAreContinued) {
 }
 
 TEST_F(FileFaultTest, TakenNameIsTriedAgain) {
-  plan = {.calls_until_failure = 0, .error = EEXIST};
+  plan = {.calls_until_failure = kGiveName, .error = EEXIST};
   write("new", kFaultyFiles);
   EXPECT_EQ(read_text_file(path()), "new");
+  plan = {.calls_until_failure = kCreate, .error = EEXIST};
+  write("newer", kOldFiles);
+  EXPECT_EQ(read_text_file(path()), "newer");
 }
 
 TEST_F(FileFaultTest, FullDeviceIsADeviceError) {
-  plan = {.calls_until_failure = 1, .error = ENOSPC};
+  plan = {.calls_until_failure = kWrite, .error = ENOSPC};
   EXPECT_THROW(write("new", kFaultyFiles), DeviceError);
 }
 

@@ -1,12 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "support/file.h"
 
+#include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/un.h>
 #include <unistd.h>
 
 #include <cerrno>
 #include <cstring>
 #include <fstream>
+#include <thread>
 
 #include <gtest/gtest.h>
 
@@ -118,6 +121,77 @@ TEST_F(FileTest, FileIsReadableAsTheUsersMaskSays) {
   struct stat facts{};
   ASSERT_EQ(::stat((folder_ / "a").c_str(), &facts), 0);
   EXPECT_EQ(facts.st_mode & 0777U, 0640U);
+}
+
+mode_t mode_of(const std::filesystem::path& path) {
+  struct stat facts{};
+  return ::lstat(path.c_str(), &facts) == 0 ? facts.st_mode : 0;
+}
+
+TEST_F(FileTest, KeepsThePermissionsOfTheOldFile) {
+  for (const mode_t mode : {0600U, 0444U, 0666U}) {
+    write(folder_ / "a", "old");
+    ASSERT_EQ(::chmod((folder_ / "a").c_str(), mode), 0);
+    write(folder_ / "a", "new");
+    EXPECT_EQ(mode_of(folder_ / "a") & 0777U, mode);
+    EXPECT_EQ(read_text_file(folder_ / "a"), "new");
+  }
+}
+
+TEST_F(FileTest, FollowsLinks) {
+  std::filesystem::create_directory(folder_ / "folder");
+  std::filesystem::create_symlink("folder/target", folder_ / "first");  // not there yet
+  std::filesystem::create_symlink(folder_ / "first", folder_ / "second");
+  for (const std::string_view text : {"one", "two"}) {
+    write(folder_ / "second", text);
+    EXPECT_EQ(read_text_file(folder_ / "folder" / "target"), text);
+    EXPECT_TRUE(std::filesystem::is_symlink(folder_ / "first") &&
+                std::filesystem::is_symlink(folder_ / "second"));
+  }
+  EXPECT_EQ(entries(), 3U);
+  std::filesystem::create_symlink("loop", folder_ / "loop");
+  EXPECT_THROW(write(folder_ / "loop", "text"), UserError);
+}
+
+TEST_F(FileTest, WritesThroughPipesAndDevices) {
+  const std::filesystem::path pipe = folder_ / "pipe";
+  ASSERT_EQ(::mkfifo(pipe.c_str(), 0600), 0);
+  std::string text;
+  std::thread reader([&] { text = read_text_file(pipe); });
+  write(pipe, "through");
+  reader.join();
+  EXPECT_EQ(text, "through");
+  EXPECT_TRUE(S_ISFIFO(mode_of(pipe)));
+  std::filesystem::create_symlink("/dev/null", folder_ / "null");
+  write(folder_ / "null", "gone");
+  write("/dev/null", "gone");
+  EXPECT_TRUE(S_ISCHR(mode_of("/dev/null")) && S_ISLNK(mode_of(folder_ / "null")));
+  EXPECT_EQ(entries(), 2U);
+}
+
+TEST_F(FileTest, RefusesSockets) {
+  const int socket = ::socket(AF_UNIX, SOCK_STREAM, 0);
+  sockaddr_un address{.sun_family = AF_UNIX, .sun_path = {}};
+  (folder_ / "s").string().copy(address.sun_path, sizeof(address.sun_path) - 1);
+  ASSERT_EQ(::bind(socket, reinterpret_cast<const sockaddr*>(&address), sizeof(address)), 0);
+  EXPECT_THROW(write(folder_ / "s", "text"), UserError);
+  EXPECT_TRUE(S_ISSOCK(mode_of(folder_ / "s")));
+  ::close(socket);
+}
+
+TEST_F(FileTest, IsNowhereUntilItIsFinished) {
+  {
+    FileWriter writer(folder_ / "a");
+    writer.append(as_bytes(long_text(1000000)));
+    EXPECT_EQ(entries(), 0U);  // not under another name either
+  }
+  EXPECT_EQ(entries(), 0U);
+  FileWriter writer(folder_ / "a");
+  writer.append(as_bytes("text"));
+  writer.finish();
+  EXPECT_THROW(writer.finish(), InternalError);
+  EXPECT_THROW(writer.append({}), InternalError);
+  EXPECT_EQ(read_text_file(folder_ / "a"), "text");
 }
 
 TEST_F(FileTest, ReadsWhatTheKernelMakesUp) { EXPECT_FALSE(read_text_file("/proc/self/status").empty()); }

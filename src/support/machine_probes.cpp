@@ -1,0 +1,78 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "support/machine_probes.h"
+
+namespace ingot::core {
+#if defined(__x86_64__)
+namespace {
+
+// 12 chains cover the latency of two units. Written as instructions, so that no compiler can change the
+// probe. The registers hold whatever they held: the time does not depend on it, except for denormals, which
+// zero (0 * 0 + 0) is not.
+void run_wide(int64_t rounds) {
+  asm volatile(
+      "vpxorq %%zmm0, %%zmm0, %%zmm0\n vmovaps %%zmm0, %%zmm1\n vmovaps %%zmm0, %%zmm2\n vmovaps %%zmm0, "
+      "%%zmm3\n"
+      "vmovaps %%zmm0, %%zmm4\n vmovaps %%zmm0, %%zmm5\n vmovaps %%zmm0, %%zmm6\n vmovaps %%zmm0, %%zmm7\n"
+      "vmovaps %%zmm0, %%zmm8\n vmovaps %%zmm0, %%zmm9\n vmovaps %%zmm0, %%zmm10\n vmovaps %%zmm0, %%zmm11\n"
+      "vmovaps %%zmm0, %%zmm12\n vmovaps %%zmm0, %%zmm13\n"
+      "1:\n"
+      "vfmadd231ps %%zmm12, %%zmm13, %%zmm0\n vfmadd231ps %%zmm12, %%zmm13, %%zmm1\n"
+      "vfmadd231ps %%zmm12, %%zmm13, %%zmm2\n vfmadd231ps %%zmm12, %%zmm13, %%zmm3\n"
+      "vfmadd231ps %%zmm12, %%zmm13, %%zmm4\n vfmadd231ps %%zmm12, %%zmm13, %%zmm5\n"
+      "vfmadd231ps %%zmm12, %%zmm13, %%zmm6\n vfmadd231ps %%zmm12, %%zmm13, %%zmm7\n"
+      "vfmadd231ps %%zmm12, %%zmm13, %%zmm8\n vfmadd231ps %%zmm12, %%zmm13, %%zmm9\n"
+      "vfmadd231ps %%zmm12, %%zmm13, %%zmm10\n vfmadd231ps %%zmm12, %%zmm13, %%zmm11\n"
+      "dec %0\n jnz 1b\n vzeroupper\n"
+      : "+r"(rounds)
+      :
+      : "xmm0", "xmm1", "xmm2", "xmm3", "xmm4", "xmm5", "xmm6", "xmm7", "xmm8", "xmm9", "xmm10", "xmm11",
+        "xmm12", "xmm13", "cc");
+}
+
+void run_narrow(int64_t rounds) {
+  asm volatile(
+      "vpxor %%ymm0, %%ymm0, %%ymm0\n vmovaps %%ymm0, %%ymm1\n vmovaps %%ymm0, %%ymm2\n vmovaps %%ymm0, "
+      "%%ymm3\n"
+      "vmovaps %%ymm0, %%ymm4\n vmovaps %%ymm0, %%ymm5\n vmovaps %%ymm0, %%ymm6\n vmovaps %%ymm0, %%ymm7\n"
+      "vmovaps %%ymm0, %%ymm8\n vmovaps %%ymm0, %%ymm9\n vmovaps %%ymm0, %%ymm10\n vmovaps %%ymm0, %%ymm11\n"
+      "vmovaps %%ymm0, %%ymm12\n vmovaps %%ymm0, %%ymm13\n"
+      "1:\n"
+      "vfmadd231ps %%ymm12, %%ymm13, %%ymm0\n vfmadd231ps %%ymm12, %%ymm13, %%ymm1\n"
+      "vfmadd231ps %%ymm12, %%ymm13, %%ymm2\n vfmadd231ps %%ymm12, %%ymm13, %%ymm3\n"
+      "vfmadd231ps %%ymm12, %%ymm13, %%ymm4\n vfmadd231ps %%ymm12, %%ymm13, %%ymm5\n"
+      "vfmadd231ps %%ymm12, %%ymm13, %%ymm6\n vfmadd231ps %%ymm12, %%ymm13, %%ymm7\n"
+      "vfmadd231ps %%ymm12, %%ymm13, %%ymm8\n vfmadd231ps %%ymm12, %%ymm13, %%ymm9\n"
+      "vfmadd231ps %%ymm12, %%ymm13, %%ymm10\n vfmadd231ps %%ymm12, %%ymm13, %%ymm11\n"
+      "dec %0\n jnz 1b\n vzeroupper\n"
+      : "+r"(rounds)
+      :
+      : "xmm0", "xmm1", "xmm2", "xmm3", "xmm4", "xmm5", "xmm6", "xmm7", "xmm8", "xmm9", "xmm10", "xmm11",
+        "xmm12", "xmm13", "cc");
+}
+
+}  // namespace
+
+double run_multiply_add_probe(CpuFeatures features, int64_t rounds) {
+  constexpr double kChains = 12;
+  if (!features.has(CpuFeature::kX86V3)) return 0;
+  const bool wide = features.has(CpuFeature::kX86V4);
+  wide ? run_wide(rounds) : run_narrow(rounds);
+  return 2.0 * (wide ? 16 : 8) * kChains * static_cast<double>(rounds);
+}
+
+#else
+double run_multiply_add_probe(CpuFeatures, int64_t) { return 0; }
+#endif
+
+void run_read_probe(std::span<const std::byte> memory) {
+  constexpr size_t kChains = 8, kAhead = 512;  // words of 8 bytes
+  const auto* words = reinterpret_cast<const uint64_t*>(memory.data());
+  uint64_t sums[kChains] = {};
+  for (size_t i = 0; i + kChains <= memory.size() / sizeof(uint64_t); i += kChains) {
+    __builtin_prefetch(words + i + kAhead);
+    for (size_t j = 0; j < kChains; ++j) sums[j] += words[i + j];
+  }
+  for (uint64_t& sum : sums) asm volatile("" : "+r"(sum));  // the sums are needed
+}
+
+}  // namespace ingot::core
