@@ -5,6 +5,8 @@
 
 #include <algorithm>
 
+#include "ir/storage_rules.h"
+
 namespace ingot::core {
 namespace {
 
@@ -75,7 +77,7 @@ std::string nested_graph_problem(const Node& node, std::span<const TensorType> r
   if (!std::ranges::equal(graph.outputs, results, same_type)) {
     return fmt::format("the results of {} have other types than the outputs of its graph", node.op->name);
   }
-  return "";
+  return region_problem(graph);
 }
 
 std::string update_problem(const Graph& graph, size_t index) {

@@ -8,6 +8,7 @@
 #include "ir/literal.h"
 #include "ir/node_rules.h"
 #include "ir/parse_type.h"
+#include "ir/storage_rules.h"
 #include "ir/text.h"
 
 namespace ingot::core {
@@ -62,6 +63,8 @@ class Parser {
       } while (scanner_.accept(","));
     }
     scanner_.expect("}");
+    const std::string problem = outer == nullptr ? port_problem(graph, OutputLayouts::kAny) : "";
+    if (!problem.empty()) scanner_.fail(problem);
     symbols_ = outer;
     return graph;
   }
@@ -73,6 +76,8 @@ class Parser {
       const std::string name = parse_new_name(scope);
       scanner_.expect(":");
       TensorType type = declares ? parse_declaring_type(scanner_, *symbols_) : parse_type(scanner_);
+      const std::string problem = storage_problem(type);
+      if (!problem.empty()) scanner_.fail(problem);
       scope.values[name] = scope.graph->add_input(name, std::move(type));
     } while (scanner_.accept(","));
     scanner_.expect(")");
@@ -111,6 +116,8 @@ class Parser {
       scope.graph->rename(added->results[i], node.results[i]);
       scope.values[node.results[i]] = added->results[i];
     }
+    const std::string problem = storage_problem(*added);
+    if (!problem.empty()) scanner_.fail(node.position, problem);
   }
 
   void parse_node(Scope& scope, NodeText& node, int depth) {

@@ -22,9 +22,14 @@ class Verifier {
     for (size_t i = 0; i < graph_.inputs().size(); ++i) {
       const Value* input = graph_.inputs()[i];
       require(input->producer == nullptr && input->index == i, "input %{} is not at its place", input->name);
+      require_none(storage_problem(input->type));
       define(input);
     }
-    for (const auto& node : graph_.nodes()) check_node(*node);
+    for (const auto& node : graph_.nodes()) {
+      node_ = node.get();
+      check_node(*node);
+    }
+    node_ = nullptr;
     for (const Value* output : graph_.outputs) {
       require(output != nullptr && defined_.contains(output), "an output is no value of the graph");
     }
@@ -36,12 +41,20 @@ class Verifier {
     for (const Value* value : defined_) check_users(*value);
   }
 
+  void check_ports(OutputLayouts outputs) const { require_none(port_problem(graph_, outputs)); }
+
  private:
   template <typename... Arguments>
   void require(bool condition, fmt::format_string<Arguments...> message, Arguments&&... arguments) const {
     if (condition) return;
-    throw InternalError(fmt::format("after {}, graph {}: {}", stage_, graph_.name,
+    throw InternalError(fmt::format("after {}, graph {}{}: {}", stage_, graph_.name, blamed(),
                                     fmt::format(message, std::forward<Arguments>(arguments)...)));
+  }
+  // The user's node that is being checked, and its line.
+  std::string blamed() const {
+    if (node_ == nullptr || node_->name.empty()) return "";
+    const std::string line = node_->source.to_string();
+    return fmt::format(", node {}{}", node_->name, line.empty() ? "" : fmt::format(" ({})", line));
   }
   void require_none(const std::string& problem) const { require(problem.empty(), "{}", problem); }
 
@@ -57,6 +70,16 @@ class Verifier {
     }
   }
 
+  void check_symbols(const AttributeValue& value, std::string_view op) const {
+    const auto check = [&](const Dim& dim) {
+      for (const std::string& symbol : dim.symbols()) {
+        require(symbols_.contains(symbol), "an attribute of {} has the unknown symbol {}", op, symbol);
+      }
+    };
+    if (const auto* dim = std::get_if<Dim>(&value)) check(*dim);
+    if (const auto* dims = std::get_if<std::vector<Dim>>(&value)) std::ranges::for_each(*dims, check);
+  }
+
   void check_node(const Node& node) {
     for (const Value* operand : node.operands) {
       if (operand == nullptr) continue;
@@ -65,6 +88,7 @@ class Verifier {
     }
     require_none(operand_problem(*node.op, node.operands));
     require_none(attribute_problem(*node.op, node.values));
+    for (const AttributeValue& value : node.values) check_symbols(value, node.op->name);
     std::vector<TensorType> types;
     for (const Value* result : node.results) types.push_back(result->type);
     require_none(nested_graph_problem(node, types));
@@ -74,6 +98,7 @@ class Verifier {
       require(result->producer == &node && result->index == i, "%{} is not at its place", result->name);
       define(result);
     }
+    require_none(storage_problem(node));
     for (const auto& graph : node.graphs) Verifier(*graph, symbols_, stage_).run();
   }
 
@@ -111,6 +136,7 @@ class Verifier {
   const Graph& graph_;
   const SymbolTable& symbols_;
   std::string_view stage_;
+  const Node* node_ = nullptr;  // that is being checked
   std::unordered_set<const Value*> defined_;
   std::unordered_set<std::string> names_;
   std::map<const Value*, std::map<const Node*, int>> uses_;
@@ -118,6 +144,10 @@ class Verifier {
 
 }  // namespace
 
-void verify(const Graph& graph, std::string_view stage) { Verifier(graph, graph.symbols, stage).run(); }
+void verify(const Graph& graph, std::string_view stage, OutputLayouts outputs) {
+  Verifier verifier(graph, graph.symbols, stage);
+  verifier.run();
+  verifier.check_ports(outputs);
+}
 
 }  // namespace ingot::core

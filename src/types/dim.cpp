@@ -10,18 +10,13 @@
 
 #include "support/error.h"
 #include "types/dim_node.h"
+#include "types/symbol_name.h"
 
 namespace ingot::core {
 namespace {
 
 constexpr size_t combine(size_t seed, size_t value) {
   return (seed ^ (value + 0x9e3779b97f4a7c15ULL)) * 0xff51afd7ed558ccdULL;
-}
-
-bool is_symbol_name(std::string_view name) {
-  const auto letter = [](unsigned char c) { return std::isalpha(c) != 0 || c == '_'; };
-  const auto inner = [&](unsigned char c) { return letter(c) || std::isdigit(c) != 0 || c == '.'; };
-  return !name.empty() && letter(static_cast<unsigned char>(name[0])) && std::ranges::all_of(name, inner);
 }
 
 void collect_symbols(const Dim& dim, std::set<std::string>& names) {
@@ -74,11 +69,20 @@ Dim to_dim(Polynomial terms) {
 
 Dim::Dim(int64_t value) : value_(value) {}
 
+bool is_symbol_name(std::string_view name) {
+  const auto letter = [](unsigned char c) { return std::isalpha(c) != 0 || c == '_'; };
+  const auto inner = [&](unsigned char c) { return letter(c) || std::isdigit(c) != 0 || c == '.'; };
+  return !name.empty() && letter(static_cast<unsigned char>(name[0])) && std::ranges::all_of(name, inner);
+}
+
+void require_symbol_name(std::string_view name) {
+  if (is_symbol_name(name)) return;
+  throw UserError("INGOT-U103", fmt::format("'{}' is no name for a symbolic size", name),
+                  "use letters, digits, '_' and '.', not starting with a digit or '.'");
+}
+
 Dim Dim::symbol(std::string name) {
-  if (!is_symbol_name(name)) {
-    throw UserError("INGOT-U103", fmt::format("'{}' is no name for a symbolic size", name),
-                    "use letters, digits, '_' and '.', not starting with a digit or '.'");
-  }
+  require_symbol_name(name.starts_with('$') ? std::string_view(name).substr(1) : std::string_view(name));
   return DimFactory::make(Kind::kSymbol, {}, std::move(name));
 }
 

@@ -6,7 +6,7 @@
 
 #include "ir/text.h"
 #include "ir/verify.h"
-#include "ops/attributes.h"
+#include "ops/model_source.h"
 #include "ops/ops.h"
 #include "support/error.h"
 #include "tests/ir/example_ops.h"
@@ -70,8 +70,8 @@ TEST(Graph, ErrorsNameNodeAndSource) {
 TEST(Graph, AttributesComeBackAsTheirStruct) {
   Graph graph;
   const Node* node = graph.add(
-      ops::weight, {}, ops::NamedSource{.name = "w", .dtype = DType::kI8, .shape = {3}, .layout = {}});
-  EXPECT_EQ(node->attributes<ops::NamedSource>().name, "w");
+      ops::weight, {}, ops::ModelSource{.name = "w", .dtype = DType::kI8, .shape = {3}, .layout = {}});
+  EXPECT_EQ(node->attributes<ops::ModelSource>().name, "w");
   EXPECT_EQ(to_string(node->results[0]->type), "i8[3]");
 }
 

@@ -48,7 +48,8 @@ TEST(Text, RoundTripOfAttributes) {
   expect_round_trip(R"(graph main(%x: f32[S,2]) {
   %"odd name" = settings(%x) {flag=true, count=-9223372036854775808, rate=1e-05, label="a \"b\" -- \\, }", dtype=bf16, size=2*S + 1, axes=[0, -1], scales=[1, inf, 0.1], shape=[S, 4], layout={1, 0}} : f32[S,2]
   %p = settings(%"odd name") : f32[S,2]{1, 0}
-  return %p
+  %q = copy(%p) : f32[S,2]
+  return %q
 }
 )");
 }
@@ -67,7 +68,8 @@ TEST(Text, RoundTripOfConstants) {
 }
 
 TEST(Text, RoundTripOfNestedGraphs) {
-  expect_round_trip(R"(graph main(%x: f32[B,4]{1, 0}) {
+  expect_round_trip(R"(graph main(%v: f32[B,4]) {
+  %x = copy(%v) : f32[B,4]{1, 0}
   %r = fused(%x) {
       graph region(%x: f32[B,4]{1, 0}) {
         %y = copy(%x) : f32[B,4]{1, 0}

@@ -7,6 +7,7 @@
 #include <gtest/gtest.h>
 
 #include "support/error.h"
+#include "types/layout_rules.h"
 #include "types/tensor_type.h"
 
 namespace ingot::core {
@@ -54,6 +55,20 @@ TEST(Layout, OffsetsAreSymbolic) {
   EXPECT_EQ(storage_offset(Layout::permutation(kNhwc), shape, index), parse_dim("512*b + c + 128*h + 32*w"));
   EXPECT_EQ(storage_offset(Layout::blocked(kNchw, 1, 16), shape, index),
             parse_dim("512*b + 256*floordiv(c, 16) + 64*h + 16*w + mod(c, 16)"));
+}
+
+TEST(Layout, BijectionsNameEveryDimWholly) {
+  const auto is = [](const char* text, size_t rank) { return is_bijection(parse_layout(text, rank), rank); };
+  EXPECT_TRUE(is("", 3));
+  EXPECT_TRUE(is("{0, 2, 3, 1/16, 1%16}", 4));
+  EXPECT_TRUE(is("{0, 1/8, 1/2%4, 1%2}", 2));
+  EXPECT_TRUE(is("{0, 1, 1%1}", 2)) << "blocks of one";
+  for (const char* text : {"{0}", "{0, 0}", "{0, 1, 1}", "{0, 1/16}", "{0, 1%16}", "{0, 1/16, 1%8}",
+                           "{0, 1/8, 1/4%2, 1%2}", "{0, 1/8%2, 1%8}", "{0, 1, 1%16}"}) {
+    EXPECT_FALSE(is(text, 2)) << text;
+  }
+  EXPECT_FALSE(is_bijection(Layout{{{0}, {2}}}, 2));
+  EXPECT_FALSE(is_bijection(Layout{{{0}, {1, 0, 0}}}, 2));
 }
 
 TEST(Layout, EveryIndexHasAPlaceOfItsOwn) {

@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: Apache-2.0
+// How values may be stored: what fusion, lowering, the planner and the runtime rely on. Each function returns
+// the first broken rule, "" if there is none.
+//  - A layout is a bijection onto its storage.
+//  - Result 0 of an in-place operator has the type of operand 0, layout included: they may share a buffer.
+//  - Routines see strides of their own making: their operands and results are row-major.
+//  - State, inputs, outputs and literals are read or written by others: they are row-major, and the new value
+//    of a state has the state's type.
+//  - A fused region computes: it holds no sources, literals, updates, in-place writes or further graphs.
+#pragma once
+
+#include <string>
+
+#include "ir/graph.h"
+
+namespace ingot::core {
+
+std::string storage_problem(const TensorType& type);
+std::string storage_problem(const Node& node);
+
+// Outputs of the init program are read by the main program only, and may have any layout.
+enum class OutputLayouts { kRowMajor, kAny };
+// Of the graph's inputs, outputs and updates.
+std::string port_problem(const Graph& graph, OutputLayouts layouts);
+
+// Of the graph inside a fused node.
+std::string region_problem(const Graph& region);
+
+}  // namespace ingot::core
