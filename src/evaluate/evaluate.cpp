@@ -7,7 +7,7 @@
 #include <unordered_map>
 
 #include "evaluate/evaluate_node.h"
-#include "ops/attributes.h"
+#include "ops/model_source.h"
 #include "support/error.h"
 
 namespace ingot::core {
@@ -50,7 +50,7 @@ void check_ranges(const SymbolTable& table, const SymbolValues& symbols) {
 }
 
 const Tensor& named(const TensorMap& weights, const Node& node) {
-  const auto name = node.attributes<ops::NamedSource>().name;
+  const auto name = node.attributes<ops::ModelSource>().name;
   const auto found = weights.find(name);
   if (found == weights.end())
     throw UserError("INGOT-U413", fmt::format("there is no value for {} '{}'", node.op->name, name));
@@ -73,7 +73,7 @@ void evaluate_source_or_node(const Node& node, const TensorMap& weights, const S
 
 // What a `state` node or a mutable input is called.
 std::string state_name(const Value& target) {
-  return target.producer ? target.producer->attributes<ops::NamedSource>().name : target.name;
+  return target.producer ? target.producer->attributes<ops::ModelSource>().name : target.name;
 }
 
 }  // namespace

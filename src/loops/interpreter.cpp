@@ -94,6 +94,18 @@ class Interpreter {
     return status_;
   }
 
+  KernelStatus run(std::span<const int64_t> points) {
+    for (int64_t rest : points) {
+      for (size_t i = parallel_.size(); i-- > 0;) {
+        const int64_t extent = parallel_[i].extent.run(values_);
+        values_[static_cast<size_t>(parallel_[i].slot)] = rest % extent;
+        rest /= extent;
+      }
+      for (CompiledStage& stage : stages_) run_stage(stage);
+    }
+    return status_;
+  }
+
  private:
   CompiledLoop compile(const Loop& loop) {
     return {slots_.slot(loop.variable), IndexProgram(loop.extent, slots_)};
@@ -305,12 +317,26 @@ class Interpreter {
 
 }  // namespace
 
-KernelStatus interpret(const Kernel& kernel, std::span<const TensorView> buffers,
-                       const SymbolValues& symbols) {
+namespace {
+
+void require_buffers(const Kernel& kernel, std::span<const TensorView> buffers) {
   invariant(buffers.size() == kernel.buffers.size(),
             fmt::format("kernel '{}' has {} buffers and was given {}", kernel.name, kernel.buffers.size(),
                         buffers.size()));
+}
+
+}  // namespace
+
+KernelStatus interpret(const Kernel& kernel, std::span<const TensorView> buffers,
+                       const SymbolValues& symbols) {
+  require_buffers(kernel, buffers);
   return Interpreter(kernel, buffers, symbols).run();
+}
+
+KernelStatus interpret_points(const Kernel& kernel, std::span<const TensorView> buffers,
+                              const SymbolValues& symbols, std::span<const int64_t> points) {
+  require_buffers(kernel, buffers);
+  return Interpreter(kernel, buffers, symbols).run(points);
 }
 
 }  // namespace ingot::core::loops

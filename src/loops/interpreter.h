@@ -17,4 +17,8 @@ enum class KernelStatus : int { kOk = 0, kIndexOutOfRange = 1 };
 KernelStatus interpret(const Kernel& kernel, std::span<const TensorView> buffers,
                        const SymbolValues& symbols);
 
+// The same for some points of the parallel loops only, each given as its place in their order.
+KernelStatus interpret_points(const Kernel& kernel, std::span<const TensorView> buffers,
+                              const SymbolValues& symbols, std::span<const int64_t> points);
+
 }  // namespace ingot::core::loops

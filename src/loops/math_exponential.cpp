@@ -111,8 +111,11 @@ Expr expm1(const Expr& x) {
   const bool wide = x->dtype == DType::kF64;
   const Reduced reduced = reduce(wide ? clamp(x, -40, 710) : clamp(x, -20, 89));
   const Expr scale = power_of_two(reduced.exponent - integer(x, 1));
-  const Expr half = fma(small_expm1(reduced.rest), scale, scale - number(x, 0.5));
-  return select(equal(x, number(x, 0)), x, half + half);
+  const Expr small = small_expm1(reduced.rest);
+  const Expr half = fma(small, scale, scale - number(x, 0.5));
+  // Half of a subnormal number is not there.
+  const Expr whole = select(equal(reduced.exponent, integer(x, 0)), small, half + half);
+  return select(equal(x, number(x, 0)), x, whole);
 }
 
 // Of -|x|, so that nothing overflows and small results keep their precision.

@@ -88,7 +88,8 @@ class Verifier {
     require(buffer.access != Access::kRead, "a store to a buffer that is only read");
     require(stage.store->index.size() == buffer.type.rank(),
             "a store's index has another rank than the buffer");
-    require(stage.value->dtype == arithmetic_dtype(buffer.type.dtype),
+    const bool rounds = stage.value->dtype == DType::kF64 && is_floating(buffer.type.dtype);
+    require(rounds || stage.value->dtype == arithmetic_dtype(buffer.type.dtype),
             "a stored value has another dtype than the buffer");
     for (const Dim& dim : stage.store->index) check_scope(dim, scope);
   }

@@ -43,13 +43,14 @@ Samples softplus_samples() {
   return {sample({f32({3, 5}, -30, 30)}, Softplus{}), sample({f32({batch()})}, Softplus{2, 1})};
 }
 
-Expr relu_of(const Expr& x) { return larger(x, number(x, 0)); }
+// The constant goes first: x stays as it is where it equals it, signed zeros included, as in torch.
+Expr relu_of(const Expr& x) { return larger(number(x, 0), x); }
 Expr hard_sigmoid_of(const Expr& x) { return clamped(x + 3.0, 0, 6) / 6.0; }
 Expr mish_of(const Expr& x) { return x * compute(kTanh, softplus_of({}, x)); }
 
 // log(sigmoid(x)) without overflow: min(x, 0) - log1p(exp(-|x|)).
 Expr log_sigmoid_of(const Expr& x) {
-  return smaller(x, number(x, 0)) - compute(kLog1p, compute(kExp, -compute(kAbsolute, x)));
+  return smaller(number(x, 0), x) - compute(kLog1p, compute(kExp, -compute(kAbsolute, x)));
 }
 
 }  // namespace

@@ -45,9 +45,9 @@ inline Expr at_least(const Expr& a, const Expr& b) {
 }
 inline Expr compute(loops::Unary function, const Expr& a) { return loops::unary(function, a); }
 
-// min(max(x, low), high); NaN stays NaN.
+// min(max(x, low), high); NaN stays NaN, and so do signed zeros at a bound of zero.
 inline Expr clamped(const Expr& x, double low, double high) {
-  return smaller(larger(x, number(x, low)), number(x, high));
+  return smaller(number(x, high), larger(number(x, low), x));
 }
 inline Expr is_not_a_number(const Expr& x) { return is_floating(x->dtype) ? differs(x, x) : boolean(false); }
 inline Expr infinity(DType dtype) { return loops::constant(dtype, std::numeric_limits<double>::infinity()); }

@@ -48,7 +48,7 @@ KernelBuilder::KernelBuilder(const Node& node) : node_(node) {
 Index KernelBuilder::parallel(const Shape& extents) {
   Index index;
   for (const Dim& extent : extents) {
-    kernel_.parallel.push_back({fmt::format("i{}", kernel_.parallel.size()), extent});
+    kernel_.parallel.push_back({fmt::format("$i{}", kernel_.parallel.size()), extent});
     index.push_back(Dim::symbol(kernel_.parallel.back().variable));
   }
   return index;
@@ -57,7 +57,7 @@ Index KernelBuilder::parallel(const Shape& extents) {
 StageLoops KernelBuilder::loops(const Shape& extents) {
   StageLoops result;
   for (const Dim& extent : extents) {
-    result.loops.push_back({fmt::format("j{}", loop_count_++), extent});
+    result.loops.push_back({fmt::format("$j{}", loop_count_++), extent});
     result.index.push_back(Dim::symbol(result.loops.back().variable));
   }
   return result;
@@ -87,7 +87,7 @@ Dim KernelBuilder::bind(Expr value, const Dim& limit, bool wrap) {
     const Expr zero = loops::integer_constant(DType::kI64, 0);
     value = loops::select(below(value, zero), value + loops::index_value(limit), value);
   }
-  bindings_.push_back({fmt::format("k{}", binding_count_++), value, limit});
+  bindings_.push_back({fmt::format("$k{}", binding_count_++), value, limit});
   return Dim::symbol(bindings_.back().symbol);
 }
 
@@ -140,9 +140,13 @@ void KernelBuilder::store_reduced(const Index& index, loops::Combine combine, co
 
 void KernelBuilder::store_scan(const Index& index, loops::Combine combine, const StageLoops& over,
                                Expr value) {
-  store(index, std::move(value), over);
-  kernel_.stages.back().combine = combine;
-  kernel_.stages.back().scan = true;
+  const bool is_floating_scan = is_floating(value->dtype);
+  store(index, value, over);
+  loops::Stage& stage = kernel_.stages.back();
+  // Rounding errors of running sums and products add up over the whole row.
+  if (is_floating_scan) stage.value = loops::convert(DType::kF64, std::move(value));
+  stage.combine = combine;
+  stage.scan = true;
 }
 
 loops::Kernel lower_elementwise(const Node& node,

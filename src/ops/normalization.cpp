@@ -43,12 +43,32 @@ Expr inverse_deviation(KernelBuilder& builder, const Expr& variance, double epsi
   return builder.scalar("scale", compute(loops::Unary::kReciprocalSquareRoot, variance + epsilon));
 }
 
-// Mean of `value(index)` over fresh loops of `row`.
+// Mean of `value(index)` over fresh loops of `row`, in the dtype of the value.
 template <typename ValueAt>
 Expr mean_over(KernelBuilder& builder, std::string name, const Shape& row, const ValueAt& value_at) {
   const StageLoops over = builder.loops(row);
   const Expr sum = builder.reduce(name + "_sum", loops::Combine::kAdd, over, value_at(over.index));
   return builder.scalar(std::move(name), sum / size_value(sum->dtype, core::product(row)));
+}
+
+// Of a row: its mean, and 1 / sqrt(variance + epsilon). A first mean, which sums have rounded, is corrected
+// by the mean distance from it: rows of one number become 0.
+struct Moments {
+  Expr mean, scale;
+};
+template <typename ValueAt>
+Moments moments_over(KernelBuilder& builder, const Shape& row, const ValueAt& value, double epsilon) {
+  const Expr first = mean_over(builder, "first", row, value);
+  const StageLoops shifts = builder.loops(row),
+                   squares = builder.loops(row);  // neighbours: one pass for both
+  const Expr shift_sum =
+      builder.reduce("shift_sum", loops::Combine::kAdd, shifts, value(shifts.index) - first);
+  const Expr distance = value(squares.index) - first;
+  const Expr square_sum = builder.reduce("square_sum", loops::Combine::kAdd, squares, distance * distance);
+  const Expr count = size_value(first->dtype, core::product(row)), shift = shift_sum / count;
+  const Expr variance = larger(square_sum / count - shift * shift, number(first, 0));
+  const Expr scale = inverse_deviation(builder, variance, epsilon);
+  return {builder.scalar("mean", first + shift), scale};
 }
 
 struct LastDims {
@@ -66,13 +86,10 @@ loops::Kernel lower_layer_norm(const Node& node) {
   const LastDims dims(node);
   const Index outer = builder.parallel(dims.outer);
   const auto value = [&](const Index& inner) { return builder.load(0, joined(outer, inner)); };
-  const Expr mean = mean_over(builder, "mean", dims.row, value);
-  const auto squared = [&](const Index& inner) { return (value(inner) - mean) * (value(inner) - mean); };
-  const Expr variance = mean_over(builder, "variance", dims.row, squared);
-  const Expr scale = inverse_deviation(builder, variance, node.attributes<Normalization>().epsilon);
+  const Moments moments = moments_over(builder, dims.row, value, node.attributes<Normalization>().epsilon);
   const StageLoops out = builder.loops(dims.row);
-  builder.store(joined(outer, out.index), scaled(builder, (value(out.index) - mean) * scale, 1, 2, out.index),
-                out);
+  const Expr normal = (value(out.index) - moments.mean) * moments.scale;
+  builder.store(joined(outer, out.index), scaled(builder, normal, 1, 2, out.index), out);
   return builder.finish();
 }
 
@@ -118,12 +135,11 @@ loops::Kernel lower_group_norm(const Node& node) {
     return joined({outer[0]}, inner);
   };
   const auto value = [&](const Index& inner) { return builder.load(0, place(inner)); };
-  const Expr mean = mean_over(builder, "mean", row, value);
-  const auto squared = [&](const Index& inner) { return (value(inner) - mean) * (value(inner) - mean); };
-  const Expr scale = inverse_deviation(builder, mean_over(builder, "variance", row, squared), norm.epsilon);
+  const Moments moments = moments_over(builder, row, value, norm.epsilon);
   const StageLoops out = builder.loops(row);
   const Index at = place(out.index);
-  builder.store(at, scaled(builder, (value(out.index) - mean) * scale, 1, 2, {at[1]}), out);
+  const Expr normal = (value(out.index) - moments.mean) * moments.scale;
+  builder.store(at, scaled(builder, normal, 1, 2, {at[1]}), out);
   return builder.finish();
 }
 

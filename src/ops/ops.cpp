@@ -4,23 +4,30 @@
 #include <algorithm>
 #include <array>
 
-namespace ingot::core::ops {
-namespace {
+#include "ops/fold.h"
 
-// The order of ops.def, which is kept sorted.
-constexpr std::array kOps = {
+namespace ingot::core::ops {
+
+// ops.def holds what models are made of. target_forms.def holds what only passes for a target make of it:
+// those are declared in headers of their own, so that a new one does not rebuild everything.
+std::span<const Op* const> all_ops() {
+  static const auto kOps = [] {
+    std::array ops{
 #define OP(name) &name,
 #include "ops/ops.def"
+#include "ops/target_forms.def"
 #undef OP
-};
-
-}  // namespace
-
-std::span<const Op* const> all_ops() { return kOps; }
+    };
+    std::ranges::sort(ops, {}, &Op::name);
+    return ops;
+  }();
+  return kOps;
+}
 
 const Op* find_op(std::string_view name) {
-  const auto found = std::ranges::lower_bound(kOps, name, {}, &Op::name);
-  return found != kOps.end() && (*found)->name == name ? *found : nullptr;
+  const auto ops = all_ops();
+  const auto found = std::ranges::lower_bound(ops, name, {}, &Op::name);
+  return found != ops.end() && (*found)->name == name ? *found : nullptr;
 }
 
 }  // namespace ingot::core::ops

@@ -28,9 +28,10 @@ Samples select_samples() {
           sample({boolean_tensor({batch(), 1}), i64({1, 4}), i64({batch(), 4})})};
 }
 
+// The bounds go first: x stays as it is where it equals one, signed zeros included, as in torch.
 Expr clamp_of(const Clamp& clamp, Expr x) {
-  if (std::isfinite(clamp.low) || std::isnan(clamp.low)) x = larger(x, number(x, clamp.low));
-  if (std::isfinite(clamp.high) || std::isnan(clamp.high)) x = smaller(x, number(x, clamp.high));
+  if (std::isfinite(clamp.low) || std::isnan(clamp.low)) x = larger(number(x, clamp.low), x);
+  if (std::isfinite(clamp.high) || std::isnan(clamp.high)) x = smaller(number(x, clamp.high), x);
   return x;
 }
 Samples clamp_samples() {

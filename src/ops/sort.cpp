@@ -35,7 +35,15 @@ Types infer_scatter(const Node& node) {
   require_indices_along(node, node.attributes<Struct>().axis);
   require(node.operand_type(2).dtype == node.operand_type(0).dtype, node,
           "the source must have the dtype of x");
-  require_shape(node, 2, node.operand_type(1).shape);
+  const auto axis = static_cast<size_t>(node.attributes<Struct>().axis);
+  Shape expected = node.operand_type(1).shape;  // an index of 1 along another dim is one for all of it
+  const Shape& source = node.operand_type(2).shape;
+  for (size_t i = 0; i < std::min(expected.size(), source.size()); ++i) {
+    const auto most = node.operand_type(0).shape[i].constant(), size = source[i].constant();
+    require(i == axis || !most || !size || *size <= *most, node, "the source is larger than x");
+    if (i != axis && expected[i] == Dim(1)) expected[i] = source[i];
+  }
+  require_shape(node, 2, expected);
   return infer_same(node);
 }
 
@@ -59,7 +67,11 @@ Samples scatter_reduce_samples() {
           sample({i64({batch(), 4}), i64({batch(), 2}, 0, 3), i64({batch(), 2})},
                  ScatterReduce{1, "prod", true})};
 }
-Samples scatter_add_samples() { return {sample({f32({3, 5}), i64({3, 8}, 0, 4), f32({3, 8})}, Axis{1})}; }
+Samples scatter_add_samples() {
+  return {sample({f32({3, 5}), i64({3, 8}, 0, 4), f32({3, 8})}, Axis{1}),
+          sample({f32({5, 2, 9}), i64({4, 1, 1}, 0, 4), f32({4, 2, 9})}, Axis{0}),
+          sample({f32({2, batch(), 7}), i64({2, batch(), 1}, 0, 1), f32({2, batch(), 7})}, Axis{0})};
+}
 
 }  // namespace
 

@@ -1,13 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 // What has no operands: weights and state (constants are in ir/constant.cpp).
-#include "ops/attributes.h"
+#include "ops/infer.h"
+#include "ops/model_source.h"
 #include "ops/ops.h"
+#include "types/layout_rules.h"
 
 namespace ingot::core::ops {
 namespace {
 
 std::vector<TensorType> infer_source(const Node& node) {
-  const auto source = node.attributes<NamedSource>();
+  const auto source = node.attributes<ModelSource>();
+  require(is_bijection(source.layout, source.shape.size()), node, "the layout must hold each element once");
   return {{.dtype = source.dtype, .shape = source.shape, .layout = source.layout}};
 }
 
@@ -16,13 +19,13 @@ std::vector<TensorType> infer_source(const Node& node) {
 constinit const Op weight = {
     .name = "weight",
     .summary = "A parameter or floating-point buffer, whose value the compiler does not know.",
-    .attributes = attribute_schema<NamedSource>(),
+    .attributes = attribute_schema<ModelSource>(),
     .traits = Trait::kSource,
     .infer = infer_source};
 
 constinit const Op state = {.name = "state",
                             .summary = "What a context keeps between runs, as it is when the run starts.",
-                            .attributes = attribute_schema<NamedSource>(),
+                            .attributes = attribute_schema<ModelSource>(),
                             .traits = Trait::kSource,
                             .infer = infer_source};
 

@@ -19,15 +19,18 @@ Types infer_axes(const Node& node) {
   return {{x.dtype, reduced_shape(x.shape, reduce.axes, reduce.keep_dims), {}}};
 }
 
+// f64 holds the square of every f32, and sums of equal f32 without an error.
+Expr widened(const Expr& x) { return loops::convert(DType::kF64, x); }
+
 // Two passes, so that nothing is lost where the mean is far from 0.
 loops::Kernel lower_variance(const Node& node) {
   const auto variance = node.attributes<Variance>();
   ReduceKernel kernel(node, variance.axes, variance.keep_dims);
-  const Expr sum = kernel.reduce("sum", loops::Combine::kAdd, [](const Expr& x) { return x; });
+  const Expr sum = kernel.reduce("sum", loops::Combine::kAdd, widened);
   const Expr count = kernel.count(sum->dtype);
   const Expr mean = kernel.builder.scalar("mean", sum / count);
-  const Expr squares =
-      kernel.reduce("squares", loops::Combine::kAdd, [&](const Expr& x) { return (x - mean) * (x - mean); });
+  const auto square = [&](const Expr& x) { return (widened(x) - mean) * (widened(x) - mean); };
+  const Expr squares = kernel.reduce("squares", loops::Combine::kAdd, square);
   const Expr freedom = larger(count - variance.correction, number(count, 0));
   kernel.builder.store(kernel.result_index, squares / freedom);
   return kernel.builder.finish();
@@ -42,7 +45,7 @@ loops::Kernel lower_norm(const Node& node) {
     result = kernel.reduce("norm", norm.order > 0 ? loops::Combine::kMaximum : loops::Combine::kMinimum,
                            magnitude);
   } else if (norm.order == 2) {
-    const auto square = [](const Expr& x) { return x * x; };
+    const auto square = [](const Expr& x) { return widened(x) * widened(x); };
     result = compute(loops::Unary::kSquareRoot, kernel.reduce("squares", loops::Combine::kAdd, square));
   } else if (norm.order == 1) {
     result = kernel.reduce("norm", loops::Combine::kAdd, magnitude);
@@ -50,7 +53,10 @@ loops::Kernel lower_norm(const Node& node) {
     const auto counted = [](const Expr& x) { return loops::convert(x->dtype, differs(x, number(x, 0))); };
     result = kernel.reduce("norm", loops::Combine::kAdd, counted);
   } else {
-    const auto raised = [&](const Expr& x) { return power_of(magnitude(x), number(x, norm.order)); };
+    const auto raised = [&](const Expr& x) {
+      const Expr wide = widened(magnitude(x));
+      return power_of(wide, number(wide, norm.order));
+    };
     const Expr total = kernel.reduce("total", loops::Combine::kAdd, raised);
     result = power_of(total, number(total, 1 / norm.order));
   }

@@ -14,8 +14,9 @@ constexpr double kLn2 = 0.69314718055994531;
 // Squares of larger numbers may overflow; there log(2 x) is exact enough.
 Expr is_large(const Expr& x) { return above(x, number(x, 1e9)); }
 Expr log_of_double(const Expr& x) { return compute(kLog, x) + kLn2; }
-Expr with_sign_of(const Expr& x, const Expr& magnitude) {
-  return loops::select(below(x, number(x, 0)), -magnitude, magnitude);
+Expr with_sign_of(const Expr& x, const Expr& magnitude) {  // zeros keep theirs
+  const Expr positive = loops::select(equal_to(x, number(x, 0)), x, magnitude);
+  return loops::select(below(x, number(x, 0)), -magnitude, positive);
 }
 
 // By log1p, so that nothing is lost near 0.

@@ -6,6 +6,7 @@
 #include "ops/lowering.h"
 #include "ops/ops.h"
 #include "ops/samples.h"
+#include "types/layout_rules.h"
 
 namespace ingot::core::ops {
 namespace {
@@ -88,6 +89,7 @@ Samples flip_samples() {
 Types infer_relayout(const Node& node) {
   TensorType type = infer_same(node)[0];
   type.layout = node.attributes<Relayout>().layout;
+  require(is_bijection(type.layout, type.rank()), node, "the layout must hold each element once");
   return {type};
 }
 loops::Kernel lower_relayout(const Node& node) {

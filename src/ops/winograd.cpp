@@ -8,6 +8,9 @@
 //        0 -1  1  0       1/2 -1/2  1/2
 //        0  1  0 -1       0    0    1
 // and "*" multiplies element by element: for each of the 16 places a matrix product over the channels.
+//
+// One infinite element makes NaN of whole tiles, and large ones may overflow on the way: a result that is not
+// finite is computed again from the image and the window themselves.
 #include <fmt/format.h>
 
 #include "ops/attributes.h"
@@ -23,7 +26,10 @@ constexpr Operand kImage[] = {{"x", DTypeSet::kFloating}};
 constexpr Operand kWindow[] = {{"weight", DTypeSet::kFloating}};
 constexpr Operand kProduct[] = {{"x", DTypeSet::kFloating},
                                 {"weight", DTypeSet::kFloating},
+                                {"image", DTypeSet::kFloating},   // that x was made of
+                                {"window", DTypeSet::kFloating},  // that the weight was made of
                                 {.name = "bias", .dtypes = DTypeSet::kFloating, .optional = true}};
+constexpr size_t kImageOperand = 2, kWindowOperand = 3, kBiasOperand = 4;
 
 using Row = std::vector<Expr>;
 
@@ -125,7 +131,15 @@ Types infer_convolution(const Node& node) {
   const Shape tiles = tiles_of(shape[2], shape[3]);
   require_shape(node, 0, {kPlaces, shape[0] * tiles[0] * tiles[1], weight.shape[2]});
   require_shape(node, 1, {kPlaces, shape[1], x.shape[2]});
-  if (node.has_operand(2)) require_shape(node, 2, {shape[1]});
+  require_rank(node, kImageOperand, 4);
+  const Shape& image = node.operand_type(kImageOperand).shape;
+  require_shape(node, kImageOperand, {shape[0], x.shape[2], image[2], image[3]});
+  for (size_t dim = 2; dim < 4; ++dim) {
+    const auto padding = (shape[dim] - image[dim] + 2).constant();
+    require(padding && *padding >= 0 && *padding % 2 == 0, node, "the result and the image do not fit");
+  }
+  require_shape(node, kWindowOperand, {shape[1], x.shape[2], 3, 3});
+  if (node.has_operand(kBiasOperand)) require_shape(node, kBiasOperand, {shape[1]});
   return {{x.dtype, shape, {}}};
 }
 
@@ -137,6 +151,23 @@ Expr result_matrix(const Dim& parity, const Dim& i) {
   const Expr late = loops::select(equal_to(column, number(column, 1)), entry(1), entry(-1));
   const Expr odd = loops::select(equal_to(column, number(column, 0)), entry(0), late);
   return loops::select(equal_to(row, number(row, 0)), even, odd);
+}
+
+// The result itself, by the definition of a convolution.
+Expr direct_sum(KernelBuilder& kernel, const Node& node, const Index& index) {
+  const Shape& result = node.results[0]->type.shape;
+  const Shape& image = node.operand_type(kImageOperand).shape;
+  const std::vector<int64_t> padding{*(result[2] - image[2] + 2).constant() / 2,
+                                     *(result[3] - image[3] + 2).constant() / 2};
+  const StageLoops inner = kernel.loops({image[1], 3, 3});
+  const WindowElement element =
+      window_element(spatial_dims(image), {index[2], index[3]}, {inner.index[1], inner.index[2]}, {1, 1},
+                     padding, {1, 1}, /*guarded=*/true);
+  const Expr pixel =
+      kernel.load(kImageOperand, {index[0], inner.index[0], element.place[0], element.place[1]});
+  const Expr factor = kernel.load(kWindowOperand, {index[1], inner.index[0], inner.index[1], inner.index[2]});
+  return kernel.reduce("direct", loops::Combine::kAdd, inner,
+                       guarded(element.guard, pixel * factor, number(pixel, 0)));
 }
 
 loops::Kernel lower_convolution(const Node& node) {
@@ -153,7 +184,10 @@ loops::Kernel lower_convolution(const Node& node) {
   const Expr product = kernel.load(0, {place, tile, channel}) * kernel.load(1, {place, index[1], channel});
   const Expr sum =
       kernel.reduce("sum", loops::Combine::kAdd, inner, loops::convert(product->dtype, factor) * product);
-  kernel.store(index, kernel.has(2) ? sum + kernel.load(2, {index[1]}) : sum);
+  const Expr direct = direct_sum(kernel, node, index);
+  const Expr is_finite = below(compute(loops::Unary::kAbsolute, sum), infinity(sum->dtype));
+  const Expr value = loops::select(is_finite, sum, direct);
+  kernel.store(index, kernel.has(kBiasOperand) ? value + kernel.load(kBiasOperand, {index[1]}) : value);
   return kernel.finish();
 }
 
@@ -164,8 +198,10 @@ Samples input_samples() {
 Samples weight_samples() { return {sample({f32({5, 3, 3, 3})})}; }
 Samples convolution_samples() {
   const Dim tiles = batch() * 6;
-  return {sample({f32({16, tiles, 3}), f32({16, 5, 3}), f32({5})}, NewShape{{batch(), 5, 3, 5}}),
-          sample({f32({16, 4, 2}), f32({16, 4, 2})}, NewShape{{1, 4, 4, 4}})};
+  return {sample({f32({16, tiles, 3}), f32({16, 5, 3}), f32({batch(), 3, 3, 5}), f32({5, 3, 3, 3}), f32({5})},
+                 NewShape{{batch(), 5, 3, 5}}),
+          sample({f32({16, 4, 2}), f32({16, 4, 2}), f32({1, 2, 6, 4}), f32({4, 2, 3, 3})},
+                 NewShape{{1, 4, 4, 4}})};
 }
 
 }  // namespace

@@ -9,6 +9,7 @@ namespace ingot::core {
 
 std::span<const Routine> all_routines() {
   static constexpr Routine kRoutines[] = {
+      {"assert_true", routines::assert_true},
       {"gru", routines::gru},
       {"lstm", routines::lstm},
       {"rnn", routines::rnn},

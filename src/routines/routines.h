@@ -9,6 +9,7 @@
 
 namespace ingot::core::routines {
 
+void assert_true(const RoutineCall& call);
 void gru(const RoutineCall& call);
 void lstm(const RoutineCall& call);
 void rnn(const RoutineCall& call);

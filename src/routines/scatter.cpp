@@ -1,10 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 // Combines source elements with a copy of x, one after another: several may meet in one place.
+#include <algorithm>
+#include <concepts>
 #include <cstring>
+#include <numeric>
 #include <vector>
 
 #include "routines/routines.h"
 #include "support/error.h"
+#include "support/thread_pool.h"
 
 namespace ingot::core::routines {
 namespace {
@@ -32,7 +36,16 @@ int64_t element_count(std::span<const int64_t> shape) {
   return count;
 }
 
-// Indices and source have one element each, in places that x has too.
+// Strides of a dense tensor that is read as one of `shape`: 0 where it has one element for all.
+std::vector<int64_t> broadcast_strides(std::span<const int64_t> own, std::span<const int64_t> shape) {
+  std::vector<int64_t> strides(own.size());
+  int64_t stride = 1;
+  for (size_t i = own.size(); i-- > 0; stride *= own[i]) strides[i] = own[i] == shape[i] ? stride : 0;
+  return strides;
+}
+
+// One index per element of the source, or one for all of a dim other than the axis; all in places that x has
+// too.
 void check_tensors(const RoutineCall& call, std::string_view routine) {
   const auto require = [&](bool fits) { require_fit(fits, routine); };
   require(call.inputs.size() == 3 && call.outputs.size() == 1);
@@ -41,9 +54,11 @@ void check_tensors(const RoutineCall& call, std::string_view routine) {
   require(axis >= 0 && axis < static_cast<int64_t>(x.shape.size()));
   require(indices.dtype == DType::kI32 || indices.dtype == DType::kI64);
   require(source.dtype == x.dtype && call.outputs[0].dtype == x.dtype && call.outputs[0].shape == x.shape);
-  require(indices.shape.size() == x.shape.size() && source.shape == indices.shape);
+  require(indices.shape.size() == x.shape.size() && source.shape.size() == x.shape.size());
   for (size_t i = 0; i < x.shape.size(); ++i) {
-    require(static_cast<int64_t>(i) == axis || indices.shape[i] <= x.shape[i]);
+    const bool is_axis = static_cast<int64_t>(i) == axis;
+    require(indices.shape[i] == source.shape[i] || (!is_axis && indices.shape[i] == 1));
+    require(is_axis || source.shape[i] <= x.shape[i]);
   }
 }
 
@@ -52,16 +67,18 @@ void copy_all(const TensorView& from, const TensorView& to) {
   if (count > 0) std::memcpy(to.data, from.data, static_cast<size_t>(row_bytes(from.dtype, count)));
 }
 
-// Calls visit(place in x, place in the source) for each index.
+// Calls visit(place in x, place in the source) for each element of the source.
 template <typename Visit>
 void for_each_index(const RoutineCall& call, const Visit& visit) {
   const auto axis = static_cast<size_t>(integer_attribute(call, "axis"));
-  const TensorView &x = call.inputs[0], &indices = call.inputs[1];
-  const int64_t count = element_count(indices.shape);
+  const TensorView &x = call.inputs[0], &indices = call.inputs[1], &source = call.inputs[2];
+  const std::vector<int64_t> strides = broadcast_strides(indices.shape, source.shape);
+  const int64_t count = element_count(source.shape);
   std::vector<int64_t> from(x.shape.size(), 0);
-  for (int64_t i = 0; i < count; ++i, step_index(from, indices.shape)) {
+  for (int64_t i = 0; i < count; ++i, step_index(from, source.shape)) {
     std::vector<int64_t> to = from;
-    to[axis] = checked_index(indices, i, x.shape[axis]);
+    to[axis] = checked_index(
+        indices, std::inner_product(from.begin(), from.end(), strides.begin(), int64_t{0}), x.shape[axis]);
     visit(to, from);
   }
 }
@@ -87,8 +104,14 @@ struct Integers {
 };
 
 // Integers that overflow wrap, as torch's do.
-double sum_of(double a, double b) { return a + b; }
-double product_of(double a, double b) { return a * b; }
+template <std::floating_point Real>
+Real sum_of(Real a, Real b) {
+  return a + b;
+}
+template <std::floating_point Real>
+Real product_of(Real a, Real b) {
+  return a * b;
+}
 int64_t sum_of(int64_t a, int64_t b) {
   return static_cast<int64_t>(static_cast<uint64_t>(a) + static_cast<uint64_t>(b));
 }
@@ -129,12 +152,118 @@ void reduce_into(const RoutineCall& call) {
   }
 }
 
+// Runs of the source's last dim, of whole elements that the processor adds itself.
+struct Rows {
+  std::vector<int64_t> shape;         // of the source
+  std::vector<int64_t> to, at, from;  // strides of the result, the indices and the source
+  size_t axis, split;  // `split`: the dim whose parts are independent; the axis if there is none
+
+  explicit Rows(const RoutineCall& call)
+      : shape(call.inputs[2].shape),
+        to(broadcast_strides(call.outputs[0].shape, call.outputs[0].shape)),
+        at(broadcast_strides(call.inputs[1].shape, shape)),
+        from(broadcast_strides(shape, shape)),
+        axis(static_cast<size_t>(integer_attribute(call, "axis"))),
+        split(axis) {
+    for (size_t i = 0; i < shape.size(); ++i) {
+      if (i != axis && (split == axis || shape[i] > shape[split])) split = i;
+    }
+  }
+};
+
+// Combines the part [begin, end) of the dim `rows.split`, one element after the other in the source's order.
+template <typename Stored, typename Index, typename Combine>
+void combine_part(const RoutineCall& call, const Rows& rows, int64_t begin, int64_t end,
+                  const Combine& combine) {
+  const size_t last = rows.shape.size() - 1;
+  const auto* indices = reinterpret_cast<const Index*>(call.inputs[1].data);
+  const auto* source = reinterpret_cast<const Stored*>(call.inputs[2].data);
+  auto* result = reinterpret_cast<Stored*>(call.outputs[0].data);
+  std::vector<int64_t> counts = rows.shape, place(last, 0);
+  counts[rows.split] = end - begin;
+  const int64_t step = rows.to[rows.axis], length = counts[last];
+  const int64_t runs = length == 0 ? 0 : element_count(counts) / length;
+  const auto start_of = [&](const std::vector<int64_t>& strides) {
+    const int64_t start = begin * strides[rows.split];
+    return std::inner_product(place.begin(), place.end(), strides.begin(), start);
+  };
+  for (int64_t run = 0; run < runs; ++run, step_index(place, {counts.data(), last})) {
+    const Index* index = indices + start_of(rows.at);
+    const Stored* values = source + start_of(rows.from);
+    const int64_t along_axis = rows.axis < last ? place[rows.axis] : 0;
+    Stored* target = result + start_of(rows.to) - (along_axis + (rows.split == rows.axis ? begin : 0)) * step;
+    if (rows.axis == last) {
+      for (int64_t i = 0; i < length; ++i) combine(target[index[i]], values[i]);
+    } else if (rows.at[last] == 0) {
+      target += int64_t{index[0]} * step;
+      for (int64_t i = 0; i < length; ++i) combine(target[i], values[i]);
+    } else {
+      for (int64_t i = 0; i < length; ++i) combine(target[int64_t{index[i]} * step + i], values[i]);
+    }
+  }
+}
+
+template <typename Index>
+void check_indices(const RoutineCall& call, int64_t extent) {
+  const auto* indices = reinterpret_cast<const Index*>(call.inputs[1].data);
+  const int64_t count = element_count(call.inputs[1].shape);
+  const bool inside =
+      std::all_of(indices, indices + count, [&](Index index) { return index >= 0 && index < extent; });
+  for (int64_t i = 0; !inside && i < count; ++i) checked_index(call.inputs[1], i, extent);  // names the first
+}
+
+template <typename Stored, typename Index, typename Combine>
+void combine_rows(const RoutineCall& call, const Combine& combine) {
+  constexpr int64_t kGrainElements = 4096;
+  const Rows rows(call);
+  const int64_t count = element_count(rows.shape);
+  if (count == 0) return;
+  check_indices<Index>(call, call.inputs[0].shape[rows.axis]);
+  auto run = [&](int64_t begin, int64_t end, int) {
+    combine_part<Stored, Index>(call, rows, begin, end, combine);
+  };
+  const int64_t parts = rows.shape[rows.split], part = count / parts;
+  if (call.pool == nullptr || rows.split == rows.axis || count < 2 * kGrainElements) return run(0, parts, 0);
+  call.pool->parallel_for(parts, std::max<int64_t>(1, kGrainElements / part), run);
+}
+
+// False where elements are narrower than what they are added in.
+template <typename Combine>
+bool combines_rows(const RoutineCall& call, const Combine& combine) {
+  const auto run = [&]<typename Stored>(Stored) {
+    call.inputs[1].dtype == DType::kI32 ? combine_rows<Stored, int32_t>(call, combine)
+                                        : combine_rows<Stored, int64_t>(call, combine);
+    return true;
+  };
+  switch (call.outputs[0].dtype) {
+    case DType::kF32:
+      return run(float{});
+    case DType::kF64:
+      return run(double{});
+    case DType::kI64:
+      return run(int64_t{});
+    default:
+      return false;
+  }
+}
+
+bool reduces_rows(const RoutineCall& call) {
+  const std::string_view reduce = text_attribute(call, "reduce");
+  if (!flag_attribute(call, "include_self") || reduce == "mean") return false;
+  if (reduce == "sum") return combines_rows(call, [](auto& a, auto b) { a = sum_of(a, b); });
+  if (reduce == "prod") return combines_rows(call, [](auto& a, auto b) { a = product_of(a, b); });
+  if (reduce == "amax")
+    return combines_rows(call, [](auto& a, auto b) { a = a < b || b != b ? (a != a ? a : b) : a; });
+  return combines_rows(call, [](auto& a, auto b) { a = b < a || b != b ? (a != a ? a : b) : a; });
+}
+
 }  // namespace
 
 void scatter_add(const RoutineCall& call) {
   check_tensors(call, "scatter_add");
   const TensorView &source = call.inputs[2], &result = call.outputs[0];
   copy_all(call.inputs[0], result);
+  if (combines_rows(call, [](auto& a, auto b) { a = sum_of(a, b); })) return;
   const bool is_real = is_floating(result.dtype);
   for_each_index(call, [&](const std::vector<int64_t>& to, const std::vector<int64_t>& from) {
     if (is_real) {
@@ -148,6 +277,7 @@ void scatter_add(const RoutineCall& call) {
 void scatter_reduce(const RoutineCall& call) {
   check_tensors(call, "scatter_reduce");
   copy_all(call.inputs[0], call.outputs[0]);
+  if (reduces_rows(call)) return;
   is_floating(call.outputs[0].dtype) ? reduce_into<Reals>(call) : reduce_into<Integers>(call);
 }
 

@@ -1,58 +1,66 @@
 // SPDX-License-Identifier: Apache-2.0
 // Sorting along an axis. NaN counts as the largest, and equal elements keep their order.
 #include <algorithm>
-#include <numeric>
 #include <vector>
 
 #include "routines/routines.h"
+#include "routines/sort_keys.h"
 #include "support/error.h"
+#include "support/thread_pool.h"
 
 namespace ingot::core::routines {
 namespace {
 
-// What comparisons see of an element.
-template <typename Stored>
-Stored key(Stored value) {
-  return value;
-}
-struct Half {
-  uint16_t bits;
-};
-struct BFloat16 {
-  uint16_t bits;
-};
-float key(Half value) { return half_to_float(value.bits); }
-float key(BFloat16 value) { return bfloat16_to_float(value.bits); }
+constexpr int64_t kGrainElements = 4096;  // worth a thread of their own
 
 template <typename Key>
-bool sorts_before(Key a, Key b, bool descending) {
-  if (descending) std::swap(a, b);
-  return a < b || (a == a && b != b);  // NaN stands last
-}
+struct Scratch {
+  Scratch(int workers, int64_t extent)
+      : size(static_cast<size_t>(extent)), items(2 * size * static_cast<size_t>(workers)) {}
+  std::span<SortItem<Key>> items_of(int worker) {
+    return {items.data() + 2 * size * static_cast<size_t>(worker), size};
+  }
+  std::span<SortItem<Key>> spare_of(int worker) { return {items_of(worker).data() + size, size}; }
+  size_t size;
+  std::vector<SortItem<Key>> items;  // of each worker: a line, and as much to sort with
+};
 
 // Sorts the first `count` of each line; `indices` and values are [outer, count, inner].
-template <typename Stored>
+template <typename Stored, typename Key>
 void sort_lines(const RoutineCall& call, const AxisView& from, int64_t count, bool descending) {
   const auto* source = reinterpret_cast<const Stored*>(call.inputs[0].data);
   auto* values = reinterpret_cast<Stored*>(call.outputs[0].data);
   auto* indices = reinterpret_cast<int64_t*>(call.outputs[1].data);
-  std::vector<int64_t> order(static_cast<size_t>(from.extent));
-  for (int64_t line = 0; line < from.outer * from.inner; ++line) {
-    const int64_t outer = line / from.inner, inner = line % from.inner;
-    const Stored* first = source + outer * from.extent * from.inner + inner;
-    const auto before = [&](int64_t a, int64_t b) {
-      const auto left = key(first[a * from.inner]), right = key(first[b * from.inner]);
-      if (sorts_before(left, right, descending)) return true;
-      return !sorts_before(right, left, descending) && a < b;
-    };
-    std::iota(order.begin(), order.end(), 0);
-    std::partial_sort(order.begin(), order.begin() + count, order.end(), before);
-    for (int64_t i = 0; i < count; ++i) {
-      const int64_t place = (outer * count + i) * from.inner + inner;
-      values[place] = first[order[static_cast<size_t>(i)] * from.inner];
-      indices[place] = order[static_cast<size_t>(i)];
+  Scratch<Key> scratch(call.pool == nullptr ? 1 : call.pool->threads(), from.extent);
+  auto sort_some = [&](int64_t begin, int64_t end, int worker) {
+    const auto items = scratch.items_of(worker);
+    for (int64_t line = begin; line < end; ++line) {
+      const int64_t outer = line / from.inner, inner = line % from.inner;
+      const Stored* first = source + outer * from.extent * from.inner + inner;
+      for (size_t i = 0; i < items.size(); ++i) {
+        const Key key = sort_key(first[static_cast<int64_t>(i) * from.inner]);
+        items[i] = {descending ? static_cast<Key>(~key) : key, static_cast<Key>(i)};
+      }
+      sort_first(items, static_cast<size_t>(count), scratch.spare_of(worker));
+      for (int64_t i = 0; i < count; ++i) {
+        const int64_t place = (outer * count + i) * from.inner + inner;
+        indices[place] = static_cast<int64_t>(items[static_cast<size_t>(i)].index);
+        values[place] = first[indices[place] * from.inner];
+      }
     }
-  }
+  };
+  const int64_t lines = from.outer * from.inner;
+  const int64_t grain = std::max<int64_t>(1, kGrainElements / std::max<int64_t>(1, from.extent));
+  if (call.pool == nullptr) return sort_some(0, lines, 0);
+  call.pool->parallel_for(lines, grain, sort_some);
+}
+
+// Keys are as wide as elements need them, and indices.
+template <typename Stored>
+void sort_stored(const RoutineCall& call, const AxisView& from, int64_t count, bool descending) {
+  using Key = decltype(sort_key(Stored{}));
+  if (from.extent > int64_t{UINT32_MAX}) return sort_lines<Stored, uint64_t>(call, from, count, descending);
+  sort_lines<Stored, Key>(call, from, count, descending);
 }
 
 // How many elements of each line are wanted.
@@ -73,7 +81,7 @@ void sort_any(const RoutineCall& call, bool descending) {
   const int64_t axis = integer_attribute(call, "axis");
   const int64_t count = count_of(call, axis);
   const AxisView from(call.inputs[0].shape, axis);
-  const auto run = [&]<typename Stored>(Stored) { sort_lines<Stored>(call, from, count, descending); };
+  const auto run = [&]<typename Stored>(Stored) { sort_stored<Stored>(call, from, count, descending); };
   switch (call.inputs[0].dtype) {
     case DType::kBool:
     case DType::kU8:

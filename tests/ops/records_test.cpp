@@ -13,6 +13,7 @@
 #include "routines/routine.h"
 #include "support/error.h"
 #include "tests/ops/sample_graph.h"
+#include "types/symbol_name.h"
 
 namespace ingot::core::test {
 namespace {
@@ -55,7 +56,7 @@ TEST_P(Records, HasOneMeaning) {
 TEST_P(Records, SamplesRun) {
   for (const Sample& sample : samples()) {
     const SampleGraph made = make_sample_graph(op(), sample);
-    verify(made.graph, "sample");
+    verify(made.graph, "sample", OutputLayouts::kAny);
     if (op().lower) loops::verify(op().lower(*made.node));
     const std::vector<Tensor> results = evaluate_sample(made);
     ASSERT_EQ(results.size(), made.node->results.size());
@@ -66,6 +67,25 @@ TEST_P(Records, SamplesRun) {
         EXPECT_EQ(results[i].shape[d], evaluate(type.shape[d], made.symbols));
       for (const double value : values_of(results[i])) EXPECT_FALSE(std::isnan(value));
     }
+  }
+}
+
+// A program's symbols never begin with the mark, so that none of them is a variable.
+TEST_P(Records, VariablesAreMarked) {
+  for (const Sample& sample : samples()) {
+    if (!op().lower) return;
+    const SampleGraph made = make_sample_graph(op(), sample);
+    const loops::Kernel kernel = op().lower(*made.node);
+    const auto expect_marked = [](const std::string& name) {
+      EXPECT_EQ(name.front(), kVariableMark) << name;
+    };
+    for (const loops::Loop& loop : kernel.parallel) expect_marked(loop.variable);
+    for (const loops::Stage& stage : kernel.stages) {
+      for (const auto* loops : {&stage.loops, &stage.reduce})
+        for (const loops::Loop& loop : *loops) expect_marked(loop.variable);
+      for (const loops::Binding& binding : stage.bindings) expect_marked(binding.symbol);
+    }
+    for (const std::string& name : loops::free_symbols(kernel)) EXPECT_TRUE(is_symbol_name(name)) << name;
   }
 }
 

@@ -1,0 +1,15 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <optional>
+
+#include "loops/kernel.h"
+
+namespace ingot::core::loops {
+
+// A kernel that stores zeros into the padding of a tensor of this type, and touches nothing else; nullopt if
+// its layout pads nothing. Kernels store logical elements only, so without it padding is whatever the memory
+// held. Its one buffer is the tensor's storage: row-major, with the extents of the storage axes.
+std::optional<Kernel> zero_padding(const TensorType& type);
+
+}  // namespace ingot::core::loops

@@ -1,0 +1,90 @@
+// SPDX-License-Identifier: Apache-2.0
+// Elements as unsigned integers whose order is the order of sorting, and sorting those.
+#pragma once
+
+#include <algorithm>
+#include <array>
+#include <bit>
+#include <cmath>
+#include <cstdint>
+#include <span>
+#include <type_traits>
+#include <utility>
+
+#include "types/tensor.h"
+
+namespace ingot::core::routines {
+
+struct Half {
+  uint16_t bits;
+};
+struct BFloat16 {
+  uint16_t bits;
+};
+
+// Larger values have larger keys. Both zeros have one key, and so have all NaNs: the largest.
+template <typename Real>
+auto real_key(Real value) {
+  using Bits = std::conditional_t<sizeof(Real) == 8, uint64_t, uint32_t>;
+  if (std::isnan(value)) return ~Bits{0};
+  constexpr Bits kSign = Bits{1} << (8 * sizeof(Bits) - 1);
+  const Bits bits = std::bit_cast<Bits>(value == 0 ? Real{0} : value);
+  return (bits & kSign) != 0 ? ~bits : bits | kSign;
+}
+inline uint32_t sort_key(float value) { return real_key(value); }
+inline uint64_t sort_key(double value) { return real_key(value); }
+inline uint32_t sort_key(Half value) { return real_key(half_to_float(value.bits)); }
+inline uint32_t sort_key(BFloat16 value) { return real_key(bfloat16_to_float(value.bits)); }
+inline uint32_t sort_key(uint8_t value) { return value; }
+template <typename Integer>
+  requires std::is_integral_v<Integer> && std::is_signed_v<Integer>
+auto sort_key(Integer value) {
+  using Key = std::conditional_t<sizeof(Integer) == 8, uint64_t, uint32_t>;
+  return static_cast<Key>(value) ^ (Key{1} << (8 * sizeof(Key) - 1));
+}
+
+// An element of a line: its key, and where it was. Descending lines hold the keys' complements, so that equal
+// elements keep their order either way.
+template <typename Key>
+struct SortItem {
+  Key key;
+  Key index;
+  bool operator<(const SortItem& other) const {
+    return key != other.key ? key < other.key : index < other.index;
+  }
+};
+
+// Sorts by 11 bits after the other, from the lowest on; digits that all keys share cost one pass of counting.
+// `items` are in the order of their indices; `spare` has as many, and is overwritten.
+template <typename Key>
+void radix_sort(std::span<SortItem<Key>> items, std::span<SortItem<Key>> spare) {
+  constexpr int kDigit = 11;
+  const auto given = items;
+  for (size_t shift = 0; shift < 8 * sizeof(Key); shift += kDigit) {
+    std::array<size_t, size_t{1} << kDigit> starts{};
+    const auto digit = [&](const SortItem<Key>& item) {
+      return (item.key >> shift) & ((Key{1} << kDigit) - 1);
+    };
+    for (const SortItem<Key>& item : items) ++starts[digit(item)];
+    if (starts[digit(items[0])] == items.size()) continue;
+    size_t next = 0;
+    for (size_t& start : starts) start = std::exchange(next, next + start);
+    for (const SortItem<Key>& item : items) spare[starts[digit(item)]++] = item;
+    std::swap(items, spare);
+  }
+  if (items.data() != given.data()) std::ranges::copy(items, given.begin());
+}
+
+// Brings the `count` smallest items to the front, in order.
+template <typename Key>
+void sort_first(std::span<SortItem<Key>> items, size_t count, std::span<SortItem<Key>> spare) {
+  constexpr size_t kWorthRadix = 512;  // counting its digits costs about as much as sorting so many
+  const auto first = items.begin(), middle = first + static_cast<ptrdiff_t>(count);
+  if (count == 0) return;
+  if (count < items.size() / 16) return std::partial_sort(first, middle, items.end());
+  if (count == items.size() && count >= kWorthRadix) return radix_sort(items, spare);
+  if (count < items.size()) std::nth_element(first, middle, items.end());
+  std::sort(first, middle);
+}
+
+}  // namespace ingot::core::routines

@@ -1,0 +1,93 @@
+// SPDX-License-Identifier: Apache-2.0
+// Sorting and selecting against std::stable_sort: lines of all lengths at which the method changes, of values
+// that repeat, with both zeros, infinities and NaN.
+#include <gtest/gtest.h>
+
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <cmath>
+#include <numeric>
+#include <random>
+
+#include "routines/routine.h"
+#include "support/thread_pool.h"
+
+namespace ingot::core {
+namespace {
+
+double special(std::mt19937& random) {
+  constexpr double kSpecial[] = {0.0, -0.0, NAN, -NAN, INFINITY, -INFINITY, 1e-40, -1e-40};
+  const auto number = static_cast<double>(static_cast<int64_t>(random() % 2000) - 1000);
+  return random() % 4 == 0 ? kSpecial[random() % std::size(kSpecial)] : number / 8;
+}
+
+Tensor values_of(DType dtype, int64_t lines, int64_t extent, std::mt19937& random) {
+  Tensor tensor = make_tensor(dtype, {lines, extent, 2});
+  for (int64_t i = 0; i < lines * extent * 2; ++i) {
+    const std::vector<int64_t> at{i / (2 * extent), i / 2 % extent, i % 2};
+    if (is_floating(dtype)) {
+      write_double(tensor.view(), at, special(random));
+    } else {
+      const auto bits = static_cast<int64_t>((uint64_t{random()} << 32) | random());
+      write_integer(tensor.view(), at, random() % 2 == 0 ? bits : bits % 10);
+    }
+  }
+  return tensor;
+}
+
+// The order of the line (line, :, column).
+std::vector<int64_t> expected_order(const Tensor& x, int64_t line, int64_t column, bool descending) {
+  std::vector<int64_t> order(static_cast<size_t>(x.shape[1]));
+  std::iota(order.begin(), order.end(), 0);
+  const auto before = [&](auto a, auto b) {
+    if (descending) std::swap(a, b);
+    return a < b || (a == a && b != b);
+  };
+  std::ranges::stable_sort(order, [&](int64_t a, int64_t b) {
+    const std::vector<int64_t> left{line, a, column}, right{line, b, column};
+    return is_floating(x.dtype) ? before(read_double(x.view(), left), read_double(x.view(), right))
+                                : before(read_integer(x.view(), left), read_integer(x.view(), right));
+  });
+  return order;
+}
+
+void expect_sorted(const Tensor& x, int64_t count, bool descending, ThreadPool* pool) {
+  const bool whole = count == x.shape[1];
+  Tensor values = make_tensor(x.dtype, {x.shape[0], count, 2}),
+         indices = make_tensor(DType::kI64, values.shape);
+  const std::vector<TensorView> from{x.view()}, to{values.view(), indices.view()};
+  const std::string attributes = fmt::format("axis=1 {}={}", whole ? "descending" : "largest", descending);
+  find_routine(whole ? "sort" : "top_k")
+      ->run({.inputs = from, .outputs = to, .attributes = attributes, .pool = pool});
+  for (int64_t line = 0; line < x.shape[0] * 2; ++line) {
+    const auto order = expected_order(x, line / 2, line % 2, descending);
+    for (int64_t i = 0; i < count; ++i) {
+      const std::vector<int64_t> at{line / 2, i, line % 2},
+          place{line / 2, order[static_cast<size_t>(i)], line % 2};
+      ASSERT_EQ(read_integer(indices.view(), at), place[1])
+          << name(x.dtype) << " " << x.shape[1] << " " << count;
+      const double value = read_double(values.view(), at), wanted = read_double(x.view(), place);
+      ASSERT_TRUE(value == wanted || (value != value && wanted != wanted));
+    }
+  }
+}
+
+TEST(Sort, IsStableForEveryDTypeAndLength) {
+  std::mt19937 random(5);
+  ThreadPool pool(2, 0);
+  for (const DType dtype : {DType::kF32, DType::kF64, DType::kF16, DType::kBF16, DType::kI8, DType::kU8,
+                            DType::kI16, DType::kI32, DType::kI64}) {
+    for (const int64_t extent : {0, 1, 3, 100, 512, 1100}) {
+      const Tensor x = values_of(dtype, 2, extent, random);
+      for (const bool descending : {false, true}) {
+        for (const int64_t count : {extent, extent / 2, extent / 50})
+          expect_sorted(x, count, descending, &pool);
+        expect_sorted(x, extent, descending, nullptr);
+      }
+    }
+  }
+}
+
+}  // namespace
+}  // namespace ingot::core
