@@ -17,11 +17,16 @@ const Backend& find_backend(std::span<const Backend* const> backends, std::strin
                   fmt::format("backends here: {}", known.empty() ? "none" : known));
 }
 
-void require_support(const Graph& graph, const Backend& backend, const Target& target) {
+std::vector<SlowNode> require_support(const Graph& graph, const SymbolValues& sizes, const Backend& backend,
+                                      const Target& target, const std::set<const Node*>& once) {
+  std::vector<SlowNode> slow;
   for (const auto& node : graph.nodes()) {
     if (node->op->traits.has(Trait::kSource)) continue;
-    const Support support = backend.supports(*node, target);
-    if (support.yes) continue;
+    Support support = backend.supports(*node, sizes, target);
+    if (support.answer == Support::Answer::kSlow && !once.contains(node.get()))
+      slow.push_back({node->name, std::string(node->op->name), node->source.to_string(),
+                      std::move(support.reason), support.own_ns, support.peer_ns});
+    if (support.answer != Support::Answer::kNo) continue;
     throw UnsupportedError({.code = "INGOT-N001",
                             .message = fmt::format("backend \"{}\" cannot run {}: {}", target.backend,
                                                    node->op->name, support.reason),
@@ -29,6 +34,7 @@ void require_support(const Graph& graph, const Backend& backend, const Target& t
                             .source_line = node->source.to_string(),
                             .advice = "run this part in torch (torch.compile does so by itself)"});
   }
+  return slow;
 }
 
 }  // namespace ingot::core

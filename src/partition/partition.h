@@ -2,7 +2,10 @@
 // Which backend runs which node of a graph, and why not another.
 #pragma once
 
+#include <set>
 #include <span>
+#include <string>
+#include <vector>
 
 #include "backends/compile.h"
 #include "ir/graph.h"
@@ -12,8 +15,15 @@ namespace ingot::core {
 // UserError INGOT-U003 lists the backends that there are.
 const Backend& find_backend(std::span<const Backend* const> backends, std::string_view name);
 
-// UnsupportedError INGOT-N001 names the first node that the backend refuses, with its reason and the line of
-// the user's model.
-void require_support(const Graph& graph, const Backend& backend, const Target& target);
+// A node that the backend runs, but slowly (see Support).
+struct SlowNode {
+  std::string node, op, source, reason;
+  double own_ns = 0, peer_ns = 0;
+};
+
+// The slow nodes in order, without those in `once`, which run once per checkpoint. UnsupportedError
+// INGOT-N001 names the first node that the backend refuses, with its reason and the line of the user's model.
+std::vector<SlowNode> require_support(const Graph& graph, const SymbolValues& sizes, const Backend& backend,
+                                      const Target& target, const std::set<const Node*>& once);
 
 }  // namespace ingot::core

@@ -7,7 +7,7 @@ namespace ingot::core {
 
 std::string Target::text() const {
   constexpr std::string_view kNumerics[] = {"strict", "default", "fast"};
-  return fmt::format("{}:{} threads={} level={} numerics={}", backend, to_string(features), threads, level,
+  return fmt::format("{}:{} level={} numerics={}", backend, to_string(features), level,
                      kNumerics[static_cast<size_t>(numerics)]);
 }
 

@@ -76,11 +76,22 @@ void assign(Graph& graph, Node* node, const LayoutRule& rule) {
   for (size_t i = 0; i < node->results.size(); ++i) {
     if (request.results[i]) node->results[i]->type.layout = *request.results[i];
   }
-  if (node->op == &ops::transpose) {
-    if (auto layout = free_transposition(*node)) node->results[0]->type.layout = *layout;
+  if (node->results.empty()) return;
+  Value* result = node->results[0];
+  if (node->op->traits.has(Trait::kInPlace)) {
+    // The result is what operand 0's memory holds afterwards, whatever is written into it.
+    result->type.layout = node->operand_type(0).layout;
+  } else if (node->op == &ops::transpose) {
+    if (auto layout = free_transposition(*node)) result->type.layout = *layout;
   } else if (node->op->lower != nullptr && !node->op->traits.has(Trait::kKeepsOrder) && !request.results[0]) {
-    node->results[0]->type.layout = followed_layout(*node);
+    result->type.layout = followed_layout(*node);
   }
+}
+
+// Outputs and states are read by others, who know no layout.
+Value* in_row_major(Graph& graph, Value* value) {
+  if (value->type.layout.is_row_major()) return value;
+  return graph.call(ops::relayout, {value}, ops::Relayout{});
 }
 
 }  // namespace
@@ -89,10 +100,8 @@ Graph assign_layouts(Graph graph, const LayoutRule& rule) {
   for (Node* node : graph.node_list()) {
     if (node->op != &ops::relayout) assign(graph, node, rule);
   }
-  for (Value*& output : graph.outputs) {
-    if (output->type.layout.is_row_major()) continue;
-    output = graph.call(ops::relayout, {output}, ops::Relayout{});
-  }
+  for (Value*& output : graph.outputs) output = in_row_major(graph, output);
+  for (Update& update : graph.updates) update.value = in_row_major(graph, update.value);
   return graph;
 }
 

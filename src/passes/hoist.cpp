@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-#include "ops/attributes.h"
+#include "ops/model_source.h"
 #include "ops/ops.h"
 
 namespace ingot::core {
@@ -92,6 +92,9 @@ class Hoist {
       const size_t position = std::ranges::find(from, value->producer) - from.begin();
       init.outputs.push_back(to[position]->results[value->index]);
     }
+    for (Node* node : init.node_list()) {  // stay in main, and must not keep alive what they read
+      if (node->op->traits.has(Trait::kSideEffect)) init.erase(node);
+    }
     init.erase_dead_nodes();
     init.remove_unused_inputs();
     init.symbols.clear();
@@ -100,8 +103,12 @@ class Hoist {
 
   void replace(Value* value, size_t number) {
     Graph::InsertBefore scope(main_, value->producer);
-    const ops::NamedSource source{"init." + std::to_string(number), value->type.dtype, value->type.shape};
-    Value* weight = main_.call(ops::weight, {}, source);
+    Value* weight = main_.call(ops::weight, {},
+                               ops::ModelSource{.name = "init." + std::to_string(number),
+                                                .dtype = value->type.dtype,
+                                                .shape = value->type.shape,
+                                                .layout = {},
+                                                .init_output = static_cast<int64_t>(number)});
     weight->type = value->type;  // the layout too
     main_.replace_uses(value, weight);
   }

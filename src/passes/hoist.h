@@ -8,7 +8,7 @@
 namespace ingot::core {
 
 // A graph split by what decides its values. `init` has no inputs and no symbols: it runs once a checkpoint.
-// Its output k is the `weight` node named "init.k" of `main`. Weights that main uses as they are stay
+// Its output k is the `weight` node of `main` with init_output == k. Weights that main uses as they are stay
 // `weight` nodes of main.
 struct Split {
   Graph init;

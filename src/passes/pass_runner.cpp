@@ -25,6 +25,20 @@ void check_name(const std::string& name) {
                                   : fmt::format("the nearest is \"{}\"", nearest));
 }
 
+// What a graph's revision does not count: layouts are written into the types.
+uint64_t layouts_of(const Graph& graph) {
+  uint64_t sum = 0;
+  for (const auto& node : graph.nodes()) {
+    for (const Value* result : node->results) {
+      for (const LayoutAxis& axis : result->type.layout.axes)
+        sum =
+            (sum ^ static_cast<uint64_t>(axis.dim + axis.divisor * 31 + axis.modulus * 961)) * 0x100000001B3u;
+      sum = sum * 31 + 1;
+    }
+  }
+  return sum;
+}
+
 }  // namespace
 
 PassRunner::PassRunner(const PassOptions& options, GraphDump dump)
@@ -40,20 +54,24 @@ bool PassRunner::skips(std::string_view name, int minimum_level, bool changes_ro
 }
 
 Graph PassRunner::run(std::string_view name, Graph graph, const GraphPass& pass, int minimum_level,
-                      bool changes_rounding) {
+                      bool changes_rounding, OutputLayouts outputs) {
   if (!skips(name, minimum_level, changes_rounding)) {
-    const uint64_t before = graph.revision();
+    const uint64_t before = graph.revision(), layouts = layouts_of(graph);
     const auto start = std::chrono::steady_clock::now();
     graph = pass(std::move(graph));
     const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - start;
-    const bool changed = graph.revision() != before;
+    const bool changed = graph.revision() != before || layouts_of(graph) != layouts;
     ++runs_;
     timings_.push_back({std::string(name), seconds.count(), changed});
-    if (changed && options_.verify) verify(graph, name);
+    if (changed) check(name, graph, outputs);
     if (changed && dump_) dump_(name, graph);
   }
   stopped_ |= name == options_.stop_after;
   return graph;
+}
+
+void PassRunner::check(std::string_view step, const Graph& graph, OutputLayouts outputs) const {
+  if (options_.verify) verify(graph, step, outputs);
 }
 
 Graph run_pipeline(Graph graph, PassRunner& runner) {

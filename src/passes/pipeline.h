@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "ir/graph.h"
+#include "ir/storage_rules.h"
 
 namespace ingot::core {
 
@@ -42,7 +43,10 @@ class PassRunner {
   explicit PassRunner(const PassOptions& options, GraphDump dump = nullptr);
 
   Graph run(std::string_view name, Graph graph, const GraphPass& pass, int minimum_level = 0,
-            bool changes_rounding = false);
+            bool changes_rounding = false, OutputLayouts outputs = OutputLayouts::kRowMajor);
+  // Checks what a step beside the passes made: the importer, hoisting.
+  void check(std::string_view step, const Graph& graph,
+             OutputLayouts outputs = OutputLayouts::kRowMajor) const;
 
   struct Timing {
     std::string name;

@@ -10,14 +10,25 @@
 
 namespace ingot::core {
 
+// Computes contractions in the dtype that the target names, where that is another one than their own:
+// operands are converted on the way in, the result on the way out. Sums are accumulated in no less than
+// before.
+using ComputeDTypeRule = std::function<DType(const Node& contraction)>;
+Graph widen_contractions(Graph graph, const ComputeDTypeRule& rule);
+
+// Replaces transposed convolutions by what targets have schedules for: those of stride 1 by a convolution
+// with the turned window, the others by a product and a fold of its overlapping windows.
+using TransposedConvolutionRule = std::function<bool(const Node& convolution)>;
+Graph expand_transposed_convolutions(Graph graph, const TransposedConvolutionRule& rule);
+
 // Computes the convolutions that the target answers yes for, and whose weights do not depend on inputs, with
 // fewer products (ops/winograd.cpp). Changes rounding.
 using ConvolutionRule = std::function<bool(const Node& convolution)>;
 Graph use_winograd(Graph graph, const ConvolutionRule& rule);
 
 // Gives every value its layout. Nodes with a request get it, by `relayout` nodes where needed; a
-// transposition becomes free by permuting its result's layout; elementwise nodes follow their largest
-// operand; graph outputs and inputs stay row-major.
+// transposition becomes free by permuting its result's layout; other nodes follow their first permuted
+// operand, in-place ones always operand 0; inputs, outputs and the new values of states stay row-major.
 using LayoutRule = std::function<LayoutRequest(const Node&)>;
 Graph assign_layouts(Graph graph, const LayoutRule& rule);
 

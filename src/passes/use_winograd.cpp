@@ -14,9 +14,9 @@ Graph use_winograd(Graph graph, const ConvolutionRule& rule) {
       continue;
     Graph::InsertBefore scope(graph, node);
     const ops::WinogradInput window{node->attributes<ops::Convolution>().padding};
-    std::vector<Value*> operands = node->operands;  // the bias stays
-    operands[0] = graph.call(ops::winograd_input, {operands[0]}, window);
-    operands[1] = graph.call(ops::winograd_weight, {operands[1]});
+    std::vector<Value*> operands = node->operands;
+    operands.insert(operands.begin(), {graph.call(ops::winograd_input, {operands[0]}, window),
+                                       graph.call(ops::winograd_weight, {operands[1]})});
     const ops::NewShape shape{node->results[0]->type.shape};
     take_place(graph, node->results[0], graph.call(ops::winograd_convolution, operands, shape));
   }

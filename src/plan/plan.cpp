@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-#include "ops/attributes.h"
+#include "ops/model_source.h"
 #include "plan/arena_order.h"
 #include "plan/sharing.h"
 #include "support/error.h"
@@ -80,7 +80,7 @@ class Builder {
       program_.inputs.push_back({value->name, value->type, buffers_.at(value)});
     }
     for (const Value* value : sharing_.states()) {
-      const auto name = value->producer->attributes<ops::NamedSource>().name;
+      const auto name = value->producer->attributes<ops::ModelSource>().name;
       program_.states.push_back({name, value->type, buffers_.at(value)});
     }
     program_.outputs.resize(input_.graph->outputs.size());
@@ -120,6 +120,8 @@ class Builder {
     step.attributes = lowered.attributes;
     step.host_sees_result = !lowered.binds.empty();
     step.nodes = scheduled.node_records;
+    step.operations = scheduled.operations;
+    step.bytes = scheduled.bytes;
     program_.steps.push_back(std::move(step));
   }
 

@@ -16,7 +16,8 @@ struct ScheduledStep {
   LoweredStep step;
   ImageId image = kNoId;
   std::vector<uint32_t> node_records;
-  std::string backend = {};  // that lowered it; "" for routines
+  Dim operations = 0, bytes = 0;  // as in Step
+  std::string backend = {};       // that lowered it; "" for routines
 };
 
 struct PlanInput {

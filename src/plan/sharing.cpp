@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "plan/sharing.h"
 
+#include <fmt/core.h>
+
 #include <algorithm>
 
 #include "ops/alias.h"
@@ -19,6 +21,7 @@ bool is_updated_in_place(const Value* value) {
   return value->producer != nullptr && value->index == 0 && value->producer->op->traits.has(Trait::kInPlace);
 }
 
+// Room for each other, whatever their elements mean: enough where every byte is written anew.
 bool same_bytes(const TensorType& a, const TensorType& b) { return storage_bytes(a) == storage_bytes(b); }
 
 }  // namespace
@@ -139,7 +142,11 @@ const Value* Sharing::operand_to_take_over(const Value* result, int index) {
 void Sharing::place_result(int index, const Value* result) {
   if (is_updated_in_place(result)) {
     const Value* operand = result->producer->operands[0];
-    if (may_take_over(operand, result, index)) return share(result, locate(operand));
+    invariant(operand->type == result->type,
+              fmt::format("%{} is written in place of {}", result->name, operand->dtype_and_shape()));
+    // A value that is also written into itself is one argument of the step, and read while it is overwritten.
+    const bool is_source_too = std::ranges::count(result->producer->operands, operand) > 1;
+    if (!is_source_too && may_take_over(operand, result, index)) return share(result, locate(operand));
     copies_.push_back({.before = index, .from = operand, .to = result});
   } else if (const Value* operand = operand_to_take_over(result, index)) {
     return share(result, locate(operand));
@@ -179,12 +186,13 @@ void Sharing::bind_outputs() {
 
 // Lets the value be computed where the state lies, if nobody needs the old one any more by then.
 bool Sharing::computed_in_state(const Update& update) {
+  invariant(update.value->type == update.target->type,
+            fmt::format("%{} is updated by {}", update.target->name, update.value->dtype_and_shape()));
   const size_t state = locate(update.target).memory;
   const Location at = locate(update.value);
   if (at.memory == state) return fills(update.value, state);
   Memory& memory = memories_[at.memory];
   const bool moves = memory.storage == Storage::kArena && fills(update.value, at.memory) &&
-                     same_bytes(update.value->type, update.target->type) &&
                      memories_[state].last < memory.first;
   if (!moves) return false;
   memory.storage = Storage::kAlias;

@@ -72,11 +72,23 @@ Graph winograd_without_stride(Graph graph) {
   });
 }
 
+Graph widen_halves(Graph graph) {
+  return widen_contractions(std::move(graph), [](const Node& node) {
+    const DType own = node.results[0]->type.dtype;
+    return own == DType::kBF16 || own == DType::kF16 ? DType::kF32 : own;
+  });
+}
+Graph expand_all_transposed(Graph graph) {
+  return expand_transposed_convolutions(std::move(graph), [](const Node&) { return true; });
+}
+
 std::vector<PassRow> passes() {
   std::vector<PassRow> rows(pipeline().begin(), pipeline().end());
   rows.push_back({"fuse", fuse_all, 2, false, ""});
   rows.push_back({"assign_layouts", assign_channels_last, 3, false, ""});
   rows.push_back({"use_winograd", winograd_without_stride, 3, true, ""});
+  rows.push_back({"widen_contractions", widen_halves, 3, false, ""});
+  rows.push_back({"expand_transposed_convolutions", expand_all_transposed, 3, false, ""});
   std::ranges::sort(rows, {}, &PassRow::name);
   const auto repeated = std::ranges::unique(rows, {}, &PassRow::name);
   rows.erase(repeated.begin(), repeated.end());

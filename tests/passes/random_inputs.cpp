@@ -6,7 +6,7 @@
 #include <cmath>
 #include <random>
 
-#include "ops/attributes.h"
+#include "ops/model_source.h"
 
 namespace ingot::core {
 namespace {
@@ -75,7 +75,7 @@ RandomInputs random_inputs(const Graph& graph) {
   for (const auto& node : graph.nodes()) {
     if (!node->op->traits.has(Trait::kSource) || node->literal != nullptr) continue;
     Tensor value = random_tensor(node->results[0]->type, symbols, random);
-    result.weights.emplace(node->attributes<ops::NamedSource>().name, std::move(value));
+    result.weights.emplace(node->attributes<ops::ModelSource>().name, std::move(value));
   }
   return result;
 }

@@ -116,6 +116,23 @@ TEST(Plan, OldValuesOfStatesThatAreReadLaterAreSaved) {
   expect_right(planned, {filled({1, 2}, 1), at}, {{"cache", filled({4, 2}, 10)}});
 }
 
+// The value is one argument of the step: written in place, it would be read while it is overwritten.
+TEST(Plan, WhatIsWrittenIntoItselfIsCopiedFirst) {
+  PlannedGraph planned(R"(graph main(%x: f32[3, 2], %at: i64[3]) {
+    %k = state() {name="k", shape=[3, 2]} : f32[3, 2]
+    %a = exp(%x) : f32[3, 2]
+    %b = index_copy(%a, %at, %a) {axis=0} : f32[3, 2]
+    %k2 = index_copy(%k, %at, %k) {axis=0} : f32[3, 2]
+    update %k = %k2
+    return %b
+  })",
+                       {});
+  EXPECT_EQ(planned.copies(), 3u) << "of both before they are written, and into the state at the end";
+  Tensor at = make_tensor(DType::kI64, {3});
+  for (int64_t i = 0; i < 3; ++i) write_integer(at.view(), std::vector{i}, (i + 1) % 3);
+  expect_right(planned, {filled({3, 2}, 0, 0.125F), at}, {{"k", filled({3, 2}, 10)}});
+}
+
 TEST(Plan, InPlaceUpdatesOfInputsCopyFirst) {
   PlannedGraph planned(R"(graph main(%x: f32[4, 2], %y: f32[1, 2], %at: i64[1]) {
     %r = index_copy(%x, %at, %y) {axis=0} : f32[4, 2]

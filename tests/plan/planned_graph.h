@@ -13,7 +13,7 @@
 #include "ir/text.h"
 #include "loops/interpreter.h"
 #include "ops/alias.h"
-#include "ops/attributes.h"
+#include "ops/model_source.h"
 #include "ops/ops.h"
 #include "plan/plan.h"
 #include "tests/runtime/fixtures.h"
@@ -109,7 +109,7 @@ class PlannedGraph {
       std::vector<int64_t> shape;
       for (const Dim& dim : type.shape) shape.push_back(dim.constant().value());
       value = filled(shape, 0.5F, 0.125F);
-      weights_[node.attributes<ops::NamedSource>().name] = value;
+      weights_[node.attributes<ops::ModelSource>().name] = value;
     }
     input.weights.emplace(node.results[0], static_cast<uint32_t>(data_->weights.size()));
     WeightData weight{
@@ -132,7 +132,11 @@ class PlannedGraph {
       data_->images.push_back(step.compile());
       kernels_.push_back(interpreted(node, step));
     }
-    input.steps.push_back({&node, std::move(step), is_kernel ? image : kNoId, {}, is_kernel ? "null" : ""});
+    input.steps.push_back({.node = &node,
+                           .step = std::move(step),
+                           .image = is_kernel ? image : kNoId,
+                           .node_records = {},
+                           .backend = is_kernel ? "null" : ""});
   }
 
   static TestKernel interpreted(const Node& node, const LoweredStep& step) {

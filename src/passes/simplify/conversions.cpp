@@ -39,8 +39,11 @@ bool is_lossless(DType from, DType to) {
 }
 
 bool has_operand_dtype(const Match& match) { return match.value("x")->type.dtype == match.dtype(); }
+// Of a float, an integer out of range is the nearest one; of an integer, it is what the bits say.
 bool widens_first(const Match& match) {
-  return is_lossless(match.value("x")->type.dtype, match.value("first")->type.dtype);
+  const DType x = match.value("x")->type.dtype, first = match.value("first")->type.dtype;
+  const bool saturates = is_integer(x) && is_floating(first) && is_integer(match.dtype());
+  return is_lossless(x, first) && (!saturates || is_lossless(x, match.dtype()));
 }
 bool is_from_bool(const Match& match) { return match.value("x")->type.dtype == DType::kBool; }
 

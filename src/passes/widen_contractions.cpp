@@ -1,0 +1,27 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ops/attributes.h"
+#include "ops/ops.h"
+#include "passes/take_place.h"
+#include "passes/target_passes.h"
+
+namespace ingot::core {
+
+Graph widen_contractions(Graph graph, const ComputeDTypeRule& rule) {
+  for (Node* node : graph.node_list()) {
+    if (!node->op->traits.has(Trait::kContraction) || node->results.size() != 1) continue;
+    const DType own = node->results[0]->type.dtype, wide = rule(*node);
+    if (wide == own) continue;
+    Graph::InsertBefore scope(graph, node);
+    std::vector<Value*> operands = node->operands;
+    for (Value*& operand : operands) {
+      const bool converts = operand != nullptr && operand->type.dtype == own;
+      if (converts) operand = graph.call(ops::convert, {operand}, ops::Convert{wide});
+    }
+    Value* result = graph.call(*node->op, std::move(operands), node->values);
+    take_place(graph, node->results[0], graph.call(ops::convert, {result}, ops::Convert{own}));
+  }
+  graph.erase_dead_nodes();
+  return graph;
+}
+
+}  // namespace ingot::core
