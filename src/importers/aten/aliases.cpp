@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <span>
 
+#include "importers/aten/mutated_input.h"
 #include "importers/aten/schemas.h"
 
 namespace ingot::core::aten {
@@ -109,9 +110,7 @@ Aliases find_aliases(const Graph& graph) {
   aliases.target.resize(graph.nodes.size());
   for (size_t i = 0; i < graph.nodes.size(); ++i) add_node(graph, i, aliases);
   for (const Output& output : graph.outputs) {
-    if (output.kind == OutputKind::kUser) continue;
-    const auto input = std::ranges::find(graph.inputs, output.target, &Input::name);
-    if (input != graph.inputs.end()) aliases.written.insert(input->value);
+    if (const Input* input = mutated_input(graph, output)) aliases.written.insert(input->value);
   }
   join_written_inputs(graph, aliases);
   return aliases;

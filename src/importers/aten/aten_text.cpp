@@ -152,7 +152,9 @@ std::string to_string(const Argument& argument) { return GraphPrinter(nullptr, "
 
 std::string to_string(const Program& program) {
   const std::string origin = program.origin.empty() ? "" : "  -- " + program.origin;
-  return fmt::format("program {{{}\n{}}}\n", origin, GraphPrinter(&program.graph, "  ").body());
+  std::string guards;
+  for (const std::string& guard : program.guards) guards += fmt::format("  guard {}\n", guard);
+  return fmt::format("program {{{}\n{}{}}}\n", origin, guards, GraphPrinter(&program.graph, "  ").body());
 }
 
 }  // namespace ingot::core::aten

@@ -7,6 +7,7 @@
 #include <numeric>
 
 #include "importers/aten/promotion.h"
+#include "types/predicate.h"
 
 namespace ingot::core::aten {
 
@@ -119,9 +120,8 @@ Dim from_end(const Dim& index, const Dim& size) {
 }
 
 Dim smaller(const Dim& a, const Dim& b, const SymbolTable& symbols) {
-  const DimRange difference = range_of(a - b, symbols);
-  if (difference.max <= 0) return a;
-  if (difference.min >= 0) return b;
+  if (provably_not_negative(b - a, symbols)) return a;
+  if (provably_not_negative(a - b, symbols)) return b;
   return minimum(a, b);
 }
 

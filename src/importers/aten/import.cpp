@@ -7,11 +7,14 @@
 #include <map>
 
 #include "importers/aten/bound_symbols.h"
+#include "importers/aten/guards.h"
 #include "importers/aten/importer.h"
+#include "importers/aten/mutated_input.h"
 #include "importers/aten/node_error.h"
 #include "importers/aten/rows.h"
-#include "ops/attributes.h"
+#include "ops/model_source.h"
 #include "ops/ops.h"
+#include "ops/size_condition.h"
 #include "support/error.h"
 
 namespace ingot::core::aten {
@@ -33,6 +36,7 @@ class ProgramImport {
  public:
   explicit ProgramImport(const Program& program) : source_(program.graph), importer_(source_, result_.graph) {
     result_.graph.symbols = source_.symbols;
+    result_.checks = guard_checks(program);
   }
 
   Imported run() {
@@ -45,6 +49,7 @@ class ProgramImport {
         importer_.bind(input.value, importer_.tensor(shared->second));
     }
     importer_.run();
+    for (SizeCheck& check : ops::take_checks(result_.graph)) result_.checks.push_back(std::move(check));
     for (const Output& output : source_.outputs) add_output(output);
     for (const auto& [value, state] : written_) {
       const auto returned = mutations_.find(value);
@@ -97,8 +102,9 @@ class ProgramImport {
 
   core::Value* add_state(const Input& input, int mutated_input) {
     const TensorMeta& meta = source_.values[input.value].tensor;
+    const auto number = static_cast<int64_t>(result_.states.size());
     core::Value* state =
-        result_.graph.call(ops::state, {}, ops::NamedSource{input.name, meta.dtype, meta.shape, {}});
+        result_.graph.call(ops::state, {}, ops::ModelSource{input.name, meta.dtype, meta.shape, {}, number});
     result_.states.push_back(
         {.name = input.name, .initial = input.data, .owner = input.owner, .mutated_input = mutated_input});
     written_.emplace_back(input.value, state);
@@ -112,8 +118,10 @@ class ProgramImport {
     const TensorView& data = *input.data;
     if (!is_floating(data.dtype) || input.kind == InputKind::kConstant)
       return result_.graph.add_constant(to_dense(data));
+    const auto number = static_cast<int64_t>(result_.weights.size());
     result_.weights.push_back({.name = input.name, .data = data, .owner = input.owner});
-    return result_.graph.call(ops::weight, {}, ops::NamedSource{input.name, data.dtype, shape_of(data), {}});
+    return result_.graph.call(ops::weight, {},
+                              ops::ModelSource{input.name, data.dtype, shape_of(data), {}, number});
   }
 
   void add_output(const Output& output) {
@@ -135,9 +143,9 @@ class ProgramImport {
 
   // A functional program returns the new value of what the model mutates.
   void add_mutation(const Output& output) {
-    const auto input = std::ranges::find(source_.inputs, output.target, &Input::name);
+    const Input* input = mutated_input(source_, output);
     const auto* id = std::get_if<ValueId>(&output.value.value);
-    if (input == source_.inputs.end() || id == nullptr) {
+    if (input == nullptr || id == nullptr) {
       throw UserError("INGOT-U523",
                       fmt::format("the program mutates \"{}\", which is no input of it", output.target));
     }

@@ -11,6 +11,7 @@
 
 #include "importers/aten/aten_graph.h"
 #include "ir/graph.h"
+#include "types/size_check.h"
 
 namespace ingot::core::aten {
 
@@ -32,6 +33,7 @@ struct StateSource {
 struct Imported {
   core::Graph graph;  // inputs: the tensor user inputs, in order; symbols with their ranges; `updates` assign
                       // to states
+  std::vector<SizeCheck> checks;  // guards and assertions on sizes
   std::vector<WeightSource> weights;
   std::vector<StateSource> states;
   std::vector<std::string>

@@ -7,6 +7,7 @@
 #include <span>
 
 #include "importers/aten/node_error.h"
+#include "importers/aten/recorded.h"
 #include "importers/aten/rows.h"
 #include "importers/aten/schemas.h"
 #include "ops/attributes.h"
@@ -93,6 +94,9 @@ void Importer::import_node(size_t index) {
   const Row* row = find_row(node.target);
   if (row == nullptr) refuse_node(node, "Ingot has no such operator");
   apply(*row, node);
+  for (const auto& output : node.outputs) {
+    if (output) require_recorded(node, value(*output), slots_[*output], graph_.symbols);
+  }
 }
 
 // Shape rules see what torch accepted: what they refuse is a gap of ours, and no fault of the program.

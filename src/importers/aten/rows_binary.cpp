@@ -2,6 +2,7 @@
 // Elementwise functions of several tensors or numbers: arithmetic, comparisons, bits, choices.
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <span>
 
 #include "importers/aten/building.h"
@@ -161,7 +162,7 @@ void extreme_number(Call& call) {
   call.give(result);
 }
 
-// By the larger one, so that no square overflows.
+// By the larger one, so that no square overflows. An infinite side decides, whatever the other is.
 void hypotenuse(Call& call) {
   const DType dtype = promoted_to_floating(call, {"self", "other"});
   core::Value* a = emit(call, ops::absolute, {operand(call, "self", dtype)});
@@ -171,10 +172,12 @@ void hypotenuse(Call& call) {
   core::Value* squares =
       emit(call, ops::add, {emit(call, ops::multiply, {ratio, ratio}), scalar(call.graph(), 1, dtype)});
   core::Value* result = emit(call, ops::multiply, {large, emit(call, ops::square_root, {squares})});
-  core::Value* plain = emit(call, ops::logical_or,
-                            {emit(call, ops::equal, {large, scalar(call.graph(), 0, dtype)}),
-                             emit(call, ops::is_infinite, {large})});
-  call.give(emit(call, ops::select, {plain, large, result}));
+  core::Value* is_zero = emit(call, ops::equal, {large, scalar(call.graph(), 0, dtype)});
+  core::Value* is_infinite =
+      emit(call, ops::logical_or, {emit(call, ops::is_infinite, {a}), emit(call, ops::is_infinite, {b})});
+  core::Value* infinity = scalar(call.graph(), std::numeric_limits<double>::infinity(), dtype);
+  result = emit(call, ops::select, {is_zero, large, result});
+  call.give(emit(call, ops::select, {is_infinite, infinity, result}));
 }
 
 constexpr Row kRows[] = {

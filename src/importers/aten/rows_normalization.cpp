@@ -60,7 +60,9 @@ void norm_of_batch(Call& call) {
   std::vector<int64_t> axes = all_axes(x->type.rank());
   call.require(axes.size() >= 2, "a tensor without channels");
   axes.erase(axes.begin() + 1);
-  core::Value* mean = emit(call, ops::mean, {x}, ops::Reduce{axes, false});
+  core::Value* wide =
+      emit(call, ops::mean, {converted(call.graph(), x, DType::kF64)}, ops::Reduce{axes, false});
+  core::Value* mean = converted(call.graph(), wide, x->type.dtype);
   core::Value* variance = emit(call, ops::variance, {x}, ops::Variance{axes, false, 0});
   call.give(0, converted(call.graph(), batch_norm_of(call, x, mean, variance), dtype));
 }

@@ -81,19 +81,27 @@ core::Value* variance_of(Call& call, core::Value* x) {
   if (call.has("unbiased")) correction = call.flag("unbiased") ? 1 : 0;
   return emit(call, ops::variance, {x}, ops::Variance{reduced_axes(call, x), keeps_dims(call), correction});
 }
+// In f64: the variance may overflow where its root does not.
+core::Value* deviation_of(Call& call, core::Value* x) {
+  core::Value* variance = variance_of(call, converted(call.graph(), x, DType::kF64));
+  return converted(call.graph(), emit(call, ops::square_root, {variance}), x->type.dtype);
+}
 void variance(Call& call) { call.give(variance_of(call, call.tensor("self"))); }
-void deviation(Call& call) {
-  call.give(emit(call, ops::square_root, {variance_of(call, call.tensor("self"))}));
+void deviation(Call& call) { call.give(deviation_of(call, call.tensor("self"))); }
+// As precise as the mean that the variance is computed from.
+core::Value* wide_mean_of(Call& call, core::Value* x) {
+  core::Value* wide = converted(call.graph(), x, DType::kF64);
+  return converted(call.graph(), emit(call, ops::mean, {wide}, reduce_of(call, x)), x->type.dtype);
 }
 void variance_mean(Call& call) {
   core::Value* x = call.tensor("self");
   call.give(0, variance_of(call, x));
-  call.give(1, emit(call, ops::mean, {x}, reduce_of(call, x)));
+  call.give(1, wide_mean_of(call, x));
 }
 void deviation_mean(Call& call) {
   core::Value* x = call.tensor("self");
-  call.give(0, emit(call, ops::square_root, {variance_of(call, x)}));
-  call.give(1, emit(call, ops::mean, {x}, reduce_of(call, x)));
+  call.give(0, deviation_of(call, x));
+  call.give(1, wide_mean_of(call, x));
 }
 
 void norm_of_order(Call& call, std::string_view order) {

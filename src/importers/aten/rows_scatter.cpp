@@ -13,9 +13,22 @@ core::Value* covered(Call& call, core::Value* source, const Shape& shape) {
   return source;
 }
 
-// Scatters `source` into self at `index`, all three of one rank; a tensor without dims is one of one element.
+// Indices that are one for all of a dim, where the program spread them over it: scatters take them as they
+// were.
+core::Value* unspread(core::Value* index, size_t axis) {
+  const core::Node* producer = index->producer;
+  if (producer == nullptr || producer->op != &ops::expand) return index;
+  core::Value* given = producer->operands[0];
+  const bool fits =
+      given->type.rank() == index->type.rank() && given->type.shape[axis] == index->type.shape[axis];
+  return fits ? given : index;
+}
+
+// Scatters the part of `source` that `covers` names into self at `index`, all three of one rank; a tensor
+// without dims is one of one element.
 template <typename Struct>
-void scatter_with(Call& call, const Op& op, core::Value* index, core::Value* source, Struct attributes) {
+void scatter_with(Call& call, const Op& op, core::Value* index, core::Value* source, const Shape& covers,
+                  Struct attributes) {
   core::Value* x = call.tensor("self");
   const Shape shape = x->type.shape;
   source = converted(call.graph(), source, x->type.dtype);
@@ -25,8 +38,13 @@ void scatter_with(Call& call, const Op& op, core::Value* index, core::Value* sou
   attributes.axis = static_cast<int64_t>(call.axis("dim", shape.size()));
   x = with_dims(x);
   index = with_dims(index);
-  source = covered(call, with_dims(source), index->type.shape);
+  source = covered(call, with_dims(source), covers.empty() ? index->type.shape : covers);
+  if (&op != &ops::scatter) index = unspread(index, static_cast<size_t>(attributes.axis));
   call.give(reshaped(call, emit(call, op, {x, index, source}, attributes), shape));
+}
+template <typename Struct>
+void scatter_with(Call& call, const Op& op, core::Value* index, core::Value* source, Struct attributes) {
+  scatter_with(call, op, index, source, index->type.shape, attributes);
 }
 core::Value* value_everywhere(Call& call) {
   return expanded(call, operand(call, "value", call.tensor("self")->type.dtype),
@@ -58,24 +76,26 @@ void scatter_reduce_value(Call& call) {
   scatter_with(call, ops::scatter_reduce, call.tensor("index"), value_everywhere(call), reduction(call));
 }
 
-// A vector of indices along `dim`, spread over the other dims of the source.
+// A vector of indices along `dim`, each for all of the source's other dims.
 core::Value* spread_index(Call& call, const Shape& source) {
   core::Value* index = call.tensor("index");
   if (source.empty()) return reshaped(call, index, {});
   Shape spread(source.size(), 1);
   spread[call.axis("dim", source.size())] = element_count(index->type);
-  return expanded(call, reshaped(call, index, spread), source);
+  return reshaped(call, index, spread);
 }
 void index_add(Call& call) {
   core::Value *x = call.tensor("self"), *source = call.tensor("source");
   if (source->type.rank() != x->type.rank()) source = reshaped(call, source, x->type.shape);
   if (call.number("alpha") != 1)
     source = emit(call, ops::multiply, {source, operand(call, "alpha", source->type.dtype)});
-  scatter_with(call, ops::scatter_add, spread_index(call, source->type.shape), source, ops::Axis{});
+  scatter_with(call, ops::scatter_add, spread_index(call, source->type.shape), source, source->type.shape,
+               ops::Axis{});
 }
 void index_reduce(Call& call) {
   core::Value* source = call.tensor("source");
-  scatter_with(call, ops::scatter_reduce, spread_index(call, source->type.shape), source, reduction(call));
+  scatter_with(call, ops::scatter_reduce, spread_index(call, source->type.shape), source, source->type.shape,
+               reduction(call));
 }
 
 // Each true element of the mask takes the next element of the source.

@@ -6,27 +6,51 @@
 #include "importers/aten/promotion.h"
 #include "importers/aten/rows.h"
 #include "ops/activation.h"
+#include "ops/size_condition.h"
 
 namespace ingot::core::aten {
 namespace {
 
 constexpr int64_t kLargest = std::numeric_limits<int64_t>::max();
 
+// The sign that the program was traced with; not negative if no example is known.
+bool is_negative_in_example(const Dim& index, const SymbolTable& symbols) {
+  SymbolValues example;
+  for (const std::string& symbol : index.symbols()) {
+    const auto found = symbols.find(symbol);
+    if (found == symbols.end() || !found->second.typical) return false;
+    example.emplace(symbol, *found->second.typical);
+  }
+  return evaluate(index, example) < 0;
+}
+
+// An index counted from the beginning. Where the ranges leave its sign open, it is that of the example, and
+// runs with the other sign are refused.
+Dim position(Call& call, const Dim& index, const Dim& size) {
+  const SymbolTable& symbols = call.graph().symbols;
+  if (index.is_constant()) return from_end(index, size);
+  if (provably_not_negative(index, symbols)) return index;
+  if (is_proven(is_less(index, 0), symbols)) return size + index;
+  const bool counts_from_end = is_negative_in_example(index, symbols);
+  ops::add_check(call.graph(), CheckKind::kGuard, counts_from_end ? is_less(index, 0) : at_most(0, index));
+  return counts_from_end ? size + index : index;
+}
+
 // A bound of a slice, moved into [0, size] as torch does.
 Dim bound(Call& call, std::string_view name, const Dim& none, const Dim& size) {
   if (!call.has(name)) return none;
-  const Dim given = from_end(call.dim(name), size);
+  const Dim given = position(call, call.dim(name), size);
   if (given == Dim(kLargest)) return size;
   const SymbolTable& symbols = call.graph().symbols;
   const Dim inside = smaller(given, size, symbols);
-  return range_of(inside, symbols).min >= 0 ? inside : maximum(inside, 0);
+  return provably_not_negative(inside, symbols) ? inside : maximum(inside, 0);
 }
 ops::Slice slice_bounds(Call& call, const core::Value* x) {
   const size_t axis = call.axis("dim", x->type.rank());
   const Dim& size = extent(call, x, axis);
   const SymbolTable& symbols = call.graph().symbols;
   Dim start = bound(call, "start", 0, size), end = bound(call, "end", size, size);
-  if (range_of(end - start, symbols).min < 0) {
+  if (!provably_not_negative(end - start, symbols)) {
     if (!start.is_constant() || !end.is_constant())
       call.refuse("a slice that may be empty, depending on sizes");
     end = start;
@@ -51,12 +75,12 @@ void slice_scatter(Call& call) {
 void select(Call& call) {
   core::Value* x = call.tensor("self");
   const size_t axis = call.axis("dim", x->type.rank());
-  call.give(selected(call, x, axis, from_end(call.dim("index"), extent(call, x, axis))));
+  call.give(selected(call, x, axis, position(call, call.dim("index"), extent(call, x, axis))));
 }
 void select_scatter(Call& call) {
   core::Value *x = call.tensor("self"), *source = call.tensor("src");
   const size_t axis = call.axis("dim", x->type.rank());
-  const Dim index = from_end(call.dim("index"), extent(call, x, axis));
+  const Dim index = position(call, call.dim("index"), extent(call, x, axis));
   source = unsqueezed(call, converted(call.graph(), source, x->type.dtype), axis);
   call.give(emit(call, ops::slice_scatter, {x, source},
                  ops::Slice{static_cast<int64_t>(axis), index, index + 1, 1}));
@@ -64,7 +88,7 @@ void select_scatter(Call& call) {
 void narrow(Call& call) {
   core::Value* x = call.tensor("self");
   const size_t axis = call.axis("dim", x->type.rank());
-  const Dim start = from_end(call.dim("start"), extent(call, x, axis));
+  const Dim start = position(call, call.dim("start"), extent(call, x, axis));
   call.give(sliced(call, x, axis, start, start + call.dim("length")));
 }
 
@@ -78,6 +102,11 @@ void give_parts(Call& call, core::Value* x, size_t axis, std::span<const Dim> si
 // The number of parts is the number of results.
 void split_evenly(Call& call, core::Value* x, size_t axis, const Dim& part) {
   const size_t count = call.result_count();
+  if (!part.is_constant() || !extent(call, x, axis).is_constant()) {
+    const Dim parts = ceil_divide(extent(call, x, axis), part);
+    ops::add_check(call.graph(), CheckKind::kGuard,
+                   compare(Predicate::Kind::kEqual, maximum(parts, 1), static_cast<int64_t>(count)));
+  }
   std::vector<Dim> sizes(count, part);
   if (count > 0) sizes.back() = extent(call, x, axis) - part * Dim(static_cast<int64_t>(count) - 1);
   give_parts(call, x, axis, sizes);
@@ -89,7 +118,13 @@ void split(Call& call) {
 void split_sizes(Call& call) {
   core::Value* x = call.tensor("self");
   const std::vector<Dim> sizes = call.dims(call.has("split_sizes") ? "split_sizes" : "split_size");
-  give_parts(call, x, call.axis("dim", x->type.rank()), sizes);
+  const size_t axis = call.axis("dim", x->type.rank());
+  Dim total = 0;
+  for (const Dim& size : sizes) total = total + size;
+  if (total != extent(call, x, axis))
+    ops::add_check(call.graph(), CheckKind::kBounds,
+                   compare(Predicate::Kind::kEqual, total, extent(call, x, axis)), "split");
+  give_parts(call, x, axis, sizes);
 }
 void chunk(Call& call) {
   core::Value* x = call.tensor("self");

@@ -126,7 +126,7 @@ void soft_shrink(Call& call) {
   const Term x = operand_term(call, "self"), size = x.apply(ops::absolute);
   const double lambda = call.number("lambd");
   const Term moved = x - x.apply(ops::sign) * lambda;
-  call.give((size > lambda).choose(moved, x * 0));
+  call.give((size > lambda).choose(moved, is_nan(x).choose(x, x.constant(0))));
 }
 void hard_shrink(Call& call) {
   const Term x = operand_term(call, "self");
@@ -161,7 +161,7 @@ constexpr Row kRows[] = {
     {"aten.rad2deg.default", of_one<to_degrees>, kComposed},
     {"aten.rrelu.default", inference_rrelu, kComposed},
     {"aten.sinc.default", of_one<sinc>, kComposed},
-    {"aten.softshrink.default", soft_shrink, kComposed},
+    {"aten.softshrink.default", soft_shrink},
     {"aten.special_entr.default", of_one<entropy>, kComposed},
     {"aten.special_logit.default", logit, kComposed},
     {"aten.special_ndtr.default", of_one<normal_distribution>, kComposed},

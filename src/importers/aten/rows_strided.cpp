@@ -9,6 +9,7 @@
 #include "importers/aten/promotion.h"
 #include "importers/aten/rows.h"
 #include "importers/aten/strided.h"
+#include "ops/size_condition.h"
 
 namespace ingot::core::aten {
 namespace {
@@ -73,6 +74,7 @@ void unfold(Call& call) {
   if (is_scalar) x = reshaped(call, x, {1});
   const int64_t size = call.integer("size"), step = call.integer("step");
   call.require(size >= 0 && step > 0, "windows of no size");
+  ops::add_check(call.graph(), CheckKind::kBounds, at_most(size, x->type.shape[axis]), "unfold");
   const Dim count = floor_divide(x->type.shape[axis] - Dim(size), step) + 1;
   core::Value* starts = reshaped(call, counting(call, count, step), {count, 1});
   core::Value* places = emit(call, ops::add, {starts, counting(call, size)});

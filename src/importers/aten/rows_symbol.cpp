@@ -6,12 +6,11 @@
 
 #include "importers/aten/building.h"
 #include "importers/aten/rows.h"
+#include "ops/assertion.h"
+#include "ops/size_condition.h"
 
 namespace ingot::core::aten {
 namespace {
-
-// Assertions on metadata hold by construction; comparisons of sizes only feed assertions.
-void nothing(Call&) {}
 
 void size_of(Call& call) {
   const core::Value* x = call.tensor("self");
@@ -52,6 +51,101 @@ void negated(Call& call) {
   if (const auto x = call.number_at(0)) call.give_number(-*x);
 }
 
+// The result of a call, which is a bool.
+void give(Call& call, const Predicate& condition) {
+  const auto& outputs = call.node().outputs;
+  if (outputs.empty() || !outputs[0]) return;
+  call.graph().add(
+      ops::size_condition, {},
+      ops::SizeCondition{ops::kAnswer, to_string(condition), {}, static_cast<int64_t>(*outputs[0])});
+}
+
+// The condition that a value of the program is; none if it is not known, or values of two graphs may be
+// meant.
+std::optional<Predicate> answer_of(Call& call, ValueId id) {
+  std::optional<Predicate> found;
+  for (const auto& node : call.graph().nodes()) {
+    if (node->op != &ops::size_condition) continue;
+    const auto attributes = node->attributes<ops::SizeCondition>();
+    if (attributes.kind != ops::kAnswer || attributes.value != static_cast<int64_t>(id)) continue;
+    if (found) return std::nullopt;
+    found = parse_predicate(attributes.condition);
+  }
+  return found;
+}
+
+std::optional<Predicate> condition_at(Call& call, size_t position) {
+  if (position >= call.node().arguments.size()) return std::nullopt;
+  const Argument& argument = call.node().arguments[position].argument;
+  if (const auto* known = std::get_if<bool>(&argument.value)) return *known ? always() : negation(always());
+  if (const auto* id = std::get_if<ValueId>(&argument.value)) {
+    if (auto condition = answer_of(call, *id)) return condition;
+  }
+  const std::optional<Dim> size = call.size_at(position);
+  return size ? std::optional(compare(Predicate::Kind::kNotEqual, *size, 0)) : std::nullopt;
+}
+
+// A condition on sizes, or one that is known now; what follows from data is left open.
+template <Predicate::Kind kKind, bool (*kOfReals)(double, double), bool kTurned = false>
+void comparison(Call& call) {
+  const auto a = call.size_at(0), b = call.size_at(1);
+  if (a && b) return give(call, kTurned ? compare(kKind, *b, *a) : compare(kKind, *a, *b));
+  const auto x = call.number_at(0), y = call.number_at(1);
+  if (x && y) give(call, kOfReals(*x, *y) ? always() : negation(always()));
+}
+template <Predicate (*kJoin)(Predicate, Predicate)>
+void joined(Call& call) {
+  auto a = condition_at(call, 0), b = condition_at(call, 1);
+  if (a && b) give(call, kJoin(std::move(*a), std::move(*b)));
+}
+void opposite(Call& call) {
+  if (const auto condition = condition_at(call, 0)) give(call, negation(*condition));
+}
+
+// torch's own text repeats the condition.
+std::string message_of(Call& call, std::string_view name) {
+  std::string text = call.text(name);
+  return text.starts_with("Runtime assertion failed for expression") ? std::string() : text;
+}
+void assert_scalar(Call& call) {
+  auto condition = condition_at(call, 0);
+  if (!condition) call.refuse("an assertion on a number that does not follow from sizes");
+  ops::add_check(call.graph(), CheckKind::kAssertion, std::move(*condition), message_of(call, "assert_msg"));
+}
+void constrain_range(Call& call) {
+  const auto size = call.size_at(0);
+  if (!size) call.refuse("an assertion on a number that does not follow from sizes");
+  if (call.has("min")) ops::add_check(call.graph(), CheckKind::kAssertion, at_most(call.dim("min"), *size));
+  if (call.has("max")) ops::add_check(call.graph(), CheckKind::kAssertion, at_most(*size, call.dim("max")));
+}
+// Devices and memory formats are those that engines have.
+void assert_metadata(Call& call) {
+  const core::Value* x = call.tensor("a");
+  const auto dtype = call.dtype("dtype");
+  call.require(!dtype || *dtype == x->type.dtype, "it asserts another dtype than the tensor has");
+  call.require(!call.has("stride") || call.dims("stride") == call.tensor_meta("a").strides,
+               "it asserts other strides than the tensor has");
+  if (!call.has("size")) return;
+  const std::vector<Dim> sizes = call.dims("size");
+  call.require(sizes.size() == x->type.rank(), "it asserts another number of dims than the tensor has");
+  for (size_t i = 0; i < sizes.size(); ++i)
+    ops::add_check(call.graph(), CheckKind::kAssertion,
+                   compare(Predicate::Kind::kEqual, x->type.shape[i], sizes[i]));
+}
+void assert_tensor(Call& call) {
+  core::Value* x = call.tensor("self");
+  call.require(element_count(x->type) == Dim(1), "an assertion on several elements");
+  call.graph().add(ops::assert_true, {converted(call.graph(), x, DType::kBool)},
+                   ops::Assertion{call.text("assert_msg")});
+}
+
+bool is_equal(double a, double b) { return a == b; }
+bool is_different(double a, double b) { return a != b; }
+bool is_less(double a, double b) { return a < b; }
+bool is_at_most(double a, double b) { return a <= b; }
+bool is_more(double a, double b) { return a > b; }
+bool is_at_least(double a, double b) { return a >= b; }
+
 Dim sum(const Dim& a, const Dim& b) { return a + b; }
 Dim difference(const Dim& a, const Dim& b) { return a - b; }
 Dim times(const Dim& a, const Dim& b) { return a * b; }
@@ -67,25 +161,27 @@ double power(double a, double b) { return std::pow(a, b); }
 
 constexpr Row kRows[] = {
     {"_operator.add", arithmetic<sum, sum>},
-    {"_operator.eq", nothing},
+    {"_operator.and_", joined<both>},
+    {"_operator.eq", comparison<Predicate::Kind::kEqual, is_equal>},
     {"_operator.floordiv", arithmetic<floor_divide, whole_quotient>},
-    {"_operator.ge", nothing},
-    {"_operator.gt", nothing},
-    {"_operator.le", nothing},
-    {"_operator.lt", nothing},
+    {"_operator.ge", comparison<Predicate::Kind::kAtMost, is_at_least, true>},
+    {"_operator.gt", comparison<Predicate::Kind::kLess, is_more, true>},
+    {"_operator.le", comparison<Predicate::Kind::kAtMost, is_at_most>},
+    {"_operator.lt", comparison<Predicate::Kind::kLess, is_less>},
     {"_operator.mod", arithmetic<modulo, rest>},
     {"_operator.mul", arithmetic<times, times>},
-    {"_operator.ne", nothing},
+    {"_operator.ne", comparison<Predicate::Kind::kNotEqual, is_different>},
     {"_operator.neg", negated},
+    {"_operator.or_", joined<either>},
     {"_operator.pow", real<power>},
     {"_operator.sub", arithmetic<difference, difference>},
     {"_operator.truediv", real<quotient>},
-    {"aten._assert_async.default", nothing},
-    {"aten._assert_async.msg", nothing},
-    {"aten._assert_scalar.default", nothing},
-    {"aten._assert_tensor_metadata.default", nothing},
-    {"aten.sym_constrain_range.default", nothing},
-    {"aten.sym_constrain_range_for_size.default", nothing},
+    {"aten._assert_async.default", assert_tensor},
+    {"aten._assert_async.msg", assert_tensor},
+    {"aten._assert_scalar.default", assert_scalar},
+    {"aten._assert_tensor_metadata.default", assert_metadata},
+    {"aten.sym_constrain_range.default", constrain_range},
+    {"aten.sym_constrain_range_for_size.default", constrain_range},
     {"aten.sym_numel.default", element_count_of},
     {"aten.sym_size.int", size_of},
     {"math.ceil", to_size<std::ceil>},
@@ -96,7 +192,7 @@ constexpr Row kRows[] = {
     {"torch.sym_int", to_size<std::trunc>},
     {"torch.sym_max", arithmetic<maximum, larger>},
     {"torch.sym_min", arithmetic<minimum, lesser>},
-    {"torch.sym_not", nothing},
+    {"torch.sym_not", opposite},
     {"torch._sym_sqrt", square_root},
 };
 

@@ -6,6 +6,7 @@
 #include "importers/aten/building.h"
 #include "importers/aten/promotion.h"
 #include "importers/aten/rows.h"
+#include "ops/size_condition.h"
 
 namespace ingot::core::aten {
 namespace {
@@ -75,12 +76,16 @@ void unflatten(Call& call) {
   call.give(reshaped(call, x, std::move(shape)));
 }
 
-// Only dims that are 1 go; torch guards sizes that are symbols against being 1.
+// Only dims that are 1 go: the rank of the result holds for sizes that are not.
 void squeeze_axes(Call& call, const std::vector<int64_t>& axes) {
   core::Value* x = call.tensor("self");
   std::vector<int64_t> ones;
   for (const int64_t axis : axes) {
-    if (x->type.rank() > 0 && x->type.shape[static_cast<size_t>(axis)] == Dim(1)) ones.push_back(axis);
+    if (x->type.rank() == 0) continue;
+    const Dim& size = x->type.shape[static_cast<size_t>(axis)];
+    if (size == Dim(1)) ones.push_back(axis);
+    if (!size.is_constant())
+      ops::add_check(call.graph(), CheckKind::kGuard, compare(Predicate::Kind::kNotEqual, size, 1));
   }
   call.give(without_axes(call, x, ones));
 }

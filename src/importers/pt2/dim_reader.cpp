@@ -18,7 +18,7 @@ Dim DimReader::read(const std::string& expression) {
 Dim DimReader::opaque(std::string_view text) {
   const auto [entry, is_new] = opaque_.try_emplace(std::string(text));
   if (is_new) {
-    const std::string name = fmt::format("computed{}", opaque_.size() - 1);
+    const std::string name = fmt::format("$computed{}", opaque_.size() - 1);
     entry->second = Dim::symbol(name);
     symbols_[name].range = {INT64_MIN, INT64_MAX};
   }

@@ -5,10 +5,14 @@
 #include <string_view>
 #include <vector>
 
+#include "importers/aten/fraction.h"
 #include "importers/pt2/dim_reader.h"
-#include "importers/pt2/fraction.h"
 
 namespace ingot::core::pt2 {
+
+using aten::Fraction;
+using aten::fraction_of;
+using aten::Quantity;
 
 // Recursive descent over both spellings of a sympy expression: "Add(Symbol('s0', integer=True), Integer(1))"
 // and "s0 + 1". The first is a subset of the second with calls.

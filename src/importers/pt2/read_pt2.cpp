@@ -10,6 +10,7 @@
 #include "importers/pt2/signature.h"
 #include "support/error.h"
 #include "support/file.h"
+#include "types/symbol_name.h"
 
 namespace ingot::core::pt2 {
 namespace {
@@ -33,6 +34,7 @@ SymbolTable read_ranges(Json program) {
   const std::optional<Json> constraints = program.find("range_constraints");
   if (!constraints) return symbols;
   for (const auto [name, constraint] : constraints->members()) {
+    if (!is_symbol_name(name)) continue;  // of nothing that the program can name
     const std::optional<Json> min = constraint.find("min_val"), max = constraint.find("max_val");
     DimRange range{min ? min->integer() : INT64_MIN, max ? max->integer() : INT64_MAX};
     if (range.max >= INT64_MAX - 1) range.max = INT64_MAX;  // older writers' infinity

@@ -103,6 +103,23 @@ void expect_refused(const Program& program, const char* code, const char* node, 
   }
 }
 
+TEST(Importer, RefusesResultsOtherThanTheProgramRecorded) {
+  const auto sum = [](Shape shape, DType dtype) {
+    ProgramWriter writer;
+    const ValueId x = writer.input("x", {2, Dim::symbol("S")});
+    writer.program.graph.symbols["S"].range = {2, 9};
+    writer.output(writer.call("aten.sum.dim_IntList", {{x}, list({0})}, std::move(shape), dtype));
+    return writer.program;
+  };
+  const Dim size = Dim::symbol("S");
+  expect_refused(sum({size}, DType::kF64), "INGOT-N523", "node0", "the program recorded f64[S]");
+  expect_refused(sum({1, size}, DType::kF32), "INGOT-N523", "node0", "Ingot computes f32[S]");
+  expect_refused(sum({2 * floor_divide(size, 2)}, DType::kF32), "INGOT-N523", "node0", "recorded");
+  EXPECT_EQ(import_program(sum({size}, DType::kF32)).graph.outputs.size(), 1u);
+  const Dim halves = floor_divide(size, 2) + floor_divide(size + 1, 2);  // the same by another formula
+  EXPECT_EQ(import_program(sum({halves}, DType::kF32)).graph.outputs.size(), 1u);
+}
+
 TEST(Importer, RefusesWritesThroughWhatIsNoPlainView) {
   ProgramWriter writer;
   const ValueId x = writer.input("x", {3});

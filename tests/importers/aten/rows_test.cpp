@@ -92,7 +92,7 @@ TEST(Rows, PromoteAsTorchDoes) {
   const ValueId whole = writer.input("whole", {2}, DType::kI64),
                 small = writer.input("small", {}, DType::kF64);
   writer.output(writer.call("aten.add.Tensor", {{whole}, {2.5}}, {2}));
-  writer.output(writer.call("aten.mul.Tensor", {{whole}, {small}}, {2}));
+  writer.output(writer.call("aten.mul.Tensor", {{whole}, {small}}, {2}, DType::kF64));
   const std::string text = imported_text(writer.program);
   EXPECT_THAT(text, HasSubstr("f32[2]"));
   EXPECT_THAT(results(writer.program, {{1, 2}, {0.5}}),

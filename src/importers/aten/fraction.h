@@ -6,7 +6,7 @@
 
 #include "types/dim.h"
 
-namespace ingot::core::pt2 {
+namespace ingot::core::aten {
 
 // denominator > 0 for all values of the symbols.
 struct Fraction {
@@ -30,4 +30,4 @@ std::optional<Dim> truncate(const Fraction& value,
 // Nothing but `numerator`, or none if there is a denominator.
 std::optional<Dim> whole(const Fraction& value);
 
-}  // namespace ingot::core::pt2
+}  // namespace ingot::core::aten

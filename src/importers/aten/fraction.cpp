@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "importers/pt2/fraction.h"
+#include "importers/aten/fraction.h"
 
 #include <cmath>
 
-namespace ingot::core::pt2 {
+namespace ingot::core::aten {
 namespace {
 
 constexpr size_t kMaximumTerms = 256;  // products of sums are multiplied out: bad files must not blow up
@@ -75,4 +75,4 @@ std::optional<Dim> whole(const Fraction& value) {
   return std::nullopt;
 }
 
-}  // namespace ingot::core::pt2
+}  // namespace ingot::core::aten
