@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "compiler/assemble.h"
 
-#include <algorithm>
+#include <map>
+#include <set>
+#include <utility>
 
 #include "compiler/profile.h"
-#include "ops/attributes.h"
+#include "ops/model_source.h"
 #include "support/error.h"
 
 namespace ingot::core {
 namespace {
-
-constexpr std::string_view kInitPrefix = "init.";
 
 // Fills the engine's tables from both graphs.
 class Assembly {
@@ -27,15 +27,19 @@ class Assembly {
     plan(report);
     engine_->images = std::move(parts_.images);
     for (const Image& image : engine_->images) engine_->needs.bits |= image.needs.bits;
+    engine_->checks = parts_.model.checks;
     return engine_;
   }
 
  private:
   // Only weights that something reads become sources, in the order of the model.
   void add_sources() {
-    for (const aten::WeightSource& weight : parts_.model.weights) {
-      if (!is_read(weight.name)) continue;
-      source_ids_[weight.name] = static_cast<int32_t>(engine_->sources.size());
+    std::set<int64_t> read;
+    collect_sources(parts_.split.init, read);
+    collect_sources(parts_.split.main, read);
+    for (const int64_t number : read) {
+      const aten::WeightSource& weight = parts_.model.weights.at(static_cast<size_t>(number));
+      source_ids_[number] = static_cast<int32_t>(engine_->sources.size());
       Tensor dense = is_dense(weight.data) ? borrow(weight) : to_dense(weight.data);
       engine_->sources.push_back({.name = weight.name,
                                   .dtype = dense.dtype,
@@ -51,13 +55,13 @@ class Assembly {
             weight.data.dtype, weight.data.shape};
   }
 
-  bool is_read(const std::string& name) const {
-    const auto reads = [&](const Graph& graph) {
-      return std::ranges::any_of(graph.nodes(), [&](const auto& node) {
-        return node->op == &ops::weight && node->template attributes<ops::NamedSource>().name == name;
-      });
-    };
-    return reads(parts_.split.init) || reads(parts_.split.main);
+  static void collect_sources(const Graph& graph, std::set<int64_t>& numbers) {
+    for (const auto& node : graph.nodes()) {
+      if (node->op != &ops::weight) continue;
+      const auto source = node->attributes<ops::ModelSource>();
+      invariant((source.source >= 0) != (source.init_output >= 0), "a weight comes from nowhere");
+      if (source.source >= 0) numbers.insert(source.source);
+    }
   }
 
   void add_weights(const Graph& graph) {
@@ -81,23 +85,22 @@ class Assembly {
   }
 
   void add_weight(const Node& node) {
-    const std::string name = node.attributes<ops::NamedSource>().name;
-    const auto known = weight_ids_.find(name);
+    const auto source = node.attributes<ops::ModelSource>();
+    const auto known = weight_ids_.find({source.source, source.init_output});
     if (known != weight_ids_.end()) {
       ids_[node.results[0]] = known->second;
       return;
     }
     WeightData entry;
-    entry.name = name;
+    entry.name = source.name;
     entry.type = node.results[0]->type;
     entry.bytes = storage_bytes(entry.type).constant().value();
-    if (const auto source = source_ids_.find(name); source != source_ids_.end()) {
-      entry.source = source->second;
-      entry.data = engine_->sources[source->second].data;
-    } else {
-      entry.init_output = std::stoi(name.substr(kInitPrefix.size()));
+    entry.init_output = static_cast<int32_t>(source.init_output);
+    if (source.source >= 0) {
+      entry.source = source_ids_.at(source.source);
+      entry.data = engine_->sources[static_cast<size_t>(entry.source)].data;
     }
-    ids_[node.results[0]] = weight_ids_[name] = add_entry(std::move(entry));
+    ids_[node.results[0]] = weight_ids_[{source.source, source.init_output}] = add_entry(std::move(entry));
   }
 
   uint32_t add_entry(WeightData entry) {
@@ -115,10 +118,14 @@ class Assembly {
     }
   }
 
+  // Once per node: one may take several steps.
   uint32_t record(const Node& node) {
-    engine_->nodes.push_back(
-        {.name = node.name, .op = std::string(node.op->name), .source = node.source.to_string()});
-    return static_cast<uint32_t>(engine_->nodes.size() - 1);
+    const auto [entry, is_new] = records_.try_emplace(&node, static_cast<uint32_t>(engine_->nodes.size()));
+    if (is_new) {
+      engine_->nodes.push_back(
+          {.name = node.name, .op = std::string(node.op->name), .source = node.source.to_string()});
+    }
+    return entry->second;
   }
 
   void describe() {
@@ -152,27 +159,27 @@ class Assembly {
     report.distinct_kernels = parts_.images.size();
   }
 
-  // The program lists the states that it uses; the tables of values and bindings follow its order.
+  // The program lists the states of its graph, in order; the tables of values and bindings follow it.
   void order_states() {
     std::vector<int32_t> bound;
     std::vector<Tensor> values;
-    for (const Port& port : engine_->main.states) {
-      const auto& states = parts_.model.states;
-      const auto found = std::ranges::find(states, port.name, &aten::StateSource::name);
-      invariant(found != states.end(), "a state of the program is not in the model: " + port.name);
-      const size_t position = found - states.begin();
-      bound.push_back(engine_->signature.mutated_inputs[position]);
-      values.push_back(engine_->state_values[position]);
+    for (const auto& node : parts_.split.main.nodes()) {
+      if (node->op != &ops::state) continue;
+      const auto position = static_cast<size_t>(node->attributes<ops::ModelSource>().source);
+      bound.push_back(engine_->signature.mutated_inputs.at(position));
+      values.push_back(engine_->state_values.at(position));
     }
+    invariant(bound.size() == engine_->main.states.size(), "the program has other states than its graph");
     engine_->signature.mutated_inputs = std::move(bound);
     engine_->state_values = std::move(values);
   }
 
   BuildParts& parts_;
   std::shared_ptr<EngineData> engine_;
-  std::map<std::string, int32_t> source_ids_;
-  std::map<std::string, uint32_t> weight_ids_;
+  std::map<int64_t, int32_t> source_ids_;                       // by the position among the model's weights
+  std::map<std::pair<int64_t, int64_t>, uint32_t> weight_ids_;  // by source and output of init
   std::map<const Value*, uint32_t> ids_;
+  std::map<const Node*, uint32_t> records_;
 };
 
 }  // namespace

@@ -9,7 +9,10 @@
 #include "compiler/key.h"
 #include "compiler/lower.h"
 #include "compiler/profile.h"
+#include "compiler/verify_kernels.h"
+#include "engine/validate_engine.h"
 #include "importers/aten/import.h"
+#include "ops/bounds.h"
 #include "partition/partition.h"
 #include "passes/hoist.h"
 #include "passes/target_passes.h"
@@ -36,7 +39,7 @@ class Phases {
   }
 
  private:
-  static constexpr size_t kTotal = 6;
+  static constexpr size_t kTotal = 8;
   const CompileHooks& hooks_;
   BuildReport& report_;
 };
@@ -61,6 +64,19 @@ void set_keys(std::vector<Image>& images, const ImageTable& table, const Backend
   }
 }
 
+// Brings operations into the forms that the target has fast code for.
+Graph adapt(Graph graph, const Backend& backend, const CompileOptions& options, PassRunner& runner) {
+  const Target& target = options.target;
+  const ComputeDTypeRule dtype = [&](const Node& node) { return backend.compute_dtype(node, target); };
+  const TransposedConvolutionRule convolutions = [&](const Node& node) {
+    return backend.prefers_convolutions(node, target);
+  };
+  const auto widen = [&](Graph g) { return widen_contractions(std::move(g), dtype); };
+  const auto expand = [&](Graph g) { return expand_transposed_convolutions(std::move(g), convolutions); };
+  graph = runner.run("widen_contractions", std::move(graph), widen, kLayoutLevel);
+  return runner.run("expand_transposed_convolutions", std::move(graph), expand, kLayoutLevel);
+}
+
 // Passes for one target: where values lie, what runs once a checkpoint, and what becomes one kernel.
 Split specialize(Graph graph, const Backend& backend, const CompileOptions& options, PassRunner& runner) {
   const Target& target = options.target;
@@ -75,9 +91,31 @@ Split specialize(Graph graph, const Backend& backend, const CompileOptions& opti
   graph = runner.run("use_winograd", std::move(graph), winograd, kLayoutLevel, /*changes_rounding=*/true);
   graph = runner.run("assign_layouts", std::move(graph), assign, kLayoutLevel);
   Split split = hoist(std::move(graph));
-  split.init = runner.run("fuse", std::move(split.init), fuse_all, kFuseLevel);
+  runner.check("hoist", split.init, OutputLayouts::kAny);
+  runner.check("hoist", split.main);
+  split.init = runner.run("fuse", std::move(split.init), fuse_all, kFuseLevel, /*changes_rounding=*/false,
+                          OutputLayouts::kAny);
   split.main = runner.run("fuse", std::move(split.main), fuse_all, kFuseLevel);
   return split;
+}
+
+size_t verify_all(const LoweredPrograms& lowered, const std::vector<Image>& images,
+                  const SymbolTable& symbols, const CompileHooks& hooks, const Target& target) {
+  const KernelRunner runner = hooks.runner ? hooks.runner(target.backend) : KernelRunner{};
+  std::set<ImageId> verified;
+  if (runner.executor == nullptr) return 0;
+  for (const auto* steps : {&lowered.init, &lowered.main})
+    verify_kernels(*steps, images, symbols, runner, verified);
+  return verified.size();
+}
+
+// What was compiled is held to the rules of engine files; whatever breaks them is our fault, not the file's.
+void check_engine(const EngineData& engine) {
+  try {
+    validate_engine(engine);
+  } catch (const UserError& error) {
+    throw InternalError("the compiled engine is broken: " + error.details().message);
+  }
 }
 
 }  // namespace
@@ -85,6 +123,15 @@ Split specialize(Graph graph, const Backend& backend, const CompileOptions& opti
 std::shared_ptr<EngineData> compile(const aten::Program& program, const CompileOptions& options,
                                     std::span<const Backend* const> backends, const CompileHooks& hooks,
                                     BuildReport* report) {
+  return compile_model(
+      program, [&] { return aten::import_program(program); }, options, backends, hooks, report);
+}
+
+std::shared_ptr<EngineData> compile_model(const aten::Program& program,
+                                          const std::function<aten::Imported()>& import,
+                                          const CompileOptions& options,
+                                          std::span<const Backend* const> backends, const CompileHooks& hooks,
+                                          BuildReport* report) {
   BuildReport local;
   BuildReport& filled = report != nullptr ? *report : local;
   Phases phases(hooks, filled);
@@ -92,26 +139,47 @@ std::shared_ptr<EngineData> compile(const aten::Program& program, const CompileO
   const Target& target = options.target;
   const Backend& backend = find_backend(backends, target.backend);
 
-  aten::Imported model = phases.run("import", 0, [&] { return aten::import_program(program); });
+  aten::Imported model = phases.run("import", 0, import);
   apply_profiles(model.graph, options.profiles);
+  model.graph.erase_dead_nodes();
+  complete_checks(model.graph, model.checks);
+  runner.check("import", model.graph);
   std::string key = engine_key(program, model, backend, options);
   Graph graph = phases.run("simplify", 1, [&] { return run_pipeline(std::move(model.graph), runner); });
-  require_support(graph, backend, target);
+  graph = phases.run("adapt", 2, [&] { return adapt(std::move(graph), backend, options, runner); });
+  filled.slow = require_support(graph, typical_sizes(graph.symbols), backend, target, invariant_nodes(graph));
   const Split split =
-      phases.run("specialize", 2, [&] { return specialize(std::move(graph), backend, options, runner); });
+      phases.run("specialize", 3, [&] { return specialize(std::move(graph), backend, options, runner); });
 
   ImageTable table;
-  auto lowered = phases.run("lower", 3, [&] {
+  auto lowered = phases.run("lower", 4, [&] {
     return LoweredPrograms{lower_graph(split.init, backend, target, split.main.symbols, table),
                            lower_graph(split.main, backend, target, split.main.symbols, table)};
   });
-  std::vector<Image> images =
-      phases.run("compile kernels", 4, [&] { return compile_images(table, target.threads, hooks.progress); });
+  std::vector<Image> images = phases.run(
+      "compile kernels", 5, [&] { return compile_images(table, options.threads, hooks.progress); });
   set_keys(images, table, backend, target);
-  return phases.run("plan", 5, [&] {
-    return assemble({program, model, split, std::move(lowered), std::move(images), target, std::move(key)},
-                    filled);
+  if (options.verify_kernels) {
+    filled.verified_kernels = phases.run(
+        "verify kernels", 6, [&] { return verify_all(lowered, images, split.main.symbols, hooks, target); });
+  }
+  return phases.run("plan", 7, [&] {
+    auto engine = assemble(
+        {program, model, split, std::move(lowered), std::move(images), target, std::move(key)}, filled);
+    check_engine(*engine);
+    return engine;
   });
+}
+
+std::vector<SlowNode> find_slow(const aten::Program& program, const CompileOptions& options,
+                                std::span<const Backend* const> backends) {
+  PassRunner runner(options.passes);
+  const Backend& backend = find_backend(backends, options.target.backend);
+  aten::Imported model = aten::import_program(program);
+  apply_profiles(model.graph, options.profiles);
+  Graph graph = adapt(run_pipeline(std::move(model.graph), runner), backend, options, runner);
+  return require_support(graph, typical_sizes(graph.symbols), backend, options.target,
+                         invariant_nodes(graph));
 }
 
 }  // namespace ingot::core

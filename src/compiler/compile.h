@@ -8,9 +8,11 @@
 #include <vector>
 
 #include "backends/compile.h"
+#include "backends/execute.h"
 #include "compiler/options.h"
 #include "engine/engine_data.h"
-#include "importers/aten/aten_graph.h"
+#include "importers/aten/import.h"
+#include "partition/partition.h"
 
 namespace ingot::core {
 
@@ -23,6 +25,8 @@ struct BuildReport {
   std::vector<Phase> phases;
   size_t kernels = 0;           // steps with an image
   size_t distinct_kernels = 0;  // images compiled
+  size_t verified_kernels = 0;  // ... and run beside their definition
+  std::vector<SlowNode> slow;   // what the engine runs slowly
   int64_t arena_bytes = 0;      // at the typical sizes
   int64_t arena_lower_bound = 0;
 };
@@ -37,9 +41,16 @@ struct Progress {
 using ProgressCallback = std::function<bool(const Progress&)>;
 using DumpCallback = std::function<void(std::string_view stage, const Graph& graph)>;
 
+// Where the kernels of a backend can be tried; no executor: nowhere.
+struct KernelRunner {
+  const Executor* executor = nullptr;
+  ThreadPool* pool = nullptr;
+};
+
 struct CompileHooks {
   ProgressCallback progress;
   DumpCallback dump;
+  std::function<KernelRunner(std::string_view backend)> runner;  // what verify_kernels needs
 };
 
 // Throws UnsupportedError if a node cannot be run here, UserError on bad models and options. The weights of
@@ -47,5 +58,18 @@ struct CompileHooks {
 std::shared_ptr<EngineData> compile(const aten::Program& program, const CompileOptions& options,
                                     std::span<const Backend* const> backends, const CompileHooks& hooks = {},
                                     BuildReport* report = nullptr);
+
+// The same from a model in our own operators, which `import` makes; of `program` only names and trees are
+// read.
+std::shared_ptr<EngineData> compile_model(const aten::Program& program,
+                                          const std::function<aten::Imported()>& import,
+                                          const CompileOptions& options,
+                                          std::span<const Backend* const> backends,
+                                          const CompileHooks& hooks = {}, BuildReport* report = nullptr);
+
+// What an engine of the program would run slowly, by the passes before code generation alone. Throws as
+// compile.
+std::vector<SlowNode> find_slow(const aten::Program& program, const CompileOptions& options,
+                                std::span<const Backend* const> backends);
 
 }  // namespace ingot::core

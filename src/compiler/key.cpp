@@ -53,6 +53,14 @@ std::string describe_states(const std::vector<aten::StateSource>& states) {
   return text;
 }
 
+std::string describe_checks(const std::vector<SizeCheck>& checks) {
+  std::string text;
+  for (const SizeCheck& check : checks)
+    text += fmt::format("check {} {} {}\n", name_of(check.kind), to_string(check.condition),
+                        quote(check.message));
+  return text;
+}
+
 }  // namespace
 
 std::string engine_key(const aten::Program& program, const aten::Imported& model, const Backend& backend,
@@ -61,7 +69,7 @@ std::string engine_key(const aten::Program& program, const aten::Imported& model
                      kEngineFormatVersion, options.target.text(), backend.generator(),
                      options.keep_original_weights ? "original" : "prepared") +
          describe_passes(options.passes) + describe_call(program, model) + describe_states(model.states) +
-         to_string(model.graph, {.canonical = true});
+         describe_checks(model.checks) + to_string(model.graph, {.canonical = true});
 }
 
 }  // namespace ingot::core

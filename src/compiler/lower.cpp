@@ -5,8 +5,10 @@
 #include <chrono>
 #include <exception>
 #include <mutex>
+#include <system_error>
 #include <thread>
 
+#include "compiler/step_work.h"
 #include "ops/alias.h"
 #include "support/error.h"
 
@@ -58,6 +60,15 @@ void compile_and_report(const ImageTable& table, std::vector<Image>& images, Que
   }
 }
 
+// As many as the system has, at most `count`: the caller works too.
+template <typename Function>
+void start(std::vector<std::jthread>& workers, int count, Function function) {
+  try {
+    for (int i = 0; i < count; ++i) workers.emplace_back(function);
+  } catch (const std::system_error&) {
+  }
+}
+
 }  // namespace
 
 std::vector<ScheduledStep> lower_graph(const Graph& graph, const Backend& backend, const Target& target,
@@ -65,6 +76,7 @@ std::vector<ScheduledStep> lower_graph(const Graph& graph, const Backend& backen
   std::vector<ScheduledStep> steps;
   for (const auto& node : graph.nodes()) {
     if (node->op->traits.has(Trait::kSource) || alias_offset(*node)) continue;
+    StepWork work = work_of(*node);
     for (LoweredStep& step : backend.lower(*node, symbols, target)) {
       const ImageId image = step.compile ? image_for(step, images) : kNoId;
       const std::string runs_on = step.routine.empty() ? target.backend : std::string();
@@ -72,7 +84,10 @@ std::vector<ScheduledStep> lower_graph(const Graph& graph, const Backend& backen
                        .step = std::move(step),
                        .image = image,
                        .node_records = {},
+                       .operations = work.operations,
+                       .bytes = work.bytes,
                        .backend = runs_on});
+      work = {};  // the first of a node's steps stands for all
     }
   }
   return steps;
@@ -83,8 +98,8 @@ std::vector<Image> compile_images(const ImageTable& table, int threads, const Pr
   Queue queue;
   {
     std::vector<std::jthread> workers;
-    for (int i = 1; i < threads; ++i) workers.emplace_back([&] { compile_next(table, images, queue); });
     try {
+      start(workers, threads - 1, [&] { compile_next(table, images, queue); });
       compile_and_report(table, images, queue, progress);
     } catch (...) {
       queue.stop = true;

@@ -103,11 +103,14 @@ constexpr std::array kRows = {
     Row{{"stop_after", "name", "", "the last pass that runs"},
         [](CompileOptions& o, View, View value) { o.passes.stop_after = value; }},
     Row{{"threads", "number", "0",
-         "threads that build, and that the engine is planned for; 0: what the process may use"},
+         "threads that build; the engine does not depend on it; 0: what the process may use"},
         [](CompileOptions& o, View name, View value) {
           const auto threads = static_cast<int>(parse_integer(name, value, 0, 1024));
-          o.target.threads = threads > 0 ? threads : available_threads();
+          o.threads = threads > 0 ? threads : available_threads();
         }},
+    Row{{"verify_kernels", "bool", "false",
+         "run each kernel beside its definition, where this machine can; a wrong one fails the build"},
+        [](CompileOptions& o, View name, View value) { o.verify_kernels = parse_bool(name, value); }},
     Row{{"verify_passes", "bool", "true", "check the graph after every pass"},
         [](CompileOptions& o, View name, View value) { o.passes.verify = parse_bool(name, value); }},
 };
@@ -136,7 +139,7 @@ std::span<const OptionInfo> all_options() { return kInfos; }
 CompileOptions parse_options(const std::map<std::string, std::string>& options) {
   CompileOptions parsed;
   parsed.target.features = host_cpu_features();
-  parsed.target.threads = available_threads();
+  parsed.threads = available_threads();
   for (const auto& [name, value] : options) find_row(name).set(parsed, name, value);
   return parsed;
 }

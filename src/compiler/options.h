@@ -25,7 +25,9 @@ struct CompileOptions {
   PassOptions passes;
   std::vector<DimProfile> profiles;
   bool require_full_compilation = false;
+  bool verify_kernels = false;
   bool keep_original_weights = false;  // ship the model's weights and run init at load
+  int threads = 1;                     // that build; how an engine's work is split is decided where it runs
 };
 
 // What a person can set, for documentation, --help and messages.

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "engine/program.h"
+#include "types/size_check.h"
 #include "types/tensor.h"
 
 namespace ingot::core {
@@ -77,6 +78,10 @@ struct EngineData {
   std::vector<SourceWeight> sources;  // in the file with values only if kOriginal
   std::vector<Tensor> state_values;   // initial values of owned states
   std::vector<NodeRecord> nodes;
+  std::vector<SizeCheck> checks;  // what the sizes of main's inputs and states have to meet before a run
 };
+
+// The symbols of a program as its caller knows them: "x.shape[0]" of input x.
+SpelledSymbols spelled_symbols(const Program& program);
 
 }  // namespace ingot::core

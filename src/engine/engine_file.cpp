@@ -8,6 +8,7 @@
 
 #include "engine/container.h"
 #include "engine/sections.h"
+#include "engine/validate_engine.h"
 #include "support/error.h"
 #include "support/parallel.h"
 

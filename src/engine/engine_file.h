@@ -18,7 +18,7 @@
 
 namespace ingot::core {
 
-constexpr uint32_t kEngineFormatVersion = 1;
+constexpr uint32_t kEngineFormatVersion = 2;
 
 struct SectionInfo {
   std::string name;

@@ -49,14 +49,10 @@ void write_ports(JsonWriter& json, std::string_view name, const std::vector<Port
 }
 
 void write_step(JsonWriter& json, const Step& step, const EngineData& engine) {
-  json.begin_object().field("name", step.name).field("kind", name_of(step.kind));
-  if (step.kind == StepKind::kKernel) {
-    json.field("backend", step.backend)
-        .field("image", step.image)
-        .field("kernel", engine.images[step.image].kernel);
-    json.field("work_items", step.work_items.to_string());
-  }
-  if (step.kind == StepKind::kRoutine) json.field("routine", step.routine);
+  json.begin_object();
+  write_step_fields(json, step, engine);
+  if (step.kind == StepKind::kKernel) json.field("work_items", step.work_items.to_string());
+  json.field("operations", step.operations.to_string()).field("bytes", step.bytes.to_string());
   json.list("nodes", step.nodes).end_object();
 }
 
@@ -77,6 +73,17 @@ void write_program(JsonWriter& json, const Program& program, const EngineData& e
   json.end_array().key("nested").begin_array();
   for (const Program& nested : program.nested) write_program(json, nested, engine);
   json.end_array().end_object();
+}
+
+void write_conditions(JsonWriter& json, const EngineData& engine) {
+  const SpelledSymbols names = spelled_symbols(engine.main);
+  json.key("conditions").begin_array();
+  for (const SizeCheck& check : engine.checks) {
+    json.begin_object().field("kind", name_of(check.kind));
+    json.field("condition", to_python(check.condition, spelled_by(names))).field("message", check.message);
+    json.field("node", check.node).field("source", check.source).end_object();
+  }
+  json.end_array();
 }
 
 void write_sections(JsonWriter& json, const EngineFile& file) {
@@ -162,6 +169,16 @@ constexpr int64_t kMostBytes = int64_t{1} << 46;
 
 }  // namespace
 
+void write_step_fields(JsonWriter& json, const Step& step, const EngineData& engine) {
+  json.field("name", step.name).field("kind", name_of(step.kind));
+  if (step.kind == StepKind::kKernel) {
+    json.field("backend", step.backend)
+        .field("image", step.image)
+        .field("kernel", engine.images[step.image].kernel);
+  }
+  if (step.kind == StepKind::kRoutine) json.field("routine", step.routine);
+}
+
 MemorySummary memory_at_typical_sizes(const Program& program) {
   SymbolValues sizes;
   for (const auto& [name, info] : program.symbols) sizes.emplace(name, typical_size(info));
@@ -210,6 +227,7 @@ std::string inspect_json(const EngineData& engine, const EngineFile* file) {
   write_ports(json, "inputs", engine.main.inputs, engine.main.symbols);
   write_ports(json, "outputs", engine.main.outputs, engine.main.symbols);
   write_ports(json, "states", engine.main.states, engine.main.symbols);
+  write_conditions(json, engine);
   write_weights(json, engine);
   write_kernels(json, engine);
   json.key("init");

@@ -4,8 +4,12 @@
 #include <string>
 
 #include "engine/engine_file.h"
+#include "support/json_writer.h"
 
 namespace ingot::core {
+
+// The fields that say what computes a step: name, kind, backend, kernel or routine. Inside an object.
+void write_step_fields(JsonWriter& json, const Step& step, const EngineData& engine);
 
 // What an engine holds, as JSON: format, target, key, sections, ports, steps, kernels, weights, memory plan
 // and nodes. `file` is null for an engine that was not loaded from one.

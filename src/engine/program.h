@@ -104,6 +104,7 @@ struct Step {
   ControlKind control = ControlKind::kBranch;  // kProgram
   std::vector<uint32_t> programs;              // kProgram: ids in Program::nested
   std::vector<uint32_t> nodes;                 // ids in the engine's node table: what this step computes
+  Dim operations = 0, bytes = 0;               // the work of its nodes' definitions, for profiles; 0: unknown
 };
 
 struct Port {  // an input, output or state of a program

@@ -10,6 +10,7 @@ namespace ingot::core {
 namespace {
 
 constexpr size_t kMaxNesting = 16;
+constexpr size_t kMaxOperations = 256;  // of one condition
 
 class ProgramReader : FlatReader {
  public:
@@ -20,6 +21,7 @@ class ProgramReader : FlatReader {
     read_dims(programs);
     engine.init = program(present(programs.init()), 0);
     engine.main = program(present(programs.main()), 0);
+    each(programs.checks(), [&](const file::Check& value) { engine.checks.push_back(check(value)); });
   }
 
  private:
@@ -134,7 +136,46 @@ class ProgramReader : FlatReader {
     result.control = enumerator(source.control(), ControlKind::kLoop);
     result.programs = numbers(source.programs());
     result.nodes = numbers(source.nodes());
+    if (source.operations() != kNoId) result.operations = dim(source.operations());
+    if (source.bytes() != kNoId) result.bytes = dim(source.bytes());
     return result;
+  }
+
+  Predicate condition(const file::Check& source) const {
+    const std::vector<uint8_t> operations = numbers(source.operations());
+    const std::vector<uint32_t> slots = numbers(source.dims());
+    require(operations.size() <= kMaxOperations, "a condition on sizes is too long");
+    std::vector<std::pair<Predicate, size_t>> stack;  // with depths
+    size_t next = 0;
+    for (const uint8_t number : operations) {
+      Predicate result;
+      result.kind = enumerator(number, Predicate::Kind::kOr);
+      size_t depth = 1;
+      if (result.kind < Predicate::Kind::kAnd) {
+        require(next + 2 <= slots.size(), "a comparison lacks sizes");
+        result.left = dim(slots[next++]);
+        result.right = dim(slots[next++]);
+      } else {
+        require(stack.size() >= 2, "a condition on sizes lacks operands");
+        for (size_t i = stack.size() - 2; i < stack.size(); ++i) {
+          depth = std::max(depth, stack[i].second + 1);
+          result.parts.push_back(std::move(stack[i].first));
+        }
+        require(depth <= kMaxPredicateDepth, "a condition on sizes is nested too deeply");
+        stack.resize(stack.size() - 2);
+      }
+      stack.emplace_back(std::move(result), depth);
+    }
+    require(stack.size() == 1 && next == slots.size(), "a condition on sizes is not one");
+    return std::move(stack[0].first);
+  }
+
+  SizeCheck check(const file::Check& source) const {
+    return {.kind = enumerator(source.kind(), CheckKind::kBounds),
+            .condition = condition(source),
+            .message = text(source.message()),
+            .node = text(source.node()),
+            .source = text(source.source())};
   }
 
   Program program(const file::Program& source, size_t depth) const {

@@ -48,7 +48,4 @@ struct ReadMetadata {
 };
 ReadMetadata read_metadata(Bytes section, EngineData& engine);
 
-// The rules between programs and tables, see engine_data.h. UserError INGOT-U206.
-void validate_engine(const EngineData& engine);
-
 }  // namespace ingot::core

@@ -17,65 +17,77 @@ namespace {
 constexpr size_t kMaxBuffers = 1 << 16;
 constexpr size_t kMaxNesting = 16;
 
-struct Limits {
-  size_t images, weights, states;
+// What all programs of an engine share.
+struct Shared {
+  size_t images, weights;
+  const std::vector<Port>& states;  // of the outermost program
+  bool makes_weights;               // it is init
 };
 
 void check_type(const TensorType& type, const SymbolNames& symbols, std::string_view what) {
   require(bit_width(type.dtype) > 0, what, "has an unknown dtype");
   require(type.rank() <= 64, what, "has too many dims");
   for (const Dim& dim : type.shape) symbols.require_known(dim, what);
-  for (const LayoutAxis& axis : type.layout.axes) {
-    const bool sane =
-        axis.dim >= 0 && static_cast<size_t>(axis.dim) < type.rank() && axis.divisor > 0 && axis.modulus >= 0;
-    require(sane, what, "has a layout that does not fit its shape");
+  check_layout(type, what);
+}
+
+// The ports whose memory buffers of this storage are, or null.
+const std::vector<Port>* ports_of(const Program& program, Storage storage, const Shared& shared) {
+  switch (storage) {
+    case Storage::kInput:
+      return &program.inputs;
+    case Storage::kOutput:
+      return &program.outputs;
+    case Storage::kState:
+      return &shared.states;
+    default:
+      return nullptr;
   }
 }
 
-size_t entries_of(const Program& program, Storage storage, const Limits& limits) {
-  switch (storage) {
-    case Storage::kInput:
-      return program.inputs.size();
-    case Storage::kOutput:
-      return program.outputs.size();
-    case Storage::kState:
-      return limits.states;
-    case Storage::kWeight:
-    case Storage::kConstant:
-      return limits.weights;
-    default:
-      return SIZE_MAX;
+// The memory of a port has the size that the port says: only the port's own buffer may stand for it. A nested
+// program has no ports for its parent's states, but buffers of the same types.
+void check_index(const Program& program, BufferId id, const Shared& shared) {
+  const Buffer& buffer = program.buffers[id];
+  if (const std::vector<Port>* ports = ports_of(program, buffer.storage, shared)) {
+    require(buffer.index < ports->size(), buffer.name, "names no such input, output or state");
+    const Port& port = (*ports)[buffer.index];
+    const bool of_parent = buffer.storage == Storage::kState && ports != &program.states;
+    require(of_parent ? port.type == buffer.type : port.buffer == id, buffer.name,
+            "is not the buffer of its port");
+  } else if (buffer.storage == Storage::kWeight || buffer.storage == Storage::kConstant) {
+    require(buffer.index < shared.weights, buffer.name, "names no such weight");
   }
 }
 
 void check_buffer(const Program& program, BufferId id, const SymbolNames& all, const SymbolNames& of_inputs,
-                  const Limits& limits) {
+                  const Shared& shared) {
   const Buffer& buffer = program.buffers[id];
   require(buffer.storage <= Storage::kDynamic, buffer.name, "has an unknown storage");
+  require(buffer.place == Place{}, buffer.name, "lies on a device, where this version runs nothing");
   check_type(buffer.type, all, buffer.name);
-  require(buffer.index < entries_of(program, buffer.storage, limits), buffer.name,
-          "names no such input, output, weight or state");
+  check_index(program, id, shared);
   if (buffer.storage == Storage::kAlias) {
     require(buffer.alias_of < id, buffer.name, "is an alias of no earlier buffer");
-    require(program.buffers[buffer.alias_of].place == buffer.place, buffer.name,
-            "is an alias of a buffer elsewhere");
     all.require_known(buffer.alias_offset, buffer.name);
   }
   if (buffer.storage == Storage::kArena) of_inputs.require_known(buffer.bytes, buffer.name);
   for (const BufferId lower : buffer.above) {
-    const bool sane = lower < id && program.buffers[lower].storage == Storage::kArena &&
-                      program.buffers[lower].place == buffer.place;
+    const bool sane = lower < id && program.buffers[lower].storage == Storage::kArena;
     require(sane && buffer.storage == Storage::kArena, buffer.name, "lies above no earlier arena buffer");
   }
 }
 
-void check_ports(const Program& program, const std::vector<Port>& ports, Storage storage) {
+// Callers give and take dense row-major memory; only outputs of init are weights, in the layout of these.
+void check_ports(const Program& program, const std::vector<Port>& ports, Storage storage,
+                 bool may_have_layout = false) {
   for (size_t i = 0; i < ports.size(); ++i) {
     const Port& port = ports[i];
     require(port.buffer < program.buffers.size(), port.name, "has no buffer");
     const Buffer& buffer = program.buffers[port.buffer];
     require(buffer.storage == storage && buffer.index == i, port.name, "has the buffer of another port");
     require(buffer.type == port.type, port.name, "and its buffer differ in type");
+    require(may_have_layout || port.type.layout.is_row_major(), port.name, "is a port that is not row-major");
   }
 }
 
@@ -132,13 +144,14 @@ void bind_inputs(const std::vector<Port>& ports, SymbolNames& symbols) {
   }
 }
 
-void check_program(const Program& program, SymbolNames symbols, const Limits& limits, size_t depth) {
+void check_program(const Program& program, SymbolNames symbols, const Shared& shared, size_t depth) {
   require(depth <= kMaxNesting, program.name, "is nested too deeply");
   require(program.buffers.size() <= kMaxBuffers, program.name, "has too many buffers");
   if (depth == 0) {
     bind_inputs(program.inputs, symbols);
     bind_inputs(program.states, symbols);
   }
+  require(depth == 0 || program.states.empty(), program.name, "is nested and has states of its own");
   SymbolNames all = symbols;
   for (const Step& step : program.steps) {
     for (const SymbolBinding& binding : step.binds) all.bind(binding.symbol);
@@ -147,21 +160,25 @@ void check_program(const Program& program, SymbolNames symbols, const Limits& li
     require(all.has(name), name, "is a symbol that nothing binds");
     require(info.range.min <= info.range.max, name, "has an empty range");
   }
-  for (BufferId id = 0; id < program.buffers.size(); ++id) check_buffer(program, id, all, symbols, limits);
+  for (BufferId id = 0; id < program.buffers.size(); ++id) check_buffer(program, id, all, symbols, shared);
   check_ports(program, program.inputs, Storage::kInput);
-  check_ports(program, program.outputs, Storage::kOutput);
+  check_ports(program, program.outputs, Storage::kOutput, shared.makes_weights && depth == 0);
   check_ports(program, program.states, Storage::kState);
-  check_order(program, symbols, limits.images);
+  check_order(program, symbols, shared.images);
   const UnorderedPair pair = find_unordered(program, lifetimes(program));
   require(!pair.found(), pair.found() ? program.buffers[pair.second].name : "",
           "may overlap another live buffer in the arena");
-  for (const Program& nested : program.nested) check_program(nested, all, limits, depth + 1);
+  for (const Program& nested : program.nested) check_program(nested, all, shared, depth + 1);
 }
 
 }  // namespace
 
+void validate(const Program& program, size_t images, size_t weights, ProgramRole role) {
+  check_program(program, {}, {images, weights, program.states, role == ProgramRole::kInit}, 0);
+}
+
 void validate(const Program& program, size_t images, size_t weights) {
-  check_program(program, {}, {images, weights, program.states.size()}, 0);
+  validate(program, images, weights, ProgramRole::kMain);
 }
 
 }  // namespace ingot::core

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "engine/validate_engine.h"
+
 #include <algorithm>
 #include <set>
 
-#include "engine/sections.h"
 #include "engine/validate_step.h"
 
 namespace ingot::core {
@@ -18,11 +19,12 @@ void check_weight(const EngineData& engine, const WeightData& weight) {
   require(origins == 1, weight.name, "is not exactly one of constant, source and result of init");
   require(!weight.constant || weight.data != nullptr || weight.bytes == 0, weight.name,
           "is a constant without value");
+  check_layout(weight.type, weight.name);
   if (weight.source >= 0) {
     require(static_cast<size_t>(weight.source) < engine.sources.size(), weight.name,
             "is no weight of the model");
     const SourceWeight& source = engine.sources[static_cast<size_t>(weight.source)];
-    const bool same = source.dtype == weight.type.dtype &&
+    const bool same = source.dtype == weight.type.dtype && weight.type.layout.is_row_major() &&
                       Tensor{nullptr, source.dtype, source.shape}.bytes() == weight.bytes;
     require(same, weight.name, "differs from the model's weight");
   }
@@ -30,17 +32,19 @@ void check_weight(const EngineData& engine, const WeightData& weight) {
     require(static_cast<size_t>(weight.init_output) < engine.init.outputs.size(), weight.name,
             "is no result of init");
     const TensorType& made = engine.init.outputs[static_cast<size_t>(weight.init_output)].type;
-    require(has_constant_shape(made) && storage_bytes(made) == Dim(static_cast<int64_t>(weight.bytes)),
-            weight.name, "differs from what init makes");
+    const bool same = has_constant_shape(made) && made == weight.type &&
+                      storage_bytes(made) == Dim(static_cast<int64_t>(weight.bytes));
+    require(same, weight.name, "differs from what init makes");
   }
 }
 
 void check_uses(const EngineData& engine, const Program& program) {
   for (const Buffer& buffer : program.buffers) {
-    if (buffer.storage == Storage::kConstant)
-      require(engine.weights[buffer.index].constant, buffer.name, "is no constant");
-    if (buffer.storage == Storage::kWeight)
-      require(!engine.weights[buffer.index].constant, buffer.name, "is a constant");
+    if (buffer.storage != Storage::kConstant && buffer.storage != Storage::kWeight) continue;
+    const WeightData& weight = engine.weights[buffer.index];
+    require(weight.constant == (buffer.storage == Storage::kConstant), buffer.name,
+            weight.constant ? "is a constant" : "is no constant");
+    require(weight.type == buffer.type, buffer.name, "differs in type from its weight");
   }
   for (const Step& step : program.steps) {
     for (const uint32_t node : step.nodes)
@@ -76,6 +80,17 @@ void check_signature(const EngineData& engine) {
           "and the program differ in inputs");
 }
 
+// They are asked before the first step, so that only inputs may bind their symbols.
+void check_conditions(const EngineData& engine) {
+  constexpr size_t kMaxChecks = 1 << 16;
+  require(engine.checks.size() <= kMaxChecks, "the program", "has too many conditions on sizes");
+  const SpelledSymbols bound = spelled_symbols(engine.main);
+  for (const SizeCheck& check : engine.checks) {
+    for (const std::string& symbol : symbols_of(check.condition))
+      require(bound.contains(symbol), symbol, "is in a condition on sizes, and no input binds it");
+  }
+}
+
 void check_states(const EngineData& engine) {
   const auto& bound = engine.signature.mutated_inputs;
   require(engine.state_values.size() == engine.main.states.size(), "the program",
@@ -85,22 +100,23 @@ void check_states(const EngineData& engine) {
     const Port& port = engine.main.states[i];
     const Tensor& value = engine.state_values[i];
     require(has_constant_shape(port.type), port.name, "is a state of the context and has no fixed size");
-    require(value.dtype == port.type.dtype &&
-                storage_bytes(port.type) == Dim(static_cast<int64_t>(value.bytes())),
-            port.name, "has an initial value of another type");
+    const bool same_shape = std::ranges::equal(port.type.shape, value.shape,
+                                               [](const Dim& dim, int64_t size) { return dim == Dim(size); });
+    require(value.dtype == port.type.dtype && same_shape, port.name, "has an initial value of another type");
   }
 }
 
 }  // namespace
 
 void validate_engine(const EngineData& engine) {
-  validate(engine.init, engine.images.size(), engine.weights.size());
+  validate(engine.init, engine.images.size(), engine.weights.size(), ProgramRole::kInit);
   validate(engine.main, engine.images.size(), engine.weights.size());
   require(engine.init.inputs.empty() && engine.init.states.empty(), "init", "has inputs or states");
   for (const WeightData& weight : engine.weights) check_weight(engine, weight);
   check_uses(engine, engine.init);
   check_uses(engine, engine.main);
   check_signature(engine);
+  check_conditions(engine);
   check_states(engine);
 }
 

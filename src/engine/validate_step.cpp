@@ -1,9 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "engine/validate_step.h"
 
+#include <algorithm>
+
 #include <fmt/core.h>
 
 #include "support/error.h"
+#include "types/layout_rules.h"
 
 namespace ingot::core {
 namespace {
@@ -31,6 +34,21 @@ void check_copy(const Program& program, const Step& step) {
   const TensorType& from = program.buffers[step.uses[0].buffer].type;
   const TensorType& to = program.buffers[step.uses[1].buffer].type;
   require(from.dtype == to.dtype && from.layout == to.layout, step.name, "copies between two types");
+}
+
+// Routines see dense row-major tensors, and may read an operand after they began to write.
+void check_routine(const Program& program, const Step& step) {
+  require(!step.routine.empty(), step.name, "names no routine");
+  const auto root_of = [&](const BufferUse& use) {
+    return use.buffer == kNoId ? kNoId : root_buffer(program, use.buffer);
+  };
+  for (const BufferUse& use : step.uses) {
+    if (use.buffer == kNoId) continue;
+    require(program.buffers[use.buffer].type.layout.is_row_major(), step.name,
+            "is a routine with an operand that is not row-major");
+    const auto shared = std::ranges::count(step.uses, root_of(use), root_of);
+    require(!use.writes || shared == 1, step.name, "is a routine that writes memory of another operand");
+  }
 }
 
 // Argument `use` of `step` stands for `port` of a nested program.
@@ -71,6 +89,7 @@ void check_loop(const Program& program, const Step& step) {
   require(trips == nullptr || is_scalar(trips, DType::kI64), step.name, "has a trip count that is no i64");
   require(condition == nullptr || is_scalar(condition, DType::kBool), step.name,
           "has a condition that is no bool");
+  require(trips != nullptr || condition != nullptr, step.name, "has neither a trip count nor a condition");
   const size_t inputs = body.inputs.size() - 1;
   const size_t carried = body.outputs.size() - 1;
   require(step.uses.size() == 2 + inputs + carried, step.name, "and its body differ in arguments");
@@ -96,7 +115,7 @@ void check_kind(const Program& program, const Step& step, size_t images) {
     case StepKind::kKernel:
       return check_kernel(program, step, images);
     case StepKind::kRoutine:
-      return require(!step.routine.empty(), step.name, "names no routine");
+      return check_routine(program, step);
     case StepKind::kCopy:
       return check_copy(program, step);
     case StepKind::kProgram:
@@ -113,6 +132,10 @@ void require(bool condition, std::string_view name, std::string_view rule) {
   throw UserError("INGOT-U206",
                   fmt::format("the engine's program is broken: '{}' {}", name.substr(0, 200), rule),
                   "build the engine again; if it was built by this version, report it");
+}
+
+void check_layout(const TensorType& type, std::string_view what) {
+  require(is_bijection(type.layout, type.rank()), what, "has a layout that is not one to one");
 }
 
 void SymbolNames::require_known(const Dim& dim, std::string_view user) const {

@@ -13,6 +13,13 @@ namespace ingot::core {
 // Throws UserError INGOT-U206 "NAME RULE" if `condition` is false.
 void require(bool condition, std::string_view name, std::string_view rule);
 
+// As `validate`, with what init may and main may not: outputs in the layouts of the weights that they become.
+enum class ProgramRole { kMain, kInit };
+void validate(const Program& program, size_t images, size_t weights, ProgramRole role);
+
+// Requires that the layout maps the indices of its shape one to one onto storage.
+void check_layout(const TensorType& type, std::string_view what);
+
 // The symbols that have a value at one point of a program.
 class SymbolNames {
  public:

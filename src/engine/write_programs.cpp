@@ -14,6 +14,8 @@ class ProgramWriter {
   std::vector<std::byte> write(const EngineData& engine) {
     const auto init = write(engine.init);
     const auto main = write(engine.main);
+    const auto checks =
+        write_all(builder_, engine.checks, [&](const SizeCheck& check) { return write(check); });
     std::vector<uint32_t> ends;
     std::vector<uint8_t> operations;
     std::vector<int64_t> numbers;
@@ -26,7 +28,7 @@ class ProgramWriter {
     }
     builder_.Finish(file::CreatePrograms(builder_, builder_.CreateVectorOfStrings(dims_.symbols()),
                                          builder_.CreateVector(ends), builder_.CreateVector(operations),
-                                         builder_.CreateVector(numbers), init, main));
+                                         builder_.CreateVector(numbers), init, main, checks));
     return finished_bytes(builder_);
   }
 
@@ -45,6 +47,24 @@ class ProgramWriter {
     const auto nested =
         write_all(builder_, program.nested, [&](const Program& inner) { return write(inner); });
     return file::CreateProgram(builder_, name, symbols, inputs, outputs, states, buffers, steps, nested);
+  }
+
+  void append(const Predicate& predicate, std::vector<uint8_t>& operations, std::vector<uint32_t>& dims) {
+    for (const Predicate& part : predicate.parts) append(part, operations, dims);
+    operations.push_back(static_cast<uint8_t>(predicate.kind));
+    if (!predicate.parts.empty()) return;
+    dims.push_back(dims_.add(predicate.left));
+    dims.push_back(dims_.add(predicate.right));
+  }
+
+  fb::Offset<file::Check> write(const SizeCheck& check) {
+    std::vector<uint8_t> operations;
+    std::vector<uint32_t> dims;
+    append(check.condition, operations, dims);
+    const auto message = builder_.CreateString(check.message), node = builder_.CreateString(check.node),
+               source = builder_.CreateString(check.source);
+    return file::CreateCheck(builder_, static_cast<uint8_t>(check.kind), builder_.CreateVector(operations),
+                             builder_.CreateVector(dims), message, node, source);
   }
 
   fb::Offset<file::Symbol> write(const std::string& name, const SymbolInfo& info) {
@@ -94,7 +114,8 @@ class ProgramWriter {
                             builder_.CreateVector(slots(step.symbols)), dims_.add(step.work_items),
                             step.grain, step.item_cost, dims_.add(step.scratch_bytes), routine, attributes,
                             binds, step.host_sees_result, static_cast<uint8_t>(step.control),
-                            builder_.CreateVector(step.programs), builder_.CreateVector(step.nodes));
+                            builder_.CreateVector(step.programs), builder_.CreateVector(step.nodes),
+                            dims_.add(step.operations), dims_.add(step.bytes));
   }
 
   std::vector<uint32_t> slots(const std::vector<Dim>& dims) {

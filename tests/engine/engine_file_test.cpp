@@ -57,6 +57,7 @@ TEST(EngineFile, KeepsAllThatAnEngineHolds) {
   EXPECT_EQ(read.main.steps[1].uses, engine.main.steps[1].uses);
   EXPECT_EQ(read.main.steps[1].work_items, engine.main.steps[1].work_items);
   EXPECT_EQ(read.main.symbols, engine.main.symbols);
+  EXPECT_EQ(read.checks, engine.checks);
   EXPECT_EQ(read.main.buffers[2].above, engine.main.buffers[2].above);
   EXPECT_EQ(read.main.buffers[2].bytes, engine.main.buffers[2].bytes);
   for (size_t id = 0; id < 3; ++id) {
@@ -148,7 +149,7 @@ TEST(EngineFile, SwappedContentsAreDamage) {
 TEST(EngineFile, RefusesOtherFormats) {
   std::vector<std::byte> bytes = to_bytes(small_engine());
   std::vector<std::byte> header(bytes.begin(), bytes.begin() + kHeaderBytes);
-  header[8] = std::byte{2};
+  header[8] = std::byte{kEngineFormatVersion + 1};
   std::fill_n(header.begin() + 32, 16, std::byte{0});
   const Checksum sum = checksum(header);
   std::ranges::copy(sum, header.begin() + 32);
@@ -207,6 +208,9 @@ TEST(EngineFile, RefusesTablesThatContradictThePrograms) {
   engine = small_engine();
   engine.main.steps[1].nodes = {9};
   EXPECT_THAT(verdict(to_bytes(engine)), HasSubstr("not listed"));
+  engine = small_engine();
+  engine.checks[0].condition = parse_predicate("S < 300 & N < 4");
+  EXPECT_THAT(verdict(to_bytes(engine)), HasSubstr("'N' is in a condition on sizes, and no input binds it"));
 }
 
 TEST(EngineFile, StoresEqualWeightsOnce) {

@@ -43,6 +43,11 @@ inline EngineData small_engine() {
   main.steps[1].scratch_bytes = 128;
   main.steps[1].nodes = {0};
   engine.nodes.push_back({"linear_1", "aten.linear.default", "model.py:12 in forward"});
+  engine.checks.push_back({.kind = CheckKind::kBounds,
+                           .condition = parse_predicate("S <= 256 & [B < 20 | mod(S, 2) == 0]"),
+                           .message = "slice",
+                           .node = "slice_1",
+                           .source = "model.py:13 in forward"});
   engine.state_values.push_back({bytes_of({0.5, 0.25, 1}), DType::kF32, {3}});
   engine.signature = {.argument_names = {"x"},
                       .input_tree = "[*]",

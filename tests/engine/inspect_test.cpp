@@ -26,6 +26,9 @@ TEST(Inspect, TellsAllThatAnEngineHolds) {
   EXPECT_EQ(json["main"]["arena_bytes"], 2 * 4 * 128 * 4);
   EXPECT_EQ(json["main"]["live_bytes"], 2 * 4 * 128 * 4);
   EXPECT_EQ(json["nodes"][0]["source"], "model.py:12 in forward");
+  EXPECT_EQ(json["conditions"][0]["condition"],
+            "x.shape[1] <= 256 and (x.shape[0] < 20 or x.shape[1] % 2 == 0)");
+  EXPECT_EQ(json["conditions"][0]["source"], "model.py:13 in forward");
   EXPECT_EQ(json["key"], "key of small");
   EXPECT_EQ(json["key_sha256"], hex(digest(as_bytes("key of small"))));
   EXPECT_EQ(json["sources"][0]["sha256"], hex(file->data().sources[0].digest));

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <gmock/gmock.h>
 
+#include "engine/validate_engine.h"
 #include "support/error.h"
-#include "tests/engine/programs.h"
+#include "tests/engine/engines.h"
 
 namespace ingot::core {
 namespace {
@@ -90,6 +91,74 @@ TEST(Validate, RefusesCyclesOfAliasesAndOrder) {
   EXPECT_THAT(refusal(program), HasSubstr("lies above no earlier"));
 }
 
+TEST(Validate, RefusesPlacesThatTheRuntimeLacks) {
+  for (BufferId id = 0; id < chain().buffers.size(); ++id) {
+    Program program = chain();
+    program.buffers[id].place = {Place::Kind::kDevice, 0};
+    EXPECT_THAT(refusal(program), HasSubstr("lies on a device")) << id;
+  }
+}
+
+TEST(Validate, RefusesFurtherBuffersOfAPort) {
+  for (const Storage storage : {Storage::kInput, Storage::kOutput, Storage::kState}) {
+    Program program = chain();
+    const BufferId state = add_buffer(program, "k", f32({4}), Storage::kState, 0);
+    program.states.push_back({"k", f32({4}), state});
+    EXPECT_EQ(refusal(program), "");
+    add_buffer(program, "second", f32({1 << 20}), storage, 0);
+    EXPECT_THAT(refusal(program), HasSubstr("'second' is not the buffer of its port"));
+  }
+}
+
+TEST(Validate, NestedProgramsSeeStatesAsTheyAre) {
+  Program program = chain();
+  const BufferId state = add_buffer(program, "k", f32({4}), Storage::kState, 0);
+  program.states.push_back({"k", f32({4}), state});
+  program.nested = {Program{.name = "nested"}};
+  const BufferId seen = add_buffer(program.nested[0], "k", f32({4}), Storage::kState, 0);
+  EXPECT_EQ(refusal(program), "");
+  program.nested[0].buffers[seen].type = f32({1 << 20});
+  EXPECT_THAT(refusal(program), HasSubstr("'k' is not the buffer of its port"));
+  program.nested[0].buffers[seen].type = f32({4});
+  program.nested[0].states.push_back({"k", f32({4}), seen});
+  EXPECT_THAT(refusal(program), HasSubstr("has states of its own"));
+}
+
+TEST(Validate, RefusesLayoutsThatAreNotOneToOne) {
+  const auto refusal_of = [](const char* layout) {
+    Program program = chain();
+    program.buffers[1].type.layout = parse_layout(layout, 2);
+    return refusal(program);
+  };
+  for (const char* layout : {"{0}", "{1}", "{0, 0, 1}", "{0/2, 1}", "{0%4, 1}", "{0/16, 1, 0%8}",
+                             "{0/8, 1, 0%16}", "{0/16, 1, 0%16, 0%16}", "{0/16, 1, 0/4%4}",
+                             "{0/16%2, 1, 0%16}", "{0/9223372036854775807, 1, 0%9223372036854775807, 1%2}"})
+    EXPECT_THAT(refusal_of(layout), HasSubstr("layout that is not one to one")) << layout;
+  for (const char* layout : {"{1, 0}", "{0/16, 1, 0%16}", "{0, 1/8, 1/2%4, 1%2}"})
+    EXPECT_THAT(refusal_of(layout), ::testing::Not(HasSubstr("one to one"))) << layout;
+}
+
+TEST(Validate, RefusesPortsThatAreNotRowMajor) {
+  for (const BufferId id : {0, 3}) {
+    Program program = chain();
+    Port& port = id == 0 ? program.inputs[0] : program.outputs[0];
+    port.type.layout = program.buffers[id].type.layout = parse_layout("{1, 0}", 2);
+    EXPECT_THAT(refusal(program), HasSubstr("is a port that is not row-major"));
+  }
+}
+
+TEST(Validate, RefusesRoutinesOnLayoutsAndOnWhatTheyWrite) {
+  Program program = chain();
+  program.steps[1].kind = StepKind::kRoutine;
+  program.steps[1].routine = "sort";
+  EXPECT_EQ(refusal(program), "");
+  program.steps[1].uses.push_back({1, false, true});
+  EXPECT_THAT(refusal(program), HasSubstr("writes memory of another operand"));
+  program.steps[1].uses.pop_back();
+  program.buffers[2].type.layout = parse_layout("{1, 0}", 2);
+  EXPECT_THAT(refusal(program), HasSubstr("operand that is not row-major"));
+}
+
 Program loop() {
   Program body{.name = "body"};
   const BufferId iteration = testing::add_input(body, "i", {DType::kI64, {}, {}});
@@ -100,9 +169,10 @@ Program loop() {
   Program program{.name = "main"};
   const BufferId x = testing::add_input(program, "x", f32({4}));
   const BufferId y = testing::add_output(program, "y", f32({4}));
+  const BufferId count = testing::add_input(program, "n", {DType::kI64, {}, {}});
   program.nested = {body};
   Step step{.kind = StepKind::kProgram, .name = "loop", .control = ControlKind::kLoop, .programs = {0}};
-  step.uses = {{kNoId, false, false}, {kNoId, false, false}, {x, true, false}, {y, false, true}};
+  step.uses = {{count, true, false}, {kNoId, false, false}, {x, true, false}, {y, false, true}};
   program.steps = {step};
   return program;
 }
@@ -120,8 +190,40 @@ TEST(Validate, ChecksLoopsAgainstTheirBodies) {
   program.steps[1].programs = {3};  // whoever collects what is used would follow it
   EXPECT_THAT(refusal(program), HasSubstr("names nested programs and runs none"));
   program = loop();
+  program.steps[0].uses[0] = {kNoId, false, false};
+  EXPECT_THAT(refusal(program), HasSubstr("has neither a trip count nor a condition"));
+  program = loop();
   program.nested[0].steps.clear();
   EXPECT_THAT(refusal(program), HasSubstr("is never written"));
+}
+
+std::string engine_refusal(const EngineData& engine) {
+  try {
+    validate_engine(engine);
+    return "";
+  } catch (const UserError& error) {
+    return error.details().message;
+  }
+}
+
+TEST(ValidateEngine, WeightsAreWhatInitMakesLayoutIncluded) {
+  const auto with_types = [](TensorType made, TensorType read) {
+    EngineData engine = testing::small_engine();
+    engine.init.outputs[0].type = engine.init.buffers[1].type = made;
+    engine.weights[2].type = engine.main.buffers[engine.main.steps[1].uses[3].buffer].type = read;
+    return engine_refusal(engine);
+  };
+  const TensorType plain = f32({2, 2}), permuted = {DType::kF32, {2, 2}, Layout{{{1}, {0}}}};
+  EXPECT_EQ(with_types(plain, plain), "");
+  EXPECT_EQ(with_types(permuted, permuted), "");
+  EXPECT_THAT(with_types(permuted, plain), HasSubstr("'init.0' differs from what init makes"));
+  EXPECT_THAT(with_types(f32({4}), plain), HasSubstr("'init.0' differs from what init makes"));
+}
+
+TEST(ValidateEngine, WeightsOfTheModelAreRowMajor) {
+  EngineData engine = testing::small_engine();
+  engine.weights[0].type = {DType::kF32, {2, 2}, Layout{{{1}, {0}}}};
+  EXPECT_THAT(engine_refusal(engine), HasSubstr("'layer.w' differs from the model's weight"));
 }
 
 TEST(PlaceArena, AddsUpAlongTheOrder) {

@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a step has to compute, as one kernel.
+#pragma once
+
+#include <map>
+#include <optional>
+#include <vector>
+
+#include "ir/graph.h"
+#include "loops/kernel.h"
+
+namespace ingot::core {
+
+// The definition of a step: its nodes' own lowerings as one kernel, with the values of its buffers.
+struct Definition {
+  loops::Kernel kernel;
+  std::vector<const Value*> buffers;              // of the whole graph
+  std::map<const Value*, const Value*> replaces;  // results that start as a copy of an operand
+};
+
+// Of a node, fused or not; nothing where one of its nodes has no lowering.
+std::optional<Definition> define(const Node& node);
+
+bool reduces(const loops::Kernel& kernel);  // has loops inside of its parallel ones
+// No where the order of products decides whether one underflows before it meets an infinity, and for shifts,
+// which are not defined for all integers.
+bool suits_special_values(const loops::Kernel& kernel);
+
+// What the interpreter takes for one point of the parallel loops, in nanoseconds.
+double point_cost(const loops::Kernel& kernel, const SymbolValues& sizes);
+
+}  // namespace ingot::core

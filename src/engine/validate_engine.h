@@ -1,0 +1,12 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "engine/engine_data.h"
+
+namespace ingot::core {
+
+// The rules of both programs (`validate`) and those between programs and tables, see engine_data.h: for what
+// a file holds and for what was just compiled. UserError INGOT-U206.
+void validate_engine(const EngineData& engine);
+
+}  // namespace ingot::core
