@@ -16,9 +16,12 @@
 
 namespace ingot::core {
 
+// How a backend runs a node. Slow: it runs, and a peer (torch on the same machine) is predicted to need less
+// time by the factor of the two times, which are of the whole node at typical sizes, on one thread.
 struct Support {
-  bool yes = true;
-  std::string reason;  // why not, for reports
+  enum class Answer : uint8_t { kFast, kSlow, kNo } answer = Answer::kFast;
+  std::string reason;  // why slow or not at all, for reports
+  double own_ns = 0, peer_ns = 0;
 };
 
 // What a build is for. `text` is part of cache keys: equal texts are equal targets.
@@ -56,8 +59,13 @@ class Backend {
   virtual ~Backend() = default;
   virtual std::string_view name() const = 0;
   virtual std::string_view generator() const = 0;  // what makes its code, with its version: a part of keys
-  // Of one node, before anything is rewritten.
-  virtual Support supports(const Node& node, const Target& target) const = 0;
+  // Of one node of the graph that the next questions have rewritten, at typical sizes of its symbols.
+  virtual Support supports(const Node& node, const SymbolValues& sizes, const Target& target) const = 0;
+  // The dtype in which a contraction is computed fastest with no less precision: its own, unless there are
+  // schedules for a wider one only.
+  virtual DType compute_dtype(const Node& contraction, const Target& target) const = 0;
+  // Whether a transposed convolution is faster by ordinary convolutions.
+  virtual bool prefers_convolutions(const Node& transposed, const Target& target) const = 0;
   // Whether a convolution with constant weights is faster by `winograd_convolution`.
   virtual bool prefers_winograd(const Node& convolution, const Target& target) const = 0;
   virtual LayoutRequest layouts(const Node& node, const Target& target) const = 0;

@@ -8,9 +8,14 @@
 
 #include "backends/cpu/compile/emit_kernel.h"
 #include "backends/cpu/compile/fusion_rules.h"
+#include "backends/cpu/compile/llvm/generate.h"
 #include "backends/cpu/compile/schedule.h"
+#include "backends/cpu/compile/schedules/image_rows.h"
+#include "backends/cpu/compile/schedules/transposition.h"
 #include "backends/cpu/compile/schedules/winograd.h"
+#include "backends/cpu/compile/speed.h"
 #include "loops/overwrite.h"
+#include "loops/zero_padding.h"
 #include "ops/region.h"
 #include "ops/routine_attributes.h"
 #include "support/error.h"
@@ -90,6 +95,16 @@ RegionKernel epilogue_of(const Members& members, const Node& contraction) {
   return move_buffer_first(std::move(epilogue), static_cast<int>(position));
 }
 
+void take_kernel(LoweredStep& step, ScheduledKernel kernel) {
+  step.symbols = std::move(kernel.symbols);
+  step.work_items = kernel.work_items;
+  step.grain = kernel.grain;
+  step.item_cost = kernel.item_cost;
+  step.scratch_bytes = kernel.scratch_bytes;
+  step.kernel_key = std::move(kernel.key);
+  step.compile = std::move(kernel.compile);
+}
+
 LoweredStep lower_contraction(const Members& members, const Node& contraction, const Schedule& schedule,
                               const SymbolTable& symbols, const Target& target) {
   const RegionKernel epilogue = epilogue_of(members, contraction);
@@ -100,36 +115,70 @@ LoweredStep lower_contraction(const Members& members, const Node& contraction, c
     if (operand != nullptr) add_argument(step, members, operand);
   }
   for (size_t i = 1; i < epilogue.buffers.size(); ++i) add_argument(step, members, epilogue.buffers[i]);
-  step.symbols = std::move(kernel.symbols);
-  step.work_items = kernel.work_items;
-  step.grain = kernel.grain;
-  step.item_cost = kernel.item_cost;
-  step.scratch_bytes = kernel.scratch_bytes;
-  step.kernel_key = std::move(kernel.key);
-  step.compile = std::move(kernel.compile);
+  take_kernel(step, std::move(kernel));
   return step;
 }
 
-LoweredStep lower_loops(const Members& members, const SymbolTable& symbols, const Target& target) {
-  RegionKernel region = compose_region(members.nodes, members.outputs);
-  for (const std::string& name : loops::free_symbols(region.kernel)) {
-    if (const auto info = symbols.find(name); info != symbols.end()) region.kernel.symbols.insert(*info);
-  }
-  const KernelCallPlan call = plan_call(region.kernel, target.features);
+LoweredStep lower_transposition(const Node& node, const SymbolTable& symbols, const Target& target) {
   LoweredStep step;
-  step.name = step_name(members.nodes);
-  for (const Value* value : region.buffers) add_argument(step, members, value);
-  step.may_overwrite = loops::overwritable_buffers(region.kernel);
+  step.name = node.op->name;
+  step.arguments = {node.operands[0], node.results[0]};
+  step.writes = {false, true};
+  take_kernel(step, plan_transposition(node, symbols, target));
+  return step;
+}
+
+// A step of its own that computes `kernel`, whose symbols have their ranges.
+LoweredStep kernel_step(std::string name, loops::Kernel kernel, const Target& target) {
+  const KernelCallPlan call = plan_call(kernel, target.features);
+  LoweredStep step;
+  step.name = std::move(name);
   step.symbols = call.symbols;
   step.work_items = call.work_items;
   step.grain = call.grain;
   step.item_cost = call.item_cost;
   step.scratch_bytes = call.scratch_bytes;
-  step.kernel_key = to_string(region.kernel) + to_string(target.features);
-  step.compile = [kernel = std::move(region.kernel), features = target.features] {
+  step.kernel_key = to_string(kernel) + to_string(target.features);
+  step.compile = [kernel = std::move(kernel), features = target.features] {
     return compile_kernel(kernel, features);
   };
   return step;
+}
+
+LoweredStep guarded(LoweredStep step) {
+  step.compile = [make = std::move(step.compile)] { return generate(make); };
+  return step;
+}
+
+void add_ranges(loops::Kernel& kernel, const SymbolTable& symbols) {
+  for (const std::string& name : loops::free_symbols(kernel)) {
+    if (const auto info = symbols.find(name); info != symbols.end()) kernel.symbols.insert(*info);
+  }
+}
+
+LoweredStep lower_loops(const Members& members, const SymbolTable& symbols, const Target& target) {
+  RegionKernel region = compose_region(members.nodes, members.outputs);
+  add_ranges(region.kernel, symbols);
+  std::vector<uint32_t> may_overwrite = loops::overwritable_buffers(region.kernel);
+  LoweredStep step = kernel_step(step_name(members.nodes), std::move(region.kernel), target);
+  for (const Value* value : region.buffers) add_argument(step, members, value);
+  step.may_overwrite = std::move(may_overwrite);
+  return step;
+}
+
+// Zeros for the padding of what `node` stores: products read it with the elements. Updates in place keep the
+// padding of their operand.
+void zero_paddings(const Node& node, const SymbolTable& symbols, const Target& target,
+                   std::vector<LoweredStep>& steps) {
+  for (Value* result : node.results) {
+    if (node.op->traits.has(Trait::kInPlace) && result->index == 0) continue;
+    std::optional<loops::Kernel> kernel = loops::zero_padding(result->type);
+    if (!kernel) continue;
+    add_ranges(*kernel, symbols);
+    LoweredStep& step = steps.emplace_back(kernel_step("zero_padding", *std::move(kernel), target));
+    step.arguments = {result};
+    step.writes = {true};
+  }
 }
 
 const Node* find_contraction(const Members& members) {
@@ -143,11 +192,24 @@ class CpuBackend final : public Backend {
   std::string_view name() const override { return "cpu"; }
   std::string_view generator() const override { return "LLVM " LLVM_VERSION_STRING; }
 
-  Support supports(const Node& node, const Target&) const override {
-    if (node.op->lower == nullptr && node.op->routine.empty() && !node.op->traits.has(Trait::kFused)) {
-      return {false, fmt::format("there is no kernel for {}", node.op->name)};
-    }
-    return {};
+  Support supports(const Node& node, const SymbolValues& sizes, const Target& target) const override {
+    if (node.op->lower == nullptr && node.op->routine.empty() && !node.op->traits.has(Trait::kFused))
+      return {Support::Answer::kNo, fmt::format("there is no kernel for {}", node.op->name)};
+    return judge_speed(node, sizes, target);
+  }
+
+  // bf16 and f16 wait for schedules of their own: f32's are many times faster than plain loops, and round
+  // less.
+  DType compute_dtype(const Node& contraction, const Target& target) const override {
+    const DType own = contraction.results[0]->type.dtype;
+    const bool is_half = own == DType::kBF16 || own == DType::kF16;
+    const Schedule* schedule = find_schedule(*contraction.op);
+    if (!is_half || (schedule != nullptr && schedule->supports(contraction, target).yes)) return own;
+    return DType::kF32;
+  }
+
+  bool prefers_convolutions(const Node& transposed, const Target&) const override {
+    return transposed.results[0]->type.dtype == DType::kF32;
   }
 
   bool prefers_winograd(const Node& convolution, const Target& target) const override {
@@ -158,6 +220,10 @@ class CpuBackend final : public Backend {
     LayoutRequest request;
     if (const Schedule* schedule = find_schedule(*node.op)) {
       if (schedule->supports(node, target).yes) return schedule->layouts(node, target);
+    }
+    if (prefers_channels_last(node)) {
+      const Layout layout = Layout::permutation(channels_last(node.operand_type(0).rank()));
+      return {{layout}, {layout}};
     }
     if (!node.op->routine.empty()) {
       request.operands.assign(node.operands.size(), Layout{});
@@ -177,12 +243,15 @@ class CpuBackend final : public Backend {
                                  const Target& target) const override {
     if (!node.op->routine.empty()) return {lower_routine(node)};
     const Members members = members_of(node);
-    if (const Node* contraction = find_contraction(members)) {
-      if (const Schedule* schedule = find_ready_schedule(*contraction, target)) {
-        return {lower_contraction(members, *contraction, *schedule, symbols, target)};
-      }
-    }
-    return {lower_loops(members, symbols, target)};
+    const Node* contraction = find_contraction(members);
+    const Schedule* schedule = contraction != nullptr ? find_ready_schedule(*contraction, target) : nullptr;
+    std::vector<LoweredStep> steps;
+    zero_paddings(node, symbols, target, steps);
+    steps.push_back(schedule != nullptr ? lower_contraction(members, *contraction, *schedule, symbols, target)
+                    : supports_transposition(node).yes ? lower_transposition(node, symbols, target)
+                                                       : lower_loops(members, symbols, target));
+    for (LoweredStep& step : steps) step = guarded(std::move(step));
+    return steps;
   }
 };
 

@@ -24,6 +24,12 @@ struct ScheduledKernel {
   std::function<Image()> compile;
 };
 
+// Whether a schedule can compute a node, and why not.
+struct Fit {
+  bool yes = true;
+  std::string reason;
+};
+
 // One way to compute an op.
 //
 // The epilogue is a kernel over the contraction's result index: its parallel loops are the dims of the
@@ -32,7 +38,7 @@ struct ScheduledKernel {
 // that joined, and all results. See epilogue.h.
 struct Schedule {
   const Op* op;
-  Support (*supports)(const Node& node, const Target& target);
+  Fit (*supports)(const Node& node, const Target& target);
   LayoutRequest (*layouts)(const Node& node, const Target& target);
   // `node` has the layouts that `layouts` asked for.
   ScheduledKernel (*plan)(const Node& node, const loops::Kernel& epilogue, const SymbolTable& symbols,

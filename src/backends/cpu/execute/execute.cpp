@@ -117,11 +117,10 @@ class CpuExecutor final : public Executor {
   }
 };
 
+constinit const CpuExecutor kExecutor;
+
 }  // namespace
 
-const Executor& executor() {
-  static const CpuExecutor executor;
-  return executor;
-}
+const Executor& executor() { return kExecutor; }
 
 }  // namespace ingot::core::cpu

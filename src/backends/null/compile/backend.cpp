@@ -18,7 +18,9 @@ class NullBackend final : public Backend {
  public:
   std::string_view name() const override { return "null"; }
   std::string_view generator() const override { return "nothing"; }
-  Support supports(const Node&, const Target&) const override { return {}; }
+  Support supports(const Node&, const SymbolValues&, const Target&) const override { return {}; }
+  DType compute_dtype(const Node& node, const Target&) const override { return node.results[0]->type.dtype; }
+  bool prefers_convolutions(const Node&, const Target&) const override { return false; }
   bool prefers_winograd(const Node&, const Target&) const override { return false; }
   LayoutRequest layouts(const Node&, const Target&) const override { return {}; }
   bool may_fuse_consumer(const Node&, const Node&, const Target&) const override { return true; }

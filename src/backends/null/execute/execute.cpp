@@ -13,11 +13,10 @@ class NullExecutor final : public Executor {
   int64_t run(const LoadedImages&, const KernelCall&, ThreadPool&) const override { return 0; }
 };
 
+constinit const NullExecutor kExecutor;
+
 }  // namespace
 
-const Executor& executor() {
-  static const NullExecutor executor;
-  return executor;
-}
+const Executor& executor() { return kExecutor; }
 
 }  // namespace ingot::core::null

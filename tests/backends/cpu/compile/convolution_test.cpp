@@ -96,6 +96,14 @@ const Case kCases[] = {
     {{2, 37, 9, 6}, {37, 1, 3, 3}, 1, 1, 1, 37, true},      // depthwise
     {{1, 300, 5, 5}, {300, 1, 3, 3}, 2, 0, 1, 300, false},  // in several chunks
     {{1, 4, 7, 8}, {4, 1, 5, 5}, 1, 2, 1, 4, true},         // of few channels: no whole rows of the window
+    {{2, 40, 9, 19}, {40, 1, 7, 7}, 1, 3, 1, 40, true},     // a wide window, rows of several tiles
+    {{1, 9, 20, 30}, {9, 1, 3, 11}, 2, 1, 2, 9, true},      // a wider one with stride and dilation
+    {{2, 24, 7, 18}, {24, 4, 3, 3}, 1, 1, 1, 6, true},      // groups of 4: several in a vector
+    {{1, 22, 9, 7}, {22, 2, 3, 5}, 2, 2, 2, 11, false},     // groups of 2, and part of a vector
+    {{1, 16, 5, 9}, {16, 8, 3, 3}, 1, 1, 1, 2, true},       // groups of 8: a vector each
+    {{1, 32, 5, 9}, {32, 16, 3, 3}, 1, 1, 1, 2, true},      // groups of 16: panels
+    {{2, 12, 21}, {12, 4, 5}, 1, 2, 1, 3, true},            // groups along one spatial dim
+    {{1, 8, 4, 5, 9}, {8, 1, 3, 3, 3}, 1, 1, 1, 8, true},   // and along three
     {{2, 6, 11}, {10, 6, 5}, 1, 2, 1, 1, true},             // one spatial dim
     {{1, 3, 4, 5, 6}, {7, 3, 3, 3, 3}, 1, 1, 1, 1, true},   // three
     {{0, 16, 5, 5}, {16, 16, 3, 3}, 1, 1, 1, 1, true},      // no image

@@ -2,9 +2,7 @@
 #include "tests/backends/cpu/compile/run_kernel.h"
 
 #include <algorithm>
-#include <cmath>
 #include <cstring>
-#include <random>
 
 #include <gtest/gtest.h>
 
@@ -16,93 +14,11 @@
 namespace ingot::core::cpu::test {
 namespace {
 
+using core::test::Storage;
 using loops::Access;
 using loops::Kernel;
 
 using Function = int64_t (*)(void* const*, const int64_t*, int64_t, int64_t, void*);
-
-// The storage of a buffer as one flat tensor, between two guards that must stay as they are.
-struct Storage {
-  static constexpr size_t kGuard = 192;
-  std::vector<std::byte> bytes;
-  DType dtype;
-  int64_t elements;
-  std::byte* data() { return bytes.data() + kGuard; }
-  TensorView view() { return {data(), dtype, {elements}, {1}}; }
-};
-
-Storage make_storage(const loops::Buffer& buffer, const SymbolValues& symbols) {
-  const auto size = static_cast<size_t>(evaluate(storage_bytes(buffer.type), symbols));
-  Storage storage;
-  storage.bytes.assign(size + 2 * Storage::kGuard, std::byte{0x5a});
-  std::memset(storage.data(), 0, size);
-  storage.dtype = buffer.type.dtype;
-  storage.elements = evaluate(storage_elements(buffer.type.layout, buffer.type.shape), symbols);
-  return storage;
-}
-
-void fill(Storage& storage, const Check& check, std::mt19937_64& random) {
-  const size_t size = storage.bytes.size() - 2 * Storage::kGuard;
-  if (bit_width(storage.dtype) < 8) {
-    for (size_t i = 0; i < size; ++i) storage.data()[i] = static_cast<std::byte>(random());
-    return;
-  }
-  const TensorView view = storage.view();
-  std::uniform_real_distribution<double> real(check.low, check.high);
-  std::uniform_int_distribution<int64_t> integer(static_cast<int64_t>(check.low),
-                                                 static_cast<int64_t>(check.high));
-  for (int64_t i = 0; i < storage.elements; ++i) {
-    if (is_floating(storage.dtype)) {
-      write_double(view, {&i, 1}, real(random));
-    } else {
-      write_integer(view, {&i, 1},
-                    storage.dtype == DType::kBool ? static_cast<int64_t>(random() & 1) : integer(random));
-    }
-  }
-}
-
-double tolerance(DType dtype, const Check& check) {
-  switch (dtype) {
-    case DType::kF16:
-      return 2e-3;
-    case DType::kBF16:
-      return 1.6e-2;
-    case DType::kE4M3:
-      return 0.13;
-    case DType::kE5M2:
-      return 0.26;
-    case DType::kF64:
-      return check.relative * 1e-8;
-    default:
-      return check.relative;
-  }
-}
-
-// The first element that differs, or nothing.
-std::string difference(Storage& expected, Storage& got, const Check& check) {
-  const size_t size = expected.bytes.size() - 2 * Storage::kGuard;
-  if (!is_floating(expected.dtype)) {
-    for (size_t i = 0; i < size; ++i) {
-      if (expected.data()[i] != got.data()[i]) return "byte " + std::to_string(i);
-    }
-    return "";
-  }
-  const double allowed = tolerance(expected.dtype, check);
-  for (int64_t i = 0; i < expected.elements; ++i) {
-    const double a = read_double(expected.view(), {&i, 1}), b = read_double(got.view(), {&i, 1});
-    if (a == b || (std::isnan(a) && std::isnan(b))) continue;
-    if (!(std::fabs(a - b) <= allowed * std::max(std::fabs(a), 1.0))) {
-      return "element " + std::to_string(i) + ": " + std::to_string(b) + " for " + std::to_string(a);
-    }
-  }
-  return "";
-}
-
-bool guards_hold(Storage& storage) {
-  const auto untouched = [](std::byte byte) { return byte == std::byte{0x5a}; };
-  return std::all_of(storage.bytes.begin(), storage.bytes.begin() + Storage::kGuard, untouched) &&
-         std::all_of(storage.bytes.end() - Storage::kGuard, storage.bytes.end(), untouched);
-}
 
 class Compiled {
  public:
@@ -150,7 +66,7 @@ void expect_same_in_place(const Kernel& kernel, const Compiled& compiled, const 
     for (Storage& storage : got) buffers.push_back(storage.data());
     buffers[result] = buffers[overwritten];
     compiled.run(buffers, symbols, 3);
-    EXPECT_EQ(difference(expected[result], got[overwritten], check), "")
+    EXPECT_EQ(core::test::difference(expected[result], got[overwritten], check), "")
         << "in place of " << kernel.buffers[overwritten].name << "\n"
         << to_string(kernel);
   }
@@ -169,14 +85,7 @@ std::vector<CpuFeatures> targets() {
 
 void expect_same(const Kernel& kernel, const SymbolValues& symbols, const Check& check,
                  const std::vector<Tensor>& operands) {
-  std::mt19937_64 random(check.seed);
-  std::vector<Storage> inputs;
-  for (const loops::Buffer& buffer : kernel.buffers) {
-    inputs.push_back(make_storage(buffer, symbols));
-    if (buffer.access != Access::kWrite) fill(inputs.back(), check, random);
-  }
-  for (size_t i = 0; i < operands.size(); ++i)
-    std::memcpy(inputs[i].data(), operands[i].data.get(), operands[i].bytes());
+  const std::vector<Storage> inputs = core::test::make_storages(kernel, symbols, check, operands);
   std::vector<Storage> expected = inputs;
   std::vector<TensorView> views;
   for (Storage& storage : expected) views.push_back(storage.view());
@@ -188,17 +97,32 @@ void expect_same(const Kernel& kernel, const SymbolValues& symbols, const Check&
       const int64_t got_status = compiled.run(got, symbols, parts);
       EXPECT_EQ(got_status, status) << to_string(features) << "\n" << to_string(kernel);
       for (size_t i = 0; i < got.size(); ++i) {
-        const std::string problem = difference(expected[i], got[i], check);
+        const std::string problem = core::test::difference(expected[i], got[i], check);
         EXPECT_EQ(problem, "") << kernel.buffers[i].name << " on " << to_string(features) << ", " << parts
                                << " parts\n"
                                << to_string(kernel);
-        EXPECT_TRUE(guards_hold(got[i])) << "a write beyond " << kernel.buffers[i].name << "\n"
-                                         << to_string(kernel);
+        EXPECT_TRUE(got[i].guards_hold()) << "a write beyond " << kernel.buffers[i].name << "\n"
+                                          << to_string(kernel);
         if (!problem.empty()) return;
       }
     }
     expect_same_in_place(kernel, compiled, inputs, expected, symbols, check);
   }
+}
+
+class CompiledKernel::Implementation {
+ public:
+  Compiled code;
+};
+
+CompiledKernel::CompiledKernel(const Kernel& kernel, CpuFeatures features)
+    : code_(new Implementation{Compiled(kernel, features)}) {}
+CompiledKernel::~CompiledKernel() = default;
+
+int64_t CompiledKernel::run(const std::vector<Tensor>& buffers) const {
+  std::vector<void*> pointers;
+  for (const Tensor& buffer : buffers) pointers.push_back(buffer.data.get());
+  return code_->code.run(pointers, {}, 1);
 }
 
 }  // namespace ingot::core::cpu::test

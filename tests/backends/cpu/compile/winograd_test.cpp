@@ -3,6 +3,8 @@
 
 #include <gtest/gtest.h>
 
+#include <cmath>
+
 #include "tests/backends/cpu/compile/schedule_runner.h"
 
 namespace ingot::core::cpu {
@@ -17,10 +19,14 @@ class WinogradSchedule : public testing::TestWithParam<std::tuple<Case, const ch
 
 constexpr double kResultMatrix[2][4] = {{1, 1, 1, 0}, {0, 1, -1, -1}};
 
+int64_t tile_of(const Case& c, const std::vector<int64_t>& at) {
+  const int64_t line = at[0] * ((c.height + 1) / 2) + at[2] / 2;
+  return line * ((c.width + 1) / 2) + at[3] / 2;
+}
+
 double expected_at(const Case& c, const std::vector<int64_t>& at, const HostBuffer& image,
                    const HostBuffer& weight) {
-  const int64_t line = at[0] * ((c.height + 1) / 2) + at[2] / 2;
-  const int64_t tile = line * ((c.width + 1) / 2) + at[3] / 2;
+  const int64_t tile = tile_of(c, at);
   double sum = 0;
   for (int64_t place = 0; place < 16; ++place) {
     double product = 0;
@@ -31,32 +37,75 @@ double expected_at(const Case& c, const std::vector<int64_t>& at, const HostBuff
   return sum;
 }
 
+// The schedule's kernel for a case, and random operands.
+struct Built {
+  Built(const Case& c, const char* level) : symbols{{"B", c.images}} {
+    Target target;
+    target.features = parse_cpu_features(level);
+    const Dim images = Dim::symbol("B");
+    const Dim tiles = images * ((c.height + 1) / 2) * ((c.width + 1) / 2);
+    TensorType result{DType::kF32, {images, c.columns, c.height, c.width}, {}};
+    std::vector<TensorType> operands{{DType::kF32, {16, tiles, c.channels}, {}},
+                                     {DType::kF32, {16, c.columns, c.channels}, {}},
+                                     {DType::kF32, {images, c.channels, c.height, c.width}, {}},
+                                     {DType::kF32, {c.columns, c.channels, 3, 3}, {}}};
+    if (c.bias) operands.push_back({DType::kF32, {c.columns}, {}});
+    EXPECT_TRUE(supports_winograd(operands, result).yes);
+    const LayoutRequest request = winograd_layouts(operands, target.features);
+    for (size_t i = 0; i < operands.size(); ++i) operands[i].layout = request.operands[i].value_or(Layout{});
+    result.layout = *request.results[0];
+    plan = plan_winograd(operands, result, plain_epilogue(result), {{"B", {}}}, target);
+    for (const TensorType& type : operands) buffers.push_back(random_buffer(type, symbols, buffers.size()));
+    buffers.push_back(HostBuffer(result, symbols));
+    tiles_ = evaluate(tiles, symbols);
+  }
+  int64_t tiles() const { return tiles_; }
+
+  SymbolValues symbols;
+  ScheduledKernel plan;
+  std::vector<HostBuffer> buffers;
+  int64_t tiles_ = 0;
+};
+
 TEST_P(WinogradSchedule, EqualsTheSumOverPlacesAndChannels) {
   const auto& [c, level] = GetParam();
   if (!host_cpu_features().covers(parse_cpu_features(level)))
     GTEST_SKIP() << "this processor has no " << level;
-  Target target;
-  target.features = parse_cpu_features(level);
-  const Dim images = Dim::symbol("B");
-  const Dim tiles = images * ((c.height + 1) / 2) * ((c.width + 1) / 2);
-  TensorType result{DType::kF32, {images, c.columns, c.height, c.width}, {}};
-  std::vector<TensorType> operands{{DType::kF32, {16, tiles, c.channels}, {}},
-                                   {DType::kF32, {16, c.columns, c.channels}, {}}};
-  if (c.bias) operands.push_back({DType::kF32, {c.columns}, {}});
-  ASSERT_TRUE(supports_winograd(operands, result).yes);
-  const LayoutRequest request = winograd_layouts(operands, target.features);
-  for (size_t i = 0; i < operands.size(); ++i) operands[i].layout = *request.operands[i];
-  result.layout = *request.results[0];
-  const ScheduledKernel plan = plan_winograd(operands, result, plain_epilogue(result), {{"B", {}}}, target);
-
-  const SymbolValues symbols{{"B", c.images}};
-  std::vector<HostBuffer> buffers;
-  for (const TensorType& type : operands) buffers.push_back(random_buffer(type, symbols, buffers.size()));
-  buffers.push_back(HostBuffer(result, symbols));
-  run_scheduled(plan, symbols, buffers);
+  Built built(c, level);
+  run_scheduled(built.plan, built.symbols, built.buffers);
   for_each_index({c.images, c.columns, c.height, c.width}, [&](const std::vector<int64_t>& at) {
-    const double bias = c.bias ? buffers[2].at({at[1]}) : 0;
-    ASSERT_NEAR(buffers.back().at(at), expected_at(c, at, buffers[0], buffers[1]) + bias, 1e-3)
+    const double bias = c.bias ? built.buffers[4].at({at[1]}) : 0;
+    ASSERT_NEAR(built.buffers.back().at(at), expected_at(c, at, built.buffers[0], built.buffers[1]) + bias,
+                1e-3)
+        << testing::PrintToString(at);
+  });
+}
+
+double direct_at(const Case& c, const std::vector<int64_t>& at, const HostBuffer& image,
+                 const HostBuffer& window) {
+  double sum = 0;
+  for_each_index({c.channels, 3, 3}, [&](const std::vector<int64_t>& k) {
+    const int64_t y = at[2] + k[1] - 1, x = at[3] + k[2] - 1;
+    if (y < 0 || x < 0 || y >= c.height || x >= c.width) return;
+    sum += double{image.at({at[0], k[0], y, x})} * window.at({at[1], k[0], k[1], k[2]});
+  });
+  return sum;
+}
+
+// A place of one tile is NaN, as an infinite element makes it: that tile comes from the image.
+TEST_P(WinogradSchedule, ComputesWhatIsNotFiniteFromTheImage) {
+  const auto& [c, level] = GetParam();
+  if (!host_cpu_features().covers(parse_cpu_features(level)) || c.images == 0)
+    GTEST_SKIP() << "no such processor, or no image";
+  Built built(c, level);
+  const int64_t tile = (built.tiles() - 1) / 2;
+  for (int64_t place = 0; place < 16; ++place) built.buffers[0].set({place, tile, 0}, NAN);
+  run_scheduled(built.plan, built.symbols, built.buffers);
+  for_each_index({c.images, c.columns, c.height, c.width}, [&](const std::vector<int64_t>& at) {
+    if (tile_of(c, at) != tile) return;
+    const double bias = c.bias ? built.buffers[4].at({at[1]}) : 0;
+    ASSERT_NEAR(built.buffers.back().at(at), direct_at(c, at, built.buffers[2], built.buffers[3]) + bias,
+                1e-3)
         << testing::PrintToString(at);
   });
 }

@@ -58,6 +58,12 @@ llvm::Value* first_lanes(Builder& builder, llvm::Value* count, int lanes) {
                                broadcast(builder, narrow_count, lanes));
 }
 
+llvm::Value* choose(Builder& builder, llvm::Value* condition, llvm::Value* then, llvm::Value* otherwise) {
+  llvm::Value* chosen = builder.CreateSelect(condition, then, otherwise);
+  if (!chosen->getType()->isFPOrFPVectorTy() || !llvm::isa<llvm::SelectInst>(chosen)) return chosen;
+  return builder.CreateIntrinsic(llvm::Intrinsic::arithmetic_fence, {chosen->getType()}, {chosen});
+}
+
 llvm::Value* widen(Builder& builder, DType stored, llvm::Value* raw) {
   switch (stored) {
     case DType::kBool:
@@ -76,6 +82,8 @@ llvm::Value* widen(Builder& builder, DType stored, llvm::Value* raw) {
 }
 
 llvm::Value* narrow(Builder& builder, DType stored, llvm::Value* value) {
+  if (value->getType()->getScalarType()->isDoubleTy() && stored != DType::kF64)
+    value = builder.CreateFPTrunc(value, value->getType()->getWithNewType(builder.getFloatTy()));
   switch (stored) {
     case DType::kBool:
       return builder.CreateZExt(value, value->getType()->getWithNewBitWidth(8));

@@ -15,6 +15,10 @@ llvm::Value* constant_value(Builder& builder, DType dtype, double number, int64_
 llvm::Value* lane_numbers(int lanes, llvm::Type* element);                  // 0, 1, 2 ...
 llvm::Value* first_lanes(Builder& builder, llvm::Value* count, int lanes);  // mask: lane < count (i64)
 
+// condition ? then : otherwise. Selects of floats are opaque to each other: LLVM 19 merges two that share an
+// operand, and so takes `c ? |x| : (|x| > 0 ? |x| : y)` for `c || x > 0 ? |x| : y`.
+llvm::Value* choose(Builder& builder, llvm::Value* condition, llvm::Value* then, llvm::Value* otherwise);
+
 // Raw bits of the stored dtype <-> arithmetic value, round to nearest even.
 llvm::Value* widen(Builder& builder, DType stored, llvm::Value* raw);
 llvm::Value* narrow(Builder& builder, DType stored, llvm::Value* value);

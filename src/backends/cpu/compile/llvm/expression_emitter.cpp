@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "backends/cpu/compile/llvm/expression_emitter.h"
 
+#include <llvm/IR/PatternMatch.h>
+
 #include "backends/cpu/compile/llvm/slow_arithmetic.h"
 #include "support/error.h"
 
@@ -9,6 +11,26 @@ namespace ingot::core::cpu {
 using loops::Binary;
 using loops::Expr;
 using loops::Unary;
+
+namespace {
+
+bool is_number(llvm::Value* value) {
+  llvm::APFloat const* constant = nullptr;
+  return llvm::PatternMatch::match(value, llvm::PatternMatch::m_APFloat(constant)) && !constant->isNaN();
+}
+
+// `a` where it is beyond `b`, else `b`; NaN where either is. x86's maximum and minimum do the first half, and
+// return their second operand for NaN: one instruction where `a` is a number, three else.
+llvm::Value* extremum(Builder& builder, llvm::CmpInst::Predicate beyond, llvm::Value* a, llvm::Value* b) {
+  if (is_number(b)) {
+    const auto beyond_or_nan = llvm::CmpInst::getUnorderedPredicate(beyond);
+    return choose(builder, builder.CreateFCmp(beyond_or_nan, a, b), a, b);
+  }
+  llvm::Value* chosen = choose(builder, builder.CreateFCmp(beyond, a, b), a, b);
+  return is_number(a) ? chosen : choose(builder, builder.CreateFCmpUNO(a, a), a, chosen);
+}
+
+}  // namespace
 
 bool ExpressionEmitter::is_guarded(const Expr& expression) {
   if (const auto found = guarded_.find(expression.get()); found != guarded_.end()) return found->second;
@@ -103,9 +125,6 @@ llvm::Value* ExpressionEmitter::combine(Binary op, DType dtype, llvm::Value* a, 
 
 llvm::Value* ExpressionEmitter::emit_floating(Binary op, llvm::Value* a, llvm::Value* b) {
   llvm::Value* zero = llvm::ConstantFP::get(a->getType(), 0);
-  const auto extremum = [&](llvm::Value* first) {
-    return builder_.CreateSelect(builder_.CreateFCmpUNO(a, a), a, builder_.CreateSelect(first, a, b));
-  };
   const auto signs_differ = [&](llvm::Value* remainder) {
     llvm::Value* differ =
         builder_.CreateXor(builder_.CreateFCmpOLT(b, zero), builder_.CreateFCmpOLT(remainder, zero));
@@ -121,28 +140,28 @@ llvm::Value* ExpressionEmitter::emit_floating(Binary op, llvm::Value* a, llvm::V
     case Binary::kDivide:
       return builder_.CreateFDiv(a, b);
     case Binary::kMaximum:
-      return extremum(builder_.CreateFCmpOGT(a, b));
+      return extremum(builder_, llvm::CmpInst::FCMP_OGT, a, b);
     case Binary::kMinimum:
-      return extremum(builder_.CreateFCmpOLT(a, b));
+      return extremum(builder_, llvm::CmpInst::FCMP_OLT, a, b);
     case Binary::kRemainder:
       return floating_remainder(builder_, a, b);
     case Binary::kModulo: {
       llvm::Value* remainder = floating_remainder(builder_, a, b);
-      return builder_.CreateSelect(signs_differ(remainder), builder_.CreateFAdd(remainder, b), remainder);
+      return choose(builder_, signs_differ(remainder), builder_.CreateFAdd(remainder, b), remainder);
     }
     case Binary::kFloorDivide: {  // as torch: loops::apply states the steps
       llvm::Value* remainder = floating_remainder(builder_, a, b);
       llvm::Value* quotient = builder_.CreateFDiv(builder_.CreateFSub(a, remainder), b);
       llvm::Value* plain = builder_.CreateFDiv(a, b);
       llvm::Value* one = llvm::ConstantFP::get(a->getType(), 1);
-      quotient = builder_.CreateSelect(signs_differ(remainder), builder_.CreateFSub(quotient, one), quotient);
+      quotient = choose(builder_, signs_differ(remainder), builder_.CreateFSub(quotient, one), quotient);
       llvm::Value* floored = builder_.CreateUnaryIntrinsic(llvm::Intrinsic::floor, quotient);
       llvm::Value* far = builder_.CreateFCmpOGT(builder_.CreateFSub(quotient, floored),
                                                 llvm::ConstantFP::get(a->getType(), 0.5));
-      llvm::Value* result = builder_.CreateSelect(far, builder_.CreateFAdd(floored, one), floored);
+      llvm::Value* result = choose(builder_, far, builder_.CreateFAdd(floored, one), floored);
       llvm::Value* signed_zero = builder_.CreateBinaryIntrinsic(llvm::Intrinsic::copysign, zero, plain);
-      result = builder_.CreateSelect(builder_.CreateFCmpOEQ(quotient, zero), signed_zero, result);
-      return builder_.CreateSelect(builder_.CreateFCmpOEQ(b, zero), plain, result);
+      result = choose(builder_, builder_.CreateFCmpOEQ(quotient, zero), signed_zero, result);
+      return choose(builder_, builder_.CreateFCmpOEQ(b, zero), plain, result);
     }
     default:
       throw InternalError("a math function was not expanded before code is emitted");
@@ -228,7 +247,7 @@ llvm::Value* ExpressionEmitter::emit_select(const Node& node, llvm::Value* guard
     then = broadcast(builder_, then, lanes_);
     otherwise = broadcast(builder_, otherwise, lanes_);
   }
-  return builder_.CreateSelect(condition, then, otherwise);
+  return choose(builder_, condition, then, otherwise);
 }
 
 llvm::Value* ExpressionEmitter::emit_convert(DType from, DType to, llvm::Value* value) {

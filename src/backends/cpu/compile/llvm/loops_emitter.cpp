@@ -20,6 +20,7 @@ using loops::Kernel;
 using loops::Loop;
 using loops::Stage;
 
+constexpr unsigned kSpareBytes = 64;      // memory that loads may read in place of their own
 constexpr int64_t kStackRows = 16 << 10;  // bytes of local rows that may lie on the stack
 
 // Where each local row lies, counted from the start of the rows' memory.
@@ -93,7 +94,10 @@ class KernelEmitter {
           builder_.CreateConstInBoundsGEP1_64(builder_.getInt64Ty(), function_->getArg(1), number++);
       scope.values[symbol] = builder_.CreateLoad(builder_.getInt64Ty(), slot, symbol);
     }
-    frame_.spare = stack_array(builder_, builder_.getInt8Ty(), 64, 64);
+    // Lanes that do not exist compute on what they read here: zeros are fast, and divide nothing wrongly.
+    frame_.spare = stack_array(builder_, builder_.getInt8Ty(), kSpareBytes, kSpareBytes);
+    auto* zeros = llvm::FixedVectorType::get(builder_.getInt8Ty(), kSpareBytes);
+    builder_.CreateAlignedStore(llvm::Constant::getNullValue(zeros), frame_.spare, llvm::Align(kSpareBytes));
     frame_.status = stack_array(builder_, builder_.getInt64Ty(), 1, 8);
     builder_.CreateStore(builder_.getInt64(0), frame_.status);
     return scope;

@@ -4,6 +4,8 @@
 #include <cmath>
 #include <limits>
 
+#include "backends/cpu/compile/llvm/elements.h"
+
 namespace ingot::core::cpu {
 namespace {
 
@@ -45,7 +47,8 @@ llvm::Type* with_element(llvm::Type* like, llvm::Type* element) {
 }
 
 // A quotient that is correctly rounded leaves a remainder that is exactly representable, so each turn is
-// exact and takes 53 bits off the quotient.
+// exact and takes 53 bits off the quotient. A quotient that was rounded up leaves a negative remainder: its
+// magnitude is divided on, and `negative` says of which sign it stands for.
 llvm::Value* remainder_of_doubles(Builder& builder, llvm::Value* a, llvm::Value* b) {
   llvm::Type* type = a->getType();
   const auto number = [&](double value) { return llvm::ConstantFP::get(type, value); };
@@ -58,22 +61,26 @@ llvm::Value* remainder_of_doubles(Builder& builder, llvm::Value* a, llvm::Value*
     return builder.CreateAnd(valid, builder.CreateFCmpOGE(values[0], divisor));
   };
   const auto turn = [&](const Values& values) -> Values {
+    llvm::Value* running = active(values);
     llvm::Value* scaled = divisor;
     for (int i = 0; i < 2; ++i) {  // a multiple of the divisor whose quotient is finite
       llvm::Value* huge = builder.CreateFCmpOEQ(builder.CreateFDiv(values[0], scaled), infinity);
-      scaled = builder.CreateSelect(huge, builder.CreateFMul(scaled, number(std::ldexp(1.0, 1000))), scaled);
+      scaled = choose(builder, huge, builder.CreateFMul(scaled, number(std::ldexp(1.0, 1000))), scaled);
     }
     llvm::Value* quotient =
         builder.CreateUnaryIntrinsic(llvm::Intrinsic::trunc, builder.CreateFDiv(values[0], scaled));
     llvm::Value* rest = builder.CreateIntrinsic(llvm::Intrinsic::fma, {type},
                                                 {builder.CreateFNeg(quotient), scaled, values[0]});
-    rest =
-        builder.CreateSelect(builder.CreateFCmpOLT(rest, number(0)), builder.CreateFAdd(rest, scaled), rest);
-    return {builder.CreateSelect(active(values), rest, values[0])};
+    llvm::Value* flips = builder.CreateAnd(running, builder.CreateFCmpOLT(rest, number(0)));
+    llvm::Value* magnitude = builder.CreateUnaryIntrinsic(llvm::Intrinsic::fabs, rest);
+    return {choose(builder, running, magnitude, values[0]), builder.CreateXor(values[1], flips)};
   };
-  llvm::Value* rest = repeat_while(builder, {dividend}, active, turn)[0];
+  llvm::Value* no = llvm::Constant::getNullValue(valid->getType());
+  const Values ended = repeat_while(builder, {dividend, no}, active, turn);
+  llvm::Value* upwards = builder.CreateAnd(ended[1], builder.CreateFCmpOGT(ended[0], number(0)));
+  llvm::Value* rest = choose(builder, upwards, builder.CreateFSub(divisor, ended[0]), ended[0]);
   rest = builder.CreateBinaryIntrinsic(llvm::Intrinsic::copysign, rest, a);
-  return builder.CreateSelect(valid, rest, number(std::numeric_limits<double>::quiet_NaN()));
+  return choose(builder, valid, rest, number(std::numeric_limits<double>::quiet_NaN()));
 }
 
 }  // namespace

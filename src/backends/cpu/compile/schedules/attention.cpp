@@ -26,7 +26,7 @@ MatrixOperand place_mask(TensorType mask, const Shape& batch) {
 
 }  // namespace
 
-Support supports_attention(std::span<const TensorType> operands) {
+Fit supports_attention(std::span<const TensorType> operands) {
   for (size_t i = 0; i < 3; ++i) {
     if (operands[i].dtype != DType::kF32) return {false, "the attention schedule computes in f32 only"};
     if (!operands[i].shape.back().is_constant())

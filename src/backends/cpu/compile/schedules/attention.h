@@ -9,7 +9,7 @@ namespace ingot::core::cpu {
 
 // Operands: query, key, value, mask if there is one; see ops::Attention. Any layouts that keep the last dim
 // innermost.
-Support supports_attention(std::span<const TensorType> operands);
+Fit supports_attention(std::span<const TensorType> operands);
 LayoutRequest attention_layouts(std::span<const TensorType> operands);
 ScheduledKernel plan_attention(std::span<const TensorType> operands, const TensorType& result,
                                const ops::Attention& attributes, const loops::Kernel& epilogue,

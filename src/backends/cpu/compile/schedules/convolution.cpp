@@ -57,7 +57,7 @@ PanelProblem make_problem(std::span<const TensorType> operands, const TensorType
 
 }  // namespace
 
-Support supports_convolution(std::span<const TensorType> operands) {
+Fit supports_convolution(std::span<const TensorType> operands) {
   for (const TensorType& type : operands) {
     if (type.dtype != DType::kF32) return {false, "the convolution schedule computes in f32 only"};
   }

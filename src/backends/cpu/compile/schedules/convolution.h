@@ -13,7 +13,7 @@ namespace ingot::core::cpu {
 
 // Operands: input [N, C, spatial...], weight [O, C/groups, window...], bias [O] if there is one. 1 to 3
 // spatial dims.
-Support supports_convolution(std::span<const TensorType> operands);
+Fit supports_convolution(std::span<const TensorType> operands);
 LayoutRequest convolution_layouts(std::span<const TensorType> operands, const ops::Convolution& attributes,
                                   CpuFeatures features);
 ScheduledKernel plan_convolution(std::span<const TensorType> operands, const TensorType& result,

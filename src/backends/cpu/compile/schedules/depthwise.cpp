@@ -14,8 +14,11 @@ namespace ingot::core::cpu {
 
 namespace {
 
-// Pixels of a tile: as many sums as hide the latency of a multiply-add.
-constexpr int kPixels = 8;
+// Channels of a group up to which a vector of channels is filled by several groups.
+constexpr int64_t kWidestGroup = 8;
+// Pixels of a tile, neighbours in a row of the result: as many sums as hide the latency of a multiply-add.
+// Wide windows keep as many weights in registers as pixels, and have to leave room for them.
+constexpr int64_t kPixels = 8, kPixelsOfWideWindows = 6, kWideWindow = 8;
 // Channels whose sums wait for one call of the epilogue.
 constexpr int64_t kBlockChannels = 64;
 // Channels of a work item: enough to pay for the pointers of its pixels.
@@ -24,8 +27,8 @@ constexpr int64_t kItemChannels = 256;
 struct Problem {
   SymbolTable symbols;
   std::vector<TensorType> operands;
-  ImageGeometry geometry;  // one group of all channels: the taps' pointers
-  Dim rows;
+  ImageGeometry geometry;  // one group of all channels
+  Dim images;
   int lanes;
   loops::Kernel epilogue;
 
@@ -33,10 +36,23 @@ struct Problem {
   int64_t padded_channels() const { return round_up(channels(), lanes); }
   int64_t block_channels() const { return std::min(kBlockChannels, padded_channels()); }
   int64_t chunks() const { return ceil_divide(channels(), kItemChannels); }
-  int64_t sums_bytes() const { return kPixels * block_channels() * int64_t{sizeof(float)}; }
-  int64_t table_bytes() const { return round_up(geometry.segments() * kPixels * int64_t{sizeof(void*)}, 64); }
+  int64_t width() const { return geometry.window.back(); }
+  int64_t pixels() const { return width() < kWideWindow ? kPixels : kPixelsOfWideWindows; }
+  // Elements of an image row that the tile's windows reach, from the first to the last.
+  int64_t reach() const {
+    return (pixels() - 1) * geometry.stride.back() + (width() - 1) * geometry.dilation.back() + 1;
+  }
+  int64_t window_rows() const {
+    return std::accumulate(geometry.window.begin(), geometry.window.end() - 1, int64_t{1},
+                           std::multiplies<>());
+  }
+  int64_t group() const { return *operands[1].shape[1].constant(); }      // channels of a group
+  int64_t products() const { return window_rows() * width() * group(); }  // of a sum
+  int64_t sums_bytes() const { return pixels() * block_channels() * int64_t{sizeof(float)}; }
+  int64_t table_bytes() const { return round_up(window_rows() * reach() * int64_t{sizeof(void*)}, 64); }
+  int64_t zeros_bytes() const { return padded_channels() * int64_t{sizeof(float)}; }
   EpilogueShape epilogue_shape() const {
-    EpilogueShape shape{1, {}, kPixels, block_channels(), channels() % block_channels() == 0};
+    EpilogueShape shape{1, {}, pixels(), block_channels(), channels() % block_channels() == 0};
     if (operands.size() > 2) shape.bias = operands[2];
     return shape;
   }
@@ -52,84 +68,170 @@ class DepthwiseKernel {
 
   Image emit(const std::vector<std::string>& symbols) {
     epilogue_.load_arguments(scaffold_, problem_.operands.size(), symbols);
-    llvm::Value* rows = scaffold_.dims.emit(problem_.rows);
-    begin_image_rows(request(nullptr, nullptr), problem_.geometry, kPixels);
+    for (const Dim& dim : problem_.geometry.input) input_.push_back(scaffold_.dims.emit(dim));
+    for (const Dim& dim : problem_.geometry.output) output_.push_back(scaffold_.dims.emit(dim));
+    emit_loop(builder_, number(0), number(problem_.padded_channels()), 1, [&](llvm::Value* i) {
+      builder_.CreateStore(llvm::ConstantFP::get(builder_.getFloatTy(), 0.0), scaffold_.float_at(zeros(), i));
+    });
+    llvm::Value* tiles = scaffold_.ceil_divide(output_.back(), problem_.pixels());
     scaffold_.for_each_item([&](llvm::Value* item) {
-      llvm::Value* row = scaffold_.times(builder_.CreateUDiv(item, number(problem_.chunks())), kPixels);
-      llvm::Value* left = scaffold_.smaller(builder_.CreateNSWSub(rows, row), number(kPixels));
-      RowRequest pixels = request(row, left);
-      fill_image_rows(pixels, problem_.geometry, kPixels);
+      llvm::Value* tile = builder_.CreateUDiv(item, number(problem_.chunks()));
+      llvm::Value* row = builder_.CreateUDiv(tile, tiles);
+      llvm::Value* first = scaffold_.times(builder_.CreateURem(tile, tiles), problem_.pixels());
+      llvm::Value* left =
+          scaffold_.smaller(builder_.CreateNSWSub(output_.back(), first), number(problem_.pixels()));
+      fill_table(row, first);
+      llvm::Value* pixel = builder_.CreateNSWAdd(builder_.CreateNSWMul(row, output_.back()), first);
       llvm::Value* channel =
           scaffold_.times(builder_.CreateURem(item, number(problem_.chunks())), kItemChannels);
-      emit_chunk(pixels, channel);
+      emit_chunk(pixel, left, channel);
     });
     return scaffold_.finish();
   }
 
  private:
   llvm::Value* number(int64_t value) { return scaffold_.number(value); }
+  llvm::Value* table() { return scaffold_.scratch(problem_.sums_bytes()); }
+  llvm::Value* zeros() { return scaffold_.scratch(problem_.sums_bytes() + problem_.table_bytes()); }
 
-  RowRequest request(llvm::Value* row, llvm::Value* rows) {
-    int64_t table = problem_.sums_bytes(), extra = table + problem_.table_bytes();
-    return {builder_, scaffold_.dims, scaffold_.buffers,        row,
-            rows,     number(0),      scaffold_.scratch(table), scaffold_.scratch(extra)};
+  // Coordinate along a dim of the image of the window's element `tap`.
+  llvm::Value* coordinate(llvm::Value* place, size_t dim, llvm::Value* tap) {
+    const ImageGeometry& geometry = problem_.geometry;
+    llvm::Value* first = scaffold_.plus(scaffold_.times(place, geometry.stride[dim]), -geometry.padding[dim]);
+    return builder_.CreateNSWAdd(first, scaffold_.times(tap, geometry.dilation[dim]));
   }
 
-  void emit_chunk(const RowRequest& pixels, llvm::Value* channel) {
+  // Pointers to the elements of the image rows that the tile's windows reach: [window rows][reach]. `row`
+  // counts the rows of all images of the result.
+  void fill_table(llvm::Value* row, llvm::Value* first) {
+    std::vector<llvm::Value*> place(output_.size());
+    for (size_t dim = output_.size() - 1; dim-- > 0;) {
+      place[dim] = builder_.CreateURem(row, output_[dim]);
+      row = builder_.CreateUDiv(row, output_[dim]);
+    }
+    place.back() = first;
+    fill_rows(place, 0, row, builder_.getTrue(), number(0));
+  }
+
+  // Goes down the spatial dims: `pixel` is the index so far in the flattened images, `window_row` that in the
+  // window.
+  void fill_rows(std::span<llvm::Value* const> place, size_t dim, llvm::Value* pixel, llvm::Value* inside,
+                 llvm::Value* window_row) {
+    const ImageGeometry& geometry = problem_.geometry;
+    const auto is_inside = [&](llvm::Value* at) {
+      return builder_.CreateICmpULT(at, input_[dim]);
+    };  // no -1: huge
+    if (dim + 1 < place.size()) {
+      emit_loop(builder_, number(0), number(geometry.window[dim]), 1, [&](llvm::Value* tap) {
+        llvm::Value* at = coordinate(place[dim], dim, tap);
+        llvm::Value* next = builder_.CreateNSWAdd(builder_.CreateNSWMul(pixel, input_[dim]), at);
+        fill_rows(place, dim + 1, next, builder_.CreateAnd(inside, is_inside(at)),
+                  builder_.CreateNSWAdd(scaffold_.times(window_row, geometry.window[dim]), tap));
+      });
+      return;
+    }
+    llvm::Value* start = coordinate(place[dim], dim, number(0));
+    llvm::Value* slots =
+        builder_.CreateGEP(builder_.getPtrTy(), table(), scaffold_.times(window_row, problem_.reach()));
+    emit_loop(builder_, number(0), number(problem_.reach()), 1, [&](llvm::Value* i) {
+      llvm::Value* at = builder_.CreateNSWAdd(start, i);
+      llvm::Value* element = builder_.CreateNSWAdd(builder_.CreateNSWMul(pixel, input_[dim]), at);
+      llvm::Value* pointer =
+          scaffold_.float_at(scaffold_.buffers[0], scaffold_.times(element, problem_.channels()));
+      llvm::Value* exists = builder_.CreateAnd(inside, is_inside(at));
+      builder_.CreateStore(builder_.CreateSelect(exists, pointer, zeros()),
+                           builder_.CreateGEP(builder_.getPtrTy(), slots, i));
+    });
+  }
+
+  void emit_chunk(llvm::Value* pixel, llvm::Value* pixels, llvm::Value* channel) {
     llvm::Value* end = scaffold_.smaller(scaffold_.plus(channel, kItemChannels), number(problem_.channels()));
     int64_t width = problem_.block_channels();
     emit_loop(builder_, channel, end, width, [&](llvm::Value* block) {
       llvm::Value* columns =
           scaffold_.smaller(builder_.CreateNSWSub(number(problem_.channels()), block), number(width));
-      emit_loop(builder_, number(0), columns, problem_.lanes, [&](llvm::Value* column) {
-        emit_vector(pixels.table, builder_.CreateNSWAdd(block, column), column);
-      });
-      epilogue_.call(builder_, scaffold_.scratch(0), pixels.row, pixels.rows, block, columns);
+      emit_loop(builder_, number(0), columns, problem_.lanes,
+                [&](llvm::Value* column) { emit_vector(builder_.CreateNSWAdd(block, column), column); });
+      epilogue_.call(builder_, scaffold_.scratch(0), pixel, pixels, block, columns);
     });
   }
 
   // One vector of channels for all pixels of the tile.
-  void emit_vector(llvm::Value* table, llvm::Value* channel, llvm::Value* column) {
+  void emit_vector(llvm::Value* channel, llvm::Value* column) {
     llvm::Value* mask = nullptr;
     if (problem_.channels() % problem_.lanes != 0) {
       mask =
           first_lanes(builder_, builder_.CreateNSWSub(number(problem_.channels()), channel), problem_.lanes);
     }
     auto* vector = llvm::FixedVectorType::get(builder_.getFloatTy(), static_cast<unsigned>(problem_.lanes));
-    std::vector<llvm::Value*> sums(kPixels, llvm::Constant::getNullValue(vector));
-    sums = emit_carrying_loop(builder_, number(0), number(problem_.geometry.segments()), 1, sums,
-                              [&](llvm::Value* tap, std::span<llvm::Value* const> now) {
-                                return add_tap(table, channel, mask, tap, now);
+    std::vector<llvm::Value*> sums(static_cast<size_t>(problem_.pixels()),
+                                   llvm::Constant::getNullValue(vector));
+    sums = emit_carrying_loop(builder_, number(0), number(problem_.window_rows()), 1, sums,
+                              [&](llvm::Value* row, std::span<llvm::Value* const> now) {
+                                return add_window_row(channel, mask, row, now);
                               });
-    for (int pixel = 0; pixel < kPixels; ++pixel) {
+    for (int64_t pixel = 0; pixel < problem_.pixels(); ++pixel) {
       llvm::Value* place = scaffold_.plus(column, pixel * problem_.block_channels());
       store_lanes(builder_, DType::kF32, sums[static_cast<size_t>(pixel)],
                   scaffold_.float_at(scaffold_.scratch(0), place));
     }
   }
 
-  std::vector<llvm::Value*> add_tap(llvm::Value* table, llvm::Value* channel, llvm::Value* mask,
-                                    llvm::Value* tap, std::span<llvm::Value* const> now) {
-    llvm::Value* at = builder_.CreateNSWAdd(scaffold_.times(tap, problem_.padded_channels()), channel);
-    llvm::Value* weight =
-        load_lanes(builder_, DType::kF32, scaffold_.float_at(scaffold_.buffers[1], at), problem_.lanes);
-    std::vector<llvm::Value*> next;
-    for (int pixel = 0; pixel < kPixels; ++pixel) {
-      llvm::Value* slot = scaffold_.plus(scaffold_.times(tap, kPixels), pixel);
-      llvm::Value* image =
-          builder_.CreateLoad(builder_.getPtrTy(), builder_.CreateGEP(builder_.getPtrTy(), table, slot));
-      llvm::Value* numbers =
-          load_lanes(builder_, DType::kF32, scaffold_.float_at(image, channel), problem_.lanes, mask);
-      next.push_back(builder_.CreateIntrinsic(llvm::Intrinsic::fma, {weight->getType()},
-                                              {numbers, weight, now[static_cast<size_t>(pixel)]}));
+  // Each element of the image row is loaded once, and meets the weights of each pixel whose window holds it.
+  // With groups of several channels, a lane needs all channels of its group: the vector once per channel of a
+  // group, each lane with that channel of its own group.
+  std::vector<llvm::Value*> add_window_row(llvm::Value* channel, llvm::Value* mask, llvm::Value* row,
+                                           std::span<llvm::Value* const> now) {
+    const int64_t stride = problem_.geometry.stride.back(), dilation = problem_.geometry.dilation.back();
+    std::vector<llvm::Value*> next(now.begin(), now.end()),
+        weights(static_cast<size_t>(problem_.width() * problem_.group()));
+    for (int64_t i = 0; i < problem_.reach(); ++i) {
+      llvm::Value* values = nullptr;
+      for (int64_t member = 0; member < problem_.group(); ++member) {
+        llvm::Value* spread = nullptr;
+        for (int64_t pixel = 0; pixel < problem_.pixels(); ++pixel) {
+          const int64_t offset = i - pixel * stride, tap = offset / dilation * problem_.group() + member;
+          if (offset < 0 || offset % dilation != 0 || offset / dilation >= problem_.width()) continue;
+          llvm::Value*& weight = weights[static_cast<size_t>(tap)];
+          if (weight == nullptr) weight = load_weight(channel, row, tap);
+          if (values == nullptr) values = load_image(channel, mask, row, i);
+          if (spread == nullptr) spread = spread_in_groups(values, member);
+          llvm::Value*& sum = next[static_cast<size_t>(pixel)];
+          sum = builder_.CreateIntrinsic(llvm::Intrinsic::fma, {weight->getType()}, {spread, weight, sum});
+        }
+      }
     }
     return next;
+  }
+
+  // Lane by lane, channel `member` of the lane's group.
+  llvm::Value* spread_in_groups(llvm::Value* values, int64_t member) {
+    if (problem_.group() == 1) return values;
+    llvm::SmallVector<int> from;
+    for (int lane = 0; lane < problem_.lanes; ++lane)
+      from.push_back(static_cast<int>(lane / problem_.group() * problem_.group() + member));
+    return builder_.CreateShuffleVector(values, from);
+  }
+
+  // Weight `tap` of a window row, counted with the channels of a group innermost.
+  llvm::Value* load_weight(llvm::Value* channel, llvm::Value* row, int64_t tap) {
+    llvm::Value* taps = scaffold_.plus(scaffold_.times(row, problem_.width() * problem_.group()), tap);
+    llvm::Value* at = builder_.CreateNSWAdd(scaffold_.times(taps, problem_.padded_channels()), channel);
+    return load_lanes(builder_, DType::kF32, scaffold_.float_at(scaffold_.buffers[1], at), problem_.lanes);
+  }
+
+  llvm::Value* load_image(llvm::Value* channel, llvm::Value* mask, llvm::Value* row, int64_t place) {
+    llvm::Value* slot = scaffold_.plus(scaffold_.times(row, problem_.reach()), place);
+    llvm::Value* image =
+        builder_.CreateLoad(builder_.getPtrTy(), builder_.CreateGEP(builder_.getPtrTy(), table(), slot));
+    return load_lanes(builder_, DType::kF32, scaffold_.float_at(image, channel), problem_.lanes, mask);
   }
 
   const Problem& problem_;
   Scaffold scaffold_;
   Builder& builder_;
   EpilogueFunction epilogue_;
+  std::vector<llvm::Value*> input_, output_;  // spatial extents
 };
 
 int lanes_of(CpuFeatures features) { return features.has(CpuFeature::kX86V4) ? 16 : 8; }
@@ -138,7 +240,9 @@ int lanes_of(CpuFeatures features) { return features.has(CpuFeature::kX86V4) ? 1
 
 bool is_depthwise(std::span<const TensorType> operands, const ops::Convolution& attributes) {
   const Shape& weight = operands[1].shape;
-  return attributes.groups > 1 && weight[1] == Dim(1) && weight[0] == Dim(attributes.groups);
+  const auto group = weight[1].constant();  // no group crosses a vector
+  return attributes.groups > 1 && group && kWidestGroup % *group == 0 &&
+         weight[0] == Dim(attributes.groups * *group);
 }
 
 LayoutRequest depthwise_layouts(std::span<const TensorType> operands, CpuFeatures features) {
@@ -159,14 +263,15 @@ ScheduledKernel plan_depthwise(std::span<const TensorType> operands, const Tenso
                                const SymbolTable& symbols, const Target& target) {
   Problem problem{symbols, {operands.begin(), operands.end()}, image_geometry(operands, result, attributes),
                   {},      lanes_of(target.features),          epilogue};
-  problem.geometry.group_channels = problem.padded_channels();  // what a pointer must be able to reach
-  problem.rows = result.shape[0] * product(problem.geometry.output);
+  problem.images = result.shape[0];
+  const std::vector<Dim>& output = problem.geometry.output;
   ScheduledKernel plan;
-  plan.symbols = symbol_arguments(epilogue, operands, {&problem.rows, 1});
-  plan.work_items = ceil_divide(problem.rows, kPixels) * Dim(problem.chunks());
-  int64_t taps = problem.geometry.segments();
-  plan.item_cost = taps * kPixels * std::min(problem.channels(), kItemChannels) / 30 + 50;
-  plan.scratch_bytes = problem.sums_bytes() + problem.table_bytes() + problem.geometry.extra_bytes(kPixels);
+  plan.symbols = symbol_arguments(epilogue, operands, result.shape);
+  plan.work_items = problem.images * product({output.data(), output.size() - 1}) *
+                    ceil_divide(output.back(), problem.pixels()) * Dim(problem.chunks());
+  plan.item_cost =
+      problem.products() * problem.pixels() * std::min(problem.channels(), kItemChannels) / 30 + 50;
+  plan.scratch_bytes = problem.sums_bytes() + problem.table_bytes() + problem.zeros_bytes();
   plan.key = fmt::format("depthwise input {} weight {} stride {} padding {} dilation {}\n{}\n{}",
                          to_string(operands[0]), to_string(operands[1]), attributes.stride,
                          attributes.padding, attributes.dilation, loops::to_string(epilogue), target.text());

@@ -1,6 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// Depthwise convolution: each channel has its own window and meets no other. Vectors run along the channels
-// of a channels-last image.
+// Depthwise convolution: each channel meets no other, or the few of a narrow group. Vectors run along the
+// channels of a channels-last image, across groups.
+//
+//   for each image, row of the result, tile of its pixels, 256 channels (an item)
+//     point at the elements of the image rows that the tile's windows reach
+//     for each vector of channels
+//       for each row of the window, element of the image row, pixel whose window holds it
+//         sums[pixel] += element * weight
 #pragma once
 
 #include "backends/cpu/compile/schedule.h"
@@ -8,7 +14,7 @@
 
 namespace ingot::core::cpu {
 
-// Operands as of convolution; as many groups as channels in and out.
+// Operands as of convolution; as many channels out as in, in groups of 1, 2, 4 or 8.
 bool is_depthwise(std::span<const TensorType> operands, const ops::Convolution& attributes);
 LayoutRequest depthwise_layouts(std::span<const TensorType> operands, CpuFeatures features);
 ScheduledKernel plan_depthwise(std::span<const TensorType> operands, const TensorType& result,

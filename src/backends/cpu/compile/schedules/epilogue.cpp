@@ -15,11 +15,11 @@ using Replacements = std::map<std::string, Dim>;
 // The result's loop variables in terms of the tile's.
 Replacements index_in_tile(const loops::Kernel& epilogue, size_t column_dim) {
   Replacements result;
-  Dim rest = Dim::symbol(kTileRow) + Dim::symbol("i");
+  Dim rest = Dim::symbol(kTileRow) + Dim::symbol("$i");
   for (size_t dim = epilogue.parallel.size(); dim-- > 0;) {
     const loops::Loop& loop = epilogue.parallel[dim];
     if (dim == column_dim) {
-      result[loop.variable] = Dim::symbol(kTileColumn) + Dim::symbol("j");
+      result[loop.variable] = Dim::symbol(kTileColumn) + Dim::symbol("$j");
       continue;
     }
     bool outermost = dim == 0 || (dim == 1 && column_dim == 0);
@@ -54,7 +54,7 @@ loops::Kernel plain_epilogue(const TensorType& result) {
                     {"result", result, loops::Access::kWrite}};
   std::vector<Dim> index;
   for (size_t dim = 0; dim < result.rank(); ++dim) {
-    kernel.parallel.push_back({"d" + std::to_string(dim), result.shape[dim]});
+    kernel.parallel.push_back({"$d" + std::to_string(dim), result.shape[dim]});
     index.push_back(Dim::symbol(kernel.parallel.back().variable));
   }
   loops::Stage stage;
@@ -67,9 +67,9 @@ loops::Kernel plain_epilogue(const TensorType& result) {
 
 loops::Kernel tile_epilogue(const loops::Kernel& epilogue, const EpilogueShape& shape) {
   loops::Kernel kernel = epilogue;
-  Dim i = Dim::symbol("i"), j = Dim::symbol("j");
+  Dim i = Dim::symbol("$i"), j = Dim::symbol("$j");
   Dim columns = shape.whole_columns ? Dim(shape.tile_columns) : Dim::symbol(kTileColumns);
-  kernel.parallel = {{"i", Dim::symbol(kTileRows)}, {"j", columns}};
+  kernel.parallel = {{"$i", Dim::symbol(kTileRows)}, {"$j", columns}};
   kernel.buffers[0].type = {DType::kF32, {Dim::symbol(kTileRows), shape.tile_columns}, {}};
   Replacements replacements = index_in_tile(epilogue, shape.column_dim);
   loops::Expr sum = loops::load(0, DType::kF32, {i, j});
@@ -96,13 +96,13 @@ EpilogueFunction::EpilogueFunction(Code& code, const loops::Kernel& tile_kernel)
       function_(emit_loops_function(code, tile_kernel, "epilogue")) {}
 
 void EpilogueFunction::load_arguments(Scaffold& scaffold, size_t operands,
-                                      const std::vector<std::string>& symbols) {
-  const bool has_bias = operands > 2;
+                                      const std::vector<std::string>& symbols, size_t without_bias) {
+  const bool has_bias = operands > without_bias;
   const size_t own = kernel_.buffers.size() - 1 - (has_bias ? 1 : 0);  // a bias is the tile kernel's last
   scaffold.load_arguments(operands + own, symbols);
   const auto& buffers = scaffold.buffers;
   std::vector<llvm::Value*> behind(buffers.begin() + static_cast<int64_t>(operands), buffers.end());
-  if (has_bias) behind.push_back(buffers[2]);
+  if (has_bias) behind.push_back(buffers[without_bias]);
   prepare(scaffold.builder, scaffold.dims, behind);
 }
 

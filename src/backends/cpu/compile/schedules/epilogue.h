@@ -24,10 +24,10 @@ struct EpilogueShape {
 };
 
 // Symbols of the tile's kernel beside those of shapes.
-inline constexpr const char* kTileRow = "tile.row";        // first row
-inline constexpr const char* kTileRows = "tile.rows";      // how many
-inline constexpr const char* kTileColumn = "tile.column";  // first column
-inline constexpr const char* kTileColumns = "tile.columns";
+inline constexpr const char* kTileRow = "$tile.row";        // first row
+inline constexpr const char* kTileRows = "$tile.rows";      // how many
+inline constexpr const char* kTileColumn = "$tile.column";  // first column
+inline constexpr const char* kTileColumns = "$tile.columns";
 
 // Parallel loops: the rows; the columns. Buffer 0: the sums, f32[tile.rows, tile_columns].
 loops::Kernel tile_epilogue(const loops::Kernel& epilogue, const EpilogueShape& shape);
@@ -37,9 +37,10 @@ class EpilogueFunction {
  public:
   EpilogueFunction(Code& code, const loops::Kernel& tile_kernel);
 
-  // At the start of a kernel of `operands` buffers before the epilogue's (0 and 1 multiplied, 2 the bias if
-  // any) and with these symbol arguments: loads all, and prepares.
-  void load_arguments(Scaffold& scaffold, size_t operands, const std::vector<std::string>& symbols);
+  // At the start of a kernel of `operands` buffers before the epilogue's (the bias is the last if there are
+  // more than `without_bias`) and with these symbol arguments: loads all, and prepares.
+  void load_arguments(Scaffold& scaffold, size_t operands, const std::vector<std::string>& symbols,
+                      size_t without_bias = 2);
   // At the start of the kernel: collects the arguments that all calls share.
   void prepare(Builder& builder, const DimEmitter& dims, std::span<llvm::Value* const> buffers);
   void call(Builder& builder, llvm::Value* sums, llvm::Value* row, llvm::Value* rows, llvm::Value* column,

@@ -6,7 +6,7 @@
 
 namespace ingot::core::cpu {
 
-Support supports_linear(std::span<const TensorType> operands) {
+Fit supports_linear(std::span<const TensorType> operands) {
   for (const TensorType& type : operands) {
     if (type.dtype != DType::kF32) return {false, "the linear schedule computes in f32 only"};
   }

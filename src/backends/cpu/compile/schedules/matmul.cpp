@@ -148,7 +148,7 @@ class MatmulKernel {
 
 }  // namespace
 
-Support supports_matmul(std::span<const TensorType> operands) {
+Fit supports_matmul(std::span<const TensorType> operands) {
   for (const TensorType& type : operands) {
     if (type.dtype != DType::kF32) return {false, "the matmul schedule computes in f32 only"};
   }

@@ -7,7 +7,7 @@
 namespace ingot::core::cpu {
 
 // Operands: a [*, M, K], b [*, K, N], f32; batch dims broadcast; a with K innermost in memory, b with K or N.
-Support supports_matmul(std::span<const TensorType> operands);
+Fit supports_matmul(std::span<const TensorType> operands);
 LayoutRequest matmul_layouts(std::span<const TensorType> operands);
 ScheduledKernel plan_matmul(std::span<const TensorType> operands, const TensorType& result,
                             const loops::Kernel& epilogue, const SymbolTable& symbols, const Target& target);

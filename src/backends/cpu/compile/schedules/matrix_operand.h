@@ -7,7 +7,7 @@
 namespace ingot::core::cpu {
 
 // The symbol of the flattened batch index, in the dims of MatrixOperand.
-inline constexpr const char* kBatchSymbol = "matrix.batch";
+inline constexpr const char* kBatchSymbol = "$matrix.batch";
 
 // Element (batch, row, column) lies at start(batch) + row * row_stride + column * column_stride, in elements.
 struct MatrixOperand {

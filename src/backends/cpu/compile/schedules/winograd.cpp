@@ -9,12 +9,14 @@
 #include "backends/cpu/compile/schedules/image_rows.h"
 #include "backends/cpu/compile/schedules/scaffold.h"
 #include "backends/cpu/compile/schedules/tile.h"
+#include "ops/window.h"
 
 namespace ingot::core::cpu {
 
 namespace {
 
 constexpr int64_t kPlaces = 16;
+constexpr size_t kImage = 2, kWindow = 3, kBias = 4;  // operands
 constexpr int64_t kSide = 2;  // pixels of the result that a tile covers in height and width
 
 constexpr int64_t kFewestChannels = 32;      // fewer do not pay for the transforms
@@ -48,8 +50,47 @@ struct Problem {
 
 EpilogueShape epilogue_shape(const Problem& problem) {
   EpilogueShape shape{1, {}, kSide * problem.tile.rows, problem.tile.columns(), problem.whole_columns()};
-  if (problem.operands.size() > 2) shape.bias = problem.operands[2];
+  if (problem.operands.size() > kBias) shape.bias = problem.operands[kBias];
   return shape;
+}
+
+// Computes the pixels of a tile that are not finite by the definition of a convolution: a kernel as an
+// epilogue's, which reads and writes the tile.
+loops::Kernel direct_kernel(const Problem& problem) {
+  const TensorType& result = problem.result;
+  loops::Kernel kernel = plain_epilogue(result);
+  kernel.name = "direct";
+  kernel.buffers = {{"pixels", {DType::kF32, result.shape, {}}, loops::Access::kReadWrite},
+                    {"image", problem.operands[kImage], loops::Access::kRead},
+                    {"window", problem.operands[kWindow], loops::Access::kRead}};
+  kernel.symbols = problem.symbols;
+  std::vector<Dim> at;
+  for (const loops::Loop& loop : kernel.parallel) at.push_back(Dim::symbol(loop.variable));
+  const Shape& image = problem.operands[kImage].shape;
+  loops::Stage sum;
+  sum.name = "direct";
+  sum.combine = loops::Combine::kAdd;
+  sum.reduce = {{"$c", image[1]}, {"$u", 3}, {"$v", 3}};
+  const Dim c = Dim::symbol("$c"), u = Dim::symbol("$u"), v = Dim::symbol("$v");
+  const ops::WindowElement element = ops::window_element(
+      {image[2], image[3]}, {at[2], at[3]}, {u, v}, {1, 1},
+      {*(result.shape[2] - image[2] + 2).constant() / 2, *(result.shape[3] - image[3] + 2).constant() / 2},
+      {1, 1}, /*guarded=*/true);
+  const loops::Expr pixel = loops::load(1, DType::kF32, {at[0], c, element.place[0], element.place[1]});
+  const loops::Expr factor = loops::load(2, DType::kF32, {at[1], c, u, v});
+  const loops::Expr zero = loops::constant(DType::kF32, 0);
+  sum.value = ops::guarded(element.guard, loops::binary(loops::Binary::kMultiply, pixel, factor), zero);
+  const loops::Expr known = loops::load(0, DType::kF32, at);
+  const loops::Expr is_finite =
+      ops::below(loops::unary(loops::Unary::kAbsolute, known), ops::infinity(DType::kF32));
+  loops::Stage replace;
+  replace.name = "pixel";
+  replace.value = loops::select(is_finite, known, loops::local(0, DType::kF32));
+  replace.store = loops::Store{0, {Dim::symbol("$i"), Dim::symbol("$j")}};
+  kernel.stages = {sum, replace};
+  EpilogueShape shape = epilogue_shape(problem);
+  shape.bias.reset();
+  return tile_epilogue(kernel, shape);
 }
 
 using Four = std::array<llvm::Value*, 4>;
@@ -63,11 +104,14 @@ class WinogradKernel {
         builder_(scaffold_.builder),
         tiles_(scaffold_.code, problem.tile, TileOperand::kRows,
                {1, problem.channels(), problem.tiles().constant()}, /*prefetch=*/false),
-        epilogue_(scaffold_.code, tile_epilogue(problem.epilogue, epilogue_shape(problem))) {}
+        epilogue_(scaffold_.code, tile_epilogue(problem.epilogue, epilogue_shape(problem))),
+        direct_(scaffold_.code, direct_kernel(problem)) {}
 
   // Items go through the panels, for a panel through the tiles: its weights stay in the cache.
   Image emit(const std::vector<std::string>& symbols) {
-    epilogue_.load_arguments(scaffold_, problem_.operands.size(), symbols);
+    epilogue_.load_arguments(scaffold_, problem_.operands.size(), symbols, kBias);
+    direct_.prepare(builder_, scaffold_.dims, std::span(scaffold_.buffers).subspan(kImage, 2));
+    zero_times_pixels_ = stack_array(builder_, vector(), 1, problem_.tile.lanes * int64_t{sizeof(float)});
     all_tiles_ = scaffold_.dims.emit(problem_.tiles());
     llvm::Value* blocks = scaffold_.ceil_divide(all_tiles_, problem_.tile.rows);
     scaffold_.for_each_item([&](llvm::Value* item) {
@@ -127,6 +171,7 @@ class WinogradKernel {
     llvm::Value* end_line = scaffold_.plus(builder_.CreateUDiv(scaffold_.plus(end, -1), across), 1);
     emit_loop(builder_, first_line, end_line, 1, [&](llvm::Value* line) {
       llvm::Value* line_start = builder_.CreateNSWMul(line, across);
+      builder_.CreateStore(llvm::Constant::getNullValue(vector()), zero_times_pixels_);
       llvm::Value* begin = larger(first, line_start);
       llvm::Value* stop = scaffold_.smaller(end, builder_.CreateNSWAdd(line_start, across));
       emit_loop(builder_, begin, stop, 1, [&](llvm::Value* tile) {
@@ -145,6 +190,8 @@ class WinogradKernel {
   // Sums of tile `row` of the block -> its 2x2 pixels at `place` of the run.
   void finish_tile(llvm::Value* row, llvm::Value* place) {
     const int64_t width = problem_.tile.columns();
+    llvm::Value* zero = llvm::Constant::getNullValue(vector());
+    llvm::Value* check = builder_.CreateLoad(vector(), zero_times_pixels_);
     for (int v = 0; v < problem_.tile.vectors; ++v) {
       std::array<Four, kSide> half;  // [result row][column of the tile]
       for (size_t j = 0; j < 4; ++j) {
@@ -163,9 +210,11 @@ class WinogradKernel {
           const auto line = static_cast<int64_t>(i) * problem_.line_numbers();
           const int64_t first = line + static_cast<int64_t>(j) * width + v * problem_.tile.lanes;
           store(results[j], pixels(), scaffold_.plus(scaffold_.times(place, kSide * width), first));
+          check = builder_.CreateIntrinsic(llvm::Intrinsic::fma, {vector()}, {results[j], zero, check});
         }
       }
     }
+    builder_.CreateStore(check, zero_times_pixels_);
   }
 
   llvm::Value* load(llvm::Value* base, llvm::Value* index) {
@@ -187,18 +236,28 @@ class WinogradKernel {
         scaffold_.smaller(scaffold_.times(count, kSide), builder_.CreateNSWSub(number(width), x));
     llvm::Value* columns = scaffold_.smaller(builder_.CreateNSWSub(number(problem_.columns()), column),
                                              number(problem_.tile.columns()));
-    epilogue_.call(builder_, pixels(), pixel, run, column, columns);
+    finish_pixels(pixels(), pixel, run, column, columns);
     emit_if(builder_, builder_.CreateICmpSLT(scaffold_.plus(y, 1), number(height)), [&] {
       llvm::Value* below = scaffold_.float_at(pixels(), number(problem_.line_numbers()));
-      epilogue_.call(builder_, below, scaffold_.plus(pixel, width), run, column, columns);
+      finish_pixels(below, scaffold_.plus(pixel, width), run, column, columns);
     });
+  }
+
+  // Zero times a number is NaN if that is not finite, and so is every sum with it.
+  void finish_pixels(llvm::Value* line, llvm::Value* pixel, llvm::Value* run, llvm::Value* column,
+                     llvm::Value* columns) {
+    llvm::Value* check = builder_.CreateLoad(vector(), zero_times_pixels_);
+    emit_if(builder_, builder_.CreateOrReduce(builder_.CreateFCmpUNO(check, check)),
+            [&] { direct_.call(builder_, line, pixel, run, column, columns); });
+    epilogue_.call(builder_, line, pixel, run, column, columns);
   }
 
   const Problem& problem_;
   Scaffold scaffold_;
   Builder& builder_;
   TileFunctions tiles_;
-  EpilogueFunction epilogue_;
+  EpilogueFunction epilogue_, direct_;
+  llvm::Value* zero_times_pixels_ = nullptr;  // a vector on the stack: their sum along a line of tiles
   llvm::Value* all_tiles_ = nullptr;
 };
 
@@ -222,7 +281,7 @@ bool is_faster_by_winograd(const Node& convolution, CpuFeatures features) {
          choose_tile(*outputs, features).vectors > 1;
 }
 
-Support supports_winograd(std::span<const TensorType> operands, const TensorType& result) {
+Fit supports_winograd(std::span<const TensorType> operands, const TensorType& result) {
   for (const TensorType& type : operands) {
     if (type.dtype != DType::kF32) return {false, "the Winograd schedule computes in f32 only"};
   }
@@ -236,8 +295,9 @@ Support supports_winograd(std::span<const TensorType> operands, const TensorType
 LayoutRequest winograd_layouts(std::span<const TensorType> operands, CpuFeatures features) {
   const TileShape tile = choose_tile(*operands[1].shape[1].constant(), features);
   LayoutRequest request;
-  request.operands = {Layout{}, Layout::blocked(std::array{1, 0, 2}, 1, tile.columns())};
-  if (operands.size() > 2) request.operands.push_back(Layout{});
+  request.operands = {Layout{}, Layout::blocked(std::array{1, 0, 2}, 1, tile.columns()), std::nullopt,
+                      Layout{}};
+  if (operands.size() > kBias) request.operands.push_back(Layout{});
   request.results = {Layout::permutation(channels_last(4))};
   return request;
 }

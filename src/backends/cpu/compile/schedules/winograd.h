@@ -10,9 +10,10 @@ namespace ingot::core::cpu {
 // Whether the products that it saves are worth the transforms and the larger weights.
 bool is_faster_by_winograd(const Node& convolution, CpuFeatures features);
 
-// Operands: image [16, tiles, C], weight [16, K, C] in panels of K, bias [K] if there is one, f32. The
-// result is [N, K, H, W], channels-last, H and W constant.
-Support supports_winograd(std::span<const TensorType> operands, const TensorType& result);
+// Operands, all f32: transformed image [16, tiles, C], transformed weight [16, K, C] in panels of K, image
+// [N, C, h, w] and window [K, C, 3, 3], bias [K] if there is one. The result is [N, K, H, W], channels-last,
+// H and W constant.
+Fit supports_winograd(std::span<const TensorType> operands, const TensorType& result);
 LayoutRequest winograd_layouts(std::span<const TensorType> operands, CpuFeatures features);
 ScheduledKernel plan_winograd(std::span<const TensorType> operands, const TensorType& result,
                               const loops::Kernel& epilogue, const SymbolTable& symbols,

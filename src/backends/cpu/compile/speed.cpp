@@ -1,0 +1,125 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "backends/cpu/compile/speed.h"
+
+#include <algorithm>
+
+#include <fmt/core.h>
+
+#include "backends/cpu/compile/schedule.h"
+#include "ops/attributes.h"
+
+namespace ingot::core::cpu {
+namespace {
+
+constexpr int kScheduleLevel = 3;
+
+// What a peer does on one thread: multiply-adds in a nanosecond (of f64, about half as many), bytes moved in
+// one, and what a call of it costs. Measured, as the rates in the rows are: docs/design/012-slow-paths.md.
+constexpr double kPeerProducts = 27, kPeerDoubleProducts = 11, kBytes = 8, kPeerCall = 4000;
+// Predictions are no better than this: what is nearer to the peer counts as fast.
+constexpr double kNotable = 1.25;
+
+double elements(const Value* value, const SymbolValues& sizes) {
+  return value == nullptr ? 0 : static_cast<double>(evaluate(element_count(value->type), sizes));
+}
+
+double bytes(const Node& node, const SymbolValues& sizes) {
+  double sum = 0;
+  for (const auto* values : {&node.operands, &node.results}) {
+    for (const Value* value : *values) {
+      if (value != nullptr) sum += elements(value, sizes) * bit_width(value->type.dtype) / 8;
+    }
+  }
+  return sum;
+}
+
+// Steps of the node's plain loops: parallel points times the steps of reductions.
+double steps(const Node& node, const SymbolValues& sizes) {
+  const loops::Kernel kernel = node.op->lower(node);
+  double points = 1, all = 0;
+  for (const loops::Loop& loop : kernel.parallel) points *= static_cast<double>(evaluate(loop.extent, sizes));
+  for (const loops::Stage& stage : kernel.stages) {
+    double own = 1;
+    for (const auto* loops : {&stage.loops, &stage.reduce}) {
+      for (const loops::Loop& loop : *loops) own *= static_cast<double>(evaluate(loop.extent, sizes));
+    }
+    all += own;
+  }
+  return points * all;
+}
+
+// One reason to be slow. Both rates are in steps of the plain loops per nanosecond, on one thread.
+struct Row {
+  std::string (*reason)(const Node& node, const Target& target);  // "" if the row says nothing about the node
+  double own_rate;
+  double (*peer_rate)(const Node& node);
+};
+
+double product_rate(const Node& node) {
+  return node.results[0]->type.dtype == DType::kF64 ? kPeerDoubleProducts : kPeerProducts;
+}
+
+// Plain loops try each tap of the window for each result element; of these, one in each stride meets an
+// element.
+double transposed_rate(const Node& node) {
+  double rate = product_rate(node);
+  for (const int64_t stride : node.attributes<ops::ConvolutionTranspose>().stride)
+    rate *= static_cast<double>(stride);
+  return rate;
+}
+std::string is_transposed(const Node& node, const Target&) {
+  return node.op == &ops::convolution_transpose ? "transposed convolutions like this one run as plain loops"
+                                                : "";
+}
+
+std::string lacks_schedule(const Node& node, const Target& target) {
+  if (!node.op->traits.has(Trait::kContraction) || !is_floating(node.results[0]->type.dtype)) return {};
+  const Schedule* schedule = find_schedule(*node.op);
+  if (schedule == nullptr) return fmt::format("{} runs as plain loops", node.op->name);
+  const Fit fit = schedule->supports(node, target);
+  return fit.yes ? std::string() : fit.reason;
+}
+std::string convolution_lacks_schedule(const Node& node, const Target& target) {
+  return node.op == &ops::convolution ? lacks_schedule(node, target) : std::string();
+}
+
+// Odd channels leave vectors half empty, and only 32 bits are moved to channels-last and back by squares.
+std::string interpolates_one_by_one(const Node& node, const Target&) {
+  if (node.op != &ops::resize_linear || prefers_channels_last(node)) return {};
+  return "it interpolates element by element: its channels are not a multiple of 8, or its elements not of "
+         "32 bits";
+}
+double interpolation_rate(const Node&) { return 0.4; }
+
+// The first row with a reason counts.
+constexpr Row kRows[] = {
+    {is_transposed, 0.4, transposed_rate},
+    {convolution_lacks_schedule, 0.6, product_rate},
+    {lacks_schedule, 4, product_rate},
+    {interpolates_one_by_one, 0.165, interpolation_rate},
+};
+
+}  // namespace
+
+bool prefers_channels_last(const Node& node) {
+  constexpr int64_t kVector = 8;
+  if (node.op != &ops::resize_linear || bit_width(node.operand_type(0).dtype) != 32) return false;
+  const auto channels = node.operand_type(0).shape[1].constant();
+  return channels && *channels > 0 && *channels % kVector == 0;
+}
+
+Support judge_speed(const Node& node, const SymbolValues& sizes, const Target& target) {
+  if (target.level < kScheduleLevel || node.op->lower == nullptr) return {};
+  for (const Row& row : kRows) {
+    std::string reason = row.reason(node, target);
+    if (reason.empty()) continue;
+    const double work = steps(node, sizes), moved = bytes(node, sizes) / kBytes;
+    const double own = std::max(work / row.own_rate, moved);
+    const double peer = std::max(work / row.peer_rate(node), moved);
+    if (own < kNotable * peer) return {};
+    return {Support::Answer::kSlow, std::move(reason), own, peer + kPeerCall};
+  }
+  return {};
+}
+
+}  // namespace ingot::core::cpu

@@ -1,0 +1,82 @@
+// SPDX-License-Identifier: Apache-2.0
+// Which nodes the backend calls slow, and what it predicts of them.
+#include "backends/cpu/compile/speed.h"
+
+#include <gtest/gtest.h>
+
+#include "backends/cpu/compile/backend.h"
+#include "ops/attributes.h"
+
+namespace ingot::core::cpu {
+namespace {
+
+using Answer = Support::Answer;
+
+TensorType tensor(DType dtype, Shape shape) { return {dtype, std::move(shape), {}}; }
+
+// A transposed convolution with strides and dilation, which has no remedy.
+Node* dilated(Graph& graph, const Dim& images, int64_t size, int64_t channels = 32) {
+  Value* x = graph.add_input("x", tensor(DType::kF32, {images, channels, size, size}));
+  Value* weight = graph.add_input("w", tensor(DType::kF32, {channels, channels, 3, 3}));
+  return graph.add(ops::convolution_transpose, {x, weight},
+                   ops::ConvolutionTranspose{{2, 2}, {0, 0}, {0, 0}, {2, 2}, 1});
+}
+
+Node* product(Graph& graph, DType dtype) {
+  Value* a = graph.add_input("a", tensor(dtype, {64, 64}));
+  return graph.add(ops::matmul, {a, graph.add_input("b", tensor(dtype, {64, 64}))});
+}
+
+TEST(Speed, SlowNodesHaveAReasonAndBothTimes) {
+  Graph graph;
+  const Support support = judge_speed(*dilated(graph, 1, 28), {}, Target{});
+  EXPECT_EQ(support.answer, Answer::kSlow);
+  EXPECT_NE(support.reason, "");
+  EXPECT_GT(support.peer_ns, 0);
+  EXPECT_GT(support.own_ns, support.peer_ns);
+}
+
+TEST(Speed, IsJudgedAtTypicalSizes) {
+  Graph graph;
+  const Node* node = dilated(graph, Dim::symbol("B"), 28);
+  const Support few = judge_speed(*node, {{"B", 1}}, Target{}),
+                many = judge_speed(*node, {{"B", 64}}, Target{});
+  EXPECT_GT(many.own_ns, 32 * few.own_ns);
+  EXPECT_EQ(judge_speed(*node, {{"B", 0}}, Target{}).answer, Answer::kFast);  // there is nothing to do
+}
+
+TEST(Speed, SmallNodesAreNotPredictedToGain) {
+  Graph graph;
+  const Support support = judge_speed(*dilated(graph, 1, 1, 2), {}, Target{});
+  EXPECT_LT(support.own_ns, support.peer_ns);  // a call of the peer costs more
+}
+
+TEST(Speed, NodesWithASchedule) {
+  for (const DType dtype : {DType::kF32, DType::kI64}) {
+    Graph graph;
+    EXPECT_EQ(judge_speed(*product(graph, dtype), {}, Target{}).answer, Answer::kFast) << name(dtype);
+  }
+}
+
+TEST(Speed, HalvesAreComputedInF32AndThenFast) {
+  for (const DType dtype : {DType::kBF16, DType::kF16}) {
+    Graph graph;
+    const Node* node = product(graph, dtype);
+    EXPECT_EQ(judge_speed(*node, {}, Target{}).answer, Answer::kSlow);
+    EXPECT_EQ(backend().compute_dtype(*node, Target{}), DType::kF32);
+  }
+  for (const DType dtype : {DType::kF32, DType::kF64, DType::kI64}) {
+    Graph graph;
+    EXPECT_EQ(backend().compute_dtype(*product(graph, dtype), Target{}), dtype);
+  }
+}
+
+TEST(Speed, BelowTheLevelOfSchedulesNothingIsCalledSlow) {
+  Graph graph;
+  Target target;
+  target.level = 2;
+  EXPECT_EQ(judge_speed(*dilated(graph, 1, 28), {}, target).answer, Answer::kFast);
+}
+
+}  // namespace
+}  // namespace ingot::core::cpu

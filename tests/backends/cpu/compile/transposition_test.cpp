@@ -1,0 +1,81 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "backends/cpu/compile/schedules/transposition.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+
+#include "ops/attributes.h"
+#include "tests/backends/cpu/compile/schedule_runner.h"
+
+namespace ingot::core::cpu {
+namespace {
+
+struct Case {
+  std::vector<int64_t> shape;
+  std::vector<int> from, to;  // storage orders
+};
+
+class Transposition : public testing::TestWithParam<std::tuple<Case, const char*>> {};
+
+Layout layout_of(const std::vector<int>& order) {
+  return std::ranges::is_sorted(order) ? Layout{} : Layout::permutation(order);
+}
+
+TEST_P(Transposition, MovesEachElement) {
+  const auto& [c, level] = GetParam();
+  if (!host_cpu_features().covers(parse_cpu_features(level)))
+    GTEST_SKIP() << "this processor has no " << level;
+  Target target;
+  target.features = parse_cpu_features(level);
+  for (const bool symbolic : {false, true}) {
+    Graph graph;
+    SymbolValues symbols;
+    Shape shape(c.shape.begin(), c.shape.end());
+    for (size_t dim = 0; symbolic && dim < shape.size(); ++dim) {
+      shape[dim] = Dim::symbol("s" + std::to_string(dim));
+      symbols[shape[dim].symbol_name()] = c.shape[dim];
+      graph.symbols[shape[dim].symbol_name()] = {.range = {0, 4096}};
+    }
+    Value* x = graph.add_input("x", {DType::kF32, shape, layout_of(c.from)});
+    Node* node = graph.add(ops::relayout, {x}, ops::Relayout{layout_of(c.to)});
+    ASSERT_TRUE(supports_transposition(*node).yes) << supports_transposition(*node).reason;
+    const ScheduledKernel plan = plan_transposition(*node, graph.symbols, target);
+    std::vector<HostBuffer> buffers{random_buffer(x->type, symbols, 1),
+                                    HostBuffer(node->results[0]->type, symbols)};
+    run_scheduled(plan, symbols, buffers);
+    for_each_index(c.shape, [&](const std::vector<int64_t>& place) {
+      ASSERT_EQ(buffers[1].at(place), buffers[0].at(place)) << testing::PrintToString(place);
+    });
+  }
+}
+
+const Case kCases[] = {
+    {{64, 64}, {1, 0}, {0, 1}},                    // a transposed matrix
+    {{37, 19}, {0, 1}, {1, 0}},                    // of odd sizes
+    {{8, 9}, {0, 1}, {1, 0}},                      // of one square and a rest
+    {{2, 24, 5, 7}, {0, 1, 2, 3}, {0, 2, 3, 1}},   // channels last: height and width are one run
+    {{2, 24, 5, 7}, {0, 2, 3, 1}, {0, 1, 2, 3}},   // and back
+    {{3, 11, 9, 13}, {0, 2, 1, 3}, {0, 3, 1, 2}},  // runs that are no neighbours
+    {{9, 2, 10}, {1, 2, 0}, {1, 0, 2}},            // the outermost dim in between
+    {{0, 16, 16}, {0, 1, 2}, {0, 2, 1}},           // nothing
+};
+
+INSTANTIATE_TEST_SUITE_P(Shapes, Transposition,
+                         testing::Combine(testing::ValuesIn(kCases),
+                                          testing::Values("x86-64-v3", "x86-64-v4")));
+
+TEST(TranspositionSchedule, LeavesWhatItDoesNotTurn) {
+  const auto fits = [](DType dtype, const std::vector<int>& from, const std::vector<int>& to, Shape shape) {
+    Graph graph;
+    Value* x = graph.add_input("x", {dtype, std::move(shape), layout_of(from)});
+    return supports_transposition(*graph.add(ops::relayout, {x}, ops::Relayout{layout_of(to)})).yes;
+  };
+  EXPECT_TRUE(fits(DType::kI32, {0, 1}, {1, 0}, {16, 16}));
+  EXPECT_FALSE(fits(DType::kF64, {0, 1}, {1, 0}, {16, 16}));
+  EXPECT_FALSE(fits(DType::kF32, {0, 1, 2}, {1, 0, 2}, {16, 16, 16}));
+  EXPECT_FALSE(fits(DType::kF32, {0, 1}, {1, 0}, {3, 16}));
+}
+
+}  // namespace
+}  // namespace ingot::core::cpu

@@ -1,0 +1,163 @@
+// SPDX-License-Identifier: Apache-2.0
+// The compiler's own check of kernels: right ones pass, wrong ones do not.
+#include "compiler/verify_kernels.h"
+
+#include <gtest/gtest.h>
+
+#include "backends/cpu/compile/backend.h"
+#include "backends/cpu/execute/execute.h"
+#include "ops/ops.h"
+#include "passes/target_passes.h"
+#include "support/error.h"
+#include "support/thread_pool.h"
+#include "tests/ops/sample_graph.h"
+
+namespace ingot::core::cpu {
+namespace {
+
+using core::test::make_sample_node;
+
+// The steps of a graph with their images, one each.
+struct Lowered {
+  std::vector<ScheduledStep> steps;
+  std::vector<Image> images;
+};
+
+Lowered lower(const Graph& graph, const Target& target) {
+  Lowered lowered;
+  for (const auto& node : graph.nodes()) {
+    for (LoweredStep& step : backend().lower(*node, graph.symbols, target)) {
+      if (!step.compile) continue;
+      const auto id = static_cast<ImageId>(lowered.images.size());
+      lowered.images.push_back(step.compile());
+      lowered.steps.push_back(
+          {.node = node.get(), .step = std::move(step), .image = id, .node_records = {}, .backend = "cpu"});
+    }
+  }
+  return lowered;
+}
+
+Target native() { return {.features = host_cpu_features()}; }
+
+size_t verified(const Lowered& lowered, const Graph& graph) {
+  ThreadPool pool(2, 0);
+  std::set<ImageId> done;
+  verify_kernels(lowered.steps, lowered.images, graph.symbols, {&executor(), &pool}, done);
+  return done.size();
+}
+
+Graph fused(Graph graph) {
+  const Target target = native();
+  return fuse(std::move(graph), {.may_take_consumer =
+                                     [=](const Node& root, const Node& node) {
+                                       return backend().may_fuse_consumer(root, node, target);
+                                     },
+                                 .may_take_producer =
+                                     [=](const Node& root, const Node& node) {
+                                       return backend().may_fuse_producer(root, node, target);
+                                     }});
+}
+
+Graph chain(std::initializer_list<const Op*> ops) {
+  Graph graph;
+  graph.symbols["N"] = {.range = {1, 64}};
+  Value* value = graph.add_input("x", {DType::kF32, {Dim::symbol("N"), 40}, {}});
+  for (const Op* op : ops) value = graph.call(*op, {value}, op->attributes.defaults());
+  graph.outputs = {value};
+  return graph;
+}
+
+TEST(VerifyKernels, PassesWhatIsRight) {
+  const Graph graph = fused(chain({&ops::absolute, &ops::relu}));
+  EXPECT_EQ(verified(lower(graph, native()), graph), 1U);
+}
+
+// What LLVM once made of relu(abs(x)): the code of relu(x).
+TEST(VerifyKernels, RefusesAWrongImage) {
+  const Graph graph = fused(chain({&ops::absolute, &ops::relu})), other = chain({&ops::relu});
+  Lowered lowered = lower(graph, native());
+  lowered.images = lower(other, native()).images;
+  try {
+    verified(lowered, graph);
+    FAIL() << "relu(x) passed for relu(abs(x))";
+  } catch (const Error& error) {
+    EXPECT_EQ(error.details().code, "INGOT-I002");
+    for (const char* text : {"kernel absolute_relu(", "max(0.0, abs(x[", "element "})
+      EXPECT_NE(error.details().message.find(text), std::string::npos) << error.what();
+  }
+}
+
+// Differences that only special values show.
+TEST(VerifyKernels, RefusesWhatIsWrongForSpecialValues) {
+  const Graph graph = chain({&ops::is_nan}), other = chain({&ops::is_infinite});
+  Lowered lowered = lower(graph, native());
+  lowered.images = lower(other, native()).images;
+  EXPECT_THROW(verified(lowered, graph), Error);
+}
+
+TEST(VerifyKernels, KnowsEverySampleOfEveryOperator) {
+  size_t count = 0;
+  for (const Op* op : ops::all_ops()) {
+    if (op->lower == nullptr || op->samples == nullptr) continue;
+    for (const Sample& sample : op->samples()) {
+      for (const DType dtype : {DType::kF32, DType::kBF16}) {
+        try {
+          const auto made = make_sample_node(*op, sample, dtype);
+          count += verified(lower(made.graph, native()), made.graph);
+        } catch (const UserError&) {  // not of this dtype
+        } catch (const Error& error) {
+          ADD_FAILURE() << op->name << ": " << error.what();
+        }
+      }
+    }
+  }
+  EXPECT_GT(count, 300U);
+}
+
+// Elementwise functions of f32 as their samples call them, behind `value`.
+std::vector<Value*> neighbours(Graph& graph, Value* value) {
+  std::vector<Value*> results;
+  for (const Op* op : ops::all_ops()) {
+    if (!op->traits.has(Trait::kElementwise) || op->lower == nullptr || op->samples == nullptr) continue;
+    const Sample sample = op->samples()[0];
+    std::vector<Value*> operands;
+    for (const SampleOperand& operand : sample.operands) {
+      TensorType type = value->type;
+      type.dtype = operand.type.dtype;
+      operands.push_back(operands.empty() ? value : graph.add_input("y", type));
+    }
+    if (sample.operands.empty() || sample.operands[0].type.dtype != DType::kF32) continue;
+    const AttributeValues attributes =
+        sample.attributes.empty() ? op->attributes.defaults() : sample.attributes;
+    results.push_back(graph.call(*op, operands, attributes));
+  }
+  return results;
+}
+
+// Contractions by their schedules, with each elementwise function as epilogue.
+TEST(VerifyKernels, PassesContractionsAndTheirNeighbours) {
+  const Target target = native();
+  size_t count = 0;
+  for (const Op* op : {&ops::linear, &ops::matmul, &ops::convolution, &ops::attention}) {
+    for (size_t which = 0;; ++which) {
+      auto made = make_sample_node(*op, op->samples()[0]);
+      const std::vector<Value*> results = neighbours(made.graph, made.node->results[0]);
+      if (which == results.size()) break;
+      made.graph.outputs = {results[which]};
+      made.graph.erase_dead_nodes();
+      const std::string name(results[which]->producer->op->name);
+      Graph graph = assign_layouts(std::move(made.graph),
+                                   [&](const Node& node) { return backend().layouts(node, target); });
+      graph = fused(std::move(graph));
+      try {
+        count += verified(lower(graph, target), graph);
+      } catch (const Error& error) {
+        ADD_FAILURE() << op->name << ", " << name << ": " << error.what();
+      }
+    }
+  }
+  EXPECT_GT(count, 200U);
+}
+
+}  // namespace
+}  // namespace ingot::core::cpu
