@@ -1,0 +1,380 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "backends/cuda/compile/kernel_text.h"
+
+#include <algorithm>
+
+#include <fmt/core.h>
+
+#include "backends/cuda/compile/expression_text.h"
+#include "backends/cuda/compile/prelude.h"
+#include "backends/cuda/compile/type_text.h"
+#include "loops/expand_math.h"
+#include "loops/order_for_storage.h"
+#include "loops/rewrite.h"
+
+namespace ingot::core::cuda {
+namespace {
+
+using loops::Combine;
+using loops::Kernel;
+using loops::Loop;
+using loops::Stage;
+
+class Writer {
+ public:
+  Writer(Kernel kernel, const std::string& entry) : kernel_(std::move(kernel)) {
+    result_.plan = plan_launch(kernel_);
+    result_.entry = entry;
+  }
+
+  KernelText write() {
+    const LaunchPlan& plan = result_.plan;
+    scope_.ranges = kernel_.symbols;
+    for (size_t i = 0; i < plan.symbols.size(); ++i) {
+      const auto known = kernel_.symbols.find(plan.symbols[i]);
+      scope_.add(plan.symbols[i], fmt::format("s{}", i),
+                 known == kernel_.symbols.end() ? DimRange{INT64_MIN, INT64_MAX} : known->second.range);
+    }
+    IndexScope all = scope_;
+    for (const Loop& loop : kernel_.parallel) all.add(loop, "");
+    for (const Stage& stage : kernel_.stages) {
+      for (const Loop& loop : stage.loops) all.add(loop, "");
+      for (const Loop& loop : stage.reduce) all.add(loop, "");
+      for (const loops::Binding& binding : stage.bindings)
+        all.add(binding.symbol, "",
+                {0, std::max<int64_t>(range_of(binding.limit, kernel_.symbols).max - 1, 0)});
+    }
+    line("namespace of_{} {{\ntypedef {} idx;\n", result_.entry,
+         needs_64_bits(kernel_, all.ranges) ? "i64" : "i32");
+    write_signature();
+    plan.flat ? write_flat() : write_grouped();
+    line("}}\n}}\n");
+    result_.text = std::move(text_);
+    return std::move(result_);
+  }
+
+ private:
+  template <typename... Arguments>
+  void line(fmt::format_string<Arguments...> format, Arguments&&... arguments) {
+    text_ += fmt::format(format, std::forward<Arguments>(arguments)...);
+  }
+
+  void write_signature() {
+    line("extern \"C\" __global__ void __launch_bounds__({}) {}(", result_.plan.block, result_.entry);
+    for (size_t i = 0; i < kernel_.buffers.size(); ++i) {
+      const loops::Buffer& buffer = kernel_.buffers[i];
+      line("{}{}* b{}, ", buffer.access == loops::Access::kRead ? "const " : "",
+           storage_name(buffer.type.dtype), i);
+    }
+    for (size_t i = 0; i < result_.plan.symbols.size(); ++i) line("i64 a{}, ", i);
+    line("char* scratch, i32* status) {{\n");
+    for (size_t i = 0; i < result_.plan.symbols.size(); ++i) line("const idx s{} = (idx)a{};\n", i, i);
+  }
+
+  // Variables of `loops` from the number of a point; the innermost counts fastest.
+  void decode(const std::vector<Loop>& loops, const std::string& number, IndexScope& scope) {
+    std::string rest = number;
+    for (size_t i = loops.size(); i-- > 0;) {
+      const std::string name = fmt::format("i{}", next_++);
+      if (i == 0) {
+        line("const idx {} = {};\n", name, rest);
+      } else {
+        const std::string extent = scope.text(loops[i].extent), quotient = fmt::format("q{}", next_++);
+        line("const idx {} = {} % {};\nconst idx {} = {} / {};\n", name, rest, extent, quotient, rest,
+             extent);
+        rest = quotient;
+      }
+      scope.add(loops[i], name);
+    }
+  }
+
+  // Symbols that are read from data; the status says if one is out of range. Those of `inner` reductions come
+  // in the reduction.
+  void bind(const Stage& stage, bool inner, IndexScope& scope, ExpressionWriter& writer) {
+    for (size_t k = 0; k < stage.bindings.size(); ++k) {
+      const loops::Binding& binding = stage.bindings[k];
+      if (is_inner(stage, k) != inner) continue;
+      const std::string value = writer.value(binding.value, scope, guards_),
+                        limit = scope.text(binding.limit);
+      const std::string name = fmt::format("i{}", next_++), valid = fmt::format("v{}", next_++);
+      line("const bool {} = {} >= 0 && {} < (i64)({});\nif (!{}) *status = 1;\n", valid, value, value, limit,
+           valid);
+      line("const idx {} = {} ? (idx){} : 0;\n", name, valid, value);
+      scope.add(binding.symbol, name,
+                {0, std::max<int64_t>(range_of(binding.limit, scope.ranges).max - 1, 0)});
+      guards_[binding.symbol] = valid;
+    }
+  }
+
+  static bool is_inner(const Stage& stage, size_t k) {
+    const auto& value = stage.bindings[k].value;
+    const bool own = std::ranges::any_of(
+        stage.reduce, [&](const Loop& loop) { return loops::uses_symbol(value, loop.variable); });
+    for (size_t j = 0; j < k && !own; ++j) {
+      if (is_inner(stage, j) && loops::uses_symbol(value, stage.bindings[j].symbol)) return true;
+    }
+    return own;
+  }
+
+  void finish(const Stage& stage, size_t number, const std::string& value, const IndexScope& scope) {
+    if (!stage.store) {
+      line("{}[{}] = {};\n", locals_[number].name, point_, value);
+      return;
+    }
+    const loops::Buffer& buffer = kernel_.buffers[static_cast<size_t>(stage.store->buffer)];
+    const Dim offset = storage_offset(buffer.type.layout, buffer.type.shape, stage.store->index);
+    std::string guard;
+    for (const std::string& symbol : offset.symbols()) {
+      if (const auto found = guards_.find(symbol); found != guards_.end())
+        guard += (guard.empty() ? "" : " && ") + found->second;
+    }
+    if (!guard.empty()) line("if ({}) ", guard);
+    text_ += store_text(buffer, fmt::format("b{}", stage.store->buffer), scope.text(offset), value);
+  }
+
+  void write_flat() {
+    for (size_t k = 0; k < kernel_.stages.size(); ++k) {
+      const Stage& stage = kernel_.stages[k];
+      const Dim own = product(extents_of(stage.loops));
+      IndexScope scope = scope_;
+      guards_.clear();
+      const std::string point = fmt::format("p{}", next_++);
+      line(
+          "for (idx {} = (idx)blockIdx.x * blockDim.x + threadIdx.x; {} < {}; {} += (idx)gridDim.x * "
+          "blockDim.x) {{\n",
+          point, point, scope.text(loops::parallel_extent(kernel_) * own), point);
+      std::vector<Loop> loops = kernel_.parallel;
+      loops.insert(loops.end(), stage.loops.begin(), stage.loops.end());
+      decode(loops, point, scope);
+      ExpressionWriter writer(kernel_, locals_, text_);
+      bind(stage, false, scope, writer);
+      finish(stage, k, writer.value(stage.value, scope, guards_), scope);
+      line("}}\n");
+    }
+  }
+
+  // for each point of the parallel loops that this group has: each stage in turn
+  void write_grouped() {
+    const LaunchPlan& plan = result_.plan;
+    const int groups = plan.block / plan.group;
+    line("const idx group = (idx)blockIdx.x * {} + threadIdx.x / {}, lane = threadIdx.x % {};\n", groups,
+         plan.group, plan.group);
+    declare_rows(groups);
+    line("for (idx point = group; point < {}; point += (idx)gridDim.x * {}) {{\n", scope_.text(plan.points),
+         groups);
+    IndexScope scope = scope_;
+    decode(kernel_.parallel, "point", scope);
+    for (size_t k = 0; k < kernel_.stages.size(); ++k) write_stage(k, scope);
+    line("}}\n");
+  }
+
+  void declare_rows(int groups) {
+    const LaunchPlan& plan = result_.plan;
+    const bool in_memory = plan.group > 1 && plan.row_bytes != Dim(0);
+    if (in_memory) {
+      if (plan.rows_in_shared) line("extern __shared__ __align__(16) char shared[];\n");
+      line("char* rows = {} + (i64){} * ({});\n", plan.rows_in_shared ? "shared" : "scratch",
+           scope_.text(plan.row_bytes),
+           plan.rows_in_shared ? fmt::format("threadIdx.x / {}", plan.group)
+                               : fmt::format("blockIdx.x * {} + threadIdx.x / {}", groups, plan.group));
+    }
+    Dim offset = 0;
+    for (size_t k = 0; k < kernel_.stages.size(); ++k) {
+      const Stage& stage = kernel_.stages[k];
+      locals_.push_back({fmt::format("l{}", k), extents_of(stage.loops)});
+      if (stage.store || stage.loops.empty()) continue;
+      const std::string_view type = type_name(stage.value->dtype);
+      const Dim elements = product(extents_of(stage.loops));
+      if (!in_memory) {
+        line("{} l{}[{}];\n", type, k, std::max<int64_t>(elements.constant().value(), 1));
+        continue;
+      }
+      line("{}* l{} = ({}*)(rows + (i64){});\n", type, k, type, scope_.text(offset));
+      const Dim bytes = elements * Dim(std::max(bit_width(stage.value->dtype) / 8, 1));
+      offset = offset + ceil_divide(bytes, 16) * Dim(16);
+    }
+  }
+
+  void write_stage(size_t k, const IndexScope& outer) {
+    const Stage& stage = kernel_.stages[k];
+    guards_.clear();
+    if (stage.scan) {
+      write_scan(k, outer);
+    } else if (!stage.reduce.empty() && is_shared_reduction(stage)) {
+      write_shared_reduction(k, outer);
+    } else {
+      write_points(k, outer);
+    }
+    if (!stage.loops.empty() || stage.store) line("synchronize<{}>();\n", result_.plan.group);
+  }
+
+  // The lanes of a group share one reduction: if it has nothing else to do, or the points are few.
+  bool is_shared_reduction(const Stage& stage) const {
+    if (result_.plan.group == 1) return false;
+    const auto points = product(extents_of(stage.loops)).constant();
+    return stage.loops.empty() || (points && *points < result_.plan.group);
+  }
+
+  // Lanes take points of the stage's loops in turn; each computes its own, reduction included.
+  void write_points(size_t k, const IndexScope& outer) {
+    const Stage& stage = kernel_.stages[k];
+    IndexScope scope = outer;
+    const bool scalar = stage.loops.empty();
+    if (scalar && !stage.store) line("{} l{};\n", type_name(stage.value->dtype), k);
+    point_ = fmt::format("p{}", next_++);
+    if (scalar) {
+      line("{{\n");
+    } else {
+      line("for (idx {} = lane; {} < {}; {} += {}) {{\n", point_, point_,
+           scope.text(product(extents_of(stage.loops))), point_, result_.plan.group);
+      decode(stage.loops, point_, scope);
+    }
+    ExpressionWriter writer(kernel_, locals_, text_);
+    bind(stage, false, scope, writer);
+    const std::string value = stage.reduce.empty() ? writer.value(stage.value, scope, guards_)
+                                                   : reduce(stage, scope, writer, "0", 1);
+    if (!scalar) {
+      finish(stage, k, value, scope);
+    } else if (!stage.store) {
+      line("l{} = {};\n", k, value);
+    } else {
+      line("if (lane == 0) {{\n");
+      finish(stage, k, value, scope);
+      line("}}\n");
+    }
+    line("}}\n");
+  }
+
+  // A variable that holds the reduction over every `step`-th point from `first` on. Long sums are made of
+  // sums of kPart points, so that rounding errors do not grow with their length.
+  //   for part: for point of the part: sum of the part; sum of the parts
+  std::string reduce(const Stage& stage, const IndexScope& outer, ExpressionWriter& writer,
+                     std::string_view first, int step) {
+    constexpr int64_t kPart = 256;
+    const DType dtype = stage.value->dtype;
+    const Dim count = product(extents_of(stage.reduce));
+    const std::string total = fmt::format("r{}", next_++), sum = fmt::format("r{}", next_++);
+    const std::string number = fmt::format("p{}", next_++), part = fmt::format("p{}", next_++);
+    const std::string identity = identity_text(stage.combine, dtype), end = outer.text(count);
+    const bool in_parts = is_floating(dtype) && stage.combine == Combine::kAdd &&
+                          range_of(count, outer.ranges).max > kPart * step;
+    const std::string_view type = type_name(dtype), op = reduction_name(stage.combine);
+    line("{} {} = {};\n", type, total, identity);
+    if (in_parts) {
+      line("for (idx {} = {}; {} < {}; {} += {}) {{\n{} {} = {};\n", part, first, part, end, part,
+           kPart * step, type, sum, identity);
+      line("for (idx {} = {}; {} < {} && {} - {} < {}; {} += {}) {{\n", number, part, number, end, number,
+           part, kPart * step, number, step);
+    } else {
+      line("for (idx {} = {}; {} < {}; {} += {}) {{\n", number, first, number, end, number, step);
+    }
+    IndexScope scope = outer;
+    const auto guards = guards_;
+    writer.begin_block();
+    decode(stage.reduce, number, scope);
+    bind(stage, true, scope, writer);
+    const std::string value = writer.value(stage.value, scope, guards_);
+    const std::string& into = in_parts ? sum : total;
+    line("{} = {}::apply({}, {});\n}}\n", into, op, into, value);
+    if (in_parts) line("{} = {}::apply({}, {});\n}}\n", total, op, total, sum);
+    writer.end_block();
+    guards_ = guards;
+    return total;
+  }
+
+  // One point of the stage's loops after another; the lanes share its reduction.
+  void write_shared_reduction(size_t k, const IndexScope& outer) {
+    const Stage& stage = kernel_.stages[k];
+    IndexScope scope = outer;
+    const bool scalar = stage.loops.empty();
+    if (scalar && !stage.store) line("{} l{};\n", type_name(stage.value->dtype), k);
+    point_ = fmt::format("p{}", next_++);
+    if (scalar) {
+      line("{{\n");
+    } else {
+      line("for (idx {} = 0; {} < {}; ++{}) {{\n", point_, point_,
+           scope.text(product(extents_of(stage.loops))), point_);
+      decode(stage.loops, point_, scope);
+    }
+    ExpressionWriter writer(kernel_, locals_, text_);
+    bind(stage, false, scope, writer);
+    const std::string part = reduce(stage, scope, writer, "lane", result_.plan.group);
+    const std::string_view type = type_name(stage.value->dtype);
+    const std::string all = fmt::format("r{}", next_++);
+    line("const {} {} = reduce_group<{}, {}, {}>({});\n", type, all, reduction_name(stage.combine), type,
+         result_.plan.group, part);
+    if (scalar && !stage.store) {
+      line("l{} = {};\n", k, all);
+    } else {
+      line("if (lane == 0) {{\n");
+      finish(stage, k, all, scope);
+      line("}}\n");
+    }
+    line("}}\n");
+  }
+
+  // Points of the outer loops one after another; along the last loop, 32 points at a time.
+  void write_scan(size_t k, const IndexScope& outer) {
+    const Stage& stage = kernel_.stages[k];
+    const std::vector<Loop> rows(stage.loops.begin(), stage.loops.end() - 1);
+    const Loop& along = stage.loops.back();
+    const std::string row = fmt::format("p{}", next_++), base = fmt::format("p{}", next_++);
+    const std::string_view type = type_name(stage.value->dtype), op = reduction_name(stage.combine);
+    const std::string identity = identity_text(stage.combine, stage.value->dtype);
+    IndexScope scope = outer;
+    line("for (idx {} = 0; {} < {}; ++{}) {{\n", row, row, scope.text(product(extents_of(rows))), row);
+    decode(rows, row, scope);
+    const std::string extent = scope.text(along.extent);
+    line("{} carry = {};\nfor (idx {} = 0; {} < {}; {} += 32) {{\n", type, identity, base, base, extent,
+         base);
+    line("{} scanned = {};\nconst idx at = {} + lane;\n", type, identity, base);
+    const auto compute = [&](bool first) {
+      IndexScope inner = scope;
+      inner.add(along, "at");
+      ExpressionWriter writer(kernel_, locals_, text_);
+      guards_.clear();
+      line("if (at < {}) {{\n", extent);
+      if (first) {
+        bind(stage, false, inner, writer);
+        const std::string value = stage.reduce.empty() ? writer.value(stage.value, inner, guards_)
+                                                       : reduce(stage, inner, writer, "0", 1);
+        line("scanned = {};\n}}\n", value);
+        return;
+      }
+      if (stage.store) bind(stage, false, inner, writer);
+      point_ = fmt::format("{} * {} + at", row, extent);
+      finish(stage, k, "scanned", inner);
+      line("}}\n");
+    };
+    compute(true);
+    line(
+        "scanned = {}::apply(carry, scan_warp<{}>(scanned, (int)lane));\ncarry = Shuffle<{}>::from(scanned, "
+        "31);\n",
+        op, op, type);
+    compute(false);
+    line("}}\n}}\n");
+  }
+
+  const Kernel kernel_;
+  KernelText result_;
+  IndexScope scope_;  // shape symbols
+  std::vector<LocalAccess> locals_;
+  std::map<std::string, std::string> guards_;  // symbols read from data -> whether they are in range
+  std::string point_;                          // the number of the point of a stage's loops
+  std::string text_;
+  int next_ = 0;
+};
+
+}  // namespace
+
+KernelText write_kernel(const loops::Kernel& kernel, const std::string& entry) {
+  return Writer(loops::order_for_storage(loops::expand_math(kernel)), entry).write();
+}
+
+std::string translation_unit(std::span<const KernelText> kernels) {
+  std::string text(prelude());
+  for (const KernelText& kernel : kernels) text += kernel.text;
+  return text;
+}
+
+}  // namespace ingot::core::cuda

@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: Apache-2.0
+// Any Loop IR kernel as CUDA C++.
+#pragma once
+
+#include <span>
+#include <string>
+
+#include "backends/cuda/compile/launch_plan.h"
+
+namespace ingot::core::cuda {
+
+struct KernelText {
+  LaunchPlan plan;
+  std::string entry;
+  // The kernel's arguments: one pointer per buffer, one i64 per symbol of the plan, a pointer to scratch
+  // memory (null if rows are in shared memory), and a pointer to an i32 status, which becomes 1 if an index
+  // read from data was out of range.
+  std::string text;
+};
+
+// `kernel` as operators lower it; `entry` is the identifier that it gets. UnsupportedError INGOT-N602 for
+// four-bit dtypes.
+KernelText write_kernel(const loops::Kernel& kernel, const std::string& entry);
+
+// A text that needs no header, with all of these kernels: few large units compile faster than many small
+// ones.
+std::string translation_unit(std::span<const KernelText> kernels);
+
+}  // namespace ingot::core::cuda

@@ -1,0 +1,124 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "backends/cuda/compile/nvrtc.h"
+
+#include <dlfcn.h>
+
+#include <cstddef>
+#include <filesystem>
+
+#include <fmt/core.h>
+
+#include "support/error.h"
+
+namespace ingot::core::cuda {
+
+// As nvrtc.h declares them; the library is not there when Ingot is built.
+struct Nvrtc::Functions {
+  using Program = void*;
+  void* library = nullptr;
+  int (*version)(int* major, int* minor);
+  const char* (*error_text)(int result);
+  int (*create)(Program*, const char* text, const char* name, int headers, const char* const*,
+                const char* const*);
+  int (*compile)(Program, int count, const char* const* options);
+  int (*log_size)(Program, size_t*);
+  int (*log)(Program, char*);
+  int (*cubin_size)(Program, size_t*);
+  int (*cubin)(Program, char*);
+  int (*destroy)(Program*);
+};
+
+namespace {
+
+// NVRTC opens a second library by its name alone: outside the loader's path it has to be there already.
+void open_builtins(const std::string& path) {
+  std::error_code ignored;
+  for (const auto& entry :
+       std::filesystem::directory_iterator(std::filesystem::path(path).parent_path(), ignored)) {
+    if (entry.path().filename().string().starts_with("libnvrtc-builtins.so"))
+      dlopen(entry.path().c_str(), RTLD_NOW | RTLD_GLOBAL);
+  }
+}
+
+void* open_library(const std::string& path) {
+  std::string tried;
+  const auto open = [&tried](const char* name) {
+    void* library = dlopen(name, RTLD_NOW | RTLD_LOCAL);
+    if (library == nullptr) tried += fmt::format("{}{}", tried.empty() ? "" : "; ", dlerror());
+    return library;
+  };
+  if (!path.empty()) {
+    open_builtins(path);
+    if (void* library = open(path.c_str())) return library;
+  } else {
+    for (const char* name : {"libnvrtc.so.13", "libnvrtc.so.12", "libnvrtc.so"}) {
+      if (void* library = open(name)) return library;
+    }
+  }
+  throw DeviceError("INGOT-D401",
+                    fmt::format("NVRTC, which compiles kernels for GPUs, cannot be opened: {}", tried),
+                    "install it (pip install nvidia-cuda-nvrtc), or put its folder into LD_LIBRARY_PATH");
+}
+
+template <typename Function>
+void find(void* library, const char* name, Function*& function) {
+  function = reinterpret_cast<Function*>(dlsym(library, name));
+  if (function != nullptr) return;
+  throw DeviceError("INGOT-D401", fmt::format("the NVRTC library lacks {}", name),
+                    "install NVRTC 12 or newer");
+}
+
+}  // namespace
+
+Nvrtc::Nvrtc(const std::string& path) {
+  auto functions = std::make_unique<Functions>();
+  functions->library = open_library(path);
+  find(functions->library, "nvrtcVersion", functions->version);
+  find(functions->library, "nvrtcGetErrorString", functions->error_text);
+  find(functions->library, "nvrtcCreateProgram", functions->create);
+  find(functions->library, "nvrtcCompileProgram", functions->compile);
+  find(functions->library, "nvrtcGetProgramLogSize", functions->log_size);
+  find(functions->library, "nvrtcGetProgramLog", functions->log);
+  find(functions->library, "nvrtcGetCUBINSize", functions->cubin_size);
+  find(functions->library, "nvrtcGetCUBIN", functions->cubin);
+  find(functions->library, "nvrtcDestroyProgram", functions->destroy);
+  functions_ = std::move(functions);
+}
+
+Nvrtc::~Nvrtc() = default;  // the library stays open: it cannot be unloaded safely
+
+std::string Nvrtc::version() const {
+  int major = 0, minor = 0;
+  functions_->version(&major, &minor);
+  return fmt::format("{}.{}", major, minor);
+}
+
+std::vector<std::byte> Nvrtc::compile(const std::string& text, std::string_view architecture) const {
+  const Functions& nvrtc = *functions_;
+  Functions::Program program = nullptr;
+  const auto check = [&](int result) {
+    if (result == 0) return;
+    std::string log;
+    size_t size = 0;
+    if (program != nullptr && nvrtc.log_size(program, &size) == 0) {
+      log.resize(size);
+      nvrtc.log(program, log.data());
+    }
+    throw InternalError(
+        fmt::format("NVRTC refused a generated kernel: {}\n{}\n{}", nvrtc.error_text(result), log, text));
+  };
+  check(nvrtc.create(&program, text.c_str(), "kernel.cu", 0, nullptr, nullptr));
+  const auto destroy = [&nvrtc](Functions::Program* p) { nvrtc.destroy(p); };
+  const std::unique_ptr<Functions::Program, decltype(destroy)> owner(&program, destroy);
+  const std::string target = fmt::format("-arch={}", architecture);
+  const char* options[] = {target.c_str(),    "-std=c++17",       "--fmad=false",   "--ftz=false",
+                           "--prec-div=true", "--prec-sqrt=true", "-default-device"};
+  check(nvrtc.compile(program, static_cast<int>(std::size(options)), options));
+  size_t size = 0;
+  check(nvrtc.cubin_size(program, &size));
+  std::vector<std::byte> cubin(size);
+  check(nvrtc.cubin(program, reinterpret_cast<char*>(cubin.data())));
+  return cubin;
+}
+
+}  // namespace ingot::core::cuda

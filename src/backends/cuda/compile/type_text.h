@@ -1,0 +1,19 @@
+// SPDX-License-Identifier: Apache-2.0
+// Dtypes and reductions as CUDA C++.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "loops/kernel.h"
+
+namespace ingot::core::cuda {
+
+std::string_view type_name(DType arithmetic);  // "f32"
+// What a buffer's elements are in memory; UnsupportedError INGOT-N602 for four-bit dtypes.
+std::string_view storage_name(DType stored);
+
+std::string_view reduction_name(loops::Combine combine);  // "Add", of the prelude
+std::string identity_text(loops::Combine combine, DType arithmetic);
+
+}  // namespace ingot::core::cuda
