@@ -2,11 +2,14 @@
 // Contexts: what one thread needs to run an engine.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <exception>
 #include <initializer_list>
 #include <memory>
 #include <span>
+#include <string>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
@@ -23,10 +26,13 @@ class Context {
     ingot_context* context = nullptr;
     detail::check(ingot_context_create(engine_.handle(), &context));
     handle_.reset(context);
+    updated_.resize(ingot_engine_input_count(engine_.handle()));
+    for (size_t i = 0; i < updated_.size(); ++i)
+      updated_[i] = ingot_engine_input_is_updated(engine_.handle(), i) != 0;
   }
 
   // Runs the engine on its tensor inputs, in order; the results own their memory. UserError names the input
-  // and dim that do not fit the engine.
+  // and dim that do not fit the engine, and inputs of const memory that the model updates in place.
   std::vector<Tensor> run(std::span<const Tensor> inputs) {
     std::vector<Tensor> outputs;
     run(inputs, outputs);
@@ -63,6 +69,7 @@ class Context {
         return nullptr;
       }
     };
+    require_writable(inputs);
     view(inputs);
     ingot_status* status = ingot_context_run(handle(), views_.size(), views_.data(), forward, &call);
     if (call.failure) {
@@ -115,6 +122,16 @@ class Context {
     return memory;
   }
 
+  // Times each step of the runs from now on (begins anew), or stops. Off, as contexts start, nothing is
+  // measured.
+  void set_profiling(bool on) { detail::check(ingot_context_set_profiling(handle(), on ? 1 : 0)); }
+  // What was measured since the sizes of the inputs last changed, as JSON (see ingot_context_profile).
+  std::string profile() const {
+    ingot_text* json = nullptr;
+    detail::check(ingot_context_profile(handle(), &json));
+    return detail::take_text(json);
+  }
+
   const Engine& engine() const { return engine_; }
   ingot_context* handle() const { return handle_.get(); }  // of the C API, still owned by this object
 
@@ -126,11 +143,22 @@ class Context {
     for (const Tensor& input : inputs) views_.push_back(input.view());
   }
 
+  void require_writable(std::span<const Tensor> inputs) const {
+    for (size_t i = 0; i < std::min(inputs.size(), updated_.size()); ++i) {
+      if (!updated_[i] || !inputs[i].is_read_only()) continue;
+      detail::refuse("INGOT-U315",
+                     "input '" + engine_.inputs()[i].name +
+                         "': the model updates it in place, but its memory is read-only",
+                     "give it memory that is not const");
+    }
+  }
+
   struct Free {
     void operator()(ingot_context* context) const { ingot_context_free(context); }
   };
   Engine engine_;
   std::unique_ptr<ingot_context, Free> handle_;
+  std::vector<bool> updated_;        // of each input: whether runs write its memory
   std::vector<ingot_tensor> views_;  // of the run in progress; kept, so that runs allocate nothing
 };
 

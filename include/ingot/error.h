@@ -67,6 +67,11 @@ inline void check(ingot_status* status) {
   throw InternalError(status);
 }
 
+// Throws UserError for a mistake that a header finds by itself.
+[[noreturn]] inline void refuse(const char* code, const std::string& message, const char* advice) {
+  throw UserError(ingot_status_create(INGOT_USER_ERROR, code, message.c_str(), advice));
+}
+
 inline std::string take_text(ingot_text* text) {
   const std::unique_ptr<ingot_text, decltype(&ingot_text_free)> owner(text, &ingot_text_free);
   return {ingot_text_data(text), ingot_text_size(text)};

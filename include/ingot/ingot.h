@@ -41,13 +41,27 @@ INGOT_API const char* ingot_status_source(const ingot_status* status);  /* in th
 INGOT_API const char* ingot_status_advice(const ingot_status* status);  /* what to do, or "" */
 INGOT_API const char* ingot_status_text(const ingot_status* status);    /* all of it */
 INGOT_API void ingot_status_free(ingot_status* status); /* NULL is allowed, as in all _free functions */
-INGOT_API const char* ingot_explain(const char* code);  /* a page on an error code; NULL if unknown */
+/* For front ends that find mistakes themselves; `advice` may be NULL. If this fails, its own status. */
+INGOT_API ingot_status* ingot_status_create(ingot_error_kind kind, const char* code, const char* message,
+                                            const char* advice);
+INGOT_API const char* ingot_explain(const char* code); /* a page on an error code; NULL if unknown */
 
 /* Text that the library made and the caller frees. */
 typedef struct ingot_text ingot_text;
 INGOT_API const char* ingot_text_data(const ingot_text* text);
 INGOT_API size_t ingot_text_size(const ingot_text* text);
 INGOT_API void ingot_text_free(ingot_text* text);
+
+/* ---- Files ---- */
+/* A file that is written as engines are. It gets its name when it is finished, and is on the medium then:
+ * readers find the old file or the whole new one. Links are followed, the permissions of an old file are
+ * kept; pipes and character devices are written as they are. Freed without that, it leaves nothing behind.
+ * One thread at a time. */
+typedef struct ingot_file ingot_file;
+INGOT_API ingot_status* ingot_file_create(const char* path, ingot_file** file);
+INGOT_API ingot_status* ingot_file_write(ingot_file* file, const void* data, size_t size);
+INGOT_API ingot_status* ingot_file_finish(ingot_file* file); /* once, after the last write */
+INGOT_API void ingot_file_free(ingot_file* file);
 
 /* ---- Tensors ---- */
 typedef enum ingot_dtype {
@@ -96,7 +110,8 @@ INGOT_API ingot_status* ingot_engine_load(const char* path, const ingot_load_opt
 INGOT_API ingot_status* ingot_engine_load_memory(const void* data, size_t size, void (*release)(void* owner),
                                                  void* owner, const ingot_load_options* options,
                                                  ingot_engine** engine);
-INGOT_API ingot_status* ingot_engine_save(const ingot_engine* engine, const char* path); /* atomic */
+/* Whole or not at all; see ingot_file. */
+INGOT_API ingot_status* ingot_engine_save(const ingot_engine* engine, const char* path);
 INGOT_API ingot_status* ingot_engine_save_memory(const ingot_engine* engine, ingot_text** bytes);
 INGOT_API void ingot_engine_free(ingot_engine* engine);
 /* An engine of its own, which shares all memory with `engine`: the weights too, until either is refitted. */
@@ -126,6 +141,8 @@ INGOT_API ingot_status* ingot_engine_output(const ingot_engine* engine, size_t i
 INGOT_API ingot_status* ingot_engine_state(const ingot_engine* engine, size_t index, ingot_port* port);
 /* Position of the flat user input that state `index` is bound to at each call, or -1 if a context owns it. */
 INGOT_API int32_t ingot_engine_state_input(const ingot_engine* engine, size_t index);
+/* 1 if runs write the memory of tensor input `index`, as the model updates it in place; else 0. */
+INGOT_API int32_t ingot_engine_input_is_updated(const ingot_engine* engine, size_t index);
 /* JSON of how the model was called: {"argument_names", "input_tree", "output_tree" (torch's pytree specs),
  * "literals": one a flat input, "" for tensors, "output_literals", "name", "origin", "target"}. */
 INGOT_API ingot_status* ingot_engine_signature(const ingot_engine* engine, ingot_text** json);
@@ -162,6 +179,16 @@ typedef struct ingot_memory {
 } ingot_memory;
 INGOT_API ingot_status* ingot_context_memory(const ingot_context* context, ingot_memory* memory);
 
+/* Times each step of the runs from now on (on != 0; begins anew), or stops. Off, as contexts start, nothing
+ * is measured. */
+INGOT_API ingot_status* ingot_context_set_profiling(ingot_context* context, int32_t on);
+/* JSON of what was measured since the sizes of the inputs last changed: {"runs", "threads", "sizes",
+ * "median_ns" (of a run), "roof", "steps": [{"name", "kind", "kernel", "operators", "median_ns", "min_ns",
+ * "share" (of all steps, 0 to 1), "operations", "bytes", "roof_share" (the least time for that work on this
+ * machine over the measured one), "start_ns", "last_ns" (of the last run)}]}. Measures the machine's limits
+ * for some milliseconds. INGOT-U340 if nothing ran. */
+INGOT_API ingot_status* ingot_context_profile(ingot_context* context, ingot_text** json);
+
 /* Threads for all runs of this process, the caller included; 0: what affinity and quota allow. Not during a
  * run. */
 INGOT_API ingot_status* ingot_set_threads(int32_t threads);
@@ -190,6 +217,10 @@ typedef struct ingot_build_options {
   ingot_progress progress; /* may be NULL */
   void* user;
 } ingot_build_options;
+/* Refuses what every build would refuse for these options: names, values, passes, backends; with a builder
+ * (it may be NULL) also `shapes` that do not fit its program's inputs. */
+typedef struct ingot_builder ingot_builder;
+INGOT_API ingot_status* ingot_check_options(const ingot_builder* builder, const ingot_build_options* options);
 /* A .pt2 file of torch.export, torch 2.11 to 2.13. `report` (may be NULL) receives JSON: phases, kernels,
  * memory plan. */
 INGOT_API ingot_status* ingot_build_pt2(const char* path, const ingot_build_options* options,
@@ -201,7 +232,6 @@ INGOT_API ingot_status* ingot_build_pt2_memory(const void* data, size_t size,
 INGOT_API ingot_status* ingot_inspect_pt2(const char* path, ingot_text** text);
 
 /* A program of ATen calls, filled by a front end: one call a node. */
-typedef struct ingot_builder ingot_builder;
 INGOT_API ingot_status* ingot_builder_create(const char* origin, ingot_builder** builder);
 INGOT_API void ingot_builder_free(ingot_builder* builder);
 /* typical < 0: unknown. */
@@ -297,12 +327,25 @@ INGOT_API ingot_status* ingot_builder_end_graph(ingot_builder* builder, int64_t*
 INGOT_API ingot_status* ingot_builder_signature(ingot_builder* builder, const char* input_tree,
                                                 const char* output_tree, size_t argument_count,
                                                 const char* const* argument_names);
+/* A condition on sizes under which the program is what the model does, in Python as torch writes it:
+ * "(L['x'].size()[0] % 2) == 0", or over symbols. Engines refuse other sizes by name. One with a comment adds
+ * no condition: it says who asks for an equal one: "s0 % 2 == 0  # user model.py:7 in forward", "# torch"
+ * while it traced an operator, "# layout" to find out how a tensor lies in memory. */
+INGOT_API ingot_status* ingot_builder_guard(ingot_builder* builder, const char* condition);
+/* JSON list of the guards that have to be checked: [{"guard": as given, "condition": in names of inputs,
+ * "source", "reason": why no engine can check it, or ""}]. */
+INGOT_API ingot_status* ingot_builder_guards(ingot_builder* builder, ingot_text** json);
 /* 1 if calls of that ATen overload ("aten.linear.default") are best left whole for Ingot, else 0: torch may
  * take the others apart where it is there. A call may still be refused. */
 INGOT_API int32_t ingot_imports_operator(const char* target);
 /* JSON list of the nodes that Ingot cannot run: [{"node": index, "target", "reason", "source"}]. */
 INGOT_API ingot_status* ingot_builder_unsupported(ingot_builder* builder, ingot_text** json);
 /* The builder keeps its program; it may be built again with other options. */
+/* The nodes that an engine would run, but slowly: [{"node", "op", "source", "reason", "own_ns", "peer_ns"}],
+ * by the passes before code generation. The node's text is the one given; an op is one of Ingot's. Fails as a
+ * build would. */
+INGOT_API ingot_status* ingot_builder_slow(ingot_builder* builder, const ingot_build_options* options,
+                                           ingot_text** json);
 INGOT_API ingot_status* ingot_builder_build(ingot_builder* builder, const ingot_build_options* options,
                                             ingot_engine** engine, ingot_text** report);
 INGOT_API ingot_status* ingot_builder_text(ingot_builder* builder, ingot_text** text);

@@ -3,16 +3,18 @@
 #pragma once
 
 #include <algorithm>
-#include <cassert>
 #include <cstddef>
 #include <cstdint>
+#include <iterator>
 #include <memory>
 #include <new>
 #include <span>
+#include <string>
 #include <type_traits>
 #include <utility>
 #include <vector>
 
+#include "ingot/error.h"
 #include "ingot/ingot.h"
 
 namespace ingot {
@@ -40,15 +42,20 @@ enum class DType : int32_t {
   kC128 = INGOT_C128,
 };
 
-// Bits of one element.
+// Bits of one element; 0 of what is not a dtype.
 constexpr int bit_width(DType dtype) {
   constexpr int kWidths[] = {0, 8, 8, 8, 16, 32, 64, 16, 16, 32, 64, 16, 32, 64, 8, 8, 4, 4, 64, 128};
-  return kWidths[static_cast<int>(dtype)];
+  const auto index = static_cast<uint32_t>(dtype);
+  return index < std::size(kWidths) ? kWidths[index] : 0;
 }
 
 // The dtype of a C++ type: dtype_of<float>() is kF32.
 template <typename T>
 constexpr DType dtype_of() {
+  constexpr auto is_one_of = []<typename... Known>() { return (std::is_same_v<T, Known> || ...); };
+  static_assert(is_one_of.template operator()<bool, uint8_t, int8_t, int16_t, int32_t, int64_t, uint16_t,
+                                              uint32_t, uint64_t, float, double>(),
+                "this C++ type is the element type of no dtype");
   if constexpr (std::is_same_v<T, bool>) return DType::kBool;
   if constexpr (std::is_same_v<T, uint8_t>) return DType::kU8;
   if constexpr (std::is_same_v<T, int8_t>) return DType::kI8;
@@ -63,25 +70,43 @@ constexpr DType dtype_of() {
 }
 
 // A tensor: memory, dtype, sizes and strides. It either borrows memory of the caller, who keeps it alive, or
-// shares memory of its own. Copies share the memory.
+// shares memory of its own. Copies share the memory. UserError INGOT-U019 for sizes, strides or dtypes that
+// contradict each other or what is asked of the tensor.
 class Tensor {
  public:
-  Tensor() = default;  // no tensor: no memory, no dims
+  Tensor() = default;  // no tensor: no memory, no dims; also what is left of one that was moved away
+  Tensor(const Tensor&) = default;
+  Tensor& operator=(const Tensor&) = default;
+  Tensor(Tensor&& other) noexcept { swap(other); }
+  Tensor& operator=(Tensor&& other) noexcept {
+    Tensor(std::move(other)).swap(*this);
+    return *this;
+  }
 
-  // Borrows `data`. `strides` count elements; empty means dense row-major. The memory of an input is read
-  // only, unless the model updates that input in place.
+  // Borrows `data`. `strides` count elements; empty means dense row-major. Runs only read an input's memory,
+  // unless the model updates that input in place: then it must not be const.
+  Tensor(void* data, DType dtype, std::vector<int64_t> shape, std::vector<int64_t> strides = {})
+      : data_(data), dtype_(dtype), shape_(std::move(shape)), strides_(std::move(strides)) {
+    check_sizes();
+  }
   Tensor(const void* data, DType dtype, std::vector<int64_t> shape, std::vector<int64_t> strides = {})
-      : data_(const_cast<void*>(data)),
-        dtype_(dtype),
-        shape_(std::move(shape)),
-        strides_(std::move(strides)) {}
+      : Tensor(const_cast<void*>(data), dtype, std::move(shape), std::move(strides)) {
+    read_only_ = true;
+  }
+  Tensor(std::nullptr_t, DType dtype, std::vector<int64_t> shape, std::vector<int64_t> strides = {})
+      : Tensor(static_cast<void*>(nullptr), dtype, std::move(shape), std::move(strides)) {}
 
   // Borrows `values` as a dense tensor of this shape, whose elements are as many: Tensor(ids, {1, 128}).
   template <typename T>
   Tensor(std::span<T> values, std::vector<int64_t> shape)
       : Tensor(values.data(), dtype_of<std::remove_const_t<T>>(), std::move(shape)) {
-    assert(elements() == static_cast<int64_t>(values.size()));
+    if (elements() == static_cast<int64_t>(values.size())) return;
+    refuse("has " + std::to_string(elements()) + " elements, but " + std::to_string(values.size()) +
+           " values are given");
   }
+  template <typename T>
+  Tensor(std::vector<T>& values, std::vector<int64_t> shape)
+      : Tensor(std::span<T>(values), std::move(shape)) {}
   template <typename T>
   Tensor(const std::vector<T>& values, std::vector<int64_t> shape)
       : Tensor(std::span<const T>(values), std::move(shape)) {}
@@ -95,6 +120,7 @@ class Tensor {
 
   void* data() const { return data_; }
   DType dtype() const { return dtype_; }
+  bool is_read_only() const { return read_only_; }  // it borrows const memory
   const std::vector<int64_t>& shape() const { return shape_; }
   const std::vector<int64_t>& strides() const { return strides_; }  // in elements; empty: dense row-major
 
@@ -110,10 +136,13 @@ class Tensor {
     return static_cast<size_t>(elements() / row * ((row * bit_width(dtype_) + 7) / 8));
   }
 
-  // The elements of a dense tensor. T has to be the type that belongs to the dtype.
+  // The elements of a dense tensor. T has to be the type that belongs to the dtype; elements of dtypes that
+  // C++ lacks (f16, bf16, i4 ...) are at `data()`.
   template <typename T>
   std::span<T> values() const {
-    assert(dtype_of<std::remove_const_t<T>>() == dtype_ && strides_.empty());
+    if (dtype_of<std::remove_const_t<T>>() != dtype_) refuse("has another dtype than the values asked for");
+    if (!strides_.empty()) refuse("is not dense");
+    if (data_ == nullptr && elements() > 0) refuse("has no memory");
     return {static_cast<T*>(data_), static_cast<size_t>(elements())};
   }
 
@@ -126,25 +155,60 @@ class Tensor {
  private:
   friend class Context;
 
-  // Takes new sizes; keeps its own memory where that is large enough and nobody shares it.
+  [[noreturn]] static void refuse(const std::string& problem) {
+    detail::refuse("INGOT-U019", "the tensor " + problem, nullptr);
+  }
+
+  void check_sizes() const {
+    if (bit_width(dtype_) == 0) refuse("has the dtype " + std::to_string(static_cast<int32_t>(dtype_)));
+    if (!strides_.empty() && strides_.size() != shape_.size())
+      refuse("has " + std::to_string(shape_.size()) + " dims, but " + std::to_string(strides_.size()) +
+             " strides");
+    int64_t count = 1, width = bit_width(dtype_);
+    for (const int64_t size : shape_) {
+      if (size < 0) refuse("has a dim of " + std::to_string(size));
+      if (__builtin_mul_overflow(count, std::max<int64_t>(size, 1), &count) ||
+          count > INT64_MAX / std::max<int64_t>(width, 8))
+        refuse("has more bytes than 64 bits can count");
+    }
+  }
+
+  void swap(Tensor& other) noexcept {
+    std::swap(data_, other.data_);
+    std::swap(dtype_, other.dtype_);
+    std::swap(read_only_, other.read_only_);
+    shape_.swap(other.shape_);
+    strides_.swap(other.strides_);
+    owner_.swap(other.owner_);
+    std::swap(capacity_, other.capacity_);
+  }
+
+  // Takes new sizes; keeps its own memory where that is large enough and nobody shares it. Of a tensor
+  // without memory for them nothing is left if there is none.
   void* resize(DType dtype, std::span<const int64_t> shape, size_t bytes) {
-    dtype_ = dtype;
+    if (owner_ == nullptr || owner_.use_count() > 1 || capacity_ < bytes) {
+      *this = Tensor();
+      allocate(bytes);
+    }
     shape_.assign(shape.begin(), shape.end());
+    dtype_ = dtype;
     strides_.clear();
-    if (owner_ == nullptr || owner_.use_count() > 1 || capacity_ < bytes) allocate(bytes);
     return data_;
   }
 
   void allocate(size_t bytes) {
     constexpr std::align_val_t kAlignment{64};
-    capacity_ = std::max<size_t>(bytes, 1);
-    owner_.reset(::operator new(capacity_, kAlignment),
+    const size_t capacity = std::max<size_t>(bytes, 64);  // at least one element of any dtype
+    owner_.reset(::operator new(capacity, kAlignment),
                  [](void* memory) { ::operator delete(memory, kAlignment); });
+    capacity_ = capacity;
+    read_only_ = false;
     data_ = owner_.get();
   }
 
   void* data_ = nullptr;
   DType dtype_ = DType::kF32;
+  bool read_only_ = false;
   std::vector<int64_t> shape_, strides_;
   std::shared_ptr<void> owner_;  // null: borrowed
   size_t capacity_ = 0;          // bytes of the owned memory

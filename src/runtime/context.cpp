@@ -22,6 +22,7 @@ struct Context::State {
   std::vector<GrowingBlock> arenas;
   GrowingBlock scratch;
   std::vector<void*> arguments;
+  std::unique_ptr<StepProfile> profile;  // null: nothing is timed
 
   void set_state(size_t index, std::byte* data) {
     if (states[index] == data) return;
@@ -154,8 +155,21 @@ void Context::run(std::span<const Argument> inputs, const OutputAllocator& alloc
                                .outputs = {allocate, const_cast<OutputAllocator*>(&allocator)},
                                .arenas = state_->arenas,
                                .scratch = state_->scratch,
-                               .arguments = state_->arguments};
+                               .arguments = state_->arguments,
+                               .profile = state_->profile.get()};
+  if (state_->profile != nullptr) [[unlikely]]
+    state_->profile->begin_run(engine_->main(), plan);
   StepRunner(resources, plan).run(engine_->main());
+  if (state_->profile != nullptr) [[unlikely]]
+    state_->profile->end_run();
+}
+
+void Context::set_profiling(bool on) { state_->profile = on ? std::make_unique<StepProfile>() : nullptr; }
+
+std::string Context::profile() const {
+  if (state_->profile == nullptr)
+    throw UserError("INGOT-U340", "profiling is off", "turn it on before the runs");
+  return state_->profile->json(engine_->data(), engine_->host().pool());
 }
 
 std::vector<std::vector<int64_t>> Context::output_shapes(std::span<const Argument> inputs) {

@@ -4,6 +4,7 @@
 
 #include <memory>
 #include <span>
+#include <string>
 #include <vector>
 
 #include "runtime/arguments.h"
@@ -48,6 +49,13 @@ class Context {
     size_t cached_plans;
   };
   Memory memory() const;
+
+  // Times each step of the runs from now on; turning it on begins anew. Off, runs are as fast as before.
+  void set_profiling(bool on);
+  // What was measured since the sizes last changed, as JSON (runtime/step_profile.h). Takes some milliseconds
+  // to measure the machine's limits.
+  std::string profile() const;
+
   const Engine& engine() const { return *engine_; }
 
  private:

@@ -2,6 +2,7 @@
 #include "runtime/engine.h"
 
 #include <algorithm>
+#include <mutex>
 #include <set>
 #include <utility>
 
@@ -88,7 +89,7 @@ int32_t find_missing(const EngineData& data, const Program& program, const Weigh
 
 }  // namespace
 
-Engine::~Engine() = default;
+Engine::~Engine() { delete weights_.load(); }
 
 std::shared_ptr<Engine> Engine::load(const std::filesystem::path& path, const LoadOptions& options,
                                      Host& host) {
@@ -150,15 +151,17 @@ void Engine::require_verified_weights() const {
 
 std::shared_ptr<const WeightSet> Engine::weights() const {
   const std::scoped_lock lock(weights_mutex_);
-  return weights_;
+  return *weights_.load(std::memory_order_relaxed);
 }
 
 void Engine::set_weights(std::shared_ptr<WeightSet> weights) {
   weights->missing = find_missing(*data_, data_->main, *weights);
-  std::shared_ptr<const WeightSet> old;  // freed after the lock
+  WeightSet& content = *weights;
+  auto next = std::make_unique<const WeightsPointer>(std::move(weights));
+  std::unique_ptr<const WeightsPointer> old;  // freed after the lock
   const std::scoped_lock lock(weights_mutex_);
-  weights->generation = ++generation_;
-  old = std::exchange(weights_, std::move(weights));
+  content.generation = ++generation_;
+  old.reset(weights_.exchange(next.release(), std::memory_order_release));
 }
 
 void Engine::refit(const SourceValues& sources) {

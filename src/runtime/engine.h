@@ -2,16 +2,17 @@
 // Engine: immutable programs and images plus an exchangeable pointer to an immutable weight set.
 #pragma once
 
+#include <atomic>
 #include <filesystem>
 #include <map>
 #include <memory>
-#include <mutex>
 #include <string>
 
 #include "engine/engine_file.h"
 #include "runtime/executable.h"
 #include "runtime/host.h"
 #include "runtime/weight_set.h"
+#include "support/fork.h"
 #include "types/tensor.h"
 
 namespace ingot::core {
@@ -64,9 +65,10 @@ class Engine {
   std::map<std::string, std::unique_ptr<LoadedImages>, std::less<>> images_;
   Executable main_, init_;
   std::shared_ptr<WeightVerification> verification_;
-  mutable std::mutex weights_mutex_;  // of the pointer only
-  std::mutex refit_mutex_;            // one refit at a time
-  std::shared_ptr<const WeightSet> weights_;
+  using WeightsPointer = std::shared_ptr<const WeightSet>;
+  mutable ForkSafeMutex weights_mutex_;                  // of the pointer only
+  ForkSafeMutex refit_mutex_;                            // one refit at a time
+  std::atomic<const WeightsPointer*> weights_{nullptr};  // replaced whole, so that a forked child can read it
   uint64_t generation_ = 0;
   Host* host_ = nullptr;
 };

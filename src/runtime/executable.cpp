@@ -19,6 +19,7 @@ class Maker {
     bind_late_symbols(program);
     Executable result = make_one(program);
     index_late_dims();
+    if (&program == &data_.main) result.conditions = Conditions(data_, pool_->table.symbols());
     return result;
   }
 

@@ -11,6 +11,7 @@
 #include "engine/dim_table.h"
 #include "engine/engine_data.h"
 #include "routines/routine.h"
+#include "runtime/conditions.h"
 
 namespace ingot::core {
 
@@ -66,6 +67,7 @@ struct Executable {
   std::vector<SymbolSlot> binds;       // symbols that its own steps bind
   bool late = false;                   // some size of its buffers is told by a step
   uint32_t most_arguments = 0;         // of one step, nested ones included
+  Conditions conditions;               // on the sizes of inputs; of the main program only
   std::vector<Executable> nested;
 };
 

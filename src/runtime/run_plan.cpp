@@ -99,6 +99,7 @@ void bind_symbol(const DimPool& dims, RunPlan& plan, SymbolSlot symbol, int64_t 
 
 RunPlan make_run_plan(const Executable& executable, std::vector<int64_t> key, std::vector<int64_t> symbols) {
   const DimPool& dims = *executable.dims;
+  executable.conditions.require(symbols);
   RunPlan plan{.key = std::move(key), .symbols = std::move(symbols)};
   plan.bound.resize(plan.symbols.size());
   for (SymbolSlot symbol = 0; symbol < plan.bound.size(); ++symbol) plan.bound[symbol] = !dims.late[symbol];

@@ -37,8 +37,9 @@ struct RunPlan {
   Frame frame;
 };
 
-// `symbols` has a value for each symbol that inputs bind. UserError INGOT-U206 if sizes break the program's
-// own plan: then no memory outside of its buffers would have been safe.
+// `symbols` has a value for each symbol that inputs bind. UserError INGOT-U312 if they break a condition of
+// the program, before anything else; INGOT-U206 if sizes break the program's own plan: then no memory outside
+// of its buffers would have been safe.
 RunPlan make_run_plan(const Executable& executable, std::vector<int64_t> key, std::vector<int64_t> symbols);
 
 // Gives late symbol `symbol` a value and evaluates what hangs on it.

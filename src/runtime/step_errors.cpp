@@ -28,6 +28,11 @@ void fail_step(const EngineData& data, const Step& step, int64_t status) {
        "look for values in the inputs that are no valid indices, such as token ids beyond the vocabulary");
 }
 
+void fail_routine(const EngineData& data, const Step& step, const UserError& error) {
+  const ErrorDetails& details = error.details();
+  fail(data, step, details.code, details.message, details.advice);
+}
+
 void fail_value(const EngineData& data, const Step& step, const std::string& cause) {
   fail(data, step, "INGOT-U311", fmt::format("'{}' {}", step.name, cause), "");
 }

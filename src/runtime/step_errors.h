@@ -4,6 +4,7 @@
 #include <string>
 
 #include "engine/engine_data.h"
+#include "support/error.h"
 
 namespace ingot::core {
 
@@ -11,5 +12,7 @@ namespace ingot::core {
 [[noreturn]] void fail_step(const EngineData& data, const Step& step, int64_t status);
 // UserError INGOT-U311: a step computed something that cannot be.
 [[noreturn]] void fail_value(const EngineData& data, const Step& step, const std::string& cause);
+// The same error, with the node whose routine threw it.
+[[noreturn]] void fail_routine(const EngineData& data, const Step& step, const UserError& error);
 
 }  // namespace ingot::core

@@ -34,7 +34,10 @@ void StepRunner::run_program(const Executable& executable, Frame& frame, const P
   for (size_t i = 0; i < executable.steps.size(); ++i) {
     const ExecutableStep& step = executable.steps[i];
     if (step.late) evaluate_step(executable, plan_, frame, i);
-    run_step(executable, frame, i, level);
+    if (resources_.profile != nullptr && level == 0) [[unlikely]]
+      time_step(executable, frame, i, level);
+    else
+      run_step(executable, frame, i, level);
     if (!step.binds.empty()) [[unlikely]]
       bind_results(executable, frame, ports, step);
   }
@@ -109,6 +112,12 @@ std::byte* StepRunner::allocate_output(const Executable& executable, BufferId id
       fmt::format("the caller's allocator gave no memory for output '{}' ({} bytes)", declared.name, bytes));
 }
 
+void StepRunner::time_step(const Executable& executable, Frame& frame, size_t index, size_t level) {
+  const auto start = StepProfile::Clock::now();
+  run_step(executable, frame, index, level);
+  resources_.profile->add(index, start, StepProfile::Clock::now());
+}
+
 void StepRunner::run_step(const Executable& executable, Frame& frame, size_t index, size_t level) {
   const ExecutableStep& step = executable.steps[index];
   switch (step.step->kind) {
@@ -150,10 +159,14 @@ void StepRunner::run_routine(const Executable& executable, Frame& frame, const E
     TensorView& view = step.step->uses[i].writes ? arguments.outputs[output++] : arguments.inputs[input++];
     if (id != kNoId) view.data = frame.pointers[id];
   }
-  step.routine->run({.inputs = arguments.inputs,
-                     .outputs = arguments.outputs,
-                     .attributes = step.step->attributes,
-                     .pool = &resources_.pool});
+  try {
+    step.routine->run({.inputs = arguments.inputs,
+                       .outputs = arguments.outputs,
+                       .attributes = step.step->attributes,
+                       .pool = &resources_.pool});
+  } catch (const UserError& error) {
+    fail_routine(resources_.data, *step.step, error);
+  }
 }
 
 void StepRunner::run_copy(const Executable& executable, Frame& frame, const ExecutableStep& step) {

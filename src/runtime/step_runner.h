@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "runtime/run_plan.h"
+#include "runtime/step_profile.h"
 #include "runtime/weight_set.h"
 #include "support/thread_pool.h"
 
@@ -30,7 +31,8 @@ struct RunResources {
   OutputMemory outputs;
   std::vector<GrowingBlock>& arenas;  // one a level of nesting
   GrowingBlock& scratch;
-  std::vector<void*>& arguments;  // space for the arguments of one kernel call
+  std::vector<void*>& arguments;   // space for the arguments of one kernel call
+  StepProfile* profile = nullptr;  // of the main program; null: nothing is timed
 };
 
 class StepRunner {
@@ -53,6 +55,7 @@ class StepRunner {
   std::byte* allocate_late(const Executable& executable, Frame& frame, const Ports& ports, BufferId id);
   std::byte* allocate_output(const Executable& executable, BufferId id);
   void run_step(const Executable& executable, Frame& frame, size_t index, size_t level);
+  void time_step(const Executable& executable, Frame& frame, size_t index, size_t level);
   void run_kernel(const Executable& executable, Frame& frame, const ExecutableStep& step);
   void run_routine(const Executable& executable, Frame& frame, const ExecutableStep& step, size_t index);
   void run_copy(const Executable& executable, Frame& frame, const ExecutableStep& step);

@@ -1,47 +1,102 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/weight_verification.h"
 
+#include <exception>
+#include <system_error>
+#include <thread>
 #include <utility>
 
+#include "support/fork.h"
+#include "support/wait_word.h"
+
 namespace ingot::core {
+namespace {
+
+constexpr uint32_t kUnderWay = 0;
+constexpr uint32_t kComplete = 1;
+constexpr uint32_t kFailed = 2;
+
+}  // namespace
+
+// What the threads of one process share. Complete and failed hold in forked children too.
+struct WeightVerification::Attempt {
+  const uint32_t process = fork_count();
+  std::atomic<uint32_t> state{kUnderWay};
+  std::atomic<size_t> next{0}, done{0};  // blocks
+  std::atomic<bool> stop{false};         // also claims `failure`
+  std::exception_ptr failure;            // written before the state is kFailed
+  std::thread background;
+  std::unique_ptr<Attempt> inherited;  // of the process that forked this one; its thread is not here
+
+  Attempt() = default;
+  Attempt(const Attempt&) = delete;
+  Attempt& operator=(const Attempt&) = delete;
+  ~Attempt() {
+    stop = true;
+    if (process != fork_count()) std::construct_at(&background);  // forgotten: there is nobody to join
+    if (background.joinable()) background.join();
+  }
+
+  void end(uint32_t how) {
+    state.store(how, std::memory_order_release);
+    wake_all(state);
+  }
+};
 
 WeightVerification::WeightVerification(std::shared_ptr<const EngineFile> file)
-    : file_(std::move(file)), blocks_(file_->weight_blocks()), complete_(blocks_ == 0) {
-  if (blocks_ > 0) thread_ = std::jthread([this] { work(); });
+    : file_(std::move(file)), checked_(file_->weight_blocks()) {
+  auto attempt = std::make_unique<Attempt>();
+  if (checked_.empty()) {
+    attempt->end(kComplete);
+  } else {
+    try {
+      attempt->background = std::thread([this, own = attempt.get()] { work(*own); });
+    } catch (const std::system_error&) {  // the system has no more threads: who waits does all
+    }
+  }
+  attempt_ = attempt.release();
 }
 
-WeightVerification::~WeightVerification() { stop_ = true; }
+WeightVerification::~WeightVerification() { delete attempt_.load(); }
 
-void WeightVerification::work() {
-  while (!stop_) {
-    const size_t block = next_.fetch_add(1, std::memory_order_relaxed);
-    if (block >= blocks_) return;
+// Without a lock: the thread that forked may have been anywhere. Inherited attempts stay, as other threads of
+// this process may look at them.
+WeightVerification::Attempt& WeightVerification::attempt_of_this_process() {
+  Attempt* attempt = attempt_.load(std::memory_order_acquire);
+  while (attempt->process != fork_count() && attempt->state.load() == kUnderWay) [[unlikely]] {
+    auto own = std::make_unique<Attempt>();
+    own->inherited.reset(attempt);
+    if (attempt_.compare_exchange_strong(attempt, own.get(), std::memory_order_acq_rel))
+      return *own.release();
+    own->inherited.release();
+  }
+  return *attempt;
+}
+
+void WeightVerification::work(Attempt& attempt) {
+  while (!attempt.stop) {
+    const size_t block = attempt.next.fetch_add(1, std::memory_order_relaxed);
+    if (block >= checked_.size()) return;
     try {
-      file_->verify_weights(block, block + 1);
+      if (!checked_[block].load(std::memory_order_acquire)) file_->verify_weights(block, block + 1);
     } catch (...) {
-      return fail(std::current_exception());
+      if (attempt.stop.exchange(true)) return;
+      attempt.failure = std::current_exception();
+      return attempt.end(kFailed);
     }
-    if (done_.fetch_add(1) + 1 < blocks_) continue;
-    const std::scoped_lock lock(mutex_);
-    complete_.store(true, std::memory_order_release);
-    finished_.notify_all();
+    checked_[block].store(true, std::memory_order_release);
+    if (attempt.done.fetch_add(1) + 1 == checked_.size()) attempt.end(kComplete);
   }
 }
 
-void WeightVerification::fail(std::exception_ptr failure) {
-  const std::scoped_lock lock(mutex_);
-  if (!failure_) failure_ = std::move(failure);
-  stop_ = true;
-  finished_.notify_all();
-}
-
 void WeightVerification::wait() {
-  if (complete_.load(std::memory_order_acquire)) [[likely]]
+  const Attempt* last = attempt_.load(std::memory_order_acquire);
+  if (last->state.load(std::memory_order_acquire) == kComplete) [[likely]]
     return;
-  work();
-  std::unique_lock lock(mutex_);
-  finished_.wait(lock, [this] { return complete_.load() || failure_ != nullptr; });
-  if (failure_) std::rethrow_exception(failure_);
+  Attempt& attempt = attempt_of_this_process();
+  work(attempt);
+  while (attempt.state.load(std::memory_order_acquire) == kUnderWay) sleep_while(attempt.state, kUnderWay);
+  if (attempt.state.load(std::memory_order_acquire) == kFailed) std::rethrow_exception(attempt.failure);
 }
 
 }  // namespace ingot::core

@@ -2,39 +2,34 @@
 #pragma once
 
 #include <atomic>
-#include <condition_variable>
-#include <exception>
+#include <cstddef>
 #include <memory>
-#include <mutex>
-#include <thread>
+#include <vector>
 
 #include "engine/engine_file.h"
 
 namespace ingot::core {
 
-// Checks the weights of a file in the background. Whoever waits helps.
+// Checks the weights of a file in the background. Whoever waits helps; in a forked child, which has no such
+// thread, whoever waits checks what was not checked before the fork.
 class WeightVerification {
  public:
   explicit WeightVerification(std::shared_ptr<const EngineFile> file);
   ~WeightVerification();
+  WeightVerification(const WeightVerification&) = delete;
+  WeightVerification& operator=(const WeightVerification&) = delete;
 
   // Returns when all blocks are right; throws the first error, at every call.
   void wait();
 
  private:
-  void work();
-  void fail(std::exception_ptr failure);
+  struct Attempt;
+  Attempt& attempt_of_this_process();
+  void work(Attempt& attempt);
 
-  std::shared_ptr<const EngineFile> file_;
-  const size_t blocks_;
-  std::atomic<size_t> next_{0};
-  std::atomic<size_t> done_{0};
-  std::atomic<bool> complete_{false};
-  std::atomic<bool> stop_{false};
-  std::mutex mutex_;
-  std::condition_variable finished_;
-  std::exception_ptr failure_;
-  std::jthread thread_;  // last: it uses all above
+  const std::shared_ptr<const EngineFile> file_;
+  std::vector<std::atomic<bool>> checked_;  // one per block
+  std::atomic<Attempt*> attempt_;
 };
 
 }  // namespace ingot::core

@@ -133,5 +133,26 @@ TEST(Options, AreDescribed) {
   EXPECT_EQ(code_of(ingot_option_describe(ingot_option_count(), &info)), "INGOT-U014");
 }
 
+TEST_F(BuilderTest, ChecksOptionsAtOnce) {
+  const auto code = [](const ingot_builder* builder, const char* name, const char* value) {
+    const ingot_option option{name, value};
+    const ingot_build_options options{sizeof(ingot_build_options), &option, 1, nullptr, nullptr};
+    return code_of(ingot_check_options(builder, &options));
+  };
+  add_value("x", {"2"});
+  ingot_input input{.struct_size = sizeof(ingot_input), .value = 0, .kind = INGOT_INPUT_USER, .name = "x"};
+  ASSERT_EQ(code_of(ingot_builder_input(builder_.get(), &input)), "");
+  EXPECT_EQ(code_of(ingot_check_options(nullptr, nullptr)), "");
+  EXPECT_EQ(code(nullptr, "optimization_level", "2"), "");
+  EXPECT_EQ(code(nullptr, "optimization_level", "4"), "INGOT-N006");
+  EXPECT_EQ(code(nullptr, "optimisation_level", "2"), "INGOT-U001");
+  EXPECT_EQ(code(nullptr, "backend", "no_such_thing"), "INGOT-U003");
+  EXPECT_EQ(code(nullptr, "disable_passes", "simplify,no_such_thing"), "INGOT-U004");
+  EXPECT_EQ(code(nullptr, "shapes", "y:3"), "");  // no program to compare with
+  EXPECT_EQ(code(builder_.get(), "shapes", "x:2"), "");
+  EXPECT_EQ(code(builder_.get(), "shapes", "y:2"), "INGOT-U011");
+  EXPECT_EQ(code(builder_.get(), "shapes", "x:3"), "INGOT-U011");
+}
+
 }  // namespace
 }  // namespace ingot::core::testing

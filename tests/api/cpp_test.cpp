@@ -2,6 +2,8 @@
 // The C++ headers.
 #include <gmock/gmock.h>
 
+#include <functional>
+
 #include "ingot/compile.h"
 #include "ingot/context.h"
 #include "tests/api/fixtures.h"
@@ -11,6 +13,7 @@ namespace {
 
 using core::testing::echo_engine;
 using core::testing::EngineOnDisk;
+using core::testing::updating_engine;
 using core::testing::weight_engine;
 using ::testing::ElementsAre;
 
@@ -98,6 +101,147 @@ TEST(Cpp, LoadsFromMemory) {
     EXPECT_EQ(engine.outputs()[0].name, "y");
   }
   EXPECT_EQ(watched.use_count(), 1);
+}
+
+std::string code_of_refusal(const std::function<void()>& call) {
+  try {
+    call();
+    return "";
+  } catch (const UserError& error) {
+    return error.code();
+  }
+}
+
+TEST(Cpp, RefusesTensorsThatContradictThemselves) {
+  const std::vector<float> values = {1, 2, 3, 4};
+  std::vector<float> own = values;
+  const std::vector<std::function<void()>> calls = {
+      [&] { Tensor(values, {5}); },
+      [&] { Tensor(values, {2, 1}); },
+      [&] { Tensor(own, {}); },
+      [&] { Tensor(std::span(values), {INT64_MAX, INT64_MAX}); },
+      [&] { Tensor(std::span(own).first(3), {2, 2}); },
+      [&] { Tensor(std::vector<double>(), {1}); },
+      [&] { Tensor(values.data(), DType::kF32, {-1}); },
+      [&] { Tensor(values.data(), DType::kF32, {0, -1}); },
+      [&] { Tensor(values.data(), DType::kF32, {2, 2}, {1}); },
+      [&] { Tensor(values.data(), DType::kF32, {4}, {1, 1}); },
+      [&] { Tensor(values.data(), static_cast<DType>(0), {4}); },
+      [&] { Tensor(values.data(), static_cast<DType>(-1), {4}); },
+      [&] { Tensor(values.data(), static_cast<DType>(20), {4}); },
+      [&] { Tensor(values.data(), DType::kI4, {INT64_MAX / 2}); },
+      [&] { Tensor::empty(DType::kF64, {int64_t{1} << 62}); },
+      [&] { Tensor::empty(DType::kF32, {int64_t{1} << 32, 0, int64_t{1} << 40}); },
+      [&] { Tensor::empty(DType::kF32, {-4}); },
+  };
+  for (size_t i = 0; i < calls.size(); ++i) EXPECT_EQ(code_of_refusal(calls[i]), "INGOT-U019") << i;
+  EXPECT_EQ(Tensor(values, {4}).elements(), 4);
+  EXPECT_EQ(Tensor(std::vector<float>(), {3, 0}).elements(), 0);
+  EXPECT_EQ(bit_width(static_cast<DType>(-5)), 0);
+}
+
+TEST(Cpp, RefusesValuesOfAnotherType) {
+  std::vector<float> values = {1, 2, 3, 4};
+  const Tensor tensor(values, {4});
+  EXPECT_EQ(code_of_refusal([&] { tensor.values<double>(); }), "INGOT-U019");
+  EXPECT_EQ(code_of_refusal([&] { tensor.values<int32_t>(); }), "INGOT-U019");
+  EXPECT_EQ(code_of_refusal([&] { Tensor(values.data(), DType::kF32, {2}, {2}).values<float>(); }),
+            "INGOT-U019");
+  EXPECT_EQ(code_of_refusal([&] { Tensor().values<float>(); }), "INGOT-U019");
+  EXPECT_EQ(tensor.values<const float>()[3], 4);
+}
+
+TEST(Cpp, LeavesNoTensorBehindAMove) {
+  Tensor first = Tensor::empty(DType::kF64, {8});
+  const Tensor second = std::move(first);
+  EXPECT_EQ(first.data(), nullptr);
+  EXPECT_TRUE(first.shape().empty());
+  EXPECT_EQ(code_of_refusal([&] { first.values<float>(); }), "INGOT-U019");
+  EXPECT_EQ(second.values<double>().size(), 8U);
+  Tensor third = second;
+  third = std::move(third);  // NOLINT: has to be harmless
+  EXPECT_EQ(second.values<double>().size(), 8U);
+}
+
+TEST(Cpp, RefusesHandlesThatWereMovedAway) {
+  const EngineOnDisk file(echo_engine());
+  Engine engine = Engine::load(file.path());
+  Context context(engine);
+  const Context taken = std::move(context);
+  const Engine other = std::move(engine);
+  const std::vector<float> values = {1};
+  const Tensor input(values, {1, 1});
+  std::vector<Tensor> outputs;
+  const std::vector<std::function<void()>> calls = {
+      [&] { context.run({input}); },
+      [&] { context.run(std::span(&input, 1), outputs); },
+      [&] { context.output_shapes(std::span(&input, 1)); },
+      [&] { context.bind_state(0, nullptr); },
+      [&] { context.reset_states(); },
+      [&] { context.copy_states(taken); },
+      [&] { context.memory(); },
+      [&] { Context{engine}; },
+      [&] { (void)engine.copy(); },
+      [&] { engine.save(file.path("other")); },
+      [&] { engine.refit({}); },
+      [&] { (void)engine.inspect(); },
+      [&] { (void)engine.signature(); },
+  };
+  for (size_t i = 0; i < calls.size(); ++i) EXPECT_EQ(code_of_refusal(calls[i]), "INGOT-U012") << i;
+  EXPECT_TRUE(engine.inputs().empty() && engine.outputs().empty() && engine.states().empty());
+  EXPECT_TRUE(engine.weights().empty());
+  EXPECT_EQ(other.inputs().size(), 1U);
+}
+
+TEST(Cpp, RefusesWhatTheEngineDoesNotTake) {
+  const EngineOnDisk file(weight_engine());
+  Engine engine = Engine::load(file.path());
+  Context context(engine);
+  std::vector<float> values = {1, 2};
+  const Tensor input(values, {1, 2});
+  EXPECT_EQ(code_of_refusal([&] { context.run({}); }), "INGOT-U300");
+  EXPECT_EQ(code_of_refusal([&] { context.run({input, input}); }), "INGOT-U300");
+  EXPECT_EQ(code_of_refusal([&] { context.run({Tensor()}); }), "INGOT-U012");
+  EXPECT_EQ(code_of_refusal([&] { context.bind_state(0, values.data()); }), "INGOT-U307");
+  EXPECT_EQ(code_of_refusal([&] { engine.refit({{"w", Tensor()}}); }), "INGOT-U012");
+  EXPECT_EQ(code_of_refusal([&] { engine.refit({{"v", input}}); }), "INGOT-U320");
+  EXPECT_EQ(code_of_refusal([&] { engine.refit({{"w", input}}); }), "INGOT-U321");
+  EXPECT_EQ(code_of_refusal([&] { set_threads(-1); }), "INGOT-U002");
+  EXPECT_EQ(explain("INGOT-U000"), "");
+}
+
+TEST(Cpp, OutputsStayTensorsWhereThereIsNoMemoryForNewOnes) {
+  const EngineOnDisk file(echo_engine());
+  Context context(Engine::load(file.path()));
+  const std::vector<float> values(256, 1.0F);
+  const Tensor input(values, {1, 256});
+  std::vector<Tensor> outputs = {Tensor(values, {2, 128})};  // borrowed: no memory to write to
+  context.run(std::span(&input, 1), outputs);
+  EXPECT_NE(outputs[0].data(), values.data());
+  EXPECT_FALSE(outputs[0].is_read_only());
+  EXPECT_THAT(outputs[0].shape(), ElementsAre(1, 256));
+}
+
+TEST(Cpp, ConstMemoryIsNotUpdatedInPlace) {
+  const EngineOnDisk file(updating_engine());
+  const Engine engine = Engine::load(file.path());
+  EXPECT_EQ(ingot_engine_input_is_updated(engine.handle(), 0), 1);
+  EXPECT_EQ(ingot_engine_input_is_updated(engine.handle(), 1), 0);
+  EXPECT_EQ(ingot_engine_input_is_updated(nullptr, 0), 0);
+  Context context(engine);
+  const std::vector<float> fixed = {1, 2, 3, 4};
+  std::vector<float> own = {0, 0, 0, 0};
+  const auto run = [&](const Tensor& target) { context.run({target, Tensor(fixed, {4})}); };
+  EXPECT_EQ(code_of_refusal([&] { run(Tensor(fixed, {4})); }), "INGOT-U315");
+  EXPECT_EQ(code_of_refusal([&] { run(Tensor(std::span<const float>(own), {4})); }), "INGOT-U315");
+  EXPECT_EQ(code_of_refusal([&] { run(Tensor(static_cast<const void*>(own.data()), DType::kF32, {4})); }),
+            "INGOT-U315");
+  EXPECT_THAT(own, ElementsAre(0, 0, 0, 0));
+  run(Tensor(own, {4}));
+  EXPECT_THAT(own, ElementsAre(1, 2, 3, 4));
+  const Tensor memory = Tensor::empty(DType::kF32, {4});
+  run(memory);
+  EXPECT_THAT(memory.values<float>(), ElementsAre(1, 2, 3, 4));
 }
 
 TEST(Cpp, CountsPackedBytes) {

@@ -55,6 +55,25 @@ inline EngineData weight_engine() {
   return engine;
 }
 
+// The input "target" becomes x; both are f32[4].
+inline EngineData updating_engine() {
+  EngineData engine{.name = "update", .origin = "a test", .key = "key of update", .target = "null"};
+  const BufferId x = add_buffer(engine.main, "x", f32({4}), Storage::kInput, 0);
+  engine.main.inputs.push_back({"x", f32({4}), x});
+  const BufferId target = add_buffer(engine.main, "target", f32({4}), Storage::kState, 0);
+  engine.main.states.push_back({"target", f32({4}), target});
+  const BufferId y = add_output(engine.main, "y", f32({4}));
+  engine.main.steps = {copy_step(x, target), copy_step(x, y)};
+  engine.state_values.push_back({nullptr, DType::kF32, {4}});
+  engine.signature = {.argument_names = {"target", "x"},
+                      .input_tree = "",
+                      .output_tree = "",
+                      .literals = {"", ""},
+                      .output_literals = {""},
+                      .mutated_inputs = {0}};
+  return engine;
+}
+
 // A file in a folder of its own, removed at the end.
 class EngineOnDisk {
  public:

@@ -12,7 +12,14 @@ TEST(Null, IsRefusedByWhatFails) {
   uint32_t value = 0;
   int64_t graph = 0;
   size_t length = 0;
+  ingot_file* file = nullptr;
   ingot_status* const statuses[] = {
+      ingot_status_create(INGOT_USER_ERROR, nullptr, "message", nullptr),
+      ingot_status_create(INGOT_USER_ERROR, "INGOT-U001", nullptr, nullptr),
+      ingot_file_create(nullptr, &file),
+      ingot_file_create("file", nullptr),
+      ingot_file_write(nullptr, nullptr, 0),
+      ingot_file_finish(nullptr),
       ingot_engine_load(nullptr, nullptr, &engine),
       ingot_engine_load("model.ingot", nullptr, nullptr),
       ingot_engine_load_memory(nullptr, 0, nullptr, nullptr, nullptr, &engine),
@@ -35,6 +42,8 @@ TEST(Null, IsRefusedByWhatFails) {
       ingot_option_describe(0, nullptr),
       ingot_builder_create("", nullptr),
       ingot_builder_symbol(nullptr, "S", 0, 1, -1),
+      ingot_builder_guard(nullptr, "S == 1"),
+      ingot_builder_guards(nullptr, &text),
       ingot_builder_value(nullptr, nullptr, &value),
       ingot_builder_input(nullptr, nullptr),
       ingot_builder_node(nullptr, nullptr),
@@ -56,6 +65,8 @@ TEST(Null, IsNothingToCountOrFree) {
   ingot_engine_free(nullptr);
   ingot_context_free(nullptr);
   ingot_builder_free(nullptr);
+  ingot_file_free(nullptr);
+  EXPECT_EQ(ingot_engine_input_is_updated(nullptr, 0), 0);
 }
 
 }  // namespace

@@ -73,6 +73,37 @@ TEST(Context, RunsWithEverySize) {
   EXPECT_GE(runner.context->memory().arena, 2u * 16 * 256 * 4);
 }
 
+TEST(Context, ProfilesStepsOfTheLastSizes) {
+  EngineData data = doubling_engine();
+  data.main.steps[0].operations = Dim::symbol("B") * Dim::symbol("S");
+  Runner runner(std::move(data), doubling_kernels());
+  runner.run({argument(filled({2, 3}, 1))});
+  EXPECT_THROW(runner.context->profile(), UserError);  // it is off
+  runner.context->set_profiling(true);
+  EXPECT_THROW(runner.context->profile(), UserError);  // nothing ran
+  runner.run({argument(filled({4, 4}, 1))});
+  for (int i = 0; i < 3; ++i) runner.run({argument(filled({2, 3}, 1))});
+  const std::string json = runner.context->profile();
+  EXPECT_THAT(json, HasSubstr(R"("runs":3,)"));
+  EXPECT_THAT(json, HasSubstr(R"("sizes":{"B":2,"S":3})"));
+  EXPECT_THAT(json, HasSubstr(R"("operations":6,)"));
+  EXPECT_THAT(json, HasSubstr("model.py:7 in forward"));
+  runner.context->set_profiling(false);
+  EXPECT_THROW(runner.context->profile(), UserError);
+}
+
+TEST(Context, ProfilesOnlyRunsThatEnd) {
+  int calls = 0;
+  std::vector<TestKernel> kernels = doubling_kernels();
+  kernels[1] = [&calls, last = kernels[1]](const KernelCall& call) -> int64_t {
+    return ++calls == 2 ? 1 : last(call);
+  };
+  Runner runner(doubling_engine(), kernels);
+  runner.context->set_profiling(true);
+  for (int i = 0; i < 3; ++i) runner.refusal({argument(filled({2, 3}, 1))});
+  EXPECT_THAT(runner.context->profile(), HasSubstr(R"("runs":2,)"));
+}
+
 TEST(Context, BoundsItsPlans) {
   Runner runner(doubling_engine(), doubling_kernels());
   for (int64_t size = 1; size <= 200; ++size) runner.run({argument(filled({1, size}, 0))});

@@ -87,12 +87,13 @@ Program doubling_loop(bool with_trips) {
   body.steps = {kernel_step("body", {i, v}, {go_on, next})};
   Program program{.name = "main"};
   const BufferId trips = add_input(program, "n", kScalarI64);
+  const BufferId start = add_input(program, "start", kScalarBool);
   const BufferId x = add_input(program, "x", f32({2}));
   const BufferId y = add_output(program, "y", f32({2}));
   program.nested = {body};
   Step step{.kind = StepKind::kProgram, .name = "loop", .control = ControlKind::kLoop, .programs = {0}};
   step.uses = {{with_trips ? trips : kNoId, with_trips, false},
-               {kNoId, false, false},
+               {with_trips ? kNoId : start, !with_trips, false},
                {x, true, false},
                {y, false, true}};
   program.steps = {step};
@@ -114,7 +115,8 @@ TEST(ControlFlow, LoopsACountedNumberOfTimes) {
   float expected = 1;
   for (int64_t trips = 0; trips < 5; ++trips) {
     const Tensor x = filled({2}, 1);
-    const Outputs outputs = machine.run({argument(scalar(DType::kI64, trips)), argument(x)});
+    const Outputs outputs = machine.run(
+        {argument(scalar(DType::kI64, trips)), argument(scalar(DType::kBool, true)), argument(x)});
     EXPECT_EQ(outputs.at(0)[0], expected) << trips;
     EXPECT_EQ(read_double(x.view(), std::vector<int64_t>{0}), 1) << "the initial value was overwritten";
     expected = expected * 2 + static_cast<float>(trips);
@@ -123,7 +125,12 @@ TEST(ControlFlow, LoopsACountedNumberOfTimes) {
 
 TEST(ControlFlow, LoopsUntilTheConditionFails) {
   Machine machine(engine_of(doubling_loop(false)), {loop_body()});
-  const Outputs outputs = machine.run({argument(scalar(DType::kI64, int64_t{0})), argument(filled({2}, 1))});
+  const auto run = [&](bool starts) {
+    return machine.run({argument(scalar(DType::kI64, int64_t{0})), argument(scalar(DType::kBool, starts)),
+                        argument(filled({2}, 1))});
+  };
+  EXPECT_EQ(run(false).at(0)[0], 1);
+  const Outputs outputs = run(true);
   float value = 1;
   for (float i = 0; value < 100; ++i) value = value * 2 + i;
   EXPECT_EQ(outputs.at(0)[0], value);

@@ -11,6 +11,8 @@
 #include "api/runtime/handles.h"
 #include "api/runtime/host_access.h"
 #include "compiler/compile.h"
+#include "compiler/profile.h"
+#include "partition/partition.h"
 #include "runtime/prepare.h"
 #include "support/error.h"
 #include "support/json_writer.h"
@@ -36,6 +38,32 @@ std::map<std::string, std::string> read_rows(const ingot_build_options& options)
   return rows;
 }
 
+ingot_build_options copy_of(const ingot_build_options* given) {
+  if (given == nullptr) return {};
+  return read_struct(given, kFirstBuildOptions, "ingot_build_options");
+}
+
+// Refuses names of backends and passes before any work is done.
+CompileOptions checked_options(const ingot_build_options& options) {
+  CompileOptions parsed = parse_options(read_rows(options));
+  find_backend(backends(), parsed.target.backend);
+  const PassRunner checks_names(parsed.passes);
+  return parsed;
+}
+
+// The tensor inputs of a program as a graph that has nothing else.
+Graph inputs_of(const aten::Program& program) {
+  Graph graph;
+  graph.symbols = program.graph.symbols;
+  for (const aten::Input& input : program.graph.inputs) {
+    const aten::Value& value = program.graph.values[input.value];
+    const bool is_tensor = value.kind == aten::ValueKind::kTensor && !input.literal;
+    if (input.kind == aten::InputKind::kUser && is_tensor)
+      graph.add_input(input.name, {value.tensor.dtype, value.tensor.shape, {}});
+  }
+  return graph;
+}
+
 ProgressCallback read_progress(const ingot_build_options& options) {
   if (options.progress == nullptr) return {};
   return [call = options.progress, user = options.user](const Progress& progress) {
@@ -44,14 +72,31 @@ ProgressCallback read_progress(const ingot_build_options& options) {
   };
 }
 
+void write(JsonWriter& json, const std::vector<SlowNode>& nodes) {
+  json.begin_array();
+  for (const SlowNode& slow : nodes) {
+    json.begin_object();
+    json.field("node", slow.node);
+    json.field("op", slow.op);
+    json.field("source", slow.source);
+    json.field("reason", slow.reason);
+    json.field("own_ns", slow.own_ns);
+    json.field("peer_ns", slow.peer_ns);
+    json.end_object();
+  }
+  json.end_array();
+}
+
 // One build: its options, its clock, and what it reports.
 class Build {
  public:
   explicit Build(const ingot_build_options* given) : start_(Clock::now()) {
-    ingot_build_options options{};
-    if (given != nullptr) options = read_struct(given, kFirstBuildOptions, "ingot_build_options");
-    options_ = parse_options(read_rows(options));
+    const ingot_build_options options = copy_of(given);
+    options_ = checked_options(options);
     hooks_.progress = read_progress(options);
+    hooks_.runner = [](std::string_view backend) {
+      return KernelRunner{host().find_executor(backend), &host().pool()};
+    };
   }
 
   template <typename Function>
@@ -91,6 +136,9 @@ class Build {
     json.end_array();
     json.field("kernels", report_.kernels);
     json.field("distinct_kernels", report_.distinct_kernels);
+    json.field("verified_kernels", report_.verified_kernels);
+    json.key("slow");
+    write(json, report_.slow);
     json.field("arena_bytes", report_.arena_bytes);
     json.field("arena_lower_bound", report_.arena_lower_bound);
     json.end_object();
@@ -112,6 +160,19 @@ void finish(Build& build, const aten::Program& program, ingot_engine** engine, i
 }
 
 }  // namespace
+
+void check_options(const ingot_build_options* options, const aten::Program* program) {
+  const CompileOptions parsed = checked_options(copy_of(options));
+  if (program == nullptr) return;
+  Graph inputs = inputs_of(*program);
+  apply_profiles(inputs, parsed.profiles);
+}
+
+std::string slow_nodes(const aten::Program& program, const ingot_build_options* options) {
+  JsonWriter json;
+  write(json, find_slow(program, checked_options(copy_of(options)), backends()));
+  return std::move(json).text();
+}
 
 void build(const std::function<aten::Program()>& read, const ingot_build_options* options,
            ingot_engine** engine, ingot_text** report) {

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <functional>
+#include <string>
 
 #include "importers/aten/aten_graph.h"
 #include "ingot/ingot.h"
@@ -13,7 +14,13 @@ namespace ingot::core::api {
 // may be NULL. Throws; then neither result is written.
 void build(const std::function<aten::Program()>& read, const ingot_build_options* options,
            ingot_engine** engine, ingot_text** report);
+// Throws what every build would throw because of its options; `program` (may be null) has the inputs that
+// `shapes` must fit.
+void check_options(const ingot_build_options* options, const aten::Program* program);
 void build(const aten::Program& program, const ingot_build_options* options, ingot_engine** engine,
            ingot_text** report);
+
+// What an engine of the program would run slowly, as JSON.
+std::string slow_nodes(const aten::Program& program, const ingot_build_options* options);
 
 }  // namespace ingot::core::api

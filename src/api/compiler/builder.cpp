@@ -7,6 +7,7 @@
 #include "api/runtime/guard.h"
 #include "api/runtime/tensors.h"
 #include "support/error.h"
+#include "types/symbol_name.h"
 
 using namespace ingot::core;
 
@@ -105,6 +106,14 @@ ingot_status* ingot_builder_create(const char* origin, ingot_builder** builder) 
 
 void ingot_builder_free(ingot_builder* builder) { delete builder; }
 
+ingot_status* ingot_builder_guard(ingot_builder* builder, const char* condition) {
+  return api::guard([&] {
+    api::require(builder, "builder");
+    api::require(condition, "condition");
+    builder->program.guards.emplace_back(condition);
+  });
+}
+
 ingot_status* ingot_builder_symbol(ingot_builder* builder, const char* name, int64_t min, int64_t max,
                                    int64_t typical) {
   return api::guard([&] {
@@ -113,7 +122,8 @@ ingot_status* ingot_builder_symbol(ingot_builder* builder, const char* name, int
     if (min > max) api::refuse_call(fmt::format("the range {}..{} of symbol '{}' is empty", min, max, name));
     SymbolInfo info{.range = {min, max}};
     if (typical >= 0) info.typical = typical;
-    builder->program.graph.symbols.insert_or_assign(Dim::symbol(name).symbol_name(), std::move(info));
+    require_symbol_name(name);
+    builder->program.graph.symbols.insert_or_assign(name, std::move(info));
   });
 }
 

@@ -6,6 +6,7 @@
 #include "api/runtime/guard.h"
 #include "api/runtime/handles.h"
 #include "importers/aten/aten_text.h"
+#include "importers/aten/guards.h"
 #include "importers/aten/import.h"
 #include "support/json_writer.h"
 
@@ -34,6 +35,23 @@ std::string refusals_json(const std::vector<aten::Refusal>& refusals) {
   return std::move(json).text();
 }
 
+std::string guards_json(const aten::Program& program) {
+  const SpelledSymbols names = aten::spelled_symbols(program.graph);
+  JsonWriter json;
+  json.begin_array();
+  for (const aten::GuardReading& reading : aten::read_guards(program)) {
+    json.begin_object();
+    json.field("guard", program.guards[reading.guard]);
+    json.field("condition", reading.reason.empty() ? to_python(reading.check.condition, spelled_by(names))
+                                                   : std::string());
+    json.field("source", reading.check.source);
+    json.field("reason", reading.reason);
+    json.end_object();
+  }
+  json.end_array();
+  return std::move(json).text();
+}
+
 }  // namespace
 
 extern "C" {
@@ -46,6 +64,26 @@ ingot_status* ingot_builder_unsupported(ingot_builder* builder, ingot_text** jso
   return api::guard([&] {
     api::require(json, "json");
     *json = api::make_text(refusals_json(aten::find_unsupported(finished_program(builder).graph)));
+  });
+}
+
+ingot_status* ingot_check_options(const ingot_builder* builder, const ingot_build_options* options) {
+  return api::guard(
+      [&] { api::check_options(options, builder == nullptr ? nullptr : &finished_program(builder)); });
+}
+
+ingot_status* ingot_builder_guards(ingot_builder* builder, ingot_text** json) {
+  return api::guard([&] {
+    api::require(json, "json");
+    *json = api::make_text(guards_json(finished_program(builder)));
+  });
+}
+
+ingot_status* ingot_builder_slow(ingot_builder* builder, const ingot_build_options* options,
+                                 ingot_text** json) {
+  return api::guard([&] {
+    api::require(json, "json");
+    *json = api::make_text(api::slow_nodes(finished_program(builder), options));
   });
 }
 

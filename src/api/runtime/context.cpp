@@ -114,4 +114,19 @@ ingot_status* ingot_context_memory(const ingot_context* context, ingot_memory* m
   });
 }
 
+ingot_status* ingot_context_set_profiling(ingot_context* context, int32_t on) {
+  return api::guard([&] {
+    api::require(context, "context");
+    context->context.set_profiling(on != 0);
+  });
+}
+
+ingot_status* ingot_context_profile(ingot_context* context, ingot_text** json) {
+  return api::guard([&] {
+    api::require(context, "context");
+    api::require(json, "json");
+    *json = api::make_text(context->context.profile());
+  });
+}
+
 }  // extern "C"

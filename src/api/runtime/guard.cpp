@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "api/runtime/guard.h"
 
+#include <array>
+#include <cstring>
 #include <new>
+#include <string_view>
 
 #include "api/runtime/handles.h"
 #include "support/error.h"
@@ -9,16 +12,15 @@
 namespace ingot::core::api {
 namespace {
 
-ingot_status* make_status(const Error& error) {
-  const ErrorDetails& details = error.details();
-  return new ingot_status{.kind = static_cast<ingot_error_kind>(error.kind()),
-                          .code = std::string(details.code),
-                          .message = details.message,
-                          .node = details.node,
-                          .source = details.source_line,
-                          .advice = details.advice,
-                          .text = error.what()};
-}
+// Where there is no memory, there is none for a status either.
+constinit ingot_status no_memory{.kind = INGOT_DEVICE_ERROR,
+                                 .code = "INGOT-D004",
+                                 .message = "there is no memory left",
+                                 .node = "",
+                                 .source = "",
+                                 .advice = "",
+                                 .text = "[INGOT-D004] there is no memory left",
+                                 .storage = nullptr};
 
 ingot_status* convert() {
   try {
@@ -26,7 +28,7 @@ ingot_status* convert() {
   } catch (const Error& error) {
     return make_status(error);
   } catch (const std::bad_alloc&) {
-    return make_status(DeviceError("INGOT-D004", "there is no memory left"));
+    return &no_memory;
   } catch (const std::exception& error) {
     return make_status(InternalError(error.what()));
   } catch (...) {
@@ -36,7 +38,33 @@ ingot_status* convert() {
 
 }  // namespace
 
-// Memory may be so short that there is none for a status: after that nothing can be told to the caller.
-ingot_status* current_exception_status() noexcept { return convert(); }
+ingot_status* make_status(const Error& error) {
+  const ErrorDetails& details = error.details();
+  const std::array<std::string_view, 6> texts = {details.code,        details.message, details.node,
+                                                 details.source_line, details.advice,  error.what()};
+  size_t bytes = texts.size();  // for the zeros
+  for (const std::string_view text : texts) bytes += text.size();
+  auto storage = std::make_unique<char[]>(bytes);
+  auto status = std::make_unique<ingot_status>();
+  status->kind = static_cast<ingot_error_kind>(error.kind());
+  const std::array fields = {&status->code,   &status->message, &status->node,
+                             &status->source, &status->advice,  &status->text};
+  char* next = storage.get();
+  for (size_t i = 0; i < texts.size(); ++i) {
+    *fields[i] = next;
+    if (!texts[i].empty()) std::memcpy(next, texts[i].data(), texts[i].size());
+    next += texts[i].size() + 1;
+  }
+  status->storage = storage.release();
+  return status.release();
+}
+
+ingot_status* current_exception_status() noexcept {
+  try {
+    return convert();
+  } catch (...) {  // no memory for what went wrong
+    return &no_memory;
+  }
+}
 
 }  // namespace ingot::core::api

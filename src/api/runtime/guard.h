@@ -4,10 +4,17 @@
 
 #include "ingot/ingot.h"
 
+namespace ingot::core {
+class Error;
+}
+
 namespace ingot::core::api {
 
-// Of the exception that is being handled. std::bad_alloc is a device error; what is no ingot::core::Error is
-// an internal one.
+// Throws std::bad_alloc.
+ingot_status* make_status(const Error& error);
+
+// Of the exception that is being handled. std::bad_alloc is a device error, whose status takes no memory;
+// what is no ingot::core::Error is an internal one.
 ingot_status* current_exception_status() noexcept;
 
 // Runs `function`; NULL if it returned.

@@ -44,7 +44,9 @@ ingot_engine::ingot_engine(std::shared_ptr<const EngineData> content)
     : data(std::move(content)),
       inputs(api::argument_texts(*data)),
       outputs(api::texts_of(data->main.outputs, data->main.symbols)),
-      states(api::texts_of(data->main.states, data->main.symbols)) {}
+      states(api::texts_of(data->main.states, data->main.symbols)) {
+  for (const ArgumentSlot& slot : argument_slots(*data)) updated.push_back(slot.is_state);
+}
 
 ingot_engine::ingot_engine(std::shared_ptr<Engine> loaded)
     : ingot_engine(std::shared_ptr<const EngineData>(loaded, &loaded->data())) {

@@ -9,9 +9,11 @@
 #include "ingot/ingot.h"
 #include "runtime/context.h"
 
+// The texts are zero-terminated and in `storage`; null: in constants of the library, and the status is one.
 struct ingot_status {
   ingot_error_kind kind;
-  std::string code, message, node, source, advice, text;
+  const char *code, *message, *node, *source, *advice, *text;
+  char* storage;
 };
 
 struct ingot_text {
@@ -41,6 +43,7 @@ struct ingot_engine {
   std::shared_ptr<const ingot::core::EngineData> data;
   std::shared_ptr<ingot::core::Engine> engine;  // null if this machine cannot run it
   std::vector<ingot::core::api::PortTexts> inputs, outputs, states;
+  std::vector<bool> updated;  // of each input: whether runs write its memory
 };
 
 struct ingot_context {

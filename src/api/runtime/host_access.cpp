@@ -2,8 +2,10 @@
 #include "api/runtime/host_access.h"
 
 #include <array>
+#include <atomic>
 #include <charconv>
 #include <cstdlib>
+#include <memory>
 #include <string_view>
 #include <vector>
 
@@ -43,21 +45,25 @@ constexpr auto kExecutors = std::to_array<const Executor* (*)()>({
 #endif
 });
 
-Host* make_host() {
+std::unique_ptr<Host> make_host() {
   std::vector<const Executor*> executors;
   for (const auto& get : kExecutors) executors.push_back(get());
   HostOptions options;
   options.threads = read_variable("INGOT_THREADS", options.threads, kMostThreads);
   options.spin_microseconds = read_variable("INGOT_SPIN", options.spin_microseconds, kMostSpin);
-  return new Host(options, executors);
+  return std::make_unique<Host>(options, executors);
 }
 
 }  // namespace
 
+// Without a lock: a child may be forked by another thread while the first call is under way.
 Host& host() {
   // Never destroyed: at the end of the process other threads may still be inside of a run.
-  static Host* const host = make_host();
-  return *host;
+  constinit static std::atomic<Host*> made{nullptr};
+  if (Host* const host = made.load(std::memory_order_acquire)) return *host;
+  std::unique_ptr<Host> own = make_host();
+  Host* other = nullptr;
+  return made.compare_exchange_strong(other, own.get(), std::memory_order_acq_rel) ? *own.release() : *other;
 }
 
 }  // namespace ingot::core::api

@@ -58,6 +58,10 @@ int32_t ingot_engine_state_input(const ingot_engine* engine, size_t index) {
   return index < bound.size() ? bound[index] : -1;
 }
 
+int32_t ingot_engine_input_is_updated(const ingot_engine* engine, size_t index) {
+  return engine != nullptr && index < engine->updated.size() && engine->updated[index] ? 1 : 0;
+}
+
 ingot_status* ingot_engine_signature(const ingot_engine* engine, ingot_text** json) {
   return api::guard([&] {
     api::require(engine, "engine");

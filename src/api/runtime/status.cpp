@@ -1,6 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // ingot_status_*, ingot_text_*: what the caller reads and frees. NULL is a status without an error.
+#include <string>
+
+#include "api/runtime/checks.h"
+#include "api/runtime/guard.h"
 #include "api/runtime/handles.h"
+#include "support/error.h"
+
+using namespace ingot::core;
 
 namespace ingot::core::api {
 
@@ -10,8 +17,18 @@ ingot_text* make_text(std::string text) { return new ingot_text{std::move(text)}
 
 namespace {
 
-const char* field(const ingot_status* status, std::string ingot_status::* member) {
-  return status == nullptr ? "" : (status->*member).c_str();
+const char* field(const ingot_status* status, const char* ingot_status::* member) {
+  return status == nullptr ? "" : status->*member;
+}
+
+Error make_error(ingot_error_kind kind, const char* code, const char* message, const char* advice) {
+  // Codes are literals elsewhere; the error lives no longer than the call that gives one.
+  return {static_cast<ErrorKind>(kind),
+          {.code = code,
+           .message = message,
+           .node = {},
+           .source_line = {},
+           .advice = advice == nullptr ? "" : advice}};
 }
 
 }  // namespace
@@ -27,7 +44,25 @@ const char* ingot_status_node(const ingot_status* status) { return field(status,
 const char* ingot_status_source(const ingot_status* status) { return field(status, &ingot_status::source); }
 const char* ingot_status_advice(const ingot_status* status) { return field(status, &ingot_status::advice); }
 const char* ingot_status_text(const ingot_status* status) { return field(status, &ingot_status::text); }
-void ingot_status_free(ingot_status* status) { delete status; }
+
+ingot_status* ingot_status_create(ingot_error_kind kind, const char* code, const char* message,
+                                  const char* advice) {
+  ingot_status* made = nullptr;
+  ingot_status* failed = api::guard([&] {
+    api::require(code, "code");
+    api::require(message, "message");
+    if (kind < INGOT_USER_ERROR || kind > INGOT_DEVICE_ERROR)
+      throw UserError("INGOT-U016", std::to_string(kind) + " is no ingot_error_kind");
+    made = api::make_status(make_error(kind, code, message, advice));
+  });
+  return made != nullptr ? made : failed;
+}
+
+void ingot_status_free(ingot_status* status) {
+  if (status == nullptr || status->storage == nullptr) return;
+  delete[] status->storage;
+  delete status;
+}
 
 const char* ingot_text_data(const ingot_text* text) { return text == nullptr ? "" : text->text.c_str(); }
 size_t ingot_text_size(const ingot_text* text) { return text == nullptr ? 0 : text->text.size(); }

@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: Apache-2.0
+// ingot_file_*: what else is written next to engines.
+#include "support/file.h"
+
+#include "api/runtime/checks.h"
+#include "api/runtime/guard.h"
+
+using namespace ingot::core;
+
+struct ingot_file {
+  explicit ingot_file(const char* path) : writer(path) {}
+  FileWriter writer;
+};
+
+extern "C" {
+
+ingot_status* ingot_file_create(const char* path, ingot_file** file) {
+  return api::guard([&] {
+    api::require(path, "path");
+    api::require(file, "file");
+    *file = new ingot_file(path);
+  });
+}
+
+ingot_status* ingot_file_write(ingot_file* file, const void* data, size_t size) {
+  return api::guard([&] {
+    api::require(file, "file");
+    if (size > 0) api::require(data, "data");
+    file->writer.append({static_cast<const std::byte*>(data), size});
+  });
+}
+
+ingot_status* ingot_file_finish(ingot_file* file) {
+  return api::guard([&] {
+    api::require(file, "file");
+    file->writer.finish();
+  });
+}
+
+void ingot_file_free(ingot_file* file) { delete file; }
+
+}  // extern "C"

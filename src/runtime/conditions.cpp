@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "runtime/conditions.h"
+
+namespace ingot::core {
+
+using Kind = Predicate::Kind;
+
+Conditions::Conditions(const EngineData& data, std::span<const std::string> symbols) : data_(&data) {
+  for (const std::string& symbol : symbols) dims_.add_symbol(symbol);
+  for (const SizeCheck& check : data.checks) roots_.push_back(add(check.condition));
+}
+
+uint32_t Conditions::add(const Predicate& predicate) {
+  Item item{.kind = predicate.kind, .left = 0, .right = 0};
+  const bool joins = predicate.kind == Kind::kAnd || predicate.kind == Kind::kOr;
+  item.left = joins ? add(predicate.parts[0]) : dims_.add(predicate.left);
+  item.right = joins ? add(predicate.parts[1]) : dims_.add(predicate.right);
+  items_.push_back(item);
+  return static_cast<uint32_t>(items_.size() - 1);
+}
+
+bool Conditions::holds(const Item& item, std::span<const int64_t> symbols) const {
+  if (item.kind == Kind::kAnd) return holds(items_[item.left], symbols) && holds(items_[item.right], symbols);
+  if (item.kind == Kind::kOr) return holds(items_[item.left], symbols) || holds(items_[item.right], symbols);
+  const int64_t left = dims_.evaluate(item.left, symbols), right = dims_.evaluate(item.right, symbols);
+  switch (item.kind) {
+    case Kind::kEqual:
+      return left == right;
+    case Kind::kNotEqual:
+      return left != right;
+    case Kind::kLess:
+      return left < right;
+    default:
+      return left <= right;
+  }
+}
+
+void Conditions::require(std::span<const int64_t> symbols) const {
+  for (size_t i = 0; i < roots_.size(); ++i) {
+    if (!holds(items_[roots_[i]], symbols)) [[unlikely]]
+      fail(data_->checks[i], symbols);
+  }
+}
+
+void Conditions::fail(const SizeCheck& check, std::span<const int64_t> symbols) const {
+  SymbolValues values;
+  for (size_t i = 0; i < symbols.size(); ++i) values.emplace(dims_.symbols()[i], symbols[i]);
+  fail_check(check, spelled_symbols(data_->main), values);
+}
+
+}  // namespace ingot::core

@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: Apache-2.0
+// Times of a context's steps. A context has none unless it was asked for: then nothing is measured.
+#pragma once
+
+#include <chrono>
+#include <string>
+#include <vector>
+
+#include "runtime/roof.h"
+#include "runtime/run_plan.h"
+
+namespace ingot::core {
+
+// Collects the runs since the sizes last changed. Steps are those of the main program; the time of a step
+// with nested programs holds theirs.
+class StepProfile {
+ public:
+  using Clock = std::chrono::steady_clock;
+
+  void begin_run(const Executable& executable, const RunPlan& plan);
+  void add(size_t step, Clock::time_point start, Clock::time_point end);
+  void end_run();
+
+  // {"runs", "threads", "sizes": {symbol: value}, "median_ns" (of a run), "roof": {"operations_per_second"},
+  // "steps": [{"name", "kind", "backend", "kernel" or "routine", "operators": [{"op", "name", "source"}],
+  // "median_ns", "min_ns", "share" (of all steps), "operations", "bytes", "roof_share" (null if unknown),
+  // "start_ns", "last_ns" (of the last run)}]}. UserError INGOT-U340 if nothing ran.
+  std::string json(const EngineData& data, ThreadPool& pool) const;
+
+ private:
+  struct StepRecord {
+    int64_t operations = 0, bytes = 0;
+    std::vector<int64_t> nanoseconds;  // one per run that ended
+    int64_t start = 0, last = 0;       // of the last run
+  };
+  void start_over(const Executable& executable, const RunPlan& plan);
+
+  std::vector<int64_t> key_;  // of the plan
+  SymbolValues sizes_;
+  std::vector<StepRecord> steps_;
+  std::vector<int64_t> runs_;  // nanoseconds of whole runs
+  Clock::time_point start_;
+};
+
+}  // namespace ingot::core
