@@ -4,7 +4,6 @@
 #include <fmt/core.h>
 
 #include <array>
-#include <fstream>
 
 #include "cli/commands.h"
 #include "cli/npy.h"
@@ -63,13 +62,13 @@ void check_array_path(const std::filesystem::path& path, size_t count) {
 
 void write_arrays(const std::filesystem::path& path, const std::vector<Array>& arrays) {
   check_array_path(path, arrays.size());
-  write_whole_file(path, [&](const std::filesystem::path& temporary) {
-    if (path.extension() == ".npz") return write_npz(temporary, arrays);
-    std::ofstream stream(temporary, std::ios::binary);
-    const std::vector<char> bytes = print_npy(arrays[0]);
-    stream.write(bytes.data(), static_cast<std::streamsize>(bytes.size()));
-    return stream.flush().good();
-  });
+  OutputFile file(path);
+  if (path.extension() == ".npz") {
+    write_npz(file, arrays);
+  } else {
+    file.write(print_npy(arrays[0]));
+  }
+  file.finish();
 }
 
 }  // namespace ingot::cli

@@ -17,6 +17,15 @@ int32_t report_progress(void* user, const char* phase, size_t done, size_t total
   return was_interrupted() ? 0 : 1;
 }
 
+void print_slow(const nlohmann::json& nodes) {
+  for (const auto& slow : nodes) {
+    const auto ms = [&](const char* time) { return slow.value(time, 0.0) / 1e6; };
+    fmt::print("  slow: {} ({}): {}; predicted {:.3g} ms a run, torch {:.3g} ms{}{}\n", slow.value("op", ""),
+               slow.value("node", ""), slow.value("reason", ""), ms("own_ns"), ms("peer_ns"),
+               slow.value("source", "").empty() ? "" : " -- ", slow.value("source", ""));
+  }
+}
+
 }  // namespace
 
 void build(const BuildCommand& command) {
@@ -41,13 +50,15 @@ void build(const BuildCommand& command) {
   check(ingot_engine_save(engine, output.c_str()));
   auto json = nlohmann::json::parse(take_text(report));
   json["output"] = output.string();
-  json["bytes"] = std::filesystem::file_size(output);
+  // Of a pipe or device no size is known.
+  json["bytes"] = std::filesystem::is_regular_file(output) ? std::filesystem::file_size(output) : 0;
   if (command.json) {
     fmt::print("{}\n", json.dump(2));
   } else {
     fmt::print("{}: {} bytes, {} kernels ({} distinct), built in {:.2f} s\n", output.string(),
                json["bytes"].get<uint64_t>(), json.value("kernels", 0), json.value("distinct_kernels", 0),
                json.value("seconds", 0.0));
+    print_slow(json["slow"]);
   }
 }
 

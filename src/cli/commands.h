@@ -43,6 +43,12 @@ struct BenchCommand {
   RunCommand run;
   double seconds = 2;
   int warmup = 5;
+  bool profile = false;  // the steps too
+  size_t top = 20;       // how many of them to print
+};
+struct ProfileCommand {
+  BenchCommand bench;
+  std::string trace;  // file for Chrome's trace events; "": none
 };
 struct InspectCommand {
   std::string file;
@@ -57,6 +63,7 @@ struct OptCommand {
 void build(const BuildCommand& command);
 void run(const RunCommand& command);
 void bench(const BenchCommand& command);
+void profile(const ProfileCommand& command);
 void inspect(const InspectCommand& command);
 void verify(const InspectCommand& command);
 void optimize(const OptCommand& command);

@@ -30,6 +30,17 @@ void print_ports(const Json& json, const char* name) {
   }
 }
 
+// What the sizes of a call have to meet.
+void print_conditions(const Json& json) {
+  if (!json["conditions"].empty()) fmt::print("conditions\n");
+  for (const Json& condition : json["conditions"]) {
+    const std::string kind = text_of(condition, "kind"), message = text_of(condition, "message"),
+                      source = text_of(condition, "source");
+    fmt::print("  {} ({}{}{}){}{}\n", text_of(condition, "condition"), kind, message.empty() ? "" : ": ",
+               message, source.empty() ? "" : " -- ", source);
+  }
+}
+
 void print_weights(const Json& json) {
   uint64_t bytes = 0;
   for (const Json& weight : json["weights"])
@@ -69,6 +80,7 @@ void print_summary(const Json& json) {
   }
   fmt::print("key: {} bytes of text, sha256 {}\n", text_of(json, "key").size(), text_of(json, "key_sha256"));
   for (const char* ports : {"inputs", "outputs", "states"}) print_ports(json, ports);
+  print_conditions(json);
   print_weights(json);
   print_steps(json["main"]);
 }

@@ -4,7 +4,11 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstdio>
+#include <cstdlib>
+#include <exception>
 #include <iostream>
+#include <new>
 #include <span>
 
 #include <nlohmann/json.hpp>
@@ -19,6 +23,7 @@ using ingot::cli::BuildCommand;
 using ingot::cli::CommandError;
 using ingot::cli::InspectCommand;
 using ingot::cli::OptCommand;
+using ingot::cli::ProfileCommand;
 using ingot::cli::RunCommand;
 
 void add_build(CLI::App& app, BuildCommand& command) {
@@ -72,12 +77,27 @@ void add_run(CLI::App& app, RunCommand& command) {
   run->callback([&command] { ingot::cli::run(command); });
 }
 
+void add_timing_options(CLI::App& app, BenchCommand& command) {
+  app.add_option("--seconds", command.seconds, "how long to measure")->check(&check_seconds);
+  app.add_option("--warmup", command.warmup, "runs that do not count")->check(CLI::Range(0, 1'000'000));
+  app.add_option("--top", command.top, "how many of the slowest steps to print");
+}
+
 void add_bench(CLI::App& app, BenchCommand& command) {
   CLI::App* bench = app.add_subcommand("bench", "Time an engine");
   add_run_options(*bench, command.run);
-  bench->add_option("--seconds", command.seconds, "how long to measure")->check(&check_seconds);
-  bench->add_option("--warmup", command.warmup, "runs that do not count")->check(CLI::Range(0, 1'000'000));
+  add_timing_options(*bench, command);
+  bench->add_flag("--profile", command.profile, "time each step too, in runs of their own");
   bench->callback([&command] { ingot::cli::bench(command); });
+}
+
+void add_profile(CLI::App& app, ProfileCommand& command) {
+  CLI::App* profile = app.add_subcommand("profile", "Time each step of an engine");
+  add_run_options(*profile, command.bench.run);
+  add_timing_options(*profile, command.bench);
+  profile->add_option("--trace", command.trace,
+                      "write the last run for chrome://tracing or Perfetto: trace.json");
+  profile->callback([&command] { ingot::cli::profile(command); });
 }
 
 CLI::App* add_file_command(CLI::App& app, const char* name, const char* summary, InspectCommand& command) {
@@ -97,23 +117,49 @@ void add_opt(CLI::App& app, OptCommand& command) {
   opt->callback([&command] { ingot::cli::optimize(command); });
 }
 
-// Tells what was wrong on stderr; with --json also on stdout, for programs.
+bool wants_json(std::span<char*> words) {
+  return std::ranges::find(words, std::string_view("--json")) != words.end();
+}
+
+// Tells what was wrong on stderr; with --json also on stdout, for programs. All of it or, without memory,
+// nothing.
 int refuse(const CommandError& error, std::span<char*> words) {
-  std::cerr << "ingot: " << error.what() << "\n";
-  if (std::ranges::find(words, std::string_view("--json")) != words.end()) {
+  std::string json;
+  if (wants_json(words)) {
     nlohmann::json described = error.details;
     if (!described.contains("message")) described = {{"message", error.what()}};
     described["status"] = error.status;
-    std::cout << nlohmann::json{{"error", described}}.dump(2, ' ', false,
-                                                           nlohmann::json::error_handler_t::replace)
-              << "\n";
+    json = nlohmann::json{{"error", described}}.dump(2, ' ', false, nlohmann::json::error_handler_t::replace);
+    json += "\n";
   }
+  std::cerr << "ingot: " << error.what() << "\n";
+  std::cout << json;
   return error.status;
 }
 
-}  // namespace
+// Takes no memory itself.
+int refuse_without_memory(bool json) {
+  std::fputs("ingot: [INGOT-D004] there is no memory left\n", stderr);
+  if (json) {
+    std::fputs("{\n  \"error\": {\n    \"code\": \"INGOT-D004\",\n", stdout);
+    std::fputs("    \"message\": \"there is no memory left\",\n    \"status\": 1\n  }\n}\n", stdout);
+  }
+  std::fflush(stdout);
+  return 1;
+}
 
-int main(int argc, char** argv) {
+// Some destructors of third parties take memory. For want of it they end here: other ends are bugs.
+[[noreturn]] void end_without_memory() {
+  try {
+    if (std::current_exception()) throw;
+  } catch (const std::bad_alloc&) {
+    std::_Exit(refuse_without_memory(false));
+  } catch (...) {
+  }
+  std::abort();
+}
+
+int run_command(int argc, char** argv) {
   const std::span<char*> words(argv, static_cast<size_t>(argc));
   CLI::App app{"ingot: builds, runs and examines inference engines"};
   app.set_version_flag("--version", ingot_version());
@@ -121,6 +167,7 @@ int main(int argc, char** argv) {
   BuildCommand build_command;
   RunCommand run_command;
   BenchCommand bench_command;
+  ProfileCommand profile_command;
   InspectCommand inspect_command, verify_command;
   OptCommand opt_command;
   std::string code;
@@ -129,6 +176,7 @@ int main(int argc, char** argv) {
     add_build(app, build_command);
     add_run(app, run_command);
     add_bench(app, bench_command);
+    add_profile(app, profile_command);
     add_file_command(app, "inspect", "Describe an engine, or print the program of a .pt2", inspect_command)
         ->callback([&] { ingot::cli::inspect(inspect_command); });
     add_file_command(app, "verify", "Check every byte of an engine", verify_command)->callback([&] {
@@ -146,9 +194,20 @@ int main(int argc, char** argv) {
   } catch (const CommandError& error) {
     return refuse(error, words);
   } catch (const std::bad_alloc&) {
-    return refuse({"the system has no memory left for this"}, words);
+    throw;
   } catch (const std::exception& error) {
     return refuse({error.what()}, words);
   }
   return 0;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  std::set_terminate(end_without_memory);
+  try {
+    return run_command(argc, argv);
+  } catch (const std::bad_alloc&) {
+    return refuse_without_memory(wants_json({argv, static_cast<size_t>(argc)}));
+  }
 }

@@ -3,7 +3,6 @@
 
 #include <fmt/core.h>
 #include <minizip/unzip.h>
-#include <minizip/zip.h>
 
 #include <algorithm>
 #include <memory>
@@ -17,7 +16,6 @@ namespace {
 
 constexpr uint64_t kLargestMember = uint64_t{1} << 40;
 constexpr size_t kChunk = size_t{1} << 20;
-constexpr size_t kLargestWrite = size_t{1} << 30;  // minizip counts in 32 bits
 
 Array read_member(unzFile zip, const std::string& path) {
   unz_file_info64 info{};
@@ -53,24 +51,6 @@ std::vector<Array> read_npz(const std::filesystem::path& path) {
     arrays.push_back(read_member(zip.get(), path.string()));
   }
   return arrays;
-}
-
-bool write_npz(const std::filesystem::path& path, const std::vector<Array>& arrays) {
-  const auto close = [](void* zip) { return zipClose(zip, nullptr); };
-  std::unique_ptr<void, decltype(close)> zip(zipOpen64(path.c_str(), APPEND_STATUS_CREATE), close);
-  bool good = zip != nullptr;
-  for (const Array& array : arrays) {
-    const std::vector<char> bytes = print_npy(array);
-    const zip_fileinfo info{};
-    good = good && zipOpenNewFileInZip64(zip.get(), (array.name + ".npy").c_str(), &info, nullptr, 0, nullptr,
-                                         0, nullptr, 0, 0, 1) == ZIP_OK;
-    for (size_t at = 0; good && at < bytes.size(); at += kLargestWrite) {
-      const auto count = static_cast<unsigned>(std::min(kLargestWrite, bytes.size() - at));
-      good = zipWriteInFileInZip(zip.get(), bytes.data() + at, count) == ZIP_OK;
-    }
-    good = good && zipCloseFileInZip(zip.get()) == ZIP_OK;
-  }
-  return good && zipClose(zip.release(), nullptr) == ZIP_OK;
 }
 
 }  // namespace ingot::cli

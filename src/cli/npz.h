@@ -5,11 +5,13 @@
 #include <vector>
 
 #include "cli/array_file.h"
+#include "cli/output_file.h"
 
 namespace ingot::cli {
 
-// A .npz file is a zip of .npy files (numpy.savez, numpy.savez_compressed); the zip is minizip's work.
+// A .npz file is a zip of .npy files (numpy.savez, numpy.savez_compressed). Reading one is minizip's work.
 std::vector<Array> read_npz(const std::filesystem::path& path);
-bool write_npz(const std::filesystem::path& path, const std::vector<Array>& arrays);
+// Stored, not compressed, as numpy.savez does; written from begin to end, so that pipes take it too.
+void write_npz(OutputFile& file, const std::vector<Array>& arrays);
 
 }  // namespace ingot::cli

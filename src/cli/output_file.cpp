@@ -2,9 +2,7 @@
 #include "cli/output_file.h"
 
 #include <fmt/core.h>
-#include <unistd.h>
 
-#include <cerrno>
 #include <system_error>
 
 #include "cli/commands.h"
@@ -21,25 +19,16 @@ void check_output_path(const std::filesystem::path& path) {
     throw CommandError(fmt::format("cannot write '{}': it is a folder", path.string()));
 }
 
-void write_whole_file(const std::filesystem::path& path,
-                      const std::function<bool(const std::filesystem::path& temporary)>& write) {
-  std::filesystem::path temporary = path;
-  temporary.replace_filename(fmt::format(".ingot-{}-{}", getpid(), path.filename().string()));
-  std::error_code ignored;
-  try {
-    errno = 0;
-    if (!write(temporary)) {
-      const auto reason = static_cast<std::errc>(errno != 0 ? errno : EIO);
-      throw std::filesystem::filesystem_error("write", std::make_error_code(reason));
-    }
-    std::filesystem::rename(temporary, path);
-  } catch (const std::filesystem::filesystem_error& error) {
-    std::filesystem::remove(temporary, ignored);
-    throw CommandError(fmt::format("cannot write '{}': {}", path.string(), error.code().message()));
-  } catch (...) {
-    std::filesystem::remove(temporary, ignored);
-    throw;
-  }
+OutputFile::OutputFile(const std::filesystem::path& path) {
+  ingot_file* file = nullptr;
+  check(ingot_file_create(path.c_str(), &file));
+  file_.reset(file);
 }
+
+void OutputFile::write(std::span<const char> bytes) {
+  check(ingot_file_write(file_.get(), bytes.data(), bytes.size()));
+}
+
+void OutputFile::finish() { check(ingot_file_finish(file_.get())); }
 
 }  // namespace ingot::cli

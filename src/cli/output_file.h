@@ -2,7 +2,10 @@
 #pragma once
 
 #include <filesystem>
-#include <functional>
+#include <memory>
+#include <span>
+
+#include "ingot/ingot.h"
 
 namespace ingot::cli {
 
@@ -10,9 +13,15 @@ namespace ingot::cli {
 // is a folder.
 void check_output_path(const std::filesystem::path& path);
 
-// `write` fills the file that it is given, which then takes the name `path`: readers find the old file or the
-// whole new one. Nothing is left behind if `write` throws, or says that it could not.
-void write_whole_file(const std::filesystem::path& path,
-                      const std::function<bool(const std::filesystem::path& temporary)>& write);
+// A file that is written whole or not at all, as engines are. Throws CommandError.
+class OutputFile {
+ public:
+  explicit OutputFile(const std::filesystem::path& path);
+  void write(std::span<const char> bytes);
+  void finish();
+
+ private:
+  std::unique_ptr<ingot_file, decltype(&ingot_file_free)> file_{nullptr, &ingot_file_free};
+};
 
 }  // namespace ingot::cli

@@ -162,4 +162,12 @@ const std::vector<Array>& Session::run() {
   return outputs_;
 }
 
+void Session::set_profiling() { check(ingot_context_set_profiling(context_.get(), 1)); }
+
+std::string Session::profile() {
+  ingot_text* text = nullptr;
+  check(ingot_context_profile(context_.get(), &text));
+  return take_text(text);
+}
+
 }  // namespace ingot::cli

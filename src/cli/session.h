@@ -19,6 +19,8 @@ class Session {
   // Runs once. The outputs stay valid until the next run.
   const std::vector<Array>& run();
   const std::vector<Array>& inputs() const { return inputs_; }
+  void set_profiling();   // times each step of the runs from now on
+  std::string profile();  // JSON, see ingot_context_profile
 
  private:
   size_t find_port(const std::string& name, const std::string& origin) const;

@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <fmt/core.h>
+
+#include <nlohmann/json.hpp>
+
+#include "cli/commands.h"
+#include "cli/output_file.h"
+#include "cli/progress.h"
+#include "cli/session.h"
+#include "cli/step_times.h"
+
+namespace ingot::cli {
+namespace {
+
+// The last run as Chrome's trace events, which chrome://tracing and Perfetto open.
+void write_trace(const nlohmann::json& json, const std::string& path) {
+  auto events = nlohmann::json::array();
+  for (const nlohmann::json& step : json["steps"]) {
+    events.push_back(
+        {{"name", step["name"]},
+         {"cat", step["kind"]},
+         {"ph", "X"},
+         {"pid", 1},
+         {"tid", 1},
+         {"ts", step["start_ns"].get<double>() / 1000},
+         {"dur", step["last_ns"].get<double>() / 1000},
+         {"args",
+          {{"operators", step["operators"]}, {"operations", step["operations"]}, {"bytes", step["bytes"]}}}});
+  }
+  OutputFile file(path);
+  file.write(nlohmann::json{{"traceEvents", events}, {"displayTimeUnit", "ns"}}.dump(1));
+  file.finish();
+}
+
+}  // namespace
+
+void profile(const ProfileCommand& command) {
+  if (!command.trace.empty()) check_output_path(command.trace);
+  Session session(command.bench.run);
+  catch_interrupts();
+  for (int i = 0; i < command.bench.warmup; ++i) session.run();
+  nlohmann::json json = measure_steps(session, command.bench.seconds);
+  json["engine"] = command.bench.run.engine;
+  if (!command.trace.empty()) write_trace(json, command.trace);
+  if (command.bench.run.json) {
+    fmt::print("{}\n", json.dump(2));
+  } else {
+    print_step_times(json, command.bench.top);
+  }
+}
+
+}  // namespace ingot::cli
