@@ -54,6 +54,30 @@ class Arguments {
   std::vector<ingot_argument> arguments_;
 };
 
+// Options as the C API takes them.
+struct Options {
+  explicit Options(const nb::dict& options) {
+    for (const auto& [name, value] : options) {
+      texts.push_back(nb::cast<std::string>(name));
+      texts.push_back(nb::cast<std::string>(value));
+    }
+    for (size_t i = 0; i < texts.size(); i += 2) rows.push_back({texts[i].c_str(), texts[i + 1].c_str()});
+  }
+
+  std::vector<std::string> texts;
+  std::vector<ingot_option> rows;
+};
+
+void check_given_options(const ingot_builder* builder, const nb::dict& options) {
+  const Options given(options);
+  const ingot_build_options build_options{.struct_size = sizeof(ingot_build_options),
+                                          .options = given.rows.data(),
+                                          .option_count = given.rows.size(),
+                                          .progress = nullptr,
+                                          .user = nullptr};
+  check(ingot_check_options(builder, &build_options));
+}
+
 // What a build tells Python while it runs.
 struct ProgressState {
   nb::object callback;
@@ -166,8 +190,32 @@ class Builder {
                                   texts.data()));
   }
 
+  void guard(const std::string& condition) { check(ingot_builder_guard(handle_.get(), condition.c_str())); }
+  std::string guards() { return text_of(&ingot_builder_guards); }
+
   std::string unsupported() { return text_of(&ingot_builder_unsupported); }
   std::string text() { return text_of(&ingot_builder_text); }
+
+  // UserError or UnsupportedError if the options are bad, or `shapes` do not fit the inputs.
+  void check_options(const nb::dict& options) { check_given_options(handle_.get(), options); }
+
+  // JSON of the nodes that an engine would run slowly.
+  std::string slow(const nb::dict& options) {
+    const Options given(options);
+    const ingot_build_options build_options{.struct_size = sizeof(ingot_build_options),
+                                            .options = given.rows.data(),
+                                            .option_count = given.rows.size(),
+                                            .progress = nullptr,
+                                            .user = nullptr};
+    ingot_text* json = nullptr;
+    ingot_status* status = nullptr;
+    {
+      const nb::gil_scoped_release no_gil;
+      status = ingot_builder_slow(handle_.get(), &build_options, &json);
+    }
+    check(status);
+    return take_text(json);
+  }
 
   nb::tuple build(const nb::dict& options, const nb::object& progress) {
     const auto start = [&](const ingot_build_options& o, ingot_engine** engine, ingot_text** report) {
@@ -180,17 +228,11 @@ class Builder {
   // JSON).
   template <typename Start>
   static nb::tuple run_build(const nb::dict& options, const nb::object& progress, Start&& start) {
-    std::vector<std::string> texts;
-    for (const auto& [name, value] : options) {
-      texts.push_back(nb::cast<std::string>(name));
-      texts.push_back(nb::cast<std::string>(value));
-    }
-    std::vector<ingot_option> rows;
-    for (size_t i = 0; i < texts.size(); i += 2) rows.push_back({texts[i].c_str(), texts[i + 1].c_str()});
+    const Options rows(options);
     ProgressState state{.callback = progress};
     const ingot_build_options build_options{.struct_size = sizeof(ingot_build_options),
-                                            .options = rows.data(),
-                                            .option_count = rows.size(),
+                                            .options = rows.rows.data(),
+                                            .option_count = rows.rows.size(),
                                             .progress = &report_progress,
                                             .user = &state};
     ingot_engine* engine = nullptr;
@@ -241,9 +283,16 @@ void bind_builder(nb::module_& module) {
       .def("begin_graph", &Builder::begin_graph)
       .def("end_graph", &Builder::end_graph)
       .def("signature", &Builder::signature)
+      .def("guard", &Builder::guard)
+      .def("guards", &Builder::guards)
       .def("unsupported", &Builder::unsupported)
+      .def("slow", &Builder::slow, nb::arg("options"))
       .def("text", &Builder::text)
+      .def("check_options", &Builder::check_options, nb::arg("options"))
       .def("build", &Builder::build, nb::arg("options"), nb::arg("progress").none());
+  module.def(
+      "check_options", [](const nb::dict& options) { check_given_options(nullptr, options); },
+      nb::arg("options"));
   module.def("build_pt2", &build_pt2, nb::arg("path"), nb::arg("options"), nb::arg("progress").none());
 }
 

@@ -46,6 +46,8 @@ struct ExchangeApi {
   int (*current_stream)(int32_t device_type, int32_t device_id, void** stream);
 };
 
+constexpr uint64_t kReadOnly = 1;  // among the flags of a ManagedTensor
+
 constexpr int32_t kCpu = 1;
 constexpr int32_t kPinnedHost = 3;
 

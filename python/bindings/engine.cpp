@@ -75,6 +75,15 @@ std::string text_of(const Session& session, ingot_status* (*get)(const ingot_eng
   return take_text(text);
 }
 
+void save(const Session& session, const std::string& path) {
+  ingot_status* status = nullptr;
+  {
+    const nb::gil_scoped_release no_gil;
+    status = ingot_engine_save(session.engine(), path.c_str());
+  }
+  check(status);
+}
+
 nb::bytes save_memory(const Session& session) {
   ingot_text* bytes = nullptr;
   check(ingot_engine_save_memory(session.engine(), &bytes));
@@ -120,8 +129,7 @@ void bind_engine(nb::module_& module) {
   nb::class_<Session>(module, "Engine")
       .def_static("load", &load, nb::arg("path"), nb::arg("verify") = 0, nb::arg("trust") = 0)
       .def_static("load_memory", &load_memory, nb::arg("array"), nb::arg("verify") = 0, nb::arg("trust") = 0)
-      .def("save", [](const Session& s,
-                      const std::string& path) { check(ingot_engine_save(s.engine(), path.c_str())); })
+      .def("save", &save)
       .def("save_memory", &save_memory)
       .def(
           "__deepcopy__", [](Session& s, nb::handle) { return s.copy(); }, nb::arg("memo"))
@@ -143,7 +151,9 @@ void bind_engine(nb::module_& module) {
       .def("refit", &refit, nb::arg("weights"))
       .def("run", &run, nb::arg("inputs"))
       .def("memory", &memory)
-      .def("reset_states", &Session::reset_states);
+      .def("reset_states", &Session::reset_states)
+      .def("set_profiling", &Session::set_profiling, nb::arg("on"))
+      .def("profile", &Session::profile);
 }
 
 }  // namespace ingot::python

@@ -29,10 +29,11 @@ constexpr std::array kDTypes = {
     DTypeRow{INGOT_C128, 5, 128, "complex128"},
 };
 
-[[noreturn]] void refuse(const char* what, const std::string& problem) {
+[[noreturn]] void refuse(const char* what, const std::string& problem, const char* code = "INGOT-U309",
+                         const char* advice = "") {
   const nb::object type = nb::module_::import_("ingot.errors").attr("UserError");
   const std::string text = std::string(what) + ": " + problem;
-  PyErr_SetObject(type.ptr(), type(text.c_str(), nb::arg("code") = "INGOT-U309").ptr());
+  PyErr_SetObject(type.ptr(), type(text.c_str(), nb::arg("code") = code, nb::arg("advice") = advice).ptr());
   throw nb::python_error();
 }
 
@@ -118,6 +119,18 @@ void view_buffer(nb::handle object, ArrayView& view, const char* what) {
   view.tensor = {buffer.buf, dtype, buffer.ndim, view.sizes, view.sizes + kMaxRank};
 }
 
+// Whether the owner says so; views, which calls borrow otherwise, have no flags.
+bool is_read_only(const ExchangeApi& api, nb::handle object) {
+  dlpack::ManagedTensor* tensor = nullptr;
+  if (api.managed_from_object == nullptr || api.managed_from_object(object.ptr(), &tensor) != 0) {
+    PyErr_Clear();
+    return false;
+  }
+  const bool answer = (tensor->flags & dlpack::kReadOnly) != 0;
+  if (tensor->deleter != nullptr) tensor->deleter(tensor);
+  return answer;
+}
+
 void raise_allocation_error(void*, const char*, const char* message) {
   PyErr_SetString(PyExc_MemoryError, message);
 }
@@ -156,6 +169,31 @@ void view_array(nb::handle object, ArrayView& view, const char* what) {
   } else {
     view_buffer(object, view, what);
   }
+}
+
+void view_updated_array(nb::handle object, ArrayView& view, const char* what) {
+  view_array(object, view, what);
+  const ExchangeApi* api = exchange_api(Py_TYPE(object.ptr()));
+  const bool read_only = api != nullptr ? is_read_only(*api, object) : view.buffer.readonly != 0;
+  if (!read_only) return;
+  refuse(what, "the model updates it in place, but its memory is read-only", "INGOT-U315",
+         "give it a copy that can be written, such as numpy.array(x) makes");
+}
+
+void bump_version(nb::handle object) {
+  if (exchange_api(Py_TYPE(object.ptr())) == nullptr) return;
+  static PyObject* increment = nullptr;  // torch's, null before torch was seen
+  if (increment == nullptr) {
+    const nb::object torch = nb::steal(PyImport_GetModule(nb::str("torch._C").ptr()));
+    if (!torch.is_valid()) return PyErr_Clear();
+    increment = PyObject_GetAttrString(torch.ptr(), "_increment_version");
+    if (increment == nullptr) return PyErr_Clear();
+  }
+  PyObject* tensors = PyTuple_Pack(1, object.ptr());
+  PyObject* answer = tensors == nullptr ? nullptr : PyObject_CallOneArg(increment, tensors);
+  Py_XDECREF(tensors);
+  if (answer == nullptr) return PyErr_Clear();  // another framework's tensor
+  Py_DECREF(answer);
 }
 
 void refuse_lazy_negation(nb::handle object, const char* what) {

@@ -35,6 +35,14 @@ struct ArrayView {
 // Fills `view`; raises ingot.UserError if `object` is no dense CPU tensor of a known dtype. `what` names it.
 void view_array(nb::handle object, ArrayView& view, const char* what);
 
+// The same for an argument whose memory the call writes; raises ingot.UserError where it is known to be
+// read-only. What torch made of read-only memory (torch.from_numpy) is not known to be.
+void view_updated_array(nb::handle object, ArrayView& view, const char* what);
+
+// Tells autograd that a torch tensor was written, as torch's own in-place operators do; nothing for other
+// arrays.
+void bump_version(nb::handle object);
+
 // Raises ingot.UserError for a tensor whose memory holds the negative of what it stands for (torch's neg
 // bit): DLPack does not tell.
 void refuse_lazy_negation(nb::handle object, const char* what);

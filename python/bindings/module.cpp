@@ -4,6 +4,7 @@
 #include <nanobind/stl/string.h>
 
 #include "bindings.h"
+#include "session.h"
 #include "status.h"
 
 namespace nb = nanobind;
@@ -33,9 +34,11 @@ std::string inspect_file(const std::string& path) {
 
 NB_MODULE(_core, module) {
   nb::set_leak_warnings(false);  // torch.compile keeps what it compiled until the process ends
+  ingot::python::watch_forks();
   ingot::python::bind_engine(module);
   ingot::python::bind_builder(module);
   ingot::python::bind_runner(module);
+  ingot::python::bind_file(module);
   module.def("version", &ingot_version);
   module.def("explain", &ingot_explain);
   module.def("options", &options);

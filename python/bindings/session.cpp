@@ -1,8 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "session.h"
 
+#include <pthread.h>
+
 namespace ingot::python {
 namespace {
+
+int forks = 0;  // written in a child that has one thread only
 
 struct Outputs {
   nb::handle like;
@@ -28,14 +32,31 @@ void* allocate_output(void* user, size_t index, int32_t dtype, int32_t rank, con
 
 }  // namespace
 
-Session::Session(EngineHandle engine) : engine_(std::move(engine)) {
+void watch_forks() {
+  pthread_atfork(nullptr, nullptr, [] { ++forks; });
+}
+
+Session::Session(EngineHandle engine) : engine_(std::move(engine)), turn_forks_(forks) {
   for (size_t k = 0; k < ingot_engine_state_count(engine_.get()); ++k) {
     has_own_state_ |= ingot_engine_state_input(engine_.get(), k) < 0;
+  }
+  updated_.resize(ingot_engine_input_count(engine_.get()));
+  for (size_t i = 0; i < updated_.size(); ++i) {
+    if (ingot_engine_input_is_updated(engine_.get(), i) == 0) continue;
+    ingot_port port{};
+    port.struct_size = sizeof(port);
+    check(ingot_engine_input(engine_.get(), i, &port));
+    updated_[i] = std::string("input '") + port.name + "'";
   }
 }
 
 std::unique_lock<std::mutex> Session::take_turn() {
   if (!has_own_state_) return {};
+  if (turn_forks_ != forks) {  // still under the GIL
+    turn_.release();           // a thread that is not here may hold it
+    turn_ = std::make_unique<std::mutex>();
+    turn_forks_ = forks;
+  }
   const nb::gil_scoped_release no_gil;
   return std::unique_lock(*turn_);
 }
@@ -58,7 +79,11 @@ nb::list Session::run(std::span<const nb::handle> inputs, nb::handle like) {
   std::vector<ArrayView> views(inputs.size());
   std::vector<ingot_tensor> tensors(inputs.size());
   for (size_t i = 0; i < inputs.size(); ++i) {
-    view_array(inputs[i], views[i], "input");
+    if (is_updated(i)) {
+      view_updated_array(inputs[i], views[i], updated_[i].c_str());
+    } else {
+      view_array(inputs[i], views[i], "input");
+    }
     refuse_lazy_negation(inputs[i], "input");
     tensors[i] = views[i].tensor;
   }
@@ -70,6 +95,9 @@ nb::list Session::run(std::span<const nb::handle> inputs, nb::handle like) {
     status = ingot_context_run(context.get(), tensors.size(), tensors.data(), &allocate_output, &outputs);
   }
   release(std::move(context));
+  for (size_t i = 0; i < inputs.size(); ++i) {  // also after a failure, which may be a late one
+    if (is_updated(i)) bump_version(inputs[i]);
+  }
   if (outputs.failure) {
     ingot_status_free(status);
     std::rethrow_exception(outputs.failure);
@@ -95,6 +123,23 @@ void Session::reset_states() {
   ContextHandle context = acquire();
   check(ingot_context_reset_states(context.get()));
   release(std::move(context));
+}
+
+void Session::set_profiling(bool on) {
+  const auto turn = take_turn();
+  ContextHandle context = acquire();
+  check(ingot_context_set_profiling(context.get(), on ? 1 : 0));
+  release(std::move(context));
+}
+
+std::string Session::profile() {
+  const auto turn = take_turn();
+  ContextHandle context = acquire();
+  ingot_text* text = nullptr;
+  ingot_status* status = ingot_context_profile(context.get(), &text);
+  release(std::move(context));
+  check(status);
+  return take_text(text);
 }
 
 Session Session::copy() {

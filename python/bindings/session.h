@@ -7,6 +7,7 @@
 #include <memory>
 #include <mutex>
 #include <span>
+#include <string>
 #include <vector>
 
 #include "exchange.h"
@@ -23,6 +24,9 @@ struct ContextDeleter {
 using EngineHandle = std::unique_ptr<ingot_engine, EngineDeleter>;
 using ContextHandle = std::unique_ptr<ingot_context, ContextDeleter>;
 
+// Counts the forks up to this process from now on; the module asks for it when it is loaded.
+void watch_forks();
+
 // Idle contexts are kept for the next call; an engine with state has one context, which callers take in turn.
 class Session {
  public:
@@ -36,19 +40,26 @@ class Session {
 
   ingot_memory memory();
   void reset_states();
+  // Times each step of the runs from now on, or stops; then `profile` is JSON. For one thread at a time.
+  void set_profiling(bool on);
+  std::string profile();
   // A session of its own that shares the engine's memory and begins with the states that this one has now.
   Session copy();
 
  private:
-  // Of an engine with state: waits until no other thread has its context.
+  // Of an engine with state: waits until no other thread has its context. A forked child lacks the thread
+  // that had it, and the context with it: the next caller there begins with the initial states.
   std::unique_lock<std::mutex> take_turn();
+  bool is_updated(size_t input) const { return input < updated_.size() && !updated_[input].empty(); }
   ContextHandle acquire();
   void release(ContextHandle context);
 
   EngineHandle engine_;
-  std::vector<ContextHandle> idle_;  // guarded by the GIL
+  std::vector<ContextHandle> idle_;   // guarded by the GIL
+  std::vector<std::string> updated_;  // by input: its name if calls write its memory, else ""
   bool has_own_state_ = false;
   std::unique_ptr<std::mutex> turn_ = std::make_unique<std::mutex>();
+  int turn_forks_ = 0;  // the fork count of the process that made `turn_`
 };
 
 }  // namespace ingot::python

@@ -21,6 +21,7 @@ from ingot.errors import DeviceError, Error, InternalError, UnsupportedError, Us
 if TYPE_CHECKING:
     from ingot.front import build, compile, report
     from ingot.inputs import Input
+    from ingot.profiling import profile
     from ingot.saving import load, save
 
 __version__: str = _core.version()
@@ -34,6 +35,7 @@ _LAZY = {
     "build": "ingot.front",
     "report": "ingot.front",
     "Input": "ingot.inputs",
+    "profile": "ingot.profiling",
     "save": "ingot.saving",
     "load": "ingot.saving",
     "dynamo": "ingot.dynamo",
@@ -41,7 +43,7 @@ _LAZY = {
 
 __all__ = [
     "DeviceError", "Engine", "Error", "Input", "InternalError", "Port", "UnsupportedError", "UserError", "build", "compile",
-    "explain", "get_threads", "load", "report", "save", "set_threads",
+    "explain", "get_threads", "load", "profile", "report", "save", "set_threads",
 ]  # fmt: skip
 
 

@@ -2,12 +2,14 @@
 """How a model was called: pytrees of arguments and results <-> flat lists of tensors. Works without torch.
 
 The trees are torch's own JSON form (`torch.utils._pytree.treespec_dumps`): [1, {"type", "context", "children_spec"}] where
-type null is a leaf. Tuples, lists, dicts and OrderedDicts are rebuilt here; other types need torch.
+type null is a leaf. Tuples, lists, dicts and OrderedDicts are rebuilt here. Other classes are never imported because a file names
+them: where the process has registered one with torch it is used, else a Record stands for it.
 """
 
 from __future__ import annotations
 
 import json
+import sys
 from collections import OrderedDict
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -24,8 +26,16 @@ def parse_tree(text: str) -> Tree | None:
 
 def _tree(spec: dict) -> Tree:
     kind = spec["type"]
-    context = json.loads(spec["context"]) if kind is not None and spec.get("context") else None
+    context = _context(spec.get("context")) if kind is not None else None
     return kind, context, [_tree(child) for child in spec["children_spec"]]
+
+
+def _context(text: Any) -> Any:
+    """What a class says of its fields: mostly JSON in a text."""
+    try:
+        return json.loads(text) if text else None
+    except (TypeError, ValueError):
+        return text
 
 
 def is_leaf(tree: Tree) -> bool:
@@ -70,12 +80,20 @@ def _items(kind: str, context: Any, children: list, value: Any, path: str) -> li
         return [(f"[{key!r}]", value[key]) for key in context]
     if kind == "builtins.NoneType" or kind is None:
         return []
-    from torch.utils import _pytree
-
-    leaves, _ = _pytree.tree_flatten(value, is_leaf=lambda item: item is not value)
+    leaves = _fields(value)
     if len(leaves) != len(children):
         raise UserError(f"argument{path}: expected a {kind} of {len(children)} items", code="INGOT-U300")
     return [(f".{i}", leaf) for i, leaf in enumerate(leaves)]
+
+
+def _fields(value: Any) -> list:
+    """The children of an object of a class that is known to torch, or of what stands for one."""
+    if isinstance(value, (Record, dict)):
+        return list(value.values())
+    if isinstance(value, (tuple, list)):
+        return list(value)
+    pytree = sys.modules.get("torch.utils._pytree")
+    return [] if pytree is None else pytree.tree_flatten(value, is_leaf=lambda item: item is not value)[0]
 
 
 def _describe(value: Any) -> str:
@@ -91,12 +109,45 @@ def unflattener(text: str) -> Callable[[list], Any]:
         return lambda leaves: leaves[0] if len(leaves) == 1 else tuple(leaves)
     if is_leaf(tree):
         return lambda leaves: leaves[0]
-    if not _is_plain(tree):
-        from torch.utils import _pytree
-
-        spec = _pytree.treespec_loads(text)
-        return lambda leaves: _pytree.tree_unflatten(leaves, spec)
+    spec = None if _is_plain(tree) else _registered_spec(text)
+    if spec is not None:
+        pytree = sys.modules["torch.utils._pytree"]
+        return lambda leaves: pytree.tree_unflatten(leaves, spec)
     return lambda leaves: _rebuild(tree, iter(leaves))
+
+
+def _registered_spec(text: str) -> Any:
+    """torch's form of a spec, None where torch or a class of the spec is unknown to this process."""
+    pytree = sys.modules.get("torch.utils._pytree")
+    if pytree is None:
+        return None
+    try:
+        return pytree.treespec_loads(text)
+    except (NotImplementedError, KeyError, ValueError):
+        return None
+
+
+class Record(dict):
+    """A result whose class this process lacks: fields by attribute, by name and by position, in the class's order."""
+
+    def __init__(self, kind: str, names: Sequence[str], values: Sequence[Any]) -> None:
+        super().__init__(zip(names, values, strict=True))
+        self._kind = kind
+
+    def __getattr__(self, name: str) -> Any:
+        try:
+            return super().__getitem__(name)
+        except KeyError:
+            raise AttributeError(f"{self._kind} has no field {name!r}; it has {', '.join(self)}") from None
+
+    def __getitem__(self, key: Any) -> Any:
+        return super().__getitem__(key) if isinstance(key, str) else self.to_tuple()[key]
+
+    def to_tuple(self) -> tuple:
+        return tuple(self.values())
+
+    def __repr__(self) -> str:
+        return f"{self._kind}({', '.join(f'{name}={value!r}' for name, value in self.items())})"
 
 
 def _is_plain(tree: Tree) -> bool:
@@ -113,8 +164,19 @@ def _rebuild(tree: Tree, leaves: Any) -> Any:
         return tuple(values)
     if kind == "builtins.list":
         return values
+    if kind == "builtins.NoneType":
+        return None
+    if kind not in ("builtins.dict", "collections.OrderedDict"):
+        return Record(kind.rsplit(".", 1)[-1], _field_names(context, len(values)), values)
     pairs = zip(context, values, strict=True)
     return OrderedDict(pairs) if kind == "collections.OrderedDict" else dict(pairs)
+
+
+def _field_names(context: Any, count: int) -> list[str]:
+    """The names that a class gave its fields as the context of its spec, else their positions."""
+    names = context if isinstance(context, list) else []
+    proper = len(names) == count and all(isinstance(name, str) for name in names) and len(set(names)) == count
+    return list(names) if proper else [f"field_{position}" for position in range(count)]
 
 
 def bind_names(args: Sequence, kwargs: dict, tree: Tree, names: Sequence[str]) -> tuple[tuple, dict]:

@@ -21,6 +21,7 @@ PRIVATE_NAMES = {
     "torch._guards.TracingContext": "weights are ordinary inputs of the graph",
     "torch._dynamo.exc.ShortenTraceback": "refusals arrive inside BackendCompilerFailed",
     "torch._dynamo.config.prepare_freezing": "weights are ordinary inputs of the graph",
+    "torch.export.exported_program._convert_guards_to_code": "programs have no guards to check",
     "torch._TorchCompileWrapper": "there are no reports of torch.compile",
     "torch._dynamo.eval_frame.innermost_backend": "there are no reports of torch.compile",
 }
@@ -226,3 +227,46 @@ def size_seen(size: int | torch.SymInt) -> int:
     if isinstance(size, int):
         return size
     return int(size.node.expr.xreplace(sizes_seen(size.node.shape_env)))
+
+
+def guards_of(program: torch.export.ExportedProgram) -> list[str]:
+    """The conditions on sizes that torch.export traced for, as Python over L['x'].size()[0]."""
+    return list(getattr(program, "_guards_code", None) or [])
+
+
+def traced_guards(program: torch.export.ExportedProgram) -> list[tuple[Any, Any]]:
+    """The same as sympy relations, each with the frame that asked for it or None; empty for a program from a file."""
+    sizes = (
+        size
+        for node in program.graph.nodes
+        if node.op == "placeholder" and isinstance(node.meta.get("val"), torch.Tensor)
+        for size in node.meta["val"].shape
+    )
+    environment = next((size.node.shape_env for size in sizes if isinstance(size, torch.SymInt)), None)
+    return [
+        (guard.expr, _frame_of(getattr(guard, "sloc", None)))
+        for guard in getattr(environment, "guards", None) or []
+    ]
+
+
+def _frame_of(location: Any) -> Any:
+    """The innermost line that is not torch's own machinery."""
+    user = getattr(location, "maybe_user_loc", None)
+    frame = user if hasattr(user, "filename") else getattr(location, "framework_loc", None)
+    return frame if hasattr(frame, "filename") else None
+
+
+_TORCH = torch.__file__.rsplit("__init__", 1)[0]
+
+
+def is_of_torch(path: str) -> bool:
+    return path.startswith(_TORCH)
+
+
+# Where torch asks how a tensor lies in memory. No value depends on the answers.
+LAYOUT_FUNCTIONS = frozenset({
+    "is_contiguous", "is_contiguous_or_false", "check_contiguous_sizes_strides", "is_channels_last_contiguous",
+    "is_channels_last_contiguous_2d", "is_channels_last_contiguous_3d", "is_channels_last_contiguous_or_false",
+    "is_non_overlapping_and_dense", "is_non_overlapping_and_dense_or_false", "are_strides_like_channels_last",
+    "compute_elementwise_output_strides", "_reshape_view_helper_core_alg",
+})  # fmt: skip

@@ -4,6 +4,8 @@
 from __future__ import annotations
 
 import contextlib
+import json
+import logging
 import operator
 import os
 from collections.abc import Mapping, Sequence
@@ -32,11 +34,18 @@ from ingot.capture import (
 )
 from ingot.engine import Engine
 from ingot.errors import UnsupportedError, UserError
+from ingot.guards import add_guards
 from ingot.hybrid import compile_graph
 from ingot.inputs import Input as InputSpec
 from ingot.inputs import profiles
 from ingot.module import CompiledModule
 from ingot.settings import Settings
+from ingot.speed import Slowness
+
+_log = logging.getLogger("ingot")
+
+# Settings of a first attempt, which a model with parts for torch fails.
+_WHOLE = {"require_full_compilation": True, "takes_slow": False}
 
 _INPUT_KINDS = {
     InputKind.USER_INPUT: USER,
@@ -74,11 +83,16 @@ def compile(
     _add_profiles(settings, profiles(in_spec, names, positional, kwarg_inputs or {}))
     if takes_as_it_is(exported_program):  # torch's decompositions take longer than the build
         with contextlib.suppress(UnsupportedError):
-            return _compile(exported_program, replace(settings, require_full_compilation=True))
-    return _compile(functional(exported_program), settings)
+            return _compile(
+                exported_program, replace(settings, **_WHOLE if not settings.require_full_compilation else {})
+            )
+    return _compile(functional(exported_program), settings, exported_program)
 
 
-def _compile(program: ExportedProgram, settings: Settings) -> CompiledModule:
+def _compile(
+    program: ExportedProgram, settings: Settings, original: ExportedProgram | None = None
+) -> CompiledModule:
+    """`original`: of which `program` is the functional form, and whose guards hold for it too."""
     described, outputs = describe(program)
 
     def prepare(capture: Capture) -> None:
@@ -88,8 +102,13 @@ def _compile(program: ExportedProgram, settings: Settings) -> CompiledModule:
             _pytree.treespec_dumps(spec.out_spec),
             argument_names(program),
         )
+        for guarded in (program, original):
+            if guarded is not None:
+                add_guards(capture.builder, guarded)
 
     compiled = compile_graph(program.graph_module, described, outputs, settings, prepare)
+    if compiled.guards is not None:
+        compiled.guards.begin(argument_names(program), program.example_inputs)
     return CompiledModule(program, compiled, described)
 
 
@@ -106,6 +125,7 @@ def build(
     inputs as in `compile`; of a .pt2 file: `ingot.Input`s with the names of its inputs.
     Raises UnsupportedError that names the first node that an engine cannot run.
     """
+    settings = Settings.parse(options)
     if isinstance(exported_program, ExportedProgram):
         options["require_full_compilation"] = True
         program = compile(
@@ -118,14 +138,22 @@ def build(
             code="INGOT-U006",
             advice="export a module first: torch.export.export(model, args)",
         )
-    settings = Settings.parse({k: v for k, v in options.items() if k != "require_full_compilation"})
+    if settings.torch_executed_ops:
+        raise UserError(
+            'option "torch_executed_ops" is for programs that torch runs in part: a .pt2 file becomes one engine',
+            code="INGOT-U002",
+        )
     given = {name: value for name, value in (kwarg_inputs or {}).items() if isinstance(value, InputSpec)}
     for value in (inputs if inputs is not None else arg_inputs) or []:
         if not isinstance(value, InputSpec) or not value.name:
             raise UserError("inputs of a .pt2 file are ingot.Inputs with names", code="INGOT-U006")
         given[value.name] = value
     _add_profiles(settings, [value.profile(name) for name, value in given.items()])
-    engine, _ = _core.build_pt2(os.fspath(exported_program), settings.compiler, settings.progress)
+    engine, report = _core.build_pt2(os.fspath(exported_program), settings.compiler, settings.progress)
+    for row in json.loads(report)["slow"]:
+        _log.warning(
+            "%s (%s) is %s", row["op"], row["node"], Slowness(row["reason"], row["own_ns"], row["peer_ns"])
+        )
     return Engine(engine)
 
 
@@ -149,10 +177,8 @@ def functional(program: ExportedProgram) -> ExportedProgram:
         return program
     try:
         return program.run_decompositions(decompositions())
-    except (
-        AssertionError
-    ):  # mutated constants that alias buffers (torch 2.13): the importer reads the training dialect
-        return program
+    except Exception:  # torch 2.13: mutated constants that alias buffers, writes into tensors sized by data
+        return program  # the importer reads the training dialect; what it lacks runs in torch
 
 
 def describe(program: ExportedProgram) -> tuple[list[Input], list[Output]]:

@@ -12,9 +12,10 @@ from torch.utils import _pytree
 
 from ingot import compat, dynamo
 from ingot.errors import UserError
-from ingot.inputs import dynamic_shapes, examples, place
+from ingot.inputs import dynamic_shapes, examples, narrowed, place
 from ingot.module import CompiledModule
 from ingot.reporting import Report
+from ingot.settings import Settings
 from ingot.torch_backend import REPORTS, backend
 
 build = dynamo.build
@@ -37,6 +38,7 @@ def compile(
     options: `require_full_compilation`, `torch_executed_ops`, `min_block_size`, `progress`, and all of `ingot build --help`.
     Raises UserError on bad options or inputs, UnsupportedError if full compilation is required and impossible.
     """
+    Settings.parse(options)  # before the export, which may take minutes
     if ir == "torch_compile":
         return torch.compile(model, backend=backend, options=options)
     if ir != "dynamo":
@@ -54,7 +56,9 @@ def compile(
     if isinstance(model, torch.export.ExportedProgram):
         return dynamo.compile(model, positional, kwarg_inputs=keywords, **options)
     args, kwargs = place(list(inspect.signature(model.forward).parameters), positional, keywords)
-    return dynamo.compile(export(model, args, kwargs), args, kwarg_inputs=kwargs, **options)
+    program = export(model, args, kwargs)
+    args, kwargs = narrowed(program, args, kwargs)
+    return dynamo.compile(program, args, kwarg_inputs=kwargs, **options)
 
 
 def export(
@@ -90,4 +94,5 @@ def report(compiled: Any) -> Report:
             code="INGOT-U007",
             advice='pass what ingot.compile returned, or torch.compile(..., backend="ingot") after its first call',
         )
-    return Report([segment for each in reports for segment in each.segments])
+    segments = [segment for each in reports for segment in each.segments]
+    return Report(segments, [engine for each in reports for engine in each.engines])

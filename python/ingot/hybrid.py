@@ -15,9 +15,11 @@ from torch.fx.passes.split_module import split_module
 from ingot import _core
 from ingot.capture import OUTPUT_INPUT_MUTATION, OUTPUT_USER, USER, Capture, Input, Output, target_name
 from ingot.errors import Error, InternalError, UnsupportedError
+from ingot.guards import Guards
 from ingot.reporting import Report, ReportedNode, Segment
 from ingot.settings import Settings
 from ingot.source import source_of
+from ingot.speed import Slowness, TooSlowError, measure, taken_slow
 from ingot.views import in_storage_order, storage_order, viewed_by
 
 _log = logging.getLogger("ingot")
@@ -35,6 +37,7 @@ class Compiled:
     report: Report
     engines: list[_core.Engine] = field(default_factory=list)
     graph: GraphModule | None = None
+    guards: Guards | None = None  # where `graph` is: an engine that is the whole checks its own
 
 
 def compile_graph(
@@ -55,14 +58,22 @@ def compile_graph(
         capture = Capture(f"torch {torch.__version__}")
         capture.graph(module, inputs, outputs)
         prepare(capture)
+        capture.builder.check_options(settings.compiler)
         refused |= _refused_by_importer(capture)
+        refused |= _refused_by_guards(capture, refused)
         refused |= _viewed_by_refused(refused)
         if refused and settings.require_full_compilation:
             raise _full_compilation_error(refused)
         try:
             if refused or returns_numbers or _writes_strided(module, outputs):
-                return _split(module, inputs, outputs, refused, settings, built)
-            return _whole(capture, inputs, settings)
+                compiled = _split(module, inputs, outputs, refused, settings, built)
+                compiled.guards = Guards.of(capture.builder)
+                return compiled
+            return _whole(module, capture, inputs, settings)
+        except TooSlowError as error:
+            refused |= error.nodes
+            if settings.require_full_compilation:
+                raise _full_compilation_error(refused) from error
         except (
             UnsupportedError,
             InternalError,
@@ -78,7 +89,7 @@ def compile_graph(
 
 def _reason(error: Error) -> str:
     """One line for the report; a bug of ours costs speed, not the answer, and is told aloud."""
-    if isinstance(error, InternalError):
+    if isinstance(error, InternalError) or error.code == "INGOT-N523":
         _log.warning("torch runs a part of the model because of a bug in Ingot: %s", error)
     return str(error).splitlines()[0]
 
@@ -87,6 +98,18 @@ def _is_number(node: object) -> bool:
     return isinstance(node, Node) and isinstance(
         node.meta.get("val"), (torch.SymInt, torch.SymFloat, torch.SymBool)
     )
+
+
+# Assertions on numbers: an engine that is the whole knows what its numbers are made of, a stretch does not.
+_NUMBER_ASSERTIONS = (
+    "aten._assert_scalar.default",
+    "aten.sym_constrain_range.default",
+    "aten.sym_constrain_range_for_size.default",
+)
+
+
+def _asserts_number(node: Node) -> bool:
+    return target_name(node.target) in _NUMBER_ASSERTIONS
 
 
 def _returns_numbers(module: GraphModule) -> bool:
@@ -113,6 +136,12 @@ def _refused_by_importer(capture: Capture) -> dict[Node, str]:
     return {capture.nodes[row["node"]]: row["reason"] for row in rows}
 
 
+def _refused_by_guards(capture: Capture, refused: dict[Node, str]) -> dict[Node, str]:
+    """All nodes, where the program was traced for what no engine can check: torch runs it, behind its guards."""
+    reasons = [row["reason"] for row in json.loads(capture.builder.guards()) if row["reason"]]
+    return {node: reasons[0] for node in capture.nodes if node not in refused} if reasons else {}
+
+
 def _viewed_by_refused(refused: dict[Node, str]) -> dict[Node, str]:
     """The views below as_strided: it reads the memory that they show, which only torch lays out as torch does."""
     views: dict[Node, str] = {}
@@ -136,7 +165,9 @@ def _full_compilation_error(refused: dict[Node, str]) -> UnsupportedError:
     )
 
 
-def _reported(nodes: Sequence[Node], refused: dict[Node, str]) -> tuple[ReportedNode, ...]:
+def _reported(
+    nodes: Sequence[Node], refused: dict[Node, str], slow: dict[Node, Slowness] | None = None
+) -> tuple[ReportedNode, ...]:
     rows = []
     for node in nodes:
         if target_name(node.target) == "_operator.getitem":
@@ -144,13 +175,16 @@ def _reported(nodes: Sequence[Node], refused: dict[Node, str]) -> tuple[Reported
         file, line, function, _ = source_of(node)
         source = f"{file}:{line} in {function}" if file else ""
         reason = refused.get(node, "stands between nodes that torch runs" if refused else "")
-        rows.append(ReportedNode(node.name, target_name(node.target), source, reason))
+        slowness = str(slow[node]) if slow and node in slow else ""
+        rows.append(ReportedNode(node.name, target_name(node.target), source, reason, slowness))
     return tuple(rows)
 
 
-def _whole(capture: Capture, inputs: Sequence[Input], settings: Settings) -> Compiled:
+def _whole(module: GraphModule, capture: Capture, inputs: Sequence[Input], settings: Settings) -> Compiled:
+    slow = taken_slow(module, capture, settings)
     runner, engine = build_runner(capture, inputs, settings)
-    report = Report([Segment("cpu", _reported(capture.nodes, {}))])
+    times = measure(module, inputs, runner) if settings.check_speed else ()
+    report = Report([Segment("cpu", _reported(capture.nodes, {}, slow), *times)], [engine])
     return Compiled(runner, report, [engine])
 
 
@@ -208,7 +242,7 @@ def _split(
         part = split.get_submodule(str(node.target))
         number = int(str(node.target).rsplit("_", 1)[1])
         members = [member for member, (position, _) in part_of.items() if position == number]
-        backend, reasons = "torch", refused
+        backend, reasons, slow, times = "torch", refused, {}, ()
         if members and part_of[members[0]][1]:
             try:
                 stretch = _stretch(part, node.args, given, settings, tuple(members), built)
@@ -217,10 +251,12 @@ def _split(
                     raise  # only that node joins torch
                 reasons = dict.fromkeys(members, _reason(error))
             else:
-                backend, reasons = "cpu", {}
+                backend, reasons, times = "cpu", {}, stretch.times
+                slow = {members[position]: slowness for position, slowness in stretch.slow.items()}
                 setattr(split, str(node.target), stretch)
                 compiled.engines.append(stretch.engine)
-        compiled.report.segments.append(Segment(backend, _reported(members, reasons)))
+                compiled.report.engines.append(stretch.engine)
+        compiled.report.segments.append(Segment(backend, _reported(members, reasons, slow), *times))
     _forget_orders(split)
     split.recompile()
     return compiled
@@ -249,7 +285,9 @@ def _lift_numbers(module: GraphModule) -> None:
     """Moves the numbers that follow from the arguments to the front, so that no stretch ends for them."""
     known = [node for node in module.graph.nodes if node.op == "placeholder"]
     for node in [node for node in module.graph.nodes if node.op == "call_function"]:
-        if _is_number(node) and all(source in known for source in node.all_input_nodes):
+        if (_is_number(node) or _asserts_number(node)) and all(
+            source in known for source in node.all_input_nodes
+        ):
             known[-1].append(node)
             known.append(node)
 
@@ -261,7 +299,7 @@ def _stretches(
     calls = [node for node in module.graph.nodes if node.op == "call_function"]
     stretches: list[tuple[bool, list[Node]]] = []
     for node in calls:
-        here = node not in refused and not _is_number(node)
+        here = node not in refused and not _is_number(node) and not _asserts_number(node)
         if target_name(node.target) == "_operator.getitem" and stretches:
             here = stretches[-1][0]  # stays with the call whose result it takes
         if not stretches or stretches[-1][0] != here:
@@ -291,9 +329,14 @@ def _stretch(
 ) -> Stretch:
     """The engine of one stretch of the whole graph's nodes `members`, which is called with these nodes of the split graph."""
     if members not in built:
-        own = [node.name for node in part.graph.nodes if node.op == "call_function"]
+        calls = [node for node in part.graph.nodes if node.op == "call_function"]
+        own = [node.name for node in calls]
         try:
             built[members] = _engine_of(part, arguments, given, settings)
+        except TooSlowError as error:
+            raise TooSlowError(
+                {members[calls.index(node)]: reason for node, reason in error.nodes.items()}
+            ) from error
         except (UnsupportedError, InternalError) as error:  # a part's nodes have names of their own
             if error.node in own:
                 error.node = members[own.index(error.node)].name
@@ -312,14 +355,18 @@ def _engine_of(
     ]
     capture = Capture(f"torch {torch.__version__}")
     capture.graph(part, inputs)
+    slow = taken_slow(part, capture, settings)
     runner, engine = build_runner(capture, inputs, settings)
+    times = measure(part, inputs, runner) if settings.check_speed else ()
     users = [position for position, what in enumerate(inputs) if what.kind == USER]
     returned = next(node for node in part.graph.nodes if node.op == "output").args[0]
     returns_one = not isinstance(returned, (tuple, list))
     results = [returned] if returns_one else returned
     orders = {k: storage_order(result.meta.get("val")) for k, result in enumerate(results)}
     orders = {k: order for k, order in orders.items() if order is not None}
-    return Stretch(runner, engine, users, returns_one, orders)
+    calls = [node for node in part.graph.nodes if node.op == "call_function"]
+    positions = {calls.index(node): slowness for node, slowness in slow.items()}
+    return Stretch(runner, engine, users, returns_one, orders, positions, times)
 
 
 class Stretch(torch.nn.Module):
@@ -332,6 +379,8 @@ class Stretch(torch.nn.Module):
         users: Sequence[int],
         returns_one: bool,
         orders: dict[int, list[int]],
+        slow: dict[int, Slowness],
+        times: tuple[float, ...],
     ) -> None:
         super().__init__()
         self.runner = runner
@@ -339,10 +388,14 @@ class Stretch(torch.nn.Module):
         self.users = list(users)  # which arguments the engine takes at each call; the others are its weights
         self.returns_one = returns_one
         self.orders = orders  # how torch lays out results that are not dense, where torch reads them
+        self.slow = slow  # calls by position that the engine runs slower than torch would
+        self.times = times  # milliseconds in torch and in the engine, where they were measured
 
     def fresh(self) -> Stretch:
         """The same engine for another split."""
-        return Stretch(self.runner, self.engine, self.users, self.returns_one, self.orders)
+        return Stretch(
+            self.runner, self.engine, self.users, self.returns_one, self.orders, self.slow, self.times
+        )
 
     def forward(self, *arguments: object) -> object:
         return self.results(self.runner(list(arguments)))
@@ -357,11 +410,14 @@ class WriteBack:
     """Calls `module`, then copies the new values of mutated arguments into them."""
 
     def __init__(self, module: GraphModule, inputs: Sequence[Input], outputs: Sequence[Output]) -> None:
-        position_of = {given.name: position for position, given in enumerate(inputs)}
+        # An argument may be called like a buffer.
+        position_of = {(given.kind == USER, given.name): position for position, given in enumerate(inputs)}
         self.module = module
         self.users = [k for k, what in enumerate(outputs) if what.kind == OUTPUT_USER]
         self.writes = [
-            (k, position_of[what.target]) for k, what in enumerate(outputs) if what.kind != OUTPUT_USER
+            (k, position_of[what.kind == OUTPUT_INPUT_MUTATION, what.target])
+            for k, what in enumerate(outputs)
+            if what.kind != OUTPUT_USER
         ]
 
     def __call__(self, arguments: list) -> list:

@@ -84,6 +84,17 @@ class Input:
         dims = [str(low) if low == high else f"{low}..{typical}..{high}" for low, typical, high in triples]
         return f"{name}:{'x'.join(dims)}"
 
+    def narrowed(self, ranges: Sequence[tuple[int, int] | None]) -> Input:
+        """The same input for the sizes that also lie in these ranges, one per dim (None: any)."""
+        low, typical, high = list(self.min_shape), list(self.opt_shape), list(self.max_shape)
+        for axis, known in enumerate(ranges):
+            if known is None or low[axis] == high[axis]:
+                continue
+            low[axis] = min(max(low[axis], known[0]), high[axis])
+            high[axis] = max(min(high[axis], known[1]), low[axis])
+            typical[axis] = min(max(typical[axis], low[axis]), high[axis])
+        return Input(min_shape=low, opt_shape=typical, max_shape=high, dtype=self.dtype, name=self.name)
+
     def __repr__(self) -> str:
         return f"Input(min_shape={self.min_shape}, opt_shape={self.opt_shape}, max_shape={self.max_shape}, dtype={self.dtype})"
 
@@ -143,6 +154,33 @@ def dynamic_shapes(arguments: Any) -> Any:
     return _pytree.tree_map(
         lambda value: (value.dynamic_dims() or None) if isinstance(value, Input) else None, arguments
     )
+
+
+def narrowed(
+    program: torch.export.ExportedProgram, args: tuple, kwargs: Mapping[str, Any]
+) -> tuple[tuple, dict[str, Any]]:
+    """The arguments with each Input narrowed to the sizes that the model takes, where the export found that out."""
+    nodes = {node.name: node for node in program.graph.nodes if node.op == "placeholder"}
+    names = [str(name) for name in program.graph_signature.user_inputs]
+    leaves, spec = _pytree.tree_flatten((args, dict(kwargs)))
+    if len(names) != len(leaves):
+        return args, dict(kwargs)
+    for position, (leaf, name) in enumerate(zip(leaves, names, strict=True)):
+        example = nodes[name].meta.get("val") if name in nodes else None
+        if isinstance(leaf, Input) and isinstance(example, torch.Tensor):
+            leaves[position] = leaf.narrowed([_range(program, size) for size in example.shape])
+    return _pytree.tree_unflatten(leaves, spec)
+
+
+def _range(program: torch.export.ExportedProgram, size: int | torch.SymInt) -> tuple[int, int] | None:
+    if isinstance(size, int):
+        return None
+    known = program.range_constraints.get(size.node.expr)
+    if known is None:
+        return None
+    low = int(known.lower) if known.lower.is_finite else 0
+    high = int(known.upper) if known.upper.is_finite else 2**63 - 1
+    return (low if low > 2 else 0), high  # torch traces with 2 or more, whatever is asked for
 
 
 def profiles(

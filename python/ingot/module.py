@@ -89,6 +89,8 @@ class CompiledModule(torch.nn.Module):
     forward = __call__
 
     def _hybrid(self, args: tuple, kwargs: dict[str, Any]) -> Any:
+        if self.compiled.guards is not None:
+            self.compiled.guards.check(args, kwargs)
         return self.rebuild(self.compiled.call(self.flat_arguments(args, kwargs)))
 
     def flat_arguments(self, args: tuple, kwargs: dict[str, Any]) -> list:

@@ -4,24 +4,46 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from typing import Any
 
 
 @dataclass(frozen=True)
 class ReportedNode:
-    """One ATen node. `reason` says why it is outside of an engine, "" if it is inside."""
+    """One ATen node. `reason` says why it is outside of an engine, "" if it is inside; `slow` why it is slow inside."""
 
     name: str
     op: str
     source: str = ""
     reason: str = ""
+    slow: str = ""
+
+    def __str__(self) -> str:
+        return f"{self.op} ({self.name}): {self.reason or self.slow}" + (
+            f" -- {self.source}" if self.source else ""
+        )
 
 
 @dataclass(frozen=True)
 class Segment:
-    """A stretch of nodes that runs in one place: backend "cpu" or "torch"."""
+    """A stretch of nodes that runs in one place: backend "cpu" or "torch".
+
+    `torch_ms` and `engine_ms` are the times of one call at the traced sizes, with check_speed=True, of engines.
+    """
 
     backend: str
     nodes: tuple[ReportedNode, ...]
+    torch_ms: float | None = None
+    engine_ms: float | None = None
+
+    def __str__(self) -> str:
+        text = f"{self.backend}, {len(self.nodes)} nodes"
+        slow = sum(node.slow != "" for node in self.nodes)
+        if slow:
+            text += f", {slow} of them slow"
+        if self.torch_ms is not None and self.engine_ms is not None:
+            ratio = self.torch_ms / self.engine_ms
+            text += f", {self.engine_ms:.3f} ms a call, torch {self.torch_ms:.3f} ms ({ratio:.2f} of torch's speed)"
+        return text
 
 
 @dataclass
@@ -29,20 +51,23 @@ class Report:
     """All segments in execution order; `str(report)` is a readable page."""
 
     segments: list[Segment] = field(default_factory=list)
+    engines: list[Any] = field(
+        default_factory=list, repr=False, compare=False
+    )  # _core.Engine, in execution order
 
     @property
     def fallbacks(self) -> list[ReportedNode]:
         """Nodes that torch runs."""
         return [node for segment in self.segments if segment.backend == "torch" for node in segment.nodes]
 
+    @property
+    def slow(self) -> list[ReportedNode]:
+        """Nodes that an engine runs slower than torch would: counted as supported, and listed by `str(report)`."""
+        return [node for segment in self.segments for node in segment.nodes if node.slow]
+
     def __str__(self) -> str:
         lines = []
         for number, segment in enumerate(self.segments):
-            lines.append(f"segment {number}: {segment.backend}, {len(segment.nodes)} nodes")
-            if segment.backend == "torch":
-                for node in segment.nodes:
-                    lines.append(
-                        f"  {node.op} ({node.name}): {node.reason}"
-                        + (f" -- {node.source}" if node.source else "")
-                    )
+            lines.append(f"segment {number}: {segment}")
+            lines += [f"  {node}" for node in segment.nodes if segment.backend == "torch" or node.slow]
         return "\n".join(lines)

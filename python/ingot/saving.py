@@ -3,12 +3,11 @@
 
 from __future__ import annotations
 
-import contextlib
 import copy
 import json
 import os
 from collections.abc import Callable, Sequence
-from typing import IO, Any
+from typing import Any
 
 import torch
 
@@ -50,32 +49,24 @@ def load(path: str | os.PathLike[str]) -> Any:
         with open(path, "rb") as file:
             magic = file.read(4)
     except OSError as error:
-        raise _refused("open", path, error) from None
+        raise UserError(
+            f"cannot open '{os.fspath(path)}': {error.strerror}",
+            code="INGOT-U120",
+            advice="check the path and its permissions",
+        ) from None
     if magic != b"PK\x03\x04":
         return Engine.load(path)
     return torch.export.load(os.fspath(path)).module()
 
 
-def _refused(action: str, path: str | os.PathLike[str], error: OSError) -> UserError:
-    return UserError(
-        f"cannot {action} '{os.fspath(path)}': {error.strerror}",
-        code="INGOT-U120",
-        advice="check the path and its permissions",
-    )
-
-
-def _write_whole(path: str, write: Callable[[IO[bytes]], None]) -> None:
+def _write_whole(path: str, write: Callable[[Any], None]) -> None:
     """Readers see the old file or the whole new one; nothing half-written is left."""
-    temporary = os.path.join(os.path.dirname(path), f".ingot-{os.getpid()}-{os.path.basename(path)}")
+    file = _core.FileWriter(path)
     try:
-        with open(temporary, "wb") as file:
-            write(file)
-        os.replace(temporary, path)
-    except OSError as error:
-        raise _refused("write", path, error) from None
+        write(file)
+        file.finish()
     finally:
-        with contextlib.suppress(OSError):
-            os.remove(temporary)
+        file.drop()
 
 
 class _EngineCall(torch.nn.Module):
@@ -165,8 +156,11 @@ class _HybridModule(torch.nn.Module):
         for name, child in list(self.parts.named_children()):
             if isinstance(child, Stretch):
                 setattr(self.parts, name, _StretchCall(child))
+        self.guards = module.compiled.guards
         self.flatten = module.flat_arguments
         self.rebuild = module.rebuild
 
     def forward(self, *args: Any, **kwargs: Any) -> Any:
+        if self.guards is not None:
+            self.guards.assume(args, kwargs)
         return self.rebuild(self.parts(*self.flatten(args, kwargs)))

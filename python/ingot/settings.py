@@ -8,6 +8,8 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+import torch
+
 from ingot import _core
 from ingot.errors import UserError
 
@@ -16,8 +18,12 @@ _OWN = {
     "require_full_compilation": "an UnsupportedError instead of running parts of the model in torch",
     "min_block_size": "stretches of fewer nodes stay in torch",
     "torch_executed_ops": 'ATen overloads ("aten.add.Tensor") that stay in torch',
+    "check_speed": "time each engine against torch at the traced sizes, for the report",
     "progress": "called as progress(phase, done, total, remaining_seconds); returning False cancels",
 }
+
+_LISTS = ("names", "name:dims,...")  # types of options whose values may be lists of texts
+_PYTHON_NAMESPACES = ("_operator", "math", "torch", "higher_order")  # targets that are not overloads
 
 
 @dataclass
@@ -26,26 +32,36 @@ class Settings:
 
     require_full_compilation: bool = False
     min_block_size: int = 1
+    takes_slow: bool = (
+        True  # under require_full_compilation: whether engines take slow nodes, or refuse the whole
+    )
+    check_speed: bool = False
     torch_executed_ops: tuple[str, ...] = ()
     progress: Callable[[str, int, int, float], Any] | None = None
     compiler: dict[str, str] = field(default_factory=dict)
 
     @staticmethod
     def parse(options: Mapping[str, Any]) -> Settings:
-        known = [row[0] for row in _core.options()]
+        """UserError or UnsupportedError on every bad name, type and value: no later error is due to an option."""
+        if not isinstance(options, Mapping):
+            raise UserError(
+                f"options are a dict of names and values, not a {type(options).__name__}", code="INGOT-U002"
+            )
+        known = {row[0]: row[1] for row in _core.options()}
         settings = Settings()
         for name, value in options.items():
             if name in _OWN:
                 setattr(settings, name, _checked(name, value))
             elif name in known:
-                settings.compiler[name] = _text(value)
+                settings.compiler[name] = _text(name, known[name], value)
             else:
-                nearest = difflib.get_close_matches(name, [*known, *_OWN], n=1, cutoff=0.0)
+                nearest = difflib.get_close_matches(str(name), [*known, *_OWN], n=1, cutoff=0.0)
                 raise UserError(
                     f'there is no option "{name}"; the nearest is "{nearest[0]}"',
                     code="INGOT-U001",
                     advice="`ingot build --help` lists all options",
                 )
+        _core.check_options(settings.compiler)
         return settings
 
 
@@ -53,18 +69,39 @@ def _checked(name: str, value: Any) -> Any:
     if name == "torch_executed_ops":
         if isinstance(value, str) or not isinstance(value, Iterable):
             raise UserError(f'option "{name}" is a list of operators, not {value!r}', code="INGOT-U002")
-        return tuple(str(item) for item in value)
+        return tuple(_operator_name(item) for item in value)
     if name == "progress" and value is not None and not callable(value):
         raise UserError(f'option "{name}" is a function, not {value!r}', code="INGOT-U002")
-    expected = {"require_full_compilation": bool, "min_block_size": int}.get(name)
-    if expected is not None and not isinstance(value, expected):
+    expected = {"require_full_compilation": bool, "min_block_size": int, "check_speed": bool}.get(name)
+    if expected is not None and type(value) is not expected:
         raise UserError(f'option "{name}" is a {expected.__name__}, not {value!r}', code="INGOT-U002")
+    if name == "min_block_size" and value < 1:
+        raise UserError(f'option "{name}" is at least 1, not {value}', code="INGOT-U002")
     return value
 
 
-def _text(value: Any) -> str:
+def _operator_name(value: Any) -> str:
+    """The name of an overload, given as "aten.add.Tensor" or as torch.ops.aten.add.Tensor."""
+    name = str(value)
+    namespace, _, path = name.partition(".")
+    packet, _, overload = path.partition(".")
+    if namespace in _PYTHON_NAMESPACES or hasattr(
+        getattr(getattr(torch.ops, namespace, None), packet, None), overload or "."
+    ):
+        return name
+    raise UserError(
+        f'option "torch_executed_ops" names "{name}", which torch does not have',
+        code="INGOT-U002",
+        advice='write an overload, as in "aten.add.Tensor"; ingot.report lists those of a model',
+    )
+
+
+def _text(name: str, kind: str, value: Any) -> str:
+    """The compiler's text of a value; it knows which texts an option takes."""
     if isinstance(value, bool):
         return "true" if value else "false"
-    if isinstance(value, (list, tuple, set)):
-        return ",".join(_text(item) for item in value)
-    return str(value)
+    if isinstance(value, (int, str)):
+        return str(value)
+    if kind in _LISTS and isinstance(value, (list, tuple, set)) and all(isinstance(v, str) for v in value):
+        return ",".join(sorted(value) if isinstance(value, set) else value)
+    raise UserError(f'option "{name}" is a {kind}, not {value!r}', code="INGOT-U002")

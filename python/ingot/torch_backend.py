@@ -40,7 +40,7 @@ def backend(module: GraphModule, example_inputs: Sequence[Any], *, mode: str | N
     call = compat.compile_call(depth=1)
     reports = vars(call).setdefault(REPORTS, []) if call is not None else []
     try:
-        settings = Settings.parse(options or {})
+        settings = Settings.parse({} if options is None else options)
         _check_mode(mode)
         return _compile_aot(module, example_inputs, settings, reports)
     except Error as error:
@@ -52,7 +52,11 @@ def _compile_aot(
 ) -> Any:
     from torch._dynamo.backends.common import aot_autograd
 
+    captured = False
+
     def lower(graph: GraphModule, _fake_inputs: Sequence[Any]) -> Any:
+        nonlocal captured
+        captured = True
         return _lower(graph, [*compat.traced_parameters(), *example_inputs], settings, reports)
 
     def keep(graph: GraphModule, _fake_inputs: Sequence[Any]) -> Any:
@@ -71,9 +75,10 @@ def _compile_aot(
             return aot(decompositions())
         except Error:
             raise
-        except (
-            Exception
-        ) as error:  # not all that torch's tables hold can be traced: what they took apart runs in torch
+        except Exception as error:
+            if captured:
+                raise  # a bug of ours: torch had made its graph
+            # Not all that torch's tables hold can be traced: what they decompose runs in torch.
             _log.info("compiled again without torch's decompositions: %s", error)
             return aot({})
 

@@ -4,8 +4,10 @@
 from __future__ import annotations
 
 import itertools
+import traceback
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import ingot
@@ -21,6 +23,9 @@ LONG_DTYPES = (*SLICE_DTYPES, torch.float64, torch.float16, torch.bfloat16, torc
 
 _SLICE_SAMPLES = 3  # an op and dtype
 _SLICE_FIRST = 24  # the slice is spread over this many samples
+
+_PACKAGE = str(Path(ingot.__file__).parent)
+_DEFECTS = ("INGOT-N523",)  # refusals that only a defect of ours causes
 
 # Whose results are whatever the memory held.
 _UNINITIALIZED = {"empty", "empty_like", "new_empty", "empty_strided", "new_empty_strided", "empty_permuted"}
@@ -107,10 +112,12 @@ def _outcome(op: OpInfo, dtype: torch.dtype, number: str, call: Callable[..., An
     try:
         actual = _by_ingot(call, flat, tree)
     except ingot.UnsupportedError as error:
-        return result("unsupported", _reason(error))
+        return result("error" if error.code in _DEFECTS else "unsupported", _reason(error))
     except ingot.Error as error:
         return result("error", f"{type(error).__name__} {error.code}: {error}")
     except Exception as error:
+        if _is_ours(error):
+            return result("error", f"{type(error).__name__}: {error}")
         return result("unsupported", f"torch does not capture it: {type(error).__name__}")
     try:
         if not _differs_in_ties(op, sample, actual, eager):
@@ -118,6 +125,17 @@ def _outcome(op: OpInfo, dtype: torch.dtype, number: str, call: Callable[..., An
     except AssertionError as error:
         return result("wrong", error)
     return result("right")
+
+
+def _is_ours(error: BaseException) -> bool:
+    """Whether it was raised at or below a call of this package that torch made, or while an engine ran: then torch had its graph."""
+    files = [frame.f_code.co_filename for frame, _ in traceback.walk_tb(error.__traceback__)]
+    own = [file.startswith(_PACKAGE) for file in files]
+    if True not in own:
+        return False
+    first = own.index(True)  # the backend, which asks torch for the graph
+    left = next((k for k in range(first, len(own)) if not own[k]), len(own))
+    return left == len(own) or True in own[left:]
 
 
 def _reason(error: ingot.UnsupportedError) -> str:

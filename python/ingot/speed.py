@@ -1,0 +1,149 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Nodes that an engine would run slower than torch: which of them are worth leaving to torch, and what a segment really takes."""
+
+from __future__ import annotations
+
+import json
+import logging
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import torch
+from torch.fx import GraphModule, Node
+
+from ingot.capture import Capture, Input, target_name
+from ingot.settings import Settings
+
+_log = logging.getLogger("ingot")
+
+CROSSING_NS = 12_000  # from an engine to torch or back: a call of either, and what is not fused across
+BYTES_PER_NS = 8  # values that cross are stored and read again
+
+
+class TooSlowError(Exception):
+    """These nodes are predicted to run faster in torch, crossings counted; with the reason of each."""
+
+    def __init__(self, nodes: dict[Node, str]) -> None:
+        super().__init__(", ".join(node.name for node in nodes))
+        self.nodes = nodes
+
+
+@dataclass(frozen=True)
+class Slowness:
+    """Predicted times of one ATen node in an engine and in torch, on one thread."""
+
+    reason: str
+    own_ns: float
+    peer_ns: float
+
+    @property
+    def gain_ns(self) -> float:
+        return self.own_ns - self.peer_ns
+
+    def __str__(self) -> str:
+        return f"slow in an engine: {self.reason} (predicted {self.own_ns / 1e6:.3g} ms, torch {self.peer_ns / 1e6:.3g} ms)"
+
+
+def slow_nodes(capture: Capture, settings: Settings) -> dict[Node, Slowness]:
+    """What an engine of the captured graph would run slowly. Raises as a build would."""
+    by_name = {node.name: node for node in capture.nodes}
+    found: dict[Node, Slowness] = {}
+    for row in json.loads(capture.builder.slow(settings.compiler)):
+        node = by_name.get(row["node"])
+        if node is None:
+            continue
+        known = found.get(node, Slowness(row["reason"], 0, 0))  # one node may become several
+        found[node] = Slowness(known.reason, known.own_ns + row["own_ns"], known.peer_ns + row["peer_ns"])
+    return found
+
+
+def worth_leaving(module: GraphModule, slow: dict[Node, Slowness]) -> dict[Node, str]:
+    """The slow nodes that torch runs faster even with the crossings that this adds, run by run of neighbours."""
+    calls = [node for node in module.graph.nodes if node.op == "call_function"]
+    leaving: dict[Node, str] = {}
+    for start, end in _runs(calls, slow):
+        run = calls[start:end]
+        gain = sum(slow[node].gain_ns for node in run if node in slow) / torch.get_num_threads()
+        ends = [start > 0, end < len(calls)]  # at the graph's ends there is nothing to cross to
+        if gain > sum(ends) * CROSSING_NS + _crossing_bytes(run, calls) / BYTES_PER_NS:
+            leaving |= {node: str(slow[node]) for node in run if node in slow}
+    return leaving
+
+
+def taken_slow(module: GraphModule, capture: Capture, settings: Settings) -> dict[Node, Slowness]:
+    """The slow nodes that the engine takes; TooSlowError names those that it does not have to take, and torch runs faster."""
+    slow = slow_nodes(capture, settings)
+    leaving = worth_leaving(module, slow)
+    if leaving and not (settings.require_full_compilation and settings.takes_slow):
+        raise TooSlowError(leaving)
+    for node, slowness in slow.items():
+        level = logging.WARNING if node in leaving else logging.INFO
+        _log.log(level, "%s (%s) is %s", target_name(node.target), node.name, slowness)
+    return slow
+
+
+def _runs(calls: Sequence[Node], slow: dict[Node, Slowness]) -> list[tuple[int, int]]:
+    """Neighbours in execution order; the choice of one of several results stays with its call."""
+    runs: list[tuple[int, int]] = []
+    for position, node in enumerate(calls):
+        follows = bool(runs) and runs[-1][1] == position
+        if node in slow and not follows:
+            runs.append((position, position + 1))
+        elif node in slow or (follows and target_name(node.target) == "_operator.getitem"):
+            runs[-1] = (runs[-1][0], position + 1)
+    return runs
+
+
+def _crossing_bytes(run: Sequence[Node], calls: Sequence[Node]) -> int:
+    """Bytes of the values that engines would give to the run and take from it."""
+    inside, around = set(run), set(calls)
+    given = {source for node in run for source in node.all_input_nodes if source in around - inside}
+    taken = {node for node in run if any(user not in inside and user.op != "output" for user in node.users)}
+    return sum(_bytes(node.meta.get("val")) for node in given | taken)
+
+
+def _bytes(value: object) -> int:
+    if not isinstance(value, torch.Tensor):
+        return 0
+    count = 1
+    for size in value.shape:
+        count *= size if isinstance(size, int) else typical(size)
+    return count * value.element_size()
+
+
+def typical(size: torch.SymInt) -> int:
+    """The size that the graph was traced with."""
+    hint = getattr(size.node, "hint", None)
+    return int(hint) if hint is not None else 64
+
+
+def measure(
+    part: GraphModule, inputs: Sequence[Input], call: Callable[[list], list], rounds: int = 5
+) -> tuple[float, float]:
+    """Milliseconds of one call in torch and in the engine, at the traced sizes: the smallest of interleaved turns."""
+    placeholders = [node for node in part.graph.nodes if node.op == "placeholder"]
+    arguments = [_example(node, given) for node, given in zip(placeholders, inputs, strict=True)]
+    ways = [lambda: part(*arguments), lambda: call(list(arguments))]
+    best = [float("inf")] * len(ways)
+    with torch.no_grad():
+        for _ in range(rounds + 1):  # the first turn warms up
+            for position, way in enumerate(ways):
+                start = time.perf_counter()
+                way()
+                best[position] = min(best[position], time.perf_counter() - start)
+    return best[0] * 1e3, best[1] * 1e3
+
+
+def _example(node: Node, given: Input) -> object:
+    """The weight itself, random floats, zeros for integers: those may be indices."""
+    if given.data is not None:
+        return given.data
+    value = node.meta.get("val")
+    if isinstance(value, torch.SymInt):
+        return typical(value)
+    if not isinstance(value, torch.Tensor):
+        return value if given.literal is None else given.literal
+    shape = [size if isinstance(size, int) else typical(size) for size in value.shape]
+    make = torch.randn if value.dtype.is_floating_point or value.dtype.is_complex else torch.zeros
+    return make(shape, dtype=torch.float32 if make is torch.randn else value.dtype).to(value.dtype)

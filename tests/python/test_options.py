@@ -1,0 +1,145 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A bad option is an error at once, whatever the way in: it never leaves nodes to torch, and it names the option."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import ingot
+import pytest
+import torch
+from errors.inputs import INGOT
+from ingot import _core, dynamo
+from ingot.torch_backend import backend
+from torch import nn
+
+# By the type that `ingot build --help` prints: values that are bad for every option of that type.
+_BAD = {
+    "bool": ["maybe", 2, 1.0, None, [True]],
+    "number": ["many", "", -2, 1.5, None, [1], True],
+    "0..3": [4, 5, -1, "high", "", 2.0, None, True],
+    "word": ["precise", "", 3, None, ["strict"]],
+    "name": ["no_such_thing", 3, None, ["simplify"]],
+    "names": ["no_such_thing", ["simplify", "no_such_thing"], 3, None, [3]],
+    "features": ["i386", "x86-64-v3+nothing", "", 3, None],
+    "name:dims,...": ["nonsense", "x:-1", "x:axb", "other:3x8", "x:3", "x:4x8", 3, None, [3], {"x": (3, 8)}],
+}
+_BAD_OWN = {
+    "require_full_compilation": ["yes", 1, None],
+    "min_block_size": ["3", 0, -1, 2.0, True, None],
+    "torch_executed_ops": ["aten.add.Tensor", ["aten.add"], ["aten.no_such_op.default"], [3], 3, None],
+    "progress": ["aloud", 3],
+}
+_REFUSAL = r"^ingot: (\[INGOT-\w+\] |build takes no |.* required .* missing)"
+_FOREIGN = {"optimisation_level": 3, "": 1}  # names that no option has
+
+
+class Model(nn.Module):
+    """An operator that an engine has beside one that torch must run: refusals would not be noticed."""
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return torch.linalg.svdvals(x.relu() + 1)
+
+
+class Whole(nn.Module):
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return x.relu() + 1
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _no_grad() -> Iterator[None]:
+    with torch.no_grad():
+        yield
+
+
+@pytest.fixture(scope="module")
+def program() -> torch.export.ExportedProgram:
+    return torch.export.export(Model(), (torch.randn(3, 8),))
+
+
+@pytest.fixture(scope="module")
+def archive(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("options") / "whole.pt2"
+    torch.export.save(torch.export.export(Whole(), (torch.randn(3, 8),)), path)
+    return path
+
+
+def _just_in_time(options: dict) -> None:
+    torch._dynamo.reset()
+    torch.compile(Model(), backend=backend, options=options)(torch.randn(3, 8))
+
+
+Entry = Callable[[dict], Any]
+
+
+@pytest.fixture(scope="module")
+def entries(program: torch.export.ExportedProgram, archive: Path) -> dict[str, Entry]:
+    return {
+        "compile": lambda options: ingot.compile(Model(), inputs=[torch.randn(3, 8)], **options),
+        "compile of a program": lambda options: ingot.compile(program, **options),
+        "dynamo.compile": lambda options: dynamo.compile(program, **options),
+        "build": lambda options: ingot.build(program, **options),
+        "build of a file": lambda options: ingot.build(archive, **options),
+        "torch.compile": _just_in_time,
+    }
+
+
+def _bad_values() -> Iterator[tuple[str, Any]]:
+    for name, kind, *_ in _core.options():
+        yield from ((name, value) for value in _BAD[kind])
+    yield from ((name, value) for name, values in _BAD_OWN.items() for value in values)
+    yield from _FOREIGN.items()
+
+
+@pytest.mark.parametrize(("name", "value"), list(_bad_values()))
+def test_a_bad_option_is_an_error_everywhere(name: str, value: Any, entries: dict[str, Entry]) -> None:
+    for entry, call in entries.items():
+        with pytest.raises((ingot.UserError, ingot.UnsupportedError)) as caught:
+            call({name: value})
+        assert caught.value.code in ("INGOT-U001", "INGOT-U002", "INGOT-U003", "INGOT-U004", "INGOT-U005",
+                                     "INGOT-U011", "INGOT-U121", "INGOT-N006"), entry  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("name", "value"), [row for row in _bad_values() if type(row[1]) in (int, str) and row[0] not in _BAD_OWN]
+)
+def test_a_bad_option_of_the_command_line(name: str, value: Any, archive: Path) -> None:
+    if value is True:
+        pytest.skip("the command line has texts alone")
+    command = [
+        INGOT,
+        "build",
+        archive,
+        "-o",
+        archive.with_suffix(".ingot"),
+        f"--{name.replace('_', '-')}={value}",
+    ]
+    done = subprocess.run(command, capture_output=True, text=True)
+    assert done.returncode in (1, 2), done.stderr
+    assert re.search(_REFUSAL, done.stderr, re.MULTILINE), done.stderr
+    assert not archive.with_suffix(".ingot").exists()
+
+
+@pytest.mark.parametrize("options", [{"optimisation_level": 3}, {"optimization_level": 5}])
+def test_before_the_first_call(options: dict) -> None:
+    with pytest.raises(ingot.Error, match="level"):
+        ingot.compile(Model(), ir="torch_compile", **options)
+
+
+def test_options_are_a_dict() -> None:
+    with pytest.raises(ingot.UserError, match="dict"):
+        backend(torch.fx.symbolic_trace(Whole()), [torch.randn(3, 8)], options=[("threads", 1)])  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    "options",
+    [{"torch_executed_ops": [torch.ops.aten.add.Tensor]}, {"torch_executed_ops": ("aten.add.Tensor",)},
+     {"disable_passes": ["simplify", "fuse"]}, {"disable_passes": "simplify,fuse"}, {"optimization_level": "2"},
+     {"verify_passes": 1}, {"shapes": "x:3x8"}, {"shapes": ["0:3x8"]}],
+)  # fmt: skip
+def test_good_values_of_several_types(options: dict) -> None:
+    ingot.compile(Model(), inputs=[torch.randn(3, 8)], **options)

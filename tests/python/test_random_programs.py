@@ -1,0 +1,70 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Random modules against eager (random_programs.py): new ones for each commit, and in the long mode on from where the last run ended."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+import torch
+from program_checks import DifferenceError, compare
+from random_programs import Leaf, Program, Statement, draw, shrink
+
+_SCRIPT = Path(__file__).with_name("run_random_programs.py")
+_STATE = Path(__file__).parents[2] / "build" / "random_programs.json"
+_SECONDS = 35
+_LONG_COUNT = 2000
+
+
+def _run(capsys: pytest.CaptureFixture[str], *arguments: str) -> None:
+    done = subprocess.run([sys.executable, str(_SCRIPT), *arguments], capture_output=True, text=True)
+    with capsys.disabled():
+        print("\n" + done.stdout.strip())
+    assert done.returncode == 0, done.stdout + done.stderr[-2000:]
+
+
+def test_new_programs_of_this_commit(capsys: pytest.CaptureFixture[str]) -> None:
+    _run(capsys, "--count", "400", "--seconds", str(_SECONDS))
+
+
+@pytest.mark.long
+def test_many_programs(capsys: pytest.CaptureFixture[str]) -> None:
+    """Goes on in build/random_programs.json: seed 0, so that a machine that keeps the file meets each program once."""
+    _run(capsys, "--seed", "0", "--count", str(_LONG_COUNT), "--state", str(_STATE))
+
+
+def test_programs_are_the_same_everywhere() -> None:
+    assert draw(4711).source() == draw(4711).source()
+    assert len({draw(seed).source() for seed in range(20)}) == 20
+
+
+def test_shrinking_keeps_what_fails() -> None:
+    """The failure here is that a program has an exp whose operand is a sum."""
+    statements = (
+        Statement("v0 = x0 + 1", "v0", ("x0",)),
+        Statement("v1 = torch.neg(v0)", "v1", ("v0",)),
+        Statement("v2 = v0.sum()", "v2", ("v0",)),
+        Statement("v3 = torch.exp(v2)", "v3", ("v2",)),
+        Statement("v4 = v3 * v1", "v4", ("v3", "v1")),
+    )
+    program = Program(1, (Leaf("x0", "argument", (2, 3)),), statements, ("v4", "v3"))
+    small = shrink(program, lambda candidate: "torch.exp(v2)" in candidate.source())
+    assert [statement.result for statement in small.statements] == ["v0", "v2", "v3"]
+    assert small.outputs == ("v3",)
+
+
+def test_comparing_sees_differences_and_forgives_noise() -> None:
+    eager = torch.tensor([1.0, -2.0, float("nan"), 0.0])
+    noisy = [eager * 1.0001, eager * 0.9999]
+    compare("equal", eager.clone(), eager, noisy)
+    compare("as near as noise", eager * 1.0003, eager, noisy)
+    for wrong in (
+        eager * 1.1,
+        eager.nan_to_num(3.0),
+        torch.tensor([1.0, -2.0, float("nan"), 1.0]),
+        eager.double(),
+    ):
+        with pytest.raises(DifferenceError):
+            compare("wrong", wrong, eager, noisy)

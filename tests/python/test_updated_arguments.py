@@ -1,0 +1,77 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Arguments that a model updates in place: memory that is read-only is refused, autograd is told of the rest."""
+
+import ingot
+import numpy as np
+import pytest
+import torch
+
+
+class Add(torch.nn.Module):
+    def forward(self, cache, x):
+        cache.add_(x)
+        return cache * 2
+
+
+@pytest.fixture(scope="module")
+def module():
+    return ingot.compile(Add(), inputs=[torch.zeros(64), torch.ones(64)])
+
+
+@pytest.fixture
+def engine(module, tmp_path):
+    ingot.save(module, tmp_path / "add.ingot", output_format="engine")
+    return ingot.Engine.load(tmp_path / "add.ingot")
+
+
+ONES = np.ones(64, np.float32)
+
+
+def refuses(call) -> bool:
+    with pytest.raises(ingot.UserError, match=r"INGOT-U315|input 'cache'.*read-only") as caught:
+        call()
+    return caught.value.code == "INGOT-U315"
+
+
+def test_bytes_stay_as_they_are(engine):
+    content = bytes(256)
+    assert refuses(lambda: engine(np.frombuffer(content, np.float32), ONES))
+    assert content == bytes(256)
+
+
+def test_read_only_arrays_and_maps_are_refused(engine, tmp_path):
+    array = np.zeros(64, np.float32)
+    array.flags.writeable = False
+    assert refuses(lambda: engine(array, ONES))
+    (tmp_path / "zeros").write_bytes(bytes(256))
+    assert refuses(lambda: engine(np.memmap(tmp_path / "zeros", np.float32, mode="r"), ONES))
+
+
+def test_arrays_that_can_be_written_are(engine):
+    array = np.zeros(64, np.float32)
+    read_only = ONES.copy()
+    read_only.flags.writeable = False  # of an argument that is only read
+    assert np.array_equal(engine(array, read_only), 2 * ONES)
+    assert np.array_equal(array, ONES)
+
+
+def test_autograd_notices_the_update(module):
+    for call in (module, torch.compile(Add(), backend="ingot")):
+        cache, x = torch.zeros(64), torch.ones(64)
+        call(cache, x)
+        before, before_x = cache._version, x._version
+        call(cache, x)
+        assert cache._version > before
+        assert x._version == before_x
+        weight = torch.ones(64, requires_grad=True)
+        product = (weight * cache).sum()
+        call(cache, x)
+        with pytest.raises(RuntimeError, match="modified by an inplace operation"):
+            product.backward()
+
+
+def test_inference_tensors_have_no_version(module):
+    with torch.inference_mode():
+        cache = torch.zeros(64)
+        module(cache, torch.ones(64))
+        assert torch.equal(cache, torch.ones(64))
