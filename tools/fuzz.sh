@@ -20,7 +20,7 @@ build/fuzz/bin/make_seeds $seeds
 awk -v folder=$seeds/ir_fuzzer '/^\/\// { count++; next } { print > (folder "/" count) }' tests/passes/*.ir
 words=build/fuzz/words
 {
-  sed -n 's/^OP(\(.*\))$/"\1("/p' src/ops/ops.def
+  sed -n 's/^OP(\(.*\))$/"\1("/p' src/ops/ops.def src/ops/target_forms.def
   printf '"%s"\n' graph return symbol update none in typical 'at most' constant value= fused axis= dims= \
     f32 f16 bf16 f64 i64 i32 u8 bool e4m3 i4 c64 'floordiv(' 'mod(' 'max(' 'min(' '..' '%' '--' nan inf
 } >$words

@@ -7,7 +7,7 @@ preset=${1:?usage: sanitize.sh asan|tsan [TEST_FOLDER...]}
 shift
 export ASAN_OPTIONS=detect_stack_use_after_return=1:check_initialization_order=1
 export UBSAN_OPTIONS=print_stacktrace=1
-export TSAN_OPTIONS=halt_on_error=1:second_deadlock_stack=1
+export TSAN_OPTIONS=halt_on_error=1:second_deadlock_stack=1:die_after_fork=0
 
 targets=()
 pattern=.

@@ -6,7 +6,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
 CODE = re.compile(r'"(INGOT-[A-Z]\d+)"')
-SOURCES = (("src", "*.cpp"), ("src", "*.h"), ("python", "*.cpp"), ("python", "*.py"))
+SOURCES = (("include", "*.h"), ("src", "*.cpp"), ("src", "*.h"), ("python", "*.cpp"), ("python", "*.py"))
 
 
 def used_codes() -> set[str]:

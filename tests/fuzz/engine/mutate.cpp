@@ -57,7 +57,38 @@ class Mutator {
     return number<int64_t>(4);
   }
 
+  // Permutations, blocks, and what looks like one of these.
+  void change(Layout& layout, size_t rank) {
+    if (layout.axes.empty() && below(3) > 0) {
+      for (size_t i = 0; i < rank; ++i) layout.axes.push_back({static_cast<int32_t>(i)});
+    }
+    LayoutAxis* axis = any(layout.axes);
+    switch (below(6)) {
+      case 0:
+        layout.axes.clear();
+        return;
+      case 1:
+        if (axis != nullptr) std::swap(*axis, *any(layout.axes));
+        return;
+      case 2: {
+        const auto dim = static_cast<int32_t>(below(rank + 1));
+        layout.axes.push_back({dim, 1, 4});
+        if (LayoutAxis* outer = any(layout.axes); outer->dim == dim) outer->divisor = 4;
+        return;
+      }
+      case 3:
+        if (axis != nullptr) axis->divisor = number(axis->divisor);
+        return;
+      case 4:
+        if (axis != nullptr) axis->modulus = number(axis->modulus);
+        return;
+      default:
+        if (axis != nullptr) axis->dim = static_cast<int32_t>(below(rank));
+    }
+  }
+
   void change(TensorType& type, const Program& program) {
+    if (below(4) == 0) return change(type.layout, type.rank());
     switch (below(4)) {
       case 0:
         type.dtype = static_cast<DType>(1 + below(19));
@@ -74,6 +105,10 @@ class Mutator {
   }
 
   void change(Buffer& buffer, const Program& program) {
+    if (below(12) == 0) {
+      buffer.place = {static_cast<Place::Kind>(below(2)), static_cast<uint8_t>(below(3))};
+      return;
+    }
     switch (below(8)) {
       case 0:
         buffer.storage = static_cast<Storage>(below(8));
@@ -190,6 +225,24 @@ class Mutator {
     }
   }
 
+  // A buffer of its own, or another one for what a buffer stands for already, in a step's place of that.
+  void add_buffer(Program& program) {
+    const auto id = static_cast<BufferId>(program.buffers.size());
+    if (below(2) == 0 || program.buffers.empty()) {
+      program.buffers.push_back({.name = "added", .type = {DType::kF32, {dim(program)}, {}}});
+      program.buffers.back().bytes = 64;
+      return;
+    }
+    const auto original = static_cast<BufferId>(below(program.buffers.size()));
+    program.buffers.push_back(Buffer(program.buffers[original]));
+    if (below(2) == 0) change(program.buffers.back().type, program);
+    for (Step& step : program.steps) {
+      for (BufferUse& use : step.uses) {
+        if (use.buffer == original && below(2) == 0) use.buffer = id;
+      }
+    }
+  }
+
   void change(Program& program) {
     Buffer* buffer = any(program.buffers);
     Step* step = any(program.steps);
@@ -202,8 +255,7 @@ class Mutator {
         program.symbols[below(2) == 0 ? "S" : "late"].range = {number<int64_t>(1), number<int64_t>(8)};
         return;
       case 3:
-        program.buffers.push_back({.name = "added", .type = {DType::kF32, {dim(program)}, {}}});
-        program.buffers.back().bytes = 64;
+        add_buffer(program);
         return;
       case 4:
       case 5:
@@ -234,9 +286,17 @@ class Mutator {
     }
   }
 
+  Predicate condition(int depth = 0) {
+    if (depth < 3 && below(3) == 0) {
+      Predicate a = condition(depth + 1), b = condition(depth + 1);
+      return below(2) == 0 ? both(std::move(a), std::move(b)) : either(std::move(a), std::move(b));
+    }
+    return compare(static_cast<Predicate::Kind>(below(4)), dim(engine_.main), dim(engine_.main));
+  }
+
   void change_tables() {
     Signature& signature = engine_.signature;
-    switch (below(6)) {
+    switch (below(8)) {
       case 0:
         if (WeightData* weight = any(engine_.weights)) change(*weight);
         return;
@@ -253,6 +313,16 @@ class Mutator {
         signature.literals.insert(
             signature.literals.begin() + static_cast<long>(below(signature.literals.size() + 1)),
             below(2) == 0 ? "" : "none");
+        return;
+      case 5:
+        engine_.checks.push_back({.kind = static_cast<CheckKind>(below(3)),
+                                  .condition = condition(),
+                                  .message = "mutated",
+                                  .node = {},
+                                  .source = {}});
+        return;
+      case 6:
+        if (SizeCheck* check = any(engine_.checks)) check->condition = condition();
         return;
       default:
         engine_.weights_form = static_cast<WeightsForm>(below(2));

@@ -1,0 +1,118 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tests/random/check.h"
+
+#include <fmt/format.h>
+
+#include "backends/cpu/compile/backend.h"
+#include "compiler/compile.h"
+#include "ops/attributes.h"
+#include "ops/model_source.h"
+#include "ops/ops.h"
+#include "runtime/context.h"
+#include "support/error.h"
+
+namespace ingot::core::random_graphs {
+namespace {
+
+aten::Imported model_of(const Case& test) {
+  aten::Imported model{test.graph.clone(), {}, {}, {}, {}};
+  for (const auto& node : model.graph.nodes()) {
+    if (!node->op->traits.has(Trait::kSource) || node->literal != nullptr) continue;
+    auto source = node->attributes<ops::ModelSource>();
+    const std::string name = source.name;
+    const bool is_state = node->op == &ops::state;
+    source.source = static_cast<int64_t>(is_state ? model.states.size() : model.weights.size());
+    node->values = to_values(source);
+    const Tensor& value = test.sources.at(name);
+    if (is_state) {
+      model.states.push_back({.name = name, .initial = value.view(), .owner = value.data});
+    } else {
+      model.weights.push_back({.name = name, .data = value.view(), .owner = value.data});
+    }
+  }
+  model.input_literals.resize(model.graph.inputs().size());
+  model.output_literals.resize(model.graph.outputs.size());
+  return model;
+}
+
+std::shared_ptr<EngineData> compile_case(const Case& test, const Build& build) {
+  CompileOptions options;
+  options.target.features = build.features;
+  options.target.level = options.passes.level = build.level;
+  options.passes.strict = test.strict;
+  options.target.numerics = test.strict ? Target::Numerics::kStrict : Target::Numerics::kDefault;
+  const Backend* const backends[] = {&cpu::backend()};
+  return compile_model({}, [&] { return model_of(test); }, options, backends);
+}
+
+OutputAllocator allocator_of(std::vector<Tensor>& outputs) {
+  const auto allocate = [](void* context, size_t index, DType dtype, std::span<const int64_t> shape,
+                           size_t) -> void* {
+    auto& own = *static_cast<std::vector<Tensor>*>(context);
+    own.at(index) = make_tensor(dtype, {shape.begin(), shape.end()});
+    return own[index].data.get();
+  };
+  return {allocate, &outputs};
+}
+
+Tensor copy_of(const Tensor& tensor) { return to_dense(tensor.view()); }
+
+}  // namespace
+
+std::vector<Build> all_builds() {
+  std::vector<Build> builds;
+  for (const char* name : {"x86-64-v3", "x86-64-v4"}) {
+    const CpuFeatures features = parse_cpu_features(name);
+    if (!host_cpu_features().covers(features)) continue;
+    for (int level = 0; level <= 3; ++level) builds.push_back({level, features});
+  }
+  return builds;
+}
+
+Trajectory run_compiled(const Case& test, const Build& build, Host& host) {
+  Context context(Engine::create(compile_case(test, build), host));
+  std::map<std::string, Tensor> states;
+  const auto& ports = context.engine().data().main.states;
+  for (size_t i = 0; i < ports.size(); ++i) {
+    const Tensor& state = states[ports[i].name] = copy_of(test.sources.at(ports[i].name));
+    context.bind_state(i, state.data.get());
+  }
+  Trajectory trajectory;
+  for (const auto& inputs : test.runs) {
+    std::vector<Argument> arguments;
+    for (const Tensor& input : inputs) {
+      arguments.push_back({input.data.get(), input.dtype, static_cast<int32_t>(input.shape.size()),
+                           input.shape.data(), nullptr});
+    }
+    Evaluation& evaluation = trajectory.emplace_back();
+    evaluation.outputs.resize(test.graph.outputs.size());
+    context.run(arguments, allocator_of(evaluation.outputs));
+    for (const auto& [name, value] : states) evaluation.updates.emplace(name, copy_of(value));
+  }
+  return trajectory;
+}
+
+Failure check(const Case& test, std::span<const Build> builds, Host& host) {
+  std::optional<Reference> reference;
+  try {
+    reference = make_reference(test);
+  } catch (const UserError&) {
+    return {};  // an index out of range, or the like: no compiled code has to give anything
+  } catch (const UnsupportedError&) {
+    return {};
+  } catch (const std::exception& error) {
+    return {builds[0], fmt::format("the interpreter: {}", error.what())};
+  }
+  for (const Build& build : builds) {
+    try {
+      const std::string problem = difference(*reference, run_compiled(test, build, host));
+      if (!problem.empty()) return {build, problem};
+    } catch (const UnsupportedError&) {
+    } catch (const std::exception& error) {
+      return {build, error.what()};
+    }
+  }
+  return {};
+}
+
+}  // namespace ingot::core::random_graphs

@@ -1,0 +1,122 @@
+// SPDX-License-Identifier: Apache-2.0
+// Random compositions of operators on the LLVM backend, against the interpreter: new ones in each run, and
+// those that once failed.
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstdio>
+#include <cstdlib>
+#include <set>
+
+#include "backends/cpu/execute/execute.h"
+#include "ops/ops.h"
+#include "support/file.h"
+#include "tests/random/maker.h"
+#include "tests/random/session.h"
+
+namespace ingot::core::random_graphs {
+namespace {
+
+constexpr uint64_t kCases = 50, kShards = 4;  // of each shard
+
+Host& host() {
+  static const Executor* const executors[] = {&cpu::executor()};
+  static Host host({.threads = 1}, executors);
+  return host;
+}
+
+// INGOT_RANDOM_SEED is a number, or "commit": a number made of the commit that is checked out, so that each
+// commit tests other graphs.
+uint64_t seed() {
+  const char* given = std::getenv("INGOT_RANDOM_SEED");
+  if (given == nullptr) return 1;
+  if (std::string_view(given) != "commit") return std::strtoull(given, nullptr, 10);
+  const std::string command = fmt::format("git -C '{}' rev-parse HEAD 2>/dev/null", INGOT_SOURCE_DIR);
+  std::string hash;
+  if (FILE* pipe = popen(command.c_str(), "r")) {
+    char text[64];
+    if (std::fgets(text, sizeof(text), pipe) != nullptr) hash = text;
+    pclose(pipe);
+  }
+  return hash.empty() ? 1 : std::strtoull(hash.substr(0, 12).c_str(), nullptr, 16);
+}
+
+class RandomGraphs : public testing::TestWithParam<uint64_t> {};
+
+TEST_P(RandomGraphs, GiveWhatTheInterpreterGives) {
+  const uint64_t chosen = seed();
+  fmt::print("seed {}, cases {}, {} ...\n", chosen, GetParam(), GetParam() + kShards);
+  const std::vector<Build> builds = all_builds();
+  for (uint64_t i = 0; i < kCases; ++i) {
+    run_case(chosen, GetParam() + i * kShards, builds, host(), [&](const Found& found) {
+      ADD_FAILURE() << "keep this as tests/random/corpus/NAME.ir:\n" << describe(chosen, found);
+    });
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Shard, RandomGraphs, testing::Range(uint64_t{0}, kShards));
+
+TEST(RandomCorpus, StaysRight) {
+  const std::vector<Build> builds = all_builds();
+  const auto folder = std::filesystem::path(INGOT_SOURCE_DIR) / "tests/random/corpus";
+  for (const auto& entry : std::filesystem::directory_iterator(folder)) {
+    if (entry.path().extension() != ".ir") continue;
+    const Failure failure = check(read_case(read_text_file(entry.path())), builds, host());
+    EXPECT_FALSE(failure.found()) << entry.path() << ", " << to_string(failure.build) << ": "
+                                  << failure.problem;
+  }
+}
+
+TEST(RandomCases, AreMadeOfEveryOperator) {
+  std::set<const Op*> seen;
+  for (uint64_t i = 0; i < 3000; ++i) {
+    const Case test = make_case(case_seed(5, i));
+    for (const auto& node : test.graph.nodes()) seen.insert(node->op);
+  }
+  for (const Op* op : ops::all_ops()) {
+    const bool is_made_by_passes = op->traits.has(Trait::kFused) || op->traits.has(Trait::kControlFlow) ||
+                                   op == &ops::relayout || op->name.starts_with("winograd");
+    EXPECT_TRUE(is_made_by_passes || seen.contains(op)) << op->name;
+  }
+}
+
+TEST(RandomCases, SurviveTheirText) {
+  for (uint64_t i = 0; i < 50; ++i) {
+    const std::string text = write_case(make_case(case_seed(6, i)));
+    if (text.find("sha256:") != std::string::npos) continue;  // a literal too long for the text
+    EXPECT_EQ(write_case(read_case(text)), text);
+  }
+}
+
+// Sums that cancel may be off by what was lost, comparisons of what was rounded may turn; nothing else may.
+TEST(RandomReference, AllowsRoundingAndNothingElse) {
+  const auto text = [](std::string_view body) {
+    return fmt::format(
+        "-- numerics strict\n-- run\n-- input f32 [4] x0000803f0000004000004040000080c0\ngraph g(%x: f32[4]) "
+        "{{ {} }}",
+        body);
+  };
+  const auto allows = [](const std::string& text, double error) {
+    const Reference reference = make_reference(read_case(text));
+    Trajectory results = reference.exact;
+    for (Evaluation& run : results) run.outputs[0] = to_dense(run.outputs[0].view());
+    const TensorView view = results[0].outputs[0].view();
+    const std::vector<int64_t> first(view.shape.size(), 0);
+    write_double(view, first, read_double(view, first) + error);
+    return difference(reference, results).empty();
+  };
+  EXPECT_TRUE(allows(text("%y = exp(%x) return %y"), 1e-6));
+  EXPECT_FALSE(allows(text("%y = exp(%x) return %y"), 1e-4));
+  EXPECT_FALSE(allows(text("%y = exp(%x) return %y"), std::nan("")));
+  const std::string cancels =
+      "%a = full() {value=1e6, shape=[4]} %b = add(%x, %a) %y = exp(%x) %c = add(%y, %a) "
+      "%d = subtract(%c, %a) return %d";
+  EXPECT_TRUE(allows(text(cancels), 0.06)) << "1e6 + exp(1) is known to 1/16";
+  EXPECT_FALSE(allows(text(cancels), 20));
+  EXPECT_FALSE(allows(text("%y = negate(%x) return %y"), 1e-4)) << "exact";
+}
+
+}  // namespace
+}  // namespace ingot::core::random_graphs

@@ -1,0 +1,360 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tests/random/reference.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#include "loops/kernel.h"
+#include "loops/rewrite.h"
+#include "ops/attributes.h"
+#include "ops/model_source.h"
+#include "ops/ops.h"
+#include "support/error.h"
+#include "tests/random/fill.h"
+
+namespace ingot::core::random_graphs {
+namespace {
+
+constexpr int kTrajectories = 5;
+
+using Values = std::map<const Value*, Tensor>;
+
+SymbolValues bind_symbols(const Graph& graph, const std::vector<Tensor>& inputs) {
+  SymbolValues symbols;
+  for (size_t i = 0; i < inputs.size(); ++i) {
+    const Shape& shape = graph.inputs()[i]->type.shape;
+    for (size_t d = 0; d < shape.size(); ++d) {
+      if (shape[d].is_symbol()) symbols.emplace(shape[d].symbol_name(), inputs[i].shape[d]);
+    }
+  }
+  return symbols;
+}
+
+bool is_rounding(const loops::Expr& node) {
+  using loops::Binary;
+  using loops::Unary;
+  if (!is_floating(node->dtype)) return false;
+  if (node->kind == loops::ExprNode::Kind::kFma) return true;
+  if (node->kind == loops::ExprNode::Kind::kUnary)
+    return node->unary != Unary::kNegate && node->unary != Unary::kAbsolute && node->unary != Unary::kFloor &&
+           node->unary != Unary::kCeil && node->unary != Unary::kTruncate && node->unary != Unary::kRoundEven;
+  return node->kind == loops::ExprNode::Kind::kBinary && node->binary != Binary::kMaximum &&
+         node->binary != Binary::kMinimum;
+}
+
+// Whether the node rounds anything on its way, or only chooses, moves and compares.
+bool rounds(const Node& node) {
+  if (node.op->lower == nullptr) return node.op != &ops::sort && node.op != &ops::top_k;
+  const loops::Kernel kernel = node.op->lower(node);
+  bool found = false;
+  for (const loops::Stage& stage : kernel.stages) {
+    const bool sums = stage.combine == loops::Combine::kAdd || stage.combine == loops::Combine::kMultiply;
+    found |= sums && is_floating(stage.value->dtype);
+    loops::visit(stage.value, [&](const loops::Expr& each) { found |= is_rounding(each); });
+  }
+  return found;
+}
+
+bool is_half(DType dtype) { return dtype == DType::kF16 || dtype == DType::kBF16; }
+
+template <typename Visit>
+void for_each_element(const Tensor& tensor, Visit&& visit) {
+  std::vector<int64_t> index(tensor.shape.size(), 0);
+  for (int64_t i = 0; i < tensor.elements(); ++i) {
+    visit(index);
+    for (size_t dim = index.size(); dim-- > 0;) {
+      if (++index[dim] < tensor.shape[dim]) break;
+      index[dim] = 0;
+    }
+  }
+}
+
+Tensor converted(const Tensor& from, DType dtype) {
+  Tensor to = make_tensor(dtype, from.shape);
+  const TensorView source = from.view(), target = to.view();
+  for_each_element(from, [&](const auto& index) { write_double(target, index, read_double(source, index)); });
+  return to;
+}
+
+double noise_of(DType dtype) { return dtype == DType::kF64 ? std::ldexp(1, -51) : std::ldexp(1, -22); }
+
+double smallest_of(DType dtype) {
+  if (dtype == DType::kF64) return std::numeric_limits<double>::denorm_min();
+  return dtype == DType::kBF16 ? std::ldexp(1, -133) : std::numeric_limits<float>::denorm_min();
+}
+
+// Which elements got noise: not those that are exact.
+std::vector<bool> add_noise(Tensor& tensor, Random& random, double size, const Tensor* exact) {
+  std::vector<bool> changed;
+  if (!is_floating(tensor.dtype)) return changed;
+  const TensorView view = tensor.view();
+  std::uniform_real_distribution<double> uniform(-size, size);
+  for_each_element(tensor, [&](const auto& index) {
+    const double value = read_double(view, index);
+    const bool is_exact = exact != nullptr && read_double(exact->view(), index) == value;
+    changed.push_back(std::isfinite(value) && !is_exact);
+    if (!changed.back()) return;
+    const double noise = uniform(random);
+    const double step = smallest_of(tensor.dtype) * std::round(noise / size);  // subnormals are that coarse
+    write_double(view, index, value * (1 + noise) + (std::abs(value) < 1e-30 ? step : 0));
+    if (std::isinf(read_double(view, index))) write_double(view, index, value * (1 - std::abs(noise)));
+  });
+  return changed;
+}
+
+// The same call with floating operands below f64 in another dtype; null where that changes the operator.
+struct Promoted {
+  Graph graph{"promoted"};
+  Node* node = nullptr;
+};
+Promoted promote(const Node& node, bool (*is_promoted)(DType), DType to) {
+  Promoted result;
+  std::vector<Value*> operands;
+  for (const Value* operand : node.operands) {
+    if (operand == nullptr) {
+      operands.push_back(nullptr);
+      continue;
+    }
+    TensorType type{operand->type.dtype, operand->type.shape, {}};
+    if (is_promoted(type.dtype)) type.dtype = to;
+    operands.push_back(result.graph.add_input("x", type));
+  }
+  if (operands.empty()) return result;
+  try {
+    result.node = result.graph.add(*node.op, operands, node.values);
+  } catch (const Error&) {
+    result.node = nullptr;
+  }
+  return result;
+}
+
+bool is_below_f64(DType dtype) { return is_half(dtype) || dtype == DType::kF32; }
+
+std::vector<Tensor> evaluate_promoted(const Node& node, std::span<const Tensor* const> operands,
+                                      const SymbolValues& symbols) {
+  std::vector<Tensor> wide;
+  std::vector<const Tensor*> pointers;
+  wide.reserve(operands.size());
+  for (size_t i = 0; i < operands.size(); ++i) {
+    if (operands[i] == nullptr || operands[i]->dtype == node.operand_type(i).dtype) {
+      pointers.push_back(operands[i]);
+    } else {
+      pointers.push_back(&wide.emplace_back(converted(*operands[i], node.operand_type(i).dtype)));
+    }
+  }
+  return evaluate_node(node, pointers, symbols);
+}
+
+// One node of a noisy trajectory: operands of what sums, and results of all that rounds, are a little off.
+class NoisyNode {
+ public:
+  explicit NoisyNode(const Node& node) : node_(node), rounds_(rounds(node)) {
+    if (!rounds_) return;
+    elementwise_ = node.op->traits.has(Trait::kElementwise);
+    has_tail_ = node.op == &ops::gelu;
+    multiplies_ = node.op == &ops::product || node.op == &ops::cumulative_product;
+    halves_ = promote(node, is_half, DType::kF32);
+    doubles_ = promote(node, is_below_f64, DType::kF64);
+  }
+
+  // `number` of the trajectory.
+  std::vector<Tensor> run(std::span<const Tensor* const> operands, const SymbolValues& symbols,
+                          Random& random, int number) {
+    if (!rounds_) {
+      std::vector<Tensor> results = evaluate_node(node_, operands, symbols);
+      const bool narrows = node_.op == &ops::convert && is_half(results[0].dtype);
+      if (narrows)
+        soften(results[0], std::vector<bool>(static_cast<size_t>(results[0].elements()), true), random,
+               number);
+      return results;
+    }
+    const Node& wide = halves_.node == nullptr ? node_ : *halves_.node;
+    std::vector<Tensor> moved;
+    std::vector<const Tensor*> used(operands.begin(), operands.end());
+    moved.reserve(operands.size());
+    for (size_t i = 0; i < operands.size() && !elementwise_; ++i) {
+      if (operands[i] == nullptr || !is_floating(operands[i]->dtype)) continue;
+      Tensor& copy = moved.emplace_back(converted(*operands[i], wide.operand_type(i).dtype));
+      add_noise(copy, random, noise_of(copy.dtype), nullptr);
+      used[i] = &copy;
+    }
+    // The last one also tells what overflows on the way only: it computes in f64.
+    const bool is_wide = number == kTrajectories - 1 && !elementwise_ && doubles_.node != nullptr;
+    std::vector<Tensor> results = evaluate_promoted(is_wide ? *doubles_.node : wide, used, symbols);
+    const std::vector<Tensor> exact = exact_results(used, symbols);
+    if (!elementwise_) add_overflows(results, operands, symbols, number);
+    for (size_t i = 0; i < results.size(); ++i) {
+      if (is_wide && is_floating(results[i].dtype))
+        results[i] = converted(results[i], wide.results[i]->type.dtype);
+      const Tensor* known = i < exact.size() && exact[i].dtype == DType::kF64 ? &exact[i] : nullptr;
+      const std::vector<bool> changed = add_noise(results[i], random, 2 * noise_of(results[i].dtype), known);
+      if (has_tail_) add_tail_noise(results[i], *used[0], random);
+      if (results[i].dtype == node_.results[i]->type.dtype) continue;
+      const Tensor before = results[i];
+      results[i] = converted(before, node_.results[i]->type.dtype);
+      soften(results[i], inexact(before, results[i], changed), random, number);
+    }
+    return results;
+  }
+
+ private:
+  // Sums whose terms come near the largest number overflow on their way or not, depending on their order:
+  // such an element may be anything.
+  void add_overflows(std::vector<Tensor>& results, std::span<const Tensor* const> operands,
+                     const SymbolValues& symbols, int number) const {
+    if (doubles_.node == nullptr) return;
+    std::vector<Tensor> sizes;
+    std::vector<const Tensor*> used(operands.begin(), operands.end());
+    sizes.reserve(operands.size());
+    for (const Tensor*& operand : used) {
+      if (operand != nullptr && is_floating(operand->dtype))
+        operand = &sizes.emplace_back(magnitudes(*operand));
+    }
+    const std::vector<Tensor> bounds = evaluate_promoted(*doubles_.node, used, symbols);
+    constexpr double kAnything[] = {NAN, INFINITY, -INFINITY, 0};
+    for (size_t i = 0; i < results.size(); ++i) {
+      if (!is_floating(results[i].dtype) || bounds[i].dtype != DType::kF64) continue;
+      const double limit = results[i].dtype == DType::kF64 ? std::numeric_limits<double>::max()
+                                                           : std::numeric_limits<float>::max();
+      const TensorView view = results[i].view(), bound = bounds[i].view();
+      for_each_element(results[i], [&](const auto& index) {
+        const bool is_safe = std::abs(read_double(bound, index)) < limit / 8;
+        if (!is_safe && number < 4) write_double(view, index, kAnything[number]);
+      });
+    }
+  }
+
+  // 1 + erf(x) cancels for small results; x times what that loses is what torch loses too.
+  static void add_tail_noise(Tensor& result, const Tensor& x, Random& random) {
+    if (!is_floating(result.dtype)) return;
+    const double size = noise_of(result.dtype) / 8;
+    std::uniform_real_distribution<double> uniform(-size, size);
+    const TensorView view = result.view(), from = x.view();
+    for_each_element(result, [&](const auto& index) {
+      const double value = read_double(view, index),
+                   moved = value + read_double(from, index) * uniform(random);
+      if (std::isfinite(moved)) write_double(view, index, moved);
+    });
+  }
+
+  // Of products the part that grows: their order decides what else becomes of them.
+  Tensor magnitudes(const Tensor& tensor) const {
+    Tensor result = make_tensor(tensor.dtype, tensor.shape);
+    const TensorView from = tensor.view(), to = result.view();
+    for_each_element(tensor, [&](const auto& index) {
+      double value = std::abs(read_double(from, index));
+      if (!std::isfinite(value)) value = 1;
+      if (multiplies_ && value > 0 && value < 1) value = 1 / value;
+      write_double(to, index, multiplies_ ? std::max(value, 1.0) : value);
+    });
+    return result;
+  }
+
+  std::vector<Tensor> exact_results(std::span<const Tensor* const> operands,
+                                    const SymbolValues& symbols) const {
+    const bool is_known =
+        elementwise_ && doubles_.node != nullptr && node_.results[0]->type.dtype != DType::kF64;
+    return is_known ? evaluate_promoted(*doubles_.node, operands, symbols) : std::vector<Tensor>{};
+  }
+
+  static std::vector<bool> inexact(const Tensor& before, const Tensor& after, std::vector<bool> changed) {
+    size_t element = 0;
+    for_each_element(before, [&](const auto& index) {
+      const bool is_rounded = read_double(before.view(), index) != read_double(after.view(), index);
+      changed[element] = changed[element] || is_rounded;
+      ++element;
+    });
+    return changed;
+  }
+
+  // Where nodes are fused, what is between them is not rounded to halves, and does not overflow as they do.
+  static void soften(Tensor& tensor, const std::vector<bool>& changed, Random& random, int trajectory) {
+    if (!is_half(tensor.dtype)) return;
+    const TensorView view = tensor.view();
+    const double bit = std::ldexp(1, tensor.dtype == DType::kF16 ? -10 : -7);
+    size_t element = 0;
+    for_each_element(tensor, [&](const auto& index) {
+      const bool may_change = changed[element++];
+      const double value = read_double(view, index);
+      const double scale = value * (1 + bit * static_cast<double>(number(random, -1, 1)));
+      if (std::isinf(value) && trajectory == 0) write_double(view, index, 0);
+      if (may_change && std::isfinite(value) && std::isfinite(scale)) write_double(view, index, scale);
+    });
+  }
+
+  const Node& node_;
+  bool rounds_, elementwise_ = false, has_tail_ = false, multiplies_ = false;
+  Promoted halves_, doubles_;
+};
+
+class Simulation {
+ public:
+  explicit Simulation(const Case& test) : test_(test), sources_(test.sources) {
+    for (const auto& node : test.graph.nodes()) {
+      if (!node->op->traits.has(Trait::kSource)) nodes_.emplace(node.get(), NoisyNode(*node));
+    }
+  }
+
+  Trajectory run(Random* random, int number, std::vector<Values>* all = nullptr) {
+    sources_ = test_.sources;
+    Trajectory trajectory;
+    for (const auto& inputs : test_.runs) {
+      const Values values = run_once(inputs, random, number);
+      if (all != nullptr) all->push_back(values);
+      Evaluation& evaluation = trajectory.emplace_back();
+      for (const Value* output : test_.graph.outputs) evaluation.outputs.push_back(values.at(output));
+      for (const Update& update : test_.graph.updates) {
+        const std::string name = update.target->producer->attributes<ops::ModelSource>().name;
+        evaluation.updates.insert_or_assign(name, values.at(update.value));
+      }
+      for (const auto& [name, value] : evaluation.updates) sources_.insert_or_assign(name, value);
+    }
+    return trajectory;
+  }
+
+ private:
+  Values run_once(const std::vector<Tensor>& inputs, Random* random, int number) {
+    const SymbolValues symbols = bind_symbols(test_.graph, inputs);
+    Values values;
+    for (size_t i = 0; i < inputs.size(); ++i) values.emplace(test_.graph.inputs()[i], inputs[i]);
+    for (const auto& node : test_.graph.nodes()) {
+      if (node->op->traits.has(Trait::kSource)) {
+        const bool is_literal = node->literal != nullptr;
+        values.emplace(node->results[0],
+                       is_literal ? *node->literal : sources_.at(node->attributes<ops::ModelSource>().name));
+        continue;
+      }
+      std::vector<const Tensor*> operands;
+      for (const Value* operand : node->operands) operands.push_back(operand ? &values.at(operand) : nullptr);
+      auto results = random == nullptr ? evaluate_node(*node, operands, symbols)
+                                       : nodes_.at(node.get()).run(operands, symbols, *random, number);
+      for (size_t i = 0; i < results.size(); ++i) values.emplace(node->results[i], std::move(results[i]));
+    }
+    return values;
+  }
+
+  const Case& test_;
+  TensorMap sources_;
+  std::map<const Node*, NoisyNode> nodes_;
+};
+
+}  // namespace
+
+Reference make_reference(const Case& test) {
+  Simulation simulation(test);
+  Reference reference{simulation.run(nullptr, 0), {}};
+  for (int i = 0; i < kTrajectories; ++i) {
+    Random random(static_cast<uint64_t>(i) + 1);
+    reference.noisy.push_back(simulation.run(&random, i));
+  }
+  return reference;
+}
+
+std::vector<std::map<const Value*, Tensor>> all_values(const Case& test) {
+  std::vector<Values> all;
+  Simulation(test).run(nullptr, 0, &all);
+  return all;
+}
+
+}  // namespace ingot::core::random_graphs
