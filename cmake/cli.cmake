@@ -1,14 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
+# The command-line program. Its objects know the libraries' headers only: what they link is exported for them
+# (libraries.cmake), which has to be known before the libraries are made.
 file(GLOB_RECURSE INGOT_CLI_SOURCES CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/src/cli/*.cpp)
-if(NOT INGOT_CLI_SOURCES)
-  return()
-endif()
 find_package(CLI11 CONFIG REQUIRED)
 find_package(PkgConfig REQUIRED)
 pkg_check_modules(minizip REQUIRED minizip)
-add_executable(ingot_cli ${INGOT_CLI_SOURCES})
-set_target_properties(ingot_cli PROPERTIES OUTPUT_NAME ingot BUILD_RPATH_USE_ORIGIN ON)
-target_link_libraries(
-  ingot_cli PRIVATE ingot_options ingot fmt::fmt-header-only CLI11::CLI11 nlohmann_json::nlohmann_json libminizip.a z
-)
-target_compile_definitions(ingot_cli PRIVATE INGOT_VERSION="${PROJECT_VERSION}")
+add_library(ingot_src_cli OBJECT ${INGOT_CLI_SOURCES})
+target_link_libraries(ingot_src_cli PRIVATE ingot_options fmt::fmt-header-only CLI11::CLI11 nlohmann_json::nlohmann_json)
+target_compile_definitions(ingot_src_cli PRIVATE INGOT_VERSION="${PROJECT_VERSION}")

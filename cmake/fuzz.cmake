@@ -7,7 +7,7 @@ endif()
 
 function(ingot_fuzz_program name)
   add_executable(${name} ${ARGN})
-  target_link_libraries(${name} PRIVATE ingot_options ingot fmt::fmt-header-only nlohmann_json::nlohmann_json)
+  target_link_libraries(${name} PRIVATE ingot_options ingot_inside fmt::fmt-header-only nlohmann_json::nlohmann_json)
   target_include_directories(${name} PRIVATE ${CMAKE_SOURCE_DIR})
   target_include_directories(${name} SYSTEM PRIVATE ${INGOT_XXHASH_INCLUDE})
   target_compile_definitions(${name} PRIVATE INGOT_SOURCE_DIR="${CMAKE_SOURCE_DIR}")

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # libingot_runtime opens and runs engines; libingot is the compiler and links it, so that a process has one Host.
-function(ingot_shared_library name folders_property)
-  get_property(folders GLOBAL PROPERTY ${folders_property})
+function(ingot_shared_library name)
+  set(folders ${ARGN})
   set(objects "")
   foreach(folder IN LISTS folders)
     list(APPEND objects $<TARGET_OBJECTS:${folder}>)
@@ -29,17 +29,65 @@ function(ingot_shared_library name folders_property)
   endif()
 endfunction()
 
-ingot_shared_library(ingot_runtime INGOT_RUNTIME_FOLDERS)
+# Of `library`, made of the object libraries `own`, only the C API is seen, and by our own binaries what the object
+# libraries `others` link of it: nothing else can take the place of a function of the application, or give it its own.
+function(ingot_limit_exports library own others)
+  set(stem ${CMAKE_BINARY_DIR}/generated/${library})
+  set(all "")
+  foreach(side own others)
+    set(objects "")
+    foreach(folder IN LISTS ${side})
+      list(APPEND objects $<TARGET_OBJECTS:${folder}>)
+    endforeach()
+    file(GENERATE OUTPUT ${stem}_${side}.txt CONTENT "$<JOIN:${objects},\n>\n")
+    list(APPEND all ${objects})
+  endforeach()
+  set(script ${CMAKE_SOURCE_DIR}/cmake/write_exports.sh)
+  add_custom_command(
+    OUTPUT ${stem}.map
+    COMMAND ${script} ${CMAKE_NM} ${stem}_own.txt ${stem}_others.txt INGOT_PRIVATE_${PROJECT_VERSION} ${stem}.map
+    DEPENDS ${script} ${all}
+    VERBATIM
+  )
+  add_custom_target(${library}_exports DEPENDS ${stem}.map)
+  add_dependencies(${library}_exports ${own} ${others})
+  add_dependencies(${library} ${library}_exports)
+  set_property(TARGET ${library} APPEND PROPERTY LINK_DEPENDS ${stem}.map)
+  target_link_options(${library} PRIVATE -Wl,--version-script=${stem}.map)
+endfunction()
+
+get_property(runtime_folders GLOBAL PROPERTY INGOT_RUNTIME_FOLDERS)
+get_property(compiler_folders GLOBAL PROPERTY INGOT_COMPILER_FOLDERS)
+ingot_shared_library(ingot_runtime ${runtime_folders})
 target_link_libraries(ingot_runtime PRIVATE Threads::Threads ${CMAKE_DL_LIBS})
 set_target_properties(ingot_runtime PROPERTIES EXPORT_NAME runtime)
 add_library(ingot::runtime ALIAS ingot_runtime)
 
-ingot_shared_library(ingot INGOT_COMPILER_FOLDERS)
+# Nothing launches CUDA kernels yet: what writes them is linked by its tests alone.
+set(shipped_folders ${compiler_folders})
+list(REMOVE_ITEM shipped_folders ingot_src_backends_cuda_compile)
+ingot_shared_library(ingot ${shipped_folders})
 target_link_libraries(ingot PUBLIC ingot_runtime)
 if(INGOT_LLVM)
   target_link_libraries(ingot PRIVATE $<BUILD_INTERFACE:ingot_llvm>)
 endif()
 add_library(ingot::ingot ALIAS ingot)
+
+set(cli_folders "")
+if(TARGET ingot_src_cli)
+  set(cli_folders ingot_src_cli)
+endif()
+ingot_limit_exports(ingot_runtime "${runtime_folders}" "${shipped_folders};${cli_folders}")
+ingot_limit_exports(ingot "${shipped_folders}" "${cli_folders}")
+
+# What looks inside (tests, fuzz targets, benchmarks of kernels) links all of both libraries; it is not installed.
+if(INGOT_TESTS OR INGOT_FUZZ OR INGOT_BENCH)
+  ingot_shared_library(ingot_inside ${runtime_folders} ${compiler_folders})
+  target_link_libraries(ingot_inside PRIVATE Threads::Threads ${CMAKE_DL_LIBS})
+  if(INGOT_LLVM)
+    target_link_libraries(ingot_inside PRIVATE ingot_llvm)
+  endif()
+endif()
 
 # Only the table of linked backends asks whether the CPU compiler is there.
 if(TARGET ingot_src_api_compiler)
@@ -50,3 +98,9 @@ foreach(folder ingot_src_api_runtime ingot_src_api_compiler ingot_src_compiler)
     target_compile_definitions(${folder} PRIVATE INGOT_VERSION="${PROJECT_VERSION}")
   endif()
 endforeach()
+
+if(TARGET ingot_src_cli)
+  add_executable(ingot_cli $<TARGET_OBJECTS:ingot_src_cli>)
+  set_target_properties(ingot_cli PROPERTIES OUTPUT_NAME ingot LINKER_LANGUAGE CXX BUILD_RPATH_USE_ORIGIN ON)
+  target_link_libraries(ingot_cli PRIVATE ingot libminizip.a z)
+endif()

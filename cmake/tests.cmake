@@ -4,16 +4,23 @@ find_package(GTest CONFIG REQUIRED)
 include(GoogleTest)
 
 # What needs the CPU compiler mirrors its place in src/ and is left out without it.
-set(INGOT_LLVM_TESTS "^backends/cpu/compile/")
+set(INGOT_LLVM_TESTS "^(backends/cpu/compile|random)/")
 
 # Helpers of other folders that a folder's tests use.
 set(INGOT_TEST_HELPERS_backends ops/sample_graph.cpp)
+
+# Preloaded by tests/python/test_poison.py: fresh memory full of signalling NaNs. Sanitizers have an allocator of their own.
+if(NOT INGOT_SANITIZE)
+  add_library(ingot_poison SHARED ${CMAKE_SOURCE_DIR}/tests/tools/poison.c)
+  set_target_properties(ingot_poison PROPERTIES LIBRARY_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/lib C_EXTENSIONS ON)
+endif()
 
 function(ingot_test_folder folder)
   file(GLOB_RECURSE sources CONFIGURE_DEPENDS RELATIVE ${CMAKE_SOURCE_DIR}/tests ${CMAKE_SOURCE_DIR}/tests/${folder}/*.cpp ${CMAKE_SOURCE_DIR}/tests/${folder}/*.c)
   if(NOT INGOT_LLVM)
     list(FILTER sources EXCLUDE REGEX ${INGOT_LLVM_TESTS})
   endif()
+  list(FILTER sources EXCLUDE REGEX "/driver/")  # programs of their own
   if(NOT sources)
     return()
   endif()
@@ -23,7 +30,7 @@ function(ingot_test_folder folder)
   add_executable(${target} ${sources})
   set_target_properties(${target} PROPERTIES BUILD_RPATH_USE_ORIGIN ON C_STANDARD 11 C_EXTENSIONS OFF)
   target_link_libraries(
-    ${target} PRIVATE ingot_options ingot fmt::fmt-header-only nlohmann_json::nlohmann_json GTest::gmock GTest::gtest_main
+    ${target} PRIVATE ingot_options ingot_inside fmt::fmt-header-only nlohmann_json::nlohmann_json GTest::gmock GTest::gtest_main
   )
   target_include_directories(${target} PRIVATE ${CMAKE_SOURCE_DIR})
   target_include_directories(${target} SYSTEM PRIVATE ${INGOT_XXHASH_INCLUDE})
@@ -31,6 +38,9 @@ function(ingot_test_folder folder)
     ${target} PRIVATE INGOT_SOURCE_DIR="${CMAKE_SOURCE_DIR}" INGOT_HAS_LLVM=$<BOOL:${INGOT_LLVM}>
   )
   add_dependencies(${target} ingot_schemas)
+  if(TARGET ingot_poison)
+    add_dependencies(${target} ingot_poison)
+  endif()
   if(INGOT_TEST_DISCOVERY)
     gtest_discover_tests(${target} TEST_PREFIX ${folder}. DISCOVERY_MODE PRE_TEST PROPERTIES LABELS cpp)
   else()
@@ -46,6 +56,28 @@ foreach(folder IN LISTS INGOT_TEST_FOLDERS)
     ingot_test_folder(${folder})
   endif()
 endforeach()
+
+# ingot_random_graphs runs the random cases of tests/random for hours. It holds all of Ingot, so that one file can be
+# carried to another machine.
+if(INGOT_LLVM)
+  file(GLOB INGOT_RANDOM_GRAPHS CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/tests/random/*.cpp
+       ${CMAKE_SOURCE_DIR}/tests/random/driver/*.cpp
+  )
+  list(FILTER INGOT_RANDOM_GRAPHS EXCLUDE REGEX "_test.cpp$")
+  get_property(folders GLOBAL PROPERTY INGOT_RUNTIME_FOLDERS)
+  get_property(compiler_folders GLOBAL PROPERTY INGOT_COMPILER_FOLDERS)
+  list(APPEND folders ${compiler_folders})
+  add_executable(ingot_random_graphs EXCLUDE_FROM_ALL ${INGOT_RANDOM_GRAPHS})
+  foreach(folder IN LISTS folders)
+    target_sources(ingot_random_graphs PRIVATE $<TARGET_OBJECTS:${folder}>)
+  endforeach()
+  target_include_directories(ingot_random_graphs PRIVATE ${CMAKE_SOURCE_DIR})
+  target_link_libraries(
+    ingot_random_graphs PRIVATE ingot_options ingot_llvm fmt::fmt-header-only nlohmann_json::nlohmann_json
+                                Threads::Threads ${CMAKE_DL_LIBS}
+  )
+  target_link_options(ingot_random_graphs PRIVATE -Wl,--gc-sections)
+endif()
 
 # What was installed works in another place, from CMake and from pkg-config.
 if(INGOT_LLVM AND INGOT_CLI)

@@ -9,7 +9,7 @@
 
 #include "bench/kernels/cases.h"
 #include "bench/kernels/kernel_run.h"
-#include "bench/kernels/probe.h"
+#include "support/machine_probes.h"
 
 namespace ingot::bench {
 namespace {
@@ -23,22 +23,15 @@ struct Options {
 
 double compute_roof(Team& team, const Options& options) {
   constexpr int64_t kRounds = 20000;
-  double operations = run_multiply_add_probe(options.features, 1) * kRounds * options.threads;
-  return operations / team.seconds([&](int) { run_multiply_add_probe(options.features, kRounds); }) / 1e9;
+  double operations = core::run_multiply_add_probe(options.features, 1) * kRounds * options.threads;
+  return operations / team.seconds([&](int) { core::run_multiply_add_probe(options.features, kRounds); }) /
+         1e9;
 }
 
 // Reads memory at the rate that the kernel's weights are read at: the roof of matrix times vector.
 double bytes_roof(Team& team, const std::byte* memory, size_t bytes, int threads) {
-  auto read = [&](int thread) {
-    const auto* words =
-        reinterpret_cast<const uint64_t*>(memory) + bytes / 8 * static_cast<size_t>(thread) / threads;
-    uint64_t sums[8] = {};
-    for (size_t i = 0; i + 8 <= bytes / 8 / static_cast<size_t>(threads); i += 8) {
-      __builtin_prefetch(words + i + 512);
-      for (size_t j = 0; j < 8; ++j) sums[j] += words[i + j];
-    }
-    for (uint64_t& sum : sums) asm volatile("" : "+r"(sum));
-  };
+  const size_t part = bytes / static_cast<size_t>(threads);
+  auto read = [&](int thread) { core::run_read_probe({memory + part * static_cast<size_t>(thread), part}); };
   return static_cast<double>(bytes) / team.seconds(read) / 1e9;
 }
 
