@@ -95,7 +95,7 @@ $(VENV)/.package: $(VENV)/.runtime $(BUILD_INPUTS) | system
 	mkdir -p build
 	echo "Building (everything is in build/build.log)"
 	$(RUN) -m pip install -v --no-build-isolation --no-deps --force-reinstall \
-	  --config-settings cmake.define.INGOT_TESTS=ON --config-settings cmake.define.INGOT_WERROR=$(WERROR) . 2>&1 \
+	  --config-settings cmake.define.INGOT_TESTS=ON --config-settings cmake.define.INGOT_UNITY=ON --config-settings cmake.define.INGOT_WERROR=$(WERROR) . 2>&1 \
 	  | tee build/build.log | { grep --line-buffered -E '\[[0-9]*0/[0-9]+\]|FAILED|[Ee]rror' || true; } \
 	  || { tail -n 40 build/build.log; exit 1; }
 	touch $@

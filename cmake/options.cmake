@@ -22,6 +22,17 @@ if(INGOT_CCACHE AND NOT CMAKE_CXX_COMPILER_LAUNCHER)
   endif()
 endif()
 
+# Several files of a target become one translation unit: names in anonymous namespaces differ throughout a folder.
+function(ingot_unity target)
+  set_target_properties(
+    ${target} PROPERTIES UNITY_BUILD ${INGOT_UNITY} UNITY_BUILD_BATCH_SIZE 8 UNITY_BUILD_RELOCATABLE ON
+  )
+  if(INGOT_UNITY)
+    # A file that is included is taken for a header; and what is inlined into more misleads GCC 12 about variants.
+    target_compile_options(${target} PRIVATE -Wno-subobject-linkage -Wno-maybe-uninitialized)
+  endif()
+endfunction()
+
 add_library(ingot_options INTERFACE)
 target_include_directories(
   ingot_options INTERFACE ${CMAKE_SOURCE_DIR}/src ${CMAKE_SOURCE_DIR}/include ${CMAKE_BINARY_DIR}/generated

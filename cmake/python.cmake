@@ -12,6 +12,7 @@ execute_process(
 )
 find_package(nanobind CONFIG REQUIRED)
 nanobind_add_module(ingot_core STABLE_ABI NB_DOMAIN ingot NOMINSIZE ${INGOT_BINDINGS})
+ingot_unity(ingot_core)
 set_target_properties(ingot_core PROPERTIES OUTPUT_NAME _core INSTALL_RPATH $ORIGIN)
 target_link_libraries(ingot_core PRIVATE ingot_options ingot)
 set(exports ${CMAKE_SOURCE_DIR}/cmake/module_exports.map)

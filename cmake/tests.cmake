@@ -28,6 +28,8 @@ function(ingot_test_folder folder)
   list(TRANSFORM sources PREPEND ${CMAKE_SOURCE_DIR}/tests/)
   set(target ingot_test_${folder})
   add_executable(${target} ${sources})
+  ingot_unity(${target})
+  target_compile_options(${target} PRIVATE -O1)  # what they test is optimized; they are compiled once and run once
   set_target_properties(${target} PROPERTIES BUILD_RPATH_USE_ORIGIN ON C_STANDARD 11 C_EXTENSIONS OFF)
   target_link_libraries(
     ${target} PRIVATE ingot_options ingot_inside fmt::fmt-header-only nlohmann_json::nlohmann_json GTest::gmock GTest::gtest_main
@@ -68,6 +70,7 @@ if(INGOT_LLVM)
   get_property(compiler_folders GLOBAL PROPERTY INGOT_COMPILER_FOLDERS)
   list(APPEND folders ${compiler_folders})
   add_executable(ingot_random_graphs EXCLUDE_FROM_ALL ${INGOT_RANDOM_GRAPHS})
+  ingot_unity(ingot_random_graphs)
   foreach(folder IN LISTS folders)
     target_sources(ingot_random_graphs PRIVATE $<TARGET_OBJECTS:${folder}>)
   endforeach()

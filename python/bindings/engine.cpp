@@ -20,7 +20,7 @@ Session load(const std::string& path, int verify, int trust) {
   return Session(EngineHandle(engine));
 }
 
-void drop_object(void* object) {
+void release_object(void* object) {
   const nb::gil_scoped_acquire gil;
   Py_DECREF(static_cast<PyObject*>(object));
 }
@@ -32,7 +32,7 @@ Session load_memory(nb::handle array, int verify, int trust) {
   const ingot_load_options options = load_options(verify, trust);
   ingot_engine* engine = nullptr;
   array.inc_ref();
-  check(ingot_engine_load_memory(view.tensor.data, view.tensor.shape[0], &drop_object, array.ptr(), &options,
+  check(ingot_engine_load_memory(view.tensor.data, view.tensor.shape[0], &release_object, array.ptr(), &options,
                                  &engine));
   return Session(EngineHandle(engine));
 }

@@ -28,14 +28,14 @@ constexpr std::array kDescrs = {
     DescrRow{INGOT_BF16, "<V2"}, DescrRow{INGOT_E4M3, "|V1"},
 };
 
-[[noreturn]] void refuse(const std::string& origin, const std::string& problem) {
+[[noreturn]] void refuse_npy(const std::string& origin, const std::string& problem) {
   throw CommandError(fmt::format("'{}': {}", origin, problem));
 }
 
 // The text behind "'key':" up to the next top-level comma or brace.
 std::string_view entry(std::string_view header, std::string_view key, const std::string& origin) {
   const size_t at = header.find(fmt::format("'{}':", key));
-  if (at == std::string_view::npos) refuse(origin, fmt::format("its header lacks \"{}\"", key));
+  if (at == std::string_view::npos) refuse_npy(origin, fmt::format("its header lacks \"{}\"", key));
   std::string_view rest = header.substr(at + key.size() + 3);
   while (rest.starts_with(' ')) rest.remove_prefix(1);
   return rest;
@@ -45,14 +45,14 @@ std::vector<int64_t> parse_shape(std::string_view text, const std::string& origi
   std::vector<int64_t> shape;
   const size_t end = text.find(')');
   if (!text.starts_with('(') || end == std::string_view::npos)
-    refuse(origin, "the shape in its header is no tuple");
+    refuse_npy(origin, "the shape in its header is no tuple");
   std::string_view inside = text.substr(1, end - 1);
   while (true) {
     while (inside.starts_with(' ') || inside.starts_with(',')) inside.remove_prefix(1);
     if (inside.empty()) return shape;
     int64_t size = 0;
     const auto [next, error] = std::from_chars(inside.data(), inside.data() + inside.size(), size);
-    if (error != std::errc() || size < 0) refuse(origin, "the shape in its header has a bad size");
+    if (error != std::errc() || size < 0) refuse_npy(origin, "the shape in its header has a bad size");
     shape.push_back(size);
     inside.remove_prefix(static_cast<size_t>(next - inside.data()));
   }
@@ -61,12 +61,12 @@ std::vector<int64_t> parse_shape(std::string_view text, const std::string& origi
 int32_t parse_descr(std::string_view text, const std::string& origin) {
   const size_t end = text.find('\'', 1);
   if (!text.starts_with('\'') || end == std::string_view::npos)
-    refuse(origin, "arrays of records are not supported");
+    refuse_npy(origin, "arrays of records are not supported");
   const std::string_view descr = text.substr(1, end - 1);
   for (const DescrRow& row : kDescrs) {
     if (descr == row.descr) return row.dtype;
   }
-  refuse(origin,
+  refuse_npy(origin,
          fmt::format("dtype {} is not supported (big-endian, text and object arrays are not)", descr));
 }
 
@@ -74,10 +74,10 @@ size_t checked_bytes(const Array& array, const std::string& origin) {
   size_t count = 1;
   for (const int64_t size : array.shape) {
     if (__builtin_mul_overflow(count, static_cast<size_t>(size), &count))
-      refuse(origin, "its shape is too large");
+      refuse_npy(origin, "its shape is too large");
   }
   if (__builtin_mul_overflow(count, element_bits(array.dtype) / 8, &count))
-    refuse(origin, "its shape is too large");
+    refuse_npy(origin, "its shape is too large");
   return count;
 }
 
@@ -85,16 +85,16 @@ size_t checked_bytes(const Array& array, const std::string& origin) {
 
 Array parse_npy(std::span<const char> bytes, const std::string& origin) {
   const std::string_view all(bytes.data(), bytes.size());
-  if (all.size() < 12 || !all.starts_with(kMagic)) refuse(origin, "it is no .npy file");
+  if (all.size() < 12 || !all.starts_with(kMagic)) refuse_npy(origin, "it is no .npy file");
   const auto byte = [&](size_t at) { return static_cast<size_t>(static_cast<unsigned char>(all[at])); };
   const bool is_first_version = byte(6) == 1;
   size_t length = byte(8) | byte(9) << 8;
   if (!is_first_version) length |= byte(10) << 16 | byte(11) << 24;
   const size_t start = is_first_version ? 10 : 12;
-  if (all.size() - start < length) refuse(origin, "it ends inside its header");
+  if (all.size() - start < length) refuse_npy(origin, "it ends inside its header");
   const std::string_view header = all.substr(start, length);
   if (entry(header, "fortran_order", origin).starts_with("True"))
-    refuse(origin, "it is in Fortran order; save it with order='C'");
+    refuse_npy(origin, "it is in Fortran order; save it with order='C'");
   Array array{.name = "",
               .dtype = parse_descr(entry(header, "descr", origin), origin),
               .shape = parse_shape(entry(header, "shape", origin), origin),
@@ -102,7 +102,7 @@ Array parse_npy(std::span<const char> bytes, const std::string& origin) {
   const std::string_view data = all.substr(start + length);
   const size_t wanted = checked_bytes(array, origin);
   if (data.size() != wanted)
-    refuse(origin, fmt::format("it holds {} bytes of data, but its header says {}", data.size(), wanted));
+    refuse_npy(origin, fmt::format("it holds {} bytes of data, but its header says {}", data.size(), wanted));
   array.data.assign(data.begin(), data.end());
   return array;
 }

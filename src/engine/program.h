@@ -16,6 +16,8 @@
 
 namespace ingot::core {
 
+constexpr size_t kMaxNesting = 16;  // of programs in programs
+
 using BufferId = uint32_t;
 using ImageId = uint32_t;
 constexpr uint32_t kNoId = UINT32_MAX;

@@ -9,7 +9,6 @@
 namespace ingot::core {
 namespace {
 
-constexpr size_t kMaxNesting = 16;
 constexpr size_t kMaxOperations = 256;  // of one condition
 
 class ProgramReader : FlatReader {

@@ -15,7 +15,6 @@ namespace ingot::core {
 namespace {
 
 constexpr size_t kMaxBuffers = 1 << 16;
-constexpr size_t kMaxNesting = 16;
 
 // What all programs of an engine share.
 struct Shared {

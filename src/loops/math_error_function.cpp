@@ -28,7 +28,7 @@ constexpr double kLarge64[] = {-4.2529228733691916e-07, -5.2653151512392614e-07,
                                0.24165819424246648,     -0.42718584741395838,    0.25539567631050575};
 
 // (1 - erf(x)) exp(x^2) x in 1 / x^2 for 6 <= x <= 28
-constexpr double kTail64[] = {86636.6555751445,    -24194.64454393511,  4002.2479045020195,
+constexpr double kFarTail64[] = {86636.6555751445,    -24194.64454393511,  4002.2479045020195,
                               -585.0251591189383,  91.47198618343951,   -16.659493963598358,
                               3.7024821065013502,  -1.0578554158216689, 0.4231421875204269,
                               -0.2820947917736846, 0.5641895835477562};
@@ -69,7 +69,7 @@ Expr erfc(const Expr& x) {
   const Expr square = limited * limited;
   const Expr power = exp(-square);
   const Expr lost = fma(limited, limited, -square);  // exp(-square - lost) = power (1 - lost)
-  const Expr far = polynomial(one / square, kTail64) / limited;
+  const Expr far = polynomial(one / square, kFarTail64) / limited;
   const Expr tail =
       fma(-power, lost, power) * select(less(limited, number(x, 6)), scaled_complement64(limited), far);
   const Expr large = select(less(x, number(x, 0)), number(x, 2) - tail, tail);

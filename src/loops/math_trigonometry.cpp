@@ -37,13 +37,13 @@ constexpr double kTwoOverPi[] = {0.63661976903676987,    3.3308114738561656e-09,
                                  7.0539591744042953e-52};
 constexpr int kPiecesBeyondFour = 5;  // pieces whose product with an f32 may exceed 4
 
-struct Reduced {
+struct ReducedAngle {
   Expr quadrant;  // n modulo 4 as an integer
   Expr rest;      // r in [-pi/4, pi/4]: x = n pi/2 + r
 };
 
 // Exact for every f32: of each product, multiples of 4 are dropped before they are added.
-Reduced reduce32(const Expr& single) {
+ReducedAngle reduce32(const Expr& single) {
   const Expr x = convert(DType::kF64, single);
   std::vector<Expr> terms;
   for (int i = 0; i < static_cast<int>(std::size(kTwoOverPi)); ++i) {
@@ -80,7 +80,7 @@ constexpr double kTwoOverPi64[][9] = {
 };
 
 // Good for any f64: as reduce32, by products of twice the precision.
-Reduced reduce_large64(const Expr& x) {
+ReducedAngle reduce_large64(const Expr& x) {
   const auto beyond = [&](size_t row) {
     return less(number(x, std::ldexp(1, 54 + 212 * static_cast<int>(row))), absolute(x));
   };
@@ -118,7 +118,7 @@ Reduced reduce_large64(const Expr& x) {
 }
 
 // Good up to 2^52 quadrants; the parts of pi/2 have 160 bits together.
-Reduced reduce_moderate64(const Expr& x) {
+ReducedAngle reduce_moderate64(const Expr& x) {
   const Expr whole = round_even(x * number(x, 0.63661977236758138));
   Expr rest = x;
   for (const double part : {1.5707963267948966, 6.123233995736766e-17, -1.4973849048591698e-33}) {
@@ -127,9 +127,9 @@ Reduced reduce_moderate64(const Expr& x) {
   return {convert(DType::kI64, whole), rest};
 }
 
-Reduced reduce64(const Expr& x) {
+ReducedAngle reduce64(const Expr& x) {
   const Expr is_large = less(number(x, 0x1p48), absolute(x));
-  const Reduced large = reduce_large64(x), moderate = reduce_moderate64(x);
+  const ReducedAngle large = reduce_large64(x), moderate = reduce_moderate64(x);
   return {select(is_large, large.quadrant, moderate.quadrant), select(is_large, large.rest, moderate.rest)};
 }
 
@@ -152,7 +152,7 @@ Expr bit_set(const Expr& value, int64_t bit) {
 
 // sin for shift 0, cos for shift 1: the value of the quadrant `shift` further on.
 Expr circular(const Expr& x, int64_t shift) {
-  const Reduced reduced = x->dtype == DType::kF64 ? reduce64(x) : reduce32(x);
+  const ReducedAngle reduced = x->dtype == DType::kF64 ? reduce64(x) : reduce32(x);
   const Expr rest = convert(x->dtype, reduced.rest);
   const Expr quadrant = reduced.quadrant + integer_constant(reduced.quadrant->dtype, shift);
   const Expr value = select(bit_set(quadrant, 1), small_cos(rest), small_sin(rest));
@@ -192,7 +192,7 @@ Expr sin(const Expr& x) { return select(equal(x, number(x, 0)), x, circular(x, 0
 Expr cos(const Expr& x) { return circular(x, 1); }
 
 Expr tan(const Expr& x) {
-  const Reduced reduced = x->dtype == DType::kF64 ? reduce64(x) : reduce32(x);
+  const ReducedAngle reduced = x->dtype == DType::kF64 ? reduce64(x) : reduce32(x);
   const Expr sine = small_sin(reduced.rest), cosine = small_cos(reduced.rest);
   const Expr odd = bit_set(reduced.quadrant, 1);
   const Expr value = select(odd, -cosine, sine) / select(odd, sine, cosine);

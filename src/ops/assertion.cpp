@@ -6,7 +6,7 @@
 namespace ingot::core::ops {
 namespace {
 
-constexpr Operand kOperands[] = {{"condition", DTypeSet::kBool}};
+constexpr Operand kAssertionOperands[] = {{"condition", DTypeSet::kBool}};
 
 Types infer_assert_true(const Node&) { return {}; }
 
@@ -14,7 +14,7 @@ Types infer_assert_true(const Node&) { return {}; }
 
 constinit const Op assert_true = {.name = "assert_true",
                                   .summary = "ends the run with an error unless all elements are true",
-                                  .operands = kOperands,
+                                  .operands = kAssertionOperands,
                                   .attributes = attribute_schema<Assertion>(),
                                   .traits = Trait::kSideEffect,
                                   .infer = infer_assert_true,

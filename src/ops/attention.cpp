@@ -10,7 +10,7 @@
 namespace ingot::core::ops {
 namespace {
 
-constexpr Operand kOperands[] = {{"query", DTypeSet::kFloating},
+constexpr Operand kAttentionOperands[] = {{"query", DTypeSet::kFloating},
                                  {"key", DTypeSet::kFloating},
                                  {"value", DTypeSet::kFloating},
                                  {.name = "mask", .dtypes = DTypeSet::kAny, .optional = true}};
@@ -147,7 +147,7 @@ Samples attention_samples() {
 
 constinit const Op attention = {.name = "attention",
                                 .summary = "softmax(query key^T * scale + mask) value, arXiv 1706.03762",
-                                .operands = kOperands,
+                                .operands = kAttentionOperands,
                                 .attributes = attribute_schema<Attention>(),
                                 .traits = Trait::kContraction | Trait::kReduction,
                                 .infer = infer_attention,

@@ -7,7 +7,7 @@
 namespace ingot::core::ops {
 namespace {
 
-constexpr Operand kOperands[] = {{"x", DTypeSet::kFloating},
+constexpr Operand kBatchNormOperands[] = {{"x", DTypeSet::kFloating},
                                  {"mean", DTypeSet::kFloating},
                                  {"variance", DTypeSet::kFloating},
                                  {.name = "weight", .dtypes = DTypeSet::kFloating, .optional = true},
@@ -53,7 +53,7 @@ Samples batch_norm_samples() {
 
 constinit const Op batch_norm = {.name = "batch_norm",
                                  .summary = "x [N, C, *] normalized by given statistics of its channels",
-                                 .operands = kOperands,
+                                 .operands = kBatchNormOperands,
                                  .attributes = attribute_schema<BatchNorm>(),
                                  .infer = infer_batch_norm,
                                  .decompose = decompose_batch_norm,

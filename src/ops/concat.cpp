@@ -12,7 +12,7 @@
 namespace ingot::core::ops {
 namespace {
 
-constexpr Operand kOperands[] = {{"x", DTypeSet::kAny}};
+constexpr Operand kConcatOperands[] = {{"x", DTypeSet::kAny}};
 constexpr Operand kVariadic[] = {{.name = "x", .dtypes = DTypeSet::kAny, .variadic = true}};
 
 Types infer_concat(const Node& node) {
@@ -150,7 +150,7 @@ constinit const Op pad = {
     .name = "pad",
     .summary =
         "x with elements around it: a constant, or its own reflected, repeated at the edge, or in a circle",
-    .operands = kOperands,
+    .operands = kConcatOperands,
     .attributes = attribute_schema<Pad>(),
     .traits = Trait::kView,
     .infer = infer_pad,
@@ -160,7 +160,7 @@ constinit const Op pad = {
 constinit const Op roll = {
     .name = "roll",
     .summary = "x shifted along an axis, what leaves at the end comes back at the start",
-    .operands = kOperands,
+    .operands = kConcatOperands,
     .attributes = attribute_schema<Roll>(),
     .traits = Trait::kView,
     .infer = infer_roll,

@@ -7,7 +7,7 @@
 namespace ingot::core::ops {
 namespace {
 
-constexpr Operand kOperands[] = {{"x", DTypeSet::kFloating},
+constexpr Operand kConvolutionOperands[] = {{"x", DTypeSet::kFloating},
                                  {"weight", DTypeSet::kFloating},
                                  {.name = "bias", .dtypes = DTypeSet::kFloating, .optional = true}};
 
@@ -62,7 +62,7 @@ loops::Kernel lower_convolution(const Node& node) {
 }
 
 // Weight is [C, O / groups, *kernel]; the transposed operation of `convolution`.
-Types infer_transpose(const Node& node) {
+Types infer_transposed_convolution(const Node& node) {
   const auto convolution = node.attributes<ConvolutionTranspose>();
   require_convolution(node, convolution.groups);
   const TensorType &x = node.operand_type(0), &weight = node.operand_type(1);
@@ -85,7 +85,7 @@ Types infer_transpose(const Node& node) {
 }
 
 // Gathers: each result sums the inputs whose windows reach it.
-loops::Kernel lower_transpose(const Node& node) {
+loops::Kernel lower_transposed_convolution(const Node& node) {
   const auto convolution = node.attributes<ConvolutionTranspose>();
   const Shape &x = node.operand_type(0).shape, &weight = node.operand_type(1).shape;
   KernelBuilder kernel(node);
@@ -120,7 +120,7 @@ Samples convolution_samples() {
       sample({f32({1, 4, 9}), f32({6, 2, 3})}, Convolution{{1}, {1}, {1}, 2}),
       sample({f32({1, 2, 3, 4, 4}), f32({2, 1, 2, 2, 2})}, Convolution{{1, 1, 1}, {0, 0, 0}, {1, 1, 1}, 2})};
 }
-Samples transpose_samples() {
+Samples transposed_convolution_samples() {
   return {sample({f32({batch(), 3, 4, 5}), f32({3, 2, 3, 3}), f32({2})},
                  ConvolutionTranspose{{2, 1}, {1, 0}, {1, 0}, {1, 1}, 1}),
           sample({f32({1, 4, 5}), f32({4, 3, 2})}, ConvolutionTranspose{{3}, {0}, {0}, {2}, 2})};
@@ -130,7 +130,7 @@ Samples transpose_samples() {
 
 constinit const Op convolution = {.name = "convolution",
                                   .summary = "sum of products over sliding windows, in groups of channels",
-                                  .operands = kOperands,
+                                  .operands = kConvolutionOperands,
                                   .attributes = attribute_schema<Convolution>(),
                                   .traits = Trait::kContraction | Trait::kReduction,
                                   .infer = infer_convolution,
@@ -140,11 +140,11 @@ constinit const Op convolution = {.name = "convolution",
 constinit const Op convolution_transpose = {
     .name = "convolution_transpose",
     .summary = "each element spread by the weight over a window of the result",
-    .operands = kOperands,
+    .operands = kConvolutionOperands,
     .attributes = attribute_schema<ConvolutionTranspose>(),
     .traits = Trait::kContraction | Trait::kReduction,
-    .infer = infer_transpose,
-    .lower = lower_transpose,
-    .samples = transpose_samples};
+    .infer = infer_transposed_convolution,
+    .lower = lower_transposed_convolution,
+    .samples = transposed_convolution_samples};
 
 }  // namespace ingot::core::ops

@@ -10,7 +10,7 @@
 namespace ingot::core::ops {
 namespace {
 
-constexpr Operand kOperands[] = {{"x", DTypeSet::kFloating},
+constexpr Operand kFoldOperands[] = {{"x", DTypeSet::kFloating},
                                  {.name = "bias", .dtypes = DTypeSet::kFloating, .optional = true}};
 
 int64_t taps(const Fold& fold) {
@@ -90,7 +90,7 @@ Samples fold_samples() {
 
 constinit const Op fold = {.name = "fold",
                            .summary = "adds the windows that overlap in each element: torch's col2im",
-                           .operands = kOperands,
+                           .operands = kFoldOperands,
                            .attributes = attribute_schema<Fold>(),
                            .traits = Trait::kReduction,
                            .infer = infer_fold,

@@ -4,13 +4,13 @@
 namespace ingot::core::ops {
 namespace {
 
-constexpr Operand kOperands[] = {{.name = "operands", .variadic = true}};
+constexpr Operand kFusedOperands[] = {{.name = "operands", .variadic = true}};
 
 }  // namespace
 
 constinit const Op fused = {.name = "fused",
                             .summary = "One graph that a backend compiles as one kernel or schedule.",
-                            .operands = kOperands,
+                            .operands = kFusedOperands,
                             .traits = Trait::kFused};
 
 }  // namespace ingot::core::ops

@@ -10,7 +10,7 @@
 namespace ingot::core::ops {
 namespace {
 
-constexpr Operand kOperands[] = {{"x", DTypeSet::kAny}, {"indices", DTypeSet::kIndex}};
+constexpr Operand kGatherOperands[] = {{"x", DTypeSet::kAny}, {"indices", DTypeSet::kIndex}};
 
 Types infer_take(const Node& node) {
   const auto axis = node.attributes<Axis>().axis;
@@ -61,7 +61,7 @@ constexpr Op gather_op(std::string_view name, std::string_view summary, Types (*
                        loops::Kernel (*lower)(const Node&), Samples (*samples)()) {
   return Op{.name = name,
             .summary = summary,
-            .operands = kOperands,
+            .operands = kGatherOperands,
             .attributes = attribute_schema<Axis>(),
             .traits = Trait::kView,
             .infer = infer,

@@ -91,7 +91,7 @@ Index indexed_place(KernelBuilder& kernel, const Node& node, const std::vector<i
 
 namespace {
 
-constexpr Operand kOperands[] = {{"x", DTypeSet::kAny},
+constexpr Operand kIndexOperands[] = {{"x", DTypeSet::kAny},
                                  {.name = "indices", .dtypes = DTypeSet::kIndex, .variadic = true}};
 
 Types infer_index(const Node& node) {
@@ -115,7 +115,7 @@ Samples index_samples() {
 constinit const Op index = {
     .name = "index",
     .summary = "x indexed by several tensors at once, as x[i, :, j]; indices count from the end if negative",
-    .operands = kOperands,
+    .operands = kIndexOperands,
     .attributes = attribute_schema<IndexedAxes>(),
     .traits = Trait::kView,
     .infer = infer_index,

@@ -10,8 +10,8 @@
 namespace ingot::core::ops {
 namespace {
 
-constexpr Operand kOperands[] = {{"x", DTypeSet::kNumeric}};
-constexpr Operand kFloatingOperands[] = {{"x", DTypeSet::kFloating}};
+constexpr Operand kPoolOperands[] = {{"x", DTypeSet::kNumeric}};
+constexpr Operand kAverageOperands[] = {{"x", DTypeSet::kFloating}};
 
 Index joined(const Index& a, size_t count, const Index& b) {
   Index index(a.begin(), a.begin() + static_cast<ptrdiff_t>(count));
@@ -207,20 +207,20 @@ constexpr Op pool_op(std::string_view name, std::string_view summary, std::span<
 }  // namespace
 
 constinit const Op max_pool =
-    pool_op("max_pool", "largest of each window", kOperands, attribute_schema<MaxPool>(), infer_max_pool,
+    pool_op("max_pool", "largest of each window", kPoolOperands, attribute_schema<MaxPool>(), infer_max_pool,
             lower_max_pool, max_pool_samples);
 constinit const Op max_pool_places = pool_op(
-    "max_pool_places", "where the largest of each window stands, counted in the spatial dims", kOperands,
+    "max_pool_places", "where the largest of each window stands, counted in the spatial dims", kPoolOperands,
     attribute_schema<MaxPool>(), infer_max_pool_places, lower_max_pool_places, max_pool_samples);
 constinit const Op average_pool =
-    pool_op("average_pool", "average of each window", kFloatingOperands, attribute_schema<AveragePool>(),
+    pool_op("average_pool", "average of each window", kAverageOperands, attribute_schema<AveragePool>(),
             infer_average_pool, lower_average_pool, average_pool_samples);
 constinit const Op adaptive_average_pool =
     pool_op("adaptive_average_pool", "averages of windows that divide each dim into a given number",
-            kFloatingOperands, attribute_schema<AdaptivePool>(), infer_adaptive_pool,
+            kAverageOperands, attribute_schema<AdaptivePool>(), infer_adaptive_pool,
             lower_adaptive_pool<loops::Combine::kAdd>, adaptive_samples);
 constinit const Op adaptive_max_pool =
-    pool_op("adaptive_max_pool", "largest of windows that divide each dim into a given number", kOperands,
+    pool_op("adaptive_max_pool", "largest of windows that divide each dim into a given number", kPoolOperands,
             attribute_schema<AdaptivePool>(), infer_adaptive_pool,
             lower_adaptive_pool<loops::Combine::kMaximum>, adaptive_samples);
 

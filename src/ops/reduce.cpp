@@ -88,7 +88,7 @@ loops::Kernel lower_log_sum_exp(const Node& node) {
 }
 
 constexpr Operand kBoolOperand[] = {{"x", DTypeSet::kBool}};
-constexpr Operand kFloatingOperand[] = {{"x", DTypeSet::kFloating}};
+constexpr Operand kFloatingReduceOperand[] = {{"x", DTypeSet::kFloating}};
 constexpr Operand kNumericOperand[] = {{"x", DTypeSet::kNumeric}};
 
 Samples reduce_samples() {
@@ -113,19 +113,18 @@ constexpr Op reduce_op(std::string_view name, std::string_view summary, loops::K
 
 }  // namespace
 
-using enum loops::Combine;
-constinit const Op sum = reduce_op("sum", "sum over axes", lower_simple<kAdd>);
-constinit const Op product = reduce_op("product", "product over axes", lower_simple<kMultiply>);
+constinit const Op sum = reduce_op("sum", "sum over axes", lower_simple<loops::Combine::kAdd>);
+constinit const Op product = reduce_op("product", "product over axes", lower_simple<loops::Combine::kMultiply>);
 constinit const Op reduce_maximum =
-    reduce_op("reduce_maximum", "largest over axes, NaN if there is one", lower_simple<kMaximum>);
+    reduce_op("reduce_maximum", "largest over axes, NaN if there is one", lower_simple<loops::Combine::kMaximum>);
 constinit const Op reduce_minimum =
-    reduce_op("reduce_minimum", "smallest over axes, NaN if there is one", lower_simple<kMinimum>);
+    reduce_op("reduce_minimum", "smallest over axes, NaN if there is one", lower_simple<loops::Combine::kMinimum>);
 constinit const Op all =
-    reduce_op("all", "whether x holds everywhere along axes", lower_simple<kAnd>, kBoolOperand, bool_samples);
+    reduce_op("all", "whether x holds everywhere along axes", lower_simple<loops::Combine::kAnd>, kBoolOperand, bool_samples);
 constinit const Op any =
-    reduce_op("any", "whether x holds anywhere along axes", lower_simple<kOr>, kBoolOperand, bool_samples);
-constinit const Op mean = reduce_op("mean", "average over axes", lower_mean, kFloatingOperand);
+    reduce_op("any", "whether x holds anywhere along axes", lower_simple<loops::Combine::kOr>, kBoolOperand, bool_samples);
+constinit const Op mean = reduce_op("mean", "average over axes", lower_mean, kFloatingReduceOperand);
 constinit const Op log_sum_exp =
-    reduce_op("log_sum_exp", "logarithm of the sum of exp(x) over axes", lower_log_sum_exp, kFloatingOperand);
+    reduce_op("log_sum_exp", "logarithm of the sum of exp(x) over axes", lower_log_sum_exp, kFloatingReduceOperand);
 
 }  // namespace ingot::core::ops

@@ -8,7 +8,7 @@
 namespace ingot::core::ops {
 namespace {
 
-constexpr Operand kOperands[] = {{"x", DTypeSet::kAny}};
+constexpr Operand kReshapeOperands[] = {{"x", DTypeSet::kAny}};
 
 Types infer_reshape(const Node& node) {
   const Shape shape = node.attributes<NewShape>().shape;
@@ -77,7 +77,7 @@ Samples reshape_samples() {
 
 constinit const Op reshape = {.name = "reshape",
                               .summary = "the same elements in row-major order, in another shape",
-                              .operands = kOperands,
+                              .operands = kReshapeOperands,
                               .attributes = attribute_schema<NewShape>(),
                               .traits = Trait::kView | Trait::kKeepsOrder,
                               .infer = infer_reshape,

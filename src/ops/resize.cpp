@@ -9,8 +9,8 @@
 namespace ingot::core::ops {
 namespace {
 
-constexpr Operand kOperands[] = {{"x", DTypeSet::kAny}};
-constexpr Operand kFloatingOperands[] = {{"x", DTypeSet::kFloating}};
+constexpr Operand kResizeOperands[] = {{"x", DTypeSet::kAny}};
+constexpr Operand kInterpolationOperands[] = {{"x", DTypeSet::kFloating}};
 
 Types infer_resize(const Node& node) {
   const auto resize = node.attributes<Resize>();
@@ -82,7 +82,7 @@ Neighbours neighbours(KernelBuilder& kernel, const Resize& resize, size_t i, con
   return result;
 }
 
-loops::Kernel lower_linear(const Node& node) {
+loops::Kernel lower_resize_linear(const Node& node) {
   const auto resize = node.attributes<Resize>();
   const Shape& from = node.operand_type(0).shape;
   KernelBuilder kernel(node);
@@ -112,7 +112,7 @@ Samples nearest_samples() {
           sample({f32({1, 2, 5})}, Resize{{7}, {}, false}),
           sample({f32({1, 2, length(), 3})}, Resize{{length() * 2, 6}, {2, 2}, false})};
 }
-Samples linear_samples() {
+Samples resize_linear_samples() {
   return {sample({f32({batch(), 2, 3, 4})}, Resize{{6, 7}, {}, false}),
           sample({f32({1, 2, 5})}, Resize{{9}, {}, true}),
           sample({f32({1, 2, length(), 3})}, Resize{{length() * 2, 6}, {2, 2}, false})};
@@ -122,7 +122,7 @@ Samples linear_samples() {
 
 constinit const Op resize_nearest = {.name = "resize_nearest",
                                      .summary = "another spatial size, each element the nearest of x",
-                                     .operands = kOperands,
+                                     .operands = kResizeOperands,
                                      .attributes = attribute_schema<Resize>(),
                                      .traits = Trait::kView,
                                      .infer = infer_resize,
@@ -132,11 +132,11 @@ constinit const Op resize_nearest = {.name = "resize_nearest",
 constinit const Op resize_linear = {
     .name = "resize_linear",
     .summary = "another spatial size, each element between its neighbours in x",
-    .operands = kFloatingOperands,
+    .operands = kInterpolationOperands,
     .attributes = attribute_schema<Resize>(),
     .traits = Trait::kView,
     .infer = infer_resize,
-    .lower = lower_linear,
-    .samples = linear_samples};
+    .lower = lower_resize_linear,
+    .samples = resize_linear_samples};
 
 }  // namespace ingot::core::ops

@@ -9,7 +9,7 @@
 namespace ingot::core::ops {
 namespace {
 
-constexpr Operand kOperands[] = {{"x", DTypeSet::kFloating}};
+constexpr Operand kSoftmaxOperands[] = {{"x", DTypeSet::kFloating}};
 
 Types infer_along_axis(const Node& node) {
   require_axis(node, node.attributes<Axis>().axis, node.operand_type(0).rank());
@@ -72,7 +72,7 @@ Samples axis_samples() {
 constexpr Op row_op(std::string_view name, std::string_view summary, loops::Kernel (*lower)(const Node&)) {
   return Op{.name = name,
             .summary = summary,
-            .operands = kOperands,
+            .operands = kSoftmaxOperands,
             .attributes = attribute_schema<Axis>(),
             .traits = Trait::kReduction,
             .infer = infer_along_axis,

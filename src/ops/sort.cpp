@@ -11,7 +11,7 @@
 namespace ingot::core::ops {
 namespace {
 
-constexpr Operand kOperands[] = {{"x", DTypeSet::kAny}};
+constexpr Operand kSortOperands[] = {{"x", DTypeSet::kAny}};
 constexpr Operand kScatterOperands[] = {
     {"x", DTypeSet::kNumeric}, {"indices", DTypeSet::kIndex}, {"source", DTypeSet::kNumeric}};
 
@@ -31,7 +31,7 @@ Types infer_top_k(const Node& node) {
   return {type, {DType::kI64, type.shape, {}}};
 }
 template <typename Struct>
-Types infer_scatter(const Node& node) {
+Types infer_scatter_along(const Node& node) {
   require_indices_along(node, node.attributes<Struct>().axis);
   require(node.operand_type(2).dtype == node.operand_type(0).dtype, node,
           "the source must have the dtype of x");
@@ -58,7 +58,7 @@ Types infer_scatter_reduce(const Node& node) {
   const std::string reduce = node.attributes<ScatterReduce>().reduce;
   require(std::ranges::find(kKnown, reduce) != std::end(kKnown), node,
           "it reduces by sum, prod, mean, amax or amin");
-  return infer_scatter<ScatterReduce>(node);
+  return infer_scatter_along<ScatterReduce>(node);
 }
 
 Samples scatter_reduce_samples() {
@@ -78,7 +78,7 @@ Samples scatter_add_samples() {
 constinit const Op sort = {
     .name = "sort",
     .summary = "x sorted along an axis, and where each element was; stable, NaN is the largest",
-    .operands = kOperands,
+    .operands = kSortOperands,
     .attributes = attribute_schema<Sort>(),
     .infer = infer_sort,
     .routine = "sort",
@@ -86,7 +86,7 @@ constinit const Op sort = {
 constinit const Op top_k = {
     .name = "top_k",
     .summary = "the largest (or smallest) elements along an axis, sorted, and where they were",
-    .operands = kOperands,
+    .operands = kSortOperands,
     .attributes = attribute_schema<TopK>(),
     .infer = infer_top_k,
     .routine = "top_k",
@@ -96,7 +96,7 @@ constinit const Op scatter_add = {
     .summary = "x with one element of the source added an index; several may meet in one place",
     .operands = kScatterOperands,
     .attributes = attribute_schema<Axis>(),
-    .infer = infer_scatter<Axis>,
+    .infer = infer_scatter_along<Axis>,
     .routine = "scatter_add",
     .samples = scatter_add_samples};
 constinit const Op scatter_reduce = {

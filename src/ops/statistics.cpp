@@ -8,8 +8,8 @@
 namespace ingot::core::ops {
 namespace {
 
-constexpr Operand kOperands[] = {{"x", DTypeSet::kFloating}};
-constexpr Operand kNumericOperands[] = {{"x", DTypeSet::kNumeric}};
+constexpr Operand kStatisticsOperands[] = {{"x", DTypeSet::kFloating}};
+constexpr Operand kNumericStatisticsOperands[] = {{"x", DTypeSet::kNumeric}};
 
 template <typename Struct>
 Types infer_axes(const Node& node) {
@@ -100,7 +100,7 @@ Samples arg_samples() {
 constexpr Op arg_op(std::string_view name, std::string_view summary, loops::Kernel (*lower)(const Node&)) {
   return Op{.name = name,
             .summary = summary,
-            .operands = kNumericOperands,
+            .operands = kNumericStatisticsOperands,
             .attributes = attribute_schema<ArgReduce>(),
             .traits = Trait::kReduction,
             .infer = infer_arg,
@@ -112,7 +112,7 @@ constexpr Op arg_op(std::string_view name, std::string_view summary, loops::Kern
 
 constinit const Op variance = {.name = "variance",
                                .summary = "mean square distance from the mean, over count - correction",
-                               .operands = kOperands,
+                               .operands = kStatisticsOperands,
                                .attributes = attribute_schema<Variance>(),
                                .traits = Trait::kReduction,
                                .infer = infer_axes<Variance>,
@@ -121,7 +121,7 @@ constinit const Op variance = {.name = "variance",
 
 constinit const Op norm = {.name = "norm",
                            .summary = "vector norm of an order over axes",
-                           .operands = kOperands,
+                           .operands = kStatisticsOperands,
                            .attributes = attribute_schema<Norm>(),
                            .traits = Trait::kReduction,
                            .infer = infer_axes<Norm>,

@@ -11,7 +11,7 @@
 namespace ingot::core::ops {
 namespace {
 
-constexpr Operand kOperands[] = {{"x", DTypeSet::kAny}};
+constexpr Operand kViewOperands[] = {{"x", DTypeSet::kAny}};
 
 Types infer_transpose(const Node& node) {
   const auto order = node.attributes<Permutation>().order;
@@ -104,7 +104,7 @@ constexpr Op view_op(std::string_view name, std::string_view summary, AttributeS
                      Types (*infer)(const Node&), loops::Kernel (*lower)(const Node&), Samples (*samples)()) {
   return Op{.name = name,
             .summary = summary,
-            .operands = kOperands,
+            .operands = kViewOperands,
             .attributes = attributes,
             .traits = Trait::kView,
             .infer = infer,

@@ -121,7 +121,7 @@ loops::Kernel lower_weight(const Node& node) {
   return kernel.finish();
 }
 
-Types infer_convolution(const Node& node) {
+Types infer_winograd_convolution(const Node& node) {
   require_same_dtype(node);
   require_rank(node, 0, 3);
   require_rank(node, 1, 3);
@@ -170,7 +170,7 @@ Expr direct_sum(KernelBuilder& kernel, const Node& node, const Index& index) {
                        guarded(element.guard, pixel * factor, number(pixel, 0)));
 }
 
-loops::Kernel lower_convolution(const Node& node) {
+loops::Kernel lower_winograd_convolution(const Node& node) {
   const Shape& result = node.results[0]->type.shape;
   const Shape tiles = tiles_of(result[2], result[3]);
   KernelBuilder kernel(node);
@@ -196,7 +196,7 @@ Samples input_samples() {
           sample({f32({1, 17, 3, 4})}, WinogradInput{{2, 1}})};
 }
 Samples weight_samples() { return {sample({f32({5, 3, 3, 3})})}; }
-Samples convolution_samples() {
+Samples winograd_samples() {
   const Dim tiles = batch() * 6;
   return {sample({f32({16, tiles, 3}), f32({16, 5, 3}), f32({batch(), 3, 3, 5}), f32({5, 3, 3, 3}), f32({5})},
                  NewShape{{batch(), 5, 3, 5}}),
@@ -229,8 +229,8 @@ constinit const Op winograd_convolution = {
     .operands = kProduct,
     .attributes = attribute_schema<NewShape>(),
     .traits = Trait::kContraction | Trait::kReduction,
-    .infer = infer_convolution,
-    .lower = lower_convolution,
-    .samples = convolution_samples};
+    .infer = infer_winograd_convolution,
+    .lower = lower_winograd_convolution,
+    .samples = winograd_samples};
 
 }  // namespace ingot::core::ops

@@ -36,15 +36,15 @@ bool is_invariant(const Node& node, const Nodes& invariant) {
   });
 }
 
-int64_t elements(const Value* value) { return element_count(value->type).constant().value_or(INT64_MAX); }
+int64_t elements_or_many(const Value* value) { return element_count(value->type).constant().value_or(INT64_MAX); }
 
 // Fills and broadcasts: cheaper to make again than to keep. Not what joins or pads.
 bool is_expansion(const Node& node) {
   if (node.op->traits.has(Trait::kSource)) return false;
   if (node.operands.empty()) return true;
   int64_t given = 0;
-  for (const Value* operand : node.operands) given += operand == nullptr ? 0 : elements(operand);
-  return node.op->traits.has(Trait::kView) && given <= elements(node.results[0]) / 2;
+  for (const Value* operand : node.operands) given += operand == nullptr ? 0 : elements_or_many(operand);
+  return node.op->traits.has(Trait::kView) && given <= elements_or_many(node.results[0]) / 2;
 }
 
 class Hoist {

@@ -10,7 +10,7 @@ namespace {
 
 constexpr uint32_t kFree = 0;
 constexpr uint32_t kHeld = 1;
-constexpr uint32_t kAwaited = 2;  // held, and a thread may sleep until it is released
+constexpr uint32_t kHeldAndAwaited = 2;  // held, and a thread may sleep until it is released
 constexpr uint32_t kStates = 3;   // the bits of the states; the count is above them
 
 constinit std::atomic<uint32_t> forks{0};
@@ -51,17 +51,17 @@ void ForkSafeMutex::lock() {
       if (word_.compare_exchange_strong(word, count_bits() | state, std::memory_order_acquire)) break;
       continue;
     }
-    const uint32_t awaited = (word & ~kStates) | kAwaited;
+    const uint32_t awaited = (word & ~kStates) | kHeldAndAwaited;
     if (word != awaited && !word_.compare_exchange_strong(word, awaited, std::memory_order_relaxed)) continue;
     sleep_while(word_, awaited);
-    state = kAwaited;  // others may sleep still
+    state = kHeldAndAwaited;  // others may sleep still
   }
   holder_.store(thread_number(), std::memory_order_relaxed);
 }
 
 void ForkSafeMutex::unlock() {
   holder_.store(0, std::memory_order_relaxed);
-  if ((word_.exchange(kFree, std::memory_order_release) & kStates) == kAwaited) wake(word_);
+  if ((word_.exchange(kFree, std::memory_order_release) & kStates) == kHeldAndAwaited) wake(word_);
 }
 
 }  // namespace ingot::core

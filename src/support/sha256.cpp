@@ -10,7 +10,7 @@
 namespace ingot::core {
 namespace {
 
-constexpr size_t kBlock = 64;
+constexpr size_t kBlockBytes = 64;
 constexpr size_t kLengthField = 8;
 
 void store_big_endian(uint64_t value, std::span<std::byte> target) {
@@ -24,26 +24,26 @@ DigestBuilder::DigestBuilder()
       block_{} {}
 
 void DigestBuilder::update(Bytes data) {
-  const size_t used = length_ % kBlock;
+  const size_t used = length_ % kBlockBytes;
   length_ += data.size();
   if (used != 0) {
-    const size_t taken = std::min(data.size(), kBlock - used);
+    const size_t taken = std::min(data.size(), kBlockBytes - used);
     std::memcpy(block_.data() + used, data.data(), taken);
-    if (used + taken < kBlock) return;
+    if (used + taken < kBlockBytes) return;
     sha256_blocks(state_, block_);
     data = data.subspan(taken);
   }
-  const size_t whole = data.size() / kBlock * kBlock;
+  const size_t whole = data.size() / kBlockBytes * kBlockBytes;
   sha256_blocks(state_, data.first(whole));
   std::ranges::copy(data.subspan(whole), block_.begin());
 }
 
 Digest DigestBuilder::finish() {
-  const size_t used = length_ % kBlock;
-  std::array<std::byte, 2 * kBlock> tail{};
+  const size_t used = length_ % kBlockBytes;
+  std::array<std::byte, 2 * kBlockBytes> tail{};
   std::copy_n(block_.begin(), used, tail.begin());
   tail[used] = std::byte{0x80};
-  const size_t size = used + 1 + kLengthField <= kBlock ? kBlock : 2 * kBlock;
+  const size_t size = used + 1 + kLengthField <= kBlockBytes ? kBlockBytes : 2 * kBlockBytes;
   store_big_endian(length_ * 8, std::span(tail).subspan(size - kLengthField, kLengthField));
   sha256_blocks(state_, std::span(tail).first(size));
   Digest result;

@@ -37,9 +37,9 @@ std::string print_sum(std::span<const Dim> terms) {
 
 // sum := ["-"] product {("+" | "-") product};  product := factor {"*" factor}
 // factor := number | symbol | function "(" sum {"," sum} ")" | "(" sum ")"
-class Parser {
+class DimParser {
  public:
-  explicit Parser(std::string_view text) : text_(text) {}
+  explicit DimParser(std::string_view text) : text_(text) {}
 
   Dim parse() {
     Dim result = sum();
@@ -171,6 +171,6 @@ std::string Dim::to_string() const {
   throw InternalError("a dim has a kind");
 }
 
-Dim parse_dim(std::string_view text) { return Parser(text).parse(); }
+Dim parse_dim(std::string_view text) { return DimParser(text).parse(); }
 
 }  // namespace ingot::core

@@ -23,9 +23,9 @@ std::string to_string(const LayoutAxis& axis) {
   return text;
 }
 
-class Parser {
+class LayoutParser {
  public:
-  Parser(std::string_view text, size_t rank) : text_(text), rest_(text), rank_(rank) {}
+  LayoutParser(std::string_view text, size_t rank) : text_(text), rest_(text), rank_(rank) {}
 
   Layout parse() {
     Layout layout;
@@ -137,6 +137,6 @@ std::string to_string(const Layout& layout) {
   return text + "}";
 }
 
-Layout parse_layout(std::string_view text, size_t rank) { return Parser(text, rank).parse(); }
+Layout parse_layout(std::string_view text, size_t rank) { return LayoutParser(text, rank).parse(); }
 
 }  // namespace ingot::core

@@ -25,9 +25,9 @@ std::string print_part(const Predicate& part) {
 }
 
 // predicate := part ["&" part | "|" part];  part := "[" predicate "]" | dim comparison dim
-class Parser {
+class PredicateParser {
  public:
-  explicit Parser(std::string_view text) : text_(text) {}
+  explicit PredicateParser(std::string_view text) : text_(text) {}
 
   Predicate parse() {
     Predicate result = predicate(1);
@@ -90,14 +90,14 @@ class Parser {
   size_t position_ = 0;
 };
 
-bool is_atom(const Dim& dim) {
+bool reads_alone(const Dim& dim) {
   const Dim::Kind kind = dim.kind();
   return kind == Dim::Kind::kSymbol || kind == Dim::Kind::kMaximum || kind == Dim::Kind::kMinimum ||
          (kind == Dim::Kind::kConstant && *dim.constant() >= 0);
 }
 
 std::string print_operand(const Dim& dim, const SymbolSpelling& name) {
-  return is_atom(dim) ? to_python(dim, name) : "(" + to_python(dim, name) + ")";
+  return reads_alone(dim) ? to_python(dim, name) : "(" + to_python(dim, name) + ")";
 }
 
 std::string print_joined(std::span<const Dim> operands, std::string_view separator,
@@ -134,7 +134,7 @@ std::string to_string(const Predicate& predicate) {
                      kComparisons[static_cast<size_t>(predicate.kind)], predicate.right.to_string());
 }
 
-Predicate parse_predicate(std::string_view text) { return Parser(text).parse(); }
+Predicate parse_predicate(std::string_view text) { return PredicateParser(text).parse(); }
 
 std::string to_python(const Dim& dim, const SymbolSpelling& name) {
   const auto operands = dim.operands();

@@ -16,7 +16,7 @@ using namespace testing;
 using FileBytes = std::vector<std::byte>;
 
 // y = w + w, with w a weight that is used as it is.
-EngineData doubling_engine() {
+EngineData saved_doubling_engine() {
   EngineData engine{.name = "doubling", .key = "key of doubling", .target = "null"};
   engine.images = {{.kernel = "double", .target = "null"}};
   engine.sources.push_back({.name = "w", .shape = {2}, .data = bytes_of({1, 2})});
@@ -71,7 +71,7 @@ class DamageTest : public ::testing::Test {
   }}};
   std::vector<const Executor*> executors_{&executor_};
   Host host_{HostOptions{.threads = 1}, executors_};
-  FileBytes bytes_ = to_bytes(doubling_engine());
+  FileBytes bytes_ = to_bytes(saved_doubling_engine());
   Container container_ = read_container(bytes_, Checksums::kVerify);
 };
 

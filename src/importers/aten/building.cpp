@@ -21,6 +21,8 @@ std::vector<int64_t> reduced_axes(Call& call, const core::Value* x) {
   return call.axes("dim", x->type.rank());
 }
 
+bool keeps_dims(Call& call) { return call.has("keepdim") && call.flag("keepdim"); }
+
 std::vector<int64_t> window_entries(Call& call, std::string_view name, size_t spatial) {
   constexpr int64_t kLargest = int64_t{1} << 31;
   std::vector<int64_t> values = call.integers(name);

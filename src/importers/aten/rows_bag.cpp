@@ -84,7 +84,7 @@ void histogram(Call& call) {
   call.give(counts);
 }
 
-constexpr Row kRows[] = {
+constexpr Row kBagRows[] = {
     {"aten._embedding_bag.default", embedding_bag<false>},
     {"aten._embedding_bag_forward_only.default", embedding_bag<false>},
     {"aten.embedding_bag.default", embedding_bag<false>},
@@ -94,6 +94,6 @@ constexpr Row kRows[] = {
 
 }  // namespace
 
-std::span<const Row> bag_rows() { return kRows; }
+std::span<const Row> bag_rows() { return kBagRows; }
 
 }  // namespace ingot::core::aten

@@ -35,7 +35,7 @@ void logical(Call& call) {
   call.give(apply(call, kOp, DType::kBool, "self", "other"));
 }
 template <const Op& kOp>
-void real(Call& call) {
+void real_binary(Call& call) {
   call.give(apply(call, kOp, promoted_to_floating(call, {"self", "other"}), "self", "other"));
 }
 
@@ -64,7 +64,7 @@ void reverse_subtract(Call& call) {
 
 void divide_rounded(Call& call) {
   const std::string mode = call.text("rounding_mode");
-  if (mode.empty()) return real<ops::divide>(call);
+  if (mode.empty()) return real_binary<ops::divide>(call);
   const DType dtype = promoted(call, {"self", "other"});
   if (mode == "floor") return call.give(apply(call, ops::floor_divide, dtype, "self", "other"));
   core::Value* quotient = apply(call, ops::divide, dtype, "self", "other");
@@ -180,7 +180,7 @@ void hypotenuse(Call& call) {
   call.give(emit(call, ops::select, {is_infinite, infinity, result}));
 }
 
-constexpr Row kRows[] = {
+constexpr Row kBinaryRows[] = {
     {"aten.__and__.Scalar", arithmetic<ops::bitwise_and, &ops::logical_and>},
     {"aten.__and__.Tensor", arithmetic<ops::bitwise_and, &ops::logical_and>},
     {"aten.__lshift__.Scalar", arithmetic<ops::shift_left>},
@@ -195,8 +195,8 @@ constexpr Row kRows[] = {
     {"aten.add.Tensor", add},
     {"aten.addcdiv.default", add_combined<ops::divide>},
     {"aten.addcmul.default", add_combined<ops::multiply>},
-    {"aten.arctan2.default", real<ops::atan2>},
-    {"aten.atan2.default", real<ops::atan2>},
+    {"aten.arctan2.default", real_binary<ops::atan2>},
+    {"aten.atan2.default", real_binary<ops::atan2>},
     {"aten.bitwise_and.Scalar", arithmetic<ops::bitwise_and, &ops::logical_and>},
     {"aten.bitwise_and.Scalar_Tensor", arithmetic<ops::bitwise_and, &ops::logical_and>},
     {"aten.bitwise_and.Tensor", arithmetic<ops::bitwise_and, &ops::logical_and>},
@@ -220,13 +220,13 @@ constexpr Row kRows[] = {
     {"aten.clamp_min.default", clamp_min},
     {"aten.clip.Tensor", clamp},
     {"aten.clip.default", clamp},
-    {"aten.div.Scalar", real<ops::divide>},
+    {"aten.div.Scalar", real_binary<ops::divide>},
     {"aten.div.Scalar_mode", divide_rounded},
-    {"aten.div.Tensor", real<ops::divide>},
+    {"aten.div.Tensor", real_binary<ops::divide>},
     {"aten.div.Tensor_mode", divide_rounded},
-    {"aten.divide.Scalar", real<ops::divide>},
+    {"aten.divide.Scalar", real_binary<ops::divide>},
     {"aten.divide.Scalar_mode", divide_rounded},
-    {"aten.divide.Tensor", real<ops::divide>},
+    {"aten.divide.Tensor", real_binary<ops::divide>},
     {"aten.divide.Tensor_mode", divide_rounded},
     {"aten.eq.Scalar", comparison<ops::equal>},
     {"aten.eq.Tensor", comparison<ops::equal>},
@@ -284,8 +284,8 @@ constexpr Row kRows[] = {
     {"aten.sub.Tensor", subtract},
     {"aten.subtract.Scalar", subtract},
     {"aten.subtract.Tensor", subtract},
-    {"aten.true_divide.Scalar", real<ops::divide>},
-    {"aten.true_divide.Tensor", real<ops::divide>},
+    {"aten.true_divide.Scalar", real_binary<ops::divide>},
+    {"aten.true_divide.Tensor", real_binary<ops::divide>},
     {"aten.where.Scalar", choose},
     {"aten.where.ScalarOther", choose},
     {"aten.where.ScalarSelf", choose},
@@ -294,6 +294,6 @@ constexpr Row kRows[] = {
 
 }  // namespace
 
-std::span<const Row> binary_rows() { return kRows; }
+std::span<const Row> binary_rows() { return kBinaryRows; }
 
 }  // namespace ingot::core::aten

@@ -18,7 +18,7 @@ void linear(Call& call) {
   call.give(bias ? emit(call, ops::add, {product, bias}) : product);
 }
 
-core::Value* scaled(Call& call, core::Value* value, std::string_view factor) {
+core::Value* scaled_unless_one(Call& call, core::Value* value, std::string_view factor) {
   const double number = call.number(factor);
   if (number == 1) return value;
   return emit(call, ops::multiply, {value, scalar(call.graph(), number, value->type.dtype)});
@@ -38,8 +38,8 @@ core::Value* wide_product(Call& call, core::Value* a, core::Value* b) {
 // beta * self + alpha * product, in the dtype of self.
 void give_sum(Call& call, core::Value* product) {
   core::Value* x = call.tensor("self");
-  core::Value* sum = scaled(call, product, "alpha");
-  if (call.number("beta") != 0) sum = emit(call, ops::add, {scaled(call, summable(call, x), "beta"), sum});
+  core::Value* sum = scaled_unless_one(call, product, "alpha");
+  if (call.number("beta") != 0) sum = emit(call, ops::add, {scaled_unless_one(call, summable(call, x), "beta"), sum});
   call.give(converted(call.graph(), sum, x->type.dtype));
 }
 // What torch made of a linear layer becomes one again.
@@ -106,7 +106,7 @@ void attention(Call& call) { attention_with(call, "attn_mask"); }
 void attention_with_bias(Call& call) { attention_with(call, "attn_bias"); }
 void attention_without_mask(Call& call) { attention_with(call, ""); }
 
-constexpr Row kRows[] = {
+constexpr Row kContractionRows[] = {
     {"aten._scaled_dot_product_attention_math.default", attention},
     {"aten._scaled_dot_product_efficient_attention.default", attention_with_bias},
     {"aten._scaled_dot_product_flash_attention.default", attention_without_mask},
@@ -129,6 +129,6 @@ constexpr Row kRows[] = {
 
 }  // namespace
 
-std::span<const Row> contraction_rows() { return kRows; }
+std::span<const Row> contraction_rows() { return kContractionRows; }
 
 }  // namespace ingot::core::aten

@@ -174,10 +174,10 @@ void einsum(Call& call) {
   call.give(ordered(call, summed(call, total, result), result).value);
 }
 
-constexpr Row kRows[] = {{"aten.einsum.default", einsum}};
+constexpr Row kEinsumRows[] = {{"aten.einsum.default", einsum}};
 
 }  // namespace
 
-std::span<const Row> einsum_rows() { return kRows; }
+std::span<const Row> einsum_rows() { return kEinsumRows; }
 
 }  // namespace ingot::core::aten

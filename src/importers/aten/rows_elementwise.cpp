@@ -125,7 +125,7 @@ void angle(Call& call) {
   call.give(emit(call, ops::select, {emit(call, ops::is_nan, {x}), x, turned}));
 }
 
-constexpr Row kRows[] = {
+constexpr Row kElementwiseRows[] = {
     {"aten._prelu_kernel.default", prelu},
     {"aten.abs.default", same<ops::absolute>},
     {"aten.absolute.default", same<ops::absolute>},
@@ -208,6 +208,6 @@ constexpr Row kRows[] = {
 
 }  // namespace
 
-std::span<const Row> elementwise_rows() { return kRows; }
+std::span<const Row> elementwise_rows() { return kElementwiseRows; }
 
 }  // namespace ingot::core::aten

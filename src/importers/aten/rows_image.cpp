@@ -258,7 +258,7 @@ void affine_grid(Call& call) {
   call.give(reshaped(call, grid, shape));
 }
 
-constexpr Row kRows[] = {
+constexpr Row kImageRows[] = {
     {"aten.affine_grid_generator.default", affine_grid, kComposed},
     {"aten.col2im.default", from_patches, kComposed},
     {"aten.grid_sampler.default", sample_grid, kComposed},
@@ -269,6 +269,6 @@ constexpr Row kRows[] = {
 
 }  // namespace
 
-std::span<const Row> image_rows() { return kRows; }
+std::span<const Row> image_rows() { return kImageRows; }
 
 }  // namespace ingot::core::aten

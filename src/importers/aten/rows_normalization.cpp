@@ -84,7 +84,7 @@ void instance_norm(Call& call) {
   group_norm_of(call, *channels);
 }
 
-constexpr Row kRows[] = {
+constexpr Row kNormalizationRows[] = {
     {"aten._fused_rms_norm.default", rms_norm},
     {"aten._native_batch_norm_legit.no_stats", batch_norm, kComposed},
     {"aten._native_batch_norm_legit_no_training.default", batch_norm},
@@ -101,6 +101,6 @@ constexpr Row kRows[] = {
 
 }  // namespace
 
-std::span<const Row> normalization_rows() { return kRows; }
+std::span<const Row> normalization_rows() { return kNormalizationRows; }
 
 }  // namespace ingot::core::aten

@@ -132,7 +132,7 @@ void search_sorted(Call& call) {
                side.empty() ? call.flag("right") : side == "right");
 }
 
-constexpr Row kRows[] = {
+constexpr Row kOrderRows[] = {
     {"aten.argsort.default", argsort},
     {"aten.argsort.stable", argsort},
     {"aten.bucketize.Scalar", bucketize},
@@ -152,6 +152,6 @@ constexpr Row kRows[] = {
 
 }  // namespace
 
-std::span<const Row> order_rows() { return kRows; }
+std::span<const Row> order_rows() { return kOrderRows; }
 
 }  // namespace ingot::core::aten

@@ -10,7 +10,7 @@
 namespace ingot::core::aten {
 namespace {
 
-Term matrix_product(Call& call, core::Value* a, core::Value* b) {
+Term product_of_matrices(Call& call, core::Value* a, core::Value* b) {
   return {call, emit(call, ops::matmul, {a, b})};
 }
 std::pair<Term, Term> promoted_pair(Call& call, std::string_view a, std::string_view b) {
@@ -30,7 +30,7 @@ void inner(Call& call) {
   shape.insert(shape.end(), b->type.shape.begin(), b->type.shape.end() - 1);
   a = reshaped(call, a, {product(std::span(a->type.shape).first(a->type.rank() - 1)), size});
   b = reshaped(call, b, {product(std::span(b->type.shape).first(b->type.rank() - 1)), size});
-  call.give(reshaped(call, matrix_product(call, a, swapped(call, b, 0, 1)), shape));
+  call.give(reshaped(call, product_of_matrices(call, a, swapped(call, b, 0, 1)), shape));
 }
 // The named dims of both are summed over; the others of the first stand before those of the second.
 core::Value* as_matrix(Call& call, core::Value* x, std::string_view dims, bool inner_last, Shape& outer) {
@@ -53,7 +53,7 @@ void tensor_product(Call& call) {
   Shape shape;
   core::Value* a = as_matrix(call, call.tensor("self"), "dims_self", true, shape);
   core::Value* b = as_matrix(call, call.tensor("other"), "dims_other", false, shape);
-  call.give(reshaped(call, matrix_product(call, a, b), shape));
+  call.give(reshaped(call, product_of_matrices(call, a, b), shape));
 }
 void vector_product(Call& call) {
   const auto [a, b] = promoted_pair(call, "self", "other");
@@ -71,7 +71,7 @@ void product_of_all(Call& call) {
   if (row) values.front() = unsqueezed(call, values.front(), 0);
   if (column) values.back() = unsqueezed(call, values.back(), 1);
   core::Value* total = values[0];
-  for (size_t i = 1; i < values.size(); ++i) total = matrix_product(call, total, values[i]);
+  for (size_t i = 1; i < values.size(); ++i) total = product_of_matrices(call, total, values[i]);
   if (column) total = without_axes(call, total, {1});
   call.give(row ? without_axes(call, total, {0}) : total);
 }
@@ -80,8 +80,8 @@ void matrix_power(Call& call) {
   if (exponent < 1) call.refuse("a power that inverts, or the power of 0");
   core::Value *square = call.tensor("self"), *result = nullptr;
   for (; exponent > 0; exponent >>= 1) {
-    if (exponent & 1) result = result ? matrix_product(call, result, square) : square;
-    if (exponent > 1) square = matrix_product(call, square, square);
+    if (exponent & 1) result = result ? product_of_matrices(call, result, square) : square;
+    if (exponent > 1) square = product_of_matrices(call, square, square);
   }
   call.give(result);
 }
@@ -234,7 +234,7 @@ void weight_norm(Call& call) {
   call.give(1, size);
 }
 
-constexpr Row kRows[] = {
+constexpr Row kProductsRows[] = {
     {"aten._weight_norm.default", weight_norm, kComposed},
     {"aten._weight_norm_interface.default", weight_norm, kComposed},
     {"aten.addr.default", outer_sum, kComposed},
@@ -262,6 +262,6 @@ constexpr Row kRows[] = {
 
 }  // namespace
 
-std::span<const Row> product_rows() { return kRows; }
+std::span<const Row> product_rows() { return kProductsRows; }
 
 }  // namespace ingot::core::aten

@@ -243,7 +243,7 @@ void is_in(Call& call) {
   call.give(call.flag("invert") ? !any : any);
 }
 
-constexpr Row kRows[] = {
+constexpr Row kRearrangeRows[] = {
     {"aten.atleast_1d.Sequence", each_at_least<1>, kComposed},
     {"aten.atleast_1d.default", at_least<1>, kComposed},
     {"aten.atleast_2d.Sequence", each_at_least<2>, kComposed},
@@ -285,6 +285,6 @@ constexpr Row kRows[] = {
 
 }  // namespace
 
-std::span<const Row> rearrange_rows() { return kRows; }
+std::span<const Row> rearrange_rows() { return kRearrangeRows; }
 
 }  // namespace ingot::core::aten

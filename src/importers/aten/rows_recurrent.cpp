@@ -128,7 +128,7 @@ void plain_cell(Call& call) {
   call.give(sum.apply(kFunction));
 }
 
-constexpr Row kRows[] = {
+constexpr Row kRecurrentRows[] = {
     {"aten.gru.input", gru},
     {"aten.gru_cell.default", gru_cell, kComposed},
     {"aten.lstm.input", lstm},
@@ -141,6 +141,6 @@ constexpr Row kRows[] = {
 
 }  // namespace
 
-std::span<const Row> recurrent_rows() { return kRows; }
+std::span<const Row> recurrent_rows() { return kRecurrentRows; }
 
 }  // namespace ingot::core::aten

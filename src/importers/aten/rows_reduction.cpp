@@ -10,7 +10,6 @@
 namespace ingot::core::aten {
 namespace {
 
-bool keeps_dims(Call& call) { return call.has("keepdim") && call.flag("keepdim"); }
 ops::Reduce reduce_of(Call& call, const core::Value* x) { return {reduced_axes(call, x), keeps_dims(call)}; }
 
 // `dtype` if it is given; sums and products of integers are i64.
@@ -63,7 +62,7 @@ void arg_extreme(Call& call) {
   call.give(keeps_dims(call) ? reshaped(call, place, Shape(rank, 1)) : place);
 }
 template <const Op& kOp>
-void logical(Call& call) {
+void logical_over_axes(Call& call) {
   const DType dtype = call.tensor("self")->type.dtype;
   core::Value* x = converted(call.graph(), call.tensor("self"), DType::kBool);
   core::Value* result = emit(call, kOp, {x}, reduce_of(call, x));
@@ -152,18 +151,18 @@ void scan(Call& call) {
   call.give(emit(call, kOp, {x}, ops::Axis{static_cast<int64_t>(call.axis("dim", x->type.rank()))}));
 }
 
-constexpr Row kRows[] = {
+constexpr Row kReductionRows[] = {
     {"aten._cdist_forward.default", distances},
     {"aten._log_softmax.default", along_axis<ops::log_softmax>},
     {"aten._softmax.default", along_axis<ops::softmax>},
-    {"aten.all.default", logical<ops::all>},
-    {"aten.all.dim", logical<ops::all>},
-    {"aten.all.dims", logical<ops::all>},
+    {"aten.all.default", logical_over_axes<ops::all>},
+    {"aten.all.dim", logical_over_axes<ops::all>},
+    {"aten.all.dims", logical_over_axes<ops::all>},
     {"aten.amax.default", extreme<ops::reduce_maximum, ops::any>},
     {"aten.amin.default", extreme<ops::reduce_minimum, ops::all>},
-    {"aten.any.default", logical<ops::any>},
-    {"aten.any.dim", logical<ops::any>},
-    {"aten.any.dims", logical<ops::any>},
+    {"aten.any.default", logical_over_axes<ops::any>},
+    {"aten.any.dim", logical_over_axes<ops::any>},
+    {"aten.any.dims", logical_over_axes<ops::any>},
     {"aten.argmax.default", arg_extreme<ops::argmax>},
     {"aten.argmin.default", arg_extreme<ops::argmin>},
     {"aten.cdist.default", distances},
@@ -208,6 +207,6 @@ constexpr Row kRows[] = {
 
 }  // namespace
 
-std::span<const Row> reduction_rows() { return kRows; }
+std::span<const Row> reduction_rows() { return kReductionRows; }
 
 }  // namespace ingot::core::aten

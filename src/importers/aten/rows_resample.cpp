@@ -11,7 +11,7 @@
 namespace ingot::core::aten {
 namespace {
 
-constexpr int64_t kMostElements = int64_t{1} << 24;  // of a matrix of weights
+constexpr int64_t kMostWeights = int64_t{1} << 24;  // of a matrix of weights
 constexpr double kLargestStep = 0x1p31;              // times a place it is an integer of 64 bits
 
 // One dim: how many elements there are, how many there shall be, and the distance between two.
@@ -80,7 +80,7 @@ Axis axis_of(Call& call, const Dim& from, const Dim& to, double scale) {
     axis.step = axis.to > 1 ? static_cast<double>(axis.from - 1) / static_cast<double>(axis.to - 1) : 0;
   else
     axis.step = scale > 0 ? 1 / scale : static_cast<double>(axis.from) / static_cast<double>(axis.to);
-  call.require(axis.from > 0 && axis.from <= kMostElements && axis.to >= 0 && axis.to <= kMostElements,
+  call.require(axis.from > 0 && axis.from <= kMostWeights && axis.to >= 0 && axis.to <= kMostWeights,
                "an empty image, or a very large one");
   call.require(axis.step < kLargestStep, "a scale that leaves nothing");
   return axis;
@@ -105,7 +105,7 @@ void resample(Call& call) {
   const Axis rows = axis_of(call, from[2], to[2], scales[0]),
              columns = axis_of(call, from[3], to[3], scales[1]);
   for (const Axis& axis : {rows, columns})
-    call.require(axis.from * axis.to <= kMostElements, "images whose weights need very much memory");
+    call.require(axis.from * axis.to <= kMostWeights, "images whose weights need very much memory");
   x = emit(call, ops::linear, {x, matrix_of(call, columns, kWeights(columns), dtype), nullptr});
   x = swapped(call, x, 2, 3);
   x = emit(call, ops::linear, {x, matrix_of(call, rows, kWeights(rows), dtype), nullptr});
@@ -134,7 +134,7 @@ void nearest_exact(Call& call) {
   call.give(x);
 }
 
-constexpr Row kRows[] = {
+constexpr Row kResampleRows[] = {
     {"aten._upsample_bicubic2d_aa.default", resample<smooth_weights<smooth_cubic, 2>>},
     {"aten._upsample_bicubic2d_aa.vec", resample<smooth_weights<smooth_cubic, 2>>},
     {"aten._upsample_bilinear2d_aa.default", resample<smooth_weights<triangle, 1>>},
@@ -151,6 +151,6 @@ constexpr Row kRows[] = {
 
 }  // namespace
 
-std::span<const Row> resample_rows() { return kRows; }
+std::span<const Row> resample_rows() { return kResampleRows; }
 
 }  // namespace ingot::core::aten

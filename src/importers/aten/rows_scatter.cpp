@@ -110,7 +110,7 @@ void masked_scatter(Call& call) {
   call.give(emit(call, ops::select, {mask, converted(call.graph(), values, x->type.dtype), x}));
 }
 
-constexpr Row kRows[] = {
+constexpr Row kScatterRows[] = {
     {"aten.index_add.default", index_add},
     {"aten.index_reduce.default", index_reduce},
     {"aten.masked_scatter.default", masked_scatter},
@@ -124,6 +124,6 @@ constexpr Row kRows[] = {
 
 }  // namespace
 
-std::span<const Row> scatter_rows() { return kRows; }
+std::span<const Row> scatter_rows() { return kScatterRows; }
 
 }  // namespace ingot::core::aten

@@ -296,7 +296,7 @@ void difference(Call& call) {
   call.give(x);
 }
 
-constexpr Row kRows[] = {
+constexpr Row kSliceRows[] = {
     {"aten.cat.default", concat},
     {"aten.chunk.default", chunk},
     {"aten.concat.default", concat},
@@ -341,6 +341,6 @@ constexpr Row kRows[] = {
 
 }  // namespace
 
-std::span<const Row> slice_rows() { return kRows; }
+std::span<const Row> slice_rows() { return kSliceRows; }
 
 }  // namespace ingot::core::aten

@@ -126,7 +126,7 @@ void soft_shrink(Call& call) {
   const Term x = operand_term(call, "self"), size = x.apply(ops::absolute);
   const double lambda = call.number("lambd");
   const Term moved = x - x.apply(ops::sign) * lambda;
-  call.give((size > lambda).choose(moved, is_nan(x).choose(x, x.constant(0))));
+  call.give((size > lambda).choose(moved, x * 0));
 }
 void hard_shrink(Call& call) {
   const Term x = operand_term(call, "self");
@@ -142,7 +142,7 @@ void inference_rrelu(Call& call) {
   call.give((x > 0).choose(x, x * ((call.number("lower") + call.number("upper")) / 2)));
 }
 
-constexpr Row kRows[] = {
+constexpr Row kSpecialRows[] = {
     {"aten.deg2rad.default", of_one<to_radians>, kComposed},
     {"aten.float_power.Scalar", power_in_f64, kComposed},
     {"aten.float_power.Tensor_Scalar", power_in_f64, kComposed},
@@ -161,7 +161,7 @@ constexpr Row kRows[] = {
     {"aten.rad2deg.default", of_one<to_degrees>, kComposed},
     {"aten.rrelu.default", inference_rrelu, kComposed},
     {"aten.sinc.default", of_one<sinc>, kComposed},
-    {"aten.softshrink.default", soft_shrink},
+    {"aten.softshrink.default", soft_shrink, kComposed},
     {"aten.special_entr.default", of_one<entropy>, kComposed},
     {"aten.special_logit.default", logit, kComposed},
     {"aten.special_ndtr.default", of_one<normal_distribution>, kComposed},
@@ -180,6 +180,6 @@ constexpr Row kRows[] = {
 
 }  // namespace
 
-std::span<const Row> special_rows() { return kRows; }
+std::span<const Row> special_rows() { return kSpecialRows; }
 
 }  // namespace ingot::core::aten

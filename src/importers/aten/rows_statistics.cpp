@@ -11,24 +11,23 @@
 namespace ingot::core::aten {
 namespace {
 
-bool keeps_dims(Call& call) { return call.flag("keepdim"); }
 
 // ---- without NaN ----
 Term without_nan(const Term& x) { return x.apply(ops::is_nan).choose(x.constant(0), x); }
-Term accumulating(Call& call) {
+Term accumulating_numbers(Call& call) {
   const Term x = operand_term(call, "self");
   const Term clean = is_floating(x.dtype()) ? without_nan(x) : x;
   const DType own = is_floating(x.dtype()) ? x.dtype() : DType::kI64;
   return clean.to(call.dtype("dtype").value_or(own));
 }
 void sum_of_numbers(Call& call) {
-  const Term x = accumulating(call);
+  const Term x = accumulating_numbers(call);
   call.give(x.reduce(ops::sum, reduced_axes(call, x), keeps_dims(call)));
 }
 void mean_of_numbers(Call& call) {
   const Term x = operand_term(call, "self");
   if (!is_floating(x.dtype())) call.refuse("the mean of integers");
-  const Term clean = accumulating(call);
+  const Term clean = accumulating_numbers(call);
   const std::vector<int64_t> axes = reduced_axes(call, x);
   const Term count = (!x.apply(ops::is_nan)).to(clean.dtype());
   call.give(clean.reduce(ops::sum, axes, keeps_dims(call)) / count.reduce(ops::sum, axes, keeps_dims(call)));
@@ -146,7 +145,7 @@ void triangle_indices(Call& call) {
   call.give(call.graph().add_constant(std::move(tensor)));
 }
 
-constexpr Row kRows[] = {
+constexpr Row kStatisticsRows[] = {
     {"aten._safe_softmax.default", safe_softmax, kComposed},
     {"aten.aminmax.default", extremes, kComposed},
     {"aten.nanmean.default", mean_of_numbers, kComposed},
@@ -160,6 +159,6 @@ constexpr Row kRows[] = {
 
 }  // namespace
 
-std::span<const Row> statistics_rows() { return kRows; }
+std::span<const Row> statistics_rows() { return kStatisticsRows; }
 
 }  // namespace ingot::core::aten

@@ -21,14 +21,14 @@ void element_count_of(Call& call) { call.give(element_count(call.tensor("self")-
 // Python's operators name no operands: positions do.
 using OfSizes = Dim (*)(const Dim&, const Dim&);
 template <OfSizes kOfSizes, double (*kOfReals)(double, double)>
-void arithmetic(Call& call) {
+void symbol_arithmetic(Call& call) {
   const auto a = call.size_at(0), b = call.size_at(1);
   if (a && b) return call.give(kOfSizes(*a, *b));
   const auto x = call.number_at(0), y = call.number_at(1);
   if (x && y) call.give_number(kOfReals(*x, *y));
 }
 template <double (*kOfReals)(double, double)>
-void real(Call& call) {
+void symbol_real(Call& call) {
   const auto x = call.number_at(0), y = call.number_at(1);
   if (x && y) call.give_number(kOfReals(*x, *y));
 }
@@ -87,7 +87,7 @@ std::optional<Predicate> condition_at(Call& call, size_t position) {
 
 // A condition on sizes, or one that is known now; what follows from data is left open.
 template <Predicate::Kind kKind, bool (*kOfReals)(double, double), bool kTurned = false>
-void comparison(Call& call) {
+void symbol_comparison(Call& call) {
   const auto a = call.size_at(0), b = call.size_at(1);
   if (a && b) return give(call, kTurned ? compare(kKind, *b, *a) : compare(kKind, *a, *b));
   const auto x = call.number_at(0), y = call.number_at(1);
@@ -159,23 +159,23 @@ double larger(double a, double b) { return std::max(a, b); }
 double lesser(double a, double b) { return std::min(a, b); }
 double power(double a, double b) { return std::pow(a, b); }
 
-constexpr Row kRows[] = {
-    {"_operator.add", arithmetic<sum, sum>},
+constexpr Row kSymbolRows[] = {
+    {"_operator.add", symbol_arithmetic<sum, sum>},
     {"_operator.and_", joined<both>},
-    {"_operator.eq", comparison<Predicate::Kind::kEqual, is_equal>},
-    {"_operator.floordiv", arithmetic<floor_divide, whole_quotient>},
-    {"_operator.ge", comparison<Predicate::Kind::kAtMost, is_at_least, true>},
-    {"_operator.gt", comparison<Predicate::Kind::kLess, is_more, true>},
-    {"_operator.le", comparison<Predicate::Kind::kAtMost, is_at_most>},
-    {"_operator.lt", comparison<Predicate::Kind::kLess, is_less>},
-    {"_operator.mod", arithmetic<modulo, rest>},
-    {"_operator.mul", arithmetic<times, times>},
-    {"_operator.ne", comparison<Predicate::Kind::kNotEqual, is_different>},
+    {"_operator.eq", symbol_comparison<Predicate::Kind::kEqual, is_equal>},
+    {"_operator.floordiv", symbol_arithmetic<floor_divide, whole_quotient>},
+    {"_operator.ge", symbol_comparison<Predicate::Kind::kAtMost, is_at_least, true>},
+    {"_operator.gt", symbol_comparison<Predicate::Kind::kLess, is_more, true>},
+    {"_operator.le", symbol_comparison<Predicate::Kind::kAtMost, is_at_most>},
+    {"_operator.lt", symbol_comparison<Predicate::Kind::kLess, is_less>},
+    {"_operator.mod", symbol_arithmetic<modulo, rest>},
+    {"_operator.mul", symbol_arithmetic<times, times>},
+    {"_operator.ne", symbol_comparison<Predicate::Kind::kNotEqual, is_different>},
     {"_operator.neg", negated},
     {"_operator.or_", joined<either>},
-    {"_operator.pow", real<power>},
-    {"_operator.sub", arithmetic<difference, difference>},
-    {"_operator.truediv", real<quotient>},
+    {"_operator.pow", symbol_real<power>},
+    {"_operator.sub", symbol_arithmetic<difference, difference>},
+    {"_operator.truediv", symbol_real<quotient>},
     {"aten._assert_async.default", assert_tensor},
     {"aten._assert_async.msg", assert_tensor},
     {"aten._assert_scalar.default", assert_scalar},
@@ -190,14 +190,14 @@ constexpr Row kRows[] = {
     {"math.trunc", to_size<std::trunc>},
     {"torch.sym_float", to_real},
     {"torch.sym_int", to_size<std::trunc>},
-    {"torch.sym_max", arithmetic<maximum, larger>},
-    {"torch.sym_min", arithmetic<minimum, lesser>},
+    {"torch.sym_max", symbol_arithmetic<maximum, larger>},
+    {"torch.sym_min", symbol_arithmetic<minimum, lesser>},
     {"torch.sym_not", opposite},
     {"torch._sym_sqrt", square_root},
 };
 
 }  // namespace
 
-std::span<const Row> symbol_rows() { return kRows; }
+std::span<const Row> symbol_rows() { return kSymbolRows; }
 
 }  // namespace ingot::core::aten

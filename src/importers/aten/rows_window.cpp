@@ -122,7 +122,7 @@ void resize(Call& call) {
   with_batch(call, name, kSpatial, [&](core::Value* x) { return emit(call, kOp, {x}, resize); });
 }
 
-constexpr Row kRows[] = {
+constexpr Row kWindowRows[] = {
     {"aten._adaptive_avg_pool2d.default", adaptive_pool<2, ops::adaptive_average_pool>},
     {"aten._adaptive_avg_pool3d.default", adaptive_pool<3, ops::adaptive_average_pool>},
     {"aten._convolution.default", convolution},
@@ -169,6 +169,6 @@ constexpr Row kRows[] = {
 
 }  // namespace
 
-std::span<const Row> window_rows() { return kRows; }
+std::span<const Row> window_rows() { return kWindowRows; }
 
 }  // namespace ingot::core::aten

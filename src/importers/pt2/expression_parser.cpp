@@ -14,7 +14,7 @@ namespace ingot::core::pt2 {
 namespace {
 
 constexpr size_t kMaximumLength = 16384;
-constexpr int kMaximumDepth = 64;
+constexpr int kDeepestExpression = 64;
 
 bool is_name_start(char c) { return std::isalpha(static_cast<unsigned char>(c)) || c == '_'; }
 bool is_name_part(char c) { return std::isalnum(static_cast<unsigned char>(c)) || c == '_' || c == '.'; }
@@ -120,7 +120,7 @@ Dim ExpressionParser::parse() {
 }
 
 Quantity ExpressionParser::sum() {
-  if (++depth_ > kMaximumDepth) fail("less nesting");
+  if (++depth_ > kDeepestExpression) fail("less nesting");
   Quantity left = term();
   for (;;) {
     const bool is_plus = accept("+");
@@ -150,14 +150,14 @@ Quantity ExpressionParser::term() {
 
 Quantity ExpressionParser::factor() {
   if (accept("-")) {
-    if (++depth_ > kMaximumDepth) fail("less nesting");
+    if (++depth_ > kDeepestExpression) fail("less nesting");
     const Quantity value = factor();
     --depth_;
     return apply("Mul", {Fraction{-1}, value});
   }
   const Quantity base = primary();
   if (!accept("**")) return base;
-  if (++depth_ > kMaximumDepth) fail("less nesting");
+  if (++depth_ > kDeepestExpression) fail("less nesting");
   const Quantity exponent = factor();
   --depth_;
   return apply("Pow", {base, exponent});

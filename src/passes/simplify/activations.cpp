@@ -5,7 +5,7 @@
 namespace ingot::core::rewriting {
 namespace {
 
-constexpr Rule kRules[] = {
+constexpr Rule kActivationRules[] = {
     {"maximum(x, 0)", "relu(x)"},
     {"clamp(x) {low=0}", "relu(x)"},
     {"reciprocal(add(exp(negate(x)), 1))", "sigmoid(x)"},
@@ -37,6 +37,6 @@ constexpr Rule kRules[] = {
 
 }  // namespace
 
-std::span<const Rule> activation_rules() { return kRules; }
+std::span<const Rule> activation_rules() { return kActivationRules; }
 
 }  // namespace ingot::core::rewriting

@@ -22,7 +22,7 @@ Value* multiply_by_inverse(Graph& graph, const Match& match) {
   return graph.call(ops::multiply, {match.value("x"), add_number(graph, 1 / *divisor, match.dtype())});
 }
 
-constexpr Rule kRules[] = {
+constexpr Rule kAlgebraRules[] = {
     {"add(x, 0)", "x"},
     {"subtract(x, 0)", "x"},
     {"subtract(x, x)", "0", is_integer_result},
@@ -60,6 +60,6 @@ constexpr Rule kRules[] = {
 
 }  // namespace
 
-std::span<const Rule> algebra_rules() { return kRules; }
+std::span<const Rule> algebra_rules() { return kAlgebraRules; }
 
 }  // namespace ingot::core::rewriting

@@ -84,12 +84,12 @@ Value* attention(Graph& graph, const Match& match) {
                     ops::Attention{.scale = scores->scale, .empty_is_nan = true});
 }
 
-constexpr Rule kRules[] = {
+constexpr Rule kAttentionRules[] = {
     {"matmul(weights:softmax(scores), v)", {}, nullptr, attention},
 };
 
 }  // namespace
 
-std::span<const Rule> attention_rules() { return kRules; }
+std::span<const Rule> attention_rules() { return kAttentionRules; }
 
 }  // namespace ingot::core::rewriting

@@ -51,7 +51,7 @@ Value* convert_directly(Graph& graph, const Match& match) {
   return graph.call(ops::convert, {match.value("x")}, ops::Convert{match.dtype()});
 }
 
-constexpr Rule kRules[] = {
+constexpr Rule kConversionRules[] = {
     {"convert(x)", "x", has_operand_dtype},
     {"convert(first:convert(x))", {}, widens_first, convert_directly},
     {"not_equal(convert(x), 0)", "x", is_from_bool},
@@ -61,6 +61,6 @@ constexpr Rule kRules[] = {
 
 }  // namespace
 
-std::span<const Rule> conversion_rules() { return kRules; }
+std::span<const Rule> conversion_rules() { return kConversionRules; }
 
 }  // namespace ingot::core::rewriting

@@ -68,7 +68,7 @@ Value* without_mask(Graph& graph, const Match& match) {
                     match.root().values);
 }
 
-constexpr Rule kRules[] = {
+constexpr Rule kJoinRules[] = {
     {"concat(...)", {}, nullptr, without_empty_parts},
     {"slice(joined:concat(...))", {}, nullptr, slice_of_part},
     {"slice_scatter(x, y)", "y", writes_all},
@@ -80,6 +80,6 @@ constexpr Rule kRules[] = {
 
 }  // namespace
 
-std::span<const Rule> join_rules() { return kRules; }
+std::span<const Rule> join_rules() { return kJoinRules; }
 
 }  // namespace ingot::core::rewriting

@@ -10,7 +10,7 @@ bool compares_integers(const Match& match) {
   return is_integer(match.value("x")->type.dtype) || compares_bools(match);
 }
 
-constexpr Rule kRules[] = {
+constexpr Rule kLogicRules[] = {
     {"logical_not(logical_not(x))", "x"},
     {"logical_not(equal(x, y))", "not_equal(x, y)"},
     {"logical_not(not_equal(x, y))", "equal(x, y)"},
@@ -53,6 +53,6 @@ constexpr Rule kRules[] = {
 
 }  // namespace
 
-std::span<const Rule> logic_rules() { return kRules; }
+std::span<const Rule> logic_rules() { return kLogicRules; }
 
 }  // namespace ingot::core::rewriting

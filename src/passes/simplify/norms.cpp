@@ -107,7 +107,7 @@ bool is_bias(const Match& match) {
          bias->type.shape.back() == linear->type.shape.back();
 }
 
-constexpr Rule kRules[] = {
+constexpr Rule kNormRules[] = {
     {"multiply(c:subtract(x, mean:mean(x)), reciprocal_square_root(add(square:mean(multiply(c, c)), e)))",
      {},
      nullptr,
@@ -141,6 +141,6 @@ constexpr Rule kRules[] = {
 
 }  // namespace
 
-std::span<const Rule> norm_rules() { return kRules; }
+std::span<const Rule> norm_rules() { return kNormRules; }
 
 }  // namespace ingot::core::rewriting

@@ -130,7 +130,7 @@ bool reduces_only_ones(const Match& match) {
          std::ranges::all_of(axes, [&](int64_t axis) { return shape[static_cast<size_t>(axis)] == Dim(1); });
 }
 
-constexpr Rule kRules[] = {
+constexpr Rule kViewRules[] = {
     {"reshape(number:full())", {}, nullptr, full_of_result},
     {"expand(number:full())", {}, nullptr, full_of_result},
     {"transpose(number:full())", {}, nullptr, full_of_result},
@@ -160,6 +160,6 @@ constexpr Rule kRules[] = {
 
 }  // namespace
 
-std::span<const Rule> view_rules() { return kRules; }
+std::span<const Rule> view_rules() { return kViewRules; }
 
 }  // namespace ingot::core::rewriting

@@ -10,22 +10,22 @@
 namespace ingot::core::cpu {
 namespace {
 
-struct Case {
+struct AttentionCase {
   std::vector<int64_t> query, key, value, mask;  // mask empty: none
   bool causal = false, grouped = false;
   bool heads_inside = false;    // [B, L, H, E] in memory
   bool static_queries = false;  // else the number of queries and keys is a symbol
 };
 
-class AttentionSchedule : public testing::TestWithParam<std::tuple<Case, const char*>> {};
+class AttentionSchedule : public testing::TestWithParam<std::tuple<AttentionCase, const char*>> {};
 
-TensorType type_of(const std::vector<int64_t>& shape, const Case& c) {
+TensorType type_of(const std::vector<int64_t>& shape, const AttentionCase& c) {
   TensorType type{DType::kF32, Shape(shape.begin(), shape.end()), {}};
   if (c.heads_inside) type.layout = Layout::permutation(std::array{0, 2, 1, 3});
   return type;
 }
 
-std::vector<TensorType> operand_types(const Case& c) {
+std::vector<TensorType> attention_operand_types(const AttentionCase& c) {
   std::vector<TensorType> types{type_of(c.query, c), type_of(c.key, c), type_of(c.value, c)};
   if (!c.static_queries) {
     size_t row = c.query.size() - 2;
@@ -37,7 +37,7 @@ std::vector<TensorType> operand_types(const Case& c) {
 }
 
 // One row of the result by the definition.
-std::vector<double> expected_row(const Case& c, const std::vector<HostBuffer>& operands,
+std::vector<double> expected_row(const AttentionCase& c, const std::vector<HostBuffer>& operands,
                                  std::vector<int64_t> place) {
   size_t dims = c.query.size() - 2;
   int64_t keys = c.key[dims], query = place[dims];
@@ -87,7 +87,7 @@ TEST_P(AttentionSchedule, EqualsTheDefinition) {
   target.features = parse_cpu_features(level);
   size_t dims = c.query.size() - 2;
   ops::Attention attributes{0, c.causal, c.grouped};
-  std::vector<TensorType> operands = operand_types(c);
+  std::vector<TensorType> operands = attention_operand_types(c);
   ASSERT_TRUE(supports_attention(operands).yes);
   std::vector<int64_t> shape = c.query;
   shape.back() = c.value.back();
@@ -114,7 +114,7 @@ TEST_P(AttentionSchedule, EqualsTheDefinition) {
   });
 }
 
-const Case kCases[] = {
+const AttentionCase kAttentionCases[] = {
     {{2, 3, 40, 16}, {2, 3, 40, 16}, {2, 3, 40, 16}, {}},
     {{1, 2, 70, 24}, {1, 2, 150, 24}, {1, 2, 150, 20}, {}},         // several blocks of keys; partial vectors
     {{1, 2, 150, 32}, {1, 2, 150, 32}, {1, 2, 150, 32}, {}, true},  // causal
@@ -131,7 +131,7 @@ const Case kCases[] = {
 };
 
 INSTANTIATE_TEST_SUITE_P(Shapes, AttentionSchedule,
-                         testing::Combine(testing::ValuesIn(kCases),
+                         testing::Combine(testing::ValuesIn(kAttentionCases),
                                           testing::Values("x86-64-v3", "x86-64-v4")));
 
 }  // namespace

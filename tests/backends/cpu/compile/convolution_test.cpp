@@ -10,21 +10,21 @@
 namespace ingot::core::cpu {
 namespace {
 
-struct Case {
+struct ConvolutionCase {
   std::vector<int64_t> input, weight;
   int64_t stride, padding, dilation, groups;
   bool bias;
 };
 
-class ConvolutionSchedule : public testing::TestWithParam<std::tuple<Case, const char*>> {};
+class ConvolutionSchedule : public testing::TestWithParam<std::tuple<ConvolutionCase, const char*>> {};
 
-ops::Convolution attributes_of(const Case& c) {
+ops::Convolution attributes_of(const ConvolutionCase& c) {
   size_t spatial = c.input.size() - 2;
   auto all = [&](int64_t value) { return std::vector<int64_t>(spatial, value); };
   return {all(c.stride), all(c.padding), all(c.dilation), c.groups};
 }
 
-std::vector<int64_t> result_shape(const Case& c) {
+std::vector<int64_t> convolution_result_shape(const ConvolutionCase& c) {
   std::vector<int64_t> shape{c.input[0], c.weight[0]};
   for (size_t dim = 2; dim < c.input.size(); ++dim) {
     shape.push_back((c.input[dim] + 2 * c.padding - c.dilation * (c.weight[dim] - 1) - 1) / c.stride + 1);
@@ -32,7 +32,7 @@ std::vector<int64_t> result_shape(const Case& c) {
   return shape;
 }
 
-double expected_at(const Case& c, const std::vector<int64_t>& place, const HostBuffer& input,
+double expected_at(const ConvolutionCase& c, const std::vector<int64_t>& place, const HostBuffer& input,
                    const HostBuffer& weight) {
   double sum = 0;
   int64_t group_channels = c.weight[1], group = place[1] / (c.weight[0] / c.groups);
@@ -65,7 +65,7 @@ TEST_P(ConvolutionSchedule, EqualsTheSumOverTheWindow) {
   ASSERT_TRUE(supports_convolution(operands).yes);
   LayoutRequest request = convolution_layouts(operands, attributes, target.features);
   for (size_t i = 0; i < operands.size(); ++i) operands[i].layout = *request.operands[i];
-  TensorType result = type_of(result_shape(c));
+  TensorType result = type_of(convolution_result_shape(c));
   result.shape[0] = Dim::symbol("B");
   result.layout = *request.results[0];
   ScheduledKernel plan =
@@ -76,14 +76,14 @@ TEST_P(ConvolutionSchedule, EqualsTheSumOverTheWindow) {
   for (const TensorType& type : operands) buffers.push_back(random_buffer(type, symbols, buffers.size()));
   buffers.push_back(HostBuffer(result, symbols));
   run_scheduled(plan, symbols, buffers);
-  for_each_index(result_shape(c), [&](const std::vector<int64_t>& place) {
+  for_each_index(convolution_result_shape(c), [&](const std::vector<int64_t>& place) {
     double expected =
         expected_at(c, place, buffers[0], buffers[1]) + (c.bias ? buffers[2].at({place[1]}) : 0);
     ASSERT_NEAR(buffers.back().at(place), expected, 1e-4) << testing::PrintToString(place);
   });
 }
 
-const Case kCases[] = {
+const ConvolutionCase kConvolutionCases[] = {
     {{1, 16, 5, 5}, {48, 16, 1, 1}, 1, 0, 1, 1, true},      // plain rows
     {{2, 32, 6, 7}, {20, 32, 1, 1}, 2, 0, 1, 1, false},     // 1x1 with a stride
     {{1, 33, 6, 5}, {18, 33, 3, 3}, 1, 1, 1, 1, true},      // a tap at a time
@@ -110,7 +110,7 @@ const Case kCases[] = {
 };
 
 INSTANTIATE_TEST_SUITE_P(Shapes, ConvolutionSchedule,
-                         testing::Combine(testing::ValuesIn(kCases),
+                         testing::Combine(testing::ValuesIn(kConvolutionCases),
                                           testing::Values("x86-64-v3", "x86-64-v4")));
 
 }  // namespace

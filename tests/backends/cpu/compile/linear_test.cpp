@@ -10,15 +10,15 @@
 namespace ingot::core::cpu {
 namespace {
 
-struct Case {
+struct LinearCase {
   int64_t rows, columns, depth;
   bool bias;
 };
 
-class LinearSchedule : public testing::TestWithParam<std::tuple<Case, const char*>> {};
+class LinearSchedule : public testing::TestWithParam<std::tuple<LinearCase, const char*>> {};
 
 // A weight [n, k] in the layout that the schedule asks for.
-std::vector<float> expected_result(const Case& c, const HostBuffer& input, const HostBuffer& weight,
+std::vector<float> expected_result(const LinearCase& c, const HostBuffer& input, const HostBuffer& weight,
                                    const HostBuffer* bias) {
   std::vector<float> result(c.rows * c.columns);
   for (int64_t m = 0; m < c.rows; ++m) {
@@ -58,13 +58,13 @@ TEST_P(LinearSchedule, EqualsTheSumOfProducts) {
   }
 }
 
-constexpr Case kCases[] = {{0, 48, 8, false},     {1, 1, 1, false},    {1, 48, 64, true},
+constexpr LinearCase kLinearCases[] = {{0, 48, 8, false},     {1, 1, 1, false},    {1, 48, 64, true},
                            {2, 50, 33, true},     {3, 7, 5, false},    {5, 100, 17, true},
                            {8, 96, 128, false},   {17, 131, 19, true}, {128, 64, 40, true},
                            {33, 1000, 77, false}, {9, 32, 1, true},    {600, 16, 1024, false}};
 
 INSTANTIATE_TEST_SUITE_P(Shapes, LinearSchedule,
-                         testing::Combine(testing::ValuesIn(kCases),
+                         testing::Combine(testing::ValuesIn(kLinearCases),
                                           testing::Values("x86-64-v3", "x86-64-v4")));
 
 }  // namespace

@@ -10,15 +10,15 @@
 namespace ingot::core::cpu {
 namespace {
 
-struct Case {
+struct MatmulCase {
   std::vector<int64_t> a, b;
   bool b_is_transposed = false;  // in memory
   bool symbolic = false;         // the last dims of a and b
 };
 
-class MatmulSchedule : public testing::TestWithParam<std::tuple<Case, const char*>> {};
+class MatmulSchedule : public testing::TestWithParam<std::tuple<MatmulCase, const char*>> {};
 
-std::vector<TensorType> operand_types(const Case& c) {
+std::vector<TensorType> operand_types(const MatmulCase& c) {
   std::vector<TensorType> types{{DType::kF32, Shape(c.a.begin(), c.a.end()), {}},
                                 {DType::kF32, Shape(c.b.begin(), c.b.end()), {}}};
   if (c.symbolic) {
@@ -34,7 +34,7 @@ std::vector<TensorType> operand_types(const Case& c) {
   return types;
 }
 
-std::vector<int64_t> result_shape(const Case& c) {
+std::vector<int64_t> result_shape(const MatmulCase& c) {
   std::vector<int64_t> shape(std::max(c.a.size(), c.b.size()), 1);
   for (const auto* operand : {&c.a, &c.b}) {
     size_t shift = shape.size() - operand->size();
@@ -46,7 +46,7 @@ std::vector<int64_t> result_shape(const Case& c) {
   return shape;
 }
 
-double expected_at(const Case& c, const std::vector<HostBuffer>& operands,
+double expected_at(const MatmulCase& c, const std::vector<HostBuffer>& operands,
                    const std::vector<int64_t>& place) {
   auto at = [&](size_t i, const std::vector<int64_t>& shape, int64_t row, int64_t column) {
     std::vector<int64_t> index;
@@ -90,7 +90,7 @@ TEST_P(MatmulSchedule, EqualsTheSumOfProducts) {
   });
 }
 
-const Case kCases[] = {{{3, 4}, {4, 5}},
+const MatmulCase kMatmulCases[] = {{{3, 4}, {4, 5}},
                        {{2, 3, 33, 17}, {2, 3, 17, 50}},
                        {{2, 3, 33, 17}, {2, 3, 17, 50}, true},
                        {{2, 1, 130, 9}, {3, 9, 48}, false, true},
@@ -100,7 +100,7 @@ const Case kCases[] = {{{3, 4}, {4, 5}},
                        {{2, 0, 3}, {2, 3, 4}}};
 
 INSTANTIATE_TEST_SUITE_P(Shapes, MatmulSchedule,
-                         testing::Combine(testing::ValuesIn(kCases),
+                         testing::Combine(testing::ValuesIn(kMatmulCases),
                                           testing::Values("x86-64-v3", "x86-64-v4")));
 
 }  // namespace

@@ -21,7 +21,7 @@
 namespace ingot::core::cpu {
 namespace {
 
-constexpr size_t kBatch = 24;     // pairs of one kernel
+constexpr size_t kPairsOfKernel = 24;     // pairs of one kernel
 constexpr int64_t kColumns = 16;  // of rows that are reduced
 
 // An operator as its record's samples call it, for operands of one shape.
@@ -223,7 +223,7 @@ class OperatorPairs : public ::testing::TestWithParam<CpuFeatures> {
       Pair pair{
           compose(fmt::format("{} into operand {} of {}", first.text(), slot, second.text()), graph, inputs),
           result_of(second, middle, rest), std::move(nearby)};
-      if (pairs_.size() == kBatch || (!pairs_.empty() && !have_equal_loops(pairs_[0], pair))) check();
+      if (pairs_.size() == kPairsOfKernel || (!pairs_.empty() && !have_equal_loops(pairs_[0], pair))) check();
       pairs_.push_back(std::move(pair));
     }
   }

@@ -11,12 +11,12 @@
 namespace ingot::core::cpu {
 namespace {
 
-struct Case {
+struct TranspositionCase {
   std::vector<int64_t> shape;
   std::vector<int> from, to;  // storage orders
 };
 
-class Transposition : public testing::TestWithParam<std::tuple<Case, const char*>> {};
+class Transposition : public testing::TestWithParam<std::tuple<TranspositionCase, const char*>> {};
 
 Layout layout_of(const std::vector<int>& order) {
   return std::ranges::is_sorted(order) ? Layout{} : Layout::permutation(order);
@@ -50,7 +50,7 @@ TEST_P(Transposition, MovesEachElement) {
   }
 }
 
-const Case kCases[] = {
+const TranspositionCase kTranspositionCases[] = {
     {{64, 64}, {1, 0}, {0, 1}},                    // a transposed matrix
     {{37, 19}, {0, 1}, {1, 0}},                    // of odd sizes
     {{8, 9}, {0, 1}, {1, 0}},                      // of one square and a rest
@@ -62,7 +62,7 @@ const Case kCases[] = {
 };
 
 INSTANTIATE_TEST_SUITE_P(Shapes, Transposition,
-                         testing::Combine(testing::ValuesIn(kCases),
+                         testing::Combine(testing::ValuesIn(kTranspositionCases),
                                           testing::Values("x86-64-v3", "x86-64-v4")));
 
 TEST(TranspositionSchedule, LeavesWhatItDoesNotTurn) {

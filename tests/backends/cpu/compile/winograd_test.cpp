@@ -10,21 +10,21 @@
 namespace ingot::core::cpu {
 namespace {
 
-struct Case {
+struct WinogradCase {
   int64_t images, channels, columns, height, width;
   bool bias;
 };
 
-class WinogradSchedule : public testing::TestWithParam<std::tuple<Case, const char*>> {};
+class WinogradSchedule : public testing::TestWithParam<std::tuple<WinogradCase, const char*>> {};
 
 constexpr double kResultMatrix[2][4] = {{1, 1, 1, 0}, {0, 1, -1, -1}};
 
-int64_t tile_of(const Case& c, const std::vector<int64_t>& at) {
+int64_t tile_of(const WinogradCase& c, const std::vector<int64_t>& at) {
   const int64_t line = at[0] * ((c.height + 1) / 2) + at[2] / 2;
   return line * ((c.width + 1) / 2) + at[3] / 2;
 }
 
-double expected_at(const Case& c, const std::vector<int64_t>& at, const HostBuffer& image,
+double winograd_expected_at(const WinogradCase& c, const std::vector<int64_t>& at, const HostBuffer& image,
                    const HostBuffer& weight) {
   const int64_t tile = tile_of(c, at);
   double sum = 0;
@@ -39,7 +39,7 @@ double expected_at(const Case& c, const std::vector<int64_t>& at, const HostBuff
 
 // The schedule's kernel for a case, and random operands.
 struct Built {
-  Built(const Case& c, const char* level) : symbols{{"B", c.images}} {
+  Built(const WinogradCase& c, const char* level) : symbols{{"B", c.images}} {
     Target target;
     target.features = parse_cpu_features(level);
     const Dim images = Dim::symbol("B");
@@ -75,13 +75,13 @@ TEST_P(WinogradSchedule, EqualsTheSumOverPlacesAndChannels) {
   run_scheduled(built.plan, built.symbols, built.buffers);
   for_each_index({c.images, c.columns, c.height, c.width}, [&](const std::vector<int64_t>& at) {
     const double bias = c.bias ? built.buffers[4].at({at[1]}) : 0;
-    ASSERT_NEAR(built.buffers.back().at(at), expected_at(c, at, built.buffers[0], built.buffers[1]) + bias,
+    ASSERT_NEAR(built.buffers.back().at(at), winograd_expected_at(c, at, built.buffers[0], built.buffers[1]) + bias,
                 1e-3)
         << testing::PrintToString(at);
   });
 }
 
-double direct_at(const Case& c, const std::vector<int64_t>& at, const HostBuffer& image,
+double direct_at(const WinogradCase& c, const std::vector<int64_t>& at, const HostBuffer& image,
                  const HostBuffer& window) {
   double sum = 0;
   for_each_index({c.channels, 3, 3}, [&](const std::vector<int64_t>& k) {
@@ -110,7 +110,7 @@ TEST_P(WinogradSchedule, ComputesWhatIsNotFiniteFromTheImage) {
   });
 }
 
-const Case kCases[] = {
+const WinogradCase kWinogradCases[] = {
     {1, 32, 64, 8, 8, true},    // whole panels
     {2, 5, 33, 5, 7, false},    // odd sizes, blocks that span lines and images, a cut panel
     {1, 400, 16, 4, 40, true},  // sums in parts; lines of several blocks
@@ -120,7 +120,7 @@ const Case kCases[] = {
 };
 
 INSTANTIATE_TEST_SUITE_P(Shapes, WinogradSchedule,
-                         testing::Combine(testing::ValuesIn(kCases),
+                         testing::Combine(testing::ValuesIn(kWinogradCases),
                                           testing::Values("x86-64-v3", "x86-64-v4")));
 
 }  // namespace

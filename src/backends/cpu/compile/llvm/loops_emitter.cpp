@@ -106,7 +106,6 @@ class KernelEmitter {
   void place_rows(const Scope& scope) {
     const RowPlan rows = plan_rows(kernel_, plan_);
     frame_.rows.resize(kernel_.stages.size());
-    if (rows.bytes == Dim(0)) return;
     llvm::Value* memory = fits_stack(rows.bytes)
                               ? stack_array(builder_, builder_.getInt8Ty(), *rows.bytes.constant(), 64)
                               : static_cast<llvm::Value*>(function_->getArg(4));

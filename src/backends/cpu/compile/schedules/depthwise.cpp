@@ -24,7 +24,7 @@ constexpr int64_t kBlockChannels = 64;
 // Channels of a work item: enough to pay for the pointers of its pixels.
 constexpr int64_t kItemChannels = 256;
 
-struct Problem {
+struct DepthwiseProblem {
   SymbolTable symbols;
   std::vector<TensorType> operands;
   ImageGeometry geometry;  // one group of all channels
@@ -60,7 +60,7 @@ struct Problem {
 
 class DepthwiseKernel {
  public:
-  DepthwiseKernel(const Problem& problem, CpuFeatures features)
+  DepthwiseKernel(const DepthwiseProblem& problem, CpuFeatures features)
       : problem_(problem),
         scaffold_(features, "depthwise", problem.symbols),
         builder_(scaffold_.builder),
@@ -227,7 +227,7 @@ class DepthwiseKernel {
     return load_lanes(builder_, DType::kF32, scaffold_.float_at(image, channel), problem_.lanes, mask);
   }
 
-  const Problem& problem_;
+  const DepthwiseProblem& problem_;
   Scaffold scaffold_;
   Builder& builder_;
   EpilogueFunction epilogue_;
@@ -261,7 +261,7 @@ LayoutRequest depthwise_layouts(std::span<const TensorType> operands, CpuFeature
 ScheduledKernel plan_depthwise(std::span<const TensorType> operands, const TensorType& result,
                                const ops::Convolution& attributes, const loops::Kernel& epilogue,
                                const SymbolTable& symbols, const Target& target) {
-  Problem problem{symbols, {operands.begin(), operands.end()}, image_geometry(operands, result, attributes),
+  DepthwiseProblem problem{symbols, {operands.begin(), operands.end()}, image_geometry(operands, result, attributes),
                   {},      lanes_of(target.features),          epilogue};
   problem.images = result.shape[0];
   const std::vector<Dim>& output = problem.geometry.output;

@@ -16,7 +16,7 @@ namespace {
 // Rows that share a packed panel: enough to pay for the packing, few enough to keep several threads busy.
 constexpr int64_t kItemRows = 128;
 
-struct Problem {
+struct MatmulProblem {
   SymbolTable symbols;
   std::vector<TensorType> operands;
   TensorType result;
@@ -33,7 +33,7 @@ struct Problem {
 
 class MatmulKernel {
  public:
-  MatmulKernel(const Problem& problem, CpuFeatures features)
+  MatmulKernel(const MatmulProblem& problem, CpuFeatures features)
       : problem_(problem),
         lanes_(problem.tile.lanes),
         scaffold_(features, "matmul", problem.symbols),
@@ -134,7 +134,7 @@ class MatmulKernel {
     });
   }
 
-  const Problem& problem_;
+  const MatmulProblem& problem_;
   int lanes_;
   Scaffold scaffold_;
   Builder& builder_;
@@ -168,7 +168,7 @@ ScheduledKernel plan_matmul(std::span<const TensorType> operands, const TensorTy
   const TensorType &a = operands[0], &b = operands[1];
   Shape batch(result.shape.begin(), result.shape.end() - 2);
   TileShape tile = choose_tile(b.shape.back().constant().value_or(0), target.features);
-  Problem problem{symbols,
+  MatmulProblem problem{symbols,
                   {a, b},
                   result,
                   epilogue,

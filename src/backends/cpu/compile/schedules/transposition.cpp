@@ -38,7 +38,7 @@ Dims innermost_run(const Dims& order, const Dims& other) {
   return run;
 }
 
-struct Problem {
+struct TranspositionProblem {
   SymbolTable symbols;
   TensorType from, to;
   Dims from_run, to_run;
@@ -70,8 +70,8 @@ Dim extent_of(const Dims& run, const Shape& shape) {
   return extent;
 }
 
-Problem make_problem(const Node& node, const SymbolTable& symbols, CpuFeatures features) {
-  Problem problem{.symbols = symbols, .from = node.operand_type(0), .to = node.results[0]->type};
+TranspositionProblem make_problem(const Node& node, const SymbolTable& symbols, CpuFeatures features) {
+  TranspositionProblem problem{.symbols = symbols, .from = node.operand_type(0), .to = node.results[0]->type};
   const Dims from = storage_order(problem.from), to = storage_order(problem.to);
   problem.from_run = innermost_run(from, to);
   problem.to_run = innermost_run(to, from);
@@ -88,7 +88,7 @@ Problem make_problem(const Node& node, const SymbolTable& symbols, CpuFeatures f
 
 class TranspositionKernel {
  public:
-  TranspositionKernel(const Problem& problem, CpuFeatures features)
+  TranspositionKernel(const TranspositionProblem& problem, CpuFeatures features)
       : problem_(problem),
         scaffold_(features, "transposition", problem.symbols),
         builder_(scaffold_.builder) {}
@@ -158,7 +158,7 @@ class TranspositionKernel {
     }
   }
 
-  const Problem& problem_;
+  const TranspositionProblem& problem_;
   Scaffold scaffold_;
   Builder& builder_;
   llvm::Value* from_extent_ = nullptr;
@@ -187,7 +187,7 @@ Fit supports_transposition(const Node& node) {
 }
 
 ScheduledKernel plan_transposition(const Node& node, const SymbolTable& symbols, const Target& target) {
-  Problem problem = make_problem(node, symbols, target.features);
+  TranspositionProblem problem = make_problem(node, symbols, target.features);
   const std::vector<TensorType> operands{problem.from};
   ScheduledKernel plan;
   plan.symbols = symbol_arguments({}, operands, {});

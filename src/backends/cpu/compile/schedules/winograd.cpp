@@ -24,7 +24,7 @@ constexpr int64_t kMostChannels = 512;       // of more, a panel's weights leave
 constexpr int64_t kFewestTiles = 32;         // fewer do not pay for reading 16 / 9 of the weights
 constexpr int64_t kLargestImage = 32 << 20;  // bytes of the transformed image: more leave every cache
 
-struct Problem {
+struct WinogradProblem {
   SymbolTable symbols;
   std::vector<TensorType> operands;
   TensorType result;
@@ -48,7 +48,7 @@ struct Problem {
   int64_t table_bytes() const { return round_up(tile.rows * int64_t{sizeof(void*)}, 64); }
 };
 
-EpilogueShape epilogue_shape(const Problem& problem) {
+EpilogueShape epilogue_shape(const WinogradProblem& problem) {
   EpilogueShape shape{1, {}, kSide * problem.tile.rows, problem.tile.columns(), problem.whole_columns()};
   if (problem.operands.size() > kBias) shape.bias = problem.operands[kBias];
   return shape;
@@ -56,7 +56,7 @@ EpilogueShape epilogue_shape(const Problem& problem) {
 
 // Computes the pixels of a tile that are not finite by the definition of a convolution: a kernel as an
 // epilogue's, which reads and writes the tile.
-loops::Kernel direct_kernel(const Problem& problem) {
+loops::Kernel direct_kernel(const WinogradProblem& problem) {
   const TensorType& result = problem.result;
   loops::Kernel kernel = plain_epilogue(result);
   kernel.name = "direct";
@@ -98,7 +98,7 @@ using Two = std::array<llvm::Value*, kSide>;
 
 class WinogradKernel {
  public:
-  WinogradKernel(const Problem& problem, CpuFeatures features)
+  WinogradKernel(const WinogradProblem& problem, CpuFeatures features)
       : problem_(problem),
         scaffold_(features, "winograd", problem.symbols),
         builder_(scaffold_.builder),
@@ -252,7 +252,7 @@ class WinogradKernel {
     epilogue_.call(builder_, line, pixel, run, column, columns);
   }
 
-  const Problem& problem_;
+  const WinogradProblem& problem_;
   Scaffold scaffold_;
   Builder& builder_;
   TileFunctions tiles_;
@@ -305,7 +305,7 @@ LayoutRequest winograd_layouts(std::span<const TensorType> operands, CpuFeatures
 ScheduledKernel plan_winograd(std::span<const TensorType> operands, const TensorType& result,
                               const loops::Kernel& epilogue, const SymbolTable& symbols,
                               const Target& target) {
-  Problem problem{symbols,
+  WinogradProblem problem{symbols,
                   {operands.begin(), operands.end()},
                   result,
                   epilogue,
