@@ -37,6 +37,9 @@ void* allocate(size_t bytes, size_t alignment) {
   return ::posix_memalign(&memory, alignment, bytes == 0 ? 1 : bytes) == 0 ? memory : nullptr;
 }
 
+// Apart, so that the compiler does not weigh free against our own new.
+[[gnu::noinline]] void release(void* memory) noexcept { std::free(memory); }
+
 void* allocate_or_throw(size_t bytes, size_t alignment) {
   void* memory = allocate(bytes, alignment);
   if (memory == nullptr) throw std::bad_alloc();
@@ -56,14 +59,14 @@ void* operator new[](size_t bytes, std::align_val_t alignment) {
 }
 void* operator new(size_t bytes, const std::nothrow_t&) noexcept { return allocate(bytes, 1); }
 void* operator new[](size_t bytes, const std::nothrow_t&) noexcept { return allocate(bytes, 1); }
-void operator delete(void* memory) noexcept { std::free(memory); }
-void operator delete[](void* memory) noexcept { std::free(memory); }
-void operator delete(void* memory, size_t) noexcept { std::free(memory); }
-void operator delete[](void* memory, size_t) noexcept { std::free(memory); }
-void operator delete(void* memory, std::align_val_t) noexcept { std::free(memory); }
-void operator delete[](void* memory, std::align_val_t) noexcept { std::free(memory); }
-void operator delete(void* memory, size_t, std::align_val_t) noexcept { std::free(memory); }
-void operator delete[](void* memory, size_t, std::align_val_t) noexcept { std::free(memory); }
+void operator delete(void* memory) noexcept { release(memory); }
+void operator delete[](void* memory) noexcept { release(memory); }
+void operator delete(void* memory, size_t) noexcept { release(memory); }
+void operator delete[](void* memory, size_t) noexcept { release(memory); }
+void operator delete(void* memory, std::align_val_t) noexcept { release(memory); }
+void operator delete[](void* memory, std::align_val_t) noexcept { release(memory); }
+void operator delete(void* memory, size_t, std::align_val_t) noexcept { release(memory); }
+void operator delete[](void* memory, size_t, std::align_val_t) noexcept { release(memory); }
 
 // What the runtime takes arenas from.
 extern "C" void* aligned_alloc(size_t alignment, size_t bytes) {

@@ -21,7 +21,7 @@ std::string describe(const Tensor& tensor) {
   return fmt::format("{} [{}] x{}", name(tensor.dtype), fmt::join(tensor.shape, ","), digits);
 }
 
-int64_t parsed(std::string_view text, int base) {
+int64_t integer_of(std::string_view text, int base) {
   int64_t value = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value, base);
   if (error != std::errc() || end != text.data() + text.size())
@@ -32,7 +32,7 @@ int64_t parsed(std::string_view text, int base) {
 std::vector<int64_t> read_shape(std::string_view text) {
   std::vector<int64_t> shape;
   std::istringstream words(std::string(text.substr(1, text.size() - 2)));
-  for (std::string word; std::getline(words, word, ',');) shape.push_back(parsed(word, 10));
+  for (std::string word; std::getline(words, word, ',');) shape.push_back(integer_of(word, 10));
   return shape;
 }
 
@@ -44,7 +44,7 @@ Tensor read_tensor(std::istringstream& words) {
   Tensor tensor = make_tensor(*parsed, read_shape(shape));
   if (digits.size() != 1 + 2 * tensor.bytes()) throw std::runtime_error("a value has other bytes");
   for (size_t i = 0; i < tensor.bytes(); ++i)
-    tensor.data.get()[i] = static_cast<std::byte>(parsed(std::string_view(digits).substr(1 + 2 * i, 2), 16));
+    tensor.data.get()[i] = static_cast<std::byte>(integer_of(std::string_view(digits).substr(1 + 2 * i, 2), 16));
   return tensor;
 }
 
