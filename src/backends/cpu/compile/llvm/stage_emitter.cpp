@@ -13,7 +13,7 @@ namespace ingot::core::cpu {
 using loops::Loop;
 
 void StageEmitter::run(Scope& scope) {
-  enter(scope, stage_.loops);
+  enter(scope);
   if (stage_.scan) return scan(scope);
   if (stage_.loops.empty()) return finish(scope, reduced(scope));
   const Loops loops = stage_.loops;
@@ -25,7 +25,7 @@ void StageEmitter::run(Scope& scope) {
     return;
   }
   nest(loops.first(loops.size() - 1), scope, {}, [&](Scope& outer, const Values&) {
-    enter(outer, loops.last(1));
+    enter(outer);
     return along_lanes(loops.back(), outer, {}, [&](Scope& lanes, const Values&, bool) {
       finish(lanes, value_of(lanes));
       return Values{};
@@ -62,7 +62,7 @@ StageEmitter::Values StageEmitter::nest(Loops loops, Scope& scope, const Values&
                            Scope inner = scope;
                            inner.values[loop.variable] = index;
                            inner.order.push_back(loop.variable);
-                           enter(inner, loops.subspan(1));
+                           enter(inner);
                            return nest(loops.subspan(1), inner, Values(current.begin(), current.end()), body);
                          });
   bound_ = known;
@@ -92,7 +92,7 @@ StageEmitter::Values StageEmitter::unrolled(Loops loops, Scope& scope, const Val
     Scope inner = scope;
     inner.values[loops[0].variable] = builder_.getInt64(static_cast<uint64_t>(turn));
     inner.order.push_back(loops[0].variable);
-    enter(inner, loops.subspan(1));
+    enter(inner);
     values = nest(loops.subspan(1), inner, values, body);
     bound_ = known;
   }
@@ -125,7 +125,7 @@ StageEmitter::Values StageEmitter::along_lanes(
                              inner.lanes = width;
                              if (!main && width > 1)
                                inner.mask = first_lanes(builder_, builder_.CreateSub(extent, index), width);
-                             enter(inner, {});
+                             enter(inner);
                              return body(inner, Values(current.begin(), current.end()), main);
                            });
     bound_ = known;
@@ -138,8 +138,8 @@ StageEmitter::Values StageEmitter::along_lanes(
   return result;
 }
 
-// At the place in front of `entered` loops: computes what they do not change.
-void StageEmitter::enter(Scope& scope, Loops entered) {
+// Computes here what the loops that are still to be entered do not change.
+void StageEmitter::enter(Scope& scope) {
   std::set<std::string> inner;
   bool runs = true;
   const auto add = [&](Loops loops) {
@@ -150,7 +150,7 @@ void StageEmitter::enter(Scope& scope, Loops entered) {
       runs = runs && range_of(loop.extent, frame_.ranges).min > 0;
     }
   };
-  add(entered);
+  add(stage_.loops);
   add(stage_.reduce);
   bind(scope, inner);
   for (const loops::Binding& binding : stage_.bindings) {
@@ -221,7 +221,7 @@ llvm::Value* StageEmitter::reduced_along_lanes(Scope& scope) {
   const Values start{identity(main_lanes(loops.back())), identity(plan_.tail_lanes)};
   const Values sums =
       nest(loops.first(loops.size() - 1), scope, start, [&](Scope& outer, const Values& outer_sums) {
-        enter(outer, loops.last(1));
+        enter(outer);
         return along_lanes(loops.back(), outer, outer_sums,
                            [&](Scope& point, const Values& carried, bool main) {
                              Values next = carried;
@@ -255,7 +255,7 @@ void StageEmitter::run_together(KernelFrame& frame, const LanePlan& plan, std::s
   const Loop& loop = first.lane_loop();
   Values start;  // two sums of each reduction
   for (StageEmitter& member : members) {
-    member.enter(scope, Loops(&loop, 1));
+    member.enter(scope);
     if (member.stage_.reduce.empty()) continue;
     start.push_back(member.identity(member.main_lanes(loop)));
     start.push_back(member.identity(plan.tail_lanes));

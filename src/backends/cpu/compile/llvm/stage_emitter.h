@@ -33,7 +33,7 @@ class StageEmitter {
   Values unrolled(Loops loops, Scope& scope, const Values& carried, const Body& body);
   Values along_lanes(const loops::Loop& loop, Scope& scope, const Values& carried,
                      const std::function<Values(Scope&, const Values&, bool main)>& body);
-  void enter(Scope& scope, Loops entered);
+  void enter(Scope& scope);
   void bind(Scope& scope, const std::set<std::string>& inner);
   void emit_binding(Scope& scope, const loops::Binding& binding);
   void scan(Scope& scope);
