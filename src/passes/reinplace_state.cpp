@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <algorithm>
+#include <ranges>
 #include <unordered_map>
 
 #include "passes/passes.h"
@@ -21,6 +21,11 @@ Node* first_user(const Node& node, const Positions& positions) {
   return first;
 }
 
+// Of two writes of one value only one can be the last: neither has to stand behind the other.
+bool writes_same(const Node& a, const Node& b) {
+  return a.op->traits.has(Trait::kInPlace) && a.operands[0] == b.operands[0];
+}
+
 // Whether the overwritten operand is read behind the write, by nodes that the write may stand behind.
 bool is_read_later(const Node& write, const Node* first_user, const Positions& positions) {
   const size_t limit = first_user == nullptr ? SIZE_MAX : positions.at(first_user);
@@ -28,7 +33,7 @@ bool is_read_later(const Node& write, const Node* first_user, const Positions& p
   for (const Node* reader : write.operands[0]->users) {
     if (reader == &write || positions.at(reader) < positions.at(&write)) continue;
     if (positions.at(reader) >= limit) return false;
-    is_read = true;
+    is_read = is_read || !writes_same(*reader, write);
   }
   return is_read;
 }
@@ -43,24 +48,21 @@ void move_before(Graph& graph, Node* node, Node* place) {
   graph.erase(node);
 }
 
-bool move_one(Graph& graph) {
+Positions positions_of(const Graph& graph) {
   Positions positions;
-  const std::vector<Node*> order = graph.node_list();
-  for (size_t i = 0; i < order.size(); ++i) positions.emplace(order[i], i);
-  for (Node* node : order) {
-    if (!node->op->traits.has(Trait::kInPlace)) continue;
-    Node* user = first_user(*node, positions);
-    if (!is_read_later(*node, user, positions)) continue;
-    move_before(graph, node, user);
-    return true;
-  }
-  return false;
+  for (const Node* node : graph.node_list()) positions.emplace(node, positions.size());
+  return positions;
 }
 
 }  // namespace
 
 Graph reinplace_state(Graph graph) {
-  while (move_one(graph)) {
+  // Users first: their going lets what they use go further.
+  for (Node* node : std::views::reverse(graph.node_list())) {
+    if (!node->op->traits.has(Trait::kInPlace)) continue;
+    const Positions positions = positions_of(graph);
+    Node* user = first_user(*node, positions);
+    if (is_read_later(*node, user, positions)) move_before(graph, node, user);
   }
   return graph;
 }
