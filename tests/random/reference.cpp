@@ -150,11 +150,11 @@ std::vector<Tensor> evaluate_promoted(const Node& node, std::span<const Tensor* 
 class NoisyNode {
  public:
   explicit NoisyNode(const Node& node) : node_(node), rounds_(rounds(node)) {
+    halves_ = promote(node, is_half, DType::kF32);
     if (!rounds_) return;
     elementwise_ = node.op->traits.has(Trait::kElementwise);
     has_tail_ = node.op == &ops::gelu;
     multiplies_ = node.op == &ops::product || node.op == &ops::cumulative_product;
-    halves_ = promote(node, is_half, DType::kF32);
     doubles_ = promote(node, is_below_f64, DType::kF64);
   }
 
@@ -162,7 +162,9 @@ class NoisyNode {
   std::vector<Tensor> run(std::span<const Tensor* const> operands, const SymbolValues& symbols,
                           Random& random, int number) {
     if (!rounds_) {
-      std::vector<Tensor> results = evaluate_node(node_, operands, symbols);
+      const bool stays_wide = halves_.node != nullptr && has_wide(operands);
+      std::vector<Tensor> results =
+          evaluate_promoted(stays_wide ? *halves_.node : node_, operands, symbols);
       const bool narrows = node_.op == &ops::convert && is_half(results[0].dtype);
       if (narrows)
         soften(results[0], std::vector<bool>(static_cast<size_t>(results[0].elements()), true), random,
@@ -190,7 +192,7 @@ class NoisyNode {
       const Tensor* known = i < exact.size() && exact[i].dtype == DType::kF64 ? &exact[i] : nullptr;
       const std::vector<bool> changed = add_noise(results[i], random, 2 * noise_of(results[i].dtype), known);
       if (has_tail_) add_tail_noise(results[i], *used[0], random);
-      if (results[i].dtype == node_.results[i]->type.dtype) continue;
+      if (results[i].dtype == node_.results[i]->type.dtype || keeps_wide(number)) continue;
       const Tensor before = results[i];
       results[i] = converted(before, node_.results[i]->type.dtype);
       soften(results[i], inexact(before, results[i], changed), random, number);
@@ -199,6 +201,17 @@ class NoisyNode {
   }
 
  private:
+  // Some trajectories round no halves between nodes, as fused kernels do: what a remainder or a floor makes of
+  // that is no multiple of a half's last place.
+  static bool keeps_wide(int number) { return number % 2 == 1; }
+
+  bool has_wide(std::span<const Tensor* const> operands) const {
+    for (size_t i = 0; i < operands.size(); ++i) {
+      if (operands[i] != nullptr && operands[i]->dtype != node_.operand_type(i).dtype) return true;
+    }
+    return false;
+  }
+
   // Sums whose terms come near the largest number overflow on their way or not, depending on their order:
   // such an element may be anything.
   void add_overflows(std::vector<Tensor>& results, std::span<const Tensor* const> operands,
@@ -288,6 +301,10 @@ class NoisyNode {
   Promoted halves_, doubles_;
 };
 
+Tensor stored(const Tensor& tensor, const Value& value) {
+  return tensor.dtype == value.type.dtype ? tensor : converted(tensor, value.type.dtype);
+}
+
 class Simulation {
  public:
   explicit Simulation(const Case& test) : test_(test), sources_(test.sources) {
@@ -303,10 +320,11 @@ class Simulation {
       const Values values = run_once(inputs, random, number);
       if (all != nullptr) all->push_back(values);
       Evaluation& evaluation = trajectory.emplace_back();
-      for (const Value* output : test_.graph.outputs) evaluation.outputs.push_back(values.at(output));
+      for (const Value* output : test_.graph.outputs)
+        evaluation.outputs.push_back(stored(values.at(output), *output));
       for (const Update& update : test_.graph.updates) {
         const std::string name = update.target->producer->attributes<ops::ModelSource>().name;
-        evaluation.updates.insert_or_assign(name, values.at(update.value));
+        evaluation.updates.insert_or_assign(name, stored(values.at(update.value), *update.value));
       }
       for (const auto& [name, value] : evaluation.updates) sources_.insert_or_assign(name, value);
     }
