@@ -118,6 +118,14 @@ void check_engine(const EngineData& engine) {
   }
 }
 
+// Bounds without a symbol fail in each call, or in none.
+void refuse_what_no_size_meets(std::span<const SizeCheck> checks) {
+  for (const SizeCheck& check : checks) {
+    const bool is_fixed = check.kind == CheckKind::kBounds && symbols_of(check.condition).empty();
+    if (is_fixed && !evaluate(check.condition, {})) fail_check(check, {}, {});
+  }
+}
+
 }  // namespace
 
 std::shared_ptr<EngineData> compile(const aten::Program& program, const CompileOptions& options,
@@ -143,6 +151,7 @@ std::shared_ptr<EngineData> compile_model(const aten::Program& program,
   apply_profiles(model.graph, options.profiles);
   model.graph.erase_dead_nodes();
   complete_checks(model.graph, model.checks);
+  refuse_what_no_size_meets(model.checks);
   runner.check("import", model.graph);
   std::string key = engine_key(program, model, backend, options);
   Graph graph = phases.run("simplify", 1, [&] { return run_pipeline(std::move(model.graph), runner); });

@@ -107,9 +107,10 @@ loops::Kernel lower_transposed_convolution(const Node& node) {
     at.push_back(place);
     at_weight.push_back(inner.index[i + 1]);
   }
-  const Expr value = kernel.load(0, at);
-  const Expr product = loops::select(guard, value, number(value, 0)) * kernel.load(1, at_weight);
-  const Expr sum = kernel.reduce("sum", loops::Combine::kAdd, inner, product);
+  // Weights that reach no input add nothing, even if they are infinite.
+  const Expr product = kernel.load(0, at) * kernel.load(1, at_weight);
+  const Expr reached = loops::select(guard, product, number(product, 0));
+  const Expr sum = kernel.reduce("sum", loops::Combine::kAdd, inner, reached);
   kernel.store(index, kernel.has(2) ? sum + kernel.load(2, {index[1]}) : sum);
   return kernel.finish();
 }

@@ -58,9 +58,10 @@ void fail_check(const SizeCheck& check, const SpelledSymbols& names, const Symbo
   const char* advice = check.kind == CheckKind::kGuard
                            ? "for other sizes, export the model with an example of such a size"
                            : "";
+  const std::string here = describe_values(check, name, values);
   throw UserError(
       {.code = "INGOT-U312",
-       .message = fmt::format("{}; here {}", describe(check, name), describe_values(check, name, values)),
+       .message = describe(check, name) + (here.empty() ? ", which is never so" : "; here " + here),
        .node = check.node,
        .source_line = check.source,
        .advice = advice});

@@ -20,6 +20,9 @@ struct Reference {
 };
 Reference make_reference(const Case& test);
 
+// Whether the sizes of a run are some that an operator refuses, such as the least of no elements.
+bool breaks_bounds(const Case& test);
+
 // What every value of the graph is in each run, without noise.
 std::vector<std::map<const Value*, Tensor>> all_values(const Case& test);
 
