@@ -66,7 +66,10 @@ Moments moments_over(KernelBuilder& builder, const Shape& row, const ValueAt& va
   const Expr distance = value(squares.index) - first;
   const Expr square_sum = builder.reduce("square_sum", loops::Combine::kAdd, squares, distance * distance);
   const Expr count = size_value(first->dtype, core::product(row)), shift = shift_sum / count;
-  const Expr variance = larger(square_sum / count - shift * shift, number(first, 0));
+  // The rounded shift of rows that large may have an infinite square too: their difference would be NaN.
+  const Expr square = square_sum / count, infinite = infinity(square->dtype);
+  const Expr variance = loops::select(equal_to(square, infinite), infinite,
+                                      larger(square - shift * shift, number(first, 0)));
   const Expr scale = inverse_deviation(builder, variance, epsilon);
   return {builder.scalar("mean", first + shift), scale};
 }

@@ -259,15 +259,16 @@ class NoisyNode {
     });
   }
 
-  // Whether a large sum is a whole number is an accident of its order; negative bases have other powers then.
+  // Whether a sum is a whole number or nearly one is an accident of its order; negative bases have other powers then.
   static Tensor whole_exponents(const Tensor& exponents) {
-    Tensor whole = converted(exponents, exponents.dtype);
-    const TensorView view = whole.view();
-    for_each_element(whole, [&](const auto& index) {
+    Tensor changed = converted(exponents, exponents.dtype);
+    const TensorView view = changed.view();
+    for_each_element(changed, [&](const auto& index) {
       const double value = read_double(view, index);
-      if (std::abs(value) >= 1024) write_double(view, index, std::rint(value));
+      const double whole = std::rint(value);
+      if (std::abs(value - whole) <= 64 * noise_of(exponents.dtype) * std::abs(value)) write_double(view, index, whole);
     });
-    return whole;
+    return changed;
   }
 
   // 1 + erf(x) cancels for small results; x times what that loses is what torch loses too.
