@@ -77,7 +77,8 @@ set(cli_folders "")
 if(TARGET ingot_src_cli)
   set(cli_folders ingot_src_cli)
 endif()
-ingot_limit_exports(ingot_runtime "${runtime_folders}" "${shipped_folders};${cli_folders}")
+set(above_runtime ${shipped_folders} ${cli_folders})
+ingot_limit_exports(ingot_runtime "${runtime_folders}" "${above_runtime}")
 ingot_limit_exports(ingot "${shipped_folders}" "${cli_folders}")
 
 # What looks inside (tests, fuzz targets, benchmarks of kernels) links all of both libraries; it is not installed.

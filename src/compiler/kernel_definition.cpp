@@ -4,6 +4,8 @@
 #include <algorithm>
 
 #include "loops/rewrite.h"
+#include "ops/attributes.h"
+#include "ops/ops.h"
 #include "ops/region.h"
 
 namespace ingot::core {
@@ -12,6 +14,11 @@ using loops::Kernel;
 
 namespace {
 constexpr double kNanosecondsPerNode = 20;  // of the interpreter
+
+bool hides_operands(const Node& node) {
+  if (node.op != &ops::attention) return false;
+  return node.attributes<ops::Attention>().causal || node.has_operand(3);
+}
 }  // namespace
 
 std::optional<Definition> define(const Node& node) {
@@ -30,22 +37,23 @@ std::optional<Definition> define(const Node& node) {
   const auto has_lowering = [](const Node* member) { return member->op->lower != nullptr; };
   if (!std::ranges::all_of(nodes, has_lowering)) return std::nullopt;
   RegionKernel region = compose_region(nodes, outputs);
-  Definition definition{std::move(region.kernel), {}, {}};
+  Definition definition{std::move(region.kernel)};
   for (const Value* value : region.buffers) definition.buffers.push_back(outside(value));
   for (const Node* member : nodes) {
+    definition.hides_operands = definition.hides_operands || hides_operands(*member);
     if (!member->op->traits.has(Trait::kInPlace)) continue;
     definition.replaces.emplace(outside(member->results[0]), outside(member->operands[0]));
   }
   return definition;
 }
 
-bool suits_special_values(const Kernel& kernel) {
-  bool suits = true;
+bool suits_special_values(const Definition& definition) {
+  bool suits = !definition.hides_operands;
   const auto see = [&](const loops::Expr& node) {
     if (node->kind != loops::ExprNode::Kind::kBinary) return;
     suits = suits && node->binary != loops::Binary::kShiftLeft && node->binary != loops::Binary::kShiftRight;
   };
-  for (const loops::Stage& stage : kernel.stages) {
+  for (const loops::Stage& stage : definition.kernel.stages) {
     loops::visit(stage.value, see);
     suits = suits && stage.combine != loops::Combine::kMultiply;
   }

@@ -16,15 +16,16 @@ struct Definition {
   loops::Kernel kernel;
   std::vector<const Value*> buffers;              // of the whole graph
   std::map<const Value*, const Value*> replaces;  // results that start as a copy of an operand
+  bool hides_operands = false;                    // an attention with a mask
 };
 
 // Of a node, fused or not; nothing where one of its nodes has no lowering.
 std::optional<Definition> define(const Node& node);
 
 bool reduces(const loops::Kernel& kernel);  // has loops inside of its parallel ones
-// No where the order of products decides whether one underflows before it meets an infinity, and for shifts,
-// which are not defined for all integers.
-bool suits_special_values(const loops::Kernel& kernel);
+// No where the order of products decides whether one underflows before it meets an infinity, for shifts, which
+// are not defined for all integers, and where infinite values that a mask hides may spread or not, as in torch.
+bool suits_special_values(const Definition& definition);
 
 // What the interpreter takes for one point of the parallel loops, in nanoseconds.
 double point_cost(const loops::Kernel& kernel, const SymbolValues& sizes);

@@ -268,7 +268,7 @@ bool verify(const ScheduledStep& step, const Image& image, const SymbolTable& sy
             const KernelRunner& runner) {
   std::optional<Definition> definition = define(*step.node);
   if (!definition) return false;
-  const bool special = suits_special_values(definition->kernel);
+  const bool special = suits_special_values(*definition);
   std::set<SymbolValues> tried;
   bool verified = false;
   for (const int64_t least : kLeastSizes) {

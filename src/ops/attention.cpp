@@ -123,14 +123,9 @@ loops::Kernel lower_attention(const Node& node) {
       "divisor", safe ? loops::select(equal_to(total, number(total, 0)), number(total, 1), total) : total);
 
   const StageLoops out = kernel.loops({result.back()}), summed = kernel.loops({keys});
-  const Dim from = summed.index[0];
-  Expr weighted = kernel.local(powers, {from}) * kernel.load(2, with(place(2), from, out.index[0]));
-  // Values that come later add nothing, even if they are infinite.
-  if (attention.causal) {
-    const Expr is_past = at_most(loops::index_value(from), loops::index_value(step));
-    weighted = loops::select(is_past, weighted, number(weighted, 0));
-  }
-  const int sums = kernel.row("sums", out, weighted, summed, loops::Combine::kAdd);
+  const Expr value = kernel.load(2, with(place(2), summed.index[0], out.index[0]));
+  const int sums =
+      kernel.row("sums", out, kernel.local(powers, summed.index) * value, summed, loops::Combine::kAdd);
   const StageLoops stored = kernel.loops({result.back()});
   kernel.store(with(batch, step, stored.index[0]), kernel.local(sums, stored.index) / divisor, stored);
   return kernel.finish();

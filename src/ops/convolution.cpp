@@ -7,9 +7,10 @@
 namespace ingot::core::ops {
 namespace {
 
-constexpr Operand kConvolutionOperands[] = {{"x", DTypeSet::kFloating},
-                                 {"weight", DTypeSet::kFloating},
-                                 {.name = "bias", .dtypes = DTypeSet::kFloating, .optional = true}};
+constexpr Operand kConvolutionOperands[] = {
+    {"x", DTypeSet::kFloating},
+    {"weight", DTypeSet::kFloating},
+    {.name = "bias", .dtypes = DTypeSet::kFloating, .optional = true}};
 
 void require_convolution(const Node& node, int64_t groups) {
   require_same_dtype(node);

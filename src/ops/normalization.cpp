@@ -68,8 +68,8 @@ Moments moments_over(KernelBuilder& builder, const Shape& row, const ValueAt& va
   const Expr count = size_value(first->dtype, core::product(row)), shift = shift_sum / count;
   // The rounded shift of rows that large may have an infinite square too: their difference would be NaN.
   const Expr square = square_sum / count, infinite = infinity(square->dtype);
-  const Expr variance = loops::select(equal_to(square, infinite), infinite,
-                                      larger(square - shift * shift, number(first, 0)));
+  const Expr variance =
+      loops::select(equal_to(square, infinite), infinite, larger(square - shift * shift, number(first, 0)));
   const Expr scale = inverse_deviation(builder, variance, epsilon);
   return {builder.scalar("mean", first + shift), scale};
 }

@@ -44,7 +44,8 @@ Tensor read_tensor(std::istringstream& words) {
   Tensor tensor = make_tensor(*parsed, read_shape(shape));
   if (digits.size() != 1 + 2 * tensor.bytes()) throw std::runtime_error("a value has other bytes");
   for (size_t i = 0; i < tensor.bytes(); ++i)
-    tensor.data.get()[i] = static_cast<std::byte>(integer_of(std::string_view(digits).substr(1 + 2 * i, 2), 16));
+    tensor.data.get()[i] =
+        static_cast<std::byte>(integer_of(std::string_view(digits).substr(1 + 2 * i, 2), 16));
   return tensor;
 }
 

@@ -18,6 +18,7 @@ namespace ingot::core::random_graphs {
 namespace {
 
 constexpr int kTrajectories = 5;
+constexpr double kAnything[] = {NAN, INFINITY, -INFINITY, 0};  // by the number of the trajectory
 
 using Values = std::map<const Value*, Tensor>;
 
@@ -157,6 +158,7 @@ class NoisyNode {
     has_tail_ = node.op == &ops::gelu;
     has_logarithm_ = node.op == &ops::log_softmax || node.op == &ops::log_sum_exp;
     is_power_ = node.op == &ops::power;
+    hides_ = node.op == &ops::attention && (node.has_operand(3) || node.attributes<ops::Attention>().causal);
     multiplies_ = node.op == &ops::product || node.op == &ops::cumulative_product;
     doubles_ = promote(node, is_below_f64, DType::kF64);
   }
@@ -166,8 +168,7 @@ class NoisyNode {
                           Random& random, int number) {
     if (!rounds_) {
       const bool stays_wide = halves_.node != nullptr && has_wide(operands);
-      std::vector<Tensor> results =
-          evaluate_promoted(stays_wide ? *halves_.node : node_, operands, symbols);
+      std::vector<Tensor> results = evaluate_promoted(stays_wide ? *halves_.node : node_, operands, symbols);
       const bool narrows = node_.op == &ops::convert && is_half(results[0].dtype);
       if (narrows && keeps_wide(number)) {
         results[0] = converted(*operands[0], DType::kF32);
@@ -194,6 +195,8 @@ class NoisyNode {
     std::vector<Tensor> results = evaluate_promoted(is_wide ? *doubles_.node : wide, used, symbols);
     const std::vector<Tensor> exact = exact_results(used, symbols);
     if (!elementwise_) add_overflows(results, operands, symbols, number);
+    if (hides_ && number < 4 && !std::ranges::all_of(operands, all_finite))
+      fill(results[0], kAnything[number]);
     for (size_t i = 0; i < results.size(); ++i) {
       if (is_wide && is_floating(results[i].dtype))
         results[i] = converted(results[i], wide.results[i]->type.dtype);
@@ -210,8 +213,8 @@ class NoisyNode {
   }
 
  private:
-  // Some trajectories round no halves between nodes, as fused kernels do: what a remainder or a floor makes of
-  // that is no multiple of a half's last place.
+  // Some trajectories round no halves between nodes, as fused kernels do: what a remainder or a floor makes
+  // of that is no multiple of a half's last place.
   static bool keeps_wide(int number) { return number % 2 == 1; }
 
   bool has_wide(std::span<const Tensor* const> operands) const {
@@ -234,7 +237,6 @@ class NoisyNode {
         operand = &sizes.emplace_back(magnitudes(*operand));
     }
     const std::vector<Tensor> bounds = evaluate_promoted(*doubles_.node, used, symbols);
-    constexpr double kAnything[] = {NAN, INFINITY, -INFINITY, 0};
     for (size_t i = 0; i < results.size(); ++i) {
       if (!is_floating(results[i].dtype) || bounds[i].dtype != DType::kF64) continue;
       const double limit = results[i].dtype == DType::kF64 ? std::numeric_limits<double>::max()
@@ -247,7 +249,22 @@ class NoisyNode {
     }
   }
 
-  // The sum is 1 or more: where its logarithm is near 0, a unit of the sum is far more than one of the result.
+  // Infinite keys and values that a mask hides spread or not, by what a kernel skips: so they do in torch.
+  static bool all_finite(const Tensor* operand) {
+    bool finite = true;
+    if (operand == nullptr || !is_floating(operand->dtype)) return finite;
+    for_each_element(*operand, [&](const auto& index) {
+      finite = finite && std::isfinite(read_double(operand->view(), index));
+    });
+    return finite;
+  }
+  static void fill(const Tensor& tensor, double value) {
+    const TensorView view = tensor.view();
+    for_each_element(tensor, [&](const auto& index) { write_double(view, index, value); });
+  }
+
+  // The sum is 1 or more: where its logarithm is near 0, a unit of the sum is far more than one of the
+  // result.
   static void add_absolute_noise(Tensor& result, Random& random) {
     if (!is_floating(result.dtype)) return;
     const double size = noise_of(result.dtype);
@@ -259,14 +276,16 @@ class NoisyNode {
     });
   }
 
-  // Whether a sum is a whole number or nearly one is an accident of its order; negative bases have other powers then.
+  // Whether a sum is a whole number or nearly one is an accident of its order; negative bases have other
+  // powers then.
   static Tensor whole_exponents(const Tensor& exponents) {
     Tensor changed = converted(exponents, exponents.dtype);
     const TensorView view = changed.view();
     for_each_element(changed, [&](const auto& index) {
       const double value = read_double(view, index);
       const double whole = std::rint(value);
-      if (std::abs(value - whole) <= 64 * noise_of(exponents.dtype) * std::abs(value)) write_double(view, index, whole);
+      if (std::abs(value - whole) <= 64 * noise_of(exponents.dtype) * std::abs(value))
+        write_double(view, index, whole);
     });
     return changed;
   }
@@ -331,7 +350,7 @@ class NoisyNode {
 
   const Node& node_;
   bool rounds_, elementwise_ = false, has_tail_ = false, has_logarithm_ = false, multiplies_ = false,
-                is_power_ = false;
+                is_power_ = false, hides_ = false;
   Promoted halves_, doubles_;
 };
 
@@ -410,8 +429,8 @@ bool breaks_bounds(const Case& test) {
   complete_checks(graph, checks);
   return std::ranges::any_of(test.runs, [&](const auto& inputs) {
     const SymbolValues symbols = bind_symbols(test.graph, inputs);
-    return !std::ranges::all_of(
-        checks, [&](const SizeCheck& check) { return evaluate(check.condition, symbols); });
+    return !std::ranges::all_of(checks,
+                                [&](const SizeCheck& check) { return evaluate(check.condition, symbols); });
   });
 }
 

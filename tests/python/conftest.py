@@ -1,0 +1,22 @@
+# SPDX-License-Identifier: Apache-2.0
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import pytest
+from ingot.settings import Settings
+
+
+@pytest.fixture(scope="session", autouse=True)
+def kernels_check_themselves() -> Iterator[None]:
+    """Every engine that a test of this folder builds is built with verify_kernels, unless the test says otherwise."""
+    parse = Settings.parse
+
+    def parse_and_verify(options: Mapping[str, Any]) -> Settings:
+        settings = parse(options)
+        settings.compiler.setdefault("verify_kernels", "true")
+        return settings
+
+    patch = pytest.MonkeyPatch()
+    patch.setattr(Settings, "parse", staticmethod(parse_and_verify))
+    yield
+    patch.undo()
