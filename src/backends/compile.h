@@ -28,7 +28,6 @@ struct Support {
 struct Target {
   std::string backend = "cpu";
   CpuFeatures features;  // cpu
-  int threads = 1;       // expected; decides the split, never the result
   int level = 3;         // optimization level 0..3
   enum class Numerics { kStrict, kDefault, kFast } numerics = Numerics::kDefault;
   std::string text() const;

@@ -7,16 +7,6 @@
 
 namespace ingot::core::ops {
 
-struct NamedSource {  // weight, state
-  std::string name;   // fully qualified name in the model
-  DType dtype = DType::kF32;
-  std::vector<Dim> shape;
-  Layout layout;  // other than row-major: of weights that the init program makes
-  static constexpr auto fields() {
-    return std::tuple{Field{"name", &NamedSource::name}, Field{"dtype", &NamedSource::dtype},
-                      Field{"shape", &NamedSource::shape}, Field{"layout", &NamedSource::layout}};
-  }
-};
 struct Axis {  // softmax, log_softmax, concat, cumulative_sum, gather ...
   int64_t axis = 0;
   static constexpr auto fields() { return std::tuple{Field{"axis", &Axis::axis}}; }

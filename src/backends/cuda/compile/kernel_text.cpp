@@ -215,34 +215,44 @@ class Writer {
     return stage.loops.empty() || (points && *points < result_.plan.group);
   }
 
+  // Opens the loop over points `first`, `first` + `step`, ... of the stage's loops, or a block where it has none.
+  void open_points(size_t k, std::string_view first, int step, IndexScope& scope) {
+    const Stage& stage = kernel_.stages[k];
+    const bool scalar = stage.loops.empty();
+    if (scalar && !stage.store) line("{} l{};\n", type_name(stage.value->dtype), k);
+    point_ = fmt::format("p{}", next_++);
+    if (scalar) return line("{{\n");
+    line("for (idx {} = {}; {} < {}; {} += {}) {{\n", point_, first, point_,
+         scope.text(product(extents_of(stage.loops))), point_, step);
+    decode(stage.loops, point_, scope);
+  }
+
+  // Keeps the value of the point and closes its loop. `one_writes`: all lanes have the value.
+  void close_points(size_t k, const std::string& value, bool one_writes, const IndexScope& scope) {
+    const Stage& stage = kernel_.stages[k];
+    const bool scalar = stage.loops.empty();
+    if (scalar && !stage.store) {
+      line("l{} = {};\n", k, value);
+    } else if (one_writes || scalar) {
+      line("if (lane == 0) {{\n");
+      finish(stage, k, value, scope);
+      line("}}\n");
+    } else {
+      finish(stage, k, value, scope);
+    }
+    line("}}\n");
+  }
+
   // Lanes take points of the stage's loops in turn; each computes its own, reduction included.
   void write_points(size_t k, const IndexScope& outer) {
     const Stage& stage = kernel_.stages[k];
     IndexScope scope = outer;
-    const bool scalar = stage.loops.empty();
-    if (scalar && !stage.store) line("{} l{};\n", type_name(stage.value->dtype), k);
-    point_ = fmt::format("p{}", next_++);
-    if (scalar) {
-      line("{{\n");
-    } else {
-      line("for (idx {} = lane; {} < {}; {} += {}) {{\n", point_, point_,
-           scope.text(product(extents_of(stage.loops))), point_, result_.plan.group);
-      decode(stage.loops, point_, scope);
-    }
+    open_points(k, "lane", result_.plan.group, scope);
     ExpressionWriter writer(kernel_, locals_, text_);
     bind(stage, false, scope, writer);
     const std::string value = stage.reduce.empty() ? writer.value(stage.value, scope, guards_)
                                                    : reduce(stage, scope, writer, "0", 1);
-    if (!scalar) {
-      finish(stage, k, value, scope);
-    } else if (!stage.store) {
-      line("l{} = {};\n", k, value);
-    } else {
-      line("if (lane == 0) {{\n");
-      finish(stage, k, value, scope);
-      line("}}\n");
-    }
-    line("}}\n");
+    close_points(k, value, false, scope);
   }
 
   // A variable that holds the reduction over every `step`-th point from `first` on. Long sums are made of
@@ -286,16 +296,7 @@ class Writer {
   void write_shared_reduction(size_t k, const IndexScope& outer) {
     const Stage& stage = kernel_.stages[k];
     IndexScope scope = outer;
-    const bool scalar = stage.loops.empty();
-    if (scalar && !stage.store) line("{} l{};\n", type_name(stage.value->dtype), k);
-    point_ = fmt::format("p{}", next_++);
-    if (scalar) {
-      line("{{\n");
-    } else {
-      line("for (idx {} = 0; {} < {}; ++{}) {{\n", point_, point_,
-           scope.text(product(extents_of(stage.loops))), point_);
-      decode(stage.loops, point_, scope);
-    }
+    open_points(k, "0", 1, scope);
     ExpressionWriter writer(kernel_, locals_, text_);
     bind(stage, false, scope, writer);
     const std::string part = reduce(stage, scope, writer, "lane", result_.plan.group);
@@ -303,14 +304,7 @@ class Writer {
     const std::string all = fmt::format("r{}", next_++);
     line("const {} {} = reduce_group<{}, {}, {}>({});\n", type, all, reduction_name(stage.combine), type,
          result_.plan.group, part);
-    if (scalar && !stage.store) {
-      line("l{} = {};\n", k, all);
-    } else {
-      line("if (lane == 0) {{\n");
-      finish(stage, k, all, scope);
-      line("}}\n");
-    }
-    line("}}\n");
+    close_points(k, all, true, scope);
   }
 
   // Points of the outer loops one after another; along the last loop, 32 points at a time.
