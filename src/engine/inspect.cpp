@@ -80,8 +80,9 @@ void write_conditions(JsonWriter& json, const EngineData& engine) {
   json.key("conditions").begin_array();
   for (const SizeCheck& check : engine.checks) {
     json.begin_object().field("kind", name_of(check.kind));
-    json.field("condition", to_python(check.condition, spelled_by(names))).field("message", check.message);
-    json.field("node", check.node).field("source", check.source).end_object();
+    json.field("condition", to_python(check.condition, spelled_by(names)));
+    json.field("over_symbols", to_python(check.condition, spelled_by({})));
+    json.field("message", check.message).field("node", check.node).field("source", check.source).end_object();
   }
   json.end_array();
 }

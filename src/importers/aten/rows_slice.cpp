@@ -36,37 +36,50 @@ Dim position(Call& call, const Dim& index, const Dim& size) {
   return counts_from_end ? size + index : index;
 }
 
-// A bound of a slice, moved into [0, size] as torch does.
-Dim bound(Call& call, std::string_view name, const Dim& none, const Dim& size) {
-  if (!call.has(name)) return none;
+// A bound of a slice counted from the beginning: as it is given, and moved into [0, size] as torch does.
+struct Bound {
+  Dim given, inside;
+};
+Bound bound(Call& call, std::string_view name, const Dim& none, const Dim& size) {
+  if (!call.has(name)) return {none, none};
   const Dim given = position(call, call.dim(name), size);
-  if (given == Dim(kLargest)) return size;
+  if (given == Dim(kLargest)) return {size, size};
   const SymbolTable& symbols = call.graph().symbols;
   const Dim inside = smaller(given, size, symbols);
-  return provably_not_negative(inside, symbols) ? inside : maximum(inside, 0);
+  return {given, provably_not_negative(inside, symbols) ? inside : maximum(inside, 0)};
 }
-ops::Slice slice_bounds(Call& call, const core::Value* x) {
+
+// Whether the program was traced for bounds that lie in the dim: its length is then the distance of the bounds
+// as they are given. Other sizes are refused by ops/bounds.cpp, which has the conditions of such a slice.
+bool is_traced_inside(const Bound& start, const Bound& end, int64_t step, const Dim& traced_length) {
+  return traced_length == ceil_divide(end.given - start.given, step) &&
+         traced_length != ceil_divide(end.inside - start.inside, step);
+}
+
+// `traced`: the slice as the front end knows it.
+ops::Slice slice_bounds(Call& call, const core::Value* x, const TensorMeta& traced) {
   const size_t axis = call.axis("dim", x->type.rank());
   const Dim& size = extent(call, x, axis);
-  const SymbolTable& symbols = call.graph().symbols;
-  Dim start = bound(call, "start", 0, size), end = bound(call, "end", size, size);
-  if (!provably_not_negative(end - start, symbols)) {
-    if (!start.is_constant() || !end.is_constant())
-      call.refuse("a slice that may be empty, depending on sizes");
-    end = start;
-  }
+  const Bound start = bound(call, "start", 0, size), end = bound(call, "end", size, size);
   const int64_t step = call.integer("step");
   call.require(step > 0, "a step that is not positive");
-  return {static_cast<int64_t>(axis), start, end, step};
+  const bool is_known = size.is_constant() && start.given.is_constant() && end.given.is_constant();
+  if (!is_known && axis < traced.shape.size() && is_traced_inside(start, end, step, traced.shape[axis]))
+    return {static_cast<int64_t>(axis), start.given, end.given, step};
+  if (provably_not_negative(end.inside - start.inside, call.graph().symbols))
+    return {static_cast<int64_t>(axis), start.inside, end.inside, step};
+  if (!start.inside.is_constant() || !end.inside.is_constant())
+    call.refuse("a slice that may be empty, depending on sizes");
+  return {static_cast<int64_t>(axis), start.inside, start.inside, step};
 }
 void slice(Call& call) {
   core::Value* x = call.tensor("self");
-  const ops::Slice slice = slice_bounds(call, x);
+  const ops::Slice slice = slice_bounds(call, x, call.result_meta());
   call.give(sliced(call, x, static_cast<size_t>(slice.axis), slice.start, slice.end, slice.step));
 }
 void slice_scatter(Call& call) {
   core::Value *x = call.tensor("self"), *source = call.tensor("src");
-  const ops::Slice slice = slice_bounds(call, x);
+  const ops::Slice slice = slice_bounds(call, x, call.tensor_meta("src"));
   Shape shape = x->type.shape;
   shape[static_cast<size_t>(slice.axis)] = ceil_divide(slice.end - slice.start, slice.step);
   source = expanded(call, converted(call.graph(), source, x->type.dtype), shape);
