@@ -69,7 +69,7 @@ class Capture:
 
     def __init__(self, origin: str) -> None:
         self.builder = _core.Builder(origin)
-        self.symbols: dict[str, str] = {}  # sympy name -> ours
+        self.ranges: dict[str, tuple[int, int]] = {}  # of the symbols of sizes
         self.nodes: list[Node] = []  # position in the builder's program -> FX node
         self._ids: dict[Node, int | list[int]] = {}
 
@@ -125,13 +125,13 @@ class Capture:
 
     def _declare(self, symbol: Any, environment: Any) -> None:
         name = str(symbol)
-        if name in self.symbols:
+        if name in self.ranges:
             return
-        self.symbols[name] = name
         bounds = environment.var_to_range.get(symbol)
         low, high = (_bound(bounds.lower), _bound(bounds.upper)) if bounds is not None else (0, _LARGEST)
         hint = compat.sizes_seen(environment).get(symbol)
         low = 1 if low == 2 else max(low, 0)  # torch traces with 2 or more; what stays symbolic holds for 1
+        self.ranges[name] = (low, high)
         self.builder.symbol(name, low, high, int(hint) if hint is not None else -1)
 
     # ---- nodes ----

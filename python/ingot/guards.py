@@ -48,18 +48,19 @@ def _condition_text(guard: Any) -> str | None:
     if sign is None:
         return None
     try:
-        return f"({_number_text(guard.lhs)}) {sign} ({_number_text(guard.rhs)})"
+        return f"({python_text(guard.lhs)}) {sign} ({python_text(guard.rhs)})"
     except ValueError:
         return None
 
 
-def _number_text(expression: Any) -> str:
+def python_text(expression: Any) -> str:
+    """A sympy expression over integers as Python over symbols; ValueError if it has no such form."""
     import sympy
 
     kind = type(expression).__name__
     if isinstance(expression, (sympy.Symbol, sympy.Integer)):
         return str(expression)
-    operands = [f"({_number_text(operand)})" for operand in expression.args]
+    operands = [f"({python_text(operand)})" for operand in expression.args]
     signs = {
         "Add": " + ",
         "Mul": "*",
@@ -162,9 +163,17 @@ def compile_guard(text: str) -> Callable[[Mapping[str, Any]], Any]:
     return lambda inputs: _evaluate(tree, inputs)
 
 
+def names_in(text: str) -> list[str]:
+    """The symbols of a condition over symbols."""
+    words = [node.id for node in ast.walk(ast.parse(text, mode="eval")) if isinstance(node, ast.Name)]
+    return [word for word in words if word not in _FUNCTIONS]
+
+
 def _evaluate(node: ast.AST, inputs: Mapping[str, Any]) -> Any:
     if isinstance(node, ast.Constant):
         return node.value
+    if isinstance(node, ast.Name) and node.id in inputs:  # a symbol
+        return inputs[node.id]
     if isinstance(node, ast.BoolOp):
         values = (_evaluate(value, inputs) for value in node.values)
         return all(values) if isinstance(node.op, ast.And) else any(values)

@@ -14,7 +14,8 @@ from torch.fx.passes.split_module import split_module
 
 from ingot import _core
 from ingot.capture import OUTPUT_INPUT_MUTATION, OUTPUT_USER, USER, Capture, Input, Output, target_name
-from ingot.errors import Error, InternalError, UnsupportedError
+from ingot.conditions import Conditions
+from ingot.errors import Error, InternalError, UnsupportedError, UserError
 from ingot.guards import Guards
 from ingot.reporting import Report, ReportedNode, Segment
 from ingot.settings import Settings
@@ -38,6 +39,7 @@ class Compiled:
     engines: list[_core.Engine] = field(default_factory=list)
     graph: GraphModule | None = None
     guards: Guards | None = None  # where `graph` is: an engine that is the whole checks its own
+    conditions: Conditions | None = None  # likewise; asked before `call`
 
 
 def compile_graph(
@@ -68,6 +70,11 @@ def compile_graph(
             if refused or returns_numbers or _writes_strided(module, outputs):
                 compiled = _split(module, inputs, outputs, refused, settings, built)
                 compiled.guards = Guards.of(capture.builder)
+                parts = [part for part in compiled.graph.children() if isinstance(part, Stretch)]
+                conditions = Conditions.of(module, inputs, capture)
+                for part in parts:
+                    conditions.add(part.engine, part.names)
+                compiled.conditions = conditions
                 return compiled
             return _whole(module, capture, inputs, settings)
         except TooSlowError as error:
@@ -333,6 +340,7 @@ def _stretch(
         own = [node.name for node in calls]
         try:
             built[members] = _engine_of(part, arguments, given, settings)
+            built[members].names = dict(zip(own, (member.name for member in members), strict=True))
         except TooSlowError as error:
             raise TooSlowError(
                 {members[calls.index(node)]: reason for node, reason in error.nodes.items()}
@@ -347,11 +355,12 @@ def _stretch(
 def _engine_of(
     part: GraphModule, arguments: Sequence[Node], given: dict[Node, Input], settings: Settings
 ) -> Stretch:
+    placeholders = [node for node in part.graph.nodes if node.op == "placeholder"]
     inputs = [
         given[argument]
         if argument in given and given[argument].data is not None
-        else Input(USER, argument.name)
-        for argument in arguments
+        else Input(USER, placeholder.name)  # the name that the whole graph has for it
+        for placeholder, argument in zip(placeholders, arguments, strict=True)
     ]
     capture = Capture(f"torch {torch.__version__}")
     capture.graph(part, inputs)
@@ -390,20 +399,42 @@ class Stretch(torch.nn.Module):
         self.orders = orders  # how torch lays out results that are not dense, where torch reads them
         self.slow = slow  # calls by position that the engine runs slower than torch would
         self.times = times  # milliseconds in torch and in the engine, where they were measured
+        self.names: dict[str, str] = {}  # of its calls: in the engine -> in the whole graph
 
     def fresh(self) -> Stretch:
         """The same engine for another split."""
-        return Stretch(
+        twin = Stretch(
             self.runner, self.engine, self.users, self.returns_one, self.orders, self.slow, self.times
         )
+        twin.names = self.names
+        return twin
 
     def forward(self, *arguments: object) -> object:
-        return self.results(self.runner(list(arguments)))
+        try:
+            return self.results(self.runner(list(arguments)))
+        except UserError as error:
+            if error.code not in _SIZE_ERRORS:
+                raise
+            raise _made_otherwise(error) from error
 
     def results(self, outputs: list) -> object:
         for k, order in self.orders.items():
             outputs[k] = in_storage_order(outputs[k], order)
         return outputs[0] if self.returns_one else tuple(outputs)
+
+
+# The caller's arguments were checked before: these can only be about what a part in torch made.
+_SIZE_ERRORS = ("INGOT-U301", "INGOT-U302", "INGOT-U303", "INGOT-U304", "INGOT-U305")
+
+
+def _made_otherwise(error: UserError) -> UserError:
+    """A part in torch made other sizes than the trace has: torch traces with sizes of 2 or more, and more may be given."""
+    text = str(error).splitlines()[0].removeprefix(f"[{error.code}] ")
+    return UserError(
+        f"the program was traced for other sizes, which torch computes within it: {text}",
+        code="INGOT-U312",
+        advice="export the model with an example of such a size",
+    )
 
 
 class WriteBack:

@@ -89,9 +89,11 @@ class CompiledModule(torch.nn.Module):
     forward = __call__
 
     def _hybrid(self, args: tuple, kwargs: dict[str, Any]) -> Any:
+        arguments = self.flat_arguments(args, kwargs)
+        self.compiled.conditions.check(arguments)
         if self.compiled.guards is not None:
             self.compiled.guards.check(args, kwargs)
-        return self.rebuild(self.compiled.call(self.flat_arguments(args, kwargs)))
+        return self.rebuild(self.compiled.call(arguments))
 
     def flat_arguments(self, args: tuple, kwargs: dict[str, Any]) -> list:
         """The program's flat inputs, weights among them."""

@@ -97,13 +97,48 @@ def _lower(graph: GraphModule, values: Sequence[Any], settings: Settings, report
     mutations = _take_mutations(graph, placeholders)
     views = take_views(graph, mutations)
     inputs, outputs = _describe(graph, values, mutations)
-    compiled = compile_graph(graph, inputs, outputs, settings)
-    reports.append(compiled.report)
-    for node in compiled.report.fallbacks:
-        _log.info("torch runs %s (%s): %s %s", node.op, node.name, node.reason, node.source)
-    if views is None:
-        return _boxed(compiled.call)
-    return _boxed(lambda arguments: list(views(*arguments, *compiled.call(arguments))))
+    call = _Lowered(graph, inputs, outputs, settings, reports)
+    return _boxed(call if views is None else lambda arguments: list(views(*arguments, *call(arguments))))
+
+
+class _Lowered:
+    """Calls what was compiled of a graph."""
+
+    def __init__(self, graph: GraphModule, inputs: Sequence[Input], outputs: Sequence[Output], settings: Settings,
+                 reports: list[Report]) -> None:  # fmt: skip
+        self._graph, self._inputs, self._outputs, self._settings = graph, inputs, outputs, settings
+        self._compiled = compile_graph(graph, inputs, outputs, settings)
+        reports.append(self._compiled.report)
+        self._tell()
+
+    def __call__(self, arguments: list) -> list:
+        if self._compiled.conditions is not None:
+            self._compiled.conditions.check(arguments)
+        try:
+            return self._compiled.call(arguments)
+        except UserError as error:
+            if error.code != "INGOT-U320":
+                raise
+        self._take_integers()
+        return self(arguments)
+
+    def _take_integers(self) -> None:
+        """A buffer of integers, which engines hold as a constant, was changed: from now on all such are arguments."""
+        _log.info("compiled again, because a buffer that no engine can refit has changed")
+        self._inputs = [
+            Input(USER, given.name)
+            if given.data is not None and not given.data.is_floating_point()
+            else given
+            for given in self._inputs
+        ]
+        report = self._compiled.report
+        self._compiled = compile_graph(self._graph, self._inputs, self._outputs, self._settings)
+        report.segments[:], report.engines[:] = self._compiled.report.segments, self._compiled.report.engines
+        self._tell()
+
+    def _tell(self) -> None:
+        for node in self._compiled.report.fallbacks:
+            _log.info("torch runs %s (%s): %s %s", node.op, node.name, node.reason, node.source)
 
 
 def _boxed(call: Any) -> Any:

@@ -49,8 +49,9 @@ Bound bound(Call& call, std::string_view name, const Dim& none, const Dim& size)
   return {given, provably_not_negative(inside, symbols) ? inside : maximum(inside, 0)};
 }
 
-// Whether the program was traced for bounds that lie in the dim: its length is then the distance of the bounds
-// as they are given. Other sizes are refused by ops/bounds.cpp, which has the conditions of such a slice.
+// Whether the program was traced for bounds that lie in the dim: its length is then the distance of the
+// bounds as they are given. Other sizes are refused by ops/bounds.cpp, which has the conditions of such a
+// slice.
 bool is_traced_inside(const Bound& start, const Bound& end, int64_t step, const Dim& traced_length) {
   return traced_length == ceil_divide(end.given - start.given, step) &&
          traced_length != ceil_divide(end.inside - start.inside, step);

@@ -3,6 +3,9 @@
 
 #include <gtest/gtest.h>
 
+#include <cstdint>
+#include <new>
+
 #include "backends/cpu/compile/backend.h"
 #include "backends/cpu/compile/emit_kernel.h"
 #include "support/error.h"
@@ -32,6 +35,30 @@ TEST(Generate, FatalErrorsOfLlvmAreErrors) {
     EXPECT_FALSE(
         generate([&] { return compile_kernel(kernel, parse_cpu_features("x86-64-v3")); }).code.empty());
   }
+}
+
+// Where LLVM, or what feeds it, gets no memory, nothing unwinds: the thread sleeps, and others go on.
+TEST(Generate, WantOfMemoryIsAnException) {
+  const loops::Kernel kernel = loops::test::softmax_kernel(7, 33);
+  const auto make = [&] { return compile_kernel(kernel, parse_cpu_features("x86-64-v3")); };
+  generate(make);
+  bool unwound = false;
+  const auto fail = [&]() -> Image {
+    try {
+      const volatile size_t too_much = PTRDIFF_MAX;
+      ::operator delete(::operator new(too_much));
+    } catch (...) {
+      unwound = true;
+      throw;
+    }
+    return {};
+  };
+  for (int i = 0; i < 3; ++i) {
+    EXPECT_THROW(generate(fail), std::bad_alloc);
+    EXPECT_FALSE(unwound);
+    EXPECT_FALSE(generate(make).code.empty());
+  }
+  EXPECT_THROW(fail(), std::bad_alloc);  // elsewhere it is as everywhere
 }
 
 // Every text of a base and extensions that parse_cpu_features accepts.

@@ -8,8 +8,10 @@
 #include <memory>
 #include <mutex>
 #include <new>
+#include <string>
 #include <system_error>
 #include <thread>
+#include <utility>
 
 #include "support/error.h"
 
@@ -20,10 +22,12 @@ namespace {
 struct Job {
   std::function<Image()> make;
   std::promise<Image> result;
+  std::exception_ptr no_memory = std::make_exception_ptr(std::bad_alloc());  // made while there is memory
   bool sleeps = false;  // its thread never ends; set before the result
+  bool lacks_memory = false;
 };
 
-// LLVM tells its handler neither what it was working on nor for whom.
+// LLVM tells its handlers neither what it was working on nor for whom.
 thread_local Job* current_job = nullptr;
 
 [[noreturn]] void sleep_forever() {
@@ -36,43 +40,71 @@ thread_local Job* current_job = nullptr;
 // Returning would end the process: right for a thread that runs none of our jobs.
 void on_fatal_error(void*, const char* reason, bool) {
   if (current_job == nullptr) return;
-  current_job->sleeps = true;
-  current_job->result.set_exception(std::make_exception_ptr(
-      InternalError(std::string("LLVM cannot generate the code of a kernel: ") + reason)));
+  const std::string message = std::string("LLVM cannot generate the code of a kernel: ") + reason;
+  Job& job = *std::exchange(current_job, nullptr);
+  job.sleeps = true;
+  job.result.set_exception(std::make_exception_ptr(InternalError(message)));
+  sleep_forever();
+}
+
+// Nothing can unwind from within LLVM: its data would be half written, and the destructors above it read
+// them.
+void end_job_without_memory() {
+  if (current_job == nullptr) return;
+  Job& job = *std::exchange(current_job, nullptr);
+  job.sleeps = job.lacks_memory = true;
+  job.result.set_exception(job.no_memory);
   sleep_forever();
 }
 
 // LLVM takes it for granted that this does not return.
 void on_no_memory(void*, const char*, bool) {
-  if (current_job == nullptr) throw std::bad_alloc();
-  current_job->sleeps = true;
-  current_job->result.set_exception(std::make_exception_ptr(std::bad_alloc()));
-  sleep_forever();
+  end_job_without_memory();
+  throw std::bad_alloc();
 }
+
+// Of the process, while there is a compiler in it: LLVM allocates by operator new too.
+class NewHandler {
+ public:
+  NewHandler() : previous_(std::set_new_handler(on_failed_new)) { present_ = this; }
+  ~NewHandler() {
+    if (std::get_new_handler() == on_failed_new) std::set_new_handler(previous_);
+  }
+  NewHandler(const NewHandler&) = delete;
+  NewHandler& operator=(const NewHandler&) = delete;
+
+ private:
+  static void on_failed_new() {
+    end_job_without_memory();
+    if (present_->previous_ == nullptr) throw std::bad_alloc();
+    present_->previous_();
+  }
+  static inline NewHandler* present_ = nullptr;
+  std::new_handler previous_;
+};
 
 void install_handlers() {
   static std::once_flag once;
   std::call_once(once, [] {
     llvm::install_fatal_error_handler(on_fatal_error);
     llvm::install_bad_alloc_error_handler(on_no_memory);
+    static const NewHandler new_handler;
   });
 }
 
 void run(const std::shared_ptr<Job>& job) {
   current_job = job.get();
   try {
-    job->result.set_value(job->make());
+    Image image = job->make();
+    current_job = nullptr;
+    job->result.set_value(std::move(image));
   } catch (...) {
+    current_job = nullptr;
     job->result.set_exception(std::current_exception());
   }
 }
 
-}  // namespace
-
-Image generate(std::function<Image()> make) {
-  install_handlers();
-  const auto job = std::make_shared<Job>();
-  job->make = std::move(make);
+Image run_on_own_thread(const std::shared_ptr<Job>& job) {
   std::future<Image> result = job->result.get_future();
   std::thread thread;
   try {
@@ -83,6 +115,40 @@ Image generate(std::function<Image()> make) {
   result.wait();
   job->sleeps ? thread.detach() : thread.join();
   return result.get();
+}
+
+// When LLVM is first used it sets itself up, behind locks of the process. A thread that sleeps in the midst
+// of that keeps them. So the first image is made alone; later ones hold nothing that another waits for.
+struct FirstUse {
+  std::mutex alone;
+  bool is_over = false;
+  bool failed = false;
+};
+
+Image generate_first(FirstUse& use, const std::shared_ptr<Job>& job) {
+  if (use.failed)
+    throw InternalError("LLVM had no memory to start with, and cannot start again in this process");
+  try {
+    Image image = run_on_own_thread(job);
+    use.is_over = true;
+    return image;
+  } catch (...) {
+    use.failed = job->lacks_memory;
+    throw;
+  }
+}
+
+}  // namespace
+
+Image generate(std::function<Image()> make) {
+  install_handlers();
+  static FirstUse use;
+  const auto job = std::make_shared<Job>();
+  job->make = std::move(make);
+  std::unique_lock alone(use.alone);
+  if (!use.is_over) return generate_first(use, job);
+  alone.unlock();
+  return run_on_own_thread(job);
 }
 
 }  // namespace ingot::core::cpu

@@ -9,8 +9,8 @@
 namespace ingot::core::cpu {
 
 // Calls `make` on a thread of its own and returns its image, or throws what it threw. LLVM's fatal errors
-// become InternalError. After one nothing can unwind, as LLVM is built without exceptions: the thread then
-// sleeps until the process ends, and keeps its stack and `make` alive.
+// become InternalError, want of memory std::bad_alloc. After one nothing can unwind, as LLVM is built without
+// exceptions: the thread then sleeps until the process ends, and keeps its stack and `make` alive.
 Image generate(std::function<Image()> make);
 
 }  // namespace ingot::core::cpu

@@ -1,0 +1,192 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What a program that runs in parts needs of its arguments: the same as one engine of the whole would, asked before anything runs."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import torch
+from torch.fx import GraphModule
+
+from ingot import _core
+from ingot.capture import USER, Capture, Input
+from ingot.errors import UserError
+from ingot.guards import compile_guard, names_in, python_text
+
+_LARGEST = 2**63 - 1
+Sizes = dict[str, int]  # of the symbols
+
+
+@dataclass(frozen=True)
+class _Argument:
+    """A tensor argument: its sizes are numbers, names of symbols, or what follows from symbols."""
+
+    position: int
+    name: str
+    example: torch.Tensor
+    texts: tuple[str, ...]
+    sizes: tuple[int | str | Callable[[Sizes], int], ...]
+
+    def __str__(self) -> str:
+        return f"{str(self.example.dtype).removeprefix('torch.')}[{','.join(self.texts)}]"
+
+    def refuse(self, code: str, dim: int, cause: str) -> UserError:
+        return UserError(f"dim {dim} of input '{self.name}' ({self}) {cause}", code=code)
+
+
+@dataclass(frozen=True)
+class _Condition:
+    """A condition of an engine, over symbols."""
+
+    holds: Callable[[Sizes], bool]
+    text: str  # as it is told, in names of arguments
+    symbols: tuple[str, ...]
+    node: str
+    source: str
+
+
+@dataclass
+class Conditions:
+    """Asked once per new shapes of the arguments."""
+
+    arguments: list[_Argument]
+    ranges: Mapping[str, tuple[int, int]]
+    places: dict[str, str]  # symbol -> "x.shape[0]"
+    numbers: dict[int, str]  # position of an argument that is a symbol
+    conditions: list[_Condition] = field(default_factory=list)
+    _known: set[tuple] = field(default_factory=set)
+
+    @staticmethod
+    def of(module: GraphModule, inputs: Sequence[Input], capture: Capture) -> Conditions:
+        """`capture`: of the whole module."""
+        placeholders = [node for node in module.graph.nodes if node.op == "placeholder"]
+        arguments, places, numbers = [], {}, {}
+        for position, (node, given) in enumerate(zip(placeholders, inputs, strict=True)):
+            example = node.meta.get("val")
+            if given.kind != USER:
+                continue
+            if isinstance(example, torch.SymInt) and str(example.node.expr) in capture.ranges:
+                numbers[position] = str(example.node.expr)
+                places.setdefault(numbers[position], given.name or node.name)
+            if isinstance(example, torch.Tensor):
+                argument = _argument(position, given.name or node.name, example)
+                arguments.append(argument)
+                for dim, size in enumerate(argument.sizes):
+                    if isinstance(size, str):
+                        places.setdefault(size, f"{argument.name}.shape[{dim}]")
+        return Conditions(arguments, capture.ranges, places, numbers)
+
+    def add(self, engine: _core.Engine, names: Mapping[str, str]) -> None:
+        """Those of an engine whose symbols are the module's; on symbols that no argument has they stay the engine's own.
+
+        `names`: of its nodes in the whole graph.
+        """
+        for row in json.loads(engine.inspect())["conditions"]:
+            condition = _condition(row, self.places, names)
+            if condition is not None and condition.text not in [known.text for known in self.conditions]:
+                self.conditions.append(condition)
+
+    def check(self, arguments: Sequence[Any]) -> None:
+        """`arguments`: the flat inputs of the module. UserError for the first that does not fit."""
+        key = tuple(
+            [(arguments[each.position].shape, arguments[each.position].dtype) for each in self.arguments]
+            + [arguments[position] for position in self.numbers]
+        )
+        if key in self._known:
+            return
+        sizes = self._bind(arguments)
+        for condition in self.conditions:
+            if not condition.holds(sizes):
+                raise self._refusal(condition, sizes)
+        if len(self._known) > 1000:
+            self._known.clear()
+        self._known.add(key)
+
+    def _bind(self, arguments: Sequence[Any]) -> Sizes:
+        sizes = {symbol: int(arguments[position]) for position, symbol in self.numbers.items()}
+        for each in self.arguments:
+            self._bind_one(each, arguments[each.position], sizes)
+        for each in self.arguments:
+            for dim, (size, actual) in enumerate(
+                zip(each.sizes, arguments[each.position].shape, strict=True)
+            ):
+                expected = size(sizes) if callable(size) else sizes[size] if isinstance(size, str) else size
+                if expected != actual:
+                    raise each.refuse("INGOT-U303", dim, f"is {actual}, but the model has {expected}")
+        return sizes
+
+    def _bind_one(self, each: _Argument, tensor: torch.Tensor, sizes: Sizes) -> None:
+        if tensor.dim() != len(each.sizes):
+            raise UserError(
+                f"input '{each.name}' has {tensor.dim()} dims, but the model takes {each}", code="INGOT-U301"
+            )
+        if tensor.dtype != each.example.dtype:
+            raise UserError(
+                f"input '{each.name}' is {tensor.dtype}, but the model takes {each}",
+                code="INGOT-U302",
+                advice="convert the tensor before the call",
+            )
+        for dim, (symbol, actual) in enumerate(zip(each.sizes, tensor.shape, strict=True)):
+            if not isinstance(symbol, str):
+                continue
+            if sizes.setdefault(symbol, actual) != actual:
+                cause = f"is {actual}, but {self.places[symbol]} is {sizes[symbol]}: both are {symbol}"
+                raise each.refuse("INGOT-U304", dim, cause)
+            low, high = self.ranges.get(symbol, (0, _LARGEST))
+            if not low <= actual <= high:
+                span = f"at least {low}" if high == _LARGEST else f"{low}..{high}"
+                raise each.refuse(
+                    "INGOT-U305",
+                    dim,
+                    f"is {actual}, outside of the range {span} that the module was built for",
+                )
+
+    def _refusal(self, condition: _Condition, sizes: Sizes) -> UserError:
+        here = ", ".join(f"{self.places[symbol]} is {sizes[symbol]}" for symbol in condition.symbols)
+        return UserError(
+            f"{condition.text}; here {here}", code="INGOT-U312", node=condition.node, source=condition.source
+        )
+
+
+def _argument(position: int, name: str, example: torch.Tensor) -> _Argument:
+    return _Argument(
+        position, name, example, tuple(map(str, example.shape)), tuple(_size(size) for size in example.shape)
+    )
+
+
+def _size(size: int | torch.SymInt) -> int | str | Callable[[Sizes], int]:
+    if isinstance(size, int):
+        return size
+    if size.node.expr.is_Symbol:
+        return str(size.node.expr)
+    return compile_guard(python_text(size.node.expr))
+
+
+def _condition(
+    row: Mapping[str, str], places: Mapping[str, str], names: Mapping[str, str]
+) -> _Condition | None:
+    """None if it is on a symbol that no argument has."""
+    symbols = tuple(dict.fromkeys(names_in(row["over_symbols"])))
+    if any(symbol not in places for symbol in symbols):
+        return None
+    text = _in_places(row["over_symbols"], places)
+    node = names.get(row["node"], row["node"])
+    return _Condition(compile_guard(row["over_symbols"]), _told(row, text), symbols, node, row["source"])
+
+
+def _in_places(text: str, places: Mapping[str, str]) -> str:
+    return re.sub(r"[A-Za-z_]\w*", lambda word: places.get(word[0], word[0]), text)
+
+
+def _told(row: Mapping[str, str], condition: str) -> str:
+    """As engines tell it."""
+    if row["kind"] == "bounds":
+        return f"'{row['message']}' needs {condition}"
+    if row["kind"] == "assertion":
+        own = f" ({row['message']})" if row["message"] else ""
+        return f"the program asserts {condition}{own}"
+    return f"the program was traced for {condition}"
