@@ -27,12 +27,12 @@ class _Argument:
 
     position: int
     name: str
-    example: torch.Tensor
+    dtype: torch.dtype
     texts: tuple[str, ...]
     sizes: tuple[int | str | Callable[[Sizes], int], ...]
 
     def __str__(self) -> str:
-        return f"{str(self.example.dtype).removeprefix('torch.')}[{','.join(self.texts)}]"
+        return f"{str(self.dtype).removeprefix('torch.')}[{','.join(self.texts)}]"
 
     def refuse(self, code: str, dim: int, cause: str) -> UserError:
         return UserError(f"dim {dim} of input '{self.name}' ({self}) {cause}", code=code)
@@ -124,7 +124,7 @@ class Conditions:
             raise UserError(
                 f"input '{each.name}' has {tensor.dim()} dims, but the model takes {each}", code="INGOT-U301"
             )
-        if tensor.dtype != each.example.dtype:
+        if tensor.dtype != each.dtype:
             raise UserError(
                 f"input '{each.name}' is {tensor.dtype}, but the model takes {each}",
                 code="INGOT-U302",
@@ -154,7 +154,11 @@ class Conditions:
 
 def _argument(position: int, name: str, example: torch.Tensor) -> _Argument:
     return _Argument(
-        position, name, example, tuple(map(str, example.shape)), tuple(_size(size) for size in example.shape)
+        position,
+        name,
+        example.dtype,
+        tuple(map(str, example.shape)),
+        tuple(_size(size) for size in example.shape),
     )
 
 

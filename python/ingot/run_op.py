@@ -8,6 +8,7 @@ with the dims of inputs and outputs, so that shapes are known without opening th
 from __future__ import annotations
 
 import ast
+import functools
 import json
 import operator
 import weakref
@@ -36,7 +37,8 @@ def _engine_of(blob: torch.Tensor) -> _core.Engine:
     key = blob.data_ptr()
     if key not in _opened:
         engine = _core.Engine.load_memory(blob)
-        _opened[key] = (weakref.ref(blob, lambda _: _opened.pop(key, None)), engine)
+        forget = functools.partial(_opened.pop, key)  # names of the module are gone when the interpreter ends
+        _opened[key] = (weakref.ref(blob, lambda _: forget(None)), engine)
     return _opened[key][1]
 
 
