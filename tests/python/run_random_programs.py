@@ -76,7 +76,7 @@ def reproducer(program: object, way: str, message: str) -> str:
         f"# {line}\n" for line in [*message.splitlines()[:12], "", *program.source().splitlines()]
     )
     return (
-        f"{lines}import sys\n\nsys.path.insert(0, 'tests/python')\n"
+        f"# Run it in the repository's root.\n{lines}import sys\n\nsys.path.insert(0, 'tests/python')\n"
         "from random_programs import Leaf, Program, Statement\nfrom program_checks import check\n\n"
         f"program = Program({program.seed}, (\n{leaves}), (\n{statements}), {program.outputs!r}, {program.sizes!r})\n"
         f"check(program, {way!r})\n"
@@ -134,15 +134,17 @@ class Run:
                 if "end" in row:
                     self.take(row)
         if running is not None:
-            self.take(
-                {
-                    "end": running,
-                    "kind": "wrong",
-                    "detail": f"the process ended with status {process.returncode}",
-                }
-            )
+            message = f"the process ended with status {process.returncode}"
+            self.take({"end": running, "kind": "wrong", "detail": self.program(running, message)})
         elif process.returncode != 0:
             raise RuntimeError(f"a child ended before it ran a program: status {process.returncode}")
+
+    def program(self, number: int, message: str) -> str:
+        """As it was drawn: what ends the process cannot be shrunk in it."""
+        import random_programs
+
+        program = random_programs.draw(program_seed(self.chosen.seed, number))
+        return reproducer(program, way_of(number, self.chosen.way), message)
 
     def take(self, row: dict) -> None:
         self.next, self.total = row["end"] + 1, self.total + 1

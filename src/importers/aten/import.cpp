@@ -7,11 +7,13 @@
 #include <map>
 
 #include "importers/aten/bound_symbols.h"
+#include "importers/aten/call.h"
 #include "importers/aten/guards.h"
 #include "importers/aten/importer.h"
 #include "importers/aten/mutated_input.h"
 #include "importers/aten/node_error.h"
 #include "importers/aten/rows.h"
+#include "ops/attributes.h"
 #include "ops/model_source.h"
 #include "ops/ops.h"
 #include "ops/size_condition.h"
@@ -31,6 +33,16 @@ std::string literal_text(const Argument& argument) {
 }
 
 Shape shape_of(const TensorView& view) { return Shape(view.shape.begin(), view.shape.end()); }
+
+// What a program mutates takes new values as aten.copy_ writes them: a functional program of torch may return
+// them in another dtype, and without the dims that they are broadcast over.
+core::Value* as_written(core::Graph& graph, core::Value* value, const TensorType& type) {
+  const Shape &from = value->type.shape, &to = type.shape;
+  const auto fits = [](const Dim& a, const Dim& b) { return a == b || a == Dim(1); };
+  if (from.size() > to.size() || !std::equal(from.rbegin(), from.rend(), to.rbegin(), fits)) return value;
+  value = converted(graph, value, type.dtype);
+  return from == to ? value : graph.call(ops::expand, {value}, ops::NewShape{to});
+}
 
 class ProgramImport {
  public:
@@ -54,6 +66,7 @@ class ProgramImport {
     for (const auto& [value, state] : written_) {
       const auto returned = mutations_.find(value);
       core::Value* last = returned == mutations_.end() ? importer_.tensor(value) : returned->second;
+      last = as_written(result_.graph, last, state->type);
       if (last->type.dtype != state->type.dtype || last->type.shape != state->type.shape) {
         throw UserError("INGOT-U523", fmt::format("the program updates \"{}\", which is {}, by what is {}",
                                                   source_.values[value].name, state->dtype_and_shape(),

@@ -19,21 +19,14 @@ void layer_norm(Call& call) {
                  {call.tensor("input"), call.optional_tensor("weight"), call.optional_tensor("bias")}, norm));
 }
 
-double smallest_step(DType dtype) {
-  switch (dtype) {
-    case DType::kF64:
-      return std::numeric_limits<double>::epsilon();
-    case DType::kF16:
-      return 0.0009765625;
-    case DType::kBF16:
-      return 0.0078125;
-    default:
-      return std::numeric_limits<float>::epsilon();
-  }
+// Of the dtype that torch computes in: half-precision tensors as f32.
+double default_epsilon(DType dtype) {
+  return dtype == DType::kF64 ? std::numeric_limits<double>::epsilon()
+                              : std::numeric_limits<float>::epsilon();
 }
 void rms_norm(Call& call) {
   core::Value* x = call.tensor("input");
-  const double epsilon = call.has("eps") ? call.number("eps") : smallest_step(x->type.dtype);
+  const double epsilon = call.has("eps") ? call.number("eps") : default_epsilon(x->type.dtype);
   call.give(0, emit(call, ops::rms_norm, {x, call.optional_tensor("weight")},
                     ops::Normalization{epsilon, normalized_axes(call)}));
 }
