@@ -72,6 +72,27 @@ def test_changed_parameters_are_noticed() -> None:
     assert_same(compiled, model, x)
 
 
+@pytest.mark.parametrize("chosen", [set(), {"aten.mul.Tensor"}], ids=["whole", "parts"])
+def test_changed_integers_are_noticed(chosen: set[str]) -> None:
+    """Engines hold buffers of integers as constants."""
+
+    class Shifted(torch.nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.register_buffer("by", torch.tensor([1, 2]))
+
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            return (x + self.by) * 2 + 1
+
+    model, x = Shifted(), torch.randn(3, 2)
+    compiled = ingot.compile(model, ir="torch_compile", torch_executed_ops=chosen)
+    for value in (1, 5, 7):
+        model.by.fill_(value)
+        torch.testing.assert_close(compiled(x), model(x))
+        torch.testing.assert_close(compiled(x), model(x))
+    assert len(ingot.report(compiled).segments) == (3 if chosen else 1)
+
+
 def test_transformer_with_output_object() -> None:
     model = tiny_bert()
     tokens = torch.arange(24).reshape(2, 12)

@@ -83,9 +83,28 @@ def returns_expanded(a: torch.Tensor) -> tuple:
     return a.expand(4, a.shape[0], 8), a.squeeze()
 
 
+def returns_what_needs_no_conversion(a: torch.Tensor) -> tuple:
+    return a.type_as(a), a.to(a.dtype), a.contiguous()
+
+
+def writes_after_no_conversion(a: torch.Tensor) -> tuple:
+    b = a.type_as(a)
+    a[a > 5] = 0.25
+    return (b,)
+
+
 @pytest.mark.parametrize("dynamic", [False, True])
 @pytest.mark.parametrize(
-    "function", [returns_written, writes_through_view, returns_views, returns_chunks, returns_expanded]
+    "function",
+    [
+        returns_written,
+        writes_through_view,
+        returns_views,
+        returns_chunks,
+        returns_expanded,
+        returns_what_needs_no_conversion,
+        writes_after_no_conversion,
+    ],
 )
 def test_results_share_memory_as_in_eager(function: Callable, dynamic: bool) -> None:
     x, y = torch.arange(24.0).reshape(3, 8), torch.arange(24.0).reshape(3, 8)
@@ -330,6 +349,18 @@ def test_sums_of_half_precision_are_rounded_once() -> None:
     a = torch.tensor([[[1.0, 2**-11]]], dtype=torch.float16)  # 1 + 2^-11 is no f16
     b, mask = torch.ones(1, 2, 1, dtype=torch.float16), torch.full((1, 1, 1), 2**-11, dtype=torch.float16)
     assert torch.compile(scores, backend=backend)(mask, a, b).item() == 1 + 2**-10
+
+
+@pytest.mark.parametrize("dtype", [torch.float64, torch.float32, torch.float16, torch.bfloat16])
+def test_norms_of_small_numbers(dtype: torch.dtype) -> None:
+    """The default epsilon is of the dtype that torch computes in."""
+
+    def norm(x: torch.Tensor) -> torch.Tensor:
+        return torch.nn.functional.rms_norm(x, (4,))
+
+    for scale in (1e-2, 1e-4):
+        x = (torch.tensor([[1.0, -2.0, 3.0, 0.5]]) * scale).to(dtype)
+        torch.testing.assert_close(torch.compile(norm, backend=backend)(x), norm(x))
 
 
 def test_repeats_that_do_not_add_up_are_an_error() -> None:

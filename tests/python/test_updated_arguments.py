@@ -75,3 +75,27 @@ def test_inference_tensors_have_no_version(module):
         cache = torch.zeros(64)
         module(cache, torch.ones(64))
         assert torch.equal(cache, torch.ones(64))
+
+
+class Reset(torch.nn.Module):
+    """What is written has another dtype, and fewer dims."""
+
+    def __init__(self):
+        super().__init__()
+        self.register_buffer("state", torch.zeros(3, 4))
+
+    def forward(self, x, row):
+        self.state.copy_(row.mT if row.dim() == 0 else row)
+        x.copy_(row)
+        return x + 1
+
+
+@pytest.mark.parametrize("row", [torch.tensor(3), torch.arange(4), torch.ones(3, 1, dtype=torch.bool)],
+                         ids=["number", "row", "column"])  # fmt: skip
+def test_what_is_written_is_broadcast_and_converted(row, tmp_path):
+    program = torch.export.export(Reset(), (torch.zeros(3, 4), row))
+    torch.export.save(program, tmp_path / "reset.pt2")
+    for compiled in (ingot.compile(program), ingot.build(str(tmp_path / "reset.pt2"))):
+        x, want = torch.zeros(3, 4), row.float().expand(3, 4)
+        torch.testing.assert_close(compiled(x, row), want + 1)
+        torch.testing.assert_close(x, want.clone())
