@@ -116,8 +116,10 @@ def test_npz_files_are_numpys(engine_file, tmp_path):
 @pytest.mark.parametrize("end", [signal.SIGINT, signal.SIGKILL])
 def test_interrupted_saves_leave_nothing(end, tmp_path):
     script = """
+import signal
 import sys
 import ingot._core as core
+signal.signal(signal.SIGINT, signal.default_int_handler)  # shells start what runs in the background with it ignored
 writer = core.FileWriter(sys.argv[1])
 writer.write(bytes(1 << 20))
 print("begun", flush=True)
