@@ -23,6 +23,11 @@ FOREIGN_NAME = re.compile(
 )
 FOREIGN_TYPE = re.compile(r"\b(Dimname|QScheme|Stream|Storage|DeviceIndex)\b")
 
+# Whose result may be their operand, which torch's list does not say.
+SHARING = {
+    "type_as(Tensor self, Tensor other) -> Tensor": "type_as(Tensor(a) self, Tensor other) -> Tensor(a)",
+}
+
 
 def is_kept(func: FunctionSchema) -> bool:
     return not (func.is_out_fn() or FOREIGN_NAME.search(str(func.name)) or FOREIGN_TYPE.search(str(func)))
@@ -32,7 +37,8 @@ def schemas() -> list[str]:
     folder = Path(torchgen.__file__).parent / "packaged/ATen/native"
     parsed = parse_native_yaml(str(folder / "native_functions.yaml"), str(folder / "tags.yaml"))
     functions = [function.func for function in parsed.native_functions]
-    return sorted(map(str, filter(is_kept, functions)), key=lambda text: text.partition("(")[0])
+    texts = [SHARING.get(str(function), str(function)) for function in functions if is_kept(function)]
+    return sorted(texts, key=lambda text: text.partition("(")[0])
 
 
 def main() -> None:

@@ -235,7 +235,11 @@ def target_name(target: Callable | str) -> str:
 
 def is_imported(operator: Callable) -> bool:
     """Whether Ingot takes calls of that overload as they are."""
-    return _core.imports_operator(target_name(operator))
+    return operator not in _MAY_SHARE and _core.imports_operator(target_name(operator))
+
+
+# Returns its operand where there is nothing to convert, which its schema does not say: torch would lose writes into that.
+_MAY_SHARE = (torch.ops.aten.type_as.default,)
 
 
 @functools.cache

@@ -62,14 +62,13 @@ def compile_call_of(compiled: Any) -> Any:
     return innermost(callback) if innermost is not None and callback is not None else None
 
 
-# Composites that we do want taken apart: they become nothing or one simpler call, and what they return may be their operand.
+# Composites that we do want taken apart: they become nothing or one simpler call.
 _LOWERED = (
     "contiguous.default",
     "to.dtype",
     "to.device",
     "to.dtype_layout",
     "to.other",
-    "type_as.default",
     "reshape.default",
     "flatten.using_ints",
 )

@@ -64,10 +64,13 @@ def compile_graph(
         refused |= _refused_by_importer(capture)
         refused |= _refused_by_guards(capture, refused)
         refused |= _viewed_by_refused(refused)
+        in_parts = bool(refused) or returns_numbers or _writes_strided(module, outputs)
+        if in_parts:
+            refused |= _refused_by_writes(module, refused)
         if refused and settings.require_full_compilation:
             raise _full_compilation_error(refused)
         try:
-            if refused or returns_numbers or _writes_strided(module, outputs):
+            if in_parts:
                 compiled = _split(module, inputs, outputs, refused, settings, built)
                 compiled.guards = Guards.of(capture.builder)
                 parts = [part for part in compiled.graph.children() if isinstance(part, Stretch)]
@@ -158,6 +161,15 @@ def _viewed_by_refused(refused: dict[Node, str]) -> dict[Node, str]:
             views.setdefault(base, f"{target_name(node.target)} reads the memory that it shows")
             base = viewed_by(base)
     return {node: reason for node, reason in views.items() if node not in refused}
+
+
+def _refused_by_writes(module: GraphModule, refused: dict[Node, str]) -> dict[Node, str]:
+    """All nodes, where torch could not make the program functional: a part does not see what others write in place."""
+    calls = [node for node in module.graph.nodes if node.op == "call_function" and node not in refused]
+    writes = [node for node in calls if getattr(getattr(node.target, "_schema", None), "is_mutable", False)]
+    if not writes:
+        return {}
+    return dict.fromkeys(calls, f"{target_name(writes[0].target)} writes in place into what other parts read")
 
 
 def _full_compilation_error(refused: dict[Node, str]) -> UnsupportedError:

@@ -172,6 +172,23 @@ def test_torch_reads_strides_as_it_laid_them_out() -> None:
     torch.testing.assert_close(just_in_time(windows)(x), windows(x))
 
 
+def test_writes_that_torch_cannot_make_functional_stay_in_torch() -> None:
+    class Written(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.register_buffer("state", torch.full((1, 4), 0.9))
+
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            torch.where(x.bool())[0].abs_()  # of a size that is data
+            self.state.view(-1).tanh_()
+            return self.state.flatten(0) + x[0]
+
+    x, eager = torch.ones(2, 4), Written()
+    compiled = ingot.compile(Written(), inputs=[x])
+    for _ in range(3):
+        torch.testing.assert_close(compiled(x), eager(x))
+
+
 class NormalizedTable(nn.Module):
     """A call changes a parameter."""
 

@@ -99,3 +99,27 @@ def test_what_is_written_is_broadcast_and_converted(row, tmp_path):
         x, want = torch.zeros(3, 4), row.float().expand(3, 4)
         torch.testing.assert_close(compiled(x, row), want + 1)
         torch.testing.assert_close(x, want.clone())
+
+
+SAME = [torch.Tensor.contiguous, lambda x: x.to(x.dtype), lambda x: x.type_as(x), lambda x: x.reshape(6),
+        lambda x: x.expand_as(x), lambda x: x.detach()]  # fmt: skip
+
+
+@pytest.mark.parametrize("write", [lambda x: x.add_(1), lambda x: x.copy_(x.roll(1)), lambda x: x[1:].mul_(2)],
+                         ids=["add", "roll", "part"])  # fmt: skip
+@pytest.mark.parametrize("same", SAME, ids=["contiguous", "to", "type_as", "reshape", "expand_as", "detach"])
+def test_other_names_of_an_argument_are_the_argument(same, write, tmp_path):
+    class Model(torch.nn.Module):
+        def forward(self, x):
+            other = same(x)
+            first = x + other
+            write(x)
+            write(other)
+            return first, x * 2, other * 3
+
+    program = torch.export.export(Model(), (torch.arange(6.0),))
+    torch.export.save(program, tmp_path / "model.pt2")
+    for compiled in (ingot.compile(program), ingot.build(str(tmp_path / "model.pt2"))):
+        x, y = torch.arange(6.0), torch.arange(6.0)
+        torch.testing.assert_close(compiled(x), Model()(y))
+        torch.testing.assert_close(x, y)
