@@ -15,13 +15,14 @@ from torch.fx.passes.split_module import split_module
 from ingot import _core
 from ingot.capture import OUTPUT_INPUT_MUTATION, OUTPUT_USER, USER, Capture, Input, Output, target_name
 from ingot.conditions import Conditions
-from ingot.errors import Error, InternalError, UnsupportedError, UserError
+from ingot.errors import Error, InternalError, UnsupportedError
 from ingot.guards import Guards
 from ingot.reporting import Report, ReportedNode, Segment
+from ingot.running import Stretch, WithLiterals, WriteBack
 from ingot.settings import Settings
 from ingot.source import source_of
 from ingot.speed import Slowness, TooSlowError, measure, taken_slow
-from ingot.views import in_storage_order, storage_order, viewed_by
+from ingot.views import storage_order, viewed_by
 
 _log = logging.getLogger("ingot")
 
@@ -224,21 +225,6 @@ def build_runner(
     return WithLiterals(runner, signature["output_literals"]), engine
 
 
-_LITERALS = {"none": None, "true": True, "false": False}
-
-
-@dataclass
-class WithLiterals:
-    """Calls a runner, whose outputs are tensors, and puts the outputs that are none between them."""
-
-    runner: Callable[[list], list]
-    literals: Sequence[str]
-
-    def __call__(self, arguments: list) -> list:
-        tensors = iter(self.runner(arguments))
-        return [next(tensors) if text == "" else _LITERALS.get(text, text) for text in self.literals]
-
-
 def _split(
     module: GraphModule,
     inputs: Sequence[Input],
@@ -335,7 +321,7 @@ def _stretches(
 
 
 # What is built already, by the nodes of the stretch: when a node is refused late, only the stretch that had it is made again.
-Built = dict[tuple[Node, ...], "Stretch"]
+Built = dict[tuple[Node, ...], Stretch]
 
 
 def _stretch(
@@ -388,84 +374,3 @@ def _engine_of(
     calls = [node for node in part.graph.nodes if node.op == "call_function"]
     positions = {calls.index(node): slowness for node, slowness in slow.items()}
     return Stretch(runner, engine, users, returns_one, orders, positions, times)
-
-
-class Stretch(torch.nn.Module):
-    """One engine inside a torch graph."""
-
-    def __init__(
-        self,
-        runner: Callable[[list], list],
-        engine: _core.Engine,
-        users: Sequence[int],
-        returns_one: bool,
-        orders: dict[int, list[int]],
-        slow: dict[int, Slowness],
-        times: tuple[float, ...],
-    ) -> None:
-        super().__init__()
-        self.runner = runner
-        self.engine = engine
-        self.users = list(users)  # which arguments the engine takes at each call; the others are its weights
-        self.returns_one = returns_one
-        self.orders = orders  # how torch lays out results that are not dense, where torch reads them
-        self.slow = slow  # calls by position that the engine runs slower than torch would
-        self.times = times  # milliseconds in torch and in the engine, where they were measured
-        self.names: dict[str, str] = {}  # of its calls: in the engine -> in the whole graph
-
-    def fresh(self) -> Stretch:
-        """The same engine for another split."""
-        twin = Stretch(
-            self.runner, self.engine, self.users, self.returns_one, self.orders, self.slow, self.times
-        )
-        twin.names = self.names
-        return twin
-
-    def forward(self, *arguments: object) -> object:
-        try:
-            return self.results(self.runner(list(arguments)))
-        except UserError as error:
-            if error.code not in _SIZE_ERRORS:
-                raise
-            raise _made_otherwise(error) from error
-
-    def results(self, outputs: list) -> object:
-        for k, order in self.orders.items():
-            outputs[k] = in_storage_order(outputs[k], order)
-        return outputs[0] if self.returns_one else tuple(outputs)
-
-
-# The caller's arguments were checked before: these can only be about what a part in torch made.
-_SIZE_ERRORS = ("INGOT-U301", "INGOT-U302", "INGOT-U303", "INGOT-U304", "INGOT-U305")
-
-
-def _made_otherwise(error: UserError) -> UserError:
-    """A part in torch made other sizes than the trace has: torch traces with sizes of 2 or more, and more may be given."""
-    text = str(error).splitlines()[0].removeprefix(f"[{error.code}] ")
-    return UserError(
-        f"the program was traced for other sizes, which torch computes within it: {text}",
-        code="INGOT-U312",
-        advice="export the model with an example of such a size",
-    )
-
-
-class WriteBack:
-    """Calls `module`, then copies the new values of mutated arguments into them."""
-
-    def __init__(self, module: GraphModule, inputs: Sequence[Input], outputs: Sequence[Output]) -> None:
-        # An argument may be called like a buffer.
-        position_of = {(given.kind == USER, given.name): position for position, given in enumerate(inputs)}
-        self.module = module
-        self.users = [k for k, what in enumerate(outputs) if what.kind == OUTPUT_USER]
-        self.writes = [
-            (k, position_of[what.kind == OUTPUT_INPUT_MUTATION, what.target])
-            for k, what in enumerate(outputs)
-            if what.kind != OUTPUT_USER
-        ]
-
-    def __call__(self, arguments: list) -> list:
-        result = self.module(*arguments)
-        results = list(result) if isinstance(result, (tuple, list)) else [result]
-        for k, position in self.writes:
-            arguments[position].copy_(results[k])
-        return [results[k] for k in self.users]

@@ -14,8 +14,8 @@ import torch
 from ingot import _core, run_op
 from ingot.engine import Engine
 from ingot.errors import UnsupportedError, UserError
-from ingot.hybrid import Stretch
 from ingot.module import CompiledModule, mutated_names
+from ingot.running import Stretch
 
 _FORMATS = ("exported_program", "engine")
 

@@ -126,8 +126,20 @@ TEST(MalformedPrograms, UpdateInputsByWhatTheyAre) {
   const ValueId x = writer.input("x", {2});
   const ValueId changed = writer.call("aten.add_.Tensor", {{x}, {kOne}}, {2});
   writer.output(changed);
-  writer.mutation(writer.call("aten.sum.default", {{changed}}, {}), "x");
+  writer.mutation(writer.call("aten.unsqueeze.default", {{changed}, {int64_t{0}}}, {1, 2}), "x");
   EXPECT_THROW(import_program(writer.program), UserError);
+}
+
+// torch's functional programs leave it to the caller's copy_ to broadcast and convert.
+TEST(MalformedPrograms, UpdatesAreBroadcast) {
+  ProgramWriter writer;
+  const ValueId x = writer.input("x", {2});
+  const ValueId changed = writer.call("aten.add_.Tensor", {{x}, {kOne}}, {2});
+  writer.output(changed);
+  writer.mutation(writer.call("aten.sum.default", {{changed}}, {}), "x");
+  const Imported imported = import_program(writer.program);
+  ASSERT_EQ(imported.graph.updates.size(), 1u);
+  EXPECT_EQ(imported.graph.updates[0].value->type.shape, (Shape{2}));
 }
 
 }  // namespace
