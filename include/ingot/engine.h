@@ -24,9 +24,14 @@ enum class Trust {
   kSigned = INGOT_TRUST_SIGNED,  // only of files that are signed
   kNone = INGOT_TRUST_NONE,      // only engines without native code
 };
+enum class FileMemory {
+  kMap = INGOT_MEMORY_MAP,    // shared with other processes; the file must not change while it is in use
+  kCopy = INGOT_MEMORY_COPY,  // read whole: later changes of the file cannot matter
+};
 struct LoadOptions {
   Verify verify = Verify::kLazy;
   Trust trust = Trust::kAny;
+  FileMemory memory = FileMemory::kMap;
 };
 
 // An input, output or state of an engine.
@@ -71,7 +76,7 @@ class Engine {
   }
 
   // Writes the engine file with the weights that the engine has now. Readers see the old file or the whole
-  // new one.
+  // new one. UserError INGOT-U211 if the loaded file has changed.
   void save(const std::filesystem::path& path) const {
     detail::check(ingot_engine_save(handle(), path.c_str()));
   }
@@ -111,7 +116,7 @@ class Engine {
  private:
   static ingot_load_options to_c(const LoadOptions& options) {
     return {sizeof(ingot_load_options), static_cast<int32_t>(options.verify),
-            static_cast<int32_t>(options.trust)};
+            static_cast<int32_t>(options.trust), static_cast<int32_t>(options.memory)};
   }
 
   std::vector<Port> ports(size_t count,

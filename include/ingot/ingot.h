@@ -99,18 +99,23 @@ typedef struct ingot_tensor {
 typedef struct ingot_engine ingot_engine;
 typedef enum ingot_verify { INGOT_VERIFY_LAZY = 0, INGOT_VERIFY_FULL = 1 } ingot_verify;
 typedef enum ingot_trust { INGOT_TRUST_ANY = 0, INGOT_TRUST_SIGNED = 1, INGOT_TRUST_NONE = 2 } ingot_trust;
+/* COPY: the file, or the caller's memory, is read whole, so that later changes of it cannot matter. */
+typedef enum ingot_file_memory { INGOT_MEMORY_MAP = 0, INGOT_MEMORY_COPY = 1 } ingot_file_memory;
 typedef struct ingot_load_options {
   size_t struct_size;
   int32_t verify; /* ingot_verify */
   int32_t trust;  /* ingot_trust */
+  int32_t memory; /* ingot_file_memory */
 } ingot_load_options;
+/* With INGOT_MEMORY_MAP the file must not change while the engine is in use, except by getting another under
+ * its name: runs compute with what is written to it, and truncating it ends the process with SIGBUS. */
 INGOT_API ingot_status* ingot_engine_load(const char* path, const ingot_load_options* options,
                                           ingot_engine** engine);
 /* `release(owner)` is called when the memory is no longer needed; `release` may be NULL. */
 INGOT_API ingot_status* ingot_engine_load_memory(const void* data, size_t size, void (*release)(void* owner),
                                                  void* owner, const ingot_load_options* options,
                                                  ingot_engine** engine);
-/* Whole or not at all; see ingot_file. */
+/* Whole or not at all; see ingot_file. A file that changed after it was loaded is refused, INGOT-U211. */
 INGOT_API ingot_status* ingot_engine_save(const ingot_engine* engine, const char* path);
 INGOT_API ingot_status* ingot_engine_save_memory(const ingot_engine* engine, ingot_text** bytes);
 INGOT_API void ingot_engine_free(ingot_engine* engine);

@@ -9,12 +9,9 @@
 namespace ingot::python {
 namespace {
 
-ingot_load_options load_options(int verify, int trust) {
-  return {.struct_size = sizeof(ingot_load_options), .verify = verify, .trust = trust};
-}
-
-Session load(const std::string& path, int verify, int trust) {
-  const ingot_load_options options = load_options(verify, trust);
+Session load(const std::string& path, int verify, int trust, int memory) {
+  const ingot_load_options options{
+      .struct_size = sizeof(ingot_load_options), .verify = verify, .trust = trust, .memory = memory};
   ingot_engine* engine = nullptr;
   check(ingot_engine_load(path.c_str(), &options, &engine));
   return Session(EngineHandle(engine));
@@ -26,14 +23,13 @@ void release_object(void* object) {
 }
 
 // The engine reads from the buffer's memory for as long as it lives.
-Session load_memory(nb::handle array, int verify, int trust) {
+Session load_memory(nb::handle array) {
   ArrayView view;
   view_array(array, view, "engine bytes");
-  const ingot_load_options options = load_options(verify, trust);
   ingot_engine* engine = nullptr;
   array.inc_ref();
-  check(ingot_engine_load_memory(view.tensor.data, view.tensor.shape[0], &release_object, array.ptr(), &options,
-                                 &engine));
+  check(ingot_engine_load_memory(view.tensor.data, view.tensor.shape[0], &release_object, array.ptr(),
+                                 nullptr, &engine));
   return Session(EngineHandle(engine));
 }
 
@@ -127,8 +123,8 @@ std::vector<std::string> weight_names(const Session& session) {
 
 void bind_engine(nb::module_& module) {
   nb::class_<Session>(module, "Engine")
-      .def_static("load", &load, nb::arg("path"), nb::arg("verify") = 0, nb::arg("trust") = 0)
-      .def_static("load_memory", &load_memory, nb::arg("array"), nb::arg("verify") = 0, nb::arg("trust") = 0)
+      .def_static("load", &load, nb::arg("path"), nb::arg("verify"), nb::arg("trust"), nb::arg("memory"))
+      .def_static("load_memory", &load_memory, nb::arg("array"))
       .def("save", &save)
       .def("save_memory", &save_memory)
       .def(

@@ -15,6 +15,7 @@ from ingot.errors import UserError
 
 _VERIFY = {"lazy": 0, "full": 1}
 _TRUST = {"any": 0, "signed": 1, "none": 2}
+MEMORY = {"map": 0, "copy": 1}
 _DTYPE_NAMES = {
     1: "bool", 2: "u8", 3: "i8", 4: "i16", 5: "i32", 6: "i64", 7: "f16", 8: "bf16", 9: "f32", 10: "f64", 11: "u16",
     12: "u32", 13: "u64", 14: "e4m3", 15: "e5m2", 18: "c64", 19: "c128",
@@ -63,16 +64,23 @@ class Engine:
         self.target: str = signature["target"]
 
     @staticmethod
-    def load(path: str | os.PathLike[str], verify: str = "lazy", trust: str = "any") -> Engine:
+    def load(
+        path: str | os.PathLike[str], verify: str = "lazy", trust: str = "any", memory: str = "map"
+    ) -> Engine:
         """Opens an engine file.
 
         verify: "lazy" checks all but the weights now and the weights at the latest before the first run; "full" checks
         all now. trust: "any" runs native code of the file, "signed" only of signed files, "none" no native code.
+        memory: "map" shares the file's memory with other processes: it must not be written to or truncated while the
+        engine is in use. "copy" reads it whole, so that what happens to it later cannot matter.
         UserError names the damaged section, or what this machine lacks.
         """
         return Engine(
             _core.Engine.load(
-                os.fspath(path), _choice("verify", verify, _VERIFY), _choice("trust", trust, _TRUST)
+                os.fspath(path),
+                choice("verify", verify, _VERIFY),
+                choice("trust", trust, _TRUST),
+                choice("memory", memory, MEMORY),
             )
         )
 
@@ -85,7 +93,7 @@ class Engine:
         return _unpickle, (self._core.save_memory(),)
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Writes the engine file; readers see the old file or the whole new one."""
+        """Writes the engine file; readers see the old file or the whole new one. UserError if the loaded file changed."""
         self._core.save(os.fspath(path))
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
@@ -162,7 +170,7 @@ def _parse_literal(text: str) -> Any:
     return float(text) if any(mark in text for mark in ".einf") else int(text)
 
 
-def _choice(name: str, value: str, values: Mapping[str, int]) -> int:
+def choice(name: str, value: str, values: Mapping[str, int]) -> int:
     if value not in values:
         raise UserError(f'{name} is one of {", ".join(values)}, not "{value}"', code="INGOT-U002")
     return values[value]

@@ -12,7 +12,7 @@ from typing import Any
 import torch
 
 from ingot import _core, run_op
-from ingot.engine import Engine
+from ingot.engine import MEMORY, Engine, choice
 from ingot.errors import UnsupportedError, UserError
 from ingot.module import CompiledModule, mutated_names
 from ingot.running import Stretch
@@ -43,8 +43,12 @@ def save(
     _write_whole(os.fspath(path), lambda file: torch.export.save(program, file))
 
 
-def load(path: str | os.PathLike[str]) -> Any:
-    """Opens what `save` wrote: a module to call, or an Engine."""
+def load(path: str | os.PathLike[str], memory: str = "map") -> Any:
+    """Opens what `save` wrote: a module to call, or an Engine.
+
+    memory: as `Engine.load` takes it; of a .pt2, torch reads a copy in any case.
+    """
+    choice("memory", memory, MEMORY)
     try:
         with open(path, "rb") as file:
             magic = file.read(4)
@@ -55,7 +59,7 @@ def load(path: str | os.PathLike[str]) -> Any:
             advice="check the path and its permissions",
         ) from None
     if magic != b"PK\x03\x04":
-        return Engine.load(path)
+        return Engine.load(path, memory=memory)
     return torch.export.load(os.fspath(path)).module()
 
 

@@ -36,7 +36,7 @@ struct RunCommand {
   std::string shapes;               // "name:1x128,..." of inputs that are random
   uint64_t seed = 0;
   int threads = 0;
-  std::string verify = "lazy", trust = "any";
+  std::string verify = "lazy", trust = "any", memory = "map";
   bool json = false;
 };
 struct BenchCommand {

@@ -61,6 +61,7 @@ void add_run_options(CLI::App& app, RunCommand& command) {
   app.add_option("--verify", command.verify, "lazy or full")->check(CLI::IsMember({"lazy", "full"}));
   app.add_option("--trust", command.trust, "any, signed or none")
       ->check(CLI::IsMember({"any", "signed", "none"}));
+  app.add_option("--memory", command.memory, "map or copy")->check(CLI::IsMember({"map", "copy"}));
   app.add_flag("--json", command.json, "print JSON");
 }
 

@@ -31,7 +31,8 @@ Session::Session(const RunCommand& command) {
                                    .verify = command.verify == "full" ? INGOT_VERIFY_FULL : INGOT_VERIFY_LAZY,
                                    .trust = command.trust == "signed" ? INGOT_TRUST_SIGNED
                                             : command.trust == "none" ? INGOT_TRUST_NONE
-                                                                      : INGOT_TRUST_ANY};
+                                                                      : INGOT_TRUST_ANY,
+                                   .memory = command.memory == "copy" ? INGOT_MEMORY_COPY : INGOT_MEMORY_MAP};
   check(ingot_set_threads(command.threads));
   ingot_engine* engine = nullptr;
   check(ingot_engine_load(command.engine.c_str(), &options, &engine));

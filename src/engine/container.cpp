@@ -88,21 +88,20 @@ Section read_entry(Bytes file, size_t index) {
 
 // Sections follow each other: what is not content is padding up to the next one's alignment, and nothing is
 // left over.
-void check_places(Bytes file, const std::vector<Section>& sections) {
-  const auto declared = get<uint64_t>(file, 16);
-  if (declared != file.size()) {
+void check_places(uint64_t file_length, uint64_t declared, const std::vector<Section>& sections) {
+  if (declared != file_length) {
     const Section* last = &sections[0];
     for (const Section& section : sections) {
-      if (section.offset <= file.size()) last = &section;
+      if (section.offset <= file_length) last = &section;
     }
     refuse("INGOT-U202", fmt::format("the engine file has {} bytes, but its header says {}: section '{}' is "
                                      "cut off or followed by other data",
-                                     file.size(), declared, last->name));
+                                     file_length, declared, last->name));
   }
   uint64_t expected = align_up(kHeaderBytes, section_alignment(0));
   for (size_t i = 0; i < sections.size(); ++i) {
     const Section& section = sections[i];
-    const bool inside = section.offset == expected && section.length <= file.size() - section.offset &&
+    const bool inside = section.offset == expected && section.length <= file_length - section.offset &&
                         section.content_length <= section.length;
     const uint64_t next = i + 1 < sections.size() ? section_alignment(i + 1) : kSmallAlignment;
     const bool padded =
@@ -110,7 +109,7 @@ void check_places(Bytes file, const std::vector<Section>& sections) {
     if (!padded) refuse_header(fmt::format("section '{}' does not lie where it has to", section.name));
     expected = section.offset + section.length;
   }
-  if (expected != file.size()) refuse_header("its sections do not cover the file");
+  if (expected != file_length) refuse_header("its sections do not cover the file");
 }
 
 void check_section(Bytes file, const Section& section, Checksums checksums) {
@@ -148,12 +147,19 @@ std::vector<std::byte> write_header(const std::vector<Section>& sections, uint64
 }
 
 Container read_container(Bytes file, Checksums checksums) {
-  check_header(file, checksums);
   Container container;
-  for (size_t i = 0; i < kSectionCount; ++i) container.sections.push_back(read_entry(file, i));
-  check_places(file, container.sections);
-  for (size_t i = 0; i + 1 < kSectionCount; ++i) check_section(file, container.sections[i], checksums);
-  container.identity = digest(file.subspan(kTableOffset, kSectionCount * kTableEntryBytes));
+  std::vector<std::byte>& head = container.head;
+  const auto copy_up_to = [&](size_t end) {
+    const Bytes added = file.subspan(head.size(), end - head.size());
+    head.insert(head.end(), added.begin(), added.end());
+  };
+  copy_up_to(std::min(file.size(), kHeaderBytes));
+  check_header(head, checksums);
+  for (size_t i = 0; i < kSectionCount; ++i) container.sections.push_back(read_entry(head, i));
+  check_places(file.size(), get<uint64_t>(head, 16), container.sections);
+  container.identity = digest(Bytes(head).subspan(kTableOffset, kSectionCount * kTableEntryBytes));
+  copy_up_to(container.sections.back().offset);
+  for (size_t i = 0; i + 1 < kSectionCount; ++i) check_section(head, container.sections[i], checksums);
   return container;
 }
 

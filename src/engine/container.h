@@ -41,6 +41,7 @@ struct Section : SectionInfo {
 std::vector<std::byte> write_header(const std::vector<Section>& sections, uint64_t file_length);
 
 struct Container {
+  std::vector<std::byte> head;  // what was checked: a copy of all before the weights
   std::vector<Section> sections;
   Digest identity;  // SHA-256 over the table
   Bytes content(Bytes file, SectionType type) const {
@@ -49,8 +50,8 @@ struct Container {
   }
 };
 
-// Checks header, table, places and paddings, and the checksums of all sections but weights. UserError
-// INGOT-U200 to U204.
+// Checks header, table, places and paddings, and the checksums of all sections but weights, in a copy: `file`
+// may lie in a map of what others write. UserError INGOT-U200 to U204.
 Container read_container(Bytes file, Checksums checksums);
 
 // Throws UserError INGOT-U205 naming the section.

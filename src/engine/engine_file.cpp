@@ -82,6 +82,7 @@ std::shared_ptr<const EngineFile> EngineFile::open(std::shared_ptr<const MappedF
   std::shared_ptr<EngineFile> result(new EngineFile);
   result->bytes_ = file->bytes();
   result->owner_ = file;
+  result->modified_ = file->opened_version().modified;
   result->map_ = std::move(file);
   result->read(Checksums::kVerify);
   return result;
@@ -103,22 +104,23 @@ std::shared_ptr<const EngineFile> EngineFile::open(Bytes bytes, std::shared_ptr<
 
 void EngineFile::read(Checksums checksums) {
   const Container container = read_container(bytes_, checksums);
+  const Bytes head = container.head;
   identity_ = container.identity;
   sections_.assign(container.sections.begin(), container.sections.end());
-  const Bytes key = container.content(bytes_, SectionType::kKey);
+  const Bytes key = container.content(head, SectionType::kKey);
   data_.key.assign(reinterpret_cast<const char*>(key.data()), key.size());
   if (!std::ranges::all_of(data_.key, is_text)) refuse_content(SectionType::kKey, "it is no text");
-  const ReadMetadata metadata = read_metadata(container.content(bytes_, SectionType::kMetadata), data_);
-  read_programs(container.content(bytes_, SectionType::kPrograms), data_);
+  const ReadMetadata metadata = read_metadata(container.content(head, SectionType::kMetadata), data_);
+  read_programs(container.content(head, SectionType::kPrograms), data_);
 
-  const Bytes images = container.content(bytes_, SectionType::kImages);
+  const Bytes images = container.content(head, SectionType::kImages);
   for (const auto& gap : find_gaps(metadata.images, images.size(), 4096, SectionType::kImages)) {
     require_zero(images, gap, SectionType::kImages);
   }
   for (size_t i = 0; i < metadata.images.size(); ++i) {
     const Bytes code = images.subspan(metadata.images[i].offset, metadata.images[i].length);
     data_.images[i].code.assign(code.begin(), code.end());
-    image_offsets_.push_back(static_cast<uint64_t>(code.data() - bytes_.data()));
+    image_offsets_.push_back(static_cast<uint64_t>(code.data() - head.data()));
   }
 
   const Bytes weights = container.content(bytes_, SectionType::kWeights);
@@ -132,9 +134,12 @@ void EngineFile::read(Checksums checksums) {
   for (size_t i = 0; i < data_.state_values.size(); ++i) {
     data_.state_values[i].data = std::const_pointer_cast<std::byte>(at(metadata.states[i]));
   }
-  if (container.content(bytes_, SectionType::kChecksums).size() != weight_blocks() * sizeof(Checksum)) {
+  const Bytes sums = container.content(head, SectionType::kChecksums);
+  block_checksums_.resize(weight_blocks());
+  if (sums.size() != block_checksums_.size() * sizeof(Checksum)) {
     refuse_content(SectionType::kChecksums, "it has not one checksum a block of weights");
   }
+  if (!sums.empty()) std::memcpy(block_checksums_.data(), sums.data(), sums.size());
   validate_engine(data_);
 }
 
@@ -147,14 +152,20 @@ size_t EngineFile::weight_blocks() const {
   return align_up(section("weights").size(), kWeightBlock) / kWeightBlock;
 }
 
+Bytes EngineFile::weight_block(size_t block) const {
+  const Bytes weights = section("weights");
+  const size_t begin = block * kWeightBlock;
+  return weights.subspan(begin, std::min(kWeightBlock, weights.size() - begin));
+}
+
+bool EngineFile::is_intact(size_t block) const {
+  return checksum(weight_block(block)) == block_checksums_[block];
+}
+
 void EngineFile::verify_weights(size_t first, size_t last) const {
-  const Bytes weights = section("weights"), checksums = section("checksums");
+  const Bytes weights = section("weights");
   for (size_t block = first; block < last; ++block) {
-    const size_t begin = block * kWeightBlock;
-    const Bytes bytes = weights.subspan(begin, std::min(kWeightBlock, weights.size() - begin));
-    Checksum expected;
-    std::memcpy(expected.data(), checksums.data() + block * sizeof(expected), sizeof(expected));
-    if (checksum(bytes) != expected) refuse_block(block);
+    if (!is_intact(block)) refuse_block(block);
   }
   const auto in_blocks =
       std::ranges::lower_bound(gaps_, first * kWeightBlock, {}, &std::pair<uint64_t, uint64_t>::first);
@@ -165,12 +176,8 @@ void EngineFile::verify_weights(size_t first, size_t last) const {
 
 void EngineFile::verify_all() const {
   verify_weights(0, weight_blocks());
-  const Bytes weights = section("weights");
   std::vector<Digest> digests(weight_blocks());
-  for_each_parallel(digests.size(), [&](size_t block) {
-    const size_t begin = block * kWeightBlock;
-    digests[block] = digest(weights.subspan(begin, std::min(kWeightBlock, weights.size() - begin)));
-  });
+  for_each_parallel(digests.size(), [&](size_t block) { digests[block] = digest(weight_block(block)); });
   DigestBuilder blocks;
   for (const Digest& each : digests) blocks.update(each);
   for (const SectionInfo& info : sections_) {
@@ -182,6 +189,31 @@ void EngineFile::verify_all() const {
         fmt::format("the engine file is damaged in section '{}': its SHA-256 is wrong", info.name),
         "copy the engine file again, or build it again");
   }
+}
+
+void EngineFile::require_intact() const {
+  // Before the content, so that a change during this call is noticed by the next.
+  const FileVersion now = map_ == nullptr ? FileVersion{static_cast<int64_t>(size()), 0} : map_->version();
+  if (now.size != static_cast<int64_t>(size())) refuse_change(sections_.back().name);
+  for (const SectionInfo& info : sections_) {
+    if (info.name != "weights" && checksum(section(info.name)) != info.checksum) refuse_change(info.name);
+  }
+  for_each_parallel(weight_blocks(), [&](size_t block) {
+    if (!is_intact(block)) refuse_change("weights");
+  });
+  modified_ = now.modified;
+}
+
+void EngineFile::require_unchanged() const {
+  if (map_ != nullptr && map_->version() != FileVersion{static_cast<int64_t>(size()), modified_})
+    require_intact();
+}
+
+void EngineFile::refuse_change(std::string_view section) const {
+  const std::string file = map_ == nullptr ? "the memory that holds the engine"
+                                           : fmt::format("the file '{}'", map_->path().string());
+  throw UserError("INGOT-U211", fmt::format("{} changed after it was loaded, in section '{}'", file, section),
+                  "restore it and load it again, with memory=\"copy\" if others write to it");
 }
 
 }  // namespace ingot::core

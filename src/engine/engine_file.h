@@ -7,6 +7,7 @@
 // start at multiples of 64 KiB.
 #pragma once
 
+#include <atomic>
 #include <filesystem>
 #include <memory>
 #include <string>
@@ -27,16 +28,20 @@ struct SectionInfo {
   Digest digest{};                  // SHA-256; of weights: over their blocks' digests
 };
 
-// Writes weights in the form that `engine` has: prepared values, or the model's.
-void write_engine(const EngineData& engine, const std::filesystem::path& path);
-void write_engine(const EngineData& engine, const Sink& sink);
+class EngineFile;
+
+// Writes weights in the form that `engine` has: prepared values, or the model's. `origin` is the file that
+// some of them may lie in, or null. What is written is what was loaded: UserError INGOT-U211 if that file, or
+// any weight while it is written, has changed.
+void write_engine(const EngineData& engine, const Sink& sink, const EngineFile* origin = nullptr);
 
 // Whether checksums are compared: only tests of what lies behind them say no.
 enum class Checksums { kVerify, kIgnore };
 
 // An opened file: everything but the weights' bytes is checked (XXH3-128) and validated; weights lie in the
-// map. UserError INGOT-U200 no engine, U201 other format, U202 cut off, U203 header damaged, U204 section
-// damaged, U205 section malformed, U206 program or tables break a rule; each names the section or the rule.
+// map, which shows what others write to the file later. All else, their checksums too, is a copy. UserError
+// INGOT-U200 no engine, U201 other format, U202 cut off, U203 header damaged, U204 section damaged, U205
+// section malformed, U206 program or tables break a rule; each names the section or the rule.
 class EngineFile {
  public:
   static std::shared_ptr<const EngineFile> open(const std::filesystem::path& path);
@@ -59,10 +64,19 @@ class EngineFile {
   // Also SHA-256 of every section: what `ingot verify` checks, and trust="signed" will.
   void verify_all() const;
 
+  // Throws UserError INGOT-U211 if a section or weight is no longer what was loaded. Reads the whole file.
+  void require_intact() const;
+  // The same where the file's length or time of modification is another than when it was last found intact:
+  // otherwise one system call.
+  void require_unchanged() const;
+  [[noreturn]] void refuse_change(std::string_view section) const;
+
  private:
   EngineFile() = default;
   void read(Checksums checksums);
   Bytes section(std::string_view name) const;
+  Bytes weight_block(size_t block) const;
+  bool is_intact(size_t block) const;
 
   EngineData data_;
   std::vector<SectionInfo> sections_;
@@ -70,7 +84,9 @@ class EngineFile {
   std::shared_ptr<const MappedFile> map_;
   std::shared_ptr<const void> owner_;
   Bytes bytes_;
+  mutable std::atomic<uint64_t> modified_{0};  // FileVersion::modified, when the file was last found intact
   std::vector<uint64_t> image_offsets_;
+  std::vector<Checksum> block_checksums_;
   std::vector<std::pair<uint64_t, uint64_t>> gaps_;  // begin and end in the weights section, by begin
 };
 

@@ -4,6 +4,7 @@
 
 #include "engine/container.h"
 #include "engine/sections.h"
+#include "support/error.h"
 #include "support/parallel.h"
 
 namespace ingot::core {
@@ -109,24 +110,41 @@ Draft make_draft(const EngineData& engine) {
   return draft;
 }
 
+[[noreturn]] void refuse_changed_weights(const EngineFile* origin) {
+  if (origin != nullptr) origin->require_intact();  // the file, if it is to blame
+  throw UserError("INGOT-U211", "the engine's weights changed while they were written",
+                  "save it again while nothing writes to its weights");
+}
+
+// The weights again, as they were when the draft was made: each block in `buffer`, out of the reach of
+// others, when it is checked.
+void write_weights(const Draft& draft, const Sink& sink, const EngineFile* origin) {
+  const std::byte* expected = draft.contents[3].data();
+  std::vector<std::byte> buffer;
+  for (size_t index = 0; index * kWeightBlock < draft.weights_length; ++index) {
+    const Bytes block = block_at(draft.places, draft.weights_length, index, buffer);
+    if (block.data() != buffer.data()) buffer.assign(block.begin(), block.end());
+    const Checksum sum = checksum(buffer);
+    if (std::memcmp(sum.data(), expected + index * sizeof(sum), sizeof(sum)) != 0)
+      refuse_changed_weights(origin);
+    sink(buffer);
+  }
+}
+
 }  // namespace
 
 Digest digest_of(const SourceWeight& source, const std::byte* data) {
   return data == nullptr ? Digest{} : digest({data, Tensor{nullptr, source.dtype, source.shape}.bytes()});
 }
 
-void write_engine(const EngineData& engine, const Sink& sink) {
+void write_engine(const EngineData& engine, const Sink& sink, const EngineFile* origin) {
+  if (origin != nullptr) origin->require_unchanged();  // of what was truncated nothing may be read
   const Draft draft = make_draft(engine);
+  if (origin != nullptr) origin->require_intact();  // afterwards, so that the draft is of what was loaded
   const Section& last = draft.sections.back();
   sink(write_header(draft.sections, last.offset + last.length));
   for (const auto& content : draft.contents) sink(content);
-  std::vector<std::byte> buffer;
-  for (size_t index = 0; index * kWeightBlock < draft.weights_length; ++index)
-    sink(block_at(draft.places, draft.weights_length, index, buffer));
-}
-
-void write_engine(const EngineData& engine, const std::filesystem::path& path) {
-  write_file_atomically(path, [&](const Sink& sink) { write_engine(engine, sink); });
+  write_weights(draft, sink, origin);
 }
 
 }  // namespace ingot::core

@@ -49,6 +49,7 @@ bool is_owned(const EngineData& data, size_t state) {
 
 Context::Context(std::shared_ptr<Engine> engine)
     : engine_(std::move(engine)), state_(std::make_unique<State>()) {
+  engine_->require_unchanged();
   const EngineData& data = engine_->data();
   state_->slots = argument_slots(data);
   state_->inputs.resize(data.main.inputs.size());

@@ -23,6 +23,7 @@ struct OutputAllocator {
 
 class Context {
  public:
+  // UserError INGOT-U211 if the engine's file is seen to have changed.
   explicit Context(std::shared_ptr<Engine> engine);
   ~Context();
   Context(Context&&) noexcept;

@@ -11,6 +11,7 @@
 
 #include "runtime/initialize.h"
 #include "runtime/load_images.h"
+#include "runtime/memory.h"
 #include "runtime/weight_verification.h"
 #include "support/error.h"
 
@@ -73,6 +74,15 @@ void drop_unkept(const EngineData& data, const std::set<size_t>& changed, Weight
   }
 }
 
+std::shared_ptr<const EngineFile> open_copy(const std::filesystem::path& path) {
+  std::shared_ptr<std::byte> memory;
+  const size_t size = read_file(path, [&](size_t bytes) {
+    memory = allocate_memory(bytes);
+    return memory.get();
+  });
+  return EngineFile::open({memory.get(), size}, memory);
+}
+
 // The first weight id without value that `program` reads, or -1.
 int32_t find_missing(const EngineData& data, const Program& program, const WeightSet& weights) {
   for (const Buffer& buffer : program.buffers) {
@@ -93,7 +103,8 @@ Engine::~Engine() { delete weights_.load(); }
 
 std::shared_ptr<Engine> Engine::load(const std::filesystem::path& path, const LoadOptions& options,
                                      Host& host) {
-  return load(EngineFile::open(path), options, host);
+  const bool copy = options.memory == FileMemory::kCopy;
+  return load(copy ? open_copy(path) : EngineFile::open(path), options, host);
 }
 
 std::shared_ptr<Engine> Engine::load(std::shared_ptr<const EngineFile> file, const LoadOptions& options,
@@ -118,6 +129,7 @@ std::shared_ptr<Engine> Engine::create(std::shared_ptr<const EngineData> data, H
 }
 
 std::shared_ptr<Engine> Engine::copy() const {
+  require_unchanged();
   std::shared_ptr<Engine> engine(new Engine);
   engine->host_ = host_;
   engine->data_ = data_;
@@ -138,15 +150,23 @@ void Engine::make_executables() {
 void Engine::prepare() {
   make_executables();
   auto weights = stored_weights(*data_);
-  if (needs_init(*data_, *weights) && find_missing(*data_, data_->init, *weights) < 0) {
-    require_verified_weights();
-    run_init(*data_, init_, *host_, *weights);
-  }
+  if (needs_init(*data_, *weights) && find_missing(*data_, data_->init, *weights) < 0) initialize(*weights);
   set_weights(std::move(weights));
+}
+
+// What init makes has no checksum: what it read is checked again when it has run.
+void Engine::initialize(WeightSet& weights) const {
+  require_verified_weights();
+  run_init(*data_, init_, *host_, weights);
+  if (file_) file_->require_intact();
 }
 
 void Engine::require_verified_weights() const {
   if (verification_) verification_->wait();
+}
+
+void Engine::require_unchanged() const {
+  if (file_) file_->require_unchanged();
 }
 
 std::shared_ptr<const WeightSet> Engine::weights() const {
@@ -166,6 +186,7 @@ void Engine::set_weights(std::shared_ptr<WeightSet> weights) {
 
 void Engine::refit(const SourceValues& sources) {
   require_verified_weights();
+  require_unchanged();
   const std::scoped_lock lock(refit_mutex_);
   auto next = std::make_shared<WeightSet>(*weights());
   std::set<size_t> changed;
@@ -176,7 +197,7 @@ void Engine::refit(const SourceValues& sources) {
     changed.insert(index);
   }
   apply_sources(*data_, *next);
-  if (init_reads(*data_, changed)) run_init(*data_, init_, *host_, *next);
+  if (init_reads(*data_, changed)) initialize(*next);
   drop_unkept(*data_, changed, *next);
   set_weights(std::move(next));
 }

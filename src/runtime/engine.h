@@ -19,9 +19,11 @@ namespace ingot::core {
 
 enum class Verify { kLazy, kFull };
 enum class Trust { kAny, kSigned, kNone };  // kNone: only engines without native code run
+enum class FileMemory { kMap, kCopy };      // kCopy: later changes of the file cannot matter
 struct LoadOptions {
   Verify verify = Verify::kLazy;
   Trust trust = Trust::kAny;
+  FileMemory memory = FileMemory::kMap;
 };
 
 class WeightVerification;
@@ -47,6 +49,8 @@ class Engine {
   // Waits until all weights were verified (lazy loads verify them in the background); UserError names the
   // damaged section.
   void require_verified_weights() const;
+  // UserError INGOT-U211 if the file is seen to have changed after it was loaded (EngineFile).
+  void require_unchanged() const;
   std::shared_ptr<const WeightSet> weights() const;
   // Runs init on new values of all or some source weights (missing ones keep their value where the engine has
   // it) and swaps the weight set in; runs in flight keep the old one. UserError INGOT-U320 unknown name, U321
@@ -58,6 +62,7 @@ class Engine {
   Engine() = default;
   void make_executables();
   void prepare();
+  void initialize(WeightSet& weights) const;
   void set_weights(std::shared_ptr<WeightSet> weights);
 
   std::shared_ptr<const EngineData> data_;

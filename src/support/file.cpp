@@ -25,6 +25,12 @@ int open_to_read(const std::filesystem::path& path, const FileSystem& files) {
   return file;
 }
 
+FileVersion version_of(int file, const std::filesystem::path& path, const FileSystem& files) {
+  FileVersion version;
+  if (files.version(file, &version) < 0) fail_on_file("read the size of", path, errno);
+  return version;
+}
+
 // Closes a file that was only read, whose close cannot fail in a way that matters.
 class ReadHandle {
  public:
@@ -54,14 +60,16 @@ std::shared_ptr<const MappedFile> MappedFile::open(const std::filesystem::path& 
                                                    const FileSystem& files) {
   const std::shared_ptr<MappedFile> result(new MappedFile(files, path));
   result->file_ = open_to_read(path, files);
-  const int64_t size = files.size(result->file_);
-  if (size < 0) fail_on_file("read the size of", path, errno);
+  result->opened_version_ = result->version();
+  const auto size = static_cast<size_t>(result->opened_version_.size);
   if (size == 0) return result;
-  const void* address = files.map(result->file_, 0, static_cast<size_t>(size), false);
+  const void* address = files.map(result->file_, 0, size, false);
   if (address == nullptr) fail_on_file("map", path, errno);
-  result->bytes_ = {static_cast<const std::byte*>(address), static_cast<size_t>(size)};
+  result->bytes_ = {static_cast<const std::byte*>(address), size};
   return result;
 }
+
+FileVersion MappedFile::version() const { return version_of(file_, path_, files_); }
 
 std::shared_ptr<const MappedFile> MappedFile::map_executable(size_t offset, size_t length) const {
   invariant(offset <= bytes_.size() && length <= bytes_.size() - offset,
@@ -81,6 +89,22 @@ std::shared_ptr<const MappedFile> MappedFile::map_executable(size_t offset, size
 MappedFile::~MappedFile() {
   if (!copy_ && !bytes_.empty()) files_.unmap(const_cast<std::byte*>(bytes_.data()), bytes_.size());
   if (file_ >= 0) files_.close(file_);
+}
+
+size_t read_file(const std::filesystem::path& path, const std::function<std::byte*(size_t)>& allocate,
+                 const FileSystem& files) {
+  const int file = open_to_read(path, files);
+  const ReadHandle handle(file, files);
+  const auto size = static_cast<size_t>(version_of(file, path, files).size);
+  std::byte* const memory = allocate(size);
+  size_t known = 0;
+  while (known < size) {
+    const int64_t count = retry_interrupted([&] { return files.read(file, memory + known, size - known); });
+    if (count < 0) fail_on_file("read", path, errno);
+    if (count == 0) break;  // it was cut off meanwhile
+    known += static_cast<size_t>(count);
+  }
+  return known;
 }
 
 std::string read_text_file(const std::filesystem::path& path, const FileSystem& files) {

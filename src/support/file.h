@@ -15,7 +15,9 @@
 namespace ingot::core {
 
 // A read-only private map of a whole file, unmapped when destroyed. An empty file has an empty span. The file
-// stays the same one when its name is given to another; truncating it in place is fatal, so writers rename.
+// stays the same one when its name is given to another, which is what FileWriter does. Other writers may
+// change what lies in the map, and who reads beyond the end of a file that was truncated in place dies of
+// SIGBUS.
 class MappedFile {
  public:
   static std::shared_ptr<const MappedFile> open(const std::filesystem::path& path,
@@ -30,12 +32,15 @@ class MappedFile {
 
   Bytes bytes() const { return bytes_; }
   const std::filesystem::path& path() const { return path_; }
+  FileVersion opened_version() const { return opened_version_; }
+  FileVersion version() const;  // now; of a map of `open`
 
  private:
   MappedFile(const FileSystem& files, std::filesystem::path path) : files_(files), path_(std::move(path)) {}
   const FileSystem& files_;
   std::filesystem::path path_;
   int file_ = -1;  // kept open, for map_executable
+  FileVersion opened_version_;
   Bytes bytes_;
   std::shared_ptr<const std::byte> copy_;  // owns `bytes_` where they are no map
 };
@@ -79,6 +84,10 @@ class FileWriter {
 using Sink = std::function<void(Bytes)>;
 void write_file_atomically(const std::filesystem::path& path, const std::function<void(const Sink&)>& fill,
                            const FileSystem& files = kSystemFiles);
+
+// Reads a whole file into the memory that `allocate` returns for its size; returns how much there is of it.
+size_t read_file(const std::filesystem::path& path, const std::function<std::byte*(size_t)>& allocate,
+                 const FileSystem& files = kSystemFiles);
 
 std::string read_text_file(const std::filesystem::path& path, const FileSystem& files = kSystemFiles);
 

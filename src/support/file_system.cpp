@@ -53,9 +53,15 @@ int64_t read(int file, void* target, size_t size) { return ::read(file, target, 
 
 int64_t write(int file, const void* source, size_t size) { return ::write(file, source, size); }
 
-int64_t size(int file) {
+int version(int file, FileVersion* version) {
+  constexpr uint64_t kNanoseconds = 1'000'000'000;
   struct stat facts{};
-  return ::fstat(file, &facts) == 0 ? static_cast<int64_t>(facts.st_size) : -1;
+  if (::fstat(file, &facts) != 0) return -1;
+  // Unsigned: times of other centuries wrap, and still differ.
+  const uint64_t modified = static_cast<uint64_t>(facts.st_mtim.tv_sec) * kNanoseconds +
+                            static_cast<uint64_t>(facts.st_mtim.tv_nsec);
+  *version = {facts.st_size, modified};
+  return 0;
 }
 
 FileType type_of(mode_t mode) {
@@ -108,7 +114,7 @@ constinit const FileSystem kSystemFiles = {
     .give_name = give_name,
     .read = read,
     .write = write,
-    .size = size,
+    .version = version,
     .describe = describe,
     .read_link = read_link,
     .take_access = take_access,

@@ -24,6 +24,14 @@ struct FileFacts {
   uint64_t device = 0, number = 0;  // together they identify the file
 };
 
+// What tells a later content of an open file from an earlier one, as far as the system's clock does: it ticks
+// every few milliseconds.
+struct FileVersion {
+  int64_t size = 0;       // bytes
+  uint64_t modified = 0;  // nanoseconds, modulo 2^64
+  bool operator==(const FileVersion&) const = default;
+};
+
 // Each entry answers as the POSIX call of its name does: a negative value (map: nullptr) is a failure, and
 // `errno` says which. Short reads and writes and EINTR are the caller's business.
 struct FileSystem {
@@ -35,7 +43,7 @@ struct FileSystem {
   int (*give_name)(int file, const char* path);  // ... unless it gets a name, which must be free
   int64_t (*read)(int file, void* target, size_t size);
   int64_t (*write)(int file, const void* source, size_t size);
-  int64_t (*size)(int file);
+  int (*version)(int file, FileVersion* version);
   int (*describe)(const char* path, bool follow, FileFacts* facts);  // no file is no failure: kNone
   int64_t (*read_link)(const char* path, char* target, size_t size);
   int (*take_access)(int file, const FileFacts* from);  // the owner too, where that is permitted

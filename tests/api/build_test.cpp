@@ -132,6 +132,24 @@ TEST_F(BuildTest, ReadsFromMemoryWithoutKeepingIt) {
   EXPECT_EQ(code_of(ingot_verify_file(saved.c_str())), "");
 }
 
+// Weights that are used as they are still lie in the model's file.
+TEST_F(BuildTest, NoticesThatTheModelChanged) {
+  const std::filesystem::path copy = std::filesystem::path(::testing::TempDir()) / "changed_model.pt2";
+  std::filesystem::copy_file(INGOT_SOURCE_DIR "/tests/data/pt2/pair.pt2", copy,
+                             std::filesystem::copy_options::overwrite_existing);
+  const Built built = build_file({}, copy.string());
+  ASSERT_EQ(built.code, "");
+  const auto context = context_of(built.engine.get());
+  std::filesystem::last_write_time(copy, std::filesystem::last_write_time(copy) + std::chrono::seconds(1));
+  ingot_context* another = nullptr;
+  ingot_engine* engine = nullptr;
+  ingot_text* text = nullptr;
+  EXPECT_EQ(code_of(ingot_context_create(built.engine.get(), &another)), "INGOT-U211");
+  EXPECT_EQ(code_of(ingot_engine_copy(built.engine.get(), &engine)), "INGOT-U211");
+  EXPECT_EQ(code_of(ingot_engine_save_memory(built.engine.get(), &text)), "INGOT-U211");
+  std::filesystem::remove(copy);
+}
+
 TEST_F(BuildTest, PrintsPrograms) {
   ingot_text* text = nullptr;
   ASSERT_EQ(code_of(ingot_inspect_pt2(kModel.c_str(), &text)), "");

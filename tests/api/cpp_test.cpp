@@ -32,6 +32,14 @@ TEST(Cpp, RunsAnEngine) {
   EXPECT_EQ(reinterpret_cast<uintptr_t>(outputs[0].data()) % 64, 0u);
 }
 
+TEST(Cpp, RunsACopyOfAFileThatIsTruncated) {
+  const EngineOnDisk file(echo_engine());
+  Context context(Engine::load(file.path(), {.memory = FileMemory::kCopy}));
+  std::filesystem::resize_file(file.path(), 1);
+  const std::vector<float> values = {1, 2};
+  EXPECT_THAT(context.run({Tensor(values, {1, 2})})[0].values<float>(), ElementsAre(1, 2));
+}
+
 TEST(Cpp, ReusesTheMemoryOfOutputs) {
   const EngineOnDisk file(echo_engine());
   Context context(Engine::load(file.path()));

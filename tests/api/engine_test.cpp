@@ -108,11 +108,50 @@ TEST(Engine, LoadsFromMemoryAndGivesItBack) {
   EXPECT_EQ(released, 2);
 }
 
+TEST(Engine, CopiesMemoryWhereItIsAskedTo) {
+  const EngineOnDisk file(echo_engine());
+  std::string bytes = read_text_file(file.path());
+  int released = 0;
+  const auto release = [](void* owner) { ++*static_cast<int*>(owner); };
+  const ingot_load_options options{.struct_size = sizeof(options), .memory = INGOT_MEMORY_COPY};
+  ingot_engine* engine = nullptr;
+  ASSERT_EQ(
+      code_of(ingot_engine_load_memory(bytes.data(), bytes.size(), release, &released, &options, &engine)),
+      "");
+  EXPECT_EQ(released, 1);
+  bytes.assign(bytes.size(), '!');
+  EXPECT_THAT(output(engine, 0), ElementsAre(9));
+  ingot_engine_free(engine);
+  EXPECT_EQ(released, 1);
+}
+
+TEST(Engine, SavesNothingOfAFileThatChanged) {
+  const EngineOnDisk file(weight_engine());
+  const std::string original = read_text_file(file.path()), saved = file.path("saved.ingot");
+  const ingot_load_options copied{.struct_size = sizeof(copied), .memory = INGOT_MEMORY_COPY};
+  const auto mapped = load(file.path()), copy = load(file.path(), &copied);
+  EXPECT_THAT(output(mapped.get(), 1), ElementsAre(1, 2, 3, 4));
+  std::fstream(file.path(), std::ios::in | std::ios::out | std::ios::binary)
+      .seekp(-64, std::ios::end)
+      .put('!');
+  EXPECT_EQ(code_of(ingot_engine_save(mapped.get(), saved.c_str())), "INGOT-U211");
+  EXPECT_FALSE(std::filesystem::exists(saved));
+  EXPECT_EQ(
+      std::distance(std::filesystem::directory_iterator(std::filesystem::path(saved).parent_path()), {}), 1);
+  ingot_text* text = nullptr;
+  EXPECT_EQ(code_of(ingot_engine_save_memory(mapped.get(), &text)), "INGOT-U211");
+  EXPECT_EQ(text, nullptr);
+  ASSERT_EQ(code_of(ingot_engine_save(copy.get(), saved.c_str())), "");
+  EXPECT_EQ(read_text_file(saved), original);
+  EXPECT_THAT(output(copy.get(), 1), ElementsAre(1, 2, 3, 4));
+}
+
 TEST(Engine, RefusesBadOptions) {
   const EngineOnDisk file(small_engine());
   ingot_engine* engine = nullptr;
-  const auto load_with = [&](int32_t verify, int32_t trust, size_t size = sizeof(ingot_load_options)) {
-    const ingot_load_options options{size, verify, trust};
+  const auto load_with = [&](int32_t verify, int32_t trust, size_t size = sizeof(ingot_load_options),
+                             int32_t memory = INGOT_MEMORY_MAP) {
+    const ingot_load_options options{size, verify, trust, memory};
     const std::string code = code_of(ingot_engine_load(file.path().c_str(), &options, &engine));
     if (code.empty()) ingot_engine_free(engine);
     return code;
@@ -122,6 +161,9 @@ TEST(Engine, RefusesBadOptions) {
   EXPECT_EQ(load_with(INGOT_VERIFY_LAZY, -1), "INGOT-U016");
   EXPECT_EQ(load_with(INGOT_VERIFY_LAZY, INGOT_TRUST_SIGNED), "INGOT-U222");
   EXPECT_EQ(load_with(INGOT_VERIFY_LAZY, INGOT_TRUST_ANY, 4), "INGOT-U013");
+  EXPECT_EQ(load_with(INGOT_VERIFY_LAZY, INGOT_TRUST_ANY, sizeof(ingot_load_options), 2), "INGOT-U016");
+  constexpr size_t kOldSize = 16;  // of a caller that does not know the last field, whatever lies there
+  EXPECT_EQ(load_with(INGOT_VERIFY_LAZY, INGOT_TRUST_ANY, kOldSize, 2), "");
 }
 
 TEST(Engine, NamesTheDamagedSection) {

@@ -81,7 +81,7 @@ class EngineOnDisk {
       : folder_(std::filesystem::path(::testing::TempDir()) /
                 ::testing::UnitTest::GetInstance()->current_test_info()->name()) {
     std::filesystem::create_directories(folder_);
-    write_engine(data, std::filesystem::path(path()));
+    write_file_atomically(path(), [&](const Sink& sink) { write_engine(data, sink); });
   }
   ~EngineOnDisk() { std::filesystem::remove_all(folder_); }
   std::string path(const char* name = "model.ingot") const { return (folder_ / name).string(); }

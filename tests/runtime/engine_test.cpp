@@ -16,41 +16,6 @@ namespace {
 using ::testing::HasSubstr;
 using namespace testing;
 
-// init: p = 10 * w; main: y = p + b, with w, b weights of the model.
-EngineData weighted_engine() {
-  EngineData engine{.name = "weighted", .target = "null", .weights_form = WeightsForm::kOriginal};
-  engine.images = {{.kernel = "scale", .target = "null"}, {.kernel = "add", .target = "null"}};
-  engine.sources.push_back({.name = "w", .shape = {2}, .data = bytes_of({1, 2})});
-  engine.sources.push_back({.name = "b", .shape = {2}, .data = bytes_of({3, 4})});
-  engine.weights.push_back(
-      {.name = "w", .type = f32({2}), .source = 0, .data = engine.sources[0].data, .bytes = 8});
-  engine.weights.push_back(
-      {.name = "b", .type = f32({2}), .source = 1, .data = engine.sources[1].data, .bytes = 8});
-  engine.weights.push_back({.name = "init.0", .type = f32({2}), .init_output = 0, .bytes = 8});
-  engine.init.name = "init";
-  const BufferId w = add_buffer(engine.init, "w", f32({2}), Storage::kWeight, 0);
-  const BufferId made = add_output(engine.init, "p", f32({2}));
-  engine.init.steps = {kernel_step("scale", {w}, {made})};
-  engine.main.name = "main";
-  const BufferId p = add_buffer(engine.main, "p", f32({2}), Storage::kWeight, 2);
-  const BufferId b = add_buffer(engine.main, "b", f32({2}), Storage::kWeight, 1);
-  const BufferId y = add_output(engine.main, "y", f32({2}));
-  engine.main.steps = {kernel_step("add", {p, b}, {y})};
-  engine.main.steps[0].image = 1;
-  return engine;
-}
-
-std::vector<TestKernel> weighted_kernels() {
-  return {[](const KernelCall& call) -> int64_t {
-            for (int i = 0; i < 2; ++i) floats(call, 1)[i] = 10 * floats(call, 0)[i];
-            return 0;
-          },
-          [](const KernelCall& call) -> int64_t {
-            for (int i = 0; i < 2; ++i) floats(call, 2)[i] = floats(call, 0)[i] + floats(call, 1)[i];
-            return 0;
-          }};
-}
-
 class EngineTest : public ::testing::Test {
  protected:
   std::shared_ptr<Engine> create(EngineData data) {

@@ -52,7 +52,8 @@ const FileSystem kFaultyFiles = {
     .write = [](int file, const void* source, size_t size) -> int64_t {
       return fails() ? -1 : kSystemFiles.write(file, source, limited(size));
     },
-    .size = [](int file) -> int64_t { return fails() ? -1 : kSystemFiles.size(file); },
+    .version = [](int file,
+                  FileVersion* version) { return fails() ? -1 : kSystemFiles.version(file, version); },
     .describe =
         [](const char* path, bool follow, FileFacts* facts) {
           // No signal interrupts it.
@@ -159,6 +160,15 @@ TEST_P(EachFileFaultTest, MappingReleasesWhatItHas) {
   EXPECT_EQ(fail_each_call(GetParam(),
                            [&] { EXPECT_EQ(MappedFile::open(path(), kFaultyFiles)->bytes().size(), 3U); }),
             3);
+}
+
+TEST_P(EachFileFaultTest, ReadingIntoMemoryReleasesWhatItHas) {
+  std::vector<std::byte> memory;
+  const auto allocate = [&](size_t bytes) {
+    memory.resize(bytes);
+    return memory.data();
+  };
+  EXPECT_EQ(fail_each_call(GetParam(), [&] { EXPECT_EQ(read_file(path(), allocate, kFaultyFiles), 3U); }), 3);
 }
 
 TEST_P(EachFileFaultTest, ReadingReleasesWhatItHas) {

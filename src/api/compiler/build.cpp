@@ -153,8 +153,11 @@ class Build {
   std::string target_;
 };
 
-void finish(Build& build, const aten::Program& program, ingot_engine** engine, ingot_text** report) {
+void finish(Build& build, const aten::Program& program, std::weak_ptr<const MappedFile> file,
+            ingot_engine** engine, ingot_text** report) {
   std::unique_ptr<ingot_engine> made = build.run(program);
+  made->model = std::move(file);
+  require_unchanged_model(*made);
   if (report != nullptr) *report = make_text(build.report());
   *engine = made.release();
 }
@@ -174,19 +177,19 @@ std::string slow_nodes(const aten::Program& program, const ingot_build_options* 
   return std::move(json).text();
 }
 
-void build(const std::function<aten::Program()>& read, const ingot_build_options* options,
-           ingot_engine** engine, ingot_text** report) {
+void build(const std::function<Model()>& read, const ingot_build_options* options, ingot_engine** engine,
+           ingot_text** report) {
   require(engine, "engine");
   Build build(options);
-  const aten::Program program = build.phase("read", read);
-  finish(build, program, engine, report);
+  const Model model = build.phase("read", read);
+  finish(build, model.program, model.file, engine, report);
 }
 
 void build(const aten::Program& program, const ingot_build_options* options, ingot_engine** engine,
            ingot_text** report) {
   require(engine, "engine");
   Build build(options);
-  finish(build, program, engine, report);
+  finish(build, program, {}, engine, report);
 }
 
 }  // namespace ingot::core::api

@@ -7,13 +7,19 @@
 
 #include "importers/aten/aten_graph.h"
 #include "ingot/ingot.h"
+#include "support/file.h"
 
 namespace ingot::core::api {
 
+struct Model {
+  aten::Program program;
+  std::weak_ptr<const MappedFile> file;  // that weights may lie in; none if they lie in memory
+};
+
 // Reads the program (timed as phase "read"), compiles it, prepares its weights and makes the engine. `report`
-// may be NULL. Throws; then neither result is written.
-void build(const std::function<aten::Program()>& read, const ingot_build_options* options,
-           ingot_engine** engine, ingot_text** report);
+// may be NULL. Throws, also if the model's file changed meanwhile; then neither result is written.
+void build(const std::function<Model()>& read, const ingot_build_options* options, ingot_engine** engine,
+           ingot_text** report);
 // Throws what every build would throw because of its options; `program` (may be null) has the inputs that
 // `shapes` must fit.
 void check_options(const ingot_build_options* options, const aten::Program* program);

@@ -17,7 +17,11 @@ ingot_status* ingot_build_pt2(const char* path, const ingot_build_options* optio
                               ingot_text** report) {
   return api::guard([&] {
     api::require(path, "path");
-    api::build([&] { return pt2::read_pt2(std::filesystem::path(path)); }, options, engine, report);
+    const auto read = [&] {
+      const std::shared_ptr<const MappedFile> file = MappedFile::open(path);
+      return api::Model{pt2::read_pt2(file), file};
+    };
+    api::build(read, options, engine, report);
   });
 }
 
@@ -28,7 +32,8 @@ ingot_status* ingot_build_pt2_memory(const void* data, size_t size, const ingot_
     // The engine's weights point into the archive, which is the caller's only during this call.
     const auto* first = static_cast<const std::byte*>(data);
     const auto archive = std::make_shared<const std::vector<std::byte>>(first, first + size);
-    api::build([&] { return pt2::read_pt2(Bytes(*archive), archive); }, options, engine, report);
+    api::build([&] { return api::Model{pt2::read_pt2(Bytes(*archive), archive), {}}; }, options, engine,
+               report);
   });
 }
 

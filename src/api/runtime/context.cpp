@@ -46,6 +46,7 @@ ingot_status* ingot_context_create(ingot_engine* engine, ingot_context** context
   return api::guard([&] {
     api::require(engine, "engine");
     api::require(context, "context");
+    api::require_unchanged_model(*engine);
     *context = new ingot_context(api::runnable(*engine));
   });
 }

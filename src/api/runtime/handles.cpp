@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "api/runtime/handles.h"
 
+#include <fmt/core.h>
+
 #include "api/runtime/host_access.h"
+#include "support/error.h"
 
 namespace ingot::core::api {
 namespace {
@@ -34,6 +37,15 @@ const std::shared_ptr<Engine>& runnable(const ingot_engine& handle) {
   if (handle.engine == nullptr) [[unlikely]]
     Engine::create(handle.data, host());  // throws what this machine lacks
   return handle.engine;
+}
+
+void require_unchanged_model(const ingot_engine& handle) {
+  const auto model = handle.model.lock();
+  if (model == nullptr || model->version() == model->opened_version()) return;
+  throw UserError(
+      "INGOT-U211",
+      fmt::format("the file '{}' changed after an engine was built from it", model->path().string()),
+      "build the engine again");
 }
 
 }  // namespace ingot::core::api

@@ -43,7 +43,8 @@ struct ingot_engine {
   std::shared_ptr<const ingot::core::EngineData> data;
   std::shared_ptr<ingot::core::Engine> engine;  // null if this machine cannot run it
   std::vector<ingot::core::api::PortTexts> inputs, outputs, states;
-  std::vector<bool> updated;  // of each input: whether runs write its memory
+  std::vector<bool> updated;                           // of each input: whether runs write its memory
+  std::weak_ptr<const ingot::core::MappedFile> model;  // the .pt2 that weights still lie in, if it is one
 };
 
 struct ingot_context {
@@ -58,6 +59,10 @@ namespace ingot::core::api {
 
 // The engine of a handle; throws what loading says if this machine cannot run it (UserError INGOT-U220).
 const std::shared_ptr<Engine>& runnable(const ingot_engine& handle);
+
+// UserError INGOT-U211 if the model's file, where weights of the engine lie in it, has another version now:
+// it has no checksums that could be compared again.
+void require_unchanged_model(const ingot_engine& handle);
 
 ingot_text* make_text(std::string text);
 

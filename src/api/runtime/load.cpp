@@ -1,9 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // Engines from files and memory, and back.
+#include <algorithm>
+
 #include "api/runtime/checks.h"
 #include "api/runtime/guard.h"
 #include "api/runtime/handles.h"
 #include "api/runtime/host_access.h"
+#include "runtime/memory.h"
 #include "runtime/snapshot.h"
 #include "support/error.h"
 
@@ -20,11 +23,30 @@ LoadOptions read_options(const ingot_load_options* given) {
     throw UserError("INGOT-U016", "ingot_load_options.verify is no ingot_verify");
   if (options.trust < INGOT_TRUST_ANY || options.trust > INGOT_TRUST_NONE)
     throw UserError("INGOT-U016", "ingot_load_options.trust is no ingot_trust");
-  return {.verify = static_cast<Verify>(options.verify), .trust = static_cast<Trust>(options.trust)};
+  if (options.memory < INGOT_MEMORY_MAP || options.memory > INGOT_MEMORY_COPY)
+    throw UserError("INGOT-U016", "ingot_load_options.memory is no ingot_file_memory");
+  return {.verify = static_cast<Verify>(options.verify),
+          .trust = static_cast<Trust>(options.trust),
+          .memory = static_cast<FileMemory>(options.memory)};
 }
 
-std::shared_ptr<const EngineData> saved_data(const ingot_engine& engine) {
-  return engine.engine == nullptr ? engine.data : snapshot(engine.engine);
+std::shared_ptr<const EngineFile> open_bytes(Bytes bytes, std::shared_ptr<const void> owner,
+                                             FileMemory memory) {
+  if (memory == FileMemory::kMap) return EngineFile::open(bytes, std::move(owner));
+  const std::shared_ptr<std::byte> copy = allocate_memory(bytes.size());
+  std::ranges::copy(bytes, copy.get());
+  return EngineFile::open({copy.get(), bytes.size()}, copy);
+}
+
+// What the engine holds now, and nothing else, even if the file that it lies in changes meanwhile.
+void write_current(const ingot_engine& engine, const Sink& sink) {
+  api::require_unchanged_model(engine);
+  if (engine.engine == nullptr) {
+    write_engine(*engine.data, sink);
+  } else {
+    write_engine(*snapshot(engine.engine), sink, engine.engine->file().get());
+  }
+  api::require_unchanged_model(engine);
 }
 
 }  // namespace
@@ -50,9 +72,9 @@ ingot_status* ingot_engine_load_memory(const void* data, size_t size, void (*rel
     const std::shared_ptr<const void> memory(owner, give_back);
     api::require(data, "data");
     api::require(engine, "engine");
-    const Bytes bytes(static_cast<const std::byte*>(data), size);
-    *engine =
-        new ingot_engine(Engine::load(EngineFile::open(bytes, memory), read_options(options), api::host()));
+    const LoadOptions given = read_options(options);
+    const auto file = open_bytes({static_cast<const std::byte*>(data), size}, memory, given.memory);
+    *engine = new ingot_engine(Engine::load(file, given, api::host()));
   });
 }
 
@@ -60,7 +82,7 @@ ingot_status* ingot_engine_save(const ingot_engine* engine, const char* path) {
   return api::guard([&] {
     api::require(engine, "engine");
     api::require(path, "path");
-    write_engine(*saved_data(*engine), std::filesystem::path(path));
+    write_file_atomically(path, [&](const Sink& sink) { write_current(*engine, sink); });
   });
 }
 
@@ -69,8 +91,8 @@ ingot_status* ingot_engine_save_memory(const ingot_engine* engine, ingot_text** 
     api::require(engine, "engine");
     api::require(bytes, "bytes");
     std::string file;
-    write_engine(*saved_data(*engine),
-                 [&](Bytes part) { file.append(reinterpret_cast<const char*>(part.data()), part.size()); });
+    write_current(*engine,
+                  [&](Bytes part) { file.append(reinterpret_cast<const char*>(part.data()), part.size()); });
     *bytes = api::make_text(std::move(file));
   });
 }
@@ -79,8 +101,11 @@ ingot_status* ingot_engine_copy(const ingot_engine* engine, ingot_engine** copy)
   return api::guard([&] {
     api::require(engine, "engine");
     api::require(copy, "copy");
-    *copy =
-        engine->engine == nullptr ? new ingot_engine(engine->data) : new ingot_engine(engine->engine->copy());
+    api::require_unchanged_model(*engine);
+    auto made = engine->engine == nullptr ? std::make_unique<ingot_engine>(engine->data)
+                                          : std::make_unique<ingot_engine>(engine->engine->copy());
+    made->model = engine->model;
+    *copy = made.release();
   });
 }
 

@@ -16,6 +16,7 @@ extern "C" ingot_status* ingot_engine_refit(ingot_engine* engine, size_t count, 
       api::require(names[i], "names");
       sources.insert_or_assign(names[i], api::to_view(values[i]));
     }
+    api::require_unchanged_model(*engine);
     api::runnable(*engine)->refit(sources);
   });
 }

@@ -103,13 +103,16 @@ aten::Program read_pt2(Bytes archive, std::shared_ptr<const void> owner, const R
 }
 
 aten::Program read_pt2(const std::filesystem::path& path, const ReadOptions& options) {
-  const std::shared_ptr<const MappedFile> file = MappedFile::open(path);
+  return read_pt2(MappedFile::open(path), options);
+}
+
+aten::Program read_pt2(const std::shared_ptr<const MappedFile>& file, const ReadOptions& options) {
   try {
     return read_pt2(file->bytes(), file, options);
   } catch (const Error& error) {
     if (error.kind() != ErrorKind::kUser && error.kind() != ErrorKind::kUnsupported) throw;
     ErrorDetails details = error.details();
-    details.message = fmt::format("{}: {}", path.string(), details.message);
+    details.message = fmt::format("{}: {}", file->path().string(), details.message);
     if (error.kind() == ErrorKind::kUser) throw UserError(std::move(details));
     throw UnsupportedError(std::move(details));
   }

@@ -8,7 +8,7 @@
 #include <memory>
 
 #include "importers/aten/aten_graph.h"
-#include "support/hash.h"
+#include "support/file.h"
 
 namespace ingot::core::pt2 {
 
@@ -21,6 +21,7 @@ struct ReadOptions {
 // arguments of their schemas. UserError INGOT-U5xx: a file that is damaged, truncated or no such archive.
 // UnsupportedError INGOT-N5xx: a right one that holds what Ingot lacks. Both name the node and its line, if
 // there is one.
+aten::Program read_pt2(const std::shared_ptr<const MappedFile>& file, const ReadOptions& options = {});
 aten::Program read_pt2(const std::filesystem::path& path, const ReadOptions& options = {});
 
 // The same for bytes in memory, which `owner` keeps alive. Values that are not aligned there are copied.

@@ -50,8 +50,11 @@ void map_images(const EngineData& data, const EngineFile& file, Images& images) 
   const SectionInfo& section = images_section(file);
   const auto map = file.map()->map_executable(section.offset, section.length);
   for (size_t i = 0; i < data.images.size(); ++i) {
+    const Bytes checked = data.images[i].code;
+    const Bytes mapped = map->bytes().subspan(file.image_offset(i) - section.offset, checked.size());
     if (!is_ours(data.images[i])) continue;
-    images.functions[i] = entry(map->bytes().data() + (file.image_offset(i) - section.offset));
+    if (!std::ranges::equal(mapped, checked)) file.refuse_change(section.name);
+    images.functions[i] = entry(mapped.data());
   }
   images.memory = map;
 }

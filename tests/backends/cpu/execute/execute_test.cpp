@@ -4,6 +4,7 @@
 #include <gmock/gmock.h>
 
 #include <filesystem>
+#include <fstream>
 #include <set>
 
 #include "support/error.h"
@@ -67,10 +68,28 @@ TEST_F(CpuExecuteTest, RunsImagesFromMemory) {
 
 TEST_F(CpuExecuteTest, RunsImagesFromTheFile) {
   const auto path = std::filesystem::temp_directory_path() / "ingot_cpu_execute_test.ingot";
-  write_engine(machine_code_engine(), path);
+  write_file_atomically(path, [](const Sink& sink) { write_engine(machine_code_engine(), sink); });
   {
     const auto engine = Engine::load(path, {}, host);
     EXPECT_EQ(parts(run(engine)).size(), static_cast<size_t>(host.pool().threads()));
+  }
+  std::filesystem::remove(path);
+}
+
+// Between the check of the file and the map of its code.
+TEST_F(CpuExecuteTest, RefusesCodeThatIsNotWhatWasChecked) {
+  const auto path = std::filesystem::temp_directory_path() / "ingot_cpu_changed_code_test.ingot";
+  write_file_atomically(path, [](const Sink& sink) { write_engine(machine_code_engine(), sink); });
+  const auto file = EngineFile::open(path);
+  std::fstream(path, std::ios::in | std::ios::out | std::ios::binary)
+      .seekp(static_cast<std::streamoff>(file->image_offset(0)))
+      .put('!');
+  try {
+    Engine::load(file, {}, host);
+    ADD_FAILURE();
+  } catch (const UserError& error) {
+    EXPECT_EQ(error.details().code, "INGOT-U211");
+    EXPECT_THAT(error.what(), ::testing::HasSubstr("section 'images'"));
   }
   std::filesystem::remove(path);
 }
