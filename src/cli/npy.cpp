@@ -67,7 +67,7 @@ int32_t parse_descr(std::string_view text, const std::string& origin) {
     if (descr == row.descr) return row.dtype;
   }
   refuse_npy(origin,
-         fmt::format("dtype {} is not supported (big-endian, text and object arrays are not)", descr));
+             fmt::format("dtype {} is not supported (big-endian, text and object arrays are not)", descr));
 }
 
 size_t checked_bytes(const Array& array, const std::string& origin) {

@@ -23,8 +23,9 @@ struct Definition {
 std::optional<Definition> define(const Node& node);
 
 bool reduces(const loops::Kernel& kernel);  // has loops inside of its parallel ones
-// No where the order of products decides whether one underflows before it meets an infinity, for shifts, which
-// are not defined for all integers, and where infinite values that a mask hides may spread or not, as in torch.
+// No where the order of products decides whether one underflows before it meets an infinity, for shifts,
+// which are not defined for all integers, and where infinite values that a mask hides may spread or not, as
+// in torch.
 bool suits_special_values(const Definition& definition);
 
 // What the interpreter takes for one point of the parallel loops, in nanoseconds.

@@ -11,9 +11,9 @@ namespace ingot::core::ops {
 namespace {
 
 constexpr Operand kAttentionOperands[] = {{"query", DTypeSet::kFloating},
-                                 {"key", DTypeSet::kFloating},
-                                 {"value", DTypeSet::kFloating},
-                                 {.name = "mask", .dtypes = DTypeSet::kAny, .optional = true}};
+                                          {"key", DTypeSet::kFloating},
+                                          {"value", DTypeSet::kFloating},
+                                          {.name = "mask", .dtypes = DTypeSet::kAny, .optional = true}};
 
 Shape batch_dims(const Shape& shape) { return Shape(shape.begin(), shape.end() - 2); }
 

@@ -8,10 +8,10 @@ namespace ingot::core::ops {
 namespace {
 
 constexpr Operand kBatchNormOperands[] = {{"x", DTypeSet::kFloating},
-                                 {"mean", DTypeSet::kFloating},
-                                 {"variance", DTypeSet::kFloating},
-                                 {.name = "weight", .dtypes = DTypeSet::kFloating, .optional = true},
-                                 {.name = "bias", .dtypes = DTypeSet::kFloating, .optional = true}};
+                                          {"mean", DTypeSet::kFloating},
+                                          {"variance", DTypeSet::kFloating},
+                                          {.name = "weight", .dtypes = DTypeSet::kFloating, .optional = true},
+                                          {.name = "bias", .dtypes = DTypeSet::kFloating, .optional = true}};
 
 Types infer_batch_norm(const Node& node) {
   const Shape& shape = node.operand_type(0).shape;

@@ -11,7 +11,7 @@ namespace ingot::core::ops {
 namespace {
 
 constexpr Operand kFoldOperands[] = {{"x", DTypeSet::kFloating},
-                                 {.name = "bias", .dtypes = DTypeSet::kFloating, .optional = true}};
+                                     {.name = "bias", .dtypes = DTypeSet::kFloating, .optional = true}};
 
 int64_t taps(const Fold& fold) {
   int64_t count = 1;

@@ -92,7 +92,7 @@ Index indexed_place(KernelBuilder& kernel, const Node& node, const std::vector<i
 namespace {
 
 constexpr Operand kIndexOperands[] = {{"x", DTypeSet::kAny},
-                                 {.name = "indices", .dtypes = DTypeSet::kIndex, .variadic = true}};
+                                      {.name = "indices", .dtypes = DTypeSet::kIndex, .variadic = true}};
 
 Types infer_index(const Node& node) {
   return {{node.operand_type(0).dtype, indexed_shape(node, node.attributes<IndexedAxes>().axes, 1), {}}};

@@ -114,17 +114,18 @@ constexpr Op reduce_op(std::string_view name, std::string_view summary, loops::K
 }  // namespace
 
 constinit const Op sum = reduce_op("sum", "sum over axes", lower_simple<loops::Combine::kAdd>);
-constinit const Op product = reduce_op("product", "product over axes", lower_simple<loops::Combine::kMultiply>);
-constinit const Op reduce_maximum =
-    reduce_op("reduce_maximum", "largest over axes, NaN if there is one", lower_simple<loops::Combine::kMaximum>);
-constinit const Op reduce_minimum =
-    reduce_op("reduce_minimum", "smallest over axes, NaN if there is one", lower_simple<loops::Combine::kMinimum>);
-constinit const Op all =
-    reduce_op("all", "whether x holds everywhere along axes", lower_simple<loops::Combine::kAnd>, kBoolOperand, bool_samples);
-constinit const Op any =
-    reduce_op("any", "whether x holds anywhere along axes", lower_simple<loops::Combine::kOr>, kBoolOperand, bool_samples);
+constinit const Op product =
+    reduce_op("product", "product over axes", lower_simple<loops::Combine::kMultiply>);
+constinit const Op reduce_maximum = reduce_op("reduce_maximum", "largest over axes, NaN if there is one",
+                                              lower_simple<loops::Combine::kMaximum>);
+constinit const Op reduce_minimum = reduce_op("reduce_minimum", "smallest over axes, NaN if there is one",
+                                              lower_simple<loops::Combine::kMinimum>);
+constinit const Op all = reduce_op("all", "whether x holds everywhere along axes",
+                                   lower_simple<loops::Combine::kAnd>, kBoolOperand, bool_samples);
+constinit const Op any = reduce_op("any", "whether x holds anywhere along axes",
+                                   lower_simple<loops::Combine::kOr>, kBoolOperand, bool_samples);
 constinit const Op mean = reduce_op("mean", "average over axes", lower_mean, kFloatingReduceOperand);
-constinit const Op log_sum_exp =
-    reduce_op("log_sum_exp", "logarithm of the sum of exp(x) over axes", lower_log_sum_exp, kFloatingReduceOperand);
+constinit const Op log_sum_exp = reduce_op("log_sum_exp", "logarithm of the sum of exp(x) over axes",
+                                           lower_log_sum_exp, kFloatingReduceOperand);
 
 }  // namespace ingot::core::ops

@@ -36,7 +36,9 @@ bool is_invariant(const Node& node, const Nodes& invariant) {
   });
 }
 
-int64_t elements_or_many(const Value* value) { return element_count(value->type).constant().value_or(INT64_MAX); }
+int64_t elements_or_many(const Value* value) {
+  return element_count(value->type).constant().value_or(INT64_MAX);
+}
 
 // Fills and broadcasts: cheaper to make again than to keep. Not what joins or pads.
 bool is_expansion(const Node& node) {

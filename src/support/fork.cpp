@@ -11,7 +11,7 @@ namespace {
 constexpr uint32_t kFree = 0;
 constexpr uint32_t kHeld = 1;
 constexpr uint32_t kHeldAndAwaited = 2;  // held, and a thread may sleep until it is released
-constexpr uint32_t kStates = 3;   // the bits of the states; the count is above them
+constexpr uint32_t kStates = 3;          // the bits of the states; the count is above them
 
 constinit std::atomic<uint32_t> forks{0};
 constinit std::atomic<uint64_t> threads{0};

@@ -21,7 +21,7 @@ std::vector<int64_t> all_axes(size_t rank);  // 0, 1, ...
 std::vector<int64_t> window_entries(Call& call, std::string_view name, size_t spatial);
 std::vector<int64_t> reduced_axes(Call& call,
                                   const core::Value* x);  // that "dim" names; all where it is not given
-bool keeps_dims(Call& call);  // "keepdim", where the call has it
+bool keeps_dims(Call& call);                              // "keepdim", where the call has it
 const Dim& extent(Call& call, const core::Value* value, size_t axis);  // refuses where there is no such dim
 // 0, step, 2 step ...: `extent` numbers.
 core::Value* counting(Call& call, const Dim& extent, const Dim& step = 1, DType dtype = DType::kI64);

@@ -39,7 +39,8 @@ core::Value* wide_product(Call& call, core::Value* a, core::Value* b) {
 void give_sum(Call& call, core::Value* product) {
   core::Value* x = call.tensor("self");
   core::Value* sum = scaled_unless_one(call, product, "alpha");
-  if (call.number("beta") != 0) sum = emit(call, ops::add, {scaled_unless_one(call, summable(call, x), "beta"), sum});
+  if (call.number("beta") != 0)
+    sum = emit(call, ops::add, {scaled_unless_one(call, summable(call, x), "beta"), sum});
   call.give(converted(call.graph(), sum, x->type.dtype));
 }
 // What torch made of a linear layer becomes one again.

@@ -12,7 +12,7 @@ namespace ingot::core::aten {
 namespace {
 
 constexpr int64_t kMostWeights = int64_t{1} << 24;  // of a matrix of weights
-constexpr double kLargestStep = 0x1p31;              // times a place it is an integer of 64 bits
+constexpr double kLargestStep = 0x1p31;             // times a place it is an integer of 64 bits
 
 // One dim: how many elements there are, how many there shall be, and the distance between two.
 struct Axis {

@@ -11,7 +11,6 @@
 namespace ingot::core::aten {
 namespace {
 
-
 // ---- without NaN ----
 Term without_nan(const Term& x) { return x.apply(ops::is_nan).choose(x.constant(0), x); }
 Term accumulating_numbers(Call& call) {

@@ -215,7 +215,8 @@ class Writer {
     return stage.loops.empty() || (points && *points < result_.plan.group);
   }
 
-  // Opens the loop over points `first`, `first` + `step`, ... of the stage's loops, or a block where it has none.
+  // Opens the loop over points `first`, `first` + `step`, ... of the stage's loops, or a block where it has
+  // none.
   void open_points(size_t k, std::string_view first, int step, IndexScope& scope) {
     const Stage& stage = kernel_.stages[k];
     const bool scalar = stage.loops.empty();

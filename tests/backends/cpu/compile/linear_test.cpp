@@ -59,9 +59,9 @@ TEST_P(LinearSchedule, EqualsTheSumOfProducts) {
 }
 
 constexpr LinearCase kLinearCases[] = {{0, 48, 8, false},     {1, 1, 1, false},    {1, 48, 64, true},
-                           {2, 50, 33, true},     {3, 7, 5, false},    {5, 100, 17, true},
-                           {8, 96, 128, false},   {17, 131, 19, true}, {128, 64, 40, true},
-                           {33, 1000, 77, false}, {9, 32, 1, true},    {600, 16, 1024, false}};
+                                       {2, 50, 33, true},     {3, 7, 5, false},    {5, 100, 17, true},
+                                       {8, 96, 128, false},   {17, 131, 19, true}, {128, 64, 40, true},
+                                       {33, 1000, 77, false}, {9, 32, 1, true},    {600, 16, 1024, false}};
 
 INSTANTIATE_TEST_SUITE_P(Shapes, LinearSchedule,
                          testing::Combine(testing::ValuesIn(kLinearCases),

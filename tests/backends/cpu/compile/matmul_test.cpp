@@ -91,13 +91,13 @@ TEST_P(MatmulSchedule, EqualsTheSumOfProducts) {
 }
 
 const MatmulCase kMatmulCases[] = {{{3, 4}, {4, 5}},
-                       {{2, 3, 33, 17}, {2, 3, 17, 50}},
-                       {{2, 3, 33, 17}, {2, 3, 17, 50}, true},
-                       {{2, 1, 130, 9}, {3, 9, 48}, false, true},
-                       {{4, 1, 20}, {4, 20, 70}, true, true},
-                       {{5, 7}, {2, 7, 1}},
-                       {{2, 3, 0}, {2, 0, 4}},
-                       {{2, 0, 3}, {2, 3, 4}}};
+                                   {{2, 3, 33, 17}, {2, 3, 17, 50}},
+                                   {{2, 3, 33, 17}, {2, 3, 17, 50}, true},
+                                   {{2, 1, 130, 9}, {3, 9, 48}, false, true},
+                                   {{4, 1, 20}, {4, 20, 70}, true, true},
+                                   {{5, 7}, {2, 7, 1}},
+                                   {{2, 3, 0}, {2, 0, 4}},
+                                   {{2, 0, 3}, {2, 3, 4}}};
 
 INSTANTIATE_TEST_SUITE_P(Shapes, MatmulSchedule,
                          testing::Combine(testing::ValuesIn(kMatmulCases),

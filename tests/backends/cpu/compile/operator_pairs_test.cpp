@@ -21,8 +21,8 @@
 namespace ingot::core::cpu {
 namespace {
 
-constexpr size_t kPairsOfKernel = 24;     // pairs of one kernel
-constexpr int64_t kColumns = 16;  // of rows that are reduced
+constexpr size_t kPairsOfKernel = 24;  // pairs of one kernel
+constexpr int64_t kColumns = 16;       // of rows that are reduced
 
 // An operator as its record's samples call it, for operands of one shape.
 struct Function {

@@ -25,7 +25,7 @@ int64_t tile_of(const WinogradCase& c, const std::vector<int64_t>& at) {
 }
 
 double winograd_expected_at(const WinogradCase& c, const std::vector<int64_t>& at, const HostBuffer& image,
-                   const HostBuffer& weight) {
+                            const HostBuffer& weight) {
   const int64_t tile = tile_of(c, at);
   double sum = 0;
   for (int64_t place = 0; place < 16; ++place) {
@@ -75,8 +75,8 @@ TEST_P(WinogradSchedule, EqualsTheSumOverPlacesAndChannels) {
   run_scheduled(built.plan, built.symbols, built.buffers);
   for_each_index({c.images, c.columns, c.height, c.width}, [&](const std::vector<int64_t>& at) {
     const double bias = c.bias ? built.buffers[4].at({at[1]}) : 0;
-    ASSERT_NEAR(built.buffers.back().at(at), winograd_expected_at(c, at, built.buffers[0], built.buffers[1]) + bias,
-                1e-3)
+    ASSERT_NEAR(built.buffers.back().at(at),
+                winograd_expected_at(c, at, built.buffers[0], built.buffers[1]) + bias, 1e-3)
         << testing::PrintToString(at);
   });
 }

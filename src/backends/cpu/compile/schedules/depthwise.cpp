@@ -261,8 +261,9 @@ LayoutRequest depthwise_layouts(std::span<const TensorType> operands, CpuFeature
 ScheduledKernel plan_depthwise(std::span<const TensorType> operands, const TensorType& result,
                                const ops::Convolution& attributes, const loops::Kernel& epilogue,
                                const SymbolTable& symbols, const Target& target) {
-  DepthwiseProblem problem{symbols, {operands.begin(), operands.end()}, image_geometry(operands, result, attributes),
-                  {},      lanes_of(target.features),          epilogue};
+  DepthwiseProblem problem{
+      symbols, {operands.begin(), operands.end()}, image_geometry(operands, result, attributes),
+      {},      lanes_of(target.features),          epilogue};
   problem.images = result.shape[0];
   const std::vector<Dim>& output = problem.geometry.output;
   ScheduledKernel plan;

@@ -169,16 +169,16 @@ ScheduledKernel plan_matmul(std::span<const TensorType> operands, const TensorTy
   Shape batch(result.shape.begin(), result.shape.end() - 2);
   TileShape tile = choose_tile(b.shape.back().constant().value_or(0), target.features);
   MatmulProblem problem{symbols,
-                  {a, b},
-                  result,
-                  epilogue,
-                  product(batch),
-                  a.shape[a.rank() - 2],
-                  b.shape.back(),
-                  a.shape.back(),
-                  place_matrix(a, batch),
-                  place_matrix(b, batch),
-                  tile};
+                        {a, b},
+                        result,
+                        epilogue,
+                        product(batch),
+                        a.shape[a.rank() - 2],
+                        b.shape.back(),
+                        a.shape.back(),
+                        place_matrix(a, batch),
+                        place_matrix(b, batch),
+                        tile};
   ScheduledKernel plan;
   plan.symbols = symbol_arguments(epilogue, operands, result.shape);
   plan.work_items =

@@ -306,10 +306,10 @@ ScheduledKernel plan_winograd(std::span<const TensorType> operands, const Tensor
                               const loops::Kernel& epilogue, const SymbolTable& symbols,
                               const Target& target) {
   WinogradProblem problem{symbols,
-                  {operands.begin(), operands.end()},
-                  result,
-                  epilogue,
-                  choose_tile(*result.shape[1].constant(), target.features)};
+                          {operands.begin(), operands.end()},
+                          result,
+                          epilogue,
+                          choose_tile(*result.shape[1].constant(), target.features)};
   const TileShape& tile = problem.tile;
   ScheduledKernel plan;
   plan.symbols = symbol_arguments(epilogue, operands, result.shape);
