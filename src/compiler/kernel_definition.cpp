@@ -15,9 +15,11 @@ using loops::Kernel;
 namespace {
 constexpr double kNanosecondsPerNode = 20;  // of the interpreter
 
-bool hides_operands(const Node& node) {
-  if (node.op != &ops::attention) return false;
-  return node.attributes<ops::Attention>().causal || node.has_operand(3);
+// Infinite values that a mask hides spread or not, in torch too. An image and what Winograd's algorithm makes
+// of it belong together: its kernel takes either, by the tile.
+bool is_for_finite(const Node& node) {
+  if (node.op == &ops::winograd_convolution) return true;
+  return node.op == &ops::attention && (node.attributes<ops::Attention>().causal || node.has_operand(3));
 }
 }  // namespace
 
@@ -40,7 +42,7 @@ std::optional<Definition> define(const Node& node) {
   Definition definition{std::move(region.kernel)};
   for (const Value* value : region.buffers) definition.buffers.push_back(outside(value));
   for (const Node* member : nodes) {
-    definition.hides_operands = definition.hides_operands || hides_operands(*member);
+    definition.is_for_finite = definition.is_for_finite || is_for_finite(*member);
     if (!member->op->traits.has(Trait::kInPlace)) continue;
     definition.replaces.emplace(outside(member->results[0]), outside(member->operands[0]));
   }
@@ -48,7 +50,7 @@ std::optional<Definition> define(const Node& node) {
 }
 
 bool suits_special_values(const Definition& definition) {
-  bool suits = !definition.hides_operands;
+  bool suits = !definition.is_for_finite;
   const auto see = [&](const loops::Expr& node) {
     if (node->kind != loops::ExprNode::Kind::kBinary) return;
     suits = suits && node->binary != loops::Binary::kShiftLeft && node->binary != loops::Binary::kShiftRight;

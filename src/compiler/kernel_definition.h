@@ -16,7 +16,7 @@ struct Definition {
   loops::Kernel kernel;
   std::vector<const Value*> buffers;              // of the whole graph
   std::map<const Value*, const Value*> replaces;  // results that start as a copy of an operand
-  bool hides_operands = false;                    // an attention with a mask
+  bool is_for_finite = false;                     // says what becomes of finite operands only
 };
 
 // Of a node, fused or not; nothing where one of its nodes has no lowering.
@@ -24,8 +24,7 @@ std::optional<Definition> define(const Node& node);
 
 bool reduces(const loops::Kernel& kernel);  // has loops inside of its parallel ones
 // No where the order of products decides whether one underflows before it meets an infinity, for shifts,
-// which are not defined for all integers, and where infinite values that a mask hides may spread or not, as
-// in torch.
+// which are not defined for all integers, and where a node is defined for finite operands only.
 bool suits_special_values(const Definition& definition);
 
 // What the interpreter takes for one point of the parallel loops, in nanoseconds.

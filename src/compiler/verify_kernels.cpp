@@ -281,11 +281,12 @@ bool verify(const ScheduledStep& step, const Image& image, const SymbolTable& sy
   return verified;
 }
 
-// Zeros behind the elements of a result: no part of what its node defines, which is checked by the step that
-// follows.
-bool stores_padding_only(const ScheduledStep& step) {
+// Zeros behind the elements of a result: no part of what its node defines, which the node's next step stores.
+bool stores_padding_only(std::span<const ScheduledStep> steps, size_t number) {
+  const ScheduledStep& step = steps[number];
   const auto& arguments = step.step.arguments;
-  return arguments.size() == 1 && !step.node->operands.empty() &&
+  const bool goes_on = number + 1 < steps.size() && steps[number + 1].node == step.node;
+  return goes_on && arguments.size() == 1 &&
          std::ranges::find(step.node->results, arguments[0]) != step.node->results.end() &&
          loops::zero_padding(arguments[0]->type).has_value();
 }
@@ -294,8 +295,9 @@ bool stores_padding_only(const ScheduledStep& step) {
 
 void verify_kernels(std::span<const ScheduledStep> steps, std::span<const Image> images,
                     const SymbolTable& symbols, const KernelRunner& runner, std::set<ImageId>& verified) {
-  for (const ScheduledStep& step : steps) {
-    if (step.image == kNoId || verified.contains(step.image) || stores_padding_only(step)) continue;
+  for (size_t i = 0; i < steps.size(); ++i) {
+    const ScheduledStep& step = steps[i];
+    if (step.image == kNoId || verified.contains(step.image) || stores_padding_only(steps, i)) continue;
     const Image& image = images[step.image];
     if (host_cpu_features().covers(image.needs) && verify(step, image, symbols, runner))
       verified.insert(step.image);
