@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import json
 import logging
+import math
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -19,6 +20,14 @@ _log = logging.getLogger("ingot")
 
 CROSSING_NS = 12_000  # from an engine to torch or back: a call of either, and what is not fused across
 BYTES_PER_NS = 8  # values that cross are stored and read again
+
+
+# ATen calls that become many nodes of an engine, none of which is slow by itself: the reason, and nanoseconds of a result's element
+# in an engine and in torch, on one thread (measured by `python -m bench.operators`).
+_COMPOSITES = {
+    "aten.grid_sampler.default": ("each corner of a sample is gathered by itself", 7.0, 2.0),
+    "aten.grid_sampler_2d.default": ("each corner of a sample is gathered by itself", 7.0, 2.0),
+}
 
 
 class TooSlowError(Exception):
@@ -55,6 +64,11 @@ def slow_nodes(capture: Capture, settings: Settings) -> dict[Node, Slowness]:
             continue
         known = found.get(node, Slowness(row["reason"], 0, 0))  # one node may become several
         found[node] = Slowness(known.reason, known.own_ns + row["own_ns"], known.peer_ns + row["peer_ns"])
+    for node in capture.nodes:
+        if target_name(node.target) in _COMPOSITES:
+            reason, own, peer = _COMPOSITES[target_name(node.target)]
+            count = _elements(node.meta.get("val"))
+            found[node] = Slowness(reason, own * count, peer * count)
     return found
 
 
@@ -103,13 +117,14 @@ def _crossing_bytes(run: Sequence[Node], calls: Sequence[Node]) -> int:
     return sum(_bytes(node.meta.get("val")) for node in given | taken)
 
 
-def _bytes(value: object) -> int:
+def _elements(value: object) -> int:
     if not isinstance(value, torch.Tensor):
         return 0
-    count = 1
-    for size in value.shape:
-        count *= size if isinstance(size, int) else typical(size)
-    return count * value.element_size()
+    return math.prod(size if isinstance(size, int) else typical(size) for size in value.shape)
+
+
+def _bytes(value: object) -> int:
+    return _elements(value) * value.element_size() if isinstance(value, torch.Tensor) else 0
 
 
 def typical(size: torch.SymInt) -> int:

@@ -156,6 +156,20 @@ def test_transposed_convolutions(layer: type[nn.Module], options: dict, shape: t
     assert_right(compiled, model, x)
 
 
+def test_composites_that_torch_runs_faster() -> None:
+    class Samples(nn.Module):
+        def forward(self, x: torch.Tensor, grid: torch.Tensor) -> torch.Tensor:
+            return functional.grid_sample(x.relu(), grid, align_corners=False).relu()
+
+    args = [torch.randn(2, 64, 56, 56), torch.rand(2, 112, 112, 2) * 2 - 1]
+    compiled = ingot.compile(Samples(), inputs=args)
+    assert [segment.backend for segment in compiled.report.segments] == ["cpu", "torch", "cpu"]
+    assert "gathered by itself" in compiled.report.fallbacks[0].reason
+    torch.testing.assert_close(compiled(*args), Samples()(*args))
+    whole = ingot.compile(Samples(), inputs=args, require_full_compilation=True)
+    assert len(whole.report.slow) == 1
+
+
 @pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16])
 def test_half_precision_contractions(dtype: torch.dtype) -> None:
     class Halves(nn.Module):

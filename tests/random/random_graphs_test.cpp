@@ -27,12 +27,10 @@ Host& host() {
   return host;
 }
 
-// INGOT_RANDOM_SEED is a number, or "commit": a number made of the commit that is checked out, so that each
-// commit tests other graphs.
+// INGOT_RANDOM_SEED, else a number made of the commit that is checked out, so that each commit tests other
+// graphs; 1 where there is no repository.
 uint64_t seed() {
-  const char* given = std::getenv("INGOT_RANDOM_SEED");
-  if (given == nullptr) return 1;
-  if (std::string_view(given) != "commit") return std::strtoull(given, nullptr, 10);
+  if (const char* given = std::getenv("INGOT_RANDOM_SEED")) return std::strtoull(given, nullptr, 10);
   const std::string command = fmt::format("git -C '{}' rev-parse HEAD 2>/dev/null", INGOT_SOURCE_DIR);
   std::string hash;
   if (FILE* pipe = popen(command.c_str(), "r")) {

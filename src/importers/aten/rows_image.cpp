@@ -261,8 +261,8 @@ void affine_grid(Call& call) {
 constexpr Row kImageRows[] = {
     {"aten.affine_grid_generator.default", affine_grid, kComposed},
     {"aten.col2im.default", from_patches, kComposed},
-    {"aten.grid_sampler.default", sample_grid, kComposed},
-    {"aten.grid_sampler_2d.default", sample_grid, kComposed},
+    {"aten.grid_sampler.default", sample_grid},
+    {"aten.grid_sampler_2d.default", sample_grid},
     {"aten.grid_sampler_3d.default", sample_grid},
     {"aten.im2col.default", patches, kComposed},
 };

@@ -33,8 +33,14 @@ double bytes(const Node& node, const SymbolValues& sizes) {
   return sum;
 }
 
-// Steps of the node's plain loops: parallel points times the steps of reductions.
+// Steps of the node's plain loops: parallel points times the steps of reductions. Of a routine, the elements
+// of its largest operand.
 double steps(const Node& node, const SymbolValues& sizes) {
+  if (node.op->lower == nullptr) {
+    double most = 0;
+    for (const Value* operand : node.operands) most = std::max(most, elements(operand, sizes));
+    return most;
+  }
   const loops::Kernel kernel = node.op->lower(node);
   double points = 1, all = 0;
   for (const loops::Loop& loop : kernel.parallel) points *= static_cast<double>(evaluate(loop.extent, sizes));
@@ -48,21 +54,26 @@ double steps(const Node& node, const SymbolValues& sizes) {
   return points * all;
 }
 
-// One reason to be slow. Both rates are in steps of the plain loops per nanosecond, on one thread.
+// One reason to be slow. Both rates are in steps per nanosecond, on one thread.
 struct Row {
   std::string (*reason)(const Node& node, const Target& target);  // "" if the row says nothing about the node
   double own_rate;
-  double (*peer_rate)(const Node& node);
+  double (*peer_rate)(const Node& node, const Target& target);
 };
 
-double product_rate(const Node& node) {
+template <int kPerMicrosecond>
+double rate(const Node&, const Target&) {
+  return kPerMicrosecond / 1000.0;
+}
+
+double product_rate(const Node& node, const Target&) {
   return node.results[0]->type.dtype == DType::kF64 ? kPeerDoubleProducts : kPeerProducts;
 }
 
 // Plain loops try each tap of the window for each result element; of these, one in each stride meets an
 // element.
-double transposed_rate(const Node& node) {
-  double rate = product_rate(node);
+double transposed_rate(const Node& node, const Target& target) {
+  double rate = product_rate(node, target);
   for (const int64_t stride : node.attributes<ops::ConvolutionTranspose>().stride)
     rate *= static_cast<double>(stride);
   return rate;
@@ -89,14 +100,48 @@ std::string interpolates_one_by_one(const Node& node, const Target&) {
   return "it interpolates element by element: its channels are not a multiple of 8, or its elements not of "
          "32 bits";
 }
-double interpolation_rate(const Node&) { return 0.4; }
+
+// Processors that multiply bf16 do so at twice the speed of f32, or by tiles at many times it.
+std::string widens_bf16(const Node& node, const Target& target) {
+  const bool multiplies = node.op == &ops::matmul || node.op == &ops::linear || node.op == &ops::convolution;
+  const bool in_hardware =
+      target.features.has(CpuFeature::kAvx512Bf16) || target.features.has(CpuFeature::kAmxBf16);
+  if (!multiplies || !in_hardware) return {};
+  const Node* producer = node.operands[0]->producer;
+  const bool widened =
+      producer != nullptr && producer->op == &ops::convert && producer->operand_type(0).dtype == DType::kBF16;
+  return widened ? "bf16 is multiplied as f32, where this processor multiplies bf16" : "";
+}
+double bf16_rate(const Node&, const Target& target) {
+  return kPeerProducts * (target.features.has(CpuFeature::kAmxBf16) ? 8 : 2);
+}
+
+constexpr int64_t kLongLine = 4096;
+bool has_long_lines(const Node& node) {
+  const Shape& shape = node.operand_type(0).shape;
+  return !shape.empty() && shape.back().constant().value_or(0) >= kLongLine;
+}
+std::string sorts_wide_integers(const Node& node, const Target&) {
+  if (node.op != &ops::sort || !has_long_lines(node)) return {};
+  const DType dtype = node.operand_type(0).dtype;
+  const bool is_wide = is_integer(dtype) && bit_width(dtype) == 64;
+  return is_wide ? "long lines of 64-bit integers are sorted in eight passes" : "";
+}
+std::string selects_from_long_lines(const Node& node, const Target&) {
+  if (node.op != &ops::top_k || !has_long_lines(node)) return {};
+  return "top_k of long lines reads them more than once";
+}
+std::string adds_whole_rows(const Node& node, const Target&) {
+  if (node.op != &ops::scatter_add || node.operand_type(1).shape == node.operand_type(2).shape) return {};
+  return "whole rows are added at half the speed";
+}
 
 // The first row with a reason counts.
 constexpr Row kRows[] = {
-    {is_transposed, 0.4, transposed_rate},
-    {convolution_lacks_schedule, 0.6, product_rate},
-    {lacks_schedule, 4, product_rate},
-    {interpolates_one_by_one, 0.165, interpolation_rate},
+    {is_transposed, 0.4, transposed_rate},       {convolution_lacks_schedule, 0.6, product_rate},
+    {lacks_schedule, 4, product_rate},           {interpolates_one_by_one, 0.165, rate<400>},
+    {widens_bf16, kPeerProducts, bf16_rate},     {sorts_wide_integers, 0.025, rate<37>},
+    {selects_from_long_lines, 0.092, rate<150>}, {adds_whole_rows, 1.58, rate<3500>},
 };
 
 }  // namespace
@@ -109,14 +154,16 @@ bool prefers_channels_last(const Node& node) {
 }
 
 Support judge_speed(const Node& node, const SymbolValues& sizes, const Target& target) {
-  if (target.level < kScheduleLevel || node.op->lower == nullptr) return {};
+  if (target.level < kScheduleLevel) return {};
   for (const Row& row : kRows) {
     std::string reason = row.reason(node, target);
     if (reason.empty()) continue;
-    const double work = steps(node, sizes), moved = bytes(node, sizes) / kBytes;
+    // What routines move is in their rates: indices that are spread over rows take no memory.
+    const double work = steps(node, sizes),
+                 moved = node.op->lower == nullptr ? 0 : bytes(node, sizes) / kBytes;
     const double own = std::max(work / row.own_rate, moved);
-    const double peer = std::max(work / row.peer_rate(node), moved);
-    if (own < kNotable * peer) return {};
+    const double peer = std::max(work / row.peer_rate(node, target), moved);
+    if (own < kNotable * peer || own < peer + kPeerCall) return {};
     return {Support::Answer::kSlow, std::move(reason), own, peer + kPeerCall};
   }
   return {};

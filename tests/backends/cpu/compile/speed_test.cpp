@@ -45,10 +45,31 @@ TEST(Speed, IsJudgedAtTypicalSizes) {
   EXPECT_EQ(judge_speed(*node, {{"B", 0}}, Target{}).answer, Answer::kFast);  // there is nothing to do
 }
 
-TEST(Speed, SmallNodesAreNotPredictedToGain) {
+TEST(Speed, SmallNodesAreFast) {
+  Graph graph;  // a call of the peer costs more
+  EXPECT_EQ(judge_speed(*dilated(graph, 1, 1, 2), {}, Target{}).answer, Answer::kFast);
+}
+
+TEST(Speed, HalvesWhereTheProcessorMultipliesThem) {
   Graph graph;
-  const Support support = judge_speed(*dilated(graph, 1, 1, 2), {}, Target{});
-  EXPECT_LT(support.own_ns, support.peer_ns);  // a call of the peer costs more
+  const auto widened = [&](std::string name) {
+    Value* half = graph.add_input(std::move(name), tensor(DType::kBF16, {512, 512}));
+    return graph.call(ops::convert, {half}, ops::Convert{DType::kF32});
+  };
+  const Node* node = graph.add(ops::matmul, {widened("a"), widened("b")});
+  EXPECT_EQ(judge_speed(*node, {}, {.features = parse_cpu_features("x86-64-v4")}).answer, Answer::kFast);
+  EXPECT_EQ(judge_speed(*node, {}, {.features = parse_cpu_features("x86-64-v4+bf16")}).answer, Answer::kSlow);
+}
+
+TEST(Speed, Routines) {
+  const auto answer = [](DType dtype, int64_t length) {
+    Graph graph;
+    Value* x = graph.add_input("x", tensor(dtype, {2, length}));
+    return judge_speed(*graph.add(ops::sort, {x}, ops::Sort{.axis = 1}), {}, Target{}).answer;
+  };
+  EXPECT_EQ(answer(DType::kI64, 100000), Answer::kSlow);
+  EXPECT_EQ(answer(DType::kF32, 100000), Answer::kFast);
+  EXPECT_EQ(answer(DType::kI64, 100), Answer::kFast);
 }
 
 TEST(Speed, NodesWithASchedule) {
