@@ -6,6 +6,7 @@ from __future__ import annotations
 import contextlib
 import functools
 import sys
+import warnings
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
@@ -44,6 +45,14 @@ def find(path: str) -> object | None:
 
 def present() -> dict[str, bool]:
     return {name: find(name) is not None for name in PRIVATE_NAMES}
+
+
+@contextlib.contextmanager
+def without_own_deprecations() -> Iterator[None]:
+    """While it is open, torch does not warn of deprecated calls that it makes itself, as it does where it copies tree specs."""
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", message=".*treespec, LeafSpec.*", category=FutureWarning)
+        yield
 
 
 def compile_call(depth: int) -> Any:

@@ -58,6 +58,7 @@ class Conditions:
     places: dict[str, str]  # symbol -> "x.shape[0]"
     numbers: dict[int, str]  # position of an argument that is a symbol
     conditions: list[_Condition] = field(default_factory=list)
+    rows: list[dict[str, str]] = field(default_factory=list)  # of the conditions, as engines list them
     _known: set[tuple] = field(default_factory=set)
 
     @staticmethod
@@ -86,9 +87,28 @@ class Conditions:
         `names`: of its nodes in the whole graph.
         """
         for row in json.loads(engine.inspect())["conditions"]:
-            condition = _condition(row, self.places, names)
-            if condition is not None and condition.text not in [known.text for known in self.conditions]:
-                self.conditions.append(condition)
+            self._add({**row, "node": names.get(row["node"], row["node"])})
+
+    def _add(self, row: Mapping[str, str]) -> None:
+        condition = _condition(row, self.places)
+        if condition is not None and condition.text not in [known.text for known in self.conditions]:
+            self.conditions.append(condition)
+            self.rows.append({key: row[key] for key in ("kind", "message", "over_symbols", "node", "source")})
+
+    def record(self) -> dict[str, Any]:
+        """All that does not follow from the program, as JSON holds it."""
+        ranges = {symbol: self.ranges[symbol] for symbol in self.places if symbol in self.ranges}
+        return {"places": self.places, "ranges": ranges, "rows": self.rows}
+
+    def restore(self, record: Mapping[str, Any]) -> None:
+        """Takes the record of another export of the program, whose symbols have other names."""
+        here = {place: symbol for symbol, place in self.places.items()}
+        names = {symbol: here[place] for symbol, place in record["places"].items() if place in here}
+        ranges = {names[symbol]: tuple(span) for symbol, span in record["ranges"].items() if symbol in names}
+        self.ranges = {**self.ranges, **ranges}
+        for row in record["rows"]:
+            if all(symbol in names for symbol in names_in(row["over_symbols"])):
+                self._add({**row, "over_symbols": _renamed(row["over_symbols"], names)})
 
     def check(self, arguments: Sequence[Any]) -> None:
         """`arguments`: the flat inputs of the module. UserError for the first that does not fit."""
@@ -170,20 +190,19 @@ def _size(size: int | torch.SymInt) -> int | str | Callable[[Sizes], int]:
     return compile_guard(python_text(size.node.expr))
 
 
-def _condition(
-    row: Mapping[str, str], places: Mapping[str, str], names: Mapping[str, str]
-) -> _Condition | None:
+def _condition(row: Mapping[str, str], places: Mapping[str, str]) -> _Condition | None:
     """None if it is on a symbol that no argument has."""
     symbols = tuple(dict.fromkeys(names_in(row["over_symbols"])))
     if any(symbol not in places for symbol in symbols):
         return None
-    text = _in_places(row["over_symbols"], places)
-    node = names.get(row["node"], row["node"])
-    return _Condition(compile_guard(row["over_symbols"]), _told(row, text), symbols, node, row["source"])
+    text = _renamed(row["over_symbols"], places)
+    return _Condition(
+        compile_guard(row["over_symbols"]), _told(row, text), symbols, row["node"], row["source"]
+    )
 
 
-def _in_places(text: str, places: Mapping[str, str]) -> str:
-    return re.sub(r"[A-Za-z_]\w*", lambda word: places.get(word[0], word[0]), text)
+def _renamed(text: str, names: Mapping[str, str]) -> str:
+    return re.sub(r"[A-Za-z_]\w*", lambda word: names.get(word[0], word[0]), text)
 
 
 def _told(row: Mapping[str, str], condition: str) -> str:

@@ -17,7 +17,7 @@ from torch.export import ExportedProgram
 from torch.export.graph_signature import InputKind, OutputKind
 from torch.utils import _pytree
 
-from ingot import _core
+from ingot import _core, compat
 from ingot.capture import (
     BUFFER,
     CONSTANT,
@@ -176,7 +176,8 @@ def functional(program: ExportedProgram) -> ExportedProgram:
     if getattr(program, "dialect", "") == "ATEN":
         return program
     try:
-        return program.run_decompositions(decompositions())
+        with compat.without_own_deprecations():
+            return program.run_decompositions(decompositions())
     except Exception:  # torch 2.13: mutated constants that alias buffers, writes into tensors sized by data
         return program  # the importer reads the training dialect; what it lacks runs in torch
 

@@ -90,6 +90,7 @@ class Guards:
 
     def __init__(self, rows: Sequence[Mapping[str, str]]) -> None:
         self.names: list[str] = []  # of the positional arguments
+        self.rows = [{key: row[key] for key in ("guard", "condition", "source")} for row in rows]
         self._conditions = [
             _Condition(compile_guard(row["guard"]), row["condition"] or row["guard"], row["source"])
             for row in rows

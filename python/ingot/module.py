@@ -29,7 +29,8 @@ class CompiledModule(torch.nn.Module):
     """A compiled program: one engine, or engines with torch parts between them.
 
     Call it with the model's own arguments, positional or by keyword; it returns the model's own structure. `report` says what
-    ran where. `engine` is the whole program's engine; UnsupportedError if torch runs parts of it.
+    ran where. `engine` is the whole program's engine, UnsupportedError if torch runs parts of it; `engines` are all of them.
+    `state_dict()` has the model's names; its values follow refits, and what calls change as far as torch holds it.
     """
 
     def __init__(self, program: ExportedProgram, compiled: Compiled, inputs: Sequence[Input]) -> None:
@@ -45,6 +46,7 @@ class CompiledModule(torch.nn.Module):
             given.name: position for position, given in enumerate(inputs) if given.kind in (PARAMETER, BUFFER)
         }
         self._mutated = {position for position, given in enumerate(inputs) if given.name in mutated}
+        self._values = {name: value.detach() for name, value in program.state_dict.items()}
         self._weights = {  # what calls change is this module's own
             position: given.data.clone() if position in self._mutated else given.data
             for position, given in enumerate(inputs)
@@ -54,6 +56,7 @@ class CompiledModule(torch.nn.Module):
     def __deepcopy__(self, memo: dict[int, Any]) -> CompiledModule:
         """A module with weights and states of its own; the engines' memory is shared until they change."""
         shared = [self.program, self.report, self._specs]
+        shared += self._values.values()
         shared += [self._weights[position] for position in self._weights if position not in self._mutated]
         memo.update({id(value): value for value in shared})
         twin = self.__copy__()
@@ -83,6 +86,16 @@ class CompiledModule(torch.nn.Module):
             )
         return self._whole
 
+    @property
+    def engines(self) -> list[Engine]:
+        """All engines, in execution order."""
+        return [self._whole] if self._whole is not None else [Engine(core) for core in self.compiled.engines]
+
+    def _save_to_state_dict(self, destination: dict[str, Any], prefix: str, keep_vars: bool) -> None:
+        live = self._weights if self._whole is None else {}
+        for name, value in self._values.items():
+            destination[prefix + name] = live.get(self._names.get(name, -1), value)
+
     def __call__(self, *args: Any, **kwargs: Any) -> Any:  # no hooks: a call crosses into C++ at once
         return self._whole(*args, **kwargs) if self._whole is not None else self._hybrid(args, kwargs)
 
@@ -105,6 +118,15 @@ class CompiledModule(torch.nn.Module):
             )
         users = iter(leaves)
         return [self._weights[i] if i in self._weights else next(users) for i in range(self._count)]
+
+    @property
+    def weight_positions(self) -> dict[str, int]:
+        """The flat inputs that are parameters and buffers, by name."""
+        return self._names
+
+    def weight_at(self, position: int) -> torch.Tensor | None:
+        """The value of a flat input that the caller does not give."""
+        return self._weights.get(position)
 
     def rebuild(self, outputs: Sequence[Any]) -> Any:
         """The model's result from its flat outputs."""
@@ -133,3 +155,11 @@ class CompiledModule(torch.nn.Module):
             if chosen:
                 engine.refit(chosen)
         self._weights |= {in_torch[name]: weights[name].detach() for name in set(weights) & set(in_torch)}
+        self._keep_values(weights)
+
+    def _keep_values(self, weights: Mapping[str, torch.Tensor]) -> None:
+        """For `state_dict`: names of one tensor (tied weights) share the new value too."""
+        for name in set(weights) & set(self._values):
+            old, new = self._values[name], torch.as_tensor(weights[name]).detach().clone()
+            tied = [other for other, value in self._values.items() if value.is_set_to(old)]
+            self._values |= dict.fromkeys(tied, new)

@@ -3,7 +3,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, field
 from typing import Any
 
 
@@ -54,6 +55,18 @@ class Report:
     engines: list[Any] = field(
         default_factory=list, repr=False, compare=False
     )  # _core.Engine, in execution order
+
+    def rows(self) -> list[dict[str, Any]]:
+        """The segments as JSON holds them."""
+        return [asdict(segment) for segment in self.segments]
+
+    @staticmethod
+    def of_rows(rows: Sequence[Mapping[str, Any]], engines: Sequence[Any]) -> Report:
+        """The report of which `rows` are the segments."""
+        segments = [
+            Segment(**{**row, "nodes": tuple(ReportedNode(**node) for node in row["nodes"])}) for row in rows
+        ]
+        return Report(segments, list(engines))
 
     @property
     def fallbacks(self) -> list[ReportedNode]:

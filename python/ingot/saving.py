@@ -4,6 +4,8 @@
 from __future__ import annotations
 
 import copy
+import inspect
+import io
 import json
 import os
 from collections.abc import Callable, Sequence
@@ -11,9 +13,11 @@ from typing import Any
 
 import torch
 
-from ingot import _core, run_op
+from ingot import _core, compat, run_op
+from ingot.dynamo import argument_names
 from ingot.engine import MEMORY, Engine, choice
 from ingot.errors import UnsupportedError, UserError
+from ingot.loading import RECORD, module_of
 from ingot.module import CompiledModule, mutated_names
 from ingot.running import Stretch
 
@@ -39,13 +43,19 @@ def save(
     if output_format == "engine":
         module.engine.save(path)
         return
-    program = _as_program(module)
-    _write_whole(os.fspath(path), lambda file: torch.export.save(program, file))
+    with compat.without_own_deprecations():
+        carrier = _carrier(module)
+        program = _as_program(module, carrier)
+        record = {RECORD: json.dumps(_record(module, carrier))}
+        _write_whole(
+            os.fspath(path), lambda file: torch.export.save(program, _Stream(file), extra_files=record)
+        )
 
 
 def load(path: str | os.PathLike[str], memory: str = "map") -> Any:
-    """Opens what `save` wrote: a module to call, or an Engine.
+    """Opens what `save` wrote: a CompiledModule, with its report and engines, or an Engine.
 
+    A .pt2 file that `save` did not write is opened as torch opens it.
     memory: as `Engine.load` takes it; of a .pt2, torch reads a copy in any case.
     """
     choice("memory", memory, MEMORY)
@@ -60,7 +70,30 @@ def load(path: str | os.PathLike[str], memory: str = "map") -> Any:
         ) from None
     if magic != b"PK\x03\x04":
         return Engine.load(path, memory=memory)
-    return torch.export.load(os.fspath(path)).module()
+    record = {RECORD: ""}  # torch fills in what it has
+    with compat.without_own_deprecations(), open(path, "rb") as file:
+        program = torch.export.load(file, extra_files=record)
+    return module_of(program, json.loads(record[RECORD])) if record.get(RECORD) else program.module()
+
+
+class _Stream(io.RawIOBase):
+    """A file being written, as a class that torch takes for one. It writes archives from front to back, and rewinds at the end."""
+
+    def __init__(self, file: _core.FileWriter) -> None:
+        self._file = file
+
+    def writable(self) -> bool:
+        return True
+
+    def seekable(self) -> bool:
+        return True
+
+    def seek(self, offset: int, whence: int = io.SEEK_SET) -> int:
+        return offset
+
+    def write(self, data: Any) -> int:
+        self._file.write(data)
+        return memoryview(data).nbytes
 
 
 def _write_whole(path: str, write: Callable[[Any], None]) -> None:
@@ -89,32 +122,74 @@ class _EngineCall(torch.nn.Module):
         return torch.ops.ingot.run(inputs, self.engine, self.meta_text)
 
 
-class _WholeModule(torch.nn.Module):
-    """The torch form of a program that is one engine."""
+class _Carrier(torch.nn.Module):
+    """The torch form of a compiled module. Its forward has the model's arguments one by one: torch.export takes `**kwargs` alone
+    for a single argument."""
 
-    def __init__(self, engine: Engine, core: _core.Engine) -> None:
+    def __init__(self, module: CompiledModule) -> None:
         super().__init__()
-        self.call = _EngineCall(core)
-        self.rebuild = engine.rebuild
+        args, kwargs = module.program.example_inputs
+        self.names = [*_positional_names(module.program, len(args)), *kwargs]
+        kinds = [inspect.Parameter.POSITIONAL_OR_KEYWORD] * len(args)
+        kinds += [inspect.Parameter.KEYWORD_ONLY] * len(kwargs)
+        parameters = [inspect.Parameter(*each) for each in zip(self.names, kinds, strict=True)]
 
-    def forward(self, *args: Any, **kwargs: Any) -> Any:
+        def forward(*args: Any, **kwargs: Any) -> Any:
+            return self.call_model(args, kwargs)
+
+        forward.__signature__ = inspect.Signature(parameters)
+        self.forward = forward
+
+
+def _positional_names(program: torch.export.ExportedProgram, count: int) -> list[str]:
+    names = argument_names(program)[:count]
+    return names if len(names) == count else [f"argument_{position}" for position in range(count)]
+
+
+class _WholeModule(_Carrier):
+    """Of a program that is one engine."""
+
+    def __init__(self, module: CompiledModule) -> None:
+        super().__init__(module)
+        self.call = _EngineCall(module.compiled.engines[0])
+        self.rebuild = module.engine.rebuild
+        self.weights: dict[str, int] = {}
+
+    def call_model(self, args: tuple, kwargs: dict[str, Any]) -> Any:
         return self.rebuild(self.call(torch.utils._pytree.tree_leaves((args, kwargs))))
 
 
-def _as_program(module: CompiledModule) -> torch.export.ExportedProgram:
-    args, kwargs = module.program.example_inputs
-    dynamic = _dynamic_shapes(module.program, args, kwargs)
-    hybrid = module.compiled.graph is not None
-    if hybrid and mutated_names(module.program):
+def _carrier(module: CompiledModule) -> _Carrier:
+    if module.compiled.graph is None:
+        return _WholeModule(module)
+    if mutated_names(module.program):
         raise UnsupportedError(
             "a program that torch runs in part and that changes tensors cannot be saved", code="INGOT-N002"
         )
-    carrier = _HybridModule(module) if hybrid else _WholeModule(module.engine, module.compiled.engines[0])
-    return torch.export.export(carrier, args, kwargs, dynamic_shapes=dynamic)
+    return _HybridModule(module)
 
 
-def _dynamic_shapes(program: torch.export.ExportedProgram, args: Any, kwargs: Any) -> Any:
-    """The dynamic dims of a program's inputs, in the form that torch.export takes."""
+def _as_program(module: CompiledModule, carrier: _Carrier) -> torch.export.ExportedProgram:
+    args, kwargs = module.program.example_inputs
+    shapes = dict(zip(carrier.names, _dynamic_shapes(module.program, args, kwargs), strict=True))
+    return torch.export.export(carrier, args, kwargs, dynamic_shapes=shapes)
+
+
+def _record(module: CompiledModule, carrier: _Carrier) -> dict[str, Any]:
+    """What a torch program does not hold of a compiled module, for `ingot.load`."""
+    names = {position: name for name, position in module.weight_positions.items()}
+    guards = module.compiled.guards
+    return {
+        "whole": module.compiled.graph is None,
+        "segments": module.report.rows(),
+        "weights": {buffer: names.get(position, "") for buffer, position in carrier.weights.items()},
+        "conditions": None if module.compiled.conditions is None else module.compiled.conditions.record(),
+        "guards": None if guards is None else {"rows": guards.rows, "names": guards.names},
+    }
+
+
+def _dynamic_shapes(program: torch.export.ExportedProgram, args: Any, kwargs: Any) -> list[Any]:
+    """The dynamic dims of a program's arguments, one tree for each, in the form that torch.export takes."""
     leaves, spec = torch.utils._pytree.tree_flatten((args, kwargs))
     placeholders = {node.name: node for node in program.graph.nodes if node.op == "placeholder"}
     names = [spec.arg.name for spec in program.graph_signature.input_specs if spec.kind.name == "USER_INPUT"]
@@ -132,9 +207,7 @@ def _dynamic_shapes(program: torch.export.ExportedProgram, args: Any, kwargs: An
             }
         )
     rebuilt_args, rebuilt_kwargs = torch.utils._pytree.tree_unflatten(shapes, spec)
-    # *args and **kwargs of the carrier's forward are one entry each.
-    entries = {"args": tuple(rebuilt_args), "kwargs": dict(rebuilt_kwargs)}
-    return {name: entry for name, entry in entries.items() if entry}
+    return [*rebuilt_args, *rebuilt_kwargs.values()]
 
 
 class _StretchCall(torch.nn.Module):
@@ -150,13 +223,17 @@ class _StretchCall(torch.nn.Module):
         return self.results(list(self.call([arguments[position] for position in self.users])))
 
 
-class _HybridModule(torch.nn.Module):
-    """The torch form of a hybrid program: its graph with `ingot::run` where an engine stands."""
+class _HybridModule(_Carrier):
+    """Of a program in parts: its graph with `ingot::run` where an engine stands, and as buffers the weights that torch reads."""
 
     def __init__(self, module: CompiledModule) -> None:
-        super().__init__()
+        super().__init__(module)
         # Not "graph": a GraphModule has an attribute of that name.
         self.parts = copy.copy(module.compiled.graph)
+        self.weights = {f"weight_{position}": position for position in _read_by_torch(self.parts)}
+        self.weights = {name: at for name, at in self.weights.items() if module.weight_at(at) is not None}
+        for name, position in self.weights.items():
+            self.register_buffer(name, module.weight_at(position))
         for name, child in list(self.parts.named_children()):
             if isinstance(child, Stretch):
                 setattr(self.parts, name, _StretchCall(child))
@@ -164,7 +241,23 @@ class _HybridModule(torch.nn.Module):
         self.flatten = module.flat_arguments
         self.rebuild = module.rebuild
 
-    def forward(self, *args: Any, **kwargs: Any) -> Any:
+    def call_model(self, args: tuple, kwargs: dict[str, Any]) -> Any:
         if self.guards is not None:
             self.guards.assume(args, kwargs)
-        return self.rebuild(self.parts(*self.flatten(args, kwargs)))
+        arguments = self.flatten(args, kwargs)
+        for name, position in self.weights.items():
+            arguments[position] = getattr(self, name)
+        return self.rebuild(self.parts(*arguments))
+
+
+def _read_by_torch(graph: torch.fx.GraphModule) -> list[int]:
+    """Positions of the arguments that are not for engines alone, or are among what these take at each call."""
+    placeholders = [node for node in graph.graph.nodes if node.op == "placeholder"]
+    return [k for k, node in enumerate(placeholders) if any(_reads(graph, user, node) for user in node.users)]
+
+
+def _reads(graph: torch.fx.GraphModule, user: torch.fx.Node, value: torch.fx.Node) -> bool:
+    part = graph.get_submodule(str(user.target)) if user.op == "call_module" else None
+    if not isinstance(part, Stretch):
+        return True
+    return any(user.args[position] is value for position in part.users)

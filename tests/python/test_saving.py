@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import copy
 import os
 import subprocess
 import sys
@@ -13,6 +14,7 @@ import numpy as np
 import pytest
 import torch
 from small_models import SingularValues, mlp
+from torch import nn
 
 PACKAGE = Path(ingot.__file__).parents[1]
 
@@ -98,3 +100,137 @@ def test_damaged_engine(tmp_path: Path) -> None:
 def test_bad_format(tmp_path: Path) -> None:
     with pytest.raises(ingot.UserError, match="exported_program, engine"):
         ingot.save(ingot.compile(mlp(), inputs=[torch.randn(3, 8)]), tmp_path / "x", output_format="onnx")
+
+
+def keyword_only() -> nn.Module:
+    class Scaled(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.linear = nn.Linear(8, 4)
+
+        def forward(self, *, x: torch.Tensor, pair: dict[str, torch.Tensor]) -> torch.Tensor:
+            return self.linear(x) * pair["scale"] - pair["shift"]
+
+    return Scaled().eval()
+
+
+class Solved(nn.Module):
+    """Torch runs its middle, with a weight and a constant of its own; engines stand on both sides."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.first, self.second = nn.Linear(4, 4), nn.Linear(4, 2)
+        self.matrix = nn.Parameter(torch.eye(4) * 3 + 1)
+
+    def forward(self, x: torch.Tensor) -> dict[str, torch.Tensor]:
+        if x.shape[0] % 2:
+            x = x + 1
+        solved = torch.linalg.matrix_exp(self.matrix) @ self.first(x).mT
+        return {
+            "y": self.second(torch.linalg.matrix_exp(self.matrix * torch.tensor(0.1)) + solved @ solved.mT)
+        }
+
+
+ROWS = {width: ingot.Input(min_shape=(2, width), max_shape=(9, width)) for width in (4, 8)}
+PAIR = {"scale": torch.randn(4), "shift": torch.randn(4)}
+SAVED = {
+    "whole": (mlp, (ROWS[8],), {}, (torch.randn(5, 8),), {}),
+    "keywords": (keyword_only, (), {"x": ROWS[8], "pair": PAIR}, (), {"x": torch.randn(5, 8), "pair": PAIR}),
+    "hybrid": (lambda: SingularValues(counts=False), (ROWS[4],), {}, (torch.randn(5, 4),), {}),
+    "engines between torch": (Solved, (torch.randn(4, 4),), {}, (torch.randn(4, 4),), {}),
+}
+
+
+@pytest.fixture(params=SAVED)
+def saved(request: pytest.FixtureRequest, tmp_path: Path) -> tuple:
+    """A model, what was compiled of it, what was loaded of that, and arguments for both."""
+    make, inputs, kwarg_inputs, args, kwargs = SAVED[request.param]
+    model = make()
+    module = ingot.compile(model, inputs=inputs, kwarg_inputs=kwarg_inputs)
+    ingot.save(module, tmp_path / "model.of_any_name")
+    return model, module, ingot.load(tmp_path / "model.of_any_name"), args, kwargs
+
+
+@torch.no_grad()
+def test_a_loaded_module_is_a_compiled_module(saved: tuple) -> None:
+    _, module, loaded, args, kwargs = saved
+    torch.testing.assert_close(loaded(*args, **kwargs), module(*args, **kwargs), rtol=0, atol=0)
+    assert str(ingot.report(loaded)) == str(ingot.report(module))
+    keys = [[engine.inspect()["key_sha256"] for engine in each.engines] for each in (loaded, module)]
+    assert keys[0] == keys[1]
+    assert all(engine.memory()["weights"] >= 0 for engine in loaded.engines)
+    if module.compiled.graph is None:
+        assert loaded.engine.inputs == module.engine.inputs
+    else:
+        with pytest.raises(ingot.UnsupportedError, match="no single engine"):
+            _ = loaded.engine
+
+
+@torch.no_grad()
+def test_refits_after_loading_and_saving_again(saved: tuple, tmp_path: Path) -> None:
+    model, module, loaded, args, kwargs = saved
+    new = {name: value * 0.5 for name, value in model.state_dict().items() if name != "calls"}
+    before, twin = loaded(*args, **kwargs), copy.deepcopy(loaded)
+    module.refit(new)
+    loaded.refit(new)
+    want = module(*args, **kwargs)
+    ingot.save(loaded, tmp_path / "again.pt2")
+    for each in (loaded, ingot.load(tmp_path / "again.pt2")):
+        torch.testing.assert_close(each(*args, **kwargs), want, rtol=0, atol=0)
+    torch.testing.assert_close(twin(*args, **kwargs), before, rtol=0, atol=0)
+    with pytest.raises(ingot.UserError, match="no weight"):
+        loaded.refit({"none": torch.zeros(1)})
+
+
+def test_a_loaded_module_refuses_as_the_compiled_one(saved: tuple) -> None:
+    _, module, loaded, args, kwargs = saved
+    tensors = kwargs["x"] if kwargs else args[0]
+    for bad in (
+        tensors.double(),
+        tensors[:, :-1],
+        tensors.expand(3, *tensors.shape),
+        torch.cat([tensors] * 20),
+    ):
+        refusals = []
+        for each in (module, loaded):
+            with pytest.raises(ingot.UserError) as error:
+                each(*(bad for _ in args), **{**kwargs, "x": bad} if kwargs else {})
+            refusals.append(str(error.value))
+        assert len(set(refusals)) == 1
+
+
+def test_state_dict_has_the_models_names_and_follows_refits(saved: tuple) -> None:
+    model, module, loaded, _, _ = saved
+    torch.testing.assert_close(module.state_dict(), model.state_dict())
+    new = {name: value * 0.5 for name, value in model.state_dict().items() if name != "calls"}
+    module.refit(new)
+    torch.testing.assert_close(nn.ModuleDict({"inner": module}).state_dict(), {
+        f"inner.{name}": value for name, value in (model.state_dict() | new).items()})  # fmt: skip
+    with pytest.raises(ingot.UnsupportedError, match="no state_dict"):
+        loaded.state_dict()
+
+
+def test_tied_weights_follow_refits_by_any_name() -> None:
+    model = nn.Sequential(nn.Linear(4, 4, bias=False), nn.ReLU(), nn.Linear(4, 4, bias=False)).eval()
+    model[2].weight = model[0].weight
+    module = ingot.compile(model, inputs=[torch.randn(2, 4)])
+    (name,) = module.engine.weights
+    module.refit({name: torch.ones(4, 4)})
+    torch.testing.assert_close(module.state_dict(), {key: torch.ones(4, 4) for key in model.state_dict()})
+
+
+QUIET = """
+import sys, torch, ingot
+class Products(torch.nn.Module):
+    def forward(self, x): return torch.linalg.svdvals(x) * 2
+for number, model in enumerate((torch.nn.Linear(4, 4), Products())):
+    path = f"{sys.argv[1]}/{number}.bin"
+    ingot.save(ingot.compile(model.eval(), inputs=[torch.randn(4, 4)]), path)
+    ingot.load(path)(torch.randn(4, 4))
+"""
+
+
+def test_saving_and_loading_print_nothing(tmp_path: Path) -> None:
+    done = subprocess.run([sys.executable, "-W", "always", "-c", QUIET, str(tmp_path)], capture_output=True, text=True,
+                          check=True, env={**os.environ, "PYTHONPATH": str(PACKAGE)})  # fmt: skip
+    assert done.stdout + done.stderr == ""

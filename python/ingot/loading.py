@@ -1,0 +1,107 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Compiled modules from the torch programs that `ingot.save` wrote of them."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+import torch
+from torch.export import ExportedProgram
+from torch.fx import GraphModule, Node
+
+from ingot import _core
+from ingot.capture import BUFFER, CONSTANT, USER, Capture, Input
+from ingot.conditions import Conditions
+from ingot.dynamo import describe
+from ingot.errors import UnsupportedError
+from ingot.guards import Guards
+from ingot.hybrid import Compiled
+from ingot.module import CompiledModule
+from ingot.reporting import Report
+from ingot.running import Stretch, WriteBack
+
+RECORD = "ingot.json"  # the file in the archive that holds what a torch program does not
+
+
+class LoadedModule(CompiledModule):
+    """A compiled module that was read from a file."""
+
+    def _save_to_state_dict(self, destination: dict[str, Any], prefix: str, keep_vars: bool) -> None:
+        raise UnsupportedError(
+            "a module that was loaded from a file has no state_dict: its engines hold the weights as they run them",
+            code="INGOT-N007",
+            advice="take the state_dict of the model, or of what ingot.compile returned; refit takes new values by name",
+        )
+
+
+def module_of(program: ExportedProgram, record: Mapping[str, Any]) -> LoadedModule:
+    """The module that `ingot.save` was given."""
+    inputs, outputs = describe(program)
+    graph = copy.deepcopy(program.graph_module)
+    cores = [_take_engine(graph, node, inputs, number) for number, node in enumerate(_run_nodes(graph))]
+    report = Report.of_rows(record["segments"], cores)
+    if record["whole"]:
+        return LoadedModule(program, Compiled(graph.engine_0.runner, report, cores), [])
+    inputs = _without_engines(graph, inputs)
+    graph.recompile()
+    named = [_named(given, record["weights"]) for given in inputs]
+    compiled = Compiled(WriteBack(graph, named, outputs), report, cores, graph)
+    compiled.conditions = _conditions(graph, named)
+    compiled.conditions.restore(record["conditions"])
+    if record["guards"] is not None:
+        compiled.guards = Guards(record["guards"]["rows"])
+        compiled.guards.names = record["guards"]["names"]
+    return LoadedModule(program, compiled, named)
+
+
+def _run_nodes(graph: GraphModule) -> list[Node]:
+    return [node for node in graph.graph.nodes if node.target is torch.ops.ingot.run.default]
+
+
+def _take_engine(graph: GraphModule, node: Node, inputs: Sequence[Input], number: int) -> _core.Engine:
+    """Opens the engine that the node runs, and puts a call of it in the node's place."""
+    arguments, blob, _ = node.args
+    placeholders = [each for each in graph.graph.nodes if each.op == "placeholder"]
+    core = _core.Engine.load_memory(inputs[placeholders.index(blob)].data)
+    positions = list(range(len(arguments)))
+    runner = _core.Runner(core, positions, [])
+    name = f"engine_{number}"
+    graph.add_submodule(name, Stretch(runner, core, positions, False, {}, {}, ()))
+    with graph.graph.inserting_before(node):
+        call = graph.graph.call_module(name, tuple(arguments))
+    call.meta = dict(node.meta)
+    node.replace_all_uses_with(call)
+    graph.graph.erase_node(node)
+    return core
+
+
+def _without_engines(graph: GraphModule, inputs: Sequence[Input]) -> list[Input]:
+    """The flat inputs without the engines' bytes."""
+    kept = []
+    placeholders = [node for node in graph.graph.nodes if node.op == "placeholder"]
+    for node, given in zip(placeholders, inputs, strict=True):
+        if given.kind != USER and not node.users:
+            graph.graph.erase_node(node)
+        else:
+            kept.append(given)
+    return kept
+
+
+def _named(given: Input, names: Mapping[str, str]) -> Input:
+    """The input under the name that the model has for it."""
+    if given.kind != BUFFER:
+        return given
+    name = names.get(given.name, "")
+    return replace(given, name=name) if name else replace(given, kind=CONSTANT)
+
+
+def _conditions(graph: GraphModule, inputs: Sequence[Input]) -> Conditions:
+    """The sizes and dtypes that the program takes."""
+    capture = Capture("")
+    for node in [node for node in graph.graph.nodes if node.op == "placeholder"]:
+        for size in getattr(node.meta.get("val"), "shape", ()):
+            capture.dim(size)
+    return Conditions.of(graph, inputs, capture)
