@@ -102,6 +102,18 @@ def _describe(value: Any) -> str:
     return f"{len(value)} items" if isinstance(value, (tuple, list)) else type(value).__name__
 
 
+def refuse_masked(values: Sequence[Any], checked: set[type]) -> None:
+    """UserError for a masked array: its mask would be lost. `checked` gains the other types, so that later calls are quick."""
+    for kind in set(map(type, values)) - checked:
+        if any(base.__name__ == "MaskedArray" for base in kind.__mro__):
+            raise UserError(
+                "an input is a masked array, and engines know no masks",
+                code="INGOT-U309",
+                advice="pass array.filled(value), or array.data to ignore the mask",
+            )
+        checked.add(kind)
+
+
 def unflattener(text: str) -> Callable[[list], Any]:
     """A function from the flat outputs to the model's result."""
     tree = parse_tree(text)
@@ -179,6 +191,10 @@ def _field_names(context: Any, count: int) -> list[str]:
     return list(names) if proper else [f"field_{position}" for position in range(count)]
 
 
+def _counted(count: int) -> str:
+    return f"{count} argument by position" if count == 1 else f"{count} arguments by position"
+
+
 def bind_names(args: Sequence, kwargs: dict, tree: Tree, names: Sequence[str]) -> tuple[tuple, dict]:
     """Moves keyword arguments that the model took by position (and the reverse) to where the program has them."""
     positional, keywords = tree[2]
@@ -198,4 +214,13 @@ def bind_names(args: Sequence, kwargs: dict, tree: Tree, names: Sequence[str]) -
                 code="INGOT-U300",
                 advice="" if twice or not names else f"its arguments are {', '.join(names)}",
             )
+    if len(args) > wanted and len(args) > len(names):
+        raise UserError(f"the model takes {_counted(wanted)}, but {len(args)} are given", code="INGOT-U300")
+    missing = [name for name in (*names[len(args) : wanted], *keyword_names) if name not in kwargs]
+    if missing:
+        raise UserError(
+            f"argument {missing[0]} is missing",
+            code="INGOT-U300",
+            advice=f"the model's arguments are {', '.join(names)}" if names else "",
+        )
     return tuple(args[:wanted] if len(args) > wanted and len(kwargs) == len(keyword_names) else args), kwargs

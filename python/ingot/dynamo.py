@@ -14,7 +14,7 @@ from typing import Any
 
 import torch
 from torch.export import ExportedProgram
-from torch.export.graph_signature import InputKind, OutputKind
+from torch.export.graph_signature import InputKind, OutputKind, TensorArgument
 from torch.utils import _pytree
 
 from ingot import _core, compat
@@ -34,11 +34,12 @@ from ingot.capture import (
 )
 from ingot.engine import Engine
 from ingot.errors import UnsupportedError, UserError
+from ingot.fitting import given_inputs
 from ingot.guards import add_guards
 from ingot.hybrid import compile_graph
 from ingot.inputs import Input as InputSpec
 from ingot.inputs import profiles
-from ingot.module import CompiledModule
+from ingot.module import CompiledModule, argument_names
 from ingot.settings import Settings
 from ingot.speed import Slowness
 
@@ -77,10 +78,10 @@ def compile(
     Raises UnsupportedError with require_full_compilation, UserError on bad options or inputs.
     """
     settings = Settings.parse(options)
-    positional = (inputs if inputs is not None else arg_inputs) or []
+    positional, keywords = given_inputs(inputs if inputs is not None else arg_inputs, kwarg_inputs)
     names = [str(name) for name in exported_program.graph_signature.user_inputs]
     in_spec = exported_program.call_spec.in_spec
-    _add_profiles(settings, profiles(in_spec, names, positional, kwarg_inputs or {}))
+    _add_profiles(settings, profiles(in_spec, names, tensor_inputs(exported_program), positional, keywords))
     if takes_as_it_is(exported_program):  # torch's decompositions take longer than the build
         with contextlib.suppress(UnsupportedError):
             return _compile(
@@ -143,8 +144,9 @@ def build(
             'option "torch_executed_ops" is for programs that torch runs in part: a .pt2 file becomes one engine',
             code="INGOT-U002",
         )
-    given = {name: value for name, value in (kwarg_inputs or {}).items() if isinstance(value, InputSpec)}
-    for value in (inputs if inputs is not None else arg_inputs) or []:
+    positional, keywords = given_inputs(inputs if inputs is not None else arg_inputs, kwarg_inputs)
+    given = {name: value for name, value in keywords.items() if isinstance(value, InputSpec)}
+    for value in positional:
         if not isinstance(value, InputSpec) or not value.name:
             raise UserError("inputs of a .pt2 file are ingot.Inputs with names", code="INGOT-U006")
         given[value.name] = value
@@ -216,10 +218,10 @@ def _weight(program: ExportedProgram, spec: Any, kind: int) -> torch.Tensor | No
     return value.detach()
 
 
-def argument_names(program: ExportedProgram) -> list[str]:
-    """Names of the flat user inputs' top-level arguments, where torch kept them."""
-    entry = program.module_call_graph[0].signature
-    return list(getattr(entry, "forward_arg_names", None) or [])
+def tensor_inputs(program: ExportedProgram) -> set[str]:
+    """The flat user inputs that are tensors."""
+    users = [spec.arg for spec in program.graph_signature.input_specs if spec.kind is InputKind.USER_INPUT]
+    return {arg.name for arg in users if isinstance(arg, TensorArgument)}
 
 
 def _add_profiles(settings: Settings, texts: Sequence[str]) -> None:

@@ -60,6 +60,7 @@ class Engine:
         tensors_only = all(literal is _TENSOR for literal in self._literals)
         self._is_direct = tensors_only and calling.is_flat_arguments(self._input_tree)
         self._has_output_literals = any(literal is not _TENSOR for literal in self._output_literals)
+        self._checked_types: set[type] = set()
         self.origin: str = signature["origin"]
         self.target: str = signature["target"]
 
@@ -97,7 +98,10 @@ class Engine:
         self._core.save(os.fspath(path))
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        tensors = args if self._is_direct and not kwargs else self._tensors(args, kwargs)
+        is_direct = self._is_direct and not kwargs and len(args) == len(self._literals)
+        tensors = args if is_direct else self._tensors(args, kwargs)
+        if not self._checked_types.issuperset(map(type, tensors)):
+            calling.refuse_masked(tensors, self._checked_types)
         return self.rebuild(self._core.run(tensors))
 
     def rebuild(self, outputs: list) -> Any:

@@ -12,6 +12,7 @@ from torch.utils import _pytree
 
 from ingot import compat, dynamo
 from ingot.errors import UserError
+from ingot.fitting import bind, check_annotated, given_inputs, has_tensor, no_tensor
 from ingot.inputs import dynamic_shapes, examples, narrowed, place
 from ingot.module import CompiledModule
 from ingot.reporting import Report
@@ -49,10 +50,7 @@ def compile(
             code="INGOT-U006",
             advice='put the function into the forward of a module, or compile it with ir="torch_compile"',
         )
-    positional, keywords = (
-        list((inputs if inputs is not None else arg_inputs) or []),
-        dict(kwarg_inputs or {}),
-    )
+    positional, keywords = given_inputs(inputs if inputs is not None else arg_inputs, kwarg_inputs)
     if isinstance(model, torch.export.ExportedProgram):
         return dynamo.compile(model, positional, kwarg_inputs=keywords, **options)
     args, kwargs = place(list(inspect.signature(model.forward).parameters), positional, keywords)
@@ -65,20 +63,37 @@ def export(
     model: torch.nn.Module, args: Sequence[Any], kwargs: Mapping[str, Any]
 ) -> torch.export.ExportedProgram:
     """The exported program of a model in inference mode for these inputs: trees of tensors, Inputs and plain values."""
-    if not args and not kwargs and inspect.signature(model.forward).parameters:
+    signature = inspect.signature(model.forward)
+    if not args and not kwargs and signature.parameters:
         raise UserError(
             "ahead-of-time compilation needs inputs",
             code="INGOT-U008",
             advice="pass inputs=[ingot.Input(...)]",
         )
-    shapes = dynamic_shapes((tuple(args), dict(kwargs)))
-    bound = inspect.signature(model.forward).bind(*shapes[0], **shapes[1]).arguments
-    is_dynamic = any(shape is not None for shape in _pytree.tree_leaves(shapes))
+    bound = bind(signature, args, kwargs)
     example_args, example_kwargs = examples((tuple(args), dict(kwargs)))
-    with torch.no_grad():
-        return torch.export.export(
-            model, example_args, example_kwargs, dynamic_shapes=dict(bound) if is_dynamic else None
-        )
+    check_annotated(signature, bound)
+    shapes = dynamic_shapes(bound)
+    is_dynamic = any(shape is not None for shape in _pytree.tree_leaves(shapes))
+    try:
+        with torch.no_grad():
+            program = torch.export.export(
+                model, example_args, example_kwargs, dynamic_shapes=shapes if is_dynamic else None
+            )
+    except Exception as error:
+        if not bound or has_tensor(bound):
+            raise
+        raise no_tensor(*next(iter(bound.items()))) from error
+    if bound and not has_tensor(bound) and not _returns_tensor(program):
+        raise no_tensor(*next(iter(bound.items())))
+    return program
+
+
+def _returns_tensor(program: torch.export.ExportedProgram) -> bool:
+    return any(
+        isinstance(spec.arg, torch.export.graph_signature.TensorArgument)
+        for spec in program.graph_signature.output_specs
+    )
 
 
 def report(compiled: Any) -> Report:

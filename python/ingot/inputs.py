@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import operator
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 import torch
@@ -184,11 +184,16 @@ def _range(program: torch.export.ExportedProgram, size: int | torch.SymInt) -> t
 
 
 def profiles(
-    spec: Any, names: Sequence[str], positional: Sequence[Any], keywords: Mapping[str, Any]
+    spec: Any,
+    names: Sequence[str],
+    tensors: Collection[str],
+    positional: Sequence[Any],
+    keywords: Mapping[str, Any],
 ) -> list[str]:
     """Texts of the compiler's `shapes` option for the Inputs among these arguments.
 
-    spec: the tree of a program's (args, kwargs); names: of its flat inputs. Arguments may be left out at the end.
+    spec: the tree of a program's (args, kwargs); names: of its flat inputs, `tensors` of those that are tensors.
+    Arguments may be left out at the end.
     """
     by_position, by_keyword = spec.children()
     slots = dict(enumerate(by_position.children())) | dict(
@@ -210,6 +215,13 @@ def profiles(
                 f"argument {key}: expected {slot.num_leaves} leaves, got {len(leaves)}", code="INGOT-U300"
             )
         flat = names[first : first + slot.num_leaves]
+        for name, value in zip(flat, leaves, strict=False):
+            if name in tensors and not isinstance(value, (Input, torch.Tensor, type(None))):
+                raise UserError(
+                    f"the program's input {name} is a tensor, and {value!r} is none",
+                    code="INGOT-U006",
+                    advice="pass a tensor or an ingot.Input(shape), or leave it out",
+                )
         texts += [
             value.profile(name) for name, value in zip(flat, leaves, strict=False) if isinstance(value, Input)
         ]

@@ -12,6 +12,7 @@ from torch.export import ExportedProgram
 from torch.export.graph_signature import OutputKind
 from torch.utils import _pytree
 
+from ingot import calling
 from ingot.capture import BUFFER, PARAMETER, USER, Input
 from ingot.engine import Engine
 from ingot.errors import UnsupportedError, UserError
@@ -23,6 +24,12 @@ def mutated_names(program: ExportedProgram) -> set[str | None]:
     """The buffers, parameters and arguments that a call of the program changes."""
     users = OutputKind.USER_OUTPUT
     return {spec.target for spec in program.graph_signature.output_specs if spec.kind is not users}
+
+
+def argument_names(program: ExportedProgram) -> list[str]:
+    """Names of the flat user inputs' top-level arguments, where torch kept them."""
+    entry = program.module_call_graph[0].signature
+    return list(getattr(entry, "forward_arg_names", None) or [])
 
 
 class CompiledModule(torch.nn.Module):
@@ -39,6 +46,8 @@ class CompiledModule(torch.nn.Module):
         self.report: Report = compiled.report
         self.compiled = compiled
         self._specs = program.call_spec  # torch makes a class of it at each look
+        self._tree = calling.parse_tree(_pytree.treespec_dumps(self._specs.in_spec))
+        self._arguments = argument_names(program)
         self._count = len(inputs)
         self._whole = Engine(compiled.engines[0]) if compiled.graph is None else None
         mutated = mutated_names(program)
@@ -112,9 +121,9 @@ class CompiledModule(torch.nn.Module):
         """The program's flat inputs, weights among them."""
         leaves, found = _pytree.tree_flatten((args, kwargs))
         expected = self._specs.in_spec
-        if found != expected:
-            raise UserError(
-                f"the arguments have the structure {found}, expected {expected}", code="INGOT-U300"
+        if found != expected:  # given by other names or in another order, or wrong
+            leaves = calling.flatten(
+                self._tree, calling.bind_names(args, kwargs, self._tree, self._arguments)
             )
         users = iter(leaves)
         return [self._weights[i] if i in self._weights else next(users) for i in range(self._count)]

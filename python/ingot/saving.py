@@ -14,11 +14,10 @@ from typing import Any
 import torch
 
 from ingot import _core, compat, run_op
-from ingot.dynamo import argument_names
 from ingot.engine import MEMORY, Engine, choice
 from ingot.errors import UnsupportedError, UserError
 from ingot.loading import RECORD, module_of
-from ingot.module import CompiledModule, mutated_names
+from ingot.module import CompiledModule, argument_names, mutated_names
 from ingot.running import Stretch
 
 _FORMATS = ("exported_program", "engine")

@@ -124,3 +124,111 @@ def test_inputs_of_a_program_must_be_its_own() -> None:
         ingot.build(Difference())
     with pytest.raises(ingot.UserError, match="with names"):
         ingot.build("model.pt2", inputs=[torch.zeros(2)])
+
+
+class Loose(nn.Module):
+    """Declares nothing, as most models."""
+
+    def forward(self, x, y, *, scale=1):  # type: ignore[no-untyped-def]
+        return x * scale - y
+
+
+X = torch.randn(2, 8)
+
+
+@pytest.mark.parametrize(
+    ("model", "inputs", "keywords", "says"),
+    [
+        (nn.Linear(8, 4), "x", {}, "inputs is a list of the model's arguments, not 'x'"),
+        (nn.Linear(8, 4), 4, {}, "inputs is a list of the model's arguments, not 4"),
+        (nn.Linear(8, 4), X, {}, "inputs is a list of the model's arguments, not a Tensor"),
+        (nn.Linear(8, 4), ingot.Input((2, 8)), {}, "inputs is a list of the model's arguments, not a Input"),
+        (nn.Linear(8, 4), [X], [X], "kwarg_inputs is a dict of names and arguments, not a list"),
+        (nn.Linear(8, 4), ["x"], {}, "the model's argument input is a tensor, and 'x' is none"),
+        (nn.Linear(8, 4), [(2, 4)], {}, r"the model's argument input is a tensor, and \(2, 4\) is none"),
+        (nn.Linear(8, 4), (2, 4), {}, "the model takes 1 arguments by position, but inputs has 2"),
+        (nn.Linear(8, 4), [2.5], {}, "the model's argument input is a tensor, and 2.5 is none"),
+        (Loose(), [(2, 4), (2, 4)], {}, r"the model's argument x is a tensor, and \(2, 4\) is none"),
+        (Loose(), (2, 4), {}, "the model's argument x is a tensor, and 2 is none"),
+        (Loose(), ["x", "y"], {}, "the model's argument x is a tensor, and 'x' is none"),
+        (Loose(), [X], {}, "there is no input for the model's argument y"),
+        (Loose(), [], {"x": X}, "there is no input for the model's argument y"),
+        (Loose(), [X, X, X], {}, "the model takes 2 arguments by position, but inputs has 3"),
+        (Loose(), [X, X], {"z": X}, "the model has no argument z"),
+        (Loose(), [X], {"x": X, "y": X}, "the model's argument x is given twice"),
+    ],
+)
+def test_what_does_not_fit_the_forward_is_refused_by_name(
+    model: nn.Module, inputs: Any, keywords: Any, says: str
+) -> None:
+    with pytest.raises(ingot.UserError, match=says) as error:
+        ingot.compile(model.eval(), inputs=inputs, kwarg_inputs=keywords)
+    assert error.value.code in ("INGOT-U006", "INGOT-U300")
+    assert "tensor" in error.value.advice or "arguments" in error.value.advice or "dict" in says
+
+
+@pytest.mark.parametrize("inputs", ["x", ["x", X], X, [X, (2, 4)], [3, X]])
+def test_programs_refuse_what_is_no_tensor(inputs: Any) -> None:
+    program = torch.export.export(Difference(), (X, X))
+    with pytest.raises(ingot.UserError):
+        ingot.dynamo.compile(program, inputs)
+    with pytest.raises(ingot.UserError):
+        ingot.build(program, inputs=inputs)
+
+
+class Pair(nn.Module):
+    """A whole engine, or one with torch in its middle."""
+
+    def __init__(self, solves: bool) -> None:
+        super().__init__()
+        self.solves = solves
+
+    def forward(self, x: torch.Tensor, y: torch.Tensor, *, scale: torch.Tensor) -> torch.Tensor:
+        return (torch.linalg.matrix_exp(x) if self.solves else x * 2) * scale - y
+
+
+@pytest.mark.parametrize("solves", [False, True], ids=["whole", "hybrid"])
+def test_arguments_of_a_call_are_named(solves: bool) -> None:
+    x, y, scale = torch.randn(4, 4), torch.randn(4, 4), torch.randn(4)
+    model = Pair(solves)
+    module = ingot.compile(model, inputs=[x, y], kwarg_inputs={"scale": scale})
+    want = module(x, y, scale=scale)
+    assert torch.equal(module(scale=scale, y=y, x=x), want)
+    for args, kwargs, says in (
+        ((), {}, "argument x is missing"),
+        ((x,), {"scale": scale}, "argument y is missing"),
+        ((x, y), {}, "argument scale is missing"),
+        ((x, y, scale, x), {}, "takes 2 arguments by position, but 4 are given"),
+        ((x, y), {"scale": scale, "bias": x}, "no argument bias"),
+        ((x, y), {"scale": scale, "x": x}, "argument x is given twice"),
+    ):
+        with pytest.raises(ingot.UserError, match=says) as error:
+            module(*args, **kwargs)
+        assert error.value.code == "INGOT-U300"
+
+
+def test_a_missing_tensor_of_a_flat_engine_is_named() -> None:
+    engine = ingot.compile(Difference(), inputs=[X, X]).engine
+    for args, says in (
+        ((), "first is missing"),
+        ((X,), "second is missing"),
+        ((X, X, X), "2 arguments by position, but 3"),
+    ):
+        with pytest.raises(ingot.UserError, match=says):
+            engine(*args)
+
+
+def test_masked_arrays_are_refused() -> None:
+    engine = ingot.compile(Difference(), inputs=[X, X]).engine
+    array = X.numpy()
+    masked = np.ma.masked_array(array, mask=array > 0)
+    for args, kwargs in (
+        ((array, masked), {}),
+        ((masked,), {"second": array}),
+        ((masked.view(type("Own", (np.ma.MaskedArray,), {})), array), {}),
+    ):
+        for _ in range(2):
+            with pytest.raises(ingot.UserError, match="masked array") as error:
+                engine(*args, **kwargs)
+            assert error.value.code == "INGOT-U309"
+    np.testing.assert_allclose(engine(array, masked.data), Difference()(X, X).numpy())

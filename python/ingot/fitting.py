@@ -1,0 +1,87 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Whether what a caller gives as inputs fits the model's forward."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import torch
+from torch.utils import _pytree
+
+from ingot.errors import UserError
+from ingot.inputs import Input
+
+_HOW_TO_PASS = "pass a list with a tensor or an ingot.Input(shape) for each argument of the model's forward"
+_TENSOR_ANNOTATIONS = (torch.Tensor, "torch.Tensor", "Tensor")
+
+
+def given_inputs(positional: Any, keywords: Any) -> tuple[list[Any], dict[str, Any]]:
+    """The positional and the keyword inputs of a caller; UserError if they are not a list and a dict."""
+    if positional is not None and not isinstance(positional, (list, tuple)):
+        plain = isinstance(positional, (str, bool, int, float))
+        what = repr(positional) if plain else f"a {type(positional).__name__}"
+        raise UserError(
+            f"inputs is a list of the model's arguments, not {what}", code="INGOT-U006", advice=_HOW_TO_PASS
+        )
+    if keywords is not None and not isinstance(keywords, Mapping):
+        raise UserError(
+            f"kwarg_inputs is a dict of names and arguments, not a {type(keywords).__name__}",
+            code="INGOT-U006",
+        )
+    return list(positional or []), dict(keywords or {})
+
+
+def bind(signature: inspect.Signature, args: Sequence[Any], kwargs: Mapping[str, Any]) -> dict[str, Any]:
+    """The arguments of a model's forward by name; UserError INGOT-U300 names what is missing or too much."""
+    try:
+        return dict(signature.bind(*args, **kwargs).arguments)
+    except TypeError:
+        cause = _misfit(signature, args, kwargs)
+    names = ", ".join(signature.parameters)
+    raise UserError(
+        cause, code="INGOT-U300", advice=f"its arguments are {names}" if names else "it takes no arguments"
+    )
+
+
+def _misfit(signature: inspect.Signature, args: Sequence[Any], kwargs: Mapping[str, Any]) -> str:
+    parameters = signature.parameters.values()
+    positional = [each.name for each in parameters if each.kind in _POSITIONAL]
+    unknown = [name for name in kwargs if name not in signature.parameters]
+    twice = [name for name in positional[: len(args)] if name in kwargs]
+    if unknown and all(each.kind is not each.VAR_KEYWORD for each in parameters):
+        return f"the model has no argument {unknown[0]}"
+    if twice:
+        return f"the model's argument {twice[0]} is given twice"
+    if len(args) > len(positional) and all(each.kind is not each.VAR_POSITIONAL for each in parameters):
+        return f"the model takes {len(positional)} arguments by position, but inputs has {len(args)}"
+    bound = signature.bind_partial(*args, **kwargs).arguments
+    required = [each.name for each in parameters if each.default is each.empty and each.kind not in _VARIADIC]
+    return (
+        f"there is no input for the model's argument {next(name for name in required if name not in bound)}"
+    )
+
+
+_POSITIONAL = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
+_VARIADIC = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
+
+
+def has_tensor(value: Any) -> bool:
+    return any(isinstance(leaf, (Input, torch.Tensor)) for leaf in _pytree.tree_leaves(value))
+
+
+def check_annotated(signature: inspect.Signature, bound: Mapping[str, Any]) -> None:
+    """UserError for a number, string or shape in the place of an argument that the model declares as a tensor."""
+    for name, value in bound.items():
+        declared = signature.parameters[name].annotation in _TENSOR_ANNOTATIONS
+        if declared and value is not None and not has_tensor(value):
+            raise no_tensor(name, value)
+
+
+def no_tensor(name: str, value: Any) -> UserError:
+    return UserError(
+        f"the model's argument {name} is a tensor, and {value!r} is none",
+        code="INGOT-U006",
+        advice=_HOW_TO_PASS,
+    )
