@@ -32,6 +32,7 @@ from ingot.capture import (
     decompositions,
     is_imported,
 )
+from ingot.dtypes import refuse_dtypes
 from ingot.engine import Engine
 from ingot.errors import UnsupportedError, UserError
 from ingot.fitting import given_inputs
@@ -107,7 +108,12 @@ def _compile(
             if guarded is not None:
                 add_guards(capture.builder, guarded)
 
-    compiled = compile_graph(program.graph_module, described, outputs, settings, prepare)
+    try:
+        compiled = compile_graph(program.graph_module, described, outputs, settings, prepare)
+    except UnsupportedError as error:
+        refuse_dtypes(program, {error.node})
+        raise
+    refuse_dtypes(program, {node.name for node in compiled.report.fallbacks})
     if compiled.guards is not None:
         compiled.guards.begin(argument_names(program), program.example_inputs)
     return CompiledModule(program, compiled, described)

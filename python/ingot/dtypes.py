@@ -1,0 +1,84 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Calls that torch traces but cannot run: torch's rules for shapes compare fewer dtypes than its kernels (linear, mm, softmax ...).
+
+An export with inputs of a wrong dtype therefore succeeds, and such calls would be left to torch, which refuses them at the first run.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection
+from typing import Any
+
+import torch
+from torch.fx import Node
+from torch.fx.node import map_arg
+
+from ingot.errors import UserError
+from ingot.source import source_of
+
+
+def refuse_dtypes(program: torch.export.ExportedProgram, names: Collection[str]) -> None:
+    """UserError for the first of these nodes that torch cannot run because of its operands' dtypes."""
+    for node in program.graph.nodes:
+        if node.name in names and isinstance(node.target, torch._ops.OpOverload) and _is_suspect(node):
+            cause = _failure(node, lambda dtype: dtype)
+            if cause is not None and _failure(node, _single) is None:
+                raise _refusal(program, node, cause)
+
+
+def _is_suspect(node: Node) -> bool:
+    return any(value.dtype is not torch.float32 for value in _tensors(node))
+
+
+def _tensors(node: Node) -> list[torch.Tensor]:
+    values = [source.meta.get("val") for source in node.all_input_nodes]
+    return [value for value in values if isinstance(value, torch.Tensor)]
+
+
+def _single(dtype: torch.dtype) -> torch.dtype:
+    return torch.float32
+
+
+def _failure(node: Node, dtype_of: Callable[[torch.dtype], torch.dtype]) -> str | None:
+    """What torch says against the call on ones of these dtypes; None if it runs."""
+
+    def operand(source: Node) -> Any:
+        value = source.meta.get("val")
+        if isinstance(value, torch.Tensor):
+            sizes = [_hint(size) for size in value.shape]
+            return torch.ones((), dtype=dtype_of(value.dtype)).expand(sizes)  # no memory
+        return _hint(value)
+
+    try:
+        with torch.no_grad():
+            node.target(*map_arg(node.args, operand), **map_arg(node.kwargs, operand))
+    except Exception as error:  # whatever a kernel of torch raises
+        return str(error).splitlines()[0]
+    return None
+
+
+def _hint(value: Any) -> Any:
+    return value.node.hint if isinstance(value, (torch.SymInt, torch.SymFloat, torch.SymBool)) else value
+
+
+def _refusal(program: torch.export.ExportedProgram, node: Node, cause: str) -> UserError:
+    users = set(program.graph_signature.user_inputs)
+    before, todo = set(), [node]
+    while todo:
+        for source in todo.pop().all_input_nodes:
+            if source not in before:
+                before.add(source)
+                todo.append(source)
+    inputs = [
+        f"{each.name} is {str(each.meta['val'].dtype).removeprefix('torch.')}"
+        for each in program.graph.nodes
+        if each in before and each.name in users and isinstance(each.meta.get("val"), torch.Tensor)
+    ]
+    file, line, function, _ = source_of(node)
+    return UserError(
+        f"the model cannot run on inputs of these dtypes ({', '.join(inputs)}): {cause}",
+        code="INGOT-U020",
+        node=node.name,
+        source=f"{file}:{line} in {function}" if file else "",
+        advice="give inputs of the dtypes that the model takes; ingot.Input(shape, dtype=...) says which",
+    )
