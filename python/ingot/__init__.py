@@ -27,7 +27,6 @@ if TYPE_CHECKING:
 __version__: str = _core.version()
 set_threads = _core.set_threads
 get_threads = _core.get_threads
-explain = _core.explain
 
 # name -> module that has it; all of these import torch.
 _LAZY = {
@@ -43,8 +42,18 @@ _LAZY = {
 
 __all__ = [
     "DeviceError", "Engine", "Error", "Input", "InternalError", "Port", "UnsupportedError", "UserError", "build", "compile",
-    "explain", "get_threads", "load", "profile", "report", "save", "set_threads",
+    "dynamo", "explain", "get_threads", "load", "profile", "report", "save", "set_threads",
 ]  # fmt: skip
+
+
+def explain(code: str) -> str | None:
+    """The page of docs/errors.md on a code: "INGOT-N001", or "N001"; None if there is none."""
+    code = code.upper()
+    return _core.explain(code if code.startswith("INGOT-") else f"INGOT-{code}")
+
+
+def __dir__() -> list[str]:
+    return [*__all__, "__version__"]
 
 
 def __getattr__(name: str) -> Any:

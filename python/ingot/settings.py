@@ -55,14 +55,19 @@ class Settings:
             elif name in known:
                 settings.compiler[name] = _text(name, known[name], value)
             else:
-                nearest = difflib.get_close_matches(str(name), [*known, *_OWN], n=1, cutoff=0.0)
-                raise UserError(
-                    f'there is no option "{name}"; the nearest is "{nearest[0]}"',
-                    code="INGOT-U001",
-                    advice="`ingot build --help` lists all options",
-                )
+                raise _no_option(str(name), [*known, *_OWN])
         _core.check_options(settings.compiler)
         return settings
+
+
+def _no_option(name: str, known: list[str]) -> UserError:
+    nearest = difflib.get_close_matches(name, known, n=1, cutoff=0.6)
+    own = ", ".join(_OWN)
+    return UserError(
+        f'there is no option "{name}"' + (f'; the nearest is "{nearest[0]}"' if nearest else ""),
+        code="INGOT-U001",
+        advice="`ingot build --help` lists all options" + ("" if nearest else f"; of Python alone are {own}"),
+    )
 
 
 def _checked(name: str, value: Any) -> Any:
