@@ -43,6 +43,7 @@ from ingot.inputs import profiles
 from ingot.module import CompiledModule, argument_names
 from ingot.settings import Settings
 from ingot.speed import Slowness
+from ingot.training import warn_of_training
 
 _log = logging.getLogger("ingot")
 
@@ -83,6 +84,7 @@ def compile(
     names = [str(name) for name in exported_program.graph_signature.user_inputs]
     in_spec = exported_program.call_spec.in_spec
     _add_profiles(settings, profiles(in_spec, names, tensor_inputs(exported_program), positional, keywords))
+    warn_of_training(exported_program)
     if takes_as_it_is(exported_program):  # torch's decompositions take longer than the build
         with contextlib.suppress(UnsupportedError):
             return _compile(
