@@ -25,6 +25,7 @@ PRIVATE_NAMES = {
     "torch.export.exported_program._convert_guards_to_code": "programs have no guards to check",
     "torch._TorchCompileWrapper": "there are no reports of torch.compile",
     "torch._dynamo.eval_frame.innermost_backend": "there are no reports of torch.compile",
+    "torch._dynamo.utils.graph_break_reasons": "reports of torch.compile have no graph breaks",
 }
 
 
@@ -69,6 +70,18 @@ def compile_call_of(compiled: Any) -> Any:
     contexts = [getattr(compiled, "dynamo_ctx", None), *(cell.cell_contents for cell in cells)]
     callback = next((each.callback for each in contexts if hasattr(each, "callback")), None)
     return innermost(callback) if innermost is not None and callback is not None else None
+
+
+def graph_breaks() -> list[tuple[str, str, int, str]]:
+    """(reason, file, line, function) of each graph break of Dynamo in this process, without repetitions."""
+    rows = []
+    for each in find("torch._dynamo.utils.graph_break_reasons") or []:
+        if each.graph_break and each.user_stack:
+            frame = each.user_stack[-1]
+            lines = [line.strip() for line in each.reason.splitlines()]
+            hints = [line for line in lines if line.startswith("Hint: Set ")]
+            rows.append((". ".join([lines[0], *hints[:1]]), frame.filename, frame.lineno or 0, frame.name))
+    return list(dict.fromkeys(rows))
 
 
 # Composites that we do want taken apart: they become nothing or one simpler call.

@@ -15,7 +15,7 @@ from ingot.errors import UserError
 from ingot.fitting import bind, check_annotated, given_inputs, has_tensor, no_tensor
 from ingot.inputs import dynamic_shapes, examples, narrowed, place
 from ingot.module import CompiledModule
-from ingot.reporting import Report
+from ingot.reporting import Report, short_path
 from ingot.settings import Settings
 from ingot.torch_backend import REPORTS, backend
 
@@ -102,7 +102,10 @@ def report(compiled: Any) -> Report:
     """
     if isinstance(compiled, CompiledModule):
         return compiled.report
-    reports = getattr(compat.compile_call_of(compiled), REPORTS, None)
+    call = compat.compile_call_of(compiled)
+    reports = getattr(call, REPORTS, None)
+    if reports is None and getattr(call, "compiler_fn", None) is backend:
+        raise _nothing_reached_ingot(compiled)
     if reports is None:
         raise UserError(
             f"there is no report on this {type(compiled).__name__}",
@@ -110,4 +113,26 @@ def report(compiled: Any) -> Report:
             advice='pass what ingot.compile returned, or torch.compile(..., backend="ingot") after its first call',
         )
     segments = [segment for each in reports for segment in each.segments]
-    return Report(segments, [engine for each in reports for engine in each.engines])
+    sources = [node.source for segment in segments for node in segment.nodes]
+    breaks = [
+        _break_text(*row) for row in compat.graph_breaks() if any(each.startswith(row[1]) for each in sources)
+    ]
+    return Report(segments, [engine for each in reports for engine in each.engines], breaks)
+
+
+def _break_text(reason: str, file: str, line: int, function: str) -> str:
+    return f"{reason} -- {short_path(file)}:{line} in {function}"
+
+
+def _nothing_reached_ingot(compiled: Any) -> UserError:
+    """Of a model that was not called yet, or that torch ran without a graph: Dynamo does not tell which, but it keeps its reasons."""
+    reasons = [_break_text(*row) for row in compat.graph_breaks()]
+    kept = "".join(f"\n  graph break of this process: {each}" for each in reasons[-_MOST_REASONS:])
+    return UserError(
+        f"there is no report on this {type(compiled).__name__}: nothing of it reached Ingot so far{kept}",
+        code="INGOT-U007",
+        advice="ask after its first call; if it was called, torch ran it without a graph, and TORCH_LOGS=graph_breaks tells why",
+    )
+
+
+_MOST_REASONS = 3

@@ -3,9 +3,20 @@
 
 from __future__ import annotations
 
+import os
+import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any
+
+
+def short_path(source: str) -> str:
+    """A place in a file, relative to the working directory or to the packages that it is in."""
+    roots = [os.getcwd(), *(path for path in sys.path if path.endswith(("site-packages", "dist-packages")))]
+    for root in roots:
+        if source.startswith(os.path.join(root, "")) and root != os.sep:
+            return source[len(os.path.join(root, "")) :]
+    return source
 
 
 @dataclass(frozen=True)
@@ -20,7 +31,7 @@ class ReportedNode:
 
     def __str__(self) -> str:
         return f"{self.op} ({self.name}): {self.reason or self.slow}" + (
-            f" -- {self.source}" if self.source else ""
+            f" -- {short_path(self.source)}" if self.source else ""
         )
 
 
@@ -55,6 +66,7 @@ class Report:
     engines: list[Any] = field(
         default_factory=list, repr=False, compare=False
     )  # _core.Engine, in execution order
+    breaks: list[str] = field(default_factory=list)  # why Dynamo ended graphs, of torch.compile
 
     def rows(self) -> list[dict[str, Any]]:
         """The segments as JSON holds them."""
@@ -78,9 +90,27 @@ class Report:
         """Nodes that an engine runs slower than torch would: counted as supported, and listed by `str(report)`."""
         return [node for segment in self.segments for node in segment.nodes if node.slow]
 
+    @property
+    def totals(self) -> str:
+        """How much of the program runs in engines, in a line."""
+        nodes = sum(len(segment.nodes) for segment in self.segments)
+        in_torch = [segment for segment in self.segments if segment.backend == "torch"]
+        taken = nodes - sum(len(segment.nodes) for segment in in_torch)
+        share = 100 * taken // nodes if nodes else 100  # rounded down: all nodes are 100 %, and only they
+        engines, partitions = len(self.segments) - len(in_torch), len(in_torch)
+        return (
+            f"{share} % of the nodes ({taken} of {nodes}), {_counted(engines, 'engine')}, "
+            f"{_counted(partitions, 'torch partition')}"
+        )
+
     def __str__(self) -> str:
-        lines = []
+        lines = [self.totals]
         for number, segment in enumerate(self.segments):
             lines.append(f"segment {number}: {segment}")
             lines += [f"  {node}" for node in segment.nodes if segment.backend == "torch" or node.slow]
+        lines += [f"graph break: {each}" for each in self.breaks]
         return "\n".join(lines)
+
+
+def _counted(count: int, thing: str) -> str:
+    return f"{count} {thing}" + ("" if count == 1 else "s")

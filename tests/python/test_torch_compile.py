@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import importlib.metadata
 from collections.abc import Iterator
+from pathlib import Path
 
 import ingot
 import pytest
@@ -56,6 +57,46 @@ def test_reports_of_torch_compile() -> None:
     assert not ingot.report(compiled).fallbacks
     with pytest.raises(ingot.UserError, match="no report on this function"):
         ingot.report(function)
+
+
+class Breaks(torch.nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.linear = torch.nn.Linear(8, 8)
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        y = self.linear(x)
+        torch._dynamo.graph_break()
+        return torch.linalg.det(y) + self.linear(y).relu()
+
+
+def test_reports_have_totals_and_graph_breaks(monkeypatch: pytest.MonkeyPatch) -> None:
+    compiled = torch.compile(Breaks(), backend=backend)
+    compiled(torch.eye(8))
+    monkeypatch.chdir(Path(__file__).parents[1])
+    report = ingot.report(compiled)
+    text = str(report)
+    nodes = [node for segment in report.segments for node in segment.nodes]
+    share = 100 * (len(nodes) - len(report.fallbacks)) // len(nodes)
+    assert text.startswith(
+        f"{share} % of the nodes ({len(nodes) - len(report.fallbacks)} of {len(nodes)}), 2 engines, 1 torch partition\n"
+    )
+    assert "graph break: Call to `torch._dynamo.graph_break()` -- python/test_torch_compile.py:" in text
+    assert str(Path.cwd()) not in text
+    whole = torch.compile(mlp(), backend=backend)
+    whole(torch.randn(3, 8))
+    assert str(ingot.report(whole)).startswith("100 % of the nodes (3 of 3), 1 engine, 0 torch partitions\n")
+    assert "graph break" not in str(ingot.report(whole))
+
+
+def test_a_model_that_torch_runs_without_a_graph_is_told_with_the_reason() -> None:
+    compiled = torch.compile(torch.nn.GRU(8, 4).eval(), backend=backend)
+    compiled(torch.randn(3, 1, 8))
+    with pytest.raises(ingot.UserError, match="nothing of it reached Ingot") as error:
+        ingot.report(compiled)
+    assert error.value.code == "INGOT-U007"
+    assert "wrap RNN, GRU, or LSTM" in str(error.value)
+    assert "allow_rnn=True" in str(error.value)
 
 
 def test_changed_parameters_are_noticed() -> None:
