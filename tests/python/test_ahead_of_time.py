@@ -211,7 +211,9 @@ def test_bad_options(options: dict, says: str) -> None:
 
 @pytest.mark.parametrize("name", ["debug", "x", "fallback", "truncate_double", "device"])
 def test_an_option_that_none_resembles_gets_no_suggestion(name: str) -> None:
-    with pytest.raises(ingot.UserError, match=rf'no option "{name}"\n.*lists all options; .*check_speed') as error:
+    with pytest.raises(
+        ingot.UserError, match=rf'no option "{name}"\n.*lists all options; .*check_speed'
+    ) as error:
         ingot.compile(mlp(), inputs=[torch.randn(3, 8)], **{name: True})
     assert "nearest" not in str(error.value)
 

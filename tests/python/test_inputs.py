@@ -231,4 +231,4 @@ def test_masked_arrays_are_refused() -> None:
             with pytest.raises(ingot.UserError, match="masked array") as error:
                 engine(*args, **kwargs)
             assert error.value.code == "INGOT-U309"
-    np.testing.assert_allclose(engine(array, masked.data), Difference()(X, X).numpy())
+    np.testing.assert_array_equal(engine(array, masked.data), engine(array, array))
