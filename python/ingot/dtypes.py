@@ -20,14 +20,16 @@ from ingot.source import source_of
 def refuse_dtypes(program: torch.export.ExportedProgram, names: Collection[str]) -> None:
     """UserError for the first of these nodes that torch cannot run because of its operands' dtypes."""
     for node in program.graph.nodes:
-        if node.name in names and isinstance(node.target, torch._ops.OpOverload) and _is_suspect(node):
+        if node.name in names and _is_suspect(node):
             cause = _failure(node, lambda dtype: dtype)
             if cause is not None and _failure(node, _single) is None:
                 raise _refusal(program, node, cause)
 
 
 def _is_suspect(node: Node) -> bool:
-    return any(value.dtype is not torch.float32 for value in _tensors(node))
+    """Torch's own operators only: what others do on made-up values is unknown."""
+    own = isinstance(node.target, torch._ops.OpOverload) and node.target.namespace == "aten"
+    return own and any(value.dtype is not torch.float32 for value in _tensors(node))
 
 
 def _tensors(node: Node) -> list[torch.Tensor]:
@@ -50,7 +52,7 @@ def _failure(node: Node, dtype_of: Callable[[torch.dtype], torch.dtype]) -> str 
         return _hint(value)
 
     try:
-        with torch.no_grad():
+        with torch.no_grad(), torch.random.fork_rng(devices=[]):
             node.target(*map_arg(node.args, operand), **map_arg(node.kwargs, operand))
     except Exception as error:  # whatever a kernel of torch raises
         return str(error).splitlines()[0]
