@@ -29,7 +29,9 @@ function(ingot_unity target)
   )
   if(INGOT_UNITY)
     # A file that is included is taken for a header; and what is inlined into more misleads GCC 12 about variants.
-    target_compile_options(${target} PRIVATE -Wno-subobject-linkage -Wno-maybe-uninitialized)
+    target_compile_options(
+      ${target} PRIVATE "$<$<COMPILE_LANGUAGE:CXX>:-Wno-subobject-linkage;-Wno-maybe-uninitialized>"
+    )
   endif()
 endfunction()
 
