@@ -64,17 +64,22 @@ struct Options {
     for (size_t i = 0; i < texts.size(); i += 2) rows.push_back({texts[i].c_str(), texts[i + 1].c_str()});
   }
 
+  // Refers to this object's rows.
+  ingot_build_options for_build(ingot_progress progress = nullptr, void* user = nullptr) const {
+    return {.struct_size = sizeof(ingot_build_options),
+            .options = rows.data(),
+            .option_count = rows.size(),
+            .progress = progress,
+            .user = user};
+  }
+
   std::vector<std::string> texts;
   std::vector<ingot_option> rows;
 };
 
 void check_given_options(const ingot_builder* builder, const nb::dict& options) {
   const Options given(options);
-  const ingot_build_options build_options{.struct_size = sizeof(ingot_build_options),
-                                          .options = given.rows.data(),
-                                          .option_count = given.rows.size(),
-                                          .progress = nullptr,
-                                          .user = nullptr};
+  const ingot_build_options build_options = given.for_build();
   check(ingot_check_options(builder, &build_options));
 }
 
@@ -202,11 +207,7 @@ class Builder {
   // JSON of the nodes that an engine would run slowly.
   std::string slow(const nb::dict& options) {
     const Options given(options);
-    const ingot_build_options build_options{.struct_size = sizeof(ingot_build_options),
-                                            .options = given.rows.data(),
-                                            .option_count = given.rows.size(),
-                                            .progress = nullptr,
-                                            .user = nullptr};
+    const ingot_build_options build_options = given.for_build();
     ingot_text* json = nullptr;
     ingot_status* status = nullptr;
     {
@@ -228,13 +229,9 @@ class Builder {
   // JSON).
   template <typename Start>
   static nb::tuple run_build(const nb::dict& options, const nb::object& progress, Start&& start) {
-    const Options rows(options);
+    const Options given(options);
     ProgressState state{.callback = progress};
-    const ingot_build_options build_options{.struct_size = sizeof(ingot_build_options),
-                                            .options = rows.rows.data(),
-                                            .option_count = rows.rows.size(),
-                                            .progress = &report_progress,
-                                            .user = &state};
+    const ingot_build_options build_options = given.for_build(&report_progress, &state);
     ingot_engine* engine = nullptr;
     ingot_text* report = nullptr;
     ingot_status* status = nullptr;

@@ -4,6 +4,7 @@
 #include <random>
 
 #include "evaluate/evaluate.h"
+#include "ops/ops.h"
 
 namespace ingot::core::test {
 namespace {
@@ -96,6 +97,30 @@ std::vector<double> values_of(const Tensor& tensor) {
     values.push_back(read_double(tensor.view(), index));
   }
   return values;
+}
+
+std::vector<const Op*> lowered_ops() {
+  std::vector<const Op*> result;
+  for (const Op* op : ops::all_ops()) {
+    if (op->lower != nullptr && op->samples != nullptr) result.push_back(op);
+  }
+  return result;
+}
+
+std::vector<SizedKernel> at_other_sizes(const Op& op) {
+  std::vector<SizedKernel> result;
+  for (const Sample& sample : op.samples()) {
+    const SampleGraph made = make_sample_graph(op, sample);
+    if (made.symbols.empty()) continue;
+    loops::Kernel kernel = op.lower(*made.node);
+    for (const auto& [name, info] : made.graph.symbols) kernel.symbols[name].range = {0, INT64_MAX};
+    for (const int64_t size : {0, 1, 37}) {
+      SymbolValues symbols = made.symbols;
+      for (auto& [name, value] : symbols) value = size;
+      result.push_back({kernel, std::move(symbols)});
+    }
+  }
+  return result;
 }
 
 }  // namespace ingot::core::test

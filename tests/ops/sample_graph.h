@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "ir/graph.h"
+#include "loops/kernel.h"
 #include "types/tensor.h"
 
 namespace ingot::core::test {
@@ -15,6 +16,17 @@ struct SampleGraph {
   SymbolValues symbols;
   std::vector<Tensor> operands;
 };
+
+// The operator of a sample as a kernel, at sizes of its symbols.
+struct SizedKernel {
+  loops::Kernel kernel;
+  SymbolValues symbols;
+};
+
+std::vector<const Op*> lowered_ops();  // that have samples
+// At sizes that no sample has, 0 among them; not of samples without symbols. The operator need not allow
+// them.
+std::vector<SizedKernel> at_other_sizes(const Op& op);
 
 // Without values of the operands.
 SampleGraph make_sample_node(const Op& op, const Sample& sample, DType dtype = DType::kF32);

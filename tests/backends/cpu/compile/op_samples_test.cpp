@@ -36,31 +36,15 @@ TEST_P(OpSamples, AreAsTheInterpreterSays) {
 // Random data, sizes that no sample has. A size that the operator does not allow is one that the interpreter
 // refuses.
 TEST_P(OpSamples, OtherSizes) {
-  for (const Sample& sample : GetParam()->samples()) {
-    const auto made = core::test::make_sample_graph(*GetParam(), sample);
-    loops::Kernel kernel = GetParam()->lower(*made.node);
-    if (made.symbols.empty()) continue;
-    for (auto& [name, info] : made.graph.symbols) kernel.symbols[name].range = {0, INT64_MAX};
-    for (const int64_t size : {0, 1, 37}) {
-      SymbolValues symbols = made.symbols;
-      for (auto& [name, value] : symbols) value = size;
-      try {
-        test::expect_same(kernel, symbols, {.relative = 1e-5, .low = 0});
-      } catch (const InternalError&) {
-      }
+  for (const core::test::SizedKernel& sized : core::test::at_other_sizes(*GetParam())) {
+    try {
+      test::expect_same(sized.kernel, sized.symbols, {.relative = 1e-5, .low = 0});
+    } catch (const InternalError&) {
     }
   }
 }
 
-std::vector<const Op*> lowered_ops() {
-  std::vector<const Op*> result;
-  for (const Op* op : ops::all_ops()) {
-    if (op->lower != nullptr && op->samples != nullptr) result.push_back(op);
-  }
-  return result;
-}
-
-INSTANTIATE_TEST_SUITE_P(All, OpSamples, ::testing::ValuesIn(lowered_ops()),
+INSTANTIATE_TEST_SUITE_P(All, OpSamples, ::testing::ValuesIn(core::test::lowered_ops()),
                          [](const auto& info) { return std::string(info.param->name); });
 
 }  // namespace

@@ -42,16 +42,8 @@ TEST_P(CudaSamples, AreAsTheInterpreterSays) {
 TEST_P(CudaSamples, OtherSizes) {
   if (test::gpu() == nullptr || test::nvrtc() == nullptr) GTEST_SKIP() << "there is no GPU, or no NVRTC";
   std::vector<Case> cases;
-  for (const Sample& sample : GetParam()->samples()) {
-    const auto made = core::test::make_sample_graph(*GetParam(), sample);
-    loops::Kernel kernel = GetParam()->lower(*made.node);
-    for (auto& [name, info] : made.graph.symbols) kernel.symbols[name].range = {0, INT64_MAX};
-    for (const int64_t size : {0, 1, 37}) {
-      SymbolValues symbols = made.symbols;
-      for (auto& [name, value] : symbols) value = size;
-      if (!symbols.empty()) cases.push_back({.kernel = kernel, .symbols = symbols, .operands = {}});
-    }
-  }
+  for (core::test::SizedKernel& sized : core::test::at_other_sizes(*GetParam()))
+    cases.push_back({.kernel = std::move(sized.kernel), .symbols = std::move(sized.symbols), .operands = {}});
   if (cases.empty()) return;
   const std::string unit = test::write_all(cases);
   const auto module = test::gpu()->load(test::nvrtc()->compile(unit, test::gpu()->architecture()));
@@ -63,15 +55,7 @@ TEST_P(CudaSamples, OtherSizes) {
   }
 }
 
-std::vector<const Op*> lowered_ops() {
-  std::vector<const Op*> result;
-  for (const Op* op : ops::all_ops()) {
-    if (op->lower != nullptr && op->samples != nullptr) result.push_back(op);
-  }
-  return result;
-}
-
-INSTANTIATE_TEST_SUITE_P(All, CudaSamples, ::testing::ValuesIn(lowered_ops()),
+INSTANTIATE_TEST_SUITE_P(All, CudaSamples, ::testing::ValuesIn(core::test::lowered_ops()),
                          [](const auto& info) { return std::string(info.param->name); });
 
 }  // namespace
