@@ -22,17 +22,7 @@ uint32_t Conditions::add(const Predicate& predicate) {
 bool Conditions::holds(const Item& item, std::span<const int64_t> symbols) const {
   if (item.kind == Kind::kAnd) return holds(items_[item.left], symbols) && holds(items_[item.right], symbols);
   if (item.kind == Kind::kOr) return holds(items_[item.left], symbols) || holds(items_[item.right], symbols);
-  const int64_t left = dims_.evaluate(item.left, symbols), right = dims_.evaluate(item.right, symbols);
-  switch (item.kind) {
-    case Kind::kEqual:
-      return left == right;
-    case Kind::kNotEqual:
-      return left != right;
-    case Kind::kLess:
-      return left < right;
-    default:
-      return left <= right;
-  }
+  return is_true(item.kind, dims_.evaluate(item.left, symbols), dims_.evaluate(item.right, symbols));
 }
 
 void Conditions::require(std::span<const int64_t> symbols) const {

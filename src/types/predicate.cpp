@@ -56,13 +56,8 @@ Predicate negation(const Predicate& predicate) {
   return predicate;
 }
 
-bool evaluate(const Predicate& predicate, const SymbolValues& values) {
-  if (predicate.kind == Kind::kAnd)
-    return evaluate(predicate.parts[0], values) && evaluate(predicate.parts[1], values);
-  if (predicate.kind == Kind::kOr)
-    return evaluate(predicate.parts[0], values) || evaluate(predicate.parts[1], values);
-  const int64_t left = evaluate(predicate.left, values), right = evaluate(predicate.right, values);
-  switch (predicate.kind) {
+bool is_true(Kind comparison, int64_t left, int64_t right) {
+  switch (comparison) {
     case Kind::kEqual:
       return left == right;
     case Kind::kNotEqual:
@@ -72,6 +67,14 @@ bool evaluate(const Predicate& predicate, const SymbolValues& values) {
     default:
       return left <= right;
   }
+}
+
+bool evaluate(const Predicate& predicate, const SymbolValues& values) {
+  if (predicate.kind == Kind::kAnd)
+    return evaluate(predicate.parts[0], values) && evaluate(predicate.parts[1], values);
+  if (predicate.kind == Kind::kOr)
+    return evaluate(predicate.parts[0], values) || evaluate(predicate.parts[1], values);
+  return is_true(predicate.kind, evaluate(predicate.left, values), evaluate(predicate.right, values));
 }
 
 std::vector<std::string> symbols_of(const Predicate& predicate) {

@@ -33,6 +33,7 @@ Predicate both(Predicate a, Predicate b);
 Predicate either(Predicate a, Predicate b);
 Predicate negation(const Predicate& predicate);  // of the same depth
 
+bool is_true(Predicate::Kind comparison, int64_t left, int64_t right);
 bool evaluate(const Predicate& predicate, const SymbolValues& values);
 std::vector<std::string> symbols_of(const Predicate& predicate);  // sorted, each once
 // True only if `a` is not negative for all values in the symbols' ranges.
