@@ -20,6 +20,12 @@ std::string describe_range(const Json& range) {
   return high == INT64_MAX ? fmt::format("{}..", low) : fmt::format("{}..{}", low, high);
 }
 
+void print_metadata(const Json& json) {
+  if (!json["metadata"].empty()) fmt::print("metadata\n");
+  for (const auto& [key, value] : json["metadata"].items())
+    fmt::print("  {}: {}\n", key, value.get<std::string>());
+}
+
 void print_ports(const Json& json, const char* name) {
   if (!json[name].empty()) fmt::print("{}\n", name);
   for (const Json& port : json[name]) {
@@ -79,6 +85,7 @@ void print_summary(const Json& json) {
                text_of(section, "sha256"));
   }
   fmt::print("key: {} bytes of text, sha256 {}\n", text_of(json, "key").size(), text_of(json, "key_sha256"));
+  print_metadata(json);
   for (const char* ports : {"inputs", "outputs", "states"}) print_ports(json, ports);
   print_conditions(json);
   print_weights(json);

@@ -5,6 +5,7 @@
 #include <set>
 #include <utility>
 
+#include "compiler/output_names.h"
 #include "compiler/profile.h"
 #include "ops/model_source.h"
 #include "support/error.h"
@@ -152,11 +153,18 @@ class Assembly {
     PlanReport planned;
     engine_->init = plan_program({&split.init, std::move(parts_.lowered.init), ids_, {}});
     engine_->main = plan_program({&split.main, std::move(parts_.lowered.main), ids_, typical}, &planned);
+    name_outputs();
     order_states();
     report.arena_bytes = planned.arena;
     report.arena_lower_bound = planned.lower_bound;
     report.kernels = engine_->init.steps.size() + engine_->main.steps.size();
     report.distinct_kernels = parts_.images.size();
+  }
+
+  void name_outputs() {
+    const std::vector<std::string> names = output_names(parts_.program, parts_.model);
+    invariant(names.size() == engine_->main.outputs.size(), "the program has other outputs than the model");
+    for (size_t i = 0; i < names.size(); ++i) engine_->main.outputs[i].name = names[i];
   }
 
   // The program lists the states of its graph, in order; the tables of values and bindings follow it.

@@ -4,6 +4,7 @@
 #include <fmt/core.h>
 #include <fmt/ranges.h>
 
+#include "compiler/output_names.h"
 #include "engine/engine_file.h"
 #include "ir/scanner.h"
 #include "ir/text.h"
@@ -36,7 +37,7 @@ std::string describe_call(const aten::Program& program, const aten::Imported& mo
                      quoted(program.argument_names), quote(program.input_tree), quote(program.output_tree),
                      quoted(model.input_literals), quoted(model.output_literals)) +
          fmt::format("inputs [{}]\noutputs [{}]\n", names_of(model.graph.inputs()),
-                     names_of(model.graph.outputs));
+                     quoted(output_names(program, model)));
 }
 
 std::string describe_states(const std::vector<aten::StateSource>& states) {

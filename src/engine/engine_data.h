@@ -2,6 +2,7 @@
 // The content of an engine file as plain data.
 #pragma once
 
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -78,6 +79,7 @@ struct EngineData {
   std::vector<SourceWeight> sources;  // in the file with values only if kOriginal
   std::vector<Tensor> state_values;   // initial values of owned states
   std::vector<NodeRecord> nodes;
+  std::map<std::string, std::string> metadata;  // what the user attached when building; no key is empty
   std::vector<SizeCheck> checks;  // what the sizes of main's inputs and states have to meet before a run
 };
 

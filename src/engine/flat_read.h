@@ -10,10 +10,9 @@
 #include <flatbuffers/flatbuffers.h>
 
 #include "engine/container.h"
+#include "support/utf8.h"
 
 namespace ingot::core {
-
-bool is_utf8(std::string_view text);
 
 // What is read from one section; errors name it.
 class FlatReader {

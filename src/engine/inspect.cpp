@@ -87,6 +87,12 @@ void write_conditions(JsonWriter& json, const EngineData& engine) {
   json.end_array();
 }
 
+void write_user_metadata(JsonWriter& json, const EngineData& engine) {
+  json.key("metadata").begin_object();
+  for (const auto& [key, value] : engine.metadata) json.field(key, value);
+  json.end_object();
+}
+
 void write_sections(JsonWriter& json, const EngineFile& file) {
   json.field("format", kEngineFormatVersion)
       .field("bytes", file.size())
@@ -225,6 +231,7 @@ std::string inspect_json(const EngineData& engine, const EngineFile* file) {
   json.field("needs", to_string(engine.needs));
   json.field("key_sha256", hex(digest(as_bytes(engine.key)))).field("key", engine.key);
   if (file != nullptr) write_sections(json, *file);
+  write_user_metadata(json, engine);
   write_ports(json, "inputs", engine.main.inputs, engine.main.symbols);
   write_ports(json, "outputs", engine.main.outputs, engine.main.symbols);
   write_ports(json, "states", engine.main.states, engine.main.symbols);

@@ -37,6 +37,12 @@ class MetadataReader : FlatReader {
     each(metadata.nodes(), [&](const file::Node& node) {
       engine.nodes.push_back({text(node.name()), text(node.op()), text(node.source())});
     });
+    each(metadata.entries(), [&](const file::Entry& entry) {
+      std::string key = text(entry.key());
+      require(!key.empty(), "a key of the user's metadata is empty");
+      const bool is_new = engine.metadata.emplace(std::move(key), text(entry.value())).second;
+      require(is_new, "a key of the user's metadata is there twice");
+    });
     return std::move(result_);
   }
 

@@ -33,10 +33,13 @@ class MetadataWriter {
     const auto nodes = write_all(builder_, engine.nodes, [&](const NodeRecord& node) {
       return file::CreateNode(builder_, text(node.name), text(node.op), text(node.source));
     });
+    const auto entries = write_all(builder_, engine.metadata, [&](const auto& entry) {
+      return file::CreateEntry(builder_, text(entry.first), text(entry.second));
+    });
     builder_.Finish(file::CreateMetadata(builder_, text(engine.name), text(engine.origin),
                                          text(engine.target), engine.needs.bits,
                                          static_cast<uint8_t>(engine.weights_form), write(engine.signature),
-                                         images, weights, sources, states, nodes));
+                                         images, weights, sources, states, nodes, entries));
     return finished_bytes(builder_);
   }
 

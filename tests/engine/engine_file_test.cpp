@@ -3,6 +3,7 @@
 
 #include <gmock/gmock.h>
 
+#include <algorithm>
 #include <random>
 
 #include "engine/container.h"
@@ -58,6 +59,7 @@ TEST(EngineFile, KeepsAllThatAnEngineHolds) {
   EXPECT_EQ(read.main.steps[1].work_items, engine.main.steps[1].work_items);
   EXPECT_EQ(read.main.symbols, engine.main.symbols);
   EXPECT_EQ(read.checks, engine.checks);
+  EXPECT_EQ(read.metadata, engine.metadata);
   EXPECT_EQ(read.main.buffers[2].above, engine.main.buffers[2].above);
   EXPECT_EQ(read.main.buffers[2].bytes, engine.main.buffers[2].bytes);
   for (size_t id = 0; id < 3; ++id) {
@@ -176,6 +178,25 @@ TEST(EngineFile, MutatedContentBehindTheChecksumsNeverCrashes) {
     }
   }
   EXPECT_GT(refused, 1000u);
+}
+
+TEST(EngineFile, RefusesMetadataWithoutAKeyOrWithOneTwice) {
+  EngineData engine = small_engine();
+  engine.metadata = {{"", "value"}};
+  EXPECT_THAT(verdict(to_bytes(engine)), HasSubstr("a key of the user's metadata is empty"));
+  engine.metadata = {{"metadata_key_1", ""}, {"metadata_key_2", ""}};
+  const std::vector<std::byte> bytes = to_bytes(engine);
+  std::vector<std::vector<std::byte>> contents(kSectionCount);
+  const Container container = read_container(bytes, Checksums::kVerify);
+  for (size_t i = 0; i < kSectionCount; ++i) {
+    const Bytes content = container.content(bytes, static_cast<SectionType>(i + 1));
+    contents[i].assign(content.begin(), content.end());
+  }
+  const Bytes second = as_bytes("metadata_key_2");
+  const auto found = std::ranges::search(contents[1], second);
+  ASSERT_FALSE(found.empty());
+  found.back() = std::byte{'1'};
+  EXPECT_THAT(verdict(testing::seal(contents)), HasSubstr("a key of the user's metadata is there twice"));
 }
 
 TEST(EngineFile, RefusesSectionsThatAreNoTables) {

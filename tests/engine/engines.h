@@ -43,6 +43,7 @@ inline EngineData small_engine() {
   main.steps[1].scratch_bytes = 128;
   main.steps[1].nodes = {0};
   engine.nodes.push_back({"linear_1", "aten.linear.default", "model.py:12 in forward"});
+  engine.metadata = {{"commit", "1a2b3c"}, {"note", ""}};
   engine.checks.push_back({.kind = CheckKind::kBounds,
                            .condition = parse_predicate("S <= 256 & [B < 20 | mod(S, 2) == 0]"),
                            .message = "slice",

@@ -29,6 +29,7 @@ TEST(Inspect, TellsAllThatAnEngineHolds) {
   EXPECT_EQ(json["conditions"][0]["condition"],
             "x.shape[1] <= 256 and (x.shape[0] < 20 or x.shape[1] % 2 == 0)");
   EXPECT_EQ(json["conditions"][0]["source"], "model.py:13 in forward");
+  EXPECT_EQ(json["metadata"], (nlohmann::json{{"commit", "1a2b3c"}, {"note", ""}}));
   EXPECT_EQ(json["key"], "key of small");
   EXPECT_EQ(json["key_sha256"], hex(digest(as_bytes("key of small"))));
   EXPECT_EQ(json["sources"][0]["sha256"], hex(file->data().sources[0].digest));
