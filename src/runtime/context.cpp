@@ -2,9 +2,12 @@
 #include "runtime/context.h"
 
 #include <algorithm>
+#include <chrono>
 #include <cstring>
+#include <utility>
 
 #include <fmt/core.h>
+#include <fmt/ranges.h>
 
 #include "runtime/plan_cache.h"
 #include "runtime/step_runner.h"
@@ -23,6 +26,12 @@ struct Context::State {
   GrowingBlock scratch;
   std::vector<void*> arguments;
   std::unique_ptr<StepProfile> profile;  // null: nothing is timed
+  std::optional<MemoryAllocator> allocator;
+  std::unique_ptr<ThreadPool> pool;  // null: the host's
+
+  bool has_many_shapes = false;  // and the log has been told
+
+  const MemoryAllocator* memory_source() const { return allocator ? &*allocator : nullptr; }
 
   void set_state(size_t index, std::byte* data) {
     if (states[index] == data) return;
@@ -33,11 +42,31 @@ struct Context::State {
 
 namespace {
 
-Tensor initial_value(const EngineData& data, size_t state) {
-  Tensor own = make_tensor(data.state_values[state].dtype, data.state_values[state].shape);
+Tensor initial_value(const EngineData& data, size_t state, const MemoryAllocator* allocator) {
   const Tensor& value = data.state_values[state];
-  if (value.data != nullptr) std::memcpy(own.data.get(), value.data.get(), value.bytes());
+  Tensor own = allocator == nullptr
+                   ? make_tensor(value.dtype, value.shape)
+                   : Tensor{allocate_memory(value.bytes(), allocator), value.dtype, value.shape};
+  if (value.data != nullptr) {
+    std::memcpy(own.data.get(), value.data.get(), value.bytes());
+  } else if (allocator != nullptr) {
+    std::memset(own.data.get(), 0, value.bytes());
+  }
   return own;
+}
+
+void use_allocator(const MemoryAllocator* allocator, Frame& frame) {
+  frame.blocks.assign(frame.blocks.size(), GrowingBlock(allocator));
+  for (Frame& nested : frame.nested) use_allocator(allocator, nested);
+}
+
+std::string describe_sizes(std::span<const ArgumentSlot> slots, std::span<const Argument> inputs) {
+  std::vector<std::string> texts;
+  for (size_t i = 0; i < inputs.size(); ++i) {
+    const std::span<const int64_t> shape(inputs[i].shape, static_cast<size_t>(inputs[i].rank));
+    texts.push_back(fmt::format("{}[{}]", slots[i].port->name, fmt::join(shape, ", ")));
+  }
+  return fmt::format("{}", fmt::join(texts, ", "));
 }
 
 bool is_owned(const EngineData& data, size_t state) {
@@ -47,13 +76,18 @@ bool is_owned(const EngineData& data, size_t state) {
 
 }  // namespace
 
-Context::Context(std::shared_ptr<Engine> engine)
+Context::Context(std::shared_ptr<Engine> engine, const ContextOptions& options)
     : engine_(std::move(engine)), state_(std::make_unique<State>()) {
   engine_->require_unchanged();
+  if (options.threads > 0) state_->pool = engine_->host().make_pool(options.threads);
+  state_->allocator = options.allocator;
+  const GrowingBlock empty(state_->memory_source());
+  state_->arenas.assign(kMaxNesting + 1, empty);
+  state_->scratch = empty;
   const EngineData& data = engine_->data();
   state_->slots = argument_slots(data);
   state_->inputs.resize(data.main.inputs.size());
-  state_->copies.resize(data.main.inputs.size());
+  state_->copies.assign(data.main.inputs.size(), empty);
   state_->states.resize(data.main.states.size());
   state_->owned.resize(data.main.states.size());
   state_->arguments.resize(engine_->main().most_arguments);
@@ -72,7 +106,7 @@ void Context::bind_state(size_t index, void* data) {
   if (data != nullptr) {
     own = {};
   } else if (own.data == nullptr) {
-    own = initial_value(engine_->data(), index);
+    own = initial_value(engine_->data(), index, state_->memory_source());
   }
   state_->set_state(index, data != nullptr ? static_cast<std::byte*>(data) : own.data.get());
 }
@@ -80,7 +114,7 @@ void Context::bind_state(size_t index, void* data) {
 void Context::reset_states() {
   for (size_t i = 0; i < state_->owned.size(); ++i) {
     if (state_->owned[i].data == nullptr) continue;
-    state_->owned[i] = initial_value(engine_->data(), i);
+    state_->owned[i] = initial_value(engine_->data(), i, state_->memory_source());
     state_->set_state(i, state_->owned[i].data.get());
   }
 }
@@ -105,8 +139,28 @@ RunPlan& Context::plan_for(std::span<const Argument> inputs) {
   if (RunPlan* known = state_->plans.find(key)) return *known;
   const Executable& main = engine_->main();
   std::vector<int64_t> symbols = bind_sizes(engine_->data(), *main.dims, state_->slots, inputs);
-  return *state_->plans.add(make_run_plan(main, std::move(key), std::move(symbols)));
+  const auto start = std::chrono::steady_clock::now();
+  RunPlan plan = make_run_plan(main, std::move(key), std::move(symbols));
+  use_allocator(state_->memory_source(), plan.frame);
+  const std::chrono::duration<double, std::micro> time = std::chrono::steady_clock::now() - start;
+  log_plan(inputs, time.count());
+  return *state_->plans.add(std::move(plan));
 }
+
+void Context::log_plan(std::span<const Argument> inputs, double microseconds) {
+  const Log& log = engine_->host().log();
+  if (log.wants(LogLevel::kInfo))
+    log.write(LogLevel::kInfo,
+              fmt::format("planned {} in {:.1f} us", describe_sizes(state_->slots, inputs), microseconds));
+  if (state_->plans.size() < PlanCache::kCapacity || std::exchange(state_->has_many_shapes, true)) return;
+  if (log.wants(LogLevel::kWarning))
+    log.write(LogLevel::kWarning, fmt::format("a context has seen more than {} shapes and forgets the plan "
+                                              "of the oldest: pad inputs to fewer shapes",
+                                              PlanCache::kCapacity));
+}
+
+ThreadPool& Context::pool() const { return state_->pool != nullptr ? *state_->pool : engine_->host().pool(); }
+int Context::threads() const { return pool().threads(); }
 
 void Context::place_arguments(std::span<const Argument> inputs) {
   for (size_t i = 0; i < inputs.size(); ++i) {
@@ -132,7 +186,8 @@ void Context::place_arguments(std::span<const Argument> inputs) {
   }
 }
 
-void Context::run(std::span<const Argument> inputs, const OutputAllocator& allocator) {
+void Context::run(std::span<const Argument> inputs, const OutputAllocator& allocator,
+                  const RunLimits& limits) {
   RunPlan& plan = plan_for(inputs);
   place_arguments(inputs);
   engine_->require_verified_weights();
@@ -147,17 +202,19 @@ void Context::run(std::span<const Argument> inputs, const OutputAllocator& alloc
     const auto& caller = *static_cast<const OutputAllocator*>(context);
     return static_cast<std::byte*>(caller.allocate(caller.context, index, dtype, shape, bytes));
   };
-  const RunResources resources{.data = engine_->data(),
-                               .pool = engine_->host().pool(),
-                               .weights = *weights,
-                               .inputs = state_->inputs,
-                               .states = state_->states,
-                               .states_version = state_->states_version,
-                               .outputs = {allocate, const_cast<OutputAllocator*>(&allocator)},
-                               .arenas = state_->arenas,
-                               .scratch = state_->scratch,
-                               .arguments = state_->arguments,
-                               .profile = state_->profile.get()};
+  const RunResources resources{
+      .data = engine_->data(),
+      .pool = pool(),
+      .weights = *weights,
+      .inputs = state_->inputs,
+      .states = state_->states,
+      .states_version = state_->states_version,
+      .outputs = {allocate, const_cast<OutputAllocator*>(&allocator)},
+      .arenas = state_->arenas,
+      .scratch = state_->scratch,
+      .arguments = state_->arguments,
+      .profile = state_->profile.get(),
+      .limits = limits.deadline_ns != 0 || limits.cancel != nullptr ? &limits : nullptr};
   if (state_->profile != nullptr) [[unlikely]]
     state_->profile->begin_run(engine_->main(), plan);
   StepRunner(resources, plan).run(engine_->main());
@@ -170,7 +227,7 @@ void Context::set_profiling(bool on) { state_->profile = on ? std::make_unique<S
 std::string Context::profile() const {
   if (state_->profile == nullptr)
     throw UserError("INGOT-U340", "profiling is off", "turn it on before the runs");
-  return state_->profile->json(engine_->data(), engine_->host().pool());
+  return state_->profile->json(engine_->data(), pool());
 }
 
 std::vector<std::vector<int64_t>> Context::output_shapes(std::span<const Argument> inputs) {

@@ -3,12 +3,15 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
 
 #include "runtime/arguments.h"
 #include "runtime/engine.h"
+#include "runtime/memory.h"
+#include "runtime/run_limits.h"
 
 namespace ingot::core {
 
@@ -21,10 +24,17 @@ struct OutputAllocator {
   void* context;
 };
 
+struct ContextOptions {
+  int threads = 0;  // of a pool of its own, the caller included; 0: the host's pool, which contexts share
+  std::optional<MemoryAllocator>
+      allocator;  // of all memory whose size follows from the engine's; none: the system
+};
+
 class Context {
  public:
-  // UserError INGOT-U211 if the engine's file is seen to have changed.
-  explicit Context(std::shared_ptr<Engine> engine);
+  // UserError INGOT-U211 if the engine's file is seen to have changed, DeviceError INGOT-D003 if there are no
+  // threads for it.
+  explicit Context(std::shared_ptr<Engine> engine, const ContextOptions& options = {});
   ~Context();
   Context(Context&&) noexcept;
 
@@ -35,8 +45,9 @@ class Context {
   // Runs the main program. `inputs` are the tensor arguments in the order of the signature, states that are
   // bound to arguments included (those must be dense, UserError INGOT-U306); outputs come from the allocator.
   // Allocates nothing itself after the first run of a shape, except when the arena has to grow. UserError
-  // INGOT-U30x names input, dim and range.
-  void run(std::span<const Argument> inputs, const OutputAllocator& allocator);
+  // INGOT-U30x names input, dim and range; INGOT-U316 and U317 if it ends by its limits.
+  void run(std::span<const Argument> inputs, const OutputAllocator& allocator, const RunLimits& limits = {});
+  int threads() const;  // of the next run, the caller included
 
   // Binds state `index` to memory of the caller (torch's own buffer), by address; null: back to memory of the
   // context, which starts with the engine's initial value.
@@ -61,7 +72,9 @@ class Context {
 
  private:
   RunPlan& plan_for(std::span<const Argument> inputs);
+  void log_plan(std::span<const Argument> inputs, double microseconds);
   void place_arguments(std::span<const Argument> inputs);
+  ThreadPool& pool() const;
 
   std::shared_ptr<Engine> engine_;
   struct State;

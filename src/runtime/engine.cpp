@@ -117,6 +117,10 @@ std::shared_ptr<Engine> Engine::load(std::shared_ptr<const EngineFile> file, con
   engine->verification_ = std::make_shared<WeightVerification>(engine->file_);
   if (options.verify == Verify::kFull) engine->verification_->wait();
   engine->prepare();
+  if (host.log().wants(LogLevel::kInfo))
+    host.log().write(LogLevel::kInfo,
+                     fmt::format("opened the engine '{}' for {}, {} bytes", engine->data_->name,
+                                 engine->data_->target, engine->file_->size()));
   return engine;
 }
 

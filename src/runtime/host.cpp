@@ -3,24 +3,31 @@
 
 #include <algorithm>
 
+#include <fmt/core.h>
+
 namespace ingot::core {
 namespace {
 
-int chosen_threads(int wanted) {
+int chosen_threads(int wanted, const Log& log) {
   const int available = available_threads();
+  if (wanted > available && log.wants(LogLevel::kWarning))
+    log.write(LogLevel::kWarning,
+              fmt::format("{} threads were asked for; affinity and quota allow {}", wanted, available));
   return wanted <= 0 ? available : std::min(wanted, available);
 }
 
 }  // namespace
 
 Host::Host(const HostOptions& options, std::span<const Executor* const> executors)
-    : options_(options), executors_(executors.begin(), executors.end()) {
+    : options_(options), log_(options.logger), executors_(executors.begin(), executors.end()) {
   apply();
 }
 
-void Host::apply() {
-  pool_ = std::make_unique<ThreadPool>(chosen_threads(options_.threads), options_.spin_microseconds);
+std::unique_ptr<ThreadPool> Host::make_pool(int threads) {
+  return std::make_unique<ThreadPool>(chosen_threads(threads, log_), options_.spin_microseconds);
 }
+
+void Host::apply() { pool_ = make_pool(options_.threads); }
 
 void Host::set_threads(int threads) {
   options_.threads = threads;

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// The one process-wide object: thread pool, executors. Made lazily at the API and passed down.
+// The one process-wide object: thread pool, executors, log. Made lazily at the API and passed down.
 #pragma once
 
 #include <memory>
 #include <span>
 
 #include "backends/execute.h"
+#include "runtime/log.h"
 #include "support/thread_pool.h"
 
 namespace ingot::core {
@@ -13,21 +14,26 @@ namespace ingot::core {
 struct HostOptions {
   int threads = 0;             // 0: min(affinity mask, cgroup quota)
   int spin_microseconds = 50;  // 0 inside torch, so that its own threads are not starved
+  Logger logger;
 };
 
 class Host {
  public:
   Host(const HostOptions& options, std::span<const Executor* const> executors);
   ThreadPool& pool() { return *pool_; }
+  // A pool of the caller's own, of at most the threads that affinity and quota allow. DeviceError INGOT-D003.
+  std::unique_ptr<ThreadPool> make_pool(int threads);
   // These two make a new pool: not while a run is in flight. 0 threads: what affinity and quota allow.
   void set_threads(int threads);
   void set_spin(int microseconds);
   const Executor* find_executor(std::string_view name) const;
+  Log& log() { return log_; }
 
  private:
   void apply();
 
   HostOptions options_;
+  Log log_;
   std::unique_ptr<ThreadPool> pool_;
   std::vector<const Executor*> executors_;
 };

@@ -3,6 +3,8 @@
 
 #include <sys/mman.h>
 
+#include <algorithm>
+#include <cstdint>
 #include <cstdlib>
 
 #include <fmt/core.h>
@@ -18,9 +20,27 @@ constexpr size_t kHugePage = size_t{2} << 20;
 
 size_t round_up(size_t value, size_t unit) { return (value + unit - 1) / unit * unit; }
 
+std::shared_ptr<std::byte> allocate_by(const MemoryAllocator& allocator, size_t bytes) {
+  const size_t taken = std::max<size_t>(bytes, 1);
+  void* memory = allocator.allocate(allocator.user, taken, kAlignment);
+  if (memory == nullptr)
+    throw DeviceError("INGOT-D303",
+                      fmt::format("the context's allocator has no {} of memory", format_bytes(bytes)));
+  const auto release = [allocator, taken](std::byte* data) {
+    allocator.release(allocator.user, data, taken);
+  };
+  std::shared_ptr<std::byte> owned(static_cast<std::byte*>(memory), release);
+  if (reinterpret_cast<uintptr_t>(memory) % kAlignment != 0)
+    throw DeviceError(
+        "INGOT-D303",
+        fmt::format("the context's allocator returned memory that is not aligned to {} bytes", kAlignment));
+  return owned;
+}
+
 }  // namespace
 
-std::shared_ptr<std::byte> allocate_memory(size_t bytes) {
+std::shared_ptr<std::byte> allocate_memory(size_t bytes, const MemoryAllocator* allocator) {
+  if (allocator != nullptr) return allocate_by(*allocator, bytes);
   const bool large = bytes >= 2 * kHugePage;
   const size_t alignment = large ? kHugePage : kAlignment;
   const bool absurd = bytes > SIZE_MAX / 2;
@@ -37,7 +57,7 @@ std::shared_ptr<std::byte> allocate_memory(size_t bytes) {
 void GrowingBlock::grow(size_t bytes) {
   data_.reset();
   bytes_ = 0;
-  data_ = allocate_memory(bytes);
+  data_ = allocate_memory(bytes, allocator_);
   bytes_ = bytes;
 }
 

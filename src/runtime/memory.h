@@ -7,12 +7,23 @@
 
 namespace ingot::core {
 
-// Not initialized. Throws DeviceError INGOT-D301 if the system has no memory left.
-std::shared_ptr<std::byte> allocate_memory(size_t bytes);
+// Where a context's memory comes from, if not from the system.
+struct MemoryAllocator {
+  void* (*allocate)(void* user, size_t bytes, size_t alignment);
+  void (*release)(void* user, void* memory, size_t bytes);
+  void* user;
+};
+
+// Not initialized. Throws DeviceError INGOT-D301 if the system has no memory left, INGOT-D303 if `allocator`
+// (null: the system) returns none, or memory that is not aligned.
+std::shared_ptr<std::byte> allocate_memory(size_t bytes, const MemoryAllocator* allocator = nullptr);
 
 // A block that only grows, and forgets its content when it does.
 class GrowingBlock {
  public:
+  // The allocator outlives the block.
+  explicit GrowingBlock(const MemoryAllocator* allocator = nullptr) : allocator_(allocator) {}
+
   std::byte* reserve(size_t bytes) {
     if (bytes > bytes_) grow(bytes);
     return data_.get();
@@ -22,6 +33,7 @@ class GrowingBlock {
  private:
   void grow(size_t bytes);
 
+  const MemoryAllocator* allocator_;
   std::shared_ptr<std::byte> data_;
   size_t bytes_ = 0;
 };

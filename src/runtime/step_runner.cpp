@@ -31,11 +31,12 @@ void StepRunner::run_program(const Executable& executable, Frame& frame, const P
   if (executable.late) [[unlikely]]
     check_all(executable);
   resolve(executable, frame, ports, level);
+  const bool is_watched = resources_.profile != nullptr || resources_.limits != nullptr;
   for (size_t i = 0; i < executable.steps.size(); ++i) {
     const ExecutableStep& step = executable.steps[i];
     if (step.late) evaluate_step(executable, plan_, frame, i);
-    if (resources_.profile != nullptr && level == 0) [[unlikely]]
-      time_step(executable, frame, i, level);
+    if (is_watched) [[unlikely]]
+      run_watched_step(executable, frame, i, level);
     else
       run_step(executable, frame, i, level);
     if (!step.binds.empty()) [[unlikely]]
@@ -107,12 +108,14 @@ std::byte* StepRunner::allocate_output(const Executable& executable, BufferId id
   std::byte* memory = resources_.outputs.allocate(resources_.outputs.context, declared.index,
                                                   declared.type.dtype, {shape, rank}, bytes);
   if (memory != nullptr || bytes == 0) return memory;
-  throw DeviceError(
-      "INGOT-D302",
-      fmt::format("the caller's allocator gave no memory for output '{}' ({} bytes)", declared.name, bytes));
+  throw DeviceError("INGOT-D302",
+                    fmt::format("the caller's allocator gave no memory for output '{}' ({} bytes)",
+                                executable.program->outputs[declared.index].name, bytes));
 }
 
-void StepRunner::time_step(const Executable& executable, Frame& frame, size_t index, size_t level) {
+void StepRunner::run_watched_step(const Executable& executable, Frame& frame, size_t index, size_t level) {
+  if (resources_.limits != nullptr) require_within(*resources_.limits);
+  if (resources_.profile == nullptr || level > 0) return run_step(executable, frame, index, level);
   const auto start = StepProfile::Clock::now();
   run_step(executable, frame, index, level);
   resources_.profile->add(index, start, StepProfile::Clock::now());

@@ -6,6 +6,7 @@
 #include <span>
 #include <vector>
 
+#include "runtime/run_limits.h"
 #include "runtime/run_plan.h"
 #include "runtime/step_profile.h"
 #include "runtime/weight_set.h"
@@ -31,8 +32,9 @@ struct RunResources {
   OutputMemory outputs;
   std::vector<GrowingBlock>& arenas;  // one a level of nesting
   GrowingBlock& scratch;
-  std::vector<void*>& arguments;   // space for the arguments of one kernel call
-  StepProfile* profile = nullptr;  // of the main program; null: nothing is timed
+  std::vector<void*>& arguments;      // space for the arguments of one kernel call
+  StepProfile* profile = nullptr;     // of the main program; null: nothing is timed
+  const RunLimits* limits = nullptr;  // looked at before each step; null: there are none
 };
 
 class StepRunner {
@@ -55,7 +57,7 @@ class StepRunner {
   std::byte* allocate_late(const Executable& executable, Frame& frame, const Ports& ports, BufferId id);
   std::byte* allocate_output(const Executable& executable, BufferId id);
   void run_step(const Executable& executable, Frame& frame, size_t index, size_t level);
-  void time_step(const Executable& executable, Frame& frame, size_t index, size_t level);
+  void run_watched_step(const Executable& executable, Frame& frame, size_t index, size_t level);
   void run_kernel(const Executable& executable, Frame& frame, const ExecutableStep& step);
   void run_routine(const Executable& executable, Frame& frame, const ExecutableStep& step, size_t index);
   void run_copy(const Executable& executable, Frame& frame, const ExecutableStep& step);
