@@ -2,6 +2,9 @@
 // Building engines from models. Needs the library ingot; the other headers need ingot_runtime only.
 #pragma once
 
+#include "ingot/require_cpp20.h"
+#if INGOT_HAS_CPP20
+
 #include <exception>
 #include <filesystem>
 #include <functional>
@@ -26,6 +29,9 @@ struct CompileOptions {
   std::map<std::string, std::string> values;
   // Called between pieces of work; returning false cancels the build (UserError INGOT-U010). Default: none.
   std::function<bool(const Progress&)> progress;
+  // Texts that the engine keeps for you (`Engine::metadata`), by key. UserError INGOT-U021 for an empty key
+  // or text that is not UTF-8. Default: none.
+  std::map<std::string, std::string> metadata;
 };
 
 // An option that a build takes.
@@ -65,8 +71,15 @@ inline Engine compile(const std::filesystem::path& model, const CompileOptions& 
   };
   std::vector<ingot_option> rows;
   for (const auto& [name, value] : options.values) rows.push_back({name.c_str(), value.c_str()});
-  const ingot_build_options given{sizeof(ingot_build_options), rows.data(), rows.size(),
-                                  options.progress ? +forward : nullptr, &call};
+  std::vector<ingot_option> metadata;
+  for (const auto& [key, value] : options.metadata) metadata.push_back({key.c_str(), value.c_str()});
+  const ingot_build_options given{.struct_size = sizeof(ingot_build_options),
+                                  .options = rows.data(),
+                                  .option_count = rows.size(),
+                                  .progress = options.progress ? +forward : nullptr,
+                                  .user = &call,
+                                  .metadata = metadata.data(),
+                                  .metadata_count = metadata.size()};
   ingot_engine* engine = nullptr;
   ingot_text* text = nullptr;
   ingot_status* status = ingot_build_pt2(model.c_str(), &given, &engine, report == nullptr ? nullptr : &text);
@@ -81,3 +94,5 @@ inline Engine compile(const std::filesystem::path& model, const CompileOptions& 
 }
 
 }  // namespace ingot
+
+#endif  // INGOT_HAS_CPP20

@@ -2,13 +2,23 @@
 // Contexts: what one thread needs to run an engine.
 #pragma once
 
+#include "ingot/require_cpp20.h"
+#if INGOT_HAS_CPP20
+
 #include <algorithm>
+#include <atomic>
+#include <chrono>
 #include <cstddef>
+#include <cstdint>
 #include <exception>
 #include <initializer_list>
+#include <iterator>
+#include <map>
 #include <memory>
+#include <memory_resource>
 #include <span>
 #include <string>
+#include <string_view>
 #include <type_traits>
 #include <utility>
 #include <vector>
@@ -19,67 +29,106 @@
 
 namespace ingot {
 
+// What a context is made with.
+struct ContextOptions {
+  // Threads of this context's runs, the calling one included, the others of its own: contexts that run at
+  // once do not wait for each other. At most what affinity and quota allow. 0: the threads of the process
+  // (`set_threads`), which one run has at a time. Results do not depend on it.
+  int threads = 0;
+  // Where arena, scratch, copies of inputs and owned states lie; outlives the context. Null: the system's
+  // memory.
+  std::pmr::memory_resource* memory = nullptr;
+};
+
+// Ends runs from another thread; outlives them. Thread-safe.
+class Cancellation {
+ public:
+  void cancel() noexcept { flag_.store(1, std::memory_order_release); }
+  void reset() noexcept { flag_.store(0, std::memory_order_release); }  // while no run uses it
+  bool is_cancelled() const noexcept { return flag_.load(std::memory_order_acquire) != 0; }
+
+ private:
+  friend class Context;
+  static_assert(sizeof(std::atomic<int32_t>) == sizeof(int32_t) && std::atomic<int32_t>::is_always_lock_free);
+  const int32_t* flag() const noexcept { return reinterpret_cast<const int32_t*>(&flag_); }
+
+  std::atomic<int32_t> flag_{0};
+};
+
+// When a run ends before it is done. Both are looked at before each step; the context stays usable, but
+// outputs and states may be partly written.
+struct RunOptions {
+  std::chrono::steady_clock::time_point deadline =
+      std::chrono::steady_clock::time_point::max();  // INGOT-U317
+  const Cancellation* cancellation = nullptr;        // INGOT-U316
+};
+
+using NamedTensors = std::map<std::string, Tensor, std::less<>>;
+
 // Cheap; one per thread. Two runs of one context must not overlap. Keeps its engine alive.
 class Context {
  public:
-  explicit Context(Engine engine) : engine_(std::move(engine)) {
+  // UserError INGOT-U002 for a number of threads below 0 or above 1024; DeviceError INGOT-D003 if the system
+  // has no thread for it, INGOT-D303 if `options.memory` has none.
+  explicit Context(Engine engine, const ContextOptions& options = {}) : engine_(std::move(engine)) {
+    const ingot_allocator allocator = allocator_of(options.memory);
+    const ingot_context_options given{sizeof(ingot_context_options), options.threads,
+                                      options.memory == nullptr ? nullptr : &allocator};
     ingot_context* context = nullptr;
-    detail::check(ingot_context_create(engine_.handle(), &context));
+    detail::check(ingot_context_create_with(engine_.handle(), &given, &context));
     handle_.reset(context);
-    updated_.resize(ingot_engine_input_count(engine_.handle()));
-    for (size_t i = 0; i < updated_.size(); ++i)
-      updated_[i] = ingot_engine_input_is_updated(engine_.handle(), i) != 0;
+    for (const Port& port : engine_.inputs()) input_names_.push_back(port.name);
+    for (const Port& port : engine_.outputs()) output_names_.push_back(port.name);
+    for (size_t i = 0; i < input_names_.size(); ++i)
+      updated_.push_back(ingot_engine_input_is_updated(engine_.handle(), i) != 0);
   }
 
-  // Runs the engine on its tensor inputs, in order; the results own their memory. UserError names the input
-  // and dim that do not fit the engine, and inputs of const memory that the model updates in place.
-  std::vector<Tensor> run(std::span<const Tensor> inputs) {
+  // Runs the engine on its tensor inputs, in order; the results own their memory. Inputs are only read, in
+  // place where they are dense, and have to stay until the call returns. UserError names the input and dim
+  // that do not fit the engine (INGOT-U300 to U305), and inputs of const memory that the model updates in
+  // place (INGOT-U315).
+  std::vector<Tensor> run(std::span<const Tensor> inputs, const RunOptions& options = {}) {
     std::vector<Tensor> outputs;
-    run(inputs, outputs);
+    run(inputs, outputs, options);
     return outputs;
   }
-  std::vector<Tensor> run(std::initializer_list<Tensor> inputs) {
-    return run(std::span<const Tensor>(inputs.begin(), inputs.size()));
+  std::vector<Tensor> run(std::initializer_list<Tensor> inputs, const RunOptions& options = {}) {
+    return run(std::span<const Tensor>(inputs.begin(), inputs.size()), options);
+  }
+
+  // The same by names: run({{"input_ids", ids}, {"mask", mask}}).at("logits"). UserError INGOT-U318 for a
+  // name that is unknown or missing.
+  NamedTensors run(const NamedTensors& inputs, const RunOptions& options = {}) {
+    std::vector<const char*> names;
+    std::vector<Tensor> values, outputs;
+    for (const auto& [name, value] : inputs) {
+      const auto position = std::find(input_names_.begin(), input_names_.end(), name) - input_names_.begin();
+      if (position < std::ssize(input_names_)) require_writable(static_cast<size_t>(position), value);
+      names.push_back(name.c_str());
+      values.push_back(value);
+    }
+    start(names.data(), values, Into{outputs}, options);
+    NamedTensors results;
+    for (size_t i = 0; i < outputs.size(); ++i) results.emplace(output_names_[i], std::move(outputs[i]));
+    return results;
   }
 
   // Puts the results into `outputs` and takes over the memory that those tensors own, so that runs of one
   // shape after another allocate nothing.
-  void run(std::span<const Tensor> inputs, std::vector<Tensor>& outputs) {
-    run_with(inputs, [&outputs](size_t index, DType dtype, std::span<const int64_t> shape, size_t bytes) {
-      if (outputs.size() <= index) outputs.resize(index + 1);
-      return outputs[index].resize(dtype, shape, bytes);
-    });
+  void run(std::span<const Tensor> inputs, std::vector<Tensor>& outputs, const RunOptions& options = {}) {
+    run_with(inputs, Into{outputs}, options);
   }
 
   // Results go to memory of the caller: `allocate(index, dtype, shape, bytes)` returns a void*, 64-byte
-  // aligned for the best speed, or nullptr (DeviceError). What it throws comes out of this call.
+  // aligned for the best speed, or nullptr (DeviceError INGOT-D302). What it throws comes out of this call.
   template <typename Allocate>
-  void run_with(std::span<const Tensor> inputs, Allocate&& allocate) {
-    struct Call {
-      std::remove_reference_t<Allocate>& allocate;
-      std::exception_ptr failure;
-    } call{allocate, nullptr};
-    const auto forward = [](void* user, size_t index, int32_t dtype, int32_t rank, const int64_t* shape,
-                            size_t bytes) -> void* {
-      auto& own = *static_cast<Call*>(user);
-      try {
-        return own.allocate(index, static_cast<DType>(dtype), {shape, static_cast<size_t>(rank)}, bytes);
-      } catch (...) {  // no exception may cross the C API
-        own.failure = std::current_exception();
-        return nullptr;
-      }
-    };
-    require_writable(inputs);
-    view(inputs);
-    ingot_status* status = ingot_context_run(handle(), views_.size(), views_.data(), forward, &call);
-    if (call.failure) {
-      ingot_status_free(status);
-      std::rethrow_exception(call.failure);
-    }
-    detail::check(status);
+  void run_with(std::span<const Tensor> inputs, Allocate&& allocate, const RunOptions& options = {}) {
+    for (size_t i = 0; i < std::min(inputs.size(), updated_.size()); ++i) require_writable(i, inputs[i]);
+    start(nullptr, inputs, allocate, options);
   }
 
-  // Sizes of the outputs for inputs of these sizes, without running; -1 where only a run can tell.
+  // Sizes of the outputs for inputs of these sizes, one vector per output in order, without running; -1 where
+  // only a run can tell. Of the inputs dtypes and sizes alone are read. Errors as those of `run`.
   std::vector<std::vector<int64_t>> output_shapes(std::span<const Tensor> inputs) {
     view(inputs);
     size_t length = 0;
@@ -102,14 +151,18 @@ class Context {
     return shapes;
   }
 
-  // Binds state `index` to memory of the caller, which runs then update in place; null: to memory of the
-  // context, which starts with the engine's initial value.
+  // Binds state `index` (of `Engine::states`) to memory of the caller, which runs then read and update in
+  // place: dense row-major, of the state's dtype and sizes, living as long as it is bound. Null: to memory of
+  // the context, which starts with the engine's initial value. UserError INGOT-U307 if there is no such
+  // state.
   void bind_state(size_t index, void* data) {
     detail::check(ingot_context_bind_state(handle(), index, data));
   }
-  // The context's own states get their initial value again.
+  // The context's own states get their initial value again; bound ones stay as they are.
   void reset_states() { detail::check(ingot_context_reset_states(handle())); }
-  // They get the values that those of another context have, of the same engine or of a copy of it.
+  // The context's own states get the values that those of another context have, of the same engine or of a
+  // copy of it; neither may be running. UserError INGOT-U307 if their sizes differ, or only one of them is
+  // bound.
   void copy_states(const Context& other) {
     detail::check(ingot_context_copy_states(handle(), other.handle()));
   }
@@ -125,32 +178,90 @@ class Context {
   // Times each step of the runs from now on (begins anew), or stops. Off, as contexts start, nothing is
   // measured.
   void set_profiling(bool on) { detail::check(ingot_context_set_profiling(handle(), on ? 1 : 0)); }
-  // What was measured since the sizes of the inputs last changed, as JSON (see ingot_context_profile).
+  // What was measured since the sizes of the inputs last changed, as JSON: times in nanoseconds, see
+  // ingot_context_profile. UserError INGOT-U340 if nothing was.
   std::string profile() const {
     ingot_text* json = nullptr;
     detail::check(ingot_context_profile(handle(), &json));
     return detail::take_text(json);
   }
 
+  // Threads that its next run uses, the calling one included.
+  int threads() const { return ingot_context_threads(handle()); }
   const Engine& engine() const { return engine_; }
   ingot_context* handle() const { return handle_.get(); }  // of the C API, still owned by this object
 
  private:
-  static constexpr size_t kUsualDims = 64;
+  static constexpr size_t kUsualDims = 64, kAlignment = 64;
+
+  static ingot_allocator allocator_of(std::pmr::memory_resource* memory) {
+    const auto allocate = [](void* user, size_t bytes, size_t alignment) -> void* {
+      try {
+        return static_cast<std::pmr::memory_resource*>(user)->allocate(bytes, alignment);
+      } catch (...) {  // no exception may cross the C API; INGOT-D303 follows
+        return nullptr;
+      }
+    };
+    const auto release = [](void* user, void* data, size_t bytes) {
+      static_cast<std::pmr::memory_resource*>(user)->deallocate(data, bytes, kAlignment);
+    };
+    return {allocate, release, memory};
+  }
+
+  // Uses the memory of `outputs` again.
+  struct Into {
+    std::vector<Tensor>& outputs;
+    void* operator()(size_t index, DType dtype, std::span<const int64_t> shape, size_t bytes) const {
+      if (outputs.size() <= index) outputs.resize(index + 1);
+      return outputs[index].resize(dtype, shape, bytes);
+    }
+  };
+
+  static int64_t nanoseconds(std::chrono::steady_clock::time_point deadline) {
+    if (deadline == std::chrono::steady_clock::time_point::max()) return 0;
+    const auto time = std::chrono::duration_cast<std::chrono::nanoseconds>(deadline.time_since_epoch());
+    return std::max<int64_t>(time.count(), 1);
+  }
+
+  template <typename Allocate>
+  void start(const char* const* names, std::span<const Tensor> inputs, Allocate&& allocate,
+             const RunOptions& options) {
+    struct Call {
+      std::remove_reference_t<Allocate>& allocate;
+      std::exception_ptr failure;
+    } call{allocate, nullptr};
+    const auto forward = [](void* user, size_t index, int32_t dtype, int32_t rank, const int64_t* shape,
+                            size_t bytes) -> void* {
+      auto& own = *static_cast<Call*>(user);
+      try {
+        return own.allocate(index, static_cast<DType>(dtype), {shape, static_cast<size_t>(rank)}, bytes);
+      } catch (...) {  // no exception may cross the C API
+        own.failure = std::current_exception();
+        return nullptr;
+      }
+    };
+    view(inputs);
+    const ingot_run_options given{sizeof(ingot_run_options), forward, &call, nanoseconds(options.deadline),
+                                  options.cancellation == nullptr ? nullptr : options.cancellation->flag()};
+    ingot_status* status = ingot_context_run_with(handle(), views_.size(), names, views_.data(), &given);
+    if (call.failure) {
+      ingot_status_free(status);
+      std::rethrow_exception(call.failure);
+    }
+    detail::check(status);
+  }
 
   void view(std::span<const Tensor> inputs) {
     views_.clear();
     for (const Tensor& input : inputs) views_.push_back(input.view());
   }
 
-  void require_writable(std::span<const Tensor> inputs) const {
-    for (size_t i = 0; i < std::min(inputs.size(), updated_.size()); ++i) {
-      if (!updated_[i] || !inputs[i].is_read_only()) continue;
-      detail::refuse("INGOT-U315",
-                     "input '" + engine_.inputs()[i].name +
-                         "': the model updates it in place, but its memory is read-only",
-                     "give it memory that is not const");
-    }
+  void require_writable(size_t index, const Tensor& input) const {
+    if (!updated_[index] || !input.is_read_only()) return;
+    detail::refuse(
+        "INGOT-U315",
+        "input '" + input_names_[index] + "': the model updates it in place, but its memory is read-only",
+        "give it memory that is not const");
   }
 
   struct Free {
@@ -158,16 +269,34 @@ class Context {
   };
   Engine engine_;
   std::unique_ptr<ingot_context, Free> handle_;
+  std::vector<std::string> input_names_, output_names_;
   std::vector<bool> updated_;        // of each input: whether runs write its memory
   std::vector<ingot_tensor> views_;  // of the run in progress; kept, so that runs allocate nothing
 };
 
-// Threads of all runs of this process, the caller included; 0 (the default): what affinity and quota allow.
-// Not while a run is in flight.
+// Threads of the process, which contexts without their own share, the caller included; 0 (the default): what
+// affinity and quota allow. Not while a run is in flight. UserError INGOT-U002 below 0 or above 1024.
 inline void set_threads(int threads) { detail::check(ingot_set_threads(threads)); }
 inline int threads() { return ingot_get_threads(); }
 // Microseconds that idle workers spin before they sleep (default 50); 0 leaves the processor to others at
-// once.
+// once. Not while a run is in flight. UserError INGOT-U002 below 0 or above 1000000.
 inline void set_spin(int microseconds) { detail::check(ingot_set_spin(microseconds)); }
 
+enum class LogLevel : int32_t {
+  kOff = INGOT_LOG_OFF,
+  kWarning = INGOT_LOG_WARNING,  // something is done in another way than asked
+  kInfo = INGOT_LOG_INFO,        // engines that were opened, and what each new shape cost
+};
+// Messages of the process up to `level` go to `log`, which must not throw; null: nowhere. As a process starts
+// they go nowhere, or to stderr if the environment variable INGOT_LOG is "warning" or "info".
+inline void set_logger(void (*log)(LogLevel level, std::string_view message), LogLevel level) {
+  const auto forward = [](void* user, int32_t at, const char* message) {
+    reinterpret_cast<void (*)(LogLevel, std::string_view)>(user)(static_cast<LogLevel>(at), message);
+  };
+  detail::check(ingot_set_logger(log == nullptr ? nullptr : +forward, reinterpret_cast<void*>(log),
+                                 static_cast<int32_t>(level)));
+}
+
 }  // namespace ingot
+
+#endif  // INGOT_HAS_CPP20

@@ -2,12 +2,16 @@
 // Engines: compiled programs with their weights, from files or memory.
 #pragma once
 
+#include "ingot/require_cpp20.h"
+#if INGOT_HAS_CPP20
+
 #include <cstddef>
 #include <filesystem>
 #include <map>
 #include <memory>
 #include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "ingot/error.h"
@@ -45,7 +49,9 @@ struct Port {
 // Copies share one engine, which lives until the last of them and of its contexts is gone. Thread-safe.
 class Engine {
  public:
-  // Opens a file. UserError if it is no engine, damaged, or not made for this machine.
+  // Opens a file. UserError if it cannot be opened (INGOT-U120), is not an engine or is damaged (INGOT-U200
+  // to U210, which name the section), was built for another processor (INGOT-U220), or may not run by
+  // `options.trust` (INGOT-U221, U222).
   static Engine load(const std::filesystem::path& path, const LoadOptions& options = {}) {
     const ingot_load_options given = to_c(options);
     ingot_engine* engine = nullptr;
@@ -54,7 +60,8 @@ class Engine {
   }
 
   // The same for a file's content in memory, which `owner` keeps alive (null: the caller does, longer than
-  // the engine lives). 64-byte aligned bytes are not copied.
+  // the engine and its contexts live). Bytes that are aligned to 64 are not copied and must not change,
+  // unless `options.memory` is kCopy.
   static Engine load(std::span<const std::byte> bytes, std::shared_ptr<const void> owner,
                      const LoadOptions& options = {}) {
     const ingot_load_options given = to_c(options);
@@ -63,6 +70,12 @@ class Engine {
     ingot_engine* engine = nullptr;
     detail::check(ingot_engine_load_memory(bytes.data(), bytes.size(), release, held, &given, &engine));
     return Engine(engine);
+  }
+
+  // The same for bytes that the engine takes over, such as those of `to_bytes`.
+  static Engine load(std::vector<std::byte> bytes, const LoadOptions& options = {}) {
+    const auto owner = std::make_shared<const std::vector<std::byte>>(std::move(bytes));
+    return load(std::span(*owner), owner, options);
   }
 
   // Takes over a handle of the C API.
@@ -81,11 +94,32 @@ class Engine {
     detail::check(ingot_engine_save(handle(), path.c_str()));
   }
 
+  // The bytes that `save` would write. UserError INGOT-U211 as for `save`.
+  std::vector<std::byte> to_bytes() const {
+    ingot_text* content = nullptr;
+    detail::check(ingot_engine_save_memory(handle(), &content));
+    const std::unique_ptr<ingot_text, decltype(&ingot_text_free)> owner(content, &ingot_text_free);
+    const auto* first = reinterpret_cast<const std::byte*>(ingot_text_data(content));
+    return {first, first + ingot_text_size(content)};
+  }
+
+  // In the order in which runs take and return them. Names of outputs are the keys and fields of the model's
+  // result ("logits", "past_key_values.0.1"), "output_0", "output_1" where it has none.
   std::vector<Port> inputs() const { return ports(ingot_engine_input_count(handle()), &ingot_engine_input); }
   std::vector<Port> outputs() const {
     return ports(ingot_engine_output_count(handle()), &ingot_engine_output);
   }
   std::vector<Port> states() const { return ports(ingot_engine_state_count(handle()), &ingot_engine_state); }
+
+  // Texts that were attached when the engine was built; saving, copying and refitting keep them.
+  std::map<std::string, std::string> metadata() const {
+    std::map<std::string, std::string> entries;
+    for (size_t i = 0; i < ingot_engine_metadata_count(handle()); ++i) {
+      const char* key = ingot_engine_metadata_key(handle(), i);
+      entries.emplace(key, ingot_engine_metadata_value(handle(), key));
+    }
+    return entries;
+  }
 
   // Names of the model's weights, as `refit` takes them.
   std::vector<std::string> weights() const {
@@ -95,8 +129,10 @@ class Engine {
     return names;
   }
 
-  // New values of some or all weights. All or nothing; runs in flight keep the old ones. UserError if a name,
-  // dtype or shape is not the model's.
+  // New values of some or all weights, of the model's dtypes and shapes; they are copied. All or nothing;
+  // runs in flight keep the old ones, runs that begin afterwards have the new ones. UserError for a name that
+  // the model lacks (INGOT-U320), another dtype or shape (INGOT-U321), or where another weight is needed too,
+  // which the engine does not keep (INGOT-U322).
   void refit(const std::map<std::string, Tensor>& values) {
     std::vector<const char*> names;
     std::vector<ingot_tensor> tensors;
@@ -148,3 +184,5 @@ class Engine {
 inline void verify_file(const std::filesystem::path& path) { detail::check(ingot_verify_file(path.c_str())); }
 
 }  // namespace ingot
+
+#endif  // INGOT_HAS_CPP20

@@ -3,6 +3,9 @@
 // (std::bad_alloc of its own containers) is left as it is.
 #pragma once
 
+#include "ingot/require_cpp20.h"
+#if INGOT_HAS_CPP20
+
 #include <exception>
 #include <memory>
 #include <string>
@@ -79,3 +82,5 @@ inline std::string take_text(ingot_text* text) {
 
 }  // namespace detail
 }  // namespace ingot
+
+#endif  // INGOT_HAS_CPP20

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The C API of Ingot. Stable: functions and enum values are only added, structs grow at their end and begin
- * with their size. No exception crosses it. Every function that can fail returns NULL or a status that the
- * caller frees. Handles may be used from several threads at once, except that two runs of one context may not
- * overlap and a builder belongs to one thread. Strings are UTF-8 and zero-terminated; a `const char*` that a
- * function gives lives as long as the handle it came from. The functions marked [compiler] are in libingot,
- * all others in libingot_runtime. */
+ * with their size (`struct_size`, which the caller sets to sizeof of the struct: fields that an older caller
+ * lacks count as zero). No exception crosses it. Every function that can fail returns NULL or a status that
+ * the caller frees. Handles may be used from several threads at once, except that two runs of one context may
+ * not overlap and a builder belongs to one thread. Strings are UTF-8 and zero-terminated; a `const char*`
+ * that a function returns lives as long as the handle it came from. The functions marked [compiler] are in
+ * libingot, all others in libingot_runtime. */
 #ifndef INGOT_INGOT_H
 #define INGOT_INGOT_H
 
@@ -21,7 +22,7 @@
 extern "C" {
 #endif
 
-#define INGOT_ABI_VERSION 1
+#define INGOT_ABI_VERSION 2                 /* 2: ingot_tensor has a device and an offset */
 INGOT_API uint32_t ingot_abi_version(void); /* of the library that is loaded */
 INGOT_API const char* ingot_version(void);  /* product version, "0.1.0" */
 
@@ -86,13 +87,26 @@ typedef enum ingot_dtype {
   INGOT_C128 = 19
 } ingot_dtype;
 
-/* A borrowed view of host memory. */
+/* Where memory is, with the numbers of DLPack's DLDeviceType. 0 is the host too, so that structs filled with
+ * zeros are in host memory. */
+typedef enum ingot_device_type {
+  INGOT_DEVICE_HOST = 0,
+  INGOT_DEVICE_CPU = 1,
+  INGOT_DEVICE_CUDA = 2
+} ingot_device_type;
+
+/* A borrowed view of memory, with the fields of a DLTensor. It has no struct_size, since arrays of it are
+ * passed; it will not grow. Functions read it and what it points to during the call, and keep nothing of it.
+ */
 typedef struct ingot_tensor {
   void* data;
   int32_t dtype; /* ingot_dtype */
   int32_t rank;
   const int64_t* shape;
   const int64_t* strides; /* in elements; NULL: dense row-major */
+  int32_t device_type;    /* ingot_device_type; so far only the host, else INGOT-N301 */
+  int32_t device_id;      /* which device of that type; of the host: 0 */
+  uint64_t byte_offset;   /* of the first element from `data` */
 } ingot_tensor;
 
 /* ---- Engines ---- */
@@ -144,6 +158,16 @@ INGOT_API size_t ingot_engine_state_count(const ingot_engine* engine);
 INGOT_API ingot_status* ingot_engine_input(const ingot_engine* engine, size_t index, ingot_port* port);
 INGOT_API ingot_status* ingot_engine_output(const ingot_engine* engine, size_t index, ingot_port* port);
 INGOT_API ingot_status* ingot_engine_state(const ingot_engine* engine, size_t index, ingot_port* port);
+/* Position of the input, output or state of that name; UserError INGOT-U318 lists the names that there are.
+ */
+INGOT_API ingot_status* ingot_engine_find_input(const ingot_engine* engine, const char* name, size_t* index);
+INGOT_API ingot_status* ingot_engine_find_output(const ingot_engine* engine, const char* name, size_t* index);
+INGOT_API ingot_status* ingot_engine_find_state(const ingot_engine* engine, const char* name, size_t* index);
+/* Texts that were attached when the engine was built (ingot_build_options.metadata): keys in byte order, NULL
+ * past the last; the value of a key, NULL if the engine lacks it. Saving, copying and refitting keep them. */
+INGOT_API size_t ingot_engine_metadata_count(const ingot_engine* engine);
+INGOT_API const char* ingot_engine_metadata_key(const ingot_engine* engine, size_t index);
+INGOT_API const char* ingot_engine_metadata_value(const ingot_engine* engine, const char* key);
 /* Position of the flat user input that state `index` is bound to at each call, or -1 if a context owns it. */
 INGOT_API int32_t ingot_engine_state_input(const ingot_engine* engine, size_t index);
 /* 1 if runs write the memory of tensor input `index`, as the model updates it in place; else 0. */
@@ -160,14 +184,54 @@ INGOT_API const char* ingot_engine_weight_name(const ingot_engine* engine, size_
 
 /* ---- Running ---- */
 typedef struct ingot_context ingot_context; /* cheap; one per thread */
+/* Memory of a context. `allocate` returns `bytes` bytes (more than 0) aligned to `alignment` (64), or NULL if
+ * there are none (DeviceError INGOT-D303, as for memory that is not aligned); `release` takes them back. Both
+ * are called by the thread that creates, uses or frees the context, never from a worker. */
+typedef struct ingot_allocator {
+  void* (*allocate)(void* user, size_t bytes, size_t alignment);
+  void (*release)(void* user, void* memory, size_t bytes);
+  void* user;
+} ingot_allocator;
+typedef struct ingot_context_options {
+  size_t struct_size;
+  /* Threads of this context's runs, the calling one included; the context then owns the others, so that
+   * contexts which run at once do not wait for each other. At most what affinity and quota allow. 0: the
+   * threads of the process (ingot_set_threads), which one run has at a time; another that runs meanwhile
+   * computes on its own thread alone. Results do not depend on it. */
+  int32_t threads;
+  /* Of arena, scratch, copies of inputs and the states that the context owns. The struct is read during the
+   * call; its `user` has to outlive the context. NULL: the system's memory. */
+  const ingot_allocator* allocator;
+} ingot_context_options;
+/* `options` may be NULL. The context keeps what it needs of the engine: the handle may be freed before it. */
+INGOT_API ingot_status* ingot_context_create_with(ingot_engine* engine, const ingot_context_options* options,
+                                                  ingot_context** context);
 INGOT_API ingot_status* ingot_context_create(ingot_engine* engine, ingot_context** context);
 INGOT_API void ingot_context_free(ingot_context* context);
+/* Threads that its next run uses, the calling one included; 0 of NULL. */
+INGOT_API int32_t ingot_context_threads(const ingot_context* context);
 /* Returns memory for output `index`, 64-byte aligned for the best speed, or NULL if there is none. */
 typedef void* (*ingot_allocate)(void* user, size_t index, int32_t dtype, int32_t rank, const int64_t* shape,
                                 size_t bytes);
-/* `inputs` has the tensor inputs in order. Outputs are allocated by `allocate` during the call. */
+/* `inputs` has the tensor inputs in order. They are read during the call, in place if they are dense, from a
+ * copy otherwise. Outputs are allocated by `allocate` during the call, on the calling thread. A run that
+ * fails leaves the context as usable as before; outputs and states that the model updates may be partly
+ * written. */
 INGOT_API ingot_status* ingot_context_run(ingot_context* context, size_t count, const ingot_tensor* inputs,
                                           ingot_allocate allocate, void* user);
+typedef struct ingot_run_options {
+  size_t struct_size;
+  ingot_allocate allocate; /* of outputs; not NULL */
+  void* user;              /* of `allocate` */
+  int64_t deadline_ns;     /* nanoseconds of CLOCK_MONOTONIC; past it the run ends with INGOT-U317; 0: none */
+  const int32_t*
+      cancel; /* once it is not 0, the run ends with INGOT-U316; any thread may set it; NULL: none */
+} ingot_run_options;
+/* The same with options (not NULL). `names[i]` says which input `inputs[i]` is, all of them in any order
+ * (INGOT-U318); NULL: in the engine's order. Deadline and cancellation are looked at before each step, so a
+ * run ends late by at most one step; the first run of an engine also waits for the check of its weights. */
+INGOT_API ingot_status* ingot_context_run_with(ingot_context* context, size_t count, const char* const* names,
+                                               const ingot_tensor* inputs, const ingot_run_options* options);
 /* Sizes of all outputs for these inputs, without running: `shapes` receives the dims of output 0, 1, ... one
  * after another; `capacity` is its length and `length` the number of dims there are. */
 INGOT_API ingot_status* ingot_context_output_shapes(ingot_context* context, size_t count,
@@ -194,12 +258,28 @@ INGOT_API ingot_status* ingot_context_set_profiling(ingot_context* context, int3
  * for some milliseconds. INGOT-U340 if nothing ran. */
 INGOT_API ingot_status* ingot_context_profile(ingot_context* context, ingot_text** json);
 
-/* Threads for all runs of this process, the caller included; 0: what affinity and quota allow. Not during a
- * run. */
+/* Threads of the process, which contexts without their own share, the caller included; 0: what affinity and
+ * quota allow. Not during a run. */
 INGOT_API ingot_status* ingot_set_threads(int32_t threads);
 INGOT_API int32_t ingot_get_threads(void);
-/* Microseconds that idle workers spin before they sleep; 0 leaves the processor to others at once. */
+/* Microseconds that idle workers spin before they sleep, of the process's threads and of contexts created
+ * afterwards; 0 leaves the processor to others at once. */
 INGOT_API ingot_status* ingot_set_spin(int32_t microseconds);
+
+/* ---- Messages ---- */
+typedef enum ingot_log_level {
+  INGOT_LOG_OFF = 0,
+  INGOT_LOG_WARNING =
+      1,             /* something is done in another way than asked: fewer threads, plans that do not stay */
+  INGOT_LOG_INFO = 2 /* engines that were opened, and what each new shape cost */
+} ingot_log_level;
+/* `message` is one line without its end, and lives during the call. Called by the thread that the message is
+ * of; it may use this API, and must not throw. */
+typedef void (*ingot_log)(void* user, int32_t level, const char* message);
+/* Messages of the process up to `level` go to `log` from now on; calls in flight may still use the one
+ * before. NULL, as a process starts: nowhere, unless the environment variable INGOT_LOG is "warning" or
+ * "info": then to stderr. Errors are no messages: they are returned. */
+INGOT_API ingot_status* ingot_set_logger(ingot_log log, void* user, int32_t level);
 
 /* ---- Building [compiler] ---- */
 typedef struct ingot_option {
@@ -221,6 +301,8 @@ typedef struct ingot_build_options {
   size_t option_count;
   ingot_progress progress; /* may be NULL */
   void* user;
+  const ingot_option* metadata; /* keys and values that the engine keeps (INGOT-U021); not part of its key */
+  size_t metadata_count;
 } ingot_build_options;
 /* Refuses what every build would refuse for these options: names, values, passes, backends; with a builder
  * (it may be NULL) also `shapes` that do not fit its program's inputs. */

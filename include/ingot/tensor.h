@@ -2,6 +2,9 @@
 // Tensors in host memory, as engines take and give them.
 #pragma once
 
+#include "ingot/require_cpp20.h"
+#if INGOT_HAS_CPP20
+
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
@@ -15,6 +18,7 @@
 #include <vector>
 
 #include "ingot/error.h"
+#include "ingot/half.h"
 #include "ingot/ingot.h"
 
 namespace ingot {
@@ -49,12 +53,12 @@ constexpr int bit_width(DType dtype) {
   return index < std::size(kWidths) ? kWidths[index] : 0;
 }
 
-// The dtype of a C++ type: dtype_of<float>() is kF32.
+// The dtype of a C++ type: dtype_of<float>() is kF32, dtype_of<Float16>() is kF16.
 template <typename T>
 constexpr DType dtype_of() {
   constexpr auto is_one_of = []<typename... Known>() { return (std::is_same_v<T, Known> || ...); };
   static_assert(is_one_of.template operator()<bool, uint8_t, int8_t, int16_t, int32_t, int64_t, uint16_t,
-                                              uint32_t, uint64_t, float, double>(),
+                                              uint32_t, uint64_t, Float16, BFloat16, float, double>(),
                 "this C++ type is the element type of no dtype");
   if constexpr (std::is_same_v<T, bool>) return DType::kBool;
   if constexpr (std::is_same_v<T, uint8_t>) return DType::kU8;
@@ -65,6 +69,8 @@ constexpr DType dtype_of() {
   if constexpr (std::is_same_v<T, uint16_t>) return DType::kU16;
   if constexpr (std::is_same_v<T, uint32_t>) return DType::kU32;
   if constexpr (std::is_same_v<T, uint64_t>) return DType::kU64;
+  if constexpr (std::is_same_v<T, Float16>) return DType::kF16;
+  if constexpr (std::is_same_v<T, BFloat16>) return DType::kBF16;
   if constexpr (std::is_same_v<T, float>) return DType::kF32;
   if constexpr (std::is_same_v<T, double>) return DType::kF64;
 }
@@ -111,7 +117,8 @@ class Tensor {
   Tensor(const std::vector<T>& values, std::vector<int64_t> shape)
       : Tensor(std::span<const T>(values), std::move(shape)) {}
 
-  // A dense tensor with memory of its own, aligned to 64 bytes and not initialized.
+  // A dense tensor with memory of its own, aligned to 64 bytes and not initialized. std::bad_alloc if there
+  // is none.
   static Tensor empty(DType dtype, std::vector<int64_t> shape) {
     Tensor tensor(nullptr, dtype, std::move(shape));
     tensor.allocate(tensor.bytes());
@@ -136,8 +143,9 @@ class Tensor {
     return static_cast<size_t>(elements() / row * ((row * bit_width(dtype_) + 7) / 8));
   }
 
-  // The elements of a dense tensor. T has to be the type that belongs to the dtype; elements of dtypes that
-  // C++ lacks (f16, bf16, i4 ...) are at `data()`.
+  // The elements of a dense tensor in row-major order. T, or const T, has to be the type that belongs to the
+  // dtype (`dtype_of`); elements of dtypes that have none (i4, e4m3, c64 ...) are at `data()`. INGOT-U019
+  // otherwise.
   template <typename T>
   std::span<T> values() const {
     if (dtype_of<std::remove_const_t<T>>() != dtype_) refuse("has another dtype than the values asked for");
@@ -148,8 +156,14 @@ class Tensor {
 
   // As the C API takes it; lives as long as this tensor is not changed.
   ingot_tensor view() const {
-    return {data_, static_cast<int32_t>(dtype_), static_cast<int32_t>(shape_.size()), shape_.data(),
-            strides_.empty() ? nullptr : strides_.data()};
+    return {data_,
+            static_cast<int32_t>(dtype_),
+            static_cast<int32_t>(shape_.size()),
+            shape_.data(),
+            strides_.empty() ? nullptr : strides_.data(),
+            INGOT_DEVICE_CPU,
+            0,
+            0};
   }
 
  private:
@@ -215,3 +229,5 @@ class Tensor {
 };
 
 }  // namespace ingot
+
+#endif  // INGOT_HAS_CPP20

@@ -34,6 +34,11 @@ void build(const BuildCommand& command) {
   check_output_path(output);
   std::vector<ingot_option> options;
   for (const auto& [name, value] : command.options) options.push_back({name.c_str(), value.c_str()});
+  std::vector<std::pair<std::string, std::string>> entries;
+  for (const std::string& text : command.metadata)
+    entries.emplace_back(text.substr(0, text.find('=')), text.substr(text.find('=') + 1));
+  std::vector<ingot_option> metadata;
+  for (const auto& [key, value] : entries) metadata.push_back({key.c_str(), value.c_str()});
   catch_interrupts();
   ingot_engine* engine = nullptr;
   ingot_text* report = nullptr;
@@ -43,7 +48,9 @@ void build(const BuildCommand& command) {
                                             .options = options.data(),
                                             .option_count = options.size(),
                                             .progress = &report_progress,
-                                            .user = &line};
+                                            .user = &line,
+                                            .metadata = metadata.data(),
+                                            .metadata_count = metadata.size()};
     check(ingot_build_pt2(command.model.c_str(), &build_options, &engine, &report));
   }
   const std::unique_ptr<ingot_engine, decltype(&ingot_engine_free)> owner(engine, &ingot_engine_free);

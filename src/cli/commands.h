@@ -28,6 +28,7 @@ std::string suggest(std::string_view word, const std::vector<std::string>& known
 struct BuildCommand {
   std::string model, output;
   std::map<std::string, std::string> options;  // of the compiler
+  std::vector<std::string> metadata;           // "key=value"
   bool json = false;
 };
 struct RunCommand {

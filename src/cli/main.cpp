@@ -46,6 +46,14 @@ void add_build(CLI::App& app, BuildCommand& command) {
         ->type_name(info.type)
         ->default_str(info.default_value);
   }
+  build
+      ->add_option("--metadata", command.metadata,
+                   "KEY=VALUE that the engine keeps and `ingot inspect` shows; may be repeated")
+      ->allow_extra_args(false)
+      ->check([](const std::string& text) {
+        const size_t end = text.find('=');
+        return end == 0 || end == std::string::npos ? "'" + text + "' is not KEY=VALUE" : std::string();
+      });
   build->callback([&command] { ingot::cli::build(command); });
 }
 

@@ -3,6 +3,8 @@
 #include <nlohmann/json.hpp>
 
 #include <fstream>
+#include <numeric>
+#include <thread>
 
 #include "api/runtime/handles.h"
 #include "tests/api/fixtures.h"
@@ -150,6 +152,38 @@ TEST_F(BuildTest, NoticesThatTheModelChanged) {
   std::filesystem::remove(copy);
 }
 
+TEST_F(BuildTest, AttachesMetadata) {
+  const Rows rows = {{"backend", "null"}}, entries = {{"version", "7"}, {"by", "a test"}};
+  ingot_build_options given = options(rows);
+  given.metadata = entries.data();
+  given.metadata_count = entries.size();
+  ingot_engine* engine = nullptr;
+  ASSERT_EQ(code_of(ingot_builder_build(relu_builder().get(), &given, &engine, nullptr)), "");
+  const Owned<ingot_engine> owner(engine);
+  ASSERT_EQ(ingot_engine_metadata_count(engine), 2u);
+  EXPECT_STREQ(ingot_engine_metadata_key(engine, 0), "by");
+  EXPECT_STREQ(ingot_engine_metadata_value(engine, "version"), "7");
+  ingot_port port{.struct_size = sizeof(port)};
+  ASSERT_EQ(code_of(ingot_engine_output(engine, 0, &port)), "");
+  EXPECT_STREQ(port.name, "output_0");
+}
+
+TEST_F(BuildTest, RefusesMetadataThatIsNoText) {
+  const Rows rows = {{"backend", "null"}};
+  for (const Rows& entries : {Rows{{"", "x"}}, {{"a", "\xFF"}}, {{"\xC0", "x"}}, {{"a", "1"}, {"a", "2"}}}) {
+    ingot_build_options given = options(rows);
+    given.metadata = entries.data();
+    given.metadata_count = entries.size();
+    ingot_engine* engine = nullptr;
+    EXPECT_EQ(code_of(ingot_builder_build(relu_builder().get(), &given, &engine, nullptr)), "INGOT-U021");
+    EXPECT_EQ(code_of(ingot_check_options(nullptr, &given)), "INGOT-U021");
+  }
+  ingot_build_options older = options(rows);  // of a caller that knows no metadata
+  older.struct_size = offsetof(ingot_build_options, metadata);
+  older.metadata_count = 5;
+  EXPECT_EQ(code_of(ingot_check_options(nullptr, &older)), "");
+}
+
 TEST_F(BuildTest, PrintsPrograms) {
   ingot_text* text = nullptr;
   ASSERT_EQ(code_of(ingot_inspect_pt2(kModel.c_str(), &text)), "");
@@ -225,6 +259,36 @@ TEST_F(BuildTest, TellsKernelsApartByTheirOperands) {
   ASSERT_EQ(code_of(ingot_context_run(context.get(), 1, &input, FloatOutputs::allocate, &outputs)), "");
   const float expected[] = {0.4740F, 0.9319F, 1.5757F, 1.8788F};
   for (size_t i = 0; i < 4; ++i) EXPECT_NEAR(outputs.values[0][i], expected[i], 1e-4);
+}
+
+// Contexts that run at once on threads of their own, however many, give the same bits.
+TEST_F(BuildTest, ResultsDoNotDependOnTheThreadsOfAContext) {
+  const Built built = build_file();
+  ASSERT_EQ(built.code, "");
+  const auto run = [&](int32_t threads) {
+    const ingot_context_options options{.struct_size = sizeof(ingot_context_options), .threads = threads};
+    ingot_context* context = nullptr;
+    EXPECT_EQ(code_of(ingot_context_create_with(built.engine.get(), &options, &context)), "");
+    const Owned<ingot_context> owner(context);
+    ingot_port port{.struct_size = sizeof(port)};
+    EXPECT_EQ(code_of(ingot_engine_input(built.engine.get(), 0, &port)), "");
+    std::vector<int64_t> shape(port.min, port.min + port.rank);
+    std::vector<float> values(
+        static_cast<size_t>(std::accumulate(shape.begin(), shape.end(), int64_t{1}, std::multiplies<>())));
+    std::iota(values.begin(), values.end(), -7.5F);
+    const ingot_tensor input{values.data(), INGOT_F32, port.rank, shape.data(), nullptr};
+    FloatOutputs outputs;
+    for (int i = 0; i < 20; ++i)
+      EXPECT_EQ(code_of(ingot_context_run(context, 1, &input, FloatOutputs::allocate, &outputs)), "");
+    return outputs.values;
+  };
+  const auto expected = run(1);
+  std::vector<std::vector<std::vector<float>>> found(6);
+  std::vector<std::thread> callers;
+  for (int32_t i = 0; i < 6; ++i)
+    callers.emplace_back([&, i] { found[static_cast<size_t>(i)] = run(i % 4); });
+  for (std::thread& caller : callers) caller.join();
+  for (const auto& values : found) EXPECT_EQ(values, expected);
 }
 
 TEST_F(BuildTest, ShipsPreparedOrOriginalWeights) {

@@ -2,7 +2,9 @@
 // The C++ headers.
 #include <gmock/gmock.h>
 
+#include <chrono>
 #include <functional>
+#include <memory_resource>
 
 #include "ingot/compile.h"
 #include "ingot/context.h"
@@ -111,6 +113,38 @@ TEST(Cpp, LoadsFromMemory) {
   EXPECT_EQ(watched.use_count(), 1);
 }
 
+TEST(Cpp, KeepsAnEngineInMemory) {
+  const EngineOnDisk file(echo_engine());
+  std::vector<std::byte> bytes = Engine::load(file.path()).to_bytes();
+  EXPECT_EQ(bytes.size(), std::filesystem::file_size(file.path()));
+  Context context(Engine::load(std::move(bytes), {.verify = Verify::kFull}));
+  const std::vector<float> values = {1, 2};
+  EXPECT_THAT(context.run({Tensor(values, {1, 2})})[0].values<float>(), ElementsAre(1, 2));
+}
+
+TEST(Cpp, RunsByNames) {
+  const EngineOnDisk file(weight_engine());
+  Context context(Engine::load(file.path()));
+  const std::vector<float> values = {1, 2};
+  const auto outputs = context.run({{"x", Tensor(values, {1, 2})}});
+  ASSERT_EQ(outputs.size(), 2u);
+  EXPECT_THAT(outputs.at("y").values<float>(), ElementsAre(1, 2));
+  EXPECT_THAT(outputs.at("z").values<float>(), ElementsAre(1, 2, 3, 4));
+}
+
+TEST(Cpp, KeepsMetadata) {
+  core::EngineData data = weight_engine();
+  data.metadata = {{"commit", "1a2b3c"}, {"empty", ""}};
+  const EngineOnDisk file(data);
+  Engine engine = Engine::load(file.path());
+  const std::vector<float> weight = {4, 3, 2, 1};
+  engine.refit({{"w", Tensor(weight, {4})}});
+  engine.copy().save(file.path("refitted"));
+  EXPECT_EQ(Engine::load(file.path("refitted")).metadata(), data.metadata);
+  EXPECT_EQ(ingot_engine_metadata_key(engine.handle(), 2), nullptr);
+  EXPECT_EQ(ingot_engine_metadata_value(engine.handle(), "other"), nullptr);
+}
+
 std::string code_of_refusal(const std::function<void()>& call) {
   try {
     call();
@@ -209,6 +243,9 @@ TEST(Cpp, RefusesWhatTheEngineDoesNotTake) {
   const Tensor input(values, {1, 2});
   EXPECT_EQ(code_of_refusal([&] { context.run({}); }), "INGOT-U300");
   EXPECT_EQ(code_of_refusal([&] { context.run({input, input}); }), "INGOT-U300");
+  EXPECT_EQ(code_of_refusal([&] { context.run({{"z", input}}); }), "INGOT-U318");
+  EXPECT_EQ(code_of_refusal([&] { context.run({{"x", input}, {"z", input}}); }), "INGOT-U318");
+  EXPECT_EQ(code_of_refusal([&] { context.run(NamedTensors()); }), "INGOT-U300");
   EXPECT_EQ(code_of_refusal([&] { context.run({Tensor()}); }), "INGOT-U012");
   EXPECT_EQ(code_of_refusal([&] { context.bind_state(0, values.data()); }), "INGOT-U307");
   EXPECT_EQ(code_of_refusal([&] { engine.refit({{"w", Tensor()}}); }), "INGOT-U012");
@@ -216,6 +253,53 @@ TEST(Cpp, RefusesWhatTheEngineDoesNotTake) {
   EXPECT_EQ(code_of_refusal([&] { engine.refit({{"w", input}}); }), "INGOT-U321");
   EXPECT_EQ(code_of_refusal([&] { set_threads(-1); }), "INGOT-U002");
   EXPECT_EQ(explain("INGOT-U000"), "");
+}
+
+TEST(Cpp, EndsRunsEarly) {
+  const EngineOnDisk file(echo_engine());
+  Context context(Engine::load(file.path()), {.threads = 1});
+  EXPECT_EQ(context.threads(), 1);
+  const std::vector<float> values = {1, 2};
+  const Tensor input(values, {1, 2});
+  Cancellation cancellation;
+  const RunOptions options{.cancellation = &cancellation};
+  const auto now = std::chrono::steady_clock::now();
+  EXPECT_EQ(code_of_refusal([&] { context.run({input}, {.deadline = now}); }), "INGOT-U317");
+  EXPECT_EQ(code_of_refusal([&] { context.run({input}, {.deadline = {}}); }), "INGOT-U317");
+  EXPECT_EQ(code_of_refusal([&] { context.run({input}, {.deadline = now + std::chrono::hours(1)}); }), "");
+  EXPECT_EQ(code_of_refusal([&] { context.run({{"x", input}}, options); }), "");
+  cancellation.cancel();
+  EXPECT_TRUE(cancellation.is_cancelled());
+  EXPECT_EQ(code_of_refusal([&] { context.run({{"x", input}}, options); }), "INGOT-U316");
+  cancellation.reset();
+  EXPECT_EQ(code_of_refusal([&] { context.run({input}, options); }), "");
+}
+
+TEST(Cpp, TakesTheMemoryOfAContextFromAResource) {
+  struct Counting final : std::pmr::memory_resource {
+    size_t held = 0;
+    void* do_allocate(size_t bytes, size_t alignment) override {
+      held += bytes;
+      return std::pmr::new_delete_resource()->allocate(bytes, alignment);
+    }
+    void do_deallocate(void* data, size_t bytes, size_t alignment) override {
+      held -= bytes;
+      std::pmr::new_delete_resource()->deallocate(data, bytes, alignment);
+    }
+    bool do_is_equal(const memory_resource& other) const noexcept override { return this == &other; }
+  } memory;
+  const EngineOnDisk file(echo_engine());
+  const Engine engine = Engine::load(file.path());
+  const std::vector<float> values = {1, 2};
+  {
+    Context context(engine, {.memory = &memory});
+    context.run({Tensor(values, {1, 2})});
+    EXPECT_GE(memory.held, context.memory().arena);
+    EXPECT_GT(memory.held, 0u);
+  }
+  EXPECT_EQ(memory.held, 0u);
+  Context context(engine, {.memory = std::pmr::null_memory_resource()});
+  EXPECT_THROW(context.run({Tensor(values, {1, 2})}), DeviceError);
 }
 
 TEST(Cpp, OutputsStayTensorsWhereThereIsNoMemoryForNewOnes) {
@@ -245,6 +329,8 @@ TEST(Cpp, ConstMemoryIsNotUpdatedInPlace) {
   EXPECT_EQ(code_of_refusal([&] { run(Tensor(static_cast<const void*>(own.data()), DType::kF32, {4})); }),
             "INGOT-U315");
   EXPECT_THAT(own, ElementsAre(0, 0, 0, 0));
+  const NamedTensors by_name = {{"target", Tensor(fixed, {4})}, {"x", Tensor(fixed, {4})}};
+  EXPECT_EQ(code_of_refusal([&] { context.run(by_name); }), "INGOT-U315");
   run(Tensor(own, {4}));
   EXPECT_THAT(own, ElementsAre(1, 2, 3, 4));
   const Tensor memory = Tensor::empty(DType::kF32, {4});

@@ -79,6 +79,26 @@ TEST(Fork, ChildrenForkAndFreeWhatTheyInherited) {
   EXPECT_TRUE(new_context_gives(engine.get(), 2));
 }
 
+TEST(Fork, ContextsHaveThreadsOfTheirOwnInTheChildToo) {
+  const EngineOnDisk file(large_engine());
+  const auto engine = load(file.path());
+  const ingot_context_options options{.struct_size = sizeof(ingot_context_options), .threads = 2};
+  const auto make = [&] {
+    ingot_context* context = nullptr;
+    EXPECT_EQ(code_of(ingot_context_create_with(engine.get(), &options, &context)), "");
+    return Owned<ingot_context>(context);
+  };
+  auto context = make();
+  ASSERT_TRUE(run_gives(context.get(), 2));
+  EXPECT_EQ(in_child([&] {
+              const bool right = run_gives(context.get(), 2) && run_gives(make().get(), 2);
+              context.reset();
+              return right;
+            }),
+            "");
+  EXPECT_TRUE(run_gives(context.get(), 2));
+}
+
 TEST(Fork, ChildrenSetThreads) {
   const EngineOnDisk file(large_engine());
   const auto engine = load(file.path());

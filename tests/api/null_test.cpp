@@ -33,7 +33,12 @@ TEST(Null, IsRefusedByWhatFails) {
       ingot_engine_state(nullptr, 0, &port),
       ingot_engine_signature(nullptr, &text),
       ingot_engine_refit(nullptr, 0, nullptr, nullptr),
+      ingot_engine_find_input(nullptr, "x", &length),
+      ingot_engine_find_output(nullptr, "x", &length),
+      ingot_engine_find_state(nullptr, "x", &length),
       ingot_context_create(nullptr, nullptr),
+      ingot_context_create_with(nullptr, nullptr, nullptr),
+      ingot_context_run_with(nullptr, 0, nullptr, nullptr, nullptr),
       ingot_context_run(nullptr, 0, nullptr, FloatOutputs::allocate, nullptr),
       ingot_context_output_shapes(nullptr, 0, nullptr, nullptr, 0, &length),
       ingot_context_bind_state(nullptr, 0, nullptr),
@@ -61,6 +66,9 @@ TEST(Null, IsNothingToCountOrFree) {
   EXPECT_EQ(ingot_engine_state_count(nullptr), 0u);
   EXPECT_EQ(ingot_engine_weight_count(nullptr), 0u);
   EXPECT_EQ(ingot_engine_weight_name(nullptr, 0), nullptr);
+  EXPECT_EQ(ingot_engine_metadata_count(nullptr), 0u);
+  EXPECT_EQ(ingot_engine_metadata_key(nullptr, 0), nullptr);
+  EXPECT_EQ(ingot_engine_metadata_value(nullptr, "key"), nullptr);
   EXPECT_EQ(ingot_engine_state_input(nullptr, 0), -1);
   ingot_engine_free(nullptr);
   ingot_context_free(nullptr);

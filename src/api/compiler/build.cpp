@@ -7,6 +7,7 @@
 #include <string>
 
 #include "api/compiler/backends.h"
+#include "api/compiler/metadata.h"
 #include "api/runtime/checks.h"
 #include "api/runtime/handles.h"
 #include "api/runtime/host_access.h"
@@ -93,6 +94,7 @@ class Build {
   explicit Build(const ingot_build_options* given) : start_(Clock::now()) {
     const ingot_build_options options = copy_of(given);
     options_ = checked_options(options);
+    metadata_ = read_user_metadata(options);
     hooks_.progress = read_progress(options);
     hooks_.runner = [](std::string_view backend) {
       return KernelRunner{host().find_executor(backend), &host().pool()};
@@ -112,6 +114,7 @@ class Build {
   std::unique_ptr<ingot_engine> run(const aten::Program& program) {
     const std::shared_ptr<EngineData> data = compile(program, options_, backends(), hooks_, &report_);
     target_ = data->target;
+    data->metadata = metadata_;
     // For another processor: its weights are prepared where it runs.
     if (!host_cpu_features().covers(data->needs)) return std::make_unique<ingot_engine>(data);
     return phase("prepare weights", [&] {
@@ -148,6 +151,7 @@ class Build {
  private:
   Clock::time_point start_;
   CompileOptions options_;
+  std::map<std::string, std::string> metadata_;
   CompileHooks hooks_;
   BuildReport report_;
   std::string target_;
@@ -165,7 +169,9 @@ void finish(Build& build, const aten::Program& program, std::weak_ptr<const Mapp
 }  // namespace
 
 void check_options(const ingot_build_options* options, const aten::Program* program) {
-  const CompileOptions parsed = checked_options(copy_of(options));
+  const ingot_build_options given = copy_of(options);
+  const CompileOptions parsed = checked_options(given);
+  read_user_metadata(given);
   if (program == nullptr) return;
   Graph inputs = inputs_of(*program);
   apply_profiles(inputs, parsed.profiles);

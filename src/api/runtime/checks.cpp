@@ -2,6 +2,7 @@
 #include "api/runtime/checks.h"
 
 #include <fmt/core.h>
+#include <fmt/ranges.h>
 
 #include "support/error.h"
 
@@ -15,6 +16,20 @@ void require(const void* pointer, std::string_view name) {
 void require_index(size_t index, size_t count, std::string_view what) {
   if (index >= count)
     throw UserError("INGOT-U014", fmt::format("there is no {} {}: there are {}", what, index, count));
+}
+
+void require_range(int32_t value, int32_t most, std::string_view what) {
+  if (value < 0 || value > most)
+    throw UserError("INGOT-U002", fmt::format("{} cannot be {}", what, value),
+                    fmt::format("give a whole number from 0 to {}", most));
+}
+
+size_t find_name(std::span<const std::string> names, std::string_view name, std::string_view what) {
+  const auto found = std::ranges::find(names, name);
+  if (found != names.end()) return static_cast<size_t>(found - names.begin());
+  const std::string known = names.empty() ? fmt::format("it has no {}", what)
+                                          : fmt::format("it has '{}'", fmt::join(names, "', '"));
+  throw UserError("INGOT-U318", fmt::format("the engine has no {} '{}'; {}", what, name, known));
 }
 
 void require_size(size_t given, size_t least, std::string_view type) {

@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstring>
+#include <span>
+#include <string>
 #include <string_view>
 
 #include "ingot/ingot.h"
@@ -16,6 +18,10 @@ namespace ingot::core::api {
 void require(const void* pointer, std::string_view name);
 // UserError INGOT-U014 if `index` is not below `count`.
 void require_index(size_t index, size_t count, std::string_view what);
+// UserError INGOT-U002 if `value` is not in 0..most.
+void require_range(int32_t value, int32_t most, std::string_view what);
+// The position of `name`. UserError INGOT-U318 lists the names that there are.
+size_t find_name(std::span<const std::string> names, std::string_view name, std::string_view what);
 // UserError INGOT-U013 unless a caller's struct has at least the bytes that its first version had.
 void require_size(size_t given, size_t least, std::string_view type);
 // UserError INGOT-U016 if `dtype` is no ingot_dtype.

@@ -1,13 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
-// Contexts and runs. ingot_context_run allocates nothing of its own after the first call.
+// Contexts and runs. A run allocates nothing of its own after the first one.
+#include <algorithm>
+
 #include "api/runtime/guard.h"
 #include "api/runtime/handles.h"
+#include "api/runtime/host_access.h"
 #include "api/runtime/tensors.h"
 
 using namespace ingot::core;
 
 namespace {
 
+constexpr size_t kFirstContextOptions = offsetof(ingot_context_options, allocator) + sizeof(void*);
+constexpr size_t kFirstRunOptions = offsetof(ingot_run_options, cancel) + sizeof(void*);
 constexpr size_t kFirstMemory = offsetof(ingot_memory, cached_plans) + sizeof(size_t);
 
 struct Caller {
@@ -29,6 +34,41 @@ std::span<const Argument> read_inputs(ingot_context& context, size_t count, cons
   return context.arguments;
 }
 
+ContextOptions read_context_options(const ingot_context_options* given) {
+  if (given == nullptr) return {};
+  const auto options = api::read_struct(given, kFirstContextOptions, "ingot_context_options");
+  api::require_range(options.threads, api::kMostThreads, "the number of threads");
+  ContextOptions result{.threads = options.threads, .allocator = {}};
+  if (options.allocator == nullptr) return result;
+  const ingot_allocator& allocator = *options.allocator;
+  api::require(reinterpret_cast<const void*>(allocator.allocate), "allocator.allocate");
+  api::require(reinterpret_cast<const void*>(allocator.release), "allocator.release");
+  result.allocator = {allocator.allocate, allocator.release, allocator.user};
+  return result;
+}
+
+// Puts the inputs into the order of the engine.
+std::span<const Argument> read_named_inputs(ingot_context& context, size_t count, const char* const* names,
+                                            const ingot_tensor* inputs) {
+  if (count > 0) api::require(inputs, "inputs");
+  context.arguments.resize(context.inputs.size());
+  context.given.assign(context.inputs.size(), false);
+  for (size_t i = 0; i < count; ++i) {
+    api::require(names[i], "names");
+    const size_t index = api::find_name(context.inputs, names[i], "input");
+    if (context.given[index])
+      throw UserError("INGOT-U318", fmt::format("input '{}' is given twice", names[i]));
+    context.given[index] = true;
+    context.arguments[index] = api::to_argument(inputs[i]);
+  }
+  const auto missing = std::ranges::find(context.given, false);
+  if (missing != context.given.end())
+    throw UserError("INGOT-U318",
+                    fmt::format("input '{}' is missing",
+                                context.inputs[static_cast<size_t>(missing - context.given.begin())]));
+  return context.arguments;
+}
+
 size_t held_bytes(const Engine& engine) {
   const std::shared_ptr<const WeightSet> weights = engine.weights();
   size_t bytes = 0;
@@ -42,13 +82,23 @@ size_t held_bytes(const Engine& engine) {
 
 extern "C" {
 
-ingot_status* ingot_context_create(ingot_engine* engine, ingot_context** context) {
+ingot_status* ingot_context_create_with(ingot_engine* engine, const ingot_context_options* options,
+                                        ingot_context** context) {
   return api::guard([&] {
     api::require(engine, "engine");
     api::require(context, "context");
+    const ContextOptions given = read_context_options(options);
     api::require_unchanged_model(*engine);
-    *context = new ingot_context(api::runnable(*engine));
+    *context = new ingot_context(api::runnable(*engine), given);
   });
+}
+
+ingot_status* ingot_context_create(ingot_engine* engine, ingot_context** context) {
+  return ingot_context_create_with(engine, nullptr, context);
+}
+
+int32_t ingot_context_threads(const ingot_context* context) {
+  return context == nullptr ? 0 : context->context.threads();
 }
 
 void ingot_context_free(ingot_context* context) { delete context; }
@@ -60,6 +110,20 @@ ingot_status* ingot_context_run(ingot_context* context, size_t count, const ingo
     api::require(reinterpret_cast<const void*>(allocate), "allocate");
     Caller caller{allocate, user};
     context->context.run(read_inputs(*context, count, inputs), {allocate_output, &caller});
+  });
+}
+
+ingot_status* ingot_context_run_with(ingot_context* context, size_t count, const char* const* names,
+                                     const ingot_tensor* inputs, const ingot_run_options* options) {
+  return api::guard([&] {
+    api::require(context, "context");
+    const auto given = api::read_struct(options, kFirstRunOptions, "ingot_run_options");
+    api::require(reinterpret_cast<const void*>(given.allocate), "allocate");
+    Caller caller{given.allocate, given.user};
+    const auto arguments = names == nullptr ? read_inputs(*context, count, inputs)
+                                            : read_named_inputs(*context, count, names, inputs);
+    context->context.run(arguments, {allocate_output, &caller},
+                         {.deadline_ns = given.deadline_ns, .cancel = given.cancel});
   });
 }
 

@@ -60,6 +60,11 @@ ingot_engine::ingot_engine(std::shared_ptr<const EngineData> content)
   for (const ArgumentSlot& slot : argument_slots(*data)) updated.push_back(slot.is_state);
 }
 
+ingot_context::ingot_context(std::shared_ptr<Engine> engine, const ContextOptions& options)
+    : context(std::move(engine), options) {
+  for (const ArgumentSlot& slot : argument_slots(context.engine().data())) inputs.push_back(slot.port->name);
+}
+
 ingot_engine::ingot_engine(std::shared_ptr<Engine> loaded)
     : ingot_engine(std::shared_ptr<const EngineData>(loaded, &loaded->data())) {
   engine = std::move(loaded);

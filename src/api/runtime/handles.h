@@ -48,11 +48,13 @@ struct ingot_engine {
 };
 
 struct ingot_context {
-  explicit ingot_context(std::shared_ptr<ingot::core::Engine> engine) : context(std::move(engine)) {}
+  ingot_context(std::shared_ptr<ingot::core::Engine> engine, const ingot::core::ContextOptions& options);
 
   ingot::core::Context context;
-  std::vector<ingot::core::Argument>
-      arguments;  // of the run in progress; kept, so that runs allocate nothing
+  std::vector<std::string> inputs;  // their names, in order
+  // Of the run in progress; kept, so that runs allocate nothing.
+  std::vector<ingot::core::Argument> arguments;
+  std::vector<bool> given;  // by input, where inputs are named
 };
 
 namespace ingot::core::api {

@@ -35,6 +35,17 @@ int read_variable(const char* name, int fallback, int most) {
   return number;
 }
 
+// Errors of the environment are told by the first call that can fail, as those of INGOT_THREADS are.
+Logger logger_of_environment() {
+  const char* text = std::getenv("INGOT_LOG");
+  const std::string_view level = text == nullptr ? "" : text;
+  if (level.empty() || level == "off") return {};
+  if (level == "warning") return {&write_to_stderr, nullptr, LogLevel::kWarning};
+  if (level == "info") return {&write_to_stderr, nullptr, LogLevel::kInfo};
+  throw UserError("INGOT-U015", fmt::format("the environment variable INGOT_LOG is \"{}\"", level),
+                  "set it to off, warning or info, or unset it");
+}
+
 // Every executor that is linked into the runtime library: one for each folder of src/backends/ that is there.
 constexpr auto kExecutors = std::to_array<const Executor* (*)()>({
 #if __has_include("backends/cpu/execute/execute.h")
@@ -51,6 +62,7 @@ std::unique_ptr<Host> make_host() {
   HostOptions options;
   options.threads = read_variable("INGOT_THREADS", options.threads, kMostThreads);
   options.spin_microseconds = read_variable("INGOT_SPIN", options.spin_microseconds, kMostSpin);
+  options.logger = logger_of_environment();
   return std::make_unique<Host>(options, executors);
 }
 

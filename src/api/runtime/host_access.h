@@ -9,7 +9,8 @@ namespace ingot::core::api {
 // again:
 //   INGOT_THREADS  threads of all runs, the caller included; 0 (the default): what affinity and quota allow
 //   INGOT_SPIN     microseconds that idle workers spin before they sleep (default 50)
-// UserError INGOT-U015 if one of them is no whole number in its range.
+//   INGOT_LOG      off (the default), warning or info: what goes to stderr until ingot_set_logger is called
+// UserError INGOT-U015 if one of them is something else.
 Host& host();
 
 constexpr int kMostThreads = 1024;

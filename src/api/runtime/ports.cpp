@@ -34,6 +34,18 @@ ingot_status* describe(const ingot_engine* engine, Ports ingot_engine::* ports, 
   });
 }
 
+ingot_status* find(const ingot_engine* engine, Ports ingot_engine::* ports, const char* name, size_t* index,
+                   const char* what) {
+  return api::guard([&] {
+    api::require(engine, "engine");
+    api::require(name, "name");
+    api::require(index, "index");
+    std::vector<std::string> names;
+    for (const api::PortTexts& port : engine->*ports) names.push_back(port.name);
+    *index = api::find_name(names, name, what);
+  });
+}
+
 }  // namespace
 
 extern "C" {
@@ -50,6 +62,29 @@ ingot_status* ingot_engine_output(const ingot_engine* engine, size_t index, ingo
 }
 ingot_status* ingot_engine_state(const ingot_engine* engine, size_t index, ingot_port* port) {
   return describe(engine, &ingot_engine::states, index, port, "state");
+}
+
+ingot_status* ingot_engine_find_input(const ingot_engine* engine, const char* name, size_t* index) {
+  return find(engine, &ingot_engine::inputs, name, index, "input");
+}
+ingot_status* ingot_engine_find_output(const ingot_engine* engine, const char* name, size_t* index) {
+  return find(engine, &ingot_engine::outputs, name, index, "output");
+}
+ingot_status* ingot_engine_find_state(const ingot_engine* engine, const char* name, size_t* index) {
+  return find(engine, &ingot_engine::states, name, index, "state");
+}
+
+size_t ingot_engine_metadata_count(const ingot_engine* engine) {
+  return engine == nullptr ? 0 : engine->data->metadata.size();
+}
+const char* ingot_engine_metadata_key(const ingot_engine* engine, size_t index) {
+  if (index >= ingot_engine_metadata_count(engine)) return nullptr;
+  return std::next(engine->data->metadata.begin(), static_cast<ptrdiff_t>(index))->first.c_str();
+}
+const char* ingot_engine_metadata_value(const ingot_engine* engine, const char* key) {
+  if (engine == nullptr || key == nullptr) return nullptr;
+  const auto found = engine->data->metadata.find(key);
+  return found == engine->data->metadata.end() ? nullptr : found->second.c_str();
 }
 
 int32_t ingot_engine_state_input(const ingot_engine* engine, size_t index) {

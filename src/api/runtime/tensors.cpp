@@ -8,16 +8,31 @@
 #include "support/error.h"
 
 namespace ingot::core::api {
+namespace {
+
+[[noreturn]] void refuse_device(const ingot_tensor& tensor) {
+  throw UnsupportedError("INGOT-N301",
+                         fmt::format("a tensor is on device {}:{}, but Ingot takes tensors in host memory",
+                                     tensor.device_type, tensor.device_id),
+                         "copy it to the host; a tensor of the host has device_type 0 or 1 and device_id 0");
+}
+
+}  // namespace
 
 Argument to_argument(const ingot_tensor& tensor) {
   if (tensor.rank < 0) [[unlikely]]
     throw UserError("INGOT-U016", fmt::format("a tensor has {} dims", tensor.rank));
   if (tensor.rank > 0) require(tensor.shape, "shape");
+  const bool is_host = tensor.device_type == INGOT_DEVICE_HOST || tensor.device_type == INGOT_DEVICE_CPU;
+  if (!is_host || tensor.device_id != 0) [[unlikely]]
+    refuse_device(tensor);
   if (tensor.data == nullptr) [[unlikely]] {
     const std::span shape(tensor.shape, static_cast<size_t>(tensor.rank));
     if (std::ranges::find(shape, 0) == shape.end()) require(tensor.data, "data");
   }
-  return {tensor.data, to_dtype(tensor.dtype), tensor.rank, tensor.shape, tensor.strides};
+  auto* data = static_cast<std::byte*>(tensor.data);
+  auto* first = data == nullptr ? nullptr : data + tensor.byte_offset;
+  return {first, to_dtype(tensor.dtype), tensor.rank, tensor.shape, tensor.strides};
 }
 
 TensorView to_view(const ingot_tensor& tensor) {

@@ -7,7 +7,8 @@
 
 namespace ingot::core::api {
 
-// UserError INGOT-U016 unknown dtype, INGOT-U012 no shape, or no data of a tensor that has elements.
+// UserError INGOT-U016 unknown dtype, INGOT-U012 no shape, or no data of a tensor that has elements;
+// UnsupportedError INGOT-N301 memory that is not the host's.
 Argument to_argument(const ingot_tensor& tensor);
 
 // Borrowed; strides are filled in where the tensor is dense.

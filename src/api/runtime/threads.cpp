@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// ingot_set_threads, ingot_get_threads, ingot_set_spin.
+// ingot_set_threads, ingot_get_threads, ingot_set_spin, ingot_set_logger.
 #include <fmt/core.h>
 
 #include "api/runtime/guard.h"
@@ -8,22 +8,11 @@
 
 using namespace ingot::core;
 
-namespace {
-
-void require_range(int32_t value, int32_t most, const char* what) {
-  if (value < 0 || value > most) {
-    throw UserError("INGOT-U002", fmt::format("{} cannot be {}", what, value),
-                    fmt::format("give a whole number from 0 to {}", most));
-  }
-}
-
-}  // namespace
-
 extern "C" {
 
 ingot_status* ingot_set_threads(int32_t threads) {
   return api::guard([&] {
-    require_range(threads, api::kMostThreads, "the number of threads");
+    api::require_range(threads, api::kMostThreads, "the number of threads");
     api::host().set_threads(threads);
   });
 }
@@ -36,8 +25,16 @@ int32_t ingot_get_threads(void) {
 
 ingot_status* ingot_set_spin(int32_t microseconds) {
   return api::guard([&] {
-    require_range(microseconds, api::kMostSpin, "the time to spin");
+    api::require_range(microseconds, api::kMostSpin, "the time to spin");
     api::host().set_spin(microseconds);
+  });
+}
+
+ingot_status* ingot_set_logger(ingot_log log, void* user, int32_t level) {
+  return api::guard([&] {
+    if (level < INGOT_LOG_OFF || level > INGOT_LOG_INFO)
+      throw UserError("INGOT-U016", fmt::format("{} is no ingot_log_level", level));
+    api::host().log().set({log, user, static_cast<LogLevel>(level)});
   });
 }
 
