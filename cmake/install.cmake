@@ -1,41 +1,65 @@
 # SPDX-License-Identifier: Apache-2.0
-# Two sets of files: a prefix for C and C++ users (component "ingot"), and what a wheel holds (component "python").
+# What is installed, by component: "runtime" opens and runs engines, "compiler" also builds them and needs "runtime" beside
+# it; "python" is what a wheel holds.
 include(CMakePackageConfigHelpers)
 
 set(package_folder ${CMAKE_INSTALL_LIBDIR}/cmake/ingot)
-install(
-  TARGETS ingot ingot_runtime
-  EXPORT ingot-targets
-  LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR} COMPONENT ingot
-)
-install(DIRECTORY ${CMAKE_SOURCE_DIR}/include/ingot DESTINATION ${CMAKE_INSTALL_INCLUDEDIR} COMPONENT ingot)
-install(
-  EXPORT ingot-targets
-  NAMESPACE ingot::
-  DESTINATION ${package_folder}
-  COMPONENT ingot
-)
 configure_package_config_file(
   cmake/ingot-config.cmake.in ${CMAKE_BINARY_DIR}/ingot-config.cmake INSTALL_DESTINATION ${package_folder}
 )
 write_basic_package_version_file(${CMAKE_BINARY_DIR}/ingot-config-version.cmake COMPATIBILITY SameMinorVersion)
+# pkg-config: the prefix is told relative to the file's own place, so that the tree can be moved.
+file(RELATIVE_PATH pc_to_prefix /prefix/${CMAKE_INSTALL_LIBDIR}/pkgconfig /prefix)
+
+# ingot_install_library(TARGET COMPONENT PKG_CONFIG_NAME HEADERS...)
+function(ingot_install_library target component pc)
+  install(
+    TARGETS ${target}
+    EXPORT ingot-${component}-targets
+    LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR} COMPONENT ${component}
+  )
+  install(
+    EXPORT ingot-${component}-targets
+    NAMESPACE ingot::
+    DESTINATION ${package_folder}
+    COMPONENT ${component}
+  )
+  configure_file(cmake/${pc}.pc.in ${CMAKE_BINARY_DIR}/${pc}.pc @ONLY)
+  install(FILES ${CMAKE_BINARY_DIR}/${pc}.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig COMPONENT ${component})
+  install(FILES ${ARGN} DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/ingot COMPONENT ${component})
+endfunction()
+
+file(GLOB runtime_headers CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/include/ingot/*.h)
+set(compiler_headers ${CMAKE_SOURCE_DIR}/include/ingot/compile.h)
+list(REMOVE_ITEM runtime_headers ${compiler_headers})
+ingot_install_library(ingot_runtime runtime ingot-runtime ${runtime_headers})
+ingot_install_library(ingot compiler ingot ${compiler_headers})
+
 install(
   FILES ${CMAKE_BINARY_DIR}/ingot-config.cmake ${CMAKE_BINARY_DIR}/ingot-config-version.cmake
   DESTINATION ${package_folder}
-  COMPONENT ingot
+  COMPONENT runtime
 )
-
-# pkg-config: the prefix is told relative to the file's own place, so that the tree can be moved.
-file(RELATIVE_PATH pc_to_prefix /prefix/${CMAKE_INSTALL_LIBDIR}/pkgconfig /prefix)
-foreach(name ingot ingot-runtime)
-  configure_file(cmake/${name}.pc.in ${CMAKE_BINARY_DIR}/${name}.pc @ONLY)
-  install(FILES ${CMAKE_BINARY_DIR}/${name}.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig COMPONENT ingot)
-endforeach()
+install(
+  FILES LICENSE CHANGELOG.md SECURITY.md
+  DESTINATION ${CMAKE_INSTALL_DOCDIR}
+  COMPONENT runtime
+)
+install(
+  FILES docs/cpp.md docs/cli.md docs/errors.md
+  DESTINATION ${CMAKE_INSTALL_DOCDIR}/docs
+  COMPONENT runtime
+)
+install(
+  DIRECTORY examples/c examples/cpp
+  DESTINATION ${CMAKE_INSTALL_DOCDIR}/examples
+  COMPONENT runtime
+)
 
 if(TARGET ingot_cli)
   file(RELATIVE_PATH bin_to_lib /prefix/${CMAKE_INSTALL_BINDIR} /prefix/${CMAKE_INSTALL_LIBDIR})
   set(cli_rpath $ORIGIN/${bin_to_lib})
-  install(TARGETS ingot_cli RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR} COMPONENT ingot)
+  install(TARGETS ingot_cli RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR} COMPONENT compiler)
 endif()
 
 if(TARGET ingot_core)

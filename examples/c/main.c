@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Runs an engine on made-up inputs; needs the runtime library only.
+/* Runs an engine on made-up inputs, by their names; needs the runtime library only.
  *   cc main.c $(pkg-config --cflags --libs ingot-runtime) -o example && ./example model.ingot */
+#define _POSIX_C_SOURCE 200809L /* clock_gettime */
 #include <ingot/ingot.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #define MOST_TENSORS 16
 #define MOST_DIMS 8
@@ -34,14 +36,18 @@ static void* allocate(void* user, size_t index, int32_t dtype, int32_t rank, con
   return output->data;
 }
 
-/* The least sizes that the engine takes; floats are 0.5, all else is zero. */
+/* The smallest sizes that the engine takes; floats are 0.5, all else is zero. */
 static ingot_tensor make_input(const ingot_port* port, int64_t* shape) {
   size_t elements = 1;
   for (int32_t i = 0; i < port->rank; ++i) {
     shape[i] = port->min[i] < 1 ? 1 : port->min[i];
     elements *= (size_t)shape[i];
   }
-  ingot_tensor input = {calloc(elements, 16), port->dtype, port->rank, shape, NULL};
+  ingot_tensor input = {.data = calloc(elements, 16),
+                        .dtype = port->dtype,
+                        .rank = port->rank,
+                        .shape = shape,
+                        .device_type = INGOT_DEVICE_CPU};
   if (port->dtype == INGOT_F32)
     for (size_t i = 0; i < elements; ++i) ((float*)input.data)[i] = 0.5F;
   return input;
@@ -62,6 +68,13 @@ static void print(const ingot_engine* engine, size_t index, const struct output*
   printf("\n");
 }
 
+/* Nanoseconds of CLOCK_MONOTONIC. */
+static int64_t now(void) {
+  struct timespec time;
+  clock_gettime(CLOCK_MONOTONIC, &time);
+  return time.tv_sec * INT64_C(1000000000) + time.tv_nsec;
+}
+
 int main(int argc, char** argv) {
   if (argc != 2) {
     fprintf(stderr, "usage: %s model.ingot\n", argv[0]);
@@ -70,9 +83,15 @@ int main(int argc, char** argv) {
   ingot_engine* engine = NULL;
   ingot_context* context = NULL;
   check(ingot_engine_load(argv[1], NULL, &engine));
-  check(ingot_context_create(engine, &context));
+  const ingot_context_options context_options = {.struct_size = sizeof(context_options), .threads = 2};
+  check(ingot_context_create_with(engine, &context_options, &context));
+  for (size_t i = 0; i < ingot_engine_metadata_count(engine); ++i) {
+    const char* key = ingot_engine_metadata_key(engine, i);
+    printf("%s = %s\n", key, ingot_engine_metadata_value(engine, key));
+  }
 
   ingot_tensor inputs[MOST_TENSORS];
+  const char* names[MOST_TENSORS];
   int64_t shapes[MOST_TENSORS][MOST_DIMS];
   struct output outputs[MOST_TENSORS] = {0};
   const size_t count = ingot_engine_input_count(engine);
@@ -82,8 +101,13 @@ int main(int argc, char** argv) {
     check(ingot_engine_input(engine, i, &port));
     if (port.rank > MOST_DIMS) return 1;
     inputs[i] = make_input(&port, shapes[i]);
+    names[i] = port.name; /* lives as long as the engine */
   }
-  check(ingot_context_run(context, count, inputs, allocate, outputs));
+  const ingot_run_options run_options = {.struct_size = sizeof(run_options),
+                                         .allocate = allocate,
+                                         .user = outputs,
+                                         .deadline_ns = now() + INT64_C(10000000000)};
+  check(ingot_context_run_with(context, count, names, inputs, &run_options));
   for (size_t i = 0; i < ingot_engine_output_count(engine); ++i) print(engine, i, &outputs[i]);
 
   for (size_t i = 0; i < MOST_TENSORS; ++i) free(outputs[i].data);

@@ -55,7 +55,7 @@ def test_allowed_include(tmp_path, file, include):
         ("src/somewhere/new.cpp", "<vector>"),
         ("bench/matmul.cpp", '"loops/kernel.h"'),
         ("python/bindings/engine.cpp", '"runtime/engine.h"'),
-        ("examples/cpp/main.cpp", '"support/error.h"'),
+        ("examples/cpp/run.cpp", '"support/error.h"'),
         ("include/ingot/engine.h", '"runtime/engine.h"'),
     ],
 )
