@@ -54,27 +54,35 @@ class Arguments {
   std::vector<ingot_argument> arguments_;
 };
 
-// Options as the C API takes them.
-struct Options {
-  explicit Options(const nb::dict& options) {
-    for (const auto& [name, value] : options) {
+// Texts by name, as the C API takes them.
+struct TextRows {
+  explicit TextRows(const nb::dict& entries) {
+    for (const auto& [name, value] : entries) {
       texts.push_back(nb::cast<std::string>(name));
       texts.push_back(nb::cast<std::string>(value));
     }
     for (size_t i = 0; i < texts.size(); i += 2) rows.push_back({texts[i].c_str(), texts[i + 1].c_str()});
   }
 
+  std::vector<std::string> texts;
+  std::vector<ingot_option> rows;
+};
+
+struct Options {
+  explicit Options(const nb::dict& given, const nb::dict& entries = {}) : options(given), metadata(entries) {}
+
   // Refers to this object's rows.
   ingot_build_options for_build(ingot_progress progress = nullptr, void* user = nullptr) const {
     return {.struct_size = sizeof(ingot_build_options),
-            .options = rows.data(),
-            .option_count = rows.size(),
+            .options = options.rows.data(),
+            .option_count = options.rows.size(),
             .progress = progress,
-            .user = user};
+            .user = user,
+            .metadata = metadata.rows.data(),
+            .metadata_count = metadata.rows.size()};
   }
 
-  std::vector<std::string> texts;
-  std::vector<ingot_option> rows;
+  TextRows options, metadata;
 };
 
 void check_given_options(const ingot_builder* builder, const nb::dict& options) {
@@ -218,18 +226,19 @@ class Builder {
     return take_text(json);
   }
 
-  nb::tuple build(const nb::dict& options, const nb::object& progress) {
+  nb::tuple build(const nb::dict& options, const nb::object& progress, const nb::dict& metadata) {
     const auto start = [&](const ingot_build_options& o, ingot_engine** engine, ingot_text** report) {
       return ingot_builder_build(handle_.get(), &o, engine, report);
     };
-    return run_build(options, progress, start);
+    return run_build(options, progress, metadata, start);
   }
 
   // Shared by all ways to build: texts for options, progress, cancellation by Ctrl-C; returns (Engine, report
   // JSON).
   template <typename Start>
-  static nb::tuple run_build(const nb::dict& options, const nb::object& progress, Start&& start) {
-    const Options given(options);
+  static nb::tuple run_build(const nb::dict& options, const nb::object& progress, const nb::dict& metadata,
+                             Start&& start) {
+    const Options given(options, metadata);
     ProgressState state{.callback = progress};
     const ingot_build_options build_options = given.for_build(&report_progress, &state);
     ingot_engine* engine = nullptr;
@@ -258,8 +267,9 @@ class Builder {
   BuilderHandle handle_;
 };
 
-nb::tuple build_pt2(const std::string& path, const nb::dict& options, const nb::object& progress) {
-  return Builder::run_build(options, progress,
+nb::tuple build_pt2(const std::string& path, const nb::dict& options, const nb::object& progress,
+                    const nb::dict& metadata) {
+  return Builder::run_build(options, progress, metadata,
                             [&](const ingot_build_options& o, ingot_engine** engine, ingot_text** report) {
                               return ingot_build_pt2(path.c_str(), &o, engine, report);
                             });
@@ -286,11 +296,12 @@ void bind_builder(nb::module_& module) {
       .def("slow", &Builder::slow, nb::arg("options"))
       .def("text", &Builder::text)
       .def("check_options", &Builder::check_options, nb::arg("options"))
-      .def("build", &Builder::build, nb::arg("options"), nb::arg("progress").none());
+      .def("build", &Builder::build, nb::arg("options"), nb::arg("progress").none(), nb::arg("metadata"));
   module.def(
       "check_options", [](const nb::dict& options) { check_given_options(nullptr, options); },
       nb::arg("options"));
-  module.def("build_pt2", &build_pt2, nb::arg("path"), nb::arg("options"), nb::arg("progress").none());
+  module.def("build_pt2", &build_pt2, nb::arg("path"), nb::arg("options"), nb::arg("progress").none(),
+             nb::arg("metadata"));
 }
 
 }  // namespace ingot::python

@@ -9,12 +9,12 @@
 namespace ingot::python {
 namespace {
 
-Session load(const std::string& path, int verify, int trust, int memory) {
+Session load(const std::string& path, int verify, int trust, int memory, int threads) {
   const ingot_load_options options{
       .struct_size = sizeof(ingot_load_options), .verify = verify, .trust = trust, .memory = memory};
   ingot_engine* engine = nullptr;
   check(ingot_engine_load(path.c_str(), &options, &engine));
-  return Session(EngineHandle(engine));
+  return Session(EngineHandle(engine), threads);
 }
 
 void release_object(void* object) {
@@ -23,14 +23,16 @@ void release_object(void* object) {
 }
 
 // The engine reads from the buffer's memory for as long as it lives.
-Session load_memory(nb::handle array) {
+Session load_memory(nb::handle array, int verify, int trust, int threads) {
+  const ingot_load_options options{
+      .struct_size = sizeof(options), .verify = verify, .trust = trust, .memory = INGOT_MEMORY_MAP};
   ArrayView view;
   view_array(array, view, "engine bytes");
   ingot_engine* engine = nullptr;
   array.inc_ref();
   check(ingot_engine_load_memory(view.tensor.data, view.tensor.shape[0], &release_object, array.ptr(),
-                                 nullptr, &engine));
-  return Session(EngineHandle(engine));
+                                 &options, &engine));
+  return Session(EngineHandle(engine), threads);
 }
 
 using PortGetter = ingot_status* (*)(const ingot_engine*, size_t, ingot_port*);
@@ -111,6 +113,15 @@ nb::dict memory(Session& session) {
   return result;
 }
 
+nb::dict metadata(const Session& session) {
+  nb::dict result;
+  for (size_t i = 0; i < ingot_engine_metadata_count(session.engine()); ++i) {
+    const char* key = ingot_engine_metadata_key(session.engine(), i);
+    result[key] = ingot_engine_metadata_value(session.engine(), key);
+  }
+  return result;
+}
+
 std::vector<std::string> weight_names(const Session& session) {
   std::vector<std::string> names;
   for (size_t i = 0; i < ingot_engine_weight_count(session.engine()); ++i) {
@@ -123,8 +134,10 @@ std::vector<std::string> weight_names(const Session& session) {
 
 void bind_engine(nb::module_& module) {
   nb::class_<Session>(module, "Engine")
-      .def_static("load", &load, nb::arg("path"), nb::arg("verify"), nb::arg("trust"), nb::arg("memory"))
-      .def_static("load_memory", &load_memory, nb::arg("array"))
+      .def_static("load", &load, nb::arg("path"), nb::arg("verify"), nb::arg("trust"), nb::arg("memory"),
+                  nb::arg("threads"))
+      .def_static("load_memory", &load_memory, nb::arg("array"), nb::arg("verify") = 0, nb::arg("trust") = 0,
+                  nb::arg("threads") = 0)
       .def("save", &save)
       .def("save_memory", &save_memory)
       .def(
@@ -144,6 +157,8 @@ void bind_engine(nb::module_& module) {
              return ports(s, ingot_engine_state_count(s.engine()), &ingot_engine_state);
            })
       .def("weight_names", &weight_names)
+      .def("metadata", &metadata)
+      .def("threads", &Session::threads)
       .def("refit", &refit, nb::arg("weights"))
       .def("run", &run, nb::arg("inputs"))
       .def("memory", &memory)

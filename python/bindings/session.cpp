@@ -36,7 +36,8 @@ void watch_forks() {
   pthread_atfork(nullptr, nullptr, [] { ++forks; });
 }
 
-Session::Session(EngineHandle engine) : engine_(std::move(engine)), turn_forks_(forks) {
+Session::Session(EngineHandle engine, int threads)
+    : engine_(std::move(engine)), threads_(threads), turn_forks_(forks) {
   for (size_t k = 0; k < ingot_engine_state_count(engine_.get()); ++k) {
     has_own_state_ |= ingot_engine_state_input(engine_.get(), k) < 0;
   }
@@ -68,7 +69,9 @@ ContextHandle Session::acquire() {
     return context;
   }
   ingot_context* context = nullptr;
-  check(ingot_context_create(engine_.get(), &context));
+  const ingot_context_options options{
+      .struct_size = sizeof(options), .threads = threads_, .allocator = nullptr};
+  check(ingot_context_create_with(engine_.get(), &options, &context));
   return ContextHandle(context);
 }
 
@@ -118,6 +121,14 @@ ingot_memory Session::memory() {
   return memory;
 }
 
+int Session::threads() {
+  const auto turn = take_turn();
+  ContextHandle context = acquire();
+  const int threads = ingot_context_threads(context.get());
+  release(std::move(context));
+  return threads;
+}
+
 void Session::reset_states() {
   const auto turn = take_turn();
   ContextHandle context = acquire();
@@ -146,7 +157,7 @@ Session Session::copy() {
   const auto turn = take_turn();
   ingot_engine* engine = nullptr;
   check(ingot_engine_copy(engine_.get(), &engine));
-  Session twin{EngineHandle(engine)};
+  Session twin{EngineHandle(engine), threads_};
   if (!has_own_state_) return twin;
   ContextHandle context = acquire(), own = twin.acquire();
   check(ingot_context_copy_states(own.get(), context.get()));

@@ -30,7 +30,8 @@ void watch_forks();
 // Idle contexts are kept for the next call; an engine with state has one context, which callers take in turn.
 class Session {
  public:
-  explicit Session(EngineHandle engine);
+  // `threads`: of each context, the caller included; 0: those of the process. Not below 0.
+  explicit Session(EngineHandle engine, int threads = 0);
 
   ingot_engine* engine() const { return engine_.get(); }
 
@@ -39,6 +40,7 @@ class Session {
   nb::list run(std::span<const nb::handle> inputs, nb::handle like);
 
   ingot_memory memory();
+  int threads();
   void reset_states();
   // Times each step of the runs from now on, or stops; then `profile` is JSON. For one thread at a time.
   void set_profiling(bool on);
@@ -55,6 +57,7 @@ class Session {
   void release(ContextHandle context);
 
   EngineHandle engine_;
+  int threads_;
   std::vector<ContextHandle> idle_;   // guarded by the GIL
   std::vector<std::string> updated_;  // by input: its name if calls write its memory, else ""
   bool has_own_state_ = false;

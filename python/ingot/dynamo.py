@@ -159,7 +159,9 @@ def build(
             raise UserError("inputs of a .pt2 file are ingot.Inputs with names", code="INGOT-U006")
         given[value.name] = value
     _add_profiles(settings, [value.profile(name) for name, value in given.items()])
-    engine, report = _core.build_pt2(os.fspath(exported_program), settings.compiler, settings.progress)
+    engine, report = _core.build_pt2(
+        os.fspath(exported_program), settings.compiler, settings.progress, settings.metadata
+    )
     for row in json.loads(report)["slow"]:
         _log.warning(
             "%s (%s) is %s", row["op"], row["node"], Slowness(row["reason"], row["own_ns"], row["peer_ns"])

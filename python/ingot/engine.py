@@ -16,6 +16,7 @@ from ingot.errors import UserError
 _VERIFY = {"lazy": 0, "full": 1}
 _TRUST = {"any": 0, "signed": 1, "none": 2}
 MEMORY = {"map": 0, "copy": 1}
+_MOST_THREADS = 1024
 _DTYPE_NAMES = {
     1: "bool", 2: "u8", 3: "i8", 4: "i16", 5: "i32", 6: "i64", 7: "f16", 8: "bf16", 9: "f32", 10: "f64", 11: "u16",
     12: "u32", 13: "u64", 14: "e4m3", 15: "e5m2", 18: "c64", 19: "c128",
@@ -66,7 +67,11 @@ class Engine:
 
     @staticmethod
     def load(
-        path: str | os.PathLike[str], verify: str = "lazy", trust: str = "any", memory: str = "map"
+        path: str | os.PathLike[str],
+        verify: str = "lazy",
+        trust: str = "any",
+        memory: str = "map",
+        threads: int = 0,
     ) -> Engine:
         """Opens an engine file.
 
@@ -74,6 +79,9 @@ class Engine:
         all now. trust: "any" runs native code of the file, "signed" only of signed files, "none" no native code.
         memory: "map" shares the file's memory with other processes: it must not be written to or truncated while the
         engine is in use. "copy" reads it whole, so that what happens to it later cannot matter.
+        threads: of each call, the calling one included, so that calls at once do not wait for each other; at most what affinity
+        and quota allow. 0: the threads of the process (`ingot.set_threads`), which one call has at a time. Results do not depend
+        on it.
         UserError names the damaged section, or what this machine lacks.
         """
         return Engine(
@@ -82,8 +90,21 @@ class Engine:
                 choice("verify", verify, _VERIFY),
                 choice("trust", trust, _TRUST),
                 choice("memory", memory, MEMORY),
+                _thread_count(threads),
             )
         )
+
+    @staticmethod
+    def from_bytes(content: Any, verify: str = "lazy", trust: str = "any", threads: int = 0) -> Engine:
+        """Opens an engine from the content of its file: bytes, a bytearray, a memoryview or an array of u8.
+
+        It is read in place, without a copy, if its address is a multiple of 64: it must not change while the engine is in use.
+        verify, trust, threads and errors: as of `load`.
+        """
+        core = _core.Engine.load_memory(
+            content, choice("verify", verify, _VERIFY), choice("trust", trust, _TRUST), _thread_count(threads)
+        )
+        return Engine(core)
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Engine:
         """An engine with weights and states of its own, of which it shares the memory until they change."""
@@ -91,11 +112,15 @@ class Engine:
 
     def __reduce__(self) -> tuple:
         """Pickles the engine file's bytes: with the present weights, and states that begin anew."""
-        return _unpickle, (self._core.save_memory(),)
+        return _unpickle, (self.to_bytes(),)
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Writes the engine file; readers see the old file or the whole new one. UserError if the loaded file changed."""
         self._core.save(os.fspath(path))
+
+    def to_bytes(self) -> bytes:
+        """What `save` would write. UserError if the loaded file changed."""
+        return self._core.save_memory()
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         is_direct = self._is_direct and not kwargs and len(args) == len(self._literals)
@@ -134,7 +159,18 @@ class Engine:
 
     @property
     def outputs(self) -> list[Port]:
+        """Named as the keys and fields of the model's result ("logits", "past.0.1"), "output_0" where it has none."""
         return [_port(row) for row in self._core.outputs()]
+
+    @property
+    def metadata(self) -> dict[str, str]:
+        """The texts that the engine was built with (`metadata={...}`); saving, copying and refitting keep them."""
+        return self._core.metadata()
+
+    @property
+    def threads(self) -> int:
+        """Of each call, the calling one included."""
+        return self._core.threads()
 
     @property
     def weights(self) -> list[str]:
@@ -163,7 +199,7 @@ class Engine:
 
 
 def _unpickle(content: bytes) -> Engine:
-    return Engine(_core.Engine.load_memory(content))
+    return Engine.from_bytes(content)
 
 
 def _parse_literal(text: str) -> Any:
@@ -172,6 +208,14 @@ def _parse_literal(text: str) -> Any:
     if text.startswith("'"):
         return text[1:-1]
     return float(text) if any(mark in text for mark in ".einf") else int(text)
+
+
+def _thread_count(threads: int) -> int:
+    if type(threads) is not int or not 0 <= threads <= _MOST_THREADS:
+        raise UserError(
+            f"threads is a whole number from 0 to {_MOST_THREADS}, not {threads!r}", code="INGOT-U002"
+        )
+    return threads
 
 
 def choice(name: str, value: str, values: Mapping[str, int]) -> int:

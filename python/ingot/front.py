@@ -36,7 +36,7 @@ def compile(
     ir: "dynamo" exports the model and compiles it ahead of time; "torch_compile" returns torch.compile(model, backend="ingot").
     inputs (or arg_inputs), kwarg_inputs: tensors, `ingot.Input`s, numbers, None, and tuples, lists and dicts of these, as forward
     takes them; not needed for "torch_compile" or for an ExportedProgram.
-    options: `require_full_compilation`, `torch_executed_ops`, `min_block_size`, `progress`, and all of `ingot build --help`.
+    options: `require_full_compilation`, `torch_executed_ops`, `min_block_size`, `metadata`, `progress`, and all of `ingot build --help`.
     Raises UserError on bad options or inputs, UnsupportedError if full compilation is required and impossible.
     """
     Settings.parse(options)  # before the export, which may take minutes

@@ -19,6 +19,7 @@ _OWN = {
     "min_block_size": "stretches of fewer nodes stay in torch",
     "torch_executed_ops": 'ATen overloads ("aten.add.Tensor") that stay in torch',
     "check_speed": "time each engine against torch at the traced sizes, for the report",
+    "metadata": "texts by key that each engine keeps, as Engine.metadata",
     "progress": "called as progress(phase, done, total, remaining_seconds); returning False cancels",
 }
 
@@ -38,6 +39,7 @@ class Settings:
     check_speed: bool = False
     torch_executed_ops: tuple[str, ...] = ()
     progress: Callable[[str, int, int, float], Any] | None = None
+    metadata: dict[str, str] = field(default_factory=dict)
     compiler: dict[str, str] = field(default_factory=dict)
 
     @staticmethod
@@ -75,6 +77,16 @@ def _checked(name: str, value: Any) -> Any:
         if isinstance(value, str) or not isinstance(value, Iterable):
             raise UserError(f'option "{name}" is a list of operators, not {value!r}', code="INGOT-U002")
         return tuple(_operator_name(item) for item in value)
+    if name == "metadata":
+        is_text = isinstance(value, Mapping) and all(
+            isinstance(item, str) for pair in value.items() for item in pair
+        )
+        if not is_text or "" in value or any("\0" in item for pair in value.items() for item in pair):
+            raise UserError(
+                f'option "{name}" is a dict of texts by keys that are not empty, without NUL, not {value!r}',
+                code="INGOT-U002",
+            )
+        return dict(value)
     if name == "progress" and value is not None and not callable(value):
         raise UserError(f'option "{name}" is a function, not {value!r}', code="INGOT-U002")
     expected = {"require_full_compilation": bool, "min_block_size": int, "check_speed": bool}.get(name)

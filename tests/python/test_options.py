@@ -33,6 +33,7 @@ _BAD_OWN = {
     "min_block_size": ["3", 0, -1, 2.0, True, None],
     "torch_executed_ops": ["aten.add.Tensor", ["aten.add"], ["aten.no_such_op.default"], [3], 3, None],
     "progress": ["aloud", 3],
+    "metadata": ["a=1", {"a": 1}, {1: "a"}, {"": "a"}, {"a\0": "b"}, [("a", "b")], None],
 }
 _REFUSAL = r"^ingot: (\[INGOT-\w+\] |build takes no |.* required .* missing)"
 _FOREIGN = {"optimisation_level": 3, "": 1}  # names that no option has
