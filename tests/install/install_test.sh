@@ -57,14 +57,14 @@ done
 quietly "$work/both-build/build" "$source/tests/data/pt2/weights.pt2" "$work/image.ingot" version=7
 "$work/both-build/run" "$work/image.ingot" | tee "$work/from_both"
 grep -q '^version = 7$' "$work/from_both" || fail "the metadata is lost"
-grep -q '^output_0: \[ ' "$work/from_both" || fail "the output has another name"
+grep -q '^y: \[ 6 4 \] 0.47399' "$work/from_both" || fail "the output has another name or value"
 "$work/runtime-build/run" "$work/image.ingot" | diff "$work/from_both" -
 
 # pkg-config.
 lib=$(dirname "$(find "$work/runtime" -name 'libingot_runtime.so')")
 read -ra flags <<<"$(PKG_CONFIG_PATH=$lib/pkgconfig pkg-config --cflags --libs ingot-runtime)"
 "${CC:-cc}" -std=c11 -Wall -Wextra -Werror "$source/examples/c/main.c" "${flags[@]}" -Wl,-rpath,"$lib" -o "$work/c_example"
-"$work/c_example" "$work/image.ingot" | diff "$work/from_both" -
+"$work/c_example" "$work/image.ingot" | sort | diff <(sort "$work/from_both") -  # C prints outputs in the engine's order
 lib=${lib/runtime/both}
 read -ra flags <<<"$(PKG_CONFIG_PATH=$lib/pkgconfig pkg-config --cflags --libs ingot)"
 "${CXX:-c++}" -std=c++20 -Wall -Wextra -Werror "$source/examples/cpp/build.cpp" "${flags[@]}" -Wl,-rpath,"$lib" -o "$work/cpp_example"
