@@ -4,7 +4,9 @@
 from __future__ import annotations
 
 import copy
+import os
 import pickle
+import re
 import subprocess
 import threading
 from collections import OrderedDict
@@ -145,6 +147,25 @@ def test_the_command_line_attaches_metadata(tmp_path: Path) -> None:
     done = subprocess.run(twice, cwd=tmp_path, capture_output=True, text=True)
     assert done.returncode == 1
     assert "INGOT-U021" in done.stderr
+
+
+def test_messages_go_where_the_environment_says(engine: ingot.Engine, tmp_path: Path) -> None:
+    engine.save(tmp_path / "model.ingot")
+
+    def run(level: str | None) -> subprocess.CompletedProcess:
+        environment = {name: value for name, value in os.environ.items() if name != "INGOT_LOG"}
+        if level is not None:
+            environment["INGOT_LOG"] = level
+        command = [INGOT, "run", "model.ingot"]
+        return subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, env=environment)
+
+    assert [run(level).stderr for level in (None, "", "off", "warning")] == [""] * 4
+    lines = run("info").stderr.splitlines()
+    assert lines[0].startswith("ingot: opened the engine ")
+    assert re.fullmatch(r"ingot: planned input\[3, 8\] in \d+\.\d us", lines[1])
+    refused = run("loud")
+    assert refused.returncode == 1
+    assert '[INGOT-U015] the environment variable INGOT_LOG is "loud"' in refused.stderr
 
 
 def test_threads_do_not_change_results(engine: ingot.Engine) -> None:

@@ -83,6 +83,19 @@ def test_children_have_their_own_threads(engine_file):
     assert in_child(lambda: in_child(runs_on_all_threads) == 0 and runs_on_all_threads()) == 0
 
 
+def test_engines_have_threads_of_their_own_in_children_too(engine_file):
+    engine = ingot.Engine.load(engine_file, threads=2)
+    expected = engine(X)[0]
+
+    def runs_on_own_threads() -> bool:
+        same = np.array_equal(engine(X)[0], expected)
+        return same and threads_of_process() >= engine.threads
+
+    assert in_child(runs_on_own_threads) == 0
+    assert in_child(lambda: in_child(runs_on_own_threads) == 0 and runs_on_own_threads()) == 0
+    assert np.array_equal(engine(X)[0], expected)
+
+
 def test_children_set_threads(engine_file):
     engine = ingot.Engine.load(engine_file)
     expected = engine(X)[0]
