@@ -115,6 +115,20 @@ TEST_F(RunOptionsTest, LookAtTheFlagWhileTheyRun) {
   EXPECT_EQ(run(options(), {}, {ids(), mask()}), "");
 }
 
+// The first step writes the flag, so the second one does not run.
+TEST_F(RunOptionsTest, LookAtTheFlagBetweenSteps) {
+  alignas(64) float results[2][16] = {};
+  ingot_run_options given = options();
+  given.user = results;
+  given.allocate = [](void* user, size_t index, int32_t, int32_t, const int64_t*, size_t) -> void* {
+    return static_cast<float(*)[16]>(user)[index];
+  };
+  given.cancel = reinterpret_cast<const int32_t*>(results[0]);
+  EXPECT_EQ(run(given, {}, {ids(), mask()}), "INGOT-U316");
+  EXPECT_EQ(results[0][0], 1.0F);
+  EXPECT_EQ(results[1][0], 0.0F);
+}
+
 TEST_F(RunOptionsTest, HaveASizeAndAnAllocator) {
   ingot_run_options given = options();
   given.struct_size = 8;
