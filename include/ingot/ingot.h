@@ -303,13 +303,15 @@ typedef struct ingot_build_options {
   void* user;
   const ingot_option* metadata; /* keys and values that the engine keeps (INGOT-U021); not part of its key */
   size_t metadata_count;
+  /* Where the engine is written, whole or not at all, as the build's last phase; NULL: nowhere. */
+  const char* output;
 } ingot_build_options;
 /* Refuses what every build would refuse for these options: names, values, passes, backends; with a builder
  * (it may be NULL) also `shapes` that do not fit its program's inputs. */
 typedef struct ingot_builder ingot_builder;
 INGOT_API ingot_status* ingot_check_options(const ingot_builder* builder, const ingot_build_options* options);
-/* A .pt2 file of torch.export, torch 2.11 to 2.13. `report` (may be NULL) receives JSON: phases, kernels,
- * memory plan. */
+/* A .pt2 file of torch.export, torch 2.11 to 2.13. `report` (may be NULL) receives JSON: phases, whose
+ * seconds add up to the time of the call, kernels, memory plan. */
 INGOT_API ingot_status* ingot_build_pt2(const char* path, const ingot_build_options* options,
                                         ingot_engine** engine, ingot_text** report);
 INGOT_API ingot_status* ingot_build_pt2_memory(const void* data, size_t size,

@@ -1,19 +1,39 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <fmt/core.h>
+#include <unistd.h>
 
 #include <filesystem>
-#include <memory>
 #include <nlohmann/json.hpp>
+#include <string_view>
 
 #include "cli/commands.h"
+#include "cli/interrupt.h"
 #include "cli/output_file.h"
 #include "cli/progress.h"
 
 namespace ingot::cli {
 namespace {
 
+EndOnInterrupt end_on_interrupt(bool json) {
+  CommandError error("[INGOT-U010] the build was cancelled");
+  error.details = {{"code", "INGOT-U010"}, {"message", "the build was cancelled"}};
+  const std::string line_end = isatty(STDERR_FILENO) == 1 ? "\n" : "";  // of the line that shows the progress
+  return {line_end + "ingot: " + error.what() + "\n", json ? json_of(error) : ""};
+}
+
+// What a build shows, and how Ctrl-C ends it: at once, but the file that is being written may have a name.
+struct Watch {
+  EndOnInterrupt interrupts;
+  ProgressLine line = {};
+};
+
 int32_t report_progress(void* user, const char* phase, size_t done, size_t total, double remaining_seconds) {
-  static_cast<ProgressLine*>(user)->show(phase, done, total, remaining_seconds);
+  constexpr size_t kMiB = 1 << 20;
+  auto& watch = *static_cast<Watch*>(user);
+  const bool is_write = std::string_view(phase) == "write";
+  if (is_write && done == 0) watch.interrupts.begin_cleanup();
+  const size_t unit = is_write ? kMiB : 1;
+  watch.line.show(phase, done / unit, (total + unit - 1) / unit, remaining_seconds);
   return was_interrupted() ? 0 : 1;
 }
 
@@ -39,22 +59,21 @@ void build(const BuildCommand& command) {
     entries.emplace_back(text.substr(0, text.find('=')), text.substr(text.find('=') + 1));
   std::vector<ingot_option> metadata;
   for (const auto& [key, value] : entries) metadata.push_back({key.c_str(), value.c_str()});
-  catch_interrupts();
   ingot_engine* engine = nullptr;
   ingot_text* report = nullptr;
   {
-    ProgressLine line;
+    Watch watch{end_on_interrupt(command.json)};
     const ingot_build_options build_options{.struct_size = sizeof(ingot_build_options),
                                             .options = options.data(),
                                             .option_count = options.size(),
                                             .progress = &report_progress,
-                                            .user = &line,
-                                            .metadata = metadata.data(),
-                                            .metadata_count = metadata.size()};
-    check(ingot_build_pt2(command.model.c_str(), &build_options, &engine, &report));
+                                            .user = &watch,
+                                            .output = output.c_str()};
+    ingot_status* status = ingot_build_pt2(command.model.c_str(), &build_options, &engine, &report);
+    if (status != nullptr && was_interrupted()) watch.interrupts.end();
+    check(status);
   }
-  const std::unique_ptr<ingot_engine, decltype(&ingot_engine_free)> owner(engine, &ingot_engine_free);
-  check(ingot_engine_save(engine, output.c_str()));
+  ingot_engine_free(engine);
   auto json = nlohmann::json::parse(take_text(report));
   json["output"] = output.string();
   // Of a pipe or device no size is known.

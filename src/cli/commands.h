@@ -20,7 +20,8 @@ struct CommandError : std::runtime_error {
   std::map<std::string, std::string> details;  // by name: "code", "message", "advice" ...; maybe none
 };
 
-void check(ingot_status* status);  // throws CommandError with the whole text, frees the status
+std::string json_of(const CommandError& error);  // as --json tells it
+void check(ingot_status* status);                // throws CommandError with the whole text, frees the status
 std::string take_text(ingot_text* text);
 // "; the nearest is 'build'", or "" if none of the known words is near.
 std::string suggest(std::string_view word, const std::vector<std::string>& known);

@@ -11,8 +11,6 @@
 #include <new>
 #include <span>
 
-#include <nlohmann/json.hpp>
-
 #include "cli/commands.h"
 #include "cli/usage.h"
 
@@ -133,14 +131,7 @@ bool wants_json(std::span<char*> words) {
 // Tells what was wrong on stderr; with --json also on stdout, for programs. All of it or, without memory,
 // nothing.
 int refuse(const CommandError& error, std::span<char*> words) {
-  std::string json;
-  if (wants_json(words)) {
-    nlohmann::json described = error.details;
-    if (!described.contains("message")) described = {{"message", error.what()}};
-    described["status"] = error.status;
-    json = nlohmann::json{{"error", described}}.dump(2, ' ', false, nlohmann::json::error_handler_t::replace);
-    json += "\n";
-  }
+  const std::string json = wants_json(words) ? json_of(error) : "";
   std::cerr << "ingot: " << error.what() << "\n";
   std::cout << json;
   return error.status;

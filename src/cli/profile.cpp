@@ -4,6 +4,7 @@
 #include <nlohmann/json.hpp>
 
 #include "cli/commands.h"
+#include "cli/interrupt.h"
 #include "cli/output_file.h"
 #include "cli/progress.h"
 #include "cli/session.h"

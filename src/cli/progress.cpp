@@ -4,25 +4,14 @@
 #include <fmt/core.h>
 #include <unistd.h>
 
-#include <csignal>
 #include <cstdio>
 
 namespace ingot::cli {
 namespace {
 
-volatile std::sig_atomic_t interrupted = 0;
-
-void on_interrupt(int) {
-  interrupted = 1;
-  std::signal(SIGINT, SIG_DFL);
-}
-
 constexpr std::chrono::milliseconds kRedraw(100);
 
 }  // namespace
-
-bool was_interrupted() { return interrupted != 0; }
-void catch_interrupts() { std::signal(SIGINT, on_interrupt); }
 
 ProgressLine::ProgressLine() : is_terminal_(isatty(STDERR_FILENO) == 1) {}
 
@@ -42,7 +31,8 @@ void ProgressLine::show(const std::string& phase, size_t done, size_t total, dou
   shown_ = now;
   const std::string left =
       remaining_seconds >= 0 ? fmt::format(", about {:.1f} s left", remaining_seconds) : "";
-  fmt::print(stderr, "\r\033[K{} {}/{}{}", phase, done, total, left);
+  const std::string count = total > 1 ? fmt::format(" {}/{}", done, total) : "";
+  fmt::print(stderr, "\r\033[K{}{}{}", phase, count, left);
   std::fflush(stderr);
   open_ = true;
 }

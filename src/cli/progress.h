@@ -21,8 +21,4 @@ class ProgressLine {
   std::chrono::steady_clock::time_point shown_{};
 };
 
-// Ctrl-C during long work: asks it to end, instead of ending the process. A second one ends the process.
-bool was_interrupted();
-void catch_interrupts();
-
 }  // namespace ingot::cli

@@ -1,7 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cli/commands.h"
 
+#include <nlohmann/json.hpp>
+
 namespace ingot::cli {
+
+std::string json_of(const CommandError& error) {
+  nlohmann::json described = error.details;
+  if (!described.contains("message")) described = {{"message", error.what()}};
+  described["status"] = error.status;
+  return nlohmann::json{{"error", described}}.dump(2, ' ', false, nlohmann::json::error_handler_t::replace) +
+         "\n";
+}
 
 void check(ingot_status* status) {
   if (status == nullptr) return;

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <chrono>
 
+#include "cli/interrupt.h"
 #include "cli/progress.h"
 
 namespace ingot::cli {

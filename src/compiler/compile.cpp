@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "compiler/compile.h"
 
-#include <chrono>
-
 #include <fmt/core.h>
 
 #include "compiler/assemble.h"
@@ -21,28 +19,6 @@
 
 namespace ingot::core {
 namespace {
-
-// Times phases, reports them, and is where a build is cancelled.
-class Phases {
- public:
-  Phases(const CompileHooks& hooks, BuildReport& report) : hooks_(hooks), report_(report) {}
-  template <typename Function>
-  auto run(std::string_view name, size_t number, Function&& function) {
-    if (hooks_.progress && !hooks_.progress({name, number, kTotal, -1})) {
-      throw UserError("INGOT-U010", "the build was cancelled");
-    }
-    const auto start = std::chrono::steady_clock::now();
-    auto result = function();
-    const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - start;
-    report_.phases.push_back({std::string(name), seconds.count()});
-    return result;
-  }
-
- private:
-  static constexpr size_t kTotal = 8;
-  const CompileHooks& hooks_;
-  BuildReport& report_;
-};
 
 FuseRules fuse_rules(const Backend& backend, const Target& target) {
   return {
@@ -140,44 +116,49 @@ std::shared_ptr<EngineData> compile_model(const aten::Program& program,
                                           const CompileOptions& options,
                                           std::span<const Backend* const> backends, const CompileHooks& hooks,
                                           BuildReport* report) {
-  BuildReport local;
-  BuildReport& filled = report != nullptr ? *report : local;
-  Phases phases(hooks, filled);
+  BuildReport unread;
+  BuildReport& filled = report != nullptr ? *report : unread;
+  Phases own("prepare");
+  Phases& phases = hooks.phases != nullptr ? *hooks.phases : own;
   PassRunner runner(options.passes, hooks.dump);
   const Target& target = options.target;
   const Backend& backend = find_backend(backends, target.backend);
 
-  aten::Imported model = phases.run("import", 0, import);
+  phases.begin("import");
+  aten::Imported model = import();
   apply_profiles(model.graph, options.profiles);
   model.graph.erase_dead_nodes();
   complete_checks(model.graph, model.checks);
   refuse_what_no_size_meets(model.checks);
   runner.check("import", model.graph);
   std::string key = engine_key(program, model, backend, options);
-  Graph graph = phases.run("simplify", 1, [&] { return run_pipeline(std::move(model.graph), runner); });
-  graph = phases.run("adapt", 2, [&] { return adapt(std::move(graph), backend, options, runner); });
-  filled.slow = require_support(graph, typical_sizes(graph.symbols), backend, target, invariant_nodes(graph));
-  const Split split =
-      phases.run("specialize", 3, [&] { return specialize(std::move(graph), backend, options, runner); });
 
+  phases.begin("simplify");
+  Graph graph = run_pipeline(std::move(model.graph), runner);
+  phases.begin("adapt");
+  graph = adapt(std::move(graph), backend, options, runner);
+  filled.slow = require_support(graph, typical_sizes(graph.symbols), backend, target, invariant_nodes(graph));
+  phases.begin("specialize");
+  const Split split = specialize(std::move(graph), backend, options, runner);
+
+  phases.begin("lower");
   ImageTable table;
-  auto lowered = phases.run("lower", 4, [&] {
-    return LoweredPrograms{lower_graph(split.init, backend, target, split.main.symbols, table),
-                           lower_graph(split.main, backend, target, split.main.symbols, table)};
-  });
-  std::vector<Image> images = phases.run(
-      "compile kernels", 5, [&] { return compile_images(table, options.threads, hooks.progress); });
+  LoweredPrograms lowered{lower_graph(split.init, backend, target, split.main.symbols, table),
+                          lower_graph(split.main, backend, target, split.main.symbols, table)};
+  phases.begin("compile kernels");
+  const auto report_kernels = [&](size_t done, size_t total) { phases.report(done, total); };
+  std::vector<Image> images = compile_images(table, options.threads, report_kernels);
   set_keys(images, table, backend, target);
   if (options.verify_kernels) {
-    filled.verified_kernels = phases.run(
-        "verify kernels", 6, [&] { return verify_all(lowered, images, split.main.symbols, hooks, target); });
+    phases.begin("verify kernels");
+    filled.verified_kernels = verify_all(lowered, images, split.main.symbols, hooks, target);
   }
-  return phases.run("plan", 7, [&] {
-    auto engine = assemble(
-        {program, model, split, std::move(lowered), std::move(images), target, std::move(key)}, filled);
-    check_engine(*engine);
-    return engine;
-  });
+
+  phases.begin("plan");
+  auto engine = assemble(
+      {program, model, split, std::move(lowered), std::move(images), target, std::move(key)}, filled);
+  check_engine(*engine);
+  return engine;
 }
 
 std::vector<SlowNode> find_slow(const aten::Program& program, const CompileOptions& options,

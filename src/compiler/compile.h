@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The whole way of a model, top to bottom.
+// From a program of ATen calls to an engine's data, top to bottom. api/compiler/build.cpp reads programs, and
+// prepares and writes engines.
 #pragma once
 
 #include <functional>
@@ -10,6 +11,7 @@
 #include "backends/compile.h"
 #include "backends/execute.h"
 #include "compiler/options.h"
+#include "compiler/phases.h"
 #include "engine/engine_data.h"
 #include "importers/aten/import.h"
 #include "partition/partition.h"
@@ -18,11 +20,6 @@ namespace ingot::core {
 
 // What a build did, for reports: filled as far as the build came.
 struct BuildReport {
-  struct Phase {
-    std::string name;
-    double seconds;
-  };
-  std::vector<Phase> phases;
   size_t kernels = 0;           // steps with an image
   size_t distinct_kernels = 0;  // images compiled
   size_t verified_kernels = 0;  // ... and run beside their definition
@@ -31,14 +28,6 @@ struct BuildReport {
   int64_t arena_lower_bound = 0;
 };
 
-// Called between pieces of work with an estimate of the remaining seconds (negative: unknown). Returning
-// false cancels the build: compile throws UserError INGOT-U010.
-struct Progress {
-  std::string_view phase;
-  size_t done, total;
-  double remaining_seconds;
-};
-using ProgressCallback = std::function<bool(const Progress&)>;
 using DumpCallback = std::function<void(std::string_view stage, const Graph& graph)>;
 
 // Where the kernels of a backend can be tried; no executor: nowhere.
@@ -48,7 +37,8 @@ struct KernelRunner {
 };
 
 struct CompileHooks {
-  ProgressCallback progress;
+  Phases* phases =
+      nullptr;  // of the build that this is a part of: where time goes, and where it is cancelled
   DumpCallback dump;
   std::function<KernelRunner(std::string_view backend)> runner;  // what verify_kernels needs
 };

@@ -2,7 +2,6 @@
 #include "compiler/lower.h"
 
 #include <atomic>
-#include <chrono>
 #include <exception>
 #include <mutex>
 #include <system_error>
@@ -46,17 +45,11 @@ void compile_next(const ImageTable& table, std::vector<Image>& images, Queue& qu
 
 // The caller's thread compiles too and reports between kernels, so that callbacks come from one thread only.
 void compile_and_report(const ImageTable& table, std::vector<Image>& images, Queue& queue,
-                        const ProgressCallback& progress) {
-  const auto start = std::chrono::steady_clock::now();
+                        const std::function<void(size_t, size_t)>& report) {
   const size_t total = table.compile.size();
   for (size_t i; !queue.stop && (i = queue.next++) < total;) {
     images[i] = table.compile[i]();
-    const size_t done = ++queue.done;
-    const double elapsed = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
-    const double remaining = elapsed * static_cast<double>(total - done) / static_cast<double>(done);
-    if (progress && !progress({"compile kernels", done, total, remaining})) {
-      throw UserError("INGOT-U010", "the build was cancelled");
-    }
+    report(++queue.done, total);
   }
 }
 
@@ -93,14 +86,15 @@ std::vector<ScheduledStep> lower_graph(const Graph& graph, const Backend& backen
   return steps;
 }
 
-std::vector<Image> compile_images(const ImageTable& table, int threads, const ProgressCallback& progress) {
+std::vector<Image> compile_images(const ImageTable& table, int threads,
+                                  const std::function<void(size_t, size_t)>& report) {
   std::vector<Image> images(table.compile.size());
   Queue queue;
   {
     std::vector<std::jthread> workers;
     try {
       start(workers, threads - 1, [&] { compile_next(table, images, queue); });
-      compile_and_report(table, images, queue, progress);
+      compile_and_report(table, images, queue, report);
     } catch (...) {
       queue.stop = true;
       throw;  // the workers finish their kernel and are joined

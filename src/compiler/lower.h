@@ -2,6 +2,7 @@
 // Final graphs -> steps with images: each distinct kernel is compiled once.
 #pragma once
 
+#include <functional>
 #include <map>
 #include <string>
 #include <vector>
@@ -22,7 +23,9 @@ struct ImageTable {
 std::vector<ScheduledStep> lower_graph(const Graph& graph, const Backend& backend, const Target& target,
                                        const SymbolTable& symbols, ImageTable& images);
 
-// Compiles on `threads` threads; calls `progress` after each. The result has the order of the table.
-std::vector<Image> compile_images(const ImageTable& table, int threads, const ProgressCallback& progress);
+// Compiles on `threads` threads; calls report(done, total) after each on the caller's. The result has the
+// order of the table.
+std::vector<Image> compile_images(const ImageTable& table, int threads,
+                                  const std::function<void(size_t, size_t)>& report);
 
 }  // namespace ingot::core

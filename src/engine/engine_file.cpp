@@ -17,14 +17,11 @@ namespace {
 
 using Gaps = std::vector<std::pair<uint64_t, uint64_t>>;
 
-// The stretches of [0, length) that no extent takes. Extents may be equal, but not overlap or leave more than
+// The stretches of [0, length) that no extent takes. Distinct extents may not overlap or leave more than
 // `alignment` bytes.
-Gaps find_gaps(std::vector<Extent> extents, uint64_t length, uint64_t alignment, SectionType type) {
-  std::ranges::sort(extents, {},
-                    [](const Extent& extent) { return std::pair(extent.offset, extent.length); });
+Gaps find_gaps(const std::vector<Extent>& extents, uint64_t length, uint64_t alignment, SectionType type) {
   Gaps gaps;
   uint64_t end = 0;
-  const Extent* last = nullptr;
   const auto leave = [&](uint64_t next) {
     if (next - end >= alignment) refuse_content(type, "a part of it belongs to nothing");
     if (next > end) gaps.emplace_back(end, next);
@@ -32,12 +29,9 @@ Gaps find_gaps(std::vector<Extent> extents, uint64_t length, uint64_t alignment,
   for (const Extent& extent : extents) {
     if (extent.offset > length || extent.length > length - extent.offset)
       refuse_content(type, "a part of it lies outside");
-    const bool repeated = last != nullptr && last->offset == extent.offset && last->length == extent.length;
-    if (repeated || extent.length == 0) continue;
     if (extent.offset < end) refuse_content(type, "two parts of it overlap");
     leave(extent.offset);
     end = extent.offset + extent.length;
-    last = &extent;
   }
   leave(length);
   return gaps;
@@ -114,7 +108,7 @@ void EngineFile::read(Checksums checksums) {
   read_programs(container.content(head, SectionType::kPrograms), data_);
 
   const Bytes images = container.content(head, SectionType::kImages);
-  for (const auto& gap : find_gaps(metadata.images, images.size(), 4096, SectionType::kImages)) {
+  for (const auto& gap : find_gaps(distinct(metadata.images), images.size(), 4096, SectionType::kImages)) {
     require_zero(images, gap, SectionType::kImages);
   }
   for (size_t i = 0; i < metadata.images.size(); ++i) {
@@ -124,7 +118,9 @@ void EngineFile::read(Checksums checksums) {
   }
 
   const Bytes weights = container.content(bytes_, SectionType::kWeights);
-  gaps_ = find_gaps(metadata.used, weights.size(), 64, SectionType::kWeights);
+  const std::vector<Extent> used = distinct(metadata.used);
+  gaps_ = find_gaps(used, weights.size(), 64, SectionType::kWeights);
+  for (const Extent& extent : used) pieces_.push_back(weights.subspan(extent.offset, extent.length));
   const auto at = [&](uint64_t offset) {
     const std::byte* data = offset == kNotKept ? nullptr : weights.data() + offset;
     return data == nullptr ? nullptr : std::shared_ptr<const std::byte>(owner_, data);
@@ -176,12 +172,12 @@ void EngineFile::verify_weights(size_t first, size_t last) const {
 
 void EngineFile::verify_all() const {
   verify_weights(0, weight_blocks());
-  std::vector<Digest> digests(weight_blocks());
-  for_each_parallel(digests.size(), [&](size_t block) { digests[block] = digest(weight_block(block)); });
-  DigestBuilder blocks;
-  for (const Digest& each : digests) blocks.update(each);
+  std::vector<Digest> digests(pieces_.size());
+  for_each_parallel(digests.size(), [&](size_t piece) { digests[piece] = digest(pieces_[piece]); });
+  DigestBuilder all;
+  for (const Digest& each : digests) all.update(each);
   for (const SectionInfo& info : sections_) {
-    const Digest actual = info.name == "weights" ? blocks.finish() : digest(section(info.name));
+    const Digest actual = info.name == "weights" ? all.finish() : digest(section(info.name));
     const bool listed = info.name != "weights" || info.checksum == sections_[3].checksum;
     if (actual == info.digest && listed) continue;
     throw UserError(

@@ -19,21 +19,26 @@
 
 namespace ingot::core {
 
-constexpr uint32_t kEngineFormatVersion = 2;
+constexpr uint32_t kEngineFormatVersion = 3;
 
 struct SectionInfo {
   std::string name;
   uint64_t offset = 0, length = 0;  // bytes, padding included
   Checksum checksum{};              // XXH3-128; of weights: over their blocks' checksums
-  Digest digest{};                  // SHA-256; of weights: over their blocks' digests
+  Digest digest{};                  // SHA-256; of weights: over the digests of what lies there, by offset
 };
 
 class EngineFile;
 
+// Bytes hashed with SHA-256 and bytes written, of both; what it throws ends the write. Called on the caller's
+// thread alone.
+using WriteWatch = std::function<void(uint64_t done, uint64_t total)>;
+
 // Writes weights in the form that `engine` has: prepared values, or the model's. `origin` is the file that
 // some of them may lie in, or null. What is written is what was loaded: UserError INGOT-U211 if that file, or
-// any weight while it is written, has changed.
-void write_engine(const EngineData& engine, const Sink& sink, const EngineFile* origin = nullptr);
+// any weight while it is written, has changed. Each byte of a weight passes SHA-256 once.
+void write_engine(const EngineData& engine, const Sink& sink, const EngineFile* origin = nullptr,
+                  const WriteWatch& watch = {});
 
 // Whether checksums are compared: only tests of what lies behind them say no.
 enum class Checksums { kVerify, kIgnore };
@@ -87,6 +92,7 @@ class EngineFile {
   mutable std::atomic<uint64_t> modified_{0};  // FileVersion::modified, when the file was last found intact
   std::vector<uint64_t> image_offsets_;
   std::vector<Checksum> block_checksums_;
+  std::vector<Bytes> pieces_;                        // what lies in the weights section, by offset
   std::vector<std::pair<uint64_t, uint64_t>> gaps_;  // begin and end in the weights section, by begin
 };
 

@@ -10,10 +10,6 @@ namespace {
 
 constexpr uint64_t kWeightAlignment = 64;
 
-size_t source_bytes(const SourceWeight& source) {
-  return Tensor{nullptr, source.dtype, source.shape}.bytes();
-}
-
 bool is_all_zero(Bytes bytes) {
   return std::ranges::all_of(bytes, [](std::byte byte) { return byte == std::byte{0}; });
 }
@@ -51,6 +47,10 @@ class Placer {
 
 }  // namespace
 
+size_t source_bytes(const SourceWeight& source) {
+  return Tensor{nullptr, source.dtype, source.shape}.bytes();
+}
+
 WeightPlaces place_weights(const EngineData& engine) {
   Placer placer;
   placer.places.weights.assign(engine.weights.size(), kNotKept);
@@ -79,6 +79,14 @@ WeightPlaces place_weights(const EngineData& engine) {
     placer.places.states.push_back(kept ? placer.place(state.data.get(), state.bytes()) : kNotKept);
   }
   return std::move(placer.places);
+}
+
+std::vector<Extent> distinct(std::vector<Extent> extents) {
+  std::erase_if(extents, [](const Extent& extent) { return extent.length == 0; });
+  std::ranges::sort(extents);
+  const auto repeated = std::ranges::unique(extents);
+  extents.erase(repeated.begin(), repeated.end());
+  return extents;
 }
 
 std::vector<uint64_t> place_images(const std::vector<Image>& images, uint64_t& length) {

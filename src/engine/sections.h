@@ -23,6 +23,8 @@ struct WeightPlaces {
   uint64_t length = 0;
 };
 
+size_t source_bytes(const SourceWeight& source);  // of its row-major value
+
 // Order of first use by `main`; equal addresses are stored once.
 WeightPlaces place_weights(const EngineData& engine);
 
@@ -39,6 +41,7 @@ void read_programs(Bytes section, EngineData& engine);
 // A stretch of a section.
 struct Extent {
   uint64_t offset, length;
+  auto operator<=>(const Extent&) const = default;
 };
 // Fills all but programs, code and weights; says where those lie, unchecked.
 struct ReadMetadata {
@@ -47,5 +50,8 @@ struct ReadMetadata {
   std::vector<Extent> images;
 };
 ReadMetadata read_metadata(Bytes section, EngineData& engine);
+
+// Sorted, each once, without empty ones.
+std::vector<Extent> distinct(std::vector<Extent> extents);
 
 }  // namespace ingot::core

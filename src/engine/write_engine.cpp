@@ -1,6 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
+#include <atomic>
 #include <cstring>
+#include <functional>
+#include <map>
+#include <numeric>
+#include <span>
 
 #include "engine/container.h"
 #include "engine/sections.h"
@@ -40,57 +45,141 @@ std::vector<std::byte> to_bytes(std::string_view text) {
   return {bytes.begin(), bytes.end()};
 }
 
-// All of a file but the weights, in memory; the weights are read twice, for their digests and for the file.
+// How far a write is; asked on the caller's thread.
+class Meter {
+ public:
+  Meter(const WriteWatch& watch, uint64_t total) : watch_(watch), total_(total) {}
+  void add(uint64_t bytes) { done_ += bytes; }
+  void operator()() const {
+    if (watch_) watch_(done_, total_);
+  }
+
+ private:
+  const WriteWatch& watch_;
+  const uint64_t total_;
+  std::atomic<uint64_t> done_{0};
+};
+
+// All of a file but the weights, in memory; the weights are read again for the file.
 struct Draft {
   std::vector<std::vector<std::byte>> contents;  // of all sections but weights, padded
   std::vector<Section> sections;
-  WeightPlaces places;
-  uint64_t weights_length = 0;
 };
 
-void hash_weights(Draft& draft, std::vector<std::byte>& checksums, Digest& identity) {
-  const size_t count = align_up(draft.weights_length, kWeightBlock) / kWeightBlock;
-  std::vector<Digest> digests(count);
-  checksums.resize(count * sizeof(Checksum));
-  for_each_parallel(count, [&](size_t index) {
+// XXH3 of each block of the weights section.
+std::vector<std::byte> checksum_weights(const WeightPlaces& places, uint64_t length, Meter& meter) {
+  const size_t count = align_up(length, kWeightBlock) / kWeightBlock;
+  std::vector<std::byte> checksums(count * sizeof(Checksum));
+  for_each_watched(count, meter, [&](size_t index, const auto&) {
     std::vector<std::byte> buffer;
-    const Bytes block = block_at(draft.places, draft.weights_length, index, buffer);
-    const Checksum sum = checksum(block);
+    const Checksum sum = checksum(block_at(places, length, index, buffer));
     std::ranges::copy(sum, checksums.begin() + static_cast<ptrdiff_t>(index * sizeof(sum)));
-    digests[index] = digest(block);
   });
-  DigestBuilder builder;
-  for (const Digest& each : digests) builder.update(each);
-  identity = builder.finish();
+  return checksums;
 }
 
-// SHA-256 of the model's weights: known where they did not change since the engine was read.
-std::vector<Digest> digest_sources(const std::vector<SourceWeight>& sources) {
-  std::vector<Digest> digests(sources.size());
-  for_each_parallel(sources.size(), [&](size_t index) {
-    const SourceWeight& source = sources[index];
-    const bool known = source.digest != Digest{} || source.data == nullptr;
-    digests[index] = known ? source.digest : digest_of(source, source.data.get());
+// What SHA-256 is taken of, each once: what lies in the weights section, and the model's weights that do not.
+struct ToHash {
+  std::vector<Bytes> all;
+  size_t pieces = 0;  // as many are the first of `all`
+  std::vector<size_t>
+      sources;  // of each source its place in `all`; SIZE_MAX: its digest is known, or it has no data
+  uint64_t bytes = 0;
+};
+
+ToHash list_bytes(const EngineData& engine, const WeightPlaces& places) {
+  ToHash list;
+  std::map<std::pair<const std::byte*, size_t>, size_t> known;
+  const auto add = [&](Bytes bytes) {
+    const auto [entry, is_new] = known.try_emplace({bytes.data(), bytes.size()}, list.all.size());
+    if (is_new) list.all.push_back(bytes);
+    if (is_new) list.bytes += bytes.size();
+    return entry->second;
+  };
+  for (const WeightPlaces::Piece& piece : places.pieces) {
+    if (!piece.bytes.empty()) add(piece.bytes);
+  }
+  list.pieces = list.all.size();
+  for (const SourceWeight& source : engine.sources) {
+    const bool is_needed = source.digest == Digest{} && source.data != nullptr;
+    list.sources.push_back(is_needed ? add({source.data.get(), source_bytes(source)}) : SIZE_MAX);
+  }
+  return list;
+}
+
+// The largest come first, so that no thread is left alone with one of them.
+std::vector<Digest> digest_all(const ToHash& list, Meter& meter) {
+  std::vector<size_t> order(list.all.size());
+  std::iota(order.begin(), order.end(), size_t{0});
+  std::ranges::stable_sort(order, std::ranges::greater(), [&](size_t i) { return list.all[i].size(); });
+  std::vector<Digest> digests(list.all.size());
+  for_each_watched(order.size(), meter, [&](size_t index, const auto& go_on) {
+    Bytes rest = list.all[order[index]];
+    DigestBuilder builder;
+    while (!rest.empty() && go_on()) {
+      const Bytes part = rest.first(std::min(rest.size(), kWeightBlock));
+      builder.update(part);
+      meter.add(part.size());
+      rest = rest.subspan(part.size());
+    }
+    digests[order[index]] = builder.finish();
   });
   return digests;
 }
 
-Draft make_draft(const EngineData& engine) {
-  Draft draft{.places = place_weights(engine)};
-  draft.weights_length = align_up(draft.places.length, kSmallAlignment);
+Digest weights_digest(std::span<const Digest> pieces) {
+  DigestBuilder builder;
+  for (const Digest& each : pieces) builder.update(each);
+  return builder.finish();
+}
+
+std::vector<Digest> source_digests(const EngineData& engine, const ToHash& list,
+                                   const std::vector<Digest>& digests) {
+  std::vector<Digest> result;
+  for (size_t i = 0; i < engine.sources.size(); ++i) {
+    const size_t place = list.sources[i];
+    result.push_back(place == SIZE_MAX ? engine.sources[i].digest : digests[place]);
+  }
+  return result;
+}
+
+// An engine on its way into a file.
+class Writing {
+ public:
+  Writing(const EngineData& engine, const WriteWatch& watch)
+      : engine_(engine),
+        places_(place_weights(engine)),
+        weights_length_(align_up(places_.length, kSmallAlignment)),
+        list_(list_bytes(engine, places_)),
+        meter_(watch, list_.bytes + weights_length_) {}
+
+  Draft draft();
+  void write(const Draft& draft, const Sink& sink, const EngineFile* origin);
+
+ private:
+  void write_weights(const Draft& draft, const Sink& sink, const EngineFile* origin);
+
+  const EngineData& engine_;
+  const WeightPlaces places_;
+  const uint64_t weights_length_;
+  const ToHash list_;
+  Meter meter_;
+};
+
+Draft Writing::draft() {
+  Draft draft;
   uint64_t images_length = 0;
-  const std::vector<uint64_t> image_offsets = place_images(engine.images, images_length);
-  std::vector<std::byte> checksums;
-  Digest weights_digest{};
-  hash_weights(draft, checksums, weights_digest);
-  draft.contents = {to_bytes(engine.key),
-                    write_metadata(engine, draft.places, image_offsets, digest_sources(engine.sources)),
-                    write_programs(engine), std::move(checksums),
-                    join_images(engine.images, image_offsets, images_length)};
+  const std::vector<uint64_t> image_offsets = place_images(engine_.images, images_length);
+  std::vector<std::byte> checksums = checksum_weights(places_, weights_length_, meter_);
+  const std::vector<Digest> digests = digest_all(list_, meter_);
+  draft.contents = {to_bytes(engine_.key),
+                    write_metadata(engine_, places_, image_offsets, source_digests(engine_, list_, digests)),
+                    write_programs(engine_), std::move(checksums),
+                    join_images(engine_.images, image_offsets, images_length)};
   uint64_t offset = align_up(kHeaderBytes, section_alignment(0));
   for (size_t i = 0; i < kSectionCount; ++i) {
     const bool is_weights = i == kSectionCount - 1;
-    const uint64_t content = is_weights ? draft.weights_length : draft.contents[i].size();
+    const uint64_t content = is_weights ? weights_length_ : draft.contents[i].size();
     const uint64_t next = is_weights ? kSmallAlignment : section_alignment(i + 1);
     Section section{{.name = std::string(kSectionNames[i]),
                      .offset = offset,
@@ -98,7 +187,7 @@ Draft make_draft(const EngineData& engine) {
     section.content_length = content;
     if (is_weights) {
       section.checksum = draft.sections[3].checksum;
-      section.digest = weights_digest;
+      section.digest = weights_digest(std::span(digests).first(list_.pieces));
     } else {
       draft.contents[i].resize(section.length);
       section.checksum = checksum(draft.contents[i]);
@@ -118,33 +207,41 @@ Draft make_draft(const EngineData& engine) {
 
 // The weights again, as they were when the draft was made: each block in `buffer`, out of the reach of
 // others, when it is checked.
-void write_weights(const Draft& draft, const Sink& sink, const EngineFile* origin) {
+void Writing::write_weights(const Draft& draft, const Sink& sink, const EngineFile* origin) {
   const std::byte* expected = draft.contents[3].data();
   std::vector<std::byte> buffer;
-  for (size_t index = 0; index * kWeightBlock < draft.weights_length; ++index) {
-    const Bytes block = block_at(draft.places, draft.weights_length, index, buffer);
+  for (size_t index = 0; index * kWeightBlock < weights_length_; ++index) {
+    const Bytes block = block_at(places_, weights_length_, index, buffer);
     if (block.data() != buffer.data()) buffer.assign(block.begin(), block.end());
     const Checksum sum = checksum(buffer);
     if (std::memcmp(sum.data(), expected + index * sizeof(sum), sizeof(sum)) != 0)
       refuse_changed_weights(origin);
     sink(buffer);
+    meter_.add(buffer.size());
+    meter_();
   }
+}
+
+void Writing::write(const Draft& draft, const Sink& sink, const EngineFile* origin) {
+  const Section& last = draft.sections.back();
+  sink(write_header(draft.sections, last.offset + last.length));
+  for (const auto& content : draft.contents) sink(content);
+  write_weights(draft, sink, origin);
 }
 
 }  // namespace
 
 Digest digest_of(const SourceWeight& source, const std::byte* data) {
-  return data == nullptr ? Digest{} : digest({data, Tensor{nullptr, source.dtype, source.shape}.bytes()});
+  return data == nullptr ? Digest{} : digest({data, source_bytes(source)});
 }
 
-void write_engine(const EngineData& engine, const Sink& sink, const EngineFile* origin) {
+void write_engine(const EngineData& engine, const Sink& sink, const EngineFile* origin,
+                  const WriteWatch& watch) {
   if (origin != nullptr) origin->require_unchanged();  // of what was truncated nothing may be read
-  const Draft draft = make_draft(engine);
+  Writing writing(engine, watch);
+  const Draft draft = writing.draft();
   if (origin != nullptr) origin->require_intact();  // afterwards, so that the draft is of what was loaded
-  const Section& last = draft.sections.back();
-  sink(write_header(draft.sections, last.offset + last.length));
-  for (const auto& content : draft.contents) sink(content);
-  write_weights(draft, sink, origin);
+  writing.write(draft, sink, origin);
 }
 
 }  // namespace ingot::core

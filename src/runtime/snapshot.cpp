@@ -2,23 +2,32 @@
 #include "runtime/snapshot.h"
 
 namespace ingot::core {
+namespace {
 
-std::shared_ptr<const EngineData> current_data(const std::shared_ptr<const Engine>& engine) {
+// `fill_digests`: of new weights too, which are zero otherwise.
+std::shared_ptr<const EngineData> data_now(const std::shared_ptr<const Engine>& engine, bool fill_digests) {
   const std::shared_ptr<const WeightSet> weights = engine->weights();
   if (weights->refitted.empty()) return {engine, &engine->data()};
   auto data = std::make_shared<EngineData>(engine->data());
   for (const auto& [index, digest] : weights->refitted) {
     SourceWeight& source = data->sources[index];
     source.data = weights->sources[index];
-    source.digest = source.data == nullptr ? digest : digest_of(source, source.data.get());
+    source.digest = digest;
+    if (fill_digests && source.data != nullptr) source.digest = digest_of(source, source.data.get());
   }
   for (size_t id = 0; id < data->weights.size(); ++id) data->weights[id].data = weights->data[id];
   return data;
 }
 
+}  // namespace
+
+std::shared_ptr<const EngineData> current_data(const std::shared_ptr<const Engine>& engine) {
+  return data_now(engine, true);
+}
+
 std::shared_ptr<const EngineData> snapshot(const std::shared_ptr<const Engine>& engine) {
   engine->require_verified_weights();
-  return current_data(engine);
+  return data_now(engine, false);  // the writer hashes what it writes
 }
 
 }  // namespace ingot::core

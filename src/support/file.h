@@ -53,7 +53,8 @@ std::shared_ptr<const std::byte> make_executable_copy(Bytes code);
 // same folder without a name, or, where the file system has no such files, in ".ingot-PID-RANDOM.tmp", which
 // is removed on failure. Links are followed; the permissions of the old file are kept, its owner where the
 // system permits. Pipes and character devices are written as they are, piece by piece; folders, sockets and
-// block devices are refused.
+// block devices are refused. What is appended goes to the medium soon, so that no call takes long because of
+// what others wrote.
 class FileWriter {
  public:
   explicit FileWriter(const std::filesystem::path& path, const FileSystem& files = kSystemFiles);
@@ -70,6 +71,7 @@ class FileWriter {
   void replace();
   void flush();
   void write(Bytes data);
+  void sync_behind();
 
   const std::filesystem::path path_;  // as given, for messages
   const FileSystem& files_;
@@ -77,6 +79,7 @@ class FileWriter {
   FileFacts old_;                    // of `target_`
   std::filesystem::path temporary_;  // empty: it has no name
   int file_ = -1;
+  int64_t written_ = 0, begun_ = 0;  // bytes; of these as many are on their way to the medium
   std::vector<std::byte> buffer_;
 };
 

@@ -97,6 +97,12 @@ int sync(int file) {
   return result < 0 && (errno == EINVAL || errno == ENOTSUP || errno == EROFS) ? 0 : result;
 }
 
+void sync_part(int file, int64_t offset, int64_t size, bool wait) {
+  const unsigned flags =
+      SYNC_FILE_RANGE_WRITE | (wait ? SYNC_FILE_RANGE_WAIT_BEFORE | SYNC_FILE_RANGE_WAIT_AFTER : 0);
+  ::sync_file_range(file, offset, size, flags);  // errors come back from `sync`
+}
+
 void* map(int file, size_t offset, size_t size, bool executable) {
   const int protection = PROT_READ | (executable ? PROT_EXEC : 0);
   void* address = ::mmap(nullptr, size, protection, MAP_PRIVATE, file, static_cast<off_t>(offset));
@@ -119,6 +125,7 @@ constinit const FileSystem kSystemFiles = {
     .read_link = read_link,
     .take_access = take_access,
     .sync = sync,
+    .sync_part = sync_part,
     .close = ::close,
     .rename = ::rename,
     .remove = ::unlink,

@@ -48,6 +48,9 @@ struct FileSystem {
   int64_t (*read_link)(const char* path, char* target, size_t size);
   int (*take_access)(int file, const FileFacts* from);  // the owner too, where that is permitted
   int (*sync)(int file);                                // success where the file system cannot
+  // Begins to write [offset, offset + size) to the medium; `wait`: until it is there. A hint, which cannot
+  // fail.
+  void (*sync_part)(int file, int64_t offset, int64_t size, bool wait);
   int (*close)(int file);
   int (*rename)(const char* from, const char* to);
   int (*remove)(const char* path);

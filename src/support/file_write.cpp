@@ -17,7 +17,8 @@ namespace ingot::core {
 namespace {
 
 constexpr size_t kBuffer = size_t{256} << 10;
-constexpr int kAttempts = 16;  // names that another writer took
+constexpr int64_t kWindow = 4 << 20;  // bytes that go to the medium at once; two windows may be on their way
+constexpr int kAttempts = 16;         // names that another writer took
 constexpr int kMostLinks = 40;
 
 std::filesystem::path random_name(const std::filesystem::path& folder) {
@@ -149,6 +150,18 @@ void FileWriter::write(Bytes data) {
     const int64_t count = retry_interrupted([&] { return files_.write(file_, data.data(), data.size()); });
     if (count <= 0) fail_on_file("write", path_, count < 0 ? errno : EIO);
     data = data.subspan(static_cast<size_t>(count));
+    written_ += count;
+  }
+  sync_behind();
+}
+
+// Without this, all that was written would be for the last call to wait for, which then cannot be
+// interrupted.
+void FileWriter::sync_behind() {
+  if (old_.type == FileType::kStream) return;
+  for (; written_ - begun_ >= kWindow; begun_ += kWindow) {
+    files_.sync_part(file_, begun_, kWindow, false);
+    if (begun_ >= kWindow) files_.sync_part(file_, begun_ - kWindow, kWindow, true);
   }
 }
 

@@ -3,9 +3,12 @@
 
 #include <algorithm>
 #include <atomic>
+#include <chrono>
 #include <cstddef>
 #include <exception>
+#include <functional>
 #include <optional>
+#include <thread>
 
 #include "support/error.h"
 #include "support/thread_pool.h"
@@ -37,6 +40,33 @@ void for_each_parallel(size_t count, Function&& function) {
   if (pool) pool->parallel_for(pool->threads(), 1, work);
   if (!pool) work(0, 1, 0);
   if (failure) std::rethrow_exception(failure);
+}
+
+// The same, and `watch` is called on the caller's thread all the while, between pieces of its own work and
+// every 20 ms when the rest is with others; what it throws ends the call. function(index, go_on) calls
+// go_on() between pieces of a large index, and returns where that says false.
+template <typename Watch, typename Function>
+void for_each_watched(size_t count, Watch&& watch, Function&& function) {
+  constexpr std::chrono::milliseconds kPause(20);
+  const std::thread::id caller = std::this_thread::get_id();
+  std::atomic<size_t> taken{0}, left{count};
+  std::atomic<bool> failed{false};
+  const auto go_on = [&] {
+    if (!failed && std::this_thread::get_id() == caller) watch();
+    return !failed;
+  };
+  for_each_parallel(count, [&](size_t index) {
+    try {
+      ++taken;
+      function(index, go_on);
+      --left;
+      while (go_on() && std::this_thread::get_id() == caller && taken == count && left > 0)
+        std::this_thread::sleep_for(kPause);
+    } catch (...) {
+      failed = true;
+      throw;
+    }
+  });
 }
 
 }  // namespace ingot::core

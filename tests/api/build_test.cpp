@@ -2,9 +2,11 @@
 #include <gmock/gmock.h>
 #include <nlohmann/json.hpp>
 
+#include <chrono>
 #include <fstream>
 #include <numeric>
 #include <thread>
+#include <set>
 
 #include "api/runtime/handles.h"
 #include "tests/api/fixtures.h"
@@ -31,7 +33,8 @@ class BuildTest : public ::testing::Test {
             .options = rows.data(),
             .option_count = rows.size(),
             .progress = progress_,
-            .user = &phases_};
+            .user = &phases_,
+            .output = output_};
   }
 
   Built build_file(const Rows& rows = {}, const std::string& path = kModel) {
@@ -53,6 +56,7 @@ class BuildTest : public ::testing::Test {
   }
 
   ingot_progress progress_ = nullptr;
+  const char* output_ = nullptr;
   std::vector<std::string> phases_;
 };
 
@@ -92,7 +96,9 @@ TEST_F(BuildTest, ReportsWhatItDid) {
   const auto report = nlohmann::json::parse(built.report);
   EXPECT_GT(report["phases"].size(), 2u);
   EXPECT_EQ(report["phases"][0]["name"], "read");
-  EXPECT_GE(report["seconds"].get<double>(), report["phases"][0]["seconds"].get<double>());
+  double sum = 0;
+  for (const auto& phase : report["phases"]) sum += phase["seconds"].get<double>();
+  EXPECT_NEAR(report["seconds"].get<double>(), sum, 1e-9);
   EXPECT_GE(report["kernels"], report["distinct_kernels"]);
   EXPECT_GE(report["arena_bytes"], report["arena_lower_bound"]);
 }
@@ -117,6 +123,39 @@ TEST_F(BuildTest, IsCancelledByItsProgress) {
   EXPECT_EQ(built.code, "INGOT-U010");
   EXPECT_EQ(built.engine, nullptr);
   EXPECT_EQ(phases_.size(), 3u);
+}
+
+// No time is left out between the phases, nor counted twice: the call itself takes no less and hardly more.
+TEST_F(BuildTest, PhasesAreTheWholeCall) {
+  const std::string output = ::testing::TempDir() + "/phases.ingot";
+  output_ = output.c_str();
+  const auto start = std::chrono::steady_clock::now();
+  const Built built = build_file({{"backend", "null"}});
+  const std::chrono::duration<double> wall = std::chrono::steady_clock::now() - start;
+  ASSERT_EQ(built.code, "");
+  const auto report = nlohmann::json::parse(built.report);
+  EXPECT_LE(report["seconds"].get<double>(), wall.count());
+  EXPECT_EQ(report["phases"].back()["name"], "write");
+  std::set<std::string> names;
+  for (const auto& phase : report["phases"]) names.insert(phase["name"].get<std::string>());
+  EXPECT_EQ(names.size(), report["phases"].size());
+  EXPECT_EQ(code_of(ingot_verify_file(output_)), "");
+  std::filesystem::remove(output);
+}
+
+TEST_F(BuildTest, LeavesNoFileWhenItIsCancelledWhileItWrites) {
+  const std::filesystem::path folder = std::filesystem::path(::testing::TempDir()) / "cancelled_writes";
+  std::filesystem::create_directories(folder);
+  const std::string output = folder / "model.ingot";
+  output_ = output.c_str();
+  progress_ = [](void*, const char* phase, size_t, size_t, double) -> int32_t {
+    return std::string_view(phase) == "write" ? 0 : 1;
+  };
+  const Built built = build_file({{"backend", "null"}});
+  EXPECT_EQ(built.code, "INGOT-U010");
+  EXPECT_EQ(built.engine, nullptr);
+  EXPECT_TRUE(std::filesystem::is_empty(folder));
+  std::filesystem::remove_all(folder);
 }
 
 TEST_F(BuildTest, ReadsFromMemoryWithoutKeepingIt) {

@@ -72,6 +72,62 @@ TEST(EngineFile, KeepsAllThatAnEngineHolds) {
   EXPECT_EQ(to_bytes(read), bytes);
 }
 
+// Two weights of three blocks and a bit, one of which two tables name, and a third that is in no section.
+EngineData engine_with_large_weights(WeightsForm form) {
+  EngineData engine = small_engine();
+  engine.weights_form = form;
+  constexpr int64_t kElements = 3 * (1 << 18) + 5;
+  for (const char* name : {"a", "b"}) {
+    engine.sources.push_back(
+        {.name = name, .shape = {kElements}, .data = make_tensor(DType::kF32, {kElements}).data});
+    std::memset(const_cast<std::byte*>(engine.sources.back().data.get()), name[0], kElements * 4);
+    engine.weights.push_back({.name = name,
+                              .type = testing::f32({kElements}),
+                              .constant = true,
+                              .source = static_cast<int32_t>(engine.sources.size()) - 1,
+                              .data = engine.sources.back().data,
+                              .bytes = kElements * 4});
+  }
+  return engine;
+}
+
+TEST(EngineFile, HashesEachByteOfAWeightOnce) {
+  for (const WeightsForm form : {WeightsForm::kOriginal, WeightsForm::kPrepared}) {
+    const EngineData engine = engine_with_large_weights(form);
+    constexpr uint64_t kLarge = (3 * (1 << 18) + 5) * 4;
+    // What is small: the source w, the constant c, a state, and what init made, where it is kept.
+    const uint64_t to_hash = 2 * kLarge + 16 + 8 + 12 + (form == WeightsForm::kPrepared ? 16 : 0);
+    uint64_t last = 0, total = 0, calls = 0;
+    std::vector<std::byte> bytes;
+    write_engine(
+        engine, [&](Bytes part) { bytes.insert(bytes.end(), part.begin(), part.end()); }, nullptr,
+        [&](uint64_t done, uint64_t all) {
+          EXPECT_GE(done, last);
+          last = done, total = all, ++calls;
+        });
+    const auto file = open(bytes);
+    EXPECT_EQ(last, total);
+    EXPECT_EQ(total, to_hash + file->sections().back().length);
+    EXPECT_GT(calls, 6u);
+    file->verify_all();
+    EXPECT_EQ(file->data().sources[2].digest, digest({engine.sources[2].data.get(), kLarge}));
+  }
+}
+
+TEST(EngineFile, StopsWritingWhenTheWatchThrows) {
+  const EngineData engine = engine_with_large_weights(WeightsForm::kOriginal);
+  uint64_t calls = 0, all_calls = 0;
+  write_engine(engine, [](Bytes) {}, nullptr, [&](uint64_t, uint64_t) { ++all_calls; });
+  for (uint64_t last = 1; last < std::min<uint64_t>(all_calls, 12); ++last) {
+    calls = 0;
+    const auto stop = [&](uint64_t, uint64_t) {
+      if (++calls == last) throw UserError("INGOT-U010", "enough");
+    };
+    EXPECT_THROW(write_engine(engine, [](Bytes) {}, nullptr, stop), UserError);
+    EXPECT_EQ(calls, last);
+  }
+}
+
 TEST(EngineFile, KeepsOriginalWeightsWhereTheEngineDoes) {
   EngineData engine = small_engine();
   engine.weights_form = WeightsForm::kOriginal;

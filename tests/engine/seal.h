@@ -5,19 +5,35 @@
 #include <vector>
 
 #include "engine/container.h"
+#include "engine/sections.h"
+#include "support/error.h"
 
 namespace ingot::core::testing {
+
+// Of metadata that cannot be read: nothing.
+inline std::vector<Extent> weights_of(Bytes metadata) {
+  try {
+    EngineData engine;
+    return distinct(read_metadata(metadata, engine).used);
+  } catch (const Error&) {
+    return {};
+  }
+}
 
 // The contents of the sections in order; those of `checksums` are made here.
 inline std::vector<std::byte> seal(std::vector<std::vector<std::byte>> contents) {
   contents[3].clear();
   contents[5].resize(align_up(contents[5].size(), kSmallAlignment));
-  DigestBuilder blocks;
   for (size_t begin = 0; begin < contents[5].size(); begin += kWeightBlock) {
     const Bytes block = Bytes(contents[5]).subspan(begin, std::min(kWeightBlock, contents[5].size() - begin));
     const Checksum sum = checksum(block);
-    blocks.update(digest(block));
     contents[3].insert(contents[3].end(), sum.begin(), sum.end());
+  }
+  DigestBuilder weights;
+  for (const Extent& extent : weights_of(contents[1])) {
+    const uint64_t size = contents[5].size();
+    const bool inside = extent.offset <= size && extent.length <= size - extent.offset;
+    if (inside) weights.update(digest(Bytes(contents[5]).subspan(extent.offset, extent.length)));
   }
   std::vector<std::byte> file(kHeaderBytes);
   std::vector<Section> sections;
@@ -32,7 +48,7 @@ inline std::vector<std::byte> seal(std::vector<std::vector<std::byte>> contents)
     sections.push_back(std::move(section));
   }
   sections[5].checksum = sections[3].checksum;
-  sections[5].digest = blocks.finish();
+  sections[5].digest = weights.finish();
   const std::vector<std::byte> header = write_header(sections, file.size());
   std::copy(header.begin(), header.end(), file.begin());
   return file;

@@ -65,6 +65,7 @@ const FileSystem kFaultyFiles = {
           return plan.error != EINTR && fails() ? -1 : kSystemFiles.take_access(file, from);
         },
     .sync = [](int file) { return fails() ? -1 : kSystemFiles.sync(file); },
+    .sync_part = kSystemFiles.sync_part,
     .close =
         [](int file) {
           --plan.open_files;  // the descriptor is gone whatever close answers

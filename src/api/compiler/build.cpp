@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "api/compiler/build.h"
 
-#include <chrono>
 #include <map>
 #include <memory>
 #include <string>
@@ -21,12 +20,7 @@
 namespace ingot::core::api {
 namespace {
 
-using Clock = std::chrono::steady_clock;
 constexpr size_t kFirstBuildOptions = offsetof(ingot_build_options, user) + sizeof(void*);
-
-double seconds_since(Clock::time_point start) {
-  return std::chrono::duration<double>(Clock::now() - start).count();
-}
 
 std::map<std::string, std::string> read_rows(const ingot_build_options& options) {
   std::map<std::string, std::string> rows;
@@ -88,55 +82,60 @@ void write(JsonWriter& json, const std::vector<SlowNode>& nodes) {
   json.end_array();
 }
 
-// One build: its options, its clock, and what it reports.
+void write(JsonWriter& json, const std::vector<Phases::Phase>& phases) {
+  json.begin_array();
+  for (const Phases::Phase& phase : phases) {
+    json.begin_object();
+    json.field("name", phase.name);
+    json.field("seconds", phase.seconds);
+    json.end_object();
+  }
+  json.end_array();
+}
+
+double total_seconds(const std::vector<Phases::Phase>& phases) {
+  double seconds = 0;
+  for (const Phases::Phase& phase : phases) seconds += phase.seconds;
+  return seconds;
+}
+
+// One build, from the options to the file: what `compile` does not do, and the clock of both.
 class Build {
  public:
-  explicit Build(const ingot_build_options* given) : start_(Clock::now()) {
-    const ingot_build_options options = copy_of(given);
-    options_ = checked_options(options);
-    metadata_ = read_user_metadata(options);
-    hooks_.progress = read_progress(options);
-    hooks_.runner = [](std::string_view backend) {
-      return KernelRunner{host().find_executor(backend), &host().pool()};
-    };
+  explicit Build(const ingot_build_options* given)
+      : given_(copy_of(given)), options_(checked_options(given_)), metadata_(read_user_metadata(given_)), phases_("read", read_progress(given_)) {
+    phases_.report(0, 1);
   }
 
-  template <typename Function>
-  auto phase(std::string_view name, Function&& function) {
-    if (hooks_.progress && !hooks_.progress({name, 0, 1, -1}))
-      throw UserError("INGOT-U010", "the build was cancelled");
-    const Clock::time_point start = Clock::now();
-    auto result = function();
-    report_.phases.push_back({std::string(name), seconds_since(start)});
-    return result;
-  }
-
+  // The engine, with its weights prepared. For another processor they are prepared where it runs.
   std::unique_ptr<ingot_engine> run(const aten::Program& program) {
-    const std::shared_ptr<EngineData> data = compile(program, options_, backends(), hooks_, &report_);
+    const CompileHooks hooks{.phases = &phases_, .dump = {}, .runner = [](std::string_view backend) {
+                               return KernelRunner{host().find_executor(backend), &host().pool()};
+                             }};
+    const std::shared_ptr<EngineData> data = compile(program, options_, backends(), hooks, &report_);
     target_ = data->target;
     data->metadata = metadata_;
     // For another processor: its weights are prepared where it runs.
     if (!host_cpu_features().covers(data->needs)) return std::make_unique<ingot_engine>(data);
-    return phase("prepare weights", [&] {
-      if (!options_.keep_original_weights) prepare_weights(*data, host());
-      return std::make_unique<ingot_engine>(Engine::create(data, host()));
-    });
+    phases_.begin("prepare weights");
+    if (!options_.keep_original_weights) prepare_weights(*data, host());
+    return std::make_unique<ingot_engine>(Engine::create(data, host()));
+  }
+
+  void write_output(const ingot_engine& engine) {
+    if (given_.output == nullptr) return;
+    phases_.begin("write");
+    save(engine, given_.output, [&](uint64_t done, uint64_t total) { phases_.report(done, total); });
   }
 
   std::string report() const {
+    const std::vector<Phases::Phase> phases = phases_.phases();
     JsonWriter json;
     json.begin_object();
     json.field("target", target_);
-    json.field("seconds", seconds_since(start_));
+    json.field("seconds", total_seconds(phases));
     json.key("phases");
-    json.begin_array();
-    for (const BuildReport::Phase& phase : report_.phases) {
-      json.begin_object();
-      json.field("name", phase.name);
-      json.field("seconds", phase.seconds);
-      json.end_object();
-    }
-    json.end_array();
+    write(json, phases);
     json.field("kernels", report_.kernels);
     json.field("distinct_kernels", report_.distinct_kernels);
     json.field("verified_kernels", report_.verified_kernels);
@@ -149,10 +148,10 @@ class Build {
   }
 
  private:
-  Clock::time_point start_;
+  const ingot_build_options given_;
   CompileOptions options_;
   std::map<std::string, std::string> metadata_;
-  CompileHooks hooks_;
+  Phases phases_;
   BuildReport report_;
   std::string target_;
 };
@@ -162,6 +161,7 @@ void finish(Build& build, const aten::Program& program, std::weak_ptr<const Mapp
   std::unique_ptr<ingot_engine> made = build.run(program);
   made->model = std::move(file);
   require_unchanged_model(*made);
+  build.write_output(*made);
   if (report != nullptr) *report = make_text(build.report());
   *engine = made.release();
 }
@@ -187,7 +187,7 @@ void build(const std::function<Model()>& read, const ingot_build_options* option
            ingot_text** report) {
   require(engine, "engine");
   Build build(options);
-  const Model model = build.phase("read", read);
+  const Model model = read();
   finish(build, model.program, model.file, engine, report);
 }
 

@@ -16,8 +16,9 @@ struct Model {
   std::weak_ptr<const MappedFile> file;  // that weights may lie in; none if they lie in memory
 };
 
-// Reads the program (timed as phase "read"), compiles it, prepares its weights and makes the engine. `report`
-// may be NULL. Throws, also if the model's file changed meanwhile; then neither result is written.
+// Reads the program (phase "read"), compiles it, prepares its weights, makes the engine and, where the
+// options have an output, writes it. `report` may be NULL. Throws, also if the model's file changed
+// meanwhile; then neither result is written.
 void build(const std::function<Model()>& read, const ingot_build_options* options, ingot_engine** engine,
            ingot_text** report);
 // Throws what every build would throw because of its options; `program` (may be null) has the inputs that

@@ -66,6 +66,9 @@ const std::shared_ptr<Engine>& runnable(const ingot_engine& handle);
 // it has no checksums that could be compared again.
 void require_unchanged_model(const ingot_engine& handle);
 
+// Writes what the engine holds now, whole or not at all, as `write_engine` and FileWriter do.
+void save(const ingot_engine& handle, const char* path, const WriteWatch& watch = {});
+
 ingot_text* make_text(std::string text);
 
 }  // namespace ingot::core::api

@@ -39,17 +39,21 @@ std::shared_ptr<const EngineFile> open_bytes(Bytes bytes, std::shared_ptr<const 
 }
 
 // What the engine holds now, and nothing else, even if the file that it lies in changes meanwhile.
-void write_current(const ingot_engine& engine, const Sink& sink) {
+void write_current(const ingot_engine& engine, const Sink& sink, const WriteWatch& watch = {}) {
   api::require_unchanged_model(engine);
   if (engine.engine == nullptr) {
-    write_engine(*engine.data, sink);
+    write_engine(*engine.data, sink, nullptr, watch);
   } else {
-    write_engine(*snapshot(engine.engine), sink, engine.engine->file().get());
+    write_engine(*snapshot(engine.engine), sink, engine.engine->file().get(), watch);
   }
   api::require_unchanged_model(engine);
 }
 
 }  // namespace
+
+void ingot::core::api::save(const ingot_engine& handle, const char* path, const WriteWatch& watch) {
+  write_file_atomically(path, [&](const Sink& sink) { write_current(handle, sink, watch); });
+}
 
 extern "C" {
 
@@ -82,7 +86,7 @@ ingot_status* ingot_engine_save(const ingot_engine* engine, const char* path) {
   return api::guard([&] {
     api::require(engine, "engine");
     api::require(path, "path");
-    write_file_atomically(path, [&](const Sink& sink) { write_current(*engine, sink); });
+    api::save(*engine, path);
   });
 }
 

@@ -5,6 +5,7 @@
 #include "importers/aten/building.h"
 #include "importers/aten/promotion.h"
 #include "importers/aten/rows.h"
+#include "ops/size_condition.h"
 
 namespace ingot::core::aten {
 namespace {
@@ -88,9 +89,22 @@ void outer(Call& call) {
       emit(call, ops::multiply, {converted(call.graph(), a, dtype), converted(call.graph(), b, dtype)}));
 }
 
+// The values, one per key. Torch's tracing does not ask for that: where the counts are different symbols,
+// each run does.
+core::Value* one_per_key(Call& call, const core::Value* key, core::Value* value) {
+  if (key->type.rank() < 2 || value->type.rank() < 2) return value;
+  const size_t axis = value->type.rank() - 2;
+  const Dim keys = key->type.shape[key->type.rank() - 2], values = value->type.shape[axis];
+  if (keys == values || (keys.is_constant() && values.is_constant())) return value;
+  ops::add_check(call.graph(), CheckKind::kBounds, compare(Predicate::Kind::kEqual, values, keys),
+                 "one value per key");
+  return emit(call, ops::slice, {value}, ops::Slice{static_cast<int64_t>(axis), 0, keys, 1});
+}
+
 // Scores of masked keys: a bool mask says who takes part, another one is added.
 void attention_with(Call& call, std::string_view mask_name) {
-  core::Value *query = call.tensor("query"), *key = call.tensor("key"), *value = call.tensor("value");
+  core::Value *query = call.tensor("query"), *key = call.tensor("key"),
+              *value = one_per_key(call, key, call.tensor("value"));
   if (call.has("dropout_p") && call.number("dropout_p") != 0)
     call.refuse("dropout that is not in evaluation mode");
   core::Value* mask = mask_name.empty() ? nullptr : call.optional_tensor(mask_name);

@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: Apache-2.0
+// The clock of a build. A phase lasts until the next one begins, so that the phases add up to the wall time.
+#pragma once
+
+#include <chrono>
+#include <cstddef>
+#include <functional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace ingot::core {
+
+// Called between pieces of work with an estimate of the remaining seconds (negative: unknown). Returning
+// false cancels the build with UserError INGOT-U010.
+struct Progress {
+  std::string_view phase;
+  size_t done, total;
+  double remaining_seconds;
+};
+using ProgressCallback = std::function<bool(const Progress&)>;
+
+class Phases {
+ public:
+  struct Phase {
+    std::string name;
+    double seconds;
+  };
+
+  // The first phase begins here; `progress` (may be empty) is asked for the first time by `begin` or
+  // `report`.
+  explicit Phases(std::string first, ProgressCallback progress = {});
+
+  // Ends the current phase and begins another. Throws where the build is cancelled.
+  void begin(std::string name);
+  // `done` of `total` pieces of the current phase. Throws where the build is cancelled.
+  void report(size_t done, size_t total);
+  // All phases so far; the current one goes on.
+  std::vector<Phase> phases() const;
+
+ private:
+  using Clock = std::chrono::steady_clock;
+  double seconds() const;  // in the current phase
+
+  ProgressCallback progress_;
+  std::vector<Phase> ended_;
+  std::string name_;
+  Clock::time_point start_;
+};
+
+}  // namespace ingot::core
