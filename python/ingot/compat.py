@@ -7,7 +7,7 @@ import contextlib
 import functools
 import sys
 import warnings
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 import torch
@@ -118,18 +118,22 @@ def decompositions(is_known: Callable[[Any], bool]) -> dict[Any, Callable]:
 
 def _taken_apart_at_times() -> dict[Any, Callable]:
     """How to take apart those calls of an operator that must be; NotImplemented of others, which stay whole."""
-    aten = torch.ops.aten
     table = torch.export.default_decompositions()
-    chosen = {
-        aten.instance_norm.default: _writes_statistics,
-        aten.upsample_bicubic2d.default: _is_of_floats,
-        aten.upsample_bicubic2d.vec: _is_of_floats,
-    }
     return {
         operator: _where(operator, table[operator], must)
-        for operator, must in chosen.items()
+        for operator, must in _AT_TIMES.items()
         if operator in table
     }
+
+
+def must_decompose(node: torch.fx.Node) -> bool:
+    """Whether a call of an operator that is known otherwise has to be taken apart."""
+    must = _AT_TIMES.get(node.target)
+    if must is None:
+        return False
+    examples = torch.fx.node.map_arg((node.args, node.kwargs), lambda given: given.meta["val"])
+    names = [argument.name for argument in node.target._schema.arguments]
+    return must(dict(zip(names, examples[0], strict=False)) | examples[1])
 
 
 def _where(operator: Any, how: Callable, must: Callable[[dict[str, Any]], bool]) -> Callable:
@@ -150,6 +154,13 @@ def _writes_statistics(values: dict[str, Any]) -> bool:
 def _is_of_floats(values: dict[str, Any]) -> bool:
     """Of integers torch's formula rounds on the way, and otherwise than its kernel."""
     return next(iter(values.values())).is_floating_point()
+
+
+_AT_TIMES = {
+    torch.ops.aten.instance_norm.default: _writes_statistics,
+    torch.ops.aten.upsample_bicubic2d.default: _is_of_floats,
+    torch.ops.aten.upsample_bicubic2d.vec: _is_of_floats,
+}
 
 
 def _is_function(operator: Any) -> bool:
@@ -242,6 +253,14 @@ def sizes_seen(environment: Any) -> dict[Any, Any]:
     """The sizes that a ShapeEnv's symbols had in the example; older torch has them under another name."""
     found = getattr(environment, "backed_var_to_val", None)
     return getattr(environment, "var_to_val", {}) if found is None else found
+
+
+def guards_seen(values: Sequence[Any]) -> int:
+    """How many conditions on the sizes of these fake tensors torch noted so far."""
+    sizes = (size for value in values if isinstance(value, torch.Tensor) for size in value.shape)
+    symbols = (size for size in sizes if isinstance(size, torch.SymInt))
+    environments = {id(size.node.shape_env): size.node.shape_env for size in symbols}
+    return sum(len(getattr(each, "guards", None) or []) for each in environments.values())
 
 
 def size_seen(size: int | torch.SymInt) -> int:

@@ -3,18 +3,16 @@
 
 from __future__ import annotations
 
-import contextlib
 import json
 import logging
-import operator
 import os
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from typing import Any
 
 import torch
 from torch.export import ExportedProgram
 from torch.export.graph_signature import InputKind, OutputKind, TensorArgument
+from torch.fx import GraphModule
 from torch.utils import _pytree
 
 from ingot import _core, compat
@@ -30,7 +28,6 @@ from ingot.capture import (
     Input,
     Output,
     decompositions,
-    is_imported,
 )
 from ingot.dtypes import refuse_dtypes
 from ingot.engine import Engine
@@ -41,14 +38,12 @@ from ingot.hybrid import compile_graph
 from ingot.inputs import Input as InputSpec
 from ingot.inputs import profiles
 from ingot.module import CompiledModule, argument_names
+from ingot.rewriting import rewritten
 from ingot.settings import Settings
 from ingot.speed import Slowness
 from ingot.training import warn_of_training
 
 _log = logging.getLogger("ingot")
-
-# Settings of a first attempt, which a model with parts for torch fails.
-_WHOLE = {"require_full_compilation": True, "takes_slow": False}
 
 _INPUT_KINDS = {
     InputKind.USER_INPUT: USER,
@@ -85,18 +80,17 @@ def compile(
     in_spec = exported_program.call_spec.in_spec
     _add_profiles(settings, profiles(in_spec, names, tensor_inputs(exported_program), positional, keywords))
     warn_of_training(exported_program)
-    if takes_as_it_is(exported_program):  # torch's decompositions take longer than the build
-        with contextlib.suppress(UnsupportedError):
-            return _compile(
-                exported_program, replace(settings, **_WHOLE if not settings.require_full_compilation else {})
-            )
-    return _compile(functional(exported_program), settings, exported_program)
+    graph = rewritten(exported_program)
+    if graph is not None:
+        return _compile(exported_program, graph, settings)
+    program = functional(exported_program)
+    return _compile(program, program.graph_module, settings, exported_program)
 
 
 def _compile(
-    program: ExportedProgram, settings: Settings, original: ExportedProgram | None = None
+    program: ExportedProgram, graph: GraphModule, settings: Settings, original: ExportedProgram | None = None
 ) -> CompiledModule:
-    """`original`: of which `program` is the functional form, and whose guards hold for it too."""
+    """`graph` stands for the program's own. `original`: of which `program` is the functional form, and whose guards hold for it too."""
     described, outputs = describe(program)
 
     def prepare(capture: Capture) -> None:
@@ -111,7 +105,7 @@ def _compile(
                 add_guards(capture.builder, guarded)
 
     try:
-        compiled = compile_graph(program.graph_module, described, outputs, settings, prepare)
+        compiled = compile_graph(graph, described, outputs, settings, prepare)
     except UnsupportedError as error:
         refuse_dtypes(program, {error.node})
         raise
@@ -167,20 +161,6 @@ def build(
             "%s (%s) is %s", row["op"], row["node"], Slowness(row["reason"], row["own_ns"], row["peer_ns"])
         )
     return Engine(engine)
-
-
-def takes_as_it_is(program: ExportedProgram) -> bool:
-    """Whether each node is a call that Ingot imports and that writes none of its arguments."""
-    calls = [node.target for node in program.graph.nodes if node.op == "call_function"]
-    return all(
-        target is operator.getitem
-        or (
-            isinstance(target, torch._ops.OpOverload)
-            and not target._schema.is_mutable
-            and is_imported(target)
-        )
-        for target in calls
-    )
 
 
 def functional(program: ExportedProgram) -> ExportedProgram:

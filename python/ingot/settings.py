@@ -33,9 +33,6 @@ class Settings:
 
     require_full_compilation: bool = False
     min_block_size: int = 1
-    takes_slow: bool = (
-        True  # under require_full_compilation: whether engines take slow nodes, or refuse the whole
-    )
     check_speed: bool = False
     torch_executed_ops: tuple[str, ...] = ()
     progress: Callable[[str, int, int, float], Any] | None = None

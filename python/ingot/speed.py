@@ -89,7 +89,7 @@ def taken_slow(module: GraphModule, capture: Capture, settings: Settings) -> dic
     """The slow nodes that the engine takes; TooSlowError names those that it does not have to take, and torch runs faster."""
     slow = slow_nodes(capture, settings)
     leaving = worth_leaving(module, slow)
-    if leaving and not (settings.require_full_compilation and settings.takes_slow):
+    if leaving and not settings.require_full_compilation:
         raise TooSlowError(leaving)
     for node, slowness in slow.items():
         level = logging.WARNING if node in leaving else logging.INFO

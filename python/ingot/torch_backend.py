@@ -21,6 +21,7 @@ from ingot.capture import (
     decompositions,
     is_imported,
 )
+from ingot.equal_sizes import unify
 from ingot.errors import Error, UserError
 from ingot.hybrid import compile_graph
 from ingot.reporting import Report
@@ -96,6 +97,7 @@ def _lower(graph: GraphModule, values: Sequence[Any], settings: Settings, report
     placeholders = [node for node in graph.graph.nodes if node.op == "placeholder"]
     mutations = _take_mutations(graph, placeholders)
     views = take_views(graph, mutations)
+    unify(graph)
     inputs, outputs = _describe(graph, values, mutations)
     call = _Lowered(graph, inputs, outputs, settings, reports)
     return _boxed(call if views is None else lambda arguments: list(views(*arguments, *call(arguments))))

@@ -1,0 +1,272 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Programs of torch.export in a form that Ingot takes: only the nodes that need it are decomposed.
+
+Torch's `run_decompositions` traces a program anew as a whole, with each of its nodes, which takes many times as long as a build.
+"""
+
+from __future__ import annotations
+
+import copy
+import logging
+import operator
+from collections.abc import Iterator
+from typing import Any
+
+import torch
+from torch.export import ExportedProgram
+from torch.fx import Graph, GraphModule, Node
+from torch.fx.experimental.proxy_tensor import make_fx
+from torch.fx.node import map_arg
+from torch.utils import _pytree
+
+from ingot import compat
+from ingot.capture import decompositions, is_imported
+from ingot.views import viewed_by
+
+_log = logging.getLogger("ingot")
+
+
+class _CannotError(Exception):
+    """A node for which the whole program has to be traced again."""
+
+
+def rewritten(program: ExportedProgram) -> GraphModule | None:
+    """The program's graph with what Ingot lacks decomposed, and without writes in place; None if only torch can do that.
+
+    The program itself stays as it is, and so do its inputs and outputs.
+    """
+    module = program.graph_module
+    needy = [node for node in module.graph.nodes if node.op == "call_function" and _needs_change(node)]
+    if not needy:
+        return module
+    graph, nodes = _copy_of(program.graph)
+    try:
+        with torch.no_grad(), compat.keep_composites(is_imported):
+            for node in needy:
+                _change(graph, nodes[node])
+    except _CannotError as error:
+        _log.info("the whole program is decomposed: %s", error)
+        return None
+    return GraphModule(module, graph)
+
+
+def _copy_of(graph: Graph) -> tuple[Graph, dict[Node, Node]]:
+    twin, nodes = Graph(), {}
+    output = twin.graph_copy(graph, nodes, return_output_node=True)
+    original = next(node for node in graph.nodes if node.op == "output")
+    nodes[original] = twin.output(output[0])
+    nodes[original].meta = copy.copy(original.meta)
+    return twin, nodes
+
+
+def _needs_change(node: Node) -> bool:
+    if isinstance(node.target, torch._ops.HigherOrderOperator):
+        return True
+    if not isinstance(node.target, torch._ops.OpOverload):
+        return False  # arithmetic on sizes, and the choice of one of several results
+    return node.target._schema.is_mutable or not is_imported(node.target) or compat.must_decompose(node)
+
+
+def _change(graph: Graph, node: Node) -> None:
+    if not isinstance(node.target, torch._ops.OpOverload):
+        raise _CannotError(f"{node.name} has graphs of its own")
+    if node.target._schema.is_mutable:
+        node = _without_write(graph, node)
+    if not is_imported(node.target) or compat.must_decompose(node):
+        _expand(graph, node)
+
+
+# ---- writes in place ----
+def _without_write(graph: Graph, node: Node) -> Node:
+    """`add_(x, y)` as `add(x, y)`, where nothing else shows the memory of x after it."""
+    functional = _functional_variant(node.target)
+    written = node.args[0] if node.args else None
+    if functional is None or not isinstance(written, Node):
+        raise _CannotError(f"{node.name} writes in place")
+    before, after = _value(written), _value(node)
+    same = before.dtype == after.dtype and before.shape == after.shape
+    if not same or not before.is_contiguous() or not _is_only_reader(written, node):
+        raise _CannotError(f"{node.name} writes into what other nodes may show")
+    with graph.inserting_before(node):
+        twin = graph.call_function(functional, node.args, node.kwargs)
+    twin.meta = copy.copy(node.meta)
+    if _result_of(twin).dtype != before.dtype:
+        raise _CannotError(f"{node.name} converts what it writes")
+    node.replace_all_uses_with(twin)
+    later = set(_nodes_after(twin))
+    written.replace_all_uses_with(twin, delete_user_cb=lambda user: user in later)
+    graph.erase_node(node)
+    return twin
+
+
+def _functional_variant(write: Any) -> Any:
+    """aten.add.Tensor of aten.add_.Tensor, None if there is none."""
+    schema = write._schema
+    writes = [
+        argument for argument in schema.arguments if argument.alias_info and argument.alias_info.is_write
+    ]
+    namespace, name = schema.name.split("::")
+    if len(writes) != 1 or (
+        writes[0] is not schema.arguments[0] and writes[0].name != schema.arguments[0].name
+    ):
+        return None
+    if not name.endswith("_") or len(schema.returns) != 1:
+        return None
+    packet = getattr(getattr(torch.ops, namespace), name[:-1], None)
+    found = getattr(packet, write._overloadname, None) if name.endswith("_") else None
+    names = [argument.name for argument in schema.arguments]
+    if found is None or [argument.name for argument in found._schema.arguments] != names:
+        return None
+    return found
+
+
+def _is_only_reader(written: Node, write: Node) -> bool:
+    """Whether, of all values in the memory of `written`, only itself is read after `write`."""
+    later = set(_nodes_after(write))
+    shown, inner = written, write  # `inner` shows the memory of `shown`
+    while True:
+        users = [user for user in shown.users if user is not inner]
+        aliases = [user for user in users if user not in later and not _is_fresh(user)]
+        is_read_later = shown is not written and any(user in later for user in users)
+        if aliases or is_read_later:
+            return False
+        if _is_fresh(shown):
+            return True
+        base = viewed_by(shown)
+        if base is None:
+            return False
+        shown, inner = base, shown
+
+
+def _is_fresh(node: Node) -> bool:
+    """Whether the result lies in memory of its own."""
+    if node.op == "output":
+        return True
+    if node.op != "call_function":
+        return False
+    if not isinstance(node.target, torch._ops.OpOverload):
+        return not isinstance(node.meta.get("val"), torch.Tensor)
+    schema = node.target._schema
+    if schema.is_mutable or any(result.alias_info is not None for result in schema.returns):
+        return False
+    if not node.target._can_decompose():
+        return True
+    # A composite may return its argument, and its schema does not tell (dropout, type_as).
+    given = [value for value in map(_optional_value, node.all_input_nodes) if isinstance(value, torch.Tensor)]
+    owned = {_storage(value) for value in given}
+    results = [each for each in _pytree.tree_leaves(_result_of(node)) if isinstance(each, torch.Tensor)]
+    return all(_storage(each) not in owned for each in results)
+
+
+def _storage(tensor: torch.Tensor) -> int:
+    return tensor.untyped_storage()._cdata
+
+
+def _nodes_after(node: Node) -> Iterator[Node]:
+    following = node.next
+    while following.op != "root":
+        yield following
+        following = following.next
+
+
+# ---- decompositions ----
+def _expand(graph: Graph, node: Node) -> None:
+    """Puts torch's decomposition of a call in its place; leaves it, for torch to run, where there is none."""
+    traced = _traced(node)
+    calls = [each for each in traced.graph.nodes if each.op == "call_function"]
+    if [each.target for each in calls] == [node.target]:
+        return
+    if any(each.op == "get_attr" for each in traced.graph.nodes):
+        raise _CannotError(f"the decomposition of {node.name} has constants")
+    if any(
+        isinstance(each.target, torch._ops.OpOverload) and each.target._schema.is_mutable for each in calls
+    ):
+        raise _CannotError(f"the decomposition of {node.name} writes in place")
+    copied = dict(
+        zip(
+            [each for each in traced.graph.nodes if each.op == "placeholder"],
+            node.all_input_nodes,
+            strict=True,
+        )
+    )
+    origin = {key: value for key, value in node.meta.items() if key not in ("val", "tensor_meta")}  # its line
+    with graph.inserting_before(node):
+        for each in calls:
+            copied[each] = graph.node_copy(each, copied.__getitem__)
+            copied[each].meta = (
+                origin
+                | each.meta
+                | {key: origin[key] for key in ("stack_trace", "nn_module_stack") if key in origin}
+            )
+    returned = next(each for each in traced.graph.nodes if each.op == "output").args[0]
+    _replace(graph, node, map_arg(returned, copied.__getitem__))
+
+
+def _replace(graph: Graph, node: Node, result: Any) -> None:
+    if isinstance(result, Node):
+        node.replace_all_uses_with(result)
+    elif isinstance(result, (tuple, list)):
+        for user in list(node.users):
+            if (
+                user.op != "call_function"
+                or user.target is not operator.getitem
+                or not isinstance(result[user.args[1]], Node)
+            ):
+                raise _CannotError(f"{user.name} takes all results of {node.name}")
+            user.replace_all_uses_with(result[user.args[1]])
+            graph.erase_node(user)
+    else:
+        raise _CannotError(f"{node.name} is a {type(result).__name__}")
+    graph.erase_node(node)
+
+
+def _traced(node: Node) -> GraphModule:
+    """The decomposition as a graph whose inputs are `node.all_input_nodes`."""
+    inputs = node.all_input_nodes
+    values = [_value(each) for each in inputs]
+
+    def call(*given: Any) -> Any:
+        found = dict(zip(inputs, given, strict=True))
+        args, kwargs = map_arg((node.args, node.kwargs), found.__getitem__)
+        return node.target(*args, **kwargs)
+
+    before = compat.guards_seen(values)
+    try:
+        with _fake_mode(values):
+            traced = make_fx(call, decomposition_table=decompositions())(*values)
+    except Exception as error:
+        raise _CannotError(f"{node.name} cannot be traced by itself: {error}") from error
+    if compat.guards_seen(values) != before:
+        raise _CannotError(f"the decomposition of {node.name} is for some sizes only")
+    return traced
+
+
+def _fake_mode(values: list[Any]) -> Any:
+    mode = torch._guards.detect_fake_mode(values)
+    if mode is None:
+        raise _CannotError("there is nothing to trace with")
+    return mode
+
+
+def _result_of(node: Node) -> Any:
+    """Of the node's call on fake tensors, anew."""
+    found = {each: _value(each) for each in node.all_input_nodes}
+    args, kwargs = map_arg((node.args, node.kwargs), found.__getitem__)
+    try:
+        with _fake_mode(list(found.values())):
+            return node.target(*args, **kwargs)
+    except _CannotError:
+        raise
+    except Exception as error:
+        raise _CannotError(f"{node.name} cannot be run by itself: {error}") from error
+
+
+def _optional_value(node: Node) -> Any:
+    return node.meta.get("val")
+
+
+def _value(node: Node) -> Any:
+    value = node.meta.get("val")
+    if value is None:
+        raise _CannotError(f"of {node.name} no example is known")
+    return value
