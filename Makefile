@@ -19,18 +19,23 @@ export INGOT_LONG := $(LONG)
 export RUFF := $(CURDIR)/$(VENV)/bin/ruff
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
-# Everything that the libraries, the programs and the C++ tests are built from.
-BUILD_INPUTS := CMakeLists.txt pyproject.toml $(shell find src include python cmake tests -type f \
-  -regex '.*\.\(cpp\|h\|inc\|def\|fbs\|py\|cmake\|in\)' -not -path 'tests/errors/*' -not -path 'tests/python/*' -not -path 'tests/tools/*' 2>/dev/null)
+# Objects of another folder that was built the same way are found.
+export CCACHE_BASEDIR := $(CURDIR)
+export CCACHE_NOHASHDIR := 1
 
-.PHONY: help demo test build setup system bench format lint clean fuzz
+# Everything that the libraries and the programs are built from, and the C++ tests.
+SOURCES := -type f -regex '.*\.\(cpp\|c\|h\|inc\|def\|fbs\|py\|cmake\|in\)'
+BUILD_INPUTS := CMakeLists.txt pyproject.toml $(shell find src include python cmake $(SOURCES) 2>/dev/null)
+TEST_INPUTS := $(shell find tests $(SOURCES) -not -path 'tests/errors/*' -not -path 'tests/python/*' 2>/dev/null)
+
+.PHONY: help demo test build tests setup system bench wheel format lint clean fuzz
 help: ## this list
 	@grep -hE '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 10
 
 demo: build ## MiniLM in four ways beside eager and inductor; figures in build/demo.json
 	$(RUN) examples/demo/demo.py --output build/demo.json
 
-test: build $(VENV)/.test ## every test and check; LONG=1 adds the long ones
+test: tests $(VENV)/.test ## every test and check; LONG=1 adds the long ones
 	status=0
 	export INGOT_NVRTC=$$(ls $(CURDIR)/$(VENV)/lib/python3*/site-packages/nvidia/cu13/lib/libnvrtc.so.13 2>/dev/null || true)
 	ctest --test-dir $(BUILD) --output-on-failure --no-tests=error -j $(JOBS) || status=1
@@ -39,12 +44,18 @@ test: build $(VENV)/.test ## every test and check; LONG=1 adds the long ones
 	if [[ $(LONG) == 1 ]]; then $(MAKE) --no-print-directory fuzz || status=1; fi
 	exit $$status
 
-build: $(VENV)/.package ## the libraries, the programs, the tests and the Python package
+build: $(VENV)/.package ## the libraries, the programs and the Python package
+
+tests: $(VENV)/.tests ## the C++ tests too
 
 setup: $(VENV)/.test ## system packages and the virtual environment
 
 bench: build $(VENV)/.bench ## compares with the peers
 	$(RUN) -m bench $(ARGS)
+
+wheel: system ## wheels for Python 3.11, and for 3.12 and later, in dist/; tried in fresh environments
+	tools/build_wheels.sh
+	tools/test_wheels.sh
 
 format: $(VENV)/.test ## corrects the format of all sources
 	tools/check_format.sh --fix
@@ -90,12 +101,18 @@ $(VENV)/.bench: requirements/bench.txt $(VENV)/.test
 	$(RUN) -m pip install -q -r $<
 	touch $@
 
-# Installing the package is the build: one tree holds the libraries, the programs and the C++ tests.
+# Installing the package is the build. Its tree takes the C++ tests too, which no one but `make test` waits for.
+SHOW_STEPS := { grep --line-buffered -E '\[[0-9]*0/[0-9]+\]|FAILED|[Ee]rror' || true; } || { tail -n 40 build/build.log; exit 1; }
+
 $(VENV)/.package: $(VENV)/.runtime $(BUILD_INPUTS) | system
 	mkdir -p build
 	echo "Building (everything is in build/build.log)"
 	$(RUN) -m pip install -v --no-build-isolation --no-deps --force-reinstall \
-	  --config-settings cmake.define.INGOT_TESTS=ON --config-settings cmake.define.INGOT_UNITY=ON --config-settings cmake.define.INGOT_WERROR=$(WERROR) . 2>&1 \
-	  | tee build/build.log | { grep --line-buffered -E '\[[0-9]*0/[0-9]+\]|FAILED|[Ee]rror' || true; } \
-	  || { tail -n 40 build/build.log; exit 1; }
+	  --config-settings cmake.define.INGOT_UNITY=ON --config-settings cmake.define.INGOT_WERROR=$(WERROR) . 2>&1 \
+	  | tee build/build.log | $(SHOW_STEPS)
+	touch $@
+
+$(VENV)/.tests: $(VENV)/.package $(TEST_INPUTS)
+	echo "Building the C++ tests"
+	{ cmake -DINGOT_TESTS=ON $(BUILD) && cmake --build $(BUILD); } 2>&1 | tee -a build/build.log | $(SHOW_STEPS)
 	touch $@

@@ -13,6 +13,12 @@ if(INGOT_LLVM)
   llvm_map_components_to_libnames(
     INGOT_LLVM_LIBRARIES core instcombine scalaropts transformutils analysis x86codegen x86desc x86info object target
   )
+  # Not every machine that runs wheels has libzstd, which LLVM asks for.
+  get_target_property(llvm_support_links LLVMSupport INTERFACE_LINK_LIBRARIES)
+  if(TARGET zstd::libzstd_static)
+    list(TRANSFORM llvm_support_links REPLACE "zstd::libzstd_shared" "zstd::libzstd_static")
+    set_target_properties(LLVMSupport PROPERTIES INTERFACE_LINK_LIBRARIES "${llvm_support_links}")
+  endif()
   add_library(ingot_llvm INTERFACE)
   target_include_directories(ingot_llvm SYSTEM INTERFACE ${LLVM_INCLUDE_DIRS})
   separate_arguments(INGOT_LLVM_DEFINITIONS NATIVE_COMMAND "${LLVM_DEFINITIONS}")

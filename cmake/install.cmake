@@ -68,9 +68,15 @@ if(TARGET ingot_core)
   install(TARGETS ingot ingot_runtime LIBRARY DESTINATION ingot COMPONENT python EXCLUDE_FROM_ALL NAMELINK_SKIP)
 endif()
 if(TARGET ingot_core AND TARGET ingot_cli AND DEFINED SKBUILD_SCRIPTS_DIR)
-  # In an environment the program lies in bin/, the libraries inside the package.
-  set(site lib/python${Python_VERSION_MAJOR}.${Python_VERSION_MINOR}/site-packages)
-  list(APPEND cli_rpath $ORIGIN/../${site}/ingot)
+  # In an environment the program lies in bin/, the libraries inside the package. A wheel of the stable ABI serves each
+  # Python that pyproject.toml admits.
+  set(minors ${Python_VERSION_MINOR})
+  if(Python_VERSION_MINOR GREATER_EQUAL 12)
+    set(minors 12 13)
+  endif()
+  foreach(minor IN LISTS minors)
+    list(APPEND cli_rpath $ORIGIN/../lib/python3.${minor}/site-packages/ingot)
+  endforeach()
   install(TARGETS ingot_cli RUNTIME DESTINATION ${SKBUILD_SCRIPTS_DIR} COMPONENT python EXCLUDE_FROM_ALL)
 endif()
 if(TARGET ingot_cli)

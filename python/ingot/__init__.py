@@ -19,7 +19,8 @@ from ingot.engine import Engine, Port
 from ingot.errors import DeviceError, Error, InternalError, UnsupportedError, UserError
 
 if TYPE_CHECKING:
-    from ingot.front import build, compile, report
+    from ingot.building import build
+    from ingot.front import compile, report
     from ingot.inputs import Input
     from ingot.profiling import profile
     from ingot.saving import load, save
@@ -28,10 +29,10 @@ __version__: str = _core.version()
 set_threads = _core.set_threads
 get_threads = _core.get_threads
 
-# name -> module that has it; all of these import torch.
+# name -> module that has it; all of these but `build` import torch.
 _LAZY = {
     "compile": "ingot.front",
-    "build": "ingot.front",
+    "build": "ingot.building",
     "report": "ingot.front",
     "Input": "ingot.inputs",
     "profile": "ingot.profiling",

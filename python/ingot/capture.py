@@ -13,6 +13,7 @@ from torch.fx import GraphModule, Node
 
 from ingot import _core, compat
 from ingot.errors import UnsupportedError
+from ingot.kinds import ArgumentKind, InputRole, OutputRole, ValueKind
 from ingot.source import source_of
 
 # Numbers of ingot_dtype.
@@ -23,23 +24,6 @@ DTYPES = {
 }  # fmt: skip
 TORCH_DTYPES = {number: dtype for dtype, number in DTYPES.items()}
 
-# Numbers of ingot_value_kind, ingot_argument_kind and ingot_input_kind.
-TENSOR, INTEGER, FLOAT, BOOL, OTHER = range(5)
-(
-    ARG_NONE,
-    ARG_VALUE,
-    ARG_BOOL,
-    ARG_INTEGER,
-    ARG_FLOAT,
-    ARG_STRING,
-    ARG_DTYPE,
-    ARG_DEVICE,
-    ARG_LIST,
-    ARG_GRAPH,
-) = range(10)
-USER, PARAMETER, BUFFER, CONSTANT = range(4)
-OUTPUT_USER, OUTPUT_BUFFER_MUTATION, OUTPUT_INPUT_MUTATION = range(3)
-
 _LARGEST = 2**63 - 1
 
 
@@ -47,7 +31,7 @@ _LARGEST = 2**63 - 1
 class Input:
     """What a placeholder stands for."""
 
-    kind: int = USER
+    kind: InputRole = InputRole.USER
     name: str = ""
     data: torch.Tensor | None = None
     literal: object = None  # a user input that is no tensor
@@ -57,7 +41,7 @@ class Input:
 class Output:
     """What an output is for: the user, or a mutation of the input called `target`."""
 
-    kind: int = OUTPUT_USER
+    kind: OutputRole = OutputRole.USER
     target: str | None = None
 
 
@@ -95,23 +79,23 @@ class Capture:
     def _value(self, name: str, example: Any) -> int:
         if isinstance(example, torch.Tensor):
             if example.dtype not in DTYPES or example.layout is not torch.strided:
-                return self.builder.value(name, OTHER, 9, [], None)
+                return self.builder.value(name, ValueKind.OTHER, 9, [], None)
             try:
                 dims = [self.dim(size) for size in example.shape]
                 strides = [self.dim(stride) for stride in example.stride()]
             except UnsupportedError:  # sizes that have no text: what reads them is refused
-                return self.builder.value(name, OTHER, 9, [], None)
-            return self.builder.value(name, TENSOR, DTYPES[example.dtype], dims, strides)
+                return self.builder.value(name, ValueKind.OTHER, 9, [], None)
+            return self.builder.value(name, ValueKind.TENSOR, DTYPES[example.dtype], dims, strides)
         if isinstance(example, (torch.SymBool, bool)):
-            return self.builder.value(name, BOOL, 1, [], None)
+            return self.builder.value(name, ValueKind.BOOL, 1, [], None)
         if isinstance(example, (torch.SymInt, int)):
             try:
-                return self.builder.value(name, INTEGER, 6, [self.dim(example)], None)
+                return self.builder.value(name, ValueKind.INTEGER, 6, [self.dim(example)], None)
             except UnsupportedError:
-                return self.builder.value(name, OTHER, 9, [], None)
+                return self.builder.value(name, ValueKind.OTHER, 9, [], None)
         if isinstance(example, (torch.SymFloat, float)):
-            return self.builder.value(name, FLOAT, 10, [], None)
-        return self.builder.value(name, OTHER, 9, [], None)
+            return self.builder.value(name, ValueKind.FLOAT, 10, [], None)
+        return self.builder.value(name, ValueKind.OTHER, 9, [], None)
 
     def dim(self, size: int | torch.SymInt) -> str:
         """A dim expression in our text form, declaring the symbols in it."""
@@ -138,7 +122,7 @@ class Capture:
     def _placeholder(self, node: Node, given: Input) -> None:
         example = node.meta.get("val", given.data)
         literal: list[tuple] = []
-        if given.kind == USER and not isinstance(example, (torch.Tensor, torch.SymInt)):
+        if given.kind == InputRole.USER and not isinstance(example, (torch.Tensor, torch.SymInt)):
             literal = self._flat(given.literal if given.literal is not None else example)
         identifier = self._value(node.name, example)
         self._ids[node] = identifier
@@ -149,7 +133,7 @@ class Capture:
             return  # an operand of a higher-order operator
         identifier = self._value(node.name, data)
         self._ids[node] = identifier
-        self.builder.input(identifier, CONSTANT, str(node.target), data, [])
+        self.builder.input(identifier, InputRole.CONSTANT, str(node.target), data, [])
 
     def _call(self, node: Node, module: GraphModule) -> None:
         if getattr(node.target, "__name__", "") == "getitem" and isinstance(
@@ -179,16 +163,16 @@ class Capture:
         """Rows (name, kind, count, integer, number, text) in prefix order."""
         if isinstance(value, Node):
             if value not in self._ids:  # the graph of a higher-order operator
-                return [(name, ARG_STRING, 0, 0, 0.0, value.name)]
+                return [(name, ArgumentKind.STRING, 0, 0, 0.0, value.name)]
             identifier = self._ids[value]
             if isinstance(identifier, list):
                 return [
-                    (name, ARG_LIST, len(identifier), 0, 0.0, ""),
-                    *(("", ARG_VALUE, 0, i, 0.0, "") for i in identifier),
+                    (name, ArgumentKind.LIST, len(identifier), 0, 0.0, ""),
+                    *(("", ArgumentKind.VALUE, 0, i, 0.0, "") for i in identifier),
                 ]
-            return [(name, ARG_VALUE, 0, identifier, 0.0, "")]
+            return [(name, ArgumentKind.VALUE, 0, identifier, 0.0, "")]
         if isinstance(value, (tuple, list)):
-            rows = [(name, ARG_LIST, len(value), 0, 0.0, "")]
+            rows = [(name, ArgumentKind.LIST, len(value), 0, 0.0, "")]
             for item in value:
                 rows += self._flat(item)
             return rows
@@ -197,22 +181,28 @@ class Capture:
 
 def _scalar(value: Any) -> tuple[int, int, int, float, str]:
     if value is None:
-        return ARG_NONE, 0, 0, 0.0, ""
+        return ArgumentKind.NONE, 0, 0, 0.0, ""
     if isinstance(value, bool):
-        return ARG_BOOL, 0, int(value), 0.0, ""
+        return ArgumentKind.BOOL, 0, int(value), 0.0, ""
     if isinstance(value, int):
-        return ARG_INTEGER, 0, value, 0.0, ""
+        return ArgumentKind.INTEGER, 0, value, 0.0, ""
     if isinstance(value, float):
-        return ARG_FLOAT, 0, 0, value, ""
+        return ArgumentKind.FLOAT, 0, 0, value, ""
     if isinstance(value, str):
-        return ARG_STRING, 0, 0, 0.0, value
+        return ArgumentKind.STRING, 0, 0, 0.0, value
     if isinstance(value, torch.dtype):
         if value in DTYPES:
-            return ARG_DTYPE, 0, DTYPES[value], 0.0, ""
-        return ARG_STRING, 0, 0, 0.0, str(value)
+            return ArgumentKind.DTYPE, 0, DTYPES[value], 0.0, ""
+        return ArgumentKind.STRING, 0, 0, 0.0, str(value)
     if isinstance(value, torch.device):
-        return ARG_DEVICE, 0, 0, 0.0, str(value)
-    return ARG_STRING, 0, 0, 0.0, str(value)  # memory formats, layouts, and what only torch understands
+        return ArgumentKind.DEVICE, 0, 0, 0.0, str(value)
+    return (
+        ArgumentKind.STRING,
+        0,
+        0,
+        0.0,
+        str(value),
+    )  # memory formats, layouts, and what only torch understands
 
 
 def _named_arguments(node: Node) -> Iterable[tuple[str, Any]]:

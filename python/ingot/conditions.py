@@ -13,9 +13,10 @@ import torch
 from torch.fx import GraphModule
 
 from ingot import _core
-from ingot.capture import USER, Capture, Input
+from ingot.capture import Capture, Input
 from ingot.errors import UserError
 from ingot.guards import compile_guard, names_in, python_text
+from ingot.kinds import InputRole
 
 _LARGEST = 2**63 - 1
 Sizes = dict[str, int]  # of the symbols
@@ -68,7 +69,7 @@ class Conditions:
         arguments, places, numbers = [], {}, {}
         for position, (node, given) in enumerate(zip(placeholders, inputs, strict=True)):
             example = node.meta.get("val")
-            if given.kind != USER:
+            if given.kind != InputRole.USER:
                 continue
             if isinstance(example, torch.SymInt) and str(example.node.expr) in capture.ranges:
                 numbers[position] = str(example.node.expr)

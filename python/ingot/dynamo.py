@@ -3,9 +3,6 @@
 
 from __future__ import annotations
 
-import json
-import logging
-import os
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -15,47 +12,32 @@ from torch.export.graph_signature import InputKind, OutputKind, TensorArgument
 from torch.fx import GraphModule
 from torch.utils import _pytree
 
-from ingot import _core, compat
-from ingot.capture import (
-    BUFFER,
-    CONSTANT,
-    OUTPUT_BUFFER_MUTATION,
-    OUTPUT_INPUT_MUTATION,
-    OUTPUT_USER,
-    PARAMETER,
-    USER,
-    Capture,
-    Input,
-    Output,
-    decompositions,
-)
+from ingot import compat
+from ingot.capture import Capture, Input, Output, decompositions
 from ingot.dtypes import refuse_dtypes
 from ingot.engine import Engine
 from ingot.errors import UnsupportedError, UserError
 from ingot.fitting import given_inputs
 from ingot.guards import add_guards
 from ingot.hybrid import compile_graph
-from ingot.inputs import Input as InputSpec
 from ingot.inputs import profiles
+from ingot.kinds import InputRole, OutputRole
 from ingot.module import CompiledModule, argument_names
 from ingot.rewriting import rewritten
 from ingot.settings import Settings
-from ingot.speed import Slowness
 from ingot.training import warn_of_training
 
-_log = logging.getLogger("ingot")
-
 _INPUT_KINDS = {
-    InputKind.USER_INPUT: USER,
-    InputKind.PARAMETER: PARAMETER,
-    InputKind.BUFFER: BUFFER,
-    InputKind.CONSTANT_TENSOR: CONSTANT,
+    InputKind.USER_INPUT: InputRole.USER,
+    InputKind.PARAMETER: InputRole.PARAMETER,
+    InputKind.BUFFER: InputRole.BUFFER,
+    InputKind.CONSTANT_TENSOR: InputRole.CONSTANT,
 }
 _OUTPUT_KINDS = {
-    OutputKind.USER_OUTPUT: OUTPUT_USER,
-    OutputKind.BUFFER_MUTATION: OUTPUT_BUFFER_MUTATION,
-    OutputKind.PARAMETER_MUTATION: OUTPUT_BUFFER_MUTATION,
-    OutputKind.USER_INPUT_MUTATION: OUTPUT_INPUT_MUTATION,
+    OutputKind.USER_OUTPUT: OutputRole.USER,
+    OutputKind.BUFFER_MUTATION: OutputRole.BUFFER_MUTATION,
+    OutputKind.PARAMETER_MUTATION: OutputRole.BUFFER_MUTATION,
+    OutputKind.USER_INPUT_MUTATION: OutputRole.INPUT_MUTATION,
 }
 
 
@@ -78,7 +60,7 @@ def compile(
     positional, keywords = given_inputs(inputs if inputs is not None else arg_inputs, kwarg_inputs)
     names = [str(name) for name in exported_program.graph_signature.user_inputs]
     in_spec = exported_program.call_spec.in_spec
-    _add_profiles(settings, profiles(in_spec, names, tensor_inputs(exported_program), positional, keywords))
+    settings.add_profiles(profiles(in_spec, names, tensor_inputs(exported_program), positional, keywords))
     warn_of_training(exported_program)
     graph = rewritten(exported_program)
     if graph is not None:
@@ -116,51 +98,24 @@ def _compile(
 
 
 def build(
-    exported_program: ExportedProgram | str | os.PathLike[str],
+    exported_program: ExportedProgram,
     *,
     inputs: Sequence[Any] | None = None,
     arg_inputs: Sequence[Any] | None = None,
     kwarg_inputs: Mapping[str, Any] | None = None,
     **options: Any,
 ) -> Engine:
-    """Builds one engine of a whole program, or of a .pt2 file (read without torch).
-
-    inputs as in `compile`; of a .pt2 file: `ingot.Input`s with the names of its inputs.
-    Raises UnsupportedError that names the first node that an engine cannot run.
-    """
-    settings = Settings.parse(options)
-    if isinstance(exported_program, ExportedProgram):
-        options["require_full_compilation"] = True
-        program = compile(
-            exported_program, inputs, arg_inputs=arg_inputs, kwarg_inputs=kwarg_inputs, **options
-        )
-        return program.engine
-    if not isinstance(exported_program, (str, os.PathLike)):
+    """One engine of a whole program; inputs as in `compile`. UnsupportedError names the first node that an engine cannot run."""
+    if not isinstance(exported_program, ExportedProgram):
         raise UserError(
             f"build takes an ExportedProgram or the path of a .pt2 file, not a {type(exported_program).__name__}",
             code="INGOT-U006",
             advice="export a module first: torch.export.export(model, args)",
         )
-    if settings.torch_executed_ops:
-        raise UserError(
-            'option "torch_executed_ops" is for programs that torch runs in part: a .pt2 file becomes one engine',
-            code="INGOT-U002",
-        )
-    positional, keywords = given_inputs(inputs if inputs is not None else arg_inputs, kwarg_inputs)
-    given = {name: value for name, value in keywords.items() if isinstance(value, InputSpec)}
-    for value in positional:
-        if not isinstance(value, InputSpec) or not value.name:
-            raise UserError("inputs of a .pt2 file are ingot.Inputs with names", code="INGOT-U006")
-        given[value.name] = value
-    _add_profiles(settings, [value.profile(name) for name, value in given.items()])
-    engine, report = _core.build_pt2(
-        os.fspath(exported_program), settings.compiler, settings.progress, settings.metadata
-    )
-    for row in json.loads(report)["slow"]:
-        _log.warning(
-            "%s (%s) is %s", row["op"], row["node"], Slowness(row["reason"], row["own_ns"], row["peer_ns"])
-        )
-    return Engine(engine)
+    options["require_full_compilation"] = True
+    return compile(
+        exported_program, inputs, arg_inputs=arg_inputs, kwarg_inputs=kwarg_inputs, **options
+    ).engine
 
 
 def functional(program: ExportedProgram) -> ExportedProgram:
@@ -185,7 +140,7 @@ def describe(program: ExportedProgram) -> tuple[list[Input], list[Output]]:
                 f"the program has an input of kind {spec.kind.name}, which Ingot does not take",
                 code="INGOT-N003",
             )
-        name = getattr(spec.arg, "name", "") if kind == USER else str(spec.target)
+        name = getattr(spec.arg, "name", "") if kind == InputRole.USER else str(spec.target)
         inputs.append(Input(kind, name, _weight(program, spec, kind), getattr(spec.arg, "value", None)))
     outputs = []
     for spec in signature.output_specs:
@@ -198,8 +153,8 @@ def describe(program: ExportedProgram) -> tuple[list[Input], list[Output]]:
     return inputs, outputs
 
 
-def _weight(program: ExportedProgram, spec: Any, kind: int) -> torch.Tensor | None:
-    if kind == USER:
+def _weight(program: ExportedProgram, spec: Any, kind: InputRole) -> torch.Tensor | None:
+    if kind == InputRole.USER:
         return None
     value = program.state_dict.get(spec.target)
     value = program.constants.get(spec.target) if value is None else value
@@ -212,9 +167,3 @@ def tensor_inputs(program: ExportedProgram) -> set[str]:
     """The flat user inputs that are tensors."""
     users = [spec.arg for spec in program.graph_signature.input_specs if spec.kind is InputKind.USER_INPUT]
     return {arg.name for arg in users if isinstance(arg, TensorArgument)}
-
-
-def _add_profiles(settings: Settings, texts: Sequence[str]) -> None:
-    known = [settings.compiler["shapes"]] if "shapes" in settings.compiler else []
-    if known or texts:
-        settings.compiler["shapes"] = ",".join([*known, *texts])

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`ingot.compile`, `ingot.build`, `ingot.report`."""
+"""`ingot.compile`, `ingot.report`."""
 
 from __future__ import annotations
 
@@ -18,8 +18,6 @@ from ingot.module import CompiledModule
 from ingot.reporting import Report, short_path
 from ingot.settings import Settings
 from ingot.torch_backend import REPORTS, backend
-
-build = dynamo.build
 
 
 def compile(

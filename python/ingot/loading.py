@@ -13,12 +13,13 @@ from torch.export import ExportedProgram
 from torch.fx import GraphModule, Node
 
 from ingot import _core
-from ingot.capture import BUFFER, CONSTANT, USER, Capture, Input
+from ingot.capture import Capture, Input
 from ingot.conditions import Conditions
 from ingot.dynamo import describe
 from ingot.errors import UnsupportedError
 from ingot.guards import Guards
 from ingot.hybrid import Compiled
+from ingot.kinds import InputRole
 from ingot.module import CompiledModule
 from ingot.reporting import Report
 from ingot.running import Stretch, WriteBack
@@ -83,7 +84,7 @@ def _without_engines(graph: GraphModule, inputs: Sequence[Input]) -> list[Input]
     kept = []
     placeholders = [node for node in graph.graph.nodes if node.op == "placeholder"]
     for node, given in zip(placeholders, inputs, strict=True):
-        if given.kind != USER and not node.users:
+        if given.kind != InputRole.USER and not node.users:
             graph.graph.erase_node(node)
         else:
             kept.append(given)
@@ -92,10 +93,10 @@ def _without_engines(graph: GraphModule, inputs: Sequence[Input]) -> list[Input]
 
 def _named(given: Input, names: Mapping[str, str]) -> Input:
     """The input under the name that the model has for it."""
-    if given.kind != BUFFER:
+    if given.kind != InputRole.BUFFER:
         return given
     name = names.get(given.name, "")
-    return replace(given, name=name) if name else replace(given, kind=CONSTANT)
+    return replace(given, name=name) if name else replace(given, kind=InputRole.CONSTANT)
 
 
 def _conditions(graph: GraphModule, inputs: Sequence[Input]) -> Conditions:

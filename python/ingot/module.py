@@ -13,10 +13,11 @@ from torch.export.graph_signature import OutputKind
 from torch.utils import _pytree
 
 from ingot import calling
-from ingot.capture import BUFFER, PARAMETER, USER, Input
+from ingot.capture import Input
 from ingot.engine import Engine
 from ingot.errors import UnsupportedError, UserError
 from ingot.hybrid import Compiled
+from ingot.kinds import InputRole
 from ingot.reporting import Report
 
 
@@ -52,14 +53,16 @@ class CompiledModule(torch.nn.Module):
         self._whole = Engine(compiled.engines[0]) if compiled.graph is None else None
         mutated = mutated_names(program)
         self._names = {
-            given.name: position for position, given in enumerate(inputs) if given.kind in (PARAMETER, BUFFER)
+            given.name: position
+            for position, given in enumerate(inputs)
+            if given.kind in (InputRole.PARAMETER, InputRole.BUFFER)
         }
         self._mutated = {position for position, given in enumerate(inputs) if given.name in mutated}
         self._values = {name: value.detach() for name, value in program.state_dict.items()}
         self._weights = {  # what calls change is this module's own
             position: given.data.clone() if position in self._mutated else given.data
             for position, given in enumerate(inputs)
-            if given.kind != USER
+            if given.kind != InputRole.USER
         }
 
     def __deepcopy__(self, memo: dict[int, Any]) -> CompiledModule:

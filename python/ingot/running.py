@@ -10,9 +10,10 @@ import torch
 from torch.fx import GraphModule
 
 from ingot import _core
-from ingot.capture import OUTPUT_INPUT_MUTATION, OUTPUT_USER, USER, Input, Output
+from ingot.capture import Input, Output
 from ingot.errors import UserError
-from ingot.speed import Slowness
+from ingot.kinds import InputRole, OutputRole
+from ingot.slowness import Slowness
 from ingot.views import in_storage_order
 
 _LITERALS = {"none": None, "true": True, "false": False}
@@ -40,7 +41,7 @@ class Stretch(torch.nn.Module):
         users: Sequence[int],
         returns_one: bool,
         orders: dict[int, list[int]],
-        slow: dict[int, Slowness],
+        slow: dict[str, Slowness],
         times: tuple[float, ...],
     ) -> None:
         super().__init__()
@@ -49,7 +50,9 @@ class Stretch(torch.nn.Module):
         self.users = list(users)  # which arguments the engine takes at each call; the others are its weights
         self.returns_one = returns_one
         self.orders = orders  # how torch lays out results that are not dense, where torch reads them
-        self.slow = slow  # calls by position that the engine runs slower than torch would
+        self.slow = (
+            slow  # calls by their names in the whole graph that the engine runs slower than torch would
+        )
         self.times = times  # milliseconds in torch and in the engine, where they were measured
         self.names: dict[str, str] = {}  # of its calls: in the engine -> in the whole graph
 
@@ -94,13 +97,15 @@ class WriteBack:
 
     def __init__(self, module: GraphModule, inputs: Sequence[Input], outputs: Sequence[Output]) -> None:
         # An argument may be called like a buffer.
-        position_of = {(given.kind == USER, given.name): position for position, given in enumerate(inputs)}
+        position_of = {
+            (given.kind == InputRole.USER, given.name): position for position, given in enumerate(inputs)
+        }
         self.module = module
-        self.users = [k for k, what in enumerate(outputs) if what.kind == OUTPUT_USER]
+        self.users = [k for k, what in enumerate(outputs) if what.kind == OutputRole.USER]
         self.writes = [
-            (k, position_of[what.kind == OUTPUT_INPUT_MUTATION, what.target])
+            (k, position_of[what.kind == OutputRole.INPUT_MUTATION, what.target])
             for k, what in enumerate(outputs)
-            if what.kind != OUTPUT_USER
+            if what.kind != OutputRole.USER
         ]
 
     def __call__(self, arguments: list) -> list:

@@ -4,11 +4,9 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
-
-import torch
 
 from ingot import _core
 from ingot.errors import UserError
@@ -38,6 +36,12 @@ class Settings:
     progress: Callable[[str, int, int, float], Any] | None = None
     metadata: dict[str, str] = field(default_factory=dict)
     compiler: dict[str, str] = field(default_factory=dict)
+
+    def add_profiles(self, texts: Sequence[str]) -> None:
+        """Further sizes of inputs: "x:1..4x8"."""
+        known = [self.compiler["shapes"]] if "shapes" in self.compiler else []
+        if known or texts:
+            self.compiler["shapes"] = ",".join([*known, *texts])
 
     @staticmethod
     def parse(options: Mapping[str, Any]) -> Settings:
@@ -96,6 +100,8 @@ def _checked(name: str, value: Any) -> Any:
 
 def _operator_name(value: Any) -> str:
     """The name of an overload, given as "aten.add.Tensor" or as torch.ops.aten.add.Tensor."""
+    import torch  # not where engines are built from files
+
     name = str(value)
     namespace, _, path = name.partition(".")
     packet, _, overload = path.partition(".")

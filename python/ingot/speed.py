@@ -8,13 +8,13 @@ import logging
 import math
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 
 import torch
 from torch.fx import GraphModule, Node
 
 from ingot.capture import Capture, Input, target_name
 from ingot.settings import Settings
+from ingot.slowness import Slowness
 
 _log = logging.getLogger("ingot")
 
@@ -36,22 +36,6 @@ class TooSlowError(Exception):
     def __init__(self, nodes: dict[Node, str]) -> None:
         super().__init__(", ".join(node.name for node in nodes))
         self.nodes = nodes
-
-
-@dataclass(frozen=True)
-class Slowness:
-    """Predicted times of one ATen node in an engine and in torch, on one thread."""
-
-    reason: str
-    own_ns: float
-    peer_ns: float
-
-    @property
-    def gain_ns(self) -> float:
-        return self.own_ns - self.peer_ns
-
-    def __str__(self) -> str:
-        return f"slow in an engine: {self.reason} (predicted {self.own_ns / 1e6:.3g} ms, torch {self.peer_ns / 1e6:.3g} ms)"
 
 
 def slow_nodes(capture: Capture, settings: Settings) -> dict[Node, Slowness]:

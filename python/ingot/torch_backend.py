@@ -11,19 +11,11 @@ import torch
 from torch.fx import GraphModule, Node
 
 from ingot import compat
-from ingot.capture import (
-    BUFFER,
-    OUTPUT_INPUT_MUTATION,
-    PARAMETER,
-    USER,
-    Input,
-    Output,
-    decompositions,
-    is_imported,
-)
+from ingot.capture import Input, Output, decompositions, is_imported
 from ingot.equal_sizes import unify
 from ingot.errors import Error, UserError
 from ingot.hybrid import compile_graph
+from ingot.kinds import InputRole, OutputRole
 from ingot.reporting import Report
 from ingot.settings import Settings
 from ingot.views import take_views
@@ -128,7 +120,7 @@ class _Lowered:
         """A buffer of integers, which engines hold as a constant, was changed: from now on all such are arguments."""
         _log.info("compiled again, because a buffer that no engine can refit has changed")
         self._inputs = [
-            Input(USER, given.name)
+            Input(InputRole.USER, given.name)
             if given.data is not None and not given.data.is_floating_point()
             else given
             for given in self._inputs
@@ -162,20 +154,22 @@ def _describe(
         values = [None] * len(placeholders)
     inputs = []
     for node, value in zip(placeholders, values, strict=True):
-        kind = USER if node in mutations else _kind(value)
-        inputs.append(Input(kind, node.name, value if kind != USER else None))
+        kind = InputRole.USER if node in mutations else _kind(value)
+        inputs.append(Input(kind, node.name, value if kind != InputRole.USER else None))
     users = next(node for node in graph.graph.nodes if node.op == "output").args[0]
     count = len(users) - len(mutations)
-    outputs = [Output()] * count + [Output(OUTPUT_INPUT_MUTATION, node.name) for node in mutations]
+    outputs = [Output()] * count + [Output(OutputRole.INPUT_MUTATION, node.name) for node in mutations]
     return inputs, outputs
 
 
-def _kind(value: Any) -> int:
+def _kind(value: Any) -> InputRole:
     if not isinstance(value, torch.Tensor):
-        return USER
+        return InputRole.USER
     if isinstance(value, torch.nn.Parameter):
-        return PARAMETER
-    return BUFFER if getattr(value, "_dynamo_static_input_type", None) is not None else USER
+        return InputRole.PARAMETER
+    return (
+        InputRole.BUFFER if getattr(value, "_dynamo_static_input_type", None) is not None else InputRole.USER
+    )
 
 
 def _take_mutations(graph: GraphModule, placeholders: Sequence[Node]) -> dict[Node, Node]:

@@ -68,6 +68,8 @@ void build(const BuildCommand& command) {
                                             .option_count = options.size(),
                                             .progress = &report_progress,
                                             .user = &watch,
+                                            .metadata = metadata.data(),
+                                            .metadata_count = metadata.size(),
                                             .output = output.c_str()};
     ingot_status* status = ingot_build_pt2(command.model.c_str(), &build_options, &engine, &report);
     if (status != nullptr && was_interrupted()) watch.interrupts.end();

@@ -72,7 +72,7 @@ TEST(EngineFile, KeepsAllThatAnEngineHolds) {
   EXPECT_EQ(to_bytes(read), bytes);
 }
 
-// Two weights of three blocks and a bit, one of which two tables name, and a third that is in no section.
+// Two weights of three blocks and a bit, which the tables of sources and of weights both name.
 EngineData engine_with_large_weights(WeightsForm form) {
   EngineData engine = small_engine();
   engine.weights_form = form;
@@ -83,10 +83,12 @@ EngineData engine_with_large_weights(WeightsForm form) {
     std::memset(const_cast<std::byte*>(engine.sources.back().data.get()), name[0], kElements * 4);
     engine.weights.push_back({.name = name,
                               .type = testing::f32({kElements}),
-                              .constant = true,
                               .source = static_cast<int32_t>(engine.sources.size()) - 1,
                               .data = engine.sources.back().data,
                               .bytes = kElements * 4});
+    const BufferId read = testing::add_buffer(engine.main, name, testing::f32({kElements}), Storage::kWeight,
+                                              static_cast<uint32_t>(engine.weights.size()) - 1);
+    engine.main.steps[1].uses.insert(engine.main.steps[1].uses.begin(), BufferUse{read, true, false});
   }
   return engine;
 }

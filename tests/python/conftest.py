@@ -4,7 +4,7 @@ from typing import Any
 
 import ingot
 import pytest
-from ingot import hybrid
+from ingot import refusals
 from ingot.settings import Settings
 
 
@@ -18,7 +18,7 @@ def kernels_check_themselves() -> Iterator[None]:
         settings.compiler.setdefault("verify_kernels", "true")
         return settings
 
-    reason = hybrid._reason
+    reason = refusals.reason_of
 
     def reason_unless_wrong(error: ingot.Error) -> str:
         assert error.code != "INGOT-I002", error  # no wrong kernel hides behind torch
@@ -26,6 +26,6 @@ def kernels_check_themselves() -> Iterator[None]:
 
     patch = pytest.MonkeyPatch()
     patch.setattr(Settings, "parse", staticmethod(parse_and_verify))
-    patch.setattr(hybrid, "_reason", reason_unless_wrong)
+    patch.setattr(refusals, "reason_of", reason_unless_wrong)
     yield
     patch.undo()

@@ -1,0 +1,48 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What values, arguments, inputs and outputs of a program are, by the numbers of the C API."""
+
+from __future__ import annotations
+
+from enum import IntEnum
+
+
+class ValueKind(IntEnum):
+    """ingot_value_kind"""
+
+    TENSOR = 0
+    INTEGER = 1
+    FLOAT = 2
+    BOOL = 3
+    OTHER = 4
+
+
+class ArgumentKind(IntEnum):
+    """ingot_argument_kind"""
+
+    NONE = 0
+    VALUE = 1
+    BOOL = 2
+    INTEGER = 3
+    FLOAT = 4
+    STRING = 5
+    DTYPE = 6
+    DEVICE = 7
+    LIST = 8
+    GRAPH = 9
+
+
+class InputRole(IntEnum):
+    """ingot_input_kind: who gives the value of an input."""
+
+    USER = 0
+    PARAMETER = 1
+    BUFFER = 2
+    CONSTANT = 3
+
+
+class OutputRole(IntEnum):
+    """ingot_output_kind: for the user, or the new value of what the program mutates."""
+
+    USER = 0
+    BUFFER_MUTATION = 1
+    INPUT_MUTATION = 2

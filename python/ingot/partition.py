@@ -1,0 +1,118 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A graph in parts that run in engines and parts that torch runs."""
+
+from __future__ import annotations
+
+import enum
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+import torch
+from torch.fx import GraphModule, Node
+from torch.fx.passes.split_module import split_module
+
+from ingot.capture import target_name
+from ingot.settings import Settings
+
+
+class Place(enum.Enum):
+    """Where a part runs."""
+
+    ENGINE = "cpu"
+    TORCH = "torch"
+
+
+@dataclass(frozen=True, eq=False)
+class Part:
+    """Calls of the whole graph that follow each other and run in one place."""
+
+    place: Place
+    nodes: tuple[Node, ...]
+
+
+@dataclass(frozen=True, eq=False)
+class PartCall:
+    """A part in the graph that calls the parts."""
+
+    part: Part
+    node: Node  # which calls it
+    graph: GraphModule  # what it consists of, in nodes of its own
+    origins: dict[Node, Node]  # its calls -> those of the whole graph
+
+
+def is_number(node: object) -> bool:
+    return isinstance(node, Node) and isinstance(
+        node.meta.get("val"), (torch.SymInt, torch.SymFloat, torch.SymBool)
+    )
+
+
+# Assertions on numbers: an engine that is the whole knows what its numbers are made of, a stretch does not.
+_NUMBER_ASSERTIONS = (
+    "aten._assert_scalar.default",
+    "aten.sym_constrain_range.default",
+    "aten.sym_constrain_range_for_size.default",
+)
+
+
+def asserts_number(node: Node) -> bool:
+    return target_name(node.target) in _NUMBER_ASSERTIONS
+
+
+def returns_numbers(module: GraphModule) -> bool:
+    """Engines return tensors; torch passes on the sizes that a graph returns."""
+    output = next(node for node in module.graph.nodes if node.op == "output")
+    return any(is_number(value) for value in output.all_input_nodes)
+
+
+def lift_numbers(module: GraphModule) -> None:
+    """Moves the numbers that follow from the arguments to the front, so that no stretch ends for them."""
+    known = [node for node in module.graph.nodes if node.op == "placeholder"]
+    for node in [node for node in module.graph.nodes if node.op == "call_function"]:
+        if (is_number(node) or asserts_number(node)) and all(
+            source in known for source in node.all_input_nodes
+        ):
+            known[-1].append(node)
+            known.append(node)
+
+
+def partition(module: GraphModule, refused: Iterable[Node], settings: Settings) -> list[Part]:
+    """All calls of the graph, in execution order."""
+    calls = [node for node in module.graph.nodes if node.op == "call_function"]
+    runs: list[tuple[Place, list[Node]]] = []
+    for node in calls:
+        in_torch = node in refused or is_number(node) or asserts_number(node)
+        place = Place.TORCH if in_torch else Place.ENGINE
+        if target_name(node.target) == "_operator.getitem" and runs:
+            place = runs[-1][0]  # stays with the call whose result it takes
+        _append(runs, place, [node])
+    merged: list[tuple[Place, list[Node]]] = []
+    for place, nodes in runs:
+        _append(merged, place if len(nodes) >= settings.min_block_size else Place.TORCH, nodes)
+    return [Part(place, tuple(nodes)) for place, nodes in merged]
+
+
+def _append(runs: list[tuple[Place, list[Node]]], place: Place, nodes: list[Node]) -> None:
+    if not runs or runs[-1][0] is not place:
+        runs.append((place, []))
+    runs[-1][1].extend(nodes)
+
+
+_ORIGIN = "ingot_origin"  # while the graph is split: the node of the whole graph that another is a copy of
+
+
+def split(module: GraphModule, parts: list[Part]) -> tuple[GraphModule, list[PartCall]]:
+    """The graph that calls the parts, and its calls in execution order."""
+    part_of = {node: part for part in parts for node in part.nodes}
+    numbers = {part: number for number, part in enumerate(parts)}
+    for node in part_of:
+        node.meta[_ORIGIN] = node
+    whole = split_module(module, None, lambda node: numbers[part_of[node]], keep_original_order=True)
+    for node in part_of:
+        del node.meta[_ORIGIN]
+    calls = []
+    for node in whole.graph.nodes:
+        if node.op == "call_module":
+            graph = whole.get_submodule(str(node.target))
+            origins = {own: own.meta.pop(_ORIGIN) for own in graph.graph.nodes if own.op == "call_function"}
+            calls.append(PartCall(part_of[next(iter(origins.values()))], node, graph, origins))
+    return whole, calls

@@ -1,0 +1,106 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Engines of whole graphs and of their parts."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+
+import torch
+from torch.fx import GraphModule, Node
+
+from ingot import _core
+from ingot.capture import Capture, Input
+from ingot.errors import InternalError, UnsupportedError
+from ingot.kinds import InputRole
+from ingot.partition import PartCall
+from ingot.running import Stretch, WithLiterals
+from ingot.settings import Settings
+from ingot.speed import TooSlowError, measure, taken_slow
+from ingot.views import storage_order
+
+
+def build_runner(
+    capture: Capture, inputs: Sequence[Input], settings: Settings
+) -> tuple[Callable[[list], list], _core.Engine]:
+    """A callable from the flat argument list to the flat output list, and its engine."""
+    engine, _ = capture.builder.build(settings.compiler, settings.progress)
+    signature = json.loads(engine.signature())
+    users = [position for position, given in enumerate(inputs) if given.kind == InputRole.USER]
+    tensors = [users[i] for i, literal in enumerate(signature["literals"]) if literal == ""]
+    weights = [
+        (given.name, given.data, position) for position, given in enumerate(inputs) if given.data is not None
+    ]
+    runner = _core.Runner(engine, tensors, weights)
+    if all(literal == "" for literal in signature["output_literals"]):
+        return runner, engine
+    return WithLiterals(runner, signature["output_literals"]), engine
+
+
+@dataclass
+class PartBuilder:
+    """Engines of parts. When a node is refused late, only the engine that had it is built again."""
+
+    settings: Settings
+    built: dict[tuple[Node, ...], Stretch]  # by the nodes of the whole graph
+
+    def build(self, call: PartCall, given: Mapping[Node, Input]) -> Stretch:
+        """The engine of a part. `given`: inputs of the whole graph that stay what they are, by the nodes of the split graph.
+
+        Errors name nodes of the whole graph.
+        """
+        members = call.part.nodes
+        if members not in self.built:
+            names = {own.name: origin.name for own, origin in call.origins.items()}
+            try:
+                self.built[members] = _engine_of(call, given, self.settings)
+                self.built[members].names = names
+            except TooSlowError as error:
+                raise TooSlowError({call.origins[node]: why for node, why in error.nodes.items()}) from error
+            except (UnsupportedError, InternalError) as error:
+                error.node = names.get(error.node, error.node)
+                raise
+        return self.built[members].fresh()
+
+
+def _engine_of(call: PartCall, given: Mapping[Node, Input], settings: Settings) -> Stretch:
+    placeholders = [node for node in call.graph.graph.nodes if node.op == "placeholder"]
+    inputs = [
+        given[argument]
+        if argument in given and given[argument].data is not None
+        else Input(InputRole.USER, placeholder.name)  # the name that the whole graph has for it
+        for placeholder, argument in zip(placeholders, call.node.args, strict=True)
+    ]
+    capture = Capture(f"torch {torch.__version__}")
+    capture.graph(call.graph, inputs)
+    slow = taken_slow(call.graph, capture, settings)
+    runner, engine = build_runner(capture, inputs, settings)
+    times = measure(call.graph, inputs, runner) if settings.check_speed else ()
+    users = [position for position, what in enumerate(inputs) if what.kind == InputRole.USER]
+    returned = next(node for node in call.graph.graph.nodes if node.op == "output").args[0]
+    returns_one = not isinstance(returned, (tuple, list))
+    results = [returned] if returns_one else returned
+    orders = {k: storage_order(result.meta.get("val")) for k, result in enumerate(results)}
+    orders = {k: order for k, order in orders.items() if order is not None}
+    slow_origins = {call.origins[node].name: slowness for node, slowness in slow.items()}
+    return Stretch(runner, engine, users, returns_one, orders, slow_origins, times)
+
+
+def forget_orders(split: GraphModule) -> None:
+    """Only torch looks at strides: between engines, and for the caller, results are dense."""
+    for node in [node for node in split.graph.nodes if node.op == "call_module"]:
+        stretch = split.get_submodule(str(node.target))
+        if not isinstance(stretch, Stretch):
+            continue
+        results = {0: node} if stretch.returns_one else {user.args[1]: user for user in node.users}
+        readers = {
+            k: [user for user in result.users if user.op == "call_module"] for k, result in results.items()
+        }
+        stretch.orders = {
+            k: order
+            for k, order in stretch.orders.items()
+            if any(
+                not isinstance(split.get_submodule(str(user.target)), Stretch) for user in readers.get(k, [])
+            )
+        }

@@ -1,0 +1,84 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Which nodes of a graph torch runs, and why."""
+
+from __future__ import annotations
+
+import json
+import logging
+from collections.abc import Sequence
+
+from torch.fx import GraphModule, Node
+
+from ingot.capture import Capture, Output, target_name
+from ingot.errors import Error, InternalError, UnsupportedError
+from ingot.kinds import OutputRole
+from ingot.settings import Settings
+from ingot.source import source_of
+from ingot.views import viewed_by
+
+_log = logging.getLogger("ingot")
+
+Refused = dict[Node, str]  # with the reason
+
+
+def reason_of(error: Error) -> str:
+    """One line for the report; a bug of ours costs speed, not the answer, and is told aloud."""
+    if isinstance(error, InternalError) or error.code == "INGOT-N523":
+        _log.warning("torch runs a part of the model because of a bug in Ingot: %s", error)
+    return str(error).splitlines()[0]
+
+
+def by_choice(module: GraphModule, settings: Settings) -> Refused:
+    chosen = set(settings.torch_executed_ops)
+    calls = [node for node in module.graph.nodes if node.op == "call_function"]
+    return {node: "named in torch_executed_ops" for node in calls if target_name(node.target) in chosen}
+
+
+def by_importer(capture: Capture) -> Refused:
+    rows = json.loads(capture.builder.unsupported())
+    return {capture.nodes[row["node"]]: row["reason"] for row in rows}
+
+
+def by_guards(capture: Capture, refused: Refused) -> Refused:
+    """All nodes, where the program was traced for what no engine can check: torch runs it, behind its guards."""
+    reasons = [row["reason"] for row in json.loads(capture.builder.guards()) if row["reason"]]
+    return {node: reasons[0] for node in capture.nodes if node not in refused} if reasons else {}
+
+
+def viewed_by_refused(refused: Refused) -> Refused:
+    """The views below as_strided: it reads the memory that they show, which only torch lays out as torch does."""
+    views: Refused = {}
+    for node in refused:
+        base = node.args[0] if "as_strided" in target_name(node.target) else None
+        while viewed_by(base) is not None:
+            views.setdefault(base, f"{target_name(node.target)} reads the memory that it shows")
+            base = viewed_by(base)
+    return {node: reason for node, reason in views.items() if node not in refused}
+
+
+def by_writes(module: GraphModule, refused: Refused) -> Refused:
+    """All nodes, where torch could not make the program functional: a part does not see what others write in place."""
+    calls = [node for node in module.graph.nodes if node.op == "call_function" and node not in refused]
+    writes = [node for node in calls if getattr(getattr(node.target, "_schema", None), "is_mutable", False)]
+    if not writes:
+        return {}
+    return dict.fromkeys(calls, f"{target_name(writes[0].target)} writes in place into what other parts read")
+
+
+def writes_strided(module: GraphModule, outputs: Sequence[Output]) -> bool:
+    """Engines update dense memory in place; torch writes what else the graph mutates."""
+    mutated = {what.target for what in outputs if what.kind == OutputRole.INPUT_MUTATION}
+    written = [node for node in module.graph.nodes if node.op == "placeholder" and node.name in mutated]
+    return not all(node.meta["val"].is_contiguous() for node in written)
+
+
+def full_compilation_error(refused: Refused) -> UnsupportedError:
+    rows = [f"  {target_name(node.target)} ({node.name}): {reason}" for node, reason in refused.items()]
+    first = next(iter(refused))
+    file, line, function, _ = source_of(first)
+    return UnsupportedError(
+        "these nodes cannot run in Ingot, and require_full_compilation is set:\n" + "\n".join(rows),
+        code="INGOT-N001",
+        node=first.name,
+        source=f"{file}:{line} in {function}" if file else "",
+    )
