@@ -26,20 +26,46 @@ def exists(path: str) -> bool:
     return target is not None
 
 
+VALUES = {
+    "min_block_size": 1, "require_full_compilation": True, "optimization_level": 3, "cpu": "x86-64-v3", "progress": print,
+}  # fmt: skip
+SECTIONS = ("Functions", "Arguments", "Runtime", "Debugging, caches and the rest", "Settings")
+
+# Each name of the peer's that callers write.
+NAMES = (PAGE.parents[1] / "tests/data/torch_tensorrt_names.txt").read_text().split("\n", 1)[1].split()
+
+
 def test_tables_are_read() -> None:
     assert len(rows("Functions")) > 15
     assert len(rows("Settings")) > 20
+    assert all(rows(section) for section in SECTIONS)
 
 
-@pytest.mark.parametrize(("peer", "cell"), rows("Functions"))
-def test_functions(peer: list[str], cell: str) -> None:
+def test_each_name_is_told() -> None:
+    text = PAGE.read_text()
+    assert [name for name in NAMES if not re.search(rf"\b{re.escape(name)}\b", text)] == []
+
+
+def test_each_row_says_what_or_why() -> None:
+    lines = [line for line in PAGE.read_text().splitlines() if line.startswith("| `")]
+    cells = [[cell.strip() for cell in re.split(r"(?<!\\)\|", line)[1:4]] for line in lines]
+    assert [peer for peer, cell, why in cells if not why and cell in ("not yet", "none")] == []
+
+
+@pytest.mark.parametrize(
+    ("peer", "cell", "is_argument"),
+    [(*row, section == "Arguments") for section in SECTIONS[:-1] for row in rows(section)],
+)
+def test_functions(peer: list[str], cell: str, is_argument: bool) -> None:
     if cell.startswith("`ingot."):
         assert exists(cell.strip("`"))
     elif cell.startswith("`torch.compile"):
         assert "ingot" in torch._dynamo.list_backends()
+    elif cell.startswith("`"):
+        Settings.parse({cell.strip("`"): VALUES.get(cell.strip("`"), [])})
     else:
         assert cell in ("not yet", "none")
-        paths = [name.removeprefix("torch_tensorrt.") for name in peer]
+        paths = [name.removeprefix("torch_tensorrt.") for name in peer if not is_argument]
         assert not any(exists(f"ingot.{path}") for path in paths)
 
 
@@ -50,14 +76,8 @@ def test_settings(peer: list[str], cell: str) -> None:
     else:
         assert cell in ("not yet", "none")
         names = []
-    values = {
-        "min_block_size": 1,
-        "require_full_compilation": True,
-        "optimization_level": 3,
-        "cpu": "x86-64-v3",
-    }
     for name in names:
-        Settings.parse({name: values.get(name, [])})
+        Settings.parse({name: VALUES.get(name, [])})
     for name in set(peer) - set(names):
         with pytest.raises(ingot.UserError, match="no option"):
             Settings.parse({name: 1})
