@@ -1,25 +1,35 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
 # Installs the wheels of dist/ into fresh environments of each Python 3.11 to 3.13 on this machine, with numpy alone, and uses them
-# there as tests/tools/try_wheel.py does; with --torch also with torch 2.13. No compiler is found on the way.
+# there as tests/tools/try_wheel.py does. test_wheels.sh --torch 3.11 does the same with torch 2.13 for that Python too. No compiler
+# and no source distribution is used on the way.
 set -euo pipefail
 cd "$(dirname "$0")/.."
+root=$PWD
 folder=$(mktemp -d)
 trap 'rm -rf "$folder"' EXIT
+
+# try PYTHON NAME REQUIREMENT...: an environment of its own.
+try() {
+  local environment=$folder/$2
+  "$1" -m venv "$environment"
+  "$environment/bin/pip" install -q --only-binary :all: "${@:3}"
+  CC=/nonexistent CXX=/nonexistent "$environment/bin/pip" install -q --only-binary :all: --no-index --find-links dist ingot
+  mkdir "$environment/work"
+  cd "$environment/work"
+  env -i PATH="$environment/bin" HOME="$folder" "$environment/bin/python" "$root/tests/tools/try_wheel.py" "$root/tests/data/pt2/pair.pt2"
+  cd "$root"
+}
 
 tried=0
 for version in 3.11 3.12 3.13; do
   python=$(tools/find_python.sh "$version") || continue
-  for extra in "" ${1:+torch==2.13.0}; do
-    environment=$folder/$version$extra
-    "$python" -m venv "$environment"
-    # shellcheck disable=SC2086  # nothing, or one requirement
-    "$environment/bin/pip" install -q --only-binary :all: numpy $extra
-    CC=/nonexistent CXX=/nonexistent "$environment/bin/pip" install -q --only-binary :all: --no-index --find-links dist ingot
-    (cd "$folder" && env -i PATH="$environment/bin" HOME="$folder" "$environment/bin/python" "$OLDPWD/tests/tools/try_wheel.py" \
-      "$OLDPWD/tests/data/pt2/pair.pt2")
+  try "$python" "$version" numpy
+  tried=$((tried + 1))
+  if [[ ${1:-} == --torch && ${2:-} == "$version" ]]; then
+    try "$python" "$version-torch" numpy torch==2.13.0
     tried=$((tried + 1))
-  done
+  fi
 done
-echo "$tried environments, 0 failures"
-[[ $tried -gt 0 ]]
+[[ $tried -gt 0 ]] || exit 1
+echo "$tried passed, 0 failed"

@@ -45,7 +45,7 @@ INGOT_API void ingot_status_free(ingot_status* status); /* NULL is allowed, as i
 /* For front ends that find mistakes themselves; `advice` may be NULL. If this fails, its own status. */
 INGOT_API ingot_status* ingot_status_create(ingot_error_kind kind, const char* code, const char* message,
                                             const char* advice);
-INGOT_API const char* ingot_explain(const char* code); /* a page on an error code; NULL if unknown */
+INGOT_API const char* ingot_explain(const char* code); /* a page on "INGOT-N001" or "n001"; NULL if unknown */
 
 /* Text that the library made and the caller frees. */
 typedef struct ingot_text ingot_text;

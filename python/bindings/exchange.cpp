@@ -190,7 +190,7 @@ void bump_version(nb::handle object) {
     if (increment == nullptr) return PyErr_Clear();
   }
   PyObject* tensors = PyTuple_Pack(1, object.ptr());
-  PyObject* answer = tensors == nullptr ? nullptr : PyObject_CallOneArg(increment, tensors);
+  PyObject* answer = tensors == nullptr ? nullptr : PyObject_CallFunctionObjArgs(increment, tensors, nullptr);
   Py_XDECREF(tensors);
   if (answer == nullptr) return PyErr_Clear();  // another framework's tensor
   Py_DECREF(answer);

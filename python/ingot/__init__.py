@@ -49,8 +49,7 @@ __all__ = [
 
 def explain(code: str) -> str | None:
     """The page of docs/errors.md on a code: "INGOT-N001", or "N001"; None if there is none."""
-    code = code.upper()
-    return _core.explain(code if code.startswith("INGOT-") else f"INGOT-{code}")
+    return _core.explain(code)
 
 
 def __dir__() -> list[str]:

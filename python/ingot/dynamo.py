@@ -106,6 +106,7 @@ def build(
     **options: Any,
 ) -> Engine:
     """One engine of a whole program; inputs as in `compile`. UnsupportedError names the first node that an engine cannot run."""
+    Settings.parse(options)
     if not isinstance(exported_program, ExportedProgram):
         raise UserError(
             f"build takes an ExportedProgram or the path of a .pt2 file, not a {type(exported_program).__name__}",

@@ -62,6 +62,9 @@ TEST(Versions, AreThoseOfTheHeader) {
 TEST(Explain, KnowsTheCodes) {
   ASSERT_NE(ingot_explain("INGOT-U302"), nullptr);
   EXPECT_NE(std::string(ingot_explain("INGOT-U302")).find("dtype"), std::string::npos);
+  EXPECT_EQ(ingot_explain("U302"), ingot_explain("INGOT-U302"));
+  EXPECT_EQ(ingot_explain("ingot-u302"), ingot_explain("INGOT-U302"));
+  EXPECT_EQ(ingot_explain("INGOT-"), nullptr);
   EXPECT_EQ(ingot_explain("INGOT-U999"), nullptr);
   EXPECT_EQ(ingot_explain(""), nullptr);
   EXPECT_EQ(ingot_explain(nullptr), nullptr);
