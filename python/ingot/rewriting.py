@@ -84,8 +84,8 @@ def _without_write(graph: Graph, node: Node) -> Node:
     if functional is None or not isinstance(written, Node):
         raise _CannotError(f"{node.name} writes in place")
     before, after = _value(written), _value(node)
-    same = before.dtype == after.dtype and before.shape == after.shape
-    if not same or not before.is_contiguous() or not _is_only_reader(written, node):
+    same = before.dtype == after.dtype and list(map(str, before.shape)) == list(map(str, after.shape))
+    if not same or not _is_dense(before) or not _is_only_reader(written, node):
         raise _CannotError(f"{node.name} writes into what other nodes may show")
     with graph.inserting_before(node):
         twin = graph.call_function(functional, node.args, node.kwargs)
@@ -97,6 +97,14 @@ def _without_write(graph: Graph, node: Node) -> Node:
     written.replace_all_uses_with(twin, delete_user_cb=lambda user: user in later)
     graph.erase_node(node)
     return twin
+
+
+def _is_dense(tensor: torch.Tensor) -> bool:
+    """Whether it is known to be: sizes that depend on data leave it open."""
+    try:
+        return tensor.is_contiguous()
+    except torch.fx.experimental.symbolic_shapes.GuardOnDataDependentSymNode:
+        return False
 
 
 def _functional_variant(write: Any) -> Any:
