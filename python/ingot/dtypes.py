@@ -10,20 +10,20 @@ from collections.abc import Callable, Collection
 from typing import Any
 
 import torch
-from torch.fx import Node
+from torch.fx import Graph, Node
 from torch.fx.node import map_arg
 
 from ingot.errors import UserError
 from ingot.source import source_of
 
 
-def refuse_dtypes(program: torch.export.ExportedProgram, names: Collection[str]) -> None:
-    """UserError for the first of these nodes that torch cannot run because of its operands' dtypes."""
-    for node in program.graph.nodes:
+def refuse_dtypes(graph: Graph, inputs: Collection[str], names: Collection[str]) -> None:
+    """UserError for the first of these nodes that torch cannot run because of its operands' dtypes. `inputs`: the user's."""
+    for node in graph.nodes:
         if node.name in names and _is_suspect(node):
             cause = _failure(node, lambda dtype: dtype)
             if cause is not None and _failure(node, _single) is None:
-                raise _refusal(program, node, cause)
+                raise _refusal(graph, inputs, node, cause)
 
 
 def _is_suspect(node: Node) -> bool:
@@ -63,8 +63,7 @@ def _hint(value: Any) -> Any:
     return value.node.hint if isinstance(value, (torch.SymInt, torch.SymFloat, torch.SymBool)) else value
 
 
-def _refusal(program: torch.export.ExportedProgram, node: Node, cause: str) -> UserError:
-    users = set(program.graph_signature.user_inputs)
+def _refusal(graph: Graph, users: Collection[str], node: Node, cause: str) -> UserError:
     before, todo = set(), [node]
     while todo:
         for source in todo.pop().all_input_nodes:
@@ -73,7 +72,7 @@ def _refusal(program: torch.export.ExportedProgram, node: Node, cause: str) -> U
                 todo.append(source)
     inputs = [
         f"{each.name} is {str(each.meta['val'].dtype).removeprefix('torch.')}"
-        for each in program.graph.nodes
+        for each in graph.nodes
         if each in before and each.name in users and isinstance(each.meta.get("val"), torch.Tensor)
     ]
     file, line, function, _ = source_of(node)

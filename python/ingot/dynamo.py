@@ -74,6 +74,7 @@ def _compile(
 ) -> CompiledModule:
     """`graph` stands for the program's own. `original`: of which `program` is the functional form, and whose guards hold for it too."""
     described, outputs = describe(program)
+    users = {str(name) for name in program.graph_signature.user_inputs}
 
     def prepare(capture: Capture) -> None:
         spec = program.call_spec
@@ -89,9 +90,9 @@ def _compile(
     try:
         compiled = compile_graph(graph, described, outputs, settings, prepare)
     except UnsupportedError as error:
-        refuse_dtypes(program, {error.node})
+        refuse_dtypes(graph.graph, users, {error.node})
         raise
-    refuse_dtypes(program, {node.name for node in compiled.report.fallbacks})
+    refuse_dtypes(graph.graph, users, {node.name for node in compiled.report.fallbacks})
     if compiled.guards is not None:
         compiled.guards.begin(argument_names(program), program.example_inputs)
     return CompiledModule(program, compiled, described)

@@ -31,23 +31,21 @@ class _CannotError(Exception):
 
 
 def rewritten(program: ExportedProgram) -> GraphModule | None:
-    """The program's graph with what Ingot lacks decomposed, and without writes in place; None if only torch can do that.
+    """A copy of the program's graph with what Ingot lacks decomposed, and without writes in place; None if only torch can do that.
 
-    The program itself stays as it is, and so do its inputs and outputs.
+    Inputs and outputs stay what they are.
     """
-    module = program.graph_module
-    needy = [node for node in module.graph.nodes if node.op == "call_function" and _needs_change(node)]
-    if not needy:
-        return module
+    needy = [node for node in program.graph.nodes if node.op == "call_function" and _needs_change(node)]
     graph, nodes = _copy_of(program.graph)
     try:
-        with torch.no_grad(), compat.keep_composites(is_imported):
-            for node in needy:
-                _change(graph, nodes[node])
+        if needy:
+            with torch.no_grad(), compat.keep_composites(is_imported):
+                for node in needy:
+                    _change(graph, nodes[node])
     except _CannotError as error:
         _log.info("the whole program is decomposed: %s", error)
         return None
-    return GraphModule(module, graph)
+    return GraphModule(program.graph_module, graph)
 
 
 def _copy_of(graph: Graph) -> tuple[Graph, dict[Node, Node]]:
@@ -56,6 +54,8 @@ def _copy_of(graph: Graph) -> tuple[Graph, dict[Node, Node]]:
     original = next(node for node in graph.nodes if node.op == "output")
     nodes[original] = twin.output(output[0])
     nodes[original].meta = copy.copy(original.meta)
+    for node, own in nodes.items():
+        own.name = node.name  # a copy gives other names to what Python has names for: `input`
     return twin, nodes
 
 
