@@ -71,8 +71,8 @@ lint: $(VENV)/.test ## format, layers, sizes
 fuzz: system ## each fuzz target for a minute
 	tools/fuzz.sh 60
 
-clean: ## removes build/ and .venv
-	rm -rf build $(VENV)
+clean: ## removes build/, dist/ and .venv
+	rm -rf build dist $(VENV)
 
 system:
 	tools/setup_system.sh $(if $(filter 1,$(LONG)),--long)
