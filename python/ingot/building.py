@@ -53,7 +53,7 @@ def _build_file(path: str | os.PathLike[str], settings: Settings) -> Engine:
             'option "torch_executed_ops" is for programs that torch runs in part: a .pt2 file becomes one engine',
             code="INGOT-U002",
         )
-    engine, report = _core.build_pt2(os.fspath(path), settings.compiler, settings.progress)
+    engine, report = _core.build_pt2(os.fspath(path), settings.compiler, settings.progress, settings.metadata)
     for row in json.loads(report)["slow"]:
         slowness = Slowness(row["reason"], row["own_ns"], row["peer_ns"])
         _log.warning("%s (%s) is %s", row["op"], row["node"], slowness)

@@ -25,7 +25,7 @@ def build_runner(
     capture: Capture, inputs: Sequence[Input], settings: Settings
 ) -> tuple[Callable[[list], list], _core.Engine]:
     """A callable from the flat argument list to the flat output list, and its engine."""
-    engine, _ = capture.builder.build(settings.compiler, settings.progress)
+    engine, _ = capture.builder.build(settings.compiler, settings.progress, settings.metadata)
     signature = json.loads(engine.signature())
     users = [position for position, given in enumerate(inputs) if given.kind == InputRole.USER]
     tensors = [users[i] for i, literal in enumerate(signature["literals"]) if literal == ""]
