@@ -74,15 +74,6 @@ void drop_unkept(const EngineData& data, const std::set<size_t>& changed, Weight
   }
 }
 
-std::shared_ptr<const EngineFile> open_copy(const std::filesystem::path& path) {
-  std::shared_ptr<std::byte> memory;
-  const size_t size = read_file(path, [&](size_t bytes) {
-    memory = allocate_memory(bytes);
-    return memory.get();
-  });
-  return EngineFile::open({memory.get(), size}, memory);
-}
-
 // The first weight id without value that `program` reads, or -1.
 int32_t find_missing(const EngineData& data, const Program& program, const WeightSet& weights) {
   for (const Buffer& buffer : program.buffers) {
@@ -98,6 +89,11 @@ int32_t find_missing(const EngineData& data, const Program& program, const Weigh
 }
 
 }  // namespace
+
+std::shared_ptr<const EngineFile> open_copy(const std::filesystem::path& path) {
+  const FileCopy copy = read_copy(path);
+  return EngineFile::open(copy.bytes(), copy.memory);
+}
 
 Engine::~Engine() { delete weights_.load(); }
 

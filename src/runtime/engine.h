@@ -26,6 +26,9 @@ struct LoadOptions {
   FileMemory memory = FileMemory::kMap;
 };
 
+// Read whole, not mapped. Errors as of EngineFile::open.
+std::shared_ptr<const EngineFile> open_copy(const std::filesystem::path& path);
+
 class WeightVerification;
 using SourceValues = std::map<std::string, TensorView, std::less<>>;
 

@@ -6,10 +6,12 @@
 #include <algorithm>
 #include <cstdint>
 #include <cstdlib>
+#include <utility>
 
 #include <fmt/core.h>
 
 #include "support/error.h"
+#include "support/file.h"
 #include "support/text.h"
 
 namespace ingot::core {
@@ -52,6 +54,15 @@ std::shared_ptr<std::byte> allocate_memory(size_t bytes, const MemoryAllocator* 
   }
   if (large) madvise(memory, bytes, MADV_HUGEPAGE);
   return {static_cast<std::byte*>(memory), [](std::byte* data) { std::free(data); }};
+}
+
+FileCopy read_copy(const std::filesystem::path& path) {
+  std::shared_ptr<std::byte> memory;
+  const size_t size = read_file(path, [&](size_t bytes) {
+    memory = allocate_memory(bytes);
+    return memory.get();
+  });
+  return {std::move(memory), size};
 }
 
 void GrowingBlock::grow(size_t bytes) {

@@ -3,7 +3,10 @@
 #pragma once
 
 #include <cstddef>
+#include <filesystem>
 #include <memory>
+
+#include "support/hash.h"
 
 namespace ingot::core {
 
@@ -17,6 +20,15 @@ struct MemoryAllocator {
 // Not initialized. Throws DeviceError INGOT-D301 if the system has no memory left, INGOT-D303 if `allocator`
 // (null: the system) returns none, or memory that is not aligned.
 std::shared_ptr<std::byte> allocate_memory(size_t bytes, const MemoryAllocator* allocator = nullptr);
+
+// A file's content in memory of its own: what happens to the file afterwards cannot matter.
+struct FileCopy {
+  std::shared_ptr<const std::byte> memory;
+  size_t size = 0;
+
+  Bytes bytes() const { return {memory.get(), size}; }
+};
+FileCopy read_copy(const std::filesystem::path& path);  // errors are those of `read_file`
 
 // A block that only grows, and forgets its content when it does.
 class GrowingBlock {

@@ -17,7 +17,7 @@ namespace {
 using testing::ElementsAre;
 using testing::HasSubstr;
 
-aten::Program golden(const std::string& name) { return read_pt2(test::golden_path(name)); }
+aten::Program golden(const std::string& name) { return read_pt2(MappedFile::open(test::golden_path(name))); }
 
 const aten::Input& input(const aten::Program& program, const std::string& name) {
   const auto found = std::ranges::find(program.graph.inputs, name, &aten::Input::name);

@@ -102,3 +102,27 @@ def test_command_line_copies(path):
         [INGOT, "run", path, "--memory", "copy"], capture_output=True, text=True, check=False
     )
     assert done.returncode == 0, done.stderr
+
+
+@pytest.mark.parametrize("command", ["verify", "inspect"])
+@pytest.mark.parametrize("kind", ["engine", "model"])
+def test_files_that_are_cut_off_meanwhile_end_no_process(command, kind, tmp_path):
+    """Where the cut comes early or late the file is refused; before and after it is read whole."""
+    path = tmp_path / ("large.ingot" if kind == "engine" else "large.pt2")
+    large = torch.nn.Linear(1500, 1500)
+    if kind == "engine":
+        ingot.save(ingot.compile(large, inputs=[torch.randn(1, 1500)]), path, output_format="engine")
+    else:
+        torch.export.save(torch.export.export(large, (torch.randn(1, 1500),)), path)
+    whole = path.read_bytes()
+    for cuts in range(6):
+        path.write_bytes(whole)
+        process = subprocess.Popen(
+            [INGOT, command, path], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
+        )
+        for _ in range(cuts * 200):
+            path.stat()
+        while process.poll() is None:
+            os.truncate(path, 5000)
+            os.truncate(path, len(whole))
+        assert process.returncode in (0, 1, 2)

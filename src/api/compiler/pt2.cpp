@@ -8,6 +8,7 @@
 #include "api/runtime/handles.h"
 #include "importers/aten/aten_text.h"
 #include "importers/pt2/read_pt2.h"
+#include "runtime/memory.h"
 
 using namespace ingot::core;
 
@@ -41,8 +42,9 @@ ingot_status* ingot_inspect_pt2(const char* path, ingot_text** text) {
   return api::guard([&] {
     api::require(path, "path");
     api::require(text, "text");
-    *text =
-        api::make_text(aten::to_string(pt2::read_pt2(std::filesystem::path(path), {.verify_values = false})));
+    const FileCopy file = read_copy(path);
+    *text = api::make_text(
+        aten::to_string(pt2::read_pt2(file.bytes(), file.memory, {.verify_values = false, .name = path})));
   });
 }
 

@@ -26,7 +26,7 @@ ingot_status* ingot_inspect_file(const char* path, ingot_text** json) {
   return api::guard([&] {
     api::require(path, "path");
     api::require(json, "json");
-    const auto file = EngineFile::open(path);
+    const auto file = open_copy(path);
     *json = api::make_text(inspect_json(file->data(), file.get()));
   });
 }

@@ -118,7 +118,7 @@ void ingot_engine_free(ingot_engine* engine) { delete engine; }
 ingot_status* ingot_verify_file(const char* path) {
   return api::guard([&] {
     api::require(path, "path");
-    EngineFile::open(path)->verify_all();
+    open_copy(path)->verify_all();
   });
 }
 

@@ -98,24 +98,21 @@ aten::Program read_program(const Archive& archive, bool verify_values) {
 }  // namespace
 
 aten::Program read_pt2(Bytes archive, std::shared_ptr<const void> owner, const ReadOptions& options) {
-  return read_program(Archive(archive, std::move(owner), options),
-                      options.verify_checksums && options.verify_values);
-}
-
-aten::Program read_pt2(const std::filesystem::path& path, const ReadOptions& options) {
-  return read_pt2(MappedFile::open(path), options);
-}
-
-aten::Program read_pt2(const std::shared_ptr<const MappedFile>& file, const ReadOptions& options) {
   try {
-    return read_pt2(file->bytes(), file, options);
+    return read_program(Archive(archive, std::move(owner), options),
+                        options.verify_checksums && options.verify_values);
   } catch (const Error& error) {
-    if (error.kind() != ErrorKind::kUser && error.kind() != ErrorKind::kUnsupported) throw;
+    const bool is_of_file = error.kind() == ErrorKind::kUser || error.kind() == ErrorKind::kUnsupported;
+    if (!is_of_file || options.name.empty()) throw;
     ErrorDetails details = error.details();
-    details.message = fmt::format("{}: {}", file->path().string(), details.message);
+    details.message = fmt::format("{}: {}", options.name, details.message);
     if (error.kind() == ErrorKind::kUser) throw UserError(std::move(details));
     throw UnsupportedError(std::move(details));
   }
+}
+
+aten::Program read_pt2(const std::shared_ptr<const MappedFile>& file) {
+  return read_pt2(file->bytes(), file, {.name = file->path().string()});
 }
 
 }  // namespace ingot::core::pt2

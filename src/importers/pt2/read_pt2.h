@@ -4,8 +4,8 @@
 // unpickles nothing.
 #pragma once
 
-#include <filesystem>
 #include <memory>
+#include <string>
 
 #include "importers/aten/aten_graph.h"
 #include "support/file.h"
@@ -15,14 +15,14 @@ namespace ingot::core::pt2 {
 struct ReadOptions {
   bool verify_checksums = true;
   bool verify_values = true;  // also of weights, which are read for that
+  std::string name = {};      // of the file, for messages
 };
 
 // Weights are not copied: they point into the mapped file, which lives as long as they do. Calls have all
 // arguments of their schemas. UserError INGOT-U5xx: a file that is damaged, truncated or no such archive.
 // UnsupportedError INGOT-N5xx: a right one that holds what Ingot lacks. Both name the node and its line, if
 // there is one.
-aten::Program read_pt2(const std::shared_ptr<const MappedFile>& file, const ReadOptions& options = {});
-aten::Program read_pt2(const std::filesystem::path& path, const ReadOptions& options = {});
+aten::Program read_pt2(const std::shared_ptr<const MappedFile>& file);
 
 // The same for bytes in memory, which `owner` keeps alive. Values that are not aligned there are copied.
 aten::Program read_pt2(Bytes archive, std::shared_ptr<const void> owner, const ReadOptions& options = {});
