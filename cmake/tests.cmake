@@ -47,7 +47,9 @@ function(ingot_test_folder folder)
     add_dependencies(${target} ingot_poison)
   endif()
   if(INGOT_TEST_DISCOVERY)
-    gtest_discover_tests(${target} TEST_PREFIX ${folder}. DISCOVERY_MODE PRE_TEST PROPERTIES LABELS cpp TIMEOUT 600)
+    gtest_discover_tests(
+      ${target} TEST_PREFIX ${folder}. DISCOVERY_MODE PRE_TEST NO_PRETTY_VALUES PROPERTIES LABELS cpp TIMEOUT 600
+    )
   else()
     add_test(NAME ${folder} COMMAND ${target} --gtest_brief=1)
     set_tests_properties(${folder} PROPERTIES LABELS cpp TIMEOUT 1800)

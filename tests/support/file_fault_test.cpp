@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <cstring>
 
 #include <gtest/gtest.h>
 
@@ -177,7 +178,8 @@ TEST_P(EachFileFaultTest, ReadingReleasesWhatItHas) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Errors, EachFileFaultTest,
-                         testing::Values(EIO, ENOSPC, EMFILE, ESTALE, EACCES, EDQUOT));
+                         testing::Values(EIO, ENOSPC, EMFILE, ESTALE, EACCES, EDQUOT),
+                         [](const auto& info) { return std::string(strerrorname_np(info.param)); });
 
 TEST_F(FileFaultTest, InterruptedCallsAreRepeated) {
   for (int call = 0; call < kCallsOfWrite; ++call) {

@@ -3,6 +3,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
+
 #include "support/error.h"
 #include "tests/importers/aten/programs.h"
 
@@ -19,6 +21,12 @@ struct BadCall {
 };
 
 void PrintTo(const BadCall& call, std::ostream* out) { *out << call.target << ": " << call.reason; }
+
+std::string bad_call_name(const testing::TestParamInfo<BadCall>& info) {
+  std::string name = info.param.target + "_" + std::to_string(info.index);
+  std::ranges::replace(name, '.', '_');
+  return name;
+}
 
 std::string refusal(const BadCall& bad) {
   ProgramWriter writer;
@@ -77,7 +85,7 @@ std::vector<BadCall> calls() {
   };
 }
 
-INSTANTIATE_TEST_SUITE_P(Rows, MalformedCalls, testing::ValuesIn(calls()));
+INSTANTIATE_TEST_SUITE_P(Rows, MalformedCalls, testing::ValuesIn(calls()), bad_call_name);
 
 TEST(MalformedCalls, WithTwoTensorsAreRefused) {
   ProgramWriter writer;

@@ -16,6 +16,12 @@ struct AttentionCase {
   bool heads_inside = false;    // [B, L, H, E] in memory
   bool static_queries = false;  // else the number of queries and keys is a symbol
 };
+void PrintTo(const AttentionCase& c, std::ostream* out) {
+  *out << sizes_text(c.query) << " keys " << sizes_text(c.key) << " values " << sizes_text(c.value)
+       << (c.mask.empty() ? "" : " mask ") << sizes_text(c.mask) << (c.causal ? " causal" : "")
+       << (c.grouped ? " grouped" : "") << (c.heads_inside ? " heads inside" : "")
+       << (c.static_queries ? " static queries" : "");
+}
 
 class AttentionSchedule : public testing::TestWithParam<std::tuple<AttentionCase, const char*>> {};
 
@@ -132,7 +138,8 @@ const AttentionCase kAttentionCases[] = {
 
 INSTANTIATE_TEST_SUITE_P(Shapes, AttentionSchedule,
                          testing::Combine(testing::ValuesIn(kAttentionCases),
-                                          testing::Values("x86-64-v3", "x86-64-v4")));
+                                          testing::Values("x86-64-v3", "x86-64-v4")),
+                         schedule_test_name<AttentionCase>);
 
 }  // namespace
 }  // namespace ingot::core::cpu

@@ -15,6 +15,10 @@ struct ConvolutionCase {
   int64_t stride, padding, dilation, groups;
   bool bias;
 };
+void PrintTo(const ConvolutionCase& c, std::ostream* out) {
+  *out << sizes_text(c.input) << " by " << sizes_text(c.weight) << " stride " << c.stride << " padding "
+       << c.padding << " dilation " << c.dilation << " groups " << c.groups << (c.bias ? " bias" : "");
+}
 
 class ConvolutionSchedule : public testing::TestWithParam<std::tuple<ConvolutionCase, const char*>> {};
 
@@ -111,7 +115,8 @@ const ConvolutionCase kConvolutionCases[] = {
 
 INSTANTIATE_TEST_SUITE_P(Shapes, ConvolutionSchedule,
                          testing::Combine(testing::ValuesIn(kConvolutionCases),
-                                          testing::Values("x86-64-v3", "x86-64-v4")));
+                                          testing::Values("x86-64-v3", "x86-64-v4")),
+                         schedule_test_name<ConvolutionCase>);
 
 }  // namespace
 }  // namespace ingot::core::cpu

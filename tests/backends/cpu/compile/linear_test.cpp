@@ -14,6 +14,9 @@ struct LinearCase {
   int64_t rows, columns, depth;
   bool bias;
 };
+void PrintTo(const LinearCase& c, std::ostream* out) {
+  *out << sizes_text({c.rows, c.columns, c.depth}) << (c.bias ? " bias" : "");
+}
 
 class LinearSchedule : public testing::TestWithParam<std::tuple<LinearCase, const char*>> {};
 
@@ -65,7 +68,8 @@ constexpr LinearCase kLinearCases[] = {{0, 48, 8, false},     {1, 1, 1, false}, 
 
 INSTANTIATE_TEST_SUITE_P(Shapes, LinearSchedule,
                          testing::Combine(testing::ValuesIn(kLinearCases),
-                                          testing::Values("x86-64-v3", "x86-64-v4")));
+                                          testing::Values("x86-64-v3", "x86-64-v4")),
+                         schedule_test_name<LinearCase>);
 
 }  // namespace
 }  // namespace ingot::core::cpu

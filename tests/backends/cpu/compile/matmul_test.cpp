@@ -15,6 +15,10 @@ struct MatmulCase {
   bool b_is_transposed = false;  // in memory
   bool symbolic = false;         // the last dims of a and b
 };
+void PrintTo(const MatmulCase& c, std::ostream* out) {
+  *out << sizes_text(c.a) << " by " << sizes_text(c.b) << (c.b_is_transposed ? " transposed" : "")
+       << (c.symbolic ? " symbolic" : "");
+}
 
 class MatmulSchedule : public testing::TestWithParam<std::tuple<MatmulCase, const char*>> {};
 
@@ -101,7 +105,8 @@ const MatmulCase kMatmulCases[] = {{{3, 4}, {4, 5}},
 
 INSTANTIATE_TEST_SUITE_P(Shapes, MatmulSchedule,
                          testing::Combine(testing::ValuesIn(kMatmulCases),
-                                          testing::Values("x86-64-v3", "x86-64-v4")));
+                                          testing::Values("x86-64-v3", "x86-64-v4")),
+                         schedule_test_name<MatmulCase>);
 
 }  // namespace
 }  // namespace ingot::core::cpu

@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tests/backends/cpu/compile/schedule_runner.h"
 
-#include <gtest/gtest.h>
-
+#include <algorithm>
+#include <cctype>
 #include <cmath>
 #include <random>
+
+#include <fmt/ranges.h>
 
 #include "tests/backends/cpu/compile/runnable_image.h"
 
@@ -14,6 +16,14 @@ namespace {
 constexpr float kGuard = 12345.0f;
 constexpr size_t kGuardCount = 64;
 }  // namespace
+
+std::string sizes_text(const std::vector<int64_t>& sizes) { return fmt::format("{}", fmt::join(sizes, "x")); }
+
+std::string test_name(std::string case_text, const std::string& level) {
+  case_text += " " + level;
+  std::ranges::replace_if(case_text, [](unsigned char letter) { return std::isalnum(letter) == 0; }, '_');
+  return case_text;
+}
 
 HostBuffer::HostBuffer(const TensorType& type, const SymbolValues& symbols) : layout_(type.layout) {
   std::vector<Dim> shape;

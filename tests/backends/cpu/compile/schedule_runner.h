@@ -5,7 +5,11 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <string>
+#include <tuple>
 #include <vector>
+
+#include <gtest/gtest.h>
 
 #include "backends/cpu/compile/schedule.h"
 
@@ -28,6 +32,17 @@ class HostBuffer {
   std::shared_ptr<float> values_;  // aligned to 64 bytes, like all buffers of weights and arenas
   size_t count_;                   // without the guard
 };
+
+// For PrintTo of a test's cases: "8x96x128".
+std::string sizes_text(const std::vector<int64_t>& sizes);
+
+// The name of a test of a case for a level of x86-64: what PrintTo says of the case, in letters that test
+// names may have.
+std::string test_name(std::string case_text, const std::string& level);
+template <typename Case>
+std::string schedule_test_name(const testing::TestParamInfo<std::tuple<Case, const char*>>& info) {
+  return test_name(testing::PrintToString(std::get<0>(info.param)), std::get<1>(info.param));
+}
 
 // Numbers in [-1, 1], by `seed`.
 HostBuffer random_buffer(const TensorType& type, const SymbolValues& symbols, size_t seed);

@@ -15,6 +15,10 @@ struct TranspositionCase {
   std::vector<int64_t> shape;
   std::vector<int> from, to;  // storage orders
 };
+void PrintTo(const TranspositionCase& c, std::ostream* out) {
+  *out << sizes_text(c.shape) << " from " << sizes_text({c.from.begin(), c.from.end()}) << " to "
+       << sizes_text({c.to.begin(), c.to.end()});
+}
 
 class Transposition : public testing::TestWithParam<std::tuple<TranspositionCase, const char*>> {};
 
@@ -63,7 +67,8 @@ const TranspositionCase kTranspositionCases[] = {
 
 INSTANTIATE_TEST_SUITE_P(Shapes, Transposition,
                          testing::Combine(testing::ValuesIn(kTranspositionCases),
-                                          testing::Values("x86-64-v3", "x86-64-v4")));
+                                          testing::Values("x86-64-v3", "x86-64-v4")),
+                         schedule_test_name<TranspositionCase>);
 
 TEST(TranspositionSchedule, LeavesWhatItDoesNotTurn) {
   const auto fits = [](DType dtype, const std::vector<int>& from, const std::vector<int>& to, Shape shape) {

@@ -14,6 +14,9 @@ struct WinogradCase {
   int64_t images, channels, columns, height, width;
   bool bias;
 };
+void PrintTo(const WinogradCase& c, std::ostream* out) {
+  *out << sizes_text({c.images, c.channels, c.columns, c.height, c.width}) << (c.bias ? " bias" : "");
+}
 
 class WinogradSchedule : public testing::TestWithParam<std::tuple<WinogradCase, const char*>> {};
 
@@ -121,7 +124,8 @@ const WinogradCase kWinogradCases[] = {
 
 INSTANTIATE_TEST_SUITE_P(Shapes, WinogradSchedule,
                          testing::Combine(testing::ValuesIn(kWinogradCases),
-                                          testing::Values("x86-64-v3", "x86-64-v4")));
+                                          testing::Values("x86-64-v3", "x86-64-v4")),
+                         schedule_test_name<WinogradCase>);
 
 }  // namespace
 }  // namespace ingot::core::cpu
