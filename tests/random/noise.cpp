@@ -1,0 +1,109 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tests/random/noise.h"
+
+#include <cmath>
+#include <limits>
+
+#include "loops/kernel.h"
+#include "loops/rewrite.h"
+#include "ops/ops.h"
+#include "support/error.h"
+
+namespace ingot::core::random_graphs {
+namespace {
+
+bool is_rounding(const loops::Expr& node) {
+  using loops::Binary;
+  using loops::Unary;
+  if (!is_floating(node->dtype)) return false;
+  if (node->kind == loops::ExprNode::Kind::kFma) return true;
+  if (node->kind == loops::ExprNode::Kind::kUnary)
+    return node->unary != Unary::kNegate && node->unary != Unary::kAbsolute && node->unary != Unary::kFloor &&
+           node->unary != Unary::kCeil && node->unary != Unary::kTruncate && node->unary != Unary::kRoundEven;
+  return node->kind == loops::ExprNode::Kind::kBinary && node->binary != Binary::kMaximum &&
+         node->binary != Binary::kMinimum;
+}
+
+double smallest_of(DType dtype) {
+  if (dtype == DType::kF64) return std::numeric_limits<double>::denorm_min();
+  return dtype == DType::kBF16 ? std::ldexp(1, -133) : std::numeric_limits<float>::denorm_min();
+}
+
+}  // namespace
+
+bool rounds(const Node& node) {
+  if (node.op->lower == nullptr) return node.op != &ops::sort && node.op != &ops::top_k;
+  const loops::Kernel kernel = node.op->lower(node);
+  bool found = false;
+  for (const loops::Stage& stage : kernel.stages) {
+    const bool sums = stage.combine == loops::Combine::kAdd || stage.combine == loops::Combine::kMultiply;
+    found |= sums && is_floating(stage.value->dtype);
+    loops::visit(stage.value, [&](const loops::Expr& each) { found |= is_rounding(each); });
+  }
+  return found;
+}
+
+Tensor converted(const Tensor& from, DType dtype) {
+  Tensor to = make_tensor(dtype, from.shape);
+  const TensorView source = from.view(), target = to.view();
+  for_each_element(from, [&](const auto& index) { write_double(target, index, read_double(source, index)); });
+  return to;
+}
+
+double noise_of(DType dtype) { return dtype == DType::kF64 ? std::ldexp(1, -51) : std::ldexp(1, -22); }
+
+std::vector<bool> add_noise(Tensor& tensor, Random& random, double size, const Tensor* exact) {
+  std::vector<bool> changed;
+  if (!is_floating(tensor.dtype)) return changed;
+  const TensorView view = tensor.view();
+  std::uniform_real_distribution<double> uniform(-size, size);
+  for_each_element(tensor, [&](const auto& index) {
+    const double value = read_double(view, index);
+    const bool is_exact = exact != nullptr && read_double(exact->view(), index) == value;
+    changed.push_back(std::isfinite(value) && !is_exact);
+    if (!changed.back()) return;
+    const double noise = uniform(random);
+    const double step = smallest_of(tensor.dtype) * std::round(noise / size);  // subnormals are that coarse
+    write_double(view, index, value * (1 + noise) + (std::abs(value) < 1e-30 ? step : 0));
+    if (std::isinf(read_double(view, index))) write_double(view, index, value * (1 - std::abs(noise)));
+  });
+  return changed;
+}
+
+Promoted promote(const Node& node, bool (*is_promoted)(DType), DType to) {
+  Promoted result;
+  std::vector<Value*> operands;
+  for (const Value* operand : node.operands) {
+    if (operand == nullptr) {
+      operands.push_back(nullptr);
+      continue;
+    }
+    TensorType type{operand->type.dtype, operand->type.shape, {}};
+    if (is_promoted(type.dtype)) type.dtype = to;
+    operands.push_back(result.graph.add_input("x", type));
+  }
+  if (operands.empty()) return result;
+  try {
+    result.node = result.graph.add(*node.op, operands, node.values);
+  } catch (const Error&) {
+    result.node = nullptr;
+  }
+  return result;
+}
+
+std::vector<Tensor> evaluate_promoted(const Node& node, std::span<const Tensor* const> operands,
+                                      const SymbolValues& symbols) {
+  std::vector<Tensor> wide;
+  std::vector<const Tensor*> pointers;
+  wide.reserve(operands.size());
+  for (size_t i = 0; i < operands.size(); ++i) {
+    if (operands[i] == nullptr || operands[i]->dtype == node.operand_type(i).dtype) {
+      pointers.push_back(operands[i]);
+    } else {
+      pointers.push_back(&wide.emplace_back(converted(*operands[i], node.operand_type(i).dtype)));
+    }
+  }
+  return evaluate_node(node, pointers, symbols);
+}
+
+}  // namespace ingot::core::random_graphs
