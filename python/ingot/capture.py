@@ -223,13 +223,22 @@ def target_name(target: Callable | str) -> str:
     return f"{getattr(target, '__module__', '')}.{getattr(target, '__name__', str(target))}"
 
 
+def is_known(operator: Callable) -> bool:
+    """Whether Ingot takes calls of that overload as they are in programs that write nothing in place."""
+    return _core.imports_operator(target_name(operator))
+
+
 def is_imported(operator: Callable) -> bool:
     """Whether Ingot takes calls of that overload as they are."""
-    return operator not in _MAY_SHARE and _core.imports_operator(target_name(operator))
+    return operator not in _MAY_SHARE and is_known(operator)
 
 
-# Returns its operand where there is nothing to convert, which its schema does not say: torch would lose writes into that.
-_MAY_SHARE = (torch.ops.aten.type_as.default,)
+# They may return their operand, which their schemas do not say: torch would lose writes into that.
+_MAY_SHARE = (
+    torch.ops.aten.dropout.default,
+    torch.ops.aten.feature_dropout.default,
+    torch.ops.aten.type_as.default,
+)
 
 
 @functools.cache

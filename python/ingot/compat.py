@@ -151,12 +151,18 @@ def _writes_statistics(values: dict[str, Any]) -> bool:
     return values["use_input_stats"] and values["running_mean"] is not None
 
 
+def _has_one_term(values: dict[str, Any]) -> bool:
+    """Its result may be a view, which the operator's schema does not tell."""
+    return len(values["tensors"]) == 1
+
+
 def _is_of_floats(values: dict[str, Any]) -> bool:
     """Of integers torch's formula rounds on the way, and otherwise than its kernel."""
     return next(iter(values.values())).is_floating_point()
 
 
 _AT_TIMES = {
+    torch.ops.aten.einsum.default: _has_one_term,
     torch.ops.aten.instance_norm.default: _writes_statistics,
     torch.ops.aten.upsample_bicubic2d.default: _is_of_floats,
     torch.ops.aten.upsample_bicubic2d.vec: _is_of_floats,
@@ -170,6 +176,20 @@ def _is_function(operator: Any) -> bool:
         and torch.Tag.nondeterministic_seeded not in operator.tags
         and not operator._schema.is_mutable
     )
+
+
+@contextlib.contextmanager
+def without_copying_references() -> Iterator[None]:
+    """While it is open, these run by torch's kernels, which return their operand; its Python references copy it."""
+    operators = (torch.ops.aten.dropout.default, torch.ops.aten.alpha_dropout.default)
+    saved = {operator: operator.py_kernels.copy() for operator in operators}
+    try:
+        for operator in operators:
+            _set_kernels(operator, {})
+        yield
+    finally:
+        for operator, kernels in saved.items():
+            _set_kernels(operator, kernels)
 
 
 @contextlib.contextmanager

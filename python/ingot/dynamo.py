@@ -125,7 +125,7 @@ def functional(program: ExportedProgram) -> ExportedProgram:
     if getattr(program, "dialect", "") == "ATEN":
         return program
     try:
-        with compat.without_own_deprecations():
+        with compat.without_own_deprecations(), compat.without_copying_references():
             return program.run_decompositions(decompositions())
     except Exception:  # torch 2.13: mutated constants that alias buffers, writes into tensors sized by data
         return program  # the importer reads the training dialect; what it lacks runs in torch

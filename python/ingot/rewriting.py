@@ -9,7 +9,7 @@ from __future__ import annotations
 import copy
 import logging
 import operator
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import torch
@@ -20,7 +20,7 @@ from torch.fx.node import map_arg
 from torch.utils import _pytree
 
 from ingot import compat
-from ingot.capture import decompositions, is_imported
+from ingot.capture import decompositions, is_imported, is_known
 from ingot.views import viewed_by
 
 _log = logging.getLogger("ingot")
@@ -35,13 +35,15 @@ def rewritten(program: ExportedProgram) -> GraphModule | None:
 
     Inputs and outputs stay what they are.
     """
-    needy = [node for node in program.graph.nodes if node.op == "call_function" and _needs_change(node)]
+    calls = [node for node in program.graph.nodes if node.op == "call_function"]
+    takes = is_imported if any(_writes(node) for node in calls) else is_known
+    needy = [node for node in calls if _needs_change(node, takes)]
     graph, nodes = _copy_of(program.graph)
     try:
         if needy:
-            with torch.no_grad(), compat.keep_composites(is_imported):
+            with torch.no_grad(), compat.without_copying_references(), compat.keep_composites(takes):
                 for node in needy:
-                    _change(graph, nodes[node])
+                    _change(graph, nodes[node], takes)
     except _CannotError as error:
         _log.info("the whole program is decomposed: %s", error)
         return None
@@ -59,20 +61,24 @@ def _copy_of(graph: Graph) -> tuple[Graph, dict[Node, Node]]:
     return twin, nodes
 
 
-def _needs_change(node: Node) -> bool:
+def _writes(node: Node) -> bool:
+    return isinstance(node.target, torch._ops.OpOverload) and node.target._schema.is_mutable
+
+
+def _needs_change(node: Node, takes: Callable[[Any], bool]) -> bool:
     if isinstance(node.target, torch._ops.HigherOrderOperator):
         return True
     if not isinstance(node.target, torch._ops.OpOverload):
         return False  # arithmetic on sizes, and the choice of one of several results
-    return node.target._schema.is_mutable or not is_imported(node.target) or compat.must_decompose(node)
+    return _writes(node) or not takes(node.target) or compat.must_decompose(node)
 
 
-def _change(graph: Graph, node: Node) -> None:
+def _change(graph: Graph, node: Node, takes: Callable[[Any], bool]) -> None:
     if not isinstance(node.target, torch._ops.OpOverload):
         raise _CannotError(f"{node.name} has graphs of its own")
-    if node.target._schema.is_mutable:
+    if _writes(node):
         node = _without_write(graph, node)
-    if not is_imported(node.target) or compat.must_decompose(node):
+    if not takes(node.target) or compat.must_decompose(node):
         _expand(graph, node)
 
 

@@ -63,7 +63,7 @@ def _compile_aot(
     tensors = [value for value in example_inputs if isinstance(value, torch.Tensor)]
     if torch.is_grad_enabled() and any(tensor.requires_grad for tensor in tensors):
         return aot({})  # torch runs the backward, and autograd must know every call of the forward
-    with compat.keep_composites(is_imported):
+    with compat.without_copying_references(), compat.keep_composites(is_imported):
         try:
             return aot(decompositions())
         except Error:

@@ -71,14 +71,15 @@ def in_storage_order(tensor: torch.Tensor, order: Sequence[int]) -> torch.Tensor
     return tensor.permute(*order).contiguous().permute(*inverse)
 
 
-def _root(node: Node) -> Node:
-    base = viewed_by(node)
-    return node if base is None else _root(base)
+def _root(node: Node, shown: dict[Node, Node]) -> Node:
+    """What a node is a view of in the end. The new value of an input has memory of its own, even if it is computed as a view."""
+    base = None if node in shown else viewed_by(node)
+    return node if base is None else _root(base, shown)
 
 
 def _anchors(users: Sequence[object], shown: dict[Node, Node]) -> set[Node]:
     """The values whose memory the caller sees more than once."""
-    roots = [_root(value) for value in users if isinstance(value, Node)]
+    roots = [_root(value, shown) for value in users if isinstance(value, Node)]
     return {root for root in roots if root in shown or roots.count(root) > 1}
 
 
@@ -91,6 +92,7 @@ class _Tail:
         self.has_views = False
         self._made = {node: self.graph.placeholder(node.name) for node in placeholders}
         self._made |= {value: self._made[given] for value, given in shown.items()}
+        self._shown = shown
         self._last = next(iter(reversed(self.graph.nodes)), None)
 
     def make(self, value: object, anchors: set[Node]) -> object:
@@ -98,7 +100,11 @@ class _Tail:
         if not isinstance(value, Node):
             return value
         self.has_views |= value in self._made
-        if viewed_by(value) is not None and _root(value) in anchors and self._can_copy(value, anchors):
+        if (
+            viewed_by(value) is not None
+            and _root(value, self._shown) in anchors
+            and self._can_copy(value, anchors)
+        ):
             self.has_views = True
             return self._copy(value, anchors)
         return self._take(value)

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import importlib.metadata
+import warnings
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -229,3 +230,24 @@ def test_what_has_no_row_is_decomposed_by_torch() -> None:
     for ir in ("dynamo", "torch_compile"):
         compiled = ingot.compile(model, ir=ir, inputs=[x], require_full_compilation=True)
         assert_same(compiled, model, x)
+
+
+@pytest.mark.parametrize("dynamic", [False, True])
+def test_returned_views_of_what_is_written_through_expanded_views(dynamic: bool) -> None:
+    class Grid(torch.nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.register_buffer("grid", torch.arange(4.0))
+
+        def forward(self, x: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+            rows = self.grid.view(-1, 1).expand(4, x.shape[0])
+            rows.index_fill_(1, torch.arange(1), 3)
+            return rows, x * 2
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # torch's, of index_fill_ on expanded tensors
+        model, compiled = Grid(), torch.compile(Grid(), backend="ingot", dynamic=dynamic)
+        for size in (3, 7):
+            for result, expected in zip(compiled(torch.ones(size)), model(torch.ones(size)), strict=True):
+                torch.testing.assert_close(result, expected)
+                assert result.stride() == expected.stride()

@@ -6,6 +6,7 @@
 
 #include "importers/aten/mutated_input.h"
 #include "importers/aten/schemas.h"
+#include "importers/aten/shared_results.h"
 
 namespace ingot::core::aten {
 namespace {
@@ -52,6 +53,12 @@ bool is_view_here(const Graph& graph, const Node& node, ValueId base, ValueId re
   return true;
 }
 
+void add_view(ValueId view, ValueId base, size_t maker, Aliases& aliases) {
+  aliases.base.emplace(view, base);
+  aliases.known_root.emplace(view, aliases.root(base));
+  aliases.made_by.emplace(view, maker);
+}
+
 void add_node(const Graph& graph, size_t index, Aliases& aliases) {
   const Node& node = graph.nodes[index];
   const auto schema = find_schema(node.target);
@@ -69,11 +76,10 @@ void add_node(const Graph& graph, size_t index, Aliases& aliases) {
           !schema->returns.empty() && schema->returns[0].alias.substr(0, 1) == type.alias.substr(0, 1);
       if (!output || !shares || *output == *value) continue;
       if (!type.is_written && !is_view_here(graph, node, *value, *output)) continue;
-      aliases.base.emplace(*output, *value);
-      aliases.known_root.emplace(*output, aliases.root(*value));
-      aliases.made_by.emplace(*output, index);
+      add_view(*output, *value, index, aliases);
     }
   }
+  for (const auto& [result, operand] : shared_results(node)) add_view(result, operand, index, aliases);
 }
 
 // A model may know one tensor by several names (transformers' StaticCache: a buffer and a constant); if it

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which values of an ATen graph share memory, and what in-place calls write: known from schemas alone.
+// Which values of an ATen graph share memory, and what in-place calls write: known from schemas and targets.
 #pragma once
 
 #include <map>

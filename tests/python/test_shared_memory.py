@@ -1,0 +1,104 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Results that share memory with operands: what is written into one of them shows in the other, as in eager."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import ingot
+import pytest
+import torch
+from torch import nn
+from torch.nn import functional
+
+# Calls that return their operand or a view of it, with operands for which they do, and calls that look like it and copy.
+CALLS: dict[str, Callable[[torch.Tensor], torch.Tensor]] = {
+    "einsum_transposes": lambda y: torch.einsum("ij->ji", y),
+    "einsum_takes_the_diagonal": lambda y: torch.einsum("ii->i", y),
+    "einsum_without_result": lambda y: torch.einsum("ba", y),
+    "einsum_ellipsis": lambda y: torch.einsum("...j->j...", y),
+    "einsum_sums": lambda y: torch.einsum("ij->i", y),
+    "einsum_sums_the_diagonal": lambda y: torch.einsum("ii", y),
+    "einsum_sums_the_ellipsis": lambda y: torch.einsum("...j->j", y),
+    "einsum_of_two": lambda y: torch.einsum("ij,jk->ik", y, y),
+    "meshgrid": lambda y: torch.meshgrid(y[0], torch.zeros(1), indexing="ij")[0],
+    "meshgrid_of_one": lambda y: torch.meshgrid(y[0], indexing="ij")[0],
+    "broadcast_tensors": lambda y: torch.broadcast_tensors(torch.zeros(()), y)[1],
+    "atleast_1d": lambda y: torch.atleast_1d(y),
+    "atleast_2d": lambda y: torch.atleast_2d(y[0]),
+    "atleast_3d": lambda y: torch.atleast_3d(y),
+    "atleast_2d_of_two": lambda y: torch.atleast_2d(y[0], y[1])[1],
+    "dropout": lambda y: functional.dropout(y, 0.5, False),
+    "feature_dropout": lambda y: functional.dropout2d(y[None, None], 0.5, False),
+    "alpha_dropout": lambda y: functional.alpha_dropout(y, 0.5, False),
+    "type_as": lambda y: y.type_as(y),
+    "to": lambda y: y.to(torch.float32),
+    "contiguous": lambda y: y.contiguous(),
+    "contiguous_copy": lambda y: y.t().contiguous(),
+    "flatten": lambda y: y.flatten(),
+    "flatten_copy": lambda y: y.t().flatten(),
+    "expand_as": lambda y: y.expand_as(y),
+    "transposed": lambda y: y.T,
+    "diagonal": lambda y: y.diagonal(),
+    "index_copy": lambda y: y[torch.tensor([2, 1])],
+    "cat_of_one": lambda y: torch.cat([y]),
+    "pad_nothing": lambda y: functional.pad(y, (0, 0)),
+}
+
+
+class Writer(nn.Module):
+    """Writes into results, operands, both and an argument."""
+
+    def __init__(self, name: str) -> None:
+        super().__init__()
+        self.call = CALLS[name]
+
+    def forward(self, x: torch.Tensor, written: torch.Tensor) -> tuple[torch.Tensor, ...]:
+        a, b, c = x * 2, x * 3, x * 4
+        self.call(a).add_(1)
+        of_b = self.call(b)
+        b.add_(1)
+        of_c = self.call(c)
+        of_c.mul_(3)
+        c.add_(1)
+        of_argument = self.call(written)
+        of_argument.sub_(2)
+        return a + 1, of_b + 1, of_c + 1, c + 1, of_argument * 2
+
+
+def just_in_time(model: nn.Module, example: tuple[torch.Tensor, ...], folder: Path) -> Callable[..., Any]:
+    torch._dynamo.reset()
+    return torch.compile(model, backend="ingot")
+
+
+def ahead_of_time(model: nn.Module, example: tuple[torch.Tensor, ...], folder: Path) -> Callable[..., Any]:
+    return ingot.compile(model, inputs=list(example))
+
+
+def from_a_file(model: nn.Module, example: tuple[torch.Tensor, ...], folder: Path) -> Callable[..., Any]:
+    torch.export.save(torch.export.export(model, example), folder / "model.pt2")
+    return ingot.build(folder / "model.pt2")
+
+
+WAYS = {"torch.compile": just_in_time, "compile": ahead_of_time, "pt2": from_a_file}
+# Operators or writes that engines lack: a file is refused.
+REFUSED = ("alpha_dropout",)
+
+
+@pytest.mark.parametrize("name", CALLS)
+@pytest.mark.parametrize("way", ["torch.compile", "compile", "pt2"])
+def test_writes_show_where_memory_is_shared(name: str, way: str, tmp_path: Path) -> None:
+    x, written = torch.arange(9.0).reshape(3, 3), torch.arange(9.0).reshape(3, 3) + 20
+    model, expected_argument = Writer(name), written.clone()
+    with torch.no_grad():
+        expected = model(x, expected_argument)
+        if way == "pt2" and name in REFUSED:
+            with pytest.raises(ingot.UnsupportedError, match="INGOT-N520"):
+                WAYS[way](model, (x, written.clone()), tmp_path)
+            return
+        results = WAYS[way](model, (x, written.clone()), tmp_path)(x, written)
+    for result, wanted in zip(results, expected, strict=True):
+        torch.testing.assert_close(result, wanted, rtol=0, atol=1e-4)
+    torch.testing.assert_close(written, expected_argument, rtol=0, atol=0)
