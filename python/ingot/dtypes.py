@@ -6,7 +6,7 @@ An export with inputs of a wrong dtype therefore succeeds, and such calls would 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Iterator, Sequence
 from typing import Any
 
 import torch
@@ -21,9 +21,20 @@ def refuse_dtypes(graph: Graph, inputs: Collection[str], names: Collection[str])
     """UserError for the first of these nodes that torch cannot run because of its operands' dtypes. `inputs`: the user's."""
     for node in graph.nodes:
         if node.name in names and _is_suspect(node):
-            cause = _failure(node, lambda dtype: dtype)
-            if cause is not None and _failure(node, _single) is None:
-                raise _refusal(graph, inputs, node, cause)
+            _refuse_dtypes_of(graph, inputs, node)
+
+
+def refuse_mixed_dtypes(graph: Graph, inputs: Collection[str], replaced: Callable[[Any], bool]) -> None:
+    """The same for the calls of these operators on operands of several dtypes, which decompositions would take."""
+    for node in graph.nodes:
+        if _is_suspect(node) and replaced(node.target) and len({value.dtype for value in _tensors(node)}) > 1:
+            _refuse_dtypes_of(graph, inputs, node)
+
+
+def _refuse_dtypes_of(graph: Graph, inputs: Collection[str], node: Node) -> None:
+    cause = _failure(node, [value.dtype for value in _tensors(node)])
+    if cause is not None and any(_failure(node, dtypes) is None for dtypes in _alternatives(node)):
+        raise _refusal(graph, inputs, node, cause)
 
 
 def _is_suspect(node: Node) -> bool:
@@ -37,18 +48,25 @@ def _tensors(node: Node) -> list[torch.Tensor]:
     return [value for value in values if isinstance(value, torch.Tensor)]
 
 
-def _single(dtype: torch.dtype) -> torch.dtype:
-    return torch.float32
+def _alternatives(node: Node) -> Iterator[list[torch.dtype]]:
+    """Dtypes of the operands that torch might take instead: f32 for all, for the real ones, and for each alone."""
+    dtypes = [value.dtype for value in _tensors(node)]
+    yield [torch.float32] * len(dtypes)
+    yield [torch.float32 if dtype.is_floating_point else dtype for dtype in dtypes]
+    for position in range(len(dtypes)):
+        yield [torch.float32 if k == position else dtype for k, dtype in enumerate(dtypes)]
 
 
-def _failure(node: Node, dtype_of: Callable[[torch.dtype], torch.dtype]) -> str | None:
-    """What torch says against the call on ones of these dtypes; None if it runs."""
+def _failure(node: Node, dtypes: Sequence[torch.dtype]) -> str | None:
+    """What torch says against the call on ones of these dtypes, one per tensor operand; None if it runs."""
+    tensors = [source for source in node.all_input_nodes if isinstance(source.meta.get("val"), torch.Tensor)]
+    dtype_of = dict(zip(tensors, dtypes, strict=True))
 
     def operand(source: Node) -> Any:
         value = source.meta.get("val")
         if isinstance(value, torch.Tensor):
             sizes = [_hint(size) for size in value.shape]
-            return torch.ones((), dtype=dtype_of(value.dtype)).expand(sizes)  # no memory
+            return torch.ones((), dtype=dtype_of[source]).expand(sizes)  # no memory
         return _hint(value)
 
     try:

@@ -13,8 +13,8 @@ from torch.fx import GraphModule
 from torch.utils import _pytree
 
 from ingot import compat
-from ingot.capture import Capture, Input, Output, decompositions
-from ingot.dtypes import refuse_dtypes
+from ingot.capture import Capture, Input, Output, decompositions, is_known
+from ingot.dtypes import refuse_dtypes, refuse_mixed_dtypes
 from ingot.engine import Engine
 from ingot.errors import UnsupportedError, UserError
 from ingot.fitting import given_inputs
@@ -93,6 +93,7 @@ def _compile(
         refuse_dtypes(graph.graph, users, {error.node})
         raise
     refuse_dtypes(graph.graph, users, {node.name for node in compiled.report.fallbacks})
+    refuse_mixed_dtypes((original or program).graph, users, lambda target: not is_known(target))
     if compiled.guards is not None:
         compiled.guards.begin(argument_names(program), program.example_inputs)
     return CompiledModule(program, compiled, described)

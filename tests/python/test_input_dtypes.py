@@ -33,6 +33,25 @@ MODELS = {
     "singular values": (Call(torch.linalg.svdvals), (3, 3)),
     "quotient": (Call(lambda x: x // torch.full_like(x, 3)), (2, 8)),
     "sum": (Call(torch.sum), (2, 8)),
+    "layer norm": (nn.LayerNorm(8), (2, 8)),
+    "group norm": (nn.GroupNorm(2, 4), (2, 4, 8)),
+    "batch norm": (nn.BatchNorm1d(8), (2, 8)),
+    "instance norm": (nn.InstanceNorm1d(4, affine=True), (2, 4, 8)),
+    "half layer norm": (nn.LayerNorm(8).half(), (2, 8)),
+    "addmm": (Call(torch.addmm, torch.randn(2, 8), torch.randn(8, 8)), (2, 8)),
+    "addmm of a half": (Call(torch.addmm, torch.randn(2, 8).half(), torch.randn(8, 8)), (2, 8)),
+    "addmv": (Call(lambda x, m: torch.addmv(x[0], m, x[1]), torch.randn(8, 8)), (2, 8)),
+    "baddbmm": (Call(torch.baddbmm, torch.randn(2, 8, 4), torch.randn(2, 4, 8)), (2, 8, 8)),
+    "cross": (Call(lambda x, y: torch.cross(x, y, 1), torch.randn(2, 3)), (2, 3)),
+    "heaviside": (Call(torch.heaviside, torch.randn(2, 8)), (2, 8)),
+    "index add": (Call(lambda x, y: x.index_add(0, torch.tensor([1, 0]), y), torch.randn(2, 8)), (2, 8)),
+    "index copy": (Call(lambda x, y: x.index_copy(0, torch.tensor([1, 0]), y), torch.randn(2, 8)), (2, 8)),
+    "index put": (Call(lambda x, y: x.index_put((torch.tensor([1, 0]),), y), torch.randn(2, 8)), (2, 8)),
+    "entropy": (
+        Call(lambda x, y: nn.functional.binary_cross_entropy(x.sigmoid(), y), torch.rand(2, 8)),
+        (2, 8),
+    ),
+    "classes": (Call(lambda x, y: nn.functional.nll_loss(x, torch.tensor([1, 3]), y), torch.rand(8)), (2, 8)),
 }
 
 

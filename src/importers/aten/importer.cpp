@@ -7,6 +7,7 @@
 #include <span>
 
 #include "importers/aten/node_error.h"
+#include "importers/aten/one_dtype.h"
 #include "importers/aten/recorded.h"
 #include "importers/aten/rows.h"
 #include "importers/aten/schemas.h"
@@ -102,6 +103,7 @@ void Importer::import_node(size_t index) {
 // Shape rules see what torch accepted: what they refuse is a gap of ours, and no fault of the program.
 void Importer::apply(const Row& row, const Node& node) {
   Call call(*this, node);
+  require_one_dtype(call);
   try {
     row.import(call);
   } catch (const UserError& error) {
