@@ -57,7 +57,10 @@ class Noise(TorchDispatchMode):
         return result
 
     def look(self, name: str, args: tuple, result: Any) -> None:
-        """Notes what C++ leaves open: integers made of floats that they cannot hold, and the sign of NaN."""
+        """Notes what C++ leaves open, integers made of floats that they cannot hold and the sign of NaN, and what kernels of
+        torch contradict each other in: GELU of infinity is NaN in f32 and infinity in f64."""
+        if name == "aten::gelu":
+            self.met_undefined |= bool(args[0].isinf().any())
         if name in ("aten::signbit", "aten::copysign"):
             self.met_undefined |= bool(torch.as_tensor(args[-1]).isnan().any())
         if name not in ("aten::_to_copy", "aten::copy_"):
@@ -249,7 +252,7 @@ def excuse(
 ) -> str:  # fmt: skip
     """Why nobody has to get the program right, "" if there is no reason: C++ leaves it open, or torch alone gets it wrong."""
     if any(run.met_undefined for run in noisy):
-        return "a float that an integer cannot hold, or the sign of NaN"
+        return "a float that an integer cannot hold, the sign of NaN, or GELU of infinity"
     for capture in TORCH_WAYS[way]:
         own = copy.deepcopy(module)
         try:

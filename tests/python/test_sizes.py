@@ -104,7 +104,7 @@ def test_assertions_on_values_fail_the_run() -> None:
     with pytest.raises(ingot.UserError, match='no "small" values') as caught:
         compiled(x, x)
     assert caught.value.code == "INGOT-U313"
-    assert "test_sizes.py" in caught.value.source
+    assert "sized_programs.py" in caught.value.source
 
 
 def exported(function: Callable[..., Any]) -> torch.export.ExportedProgram:
