@@ -121,7 +121,7 @@ class Guards:
         sizes = tuple(tuple(leaf.shape) if isinstance(leaf, torch.Tensor) else () for leaf in leaves)
         if sizes in self._known:
             return
-        inputs = dict(zip(self.names, args, strict=False)) | dict(kwargs)
+        inputs = self._by_name(args, kwargs)
         for condition in self._conditions:
             if not condition.holds(inputs):
                 raise UserError(
@@ -134,9 +134,18 @@ class Guards:
             self._known.clear()
         self._known.add(sizes)
 
+    def _by_name(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> dict[str, Any]:
+        """The arguments as guards call them; those of `*rest` are rest_0, rest_1 ... to torch, and rest[0] ... in guards."""
+        inputs = dict(zip(self.names, args, strict=False)) | dict(kwargs)
+        for position, name in enumerate(self.names):
+            base = name.removesuffix("_0")
+            if base != name and base not in inputs:
+                inputs[base] = tuple(args[position:])
+        return inputs
+
     def assume(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> None:
         """For torch.export, which traces these arguments: states the guards again."""
-        inputs = dict(zip(self.names, args, strict=False)) | dict(kwargs)
+        inputs = self._by_name(args, kwargs)
         for condition in self._conditions:
             torch._check(condition.holds(inputs))
 

@@ -32,6 +32,7 @@ from sized_programs import (
     torch_check,
     torch_in_between,
 )
+from torch import nn
 
 
 @pytest.fixture(autouse=True)
@@ -155,3 +156,17 @@ def find_program() -> str:
     root = Path(__file__).resolve().parents[2]
     installed = Path(sys.executable).with_name("ingot")
     return str(installed if installed.exists() else sorted(root.glob("build/*/bin/ingot"))[-1])
+
+
+def test_parts_check_guards_of_variable_arguments() -> None:
+    class Variable(nn.Module):
+        def forward(self, first: torch.Tensor, *rest: torch.Tensor) -> torch.Tensor:
+            return torch_in_between(rest[1], first) + rest[0].sum()
+
+    model, inputs = Variable(), [torch.randn(2), torch.randn(3), inputs_of(2)[0]]
+    compiled = ingot.compile(model, inputs=inputs)
+    for rows in (8, 4):
+        given = (torch.randn(2), torch.randn(3), torch.randn(rows, 3))
+        torch.testing.assert_close(compiled(*given), model(*given))
+    with pytest.raises(ingot.UserError, match=r"rest_1.shape\[0\] % 2 == 0"):
+        compiled(torch.randn(2), torch.randn(3), torch.randn(7, 3))
