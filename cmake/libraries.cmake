@@ -63,10 +63,7 @@ target_link_libraries(ingot_runtime PRIVATE Threads::Threads ${CMAKE_DL_LIBS})
 set_target_properties(ingot_runtime PROPERTIES EXPORT_NAME runtime)
 add_library(ingot::runtime ALIAS ingot_runtime)
 
-# Nothing launches CUDA kernels yet: what writes them is linked by its tests alone.
-set(shipped_folders ${compiler_folders})
-list(REMOVE_ITEM shipped_folders ingot_src_backends_cuda_compile)
-ingot_shared_library(ingot ${shipped_folders})
+ingot_shared_library(ingot ${compiler_folders})
 target_link_libraries(ingot PUBLIC ingot_runtime)
 if(INGOT_LLVM)
   target_link_libraries(ingot PRIVATE $<BUILD_INTERFACE:ingot_llvm>)
@@ -77,9 +74,9 @@ set(cli_folders "")
 if(TARGET ingot_src_cli)
   set(cli_folders ingot_src_cli)
 endif()
-set(above_runtime ${shipped_folders} ${cli_folders})
+set(above_runtime ${compiler_folders} ${cli_folders})
 ingot_limit_exports(ingot_runtime "${runtime_folders}" "${above_runtime}")
-ingot_limit_exports(ingot "${shipped_folders}" "${cli_folders}")
+ingot_limit_exports(ingot "${compiler_folders}" "${cli_folders}")
 
 # What looks inside (tests, fuzz targets, benchmarks of kernels) links all of both libraries; it is not installed.
 if(INGOT_TESTS OR INGOT_FUZZ OR INGOT_BENCH)

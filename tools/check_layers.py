@@ -22,17 +22,23 @@ LAYERS: dict[str, tuple[str, ...]] = {
     "engine": ("types",),
     "routines": ("types",),
     "cache": ("engine",),
-    "runtime": ("engine", "routines", "backends/execute.h"),
+    "runtime": ("engine", "routines", "backends/executor.h"),
     "evaluate": ("ops", "routines"),
-    "backends/compile.h": ("ops", "loops", "engine"),
-    "backends/execute.h": ("engine",),
+    "backends/backend.h": ("ops", "loops", "engine"),
+    "backends/executor.h": ("engine",),
     "importers/aten": ("ops", "evaluate"),
     "importers/pt2": ("ops", "evaluate", "importers/aten"),
     "passes": ("ops", "evaluate"),
-    "partition": ("ops", "engine", "backends/compile.h"),
-    "plan": ("ops", "engine", "backends/compile.h"),
-    **{f"backends/{name}/compile": ("ops", "loops", "engine", "backends/compile.h") for name in BACKENDS},
-    **{f"backends/{name}/execute": ("runtime", "routines") for name in BACKENDS},
+    "partition": ("ops", "engine", "backends/backend.h"),
+    "plan": ("ops", "engine", "backends/backend.h"),
+    # What both halves of a backend agree on.
+    **{f"backends/{name}/kernel_abi.h": ("engine",) for name in BACKENDS},
+    "backends/steps": ("ops", "loops", "engine", "backends/backend.h"),
+    **{f"backends/{name}/compile": ("backends/steps", f"backends/{name}/kernel_abi.h") for name in BACKENDS},
+    **{
+        f"backends/{name}/execute": ("runtime", "routines", f"backends/{name}/kernel_abi.h")
+        for name in BACKENDS
+    },
     # The runtime library must link without the compiler, so its half of the API may not reach up.
     "api/runtime": ("runtime", *(f"backends/{name}/execute" for name in BACKENDS)),
     "cli": (),

@@ -6,6 +6,8 @@
 #include "backends/cpu/compile/schedules/attention.h"
 #include "backends/cpu/compile/schedules/convolution.h"
 #include "backends/cpu/compile/schedules/linear.h"
+#include "backends/cpu/compile/target.h"
+#include "backends/steps/members.h"
 
 namespace ingot::bench {
 
@@ -18,7 +20,7 @@ namespace {
 // gelu(x) + y, y an operand of the result's size.
 core::loops::Kernel gelu_and_residual(const TensorType& result) {
   namespace loops = core::loops;
-  loops::Kernel kernel = core::cpu::plain_epilogue(result);
+  loops::Kernel kernel = core::plain_epilogue(result);
   kernel.buffers.push_back({"residual", result, loops::Access::kRead});
   loops::Stage& stage = kernel.stages[0];
   auto number = [](double value) { return loops::constant(DType::kF32, value); };
@@ -37,9 +39,9 @@ KernelCase linear_case(int64_t rows, int64_t columns, int64_t depth, const core:
   Dim m = Dim::symbol("M");
   std::vector<TensorType> operands{
       {DType::kF32, {m, depth}, {}}, {DType::kF32, {columns, depth}, {}}, {DType::kF32, {columns}, {}}};
-  operands[1].layout = *core::cpu::linear_layouts(operands, target.features).operands[1];
+  operands[1].layout = *core::cpu::linear_layouts(operands, core::cpu::features_of(target)).operands[1];
   TensorType result{DType::kF32, {m, columns}, {}};
-  core::loops::Kernel epilogue = fused ? gelu_and_residual(result) : core::cpu::plain_epilogue(result);
+  core::loops::Kernel epilogue = fused ? gelu_and_residual(result) : core::plain_epilogue(result);
   KernelCase c{fmt::format("linear {}x{}x{}{}", rows, depth, columns, fused ? " gelu residual" : ""),
                core::cpu::plan_linear(operands, epilogue, {{"M", {}}}, target),
                operands,
@@ -71,16 +73,17 @@ KernelCase convolution_case(const ConvolutionShape& shape, const core::Target& t
       {DType::kF32, {1, shape.channels, shape.size, shape.size}, {}},
       {DType::kF32, {shape.columns, shape.channels, shape.window, shape.window}, {}},
       {DType::kF32, {shape.columns}, {}}};
-  core::LayoutRequest request = core::cpu::convolution_layouts(operands, attributes, target.features);
+  core::LayoutRequest request =
+      core::cpu::convolution_layouts(operands, attributes, core::cpu::features_of(target));
   for (size_t i = 0; i < 2; ++i) operands[i].layout = *request.operands[i];
   TensorType result{DType::kF32, {1, shape.columns, size, size}, *request.results[0]};
-  KernelCase c{fmt::format("convolution {}x{} {}>{} /{}", shape.window, shape.size, shape.channels,
-                           shape.columns, shape.stride),
-               core::cpu::plan_convolution(operands, result, attributes, core::cpu::plain_epilogue(result),
-                                           {}, target),
-               operands,
-               {},
-               2.0 * shape.columns * size * size * shape.channels * shape.window * shape.window};
+  KernelCase c{
+      fmt::format("convolution {}x{} {}>{} /{}", shape.window, shape.size, shape.channels, shape.columns,
+                  shape.stride),
+      core::cpu::plan_convolution(operands, result, attributes, core::plain_epilogue(result), {}, target),
+      operands,
+      {},
+      2.0 * shape.columns * size * size * shape.channels * shape.window * shape.window};
   c.buffers.push_back(result);
   return c;
 }
@@ -108,7 +111,7 @@ KernelCase attention_case(const AttentionShape& shape, const core::Target& targe
   TensorType result = type(shape.heads, shape.queries);
   KernelCase c{
       fmt::format("attention {}", shape.name),
-      core::cpu::plan_attention(operands, result, attributes, core::cpu::plain_epilogue(result), {}, target),
+      core::cpu::plan_attention(operands, result, attributes, core::plain_epilogue(result), {}, target),
       operands,
       {},
       4.0 * shape.heads * shape.queries * shape.keys * shape.width * (shape.causal ? 0.5 : 1)};

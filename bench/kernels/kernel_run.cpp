@@ -23,13 +23,13 @@ AlignedMemory allocate(size_t bytes) {
 
 KernelRun::KernelRun(const core::cpu::ScheduledKernel& plan, const std::vector<core::TensorType>& buffers,
                      const core::SymbolValues& symbols, int threads)
-    : image_(plan.compile()), items_(evaluate(plan.work_items, symbols)) {
+    : image_(plan.compile()), items_(evaluate(plan.launch.work_items, symbols)) {
   for (const core::TensorType& type : buffers) {
     memory_.push_back(allocate(static_cast<size_t>(evaluate(storage_bytes(type), symbols))));
     pointers_.push_back(memory_.back().get());
   }
-  for (const std::string& symbol : plan.symbols) symbols_.push_back(symbols.at(symbol));
-  auto bytes = static_cast<size_t>(evaluate(plan.scratch_bytes, symbols));
+  for (const std::string& symbol : plan.launch.symbols) symbols_.push_back(symbols.at(symbol));
+  auto bytes = static_cast<size_t>(evaluate(plan.launch.scratch_bytes, symbols));
   for (int thread = 0; thread < threads; ++thread) scratch_.push_back(allocate(bytes));
 }
 

@@ -82,7 +82,7 @@ int main(int count, char** arguments) {
   Options options = parse(count, arguments);
   Team team(options.threads);
   ingot::core::Target target;
-  target.features = options.features;
+  target.device = core::to_string(options.features);
   target.threads = options.threads;
   for (const KernelCase& c : kernel_cases(target)) {
     if (c.name.find(options.word) != std::string::npos) run_case(c, options, team);

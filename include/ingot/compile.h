@@ -79,7 +79,8 @@ inline Engine compile(const std::filesystem::path& model, const CompileOptions& 
                                   .progress = options.progress ? +forward : nullptr,
                                   .user = &call,
                                   .metadata = metadata.data(),
-                                  .metadata_count = metadata.size()};
+                                  .metadata_count = metadata.size(),
+                                  .output = nullptr};
   ingot_engine* engine = nullptr;
   ingot_text* text = nullptr;
   ingot_status* status = ingot_build_pt2(model.c_str(), &given, &engine, report == nullptr ? nullptr : &text);

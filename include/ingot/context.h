@@ -241,8 +241,13 @@ class Context {
       }
     };
     view(inputs);
-    const ingot_run_options given{sizeof(ingot_run_options), forward, &call, nanoseconds(options.deadline),
-                                  options.cancellation == nullptr ? nullptr : options.cancellation->flag()};
+    const ingot_run_options given{sizeof(ingot_run_options),
+                                  forward,
+                                  &call,
+                                  nanoseconds(options.deadline),
+                                  options.cancellation == nullptr ? nullptr : options.cancellation->flag(),
+                                  0,
+                                  nullptr};
     ingot_status* status = ingot_context_run_with(handle(), views_.size(), names, views_.data(), &given);
     if (call.failure) {
       ingot_status_free(status);

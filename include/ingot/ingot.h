@@ -104,7 +104,7 @@ typedef struct ingot_tensor {
   int32_t rank;
   const int64_t* shape;
   const int64_t* strides; /* in elements; NULL: dense row-major */
-  int32_t device_type;    /* ingot_device_type; so far only the host, else INGOT-N301 */
+  int32_t device_type;    /* ingot_device_type. Runs take tensors of the engine's GPU; all else is N301 */
   int32_t device_id;      /* which device of that type; of the host: 0 */
   uint64_t byte_offset;   /* of the first element from `data` */
 } ingot_tensor;
@@ -226,12 +226,19 @@ typedef struct ingot_run_options {
   int64_t deadline_ns;     /* nanoseconds of CLOCK_MONOTONIC; past it the run ends with INGOT-U317; 0: none */
   const int32_t*
       cancel; /* once it is not 0, the run ends with INGOT-U316; any thread may set it; NULL: none */
+  /* Of engines for a GPU. Not 0: `allocate` gives memory of the device, and the run may return before the
+   * outputs are there: what is enqueued on `stream` afterwards sees them. 0: memory of the host, filled. */
+  int32_t outputs_on_device;
+  void* stream; /* CUstream, on which the inputs are ready; 1: the legacy default; NULL: the context's own */
 } ingot_run_options;
 /* The same with options (not NULL). `names[i]` says which input `inputs[i]` is, all of them in any order
  * (INGOT-U318); NULL: in the engine's order. Deadline and cancellation are looked at before each step, so a
  * run ends late by at most one step; the first run of an engine also waits for the check of its weights. */
 INGOT_API ingot_status* ingot_context_run_with(ingot_context* context, size_t count, const char* const* names,
                                                const ingot_tensor* inputs, const ingot_run_options* options);
+/* Waits until all that runs have enqueued is done; an index out of range that a kernel met on the device is
+ * told here, or by the next run (INGOT-U310). */
+INGOT_API ingot_status* ingot_context_synchronize(ingot_context* context);
 /* Sizes of all outputs for these inputs, without running: `shapes` receives the dims of output 0, 1, ... one
  * after another; `capacity` is its length and `length` the number of dims there are. */
 INGOT_API ingot_status* ingot_context_output_shapes(ingot_context* context, size_t count,

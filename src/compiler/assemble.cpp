@@ -27,7 +27,6 @@ class Assembly {
     describe();
     plan(report);
     engine_->images = std::move(parts_.images);
-    for (const Image& image : engine_->images) engine_->needs.bits |= image.needs.bits;
     engine_->checks = parts_.model.checks;
     return engine_;
   }
@@ -151,8 +150,11 @@ class Assembly {
     const Split& split = parts_.split;
     const SymbolValues typical = typical_sizes(split.main.symbols);
     PlanReport planned;
-    engine_->init = plan_program({&split.init, std::move(parts_.lowered.init), ids_, {}});
-    engine_->main = plan_program({&split.main, std::move(parts_.lowered.main), ids_, typical}, &planned);
+    const Place place = parts_.place;
+    if (place.kind == Place::Kind::kDevice) engine_->devices = {parts_.target.backend};
+    engine_->init = plan_program({&split.init, std::move(parts_.lowered.init), ids_, {}, place});
+    engine_->main =
+        plan_program({&split.main, std::move(parts_.lowered.main), ids_, typical, place}, &planned);
     name_outputs();
     order_states();
     report.arena_bytes = planned.arena;

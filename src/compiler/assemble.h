@@ -22,6 +22,7 @@ struct BuildParts {
   LoweredPrograms lowered;
   std::vector<Image> images;
   const Target& target;
+  Place place;  // where the target's values lie
   std::string key;
 };
 

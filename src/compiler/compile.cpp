@@ -35,8 +35,8 @@ constexpr int kLayoutLevel = 3;
 void set_keys(std::vector<Image>& images, const ImageTable& table, const Backend& backend,
               const Target& target) {
   for (const auto& [text, id] : table.ids) {
-    images[id].key = digest(as_bytes(fmt::format("code by {}\nfor {}:{}\n{}", backend.generator(),
-                                                 target.backend, to_string(target.features), text)));
+    images[id].key = digest(as_bytes(
+        fmt::format("code by {}\nfor {}:{}\n{}", backend.generator(), target.backend, target.device, text)));
   }
 }
 
@@ -156,7 +156,8 @@ std::shared_ptr<EngineData> compile_model(const aten::Program& program,
 
   phases.begin("plan");
   auto engine = assemble(
-      {program, model, split, std::move(lowered), std::move(images), target, std::move(key)}, filled);
+      {program, model, split, std::move(lowered), std::move(images), target, backend.place(), std::move(key)},
+      filled);
   check_engine(*engine);
   return engine;
 }

@@ -8,8 +8,8 @@
 #include <string>
 #include <vector>
 
-#include "backends/compile.h"
-#include "backends/execute.h"
+#include "backends/backend.h"
+#include "backends/executor.h"
 #include "compiler/options.h"
 #include "compiler/phases.h"
 #include "engine/engine_data.h"

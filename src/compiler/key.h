@@ -3,7 +3,7 @@
 
 #include <string>
 
-#include "backends/compile.h"
+#include "backends/backend.h"
 #include "compiler/options.h"
 #include "importers/aten/import.h"
 

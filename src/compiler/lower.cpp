@@ -23,33 +23,33 @@ ImageId image_for(LoweredStep& step, ImageTable& images) {
 }
 
 // Work shared by the compiling threads: the next kernel to take, and the first failure.
-struct Queue {
+struct WorkList {
   std::atomic<size_t> next{0}, done{0};
   std::atomic<bool> stop{false};
   std::mutex mutex;
   std::exception_ptr failure;
 };
 
-void compile_next(const ImageTable& table, std::vector<Image>& images, Queue& queue) {
-  for (size_t i; !queue.stop && (i = queue.next++) < table.compile.size();) {
+void compile_next(const ImageTable& table, std::vector<Image>& images, WorkList& work_list) {
+  for (size_t i; !work_list.stop && (i = work_list.next++) < table.compile.size();) {
     try {
       images[i] = table.compile[i]();
-      ++queue.done;
+      ++work_list.done;
     } catch (...) {
-      const std::scoped_lock lock(queue.mutex);
-      if (!queue.failure) queue.failure = std::current_exception();
-      queue.stop = true;
+      const std::scoped_lock lock(work_list.mutex);
+      if (!work_list.failure) work_list.failure = std::current_exception();
+      work_list.stop = true;
     }
   }
 }
 
 // The caller's thread compiles too and reports between kernels, so that callbacks come from one thread only.
-void compile_and_report(const ImageTable& table, std::vector<Image>& images, Queue& queue,
+void compile_and_report(const ImageTable& table, std::vector<Image>& images, WorkList& work_list,
                         const std::function<void(size_t, size_t)>& report) {
   const size_t total = table.compile.size();
-  for (size_t i; !queue.stop && (i = queue.next++) < total;) {
+  for (size_t i; !work_list.stop && (i = work_list.next++) < total;) {
     images[i] = table.compile[i]();
-    report(++queue.done, total);
+    report(++work_list.done, total);
   }
 }
 
@@ -71,11 +71,10 @@ std::vector<ScheduledStep> lower_graph(const Graph& graph, const Backend& backen
     if (node->op->traits.has(Trait::kSource) || alias_offset(*node)) continue;
     StepWork work = work_of(*node);
     for (LoweredStep& step : backend.lower(*node, symbols, target)) {
-      const ImageId image = step.compile ? image_for(step, images) : kNoId;
+      if (step.compile) step.launch.image = image_for(step, images);
       const std::string runs_on = step.routine.empty() ? target.backend : std::string();
       steps.push_back({.node = node.get(),
                        .step = std::move(step),
-                       .image = image,
                        .node_records = {},
                        .operations = work.operations,
                        .bytes = work.bytes,
@@ -89,18 +88,18 @@ std::vector<ScheduledStep> lower_graph(const Graph& graph, const Backend& backen
 std::vector<Image> compile_images(const ImageTable& table, int threads,
                                   const std::function<void(size_t, size_t)>& report) {
   std::vector<Image> images(table.compile.size());
-  Queue queue;
+  WorkList work_list;
   {
     std::vector<std::jthread> workers;
     try {
-      start(workers, threads - 1, [&] { compile_next(table, images, queue); });
-      compile_and_report(table, images, queue, report);
+      start(workers, threads - 1, [&] { compile_next(table, images, work_list); });
+      compile_and_report(table, images, work_list, report);
     } catch (...) {
-      queue.stop = true;
+      work_list.stop = true;
       throw;  // the workers finish their kernel and are joined
     }
   }
-  if (queue.failure) std::rethrow_exception(queue.failure);
+  if (work_list.failure) std::rethrow_exception(work_list.failure);
   return images;
 }
 

@@ -8,6 +8,7 @@
 #include <charconv>
 
 #include "compiler/shapes.h"
+#include "support/cpu_features.h"
 #include "support/error.h"
 #include "support/text.h"
 #include "support/thread_pool.h"
@@ -71,7 +72,7 @@ using View = std::string_view;
 
 // In the order of --help; each row's summary is its documentation.
 constexpr std::array kRows = {
-    Row{{"backend", "name", "cpu", "where the engine runs: cpu"},
+    Row{{"backend", "name", "cpu", "where the engine runs: cpu or cuda"},
         [](CompileOptions& o, View, View value) { o.target.backend = value; }},
     Row{{"bisect_passes", "number", "-1",
          "run only the first so many passes, to find a faulty one; -1 runs all"},
@@ -80,7 +81,14 @@ constexpr std::array kRows = {
         }},
     Row{{"cpu", "features", "native",
          "processor to build for: native, x86-64-v3, x86-64-v4, x86-64-v4+vnni+bf16 ..."},
-        [](CompileOptions& o, View, View value) { o.target.features = parse_cpu_features(value); }},
+        [](CompileOptions& o, View, View value) { o.target.device = to_string(parse_cpu_features(value)); }},
+    Row{{"device", "backend[:device]", "cpu",
+         "backend and device in one: cpu, cpu:x86-64-v3, cuda, cuda:sm_90a"},
+        [](CompileOptions& o, View, View value) {
+          const size_t colon = std::min(value.find(':'), value.size());
+          o.target.backend = value.substr(0, colon);
+          o.target.device = value.substr(std::min(colon + 1, value.size()));
+        }},
     Row{{"disable_passes", "names", "", "passes that do not run, separated by commas"},
         [](CompileOptions& o, View, View value) { o.passes.disabled = parse_names(value); }},
     Row{{"keep_original_weights", "bool", "false",
@@ -138,7 +146,6 @@ std::span<const OptionInfo> all_options() { return kInfos; }
 
 CompileOptions parse_options(const std::map<std::string, std::string>& options) {
   CompileOptions parsed;
-  parsed.target.features = host_cpu_features();
   parsed.threads = available_threads();
   for (const auto& [name, value] : options) find_row(name).set(parsed, name, value);
   return parsed;

@@ -9,7 +9,7 @@
 #include <string_view>
 #include <vector>
 
-#include "backends/compile.h"
+#include "backends/backend.h"
 #include "passes/pipeline.h"
 
 namespace ingot::core {

@@ -40,6 +40,7 @@ class Verification {
     EngineData engine;
     engine.images = {image};
     images_ = runner.executor->load(engine, nullptr);
+    queue_ = runner.executor->open_queue();
   }
 
   // False if the definition itself reaches out of its buffers: at sizes that the program's guards exclude.
@@ -93,20 +94,14 @@ class Verification {
     const LoweredStep& step = step_.step;
     std::vector<void*> buffers;
     for (const Value* value : step.arguments) buffers.push_back(trials.at(value).data());
-    std::vector<int64_t> symbols;
-    for (const std::string& name : step.symbols) symbols.push_back(sizes_.at(name));
-    const int64_t stride = (evaluate(step.scratch_bytes, sizes_) + 127) / 64 * 64;
-    const Tensor scratch = make_tensor(DType::kU8, {stride * runner_.pool->threads()});
-    return runner_.executor->run(*images_,
-                                 {.image = 0,
-                                  .buffers = buffers.data(),
-                                  .symbols = symbols.data(),
-                                  .work_items = evaluate(step.work_items, sizes_),
-                                  .grain = step.grain,
-                                  .item_cost = step.item_cost,
-                                  .scratch = scratch.data.get(),
-                                  .scratch_stride = stride},
-                                 *runner_.pool);
+    std::vector<int64_t> symbols, sizes;
+    for (const Dim& symbol : step.launch.symbols) symbols.push_back(evaluate(symbol, sizes_));
+    for (const Dim& size : step.launch.sizes) sizes.push_back(evaluate(size, sizes_));
+    Launch launch = step.launch;
+    launch.image = 0;
+    const KernelCall call{&launch, buffers, symbols.data(), sizes.data()};
+    const auto failure = queue_->run({images_.get(), {&call, 1}, runner_.pool});
+    return failure ? failure->status : 0;
   }
 
   int64_t interpret(Trials& trials) {
@@ -218,26 +213,27 @@ class Verification {
   Definition definition_;
   SymbolValues sizes_;
   std::unique_ptr<LoadedImages> images_;
+  std::unique_ptr<Queue> queue_;
   bool is_sample_ = false;
   bool is_special_ = false;
 };
 
 std::set<std::string> symbols_of(const Definition& definition, const LoweredStep& step) {
-  std::set<std::string> names(step.symbols.begin(), step.symbols.end());
+  std::set<std::string> names;
   const auto add = [&](const Dim& dim) {
     for (const std::string& name : dim.symbols()) names.insert(name);
   };
   for (const std::string& name : loops::free_symbols(definition.kernel)) names.insert(name);
   for (const Value* value : definition.buffers) std::ranges::for_each(value->type.shape, add);
   for (const Value* value : step.arguments) std::ranges::for_each(value->type.shape, add);
-  add(step.work_items);
-  add(step.scratch_bytes);
+  std::ranges::for_each(step.launch.symbols, add);
+  std::ranges::for_each(step.launch.sizes, add);
   return names;
 }
 
 // Whether all buffers have elements, and fit.
 bool can_run_at(const Definition& definition, const LoweredStep& step, const SymbolValues& sizes) {
-  int64_t bytes = evaluate(step.scratch_bytes, sizes);
+  int64_t bytes = 0;
   const auto fits = [&](const Value* value) {
     for (const Dim& dim : value->type.shape) {
       if (evaluate(dim, sizes) <= 0) return false;
@@ -297,10 +293,10 @@ void verify_kernels(std::span<const ScheduledStep> steps, std::span<const Image>
                     const SymbolTable& symbols, const KernelRunner& runner, std::set<ImageId>& verified) {
   for (size_t i = 0; i < steps.size(); ++i) {
     const ScheduledStep& step = steps[i];
-    if (step.image == kNoId || verified.contains(step.image) || stores_padding_only(steps, i)) continue;
-    const Image& image = images[step.image];
-    if (host_cpu_features().covers(image.needs) && verify(step, image, symbols, runner))
-      verified.insert(step.image);
+    const ImageId id = step.step.launch.image;
+    if (id == kNoId || verified.contains(id) || stores_padding_only(steps, i)) continue;
+    const Image& image = images[id];
+    if (runner.executor->missing(image).empty() && verify(step, image, symbols, runner)) verified.insert(id);
   }
 }
 

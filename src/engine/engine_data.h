@@ -66,10 +66,10 @@ enum class WeightsForm : uint8_t { kPrepared, kOriginal };
 
 struct EngineData {
   std::string name;
-  std::string origin;  // "torch 2.13.0, schema 8.20"
-  std::string key;     // canonical text of all that decides the engine, but the weights' values
-  std::string target;  // "cpu:x86-64-v4"
-  CpuFeatures needs;   // union of the images'
+  std::string origin;                // "torch 2.13.0, schema 8.20"
+  std::string key;                   // canonical text of all that decides the engine, but the weights' values
+  std::string target;                // "cpu:x86-64-v4"
+  std::vector<std::string> devices;  // the backend of device k, see Place
   Signature signature;
   Program init;  // no inputs, no symbols
   Program main;

@@ -19,7 +19,7 @@
 
 namespace ingot::core {
 
-constexpr uint32_t kEngineFormatVersion = 3;
+constexpr uint32_t kEngineFormatVersion = 4;
 
 struct SectionInfo {
   std::string name;

@@ -48,10 +48,16 @@ void write_ports(JsonWriter& json, std::string_view name, const std::vector<Port
   json.end_array();
 }
 
+void write_launch(JsonWriter& json, const Launch& launch) {
+  json.key("sizes").begin_array();
+  for (const Dim& size : launch.sizes) json.value(size.to_string());
+  json.end_array().list("constants", launch.constants);
+}
+
 void write_step(JsonWriter& json, const Step& step, const EngineData& engine) {
   json.begin_object();
   write_step_fields(json, step, engine);
-  if (step.kind == StepKind::kKernel) json.field("work_items", step.work_items.to_string());
+  if (step.kind == StepKind::kKernel) write_launch(json, step.launch);
   json.field("operations", step.operations.to_string()).field("bytes", step.bytes.to_string());
   json.list("nodes", step.nodes).end_object();
 }
@@ -180,8 +186,8 @@ void write_step_fields(JsonWriter& json, const Step& step, const EngineData& eng
   json.field("name", step.name).field("kind", name_of(step.kind));
   if (step.kind == StepKind::kKernel) {
     json.field("backend", step.backend)
-        .field("image", step.image)
-        .field("kernel", engine.images[step.image].kernel);
+        .field("image", step.launch.image)
+        .field("kernel", engine.images[step.launch.image].kernel);
   }
   if (step.kind == StepKind::kRoutine) json.field("routine", step.routine);
 }
@@ -228,7 +234,6 @@ std::string inspect_json(const EngineData& engine, const EngineFile* file) {
       .field("name", engine.name)
       .field("origin", engine.origin)
       .field("target", engine.target);
-  json.field("needs", to_string(engine.needs));
   json.field("key_sha256", hex(digest(as_bytes(engine.key)))).field("key", engine.key);
   if (file != nullptr) write_sections(json, *file);
   write_user_metadata(json, engine);

@@ -93,8 +93,7 @@ std::vector<uint64_t> place_images(const std::vector<Image>& images, uint64_t& l
   std::vector<uint64_t> offsets;
   length = 0;
   for (const Image& image : images) {
-    const uint64_t alignment = image.needs.has(CpuFeature::kAarch64) ? 4096 : 64;
-    length = align_up(length, alignment);
+    length = align_up(length, image.alignment);
     offsets.push_back(length);
     length += image.code.size();
   }

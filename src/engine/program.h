@@ -10,7 +10,7 @@
 #include <string>
 #include <vector>
 
-#include "support/cpu_features.h"
+#include "engine/launch.h"
 #include "support/hash.h"
 #include "types/tensor_type.h"
 
@@ -19,8 +19,6 @@ namespace ingot::core {
 constexpr size_t kMaxNesting = 16;  // of programs in programs
 
 using BufferId = uint32_t;
-using ImageId = uint32_t;
-constexpr uint32_t kNoId = UINT32_MAX;
 
 // Where a buffer lives: the host, or device `index` of the context.
 struct Place {
@@ -29,6 +27,14 @@ struct Place {
   uint8_t index = 0;
   bool operator==(const Place&) const = default;
 };
+
+// 0 is the host, 1 + k is device k.
+inline uint8_t place_number(Place place) {
+  return place.kind == Place::Kind::kHost ? 0 : static_cast<uint8_t>(1 + place.index);
+}
+inline Place numbered_place(uint8_t number) {
+  return number == 0 ? Place{} : Place{Place::Kind::kDevice, static_cast<uint8_t>(number - 1)};
+}
 
 enum class Storage : uint8_t {
   kInput,     // `index`: which input of the program
@@ -93,14 +99,9 @@ struct Step {
   std::string name;             // "fused[linear, gelu]"
   std::string backend;          // kKernel: "cpu", "cuda"
   std::vector<BufferUse> uses;  // the arguments, in order
-  ImageId image = kNoId;
-  std::vector<Dim> symbols;  // kKernel: values of the kernel's symbol arguments
-  Dim work_items = 1;        // kKernel: the flattened work range
-  int64_t grain = 1;         // parts of the range are multiples of it
-  int64_t item_cost = 0;     // rough nanoseconds an item, decides how many threads are worth waking
-  Dim scratch_bytes = 0;     // a thread
-  std::string routine;       // kRoutine
-  std::string attributes;    // kRoutine: text form
+  Launch launch;                // kKernel
+  std::string routine;          // kRoutine
+  std::string attributes;       // kRoutine: text form
   std::vector<SymbolBinding> binds;
   bool host_sees_result = false;               // the host must wait for this step (branch, trip count, size)
   ControlKind control = ControlKind::kBranch;  // kProgram
@@ -129,10 +130,10 @@ struct Program {
 // A compiled kernel. Flat, position independent, no relocations, no imports.
 struct Image {
   std::string kernel;  // name, for profiles
-  std::string target;  // "cpu:x86-64-v4+vnni"
-  CpuFeatures needs;   // cpu images: features that the code uses
+  std::string target;  // backend and device: "cpu:x86-64-v4+vnni"
   std::vector<std::byte> code;
-  Digest key{};  // of the canonical key: equal keys are one image
+  uint32_t alignment = 64;  // of the code in a file and in memory, at most a page
+  Digest key{};             // of the canonical key: equal keys are one image
 };
 
 // Throws UserError INGOT-U206 with the broken rule: ids in range, symbols bound before use, what a step reads

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
+#include <bit>
 #include <cstring>
 
 #include "engine/engine_generated.h"
@@ -9,6 +10,8 @@
 
 namespace ingot::core {
 namespace {
+
+constexpr uint32_t kMostAlignment = 4096;  // a page
 
 // Bytes of a dense tensor whose sizes nobody vouches for.
 uint64_t dense_bytes(DType dtype, const std::vector<int64_t>& shape, const FlatReader& reader) {
@@ -27,8 +30,8 @@ class MetadataReader : FlatReader {
     engine.name = text(metadata.name());
     engine.origin = text(metadata.origin());
     engine.target = text(metadata.target());
-    engine.needs.bits = metadata.needs();
     engine.weights_form = enumerator(metadata.weights_form(), WeightsForm::kOriginal);
+    engine.devices = texts(metadata.devices());
     if (metadata.signature() != nullptr) engine.signature = signature(*metadata.signature());
     each(metadata.images(), [&](const file::Image& image) { add_image(image, engine); });
     each(metadata.weights(), [&](const file::Weight& weight) { add_weight(weight, engine); });
@@ -68,7 +71,10 @@ class MetadataReader : FlatReader {
     Image& image = engine.images.emplace_back();
     image.kernel = text(source.kernel());
     image.target = text(source.target());
-    image.needs.bits = source.needs();
+    image.alignment = source.alignment();
+    require(
+        image.alignment >= 64 && image.alignment <= kMostAlignment && std::has_single_bit(image.alignment),
+        "an image has a bad alignment");
     image.key = digest(source.key());
     result_.images.push_back({source.offset(), source.length()});
   }

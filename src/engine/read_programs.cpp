@@ -120,12 +120,10 @@ class ProgramReader : FlatReader {
       require(access[i] <= 3, "an unknown kind of use");
       result.uses.push_back({buffers[i], (access[i] & 1) != 0, (access[i] & 2) != 0});
     }
-    result.image = source.image();
-    result.symbols = dims(source.symbols());
-    result.work_items = dim(source.work_items());
-    result.grain = source.grain();
-    result.item_cost = source.item_cost();
-    result.scratch_bytes = dim(source.scratch_bytes());
+    result.launch = {.image = source.image(),
+                     .symbols = dims(source.symbols()),
+                     .sizes = dims(source.sizes()),
+                     .constants = numbers(source.constants())};
     result.routine = text(source.routine());
     result.attributes = text(source.attributes());
     each(source.binds(), [&](const file::Binding& binding) {

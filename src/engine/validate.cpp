@@ -19,8 +19,9 @@ constexpr size_t kMaxBuffers = 1 << 16;
 // What all programs of an engine share.
 struct Shared {
   size_t images, weights;
-  const std::vector<Port>& states;  // of the outermost program
-  bool makes_weights;               // it is init
+  std::span<const std::string> devices;  // the backend of each
+  const std::vector<Port>& states;       // of the outermost program
+  bool makes_weights;                    // it is init
 };
 
 void check_type(const TensorType& type, const SymbolNames& symbols, std::string_view what) {
@@ -63,11 +64,14 @@ void check_buffer(const Program& program, BufferId id, const SymbolNames& all, c
                   const Shared& shared) {
   const Buffer& buffer = program.buffers[id];
   require(buffer.storage <= Storage::kDynamic, buffer.name, "has an unknown storage");
-  require(buffer.place == Place{}, buffer.name, "lies on a device, where this version runs nothing");
+  require(place_number(buffer.place) <= shared.devices.size(), buffer.name,
+          "lies on a device that the engine does not name");
   check_type(buffer.type, all, buffer.name);
   check_index(program, id, shared);
   if (buffer.storage == Storage::kAlias) {
     require(buffer.alias_of < id, buffer.name, "is an alias of no earlier buffer");
+    require(program.buffers[buffer.alias_of].place == buffer.place, buffer.name,
+            "is an alias of a buffer in another place");
     all.require_known(buffer.alias_offset, buffer.name);
   }
   if (buffer.storage == Storage::kArena) of_inputs.require_known(buffer.bytes, buffer.name);
@@ -105,13 +109,28 @@ void require_sizes(const Program& program, BufferId id, const SymbolNames& symbo
   }
 }
 
-void check_order(const Program& program, SymbolNames symbols, size_t images) {
-  const SymbolNames of_inputs = symbols;
+// Kernels find their buffers where their backend works; what the host reads or runs is in its memory.
+void check_places(const Program& program, const Step& step, std::span<const std::string> devices) {
+  const auto works_in = [&](Place place) {
+    if (step.kind == StepKind::kCopy) return true;
+    if (step.kind != StepKind::kKernel) return place == Place{};
+    const bool on_host = std::ranges::find(devices, step.backend) == devices.end();
+    return place == Place{} ? on_host : devices[place.index] == step.backend;
+  };
+  for (const BufferUse& use : step.uses)
+    require(use.buffer == kNoId || works_in(program.buffers[use.buffer].place), step.name,
+            "uses a buffer in a place where it does not run");
+  for (const SymbolBinding& binding : step.binds)
+    require(program.buffers[binding.buffer].place == Place{}, step.name,
+            "binds a symbol to a buffer that the host cannot read");
+}
+
+void check_order(const Program& program, SymbolNames symbols, const Shared& shared) {
   std::vector<bool> written(program.buffers.size());
   for (BufferId id = 0; id < written.size(); ++id) written[id] = is_given(program.buffers[id].storage);
   for (const Step& step : program.steps) {
-    check_step(program, step, symbols, images);
-    of_inputs.require_known(step.scratch_bytes, step.name);
+    check_step(program, step, symbols, shared.images);
+    check_places(program, step, shared.devices);
     for (const BufferUse& use : step.uses) {
       if (use.buffer == kNoId) continue;
       require_sizes(program, use.buffer, symbols, step.name);
@@ -163,7 +182,7 @@ void check_program(const Program& program, SymbolNames symbols, const Shared& sh
   check_ports(program, program.inputs, Storage::kInput);
   check_ports(program, program.outputs, Storage::kOutput, shared.makes_weights && depth == 0);
   check_ports(program, program.states, Storage::kState);
-  check_order(program, symbols, shared.images);
+  check_order(program, symbols, shared);
   const UnorderedPair pair = find_unordered(program, lifetimes(program));
   require(!pair.found(), pair.found() ? program.buffers[pair.second].name : "",
           "may overlap another live buffer in the arena");
@@ -172,12 +191,13 @@ void check_program(const Program& program, SymbolNames symbols, const Shared& sh
 
 }  // namespace
 
-void validate(const Program& program, size_t images, size_t weights, ProgramRole role) {
-  check_program(program, {}, {images, weights, program.states, role == ProgramRole::kInit}, 0);
+void validate(const Program& program, size_t images, size_t weights, std::span<const std::string> devices,
+              ProgramRole role) {
+  check_program(program, {}, {images, weights, devices, program.states, role == ProgramRole::kInit}, 0);
 }
 
 void validate(const Program& program, size_t images, size_t weights) {
-  validate(program, images, weights, ProgramRole::kMain);
+  validate(program, images, weights, {}, ProgramRole::kMain);
 }
 
 }  // namespace ingot::core

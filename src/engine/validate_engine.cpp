@@ -9,6 +9,8 @@
 namespace ingot::core {
 namespace {
 
+constexpr size_t kMaxDevices = 64;
+
 bool has_constant_shape(const TensorType& type) {
   return std::ranges::all_of(type.shape, [](const Dim& dim) { return dim.is_constant(); });
 }
@@ -50,7 +52,7 @@ void check_uses(const EngineData& engine, const Program& program) {
     for (const uint32_t node : step.nodes)
       require(node < engine.nodes.size(), step.name, "computes a node that is not listed");
     if (step.kind != StepKind::kKernel) continue;
-    const std::string& target = engine.images[step.image].target;
+    const std::string& target = engine.images[step.launch.image].target;
     const bool fits = target.starts_with(step.backend) &&
                       (target.size() == step.backend.size() || target[step.backend.size()] == ':');
     require(fits, step.name, "runs an image of another backend");
@@ -91,6 +93,13 @@ void check_conditions(const EngineData& engine) {
   }
 }
 
+// A nested program stands for its parent's buffers, so that it works where they lie: the host.
+void check_nested_places(const Program& program, bool is_nested) {
+  for (const Buffer& buffer : program.buffers)
+    require(!is_nested || buffer.place == Place{}, buffer.name, "lies on a device, in a nested program");
+  for (const Program& nested : program.nested) check_nested_places(nested, true);
+}
+
 void check_states(const EngineData& engine) {
   const auto& bound = engine.signature.mutated_inputs;
   require(engine.state_values.size() == engine.main.states.size(), "the program",
@@ -109,8 +118,10 @@ void check_states(const EngineData& engine) {
 }  // namespace
 
 void validate_engine(const EngineData& engine) {
-  validate(engine.init, engine.images.size(), engine.weights.size(), ProgramRole::kInit);
-  validate(engine.main, engine.images.size(), engine.weights.size());
+  require(engine.devices.size() <= kMaxDevices, engine.name, "names too many devices");
+  const size_t images = engine.images.size(), weights = engine.weights.size();
+  validate(engine.init, images, weights, engine.devices, ProgramRole::kInit);
+  validate(engine.main, images, weights, engine.devices, ProgramRole::kMain);
   require(engine.init.inputs.empty() && engine.init.states.empty(), "init", "has inputs or states");
   for (const WeightData& weight : engine.weights) check_weight(engine, weight);
   check_uses(engine, engine.init);
@@ -118,6 +129,8 @@ void validate_engine(const EngineData& engine) {
   check_signature(engine);
   check_conditions(engine);
   check_states(engine);
+  check_nested_places(engine.main, false);
+  check_nested_places(engine.init, false);
 }
 
 }  // namespace ingot::core

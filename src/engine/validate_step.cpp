@@ -20,9 +20,8 @@ bool is_scalar(const TensorType* type, DType dtype) {
 }
 
 void check_kernel(const Program& program, const Step& step, size_t images) {
-  require(step.image < images, step.name, "runs no image of the engine");
+  require(step.launch.image < images, step.name, "runs no image of the engine");
   require(!step.backend.empty(), step.name, "names no backend");
-  require(step.grain >= 1 && step.item_cost >= 0, step.name, "has a bad division of its work");
   for (const BufferUse& use : step.uses)
     require(use.buffer < program.buffers.size(), step.name, "lacks an argument");
 }
@@ -157,8 +156,9 @@ void check_step(const Program& program, const Step& step, const SymbolNames& sym
     require(!symbols.has(binding.symbol), step.name, "binds a symbol twice");
     symbols.require_known(binding.limit, step.name);
   }
-  for (const Dim& symbol : step.symbols) symbols.require_known(symbol, step.name);
-  symbols.require_known(step.work_items, step.name);
+  for (const auto* dims : {&step.launch.symbols, &step.launch.sizes}) {
+    for (const Dim& dim : *dims) symbols.require_known(dim, step.name);
+  }
   check_kind(program, step, images);
 }
 

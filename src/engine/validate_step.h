@@ -3,6 +3,7 @@
 #pragma once
 
 #include <set>
+#include <span>
 #include <string>
 #include <string_view>
 
@@ -15,7 +16,8 @@ void require(bool condition, std::string_view name, std::string_view rule);
 
 // As `validate`, with what init may and main may not: outputs in the layouts of the weights that they become.
 enum class ProgramRole { kMain, kInit };
-void validate(const Program& program, size_t images, size_t weights, ProgramRole role);
+void validate(const Program& program, size_t images, size_t weights, std::span<const std::string> devices,
+              ProgramRole role);
 
 // Requires that the layout maps the indices of its shape one to one onto storage.
 void check_layout(const TensorType& type, std::string_view what);

@@ -37,15 +37,15 @@ class MetadataWriter {
       return file::CreateEntry(builder_, text(entry.first), text(entry.second));
     });
     builder_.Finish(file::CreateMetadata(builder_, text(engine.name), text(engine.origin),
-                                         text(engine.target), engine.needs.bits,
-                                         static_cast<uint8_t>(engine.weights_form), write(engine.signature),
-                                         images, weights, sources, states, nodes, entries));
+                                         text(engine.target), static_cast<uint8_t>(engine.weights_form),
+                                         write(engine.signature), images, weights, sources, states, nodes,
+                                         entries, builder_.CreateVectorOfStrings(engine.devices)));
     return finished_bytes(builder_);
   }
 
  private:
   fb::Offset<file::Image> write(const Image& image, uint64_t offset) {
-    return file::CreateImage(builder_, text(image.kernel), text(image.target), image.needs.bits, offset,
+    return file::CreateImage(builder_, text(image.kernel), text(image.target), image.alignment, offset,
                              image.code.size(), raw(image.key));
   }
 

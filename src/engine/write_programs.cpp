@@ -109,13 +109,13 @@ class ProgramWriter {
                attributes = builder_.CreateString(step.attributes);
     const auto binds =
         write_all(builder_, step.binds, [&](const SymbolBinding& binding) { return write(binding); });
-    return file::CreateStep(builder_, static_cast<uint8_t>(step.kind), name, backend,
-                            builder_.CreateVector(buffers), builder_.CreateVector(access), step.image,
-                            builder_.CreateVector(slots(step.symbols)), dims_.add(step.work_items),
-                            step.grain, step.item_cost, dims_.add(step.scratch_bytes), routine, attributes,
-                            binds, step.host_sees_result, static_cast<uint8_t>(step.control),
-                            builder_.CreateVector(step.programs), builder_.CreateVector(step.nodes),
-                            dims_.add(step.operations), dims_.add(step.bytes));
+    return file::CreateStep(
+        builder_, static_cast<uint8_t>(step.kind), name, backend, builder_.CreateVector(buffers),
+        builder_.CreateVector(access), step.launch.image, builder_.CreateVector(slots(step.launch.symbols)),
+        builder_.CreateVector(slots(step.launch.sizes)), builder_.CreateVector(step.launch.constants),
+        routine, attributes, binds, step.host_sees_result, static_cast<uint8_t>(step.control),
+        builder_.CreateVector(step.programs), builder_.CreateVector(step.nodes), dims_.add(step.operations),
+        dims_.add(step.bytes));
   }
 
   std::vector<uint32_t> slots(const std::vector<Dim>& dims) {

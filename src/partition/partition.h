@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "backends/compile.h"
+#include "backends/backend.h"
 #include "ir/graph.h"
 
 namespace ingot::core {

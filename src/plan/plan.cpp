@@ -29,6 +29,7 @@ class Builder {
       add_step(input_.steps[i]);
     }
     add_copies(kEnd);
+    for (Buffer& buffer : program_.buffers) buffer.place = input_.place;
     return std::move(program_);
   }
 
@@ -103,19 +104,14 @@ class Builder {
 
   void add_step(const ScheduledStep& scheduled) {
     const LoweredStep& lowered = scheduled.step;
-    Step step{.name = lowered.name, .image = scheduled.image};
+    Step step{.name = lowered.name, .launch = lowered.launch};
     step.kind = lowered.routine.empty() ? StepKind::kKernel : StepKind::kRoutine;
     step.backend = scheduled.backend;
     for (size_t k = 0; k < lowered.arguments.size(); ++k) {
       step.uses.push_back(use_of(lowered.arguments[k], lowered.writes[k]));
     }
-    for (const std::string& symbol : lowered.symbols) step.symbols.push_back(Dim::symbol(symbol));
     for (const auto& [symbol, value] : lowered.binds)
       step.binds.push_back({symbol, buffers_.at(value), limit_of(symbol)});
-    step.work_items = lowered.work_items;
-    step.grain = lowered.grain;
-    step.item_cost = lowered.item_cost;
-    step.scratch_bytes = lowered.scratch_bytes;
     step.routine = lowered.routine;
     step.attributes = lowered.attributes;
     step.host_sees_result = !lowered.binds.empty();

@@ -5,7 +5,7 @@
 #include <map>
 #include <vector>
 
-#include "backends/compile.h"
+#include "backends/backend.h"
 #include "engine/program.h"
 
 namespace ingot::core {
@@ -14,7 +14,6 @@ namespace ingot::core {
 struct ScheduledStep {
   const Node* node;
   LoweredStep step;
-  ImageId image = kNoId;
   std::vector<uint32_t> node_records;
   Dim operations = 0, bytes = 0;  // as in Step
   std::string backend = {};       // that lowered it; "" for routines
@@ -25,6 +24,7 @@ struct PlanInput {
   std::vector<ScheduledStep> steps;          // in order
   std::map<const Value*, uint32_t> weights;  // `weight` and `constant` results -> id in the weight table
   SymbolValues typical;                      // sizes to optimize the arena for
+  Place place;                               // of all buffers
 };
 
 // Activation bytes of a plan: the liveness lower bound and what the arena takes, at `typical`.

@@ -18,6 +18,7 @@ struct Argument {
   int32_t rank;
   const int64_t* shape;
   const int64_t* strides;  // in elements; null: row-major
+  bool on_device = false;  // in memory of the engine's device
 };
 
 // One tensor argument in the order of the call.

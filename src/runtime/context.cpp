@@ -10,29 +10,29 @@
 #include <fmt/ranges.h>
 
 #include "runtime/plan_cache.h"
-#include "runtime/step_runner.h"
+#include "runtime/program_run.h"
+#include "runtime/transfers.h"
 #include "support/error.h"
 
 namespace ingot::core {
 
 struct Context::State {
+  std::optional<MemoryAllocator> allocator;
+  std::unique_ptr<ThreadPool> pool;  // null: the host's
   std::vector<ArgumentSlot> slots;
   PlanCache plans;
   std::vector<std::byte*> inputs, states;  // addresses for the program
   std::vector<GrowingBlock> copies;        // of inputs that are not dense, one an input
-  std::vector<Tensor> owned;  // states of the context, one a state; without data until it is needed
+  std::vector<Tensor> owned;   // states of the context, one a state; without data until it is needed
+  Transfers outputs, updates;  // what the caller wants on the host: outputs, and states that are arguments
   uint64_t states_version = 1;
   std::vector<GrowingBlock> arenas;
-  GrowingBlock scratch;
-  std::vector<void*> arguments;
-  std::unique_ptr<StepProfile> profile;  // null: nothing is timed
-  std::optional<MemoryAllocator> allocator;
-  std::unique_ptr<ThreadPool> pool;  // null: the host's
-
-  bool has_many_shapes = false;  // and the log has been told
+  std::shared_ptr<const WeightSet> in_use;     // by what is enqueued on devices
+  std::vector<std::unique_ptr<Queue>> queues;  // one a backend of the engine
+  std::unique_ptr<StepProfile> profile;        // null: nothing is timed
+  bool has_many_shapes = false;                // and the log has been told
 
   const MemoryAllocator* memory_source() const { return allocator ? &*allocator : nullptr; }
-
   void set_state(size_t index, std::byte* data) {
     if (states[index] == data) return;
     states[index] = data;
@@ -42,16 +42,19 @@ struct Context::State {
 
 namespace {
 
-Tensor initial_value(const EngineData& data, size_t state, const MemoryAllocator* allocator) {
-  const Tensor& value = data.state_values[state];
-  Tensor own = allocator == nullptr
-                   ? make_tensor(value.dtype, value.shape)
-                   : Tensor{allocate_memory(value.bytes(), allocator), value.dtype, value.shape};
-  if (value.data != nullptr) {
-    std::memcpy(own.data.get(), value.data.get(), value.bytes());
-  } else if (allocator != nullptr) {
-    std::memset(own.data.get(), 0, value.bytes());
-  }
+// Where the values of a port lie; null: on the host.
+DeviceMemory* memory_of(const Engine& engine, const Port& port) {
+  const Place place = engine.data().main.buffers[port.buffer].place;
+  return engine.backends().memories[place_number(place)];
+}
+
+Tensor initial_value(const Engine& engine, size_t state, const MemoryAllocator* allocator) {
+  DeviceMemory* memory = memory_of(engine, engine.data().main.states[state]);
+  const Tensor& value = engine.data().state_values[state];
+  Tensor own{nullptr, value.dtype, value.shape};
+  own.data = memory != nullptr ? memory->allocate(own.bytes()) : allocate_memory(own.bytes(), allocator);
+  const Tensor zeros = value.data == nullptr ? make_tensor(value.dtype, value.shape) : Tensor{};
+  copy_in(memory, own.data.get(), (value.data == nullptr ? zeros : value).data.get(), value.bytes());
   return own;
 }
 
@@ -69,6 +72,17 @@ std::string describe_sizes(std::span<const ArgumentSlot> slots, std::span<const 
   return fmt::format("{}", fmt::join(texts, ", "));
 }
 
+size_t dense_bytes(const Argument& argument) {
+  return Tensor{nullptr, argument.dtype, {argument.shape, argument.shape + argument.rank}}.bytes();
+}
+
+[[noreturn]] void refuse_place(const Port& port, bool on_device) {
+  throw UserError("INGOT-U319",
+                  fmt::format("'{}' is on {}, but the engine has it on {}", port.name,
+                              on_device ? "a device" : "the host", on_device ? "the host" : "a device"),
+                  on_device ? "copy it to the host" : "copy it to the device");
+}
+
 bool is_owned(const EngineData& data, size_t state) {
   const auto& bound = data.signature.mutated_inputs;
   return state >= bound.size() || bound[state] < 0;
@@ -82,15 +96,14 @@ Context::Context(std::shared_ptr<Engine> engine, const ContextOptions& options)
   if (options.threads > 0) state_->pool = engine_->host().make_pool(options.threads);
   state_->allocator = options.allocator;
   const GrowingBlock empty(state_->memory_source());
-  state_->arenas.assign(kMaxNesting + 1, empty);
-  state_->scratch = empty;
+  state_->arenas.assign((kMaxNesting + 1) * engine_->backends().memories.size(), empty);
   const EngineData& data = engine_->data();
   state_->slots = argument_slots(data);
   state_->inputs.resize(data.main.inputs.size());
   state_->copies.assign(data.main.inputs.size(), empty);
   state_->states.resize(data.main.states.size());
   state_->owned.resize(data.main.states.size());
-  state_->arguments.resize(engine_->main().most_arguments);
+  state_->queues = open_queues(engine_->backends(), state_->memory_source());
   for (size_t i = 0; i < state_->owned.size(); ++i) {
     if (is_owned(data, i)) bind_state(i, nullptr);
   }
@@ -106,7 +119,7 @@ void Context::bind_state(size_t index, void* data) {
   if (data != nullptr) {
     own = {};
   } else if (own.data == nullptr) {
-    own = initial_value(engine_->data(), index, state_->memory_source());
+    own = initial_value(*engine_, index, state_->memory_source());
   }
   state_->set_state(index, data != nullptr ? static_cast<std::byte*>(data) : own.data.get());
 }
@@ -114,7 +127,7 @@ void Context::bind_state(size_t index, void* data) {
 void Context::reset_states() {
   for (size_t i = 0; i < state_->owned.size(); ++i) {
     if (state_->owned[i].data == nullptr) continue;
-    state_->owned[i] = initial_value(engine_->data(), i, state_->memory_source());
+    state_->owned[i] = initial_value(*engine_, i, state_->memory_source());
     state_->set_state(i, state_->owned[i].data.get());
   }
 }
@@ -126,7 +139,9 @@ void Context::copy_states(const Context& other) {
   });
   if (!same) throw UserError("INGOT-U307", "the contexts have states of other sizes, or bound ones");
   for (size_t i = 0; i < own.size(); ++i) {
-    if (own[i].data != nullptr) std::memcpy(own[i].data.get(), others[i].data.get(), own[i].bytes());
+    if (own[i].data == nullptr) continue;
+    DeviceMemory* memory = memory_of(*engine_, engine_->data().main.states[i]);
+    copy_in(memory, own[i].data.get(), others[i].data.get(), own[i].bytes());
   }
 }
 
@@ -161,65 +176,124 @@ void Context::log_plan(std::span<const Argument> inputs, double microseconds) {
 
 ThreadPool& Context::pool() const { return state_->pool != nullptr ? *state_->pool : engine_->host().pool(); }
 int Context::threads() const { return pool().threads(); }
+std::byte* Context::place_state(const ArgumentSlot& slot, const Argument& argument) {
+  auto* data = static_cast<std::byte*>(argument.data);
+  if (!is_dense(argument))
+    throw UserError(
+        "INGOT-U306",
+        fmt::format("input '{}' is updated in place, but its memory is not contiguous", slot.port->name),
+        "call .contiguous() on it before");
+  DeviceMemory* memory = memory_of(*engine_, *slot.port);
+  if (argument.on_device == (memory != nullptr)) return data;
+  if (argument.on_device) refuse_place(*slot.port, true);
+  const size_t bytes = dense_bytes(argument);
+  std::byte* staged = state_->updates.stage(slot.index, data, bytes, *memory);
+  copy_in(memory, staged, data, bytes);
+  return staged;
+}
+
+std::byte* Context::place_input(const ArgumentSlot& slot, const Argument& argument) {
+  auto* data = static_cast<std::byte*>(argument.data);
+  const bool dense = is_dense(argument);
+  DeviceMemory* memory = memory_of(*engine_, *slot.port);
+  const bool in_place = argument.on_device == (memory != nullptr);
+  if (dense && in_place) [[likely]]
+    return data;
+  if (argument.on_device && !in_place) refuse_place(*slot.port, true);
+  if (argument.on_device)
+    throw UserError(
+        "INGOT-U306",
+        fmt::format("input '{}' is on a device, and its memory is not contiguous", slot.port->name),
+        "call .contiguous() on it before");
+  const Tensor copy = dense ? Tensor{} : to_dense(view_of(argument));
+  const size_t bytes = dense_bytes(argument);
+  std::byte* own = state_->copies[slot.index].reserve(bytes, memory);
+  copy_in(memory, own, dense ? data : copy.data.get(), bytes);
+  return own;
+}
 
 void Context::place_arguments(std::span<const Argument> inputs) {
+  state_->updates.begin();
   for (size_t i = 0; i < inputs.size(); ++i) {
     const ArgumentSlot& slot = state_->slots[i];
-    auto* data = static_cast<std::byte*>(inputs[i].data);
-    const bool dense = is_dense(inputs[i]);
-    if (slot.is_state) {
-      if (!dense) {
-        throw UserError(
-            "INGOT-U306",
-            fmt::format("input '{}' is updated in place, but its memory is not contiguous", slot.port->name),
-            "call .contiguous() on it before");
-      }
-      state_->set_state(slot.index, data);
-    } else if (dense) {
-      state_->inputs[slot.index] = data;
-    } else {
-      const Tensor copy = to_dense(view_of(inputs[i]));
-      std::byte* own = state_->copies[slot.index].reserve(copy.bytes());
-      std::memcpy(own, copy.data.get(), copy.bytes());
-      state_->inputs[slot.index] = own;
-    }
+    if (slot.is_state)
+      state_->set_state(slot.index, place_state(slot, inputs[i]));
+    else
+      state_->inputs[slot.index] = place_input(slot, inputs[i]);
   }
 }
 
+// Memory for one output, in the place of its port.
+std::byte* Context::place_output(const OutputAllocator& allocator, size_t index, DType dtype,
+                                 std::span<const int64_t> shape, size_t bytes) {
+  const Port& port = engine_->data().main.outputs[index];
+  DeviceMemory* memory = memory_of(*engine_, port);
+  if (allocator.on_device && memory == nullptr) refuse_place(port, false);
+  auto* own = static_cast<std::byte*>(allocator.allocate(allocator.context, index, dtype, shape, bytes));
+  if (memory == nullptr || allocator.on_device || own == nullptr) [[likely]]
+    return own;
+  return state_->outputs.stage(index, own, bytes, *memory);
+}
+
+void Context::require_weights(const WeightSet& weights) const {
+  if (weights.missing < 0) [[likely]]
+    return;
+  const std::string& name = engine_->data().weights[static_cast<size_t>(weights.missing)].name;
+  throw UserError("INGOT-U323", fmt::format("the engine has no value of the weight '{}'", name),
+                  "it was saved without weights: give them by refit");
+}
+
 void Context::run(std::span<const Argument> inputs, const OutputAllocator& allocator,
-                  const RunLimits& limits) {
+                  const RunOptions& options) {
+  const RunLimits& limits = options.limits;
   RunPlan& plan = plan_for(inputs);
   place_arguments(inputs);
   engine_->require_verified_weights();
   const std::shared_ptr<const WeightSet> weights = engine_->weights();
-  if (weights->missing >= 0) [[unlikely]] {
-    const std::string& name = engine_->data().weights[static_cast<size_t>(weights->missing)].name;
-    throw UserError("INGOT-U323", fmt::format("the engine has no value of the weight '{}'", name),
-                    "it was saved without weights: give them by refit");
-  }
+  require_weights(*weights);
+  struct Caller {
+    Context& context;
+    const OutputAllocator& allocator;
+  } caller{*this, allocator};
   const auto allocate = [](void* context, size_t index, DType dtype, std::span<const int64_t> shape,
                            size_t bytes) {
-    const auto& caller = *static_cast<const OutputAllocator*>(context);
-    return static_cast<std::byte*>(caller.allocate(caller.context, index, dtype, shape, bytes));
+    const auto& own = *static_cast<const Caller*>(context);
+    return own.context.place_output(own.allocator, index, dtype, shape, bytes);
   };
+  state_->outputs.begin();
   const RunResources resources{
       .data = engine_->data(),
+      .backends = engine_->backends(),
+      .queues = state_->queues,
+      .stream = options.stream,
       .pool = pool(),
       .weights = *weights,
       .inputs = state_->inputs,
       .states = state_->states,
       .states_version = state_->states_version,
-      .outputs = {allocate, const_cast<OutputAllocator*>(&allocator)},
+      .outputs = {allocate, &caller},
       .arenas = state_->arenas,
-      .scratch = state_->scratch,
-      .arguments = state_->arguments,
       .profile = state_->profile.get(),
       .limits = limits.deadline_ns != 0 || limits.cancel != nullptr ? &limits : nullptr};
   if (state_->profile != nullptr) [[unlikely]]
     state_->profile->begin_run(engine_->main(), plan);
-  StepRunner(resources, plan).run(engine_->main());
+  run_main(resources, engine_->main(), plan);
+  if (!engine_->data().devices.empty()) finish(weights, allocator.on_device);
   if (state_->profile != nullptr) [[unlikely]]
     state_->profile->end_run();
+}
+
+// What is enqueued needs its weights until it is done; what the caller wants on the host has to be there.
+void Context::finish(const std::shared_ptr<const WeightSet>& weights, bool may_return_early) {
+  const bool changed = state_->in_use != nullptr && state_->in_use != weights;
+  if (!may_return_early || state_->updates.pending() || changed) synchronize();
+  state_->in_use = weights;
+  state_->outputs.finish();
+  state_->updates.finish();
+}
+
+void Context::synchronize() {
+  for (const auto& queue : state_->queues) wait_for(engine_->data(), engine_->data().main, *queue);
 }
 
 void Context::set_profiling(bool on) { state_->profile = on ? std::make_unique<StepProfile>() : nullptr; }
@@ -244,8 +318,8 @@ std::vector<std::vector<int64_t>> Context::output_shapes(std::span<const Argumen
 }
 
 Context::Memory Context::memory() const {
-  Memory memory{
-      .arena = 0, .states = 0, .scratch = state_->scratch.bytes(), .cached_plans = state_->plans.size()};
+  Memory memory{.arena = 0, .states = 0, .scratch = 0, .cached_plans = state_->plans.size()};
+  for (const auto& queue : state_->queues) memory.scratch += queue->scratch_bytes();
   for (const GrowingBlock& arena : state_->arenas) memory.arena += arena.bytes();
   for (const Tensor& state : state_->owned) memory.states += state.data ? state.bytes() : 0;
   return memory;

@@ -22,6 +22,9 @@ struct RunPlan;
 struct OutputAllocator {
   void* (*allocate)(void* context, size_t index, DType dtype, std::span<const int64_t> shape, size_t bytes);
   void* context;
+  // True: memory of the engine's device, which the run may still be filling when it returns. Outputs that the
+  // engine has on the host are refused then. False: memory of the host, filled when the run returns.
+  bool on_device = false;
 };
 
 struct ContextOptions {
@@ -46,7 +49,10 @@ class Context {
   // bound to arguments included (those must be dense, UserError INGOT-U306); outputs come from the allocator.
   // Allocates nothing itself after the first run of a shape, except when the arena has to grow. UserError
   // INGOT-U30x names input, dim and range; INGOT-U316 and U317 if it ends by its limits.
-  void run(std::span<const Argument> inputs, const OutputAllocator& allocator, const RunLimits& limits = {});
+  void run(std::span<const Argument> inputs, const OutputAllocator& allocator,
+           const RunOptions& options = {});
+  // Until what runs enqueued is done. Throws what a run would have thrown if it had waited.
+  void synchronize();
   int threads() const;  // of the next run, the caller included
 
   // Binds state `index` to memory of the caller (torch's own buffer), by address; null: back to memory of the
@@ -75,6 +81,12 @@ class Context {
   void log_plan(std::span<const Argument> inputs, double microseconds);
   void place_arguments(std::span<const Argument> inputs);
   ThreadPool& pool() const;
+  std::byte* place_state(const ArgumentSlot& slot, const Argument& argument);
+  std::byte* place_input(const ArgumentSlot& slot, const Argument& argument);
+  std::byte* place_output(const OutputAllocator& allocator, size_t index, DType dtype,
+                          std::span<const int64_t> shape, size_t bytes);
+  void require_weights(const WeightSet& weights) const;
+  void finish(const std::shared_ptr<const WeightSet>& weights, bool may_return_early);
 
   std::shared_ptr<Engine> engine_;
   struct State;

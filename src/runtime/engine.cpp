@@ -10,7 +10,6 @@
 #include <fmt/ranges.h>
 
 #include "runtime/initialize.h"
-#include "runtime/load_images.h"
 #include "runtime/memory.h"
 #include "runtime/weight_verification.h"
 #include "support/error.h"
@@ -74,12 +73,19 @@ void drop_unkept(const EngineData& data, const std::set<size_t>& changed, Weight
   }
 }
 
+// On a device, a value of the host is as good: it is copied when it is needed.
+bool is_given(const EngineData& data, const Buffer& buffer, const WeightSet& weights) {
+  if (weights.data[buffer.index] != nullptr) return true;
+  const bool placed =
+      buffer.place.kind == Place::Kind::kDevice && weights.on_devices.size() == data.devices.size();
+  return placed && weights.on_devices[buffer.place.index][buffer.index] != nullptr;
+}
+
 // The first weight id without value that `program` reads, or -1.
 int32_t find_missing(const EngineData& data, const Program& program, const WeightSet& weights) {
   for (const Buffer& buffer : program.buffers) {
     const bool is_weight = buffer.storage == Storage::kWeight || buffer.storage == Storage::kConstant;
-    const bool absent =
-        is_weight && weights.data[buffer.index] == nullptr && data.weights[buffer.index].bytes > 0;
+    const bool absent = is_weight && !is_given(data, buffer, weights) && data.weights[buffer.index].bytes > 0;
     if (absent) return static_cast<int32_t>(buffer.index);
   }
   for (const Program& nested : program.nested) {
@@ -141,10 +147,9 @@ std::shared_ptr<Engine> Engine::copy() const {
 }
 
 void Engine::make_executables() {
-  images_ = load_images(*data_, file_.get(), *host_);
-  const BackendLookup lookup = lookup_in(images_, *host_);
-  main_ = make_executable(data_->main, *data_, lookup);
-  init_ = make_executable(data_->init, *data_, lookup);
+  backends_ = load_backends(*data_, file_.get(), *host_);
+  main_ = make_executable(data_->main, *data_, backends_);
+  init_ = make_executable(data_->init, *data_, backends_);
 }
 
 void Engine::prepare() {
@@ -157,7 +162,7 @@ void Engine::prepare() {
 // What init makes has no checksum: what it read is checked again when it has run.
 void Engine::initialize(WeightSet& weights) const {
   require_verified_weights();
-  run_init(*data_, init_, *host_, weights);
+  run_init(*data_, init_, backends_, *host_, weights);
   if (file_) file_->require_intact();
 }
 
@@ -175,6 +180,7 @@ std::shared_ptr<const WeightSet> Engine::weights() const {
 }
 
 void Engine::set_weights(std::shared_ptr<WeightSet> weights) {
+  place_weights_on_devices(*data_, data_->main, backends_, *weights);
   weights->missing = find_missing(*data_, data_->main, *weights);
   WeightSet& content = *weights;
   auto next = std::make_unique<const WeightsPointer>(std::move(weights));

@@ -46,6 +46,7 @@ class Engine {
 
   const EngineData& data() const { return *data_; }
   const Executable& main() const { return main_; }
+  const LoadedBackends& backends() const { return backends_; }
   Host& host() const { return *host_; }
   std::shared_ptr<const EngineFile> file() const { return file_; }  // null if created here
 
@@ -70,7 +71,7 @@ class Engine {
 
   std::shared_ptr<const EngineData> data_;
   std::shared_ptr<const EngineFile> file_;
-  std::map<std::string, std::unique_ptr<LoadedImages>, std::less<>> images_;
+  LoadedBackends backends_;
   Executable main_, init_;
   std::shared_ptr<WeightVerification> verification_;
   using WeightsPointer = std::shared_ptr<const WeightSet>;

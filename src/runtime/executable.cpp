@@ -2,6 +2,7 @@
 #include "runtime/executable.h"
 
 #include <algorithm>
+#include <set>
 
 #include <fmt/core.h>
 
@@ -12,7 +13,7 @@ namespace {
 
 class Maker {
  public:
-  Maker(const EngineData& data, const BackendLookup& backends)
+  Maker(const EngineData& data, const LoadedBackends& backends)
       : data_(data), backends_(backends), pool_(std::make_shared<DimPool>()) {}
 
   Executable make(const Program& program) {
@@ -37,9 +38,9 @@ class Maker {
     for (BufferId id = 0; id < program.buffers.size(); ++id) add_buffer(result, id);
     for (const Step& step : program.steps) add_step(result, step);
     find_moving(result);
+    find_places(result);
     for (const Program& nested : program.nested) {
       result.nested.push_back(make_one(nested));
-      result.most_arguments = std::max(result.most_arguments, result.nested.back().most_arguments);
     }
     return result;
   }
@@ -75,20 +76,59 @@ class Maker {
     ExecutableStep entry{.step = &step};
     entry.first_argument = static_cast<uint32_t>(result.arguments.size());
     entry.argument_count = static_cast<uint32_t>(step.uses.size());
-    entry.first_symbol = static_cast<uint32_t>(result.symbols.size());
     for (const BufferUse& use : step.uses) result.arguments.push_back(use.buffer);
-    for (const Dim& symbol : step.symbols) result.symbols.push_back(pool_->table.add(symbol));
-    entry.work_items = pool_->table.add(step.work_items);
-    entry.scratch_bytes = pool_->table.add(step.scratch_bytes);
+    add_values(result, step, entry);
     for (const SymbolBinding& binding : step.binds) {
       const SymbolSlot symbol = pool_->table.add_symbol(binding.symbol);
       entry.binds.push_back({symbol, binding.buffer, pool_->table.add(binding.limit)});
       result.binds.push_back(symbol);
     }
-    if (step.kind == StepKind::kKernel) std::tie(entry.executor, entry.images) = backends_.find(step.backend);
     if (step.kind == StepKind::kRoutine) entry.routine = lookup(step.routine);
-    result.most_arguments = std::max(result.most_arguments, entry.argument_count);
+    add_to_span(result, step);
     result.steps.push_back(std::move(entry));
+  }
+
+  void add_values(Executable& result, const Step& step, ExecutableStep& entry) {
+    entry.first_value = static_cast<uint32_t>(result.values.size());
+    for (const auto* dims : {&step.launch.symbols, &step.launch.sizes}) {
+      for (const Dim& dim : *dims) result.values.push_back(pool_->table.add(dim));
+    }
+    if (step.kind == StepKind::kCopy) result.values.push_back(result.buffers[step.uses[0].buffer].bytes);
+    entry.value_count = static_cast<uint32_t>(result.values.size()) - entry.first_value;
+  }
+
+  // The backend that a step's calls go to: for copies that of a device, or that of the span they join.
+  uint32_t backend_of(const Executable& result, const Step& step) const {
+    if (step.kind == StepKind::kKernel) return backend_of_kernel(step);
+    if (step.kind != StepKind::kCopy) return kNoId;
+    for (const BufferUse& use : step.uses) {
+      const Place place = result.program->buffers[use.buffer].place;
+      if (place.kind == Place::Kind::kDevice) return backends_.position(data_.devices[place.index]);
+    }
+    const bool joins = !result.spans.empty() && result.steps.back().binds.empty();
+    return joins ? result.spans.back().backend : kNoId;
+  }
+
+  uint32_t backend_of_kernel(const Step& step) const {
+    const uint32_t backend = backends_.position(step.backend);
+    invariant(backend != kNoId, "the images of a backend were not loaded");
+    if (backends_.all[backend].executor->is_valid(step.launch)) return backend;
+    throw UserError("INGOT-U206",
+                    fmt::format("the engine's program is broken: '{}' has a launch that its backend '{}' "
+                                "does not know",
+                                step.name, step.backend),
+                    "build the engine again; if it was built by this version, report it");
+  }
+
+  void add_to_span(Executable& result, const Step& step) const {
+    const auto index = static_cast<uint32_t>(result.steps.size());
+    const uint32_t backend = backend_of(result, step);
+    const bool joins = backend != kNoId && !result.spans.empty() && result.spans.back().backend == backend &&
+                       result.steps.back().binds.empty();
+    if (joins)
+      result.spans.back().last = index + 1;
+    else
+      result.spans.push_back({index, index + 1, backend});
   }
 
   static const Routine* lookup(const std::string& name) {
@@ -106,6 +146,18 @@ class Maker {
       if (storage == Storage::kInput || storage == Storage::kOutput || storage == Storage::kDynamic)
         result.moving.push_back(id);
     }
+    for (uint32_t i = 0; i < result.arguments.size(); ++i) {
+      if (std::ranges::binary_search(result.moving, result.arguments[i]))
+        result.moving_arguments.push_back(i);
+    }
+  }
+
+  static void find_places(Executable& result) {
+    std::set<uint8_t> places;
+    for (const Buffer& buffer : result.program->buffers) {
+      if (buffer.storage == Storage::kArena) places.insert(place_number(buffer.place));
+    }
+    result.places.assign(places.begin(), places.end());
   }
 
   void index_late_dims() {
@@ -126,7 +178,7 @@ class Maker {
   }
 
   const EngineData& data_;
-  const BackendLookup& backends_;
+  const LoadedBackends& backends_;
   std::shared_ptr<DimPool> pool_;
   std::vector<SymbolSlot> late_;
 };
@@ -147,10 +199,8 @@ void mark_late(Executable& executable) {
     if (storage == Storage::kDynamic || late_output) executable.late_buffers.push_back(id);
   }
   for (ExecutableStep& step : executable.steps) {
-    step.late = executable.dims->is_late(step.work_items);
-    for (size_t i = 0; i < step.step->symbols.size(); ++i) {
-      step.late = step.late || executable.dims->is_late(executable.symbols[step.first_symbol + i]);
-    }
+    for (uint32_t i = step.first_value; i < step.first_value + step.value_count; ++i)
+      step.late = step.late || executable.dims->is_late(executable.values[i]);
     for (const BufferUse& use : step.step->uses) {
       step.late = step.late || (use.buffer != kNoId && has_late_shape(executable, use.buffer));
     }
@@ -160,7 +210,7 @@ void mark_late(Executable& executable) {
 
 }  // namespace
 
-Executable make_executable(const Program& program, const EngineData& data, const BackendLookup& backends) {
+Executable make_executable(const Program& program, const EngineData& data, const LoadedBackends& backends) {
   Executable result = Maker(data, backends).make(program);
   mark_late(result);
   return result;

@@ -3,15 +3,14 @@
 // were looked up. Immutable, shared by all contexts of an engine.
 #pragma once
 
-#include <functional>
 #include <memory>
 #include <vector>
 
-#include "backends/execute.h"
 #include "engine/dim_table.h"
 #include "engine/engine_data.h"
 #include "routines/routine.h"
 #include "runtime/conditions.h"
+#include "runtime/loaded_backends.h"
 
 namespace ingot::core {
 
@@ -44,14 +43,18 @@ struct ExecutableBinding {
 
 struct ExecutableStep {
   const Step* step;
-  const Executor* executor = nullptr;  // kKernel
-  const LoadedImages* images = nullptr;
   const Routine* routine = nullptr;                 // kRoutine
   uint32_t first_argument = 0, argument_count = 0;  // in Executable::arguments
-  uint32_t first_symbol = 0;                        // in Executable::symbols
-  DimSlot work_items = 0, scratch_bytes = 0;
-  bool late = false;  // some size of it is told by an earlier step
+  uint32_t first_value = 0, value_count = 0;        // in Executable::values: its symbols, then its sizes
+  bool late = false;                                // some size of it is told by an earlier step
   std::vector<ExecutableBinding> binds;
+};
+
+// Steps [first, last). Either calls of one backend, of which only the last may bind symbols, or one step that
+// the host runs.
+struct ExecutableSpan {
+  uint32_t first, last;
+  uint32_t backend;  // position in LoadedBackends; kNoId: the host's own
 };
 
 struct Executable {
@@ -59,25 +62,23 @@ struct Executable {
   std::shared_ptr<const DimPool> dims;  // one for a program and all that is nested in it
   std::vector<ExecutableBuffer> buffers;
   std::vector<ExecutableStep> steps;
+  std::vector<ExecutableSpan> spans;
   std::vector<BufferId> arguments;  // of all steps
-  std::vector<DimSlot> symbols;     // symbol arguments of all steps
-  std::vector<BufferId>
-      moving;  // lie in inputs, outputs or dynamic memory: their address changes from run to run
+  std::vector<DimSlot> values;      // of all launches, and the bytes that copies move
+  std::vector<uint8_t> places;      // numbers (place_number) of the places where arena buffers lie
+  // Buffers in inputs, outputs or dynamic memory, whose address changes from run to run, and the positions of
+  // `arguments` that name them.
+  std::vector<BufferId> moving;
+  std::vector<uint32_t> moving_arguments;
   std::vector<BufferId> late_buffers;  // outputs and dynamic roots whose size a step tells
   std::vector<SymbolSlot> binds;       // symbols that its own steps bind
   bool late = false;                   // some size of its buffers is told by a step
-  uint32_t most_arguments = 0;         // of one step, nested ones included
   Conditions conditions;               // on the sizes of inputs; of the main program only
   std::vector<Executable> nested;
 };
 
-// Finds the executor and the loaded images of a backend; throws if there are none.
-struct BackendLookup {
-  std::function<std::pair<const Executor*, const LoadedImages*>(std::string_view backend)> find;
-};
-
-// `data` owns `program`. UserError INGOT-U224 if a routine is unknown here, INGOT-U206 if a weight's bytes
-// are not what its users expect.
-Executable make_executable(const Program& program, const EngineData& data, const BackendLookup& backends);
+// `data` owns `program`. UserError INGOT-U224 if a routine is unknown here, INGOT-U206 if a launch is none of
+// its backend.
+Executable make_executable(const Program& program, const EngineData& data, const LoadedBackends& backends);
 
 }  // namespace ingot::core

@@ -5,7 +5,7 @@
 #include <memory>
 #include <span>
 
-#include "backends/execute.h"
+#include "backends/executor.h"
 #include "runtime/log.h"
 #include "support/thread_pool.h"
 

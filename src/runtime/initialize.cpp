@@ -5,7 +5,7 @@
 
 #include <fmt/core.h>
 
-#include "runtime/step_runner.h"
+#include "runtime/program_run.h"
 #include "support/error.h"
 
 namespace ingot::core {
@@ -23,6 +23,26 @@ void require_values(const EngineData& data, const Executable& init, const Weight
   }
 }
 
+// Memory for what init makes, where it makes it.
+struct InitOutputs {
+  const Program& program;
+  const LoadedBackends& backends;
+  std::vector<std::shared_ptr<std::byte>> made;
+
+  Place place(size_t index) const { return program.buffers[program.outputs[index].buffer].place; }
+  static std::byte* allocate(void* context, size_t index, DType, std::span<const int64_t>, size_t bytes) {
+    auto& own = *static_cast<InitOutputs*>(context);
+    DeviceMemory* memory = own.backends.memories[place_number(own.place(index))];
+    own.made[index] = memory != nullptr ? memory->allocate(bytes) : allocate_memory(bytes);
+    return own.made[index].get();
+  }
+};
+
+bool has_value(const WeightSet& weights, size_t id) {
+  return weights.data[id] != nullptr ||
+         std::ranges::any_of(weights.on_devices, [&](const auto& copies) { return copies[id] != nullptr; });
+}
+
 }  // namespace
 
 std::shared_ptr<WeightSet> stored_weights(const EngineData& data) {
@@ -35,7 +55,7 @@ std::shared_ptr<WeightSet> stored_weights(const EngineData& data) {
 
 bool needs_init(const EngineData& data, const WeightSet& weights) {
   for (size_t id = 0; id < data.weights.size(); ++id) {
-    if (data.weights[id].init_output >= 0 && weights.data[id] == nullptr && data.weights[id].bytes > 0)
+    if (data.weights[id].init_output >= 0 && !has_value(weights, id) && data.weights[id].bytes > 0)
       return true;
   }
   return false;
@@ -45,38 +65,62 @@ void apply_sources(const EngineData& data, WeightSet& weights) {
   for (size_t id = 0; id < data.weights.size(); ++id) {
     const int32_t source = data.weights[id].source;
     if (source >= 0 && weights.sources[static_cast<size_t>(source)] != nullptr) {
-      weights.data[id] = weights.sources[static_cast<size_t>(source)];
+      weights.set(id, weights.sources[static_cast<size_t>(source)]);
     }
   }
 }
 
-void run_init(const EngineData& data, const Executable& init, Host& host, WeightSet& weights) {
+void place_weights_on_devices(const EngineData& data, const Program& program, const LoadedBackends& backends,
+                              WeightSet& weights) {
+  weights.on_devices.resize(data.devices.size());
+  for (WeightPointers& copies : weights.on_devices) copies.resize(data.weights.size());
+  for (const Buffer& buffer : program.buffers) {
+    const bool is_weight = buffer.storage == Storage::kWeight || buffer.storage == Storage::kConstant;
+    if (!is_weight || buffer.place.kind == Place::Kind::kHost) continue;
+    std::shared_ptr<const std::byte>& copy = weights.on_devices[buffer.place.index][buffer.index];
+    const std::byte* value = weights.data[buffer.index].get();
+    if (copy != nullptr || value == nullptr) continue;
+    const size_t bytes = data.weights[buffer.index].bytes;
+    DeviceMemory& memory = *backends.memories[place_number(buffer.place)];
+    const std::shared_ptr<std::byte> own = memory.allocate(bytes);
+    memory.copy(own.get(), value, bytes);
+    copy = own;
+  }
+  for (const Program& nested : program.nested) place_weights_on_devices(data, nested, backends, weights);
+}
+
+void run_init(const EngineData& data, const Executable& init, const LoadedBackends& backends, Host& host,
+              WeightSet& weights) {
   require_values(data, init, weights);
-  std::vector<std::shared_ptr<std::byte>> outputs(init.program->outputs.size());
-  const auto allocate = [](void* context, size_t index, DType, std::span<const int64_t>, size_t bytes) {
-    auto& made = *static_cast<std::vector<std::shared_ptr<std::byte>>*>(context);
-    made[index] = allocate_memory(bytes);
-    return made[index].get();
-  };
+  const std::vector<WeightPointers> before = weights.on_devices;
+  place_weights_on_devices(data, *init.program, backends, weights);
+  InitOutputs outputs{*init.program, backends, {}};
+  outputs.made.resize(init.program->outputs.size());
   std::vector<GrowingBlock> arenas;
-  GrowingBlock scratch;
-  std::vector<void*> arguments(init.most_arguments);
   weights.generation = 1;  // of addresses in the plan below, which dies with this call
+  const std::vector<std::unique_ptr<Queue>> queues = open_queues(backends);
   const RunResources resources{.data = data,
+                               .backends = backends,
+                               .queues = queues,
                                .pool = host.pool(),
                                .weights = weights,
                                .inputs = {},
                                .states = {},
                                .states_version = 0,
-                               .outputs = {allocate, &outputs},
-                               .arenas = arenas,
-                               .scratch = scratch,
-                               .arguments = arguments};
+                               .outputs = {&InitOutputs::allocate, &outputs},
+                               .arenas = arenas};
   RunPlan plan = make_run_plan(init, {}, std::vector<int64_t>(init.dims->table.symbols().size()));
-  StepRunner(resources, plan).run(init);
+  run_main(resources, init, plan);
+  for (const auto& queue : queues) wait_for(data, *init.program, *queue);
+  weights.on_devices = before;  // what only init reads does not stay there
+  weights.on_devices.resize(data.devices.size(), WeightPointers(data.weights.size()));
   for (size_t id = 0; id < data.weights.size(); ++id) {
     const int32_t output = data.weights[id].init_output;
-    if (output >= 0) weights.data[id] = outputs[static_cast<size_t>(output)];
+    if (output < 0) continue;
+    weights.set(id, nullptr);
+    const Place place = outputs.place(static_cast<size_t>(output));
+    auto& pointers = place.kind == Place::Kind::kHost ? weights.data : weights.on_devices[place.index];
+    pointers[id] = outputs.made[static_cast<size_t>(output)];
   }
 }
 

@@ -65,10 +65,10 @@ FileCopy read_copy(const std::filesystem::path& path) {
   return {std::move(memory), size};
 }
 
-void GrowingBlock::grow(size_t bytes) {
+void GrowingBlock::grow(size_t bytes, DeviceMemory* memory) {
   data_.reset();
   bytes_ = 0;
-  data_ = allocate_memory(bytes, allocator_);
+  data_ = memory != nullptr ? memory->allocate(bytes) : allocate_memory(bytes, allocator_);
   bytes_ = bytes;
 }
 

@@ -6,6 +6,7 @@
 #include <filesystem>
 #include <memory>
 
+#include "backends/executor.h"
 #include "support/hash.h"
 
 namespace ingot::core {
@@ -36,14 +37,15 @@ class GrowingBlock {
   // The allocator outlives the block.
   explicit GrowingBlock(const MemoryAllocator* allocator = nullptr) : allocator_(allocator) {}
 
-  std::byte* reserve(size_t bytes) {
-    if (bytes > bytes_) grow(bytes);
+  // `memory`: of a device, always the same one; null: of the host.
+  std::byte* reserve(size_t bytes, DeviceMemory* memory = nullptr) {
+    if (bytes > bytes_) grow(bytes, memory);
     return data_.get();
   }
   size_t bytes() const { return bytes_; }
 
  private:
-  void grow(size_t bytes);
+  void grow(size_t bytes, DeviceMemory* memory);
 
   const MemoryAllocator* allocator_;
   std::shared_ptr<std::byte> data_;

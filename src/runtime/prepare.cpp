@@ -1,16 +1,24 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/prepare.h"
 
+#include <algorithm>
+
 #include "runtime/initialize.h"
-#include "runtime/load_images.h"
 
 namespace ingot::core {
+
+bool can_run(const EngineData& data, const Host& host) {
+  return std::ranges::all_of(data.images, [&](const Image& image) {
+    const Executor* executor = host.find_executor(image.target.substr(0, image.target.find(':')));
+    return executor != nullptr && executor->missing(image).empty();
+  });
+}
 
 void prepare_weights(EngineData& data, Host& host) {
   const auto weights = stored_weights(data);
   if (needs_init(data, *weights)) {
-    const ImageMap images = load_images(data, nullptr, host);
-    run_init(data, make_executable(data.init, data, lookup_in(images, host)), host, *weights);
+    const LoadedBackends backends = load_backends(data, nullptr, host);
+    run_init(data, make_executable(data.init, data, backends), backends, host, *weights);
   }
   for (size_t id = 0; id < data.weights.size(); ++id) {
     if (data.weights[id].data == nullptr) data.weights[id].data = weights->data[id];

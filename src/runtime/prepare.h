@@ -10,4 +10,7 @@ namespace ingot::core {
 // processor that can run the engine's images (UserError INGOT-U220 otherwise).
 void prepare_weights(EngineData& data, Host& host);
 
+// Whether this machine can run all images of the engine.
+bool can_run(const EngineData& data, const Host& host);
+
 }  // namespace ingot::core

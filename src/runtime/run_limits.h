@@ -11,6 +11,11 @@ struct RunLimits {
   const int32_t* cancel = nullptr;  // not 0: as soon as possible; other threads write it. Null: never
 };
 
+struct RunOptions {
+  RunLimits limits;
+  void* stream = nullptr;  // of the engine's device, which the run joins; null: the context's own
+};
+
 // UserError INGOT-U316 if the run was cancelled, INGOT-U317 if its deadline has passed.
 void require_within(const RunLimits& limits);
 

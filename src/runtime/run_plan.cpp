@@ -23,6 +23,31 @@ size_t carried_values(const Step& step, const Program& program) {
   return program.nested[step.programs[0]].outputs.size();
 }
 
+void place_arenas(const Executable& executable, const std::vector<int64_t>& sizes, Frame& frame) {
+  const size_t places = executable.places.empty() ? 1 : size_t{executable.places.back()} + 1;
+  frame.arena_bytes.resize(places);
+  frame.arenas.resize(places);
+  for (const uint8_t place : executable.places)
+    frame.arena_bytes[place] = place_arena(*executable.program, numbered_place(place), sizes, frame.offsets);
+}
+
+KernelCall make_call(const ExecutableStep& step, Frame& frame) {
+  const bool is_kernel = step.step->kind == StepKind::kKernel;
+  const int64_t* values = frame.values.data() + step.first_value;
+  return {.launch = is_kernel ? &step.step->launch : nullptr,
+          .buffers = std::span(frame.arguments).subspan(step.first_argument, step.argument_count),
+          .symbols = values,
+          .sizes = values + step.step->launch.symbols.size()};
+}
+
+void check_copy(const Executable& executable, const RunPlan& plan, const ExecutableStep& step) {
+  const auto bytes = [&](size_t use) {
+    return plan.values[executable.buffers[step.step->uses[use].buffer].bytes];
+  };
+  if (bytes(0) == bytes(1)) return;
+  throw UserError("INGOT-U311", fmt::format("'{}' copies between two sizes", step.step->name));
+}
+
 Frame make_frame(const Executable& executable, RunPlan& plan) {
   Frame frame;
   const size_t count = executable.buffers.size();
@@ -34,15 +59,15 @@ Frame make_frame(const Executable& executable, RunPlan& plan) {
   }
   frame.offsets.resize(count);
   frame.pointers.resize(count);
-  frame.arena_bytes = place_arena(*executable.program, {}, sizes, frame.offsets);
-  frame.symbols.resize(executable.symbols.size());
+  place_arenas(executable, sizes, frame);
+  frame.arguments.resize(executable.arguments.size());
+  frame.values.resize(executable.values.size());
   frame.routines.resize(executable.steps.size());
+  for (const ExecutableStep& step : executable.steps) frame.calls.push_back(make_call(step, frame));
   size_t blocks = executable.late_buffers.empty() ? 0 : count;
   for (size_t i = 0; i < executable.steps.size(); ++i) {
     const ExecutableStep& step = executable.steps[i];
     blocks += carried_values(*step.step, *executable.program);
-    // Each worker's part starts at a multiple of 64 bytes.
-    plan.scratch_bytes = std::max(plan.scratch_bytes, (plan.values[step.scratch_bytes] + 63) / 64 * 64);
     if (!step.late) evaluate_step(executable, plan, frame, i);
   }
   frame.blocks.resize(blocks);
@@ -78,9 +103,9 @@ void check_fit(const Executable& executable, const RunPlan& plan, BufferId id) {
 
 void evaluate_step(const Executable& executable, const RunPlan& plan, Frame& frame, size_t index) {
   const ExecutableStep& step = executable.steps[index];
-  for (size_t i = 0; i < step.step->symbols.size(); ++i) {
-    frame.symbols[step.first_symbol + i] = plan.values[executable.symbols[step.first_symbol + i]];
-  }
+  for (uint32_t i = step.first_value; i < step.first_value + step.value_count; ++i)
+    frame.values[i] = plan.values[executable.values[i]];
+  if (step.step->kind == StepKind::kCopy) check_copy(executable, plan, step);
   if (step.step->kind != StepKind::kRoutine) return;
   RoutineArguments& arguments = frame.routines[index];
   arguments = {};

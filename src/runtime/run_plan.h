@@ -16,15 +16,18 @@ struct RoutineArguments {
 
 // One program (the main one or a nested one) at these sizes.
 struct Frame {
-  std::vector<int64_t> offsets;  // in the arena, one a buffer
-  int64_t arena_bytes = 0;
+  std::vector<int64_t> offsets;            // in the arena of its place, one a buffer
+  std::vector<int64_t> arena_bytes;        // one a place
+  std::vector<std::byte*> arenas;          // one a place
   std::vector<std::byte*> pointers;        // one a buffer
-  std::vector<int64_t> symbols;            // symbol arguments of all steps
+  std::vector<void*> arguments;            // as Executable::arguments
+  std::vector<int64_t> values;             // as Executable::values
+  std::vector<KernelCall> calls;           // one a step; of kernels and copies, into the two lists above
   std::vector<RoutineArguments> routines;  // one a step; empty for other kinds
   std::vector<GrowingBlock> blocks;        // dynamic buffers by id, and then one a carried value
   std::vector<Frame> nested;
   // What the addresses that outlive a run were computed for.
-  std::byte* arena = nullptr;
+  std::vector<std::byte*> known_arenas;
   uint64_t weights = 0, states = 0;
 };
 
@@ -33,7 +36,6 @@ struct RunPlan {
   std::vector<int64_t> symbols;  // one a symbol
   std::vector<bool> bound;       // one a symbol
   std::vector<int64_t> values;   // one a dim; of late ones only while their symbols are bound
-  int64_t scratch_bytes = 0;     // the most that a step wants, a thread
   Frame frame;
 };
 
@@ -49,7 +51,8 @@ bool is_known(const DimPool& dims, const RunPlan& plan, DimSlot slot);
 
 // Checks sizes of one buffer against the memory it lies in.
 void check_fit(const Executable& executable, const RunPlan& plan, BufferId id);
-// Fills symbol arguments and routine tensors of one step from the plan's values.
-void evaluate_step(const Executable& executable, const RunPlan& plan, Frame& frame, size_t step);
+// Fills the values of a launch, and routine tensors, of one step from the plan's values. UserError INGOT-U311
+// if a copy is between two sizes.
+void evaluate_step(const Executable& executable, const RunPlan& plan, Frame& frame, size_t index);
 
 }  // namespace ingot::core

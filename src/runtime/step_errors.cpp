@@ -18,12 +18,25 @@ namespace {
   throw UserError(std::move(details));
 }
 
+const Step* find_step(const Program& program, const Launch* launch) {
+  for (const Step& step : program.steps) {
+    if (&step.launch == launch) return &step;
+  }
+  for (const Program& nested : program.nested) {
+    if (const Step* found = find_step(nested, launch)) return found;
+  }
+  return nullptr;
+}
+
 }  // namespace
 
-void fail_step(const EngineData& data, const Step& step, int64_t status) {
+void fail_launch(const EngineData& data, const Program& program, const CallFailure& failure) {
   constexpr int64_t kIndexOutOfRange = 1;
-  if (status != kIndexOutOfRange)
-    throw InternalError(fmt::format("the kernel of '{}' returned the status {}", step.name, status));
+  const Step* found = find_step(program, failure.launch);
+  invariant(found != nullptr, "a queue reports a launch that is none of the program's");
+  const Step& step = *found;
+  if (failure.status != kIndexOutOfRange)
+    throw InternalError(fmt::format("the kernel of '{}' returned the status {}", step.name, failure.status));
   fail(data, step, "INGOT-U310", fmt::format("'{}' met an index that is out of range", step.name),
        "look for values in the inputs that are no valid indices, such as token ids beyond the vocabulary");
 }

@@ -3,13 +3,15 @@
 
 #include <string>
 
+#include "backends/executor.h"
 #include "engine/engine_data.h"
 #include "support/error.h"
 
 namespace ingot::core {
 
-// UserError INGOT-U310 for a kernel's status, with the node of the user's model that the step computes.
-[[noreturn]] void fail_step(const EngineData& data, const Step& step, int64_t status);
+// UserError INGOT-U310 for a kernel's status, with the node of the user's model that its step of `program`,
+// or of a program in it, computes.
+[[noreturn]] void fail_launch(const EngineData& data, const Program& program, const CallFailure& failure);
 // UserError INGOT-U311: a step computed something that cannot be.
 [[noreturn]] void fail_value(const EngineData& data, const Step& step, const std::string& cause);
 // The same error, with the node whose routine threw it.

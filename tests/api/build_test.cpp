@@ -5,10 +5,12 @@
 #include <chrono>
 #include <fstream>
 #include <numeric>
-#include <thread>
 #include <set>
+#include <thread>
 
 #include "api/runtime/handles.h"
+#include "api/runtime/host_access.h"
+#include "runtime/prepare.h"
 #include "tests/api/fixtures.h"
 
 namespace ingot::core::testing {
@@ -352,7 +354,7 @@ TEST_F(BuildTest, ShipsPreparedOrOriginalWeights) {
 TEST_F(BuildTest, CrossCompilesForAnotherProcessor) {
   const Built built = build_file({{"cpu", "x86-64-v4+vnni+bf16+fp16+amx-tile+amx-bf16+amx-int8"}});
   ASSERT_EQ(built.code, "");
-  const bool runs_here = host_cpu_features().covers(built.engine->data->needs);
+  const bool runs_here = can_run(*built.engine->data, api::host());
   ingot_context* context = nullptr;
   EXPECT_EQ(code_of(ingot_context_create(built.engine.get(), &context)), runs_here ? "" : "INGOT-U220");
   ingot_context_free(context);

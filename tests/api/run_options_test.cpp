@@ -151,6 +151,9 @@ TEST_F(RunOptionsTest, TakeHostTensorsWithAnOffset) {
   EXPECT_EQ(run(options(), {}, {input, mask()}), "");
   EXPECT_THAT(outputs_.values[0], ElementsAre(5, 6));
   input.device_type = INGOT_DEVICE_CUDA;
+  EXPECT_EQ(run(options(), {}, {input, mask()}), "INGOT-U319");
+  EXPECT_THAT(text_, HasSubstr("copy it to the host"));
+  input.device_type = 7;
   EXPECT_EQ(run(options(), {}, {input, mask()}), "INGOT-N301");
   EXPECT_THAT(text_, HasSubstr("host memory"));
   input.device_type = INGOT_DEVICE_CPU;

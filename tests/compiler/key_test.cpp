@@ -73,7 +73,7 @@ std::string key_of(const aten::Program& program, Rows rows = {}) {
 
 TEST(EngineKey, IsOneTextOfAllThatDecides) {
   const std::string key = key_of(small_program());
-  EXPECT_THAT(key, HasSubstr("engine format 3"));
+  EXPECT_THAT(key, HasSubstr("engine format 4"));
   EXPECT_THAT(key, HasSubstr("target null:"));
   EXPECT_THAT(key, HasSubstr("softmax("));
   EXPECT_THAT(key, HasSubstr("f32[40](sha256:"));
@@ -123,9 +123,10 @@ TEST(EngineKey, SeesEveryChangeOfTheProgram) {
 
 TEST(EngineKey, SeesEveryOptionThatDecides) {
   const std::string key = key_of(small_program());
-  const Rows changes = {{"cpu", "x86-64-v4"},        {"optimization_level", "2"},      {"numerics", "strict"},
-                        {"disable_passes", "fuse"},  {"stop_after", "simplify"},       {"bisect_passes", "3"},
-                        {"shapes", "x:1..4..16x40"}, {"keep_original_weights", "true"}};
+  const Rows changes = {
+      {"cpu", "x86-64-v4"},        {"optimization_level", "2"},       {"numerics", "strict"},
+      {"disable_passes", "fuse"},  {"stop_after", "simplify"},        {"bisect_passes", "3"},
+      {"shapes", "x:1..4..16x40"}, {"keep_original_weights", "true"}, {"device", "null:another"}};
   for (const auto& row : changes) {
     EXPECT_NE(key_of(small_program(), {row}), key) << row.first;
   }

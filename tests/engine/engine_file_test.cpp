@@ -56,7 +56,7 @@ TEST(EngineFile, KeepsAllThatAnEngineHolds) {
   EXPECT_EQ(read.nodes[0].source, engine.nodes[0].source);
   ASSERT_EQ(read.main.steps.size(), engine.main.steps.size());
   EXPECT_EQ(read.main.steps[1].uses, engine.main.steps[1].uses);
-  EXPECT_EQ(read.main.steps[1].work_items, engine.main.steps[1].work_items);
+  EXPECT_EQ(read.main.steps[1].launch, engine.main.steps[1].launch);
   EXPECT_EQ(read.main.symbols, engine.main.symbols);
   EXPECT_EQ(read.checks, engine.checks);
   EXPECT_EQ(read.metadata, engine.metadata);

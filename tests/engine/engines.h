@@ -38,9 +38,10 @@ inline EngineData small_engine() {
   const BufferId state = add_buffer(main, "k", f32({3}), Storage::kState, 0);
   main.states.push_back({"k", f32({3}), state});
   main.steps[1] = kernel_step("mix", {1, weight, constant, packed}, {2, state});
-  main.steps[1].symbols = {Dim::symbol("S")};
-  main.steps[1].work_items = Dim::symbol("B") * Dim::symbol("S");
-  main.steps[1].scratch_bytes = 128;
+  main.steps[1].launch = {.image = 0,
+                          .symbols = {Dim::symbol("S")},
+                          .sizes = {Dim::symbol("B") * Dim::symbol("S"), 128},
+                          .constants = {16, -1}};
   main.steps[1].nodes = {0};
   engine.nodes.push_back({"linear_1", "aten.linear.default", "model.py:12 in forward"});
   engine.metadata = {{"commit", "1a2b3c"}, {"note", ""}};

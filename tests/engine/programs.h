@@ -39,7 +39,7 @@ inline Step copy_step(BufferId from, BufferId to) {
 }
 
 inline Step kernel_step(std::string name, std::vector<BufferId> reads, std::vector<BufferId> writes) {
-  Step step{.name = std::move(name), .backend = "null", .image = 0};
+  Step step{.name = std::move(name), .backend = "null", .launch = {.image = 0}};
   for (const BufferId id : reads) step.uses.push_back({id, true, false});
   for (const BufferId id : writes) step.uses.push_back({id, false, true});
   return step;

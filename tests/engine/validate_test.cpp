@@ -64,7 +64,7 @@ TEST(Validate, RefusesWritesToInputsAndWeights) {
 TEST(Validate, RefusesUnknownSymbols) {
   Program program = chain();
   program.steps[1] = testing::kernel_step("k", {1}, {2});
-  program.steps[1].symbols = {Dim::symbol("T")};
+  program.steps[1].launch.symbols = {Dim::symbol("T")};
   EXPECT_THAT(refusal(program), HasSubstr("uses the symbol T"));
 }
 
@@ -72,7 +72,7 @@ TEST(Validate, RefusesIdsOutOfRange) {
   Program program = chain();
   program.steps[1] = testing::kernel_step("k", {1}, {2});
   EXPECT_EQ(refusal(program), "");
-  program.steps[1].image = 1;
+  program.steps[1].launch.image = 1;
   EXPECT_THAT(refusal(program), HasSubstr("'k' runs no image"));
   program.steps[1] = copy_step(1, 77);
   EXPECT_THAT(refusal(program), HasSubstr("uses no buffer"));
@@ -91,12 +91,72 @@ TEST(Validate, RefusesCyclesOfAliasesAndOrder) {
   EXPECT_THAT(refusal(program), HasSubstr("lies above no earlier"));
 }
 
-TEST(Validate, RefusesPlacesThatTheRuntimeLacks) {
+constexpr Place kDevice = {Place::Kind::kDevice, 0};
+
+TEST(Validate, RefusesDevicesThatTheEngineDoesNotName) {
   for (BufferId id = 0; id < chain().buffers.size(); ++id) {
     Program program = chain();
-    program.buffers[id].place = {Place::Kind::kDevice, 0};
-    EXPECT_THAT(refusal(program), HasSubstr("lies on a device")) << id;
+    program.buffers[id].place = kDevice;
+    EXPECT_THAT(refusal(program), HasSubstr("lies on a device that the engine does not name")) << id;
   }
+}
+
+// x and y on the host, a and b where the kernel runs.
+EngineData device_engine() {
+  using namespace testing;
+  EngineData engine{.name = "device", .target = "gpu", .devices = {"gpu"}};
+  engine.images.push_back({.kernel = "k", .target = "gpu"});
+  engine.main = chain();
+  engine.main.buffers[1].place = engine.main.buffers[2].place = kDevice;
+  engine.main.steps[1] = kernel_step("k", {1}, {2});
+  engine.main.steps[1].backend = "gpu";
+  return engine;
+}
+
+std::string refusal(const EngineData& engine) {
+  try {
+    validate_engine(engine);
+  } catch (const UserError& error) {
+    return error.what();
+  }
+  return "";
+}
+
+TEST(Validate, KernelsFindTheirBuffersWhereTheirBackendWorks) {
+  EXPECT_EQ(refusal(device_engine()), "");
+  for (const BufferId id : {1u, 2u}) {
+    EngineData engine = device_engine();
+    engine.main.buffers[id].place = {};
+    EXPECT_THAT(refusal(engine), HasSubstr("in a place where it does not run")) << id;
+  }
+  EngineData engine = device_engine();
+  engine.main.steps[1].kind = StepKind::kRoutine;
+  engine.main.steps[1].routine = "sort";
+  EXPECT_THAT(refusal(engine), HasSubstr("in a place where it does not run"));
+  engine = device_engine();
+  engine.devices = {"other"};
+  EXPECT_THAT(refusal(engine), HasSubstr("in a place where it does not run"));
+}
+
+TEST(Validate, AliasesLieWhereTheirRootLies) {
+  EngineData engine = device_engine();
+  engine.main.buffers[2].storage = Storage::kAlias;
+  engine.main.buffers[2].alias_of = 1;
+  engine.main.buffers[2].above.clear();
+  EXPECT_EQ(refusal(engine), "");
+  engine.main.buffers[1].place = {};
+  EXPECT_THAT(refusal(engine), HasSubstr("is an alias of a buffer in another place"));
+}
+
+TEST(Validate, OnlyTheHostBindsSymbols) {
+  EngineData engine = device_engine();
+  const BufferId count = add_buffer(engine.main, "n", {DType::kI64, {}, {}}, Storage::kArena);
+  engine.main.buffers[count].place = kDevice;
+  engine.main.buffers[count].above = {1, 2};
+  engine.main.steps[1].uses.push_back({count, false, true});
+  EXPECT_EQ(refusal(engine), "");
+  engine.main.steps[1].binds.push_back({"n", count, 5});
+  EXPECT_THAT(refusal(engine), HasSubstr("binds a symbol to a buffer that the host cannot read"));
 }
 
 TEST(Validate, RefusesFurtherBuffersOfAPort) {

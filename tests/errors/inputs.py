@@ -52,7 +52,7 @@ def host_features(cache: Path) -> str:
     """What engines that are built for this processor need."""
     make_engine(cache, "pair")
     done = subprocess.run([INGOT, "inspect", "--json", cache / "pair.ingot"], check=True, capture_output=True)
-    return json.loads(done.stdout)["needs"]
+    return json.loads(done.stdout)["target"].split()[0].removeprefix("cpu:")
 
 
 def make_text(_cache: Path, *words: str) -> bytes:

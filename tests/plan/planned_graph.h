@@ -125,22 +125,25 @@ class PlannedGraph {
 
   void add_step(const Node& node, PlanInput& input) {
     LoweredStep step = null::backend().lower(node, graph_.symbols, {})[0];
-    for (const auto& [name, info] : graph_.symbols) step.symbols.push_back(name);
+    for (const std::string& name : graph_symbols()) step.launch.symbols.push_back(Dim::symbol(name));
     const bool is_kernel = step.routine.empty();
-    const auto image = static_cast<ImageId>(data_->images.size());
     if (is_kernel) {
+      step.launch.image = static_cast<ImageId>(data_->images.size());
       data_->images.push_back(step.compile());
-      kernels_.push_back(interpreted(node, step));
+      kernels_.push_back(interpreted(node));
     }
-    input.steps.push_back({.node = &node,
-                           .step = std::move(step),
-                           .image = is_kernel ? image : kNoId,
-                           .node_records = {},
-                           .backend = is_kernel ? "null" : ""});
+    input.steps.push_back(
+        {.node = &node, .step = std::move(step), .node_records = {}, .backend = is_kernel ? "null" : ""});
   }
 
-  static TestKernel interpreted(const Node& node, const LoweredStep& step) {
-    return [kernel = node.op->lower(node), symbols = step.symbols](const KernelCall& call) {
+  std::vector<std::string> graph_symbols() const {
+    std::vector<std::string> names;
+    for (const auto& [name, info] : graph_.symbols) names.push_back(name);
+    return names;
+  }
+
+  TestKernel interpreted(const Node& node) const {
+    return [kernel = node.op->lower(node), symbols = graph_symbols()](const KernelCall& call) {
       SymbolValues values;
       for (size_t i = 0; i < symbols.size(); ++i) values[symbols[i]] = call.symbols[i];
       std::vector<TensorView> views;

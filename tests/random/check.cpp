@@ -37,7 +37,7 @@ aten::Imported model_of(const Case& test) {
 
 std::shared_ptr<EngineData> compile_case(const Case& test, const Build& build) {
   CompileOptions options;
-  options.target.features = build.features;
+  options.target.device = to_string(build.features);
   options.target.level = options.passes.level = build.level;
   options.passes.strict = test.strict;
   options.target.numerics = test.strict ? Target::Numerics::kStrict : Target::Numerics::kDefault;

@@ -178,15 +178,12 @@ TEST(Context, ReportsAnAllocatorThatGivesNothing) {
   EXPECT_THROW(runner.context->run(arguments, nothing), DeviceError);
 }
 
-TEST(Context, GivesScratchToEachStep) {
+TEST(Context, EvaluatesTheSizesOfLaunches) {
   EngineData engine = doubling_engine();
-  engine.main.steps[0].scratch_bytes = Dim::symbol("S") * Dim(4);
+  engine.main.steps[0].launch.sizes = {Dim::symbol("S") * Dim(4), 7};
   auto kernels = doubling_kernels();
-  kernels[0] = [](const KernelCall& call) -> int64_t {
-    for (int64_t i = 0; i < call.symbols[0]; ++i)
-      reinterpret_cast<float*>(call.scratch)[i] = floats(call, 0)[i] + 1;
-    std::memcpy(call.buffers[1], call.scratch, static_cast<size_t>(call.symbols[0]) * 4);
-    return call.scratch_stride == 64 ? 0 : 7;  // 10 floats, rounded up so that every worker starts aligned
+  kernels[0] = [first = kernels[0]](const KernelCall& call) -> int64_t {
+    return call.sizes[0] == 40 && call.sizes[1] == 7 ? first(call) : 7;
   };
   Runner runner(std::move(engine), kernels);
   EXPECT_EQ(runner.run({argument(filled({1, 10}, 0))}).at(0)[9], 20);

@@ -17,14 +17,33 @@ class TestExecutor final : public Executor {
  public:
   explicit TestExecutor(std::vector<TestKernel> kernels) : kernels_(std::move(kernels)) {}
   std::string_view name() const override { return "null"; }
+  std::string missing(const Image&) const override { return {}; }
   std::unique_ptr<LoadedImages> load(const EngineData&, const EngineFile*) const override {
     return std::make_unique<LoadedImages>();
   }
-  int64_t run(const LoadedImages&, const KernelCall& call, ThreadPool&) const override {
-    return kernels_[call.image](call);
+  bool is_valid(const Launch&) const override { return true; }
+  std::unique_ptr<Queue> open_queue(const MemoryAllocator*) const override {
+    return std::make_unique<TestQueue>(kernels_);
   }
 
  private:
+  class TestQueue final : public Queue {
+   public:
+    explicit TestQueue(const std::vector<TestKernel>& kernels) : kernels_(kernels) {}
+    std::optional<CallFailure> run(const CallSpan& span) override {
+      for (const KernelCall& call : span.calls) {
+        if (call.launch == nullptr)
+          copy_on_host(call);
+        else if (const int64_t status = kernels_[call.launch->image](call); status != 0)
+          return CallFailure{call.launch, status};
+      }
+      return std::nullopt;
+    }
+
+   private:
+    const std::vector<TestKernel>& kernels_;
+  };
+
   std::vector<TestKernel> kernels_;
 };
 
@@ -59,7 +78,7 @@ inline EngineData weighted_engine() {
   const BufferId b = add_buffer(engine.main, "b", f32({2}), Storage::kWeight, 1);
   const BufferId y = add_output(engine.main, "y", f32({2}));
   engine.main.steps = {kernel_step("add", {p, b}, {y})};
-  engine.main.steps[0].image = 1;
+  engine.main.steps[0].launch.image = 1;
   return engine;
 }
 
@@ -104,8 +123,8 @@ inline Tensor filled(std::vector<int64_t> shape, float first, float step = 1) {
 inline Step elementwise_step(std::string name, uint32_t image, std::vector<BufferId> reads, BufferId write,
                              Dim count) {
   Step step = kernel_step(std::move(name), std::move(reads), {write});
-  step.image = image;
-  step.symbols = {count};
+  step.launch.image = image;
+  step.launch.symbols = {count};
   return step;
 }
 

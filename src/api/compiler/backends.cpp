@@ -7,6 +7,9 @@
 #define INGOT_HAS_CPU_BACKEND 1
 #include "backends/cpu/compile/backend.h"
 #endif
+#if __has_include("backends/cuda/compile/backend.h")
+#include "backends/cuda/compile/backend.h"
+#endif
 #if __has_include("backends/null/compile/backend.h")
 #include "backends/null/compile/backend.h"
 #endif
@@ -17,6 +20,12 @@ std::span<const Backend* const> backends() {
   static const std::vector<const Backend*> all = {
 #ifdef INGOT_HAS_CPU_BACKEND
       &cpu::backend(),
+#endif
+#if __has_include("backends/cuda/compile/backend.h")
+#include "backends/cuda/compile/backend.h"
+#endif
+#if __has_include("backends/cuda/compile/backend.h")
+      &cuda::backend(),
 #endif
 #if __has_include("backends/null/compile/backend.h")
       &null::backend(),

@@ -3,7 +3,7 @@
 
 #include <span>
 
-#include "backends/compile.h"
+#include "backends/backend.h"
 
 namespace ingot::core::api {
 

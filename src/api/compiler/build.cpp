@@ -41,7 +41,7 @@ ingot_build_options copy_of(const ingot_build_options* given) {
 // Refuses names of backends and passes before any work is done.
 CompileOptions checked_options(const ingot_build_options& options) {
   CompileOptions parsed = parse_options(read_rows(options));
-  find_backend(backends(), parsed.target.backend);
+  parsed.target.device = find_backend(backends(), parsed.target.backend).device(parsed.target.device);
   const PassRunner checks_names(parsed.passes);
   return parsed;
 }
@@ -103,7 +103,10 @@ double total_seconds(const std::vector<Phases::Phase>& phases) {
 class Build {
  public:
   explicit Build(const ingot_build_options* given)
-      : given_(copy_of(given)), options_(checked_options(given_)), metadata_(read_user_metadata(given_)), phases_("read", read_progress(given_)) {
+      : given_(copy_of(given)),
+        options_(checked_options(given_)),
+        metadata_(read_user_metadata(given_)),
+        phases_("read", read_progress(given_)) {
     phases_.report(0, 1);
   }
 
@@ -116,9 +119,10 @@ class Build {
     target_ = data->target;
     data->metadata = metadata_;
     // For another processor: its weights are prepared where it runs.
-    if (!host_cpu_features().covers(data->needs)) return std::make_unique<ingot_engine>(data);
+    if (!can_run(*data, host())) return std::make_unique<ingot_engine>(data);
     phases_.begin("prepare weights");
-    if (!options_.keep_original_weights) prepare_weights(*data, host());
+    // What init makes on a device stays there.
+    if (!options_.keep_original_weights && data->devices.empty()) prepare_weights(*data, host());
     return std::make_unique<ingot_engine>(Engine::create(data, host()));
   }
 

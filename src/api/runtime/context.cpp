@@ -122,8 +122,16 @@ ingot_status* ingot_context_run_with(ingot_context* context, size_t count, const
     Caller caller{given.allocate, given.user};
     const auto arguments = names == nullptr ? read_inputs(*context, count, inputs)
                                             : read_named_inputs(*context, count, names, inputs);
-    context->context.run(arguments, {allocate_output, &caller},
-                         {.deadline_ns = given.deadline_ns, .cancel = given.cancel});
+    context->context.run(
+        arguments, {allocate_output, &caller, given.outputs_on_device != 0},
+        {.limits = {.deadline_ns = given.deadline_ns, .cancel = given.cancel}, .stream = given.stream});
+  });
+}
+
+ingot_status* ingot_context_synchronize(ingot_context* context) {
+  return api::guard([&] {
+    api::require(context, "context");
+    context->context.synchronize();
   });
 }
 

@@ -15,6 +15,9 @@
 #if __has_include("backends/cpu/execute/execute.h")
 #include "backends/cpu/execute/execute.h"
 #endif
+#if __has_include("backends/cuda/execute/execute.h")
+#include "backends/cuda/execute/execute.h"
+#endif
 #if __has_include("backends/null/execute/execute.h")
 #include "backends/null/execute/execute.h"
 #endif
@@ -50,6 +53,9 @@ Logger logger_of_environment() {
 constexpr auto kExecutors = std::to_array<const Executor* (*)()>({
 #if __has_include("backends/cpu/execute/execute.h")
     [] { return &cpu::executor(); },
+#endif
+#if __has_include("backends/cuda/execute/execute.h")
+    [] { return &cuda::executor(); },
 #endif
 #if __has_include("backends/null/execute/execute.h")
     [] { return &null::executor(); },

@@ -12,7 +12,8 @@ namespace {
 
 [[noreturn]] void refuse_device(const ingot_tensor& tensor) {
   throw UnsupportedError("INGOT-N301",
-                         fmt::format("a tensor is on device {}:{}, but Ingot takes tensors in host memory",
+                         fmt::format("a tensor is on device {}:{}, but only runs take tensors that are not "
+                                     "in host memory, and of the first GPU",
                                      tensor.device_type, tensor.device_id),
                          "copy it to the host; a tensor of the host has device_type 0 or 1 and device_id 0");
 }
@@ -23,8 +24,9 @@ Argument to_argument(const ingot_tensor& tensor) {
   if (tensor.rank < 0) [[unlikely]]
     throw UserError("INGOT-U016", fmt::format("a tensor has {} dims", tensor.rank));
   if (tensor.rank > 0) require(tensor.shape, "shape");
+  const bool on_device = tensor.device_type == INGOT_DEVICE_CUDA;
   const bool is_host = tensor.device_type == INGOT_DEVICE_HOST || tensor.device_type == INGOT_DEVICE_CPU;
-  if (!is_host || tensor.device_id != 0) [[unlikely]]
+  if ((!is_host && !on_device) || tensor.device_id != 0) [[unlikely]]
     refuse_device(tensor);
   if (tensor.data == nullptr) [[unlikely]] {
     const std::span shape(tensor.shape, static_cast<size_t>(tensor.rank));
@@ -32,11 +34,12 @@ Argument to_argument(const ingot_tensor& tensor) {
   }
   auto* data = static_cast<std::byte*>(tensor.data);
   auto* first = data == nullptr ? nullptr : data + tensor.byte_offset;
-  return {first, to_dtype(tensor.dtype), tensor.rank, tensor.shape, tensor.strides};
+  return {first, to_dtype(tensor.dtype), tensor.rank, tensor.shape, tensor.strides, on_device};
 }
 
 TensorView to_view(const ingot_tensor& tensor) {
   const Argument argument = to_argument(tensor);
+  if (argument.on_device) refuse_device(tensor);
   if (argument.strides != nullptr) return view_of(argument);
   std::vector<int64_t> shape(argument.shape, argument.shape + argument.rank);
   std::vector<int64_t> strides = row_major_strides(shape);

@@ -162,19 +162,19 @@ class Mutator {
         step.kind = static_cast<StepKind>(below(4));
         return;
       case 1:
-        step.image = number(step.image);
+        step.launch.image = number(step.launch.image);
         return;
       case 2:
-        step.symbols.push_back(dim(program));
+        step.launch.symbols.push_back(dim(program));
         return;
       case 3:
-        step.work_items = dim(program);
+        step.launch.sizes.push_back(dim(program));
         return;
       case 4:
-        step.grain = number(step.grain);
+        step.launch.constants.push_back(number(0));
         return;
       case 5:
-        step.scratch_bytes = dim(program);
+        if (Dim* size = any(step.launch.sizes)) *size = dim(program);
         return;
       case 6:
         step.kind = StepKind::kRoutine;

@@ -33,7 +33,7 @@ bool is_modest(const Program& program, SymbolTable& symbols, int64_t& bytes) {
   for (const Step& step : program.steps) {
     for (const SymbolBinding& binding : step.binds)
       symbols[binding.symbol].range = {0, range_of(binding.limit, symbols).max};
-    bytes += most({step.scratch_bytes, step.work_items}, symbols);
+    for (const Dim& size : step.launch.sizes) bytes += most({size}, symbols);
     const bool is_loop = step.kind == StepKind::kProgram && step.control == ControlKind::kLoop;
     if (!is_loop) continue;
     const BufferId count = step.uses[0].buffer;

@@ -7,100 +7,24 @@
 #include <llvm/Config/llvm-config.h>
 
 #include "backends/cpu/compile/emit_kernel.h"
-#include "backends/cpu/compile/fusion_rules.h"
 #include "backends/cpu/compile/llvm/generate.h"
 #include "backends/cpu/compile/schedule.h"
 #include "backends/cpu/compile/schedules/image_rows.h"
 #include "backends/cpu/compile/schedules/transposition.h"
 #include "backends/cpu/compile/schedules/winograd.h"
 #include "backends/cpu/compile/speed.h"
+#include "backends/cpu/compile/target.h"
+#include "backends/steps/fusion_rules.h"
+#include "backends/steps/members.h"
 #include "loops/overwrite.h"
 #include "loops/zero_padding.h"
-#include "ops/region.h"
-#include "ops/routine_attributes.h"
 #include "support/error.h"
 
 namespace ingot::core::cpu {
 namespace {
 
-std::string step_name(std::span<const Node* const> nodes) {
-  std::string names;
-  for (const Node* node : nodes) names += (names.empty() ? "" : ", ") + std::string(node->op->name);
-  return nodes.size() == 1 ? names : "fused[" + names + "]";
-}
-
-// The nodes that a step computes: the node itself, or those of its region.
-struct Members {
-  std::vector<const Node*> nodes;
-  std::vector<const Value*> outputs;     // in the members' graph
-  std::map<const Value*, Value*> outer;  // members' inputs and outputs -> values of the whole graph
-};
-
-Members members_of(const Node& node) {
-  Members members;
-  if (!node.op->traits.has(Trait::kFused)) {
-    members.nodes = {&node};
-    for (Value* result : node.results) members.outputs.push_back(result);
-    for (Value* value : node.operands) members.outer.emplace(value, value);
-    for (Value* value : node.results) members.outer.emplace(value, value);
-    return members;
-  }
-  const Graph& region = *node.graphs[0];
-  for (const auto& member : region.nodes()) members.nodes.push_back(member.get());
-  for (size_t i = 0; i < region.inputs().size(); ++i)
-    members.outer.emplace(region.inputs()[i], node.operands[i]);
-  for (size_t i = 0; i < region.outputs.size(); ++i) {
-    members.outputs.push_back(region.outputs[i]);
-    members.outer.emplace(region.outputs[i], node.results[i]);
-  }
-  return members;
-}
-
-void add_argument(LoweredStep& step, const Members& members, const Value* value) {
-  const bool writes = std::ranges::find(members.outputs, value) != members.outputs.end();
-  step.arguments.push_back(members.outer.at(value));
-  step.writes.push_back(writes);
-}
-
-LoweredStep lower_routine(const Node& node) {
-  LoweredStep step;
-  step.name = node.op->name;
-  step.routine = node.op->routine;
-  step.attributes = routine_attributes(node);
-  for (Value* operand : node.operands) {
-    if (operand == nullptr) continue;
-    step.arguments.push_back(operand);
-    step.writes.push_back(false);
-  }
-  for (Value* result : node.results) {
-    step.arguments.push_back(result);
-    step.writes.push_back(true);
-  }
-  return step;
-}
-
-// The part of a region behind its contraction, as a kernel whose buffer 0 is the contraction's result.
-RegionKernel epilogue_of(const Members& members, const Node& contraction) {
-  std::vector<const Node*> rest;
-  for (const Node* node : members.nodes) {
-    if (node != &contraction) rest.push_back(node);
-  }
-  const Value* result = contraction.results[0];
-  if (rest.empty()) {
-    RegionKernel plain{plain_epilogue(result->type), {result, result}};
-    return plain;
-  }
-  RegionKernel epilogue = compose_region(rest, members.outputs);
-  const auto position = std::ranges::find(epilogue.buffers, result) - epilogue.buffers.begin();
-  return move_buffer_first(std::move(epilogue), static_cast<int>(position));
-}
-
 void take_kernel(LoweredStep& step, ScheduledKernel kernel) {
-  step.symbols = std::move(kernel.symbols);
-  step.work_items = kernel.work_items;
-  step.grain = kernel.grain;
-  step.item_cost = kernel.item_cost;
-  step.scratch_bytes = kernel.scratch_bytes;
+  step.launch = to_launch(kernel.launch);
   step.kernel_key = std::move(kernel.key);
   step.compile = std::move(kernel.compile);
 }
@@ -130,16 +54,11 @@ LoweredStep lower_transposition(const Node& node, const SymbolTable& symbols, co
 
 // A step of its own that computes `kernel`, whose symbols have their ranges.
 LoweredStep kernel_step(std::string name, loops::Kernel kernel, const Target& target) {
-  const KernelCallPlan call = plan_call(kernel, target.features);
   LoweredStep step;
   step.name = std::move(name);
-  step.symbols = call.symbols;
-  step.work_items = call.work_items;
-  step.grain = call.grain;
-  step.item_cost = call.item_cost;
-  step.scratch_bytes = call.scratch_bytes;
-  step.kernel_key = to_string(kernel) + to_string(target.features);
-  step.compile = [kernel = std::move(kernel), features = target.features] {
+  step.launch = to_launch(plan_launch(kernel, features_of(target)));
+  step.kernel_key = to_string(kernel) + to_string(features_of(target));
+  step.compile = [kernel = std::move(kernel), features = features_of(target)] {
     return compile_kernel(kernel, features);
   };
   return step;
@@ -150,15 +69,8 @@ LoweredStep guarded(LoweredStep step) {
   return step;
 }
 
-void add_ranges(loops::Kernel& kernel, const SymbolTable& symbols) {
-  for (const std::string& name : loops::free_symbols(kernel)) {
-    if (const auto info = symbols.find(name); info != symbols.end()) kernel.symbols.insert(*info);
-  }
-}
-
 LoweredStep lower_loops(const Members& members, const SymbolTable& symbols, const Target& target) {
-  RegionKernel region = compose_region(members.nodes, members.outputs);
-  add_ranges(region.kernel, symbols);
+  RegionKernel region = compose_members(members, symbols);
   std::vector<uint32_t> may_overwrite = loops::overwritable_buffers(region.kernel);
   LoweredStep step = kernel_step(step_name(members.nodes), std::move(region.kernel), target);
   for (const Value* value : region.buffers) add_argument(step, members, value);
@@ -181,16 +93,18 @@ void zero_paddings(const Node& node, const SymbolTable& symbols, const Target& t
   }
 }
 
-const Node* find_contraction(const Members& members) {
-  const auto found = std::ranges::find_if(
-      members.nodes, [](const Node* node) { return node->op->traits.has(Trait::kContraction); });
-  return found == members.nodes.end() ? nullptr : *found;
+ReadyRule ready_for(const Target& target) {
+  return [&target](const Node& contraction) { return find_ready_schedule(contraction, target) != nullptr; };
 }
 
 class CpuBackend final : public Backend {
  public:
   std::string_view name() const override { return "cpu"; }
   std::string_view generator() const override { return "LLVM " LLVM_VERSION_STRING; }
+
+  std::string device(std::string_view words) const override {
+    return to_string(words.empty() ? host_cpu_features() : parse_cpu_features(words));
+  }
 
   Support supports(const Node& node, const SymbolValues& sizes, const Target& target) const override {
     if (node.op->lower == nullptr && node.op->routine.empty() && !node.op->traits.has(Trait::kFused))
@@ -213,7 +127,7 @@ class CpuBackend final : public Backend {
   }
 
   bool prefers_winograd(const Node& convolution, const Target& target) const override {
-    return is_faster_by_winograd(convolution, target.features);
+    return is_faster_by_winograd(convolution, features_of(target));
   }
 
   LayoutRequest layouts(const Node& node, const Target& target) const override {
@@ -233,10 +147,10 @@ class CpuBackend final : public Backend {
   }
 
   bool may_fuse_consumer(const Node& root, const Node& consumer, const Target& target) const override {
-    return may_take_consumer(root, consumer, target);
+    return may_take_consumer(root, consumer, ready_for(target));
   }
   bool may_fuse_producer(const Node& root, const Node& producer, const Target& target) const override {
-    return may_take_producer(root, producer, target);
+    return may_take_producer(root, producer, ready_for(target));
   }
 
   std::vector<LoweredStep> lower(const Node& node, const SymbolTable& symbols,

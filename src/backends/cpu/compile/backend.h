@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include "backends/compile.h"
+#include "backends/backend.h"
 
 namespace ingot::core::cpu {
 

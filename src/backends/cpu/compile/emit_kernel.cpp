@@ -27,13 +27,13 @@ int64_t item_cost(const loops::Kernel& kernel) {
 
 }  // namespace
 
-KernelCallPlan plan_call(const loops::Kernel& written, CpuFeatures features) {
+KernelLaunch plan_launch(const loops::Kernel& written, CpuFeatures features) {
   const loops::Kernel kernel = order_for_storage(written);
   return {.symbols = free_symbols(kernel),
           .work_items = parallel_extent(kernel),
+          .scratch_bytes = scratch_bytes(kernel, features),
           .grain = plan_lanes(kernel, features).grain,
-          .item_cost = item_cost(kernel),
-          .scratch_bytes = scratch_bytes(kernel, features)};
+          .item_cost = item_cost(kernel)};
 }
 
 Image compile_kernel(const loops::Kernel& kernel, CpuFeatures features) {

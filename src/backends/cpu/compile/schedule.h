@@ -7,20 +7,17 @@
 #include <string>
 #include <vector>
 
-#include "backends/compile.h"
+#include "backends/backend.h"
+#include "backends/cpu/kernel_abi.h"
 
 namespace ingot::core::cpu {
 
 // What a schedule makes of a node: a LoweredStep without the graph's values.
 // The kernel's buffers are the node's operands (those that are present), then the epilogue's without its
-// first. Its scratch is aligned to 64 bytes.
+// first.
 struct ScheduledKernel {
-  std::vector<std::string> symbols;
-  Dim work_items = 1;
-  int64_t grain = 1;
-  int64_t item_cost = 0;  // rough nanoseconds
-  Dim scratch_bytes = 0;  // a thread
-  std::string key;        // canonical text of everything that decides the code
+  KernelLaunch launch;
+  std::string key;  // canonical text of everything that decides the code
   std::function<Image()> compile;
 };
 
@@ -50,12 +47,5 @@ const Schedule* find_schedule(const Op& op);  // null: the op has none
 // The schedule that can compute `node` as it stands: null if it has none, if none supports it, or if its
 // operands and results do not have the layouts that the schedule asks for.
 const Schedule* find_ready_schedule(const Node& node, const Target& target);
-
-// Can a schedule run this kernel on its result? No for reductions, scans, and indices that are read from
-// data.
-bool is_epilogue(const loops::Kernel& kernel);
-
-// The epilogue of a contraction that nothing joined: stores the result.
-loops::Kernel plain_epilogue(const TensorType& result);
 
 }  // namespace ingot::core::cpu

@@ -8,6 +8,7 @@
 #include "backends/cpu/compile/schedules/linear.h"
 #include "backends/cpu/compile/schedules/matmul.h"
 #include "backends/cpu/compile/schedules/winograd.h"
+#include "backends/cpu/compile/target.h"
 
 namespace ingot::core::cpu {
 
@@ -33,7 +34,7 @@ const TensorType& result_type(const Node& node) { return node.results[0]->type; 
 const Schedule kSchedules[] = {
     {&ops::linear, [](const Node& node, const Target&) { return supports_linear(operand_types(node)); },
      [](const Node& node, const Target& target) {
-       return linear_layouts(operand_types(node), target.features);
+       return linear_layouts(operand_types(node), features_of(target));
      },
      [](const Node& node, const loops::Kernel& epilogue, const SymbolTable& symbols, const Target& target) {
        return plan_linear(operand_types(node), epilogue, symbols, target);
@@ -46,7 +47,8 @@ const Schedule kSchedules[] = {
     {&ops::convolution,
      [](const Node& node, const Target&) { return supports_convolution(operand_types(node)); },
      [](const Node& node, const Target& target) {
-       return convolution_layouts(operand_types(node), node.attributes<ops::Convolution>(), target.features);
+       return convolution_layouts(operand_types(node), node.attributes<ops::Convolution>(),
+                                  features_of(target));
      },
      [](const Node& node, const loops::Kernel& epilogue, const SymbolTable& symbols, const Target& target) {
        return plan_convolution(operand_types(node), result_type(node), node.attributes<ops::Convolution>(),
@@ -57,7 +59,7 @@ const Schedule kSchedules[] = {
        return supports_winograd(operand_types(node), result_type(node));
      },
      [](const Node& node, const Target& target) {
-       return winograd_layouts(operand_types(node), target.features);
+       return winograd_layouts(operand_types(node), features_of(target));
      },
      [](const Node& node, const loops::Kernel& epilogue, const SymbolTable& symbols, const Target& target) {
        return plan_winograd(operand_types(node), result_type(node), epilogue, symbols, target);

@@ -6,6 +6,7 @@
 #include <fmt/core.h>
 
 #include "backends/cpu/compile/schedule.h"
+#include "backends/cpu/compile/target.h"
 #include "ops/attributes.h"
 
 namespace ingot::core::cpu {
@@ -105,7 +106,7 @@ std::string interpolates_one_by_one(const Node& node, const Target&) {
 std::string widens_bf16(const Node& node, const Target& target) {
   const bool multiplies = node.op == &ops::matmul || node.op == &ops::linear || node.op == &ops::convolution;
   const bool in_hardware =
-      target.features.has(CpuFeature::kAvx512Bf16) || target.features.has(CpuFeature::kAmxBf16);
+      features_of(target).has(CpuFeature::kAvx512Bf16) || features_of(target).has(CpuFeature::kAmxBf16);
   if (!multiplies || !in_hardware) return {};
   const Node* producer = node.operands[0]->producer;
   const bool widened =
@@ -113,7 +114,7 @@ std::string widens_bf16(const Node& node, const Target& target) {
   return widened ? "bf16 is multiplied as f32, where this processor multiplies bf16" : "";
 }
 double bf16_rate(const Node&, const Target& target) {
-  return kPeerProducts * (target.features.has(CpuFeature::kAmxBf16) ? 8 : 2);
+  return kPeerProducts * (features_of(target).has(CpuFeature::kAmxBf16) ? 8 : 2);
 }
 
 constexpr int64_t kLongLine = 4096;

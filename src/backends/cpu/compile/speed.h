@@ -2,7 +2,7 @@
 // What this backend's code is slow at, beside a peer on the same processor (docs/design/012-slow-paths.md).
 #pragma once
 
-#include "backends/compile.h"
+#include "backends/backend.h"
 
 namespace ingot::core::cpu {
 

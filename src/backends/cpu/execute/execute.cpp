@@ -7,6 +7,9 @@
 
 #include <fmt/core.h>
 
+#include "backends/cpu/kernel_abi.h"
+#include "runtime/memory.h"
+#include "support/cpu_features.h"
 #include "support/error.h"
 #include "support/file.h"
 #include "support/thread_pool.h"
@@ -14,24 +17,27 @@
 namespace ingot::core::cpu {
 namespace {
 
-// The entry point of an image, at its first byte: works on items [begin, end) and returns a KernelStatus.
-using KernelFunction = int64_t (*)(void* const* buffers, const int64_t* symbols, int64_t begin, int64_t end,
-                                   void* scratch);
-
 struct Images final : LoadedImages {
   std::vector<KernelFunction> functions;  // one an image of the engine; null for those of other backends
   std::shared_ptr<const void> memory;     // keeps the code mapped
 };
 
-bool is_ours(const Image& image) { return image.target.starts_with("cpu"); }
+constexpr std::string_view kPrefix = "cpu:";
+
+bool is_ours(const Image& image) { return image.target.starts_with(kPrefix); }
+
+// Features of the processor that an image was built for.
+CpuFeatures needs_of(const Image& image) {
+  return parse_cpu_features(std::string_view(image.target).substr(kPrefix.size()));
+}
 
 void require_features(const EngineData& data) {
   const CpuFeatures host = host_cpu_features();
   for (const Image& image : data.images) {
-    if (!is_ours(image) || host.covers(image.needs)) continue;
+    if (!is_ours(image) || host.covers(needs_of(image))) continue;
     throw UserError("INGOT-U220",
                     fmt::format("the engine was built for a processor with {}; this one has {}",
-                                to_string(image.needs), to_string(host)),
+                                to_string(needs_of(image)), to_string(host)),
                     "build the engine for this processor, or with a lower cpu level");
   }
 }
@@ -79,17 +85,73 @@ void copy_images(const EngineData& data, Images& images) {
 constexpr int64_t kNanosecondsPerPart = 4000;
 
 // The grain that makes as many parts as the work is worth: the split depends on counts only.
-int64_t grain_for(const KernelCall& call, int threads) {
+int64_t grain_for(const Launch& launch, int64_t items, int threads) {
   int64_t cost = 0;
-  if (__builtin_mul_overflow(call.work_items, std::max<int64_t>(call.item_cost, 1), &cost)) cost = INT64_MAX;
+  const int64_t item_cost = std::max<int64_t>(launch.constants[kItemCost], 1);
+  if (__builtin_mul_overflow(items, item_cost, &cost)) cost = INT64_MAX;
   const int64_t parts = std::clamp<int64_t>(cost / kNanosecondsPerPart, 1, threads);
-  const int64_t items = (call.work_items + parts - 1) / parts;
-  return (items + call.grain - 1) / call.grain * call.grain;
+  const int64_t part = (items + parts - 1) / parts;
+  const int64_t grain = launch.constants[kGrain];
+  return (part + grain - 1) / grain * grain;
 }
+
+// Runs each call at once, on the caller's thread pool.
+class CpuQueue final : public Queue {
+ public:
+  explicit CpuQueue(const MemoryAllocator* allocator) : scratch_(allocator) {}
+
+  std::optional<CallFailure> run(const CallSpan& span) override {
+    const Images& images = static_cast<const Images&>(*span.images);
+    for (const KernelCall& call : span.calls) {
+      if (call.launch == nullptr) {
+        copy_on_host(call);
+        continue;
+      }
+      const int64_t status = run_kernel(images.functions[call.launch->image], call, *span.pool);
+      if (status != 0) [[unlikely]]
+        return CallFailure{call.launch, status};
+    }
+    return std::nullopt;
+  }
+
+  size_t scratch_bytes() const override { return scratch_.bytes(); }
+
+ private:
+  int64_t run_kernel(KernelFunction function, const KernelCall& call, ThreadPool& pool) {
+    const int64_t items = call.sizes[kWorkItems];
+    if (items <= 0) return 0;
+    const int threads = pool.threads();
+    const int64_t stride = scratch_stride(call.sizes[kScratchBytes], threads);
+    std::byte* const scratch = scratch_.reserve(static_cast<size_t>(stride * threads));
+    const int64_t grain = threads == 1 ? items : grain_for(*call.launch, items, threads);
+    if (grain >= items) return function(call.buffers.data(), call.symbols, 0, items, scratch);
+    std::atomic<int64_t> status{0};
+    pool.parallel_for(items, grain, [&](int64_t begin, int64_t end, int worker) {
+      const int64_t own = function(call.buffers.data(), call.symbols, begin, end, scratch + worker * stride);
+      if (own != 0) status.store(own, std::memory_order_relaxed);
+    });
+    return status.load(std::memory_order_relaxed);
+  }
+
+  // Each worker's part starts at a multiple of 64 bytes. What no memory has is refused where it is reserved.
+  static int64_t scratch_stride(int64_t bytes, int threads) {
+    constexpr int64_t kAlignment = 64;
+    const int64_t most = (INT64_MAX - kAlignment) / threads / kAlignment * kAlignment;
+    if (bytes < 0 || bytes > most) return most;
+    return (bytes + kAlignment - 1) / kAlignment * kAlignment;
+  }
+
+  GrowingBlock scratch_;
+};
 
 class CpuExecutor final : public Executor {
  public:
   std::string_view name() const override { return "cpu"; }
+
+  std::string missing(const Image& image) const override {
+    const CpuFeatures needs = needs_of(image);
+    return host_cpu_features().covers(needs) ? "" : to_string(needs);
+  }
 
   std::unique_ptr<LoadedImages> load(const EngineData& data, const EngineFile* file) const override {
     require_features(data);
@@ -103,20 +165,13 @@ class CpuExecutor final : public Executor {
     return images;
   }
 
-  int64_t run(const LoadedImages& loaded, const KernelCall& call, ThreadPool& pool) const override {
-    const KernelFunction function = static_cast<const Images&>(loaded).functions[call.image];
-    if (call.work_items <= 0) return 0;
-    const int threads = pool.threads();
-    const int64_t grain = threads == 1 ? call.work_items : grain_for(call, threads);
-    if (grain >= call.work_items)
-      return function(call.buffers, call.symbols, 0, call.work_items, call.scratch);
-    std::atomic<int64_t> status{0};
-    pool.parallel_for(call.work_items, grain, [&](int64_t begin, int64_t end, int worker) {
-      std::byte* scratch = call.scratch + worker * call.scratch_stride;
-      const int64_t own = function(call.buffers, call.symbols, begin, end, scratch);
-      if (own != 0) status.store(own, std::memory_order_relaxed);
-    });
-    return status.load(std::memory_order_relaxed);
+  bool is_valid(const Launch& launch) const override {
+    return launch.sizes.size() == kLaunchSizes && launch.constants.size() == kLaunchConstants &&
+           launch.constants[kGrain] >= 1 && launch.constants[kItemCost] >= 0;
+  }
+
+  std::unique_ptr<Queue> open_queue(const MemoryAllocator* allocator) const override {
+    return std::make_unique<CpuQueue>(allocator);
   }
 };
 

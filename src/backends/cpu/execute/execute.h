@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include "backends/execute.h"
+#include "backends/executor.h"
 
 namespace ingot::core::cpu {
 

@@ -18,6 +18,7 @@ class NullBackend final : public Backend {
  public:
   std::string_view name() const override { return "null"; }
   std::string_view generator() const override { return "nothing"; }
+  std::string device(std::string_view) const override { return {}; }
   Support supports(const Node&, const SymbolValues&, const Target&) const override { return {}; }
   DType compute_dtype(const Node& node, const Target&) const override { return node.results[0]->type.dtype; }
   bool prefers_convolutions(const Node&, const Target&) const override { return false; }

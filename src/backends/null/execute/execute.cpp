@@ -4,13 +4,27 @@
 namespace ingot::core::null {
 namespace {
 
+class NullQueue final : public Queue {
+ public:
+  std::optional<CallFailure> run(const CallSpan& span) override {
+    for (const KernelCall& call : span.calls) {
+      if (call.launch == nullptr) copy_on_host(call);
+    }
+    return std::nullopt;
+  }
+};
+
 class NullExecutor final : public Executor {
  public:
   std::string_view name() const override { return "null"; }
+  std::string missing(const Image&) const override { return {}; }
   std::unique_ptr<LoadedImages> load(const EngineData&, const EngineFile*) const override {
     return std::make_unique<LoadedImages>();
   }
-  int64_t run(const LoadedImages&, const KernelCall&, ThreadPool&) const override { return 0; }
+  bool is_valid(const Launch&) const override { return true; }
+  std::unique_ptr<Queue> open_queue(const MemoryAllocator*) const override {
+    return std::make_unique<NullQueue>();
+  }
 };
 
 constinit const NullExecutor kExecutor;

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "backends/cpu/compile/schedules/attention.h"
+#include "backends/steps/members.h"
+#include "support/cpu_features.h"
 
 #include <gtest/gtest.h>
 
@@ -90,7 +92,7 @@ TEST_P(AttentionSchedule, EqualsTheDefinition) {
   if (!host_cpu_features().covers(parse_cpu_features(level)))
     GTEST_SKIP() << "this processor has no " << level;
   Target target;
-  target.features = parse_cpu_features(level);
+  target.device = level;
   size_t dims = c.query.size() - 2;
   ops::Attention attributes{0, c.causal, c.grouped};
   std::vector<TensorType> operands = attention_operand_types(c);

@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "backends/cpu/compile/schedules/convolution.h"
+#include "backends/cpu/compile/target.h"
+#include "backends/steps/members.h"
+#include "support/cpu_features.h"
 
 #include <gtest/gtest.h>
 
@@ -58,7 +61,7 @@ TEST_P(ConvolutionSchedule, EqualsTheSumOverTheWindow) {
   if (!host_cpu_features().covers(parse_cpu_features(level)))
     GTEST_SKIP() << "this processor has no " << level;
   Target target;
-  target.features = parse_cpu_features(level);
+  target.device = level;
   auto type_of = [](const std::vector<int64_t>& shape) {
     return TensorType{DType::kF32, Shape(shape.begin(), shape.end()), {}};
   };
@@ -67,7 +70,7 @@ TEST_P(ConvolutionSchedule, EqualsTheSumOverTheWindow) {
   if (c.bias) operands.push_back(type_of({c.weight[0]}));
   ops::Convolution attributes = attributes_of(c);
   ASSERT_TRUE(supports_convolution(operands).yes);
-  LayoutRequest request = convolution_layouts(operands, attributes, target.features);
+  LayoutRequest request = convolution_layouts(operands, attributes, features_of(target));
   for (size_t i = 0; i < operands.size(); ++i) operands[i].layout = *request.operands[i];
   TensorType result = type_of(convolution_result_shape(c));
   result.shape[0] = Dim::symbol("B");

@@ -8,6 +8,7 @@
 
 #include "backends/cpu/compile/backend.h"
 #include "backends/cpu/compile/emit_kernel.h"
+#include "backends/cpu/compile/target.h"
 #include "support/error.h"
 #include "tests/loops/kernels.h"
 #include "tests/ops/sample_graph.h"
@@ -90,13 +91,13 @@ TEST(Generate, EveryTargetHasKernels) {
       loops::test::unary_kernel(loops::Unary::kAbsolute, DType::kI8, {Dim::symbol("N")})};
   const auto linear = core::test::make_sample_node(ops::linear, ops::linear.samples()[0]);
   for (const std::string& text : feature_texts()) {
-    Target target{.features = parse_cpu_features(text)};
-    if (!target.features.has(CpuFeature::kX86V3)) continue;
+    const CpuFeatures features = parse_cpu_features(text);
+    if (!features.has(CpuFeature::kX86V3)) continue;
     for (const loops::Kernel& kernel : kernels) {
-      const Image image = generate([&] { return compile_kernel(kernel, target.features); });
-      EXPECT_EQ(image.needs, target.features) << text;
+      const Image image = generate([&] { return compile_kernel(kernel, features); });
+      EXPECT_EQ(image.target, "cpu:" + to_string(features)) << text;
     }
-    for (const LoweredStep& step : backend().lower(*linear.node, linear.graph.symbols, target))
+    for (const LoweredStep& step : backend().lower(*linear.node, linear.graph.symbols, {.device = text}))
       EXPECT_FALSE(step.compile().code.empty()) << text;
   }
 }

@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "backends/cpu/compile/schedules/linear.h"
+#include "backends/cpu/compile/target.h"
+#include "backends/steps/members.h"
+#include "support/cpu_features.h"
 
 #include <gtest/gtest.h>
 
@@ -39,12 +42,12 @@ TEST_P(LinearSchedule, EqualsTheSumOfProducts) {
   if (!host_cpu_features().covers(parse_cpu_features(level)))
     GTEST_SKIP() << "this processor has no " << level;
   Target target;
-  target.features = parse_cpu_features(level);
+  target.device = level;
   Dim m = Dim::symbol("M");
   std::vector<TensorType> operands{{DType::kF32, {m, c.depth}, {}}, {DType::kF32, {c.columns, c.depth}, {}}};
   if (c.bias) operands.push_back({DType::kF32, {c.columns}, {}});
   ASSERT_TRUE(supports_linear(operands).yes);
-  LayoutRequest request = linear_layouts(operands, target.features);
+  LayoutRequest request = linear_layouts(operands, features_of(target));
   for (size_t i = 0; i < operands.size(); ++i) operands[i].layout = request.operands[i].value_or(Layout{});
   TensorType result{DType::kF32, {m, c.columns}, {}};
   ScheduledKernel plan = plan_linear(operands, plain_epilogue(result), {{"M", {}}}, target);

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "backends/cpu/compile/schedules/matmul.h"
+#include "backends/steps/members.h"
+#include "support/cpu_features.h"
 
 #include <gtest/gtest.h>
 
@@ -72,7 +74,7 @@ TEST_P(MatmulSchedule, EqualsTheSumOfProducts) {
   if (!host_cpu_features().covers(parse_cpu_features(level)))
     GTEST_SKIP() << "this processor has no " << level;
   Target target;
-  target.features = parse_cpu_features(level);
+  target.device = level;
   std::vector<TensorType> operands = operand_types(c);
   ASSERT_TRUE(supports_matmul(operands).yes);
   LayoutRequest request = matmul_layouts(operands);

@@ -18,12 +18,10 @@ using core::test::Storage;
 using loops::Access;
 using loops::Kernel;
 
-using Function = int64_t (*)(void* const*, const int64_t*, int64_t, int64_t, void*);
-
 class Compiled {
  public:
   Compiled(const Kernel& kernel, CpuFeatures features)
-      : plan_(plan_call(kernel, features)),
+      : plan_(plan_launch(kernel, features)),
         code_(make_executable_copy(compile_kernel(kernel, features).code)) {}
 
   int64_t run(std::vector<Storage>& storages, const SymbolValues& symbols, int64_t parts) const {
@@ -34,7 +32,7 @@ class Compiled {
 
   // Over the whole work range, in about so many parts.
   int64_t run(const std::vector<void*>& buffers, const SymbolValues& symbols, int64_t parts) const {
-    const auto function = reinterpret_cast<Function>(reinterpret_cast<uintptr_t>(code_.get()));
+    const auto function = reinterpret_cast<KernelFunction>(reinterpret_cast<uintptr_t>(code_.get()));
     std::vector<int64_t> values;
     for (const std::string& name : plan_.symbols) values.push_back(symbols.at(name));
     const Tensor scratch = make_tensor(DType::kU8, {evaluate(plan_.scratch_bytes, symbols) + 1});
@@ -50,7 +48,7 @@ class Compiled {
   }
 
  private:
-  KernelCallPlan plan_;
+  KernelLaunch plan_;
   std::shared_ptr<const std::byte> code_;
 };
 

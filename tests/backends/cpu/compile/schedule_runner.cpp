@@ -83,9 +83,9 @@ void run_scheduled(const ScheduledKernel& plan, const SymbolValues& symbols,
   std::vector<void*> pointers;
   for (HostBuffer& buffer : buffers) pointers.push_back(buffer.data());
   std::vector<int64_t> values;
-  for (const std::string& symbol : plan.symbols) values.push_back(symbols.at(symbol));
-  int64_t items = evaluate(plan.work_items, symbols);
-  auto scratch_bytes = static_cast<size_t>(evaluate(plan.scratch_bytes, symbols));
+  for (const std::string& symbol : plan.launch.symbols) values.push_back(symbols.at(symbol));
+  int64_t items = evaluate(plan.launch.work_items, symbols);
+  auto scratch_bytes = static_cast<size_t>(evaluate(plan.launch.scratch_bytes, symbols));
   auto align = [](size_t bytes) { return (bytes + 63) / 64 * 64; };
   std::unique_ptr<std::byte, decltype(&std::free)> scratch(
       static_cast<std::byte*>(std::aligned_alloc(64, align(scratch_bytes) + 64)), &std::free);

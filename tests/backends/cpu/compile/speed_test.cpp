@@ -57,8 +57,8 @@ TEST(Speed, HalvesWhereTheProcessorMultipliesThem) {
     return graph.call(ops::convert, {half}, ops::Convert{DType::kF32});
   };
   const Node* node = graph.add(ops::matmul, {widened("a"), widened("b")});
-  EXPECT_EQ(judge_speed(*node, {}, {.features = parse_cpu_features("x86-64-v4")}).answer, Answer::kFast);
-  EXPECT_EQ(judge_speed(*node, {}, {.features = parse_cpu_features("x86-64-v4+bf16")}).answer, Answer::kSlow);
+  EXPECT_EQ(judge_speed(*node, {}, {.device = "x86-64-v4"}).answer, Answer::kFast);
+  EXPECT_EQ(judge_speed(*node, {}, {.device = "x86-64-v4+bf16"}).answer, Answer::kSlow);
 }
 
 TEST(Speed, Routines) {

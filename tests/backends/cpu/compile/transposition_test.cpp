@@ -6,6 +6,7 @@
 #include <algorithm>
 
 #include "ops/attributes.h"
+#include "support/cpu_features.h"
 #include "tests/backends/cpu/compile/schedule_runner.h"
 
 namespace ingot::core::cpu {
@@ -31,7 +32,7 @@ TEST_P(Transposition, MovesEachElement) {
   if (!host_cpu_features().covers(parse_cpu_features(level)))
     GTEST_SKIP() << "this processor has no " << level;
   Target target;
-  target.features = parse_cpu_features(level);
+  target.device = level;
   for (const bool symbolic : {false, true}) {
     Graph graph;
     SymbolValues symbols;

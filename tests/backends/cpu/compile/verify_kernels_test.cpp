@@ -28,16 +28,16 @@ Lowered lower(const Graph& graph, const Target& target) {
   for (const auto& node : graph.nodes()) {
     for (LoweredStep& step : backend().lower(*node, graph.symbols, target)) {
       if (!step.compile) continue;
-      const auto id = static_cast<ImageId>(lowered.images.size());
+      step.launch.image = static_cast<ImageId>(lowered.images.size());
       lowered.images.push_back(step.compile());
       lowered.steps.push_back(
-          {.node = node.get(), .step = std::move(step), .image = id, .node_records = {}, .backend = "cpu"});
+          {.node = node.get(), .step = std::move(step), .node_records = {}, .backend = "cpu"});
     }
   }
   return lowered;
 }
 
-Target native() { return {.features = host_cpu_features()}; }
+Target native() { return {.device = "native"}; }
 
 size_t verified(const Lowered& lowered, const Graph& graph) {
   ThreadPool pool(2, 0);

@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "backends/cpu/compile/schedules/winograd.h"
+#include "backends/cpu/compile/target.h"
+#include "backends/steps/members.h"
+#include "support/cpu_features.h"
 
 #include <gtest/gtest.h>
 
@@ -44,7 +47,7 @@ double winograd_expected_at(const WinogradCase& c, const std::vector<int64_t>& a
 struct Built {
   Built(const WinogradCase& c, const char* level) : symbols{{"B", c.images}} {
     Target target;
-    target.features = parse_cpu_features(level);
+    target.device = level;
     const Dim images = Dim::symbol("B");
     const Dim tiles = images * ((c.height + 1) / 2) * ((c.width + 1) / 2);
     TensorType result{DType::kF32, {images, c.columns, c.height, c.width}, {}};
@@ -54,7 +57,7 @@ struct Built {
                                      {DType::kF32, {c.columns, c.channels, 3, 3}, {}}};
     if (c.bias) operands.push_back({DType::kF32, {c.columns}, {}});
     EXPECT_TRUE(supports_winograd(operands, result).yes);
-    const LayoutRequest request = winograd_layouts(operands, target.features);
+    const LayoutRequest request = winograd_layouts(operands, features_of(target));
     for (size_t i = 0; i < operands.size(); ++i) operands[i].layout = request.operands[i].value_or(Layout{});
     result.layout = *request.results[0];
     plan = plan_winograd(operands, result, plain_epilogue(result), {{"B", {}}}, target);

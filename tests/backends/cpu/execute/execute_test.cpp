@@ -7,6 +7,7 @@
 #include <fstream>
 #include <set>
 
+#include "backends/cpu/kernel_abi.h"
 #include "support/error.h"
 #include "tests/runtime/fixtures.h"
 
@@ -21,21 +22,17 @@ using namespace testing;
 //   mov rax, [rdi] ; mov [rax + rdx*8], rdx ; mov rax, [rsi] ; ret
 const unsigned char kCode[] = {0x48, 0x8B, 0x07, 0x48, 0x89, 0x14, 0xD0, 0x48, 0x8B, 0x06, 0xC3};
 
-EngineData machine_code_engine(uint64_t needs = 0) {
+EngineData machine_code_engine(const std::string& target = "cpu:x86-64") {
   Program program{.name = "main"};
   const BufferId y = add_output(program, "y", {DType::kI64, {1000}, {}});
   Step step = kernel_step("code", {}, {y});
   step.backend = "cpu";
-  step.symbols = {0};
-  step.work_items = 1000;
-  step.item_cost = 1'000'000;
+  step.launch = {.image = 1, .symbols = {0}, .sizes = {1000, 0}, .constants = {1, 1'000'000}};
   program.steps = {step};
   EngineData engine{.name = "code", .target = "cpu:x86-64"};
   const auto* code = reinterpret_cast<const std::byte*>(kCode);
   engine.images.push_back({.kernel = "first", .target = "cpu:x86-64", .code = {std::byte{0xCC}}});
-  engine.images.push_back(
-      {.kernel = "code", .target = "cpu:x86-64", .needs = {needs}, .code = {code, code + sizeof(kCode)}});
-  program.steps[0].image = 1;
+  engine.images.push_back({.kernel = "code", .target = target, .code = {code, code + sizeof(kCode)}});
   engine.main = program;
   return engine;
 }
@@ -96,28 +93,26 @@ TEST_F(CpuExecuteTest, RefusesCodeThatIsNotWhatWasChecked) {
 
 TEST_F(CpuExecuteTest, LeavesSmallWorkToTheCaller) {
   EngineData data = machine_code_engine();
-  data.main.steps[0].item_cost = 1;
+  data.main.steps[0].launch.constants[cpu::kItemCost] = 1;
   EXPECT_EQ(parts(run(Engine::create(std::make_shared<EngineData>(data), host))).size(), 1u);
 }
 
 TEST_F(CpuExecuteTest, KeepsPartsToMultiplesOfTheGrain) {
   EngineData data = machine_code_engine();
-  data.main.steps[0].grain = 300;
+  data.main.steps[0].launch.constants[cpu::kGrain] = 300;
   for (const int64_t begin : parts(run(Engine::create(std::make_shared<EngineData>(data), host))))
     EXPECT_EQ(begin % 300, 0);
 }
 
 TEST_F(CpuExecuteTest, ReportsTheKernelsStatus) {
   EngineData data = machine_code_engine();
-  data.main.steps[0].symbols = {1};
+  data.main.steps[0].launch.symbols = {1};
   EXPECT_THROW(run(Engine::create(std::make_shared<EngineData>(data), host)), UserError);
 }
 
 TEST_F(CpuExecuteTest, RefusesImagesForOtherProcessors) {
-  CpuFeatures needs;
-  needs.add(CpuFeature::kAarch64);
   try {
-    Engine::create(std::make_shared<EngineData>(machine_code_engine(needs.bits)), host);
+    Engine::create(std::make_shared<EngineData>(machine_code_engine("cpu:aarch64")), host);
     FAIL();
   } catch (const UserError& error) {
     EXPECT_EQ(error.details().code, "INGOT-U220");

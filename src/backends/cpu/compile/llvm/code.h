@@ -8,6 +8,7 @@
 #include <string>
 
 #include "engine/program.h"
+#include "support/cpu_features.h"
 
 namespace ingot::core::cpu {
 

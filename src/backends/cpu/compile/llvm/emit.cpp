@@ -57,7 +57,6 @@ Image make_image(Code& code, llvm::Function* entry) {
   Image image;
   image.kernel = entry->getName().str();
   image.target = "cpu:" + to_string(code.features);
-  image.needs = code.features;
   image.code = flatten({object.data(), object.size()});
   return image;
 }

@@ -6,6 +6,7 @@
 
 #include "backends/cpu/compile/llvm/code.h"
 #include "loops/kernel.h"
+#include "support/cpu_features.h"
 
 namespace ingot::core::cpu {
 

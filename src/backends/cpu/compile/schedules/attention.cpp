@@ -97,7 +97,7 @@ PlacedAttention place_attention(Scaffold& scaffold, const AttentionProblem& prob
 ScheduledKernel begin_attention_plan(const AttentionProblem& problem, std::string_view name,
                                      const Target& target) {
   ScheduledKernel plan;
-  plan.symbols = symbol_arguments(problem.epilogue, problem.operands, problem.result.shape);
+  plan.launch.symbols = symbol_arguments(problem.epilogue, problem.operands, problem.result.shape);
   plan.key = std::string(name);
   for (const TensorType& type : problem.operands) plan.key += " " + to_string(type);
   plan.key +=

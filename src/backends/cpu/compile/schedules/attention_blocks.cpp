@@ -9,6 +9,7 @@
 #include "backends/cpu/compile/schedules/attention_problem.h"
 #include "backends/cpu/compile/schedules/epilogue.h"
 #include "backends/cpu/compile/schedules/tile.h"
+#include "backends/cpu/compile/target.h"
 
 namespace ingot::core::cpu {
 
@@ -330,12 +331,14 @@ class AttentionBlocks {
 ScheduledKernel plan_attention_blocks(AttentionProblem problem, const Target& target) {
   ScheduledKernel plan = begin_attention_plan(problem, "attention blocks", target);
   auto queries = problem.queries.constant();
-  TileShape tile = queries ? choose_tile(*queries, target.features) : choose_tile(32, target.features);
-  plan.work_items = problem.batch * ceil_divide(problem.queries, tile.columns());
+  TileShape tile =
+      queries ? choose_tile(*queries, features_of(target)) : choose_tile(32, features_of(target));
+  plan.launch.work_items = problem.batch * ceil_divide(problem.queries, tile.columns());
   int64_t keys = problem.keys.constant().value_or(kBlockKeys);
-  plan.item_cost = keys * tile.columns() * (problem.width + problem.value_width) / 45;
-  plan.scratch_bytes = Places(problem, tile, tile.lanes).end;
-  plan.compile = [problem = std::move(problem), tile, features = target.features, arguments = plan.symbols] {
+  plan.launch.item_cost = keys * tile.columns() * (problem.width + problem.value_width) / 45;
+  plan.launch.scratch_bytes = Places(problem, tile, tile.lanes).end;
+  plan.compile = [problem = std::move(problem), tile, features = features_of(target),
+                  arguments = plan.launch.symbols] {
     return AttentionBlocks(problem, tile, features).emit(arguments);
   };
   return plan;

@@ -7,6 +7,7 @@
 #include "backends/cpu/compile/schedule.h"
 #include "backends/cpu/compile/schedules/matrix_operand.h"
 #include "ops/attributes.h"
+#include "support/cpu_features.h"
 
 namespace ingot::core::cpu {
 

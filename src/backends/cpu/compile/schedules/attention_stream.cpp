@@ -8,6 +8,7 @@
 #include "backends/cpu/compile/llvm/lanes.h"
 #include "backends/cpu/compile/schedules/attention_problem.h"
 #include "backends/cpu/compile/schedules/epilogue.h"
+#include "backends/cpu/compile/target.h"
 
 namespace ingot::core::cpu {
 
@@ -187,14 +188,15 @@ class AttentionStream {
 
 ScheduledKernel plan_attention_stream(AttentionProblem problem, const Target& target) {
   ScheduledKernel plan = begin_attention_plan(problem, "attention stream", target);
-  int64_t lanes = problem.lanes(target.features);
-  plan.work_items = problem.batch * problem.queries;
+  int64_t lanes = problem.lanes(features_of(target));
+  plan.launch.work_items = problem.batch * problem.queries;
   int64_t keys = problem.keys.constant().value_or(256);
-  plan.item_cost = keys * (problem.width + problem.value_width) / 8;
+  plan.launch.item_cost = keys * (problem.width + problem.value_width) / 8;
   Dim scores = ceil_divide(problem.keys, lanes) * Dim(lanes);
-  plan.scratch_bytes =
+  plan.launch.scratch_bytes =
       (scores + Dim(round_up(problem.value_width, lanes))) * Dim(static_cast<int64_t>(sizeof(float)));
-  plan.compile = [problem = std::move(problem), features = target.features, arguments = plan.symbols] {
+  plan.compile = [problem = std::move(problem), features = features_of(target),
+                  arguments = plan.launch.symbols] {
     return AttentionStream(problem, features).emit(arguments);
   };
   return plan;

@@ -7,6 +7,7 @@
 #include "backends/cpu/compile/schedules/image_rows.h"
 #include "backends/cpu/compile/schedules/panel_kernel.h"
 #include "backends/cpu/compile/schedules/plain_rows.h"
+#include "backends/cpu/compile/target.h"
 
 namespace ingot::core::cpu {
 
@@ -90,7 +91,7 @@ ScheduledKernel plan_convolution(std::span<const TensorType> operands, const Ten
   if (is_depthwise(operands, attributes)) {
     return plan_depthwise(operands, result, attributes, epilogue, symbols, target);
   }
-  PanelProblem problem = make_problem(operands, result, attributes, target.features);
+  PanelProblem problem = make_problem(operands, result, attributes, features_of(target));
   problem.symbols = symbols;
   problem.epilogue = epilogue;
   std::string key =

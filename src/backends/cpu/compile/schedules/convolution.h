@@ -8,6 +8,7 @@
 
 #include "backends/cpu/compile/schedule.h"
 #include "ops/attributes.h"
+#include "support/cpu_features.h"
 
 namespace ingot::core::cpu {
 

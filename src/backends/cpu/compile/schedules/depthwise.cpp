@@ -9,6 +9,7 @@
 #include "backends/cpu/compile/schedules/epilogue.h"
 #include "backends/cpu/compile/schedules/image_rows.h"
 #include "backends/cpu/compile/schedules/scaffold.h"
+#include "backends/cpu/compile/target.h"
 
 namespace ingot::core::cpu {
 
@@ -263,21 +264,22 @@ ScheduledKernel plan_depthwise(std::span<const TensorType> operands, const Tenso
                                const SymbolTable& symbols, const Target& target) {
   DepthwiseProblem problem{
       symbols, {operands.begin(), operands.end()}, image_geometry(operands, result, attributes),
-      {},      lanes_of(target.features),          epilogue};
+      {},      lanes_of(features_of(target)),      epilogue};
   problem.images = result.shape[0];
   const std::vector<Dim>& output = problem.geometry.output;
   ScheduledKernel plan;
-  plan.symbols = symbol_arguments(epilogue, operands, result.shape);
-  plan.work_items = problem.images * product({output.data(), output.size() - 1}) *
-                    ceil_divide(output.back(), problem.pixels()) * Dim(problem.chunks());
-  plan.item_cost =
+  plan.launch.symbols = symbol_arguments(epilogue, operands, result.shape);
+  plan.launch.work_items = problem.images * product({output.data(), output.size() - 1}) *
+                           ceil_divide(output.back(), problem.pixels()) * Dim(problem.chunks());
+  plan.launch.item_cost =
       problem.products() * problem.pixels() * std::min(problem.channels(), kItemChannels) / 30 + 50;
-  plan.scratch_bytes = problem.sums_bytes() + problem.table_bytes() + problem.zeros_bytes();
+  plan.launch.scratch_bytes = problem.sums_bytes() + problem.table_bytes() + problem.zeros_bytes();
   plan.key = fmt::format("depthwise input {} weight {} stride {} padding {} dilation {}\n{}\n{}",
                          to_string(operands[0]), to_string(operands[1]), attributes.stride,
                          attributes.padding, attributes.dilation, loops::to_string(epilogue), target.text());
   for (const TensorType& type : operands) plan.key += "\n" + to_string(type);  // a bias or none, too
-  plan.compile = [problem = std::move(problem), features = target.features, arguments = plan.symbols] {
+  plan.compile = [problem = std::move(problem), features = features_of(target),
+                  arguments = plan.launch.symbols] {
     return DepthwiseKernel(problem, features).emit(arguments);
   };
   return plan;

@@ -11,6 +11,7 @@
 
 #include "backends/cpu/compile/schedule.h"
 #include "ops/attributes.h"
+#include "support/cpu_features.h"
 
 namespace ingot::core::cpu {
 

@@ -40,31 +40,6 @@ loops::Expr move_to_tile(const loops::Expr& value, const Replacements& replaceme
 
 }  // namespace
 
-bool is_epilogue(const loops::Kernel& kernel) {
-  for (const loops::Stage& stage : kernel.stages) {
-    if (!stage.loops.empty() || !stage.reduce.empty() || stage.scan || !stage.bindings.empty()) return false;
-  }
-  return true;
-}
-
-loops::Kernel plain_epilogue(const TensorType& result) {
-  loops::Kernel kernel;
-  kernel.name = "store";
-  kernel.buffers = {{"sums", {DType::kF32, result.shape, {}}, loops::Access::kRead},
-                    {"result", result, loops::Access::kWrite}};
-  std::vector<Dim> index;
-  for (size_t dim = 0; dim < result.rank(); ++dim) {
-    kernel.parallel.push_back({"$d" + std::to_string(dim), result.shape[dim]});
-    index.push_back(Dim::symbol(kernel.parallel.back().variable));
-  }
-  loops::Stage stage;
-  stage.name = "result";
-  stage.value = loops::load(0, DType::kF32, index);
-  stage.store = loops::Store{1, index};
-  kernel.stages.push_back(std::move(stage));
-  return kernel;
-}
-
 loops::Kernel tile_epilogue(const loops::Kernel& epilogue, const EpilogueShape& shape) {
   loops::Kernel kernel = epilogue;
   Dim i = Dim::symbol("$i"), j = Dim::symbol("$j");

@@ -3,6 +3,7 @@
 
 #include "backends/cpu/compile/schedules/panel_kernel.h"
 #include "backends/cpu/compile/schedules/plain_rows.h"
+#include "backends/cpu/compile/target.h"
 
 namespace ingot::core::cpu {
 
@@ -38,7 +39,7 @@ ScheduledKernel plan_linear(std::span<const TensorType> operands, const loops::K
   problem.rows = product(leading);
   problem.columns = *operands[1].shape[0].constant();
   problem.count = *operands[1].shape[1].constant();
-  problem.tile = choose_tile(problem.columns, target.features);
+  problem.tile = choose_tile(problem.columns, features_of(target));
   problem.epilogue = epilogue;
   problem.column_dim = operands[0].rank() - 1;
   problem.fill_rows = [depth = problem.count, rows = problem.tile.rows](const RowRequest& request) {

@@ -8,6 +8,7 @@
 #include "backends/cpu/compile/schedules/epilogue.h"
 #include "backends/cpu/compile/schedules/matrix_operand.h"
 #include "backends/cpu/compile/schedules/tile.h"
+#include "backends/cpu/compile/target.h"
 
 namespace ingot::core::cpu {
 
@@ -167,7 +168,7 @@ ScheduledKernel plan_matmul(std::span<const TensorType> operands, const TensorTy
                             const loops::Kernel& epilogue, const SymbolTable& symbols, const Target& target) {
   const TensorType &a = operands[0], &b = operands[1];
   Shape batch(result.shape.begin(), result.shape.end() - 2);
-  TileShape tile = choose_tile(b.shape.back().constant().value_or(0), target.features);
+  TileShape tile = choose_tile(b.shape.back().constant().value_or(0), features_of(target));
   MatmulProblem problem{symbols,
                         {a, b},
                         result,
@@ -180,17 +181,18 @@ ScheduledKernel plan_matmul(std::span<const TensorType> operands, const TensorTy
                         place_matrix(b, batch),
                         tile};
   ScheduledKernel plan;
-  plan.symbols = symbol_arguments(epilogue, operands, result.shape);
-  plan.work_items =
+  plan.launch.symbols = symbol_arguments(epilogue, operands, result.shape);
+  plan.launch.work_items =
       problem.batch * ceil_divide(problem.columns, tile.columns()) * ceil_divide(problem.rows, kItemRows);
   int64_t rows = std::min(problem.rows.constant().value_or(kItemRows), kItemRows);
-  plan.item_cost = problem.depth.constant().value_or(64) * tile.columns() * (rows + tile.rows) / 50;
+  plan.launch.item_cost = problem.depth.constant().value_or(64) * tile.columns() * (rows + tile.rows) / 50;
   Dim panel =
       ceil_divide(problem.depth, tile.lanes) * Dim(tile.lanes * tile.columns() * int64_t{sizeof(float)});
-  plan.scratch_bytes = panel + Dim(problem.sums_bytes() + problem.table_bytes());
+  plan.launch.scratch_bytes = panel + Dim(problem.sums_bytes() + problem.table_bytes());
   plan.key = fmt::format("matmul {} {} tile {}x{}x{}\n{}\n{}", to_string(a), to_string(b), tile.rows,
                          tile.vectors, tile.lanes, loops::to_string(epilogue), target.text());
-  plan.compile = [problem = std::move(problem), features = target.features, arguments = plan.symbols] {
+  plan.compile = [problem = std::move(problem), features = features_of(target),
+                  arguments = plan.launch.symbols] {
     return MatmulKernel(problem, features).emit(arguments);
   };
   return plan;

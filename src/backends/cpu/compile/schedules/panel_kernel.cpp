@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include "backends/cpu/compile/schedules/scaffold.h"
+#include "backends/cpu/compile/target.h"
 
 namespace ingot::core::cpu {
 
@@ -134,19 +135,18 @@ ScheduledKernel plan_panels(PanelProblem problem, const std::string& key, const 
   const TileShape& tile = problem.tile;
   int64_t depth = problem.segments * problem.count;
   ScheduledKernel plan;
-  plan.symbols = symbol_arguments(problem.epilogue, problem.operands, {&problem.rows, 1});
-  plan.work_items = core::ceil_divide(problem.rows, tile.rows) * Dim(panels_of(problem));
+  plan.launch.symbols = symbol_arguments(problem.epilogue, problem.operands, {&problem.rows, 1});
+  plan.launch.work_items = core::ceil_divide(problem.rows, tile.rows) * Dim(panels_of(problem));
   // A core multiplies and adds about 50 pairs, or reads about 4 numbers from memory, in a nanosecond.
-  plan.item_cost = std::max(depth * tile.columns() * tile.rows / 50, depth * tile.columns() / 4);
-  plan.scratch_bytes = sums_bytes(tile) + table_bytes(problem) + problem.extra_bytes;
+  plan.launch.item_cost = std::max(depth * tile.columns() * tile.rows / 50, depth * tile.columns() / 4);
+  plan.launch.scratch_bytes = sums_bytes(tile) + table_bytes(problem) + problem.extra_bytes;
   plan.key = fmt::format("{} tile {}x{}x{} segments {} count {} groups {} columns {} dim {} {}\n{}\n{}",
                          problem.name, tile.rows, tile.vectors, tile.lanes, problem.segments, problem.count,
                          problem.groups, problem.columns, problem.column_dim, key,
                          loops::to_string(problem.epilogue), target.text());
   for (const TensorType& type : problem.operands) plan.key += "\n" + to_string(type);  // a bias or none, too
-  plan.compile = [problem = std::move(problem), features = target.features, symbols = plan.symbols] {
-    return PanelKernel(problem, features).emit(symbols);
-  };
+  plan.compile = [problem = std::move(problem), features = features_of(target),
+                  symbols = plan.launch.symbols] { return PanelKernel(problem, features).emit(symbols); };
   return plan;
 }
 

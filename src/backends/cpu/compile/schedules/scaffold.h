@@ -5,6 +5,7 @@
 #include "backends/cpu/compile/llvm/code.h"
 #include "backends/cpu/compile/llvm/dim_emitter.h"
 #include "loops/kernel.h"
+#include "support/cpu_features.h"
 
 namespace ingot::core::cpu {
 

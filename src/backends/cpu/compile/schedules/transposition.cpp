@@ -9,6 +9,7 @@
 #include "backends/cpu/compile/llvm/elements.h"
 #include "backends/cpu/compile/llvm/lanes.h"
 #include "backends/cpu/compile/schedules/scaffold.h"
+#include "backends/cpu/compile/target.h"
 #include "ops/ops.h"
 
 namespace ingot::core::cpu {
@@ -187,15 +188,16 @@ Fit supports_transposition(const Node& node) {
 }
 
 ScheduledKernel plan_transposition(const Node& node, const SymbolTable& symbols, const Target& target) {
-  TranspositionProblem problem = make_problem(node, symbols, target.features);
+  TranspositionProblem problem = make_problem(node, symbols, features_of(target));
   const std::vector<TensorType> operands{problem.from};
   ScheduledKernel plan;
-  plan.symbols = symbol_arguments({}, operands, {});
-  plan.work_items = problem.outer * ceil_divide(problem.from_extent, kLine);
-  plan.item_cost = problem.to_extent.constant().value_or(64) * kLine / 4;
+  plan.launch.symbols = symbol_arguments({}, operands, {});
+  plan.launch.work_items = problem.outer * ceil_divide(problem.from_extent, kLine);
+  plan.launch.item_cost = problem.to_extent.constant().value_or(64) * kLine / 4;
   plan.key = fmt::format("transposition {} to {} for {}", to_string(problem.from), to_string(problem.to),
-                         to_string(target.features));
-  plan.compile = [problem = std::move(problem), features = target.features, arguments = plan.symbols] {
+                         to_string(features_of(target)));
+  plan.compile = [problem = std::move(problem), features = features_of(target),
+                  arguments = plan.launch.symbols] {
     return TranspositionKernel(problem, features).emit(arguments);
   };
   return plan;

@@ -9,6 +9,8 @@
 #include "backends/cpu/compile/schedules/image_rows.h"
 #include "backends/cpu/compile/schedules/scaffold.h"
 #include "backends/cpu/compile/schedules/tile.h"
+#include "backends/cpu/compile/target.h"
+#include "backends/steps/members.h"
 #include "ops/window.h"
 
 namespace ingot::core::cpu {
@@ -309,17 +311,18 @@ ScheduledKernel plan_winograd(std::span<const TensorType> operands, const Tensor
                           {operands.begin(), operands.end()},
                           result,
                           epilogue,
-                          choose_tile(*result.shape[1].constant(), target.features)};
+                          choose_tile(*result.shape[1].constant(), features_of(target))};
   const TileShape& tile = problem.tile;
   ScheduledKernel plan;
-  plan.symbols = symbol_arguments(epilogue, operands, result.shape);
-  plan.work_items = core::ceil_divide(problem.tiles(), tile.rows) * Dim(problem.panels());
-  plan.item_cost = kPlaces * tile.rows * tile.columns() * problem.channels() / 50;
-  plan.scratch_bytes = problem.sums_bytes() + problem.pixel_bytes() + problem.table_bytes();
+  plan.launch.symbols = symbol_arguments(epilogue, operands, result.shape);
+  plan.launch.work_items = core::ceil_divide(problem.tiles(), tile.rows) * Dim(problem.panels());
+  plan.launch.item_cost = kPlaces * tile.rows * tile.columns() * problem.channels() / 50;
+  plan.launch.scratch_bytes = problem.sums_bytes() + problem.pixel_bytes() + problem.table_bytes();
   plan.key = fmt::format("winograd {} tile {}x{}x{}\n{}\n{}", to_string(result), tile.rows, tile.vectors,
                          tile.lanes, loops::to_string(epilogue), target.text());
   for (const TensorType& type : operands) plan.key += "\n" + to_string(type);
-  plan.compile = [problem = std::move(problem), features = target.features, arguments = plan.symbols] {
+  plan.compile = [problem = std::move(problem), features = features_of(target),
+                  arguments = plan.launch.symbols] {
     return WinogradKernel(problem, features).emit(arguments);
   };
   return plan;

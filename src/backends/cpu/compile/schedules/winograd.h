@@ -4,6 +4,7 @@
 #pragma once
 
 #include "backends/cpu/compile/schedule.h"
+#include "support/cpu_features.h"
 
 namespace ingot::core::cpu {
 

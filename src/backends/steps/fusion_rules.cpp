@@ -1,13 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "backends/cpu/compile/fusion_rules.h"
+#include "backends/steps/fusion_rules.h"
 
 #include <algorithm>
 
-#include "backends/cpu/compile/schedule.h"
 #include "loops/compose.h"
 #include "loops/rewrite.h"
 
-namespace ingot::core::cpu {
+namespace ingot::core {
 namespace {
 
 bool reads_data_dependent_indices(const Node& node) {
@@ -44,18 +43,17 @@ bool reads_each_element_once(const Node& root, const Value* value) {
 
 }  // namespace
 
-bool may_take_consumer(const Node& root, const Node& consumer, const Target& target) {
+bool may_take_consumer(const Node& root, const Node& consumer, const ReadyRule& is_ready) {
   if (!consumer.op->traits.has(Trait::kElementwise) || result_shape(consumer) != result_shape(root))
     return false;
   if (consumer.results[0]->type.layout != root.results[0]->type.layout) return false;
-  return !root.op->traits.has(Trait::kContraction) || find_ready_schedule(root, target) != nullptr;
+  return !root.op->traits.has(Trait::kContraction) || is_ready(root);
 }
 
-bool may_take_producer(const Node& root, const Node& producer, const Target& target) {
+bool may_take_producer(const Node& root, const Node& producer, const ReadyRule& is_ready) {
   if (reads_data_dependent_indices(producer))
     return root.op->traits.has(Trait::kElementwise) && !feeds(producer, root);
-  if (root.op->traits.has(Trait::kContraction))
-    return !feeds(producer, root) && find_ready_schedule(root, target) != nullptr;
+  if (root.op->traits.has(Trait::kContraction)) return !feeds(producer, root) && is_ready(root);
   if (root.op->traits.has(Trait::kReduction)) {
     return !feeds(producer, root) || reads_each_element_once(root, producer.results[0]);
   }
@@ -64,4 +62,4 @@ bool may_take_producer(const Node& root, const Node& producer, const Target& tar
   return cheap || element_count(producer.results[0]->type) == element_count(root.results[0]->type);
 }
 
-}  // namespace ingot::core::cpu
+}  // namespace ingot::core

@@ -1,0 +1,14 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "backends/backend.h"
+#include "support/cpu_features.h"
+
+namespace ingot::core::cpu {
+
+// Of the processor that a target names; without a name one that has no features.
+inline CpuFeatures features_of(const Target& target) {
+  return target.device.empty() ? CpuFeatures{} : parse_cpu_features(target.device);
+}
+
+}  // namespace ingot::core::cpu

@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: Apache-2.0
+// What both halves of the CPU backend agree on: how the code of a kernel is called.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "engine/launch.h"
+
+namespace ingot::core::cpu {
+
+// The entry point of an image, at its first byte: works on items [begin, end) and returns a
+// loops::KernelStatus. `scratch` is aligned to 64 bytes and belongs to this call alone.
+using KernelFunction = int64_t (*)(void* const* buffers, const int64_t* symbols, int64_t begin, int64_t end,
+                                   void* scratch);
+
+struct KernelLaunch {
+  std::vector<std::string> symbols;  // arguments, in order
+  Dim work_items = 1;                // the flattened range that threads share
+  Dim scratch_bytes = 0;             // a thread
+  int64_t grain = 1;                 // parts of the range are multiples of it
+  int64_t item_cost = 0;             // rough nanoseconds of an item: how many threads are worth waking
+};
+
+// Positions in Launch::sizes and Launch::constants.
+enum LaunchSize : uint8_t { kWorkItems, kScratchBytes, kLaunchSizes };
+enum LaunchConstant : uint8_t { kGrain, kItemCost, kLaunchConstants };
+
+inline Launch to_launch(const KernelLaunch& kernel) {
+  Launch launch{.sizes = {kernel.work_items, kernel.scratch_bytes},
+                .constants = {kernel.grain, kernel.item_cost}};
+  for (const std::string& symbol : kernel.symbols) launch.symbols.push_back(Dim::symbol(symbol));
+  return launch;
+}
+
+}  // namespace ingot::core::cpu

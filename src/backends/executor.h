@@ -1,0 +1,91 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the runtime asks of a backend: make images callable, and run spans of kernel calls on a queue.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string_view>
+
+#include "engine/engine_file.h"
+
+namespace ingot::core {
+
+struct MemoryAllocator;
+class ThreadPool;
+
+// Memory of a device, which the host cannot touch.
+class DeviceMemory {
+ public:
+  virtual ~DeviceMemory() = default;
+  // Aligned to 256 bytes, not initialized. DeviceError INGOT-D301 if there is none left.
+  virtual std::shared_ptr<std::byte> allocate(size_t bytes) = 0;
+  // To the device, from it, or on it: done when it returns, after all work that was enqueued before.
+  virtual void copy(std::byte* to, const std::byte* from, size_t bytes) = 0;
+};
+
+// Images of one engine, ready to run. Immutable, shared by contexts.
+class LoadedImages {
+ public:
+  virtual ~LoadedImages() = default;
+};
+
+// One call with everything evaluated. Without a launch it copies sizes[0] bytes from buffers[0] to
+// buffers[1], which may be the same memory.
+struct KernelCall {
+  const Launch* launch = nullptr;
+  std::span<void* const> buffers;
+  const int64_t* symbols = nullptr;  // values of Launch::symbols
+  const int64_t* sizes = nullptr;    // ... and of Launch::sizes
+};
+
+inline void copy_on_host(const KernelCall& call) {
+  if (*call.sizes > 0) std::memmove(call.buffers[1], call.buffers[0], static_cast<size_t>(*call.sizes));
+}
+
+// Calls in order, between two points where the host has to see a value.
+struct CallSpan {
+  const LoadedImages* images = nullptr;
+  std::span<const KernelCall> calls;
+  ThreadPool* pool = nullptr;  // of the caller
+  void* stream = nullptr;      // of the caller, on devices that have streams; null: the queue's own
+};
+
+// The call that met a value it cannot use.
+struct CallFailure {
+  const Launch* launch = nullptr;
+  int64_t status = 0;  // a loops::KernelStatus
+};
+
+// Where one context's work on one device goes, in order. Used by one thread at a time.
+class Queue {
+ public:
+  virtual ~Queue() = default;
+  // Runs the calls, up to the first that fails, or enqueues them: then the failure is one of an earlier span.
+  // DeviceError if memory or the device gives out.
+  virtual std::optional<CallFailure> run(const CallSpan& span) = 0;
+  // Until all work is done; the first failure since the last that was told.
+  virtual std::optional<CallFailure> wait() { return std::nullopt; }
+  virtual size_t scratch_bytes() const { return 0; }  // that it holds
+};
+
+class Executor {
+ public:
+  virtual ~Executor() = default;
+  virtual std::string_view name() const = 0;
+  // What this machine lacks to run an image of this backend, for people: "avx512_bf16"; "": nothing.
+  virtual std::string missing(const Image& image) const = 0;
+  // UserError INGOT-U22x says what this machine lacks ("needs avx512_bf16").
+  virtual std::unique_ptr<LoadedImages> load(const EngineData& data, const EngineFile* file) const = 0;
+  // Whether `launch` has the sizes and constants of this backend, in their ranges.
+  virtual bool is_valid(const Launch& launch) const = 0;
+  // `allocator` (null: the system) gives the queue's memory on the host, and outlives it.
+  virtual std::unique_ptr<Queue> open_queue(const MemoryAllocator* allocator = nullptr) const = 0;
+  // Where its kernels find their buffers; null: in memory of the host.
+  virtual DeviceMemory* memory() const { return nullptr; }
+};
+
+}  // namespace ingot::core

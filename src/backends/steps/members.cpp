@@ -1,0 +1,111 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "backends/steps/members.h"
+
+#include <algorithm>
+
+#include "ops/routine_attributes.h"
+
+namespace ingot::core {
+
+std::string step_name(std::span<const Node* const> nodes) {
+  std::string names;
+  for (const Node* node : nodes) names += (names.empty() ? "" : ", ") + std::string(node->op->name);
+  return nodes.size() == 1 ? names : "fused[" + names + "]";
+}
+
+Members members_of(const Node& node) {
+  Members members;
+  if (!node.op->traits.has(Trait::kFused)) {
+    members.nodes = {&node};
+    for (Value* result : node.results) members.outputs.push_back(result);
+    for (Value* value : node.operands) members.outer.emplace(value, value);
+    for (Value* value : node.results) members.outer.emplace(value, value);
+    return members;
+  }
+  const Graph& region = *node.graphs[0];
+  for (const auto& member : region.nodes()) members.nodes.push_back(member.get());
+  for (size_t i = 0; i < region.inputs().size(); ++i)
+    members.outer.emplace(region.inputs()[i], node.operands[i]);
+  for (size_t i = 0; i < region.outputs.size(); ++i) {
+    members.outputs.push_back(region.outputs[i]);
+    members.outer.emplace(region.outputs[i], node.results[i]);
+  }
+  return members;
+}
+
+void add_argument(LoweredStep& step, const Members& members, const Value* value) {
+  const bool writes = std::ranges::find(members.outputs, value) != members.outputs.end();
+  step.arguments.push_back(members.outer.at(value));
+  step.writes.push_back(writes);
+}
+
+const Node* find_contraction(const Members& members) {
+  const auto found = std::ranges::find_if(
+      members.nodes, [](const Node* node) { return node->op->traits.has(Trait::kContraction); });
+  return found == members.nodes.end() ? nullptr : *found;
+}
+
+LoweredStep lower_routine(const Node& node) {
+  LoweredStep step;
+  step.name = node.op->name;
+  step.routine = node.op->routine;
+  step.attributes = routine_attributes(node);
+  for (Value* operand : node.operands) {
+    if (operand == nullptr) continue;
+    step.arguments.push_back(operand);
+    step.writes.push_back(false);
+  }
+  for (Value* result : node.results) {
+    step.arguments.push_back(result);
+    step.writes.push_back(true);
+  }
+  return step;
+}
+
+void add_ranges(loops::Kernel& kernel, const SymbolTable& symbols) {
+  for (const std::string& name : loops::free_symbols(kernel)) {
+    if (const auto info = symbols.find(name); info != symbols.end()) kernel.symbols.insert(*info);
+  }
+}
+
+RegionKernel compose_members(const Members& members, const SymbolTable& symbols) {
+  RegionKernel region = compose_region(members.nodes, members.outputs);
+  add_ranges(region.kernel, symbols);
+  return region;
+}
+
+// The part of a region behind its contraction, as a kernel whose buffer 0 is the contraction's result.
+RegionKernel epilogue_of(const Members& members, const Node& contraction) {
+  std::vector<const Node*> rest;
+  for (const Node* node : members.nodes) {
+    if (node != &contraction) rest.push_back(node);
+  }
+  const Value* result = contraction.results[0];
+  if (rest.empty()) {
+    RegionKernel plain{plain_epilogue(result->type), {result, result}};
+    return plain;
+  }
+  RegionKernel epilogue = compose_region(rest, members.outputs);
+  const auto position = std::ranges::find(epilogue.buffers, result) - epilogue.buffers.begin();
+  return move_buffer_first(std::move(epilogue), static_cast<int>(position));
+}
+
+loops::Kernel plain_epilogue(const TensorType& result) {
+  loops::Kernel kernel;
+  kernel.name = "store";
+  kernel.buffers = {{"sums", {DType::kF32, result.shape, {}}, loops::Access::kRead},
+                    {"result", result, loops::Access::kWrite}};
+  std::vector<Dim> index;
+  for (size_t dim = 0; dim < result.rank(); ++dim) {
+    kernel.parallel.push_back({"$d" + std::to_string(dim), result.shape[dim]});
+    index.push_back(Dim::symbol(kernel.parallel.back().variable));
+  }
+  loops::Stage stage;
+  stage.name = "result";
+  stage.value = loops::load(0, DType::kF32, index);
+  stage.store = loops::Store{1, index};
+  kernel.stages.push_back(std::move(stage));
+  return kernel;
+}
+
+}  // namespace ingot::core

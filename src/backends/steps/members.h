@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: Apache-2.0
+// What all backends do to turn a node, or the nodes of a fused one, into a step.
+#pragma once
+
+#include <map>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "backends/backend.h"
+#include "ops/region.h"
+
+namespace ingot::core {
+
+// The nodes that a step computes: the node itself, or those of its region.
+struct Members {
+  std::vector<const Node*> nodes;
+  std::vector<const Value*> outputs;     // in the members' graph
+  std::map<const Value*, Value*> outer;  // members' inputs and outputs -> values of the whole graph
+};
+
+Members members_of(const Node& node);
+std::string step_name(std::span<const Node* const> nodes);
+const Node* find_contraction(const Members& members);  // null if there is none
+
+void add_argument(LoweredStep& step, const Members& members, const Value* value);
+
+LoweredStep lower_routine(const Node& node);
+
+// The members as one kernel, its symbols with their ranges.
+RegionKernel compose_members(const Members& members, const SymbolTable& symbols);
+
+// The part of a region behind its contraction, as a kernel whose buffer 0 is the contraction's result.
+RegionKernel epilogue_of(const Members& members, const Node& contraction);
+// The epilogue of a contraction that nothing joined: stores the result.
+loops::Kernel plain_epilogue(const TensorType& result);
+
+void add_ranges(loops::Kernel& kernel, const SymbolTable& symbols);
+
+}  // namespace ingot::core

@@ -1,0 +1,341 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "runtime/program_run.h"
+
+#include <cstring>
+
+#include <fmt/core.h>
+
+#include "runtime/step_errors.h"
+#include "support/error.h"
+
+namespace ingot::core {
+namespace {
+
+int64_t read_scalar(const std::byte* data) {
+  int64_t value;
+  std::memcpy(&value, data, sizeof(value));
+  return value;
+}
+
+struct Ports {
+  std::span<std::byte* const> inputs, outputs;  // outputs: of nested programs
+};
+
+// One program, the main one (level 0) or a nested one.
+class ProgramRun {
+ public:
+  ProgramRun(const RunResources& resources, RunPlan& plan, const Executable& executable, Frame& frame,
+             const Ports& ports, size_t level)
+      : resources_(resources),
+        plan_(plan),
+        executable_(executable),
+        program_(*executable.program),
+        frame_(frame),
+        ports_(ports),
+        level_(level) {}
+
+  void run();
+
+ private:
+  void resolve();
+  void reserve_arenas();
+  bool keeps_addresses() const;
+  void set_pointer(BufferId id);
+  void set_moving_arguments();
+  std::byte* address(BufferId id);
+  std::byte* allocate_late(BufferId id);
+  std::byte* allocate_output(BufferId id);
+  DeviceMemory* memory_of(BufferId id) const {
+    return resources_.backends.memories[place_number(program_.buffers[id].place)];
+  }
+  void run_span(const ExecutableSpan& span);
+  void run_watched(const ExecutableSpan& span);
+  void run_calls(uint32_t backend, size_t first, size_t last);
+  void run_on_host(size_t index);
+  void run_routine(const ExecutableStep& step, size_t index);
+  void run_branch(const ExecutableStep& step);
+  void run_loop(const ExecutableStep& step);
+  void run_nested(uint32_t id, const Ports& ports);
+  void check_all() const;
+  void bind_results(const ExecutableStep& step);
+
+  const RunResources& resources_;
+  RunPlan& plan_;
+  const Executable& executable_;
+  const Program& program_;
+  Frame& frame_;
+  const Ports ports_;
+  const size_t level_;
+};
+
+void ProgramRun::run() {
+  for (const SymbolSlot symbol : executable_.binds) plan_.bound[symbol] = false;
+  if (executable_.late) [[unlikely]]
+    check_all();
+  resolve();
+  const bool is_watched = resources_.profile != nullptr || resources_.limits != nullptr;
+  for (const ExecutableSpan& span : executable_.spans) {
+    for (size_t i = span.first; i < span.last; ++i) {
+      if (executable_.steps[i].late) evaluate_step(executable_, plan_, frame_, i);
+    }
+    if (is_watched) [[unlikely]]
+      run_watched(span);
+    else
+      run_span(span);
+    const ExecutableStep& last = executable_.steps[span.last - 1];
+    if (!last.binds.empty()) [[unlikely]]
+      bind_results(last);
+  }
+}
+
+void ProgramRun::reserve_arenas() {
+  const size_t places = resources_.backends.memories.size();
+  if (resources_.arenas.size() < (level_ + 1) * places) resources_.arenas.resize((level_ + 1) * places);
+  for (const uint8_t place : executable_.places) {
+    GrowingBlock& block = resources_.arenas[level_ * places + place];
+    frame_.arenas[place] =
+        block.reserve(static_cast<size_t>(frame_.arena_bytes[place]), resources_.backends.memories[place]);
+  }
+}
+
+bool ProgramRun::keeps_addresses() const {
+  return frame_.known_arenas == frame_.arenas && frame_.weights == resources_.weights.generation &&
+         frame_.states == resources_.states_version;
+}
+
+// Addresses in the arenas, of weights and of states stay from run to run; the others are looked up again.
+void ProgramRun::resolve() {
+  reserve_arenas();
+  if (keeps_addresses()) [[likely]] {
+    for (const BufferId id : executable_.moving) set_pointer(id);
+    set_moving_arguments();
+    return;
+  }
+  for (BufferId id = 0; id < executable_.buffers.size(); ++id) set_pointer(id);
+  for (size_t i = 0; i < executable_.arguments.size(); ++i) {
+    const BufferId id = executable_.arguments[i];
+    frame_.arguments[i] = id == kNoId ? nullptr : frame_.pointers[id];
+  }
+  frame_.known_arenas = frame_.arenas;
+  frame_.weights = resources_.weights.generation;
+  frame_.states = resources_.states_version;
+}
+
+void ProgramRun::set_pointer(BufferId id) {
+  const ExecutableBuffer& buffer = executable_.buffers[id];
+  if (buffer.root == id) {
+    frame_.pointers[id] = address(id);
+  } else {
+    std::byte* root = frame_.pointers[buffer.root];
+    frame_.pointers[id] = root == nullptr ? nullptr : root + plan_.values[buffer.offset];
+  }
+}
+
+void ProgramRun::set_moving_arguments() {
+  for (const uint32_t i : executable_.moving_arguments)
+    frame_.arguments[i] = frame_.pointers[executable_.arguments[i]];
+}
+
+std::byte* ProgramRun::address(BufferId id) {
+  const Buffer& buffer = program_.buffers[id];
+  switch (buffer.storage) {
+    case Storage::kInput:
+      return ports_.inputs[buffer.index];
+    case Storage::kOutput:
+      if (level_ > 0) return ports_.outputs[buffer.index];
+      return is_known(*executable_.dims, plan_, executable_.buffers[id].bytes) ? allocate_output(id)
+                                                                               : nullptr;
+    case Storage::kWeight:
+    case Storage::kConstant:
+      // Nothing writes weights: `validate` saw to it.
+      return const_cast<std::byte*>(resources_.weights.at(place_number(buffer.place))[buffer.index].get());
+    case Storage::kState:
+      return resources_.states[buffer.index];
+    case Storage::kArena:
+      return frame_.arenas[place_number(buffer.place)] + frame_.offsets[id];
+    case Storage::kDynamic:  // of a size that a step outside of a nested program told is known from the
+                             // beginning
+      return allocate_late(id);
+    case Storage::kAlias:
+      break;
+  }
+  return nullptr;
+}
+
+std::byte* ProgramRun::allocate_output(BufferId id) {
+  constexpr size_t kShort = 8;
+  const ExecutableBuffer& buffer = executable_.buffers[id];
+  const Buffer& declared = program_.buffers[id];
+  const size_t rank = buffer.shape.size();
+  int64_t few[kShort];
+  std::vector<int64_t> many(rank > kShort ? rank : 0);
+  int64_t* shape = rank > kShort ? many.data() : few;
+  for (size_t i = 0; i < rank; ++i) shape[i] = plan_.values[buffer.shape[i]];
+  const auto bytes = static_cast<size_t>(plan_.values[buffer.bytes]);
+  std::byte* memory = resources_.outputs.allocate(resources_.outputs.context, declared.index,
+                                                  declared.type.dtype, {shape, rank}, bytes);
+  if (memory != nullptr || bytes == 0) return memory;
+  throw DeviceError("INGOT-D302",
+                    fmt::format("the caller's allocator gave no memory for output '{}' ({} bytes)",
+                                program_.outputs[declared.index].name, bytes));
+}
+
+std::byte* ProgramRun::allocate_late(BufferId id) {
+  const DimSlot bytes = executable_.buffers[id].bytes;
+  if (!is_known(*executable_.dims, plan_, bytes)) return nullptr;
+  if (program_.buffers[id].storage == Storage::kOutput && level_ == 0) return allocate_output(id);
+  return frame_.blocks[id].reserve(static_cast<size_t>(plan_.values[bytes]), memory_of(id));
+}
+
+void ProgramRun::run_span(const ExecutableSpan& span) {
+  if (span.backend == kNoId)
+    run_on_host(span.first);
+  else
+    run_calls(span.backend, span.first, span.last);
+}
+
+// Step by step, and if it is timed each to its end.
+void ProgramRun::run_watched(const ExecutableSpan& span) {
+  const bool is_timed = resources_.profile != nullptr && level_ == 0;
+  for (uint32_t i = span.first; i < span.last; ++i) {
+    if (resources_.limits != nullptr) require_within(*resources_.limits);
+    const auto start = StepProfile::Clock::now();
+    run_span({i, i + 1, span.backend});
+    if (!is_timed) continue;
+    if (span.backend != kNoId) wait_for(resources_.data, program_, *resources_.queues[span.backend]);
+    resources_.profile->add(i, start, StepProfile::Clock::now());
+  }
+}
+
+void ProgramRun::run_calls(uint32_t backend, size_t first, size_t last) {
+  const CallSpan span{.images = resources_.backends.all[backend].images.get(),
+                      .calls = std::span(frame_.calls).subspan(first, last - first),
+                      .pool = &resources_.pool,
+                      .stream = resources_.stream};
+  const auto failure = resources_.queues[backend]->run(span);
+  if (failure) [[unlikely]]
+    fail_launch(resources_.data, program_, *failure);
+}
+
+void ProgramRun::run_on_host(size_t index) {
+  const ExecutableStep& step = executable_.steps[index];
+  switch (step.step->kind) {
+    case StepKind::kRoutine:
+      return run_routine(step, index);
+    case StepKind::kProgram:
+      return step.step->control == ControlKind::kBranch ? run_branch(step) : run_loop(step);
+    case StepKind::kCopy:
+      return copy_on_host(frame_.calls[index]);
+    case StepKind::kKernel:
+      throw InternalError("a kernel has no backend");
+  }
+}
+
+void ProgramRun::run_routine(const ExecutableStep& step, size_t index) {
+  RoutineArguments& arguments = frame_.routines[index];
+  size_t input = 0, output = 0;
+  for (uint32_t i = 0; i < step.argument_count; ++i) {
+    const BufferId id = executable_.arguments[step.first_argument + i];
+    TensorView& view = step.step->uses[i].writes ? arguments.outputs[output++] : arguments.inputs[input++];
+    if (id != kNoId) view.data = frame_.pointers[id];
+  }
+  try {
+    step.routine->run({.inputs = arguments.inputs,
+                       .outputs = arguments.outputs,
+                       .attributes = step.step->attributes,
+                       .pool = &resources_.pool});
+  } catch (const UserError& error) {
+    fail_routine(resources_.data, *step.step, error);
+  }
+}
+
+void ProgramRun::run_nested(uint32_t id, const Ports& ports) {
+  ProgramRun(resources_, plan_, executable_.nested[id], frame_.nested[id], ports, level_ + 1).run();
+}
+
+void ProgramRun::run_branch(const ExecutableStep& step) {
+  const auto pointer = [&](size_t use) {
+    return frame_.pointers[executable_.arguments[step.first_argument + use]];
+  };
+  const uint32_t id = step.step->programs[pointer(0)[0] != std::byte{0} ? 0 : 1];
+  std::vector<std::byte*> ports;
+  for (size_t i = 1; i < step.argument_count; ++i) ports.push_back(pointer(i));
+  const std::span all(ports);
+  const size_t inputs = executable_.nested[id].program->inputs.size();
+  run_nested(id, {all.first(inputs), all.subspan(inputs)});
+}
+
+// Carried values go back and forth between the results and a second block, so that an iteration never writes
+// what it reads.
+void ProgramRun::run_loop(const ExecutableStep& step) {
+  const uint32_t id = step.step->programs[0];
+  const Executable& body = executable_.nested[id];
+  const BufferId* uses = executable_.arguments.data() + step.first_argument;
+  const size_t carried = body.program->outputs.size() - 1, inputs = body.program->inputs.size() - 1;
+  const int64_t trips = uses[0] == kNoId ? INT64_MAX : read_scalar(frame_.pointers[uses[0]]);
+  std::byte go_on = uses[1] == kNoId ? std::byte{1} : frame_.pointers[uses[1]][0];  // any byte but 0 is true
+  int64_t iteration = 0;
+  std::vector<std::byte*> reads = {reinterpret_cast<std::byte*>(&iteration)};
+  for (size_t i = 0; i < inputs; ++i) reads.push_back(frame_.pointers[uses[2 + i]]);
+  std::vector<std::byte*> results, writes = {&go_on}, spare;
+  const size_t blocks = frame_.blocks.size() - carried;
+  const auto bytes_of = [&](size_t i) {
+    return static_cast<size_t>(plan_.values[executable_.buffers[uses[2 + i]].bytes]);
+  };
+  for (size_t i = 0; i < carried; ++i) {
+    results.push_back(frame_.pointers[uses[2 + inputs + i]]);
+    spare.push_back(frame_.blocks[blocks + i].reserve(bytes_of(i)));
+  }
+  writes.insert(writes.end(), results.begin(), results.end());
+  for (; iteration < trips && go_on != std::byte{0}; ++iteration) {
+    const int64_t now = iteration;  // the body may not change the count
+    run_nested(id, {reads, writes});
+    iteration = now;
+    for (size_t i = 0; i < carried; ++i) {
+      reads[1 + i] = writes[1 + i];
+      writes[1 + i] = reads[1 + i] == results[i] ? spare[i] : results[i];
+    }
+  }
+  for (size_t i = 0; i < carried; ++i) {
+    if (reads[1 + i] != results[i] && bytes_of(i) > 0) std::memcpy(results[i], reads[1 + i], bytes_of(i));
+  }
+}
+
+void ProgramRun::bind_results(const ExecutableStep& step) {
+  for (const ExecutableBinding& binding : step.binds) {
+    const int64_t value = read_scalar(frame_.pointers[binding.buffer]);
+    if (value < 0 || value > plan_.values[binding.limit]) {
+      fail_value(resources_.data, *step.step,
+                 fmt::format("computed the size {}, outside of 0..{}", value, plan_.values[binding.limit]));
+    }
+    bind_symbol(*executable_.dims, plan_, binding.symbol, value);
+  }
+  check_all();
+  for (const BufferId id : executable_.late_buffers) {
+    if (frame_.pointers[id] == nullptr) frame_.pointers[id] = allocate_late(id);
+  }
+  for (const BufferId id : executable_.moving) {
+    const ExecutableBuffer& buffer = executable_.buffers[id];
+    std::byte* root = frame_.pointers[buffer.root];
+    if (buffer.root != id && root != nullptr) frame_.pointers[id] = root + plan_.values[buffer.offset];
+  }
+  set_moving_arguments();
+}
+
+void ProgramRun::check_all() const {
+  for (BufferId id = 0; id < executable_.buffers.size(); ++id) check_fit(executable_, plan_, id);
+}
+
+}  // namespace
+
+void run_main(const RunResources& resources, const Executable& executable, RunPlan& plan) {
+  ProgramRun(resources, plan, executable, plan.frame, {resources.inputs, {}}, 0).run();
+}
+
+void wait_for(const EngineData& data, const Program& program, Queue& queue) {
+  const auto failure = queue.wait();
+  if (failure) [[unlikely]]
+    fail_launch(data, program, *failure);
+}
+
+}  // namespace ingot::core

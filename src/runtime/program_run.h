@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: Apache-2.0
+// One run of a program: resolves its addresses, then hands spans of calls to queues and runs the other steps
+// on the host. All sizes are in the plan; nothing is allocated here but late buffers.
+#pragma once
+
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "runtime/run_limits.h"
+#include "runtime/run_plan.h"
+#include "runtime/step_profile.h"
+#include "runtime/weight_set.h"
+#include "support/thread_pool.h"
+
+namespace ingot::core {
+
+// Gives memory for output `index` of the main program, in the place of its port.
+struct OutputMemory {
+  std::byte* (*allocate)(void* context, size_t index, DType dtype, std::span<const int64_t> shape,
+                         size_t bytes);
+  void* context;
+};
+
+// What all programs of one run share. Borrowed.
+struct RunResources {
+  const EngineData& data;
+  const LoadedBackends& backends;
+  std::span<const std::unique_ptr<Queue>> queues;  // one a backend
+  void* stream = nullptr;                          // of the caller, for queues on devices
+  ThreadPool& pool;
+  const WeightSet& weights;
+  std::span<std::byte* const> inputs;  // of the main program
+  std::span<std::byte* const> states;
+  uint64_t states_version;  // changes with the addresses of the states
+  OutputMemory outputs;
+  std::vector<GrowingBlock>& arenas;  // one a place and level of nesting
+  StepProfile* profile = nullptr;     // of the main program; null: nothing is timed
+  const RunLimits* limits = nullptr;  // looked at before each step; null: there are none
+};
+
+// Runs the main program. Throws UserError INGOT-U310 if a kernel met an index out of range, INGOT-U311 if a
+// value that a step computed is out of its bounds; each names the node. On devices the work may still be
+// under way afterwards.
+void run_main(const RunResources& resources, const Executable& executable, RunPlan& plan);
+
+// Waits for a queue's work; errors as those of `run_main`.
+void wait_for(const EngineData& data, const Program& program, Queue& queue);
+
+}  // namespace ingot::core
