@@ -162,6 +162,7 @@ std::string ExpressionWriter::emit(const Expr& expr) {
     case ExprNode::Kind::kIndex:
       return define(node, fmt::format("(i64){}", scope_->text(node.index[0])));
     case ExprNode::Kind::kLoad:
+      if (const auto found = replaced_.find(node.buffer); found != replaced_.end()) return found->second;
       return define(node, load_text(node));
     case ExprNode::Kind::kLocal:
       return define(node, local_text(node));

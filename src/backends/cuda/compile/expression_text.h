@@ -24,6 +24,9 @@ class ExpressionWriter {
  public:
   ExpressionWriter(const loops::Kernel& kernel, const std::vector<LocalAccess>& locals, std::string& text);
 
+  // Loads of `buffer` give `name`, wherever they load.
+  void replace_buffer(int buffer, std::string name) { replaced_[buffer] = std::move(name); }
+
   // The variable (or literal) that holds `expr` from here on. `scope` names the symbols of its indices;
   // `guards` are conditions under which loads that use a symbol may be made.
   std::string value(const loops::Expr& expr, const IndexScope& scope,
@@ -52,6 +55,7 @@ class ExpressionWriter {
   const IndexScope* scope_ = nullptr;
   const std::map<std::string, std::string>* guards_ = nullptr;
   std::vector<Block> blocks_ = {{}};
+  std::map<int, std::string> replaced_;
   int next_ = 0;
 };
 

@@ -14,11 +14,11 @@ using loops::Kernel;
 using loops::Loop;
 using loops::Stage;
 
-constexpr int kWarp = 32, kBlock = 256;
-constexpr int64_t kTypicalExtent = 64;       // of a loop whose extent is not known
-constexpr int64_t kWarpRow = 1024;           // longer rows get a whole block
-constexpr int64_t kRegisterRow = 16;         // elements that one thread may keep
-constexpr int64_t kSharedBytes = 48 * 1024;  // what every GPU gives a block without asking
+constexpr int kWarp = 32, kThreads = 256;
+constexpr int64_t kTypicalExtent = 64;      // of a loop whose extent is not known
+constexpr int64_t kWarpRow = 1024;          // longer rows get a whole block
+constexpr int64_t kRegisterRow = 16;        // elements that one thread may keep
+constexpr int64_t kMostShared = 48 * 1024;  // what every GPU gives a block without asking
 
 int64_t typical(const std::vector<Loop>& loops, const SymbolTable& symbols) {
   int64_t count = 1;
@@ -77,7 +77,7 @@ int group_for(const Kernel& kernel) {
   }
   if (!shared) return 1;
   const bool scans = std::ranges::any_of(kernel.stages, &Stage::scan);
-  return longest > kWarpRow && !scans ? kBlock : kWarp;
+  return longest > kWarpRow && !scans ? kThreads : kWarp;
 }
 
 Dim row_bytes(const Kernel& kernel) {
@@ -100,7 +100,7 @@ std::vector<Dim> extents_of(const std::vector<Loop>& loops) {
 
 LaunchPlan plan_launch(const Kernel& kernel) {
   LaunchPlan plan{
-      .block = kBlock, .group = 1, .flat = is_flat(kernel), .symbols = loops::free_symbols(kernel)};
+      .block = kThreads, .group = 1, .flat = is_flat(kernel), .symbols = loops::free_symbols(kernel)};
   plan.points = loops::parallel_extent(kernel);
   if (plan.flat) {
     Dim most = 1;
@@ -113,7 +113,7 @@ LaunchPlan plan_launch(const Kernel& kernel) {
   if (plan.group == 1) return plan;  // rows are registers
   plan.row_bytes = row_bytes(kernel);
   const int64_t most = range_of(plan.row_bytes, kernel.symbols).max;
-  plan.rows_in_shared = most <= kSharedBytes / (plan.block / plan.group);
+  plan.rows_in_shared = most <= kMostShared / (plan.block / plan.group);
   return plan;
 }
 

@@ -4,6 +4,7 @@
 #include <dlfcn.h>
 
 #include <cstddef>
+#include <cstdlib>
 #include <filesystem>
 
 #include <fmt/core.h>
@@ -119,6 +120,14 @@ std::vector<std::byte> Nvrtc::compile(const std::string& text, std::string_view 
   std::vector<std::byte> cubin(size);
   check(nvrtc.cubin(program, reinterpret_cast<char*>(cubin.data())));
   return cubin;
+}
+
+const Nvrtc& shared_nvrtc() {
+  static const Nvrtc instance([] {
+    const char* path = std::getenv("INGOT_NVRTC");
+    return std::string(path == nullptr ? "" : path);
+  }());
+  return instance;
 }
 
 }  // namespace ingot::core::cuda

@@ -29,4 +29,7 @@ class Nvrtc {
   std::unique_ptr<const Functions> functions_;
 };
 
+// Opened at its first use, from $INGOT_NVRTC or the loader's path.
+const Nvrtc& shared_nvrtc();
+
 }  // namespace ingot::core::cuda

@@ -1,0 +1,164 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "backends/cuda/compile/backend.h"
+
+#include <charconv>
+
+#include <fmt/core.h>
+
+#include "backends/cuda/compile/attention.h"
+#include "backends/cuda/compile/contraction.h"
+#include "backends/cuda/compile/kernel_text.h"
+#include "backends/cuda/compile/nvrtc.h"
+#include "backends/cuda/compile/prelude.h"
+#include "backends/cuda/kernel_abi.h"
+#include "backends/steps/fusion_rules.h"
+#include "backends/steps/members.h"
+#include "loops/overwrite.h"
+#include "ops/ops.h"
+#include "support/error.h"
+
+namespace ingot::core::cuda {
+namespace {
+
+constexpr std::string_view kDefaultDevice = "sm_90a";
+
+bool has_four_bits(const Node& node) {
+  const auto is_short = [](const Value* value) {
+    return value != nullptr && bit_width(value->type.dtype) == 4;
+  };
+  return std::ranges::any_of(node.operands, is_short) || std::ranges::any_of(node.results, is_short);
+}
+
+Launch launch_of(const LaunchPlan& plan) {
+  const Dim rows_a_block = plan.row_bytes * Dim(plan.block / plan.group);
+  Launch launch{.sizes = {plan.points, plan.rows_in_shared ? rows_a_block : Dim(0),
+                          plan.rows_in_shared ? Dim(0) : plan.row_bytes},
+                .constants = {plan.block, plan.group}};
+  for (const std::string& symbol : plan.symbols) launch.symbols.push_back(Dim::symbol(symbol));
+  return launch;
+}
+
+Image compile_unit(const std::string& text, const std::string& name, const std::string& device) {
+  return {.kernel = name, .target = "cuda:" + device, .code = shared_nvrtc().compile(text, device)};
+}
+
+LoweredStep lower_loops(const Members& members, const SymbolTable& symbols, const Target& target) {
+  RegionKernel region = compose_members(members, symbols);
+  KernelText text = write_kernel(region.kernel, kEntry);
+  LoweredStep step;
+  step.name = step_name(members.nodes);
+  step.launch = launch_of(text.plan);
+  step.may_overwrite = loops::overwritable_buffers(region.kernel);
+  for (const Value* value : region.buffers) add_argument(step, members, value);
+  step.kernel_key = text.text;
+  step.compile = [text = std::move(text), name = region.kernel.name, device = target.device] {
+    return compile_unit(translation_unit({&text, 1}), name, device);
+  };
+  return step;
+}
+
+LoweredStep lower_contraction(const Members& members, const Node& contraction, const SymbolTable& symbols,
+                              const Target& target) {
+  const RegionKernel epilogue = epilogue_of(members, contraction);
+  ContractionText written = write_contraction(contraction, epilogue.kernel, symbols);
+  LoweredStep step;
+  step.name = step_name(members.nodes);
+  step.launch = {.sizes = {written.tiles, written.shared_bytes, 0},
+                 .constants = {written.tile.threads(), written.tile.threads()}};
+  for (const std::string& symbol : written.symbols) step.launch.symbols.push_back(Dim::symbol(symbol));
+  for (const Value* operand : contraction.operands) {
+    if (operand != nullptr) add_argument(step, members, operand);
+  }
+  for (size_t i = 1; i < epilogue.buffers.size(); ++i) add_argument(step, members, epilogue.buffers[i]);
+  step.kernel_key = written.text;
+  step.compile = [text = std::string(prelude()) + written.text, name = std::string(contraction.op->name),
+                  device = target.device] { return compile_unit(text, name, device); };
+  return step;
+}
+
+LoweredStep lower_attention(const Node& node, const SymbolTable& symbols, const Target& target) {
+  AttentionText written = write_attention(node, symbols);
+  LoweredStep step;
+  step.name = node.op->name;
+  step.launch = {.sizes = {written.blocks, written.shared_bytes, 0},
+                 .constants = {written.threads, written.threads}};
+  for (const std::string& symbol : written.symbols) step.launch.symbols.push_back(Dim::symbol(symbol));
+  for (Value* operand : node.operands) {
+    if (operand == nullptr) continue;
+    step.arguments.push_back(operand);
+    step.writes.push_back(false);
+  }
+  step.arguments.push_back(node.results[0]);
+  step.writes.push_back(true);
+  step.kernel_key = written.text;
+  step.compile = [text = std::string(prelude()) + written.text, name = std::string(node.op->name),
+                  device = target.device] { return compile_unit(text, name, device); };
+  return step;
+}
+
+// Attention alone: it takes nothing in.
+bool takes_neighbours(const Node& root) { return root.op != &ops::attention; }
+
+class CudaBackend final : public Backend {
+ public:
+  std::string_view name() const override { return "cuda"; }
+  std::string_view generator() const override { return "NVRTC"; }
+  Place place() const override { return {Place::Kind::kDevice, 0}; }
+
+  std::string device(std::string_view words) const override {
+    if (words.empty()) return std::string(kDefaultDevice);
+    constexpr std::string_view kPrefix = "sm_";
+    int number = 0;
+    if (words.starts_with(kPrefix))
+      std::from_chars(words.data() + kPrefix.size(), words.data() + words.size(), number);
+    if (number >= 80) return std::string(words);
+    throw UserError("INGOT-U123",
+                    fmt::format("'{}' is no architecture of a GPU that Ingot builds for", words),
+                    "give sm_80 or later: sm_80, sm_90, sm_90a");
+  }
+
+  Support supports(const Node& node, const SymbolValues&, const Target&) const override {
+    if (!node.op->routine.empty())
+      return {Support::Answer::kNo, fmt::format("{} is a routine of the host", node.op->name)};
+    if (node.op->lower == nullptr && !node.op->traits.has(Trait::kFused))
+      return {Support::Answer::kNo, fmt::format("there is no kernel for {}", node.op->name)};
+    if (has_four_bits(node)) return {Support::Answer::kNo, "there is no kernel for dtypes of four bits"};
+    return {};
+  }
+
+  DType compute_dtype(const Node& node, const Target&) const override { return node.results[0]->type.dtype; }
+  bool prefers_convolutions(const Node&, const Target&) const override { return false; }
+  bool prefers_winograd(const Node&, const Target&) const override { return false; }
+  LayoutRequest layouts(const Node& node, const Target&) const override {
+    return node.op == &ops::attention ? attention_layouts(node) : contraction_layouts(node);
+  }
+
+  bool may_fuse_consumer(const Node& root, const Node& consumer, const Target&) const override {
+    return takes_neighbours(root) && may_take_consumer(root, consumer, is_ready);
+  }
+  bool may_fuse_producer(const Node& root, const Node& producer, const Target&) const override {
+    return takes_neighbours(root) && may_take_producer(root, producer, is_ready);
+  }
+
+  std::vector<LoweredStep> lower(const Node& node, const SymbolTable& symbols,
+                                 const Target& target) const override {
+    if (is_tensor_core_attention(node)) return {lower_attention(node, symbols, target)};
+    const Members members = members_of(node);
+    const Node* contraction = find_contraction(members);
+    if (contraction != nullptr && is_tensor_core_contraction(*contraction))
+      return {lower_contraction(members, *contraction, symbols, target)};
+    return {lower_loops(members, symbols, target)};
+  }
+
+ private:
+  static bool is_ready(const Node&) { return true; }
+};
+
+}  // namespace
+
+const Backend& backend() {
+  static const CudaBackend instance;
+  return instance;
+}
+
+}  // namespace ingot::core::cuda

@@ -1,0 +1,347 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "backends/cuda/compile/contraction.h"
+
+#include <algorithm>
+#include <array>
+
+#include <fmt/core.h>
+
+#include "backends/cuda/compile/expression_text.h"
+#include "backends/cuda/compile/launch_plan.h"
+#include "backends/cuda/compile/template_text.h"
+#include "backends/cuda/compile/tensor_core_text.h"
+#include "backends/cuda/compile/type_text.h"
+#include "loops/expand_math.h"
+#include "loops/rewrite.h"
+#include "ops/attributes.h"
+#include "ops/ops.h"
+
+namespace ingot::core::cuda {
+namespace {
+
+constexpr int64_t kChunk = 8;         // elements of a copy: 16 bytes
+constexpr int64_t kProcessors = 110;  // blocks that fill most of a GPU
+
+Layout channels_last(size_t rank) {
+  std::vector<int> order = {0};
+  for (size_t i = 2; i < rank; ++i) order.push_back(static_cast<int>(i));
+  order.push_back(1);
+  return Layout::permutation(order);
+}
+
+bool is_chunked(const Dim& dim) {
+  const auto size = dim.constant();
+  return size && *size > 0 && *size % kChunk == 0;
+}
+
+bool reads_linear(const Node& node) {
+  const TensorType &x = node.operand_type(0), &weight = node.operand_type(1);
+  return x.layout.is_row_major() && x.rank() >= 1 && innermost(weight) == 1 && is_chunked(x.shape.back());
+}
+
+bool reads_matmul(const Node& node) {
+  const TensorType &a = node.operand_type(0), &b = node.operand_type(1);
+  if (innermost(a) != a.rank() - 1 || !is_chunked(a.shape.back())) return false;
+  const auto inner = innermost(b);
+  return inner && *inner + 2 >= b.rank() && is_chunked(b.shape[*inner]) && is_chunked(b.shape[b.rank() - 2]);
+}
+
+bool reads_convolution(const Node& node) {
+  const TensorType &x = node.operand_type(0), &weight = node.operand_type(1);
+  const bool layouts = innermost(x) == 1 && innermost(weight) == 1 && x.layout == channels_last(x.rank()) &&
+                       weight.layout == channels_last(x.rank());
+  return layouts && x.rank() == 4 && node.attributes<ops::Convolution>().groups == 1 &&
+         is_chunked(x.shape[1]);
+}
+
+// Result dims by what they are to a product: its batch, its rows, and the one that counts columns.
+struct Roles {
+  std::vector<size_t> batch, rows;
+  size_t column;
+};
+
+Roles roles_of(const Node& node) {
+  const size_t rank = node.results[0]->type.rank();
+  Roles roles{{}, {}, rank - 1};
+  for (size_t i = 0; i < rank; ++i) {
+    const bool is_convolution = node.op == &ops::convolution;
+    if (is_convolution) roles.column = 1;
+    if (i == roles.column) continue;
+    const bool is_batch = node.op == &ops::matmul && i + 2 < rank;
+    (is_batch ? roles.batch : roles.rows).push_back(i);
+  }
+  return roles;
+}
+
+Dim extent_of(const TensorType& type, const std::vector<size_t>& dims) {
+  Dim product = 1;
+  for (const size_t dim : dims) product = product * type.shape[dim];
+  return product;
+}
+
+Dim depth_of(const Node& node) {
+  const Shape& x = node.operand_type(0).shape;
+  if (node.op != &ops::convolution) return x.back();
+  const Shape& weight = node.operand_type(1).shape;
+  return x[1] * weight[2] * weight[3];
+}
+
+bool is_b_depth_inner(const Node& node) {
+  if (node.op != &ops::matmul) return true;
+  const TensorType& b = node.operand_type(1);
+  return *innermost(b) == b.rank() - 2;
+}
+
+// Large tiles read less; small ones keep more of the GPU busy. The first that fills it, else the smallest.
+Tile choose_tile(int64_t batch, int64_t rows, int64_t columns, int64_t depth) {
+  constexpr Tile kTiles[] = {{128, 128, 2, 4, 1, 64, 3},
+                             {128, 64, 2, 2, 2, 32, 4},
+                             {64, 64, 2, 2, 2, 64, 4},
+                             {32, 64, 2, 2, 2, 64, 4},
+                             {32, 32, 2, 2, 2, 64, 4}};
+  constexpr Tile kFewRows = {16, 32, 1, 1, 4, 128, 4};
+  const auto fitted = [&](Tile tile) {
+    while (tile.depth > 32 && tile.depth > depth) tile.depth /= 2;
+    while (tile.warp_depths * 16 > tile.depth) tile.warp_depths /= 2;
+    return tile;
+  };
+  if (rows <= 16) return fitted(kFewRows);
+  for (const Tile& tile : kTiles) {
+    const int64_t blocks =
+        batch * ((rows + tile.rows - 1) / tile.rows) * ((columns + tile.columns - 1) / tile.columns);
+    if (blocks >= kProcessors) return fitted(tile);
+  }
+  return fitted(kTiles[std::size(kTiles) - 1]);
+}
+
+class ContractionWriter {
+ public:
+  ContractionWriter(const Node& node, loops::Kernel epilogue, const SymbolTable& symbols)
+      : node_(node), epilogue_(std::move(epilogue)), roles_(roles_of(node)), out_(node, kernels(), symbols) {
+    const TensorType& result = node.results[0]->type;
+    batch_ = extent_of(result, roles_.batch);
+    rows_ = extent_of(result, roles_.rows);
+    columns_ = result.shape[roles_.column];
+    depth_ = depth_of(node);
+    tile_ =
+        choose_tile(out_.typical(batch_), out_.typical(rows_), out_.typical(columns_), out_.typical(depth_));
+  }
+
+  ContractionText write() {
+    out_.line("typedef {} idx;\n", out_.wide ? "i64" : "i32");
+    write_constants();
+    out_.line("struct Operands {{ const u16 *a, *b; idx rows, columns, depth{}; }};\n", out_.symbol_fields());
+    write_a_place();
+    write_b_place();
+    out_.text += contraction_body();
+    write_kernel();
+    result_.tile = tile_;
+    result_.shared_bytes = tile_.shared_bytes(is_b_depth_inner(node_));
+    result_.tiles = batch_ * ceil_divide(rows_, tile_.rows) * ceil_divide(columns_, tile_.columns);
+    result_.symbols = out_.symbols;
+    result_.text = std::string(tensor_core_functions()) + out_.text;
+    return std::move(result_);
+  }
+
+ private:
+  std::array<const loops::Kernel*, 1> kernels() const { return {&epilogue_}; }
+
+  std::vector<Dim> dims_of(const std::vector<size_t>& dims) const {
+    std::vector<Dim> extents;
+    for (const size_t dim : dims) extents.push_back(node_.results[0]->type.shape[dim]);
+    return extents;
+  }
+
+  void write_constants() {
+    const DType dtype = node_.operand_type(0).dtype;
+    const auto depth = depth_.constant();
+    out_.line("constexpr int kRows = {}, kColumns = {}, kDepth = {}, kStages = {};\n", tile_.rows,
+              tile_.columns, tile_.depth, tile_.stages);
+    out_.line("constexpr int kWarpRows = {}, kWarpColumns = {}, kWarpDepths = {};\n", tile_.warp_rows,
+              tile_.warp_columns, tile_.warp_depths);
+    out_.line("constexpr bool kBf16 = {}, kBDepthInner = {}, kWholeDepth = {};\n", dtype == DType::kBF16,
+              is_b_depth_inner(node_), depth && *depth % tile_.depth == 0);
+  }
+
+  // Where a thread copies a chunk of `a` from: what stays the same from part to part of the depth, and the
+  // place for one part.
+  void write_a_place() {
+    if (node_.op == &ops::convolution) return write_window();
+    const TensorType& type = node_.operand_type(0);
+    IndexScope scope = out_.scope;
+    out_.line("struct ASource {{ const u16* place; bool valid; }};\n");
+    out_.open_function("ASource a_source(const Operands& x, idx batch, idx row, idx depth, bool valid)");
+    std::string offset = fmt::format("row * {} + depth", scope.text(depth_));
+    if (node_.op == &ops::matmul) {
+      std::vector<Dim> index = batch_index(type, scope);
+      index.push_back(TemplateText::named(scope, "row", rows_));
+      index.push_back(TemplateText::named(scope, "depth", depth_));
+      offset = scope.text(storage_offset(type.layout, type.shape, index));
+    }
+    out_.line("return {{valid ? x.a + {} : x.a, valid}};\n}}\n", offset);
+    out_.line(
+        "DEVICE const u16* a_place(const Operands& x, const ASource& from, idx first_depth, int, bool& "
+        "valid) {{\n");
+    out_.line("valid = valid && from.valid;\nreturn from.place + first_depth;\n}}\n");
+  }
+
+  // Of images: depth is (y, x, channel) in the window of result `row`. Where the channels of one place of the
+  // window fill whole parts, all threads are at that place.
+  void write_window() {
+    const TensorType& type = node_.operand_type(0);
+    const auto convolution = node_.attributes<ops::Convolution>();
+    IndexScope scope = out_.scope;
+    const auto size = [&](size_t dim) { return scope.text(type.shape[dim]); };
+    out_.line("struct ASource {{ const u16* image; idx y, x; bool valid; }};\n");
+    out_.open_function("ASource a_source(const Operands& x, idx batch, idx row, int, bool valid)");
+    out_.decode(dims_of(roles_.rows), "row", "r", scope);
+    out_.line("return {{x.a + r0 * {} * {} * {}, r1 * {} - {}, r2 * {} - {}, valid}};\n}}\n", size(2),
+              size(3), size(1), convolution.stride[0], convolution.padding[0], convolution.stride[1],
+              convolution.padding[1]);
+    out_.open_function(
+        "const u16* a_place(const Operands& x, const ASource& from, idx first_depth, int depth, bool& "
+        "valid)");
+    const std::string width = scope.text(node_.operand_type(1).shape[3]);
+    out_.line(
+        "const bool together = {} % kDepth == 0;\nconst idx at = together ? first_depth : first_depth + "
+        "depth;\n",
+        size(1));
+    out_.line("const idx window = at / {}, channel = at % {} + (together ? depth : 0);\n", size(1), size(1));
+    out_.line("const idx y = from.y + window / {} * {}, px = from.x + window % {} * {};\n", width,
+              convolution.dilation[0], width, convolution.dilation[1]);
+    out_.line("valid = valid && from.valid && y >= 0 && y < {} && px >= 0 && px < {};\n", size(2), size(3));
+    out_.line("return from.image + (y * {} + px) * {} + channel;\n}}\n", size(3), size(1));
+  }
+
+  void write_b_place() {
+    const TensorType& type = node_.operand_type(1);
+    IndexScope scope = out_.scope;
+    out_.open_function("const u16* b_place(const Operands& x, idx batch, idx column, idx depth)");
+    std::string offset = fmt::format("column * {} + depth", scope.text(depth_)), step = "1";
+    if (node_.op == &ops::matmul) {
+      std::vector<Dim> index = batch_index(type, scope);
+      index.push_back(TemplateText::named(scope, "depth", depth_));
+      index.push_back(TemplateText::named(scope, "column", columns_));
+      offset = scope.text(storage_offset(type.layout, type.shape, index));
+      if (!is_b_depth_inner(node_)) step = scope.text(columns_);
+    }
+    out_.line("return x.b + {};\n}}\n", offset);
+    out_.open_function("idx b_step(const Operands& x)");
+    out_.line("return {};\n}}\n", step);
+  }
+
+  // Of an operand of a batched product: dims of one element are the same for all.
+  std::vector<Dim> batch_index(const TensorType& type, IndexScope& scope) {
+    const std::vector<Dim> batch = out_.decode(dims_of(roles_.batch), "batch", "n", scope);
+    std::vector<Dim> index;
+    for (size_t i = 0; i + 2 < type.rank(); ++i)
+      index.push_back(type.shape[i] == Dim(1) ? Dim(0) : batch[batch.size() + 2 - type.rank() + i]);
+    return index;
+  }
+
+  void write_kernel() {
+    out_.line("extern \"C\" __global__ void __launch_bounds__({}) ingot_kernel(", tile_.threads());
+    for (size_t i = 0; i < node_.operands.size(); ++i) {
+      if (node_.has_operand(i)) out_.line("const u16* x{}, ", i);
+    }
+    for (size_t i = 1; i < epilogue_.buffers.size(); ++i) {
+      const loops::Buffer& buffer = epilogue_.buffers[i];
+      out_.line("{}{}* b{}, ", buffer.access == loops::Access::kRead ? "const " : "",
+                storage_name(buffer.type.dtype), i);
+    }
+    for (size_t i = 0; i < out_.symbols.size(); ++i) out_.line("i64 a{}, ", i);
+    out_.line("char* scratch, i32* status) {{\nextern __shared__ __align__(128) char shared[];\n");
+    out_.declare_symbols();
+    out_.line("const Operands x = {{x0, x1, {}, {}, {}{}}};\n", out_.scope.text(rows_),
+              out_.scope.text(columns_), out_.scope.text(depth_), out_.symbol_fields());
+    out_.line(
+        "const idx across = (x.columns + kColumns - 1) / kColumns, down = (x.rows + kRows - 1) / kRows;\n");
+    out_.line("for (idx tile = blockIdx.x; tile < across * down * {}; tile += gridDim.x) {{\n",
+              out_.scope.text(batch_));
+    out_.line(
+        "const idx first_column = tile % across * kColumns, first_row = tile / across % down * kRows, ");
+    out_.line("batch = tile / across / down;\n");
+    out_.line(
+        "if (is_aligned(x0) && is_aligned(x1)) multiply_tile(shared, batch, first_row, first_column, x);\n");
+    out_.line("else multiply_one_by_one((f32*)shared, batch, first_row, first_column, x);\n");
+    out_.line("for (int i = threadIdx.x; i < kRows * kColumns; i += kThreads) {{\n");
+    out_.line("const idx row = first_row + i / kColumns, column = first_column + i % kColumns;\n");
+    out_.line("if (row >= x.rows || column >= x.columns) continue;\n");
+    out_.line("f32 sum = ((const f32*)shared)[i / kColumns * kSumStride + i % kColumns];\n");
+    write_epilogue();
+    out_.line("}}\n__syncthreads();\n}}\n}}\n");
+  }
+
+  void write_epilogue() {
+    IndexScope scope = out_.scope;
+    if (node_.op != &ops::matmul && node_.has_operand(2))
+      out_.line("sum = add_(sum, {}(x2 + column));\n",
+                node_.operand_type(2).dtype == DType::kBF16 ? "load_bf16" : "load_f16");
+    const std::vector<Dim> batch = out_.decode(dims_of(roles_.batch), "batch", "n", scope),
+                           rows = out_.decode(dims_of(roles_.rows), "row", "r", scope);
+    // The epilogue's parallel loops are the dims of the result, in order.
+    for (size_t i = 0; i < roles_.batch.size(); ++i) bind_loop(roles_.batch[i], fmt::format("n{}", i), scope);
+    for (size_t i = 0; i < roles_.rows.size(); ++i) bind_loop(roles_.rows[i], fmt::format("r{}", i), scope);
+    bind_loop(roles_.column, "column", scope);
+    std::vector<LocalAccess> locals;
+    ExpressionWriter writer(epilogue_, locals, out_.text);
+    writer.replace_buffer(0, "sum");
+    for (size_t k = 0; k < epilogue_.stages.size(); ++k) {
+      const loops::Stage& stage = epilogue_.stages[k];
+      const std::string value = writer.value(stage.value, scope, {});
+      locals.push_back({value, {}});
+      if (!stage.store) continue;
+      const loops::Buffer& buffer = epilogue_.buffers[static_cast<size_t>(stage.store->buffer)];
+      const Dim offset = storage_offset(buffer.type.layout, buffer.type.shape, stage.store->index);
+      out_.text += store_text(buffer, fmt::format("b{}", stage.store->buffer), scope.text(offset), value);
+    }
+  }
+
+  void bind_loop(size_t dim, const std::string& name, IndexScope& scope) const {
+    scope.add(epilogue_.parallel[dim], name);
+  }
+
+  const Node& node_;
+  const loops::Kernel epilogue_;
+  const Roles roles_;
+  TemplateText out_;
+  Dim batch_, rows_, columns_, depth_;
+  Tile tile_{};
+  ContractionText result_;
+};
+
+}  // namespace
+
+int64_t Tile::shared_bytes(bool b_depth_inner) const {
+  constexpr int kPadding = 8, kElement = 2, kSum = 4, kSumPadding = 4;
+  const int64_t a = int64_t{rows} * (depth + kPadding);
+  const int64_t b =
+      b_depth_inner ? int64_t{columns} * (depth + kPadding) : int64_t{depth} * (columns + kPadding);
+  return std::max<int64_t>(stages * (a + b) * kElement, int64_t{rows} * (columns + kSumPadding) * kSum);
+}
+
+bool is_tensor_core_contraction(const Node& node) {
+  if (node.results.empty() || !is_half(node.operand_type(0).dtype)) return false;
+  if (!node.results[0]->type.layout.is_permutation()) return false;
+  if (node.op == &ops::linear) return reads_linear(node);
+  if (node.op == &ops::matmul) return reads_matmul(node);
+  return node.op == &ops::convolution && reads_convolution(node);
+}
+
+LayoutRequest contraction_layouts(const Node& node) {
+  const bool is_image = node.op == &ops::convolution && node.operand_type(0).rank() == 4;
+  if (is_image && is_half(node.operand_type(0).dtype)) {
+    const Layout layout = channels_last(4);
+    if (node.attributes<ops::Convolution>().groups != 1) return {{layout}, {layout}};
+    return {{layout, layout}, {layout}};
+  }
+  if (node.op == &ops::linear) return {{Layout{}, Layout{}}, {Layout{}}};
+  return {};
+}
+
+ContractionText write_contraction(const Node& node, const loops::Kernel& epilogue,
+                                  const SymbolTable& symbols) {
+  return ContractionWriter(node, loops::expand_math(epilogue), symbols).write();
+}
+
+}  // namespace ingot::core::cuda

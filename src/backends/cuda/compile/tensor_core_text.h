@@ -1,0 +1,17 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <string_view>
+
+namespace ingot::core::cuda {
+
+// Device functions for templates that multiply by tensor cores: copies into shared memory that go on beside
+// arithmetic, fragments, and the product of two fragments.
+std::string_view tensor_core_functions();
+
+// The body of a contraction; contraction_text.cpp says what it finds declared.
+std::string_view contraction_body();
+// The body of attention; attention.cpp likewise.
+std::string_view attention_body();
+
+}  // namespace ingot::core::cuda

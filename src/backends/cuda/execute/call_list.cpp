@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "backends/cuda/execute/call_list.h"
+
+#include "backends/cuda/execute/device.h"
+
+namespace ingot::core::cuda {
+namespace {
+
+// A launch is {function, grid and block, shared bytes and the number of arguments, arguments...}, a copy
+// {0, from, to, bytes}.
+constexpr size_t kHeader = 3, kCopy = 4;
+
+}  // namespace
+
+void CallList::add_copy(const void* from, void* to, size_t bytes) {
+  words_.insert(words_.end(), {0, address(from), address(to), bytes});
+}
+
+void CallList::add_launch(Handle function, uint32_t grid, uint32_t block, uint32_t shared_bytes) {
+  words_.insert(words_.end(),
+                {address(function), uint64_t{grid} << 32 | block, uint64_t{shared_bytes} << 32});
+  counter_ = words_.size() - 1;
+}
+
+void CallList::add_argument(uint64_t value) {
+  ++words_[counter_];
+  words_.push_back(value);
+}
+
+Checksum CallList::checksum() const { return core::checksum(std::as_bytes(std::span(words_))); }
+
+void CallList::enqueue(const Driver& driver, Handle stream) {
+  for (size_t i = 0; i < words_.size();) {
+    if (words_[i] == 0) {
+      check(driver, driver.copy_on(words_[i + 2], words_[i + 1], words_[i + 3], stream), "cuMemcpyAsync");
+      i += kCopy;
+      continue;
+    }
+    const auto count = static_cast<uint32_t>(words_[i + 2]);
+    arguments_.clear();
+    for (size_t k = 0; k < count; ++k) arguments_.push_back(&words_[i + kHeader + k]);
+    const LaunchConfig config{.grid = {static_cast<uint32_t>(words_[i + 1] >> 32), 1, 1},
+                              .block = {static_cast<uint32_t>(words_[i + 1]), 1, 1},
+                              .shared_bytes = static_cast<uint32_t>(words_[i + 2] >> 32),
+                              .stream = stream,
+                              .attributes = nullptr,
+                              .attribute_count = 0};
+    const auto function = reinterpret_cast<Handle>(words_[i]);
+    check(driver, driver.launch(&config, function, arguments_.data(), nullptr), "cuLaunchKernelEx");
+    i += kHeader + count;
+  }
+}
+
+}  // namespace ingot::core::cuda

@@ -1,0 +1,82 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "backends/cuda/execute/device.h"
+
+#include <algorithm>
+
+#include <fmt/core.h>
+
+#include "support/error.h"
+
+namespace ingot::core::cuda {
+namespace {
+
+// CUdevice_attribute
+constexpr int kMultiprocessors = 16, kMajor = 75, kMinor = 76, kMostSharedBytes = 97;
+
+const Driver& require_driver() {
+  const char* reason = nullptr;
+  if (const Driver* driver = open_driver(&reason)) return *driver;
+  throw DeviceError("INGOT-D402", fmt::format("there is no GPU that Ingot can use: {}", reason),
+                    "run it on a machine with an NVIDIA GPU and its driver, or build for the CPU");
+}
+
+}  // namespace
+
+Device& Device::get(int number) {
+  static Device first(require_driver(), 0);
+  invariant(number == 0, "there is one device in an engine");
+  return first;
+}
+
+Device::Device(const Driver& driver, int number) : driver_(driver) {
+  int count = 0, device = 0;
+  check(driver_, driver_.device_count(&count), "cuDeviceGetCount");
+  if (number >= count)
+    throw DeviceError("INGOT-D402", fmt::format("there is no GPU {}: the driver knows {}", number, count),
+                      "look at CUDA_VISIBLE_DEVICES");
+  check(driver_, driver_.device(&device, number), "cuDeviceGet");
+  check(driver_, driver_.retain_context(&context_, device), "cuDevicePrimaryCtxRetain");
+  const auto attribute = [&](int id) {
+    int value = 0;
+    check(driver_, driver_.attribute(&value, id, device), "cuDeviceGetAttribute");
+    return value;
+  };
+  processors_ = attribute(kMultiprocessors);
+  shared_bytes_ = attribute(kMostSharedBytes);
+  architecture_ = fmt::format("sm_{}{}", attribute(kMajor), attribute(kMinor));
+}
+
+void Device::enter() const {
+  Handle current = nullptr;
+  check(driver_, driver_.current_context(&current), "cuCtxGetCurrent");
+  if (current != context_) check(driver_, driver_.set_context(context_), "cuCtxSetCurrent");
+}
+
+std::shared_ptr<std::byte> Device::allocate(size_t bytes) {
+  enter();
+  Address memory = 0;
+  check(driver_, driver_.allocate(&memory, std::max<size_t>(bytes, 1)), "cuMemAlloc");
+  return {reinterpret_cast<std::byte*>(memory), [this](std::byte* data) {
+            enter();
+            driver_.free(address(data));
+          }};
+}
+
+void Device::copy(std::byte* to, const std::byte* from, size_t bytes) {
+  if (bytes == 0) return;
+  enter();
+  check(driver_, driver_.copy(address(to), address(from), bytes), "cuMemcpy");
+}
+
+std::shared_ptr<std::byte> Device::allocate_pinned(size_t bytes) const {
+  constexpr unsigned kPortableAndMapped = 3;
+  enter();
+  void* memory = nullptr;
+  check(driver_, driver_.allocate_host(&memory, bytes, kPortableAndMapped), "cuMemHostAlloc");
+  return {static_cast<std::byte*>(memory), [this](std::byte* data) {
+            enter();
+            driver_.free_host(data);
+          }};
+}
+
+}  // namespace ingot::core::cuda

@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: Apache-2.0
+// One GPU of this machine, in the context that all libraries of a process share.
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "backends/cuda/execute/driver.h"
+#include "backends/executor.h"
+
+namespace ingot::core::cuda {
+
+class Device final : public DeviceMemory {
+ public:
+  // DeviceError INGOT-D402 where there is no driver or no such GPU.
+  static Device& get(int number = 0);
+
+  const Driver& driver() const { return driver_; }
+  int processors() const { return processors_; }                     // multiprocessors
+  int shared_bytes() const { return shared_bytes_; }                 // that one block may ask for
+  const std::string& architecture() const { return architecture_; }  // "sm_90"
+  // Makes its context the calling thread's.
+  void enter() const;
+
+  std::shared_ptr<std::byte> allocate(size_t bytes) override;
+  void copy(std::byte* to, const std::byte* from, size_t bytes) override;
+  // Memory of the host that kernels can write.
+  std::shared_ptr<std::byte> allocate_pinned(size_t bytes) const;
+
+ private:
+  Device(const Driver& driver, int number);
+
+  const Driver& driver_;
+  Handle context_ = nullptr;
+  int processors_ = 0, shared_bytes_ = 0;
+  std::string architecture_;
+};
+
+inline Address address(const void* pointer) { return reinterpret_cast<Address>(pointer); }
+
+}  // namespace ingot::core::cuda

@@ -1,0 +1,103 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "backends/cuda/execute/driver.h"
+
+#include <dlfcn.h>
+
+#include <optional>
+
+#include <fmt/core.h>
+
+#include "support/error.h"
+
+namespace ingot::core::cuda {
+namespace {
+
+template <typename Function>
+void find(void* library, const char* name, Function*& function, const char*& missing) {
+  function = reinterpret_cast<Function*>(dlsym(library, name));
+  if (function == nullptr) missing = name;
+}
+
+// The name of a function that the library lacks, or null.
+const char* find_all(void* library, Driver& driver) {
+  const char* missing = nullptr;
+  const auto get = [&](const char* name, auto& function) { find(library, name, function, missing); };
+  get("cuInit", driver.init);
+  get("cuGetErrorName", driver.error_name);
+  get("cuDeviceGetCount", driver.device_count);
+  get("cuDeviceGet", driver.device);
+  get("cuDeviceGetAttribute", driver.attribute);
+  get("cuDeviceGetName", driver.device_name);
+  get("cuDevicePrimaryCtxRetain", driver.retain_context);
+  get("cuCtxGetCurrent", driver.current_context);
+  get("cuCtxSetCurrent", driver.set_context);
+  get("cuModuleLoadData", driver.load_module);
+  get("cuModuleUnload", driver.unload_module);
+  get("cuModuleGetFunction", driver.function);
+  get("cuFuncSetAttribute", driver.set_function_attribute);
+  get("cuFuncGetAttribute", driver.function_attribute);
+  get("cuMemAlloc_v2", driver.allocate);
+  get("cuMemFree_v2", driver.free);
+  get("cuMemGetInfo_v2", driver.free_memory);
+  get("cuMemHostAlloc", driver.allocate_host);
+  get("cuMemFreeHost", driver.free_host);
+  get("cuMemcpy", driver.copy);
+  get("cuMemcpyAsync", driver.copy_on);
+  get("cuStreamCreate", driver.create_stream);
+  get("cuStreamDestroy_v2", driver.destroy_stream);
+  get("cuStreamSynchronize", driver.synchronize);
+  get("cuStreamIsCapturing", driver.is_capturing);
+  get("cuStreamBeginCapture_v2", driver.begin_capture);
+  get("cuStreamEndCapture", driver.end_capture);
+  get("cuEventCreate", driver.create_event);
+  get("cuEventDestroy_v2", driver.destroy_event);
+  get("cuEventRecord", driver.record);
+  get("cuStreamWaitEvent", driver.wait);
+  get("cuLaunchKernelEx", driver.launch);
+  get("cuGraphInstantiateWithFlags", driver.instantiate);
+  get("cuGraphLaunch", driver.launch_graph);
+  get("cuGraphExecDestroy", driver.destroy_executable);
+  get("cuGraphDestroy", driver.destroy_graph);
+  return missing;
+}
+
+struct Opened {
+  std::optional<Driver> driver;
+  std::string reason;
+};
+
+Opened open_library() {
+  void* library = dlopen("libcuda.so.1", RTLD_NOW | RTLD_LOCAL);
+  if (library == nullptr) return {std::nullopt, fmt::format("its driver cannot be opened: {}", dlerror())};
+  Driver driver{};
+  if (const char* missing = find_all(library, driver))
+    return {std::nullopt,
+            fmt::format("its driver is too old: it lacks {}; install one for CUDA 12 or newer", missing)};
+  const int result = driver.init(0);
+  if (result == 0) return {driver, ""};
+  const char* name = "an unknown error";
+  driver.error_name(result, &name);
+  return {std::nullopt, fmt::format("its driver does not start: {}", name)};
+}
+
+}  // namespace
+
+const Driver* open_driver(const char** reason) {
+  static const Opened opened = open_library();
+  *reason = opened.reason.c_str();
+  return opened.driver ? &*opened.driver : nullptr;
+}
+
+void check(const Driver& driver, int result, const char* call) {
+  constexpr int kOutOfMemory = 2;
+  if (result == 0) [[likely]]
+    return;
+  if (result == kOutOfMemory)
+    throw DeviceError("INGOT-D301", "the GPU has no memory left", "use smaller shapes or free memory");
+  const char* name = nullptr;
+  driver.error_name(result, &name);
+  throw DeviceError("INGOT-D403", fmt::format("{} failed: {}", call, name == nullptr ? "unknown" : name),
+                    "after most errors of a GPU a process cannot use it any more: start a new one");
+}
+
+}  // namespace ingot::core::cuda

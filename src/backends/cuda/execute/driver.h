@@ -1,0 +1,83 @@
+// SPDX-License-Identifier: Apache-2.0
+// NVIDIA's driver, opened when it is first needed: the same program runs where there is none.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+namespace ingot::core::cuda {
+
+using Address = unsigned long long;  // on the device
+using Handle = void*;                // a context, stream, module, function, graph, node or event
+
+struct LaunchAttribute {  // CUlaunchAttribute
+  int32_t id;
+  char padding[4];
+  int64_t value[8];
+};
+
+struct LaunchConfig {  // CUlaunchConfig
+  uint32_t grid[3], block[3];
+  uint32_t shared_bytes;
+  Handle stream;
+  const LaunchAttribute* attributes;
+  uint32_t attribute_count;
+};
+
+struct KernelNode {  // CUDA_KERNEL_NODE_PARAMS_v2
+  Handle function;
+  uint32_t grid[3], block[3];
+  uint32_t shared_bytes;
+  void** arguments;
+  void** extra;
+  Handle kernel, context;
+};
+
+// Functions as cuda.h declares them; each returns a CUresult, 0 for success.
+struct Driver {
+  int (*init)(unsigned);
+  int (*error_name)(int, const char**);
+  int (*device_count)(int*);
+  int (*device)(int*, int);
+  int (*attribute)(int*, int, int);
+  int (*device_name)(char*, int, int);
+  int (*retain_context)(Handle*, int);
+  int (*current_context)(Handle*);
+  int (*set_context)(Handle);
+  int (*load_module)(Handle*, const void*);
+  int (*unload_module)(Handle);
+  int (*function)(Handle*, Handle module, const char*);
+  int (*set_function_attribute)(Handle, int, int);
+  int (*function_attribute)(int*, int, Handle);
+  int (*allocate)(Address*, size_t);
+  int (*free)(Address);
+  int (*free_memory)(size_t* free, size_t* total);
+  int (*allocate_host)(void**, size_t, unsigned);
+  int (*free_host)(void*);
+  int (*copy)(Address to, Address from, size_t);
+  int (*copy_on)(Address to, Address from, size_t, Handle stream);
+  int (*create_stream)(Handle*, unsigned);
+  int (*destroy_stream)(Handle);
+  int (*synchronize)(Handle stream);
+  int (*is_capturing)(Handle stream, int*);
+  int (*begin_capture)(Handle stream, int mode);
+  int (*end_capture)(Handle stream, Handle* graph);
+  int (*create_event)(Handle*, unsigned);
+  int (*destroy_event)(Handle);
+  int (*record)(Handle event, Handle stream);
+  int (*wait)(Handle stream, Handle event, unsigned);
+  int (*launch)(const LaunchConfig*, Handle function, void** arguments, void** extra);
+  int (*instantiate)(Handle* executable, Handle graph, unsigned long long flags);
+  int (*launch_graph)(Handle executable, Handle stream);
+  int (*destroy_executable)(Handle);
+  int (*destroy_graph)(Handle);
+};
+
+// Null where there is no driver; `reason` says then what was tried.
+const Driver* open_driver(const char** reason);
+
+// DeviceError INGOT-D403 with the driver's name of the error if `result` is none of success; INGOT-D301 for
+// want of memory.
+void check(const Driver& driver, int result, const char* call);
+
+}  // namespace ingot::core::cuda

@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "backends/cuda/execute/execute.h"
+
+#include "backends/cuda/execute/queue.h"
+#include "backends/cuda/kernel_abi.h"
+#include "support/error.h"
+
+namespace ingot::core::cuda {
+namespace {
+
+class CudaExecutor final : public Executor {
+ public:
+  std::string_view name() const override { return "cuda"; }
+
+  std::string missing(const Image& image) const override {
+    try {
+      return cuda::missing(image, Device::get());
+    } catch (const DeviceError& error) {
+      return error.details().message;
+    }
+  }
+
+  std::unique_ptr<LoadedImages> load(const EngineData& data, const EngineFile*) const override {
+    return load_images(data, Device::get());
+  }
+
+  bool is_valid(const Launch& launch) const override {
+    if (launch.sizes.size() != kLaunchSizes || launch.constants.size() != kLaunchConstants) return false;
+    const int64_t block = launch.constants[kBlock], group = launch.constants[kGroup];
+    return block >= 1 && block <= kMostThreads && group >= 1 && block % group == 0;
+  }
+
+  std::unique_ptr<Queue> open_queue(const MemoryAllocator*) const override {
+    return std::make_unique<CudaQueue>(Device::get());
+  }
+
+  DeviceMemory* memory() const override { return &Device::get(); }
+};
+
+constinit const CudaExecutor kExecutor;
+
+}  // namespace
+
+const Executor& executor() { return kExecutor; }
+
+}  // namespace ingot::core::cuda

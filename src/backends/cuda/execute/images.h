@@ -1,0 +1,27 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <vector>
+
+#include "backends/cuda/execute/device.h"
+
+namespace ingot::core::cuda {
+
+// The images of an engine as functions of a device, one each; null for those of other backends.
+struct Images final : LoadedImages {
+  explicit Images(Device& on) : device(on) {}
+  ~Images() override;
+
+  Device& device;
+  std::vector<Handle> modules, functions;
+};
+
+inline bool is_ours(const Image& image) { return image.target.starts_with("cuda:"); }
+
+// What `device` lacks to run an image: "sm_90a"; "": nothing.
+std::string missing(const Image& image, const Device& device);
+
+// UserError INGOT-U220 if an image is for other GPUs.
+std::unique_ptr<Images> load_images(const EngineData& data, Device& device);
+
+}  // namespace ingot::core::cuda

@@ -1,0 +1,134 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "backends/cuda/execute/queue.h"
+
+#include <algorithm>
+#include <cstring>
+
+#include "backends/cuda/kernel_abi.h"
+#include "support/error.h"
+
+namespace ingot::core::cuda {
+namespace {
+
+int64_t groups_a_block(const Launch& launch) { return launch.constants[kBlock] / launch.constants[kGroup]; }
+
+}  // namespace
+
+CudaQueue::CudaQueue(Device& device) : device_(device), graphs_((device.enter(), device)) {
+  constexpr unsigned kNonBlocking = 1, kWithoutTimes = 2;
+  const Driver& driver = device_.driver();
+  check(driver, driver.create_stream(&own_stream_, kNonBlocking), "cuStreamCreate");
+  check(driver, driver.create_event(&event_, kWithoutTimes), "cuEventCreate");
+  status_memory_ = device_.allocate_pinned(kSlots * sizeof(int32_t));
+  std::memset(status_memory_.get(), 0, kSlots * sizeof(int32_t));
+  statuses_ = reinterpret_cast<int32_t*>(status_memory_.get());
+  last_stream_ = own_stream_;
+}
+
+CudaQueue::~CudaQueue() {
+  device_.enter();
+  device_.driver().synchronize(last_stream_);
+  device_.driver().destroy_event(event_);
+  device_.driver().destroy_stream(own_stream_);
+}
+
+std::optional<CallFailure> CudaQueue::run(const CallSpan& span) {
+  device_.enter();
+  if (auto failure = take_failure()) [[unlikely]]
+    return failure;
+  const Driver& driver = device_.driver();
+  const Handle stream = span.stream != nullptr ? span.stream : own_stream_;
+  int capturing = 0;
+  check(driver, driver.is_capturing(stream, &capturing), "cuStreamIsCapturing");
+  if (capturing == 0) follow(stream);
+  list(span);
+  const Handle graph = capturing == 0 ? graphs_.find(calls_) : nullptr;
+  if (graph != nullptr)
+    check(driver, driver.launch_graph(graph, stream), "cuGraphLaunch");
+  else
+    calls_.enqueue(driver, stream);
+  return std::nullopt;
+}
+
+std::optional<CallFailure> CudaQueue::wait() {
+  device_.enter();
+  check(device_.driver(), device_.driver().synchronize(last_stream_), "cuStreamSynchronize");
+  return take_failure();
+}
+
+// What was enqueued on another stream comes first.
+void CudaQueue::follow(Handle stream) {
+  if (stream == last_stream_) [[likely]]
+    return;
+  const Driver& driver = device_.driver();
+  check(driver, driver.record(event_, last_stream_), "cuEventRecord");
+  check(driver, driver.wait(stream, event_, 0), "cuStreamWaitEvent");
+  last_stream_ = stream;
+}
+
+void CudaQueue::list(const CallSpan& span) {
+  const auto& images = static_cast<const Images&>(*span.images);
+  scratch_.reserve(scratch_for(span), &device_);
+  calls_.clear();
+  for (const KernelCall& call : span.calls) {
+    if (call.launch != nullptr)
+      list_launch(images, call);
+    else if (*call.sizes > 0)
+      calls_.add_copy(call.buffers[0], call.buffers[1], static_cast<size_t>(*call.sizes));
+  }
+}
+
+void CudaQueue::list_launch(const Images& images, const KernelCall& call) {
+  const Launch& launch = *call.launch;
+  const int64_t blocks = blocks_of(call);
+  if (blocks == 0) return;
+  calls_.add_launch(images.functions[launch.image], static_cast<uint32_t>(blocks),
+                    static_cast<uint32_t>(launch.constants[kBlock]),
+                    static_cast<uint32_t>(call.sizes[kSharedBytes]));
+  for (const void* buffer : call.buffers) calls_.add_argument(address(buffer));
+  for (size_t i = 0; i < launch.symbols.size(); ++i)
+    calls_.add_argument(static_cast<uint64_t>(call.symbols[i]));
+  calls_.add_argument(call.sizes[kScratchBytes] > 0 ? address(scratch_.reserve(0)) : 0);
+  calls_.add_argument(address(const_cast<int32_t*>(statuses_) + slot_of(&launch)));
+}
+
+// Kernels with scratch memory get no more blocks than run at once.
+int64_t CudaQueue::blocks_of(const KernelCall& call) const {
+  constexpr int64_t kMostBlocks = 1 << 20, kBlocksAtOnce = 8;
+  const int64_t most = call.sizes[kScratchBytes] > 0 ? device_.processors() * kBlocksAtOnce : kMostBlocks;
+  const int64_t groups = groups_a_block(*call.launch);
+  return std::clamp<int64_t>((call.sizes[kItems] + groups - 1) / groups, 0, most);
+}
+
+size_t CudaQueue::scratch_for(const CallSpan& span) const {
+  int64_t most = 0;
+  for (const KernelCall& call : span.calls) {
+    if (call.launch == nullptr || call.sizes[kScratchBytes] <= 0) continue;
+    int64_t bytes = 0;
+    if (__builtin_mul_overflow(call.sizes[kScratchBytes], blocks_of(call) * groups_a_block(*call.launch),
+                               &bytes))
+      bytes = INT64_MAX;
+    most = std::max(most, bytes);
+  }
+  return static_cast<size_t>(most);
+}
+
+uint32_t CudaQueue::slot_of(const Launch* launch) {
+  const auto [entry, is_new] = slot_of_.try_emplace(launch, static_cast<uint32_t>(slots_.size()));
+  if (is_new) slots_.push_back(launch);
+  if (slots_.size() > kSlots) throw InternalError("an engine has too many steps for a queue");
+  return entry->second;
+}
+
+std::optional<CallFailure> CudaQueue::take_failure() {
+  std::optional<CallFailure> failure;
+  for (size_t i = 0; i < slots_.size(); ++i) {
+    if (statuses_[i] == 0) [[likely]]
+      continue;
+    if (!failure) failure = CallFailure{slots_[i], statuses_[i]};
+    statuses_[i] = 0;
+  }
+  return failure;
+}
+
+}  // namespace ingot::core::cuda

@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <unordered_map>
+#include <vector>
+
+#include "backends/cuda/execute/graph_cache.h"
+#include "backends/cuda/execute/images.h"
+#include "runtime/memory.h"
+
+namespace ingot::core::cuda {
+
+// Enqueues spans on the caller's stream or its own, from their second use on as one graph. Kernels report
+// through words of the host's memory, which the next call reads.
+class CudaQueue final : public Queue {
+ public:
+  explicit CudaQueue(Device& device);
+  ~CudaQueue() override;
+
+  std::optional<CallFailure> run(const CallSpan& span) override;
+  std::optional<CallFailure> wait() override;
+  size_t scratch_bytes() const override { return scratch_.bytes(); }
+
+ private:
+  void list(const CallSpan& span);
+  void list_launch(const Images& images, const KernelCall& call);
+  size_t scratch_for(const CallSpan& span) const;
+  int64_t blocks_of(const KernelCall& call) const;
+  uint32_t slot_of(const Launch* launch);
+  void follow(Handle stream);
+  std::optional<CallFailure> take_failure();
+
+  static constexpr uint32_t kSlots = 1 << 14;
+
+  Device& device_;
+  Handle own_stream_ = nullptr, last_stream_ = nullptr, event_ = nullptr;
+  GraphCache graphs_;
+  CallList calls_;
+  GrowingBlock scratch_;
+  volatile int32_t* statuses_ = nullptr;  // pinned: one a launch
+  std::shared_ptr<std::byte> status_memory_;
+  std::vector<const Launch*> slots_;  // whose status each is
+  std::unordered_map<const Launch*, uint32_t> slot_of_;
+};
+
+}  // namespace ingot::core::cuda

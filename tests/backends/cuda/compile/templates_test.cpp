@@ -1,0 +1,192 @@
+// SPDX-License-Identifier: Apache-2.0
+// Contractions and attention by tensor cores, through the backend and the executor: they compile for old and
+// new GPUs, and where there is a GPU they compute what the interpreter computes.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+
+#include "backends/cuda/compile/attention.h"
+#include "backends/cuda/compile/backend.h"
+#include "backends/cuda/compile/contraction.h"
+#include "backends/cuda/execute/execute.h"
+#include "engine/engine_data.h"
+#include "ir/text.h"
+#include "loops/interpreter.h"
+#include "ops/ops.h"
+#include "tests/backends/cuda/run_kernels.h"
+
+namespace ingot::core::cuda {
+namespace {
+
+using core::test::Storage;
+
+struct Template {
+  const char* name;
+  const char* graph;  // with HALF for the dtype; its last node is the one that is tried
+  SymbolValues symbols = {};
+  int64_t shift = 0;                      // bytes that operands lie beside an aligned address
+  std::vector<const char*> layouts = {};  // of the operands, and then of the result; of the others row-major
+};
+
+void PrintTo(const Template& test, std::ostream* out) { *out << test.name; }
+
+constexpr const char* kChannelsLast = "{0, 2, 3, 1}";
+constexpr const char* kLinear =
+    "graph g(%x: HALF[S,64], %w: HALF[48,64], %b: HALF[48]) {\n %y = linear(%x, %w, %b) : HALF[S,48]\n "
+    "return %y\n}";
+constexpr const char* kAttention =
+    "graph g(%q: HALF[2,3,S,32], %k: HALF[2,3,T,32], %v: HALF[2,3,T,16]) {\n"
+    " %y = attention(%q, %k, %v) {scale=0.3} : HALF[2,3,S,16]\n return %y\n}";
+
+const Template kTemplates[] = {
+    {"linear_one_row", kLinear, {{"S", 1}}},
+    {"linear_few_rows", kLinear, {{"S", 13}}},
+    {"linear_many_rows", kLinear, {{"S", 300}}},
+    {"linear_unaligned", kLinear, {{"S", 33}}, 2},
+    {"linear_deep",
+     "graph g(%x: HALF[2,5,1000], %w: HALF[24,1000]) {\n %y = linear(%x, %w) : HALF[2,5,24]\n return %y\n}"},
+    {"linear_large",
+     "graph g(%x: HALF[1500,72], %w: HALF[1200,72]) {\n %y = linear(%x, %w) : HALF[1500,1200]\n return "
+     "%y\n}"},
+    {"matmul_rows_of_b",
+     "graph g(%a: HALF[3,S,40], %b: HALF[3,40,24]) {\n %y = matmul(%a, %b) : HALF[3,S,24]\n return %y\n}",
+     {{"S", 70}}},
+    {"matmul_columns_of_b",
+     "graph g(%a: HALF[3,S,40], %b: HALF[3,40,24]) {\n %y = matmul(%a, %b) : HALF[3,S,24]\n return "
+     "%y\n}",
+     {{"S", 70}},
+     0,
+     {"", "{0, 2, 1}", ""}},
+    {"matmul_shared_b",
+     "graph g(%a: HALF[2,3,17,16], %b: HALF[1,16,8]) {\n %y = matmul(%a, %b) : HALF[2,3,17,8]\n return "
+     "%y\n}"},
+    {"matmul_unaligned",
+     "graph g(%a: HALF[33,16], %b: HALF[16,40]) {\n %y = matmul(%a, %b) : HALF[33,40]\n return %y\n}",
+     {},
+     6},
+    {"convolution",
+     "graph g(%x: HALF[N,16,9,7], %w: HALF[24,16,3,3], %b: HALF[24]) {\n"
+     " %y = convolution(%x, %w, %b) {stride=[1, 1], padding=[1, 1], dilation=[1, 1]} : HALF[N,24,9,7]\n"
+     " return %y\n}",
+     {{"N", 2}},
+     0,
+     {kChannelsLast, kChannelsLast, "", kChannelsLast}},
+    {"convolution_strided",
+     "graph g(%x: HALF[2,64,11,13], %w: HALF[8,64,3,2]) {\n"
+     " %y = convolution(%x, %w) {stride=[2, 3], padding=[2, 0], dilation=[2, 1]} : HALF[2,8,6,4]\n"
+     " return %y\n}",
+     {},
+     0,
+     {kChannelsLast, kChannelsLast, kChannelsLast}},
+    {"convolution_of_points",
+     "graph g(%x: HALF[1,40,5,5], %w: HALF[16,40,1,1]) {\n"
+     " %y = convolution(%x, %w) {stride=[1, 1], padding=[0, 0], dilation=[1, 1]} : HALF[1,16,5,5]\n"
+     " return %y\n}",
+     {},
+     2,
+     {kChannelsLast, kChannelsLast, kChannelsLast}},
+    {"attention", kAttention, {{"S", 37}, {"T", 150}}},
+    {"attention_of_one_key", kAttention, {{"S", 1}, {"T", 1}}},
+    {"attention_unaligned", kAttention, {{"S", 20}, {"T", 70}}, 4},
+    {"attention_in_the_past",
+     "graph g(%q: HALF[2,S,64], %k: HALF[2,S,64], %v: HALF[2,S,64]) {\n"
+     " %y = attention(%q, %k, %v) {scale=0, causal=true} : HALF[2,S,64]\n return %y\n}",
+     {{"S", 130}}},
+    {"attention_of_groups",
+     "graph g(%q: HALF[1,6,9,16], %k: HALF[1,2,80,16], %v: HALF[1,2,80,16]) {\n"
+     " %y = attention(%q, %k, %v) {scale=0, grouped=true} : HALF[1,6,9,16]\n return %y\n}",
+     {},
+     0,
+     {"{0, 2, 1, 3}", "", "{0, 2, 1, 3}", "{0, 2, 1, 3}"}},
+    {"attention_with_mask",
+     "graph g(%q: HALF[2,4,70,16], %k: HALF[2,4,90,16], %v: HALF[2,4,90,16], %m: HALF[2,1,70,90]) {\n"
+     " %y = attention(%q, %k, %v, %m) {scale=0.5} : HALF[2,4,70,16]\n return %y\n}"},
+    {"attention_of_some",
+     "graph g(%q: HALF[4,20,16], %k: HALF[4,90,16], %v: HALF[4,90,16], %m: bool[20,90]) {\n"
+     " %y = attention(%q, %k, %v, %m) {scale=0.5, empty_is_nan=true} : HALF[4,20,16]\n return %y\n}"},
+    {"attention_of_many_rows",
+     "graph g(%q: HALF[40,200,16], %k: HALF[40,90,16], %v: HALF[40,90,16]) {\n"
+     " %y = attention(%q, %k, %v) {scale=0.5} : HALF[40,200,16]\n return %y\n}"},
+};
+
+Graph graph_of(const Template& test, std::string_view half) {
+  std::string text = test.graph;
+  for (size_t at; (at = text.find("HALF")) != std::string::npos;) text.replace(at, 4, half);
+  Graph graph = parse_graph(text, ops::find_op);
+  const Node& node = *graph.nodes().back();
+  std::vector<Value*> values;
+  std::ranges::copy_if(node.operands, std::back_inserter(values),
+                       [](const Value* value) { return value != nullptr; });
+  values.push_back(node.results[0]);
+  for (size_t i = 0; i < test.layouts.size(); ++i)
+    if (*test.layouts[i] != 0) values[i]->type.layout = parse_layout(test.layouts[i], values[i]->type.rank());
+  return graph;
+}
+
+// The image at work: copies of the storages on the device, guards included, and its status.
+int64_t run(const LoweredStep& step, std::vector<Storage>& storages, const SymbolValues& symbols,
+            int64_t shift) {
+  EngineData data;
+  data.images.push_back(step.compile());
+  const auto images = executor().load(data, nullptr);
+  const auto queue = executor().open_queue(nullptr);
+  DeviceMemory& memory = *executor().memory();
+  std::vector<std::shared_ptr<std::byte>> copies;
+  std::vector<void*> buffers;
+  for (Storage& storage : storages) {
+    copies.push_back(memory.allocate(storage.bytes.size() + 16));
+    memory.copy(copies.back().get() + shift, storage.bytes.data(), storage.bytes.size());
+    buffers.push_back(copies.back().get() + shift + Storage::kGuard);
+  }
+  std::vector<int64_t> values, sizes;
+  for (const Dim& symbol : step.launch.symbols) values.push_back(evaluate(symbol, symbols));
+  for (const Dim& size : step.launch.sizes) sizes.push_back(evaluate(size, symbols));
+  Launch launch = step.launch;
+  launch.image = 0;
+  const KernelCall call{&launch, buffers, values.data(), sizes.data()};
+  EXPECT_FALSE(queue->run({images.get(), {&call, 1}}));
+  const auto failure = queue->wait();
+  for (size_t i = 0; i < storages.size(); ++i)
+    memory.copy(storages[i].bytes.data(), copies[i].get() + shift, storages[i].bytes.size());
+  return failure ? failure->status : 0;
+}
+
+class CudaTemplates : public ::testing::TestWithParam<Template> {};
+
+TEST_P(CudaTemplates, AreAsTheInterpreterSays) {
+  if (test::nvrtc() == nullptr) GTEST_SKIP() << "there is no NVRTC";
+  for (const char* half : {"f16", "bf16"}) {
+    const Graph graph = graph_of(GetParam(), half);
+    const Node& node = *graph.nodes().back();
+    ASSERT_TRUE(is_tensor_core_contraction(node) || is_tensor_core_attention(node));
+    if (test::gpu() == nullptr) {
+      for (const char* device : {"sm_80", "sm_90a"})
+        EXPECT_FALSE(backend()
+                         .lower(node, graph.symbols, {.backend = "cuda", .device = device})[0]
+                         .compile()
+                         .code.empty());
+      continue;
+    }
+    const Target target{.backend = "cuda", .device = test::gpu()->architecture()};
+    const LoweredStep step = std::move(backend().lower(node, graph.symbols, target)[0]);
+    const loops::Kernel kernel = node.op->lower(node);
+    const core::test::Check check{.low = 0, .high = 1};
+    const std::vector<Storage> inputs = core::test::make_storages(kernel, GetParam().symbols, check, {});
+    std::vector<Storage> expected = inputs, got = inputs;
+    std::vector<TensorView> views;
+    for (Storage& storage : expected) views.push_back(storage.view());
+    EXPECT_EQ(run(step, got, GetParam().symbols, GetParam().shift),
+              static_cast<int64_t>(interpret(kernel, views, GetParam().symbols)));
+    for (size_t i = 0; i < got.size(); ++i) {
+      EXPECT_EQ(core::test::difference(expected[i], got[i], check), "")
+          << half << " " << kernel.buffers[i].name;
+      EXPECT_TRUE(got[i].guards_hold()) << half << ": a write beyond " << kernel.buffers[i].name;
+    }
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(All, CudaTemplates, ::testing::ValuesIn(kTemplates),
+                         [](const auto& info) { return std::string(info.param.name); });
+
+}  // namespace
+}  // namespace ingot::core::cuda
