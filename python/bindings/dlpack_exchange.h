@@ -7,7 +7,7 @@
 namespace ingot::python::dlpack {
 
 struct Device {
-  int32_t type;  // 1: CPU, 3: pinned host memory
+  int32_t type;  // 1: CPU, 2: CUDA, 3: pinned host memory
   int32_t id;
 };
 struct DataType {
@@ -49,6 +49,7 @@ struct ExchangeApi {
 constexpr uint64_t kReadOnly = 1;  // among the flags of a ManagedTensor
 
 constexpr int32_t kCpu = 1;
+constexpr int32_t kCuda = 2;
 constexpr int32_t kPinnedHost = 3;
 
 }  // namespace ingot::python::dlpack

@@ -71,13 +71,14 @@ void view_dlpack(const ExchangeApi& api, nb::handle object, ArrayView& view, con
   dlpack::TensorHeader header{};
   if (api.view_object == nullptr || api.view_object(object.ptr(), &header) != 0)
     refuse(what, "expected a dense tensor in host memory: " + first_line_of_error());
-  if (header.device.type != dlpack::kCpu && header.device.type != dlpack::kPinnedHost) {
-    refuse(what, "the tensor is not in host memory; call .cpu() first");
-  }
+  const bool is_host = header.device.type == dlpack::kCpu || header.device.type == dlpack::kPinnedHost;
+  if (!is_host && header.device.type != dlpack::kCuda)
+    refuse(what, "the tensor is neither in host memory nor on a GPU; call .cpu() first");
   for (const DTypeRow& row : kDTypes) {
     if (row.code == header.dtype.code && row.bits == header.dtype.bits && header.dtype.lanes == 1) {
       view.tensor = {static_cast<std::byte*>(header.data) + header.byte_offset, row.dtype, header.ndim,
                      header.shape, header.strides};
+      if (!is_host) view.tensor.device_type = INGOT_DEVICE_CUDA, view.tensor.device_id = header.device.id;
       return;
     }
   }
@@ -136,9 +137,9 @@ void raise_allocation_error(void*, const char*, const char* message) {
 }
 
 nb::object allocate_dlpack(const ExchangeApi& api, const DTypeRow& row, int32_t rank, const int64_t* shape,
-                           void** data) {
+                           bool on_device, void** data) {
   dlpack::TensorHeader prototype{};
-  prototype.device = {dlpack::kCpu, 0};
+  prototype.device = {on_device ? dlpack::kCuda : dlpack::kCpu, 0};
   prototype.ndim = rank;
   prototype.dtype = {row.code, row.bits, 1};
   prototype.shape = const_cast<int64_t*>(shape);
@@ -206,11 +207,21 @@ void refuse_lazy_negation(nb::handle object, const char* what) {
   if (is_negated) refuse(what, "the tensor is a lazy negation; call .resolve_neg() first");
 }
 
-nb::object allocate_array(nb::handle like, int32_t dtype, int32_t rank, const int64_t* shape, void** data) {
+void* current_stream(nb::handle tensor) {
+  constexpr uintptr_t kLegacyDefault = 1;  // of CUDA; its handle is 0, which says nothing here
+  const ExchangeApi* api = exchange_api(Py_TYPE(tensor.ptr()));
+  void* stream = nullptr;
+  if (api == nullptr || api->current_stream == nullptr || api->current_stream(dlpack::kCuda, 0, &stream) != 0)
+    refuse("input", "the tensor's framework does not tell its stream", "INGOT-U309", "update it");
+  return stream != nullptr ? stream : reinterpret_cast<void*>(kLegacyDefault);
+}
+
+nb::object allocate_array(nb::handle like, int32_t dtype, int32_t rank, const int64_t* shape, bool on_device,
+                          void** data) {
   for (const DTypeRow& row : kDTypes) {
     if (row.dtype != dtype) continue;
     const ExchangeApi* api = like.is_valid() ? exchange_api(Py_TYPE(like.ptr())) : nullptr;
-    return api != nullptr ? allocate_dlpack(*api, row, rank, shape, data)
+    return api != nullptr ? allocate_dlpack(*api, row, rank, shape, on_device, data)
                           : allocate_numpy(row, rank, shape, data);
   }
   refuse("output", "this dtype cannot be returned to Python");

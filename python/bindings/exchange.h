@@ -47,7 +47,12 @@ void bump_version(nb::handle object);
 // bit): DLPack does not tell.
 void refuse_lazy_negation(nb::handle object, const char* what);
 
-// A new framework array like `like` (same framework); its memory is reported through `data`.
-nb::object allocate_array(nb::handle like, int32_t dtype, int32_t rank, const int64_t* shape, void** data);
+// The stream of the first GPU that the framework of `tensor` works on now; never null.
+void* current_stream(nb::handle tensor);
+
+// A new framework array like `like` (same framework), in memory of the host or of the first GPU; its memory
+// is reported through `data`.
+nb::object allocate_array(nb::handle like, int32_t dtype, int32_t rank, const int64_t* shape, bool on_device,
+                          void** data);
 
 }  // namespace ingot::python

@@ -3,6 +3,8 @@
 
 #include <pthread.h>
 
+#include <algorithm>
+
 namespace ingot::python {
 namespace {
 
@@ -10,6 +12,7 @@ int forks = 0;  // written in a child that has one thread only
 
 struct Outputs {
   nb::handle like;
+  bool on_device;
   std::vector<nb::object> arrays;
   std::exception_ptr failure;
 };
@@ -21,7 +24,7 @@ void* allocate_output(void* user, size_t index, int32_t dtype, int32_t rank, con
   try {
     void* data = nullptr;
     outputs.arrays.resize(std::max(outputs.arrays.size(), index + 1));
-    outputs.arrays[index] = allocate_array(outputs.like, dtype, rank, shape, &data);
+    outputs.arrays[index] = allocate_array(outputs.like, dtype, rank, shape, outputs.on_device, &data);
     static std::byte nothing;  // zero elements may have no memory
     return data != nullptr ? data : &nothing;
   } catch (...) {
@@ -90,12 +93,22 @@ nb::list Session::run(std::span<const nb::handle> inputs, nb::handle like) {
     refuse_lazy_negation(inputs[i], "input");
     tensors[i] = views[i].tensor;
   }
+  const auto is_on_gpu = [](const ingot_tensor& tensor) { return tensor.device_type == INGOT_DEVICE_CUDA; };
+  const auto on_gpu = std::ranges::find_if(tensors, is_on_gpu);
+  if (on_gpu != tensors.end()) like = inputs[static_cast<size_t>(on_gpu - tensors.begin())];
   ContextHandle context = acquire();
-  Outputs outputs{.like = like, .arrays = {}, .failure = nullptr};
+  Outputs outputs{.like = like, .on_device = on_gpu != tensors.end(), .arrays = {}, .failure = nullptr};
+  const ingot_run_options options{.struct_size = sizeof(options),
+                                  .allocate = &allocate_output,
+                                  .user = &outputs,
+                                  .deadline_ns = 0,
+                                  .cancel = nullptr,
+                                  .outputs_on_device = outputs.on_device ? 1 : 0,
+                                  .stream = outputs.on_device ? current_stream(like) : nullptr};
   ingot_status* status = nullptr;
   {
     const nb::gil_scoped_release no_gil;
-    status = ingot_context_run(context.get(), tensors.size(), tensors.data(), &allocate_output, &outputs);
+    status = ingot_context_run_with(context.get(), tensors.size(), nullptr, tensors.data(), &options);
   }
   release(std::move(context));
   for (size_t i = 0; i < inputs.size(); ++i) {  // also after a failure, which may be a late one
