@@ -2,6 +2,7 @@
 #include "engine/inspect.h"
 
 #include <algorithm>
+#include <set>
 
 #include "engine/lifetimes.h"
 #include "support/json_writer.h"
@@ -206,7 +207,10 @@ MemorySummary memory_at_typical_sizes(const Program& program) {
       bytes[id] = std::min(evaluate(buffer.bytes, sizes), kMostBytes);
     summary.buffers += bytes[id];
   }
-  summary.arena = place_arena(program, {}, bytes, offsets);
+  std::set<uint8_t> places;
+  for (const Buffer& buffer : program.buffers) places.insert(place_number(buffer.place));
+  for (const uint8_t place : places)
+    summary.arena += place_arena(program, numbered_place(place), bytes, offsets);
   summary.live = most_live_bytes(program, bytes);
   return summary;
 }

@@ -19,6 +19,7 @@ from torch import nn
 
 # By the type that `ingot build --help` prints: values that are bad for every option of that type.
 _BAD = {
+    "backend[:device]": ["gpu", "cpu:x86-64-v9", "cuda:sm_70", 1.5, None, ["cpu"]],
     "bool": ["maybe", 2, 1.0, None, [True]],
     "number": ["many", "", -2, 1.5, None, [1], True],
     "0..3": [4, 5, -1, "high", "", 2.0, None, True],

@@ -99,6 +99,18 @@ LoweredStep lower_attention(const Node& node, const SymbolTable& symbols, const 
 // Attention alone: it takes nothing in.
 bool takes_neighbours(const Node& root) { return root.op != &ops::attention; }
 
+// "sm_80" and later, with or without the "a" of code for one architecture alone.
+bool is_architecture(std::string_view words) {
+  constexpr std::string_view kPrefix = "sm_";
+  constexpr int kFirst = 80;
+  if (!words.starts_with(kPrefix)) return false;
+  const std::string_view rest = words.substr(kPrefix.size());
+  int number = 0;
+  const auto [end, error] = std::from_chars(rest.data(), rest.data() + rest.size(), number);
+  const std::string_view suffix(end, static_cast<size_t>(rest.data() + rest.size() - end));
+  return error == std::errc() && number >= kFirst && (suffix.empty() || suffix == "a");
+}
+
 class CudaBackend final : public Backend {
  public:
   std::string_view name() const override { return "cuda"; }
@@ -107,11 +119,7 @@ class CudaBackend final : public Backend {
 
   std::string device(std::string_view words) const override {
     if (words.empty()) return std::string(kDefaultDevice);
-    constexpr std::string_view kPrefix = "sm_";
-    int number = 0;
-    if (words.starts_with(kPrefix))
-      std::from_chars(words.data() + kPrefix.size(), words.data() + words.size(), number);
-    if (number >= 80) return std::string(words);
+    if (is_architecture(words)) return std::string(words);
     throw UserError("INGOT-U123",
                     fmt::format("'{}' is no architecture of a GPU that Ingot builds for", words),
                     "give sm_80 or later: sm_80, sm_90, sm_90a");

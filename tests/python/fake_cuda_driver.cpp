@@ -1,24 +1,28 @@
 // SPDX-License-Identifier: Apache-2.0
-// A libcuda.so.1 for machines without a GPU: device memory is host memory, streams run at once, and a launch
-// adds its first i64 argument behind the buffers... nothing computes. It counts calls, so that tests of the
-// executor see what a GPU would be asked.
+// A libcuda.so.1 for machines without a GPU: device memory is memory of the host, streams run at once, and
+// launches compute nothing. At exit it prints what it was asked for, so that tests of the executor see what a
+// GPU would do.
 #include <cstddef>
 #include <cstdint>
+#include <cstdio>
 #include <cstdlib>
 #include <cstring>
 
 namespace {
-int launches = 0, graph_launches = 0, captures = 0;
+int launches = 0, graph_launches = 0, captures = 0, allocations = 0;
 bool capturing = false;
 char object;  // what every handle points to
+
+struct Summary {
+  ~Summary() {
+    std::fprintf(stderr, "fake GPU: %d launches, %d captures, %d graph launches, %d allocations left\n",
+                 launches, captures, graph_launches, allocations);
+  }
+} summary;
 }  // namespace
 
 extern "C" {
 using Address = unsigned long long;
-int fake_launches() { return launches; }
-int fake_graph_launches() { return graph_launches; }
-int fake_captures() { return captures; }
-
 int cuInit(unsigned) { return 0; }
 int cuGetErrorName(int, const char** name) { return *name = "CUDA_ERROR_FAKE", 0; }
 int cuDeviceGetCount(int* count) { return *count = 1, 0; }
@@ -38,9 +42,14 @@ int cuFuncSetAttribute(void*, int, int) { return 0; }
 int cuFuncGetAttribute(int* value, int, void*) { return *value = 0, 0; }
 int cuMemAlloc_v2(Address* address, size_t bytes) {
   *address = reinterpret_cast<Address>(std::calloc(bytes, 1));
+  allocations += *address != 0 ? 1 : 0;
   return *address == 0 ? 2 : 0;
 }
-int cuMemFree_v2(Address address) { return std::free(reinterpret_cast<void*>(address)), 0; }
+int cuMemFree_v2(Address address) {
+  --allocations;
+  std::free(reinterpret_cast<void*>(address));
+  return 0;
+}
 int cuMemGetInfo_v2(size_t* free, size_t* total) { return *free = *total = size_t{1} << 30, 0; }
 int cuMemHostAlloc(void** memory, size_t bytes, unsigned) { return *memory = std::calloc(bytes, 1), 0; }
 int cuMemFreeHost(void* memory) { return std::free(memory), 0; }
