@@ -13,6 +13,7 @@ import ingot
 import numpy as np
 import pytest
 import torch
+from errors.inputs import INGOT
 
 pytestmark = pytest.mark.skipif(not os.environ.get("INGOT_NVRTC"), reason="there is no NVRTC")
 
