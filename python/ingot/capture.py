@@ -228,9 +228,14 @@ def is_known(operator: Callable) -> bool:
     return _core.imports_operator(target_name(operator))
 
 
+def may_share(operator: Any) -> bool:
+    """Whether calls of that overload may return their operand though their schema does not say so."""
+    return operator in _MAY_SHARE
+
+
 def is_imported(operator: Callable) -> bool:
     """Whether Ingot takes calls of that overload as they are."""
-    return operator not in _MAY_SHARE and is_known(operator)
+    return not may_share(operator) and is_known(operator)
 
 
 # They may return their operand, which their schemas do not say: torch would lose writes into that.

@@ -9,7 +9,7 @@ from __future__ import annotations
 import copy
 import logging
 import operator
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import Any
 
 import torch
@@ -20,7 +20,7 @@ from torch.fx.node import map_arg
 from torch.utils import _pytree
 
 from ingot import compat
-from ingot.capture import decompositions, is_imported, is_known
+from ingot.capture import decompositions, is_known, may_share
 from ingot.views import viewed_by
 
 _log = logging.getLogger("ingot")
@@ -36,14 +36,16 @@ def rewritten(program: ExportedProgram) -> GraphModule | None:
     Inputs and outputs stay what they are.
     """
     calls = [node for node in program.graph.nodes if node.op == "call_function"]
-    takes = is_imported if any(_writes(node) for node in calls) else is_known
-    needy = [node for node in calls if _needs_change(node, takes)]
+    if any(_writes(node) for node in calls) and any(may_share(node.target) for node in calls):
+        _log.info("the whole program is decomposed: it writes, and may write into what an operator returned")
+        return None
+    needy = [node for node in calls if _needs_change(node)]
     graph, nodes = _copy_of(program.graph)
     try:
         if needy:
-            with torch.no_grad(), compat.without_copying_references(), compat.keep_composites(takes):
+            with torch.no_grad(), compat.keep_composites(is_known):
                 for node in needy:
-                    _change(graph, nodes[node], takes)
+                    _change(graph, nodes[node])
     except _CannotError as error:
         _log.info("the whole program is decomposed: %s", error)
         return None
@@ -65,20 +67,20 @@ def _writes(node: Node) -> bool:
     return isinstance(node.target, torch._ops.OpOverload) and node.target._schema.is_mutable
 
 
-def _needs_change(node: Node, takes: Callable[[Any], bool]) -> bool:
+def _needs_change(node: Node) -> bool:
     if isinstance(node.target, torch._ops.HigherOrderOperator):
         return True
     if not isinstance(node.target, torch._ops.OpOverload):
         return False  # arithmetic on sizes, and the choice of one of several results
-    return _writes(node) or not takes(node.target) or compat.must_decompose(node)
+    return _writes(node) or not is_known(node.target) or compat.must_decompose(node)
 
 
-def _change(graph: Graph, node: Node, takes: Callable[[Any], bool]) -> None:
+def _change(graph: Graph, node: Node) -> None:
     if not isinstance(node.target, torch._ops.OpOverload):
         raise _CannotError(f"{node.name} has graphs of its own")
     if _writes(node):
         node = _without_write(graph, node)
-    if not takes(node.target) or compat.must_decompose(node):
+    if not is_known(node.target) or compat.must_decompose(node):
         _expand(graph, node)
 
 

@@ -103,7 +103,7 @@ def test_a_bad_option_is_an_error_everywhere(name: str, value: Any, entries: dic
         with pytest.raises((ingot.UserError, ingot.UnsupportedError)) as caught:
             call({name: value})
         assert caught.value.code in ("INGOT-U001", "INGOT-U002", "INGOT-U003", "INGOT-U004", "INGOT-U005",
-                                     "INGOT-U011", "INGOT-U121", "INGOT-N006"), entry  # fmt: skip
+                                     "INGOT-U011", "INGOT-U121", "INGOT-U123", "INGOT-N006"), entry  # fmt: skip
 
 
 @pytest.mark.parametrize(

@@ -47,7 +47,7 @@ class AttentionWriter {
   AttentionText write() {
     out_.line("typedef {} idx;\n", out_.wide ? "i64" : "i32");
     write_constants();
-    out_.line("struct Operands {{ const u16 *q, *k, *v; idx queries, keys; bool aligned{}; }};\n",
+    out_.line("struct Operands {{ const u16 *q, *k, *v; bool aligned; idx queries, keys{}; }};\n",
               out_.symbol_fields());
     write_place("q_place", "q", 0, queries_);
     write_place("k_place", "k", 1, keys_);
@@ -153,7 +153,7 @@ class AttentionWriter {
     out_.line("char* scratch, i32* status) {{\nextern __shared__ __align__(128) char shared[];\n");
     if (!node_.has_operand(3)) out_.line("const Mask* const mask = nullptr;\n");
     out_.declare_symbols();
-    out_.line("const Operands x = {{q, k, v, {}, {}, is_aligned(q) && is_aligned(k) && is_aligned(v){}}};\n",
+    out_.line("const Operands x = {{q, k, v, is_aligned(q) && is_aligned(k) && is_aligned(v), {}, {}{}}};\n",
               out_.scope.text(queries_), out_.scope.text(keys_), out_.symbol_fields());
     out_.line("const idx down = (x.queries + kRows - 1) / kRows;\n");
     out_.line("for (idx block = blockIdx.x; block < down * {}; block += gridDim.x)\n",

@@ -1,0 +1,111 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`python -m bench.cuda_peers MODEL ...`: halves on the first GPU: eager, eager + CUDA graph, inductor, Ingot, in turns.
+
+A time is the median of a call on an idle GPU, by events; inputs lie on the GPU, and two sets of them are used in turns (the graph of eager has one).
+Errors are the largest difference to fp32 in eager over its largest value.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import statistics
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import ingot
+import torch
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tests"))
+
+from models import registry
+
+ROUNDS, CALLS = 10, 20
+Way = Callable[[int], object]  # runs on a set of inputs
+
+
+def call_us(way: Way) -> list[float]:
+    times = []
+    for k in range(-3, CALLS):
+        begin, end = (torch.cuda.Event(enable_timing=True) for _ in range(2))
+        begin.record()
+        way(k % 2)
+        end.record()
+        end.synchronize()
+        if k >= 0:
+            times.append(begin.elapsed_time(end) * 1e3)
+    return times
+
+
+def graph_of(model: torch.nn.Module, inputs: tuple) -> Way:
+    for _ in range(3):
+        model(*inputs)
+    torch.cuda.synchronize()
+    graph = torch.cuda.CUDAGraph()
+    with torch.cuda.graph(graph):
+        model(*inputs)
+    return lambda _: graph.replay()
+
+
+def first(result: object) -> torch.Tensor:
+    return result[0] if isinstance(result, (tuple, list)) else result
+
+
+def measure(name: str, dtype: torch.dtype) -> dict:
+    case = registry.build(name)
+    model = case.model.eval()
+    exact = first(model.cuda()(*[value.cuda() for value in case.args])).float()
+    model = model.to(dtype).cpu()
+    args = tuple(value.to(dtype) if value.is_floating_point() else value for value in case.args)
+    major, minor = torch.cuda.get_device_capability()
+    device = f"cuda:sm_{major}{minor}" + ("a" if major == 9 else "")
+    engine = ingot.build(torch.export.export(model, args), device=device)
+    sets = [tuple(value.cuda().clone() for value in args) for _ in range(2)]
+    model = model.cuda()
+    compiled = torch.compile(model, mode="reduce-overhead")
+    ways: dict[str, Way] = {
+        "eager": lambda k: model(*sets[k]),
+        "eager + graph": graph_of(model, sets[0]),
+        "inductor": lambda k: compiled(*sets[k]),
+        "ingot": lambda k: engine(*sets[k]),
+    }
+    for k in range(8):
+        ways["inductor"](k % 2)
+    times: dict[str, list[float]] = {way: [] for way in ways}
+    for _ in range(ROUNDS):
+        for way, run in ways.items():
+            times[way] += call_us(run)
+    errors = {
+        way: float((first(ways[way](0)).float() - exact).abs().max() / exact.abs().max())
+        for way in ("eager", "ingot")
+    }
+    return {
+        "model": name,
+        "dtype": str(dtype),
+        "us": {way: statistics.median(taken) for way, taken in times.items()},
+        "error": errors,
+    }
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("models", nargs="+")
+    parser.add_argument("--dtype", default="float16", choices=["float16", "bfloat16", "float32"])
+    parser.add_argument("--output", type=Path, help="JSON")
+    given = parser.parse_args()
+    rows = []
+    with torch.no_grad():
+        for name in given.models:
+            rows.append(measure(name, getattr(torch, given.dtype)))
+            row = rows[-1]
+            times = "  ".join(f"{way} {us:8.1f} us" for way, us in row["us"].items())
+            print(f"{name:14} {times}  errors {row['error']}", flush=True)
+    if given.output:
+        given.output.write_text(
+            json.dumps({"gpu": torch.cuda.get_device_name(), "torch": torch.__version__, "rows": rows})
+        )
+
+
+if __name__ == "__main__":
+    main()
