@@ -20,7 +20,7 @@ from torch.fx.node import map_arg
 from torch.utils import _pytree
 
 from ingot import compat
-from ingot.capture import decompositions, is_known, may_share
+from ingot.capture import decompositions, is_imported, is_known, may_share
 from ingot.views import viewed_by
 
 _log = logging.getLogger("ingot")
@@ -43,7 +43,7 @@ def rewritten(program: ExportedProgram) -> GraphModule | None:
     graph, nodes = _copy_of(program.graph)
     try:
         if needy:
-            with torch.no_grad(), compat.keep_composites(is_known):
+            with torch.no_grad(), compat.keep_composites(is_imported):
                 for node in needy:
                     _change(graph, nodes[node])
     except _CannotError as error:
