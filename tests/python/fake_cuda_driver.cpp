@@ -31,7 +31,6 @@ int cuDeviceGetAttribute(int* value, int attribute, int) {
   *value = attribute == 75 ? 9 : attribute == 76 ? 0 : attribute == 97 ? 232448 : 132;
   return 0;
 }
-int cuDeviceGetName(char* name, int length, int) { return std::strncpy(name, "fake", length), 0; }
 int cuDevicePrimaryCtxRetain(void** context, int) { return *context = &object, 0; }
 int cuCtxGetCurrent(void** context) { return *context = &object, 0; }
 int cuCtxSetCurrent(void*) { return 0; }
@@ -50,7 +49,6 @@ int cuMemFree_v2(Address address) {
   std::free(reinterpret_cast<void*>(address));
   return 0;
 }
-int cuMemGetInfo_v2(size_t* free, size_t* total) { return *free = *total = size_t{1} << 30, 0; }
 int cuMemHostAlloc(void** memory, size_t bytes, unsigned) { return *memory = std::calloc(bytes, 1), 0; }
 int cuMemFreeHost(void* memory) { return std::free(memory), 0; }
 int cuMemcpy(Address to, Address from, size_t bytes) {

@@ -114,7 +114,10 @@ bool is_architecture(std::string_view words) {
 class CudaBackend final : public Backend {
  public:
   std::string_view name() const override { return "cuda"; }
-  std::string_view generator() const override { return "NVRTC"; }
+  std::string_view generator() const override {
+    static const std::string name = "NVRTC " + shared_nvrtc().version();
+    return name;
+  }
   Place place() const override { return {Place::Kind::kDevice, 0}; }
 
   std::string device(std::string_view words) const override {

@@ -22,19 +22,18 @@ const Driver& require_driver() {
 
 }  // namespace
 
-Device& Device::get(int number) {
-  static Device first(require_driver(), 0);
-  invariant(number == 0, "there is one device in an engine");
+Device& Device::get() {
+  static Device first(require_driver());
   return first;
 }
 
-Device::Device(const Driver& driver, int number) : driver_(driver) {
+Device::Device(const Driver& driver) : driver_(driver) {
   int count = 0, device = 0;
   check(driver_, driver_.device_count(&count), "cuDeviceGetCount");
-  if (number >= count)
-    throw DeviceError("INGOT-D402", fmt::format("there is no GPU {}: the driver knows {}", number, count),
+  if (count == 0)
+    throw DeviceError("INGOT-D402", "there is no GPU that Ingot can use: the driver shows none",
                       "look at CUDA_VISIBLE_DEVICES");
-  check(driver_, driver_.device(&device, number), "cuDeviceGet");
+  check(driver_, driver_.device(&device, 0), "cuDeviceGet");
   check(driver_, driver_.retain_context(&context_, device), "cuDevicePrimaryCtxRetain");
   const auto attribute = [&](int id) {
     int value = 0;

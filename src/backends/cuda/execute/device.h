@@ -12,8 +12,8 @@ namespace ingot::core::cuda {
 
 class Device final : public DeviceMemory {
  public:
-  // DeviceError INGOT-D402 where there is no driver or no such GPU.
-  static Device& get(int number = 0);
+  // The first GPU. DeviceError INGOT-D402 where there is no driver or no GPU.
+  static Device& get();
 
   const Driver& driver() const { return driver_; }
   int processors() const { return processors_; }                     // multiprocessors
@@ -28,7 +28,7 @@ class Device final : public DeviceMemory {
   std::shared_ptr<std::byte> allocate_pinned(size_t bytes) const;
 
  private:
-  Device(const Driver& driver, int number);
+  explicit Device(const Driver& driver);
 
   const Driver& driver_;
   Handle context_ = nullptr;

@@ -27,7 +27,6 @@ const char* find_all(void* library, Driver& driver) {
   get("cuDeviceGetCount", driver.device_count);
   get("cuDeviceGet", driver.device);
   get("cuDeviceGetAttribute", driver.attribute);
-  get("cuDeviceGetName", driver.device_name);
   get("cuDevicePrimaryCtxRetain", driver.retain_context);
   get("cuCtxGetCurrent", driver.current_context);
   get("cuCtxSetCurrent", driver.set_context);
@@ -38,7 +37,6 @@ const char* find_all(void* library, Driver& driver) {
   get("cuFuncGetAttribute", driver.function_attribute);
   get("cuMemAlloc_v2", driver.allocate);
   get("cuMemFree_v2", driver.free);
-  get("cuMemGetInfo_v2", driver.free_memory);
   get("cuMemHostAlloc", driver.allocate_host);
   get("cuMemFreeHost", driver.free_host);
   get("cuMemcpy", driver.copy);

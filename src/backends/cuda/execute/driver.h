@@ -40,7 +40,6 @@ struct Driver {
   int (*device_count)(int*);
   int (*device)(int*, int);
   int (*attribute)(int*, int, int);
-  int (*device_name)(char*, int, int);
   int (*retain_context)(Handle*, int);
   int (*current_context)(Handle*);
   int (*set_context)(Handle);
@@ -51,7 +50,6 @@ struct Driver {
   int (*function_attribute)(int*, int, Handle);
   int (*allocate)(Address*, size_t);
   int (*free)(Address);
-  int (*free_memory)(size_t* free, size_t* total);
   int (*allocate_host)(void**, size_t, unsigned);
   int (*free_host)(void*);
   int (*copy)(Address to, Address from, size_t);
