@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """`python -m bench.cuda_peers MODEL ...`: halves on the first GPU: eager, eager + CUDA graph, inductor, Ingot, in turns.
 
-A time is the median of a call on an idle GPU, by events; inputs lie on the GPU, and two sets of them are used in turns (the graph of eager has one).
-Errors are the largest difference to fp32 in eager over its largest value.
+A time is the median of a call on an idle GPU, by events. Inputs lie on the GPU; two sets of them are used in turns, but the graph of eager
+has one. Errors are the largest difference to fp32 in eager over its largest value.
 """
 
 from __future__ import annotations

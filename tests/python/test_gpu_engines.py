@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Engines for GPUs on machines without one: they are built, checked and inspected, refused by name where no driver is, and ask a fake driver for the right things."""
+"""Engines for GPUs on machines without one: built, checked, refused where no driver is, and run on a driver that computes nothing."""
 
 from __future__ import annotations
 
