@@ -11,9 +11,13 @@
 namespace {
 std::atomic<size_t> allocations{0};
 
-void* counted(size_t bytes) {
+void* tried(size_t bytes) noexcept {
   ++allocations;
-  if (void* memory = std::malloc(bytes == 0 ? 1 : bytes)) return memory;
+  return std::malloc(bytes == 0 ? 1 : bytes);
+}
+
+void* counted(size_t bytes) {
+  if (void* memory = tried(bytes)) return memory;
   throw std::bad_alloc();
 }
 
@@ -23,6 +27,8 @@ void* counted(size_t bytes) {
 
 void* operator new(size_t bytes) { return counted(bytes); }
 void* operator new[](size_t bytes) { return counted(bytes); }
+void* operator new(size_t bytes, const std::nothrow_t&) noexcept { return tried(bytes); }
+void* operator new[](size_t bytes, const std::nothrow_t&) noexcept { return tried(bytes); }
 void operator delete(void* memory) noexcept { release(memory); }
 void operator delete[](void* memory) noexcept { release(memory); }
 void operator delete(void* memory, size_t) noexcept { release(memory); }
