@@ -2,6 +2,7 @@
 // The text form of kernels. It is part of cache keys, so it tells apart whatever decides the result: the
 // dtype of each constant, sharing of subexpressions, and the ranges of the symbols.
 #include <cmath>
+#include <set>
 #include <unordered_map>
 
 #include <fmt/core.h>
@@ -49,12 +50,34 @@ std::string constant_text(const ExprNode& node) {
   return node.dtype == DType::kF32 ? text : text + ":f64";
 }
 
+// What the text calls buffers and stages. Each has a name of its own: composed kernels have several operands
+// that were called alike in their own operators, and a text must not leave open which of them is loaded.
+struct Names {
+  explicit Names(const Kernel& kernel) {
+    for (const Buffer& buffer : kernel.buffers) buffers.push_back(distinct(buffer.name));
+    for (const Stage& stage : kernel.stages) stages.push_back(distinct(stage.name));
+  }
+
+  std::vector<std::string> buffers, stages;
+
+ private:
+  std::string distinct(const std::string& wish) {
+    std::string name = wish;
+    for (int i = 1; !taken_.insert(name).second; ++i) name = fmt::format("{}_{}", wish, i);
+    return name;
+  }
+
+  std::set<std::string> taken_;
+};
+
 // Prints one stage. Compound nodes that are used more than once come first, as `let`.
 class StagePrinter {
  public:
-  StagePrinter(const Kernel& kernel, std::string& text) : kernel_(kernel), text_(text) {}
+  StagePrinter(const Kernel& kernel, const Names& known, size_t stage, std::string& text)
+      : kernel_(kernel), known_(known), stage_(stage), text_(text) {}
 
-  void print(const Stage& stage) {
+  void print() {
+    const Stage& stage = kernel_.stages[stage_];
     count_uses(stage);
     for (const Binding& binding : stage.bindings) {
       const std::string value = define(binding.value);
@@ -92,13 +115,14 @@ class StagePrinter {
 
   std::string target(const Stage& stage) const {
     if (stage.store) {
-      return fmt::format("{}[{}]", kernel_.buffers[static_cast<size_t>(stage.store->buffer)].name,
+      return fmt::format("{}[{}]", known_.buffers[static_cast<size_t>(stage.store->buffer)],
                          join(stage.store->index));
     }
-    if (stage.loops.empty()) return stage.name;
+    const std::string& name = known_.stages[stage_];
+    if (stage.loops.empty()) return name;
     std::string variables;
     for (const Loop& loop : stage.loops) variables += (variables.empty() ? "" : ", ") + loop.variable;
-    return fmt::format("row {}[{}]", stage.name, variables);
+    return fmt::format("row {}[{}]", name, variables);
   }
 
   static std::string form(const Stage& stage) {
@@ -129,10 +153,9 @@ class StagePrinter {
       case ExprNode::Kind::kIndex:
         return fmt::format("index({})", join(node.index));
       case ExprNode::Kind::kLoad:
-        return fmt::format("{}[{}]", kernel_.buffers[static_cast<size_t>(node.buffer)].name,
-                           join(node.index));
+        return fmt::format("{}[{}]", known_.buffers[static_cast<size_t>(node.buffer)], join(node.index));
       case ExprNode::Kind::kLocal: {
-        const std::string& name = kernel_.stages[static_cast<size_t>(node.stage)].name;
+        const std::string& name = known_.stages[static_cast<size_t>(node.stage)];
         return node.index.empty() ? name : fmt::format("{}[{}]", name, join(node.index));
       }
       case ExprNode::Kind::kUnary:
@@ -155,17 +178,20 @@ class StagePrinter {
   }
 
   const Kernel& kernel_;
+  const Names& known_;
+  const size_t stage_;
   std::string& text_;
   std::unordered_map<const ExprNode*, int> uses_;
   std::unordered_map<const ExprNode*, std::string> names_;
 };
 
 // Reads stand in parentheses and writes after the arrow, as far as the order of the buffers allows.
-std::string signature(const Kernel& kernel) {
+std::string signature(const Kernel& kernel, const Names& known) {
   std::string text = fmt::format("kernel {}(", kernel.name);
   bool after_arrow = false;
   std::string separator;
-  for (const Buffer& buffer : kernel.buffers) {
+  for (size_t i = 0; i < kernel.buffers.size(); ++i) {
+    const Buffer& buffer = kernel.buffers[i];
     if (!after_arrow && buffer.access == Access::kWrite) {
       text += ") -> ";
       separator.clear();
@@ -174,7 +200,7 @@ std::string signature(const Kernel& kernel) {
     const std::string_view mark = buffer.access == Access::kReadWrite             ? "inout "
                                   : after_arrow && buffer.access == Access::kRead ? "in "
                                                                                   : "";
-    text += fmt::format("{}{}{}: {}", separator, mark, buffer.name, to_string(buffer.type));
+    text += fmt::format("{}{}{}: {}", separator, mark, known.buffers[i], to_string(buffer.type));
     separator = ", ";
   }
   return text + (after_arrow ? "" : ")") + " {\n";
@@ -182,7 +208,8 @@ std::string signature(const Kernel& kernel) {
 
 std::string range_text(const std::string& symbol, const SymbolTable& symbols) {
   const auto found = symbols.find(symbol);
-  if (found == symbols.end() || found->second.range == DimRange{}) return symbol;
+  if (found == symbols.end()) return symbol + " in ..";  // of any sign: not the same as 0..
+  if (found->second.range == DimRange{}) return symbol;
   const DimRange& range = found->second.range;
   return fmt::format("{} in {}..{}", symbol, range.min,
                      range.max == INT64_MAX ? "" : fmt::format("{}", range.max));
@@ -191,14 +218,15 @@ std::string range_text(const std::string& symbol, const SymbolTable& symbols) {
 }  // namespace
 
 std::string to_string(const Kernel& kernel) {
-  std::string text = signature(kernel);
+  const Names known(kernel);
+  std::string text = signature(kernel, known);
   std::string symbols;
   for (const std::string& symbol : free_symbols(kernel)) {
     symbols += (symbols.empty() ? "  where " : ", ") + range_text(symbol, kernel.symbols);
   }
   if (!symbols.empty()) text += symbols + "\n";
   if (!kernel.parallel.empty()) text += fmt::format("  parallel {}\n", join(kernel.parallel));
-  for (const Stage& stage : kernel.stages) StagePrinter(kernel, text).print(stage);
+  for (size_t i = 0; i < kernel.stages.size(); ++i) StagePrinter(kernel, known, i, text).print();
   return text + "}\n";
 }
 

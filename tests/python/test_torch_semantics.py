@@ -389,3 +389,12 @@ def test_repeats_that_do_not_add_up_are_an_error() -> None:
     for counts in ([1, 1], [2, 2]):
         with pytest.raises(ingot.UserError, match="out of range"):
             compiled(torch.arange(2.0), torch.tensor(counts))
+
+
+def test_kernels_that_read_alike_are_not_shared() -> None:
+    def function(a: torch.Tensor, b: torch.Tensor, c: torch.Tensor, d: torch.Tensor) -> Any:
+        return (a - b) * c + b, (a - d) * d + b, (c - b) * b + b, (c - d) * a + d
+
+    inputs = [torch.randn(4, 8) for _ in range(4)]
+    for mine, eager in zip(just_in_time(function)(*inputs), function(*inputs), strict=True):
+        torch.testing.assert_close(mine, eager)
