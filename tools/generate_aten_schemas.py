@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Writes src/importers/aten/aten_schemas.def from the operator list of the installed torch.
+"""Writes src/importers/aten/schema/aten_schemas.def from the operator list of the installed torch.
 
 Run it when a new torch is supported. Kept are the overloads that a model at inference can call: no backward,
 no out= variants, and nothing of layouts, devices and libraries whose tensors Ingot refuses.
@@ -15,7 +15,7 @@ import torchgen
 from torchgen.gen import parse_native_yaml
 from torchgen.model import FunctionSchema
 
-TABLE = Path(__file__).resolve().parent.parent / "src/importers/aten/aten_schemas.def"
+TABLE = Path(__file__).resolve().parent.parent / "src/importers/aten/schema/aten_schemas.def"
 FOREIGN_NAME = re.compile(
     r"backward|^_foreach|^_fused_(adam|sgd|dropout|moving|sdp)|cudnn|miopen|mkldnn|mkl_|_mps|fbgemm|sparse|_amp_|quantize|^_cufft|nnpack|_cslt"
     r"|nested|^_test_|autocast|_coalesce|_triton|_grad$|vulkan|^_thnn|_cummax_helper|^q_(scale|zero)|_debug"

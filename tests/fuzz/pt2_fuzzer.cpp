@@ -10,8 +10,8 @@
 
 #include "backends/null/compile/backend.h"
 #include "compiler/compile.h"
-#include "importers/aten/aten_text.h"
 #include "importers/aten/import.h"
+#include "importers/aten/program/aten_text.h"
 #include "importers/pt2/read_pt2.h"
 #include "ir/verify.h"
 #include "support/error.h"

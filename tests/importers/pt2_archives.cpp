@@ -7,7 +7,8 @@
 #include <iterator>
 #include <stdexcept>
 
-#include "importers/pt2/zip_archive.h"
+#include "importers/files/crc32.h"
+#include "importers/files/zip_archive.h"
 #include "support/error.h"
 
 namespace ingot::core::pt2::test {

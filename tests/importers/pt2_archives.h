@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "importers/aten/aten_graph.h"
+#include "importers/aten/program/aten_graph.h"
 #include "importers/pt2/read_pt2.h"
 
 namespace ingot::core::pt2::test {

@@ -2,7 +2,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "importers/aten/aten_text.h"
+#include "importers/aten/program/aten_text.h"
 #include "support/error.h"
 #include "tests/importers/pt2_archives.h"
 

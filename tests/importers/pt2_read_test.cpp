@@ -6,8 +6,8 @@
 
 #include <algorithm>
 
-#include "importers/aten/aten_text.h"
-#include "importers/pt2/zip_archive.h"
+#include "importers/aten/program/aten_text.h"
+#include "importers/files/zip_archive.h"
 #include "support/file.h"
 #include "tests/importers/pt2_archives.h"
 

@@ -2,8 +2,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "importers/aten/aten_text.h"
-#include "importers/pt2/zip_archive.h"
+#include "importers/aten/program/aten_text.h"
+#include "importers/files/crc32.h"
+#include "importers/files/zip_archive.h"
 #include "support/error.h"
 #include "tests/importers/pt2_archives.h"
 

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "importers/aten/schemas.h"
+#include "importers/aten/schema/schemas.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <fstream>
 
-#include "importers/aten/aten_text.h"
+#include "importers/aten/program/aten_text.h"
 #include "support/error.h"
 
 namespace ingot::core::aten {
@@ -28,7 +28,7 @@ std::string complete(std::string target, std::vector<NamedArgument> arguments) {
 constexpr ValueId kX = 0, kY = 1;
 
 TEST(Schemas, FindsEveryLineOfTheTable) {
-  std::ifstream table(INGOT_SOURCE_DIR "/src/importers/aten/aten_schemas.def");
+  std::ifstream table(INGOT_SOURCE_DIR "/src/importers/aten/schema/aten_schemas.def");
   int count = 0;
   for (std::string line; std::getline(table, line);) {
     if (line.find(") -> ") == std::string::npos) continue;

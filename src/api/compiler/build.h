@@ -5,7 +5,7 @@
 #include <functional>
 #include <string>
 
-#include "importers/aten/aten_graph.h"
+#include "importers/aten/program/aten_graph.h"
 #include "ingot/ingot.h"
 #include "support/file.h"
 

@@ -7,7 +7,7 @@
 #include <string_view>
 #include <vector>
 
-#include "importers/aten/aten_graph.h"
+#include "importers/aten/program/aten_graph.h"
 #include "ingot/ingot.h"
 
 struct ingot_builder {

@@ -5,9 +5,9 @@
 #include "api/runtime/checks.h"
 #include "api/runtime/guard.h"
 #include "api/runtime/handles.h"
-#include "importers/aten/aten_text.h"
-#include "importers/aten/guards.h"
 #include "importers/aten/import.h"
+#include "importers/aten/program/aten_text.h"
+#include "importers/aten/program/guards.h"
 #include "support/json_writer.h"
 
 using namespace ingot::core;

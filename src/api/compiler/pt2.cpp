@@ -6,7 +6,7 @@
 #include "api/runtime/checks.h"
 #include "api/runtime/guard.h"
 #include "api/runtime/handles.h"
-#include "importers/aten/aten_text.h"
+#include "importers/aten/program/aten_text.h"
 #include "importers/pt2/read_pt2.h"
 #include "runtime/memory.h"
 

@@ -6,13 +6,13 @@
 #include <algorithm>
 #include <map>
 
-#include "importers/aten/bound_symbols.h"
-#include "importers/aten/call.h"
-#include "importers/aten/guards.h"
+#include "importers/aten/converters/call.h"
+#include "importers/aten/converters/converters.h"
 #include "importers/aten/importer.h"
-#include "importers/aten/mutated_input.h"
-#include "importers/aten/node_error.h"
-#include "importers/aten/rows.h"
+#include "importers/aten/program/bound_symbols.h"
+#include "importers/aten/program/guards.h"
+#include "importers/aten/program/mutated_input.h"
+#include "importers/aten/program/node_error.h"
 #include "ops/attributes.h"
 #include "ops/model_source.h"
 #include "ops/ops.h"

@@ -9,7 +9,7 @@
 #include <string_view>
 #include <vector>
 
-#include "importers/aten/aten_graph.h"
+#include "importers/aten/program/aten_graph.h"
 #include "ir/graph.h"
 #include "types/size_check.h"
 

@@ -6,11 +6,11 @@
 #include <algorithm>
 #include <span>
 
-#include "importers/aten/node_error.h"
+#include "importers/aten/converters/converters.h"
 #include "importers/aten/one_dtype.h"
+#include "importers/aten/program/node_error.h"
 #include "importers/aten/recorded.h"
-#include "importers/aten/rows.h"
-#include "importers/aten/schemas.h"
+#include "importers/aten/schema/schemas.h"
 #include "ops/attributes.h"
 #include "ops/ops.h"
 #include "support/error.h"

@@ -5,10 +5,10 @@
 #include <map>
 #include <vector>
 
-#include "importers/aten/aliases.h"
-#include "importers/aten/call.h"
+#include "importers/aten/converters/call.h"
+#include "importers/aten/converters/converters.h"
 #include "importers/aten/import.h"
-#include "importers/aten/rows.h"
+#include "importers/aten/schema/aliases.h"
 
 namespace ingot::core::aten {
 

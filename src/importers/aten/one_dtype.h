@@ -3,7 +3,7 @@
 // mixed dtypes can be traced, exported and saved; its kernels refuse them.
 #pragma once
 
-#include "importers/aten/call.h"
+#include "importers/aten/converters/call.h"
 
 namespace ingot::core::aten {
 

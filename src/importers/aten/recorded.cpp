@@ -6,7 +6,7 @@
 #include <algorithm>
 #include <random>
 
-#include "importers/aten/node_error.h"
+#include "importers/aten/program/node_error.h"
 #include "support/error.h"
 
 namespace ingot::core::aten {

@@ -2,7 +2,7 @@
 // Checks converters: what one made of a node against what the program recorded of it.
 #pragma once
 
-#include "importers/aten/call.h"
+#include "importers/aten/converters/call.h"
 
 namespace ingot::core::aten {
 

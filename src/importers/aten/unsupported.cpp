@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <fmt/core.h>
 
-#include "importers/aten/aliases.h"
-#include "importers/aten/bound_symbols.h"
+#include "importers/aten/converters/converters.h"
 #include "importers/aten/import.h"
 #include "importers/aten/importer.h"
-#include "importers/aten/node_error.h"
-#include "importers/aten/rows.h"
+#include "importers/aten/program/bound_symbols.h"
+#include "importers/aten/program/node_error.h"
+#include "importers/aten/schema/aliases.h"
 
 namespace ingot::core::aten {
 namespace {

@@ -6,6 +6,7 @@
 
 #include <algorithm>
 
+#include "importers/files/crc32.h"
 #include "importers/pt2/node_source.h"
 #include "support/error.h"
 

@@ -5,10 +5,10 @@
 #include <optional>
 #include <string>
 
-#include "importers/pt2/json.h"
+#include "importers/files/json.h"
+#include "importers/files/zip_archive.h"
 #include "importers/pt2/payloads.h"
 #include "importers/pt2/read_pt2.h"
-#include "importers/pt2/zip_archive.h"
 
 namespace ingot::core::pt2 {
 

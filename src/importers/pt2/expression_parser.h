@@ -5,7 +5,7 @@
 #include <string_view>
 #include <vector>
 
-#include "importers/aten/fraction.h"
+#include "importers/aten/program/fraction.h"
 #include "importers/pt2/dim_reader.h"
 
 namespace ingot::core::pt2 {

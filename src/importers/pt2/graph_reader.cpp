@@ -3,8 +3,8 @@
 
 #include <fmt/format.h>
 
-#include "importers/aten/aten_text.h"
-#include "importers/aten/schemas.h"
+#include "importers/aten/program/aten_text.h"
+#include "importers/aten/schema/schemas.h"
 #include "importers/pt2/argument_reader.h"
 #include "importers/pt2/node_source.h"
 #include "support/error.h"

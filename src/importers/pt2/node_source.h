@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include "importers/aten/aten_graph.h"
-#include "importers/pt2/json.h"
+#include "importers/aten/program/aten_graph.h"
+#include "importers/files/json.h"
 
 namespace ingot::core::pt2 {
 

@@ -7,6 +7,7 @@
 #include <cstring>
 #include <vector>
 
+#include "importers/files/crc32.h"
 #include "importers/pt2/tensor_meta.h"
 #include "support/error.h"
 #include "support/parallel.h"

@@ -6,9 +6,9 @@
 #include <optional>
 #include <string>
 
-#include "importers/pt2/json.h"
+#include "importers/files/json.h"
+#include "importers/files/zip_archive.h"
 #include "importers/pt2/read_context.h"
-#include "importers/pt2/zip_archive.h"
 #include "types/tensor.h"
 
 namespace ingot::core::pt2 {

@@ -7,7 +7,7 @@
 #include <memory>
 #include <string>
 
-#include "importers/aten/aten_graph.h"
+#include "importers/aten/program/aten_graph.h"
 #include "support/file.h"
 
 namespace ingot::core::pt2 {

@@ -4,8 +4,8 @@
 
 #include <string>
 
-#include "importers/aten/aten_graph.h"
-#include "importers/pt2/json.h"
+#include "importers/aten/program/aten_graph.h"
+#include "importers/files/json.h"
 #include "importers/pt2/read_context.h"
 
 namespace ingot::core::pt2 {

@@ -3,8 +3,8 @@
 
 #include <numeric>
 
-#include "importers/aten/rows.h"
-#include "importers/aten/schemas.h"
+#include "importers/aten/converters/converters.h"
+#include "importers/aten/schema/schemas.h"
 #include "tests/importers/aten/random_calls.h"
 
 namespace ingot::core::fuzz {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "importers/aten/aliases.h"
+#include "importers/aten/schema/aliases.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

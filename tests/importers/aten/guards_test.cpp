@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "importers/aten/guards.h"
+#include "importers/aten/program/guards.h"
 
 #include <gmock/gmock.h>
 
-#include "importers/aten/guard_parser.h"
 #include "importers/aten/import.h"
+#include "importers/aten/program/guard_parser.h"
 #include "support/error.h"
 
 namespace ingot::core::aten::test {

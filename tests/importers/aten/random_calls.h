@@ -4,7 +4,7 @@
 
 #include <random>
 
-#include "importers/aten/schemas.h"
+#include "importers/aten/schema/schemas.h"
 
 namespace ingot::core::aten::test {
 

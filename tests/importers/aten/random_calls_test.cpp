@@ -12,9 +12,9 @@
 
 #include "backends/null/compile/backend.h"
 #include "compiler/compile.h"
-#include "importers/aten/aten_text.h"
+#include "importers/aten/converters/converters.h"
 #include "importers/aten/import.h"
-#include "importers/aten/rows.h"
+#include "importers/aten/program/aten_text.h"
 #include "ir/verify.h"
 #include "support/error.h"
 #include "tests/importers/aten/random_calls.h"

@@ -1,0 +1,99 @@
+// SPDX-License-Identifier: Apache-2.0
+// Bags of table rows, and counts of values in bins.
+#include "importers/aten/converters/converters.h"
+#include "importers/aten/converters/terms.h"
+
+namespace ingot::core::aten {
+namespace {
+
+enum Mode : int64_t { kSum, kMean, kMax };  // torch's numbers
+
+// Which bag each index is in: the last that begins at its place or before.
+Term bag_of_each(Call& call, const Dim& count) {
+  core::Value* offsets = call.tensor("offsets");
+  const Term place(call, unsqueezed(call, counting(call, count, 1, offsets->type.dtype), 1));
+  const Term begun = Term(call, emit(call, ops::less_equal, {offsets, place})).to(DType::kI64);
+  return begun.reduce(ops::sum, {1}) - 1;
+}
+
+// [rows, width] summed or compared into [bags, width].
+core::Value* gathered(Call& call, core::Value* rows, const Term& bag, const Dim& bags, bool compares) {
+  core::Value* index = expanded(call, unsqueezed(call, bag, 1), rows->type.shape);
+  core::Value* zeros = filled(call, {bags, extent(call, rows, 1)}, 0, rows->type.dtype);
+  if (!compares) return emit(call, ops::scatter_add, {zeros, index, rows}, ops::Axis{0});
+  return emit(call, ops::scatter_reduce, {zeros, index, rows},
+              ops::ScatterReduce{.axis = 0, .reduce = "amax", .include_self = false});
+}
+
+// The index that counts nothing. `kFromEnd`: negative ones count from the end, and None is none; else they
+// are none.
+template <bool kFromEnd>
+std::optional<Dim> padding_of(Call& call, const Dim& rows) {
+  if (!call.has("padding_idx")) return std::nullopt;
+  const int64_t padding = call.integer("padding_idx");
+  if (padding >= 0) return Dim(padding);
+  return kFromEnd ? std::optional(rows + padding) : std::nullopt;
+}
+
+template <bool kFromEnd>
+void embedding_bag(Call& call) {
+  core::Value *table = call.tensor("weight"), *indices = call.tensor("indices");
+  if (indices->type.rank() != 1) call.refuse("indices that are no vector");
+  call.require(table->type.rank() == 2, "a table of another rank");
+  const Shape& result_shape = call.result_meta().shape;
+  call.require(result_shape.size() == 2, "a result of another rank");
+  const Dim count = indices->type.shape[0], bags = result_shape[0];
+  const Mode mode = static_cast<Mode>(call.integer("mode"));
+  Term rows(call, emit(call, ops::take, {table, indices}, ops::Axis{0}));
+  if (core::Value* scale = call.optional_tensor("per_sample_weights"))
+    rows = rows * Term(call, unsqueezed(call, scale, 1));
+  Term bag = bag_of_each(call, count);
+  if (const auto padding =
+          padding_of<kFromEnd>(call, extent(call, table, 0))) {  // into a bag behind the others
+    const Term skipped(
+        call, emit(call, ops::equal, {indices, size_scalar(call.graph(), *padding, indices->type.dtype)}));
+    bag = skipped.choose({call, size_scalar(call.graph(), bags, DType::kI64)}, bag);
+  }
+  const auto in_bags = [&](core::Value* values) {
+    core::Value* all = gathered(call, values, bag, bags + 1, mode == kMax);
+    return Term(call, sliced(call, all, 0, 0, bags));
+  };
+  const Term result = in_bags(rows);
+  if (mode != kMean) return call.give(0, result);
+  call.give(0, result / in_bags(filled(call, {count, 1}, 1, rows.dtype())).apply(ops::maximum, 1));
+}
+
+// Counts of equal bins from `min` to `max`, or from the least value to the largest if both are equal.
+void histogram(Call& call) {
+  const Term x = operand_term(call, "self");
+  if (!is_floating(x.dtype())) call.refuse("a histogram of integers");
+  const int64_t bins = call.integer("bins");
+  call.require(bins > 0, "a histogram without bins");
+  const Dim count = element_count((static_cast<core::Value*>(x))->type);
+  const double least = call.number("min"), most = call.number("max");
+  if (least == most) call.refuse("a range that follows from the data");
+  const Term flat(call, reshaped(call, x, {count}));
+  const Term inside =
+      Term(call, emit(call, ops::greater_equal, {flat, flat.constant(least)})) && flat <= most;
+  const Term place = ((flat - least) * static_cast<double>(bins) / (most - least)).apply(ops::floor);
+  const Term bounded =
+      inside.choose(place.apply(ops::minimum, static_cast<double>(bins) - 1), place.constant(0));
+  core::Value* counts =
+      emit(call, ops::scatter_add,
+           {filled(call, {bins}, 0, x.dtype()), bounded.to(DType::kI64), inside.to(x.dtype())}, ops::Axis{0});
+  call.give(counts);
+}
+
+constexpr Row kBagRows[] = {
+    {"aten._embedding_bag.default", embedding_bag<false>},
+    {"aten._embedding_bag_forward_only.default", embedding_bag<false>},
+    {"aten.embedding_bag.default", embedding_bag<false>},
+    {"aten.embedding_bag.padding_idx", embedding_bag<true>},
+    {"aten.histc.default", histogram},
+};
+
+}  // namespace
+
+std::span<const Row> bag_rows() { return kBagRows; }
+
+}  // namespace ingot::core::aten

@@ -1,0 +1,299 @@
+// SPDX-License-Identifier: Apache-2.0
+// Elementwise functions of several tensors or numbers: arithmetic, comparisons, bits, choices.
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <span>
+
+#include "importers/aten/converters/building.h"
+#include "importers/aten/converters/converters.h"
+#include "importers/aten/converters/promotion.h"
+#include "ops/activation.h"
+
+namespace ingot::core::aten {
+namespace {
+
+constexpr double kNoLimit = std::numeric_limits<double>::infinity();
+
+core::Value* apply(Call& call, const Op& op, DType dtype, std::string_view a, std::string_view b) {
+  return emit(call, op, {operand(call, a, dtype), operand(call, b, dtype)});
+}
+
+// Both in the promoted dtype; bools by an operator of their own where arithmetic on them is logic.
+template <const Op& kOp, const Op* kOfBools = nullptr>
+void arithmetic(Call& call) {
+  const DType dtype = promoted(call, {"self", "other"});
+  if (dtype == DType::kBool && kOfBools == nullptr) call.refuse("arithmetic on bools");
+  call.give(apply(call, dtype == DType::kBool ? *kOfBools : kOp, dtype, "self", "other"));
+}
+template <const Op& kOp>
+void comparison(Call& call) {
+  call.give(apply(call, kOp, promoted(call, {"self", "other"}), "self", "other"));
+}
+template <const Op& kOp>
+void logical(Call& call) {
+  call.give(apply(call, kOp, DType::kBool, "self", "other"));
+}
+template <const Op& kOp>
+void real_binary(Call& call) {
+  call.give(apply(call, kOp, promoted_to_floating(call, {"self", "other"}), "self", "other"));
+}
+
+core::Value* scaled(Call& call, core::Value* value, std::string_view factor) {
+  if (!call.has(factor)) return value;
+  if (!call.is_tensor(factor) && call.known_number(factor) == 1) return value;
+  return emit(call, ops::multiply, {value, operand(call, factor, value->type.dtype)});
+}
+void add_scaled(Call& call, const Op& op, std::string_view a, std::string_view b) {
+  const DType dtype = promoted(call, {"self", "other"});
+  if (dtype == DType::kBool) {
+    if (&op != &ops::add) call.refuse("a difference of bools");
+    core::Value* added = operand(call, b, dtype);
+    if (call.has("alpha")) added = emit(call, ops::logical_and, {added, operand(call, "alpha", dtype)});
+    return call.give(emit(call, ops::logical_or, {operand(call, a, dtype), added}));
+  }
+  call.give(emit(call, op, {operand(call, a, dtype), scaled(call, operand(call, b, dtype), "alpha")}));
+}
+void add(Call& call) { add_scaled(call, ops::add, "self", "other"); }
+void subtract(Call& call) { add_scaled(call, ops::subtract, "self", "other"); }
+void reverse_subtract(Call& call) {
+  const DType dtype = promoted(call, {"self", "other"});
+  call.give(emit(call, ops::subtract,
+                 {operand(call, "other", dtype), scaled(call, operand(call, "self", dtype), "alpha")}));
+}
+
+void divide_rounded(Call& call) {
+  const std::string mode = call.text("rounding_mode");
+  if (mode.empty()) return real_binary<ops::divide>(call);
+  const DType dtype = promoted(call, {"self", "other"});
+  if (mode == "floor") return call.give(apply(call, ops::floor_divide, dtype, "self", "other"));
+  core::Value* quotient = apply(call, ops::divide, dtype, "self", "other");
+  call.give(is_floating(dtype) ? emit(call, ops::truncate, {quotient}) : quotient);
+}
+
+// Exponents that need no logarithm.
+core::Value* simple_power(Call& call, core::Value* x, double exponent) {
+  const auto times = [&](core::Value* a, core::Value* b) { return emit(call, ops::multiply, {a, b}); };
+  if (exponent == 1) return x;
+  if (exponent == 2) return times(x, x);
+  if (exponent == 3) return times(times(x, x), x);
+  if (exponent == 4) return times(times(x, x), times(x, x));
+  if (!is_floating(x->type.dtype)) return nullptr;
+  if (exponent == 0.5) return emit(call, ops::square_root, {x});
+  if (exponent == -0.5) return emit(call, ops::reciprocal_square_root, {x});
+  if (exponent == -1) return emit(call, ops::reciprocal, {x});
+  return nullptr;
+}
+void power(Call& call) {
+  const DType dtype = promoted(call, {"self", "exponent"});
+  core::Value* x = operand(call, "self", dtype);
+  core::Value* result = nullptr;
+  const auto exponent = call.is_tensor("exponent") ? std::nullopt : call.known_number("exponent");
+  if (exponent) result = simple_power(call, x, *exponent);
+  call.give(result ? result : emit(call, ops::power, {x, operand(call, "exponent", dtype)}));
+}
+
+void choose(Call& call) {
+  const DType dtype = promoted(call, {"self", "other"});
+  core::Value* condition = converted(call.graph(), call.tensor("condition"), DType::kBool);
+  call.give(
+      emit(call, ops::select, {condition, operand(call, "self", dtype), operand(call, "other", dtype)}));
+}
+void masked_fill(Call& call) {
+  core::Value* x = call.tensor("self");
+  core::Value* value = operand(call, "value", x->type.dtype);
+  call.give(emit(call, ops::select, {call.tensor("mask"), value, x}));
+}
+
+// Bounds are numbers or tensors; either may be None.
+core::Value* bounded(Call& call, core::Value* x, std::string_view name, const Op& op) {
+  return call.has(name) ? emit(call, op, {x, operand(call, name, x->type.dtype)}) : x;
+}
+void clamp_between(Call& call, std::string_view low, std::string_view high) {
+  std::vector<std::string_view> names{"self"};
+  for (const std::string_view name : {low, high}) {
+    if (!name.empty() && call.has(name)) names.push_back(name);
+  }
+  const DType dtype = promoted(call, names);
+  core::Value* x = operand(call, "self", dtype);
+  // Bounds are f64: integers that it cannot hold, and sizes, stay operands, as tensors do.
+  constexpr double kExact = 9007199254740992;
+  const bool numbers = std::ranges::all_of(std::span(names).subspan(1), [&](std::string_view name) {
+    const auto bound = call.is_tensor(name) ? std::nullopt : call.known_number(name);
+    return bound && (is_floating(dtype) || std::abs(*bound) < kExact);
+  });
+  if (!numbers) {
+    if (!low.empty()) x = bounded(call, x, low, ops::maximum);
+    return call.give(high.empty() ? x : bounded(call, x, high, ops::minimum));
+  }
+  const auto limit = [&](std::string_view name, double none) {
+    return !name.empty() && call.has(name) ? call.number(name) : none;
+  };
+  call.give(emit(call, ops::clamp, {x}, ops::Clamp{limit(low, -kNoLimit), limit(high, kNoLimit)}));
+}
+void clamp(Call& call) { clamp_between(call, "min", "max"); }
+void clamp_min(Call& call) { clamp_between(call, "min", ""); }
+void clamp_max(Call& call) { clamp_between(call, "", "max"); }
+
+void linear_interpolation(Call& call) {
+  core::Value *from = call.tensor("self"), *to = call.tensor("end");
+  core::Value* step = emit(call, ops::subtract, {to, from});
+  call.give(emit(call, ops::add,
+                 {from, emit(call, ops::multiply, {step, operand(call, "weight", from->type.dtype)})}));
+}
+template <const Op& kOp>
+void add_combined(Call& call) {
+  const DType dtype = promoted(call, {"self", "tensor1", "tensor2"});
+  core::Value* combined = apply(call, kOp, dtype, "tensor1", "tensor2");
+  call.give(emit(call, ops::add, {operand(call, "self", dtype), scaled(call, combined, "value")}));
+}
+
+// The operand that is a number where the other is NaN.
+template <const Op& kOp>
+void extreme_number(Call& call) {
+  const DType dtype = promoted(call, {"self", "other"});
+  if (dtype == DType::kBool) call.refuse("arithmetic on bools");
+  core::Value *a = operand(call, "self", dtype), *b = operand(call, "other", dtype);
+  core::Value* result = emit(call, kOp, {a, b});
+  if (is_floating(dtype)) {
+    result = emit(call, ops::select, {emit(call, ops::is_nan, {b}), a, result});
+    result = emit(call, ops::select, {emit(call, ops::is_nan, {a}), b, result});
+  }
+  call.give(result);
+}
+
+// By the larger one, so that no square overflows. An infinite side decides, whatever the other is.
+void hypotenuse(Call& call) {
+  const DType dtype = promoted_to_floating(call, {"self", "other"});
+  core::Value* a = emit(call, ops::absolute, {operand(call, "self", dtype)});
+  core::Value* b = emit(call, ops::absolute, {operand(call, "other", dtype)});
+  core::Value *large = emit(call, ops::maximum, {a, b}), *small = emit(call, ops::minimum, {a, b});
+  core::Value* ratio = emit(call, ops::divide, {small, large});
+  core::Value* squares =
+      emit(call, ops::add, {emit(call, ops::multiply, {ratio, ratio}), scalar(call.graph(), 1, dtype)});
+  core::Value* result = emit(call, ops::multiply, {large, emit(call, ops::square_root, {squares})});
+  core::Value* is_zero = emit(call, ops::equal, {large, scalar(call.graph(), 0, dtype)});
+  core::Value* is_infinite =
+      emit(call, ops::logical_or, {emit(call, ops::is_infinite, {a}), emit(call, ops::is_infinite, {b})});
+  core::Value* infinity = scalar(call.graph(), std::numeric_limits<double>::infinity(), dtype);
+  result = emit(call, ops::select, {is_zero, large, result});
+  call.give(emit(call, ops::select, {is_infinite, infinity, result}));
+}
+
+constexpr Row kBinaryRows[] = {
+    {"aten.__and__.Scalar", arithmetic<ops::bitwise_and, &ops::logical_and>},
+    {"aten.__and__.Tensor", arithmetic<ops::bitwise_and, &ops::logical_and>},
+    {"aten.__lshift__.Scalar", arithmetic<ops::shift_left>},
+    {"aten.__lshift__.Tensor", arithmetic<ops::shift_left>},
+    {"aten.__or__.Scalar", arithmetic<ops::bitwise_or, &ops::logical_or>},
+    {"aten.__or__.Tensor", arithmetic<ops::bitwise_or, &ops::logical_or>},
+    {"aten.__rshift__.Scalar", arithmetic<ops::shift_right>},
+    {"aten.__rshift__.Tensor", arithmetic<ops::shift_right>},
+    {"aten.__xor__.Scalar", arithmetic<ops::bitwise_xor, &ops::logical_xor>},
+    {"aten.__xor__.Tensor", arithmetic<ops::bitwise_xor, &ops::logical_xor>},
+    {"aten.add.Scalar", add},
+    {"aten.add.Tensor", add},
+    {"aten.addcdiv.default", add_combined<ops::divide>},
+    {"aten.addcmul.default", add_combined<ops::multiply>},
+    {"aten.arctan2.default", real_binary<ops::atan2>},
+    {"aten.atan2.default", real_binary<ops::atan2>},
+    {"aten.bitwise_and.Scalar", arithmetic<ops::bitwise_and, &ops::logical_and>},
+    {"aten.bitwise_and.Scalar_Tensor", arithmetic<ops::bitwise_and, &ops::logical_and>},
+    {"aten.bitwise_and.Tensor", arithmetic<ops::bitwise_and, &ops::logical_and>},
+    {"aten.bitwise_left_shift.Scalar_Tensor", arithmetic<ops::shift_left>},
+    {"aten.bitwise_left_shift.Tensor", arithmetic<ops::shift_left>},
+    {"aten.bitwise_left_shift.Tensor_Scalar", arithmetic<ops::shift_left>},
+    {"aten.bitwise_or.Scalar", arithmetic<ops::bitwise_or, &ops::logical_or>},
+    {"aten.bitwise_or.Scalar_Tensor", arithmetic<ops::bitwise_or, &ops::logical_or>},
+    {"aten.bitwise_or.Tensor", arithmetic<ops::bitwise_or, &ops::logical_or>},
+    {"aten.bitwise_right_shift.Scalar_Tensor", arithmetic<ops::shift_right>},
+    {"aten.bitwise_right_shift.Tensor", arithmetic<ops::shift_right>},
+    {"aten.bitwise_right_shift.Tensor_Scalar", arithmetic<ops::shift_right>},
+    {"aten.bitwise_xor.Scalar", arithmetic<ops::bitwise_xor, &ops::logical_xor>},
+    {"aten.bitwise_xor.Scalar_Tensor", arithmetic<ops::bitwise_xor, &ops::logical_xor>},
+    {"aten.bitwise_xor.Tensor", arithmetic<ops::bitwise_xor, &ops::logical_xor>},
+    {"aten.clamp.Tensor", clamp},
+    {"aten.clamp.default", clamp},
+    {"aten.clamp_max.Tensor", clamp_max},
+    {"aten.clamp_max.default", clamp_max},
+    {"aten.clamp_min.Tensor", clamp_min},
+    {"aten.clamp_min.default", clamp_min},
+    {"aten.clip.Tensor", clamp},
+    {"aten.clip.default", clamp},
+    {"aten.div.Scalar", real_binary<ops::divide>},
+    {"aten.div.Scalar_mode", divide_rounded},
+    {"aten.div.Tensor", real_binary<ops::divide>},
+    {"aten.div.Tensor_mode", divide_rounded},
+    {"aten.divide.Scalar", real_binary<ops::divide>},
+    {"aten.divide.Scalar_mode", divide_rounded},
+    {"aten.divide.Tensor", real_binary<ops::divide>},
+    {"aten.divide.Tensor_mode", divide_rounded},
+    {"aten.eq.Scalar", comparison<ops::equal>},
+    {"aten.eq.Tensor", comparison<ops::equal>},
+    {"aten.floor_divide.Scalar", arithmetic<ops::floor_divide>},
+    {"aten.floor_divide.default", arithmetic<ops::floor_divide>},
+    {"aten.fmax.default", extreme_number<ops::maximum>},
+    {"aten.fmin.default", extreme_number<ops::minimum>},
+    {"aten.fmod.Scalar", arithmetic<ops::remainder>},
+    {"aten.fmod.Tensor", arithmetic<ops::remainder>},
+    {"aten.ge.Scalar", comparison<ops::greater_equal>},
+    {"aten.ge.Tensor", comparison<ops::greater_equal>},
+    {"aten.greater.Scalar", comparison<ops::greater>},
+    {"aten.greater.Tensor", comparison<ops::greater>},
+    {"aten.greater_equal.Scalar", comparison<ops::greater_equal>},
+    {"aten.greater_equal.Tensor", comparison<ops::greater_equal>},
+    {"aten.gt.Scalar", comparison<ops::greater>},
+    {"aten.gt.Tensor", comparison<ops::greater>},
+    {"aten.hypot.default", hypotenuse},
+    {"aten.le.Scalar", comparison<ops::less_equal>},
+    {"aten.le.Tensor", comparison<ops::less_equal>},
+    {"aten.lerp.Scalar", linear_interpolation},
+    {"aten.lerp.Tensor", linear_interpolation},
+    {"aten.less.Scalar", comparison<ops::less>},
+    {"aten.less.Tensor", comparison<ops::less>},
+    {"aten.less_equal.Scalar", comparison<ops::less_equal>},
+    {"aten.less_equal.Tensor", comparison<ops::less_equal>},
+    {"aten.logical_and.default", logical<ops::logical_and>},
+    {"aten.logical_or.default", logical<ops::logical_or>},
+    {"aten.logical_xor.default", logical<ops::logical_xor>},
+    {"aten.lt.Scalar", comparison<ops::less>},
+    {"aten.lt.Tensor", comparison<ops::less>},
+    {"aten.masked_fill.Scalar", masked_fill},
+    {"aten.masked_fill.Tensor", masked_fill},
+    {"aten.max.other", arithmetic<ops::maximum, &ops::logical_or>},
+    {"aten.maximum.default", arithmetic<ops::maximum, &ops::logical_or>},
+    {"aten.min.other", arithmetic<ops::minimum, &ops::logical_and>},
+    {"aten.minimum.default", arithmetic<ops::minimum, &ops::logical_and>},
+    {"aten.mul.Scalar", arithmetic<ops::multiply, &ops::logical_and>},
+    {"aten.mul.Tensor", arithmetic<ops::multiply, &ops::logical_and>},
+    {"aten.multiply.Scalar", arithmetic<ops::multiply, &ops::logical_and>},
+    {"aten.multiply.Tensor", arithmetic<ops::multiply, &ops::logical_and>},
+    {"aten.ne.Scalar", comparison<ops::not_equal>},
+    {"aten.ne.Tensor", comparison<ops::not_equal>},
+    {"aten.not_equal.Scalar", comparison<ops::not_equal>},
+    {"aten.not_equal.Tensor", comparison<ops::not_equal>},
+    {"aten.pow.Scalar", power},
+    {"aten.pow.Tensor_Scalar", power},
+    {"aten.pow.Tensor_Tensor", power},
+    {"aten.remainder.Scalar", arithmetic<ops::modulo>},
+    {"aten.remainder.Scalar_Tensor", arithmetic<ops::modulo>},
+    {"aten.remainder.Tensor", arithmetic<ops::modulo>},
+    {"aten.rsub.Scalar", reverse_subtract},
+    {"aten.rsub.Tensor", reverse_subtract},
+    {"aten.sub.Scalar", subtract},
+    {"aten.sub.Tensor", subtract},
+    {"aten.subtract.Scalar", subtract},
+    {"aten.subtract.Tensor", subtract},
+    {"aten.true_divide.Scalar", real_binary<ops::divide>},
+    {"aten.true_divide.Tensor", real_binary<ops::divide>},
+    {"aten.where.Scalar", choose},
+    {"aten.where.ScalarOther", choose},
+    {"aten.where.ScalarSelf", choose},
+    {"aten.where.self", choose},
+};
+
+}  // namespace
+
+std::span<const Row> binary_rows() { return kBinaryRows; }
+
+}  // namespace ingot::core::aten

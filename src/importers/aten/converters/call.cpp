@@ -1,0 +1,277 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "importers/aten/converters/call.h"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "importers/aten/program/node_error.h"
+#include "ops/attributes.h"
+#include "ops/ops.h"
+#include "support/error.h"
+
+namespace ingot::core::aten {
+
+const Argument* Call::find(std::string_view name) const {
+  const auto found = std::ranges::find(node_.arguments, name, &NamedArgument::name);
+  return found == node_.arguments.end() ? nullptr : &found->argument;
+}
+
+const Argument& Call::get(std::string_view name) const {
+  const Argument* argument = find(name);
+  if (argument == nullptr) refuse(fmt::format("the call has no argument \"{}\"", name));
+  return *argument;
+}
+
+void Call::refuse(const std::string& reason) const { refuse_node(node_, reason); }
+
+bool Call::has(std::string_view name) const {
+  const Argument* argument = find(name);
+  return argument != nullptr && !std::holds_alternative<None>(argument->value);
+}
+
+bool Call::is_tensor(std::string_view name) const {
+  const Argument* argument = find(name);
+  const ValueId* id = argument == nullptr ? nullptr : std::get_if<ValueId>(&argument->value);
+  return id != nullptr && scope_.value(*id).kind == ValueKind::kTensor;
+}
+
+const TensorMeta& Call::tensor_meta(std::string_view name) const {
+  if (!is_tensor(name)) refuse(fmt::format("{} is no tensor", name));
+  return scope_.value(std::get<ValueId>(get(name).value)).tensor;
+}
+
+core::Value* Call::tensor_of(const Argument& argument, std::string_view name) {
+  const ValueId* id = std::get_if<ValueId>(&argument.value);
+  if (id == nullptr || scope_.value(*id).kind != ValueKind::kTensor)
+    refuse(fmt::format("{} is no tensor", name));
+  core::Value* tensor = scope_.tensor(*id);
+  if (is_complex(tensor->type.dtype)) refuse("complex numbers");
+  return tensor;
+}
+
+core::Value* Call::tensor(std::string_view name) { return tensor_of(get(name), name); }
+
+core::Value* Call::optional_tensor(std::string_view name) { return has(name) ? tensor(name) : nullptr; }
+
+std::vector<core::Value*> Call::tensors(std::string_view name) {
+  std::vector<core::Value*> values = optional_tensors(name);
+  require(std::ranges::find(values, nullptr) == values.end(), fmt::format("no tensor in {}", name));
+  return values;
+}
+
+std::vector<core::Value*> Call::optional_tensors(std::string_view name) {
+  const auto* list = std::get_if<ArgumentList>(&get(name).value);
+  if (list == nullptr) return {tensor(name)};
+  std::vector<core::Value*> values;
+  for (const Argument& item : *list) {
+    values.push_back(std::holds_alternative<None>(item.value) ? nullptr : tensor_of(item, name));
+  }
+  return values;
+}
+
+core::Value* Call::tensor_or_number(std::string_view name, std::optional<DType> dtype) {
+  if (is_tensor(name)) return tensor(name);
+  const std::optional<Dim> size = dim_of(get(name));
+  if (size && !size->is_constant()) {
+    const ops::Full full{.integer = *size, .dtype = DType::kI64};
+    return converted(graph(), graph().call(ops::full, {}, full), dtype.value_or(DType::kI64));
+  }
+  const bool is_bool = std::holds_alternative<bool>(get(name).value);
+  const DType own = is_bool ? DType::kBool : is_floating_number(name) ? DType::kF32 : DType::kI64;
+  return number_constant(graph(), number(name), dtype.value_or(own));
+}
+
+std::optional<Dim> Call::dim_of(const Argument& argument) {
+  if (const auto* integer = std::get_if<int64_t>(&argument.value)) return Dim(*integer);
+  if (const auto* id = std::get_if<ValueId>(&argument.value)) return scope_.integer(*id);
+  return std::nullopt;
+}
+
+Dim Call::dim(std::string_view name) {
+  const std::optional<Dim> size = dim_of(get(name));
+  if (!size) refuse(fmt::format("the value of {} is not known from the sizes of the inputs", name));
+  return *size;
+}
+
+std::vector<Dim> Call::dims(std::string_view name) {
+  const auto* list = std::get_if<ArgumentList>(&get(name).value);
+  if (list == nullptr) return {dim(name)};
+  std::vector<Dim> sizes;
+  for (const Argument& item : *list) {
+    const std::optional<Dim> size = dim_of(item);
+    if (!size) refuse(fmt::format("a size in {} is not known from the sizes of the inputs", name));
+    sizes.push_back(*size);
+  }
+  return sizes;
+}
+
+int64_t Call::integer(std::string_view name) {
+  const Dim size = dim(name);
+  if (!size.is_constant())
+    refuse(fmt::format("{} depends on the sizes of the inputs ({})", name, size.to_string()));
+  return *size.constant();
+}
+
+std::vector<int64_t> Call::integers(std::string_view name) {
+  std::vector<int64_t> values;
+  for (const Dim& size : dims(name)) {
+    if (!size.is_constant()) refuse(fmt::format("{} depends on the sizes of the inputs", name));
+    values.push_back(*size.constant());
+  }
+  return values;
+}
+
+std::vector<int64_t> Call::integers(std::string_view name, size_t count) {
+  std::vector<int64_t> values = integers(name);
+  require(values.size() == count, fmt::format("another number of entries in {} than {}", name, count));
+  return values;
+}
+
+std::optional<double> Call::number_of(const Argument& argument) {
+  if (const auto* value = std::get_if<double>(&argument.value)) return *value;
+  if (const auto* value = std::get_if<bool>(&argument.value)) return *value ? 1 : 0;
+  if (const auto* id = std::get_if<ValueId>(&argument.value)) {
+    if (const auto value = scope_.number(*id)) return value;
+  }
+  const std::optional<Dim> size = dim_of(argument);
+  return size && size->is_constant() ? std::optional(static_cast<double>(*size->constant())) : std::nullopt;
+}
+
+std::optional<double> Call::known_number(std::string_view name) { return number_of(get(name)); }
+
+double Call::number(std::string_view name) {
+  const std::optional<double> value = known_number(name);
+  if (!value) refuse(fmt::format("the value of {} is not known now", name));
+  return *value;
+}
+
+std::vector<double> Call::numbers(std::string_view name) {
+  const auto* list = std::get_if<ArgumentList>(&get(name).value);
+  if (list == nullptr) return {number(name)};
+  std::vector<double> values;
+  for (const Argument& item : *list) {
+    const std::optional<double> value = number_of(item);
+    if (!value) refuse(fmt::format("a value of {} is not known now", name));
+    values.push_back(*value);
+  }
+  return values;
+}
+
+std::optional<Dim> Call::size_at(size_t position) {
+  if (position >= node_.arguments.size()) return std::nullopt;
+  return dim_of(node_.arguments[position].argument);
+}
+
+std::optional<double> Call::number_at(size_t position) {
+  if (position >= node_.arguments.size()) return std::nullopt;
+  return number_of(node_.arguments[position].argument);
+}
+
+bool Call::is_floating_number(std::string_view name) const {
+  const Argument& argument = get(name);
+  if (const auto* id = std::get_if<ValueId>(&argument.value))
+    return scope_.value(*id).kind == ValueKind::kSymFloat;
+  return std::holds_alternative<double>(argument.value);
+}
+
+bool Call::flag(std::string_view name) {
+  const Argument& argument = get(name);
+  if (const auto* value = std::get_if<bool>(&argument.value)) return *value;
+  if (const auto* value = std::get_if<int64_t>(&argument.value)) return *value != 0;
+  refuse(fmt::format("the value of {} is not known", name));
+}
+
+std::string Call::text(std::string_view name) {
+  const Argument* argument = find(name);
+  const auto* value = argument == nullptr ? nullptr : std::get_if<std::string>(&argument->value);
+  return value == nullptr ? std::string() : *value;
+}
+
+std::optional<DType> Call::dtype(std::string_view name) {
+  if (!has(name)) return std::nullopt;
+  const auto* value = std::get_if<DType>(&get(name).value);
+  if (value == nullptr) refuse(fmt::format("{} is a dtype that Ingot does not have", name));
+  if (is_complex(*value)) refuse("complex numbers");
+  return *value;
+}
+
+size_t Call::axis(std::string_view name, size_t rank) { return checked_axis(name, integer(name), rank); }
+
+size_t Call::checked_axis(std::string_view name, int64_t given, size_t rank) const {
+  // A tensor without dims takes 0 and -1.
+  const int64_t count = std::max<int64_t>(static_cast<int64_t>(rank), 1);
+  if (given < -count || given >= count)
+    refuse(fmt::format("{} is {} for a tensor of rank {}", name, given, rank));
+  return static_cast<size_t>(given < 0 ? given + count : given);
+}
+
+std::vector<size_t> Call::axes_in_order(std::string_view name, size_t rank) {
+  std::vector<size_t> result;
+  for (const int64_t given : integers(name)) {
+    result.push_back(checked_axis(name, given, rank));
+    require(std::ranges::count(result, result.back()) == 1, fmt::format("a dim that is twice in {}", name));
+  }
+  return result;
+}
+
+std::vector<int64_t> Call::axes(std::string_view name, size_t rank) {
+  std::vector<int64_t> result;
+  if (has(name)) {
+    for (const size_t axis : axes_in_order(name, rank)) result.push_back(static_cast<int64_t>(axis));
+  }
+  if (result.empty()) {
+    for (size_t axis = 0; axis < rank; ++axis) result.push_back(static_cast<int64_t>(axis));
+  }
+  std::ranges::sort(result);
+  if (rank == 0) result.clear();
+  return result;
+}
+
+const TensorMeta& Call::result_meta(size_t index) const {
+  if (index >= node_.outputs.size() || !node_.outputs[index]) refuse("the type of its result is not known");
+  return scope_.value(*node_.outputs[index]).tensor;
+}
+
+void Call::give(size_t index, core::Value* result) {
+  if (index < node_.outputs.size() && node_.outputs[index]) scope_.give(*node_.outputs[index], result);
+}
+
+void Call::give(const Dim& result) {
+  if (!node_.outputs.empty() && node_.outputs[0]) scope_.give(*node_.outputs[0], result);
+}
+
+void Call::give_number(double result) {
+  if (!node_.outputs.empty() && node_.outputs[0]) scope_.give(*node_.outputs[0], result);
+}
+
+int64_t whole_number(const core::Graph& graph, double value) {
+  if (std::abs(value) < 0x1p63 || value == -0x1p63) return static_cast<int64_t>(value);
+  throw UserError(ErrorDetails{.code = "INGOT-U510",
+                               .message = fmt::format("{} where an integer of 64 bits must be", value),
+                               .node = graph.current_name,
+                               .source_line = graph.current_source.to_string(),
+                               .advice = "check the program that made this graph"});
+}
+
+core::Value* number_constant(core::Graph& graph, double value, DType dtype) {
+  Tensor tensor = make_tensor(dtype, {});
+  if (is_floating(dtype)) {
+    write_double(tensor.view(), {}, value);
+  } else {
+    write_integer(tensor.view(), {}, whole_number(graph, value));
+  }
+  return graph.add_constant(std::move(tensor));
+}
+
+core::Value* converted(core::Graph& graph, core::Value* value, DType dtype) {
+  const DType from = value->type.dtype;
+  if (from == dtype) return value;
+  // Floats out of a narrow integer's range wrap in torch, where a conversion of ours keeps the nearest end.
+  if (is_floating(from) && is_integer(dtype) && bit_width(dtype) < 32)
+    value = graph.call(ops::convert, {value}, ops::Convert{DType::kI64});
+  return graph.call(ops::convert, {value}, ops::Convert{dtype});
+}
+
+}  // namespace ingot::core::aten

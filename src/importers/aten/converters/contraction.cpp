@@ -1,0 +1,149 @@
+// SPDX-License-Identifier: Apache-2.0
+// Matrix products and attention.
+#include <algorithm>
+
+#include "importers/aten/converters/building.h"
+#include "importers/aten/converters/converters.h"
+#include "importers/aten/converters/promotion.h"
+#include "ops/size_condition.h"
+
+namespace ingot::core::aten {
+namespace {
+
+void linear(Call& call) {
+  core::Value *x = call.tensor("input"), *weight = call.tensor("weight"),
+              *bias = call.optional_tensor("bias");
+  if (weight->type.rank() != 1) return call.give(emit(call, ops::linear, {x, weight, bias}));
+  core::Value* product = emit(call, ops::linear, {x, unsqueezed(call, weight, 0), nullptr});
+  product = without_axes(call, product, {static_cast<int64_t>(x->type.rank()) - 1});
+  call.give(bias ? emit(call, ops::add, {product, bias}) : product);
+}
+
+core::Value* scaled_unless_one(Call& call, core::Value* value, std::string_view factor) {
+  const double number = call.number(factor);
+  if (number == 1) return value;
+  return emit(call, ops::multiply, {value, scalar(call.graph(), number, value->type.dtype)});
+}
+bool is_transposed_matrix(const core::Value* value) {
+  return value->producer != nullptr && value->producer->op == &ops::transpose && value->type.rank() == 2;
+}
+
+// Sums of products are rounded once: f16 and bf16 are computed in f32.
+core::Value* summable(Call& call, core::Value* value) {
+  const bool narrow = value->type.dtype == DType::kF16 || value->type.dtype == DType::kBF16;
+  return narrow ? converted(call.graph(), value, DType::kF32) : value;
+}
+core::Value* wide_product(Call& call, core::Value* a, core::Value* b) {
+  return emit(call, ops::matmul, {summable(call, a), summable(call, b)});
+}
+// beta * self + alpha * product, in the dtype of self.
+void give_sum(Call& call, core::Value* product) {
+  core::Value* x = call.tensor("self");
+  core::Value* sum = scaled_unless_one(call, product, "alpha");
+  if (call.number("beta") != 0)
+    sum = emit(call, ops::add, {scaled_unless_one(call, summable(call, x), "beta"), sum});
+  call.give(converted(call.graph(), sum, x->type.dtype));
+}
+// What torch made of a linear layer becomes one again.
+void add_product(Call& call, std::string_view first, std::string_view second) {
+  core::Value *x = call.tensor("self"), *a = call.tensor(first), *b = call.tensor(second);
+  const bool plain = call.number("alpha") == 1 && call.number("beta") == 1;
+  if (plain && is_transposed_matrix(b) && x->type.shape == Shape{b->type.shape[1]})
+    return call.give(emit(call, ops::linear, {a, b->producer->operands[0], x}));
+  give_sum(call, wide_product(call, a, b));
+}
+void addmm(Call& call) { add_product(call, "mat1", "mat2"); }
+void baddbmm(Call& call) { add_product(call, "batch1", "batch2"); }
+void addbmm(Call& call) {
+  core::Value* products = wide_product(call, call.tensor("batch1"), call.tensor("batch2"));
+  give_sum(call, emit(call, ops::sum, {products}, ops::Reduce{{0}, false}));
+}
+void addmv(Call& call) {
+  core::Value* product = wide_product(call, call.tensor("mat"), unsqueezed(call, call.tensor("vec"), 1));
+  give_sum(call, without_axes(call, product, {1}));
+}
+
+core::Value* matrix_product(Call& call, core::Value* a, core::Value* b) {
+  if (is_transposed_matrix(b)) return emit(call, ops::linear, {a, b->producer->operands[0], nullptr});
+  return emit(call, ops::matmul, {a, b});
+}
+void mm(Call& call) { call.give(matrix_product(call, call.tensor("self"), call.tensor("mat2"))); }
+
+// A vector at the left is a row, at the right a column; their dims go from the result.
+core::Value* general_product(Call& call, core::Value* a, core::Value* b) {
+  const bool row = a->type.rank() == 1, column = b->type.rank() == 1;
+  if (row) a = unsqueezed(call, a, 0);
+  if (column) b = unsqueezed(call, b, 1);
+  core::Value* product = matrix_product(call, a, b);
+  const auto rank = static_cast<int64_t>(product->type.rank());
+  if (row) product = without_axes(call, product, {rank - 2});
+  return column ? without_axes(call, product, {static_cast<int64_t>(product->type.rank()) - 1}) : product;
+}
+void matmul(Call& call) { call.give(general_product(call, call.tensor("self"), call.tensor("other"))); }
+void mv(Call& call) { call.give(general_product(call, call.tensor("self"), call.tensor("vec"))); }
+void dot(Call& call) { call.give(general_product(call, call.tensor("self"), call.tensor("tensor"))); }
+void outer(Call& call) {
+  core::Value *a = unsqueezed(call, call.tensor("self"), 1), *b = call.tensor("vec2");
+  const DType dtype = promoted(call, {"self", "vec2"});
+  call.give(
+      emit(call, ops::multiply, {converted(call.graph(), a, dtype), converted(call.graph(), b, dtype)}));
+}
+
+// The values, one per key. Torch's tracing does not ask for that: where the counts are different symbols,
+// each run does.
+core::Value* one_per_key(Call& call, const core::Value* key, core::Value* value) {
+  if (key->type.rank() < 2 || value->type.rank() < 2) return value;
+  const size_t axis = value->type.rank() - 2;
+  const Dim keys = key->type.shape[key->type.rank() - 2], values = value->type.shape[axis];
+  if (keys == values || (keys.is_constant() && values.is_constant())) return value;
+  ops::add_check(call.graph(), CheckKind::kBounds, compare(Predicate::Kind::kEqual, values, keys),
+                 "one value per key");
+  return emit(call, ops::slice, {value}, ops::Slice{static_cast<int64_t>(axis), 0, keys, 1});
+}
+
+// Scores of masked keys: a bool mask says who takes part, another one is added.
+void attention_with(Call& call, std::string_view mask_name) {
+  core::Value *query = call.tensor("query"), *key = call.tensor("key"),
+              *value = one_per_key(call, key, call.tensor("value"));
+  if (call.has("dropout_p") && call.number("dropout_p") != 0)
+    call.refuse("dropout that is not in evaluation mode");
+  core::Value* mask = mask_name.empty() ? nullptr : call.optional_tensor(mask_name);
+  if (mask != nullptr && mask->type.dtype != DType::kBool)
+    mask = converted(call.graph(), mask, query->type.dtype);
+  const bool has_groups = call.has("enable_gqa") && call.flag("enable_gqa");
+  ops::Attention attention{.scale = call.has("scale") ? call.number("scale") : 0,
+                           .causal = call.flag("is_causal")};
+  attention.grouped = has_groups && std::min(query->type.rank(), key->type.rank()) >= 3 &&
+                      key->type.shape[key->type.rank() - 3] != query->type.shape[query->type.rank() - 3];
+  call.give(0, emit(call, ops::attention, {query, key, value, mask}, attention));
+}
+void attention(Call& call) { attention_with(call, "attn_mask"); }
+void attention_with_bias(Call& call) { attention_with(call, "attn_bias"); }
+void attention_without_mask(Call& call) { attention_with(call, ""); }
+
+constexpr Row kContractionRows[] = {
+    {"aten._scaled_dot_product_attention_math.default", attention},
+    {"aten._scaled_dot_product_efficient_attention.default", attention_with_bias},
+    {"aten._scaled_dot_product_flash_attention.default", attention_without_mask},
+    {"aten._scaled_dot_product_flash_attention_for_cpu.default", attention},
+    {"aten.addbmm.default", addbmm},
+    {"aten.addmm.default", addmm},
+    {"aten.addmv.default", addmv},
+    {"aten.baddbmm.default", baddbmm},
+    {"aten.bmm.default", mm},
+    {"aten.dot.default", dot},
+    {"aten.ger.default", outer},
+    {"aten.linalg_matmul.default", matmul},
+    {"aten.linear.default", linear},
+    {"aten.matmul.default", matmul},
+    {"aten.mm.default", mm},
+    {"aten.mv.default", mv},
+    {"aten.outer.default", outer},
+    {"aten.scaled_dot_product_attention.default", attention},
+};
+
+}  // namespace
+
+std::span<const Row> contraction_rows() { return kContractionRows; }
+
+}  // namespace ingot::core::aten

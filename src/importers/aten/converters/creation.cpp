@@ -1,0 +1,153 @@
+// SPDX-License-Identifier: Apache-2.0
+// Tensors made of numbers. Uninitialized ones are zeros.
+#include <algorithm>
+#include <cmath>
+
+#include "importers/aten/converters/building.h"
+#include "importers/aten/converters/converters.h"
+#include "importers/aten/converters/promotion.h"
+#include "importers/aten/converters/terms.h"
+
+namespace ingot::core::aten {
+namespace {
+
+// The dtype that is asked for, else what torch says of the result.
+DType result_dtype_of(Call& call) { return call.dtype("dtype").value_or(call.result_meta().dtype); }
+
+void give_filled(Call& call, const Shape& shape, core::Value* value) {
+  call.give(expanded(call, value, shape));
+}
+
+template <int kValue>
+void constant(Call& call) {
+  give_filled(call, call.dims("size"), scalar(call.graph(), kValue, result_dtype_of(call)));
+}
+template <int kValue>
+void constant_like(Call& call) {
+  give_filled(call, call.tensor("self")->type.shape, scalar(call.graph(), kValue, result_dtype_of(call)));
+}
+void full(Call& call) {
+  give_filled(call, call.dims("size"), operand(call, "fill_value", result_dtype_of(call)));
+}
+void full_like(Call& call) {
+  give_filled(call, call.tensor("self")->type.shape, operand(call, "fill_value", result_dtype_of(call)));
+}
+void scalar_tensor(Call& call) { call.give(operand(call, "s", result_dtype_of(call))); }
+void fill(Call& call) {
+  core::Value* x = call.tensor("self");
+  give_filled(call, x->type.shape, operand(call, "value", x->type.dtype));
+}
+void zero(Call& call) {
+  core::Value* x = call.tensor("self");
+  give_filled(call, x->type.shape, scalar(call.graph(), 0, x->type.dtype));
+}
+
+constexpr double kMostElements = 0x1p53;  // what doubles count
+
+// start + step * i, where torch computes floating ranges in f64.
+core::Value* real_range(Call& call, double start, double step, const Dim& count, DType dtype) {
+  core::Value* value = counting(call, count, 1, DType::kF64);
+  value = emit(call, ops::multiply, {value, scalar(call.graph(), step, DType::kF64)});
+  return converted(call.graph(), emit(call, ops::add, {value, scalar(call.graph(), start, DType::kF64)}),
+                   dtype);
+}
+// Of integers between floats: torch counts before it rounds, except for i64.
+void whole_range(Call& call, double start, double step, DType dtype) {
+  const Shape& shape = call.result_meta().shape;
+  call.require(shape.size() == 1, "a result of another rank");
+  const auto whole = [&](double value) { return whole_number(call.graph(), value); };
+  call.give(emit(call, ops::iota, {}, ops::Iota{whole(start), whole(step), shape[0], dtype}));
+}
+void range(Call& call, bool has_start, bool has_step) {
+  const DType dtype = result_dtype_of(call);
+  const bool is_real = (has_start && call.is_floating_number("start")) || call.is_floating_number("end") ||
+                       (has_step && call.is_floating_number("step"));
+  if (is_real) {
+    const double start = has_start ? call.number("start") : 0, step = has_step ? call.number("step") : 1;
+    if (!is_floating(dtype)) return whole_range(call, start, step, dtype);
+    const double count = std::ceil((call.number("end") - start) / step);
+    call.require(count >= 0 && count < kMostElements, "a range that does not end");
+    return call.give(real_range(call, start, step, static_cast<int64_t>(count), dtype));
+  }
+  const Dim start = has_start ? call.dim("start") : Dim(0), end = call.dim("end");
+  const int64_t step = has_step ? call.integer("step") : 1;
+  call.require(step != 0 && step != INT64_MIN, "a step of 0, or of more than 63 bits");
+  const Dim count = step > 0 ? ceil_divide(end - start, step) : ceil_divide(start - end, -step);
+  const bool direct = is_integer(dtype) || is_floating(dtype);
+  core::Value* value = emit(call, ops::iota, {}, ops::Iota{start, step, count, direct ? dtype : DType::kI64});
+  call.give(converted(call.graph(), value, dtype));
+}
+void range_to(Call& call) { range(call, false, false); }
+void range_between(Call& call) { range(call, true, false); }
+void range_by(Call& call) { range(call, true, true); }
+
+// From both ends to the middle, as torch counts; ends of integers are integers.
+Term evenly_spaced(Call& call, DType dtype) {
+  const int64_t steps = call.integer("steps");
+  const auto end_of = [&](std::string_view name) {
+    const DType own = is_floating(dtype) ? DType::kF64 : DType::kI64;
+    core::Value* value =
+        call.is_tensor(name) ? call.tensor(name) : scalar(call.graph(), call.number(name), DType::kF64);
+    return Term(call, converted(call.graph(), converted(call.graph(), value, own), DType::kF64));
+  };
+  const Term start = end_of("start"), end = end_of("end");
+  const Term i(call, counting(call, steps, 1, DType::kF64));
+  const double last = static_cast<double>(steps) - 1;
+  const Term step = steps > 1 ? (end - start) / last : start * 0;
+  return (i < static_cast<double>(std::max<int64_t>(steps / 2, 1)))
+      .choose(start + step * i, end - step * (last - i));
+}
+void linspace(Call& call) {
+  const DType dtype = result_dtype_of(call);
+  call.give(evenly_spaced(call, dtype).to(dtype));
+}
+void logspace(Call& call) {
+  const DType dtype = result_dtype_of(call);
+  const Term exponents = evenly_spaced(call, dtype);
+  call.give(exponents.constant(call.number("base")).apply(ops::power, exponents).to(dtype));
+}
+
+void identity_matrix(Call& call, const Dim& rows, const Dim& columns) {
+  core::Value* row = unsqueezed(call, counting(call, rows), 1);
+  core::Value* column = counting(call, columns);
+  call.give(converted(call.graph(), emit(call, ops::equal, {row, column}), result_dtype_of(call)));
+}
+void eye(Call& call) { identity_matrix(call, call.dim("n"), call.dim("n")); }
+void eye_rectangular(Call& call) { identity_matrix(call, call.dim("n"), call.dim("m")); }
+
+constexpr Row kCreationRows[] = {
+    {"aten.arange.default", range_to},
+    {"aten.arange.start", range_between},
+    {"aten.arange.start_step", range_by},
+    {"aten.empty.memory_format", constant<0>},
+    {"aten.empty_like.default", constant_like<0>},
+    {"aten.empty_permuted.default", constant<0>},
+    {"aten.empty_strided.default", constant<0>},
+    {"aten.eye.default", eye},
+    {"aten.eye.m", eye_rectangular},
+    {"aten.fill.Scalar", fill},
+    {"aten.fill.Tensor", fill},
+    {"aten.full.default", full},
+    {"aten.full_like.default", full_like},
+    {"aten.linspace.Scalar_Tensor", linspace},
+    {"aten.linspace.Tensor_Scalar", linspace},
+    {"aten.linspace.Tensor_Tensor", linspace},
+    {"aten.linspace.default", linspace},
+    {"aten.logspace.default", logspace},
+    {"aten.new_empty.default", constant<0>},
+    {"aten.new_full.default", full},
+    {"aten.new_ones.default", constant<1>},
+    {"aten.new_zeros.default", constant<0>},
+    {"aten.ones.default", constant<1>},
+    {"aten.ones_like.default", constant_like<1>},
+    {"aten.scalar_tensor.default", scalar_tensor},
+    {"aten.zero.default", zero},
+    {"aten.zeros.default", constant<0>},
+    {"aten.zeros_like.default", constant_like<0>},
+};
+
+}  // namespace
+
+std::span<const Row> creation_rows() { return kCreationRows; }
+
+}  // namespace ingot::core::aten

@@ -1,0 +1,164 @@
+// SPDX-License-Identifier: Apache-2.0
+// Reading and writing at indices that are data.
+#include <algorithm>
+
+#include "importers/aten/converters/building.h"
+#include "importers/aten/converters/converters.h"
+#include "importers/aten/converters/promotion.h"
+
+namespace ingot::core::aten {
+namespace {
+
+int64_t axis_of(Call& call, const core::Value* x) {
+  return static_cast<int64_t>(call.axis("dim", x->type.rank()));
+}
+
+void embedding(Call& call) {
+  call.give(emit(call, ops::take, {call.tensor("weight"), call.tensor("indices")}, ops::Axis{0}));
+}
+void index_select(Call& call) {
+  core::Value *x = call.tensor("self"), *index = call.tensor("index");
+  if (x->type.rank() == 0) return call.give(x);
+  index = reshaped(call, index, {element_count(index->type)});
+  call.give(emit(call, ops::take, {x, index}, ops::Axis{axis_of(call, x)}));
+}
+void take(Call& call) {
+  core::Value* flat = reshaped(call, call.tensor("self"), {element_count(call.tensor("self")->type)});
+  call.give(emit(call, ops::index, {flat, call.tensor("index")}, ops::IndexedAxes{{0}}));
+}
+void gather(Call& call) {
+  core::Value *x = call.tensor("self"), *index = call.tensor("index");
+  if (element_count(index->type) == Dim(0))  // of any rank
+    return call.give(filled(call, index->type.shape, 0, x->type.dtype));
+  if (index->type.dtype != DType::kI32) index = converted(call.graph(), index, DType::kI64);
+  if (x->type.rank() == 0) {
+    x = reshaped(call, x, {1});
+    core::Value* flat = reshaped(call, index, {element_count(index->type)});
+    return call.give(reshaped(call, emit(call, ops::gather, {x, flat}, ops::Axis{0}), index->type.shape));
+  }
+  call.give(emit(call, ops::gather, {x, index}, ops::Axis{axis_of(call, x)}));
+}
+
+// The index tensors that are given, and their axes.
+struct Indices {
+  std::vector<core::Value*> values;
+  ops::IndexedAxes axes;
+};
+Indices indices_of(Call& call) {
+  Indices result;
+  const std::vector<core::Value*> given = call.optional_tensors("indices");
+  for (size_t i = 0; i < given.size(); ++i) {
+    if (given[i] == nullptr) continue;
+    const DType dtype = given[i]->type.dtype;
+    if (dtype == DType::kBool || dtype == DType::kU8)
+      call.refuse("a mask as index: the size of the result depends on its data");
+    result.values.push_back(dtype == DType::kI32 ? given[i] : converted(call.graph(), given[i], DType::kI64));
+    result.axes.axes.push_back(static_cast<int64_t>(i));
+  }
+  const bool mixed = std::ranges::any_of(
+      result.values, [&](core::Value* value) { return value->type.dtype != result.values[0]->type.dtype; });
+  for (core::Value*& value : result.values) {
+    if (mixed) value = converted(call.graph(), value, DType::kI64);
+  }
+  return result;
+}
+void index(Call& call) {
+  core::Value* x = call.tensor("self");
+  Indices indices = indices_of(call);
+  if (indices.values.empty()) return call.give(x);
+  indices.values.insert(indices.values.begin(), x);
+  call.give(emit(call, ops::index, std::move(indices.values), indices.axes));
+}
+
+// A bool mask over the first dims is a choice, not an index. The source has no dims of the mask, or one of
+// size 1, or one element each true one.
+bool put_by_mask(Call& call, core::Value* x, core::Value* source) {
+  const std::vector<core::Value*> given = call.optional_tensors("indices");
+  if (given.size() != 1 || given[0] == nullptr || given[0]->type.dtype != DType::kBool) return false;
+  core::Value* mask = given[0];
+  const size_t masked = mask->type.rank(), rest = x->type.rank() - masked;
+  call.require(masked <= x->type.rank(), "a mask of more dims than the tensor");
+  if (source->type.rank() > rest && source->type.shape[0] != Dim(1)) {
+    if (masked == 0) return false;
+    if (source->type.shape[0] == Dim(0)) {
+      call.give(x);
+      return true;
+    }
+    source = emit(call, ops::take, {source, rank_among_true(call, mask)}, ops::Axis{0});
+    Shape shape = mask->type.shape;
+    shape.insert(shape.end(), source->type.shape.begin() + 1, source->type.shape.end());
+    source = reshaped(call, source, shape);
+  } else if (source->type.rank() > rest) {
+    source = without_axes(call, source, {0});
+  }
+  Shape shape = mask->type.shape;
+  while (shape.size() < x->type.rank()) shape.push_back(1);
+  call.give(emit(call, ops::select, {reshaped(call, mask, shape), source, x}));
+  return true;
+}
+// Indexing the elements' own places tells where each element of the source is added.
+void add_at(Call& call, core::Value* x, core::Value* source, std::vector<core::Value*> reading,
+            const ops::IndexedAxes& axes) {
+  const Dim count = element_count(x->type);
+  const Shape shape = x->type.shape;
+  reading[0] = reshaped(call, counting(call, count), shape);
+  core::Value* places = emit(call, ops::index, std::move(reading), axes);
+  source = expanded(call, source, places->type.shape);
+  const Shape flat{element_count(places->type)};
+  core::Value* sum = emit(
+      call, ops::scatter_add,
+      {reshaped(call, x, {count}), reshaped(call, places, flat), reshaped(call, source, flat)}, ops::Axis{0});
+  call.give(reshaped(call, sum, shape));
+}
+void index_put(Call& call) {
+  core::Value* x = call.tensor("self");
+  core::Value* source = converted(call.graph(), call.tensor("values"), x->type.dtype);
+  if (!call.flag("accumulate") && put_by_mask(call, x, source)) return;
+  Indices indices = indices_of(call);
+  if (indices.values.empty()) return call.give(expanded(call, source, x->type.shape));
+  std::vector<core::Value*> reading = indices.values;
+  reading.insert(reading.begin(), x);
+  if (call.flag("accumulate")) return add_at(call, x, source, std::move(reading), indices.axes);
+  const Shape shape =
+      emit(call, ops::index, std::move(reading), indices.axes)->type.shape;  // unused, so removed
+  std::vector<core::Value*> operands{x, expanded(call, source, shape)};
+  operands.insert(operands.end(), indices.values.begin(), indices.values.end());
+  call.give(emit(call, ops::index_put, std::move(operands), indices.axes));
+}
+
+void index_copy(Call& call) {
+  core::Value *x = call.tensor("self"), *index = call.tensor("index"), *source = call.tensor("source");
+  if (x->type.rank() == 0) return call.give(reshaped(call, source, {}));
+  index = reshaped(call, index, {element_count(index->type)});
+  call.give(emit(call, ops::index_copy, {x, index, source}, ops::Axis{axis_of(call, x)}));
+}
+void index_fill(Call& call) {
+  core::Value *x = call.tensor("self"), *index = call.tensor("index");
+  if (x->type.rank() == 0) return call.give(operand(call, "value", x->type.dtype));
+  index = reshaped(call, index, {element_count(index->type)});
+  const int64_t axis = axis_of(call, x);
+  Shape shape = x->type.shape;
+  shape[static_cast<size_t>(axis)] = index->type.shape[0];
+  core::Value* source = expanded(call, operand(call, "value", x->type.dtype), shape);
+  call.give(emit(call, ops::index_copy, {x, index, source}, ops::Axis{axis}));
+}
+
+constexpr Row kIndexRows[] = {
+    {"aten._unsafe_index.Tensor", index},
+    {"aten._unsafe_index_put.default", index_put},
+    {"aten.embedding.default", embedding},
+    {"aten.gather.default", gather},
+    {"aten.index.Tensor", index},
+    {"aten.index_copy.default", index_copy},
+    {"aten.index_fill.int_Scalar", index_fill},
+    {"aten.index_fill.int_Tensor", index_fill},
+    {"aten.index_put.default", index_put},
+    {"aten.index_select.default", index_select},
+    {"aten.take.default", take},
+};
+
+}  // namespace
+
+std::span<const Row> index_rows() { return kIndexRows; }
+
+}  // namespace ingot::core::aten

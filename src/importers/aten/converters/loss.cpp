@@ -1,0 +1,114 @@
+// SPDX-License-Identifier: Apache-2.0
+// Losses, which models compute where they are given labels.
+#include <cmath>
+
+#include "importers/aten/converters/converters.h"
+#include "importers/aten/converters/terms.h"
+
+namespace ingot::core::aten {
+namespace {
+
+enum Reduction { kNone, kMean, kSum };  // torch's numbers
+
+void give_reduced(Call& call, const Term& loss) {
+  const int64_t reduction = call.integer("reduction");
+  if (reduction == kNone) return call.give(loss);
+  call.give(loss.reduce(reduction == kMean ? ops::mean : ops::sum, all_axes(loss.shape().size())));
+}
+template <Term (*kLoss)(Call&, const Term&, const Term&)>
+void between(Call& call) {
+  const DType dtype = promoted(call, {"self", "target"});
+  if (!is_floating(dtype)) call.refuse("a loss of integers");
+  give_reduced(call,
+               kLoss(call, {call, operand(call, "self", dtype)}, {call, operand(call, "target", dtype)}));
+}
+
+Term squared(Call&, const Term& x, const Term& target) { return (x - target) * (x - target); }
+Term absolute(Call&, const Term& x, const Term& target) { return (x - target).apply(ops::absolute); }
+Term smooth(Call& call, const Term& x, const Term& target) {
+  const double beta = call.number("beta");
+  const Term size = absolute(call, x, target);
+  return beta == 0 ? size : (size < beta).choose(size * size * (0.5 / beta), size - 0.5 * beta);
+}
+Term huber(Call& call, const Term& x, const Term& target) {
+  const double delta = call.number("delta");
+  const Term size = absolute(call, x, target);
+  return (size <= delta).choose(size * size * 0.5, (size - 0.5 * delta) * delta);
+}
+Term divergence(Call& call, const Term& x, const Term& target) {
+  if (call.flag("log_target")) return target.apply(ops::exp) * (target - x);
+  const Term part = target * (target.apply(ops::log) - x);
+  return equal(target, 0).choose(target.constant(0), part);
+}
+Term weighted(Call& call, const Term& loss) {
+  core::Value* weight = call.optional_tensor("weight");
+  return weight ? loss * Term(call, weight) : loss;
+}
+Term cross_entropy_of_two(Call& call, const Term& x, const Term& target) {
+  const auto bounded = [](const Term& log) { return log.apply(ops::maximum, -100); };
+  const Term yes = bounded(x.apply(ops::log)), no = bounded((-x).apply(ops::log1p));
+  return weighted(call, (target - 1) * no - target * yes);
+}
+Term cross_entropy_of_logits(Call& call, const Term& x, const Term& target) {
+  const Term log = x.apply(ops::log_sigmoid);
+  if (!call.has("pos_weight")) return weighted(call, (1 - target) * x - log);
+  const Term factor = (operand_term(call, "pos_weight") - 1) * target + 1;
+  return weighted(call, (1 - target) * x - factor * log);
+}
+
+// What classes cost: the logarithms of their probabilities stand in dim 1, or the only one.
+void give_class_loss(Call& call, const Term& logs, double smoothing) {
+  core::Value* target = call.tensor("target");
+  if (is_floating(target->type.dtype)) call.refuse("classes as probabilities");
+  const int64_t axis = logs.shape().size() > 1 ? 1 : 0;
+  const Term given(call, converted(call.graph(), target, DType::kI64));
+  const Term ignored(call, emit(call, ops::equal, {given, operand(call, "ignore_index", DType::kI64)}));
+  const Term place = ignored.choose(given.constant(0), given);
+  Term weight(call, filled(call, given.shape(), 1, logs.dtype()));
+  core::Value* by_class = call.optional_tensor("weight");
+  if (by_class) weight = {call, emit(call, ops::take, {by_class, place}, ops::Axis{0})};
+  weight = ignored.choose(weight.constant(0), weight);
+  core::Value* at = unsqueezed(call, place, static_cast<size_t>(axis));
+  const Term own(call, without_axes(call, emit(call, ops::gather, {logs, at}, ops::Axis{axis}), {axis}));
+  Term loss = -(own * weight);
+  if (smoothing > 0) {
+    Term all = logs;
+    if (by_class) {
+      Shape along(logs.shape().size(), 1);
+      along[static_cast<size_t>(axis)] = logs.shape()[static_cast<size_t>(axis)];
+      all = logs * Term(call, reshaped(call, by_class, along));
+    }
+    const Term spread = -all.reduce(ops::sum, {axis});
+    const Term classes(call,
+                       size_scalar(call.graph(), logs.shape()[static_cast<size_t>(axis)], logs.dtype()));
+    loss = loss * (1 - smoothing) + ignored.choose(spread.constant(0), spread) * smoothing / classes;
+  }
+  if (call.integer("reduction") != kMean) return give_reduced(call, loss);
+  const std::vector<int64_t> axes = all_axes(loss.shape().size());
+  call.give(loss.reduce(ops::sum, axes) / weight.reduce(ops::sum, axes));
+}
+void negative_log_likelihood(Call& call) { give_class_loss(call, operand_term(call, "self"), 0); }
+void cross_entropy(Call& call) {
+  core::Value* x = call.tensor("self");
+  const ops::Axis axis{x->type.rank() > 1 ? 1 : 0};
+  give_class_loss(call, {call, emit(call, ops::log_softmax, {x}, axis)}, call.number("label_smoothing"));
+}
+
+constexpr Row kLossRows[] = {
+    {"aten.binary_cross_entropy.default", between<cross_entropy_of_two>, kComposed},
+    {"aten.binary_cross_entropy_with_logits.default", between<cross_entropy_of_logits>, kComposed},
+    {"aten.cross_entropy_loss.default", cross_entropy, kComposed},
+    {"aten.huber_loss.default", between<huber>, kComposed},
+    {"aten.kl_div.default", between<divergence>, kComposed},
+    {"aten.l1_loss.default", between<absolute>, kComposed},
+    {"aten.mse_loss.default", between<squared>, kComposed},
+    {"aten.nll_loss.default", negative_log_likelihood, kComposed},
+    {"aten.nll_loss_nd.default", negative_log_likelihood, kComposed},
+    {"aten.smooth_l1_loss.default", between<smooth>, kComposed},
+};
+
+}  // namespace
+
+std::span<const Row> loss_rows() { return kLossRows; }
+
+}  // namespace ingot::core::aten

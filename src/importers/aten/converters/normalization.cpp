@@ -1,0 +1,99 @@
+// SPDX-License-Identifier: Apache-2.0
+// Normalizations. Running statistics are read, never updated.
+#include <limits>
+
+#include "importers/aten/converters/building.h"
+#include "importers/aten/converters/converters.h"
+#include "importers/aten/converters/promotion.h"
+
+namespace ingot::core::aten {
+namespace {
+
+int64_t normalized_axes(Call& call) { return static_cast<int64_t>(call.dims("normalized_shape").size()); }
+
+// Weights of another floating dtype than x are computed in the dtype of x by its kernel.
+void layer_norm(Call& call) {
+  const ops::Normalization norm{call.number("eps"), normalized_axes(call)};
+  call.give(0,
+            emit(call, ops::layer_norm,
+                 {call.tensor("input"), call.optional_tensor("weight"), call.optional_tensor("bias")}, norm));
+}
+
+// Of the dtype that torch computes in: half-precision tensors as f32.
+double default_epsilon(DType dtype) {
+  return dtype == DType::kF64 ? std::numeric_limits<double>::epsilon()
+                              : std::numeric_limits<float>::epsilon();
+}
+void rms_norm(Call& call) {
+  core::Value* x = call.tensor("input");
+  const double epsilon = call.has("eps") ? call.number("eps") : default_epsilon(x->type.dtype);
+  call.give(0, emit(call, ops::rms_norm, {x, call.optional_tensor("weight")},
+                    ops::Normalization{epsilon, normalized_axes(call)}));
+}
+
+void group_norm_of(Call& call, int64_t groups) {
+  const ops::GroupNorm norm{groups, call.number("eps")};
+  call.give(0,
+            emit(call, ops::group_norm,
+                 {call.tensor("input"), call.optional_tensor("weight"), call.optional_tensor("bias")}, norm));
+}
+void group_norm(Call& call) { group_norm_of(call, call.integer("num_groups")); }
+void native_group_norm(Call& call) { group_norm_of(call, call.integer("group")); }
+
+core::Value* batch_norm_of(Call& call, core::Value* x, core::Value* mean, core::Value* variance) {
+  return emit(call, ops::batch_norm,
+              {x, mean, variance, call.optional_tensor("weight"), call.optional_tensor("bias")},
+              ops::BatchNorm{call.number("eps")});
+}
+// By the batch's own mean and variance, which narrow dtypes have in f32.
+void norm_of_batch(Call& call) {
+  core::Value* x = call.tensor("input");
+  const DType dtype = x->type.dtype;
+  if (bit_width(dtype) < 32) x = converted(call.graph(), x, DType::kF32);
+  std::vector<int64_t> axes = all_axes(x->type.rank());
+  call.require(axes.size() >= 2, "a tensor without channels");
+  axes.erase(axes.begin() + 1);
+  core::Value* wide =
+      emit(call, ops::mean, {converted(call.graph(), x, DType::kF64)}, ops::Reduce{axes, false});
+  core::Value* mean = converted(call.graph(), wide, x->type.dtype);
+  core::Value* variance = emit(call, ops::variance, {x}, ops::Variance{axes, false, 0});
+  call.give(0, converted(call.graph(), batch_norm_of(call, x, mean, variance), dtype));
+}
+void batch_norm(Call& call) {
+  core::Value *mean = call.optional_tensor("running_mean"), *variance = call.optional_tensor("running_var");
+  if (call.has("training") && call.flag("training")) {
+    if (mean != nullptr || variance != nullptr)
+      call.refuse("running statistics that it updates (training mode)");
+    return norm_of_batch(call);
+  }
+  if (mean == nullptr || variance == nullptr) call.refuse("no statistics to normalize by");
+  call.give(0, batch_norm_of(call, call.tensor("input"), mean, variance));
+}
+void instance_norm(Call& call) {
+  if (!call.flag("use_input_stats")) return batch_norm(call);
+  if (call.optional_tensor("running_mean") != nullptr) call.refuse("running statistics that it updates");
+  const auto channels = extent(call, call.tensor("input"), 1).constant();
+  if (!channels) call.refuse("a number of channels that is not known");
+  group_norm_of(call, *channels);
+}
+
+constexpr Row kNormalizationRows[] = {
+    {"aten._fused_rms_norm.default", rms_norm},
+    {"aten._native_batch_norm_legit.no_stats", batch_norm, kComposed},
+    {"aten._native_batch_norm_legit_no_training.default", batch_norm},
+    {"aten.batch_norm.default", batch_norm},
+    {"aten.cudnn_batch_norm.default", batch_norm},
+    {"aten.group_norm.default", group_norm},
+    {"aten.instance_norm.default", instance_norm},
+    {"aten.layer_norm.default", layer_norm},
+    {"aten.native_batch_norm.default", batch_norm},
+    {"aten.native_group_norm.default", native_group_norm},
+    {"aten.native_layer_norm.default", layer_norm},
+    {"aten.rms_norm.default", rms_norm},
+};
+
+}  // namespace
+
+std::span<const Row> normalization_rows() { return kNormalizationRows; }
+
+}  // namespace ingot::core::aten

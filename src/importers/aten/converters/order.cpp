@@ -1,0 +1,157 @@
+// SPDX-License-Identifier: Apache-2.0
+// Sorting, ranks, running extremes, and places in sorted sequences.
+#include "importers/aten/converters/building.h"
+#include "importers/aten/converters/converters.h"
+#include "importers/aten/converters/promotion.h"
+
+namespace ingot::core::aten {
+namespace {
+
+// Values and places along one axis. A tensor without dims counts as a line of one element.
+struct Line {
+  core::Value* x;
+  int64_t axis;
+  bool is_scalar;
+  Line(Call& call, core::Value* given, std::optional<size_t> which = std::nullopt)
+      : x(given->type.rank() == 0 ? reshaped(call, given, {1}) : given),
+        axis(static_cast<int64_t>(which ? *which : call.axis("dim", given->type.rank()))),
+        is_scalar(given->type.rank() == 0) {}
+  core::Value* as_given(Call& call, core::Value* value) const {
+    return is_scalar ? reshaped(call, value, {}) : value;
+  }
+  const Dim& size() const { return x->type.shape[static_cast<size_t>(axis)]; }
+};
+
+core::Node* sorted(Call& call, const Line& line, bool descending) {
+  return call.graph().add(ops::sort, {line.x}, ops::Sort{line.axis, descending});
+}
+void sort(Call& call) {
+  const Line line(call, call.tensor("self"));
+  const core::Node* node = sorted(call, line, call.flag("descending"));
+  call.give(0, line.as_given(call, node->results[0]));
+  call.give(1, line.as_given(call, node->results[1]));
+}
+void argsort(Call& call) {
+  const Line line(call, call.tensor("self"));
+  call.give(line.as_given(call, sorted(call, line, call.flag("descending"))->results[1]));
+}
+void sort_rows(Call& call) {
+  const Line line(call, call.tensor("self"), 0);
+  call.give(line.as_given(call, sorted(call, line, false)->results[0]));
+}
+void top_k(Call& call) {
+  const Line line(call, call.tensor("self"));
+  const core::Node* node =
+      call.graph().add(ops::top_k, {line.x}, ops::TopK{line.axis, call.integer("k"), call.flag("largest")});
+  for (size_t i = 0; i < 2; ++i) {
+    core::Value* result = node->results[i];
+    call.give(i, line.is_scalar && call.integer("k") == 1 ? line.as_given(call, result) : result);
+  }
+}
+
+// Element `rank` of a sorted line; its axis goes, or stays as 1.
+core::Value* ranked(Call& call, const Line& line, core::Value* lines, const Dim& rank) {
+  const auto axis = static_cast<size_t>(line.axis);
+  core::Value* one = sliced(call, lines, axis, rank, rank + 1);
+  const bool keeps = call.has("keepdim") && call.flag("keepdim") && !line.is_scalar;
+  return keeps ? one : without_axes(call, one, {line.axis});
+}
+void kth_value(Call& call) {
+  const Line line(call, call.tensor("self"));
+  const core::Node* node = sorted(call, line, false);
+  for (size_t i = 0; i < 2; ++i) call.give(i, ranked(call, line, node->results[i], call.dim("k") - 1));
+}
+// The lower of two middle elements; the first NaN if there is one, which sorts last.
+void median_of(Call& call, const Line& line) {
+  const core::Node* node = sorted(call, line, false);
+  const Dim middle = floor_divide(line.size() - 1, 2), last = line.size() - 1;
+  core::Value *value = ranked(call, line, node->results[0], middle),
+              *place = ranked(call, line, node->results[1], middle);
+  if (is_floating(value->type.dtype)) {
+    core::Value* largest = ranked(call, line, node->results[0], last);
+    core::Value* broken = emit(call, ops::is_nan, {largest});
+    core::Value* first = emit(call, ops::argmax, {line.x}, ops::ArgReduce{line.axis, false});
+    first = reshaped(call, first, place->type.shape);
+    value = emit(call, ops::select, {broken, largest, value});
+    place = emit(call, ops::select, {broken, first, place});
+  }
+  call.give(0, value);
+  call.give(1, place);
+}
+void median(Call& call) { median_of(call, Line(call, call.tensor("self"))); }
+void median_of_all(Call& call) {
+  core::Value* x = call.tensor("self");
+  if (element_count(x->type) == Dim(0)) call.refuse("the median of nothing");
+  median_of(call, Line(call, reshaped(call, x, {element_count(x->type)}), 0));
+}
+
+// The running extreme, and the last place that reached it.
+template <const Op& kOp>
+void running(Call& call) {
+  core::Value* given = call.tensor("self");
+  const Line line(call, given);
+  const ops::Axis axis{line.axis};
+  core::Value* x = given->type.dtype == DType::kBool ? converted(call.graph(), line.x, DType::kU8) : line.x;
+  core::Value* extreme = emit(call, kOp, {x}, axis);
+  core::Value* reached = emit(call, ops::equal, {x, extreme});
+  if (is_floating(x->type.dtype))
+    reached = emit(call, ops::logical_or, {reached, emit(call, ops::is_nan, {x})});
+  Shape along(x->type.rank(), 1);
+  along[static_cast<size_t>(line.axis)] = line.size();
+  core::Value* place = counting(call, line.size());
+  place =
+      emit(call, ops::select, {reached, reshaped(call, place, along), scalar(call.graph(), 0, DType::kI64)});
+  call.give(0, line.as_given(call, converted(call.graph(), extreme, given->type.dtype)));
+  call.give(1, line.as_given(call, emit(call, ops::cumulative_maximum, {place}, axis)));
+}
+
+// How many elements of a sorted line stand before each value: those that are smaller, or `right`, not larger.
+// Comparisons are turned around so that a NaN stands behind all.
+void count_before(Call& call, core::Value* sequence, core::Value* values, bool right) {
+  const DType dtype = promote(sequence->type.dtype, values->type.dtype);
+  sequence = converted(call.graph(), sequence, dtype);
+  values = converted(call.graph(), values, dtype);
+  if (sequence->type.rank() > 1) sequence = unsqueezed(call, sequence, sequence->type.rank() - 1);
+  values = unsqueezed(call, values, values->type.rank());
+  core::Value* behind = emit(call, right ? ops::greater : ops::greater_equal, {sequence, values});
+  core::Value* before = converted(call.graph(), emit(call, ops::logical_not, {behind}), DType::kI64);
+  const auto last = static_cast<int64_t>(before->type.rank()) - 1;
+  core::Value* count = emit(call, ops::sum, {before}, ops::Reduce{{last}, false});
+  call.give(call.flag("out_int32") ? converted(call.graph(), count, DType::kI32) : count);
+}
+void bucketize(Call& call) {
+  count_before(call, call.tensor("boundaries"), call.tensor_or_number("self"), call.flag("right"));
+}
+void search_sorted(Call& call) {
+  core::Value* sequence = call.tensor("sorted_sequence");
+  if (core::Value* order = call.optional_tensor("sorter"))
+    sequence = emit(call, ops::gather, {sequence, order},
+                    ops::Axis{static_cast<int64_t>(sequence->type.rank()) - 1});
+  const std::string side = call.text("side");
+  count_before(call, sequence, call.tensor_or_number("self"),
+               side.empty() ? call.flag("right") : side == "right");
+}
+
+constexpr Row kOrderRows[] = {
+    {"aten.argsort.default", argsort},
+    {"aten.argsort.stable", argsort},
+    {"aten.bucketize.Scalar", bucketize},
+    {"aten.bucketize.Tensor", bucketize},
+    {"aten.cummax.default", running<ops::cumulative_maximum>},
+    {"aten.cummin.default", running<ops::cumulative_minimum>},
+    {"aten.kthvalue.default", kth_value},
+    {"aten.median.default", median_of_all},
+    {"aten.median.dim", median},
+    {"aten.msort.default", sort_rows},
+    {"aten.searchsorted.Scalar", search_sorted},
+    {"aten.searchsorted.Tensor", search_sorted},
+    {"aten.sort.default", sort},
+    {"aten.sort.stable", sort},
+    {"aten.topk.default", top_k},
+};
+
+}  // namespace
+
+std::span<const Row> order_rows() { return kOrderRows; }
+
+}  // namespace ingot::core::aten

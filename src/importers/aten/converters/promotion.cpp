@@ -1,0 +1,109 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "importers/aten/converters/promotion.h"
+
+#include <algorithm>
+#include <optional>
+
+#include "ops/attributes.h"
+#include "ops/ops.h"
+
+namespace ingot::core::aten {
+namespace {
+
+// The part of torch's ResultTypeState that operands of one rank fill.
+using Category = std::optional<DType>;
+
+Category combine(const Category& higher, const Category& lower) {
+  if (!higher || !lower) return higher ? higher : lower;
+  if (is_complex(*higher)) return higher;
+  if (is_floating(*higher)) return is_complex(*lower) ? promote(*higher, *lower) : *higher;
+  if (*higher == DType::kBool || is_floating(*lower) || is_complex(*lower)) return promote(*higher, *lower);
+  return higher;
+}
+
+const Argument& argument(const Call& call, std::string_view name) {
+  const auto found = std::ranges::find(call.node().arguments, name, &NamedArgument::name);
+  if (found == call.node().arguments.end()) call.refuse("it lacks the argument " + std::string(name));
+  return found->argument;
+}
+
+PromotionOperand contribution(Call& call, std::string_view name) {
+  using Rank = PromotionOperand::Rank;
+  if (call.is_tensor(name)) {
+    const TensorType& type = call.tensor(name)->type;
+    return {type.dtype, type.rank() > 0 ? Rank::kTensor : Rank::kScalarTensor};
+  }
+  if (std::holds_alternative<bool>(argument(call, name).value)) return {DType::kBool, Rank::kNumber};
+  return {call.is_floating_number(name) ? DType::kF64 : DType::kI64, Rank::kNumber};
+}
+
+}  // namespace
+
+DType result_dtype(std::span<const PromotionOperand> operands) {
+  Category by_rank[3];
+  for (const PromotionOperand& operand : operands) {
+    const bool is_real = operand.rank == PromotionOperand::Rank::kNumber && is_floating(operand.dtype);
+    const DType dtype = is_real ? DType::kF32 : operand.dtype;
+    Category& category = by_rank[static_cast<size_t>(operand.rank)];
+    category = category ? promote(*category, dtype) : dtype;
+  }
+  return combine(by_rank[0], combine(by_rank[1], by_rank[2])).value_or(DType::kF32);
+}
+
+DType promoted(Call& call, std::span<const std::string_view> names) {
+  std::vector<PromotionOperand> operands;
+  for (const std::string_view name : names) operands.push_back(contribution(call, name));
+  return result_dtype(operands);
+}
+
+DType promoted_to_floating(Call& call, std::initializer_list<std::string_view> names) {
+  const DType dtype = promoted(call, names);
+  return is_floating(dtype) || is_complex(dtype) ? dtype : DType::kF32;
+}
+
+std::vector<core::Value*> promoted_tensors(Call& call) {
+  std::vector<core::Value*> values = call.tensors("tensors");
+  call.require(!values.empty(), "nothing to join");
+  std::vector<PromotionOperand> operands;
+  for (const core::Value* value : values) {
+    using Rank = PromotionOperand::Rank;
+    operands.push_back({value->type.dtype, value->type.rank() > 0 ? Rank::kTensor : Rank::kScalarTensor});
+  }
+  const DType dtype = result_dtype(operands);
+  for (core::Value*& value : values) value = converted(call.graph(), value, dtype);
+  return values;
+}
+
+core::Value* operand(Call& call, std::string_view name, DType dtype) {
+  if (call.is_tensor(name)) return converted(call.graph(), call.tensor(name), dtype);
+  const bool is_integer =
+      !call.is_floating_number(name) && !std::holds_alternative<bool>(argument(call, name).value);
+  return is_integer ? size_scalar(call.graph(), call.dim(name), dtype)
+                    : scalar(call.graph(), call.number(name), dtype);
+}
+
+core::Value* scalar(core::Graph& graph, double value, DType dtype) {
+  ops::Full full{.dtype = dtype};
+  if (is_floating(dtype)) {
+    full.value = value;
+  } else {
+    full.integer = dtype == DType::kBool ? static_cast<int64_t>(value != 0) : whole_number(graph, value);
+  }
+  return graph.call(ops::full, {}, full);
+}
+
+core::Value* size_scalar(core::Graph& graph, const Dim& size, DType dtype) {
+  if (const auto value = size.constant(); value && is_floating(dtype))
+    return scalar(graph, static_cast<double>(*value), dtype);
+  if (dtype == DType::kBool && size.is_constant()) return scalar(graph, size != Dim(0), dtype);
+  const bool direct = is_integer(dtype);
+  core::Value* value =
+      graph.call(ops::full, {}, ops::Full{.integer = size, .dtype = direct ? dtype : DType::kI64});
+  return converted(graph, value, dtype);
+}
+
+core::Value* floating(Call& call, core::Value* value) {
+  return is_floating(value->type.dtype) ? value : converted(call.graph(), value, DType::kF32);
+}
+
+}  // namespace ingot::core::aten

@@ -1,0 +1,163 @@
+// SPDX-License-Identifier: Apache-2.0
+// Reductions that others make: without NaN, ranks between elements, areas.
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <limits>
+
+#include "importers/aten/converters/converters.h"
+#include "importers/aten/converters/terms.h"
+
+namespace ingot::core::aten {
+namespace {
+
+// ---- without NaN ----
+Term without_nan(const Term& x) { return x.apply(ops::is_nan).choose(x.constant(0), x); }
+Term accumulating_numbers(Call& call) {
+  const Term x = operand_term(call, "self");
+  const Term clean = is_floating(x.dtype()) ? without_nan(x) : x;
+  const DType own = is_floating(x.dtype()) ? x.dtype() : DType::kI64;
+  return clean.to(call.dtype("dtype").value_or(own));
+}
+void sum_of_numbers(Call& call) {
+  const Term x = accumulating_numbers(call);
+  call.give(x.reduce(ops::sum, reduced_axes(call, x), keeps_dims(call)));
+}
+void mean_of_numbers(Call& call) {
+  const Term x = operand_term(call, "self");
+  if (!is_floating(x.dtype())) call.refuse("the mean of integers");
+  const Term clean = accumulating_numbers(call);
+  const std::vector<int64_t> axes = reduced_axes(call, x);
+  const Term count = (!x.apply(ops::is_nan)).to(clean.dtype());
+  call.give(clean.reduce(ops::sum, axes, keeps_dims(call)) / count.reduce(ops::sum, axes, keeps_dims(call)));
+}
+// A row of -inf alone gives 0.
+void safe_softmax(Call& call) {
+  Term x = operand_term(call, "self");
+  if (call.has("dtype")) x = x.to(*call.dtype("dtype"));
+  if (x.shape().empty()) call.refuse("a tensor without dims");
+  const auto axis = static_cast<int64_t>(call.axis("dim", x.shape().size()));
+  const Term masked = equal(x, -std::numeric_limits<double>::infinity()).reduce(ops::all, {axis}, true);
+  const Term result(call, emit(call, ops::softmax, {x}, ops::Axis{axis}));
+  call.give(masked.choose(result.constant(0), result));
+}
+
+void extremes(Call& call) {
+  const Term x = operand_term(call, "self");
+  if (x.dtype() == DType::kBool) call.refuse("arithmetic on bools");
+  const std::vector<int64_t> axes = reduced_axes(call, x);
+  call.give(0, x.reduce(ops::reduce_minimum, axes, keeps_dims(call)));
+  call.give(1, x.reduce(ops::reduce_maximum, axes, keeps_dims(call)));
+}
+
+// ---- ranks ----
+// Sorted lines and the dim that they stand in; a tensor without `dim` is one line.
+struct Lines {
+  Term sorted;
+  size_t axis;
+};
+Lines sorted_lines(Call& call) {
+  core::Value* x = call.tensor("self");
+  if (!call.has("dim")) x = reshaped(call, x, {element_count(x->type)});
+  const size_t axis = call.has("dim") && x->type.rank() > 0 ? call.axis("dim", x->type.rank()) : 0;
+  if (x->type.rank() == 0) x = reshaped(call, x, {1});
+  const core::Node* node = call.graph().add(ops::sort, {x}, ops::Sort{static_cast<int64_t>(axis), false});
+  return {{call, node->results[0]}, axis};
+}
+// The element at each rank of [Q] in each line; the dim of the lines becomes Q.
+Term at_ranks(Call& call, const Lines& lines, const Term& ranks) {
+  return {call, emit(call, ops::take, {lines.sorted, ranks.to(DType::kI64)},
+                     ops::Axis{static_cast<int64_t>(lines.axis)})};
+}
+Term between(Call& call, const Lines& lines, const Term& rank) {
+  const std::string way = call.text("interpolation");
+  const Term below = rank.apply(ops::floor), above = rank.apply(ops::ceil);
+  if (way == "lower") return at_ranks(call, lines, below);
+  if (way == "higher") return at_ranks(call, lines, above);
+  if (way == "nearest") return at_ranks(call, lines, rank.apply(ops::round));
+  const Term low = at_ranks(call, lines, below), high = at_ranks(call, lines, above);
+  if (way == "midpoint") return low + (high - low) * 0.5;
+  Shape along(lines.sorted.shape().size(), 1);
+  along[lines.axis] = rank.shape()[0];
+  return low + (high - low) * Term(call, reshaped(call, rank - below, along));
+}
+void quantile(Call& call) {
+  const Lines lines = sorted_lines(call);
+  const Dim size = lines.sorted.shape()[lines.axis];
+  const DType dtype = lines.sorted.dtype();
+  core::Value* q = operand(call, "q", dtype);
+  const bool single = q->type.rank() == 0;
+  const Term extent(call, size_scalar(call.graph(), size - 1, dtype));
+  const Term ranks = Term(call, reshaped(call, q, {element_count(q->type)})) * extent;
+  Term result = between(call, lines, ranks);
+  // NaN sorts last: a line that has one is NaN.
+  const Term last(call, sliced(call, lines.sorted, lines.axis, size - 1, size));
+  result = last.apply(ops::is_nan).choose(last, result);
+  Shape shape = call.result_meta().shape;
+  core::Value* value = result;
+  if (!single) {  // the ranks come first
+    std::vector<int64_t> order{static_cast<int64_t>(lines.axis)};
+    for (int64_t i = 0; i < static_cast<int64_t>(result.shape().size()); ++i) {
+      if (i != static_cast<int64_t>(lines.axis)) order.push_back(i);
+    }
+    value = transposed(call, value, std::move(order));
+  }
+  call.give(reshaped(call, value, std::move(shape)));
+}
+
+// ---- areas ----
+void trapezoid(Call& call) {
+  core::Value* y = call.tensor("y");
+  const size_t axis = call.axis("dim", y->type.rank());
+  const Dim size = extent(call, y, axis);
+  if (size == Dim(0)) call.refuse("an area of no points");
+  const Term heights =
+      Term(call, sliced(call, y, axis, 1, size)) + Term(call, sliced(call, y, axis, 0, size - 1));
+  const bool real = is_floating(y->type.dtype);  // integers are added as i64
+  const Term sum = (real ? heights : heights.to(DType::kI64)).reduce(ops::sum, {static_cast<int64_t>(axis)});
+  call.give((real ? sum : sum.to(DType::kF32)) * (call.number("dx") / 2));
+}
+
+// ---- indices of triangles ----
+constexpr int64_t kMostRows = 4096;  // their indices are a constant
+
+template <bool kUpper>
+void triangle_indices(Call& call) {
+  const int64_t rows = call.integer("row"), columns = call.integer("col"), offset = call.integer("offset");
+  const DType dtype = call.result_meta().dtype;
+  call.require(is_integer(dtype), "indices that are no integers");
+  call.require(rows >= 0 && columns >= 0 && std::max(rows, columns) <= kMostRows, "a very large triangle");
+  const auto for_each_place = [&](const auto& visit) {
+    for (int64_t i = 0; i < rows; ++i) {
+      for (int64_t j = 0; j < columns; ++j) {
+        if (kUpper ? j - i >= offset : j - i <= offset) visit(i, j);
+      }
+    }
+  };
+  int64_t count = 0, next = 0;
+  for_each_place([&](int64_t, int64_t) { ++count; });
+  Tensor tensor = make_tensor(dtype, {2, count});
+  for_each_place([&](int64_t row, int64_t column) {
+    write_integer(tensor.view(), std::array<int64_t, 2>{0, next}, row);
+    write_integer(tensor.view(), std::array<int64_t, 2>{1, next++}, column);
+  });
+  call.give(call.graph().add_constant(std::move(tensor)));
+}
+
+constexpr Row kStatisticsRows[] = {
+    {"aten._safe_softmax.default", safe_softmax, kComposed},
+    {"aten.aminmax.default", extremes, kComposed},
+    {"aten.nanmean.default", mean_of_numbers, kComposed},
+    {"aten.nansum.default", sum_of_numbers, kComposed},
+    {"aten.quantile.default", quantile, kComposed},
+    {"aten.quantile.scalar", quantile, kComposed},
+    {"aten.trapezoid.dx", trapezoid, kComposed},
+    {"aten.tril_indices.default", triangle_indices<false>, kComposed},
+    {"aten.triu_indices.default", triangle_indices<true>, kComposed},
+};
+
+}  // namespace
+
+std::span<const Row> statistics_rows() { return kStatisticsRows; }
+
+}  // namespace ingot::core::aten

@@ -1,0 +1,237 @@
+// SPDX-License-Identifier: Apache-2.0
+// Views: the same elements in another shape or order, and copies that inference can leave out.
+#include <algorithm>
+#include <numeric>
+
+#include "importers/aten/converters/building.h"
+#include "importers/aten/converters/converters.h"
+#include "importers/aten/converters/promotion.h"
+#include "ops/size_condition.h"
+
+namespace ingot::core::aten {
+namespace {
+
+void identity(Call& call) { call.give(call.tensor("self")); }
+
+void to_dtype(Call& call) {
+  core::Value* x = call.tensor("self");
+  call.give(converted(call.graph(), x, call.dtype("dtype").value_or(x->type.dtype)));
+}
+void convert_elements(Call& call) {
+  call.give(converted(call.graph(), call.tensor("a"), call.dtype("dtype").value_or(DType::kF32)));
+}
+void to_other(Call& call) {
+  call.give(converted(call.graph(), call.tensor("self"), call.tensor("other")->type.dtype));
+}
+void copy(Call& call) {
+  core::Value* x = call.tensor("self");
+  core::Value* source = converted(call.graph(), call.tensor("src"), x->type.dtype);
+  call.give(expanded(call, source, x->type.shape));
+}
+void dropout(Call& call) {
+  if (call.flag("train") && call.number("p") != 0) call.refuse("dropout that is not in evaluation mode");
+  call.give(call.tensor("input"));
+}
+
+// Sizes with at most one -1, which is what is left.
+Shape resolved(Call& call, Shape shape, const Shape& from) {
+  const auto unknown = std::ranges::find(shape, Dim(-1));
+  if (unknown == shape.end()) return shape;
+  *unknown = 1;
+  const Dim known = product(shape);
+  if (known == Dim(0)) call.refuse("a size of -1 beside an empty dim");
+  *unknown = floor_divide(product(from), known);
+  return shape;
+}
+void reshape(Call& call) {
+  core::Value* x = call.tensor("self");
+  const char* name = call.has("shape") ? "shape" : "size";
+  call.give(reshaped(call, x, resolved(call, call.dims(name), x->type.shape)));
+}
+void reshape_as(Call& call) {
+  call.give(reshaped(call, call.tensor("self"), call.tensor("other")->type.shape));
+}
+void flatten(Call& call) {
+  core::Value* x = call.tensor("self");
+  const Shape& from = x->type.shape;
+  if (from.empty()) return call.give(reshaped(call, x, {1}));
+  const size_t start = call.axis("start_dim", from.size()), end = call.axis("end_dim", from.size());
+  call.require(start <= end, "dims that end before they start");
+  Shape shape(from.begin(), from.begin() + static_cast<ptrdiff_t>(start));
+  shape.push_back(product(std::span(from).subspan(start, end + 1 - start)));
+  shape.insert(shape.end(), from.begin() + static_cast<ptrdiff_t>(end) + 1, from.end());
+  call.give(reshaped(call, x, std::move(shape)));
+}
+void ravel(Call& call) {
+  core::Value* x = call.tensor("self");
+  call.give(reshaped(call, x, {element_count(x->type)}));
+}
+void unflatten(Call& call) {
+  core::Value* x = call.tensor("self");
+  const size_t axis = call.axis("dim", x->type.rank());
+  const Shape parts = resolved(call, call.dims("sizes"), {extent(call, x, axis)});
+  Shape shape = x->type.shape;
+  shape.erase(shape.begin() + static_cast<ptrdiff_t>(axis));
+  shape.insert(shape.begin() + static_cast<ptrdiff_t>(axis), parts.begin(), parts.end());
+  call.give(reshaped(call, x, std::move(shape)));
+}
+
+// Only dims that are 1 go: the rank of the result holds for sizes that are not.
+void squeeze_axes(Call& call, const std::vector<int64_t>& axes) {
+  core::Value* x = call.tensor("self");
+  std::vector<int64_t> ones;
+  for (const int64_t axis : axes) {
+    if (x->type.rank() == 0) continue;
+    const Dim& size = x->type.shape[static_cast<size_t>(axis)];
+    if (size == Dim(1)) ones.push_back(axis);
+    if (!size.is_constant())
+      ops::add_check(call.graph(), CheckKind::kGuard, compare(Predicate::Kind::kNotEqual, size, 1));
+  }
+  call.give(without_axes(call, x, ones));
+}
+void squeeze(Call& call) { squeeze_axes(call, all_axes(call.tensor("self")->type.rank())); }
+void squeeze_dim(Call& call) {
+  squeeze_axes(call, {static_cast<int64_t>(call.axis("dim", call.tensor("self")->type.rank()))});
+}
+void squeeze_dims(Call& call) {
+  const size_t rank = call.tensor("self")->type.rank();
+  squeeze_axes(call, call.integers("dim").empty() ? std::vector<int64_t>{} : call.axes("dim", rank));
+}
+void unsqueeze(Call& call) {
+  core::Value* x = call.tensor("self");
+  call.give(unsqueezed(call, x, call.axis("dim", x->type.rank() + 1)));
+}
+
+void permute(Call& call) {
+  core::Value* x = call.tensor("self");
+  const auto rank = static_cast<int64_t>(x->type.rank());
+  std::vector<int64_t> order = call.integers("dims");
+  for (int64_t& axis : order) axis = axis < 0 ? axis + rank : axis;
+  call.give(transposed(call, x, std::move(order)));
+}
+void transpose(Call& call) {
+  core::Value* x = call.tensor("self");
+  const size_t rank = x->type.rank();
+  call.give(swapped(call, x, call.axis("dim0", rank), call.axis("dim1", rank)));
+}
+void swap_axes(Call& call) {
+  core::Value* x = call.tensor("self");
+  const size_t rank = x->type.rank();
+  call.give(swapped(call, x, call.axis("axis0", rank), call.axis("axis1", rank)));
+}
+void transpose_matrix(Call& call) {  // t, mT: the last two dims
+  core::Value* x = call.tensor("self");
+  const size_t rank = x->type.rank();
+  call.give(rank < 2 ? x : swapped(call, x, rank - 2, rank - 1));
+}
+void reverse_dims(Call& call) {
+  core::Value* x = call.tensor("self");
+  std::vector<int64_t> order(x->type.rank());
+  std::iota(order.rbegin(), order.rend(), 0);
+  call.give(transposed(call, x, std::move(order)));
+}
+void move_dims(Call& call) {
+  core::Value* x = call.tensor("self");
+  const auto rank = static_cast<int64_t>(x->type.rank());
+  const std::vector<int64_t> from = call.integers("source"), to = call.integers("destination");
+  std::vector<int64_t> order(static_cast<size_t>(rank), -1);
+  std::vector<bool> moved(static_cast<size_t>(rank));
+  const auto place = [rank](int64_t axis) { return static_cast<size_t>(axis < 0 ? axis + rank : axis); };
+  call.require(from.size() == to.size(), "another number of dims than places");
+  for (size_t i = 0; i < from.size(); ++i) {
+    const size_t source = place(from[i]), target = place(to[i]);
+    call.require(std::max(source, target) < order.size() && order[target] < 0 && !moved[source],
+                 "dims that are not there, or twice");
+    order[target] = static_cast<int64_t>(source);
+    moved[source] = true;
+  }
+  size_t next = 0;
+  for (int64_t& axis : order) {
+    if (axis >= 0) continue;
+    while (moved[next]) ++next;
+    axis = static_cast<int64_t>(next++);
+  }
+  call.give(transposed(call, x, std::move(order)));
+}
+
+void expand(Call& call) {
+  core::Value* x = call.tensor("self");
+  Shape shape = call.dims("size");
+  const size_t added = shape.size() - x->type.rank();
+  for (size_t i = 0; i < shape.size(); ++i) {
+    if (shape[i] == Dim(-1) && i >= added) shape[i] = x->type.shape[i - added];
+  }
+  call.give(expanded(call, x, std::move(shape)));
+}
+void expand_as(Call& call) {
+  call.give(expanded(call, call.tensor("self"), call.tensor("other")->type.shape));
+}
+
+constexpr Row kViewRows[] = {
+    {"aten._reshape_alias.default", reshape},
+    {"aten._to_copy.default", to_dtype},
+    {"aten._unsafe_view.default", reshape},
+    {"aten.adjoint.default", transpose_matrix},
+    {"aten.alias.default", identity},
+    {"aten.alias_copy.default", identity},
+    {"aten.broadcast_to.default", expand},
+    {"aten.clone.default", identity},
+    {"aten.contiguous.default", identity},
+    {"aten.copy.default", copy},
+    {"aten.detach.default", identity},
+    {"aten.dropout.default", dropout},
+    {"aten.expand.default", expand},
+    {"aten.expand_as.default", expand_as},
+    {"aten.expand_copy.default", expand},
+    {"aten.feature_dropout.default", dropout},
+    {"aten.flatten.using_ints", flatten},
+    {"aten.lift_fresh.default", identity},
+    {"aten.lift_fresh_copy.default", identity},
+    {"aten.mT.default", transpose_matrix},
+    {"aten.matrix_H.default", transpose_matrix},
+    {"aten.moveaxis.int", move_dims, kComposed},
+    {"aten.moveaxis.intlist", move_dims, kComposed},
+    {"aten.movedim.int", move_dims},
+    {"aten.movedim.intlist", move_dims},
+    {"aten.native_dropout.default", dropout},
+    {"aten.numpy_T.default", reverse_dims},
+    {"aten.permute.default", permute},
+    {"aten.permute_copy.default", permute},
+    {"aten.positive.default", identity},
+    {"aten.ravel.default", ravel, kComposed},
+    {"aten.reshape.default", reshape},
+    {"aten.reshape_as.default", reshape_as},
+    {"aten.resolve_conj.default", identity},
+    {"aten.resolve_neg.default", identity},
+    {"aten.squeeze.default", squeeze},
+    {"aten.squeeze.dim", squeeze_dim},
+    {"aten.squeeze.dims", squeeze_dims},
+    {"aten.squeeze_copy.dim", squeeze_dim},
+    {"aten.squeeze_copy.dims", squeeze_dims},
+    {"aten.swapaxes.default", swap_axes, kComposed},
+    {"aten.swapdims.default", transpose, kComposed},
+    {"aten.t.default", transpose_matrix},
+    {"aten.t_copy.default", transpose_matrix},
+    {"aten.to.device", to_dtype},
+    {"aten.to.dtype", to_dtype},
+    {"aten.to.dtype_layout", to_dtype},
+    {"aten.to.other", to_other},
+    {"aten.to.prim_Device", to_dtype},
+    {"aten.to.prim_dtype", to_dtype},
+    {"aten.transpose.int", transpose},
+    {"aten.transpose_copy.int", transpose},
+    {"aten.type_as.default", to_other},
+    {"aten.unflatten.int", unflatten},
+    {"aten.unsqueeze.default", unsqueeze},
+    {"aten.unsqueeze_copy.default", unsqueeze},
+    {"aten.view.default", reshape},
+    {"aten.view_as.default", reshape_as},
+    {"aten.view_copy.default", reshape},
+    {"prims.convert_element_type.default", convert_elements},
+};
+
+}  // namespace
+
+std::span<const Row> view_rows() { return kViewRows; }
+
+}  // namespace ingot::core::aten

@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: Apache-2.0
+// ATen's schemas: names, order, kinds and defaults of arguments, and what a call writes or aliases. Of
+// torch 2.13; older torches of the same major lack some arguments, which then have defaults.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "importers/aten/program/aten_graph.h"
+
+namespace ingot::core::aten {
+
+// Symbolic and plain numbers have one kind: either may be given.
+enum class ArgumentKind {
+  kTensor,
+  kInteger,
+  kFloat,
+  kBool,
+  kScalar,  // int, float or bool
+  kString,
+  kDType,
+  kLayout,
+  kMemoryFormat,
+  kDevice,
+  kGenerator,
+};
+
+// "Tensor(a!)[]": kind, form and aliasing of an argument or a result.
+struct SchemaType {
+  std::string text;  // as the schema spells it, for messages
+  ArgumentKind kind = ArgumentKind::kTensor;
+  bool is_list = false;
+  int list_size = 0;         // int[2]: a single number stands for so many equal ones; 0: no such rule
+  bool is_optional = false;  // None may be given
+  bool has_optional_elements = false;  // Tensor?[]
+  std::string alias;                   // "a": shares memory with what has the same letter; "" if fresh
+  bool is_written = false;             // Tensor(a!): the call writes it
+};
+
+struct SchemaArgument {
+  std::string name;
+  SchemaType type;
+  bool is_keyword_only = false;
+  std::optional<Argument> default_value;
+};
+
+struct Schema {
+  std::string target;  // "aten.add.Tensor"
+  std::vector<SchemaArgument> arguments;
+  std::vector<SchemaType> returns;
+};
+
+// The schema of "aten.linear.default"; none for other namespaces, out= variants and what no inference program
+// calls.
+std::optional<Schema> find_schema(std::string_view target);
+
+// Gives the node every argument of its schema, named and in the schema's order: arguments without a name are
+// positional, absent ones get their defaults, a number becomes a list where the schema says int[2], and a
+// float where it says float. A node without a schema stays as it is. UserError INGOT-U510: an argument is
+// missing, unknown, given twice or of the wrong kind.
+void complete_arguments(Node& node);
+
+}  // namespace ingot::core::aten
