@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The only torch semantics in the project: an aten::Program becomes a Graph of our ops, one table row an ATen
-// overload.
+// The only torch semantics in the project: an aten::Program becomes a Graph of our ops, by one converter per
+// ATen overload.
 #pragma once
 
 #include <memory>
@@ -41,11 +41,11 @@ struct Imported {
   std::vector<std::string> output_literals;  // likewise for flat user outputs; "" takes the next graph output
 };
 
-// Throws UnsupportedError for the first node that has no row (or whose row refuses its arguments), UserError
-// for bad programs.
+// Throws UnsupportedError for the first node that has no converter (or whose converter refuses its
+// arguments), UserError for bad programs.
 Imported import_program(const Program& program);
 
-// Whether calls of that overload are best left whole for us; a row may still refuse a call's arguments.
+// Whether calls of that overload are best left whole for us; a converter may still refuse a call's arguments.
 bool has_importer(std::string_view target);
 
 // A node that Ingot cannot run, and why.

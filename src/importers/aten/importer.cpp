@@ -92,20 +92,20 @@ void Importer::import_node(size_t index) {
   Node node = source_.nodes[index];
   refuse_complex(node);
   complete_arguments(node);
-  const Row* row = find_row(node.target);
-  if (row == nullptr) refuse_node(node, "Ingot has no such operator");
-  apply(*row, node);
+  const Converter* converter = find_converter(node.target);
+  if (converter == nullptr) refuse_node(node, "Ingot has no such operator");
+  apply(*converter, node);
   for (const auto& output : node.outputs) {
     if (output) require_recorded(node, value(*output), slots_[*output], graph_.symbols);
   }
 }
 
 // Shape rules see what torch accepted: what they refuse is a gap of ours, and no fault of the program.
-void Importer::apply(const Row& row, const Node& node) {
+void Importer::apply(const Converter& converter, const Node& node) {
   Call call(*this, node);
   require_one_dtype(call);
   try {
-    row.import(call);
+    converter.convert(call);
   } catch (const UserError& error) {
     if (error.details().node.empty()) throw;
     refuse_node(node, error.details().message);
@@ -118,12 +118,12 @@ void Importer::import_in_place(size_t index) {
   complete_arguments(node);
   node.target = functional_target(node.target);
   take_names_of_twin(node);
-  const Row* row = find_row(node.target);
-  if (row == nullptr) refuse_node(source_.nodes[index], "Ingot has no such operator");
+  const Converter* converter = find_converter(node.target);
+  if (converter == nullptr) refuse_node(source_.nodes[index], "Ingot has no such operator");
   const ValueId target = *aliases_.target[index];
   core::Value* before = tensor(target);
   node.outputs = {target};
-  apply(*row, node);
+  apply(*converter, node);
   core::Value** made = std::get_if<core::Value*>(&slots_[target]);
   if (made == nullptr) refuse_node(node, "it gives no tensor");
   core::Value* result = *made;
@@ -187,7 +187,7 @@ core::Value* Importer::tensor(ValueId id) {
   return *found;
 }
 
-// A row may leave out results that inference seldom uses: saved statistics, indices of maxima.
+// A converter may leave out results that inference seldom uses: saved statistics, indices of maxima.
 void Importer::refuse_missing(ValueId id) const {
   for (const Node& node : std::span(source_.nodes).first(position_)) {
     if (std::ranges::find(node.outputs, std::optional(id)) != node.outputs.end())

@@ -38,7 +38,7 @@ class Importer final : public Scope {
 
  private:
   void import_node(size_t index);
-  void apply(const Row& row, const Node& node);
+  void apply(const Converter& converter, const Node& node);
   void import_in_place(size_t index);
   void refuse_complex(const Node& node) const;
   void inline_graph(const Node& node);  // wrap_with_set_grad_enabled and its like

@@ -35,7 +35,7 @@ std::string refuse_argument(const Graph& graph, const Argument& argument, const 
 
 std::string refuse(const Graph& graph, const Node& node, bool is_in_place, const BoundSymbols& bound) {
   const std::string target = is_in_place ? functional_target(node.target) : node.target;
-  if (find_row(target) == nullptr && !is_transparent(node)) return "Ingot has no such operator";
+  if (find_converter(target) == nullptr && !is_transparent(node)) return "Ingot has no such operator";
   for (const NamedArgument& argument : node.arguments) {
     if (std::string reason = refuse_argument(graph, argument.argument, bound); !reason.empty()) return reason;
   }
@@ -49,8 +49,8 @@ std::string refuse(const Graph& graph, const Node& node, bool is_in_place, const
 }  // namespace
 
 bool has_importer(std::string_view target) {
-  const Row* row = find_row(target);
-  return row != nullptr && !row->composed;
+  const Converter* converter = find_converter(target);
+  return converter != nullptr && !converter->composed;
 }
 
 std::vector<Refusal> find_unsupported(const Graph& graph) {

@@ -14,8 +14,8 @@ namespace {
 const std::vector<aten::Schema>& schemas() {
   static const std::vector<aten::Schema> all = [] {
     std::vector<aten::Schema> found;
-    for (const aten::Row* row : aten::all_rows()) {
-      if (auto schema = aten::find_schema(row->target)) found.push_back(std::move(*schema));
+    for (const aten::Converter* converter : aten::all_converters()) {
+      if (auto schema = aten::find_schema(converter->target)) found.push_back(std::move(*schema));
     }
     return found;
   }();

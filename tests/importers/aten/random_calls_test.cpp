@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Every row, called in ways that torch never would: each call is imported, or refused by one of the user's
-// errors, in little time and memory.
+// Every converter, called in ways that torch never would: each call is imported, or refused by one of the
+// user's errors, in little time and memory.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -61,7 +61,7 @@ void try_calls(const std::string& target) {
   }
 }
 
-class RandomRow : public testing::TestWithParam<const Row*> {};
+class RandomConverter : public testing::TestWithParam<const Converter*> {};
 
 // "aten.add.Tensor" -> "aten.add_.Tensor".
 std::string in_place(std::string target) {
@@ -69,20 +69,20 @@ std::string in_place(std::string target) {
   return target;
 }
 
-TEST_P(RandomRow, RefusesOrImports) {
+TEST_P(RandomConverter, RefusesOrImports) {
   const std::string target(GetParam()->target);
   try_calls(target);
   if (find_schema(in_place(target))) try_calls(in_place(target));
   EXPECT_LT(most_kilobytes(), 2L << 20) << target;
 }
 
-std::string name_of(const testing::TestParamInfo<const Row*>& info) {
+std::string name_of(const testing::TestParamInfo<const Converter*>& info) {
   std::string name(info.param->target);
   std::ranges::replace_if(name, [](unsigned char letter) { return std::isalnum(letter) == 0; }, '_');
   return name;
 }
 
-INSTANTIATE_TEST_SUITE_P(All, RandomRow, testing::ValuesIn(all_rows()), name_of);
+INSTANTIATE_TEST_SUITE_P(All, RandomConverter, testing::ValuesIn(all_converters()), name_of);
 
 }  // namespace
 }  // namespace ingot::core::aten::test

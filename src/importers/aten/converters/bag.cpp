@@ -84,7 +84,7 @@ void histogram(Call& call) {
   call.give(counts);
 }
 
-constexpr Row kBagRows[] = {
+constexpr Converter kBagConverters[] = {
     {"aten._embedding_bag.default", embedding_bag<false>},
     {"aten._embedding_bag_forward_only.default", embedding_bag<false>},
     {"aten.embedding_bag.default", embedding_bag<false>},
@@ -94,6 +94,6 @@ constexpr Row kBagRows[] = {
 
 }  // namespace
 
-std::span<const Row> bag_rows() { return kBagRows; }
+std::span<const Converter> bag_converters() { return kBagConverters; }
 
 }  // namespace ingot::core::aten

@@ -180,7 +180,7 @@ void hypotenuse(Call& call) {
   call.give(emit(call, ops::select, {is_infinite, infinity, result}));
 }
 
-constexpr Row kBinaryRows[] = {
+constexpr Converter kBinaryConverters[] = {
     {"aten.__and__.Scalar", arithmetic<ops::bitwise_and, &ops::logical_and>},
     {"aten.__and__.Tensor", arithmetic<ops::bitwise_and, &ops::logical_and>},
     {"aten.__lshift__.Scalar", arithmetic<ops::shift_left>},
@@ -294,6 +294,6 @@ constexpr Row kBinaryRows[] = {
 
 }  // namespace
 
-std::span<const Row> binary_rows() { return kBinaryRows; }
+std::span<const Converter> binary_converters() { return kBinaryConverters; }
 
 }  // namespace ingot::core::aten

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Short spellings for the nodes that rows build; each returns its operand where there is nothing to do.
+// Short spellings for the nodes that converters build; each returns its operand where there is nothing to do.
 #pragma once
 
 #include <vector>

@@ -121,7 +121,7 @@ void attention(Call& call) { attention_with(call, "attn_mask"); }
 void attention_with_bias(Call& call) { attention_with(call, "attn_bias"); }
 void attention_without_mask(Call& call) { attention_with(call, ""); }
 
-constexpr Row kContractionRows[] = {
+constexpr Converter kContractionConverters[] = {
     {"aten._scaled_dot_product_attention_math.default", attention},
     {"aten._scaled_dot_product_efficient_attention.default", attention_with_bias},
     {"aten._scaled_dot_product_flash_attention.default", attention_without_mask},
@@ -144,6 +144,6 @@ constexpr Row kContractionRows[] = {
 
 }  // namespace
 
-std::span<const Row> contraction_rows() { return kContractionRows; }
+std::span<const Converter> contraction_converters() { return kContractionConverters; }
 
 }  // namespace ingot::core::aten

@@ -115,7 +115,7 @@ void identity_matrix(Call& call, const Dim& rows, const Dim& columns) {
 void eye(Call& call) { identity_matrix(call, call.dim("n"), call.dim("n")); }
 void eye_rectangular(Call& call) { identity_matrix(call, call.dim("n"), call.dim("m")); }
 
-constexpr Row kCreationRows[] = {
+constexpr Converter kCreationConverters[] = {
     {"aten.arange.default", range_to},
     {"aten.arange.start", range_between},
     {"aten.arange.start_step", range_by},
@@ -148,6 +148,6 @@ constexpr Row kCreationRows[] = {
 
 }  // namespace
 
-std::span<const Row> creation_rows() { return kCreationRows; }
+std::span<const Converter> creation_converters() { return kCreationConverters; }
 
 }  // namespace ingot::core::aten

@@ -174,10 +174,10 @@ void einsum(Call& call) {
   call.give(ordered(call, summed(call, total, result), result).value);
 }
 
-constexpr Row kEinsumRows[] = {{"aten.einsum.default", einsum}};
+constexpr Converter kEinsumConverters[] = {{"aten.einsum.default", einsum}};
 
 }  // namespace
 
-std::span<const Row> einsum_rows() { return kEinsumRows; }
+std::span<const Converter> einsum_converters() { return kEinsumConverters; }
 
 }  // namespace ingot::core::aten

@@ -125,7 +125,7 @@ void angle(Call& call) {
   call.give(emit(call, ops::select, {emit(call, ops::is_nan, {x}), x, turned}));
 }
 
-constexpr Row kElementwiseRows[] = {
+constexpr Converter kElementwiseConverters[] = {
     {"aten._prelu_kernel.default", prelu},
     {"aten.abs.default", same<ops::absolute>},
     {"aten.absolute.default", same<ops::absolute>},
@@ -208,6 +208,6 @@ constexpr Row kElementwiseRows[] = {
 
 }  // namespace
 
-std::span<const Row> elementwise_rows() { return kElementwiseRows; }
+std::span<const Converter> elementwise_converters() { return kElementwiseConverters; }
 
 }  // namespace ingot::core::aten

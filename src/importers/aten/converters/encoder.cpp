@@ -78,13 +78,13 @@ void self_attention(Call& call) {
   call.give(0, attended(call, {call, query}, call.integer("num_head")));
 }
 
-constexpr Row kEncoderRows[] = {
+constexpr Converter kEncoderConverters[] = {
     {"aten._native_multi_head_attention.default", self_attention},
     {"aten._transformer_encoder_layer_fwd.default", encoder_layer},
 };
 
 }  // namespace
 
-std::span<const Row> encoder_rows() { return kEncoderRows; }
+std::span<const Converter> encoder_converters() { return kEncoderConverters; }
 
 }  // namespace ingot::core::aten

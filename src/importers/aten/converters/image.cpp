@@ -258,7 +258,7 @@ void affine_grid(Call& call) {
   call.give(reshaped(call, grid, shape));
 }
 
-constexpr Row kImageRows[] = {
+constexpr Converter kImageConverters[] = {
     {"aten.affine_grid_generator.default", affine_grid, kComposed},
     {"aten.col2im.default", from_patches, kComposed},
     {"aten.grid_sampler.default", sample_grid},
@@ -269,6 +269,6 @@ constexpr Row kImageRows[] = {
 
 }  // namespace
 
-std::span<const Row> image_rows() { return kImageRows; }
+std::span<const Converter> image_converters() { return kImageConverters; }
 
 }  // namespace ingot::core::aten

@@ -143,7 +143,7 @@ void index_fill(Call& call) {
   call.give(emit(call, ops::index_copy, {x, index, source}, ops::Axis{axis}));
 }
 
-constexpr Row kIndexRows[] = {
+constexpr Converter kIndexConverters[] = {
     {"aten._unsafe_index.Tensor", index},
     {"aten._unsafe_index_put.default", index_put},
     {"aten.embedding.default", embedding},
@@ -159,6 +159,6 @@ constexpr Row kIndexRows[] = {
 
 }  // namespace
 
-std::span<const Row> index_rows() { return kIndexRows; }
+std::span<const Converter> index_converters() { return kIndexConverters; }
 
 }  // namespace ingot::core::aten

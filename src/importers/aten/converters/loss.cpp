@@ -94,7 +94,7 @@ void cross_entropy(Call& call) {
   give_class_loss(call, {call, emit(call, ops::log_softmax, {x}, axis)}, call.number("label_smoothing"));
 }
 
-constexpr Row kLossRows[] = {
+constexpr Converter kLossConverters[] = {
     {"aten.binary_cross_entropy.default", between<cross_entropy_of_two>, kComposed},
     {"aten.binary_cross_entropy_with_logits.default", between<cross_entropy_of_logits>, kComposed},
     {"aten.cross_entropy_loss.default", cross_entropy, kComposed},
@@ -109,6 +109,6 @@ constexpr Row kLossRows[] = {
 
 }  // namespace
 
-std::span<const Row> loss_rows() { return kLossRows; }
+std::span<const Converter> loss_converters() { return kLossConverters; }
 
 }  // namespace ingot::core::aten

@@ -77,7 +77,7 @@ void instance_norm(Call& call) {
   group_norm_of(call, *channels);
 }
 
-constexpr Row kNormalizationRows[] = {
+constexpr Converter kNormalizationConverters[] = {
     {"aten._fused_rms_norm.default", rms_norm},
     {"aten._native_batch_norm_legit.no_stats", batch_norm, kComposed},
     {"aten._native_batch_norm_legit_no_training.default", batch_norm},
@@ -94,6 +94,6 @@ constexpr Row kNormalizationRows[] = {
 
 }  // namespace
 
-std::span<const Row> normalization_rows() { return kNormalizationRows; }
+std::span<const Converter> normalization_converters() { return kNormalizationConverters; }
 
 }  // namespace ingot::core::aten

@@ -132,7 +132,7 @@ void search_sorted(Call& call) {
                side.empty() ? call.flag("right") : side == "right");
 }
 
-constexpr Row kOrderRows[] = {
+constexpr Converter kOrderConverters[] = {
     {"aten.argsort.default", argsort},
     {"aten.argsort.stable", argsort},
     {"aten.bucketize.Scalar", bucketize},
@@ -152,6 +152,6 @@ constexpr Row kOrderRows[] = {
 
 }  // namespace
 
-std::span<const Row> order_rows() { return kOrderRows; }
+std::span<const Converter> order_converters() { return kOrderConverters; }
 
 }  // namespace ingot::core::aten

@@ -234,7 +234,7 @@ void weight_norm(Call& call) {
   call.give(1, size);
 }
 
-constexpr Row kProductsRows[] = {
+constexpr Converter kProductsConverters[] = {
     {"aten._weight_norm.default", weight_norm, kComposed},
     {"aten._weight_norm_interface.default", weight_norm, kComposed},
     {"aten.addr.default", outer_sum, kComposed},
@@ -262,6 +262,6 @@ constexpr Row kProductsRows[] = {
 
 }  // namespace
 
-std::span<const Row> product_rows() { return kProductsRows; }
+std::span<const Converter> products_converters() { return kProductsConverters; }
 
 }  // namespace ingot::core::aten

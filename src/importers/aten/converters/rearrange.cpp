@@ -243,7 +243,7 @@ void is_in(Call& call) {
   call.give(call.flag("invert") ? !any : any);
 }
 
-constexpr Row kRearrangeRows[] = {
+constexpr Converter kRearrangeConverters[] = {
     {"aten.atleast_1d.Sequence", each_at_least<1>, kComposed},
     {"aten.atleast_1d.default", at_least<1>, kComposed},
     {"aten.atleast_2d.Sequence", each_at_least<2>, kComposed},
@@ -285,6 +285,6 @@ constexpr Row kRearrangeRows[] = {
 
 }  // namespace
 
-std::span<const Row> rearrange_rows() { return kRearrangeRows; }
+std::span<const Converter> rearrange_converters() { return kRearrangeConverters; }
 
 }  // namespace ingot::core::aten

@@ -128,7 +128,7 @@ void plain_cell(Call& call) {
   call.give(sum.apply(kFunction));
 }
 
-constexpr Row kRecurrentRows[] = {
+constexpr Converter kRecurrentConverters[] = {
     {"aten.gru.input", gru},
     {"aten.gru_cell.default", gru_cell, kComposed},
     {"aten.lstm.input", lstm},
@@ -141,6 +141,6 @@ constexpr Row kRecurrentRows[] = {
 
 }  // namespace
 
-std::span<const Row> recurrent_rows() { return kRecurrentRows; }
+std::span<const Converter> recurrent_converters() { return kRecurrentConverters; }
 
 }  // namespace ingot::core::aten

@@ -151,7 +151,7 @@ void scan(Call& call) {
   call.give(emit(call, kOp, {x}, ops::Axis{static_cast<int64_t>(call.axis("dim", x->type.rank()))}));
 }
 
-constexpr Row kReductionRows[] = {
+constexpr Converter kReductionConverters[] = {
     {"aten._cdist_forward.default", distances},
     {"aten._log_softmax.default", along_axis<ops::log_softmax>},
     {"aten._softmax.default", along_axis<ops::softmax>},
@@ -207,6 +207,6 @@ constexpr Row kReductionRows[] = {
 
 }  // namespace
 
-std::span<const Row> reduction_rows() { return kReductionRows; }
+std::span<const Converter> reduction_converters() { return kReductionConverters; }
 
 }  // namespace ingot::core::aten

@@ -134,7 +134,7 @@ void nearest_exact(Call& call) {
   call.give(x);
 }
 
-constexpr Row kResampleRows[] = {
+constexpr Converter kResampleConverters[] = {
     {"aten._upsample_bicubic2d_aa.default", resample<smooth_weights<smooth_cubic, 2>>},
     {"aten._upsample_bicubic2d_aa.vec", resample<smooth_weights<smooth_cubic, 2>>},
     {"aten._upsample_bilinear2d_aa.default", resample<smooth_weights<triangle, 1>>},
@@ -151,6 +151,6 @@ constexpr Row kResampleRows[] = {
 
 }  // namespace
 
-std::span<const Row> resample_rows() { return kResampleRows; }
+std::span<const Converter> resample_converters() { return kResampleConverters; }
 
 }  // namespace ingot::core::aten

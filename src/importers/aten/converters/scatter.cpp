@@ -110,7 +110,7 @@ void masked_scatter(Call& call) {
   call.give(emit(call, ops::select, {mask, converted(call.graph(), values, x->type.dtype), x}));
 }
 
-constexpr Row kScatterRows[] = {
+constexpr Converter kScatterConverters[] = {
     {"aten.index_add.default", index_add},
     {"aten.index_reduce.default", index_reduce},
     {"aten.masked_scatter.default", masked_scatter},
@@ -124,6 +124,6 @@ constexpr Row kScatterRows[] = {
 
 }  // namespace
 
-std::span<const Row> scatter_rows() { return kScatterRows; }
+std::span<const Converter> scatter_converters() { return kScatterConverters; }
 
 }  // namespace ingot::core::aten

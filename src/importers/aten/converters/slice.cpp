@@ -310,7 +310,7 @@ void difference(Call& call) {
   call.give(x);
 }
 
-constexpr Row kSliceRows[] = {
+constexpr Converter kSliceConverters[] = {
     {"aten.cat.default", concat},
     {"aten.chunk.default", chunk},
     {"aten.concat.default", concat},
@@ -355,6 +355,6 @@ constexpr Row kSliceRows[] = {
 
 }  // namespace
 
-std::span<const Row> slice_rows() { return kSliceRows; }
+std::span<const Converter> slice_converters() { return kSliceConverters; }
 
 }  // namespace ingot::core::aten

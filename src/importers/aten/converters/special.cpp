@@ -142,7 +142,7 @@ void inference_rrelu(Call& call) {
   call.give((x > 0).choose(x, x * ((call.number("lower") + call.number("upper")) / 2)));
 }
 
-constexpr Row kSpecialRows[] = {
+constexpr Converter kSpecialConverters[] = {
     {"aten.deg2rad.default", of_one<to_radians>, kComposed},
     {"aten.float_power.Scalar", power_in_f64, kComposed},
     {"aten.float_power.Tensor_Scalar", power_in_f64, kComposed},
@@ -180,6 +180,6 @@ constexpr Row kSpecialRows[] = {
 
 }  // namespace
 
-std::span<const Row> special_rows() { return kSpecialRows; }
+std::span<const Converter> special_converters() { return kSpecialConverters; }
 
 }  // namespace ingot::core::aten

@@ -144,7 +144,7 @@ void triangle_indices(Call& call) {
   call.give(call.graph().add_constant(std::move(tensor)));
 }
 
-constexpr Row kStatisticsRows[] = {
+constexpr Converter kStatisticsConverters[] = {
     {"aten._safe_softmax.default", safe_softmax, kComposed},
     {"aten.aminmax.default", extremes, kComposed},
     {"aten.nanmean.default", mean_of_numbers, kComposed},
@@ -158,6 +158,6 @@ constexpr Row kStatisticsRows[] = {
 
 }  // namespace
 
-std::span<const Row> statistics_rows() { return kStatisticsRows; }
+std::span<const Converter> statistics_converters() { return kStatisticsConverters; }
 
 }  // namespace ingot::core::aten

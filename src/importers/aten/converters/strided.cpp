@@ -141,7 +141,7 @@ void as_strided(Call& call) {
   call.give(emit(call, ops::take, {flat, place}, ops::Axis{0}));
 }
 
-constexpr Row kStridedRows[] = {
+constexpr Converter kStridedConverters[] = {
     {"aten.as_strided.default", as_strided},
     {"aten.as_strided_copy.default", as_strided},
     {"aten.diagonal.default", diagonal},
@@ -154,7 +154,7 @@ constexpr Row kStridedRows[] = {
 
 }  // namespace
 
-std::span<const Row> strided_rows() { return kStridedRows; }
+std::span<const Converter> strided_converters() { return kStridedConverters; }
 
 core::Value* diagonal_of(Call& call, core::Value* x, size_t first, size_t second, int64_t offset) {
   const Plane plane = plane_of(call, x, first, second, offset);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Diagonals, for the rows that need one.
+// Diagonals, for the converters that need one.
 #pragma once
 
 #include "importers/aten/converters/call.h"

@@ -159,7 +159,7 @@ double larger(double a, double b) { return std::max(a, b); }
 double lesser(double a, double b) { return std::min(a, b); }
 double power(double a, double b) { return std::pow(a, b); }
 
-constexpr Row kSymbolRows[] = {
+constexpr Converter kSymbolConverters[] = {
     {"_operator.add", symbol_arithmetic<sum, sum>},
     {"_operator.and_", joined<both>},
     {"_operator.eq", symbol_comparison<Predicate::Kind::kEqual, is_equal>},
@@ -198,6 +198,6 @@ constexpr Row kSymbolRows[] = {
 
 }  // namespace
 
-std::span<const Row> symbol_rows() { return kSymbolRows; }
+std::span<const Converter> symbol_converters() { return kSymbolConverters; }
 
 }  // namespace ingot::core::aten

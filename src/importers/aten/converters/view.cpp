@@ -167,7 +167,7 @@ void expand_as(Call& call) {
   call.give(expanded(call, call.tensor("self"), call.tensor("other")->type.shape));
 }
 
-constexpr Row kViewRows[] = {
+constexpr Converter kViewConverters[] = {
     {"aten._reshape_alias.default", reshape},
     {"aten._to_copy.default", to_dtype},
     {"aten._unsafe_view.default", reshape},
@@ -232,6 +232,6 @@ constexpr Row kViewRows[] = {
 
 }  // namespace
 
-std::span<const Row> view_rows() { return kViewRows; }
+std::span<const Converter> view_converters() { return kViewConverters; }
 
 }  // namespace ingot::core::aten

@@ -122,7 +122,7 @@ void resize(Call& call) {
   with_batch(call, name, kSpatial, [&](core::Value* x) { return emit(call, kOp, {x}, resize); });
 }
 
-constexpr Row kWindowRows[] = {
+constexpr Converter kWindowConverters[] = {
     {"aten._adaptive_avg_pool2d.default", adaptive_pool<2, ops::adaptive_average_pool>},
     {"aten._adaptive_avg_pool3d.default", adaptive_pool<3, ops::adaptive_average_pool>},
     {"aten._convolution.default", convolution},
@@ -169,6 +169,6 @@ constexpr Row kWindowRows[] = {
 
 }  // namespace
 
-std::span<const Row> window_rows() { return kWindowRows; }
+std::span<const Converter> window_converters() { return kWindowConverters; }
 
 }  // namespace ingot::core::aten

@@ -24,31 +24,31 @@ std::vector<double> applied(const std::string& target, std::vector<Argument> mor
   return results(writer.program, {numbers}).at(0);
 }
 
-TEST(Rows, TakeDefaultsFromTheSchema) {
+TEST(Converters, TakeDefaultsFromTheSchema) {
   EXPECT_THAT(applied("aten.leaky_relu.default", {}, {2}, {-1, 2}, {2}), ElementsAre(-0.01f, 2));
   EXPECT_THAT(applied("aten.triu.default", {}, {2, 2}, {1, 2, 3, 4}, {2, 2}), ElementsAre(1, 2, 0, 4));
   EXPECT_THAT(applied("aten.flatten.using_ints", {}, {1, 2}, {1, 2}, {2}), ElementsAre(1, 2));
 }
 
-TEST(Rows, ReduceTensorsWithoutDims) {
+TEST(Converters, ReduceTensorsWithoutDims) {
   for (const int64_t dim : {0, -1})
     EXPECT_THAT(applied("aten.sum.dim_IntList", {{ArgumentList{{dim}}}}, {}, {3}, {}), ElementsAre(3));
 }
 
-TEST(Rows, TakeAlongFromTheEnd) {
+TEST(Converters, TakeAlongFromTheEnd) {
   ProgramWriter writer;
   const ValueId x = writer.input("x", {3}), index = writer.input("index", {2}, DType::kI64);
   writer.output(writer.call("aten.take_along_dim.default", {{x}, {index}, {int64_t{0}}}, {2}));
   EXPECT_THAT(results(writer.program, {{1, 2, 3}, {-1, 0}}).at(0), ElementsAre(3, 1));
 }
 
-TEST(Rows, MeasureAreasUnderIntegers) {
+TEST(Converters, MeasureAreasUnderIntegers) {
   ProgramWriter writer;
   writer.output(writer.call("aten.trapezoid.dx", {{writer.input("y", {3}, DType::kI64)}}, {}));
   EXPECT_THAT(results(writer.program, {{1, 2, 4}}).at(0), ElementsAre(4.5));
 }
 
-TEST(Rows, BroadcastBeforeNorms) {
+TEST(Converters, BroadcastBeforeNorms) {
   ProgramWriter writer;
   const ValueId x = writer.input("x", {2, 2}), y = writer.input("y", {1, 2});
   writer.output(writer.call("aten.cosine_similarity.default", {{x}, {y}, {int64_t{0}}}, {2}));
@@ -56,12 +56,12 @@ TEST(Rows, BroadcastBeforeNorms) {
               ElementsAre(testing::DoubleNear(1, 1e-6), testing::DoubleNear(std::sqrt(0.5), 1e-6)));
 }
 
-TEST(Rows, GiveNormsOfNothing) {
+TEST(Converters, GiveNormsOfNothing) {
   EXPECT_THAT(applied("aten.linalg_norm.default", {{1.0}}, {2, 0}, {}, {}), ElementsAre(0));
 }
 
 // The value right of the middle of two voxels, and one outside of the volume.
-TEST(Rows, SampleVolumes) {
+TEST(Converters, SampleVolumes) {
   ProgramWriter writer;
   const ValueId x = writer.input("x", {1, 1, 1, 1, 2}), grid = writer.input("grid", {1, 1, 1, 2, 3});
   const Argument bilinear{int64_t{0}}, zeros{int64_t{0}};
@@ -70,13 +70,13 @@ TEST(Rows, SampleVolumes) {
   EXPECT_THAT(results(writer.program, {{4, 8}, {0.5, 0, 0, 3, 0, 0}}).at(0), ElementsAre(7, 0));
 }
 
-TEST(Rows, CutBeforeGoingAround) {
+TEST(Converters, CutBeforeGoingAround) {
   const Argument cuts{ArgumentList{{int64_t{-1}}, {int64_t{2}}}};
   EXPECT_THAT(applied("aten.pad.default", {cuts, {"circular"}}, {1, 1, 4}, {1, 2, 3, 4}, {1, 1, 5}),
               ElementsAre(2, 3, 4, 2, 3));
 }
 
-TEST(Rows, LeaveOptionalTensorsOut) {
+TEST(Converters, LeaveOptionalTensorsOut) {
   ProgramWriter writer;
   const ValueId x = writer.input("x", {1, 2}), weight = writer.input("w", {2, 2});
   writer.output(writer.call("aten.linear.default", {{x}, {weight}}, {1, 2}));
@@ -87,7 +87,7 @@ TEST(Rows, LeaveOptionalTensorsOut) {
               ElementsAre(ElementsAre(1, 5), ElementsAre(1, 5), ElementsAre(11, 25)));
 }
 
-TEST(Rows, PromoteAsTorchDoes) {
+TEST(Converters, PromoteAsTorchDoes) {
   ProgramWriter writer;
   const ValueId whole = writer.input("whole", {2}, DType::kI64),
                 small = writer.input("small", {}, DType::kF64);
@@ -99,7 +99,7 @@ TEST(Rows, PromoteAsTorchDoes) {
               ElementsAre(ElementsAre(3.5, 4.5), ElementsAre(0.5, 1)));
 }
 
-TEST(Rows, ReadSizesFromSymbols) {
+TEST(Converters, ReadSizesFromSymbols) {
   ProgramWriter writer;
   const Dim batch = Dim::symbol("B");
   writer.program.graph.symbols["B"] = {.range = {1, 8}};
@@ -112,7 +112,7 @@ TEST(Rows, ReadSizesFromSymbols) {
               ElementsAre(ElementsAre(1, 2, 3, 4, 5, 6), ElementsAre(5, 6)));
 }
 
-TEST(Rows, TakeListsOfTensors) {
+TEST(Converters, TakeListsOfTensors) {
   ProgramWriter writer;
   const ValueId x = writer.input("x", {1, 2}), y = writer.input("y", {1, 2}, DType::kI64);
   writer.output(writer.call("aten.cat.default", {values({x, y})}, {2, 2}));
@@ -121,7 +121,7 @@ TEST(Rows, TakeListsOfTensors) {
               ElementsAre(ElementsAre(1.5, 2, 3, 4), ElementsAre(1.5, 2, 3, 4)));
 }
 
-TEST(Rows, GiveEachOfSeveralResults) {
+TEST(Converters, GiveEachOfSeveralResults) {
   ProgramWriter writer;
   const ValueId x = writer.input("x", {5});
   for (const ValueId part :
@@ -131,7 +131,7 @@ TEST(Rows, GiveEachOfSeveralResults) {
               ElementsAre(ElementsAre(1, 2), ElementsAre(3, 4), ElementsAre(5)));
 }
 
-TEST(Rows, IndexWithNoneBetweenTensors) {
+TEST(Converters, IndexWithNoneBetweenTensors) {
   ProgramWriter writer;
   const ValueId x = writer.input("x", {2, 1, 2}), index = writer.input("i", {2}, DType::kI64);
   const Argument indices{ArgumentList{{index}, {None{}}, {index}}};
@@ -139,7 +139,7 @@ TEST(Rows, IndexWithNoneBetweenTensors) {
   EXPECT_THAT(results(writer.program, {{1, 2, 3, 4}, {0, -1}}), ElementsAre(ElementsAre(1, 4)));
 }
 
-TEST(Rows, AddWhereIndicesMeet) {
+TEST(Converters, AddWhereIndicesMeet) {
   ProgramWriter writer;
   const ValueId x = writer.input("x", {3}), index = writer.input("i", {3}, DType::kI64);
   const ValueId source = writer.input("s", {3});
@@ -150,7 +150,7 @@ TEST(Rows, AddWhereIndicesMeet) {
               ElementsAre(ElementsAre(15, 20, 36), ElementsAre(5, 20, 18)));
 }
 
-TEST(Rows, TakeMasksAsChoices) {
+TEST(Converters, TakeMasksAsChoices) {
   ProgramWriter writer;
   const ValueId x = writer.input("x", {3, 2}), mask = writer.input("m", {3}, DType::kBool);
   const ValueId rows = writer.input("r", {2, 2}), row = writer.input("s", {2});
@@ -160,7 +160,7 @@ TEST(Rows, TakeMasksAsChoices) {
               ElementsAre(ElementsAre(10, 20, 3, 4, 30, 40), ElementsAre(7, 8, 3, 4, 7, 8)));
 }
 
-TEST(Rows, FindPlacesInSortedSequences) {
+TEST(Converters, FindPlacesInSortedSequences) {
   ProgramWriter writer;
   const ValueId values = writer.input("v", {3}), bounds = writer.input("b", {3});
   writer.output(writer.call("aten.bucketize.Tensor", {{values}, {bounds}}, {3}, DType::kI64));
@@ -172,7 +172,7 @@ TEST(Rows, FindPlacesInSortedSequences) {
               ElementsAre(ElementsAre(0, 1, 3), ElementsAre(0, 2, 3)));
 }
 
-TEST(Rows, CutDiagonalsAndWindows) {
+TEST(Converters, CutDiagonalsAndWindows) {
   EXPECT_THAT(applied("aten.diagonal.default", {{int64_t{1}}}, {2, 3}, {1, 2, 3, 4, 5, 6}, {2}),
               ElementsAre(2, 6));
   EXPECT_THAT(applied("aten.diagonal.default", {{int64_t{-1}}}, {2, 3}, {1, 2, 3, 4, 5, 6}, {1}),
@@ -182,7 +182,7 @@ TEST(Rows, CutDiagonalsAndWindows) {
       ElementsAre(1, 2, 2, 3));
 }
 
-TEST(Rows, SpellOutEllipsesAndTwins) {
+TEST(Converters, SpellOutEllipsesAndTwins) {
   const auto product = [](const char* equation, const Shape& shape) {
     ProgramWriter writer;
     const ValueId x = writer.input("x", {2, 2});
@@ -193,7 +193,7 @@ TEST(Rows, SpellOutEllipsesAndTwins) {
   EXPECT_THAT(product("ii,...i", {2}), ElementsAre(9, 19));
 }
 
-TEST(Rows, RefuseComplexResults) {
+TEST(Converters, RefuseComplexResults) {
   ProgramWriter writer;
   const ValueId x = writer.input("x", {2});
   writer.output(writer.call("aten.to.dtype", {{x}, {DType::kC64}}, {2}, DType::kC64));
@@ -201,7 +201,7 @@ TEST(Rows, RefuseComplexResults) {
               testing::ThrowsMessage<UnsupportedError>(HasSubstr("complex numbers")));
 }
 
-TEST(Rows, KeepBoundsThatDoublesCannotHold) {
+TEST(Converters, KeepBoundsThatDoublesCannotHold) {
   ProgramWriter writer;
   const ValueId x = writer.input("x", {1}, DType::kI64);
   const int64_t largest = std::numeric_limits<int64_t>::max();
@@ -209,7 +209,7 @@ TEST(Rows, KeepBoundsThatDoublesCannotHold) {
   EXPECT_THAT(results(writer.program, {{5}}), ElementsAre(ElementsAre(5)));
 }
 
-TEST(Rows, PadUnevenSamesAtTheHighSide) {
+TEST(Converters, PadUnevenSamesAtTheHighSide) {
   ProgramWriter writer;
   const ValueId x = writer.input("x", {1, 1, 3}), weight = writer.input("w", {1, 1, 2});
   writer.output(writer.call("aten.conv1d.padding",
