@@ -127,7 +127,7 @@ struct Program {
   std::vector<Program> nested;  // each has an arena of its own
 };
 
-// A compiled kernel. Flat, position independent, no relocations, no imports.
+// A compiled kernel. Flat, position independent, no relocations, no imports; never empty.
 struct Image {
   std::string kernel;  // name, for profiles
   std::string target;  // backend and device: "cpu:x86-64-v4+vnni"

@@ -120,6 +120,8 @@ void check_states(const EngineData& engine) {
 void validate_engine(const EngineData& engine) {
   require(engine.devices.size() <= kMaxDevices, engine.name, "names too many devices");
   const size_t images = engine.images.size(), weights = engine.weights.size();
+  for (const Image& image : engine.images)
+    require(!image.code.empty(), image.kernel, "is an image without code");
   validate(engine.init, images, weights, engine.devices, ProgramRole::kInit);
   validate(engine.main, images, weights, engine.devices, ProgramRole::kMain);
   require(engine.init.inputs.empty() && engine.init.states.empty(), "init", "has inputs or states");

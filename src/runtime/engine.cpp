@@ -23,8 +23,7 @@ void check_trust(const EngineData& data, Trust trust) {
                     "trust=\"signed\" refuses every engine: this version of Ingot has no signatures yet",
                     "load it with trust=\"any\" if you trust its origin");
   }
-  const auto has_code = [](const Image& image) { return !image.code.empty(); };
-  if (trust == Trust::kNone && std::ranges::any_of(data.images, has_code)) {
+  if (trust == Trust::kNone && !data.images.empty()) {
     throw UserError("INGOT-U221", "the engine holds native code, which trust=\"none\" does not run",
                     "load it with trust=\"any\" if you trust its origin");
   }

@@ -282,6 +282,9 @@ TEST(EngineFile, RefusesTablesThatContradictThePrograms) {
   engine.images[0].target = "cpu:x86-64-v3";
   EXPECT_THAT(verdict(to_bytes(engine)), HasSubstr("image of another backend"));
   engine = small_engine();
+  engine.images[0].code.clear();
+  EXPECT_THAT(verdict(to_bytes(engine)), HasSubstr("'k' is an image without code"));
+  engine = small_engine();
   engine.signature.literals = {"", "", "3"};
   EXPECT_THAT(verdict(to_bytes(engine)), HasSubstr("differ in inputs"));
   engine = small_engine();

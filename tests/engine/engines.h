@@ -18,7 +18,7 @@ inline std::shared_ptr<std::byte> bytes_of(const std::vector<float>& values) {
 // main: t = kernel(x, w, c, p), y = copy(t), state k updated by kernel; init: p = kernel(w).
 inline EngineData small_engine() {
   EngineData engine{.name = "small", .origin = "a test", .key = "key of small", .target = "null"};
-  engine.images.push_back({.kernel = "k", .target = "null"});
+  engine.images.push_back({.kernel = "k", .target = "null", .code = {std::byte{}}});
   engine.sources.push_back({.name = "layer.w", .shape = {4}, .data = bytes_of({1, 2, 3, 4})});
   engine.weights.push_back(
       {.name = "layer.w", .type = f32({4}), .source = 0, .data = engine.sources[0].data, .bytes = 16});

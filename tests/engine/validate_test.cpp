@@ -105,7 +105,7 @@ TEST(Validate, RefusesDevicesThatTheEngineDoesNotName) {
 EngineData device_engine() {
   using namespace testing;
   EngineData engine{.name = "device", .target = "gpu", .devices = {"gpu"}};
-  engine.images.push_back({.kernel = "k", .target = "gpu"});
+  engine.images.push_back({.kernel = "k", .target = "gpu", .code = {std::byte{}}});
   engine.main = chain();
   engine.main.buffers[1].place = engine.main.buffers[2].place = kDevice;
   engine.main.steps[1] = kernel_step("k", {1}, {2});
@@ -278,6 +278,16 @@ TEST(ValidateEngine, WeightsAreWhatInitMakesLayoutIncluded) {
   EXPECT_EQ(with_types(permuted, permuted), "");
   EXPECT_THAT(with_types(permuted, plain), HasSubstr("'init.0' differs from what init makes"));
   EXPECT_THAT(with_types(f32({4}), plain), HasSubstr("'init.0' differs from what init makes"));
+}
+
+// A processor would run what follows the code.
+TEST(ValidateEngine, ImagesHaveCode) {
+  EngineData engine = testing::small_engine();
+  for (const char* target : {"null", "cpu:x86-64-v3", "cuda:sm_90a"}) {
+    engine.images.push_back({.kernel = "extra", .target = target});  // whether or not a step runs it
+    EXPECT_THAT(engine_refusal(engine), HasSubstr("'extra' is an image without code")) << target;
+    engine.images.pop_back();
+  }
 }
 
 TEST(ValidateEngine, WeightsOfTheModelAreRowMajor) {

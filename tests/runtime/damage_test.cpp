@@ -18,7 +18,7 @@ using FileBytes = std::vector<std::byte>;
 // y = w + w, with w a weight that is used as it is.
 EngineData saved_doubling_engine() {
   EngineData engine{.name = "doubling", .key = "key of doubling", .target = "null"};
-  engine.images = {{.kernel = "double", .target = "null"}};
+  engine.images = {{.kernel = "double", .target = "null", .code = {std::byte{}}}};
   engine.sources.push_back({.name = "w", .shape = {2}, .data = bytes_of({1, 2})});
   engine.weights.push_back(
       {.name = "w", .type = f32({2}), .source = 0, .data = engine.sources[0].data, .bytes = 8});

@@ -53,7 +53,8 @@ inline float* floats(const KernelCall& call, size_t index) {
 
 inline EngineData engine_of(Program main, size_t images = 1) {
   EngineData engine{.name = "test", .target = "null"};
-  for (size_t i = 0; i < images; ++i) engine.images.push_back({.kernel = "k", .target = "null"});
+  for (size_t i = 0; i < images; ++i)
+    engine.images.push_back({.kernel = "k", .target = "null", .code = {std::byte{}}});
   engine.main = std::move(main);
   return engine;
 }
@@ -61,7 +62,8 @@ inline EngineData engine_of(Program main, size_t images = 1) {
 // init: p = 10 * w; main: y = p + b, with w, b weights of the model.
 inline EngineData weighted_engine() {
   EngineData engine{.name = "weighted", .target = "null", .weights_form = WeightsForm::kOriginal};
-  engine.images = {{.kernel = "scale", .target = "null"}, {.kernel = "add", .target = "null"}};
+  engine.images = {{.kernel = "scale", .target = "null", .code = {std::byte{}}},
+                   {.kernel = "add", .target = "null", .code = {std::byte{}}}};
   engine.sources.push_back({.name = "w", .shape = {2}, .data = bytes_of({1, 2})});
   engine.sources.push_back({.name = "b", .shape = {2}, .data = bytes_of({3, 4})});
   engine.weights.push_back(

@@ -31,7 +31,7 @@ Step routine_step(std::string routine, std::string attributes, std::vector<Buffe
 
 EngineData engine_of(std::string name, Program main) {
   EngineData engine{.name = std::move(name), .key = "key", .target = "null"};
-  engine.images.push_back({.kernel = "k", .target = "null"});
+  engine.images.push_back({.kernel = "k", .target = "null", .code = {std::byte{}}});
   for (const Port& state : main.states) {
     std::vector<int64_t> shape;
     for (const Dim& dim : state.type.shape) shape.push_back(dim.constant().value_or(1));

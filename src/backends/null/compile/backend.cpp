@@ -36,7 +36,9 @@ class NullBackend final : public Backend {
     if (!step.routine.empty()) return {step};
     if (node.op->lower != nullptr) step.may_overwrite = loops::overwritable_buffers(node.op->lower(node));
     step.kernel_key = step.name;
-    step.compile = [name = step.name] { return Image{.kernel = name, .target = "null"}; };
+    step.compile = [name = step.name] {
+      return Image{.kernel = name, .target = "null", .code = {std::byte{}}};
+    };
     return {step};
   }
 };
