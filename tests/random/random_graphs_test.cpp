@@ -116,5 +116,24 @@ TEST(RandomReference, AllowsRoundingAndNothingElse) {
   EXPECT_FALSE(allows(text("%y = negate(%x) return %y"), 1e-4)) << "exact";
 }
 
+// Each sum of such a row may be an infinity, a number or NaN, by its order: their positions in a sorted row
+// too.
+TEST(RandomReference, SumsThatMayOverflowMayStandAnywhere) {
+  const auto allows = [](const char* largest, int64_t index) {
+    const std::string text = fmt::format(
+        "-- numerics strict\n-- run\n-- input f32 [1,2] x{0}{0}\n-- input f32 [3,2] x{1}\n"
+        "graph g(%x: f32[1, 2], %w: f32[3, 2]) {{ %y = linear(%x, %w) %s, %i = sort(%y) {{axis=1}} return %i "
+        "}}",
+        largest, "0000803f0000803f00000040000000400000404000004040");
+    const Reference reference = make_reference(read_case(text));
+    Trajectory results = reference.exact;
+    results[0].outputs[0] = to_dense(results[0].outputs[0].view());
+    write_integer(results[0].outputs[0].view(), std::vector<int64_t>{0, 0}, index);
+    return difference(reference, results).empty();
+  };
+  EXPECT_TRUE(allows("ffff7fff", 2));  // the largest number
+  EXPECT_FALSE(allows("0000803f", 2)) << "2, 4 and 6 are in order";
+}
+
 }  // namespace
 }  // namespace ingot::core::random_graphs
