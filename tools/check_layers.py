@@ -24,7 +24,8 @@ LAYERS: dict[str, tuple[str, ...]] = {
     "cache": ("engine",),
     "runtime": ("engine", "routines", "backends/executor.h"),
     "evaluate": ("ops", "routines"),
-    "backends/backend.h": ("ops", "loops", "engine"),
+    "passes/pass.h": ("ir",),
+    "backends/backend.h": ("ops", "loops", "engine", "passes/pass.h"),
     "backends/executor.h": ("engine",),
     "importers/aten/program": ("ir",),
     "importers/aten/schema": ("importers/aten/program",),
@@ -32,13 +33,16 @@ LAYERS: dict[str, tuple[str, ...]] = {
     "importers/aten": ("importers/aten/converters",),
     "importers/files": ("support",),
     "importers/pt2": ("importers/files", "importers/aten/schema"),
-    "passes": ("ops", "evaluate"),
+    "passes": ("ops", "evaluate", "passes/pass.h"),
     "partition": ("ops", "engine", "backends/backend.h"),
     "plan": ("ops", "engine", "backends/backend.h"),
     # What both halves of a backend agree on.
     **{f"backends/{name}/kernel_abi.h": ("engine",) for name in BACKENDS},
     "backends/steps": ("ops", "loops", "engine", "backends/backend.h"),
-    **{f"backends/{name}/compile": ("backends/steps", f"backends/{name}/kernel_abi.h") for name in BACKENDS},
+    **{
+        f"backends/{name}/compile": ("backends/steps", "passes", f"backends/{name}/kernel_abi.h")
+        for name in BACKENDS
+    },
     **{
         f"backends/{name}/execute": ("runtime", "routines", f"backends/{name}/kernel_abi.h")
         for name in BACKENDS
@@ -46,7 +50,7 @@ LAYERS: dict[str, tuple[str, ...]] = {
     # The runtime library must link without the compiler, so its half of the API may not reach up.
     "api/runtime": ("runtime", *(f"backends/{name}/execute" for name in BACKENDS)),
     "cli": (),
-    "cli/opt": ("ir", "passes", "cli"),
+    "cli/opt": ("api/compiler", "cli"),
     "cli/nearest": ("support", "cli"),
 }
 COMPILER_PARTS = tuple(

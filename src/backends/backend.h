@@ -13,6 +13,7 @@
 #include "loops/kernel.h"
 #include "ops/layout_request.h"
 #include "ops/ops.h"
+#include "passes/pass.h"
 
 namespace ingot::core {
 
@@ -59,15 +60,10 @@ class Backend {
   virtual std::string device(std::string_view words) const = 0;
   // The place where its values lie: on the host, or on device 0 of the engine.
   virtual Place place() const { return {}; }
-  // Of one node of the graph that the next questions have rewritten, at typical sizes of its symbols.
+  // Of one node of the graph after the stage `adapt`, at typical sizes of its symbols.
   virtual Support supports(const Node& node, const SymbolValues& sizes, const Target& target) const = 0;
-  // The dtype in which a contraction is computed fastest with no less precision: its own, unless there are
-  // schedules for a wider one only.
-  virtual DType compute_dtype(const Node& contraction, const Target& target) const = 0;
-  // Whether a transposed convolution is faster by ordinary convolutions.
-  virtual bool prefers_convolutions(const Node& transposed, const Target& target) const = 0;
-  // Whether a convolution with constant weights is faster by `winograd_convolution`.
-  virtual bool prefers_winograd(const Node& convolution, const Target& target) const = 0;
+  // The passes that only this backend has: rows of the pass table (passes/pipeline.h).
+  virtual std::vector<Pass> passes(const Target&) const { return {}; }
   virtual LayoutRequest layouts(const Node& node, const Target& target) const = 0;
   // May `consumer` (elementwise or view of one of `region`'s results) join the fused node `region`? And may
   // `producer` feed it inline?

@@ -57,7 +57,7 @@ struct InspectCommand {
   bool json = false;
 };
 struct OptCommand {
-  std::string file;
+  std::string file, device;
   std::vector<std::string> passes;
   bool list = false, json = false;
 };

@@ -117,8 +117,10 @@ CLI::App* add_file_command(CLI::App& app, const char* name, const char* summary,
 void add_opt(CLI::App& app, OptCommand& command) {
   CLI::App* opt = app.add_subcommand("opt", "Run passes on the text form of a graph");
   opt->add_option("file", command.file, "graph.ir, or - for standard input");
-  opt->add_option("-p,--pass", command.passes, "a pass to run; may be repeated (default: the whole pipeline)")
+  opt->add_option("-p,--pass", command.passes, "a pass to run; may be repeated (default: all)")
       ->allow_extra_args(false);
+  opt->add_option("--device", command.device,
+                  "whose passes: backend[:device]; without it only those of every target run by default");
   opt->add_flag("--list", command.list, "list the passes");
   opt->add_flag("--json", command.json, "print JSON");
   opt->callback([&command] { ingot::cli::optimize(command); });

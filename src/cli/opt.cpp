@@ -5,56 +5,92 @@
 #include <iterator>
 #include <nlohmann/json.hpp>
 
+#include "api/compiler/backends.h"
 #include "cli/commands.h"
 #include "cli/read_file.h"
+#include "compiler/options.h"
+#include "compiler/target_pipeline.h"
 #include "ir/text.h"
 #include "ops/ops.h"
-#include "passes/pipeline.h"
+#include "partition/partition.h"
 #include "support/error.h"
 
 namespace ingot::cli {
 namespace {
+
+using Passes = std::vector<core::Pass>;
 
 std::string read_source(const std::string& path) {
   if (path == "-") return {std::istreambuf_iterator<char>(std::cin), {}};
   return read_file(path);
 }
 
-void list_passes(bool json) {
+// Of the first backend that is linked, where none is named.
+Passes pass_table(const std::string& device) {
+  core::Target target = core::parse_options({{"device", device}}).target;
+  const auto backends = core::api::backends();
+  const core::Backend& backend =
+      device.empty() ? *backends.front() : core::find_backend(backends, target.backend);
+  target.backend = backend.name();
+  target.device = backend.device(target.device);
+  return core::pipeline_for(backend, target);
+}
+
+void list_passes(const Passes& table, bool json) {
   nlohmann::json rows = nlohmann::json::array();
-  for (const core::PassRow& row : core::pipeline()) {
-    rows.push_back({{"name", row.name}, {"level", row.minimum_level}, {"why", row.why}});
-    if (!json) fmt::print("{:36} level {}  {}\n", row.name, row.minimum_level, row.why);
+  for (const core::Pass& pass : table) {
+    rows.push_back({{"name", pass.name},
+                    {"stage", core::name(pass.stage)},
+                    {"level", pass.minimum_level},
+                    {"changes_rounding", pass.changes_rounding},
+                    {"why", pass.why}});
+    if (!json)
+      fmt::print("{:36} {:8} level {}  {}\n", pass.name, core::name(pass.stage), pass.minimum_level,
+                 pass.why);
   }
   if (json) fmt::print("{}\n", rows.dump(2));
 }
 
-const core::PassRow& find_row(const std::string& name) {
-  if (const core::PassRow* row = core::find_pass(name)) return *row;
+const core::Pass& find_row(const Passes& table, const std::string& name) {
+  if (const core::Pass* pass = core::find_pass(table, name)) return *pass;
   std::vector<std::string> names;
-  for (const core::PassRow& row : core::pipeline()) names.emplace_back(row.name);
+  for (const core::Pass& pass : table) names.emplace_back(pass.name);
   throw CommandError(
       fmt::format("there is no pass '{}'{}; `ingot opt --list` lists all", name, suggest(name, names)), 2);
 }
 
-core::Graph run_passes(core::Graph graph, const std::vector<const core::PassRow*>& rows) {
-  core::PassRunner runner(core::PassOptions{});
-  if (rows.empty()) return core::run_pipeline(std::move(graph), runner);
-  for (const core::PassRow* row : rows) graph = runner.run(row->name, std::move(graph), row->run);
-  return graph;
+// The passes that are named; of none, all, or without a device those that ask nothing of one.
+core::Split run_passes(core::Graph graph, const OptCommand& command) {
+  const Passes table = pass_table(command.device);
+  core::PassRunner runner(table, core::PassOptions{});
+  core::Split split{core::Graph("init"), std::move(graph)};
+  for (const std::string& name : command.passes) split = runner.run(find_row(table, name), std::move(split));
+  if (!command.passes.empty()) return split;
+  for (const core::Pass& pass : table) {
+    if (!command.device.empty() || pass.stage == core::Stage::kSimplify)
+      split = runner.run(pass, std::move(split));
+  }
+  return split;
+}
+
+// `init` only where `hoist` moved something there.
+void print(const core::Split& split, bool json) {
+  const bool has_init = !split.init.nodes().empty();
+  const std::string init = has_init ? core::to_string(split.init) : "", main = core::to_string(split.main);
+  if (!json) return fmt::print("{}{}", init, main);
+  nlohmann::json graphs{{"graph", main}};
+  if (has_init) graphs["init"] = init;
+  fmt::print("{}\n", graphs.dump(2));
 }
 
 }  // namespace
 
 void optimize(const OptCommand& command) {
-  if (command.list) return list_passes(command.json);
-  if (command.file.empty()) throw CommandError("opt needs a file, or - for standard input", 2);
-  std::vector<const core::PassRow*> rows;
-  for (const std::string& name : command.passes) rows.push_back(&find_row(name));
   try {
+    if (command.list) return list_passes(pass_table(command.device), command.json);
+    if (command.file.empty()) throw CommandError("opt needs a file, or - for standard input", 2);
     core::Graph graph = core::parse_graph(read_source(command.file), &core::ops::find_op);
-    const std::string text = core::to_string(run_passes(std::move(graph), rows));
-    fmt::print("{}", command.json ? nlohmann::json{{"graph", text}}.dump(2) + "\n" : text);
+    print(run_passes(std::move(graph), command), command.json);
   } catch (const core::Error& error) {
     throw CommandError(error.what());
   }

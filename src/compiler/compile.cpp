@@ -7,29 +7,18 @@
 #include "compiler/key.h"
 #include "compiler/lower.h"
 #include "compiler/profile.h"
+#include "compiler/target_pipeline.h"
 #include "compiler/verify_kernels.h"
 #include "engine/validate_engine.h"
 #include "importers/aten/import.h"
 #include "ops/bounds.h"
 #include "partition/partition.h"
 #include "passes/hoist.h"
-#include "passes/target_passes.h"
 #include "support/error.h"
 #include "support/hash.h"
 
 namespace ingot::core {
 namespace {
-
-FuseRules fuse_rules(const Backend& backend, const Target& target) {
-  return {
-      .may_take_consumer = [&](const Node& root,
-                               const Node& node) { return backend.may_fuse_consumer(root, node, target); },
-      .may_take_producer = [&](const Node& root,
-                               const Node& node) { return backend.may_fuse_producer(root, node, target); }};
-}
-
-constexpr int kFuseLevel = 2;
-constexpr int kLayoutLevel = 3;
 
 // Kernels of equal keys are the same code.
 void set_keys(std::vector<Image>& images, const ImageTable& table, const Backend& backend,
@@ -40,39 +29,8 @@ void set_keys(std::vector<Image>& images, const ImageTable& table, const Backend
   }
 }
 
-// Brings operations into the forms that the target has fast code for.
-Graph adapt(Graph graph, const Backend& backend, const CompileOptions& options, PassRunner& runner) {
-  const Target& target = options.target;
-  const ComputeDTypeRule dtype = [&](const Node& node) { return backend.compute_dtype(node, target); };
-  const TransposedConvolutionRule convolutions = [&](const Node& node) {
-    return backend.prefers_convolutions(node, target);
-  };
-  const auto widen = [&](Graph g) { return widen_contractions(std::move(g), dtype); };
-  const auto expand = [&](Graph g) { return expand_transposed_convolutions(std::move(g), convolutions); };
-  graph = runner.run("widen_contractions", std::move(graph), widen, kLayoutLevel);
-  return runner.run("expand_transposed_convolutions", std::move(graph), expand, kLayoutLevel);
-}
-
-// Passes for one target: where values lie, what runs once a checkpoint, and what becomes one kernel.
-Split specialize(Graph graph, const Backend& backend, const CompileOptions& options, PassRunner& runner) {
-  const Target& target = options.target;
-  const ConvolutionRule prefers_winograd = [&](const Node& node) {
-    return backend.prefers_winograd(node, target);
-  };
-  const LayoutRule layouts = [&](const Node& node) { return backend.layouts(node, target); };
-  const FuseRules rules = fuse_rules(backend, target);
-  const auto winograd = [&](Graph g) { return use_winograd(std::move(g), prefers_winograd); };
-  const auto assign = [&](Graph g) { return assign_layouts(std::move(g), layouts); };
-  const auto fuse_all = [&](Graph g) { return fuse(std::move(g), rules); };
-  graph = runner.run("use_winograd", std::move(graph), winograd, kLayoutLevel, /*changes_rounding=*/true);
-  graph = runner.run("assign_layouts", std::move(graph), assign, kLayoutLevel);
-  Split split = hoist(std::move(graph));
-  runner.check("hoist", split.init, OutputLayouts::kAny);
-  runner.check("hoist", split.main);
-  split.init = runner.run("fuse", std::move(split.init), fuse_all, kFuseLevel, /*changes_rounding=*/false,
-                          OutputLayouts::kAny);
-  split.main = runner.run("fuse", std::move(split.main), fuse_all, kFuseLevel);
-  return split;
+std::vector<SlowNode> slow_nodes(const Graph& graph, const Backend& backend, const Target& target) {
+  return require_support(graph, typical_sizes(graph.symbols), backend, target, invariant_nodes(graph));
 }
 
 size_t verify_all(const LoweredPrograms& lowered, const std::vector<Image>& images,
@@ -120,9 +78,9 @@ std::shared_ptr<EngineData> compile_model(const aten::Program& program,
   BuildReport& filled = report != nullptr ? *report : unread;
   Phases own("prepare");
   Phases& phases = hooks.phases != nullptr ? *hooks.phases : own;
-  PassRunner runner(options.passes, hooks.dump);
   const Target& target = options.target;
   const Backend& backend = find_backend(backends, target.backend);
+  PassRunner runner(pipeline_for(backend, target), options.passes, hooks.dump);
 
   phases.begin("import");
   aten::Imported model = import();
@@ -134,12 +92,14 @@ std::shared_ptr<EngineData> compile_model(const aten::Program& program,
   std::string key = engine_key(program, model, backend, options);
 
   phases.begin("simplify");
-  Graph graph = run_pipeline(std::move(model.graph), runner);
+  Split split = runner.run(Stage::kSimplify, {.init = Graph("init"), .main = std::move(model.graph)});
   phases.begin("adapt");
-  graph = adapt(std::move(graph), backend, options, runner);
-  filled.slow = require_support(graph, typical_sizes(graph.symbols), backend, target, invariant_nodes(graph));
+  split = runner.run(Stage::kAdapt, std::move(split));
+  filled.slow = slow_nodes(split.main, backend, target);
   phases.begin("specialize");
-  const Split split = specialize(std::move(graph), backend, options, runner);
+  for (const Stage stage : {Stage::kLayout, Stage::kHoist, Stage::kFuse})
+    split = runner.run(stage, std::move(split));
+  filled.passes = runner.timings();
 
   phases.begin("lower");
   ImageTable table;
@@ -164,13 +124,13 @@ std::shared_ptr<EngineData> compile_model(const aten::Program& program,
 
 std::vector<SlowNode> find_slow(const aten::Program& program, const CompileOptions& options,
                                 std::span<const Backend* const> backends) {
-  PassRunner runner(options.passes);
   const Backend& backend = find_backend(backends, options.target.backend);
+  PassRunner runner(pipeline_for(backend, options.target), options.passes);
   aten::Imported model = aten::import_program(program);
   apply_profiles(model.graph, options.profiles);
-  Graph graph = adapt(run_pipeline(std::move(model.graph), runner), backend, options, runner);
-  return require_support(graph, typical_sizes(graph.symbols), backend, options.target,
-                         invariant_nodes(graph));
+  Split split{.init = Graph("init"), .main = std::move(model.graph)};
+  for (const Stage stage : {Stage::kSimplify, Stage::kAdapt}) split = runner.run(stage, std::move(split));
+  return slow_nodes(split.main, backend, options.target);
 }
 
 }  // namespace ingot::core

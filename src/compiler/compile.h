@@ -24,7 +24,8 @@ struct BuildReport {
   size_t distinct_kernels = 0;  // images compiled
   size_t verified_kernels = 0;  // ... and run beside their definition
   std::vector<SlowNode> slow;   // what the engine runs slowly
-  int64_t arena_bytes = 0;      // at the typical sizes
+  std::vector<PassRunner::Timing> passes;
+  int64_t arena_bytes = 0;  // at the typical sizes
   int64_t arena_lower_bound = 0;
 };
 

@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "backends/backend.h"
-#include "passes/pipeline.h"
+#include "passes/pass_runner.h"
 
 namespace ingot::core {
 

@@ -23,21 +23,17 @@ void replace(Graph& graph, Node* node) {
 
 }  // namespace
 
-Graph decompose(Graph graph, const std::function<bool(const Node&)>& is_wanted_whole) {
+Graph decompose(Graph graph) {
   bool changed = true;
   while (changed) {  // a decomposition may hold nodes that have one too
     changed = false;
     for (Node* node : graph.node_list()) {
-      if (node->op->decompose == nullptr || is_wanted_whole(*node)) continue;
+      if (node->op->decompose == nullptr) continue;
       replace(graph, node);
       changed = true;
     }
   }
   return graph;
-}
-
-Graph decompose(Graph graph) {
-  return decompose(std::move(graph), [](const Node&) { return false; });
 }
 
 }  // namespace ingot::core

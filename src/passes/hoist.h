@@ -3,17 +3,9 @@
 
 #include <set>
 
-#include "ir/graph.h"
+#include "passes/pass.h"
 
 namespace ingot::core {
-
-// A graph split by what decides its values. `init` has no inputs and no symbols: it runs once a checkpoint.
-// Its output k is the `weight` node of `main` with init_output == k. Weights that main uses as they are stay
-// `weight` nodes of main.
-struct Split {
-  Graph init;
-  Graph main;
-};
 
 // The nodes whose values follow from weights and constants alone.
 std::set<const Node*> invariant_nodes(const Graph& graph);

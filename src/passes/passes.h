@@ -1,9 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The passes for every target, in the order of pipeline.cpp. Each takes a graph and returns it rewritten; a
-// second run changes nothing.
+// The passes that ask nothing of the target, in the order of pipeline.cpp. Each takes a graph and returns it
+// rewritten; a second run changes nothing.
 #pragma once
-
-#include <functional>
 
 #include "ir/graph.h"
 
@@ -24,9 +22,8 @@ Graph recognize_compositions(Graph graph);
 // Roundings may change.
 Graph fold_batch_norm(Graph graph);
 
-// Puts simpler nodes in the place of nodes that have only a decomposition, and are not wanted whole.
+// Replaces nodes that have only a decomposition by simpler ones.
 Graph decompose(Graph graph);
-Graph decompose(Graph graph, const std::function<bool(const Node&)>& is_wanted_whole);
 
 // Moves a write into state behind the last read of the old value, so that it can be done in place.
 Graph reinplace_state(Graph graph);

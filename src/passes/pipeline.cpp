@@ -2,37 +2,91 @@
 #include "passes/pipeline.h"
 
 #include <algorithm>
+#include <iterator>
 
+#include "passes/hoist.h"
 #include "passes/passes.h"
 
 namespace ingot::core {
 namespace {
 
-Graph decompose_all(Graph graph) { return decompose(std::move(graph)); }
-
-constexpr PassRow kRows[] = {
-    {"eliminate_dead_code", eliminate_dead_code, 0, false, "front ends leave nodes that nobody reads"},
-    {"simplify", simplify, 1, false, "brings what models spell differently into one form"},
-    {"fold_constants", fold_constants, 1, false, "numbers that rules look for may be computed"},
-    {"recognize_compositions", recognize_compositions, 1, true,
-     "behind simplify: one form of each is enough"},
-    {"fold_batch_norm", fold_batch_norm, 1, true, "before decompose, which takes batch_norm apart"},
-    {"decompose", decompose_all, 0, false, "backends know only what cannot be taken apart"},
-    {"simplify", simplify, 1, false, "decompositions do not look at their neighbours"},
-    {"fold_constants", fold_constants, 1, false, "and compute with numbers"},
-    {"reinplace_state", reinplace_state, 1, false, "when all reads of state are known"},
-    {"eliminate_common_subexpressions", eliminate_common_subexpressions, 1, false,
-     "once equal things have one form, and before anything is grouped"},
-    {"eliminate_dead_code", eliminate_dead_code, 0, false, "the last rewriting leaves dead nodes"},
-};
+std::vector<Pass> neutral_passes(const TargetRules& rules) {
+  return {
+      {.name = "eliminate_dead_code",
+       .run = eliminate_dead_code,
+       .why = "front ends leave nodes that nobody reads"},
+      {.name = "simplify",
+       .run = simplify,
+       .minimum_level = 1,
+       .why = "brings what models spell differently into one form"},
+      {.name = "fold_constants",
+       .run = fold_constants,
+       .minimum_level = 1,
+       .why = "numbers that rules look for may be computed"},
+      {.name = "recognize_compositions",
+       .run = recognize_compositions,
+       .minimum_level = 1,
+       .changes_rounding = true,
+       .why = "after simplify: one form of each is enough"},
+      {.name = "fold_batch_norm",
+       .run = fold_batch_norm,
+       .minimum_level = 1,
+       .changes_rounding = true,
+       .why = "before decompose, which replaces batch_norm"},
+      {.name = "decompose", .run = decompose, .why = "backends know only what has no decomposition"},
+      {.name = "simplify",
+       .run = simplify,
+       .minimum_level = 1,
+       .why = "decompositions do not look at their neighbours"},
+      {.name = "fold_constants",
+       .run = fold_constants,
+       .minimum_level = 1,
+       .why = "and compute with numbers"},
+      {.name = "reinplace_state",
+       .run = reinplace_state,
+       .minimum_level = 1,
+       .why = "when all reads of state are known"},
+      {.name = "eliminate_common_subexpressions",
+       .run = eliminate_common_subexpressions,
+       .minimum_level = 1,
+       .why = "once equal things have one form, and before anything is grouped"},
+      {.name = "eliminate_dead_code",
+       .run = eliminate_dead_code,
+       .why = "the last rewriting leaves dead nodes"},
+      {.name = "assign_layouts",
+       .stage = Stage::kLayout,
+       .run = [rule = rules.layouts](Graph graph) { return assign_layouts(std::move(graph), rule); },
+       .minimum_level = 3,
+       .why = "before hoist: packing a weight is work for the init program"},
+      {.name = "hoist",
+       .stage = Stage::kHoist,
+       .run = hoist,
+       .why = "before fuse: no region may hold parts of both programs"},
+      {.name = "fuse",
+       .stage = Stage::kFuse,
+       .run = [rules = rules.fuse](Graph graph) { return fuse(std::move(graph), rules); },
+       .minimum_level = 2,
+       .why = "last: whatever nodes remain become regions"},
+  };
+}
 
 }  // namespace
 
-std::span<const PassRow> pipeline() { return kRows; }
+std::string_view name(Stage stage) {
+  constexpr std::string_view kNames[] = {"simplify", "adapt", "layout", "hoist", "fuse"};
+  return kNames[static_cast<size_t>(stage)];
+}
 
-const PassRow* find_pass(std::string_view name) {
-  const auto row = std::ranges::find(pipeline(), name, &PassRow::name);
-  return row == pipeline().end() ? nullptr : &*row;
+std::vector<Pass> pipeline(const TargetRules& rules, std::vector<Pass> of_backend) {
+  std::vector<Pass> table = std::move(of_backend);
+  std::ranges::move(neutral_passes(rules), std::back_inserter(table));
+  std::ranges::stable_sort(table, {}, &Pass::stage);
+  return table;
+}
+
+const Pass* find_pass(std::span<const Pass> table, std::string_view name) {
+  const auto pass = std::ranges::find(table, name, &Pass::name);
+  return pass == table.end() ? nullptr : &*pass;
 }
 
 }  // namespace ingot::core

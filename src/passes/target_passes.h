@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Passes that ask the target: a segment goes through them in this order. The questions are parameters, so
-// that passes know no backend.
+// Passes that ask the target. The questions are parameters, so that passes know no backend.
 #pragma once
 
 #include <functional>
@@ -9,22 +8,6 @@
 #include "ops/layout_request.h"
 
 namespace ingot::core {
-
-// Computes contractions in the dtype that the target names, where that is another one than their own:
-// operands are converted on the way in, the result on the way out. Sums are accumulated in no less than
-// before.
-using ComputeDTypeRule = std::function<DType(const Node& contraction)>;
-Graph widen_contractions(Graph graph, const ComputeDTypeRule& rule);
-
-// Replaces transposed convolutions by what targets have schedules for: those of stride 1 by a convolution
-// with the turned window, the others by a product and a fold of its overlapping windows.
-using TransposedConvolutionRule = std::function<bool(const Node& convolution)>;
-Graph expand_transposed_convolutions(Graph graph, const TransposedConvolutionRule& rule);
-
-// Computes the convolutions that the target answers yes for, and whose weights do not depend on inputs, with
-// fewer products (ops/winograd.cpp). Changes rounding.
-using ConvolutionRule = std::function<bool(const Node& convolution)>;
-Graph use_winograd(Graph graph, const ConvolutionRule& rule);
 
 // Gives every value its layout. Nodes with a request get it, by `relayout` nodes where needed; a
 // transposition becomes free by permuting its result's layout; other nodes follow their first permuted
@@ -41,5 +24,30 @@ struct FuseRules {
   std::function<bool(const Node& root, const Node& producer)> may_take_producer;
 };
 Graph fuse(Graph graph, const FuseRules& rules);
+
+// What every backend answers for the passes above, which the table holds for all of them.
+struct TargetRules {
+  LayoutRule layouts;
+  FuseRules fuse;
+};
+
+// The following rewritings are passes of the backends that put them into their rows, each with a rule of its
+// own.
+
+// Computes contractions in the dtype that the target names, where that is another one than their own:
+// operands are converted on the way in, the result on the way out. Sums are accumulated in no less than
+// before.
+using ComputeDTypeRule = std::function<DType(const Node& contraction)>;
+Graph widen_contractions(Graph graph, const ComputeDTypeRule& rule);
+
+// Replaces transposed convolutions by what targets have schedules for: those of stride 1 by a convolution
+// with the turned window, the others by a product and a fold of its overlapping windows.
+using TransposedConvolutionRule = std::function<bool(const Node& convolution)>;
+Graph expand_transposed_convolutions(Graph graph, const TransposedConvolutionRule& rule);
+
+// Computes the convolutions that the target answers yes for, and whose weights do not depend on inputs, with
+// fewer products (ops/winograd.cpp). Changes rounding.
+using ConvolutionRule = std::function<bool(const Node& convolution)>;
+Graph use_winograd(Graph graph, const ConvolutionRule& rule);
 
 }  // namespace ingot::core

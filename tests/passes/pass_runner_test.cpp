@@ -2,8 +2,12 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "api/compiler/backends.h"
+#include "compiler/target_pipeline.h"
 #include "ir/text.h"
+#include "ops/attributes.h"
 #include "ops/ops.h"
+#include "passes/pass_runner.h"
 #include "passes/pipeline.h"
 #include "support/error.h"
 
@@ -19,35 +23,67 @@ Graph add_node(Graph graph) {
   return graph;
 }
 
+Graph add_node_to_main(Graph graph) {
+  return graph.inputs().empty() ? std::move(graph) : add_node(std::move(graph));
+}
+
 Graph one_input() { return parse_graph("graph g(%x: f32[2]) { return }", ops::find_op); }
 
-// Which of three runs take place.
+// Leaves one node of a program for init.
+Split divide(Graph graph) {
+  Graph init("init");
+  init.call(ops::full, {}, ops::Full{.value = 1});
+  return {std::move(init), std::move(graph)};
+}
+
+std::vector<Pass> table() {
+  return {{.name = "simplify", .run = add_node, .minimum_level = 1},
+          {.name = "round", .run = add_node, .minimum_level = 1, .changes_rounding = true},
+          {.name = "hoist", .stage = Stage::kHoist, .run = divide},
+          {.name = "fuse", .stage = Stage::kFuse, .run = add_node_to_main, .minimum_level = 2}};
+}
+
+Split run_all(PassRunner& runner) {
+  Split split{Graph("init"), one_input()};
+  for (const Stage stage : {Stage::kSimplify, Stage::kAdapt, Stage::kLayout, Stage::kHoist, Stage::kFuse})
+    split = runner.run(stage, std::move(split));
+  return split;
+}
+
+// Which runs take place.
 std::vector<std::string> runs(const PassOptions& options) {
-  PassRunner runner(options);
-  Graph graph = one_input();
-  graph = runner.run("simplify", std::move(graph), add_node, 1);
-  graph = runner.run("recognize_compositions", std::move(graph), add_node, 1, true);
-  graph = runner.run("fuse", std::move(graph), add_node, 2);
+  PassRunner runner(table(), options);
+  run_all(runner);
   std::vector<std::string> names;
   for (const auto& timing : runner.timings()) names.push_back(timing.name);
-  EXPECT_EQ(graph.nodes().size(), names.size());
   return names;
 }
 
 TEST(PassRunner, SkipsByNameLevelNumericsPlaceAndCount) {
-  EXPECT_THAT(runs({}), ElementsAre("simplify", "recognize_compositions", "fuse"));
-  EXPECT_THAT(runs({.disabled = {"simplify"}}), ElementsAre("recognize_compositions", "fuse"));
+  // Fusing runs on both graphs.
+  EXPECT_THAT(runs({}), ElementsAre("simplify", "round", "hoist", "fuse", "fuse"));
+  EXPECT_THAT(runs({.disabled = {"simplify"}}), ElementsAre("round", "hoist", "fuse", "fuse"));
+  EXPECT_THAT(runs({.disabled = {"hoist"}}), ElementsAre("simplify", "round", "fuse", "fuse"));
   EXPECT_THAT(runs({.stop_after = "simplify"}), ElementsAre("simplify"));
+  EXPECT_THAT(runs({.stop_after = "fuse"}), ElementsAre("simplify", "round", "hoist", "fuse", "fuse"));
   EXPECT_THAT(runs({.disabled = {"simplify"}, .stop_after = "simplify"}), IsEmpty());
-  EXPECT_THAT(runs({.bisect_limit = 2}), ElementsAre("simplify", "recognize_compositions"));
-  EXPECT_THAT(runs({.level = 1}), ElementsAre("simplify", "recognize_compositions"));
-  EXPECT_THAT(runs({.level = 0}), IsEmpty());
-  EXPECT_THAT(runs({.strict = true}), ElementsAre("simplify", "fuse"));
+  EXPECT_THAT(runs({.bisect_limit = 2}), ElementsAre("simplify", "round"));
+  EXPECT_THAT(runs({.bisect_limit = 3}), ElementsAre("simplify", "round", "hoist"));
+  EXPECT_THAT(runs({.level = 1}), ElementsAre("simplify", "round", "hoist"));
+  EXPECT_THAT(runs({.level = 0}), ElementsAre("hoist"));
+  EXPECT_THAT(runs({.strict = true}), ElementsAre("simplify", "hoist", "fuse", "fuse"));
+}
+
+TEST(PassRunner, WhatRunsChangesTheProgram) {
+  PassRunner runner(table(), {});
+  const Split split = run_all(runner);
+  EXPECT_EQ(split.init.nodes().size(), 1U);
+  EXPECT_EQ(split.main.nodes().size(), 3U);
 }
 
 TEST(PassRunner, UnknownNamesAreRefusedWithTheNearest) {
   try {
-    PassRunner runner({.disabled = {"simplfy"}});
+    PassRunner runner(table(), {.disabled = {"simplfy"}});
     FAIL();
   } catch (const UserError& error) {
     EXPECT_EQ(error.details().code, "INGOT-U004");
@@ -57,21 +93,42 @@ TEST(PassRunner, UnknownNamesAreRefusedWithTheNearest) {
 
 TEST(PassRunner, VerifiesAndDumpsWhatChanged) {
   std::vector<std::string> dumped;
-  PassRunner runner({}, [&](std::string_view pass, const Graph&) { dumped.emplace_back(pass); });
-  Graph graph = runner.run("simplify", one_input(), add_node);
-  graph = runner.run("fuse", std::move(graph), [](Graph same) { return same; });
-  EXPECT_THAT(dumped, ElementsAre("simplify"));
+  const auto dump = [&](std::string_view pass, const Graph&) { dumped.emplace_back(pass); };
   const auto break_graph = [](Graph broken) {
     broken.set_operand(broken.nodes().front().get(), 0, nullptr);
     return broken;
   };
-  EXPECT_THROW(runner.run("fuse", std::move(graph), break_graph), InternalError);
+  PassRunner runner({{.name = "simplify", .run = add_node},
+                     {.name = "nothing", .run = [](Graph same) { return same; }},
+                     {.name = "break", .stage = Stage::kAdapt, .run = break_graph}},
+                    {}, dump);
+  Split split = runner.run(Stage::kSimplify, {Graph("init"), one_input()});
+  EXPECT_THAT(dumped, ElementsAre("simplify"));
+  EXPECT_THROW(runner.run(Stage::kAdapt, std::move(split)), InternalError);
 }
 
+TEST(Pipeline, RowsOfABackendRunFirstInTheirStage) {
+  const auto same = [](Graph graph) { return graph; };
+  const std::vector<Pass> table = pipeline({}, {{.name = "late", .stage = Stage::kFuse, .run = same},
+                                                {.name = "merge", .stage = Stage::kLayout, .run = same},
+                                                {.name = "widen", .stage = Stage::kAdapt, .run = same}});
+  std::vector<std::string_view> names;
+  for (const Pass& pass : table) {
+    if (pass.stage != Stage::kSimplify) names.push_back(pass.name);
+  }
+  EXPECT_THAT(names, ElementsAre("widen", "merge", "assign_layouts", "hoist", "late", "fuse"));
+}
+
+// Every row of every backend that is linked.
 TEST(Pipeline, EveryRowSaysWhyAndRunsOnAnEmptyGraph) {
-  for (const PassRow& row : pipeline()) {
-    EXPECT_NE(row.why, "") << row.name;
-    EXPECT_EQ(to_string(row.run(one_input())), to_string(one_input())) << row.name;
+  for (const Backend* backend : api::backends()) {
+    const Target target{.backend = std::string(backend->name()), .device = backend->device("")};
+    PassRunner runner({}, {});
+    for (const Pass& pass : pipeline_for(*backend, target)) {
+      EXPECT_NE(pass.why, "") << pass.name;
+      const Split split = runner.run(pass, {Graph("init"), one_input()});
+      EXPECT_EQ(to_string(split.main), to_string(one_input())) << pass.name;
+    }
   }
 }
 

@@ -22,9 +22,6 @@ std::span<const Backend* const> backends() {
       &cpu::backend(),
 #endif
 #if __has_include("backends/cuda/compile/backend.h")
-#include "backends/cuda/compile/backend.h"
-#endif
-#if __has_include("backends/cuda/compile/backend.h")
       &cuda::backend(),
 #endif
 #if __has_include("backends/null/compile/backend.h")

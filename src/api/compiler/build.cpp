@@ -12,6 +12,7 @@
 #include "api/runtime/host_access.h"
 #include "compiler/compile.h"
 #include "compiler/profile.h"
+#include "compiler/target_pipeline.h"
 #include "partition/partition.h"
 #include "runtime/prepare.h"
 #include "support/error.h"
@@ -41,8 +42,9 @@ ingot_build_options copy_of(const ingot_build_options* given) {
 // Refuses names of backends and passes before any work is done.
 CompileOptions checked_options(const ingot_build_options& options) {
   CompileOptions parsed = parse_options(read_rows(options));
-  parsed.target.device = find_backend(backends(), parsed.target.backend).device(parsed.target.device);
-  const PassRunner checks_names(parsed.passes);
+  const Backend& backend = find_backend(backends(), parsed.target.backend);
+  parsed.target.device = backend.device(parsed.target.device);
+  const PassRunner checks_names(pipeline_for(backend, parsed.target), parsed.passes);
   return parsed;
 }
 
@@ -88,6 +90,18 @@ void write(JsonWriter& json, const std::vector<Phases::Phase>& phases) {
     json.begin_object();
     json.field("name", phase.name);
     json.field("seconds", phase.seconds);
+    json.end_object();
+  }
+  json.end_array();
+}
+
+void write(JsonWriter& json, const std::vector<PassRunner::Timing>& passes) {
+  json.begin_array();
+  for (const PassRunner::Timing& pass : passes) {
+    json.begin_object();
+    json.field("name", pass.name);
+    json.field("seconds", pass.seconds);
+    json.field("changed", pass.changed);
     json.end_object();
   }
   json.end_array();
@@ -140,6 +154,8 @@ class Build {
     json.field("seconds", total_seconds(phases));
     json.key("phases");
     write(json, phases);
+    json.key("passes");
+    write(json, report_.passes);
     json.field("kernels", report_.kernels);
     json.field("distinct_kernels", report_.distinct_kernels);
     json.field("verified_kernels", report_.verified_kernels);

@@ -8,10 +8,10 @@
 
 #include "backends/cpu/compile/emit_kernel.h"
 #include "backends/cpu/compile/llvm/generate.h"
+#include "backends/cpu/compile/passes.h"
 #include "backends/cpu/compile/schedule.h"
 #include "backends/cpu/compile/schedules/image_rows.h"
 #include "backends/cpu/compile/schedules/transposition.h"
-#include "backends/cpu/compile/schedules/winograd.h"
 #include "backends/cpu/compile/speed.h"
 #include "backends/cpu/compile/target.h"
 #include "backends/steps/fusion_rules.h"
@@ -112,23 +112,7 @@ class CpuBackend final : public Backend {
     return judge_speed(node, sizes, target);
   }
 
-  // bf16 and f16 wait for schedules of their own: f32's are many times faster than plain loops, and round
-  // less.
-  DType compute_dtype(const Node& contraction, const Target& target) const override {
-    const DType own = contraction.results[0]->type.dtype;
-    const bool is_half = own == DType::kBF16 || own == DType::kF16;
-    const Schedule* schedule = find_schedule(*contraction.op);
-    if (!is_half || (schedule != nullptr && schedule->supports(contraction, target).yes)) return own;
-    return DType::kF32;
-  }
-
-  bool prefers_convolutions(const Node& transposed, const Target&) const override {
-    return transposed.results[0]->type.dtype == DType::kF32;
-  }
-
-  bool prefers_winograd(const Node& convolution, const Target& target) const override {
-    return is_faster_by_winograd(convolution, features_of(target));
-  }
+  std::vector<Pass> passes(const Target& target) const override { return own_passes(target); }
 
   LayoutRequest layouts(const Node& node, const Target& target) const override {
     LayoutRequest request;

@@ -137,9 +137,6 @@ class CudaBackend final : public Backend {
     return {};
   }
 
-  DType compute_dtype(const Node& node, const Target&) const override { return node.results[0]->type.dtype; }
-  bool prefers_convolutions(const Node&, const Target&) const override { return false; }
-  bool prefers_winograd(const Node&, const Target&) const override { return false; }
   LayoutRequest layouts(const Node& node, const Target&) const override {
     return node.op == &ops::attention ? attention_layouts(node) : contraction_layouts(node);
   }

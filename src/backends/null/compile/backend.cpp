@@ -20,9 +20,6 @@ class NullBackend final : public Backend {
   std::string_view generator() const override { return "nothing"; }
   std::string device(std::string_view) const override { return {}; }
   Support supports(const Node&, const SymbolValues&, const Target&) const override { return {}; }
-  DType compute_dtype(const Node& node, const Target&) const override { return node.results[0]->type.dtype; }
-  bool prefers_convolutions(const Node&, const Target&) const override { return false; }
-  bool prefers_winograd(const Node&, const Target&) const override { return false; }
   LayoutRequest layouts(const Node&, const Target&) const override { return {}; }
   bool may_fuse_consumer(const Node&, const Node&, const Target&) const override { return true; }
   bool may_fuse_producer(const Node&, const Node&, const Target&) const override { return true; }

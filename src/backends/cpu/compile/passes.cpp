@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "backends/cpu/compile/passes.h"
+
+#include "backends/cpu/compile/schedule.h"
+#include "backends/cpu/compile/schedules/winograd.h"
+#include "backends/cpu/compile/target.h"
+#include "passes/target_passes.h"
+
+namespace ingot::core::cpu {
+namespace {
+
+// bf16 and f16 wait for schedules of their own: f32's are many times faster than plain loops, and round less.
+DType fastest_dtype(const Node& contraction, const Target& target) {
+  const DType own = contraction.results[0]->type.dtype;
+  const bool is_half = own == DType::kBF16 || own == DType::kF16;
+  const Schedule* schedule = find_schedule(*contraction.op);
+  if (!is_half || (schedule != nullptr && schedule->supports(contraction, target).yes)) return own;
+  return DType::kF32;
+}
+
+bool is_f32(const Node& node) { return node.results[0]->type.dtype == DType::kF32; }
+
+}  // namespace
+
+std::vector<Pass> own_passes(const Target& target) {
+  const auto dtype = [target](const Node& contraction) { return fastest_dtype(contraction, target); };
+  const auto winograd = [features = features_of(target)](const Node& convolution) {
+    return is_faster_by_winograd(convolution, features);
+  };
+  return {
+      {.name = "widen_contractions",
+       .stage = Stage::kAdapt,
+       .run = [=](Graph graph) { return widen_contractions(std::move(graph), dtype); },
+       .minimum_level = 3,
+       .why = "before expand_transposed_convolutions, which looks for f32"},
+      {.name = "expand_transposed_convolutions",
+       .stage = Stage::kAdapt,
+       .run = [](Graph graph) { return expand_transposed_convolutions(std::move(graph), is_f32); },
+       .minimum_level = 3,
+       .why = "before layouts: what it makes has schedules that want some"},
+      {.name = "use_winograd",
+       .stage = Stage::kLayout,
+       .run = [=](Graph graph) { return use_winograd(std::move(graph), winograd); },
+       .minimum_level = 3,
+       .changes_rounding = true,
+       .why = "before layouts are assigned: its kernel template needs others"},
+  };
+}
+
+}  // namespace ingot::core::cpu

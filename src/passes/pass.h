@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: Apache-2.0
+// A pass as a row of the pass table (pipeline.h). Backends contribute rows of their own.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <string_view>
+#include <variant>
+
+#include "ir/graph.h"
+
+namespace ingot::core {
+
+// The order of the table. In each stage a backend's own passes run first, in the order in which it returns
+// them.
+enum class Stage : uint8_t {
+  kSimplify,  // the same for every target
+  kAdapt,     // brings operations into forms that the target has code for; afterwards it judges each node
+  kLayout,    // chooses forms and layouts of what stays
+  kHoist,     // splits off what runs once per checkpoint
+  kFuse,      // on both graphs: nodes become regions
+};
+std::string_view name(Stage stage);  // "simplify"
+
+// A model as one graph until `hoist` splits it by what decides its values. `init` has no inputs and no
+// symbols: it runs once per checkpoint. Its output k is the `weight` node of `main` with init_output == k.
+// Weights that main uses as they are stay `weight` nodes of main.
+struct Split {
+  Graph init;
+  Graph main;
+};
+
+using GraphPass = std::function<Graph(Graph)>;
+using SplitPass = std::function<Split(Graph)>;
+
+struct Pass {
+  std::string_view name;
+  Stage stage = Stage::kSimplify;
+  std::variant<GraphPass, SplitPass> run;
+  int minimum_level = 0;          // does not run below this optimization level
+  bool changes_rounding = false;  // does not run under strict numerics
+  std::string_view why;           // it stands where it stands
+};
+
+}  // namespace ingot::core
