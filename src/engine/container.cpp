@@ -29,7 +29,7 @@ Number get(Bytes bytes, size_t offset) {
   return value;
 }
 
-// The header with its own checksum left out.
+// The checksum field counts as zero.
 Checksum header_checksum(Bytes header) {
   std::vector<std::byte> copy(header.begin(), header.end());
   std::fill_n(copy.begin() + kChecksumOffset, sizeof(Checksum), std::byte{0});
@@ -52,7 +52,7 @@ void check_header(Bytes file, Checksums checksums) {
   const std::string_view magic(reinterpret_cast<const char*>(file.data()),
                                std::min(file.size(), kMagic.size()));
   if (magic != kMagic)
-    refuse("INGOT-U200", "this is no Ingot engine: section 'header' does not begin with INGOTENG");
+    refuse("INGOT-U200", "this is not an Ingot engine: section 'header' does not begin with INGOTENG");
   if (file.size() < kHeaderBytes) {
     refuse("INGOT-U202",
            fmt::format("the engine file is cut off in section 'header': it has {} bytes", file.size()));
@@ -60,9 +60,10 @@ void check_header(Bytes file, Checksums checksums) {
   const auto format = get<uint32_t>(file, 8);
   const bool intact = header_checksum(file.first(kHeaderBytes)) == get<Checksum>(file, kChecksumOffset);
   if (format != kEngineFormatVersion && (intact || checksums == Checksums::kIgnore)) {
-    refuse("INGOT-U201",
-           fmt::format("the engine has format {} (section 'header'), this version of Ingot reads format {}",
-                       format, kEngineFormatVersion));
+    refuse(
+        "INGOT-U201",
+        fmt::format("the engine has format {} (section 'header'), but this version of Ingot reads format {}",
+                    format, kEngineFormatVersion));
   }
   if (checksums == Checksums::kVerify && !intact) refuse_header("its checksum is wrong");
   if (get<uint32_t>(file, 12) != kSectionCount) refuse_header("it has an unknown number of sections");
@@ -77,7 +78,7 @@ Section read_entry(Bytes file, size_t index) {
   Section section;
   section.name = kSectionNames[index];
   if (get<uint32_t>(file, at) != index + 1 || get<uint32_t>(file, at + 4) != 0)
-    refuse_header("its table names other sections");
+    refuse_header("its table lists unexpected sections");
   section.offset = get<uint64_t>(file, at + 8);
   section.length = get<uint64_t>(file, at + 16);
   section.content_length = get<uint64_t>(file, at + 24);
@@ -86,8 +87,7 @@ Section read_entry(Bytes file, size_t index) {
   return section;
 }
 
-// Sections follow each other: what is not content is padding up to the next one's alignment, and nothing is
-// left over.
+// Sections are contiguous: everything between the content of one and the start of the next is padding.
 void check_places(uint64_t file_length, uint64_t declared, const std::vector<Section>& sections) {
   if (declared != file_length) {
     const Section* last = &sections[0];
@@ -106,7 +106,7 @@ void check_places(uint64_t file_length, uint64_t declared, const std::vector<Sec
     const uint64_t next = i + 1 < sections.size() ? section_alignment(i + 1) : kSmallAlignment;
     const bool padded =
         inside && section.offset + section.length == align_up(section.offset + section.content_length, next);
-    if (!padded) refuse_header(fmt::format("section '{}' does not lie where it has to", section.name));
+    if (!padded) refuse_header(fmt::format("section '{}' is at the wrong offset", section.name));
     expected = section.offset + section.length;
   }
   if (expected != file_length) refuse_header("its sections do not cover the file");

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// The outer form of an engine file: header, section table, sections. Private to src/engine.
+// The outer structure of an engine file: header, section table, sections. Private to src/engine.
 //
 //   0  magic "INGOTENG"   8  u32 format   12  u32 sections   16  u64 file length   24  u64 header length
 //  32  XXH3-128 of the header with this field zero           48  16 zero bytes     64  the table
 // Table entry: u32 type, u32 zero, u64 offset, u64 length with padding, u64 length of the content, XXH3-128,
-// SHA-256. All numbers are little-endian. Sections stand in the order of their types and cover the file
-// without a gap.
+// SHA-256. All integers are little-endian. Sections are in the order of their types and cover the file
+// without gaps.
 #pragma once
 
 #include <array>
@@ -24,7 +24,7 @@ constexpr std::array<std::string_view, kSectionCount> kSectionNames = {"key",   
 constexpr size_t kTableEntryBytes = 80;
 constexpr size_t kHeaderBytes = 576;  // with the table, padded to 64
 constexpr size_t kSmallAlignment = 64;
-constexpr size_t kLargeAlignment = 64 << 10;  // of images and weights
+constexpr size_t kLargeAlignment = 64 << 10;  // of kernel binaries and weights
 constexpr size_t kWeightBlock = 1 << 20;
 
 constexpr size_t section_alignment(size_t section) {
@@ -32,7 +32,7 @@ constexpr size_t section_alignment(size_t section) {
 }
 constexpr uint64_t align_up(uint64_t value, uint64_t unit) { return (value + unit - 1) / unit * unit; }
 
-// One row of the table, and the bytes without padding.
+// One row of the table, and the content without padding.
 struct Section : SectionInfo {
   uint64_t content_length = 0;
 };
@@ -41,7 +41,7 @@ struct Section : SectionInfo {
 std::vector<std::byte> write_header(const std::vector<Section>& sections, uint64_t file_length);
 
 struct Container {
-  std::vector<std::byte> head;  // what was checked: a copy of all before the weights
+  std::vector<std::byte> head;  // the bytes that were checked: a copy of everything before the weights
   std::vector<Section> sections;
   Digest identity;  // SHA-256 over the table
   Bytes content(Bytes file, SectionType type) const {
@@ -50,8 +50,8 @@ struct Container {
   }
 };
 
-// Checks header, table, places and paddings, and the checksums of all sections but weights, in a copy: `file`
-// may lie in a map of what others write. UserError INGOT-U200 to U204.
+// Checks header, table, offsets and padding, and the checksums of all sections except weights, in a copy:
+// `file` may be a mapping that others write to. UserError INGOT-U200 to U204.
 Container read_container(Bytes file, Checksums checksums);
 
 // Throws UserError INGOT-U205 naming the section.

@@ -56,10 +56,10 @@ int64_t combine(PostfixOp op, int64_t a, int64_t b) {
     case PostfixOp::kSymbol:
       break;
   }
-  throw InternalError("a constant or symbol combines nothing");
+  throw InternalError("a constant or symbol has no operands");
 }
 
-// Products of sums multiply out: their terms are counted before they are made.
+// Products of sums expand: count their terms before computing them.
 size_t term_count(const Dim& dim) { return dim.kind() == Dim::Kind::kAdd ? dim.operands().size() : 1; }
 
 Dim combine(PostfixOp op, const Dim& a, const Dim& b) {
@@ -145,7 +145,7 @@ int64_t DimTable::evaluate(uint32_t slot, std::span<const int64_t> symbols) cons
 Dim read_postfix(std::span<const PostfixItem> code, std::span<const std::string> symbols) {
   struct Entry {
     Dim dim;
-    size_t depth = 0;  // of nested operations: what a recursive visitor meets
+    size_t depth = 0;  // of nested operations, which bounds recursive visitors
   };
   if (code.size() > kMaxPostfixItems) refuse("too long");
   std::vector<Entry> stack;

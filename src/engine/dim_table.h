@@ -43,7 +43,7 @@ class DimTable {
   const std::vector<std::string>& symbols() const { return symbols_; }
   std::span<const PostfixItem> code(uint32_t slot) const;
 
-  // Value of one slot, from one value a symbol. UserError INGOT-U101/U102 on overflow and division by zero.
+  // Value of one slot, from one value per symbol. UserError INGOT-U101/U102 on overflow and division by zero.
   int64_t evaluate(uint32_t slot, std::span<const int64_t> symbols) const;
 
  private:
@@ -56,7 +56,7 @@ class DimTable {
   std::vector<size_t> starts_ = {0};
 };
 
-// The inverse of DimTable::code, for code that nobody vouches for: UserError INGOT-U205 on a bad one.
+// The inverse of DimTable::code, for untrusted code: UserError INGOT-U205 if it is malformed.
 Dim read_postfix(std::span<const PostfixItem> code, std::span<const std::string> symbols);
 
 }  // namespace ingot::core

@@ -17,19 +17,19 @@ namespace {
 
 using Gaps = std::vector<std::pair<uint64_t, uint64_t>>;
 
-// The stretches of [0, length) that no extent takes. Distinct extents may not overlap or leave more than
-// `alignment` bytes.
+// The parts of [0, length) that no extent covers. Distinct extents may not overlap or leave more than
+// `alignment` bytes between them.
 Gaps find_gaps(const std::vector<Extent>& extents, uint64_t length, uint64_t alignment, SectionType type) {
   Gaps gaps;
   uint64_t end = 0;
   const auto leave = [&](uint64_t next) {
-    if (next - end >= alignment) refuse_content(type, "a part of it belongs to nothing");
+    if (next - end >= alignment) refuse_content(type, "it contains unused bytes");
     if (next > end) gaps.emplace_back(end, next);
   };
   for (const Extent& extent : extents) {
     if (extent.offset > length || extent.length > length - extent.offset)
-      refuse_content(type, "a part of it lies outside");
-    if (extent.offset < end) refuse_content(type, "two parts of it overlap");
+      refuse_content(type, "an offset is outside of it");
+    if (extent.offset < end) refuse_content(type, "two entries overlap");
     leave(extent.offset);
     end = extent.offset + extent.length;
   }
@@ -40,7 +40,7 @@ Gaps find_gaps(const std::vector<Extent>& extents, uint64_t length, uint64_t ali
 void require_zero(Bytes section, const std::pair<uint64_t, uint64_t>& gap, SectionType type) {
   const Bytes bytes = section.subspan(gap.first, gap.second - gap.first);
   const bool zero = std::ranges::all_of(bytes, [](std::byte byte) { return byte == std::byte{0}; });
-  if (!zero) refuse_content(type, "the padding between its parts is not zero");
+  if (!zero) refuse_content(type, "its padding is not zero");
 }
 
 [[noreturn]] void refuse_block(size_t block) {
@@ -52,7 +52,7 @@ void require_zero(Bytes section, const std::pair<uint64_t, uint64_t>& gap, Secti
       "copy the engine file again, or build it again");
 }
 
-// Keys hold lines; names in them are quoted, so that nothing else than a line's end is a control character.
+// Keys are lines of text. Names in them are quoted, so the only control characters are line ends.
 bool is_text(char letter) {
   return letter == '\n' || (static_cast<unsigned char>(letter) >= 0x20 && letter != 0x7F);
 }
@@ -103,7 +103,7 @@ void EngineFile::read(Checksums checksums) {
   sections_.assign(container.sections.begin(), container.sections.end());
   const Bytes key = container.content(head, SectionType::kKey);
   data_.key.assign(reinterpret_cast<const char*>(key.data()), key.size());
-  if (!std::ranges::all_of(data_.key, is_text)) refuse_content(SectionType::kKey, "it is no text");
+  if (!std::ranges::all_of(data_.key, is_text)) refuse_content(SectionType::kKey, "it is not text");
   const ReadMetadata metadata = read_metadata(container.content(head, SectionType::kMetadata), data_);
   read_programs(container.content(head, SectionType::kPrograms), data_);
 
@@ -133,7 +133,7 @@ void EngineFile::read(Checksums checksums) {
   const Bytes sums = container.content(head, SectionType::kChecksums);
   block_checksums_.resize(weight_blocks());
   if (sums.size() != block_checksums_.size() * sizeof(Checksum)) {
-    refuse_content(SectionType::kChecksums, "it has not one checksum a block of weights");
+    refuse_content(SectionType::kChecksums, "it does not have one checksum per block of weights");
   }
   if (!sums.empty()) std::memcpy(block_checksums_.data(), sums.data(), sums.size());
   validate_engine(data_);
@@ -188,7 +188,7 @@ void EngineFile::verify_all() const {
 }
 
 void EngineFile::require_intact() const {
-  // Before the content, so that a change during this call is noticed by the next.
+  // Before reading, so that the next call notices a change during this one.
   const FileVersion now = map_ == nullptr ? FileVersion{static_cast<int64_t>(size()), 0} : map_->version();
   if (now.size != static_cast<int64_t>(size())) refuse_change(sections_.back().name);
   for (const SectionInfo& info : sections_) {
@@ -209,7 +209,7 @@ void EngineFile::refuse_change(std::string_view section) const {
   const std::string file = map_ == nullptr ? "the memory that holds the engine"
                                            : fmt::format("the file '{}'", map_->path().string());
   throw UserError("INGOT-U211", fmt::format("{} changed after it was loaded, in section '{}'", file, section),
-                  "restore it and load it again, with memory=\"copy\" if others write to it");
+                  "restore the file and load it again; use memory=\"copy\" if others write to it");
 }
 
 }  // namespace ingot::core

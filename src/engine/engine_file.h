@@ -3,8 +3,8 @@
 // holds.
 //
 // File: header, section table, sections {key, metadata, programs, checksums, images, weights} without gaps or
-// overlap; padding is zero, belongs to the section before it and is checked. The images and weights sections
-// start at multiples of 64 KiB.
+// overlap; padding is zero, belongs to the preceding section and is checked. The images (kernel binaries) and
+// weights sections start at multiples of 64 KiB.
 #pragma once
 
 #include <atomic>
@@ -24,38 +24,40 @@ constexpr uint32_t kEngineFormatVersion = 4;
 struct SectionInfo {
   std::string name;
   uint64_t offset = 0, length = 0;  // bytes, padding included
-  Checksum checksum{};              // XXH3-128; of weights: over their blocks' checksums
-  Digest digest{};                  // SHA-256; of weights: over the digests of what lies there, by offset
+  Checksum checksum{};              // XXH3-128; of weights: over the checksums of their blocks
+  Digest digest{};  // SHA-256; of weights: over the digests of their contents, in order of offset
 };
 
 class EngineFile;
 
-// Bytes hashed with SHA-256 and bytes written, of both; what it throws ends the write. Called on the caller's
-// thread alone.
+// Progress of a write: bytes hashed with SHA-256 plus bytes written. Called on the caller's thread only; an
+// exception of the callback ends the write.
 using WriteWatch = std::function<void(uint64_t done, uint64_t total)>;
 
 // Writes weights in the form that `engine` has: prepared values, or the model's. `origin` is the file that
-// some of them may lie in, or null. What is written is what was loaded: UserError INGOT-U211 if that file, or
-// any weight while it is written, has changed. Each byte of a weight passes SHA-256 once.
+// some of them may be mapped from, or null. The file receives the values that were loaded: UserError
+// INGOT-U211 if `origin`, or any weight during the write, has changed. Each byte of a weight is hashed with
+// SHA-256 once.
 void write_engine(const EngineData& engine, const Sink& sink, const EngineFile* origin = nullptr,
                   const WriteWatch& watch = {});
 
-// Whether checksums are compared: only tests of what lies behind them say no.
+// Whether checksums are compared: only tests of the checks after them use kIgnore.
 enum class Checksums { kVerify, kIgnore };
 
-// An opened file: everything but the weights' bytes is checked (XXH3-128) and validated; weights lie in the
-// map, which shows what others write to the file later. All else, their checksums too, is a copy. UserError
-// INGOT-U200 no engine, U201 other format, U202 cut off, U203 header damaged, U204 section damaged, U205
-// section malformed, U206 program or tables break a rule; each names the section or the rule.
+// An opened file: everything except the weights' bytes is checked (XXH3-128) and validated; weights stay in
+// the mapping, which shows later writes to the file. Everything else, including the weights' checksums, is a
+// copy. UserError INGOT-U200 not an engine, U201 other format, U202 cut off, U203 header damaged, U204
+// section damaged, U205 section malformed, U206 program or tables break a rule; each names the section or the
+// rule.
 class EngineFile {
  public:
   static std::shared_ptr<const EngineFile> open(const std::filesystem::path& path);
   static std::shared_ptr<const EngineFile> open(std::shared_ptr<const MappedFile> file);
-  // In memory; copied if it is not aligned to 64 bytes.
+  // In memory; copied unless aligned to 64 bytes.
   static std::shared_ptr<const EngineFile> open(Bytes bytes, std::shared_ptr<const void> owner,
                                                 Checksums checksums = Checksums::kVerify);
 
-  const EngineData& data() const { return data_; }  // weights point into the map
+  const EngineData& data() const { return data_; }  // weights point into the mapping
   const std::vector<SectionInfo>& sections() const { return sections_; }
   Digest identity() const { return identity_; }                   // SHA-256 over the section table
   std::shared_ptr<const MappedFile> map() const { return map_; }  // null if in memory
@@ -69,10 +71,10 @@ class EngineFile {
   // Also SHA-256 of every section: what `ingot verify` checks, and trust="signed" will.
   void verify_all() const;
 
-  // Throws UserError INGOT-U211 if a section or weight is no longer what was loaded. Reads the whole file.
+  // Throws UserError INGOT-U211 if a section or weight has changed since it was loaded. Reads the whole file.
   void require_intact() const;
-  // The same where the file's length or time of modification is another than when it was last found intact:
-  // otherwise one system call.
+  // The same, but only if the file's size or modification time differs from the last successful check:
+  // otherwise it costs one system call.
   void require_unchanged() const;
   [[noreturn]] void refuse_change(std::string_view section) const;
 
@@ -89,10 +91,10 @@ class EngineFile {
   std::shared_ptr<const MappedFile> map_;
   std::shared_ptr<const void> owner_;
   Bytes bytes_;
-  mutable std::atomic<uint64_t> modified_{0};  // FileVersion::modified, when the file was last found intact
+  mutable std::atomic<uint64_t> modified_{0};  // FileVersion::modified, at the last successful check
   std::vector<uint64_t> image_offsets_;
   std::vector<Checksum> block_checksums_;
-  std::vector<Bytes> pieces_;                        // what lies in the weights section, by offset
+  std::vector<Bytes> pieces_;                        // contents of the weights section, by offset
   std::vector<std::pair<uint64_t, uint64_t>> gaps_;  // begin and end in the weights section, by begin
 };
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Reading verified FlatBuffers: the verifier checks bounds, but neither presence, nor the alignment of
-// vectors' elements, nor that text is UTF-8.
+// Reading verified FlatBuffers: their verifier checks bounds, but not presence, alignment of vector elements,
+// or UTF-8.
 #pragma once
 
 #include <cstring>
@@ -14,7 +14,7 @@
 
 namespace ingot::core {
 
-// What is read from one section; errors name it.
+// Reads one section, which errors name.
 class FlatReader {
  public:
   explicit FlatReader(SectionType section) : section_(section) {}
@@ -27,7 +27,7 @@ class FlatReader {
   std::string text(const flatbuffers::String* value) const {
     if (value == nullptr) return {};
     std::string result = value->str();
-    require(is_utf8(result), "a text is not UTF-8");
+    require(is_utf8(result), "a string is not UTF-8");
     return result;
   }
 
@@ -54,19 +54,19 @@ class FlatReader {
 
   template <typename Table>
   const Table& present(const Table* table) const {
-    require(table != nullptr, "a part is missing");
+    require(table != nullptr, "a table is missing");
     return *table;
   }
 
   template <typename Enum>
   Enum enumerator(uint8_t value, Enum last) const {
-    require(value <= static_cast<uint8_t>(last), "an unknown kind");
+    require(value <= static_cast<uint8_t>(last), "it contains an unknown kind");
     return static_cast<Enum>(value);
   }
 
   DType dtype(uint8_t value) const {
     require(value >= static_cast<uint8_t>(DType::kBool) && value <= static_cast<uint8_t>(DType::kC128),
-            "an unknown dtype");
+            "it contains an unknown dtype");
     return static_cast<DType>(value);
   }
 

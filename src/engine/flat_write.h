@@ -9,7 +9,7 @@
 
 namespace ingot::core {
 
-// A vector of what function(item) writes, one an item.
+// A vector of function(item), one element per item.
 template <typename Items, typename Function>
 auto write_all(flatbuffers::FlatBufferBuilder& builder, const Items& items, Function&& function) {
   std::vector<decltype(function(*items.begin()))> offsets;

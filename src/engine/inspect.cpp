@@ -132,7 +132,7 @@ void write_weights(JsonWriter& json, const EngineData& engine) {
         .field("name", source.name)
         .field("dtype", name(source.dtype))
         .list("shape", source.shape);
-    // Made when the engine is written: one that was built here and not saved has none.
+    // Computed when the engine is written: an engine that was built here and not saved has none.
     if (source.digest != Digest{}) json.field("sha256", hex(source.digest));
     json.end_object();
   }
@@ -159,12 +159,12 @@ void write_kernels(JsonWriter& json, const EngineData& engine) {
   json.end_array();
 }
 
-// One entry a flat input or output; an engine that was called flat stores none.
+// One entry per flat input or output; an engine that was called flat stores none.
 std::vector<std::string> literals_or_tensors(const std::vector<std::string>& literals, size_t tensors) {
   return literals.empty() ? std::vector<std::string>(tensors) : literals;
 }
 
-// No arena can be smaller: what is alive at the step where most is.
+// A lower bound of any arena: the most bytes that are live at one step.
 int64_t most_live_bytes(const Program& program, const std::vector<int64_t>& bytes) {
   const std::vector<Lifetime> lives = lifetimes(program);
   std::vector<int64_t> change(program.steps.size() + 1);
@@ -178,7 +178,7 @@ int64_t most_live_bytes(const Program& program, const std::vector<int64_t>& byte
   return most;
 }
 
-// Whatever a program says that a buffer takes: sums of as many as there may be fit 64 bits.
+// Limits the bytes that a program may claim per buffer, so that sums over all buffers fit into 64 bits.
 constexpr int64_t kMostBytes = int64_t{1} << 46;
 
 }  // namespace

@@ -8,18 +8,18 @@
 
 namespace ingot::core {
 
-// The fields that say what computes a step: name, kind, backend, kernel or routine. Inside an object.
+// The fields that identify a step's computation: name, kind, backend, kernel or routine. Inside an object.
 void write_step_fields(JsonWriter& json, const Step& step, const EngineData& engine);
 
-// What an engine holds, as JSON: format, target, key, sections, ports, steps, kernels, weights, memory plan
-// and nodes. `file` is null for an engine that was not loaded from one.
+// The content of an engine as JSON: format, target, key, sections, ports, steps, kernels, weights, memory
+// plan and nodes. `file` is null for an engine that was not loaded from one.
 std::string inspect_json(const EngineData& engine, const EngineFile* file);
 
-// How the model was called, as the C API's ingot_engine_signature describes.
+// The calling convention of the model, as documented at the C API's ingot_engine_signature.
 std::string signature_json(const EngineData& engine);
 
-// What a run takes at the typical sizes, in bytes: the arena, and for comparison what is alive at once at
-// most (no plan takes less) and all buffers without sharing.
+// The memory of a run at the typical sizes, in bytes: the arena and, for comparison, the maximum of live
+// bytes (a lower bound of any plan) and the sum of all buffers without sharing.
 struct MemorySummary {
   int64_t arena = 0, live = 0, buffers = 0;
 };

@@ -11,8 +11,9 @@ namespace ingot::core {
 using ImageId = uint32_t;
 constexpr uint32_t kNoId = UINT32_MAX;
 
-// How a kernel is called. What `sizes` and `constants` mean is the backend's own: its executor checks their
-// number and range when an engine is loaded, and neutral code only evaluates the sizes, once a shape.
+// How a kernel is called. The meaning of `sizes` and `constants` is private to the backend: its executor
+// checks their count and range when an engine is loaded; neutral code only evaluates the sizes, once per
+// shape.
 struct Launch {
   ImageId image = kNoId;
   std::vector<Dim> symbols;  // values of the kernel's symbol arguments, in order

@@ -12,7 +12,7 @@ using Ancestors = std::array<uint64_t, kChunk / 64>;
 
 bool contains(const Ancestors& set, size_t index) { return (set[index / 64] >> (index % 64)) & 1; }
 
-// Which of arena[begin, begin + kChunk) lie, by a chain of relations, below each arena buffer.
+// Which buffers of arena[begin, begin + kChunk) are below each arena buffer, by a chain of relations.
 std::vector<Ancestors> find_ancestors(const Program& program, const std::vector<BufferId>& arena,
                                       const std::vector<uint32_t>& position, size_t begin) {
   std::vector<Ancestors> below(arena.size() - begin);

@@ -7,7 +7,7 @@
 
 namespace ingot::core {
 
-// The steps at which a buffer's bytes matter, aliases counted in: from the first write to the last use.
+// The steps during which a buffer's bytes matter, its aliases included: from the first write to the last use.
 struct Lifetime {
   int32_t first = -1, last = -1;  // -1: never used
   bool used() const { return first >= 0; }
@@ -16,11 +16,11 @@ struct Lifetime {
   }
 };
 
-// One entry a buffer; an alias has its root's.
+// One entry per buffer; an alias has its root's.
 std::vector<Lifetime> lifetimes(const Program& program);
 
-// Two arena buffers of one place that are alive together and that no chain of `above` relations orders, if
-// there are any. Takes memory linear in the buffers.
+// Two arena buffers of one place that are live at the same time and not ordered by any chain of `above`
+// relations, if there are any. Uses memory linear in the number of buffers.
 struct UnorderedPair {
   BufferId first = kNoId, second = kNoId;
   bool found() const { return first != kNoId; }

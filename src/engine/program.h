@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// A program as plain data: what the planner makes, the engine file keeps, and the executor runs.
+// A program as plain data: made by the planner, stored in the engine file, run by the executor.
 //
-// A program has buffers and steps. Steps run in order; each declares what it reads and writes. Every size is
-// a Dim over the program's symbols, and every symbol is bound by an input's dim or by a step.
+// A program has buffers and steps. Steps run in order; each declares the buffers that it reads and writes.
+// Every size is a Dim over the program's symbols, and every symbol is bound by an input's dim or by a step.
 #pragma once
 
 #include <cstdint>
@@ -44,7 +44,7 @@ enum class Storage : uint8_t {
   kState,     // `index`: which state
   kArena,     // in the arena of its place, see `above`
   kAlias,     // shares the memory of buffer `alias_of`, starting `alias_offset` bytes into it
-  kDynamic,   // allocated when the last symbol of its size was bound by a step
+  kDynamic,   // allocated once a step has bound the last symbol of its size
 };
 
 struct Buffer {
@@ -55,12 +55,12 @@ struct Buffer {
   uint32_t index = 0;
   BufferId alias_of = kNoId;  // a smaller id
   Dim alias_offset = 0;
-  // Arena buffers lie directly above these ones: offset = max over b of (offset(b) + bytes(b)), 0 if there
-  // are none. Any two arena buffers that are alive together are ordered by a chain of such relations, so that
-  // the plan is right for every value of the symbols (docs/design/001-symbolic-memory-plans.md). All of them
-  // are smaller ids.
+  // Arena buffers lie directly above these: offset = max over b of (offset(b) + bytes(b)), 0 if there are
+  // none. Any two arena buffers that are live at the same time are ordered by a chain of such relations, so
+  // that the plan is valid for every value of the symbols (docs/design/001-symbolic-memory-plans.md). All of
+  // them are smaller ids.
   std::vector<BufferId> above;
-  Dim bytes = 0;  // kArena: what it takes, a multiple of 64, over symbols that inputs bind
+  Dim bytes = 0;  // kArena: its size, a multiple of 64, over symbols that inputs bind
 };
 
 struct BufferUse {
@@ -71,9 +71,9 @@ struct BufferUse {
 };
 
 enum class StepKind : uint8_t {
-  kKernel,   // an image of a backend
+  kKernel,   // a kernel binary of a backend
   kRoutine,  // a host routine by name; an absent optional argument is a use of kNoId
-  kCopy,     // uses[0] -> uses[1], same storage bytes, maybe between places
+  kCopy,     // uses[0] -> uses[1], same storage bytes, possibly between places
   kProgram,  // runs nested programs, see ControlKind
 };
 
@@ -84,8 +84,8 @@ struct SymbolBinding {
   Dim limit;  // upper bound; a value outside 0..limit fails the run
 };
 
-// How a kProgram step calls its nested programs. Their ports are bound to buffers of this program, types
-// equal.
+// How a kProgram step calls its nested programs. Their ports are bound to buffers of this program of equal
+// types.
 //  kBranch: uses = {condition: bool scalar, inputs..., outputs...}; programs = {then, else}, both with these
 //  ports. kLoop: uses = {trip count: i64 scalar or kNoId, condition: bool scalar or kNoId, carried...,
 //  invariants..., results...};
@@ -107,7 +107,7 @@ struct Step {
   ControlKind control = ControlKind::kBranch;  // kProgram
   std::vector<uint32_t> programs;              // kProgram: ids in Program::nested
   std::vector<uint32_t> nodes;                 // ids in the engine's node table: what this step computes
-  Dim operations = 0, bytes = 0;               // the work of its nodes' definitions, for profiles; 0: unknown
+  Dim operations = 0, bytes = 0;  // work according to its nodes' definitions, for profiles; 0: unknown
 };
 
 struct Port {  // an input, output or state of a program
@@ -124,27 +124,28 @@ struct Program {
   std::vector<Port> states;  // written in place; a nested program names its parent's states by index
   std::vector<Buffer> buffers;
   std::vector<Step> steps;
-  std::vector<Program> nested;  // each has an arena of its own
+  std::vector<Program> nested;  // each has its own arena
 };
 
-// A compiled kernel. Flat, position independent, no relocations, no imports; never empty.
+// A kernel binary: flat machine code, position independent, no relocations, no imports; never empty.
 struct Image {
   std::string kernel;  // name, for profiles
   std::string target;  // backend and device: "cpu:x86-64-v4+vnni"
   std::vector<std::byte> code;
   uint32_t alignment = 64;  // of the code in a file and in memory, at most a page
-  Digest key{};             // of the canonical key: equal keys are one image
+  Digest key{};             // of the canonical key: equal keys share one image
 };
 
-// Throws UserError INGOT-U206 with the broken rule: ids in range, symbols bound before use, what a step reads
-// was written before, dims bounded in depth, every two arena buffers that are alive together ordered.
+// Throws UserError INGOT-U206 with the broken rule: ids in range, symbols bound before use, buffers written
+// before they are read, dims bounded in depth, any two arena buffers that are live at the same time ordered.
 void validate(const Program& program, size_t images, size_t weights);
 
 // The buffer whose memory `id` shares: itself unless it is an alias.
 BufferId root_buffer(const Program& program, BufferId id);
 
-// The order relation as offsets: the one evaluator of the plan, used by validate, planner and runtime.
-// `sizes` (Buffer::bytes) and `offsets` have one entry a buffer; returns the arena's bytes for `place`.
+// Evaluates the order relation to offsets: the only evaluator of the plan, used by validate, planner and
+// runtime. `sizes` (Buffer::bytes) and `offsets` have one entry per buffer; returns the arena's bytes for
+// `place`.
 int64_t place_arena(const Program& program, Place place, std::span<const int64_t> sizes,
                     std::span<int64_t> offsets);
 

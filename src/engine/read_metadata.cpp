@@ -13,7 +13,7 @@ namespace {
 
 constexpr uint32_t kMostAlignment = 4096;  // a page
 
-// Bytes of a dense tensor whose sizes nobody vouches for.
+// Bytes of a dense tensor with untrusted sizes.
 uint64_t dense_bytes(DType dtype, const std::vector<int64_t>& shape, const FlatReader& reader) {
   reader.require(shape.size() <= 64, "a tensor has too many dims");
   reader.require(std::ranges::all_of(shape, [](int64_t extent) { return extent >= 0; }),
@@ -42,9 +42,9 @@ class MetadataReader : FlatReader {
     });
     each(metadata.entries(), [&](const file::Entry& entry) {
       std::string key = text(entry.key());
-      require(!key.empty(), "a key of the user's metadata is empty");
+      require(!key.empty(), "a metadata key is empty");
       const bool is_new = engine.metadata.emplace(std::move(key), text(entry.value())).second;
-      require(is_new, "a key of the user's metadata is there twice");
+      require(is_new, "a metadata key appears twice");
     });
     return std::move(result_);
   }
@@ -91,7 +91,7 @@ class MetadataReader : FlatReader {
     }
     const auto bytes = storage_bytes(weight.type).constant();
     require(bytes.has_value() && static_cast<uint64_t>(*bytes) == source.bytes(),
-            "a weight's size is not that of its type");
+            "the size of a weight does not match its type");
     weight.bytes = source.bytes();
     weight.constant = source.constant();
     weight.source = source.source();

@@ -32,19 +32,19 @@ class ProgramReader : FlatReader {
     const std::vector<int64_t> values = numbers(programs.numbers());
     size_t begin = 0, value = 0;
     for (const uint32_t end : ends) {
-      require(end >= begin && end <= operations.size(), "the code of a size lies outside");
+      require(end >= begin && end <= operations.size(), "the code of a size is out of range");
       std::vector<PostfixItem> code;
       for (; begin < end; ++begin) {
         PostfixItem item{enumerator(operations[begin], PostfixOp::kMinimum)};
         if (item.op == PostfixOp::kConstant || item.op == PostfixOp::kSymbol) {
-          require(value < values.size(), "the code of a size lacks a number");
+          require(value < values.size(), "the code of a size lacks a value");
           item.value = values[value++];
         }
         code.push_back(item);
       }
       dims_.push_back(read_postfix(code, symbols));
     }
-    require(begin == operations.size() && value == values.size(), "the code of sizes goes on");
+    require(begin == operations.size() && value == values.size(), "the code of sizes has unused items");
   }
 
   void require_symbol_name(const std::string& name) const {
@@ -53,7 +53,7 @@ class ProgramReader : FlatReader {
     };
     const auto may_follow = [&](char c) { return is_letter(c) || (c >= '0' && c <= '9') || c == '.'; };
     const bool proper = !name.empty() && name.size() <= 256 && is_letter(name[0]);
-    require(proper && std::ranges::all_of(name, may_follow), "a symbol has no proper name");
+    require(proper && std::ranges::all_of(name, may_follow), "a symbol has an invalid name");
   }
 
   std::string symbol_name(const flatbuffers::String* value) const {
@@ -63,7 +63,7 @@ class ProgramReader : FlatReader {
   }
 
   const Dim& dim(uint32_t slot) const {
-    require(slot < dims_.size(), "a size that is not there");
+    require(slot < dims_.size(), "a size index is out of range");
     return dims_[slot];
   }
 
@@ -94,7 +94,7 @@ class ProgramReader : FlatReader {
     SymbolInfo info{.range = {source.min(), source.max()}};
     if (source.typical() >= 0) info.typical = source.typical();
     if (source.upper_bound() != kNoId) info.upper_bound = dim(source.upper_bound());
-    require(table.emplace(symbol_name(source.name()), info).second, "a symbol comes twice");
+    require(table.emplace(symbol_name(source.name()), info).second, "a symbol appears twice");
   }
 
   Buffer buffer(const file::Buffer& source) const {
@@ -115,9 +115,9 @@ class ProgramReader : FlatReader {
                 .backend = text(source.backend())};
     const std::vector<uint32_t> buffers = numbers(source.buffers());
     const std::vector<uint8_t> access = numbers(source.access());
-    require(buffers.size() == access.size(), "a step says not how it uses its buffers");
+    require(buffers.size() == access.size(), "a step does not declare how it uses its buffers");
     for (size_t i = 0; i < buffers.size(); ++i) {
-      require(access[i] <= 3, "an unknown kind of use");
+      require(access[i] <= 3, "an unknown kind of buffer use");
       result.uses.push_back({buffers[i], (access[i] & 1) != 0, (access[i] & 2) != 0});
     }
     result.launch = {.image = source.image(),
@@ -163,7 +163,7 @@ class ProgramReader : FlatReader {
       }
       stack.emplace_back(std::move(result), depth);
     }
-    require(stack.size() == 1 && next == slots.size(), "a condition on sizes is not one");
+    require(stack.size() == 1 && next == slots.size(), "a condition on sizes is malformed");
     return std::move(stack[0].first);
   }
 

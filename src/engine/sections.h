@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Sections to bytes and back. Private to src/engine.
+// Serializing sections, and reading them. Private to src/engine.
 #pragma once
 
 #include <vector>
@@ -11,8 +11,8 @@ namespace ingot::core {
 
 constexpr uint64_t kNotKept = UINT64_MAX;
 
-// Where the bytes of an engine's tables lie in the weights section (kNotKept: nowhere), and what lies there
-// in order.
+// Offsets of the tables' values in the weights section (kNotKept: not stored), and the contents of that
+// section in order.
 struct WeightPlaces {
   std::vector<uint64_t> weights, sources, states;
   struct Piece {
@@ -28,7 +28,7 @@ size_t source_bytes(const SourceWeight& source);  // of its row-major value
 // Order of first use by `main`; equal addresses are stored once.
 WeightPlaces place_weights(const EngineData& engine);
 
-// Offsets of the images in their section.
+// Offsets of the kernel binaries in their section.
 std::vector<uint64_t> place_images(const std::vector<Image>& images, uint64_t& length);
 
 std::vector<std::byte> write_programs(const EngineData& engine);
@@ -38,20 +38,20 @@ std::vector<std::byte> write_metadata(const EngineData& engine, const WeightPlac
 
 void read_programs(Bytes section, EngineData& engine);
 
-// A stretch of a section.
+// A byte range of a section.
 struct Extent {
   uint64_t offset, length;
   auto operator<=>(const Extent&) const = default;
 };
-// Fills all but programs, code and weights; says where those lie, unchecked.
+// Fills everything except programs, code and weights; returns the offsets of those, unchecked.
 struct ReadMetadata {
   std::vector<uint64_t> weights, sources, states;  // offsets as in WeightPlaces
-  std::vector<Extent> used;                        // all that these take of the weights section
+  std::vector<Extent> used;                        // the parts of the weights section that these occupy
   std::vector<Extent> images;
 };
 ReadMetadata read_metadata(Bytes section, EngineData& engine);
 
-// Sorted, each once, without empty ones.
+// Sorted, without duplicates and empty ones.
 std::vector<Extent> distinct(std::vector<Extent> extents);
 
 }  // namespace ingot::core

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The rules that a program keeps, whoever made it. The executor relies on them and checks only what depends
-// on sizes.
+// The rules of every program, whoever made it. The executor relies on them, and checks at run time only what
+// depends on sizes.
 #include <algorithm>
 #include <set>
 
@@ -16,7 +16,7 @@ namespace {
 
 constexpr size_t kMaxBuffers = 1 << 16;
 
-// What all programs of an engine share.
+// Data shared by all programs of an engine.
 struct Shared {
   size_t images, weights;
   std::span<const std::string> devices;  // the backend of each
@@ -31,7 +31,7 @@ void check_type(const TensorType& type, const SymbolNames& symbols, std::string_
   check_layout(type, what);
 }
 
-// The ports whose memory buffers of this storage are, or null.
+// The ports that own the memory of buffers of this storage, or null.
 const std::vector<Port>* ports_of(const Program& program, Storage storage, const Shared& shared) {
   switch (storage) {
     case Storage::kInput:
@@ -45,7 +45,7 @@ const std::vector<Port>* ports_of(const Program& program, Storage storage, const
   }
 }
 
-// The memory of a port has the size that the port says: only the port's own buffer may stand for it. A nested
+// The size of a port's memory comes from the port: only the port's own buffer may refer to it. A nested
 // program has no ports for its parent's states, but buffers of the same types.
 void check_index(const Program& program, BufferId id, const Shared& shared) {
   const Buffer& buffer = program.buffers[id];
@@ -65,42 +65,42 @@ void check_buffer(const Program& program, BufferId id, const SymbolNames& all, c
   const Buffer& buffer = program.buffers[id];
   require(buffer.storage <= Storage::kDynamic, buffer.name, "has an unknown storage");
   require(place_number(buffer.place) <= shared.devices.size(), buffer.name,
-          "lies on a device that the engine does not name");
+          "is on a device that the engine does not list");
   check_type(buffer.type, all, buffer.name);
   check_index(program, id, shared);
   if (buffer.storage == Storage::kAlias) {
     require(buffer.alias_of < id, buffer.name, "is an alias of no earlier buffer");
     require(program.buffers[buffer.alias_of].place == buffer.place, buffer.name,
-            "is an alias of a buffer in another place");
+            "is an alias of a buffer of another place");
     all.require_known(buffer.alias_offset, buffer.name);
   }
   if (buffer.storage == Storage::kArena) of_inputs.require_known(buffer.bytes, buffer.name);
   for (const BufferId lower : buffer.above) {
     const bool sane = lower < id && program.buffers[lower].storage == Storage::kArena;
-    require(sane && buffer.storage == Storage::kArena, buffer.name, "lies above no earlier arena buffer");
+    require(sane && buffer.storage == Storage::kArena, buffer.name, "is not above an earlier arena buffer");
   }
 }
 
-// Callers give and take dense row-major memory; only outputs of init are weights, in the layout of these.
+// Callers pass and receive dense row-major memory; only outputs of init are weights, with their layouts.
 void check_ports(const Program& program, const std::vector<Port>& ports, Storage storage,
                  bool may_have_layout = false) {
   for (size_t i = 0; i < ports.size(); ++i) {
     const Port& port = ports[i];
     require(port.buffer < program.buffers.size(), port.name, "has no buffer");
     const Buffer& buffer = program.buffers[port.buffer];
-    require(buffer.storage == storage && buffer.index == i, port.name, "has the buffer of another port");
+    require(buffer.storage == storage && buffer.index == i, port.name, "has a buffer of another port");
     require(buffer.type == port.type, port.name, "and its buffer differ in type");
     require(may_have_layout || port.type.layout.is_row_major(), port.name, "is a port that is not row-major");
   }
 }
 
-// What is in memory before the first step.
+// Memory that has content before the first step.
 bool is_given(Storage storage) {
   return storage == Storage::kInput || storage == Storage::kWeight || storage == Storage::kConstant ||
          storage == Storage::kState;
 }
 
-// Memory is there when all sizes of a buffer and of what it is a part of are.
+// A buffer's memory exists once all symbols of its size, and of its root's, are bound.
 void require_sizes(const Program& program, BufferId id, const SymbolNames& symbols, std::string_view user) {
   for (const Buffer* buffer = &program.buffers[id];; buffer = &program.buffers[buffer->alias_of]) {
     for (const Dim& dim : buffer->type.shape) symbols.require_known(dim, user);
@@ -109,7 +109,7 @@ void require_sizes(const Program& program, BufferId id, const SymbolNames& symbo
   }
 }
 
-// Kernels find their buffers where their backend works; what the host reads or runs is in its memory.
+// Kernels use buffers in their backend's place; what the host reads or runs is in host memory.
 void check_places(const Program& program, const Step& step, std::span<const std::string> devices) {
   const auto works_in = [&](Place place) {
     if (step.kind == StepKind::kCopy) return true;
@@ -119,7 +119,7 @@ void check_places(const Program& program, const Step& step, std::span<const std:
   };
   for (const BufferUse& use : step.uses)
     require(use.buffer == kNoId || works_in(program.buffers[use.buffer].place), step.name,
-            "uses a buffer in a place where it does not run");
+            "uses a buffer of another place than its own");
   for (const SymbolBinding& binding : step.binds)
     require(program.buffers[binding.buffer].place == Place{}, step.name,
             "binds a symbol to a buffer that the host cannot read");
@@ -146,14 +146,14 @@ void check_order(const Program& program, SymbolNames symbols, const Shared& shar
     }
     for (const SymbolBinding& binding : step.binds) {
       require(written[root_buffer(program, binding.buffer)], step.name,
-              "binds a symbol to a buffer that was not written");
+              "binds a symbol to a buffer that no earlier step wrote");
       symbols.bind(binding.symbol);
     }
   }
   for (const Port& output : program.outputs) require(written[output.buffer], output.name, "is never written");
 }
 
-// Symbols that stand alone as an input's dim are bound by it.
+// Inputs bind the symbols that are a dim by themselves.
 void bind_inputs(const std::vector<Port>& ports, SymbolNames& symbols) {
   for (const Port& port : ports) {
     for (const Dim& dim : port.type.shape) {
@@ -175,7 +175,7 @@ void check_program(const Program& program, SymbolNames symbols, const Shared& sh
     for (const SymbolBinding& binding : step.binds) all.bind(binding.symbol);
   }
   for (const auto& [name, info] : program.symbols) {
-    require(all.has(name), name, "is a symbol that nothing binds");
+    require(all.has(name), name, "is a symbol that is never bound");
     require(info.range.min <= info.range.max, name, "has an empty range");
   }
   for (BufferId id = 0; id < program.buffers.size(); ++id) check_buffer(program, id, all, symbols, shared);

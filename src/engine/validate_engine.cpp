@@ -24,7 +24,7 @@ void check_weight(const EngineData& engine, const WeightData& weight) {
   check_layout(weight.type, weight.name);
   if (weight.source >= 0) {
     require(static_cast<size_t>(weight.source) < engine.sources.size(), weight.name,
-            "is no weight of the model");
+            "is not a weight of the model");
     const SourceWeight& source = engine.sources[static_cast<size_t>(weight.source)];
     const bool same = source.dtype == weight.type.dtype && weight.type.layout.is_row_major() &&
                       Tensor{nullptr, source.dtype, source.shape}.bytes() == weight.bytes;
@@ -32,11 +32,11 @@ void check_weight(const EngineData& engine, const WeightData& weight) {
   }
   if (weight.init_output >= 0) {
     require(static_cast<size_t>(weight.init_output) < engine.init.outputs.size(), weight.name,
-            "is no result of init");
+            "is not a result of init");
     const TensorType& made = engine.init.outputs[static_cast<size_t>(weight.init_output)].type;
     const bool same = has_constant_shape(made) && made == weight.type &&
                       storage_bytes(made) == Dim(static_cast<int64_t>(weight.bytes));
-    require(same, weight.name, "differs from what init makes");
+    require(same, weight.name, "differs from the result of init");
   }
 }
 
@@ -45,7 +45,7 @@ void check_uses(const EngineData& engine, const Program& program) {
     if (buffer.storage != Storage::kConstant && buffer.storage != Storage::kWeight) continue;
     const WeightData& weight = engine.weights[buffer.index];
     require(weight.constant == (buffer.storage == Storage::kConstant), buffer.name,
-            weight.constant ? "is a constant" : "is no constant");
+            weight.constant ? "is a constant" : "is not a constant");
     require(weight.type == buffer.type, buffer.name, "differs in type from its weight");
   }
   for (const Step& step : program.steps) {
@@ -55,12 +55,12 @@ void check_uses(const EngineData& engine, const Program& program) {
     const std::string& target = engine.images[step.launch.image].target;
     const bool fits = target.starts_with(step.backend) &&
                       (target.size() == step.backend.size() || target[step.backend.size()] == ':');
-    require(fits, step.name, "runs an image of another backend");
+    require(fits, step.name, "runs a kernel binary of another backend");
   }
   for (const Program& nested : program.nested) check_uses(engine, nested);
 }
 
-// Which flat inputs are states, which are literals; the others are the program's inputs.
+// Which flat inputs are states and which are literals; the others are the program's inputs.
 void check_signature(const EngineData& engine) {
   const Signature& signature = engine.signature;
   const size_t states = engine.main.states.size();
@@ -69,41 +69,42 @@ void check_signature(const EngineData& engine) {
   std::set<int32_t> bound;
   for (const int32_t input : signature.mutated_inputs) {
     if (input < 0) continue;
-    require(bound.insert(input).second, "the signature", "binds two states to one input");
+    require(bound.insert(input).second, "the signature", "binds two states to the same input");
     const size_t flat =
         signature.literals.empty() ? engine.main.inputs.size() + states : signature.literals.size();
-    require(static_cast<size_t>(input) < flat, "the signature", "binds a state to no input");
+    require(static_cast<size_t>(input) < flat, "the signature",
+            "binds a state to an input that does not exist");
     require(signature.literals.empty() || signature.literals[static_cast<size_t>(input)].empty(),
             "the signature", "binds a state to a literal");
   }
   if (signature.literals.empty()) return;
   const auto tensors = static_cast<size_t>(std::ranges::count(signature.literals, std::string()));
   require(tensors == engine.main.inputs.size() + bound.size(), "the signature",
-          "and the program differ in inputs");
+          "differs from the program in its inputs");
 }
 
-// They are asked before the first step, so that only inputs may bind their symbols.
+// Evaluated before the first step, so only inputs may bind their symbols.
 void check_conditions(const EngineData& engine) {
   constexpr size_t kMaxChecks = 1 << 16;
   require(engine.checks.size() <= kMaxChecks, "the program", "has too many conditions on sizes");
   const SpelledSymbols bound = spelled_symbols(engine.main);
   for (const SizeCheck& check : engine.checks) {
     for (const std::string& symbol : symbols_of(check.condition))
-      require(bound.contains(symbol), symbol, "is in a condition on sizes, and no input binds it");
+      require(bound.contains(symbol), symbol, "is used by a condition on sizes, but no input binds it");
   }
 }
 
-// A nested program stands for its parent's buffers, so that it works where they lie: the host.
+// A nested program refers to its parent's buffers, so it runs where they are: on the host.
 void check_nested_places(const Program& program, bool is_nested) {
   for (const Buffer& buffer : program.buffers)
-    require(!is_nested || buffer.place == Place{}, buffer.name, "lies on a device, in a nested program");
+    require(!is_nested || buffer.place == Place{}, buffer.name, "is on a device, in a nested program");
   for (const Program& nested : program.nested) check_nested_places(nested, true);
 }
 
 void check_states(const EngineData& engine) {
   const auto& bound = engine.signature.mutated_inputs;
   require(engine.state_values.size() == engine.main.states.size(), "the program",
-          "and its states differ in number");
+          "has more or fewer initial values than states");
   for (size_t i = 0; i < engine.state_values.size(); ++i) {
     if (i < bound.size() && bound[i] >= 0) continue;
     const Port& port = engine.main.states[i];

@@ -5,8 +5,8 @@
 
 namespace ingot::core {
 
-// The rules of both programs (`validate`) and those between programs and tables, see engine_data.h: for what
-// a file holds and for what was just compiled. UserError INGOT-U206.
+// The rules of both programs (`validate`) and the rules between programs and tables, see engine_data.h: for
+// engines from files and for engines just compiled. UserError INGOT-U206.
 void validate_engine(const EngineData& engine);
 
 }  // namespace ingot::core

@@ -20,7 +20,7 @@ bool is_scalar(const TensorType* type, DType dtype) {
 }
 
 void check_kernel(const Program& program, const Step& step, size_t images) {
-  require(step.launch.image < images, step.name, "runs no image of the engine");
+  require(step.launch.image < images, step.name, "runs a kernel binary that the engine lacks");
   require(!step.backend.empty(), step.name, "names no backend");
   for (const BufferUse& use : step.uses)
     require(use.buffer < program.buffers.size(), step.name, "lacks an argument");
@@ -28,16 +28,15 @@ void check_kernel(const Program& program, const Step& step, size_t images) {
 
 void check_copy(const Program& program, const Step& step) {
   const bool two = step.uses.size() == 2 && step.uses[0].buffer != kNoId && step.uses[1].buffer != kNoId;
-  require(two && step.uses[0].reads && step.uses[1].writes, step.name,
-          "does not copy one buffer to one other");
+  require(two && step.uses[0].reads && step.uses[1].writes, step.name, "does not copy one buffer to another");
   const TensorType& from = program.buffers[step.uses[0].buffer].type;
   const TensorType& to = program.buffers[step.uses[1].buffer].type;
   require(from.dtype == to.dtype && from.layout == to.layout, step.name, "copies between two types");
 }
 
-// Routines see dense row-major tensors, and may read an operand after they began to write.
+// Routines see dense row-major tensors, and may read an operand after they have begun to write.
 void check_routine(const Program& program, const Step& step) {
-  require(!step.routine.empty(), step.name, "names no routine");
+  require(!step.routine.empty(), step.name, "lacks the name of a routine");
   const auto root_of = [&](const BufferUse& use) {
     return use.buffer == kNoId ? kNoId : root_buffer(program, use.buffer);
   };
@@ -50,24 +49,25 @@ void check_routine(const Program& program, const Step& step) {
   }
 }
 
-// Argument `use` of `step` stands for `port` of a nested program.
+// Argument `use` of `step` is bound to `port` of a nested program.
 void check_binding(const Program& program, const Step& step, size_t use, const Port& port, bool is_output) {
-  require(use < step.uses.size(), step.name, "lacks arguments of its nested program");
+  require(use < step.uses.size(), step.name, "lacks arguments for its nested program");
   const BufferUse& argument = step.uses[use];
   const TensorType* type = type_of(program, argument.buffer);
-  require(type != nullptr && *type == port.type, step.name, "and its nested program differ in a type");
+  require(type != nullptr && *type == port.type, step.name, "differs from its nested program in a type");
   require(is_output ? argument.writes : argument.reads, step.name,
-          "uses an argument of its nested program wrongly");
+          "declares an argument's use differently from its nested program");
 }
 
 void check_branch(const Program& program, const Step& step) {
-  require(step.programs.size() == 2 && !step.uses.empty(), step.name, "has not two branches");
-  require(is_scalar(type_of(program, step.uses[0].buffer), DType::kBool), step.name, "has no bool condition");
+  require(step.programs.size() == 2 && !step.uses.empty(), step.name, "does not have two branches");
+  require(is_scalar(type_of(program, step.uses[0].buffer), DType::kBool), step.name,
+          "has a condition that is not a bool");
   for (const uint32_t id : step.programs) {
     const Program& branch = program.nested[id];
     const size_t inputs = branch.inputs.size();
     require(step.uses.size() == 1 + inputs + branch.outputs.size(), step.name,
-            "and its branch differ in arguments");
+            "differs from its branch in arguments");
     for (size_t i = 0; i < inputs; ++i) check_binding(program, step, 1 + i, branch.inputs[i], false);
     for (size_t i = 0; i < branch.outputs.size(); ++i) {
       check_binding(program, step, 1 + inputs + i, branch.outputs[i], true);
@@ -76,40 +76,41 @@ void check_branch(const Program& program, const Step& step) {
 }
 
 void check_loop(const Program& program, const Step& step) {
-  require(step.programs.size() == 1 && step.uses.size() >= 2, step.name, "has not one body");
+  require(step.programs.size() == 1 && step.uses.size() >= 2, step.name, "does not have exactly one body");
   const Program& body = program.nested[step.programs[0]];
   const bool ports =
       !body.outputs.empty() && !body.inputs.empty() && body.inputs.size() >= body.outputs.size();
   require(ports, step.name, "has a body without iteration or condition");
   require(is_scalar(&body.inputs[0].type, DType::kI64) && is_scalar(&body.outputs[0].type, DType::kBool),
-          step.name, "has a body whose iteration is no i64 or whose condition is no bool");
+          step.name, "has a body whose iteration is not an i64 or whose condition is not a bool");
   const TensorType* trips = type_of(program, step.uses[0].buffer);
   const TensorType* condition = type_of(program, step.uses[1].buffer);
-  require(trips == nullptr || is_scalar(trips, DType::kI64), step.name, "has a trip count that is no i64");
+  require(trips == nullptr || is_scalar(trips, DType::kI64), step.name,
+          "has a trip count that is not an i64");
   require(condition == nullptr || is_scalar(condition, DType::kBool), step.name,
-          "has a condition that is no bool");
+          "has a condition that is not a bool");
   require(trips != nullptr || condition != nullptr, step.name, "has neither a trip count nor a condition");
   const size_t inputs = body.inputs.size() - 1;
   const size_t carried = body.outputs.size() - 1;
-  require(step.uses.size() == 2 + inputs + carried, step.name, "and its body differ in arguments");
+  require(step.uses.size() == 2 + inputs + carried, step.name, "differs from its body in arguments");
   for (size_t i = 0; i < inputs; ++i) check_binding(program, step, 2 + i, body.inputs[1 + i], false);
   for (size_t i = 0; i < carried; ++i) {
     check_binding(program, step, 2 + inputs + i, body.outputs[1 + i], true);
     require(body.outputs[1 + i].type == body.inputs[1 + i].type, step.name,
-            "changes the type of what it carries");
+            "changes the type of a carried value");
   }
 }
 
 void check_control(const Program& program, const Step& step) {
   for (const uint32_t id : step.programs)
-    require(id < program.nested.size(), step.name, "runs no nested program");
+    require(id < program.nested.size(), step.name, "runs a nested program that does not exist");
   require(step.control <= ControlKind::kLoop, step.name, "is of an unknown kind");
   step.control == ControlKind::kBranch ? check_branch(program, step) : check_loop(program, step);
 }
 
 void check_kind(const Program& program, const Step& step, size_t images) {
   require(step.kind == StepKind::kProgram || step.programs.empty(), step.name,
-          "names nested programs and runs none");
+          "lists nested programs but does not run them");
   switch (step.kind) {
     case StepKind::kKernel:
       return check_kernel(program, step, images);
@@ -130,11 +131,11 @@ void require(bool condition, std::string_view name, std::string_view rule) {
     return;
   throw UserError("INGOT-U206",
                   fmt::format("the engine's program is broken: '{}' {}", name.substr(0, 200), rule),
-                  "build the engine again; if it was built by this version, report it");
+                  "rebuild the engine; if this version of Ingot built it, report a bug");
 }
 
 void check_layout(const TensorType& type, std::string_view what) {
-  require(is_bijection(type.layout, type.rank()), what, "has a layout that is not one to one");
+  require(is_bijection(type.layout, type.rank()), what, "has a layout that is not a bijection");
 }
 
 void SymbolNames::require_known(const Dim& dim, std::string_view user) const {
@@ -146,13 +147,14 @@ void SymbolNames::require_known(const Dim& dim, std::string_view user) const {
 void check_step(const Program& program, const Step& step, const SymbolNames& symbols, size_t images) {
   for (const BufferUse& use : step.uses) {
     require(use.buffer == kNoId || use.buffer < program.buffers.size(), step.name,
-            "uses no buffer of the program");
+            "uses a buffer that does not exist");
     require(use.buffer != kNoId || !use.writes, step.name, "writes an absent argument");
   }
   for (const SymbolBinding& binding : step.binds) {
-    require(binding.buffer < program.buffers.size(), step.name, "binds a symbol to no buffer of the program");
+    require(binding.buffer < program.buffers.size(), step.name,
+            "binds a symbol to a buffer that does not exist");
     const TensorType& type = program.buffers[binding.buffer].type;
-    require(is_scalar(&type, DType::kI64), step.name, "binds a symbol to what is no i64 scalar");
+    require(is_scalar(&type, DType::kI64), step.name, "binds a symbol to a buffer that is not an i64 scalar");
     require(!symbols.has(binding.symbol), step.name, "binds a symbol twice");
     symbols.require_known(binding.limit, step.name);
   }

@@ -15,8 +15,8 @@
 namespace ingot::core {
 namespace {
 
-// Block `index` of the weights section, gaps filled with zeros. Made in `buffer`, where it is no part of one
-// piece.
+// Block `index` of the weights section, gaps filled with zeros. Assembled in `buffer` unless it is inside one
+// value.
 Bytes block_at(const WeightPlaces& places, uint64_t length, size_t index, std::vector<std::byte>& buffer) {
   const uint64_t begin = index * kWeightBlock, end = std::min<uint64_t>(begin + kWeightBlock, length);
   const auto end_of = [](const WeightPlaces::Piece& piece) { return piece.offset + piece.bytes.size(); };
@@ -45,7 +45,7 @@ std::vector<std::byte> to_bytes(std::string_view text) {
   return {bytes.begin(), bytes.end()};
 }
 
-// How far a write is; asked on the caller's thread.
+// Counts the progress of a write; the callback runs on the caller's thread.
 class Meter {
  public:
   Meter(const WriteWatch& watch, uint64_t total) : watch_(watch), total_(total) {}
@@ -60,9 +60,9 @@ class Meter {
   std::atomic<uint64_t> done_{0};
 };
 
-// All of a file but the weights, in memory; the weights are read again for the file.
+// A file without its weights, in memory; the weights are read again when the file is written.
 struct Draft {
-  std::vector<std::vector<std::byte>> contents;  // of all sections but weights, padded
+  std::vector<std::vector<std::byte>> contents;  // of all sections except weights, padded
   std::vector<Section> sections;
 };
 
@@ -78,12 +78,12 @@ std::vector<std::byte> checksum_weights(const WeightPlaces& places, uint64_t len
   return checksums;
 }
 
-// What SHA-256 is taken of, each once: what lies in the weights section, and the model's weights that do not.
+// The values to hash with SHA-256, each once: those of the weights section, and the model's weights outside
+// of it.
 struct ToHash {
   std::vector<Bytes> all;
-  size_t pieces = 0;  // as many are the first of `all`
-  std::vector<size_t>
-      sources;  // of each source its place in `all`; SIZE_MAX: its digest is known, or it has no data
+  size_t pieces = 0;            // the first entries of `all` are that many values of the weights section
+  std::vector<size_t> sources;  // index in `all` per source; SIZE_MAX: its digest is known, or it has no data
   uint64_t bytes = 0;
 };
 
@@ -107,7 +107,7 @@ ToHash list_bytes(const EngineData& engine, const WeightPlaces& places) {
   return list;
 }
 
-// The largest come first, so that no thread is left alone with one of them.
+// The largest come first, so that no thread is left with one of them at the end.
 std::vector<Digest> digest_all(const ToHash& list, Meter& meter) {
   std::vector<size_t> order(list.all.size());
   std::iota(order.begin(), order.end(), size_t{0});
@@ -143,7 +143,7 @@ std::vector<Digest> source_digests(const EngineData& engine, const ToHash& list,
   return result;
 }
 
-// An engine on its way into a file.
+// One engine being written to a file.
 class Writing {
  public:
   Writing(const EngineData& engine, const WriteWatch& watch)
@@ -200,13 +200,13 @@ Draft Writing::draft() {
 }
 
 [[noreturn]] void refuse_changed_weights(const EngineFile* origin) {
-  if (origin != nullptr) origin->require_intact();  // the file, if it is to blame
+  if (origin != nullptr) origin->require_intact();  // reports a changed file first
   throw UserError("INGOT-U211", "the engine's weights changed while they were written",
                   "save it again while nothing writes to its weights");
 }
 
-// The weights again, as they were when the draft was made: each block in `buffer`, out of the reach of
-// others, when it is checked.
+// Writes the weights as they were when the draft was made: each block is checked after it was copied to
+// `buffer`, where others cannot change it.
 void Writing::write_weights(const Draft& draft, const Sink& sink, const EngineFile* origin) {
   const std::byte* expected = draft.contents[3].data();
   std::vector<std::byte> buffer;
@@ -237,10 +237,10 @@ Digest digest_of(const SourceWeight& source, const std::byte* data) {
 
 void write_engine(const EngineData& engine, const Sink& sink, const EngineFile* origin,
                   const WriteWatch& watch) {
-  if (origin != nullptr) origin->require_unchanged();  // of what was truncated nothing may be read
+  if (origin != nullptr) origin->require_unchanged();  // nothing may be read from a truncated file
   Writing writing(engine, watch);
   const Draft draft = writing.draft();
-  if (origin != nullptr) origin->require_intact();  // afterwards, so that the draft is of what was loaded
+  if (origin != nullptr) origin->require_intact();  // afterwards too, so that the draft has the loaded values
   writing.write(draft, sink, origin);
 }
 

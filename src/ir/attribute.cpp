@@ -85,7 +85,7 @@ std::string to_string(const AttributeValue& value) {
 
 AttributeValue parse_attribute(std::string_view text, size_t kind, size_t rank_hint) {
   constexpr size_t kKinds = std::variant_size_v<AttributeValue>;
-  invariant(kind < kKinds, "an attribute has one of the kinds of AttributeValue");
+  invariant(kind < kKinds, "unknown kind of attribute");
   AttributeValue value = empty_value(kind, std::make_index_sequence<kKinds>());
   if (auto* layout = std::get_if<Layout>(&value)) {
     *layout = parse_layout(text == "{}" ? "" : text, rank_hint);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Attributes of a node: one list of values in the order of the op's fields. An op's own struct describes them
+// Attributes of a node: one list of values in the order of the op's fields. Each op describes its own struct
 // once:
 //
 //   struct Softmax {
@@ -21,7 +21,7 @@
 
 namespace ingot::core {
 
-// Order is part of the engine format's canonical key: only append.
+// Part of the canonical key: only append.
 using AttributeValue = std::variant<bool, int64_t, double, std::string, DType, Dim, std::vector<int64_t>,
                                     std::vector<double>, std::vector<Dim>, Layout>;
 using AttributeValues = std::vector<AttributeValue>;
@@ -38,7 +38,7 @@ struct Field {
 template <typename Member>
 Field(std::string_view, Member) -> Field<Member>;
 
-// What a record keeps of its attribute struct.
+// The part of an op's record that describes its attribute struct.
 struct AttributeSchema {
   std::vector<std::string_view> (*names)() = [] { return std::vector<std::string_view>{}; };
   AttributeValues (*defaults)() = [] { return AttributeValues{}; };

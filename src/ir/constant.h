@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The one operator that graphs make by themselves; ops/ops.def lists it with the others.
+// The only operator that graphs create themselves; ops/ops.def lists it with the others.
 #pragma once
 
 #include "ir/op.h"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Owning and adding: the rest of Graph is in graph_edit.cpp.
+// Ownership and adding nodes; graph_edit.cpp has the rest of Graph.
 #include "ir/graph.h"
 
 #include <fmt/core.h>
@@ -14,7 +14,7 @@
 namespace ingot::core {
 namespace {
 
-// Runs `function`; errors that it throws get the node's name and source line.
+// Runs `function`; adds the node's name and source line to its errors.
 template <typename Kind, typename Function>
 auto blaming(const Node& node, Function&& function) {
   try {
@@ -50,7 +50,7 @@ std::unique_ptr<Node> make_node(const Op& op, std::vector<Value*> operands, Attr
   return node;
 }
 
-// Operators infer types from attributes that anybody may have written. Complex constants may lie unused.
+// Operators infer types from attributes that anybody may have written. Unused complex constants are allowed.
 void require_real_types(const Node& node, const std::vector<TensorType>& types) {
   const auto is_negative = [](const Dim& dim) { return dim.constant().value_or(0) < 0; };
   for (const TensorType& type : types) {
@@ -62,7 +62,8 @@ void require_real_types(const Node& node, const std::vector<TensorType>& types) 
 }
 
 std::vector<TensorType> infer_types(const Node& node) {
-  invariant(node.op->infer != nullptr, fmt::format("the result types of {} have to be given", node.op->name));
+  invariant(node.op->infer != nullptr,
+            fmt::format("the result types of {} must be specified", node.op->name));
   const auto infer = [&] {
     std::vector<TensorType> types = node.op->infer(node);
     require_real_types(node, types);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // A graph owns its nodes and values; Node* and Value* are borrowed handles, valid while the graph lives and
-// the node is not erased. Nodes stand in execution order. SSA: one producer a value; mutation appears only as
+// the node is not erased. Nodes are in execution order. SSA: one producer per value; mutation appears only as
 // `updates`.
 #pragma once
 
@@ -17,7 +17,7 @@
 
 namespace ingot::core {
 
-// A place in the user's model: printed as "-- file.py:214 in forward".
+// A position in the user's model, printed as "-- file.py:214 in forward".
 struct SourceLine {
   std::string file;
   int line = 0;
@@ -27,17 +27,17 @@ struct SourceLine {
 };
 
 struct Value {
-  std::string name;  // unique in its graph, without '%'; any text
+  std::string name;  // unique in its graph, without '%'; may be any text
   TensorType type;
   Node* producer = nullptr;  // null: an input of the graph
   size_t index = 0;          // which result of the producer, or which input
-  std::vector<Node*> users;  // one entry a use
+  std::vector<Node*> users;  // one entry per use
   std::string dtype_and_shape() const { return to_string(type); }
 };
 
 struct Node {
   const Op* op = nullptr;
-  std::vector<Value*> operands;  // one entry an operand of the record; null for an absent optional one
+  std::vector<Value*> operands;  // one entry per operand of the record; null for an absent optional one
   std::vector<Value*> results;
   AttributeValues values;                      // in the order of the op's fields
   std::shared_ptr<const Tensor> literal;       // value of a `constant` node
@@ -54,7 +54,7 @@ struct Node {
 };
 
 // An assignment to state at the end of a run: `target` is the result of a `state` node (or an input that the
-// caller lets us mutate), `value` what it holds afterwards.
+// caller lets us mutate), `value` its new content.
 struct Update {
   Value* target;
   Value* value;
@@ -94,11 +94,11 @@ class Graph {
     return add(op, std::move(operands), attributes)->results[0];
   }
   Value* add_constant(Tensor tensor);
-  // A node whose result types are given, not inferred: fused regions and control flow.
+  // A node with explicit result types instead of inferred ones: fused regions and control flow.
   Node* add_with_graphs(const Op& op, std::vector<Value*> operands, AttributeValues values,
                         std::vector<Graph> graphs, std::vector<TensorType> results);
-  // A copy of a node (maybe of another graph) with other operands: attributes, literal, graphs, stored result
-  // types, source line and name are the node's own.
+  // A copy of a node (maybe of another graph) with other operands: keeps its attributes, literal, graphs,
+  // stored result types, source line and name.
   Node* add_copy(const Node& node, std::vector<Value*> operands);
 
   // New nodes go before `node` and inherit its source line and name, until the scope ends.
@@ -119,8 +119,8 @@ class Graph {
 
   void set_operand(Node* node, size_t index, Value* value);
   void replace_uses(Value* from, Value* to);  // operands, outputs and updates (targets too)
-  void erase(Node* node);                     // no result may be used
-  void erase_dead_nodes();                    // all that reach no output, update or side effect
+  void erase(Node* node);                     // no result may have uses
+  void erase_dead_nodes();                    // nodes that reach no output, update or side effect
   void remove_unused_inputs();
   void rename(Value* value, std::string name);  // made unique with a suffix if taken
   bool is_output(const Value* value) const;     // an output, or the new value of an update

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Changing a graph in place.
+// Editing a graph in place.
 #include <algorithm>
 #include <unordered_set>
 
@@ -13,7 +13,7 @@ namespace {
 void remove_one_use(Value* value, const Node* node) {
   if (value == nullptr) return;
   const auto use = std::ranges::find(value->users, node);
-  invariant(use != value->users.end(), "a value lists its users");
+  invariant(use != value->users.end(), "the users of a value are incomplete");
   value->users.erase(use);
 }
 
@@ -59,7 +59,7 @@ void Graph::replace_uses(Value* from, Value* to) {
   if (from == to) return;
   const std::vector<Node*> users = std::move(from->users);
   from->users.clear();
-  for (Node* user : users) {  // a node that uses the value twice is met twice: one operand each time
+  for (Node* user : users) {  // a node that uses the value twice is listed twice: one operand each time
     *std::ranges::find(user->operands, from) = to;
     to->users.push_back(user);
   }
@@ -74,7 +74,7 @@ void Graph::replace_uses(Value* from, Value* to) {
 void Graph::erase(Node* node) {
   for (const Value* result : node->results) {
     const bool used = !result->users.empty() || is_output(result) || is_target(*this, result);
-    invariant(!used, "a node whose results are used is not erased");
+    invariant(!used, "the results of an erased node are still used");
     index_->names.erase(result->name);
   }
   for (Value* operand : node->operands) remove_one_use(operand, node);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a graph keeps beside its nodes.
+// Lookup tables that a graph keeps besides its nodes.
 #pragma once
 
 #include <list>

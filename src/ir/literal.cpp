@@ -60,7 +60,7 @@ bool write_element(const TensorView& view, std::span<const int64_t> index, std::
   return read_integer(view, index) == value;
 }
 
-// Product of the dims, or one more than `limit` where it is larger.
+// Product of the dims, or limit + 1 if it is larger.
 int64_t bounded_elements(std::span<const int64_t> shape, int64_t limit) {
   int64_t elements = 1;
   bool empty = false;
@@ -80,7 +80,7 @@ std::vector<int64_t> parse_shape(Scanner& scanner) {
   do {
     const std::string_view text = scanner.word();
     int64_t dim = 0;
-    if (!read(text, dim) || dim < 0) scanner.fail("a size is expected");
+    if (!read(text, dim) || dim < 0) scanner.fail("expected a size");
     shape.push_back(dim);
   } while (scanner.accept(","));
   scanner.expect("]");
@@ -122,7 +122,7 @@ std::string print_literal(const Tensor& tensor) {
 
 Tensor parse_literal(Scanner& scanner) {
   const auto dtype = parse_dtype(scanner.word());
-  if (!dtype || is_complex(*dtype)) scanner.fail("a dtype of a constant is expected");
+  if (!dtype || is_complex(*dtype)) scanner.fail("expected a dtype of a constant");
   std::vector<int64_t> shape = parse_shape(scanner);
   const size_t place = scanner.position();
   const std::vector<std::string_view> elements = parse_elements(scanner);
@@ -135,7 +135,7 @@ Tensor parse_literal(Scanner& scanner) {
   auto element = elements.begin();
   for_each_index(tensor, [&](std::span<const int64_t> index) {
     if (!write_element(view, index, *element)) {
-      scanner.fail(place, fmt::format("'{}' is no value of {}", *element, name(*dtype)));
+      scanner.fail(place, fmt::format("'{}' is not a value of {}", *element, name(*dtype)));
     }
     ++element;
   });

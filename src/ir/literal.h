@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Values of constants in text: `f32[2,2](1, 2, 3, 4)`, and `f32[768](sha256:...)` where they are many.
+// Values of constants as text: `f32[2,2](1, 2, 3, 4)`, and `f32[768](sha256:...)` for large ones.
 #pragma once
 
 #include <string>
@@ -10,6 +10,6 @@
 namespace ingot::core {
 
 std::string print_literal(const Tensor& tensor);
-Tensor parse_literal(Scanner& scanner);  // refuses digests: they do not say the values
+Tensor parse_literal(Scanner& scanner);  // rejects digests: they do not contain the values
 
 }  // namespace ingot::core

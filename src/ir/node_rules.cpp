@@ -57,25 +57,25 @@ std::string attribute_problem(const Op& op, std::span<const AttributeValue> valu
 std::string nested_graph_problem(const Node& node, std::span<const TensorType> results) {
   const bool is_fused = node.op->traits.has(Trait::kFused);
   if (!is_fused && !node.op->traits.has(Trait::kControlFlow)) {
-    return node.graphs.empty() ? "" : fmt::format("{} holds no graphs", node.op->name);
+    return node.graphs.empty() ? "" : fmt::format("{} cannot have nested graphs", node.op->name);
   }
   if (node.graphs.empty() || (is_fused && node.graphs.size() > 1)) {
-    return fmt::format("{} holds {}", node.op->name, is_fused ? "exactly one graph" : "graphs");
+    return fmt::format("{} must have {}", node.op->name, is_fused ? "exactly one graph" : "nested graphs");
   }
   if (!is_fused) return "";
   const Graph& graph = *node.graphs[0];
   if (graph.inputs().size() != node.operands.size()) {
-    return fmt::format("{} has {} operands, and its graph {} inputs", node.op->name, node.operands.size(),
+    return fmt::format("{} has {} operands, but its graph has {} inputs", node.op->name, node.operands.size(),
                        graph.inputs().size());
   }
   for (size_t i = 0; i < node.operands.size(); ++i) {
     if (node.operands[i] == nullptr || graph.inputs()[i]->type != node.operands[i]->type) {
-      return fmt::format("operand {} of {} has another type than the input of its graph", i, node.op->name);
+      return fmt::format("operand {} of {} differs in type from the input of its graph", i, node.op->name);
     }
   }
   const auto same_type = [](const Value* output, const TensorType& type) { return output->type == type; };
   if (!std::ranges::equal(graph.outputs, results, same_type)) {
-    return fmt::format("the results of {} have other types than the outputs of its graph", node.op->name);
+    return fmt::format("the results of {} differ in type from the outputs of its graph", node.op->name);
   }
   return region_problem(graph);
 }
@@ -84,13 +84,13 @@ std::string update_problem(const Graph& graph, size_t index) {
   const auto [target, value] = graph.updates[index];
   const Node* source = target->producer;
   if (source != nullptr && (!source->op->traits.has(Trait::kSource) || source->literal != nullptr)) {
-    return fmt::format("%{} is updated, and is neither state nor an input", target->name);
+    return fmt::format("%{} is updated, but is neither state nor an input", target->name);
   }
   for (size_t i = 0; i < index; ++i) {
     if (graph.updates[i].target == target) return fmt::format("%{} is updated twice", target->name);
   }
   if (value->type.dtype != target->type.dtype || value->type.shape != target->type.shape) {
-    return fmt::format("%{} is {}, and is updated by {}", target->name, to_string(target->type),
+    return fmt::format("%{} is {}, but its new value is {}", target->name, to_string(target->type),
                        to_string(value->type));
   }
   return "";

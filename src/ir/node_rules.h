@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a record asks of its nodes. Each function returns the first broken rule, "" if there is none.
+// What a record requires of its nodes. Each function returns the first broken rule, "" if there is none.
 #pragma once
 
 #include <span>
@@ -11,7 +11,7 @@ namespace ingot::core {
 
 std::string operand_problem(const Op& op, std::span<Value* const> operands);
 std::string attribute_problem(const Op& op, std::span<const AttributeValue> values);
-// Fused nodes hold one graph that takes the operands and gives the results; control flow holds some graphs.
+// Fused nodes hold one graph from the operands to the results; control flow holds one or more graphs.
 std::string nested_graph_problem(const Node& node, std::span<const TensorType> results);
 // A target is an input or the result of a source without literal, is assigned once, and keeps its type.
 std::string update_problem(const Graph& graph, size_t index);

@@ -22,7 +22,7 @@ bool contains(DTypeSet set, DType dtype) {
     case DTypeSet::kIndex:
       return dtype == DType::kI32 || dtype == DType::kI64;
   }
-  throw InternalError("a dtype set has a name");
+  throw InternalError("unknown dtype set");
 }
 
 std::string_view name(DTypeSet set) {
@@ -42,7 +42,7 @@ std::string_view name(DTypeSet set) {
     case DTypeSet::kIndex:
       return "i32 or i64";
   }
-  throw InternalError("a dtype set has a name");
+  throw InternalError("unknown dtype set");
 }
 
 }  // namespace ingot::core

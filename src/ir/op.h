@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What an operator is: a constant record that answers questions. Passes ask traits, never names.
+// An operator is a constant record that answers questions. Passes query traits, never names.
 #pragma once
 
 #include <cstdint>
@@ -23,18 +23,17 @@ struct Value;
 enum class Trait : uint32_t {
   kElementwise = 1u << 0,  // result element i depends on element i of the broadcast operands only
   kReduction = 1u << 1,    // lowers to Loop IR with reduction stages
-  kView = 1u << 2,         // moves elements, computes none: one map stage
+  kView = 1u << 2,         // moves elements without computing: one elementwise stage
   kCommutative = 1u << 3,  // its two operands may be swapped
   kIdempotent = 1u << 4,   // f(f(x)) = f(x)
-  kRandom = 1u << 5,       // two equal nodes are not one
+  kRandom = 1u << 5,       // equal nodes must not be merged
   kSideEffect = 1u << 6,   // never removed
   kSource = 1u << 7,       // no operands: weight, constant, state
   kContraction =
-      1u << 8,  // sum of products that backends schedule by hand: matmul, linear, convolution, attention
-  kInPlace =
-      1u << 9,  // result 0 is operand 0 with some elements replaced: they share a buffer where possible
+      1u << 8,  // sum of products with hand-written kernel templates: matmul, linear, convolution, attention
+  kInPlace = 1u << 9,  // result 0 is operand 0 with some elements replaced: they share a buffer if possible
   kControlFlow = 1u << 10,  // holds graphs that run zero or more times
-  kFused = 1u << 11,        // holds one graph that a backend compiles as one kernel or schedule
+  kFused = 1u << 11,        // holds one graph that a backend compiles to one kernel or routine
   kKeepsOrder =
       1u << 12,  // a view whose result has the operand's elements in the same row-major order: reshape
 };
@@ -68,11 +67,11 @@ std::string_view name(DTypeSet set);
 struct Operand {
   std::string_view name = {};
   DTypeSet dtypes = DTypeSet::kAny;
-  bool optional = false;  // may be null; optional operands stand last
-  bool variadic = false;  // zero or more; only the last
+  bool optional = false;  // may be null; optional operands come last
+  bool variadic = false;  // zero or more; last operand only
 };
 
-// One call to test an op with: operand types and, where random data will not do, their values.
+// One operand of a sample call: its type and, if random data will not do, its values.
 struct SampleOperand {
   TensorType type;
   double low = -2, high = 2;  // uniform range of generated values (integers: inclusive)
@@ -84,12 +83,12 @@ struct Sample {
 
 struct Op {
   std::string_view name = {};
-  std::string_view summary = {};  // one line; a source where there is one
+  std::string_view summary = {};  // one line; a source if there is one
   std::span<const Operand> operands = {};
   AttributeSchema attributes = {};
   Traits traits = {};
   // Types of the results from operands and attributes, with symbolic dims. Throws UserError on bad shapes;
-  // operand count and dtypes were checked before. The node's `results` are empty at this time.
+  // operand count and dtypes were checked before. The node's `results` are still empty.
   std::vector<TensorType> (*infer)(const Node& node) = nullptr;
   // Exactly one of the next three is set, except for sources, fused nodes and control flow.
   loops::Kernel (*lower)(const Node& node) = nullptr;  // buffers: operands, then results

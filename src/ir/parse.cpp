@@ -16,7 +16,7 @@ namespace {
 
 constexpr int kMaximumDepth = 64;
 
-// One graph that is being read: nested graphs see their own values only.
+// One graph being parsed: nested graphs see only their own values.
 struct Scope {
   Graph* graph;
   std::map<std::string, Value*, std::less<>> values = {};
@@ -40,7 +40,7 @@ class Parser {
 
   Graph parse() {
     Graph graph = parse_graph(1);
-    if (!scanner_.at_end()) scanner_.fail("nothing is expected after the graph");
+    if (!scanner_.at_end()) scanner_.fail("unexpected text after the graph");
     return graph;
   }
 
@@ -84,7 +84,7 @@ class Parser {
   }
 
   void parse_symbol_line(bool declares) {
-    if (!declares) scanner_.fail("symbols are declared in the outermost graph");
+    if (!declares) scanner_.fail("symbols must be declared in the outermost graph");
     parse_symbol(scanner_, *symbols_);
   }
 
@@ -102,7 +102,7 @@ class Parser {
     if (scanner_.next_is("%")) {
       do {
         node.results.push_back(parse_new_name(scope));
-        scope.values[node.results.back()] = nullptr;  // taken, not defined yet
+        scope.values[node.results.back()] = nullptr;  // the name is taken, but not defined yet
       } while (scanner_.accept(","));
       scanner_.expect("=");
     }
@@ -124,7 +124,7 @@ class Parser {
     node.position = scanner_.next_position();
     const std::string name(scanner_.word());
     node.op = name.empty() ? nullptr : find_op_(name);
-    if (name.empty()) scanner_.fail("a statement is expected");
+    if (name.empty()) scanner_.fail("expected a statement");
     if (node.op == nullptr) scanner_.fail(node.position, fmt::format("there is no operator '{}'", name));
     parse_operands(scope, node);
     if (scanner_.next_is("{") && !graphs_follow()) parse_attributes(node);
@@ -147,7 +147,7 @@ class Parser {
     scanner_.expect(")");
   }
 
-  // Whether the brace that is next opens graphs, and not attributes.
+  // Whether the next brace opens graphs rather than attributes.
   bool graphs_follow() {
     const size_t start = scanner_.position();
     scanner_.expect("{");
@@ -190,7 +190,7 @@ class Parser {
     check_symbols(value);
   }
 
-  // Rank of a source: of the shape among its attributes.
+  // Rank of a source: of its shape attribute.
   static size_t shape_rank(const NodeText& node) {
     for (const AttributeValue& value : node.values) {
       if (const auto* shape = std::get_if<std::vector<Dim>>(&value)) return shape->size();
@@ -212,7 +212,7 @@ class Parser {
     return added;
   }
 
-  // Types may be left out; layouts are taken from the text, since they are chosen and not inferred.
+  // Types may be left out. Layouts are taken from the text: they are chosen, not inferred.
   static void check_types(const Node& added, const NodeText& node) {
     if (node.types.empty()) return;
     if (node.types.size() != added.results.size()) {

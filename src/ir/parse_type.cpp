@@ -18,7 +18,7 @@ int64_t parse_size(const Scanner& scanner, std::string_view text) {
   int64_t value = 0;
   const auto [stop, error] = std::from_chars(text.data(), text.data() + text.size(), value);
   if (error != std::errc() || stop != text.data() + text.size() || text.empty() || value < 0) {
-    scanner.fail("a size is expected");
+    scanner.fail("expected a size");
   }
   return value;
 }
@@ -26,7 +26,7 @@ int64_t parse_size(const Scanner& scanner, std::string_view text) {
 DimRange parse_range(Scanner& scanner) {  // 1..16, 1..
   const std::string_view text = scanner.word();
   const size_t dots = text.find("..");
-  if (dots == std::string_view::npos) scanner.fail("a range such as 1..16 is expected");
+  if (dots == std::string_view::npos) scanner.fail("expected a range such as 1..16");
   DimRange range;
   range.min = parse_size(scanner, text.substr(0, dots));
   if (dots + 2 < text.size()) range.max = parse_size(scanner, text.substr(dots + 2));
@@ -38,7 +38,7 @@ bool is_symbol(std::string_view word) {
   return is_word(word) && word[0] != '.' && (word[0] < '0' || word[0] > '9');
 }
 
-// Whether a symbol stands alone here, maybe followed by what is known of it.
+// Whether a symbol stands alone here, perhaps with its declaration.
 bool symbol_follows(Scanner& scanner) {
   const size_t start = scanner.position();
   const bool is_alone =
@@ -52,7 +52,7 @@ template <typename ParseDim>
 TensorType parse_type_with(Scanner& scanner, ParseDim&& parse_one_dim) {
   TensorType type;
   const auto dtype = parse_dtype(scanner.word());
-  if (!dtype) scanner.fail("a type such as f32[2,3] is expected");
+  if (!dtype) scanner.fail("expected a type such as f32[2,3]");
   type.dtype = *dtype;
   scanner.expect("[");
   if (!scanner.accept("]")) {
@@ -95,7 +95,7 @@ TensorType parse_declaring_type(Scanner& scanner, SymbolTable& symbols) {
 void parse_symbol(Scanner& scanner, SymbolTable& symbols) {
   const size_t start = scanner.next_position();
   const std::string name(scanner.word());
-  if (!is_symbol(name)) scanner.fail(start, "a symbol is expected");
+  if (!is_symbol(name)) scanner.fail(start, "expected a symbol");
   SymbolInfo info;
   if (scanner.accept("in")) info.range = parse_range(scanner);
   if (scanner.accept("typical")) info.typical = parse_size(scanner, scanner.word());

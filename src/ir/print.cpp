@@ -39,7 +39,7 @@ class Printer {
   std::string print(const Graph& graph, const std::string& indent) {
     const std::string graph_name =
         options_.canonical ? fmt::format("g{}", graphs_++) : word_or_quoted(graph.name);
-    // Names of an outer graph's values do not matter inside: nested graphs see their own inputs only.
+    // Names of an outer graph's values do not matter inside: nested graphs only see their own inputs.
     std::string text = fmt::format("{}graph {}({}) {{\n", indent, graph_name, inputs(graph));
     const std::string inner = indent + "  ";
     for (const auto& [name, info] : graph.symbols) {
@@ -67,7 +67,7 @@ class Printer {
     });
   }
 
-  // Symbols are declared where they first are a dim of an input.
+  // Symbols are declared at their first use as a dim of an input.
   std::string input_type(const TensorType& type, const SymbolTable& symbols) {
     std::vector<std::string> dims;
     for (const Dim& dim : type.shape) {

@@ -9,7 +9,7 @@
 namespace ingot::core {
 namespace {
 
-// The C library's versions depend on the locale.
+// The C library's functions depend on the locale.
 bool is_word_character(char c) {
   return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' || c == '.';
 }
@@ -73,7 +73,7 @@ bool Scanner::accept(std::string_view expected) {
 }
 
 void Scanner::expect(std::string_view expected) {
-  if (!accept(expected)) fail(fmt::format("'{}' is expected", expected));
+  if (!accept(expected)) fail(fmt::format("expected '{}'", expected));
 }
 
 std::string_view Scanner::word() {
@@ -91,19 +91,19 @@ std::string Scanner::quoted() {
     const char c = text_[position_++];
     result += c == '\\' ? escaped() : c;
   }
-  if (position_ == text_.size()) fail(start, "a text in quotes does not end");
+  if (position_ == text_.size()) fail(start, "a quoted string is not terminated");
   ++position_;
   return result;
 }
 
 char Scanner::escaped() {
-  if (position_ == text_.size()) fail("a text in quotes does not end");
+  if (position_ == text_.size()) fail("a quoted string is not terminated");
   const char c = text_[position_++];
   if (c != 'x') return c;
   const std::string_view digits = text_.substr(position_, 2);
   unsigned value = 0;
   const auto [stop, error] = std::from_chars(digits.data(), digits.data() + digits.size(), value, 16);
-  if (error != std::errc() || stop != digits.data() + 2) fail("two hexadecimal digits are expected");
+  if (error != std::errc() || stop != digits.data() + 2) fail("expected two hexadecimal digits");
   position_ += 2;
   return static_cast<char>(value);
 }
@@ -111,7 +111,7 @@ char Scanner::escaped() {
 std::string Scanner::word_or_quoted() {
   if (next_is("\"")) return quoted();
   std::string name(word());
-  if (name.empty()) fail("a name is expected");
+  if (name.empty()) fail("expected a name");
   return name;
 }
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Reads text from left to right for the parsers of this folder. Knows blanks, "--" comments, words and
+// Reads text from left to right for the parsers of this folder. Handles whitespace, "--" comments, words and
 // quotes.
 #pragma once
 
@@ -12,31 +12,31 @@
 namespace ingot::core {
 
 std::string quote(std::string_view text);  // "a \"b\"\n", control characters as \xNN
-bool is_word(std::string_view text);       // not empty, of letters, digits, '_' and '.' only
+bool is_word(std::string_view text);       // not empty; only letters, digits, '_' and '.'
 
 class Scanner {
  public:
   explicit Scanner(std::string_view text) : text_(text) {}
 
   size_t position() const { return position_; }
-  size_t next_position();  // behind blanks
+  size_t next_position();  // after whitespace
   void move_to(size_t position) { position_ = position; }
-  bool at_end();  // nothing but blanks and comments is left
+  bool at_end();  // only whitespace and comments are left
 
-  bool next_is(std::string_view expected);  // after blanks; a word must end where `expected` ends
-  bool accept(std::string_view expected);   // moves behind it if it is next
+  bool next_is(std::string_view expected);  // after whitespace; a word must end where `expected` ends
+  bool accept(std::string_view expected);   // skips it if it is next
   void expect(std::string_view expected);
   std::string_view word();  // "" if none is next
-  std::string quoted();     // a quoted text, without its escapes
+  std::string quoted();     // a quoted string, without its escapes
   std::string word_or_quoted();
-  // Everything up to the first of `stops` outside quotes and brackets, blanks at both ends removed.
+  // Everything up to the first of `stops` outside quotes and brackets, trimmed.
   std::string_view raw_until(std::string_view stops);
 
   // Throws UserError INGOT-U110 "line:column: cause".
   [[noreturn]] void fail(size_t position, std::string_view cause) const;
   [[noreturn]] void fail(std::string_view cause) const { fail(position_, cause); }
 
-  // Runs `function`; adds the place to the UserErrors that it throws.
+  // Runs `function`; adds the position to the UserErrors that it throws.
   template <typename Function>
   auto located(size_t position, Function&& function) const {
     try {

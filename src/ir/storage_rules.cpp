@@ -17,14 +17,14 @@ std::string literal_problem(const Tensor& literal, const Value& result) {
   for (const int64_t size : literal.shape) shape.emplace_back(size);
   const TensorType type{literal.dtype, std::move(shape), {}};
   if (result.type == type) return "";
-  return fmt::format("{} is given by a literal of type {}", typed(result), to_string(type));
+  return fmt::format("{} has a literal of type {}", typed(result), to_string(type));
 }
 
 std::string in_place_problem(const Node& node) {
   if (node.operands.empty() || node.results.empty() || node.operands[0] == nullptr) return "";
   const Value &from = *node.operands[0], &to = *node.results[0];
   if (from.type == to.type) return "";
-  return fmt::format("{} is written in place of {}, and their types differ", typed(to), typed(from));
+  return fmt::format("{} is written in place of {}, but their types differ", typed(to), typed(from));
 }
 
 std::string routine_problem(const Node& node) {
@@ -51,14 +51,14 @@ std::string update_problem(const Update& update) {
   const auto [target, value] = update;
   std::string problem = port_problem(*target, "state");
   if (!problem.empty() || value->type == target->type) return problem;
-  return fmt::format("{} becomes the value of {}, and their types differ", typed(*value), typed(*target));
+  return fmt::format("{} becomes the value of {}, but their types differ", typed(*value), typed(*target));
 }
 
 }  // namespace
 
 std::string storage_problem(const TensorType& type) {
   if (is_bijection(type.layout, type.rank())) return "";
-  return fmt::format("the layout {} does not give each element of {} dims a place of its own",
+  return fmt::format("the layout {} does not store each element of {} dims exactly once",
                      to_string(type.layout), type.rank());
 }
 

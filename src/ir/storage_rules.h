@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// How values may be stored: what fusion, lowering, the planner and the runtime rely on. Each function returns
-// the first broken rule, "" if there is none.
+// How values may be stored: fusion, lowering, the planner and the runtime rely on these rules. Each function
+// returns the first broken rule, "" if there is none.
 //  - A layout is a bijection onto its storage.
 //  - Result 0 of an in-place operator has the type of operand 0, layout included: they may share a buffer.
-//  - Routines see strides of their own making: their operands and results are row-major.
+//  - Routines choose their own strides: their operands and results are row-major.
 //  - State, inputs, outputs and literals are read or written by others: they are row-major, and the new value
 //    of a state has the state's type.
-//  - A fused region computes: it holds no sources, literals, updates, in-place writes or further graphs.
+//  - A fused region only computes: it has no sources, literals, updates, in-place writes or further graphs.
 #pragma once
 
 #include <string>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The text form of graphs: what `ingot opt` reads and writes, pass tests compare, and cache keys are made of.
+// The text form of graphs: `ingot opt` reads and writes it, pass tests compare it, cache keys contain it.
 //
 //   graph main(%ids: i64[B in 1..16 typical 8, S in 1..256], %mask: i64[B, S]) {
 //     symbol N in 0..4096 typical 64 at most B*S
@@ -10,9 +10,9 @@
 //     update %k = %k2
 //     return %h
 //   }
-// Attributes equal to their defaults are left out, and so are values of large constants: f32[768](sha256:...)
-// cannot be read back. Symbols that are no dim of an input have a line of their own. Result types may be left
-// out where they are inferred. Names that are no words stand in quotes: %"a b". Comments run from "--" to the
+// Attributes equal to their defaults are omitted, and so are values of large constants: f32[768](sha256:...)
+// cannot be parsed. Symbols that are not a dim of an input have a line of their own. Result types may be
+// omitted if they are inferred. Names that are not words are quoted: %"a b". Comments run from "--" to the
 // end of the line, outside strings.
 #pragma once
 
@@ -25,8 +25,9 @@
 namespace ingot::core {
 
 struct PrintOptions {
-  bool sources = true;     // "-- file:line" comments
-  bool canonical = false;  // values and graphs renumbered in order, no comments: equal text is an equal graph
+  bool sources = true;  // "-- file:line" comments
+  bool canonical =
+      false;  // values and graphs renumbered in order, no comments: equal text means equal graphs
 };
 std::string to_string(const Graph& graph, const PrintOptions& options = {});
 

@@ -21,7 +21,7 @@ class Verifier {
   void run() {
     for (size_t i = 0; i < graph_.inputs().size(); ++i) {
       const Value* input = graph_.inputs()[i];
-      require(input->producer == nullptr && input->index == i, "input %{} is not at its place", input->name);
+      require(input->producer == nullptr && input->index == i, "input %{} has the wrong index", input->name);
       require_none(storage_problem(input->type));
       define(input);
     }
@@ -31,11 +31,12 @@ class Verifier {
     }
     node_ = nullptr;
     for (const Value* output : graph_.outputs) {
-      require(output != nullptr && defined_.contains(output), "an output is no value of the graph");
+      require(output != nullptr && defined_.contains(output), "an output is not a value of the graph");
     }
     for (size_t i = 0; i < graph_.updates.size(); ++i) {
       const auto [target, value] = graph_.updates[i];
-      require(defined_.contains(target) && defined_.contains(value), "an update is of no value of the graph");
+      require(defined_.contains(target) && defined_.contains(value),
+              "an update uses a value of another graph");
       require_none(update_problem(graph_, i));
     }
     for (const Value* value : defined_) check_users(*value);
@@ -50,7 +51,7 @@ class Verifier {
     throw InternalError(fmt::format("after {}, graph {}{}: {}", stage_, graph_.name, blamed(),
                                     fmt::format(message, std::forward<Arguments>(arguments)...)));
   }
-  // The user's node that is being checked, and its line.
+  // The user's node being checked, and its line.
   std::string blamed() const {
     if (node_ == nullptr || node_->name.empty()) return "";
     const std::string line = node_->source.to_string();
@@ -95,7 +96,8 @@ class Verifier {
     if (node.graphs.empty() && node.op->infer != nullptr) check_types(node);
     for (size_t i = 0; i < node.results.size(); ++i) {
       const Value* result = node.results[i];
-      require(result->producer == &node && result->index == i, "%{} is not at its place", result->name);
+      require(result->producer == &node && result->index == i, "%{} has the wrong producer or index",
+              result->name);
       define(result);
     }
     require_none(storage_problem(node));
@@ -104,7 +106,7 @@ class Verifier {
 
   // Layouts are chosen, not inferred.
   void check_types(const Node& node) const {
-    Node question;  // `infer` is promised a node without results
+    Node question;  // `infer` must see a node without results
     question.op = node.op;
     question.operands = node.operands;
     question.values = node.values;
@@ -113,14 +115,15 @@ class Verifier {
     try {
       inferred = node.op->infer(question);
     } catch (const Error& error) {
-      require(false, "{} has no type any more: {}", node.op->name, std::string_view(error.what()));
+      require(false, "the types of {} can no longer be inferred: {}", node.op->name,
+              std::string_view(error.what()));
     }
     require(inferred.size() == node.results.size(), "{} has {} results, not {}", node.op->name,
             inferred.size(), node.results.size());
     for (size_t i = 0; i < inferred.size(); ++i) {
       const TensorType& stored = node.results[i]->type;
       require(stored.dtype == inferred[i].dtype && stored.shape == inferred[i].shape,
-              "%{} is {}, and stored as {}", node.results[i]->name, to_string(inferred[i]),
+              "%{} is {}, but stored as {}", node.results[i]->name, to_string(inferred[i]),
               to_string(stored));
     }
   }
@@ -130,13 +133,13 @@ class Verifier {
     for (const Node* user : value.users) ++listed[user];
     const auto used = uses_.find(&value);
     require(listed == (used == uses_.end() ? std::map<const Node*, int>{} : used->second),
-            "the users of %{} are not listed rightly", value.name);
+            "the list of users of %{} is wrong", value.name);
   }
 
   const Graph& graph_;
   const SymbolTable& symbols_;
   std::string_view stage_;
-  const Node* node_ = nullptr;  // that is being checked
+  const Node* node_ = nullptr;  // being checked
   std::unordered_set<const Value*> defined_;
   std::unordered_set<std::string> names_;
   std::map<const Value*, std::map<const Node*, int>> uses_;

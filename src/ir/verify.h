@@ -7,7 +7,7 @@
 namespace ingot::core {
 
 // Throws InternalError naming `stage`, the node and the first broken rule: use before definition, use lists,
-// operand counts and dtypes, inferred types that disagree with stored ones, unknown symbols in types and
+// operand counts and dtypes, stored types that differ from inferred ones, unknown symbols in types and
 // attributes, outputs and updates that are not values of the graph, and the rules of ir/storage_rules.h.
 void verify(const Graph& graph, std::string_view stage, OutputLayouts outputs = OutputLayouts::kRowMajor);
 

@@ -14,7 +14,7 @@ using Replacements = std::map<std::string, Dim>;
 
 int buffer_of(const NumberedKernel& kernel, int value) {
   const auto found = std::ranges::find(kernel.values, value);
-  invariant(found != kernel.values.end(), "the kernel has no buffer for a value that is composed");
+  invariant(found != kernel.values.end(), "the kernel has no buffer for the composed value");
   return static_cast<int>(found - kernel.values.begin());
 }
 
@@ -34,7 +34,7 @@ std::string fresh_name(const std::string& wish, std::set<std::string>& taken) {
   return name;
 }
 
-// Numbers of the other kernel's buffers in `kernel`; buffers that it lacks are appended.
+// Maps the other kernel's buffer numbers to those of `kernel`; missing buffers are appended.
 std::vector<int> merge_buffers(NumberedKernel& kernel, const NumberedKernel& other) {
   std::vector<int> numbers;
   for (size_t i = 0; i < other.values.size(); ++i) {
@@ -83,7 +83,7 @@ void remove_unused_buffers(NumberedKernel& kernel) {
   kernel = std::move(kept);
 }
 
-// Whether an index lies in the map's index space.
+// Whether an index is inside the index space of an elementwise kernel.
 Expr within(const Kernel& map, const std::vector<Dim>& index) {
   Expr inside = integer_constant(DType::kBool, 1);
   for (size_t i = 0; i < index.size(); ++i) {
@@ -95,8 +95,9 @@ Expr within(const Kernel& map, const std::vector<Dim>& index) {
   return inside;
 }
 
-// A map's body at another index: loop variables replaced, bound symbols renamed, buffers renumbered. Where
-// its value is `guarded` the index may lie outside, and symbols are bound nevertheless: to 0.
+// The body of an elementwise kernel at another index: loop variables substituted, bound symbols renamed,
+// buffers renumbered. If its value is `guarded`, the index may be out of range; symbols are bound all the
+// same, to 0.
 struct Body {
   Expr value;
   std::vector<Binding> bindings;
@@ -122,7 +123,7 @@ Body body_at(const Kernel& map, const std::vector<Dim>& index, const std::vector
   return body;
 }
 
-// All nodes, and whether they were met below an arm of a `select`.
+// All nodes, each with whether it was reached through an arm of a `select`.
 using Seen = std::set<std::pair<const ExprNode*, bool>>;
 void collect_guarded(const Expr& expr, bool guarded, Seen& found) {
   if (!found.emplace(expr.get(), guarded).second) return;
@@ -169,7 +170,7 @@ std::vector<Expr> loads_of(const Stage& stage, int buffer) {
   return loads;
 }
 
-// The stage's own loops that an index uses, or nullopt if one of them stands in an expression.
+// The stage's own loops that an index uses, or nullopt if one of them is inside a compound expression.
 std::optional<std::vector<Loop>> row_loops(const Stage& stage, const std::vector<Dim>& index) {
   std::vector<Loop> own = stage.loops, found;
   own.insert(own.end(), stage.reduce.begin(), stage.reduce.end());
@@ -184,7 +185,7 @@ std::optional<std::vector<Loop>> row_loops(const Stage& stage, const std::vector
   return found;
 }
 
-// If at least two stages read `buffer` as the same row, puts a stage in front that loads the row once.
+// If at least two stages read `buffer` as the same row, prepends a stage that loads the row once.
 void keep_row(Kernel& kernel, int buffer, std::set<std::string>& taken) {
   std::vector<std::pair<size_t, Expr>> reads;
   for (size_t s = 0; s < kernel.stages.size(); ++s) {
@@ -196,13 +197,13 @@ void keep_row(Kernel& kernel, int buffer, std::set<std::string>& taken) {
   if (reads.size() < 2 || !spans()) return;
   const auto row = row_loops(kernel.stages[reads[0].first], reads[0].second->index);
   if (!row || row->empty()) return;
-  Replacements to_row;  // the first reader's loops, as loops of the row
+  Replacements to_row;  // the first reader's loops -> loops of the row
   Stage stage;
   for (const Loop& loop : *row) {
     stage.loops.push_back({fresh_name(loop.variable, taken), loop.extent});
     to_row.emplace(loop.variable, Dim::symbol(stage.loops.back().variable));
   }
-  for (const auto& [s, load] : reads) {  // all reads have to be the same row
+  for (const auto& [s, load] : reads) {  // all reads must be of the same row
     const auto other = row_loops(kernel.stages[s], load->index);
     if (!other || other->size() != row->size()) return;
     Replacements to_first;
@@ -245,7 +246,7 @@ bool is_map(const Kernel& kernel) {
 }
 
 NumberedKernel inline_producer(const NumberedKernel& consumer, int value, const NumberedKernel& producer) {
-  invariant(is_map(producer.kernel), "only maps are computed where they are read");
+  invariant(is_map(producer.kernel), "only elementwise kernels are computed where they are read");
   NumberedKernel result = consumer;
   std::set<std::string> taken;
   collect_names(result.kernel, taken);
@@ -258,7 +259,7 @@ NumberedKernel inline_producer(const NumberedKernel& consumer, int value, const 
 }
 
 NumberedKernel append_consumer(const NumberedKernel& producer, int value, const NumberedKernel& consumer) {
-  invariant(is_map(consumer.kernel), "only maps are appended to a producer");
+  invariant(is_map(consumer.kernel), "only elementwise kernels are appended to a producer");
   NumberedKernel result = producer;
   std::set<std::string> taken;
   collect_names(result.kernel, taken);
@@ -273,7 +274,7 @@ NumberedKernel append_consumer(const NumberedKernel& producer, int value, const 
     Body body = body_at(consumer.kernel, stage.store->index, numbers, taken);
     const Store target{numbers[map.store->buffer], stage.store->index};
     const bool reduces = stage.combine != Combine::kNone;
-    // A reduced value is complete only after its stage: the consumer becomes a stage of its own.
+    // A reduced value is complete only after its stage, so the consumer becomes a stage of its own.
     Stage* into = &stage;
     Expr source = stage.value;
     if (reduces) {
@@ -284,7 +285,7 @@ NumberedKernel append_consumer(const NumberedKernel& producer, int value, const 
       epilogue.name = stage.name + "_epilogue";
       epilogue.loops = stage.loops;
       stage.store.reset();
-      invariant(s + 1 == count, "a reduction that is not the last stage stores its value");
+      invariant(s + 1 == count, "a reduction stores its value but is not the last stage");
       into = &result.kernel.stages.emplace_back(std::move(epilogue));
     }
     const DType loaded_dtype = arithmetic_dtype(consumer.kernel.buffers[loaded].type.dtype);

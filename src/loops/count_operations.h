@@ -11,7 +11,7 @@ namespace ingot::core::loops {
 // backend may need fewer (Winograd) or more (exp is one here).
 Dim count_operations(const Kernel& kernel);
 
-// Elements of `buffer` that the kernel loads, repeated loads counted again.
+// Elements of `buffer` that the kernel loads, counting repeated loads.
 Dim count_loads(const Kernel& kernel, int buffer);
 // Elements of `buffer` that it stores.
 Dim count_stores(const Kernel& kernel, int buffer);

@@ -19,7 +19,7 @@ void IndexFacts::add(const Loop& loop) {
   last_[loop.variable] = loop.extent - Dim(1);
 }
 
-// Nothing where the dim is not known to grow with its variables.
+// nullopt if the dim is not known to be monotonic in its variables.
 std::optional<Dim> IndexFacts::largest(const Dim& dim) const {
   std::map<std::string, Dim> ends;
   for (const std::string& name : dim.symbols()) {
@@ -42,7 +42,7 @@ bool IndexFacts::divides(const Dim& divisor, const Dim& dim) const {
   return range_of(divisor, ranges_).min > 0 && modulo(dim, divisor) == Dim(0);
 }
 
-// A unit is found from one term, or all but one, that stay below it.
+// Finds the unit from one term, or from all but one, which stay below it.
 std::optional<IndexFacts::Parts> IndexFacts::split(const Dim& dividend, const Dim& divisor) const {
   const auto terms = terms_of(dividend);
   if (terms.size() < 2) return std::nullopt;

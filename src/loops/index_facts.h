@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What is known of the symbols in indices, and simplifications that follow from it.
+// Facts about the symbols in indices, and the simplifications that follow from them.
 #pragma once
 
 #include <map>
@@ -10,7 +10,7 @@
 
 namespace ingot::core::loops {
 
-// Variables count from 0 to below their extents; other symbols have ranges.
+// Variables count from 0 to extent - 1; other symbols have ranges.
 class IndexFacts {
  public:
   explicit IndexFacts(const SymbolTable& symbols) : ranges_(symbols) {}
@@ -35,10 +35,10 @@ class IndexFacts {
   std::optional<Parts> split(const Dim& dividend, const Dim& divisor) const;
 
   SymbolTable ranges_;               // of the variables as well
-  std::map<std::string, Dim> last_;  // of each variable its last value
+  std::map<std::string, Dim> last_;  // last value of each variable
 };
 
-// Elements between neighbours along `variable`; nothing if `offset` is not linear in it. 0: it does not
+// Elements between neighbours along `variable`; nullopt if `offset` is not linear in it, 0 if it does not
 // depend on it.
 std::optional<Dim> stride_along(const Dim& offset, const std::string& variable);
 

@@ -11,7 +11,7 @@
 
 namespace ingot::core::loops {
 
-// Names of slots, shared by all programs of a kernel.
+// Slot numbers by symbol name, shared by all programs of a kernel.
 class Slots {
  public:
   int slot(const std::string& symbol) {
@@ -32,7 +32,7 @@ class IndexProgram {
  private:
   struct Step {
     Dim::Kind kind;
-    int64_t value = 0;  // of a constant; else the slot of a symbol
+    int64_t value = 0;  // of a constant; otherwise the symbol's slot
   };
   void append(const Dim& dim, Slots& slots);
 

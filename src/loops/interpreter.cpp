@@ -15,7 +15,7 @@
 namespace ingot::core::loops {
 namespace {
 
-// A buffer as rows of elements: int4 rows start at whole bytes.
+// A buffer as rows of elements: int4 rows start at byte boundaries.
 struct Memory {
   const Buffer* buffer;
   std::byte* data;
@@ -42,7 +42,7 @@ struct Step {
   const ExprNode* node;
   std::vector<int> operands;
   std::vector<IndexProgram> index;
-  uint64_t computed_at = 0;  // the point for which `value` holds
+  uint64_t computed_at = 0;  // the point for which `value` is valid
   Scalar value;
 };
 
@@ -205,7 +205,7 @@ class Interpreter {
     });
   }
 
-  // Sums and products of f32 are kept in double, so that the order of the sum does not matter to the oracle.
+  // Sums and products of f32 are accumulated in double, so that the oracle does not depend on their order.
   static Scalar combine(Combine combine, DType dtype, Scalar a, Scalar b) {
     return apply(binary_of(combine), dtype == DType::kF32 ? DType::kF64 : dtype, a, b);
   }
@@ -260,7 +260,7 @@ class Interpreter {
     const auto index = evaluate_index(step.index);
     for (size_t i = 0; i < index.size(); ++i) {
       invariant(index[i] >= 0 && index[i] < source.extents[i],
-                fmt::format("kernel '{}' reads beyond the row '{}'", kernel_.name, source.stage->name));
+                fmt::format("kernel '{}' reads past the end of row '{}'", kernel_.name, source.stage->name));
       offset = offset * source.extents[i] + index[i];
     }
     return source.local[static_cast<size_t>(offset)];
@@ -299,7 +299,7 @@ class Interpreter {
       case ExprNode::Kind::kFma:
         return fma_scalar(node.dtype, operand(0), operand(1), operand(2));
     }
-    throw InternalError("an expression of no kind");
+    throw InternalError("unknown kind of expression");
   }
 
   const Kernel& kernel_;
@@ -321,7 +321,7 @@ namespace {
 
 void require_buffers(const Kernel& kernel, std::span<const TensorView> buffers) {
   invariant(buffers.size() == kernel.buffers.size(),
-            fmt::format("kernel '{}' has {} buffers and was given {}", kernel.name, kernel.buffers.size(),
+            fmt::format("kernel '{}' has {} buffers, but got {}", kernel.name, kernel.buffers.size(),
                         buffers.size()));
 }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Runs a kernel element by element: the oracle of every backend. Math functions are the C library's, in
-// double for f32 operands and rounded once.
+// Runs a kernel element by element: the oracle of every backend. Math functions are the C library's, computed
+// in double for f32 operands and rounded once.
 #pragma once
 
 #include <span>
@@ -17,7 +17,7 @@ enum class KernelStatus : int { kOk = 0, kIndexOutOfRange = 1 };
 KernelStatus interpret(const Kernel& kernel, std::span<const TensorView> buffers,
                        const SymbolValues& symbols);
 
-// The same for some points of the parallel loops only, each given as its place in their order.
+// The same for some points of the parallel loops only, each given by its linear position.
 KernelStatus interpret_points(const Kernel& kernel, std::span<const TensorView> buffers,
                               const SymbolValues& symbols, std::span<const int64_t> points);
 

@@ -73,7 +73,7 @@ Expr local(int stage, DType dtype, std::vector<Dim> index) {
 Expr unary(Unary op, Expr a) {
   const DType dtype = a->dtype;
   if (op == Unary::kNot) {
-    invariant(!is_floating(dtype), "'not' needs a bool or an integer");
+    invariant(!is_floating(dtype), "'not' requires a bool or an integer");
   } else {
     invariant(dtype != DType::kBool && (is_floating(dtype) || works_on_integers(op)),
               fmt::format("unary operation {} does not work on {}", static_cast<int>(op), core::name(dtype)));
@@ -85,9 +85,9 @@ Expr binary(Binary op, Expr a, Expr b) {
   const DType dtype = a->dtype;
   invariant(dtype == b->dtype, fmt::format("operands of binary operation {} are {} and {}",
                                            static_cast<int>(op), core::name(dtype), core::name(b->dtype)));
-  if (is_logical(op)) invariant(!is_floating(dtype), "logical operations need bools or integers");
+  if (is_logical(op)) invariant(!is_floating(dtype), "logical operations require bools or integers");
   if (op == Binary::kShiftLeft || op == Binary::kShiftRight)
-    invariant(is_integer(dtype), "shifts need integers");
+    invariant(is_integer(dtype), "shifts require integers");
   if (dtype == DType::kBool) invariant(is_logical(op) || is_comparison(op), "bools have no arithmetic");
   if (op == Binary::kAtan2) invariant(is_floating(dtype), "atan2 needs floats");
   return make({.kind = ExprNode::Kind::kBinary,
@@ -97,8 +97,8 @@ Expr binary(Binary op, Expr a, Expr b) {
 }
 
 Expr select(Expr condition, Expr then, Expr otherwise) {
-  invariant(condition->dtype == DType::kBool, "the condition of select is a bool");
-  invariant(then->dtype == otherwise->dtype, "both arms of select have one dtype");
+  invariant(condition->dtype == DType::kBool, "the condition of select must be a bool");
+  invariant(then->dtype == otherwise->dtype, "both arms of select must have the same dtype");
   const DType dtype = then->dtype;
   return make({.kind = ExprNode::Kind::kSelect,
                .dtype = dtype,
@@ -112,7 +112,7 @@ Expr convert(DType dtype, Expr a) {
 }
 
 Expr bitcast(DType dtype, Expr a) {
-  invariant(bit_width(dtype) == bit_width(a->dtype), "bitcast keeps the width");
+  invariant(bit_width(dtype) == bit_width(a->dtype), "a bitcast must keep the width");
   if (a->dtype == dtype) return a;
   return make({.kind = ExprNode::Kind::kBitcast, .dtype = dtype, .operands = {std::move(a)}});
 }

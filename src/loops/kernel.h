@@ -1,20 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
-// Loop IR: loads, scalar expressions, reductions and stores over an index space. The interpreter, the CPU
-// backend and the CUDA backend all read it; it holds no target's detail.
+// Loop IR: loads, scalar expressions, reductions and stores over an index space. Shared by the interpreter,
+// the CPU backend and the CUDA backend, and free of target details.
 //
 // A kernel runs its stages in order for each point of its parallel loops. A stage computes `value` for each
-// point of its own loops (reduced over `reduce`), and puts it into a buffer, a local row, or a local scalar.
+// point of its own loops (reduced over `reduce`), and stores it to a buffer, a local row, or a local scalar.
 // Points of the parallel loops are independent of each other.
 //
-// Indices are Dims whose symbols are shape symbols, loop variables, or symbols that a binding reads from
-// data. Index logical elements: the emitter applies each buffer's layout.
+// Indices are Dims over shape symbols, loop variables, and symbols that a binding reads from data. They index
+// logical elements: the emitter applies each buffer's layout.
 //
-// Scalar semantics follow torch. Integers wrap; integer division by zero yields 0 and is no trap;
+// Scalar semantics follow torch. Integers wrap; integer division by zero yields 0 and does not trap;
 // floor_divide and modulo round towards minus infinity, divide of integers truncates; shifts are defined for
 // 0 <= amount < width. Floats are IEEE 754 with round to nearest even, never flushed to zero. f16, bf16 and
 // fp8 are widened to f32 by load and rounded by store: all arithmetic is in f32, f64, bool or integers.
-// maximum and minimum return NaN if either operand is NaN. Sums of f32 may be reordered. `select` is lazy: a
-// load in the arm that is not taken is not performed, so a guard may protect its address.
+// maximum and minimum return NaN if either operand is NaN. Sums of f32 may be reordered. `select` is lazy:
+// loads in the other arm are not performed, so a guard may protect their address.
 #pragma once
 
 #include <memory>
@@ -35,7 +35,7 @@ enum class Unary {
   kCeil,
   kTruncate,
   kRoundEven,
-  // Functions below are expanded into the others by expand_math (loops/expand_math.h) before code is emitted.
+  // The functions below are expanded into others by expand_math (loops/expand_math.h) before code is emitted.
   kReciprocalSquareRoot,
   kExp,
   kExp2,
@@ -91,11 +91,11 @@ struct ExprNode {
     kConstant,  // `integer` for bool and integers, else `number`
     kIndex,     // value of `index[0]`, i64
     kLoad,      // buffers[buffer][index...]
-    kLocal,     // result of stage `stage` at index... (none for a scalar)
+    kLocal,     // result of stage `stage` at `index` (empty for a scalar)
     kUnary,
     kBinary,
     kSelect,   // operands: condition, then, otherwise
-    kConvert,  // to `dtype`: float to integer truncates; out of range is saturated, NaN gives 0
+    kConvert,  // to `dtype`; float to integer truncates and saturates, NaN becomes 0
     kBitcast,  // same width
     kFma,      // operands a, b, c: a * b + c rounded once
   };
@@ -114,7 +114,7 @@ struct ExprNode {
 Expr constant(DType dtype, double value);
 Expr integer_constant(DType dtype, int64_t value);
 Expr index_value(Dim index);
-// dtype of the result: the arithmetic dtype of `stored`
+// dtype of the result: arithmetic_dtype(stored)
 Expr load(int buffer, DType stored, std::vector<Dim> index);
 Expr local(int stage, DType dtype, std::vector<Dim> index = {});
 Expr unary(Unary op, Expr a);
@@ -130,8 +130,8 @@ struct Loop {
   Dim extent;
 };
 
-// `symbol` holds the value of an i64 expression inside the stage's body. The value must lie in [0, limit):
-// otherwise the kernel uses 0 and reports kIndexOutOfRange.
+// Inside the stage's body, `symbol` is the value of an i64 expression, which must be in [0, limit): otherwise
+// the kernel uses 0 and reports kIndexOutOfRange.
 struct Binding {
   std::string symbol;
   Expr value;
@@ -146,14 +146,14 @@ struct Store {
 };
 
 struct Stage {
-  std::string name;                  // of the local row or scalar; for messages if it only stores
+  std::string name;                  // of the local row or scalar; only for messages if the stage stores
   std::vector<Loop> loops;           // independent points; empty: one value
   std::vector<Loop> reduce;          // reduced by `combine`
   Combine combine = Combine::kNone;  // kNone exactly if there is neither `reduce` nor `scan`
   bool scan = false;  // the last of `loops` runs in order; point j holds the combination of points 0..j
   std::vector<Binding> bindings;  // in order; may use loop variables and earlier symbols
   Expr value;
-  std::optional<Store> store;  // without: the stage is a local
+  std::optional<Store> store;  // absent for a local row or scalar
 };
 
 enum class Access { kRead, kWrite, kReadWrite /* in place: elements not stored keep their value */ };

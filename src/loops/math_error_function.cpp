@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// erf and what follows from it. Coefficients are Chebyshev fits, made with 60 digits.
+// erf and functions derived from it. Coefficients are Chebyshev fits, computed with 60 digits.
 #include <cmath>
 
 #include "loops/math_expressions.h"
@@ -33,8 +33,8 @@ constexpr double kFarTail64[] = {86636.6555751445,    -24194.64454393511,  4002.
                                  3.7024821065013502,  -1.0578554158216689, 0.4231421875204269,
                                  -0.2820947917736846, 0.5641895835477562};
 
-// -log2 of the normal distribution at -x for 0 <= x <= 5.6, where it falls below 2^-26: least in the error of
-// the distribution itself (least squares, weighted until the largest errors are equal).
+// -log2 of the normal distribution at -x for 0 <= x <= 5.6, where it falls below 2^-26. Minimizes the error
+// of the distribution itself (least squares, reweighted until the largest errors are equal).
 constexpr double kNormalTail[] = {2.77216168e-06, -3.86220891e-05, 0.000182554009,
                                   0.00014585437,  -0.00707545038,  0.0525050126,
                                   0.459204912,    1.15110576,      1};
@@ -61,7 +61,7 @@ Expr erf(const Expr& x) {
   return select(less(magnitude, one), small, large);
 }
 
-// 1 - erf(x) without the loss where erf is near 1.
+// 1 - erf(x) without cancellation where erf is near 1.
 Expr erfc(const Expr& x) {
   if (x->dtype == DType::kF32) return through_f64(erfc, x);
   const Expr magnitude = absolute(x), one = number(x, 1), limit = number(x, 28);
@@ -76,7 +76,7 @@ Expr erfc(const Expr& x) {
   return select(less(magnitude, one), one - erf(x), large);
 }
 
-// With the tail itself no precision is lost left of zero, as it is by 1 + erf(x / sqrt(2)).
+// Using the tail itself avoids the cancellation of 1 + erf(x / sqrt(2)) for negative x.
 Expr gelu(const Expr& x) {
   const Expr zero = number(x, 0), one = number(x, 1);
   if (x->dtype == DType::kF64) return x * number(x, 0.5) * (one + erf(x * number(x, M_SQRT1_2)));

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// exp and what follows from it. Coefficients are Chebyshev fits, made with 60 digits.
+// exp and functions derived from it. Coefficients are Chebyshev fits, computed with 60 digits.
 #include <cmath>
 
 #include "loops/math_expressions.h"
@@ -29,7 +29,7 @@ struct Reduced {
   Expr rest;      // r: x = n log(2) + r
 };
 
-// Adding 1.5 * 2^(mantissa bits) rounds to an integer, which then stands in the low bits.
+// Adding 1.5 * 2^(mantissa bits) rounds to an integer, which ends up in the low bits.
 Reduced reduce(const Expr& x) {
   const bool wide = x->dtype == DType::kF64;
   const Expr magic = number(x, wide ? 0x1.8p52 : 0x1.8p23);
@@ -49,7 +49,7 @@ Expr small_expm1(const Expr& rest) {
   return fma(rest * rest, tail, rest);
 }
 
-// NaN stays.
+// Propagates NaN.
 Expr clamp(const Expr& x, double low, double high) {
   const Expr above = select(less(number(x, high), x), number(x, high), x);
   return select(less(above, number(x, low)), number(x, low), above);
@@ -61,13 +61,13 @@ Expr scaled(const Expr& value, const Expr& exponent) {
   return value * power_of_two(half) * power_of_two(exponent - half);
 }
 
-// value * 2^exponent, where value and result are normal.
+// value * 2^exponent for normal value and result.
 Expr with_exponent_raised(const Expr& value, const Expr& exponent) {
   const Expr bits = integer(value, value->dtype == DType::kF64 ? 52 : 23);
   return real_of(bits_of(value) + binary(Binary::kShiftLeft, exponent, bits));
 }
 
-// The limits lie where exp is already zero or infinite.
+// Beyond these limits exp is zero or infinite.
 Reduced reduce_any(const Expr& x) {
   return reduce(x->dtype == DType::kF64 ? clamp(x, -746, 710) : clamp(x, -104, 89));
 }
@@ -99,7 +99,7 @@ Expr moderate_exp(const Expr& x) {
   return with_exponent_raised(small_expm1(reduced.rest) + number(x, 1), reduced.exponent);
 }
 
-// The shift leaves nothing of the magic number.
+// The shift discards the magic number.
 Expr moderate_exp2(const Expr& x) {
   const Expr magic = number(x, 0x1.8p23);
   const Expr shifted = x + magic;
@@ -113,12 +113,12 @@ Expr expm1(const Expr& x) {
   const Expr scale = power_of_two(reduced.exponent - integer(x, 1));
   const Expr small = small_expm1(reduced.rest);
   const Expr half = fma(small, scale, scale - number(x, 0.5));
-  // Half of a subnormal number is not there.
+  // Halving a subnormal number loses a bit.
   const Expr whole = select(equal(reduced.exponent, integer(x, 0)), small, half + half);
   return select(equal(x, number(x, 0)), x, whole);
 }
 
-// Of -|x|, so that nothing overflows and small results keep their precision.
+// Computed for -|x|, so that nothing overflows and small results keep their precision.
 Expr sigmoid(const Expr& x) {
   const Expr small = exp(-absolute(x));
   const Expr one = number(x, 1);

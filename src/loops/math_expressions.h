@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A short notation for expand_math's formulas, and the functions themselves. Arguments and results are f32 or
+// Short notation for expand_math's formulas, and the functions themselves. Arguments and results are f32 or
 // f64.
 #pragma once
 
@@ -21,7 +21,7 @@ inline Expr absolute(const Expr& a) { return unary(Unary::kAbsolute, a); }
 inline Expr round_even(const Expr& a) { return unary(Unary::kRoundEven, a); }
 inline Expr number(const Expr& like, double value) { return constant(like->dtype, value); }
 
-Expr integer(const Expr& like, int64_t value);  // of the integer dtype as wide as `like`
+Expr integer(const Expr& like, int64_t value);  // in the integer dtype of the same width as `like`
 Expr bits_of(const Expr& value);                // bitcast to that dtype
 Expr real_of(const Expr& bits);                 // and back
 Expr polynomial(const Expr& x, std::span<const double> coefficients);  // highest power first
@@ -30,7 +30,7 @@ Expr power_of_two(const Expr& exponent);  // exponent: integer of the wanted wid
 Expr through_f64(Expr (*function)(const Expr&), const Expr& x);  // f32: computed in f64 and rounded
 
 Expr exp(const Expr& x);
-// exp for |x| <= 80: without what very large and very small results need.
+// exp for |x| <= 80, without the handling of very large and very small results.
 Expr moderate_exp(const Expr& x);
 Expr moderate_exp2(const Expr& x);                // 2^x for f32, |x| <= 120, to 2^-23
 Expr exp_of_sum(const Expr& x, const Expr& low);  // exp(x + low) for a low part of x
@@ -54,6 +54,6 @@ Expr atan(const Expr& x);
 Expr atan2(const Expr& y, const Expr& x);
 Expr erf(const Expr& x);
 Expr erfc(const Expr& x);
-Expr gelu(const Expr& x);  // x times the normal distribution, which f32 has to 2^-24
+Expr gelu(const Expr& x);  // x times the normal distribution, accurate to 2^-24 for f32
 
 }  // namespace ingot::core::loops::math

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Logarithms and powers. Coefficients are Chebyshev fits, made with 60 digits.
+// Logarithms and powers. Coefficients are Chebyshev fits, computed with 60 digits.
 #include <limits>
 
 #include "loops/math_expressions.h"
@@ -75,7 +75,7 @@ Double exact_product(const Expr& a, const Expr& b) {
   return {product, fma(a, b, -product)};
 }
 
-// log of a positive, finite f64 with about 65 bits, as powers multiply its error by up to 700.
+// log of a positive, finite f64 to about 65 bits, since pow multiplies its error by up to 700.
 Double precise_log(const Expr& x) {
   const Split parts = split(x);
   const Expr one = number(x, 1), two = number(x, 2);
@@ -95,7 +95,7 @@ Double precise_log(const Expr& x) {
   const Expr ln2_low = number(x, kLn2Low64);
   const Double base = exact_sum(parts.exponent * number(x, kLn2High64), first.high);
   const Double with_low = exact_sum(base.high, parts.exponent * ln2_low);
-  // s_low belongs to 2 s and to 2/3 s^3, of which it moves 2 s^2.
+  // s_low contributes to 2 s and to 2/3 s^3; in the latter it moves 2 s^2.
   const Expr slope = fma(two, square.high, two);
   const Expr low = with_low.low + base.low + first.low + fma(slope, s_low, scaled_low + tail);
   return exact_sum(with_low.high, low);
@@ -106,7 +106,7 @@ Expr positive_power(const Expr& x, const Expr& y) {
   const Double logarithm = precise_log(x);
   const Double product = exact_product(logarithm.high, y);
   const Expr low = fma(logarithm.low, y, product.low);
-  // Where the power is 0 or infinite the low part is of no matter, and may be NaN.
+  // If the result is 0 or infinite, the low part is irrelevant and may be NaN.
   const Expr in_range = less(absolute(product.high), number(x, 800));
   return exp_of_sum(product.high, select(in_range, low, number(x, 0)));
 }
@@ -123,7 +123,7 @@ Expr power64(const Expr& x, const Expr& y) {
   const Expr grows = equal(less(one, magnitude), less(zero, y));
   Expr result =
       select(finite, positive_power(select(finite, magnitude, one), y), select(grows, infinity, zero));
-  // y infinite: by whether |x| is beyond 1.
+  // y infinite: depends on whether |x| > 1.
   result = select(equal(absolute(y), infinity),
                   select(equal(magnitude, one), one, select(grows, infinity, zero)), result);
   const Expr is_negative = less(with_sign_of(one, x), zero);
@@ -141,7 +141,7 @@ Expr power64(const Expr& x, const Expr& y) {
 Expr log(const Expr& x) {
   const Expr zero = number(x, 0);
   const Expr finite =
-      select(less(x, number(x, kInfinity)), positive_log(x), x);  // infinity and NaN are their own
+      select(less(x, number(x, kInfinity)), positive_log(x), x);  // infinity and NaN are their own logarithms
   return select(equal(x, zero), number(x, -kInfinity), select(less(x, zero), number(x, kNaN), finite));
 }
 
@@ -155,7 +155,7 @@ Expr log2(const Expr& x) {
   return select(usable, value, log(x));
 }
 
-// With bits to spare, so that powers of ten come out exactly.
+// Enough extra bits that powers of ten are exact.
 Expr log10(const Expr& x) {
   if (x->dtype == DType::kF32) return through_f64(log10, x);
   constexpr double kFactor = 0.43429448190325182, kFactorLow = 1.098319650216765e-17;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Circular functions and their inverses. Coefficients are Chebyshev fits, made with 60 digits.
+// Trigonometric functions and their inverses. Coefficients are Chebyshev fits, computed with 60 digits.
 #include <cmath>
 #include <limits>
 #include <vector>
@@ -31,18 +31,18 @@ constexpr double kAsin[] = {0.02877844261259304,   -0.014881409392818066, 0.0174
                             0.013971235301124539,  0.017352391265909227,  0.022372173002005596,
                             0.030381944137085216,  0.04464285714637338,   0.074999999999984246,
                             0.16666666666666669};
-// 2 / pi in pieces of 28 bits: the product of each with an f32 is exact in f64.
+// 2 / pi in chunks of 28 bits: the product of each with an f32 is exact in f64.
 constexpr double kTwoOverPi[] = {0.63661976903676987,    3.3308114738561656e-09, 2.276010047810136e-18,
                                  2.5268260189002822e-26, 1.6682867657019525e-34, 1.1588713282888551e-43,
                                  7.0539591744042953e-52};
-constexpr int kPiecesBeyondFour = 5;  // pieces whose product with an f32 may exceed 4
+constexpr int kPiecesBeyondFour = 5;  // chunks whose product with an f32 may exceed 4
 
 struct ReducedAngle {
   Expr quadrant;  // n modulo 4 as an integer
   Expr rest;      // r in [-pi/4, pi/4]: x = n pi/2 + r
 };
 
-// Exact for every f32: of each product, multiples of 4 are dropped before they are added.
+// Exact for every f32: multiples of 4 are dropped from each product before summation.
 ReducedAngle reduce32(const Expr& single) {
   const Expr x = convert(DType::kF64, single);
   std::vector<Expr> terms;
@@ -59,8 +59,8 @@ ReducedAngle reduce32(const Expr& single) {
   return {convert(DType::kI32, whole), rest * number(x, kPi / 2)};
 }
 
-// 2 / pi in pieces of 53 bits. Row k begins at piece 4 k, times 2^(212 k): of what is beyond 2^(54 + 212 k)
-// all products with earlier pieces are multiples of 4.
+// 2 / pi in chunks of 53 bits. Row k begins at chunk 4 k, times 2^(212 k): for arguments beyond 2^(54 + 212
+// k), all products with earlier chunks are multiples of 4.
 constexpr double kTwoOverPi64[][9] = {
     {0.6366197723675813, 7.166494911215067e-17, 1.0181664387499708e-32, 8.452990443154843e-49,
      3.4861717801675248e-65, 4.800729353077565e-81, 1.1495476093063565e-98, 1.1768417630579854e-112,
@@ -79,7 +79,7 @@ constexpr double kTwoOverPi64[][9] = {
      2.674645011210718e-129},
 };
 
-// Good for any f64: as reduce32, by products of twice the precision.
+// For any f64: like reduce32, with double-double products.
 ReducedAngle reduce_large64(const Expr& x) {
   const auto beyond = [&](size_t row) {
     return less(number(x, std::ldexp(1, 54 + 212 * static_cast<int>(row))), absolute(x));
@@ -105,7 +105,7 @@ ReducedAngle reduce_large64(const Expr& x) {
   for (size_t i = 1; i < terms.size(); ++i) estimate = estimate + terms[i];
   const Expr whole = round_even(estimate);
   Expr high = terms[0] - whole, low = number(x, 0);
-  for (size_t i = 1; i < terms.size(); ++i) {  // what a sum loses is kept beside it
+  for (size_t i = 1; i < terms.size(); ++i) {  // the rounding error of each sum is kept
     const Expr sum = high + terms[i];
     const Expr part = sum - high;
     low = low + ((high - (sum - part)) + (terms[i] - part));
@@ -117,7 +117,7 @@ ReducedAngle reduce_large64(const Expr& x) {
   return {convert(DType::kI64, whole), angle + rest};
 }
 
-// Good up to 2^52 quadrants; the parts of pi/2 have 160 bits together.
+// Accurate up to 2^52 quadrants; the parts of pi/2 add up to 160 bits.
 ReducedAngle reduce_moderate64(const Expr& x) {
   const Expr whole = round_even(x * number(x, 0.63661977236758138));
   Expr rest = x;
@@ -150,7 +150,7 @@ Expr bit_set(const Expr& value, int64_t bit) {
                 integer_constant(value->dtype, 0));
 }
 
-// sin for shift 0, cos for shift 1: the value of the quadrant `shift` further on.
+// sin for shift 0, cos for shift 1: the value `shift` quadrants further.
 Expr circular(const Expr& x, int64_t shift) {
   const ReducedAngle reduced = x->dtype == DType::kF64 ? reduce64(x) : reduce32(x);
   const Expr rest = convert(x->dtype, reduced.rest);
@@ -237,7 +237,7 @@ Expr atan2(const Expr& y, const Expr& x) {
   const Expr zero = number(x, 0), one = number(x, 1);
   const Expr infinity = number(x, std::numeric_limits<double>::infinity());
   const Expr above = absolute(y), beside = absolute(x);
-  // Both infinite count as equal, both zero as lying on the axis.
+  // Both infinite counts as equal, both zero as on the axis.
   const Expr both_infinite = both(equal(above, infinity), equal(beside, infinity));
   const Expr both_zero = both(equal(above, zero), equal(beside, zero));
   const Expr n = select(both_infinite, one, above);

@@ -12,7 +12,7 @@ namespace {
 
 using DimFunction = std::function<Dim(const Dim&)>;
 using Visitor = std::function<void(const Dim&)>;
-constexpr int64_t kAssumedSize = 61;  // of a symbol without a typical value, to compare strides
+constexpr int64_t kAssumedSize = 61;  // assumed value of a symbol without a typical one, to compare strides
 
 Expr map_indices(const Expr& value, const DimFunction& function) {
   return rewrite(value, [&](const Expr& node) -> Expr {
@@ -82,7 +82,7 @@ void simplify_indices(Kernel& kernel) {
   }
 }
 
-// The loops of a stage that may be replaced by others: those of a local row are its shape.
+// Whether the stage's loops are the shape of a local row; other loops may be replaced.
 bool shapes_a_row(const Stage& stage) { return !stage.store; }
 
 // A divisor of `variable` alone, in a division or remainder somewhere in `dim`.
@@ -102,7 +102,7 @@ Dim split_loop(std::vector<Loop>& loops, size_t place, const Dim& size) {
   return Dim::symbol(outer.variable) * size + Dim::symbol(inner.variable);
 }
 
-// One split, where an index divides a loop variable by what divides its extent. False if there is none.
+// Splits one loop, if an index divides its variable by a divisor of its extent; false if there is none.
 bool split_once(Kernel& kernel, std::vector<Loop>& loops, std::span<Stage> users) {
   for (size_t place = 0; place < loops.size(); ++place) {
     const std::string variable = loops[place].variable;
@@ -147,7 +147,7 @@ void sort_by_stride(std::vector<Loop>& loops, const Dim& offset, const SymbolTab
   std::vector<std::pair<int64_t, Loop>> sorted;
   for (const Loop& loop : loops) {
     const auto stride = stride_along(offset, loop.variable);
-    if (!stride) return;  // not linear: the order stays
+    if (!stride) return;  // not linear: keep the order
     std::ranges::for_each(stride->symbols(), assume);
     const int64_t size = std::abs(evaluate(*stride, assumed));
     sorted.emplace_back(size == 0 ? INT64_MAX : size, loop);
@@ -156,8 +156,8 @@ void sort_by_stride(std::vector<Loop>& loops, const Dim& offset, const SymbolTab
   for (size_t i = 0; i < loops.size(); ++i) loops[i] = sorted[i].second;
 }
 
-// Where neighbours in storage are few, what is read in a row makes the better innermost loop: vectors are
-// full.
+// If few elements are adjacent in storage, the loop over an operand's row is the better innermost one: it
+// fills vectors.
 void prefer_full_rows(Kernel& kernel, const Stage& stage) {
   constexpr int64_t kFew = 8;
   std::vector<Loop>& loops = kernel.parallel;
@@ -196,7 +196,7 @@ void order_loops(Kernel& kernel) {
   }
 }
 
-// Does every index move as far for one step of `outer` as for all steps of `inner`?
+// Whether one step of `outer` moves every index as far as all steps of `inner`.
 bool run_together(const Loop& outer, const Loop& inner, std::span<const Stage> users) {
   bool together = true;
   for (const Stage& stage : users) {
@@ -212,7 +212,7 @@ void collapse(std::vector<Loop>& loops, std::span<Stage> users) {
   for (size_t place = loops.size(); place-- > 1;) {
     const Loop outer = loops[place - 1], inner = loops[place];
     if (!run_together(outer, inner, users)) continue;
-    // The inner variable now counts for both.
+    // The inner variable now runs over both extents.
     for (Stage& stage : users)
       map_indices(stage, [&](const Dim& dim) { return substitute(dim, {{outer.variable, 0}}); });
     loops[place - 1] = {inner.variable, outer.extent * inner.extent};
@@ -220,7 +220,7 @@ void collapse(std::vector<Loop>& loops, std::span<Stage> users) {
   }
 }
 
-// Rows of several dims become rows of one, read at their flat index, so that their loops may be made one.
+// Flattens rows of several dims, indexed by their flat index, so that their loops can be merged.
 void flatten_rows(Kernel& kernel, size_t number) {
   const std::vector<Loop> loops = kernel.stages[number].loops;
   const auto flat = [&](const std::vector<Dim>& index) {

@@ -17,8 +17,8 @@ struct Load {
   Index index;
 };
 
-// Loads of a stage, those behind rows that are maps included: an emitter may compute such a row where it is
-// read.
+// Loads of a stage, including those of the elementwise rows that it reads: an emitter may compute such a row
+// where it is read.
 class Loads {
  public:
   explicit Loads(const Kernel& kernel) {
@@ -49,15 +49,15 @@ class Loads {
   std::vector<std::vector<Load>> stages_;
 };
 
-// Every variable of these loops stands alone somewhere in the index, so that different points give different
-// indices.
+// Whether every variable of these loops stands alone somewhere in the index, so that different points have
+// different indices.
 bool tells_apart(const std::vector<Loop>& loops, const Index& index) {
   return std::ranges::all_of(loops, [&](const Loop& loop) {
     return loop.extent == Dim(1) || std::ranges::find(index, Dim::symbol(loop.variable)) != index.end();
   });
 }
 
-// True if the load stays among the elements that the same parallel point stores.
+// Whether the load only touches elements that the same parallel point stores.
 bool stays_in_point(const Kernel& kernel, const Load& load, const Index& stored) {
   std::set<Dim> parallel;
   for (const Loop& loop : kernel.parallel) parallel.insert(Dim::symbol(loop.variable));
@@ -96,7 +96,8 @@ std::vector<uint32_t> overwritable_buffers(const Kernel& kernel) {
   };
   std::vector<uint32_t> result;
   for (size_t buffer = 0; buffer < kernel.buffers.size(); ++buffer) {
-    const bool whole_bytes = bit_width(kernel.buffers[buffer].type.dtype) % 8 == 0;  // neighbours share bytes
+    const bool whole_bytes =
+        bit_width(kernel.buffers[buffer].type.dtype) % 8 == 0;  // otherwise neighbours share bytes
     const bool fits = buffer != target && whole_bytes && kernel.buffers[buffer].access == Access::kRead &&
                       kernel.buffers[buffer].type == kernel.buffers[target].type;
     if (fits && may_take(buffer)) result.push_back(static_cast<uint32_t>(buffer));

@@ -8,9 +8,8 @@
 
 namespace ingot::core::loops {
 
-// Buffers that the only stored buffer may share memory with, because each of their elements is read only by
-// the point that stores the same element, before it does, and no element is stored twice. Says no where it is
-// not sure.
+// Buffers that may share memory with the only stored buffer, because each of their elements is read only by
+// the point that stores the same element, before the store, and no element is stored twice. Conservative.
 std::vector<uint32_t> overwritable_buffers(const Kernel& kernel);
 
 }  // namespace ingot::core::loops

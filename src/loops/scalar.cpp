@@ -133,7 +133,7 @@ int64_t integer_power(int64_t base, int64_t exponent) {
   return static_cast<int64_t>(result);
 }
 
-// Division and what follows from it; b is not zero.
+// Division and modulo; b is not zero.
 template <typename Integer>
 Integer divide_integers(Binary op, Integer a, Integer b) {
   constexpr bool kSigned = std::is_signed_v<Integer>;
@@ -203,7 +203,7 @@ int64_t apply_integer(Binary op, DType dtype, int64_t a, int64_t b) {
     case Binary::kAtan2:
       break;
   }
-  throw InternalError("no integer operation");
+  throw InternalError("not an integer operation");
 }
 
 int64_t compare_floating(Binary op, double a, double b) {
@@ -272,7 +272,7 @@ Scalar apply(Unary op, DType dtype, Scalar a) {
     case Unary::kNot:
       return {.integer = dtype == DType::kBool ? !a.integer : wrap_to(dtype, ~a.integer)};
     default:
-      throw InternalError("no integer operation");
+      throw InternalError("not an integer operation");
   }
 }
 
@@ -332,7 +332,7 @@ Binary binary_of(Combine combine) {
     case Combine::kNone:
       break;
   }
-  throw InternalError("a stage without reduction has no combination");
+  throw InternalError("a stage without reduction has no combine operation");
 }
 
 Scalar identity_of(Combine combine, DType dtype) {

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The scalar semantics of Loop IR, as plain functions: what the interpreter computes with, and what constant
-// folding uses.
+// The scalar semantics of Loop IR as plain functions, for the interpreter and for constant folding.
 #pragma once
 
 #include <cstdint>
@@ -16,7 +15,7 @@ struct Scalar {
   int64_t integer = 0;
 };
 
-double round_to(DType dtype, double value);   // f32: rounded once; f64: as it is
+double round_to(DType dtype, double value);   // f32: rounded once; f64: unchanged
 int64_t wrap_to(DType dtype, int64_t value);  // modulo 2^width; bool: value != 0
 
 Scalar apply(Unary op, DType dtype, Scalar a);
@@ -25,7 +24,7 @@ Scalar convert_scalar(Scalar value, DType from, DType to);
 Scalar bitcast_scalar(Scalar value, DType from, DType to);
 Scalar fma_scalar(DType dtype, Scalar a, Scalar b, Scalar c);
 
-Binary binary_of(Combine combine);                 // not for kNone
-Scalar identity_of(Combine combine, DType dtype);  // what a reduction starts with
+Binary binary_of(Combine combine);                 // undefined for kNone
+Scalar identity_of(Combine combine, DType dtype);  // the initial value of a reduction
 
 }  // namespace ingot::core::loops

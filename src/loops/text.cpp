@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The text form of kernels. It is part of cache keys, so it tells apart whatever decides the result: the
-// dtype of each constant, sharing of subexpressions, and the ranges of the symbols.
+// The text form of kernels. It is part of cache keys, so it must distinguish everything that affects the
+// result: the dtype of each constant, sharing of subexpressions, and the ranges of symbols.
 #include <cmath>
 #include <set>
 #include <unordered_map>
@@ -101,7 +101,7 @@ class StagePrinter {
     visit(stage.value, count_once);
   }
 
-  // Names shared nodes in front of `expression`, and returns its text.
+  // Defines shared nodes before `expression`, and returns its text.
   std::string define(const Expr& expression) {
     visit(expression, [&](const Expr& node) {
       if (node->operands.empty() || uses_[node.get()] < 2 || names_.contains(node.get())) return;
@@ -185,7 +185,7 @@ class StagePrinter {
   std::unordered_map<const ExprNode*, std::string> names_;
 };
 
-// Reads stand in parentheses and writes after the arrow, as far as the order of the buffers allows.
+// Reads are in parentheses and writes after the arrow, as far as the order of the buffers allows.
 std::string signature(const Kernel& kernel, const Names& known) {
   std::string text = fmt::format("kernel {}(", kernel.name);
   bool after_arrow = false;

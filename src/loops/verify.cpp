@@ -49,7 +49,7 @@ class Verifier {
     for (const Dim& dim : dims) check_scope(dim, {});
   }
 
-  // Names that are a variable somewhere in the kernel must be in scope here; all others are shape symbols.
+  // Names of variables anywhere in the kernel must be in scope here; all others are shape symbols.
   void check_scope(const Dim& dim, const Names& scope) const {
     for (const std::string& name : dim.symbols()) {
       require(!local_names_.contains(name) || scope.contains(name),
@@ -67,7 +67,7 @@ class Verifier {
     Names stored = scope;  // the store is outside the reduction
     for (const Loop& loop : stage.reduce) declare(loop, scope);
     require((stage.combine == Combine::kNone) == (stage.reduce.empty() && !stage.scan),
-            "combine without a reduction, or none for it");
+            "combine without a reduction, or a reduction without combine");
     require(!stage.scan || !stage.loops.empty(), "a scan without a loop");
     for (const Binding& binding : stage.bindings) {
       require(binding.value->dtype == DType::kI64, "a binding is not i64");
@@ -87,10 +87,10 @@ class Verifier {
     const Buffer& buffer = buffer_at(stage.store->buffer);
     require(buffer.access != Access::kRead, "a store to a buffer that is only read");
     require(stage.store->index.size() == buffer.type.rank(),
-            "a store's index has another rank than the buffer");
+            "the rank of a store's index differs from its buffer's");
     const bool rounds = stage.value->dtype == DType::kF64 && is_floating(buffer.type.dtype);
     require(rounds || stage.value->dtype == arithmetic_dtype(buffer.type.dtype),
-            "a stored value has another dtype than the buffer");
+            "the dtype of a stored value differs from its buffer's");
     for (const Dim& dim : stage.store->index) check_scope(dim, scope);
   }
 
@@ -106,9 +106,9 @@ class Verifier {
       if (node->kind == ExprNode::Kind::kLoad) {
         const Buffer& buffer = buffer_at(node->buffer);
         require(node->index.size() == buffer.type.rank(),
-                fmt::format("a load of '{}' has another rank", buffer.name));
+                fmt::format("the rank of a load of '{}' differs from the buffer's", buffer.name));
         require(node->dtype == arithmetic_dtype(buffer.type.dtype),
-                fmt::format("a load of '{}' has another dtype", buffer.name));
+                fmt::format("the dtype of a load of '{}' differs from the buffer's", buffer.name));
       }
       if (node->kind == ExprNode::Kind::kLocal) check_local(*node);
     });
@@ -118,8 +118,8 @@ class Verifier {
     require(node.stage >= 0 && static_cast<size_t>(node.stage) < stage_, "a local of a later stage");
     const Stage& source = kernel_.stages[static_cast<size_t>(node.stage)];
     require(!source.store, "a local of a stage that stores");
-    require(node.index.size() == source.loops.size(), "a local's index has another rank than its stage");
-    require(node.dtype == source.value->dtype, "a local has another dtype than its stage");
+    require(node.index.size() == source.loops.size(), "the rank of a local's index differs from its stage's");
+    require(node.dtype == source.value->dtype, "the dtype of a local differs from its stage's");
   }
 
   const Kernel& kernel_;

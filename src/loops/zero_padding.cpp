@@ -11,7 +11,7 @@ Expr zero(DType stored) {
   return is_floating(dtype) ? constant(dtype, 0) : integer_constant(dtype, 0);
 }
 
-// Logical indices that storage has room for, per dim: blocked dims are rounded up to whole blocks.
+// Logical extents that storage has room for, per dim: blocked dims are rounded up to whole blocks.
 Shape padded_shape(const TensorType& type) {
   if (type.layout.is_row_major()) return type.shape;
   Shape padded(type.rank(), Dim(1));
@@ -33,8 +33,8 @@ std::vector<Dim> storage_index(const Layout& layout, std::span<const Dim> index)
   return result;
 }
 
-// Zeros at the indices of `dim` beyond the shape. Dims before it stay within the shape: what they pad was
-// stored by earlier stages.
+// Zeros at the indices of `dim` beyond the shape. Dims before it stay within the shape: earlier stages have
+// padded them.
 Stage pad_along(const TensorType& type, const Shape& padded, size_t dim) {
   Stage stage{.name = "padding" + std::to_string(dim), .value = zero(type.dtype)};
   std::vector<Dim> index;

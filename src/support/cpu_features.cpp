@@ -28,10 +28,11 @@ constexpr CpuFeatures of(std::initializer_list<CpuFeature> list) {
 struct Extension {
   std::string_view name;
   CpuFeatures features;
-  std::string_view needs;  // without it there are no instructions of the extension, or not all
+  std::string_view needs;  // the feature that the extension requires
 };
 
-// A text is one base, the largest that is covered, and the extensions. "native" is understood, never printed.
+// The text form is the largest base that is covered, followed by extensions. "native" is parsed, never
+// printed.
 constexpr std::array kBases = {
     Word{"aarch64", of({CpuFeature::kAarch64})},
     Word{"x86-64-v4", of({CpuFeature::kX86V3, CpuFeature::kX86V4})},
@@ -74,7 +75,7 @@ void require_bases(CpuFeatures features, std::string_view text) {
     throw UserError("INGOT-U122",
                     fmt::format("no processor has '{}': the CPU feature '{}' comes with '{}' only", text,
                                 extension.name, extension.needs),
-                    fmt::format("leave '{}' out, or ask for '{}'", extension.name, extension.needs));
+                    fmt::format("leave '{}' out, or write '{}'", extension.name, extension.needs));
   }
 }
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a processor can do, as feature bits: chosen by CPUID, never by vendor.
+// What a processor supports, as feature bits: read by CPUID, never derived from the vendor.
 #pragma once
 
 #include <cstdint>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What this processor has: by CPUID on x86, from the kernel's tables elsewhere.
+// The features of this processor: CPUID on x86, the kernel's tables elsewhere.
 #include "support/cpu_features.h"
 
 #if defined(__x86_64__)
@@ -83,7 +83,7 @@ CpuFeatures host_cpu_features() {
 
 CacheSizes host_cache_sizes() {
   constexpr unsigned kIntelLeaf = 4;
-  constexpr unsigned kAmdLeaf = 0x8000001D;  // of the same form
+  constexpr unsigned kAmdLeaf = 0x8000001D;  // same format as Intel's leaf 4
   constexpr unsigned kInstructions = 2;
   CacheSizes sizes{};
   const unsigned leaf = (cpuid(kAmdLeaf, 0).a & 0x1F) != 0 ? kAmdLeaf : kIntelLeaf;

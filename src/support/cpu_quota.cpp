@@ -25,7 +25,7 @@ std::string read_or_empty(const std::filesystem::path& path) {
   }
 }
 
-// The text up to `separator`, which is taken off `rest` with it.
+// Returns the text up to `separator`, and removes both from `rest`.
 std::string_view take(std::string_view& rest, char separator) {
   const size_t end = std::min(rest.find(separator), rest.size());
   const std::string_view result = rest.substr(0, end);
@@ -67,7 +67,7 @@ bool lists_cpu(std::string_view controllers) {
 // Threads that the affinity mask allows.
 int affinity_threads() {
   constexpr int kMostCpus = 1 << 16;
-  for (int cpus = 1024; cpus <= kMostCpus; cpus *= 2) {  // the kernel refuses a mask that is too small for it
+  for (int cpus = 1024; cpus <= kMostCpus; cpus *= 2) {  // the system call fails if the mask is too small
     cpu_set_t* mask = CPU_ALLOC(cpus);
     if (mask == nullptr) break;
     const size_t size = CPU_ALLOC_SIZE(cpus);
@@ -90,7 +90,7 @@ std::optional<double> cpu_quota(std::string_view groups, const std::filesystem::
     if (!version2 && !lists_cpu(controllers)) continue;
     const std::filesystem::path base = version2 ? root : root / "cpu";
     std::filesystem::path group = std::filesystem::path(line).relative_path();
-    // In a container the path may be that of the host: then only the root of what is mounted exists.
+    // Inside a container the path may be the host's; then only the root of the mount exists.
     for (; !group.empty(); group = group.parent_path()) keep_smaller(smallest, quota_of_group(base / group));
     keep_smaller(smallest, quota_of_group(base));
   }

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The part of the machine that the system's control groups leave to this process. For available_threads and
-// its tests.
+// The share of the machine that control groups leave to this process. For available_threads and its tests.
 #pragma once
 
 #include <filesystem>
@@ -9,9 +8,9 @@
 
 namespace ingot::core {
 
-// CPUs that the smallest quota on the way from the process's group to the root allows; nothing if there is
-// none. `groups` is the text of /proc/self/cgroup, `root` the folder where control groups are mounted. Never
-// throws for what is missing or malformed: that is no limit.
+// The smallest CPU quota between the process's group and the root, in CPUs; nullopt if there is none.
+// `groups` is the text of /proc/self/cgroup, `root` the folder where control groups are mounted. Missing or
+// malformed files mean "no limit": never throws.
 std::optional<double> cpu_quota(std::string_view groups, const std::filesystem::path& root);
 
 }  // namespace ingot::core

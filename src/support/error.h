@@ -12,14 +12,14 @@ namespace ingot::core {
 // Stable numbers: they are the status values of the C API.
 enum class ErrorKind { kUser = 1, kUnsupported = 2, kInternal = 3, kDevice = 4 };
 
-// What a person has to know about one failure. `code` is stable ("INGOT-U012") and has a page in
+// What a person has to know about one failure. `code` is stable ("INGOT-U012") and documented in
 // docs/errors.md.
 struct ErrorDetails {
   std::string_view code;
   std::string message;      // what was wrong, with the offending values
   std::string node;         // name of the node, empty if there is none
   std::string source_line;  // "file.py:214 in forward" of the user's model, empty if unknown
-  std::string advice;       // what to do about it, empty if the message says it
+  std::string advice;       // what to do about it; empty if the message is enough
 };
 
 class Error : public std::exception {
@@ -39,7 +39,7 @@ struct UserError final : Error {  // a bad model, file, option or argument
   explicit UserError(ErrorDetails details) : Error(ErrorKind::kUser, std::move(details)) {}
   UserError(std::string_view code, std::string message, std::string advice = {});
 };
-struct UnsupportedError final : Error {  // right, but Ingot lacks it
+struct UnsupportedError final : Error {  // valid, but not supported by Ingot
   explicit UnsupportedError(ErrorDetails details) : Error(ErrorKind::kUnsupported, std::move(details)) {}
   UnsupportedError(std::string_view code, std::string message, std::string advice = {});
 };
@@ -50,7 +50,7 @@ struct DeviceError final : Error {  // the system or a device refused: memory, f
   DeviceError(std::string_view code, std::string message, std::string advice = {});
 };
 
-// Throws InternalError if `condition` is false: for what only a bug can break.
+// Throws InternalError if `condition` is false: for conditions that only a bug can break.
 inline void invariant(bool condition, std::string_view message,
                       std::source_location where = std::source_location::current()) {
   if (!condition) [[unlikely]]

@@ -24,7 +24,7 @@ namespace {
 }  // namespace
 
 std::shared_ptr<const std::byte> make_executable_copy(Bytes code) {
-  const size_t size = std::max<size_t>(code.size(), 1);  // an empty map is an error
+  const size_t size = std::max<size_t>(code.size(), 1);  // mmap rejects length 0
   void* address = ::mmap(nullptr, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   if (address == MAP_FAILED) fail(size);
   std::shared_ptr<std::byte> memory(static_cast<std::byte*>(address),
@@ -32,7 +32,7 @@ std::shared_ptr<const std::byte> make_executable_copy(Bytes code) {
   std::ranges::copy(code, memory.get());
   if (::mprotect(address, size, PROT_READ | PROT_EXEC) != 0) fail(size);
   auto* begin = reinterpret_cast<char*>(address);
-  __builtin___clear_cache(begin, begin + size);  // where instruction caches are not coherent
+  __builtin___clear_cache(begin, begin + size);  // for processors without coherent instruction caches
   return memory;
 }
 

@@ -31,7 +31,7 @@ FileVersion version_of(int file, const std::filesystem::path& path, const FileSy
   return version;
 }
 
-// Closes a file that was only read, whose close cannot fail in a way that matters.
+// Closes a file that was only read: its close has no error worth reporting.
 class ReadHandle {
  public:
   ReadHandle(int file, const FileSystem& files) : file_(file), files_(files) {}
@@ -73,7 +73,7 @@ FileVersion MappedFile::version() const { return version_of(file_, path_, files_
 
 std::shared_ptr<const MappedFile> MappedFile::map_executable(size_t offset, size_t length) const {
   invariant(offset <= bytes_.size() && length <= bytes_.size() - offset,
-            "an executable map lies within its file");
+            "an executable map is inside its file");
   const std::shared_ptr<MappedFile> result(new MappedFile(files_, path_));
   if (length == 0) return result;
   const void* address = file_ < 0 ? nullptr : files_.map(file_, offset, length, true);
@@ -101,7 +101,7 @@ size_t read_file(const std::filesystem::path& path, const std::function<std::byt
   while (known < size) {
     const int64_t count = retry_interrupted([&] { return files.read(file, memory + known, size - known); });
     if (count < 0) fail_on_file("read", path, errno);
-    if (count == 0) break;  // it was cut off meanwhile
+    if (count == 0) break;  // the file was truncated meanwhile
     known += static_cast<size_t>(count);
   }
   return known;
@@ -112,7 +112,7 @@ std::string read_text_file(const std::filesystem::path& path, const FileSystem& 
   const ReadHandle handle(file, files);
   std::string text;
   std::array<char, 16384> buffer;
-  // Until the end, not up to the size: what the kernel makes up, in /proc, has none.
+  // To the end of the file, not to its reported size: files in /proc report none.
   while (true) {
     const int64_t count = retry_interrupted([&] { return files.read(file, buffer.data(), buffer.size()); });
     if (count < 0) fail_on_file("read", path, errno);

@@ -14,10 +14,9 @@
 
 namespace ingot::core {
 
-// A read-only private map of a whole file, unmapped when destroyed. An empty file has an empty span. The file
-// stays the same one when its name is given to another, which is what FileWriter does. Other writers may
-// change what lies in the map, and who reads beyond the end of a file that was truncated in place dies of
-// SIGBUS.
+// A read-only private map of a whole file, unmapped when destroyed. An empty file has an empty span. The map
+// keeps showing the same file when its name is given to another, as FileWriter does. Other writers may change
+// mapped bytes, and reading past the end of a file that was truncated in place raises SIGBUS.
 class MappedFile {
  public:
   static std::shared_ptr<const MappedFile> open(const std::filesystem::path& path,
@@ -42,19 +41,18 @@ class MappedFile {
   int file_ = -1;  // kept open, for map_executable
   FileVersion opened_version_;
   Bytes bytes_;
-  std::shared_ptr<const std::byte> copy_;  // owns `bytes_` where they are no map
+  std::shared_ptr<const std::byte> copy_;  // owns `bytes_` if they are not mapped
 };
 
 // A block of executable memory holding a copy of `code` (write, then execute; never both). Page aligned.
 std::shared_ptr<const std::byte> make_executable_copy(Bytes code);
 
-// A file in the making. Its name gets it when it is finished: readers find the old file or the whole new one,
-// after a crash of the system too (file and folder are synced). Until then the bytes are in a file of the
-// same folder without a name, or, where the file system has no such files, in ".ingot-PID-RANDOM.tmp", which
-// is removed on failure. Links are followed; the permissions of the old file are kept, its owner where the
-// system permits. Pipes and character devices are written as they are, piece by piece; folders, sockets and
-// block devices are refused. What is appended goes to the medium soon, so that no call takes long because of
-// what others wrote.
+// A file being written. It appears under its name when it is finished: readers find the old file or the whole
+// new one, even after a system crash (file and folder are synced). Until then the bytes are in an unnamed
+// file of the same folder or, if the file system has none, in ".ingot-PID-RANDOM.tmp", which is removed on
+// failure. Symbolic links are followed; the permissions of the old file are kept, and its owner if the system
+// permits. Pipes and character devices are written directly; folders, sockets and block devices are rejected.
+// Writeback starts early, so that no single call has to wait for all of it.
 class FileWriter {
  public:
   explicit FileWriter(const std::filesystem::path& path, const FileSystem& files = kSystemFiles);
@@ -79,16 +77,16 @@ class FileWriter {
   FileFacts old_;                    // of `target_`
   std::filesystem::path temporary_;  // empty: it has no name
   int file_ = -1;
-  int64_t written_ = 0, begun_ = 0;  // bytes; of these as many are on their way to the medium
+  int64_t written_ = 0, begun_ = 0;  // bytes; writeback was started for the first `begun_` of them
   std::vector<std::byte> buffer_;
 };
 
-// The same in one call: `fill` receives a sink that appends bytes; what it throws passes through.
+// The same in one call: `fill` receives a sink that appends bytes; exceptions of `fill` pass through.
 using Sink = std::function<void(Bytes)>;
 void write_file_atomically(const std::filesystem::path& path, const std::function<void(const Sink&)>& fill,
                            const FileSystem& files = kSystemFiles);
 
-// Reads a whole file into the memory that `allocate` returns for its size; returns how much there is of it.
+// Reads a whole file into the memory that `allocate` returns for its size; returns how many bytes were read.
 size_t read_file(const std::filesystem::path& path, const std::function<std::byte*(size_t)>& allocate,
                  const FileSystem& files = kSystemFiles);
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the file functions of this folder share about failures. Private to src/support/.
+// Error handling shared by the file functions. Private to src/support/.
 #pragma once
 
 #include <cerrno>

@@ -12,7 +12,7 @@
 namespace ingot::core {
 namespace {
 
-// A folder opens too, and fails later in ways that depend on the file system.
+// Opening a folder succeeds too, and fails later in ways that depend on the file system.
 int open_to_read(const char* path) {
   const int file = ::open(path, O_RDONLY | O_CLOEXEC);
   struct stat facts{};
@@ -26,7 +26,7 @@ int open_to_write(const char* path) { return ::open(path, O_WRONLY | O_NOCTTY | 
 
 int open_folder(const char* path) { return ::open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC); }
 
-constexpr mode_t kReadableByAll = 0666;  // less the user's mask
+constexpr mode_t kReadableByAll = 0666;  // before the user's umask
 
 int create_exclusively(const char* path) {
   return ::open(path, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, kReadableByAll);
@@ -40,7 +40,7 @@ struct DescriptorPath {
 int create_unnamed(const char* folder) {
   const int file = ::open(folder, O_WRONLY | O_TMPFILE | O_CLOEXEC, kReadableByAll);
   if (file < 0 || ::access(DescriptorPath(file).text, F_OK) == 0) return file;
-  ::close(file);  // without /proc it could not be named
+  ::close(file);  // without /proc it could not be given a name
   errno = EOPNOTSUPP;
   return -1;
 }
@@ -57,7 +57,7 @@ int version(int file, FileVersion* version) {
   constexpr uint64_t kNanoseconds = 1'000'000'000;
   struct stat facts{};
   if (::fstat(file, &facts) != 0) return -1;
-  // Unsigned: times of other centuries wrap, and still differ.
+  // Unsigned: times of other centuries wrap, but still differ.
   const uint64_t modified = static_cast<uint64_t>(facts.st_mtim.tv_sec) * kNanoseconds +
                             static_cast<uint64_t>(facts.st_mtim.tv_nsec);
   *version = {facts.st_size, modified};
@@ -100,7 +100,7 @@ int sync(int file) {
 void sync_part(int file, int64_t offset, int64_t size, bool wait) {
   const unsigned flags =
       SYNC_FILE_RANGE_WRITE | (wait ? SYNC_FILE_RANGE_WAIT_BEFORE | SYNC_FILE_RANGE_WAIT_AFTER : 0);
-  ::sync_file_range(file, offset, size, flags);  // errors come back from `sync`
+  ::sync_file_range(file, offset, size, flags);  // errors are reported by `sync`
 }
 
 void* map(int file, size_t offset, size_t size, bool executable) {

@@ -24,19 +24,19 @@ struct FileFacts {
   uint64_t device = 0, number = 0;  // together they identify the file
 };
 
-// What tells a later content of an open file from an earlier one, as far as the system's clock does: it ticks
-// every few milliseconds.
+// Distinguishes versions of an open file's content, as far as the system's clock can: it ticks every few
+// milliseconds.
 struct FileVersion {
   int64_t size = 0;       // bytes
   uint64_t modified = 0;  // nanoseconds, modulo 2^64
   bool operator==(const FileVersion&) const = default;
 };
 
-// Each entry answers as the POSIX call of its name does: a negative value (map: nullptr) is a failure, and
-// `errno` says which. Short reads and writes and EINTR are the caller's business.
+// Each entry behaves like the POSIX call of its name: a negative value (map: nullptr) is a failure, and
+// `errno` has the cause. Short reads and writes and EINTR are left to the caller.
 struct FileSystem {
   int (*open_to_read)(const char* path);
-  int (*open_to_write)(const char* path);        // what exists, as it is
+  int (*open_to_write)(const char* path);        // an existing file, not truncated
   int (*open_folder)(const char* path);          // to sync it
   int (*create_exclusively)(const char* path);   // for writing; fails where something of that name exists
   int (*create_unnamed)(const char* folder);     // for writing; the file is gone when it is closed ...
@@ -44,12 +44,12 @@ struct FileSystem {
   int64_t (*read)(int file, void* target, size_t size);
   int64_t (*write)(int file, const void* source, size_t size);
   int (*version)(int file, FileVersion* version);
-  int (*describe)(const char* path, bool follow, FileFacts* facts);  // no file is no failure: kNone
+  int (*describe)(const char* path, bool follow, FileFacts* facts);  // a missing file is not a failure: kNone
   int64_t (*read_link)(const char* path, char* target, size_t size);
   int (*take_access)(int file, const FileFacts* from);  // the owner too, where that is permitted
-  int (*sync)(int file);                                // success where the file system cannot
-  // Begins to write [offset, offset + size) to the medium; `wait`: until it is there. A hint, which cannot
-  // fail.
+  int (*sync)(int file);                                // succeeds if the file system does not support it
+  // Starts writing [offset, offset + size) to the medium; `wait`: waits until it is there. A hint, which
+  // cannot fail.
   void (*sync_part)(int file, int64_t offset, int64_t size, bool wait);
   int (*close)(int file);
   int (*rename)(const char* from, const char* to);

@@ -17,8 +17,8 @@ namespace ingot::core {
 namespace {
 
 constexpr size_t kBuffer = size_t{256} << 10;
-constexpr int64_t kWindow = 4 << 20;  // bytes that go to the medium at once; two windows may be on their way
-constexpr int kAttempts = 16;         // names that another writer took
+constexpr int64_t kWindow = 4 << 20;  // bytes written back at once; two windows may be in flight
+constexpr int kAttempts = 16;         // temporary names tried
 constexpr int kMostLinks = 40;
 
 std::filesystem::path random_name(const std::filesystem::path& folder) {
@@ -27,7 +27,7 @@ std::filesystem::path random_name(const std::filesystem::path& folder) {
   return folder / fmt::format(".ingot-{}-{:016x}.tmp", ::getpid(), number);
 }
 
-// "." for a name alone.
+// "." for a bare file name.
 std::filesystem::path folder_of(const std::filesystem::path& path) {
   return path.has_parent_path() ? path.parent_path() : std::filesystem::path(".");
 }
@@ -45,7 +45,7 @@ std::filesystem::path read_link(const std::filesystem::path& path, const FileSys
   return std::string(target.data(), static_cast<size_t>(length));
 }
 
-// The path of the file, present or not, that opening `path` for writing would lead to.
+// The path of the file, existing or not, that opening `path` for writing would create or replace.
 std::filesystem::path follow_links(std::filesystem::path path, const FileSystem& files) {
   for (int i = 0; describe(path, false, files).type == FileType::kLink; ++i) {
     if (i == kMostLinks) fail_on_file("write", path, ELOOP);
@@ -59,7 +59,7 @@ void require_writable_type(const std::filesystem::path& path, const FileFacts& f
   if (facts.type != FileType::kOther) return;
   throw UserError("INGOT-U120",
                   fmt::format("cannot write '{}': it is a block device or a socket", path.string()),
-                  "give the path of a file");
+                  "give the path of a regular file");
 }
 
 }  // namespace
@@ -118,7 +118,7 @@ void FileWriter::replace() {
   if (retry_interrupted([&] { return files_.rename(temporary_.c_str(), target_.c_str()); }) < 0)
     fail_on_file("replace", path_, errno);
   temporary_.clear();
-  // The name is on the medium when the folder is; one that cannot be read cannot be synced either.
+  // The name is durable once the folder is synced; a folder that cannot be read cannot be synced either.
   const int folder = files_.open_folder(folder_of(target_).c_str());
   if (folder < 0) return;
   const int synced = retry_interrupted([&] { return files_.sync(folder); });
@@ -136,7 +136,8 @@ void FileWriter::finish() {
   if (retry_interrupted([&] { return files_.sync(file_); }) < 0) fail_on_file("write", path_, errno);
   if (replaces) name_randomly();
   const int closed = files_.close(std::exchange(file_, -1));
-  if (closed < 0 && errno != EINTR) fail_on_file("write", path_, errno);  // network file systems answer late
+  if (closed < 0 && errno != EINTR)
+    fail_on_file("write", path_, errno);  // network file systems report errors late
   if (replaces) replace();
 }
 
@@ -155,8 +156,8 @@ void FileWriter::write(Bytes data) {
   sync_behind();
 }
 
-// Without this, all that was written would be for the last call to wait for, which then cannot be
-// interrupted.
+// Without this, the last call would have to wait for everything that was written, and could not be
+// interrupted meanwhile.
 void FileWriter::sync_behind() {
   if (old_.type == FileType::kStream) return;
   for (; written_ - begun_ >= kWindow; begun_ += kWindow) {

@@ -29,7 +29,7 @@ void enter_child() {
   forks.fetch_add(1, std::memory_order_release);
 }
 
-// When the library is loaded: later, a fork by another thread could come in between.
+// Registered when the library is loaded: later, a fork by another thread could come first.
 __attribute__((constructor)) void watch_forks() { ::pthread_atfork(nullptr, nullptr, enter_child); }
 
 uint32_t count_bits() { return fork_count() << 2; }
@@ -54,7 +54,7 @@ void ForkSafeMutex::lock() {
     const uint32_t awaited = (word & ~kStates) | kHeldAndAwaited;
     if (word != awaited && !word_.compare_exchange_strong(word, awaited, std::memory_order_relaxed)) continue;
     sleep_while(word_, awaited);
-    state = kHeldAndAwaited;  // others may sleep still
+    state = kHeldAndAwaited;  // others may be asleep
   }
   holder_.store(thread_number(), std::memory_order_relaxed);
 }

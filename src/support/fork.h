@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a forked child has to know. fork() copies memory, but of all threads only the one that calls it: the
-// child lacks the others, and nobody is left to release the locks that they held. docs/design/009-fork.md.
+// State that must survive fork(). It copies memory, but only the calling thread: the child lacks all others,
+// and nobody releases the locks that they held. docs/design/009-fork.md.
 #pragma once
 
 #include <atomic>
@@ -8,12 +8,12 @@
 
 namespace ingot::core {
 
-// How many forks lie between the process that loaded this library and this one. An object that owns threads
-// remembers the count; where it differs, the threads are not in this process.
+// The number of forks between the process that loaded this library and this one. An object that owns threads
+// remembers the count; if it has changed, the threads are not in this process.
 uint32_t fork_count();
 
 // A mutex whose holder may be missing in a forked child, where it then counts as free. The data that it
-// guards must be whole at every instruction, so change it by one atomic store.
+// guards must be consistent at every instruction: change it by a single atomic store.
 class ForkSafeMutex {
  public:
   ForkSafeMutex() = default;
@@ -27,7 +27,7 @@ class ForkSafeMutex {
   bool is_free(uint32_t word) const;
 
   std::atomic<uint32_t> word_{0};    // the fork count of the holder's process, and one of the states below
-  std::atomic<uint64_t> holder_{0};  // its thread number, 0 while there is none
+  std::atomic<uint64_t> holder_{0};  // its thread number, 0 if not held
 };
 
 }  // namespace ingot::core

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Two digests: XXH3-128 finds damage, SHA-256 is identity (keys, signatures).
+// Two digests: XXH3-128 detects damage, SHA-256 is identity (keys, signatures).
 #pragma once
 
 #include <array>

@@ -9,8 +9,7 @@
 namespace ingot::core {
 namespace {
 
-// Bytes of the UTF-8 sequence at the beginning of `text`, 0 if there is none. Overlong forms and surrogates
-// are none.
+// Bytes of the UTF-8 sequence at the beginning of `text`; 0 if it is invalid, overlong or a surrogate.
 size_t sequence_length(std::string_view text) {
   const auto at = [&](size_t i) {
     return i < text.size() ? static_cast<unsigned char>(text[i]) : static_cast<unsigned char>(0);

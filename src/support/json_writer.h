@@ -8,8 +8,8 @@
 
 namespace ingot::core {
 
-// Writes JSON from first to last. Calls nest as the values do; inside an object each value follows its key.
-// Bytes that are no UTF-8 become U+FFFD.
+// Writes JSON sequentially. Calls nest as the values do; inside an object each value follows its key. Invalid
+// UTF-8 becomes U+FFFD.
 class JsonWriter {
  public:
   JsonWriter& begin_object() { return open('{'); }

@@ -5,9 +5,9 @@ namespace ingot::core {
 #if defined(__x86_64__)
 namespace {
 
-// 12 chains cover the latency of two units. Written as instructions, so that no compiler can change the
-// probe. The registers hold whatever they held: the time does not depend on it, except for denormals, which
-// zero (0 * 0 + 0) is not.
+// 12 independent chains cover the latency of two FMA units. Inline assembly, so that no compiler can change
+// the probe. The registers are not initialized: timing does not depend on their values, except for denormals,
+// which the product 0 * 0 + 0 avoids.
 void run_wide(int64_t rounds) {
   asm volatile(
       "vpxorq %%zmm0, %%zmm0, %%zmm0\n vmovaps %%zmm0, %%zmm1\n vmovaps %%zmm0, %%zmm2\n vmovaps %%zmm0, "
@@ -72,7 +72,7 @@ void run_read_probe(std::span<const std::byte> memory) {
     __builtin_prefetch(words + i + kAhead);
     for (size_t j = 0; j < kChains; ++j) sums[j] += words[i + j];
   }
-  for (uint64_t& sum : sums) asm volatile("" : "+r"(sum));  // the sums are needed
+  for (uint64_t& sum : sums) asm volatile("" : "+r"(sum));  // keeps the sums from being optimized away
 }
 
 }  // namespace ingot::core

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The limits of this machine, measured beside the kernels: what one thread does in a tight loop.
+// The limits of this machine, measured in the same process as the kernels: what one thread reaches in a tight
+// loop.
 #pragma once
 
 #include <cstddef>

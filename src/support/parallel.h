@@ -15,9 +15,9 @@
 
 namespace ingot::core {
 
-// Calls function(index) for each index below `count`, on threads of its own that end with this call: for
-// large work of unequal parts, such as hashing files, outside of runs. On fewer where the system has no more.
-// Throws what `function` threw first, and leaves the other indices out then.
+// Calls function(index) for each index below `count`, on threads that exist for this call only: for large
+// work of unequal parts outside of runs, such as hashing files. Uses fewer threads if the system has no more.
+// Rethrows the first exception of `function` and skips the remaining indices.
 template <typename Function>
 void for_each_parallel(size_t count, Function&& function) {
   const size_t threads = std::min<size_t>(static_cast<size_t>(available_threads()), count);
@@ -35,16 +35,16 @@ void for_each_parallel(size_t count, Function&& function) {
   std::optional<ThreadPool> pool;
   try {
     pool.emplace(static_cast<int>(threads), 0);
-  } catch (const DeviceError&) {  // the caller does it alone
+  } catch (const DeviceError&) {  // too few threads: the caller does the work alone
   }
   if (pool) pool->parallel_for(pool->threads(), 1, work);
   if (!pool) work(0, 1, 0);
   if (failure) std::rethrow_exception(failure);
 }
 
-// The same, and `watch` is called on the caller's thread all the while, between pieces of its own work and
-// every 20 ms when the rest is with others; what it throws ends the call. function(index, go_on) calls
-// go_on() between pieces of a large index, and returns where that says false.
+// The same, with `watch` called on the caller's thread throughout: between indices of its own, and every 20
+// ms while only others are busy; an exception of `watch` ends the call. function(index, go_on) calls go_on()
+// within a large index, and returns when that is false.
 template <typename Watch, typename Function>
 void for_each_watched(size_t count, Watch&& watch, Function&& function) {
   constexpr std::chrono::milliseconds kPause(20);

@@ -80,7 +80,7 @@ bool has_sha_instructions() {
 
 namespace {
 
-// The instructions want the state as (a, b, e, f) and (c, d, g, h), highest word first.
+// The instructions expect the state as (a, b, e, f) and (c, d, g, h), highest word first.
 struct PackedState {
   __m128i abef;
   __m128i cdgh;
@@ -101,7 +101,7 @@ __attribute__((target("sha,sse4.1"))) inline void unpack(const PackedState& pack
   _mm_storeu_si128(reinterpret_cast<__m128i*>(state.data() + 4), _mm_alignr_epi8(dchg, feba, 8));
 }
 
-// Four rounds with the four words of the schedule.
+// Four rounds with four words of the message schedule.
 __attribute__((target("sha,sse4.1"))) inline void rounds(PackedState& packed, __m128i words, size_t first) {
   const auto* constants = reinterpret_cast<const __m128i*>(kRoundConstants.data() + first);
   const __m128i sum = _mm_add_epi32(words, _mm_load_si128(constants));
@@ -147,7 +147,7 @@ void sha256_blocks_x86(DigestState& state, Bytes blocks) { sha256_blocks_portabl
 #endif
 
 void sha256_blocks(DigestState& state, Bytes blocks) {
-  // Not a guarded static: a child that is forked during its first evaluation would wait for it forever.
+  // Not a guarded static: a child forked during the first evaluation would wait for it forever.
   constinit static std::atomic<int> known{-1};
   int hardware = known.load(std::memory_order_relaxed);
   if (hardware < 0) known = hardware = has_sha_instructions() ? 1 : 0;

@@ -11,13 +11,13 @@
 namespace ingot::core {
 namespace {
 
-// How many steps of one part were begun, and how many are done. On cache lines of its own.
+// How many steps of one part were begun, and how many are done. Padded to its own cache lines.
 struct alignas(128) Progress {
   std::atomic<int64_t> begun = 0;
   std::atomic<int64_t> done = 0;
 };
 
-// Another thread runs the part at this moment: short, unless the system stopped that thread.
+// Another thread is running the part now: a short wait, unless the system descheduled that thread.
 void await(const std::atomic<int64_t>& done, int64_t count) {
   constexpr int kPauses = 2048;
   while (true) {
@@ -40,7 +40,7 @@ void run_steps(ThreadPool* pool, int64_t steps, int parts, const std::function<v
     task(step, part);
     own.done.store(step + 1, std::memory_order_release);
   };
-  // A thread that comes late finds the first steps done and goes on at once to where the others are.
+  // A thread that arrives late finds the first steps done and catches up at once.
   auto take_steps = [&](int64_t first, int64_t, int) {
     for (int64_t step = 0; step < steps; ++step) {
       for (int i = 0; i < parts; ++i) take_part(step, static_cast<int>((first + i) % parts));

@@ -12,7 +12,7 @@
 namespace ingot::core {
 namespace {
 
-// Insertions, deletions, substitutions and swaps of neighbours that turn `a` into `b`.
+// Insertions, deletions, substitutions and swaps of adjacent characters that turn `a` into `b`.
 size_t edit_distance(std::string_view a, std::string_view b) {
   std::vector<std::vector<size_t>> distance(a.size() + 1, std::vector<size_t>(b.size() + 1));
   for (size_t i = 0; i <= a.size(); ++i) distance[i][0] = i;
@@ -32,7 +32,7 @@ size_t edit_distance(std::string_view a, std::string_view b) {
 
 std::string_view nearest_name(std::string_view name, std::span<const std::string_view> candidates) {
   std::string_view nearest;
-  size_t least = std::max<size_t>(1, name.size() / 3) + 1;  // as far as a slip of the fingers goes
+  size_t least = std::max<size_t>(1, name.size() / 3) + 1;  // the distance that a typing mistake explains
   for (const std::string_view candidate : candidates) {
     const size_t distance = edit_distance(name, candidate);
     if (distance >= least) continue;
@@ -47,7 +47,7 @@ std::string format_bytes(uint64_t bytes) {
   if (bytes < 1024) return fmt::format("{} byte{}", bytes, bytes == 1 ? "" : "s");
   double value = static_cast<double>(bytes) / 1024;
   size_t unit = 0;
-  while (value >= 1023.95 && unit + 1 < kUnits.size()) {  // would print as 1024.0
+  while (value >= 1023.95 && unit + 1 < kUnits.size()) {  // 1023.95 would print as 1024.0
     value /= 1024;
     ++unit;
   }

@@ -9,7 +9,7 @@
 
 namespace ingot::core {
 
-// The candidate with the smallest edit distance, or "" if none is near enough to be meant.
+// The candidate with the smallest edit distance, or "" if none is close enough to be a typing mistake.
 std::string_view nearest_name(std::string_view name, std::span<const std::string_view> candidates);
 
 // "1.5 MiB", "312 bytes".

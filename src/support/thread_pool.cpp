@@ -22,17 +22,17 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-// The states of a worker's slot. The caller makes kIdle or kAsleep kReady. Then either the worker makes it
-// kRunning, and kIdle in the end; or the caller, through with its own part, takes the part back: kIdle again.
-// So a worker that the system does not run holds nobody up.
+// The states of a worker's slot. The caller changes kIdle or kAsleep to kReady. Then either the worker
+// changes it to kRunning, and to kIdle when done; or the caller, having finished its own part, takes the part
+// back: kIdle again. So a worker that the system has descheduled delays nobody.
 constexpr uint32_t kIdle = 0;     // the worker spins
 constexpr uint32_t kAsleep = 1;   // the worker sleeps
 constexpr uint32_t kReady = 2;    // there is a part to run
 constexpr uint32_t kRunning = 3;  // the worker runs it
-constexpr uint32_t kAwaited = 4;  // and the caller sleeps until it is done
+constexpr uint32_t kAwaited = 4;  // running, and the caller sleeps until it is done
 constexpr uint32_t kStop = 5;
 
-// A caller has nothing better to do than to wait for parts as long as its own.
+// A caller spins about as long as its own part takes: it has nothing better to do.
 constexpr std::chrono::microseconds kCallerSpin{50};
 
 struct Part {
@@ -41,13 +41,13 @@ struct Part {
   int64_t end;
 };
 
-// One worker's mailbox, on cache lines of its own (two, for the prefetcher that fetches pairs).
+// One worker's mailbox, on its own cache lines (two, since the prefetcher fetches pairs).
 struct alignas(128) Slot {
   std::atomic<uint32_t> state{kIdle};
   Part part{};
 };
 
-// Spins until `done` holds or the time is over; the clock is read seldom.
+// Spins until `done` holds or the time is over; the clock is read rarely.
 template <typename Condition>
 bool spin_until(Condition done, std::chrono::microseconds limit) {
   constexpr int kPausesPerLook = 64;
@@ -69,7 +69,7 @@ bool exchange_if(Slot& slot, uint32_t expected, uint32_t desired) {
 
 void run(const Part& part, int worker) { part.task.call(part.task.context, part.begin, part.end, worker); }
 
-// Waits for a part and makes it the worker's own; false at the end.
+// Waits for a part and claims it; false when the pool ends.
 bool await_work(Slot& slot, std::chrono::microseconds spin) {
   while (true) {
     uint32_t state = kIdle;
@@ -93,7 +93,7 @@ void post(Slot& slot, uint32_t state) {
   if (slot.state.exchange(state, std::memory_order_acq_rel) == kAsleep) wake(slot.state);
 }
 
-// Returns when the part is done, by the worker or here.
+// Returns when the part is done, by the worker or by the caller.
 void finish(Slot& slot, int worker) {
   if (exchange_if(slot, kReady, kIdle)) return run(slot.part, worker);
   const auto is_done = [&] {
@@ -105,7 +105,7 @@ void finish(Slot& slot, int worker) {
   while (!is_done()) sleep_while(slot.state, kAwaited);
 }
 
-// Signals are for the threads of the program that uses us.
+// Keeps signals away from the workers: they are for the threads of the host program.
 class BlockedSignals {
  public:
   BlockedSignals() {
@@ -140,20 +140,22 @@ struct ThreadPool::State {
   std::vector<std::thread> workers;  // in the same order; none until they are started
   std::atomic<bool> started = false;
   std::atomic<bool> held = false;
-  std::unique_ptr<State> inherited;  // of the process that forked this one; its threads are not here
+  std::unique_ptr<State>
+      inherited;  // state of the parent process before a fork; its threads do not exist here
 
   explicit State(int threads) : slots(static_cast<size_t>(threads) - 1) {}
   State(const State&) = delete;
   State& operator=(const State&) = delete;
   ~State() {
     if (process != fork_count()) {
-      for (std::thread& worker : workers) std::construct_at(&worker);  // forgotten: there is nobody to join
+      for (std::thread& worker : workers)
+        std::construct_at(&worker);  // discarded: there is no thread to join
       workers.clear();
     }
     stop();
   }
 
-  // Of the calling thread, for tasks that run on it alone.
+  // Worker number of the calling thread, for tasks that run on it alone.
   int current_worker() const {
     if (!started.load(std::memory_order_acquire)) return 0;
     const auto found = std::ranges::find(workers, std::this_thread::get_id(), &std::thread::get_id);
@@ -162,7 +164,6 @@ struct ThreadPool::State {
 
   void start(std::chrono::microseconds spin);
 
-  // Ends the workers that run.
   void stop() {
     for (size_t i = 0; i < workers.size(); ++i) {
       post(slots[i], kStop);
@@ -189,7 +190,7 @@ void ThreadPool::State::start(std::chrono::microseconds spin) {
     stop();
     throw DeviceError("INGOT-D003", std::string("cannot start a thread: ") + error.what(),
                       "ask for fewer threads");
-  } catch (...) {  // no memory
+  } catch (...) {  // out of memory
     stop();
     throw;
   }
@@ -198,7 +199,7 @@ void ThreadPool::State::start(std::chrono::microseconds spin) {
 ThreadPool::ThreadPool(int threads, int spin_microseconds)
     : threads_(threads), spin_microseconds_(spin_microseconds) {
   invariant(threads >= 1 && spin_microseconds >= 0,
-            "a pool has at least the caller, and spins no negative time");
+            "a pool has at least the caller, and its spin time is not negative");
   auto state = std::make_unique<State>(threads);
   state->start(std::chrono::microseconds(spin_microseconds));
   state_ = state.release();
@@ -208,8 +209,8 @@ ThreadPool::~ThreadPool() { delete state_.load(); }
 
 int ThreadPool::threads() const { return threads_; }
 
-// Without a lock: the thread that forked may have been anywhere. Inherited states stay, as others of this
-// process may look at them.
+// No lock: the thread that forked may have held it. Inherited states are kept, as other threads of this
+// process may be reading them.
 ThreadPool::State& ThreadPool::state_of_this_process() {
   State* state = state_.load(std::memory_order_acquire);
   while (state->process != fork_count()) [[unlikely]] {
@@ -232,7 +233,7 @@ void ThreadPool::parallel_for(int64_t count, int64_t grain, RangeTask task) {
   }
   if (!state.started.load(std::memory_order_relaxed)) [[unlikely]]
     start_or_release(state.held, [&] { state.start(std::chrono::microseconds(spin_microseconds_)); });
-  // The first `grains % parts` parts are one grain longer.
+  // The first `grains % parts` parts get one grain more.
   const int64_t share = grains / parts;
   const int64_t longer = grains % parts;
   const auto bound = [&](int64_t part) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A pool that splits a range statically over threads: the split depends on counts only, never on timing.
-// In a forked child, which has none of the threads, the first call that needs them starts as many.
+// A pool that splits a range statically over threads: the split depends on counts only, never on timing. A
+// forked child has no threads: the first call that needs them starts as many again.
 #pragma once
 
 #include <atomic>
@@ -17,8 +17,9 @@ struct RangeTask {
 
 class ThreadPool {
  public:
-  // `threads` counts the caller: a pool of 1 starts no thread. Workers spin for `spin_microseconds` after a
-  // task, then sleep (0: sleep at once, so that other pools of the process are not starved).
+  // `threads` counts the caller: a pool of 1 starts no thread. After a task, workers spin for
+  // `spin_microseconds` and then sleep (0: sleep at once, so that other pools of the process are not
+  // starved).
   explicit ThreadPool(int threads, int spin_microseconds);
   ~ThreadPool();
   ThreadPool(const ThreadPool&) = delete;
@@ -28,10 +29,10 @@ class ThreadPool {
 
   // Calls task over [0, count) in at most `threads()` contiguous parts whose bounds are multiples of `grain`;
   // returns when all are done. Runs on the caller alone if one part suffices, if called from a worker, or if
-  // another caller holds the pool. `task` must not throw. Worker numbers are in [0, threads()); parts that
-  // run at the same time have different ones. A part that its worker has not begun when the caller is through
-  // with its own is run by the caller, under the worker's number. DeviceError INGOT-D003 if a forked child
-  // cannot start its threads.
+  // another caller holds the pool. `task` must not throw. Worker numbers are in [0, threads()), and differ
+  // between parts that run at the same time. The caller runs parts that their workers have not begun when its
+  // own is done, under the worker's number. DeviceError INGOT-D003 if a forked child cannot start its
+  // threads.
   void parallel_for(int64_t count, int64_t grain, RangeTask task);
 
   template <typename Function>

@@ -6,7 +6,7 @@
 namespace ingot::core {
 namespace {
 
-// Bytes of the character that `lead` begins, 0 if none does.
+// Bytes of the character that starts with `lead`; 0 if it is not a lead byte.
 size_t character_length(unsigned char lead) {
   if (lead < 0x80) return 1;
   if (lead >= 0xC2 && lead < 0xE0) return 2;

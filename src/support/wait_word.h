@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Sleeping on a 32-bit word: the one thing of the thread pool that each operating system does in its own way.
+// Sleeping on a 32-bit word: the only part of the thread pool that differs between operating systems.
 #pragma once
 
 #include <atomic>
@@ -9,7 +9,7 @@ namespace ingot::core {
 
 // Sleeps while `word` holds `value`; may return early.
 void sleep_while(std::atomic<uint32_t>& word, uint32_t value);
-// Wakes the thread that sleeps on `word`, if there is one.
+// Wakes one thread that sleeps on `word`, if any.
 void wake(std::atomic<uint32_t>& word);
 // Wakes all of them.
 void wake_all(std::atomic<uint32_t>& word);
@@ -19,7 +19,7 @@ inline void spin_pause() {
 #if defined(__x86_64__)
   __builtin_ia32_pause();
 #elif defined(__aarch64__)
-  __asm__ volatile("isb" ::: "memory");  // as long as x86's pause; "yield" is no time at all
+  __asm__ volatile("isb" ::: "memory");  // about as long as x86's pause; "yield" takes no time
 #endif
 }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// XXH3-128 of the xxHash library, once for each instruction set that it has loops for; all give the same
-// result.
+// XXH3-128 of the xxHash library, compiled once per instruction set that it has loops for; all return the
+// same result.
 #pragma once
 
 #include "support/hash.h"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The arithmetic of sizes: int64, where an overflow and a division by zero are UserErrors.
+// The arithmetic of sizes: int64, where overflow and division by zero throw UserError.
 #pragma once
 
 #include <cstdint>

@@ -77,7 +77,7 @@ bool is_symbol_name(std::string_view name) {
 
 void require_symbol_name(std::string_view name) {
   if (is_symbol_name(name)) return;
-  throw UserError("INGOT-U103", fmt::format("'{}' is no name for a symbolic size", name),
+  throw UserError("INGOT-U103", fmt::format("'{}' is not a valid name of a symbolic size", name),
                   "use letters, digits, '_' and '.', not starting with a digit or '.'");
 }
 

@@ -24,7 +24,7 @@ struct DimNode;  // one atom or sum; defined in dim_node.h
 class Dim {
  public:
   Dim() : Dim(0) {}
-  Dim(int64_t value);                   // NOLINT: a number is a dim
+  Dim(int64_t value);                   // NOLINT: integers convert to dims
   static Dim symbol(std::string name);  // [A-Za-z_][A-Za-z0-9_.]*
 
   bool is_constant() const { return node_ == nullptr; }
@@ -37,7 +37,7 @@ class Dim {
   bool operator==(const Dim& other) const;
   std::strong_ordering operator<=>(const Dim& other) const;  // an arbitrary total order
 
-  // Enough of the structure for visitors (evaluators, emitters, serializers).
+  // Read access to the structure, for visitors (evaluators, emitters, serializers).
   enum class Kind { kConstant, kSymbol, kAdd, kMultiply, kFloorDivide, kModulo, kMaximum, kMinimum };
   Kind kind() const;
   std::span<const Dim> operands() const;  // empty for constants and symbols
@@ -50,7 +50,7 @@ class Dim {
  private:
   friend struct DimFactory;
   int64_t value_ = 0;                    // if constant
-  std::shared_ptr<const DimNode> node_;  // else
+  std::shared_ptr<const DimNode> node_;  // otherwise
 };
 
 Dim floor_divide(const Dim& a, const Dim& b);
@@ -59,11 +59,11 @@ Dim ceil_divide(const Dim& a, const Dim& b);  // floor_divide(a + b - 1, b)
 Dim maximum(const Dim& a, const Dim& b);
 Dim minimum(const Dim& a, const Dim& b);
 Dim product(std::span<const Dim> dims);
-// The dim of this kind over `a` and `b`; the kind is not kConstant or kSymbol.
+// The dim of this kind over `a` and `b`; the kind is neither kConstant or kSymbol.
 Dim combine(Dim::Kind kind, const Dim& a, const Dim& b);
 Dim substitute(const Dim& dim, const std::map<std::string, Dim>& replacements);
 
-// Where symbols come from: one value a symbol.
+// Bindings of symbols to values.
 using SymbolValues = std::map<std::string, int64_t, std::less<>>;
 int64_t evaluate(const Dim& dim, const SymbolValues& values);  // UserError names an unbound symbol
 
@@ -73,7 +73,7 @@ struct DimRange {
   bool operator==(const DimRange&) const = default;
 };
 
-// What is known of a symbol. A symbol is bound by an input's dim, or by a step while running ("step-bound"),
+// What is known about a symbol. A symbol is bound by an input's dim, or by a step at run time ("step-bound"),
 // and then has an upper bound as an expression.
 struct SymbolInfo {
   DimRange range;
@@ -83,13 +83,14 @@ struct SymbolInfo {
 };
 using SymbolTable = std::map<std::string, SymbolInfo, std::less<>>;
 
-// Interval arithmetic, saturating. A symbol that the table lacks may have any value, negative ones included.
+// Interval arithmetic, saturating. A symbol missing from the table may have any value, including negative
+// ones.
 DimRange range_of(const Dim& dim, const SymbolTable& symbols);
 // True only if the relation holds for all values in the symbols' ranges.
 bool provably_equal(const Dim& a, const Dim& b, const SymbolTable& symbols);
 bool provably_less(const Dim& a, const Dim& b, const SymbolTable& symbols);
 
-Dim parse_dim(std::string_view text);  // inverse of to_string; UserError shows the place
+Dim parse_dim(std::string_view text);  // inverse of to_string; UserError contains the column
 
 }  // namespace ingot::core
 

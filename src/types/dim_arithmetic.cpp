@@ -19,12 +19,12 @@ constexpr size_t kMaximumDegree = 1024;  // and so do squares of squares
 }
 
 [[noreturn]] void too_long() {
-  throw UnsupportedError("INGOT-N102", "a product of sizes has too many terms to be kept in canonical form");
+  throw UnsupportedError("INGOT-N102", "a product of sizes has more than 4096 terms");
 }
 
 Polynomial negate(const Polynomial& terms) { return multiply(terms, {-1, {}}); }
 
-// c * m * floordiv(x, m) + c * mod(x, m) is c * x: what splitting an index and joining it again leaves.
+// c * m * floordiv(x, m) + c * mod(x, m) is c * x: the result of splitting an index and joining it again.
 std::optional<Dim> join_quotient(const Polynomial& terms) {
   for (const DimTerm& rest : terms) {
     if (rest.atoms.size() != 1 || rest.atoms[0].kind() != Dim::Kind::kModulo) continue;
@@ -53,7 +53,7 @@ bool is_atom(const Dim& dim) {
   return !dim.is_constant() && dim.kind() != Dim::Kind::kAdd && dim.kind() != Dim::Kind::kMultiply;
 }
 
-// dim * factor, which is a constant or an atom: no terms meet.
+// dim * factor, where factor is a constant or an atom, so that no terms combine.
 Dim scale(const Dim& dim, const Dim& factor) {
   const auto constant = factor.constant();
   return to_dim(multiply(to_polynomial(dim), constant ? DimTerm{*constant, {}} : DimTerm{1, {factor}}));
@@ -110,7 +110,7 @@ Polynomial add(const Polynomial& a, const Polynomial& b) {
 }
 
 Polynomial multiply(const Polynomial& a, const DimTerm& term) {
-  Polynomial result = a;  // the order of monomials is kept by multiplication
+  Polynomial result = a;  // multiplication keeps the order of monomials
   for (DimTerm& each : result) {
     if (each.atoms.size() + term.atoms.size() > kMaximumDegree) too_long();
     each.coefficient = checked_multiply(each.coefficient, term.coefficient);

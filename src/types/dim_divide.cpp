@@ -18,7 +18,8 @@ struct Division {
   int64_t rest_constant = 0;
 };
 
-// Moves what the divisor, one term, divides exactly into the quotient; of a constant its multiple.
+// Moves the exactly divisible terms into the quotient; of a constant, its largest multiple. The divisor is
+// one term.
 void split_by_term(const Polynomial& dividend, const DimTerm& divisor, Division& division) {
   for (const DimTerm& term : dividend) {
     const auto atoms = divide_monomial(term.atoms, divisor.atoms);
@@ -34,7 +35,7 @@ void split_by_term(const Polynomial& dividend, const DimTerm& divisor, Division&
   }
 }
 
-// The quotient of a division by a sum, if nothing is left over.
+// The quotient of a division by a sum, if there is no remainder.
 std::optional<Polynomial> divide_exactly(Polynomial dividend, const Polynomial& divisor) {
   Polynomial quotient;
   while (!dividend.empty()) {
@@ -47,7 +48,7 @@ std::optional<Polynomial> divide_exactly(Polynomial dividend, const Polynomial& 
   return quotient;
 }
 
-// The greatest common divisor; of two INT64_MIN half of it, since int64 has no such number.
+// The greatest common divisor; half of it for two INT64_MIN, since int64 cannot represent it.
 int64_t common_divisor(int64_t a, int64_t b) {
   const auto magnitude = [](int64_t value) {
     const auto bits = static_cast<uint64_t>(value);
@@ -93,7 +94,8 @@ Division divide(const Polynomial& dividend, const Polynomial& divisor) {
   }
   if (division.rest_dividend.empty()) return division;
   division.factor = common_factor(division.rest_dividend, divisor);
-  // Of a constant divisor the factor need not divide the dividend's constant: (6*x + 1) // 4 is (3*x) // 2.
+  // With a constant divisor, the factor need not divide the dividend's constant: (6*x + 1) // 4 is (3*x) //
+  // 2.
   if (const DimTerm& last = division.rest_dividend.back(); last.atoms.empty() && divisor[0].atoms.empty()) {
     division.rest_constant = last.coefficient % division.factor.coefficient;
   }

@@ -53,7 +53,7 @@ DimRange add_ranges(DimRange a, DimRange b) {
 
 DimRange multiply_ranges(DimRange a, DimRange b) { return hull_of_corners(a, b, saturating_multiply); }
 
-// A divisor is never zero, so that a bound of zero may be moved away from it.
+// A divisor is never zero: a bound of zero moves by one.
 DimRange without_zero(DimRange range) {
   if (range.min == 0) range.min = std::min<int64_t>(1, std::max<int64_t>(range.max, 1));
   if (range.max == 0) range.max = -1;
@@ -95,7 +95,7 @@ DimRange combine_ranges(Dim::Kind kind, DimRange a, DimRange b) {
     case Dim::Kind::kSymbol:
       break;
   }
-  throw InternalError("a constant or symbol combines nothing");
+  throw InternalError("a constant or symbol has no operands");
 }
 
 int64_t combine_values(Dim::Kind kind, int64_t a, int64_t b) {
@@ -116,7 +116,7 @@ int64_t combine_values(Dim::Kind kind, int64_t a, int64_t b) {
     case Dim::Kind::kSymbol:
       break;
   }
-  throw InternalError("a constant or symbol combines nothing");
+  throw InternalError("a constant or symbol has no operands");
 }
 
 }  // namespace

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Maximum and minimum in canonical form: flat, sorted, without operands that another one dominates.
+// Maximum and minimum in canonical form: flattened, sorted, dominated operands removed.
 #include <algorithm>
 
 #include "types/dim_node.h"
@@ -12,10 +12,10 @@ void flatten(const Dim& dim, Dim::Kind kind, std::vector<Dim>& operands) {
   operands.insert(operands.end(), dim.operands().begin(), dim.operands().end());
 }
 
-// True if a >= b (for kMaximum) or a <= b (for kMinimum) whatever the symbols are.
+// True if a >= b (for kMaximum) or a <= b (for kMinimum) for all values of the symbols.
 bool dominates(const Dim& a, const Dim& b, Dim::Kind kind) {
   const bool maximum = kind == Dim::Kind::kMaximum;
-  if (b == Dim(maximum ? INT64_MIN : INT64_MAX)) return true;  // "to the end" of slices
+  if (b == Dim(maximum ? INT64_MIN : INT64_MAX)) return true;  // the end of a slice without one
   const auto difference = maximum ? try_subtract(a, b) : try_subtract(b, a);
   return difference && intrinsic_range(*difference).min >= 0;
 }

@@ -13,9 +13,8 @@
 
 namespace ingot::core {
 
-// Operands: of kAdd its terms, the constant last; of kMultiply its coefficient (unless it is 1), then the
-// atoms; of kFloorDivide and kModulo dividend and divisor; of kMaximum and kMinimum all operands, a constant
-// last.
+// Operands: kAdd: the terms, the constant last; kMultiply: the coefficient (unless it is 1), then the atoms;
+// kFloorDivide and kModulo: dividend and divisor; kMaximum and kMinimum: all operands, a constant last.
 struct DimNode {
   Dim::Kind kind;
   std::string name;  // kSymbol only
@@ -33,10 +32,10 @@ struct DimTerm {
   int64_t coefficient;
   std::vector<Dim> atoms;
 };
-// Sorted by `monomial_before`, no coefficient is zero, no monomial comes twice.
+// Sorted by `monomial_before`; no zero coefficients, no duplicate monomials.
 using Polynomial = std::vector<DimTerm>;
 
-// Higher degree first, then by atoms: an order that multiplication keeps, as exact division needs.
+// Higher degree first, then by atoms: multiplication preserves this order, which exact division needs.
 bool monomial_before(const std::vector<Dim>& a, const std::vector<Dim>& b);
 Polynomial to_polynomial(const Dim& dim);
 Dim to_dim(Polynomial terms);
@@ -45,9 +44,9 @@ Polynomial multiply(const Polynomial& a, const DimTerm& term);
 // a's monomial divided by b's, if every atom of b is in a.
 std::optional<std::vector<Dim>> divide_monomial(const std::vector<Dim>& a, const std::vector<Dim>& b);
 
-// The interval that holds for all values of the symbols.
+// The interval of values over all values of the symbols.
 DimRange intrinsic_range(const Dim& dim);
-// a - b, or nothing if that overflows.
+// a - b, or nullopt if that overflows.
 std::optional<Dim> try_subtract(const Dim& a, const Dim& b);
 
 }  // namespace ingot::core

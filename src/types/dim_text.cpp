@@ -44,7 +44,7 @@ class DimParser {
   Dim parse() {
     Dim result = sum();
     skip_spaces();
-    if (position_ != text_.size()) fail("there is more than a size");
+    if (position_ != text_.size()) fail("unexpected text after the size");
     return result;
   }
 
@@ -66,7 +66,7 @@ class DimParser {
 
   Dim product(bool negative) {
     skip_spaces();
-    // A leading number takes the sign itself, since the smallest int64 has no positive counterpart.
+    // A leading number includes the sign, since the smallest int64 has no positive counterpart.
     const bool number_first = position_ < text_.size() && std::isdigit(current()) != 0;
     Dim result = number_first ? number(negative) : factor();
     while (accept('*')) result = result * factor();
@@ -83,7 +83,7 @@ class DimParser {
       return result;
     }
     const std::string_view name = word();
-    if (name.empty()) fail("a number, a name or '(' is expected");
+    if (name.empty()) fail("expected a number, a name or '('");
     return accept('(') ? call(name) : Dim::symbol(std::string(name));
   }
 
@@ -104,7 +104,7 @@ class DimParser {
     if (function == "floordiv" && operands.size() == 2) return floor_divide(operands[0], operands[1]);
     if (function == "mod" && operands.size() == 2) return modulo(operands[0], operands[1]);
     const bool is_maximum = function == "max";
-    if (!is_maximum && function != "min") fail("floordiv(a, b), mod(a, b), max(...) or min(...) is expected");
+    if (!is_maximum && function != "min") fail("expected floordiv(a, b), mod(a, b), max(...) or min(...)");
     Dim result = operands[0];
     for (const Dim& operand : operands)
       result = is_maximum ? maximum(result, operand) : minimum(result, operand);
@@ -134,12 +134,12 @@ class DimParser {
   }
 
   void expect(char expected) {
-    if (!accept(expected)) fail(fmt::format("'{}' is expected", expected));
+    if (!accept(expected)) fail(fmt::format("expected '{}'", expected));
   }
 
   [[noreturn]] void fail(std::string_view cause) const {
     throw UserError("INGOT-U105",
-                    fmt::format("'{}' is no symbolic size: {} at column {}", text_, cause, position_ + 1));
+                    fmt::format("'{}' is not a size: {} at column {}", text_, cause, position_ + 1));
   }
 
   std::string_view text_;
@@ -168,7 +168,7 @@ std::string Dim::to_string() const {
     case Kind::kMinimum:
       return print_function("min", operands());
   }
-  throw InternalError("a dim has a kind");
+  throw InternalError("unknown kind of dim");
 }
 
 Dim parse_dim(std::string_view text) { return DimParser(text).parse(); }

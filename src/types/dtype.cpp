@@ -44,11 +44,11 @@ constexpr std::array kFacts = {
 
 const DTypeFacts& facts(DType dtype) {
   const size_t index = static_cast<size_t>(dtype) - 1;
-  invariant(index < kFacts.size() && kFacts[index].dtype == dtype, "a dtype has a number of the table");
+  invariant(index < kFacts.size() && kFacts[index].dtype == dtype, "the dtype is not in the table");
   return kFacts[index];
 }
 
-// torch promotes u16, u32 and u64 with floating types only, and the storage-only types with none.
+// torch promotes u16, u32 and u64 with floating types only, and storage-only types with nothing.
 bool is_wide_unsigned(DType dtype) {
   return facts(dtype).category == Category::kUnsigned && dtype != DType::kU8;
 }

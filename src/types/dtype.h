@@ -42,8 +42,8 @@ bool is_complex(DType dtype);
 // Bytes of one row of `elements` elements: bits rounded up per innermost row.
 inline int64_t row_bytes(DType dtype, int64_t elements) { return (elements * bit_width(dtype) + 7) / 8; }
 
-// torch's promotion of two tensor dtypes of the same category rank; commutative. UnsupportedError where torch
-// has none (fp8, and u16, u32 and u64 with anything but floating types).
+// torch's promotion of two tensor dtypes of the same category; commutative. UnsupportedError if torch has
+// none (fp8; u16, u32 and u64 with anything but floating types).
 DType promote(DType a, DType b);
 
 }  // namespace ingot::core

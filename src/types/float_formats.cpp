@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Narrow floating-point formats, by integer arithmetic alone: the same on every machine.
+// Narrow floating-point formats, by integer arithmetic only: the same on every machine.
 #include <algorithm>
 #include <bit>
 #include <cmath>
@@ -10,8 +10,8 @@
 namespace ingot::core {
 namespace {
 
-// Bits are sign, exponent, mantissa. `overflow` is the code of what is too large, `nan` the one NaN that is
-// made.
+// Bits are sign, exponent, mantissa. `overflow` is the code that too large values get, `nan` the NaN that is
+// produced.
 struct FloatFormat {
   int exponent_bits;
   int mantissa_bits;

@@ -30,18 +30,19 @@ class LayoutParser {
   Layout parse() {
     Layout layout;
     if (rest_.empty()) return layout;
-    if (!accept('{')) fail("'{' is expected");
+    if (!accept('{')) fail("expected '{'");
     do {
       layout.axes.push_back(axis());
     } while (accept(','));
-    if (!accept('}') || !rest_.empty()) fail("a '}' at the end is expected");
+    if (!accept('}') || !rest_.empty()) fail("expected '}' at the end");
     return layout;
   }
 
  private:
   LayoutAxis axis() {
     const int64_t dim = number();
-    if (dim >= static_cast<int64_t>(rank_)) fail(fmt::format("dim {} is not one of {} dims", dim, rank_));
+    if (dim >= static_cast<int64_t>(rank_))
+      fail(fmt::format("dim {} is out of range for {} dims", dim, rank_));
     LayoutAxis result{static_cast<int32_t>(dim)};
     if (accept('/')) result.divisor = positive();
     if (accept('%')) result.modulus = positive();
@@ -50,7 +51,7 @@ class LayoutParser {
 
   int64_t positive() {
     const int64_t value = number();
-    if (value == 0) fail("a block of 0 holds nothing");
+    if (value == 0) fail("a block size of 0");
     return value;
   }
 
@@ -58,7 +59,7 @@ class LayoutParser {
     skip_spaces();
     int64_t value = -1;
     const auto [stop, error] = std::from_chars(rest_.data(), rest_.data() + rest_.size(), value);
-    if (error != std::errc() || value < 0) fail("a number from 0 is expected");
+    if (error != std::errc() || value < 0) fail("expected a number that is not negative");
     rest_.remove_prefix(static_cast<size_t>(stop - rest_.data()));
     return value;
   }
@@ -76,7 +77,7 @@ class LayoutParser {
 
   [[noreturn]] void fail(std::string_view cause) const {
     const size_t column = text_.size() - rest_.size() + 1;
-    throw UserError("INGOT-U106", fmt::format("'{}' is no layout: {} at column {}", text_, cause, column));
+    throw UserError("INGOT-U106", fmt::format("'{}' is not a layout: {} at column {}", text_, cause, column));
   }
 
   std::string_view text_;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A layout maps logical indices to storage. Ops and Loop IR speak of logical indices only.
+// A layout maps logical indices to storage. Ops and Loop IR use logical indices only.
 //
 // Storage is a dense array whose axes, from outermost to innermost, are `axes`. The index along an axis is
 // (logical[dim] / divisor) % modulus, with modulus 0 meaning "no modulus": NHWC of NCHW is {0},{2},{3},{1};
@@ -32,8 +32,8 @@ struct Layout {
   bool operator==(const Layout&) const = default;
 
   static Layout permutation(std::span<const int> order);  // {0, 2, 3, 1} is NHWC
-  // Splits logical `dim` into outer and inner part of `block`, the inner part innermost; the other axes in
-  // `order`.
+  // Splits logical `dim` into an outer and an inner part of size `block`, the inner one innermost; the other
+  // axes are in `order`.
   static Layout blocked(std::span<const int> order, int dim, int64_t block);
 };
 
@@ -45,7 +45,7 @@ Dim storage_elements(const Layout& layout, std::span<const Dim> shape);
 Dim storage_offset(const Layout& layout, std::span<const Dim> shape, std::span<const Dim> index);
 
 std::string to_string(const Layout& layout);  // "{0, 1/16, 2, 3, 1%16}"; "" for row-major
-// The inverse; UserError if the text is malformed or an axis is not one of `rank` dims.
+// The inverse; UserError if the text is malformed or an axis is out of range for `rank`.
 Layout parse_layout(std::string_view text, size_t rank);
 
 }  // namespace ingot::core

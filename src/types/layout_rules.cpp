@@ -29,7 +29,7 @@ bool is_bijection(const Layout& layout, size_t rank) {
     if (!sane) return false;
     dims[static_cast<size_t>(axis.dim)].push_back(axis);
   }
-  // The whole last, also after a block of one, which has its divisor.
+  // The axis without modulus is last, even after a block of one, which has the same divisor.
   const auto size = [](const LayoutAxis& axis) { return std::pair(axis.divisor, axis.modulus == 0); };
   for (auto& parts : dims) std::ranges::stable_sort(parts, {}, size);
   return std::ranges::all_of(dims, covers);

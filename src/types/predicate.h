@@ -35,13 +35,14 @@ Predicate negation(const Predicate& predicate);  // of the same depth
 
 bool is_true(Predicate::Kind comparison, int64_t left, int64_t right);
 bool evaluate(const Predicate& predicate, const SymbolValues& values);
-std::vector<std::string> symbols_of(const Predicate& predicate);  // sorted, each once
-// True only if `a` is not negative for all values in the symbols' ranges.
+std::vector<std::string> symbols_of(const Predicate& predicate);
+// True only if `a` is non-negative for all values in the symbols' ranges.
 bool provably_not_negative(const Dim& a, const SymbolTable& symbols);
 // True only if it holds for all values in the symbols' ranges.
 bool is_proven(const Predicate& predicate, const SymbolTable& symbols);
 
-// "mod(S, 2) == 0 & [S < T | T <= 4]"; parse_predicate reads it back. UserError INGOT-U105 shows the place.
+// "mod(S, 2) == 0 & [S < T | T <= 4]"; parse_predicate reads it back. UserError INGOT-U105 contains the
+// column.
 std::string to_string(const Predicate& predicate);
 Predicate parse_predicate(std::string_view text);
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What follows from the ranges of symbols.
+// Proofs from the ranges of symbols.
 #include <optional>
 
 #include "support/error.h"
@@ -28,7 +28,7 @@ std::optional<Dim> without_quotient(const Dim& sum, const DimTerm& term) {
   const Dim bound = term.coefficient > 0 ? a - d + 1 : a;
   try {
     return d * (sum - coefficient * term.atoms[0]) + coefficient * bound;
-  } catch (const Error&) {  // too large for 64 bits, or too many terms: nothing is proven
+  } catch (const Error&) {  // too large for 64 bits, or too many terms: nothing can be proven
     return std::nullopt;
   }
 }

@@ -31,7 +31,7 @@ class PredicateParser {
 
   Predicate parse() {
     Predicate result = predicate(1);
-    if (!at_end()) fail("there is more than a condition");
+    if (!at_end()) fail("unexpected text after the condition");
     return result;
   }
 
@@ -47,7 +47,7 @@ class PredicateParser {
   Predicate part(size_t depth) {
     if (!accept("[")) return comparison();
     Predicate inner = predicate(depth + 1);
-    if (!accept("]")) fail("']' is expected");
+    if (!accept("]")) fail("expected ']'");
     return inner;
   }
 
@@ -57,7 +57,7 @@ class PredicateParser {
       if (accept(kComparisons[static_cast<size_t>(kind)]))
         return compare(static_cast<Kind>(kind), left, dim());
     }
-    fail("a comparison is expected");
+    fail("expected a comparison");
   }
 
   Dim dim() {
@@ -159,7 +159,7 @@ std::string to_python(const Dim& dim, const SymbolSpelling& name) {
     case Dim::Kind::kMinimum:
       return print_call("min", operands, name);
   }
-  throw InternalError("a dim has a kind");
+  throw InternalError("unknown kind of dim");
 }
 
 std::string to_python(const Predicate& predicate, const SymbolSpelling& name) {
@@ -171,12 +171,12 @@ std::string to_python(const Predicate& predicate, const SymbolSpelling& name) {
                        part(predicate.parts[1]));
   }
   // "x > 20" reads better than "20 < x".
-  const bool turned = predicate.left.is_constant() && !predicate.right.is_constant();
+  const bool swapped = predicate.left.is_constant() && !predicate.right.is_constant();
   std::string_view sign = kComparisons[static_cast<size_t>(predicate.kind)];
-  if (turned && predicate.kind == Kind::kLess) sign = ">";
-  if (turned && predicate.kind == Kind::kAtMost) sign = ">=";
-  return fmt::format("{} {} {}", to_python(turned ? predicate.right : predicate.left, name), sign,
-                     to_python(turned ? predicate.left : predicate.right, name));
+  if (swapped && predicate.kind == Kind::kLess) sign = ">";
+  if (swapped && predicate.kind == Kind::kAtMost) sign = ">=";
+  return fmt::format("{} {} {}", to_python(swapped ? predicate.right : predicate.left, name), sign,
+                     to_python(swapped ? predicate.left : predicate.right, name));
 }
 
 }  // namespace ingot::core

@@ -61,7 +61,7 @@ void fail_check(const SizeCheck& check, const SpelledSymbols& names, const Symbo
   const std::string here = describe_values(check, name, values);
   throw UserError(
       {.code = "INGOT-U312",
-       .message = describe(check, name) + (here.empty() ? ", which is never so" : "; here " + here),
+       .message = describe(check, name) + (here.empty() ? ", which never holds" : "; here " + here),
        .node = check.node,
        .source_line = check.source,
        .advice = advice});

@@ -22,7 +22,7 @@ struct SizeCheck {
   CheckKind kind = CheckKind::kGuard;
   Predicate condition;  // over symbols that inputs bind
   std::string message;  // kAssertion: the user's; kBounds: what asks for it, such as "slice"
-  std::string node;     // of the user's program, "" if none is known
+  std::string node;     // of the user's program, "" if unknown
   std::string source;   // "file.py:214 in forward", "" if unknown
   bool operator==(const SizeCheck&) const = default;
 };

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Names of symbols. A program calls a size [A-Za-z_][A-Za-z0-9_.]*. The compiler's own variables (loops,
-// bindings) have a '$' before such a name: Dim::symbol takes both, and whatever reads programs, files or a
-// caller's names refuses the second form, so that no program's symbol is ever a variable.
+// Names of symbols. In programs a symbol's name is [A-Za-z_][A-Za-z0-9_.]*. The compiler's own variables
+// (loops, bindings) have a '$' in front of such a name: Dim::symbol accepts both, but readers of programs,
+// files and callers' names reject the second form, so that no symbol of a program is ever a variable.
 #pragma once
 
 #include <string_view>

@@ -27,14 +27,14 @@ int64_t multiply(int64_t a, int64_t b) {
 int64_t count(std::span<const int64_t> shape) {
   int64_t total = 1;
   for (const int64_t extent : shape) {
-    invariant(extent >= 0, "a tensor has no negative size");
+    invariant(extent >= 0, "the size of a tensor is negative");
     total = multiply(total, extent);
   }
   return total;
 }
 
 size_t dense_bytes(DType dtype, std::span<const int64_t> shape) {
-  count(shape);  // refuses what is negative or overflows
+  count(shape);  // rejects negative sizes and overflow
   const int64_t row = shape.empty() ? 1 : shape.back();
   const int64_t rows = shape.empty() ? 1 : count(shape.first(shape.size() - 1));
   if (multiply(row, bit_width(dtype)) > INT64_MAX - 7) too_large();
@@ -94,7 +94,7 @@ size_t Tensor::bytes() const { return dense_bytes(dtype, shape); }
 
 TensorView Tensor::view() const {
   std::vector<int64_t> storage = shape;
-  // A row of 4-bit elements starts at a whole byte.
+  // A row of 4-bit elements starts at a byte boundary.
   if (bit_width(dtype) < 8 && !storage.empty()) storage.back() = row_bytes(dtype, shape.back()) * 2;
   return {data.get(), dtype, shape, row_major_strides(storage)};
 }
@@ -103,8 +103,7 @@ Tensor make_tensor(DType dtype, std::vector<int64_t> shape) {
   const size_t bytes = dense_bytes(dtype, shape);
   auto* memory = static_cast<std::byte*>(::operator new(bytes, kAlignment, std::nothrow));
   if (memory == nullptr) {
-    throw DeviceError("INGOT-D004",
-                      fmt::format("there is no memory for a tensor of {}", format_bytes(bytes)));
+    throw DeviceError("INGOT-D004", fmt::format("out of memory for a tensor of {}", format_bytes(bytes)));
   }
   std::shared_ptr<std::byte> data(memory, [](std::byte* block) { ::operator delete(block, kAlignment); });
   std::memset(memory, 0, bytes);

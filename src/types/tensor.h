@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tensors in host memory, with concrete sizes: what evaluation, weights and routines work on.
+// Tensors in host memory, with concrete sizes: for evaluation, weights and routines.
 #pragma once
 
 #include <cstddef>
@@ -36,16 +36,16 @@ Tensor make_tensor(DType dtype, std::vector<int64_t> shape);  // zero-filled, 64
 Tensor to_dense(const TensorView& view);                      // a row-major copy
 std::vector<int64_t> row_major_strides(std::span<const int64_t> shape);
 
-// Element access through double or int64, converting; for oracles and tests, not for speed. Of a complex
-// element the real part. To integers: towards zero, modulo the width; NaN and what no 64 bits can hold become
-// INT64_MIN first.
+// Element access through double or int64, converting; for oracles and tests, not fast. Complex elements: the
+// real part. To integers: towards zero, modulo the width; NaN and values outside of 64 bits become INT64_MIN
+// first.
 double read_double(const TensorView& view, std::span<const int64_t> index);
 int64_t read_integer(const TensorView& view, std::span<const int64_t> index);
 void write_double(const TensorView& view, std::span<const int64_t> index, double value);
 void write_integer(const TensorView& view, std::span<const int64_t> index, int64_t value);
 
-// Storage conversions, round to nearest even. What is too large becomes infinity; in e4m3, which has none,
-// the largest value (as in torch 2.13; older versions made NaN of it).
+// Storage conversions, round to nearest even. Values out of range become infinity; in e4m3, which has none,
+// the largest value (as in torch 2.13; older versions produced NaN).
 float half_to_float(uint16_t bits);
 uint16_t float_to_half(float value);
 float bfloat16_to_float(uint16_t bits);

@@ -32,7 +32,7 @@ struct Bool {
 };
 
 template <typename Real>
-struct Complex {  // the real part; what is written has no imaginary part
+struct Complex {  // the real part; stores set the imaginary part to 0
   struct StorageType {
     Real real;
     Real imaginary;
@@ -87,10 +87,10 @@ auto visit_format(DType dtype, Function function) {
     case DType::kC128:
       return function(Complex<double>());
   }
-  throw InternalError("a dtype has a number of the table");
+  throw InternalError("the dtype is not in the table");
 }
 
-// To integers: towards zero, modulo 2^bits; what int64 and uint64 cannot hold becomes the smallest int64.
+// To integers: towards zero, modulo 2^bits; values outside of int64 and uint64 become the smallest int64.
 template <typename To, typename From>
 To convert(From value) {
   if constexpr (std::is_same_v<To, bool>) {
@@ -106,7 +106,7 @@ To convert(From value) {
 }
 
 int64_t element_offset(const TensorView& view, std::span<const int64_t> index) {
-  invariant(index.size() == view.shape.size(), "an index has one number per dim");
+  invariant(index.size() == view.shape.size(), "an index has one entry per dim");
   int64_t offset = 0;
   for (size_t axis = 0; axis < index.size(); ++axis) offset += index[axis] * view.strides[axis];
   return offset;

@@ -241,7 +241,7 @@ TEST(EngineFile, MutatedContentBehindTheChecksumsNeverCrashes) {
 TEST(EngineFile, RefusesMetadataWithoutAKeyOrWithOneTwice) {
   EngineData engine = small_engine();
   engine.metadata = {{"", "value"}};
-  EXPECT_THAT(verdict(to_bytes(engine)), HasSubstr("a key of the user's metadata is empty"));
+  EXPECT_THAT(verdict(to_bytes(engine)), HasSubstr("a metadata key is empty"));
   engine.metadata = {{"metadata_key_1", ""}, {"metadata_key_2", ""}};
   const std::vector<std::byte> bytes = to_bytes(engine);
   std::vector<std::vector<std::byte>> contents(kSectionCount);
@@ -254,7 +254,7 @@ TEST(EngineFile, RefusesMetadataWithoutAKeyOrWithOneTwice) {
   const auto found = std::ranges::search(contents[1], second);
   ASSERT_FALSE(found.empty());
   found.back() = std::byte{'1'};
-  EXPECT_THAT(verdict(testing::seal(contents)), HasSubstr("a key of the user's metadata is there twice"));
+  EXPECT_THAT(verdict(testing::seal(contents)), HasSubstr("a metadata key appears twice"));
 }
 
 TEST(EngineFile, RefusesSectionsThatAreNoTables) {
@@ -286,13 +286,14 @@ TEST(EngineFile, RefusesTablesThatContradictThePrograms) {
   EXPECT_THAT(verdict(to_bytes(engine)), HasSubstr("'k' is an image without code"));
   engine = small_engine();
   engine.signature.literals = {"", "", "3"};
-  EXPECT_THAT(verdict(to_bytes(engine)), HasSubstr("differ in inputs"));
+  EXPECT_THAT(verdict(to_bytes(engine)), HasSubstr("differs from the program in its inputs"));
   engine = small_engine();
   engine.main.steps[1].nodes = {9};
   EXPECT_THAT(verdict(to_bytes(engine)), HasSubstr("not listed"));
   engine = small_engine();
   engine.checks[0].condition = parse_predicate("S < 300 & N < 4");
-  EXPECT_THAT(verdict(to_bytes(engine)), HasSubstr("'N' is in a condition on sizes, and no input binds it"));
+  EXPECT_THAT(verdict(to_bytes(engine)),
+              HasSubstr("'N' is used by a condition on sizes, but no input binds it"));
 }
 
 TEST(EngineFile, StoresEqualWeightsOnce) {

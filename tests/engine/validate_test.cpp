@@ -73,9 +73,9 @@ TEST(Validate, RefusesIdsOutOfRange) {
   program.steps[1] = testing::kernel_step("k", {1}, {2});
   EXPECT_EQ(refusal(program), "");
   program.steps[1].launch.image = 1;
-  EXPECT_THAT(refusal(program), HasSubstr("'k' runs no image"));
+  EXPECT_THAT(refusal(program), HasSubstr("'k' runs a kernel binary that the engine lacks"));
   program.steps[1] = copy_step(1, 77);
-  EXPECT_THAT(refusal(program), HasSubstr("uses no buffer"));
+  EXPECT_THAT(refusal(program), HasSubstr("uses a buffer that does not exist"));
   program = chain();
   add_buffer(program, "w", f32({4}), Storage::kWeight, 2);
   EXPECT_THAT(refusal(program), HasSubstr("'w' names no such"));
@@ -88,7 +88,7 @@ TEST(Validate, RefusesCyclesOfAliasesAndOrder) {
   EXPECT_THAT(refusal(program), HasSubstr("alias of no earlier buffer"));
   program = chain();
   program.buffers[1].above = {2};
-  EXPECT_THAT(refusal(program), HasSubstr("lies above no earlier"));
+  EXPECT_THAT(refusal(program), HasSubstr("is not above an earlier"));
 }
 
 constexpr Place kDevice = {Place::Kind::kDevice, 0};
@@ -97,7 +97,7 @@ TEST(Validate, RefusesDevicesThatTheEngineDoesNotName) {
   for (BufferId id = 0; id < chain().buffers.size(); ++id) {
     Program program = chain();
     program.buffers[id].place = kDevice;
-    EXPECT_THAT(refusal(program), HasSubstr("lies on a device that the engine does not name")) << id;
+    EXPECT_THAT(refusal(program), HasSubstr("is on a device that the engine does not list")) << id;
   }
 }
 
@@ -127,15 +127,15 @@ TEST(Validate, KernelsFindTheirBuffersWhereTheirBackendWorks) {
   for (const BufferId id : {1u, 2u}) {
     EngineData engine = device_engine();
     engine.main.buffers[id].place = {};
-    EXPECT_THAT(refusal(engine), HasSubstr("in a place where it does not run")) << id;
+    EXPECT_THAT(refusal(engine), HasSubstr("of another place than its own")) << id;
   }
   EngineData engine = device_engine();
   engine.main.steps[1].kind = StepKind::kRoutine;
   engine.main.steps[1].routine = "sort";
-  EXPECT_THAT(refusal(engine), HasSubstr("in a place where it does not run"));
+  EXPECT_THAT(refusal(engine), HasSubstr("of another place than its own"));
   engine = device_engine();
   engine.devices = {"other"};
-  EXPECT_THAT(refusal(engine), HasSubstr("in a place where it does not run"));
+  EXPECT_THAT(refusal(engine), HasSubstr("of another place than its own"));
 }
 
 TEST(Validate, AliasesLieWhereTheirRootLies) {
@@ -145,7 +145,7 @@ TEST(Validate, AliasesLieWhereTheirRootLies) {
   engine.main.buffers[2].above.clear();
   EXPECT_EQ(refusal(engine), "");
   engine.main.buffers[1].place = {};
-  EXPECT_THAT(refusal(engine), HasSubstr("is an alias of a buffer in another place"));
+  EXPECT_THAT(refusal(engine), HasSubstr("is an alias of a buffer of another place"));
 }
 
 TEST(Validate, OnlyTheHostBindsSymbols) {
@@ -193,7 +193,7 @@ TEST(Validate, RefusesLayoutsThatAreNotOneToOne) {
   for (const char* layout : {"{0}", "{1}", "{0, 0, 1}", "{0/2, 1}", "{0%4, 1}", "{0/16, 1, 0%8}",
                              "{0/8, 1, 0%16}", "{0/16, 1, 0%16, 0%16}", "{0/16, 1, 0/4%4}",
                              "{0/16%2, 1, 0%16}", "{0/9223372036854775807, 1, 0%9223372036854775807, 1%2}"})
-    EXPECT_THAT(refusal_of(layout), HasSubstr("layout that is not one to one")) << layout;
+    EXPECT_THAT(refusal_of(layout), HasSubstr("layout that is not a bijection")) << layout;
   for (const char* layout : {"{1, 0}", "{0/16, 1, 0%16}", "{0, 1/8, 1/2%4, 1%2}"})
     EXPECT_THAT(refusal_of(layout), ::testing::Not(HasSubstr("one to one"))) << layout;
 }
@@ -244,11 +244,11 @@ TEST(Validate, ChecksLoopsAgainstTheirBodies) {
   EXPECT_THAT(refusal(program), HasSubstr("'loop'"));
   program = loop();
   program.steps[0].programs = {3};
-  EXPECT_THAT(refusal(program), HasSubstr("runs no nested program"));
+  EXPECT_THAT(refusal(program), HasSubstr("runs a nested program that does not exist"));
   program = loop();
   program.steps.push_back(copy_step(0, 1));
   program.steps[1].programs = {3};  // whoever collects what is used would follow it
-  EXPECT_THAT(refusal(program), HasSubstr("names nested programs and runs none"));
+  EXPECT_THAT(refusal(program), HasSubstr("lists nested programs but does not run them"));
   program = loop();
   program.steps[0].uses[0] = {kNoId, false, false};
   EXPECT_THAT(refusal(program), HasSubstr("has neither a trip count nor a condition"));
@@ -276,8 +276,8 @@ TEST(ValidateEngine, WeightsAreWhatInitMakesLayoutIncluded) {
   const TensorType plain = f32({2, 2}), permuted = {DType::kF32, {2, 2}, Layout{{{1}, {0}}}};
   EXPECT_EQ(with_types(plain, plain), "");
   EXPECT_EQ(with_types(permuted, permuted), "");
-  EXPECT_THAT(with_types(permuted, plain), HasSubstr("'init.0' differs from what init makes"));
-  EXPECT_THAT(with_types(f32({4}), plain), HasSubstr("'init.0' differs from what init makes"));
+  EXPECT_THAT(with_types(permuted, plain), HasSubstr("'init.0' differs from the result of init"));
+  EXPECT_THAT(with_types(f32({4}), plain), HasSubstr("'init.0' differs from the result of init"));
 }
 
 // A processor would run what follows the code.

@@ -36,7 +36,7 @@ TEST(Verify, UseBeforeDefinition) {
 TEST(Verify, UseLists) {
   Graph graph = parse(kText);
   graph.nodes().front()->results[0]->users.pop_back();
-  expect_broken(graph, ": the users of %a are not listed rightly");
+  expect_broken(graph, ": the list of users of %a is wrong");
 }
 
 TEST(Verify, OperandsAndAttributes) {
@@ -51,7 +51,7 @@ TEST(Verify, OperandsAndAttributes) {
 TEST(Verify, StoredTypes) {
   Graph graph = parse(kText);
   graph.outputs[0]->type.shape = {3};
-  expect_broken(graph, ": %b is f32[S], and stored as f32[3]");
+  expect_broken(graph, ": %b is f32[S], but stored as f32[3]");
   graph = parse(kText);
   graph.outputs[0]->producer->operands[0]->type.layout = Layout::blocked(std::vector{0}, 0, 8);
   verify(graph, "layouts are chosen");
@@ -67,10 +67,10 @@ TEST(Verify, OutputsAndUpdates) {
   const Graph other = parse(kText);
   Graph graph = parse(kText);
   graph.outputs = {other.outputs[0]};
-  expect_broken(graph, ": an output is no value of the graph");
+  expect_broken(graph, ": an output is not a value of the graph");
   graph = parse(kText);
   graph.updates.push_back({graph.outputs[0], graph.outputs[0]});
-  expect_broken(graph, ": %b is updated, and is neither state nor an input");
+  expect_broken(graph, ": %b is updated, but is neither state nor an input");
 }
 
 TEST(Verify, NestedGraphs) {
@@ -80,10 +80,10 @@ TEST(Verify, NestedGraphs) {
   Graph graph = parse(kNested);
   Graph& nested = *graph.nodes().front()->graphs[0];
   nested.outputs.push_back(nested.outputs[0]);
-  expect_broken(graph, ": the results of fused have other types than the outputs of its graph");
+  expect_broken(graph, ": the results of fused differ in type from the outputs of its graph");
   graph = parse(kNested);
   graph.nodes().front()->graphs[0]->nodes().front()->results[0]->users.push_back(nullptr);
-  expect_broken(graph, ": the users of %z are not listed rightly");
+  expect_broken(graph, ": the list of users of %z is wrong");
 }
 
 // Rules of ir/storage_rules.h, each broken once.
@@ -101,7 +101,7 @@ TEST(VerifyStorage, InPlaceOperatorsKeepTheirOperandsType) {
   graph.outputs[0]->producer->name = "copy_3";
   graph.outputs[0]->producer->source = {.file = "m.py", .line = 7};
   expect_broken(graph,
-                ", node copy_3 (m.py:7): %b: f32[4,3] is written in place of %a: f32[4,3]{1, 0}, and their "
+                ", node copy_3 (m.py:7): %b: f32[4,3] is written in place of %a: f32[4,3]{1, 0}, but their "
                 "types differ");
 }
 
@@ -121,7 +121,7 @@ TEST(VerifyStorage, UpdatesKeepTheStatesType) {
       "graph g(%x: f32[2,2]) { %s = state() {name=\"s\", shape=[2, 2]} %a = exp(%x) update %s = %a return }");
   verify(graph, "parsing");
   graph.updates[0].value->type.layout = Layout::permutation(kPermuted);
-  expect_broken(graph, ": %a: f32[2,2]{1, 0} becomes the value of %s: f32[2,2], and their types differ");
+  expect_broken(graph, ": %a: f32[2,2]{1, 0} becomes the value of %s: f32[2,2], but their types differ");
   graph.updates[0].target->type.layout = Layout::permutation(kPermuted);
   expect_broken(graph, ": the state %s: f32[2,2]{1, 0} is not row-major");
 }
@@ -135,13 +135,13 @@ TEST(VerifyStorage, RoutinesSeeRowMajorValues) {
 TEST(VerifyStorage, LayoutsHoldEachElementOnce) {
   Graph graph = parse_ops("graph g(%x: f32[4,3]) { %a = exp(%x) %b = exp(%a) return %b }");
   graph.outputs[0]->producer->operands[0]->type.layout = Layout{{{0}, {0}}};
-  expect_broken(graph, ": %a: the layout {0, 0} does not give each element of 2 dims a place of its own");
+  expect_broken(graph, ": %a: the layout {0, 0} does not store each element of 2 dims exactly once");
 }
 
 TEST(VerifyStorage, LiteralsHaveTheirType) {
   Graph graph = parse_ops("graph g() { %c = constant() {value=f32[1,2](1, 2)} return %c }");
   graph.outputs[0]->type.layout = Layout::permutation(kPermuted);
-  expect_broken(graph, ": %c: f32[1,2]{1, 0} is given by a literal of type f32[1,2]");
+  expect_broken(graph, ": %c: f32[1,2]{1, 0} has a literal of type f32[1,2]");
 }
 
 TEST(VerifyStorage, RegionsComputeOnly) {

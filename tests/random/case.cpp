@@ -40,7 +40,7 @@ Tensor read_tensor(std::istringstream& words) {
   std::string dtype, shape, digits;
   words >> dtype >> shape >> digits;
   const auto parsed = parse_dtype(dtype);
-  if (!parsed || digits.empty()) throw std::runtime_error("a value is expected");
+  if (!parsed || digits.empty()) throw std::runtime_error("expected a value");
   Tensor tensor = make_tensor(*parsed, read_shape(shape));
   if (digits.size() != 1 + 2 * tensor.bytes()) throw std::runtime_error("a value has other bytes");
   for (size_t i = 0; i < tensor.bytes(); ++i)
