@@ -23,7 +23,8 @@ class DeviceMemory {
   virtual ~DeviceMemory() = default;
   // Aligned to 256 bytes, not initialized. DeviceError INGOT-D301 if there is none left.
   virtual std::shared_ptr<std::byte> allocate(size_t bytes) = 0;
-  // To the device, from it, or on it: done when it returns, after all work that was enqueued before.
+  // To the device, from it, or on it: done when it returns. Waits for no queue: whoever enqueued work that
+  // touches the memory waits for it first.
   virtual void copy(std::byte* to, const std::byte* from, size_t bytes) = 0;
 };
 

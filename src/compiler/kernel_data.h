@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "loops/kernel.h"
+#include "runtime/run_call.h"
 #include "types/tensor.h"
 
 namespace ingot::core {
@@ -18,6 +19,7 @@ class TrialBuffer {
   size_t size() const { return size_; }
   DType dtype() const { return dtype_; }
   int64_t elements() const { return elements_; }
+  HostBuffer memory() { return {bytes_, offset_}; }  // guards included
   TensorView view() { return {data(), dtype_, {elements_}, {1}}; }
   bool guards_hold() const;
   TrialBuffer(const TrialBuffer& other);

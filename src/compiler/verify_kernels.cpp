@@ -16,6 +16,7 @@
 #include "engine/engine_data.h"
 #include "loops/interpreter.h"
 #include "loops/zero_padding.h"
+#include "runtime/run_call.h"
 #include "support/error.h"
 #include "support/thread_pool.h"
 
@@ -40,7 +41,6 @@ class Verification {
     EngineData engine;
     engine.images = {image};
     images_ = runner.executor->load(engine, nullptr);
-    queue_ = runner.executor->open_queue();
   }
 
   // False if the definition itself reaches out of its buffers: at sizes that the program's guards exclude.
@@ -91,16 +91,10 @@ class Verification {
   }
 
   int64_t run_image(Trials& trials) {
-    const LoweredStep& step = step_.step;
-    std::vector<void*> buffers;
-    for (const Value* value : step.arguments) buffers.push_back(trials.at(value).data());
-    std::vector<int64_t> symbols, sizes;
-    for (const Dim& symbol : step.launch.symbols) symbols.push_back(evaluate(symbol, sizes_));
-    for (const Dim& size : step.launch.sizes) sizes.push_back(evaluate(size, sizes_));
-    Launch launch = step.launch;
-    launch.image = 0;
-    const KernelCall call{&launch, buffers, symbols.data(), sizes.data()};
-    const auto failure = queue_->run({images_.get(), {&call, 1}, runner_.pool});
+    std::vector<HostBuffer> buffers;
+    for (const Value* value : step_.step.arguments) buffers.push_back(trials.at(value).memory());
+    const auto failure =
+        run_call(*runner_.executor, *images_, step_.step.launch, buffers, sizes_, runner_.pool);
     return failure ? failure->status : 0;
   }
 
@@ -213,7 +207,6 @@ class Verification {
   Definition definition_;
   SymbolValues sizes_;
   std::unique_ptr<LoadedImages> images_;
-  std::unique_ptr<Queue> queue_;
   bool is_sample_ = false;
   bool is_special_ = false;
 };

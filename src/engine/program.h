@@ -5,9 +5,11 @@
 // Every size is a Dim over the program's symbols, and every symbol is bound by an input's dim or by a step.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "engine/launch.h"
@@ -135,6 +137,14 @@ struct Image {
   uint32_t alignment = 64;  // of the code in a file and in memory, at most a page
   Digest key{};             // of the canonical key: equal keys share one image
 };
+
+// "cpu" and "x86-64-v4+vnni" of the target "cpu:x86-64-v4+vnni". Without a colon all of it is the backend.
+inline std::string_view backend_of(const Image& image) {
+  return std::string_view(image.target).substr(0, image.target.find(':'));
+}
+inline std::string_view device_of(const Image& image) {
+  return std::string_view(image.target).substr(std::min(backend_of(image).size() + 1, image.target.size()));
+}
 
 // Throws UserError INGOT-U206 with the broken rule: ids in range, symbols bound before use, buffers written
 // before they are read, dims bounded in depth, any two arena buffers that are live at the same time ordered.

@@ -52,10 +52,8 @@ void check_uses(const EngineData& engine, const Program& program) {
     for (const uint32_t node : step.nodes)
       require(node < engine.nodes.size(), step.name, "computes a node that is not listed");
     if (step.kind != StepKind::kKernel) continue;
-    const std::string& target = engine.images[step.launch.image].target;
-    const bool fits = target.starts_with(step.backend) &&
-                      (target.size() == step.backend.size() || target[step.backend.size()] == ':');
-    require(fits, step.name, "runs a kernel binary of another backend");
+    const Image& image = engine.images[step.launch.image];
+    require(backend_of(image) == step.backend, step.name, "runs a kernel binary of another backend");
   }
   for (const Program& nested : program.nested) check_uses(engine, nested);
 }

@@ -48,13 +48,19 @@ DeviceMemory* memory_of(const Engine& engine, const Port& port) {
   return engine.backends().memories[place_number(place)];
 }
 
+// Memory of its own: nothing that was enqueued touches it.
 Tensor initial_value(const Engine& engine, size_t state, const MemoryAllocator* allocator) {
   DeviceMemory* memory = memory_of(engine, engine.data().main.states[state]);
   const Tensor& value = engine.data().state_values[state];
   Tensor own{nullptr, value.dtype, value.shape};
   own.data = memory != nullptr ? memory->allocate(own.bytes()) : allocate_memory(own.bytes(), allocator);
-  const Tensor zeros = value.data == nullptr ? make_tensor(value.dtype, value.shape) : Tensor{};
-  copy_in(memory, own.data.get(), (value.data == nullptr ? zeros : value).data.get(), value.bytes());
+  if (value.data != nullptr) {
+    copy_in(memory, own.data.get(), value.data.get(), value.bytes());
+  } else if (memory == nullptr) {
+    std::memset(own.data.get(), 0, own.bytes());
+  } else {
+    copy_in(memory, own.data.get(), make_tensor(value.dtype, value.shape).data.get(), own.bytes());
+  }
   return own;
 }
 
@@ -125,6 +131,7 @@ void Context::bind_state(size_t index, void* data) {
 }
 
 void Context::reset_states() {
+  synchronize();
   for (size_t i = 0; i < state_->owned.size(); ++i) {
     if (state_->owned[i].data == nullptr) continue;
     state_->owned[i] = initial_value(*engine_, i, state_->memory_source());
@@ -138,11 +145,18 @@ void Context::copy_states(const Context& other) {
     return a.dtype == b.dtype && a.shape == b.shape && (a.data == nullptr) == (b.data == nullptr);
   });
   if (!same) throw UserError("INGOT-U307", "the contexts have states of other sizes, or bound ones");
+  other.synchronize();
   for (size_t i = 0; i < own.size(); ++i) {
     if (own[i].data == nullptr) continue;
     DeviceMemory* memory = memory_of(*engine_, engine_->data().main.states[i]);
-    copy_in(memory, own[i].data.get(), others[i].data.get(), own[i].bytes());
+    fill(memory, own[i].data.get(), others[i].data.get(), own[i].bytes());
   }
+}
+
+// Of memory that an earlier run may still be using.
+void Context::fill(DeviceMemory* memory, std::byte* to, const std::byte* from, size_t bytes) {
+  if (memory != nullptr) synchronize();
+  copy_in(memory, to, from, bytes);
 }
 
 RunPlan& Context::plan_for(std::span<const Argument> inputs) {
@@ -176,6 +190,7 @@ void Context::log_plan(std::span<const Argument> inputs, double microseconds) {
 
 ThreadPool& Context::pool() const { return state_->pool != nullptr ? *state_->pool : engine_->host().pool(); }
 int Context::threads() const { return pool().threads(); }
+
 std::byte* Context::place_state(const ArgumentSlot& slot, const Argument& argument) {
   auto* data = static_cast<std::byte*>(argument.data);
   if (!is_dense(argument))
@@ -188,7 +203,7 @@ std::byte* Context::place_state(const ArgumentSlot& slot, const Argument& argume
   if (argument.on_device) refuse_place(*slot.port, true);
   const size_t bytes = dense_bytes(argument);
   std::byte* staged = state_->updates.stage(slot.index, data, bytes, *memory);
-  copy_in(memory, staged, data, bytes);
+  fill(memory, staged, data, bytes);
   return staged;
 }
 
@@ -208,7 +223,7 @@ std::byte* Context::place_input(const ArgumentSlot& slot, const Argument& argume
   const Tensor copy = dense ? Tensor{} : to_dense(view_of(argument));
   const size_t bytes = dense_bytes(argument);
   std::byte* own = state_->copies[slot.index].reserve(bytes, memory);
-  copy_in(memory, own, dense ? data : copy.data.get(), bytes);
+  fill(memory, own, dense ? data : copy.data.get(), bytes);
   return own;
 }
 
@@ -292,7 +307,7 @@ void Context::finish(const std::shared_ptr<const WeightSet>& weights, bool may_r
   state_->updates.finish();
 }
 
-void Context::synchronize() {
+void Context::synchronize() const {
   for (const auto& queue : state_->queues) wait_for(engine_->data(), engine_->data().main, *queue);
 }
 

@@ -52,7 +52,7 @@ class Context {
   void run(std::span<const Argument> inputs, const OutputAllocator& allocator,
            const RunOptions& options = {});
   // Until what runs enqueued is done. Throws what a run would have thrown if it had waited.
-  void synchronize();
+  void synchronize() const;
   int threads() const;  // of the next run, the caller included
 
   // Binds state `index` to memory of the caller (torch's own buffer), by address; null: back to memory of the
@@ -85,6 +85,7 @@ class Context {
   std::byte* place_input(const ArgumentSlot& slot, const Argument& argument);
   std::byte* place_output(const OutputAllocator& allocator, size_t index, DType dtype,
                           std::span<const int64_t> shape, size_t bytes);
+  void fill(DeviceMemory* memory, std::byte* to, const std::byte* from, size_t bytes);
   void require_weights(const WeightSet& weights) const;
   void finish(const std::shared_ptr<const WeightSet>& weights, bool may_return_early);
 

@@ -9,7 +9,7 @@ namespace ingot::core {
 
 bool can_run(const EngineData& data, const Host& host) {
   return std::ranges::all_of(data.images, [&](const Image& image) {
-    const Executor* executor = host.find_executor(image.target.substr(0, image.target.find(':')));
+    const Executor* executor = host.find_executor(backend_of(image));
     return executor != nullptr && executor->missing(image).empty();
   });
 }

@@ -35,7 +35,8 @@ int bit_width(DType dtype);
 std::string_view name(DType dtype);  // "f32", "i64", "bool", "e4m3", "c64"
 std::optional<DType> parse_dtype(std::string_view name);
 bool is_floating(DType dtype);  // f16 bf16 f32 f64 and the fp8 storage types
-bool is_integer(DType dtype);   // signed and unsigned, not bool
+inline bool is_half(DType dtype) { return dtype == DType::kF16 || dtype == DType::kBF16; }
+bool is_integer(DType dtype);  // signed and unsigned, not bool
 bool is_signed(DType dtype);
 bool is_complex(DType dtype);
 

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <charconv>
+#include <numeric>
 
 #include <fmt/core.h>
 
@@ -105,6 +106,13 @@ Layout Layout::blocked(std::span<const int> order, int dim, int64_t block) {
     layout.axes.push_back(each == dim ? LayoutAxis{each, block} : LayoutAxis{each});
   layout.axes.push_back({dim, 1, block});
   return layout;
+}
+
+std::vector<int> channels_last(size_t rank) {
+  std::vector<int> order(rank);
+  std::iota(order.begin() + 1, order.end() - 1, 2);
+  order.back() = 1;
+  return order;
 }
 
 std::vector<Dim> storage_shape(const Layout& layout, std::span<const Dim> shape) {

@@ -44,6 +44,8 @@ Dim storage_elements(const Layout& layout, std::span<const Dim> shape);
 // Storage offset in elements of a logical index.
 Dim storage_offset(const Layout& layout, std::span<const Dim> shape, std::span<const Dim> index);
 
+std::vector<int> channels_last(size_t rank);  // the order {0, 2, 3, 1} of images [N, C, H, W]
+
 std::string to_string(const Layout& layout);  // "{0, 1/16, 2, 3, 1%16}"; "" for row-major
 // The inverse; UserError if the text is malformed or an axis is out of range for `rank`.
 Layout parse_layout(std::string_view text, size_t rank);

@@ -57,8 +57,6 @@ const Rule* find_rule(std::string_view target) {
   return rule == std::end(kRules) ? nullptr : rule;
 }
 
-bool is_narrow(DType dtype) { return dtype == DType::kF16 || dtype == DType::kBF16; }
-
 }  // namespace
 
 void require_one_dtype(Call& call) {
@@ -70,7 +68,7 @@ void require_one_dtype(Call& call) {
   for (const std::string_view operand : rule->operands) {
     if (operand.empty() || !call.has(operand) || !call.is_tensor(operand)) continue;
     const DType dtype = call.tensor_meta(operand).dtype;
-    const bool widens = may_widen && !first.empty() && is_narrow(expected) && dtype == DType::kF32;
+    const bool widens = may_widen && !first.empty() && is_half(expected) && dtype == DType::kF32;
     if (!first.empty()) may_widen = false;
     if (first.empty() || widens) {
       first = operand;

@@ -12,9 +12,8 @@ namespace {
 // bf16 and f16 wait for schedules of their own: f32's are many times faster than plain loops, and round less.
 DType fastest_dtype(const Node& contraction, const Target& target) {
   const DType own = contraction.results[0]->type.dtype;
-  const bool is_half = own == DType::kBF16 || own == DType::kF16;
   const Schedule* schedule = find_schedule(*contraction.op);
-  if (!is_half || (schedule != nullptr && schedule->supports(contraction, target).yes)) return own;
+  if (!is_half(own) || (schedule != nullptr && schedule->supports(contraction, target).yes)) return own;
   return DType::kF32;
 }
 

@@ -22,14 +22,10 @@ struct Images final : LoadedImages {
   std::shared_ptr<const void> memory;     // keeps the code mapped
 };
 
-constexpr std::string_view kPrefix = "cpu:";
-
-bool is_ours(const Image& image) { return image.target.starts_with(kPrefix); }
+bool is_ours(const Image& image) { return backend_of(image) == "cpu"; }
 
 // Features of the processor that an image was built for.
-CpuFeatures needs_of(const Image& image) {
-  return parse_cpu_features(std::string_view(image.target).substr(kPrefix.size()));
-}
+CpuFeatures needs_of(const Image& image) { return parse_cpu_features(device_of(image)); }
 
 void require_features(const EngineData& data) {
   const CpuFeatures host = host_cpu_features();
@@ -121,7 +117,7 @@ class CpuQueue final : public Queue {
     const int64_t items = call.sizes[kWorkItems];
     if (items <= 0) return 0;
     const int threads = pool.threads();
-    const int64_t stride = scratch_stride(call.sizes[kScratchBytes], threads);
+    const int64_t stride = scratch_stride(call.sizes[kScratchBytes]);
     std::byte* const scratch = scratch_.reserve(static_cast<size_t>(stride * threads));
     const int64_t grain = threads == 1 ? items : grain_for(*call.launch, items, threads);
     if (grain >= items) return function(call.buffers.data(), call.symbols, 0, items, scratch);
@@ -133,11 +129,11 @@ class CpuQueue final : public Queue {
     return status.load(std::memory_order_relaxed);
   }
 
-  // Each worker's part starts at a multiple of 64 bytes. What no memory has is refused where it is reserved.
-  static int64_t scratch_stride(int64_t bytes, int threads) {
-    constexpr int64_t kAlignment = 64;
-    const int64_t most = (INT64_MAX - kAlignment) / threads / kAlignment * kAlignment;
-    if (bytes < 0 || bytes > most) return most;
+  // Each worker's part starts at a multiple of 64 bytes. More than kMost is more than any memory has, and is
+  // refused where it is reserved; with all workers' parts it does not overflow.
+  static int64_t scratch_stride(int64_t bytes) {
+    constexpr int64_t kAlignment = 64, kMost = int64_t{1} << 48;
+    if (bytes < 0 || bytes > kMost) return kMost;
     return (bytes + kAlignment - 1) / kAlignment * kAlignment;
   }
 

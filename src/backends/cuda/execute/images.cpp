@@ -22,10 +22,6 @@ int number_of(std::string_view architecture) {
   return number;
 }
 
-std::string_view architecture_of(const Image& image) {
-  return std::string_view(image.target).substr(image.target.find(':') + 1);
-}
-
 Handle load_function(const Image& image, Images& images) {
   constexpr int kMostDynamicShared = 8, kStaticShared = 1;
   const Driver& driver = images.device.driver();
@@ -50,7 +46,7 @@ Images::~Images() {
 
 // Code for sm_80 runs on all of 8.x from it on; code with an "a" on that architecture alone.
 std::string missing(const Image& image, const Device& device) {
-  const std::string_view needs = architecture_of(image);
+  const std::string_view needs = device_of(image);
   const int needed = number_of(needs), own = number_of(device.architecture());
   const bool exact = needs.ends_with('a');
   const bool fits = needed > 0 && (exact ? needed == own : needed / 10 == own / 10 && needed <= own);

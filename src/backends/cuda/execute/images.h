@@ -16,7 +16,7 @@ struct Images final : LoadedImages {
   std::vector<Handle> modules, functions;
 };
 
-inline bool is_ours(const Image& image) { return image.target.starts_with("cuda:"); }
+inline bool is_ours(const Image& image) { return backend_of(image) == "cuda"; }
 
 // What `device` lacks to run an image: "sm_90a"; "": nothing.
 std::string missing(const Image& image, const Device& device);

@@ -8,6 +8,7 @@
 #include <set>
 
 #include "backends/cpu/kernel_abi.h"
+#include "engine/validate_engine.h"
 #include "support/error.h"
 #include "tests/runtime/fixtures.h"
 
@@ -61,6 +62,14 @@ std::vector<int64_t> parts(const Tensor& y) {
 TEST_F(CpuExecuteTest, RunsImagesFromMemory) {
   const auto engine = Engine::create(std::make_shared<EngineData>(machine_code_engine()), host);
   EXPECT_EQ(parts(run(engine)).size(), static_cast<size_t>(host.pool().threads()));
+}
+
+// There is no function to call.
+TEST_F(CpuExecuteTest, RefusesImagesForNoProcessor) {
+  for (const char* target : {"cpu", "cpu:"})
+    EXPECT_THROW(Engine::create(std::make_shared<EngineData>(machine_code_engine(target)), host), UserError);
+  for (const char* target : {"", ":x86-64", "cuda", "cuda:sm_90", "cpus:x86-64"})
+    EXPECT_THROW(validate_engine(machine_code_engine(target)), UserError) << target;
 }
 
 TEST_F(CpuExecuteTest, RunsImagesFromTheFile) {

@@ -2,7 +2,6 @@
 #include "backends/cpu/compile/schedules/image_rows.h"
 
 #include <algorithm>
-#include <numeric>
 
 namespace ingot::core::cpu {
 
@@ -176,13 +175,6 @@ int64_t ImageGeometry::extra_bytes(int tile_rows) const {
   if (!is_padded()) return 0;
   int64_t numbers = whole_window_rows ? segments() * tile_rows * count() : group_channels;
   return numbers * static_cast<int64_t>(sizeof(float));
-}
-
-std::vector<int> channels_last(size_t rank) {
-  std::vector<int> order(rank);
-  std::iota(order.begin() + 1, order.end() - 1, 2);
-  order.back() = 1;
-  return order;
 }
 
 ImageGeometry image_geometry(std::span<const TensorType> operands, const TensorType& result,

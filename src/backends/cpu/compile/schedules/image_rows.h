@@ -25,7 +25,6 @@ struct ImageGeometry {
 };
 
 bool all_one(const std::vector<int64_t>& sizes);
-std::vector<int> channels_last(size_t rank);  // {0, 2, 3, 1}
 
 ImageGeometry image_geometry(std::span<const TensorType> operands, const TensorType& result,
                              const ops::Convolution& attributes);
