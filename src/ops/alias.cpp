@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <map>
 
+#include "loops/index_facts.h"
 #include "loops/kernel.h"
 
 namespace ingot::core {
@@ -24,8 +25,10 @@ std::optional<Dim> alias_offset(const Node& node) {
   // Padding is read with the elements: it must be there.
   const Dim room = storage_elements(to.layout, to.shape);
   if (room != product(to.shape) && room != storage_elements(from.layout, from.shape)) return std::nullopt;
-  const Dim source = storage_offset(from.layout, from.shape, stage.value->index);
-  const Dim target = storage_offset(to.layout, to.shape, stage.store->index);
+  loops::IndexFacts facts({});
+  for (const loops::Loop& loop : kernel.parallel) facts.add(loop);
+  const Dim source = facts.simplify(storage_offset(from.layout, from.shape, stage.value->index));
+  const Dim target = facts.simplify(storage_offset(to.layout, to.shape, stage.store->index));
   std::map<std::string, Dim> single;  // loops of one point
   for (const loops::Loop& loop : kernel.parallel) {
     if (loop.extent == Dim(1)) single.emplace(loop.variable, 0);

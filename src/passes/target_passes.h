@@ -50,4 +50,9 @@ Graph expand_transposed_convolutions(Graph graph, const TransposedConvolutionRul
 using ConvolutionRule = std::function<bool(const Node& convolution)>;
 Graph use_winograd(Graph graph, const ConvolutionRule& rule);
 
+// Linear layers of one input, with weights of one shape and nothing but views behind them, become one: it is
+// cut by slices.
+using LinearRule = std::function<bool(const Node& linear)>;
+Graph merge_linears(Graph graph, const LinearRule& rule);
+
 }  // namespace ingot::core
