@@ -30,8 +30,7 @@ bool is_transposed_matrix(const core::Value* value) {
 
 // Sums of products are rounded once: f16 and bf16 are computed in f32.
 core::Value* summable(Call& call, core::Value* value) {
-  const bool narrow = value->type.dtype == DType::kF16 || value->type.dtype == DType::kBF16;
-  return narrow ? converted(call.graph(), value, DType::kF32) : value;
+  return is_half(value->type.dtype) ? converted(call.graph(), value, DType::kF32) : value;
 }
 core::Value* wide_product(Call& call, core::Value* a, core::Value* b) {
   return emit(call, ops::matmul, {summable(call, a), summable(call, b)});
@@ -48,8 +47,13 @@ void give_sum(Call& call, core::Value* product) {
 void add_product(Call& call, std::string_view first, std::string_view second) {
   core::Value *x = call.tensor("self"), *a = call.tensor(first), *b = call.tensor(second);
   const bool plain = call.number("alpha") == 1 && call.number("beta") == 1;
-  if (plain && is_transposed_matrix(b) && x->type.shape == Shape{b->type.shape[1]})
+  const bool is_layer = plain && b->type.rank() == 2 && x->type.shape == Shape{b->type.shape[1]};
+  if (is_layer && is_transposed_matrix(b))
     return call.give(emit(call, ops::linear, {a, b->producer->operands[0], x}));
+  // A linear layer rounds once too.
+  if (is_layer && is_half(b->type.dtype))
+    return call.give(
+        emit(call, ops::linear, {a, emit(call, ops::transpose, {b}, ops::Permutation{{1, 0}}), x}));
   give_sum(call, wide_product(call, a, b));
 }
 void addmm(Call& call) { add_product(call, "mat1", "mat2"); }
