@@ -3,7 +3,8 @@
 //
 // An image is a cubin with one kernel. Its arguments: one pointer a buffer, one i64 a symbol, a pointer to
 // scratch memory, and a pointer to an i32 status, which it sets to a loops::KernelStatus if a value cannot be
-// used. Groups of threads take work items in turn, so that any number of blocks computes the same.
+// used. Groups of threads take work items in turn, so that any number of blocks computes the same. A kernel
+// may start while the one before it runs: it waits for it before it touches anything but weights.
 #pragma once
 
 #include <cstdint>
@@ -20,11 +21,13 @@ enum LaunchSize : uint8_t {
   kLaunchSizes
 };
 enum LaunchConstant : uint8_t {
-  kBlock,  // threads a block
-  kGroup,  // threads that share a work item: divides kBlock
+  kBlock,    // threads a block
+  kGroup,    // threads that share a work item: divides kBlock
+  kCluster,  // blocks that share a work item, neighbours in the grid: 1, or a block is a group
   kLaunchConstants
 };
 
 constexpr int64_t kMostThreads = 1024;  // a block
+constexpr int64_t kMostBlocksOfCluster = 8;
 
 }  // namespace ingot::core::cuda

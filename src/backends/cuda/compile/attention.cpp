@@ -44,7 +44,7 @@ class AttentionWriter {
     warp_rows_ = large >= kManyBlocks ? 4 : 1;
   }
 
-  AttentionText write() {
+  TemplateKernel write() {
     out_.line("typedef {} idx;\n", out_.wide ? "i64" : "i32");
     write_constants();
     out_.line("struct Operands {{ const u16 *q, *k, *v; bool aligned; idx queries, keys{}; }};\n",
@@ -60,9 +60,9 @@ class AttentionWriter {
     const int64_t parts = 2 * (rows * (width_ + 8) + 2 * kKeys * (width_ + 8 + value_width_ + 8));
     const int64_t merged = 4 * (4 / warp_rows_) * rows * (value_width_ + 4 + 2);
     return {.threads = 128,
-            .blocks = batch_ * ceil_divide(queries_, Dim(rows)),
-            .symbols = out_.symbols,
+            .items = batch_ * ceil_divide(queries_, Dim(rows)),
             .shared_bytes = std::max(parts, merged),
+            .symbols = out_.symbols,
             .text = std::string(tensor_core_functions()) + out_.text};
   }
 
@@ -155,7 +155,7 @@ class AttentionWriter {
     out_.declare_symbols();
     out_.line("const Operands x = {{q, k, v, is_aligned(q) && is_aligned(k) && is_aligned(v), {}, {}{}}};\n",
               out_.scope.text(queries_), out_.scope.text(keys_), out_.symbol_fields());
-    out_.line("const idx down = (x.queries + kRows - 1) / kRows;\n");
+    out_.line("let_next_start();\nwait_for_previous();\nconst idx down = (x.queries + kRows - 1) / kRows;\n");
     out_.line("for (idx block = blockIdx.x; block < down * {}; block += gridDim.x)\n",
               out_.scope.text(batch_));
     out_.line("attend(shared, mask, result, block / down, block % down * kRows, x);\n}}\n");
@@ -192,7 +192,7 @@ LayoutRequest attention_layouts(const Node& node) {
   return request;
 }
 
-AttentionText write_attention(const Node& node, const SymbolTable& symbols) {
+TemplateKernel write_attention(const Node& node, const SymbolTable& symbols) {
   return AttentionWriter(node, symbols).write();
 }
 

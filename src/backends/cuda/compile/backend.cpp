@@ -9,6 +9,7 @@
 #include "backends/cuda/compile/contraction.h"
 #include "backends/cuda/compile/kernel_text.h"
 #include "backends/cuda/compile/nvrtc.h"
+#include "backends/cuda/compile/passes.h"
 #include "backends/cuda/compile/prelude.h"
 #include "backends/cuda/kernel_abi.h"
 #include "backends/steps/fusion_rules.h"
@@ -33,7 +34,7 @@ Launch launch_of(const LaunchPlan& plan) {
   const Dim rows_a_block = plan.row_bytes * Dim(plan.block / plan.group);
   Launch launch{.sizes = {plan.points, plan.rows_in_shared ? rows_a_block : Dim(0),
                           plan.rows_in_shared ? Dim(0) : plan.row_bytes},
-                .constants = {plan.block, plan.group}};
+                .constants = {plan.block, plan.group, 1}};
   for (const std::string& symbol : plan.symbols) launch.symbols.push_back(Dim::symbol(symbol));
   return launch;
 }
@@ -57,43 +58,33 @@ LoweredStep lower_loops(const Members& members, const SymbolTable& symbols, cons
   return step;
 }
 
-LoweredStep lower_contraction(const Members& members, const Node& contraction, const SymbolTable& symbols,
-                              const Target& target) {
-  const RegionKernel epilogue = epilogue_of(members, contraction);
-  ContractionText written = write_contraction(contraction, epilogue.kernel, symbols);
+bool is_weight(const Value& value) { return value.producer != nullptr && value.producer->op == &ops::weight; }
+
+// A template's kernel for `node`, whose operands come first among its arguments, then `others`.
+LoweredStep lower_template(TemplateKernel kernel, const Members& members, const Node& node,
+                           std::span<const Value* const> others, const Target& target) {
   LoweredStep step;
   step.name = step_name(members.nodes);
-  step.launch = {.sizes = {written.tiles, written.shared_bytes, 0},
-                 .constants = {written.tile.threads(), written.tile.threads()}};
-  for (const std::string& symbol : written.symbols) step.launch.symbols.push_back(Dim::symbol(symbol));
-  for (const Value* operand : contraction.operands) {
+  step.launch = {.sizes = {kernel.items, kernel.shared_bytes, 0},
+                 .constants = {kernel.threads, kernel.threads, kernel.cluster}};
+  for (const std::string& symbol : kernel.symbols) step.launch.symbols.push_back(Dim::symbol(symbol));
+  for (const Value* operand : node.operands) {
     if (operand != nullptr) add_argument(step, members, operand);
   }
-  for (size_t i = 1; i < epilogue.buffers.size(); ++i) add_argument(step, members, epilogue.buffers[i]);
-  step.kernel_key = written.text;
-  step.compile = [text = std::string(prelude()) + written.text, name = std::string(contraction.op->name),
+  for (const Value* value : others) add_argument(step, members, value);
+  step.kernel_key = kernel.text;
+  step.compile = [text = std::string(prelude()) + kernel.text, name = std::string(node.op->name),
                   device = target.device] { return compile_unit(text, name, device); };
   return step;
 }
 
-LoweredStep lower_attention(const Node& node, const SymbolTable& symbols, const Target& target) {
-  AttentionText written = write_attention(node, symbols);
-  LoweredStep step;
-  step.name = node.op->name;
-  step.launch = {.sizes = {written.blocks, written.shared_bytes, 0},
-                 .constants = {written.threads, written.threads}};
-  for (const std::string& symbol : written.symbols) step.launch.symbols.push_back(Dim::symbol(symbol));
-  for (Value* operand : node.operands) {
-    if (operand == nullptr) continue;
-    step.arguments.push_back(operand);
-    step.writes.push_back(false);
-  }
-  step.arguments.push_back(node.results[0]);
-  step.writes.push_back(true);
-  step.kernel_key = written.text;
-  step.compile = [text = std::string(prelude()) + written.text, name = std::string(node.op->name),
-                  device = target.device] { return compile_unit(text, name, device); };
-  return step;
+LoweredStep lower_contraction(const Members& members, const Node& contraction, const SymbolTable& symbols,
+                              const Target& target) {
+  const RegionKernel epilogue = epilogue_of(members, contraction);
+  const ContractionSite site{contraction, is_weight(*members.outer.at(contraction.operands[1])),
+                             target.device, symbols};
+  return lower_template(write_contraction(site, epilogue.kernel), members, contraction,
+                        std::span(epilogue.buffers).subspan(1), target);
 }
 
 // Attention alone: it takes nothing in.
@@ -137,6 +128,8 @@ class CudaBackend final : public Backend {
     return {};
   }
 
+  std::vector<Pass> passes(const Target& target) const override { return own_passes(target); }
+
   LayoutRequest layouts(const Node& node, const Target&) const override {
     return node.op == &ops::attention ? attention_layouts(node) : contraction_layouts(node);
   }
@@ -150,8 +143,9 @@ class CudaBackend final : public Backend {
 
   std::vector<LoweredStep> lower(const Node& node, const SymbolTable& symbols,
                                  const Target& target) const override {
-    if (is_tensor_core_attention(node)) return {lower_attention(node, symbols, target)};
     const Members members = members_of(node);
+    if (is_tensor_core_attention(node))
+      return {lower_template(write_attention(node, symbols), members, node, node.results, target)};
     const Node* contraction = find_contraction(members);
     if (contraction != nullptr && is_tensor_core_contraction(*contraction))
       return {lower_contraction(members, *contraction, symbols, target)};

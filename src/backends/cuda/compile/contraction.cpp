@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <array>
+#include <numeric>
 
 #include <fmt/core.h>
 
@@ -10,6 +11,7 @@
 #include "backends/cuda/compile/launch_plan.h"
 #include "backends/cuda/compile/template_text.h"
 #include "backends/cuda/compile/tensor_core_text.h"
+#include "backends/cuda/compile/tile.h"
 #include "backends/cuda/compile/type_text.h"
 #include "loops/expand_math.h"
 #include "loops/rewrite.h"
@@ -19,15 +21,7 @@
 namespace ingot::core::cuda {
 namespace {
 
-constexpr int64_t kChunk = 8;         // elements of a copy: 16 bytes
-constexpr int64_t kProcessors = 110;  // blocks that fill most of a GPU
-
-Layout channels_last(size_t rank) {
-  std::vector<int> order = {0};
-  for (size_t i = 2; i < rank; ++i) order.push_back(static_cast<int>(i));
-  order.push_back(1);
-  return Layout::permutation(order);
-}
+constexpr int64_t kChunk = 8;  // elements of a copy: 16 bytes
 
 bool is_chunked(const Dim& dim) {
   const auto size = dim.constant();
@@ -48,8 +42,8 @@ bool reads_matmul(const Node& node) {
 
 bool reads_convolution(const Node& node) {
   const TensorType &x = node.operand_type(0), &weight = node.operand_type(1);
-  const bool layouts = innermost(x) == 1 && innermost(weight) == 1 && x.layout == channels_last(x.rank()) &&
-                       weight.layout == channels_last(x.rank());
+  const bool layouts = innermost(x) == 1 && innermost(weight) == 1 &&
+                       x.layout == Layout::permutation(channels_last(x.rank())) && weight.layout == x.layout;
   return layouts && x.rank() == 4 && node.attributes<ops::Convolution>().groups == 1 &&
          is_chunked(x.shape[1]);
 }
@@ -92,42 +86,25 @@ bool is_b_depth_inner(const Node& node) {
   return *innermost(b) == b.rank() - 2;
 }
 
-// Large tiles read less; small ones keep more of the GPU busy. The first that fills it, else the smallest.
-Tile choose_tile(int64_t batch, int64_t rows, int64_t columns, int64_t depth) {
-  constexpr Tile kTiles[] = {{128, 128, 2, 4, 1, 64, 3},
-                             {128, 64, 2, 2, 2, 32, 4},
-                             {64, 64, 2, 2, 2, 64, 4},
-                             {32, 64, 2, 2, 2, 64, 4},
-                             {32, 32, 2, 2, 2, 64, 4}};
-  constexpr Tile kFewRows = {16, 32, 1, 1, 4, 128, 4};
-  const auto fitted = [&](Tile tile) {
-    while (tile.depth > 32 && tile.depth > depth) tile.depth /= 2;
-    while (tile.warp_depths * 16 > tile.depth) tile.warp_depths /= 2;
-    return tile;
-  };
-  if (rows <= 16) return fitted(kFewRows);
-  for (const Tile& tile : kTiles) {
-    const int64_t blocks =
-        batch * ((rows + tile.rows - 1) / tile.rows) * ((columns + tile.columns - 1) / tile.columns);
-    if (blocks >= kProcessors) return fitted(tile);
-  }
-  return fitted(kTiles[std::size(kTiles) - 1]);
-}
-
 class ContractionWriter {
  public:
-  ContractionWriter(const Node& node, loops::Kernel epilogue, const SymbolTable& symbols)
-      : node_(node), epilogue_(std::move(epilogue)), roles_(roles_of(node)), out_(node, kernels(), symbols) {
-    const TensorType& result = node.results[0]->type;
+  ContractionWriter(const ContractionSite& site, loops::Kernel epilogue)
+      : node_(site.node),
+        b_is_weight_(site.b_is_weight),
+        epilogue_(std::move(epilogue)),
+        roles_(roles_of(node_)),
+        out_(node_, kernels(), site.symbols) {
+    const TensorType& result = node_.results[0]->type;
     batch_ = extent_of(result, roles_.batch);
     rows_ = extent_of(result, roles_.rows);
     columns_ = result.shape[roles_.column];
-    depth_ = depth_of(node);
-    tile_ =
-        choose_tile(out_.typical(batch_), out_.typical(rows_), out_.typical(columns_), out_.typical(depth_));
+    depth_ = depth_of(node_);
+    const ProductSize size = {out_.typical(batch_), out_.typical(rows_), out_.typical(columns_),
+                              out_.typical(depth_), is_b_depth_inner(node_)};
+    tile_ = rank_tiles(size, limits_of(site.architecture))[0];
   }
 
-  ContractionText write() {
+  TemplateKernel write() {
     out_.line("typedef {} idx;\n", out_.wide ? "i64" : "i32");
     write_constants();
     out_.line("struct Operands {{ const u16 *a, *b; idx rows, columns, depth{}; }};\n", out_.symbol_fields());
@@ -135,12 +112,12 @@ class ContractionWriter {
     write_b_place();
     out_.text += contraction_body();
     write_kernel();
-    result_.tile = tile_;
-    result_.shared_bytes = tile_.shared_bytes(is_b_depth_inner(node_));
-    result_.tiles = batch_ * ceil_divide(rows_, tile_.rows) * ceil_divide(columns_, tile_.columns);
-    result_.symbols = out_.symbols;
-    result_.text = std::string(tensor_core_functions()) + out_.text;
-    return std::move(result_);
+    return {.threads = tile_.threads(),
+            .cluster = tile_.splits,
+            .items = batch_ * ceil_divide(rows_, tile_.rows) * ceil_divide(columns_, tile_.columns),
+            .shared_bytes = tile_.shared_bytes(is_b_depth_inner(node_)),
+            .symbols = out_.symbols,
+            .text = std::string(tensor_core_functions()) + out_.text};
   }
 
  private:
@@ -161,6 +138,7 @@ class ContractionWriter {
               tile_.warp_columns, tile_.warp_depths);
     out_.line("constexpr bool kBf16 = {}, kBDepthInner = {}, kWholeDepth = {};\n", dtype == DType::kBF16,
               is_b_depth_inner(node_), depth && *depth % tile_.depth == 0);
+    out_.line("constexpr int kSplits = {};\nconstexpr bool kBIsWeight = {};\n", tile_.splits, b_is_weight_);
   }
 
   // Where a thread copies a chunk of `a` from: what stays the same from part to part of the depth, and the
@@ -240,7 +218,8 @@ class ContractionWriter {
   }
 
   void write_kernel() {
-    out_.line("extern \"C\" __global__ void __launch_bounds__({}) ingot_kernel(", tile_.threads());
+    out_.line("extern \"C\" __global__ void __launch_bounds__({}) {} ingot_kernel(", tile_.threads(),
+              tile_.splits > 1 ? fmt::format("__cluster_dims__({})", tile_.splits) : "");
     for (size_t i = 0; i < node_.operands.size(); ++i) {
       if (node_.has_operand(i)) out_.line("const u16* x{}, ", i);
     }
@@ -256,20 +235,25 @@ class ContractionWriter {
               out_.scope.text(columns_), out_.scope.text(depth_), out_.symbol_fields());
     out_.line(
         "const idx across = (x.columns + kColumns - 1) / kColumns, down = (x.rows + kRows - 1) / kRows;\n");
-    out_.line("for (idx tile = blockIdx.x; tile < across * down * {}; tile += gridDim.x) {{\n",
-              out_.scope.text(batch_));
+    out_.line("const int share = blockIdx.x % kSplits;\n");
+    out_.line(
+        "for (idx tile = blockIdx.x / kSplits; tile < across * down * {}; tile += gridDim.x / kSplits) {{\n",
+        out_.scope.text(batch_));
     out_.line(
         "const idx first_column = tile % across * kColumns, first_row = tile / across % down * kRows, ");
     out_.line("batch = tile / across / down;\n");
+    out_.line("if (is_aligned(x0) && is_aligned(x1)) {{\n");
+    out_.line("multiply_tile(shared, share, batch, first_row, first_column, x);\n}} else {{\n");
+    out_.line("wait_for_previous();\nlet_next_start();\n");
+    out_.line("multiply_one_by_one((f32*)shared, share, batch, first_row, first_column, x);\n}}\n");
     out_.line(
-        "if (is_aligned(x0) && is_aligned(x1)) multiply_tile(shared, batch, first_row, first_column, x);\n");
-    out_.line("else multiply_one_by_one((f32*)shared, batch, first_row, first_column, x);\n");
-    out_.line("for (int i = threadIdx.x; i < kRows * kColumns; i += kThreads) {{\n");
+        "if (kSplits > 1) synchronize_cluster();\nconstexpr int kShare = kRows * kColumns / kSplits;\n");
+    out_.line("for (int i = share * kShare + threadIdx.x; i < (share + 1) * kShare; i += kThreads) {{\n");
     out_.line("const idx row = first_row + i / kColumns, column = first_column + i % kColumns;\n");
     out_.line("if (row >= x.rows || column >= x.columns) continue;\n");
-    out_.line("f32 sum = ((const f32*)shared)[i / kColumns * kSumStride + i % kColumns];\n");
+    out_.line("f32 sum = sum_of_shares((const f32*)shared + i / kColumns * kSumStride + i % kColumns);\n");
     write_epilogue();
-    out_.line("}}\n__syncthreads();\n}}\n}}\n");
+    out_.line("}}\nif (kSplits > 1) synchronize_cluster(); else __syncthreads();\n}}\n}}\n");
   }
 
   void write_epilogue() {
@@ -302,23 +286,36 @@ class ContractionWriter {
   }
 
   const Node& node_;
+  const bool b_is_weight_;
   const loops::Kernel epilogue_;
   const Roles roles_;
   TemplateText out_;
   Dim batch_, rows_, columns_, depth_;
   Tile tile_{};
-  ContractionText result_;
 };
 
-}  // namespace
-
-int64_t Tile::shared_bytes(bool b_depth_inner) const {
-  constexpr int kPadding = 8, kElement = 2, kSum = 4, kSumPadding = 4;
-  const int64_t a = int64_t{rows} * (depth + kPadding);
-  const int64_t b =
-      b_depth_inner ? int64_t{columns} * (depth + kPadding) : int64_t{depth} * (columns + kPadding);
-  return std::max<int64_t>(stages * (a + b) * kElement, int64_t{rows} * (columns + kSumPadding) * kSum);
+// Where every reader wants one of equal parts of the last dim, the parts lie one behind another, and reading
+// one costs nothing.
+Layout layout_of_parts(const Value& result) {
+  const int last = static_cast<int>(result.type.rank()) - 1;
+  std::optional<int64_t> width;
+  for (const Node* user : result.users) {
+    if (user->op != &ops::slice) return {};
+    const auto slice = user->attributes<ops::Slice>();
+    const auto start = slice.start.constant(), end = slice.end.constant();
+    if (slice.axis != last || slice.step != 1 || !start || !end) return {};
+    if (width.value_or(*end - *start) != *end - *start || *start % (*end - *start) != 0) return {};
+    width = *end - *start;
+  }
+  const auto whole = result.type.shape[static_cast<size_t>(last)].constant();
+  if (!width || !whole || *whole % *width != 0 || *whole == *width) return {};
+  std::vector<int> order(result.type.rank());
+  std::iota(order.begin(), order.end(), 0);
+  std::rotate(order.begin(), order.end() - 1, order.end());
+  return Layout::blocked(order, last, *width);
 }
+
+}  // namespace
 
 bool is_tensor_core_contraction(const Node& node) {
   if (node.results.empty() || !is_half(node.operand_type(0).dtype)) return false;
@@ -331,17 +328,16 @@ bool is_tensor_core_contraction(const Node& node) {
 LayoutRequest contraction_layouts(const Node& node) {
   const bool is_image = node.op == &ops::convolution && node.operand_type(0).rank() == 4;
   if (is_image && is_half(node.operand_type(0).dtype)) {
-    const Layout layout = channels_last(4);
+    const Layout layout = Layout::permutation(channels_last(4));
     if (node.attributes<ops::Convolution>().groups != 1) return {{layout}, {layout}};
     return {{layout, layout}, {layout}};
   }
-  if (node.op == &ops::linear) return {{Layout{}, Layout{}}, {Layout{}}};
+  if (node.op == &ops::linear) return {{Layout{}, Layout{}}, {layout_of_parts(*node.results[0])}};
   return {};
 }
 
-ContractionText write_contraction(const Node& node, const loops::Kernel& epilogue,
-                                  const SymbolTable& symbols) {
-  return ContractionWriter(node, loops::expand_math(epilogue), symbols).write();
+TemplateKernel write_contraction(const ContractionSite& site, const loops::Kernel& epilogue) {
+  return ContractionWriter(site, loops::expand_math(epilogue)).write();
 }
 
 }  // namespace ingot::core::cuda

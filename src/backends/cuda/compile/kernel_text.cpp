@@ -67,7 +67,7 @@ class Writer {
            storage_name(buffer.type.dtype), i);
     }
     for (size_t i = 0; i < result_.plan.symbols.size(); ++i) line("i64 a{}, ", i);
-    line("char* scratch, i32* status) {{\n");
+    line("char* scratch, i32* status) {{\nlet_next_start();\nwait_for_previous();\n");
     for (size_t i = 0; i < result_.plan.symbols.size(); ++i) line("const idx s{} = (idx)a{};\n", i, i);
   }
 

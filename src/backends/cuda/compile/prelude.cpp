@@ -11,6 +11,21 @@ typedef unsigned int u32; typedef int i32; typedef unsigned long long u64; typed
 typedef float f32; typedef double f64;
 #define DEVICE static __device__ __forceinline__
 
+// ---- Overlap with the kernels before and after (programmatic dependent launch) ----
+// Before wait_for_previous a kernel may touch nothing but weights: the kernel before may still be writing what
+// this one reads, and reading what it writes. Every kernel calls it, so that all earlier ones are done too.
+DEVICE void wait_for_previous() {
+#if __CUDA_ARCH__ >= 900
+  asm volatile("griddepcontrol.wait;" ::: "memory");
+#endif
+}
+// From here on blocks of the next kernel may start on processors that have room.
+DEVICE void let_next_start() {
+#if __CUDA_ARCH__ >= 900
+  asm volatile("griddepcontrol.launch_dependents;" ::: "memory");
+#endif
+}
+
 // ---- Storage formats ----
 DEVICE f32 load_f16(const u16* p) { f32 r; asm("cvt.f32.f16 %0, %1;" : "=f"(r) : "h"(*p)); return r; }
 DEVICE void store_f16(u16* p, f32 v) { u16 r; asm("cvt.rn.f16.f32 %0, %1;" : "=h"(r) : "f"(v)); *p = r; }

@@ -22,8 +22,6 @@ DimRange below(const Dim& extent, const SymbolTable& ranges) {
 
 }  // namespace
 
-bool is_half(DType dtype) { return dtype == DType::kF16 || dtype == DType::kBF16; }
-
 std::optional<size_t> innermost(const TensorType& type) {
   if (type.rank() == 0 || !type.layout.is_permutation()) return std::nullopt;
   return type.layout.is_row_major() ? type.rank() - 1 : static_cast<size_t>(type.layout.axes.back().dim);

@@ -16,10 +16,17 @@
 
 namespace ingot::core::cuda {
 
-// f16 and bf16, which tensor cores multiply.
-bool is_half(DType dtype);
 // The dim whose neighbours lie side by side; nothing in blocked layouts.
 std::optional<size_t> innermost(const TensorType& type);
+
+// A kernel made from a template: clusters of blocks of `threads` threads take `items` of work in turn.
+struct TemplateKernel {
+  int threads = 128, cluster = 1;
+  Dim items = 1;
+  int64_t shared_bytes = 0;
+  std::vector<std::string> symbols;
+  std::string text;  // without the prelude
+};
 
 class TemplateText {
  public:

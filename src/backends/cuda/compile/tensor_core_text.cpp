@@ -32,15 +32,32 @@ template <bool bf16> DEVICE void multiply_fragments(f32 (&sums)[4], const u32 (&
     asm("mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 {%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, {%0, %1, %2, %3};"
         : "+f"(sums[0]), "+f"(sums[1]), "+f"(sums[2]), "+f"(sums[3]) : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b0), "r"(b1));
 }
+// Between the blocks of a cluster: all arrive before one goes on, and a number of another block's shared memory.
+DEVICE void synchronize_cluster() {
+#if __CUDA_ARCH__ >= 900
+  asm volatile("barrier.cluster.arrive.aligned;\nbarrier.cluster.wait.aligned;" ::: "memory");
+#endif
+}
+DEVICE f32 load_of_block(const f32* place, int block) {
+  f32 value = 0;
+#if __CUDA_ARCH__ >= 900
+  asm volatile("{\n.reg .b32 remote;\nmapa.shared::cluster.u32 remote, %1, %2;\nld.shared::cluster.f32 %0, [remote];\n}"
+               : "=f"(value) : "r"(shared_address(place)), "r"(block) : "memory");
+#endif
+  return value;
+}
 template <bool bf16> DEVICE f32 load_half(const u16* p) { return bf16 ? load_bf16(p) : load_f16(p); }
 )cuda";
 
-//   for tile of the result [kRows x kColumns] that this block has:
-//     for part of the depth, kDepth at a time, kStages - 1 copies ahead:
+//   for tile of the result [kRows x kColumns] that this block has, or shares with a cluster of kSplits
+//   blocks:
+//     for part of (its share of) the depth, kDepth at a time, kStages - 1 copies ahead:
 //       each warp: its rows of a times its columns of b over its share of the part, 16 deep at a time, in
 //       registers
 //     sums -> shared memory, shares of the depth added in order -> epilogue, neighbours at neighbouring
-//     columns
+//     columns; in a cluster each block has a share of the tile
+// Weights are copied before the kernel waits for the one before it; the next may start when all operands are
+// there.
 // Operands that are not aligned to 16 bytes (a caller's view) are multiplied one by one.
 constexpr std::string_view kContraction = R"cuda(
 constexpr int kThreads = kWarpRows * kWarpColumns * kWarpDepths * 32, kOwnRows = kRows / kWarpRows, kOwnColumns = kColumns / kWarpColumns, kOwnDepth = kDepth / kWarpDepths;
@@ -70,7 +87,7 @@ DEVICE Copies plan_copies(idx batch, idx first_row, idx first_column, const Oper
   return copies;
 }
 
-DEVICE void copy_tiles(u16* a, u16* b, idx first_depth, const Copies& copies, const Operands& x) {
+DEVICE void copy_a(u16* a, idx first_depth, const Copies& copies, const Operands& x) {
   #pragma unroll
   for (int i = 0; i < kAChunks; ++i) {
     const int c = threadIdx.x + i * kThreads, depth = c % (kDepth / 8) * 8;
@@ -79,6 +96,9 @@ DEVICE void copy_tiles(u16* a, u16* b, idx first_depth, const Copies& copies, co
     const u16* from = a_place(x, copies.a[i], first_depth, depth, valid);
     copy_chunk(a + c / (kDepth / 8) * kAStride + depth, valid ? from : x.a, valid);
   }
+}
+
+DEVICE void copy_b(u16* b, idx first_depth, const Copies& copies, const Operands& x) {
   #pragma unroll
   for (int i = 0; i < kBChunks; ++i) {
     const int c = threadIdx.x + i * kThreads, width = kBDepthInner ? kDepth / 8 : kColumns / 8, outer = c / width, inner = c % width * 8;
@@ -131,11 +151,11 @@ DEVICE void keep_sums(f32* to, const f32 (&sums)[kOwnRows / 16][kOwnColumns / 8]
   }
 }
 
-DEVICE void multiply_one_by_one(f32* to, idx batch, idx first_row, idx first_column, const Operands& x) {
+DEVICE void multiply_one_by_one(f32* to, int share, idx batch, idx first_row, idx first_column, const Operands& x) {
   for (int i = threadIdx.x; i < kRows * kColumns; i += kThreads) {
     const idx row = first_row + i / kColumns, column = first_column + i % kColumns;
     f32 sum = 0;
-    if (row < x.rows && column < x.columns)
+    if (share == 0 && row < x.rows && column < x.columns)
       for (idx depth = 0; depth < x.depth; ++depth) {
         bool valid = true;
         const ASource source = a_source(x, batch, row, depth % kDepth, true);
@@ -147,28 +167,47 @@ DEVICE void multiply_one_by_one(f32* to, idx batch, idx first_row, idx first_col
   __syncthreads();
 }
 
-DEVICE void multiply_tile(char* shared, idx batch, idx first_row, idx first_column, const Operands& x) {
+DEVICE void multiply_tile(char* shared, int share, idx batch, idx first_row, idx first_column, const Operands& x) {
   u16* const a = (u16*)shared;
   u16* const b = a + kStages * kATile;
   f32 sums[kOwnRows / 16][kOwnColumns / 8][4] = {};
   const Copies copies = plan_copies(batch, first_row, first_column, x);
-  const int parts = (int)((x.depth + kDepth - 1) / kDepth);
-  #pragma unroll
+  const int all = (int)((x.depth + kDepth - 1) / kDepth), first = all * share / kSplits, parts = all * (share + 1) / kSplits - first;
+  const auto depth_of = [&](int part) { return (idx)(first + part) * kDepth; };
+  if (kBIsWeight) {
+    for (int s = 0; s < kStages - 1; ++s)
+      if (s < parts) copy_b(b + s * kBTile, depth_of(s), copies, x);
+  }
+  wait_for_previous();
   for (int s = 0; s < kStages - 1; ++s) {
-    if (s < parts) copy_tiles(a + s * kATile, b + s * kBTile, s * kDepth, copies, x);
+    if (!kBIsWeight && s < parts) copy_b(b + s * kBTile, depth_of(s), copies, x);
+    if (s < parts) copy_a(a + s * kATile, depth_of(s), copies, x);
     commit_copies();
   }
   for (int part = 0; part < parts; ++part) {
     wait_for_copies<kStages - 2>();
     __syncthreads();
+    if (part + 1 == parts) let_next_start();
     const int next = part + kStages - 1;
-    if (next < parts) copy_tiles(a + next % kStages * kATile, b + next % kStages * kBTile, (idx)next * kDepth, copies, x);
+    if (next < parts) {
+      copy_b(b + next % kStages * kBTile, depth_of(next), copies, x);
+      copy_a(a + next % kStages * kATile, depth_of(next), copies, x);
+    }
     commit_copies();
     multiply_tiles(sums, a + part % kStages * kATile, b + part % kStages * kBTile);
   }
   wait_for_copies<0>();
   __syncthreads();
   keep_sums((f32*)shared, sums);
+}
+
+// One number of the tile: the shares of the cluster's blocks, in order.
+DEVICE f32 sum_of_shares(const f32* place) {
+  if (kSplits == 1) return *place;
+  f32 sum = load_of_block(place, 0);
+  #pragma unroll
+  for (int s = 1; s < kSplits; ++s) sum += load_of_block(place, s);
+  return sum;
 }
 )cuda";
 

@@ -29,11 +29,14 @@ void CallList::add_argument(uint64_t value) {
 
 Checksum CallList::checksum() const { return core::checksum(std::as_bytes(std::span(words_))); }
 
-void CallList::enqueue(const Driver& driver, Handle stream) {
+void CallList::enqueue(const Driver& driver, Handle stream, bool overlap) {
+  constexpr LaunchAttribute kStartsEarly{.id = 6, .padding = {}, .value = {1}};  // programmatic serialization
+  bool follows_kernel = false;
   for (size_t i = 0; i < words_.size();) {
     if (words_[i] == 0) {
       check(driver, driver.copy_on(words_[i + 2], words_[i + 1], words_[i + 3], stream), "cuMemcpyAsync");
       i += kCopy;
+      follows_kernel = false;
       continue;
     }
     const auto count = static_cast<uint32_t>(words_[i + 2]);
@@ -43,11 +46,12 @@ void CallList::enqueue(const Driver& driver, Handle stream) {
                               .block = {static_cast<uint32_t>(words_[i + 1]), 1, 1},
                               .shared_bytes = static_cast<uint32_t>(words_[i + 2] >> 32),
                               .stream = stream,
-                              .attributes = nullptr,
-                              .attribute_count = 0};
+                              .attributes = &kStartsEarly,
+                              .attribute_count = overlap && follows_kernel ? 1u : 0u};
     const auto function = reinterpret_cast<Handle>(words_[i]);
     check(driver, driver.launch(&config, function, arguments_.data(), nullptr), "cuLaunchKernelEx");
     i += kHeader + count;
+    follows_kernel = true;
   }
 }
 

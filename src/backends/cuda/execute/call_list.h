@@ -23,7 +23,8 @@ class CallList {
   bool operator==(const CallList&) const = default;
   Checksum checksum() const;
   // Each in turn on `stream`, where a capture may be under way.
-  void enqueue(const Driver& driver, Handle stream);
+  // `overlap`: a kernel behind another may start before that is done, as kernel_abi.h says.
+  void enqueue(const Driver& driver, Handle stream, bool overlap);
 
  private:
   std::vector<uint64_t> words_;

@@ -42,6 +42,8 @@ Device::Device(const Driver& driver) : driver_(driver) {
   };
   processors_ = attribute(kMultiprocessors);
   shared_bytes_ = attribute(kMostSharedBytes);
+  constexpr int kFirstToOverlap = 9;
+  overlaps_kernels_ = attribute(kMajor) >= kFirstToOverlap;
   architecture_ = fmt::format("sm_{}{}", attribute(kMajor), attribute(kMinor));
 }
 

@@ -18,6 +18,7 @@ class Device final : public DeviceMemory {
   const Driver& driver() const { return driver_; }
   int processors() const { return processors_; }                     // multiprocessors
   int shared_bytes() const { return shared_bytes_; }                 // that one block may ask for
+  bool overlaps_kernels() const { return overlaps_kernels_; }        // programmatic dependent launch
   const std::string& architecture() const { return architecture_; }  // "sm_90"
   // Makes its context the calling thread's.
   void enter() const;
@@ -33,6 +34,7 @@ class Device final : public DeviceMemory {
   const Driver& driver_;
   Handle context_ = nullptr;
   int processors_ = 0, shared_bytes_ = 0;
+  bool overlaps_kernels_ = false;
   std::string architecture_;
 };
 

@@ -24,15 +24,6 @@ struct LaunchConfig {  // CUlaunchConfig
   uint32_t attribute_count;
 };
 
-struct KernelNode {  // CUDA_KERNEL_NODE_PARAMS_v2
-  Handle function;
-  uint32_t grid[3], block[3];
-  uint32_t shared_bytes;
-  void** arguments;
-  void** extra;
-  Handle kernel, context;
-};
-
 // Functions as cuda.h declares them; each returns a CUresult, 0 for success.
 struct Driver {
   int (*init)(unsigned);

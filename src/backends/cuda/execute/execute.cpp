@@ -26,8 +26,11 @@ class CudaExecutor final : public Executor {
 
   bool is_valid(const Launch& launch) const override {
     if (launch.sizes.size() != kLaunchSizes || launch.constants.size() != kLaunchConstants) return false;
-    const int64_t block = launch.constants[kBlock], group = launch.constants[kGroup];
-    return block >= 1 && block <= kMostThreads && group >= 1 && block % group == 0;
+    const int64_t block = launch.constants[kBlock], group = launch.constants[kGroup],
+                  cluster = launch.constants[kCluster];
+    const bool is_cluster =
+        cluster == 1 || (cluster > 1 && cluster <= kMostBlocksOfCluster && group == block);
+    return block >= 1 && block <= kMostThreads && group >= 1 && block % group == 0 && is_cluster;
   }
 
   std::unique_ptr<Queue> open_queue(const MemoryAllocator*) const override {

@@ -49,7 +49,7 @@ Handle GraphCache::capture(CallList& calls) {
   check(driver, driver.begin_capture(stream_, kThreadLocal), "cuStreamBeginCapture");
   Handle graph = nullptr, executable = nullptr;
   try {
-    calls.enqueue(driver, stream_);
+    calls.enqueue(driver, stream_, device_.overlaps_kernels());
   } catch (...) {
     if (driver.end_capture(stream_, &graph) == 0) driver.destroy_graph(graph);
     throw;

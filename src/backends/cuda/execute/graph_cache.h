@@ -20,7 +20,6 @@ class GraphCache {
 
   // The executable graph for `calls`, or null: then they are to be enqueued one by one.
   Handle find(CallList& calls);
-  size_t size() const { return graphs_.size(); }
 
  private:
   struct Graph {

@@ -46,7 +46,7 @@ std::optional<CallFailure> CudaQueue::run(const CallSpan& span) {
   if (graph != nullptr)
     check(driver, driver.launch_graph(graph, stream), "cuGraphLaunch");
   else
-    calls_.enqueue(driver, stream);
+    calls_.enqueue(driver, stream, device_.overlaps_kernels());
   return std::nullopt;
 }
 
@@ -96,8 +96,8 @@ void CudaQueue::list_launch(const Images& images, const KernelCall& call) {
 int64_t CudaQueue::blocks_of(const KernelCall& call) const {
   constexpr int64_t kMostBlocks = 1 << 20, kBlocksAtOnce = 8;
   const int64_t most = call.sizes[kScratchBytes] > 0 ? device_.processors() * kBlocksAtOnce : kMostBlocks;
-  const int64_t groups = groups_a_block(*call.launch);
-  return std::clamp<int64_t>((call.sizes[kItems] + groups - 1) / groups, 0, most);
+  const int64_t groups = groups_a_block(*call.launch), cluster = call.launch->constants[kCluster];
+  return std::clamp<int64_t>((call.sizes[kItems] + groups - 1) / groups, 0, most / cluster) * cluster;
 }
 
 size_t CudaQueue::scratch_for(const CallSpan& span) const {

@@ -13,6 +13,7 @@
 #include "ir/text.h"
 #include "loops/interpreter.h"
 #include "ops/ops.h"
+#include "runtime/run_call.h"
 #include "tests/backends/cuda/run_kernels.h"
 
 namespace ingot::core::cuda {
@@ -123,31 +124,19 @@ Graph graph_of(const Template& test, std::string_view half) {
   return graph;
 }
 
-// The image at work: copies of the storages on the device, guards included, and its status.
+// The image at work, on storages that lie `shift` bytes beside an aligned address, and its status.
 int64_t run(const LoweredStep& step, std::vector<Storage>& storages, const SymbolValues& symbols,
             int64_t shift) {
   EngineData data;
   data.images.push_back(step.compile());
   const auto images = executor().load(data, nullptr);
-  const auto queue = executor().open_queue(nullptr);
-  DeviceMemory& memory = *executor().memory();
-  std::vector<std::shared_ptr<std::byte>> copies;
-  std::vector<void*> buffers;
+  std::vector<HostBuffer> buffers;
   for (Storage& storage : storages) {
-    copies.push_back(memory.allocate(storage.bytes.size() + 16));
-    memory.copy(copies.back().get() + shift, storage.bytes.data(), storage.bytes.size());
-    buffers.push_back(copies.back().get() + shift + Storage::kGuard);
+    storage.bytes.insert(storage.bytes.begin(), static_cast<size_t>(shift), std::byte{0});
+    buffers.push_back({storage.bytes, Storage::kGuard + static_cast<size_t>(shift)});
   }
-  std::vector<int64_t> values, sizes;
-  for (const Dim& symbol : step.launch.symbols) values.push_back(evaluate(symbol, symbols));
-  for (const Dim& size : step.launch.sizes) sizes.push_back(evaluate(size, symbols));
-  Launch launch = step.launch;
-  launch.image = 0;
-  const KernelCall call{&launch, buffers, values.data(), sizes.data()};
-  EXPECT_FALSE(queue->run({images.get(), {&call, 1}}));
-  const auto failure = queue->wait();
-  for (size_t i = 0; i < storages.size(); ++i)
-    memory.copy(storages[i].bytes.data(), copies[i].get() + shift, storages[i].bytes.size());
+  const auto failure = run_call(executor(), *images, step.launch, buffers, symbols, nullptr);
+  for (Storage& storage : storages) storage.bytes.erase(storage.bytes.begin(), storage.bytes.begin() + shift);
   return failure ? failure->status : 0;
 }
 

@@ -1,0 +1,13 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <vector>
+
+#include "backends/backend.h"
+
+namespace ingot::core::cuda {
+
+// The rows of the pass table that are this backend's.
+std::vector<Pass> own_passes(const Target& target);
+
+}  // namespace ingot::core::cuda

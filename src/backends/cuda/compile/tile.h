@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: Apache-2.0
+// How a product of matrices is cut into blocks, and which cut is predicted to be fastest.
+#pragma once
+
+#include <cstdint>
+#include <string_view>
+#include <vector>
+
+namespace ingot::core::cuda {
+
+// The part of the result that a block, or a cluster of them, computes at a time, and how its warps share it.
+struct Tile {
+  int rows, columns;
+  int warp_rows, warp_columns, warp_depths;
+  int depth;       // multiplied at a time
+  int stages = 3;  // parts in shared memory: all but one are being copied
+  int splits = 1;  // blocks of a cluster, each with a share of the depth
+  int threads() const { return warp_rows * warp_columns * warp_depths * 32; }
+  int64_t shared_bytes(bool b_depth_inner) const;
+};
+
+// result[batch, rows, columns] += a[batch, rows, depth] b[batch, depth, columns], at typical sizes.
+struct ProductSize {
+  int64_t batch, rows, columns, depth;
+  bool b_depth_inner;  // neighbours of b lie along the depth
+};
+
+// What matters of an architecture.
+struct GpuLimits {
+  int64_t shared_bytes;  // that one block may have
+  bool clusters;
+};
+GpuLimits limits_of(std::string_view architecture);
+
+// Tiles that suit the product, the predicted fastest first.
+std::vector<Tile> rank_tiles(const ProductSize& size, const GpuLimits& limits);
+
+}  // namespace ingot::core::cuda
