@@ -50,6 +50,11 @@ Graph expand_transposed_convolutions(Graph graph, const TransposedConvolutionRul
 using ConvolutionRule = std::function<bool(const Node& convolution)>;
 Graph use_winograd(Graph graph, const ConvolutionRule& rule);
 
+// Gives convolutions with constant weights channels of zeros, up to a multiple of what the target answers; 1:
+// as they are.
+using ChannelRule = std::function<int64_t(const Node& convolution)>;
+Graph pad_channels(Graph graph, const ChannelRule& rule);
+
 // Linear layers of one input, with weights of one shape and nothing but views behind them, become one: it is
 // cut by slices.
 using LinearRule = std::function<bool(const Node& linear)>;

@@ -280,7 +280,7 @@ TEST(EngineFile, RefusesTablesThatContradictThePrograms) {
   EXPECT_THAT(verdict(to_bytes(engine)), HasSubstr("INGOT-U206"));
   engine = small_engine();
   engine.images[0].target = "cpu:x86-64-v3";
-  EXPECT_THAT(verdict(to_bytes(engine)), HasSubstr("image of another backend"));
+  EXPECT_THAT(verdict(to_bytes(engine)), HasSubstr("kernel binary of another backend"));
   engine = small_engine();
   engine.images[0].code.clear();
   EXPECT_THAT(verdict(to_bytes(engine)), HasSubstr("'k' is an image without code"));

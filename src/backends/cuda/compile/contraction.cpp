@@ -319,7 +319,8 @@ Layout layout_of_parts(const Value& result) {
 
 bool is_tensor_core_contraction(const Node& node) {
   if (node.results.empty() || !is_half(node.operand_type(0).dtype)) return false;
-  if (!node.results[0]->type.layout.is_permutation()) return false;
+  const TensorType& result = node.results[0]->type;
+  if (storage_elements(result.layout, result.shape) != product(result.shape)) return false;
   if (node.op == &ops::linear) return reads_linear(node);
   if (node.op == &ops::matmul) return reads_matmul(node);
   return node.op == &ops::convolution && reads_convolution(node);

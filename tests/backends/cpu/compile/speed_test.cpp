@@ -98,8 +98,7 @@ TEST(Speed, HalvesAreComputedInF32AndThenFast) {
     EXPECT_EQ(judge_speed(*product(graph, dtype), {}, Target{}).answer, Answer::kSlow);
     EXPECT_EQ(dtype_of_product(dtype), DType::kF32);
   }
-  for (const DType dtype : {DType::kF32, DType::kF64, DType::kI64})
-    EXPECT_EQ(dtype_of_product(dtype), dtype);
+  for (const DType dtype : {DType::kF32, DType::kF64, DType::kI64}) EXPECT_EQ(dtype_of_product(dtype), dtype);
 }
 
 TEST(Speed, BelowTheLevelOfSchedulesNothingIsCalledSlow) {
