@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Building engines from models. Needs the library ingot; the other headers need ingot_runtime only.
+// Building engines from models. Requires the library ingot; the other headers only need ingot_runtime.
 #pragma once
 
 #include "ingot/require_cpp20.h"
@@ -17,24 +17,24 @@
 
 namespace ingot {
 
-// How far a build is.
+// Progress of a build.
 struct Progress {
   std::string phase;
-  size_t done, total;        // pieces of work of this phase
+  size_t done, total;        // work items of this phase
   double remaining_seconds;  // an estimate; negative while unknown
 };
 
 struct CompileOptions {
-  // By name, as texts: {{"optimization_level", "3"}}; `compile_options()` lists all. Default: none.
+  // By name, as strings: {{"optimization_level", "3"}}; `compile_options()` lists all. Default: none.
   std::map<std::string, std::string> values;
-  // Called between pieces of work; returning false cancels the build (UserError INGOT-U010). Default: none.
+  // Called between work items; returning false cancels the build (UserError INGOT-U010). Default: none.
   std::function<bool(const Progress&)> progress;
-  // Texts that the engine keeps for you (`Engine::metadata`), by key. UserError INGOT-U021 for an empty key
-  // or text that is not UTF-8. Default: none.
+  // Strings that the engine stores for you (`Engine::metadata`), by key. UserError INGOT-U021 for an empty
+  // key or text that is not UTF-8. Default: none.
   std::map<std::string, std::string> metadata;
 };
 
-// An option that a build takes.
+// An option of a build.
 struct OptionInfo {
   std::string name, type, default_value, summary;
 };
@@ -52,7 +52,7 @@ inline std::vector<OptionInfo> compile_options() {
 
 // Builds an engine from a .pt2 file of torch.export (torch 2.11 to 2.13). `report`, if given, receives JSON:
 // phases with their seconds, kernels, memory plan. UserError: a bad file or option. UnsupportedError: a node
-// that Ingot cannot run, by name, with its line in the model.
+// that Ingot cannot run, with its name and its line in the model.
 inline Engine compile(const std::filesystem::path& model, const CompileOptions& options = {},
                       std::string* report = nullptr) {
   struct Call {
@@ -64,7 +64,7 @@ inline Engine compile(const std::filesystem::path& model, const CompileOptions& 
     auto& own = *static_cast<Call*>(user);
     try {
       return own.options.progress({phase, done, total, remaining_seconds}) ? 1 : 0;
-    } catch (...) {  // no exception may cross the C API
+    } catch (...) {  // exceptions must not cross the C API
       own.failure = std::current_exception();
       return 0;
     }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Contexts: what one thread needs to run an engine.
+// Contexts: the state that one thread needs to run an engine.
 #pragma once
 
 #include "ingot/require_cpp20.h"
@@ -29,18 +29,18 @@
 
 namespace ingot {
 
-// What a context is made with.
+// Options of a context.
 struct ContextOptions {
-  // Threads of this context's runs, the calling one included, the others of its own: contexts that run at
-  // once do not wait for each other. At most what affinity and quota allow. 0: the threads of the process
-  // (`set_threads`), which one run has at a time. Results do not depend on it.
+  // Threads of this context's runs, the calling one included; the others belong to this context, so that
+  // concurrent contexts do not wait for each other. At most what affinity and quota allow. 0: the threads of
+  // the process (`set_threads`), which one run uses at a time. Does not affect results.
   int threads = 0;
-  // Where arena, scratch, copies of inputs and owned states lie; outlives the context. Null: the system's
-  // memory.
+  // Memory for arena, scratch, copies of inputs and owned states; must outlive the context. Null: the
+  // system's memory.
   std::pmr::memory_resource* memory = nullptr;
 };
 
-// Ends runs from another thread; outlives them. Thread-safe.
+// Cancels runs from another thread; must outlive them. Thread-safe.
 class Cancellation {
  public:
   void cancel() noexcept { flag_.store(1, std::memory_order_release); }
@@ -55,8 +55,8 @@ class Cancellation {
   std::atomic<int32_t> flag_{0};
 };
 
-// When a run ends before it is done. Both are looked at before each step; the context stays usable, but
-// outputs and states may be partly written.
+// Limits that end a run early. Both are checked before each step; the context stays usable, but outputs and
+// states may be partly written.
 struct RunOptions {
   std::chrono::steady_clock::time_point deadline =
       std::chrono::steady_clock::time_point::max();  // INGOT-U317
@@ -68,8 +68,8 @@ using NamedTensors = std::map<std::string, Tensor, std::less<>>;
 // Cheap; one per thread. Two runs of one context must not overlap. Keeps its engine alive.
 class Context {
  public:
-  // UserError INGOT-U002 for a number of threads below 0 or above 1024; DeviceError INGOT-D003 if the system
-  // has no thread for it, INGOT-D303 if `options.memory` has none.
+  // UserError INGOT-U002 if the number of threads is below 0 or above 1024; DeviceError INGOT-D003 if the
+  // system cannot start them, INGOT-D303 if `options.memory` cannot allocate.
   explicit Context(Engine engine, const ContextOptions& options = {}) : engine_(std::move(engine)) {
     const ingot_allocator allocator = allocator_of(options.memory);
     const ingot_context_options given{sizeof(ingot_context_options), options.threads,
@@ -84,8 +84,8 @@ class Context {
   }
 
   // Runs the engine on its tensor inputs, in order; the results own their memory. Inputs are only read, in
-  // place where they are dense, and have to stay until the call returns. UserError names the input and dim
-  // that do not fit the engine (INGOT-U300 to U305), and inputs of const memory that the model updates in
+  // place if they are dense, and must stay valid until the call returns. UserError names the input and dim
+  // that do not match the engine (INGOT-U300 to U305), and inputs of const memory that the model updates in
   // place (INGOT-U315).
   std::vector<Tensor> run(std::span<const Tensor> inputs, const RunOptions& options = {}) {
     std::vector<Tensor> outputs;
@@ -96,8 +96,8 @@ class Context {
     return run(std::span<const Tensor>(inputs.begin(), inputs.size()), options);
   }
 
-  // The same by names: run({{"input_ids", ids}, {"mask", mask}}).at("logits"). UserError INGOT-U318 for a
-  // name that is unknown or missing.
+  // The same by name: run({{"input_ids", ids}, {"mask", mask}}).at("logits"). UserError INGOT-U318 for an
+  // unknown or missing name.
   NamedTensors run(const NamedTensors& inputs, const RunOptions& options = {}) {
     std::vector<const char*> names;
     std::vector<Tensor> values, outputs;
@@ -113,22 +113,22 @@ class Context {
     return results;
   }
 
-  // Puts the results into `outputs` and takes over the memory that those tensors own, so that runs of one
-  // shape after another allocate nothing.
+  // Stores the results in `outputs` and reuses the memory that those tensors own, so that consecutive runs of
+  // the same shape do not allocate.
   void run(std::span<const Tensor> inputs, std::vector<Tensor>& outputs, const RunOptions& options = {}) {
     run_with(inputs, Into{outputs}, options);
   }
 
-  // Results go to memory of the caller: `allocate(index, dtype, shape, bytes)` returns a void*, 64-byte
-  // aligned for the best speed, or nullptr (DeviceError INGOT-D302). What it throws comes out of this call.
+  // Stores results in memory of the caller: `allocate(index, dtype, shape, bytes)` returns a void*, 64-byte
+  // aligned for best speed, or nullptr (DeviceError INGOT-D302). Its exceptions propagate to the caller.
   template <typename Allocate>
   void run_with(std::span<const Tensor> inputs, Allocate&& allocate, const RunOptions& options = {}) {
     for (size_t i = 0; i < std::min(inputs.size(), updated_.size()); ++i) require_writable(i, inputs[i]);
     start(nullptr, inputs, allocate, options);
   }
 
-  // Sizes of the outputs for inputs of these sizes, one vector per output in order, without running; -1 where
-  // only a run can tell. Of the inputs dtypes and sizes alone are read. Errors as those of `run`.
+  // Sizes of the outputs for inputs of these sizes, one vector per output in order, without running; -1 if
+  // only a run can determine them. Reads only dtypes and sizes of the inputs. Errors like those of `run`.
   std::vector<std::vector<int64_t>> output_shapes(std::span<const Tensor> inputs) {
     view(inputs);
     size_t length = 0;
@@ -152,22 +152,22 @@ class Context {
   }
 
   // Binds state `index` (of `Engine::states`) to memory of the caller, which runs then read and update in
-  // place: dense row-major, of the state's dtype and sizes, living as long as it is bound. Null: to memory of
-  // the context, which starts with the engine's initial value. UserError INGOT-U307 if there is no such
-  // state.
+  // place: dense row-major, with the state's dtype and sizes, valid while bound. Null: to memory of the
+  // context, which starts with the engine's initial value. UserError INGOT-U307 if there is no such state.
   void bind_state(size_t index, void* data) {
     detail::check(ingot_context_bind_state(handle(), index, data));
   }
-  // The context's own states get their initial value again; bound ones stay as they are.
+  // Resets the context's own states to their initial values; bound ones are unchanged.
   void reset_states() { detail::check(ingot_context_reset_states(handle())); }
-  // The context's own states get the values that those of another context have, of the same engine or of a
-  // copy of it; neither may be running. UserError INGOT-U307 if their sizes differ, or only one of them is
-  // bound.
+  // Copies the values of another context's states into this context's own states. Both contexts must be of
+  // the same engine or a copy of it, and neither may be running. UserError INGOT-U307 if the sizes differ, or
+  // only one of the contexts has a state bound.
   void copy_states(const Context& other) {
     detail::check(ingot_context_copy_states(handle(), other.handle()));
   }
 
-  // Bytes that the context holds (of `weights`: its engine), and the number of shapes that it has plans for.
+  // Bytes that the context holds (`weights`: those of its engine), and the number of shapes with cached
+  // plans.
   ingot_memory memory() const {
     ingot_memory memory{};
     memory.struct_size = sizeof(memory);
@@ -175,18 +175,18 @@ class Context {
     return memory;
   }
 
-  // Times each step of the runs from now on (begins anew), or stops. Off, as contexts start, nothing is
-  // measured.
+  // Starts timing each step of later runs (discarding earlier times), or stops. Off by default: then nothing
+  // is measured.
   void set_profiling(bool on) { detail::check(ingot_context_set_profiling(handle(), on ? 1 : 0)); }
-  // What was measured since the sizes of the inputs last changed, as JSON: times in nanoseconds, see
-  // ingot_context_profile. UserError INGOT-U340 if nothing was.
+  // Measurements since the sizes of the inputs last changed, as JSON: times in nanoseconds, see
+  // ingot_context_profile. UserError INGOT-U340 if there are none.
   std::string profile() const {
     ingot_text* json = nullptr;
     detail::check(ingot_context_profile(handle(), &json));
     return detail::take_text(json);
   }
 
-  // Threads that its next run uses, the calling one included.
+  // Threads that the next run uses, the calling one included.
   int threads() const { return ingot_context_threads(handle()); }
   const Engine& engine() const { return engine_; }
   ingot_context* handle() const { return handle_.get(); }  // of the C API, still owned by this object
@@ -198,7 +198,7 @@ class Context {
     const auto allocate = [](void* user, size_t bytes, size_t alignment) -> void* {
       try {
         return static_cast<std::pmr::memory_resource*>(user)->allocate(bytes, alignment);
-      } catch (...) {  // no exception may cross the C API; INGOT-D303 follows
+      } catch (...) {  // exceptions must not cross the C API; reported as INGOT-D303
         return nullptr;
       }
     };
@@ -208,7 +208,7 @@ class Context {
     return {allocate, release, memory};
   }
 
-  // Uses the memory of `outputs` again.
+  // Reuses the memory of `outputs`.
   struct Into {
     std::vector<Tensor>& outputs;
     void* operator()(size_t index, DType dtype, std::span<const int64_t> shape, size_t bytes) const {
@@ -235,7 +235,7 @@ class Context {
       auto& own = *static_cast<Call*>(user);
       try {
         return own.allocate(index, static_cast<DType>(dtype), {shape, static_cast<size_t>(rank)}, bytes);
-      } catch (...) {  // no exception may cross the C API
+      } catch (...) {  // exceptions must not cross the C API
         own.failure = std::current_exception();
         return nullptr;
       }
@@ -266,7 +266,7 @@ class Context {
     detail::refuse(
         "INGOT-U315",
         "input '" + input_names_[index] + "': the model updates it in place, but its memory is read-only",
-        "give it memory that is not const");
+        "pass memory that is not const");
   }
 
   struct Free {
@@ -275,25 +275,25 @@ class Context {
   Engine engine_;
   std::unique_ptr<ingot_context, Free> handle_;
   std::vector<std::string> input_names_, output_names_;
-  std::vector<bool> updated_;        // of each input: whether runs write its memory
-  std::vector<ingot_tensor> views_;  // of the run in progress; kept, so that runs allocate nothing
+  std::vector<bool> updated_;        // per input: whether runs write its memory
+  std::vector<ingot_tensor> views_;  // of the current run; kept, so that runs do not allocate
 };
 
-// Threads of the process, which contexts without their own share, the caller included; 0 (the default): what
-// affinity and quota allow. Not while a run is in flight. UserError INGOT-U002 below 0 or above 1024.
+// Threads of the process, shared by contexts without their own, the caller included; 0 (the default): what
+// affinity and quota allow. Not during a run. UserError INGOT-U002 below 0 or above 1024.
 inline void set_threads(int threads) { detail::check(ingot_set_threads(threads)); }
 inline int threads() { return ingot_get_threads(); }
-// Microseconds that idle workers spin before they sleep (default 50); 0 leaves the processor to others at
-// once. Not while a run is in flight. UserError INGOT-U002 below 0 or above 1000000.
+// Microseconds that idle workers spin before they sleep (default 50); 0: they sleep at once. Not during a
+// run. UserError INGOT-U002 below 0 or above 1000000.
 inline void set_spin(int microseconds) { detail::check(ingot_set_spin(microseconds)); }
 
 enum class LogLevel : int32_t {
   kOff = INGOT_LOG_OFF,
-  kWarning = INGOT_LOG_WARNING,  // something is done in another way than asked
-  kInfo = INGOT_LOG_INFO,        // engines that were opened, and what each new shape cost
+  kWarning = INGOT_LOG_WARNING,  // something differs from what was asked
+  kInfo = INGOT_LOG_INFO,        // opened engines, and the cost of each new shape
 };
-// Messages of the process up to `level` go to `log`, which must not throw; null: nowhere. As a process starts
-// they go nowhere, or to stderr if the environment variable INGOT_LOG is "warning" or "info".
+// Passes messages of the process up to `level` to `log`, which must not throw; null: to nobody. Initially
+// messages are dropped, or go to stderr if the environment variable INGOT_LOG is "warning" or "info".
 inline void set_logger(void (*log)(LogLevel level, std::string_view message), LogLevel level) {
   const auto forward = [](void* user, int32_t at, const char* message) {
     reinterpret_cast<void (*)(LogLevel, std::string_view)>(user)(static_cast<LogLevel>(at), message);

@@ -20,17 +20,17 @@
 namespace ingot {
 
 enum class Verify {
-  kLazy = INGOT_VERIFY_LAZY,  // all but the weights now, the weights at the latest before the first run
+  kLazy = INGOT_VERIFY_LAZY,  // everything but the weights now, the weights before the first run
   kFull = INGOT_VERIFY_FULL,  // everything now
 };
 enum class Trust {
-  kAny = INGOT_TRUST_ANY,        // native code of the file runs, as a shared library's would
-  kSigned = INGOT_TRUST_SIGNED,  // only of files that are signed
-  kNone = INGOT_TRUST_NONE,      // only engines without native code
+  kAny = INGOT_TRUST_ANY,        // runs native code of the file, like a shared library
+  kSigned = INGOT_TRUST_SIGNED,  // only native code of signed files
+  kNone = INGOT_TRUST_NONE,      // no native code
 };
 enum class FileMemory {
   kMap = INGOT_MEMORY_MAP,    // shared with other processes; the file must not change while it is in use
-  kCopy = INGOT_MEMORY_COPY,  // read whole: later changes of the file cannot matter
+  kCopy = INGOT_MEMORY_COPY,  // read whole: later changes of the file have no effect
 };
 struct LoadOptions {
   Verify verify = Verify::kLazy;
@@ -42,16 +42,16 @@ struct LoadOptions {
 struct Port {
   std::string name;
   DType dtype = DType::kF32;
-  std::vector<std::string> dims;  // numbers, or expressions over symbols: "B", "128", "2*S"
+  std::vector<std::string> dims;  // integers, or expressions over symbols: "B", "128", "2*S"
   std::vector<int64_t> min, max;  // range of each dim; INT64_MAX: no upper bound
 };
 
-// Copies share one engine, which lives until the last of them and of its contexts is gone. Thread-safe.
+// Copies share one engine, which lives until the last of them and of its contexts is destroyed. Thread-safe.
 class Engine {
  public:
   // Opens a file. UserError if it cannot be opened (INGOT-U120), is not an engine or is damaged (INGOT-U200
-  // to U210, which name the section), was built for another processor (INGOT-U220), or may not run by
-  // `options.trust` (INGOT-U221, U222).
+  // to U210, which name the section), was built for another processor (INGOT-U220), or is not allowed to run
+  // by `options.trust` (INGOT-U221, U222).
   static Engine load(const std::filesystem::path& path, const LoadOptions& options = {}) {
     const ingot_load_options given = to_c(options);
     ingot_engine* engine = nullptr;
@@ -59,9 +59,9 @@ class Engine {
     return Engine(engine);
   }
 
-  // The same for a file's content in memory, which `owner` keeps alive (null: the caller does, longer than
-  // the engine and its contexts live). Bytes that are aligned to 64 are not copied and must not change,
-  // unless `options.memory` is kCopy.
+  // The same for a file's content in memory, which `owner` keeps alive (null: the caller keeps it alive as
+  // long as the engine and its contexts). Bytes aligned to 64 are not copied and must not change, unless
+  // `options.memory` is kCopy.
   static Engine load(std::span<const std::byte> bytes, std::shared_ptr<const void> owner,
                      const LoadOptions& options = {}) {
     const ingot_load_options given = to_c(options);
@@ -72,24 +72,25 @@ class Engine {
     return Engine(engine);
   }
 
-  // The same for bytes that the engine takes over, such as those of `to_bytes`.
+  // The same for bytes that the engine takes ownership of, such as those of `to_bytes`.
   static Engine load(std::vector<std::byte> bytes, const LoadOptions& options = {}) {
     const auto owner = std::make_shared<const std::vector<std::byte>>(std::move(bytes));
     return load(std::span(*owner), owner, options);
   }
 
-  // Takes over a handle of the C API.
+  // Takes ownership of a handle of the C API.
   explicit Engine(ingot_engine* handle) : handle_(handle, &ingot_engine_free) {}
 
-  // An engine of its own, which shares all memory with this one: the weights too, until either is refitted.
+  // An independent engine, which shares all memory with this one, including the weights until either is
+  // refitted.
   Engine copy() const {
     ingot_engine* engine = nullptr;
     detail::check(ingot_engine_copy(handle(), &engine));
     return Engine(engine);
   }
 
-  // Writes the engine file with the weights that the engine has now. Readers see the old file or the whole
-  // new one. UserError INGOT-U211 if the loaded file has changed.
+  // Writes the engine file with the engine's current weights. Readers see the old file or the whole new one.
+  // UserError INGOT-U211 if the loaded file has changed.
   void save(const std::filesystem::path& path) const {
     detail::check(ingot_engine_save(handle(), path.c_str()));
   }
@@ -103,15 +104,15 @@ class Engine {
     return {first, first + ingot_text_size(content)};
   }
 
-  // In the order in which runs take and return them. Names of outputs are the keys and fields of the model's
-  // result ("logits", "past_key_values.0.1"), "output_0", "output_1" where it has none.
+  // In the order in which runs take and return them. Outputs are named by the keys and fields of the model's
+  // result ("logits", "past_key_values.0.1"), or "output_0", "output_1" if it has none.
   std::vector<Port> inputs() const { return ports(ingot_engine_input_count(handle()), &ingot_engine_input); }
   std::vector<Port> outputs() const {
     return ports(ingot_engine_output_count(handle()), &ingot_engine_output);
   }
   std::vector<Port> states() const { return ports(ingot_engine_state_count(handle()), &ingot_engine_state); }
 
-  // Texts that were attached when the engine was built; saving, copying and refitting keep them.
+  // Strings that were attached when the engine was built; saving, copying and refitting keep them.
   std::map<std::string, std::string> metadata() const {
     std::map<std::string, std::string> entries;
     for (size_t i = 0; i < ingot_engine_metadata_count(handle()); ++i) {
@@ -129,10 +130,10 @@ class Engine {
     return names;
   }
 
-  // New values of some or all weights, of the model's dtypes and shapes; they are copied. All or nothing;
-  // runs in flight keep the old ones, runs that begin afterwards have the new ones. UserError for a name that
-  // the model lacks (INGOT-U320), another dtype or shape (INGOT-U321), or where another weight is needed too,
-  // which the engine does not keep (INGOT-U322).
+  // New values of some or all weights, with the model's dtypes and shapes; they are copied. All or nothing;
+  // runs in flight keep the old values, later runs use the new ones. UserError for an unknown name
+  // (INGOT-U320), a wrong dtype or shape (INGOT-U321), or if another weight is needed too that the engine
+  // does not keep (INGOT-U322).
   void refit(const std::map<std::string, Tensor>& values) {
     std::vector<const char*> names;
     std::vector<ingot_tensor> tensors;
@@ -143,7 +144,7 @@ class Engine {
     detail::check(ingot_engine_refit(handle(), names.size(), names.data(), tensors.data()));
   }
 
-  // JSON of what the engine holds, and of how the model was called.
+  // JSON descriptions of the engine's content, and of the model's signature.
   std::string inspect() const { return text(&ingot_engine_inspect); }
   std::string signature() const { return text(&ingot_engine_signature); }
 

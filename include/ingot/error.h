@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Exceptions of the C++ API. Every function of these headers may throw them; what else a function throws
-// (std::bad_alloc of its own containers) is left as it is.
+// Exceptions of the C++ API. Every function of these headers may throw them; other exceptions (std::bad_alloc
+// of containers) propagate unchanged.
 #pragma once
 
 #include "ingot/require_cpp20.h"
@@ -14,10 +14,10 @@
 
 namespace ingot {
 
-// What went wrong, whose matter it is, and what to do. Base of the four kinds below.
+// What went wrong, whose fault it is, and what to do. Base of the four kinds below.
 class Error : public std::exception {
  public:
-  // Takes the status over; it is not NULL.
+  // Takes ownership of the status, which is not NULL.
   explicit Error(ingot_status* status) : status_(status, &ingot_status_free) {}
 
   ingot_error_kind kind() const { return ingot_status_kind(status_.get()); }
@@ -26,7 +26,7 @@ class Error : public std::exception {
   const char* node() const { return ingot_status_node(status_.get()); }        // of the model, "" if none
   const char* source() const { return ingot_status_source(status_.get()); }    // its line, "" if unknown
   const char* advice() const { return ingot_status_advice(status_.get()); }    // what to do, or ""
-  const char* what() const noexcept override { return ingot_status_text(status_.get()); }  // all of it
+  const char* what() const noexcept override { return ingot_status_text(status_.get()); }  // all of the above
 
  private:
   std::shared_ptr<ingot_status> status_;  // shared: exceptions are copied
@@ -35,13 +35,13 @@ class Error : public std::exception {
 class UserError final : public Error {  // a bad model, file, option or argument
   using Error::Error;
 };
-class UnsupportedError final : public Error {  // right, but Ingot lacks it
+class UnsupportedError final : public Error {  // valid, but not supported by Ingot
   using Error::Error;
 };
 class InternalError final : public Error {  // a bug in Ingot
   using Error::Error;
 };
-class DeviceError final : public Error {  // the system or a device refused: memory, files
+class DeviceError final : public Error {  // the system or a device failed: memory, files
   using Error::Error;
 };
 
@@ -53,7 +53,7 @@ inline std::string explain(const std::string& code) {
 
 namespace detail {
 
-// Throws what a status of the C API says; NULL is success.
+// Throws the error of a status of the C API; NULL is success.
 inline void check(ingot_status* status) {
   if (status == nullptr) [[likely]]
     return;
@@ -70,7 +70,7 @@ inline void check(ingot_status* status) {
   throw InternalError(status);
 }
 
-// Throws UserError for a mistake that a header finds by itself.
+// Throws UserError for a mistake found by a header itself.
 [[noreturn]] inline void refuse(const char* code, const std::string& message, const char* advice) {
   throw UserError(ingot_status_create(INGOT_USER_ERROR, code, message.c_str(), advice));
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The 16-bit floating-point types that C++20 lacks, as elements of tensors: they hold bits and convert.
+// The 16-bit floating-point types that C++20 lacks, as elements of tensors: storage and conversion only.
 #pragma once
 
 #include "ingot/require_cpp20.h"
@@ -11,7 +11,7 @@
 namespace ingot {
 namespace detail {
 
-// Drops the low `count` bits (1 to 31): to the nearest, ties to even.
+// Rounds off the low `count` bits (1 to 31): to nearest, ties to even.
 constexpr uint32_t round_off(uint32_t bits, uint32_t count) {
   const uint32_t half = (uint32_t{1} << (count - 1)) - 1, last = (bits >> count) & 1;
   return (bits + half + last) >> count;
@@ -23,7 +23,7 @@ constexpr uint16_t float_to_f16(float value) {
   const uint32_t exponent = magnitude >> 23;
   uint32_t result = 0;
   if (magnitude > 0x7F800000) {
-    result = 0x7E00 | (magnitude >> 13 & 0x3FF);  // NaN stays NaN, with the bits that there is room for
+    result = 0x7E00 | (magnitude >> 13 & 0x3FF);  // NaN stays NaN, with as many payload bits as fit
   } else if (magnitude >= 0x47800000) {
     result = 0x7C00;  // 65536 and more: infinity
   } else if (exponent >= 113) {
@@ -51,8 +51,8 @@ constexpr uint16_t float_to_bf16(float value) {
 
 }  // namespace detail
 
-// IEEE binary16: 11 bits of precision, up to 65504. From float: to the nearest, ties to even, and to infinity
-// past the largest. To float: exact.
+// IEEE binary16: 11 bits of precision, up to 65504. From float: to nearest, ties to even; infinity beyond the
+// largest value. To float: exact.
 struct Float16 {
   uint16_t bits = 0;
 
@@ -61,8 +61,8 @@ struct Float16 {
   constexpr operator float() const { return detail::f16_to_float(bits); }
 };
 
-// The upper half of a float: 8 bits of precision and its range. From float: to the nearest, ties to even. To
-// float: exact.
+// The upper half of a float: the same range with 8 bits of precision. From float: to nearest, ties to even.
+// To float: exact.
 struct BFloat16 {
   uint16_t bits = 0;
 

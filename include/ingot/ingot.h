@@ -29,9 +29,9 @@ INGOT_API const char* ingot_version(void);  /* product version, "0.1.0" */
 /* ---- Errors ---- */
 typedef enum ingot_error_kind {
   INGOT_USER_ERROR = 1,        /* a bad model, file, option or argument */
-  INGOT_UNSUPPORTED_ERROR = 2, /* right, but Ingot lacks it */
+  INGOT_UNSUPPORTED_ERROR = 2, /* valid, but not supported by Ingot */
   INGOT_INTERNAL_ERROR = 3,    /* a bug in Ingot */
-  INGOT_DEVICE_ERROR = 4       /* the system or a device refused */
+  INGOT_DEVICE_ERROR = 4       /* the system or a device failed */
 } ingot_error_kind;
 typedef struct ingot_status ingot_status;
 INGOT_API ingot_error_kind ingot_status_kind(const ingot_status* status);
@@ -40,24 +40,25 @@ INGOT_API const char* ingot_status_message(const ingot_status* status); /* what 
 INGOT_API const char* ingot_status_node(const ingot_status* status);    /* "" if none */
 INGOT_API const char* ingot_status_source(const ingot_status* status);  /* in the model, "" if unknown */
 INGOT_API const char* ingot_status_advice(const ingot_status* status);  /* what to do, or "" */
-INGOT_API const char* ingot_status_text(const ingot_status* status);    /* all of it */
+INGOT_API const char* ingot_status_text(const ingot_status* status);    /* all of the above */
 INGOT_API void ingot_status_free(ingot_status* status); /* NULL is allowed, as in all _free functions */
-/* For front ends that find mistakes themselves; `advice` may be NULL. If this fails, its own status. */
+/* For front ends that detect errors themselves; `advice` may be NULL. If this fails, returns its own status.
+ * */
 INGOT_API ingot_status* ingot_status_create(ingot_error_kind kind, const char* code, const char* message,
                                             const char* advice);
 INGOT_API const char* ingot_explain(const char* code); /* a page on "INGOT-N001" or "n001"; NULL if unknown */
 
-/* Text that the library made and the caller frees. */
+/* Text that the library allocates and the caller frees. */
 typedef struct ingot_text ingot_text;
 INGOT_API const char* ingot_text_data(const ingot_text* text);
 INGOT_API size_t ingot_text_size(const ingot_text* text);
 INGOT_API void ingot_text_free(ingot_text* text);
 
 /* ---- Files ---- */
-/* A file that is written as engines are. It gets its name when it is finished, and is on the medium then:
- * readers find the old file or the whole new one. Links are followed, the permissions of an old file are
- * kept; pipes and character devices are written as they are. Freed without that, it leaves nothing behind.
- * One thread at a time. */
+/* A file that is written atomically, as engines are. It appears under its name when it is finished, and is on
+ * the medium then: readers find the old file or the whole new one. Links are followed, the permissions of an
+ * old file are kept; pipes and character devices are written directly. If freed before it is finished, it
+ * leaves nothing behind. One thread at a time. */
 typedef struct ingot_file ingot_file;
 INGOT_API ingot_status* ingot_file_create(const char* path, ingot_file** file);
 INGOT_API ingot_status* ingot_file_write(ingot_file* file, const void* data, size_t size);
@@ -87,8 +88,8 @@ typedef enum ingot_dtype {
   INGOT_C128 = 19
 } ingot_dtype;
 
-/* Where memory is, with the numbers of DLPack's DLDeviceType. 0 is the host too, so that structs filled with
- * zeros are in host memory. */
+/* The device of a tensor's memory, with the values of DLPack's DLDeviceType. 0 is the host too, so that
+ * zero-filled structs describe host memory. */
 typedef enum ingot_device_type {
   INGOT_DEVICE_HOST = 0,
   INGOT_DEVICE_CPU = 1,
@@ -96,16 +97,16 @@ typedef enum ingot_device_type {
 } ingot_device_type;
 
 /* A borrowed view of memory, with the fields of a DLTensor. It has no struct_size, since arrays of it are
- * passed; it will not grow. Functions read it and what it points to during the call, and keep nothing of it.
- */
+ * passed; it will not grow. Functions read it, and the memory that it points to, during the call only. */
 typedef struct ingot_tensor {
   void* data;
   int32_t dtype; /* ingot_dtype */
   int32_t rank;
   const int64_t* shape;
   const int64_t* strides; /* in elements; NULL: dense row-major */
-  int32_t device_type;    /* ingot_device_type. Runs take tensors of the engine's GPU; all else is N301 */
-  int32_t device_id;      /* which device of that type; of the host: 0 */
+  int32_t device_type;    /* ingot_device_type. Runs accept tensors of the engine's GPU; anything else is
+                             INGOT-N301 */
+  int32_t device_id;      /* index among devices of that type; 0 for the host */
   uint64_t byte_offset;   /* of the first element from `data` */
 } ingot_tensor;
 
@@ -113,7 +114,7 @@ typedef struct ingot_tensor {
 typedef struct ingot_engine ingot_engine;
 typedef enum ingot_verify { INGOT_VERIFY_LAZY = 0, INGOT_VERIFY_FULL = 1 } ingot_verify;
 typedef enum ingot_trust { INGOT_TRUST_ANY = 0, INGOT_TRUST_SIGNED = 1, INGOT_TRUST_NONE = 2 } ingot_trust;
-/* COPY: the file, or the caller's memory, is read whole, so that later changes of it cannot matter. */
+/* COPY: the file, or the caller's memory, is copied, so that later changes of it have no effect. */
 typedef enum ingot_file_memory { INGOT_MEMORY_MAP = 0, INGOT_MEMORY_COPY = 1 } ingot_file_memory;
 typedef struct ingot_load_options {
   size_t struct_size;
@@ -121,19 +122,20 @@ typedef struct ingot_load_options {
   int32_t trust;  /* ingot_trust */
   int32_t memory; /* ingot_file_memory */
 } ingot_load_options;
-/* With INGOT_MEMORY_MAP the file must not change while the engine is in use, except by getting another under
- * its name: runs compute with what is written to it, and truncating it ends the process with SIGBUS. */
+/* With INGOT_MEMORY_MAP the file must not change while the engine is in use, though another file may be given
+ * its name: runs use whatever is written to it, and truncating it ends the process with SIGBUS. */
 INGOT_API ingot_status* ingot_engine_load(const char* path, const ingot_load_options* options,
                                           ingot_engine** engine);
 /* `release(owner)` is called when the memory is no longer needed; `release` may be NULL. */
 INGOT_API ingot_status* ingot_engine_load_memory(const void* data, size_t size, void (*release)(void* owner),
                                                  void* owner, const ingot_load_options* options,
                                                  ingot_engine** engine);
-/* Whole or not at all; see ingot_file. A file that changed after it was loaded is refused, INGOT-U211. */
+/* Atomic; see ingot_file. A file that changed after it was loaded is rejected, INGOT-U211. */
 INGOT_API ingot_status* ingot_engine_save(const ingot_engine* engine, const char* path);
 INGOT_API ingot_status* ingot_engine_save_memory(const ingot_engine* engine, ingot_text** bytes);
 INGOT_API void ingot_engine_free(ingot_engine* engine);
-/* An engine of its own, which shares all memory with `engine`: the weights too, until either is refitted. */
+/* An independent engine, which shares all memory with `engine`, including the weights until either is
+ * refitted. */
 INGOT_API ingot_status* ingot_engine_copy(const ingot_engine* engine, ingot_engine** copy);
 /* Checks a whole file; the status names the damaged section. */
 INGOT_API ingot_status* ingot_verify_file(const char* path);
@@ -158,22 +160,21 @@ INGOT_API size_t ingot_engine_state_count(const ingot_engine* engine);
 INGOT_API ingot_status* ingot_engine_input(const ingot_engine* engine, size_t index, ingot_port* port);
 INGOT_API ingot_status* ingot_engine_output(const ingot_engine* engine, size_t index, ingot_port* port);
 INGOT_API ingot_status* ingot_engine_state(const ingot_engine* engine, size_t index, ingot_port* port);
-/* Position of the input, output or state of that name; UserError INGOT-U318 lists the names that there are.
- */
+/* Position of the input, output or state of that name; UserError INGOT-U318 lists the existing names. */
 INGOT_API ingot_status* ingot_engine_find_input(const ingot_engine* engine, const char* name, size_t* index);
 INGOT_API ingot_status* ingot_engine_find_output(const ingot_engine* engine, const char* name, size_t* index);
 INGOT_API ingot_status* ingot_engine_find_state(const ingot_engine* engine, const char* name, size_t* index);
-/* Texts that were attached when the engine was built (ingot_build_options.metadata): keys in byte order, NULL
- * past the last; the value of a key, NULL if the engine lacks it. Saving, copying and refitting keep them. */
+/* Strings attached when the engine was built (ingot_build_options.metadata): keys in byte order, NULL past
+ * the last; the value of a key, NULL if the engine lacks it. Saving, copying and refitting keep them. */
 INGOT_API size_t ingot_engine_metadata_count(const ingot_engine* engine);
 INGOT_API const char* ingot_engine_metadata_key(const ingot_engine* engine, size_t index);
 INGOT_API const char* ingot_engine_metadata_value(const ingot_engine* engine, const char* key);
 /* Position of the flat user input that state `index` is bound to at each call, or -1 if a context owns it. */
 INGOT_API int32_t ingot_engine_state_input(const ingot_engine* engine, size_t index);
-/* 1 if runs write the memory of tensor input `index`, as the model updates it in place; else 0. */
+/* 1 if runs write the memory of tensor input `index`, because the model updates it in place; otherwise 0. */
 INGOT_API int32_t ingot_engine_input_is_updated(const ingot_engine* engine, size_t index);
-/* JSON of how the model was called: {"argument_names", "input_tree", "output_tree" (torch's pytree specs),
- * "literals": one a flat input, "" for tensors, "output_literals", "name", "origin", "target"}. */
+/* JSON of the model's signature: {"argument_names", "input_tree", "output_tree" (torch's pytree specs),
+ * "literals": one per flat input, "" for tensors, "output_literals", "name", "origin", "target"}. */
 INGOT_API ingot_status* ingot_engine_signature(const ingot_engine* engine, ingot_text** json);
 
 /* New values of weights by the model's names. Runs in flight keep the old ones. All or nothing. */
@@ -184,9 +185,9 @@ INGOT_API const char* ingot_engine_weight_name(const ingot_engine* engine, size_
 
 /* ---- Running ---- */
 typedef struct ingot_context ingot_context; /* cheap; one per thread */
-/* Memory of a context. `allocate` returns `bytes` bytes (more than 0) aligned to `alignment` (64), or NULL if
- * there are none (DeviceError INGOT-D303, as for memory that is not aligned); `release` takes them back. Both
- * are called by the thread that creates, uses or frees the context, never from a worker. */
+/* Memory of a context. `allocate` returns `bytes` bytes (more than 0) aligned to `alignment` (64), or NULL on
+ * failure (DeviceError INGOT-D303, as for unaligned memory); `release` frees them. Both are called by the
+ * thread that creates, uses or frees the context, never by a worker. */
 typedef struct ingot_allocator {
   void* (*allocate)(void* user, size_t bytes, size_t alignment);
   void (*release)(void* user, void* memory, size_t bytes);
@@ -195,27 +196,27 @@ typedef struct ingot_allocator {
 typedef struct ingot_context_options {
   size_t struct_size;
   /* Threads of this context's runs, the calling one included; the context then owns the others, so that
-   * contexts which run at once do not wait for each other. At most what affinity and quota allow. 0: the
-   * threads of the process (ingot_set_threads), which one run has at a time; another that runs meanwhile
-   * computes on its own thread alone. Results do not depend on it. */
+   * concurrent contexts do not wait for each other. At most what affinity and quota allow. 0: the threads of
+   * the process (ingot_set_threads), which one run uses at a time; a concurrent run uses its own thread
+   * alone. Does not affect results. */
   int32_t threads;
-  /* Of arena, scratch, copies of inputs and the states that the context owns. The struct is read during the
-   * call; its `user` has to outlive the context. NULL: the system's memory. */
+  /* For arena, scratch, copies of inputs and owned states. The struct is read during the call; its `user`
+   * must outlive the context. NULL: the system's memory. */
   const ingot_allocator* allocator;
 } ingot_context_options;
-/* `options` may be NULL. The context keeps what it needs of the engine: the handle may be freed before it. */
+/* `options` may be NULL. The context keeps the engine alive: the handle may be freed first. */
 INGOT_API ingot_status* ingot_context_create_with(ingot_engine* engine, const ingot_context_options* options,
                                                   ingot_context** context);
 INGOT_API ingot_status* ingot_context_create(ingot_engine* engine, ingot_context** context);
 INGOT_API void ingot_context_free(ingot_context* context);
-/* Threads that its next run uses, the calling one included; 0 of NULL. */
+/* Threads that the next run uses, the calling one included; 0 for NULL. */
 INGOT_API int32_t ingot_context_threads(const ingot_context* context);
-/* Returns memory for output `index`, 64-byte aligned for the best speed, or NULL if there is none. */
+/* Returns memory for output `index`, 64-byte aligned for best speed, or NULL on failure. */
 typedef void* (*ingot_allocate)(void* user, size_t index, int32_t dtype, int32_t rank, const int64_t* shape,
                                 size_t bytes);
-/* `inputs` has the tensor inputs in order. They are read during the call, in place if they are dense, from a
- * copy otherwise. Outputs are allocated by `allocate` during the call, on the calling thread. A run that
- * fails leaves the context as usable as before; outputs and states that the model updates may be partly
+/* `inputs` are the tensor inputs in order. They are read during the call, in place if they are dense,
+ * otherwise from a copy. Outputs are allocated by `allocate` during the call, on the calling thread. After a
+ * failed run the context is as usable as before; outputs and states that the model updates may be partly
  * written. */
 INGOT_API ingot_status* ingot_context_run(ingot_context* context, size_t count, const ingot_tensor* inputs,
                                           ingot_allocate allocate, void* user);
@@ -223,30 +224,30 @@ typedef struct ingot_run_options {
   size_t struct_size;
   ingot_allocate allocate; /* of outputs; not NULL */
   void* user;              /* of `allocate` */
-  int64_t deadline_ns;     /* nanoseconds of CLOCK_MONOTONIC; past it the run ends with INGOT-U317; 0: none */
-  const int32_t*
-      cancel; /* once it is not 0, the run ends with INGOT-U316; any thread may set it; NULL: none */
-  /* Of engines for a GPU. Not 0: `allocate` gives memory of the device, and the run may return before the
-   * outputs are there: what is enqueued on `stream` afterwards sees them. 0: memory of the host, filled. */
+  int64_t deadline_ns;   /* nanoseconds of CLOCK_MONOTONIC; after it the run ends with INGOT-U317; 0: none */
+  const int32_t* cancel; /* once nonzero, the run ends with INGOT-U316; any thread may set it; NULL: none */
+  /* For engines on a GPU. Nonzero: `allocate` returns memory of the device, and the run may return before the
+   * outputs are complete: work enqueued on `stream` afterwards sees them. 0: host memory, complete. */
   int32_t outputs_on_device;
   void* stream; /* CUstream, on which the inputs are ready; 1: the legacy default; NULL: the context's own */
 } ingot_run_options;
-/* The same with options (not NULL). `names[i]` says which input `inputs[i]` is, all of them in any order
- * (INGOT-U318); NULL: in the engine's order. Deadline and cancellation are looked at before each step, so a
- * run ends late by at most one step; the first run of an engine also waits for the check of its weights. */
+/* The same with options (not NULL). `names[i]` is the name of the input `inputs[i]`; all inputs, in any order
+ * (INGOT-U318). NULL: in the engine's order. Deadline and cancellation are checked before each step, so a run
+ * overruns by at most one step; the first run of an engine also waits for the verification of its weights. */
 INGOT_API ingot_status* ingot_context_run_with(ingot_context* context, size_t count, const char* const* names,
                                                const ingot_tensor* inputs, const ingot_run_options* options);
-/* Waits until all that runs have enqueued is done; an index out of range that a kernel met on the device is
- * told here, or by the next run (INGOT-U310). */
+/* Waits for everything that runs have enqueued; reports an index out of range in a kernel on the device,
+ * unless the next run does (INGOT-U310). */
 INGOT_API ingot_status* ingot_context_synchronize(ingot_context* context);
-/* Sizes of all outputs for these inputs, without running: `shapes` receives the dims of output 0, 1, ... one
- * after another; `capacity` is its length and `length` the number of dims there are. */
+/* Sizes of all outputs for these inputs, without running: `shapes` receives the dims of output 0, 1, ... in
+ * sequence; `capacity` is its length and `length` the number of dims. */
 INGOT_API ingot_status* ingot_context_output_shapes(ingot_context* context, size_t count,
                                                     const ingot_tensor* inputs, int64_t* shapes,
                                                     size_t capacity, size_t* length);
 INGOT_API ingot_status* ingot_context_bind_state(ingot_context* context, size_t index, void* data);
 INGOT_API ingot_status* ingot_context_reset_states(ingot_context* context);
-/* Gives the states that `context` owns the values of another context, of its engine or of a copy of that. */
+/* Copies the values of another context, of the same engine or a copy of it, into the states that `context`
+ * owns. */
 INGOT_API ingot_status* ingot_context_copy_states(ingot_context* context, const ingot_context* from);
 typedef struct ingot_memory {
   size_t struct_size;
@@ -255,37 +256,36 @@ typedef struct ingot_memory {
 } ingot_memory;
 INGOT_API ingot_status* ingot_context_memory(const ingot_context* context, ingot_memory* memory);
 
-/* Times each step of the runs from now on (on != 0; begins anew), or stops. Off, as contexts start, nothing
- * is measured. */
+/* Starts timing each step of later runs (on != 0; discards earlier times), or stops. Off by default: then
+ * nothing is measured. */
 INGOT_API ingot_status* ingot_context_set_profiling(ingot_context* context, int32_t on);
-/* JSON of what was measured since the sizes of the inputs last changed: {"runs", "threads", "sizes",
+/* JSON of the measurements since the sizes of the inputs last changed: {"runs", "threads", "sizes",
  * "median_ns" (of a run), "roof", "steps": [{"name", "kind", "kernel", "operators", "median_ns", "min_ns",
- * "share" (of all steps, 0 to 1), "operations", "bytes", "roof_share" (the least time for that work on this
- * machine over the measured one), "start_ns", "last_ns" (of the last run)}]}. Measures the machine's limits
- * for some milliseconds. INGOT-U340 if nothing ran. */
+ * "share" (of all steps, 0 to 1), "operations", "bytes", "roof_share" (the minimum time for that work on this
+ * machine divided by the measured time), "start_ns", "last_ns" (of the last run)}]}. Measures the machine's
+ * limits for some milliseconds. INGOT-U340 if nothing has run. */
 INGOT_API ingot_status* ingot_context_profile(ingot_context* context, ingot_text** json);
 
-/* Threads of the process, which contexts without their own share, the caller included; 0: what affinity and
+/* Threads of the process, shared by contexts without their own, the caller included; 0: what affinity and
  * quota allow. Not during a run. */
 INGOT_API ingot_status* ingot_set_threads(int32_t threads);
 INGOT_API int32_t ingot_get_threads(void);
-/* Microseconds that idle workers spin before they sleep, of the process's threads and of contexts created
- * afterwards; 0 leaves the processor to others at once. */
+/* Microseconds that idle workers spin before they sleep, for the process's threads and for contexts created
+ * afterwards; 0: they sleep at once. */
 INGOT_API ingot_status* ingot_set_spin(int32_t microseconds);
 
 /* ---- Messages ---- */
 typedef enum ingot_log_level {
   INGOT_LOG_OFF = 0,
-  INGOT_LOG_WARNING =
-      1,             /* something is done in another way than asked: fewer threads, plans that do not stay */
-  INGOT_LOG_INFO = 2 /* engines that were opened, and what each new shape cost */
+  INGOT_LOG_WARNING = 1, /* something differs from what was asked: fewer threads, plans that are not cached */
+  INGOT_LOG_INFO = 2     /* opened engines, and the cost of each new shape */
 } ingot_log_level;
-/* `message` is one line without its end, and lives during the call. Called by the thread that the message is
- * of; it may use this API, and must not throw. */
+/* `message` is one line without line end, valid during the call. Called by the thread that the message is
+ * about; it may use this API, and must not throw. */
 typedef void (*ingot_log)(void* user, int32_t level, const char* message);
-/* Messages of the process up to `level` go to `log` from now on; calls in flight may still use the one
- * before. NULL, as a process starts: nowhere, unless the environment variable INGOT_LOG is "warning" or
- * "info": then to stderr. Errors are no messages: they are returned. */
+/* Passes messages of the process up to `level` to `log`; calls in flight may still use the previous one.
+ * NULL, the initial state: to nobody or, if the environment variable INGOT_LOG is "warning" or "info", to
+ * stderr. Errors are not logged: they are returned. */
 INGOT_API ingot_status* ingot_set_logger(ingot_log log, void* user, int32_t level);
 
 /* ---- Building [compiler] ---- */
@@ -308,13 +308,13 @@ typedef struct ingot_build_options {
   size_t option_count;
   ingot_progress progress; /* may be NULL */
   void* user;
-  const ingot_option* metadata; /* keys and values that the engine keeps (INGOT-U021); not part of its key */
+  const ingot_option* metadata; /* keys and values that the engine stores (INGOT-U021); not part of its key */
   size_t metadata_count;
-  /* Where the engine is written, whole or not at all, as the build's last phase; NULL: nowhere. */
+  /* Where the engine is written, atomically, as the build's last phase; NULL: nowhere. */
   const char* output;
 } ingot_build_options;
-/* Refuses what every build would refuse for these options: names, values, passes, backends; with a builder
- * (it may be NULL) also `shapes` that do not fit its program's inputs. */
+/* Rejects what every build would reject for these options: names, values, passes, backends; with a builder
+ * (may be NULL) also `shapes` that do not match its program's inputs. */
 typedef struct ingot_builder ingot_builder;
 INGOT_API ingot_status* ingot_check_options(const ingot_builder* builder, const ingot_build_options* options);
 /* A .pt2 file of torch.export, torch 2.11 to 2.13. `report` (may be NULL) receives JSON: phases, whose
@@ -324,10 +324,10 @@ INGOT_API ingot_status* ingot_build_pt2(const char* path, const ingot_build_opti
 INGOT_API ingot_status* ingot_build_pt2_memory(const void* data, size_t size,
                                                const ingot_build_options* options, ingot_engine** engine,
                                                ingot_text** report);
-/* The program of a .pt2 as text. */
+/* The program of a .pt2 file as text. */
 INGOT_API ingot_status* ingot_inspect_pt2(const char* path, ingot_text** text);
 
-/* A program of ATen calls, filled by a front end: one call a node. */
+/* A program of ATen calls, filled by a front end: one call per node. */
 INGOT_API ingot_status* ingot_builder_create(const char* origin, ingot_builder** builder);
 INGOT_API void ingot_builder_free(ingot_builder* builder);
 /* typical < 0: unknown. */
@@ -390,7 +390,7 @@ typedef struct ingot_input {
   const ingot_tensor* data;     /* weights, buffers, constants; NULL for user inputs */
   void (*release)(void* owner); /* called when `data` is no longer needed; may be NULL */
   void* owner;
-  const ingot_argument* literal; /* a user input that is no tensor; else NULL */
+  const ingot_argument* literal; /* the value of a user input that is not a tensor; otherwise NULL */
 } ingot_input;
 INGOT_API ingot_status* ingot_builder_input(ingot_builder* builder, const ingot_input* input);
 
@@ -414,7 +414,7 @@ typedef enum ingot_output_kind {
   INGOT_OUTPUT_BUFFER_MUTATION = 1,
   INGOT_OUTPUT_INPUT_MUTATION = 2
 } ingot_output_kind;
-/* `target`: name of the mutated input, else NULL. */
+/* `target`: name of the mutated input, otherwise NULL. */
 INGOT_API ingot_status* ingot_builder_output(ingot_builder* builder, const ingot_argument* value,
                                              int32_t kind, const char* target);
 /* Nested graphs, in their own scope of value ids. */
@@ -423,22 +423,22 @@ INGOT_API ingot_status* ingot_builder_end_graph(ingot_builder* builder, int64_t*
 INGOT_API ingot_status* ingot_builder_signature(ingot_builder* builder, const char* input_tree,
                                                 const char* output_tree, size_t argument_count,
                                                 const char* const* argument_names);
-/* A condition on sizes under which the program is what the model does, in Python as torch writes it:
- * "(L['x'].size()[0] % 2) == 0", or over symbols. Engines refuse other sizes by name. One with a comment adds
- * no condition: it says who asks for an equal one: "s0 % 2 == 0  # user model.py:7 in forward", "# torch"
- * while it traced an operator, "# layout" to find out how a tensor lies in memory. */
+/* A condition on sizes under which the program is equivalent to the model, in Python as torch writes it:
+ * "(L['x'].size()[0] % 2) == 0", or over symbols. Engines reject other sizes by name. One with a comment adds
+ * no condition, but tells who asks for an equal one: "s0 % 2 == 0  # user model.py:7 in forward", "# torch"
+ * while it traced an operator, "# layout" to determine a tensor's memory layout. */
 INGOT_API ingot_status* ingot_builder_guard(ingot_builder* builder, const char* condition);
-/* JSON list of the guards that have to be checked: [{"guard": as given, "condition": in names of inputs,
- * "source", "reason": why no engine can check it, or ""}]. */
+/* JSON list of the guards to check: [{"guard": as given, "condition": in names of inputs, "source", "reason":
+ * why no engine can check it, or ""}]. */
 INGOT_API ingot_status* ingot_builder_guards(ingot_builder* builder, ingot_text** json);
-/* 1 if calls of that ATen overload ("aten.linear.default") are best left whole for Ingot, else 0: torch may
- * take the others apart where it is there. A call may still be refused. */
+/* 1 if calls of that ATen overload ("aten.linear.default") are best left whole for Ingot, otherwise 0: torch
+ * may decompose them. A call may still be unsupported. */
 INGOT_API int32_t ingot_imports_operator(const char* target);
 /* JSON list of the nodes that Ingot cannot run: [{"node": index, "target", "reason", "source"}]. */
 INGOT_API ingot_status* ingot_builder_unsupported(ingot_builder* builder, ingot_text** json);
 /* The builder keeps its program; it may be built again with other options. */
 /* The nodes that an engine would run, but slowly: [{"node", "op", "source", "reason", "own_ns", "peer_ns"}],
- * by the passes before code generation. The node's text is the one given; an op is one of Ingot's. Fails as a
+ * by the passes before code generation. "node" is the name that was given; "op" is one of Ingot's. Fails as a
  * build would. */
 INGOT_API ingot_status* ingot_builder_slow(ingot_builder* builder, const ingot_build_options* options,
                                            ingot_text** json);

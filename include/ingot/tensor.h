@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tensors in host memory, as engines take and give them.
+// Tensors in host memory, the inputs and outputs of engines.
 #pragma once
 
 #include "ingot/require_cpp20.h"
@@ -23,7 +23,7 @@
 
 namespace ingot {
 
-// Element types, with the numbers of ingot_dtype. kI4 and kU4 are stored two to a byte, low nibble first.
+// Element types, with the values of ingot_dtype. kI4 and kU4 are stored two to a byte, low nibble first.
 enum class DType : int32_t {
   kBool = INGOT_BOOL,
   kU8 = INGOT_U8,
@@ -46,7 +46,7 @@ enum class DType : int32_t {
   kC128 = INGOT_C128,
 };
 
-// Bits of one element; 0 of what is not a dtype.
+// Bits of one element; 0 if it is not a dtype.
 constexpr int bit_width(DType dtype) {
   constexpr int kWidths[] = {0, 8, 8, 8, 16, 32, 64, 16, 16, 32, 64, 16, 32, 64, 8, 8, 4, 4, 64, 128};
   const auto index = static_cast<uint32_t>(dtype);
@@ -59,7 +59,7 @@ constexpr DType dtype_of() {
   constexpr auto is_one_of = []<typename... Known>() { return (std::is_same_v<T, Known> || ...); };
   static_assert(is_one_of.template operator()<bool, uint8_t, int8_t, int16_t, int32_t, int64_t, uint16_t,
                                               uint32_t, uint64_t, Float16, BFloat16, float, double>(),
-                "this C++ type is the element type of no dtype");
+                "this C++ type is not the element type of any dtype");
   if constexpr (std::is_same_v<T, bool>) return DType::kBool;
   if constexpr (std::is_same_v<T, uint8_t>) return DType::kU8;
   if constexpr (std::is_same_v<T, int8_t>) return DType::kI8;
@@ -75,12 +75,12 @@ constexpr DType dtype_of() {
   if constexpr (std::is_same_v<T, double>) return DType::kF64;
 }
 
-// A tensor: memory, dtype, sizes and strides. It either borrows memory of the caller, who keeps it alive, or
-// shares memory of its own. Copies share the memory. UserError INGOT-U019 for sizes, strides or dtypes that
-// contradict each other or what is asked of the tensor.
+// A tensor: memory, dtype, sizes and strides. It either borrows memory that the caller keeps alive, or shares
+// ownership of its memory. Copies share the memory. UserError INGOT-U019 if sizes, strides or dtypes are
+// inconsistent, or do not permit the operation.
 class Tensor {
  public:
-  Tensor() = default;  // no tensor: no memory, no dims; also what is left of one that was moved away
+  Tensor() = default;  // no memory, no dims; also the state of a moved-from tensor
   Tensor(const Tensor&) = default;
   Tensor& operator=(const Tensor&) = default;
   Tensor(Tensor&& other) noexcept { swap(other); }
@@ -102,7 +102,7 @@ class Tensor {
   Tensor(std::nullptr_t, DType dtype, std::vector<int64_t> shape, std::vector<int64_t> strides = {})
       : Tensor(static_cast<void*>(nullptr), dtype, std::move(shape), std::move(strides)) {}
 
-  // Borrows `values` as a dense tensor of this shape, whose elements are as many: Tensor(ids, {1, 128}).
+  // Borrows `values` as a dense tensor of this shape, with as many elements: Tensor(ids, {1, 128}).
   template <typename T>
   Tensor(std::span<T> values, std::vector<int64_t> shape)
       : Tensor(values.data(), dtype_of<std::remove_const_t<T>>(), std::move(shape)) {
@@ -117,8 +117,8 @@ class Tensor {
   Tensor(const std::vector<T>& values, std::vector<int64_t> shape)
       : Tensor(std::span<const T>(values), std::move(shape)) {}
 
-  // A dense tensor with memory of its own, aligned to 64 bytes and not initialized. std::bad_alloc if there
-  // is none.
+  // A dense tensor with its own memory, aligned to 64 bytes and uninitialized. std::bad_alloc if out of
+  // memory.
   static Tensor empty(DType dtype, std::vector<int64_t> shape) {
     Tensor tensor(nullptr, dtype, std::move(shape));
     tensor.allocate(tensor.bytes());
@@ -127,7 +127,7 @@ class Tensor {
 
   void* data() const { return data_; }
   DType dtype() const { return dtype_; }
-  bool is_read_only() const { return read_only_; }  // it borrows const memory
+  bool is_read_only() const { return read_only_; }  // borrows const memory
   const std::vector<int64_t>& shape() const { return shape_; }
   const std::vector<int64_t>& strides() const { return strides_; }  // in elements; empty: dense row-major
 
@@ -136,25 +136,26 @@ class Tensor {
     for (const int64_t size : shape_) count *= size;
     return count;
   }
-  // Of a dense tensor of these sizes: each innermost row is rounded up to whole bytes.
+  // For a dense tensor of these sizes: each innermost row is rounded up to whole bytes.
   size_t bytes() const {
     if (elements() == 0) return 0;
     const int64_t row = shape_.empty() ? 1 : shape_.back();
     return static_cast<size_t>(elements() / row * ((row * bit_width(dtype_) + 7) / 8));
   }
 
-  // The elements of a dense tensor in row-major order. T, or const T, has to be the type that belongs to the
-  // dtype (`dtype_of`); elements of dtypes that have none (i4, e4m3, c64 ...) are at `data()`. INGOT-U019
+  // The elements of a dense tensor in row-major order. T, or const T, must be the type of the dtype
+  // (`dtype_of`); elements of dtypes without a C++ type (i4, e4m3, c64 ...) are at `data()`. INGOT-U019
   // otherwise.
   template <typename T>
   std::span<T> values() const {
-    if (dtype_of<std::remove_const_t<T>>() != dtype_) refuse("has another dtype than the values asked for");
+    if (dtype_of<std::remove_const_t<T>>() != dtype_)
+      refuse("has another dtype than the requested element type");
     if (!strides_.empty()) refuse("is not dense");
     if (data_ == nullptr && elements() > 0) refuse("has no memory");
     return {static_cast<T*>(data_), static_cast<size_t>(elements())};
   }
 
-  // As the C API takes it; lives as long as this tensor is not changed.
+  // The form that the C API takes; valid while this tensor is not changed.
   ingot_tensor view() const {
     return {data_,
             static_cast<int32_t>(dtype_),
@@ -197,8 +198,8 @@ class Tensor {
     std::swap(capacity_, other.capacity_);
   }
 
-  // Takes new sizes; keeps its own memory where that is large enough and nobody shares it. Of a tensor
-  // without memory for them nothing is left if there is none.
+  // Takes new sizes; reuses its own memory if that is large enough and not shared. If allocation fails, the
+  // tensor is left empty.
   void* resize(DType dtype, std::span<const int64_t> shape, size_t bytes) {
     if (owner_ == nullptr || owner_.use_count() > 1 || capacity_ < bytes) {
       *this = Tensor();

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// ingot._core.Builder: a program of ATen calls, one call a node, and builds.
+// ingot._core.Builder: a program of ATen calls, one call per node, and builds.
 #include <nanobind/stl/optional.h>
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
@@ -54,7 +54,7 @@ class Arguments {
   std::vector<ingot_argument> arguments_;
 };
 
-// Texts by name, as the C API takes them.
+// Strings by name, as the C API takes them.
 struct TextRows {
   explicit TextRows(const nb::dict& entries) {
     for (const auto& [name, value] : entries) {
@@ -91,7 +91,7 @@ void check_given_options(const ingot_builder* builder, const nb::dict& options) 
   check(ingot_check_options(builder, &build_options));
 }
 
-// What a build tells Python while it runs.
+// State of a build's progress callback into Python.
 struct ProgressState {
   nb::object callback;
   bool interrupted = false;  // Ctrl-C: the cancelled build raises KeyboardInterrupt
@@ -209,7 +209,7 @@ class Builder {
   std::string unsupported() { return text_of(&ingot_builder_unsupported); }
   std::string text() { return text_of(&ingot_builder_text); }
 
-  // UserError or UnsupportedError if the options are bad, or `shapes` do not fit the inputs.
+  // UserError or UnsupportedError if the options are invalid, or `shapes` do not match the inputs.
   void check_options(const nb::dict& options) { check_given_options(handle_.get(), options); }
 
   // JSON of the nodes that an engine would run slowly.
@@ -233,8 +233,8 @@ class Builder {
     return run_build(options, progress, metadata, start);
   }
 
-  // Shared by all ways to build: texts for options, progress, cancellation by Ctrl-C; returns (Engine, report
-  // JSON).
+  // Shared by all ways to build: converts options, reports progress, cancels on Ctrl-C; returns (Engine,
+  // report JSON).
   template <typename Start>
   static nb::tuple run_build(const nb::dict& options, const nb::object& progress, const nb::dict& metadata,
                              Start&& start) {

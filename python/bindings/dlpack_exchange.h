@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The part of DLPack 1.3 that we use, by its published layout (dmlc.github.io/dlpack, C API of version 1.3).
+// The subset of DLPack 1.3 that we use, following its published layout (dmlc.github.io/dlpack, C API of
+// version 1.3).
 #pragma once
 
 #include <cstdint>

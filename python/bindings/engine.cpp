@@ -22,7 +22,7 @@ void release_object(void* object) {
   Py_DECREF(static_cast<PyObject*>(object));
 }
 
-// The engine reads from the buffer's memory for as long as it lives.
+// The engine reads from the buffer's memory during its whole life.
 Session load_memory(nb::handle array, int verify, int trust, int threads) {
   const ingot_load_options options{
       .struct_size = sizeof(options), .verify = verify, .trust = trust, .memory = INGOT_MEMORY_MAP};
@@ -90,7 +90,7 @@ nb::bytes save_memory(const Session& session) {
   return result;
 }
 
-// A torch tensor if the process has imported torch; nothing, which stands for numpy, if not.
+// A torch tensor if the process has imported torch; otherwise a null object, which means numpy.
 nb::object tensor_of_torch() {
   nb::object torch = nb::steal(PyImport_GetModule(nb::str("torch").ptr()));
   return torch.is_valid() ? torch.attr("empty")(0) : nb::object();

@@ -15,7 +15,7 @@ using dlpack::ExchangeApi;
 struct DTypeRow {
   int32_t dtype;
   uint8_t code, bits;      // DLPack
-  const char* numpy_name;  // null: numpy has none
+  const char* numpy_name;  // null: not in numpy
 };
 constexpr std::array kDTypes = {
     DTypeRow{INGOT_BOOL, 6, 8, "bool"},         DTypeRow{INGOT_U8, 1, 8, "uint8"},
@@ -37,8 +37,8 @@ constexpr std::array kDTypes = {
   throw nb::python_error();
 }
 
-// The API that a type offers, looked up once a type: the last answer is remembered, as most calls see one
-// type. It is kept alive, so that no other type can take its address.
+// The exchange API of a type, looked up once per type: the last answer is cached, as most calls see a single
+// type. The type is kept alive, so that no other type can get its address.
 const ExchangeApi* exchange_api(PyTypeObject* type) {
   thread_local PyTypeObject* last_type = nullptr;
   thread_local const ExchangeApi* last_api = nullptr;
@@ -60,7 +60,7 @@ const ExchangeApi* exchange_api(PyTypeObject* type) {
   return api;
 }
 
-// What torch says of a tensor that it does not share (sparse, nested, quantized ...), without the C++ frames.
+// torch's reason for not sharing a tensor (sparse, nested, quantized ...), without the C++ frames.
 std::string first_line_of_error() {
   if (PyErr_Occurred() == nullptr) return "its type does not share it";
   const std::string text = nb::cast<std::string>(nb::str(nb::python_error().value()));
@@ -114,13 +114,14 @@ void view_buffer(nb::handle object, ArrayView& view, const char* what) {
   if (dtype == 0 || buffer.ndim > kMaxRank) refuse(what, "this dtype or rank is not supported");
   for (int i = 0; i < buffer.ndim; ++i) {
     view.sizes[i] = buffer.shape[i];
-    if (buffer.strides[i] % buffer.itemsize != 0) refuse(what, "its strides are not whole elements");
+    if (buffer.strides[i] % buffer.itemsize != 0)
+      refuse(what, "its strides are not multiples of the element size");
     view.sizes[kMaxRank + i] = buffer.strides[i] / buffer.itemsize;
   }
   view.tensor = {buffer.buf, dtype, buffer.ndim, view.sizes, view.sizes + kMaxRank};
 }
 
-// Whether the owner says so; views, which calls borrow otherwise, have no flags.
+// Whether the owner declares it read-only; views, which calls usually borrow, have no flags.
 bool is_read_only(const ExchangeApi& api, nb::handle object) {
   dlpack::ManagedTensor* tensor = nullptr;
   if (api.managed_from_object == nullptr || api.managed_from_object(object.ptr(), &tensor) != 0) {
@@ -178,12 +179,12 @@ void view_updated_array(nb::handle object, ArrayView& view, const char* what) {
   const bool read_only = api != nullptr ? is_read_only(*api, object) : view.buffer.readonly != 0;
   if (!read_only) return;
   refuse(what, "the model updates it in place, but its memory is read-only", "INGOT-U315",
-         "give it a copy that can be written, such as numpy.array(x) makes");
+         "pass a writable copy, such as numpy.array(x)");
 }
 
 void bump_version(nb::handle object) {
   if (exchange_api(Py_TYPE(object.ptr())) == nullptr) return;
-  static PyObject* increment = nullptr;  // torch's, null before torch was seen
+  static PyObject* increment = nullptr;  // torch's function; null until torch is seen
   if (increment == nullptr) {
     const nb::object torch = nb::steal(PyImport_GetModule(nb::str("torch._C").ptr()));
     if (!torch.is_valid()) return PyErr_Clear();
@@ -208,11 +209,11 @@ void refuse_lazy_negation(nb::handle object, const char* what) {
 }
 
 void* current_stream(nb::handle tensor) {
-  constexpr uintptr_t kLegacyDefault = 1;  // of CUDA; its handle is 0, which says nothing here
+  constexpr uintptr_t kLegacyDefault = 1;  // of CUDA; its handle is 0, which is ambiguous here
   const ExchangeApi* api = exchange_api(Py_TYPE(tensor.ptr()));
   void* stream = nullptr;
   if (api == nullptr || api->current_stream == nullptr || api->current_stream(dlpack::kCuda, 0, &stream) != 0)
-    refuse("input", "the tensor's framework does not tell its stream", "INGOT-U309", "update it");
+    refuse("input", "the tensor's framework does not expose its stream", "INGOT-U309", "update it");
   return stream != nullptr ? stream : reinterpret_cast<void*>(kLegacyDefault);
 }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tensors of Python without linking any framework: DLPack's C exchange API where the type offers it (torch),
-// the buffer protocol otherwise (numpy).
+// Python tensors without linking any framework: DLPack's C exchange API if the type offers it (torch),
+// otherwise the buffer protocol (numpy).
 #pragma once
 
 #include <nanobind/nanobind.h>
@@ -16,7 +16,7 @@ namespace nb = nanobind;
 
 constexpr int kMaxRank = 64;
 
-// A borrowed view: valid while the Python object lives. `shape` and `strides` point into the framework's own
+// A borrowed view, valid while the Python object lives. `shape` and `strides` point into the framework's
 // memory, or into `sizes`.
 struct ArrayView {
   ingot_tensor tensor{};
@@ -32,26 +32,27 @@ struct ArrayView {
   }
 };
 
-// Fills `view`; raises ingot.UserError if `object` is no dense CPU tensor of a known dtype. `what` names it.
+// Fills `view`; raises ingot.UserError if `object` is not a dense CPU tensor of a known dtype. `what` names
+// it.
 void view_array(nb::handle object, ArrayView& view, const char* what);
 
-// The same for an argument whose memory the call writes; raises ingot.UserError where it is known to be
-// read-only. What torch made of read-only memory (torch.from_numpy) is not known to be.
+// The same for an argument that the call writes; raises ingot.UserError if it is known to be read-only.
+// Tensors that torch made from read-only memory (torch.from_numpy) are not known to be.
 void view_updated_array(nb::handle object, ArrayView& view, const char* what);
 
-// Tells autograd that a torch tensor was written, as torch's own in-place operators do; nothing for other
+// Tells autograd that a torch tensor was written, as torch's own in-place operators do; no effect on other
 // arrays.
 void bump_version(nb::handle object);
 
-// Raises ingot.UserError for a tensor whose memory holds the negative of what it stands for (torch's neg
-// bit): DLPack does not tell.
+// Raises ingot.UserError for a tensor whose memory holds the negated values (torch's neg bit): DLPack does
+// not expose it.
 void refuse_lazy_negation(nb::handle object, const char* what);
 
-// The stream of the first GPU that the framework of `tensor` works on now; never null.
+// The current stream of the tensor's framework on the first GPU; never null.
 void* current_stream(nb::handle tensor);
 
-// A new framework array like `like` (same framework), in memory of the host or of the first GPU; its memory
-// is reported through `data`.
+// A new array of the same framework as `like`, in host memory or on the first GPU; returns its memory in
+// `data`.
 nb::object allocate_array(nb::handle like, int32_t dtype, int32_t rank, const int64_t* shape, bool on_device,
                           void** data);
 

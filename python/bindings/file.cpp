@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// ingot._core.FileWriter: what Python writes, by the library's own writer.
+// ingot._core.FileWriter: file output for Python, through the library's own writer.
 #include <nanobind/stl/string.h>
 
 #include <memory>
@@ -24,7 +24,7 @@ class FileWriter {
     file_.reset(file);
   }
 
-  // As the `write` of Python's binary files.
+  // Like `write` of Python's binary files.
   size_t write(nb::handle bytes) {
     Py_buffer view;
     if (PyObject_GetBuffer(bytes.ptr(), &view, PyBUF_SIMPLE) != 0) throw nb::python_error();

@@ -33,7 +33,7 @@ std::string inspect_file(const std::string& path) {
 }  // namespace
 
 NB_MODULE(_core, module) {
-  nb::set_leak_warnings(false);  // torch.compile keeps what it compiled until the process ends
+  nb::set_leak_warnings(false);  // torch.compile keeps compiled functions until the process ends
   ingot::python::watch_forks();
   ingot::python::bind_engine(module);
   ingot::python::bind_builder(module);

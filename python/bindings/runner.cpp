@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// ingot._core.Runner: what torch.compile calls: one crossing into C++ a call, weights watched, outputs as a
-// list.
+// ingot._core.Runner: the callable for torch.compile: one call into C++ per run, watches weights, returns a
+// list of outputs.
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
 
@@ -27,7 +27,7 @@ class Runner {
     }
   }
 
-  // Of a copy of the engine; the weights that were seen last are known to it too.
+  // Runs a copy of the engine; the last seen weights are copied too.
   Runner copy(const nb::dict& memo) const {
     Runner twin = *this;
     twin.engine_ = nb::module_::import_("copy").attr("deepcopy")(engine_, memo);

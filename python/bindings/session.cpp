@@ -8,7 +8,7 @@
 namespace ingot::python {
 namespace {
 
-int forks = 0;  // written in a child that has one thread only
+int forks = 0;  // written only in a child, which has a single thread
 
 struct Outputs {
   nb::handle like;
@@ -17,7 +17,7 @@ struct Outputs {
   std::exception_ptr failure;
 };
 
-// Called by the runtime without the GIL; exceptions wait until the run has returned.
+// Called by the runtime without the GIL; exceptions are raised after the run has returned.
 void* allocate_output(void* user, size_t index, int32_t dtype, int32_t rank, const int64_t* shape, size_t) {
   const nb::gil_scoped_acquire gil;
   auto& outputs = *static_cast<Outputs*>(user);
@@ -25,7 +25,7 @@ void* allocate_output(void* user, size_t index, int32_t dtype, int32_t rank, con
     void* data = nullptr;
     outputs.arrays.resize(std::max(outputs.arrays.size(), index + 1));
     outputs.arrays[index] = allocate_array(outputs.like, dtype, rank, shape, outputs.on_device, &data);
-    static std::byte nothing;  // zero elements may have no memory
+    static std::byte nothing;  // empty tensors may have no memory
     return data != nullptr ? data : &nothing;
   } catch (...) {
     outputs.failure = std::current_exception();
@@ -57,7 +57,7 @@ Session::Session(EngineHandle engine, int threads)
 std::unique_lock<std::mutex> Session::take_turn() {
   if (!has_own_state_) return {};
   if (turn_forks_ != forks) {  // still under the GIL
-    turn_.release();           // a thread that is not here may hold it
+    turn_.release();           // its holder may be a thread that does not exist here
     turn_ = std::make_unique<std::mutex>();
     turn_forks_ = forks;
   }
@@ -111,7 +111,7 @@ nb::list Session::run(std::span<const nb::handle> inputs, nb::handle like) {
     status = ingot_context_run_with(context.get(), tensors.size(), nullptr, tensors.data(), &options);
   }
   release(std::move(context));
-  for (size_t i = 0; i < inputs.size(); ++i) {  // also after a failure, which may be a late one
+  for (size_t i = 0; i < inputs.size(); ++i) {  // also after a failure, which may happen late
     if (is_updated(i)) bump_version(inputs[i]);
   }
   if (outputs.failure) {

@@ -16,7 +16,7 @@ namespace nb = nanobind;
 // Raises the Python exception of a failed call and frees the status; does nothing on success.
 void check(ingot_status* status);
 
-// Takes the content of a text and frees it.
+// Returns the content of a text and frees it.
 std::string take_text(ingot_text* text);
 
 }  // namespace ingot::python

@@ -57,7 +57,7 @@ WatchedWeight::Seen WatchedWeight::look(nb::handle tensor) const {
   ArrayView view;
   view_array(tensor, view, name_.c_str());
   Seen seen{.version = version_of(tensor), .data = view.tensor.data};
-  // The words lie between the first and the last element, whatever the strides.
+  // The words are spread between the first and the last element, whatever the strides.
   int64_t last = 0, dense = 1;
   for (int32_t axis = view.tensor.rank - 1; axis >= 0; --axis) {
     const int64_t size = view.tensor.shape[axis];

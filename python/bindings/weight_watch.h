@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Notices that a weight bound to an engine has changed since it was packed.
+// Detects that a weight bound to an engine has changed since it was packed.
 #pragma once
 
 #include <nanobind/nanobind.h>
@@ -13,9 +13,8 @@
 
 namespace ingot::python {
 
-// A weight is taken as unchanged if its object, its `_version` (absent on inference tensors), its data
-// pointer, and 8 words spread over its bytes are the same: writes through `.data` leave no trace but the
-// words.
+// A weight counts as unchanged if its object, its `_version` (absent on inference tensors), its data pointer,
+// and 8 words spread over its bytes are unchanged: only the words can reveal writes through `.data`.
 class WatchedWeight {
  public:
   WatchedWeight(std::string name, nb::object tensor, int position);
@@ -24,7 +23,7 @@ class WatchedWeight {
   int position() const { return position_; }  // among the call's arguments; -1: not passed at calls
   nb::handle tensor() const { return tensor_; }
 
-  // True if `tensor` is not what was seen last; remembers it then.
+  // Whether `tensor` differs from the last one; remembers it then.
   bool update(nb::handle tensor);
 
  private:

@@ -29,7 +29,7 @@ __version__: str = _core.version()
 set_threads = _core.set_threads
 get_threads = _core.get_threads
 
-# name -> module that has it; all of these but `build` import torch.
+# Name -> module that defines it; all except `build` import torch.
 _LAZY = {
     "compile": "ingot.front",
     "build": "ingot.building",
@@ -48,7 +48,7 @@ __all__ = [
 
 
 def explain(code: str) -> str | None:
-    """The page of docs/errors.md on a code: "INGOT-N001", or "N001"; None if there is none."""
+    """The page of docs/errors.md on a code: "INGOT-N001", or "N001"; None if the code is unknown."""
     return _core.explain(code)
 
 
@@ -66,7 +66,7 @@ def __getattr__(name: str) -> Any:
 
 
 def _register_run_op() -> None:
-    """Makes `torch.export.load` know `ingot::run` after `import ingot`, if torch is there already."""
+    """Makes `torch.export.load` know `ingot::run` after `import ingot`, if torch has been imported."""
     import sys
 
     if sys.modules.get("torch") is not None:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`ingot.build`. A .pt2 file becomes an engine without torch."""
+"""`ingot.build`. Compiles a .pt2 file into an engine without torch."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def build(
 def _build_file(path: str | os.PathLike[str], settings: Settings) -> Engine:
     if settings.torch_executed_ops:
         raise UserError(
-            'option "torch_executed_ops" is for programs that torch runs in part: a .pt2 file becomes one engine',
+            'option "torch_executed_ops" is for programs that torch runs in part: a .pt2 file always becomes one engine',
             code="INGOT-U002",
         )
     engine, report = _core.build_pt2(os.fspath(path), settings.compiler, settings.progress, settings.metadata)
@@ -61,7 +61,7 @@ def _build_file(path: str | os.PathLike[str], settings: Settings) -> Engine:
 
 
 def _profiles(inputs: Sequence[Any] | None, kwarg_inputs: Mapping[str, Any] | None) -> list[str]:
-    """What `ingot.Input`s, which need torch, say of the inputs of a file."""
+    """The sizes that `ingot.Input`s, which need torch, specify for the inputs of a file."""
     from ingot.fitting import given_inputs
     from ingot.inputs import Input
 
@@ -69,6 +69,6 @@ def _profiles(inputs: Sequence[Any] | None, kwarg_inputs: Mapping[str, Any] | No
     given = {name: value for name, value in keywords.items() if isinstance(value, Input)}
     for value in positional:
         if not isinstance(value, Input) or not value.name:
-            raise UserError("inputs of a .pt2 file are ingot.Inputs with names", code="INGOT-U006")
+            raise UserError("inputs of a .pt2 file must be ingot.Inputs with names", code="INGOT-U006")
         given[value.name] = value
     return [value.profile(name) for name, value in given.items()]

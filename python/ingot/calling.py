@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How a model was called: pytrees of arguments and results <-> flat lists of tensors. Works without torch.
+"""How a model is called: pytrees of arguments and results <-> flat lists of tensors. Works without torch.
 
 The trees are torch's own JSON form (`torch.utils._pytree.treespec_dumps`): [1, {"type", "context", "children_spec"}] where
 type null is a leaf. Tuples, lists, dicts and OrderedDicts are rebuilt here. Other classes are never imported because a file names
@@ -31,7 +31,7 @@ def _tree(spec: dict) -> Tree:
 
 
 def _context(text: Any) -> Any:
-    """What a class says of its fields: mostly JSON in a text."""
+    """The fields of a class according to its spec: mostly JSON in a string."""
     try:
         return json.loads(text) if text else None
     except (TypeError, ValueError):
@@ -87,7 +87,7 @@ def _items(kind: str, context: Any, children: list, value: Any, path: str) -> li
 
 
 def _fields(value: Any) -> list:
-    """The children of an object of a class that is known to torch, or of what stands for one."""
+    """The children of an object of a class registered with torch, or of a Record that replaces one."""
     if isinstance(value, (Record, dict)):
         return list(value.values())
     if isinstance(value, (tuple, list)):
@@ -103,11 +103,11 @@ def _describe(value: Any) -> str:
 
 
 def refuse_masked(values: Sequence[Any], checked: set[type]) -> None:
-    """UserError for a masked array: its mask would be lost. `checked` gains the other types, so that later calls are quick."""
+    """UserError for a masked array, whose mask would be lost. Other types are added to `checked`, so that later calls are fast."""
     for kind in set(map(type, values)) - checked:
         if any(base.__name__ == "MaskedArray" for base in kind.__mro__):
             raise UserError(
-                "an input is a masked array, and engines know no masks",
+                "an input is a masked array, which engines do not support",
                 code="INGOT-U309",
                 advice="pass array.filled(value), or array.data to ignore the mask",
             )
@@ -129,7 +129,7 @@ def unflattener(text: str) -> Callable[[list], Any]:
 
 
 def _registered_spec(text: str) -> Any:
-    """torch's form of a spec, None where torch or a class of the spec is unknown to this process."""
+    """torch's form of a spec; None if torch or a class of the spec is unknown in this process."""
     pytree = sys.modules.get("torch.utils._pytree")
     if pytree is None:
         return None
@@ -185,7 +185,7 @@ def _rebuild(tree: Tree, leaves: Any) -> Any:
 
 
 def _field_names(context: Any, count: int) -> list[str]:
-    """The names that a class gave its fields as the context of its spec, else their positions."""
+    """The field names that a class stored as the context of its spec; otherwise positions."""
     names = context if isinstance(context, list) else []
     proper = len(names) == count and all(isinstance(name, str) for name in names) and len(set(names)) == count
     return list(names) if proper else [f"field_{position}" for position in range(count)]
@@ -196,7 +196,7 @@ def _counted(count: int) -> str:
 
 
 def bind_names(args: Sequence, kwargs: dict, tree: Tree, names: Sequence[str]) -> tuple[tuple, dict]:
-    """Moves keyword arguments that the model took by position (and the reverse) to where the program has them."""
+    """Moves keyword arguments that the program takes by position (and the reverse) to where it expects them."""
     positional, keywords = tree[2]
     wanted = len(positional[2])
     keyword_names = list(keywords[1] or [])
@@ -215,7 +215,7 @@ def bind_names(args: Sequence, kwargs: dict, tree: Tree, names: Sequence[str]) -
                 advice="" if twice or not names else f"its arguments are {', '.join(names)}",
             )
     if len(args) > wanted and len(args) > len(names):
-        raise UserError(f"the model takes {_counted(wanted)}, but {len(args)} are given", code="INGOT-U300")
+        raise UserError(f"the model takes {_counted(wanted)}, but got {len(args)}", code="INGOT-U300")
     missing = [name for name in (*names[len(args) : wanted], *keyword_names) if name not in kwargs]
     if missing:
         raise UserError(

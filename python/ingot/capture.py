@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""FX graphs of ATen calls -> _core.Builder, one call a node. It interprets nothing: meaning is the importer's."""
+"""FX graphs of ATen calls -> _core.Builder, one call per node. Interprets nothing: that is left to the importer."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from ingot.errors import UnsupportedError
 from ingot.kinds import ArgumentKind, InputRole, OutputRole, ValueKind
 from ingot.source import source_of
 
-# Numbers of ingot_dtype.
+# Values of ingot_dtype.
 DTYPES = {
     torch.bool: 1, torch.uint8: 2, torch.int8: 3, torch.int16: 4, torch.int32: 5, torch.int64: 6, torch.float16: 7,
     torch.bfloat16: 8, torch.float32: 9, torch.float64: 10, torch.uint16: 11, torch.uint32: 12, torch.uint64: 13,
@@ -29,17 +29,17 @@ _LARGEST = 2**63 - 1
 
 @dataclass
 class Input:
-    """What a placeholder stands for."""
+    """The role of a placeholder."""
 
     kind: InputRole = InputRole.USER
     name: str = ""
     data: torch.Tensor | None = None
-    literal: object = None  # a user input that is no tensor
+    literal: object = None  # the value of a user input that is not a tensor
 
 
 @dataclass
 class Output:
-    """What an output is for: the user, or a mutation of the input called `target`."""
+    """The role of an output: returned to the user, or the new value of the input called `target`."""
 
     kind: OutputRole = OutputRole.USER
     target: str | None = None
@@ -48,7 +48,7 @@ class Output:
 class Capture:
     """Fills a builder from one GraphModule.
 
-    `inputs` has one entry a placeholder; `outputs` one a flat output (all for the user if it is left out).
+    `inputs` has one entry per placeholder; `outputs` one per flat output (default: all for the user).
     """
 
     def __init__(self, origin: str) -> None:
@@ -83,7 +83,7 @@ class Capture:
             try:
                 dims = [self.dim(size) for size in example.shape]
                 strides = [self.dim(stride) for stride in example.stride()]
-            except UnsupportedError:  # sizes that have no text: what reads them is refused
+            except UnsupportedError:  # sizes without a text form: nodes that read them are unsupported
                 return self.builder.value(name, ValueKind.OTHER, 9, [], None)
             return self.builder.value(name, ValueKind.TENSOR, DTYPES[example.dtype], dims, strides)
         if isinstance(example, (torch.SymBool, bool)):
@@ -98,7 +98,7 @@ class Capture:
         return self.builder.value(name, ValueKind.OTHER, 9, [], None)
 
     def dim(self, size: int | torch.SymInt) -> str:
-        """A dim expression in our text form, declaring the symbols in it."""
+        """A dim expression in our text form, whose symbols it declares."""
         if isinstance(size, int):
             return str(size)
         expression = size.node.expr
@@ -114,7 +114,9 @@ class Capture:
         bounds = environment.var_to_range.get(symbol)
         low, high = (_bound(bounds.lower), _bound(bounds.upper)) if bounds is not None else (0, _LARGEST)
         hint = compat.sizes_seen(environment).get(symbol)
-        low = 1 if low == 2 else max(low, 0)  # torch traces with 2 or more; what stays symbolic holds for 1
+        low = (
+            1 if low == 2 else max(low, 0)
+        )  # torch traces with 2 or more; sizes that stay symbolic are valid for 1 too
         self.ranges[name] = (low, high)
         self.builder.symbol(name, low, high, int(hint) if hint is not None else -1)
 
@@ -202,7 +204,7 @@ def _scalar(value: Any) -> tuple[int, int, int, float, str]:
         0,
         0.0,
         str(value),
-    )  # memory formats, layouts, and what only torch understands
+    )  # memory formats, layouts, and anything that only torch understands
 
 
 def _named_arguments(node: Node) -> Iterable[tuple[str, Any]]:
@@ -224,21 +226,21 @@ def target_name(target: Callable | str) -> str:
 
 
 def is_known(operator: Callable) -> bool:
-    """Whether Ingot takes calls of that overload as they are in programs that write nothing in place."""
+    """Whether Ingot imports calls of that overload without decomposition, in programs without in-place writes."""
     return _core.imports_operator(target_name(operator))
 
 
 def may_share(operator: Any) -> bool:
-    """Whether calls of that overload may return their operand though their schema does not say so."""
+    """Whether calls of that overload may return their operand although their schema does not say so."""
     return operator in _MAY_SHARE
 
 
 def is_imported(operator: Callable) -> bool:
-    """Whether Ingot takes calls of that overload as they are."""
+    """Whether Ingot imports calls of that overload without decomposition."""
     return not may_share(operator) and is_known(operator)
 
 
-# They may return their operand, which their schemas do not say: torch would lose writes into that.
+# They may return their operand, which their schemas do not declare: torch would lose writes into it.
 _MAY_SHARE = (
     torch.ops.aten.dropout.default,
     torch.ops.aten.feature_dropout.default,
@@ -248,7 +250,7 @@ _MAY_SHARE = (
 
 @functools.cache
 def decompositions() -> dict[Callable, Callable]:
-    """How torch takes apart what Ingot does not import."""
+    """torch's decompositions for everything that Ingot does not import."""
     return compat.decompositions(is_imported)
 
 
@@ -267,7 +269,7 @@ def _bound(value: Any) -> int:
 
 
 def dim_text(expression: Any) -> str:
-    """A sympy expression over integers in the text form of dims; UnsupportedError if it has no such form."""
+    """A sympy expression over integers in the text form of dims; UnsupportedError if there is none."""
     import sympy
 
     kind = type(expression).__name__

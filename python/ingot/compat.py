@@ -12,7 +12,7 @@ from typing import Any
 
 import torch
 
-# name -> what happens without it; `present()` says which are there.
+# Name -> the effect of its absence; `present()` returns the available ones.
 PRIVATE_NAMES = {
     "torch.export.exported_program._override_composite_implicit_decomp": "composites are decomposed by AOT",
     "torch.export.exported_program._split_decomp_table_to_cia_and_python_decomp": "composites are decomposed by AOT",
@@ -50,21 +50,21 @@ def present() -> dict[str, bool]:
 
 @contextlib.contextmanager
 def without_own_deprecations() -> Iterator[None]:
-    """While it is open, torch does not warn of deprecated calls that it makes itself, as it does where it copies tree specs."""
+    """Suppresses torch's warnings about deprecated calls that torch makes itself, for example when it copies tree specs."""
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", message=".*treespec, LeafSpec.*", category=FutureWarning)
         yield
 
 
 def compile_call(depth: int) -> Any:
-    """The object of the torch.compile call that called the function `depth` frames up as its backend; None if none did."""
+    """The object of the torch.compile call that called the function `depth` frames up as its backend; None if there is none."""
     wrapper = find("torch._TorchCompileWrapper")
     caller = sys._getframe(depth + 1).f_locals.get("self")
     return caller if wrapper is not None and isinstance(caller, wrapper) else None
 
 
 def compile_call_of(compiled: Any) -> Any:
-    """The same object, of what torch.compile returned; None for anything else."""
+    """The same object, from the result of torch.compile; None for anything else."""
     innermost = find("torch._dynamo.eval_frame.innermost_backend")
     cells = getattr(compiled, "__closure__", None) or ()
     contexts = [getattr(compiled, "dynamo_ctx", None), *(cell.cell_contents for cell in cells)]
@@ -73,7 +73,7 @@ def compile_call_of(compiled: Any) -> Any:
 
 
 def graph_breaks() -> list[tuple[str, str, int, str]]:
-    """(reason, file, line, function) of each graph break of Dynamo in this process, without repetitions."""
+    """(reason, file, line, function) of each graph break of Dynamo in this process, without duplicates."""
     rows = []
     for each in find("torch._dynamo.utils.graph_break_reasons") or []:
         if each.graph_break and each.user_stack:
@@ -84,7 +84,7 @@ def graph_breaks() -> list[tuple[str, str, int, str]]:
     return list(dict.fromkeys(rows))
 
 
-# Composites that we do want taken apart: they become nothing or one simpler call.
+# Composites that we do want decomposed: they become nothing or one simpler call.
 _LOWERED = (
     "contiguous.default",
     "to.dtype",
@@ -95,15 +95,15 @@ _LOWERED = (
     "flatten.using_ints",
 )
 
-# Torch's references of these write the parts of a new tensor, which AOT takes for a mistake.
+# torch's references of these write the parts of a new tensor, which AOT rejects.
 _WRITING_REFERENCES = ("aten::complex", "aten::polar")
 
 
 def decompositions(is_known: Callable[[Any], bool]) -> dict[Any, Callable]:
-    """Torch's own decompositions of the ATen overloads that are not known."""
+    """torch's own decompositions of the ATen overloads that Ingot does not import."""
     more = find("torch._decomp.decomposition_table")
     tables = [more if isinstance(more, Mapping) else {}, torch.export.default_decompositions()]
-    # Python's references of composites do not all trace (item): those come from the second table only.
+    # Not all Python references of composites can be traced (item): those come from the second table only.
     chosen = {
         operator: how
         for table in tables
@@ -117,7 +117,7 @@ def decompositions(is_known: Callable[[Any], bool]) -> dict[Any, Callable]:
 
 
 def _taken_apart_at_times() -> dict[Any, Callable]:
-    """How to take apart those calls of an operator that must be; NotImplemented of others, which stay whole."""
+    """The decomposition of those calls of an operator that need it; NotImplemented for others, which stay whole."""
     table = torch.export.default_decompositions()
     return {
         operator: _where(operator, table[operator], must)
@@ -127,7 +127,7 @@ def _taken_apart_at_times() -> dict[Any, Callable]:
 
 
 def must_decompose(node: torch.fx.Node) -> bool:
-    """Whether a call of an operator that is known otherwise has to be taken apart."""
+    """Whether a call of an operator that Ingot imports must be decomposed nevertheless."""
     must = _AT_TIMES.get(node.target)
     if must is None:
         return False
@@ -147,17 +147,17 @@ def _where(operator: Any, how: Callable, must: Callable[[dict[str, Any]], bool])
 
 
 def _writes_statistics(values: dict[str, Any]) -> bool:
-    """Writes of an argument that the operator's schema does not tell."""
+    """Writes to an argument that the operator's schema does not declare."""
     return values["use_input_stats"] and values["running_mean"] is not None
 
 
 def _has_one_term(values: dict[str, Any]) -> bool:
-    """Its result may be a view, which the operator's schema does not tell."""
+    """The result may be a view, which the operator's schema does not declare."""
     return len(values["tensors"]) == 1
 
 
 def _is_of_floats(values: dict[str, Any]) -> bool:
-    """Of integers torch's formula rounds on the way, and otherwise than its kernel."""
+    """For integers, torch's formula rounds intermediate values, unlike its kernel."""
     return next(iter(values.values())).is_floating_point()
 
 
@@ -170,7 +170,7 @@ _AT_TIMES = {
 
 
 def _is_function(operator: Any) -> bool:
-    """Whether its arguments alone decide its result, and it writes none of them."""
+    """Whether its arguments alone determine its result, and it writes none of them."""
     return (
         isinstance(operator, torch._ops.OpOverload)
         and torch.Tag.nondeterministic_seeded not in operator.tags
@@ -180,7 +180,7 @@ def _is_function(operator: Any) -> bool:
 
 @contextlib.contextmanager
 def without_copying_references() -> Iterator[None]:
-    """While it is open, these run by torch's kernels, which return their operand; its Python references copy it."""
+    """While active, these run torch's kernels, which return their operand; torch's Python references copy it."""
     operators = (torch.ops.aten.dropout.default, torch.ops.aten.alpha_dropout.default)
     saved = {operator: operator.py_kernels.copy() for operator in operators}
     try:
@@ -194,7 +194,7 @@ def without_copying_references() -> Iterator[None]:
 
 @contextlib.contextmanager
 def keep_composites(is_known: Callable[[Any], bool]) -> Iterator[None]:
-    """While it is open, AOT keeps those of linear, layer_norm, attention, matmul, conv ... whole that are known."""
+    """While active, AOT does not decompose the composites that Ingot imports (linear, layer_norm, attention, matmul, conv ...)."""
     kernels, rules = _overrides(is_known)
     all_rules = find("torch._subclasses.fake_impls.op_implementations_dict") or {}
     saved = {operator: operator.py_kernels.copy() for operator in kernels}
@@ -222,7 +222,7 @@ def _set_kernels(operator: Any, kernels: dict[Any, Any]) -> None:
 
 @functools.cache
 def _overrides(is_known: Callable[[Any], bool]) -> tuple[dict[Any, dict[Any, Any]], dict[Any, Callable]]:
-    """The kernels and the rules for fake tensors that torch's override gives each composite: it takes 20 ms, setting them again none."""
+    """The kernels and fake-tensor rules of torch's override of each composite, cached: computing them takes 20 ms."""
     override = find("torch.export.exported_program._override_composite_implicit_decomp")
     rules = find("torch._subclasses.fake_impls.op_implementations_dict")
     composites = _composites(is_known)
@@ -243,7 +243,7 @@ def _overrides(is_known: Callable[[Any], bool]) -> tuple[dict[Any, dict[Any, Any
 
 @functools.cache
 def _composites(is_known: Callable[[Any], bool]) -> dict[Any, Callable]:
-    """The composites that stay whole, and what torch wants to hear of each; a search over all of torch's operators."""
+    """The composites that stay whole, with the overrides that torch requires; searches all of torch's operators."""
     split = find("torch.export.exported_program._split_decomp_table_to_cia_and_python_decomp")
     if split is None:
         return {}
@@ -270,13 +270,13 @@ def shorten_traceback_class() -> type[BaseException] | None:
 
 
 def sizes_seen(environment: Any) -> dict[Any, Any]:
-    """The sizes that a ShapeEnv's symbols had in the example; older torch has them under another name."""
+    """The sizes that a ShapeEnv's symbols had in the example; older torch uses another name."""
     found = getattr(environment, "backed_var_to_val", None)
     return getattr(environment, "var_to_val", {}) if found is None else found
 
 
 def guards_seen(values: Sequence[Any]) -> int:
-    """How many conditions on the sizes of these fake tensors torch noted so far."""
+    """How many conditions on the sizes of these fake tensors torch has recorded so far."""
     sizes = (size for value in values if isinstance(value, torch.Tensor) for size in value.shape)
     symbols = (size for size in sizes if isinstance(size, torch.SymInt))
     environments = {id(size.node.shape_env): size.node.shape_env for size in symbols}
@@ -284,7 +284,7 @@ def guards_seen(values: Sequence[Any]) -> int:
 
 
 def size_seen(size: int | torch.SymInt) -> int:
-    """A size as it was in the example."""
+    """A size in the example."""
     if isinstance(size, int):
         return size
     return int(size.node.expr.xreplace(sizes_seen(size.node.shape_env)))
@@ -296,7 +296,7 @@ def guards_of(program: torch.export.ExportedProgram) -> list[str]:
 
 
 def traced_guards(program: torch.export.ExportedProgram) -> list[tuple[Any, Any]]:
-    """The same as sympy relations, each with the frame that asked for it or None; empty for a program from a file."""
+    """The same as sympy relations, each with the frame that asked for it or None; empty for a program loaded from a file."""
     sizes = (
         size
         for node in program.graph.nodes
@@ -311,7 +311,7 @@ def traced_guards(program: torch.export.ExportedProgram) -> list[tuple[Any, Any]
 
 
 def _frame_of(location: Any) -> Any:
-    """The innermost line that is not torch's own machinery."""
+    """The innermost line outside of torch's own machinery."""
     user = getattr(location, "maybe_user_loc", None)
     frame = user if hasattr(user, "filename") else getattr(location, "framework_loc", None)
     return frame if hasattr(frame, "filename") else None
@@ -324,7 +324,7 @@ def is_of_torch(path: str) -> bool:
     return path.startswith(_TORCH)
 
 
-# Where torch asks how a tensor lies in memory. No value depends on the answers.
+# Where torch queries the memory layout of a tensor. No value depends on the answers.
 LAYOUT_FUNCTIONS = frozenset({
     "is_contiguous", "is_contiguous_or_false", "check_contiguous_sizes_strides", "is_channels_last_contiguous",
     "is_channels_last_contiguous_2d", "is_channels_last_contiguous_3d", "is_channels_last_contiguous_or_false",

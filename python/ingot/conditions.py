@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a program that runs in parts needs of its arguments: the same as one engine of the whole would, asked before anything runs."""
+"""The conditions on the arguments of a program that runs in parts: those of a single engine, checked before anything runs."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ Sizes = dict[str, int]  # of the symbols
 
 @dataclass(frozen=True)
 class _Argument:
-    """A tensor argument: its sizes are numbers, names of symbols, or what follows from symbols."""
+    """A tensor argument: its sizes are integers, symbols, or expressions over symbols."""
 
     position: int
     name: str
@@ -44,7 +44,7 @@ class _Condition:
     """A condition of an engine, over symbols."""
 
     holds: Callable[[Sizes], bool]
-    text: str  # as it is told, in names of arguments
+    text: str  # as reported, in names of arguments
     symbols: tuple[str, ...]
     node: str
     source: str
@@ -52,7 +52,7 @@ class _Condition:
 
 @dataclass
 class Conditions:
-    """Asked once per new shapes of the arguments."""
+    """Evaluated once per new shapes of the arguments."""
 
     arguments: list[_Argument]
     ranges: Mapping[str, tuple[int, int]]
@@ -83,7 +83,7 @@ class Conditions:
         return Conditions(arguments, capture.ranges, places, numbers)
 
     def add(self, engine: _core.Engine, names: Mapping[str, str]) -> None:
-        """Those of an engine whose symbols are the module's; on symbols that no argument has they stay the engine's own.
+        """Those of an engine whose symbols are the module's; conditions on symbols that no argument has stay with the engine.
 
         `names`: of its nodes in the whole graph.
         """
@@ -97,12 +97,12 @@ class Conditions:
             self.rows.append({key: row[key] for key in ("kind", "message", "over_symbols", "node", "source")})
 
     def record(self) -> dict[str, Any]:
-        """All that does not follow from the program, as JSON holds it."""
+        """All state that does not follow from the program, as JSON."""
         ranges = {symbol: self.ranges[symbol] for symbol in self.places if symbol in self.ranges}
         return {"places": self.places, "ranges": ranges, "rows": self.rows}
 
     def restore(self, record: Mapping[str, Any]) -> None:
-        """Takes the record of another export of the program, whose symbols have other names."""
+        """Uses the record with another export of the program, whose symbols have other names."""
         here = {place: symbol for symbol, place in self.places.items()}
         names = {symbol: here[place] for symbol, place in record["places"].items() if place in here}
         ranges = {names[symbol]: tuple(span) for symbol, span in record["ranges"].items() if symbol in names}
@@ -112,7 +112,7 @@ class Conditions:
                 self._add({**row, "over_symbols": _renamed(row["over_symbols"], names)})
 
     def check(self, arguments: Sequence[Any]) -> None:
-        """`arguments`: the flat inputs of the module. UserError for the first that does not fit."""
+        """`arguments`: the flat inputs of the module. UserError for the first invalid one."""
         key = tuple(
             [(arguments[each.position].shape, arguments[each.position].dtype) for each in self.arguments]
             + [arguments[position] for position in self.numbers]
@@ -137,7 +137,7 @@ class Conditions:
             ):
                 expected = size(sizes) if callable(size) else sizes[size] if isinstance(size, str) else size
                 if expected != actual:
-                    raise each.refuse("INGOT-U303", dim, f"is {actual}, but the model has {expected}")
+                    raise each.refuse("INGOT-U303", dim, f"is {actual}, but the model expects {expected}")
         return sizes
 
     def _bind_one(self, each: _Argument, tensor: torch.Tensor, sizes: Sizes) -> None:
@@ -192,7 +192,7 @@ def _size(size: int | torch.SymInt) -> int | str | Callable[[Sizes], int]:
 
 
 def _condition(row: Mapping[str, str], places: Mapping[str, str]) -> _Condition | None:
-    """None if it is on a symbol that no argument has."""
+    """None if it uses a symbol that no argument has."""
     symbols = tuple(dict.fromkeys(names_in(row["over_symbols"])))
     if any(symbol not in places for symbol in symbols):
         return None
@@ -207,7 +207,7 @@ def _renamed(text: str, names: Mapping[str, str]) -> str:
 
 
 def _told(row: Mapping[str, str], condition: str) -> str:
-    """As engines tell it."""
+    """Reported as engines do."""
     if row["kind"] == "bounds":
         return f"'{row['message']}' needs {condition}"
     if row["kind"] == "assertion":

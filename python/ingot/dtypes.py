@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Calls that torch traces but cannot run: torch's rules for shapes compare fewer dtypes than its kernels (linear, mm, softmax ...).
+"""Calls that torch traces but cannot run: torch's shape rules check dtypes less strictly than its kernels (linear, mm, softmax ...).
 
 An export with inputs of a wrong dtype therefore succeeds, and such calls would be left to torch, which refuses them at the first run.
 """
@@ -25,7 +25,7 @@ def refuse_dtypes(graph: Graph, inputs: Collection[str], names: Collection[str])
 
 
 def refuse_mixed_dtypes(graph: Graph, inputs: Collection[str], replaced: Callable[[Any], bool]) -> None:
-    """The same for the calls of these operators on operands of several dtypes, which decompositions would take."""
+    """The same for calls of these operators on operands of several dtypes, which decompositions would accept."""
     for node in graph.nodes:
         if _is_suspect(node) and replaced(node.target) and len({value.dtype for value in _tensors(node)}) > 1:
             _refuse_dtypes_of(graph, inputs, node)
@@ -38,7 +38,7 @@ def _refuse_dtypes_of(graph: Graph, inputs: Collection[str], node: Node) -> None
 
 
 def _is_suspect(node: Node) -> bool:
-    """Torch's own operators only: what others do on made-up values is unknown."""
+    """torch's own operators only: the behaviour of others on made-up values is unknown."""
     own = isinstance(node.target, torch._ops.OpOverload) and node.target.namespace == "aten"
     return own and any(value.dtype is not torch.float32 for value in _tensors(node))
 
@@ -49,7 +49,7 @@ def _tensors(node: Node) -> list[torch.Tensor]:
 
 
 def _alternatives(node: Node) -> Iterator[list[torch.dtype]]:
-    """Dtypes of the operands that torch might take instead: f32 for all, for the real ones, and for each alone."""
+    """Dtypes of the operands that torch might accept instead: f32 for all, for the real ones, and for each alone."""
     dtypes = [value.dtype for value in _tensors(node)]
     yield [torch.float32] * len(dtypes)
     yield [torch.float32 if dtype.is_floating_point else dtype for dtype in dtypes]
@@ -58,7 +58,7 @@ def _alternatives(node: Node) -> Iterator[list[torch.dtype]]:
 
 
 def _failure(node: Node, dtypes: Sequence[torch.dtype]) -> str | None:
-    """What torch says against the call on ones of these dtypes, one per tensor operand; None if it runs."""
+    """torch's error for the call on ones of these dtypes, one per tensor operand; None if it runs."""
     tensors = [source for source in node.all_input_nodes if isinstance(source.meta.get("val"), torch.Tensor)]
     dtype_of = dict(zip(tensors, dtypes, strict=True))
 
@@ -99,5 +99,5 @@ def _refusal(graph: Graph, users: Collection[str], node: Node, cause: str) -> Us
         code="INGOT-U020",
         node=node.name,
         source=f"{file}:{line} in {function}" if file else "",
-        advice="give inputs of the dtypes that the model takes; ingot.Input(shape, dtype=...) says which",
+        advice="pass inputs of the dtypes that the model takes; ingot.Input(shape, dtype=...) says which",
     )

@@ -53,7 +53,7 @@ def compile(
 
     inputs (or arg_inputs) and kwarg_inputs: tensors or `ingot.Input`s that narrow the program's dynamic dims and say what to
     optimize for; may be left out. Options as in `ingot.compile`.
-    Returns a module that is called as the model was. Nodes that Ingot lacks run in torch (see `ingot.report`).
+    Returns a module that is called like the model. Nodes that Ingot lacks run in torch (see `ingot.report`).
     Raises UnsupportedError with require_full_compilation, UserError on bad options or inputs.
     """
     settings = Settings.parse(options)
@@ -72,7 +72,7 @@ def compile(
 def _compile(
     program: ExportedProgram, graph: GraphModule, settings: Settings, original: ExportedProgram | None = None
 ) -> CompiledModule:
-    """`graph` stands for the program's own. `original`: of which `program` is the functional form, and whose guards hold for it too."""
+    """`graph` replaces the program's own. `original`: the program whose functional form `program` is, and whose guards apply to it."""
     described, outputs = describe(program)
     users = {str(name) for name in program.graph_signature.user_inputs}
 
@@ -122,7 +122,7 @@ def build(
 
 
 def functional(program: ExportedProgram) -> ExportedProgram:
-    """The functional dialect, with what Ingot imports whole; the program itself where torch cannot make that."""
+    """The program in the functional dialect, keeping what Ingot imports whole; the program itself if torch cannot convert it."""
     if getattr(program, "dialect", "") == "ATEN":
         return program
     try:
@@ -133,14 +133,14 @@ def functional(program: ExportedProgram) -> ExportedProgram:
 
 
 def describe(program: ExportedProgram) -> tuple[list[Input], list[Output]]:
-    """What each placeholder and each output of a program is."""
+    """The roles of the placeholders and outputs of a program."""
     signature = program.graph_signature
     inputs = []
     for spec in signature.input_specs:
         kind = _INPUT_KINDS.get(spec.kind)
         if kind is None:
             raise UnsupportedError(
-                f"the program has an input of kind {spec.kind.name}, which Ingot does not take",
+                f"the program has an input of kind {spec.kind.name}, which Ingot does not support",
                 code="INGOT-N003",
             )
         name = getattr(spec.arg, "name", "") if kind == InputRole.USER else str(spec.target)
@@ -149,7 +149,7 @@ def describe(program: ExportedProgram) -> tuple[list[Input], list[Output]]:
     for spec in signature.output_specs:
         if spec.kind not in _OUTPUT_KINDS:
             raise UnsupportedError(
-                f"the program has an output of kind {spec.kind.name}, which Ingot does not make",
+                f"the program has an output of kind {spec.kind.name}, which Ingot does not support",
                 code="INGOT-N003",
             )
         outputs.append(Output(_OUTPUT_KINDS[spec.kind], spec.target))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Engines: built, saved, loaded, called."""
+"""Building, saving, loading and calling engines."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _DTYPE_NAMES = {
 
 
 class _Any:
-    """Marks a flat argument that is a tensor, or a number that the tensors' sizes tell."""
+    """Marks a flat argument that is a tensor, or an integer determined by the tensors' sizes."""
 
 
 _TENSOR = _Any()
@@ -34,7 +34,7 @@ _LITERALS = {"": _TENSOR, "symbol": _SYMBOL, "none": None, "true": True, "false"
 
 @dataclass(frozen=True)
 class Port:
-    """A tensor input or output. `shape` holds numbers and names of dims ("B"); `ranges` the least and most of each."""
+    """A tensor input or output. `shape` holds integers and names of dims ("B"); `ranges` the minimum and maximum of each."""
 
     name: str
     dtype: str
@@ -46,8 +46,8 @@ class Engine:
     """A compiled program with its weights, called as the model was called.
 
     Thread-safe: each call runs in a context of its own, except that calls of an engine with own state (a KV cache)
-    take turns. Arguments are torch tensors, or numpy arrays where torch is not installed; results are of the same
-    kind as the first tensor argument; of a program without any they are torch tensors where torch is imported.
+    take turns. Arguments are torch tensors or numpy arrays; results are of the same kind as the first tensor argument or,
+    without one, torch tensors if torch is imported.
     """
 
     def __init__(self, core: _core.Engine) -> None:
@@ -75,13 +75,13 @@ class Engine:
     ) -> Engine:
         """Opens an engine file.
 
-        verify: "lazy" checks all but the weights now and the weights at the latest before the first run; "full" checks
-        all now. trust: "any" runs native code of the file, "signed" only of signed files, "none" no native code.
+        verify: "lazy" checks everything but the weights now, and the weights before the first run; "full" checks
+        everything now. trust: "any" runs native code of the file, "signed" only of signed files, "none" no native code.
         memory: "map" shares the file's memory with other processes: it must not be written to or truncated while the
-        engine is in use. "copy" reads it whole, so that what happens to it later cannot matter.
-        threads: of each call, the calling one included, so that calls at once do not wait for each other; at most what affinity
-        and quota allow. 0: the threads of the process (`ingot.set_threads`), which one call has at a time. Results do not depend
-        on it.
+        engine is in use. "copy" reads the whole file: later changes have no effect.
+        threads: of each call, the calling one included, so that concurrent calls do not wait for each other; at most what affinity
+        and quota allow. 0: the threads of the process (`ingot.set_threads`), which one call uses at a time. Does not affect
+        results.
         UserError names the damaged section, or what this machine lacks.
         """
         return Engine(
@@ -107,19 +107,19 @@ class Engine:
         return Engine(core)
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Engine:
-        """An engine with weights and states of its own, of which it shares the memory until they change."""
+        """An engine with its own weights and states, sharing memory until they change."""
         return Engine(copy.deepcopy(self._core, memo))
 
     def __reduce__(self) -> tuple:
-        """Pickles the engine file's bytes: with the present weights, and states that begin anew."""
+        """Pickles the engine file's bytes: with the current weights, and initial states."""
         return _unpickle, (self.to_bytes(),)
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Writes the engine file; readers see the old file or the whole new one. UserError if the loaded file changed."""
+        """Writes the engine file atomically. UserError if the loaded file has changed."""
         self._core.save(os.fspath(path))
 
     def to_bytes(self) -> bytes:
-        """What `save` would write. UserError if the loaded file changed."""
+        """The bytes that `save` would write. UserError if the loaded file has changed."""
         return self._core.save_memory()
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
@@ -159,22 +159,22 @@ class Engine:
 
     @property
     def outputs(self) -> list[Port]:
-        """Named as the keys and fields of the model's result ("logits", "past.0.1"), "output_0" where it has none."""
+        """Named by the keys and fields of the model's result ("logits", "past.0.1"), or "output_0" if it has none."""
         return [_port(row) for row in self._core.outputs()]
 
     @property
     def metadata(self) -> dict[str, str]:
-        """The texts that the engine was built with (`metadata={...}`); saving, copying and refitting keep them."""
+        """The strings that the engine was built with (`metadata={...}`); saving, copying and refitting keep them."""
         return self._core.metadata()
 
     @property
     def threads(self) -> int:
-        """Of each call, the calling one included."""
+        """Threads of each call, the calling one included."""
         return self._core.threads()
 
     @property
     def weights(self) -> list[str]:
-        """Names of the model's weights, as `refit` takes them."""
+        """Names of the model's weights, for `refit`."""
         return self._core.weight_names()
 
     def refit(self, weights: Mapping[str, Any]) -> None:
@@ -182,7 +182,7 @@ class Engine:
         self._core.refit(dict(weights))
 
     def inspect(self) -> dict[str, Any]:
-        """Everything that `ingot inspect --json` says."""
+        """The content of `ingot inspect --json`."""
         return json.loads(self._core.inspect())
 
     def memory(self) -> dict[str, int]:
@@ -190,7 +190,7 @@ class Engine:
         return self._core.memory()
 
     def reset_states(self) -> None:
-        """Sets owned state (caches) back to its initial value."""
+        """Resets owned state (caches) to its initial value."""
         self._core.reset_states()
 
     def __repr__(self) -> str:
@@ -213,7 +213,7 @@ def _parse_literal(text: str) -> Any:
 def _thread_count(threads: int) -> int:
     if type(threads) is not int or not 0 <= threads <= _MOST_THREADS:
         raise UserError(
-            f"threads is a whole number from 0 to {_MOST_THREADS}, not {threads!r}", code="INGOT-U002"
+            f"threads must be an integer from 0 to {_MOST_THREADS}, not {threads!r}", code="INGOT-U002"
         )
     return threads
 

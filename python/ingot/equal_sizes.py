@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Sizes that an operator needs to be equal, where torch traced them as two symbols."""
+"""Sizes that an operator requires to be equal, but that torch traced as two symbols."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from ingot.capture import target_name
 
 
 def unify(module: GraphModule) -> None:
-    """Attention has one value per key: torch's tracing does not ask for that, and a key-value cache has a symbol for each.
+    """Attention has one value per key: torch's tracing does not require it, and a key-value cache has a symbol for each.
 
-    Asks now, so that torch guards the graph for it and both become one symbol.
+    Requires it now, so that torch guards the graph for it and both become one symbol.
     """
     for node in module.graph.nodes:
         if node.op != "call_function" or "scaled_dot_product" not in target_name(node.target):

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 
 def _whole_text(message: str, code: str, node: str, source: str, advice: str) -> str:
-    """As the compiler prints its own errors, whose messages come whole."""
+    """As the compiler prints its own errors, whose messages are complete."""
     if not code or message.startswith("["):
         return message
     rows = (("node", node), ("at", source), ("what to do", advice))
@@ -29,7 +29,7 @@ class Error(Exception):
         self.advice = advice
 
     def __str__(self) -> str:
-        """The form that the C++ library gives its messages; those come whole."""
+        """The format of the C++ library's messages, which are complete."""
         text = super().__str__()
         if not self.code or text.startswith(f"[{self.code}]"):
             return text
@@ -41,7 +41,7 @@ class UserError(Error, ValueError):
 
 
 class UnsupportedError(Error, NotImplementedError):
-    """A right request that Ingot cannot meet."""
+    """A valid request that Ingot does not support."""
 
 
 class InternalError(Error, RuntimeError):
@@ -49,4 +49,4 @@ class InternalError(Error, RuntimeError):
 
 
 class DeviceError(Error, OSError):
-    """The system or a device refused: memory, files, drivers."""
+    """The system or a device failed: memory, files, drivers."""

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Whether what a caller gives as inputs fits the model's forward."""
+"""Checks a caller's inputs against the model's forward."""
 
 from __future__ import annotations
 
@@ -18,23 +18,25 @@ _TENSOR_ANNOTATIONS = (torch.Tensor, "torch.Tensor", "Tensor")
 
 
 def given_inputs(positional: Any, keywords: Any) -> tuple[list[Any], dict[str, Any]]:
-    """The positional and the keyword inputs of a caller; UserError if they are not a list and a dict."""
+    """The positional and the keyword inputs of a caller; UserError unless they are a list and a dict."""
     if positional is not None and not isinstance(positional, (list, tuple)):
         plain = isinstance(positional, (str, bool, int, float))
         what = repr(positional) if plain else f"a {type(positional).__name__}"
         raise UserError(
-            f"inputs is a list of the model's arguments, not {what}", code="INGOT-U006", advice=_HOW_TO_PASS
+            f"inputs must be a list of the model's arguments, not {what}",
+            code="INGOT-U006",
+            advice=_HOW_TO_PASS,
         )
     if keywords is not None and not isinstance(keywords, Mapping):
         raise UserError(
-            f"kwarg_inputs is a dict of names and arguments, not a {type(keywords).__name__}",
+            f"kwarg_inputs must be a dict of names and arguments, not a {type(keywords).__name__}",
             code="INGOT-U006",
         )
     return list(positional or []), dict(keywords or {})
 
 
 def bind(signature: inspect.Signature, args: Sequence[Any], kwargs: Mapping[str, Any]) -> dict[str, Any]:
-    """The arguments of a model's forward by name; UserError INGOT-U300 names what is missing or too much."""
+    """The arguments of a model's forward by name; UserError INGOT-U300 names a missing or unexpected one."""
     try:
         return dict(signature.bind(*args, **kwargs).arguments)
     except TypeError:
@@ -58,9 +60,7 @@ def _misfit(signature: inspect.Signature, args: Sequence[Any], kwargs: Mapping[s
         return f"the model takes {len(positional)} arguments by position, but inputs has {len(args)}"
     bound = signature.bind_partial(*args, **kwargs).arguments
     required = [each.name for each in parameters if each.default is each.empty and each.kind not in _VARIADIC]
-    return (
-        f"there is no input for the model's argument {next(name for name in required if name not in bound)}"
-    )
+    return f"missing an input for the model's argument {next(name for name in required if name not in bound)}"
 
 
 _POSITIONAL = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
@@ -72,7 +72,7 @@ def has_tensor(value: Any) -> bool:
 
 
 def check_annotated(signature: inspect.Signature, bound: Mapping[str, Any]) -> None:
-    """UserError for a number, string or shape in the place of an argument that the model declares as a tensor."""
+    """UserError for a number, string or shape passed for an argument that the model declares as a tensor."""
     for name, value in bound.items():
         declared = signature.parameters[name].annotation in _TENSOR_ANNOTATIONS
         if declared and value is not None and not has_tensor(value):
@@ -81,7 +81,7 @@ def check_annotated(signature: inspect.Signature, bound: Mapping[str, Any]) -> N
 
 def no_tensor(name: str, value: Any) -> UserError:
     return UserError(
-        f"the model's argument {name} is a tensor, and {value!r} is none",
+        f"the model's argument {name} is a tensor, but {value!r} is not",
         code="INGOT-U006",
         advice=_HOW_TO_PASS,
     )

@@ -95,7 +95,7 @@ def _returns_tensor(program: torch.export.ExportedProgram) -> bool:
 
 
 def report(compiled: Any) -> Report:
-    """What ran where: of what `ingot.compile` or torch.compile(..., backend="ingot") returned; just-in-time ones after their
+    """What ran where, for a result of `ingot.compile` or torch.compile(..., backend="ingot"); for the latter after its
     first call, with the segments of all graphs compiled so far. UserError if there is none.
     """
     if isinstance(compiled, CompiledModule):
@@ -106,7 +106,7 @@ def report(compiled: Any) -> Report:
         raise _nothing_reached_ingot(compiled)
     if reports is None:
         raise UserError(
-            f"there is no report on this {type(compiled).__name__}",
+            f"there is no report for this {type(compiled).__name__}",
             code="INGOT-U007",
             advice='pass what ingot.compile returned, or torch.compile(..., backend="ingot") after its first call',
         )
@@ -123,13 +123,13 @@ def _break_text(reason: str, file: str, line: int, function: str) -> str:
 
 
 def _nothing_reached_ingot(compiled: Any) -> UserError:
-    """Of a model that was not called yet, or that torch ran without a graph: Dynamo does not tell which, but it keeps its reasons."""
+    """For a model that was not called yet, or that torch ran without a graph: Dynamo does not tell which, but keeps its reasons."""
     reasons = [_break_text(*row) for row in compat.graph_breaks()]
     kept = "".join(f"\n  graph break of this process: {each}" for each in reasons[-_MOST_REASONS:])
     return UserError(
-        f"there is no report on this {type(compiled).__name__}: nothing of it reached Ingot so far{kept}",
+        f"there is no report for this {type(compiled).__name__}: nothing of it has reached Ingot so far{kept}",
         code="INGOT-U007",
-        advice="ask after its first call; if it was called, torch ran it without a graph, and TORCH_LOGS=graph_breaks tells why",
+        advice="ask after its first call; if it was called, torch ran it without a graph: TORCH_LOGS=graph_breaks shows why",
     )
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The conditions on sizes that torch.export traced a program for."""
+"""The conditions on sizes for which torch.export traced a program."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from ingot.errors import UnsupportedError, UserError
 
 
 def add_guards(builder: _core.Builder, program: torch.export.ExportedProgram) -> None:
-    """Gives the builder the program's guards and, where torch still knows, the lines that ask for them."""
+    """Passes the program's guards to the builder with, if torch still knows them, the lines that ask for them."""
     for guard in compat.guards_of(program):
         builder.guard(guard)
     for guard, frame in compat.traced_guards(program):
@@ -32,7 +32,7 @@ def _origin(frame: Any) -> str:
         return "user"
     if frame.name in compat.LAYOUT_FUNCTIONS:
         return "layout"
-    # Torch's call of a module stands for lines that have no file: code in a string, an interactive session.
+    # torch's call of a module stands for lines without a file: code in a string, an interactive session.
     return "user" if frame.name in ("_call_impl", "forward") else "torch"
 
 
@@ -86,7 +86,7 @@ class _Condition:
 
 
 class Guards:
-    """The guards of a program that torch runs in part: asked once per new shape, before anything runs."""
+    """The guards of a program that torch runs in part: checked once per new shape, before anything runs."""
 
     def __init__(self, rows: Sequence[Mapping[str, str]]) -> None:
         self.names: list[str] = []  # of the positional arguments
@@ -104,7 +104,7 @@ class Guards:
         return Guards(rows) if rows else None
 
     def begin(self, names: Sequence[str], examples: tuple[Sequence[Any], Mapping[str, Any]] | None) -> None:
-        """`names`: of the positional arguments. UnsupportedError if the guards cannot be asked of the example."""
+        """`names`: of the positional arguments. UnsupportedError if the guards cannot be evaluated for the example."""
         self.names = list(names)
         if examples is None:
             return
@@ -125,7 +125,7 @@ class Guards:
         for condition in self._conditions:
             if not condition.holds(inputs):
                 raise UserError(
-                    f"the program was traced for {condition.text}; here it does not hold",
+                    f"the program was traced for {condition.text}; which is false here",
                     code="INGOT-U312",
                     source=condition.source,
                     advice="for other sizes, export the model with an example of such a size",
@@ -135,7 +135,7 @@ class Guards:
         self._known.add(sizes)
 
     def _by_name(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> dict[str, Any]:
-        """The arguments as guards call them; those of `*rest` are rest_0, rest_1 ... to torch, and rest[0] ... in guards."""
+        """The arguments by the names that guards use; torch calls those of `*rest` rest_0, rest_1 ..., but guards rest[0] ..."""
         inputs = dict(zip(self.names, args, strict=False)) | dict(kwargs)
         for position, name in enumerate(self.names):
             base = name.removesuffix("_0")
@@ -168,7 +168,7 @@ _FUNCTIONS = {
 
 
 def compile_guard(text: str) -> Callable[[Mapping[str, Any]], Any]:
-    """A function from the arguments by name to the guard's value. Runs nothing but arithmetic, whatever the text says."""
+    """A function from the arguments by name to the guard's value. Only evaluates arithmetic, whatever the text contains."""
     tree = ast.parse(text, mode="eval").body
     return lambda inputs: _evaluate(tree, inputs)
 
@@ -200,7 +200,7 @@ def _evaluate(node: ast.AST, inputs: Mapping[str, Any]) -> Any:
         key = _evaluate(node.slice, inputs)
         is_arguments = isinstance(node.value, ast.Name) and node.value.id == "L"
         return inputs[key] if is_arguments else _evaluate(node.value, inputs)[key]
-    raise UserError(f"the guard has {ast.dump(node)[:80]}, which is not understood", code="INGOT-U312")
+    raise UserError(f"the guard contains {ast.dump(node)[:80]}, which is not supported", code="INGOT-U312")
 
 
 def _compare(node: ast.Compare, inputs: Mapping[str, Any]) -> Any:
@@ -223,4 +223,4 @@ def _call(node: ast.Call, inputs: Mapping[str, Any]) -> Any:
         tensor = _evaluate(node.func.value, inputs)
         if isinstance(tensor, torch.Tensor):
             return methods[node.func.attr](tensor)
-    raise UserError(f"the guard calls {name[:80]}, which is not understood", code="INGOT-U312")
+    raise UserError(f"the guard calls {name[:80]}, which is not supported", code="INGOT-U312")

@@ -15,7 +15,16 @@ from ingot.conditions import Conditions
 from ingot.errors import InternalError, UnsupportedError
 from ingot.guards import Guards
 from ingot.kinds import OutputRole
-from ingot.partition import PartCall, Place, lift_numbers, partition, returns_numbers, split
+from ingot.partition import (
+    PartCall,
+    Place,
+    asserts_number,
+    is_number,
+    lift_numbers,
+    partition,
+    returns_numbers,
+    split,
+)
 from ingot.parts import PartBuilder, build_runner, forget_orders
 from ingot.refusals import Refused
 from ingot.reporting import Report, ReportedNode, Segment
@@ -30,8 +39,8 @@ from ingot.speed import TooSlowError, measure, taken_slow
 class Compiled:
     """The result for one graph: `call(arguments)` takes the flat inputs and returns the flat outputs of the user.
 
-    What the graph mutates is written back into the arguments. `graph` is the module that calls engines and torch in turn,
-    None where one engine is the whole.
+    Values that the graph mutates are written back into the arguments. `graph` is the module that calls engines and torch in turn,
+    None if one engine is the whole.
     """
 
     call: Callable[[list], list]
@@ -49,7 +58,7 @@ def compile_graph(
     settings: Settings,
     prepare: Callable[[Capture], None] = lambda capture: None,
 ) -> Compiled:
-    """Compiles `module`; nodes that are refused run in torch, unless full compilation is required.
+    """Compiles `module`; unsupported nodes run in torch, unless full compilation is required.
 
     `prepare` completes the program of a whole-model engine (its calling convention).
     """
@@ -80,7 +89,7 @@ def compile_graph(
 
 
 def _complete(refused: Refused, module: GraphModule, outputs: Sequence[Output], capture: Capture) -> bool:
-    """Adds what is known before anything is built; whether the graph has to be split."""
+    """Adds the unsupported nodes that are known before a build; returns whether the graph has to be split."""
     refused |= refusals.by_importer(capture)
     refused |= refusals.by_guards(capture, refused)
     refused |= refusals.viewed_by_refused(refused)
@@ -91,12 +100,19 @@ def _complete(refused: Refused, module: GraphModule, outputs: Sequence[Output], 
 
 
 def _found_late(error: UnsupportedError | InternalError, module: GraphModule, refused: Refused) -> Refused:
-    """The node that a build refuses, or all where it names none: it joins torch, and the split is made again."""
+    """The node that a build rejects, or all if it names none: torch runs it, and the graph is split again."""
     calls = [node for node in module.graph.nodes if node.op == "call_function" and node not in refused]
     late = [node for node in calls if node.name == error.node] or calls
     if not late:
         raise error
     return dict.fromkeys(late, refusals.reason_of(error))
+
+
+def _reason_of_place(node: Node) -> str:
+    """Why torch runs a node that an engine could run."""
+    if is_number(node) or asserts_number(node):
+        return "computes a number between tensors"
+    return "its partition has fewer nodes than min_block_size"
 
 
 def _reported(
@@ -105,10 +121,10 @@ def _reported(
     rows = []
     for node in nodes:
         if target_name(node.target) == "_operator.getitem":
-            continue  # one of several results
+            continue  # selects one of several results
         file, line, function, _ = source_of(node)
         source = f"{file}:{line} in {function}" if file else ""
-        reason = refused.get(node, "stands between nodes that torch runs" if refused else "")
+        reason = refused.get(node) or (_reason_of_place(node) if refused else "")
         slowness = str(slow[node]) if slow and node in slow else ""
         rows.append(ReportedNode(node.name, target_name(node.target), source, reason, slowness))
     return tuple(rows)
@@ -149,13 +165,13 @@ def _in_parts(
 def _place(
     compiled: Compiled, call: PartCall, given: Mapping[Node, Input], refused: Refused, builder: PartBuilder
 ) -> None:
-    """Puts an engine in the place of a part, where one can be built, and reports what runs there."""
+    """Replaces a part by its engine, if one can be built, and reports what runs there."""
     nodes, segments = call.part.nodes, compiled.report.segments
     if call.part.place is Place.TORCH:
         segments.append(Segment(Place.TORCH.value, _reported(nodes, refused)))
         return
     try:
-        stretch = builder.build(call, given)
+        built = builder.build(call, given)
     except (UnsupportedError, InternalError) as error:
         is_own = any(error.node == node.name for node in nodes)
         if builder.settings.require_full_compilation or is_own:
@@ -163,9 +179,9 @@ def _place(
         reasons = dict.fromkeys(nodes, refusals.reason_of(error))
         segments.append(Segment(Place.TORCH.value, _reported(nodes, reasons)))
         return
-    setattr(compiled.graph, str(call.node.target), stretch)
-    compiled.engines.append(stretch.engine)
-    compiled.report.engines.append(stretch.engine)
-    compiled.conditions.add(stretch.engine, stretch.names)
-    slow = {node: stretch.slow[node.name] for node in nodes if node.name in stretch.slow}
-    segments.append(Segment(Place.ENGINE.value, _reported(nodes, {}, slow), *stretch.times))
+    setattr(compiled.graph, str(call.node.target), built)
+    compiled.engines.append(built.engine)
+    compiled.report.engines.append(built.engine)
+    compiled.conditions.add(built.engine, built.names)
+    slow = {node: built.slow[node.name] for node in nodes if node.name in built.slow}
+    segments.append(Segment(Place.ENGINE.value, _reported(nodes, {}, slow), *built.times))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a caller says of one input: its sizes, and its dtype."""
+"""The sizes and dtype of one input, as the caller specifies them."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ from ingot.errors import UserError
 class Input:
     """One tensor input.
 
-    Either `shape` (all dims fixed), or `min_shape`, `opt_shape` and `max_shape`: dims where least and most differ are
-    dynamic within that range, and the engine is optimized for `opt_shape`. torch.export wants example sizes of 2 or
-    more for dynamic dims: the example takes `opt_shape`, raised to 2 where the range allows.
+    Either `shape` (all dims fixed), or `min_shape`, `opt_shape` and `max_shape`: dims whose minimum and maximum differ are
+    dynamic within that range, and the engine is optimized for `opt_shape`. torch.export requires example sizes of 2 or
+    more for dynamic dims: the example uses `opt_shape`, raised to 2 if the range allows.
 
     name: the parameter of the model's forward that it is for; by default inputs go by position.
     """
@@ -36,13 +36,13 @@ class Input:
         if shape is not None:
             min_shape = opt_shape = max_shape = shape
         if min_shape is None or max_shape is None:
-            raise UserError("an Input needs a shape, or min_shape and max_shape", code="INGOT-U006")
+            raise UserError("an Input requires a shape, or min_shape and max_shape", code="INGOT-U006")
         self.min_shape = _sizes(min_shape)
         self.max_shape = _sizes(max_shape)
         self.opt_shape = _sizes(opt_shape if opt_shape is not None else max_shape)
         if not isinstance(dtype, torch.dtype):
             raise UserError(
-                f"the dtype of an Input is a torch.dtype, such as torch.float32, not {dtype!r}",
+                f"the dtype of an Input must be a torch.dtype, such as torch.float32, not {dtype!r}",
                 code="INGOT-U006",
             )
         self.dtype = dtype
@@ -71,7 +71,7 @@ class Input:
         return torch.randn(sizes, generator=generator).to(self.dtype)
 
     def dynamic_dims(self) -> dict[int, Any]:
-        """torch.export's description of the dynamic axes; equal sizes become one symbol where the model needs it."""
+        """torch.export's description of the dynamic axes; equal sizes become one symbol if the model requires it."""
         chosen = {}
         for axis, (low, high) in enumerate(zip(self.min_shape, self.max_shape, strict=True)):
             if low != high:
@@ -79,13 +79,13 @@ class Input:
         return chosen
 
     def profile(self, name: str) -> str:
-        """The text of the compiler's `shapes` option."""
+        """The compiler's `shapes` option for this input."""
         triples = zip(self.min_shape, self.opt_shape, self.max_shape, strict=True)
         dims = [str(low) if low == high else f"{low}..{typical}..{high}" for low, typical, high in triples]
         return f"{name}:{'x'.join(dims)}"
 
     def narrowed(self, ranges: Sequence[tuple[int, int] | None]) -> Input:
-        """The same input for the sizes that also lie in these ranges, one per dim (None: any)."""
+        """The same input, restricted to these ranges, one per dim (None: any)."""
         low, typical, high = list(self.min_shape), list(self.opt_shape), list(self.max_shape)
         for axis, known in enumerate(ranges):
             if known is None or low[axis] == high[axis]:
@@ -105,7 +105,7 @@ def _sizes(shape: Sequence[int]) -> tuple[int, ...]:
     except TypeError:
         sizes = (-1,)
     if min(sizes, default=0) < 0:
-        raise UserError(f"a shape is a list of whole numbers from 0 on, not {shape!r}", code="INGOT-U006")
+        raise UserError(f"a shape must be a list of non-negative integers, not {shape!r}", code="INGOT-U006")
     return sizes
 
 
@@ -115,7 +115,7 @@ _PLAIN = (bool, int, float, complex, str, type(None), torch.dtype, torch.device)
 def place(
     parameters: Sequence[str], positional: Sequence[Any], keywords: Mapping[str, Any]
 ) -> tuple[tuple, dict[str, Any]]:
-    """Arguments of a call: inputs that name a parameter go there, all others by position."""
+    """Arguments of a call: inputs that name a parameter are passed by keyword, all others by position."""
     named = {
         value.name: value for value in positional if isinstance(value, Input) and value.name in parameters
     }
@@ -132,7 +132,7 @@ def place(
 
 
 def examples(arguments: Any) -> Any:
-    """The same tree with an example tensor for each Input; UserError on what cannot be an argument."""
+    """The same tree with an example tensor for each Input; UserError for anything that cannot be an argument."""
     leaves, spec = _pytree.tree_flatten_with_path(arguments)
     for path, value in leaves:
         if not isinstance(value, (Input, torch.Tensor, *_PLAIN)):
@@ -143,7 +143,7 @@ def examples(arguments: Any) -> Any:
             )
     values: list[Any] = []
     for _, value in leaves:
-        # torch.export takes one tensor given twice for one argument.
+        # torch.export treats one tensor passed twice as one argument.
         is_again = isinstance(value, torch.Tensor) and any(value is other for other in values)
         values.append(value.example() if isinstance(value, Input) else value.clone() if is_again else value)
     return _pytree.tree_unflatten(values, spec)
@@ -159,7 +159,7 @@ def dynamic_shapes(arguments: Any) -> Any:
 def narrowed(
     program: torch.export.ExportedProgram, args: tuple, kwargs: Mapping[str, Any]
 ) -> tuple[tuple, dict[str, Any]]:
-    """The arguments with each Input narrowed to the sizes that the model takes, where the export found that out."""
+    """The arguments with each Input narrowed to the sizes that the model accepts, as far as the export determined them."""
     nodes = {node.name: node for node in program.graph.nodes if node.op == "placeholder"}
     names = [str(name) for name in program.graph_signature.user_inputs]
     leaves, spec = _pytree.tree_flatten((args, dict(kwargs)))
@@ -180,7 +180,7 @@ def _range(program: torch.export.ExportedProgram, size: int | torch.SymInt) -> t
         return None
     low = int(known.lower) if known.lower.is_finite else 0
     high = int(known.upper) if known.upper.is_finite else 2**63 - 1
-    return (low if low > 2 else 0), high  # torch traces with 2 or more, whatever is asked for
+    return (low if low > 2 else 0), high  # torch traces with 2 or more, whatever was requested
 
 
 def profiles(
@@ -190,10 +190,10 @@ def profiles(
     positional: Sequence[Any],
     keywords: Mapping[str, Any],
 ) -> list[str]:
-    """Texts of the compiler's `shapes` option for the Inputs among these arguments.
+    """Values of the compiler's `shapes` option for the Inputs among these arguments.
 
     spec: the tree of a program's (args, kwargs); names: of its flat inputs, `tensors` of those that are tensors.
-    Arguments may be left out at the end.
+    Trailing arguments may be left out.
     """
     by_position, by_keyword = spec.children()
     slots = dict(enumerate(by_position.children())) | dict(
@@ -218,7 +218,7 @@ def profiles(
         for name, value in zip(flat, leaves, strict=False):
             if name in tensors and not isinstance(value, (Input, torch.Tensor, type(None))):
                 raise UserError(
-                    f"the program's input {name} is a tensor, and {value!r} is none",
+                    f"the program's input {name} is a tensor, but {value!r} is not",
                     code="INGOT-U006",
                     advice="pass a tensor or an ingot.Input(shape), or leave it out",
                 )

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What values, arguments, inputs and outputs of a program are, by the numbers of the C API."""
+"""Kinds of values, arguments, inputs and outputs of a program, with the values of the C API."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class ArgumentKind(IntEnum):
 
 
 class InputRole(IntEnum):
-    """ingot_input_kind: who gives the value of an input."""
+    """ingot_input_kind: where the value of an input comes from."""
 
     USER = 0
     PARAMETER = 1
@@ -41,7 +41,7 @@ class InputRole(IntEnum):
 
 
 class OutputRole(IntEnum):
-    """ingot_output_kind: for the user, or the new value of what the program mutates."""
+    """ingot_output_kind: returned to the user, or the new value of a mutated input."""
 
     USER = 0
     BUFFER_MUTATION = 1

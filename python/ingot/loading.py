@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Compiled modules from the torch programs that `ingot.save` wrote of them."""
+"""Compiled modules from the torch programs that `ingot.save` wrote."""
 
 from __future__ import annotations
 
@@ -22,9 +22,9 @@ from ingot.hybrid import Compiled
 from ingot.kinds import InputRole
 from ingot.module import CompiledModule
 from ingot.reporting import Report
-from ingot.running import Stretch, WriteBack
+from ingot.running import PartEngine, WriteBack
 
-RECORD = "ingot.json"  # the file in the archive that holds what a torch program does not
+RECORD = "ingot.json"  # the file in the archive with everything that a torch program cannot hold
 
 
 class LoadedModule(CompiledModule):
@@ -32,14 +32,14 @@ class LoadedModule(CompiledModule):
 
     def _save_to_state_dict(self, destination: dict[str, Any], prefix: str, keep_vars: bool) -> None:
         raise UnsupportedError(
-            "a module that was loaded from a file has no state_dict: its engines hold the weights as they run them",
+            "a module loaded from a file has no state_dict: its engines hold the weights in prepared form",
             code="INGOT-N007",
-            advice="take the state_dict of the model, or of what ingot.compile returned; refit takes new values by name",
+            advice="take the state_dict of the model, or of what ingot.compile returned; refit accepts new values by name",
         )
 
 
 def module_of(program: ExportedProgram, record: Mapping[str, Any]) -> LoadedModule:
-    """The module that `ingot.save` was given."""
+    """The module that was passed to `ingot.save`."""
     inputs, outputs = describe(program)
     graph = copy.deepcopy(program.graph_module)
     cores = [_take_engine(graph, node, inputs, number) for number, node in enumerate(_run_nodes(graph))]
@@ -63,14 +63,14 @@ def _run_nodes(graph: GraphModule) -> list[Node]:
 
 
 def _take_engine(graph: GraphModule, node: Node, inputs: Sequence[Input], number: int) -> _core.Engine:
-    """Opens the engine that the node runs, and puts a call of it in the node's place."""
+    """Opens the engine of the node, and replaces the node by a call of it."""
     arguments, blob, _ = node.args
     placeholders = [each for each in graph.graph.nodes if each.op == "placeholder"]
     core = _core.Engine.load_memory(inputs[placeholders.index(blob)].data)
     positions = list(range(len(arguments)))
     runner = _core.Runner(core, positions, [])
     name = f"engine_{number}"
-    graph.add_submodule(name, Stretch(runner, core, positions, False, {}, {}, ()))
+    graph.add_submodule(name, PartEngine(runner, core, positions, False, {}, {}, ()))
     with graph.graph.inserting_before(node):
         call = graph.graph.call_module(name, tuple(arguments))
     call.meta = dict(node.meta)
@@ -92,7 +92,7 @@ def _without_engines(graph: GraphModule, inputs: Sequence[Input]) -> list[Input]
 
 
 def _named(given: Input, names: Mapping[str, str]) -> Input:
-    """The input under the name that the model has for it."""
+    """The input with its name in the model."""
     if given.kind != InputRole.BUFFER:
         return given
     name = names.get(given.name, "")
@@ -100,7 +100,7 @@ def _named(given: Input, names: Mapping[str, str]) -> Input:
 
 
 def _conditions(graph: GraphModule, inputs: Sequence[Input]) -> Conditions:
-    """The sizes and dtypes that the program takes."""
+    """The sizes and dtypes that the program accepts."""
     capture = Capture("")
     for node in [node for node in graph.graph.nodes if node.op == "placeholder"]:
         for size in getattr(node.meta.get("val"), "shape", ()):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What `ingot.compile` returns: a module that is called as the user's model was."""
+"""The result of `ingot.compile`: a module that is called like the user's model."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def mutated_names(program: ExportedProgram) -> set[str | None]:
 
 
 def argument_names(program: ExportedProgram) -> list[str]:
-    """Names of the flat user inputs' top-level arguments, where torch kept them."""
+    """The top-level arguments of the flat user inputs, as far as torch kept their names."""
     entry = program.module_call_graph[0].signature
     return list(getattr(entry, "forward_arg_names", None) or [])
 
@@ -46,7 +46,7 @@ class CompiledModule(torch.nn.Module):
         self.program = program
         self.report: Report = compiled.report
         self.compiled = compiled
-        self._specs = program.call_spec  # torch makes a class of it at each look
+        self._specs = program.call_spec  # torch creates a class at each access
         self._tree = calling.parse_tree(_pytree.treespec_dumps(self._specs.in_spec))
         self._arguments = argument_names(program)
         self._count = len(inputs)
@@ -59,14 +59,14 @@ class CompiledModule(torch.nn.Module):
         }
         self._mutated = {position for position, given in enumerate(inputs) if given.name in mutated}
         self._values = {name: value.detach() for name, value in program.state_dict.items()}
-        self._weights = {  # what calls change is this module's own
+        self._weights = {  # tensors that calls change belong to this module
             position: given.data.clone() if position in self._mutated else given.data
             for position, given in enumerate(inputs)
             if given.kind != InputRole.USER
         }
 
     def __deepcopy__(self, memo: dict[int, Any]) -> CompiledModule:
-        """A module with weights and states of its own; the engines' memory is shared until they change."""
+        """A module with its own weights and states, sharing the engines' memory until they change."""
         shared = [self.program, self.report, self._specs]
         shared += self._values.values()
         shared += [self._weights[position] for position in self._weights if position not in self._mutated]
@@ -92,7 +92,7 @@ class CompiledModule(torch.nn.Module):
     def engine(self) -> Engine:
         if self._whole is None:
             raise UnsupportedError(
-                f"the program is no single engine: torch runs {len(self.report.fallbacks)} of its nodes",
+                f"the program is not a single engine: torch runs {len(self.report.fallbacks)} of its nodes",
                 code="INGOT-N002",
                 advice="print ingot.report(module), or build with require_full_compilation=True for the reasons",
             )
@@ -108,7 +108,7 @@ class CompiledModule(torch.nn.Module):
         for name, value in self._values.items():
             destination[prefix + name] = live.get(self._names.get(name, -1), value)
 
-    def __call__(self, *args: Any, **kwargs: Any) -> Any:  # no hooks: a call crosses into C++ at once
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:  # no hooks: a call goes straight to C++
         return self._whole(*args, **kwargs) if self._whole is not None else self._hybrid(args, kwargs)
 
     forward = __call__
@@ -121,10 +121,10 @@ class CompiledModule(torch.nn.Module):
         return self.rebuild(self.compiled.call(arguments))
 
     def flat_arguments(self, args: tuple, kwargs: dict[str, Any]) -> list:
-        """The program's flat inputs, weights among them."""
+        """The program's flat inputs, including weights."""
         leaves, found = _pytree.tree_flatten((args, kwargs))
         expected = self._specs.in_spec
-        if found != expected:  # given by other names or in another order, or wrong
+        if found != expected:  # passed by other names or in another order, or invalid
             leaves = calling.flatten(
                 self._tree, calling.bind_names(args, kwargs, self._tree, self._arguments)
             )
@@ -137,7 +137,7 @@ class CompiledModule(torch.nn.Module):
         return self._names
 
     def weight_at(self, position: int) -> torch.Tensor | None:
-        """The value of a flat input that the caller does not give."""
+        """The value of a flat input that the caller does not pass."""
         return self._weights.get(position)
 
     def rebuild(self, outputs: Sequence[Any]) -> Any:
@@ -145,7 +145,7 @@ class CompiledModule(torch.nn.Module):
         return _pytree.tree_unflatten(list(outputs), self._specs.out_spec)
 
     def refit(self, weights: Mapping[str, torch.Tensor]) -> None:
-        """New values of weights by name, for all parts of the module. UserError, and no change, for a name that none has."""
+        """New values of weights by name, for all parts of the module. UserError, without any change, for an unknown name."""
         known = {name for engine in self.compiled.engines for name in engine.weight_names()}
         in_torch = self._names if self._whole is None else {}
         unknown = set(weights) - known - set(in_torch)
@@ -153,7 +153,7 @@ class CompiledModule(torch.nn.Module):
             raise UserError(
                 f"the module has no weight {min(unknown)!r}",
                 code="INGOT-U320",
-                advice="constants and integer buffers cannot be refitted: compile the model again",
+                advice="constants and integer buffers cannot be refitted: recompile the model",
             )
         for name in set(weights) & set(in_torch):
             old, new = self._weights[in_torch[name]], weights[name]
@@ -170,7 +170,7 @@ class CompiledModule(torch.nn.Module):
         self._keep_values(weights)
 
     def _keep_values(self, weights: Mapping[str, torch.Tensor]) -> None:
-        """For `state_dict`: names of one tensor (tied weights) share the new value too."""
+        """For `state_dict`: names that share one tensor (tied weights) share the new value too."""
         for name in set(weights) & set(self._values):
             old, new = self._values[name], torch.as_tensor(weights[name]).detach().clone()
             tied = [other for other, value in self._values.items() if value.is_set_to(old)]

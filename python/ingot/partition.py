@@ -16,7 +16,7 @@ from ingot.settings import Settings
 
 
 class Place(enum.Enum):
-    """Where a part runs."""
+    """The place where a part runs."""
 
     ENGINE = "cpu"
     TORCH = "torch"
@@ -24,7 +24,7 @@ class Place(enum.Enum):
 
 @dataclass(frozen=True, eq=False)
 class Part:
-    """Calls of the whole graph that follow each other and run in one place."""
+    """Consecutive calls of the whole graph that run in one place."""
 
     place: Place
     nodes: tuple[Node, ...]
@@ -32,7 +32,7 @@ class Part:
 
 @dataclass(frozen=True, eq=False)
 class PartCall:
-    """A part in the graph that calls the parts."""
+    """A partition, as it is in the graph that calls the partitions."""
 
     part: Part
     node: Node  # which calls it
@@ -46,7 +46,7 @@ def is_number(node: object) -> bool:
     )
 
 
-# Assertions on numbers: an engine that is the whole knows what its numbers are made of, a stretch does not.
+# Assertions on scalars: an engine of the whole graph knows how they are computed, one of a partition does not.
 _NUMBER_ASSERTIONS = (
     "aten._assert_scalar.default",
     "aten.sym_constrain_range.default",
@@ -65,7 +65,7 @@ def returns_numbers(module: GraphModule) -> bool:
 
 
 def lift_numbers(module: GraphModule) -> None:
-    """Moves the numbers that follow from the arguments to the front, so that no stretch ends for them."""
+    """Moves scalars that follow from the arguments to the front, so that they do not end a partition."""
     known = [node for node in module.graph.nodes if node.op == "placeholder"]
     for node in [node for node in module.graph.nodes if node.op == "call_function"]:
         if (is_number(node) or asserts_number(node)) and all(
@@ -83,7 +83,7 @@ def partition(module: GraphModule, refused: Iterable[Node], settings: Settings) 
         in_torch = node in refused or is_number(node) or asserts_number(node)
         place = Place.TORCH if in_torch else Place.ENGINE
         if target_name(node.target) == "_operator.getitem" and runs:
-            place = runs[-1][0]  # stays with the call whose result it takes
+            place = runs[-1][0]  # stays with the call whose result it uses
         _append(runs, place, [node])
     merged: list[tuple[Place, list[Node]]] = []
     for place, nodes in runs:
@@ -97,7 +97,7 @@ def _append(runs: list[tuple[Place, list[Node]]], place: Place, nodes: list[Node
     runs[-1][1].extend(nodes)
 
 
-_ORIGIN = "ingot_origin"  # while the graph is split: the node of the whole graph that another is a copy of
+_ORIGIN = "ingot_origin"  # while the graph is split: the node of the whole graph that a node was copied from
 
 
 def split(module: GraphModule, parts: list[Part]) -> tuple[GraphModule, list[PartCall]]:

@@ -15,7 +15,7 @@ from ingot.capture import Capture, Input
 from ingot.errors import InternalError, UnsupportedError
 from ingot.kinds import InputRole
 from ingot.partition import PartCall
-from ingot.running import Stretch, WithLiterals
+from ingot.running import PartEngine, WithLiterals
 from ingot.settings import Settings
 from ingot.speed import TooSlowError, measure, taken_slow
 from ingot.views import storage_order
@@ -40,12 +40,12 @@ def build_runner(
 
 @dataclass
 class PartBuilder:
-    """Engines of parts. When a node is refused late, only the engine that had it is built again."""
+    """Engines of parts. When a node turns out to be unsupported late, only the engine that contained it is rebuilt."""
 
     settings: Settings
-    built: dict[tuple[Node, ...], Stretch]  # by the nodes of the whole graph
+    built: dict[tuple[Node, ...], PartEngine]  # by the nodes of the whole graph
 
-    def build(self, call: PartCall, given: Mapping[Node, Input]) -> Stretch:
+    def build(self, call: PartCall, given: Mapping[Node, Input]) -> PartEngine:
         """The engine of a part. `given`: inputs of the whole graph that stay what they are, by the nodes of the split graph.
 
         Errors name nodes of the whole graph.
@@ -64,12 +64,12 @@ class PartBuilder:
         return self.built[members].fresh()
 
 
-def _engine_of(call: PartCall, given: Mapping[Node, Input], settings: Settings) -> Stretch:
+def _engine_of(call: PartCall, given: Mapping[Node, Input], settings: Settings) -> PartEngine:
     placeholders = [node for node in call.graph.graph.nodes if node.op == "placeholder"]
     inputs = [
         given[argument]
         if argument in given and given[argument].data is not None
-        else Input(InputRole.USER, placeholder.name)  # the name that the whole graph has for it
+        else Input(InputRole.USER, placeholder.name)  # its name in the whole graph
         for placeholder, argument in zip(placeholders, call.node.args, strict=True)
     ]
     capture = Capture(f"torch {torch.__version__}")
@@ -84,23 +84,24 @@ def _engine_of(call: PartCall, given: Mapping[Node, Input], settings: Settings) 
     orders = {k: storage_order(result.meta.get("val")) for k, result in enumerate(results)}
     orders = {k: order for k, order in orders.items() if order is not None}
     slow_origins = {call.origins[node].name: slowness for node, slowness in slow.items()}
-    return Stretch(runner, engine, users, returns_one, orders, slow_origins, times)
+    return PartEngine(runner, engine, users, returns_one, orders, slow_origins, times)
 
 
 def forget_orders(split: GraphModule) -> None:
-    """Only torch looks at strides: between engines, and for the caller, results are dense."""
+    """Only torch depends on strides: between engines, and for the caller, results are dense."""
     for node in [node for node in split.graph.nodes if node.op == "call_module"]:
-        stretch = split.get_submodule(str(node.target))
-        if not isinstance(stretch, Stretch):
+        part = split.get_submodule(str(node.target))
+        if not isinstance(part, PartEngine):
             continue
-        results = {0: node} if stretch.returns_one else {user.args[1]: user for user in node.users}
+        results = {0: node} if part.returns_one else {user.args[1]: user for user in node.users}
         readers = {
             k: [user for user in result.users if user.op == "call_module"] for k, result in results.items()
         }
-        stretch.orders = {
+        part.orders = {
             k: order
-            for k, order in stretch.orders.items()
+            for k, order in part.orders.items()
             if any(
-                not isinstance(split.get_submodule(str(user.target)), Stretch) for user in readers.get(k, [])
+                not isinstance(split.get_submodule(str(user.target)), PartEngine)
+                for user in readers.get(k, [])
             )
         }

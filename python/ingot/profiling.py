@@ -22,7 +22,7 @@ class StepTime:
     """One step of an engine. Times are in microseconds, medians over the runs.
 
     operators: (op, name of the model's node, source line) of what the step computes. operations, bytes: arithmetic and memory
-    traffic of their definitions, 0 where unknown. roof_share: the least time for that work on this machine over the time.
+    traffic of their definitions, 0 where unknown. roof_share: the minimum time for that work on this machine divided by the measured time.
     """
 
     name: str
@@ -46,7 +46,7 @@ class StepTime:
 class Profile:
     """All steps in execution order, engine after engine; `str(profile)` is a table of the slowest.
 
-    microseconds: the median call, Python and torch's parts included; in_engines: its part inside of engines.
+    microseconds: the median call, including Python and torch's parts; in_engines: the time inside of engines.
     """
 
     steps: tuple[StepTime, ...]
@@ -103,11 +103,11 @@ def _scaled(value: float) -> str:
 def profile(compiled: Any, *inputs: Any, runs: int = 50, **keywords: Any) -> Profile:
     """Calls `compiled` with `inputs` and `keywords` and times each step of its engines.
 
-    compiled: an Engine, what `ingot.compile` returned, or torch.compile(..., backend="ingot"). runs: calls that are measured, after
-    three that are not. Nothing else should call it meanwhile. UserError if no engine ran.
+    compiled: an Engine, or a result of `ingot.compile` or torch.compile(..., backend="ingot"). runs: measured calls, after
+    three warm-up calls. Nothing else should call it meanwhile. UserError if no engine ran.
     """
     if not isinstance(runs, int) or runs < 1:
-        raise UserError(f"runs is a positive number of calls, not {runs!r}", code="INGOT-U002")
+        raise UserError(f"runs must be a positive number of calls, not {runs!r}", code="INGOT-U002")
     for _ in range(3):  # compiles, and warms up
         compiled(*inputs, **keywords)
     engines = _engines_of(compiled)
@@ -139,7 +139,7 @@ def _engines_of(compiled: Any) -> Sequence[_core.Engine]:
 
 
 def _profile_of(engine: _core.Engine) -> dict[str, Any] | None:
-    """None if the engine did not run: it is of another graph of the model."""
+    """None if the engine did not run: it belongs to another graph of the model."""
     try:
         return json.loads(engine.profile())
     except UserError as error:

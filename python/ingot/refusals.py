@@ -22,7 +22,7 @@ Refused = dict[Node, str]  # with the reason
 
 
 def reason_of(error: Error) -> str:
-    """One line for the report; a bug of ours costs speed, not the answer, and is told aloud."""
+    """One line for the report; a bug of ours costs speed, not correctness, and is logged."""
     if isinstance(error, InternalError) or error.code == "INGOT-N523":
         _log.warning("torch runs a part of the model because of a bug in Ingot: %s", error)
     return str(error).splitlines()[0]
@@ -40,13 +40,13 @@ def by_importer(capture: Capture) -> Refused:
 
 
 def by_guards(capture: Capture, refused: Refused) -> Refused:
-    """All nodes, where the program was traced for what no engine can check: torch runs it, behind its guards."""
+    """All nodes, if the program was traced under a condition that no engine can check: torch runs it, with its guards."""
     reasons = [row["reason"] for row in json.loads(capture.builder.guards()) if row["reason"]]
     return {node: reasons[0] for node in capture.nodes if node not in refused} if reasons else {}
 
 
 def viewed_by_refused(refused: Refused) -> Refused:
-    """The views below as_strided: it reads the memory that they show, which only torch lays out as torch does."""
+    """The views below as_strided, which reads the memory behind them: only torch lays it out as torch does."""
     views: Refused = {}
     for node in refused:
         base = node.args[0] if "as_strided" in target_name(node.target) else None
@@ -57,7 +57,7 @@ def viewed_by_refused(refused: Refused) -> Refused:
 
 
 def by_writes(module: GraphModule, refused: Refused) -> Refused:
-    """All nodes, where torch could not make the program functional: a part does not see what others write in place."""
+    """All nodes, if torch could not make the program functional: a part does not see in-place writes of others."""
     calls = [node for node in module.graph.nodes if node.op == "call_function" and node not in refused]
     writes = [node for node in calls if getattr(getattr(node.target, "_schema", None), "is_mutable", False)]
     if not writes:
@@ -66,7 +66,7 @@ def by_writes(module: GraphModule, refused: Refused) -> Refused:
 
 
 def writes_strided(module: GraphModule, outputs: Sequence[Output]) -> bool:
-    """Engines update dense memory in place; torch writes what else the graph mutates."""
+    """Engines update dense memory in place; torch performs the graph's other mutations."""
     mutated = {what.target for what in outputs if what.kind == OutputRole.INPUT_MUTATION}
     written = [node for node in module.graph.nodes if node.op == "placeholder" and node.name in mutated]
     return not all(node.meta["val"].is_contiguous() for node in written)
@@ -77,7 +77,7 @@ def full_compilation_error(refused: Refused) -> UnsupportedError:
     first = next(iter(refused))
     file, line, function, _ = source_of(first)
     return UnsupportedError(
-        "these nodes cannot run in Ingot, and require_full_compilation is set:\n" + "\n".join(rows),
+        "these nodes cannot run in Ingot, but require_full_compilation is set:\n" + "\n".join(rows),
         code="INGOT-N001",
         node=first.name,
         source=f"{file}:{line} in {function}" if file else "",

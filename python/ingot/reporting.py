@@ -11,7 +11,7 @@ from typing import Any
 
 
 def short_path(source: str) -> str:
-    """A place in a file, relative to the working directory or to the packages that it is in."""
+    """A position in a file, relative to the working directory or to the packages that it is in."""
     roots = [os.getcwd(), *(path for path in sys.path if path.endswith(("site-packages", "dist-packages")))]
     for root in roots:
         if source.startswith(os.path.join(root, "")) and root != os.sep:
@@ -21,7 +21,7 @@ def short_path(source: str) -> str:
 
 @dataclass(frozen=True)
 class ReportedNode:
-    """One ATen node. `reason` says why it is outside of an engine, "" if it is inside; `slow` why it is slow inside."""
+    """One ATen node. `reason` is why it is outside of an engine, "" if it is inside; `slow` why it is slow inside."""
 
     name: str
     op: str
@@ -37,9 +37,9 @@ class ReportedNode:
 
 @dataclass(frozen=True)
 class Segment:
-    """A stretch of nodes that runs in one place: backend "cpu" or "torch".
+    """A partition: nodes that run in one place. backend: "cpu" or "torch".
 
-    `torch_ms` and `engine_ms` are the times of one call at the traced sizes, with check_speed=True, of engines.
+    `torch_ms` and `engine_ms` are the times of one call of an engine's nodes at the traced sizes, with check_speed=True.
     """
 
     backend: str
@@ -54,7 +54,7 @@ class Segment:
             text += f", {slow} of them slow"
         if self.torch_ms is not None and self.engine_ms is not None:
             ratio = self.torch_ms / self.engine_ms
-            text += f", {self.engine_ms:.3f} ms a call, torch {self.torch_ms:.3f} ms ({ratio:.2f} of torch's speed)"
+            text += f", {self.engine_ms:.3f} ms per call, torch {self.torch_ms:.3f} ms ({ratio:.2f} of torch's speed)"
         return text
 
 
@@ -69,12 +69,12 @@ class Report:
     breaks: list[str] = field(default_factory=list)  # why Dynamo ended graphs, of torch.compile
 
     def rows(self) -> list[dict[str, Any]]:
-        """The segments as JSON holds them."""
+        """The segments as JSON."""
         return [asdict(segment) for segment in self.segments]
 
     @staticmethod
     def of_rows(rows: Sequence[Mapping[str, Any]], engines: Sequence[Any]) -> Report:
-        """The report of which `rows` are the segments."""
+        """The report with the segments `rows`."""
         segments = [
             Segment(**{**row, "nodes": tuple(ReportedNode(**node) for node in row["nodes"])}) for row in rows
         ]
@@ -87,7 +87,7 @@ class Report:
 
     @property
     def slow(self) -> list[ReportedNode]:
-        """Nodes that an engine runs slower than torch would: counted as supported, and listed by `str(report)`."""
+        """Nodes that an engine runs slower than torch would: supported, and listed by `str(report)`."""
         return [node for segment in self.segments for node in segment.nodes if node.slow]
 
     @property

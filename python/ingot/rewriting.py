@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Programs of torch.export in a form that Ingot takes: only the nodes that need it are decomposed.
+"""Programs of torch.export in a form that Ingot imports: only the nodes that need it are decomposed.
 
-Torch's `run_decompositions` traces a program anew as a whole, with each of its nodes, which takes many times as long as a build.
+torch's `run_decompositions` retraces a whole program, node by node, which takes many times as long as a build.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ _log = logging.getLogger("ingot")
 
 
 class _CannotError(Exception):
-    """A node for which the whole program has to be traced again."""
+    """A node for which the whole program has to be retraced."""
 
 
 def rewritten(program: ExportedProgram) -> GraphModule | None:
@@ -59,7 +59,7 @@ def _copy_of(graph: Graph) -> tuple[Graph, dict[Node, Node]]:
     nodes[original] = twin.output(output[0])
     nodes[original].meta = copy.copy(original.meta)
     for node, own in nodes.items():
-        own.name = node.name  # a copy gives other names to what Python has names for: `input`
+        own.name = node.name  # a copy renames what collides with Python's names: `input`
     return twin, nodes
 
 
@@ -77,7 +77,7 @@ def _needs_change(node: Node) -> bool:
 
 def _change(graph: Graph, node: Node) -> None:
     if not isinstance(node.target, torch._ops.OpOverload):
-        raise _CannotError(f"{node.name} has graphs of its own")
+        raise _CannotError(f"{node.name} has nested graphs")
     if _writes(node):
         node = _without_write(graph, node)
     if not is_known(node.target) or compat.must_decompose(node):
@@ -86,7 +86,7 @@ def _change(graph: Graph, node: Node) -> None:
 
 # ---- writes in place ----
 def _without_write(graph: Graph, node: Node) -> Node:
-    """`add_(x, y)` as `add(x, y)`, where nothing else shows the memory of x after it."""
+    """`add_(x, y)` as `add(x, y)`, if no other tensor shares the memory of x afterwards."""
     functional = _functional_variant(node.target)
     written = node.args[0] if node.args else None
     if functional is None or not isinstance(written, Node):
@@ -94,7 +94,7 @@ def _without_write(graph: Graph, node: Node) -> Node:
     before, after = _value(written), _value(node)
     same = before.dtype == after.dtype and list(map(str, before.shape)) == list(map(str, after.shape))
     if not same or not _is_dense(before) or not _is_only_reader(written, node):
-        raise _CannotError(f"{node.name} writes into what other nodes may show")
+        raise _CannotError(f"{node.name} writes into memory that other nodes may share")
     with graph.inserting_before(node):
         twin = graph.call_function(functional, node.args, node.kwargs)
     twin.meta = copy.copy(node.meta)
@@ -108,7 +108,7 @@ def _without_write(graph: Graph, node: Node) -> Node:
 
 
 def _is_dense(tensor: torch.Tensor) -> bool:
-    """Whether it is known to be: sizes that depend on data leave it open."""
+    """Whether it is known to be: data-dependent sizes leave it open."""
     try:
         return tensor.is_contiguous()
     except torch.fx.experimental.symbolic_shapes.GuardOnDataDependentSymNode:
@@ -116,7 +116,7 @@ def _is_dense(tensor: torch.Tensor) -> bool:
 
 
 def _functional_variant(write: Any) -> Any:
-    """aten.add.Tensor of aten.add_.Tensor, None if there is none."""
+    """aten.add.Tensor for aten.add_.Tensor, None if there is none."""
     schema = write._schema
     writes = [
         argument for argument in schema.arguments if argument.alias_info and argument.alias_info.is_write
@@ -139,7 +139,7 @@ def _functional_variant(write: Any) -> Any:
 def _is_only_reader(written: Node, write: Node) -> bool:
     """Whether, of all values in the memory of `written`, only itself is read after `write`."""
     later = set(_nodes_after(write))
-    shown, inner = written, write  # `inner` shows the memory of `shown`
+    shown, inner = written, write  # `inner` shares the memory of `shown`
     while True:
         users = [user for user in shown.users if user is not inner]
         aliases = [user for user in users if user not in later and not _is_fresh(user)]
@@ -155,7 +155,7 @@ def _is_only_reader(written: Node, write: Node) -> bool:
 
 
 def _is_fresh(node: Node) -> bool:
-    """Whether the result lies in memory of its own."""
+    """Whether the result has memory of its own."""
     if node.op == "output":
         return True
     if node.op != "call_function":
@@ -167,7 +167,7 @@ def _is_fresh(node: Node) -> bool:
         return False
     if not node.target._can_decompose():
         return True
-    # A composite may return its argument, and its schema does not tell (dropout, type_as).
+    # A composite may return its argument, which its schema does not declare (dropout, type_as).
     given = [value for value in map(_optional_value, node.all_input_nodes) if isinstance(value, torch.Tensor)]
     owned = {_storage(value) for value in given}
     results = [each for each in _pytree.tree_leaves(_result_of(node)) if isinstance(each, torch.Tensor)]
@@ -187,7 +187,7 @@ def _nodes_after(node: Node) -> Iterator[Node]:
 
 # ---- decompositions ----
 def _expand(graph: Graph, node: Node) -> None:
-    """Puts torch's decomposition of a call in its place; leaves it, for torch to run, where there is none."""
+    """Replaces a call by torch's decomposition; leaves it, for torch to run, if there is none."""
     traced = _traced(node)
     calls = [each for each in traced.graph.nodes if each.op == "call_function"]
     if [each.target for each in calls] == [node.target]:
@@ -228,7 +228,7 @@ def _replace(graph: Graph, node: Node, result: Any) -> None:
                 or user.target is not operator.getitem
                 or not isinstance(result[user.args[1]], Node)
             ):
-                raise _CannotError(f"{user.name} takes all results of {node.name}")
+                raise _CannotError(f"{user.name} uses all results of {node.name}")
             user.replace_all_uses_with(result[user.args[1]])
             graph.erase_node(user)
     else:
@@ -260,12 +260,12 @@ def _traced(node: Node) -> GraphModule:
 def _fake_mode(values: list[Any]) -> Any:
     mode = torch._guards.detect_fake_mode(values)
     if mode is None:
-        raise _CannotError("there is nothing to trace with")
+        raise _CannotError("there are no example values to trace with")
     return mode
 
 
 def _result_of(node: Node) -> Any:
-    """Of the node's call on fake tensors, anew."""
+    """Runs the node's call on fake tensors again."""
     found = {each: _value(each) for each in node.all_input_nodes}
     args, kwargs = map_arg((node.args, node.kwargs), found.__getitem__)
     try:
@@ -284,5 +284,5 @@ def _optional_value(node: Node) -> Any:
 def _value(node: Node) -> Any:
     value = node.meta.get("val")
     if value is None:
-        raise _CannotError(f"of {node.name} no example is known")
+        raise _CannotError(f"there is no example value of {node.name}")
     return value

@@ -23,7 +23,7 @@ from ingot.errors import UserError
 _library = torch.library.Library("ingot", "DEF")
 _library.define("run(Tensor[] inputs, Tensor engine, str meta) -> Tensor[]")
 
-# Engines by the memory that they were opened from; an entry goes with its tensor.
+# Engines by the memory that they were opened from; an entry is removed with its tensor.
 _opened: dict[int, tuple[Any, _core.Engine]] = {}
 
 
@@ -37,7 +37,7 @@ def _engine_of(blob: torch.Tensor) -> _core.Engine:
     key = blob.data_ptr()
     if key not in _opened:
         engine = _core.Engine.load_memory(blob)
-        forget = functools.partial(_opened.pop, key)  # names of the module are gone when the interpreter ends
+        forget = functools.partial(_opened.pop, key)  # module globals may be gone at interpreter shutdown
         _opened[key] = (weakref.ref(blob, lambda _: forget(None)), engine)
     return _opened[key][1]
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What calls of a program in parts go through: engines between parts of torch, and new values of mutated arguments."""
+"""The runtime of programs in parts: engines between parts in torch, and new values of mutated arguments."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _LITERALS = {"none": None, "true": True, "false": False}
 
 @dataclass
 class WithLiterals:
-    """Calls a runner, whose outputs are tensors, and puts the outputs that are none between them."""
+    """Calls a runner, whose outputs are tensors, and inserts the outputs that are not."""
 
     runner: Callable[[list], list]
     literals: Sequence[str]
@@ -31,7 +31,7 @@ class WithLiterals:
         return [next(tensors) if text == "" else _LITERALS.get(text, text) for text in self.literals]
 
 
-class Stretch(torch.nn.Module):
+class PartEngine(torch.nn.Module):
     """One engine inside a torch graph."""
 
     def __init__(
@@ -47,18 +47,20 @@ class Stretch(torch.nn.Module):
         super().__init__()
         self.runner = runner
         self.engine = engine
-        self.users = list(users)  # which arguments the engine takes at each call; the others are its weights
+        self.users = list(
+            users
+        )  # the arguments that the engine takes at each call; the others are its weights
         self.returns_one = returns_one
-        self.orders = orders  # how torch lays out results that are not dense, where torch reads them
+        self.orders = orders  # torch's layout of results that are not dense, if torch reads them
         self.slow = (
-            slow  # calls by their names in the whole graph that the engine runs slower than torch would
+            slow  # calls that the engine runs slower than torch would, by their names in the whole graph
         )
         self.times = times  # milliseconds in torch and in the engine, where they were measured
         self.names: dict[str, str] = {}  # of its calls: in the engine -> in the whole graph
 
-    def fresh(self) -> Stretch:
+    def fresh(self) -> PartEngine:
         """The same engine for another split."""
-        twin = Stretch(
+        twin = PartEngine(
             self.runner, self.engine, self.users, self.returns_one, self.orders, self.slow, self.times
         )
         twin.names = self.names
@@ -78,12 +80,12 @@ class Stretch(torch.nn.Module):
         return outputs[0] if self.returns_one else tuple(outputs)
 
 
-# The caller's arguments were checked before: these can only be about what a part in torch made.
+# The caller's arguments were checked before: these errors can only be about results of a part in torch.
 _SIZE_ERRORS = ("INGOT-U301", "INGOT-U302", "INGOT-U303", "INGOT-U304", "INGOT-U305")
 
 
 def _made_otherwise(error: UserError) -> UserError:
-    """A part in torch made other sizes than the trace has: torch traces with sizes of 2 or more, and more may be given."""
+    """A part in torch produced other sizes than the trace: torch traces with sizes of 2 or more, and smaller ones may be passed."""
     text = str(error).splitlines()[0].removeprefix(f"[{error.code}] ")
     return UserError(
         f"the program was traced for other sizes, which torch computes within it: {text}",
@@ -96,7 +98,7 @@ class WriteBack:
     """Calls `module`, then copies the new values of mutated arguments into them."""
 
     def __init__(self, module: GraphModule, inputs: Sequence[Input], outputs: Sequence[Output]) -> None:
-        # An argument may be called like a buffer.
+        # An argument may have the same name as a buffer.
         position_of = {
             (given.kind == InputRole.USER, given.name): position for position, given in enumerate(inputs)
         }

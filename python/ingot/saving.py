@@ -18,7 +18,7 @@ from ingot.engine import MEMORY, Engine, choice
 from ingot.errors import UnsupportedError, UserError
 from ingot.loading import RECORD, module_of
 from ingot.module import CompiledModule, argument_names, mutated_names
-from ingot.running import Stretch
+from ingot.running import PartEngine
 
 _FORMATS = ("exported_program", "engine")
 
@@ -28,12 +28,12 @@ def save(
 ) -> None:
     """Writes a compiled module.
 
-    output_format: "exported_program" makes a .pt2 that `ingot.load`, or `torch.export.load` after `import ingot`, opens in a fresh process;
-    "engine" makes an engine file that needs no torch (whole programs only).
+    output_format: "exported_program" writes a .pt2 that `ingot.load`, or `torch.export.load` after `import ingot`, opens;
+    "engine" writes an engine file that needs no torch (whole programs only).
     """
     if output_format not in _FORMATS:
         raise UserError(
-            f'output_format is one of {", ".join(_FORMATS)}, not "{output_format}"', code="INGOT-U002"
+            f'output_format must be one of {", ".join(_FORMATS)}, not "{output_format}"', code="INGOT-U002"
         )
     if not isinstance(module, CompiledModule):
         raise UserError(
@@ -54,8 +54,8 @@ def save(
 def load(path: str | os.PathLike[str], memory: str = "map") -> Any:
     """Opens what `save` wrote: a CompiledModule, with its report and engines, or an Engine.
 
-    A .pt2 file that `save` did not write is opened as torch opens it.
-    memory: as `Engine.load` takes it; of a .pt2, torch reads a copy in any case.
+    A .pt2 file that `save` did not write is opened by torch.
+    memory: as for `Engine.load`; torch always reads a copy of a .pt2.
     """
     choice("memory", memory, MEMORY)
     try:
@@ -76,7 +76,7 @@ def load(path: str | os.PathLike[str], memory: str = "map") -> Any:
 
 
 class _Stream(io.RawIOBase):
-    """A file being written, as a class that torch takes for one. It writes archives from front to back, and rewinds at the end."""
+    """A file being written, in the form that torch accepts. torch writes archives sequentially, and rewinds at the end."""
 
     def __init__(self, file: _core.FileWriter) -> None:
         self._file = file
@@ -96,7 +96,7 @@ class _Stream(io.RawIOBase):
 
 
 def _write_whole(path: str, write: Callable[[Any], None]) -> None:
-    """Readers see the old file or the whole new one; nothing half-written is left."""
+    """Writes atomically; nothing half-written is left behind."""
     file = _core.FileWriter(path)
     try:
         write(file)
@@ -175,7 +175,7 @@ def _as_program(module: CompiledModule, carrier: _Carrier) -> torch.export.Expor
 
 
 def _record(module: CompiledModule, carrier: _Carrier) -> dict[str, Any]:
-    """What a torch program does not hold of a compiled module, for `ingot.load`."""
+    """What `ingot.load` needs of a compiled module besides the torch program."""
     names = {position: name for name, position in module.weight_positions.items()}
     guards = module.compiled.guards
     return {
@@ -188,7 +188,7 @@ def _record(module: CompiledModule, carrier: _Carrier) -> dict[str, Any]:
 
 
 def _dynamic_shapes(program: torch.export.ExportedProgram, args: Any, kwargs: Any) -> list[Any]:
-    """The dynamic dims of a program's arguments, one tree for each, in the form that torch.export takes."""
+    """The dynamic dims of a program's arguments, one tree per argument, in the form that torch.export takes."""
     leaves, spec = torch.utils._pytree.tree_flatten((args, kwargs))
     placeholders = {node.name: node for node in program.graph.nodes if node.op == "placeholder"}
     names = [spec.arg.name for spec in program.graph_signature.input_specs if spec.kind.name == "USER_INPUT"]
@@ -209,33 +209,33 @@ def _dynamic_shapes(program: torch.export.ExportedProgram, args: Any, kwargs: An
     return [*rebuilt_args, *rebuilt_kwargs.values()]
 
 
-class _StretchCall(torch.nn.Module):
-    """A stretch in its torch form. Weights among its arguments are in the engine already."""
+class _PartEngineCall(torch.nn.Module):
+    """A partition in its torch form. Weights among its arguments are already in the engine."""
 
-    def __init__(self, stretch: Stretch) -> None:
+    def __init__(self, part: PartEngine) -> None:
         super().__init__()
-        self.call = _EngineCall(stretch.engine)
-        self.users = stretch.users
-        self.results = stretch.results
+        self.call = _EngineCall(part.engine)
+        self.users = part.users
+        self.results = part.results
 
     def forward(self, *arguments: Any) -> Any:
         return self.results(list(self.call([arguments[position] for position in self.users])))
 
 
 class _HybridModule(_Carrier):
-    """Of a program in parts: its graph with `ingot::run` where an engine stands, and as buffers the weights that torch reads."""
+    """Of a program in parts: its graph with `ingot::run` in place of engines, and the weights that torch reads as buffers."""
 
     def __init__(self, module: CompiledModule) -> None:
         super().__init__(module)
-        # Not "graph": a GraphModule has an attribute of that name.
+        # Not "graph": GraphModule has an attribute of that name.
         self.parts = copy.copy(module.compiled.graph)
         self.weights = {f"weight_{position}": position for position in _read_by_torch(self.parts)}
         self.weights = {name: at for name, at in self.weights.items() if module.weight_at(at) is not None}
         for name, position in self.weights.items():
             self.register_buffer(name, module.weight_at(position))
         for name, child in list(self.parts.named_children()):
-            if isinstance(child, Stretch):
-                setattr(self.parts, name, _StretchCall(child))
+            if isinstance(child, PartEngine):
+                setattr(self.parts, name, _PartEngineCall(child))
         self.guards = module.compiled.guards
         self.flatten = module.flat_arguments
         self.rebuild = module.rebuild
@@ -250,13 +250,13 @@ class _HybridModule(_Carrier):
 
 
 def _read_by_torch(graph: torch.fx.GraphModule) -> list[int]:
-    """Positions of the arguments that are not for engines alone, or are among what these take at each call."""
+    """Positions of the arguments that are not for engines alone, or that engines take at each call."""
     placeholders = [node for node in graph.graph.nodes if node.op == "placeholder"]
     return [k for k, node in enumerate(placeholders) if any(_reads(graph, user, node) for user in node.users)]
 
 
 def _reads(graph: torch.fx.GraphModule, user: torch.fx.Node, value: torch.fx.Node) -> bool:
     part = graph.get_submodule(str(user.target)) if user.op == "call_module" else None
-    if not isinstance(part, Stretch):
+    if not isinstance(part, PartEngine):
         return True
     return any(user.args[position] is value for position in part.users)

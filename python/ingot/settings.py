@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Options, the same in compile(...), build(...), dynamo.compile(...) and torch.compile(options={...})."""
+"""Options, shared by compile(...), build(...), dynamo.compile(...) and torch.compile(options={...})."""
 
 from __future__ import annotations
 
@@ -11,23 +11,23 @@ from typing import Any
 from ingot import _core
 from ingot.errors import UserError
 
-# Options that this package acts on itself; all others go to the compiler (`ingot build --help` lists them).
+# Options of this package; all others are passed to the compiler (`ingot build --help` lists them).
 _OWN = {
-    "require_full_compilation": "an UnsupportedError instead of running parts of the model in torch",
-    "min_block_size": "stretches of fewer nodes stay in torch",
+    "require_full_compilation": "raise UnsupportedError instead of running parts of the model in torch",
+    "min_block_size": "partitions of fewer nodes stay in torch",
     "torch_executed_ops": 'ATen overloads ("aten.add.Tensor") that stay in torch',
     "check_speed": "time each engine against torch at the traced sizes, for the report",
-    "metadata": "texts by key that each engine keeps, as Engine.metadata",
+    "metadata": "strings by key that each engine stores, see Engine.metadata",
     "progress": "called as progress(phase, done, total, remaining_seconds); returning False cancels",
 }
 
-_LISTS = ("names", "name:dims,...")  # types of options whose values may be lists of texts
+_LISTS = ("names", "name:dims,...")  # types of options whose values may be lists of strings
 _PYTHON_NAMESPACES = ("_operator", "math", "torch", "higher_order")  # targets that are not overloads
 
 
 @dataclass
 class Settings:
-    """Parsed options. `compiler` holds texts for the compiler, by name."""
+    """Parsed options. `compiler` holds strings for the compiler, by name."""
 
     require_full_compilation: bool = False
     min_block_size: int = 1
@@ -45,10 +45,11 @@ class Settings:
 
     @staticmethod
     def parse(options: Mapping[str, Any]) -> Settings:
-        """UserError or UnsupportedError on every bad name, type and value: no later error is due to an option."""
+        """UserError or UnsupportedError for every invalid name, type and value: no later error is due to an option."""
         if not isinstance(options, Mapping):
             raise UserError(
-                f"options are a dict of names and values, not a {type(options).__name__}", code="INGOT-U002"
+                f"options must be a dict of names and values, not a {type(options).__name__}",
+                code="INGOT-U002",
             )
         known = {row[0]: row[1] for row in _core.options()}
         settings = Settings()
@@ -76,7 +77,7 @@ def _no_option(name: str, known: list[str]) -> UserError:
 def _checked(name: str, value: Any) -> Any:
     if name == "torch_executed_ops":
         if isinstance(value, str) or not isinstance(value, Iterable):
-            raise UserError(f'option "{name}" is a list of operators, not {value!r}', code="INGOT-U002")
+            raise UserError(f'option "{name}" must be a list of operators, not {value!r}', code="INGOT-U002")
         return tuple(_operator_name(item) for item in value)
     if name == "metadata":
         is_text = isinstance(value, Mapping) and all(
@@ -84,7 +85,7 @@ def _checked(name: str, value: Any) -> Any:
         )
         if not is_text or "" in value or any("\0" in item for pair in value.items() for item in pair):
             raise UserError(
-                f'option "{name}" is a dict of texts by keys that are not empty, without NUL, not {value!r}',
+                f'option "{name}" must be a dict of strings by non-empty keys, without NUL, not {value!r}',
                 code="INGOT-U002",
             )
         return dict(value)
@@ -117,7 +118,7 @@ def _operator_name(value: Any) -> str:
 
 
 def _text(name: str, kind: str, value: Any) -> str:
-    """The compiler's text of a value; it knows which texts an option takes."""
+    """The compiler's text for a value; it knows which strings an option accepts."""
     if isinstance(value, bool):
         return "true" if value else "false"
     if isinstance(value, (int, str)):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Where an FX node stands in the user's model."""
+"""The position of an FX node in the user's model."""
 
 from __future__ import annotations
 

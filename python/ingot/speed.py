@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Nodes that an engine would run slower than torch: which of them are worth leaving to torch, and what a segment really takes."""
+"""Nodes that an engine would run slower than torch: which are worth leaving to torch, and measured times of segments."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ from ingot.slowness import Slowness
 
 _log = logging.getLogger("ingot")
 
-CROSSING_NS = 12_000  # from an engine to torch or back: a call of either, and what is not fused across
-BYTES_PER_NS = 8  # values that cross are stored and read again
+CROSSING_NS = 12_000  # per crossing between an engine and torch: the call, and the lost fusion
+BYTES_PER_NS = 8  # values that cross are stored and reloaded
 
 
 # ATen calls that become many nodes of an engine, none of which is slow by itself: the reason, and nanoseconds of a result's element
@@ -31,7 +31,7 @@ _COMPOSITES = {
 
 
 class TooSlowError(Exception):
-    """These nodes are predicted to run faster in torch, crossings counted; with the reason of each."""
+    """The nodes that are predicted to run faster in torch, crossings included; with the reason of each."""
 
     def __init__(self, nodes: dict[Node, str]) -> None:
         super().__init__(", ".join(node.name for node in nodes))
@@ -39,7 +39,7 @@ class TooSlowError(Exception):
 
 
 def slow_nodes(capture: Capture, settings: Settings) -> dict[Node, Slowness]:
-    """What an engine of the captured graph would run slowly. Raises as a build would."""
+    """The nodes of the captured graph that an engine would run slowly. Raises as a build would."""
     by_name = {node.name: node for node in capture.nodes}
     found: dict[Node, Slowness] = {}
     for row in json.loads(capture.builder.slow(settings.compiler)):
@@ -57,20 +57,20 @@ def slow_nodes(capture: Capture, settings: Settings) -> dict[Node, Slowness]:
 
 
 def worth_leaving(module: GraphModule, slow: dict[Node, Slowness]) -> dict[Node, str]:
-    """The slow nodes that torch runs faster even with the crossings that this adds, run by run of neighbours."""
+    """The slow nodes that torch runs faster even with the added crossings, run by run of neighbours."""
     calls = [node for node in module.graph.nodes if node.op == "call_function"]
     leaving: dict[Node, str] = {}
     for start, end in _runs(calls, slow):
         run = calls[start:end]
         gain = sum(slow[node].gain_ns for node in run if node in slow) / torch.get_num_threads()
-        ends = [start > 0, end < len(calls)]  # at the graph's ends there is nothing to cross to
+        ends = [start > 0, end < len(calls)]  # no crossing at the ends of the graph
         if gain > sum(ends) * CROSSING_NS + _crossing_bytes(run, calls) / BYTES_PER_NS:
             leaving |= {node: str(slow[node]) for node in run if node in slow}
     return leaving
 
 
 def taken_slow(module: GraphModule, capture: Capture, settings: Settings) -> dict[Node, Slowness]:
-    """The slow nodes that the engine takes; TooSlowError names those that it does not have to take, and torch runs faster."""
+    """The slow nodes that stay in the engine; TooSlowError names those that are optional and faster in torch."""
     slow = slow_nodes(capture, settings)
     leaving = worth_leaving(module, slow)
     if leaving and not settings.require_full_compilation:
@@ -82,7 +82,7 @@ def taken_slow(module: GraphModule, capture: Capture, settings: Settings) -> dic
 
 
 def _runs(calls: Sequence[Node], slow: dict[Node, Slowness]) -> list[tuple[int, int]]:
-    """Neighbours in execution order; the choice of one of several results stays with its call."""
+    """Neighbours in execution order; the selection of one of several results stays with its call."""
     runs: list[tuple[int, int]] = []
     for position, node in enumerate(calls):
         follows = bool(runs) and runs[-1][1] == position
@@ -94,7 +94,7 @@ def _runs(calls: Sequence[Node], slow: dict[Node, Slowness]) -> list[tuple[int, 
 
 
 def _crossing_bytes(run: Sequence[Node], calls: Sequence[Node]) -> int:
-    """Bytes of the values that engines would give to the run and take from it."""
+    """Bytes of the values that engines would pass to the run and receive from it."""
     inside, around = set(run), set(calls)
     given = {source for node in run for source in node.all_input_nodes if source in around - inside}
     taken = {node for node in run if any(user not in inside and user.op != "output" for user in node.users)}
@@ -135,7 +135,7 @@ def measure(
 
 
 def _example(node: Node, given: Input) -> object:
-    """The weight itself, random floats, zeros for integers: those may be indices."""
+    """The weight itself, random floats, or zeros for integers, which may be indices."""
     if given.data is not None:
         return given.data
     value = node.meta.get("val")

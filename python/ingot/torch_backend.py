@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The backend that `torch.compile(model, backend="ingot")` finds by its entry point. It changes no global configuration."""
+"""The backend that `torch.compile(model, backend="ingot")` finds by its entry point. Changes no global configuration."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from ingot.reporting import Report
 from ingot.settings import Settings
 from ingot.views import take_views
 
-REPORTS = "ingot_reports"  # attribute of a torch.compile call: its graphs' reports, in order
+REPORTS = "ingot_reports"  # attribute of a torch.compile call: the reports of its graphs, in order
 _log = logging.getLogger("ingot")
 
 
@@ -62,7 +62,7 @@ def _compile_aot(
 
     tensors = [value for value in example_inputs if isinstance(value, torch.Tensor)]
     if torch.is_grad_enabled() and any(tensor.requires_grad for tensor in tensors):
-        return aot({})  # torch runs the backward, and autograd must know every call of the forward
+        return aot({})  # torch runs the backward pass, and autograd must see every call of the forward pass
     with compat.without_copying_references(), compat.keep_composites(is_imported):
         try:
             return aot(decompositions())
@@ -70,13 +70,13 @@ def _compile_aot(
             raise
         except Exception as error:
             if captured:
-                raise  # a bug of ours: torch had made its graph
-            # Not all that torch's tables hold can be traced: what they decompose runs in torch.
-            _log.info("compiled again without torch's decompositions: %s", error)
+                raise  # our bug: torch had captured its graph
+            # Not everything in torch's tables can be traced: what they decompose runs in torch.
+            _log.info("recompiled without torch's decompositions: %s", error)
             return aot({})
 
 
-# torch's modes. All are the default level: Ingot times no choices yet that "max-autotune" could ask for.
+# torch's modes. All mean the default level: there is no autotuning yet for "max-autotune" to enable.
 _MODES = ("default", "reduce-overhead", "max-autotune", "max-autotune-no-cudagraphs")
 
 
@@ -96,7 +96,7 @@ def _lower(graph: GraphModule, values: Sequence[Any], settings: Settings, report
 
 
 class _Lowered:
-    """Calls what was compiled of a graph."""
+    """Calls the compiled form of a graph."""
 
     def __init__(self, graph: GraphModule, inputs: Sequence[Input], outputs: Sequence[Output], settings: Settings,
                  reports: list[Report]) -> None:  # fmt: skip
@@ -117,8 +117,8 @@ class _Lowered:
         return self(arguments)
 
     def _take_integers(self) -> None:
-        """A buffer of integers, which engines hold as a constant, was changed: from now on all such are arguments."""
-        _log.info("compiled again, because a buffer that no engine can refit has changed")
+        """A buffer of integers, which engines hold as a constant, has changed: from now on all such buffers are arguments."""
+        _log.info("recompiled, because a buffer that no engine can refit has changed")
         self._inputs = [
             Input(InputRole.USER, given.name)
             if given.data is not None and not given.data.is_floating_point()
@@ -148,9 +148,9 @@ def _boxed(call: Any) -> Any:
 def _describe(
     graph: GraphModule, values: Sequence[Any], mutations: dict[Node, Node]
 ) -> tuple[list[Input], list[Output]]:
-    """What each placeholder and each output is."""
+    """The role of each placeholder and each output."""
     placeholders = [node for node in graph.graph.nodes if node.op == "placeholder"]
-    if len(values) != len(placeholders):  # AOT merged aliased arguments: then none is known by its place
+    if len(values) != len(placeholders):  # AOT merged aliased arguments: then positions do not identify them
         values = [None] * len(placeholders)
     inputs = []
     for node, value in zip(placeholders, values, strict=True):
@@ -173,7 +173,7 @@ def _kind(value: Any) -> InputRole:
 
 
 def _take_mutations(graph: GraphModule, placeholders: Sequence[Node]) -> dict[Node, Node]:
-    """Turns the `copy_(placeholder, value)` nodes at the end into outputs; the placeholders in output order."""
+    """Turns the `copy_(placeholder, value)` nodes at the end into outputs; returns the placeholders in output order."""
     mutations: dict[Node, Node] = {}
     for node in list(graph.graph.nodes):
         if node.target is torch.ops.aten.copy_.default and node.args[0] in placeholders:
@@ -186,7 +186,7 @@ def _take_mutations(graph: GraphModule, placeholders: Sequence[Node]) -> dict[No
 
 
 def _as_torch_error(error: Error) -> BaseException:
-    """An exception of ours that torch shows as it is."""
+    """An exception of ours that torch shows unchanged."""
     shorten = compat.shorten_traceback_class()
     if shorten is None:
         return error

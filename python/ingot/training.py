@@ -16,7 +16,7 @@ _log = logging.getLogger("ingot")
 
 
 def warn_of_training(program: ExportedProgram) -> None:
-    """One warning, where the mode decides what the program computes: of dropout and batch norm, not of what has no such part."""
+    """Warns once if the mode affects the result: for dropout and batch norm, not for models without such parts."""
     nodes = [node for node in program.graph.nodes if _trains(node)]
     if nodes:
         module = source_of(nodes[0])[3]

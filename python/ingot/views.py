@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Where memory matters, and not values alone: views that a graph returns, and strides that torch reads after an engine."""
+"""Where memory matters, not just values: views that a graph returns, and strides of engine results that torch reads."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def take_views(module: GraphModule, mutations: dict[Node, Node]) -> GraphModule 
 
 
 def viewed_by(node: object) -> Node | None:
-    """What a node is a view of; None if it is none."""
+    """The node that a node is a view of; None if it is not a view."""
     if not isinstance(node, Node) or node.op != "call_function":
         return None
     if target_name(node.target) == "_operator.getitem":
@@ -51,7 +51,7 @@ def viewed_by(node: object) -> Node | None:
 
 
 def storage_order(example: object) -> list[int] | None:
-    """The dims of a tensor from the slowest in memory to the fastest; None if they stand in order, or leave gaps."""
+    """The dims of a tensor from the slowest in memory to the fastest; None if they are in order, or have gaps."""
     if not isinstance(example, torch.Tensor) or example.layout is not torch.strided:
         return None
     sizes = [compat.size_seen(size) for size in example.shape]
@@ -72,7 +72,7 @@ def in_storage_order(tensor: torch.Tensor, order: Sequence[int]) -> torch.Tensor
 
 
 def _root(node: Node, shown: dict[Node, Node]) -> Node:
-    """What a node is a view of in the end. The new value of an input has memory of its own, even if it is computed as a view."""
+    """The root of a chain of views. The new value of an input has memory of its own, even if it is computed as a view."""
     base = None if node in shown else viewed_by(node)
     return node if base is None else _root(base, shown)
 
@@ -84,7 +84,7 @@ def _anchors(users: Sequence[object], shown: dict[Node, Node]) -> set[Node]:
 
 
 class _Tail:
-    """The graph that makes the outputs. `needed` is what it takes besides the inputs."""
+    """The graph that computes the outputs. `needed` are its inputs besides those of the original."""
 
     def __init__(self, placeholders: Sequence[Node], shown: dict[Node, Node]) -> None:
         self.graph = Graph()
@@ -96,7 +96,7 @@ class _Tail:
         self._last = next(iter(reversed(self.graph.nodes)), None)
 
     def make(self, value: object, anchors: set[Node]) -> object:
-        """The node that stands for one output."""
+        """The node that replaces one output."""
         if not isinstance(value, Node):
             return value
         self.has_views |= value in self._made

@@ -32,7 +32,7 @@ const DTypeRow& row_of(int32_t dtype) {
   for (const DTypeRow& row : kDTypes) {
     if (row.dtype == dtype) return row;
   }
-  throw CommandError(fmt::format("dtype {} has no form on disk", dtype));
+  throw CommandError(fmt::format("dtype {} cannot be written to a file", dtype));
 }
 
 }  // namespace
@@ -43,8 +43,8 @@ const char* dtype_name(int32_t dtype) { return row_of(dtype).name; }
 std::vector<Array> read_arrays(const std::filesystem::path& path) {
   const std::string extension = path.extension().string();
   if (extension != ".npz" && extension != ".npy" && extension != ".safetensors") {
-    throw CommandError(
-        fmt::format("'{}': arrays are read from .npy, .npz and .safetensors files", path.string()), 2);
+    throw CommandError(fmt::format("'{}': only .npy, .npz and .safetensors files can be read", path.string()),
+                       2);
   }
   if (extension == ".npz") return read_npz(path);
   const std::string text = read_file(path);

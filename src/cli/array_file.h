@@ -22,9 +22,9 @@ const char* dtype_name(int32_t dtype);  // "f32"
 // Arrays of a file, by its extension. CommandError names the file and what is wrong with it.
 std::vector<Array> read_arrays(const std::filesystem::path& path);
 
-// CommandError, with the status of wrong usage, if so many arrays have no form in a file of that name.
+// CommandError, with the exit status of wrong usage, if a file of that name cannot hold so many arrays.
 void check_array_path(const std::filesystem::path& path, size_t count);
-// One array as .npy; any number as .npz, under their names. Whole or not at all.
+// One array as .npy; any number as .npz, under their names. Atomic.
 void write_arrays(const std::filesystem::path& path, const std::vector<Array>& arrays);
 
 }  // namespace ingot::cli

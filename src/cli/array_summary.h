@@ -11,6 +11,6 @@ struct Summary {
   double min = 0, max = 0, mean = 0;
 };
 std::optional<Summary> summarize(
-    const Array& array);  // none of empty arrays, and of dtypes that C++ has no type for
+    const Array& array);  // zero for empty arrays, and for dtypes without a C++ type
 
 }  // namespace ingot::cli

@@ -17,11 +17,11 @@ namespace {
 EndOnInterrupt end_on_interrupt(bool json) {
   CommandError error("[INGOT-U010] the build was cancelled");
   error.details = {{"code", "INGOT-U010"}, {"message", "the build was cancelled"}};
-  const std::string line_end = isatty(STDERR_FILENO) == 1 ? "\n" : "";  // of the line that shows the progress
+  const std::string line_end = isatty(STDERR_FILENO) == 1 ? "\n" : "";  // ends the progress line
   return {line_end + "ingot: " + error.what() + "\n", json ? json_of(error) : ""};
 }
 
-// What a build shows, and how Ctrl-C ends it: at once, but the file that is being written may have a name.
+// Shows progress and handles Ctrl-C: at once, except while a file is being written.
 struct Watch {
   EndOnInterrupt interrupts;
   ProgressLine line = {};
@@ -40,9 +40,9 @@ int32_t report_progress(void* user, const char* phase, size_t done, size_t total
 void print_slow(const nlohmann::json& nodes) {
   for (const auto& slow : nodes) {
     const auto ms = [&](const char* time) { return slow.value(time, 0.0) / 1e6; };
-    fmt::print("  slow: {} ({}): {}; predicted {:.3g} ms a run, torch {:.3g} ms{}{}\n", slow.value("op", ""),
-               slow.value("node", ""), slow.value("reason", ""), ms("own_ns"), ms("peer_ns"),
-               slow.value("source", "").empty() ? "" : " -- ", slow.value("source", ""));
+    fmt::print("  slow: {} ({}): {}; predicted {:.3g} ms per run, torch {:.3g} ms{}{}\n",
+               slow.value("op", ""), slow.value("node", ""), slow.value("reason", ""), ms("own_ns"),
+               ms("peer_ns"), slow.value("source", "").empty() ? "" : " -- ", slow.value("source", ""));
   }
 }
 
@@ -78,7 +78,7 @@ void build(const BuildCommand& command) {
   ingot_engine_free(engine);
   auto json = nlohmann::json::parse(take_text(report));
   json["output"] = output.string();
-  // Of a pipe or device no size is known.
+  // The size of a pipe or device is unknown.
   json["bytes"] = std::filesystem::is_regular_file(output) ? std::filesystem::file_size(output) : 0;
   if (command.json) {
     fmt::print("{}\n", json.dump(2));

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// One function a command. Each prints to stdout and throws CommandError for what is refused.
+// One function per command. Each prints to stdout and throws CommandError.
 #pragma once
 
 #include <cstdint>
@@ -12,18 +12,18 @@
 
 namespace ingot::cli {
 
-// What is told on stderr with exit status 1 (refused) or 2 (wrong usage).
+// Printed to stderr, with exit status 1 (rejected) or 2 (wrong usage).
 struct CommandError : std::runtime_error {
   CommandError(const std::string& message, int exit_status = 1)
       : std::runtime_error(message), status(exit_status) {}
   int status;
-  std::map<std::string, std::string> details;  // by name: "code", "message", "advice" ...; maybe none
+  std::map<std::string, std::string> details;  // by name: "code", "message", "advice" ...; may be empty
 };
 
-std::string json_of(const CommandError& error);  // as --json tells it
+std::string json_of(const CommandError& error);  // as printed with --json
 void check(ingot_status* status);                // throws CommandError with the whole text, frees the status
 std::string take_text(ingot_text* text);
-// "; the nearest is 'build'", or "" if none of the known words is near.
+// "; the nearest is 'build'", or "" if no known word is near.
 std::string suggest(std::string_view word, const std::vector<std::string>& known);
 
 struct BuildCommand {
@@ -45,12 +45,12 @@ struct BenchCommand {
   RunCommand run;
   double seconds = 2;
   int warmup = 5;
-  bool profile = false;  // the steps too
-  size_t top = 20;       // how many of them to print
+  bool profile = false;  // time steps too
+  size_t top = 20;       // number of steps to print
 };
 struct ProfileCommand {
   BenchCommand bench;
-  std::string trace;  // file for Chrome's trace events; "": none
+  std::string trace;  // file for Chrome trace events; "": none
 };
 struct InspectCommand {
   std::string file;

@@ -36,7 +36,7 @@ void print_ports(const Json& json, const char* name) {
   }
 }
 
-// What the sizes of a call have to meet.
+// Conditions on the sizes of a call.
 void print_conditions(const Json& json) {
   if (!json["conditions"].empty()) fmt::print("conditions\n");
   for (const Json& condition : json["conditions"]) {
@@ -60,7 +60,7 @@ void print_weights(const Json& json) {
   }
 }
 
-// Equal steps are counted, in the order in which they first run.
+// Counts equal steps, in the order of their first run.
 void print_steps(const Json& program) {
   std::vector<std::pair<std::string, size_t>> counts;
   for (const Json& step : program["steps"]) {
@@ -68,7 +68,7 @@ void print_steps(const Json& program) {
     const auto known = std::ranges::find(counts, name, &std::pair<std::string, size_t>::first);
     known == counts.end() ? void(counts.emplace_back(name, 1)) : void(++known->second);
   }
-  fmt::print("{} steps, memory {} bytes at typical sizes ({} alive at once, {} without sharing)\n",
+  fmt::print("{} steps, memory {} bytes at typical sizes ({} live at once, {} without sharing)\n",
              program["steps"].size(), program["arena_bytes"].get<int64_t>(),
              program["live_bytes"].get<int64_t>(), program["buffer_bytes"].get<int64_t>());
   for (const auto& [name, count] : counts) fmt::print("  {} x {}\n", count, name);
@@ -116,7 +116,7 @@ void verify(const InspectCommand& command) {
   if (command.json) {
     fmt::print("{}\n", nlohmann::json{{"file", command.file}, {"valid", true}}.dump());
   } else {
-    fmt::print("{}: every byte is as it was sealed\n", command.file);
+    fmt::print("{}: every byte is intact\n", command.file);
   }
 }
 

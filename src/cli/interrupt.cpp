@@ -10,7 +10,7 @@
 namespace ingot::cli {
 namespace {
 
-// A handler sees nothing else.
+// The only state that a signal handler touches.
 volatile std::sig_atomic_t interrupted = 0;
 std::atomic<const std::string*> last_words[2];
 static_assert(std::atomic<const std::string*>::is_always_lock_free);
@@ -28,7 +28,7 @@ void write_all(int file, const std::string* text) {
   }
 }
 
-// By the signal, not by a status: a shell's loop ends with it.
+// By the signal, not by an exit status, so that shell loops end too.
 void end_at_once(int) {
   write_all(STDERR_FILENO, last_words[0]);
   write_all(STDOUT_FILENO, last_words[1]);
@@ -57,7 +57,7 @@ void EndOnInterrupt::begin_cleanup() { catch_interrupts(); }
 
 void EndOnInterrupt::end() {
   end_at_once(SIGINT);
-  ::_exit(130);  // where the signal is blocked
+  ::_exit(130);  // reached if the signal is blocked
 }
 
 }  // namespace ingot::cli

@@ -1,18 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
-// Ctrl-C during long work.
+// Ctrl-C during long operations.
 #pragma once
 
 #include <string>
 
 namespace ingot::cli {
 
-// From now on Ctrl-C is noted, for work that asks `was_interrupted`; a second one ends the process.
+// From now on Ctrl-C sets a flag, for code that polls `was_interrupted`; a second one ends the process.
 void catch_interrupts();
 bool was_interrupted();
 
-// While one lives, Ctrl-C ends the process at once by its signal, after the texts went to stderr and stdout:
-// for work that leaves nothing behind. The work between `begin_cleanup` and the end is interrupted as by
-// `catch_interrupts`: it looks, and cleans up.
+// While one lives, Ctrl-C ends the process at once by its signal, after writing the texts to stderr and
+// stdout: for work that leaves nothing behind. From `begin_cleanup` on it only sets a flag, as with
+// `catch_interrupts`: the work polls it, and cleans up.
 class EndOnInterrupt {
  public:
   EndOnInterrupt(std::string message, std::string output);
@@ -21,7 +21,7 @@ class EndOnInterrupt {
   ~EndOnInterrupt();
 
   void begin_cleanup();
-  [[noreturn]] void end();  // what Ctrl-C would do
+  [[noreturn]] void end();  // as Ctrl-C would
 
  private:
   const std::string message_, output_;

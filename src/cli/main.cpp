@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The command-line program. Exit status: 0 right, 1 refused (one message on stderr), 2 wrong usage.
+// The command-line program. Exit status: 0 success, 1 rejected (one message on stderr), 2 wrong usage.
 #include <CLI/CLI.hpp>
 
 #include <algorithm>
@@ -25,7 +25,7 @@ using ingot::cli::ProfileCommand;
 using ingot::cli::RunCommand;
 
 void add_build(CLI::App& app, BuildCommand& command) {
-  CLI::App* build = app.add_subcommand("build", "Build an engine from a .pt2 of torch.export");
+  CLI::App* build = app.add_subcommand("build", "Build an engine from a .pt2 file of torch.export");
   build->add_option("model", command.model, "model.pt2")->required();
   build->add_option("-o,--output", command.output,
                     "engine file to write (default: the model's name with .ingot)");
@@ -46,7 +46,7 @@ void add_build(CLI::App& app, BuildCommand& command) {
   }
   build
       ->add_option("--metadata", command.metadata,
-                   "KEY=VALUE that the engine keeps and `ingot inspect` shows; may be repeated")
+                   "KEY=VALUE to store in the engine, shown by `ingot inspect`; may be repeated")
       ->allow_extra_args(false)
       ->check([](const std::string& text) {
         const size_t end = text.find('=');
@@ -59,11 +59,11 @@ void add_run_options(CLI::App& app, RunCommand& command) {
   app.add_option("engine", command.engine, "engine file")->required();
   app.add_option(
          "-i,--input", command.inputs,
-         "NAME=x.npy, or a .npz or .safetensors with arrays named as the inputs, or x.npy by position")
+         "NAME=x.npy, a .npz or .safetensors file with arrays named like the inputs, or x.npy by position")
       ->allow_extra_args(false);
   app.add_option("--shapes", command.shapes, "sizes of random inputs: name:1x128,...");
   app.add_option("--seed", command.seed, "seed of random inputs");
-  app.add_option("--threads", command.threads, "0: what the process may use");
+  app.add_option("--threads", command.threads, "0: all that the process may use");
   app.add_option("--verify", command.verify, "lazy or full")->check(CLI::IsMember({"lazy", "full"}));
   app.add_option("--trust", command.trust, "any, signed or none")
       ->check(CLI::IsMember({"any", "signed", "none"}));
@@ -74,7 +74,7 @@ void add_run_options(CLI::App& app, RunCommand& command) {
 std::string check_seconds(const std::string& text) {
   double seconds = 0;
   const bool good = CLI::detail::lexical_cast(text, seconds) && std::isfinite(seconds) && seconds > 0;
-  return good ? "" : "'" + text + "' is no time in seconds";
+  return good ? "" : "'" + text + "' is not a time in seconds";
 }
 
 void add_run(CLI::App& app, RunCommand& command) {
@@ -86,15 +86,15 @@ void add_run(CLI::App& app, RunCommand& command) {
 
 void add_timing_options(CLI::App& app, BenchCommand& command) {
   app.add_option("--seconds", command.seconds, "how long to measure")->check(&check_seconds);
-  app.add_option("--warmup", command.warmup, "runs that do not count")->check(CLI::Range(0, 1'000'000));
-  app.add_option("--top", command.top, "how many of the slowest steps to print");
+  app.add_option("--warmup", command.warmup, "runs before the measurement")->check(CLI::Range(0, 1'000'000));
+  app.add_option("--top", command.top, "number of slowest steps to print");
 }
 
 void add_bench(CLI::App& app, BenchCommand& command) {
   CLI::App* bench = app.add_subcommand("bench", "Time an engine");
   add_run_options(*bench, command.run);
   add_timing_options(*bench, command);
-  bench->add_flag("--profile", command.profile, "time each step too, in runs of their own");
+  bench->add_flag("--profile", command.profile, "time each step too, in separate runs");
   bench->callback([&command] { ingot::cli::bench(command); });
 }
 
@@ -130,8 +130,7 @@ bool wants_json(std::span<char*> words) {
   return std::ranges::find(words, std::string_view("--json")) != words.end();
 }
 
-// Tells what was wrong on stderr; with --json also on stdout, for programs. All of it or, without memory,
-// nothing.
+// Prints the error to stderr, and with --json also to stdout, for programs. Prints nothing if out of memory.
 int refuse(const CommandError& error, std::span<char*> words) {
   const std::string json = wants_json(words) ? json_of(error) : "";
   std::cerr << "ingot: " << error.what() << "\n";
@@ -139,18 +138,19 @@ int refuse(const CommandError& error, std::span<char*> words) {
   return error.status;
 }
 
-// Takes no memory itself.
+// Allocates nothing itself.
 int refuse_without_memory(bool json) {
-  std::fputs("ingot: [INGOT-D004] there is no memory left\n", stderr);
+  std::fputs("ingot: [INGOT-D004] out of memory\n", stderr);
   if (json) {
     std::fputs("{\n  \"error\": {\n    \"code\": \"INGOT-D004\",\n", stdout);
-    std::fputs("    \"message\": \"there is no memory left\",\n    \"status\": 1\n  }\n}\n", stdout);
+    std::fputs("    \"message\": \"out of memory\",\n    \"status\": 1\n  }\n}\n", stdout);
   }
   std::fflush(stdout);
   return 1;
 }
 
-// Some destructors of third parties take memory. For want of it they end here: other ends are bugs.
+// Some destructors of third-party libraries allocate. Without memory they end up here; anything else here is
+// a bug.
 [[noreturn]] void end_without_memory() {
   try {
     if (std::current_exception()) throw;

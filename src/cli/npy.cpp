@@ -45,7 +45,7 @@ std::vector<int64_t> parse_shape(std::string_view text, const std::string& origi
   std::vector<int64_t> shape;
   const size_t end = text.find(')');
   if (!text.starts_with('(') || end == std::string_view::npos)
-    refuse_npy(origin, "the shape in its header is no tuple");
+    refuse_npy(origin, "the shape in its header is not a tuple");
   std::string_view inside = text.substr(1, end - 1);
   while (true) {
     while (inside.starts_with(' ') || inside.starts_with(',')) inside.remove_prefix(1);
@@ -85,7 +85,7 @@ size_t checked_bytes(const Array& array, const std::string& origin) {
 
 Array parse_npy(std::span<const char> bytes, const std::string& origin) {
   const std::string_view all(bytes.data(), bytes.size());
-  if (all.size() < 12 || !all.starts_with(kMagic)) refuse_npy(origin, "it is no .npy file");
+  if (all.size() < 12 || !all.starts_with(kMagic)) refuse_npy(origin, "it is not a .npy file");
   const auto byte = [&](size_t at) { return static_cast<size_t>(static_cast<unsigned char>(all[at])); };
   const bool is_first_version = byte(6) == 1;
   size_t length = byte(8) | byte(9) << 8;
@@ -102,7 +102,8 @@ Array parse_npy(std::span<const char> bytes, const std::string& origin) {
   const std::string_view data = all.substr(start + length);
   const size_t wanted = checked_bytes(array, origin);
   if (data.size() != wanted)
-    refuse_npy(origin, fmt::format("it holds {} bytes of data, but its header says {}", data.size(), wanted));
+    refuse_npy(origin,
+               fmt::format("it has {} bytes of data, but its header specifies {}", data.size(), wanted));
   array.data.assign(data.begin(), data.end());
   return array;
 }

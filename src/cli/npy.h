@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The .npy format (numpy.lib.format): a magic string, a version, a header that is a Python dict, and the
-// data.
+// The .npy format (numpy.lib.format): magic string, version, a header that is a Python dict, and the data.
 #pragma once
 
 #include <span>

@@ -22,9 +22,9 @@ Array read_member(unzFile zip, const std::string& path) {
   char name[512] = {};  // the last byte stays zero
   if (unzGetCurrentFileInfo64(zip, &info, name, sizeof(name) - 1, nullptr, 0, nullptr, 0) != UNZ_OK ||
       info.uncompressed_size > kLargestMember || unzOpenCurrentFile(zip) != UNZ_OK) {
-    throw CommandError(fmt::format("'{}': a member cannot be read", path));
+    throw CommandError(fmt::format("'{}': a member of the archive cannot be read", path));
   }
-  std::vector<char> bytes;  // grows as data arrive: the size in the file is a claim
+  std::vector<char> bytes;  // grows as data arrive: the size stored in the file is not trusted
   while (true) {
     const size_t before = bytes.size();
     bytes.resize(before + kChunk);
@@ -45,7 +45,7 @@ Array read_member(unzFile zip, const std::string& path) {
 std::vector<Array> read_npz(const std::filesystem::path& path) {
   check_readable(path);
   const std::unique_ptr<void, decltype(&unzClose)> zip(unzOpen64(path.c_str()), &unzClose);
-  if (!zip) throw CommandError(fmt::format("'{}': it is no .npz file", path.string()));
+  if (!zip) throw CommandError(fmt::format("'{}': it is not a .npz file", path.string()));
   std::vector<Array> arrays;
   for (int state = unzGoToFirstFile(zip.get()); state == UNZ_OK; state = unzGoToNextFile(zip.get())) {
     arrays.push_back(read_member(zip.get(), path.string()));

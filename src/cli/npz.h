@@ -9,9 +9,9 @@
 
 namespace ingot::cli {
 
-// A .npz file is a zip of .npy files (numpy.savez, numpy.savez_compressed). Reading one is minizip's work.
+// A .npz file is a zip archive of .npy files (numpy.savez, numpy.savez_compressed), read by minizip.
 std::vector<Array> read_npz(const std::filesystem::path& path);
-// Stored, not compressed, as numpy.savez does; written from begin to end, so that pipes take it too.
+// Stored, not compressed, as numpy.savez does; written sequentially, so that pipes work too.
 void write_npz(OutputFile& file, const std::vector<Array>& arrays);
 
 }  // namespace ingot::cli

@@ -88,7 +88,7 @@ void print(const core::Split& split, bool json) {
 void optimize(const OptCommand& command) {
   try {
     if (command.list) return list_passes(pass_table(command.device), command.json);
-    if (command.file.empty()) throw CommandError("opt needs a file, or - for standard input", 2);
+    if (command.file.empty()) throw CommandError("opt requires a file, or - for standard input", 2);
     core::Graph graph = core::parse_graph(read_source(command.file), &core::ops::find_op);
     print(run_passes(std::move(graph), command), command.json);
   } catch (const core::Error& error) {

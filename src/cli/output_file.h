@@ -9,11 +9,11 @@
 
 namespace ingot::cli {
 
-// CommandError if no file can be made at `path`, before any work is done for it: its folder is missing, or it
-// is a folder.
+// CommandError if `path` cannot be created because its folder is missing or it is itself a folder; checked
+// before any work is done for it.
 void check_output_path(const std::filesystem::path& path);
 
-// A file that is written whole or not at all, as engines are. Throws CommandError.
+// A file that is written atomically, like engines. Throws CommandError.
 class OutputFile {
  public:
   explicit OutputFile(const std::filesystem::path& path);

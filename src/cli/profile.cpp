@@ -13,7 +13,7 @@
 namespace ingot::cli {
 namespace {
 
-// The last run as Chrome's trace events, which chrome://tracing and Perfetto open.
+// The last run as Chrome trace events, for chrome://tracing and Perfetto.
 void write_trace(const nlohmann::json& json, const std::string& path) {
   auto events = nlohmann::json::array();
   for (const nlohmann::json& step : json["steps"]) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Progress of long work on stderr: one line that is redrawn on a terminal, plain lines elsewhere.
+// Progress of long operations on stderr: one line that is redrawn on a terminal, plain lines elsewhere.
 #pragma once
 
 #include <chrono>

@@ -14,7 +14,7 @@ namespace ingot::cli {
 namespace {
 
 [[noreturn]] void refuse_shape(const std::string& part) {
-  throw CommandError(fmt::format("'{}' is no shape: write name:1x128", part), 2);
+  throw CommandError(fmt::format("'{}' is not a shape: write name:1x128", part), 2);
 }
 
 std::vector<int64_t> parse_sizes(const std::string& part, size_t begin) {

@@ -20,7 +20,8 @@ namespace {
 
 std::ifstream open(const std::filesystem::path& path) {
   std::error_code ignored;
-  if (std::filesystem::is_directory(path, ignored)) refuse(path, EISDIR);  // a stream opens and then fails
+  if (std::filesystem::is_directory(path, ignored))
+    refuse(path, EISDIR);  // opening a folder succeeds, but reading fails
   std::ifstream stream(path, std::ios::binary);
   if (!stream) refuse(path, errno);
   return stream;

@@ -49,7 +49,7 @@ Array parse_tensor(const std::string& name, const nlohmann::json& entry, std::sp
 
 std::vector<Array> parse_safetensors(std::span<const char> bytes, const std::string& origin) {
   uint64_t length = 0;
-  if (bytes.size() < sizeof(length)) refuse(origin, "it is no .safetensors file");
+  if (bytes.size() < sizeof(length)) refuse(origin, "it is not a .safetensors file");
   std::memcpy(&length, bytes.data(), sizeof(length));
   if (length > bytes.size() - sizeof(length)) refuse(origin, "it ends inside its header");
   const std::span<const char> header = bytes.subspan(sizeof(length), length),

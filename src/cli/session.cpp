@@ -93,17 +93,17 @@ void Session::read_inputs(const RunCommand& command) {
   }
 }
 
-// The sizes of inputs that no file gives.
+// Reads the sizes of inputs that come from no file.
 void Session::read_shapes(const RunCommand& command) {
   for (const auto& [name, shape] : parse_shape_list(command.shapes)) {
     Array& input = inputs_[find_port(name, "--shapes")];
     if (input.dtype != 0)
-      throw CommandError(fmt::format("input '{}' is given by a file, and again by --shapes", name), 2);
+      throw CommandError(fmt::format("input '{}' is given both by a file and by --shapes", name), 2);
     input = {.name = name, .dtype = ports_[find_port(name, "--shapes")].dtype, .shape = shape, .data = {}};
   }
 }
 
-// What the given inputs say of symbolic sizes.
+// The symbolic sizes determined by the given inputs.
 KnownSizes Session::known_sizes() const {
   KnownSizes known;
   for (size_t i = 0; i < ports_.size(); ++i) {
@@ -127,7 +127,7 @@ void Session::make_missing_inputs(uint64_t seed) {
   for (const size_t i : random) fill_randomly(inputs_[i], seed + i);
 }
 
-// Says what the engine says of a run with such inputs, before memory is taken for them.
+// Reports errors in the sizes before memory is allocated for the inputs.
 void Session::check_sizes() {
   std::vector<ingot_tensor> tensors = views();
   char nothing = 0;

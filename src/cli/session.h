@@ -14,12 +14,12 @@ namespace ingot::cli {
 
 class Session {
  public:
-  explicit Session(const RunCommand& command);  // opens the engine, reads or makes the inputs
+  explicit Session(const RunCommand& command);  // opens the engine, reads or generates the inputs
 
   // Runs once. The outputs stay valid until the next run.
   const std::vector<Array>& run();
   const std::vector<Array>& inputs() const { return inputs_; }
-  void set_profiling();   // times each step of the runs from now on
+  void set_profiling();   // times each step of later runs
   std::string profile();  // JSON, see ingot_context_profile
 
  private:
@@ -35,7 +35,7 @@ class Session {
   std::unique_ptr<ingot_engine, decltype(&ingot_engine_free)> engine_{nullptr, &ingot_engine_free};
   std::unique_ptr<ingot_context, decltype(&ingot_context_free)> context_{nullptr, &ingot_context_free};
   std::vector<ingot_port> ports_;
-  std::vector<Array> inputs_;  // one a port; dtype 0: not given
+  std::vector<Array> inputs_;  // one per port; dtype 0: not given
   std::vector<Array> outputs_;
 };
 

@@ -22,7 +22,7 @@ std::string scaled(double value) {
   return fmt::format("{:.{}f} {}", value, value < 10 ? 2 : value < 100 ? 1 : 0, kPrefixes[prefix]);
 }
 
-// The lines of the model that a step computes, each once, the first of them spelled out.
+// The lines of the model that a step computes, without duplicates, only the first spelled out.
 std::string source_of(const Json& step) {
   std::vector<std::string> lines;
   for (const Json& node : step["operators"]) {
@@ -71,7 +71,7 @@ void print_step_times(const Json& json, size_t top) {
   double rest = 0;
   for (size_t i = top; i < steps.size(); ++i) rest += 100 * steps[i]["share"].get<double>();
   if (top < steps.size())
-    fmt::print("{:>10} {:>7.1f} the other {} steps; --top shows more\n", "", rest, steps.size() - top);
+    fmt::print("{:>10} {:>7.1f} the other {} steps; use --top to print more\n", "", rest, steps.size() - top);
 }
 
 }  // namespace ingot::cli

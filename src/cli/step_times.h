@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Where the time of a run goes, step by step.
+// Time per step of a run.
 #pragma once
 
 #include <cstddef>
@@ -9,10 +9,10 @@
 
 namespace ingot::cli {
 
-// Runs the engine for so many seconds, or until Ctrl-C; the JSON of ingot_context_profile.
+// Runs the engine for the given time, or until Ctrl-C; returns the JSON of ingot_context_profile.
 nlohmann::json measure_steps(Session& session, double seconds);
 
-// The `top` slowest steps as a table on stdout.
+// Prints the `top` slowest steps as a table to stdout.
 void print_step_times(const nlohmann::json& profile, size_t top);
 
 }  // namespace ingot::cli

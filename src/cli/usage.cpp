@@ -30,11 +30,11 @@ std::string describe_misuse(const CLI::App& app, const CLI::ParseError& error) {
   const std::vector<CLI::App*> used = app.get_subcommands();
   const std::vector<std::string> extra = app.remaining(true);
   if (used.empty()) {
-    if (extra.empty()) return "a command is needed; `ingot --help` lists them";
-    return fmt::format("there is no command '{}'{}; `ingot --help` lists them", extra[0],
+    if (extra.empty()) return "missing command; `ingot --help` lists all";
+    return fmt::format("there is no command '{}'{}; `ingot --help` lists all", extra[0],
                        suggest(extra[0], command_names(app)));
   }
-  const std::string help = fmt::format("`ingot {} --help` lists what it takes", used[0]->get_name());
+  const std::string help = fmt::format("`ingot {} --help` lists its arguments", used[0]->get_name());
   if (extra.empty()) return fmt::format("{}; {}", error.what(), help);
   const std::string word = extra[0].substr(0, extra[0].find('='));
   return fmt::format("{} takes no '{}'{}; {}", used[0]->get_name(), word,

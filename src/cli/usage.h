@@ -6,7 +6,7 @@
 
 namespace ingot::cli {
 
-// What is wrong with the words of a command line, in one message that names what may have been meant.
+// Describes an error in a command line in one message that suggests what may have been meant.
 std::string describe_misuse(const CLI::App& app, const CLI::ParseError& error);
 
 }  // namespace ingot::cli

@@ -13,7 +13,7 @@ namespace {
 
 constexpr uint64_t kVersion = 45;  // the first with 64-bit sizes
 constexpr uint64_t kNamesAreUtf8 = 1 << 11;
-constexpr uint64_t kFirstOfJanuary1980 = 0x21;  // zip's dates begin then
+constexpr uint64_t kFirstOfJanuary1980 = 0x21;  // zip's dates begin here
 constexpr uint64_t kInExtraField = 0xFFFFFFFF;
 constexpr uint64_t kInExtraField16 = 0xFFFF;
 
@@ -49,7 +49,7 @@ uint64_t checksum_of(std::span<const char> bytes) {
   return sum;
 }
 
-// What the local header and the central directory say alike.
+// Fields shared by the local header and the central directory.
 void append_facts(std::vector<char>& bytes, const Member& member) {
   append(bytes, {{kVersion, 2},
                  {kNamesAreUtf8, 2},

@@ -18,14 +18,14 @@ namespace {
 
 [[noreturn]] void refuse(std::string_view name, std::string_view value, std::string_view expected) {
   throw UserError("INGOT-U002", fmt::format("option \"{}\" cannot be \"{}\"", name, value),
-                  fmt::format("give {}", expected));
+                  fmt::format("use {}", expected));
 }
 
 int64_t parse_integer(std::string_view name, std::string_view value, int64_t low, int64_t high) {
   int64_t number = 0;
   const auto [end, error] = std::from_chars(value.data(), value.data() + value.size(), number);
   if (error != std::errc() || end != value.data() + value.size() || number < low || number > high) {
-    refuse(name, value, fmt::format("a whole number from {} to {}", low, high));
+    refuse(name, value, fmt::format("an integer from {} to {}", low, high));
   }
   return number;
 }
@@ -61,7 +61,7 @@ int parse_level(std::string_view name, std::string_view value) {
   throw UnsupportedError(
       "INGOT-N006",
       fmt::format("option \"{}\" cannot be {}: this version of Ingot times no choices", name, level),
-      "give 3, the highest level that is there");
+      "use 3, the highest available level");
 }
 
 struct Row {

@@ -17,7 +17,7 @@ namespace {
   throw UserError("INGOT-U411", fmt::format("input '{}': {}", input.name, message));
 }
 
-// Binds the symbols that are whole dims of `type`.
+// Binds the symbols that are a dim of `type` by themselves.
 void bind_symbols(const Value& input, const Tensor& tensor, SymbolValues& symbols) {
   const TensorType& type = input.type;
   if (tensor.dtype != type.dtype)
@@ -53,7 +53,7 @@ const Tensor& named(const TensorMap& weights, const Node& node) {
   const auto name = node.attributes<ops::ModelSource>().name;
   const auto found = weights.find(name);
   if (found == weights.end())
-    throw UserError("INGOT-U413", fmt::format("there is no value for {} '{}'", node.op->name, name));
+    throw UserError("INGOT-U413", fmt::format("no value was given for {} '{}'", node.op->name, name));
   return found->second;
 }
 
@@ -71,7 +71,7 @@ void evaluate_source_or_node(const Node& node, const TensorMap& weights, const S
   for (size_t i = 0; i < results.size(); ++i) values.insert_or_assign(node.results[i], std::move(results[i]));
 }
 
-// What a `state` node or a mutable input is called.
+// The name of a `state` node or mutable input.
 std::string state_name(const Value& target) {
   return target.producer ? target.producer->attributes<ops::ModelSource>().name : target.name;
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Runs a graph on host tensors, slowly and surely: Loop IR by the interpreter, routines by call,
-// decompositions by themselves. The oracle of pass and backend tests, and what folding uses.
+// Runs a graph on host tensors, slow but simple: Loop IR through the interpreter, routines directly,
+// decompositions recursively. The oracle of pass and backend tests; also used for constant folding.
 #pragma once
 
 #include <map>
@@ -23,7 +23,7 @@ struct Evaluation {
 // Binds shape symbols from the inputs' sizes. UserError if sizes contradict the graph's types or ranges.
 Evaluation evaluate(const Graph& graph, std::span<const Tensor> inputs, const TensorMap& weights);
 
-// Value of one node whose operands are all given (null for absent optional ones).
+// The results of one node from its operands (null for absent optional ones).
 std::vector<Tensor> evaluate_node(const Node& node, std::span<const Tensor* const> operands,
                                   const SymbolValues& symbols);
 

@@ -36,7 +36,7 @@ std::vector<TensorView> views(Operands operands) {
   return all;
 }
 
-// Values are row-major here whatever their layout: a layout changes no value.
+// Values are always row-major here: layouts do not affect results.
 std::vector<Tensor> run_kernel(const Node& node, Operands operands, const SymbolValues& symbols) {
   loops::Kernel kernel = node.op->lower(node);
   for (loops::Buffer& buffer : kernel.buffers) buffer.type.layout = {};

@@ -5,7 +5,7 @@
 
 namespace ingot::core {
 
-// `evaluate` where the symbols are bound already: nested graphs and decompositions.
+// `evaluate` with symbols already bound, for nested graphs and decompositions.
 Evaluation evaluate_with(const Graph& graph, std::span<const Tensor> inputs, const TensorMap& weights,
                          const SymbolValues& symbols);
 

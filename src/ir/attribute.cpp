@@ -28,7 +28,7 @@ std::string print(const std::vector<Element>& list) {
 }
 
 [[noreturn]] void refuse(std::string_view text, std::string_view wanted) {
-  throw UserError("INGOT-U111", fmt::format("'{}' is no {}", text, wanted));
+  throw UserError("INGOT-U111", fmt::format("'{}' is not {}", text, wanted));
 }
 
 template <typename Number>
@@ -41,18 +41,18 @@ Number parse_number(std::string_view text, std::string_view wanted) {
 
 void parse(std::string_view text, bool& value) {
   value = text == "true";
-  if (!value && text != "false") refuse(text, "truth value");
+  if (!value && text != "false") refuse(text, "true or false");
 }
-void parse(std::string_view text, int64_t& value) { value = parse_number<int64_t>(text, "integer"); }
-void parse(std::string_view text, double& value) { value = parse_number<double>(text, "number"); }
+void parse(std::string_view text, int64_t& value) { value = parse_number<int64_t>(text, "an integer"); }
+void parse(std::string_view text, double& value) { value = parse_number<double>(text, "a number"); }
 void parse(std::string_view text, std::string& value) {
   Scanner scanner(text);
   value = scanner.quoted();
-  if (!scanner.at_end()) refuse(text, "text in quotes");
+  if (!scanner.at_end()) refuse(text, "quoted text");
 }
 void parse(std::string_view text, DType& value) {
   const auto dtype = parse_dtype(text);
-  if (!dtype) refuse(text, "dtype");
+  if (!dtype) refuse(text, "a dtype");
   value = *dtype;
 }
 void parse(std::string_view text, Dim& value) { value = parse_dim(text); }
@@ -66,7 +66,7 @@ void parse(std::string_view text, std::vector<Element>& list) {
     } while (scanner.accept(","));
     scanner.expect("]");
   }
-  if (!scanner.at_end()) refuse(text, "list");
+  if (!scanner.at_end()) refuse(text, "a list");
 }
 
 // The alternative number `kind`, default-constructed.

@@ -20,10 +20,10 @@ std::string storage_problem(const Node& node);
 
 // Outputs of the init program are read by the main program only, and may have any layout.
 enum class OutputLayouts { kRowMajor, kAny };
-// Of the graph's inputs, outputs and updates.
+// Checks the graph's inputs, outputs and updates.
 std::string port_problem(const Graph& graph, OutputLayouts layouts);
 
-// Of the graph inside a fused node.
+// Checks the graph inside a fused node.
 std::string region_problem(const Graph& region);
 
 }  // namespace ingot::core

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which backend runs which node of a graph, and why not another.
+// Which backend runs which node of a graph, and the reasons.
 #pragma once
 
 #include <set>
@@ -12,7 +12,7 @@
 
 namespace ingot::core {
 
-// UserError INGOT-U003 lists the backends that there are.
+// UserError INGOT-U003 lists the available backends.
 const Backend& find_backend(std::span<const Backend* const> backends, std::string_view name);
 
 // A node that the backend runs, but slowly (see Support).
@@ -21,8 +21,8 @@ struct SlowNode {
   double own_ns = 0, peer_ns = 0;
 };
 
-// The slow nodes in order, without those in `once`, which run once per checkpoint. UnsupportedError
-// INGOT-N001 names the first node that the backend refuses, with its reason and the line of the user's model.
+// The slow nodes in order, except those in `once`, which run once per checkpoint. UnsupportedError INGOT-N001
+// names the first node that the backend does not support, with the reason and its line in the user's model.
 std::vector<SlowNode> require_support(const Graph& graph, const SymbolValues& sizes, const Backend& backend,
                                       const Target& target, const std::set<const Node*>& once);
 

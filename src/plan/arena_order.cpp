@@ -10,7 +10,7 @@
 namespace ingot::core {
 namespace {
 
-using Ancestors = std::vector<uint64_t>;  // one bit an arena buffer
+using Ancestors = std::vector<uint64_t>;  // one bit per arena buffer
 
 void add_ancestor(Ancestors& set, const Ancestors& others, size_t index) {
   for (size_t word = 0; word < set.size(); ++word) set[word] |= others[word];
@@ -19,8 +19,8 @@ void add_ancestor(Ancestors& set, const Ancestors& others, size_t index) {
 
 bool contains(const Ancestors& set, size_t index) { return (set[index / 64] >> (index % 64)) & 1; }
 
-// `bottom_up` are arena buffers by offset. Each lies above those below it that are alive with it, unless a
-// chain says so.
+// `bottom_up` are arena buffers by offset. Each is placed above the lower ones that are live at the same
+// time, unless a chain already implies it.
 void relate(Program& program, const std::vector<BufferId>& bottom_up, const std::vector<Lifetime>& lives) {
   std::vector<Ancestors> below(bottom_up.size(), Ancestors((bottom_up.size() + 63) / 64));
   for (size_t upper = 0; upper < bottom_up.size(); ++upper) {

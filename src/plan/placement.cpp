@@ -10,7 +10,7 @@ namespace {
 
 using Order = std::vector<uint32_t>;
 
-// For each block the blocks that are alive together with it.
+// For each block, the blocks that are live at the same time.
 std::vector<Order> find_conflicts(std::span<const Block> blocks) {
   std::vector<Order> conflicts(blocks.size());
   for (uint32_t a = 0; a < blocks.size(); ++a) {
@@ -23,7 +23,7 @@ std::vector<Order> find_conflicts(std::span<const Block> blocks) {
   return conflicts;
 }
 
-// Puts the blocks, in this order, each into the smallest gap that holds it between the ones already placed.
+// Places the blocks, in the given order, each into the smallest gap between placed blocks that fits.
 class BestFit {
  public:
   BestFit(std::span<const Block> blocks, const std::vector<Order>& conflicts)
@@ -93,9 +93,9 @@ Order breadth_order(std::span<const Block> blocks) {
   });
 }
 
-// Swaps two places in the order and keeps what is not worse, a bounded number of times.
+// Swaps two positions in the order and keeps improvements and ties, a bounded number of times.
 void improve(BestFit& fit, Order& order, Placement& best, int64_t bound) {
-  constexpr size_t kWork = 2'000'000;  // placed blocks
+  constexpr size_t kWork = 2'000'000;  // blocks placed
   const size_t tries =
       order.size() < 2 ? 0 : std::min<size_t>(2000, kWork / (order.size() * order.size()) + 1);
   std::minstd_rand random(1);

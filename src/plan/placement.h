@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Offsets for blocks of known size and lifetime: the classic problem, solved for the typical sizes only.
+// Offsets for blocks of known size and lifetime (dynamic storage allocation), at the typical sizes only.
 #pragma once
 
 #include <cstdint>
@@ -16,15 +16,15 @@ struct Block {
 };
 
 struct Placement {
-  std::vector<int64_t> offsets;  // one a block
+  std::vector<int64_t> offsets;  // one per block
   int64_t total = 0;
 };
 
-// The most bytes that are alive at one step: no placement takes less.
+// The maximum of live bytes over all steps: a lower bound of any placement.
 int64_t liveness_bound(std::span<const Block> blocks);
 
-// Greedy by size, by breadth and by size x duration; the best of them, improved by a bounded search while it
-// is above the bound. Deterministic.
+// The best of greedy by size, by breadth and by size x duration; improved by a bounded search if it is above
+// the bound. Deterministic.
 Placement place(std::span<const Block> blocks);
 
 }  // namespace ingot::core

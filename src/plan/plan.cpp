@@ -13,7 +13,7 @@ namespace {
 
 constexpr int64_t kAlignment = 64;
 
-// Writes down what Sharing decided as buffers, ports and steps.
+// Builds buffers, ports and steps from the decisions of Sharing.
 class Builder {
  public:
   explicit Builder(const PlanInput& input) : input_(input), sharing_(input) {
@@ -39,7 +39,7 @@ class Builder {
     for (const Memory& memory : memories) {
       Buffer buffer{.type = memory.type, .storage = memory.storage, .index = memory.index};
       if (memory.storage == Storage::kAlias)
-        buffer.alias_of = memory.index;  // roots have their memory's number
+        buffer.alias_of = memory.index;  // roots have the number of their memory
       set_size(buffer);
       program_.buffers.push_back(std::move(buffer));
     }

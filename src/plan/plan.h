@@ -10,13 +10,13 @@
 
 namespace ingot::core {
 
-// One scheduled step: what a backend lowered a node to, and the image it uses.
+// One scheduled step: what a backend lowered a node to, and its kernel binary.
 struct ScheduledStep {
   const Node* node;
   LoweredStep step;
   std::vector<uint32_t> node_records;
   Dim operations = 0, bytes = 0;  // as in Step
-  std::string backend = {};       // that lowered it; "" for routines
+  std::string backend = {};       // the backend that lowered it; "" for routines
 };
 
 struct PlanInput {
@@ -27,14 +27,13 @@ struct PlanInput {
   Place place;                               // of all buffers
 };
 
-// Activation bytes of a plan: the liveness lower bound and what the arena takes, at `typical`.
+// Activation bytes of a plan at `typical`: the liveness lower bound, and the arena's size.
 struct PlanReport {
   int64_t lower_bound = 0, arena = 0;
 };
 
-// Greedy by size, by breadth, and by size x duration at the typical sizes; the best is kept and turned into
-// the order relation of engine/program.h. In place where a kInPlace step's or an elementwise step's operand
-// dies at it.
+// Greedy by size, by breadth, and by size x duration at the typical sizes; the best becomes the order
+// relation of engine/program.h. Results share a dying operand's buffer for kInPlace and elementwise steps.
 Program plan_program(const PlanInput& input, PlanReport* report = nullptr);
 
 }  // namespace ingot::core

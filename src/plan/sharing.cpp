@@ -21,7 +21,7 @@ bool is_updated_in_place(const Value* value) {
   return value->producer != nullptr && value->index == 0 && value->producer->op->traits.has(Trait::kInPlace);
 }
 
-// Room for each other, whatever their elements mean: enough where every byte is written anew.
+// The same size in bytes, whatever the elements are: enough if every byte is overwritten.
 bool same_bytes(const TensorType& a, const TensorType& b) { return storage_bytes(a) == storage_bytes(b); }
 
 }  // namespace
@@ -87,17 +87,17 @@ void Sharing::add_sources() {
       continue;
     }
     const auto id = input_.weights.find(value);
-    invariant(id != input_.weights.end(), "the planner was given no weight for a source");
+    invariant(id != input_.weights.end(), "the planner has no weight id for a source");
     const Storage storage = node->op == &ops::constant ? Storage::kConstant : Storage::kWeight;
     add_memory({.storage = storage, .index = id->second, .type = value->type}, value);
   }
 }
 
-// Views have no step: they are met through their users.
+// Views have no step: they are located when a user needs them.
 Location Sharing::locate(const Value* value) {
   const auto known = locations_.find(value);
   if (known != locations_.end()) return known->second;
-  invariant(is_view(value), "a step reads what nothing computed before");
+  invariant(is_view(value), "a step reads a value that no earlier step computed");
   Location location = locate(value->producer->operands[0]);
   location.offset = location.offset + *alias_offset(*value->producer);
   share(value, location);
@@ -113,8 +113,8 @@ bool Sharing::dies(const Value* operand, int index) const {
   return memories_[locations_.at(operand).memory].last <= index;
 }
 
-// Nothing needs the operand's bytes after the step, nothing else that the step uses lies among them, and the
-// result may stay there.
+// The operand is dead after the step, no other argument of the step overlaps it, and the result has no
+// required location elsewhere.
 bool Sharing::may_take_over(const Value* operand, const Value* result, int index) {
   const size_t memory = locate(operand).memory;
   const auto shares = [&](const Value* argument) {
@@ -144,7 +144,7 @@ void Sharing::place_result(int index, const Value* result) {
     const Value* operand = result->producer->operands[0];
     invariant(operand->type == result->type,
               fmt::format("%{} is written in place of {}", result->name, operand->dtype_and_shape()));
-    // A value that is also written into itself is one argument of the step, and read while it is overwritten.
+    // A value that is also written into itself is one argument of the step, read while it is overwritten.
     const bool is_source_too = std::ranges::count(result->producer->operands, operand) > 1;
     if (!is_source_too && may_take_over(operand, result, index)) return share(result, locate(operand));
     copies_.push_back({.before = index, .from = operand, .to = result});
@@ -184,7 +184,7 @@ void Sharing::bind_outputs() {
   }
 }
 
-// Lets the value be computed where the state lies, if nobody needs the old one any more by then.
+// Computes the value directly in the state's memory, if the old state is dead by then.
 bool Sharing::computed_in_state(const Update& update) {
   invariant(update.value->type == update.target->type,
             fmt::format("%{} is updated by {}", update.target->name, update.value->dtype_and_shape()));
@@ -200,7 +200,7 @@ bool Sharing::computed_in_state(const Update& update) {
   return true;
 }
 
-// Values that lie in a state are saved before any state is written.
+// Values located in a state are saved before any state is written.
 void Sharing::bind_updates() {
   std::vector<PlannedCopy> stores;
   for (const Update& update : input_.graph->updates) {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which values share one block of memory: views, updates in place, results that take over a dying operand,
-// and values that are computed where an output or a state lies. Decided before anything is placed, since
-// sharing lowers the bound itself.
+// Which values share one block of memory: views, in-place updates, results that reuse a dying operand, and
+// values computed directly in an output or a state. Decided before placement, since sharing lowers the bound
+// itself.
 #pragma once
 
 #include <climits>
@@ -14,10 +14,10 @@ namespace ingot::core {
 
 constexpr int kEnd = INT_MAX;  // as a step: after all of them
 
-// One block. `first` and `last` are the steps of its first write and its last use.
+// One block; `first` and `last` are the steps of its first write and last use.
 struct Memory {
   Storage storage = Storage::kArena;
-  uint32_t index = 0;  // as in Buffer; kAlias: the memory that it shares after all
+  uint32_t index = 0;  // as in Buffer; kAlias: the memory that it shares
   TensorType type;
   int first = INT_MAX, last = -1;
 };
@@ -27,8 +27,8 @@ struct Location {
   Dim offset = 0;  // bytes
 };
 
-// A copy that the plan adds: before step `before`, or kEnd. Its ends are values or, where those are null,
-// whole memories.
+// A copy that the plan inserts before step `before`, or at the end (kEnd). Source and destination are values
+// or, if null, whole memories.
 struct PlannedCopy {
   int before;
   const Value* from;
@@ -44,7 +44,7 @@ class Sharing {
   const std::vector<PlannedCopy>& copies() const { return copies_; }
   const std::vector<const Value*>& located() const {
     return order_;
-  }  // all values, in the order they were met
+  }  // all values, in order of first location
   Location location(const Value* value) const { return locations_.at(value); }
   // The values of the graph's `state` nodes, in order: state k of the program.
   const std::vector<const Value*>& states() const { return states_; }
@@ -70,7 +70,7 @@ class Sharing {
   const PlanInput& input_;
   std::map<const Value*, int> last_use_;  // by view root
   std::map<const Value*, const Value*>
-      updates_;  // what ends in a state, maybe by updates in place -> the state
+      updates_;  // final values of states, through in-place updates -> the state
   std::vector<Memory> memories_;
   std::map<const Value*, Location> locations_;
   std::vector<const Value*> order_;

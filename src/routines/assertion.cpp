@@ -7,7 +7,7 @@
 namespace ingot::core::routines {
 namespace {
 
-// The text of message="...", the only attribute: it may hold blanks and quotes.
+// The value of message="...", the only attribute: it may contain spaces and quotes.
 std::string message_of(std::string_view attributes) {
   constexpr std::string_view kBegin = "message=\"";
   if (!attributes.starts_with(kBegin) || attributes.size() == kBegin.size()) return {};
@@ -32,8 +32,8 @@ void assert_true(const RoutineCall& call) {
   if (holds) [[likely]]
     return;
   const std::string message = message_of(call.attributes);
-  throw UserError("INGOT-U313", message.empty() ? "an assertion of the program does not hold"
-                                                : "an assertion of the program does not hold: " + message);
+  throw UserError("INGOT-U313", message.empty() ? "an assertion of the program failed"
+                                                : "an assertion of the program failed: " + message);
 }
 
 }  // namespace ingot::core::routines

@@ -27,7 +27,7 @@ int64_t integer_attribute(const RoutineCall& call, std::string_view name) {
   int64_t value = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
   if (error != std::errc() || end != text.data() + text.size())
-    throw UserError("INGOT-U331", "a routine's attribute is no number: " + std::string(text));
+    throw UserError("INGOT-U331", "a routine's attribute is not a number: " + std::string(text));
   return value;
 }
 
@@ -42,7 +42,8 @@ std::string_view text_attribute(const RoutineCall& call, std::string_view name) 
 
 void require_fit(bool fits, std::string_view routine) {
   if (fits) return;
-  throw UserError("INGOT-U332", fmt::format("the tensors of the routine '{}' do not fit together", routine));
+  throw UserError("INGOT-U332",
+                  fmt::format("the tensors of the routine '{}' have inconsistent shapes or dtypes", routine));
 }
 
 AxisView::AxisView(std::span<const int64_t> shape, int64_t axis) {

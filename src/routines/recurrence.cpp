@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The steps of lstm, gru and rnn layers; the inputs' part of the gates is given. How the work is split over
-// threads stands in docs/design/005-recurrent-layers.md.
+// The steps of lstm, gru and rnn layers; the input projections of the gates are given.
+// docs/design/005-recurrent-layers.md describes how the work is split over threads.
 #include <algorithm>
 #include <vector>
 
@@ -63,7 +63,7 @@ struct Part {
   int64_t direction, first_panel, end_panel, first_row, end_row;
 };
 
-constexpr int64_t kRows = 4;  // batch rows whose sums are computed together
+constexpr int64_t kRows = 4;  // batch rows accumulated together
 
 template <typename Real>
 class Layer {
@@ -162,7 +162,7 @@ class Layer {
   Real *output_, *last_, *cell_ = nullptr;
 };
 
-// Directions and groups of batch rows need nothing of each other: each thread runs some from start to end.
+// Directions and groups of batch rows are independent: each thread runs some of them from start to end.
 template <typename Real>
 void run_chains(const Layer<Real>& layer, const Sizes& sizes, ThreadPool* pool, int64_t groups) {
   const int64_t share = (sizes.batch + groups - 1) / groups;
@@ -179,7 +179,7 @@ void run_chains(const Layer<Real>& layer, const Sizes& sizes, ThreadPool* pool, 
     pool->parallel_for(sizes.directions * groups, 1, run);
 }
 
-// Each thread owns some panels of the weight, which stay in its cache; all meet after each step.
+// Each thread owns some panels of the weight, which stay in its cache; a barrier follows each step.
 template <typename Real>
 void run_in_lockstep(const Layer<Real>& layer, const Sizes& sizes, ThreadPool* pool) {
   const int64_t panels = sizes.panels(), all = sizes.directions * panels;
@@ -196,10 +196,11 @@ void run_in_lockstep(const Layer<Real>& layer, const Sizes& sizes, ThreadPool* p
 
 template <typename Real>
 void run_layer(const RoutineCall& call, const Sizes& sizes, CellKind cell) {
-  constexpr int64_t kWorthThreads = 1 << 17;  // products; less is done before other threads wake
-  constexpr int64_t kWorthMeeting = 1 << 14;  // products a thread and step; less costs as much as to meet
+  constexpr int64_t kWorthThreads = 1 << 17;  // products; smaller layers finish before other threads wake up
+  constexpr int64_t kWorthMeeting =
+      1 << 14;  // products per thread and step; smaller ones cost as much as the barrier
   constexpr int64_t kCachedWeight =
-      1024 * 1024;  // bytes of one direction that every core may read for itself
+      1024 * 1024;  // bytes of one direction that every core may read on its own
   const Layer<Real> layer(call, sizes, cell);
   const bool threaded = call.pool != nullptr && sizes.products() * sizes.steps >= kWorthThreads;
   const int64_t threads = threaded ? call.pool->threads() : 1;
@@ -222,7 +223,7 @@ void run_typed(const RoutineCall& call, const Recurrence& recurrence) {
   else if (dtype == DType::kF64)
     run_layer<double>(call, sizes, recurrence.cell);
   else
-    throw UnsupportedError("INGOT-N331", "recurrent routines do not know " + std::string(name(dtype)));
+    throw UnsupportedError("INGOT-N331", "recurrent routines do not support " + std::string(name(dtype)));
 }
 
 }  // namespace

@@ -21,7 +21,7 @@ INGOT_INLINE void unrolled(const Body& body) {
   }(std::make_integer_sequence<int, Count>());
 }
 
-// All sums stay in registers; each vector of the panel is loaded once for all rows.
+// All accumulators stay in registers; each vector of the panel is loaded once for all rows.
 template <size_t Bytes, int Rows, int Gates, typename Real>
 INGOT_INLINE void multiply_rows(const StateRows<Real>& state, const Real* panel, Real* sums) {
   typedef Real Lanes __attribute__((vector_size(Bytes)));
@@ -47,7 +47,7 @@ INGOT_INLINE void multiply_rows(const StateRows<Real>& state, const Real* panel,
   });
 }
 
-// Rows: whose sums fit the registers.
+// Rows: as many as have accumulators in registers.
 template <size_t Bytes, int Rows, int Gates, typename Real>
 INGOT_INLINE void multiply_gates(StateRows<Real> state, const Real* panel, Real* sums) {
   for (; state.rows >= Rows; state.rows -= Rows) {
@@ -67,7 +67,7 @@ INGOT_INLINE void multiply(const StateRows<Real>& state, const Real* panel, int6
     multiply_gates<Bytes, Rows, 1>(state, panel, sums);
 }
 
-// One version for each level of x86-64: GCC splits vectors that are wider than the processor's badly.
+// One version per level of x86-64: GCC generates poor code for vectors that are wider than the processor's.
 template <typename Real>
 void multiply_any(const StateRows<Real>& state, const Real* panel, int64_t gates, Real* sums) {
   multiply<16, 1>(state, panel, gates, sums);
@@ -94,7 +94,7 @@ void multiply_best(const StateRows<Real>& state, const Real* panel, int64_t gate
   multiply_any(state, panel, gates, sums);
 }
 
-// exp by 2^n * p(r), |r| <= ln(2) / 2; about 2 units in the last place, and written so that loops vectorize.
+// exp as 2^n * p(r), |r| <= ln(2) / 2; about 2 ulp, written so that loops vectorize.
 inline float exponential(float x) {
   x = std::min(std::max(x, -87.0f), 88.0f);
   const float n = (x * 1.44269504f + 12582912.0f) - 12582912.0f;
@@ -143,7 +143,7 @@ inline void gru_columns(const Real* inputs, int64_t distance, const Real* sums, 
 template <typename Real>
 inline void plain_columns(const Real* sums, bool is_relu, Real* after, int64_t count) {
   for (int64_t j = 0; j < count; ++j) {
-    const Real positive = sums[j] < 0 ? Real{0} : sums[j];  // NaN stays
+    const Real positive = sums[j] < 0 ? Real{0} : sums[j];  // propagates NaN
     after[j] = is_relu ? positive : tangent(sums[j]);
   }
 }
@@ -159,7 +159,7 @@ void add_product(const StateRows<double>& state, const double* panel, int64_t ga
 
 INGOT_TARGET_CLONES __attribute__((optimize("O3"))) void lstm_gates(const float* sums, float* cell,
                                                                     float* after, int64_t count) {
-  if (count == kPanelColumns)  // the loop of a known length is straight code
+  if (count == kPanelColumns)  // a constant trip count unrolls completely
     lstm_columns(sums, cell, after, kPanelColumns);
   else
     lstm_columns(sums, cell, after, count);

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// The inner parts of recurrent layers: one step of a few columns of the state, for all its gates.
+// The inner loops of recurrent layers: one step for a few columns of the state, with all gates.
 #pragma once
 
 #include <cstdint>
 
 namespace ingot::core::routines {
 
-// Columns of the state whose gates are computed together. The recurrent weight is packed for it:
-// [directions, panels, hidden, gates, kPanelColumns], zeros behind the last column.
+// Columns of the state whose gates are computed together. The recurrent weight is packed for it: [directions,
+// panels, hidden, gates, kPanelColumns], zero-padded after the last column.
 constexpr int64_t kPanelColumns = 16;
 constexpr int64_t kMostGates = 4;
 
@@ -22,10 +22,9 @@ struct StateRows {
 void add_product(const StateRows<float>& state, const float* panel, int64_t gates, float* sums);
 void add_product(const StateRows<double>& state, const double* panel, int64_t gates, double* sums);
 
-// The new state of `count` columns of one batch row, from the sums of its gates in torch's order; one gate's
-// are kPanelColumns after another's. lstm: input, forget, cell, output. gru: reset, update, new, where
-// `inputs` holds the inputs' part, a gate `distance` after another, and `sums` the state's. plain: tanh or
-// relu of the sums.
+// The new state of `count` columns of one batch row, from the accumulated gates in torch's order,
+// kPanelColumns apart. lstm: input, forget, cell, output. gru: reset, update, new, where `inputs` holds the
+// input projections, `distance` apart, and `sums` those of the state. plain: tanh or relu of the sums.
 void lstm_gates(const float* sums, float* cell, float* after, int64_t count);
 void lstm_gates(const double* sums, double* cell, double* after, int64_t count);
 void gru_gates(const float* inputs, int64_t distance, const float* sums, const float* before, float* after,

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Plain C++ for what is neither loops nor a composition. Called by `evaluate` and by the runtime, by name.
+// Hand-written C++ for operators that Loop IR cannot express. Called by name, from `evaluate` and the
+// runtime.
 #pragma once
 
 #include <span>

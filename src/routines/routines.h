@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The routines that routine.cpp lists. What operands and results mean stands at the op record of the same
-// name.
+// The routines that routine.cpp lists. Operands and results are documented at the op record of the same name.
 #pragma once
 
 #include <string_view>
@@ -23,11 +22,11 @@ int64_t integer_attribute(const RoutineCall& call, std::string_view name);
 bool flag_attribute(const RoutineCall& call, std::string_view name);
 std::string_view text_attribute(const RoutineCall& call, std::string_view name);  // of reduce="mean"
 
-// UserError INGOT-U332: the tensors are not what the routine takes. The operators see to it that they are; an
-// engine file may say anything, and sizes that are known late may contradict each other.
+// UserError INGOT-U332 unless `fits`: the tensors are not what the routine accepts. The operators check this,
+// but an engine file may claim anything, and sizes known only at run time may be inconsistent.
 void require_fit(bool fits, std::string_view routine);
 
-// A tensor seen as [outer, extent, inner] around one axis.
+// A tensor viewed as [outer, extent, inner] around one axis.
 struct AxisView {
   int64_t outer = 1, extent = 1, inner = 1;
   AxisView(std::span<const int64_t> shape, int64_t axis);

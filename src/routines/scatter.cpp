@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Combines source elements with a copy of x, one after another: several may meet in one place.
+// Combines source elements with a copy of x sequentially: several may have the same index.
 #include <algorithm>
 #include <concepts>
 #include <cstring>
@@ -22,7 +22,7 @@ int64_t checked_index(const TensorView& indices, int64_t at, int64_t extent) {
   return index;
 }
 
-// Steps an index through a shape in row-major order.
+// Advances an index through a shape in row-major order.
 void step_index(std::vector<int64_t>& index, std::span<const int64_t> shape) {
   for (size_t i = shape.size(); i-- > 0;) {
     if (++index[i] < shape[i]) return;
@@ -36,7 +36,7 @@ int64_t element_count(std::span<const int64_t> shape) {
   return count;
 }
 
-// Strides of a dense tensor that is read as one of `shape`: 0 where it has one element for all.
+// Strides for reading a dense tensor as `shape`: 0 for broadcast dims.
 std::vector<int64_t> broadcast_strides(std::span<const int64_t> own, std::span<const int64_t> shape) {
   std::vector<int64_t> strides(own.size());
   int64_t stride = 1;
@@ -44,8 +44,8 @@ std::vector<int64_t> broadcast_strides(std::span<const int64_t> own, std::span<c
   return strides;
 }
 
-// One index per element of the source, or one for all of a dim other than the axis; all in places that x has
-// too.
+// One index per element of the source, or one broadcast along a dim other than the axis; all indices have
+// counterparts in x.
 void check_tensors(const RoutineCall& call, std::string_view routine) {
   const auto require = [&](bool fits) { require_fit(fits, routine); };
   require(call.inputs.size() == 3 && call.outputs.size() == 1);
@@ -67,7 +67,7 @@ void copy_all(const TensorView& from, const TensorView& to) {
   if (count > 0) std::memcpy(to.data, from.data, static_cast<size_t>(row_bytes(from.dtype, count)));
 }
 
-// Calls visit(place in x, place in the source) for each element of the source.
+// Calls visit(offset in x, offset in the source) for each element of the source.
 template <typename Visit>
 void for_each_index(const RoutineCall& call, const Visit& visit) {
   const auto axis = static_cast<size_t>(integer_attribute(call, "axis"));
@@ -83,7 +83,7 @@ void for_each_index(const RoutineCall& call, const Visit& visit) {
   }
 }
 
-// Elements of one kind of number, read and written in its widest form.
+// Elements of one category, read and written through its widest type.
 struct Reals {
   using Number = double;
   static double read(const TensorView& view, std::span<const int64_t> at) { return read_double(view, at); }
@@ -103,7 +103,7 @@ struct Integers {
   }
 };
 
-// Integers that overflow wrap, as torch's do.
+// Integer overflow wraps, as in torch.
 template <std::floating_point Real>
 Real sum_of(Real a, Real b) {
   return a + b;
@@ -119,7 +119,7 @@ int64_t product_of(int64_t a, int64_t b) {
   return static_cast<int64_t>(static_cast<uint64_t>(a) * static_cast<uint64_t>(b));
 }
 
-// A NaN stays.
+// Propagates NaN.
 template <typename Number>
 Number combine(std::string_view reduce, Number a, Number b) {
   if (reduce == "sum" || reduce == "mean") return sum_of(a, b);
@@ -152,11 +152,11 @@ void reduce_into(const RoutineCall& call) {
   }
 }
 
-// Runs of the source's last dim, of whole elements that the processor adds itself.
+// Rows of the source's last dim, for element types that the processor adds directly.
 struct Rows {
   std::vector<int64_t> shape;         // of the source
   std::vector<int64_t> to, at, from;  // strides of the result, the indices and the source
-  size_t axis, split;  // `split`: the dim whose parts are independent; the axis if there is none
+  size_t axis, split;  // `split`: a dim whose indices are independent; the axis if there is none
 
   explicit Rows(const RoutineCall& call)
       : shape(call.inputs[2].shape),
@@ -171,7 +171,7 @@ struct Rows {
   }
 };
 
-// Combines the part [begin, end) of the dim `rows.split`, one element after the other in the source's order.
+// Combines indices [begin, end) of the dim `rows.split`, element by element in the source's order.
 template <typename Stored, typename Index, typename Combine>
 void combine_part(const RoutineCall& call, const Rows& rows, int64_t begin, int64_t end,
                   const Combine& combine) {
@@ -209,7 +209,8 @@ void check_indices(const RoutineCall& call, int64_t extent) {
   const int64_t count = element_count(call.inputs[1].shape);
   const bool inside =
       std::all_of(indices, indices + count, [&](Index index) { return index >= 0 && index < extent; });
-  for (int64_t i = 0; !inside && i < count; ++i) checked_index(call.inputs[1], i, extent);  // names the first
+  for (int64_t i = 0; !inside && i < count; ++i)
+    checked_index(call.inputs[1], i, extent);  // throws for the first
 }
 
 template <typename Stored, typename Index, typename Combine>
@@ -227,7 +228,7 @@ void combine_rows(const RoutineCall& call, const Combine& combine) {
   call.pool->parallel_for(parts, std::max<int64_t>(1, kGrainElements / part), run);
 }
 
-// False where elements are narrower than what they are added in.
+// False if elements are narrower than their accumulator.
 template <typename Combine>
 bool combines_rows(const RoutineCall& call, const Combine& combine) {
   const auto run = [&]<typename Stored>(Stored) {

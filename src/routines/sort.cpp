@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Sorting along an axis. NaN counts as the largest, and equal elements keep their order.
+// Stable sort along an axis. NaN counts as the largest.
 #include <algorithm>
 #include <vector>
 
@@ -11,7 +11,7 @@
 namespace ingot::core::routines {
 namespace {
 
-constexpr int64_t kGrainElements = 4096;  // worth a thread of their own
+constexpr int64_t kGrainElements = 4096;  // enough work for a thread of its own
 
 template <typename Key>
 struct Scratch {
@@ -22,10 +22,10 @@ struct Scratch {
   }
   std::span<SortItem<Key>> spare_of(int worker) { return {items_of(worker).data() + size, size}; }
   size_t size;
-  std::vector<SortItem<Key>> items;  // of each worker: a line, and as much to sort with
+  std::vector<SortItem<Key>> items;  // per worker: a line, and as much scratch space
 };
 
-// Sorts the first `count` of each line; `indices` and values are [outer, count, inner].
+// Sorts each line and keeps its first `count`; `indices` and values are [outer, count, inner].
 template <typename Stored, typename Key>
 void sort_lines(const RoutineCall& call, const AxisView& from, int64_t count, bool descending) {
   const auto* source = reinterpret_cast<const Stored*>(call.inputs[0].data);
@@ -55,7 +55,7 @@ void sort_lines(const RoutineCall& call, const AxisView& from, int64_t count, bo
   call.pool->parallel_for(lines, grain, sort_some);
 }
 
-// Keys are as wide as elements need them, and indices.
+// Keys have the width that elements and indices require.
 template <typename Stored>
 void sort_stored(const RoutineCall& call, const AxisView& from, int64_t count, bool descending) {
   using Key = decltype(sort_key(Stored{}));
@@ -63,7 +63,7 @@ void sort_stored(const RoutineCall& call, const AxisView& from, int64_t count, b
   sort_lines<Stored, Key>(call, from, count, descending);
 }
 
-// How many elements of each line are wanted.
+// How many elements of each line are requested.
 int64_t count_of(const RoutineCall& call, int64_t axis) {
   const auto require = [](bool fits) { require_fit(fits, "sort"); };
   require(call.inputs.size() == 1 && call.outputs.size() == 2);
@@ -103,7 +103,8 @@ void sort_any(const RoutineCall& call, bool descending) {
     case DType::kF64:
       return run(double{});
     default:
-      throw UnsupportedError("INGOT-N330", "sort does not know " + std::string(name(call.inputs[0].dtype)));
+      throw UnsupportedError("INGOT-N330",
+                             "sort does not support " + std::string(name(call.inputs[0].dtype)));
   }
 }
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Elements as unsigned integers whose order is the order of sorting, and sorting those.
+// Maps elements to unsigned integers in sorting order, and sorts those.
 #pragma once
 
 #include <algorithm>
@@ -22,7 +22,7 @@ struct BFloat16 {
   uint16_t bits;
 };
 
-// Larger values have larger keys. Both zeros have one key, and so have all NaNs: the largest.
+// Larger values have larger keys. Both zeros have the same key, and so have all NaNs: the largest.
 template <typename Real>
 auto real_key(Real value) {
   using Bits = std::conditional_t<sizeof(Real) == 8, uint64_t, uint32_t>;
@@ -43,8 +43,8 @@ auto sort_key(Integer value) {
   return static_cast<Key>(value) ^ (Key{1} << (8 * sizeof(Key) - 1));
 }
 
-// An element of a line: its key, and where it was. Descending lines hold the keys' complements, so that equal
-// elements keep their order either way.
+// An element of a line: its key and its original index. Descending lines store complemented keys, so that the
+// order is stable in both directions.
 template <typename Key>
 struct SortItem {
   Key key;
@@ -54,8 +54,8 @@ struct SortItem {
   }
 };
 
-// Sorts by 11 bits after the other, from the lowest on; digits that all keys share cost one pass of counting.
-// `items` are in the order of their indices; `spare` has as many, and is overwritten.
+// Radix sort by 11-bit digits, lowest first; a digit that all keys share costs only its counting pass.
+// `items` are in the order of their indices; `spare` has the same size, and is overwritten.
 template <typename Key>
 void radix_sort(std::span<SortItem<Key>> items, std::span<SortItem<Key>> spare) {
   constexpr int kDigit = 11;
@@ -75,10 +75,11 @@ void radix_sort(std::span<SortItem<Key>> items, std::span<SortItem<Key>> spare) 
   if (items.data() != given.data()) std::ranges::copy(items, given.begin());
 }
 
-// Brings the `count` smallest items to the front, in order.
+// Moves the `count` smallest items to the front, in order.
 template <typename Key>
 void sort_first(std::span<SortItem<Key>> items, size_t count, std::span<SortItem<Key>> spare) {
-  constexpr size_t kWorthRadix = 512;  // counting its digits costs about as much as sorting so many
+  constexpr size_t kWorthRadix =
+      512;  // counting the digits costs about as much as a comparison sort of this many
   const auto first = items.begin(), middle = first + static_cast<ptrdiff_t>(count);
   if (count == 0) return;
   if (count < items.size() / 16) return std::partial_sort(first, middle, items.end());

@@ -16,7 +16,7 @@ std::string describe_range(const DimRange& range) {
                                 : fmt::format("{}..{}", range.min, range.max);
 }
 
-// Binds symbols from dims that are one, and compares all other dims with what the model says.
+// Binds symbols from dims that are a symbol, and compares all other dims with the model's.
 class SizeBinder {
  public:
   SizeBinder(const EngineData& data, const DimPool& dims)
@@ -42,7 +42,7 @@ class SizeBinder {
       if (expected == argument.shape[i]) continue;
       const std::string meaning = dim.is_constant() ? "" : fmt::format(" (= {})", dim.to_string());
       refuse("INGOT-U303", port, i,
-             fmt::format("is {}, but the model has {}{}", argument.shape[i], expected, meaning));
+             fmt::format("is {}, but the model expects {}{}", argument.shape[i], expected, meaning));
     }
   }
 
@@ -122,7 +122,7 @@ std::vector<ArgumentSlot> argument_slots(const EngineData& data) {
 
 void check_arguments(std::span<const ArgumentSlot> slots, std::span<const Argument> arguments) {
   if (arguments.size() != slots.size()) {
-    throw UserError("INGOT-U300", fmt::format("the engine takes {} tensor{}, not {}", slots.size(),
+    throw UserError("INGOT-U300", fmt::format("the engine takes {} tensor{}, but got {}", slots.size(),
                                               slots.size() == 1 ? "" : "s", arguments.size()));
   }
   for (size_t i = 0; i < slots.size(); ++i) {

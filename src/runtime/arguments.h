@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The arguments of a run: which input or state each is, whether they are right, and what sizes they bind.
+// The arguments of a run: which inputs or states they are, their checks, and the sizes that they bind.
 #pragma once
 
 #include <span>
@@ -28,19 +28,18 @@ struct ArgumentSlot {
   uint32_t index = 0;     // of the input or state
 };
 
-// Tensor arguments in the order of the signature: inputs of the program, and states that are bound to
-// arguments.
+// Tensor arguments in the order of the signature: inputs of the program, and states bound to arguments.
 std::vector<ArgumentSlot> argument_slots(const EngineData& data);
 
 // Count, dtypes and ranks. UserError INGOT-U300, U301, U302.
 void check_arguments(std::span<const ArgumentSlot> slots, std::span<const Argument> arguments);
 
-// True if the sizes are `key`, in which case they were checked when it was made.
+// Whether the sizes equal `key`; those of a key have been checked.
 bool has_sizes(std::span<const Argument> arguments, std::span<const int64_t> key);
 std::vector<int64_t> sizes_key(std::span<const Argument> arguments);
 
-// Values of the symbols, one a symbol of `dims`. UserError INGOT-U303 (a size is not what the model has),
-// U304 (sizes contradict each other), U305 (out of range); each names the argument, the dim and the range.
+// Values of the symbols, one per symbol of `dims`. UserError INGOT-U303 (a size differs from the model's),
+// U304 (sizes are inconsistent), U305 (out of range); each names the argument, the dim and the range.
 std::vector<int64_t> bind_sizes(const EngineData& data, const DimPool& dims,
                                 std::span<const ArgumentSlot> slots, std::span<const Argument> arguments);
 

@@ -22,13 +22,13 @@ struct Context::State {
   std::vector<ArgumentSlot> slots;
   PlanCache plans;
   std::vector<std::byte*> inputs, states;  // addresses for the program
-  std::vector<GrowingBlock> copies;        // of inputs that are not dense, one an input
-  std::vector<Tensor> owned;   // states of the context, one a state; without data until it is needed
+  std::vector<GrowingBlock> copies;        // of inputs that are not dense, one per input
+  std::vector<Tensor> owned;               // states of the context, one per state; without data until needed
   Transfers outputs, updates;  // what the caller wants on the host: outputs, and states that are arguments
   uint64_t states_version = 1;
   std::vector<GrowingBlock> arenas;
   std::shared_ptr<const WeightSet> in_use;     // by what is enqueued on devices
-  std::vector<std::unique_ptr<Queue>> queues;  // one a backend of the engine
+  std::vector<std::unique_ptr<Queue>> queues;  // one per backend of the engine
   std::unique_ptr<StepProfile> profile;        // null: nothing is timed
   bool has_many_shapes = false;                // and the log has been told
 

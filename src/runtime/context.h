@@ -17,49 +17,49 @@ namespace ingot::core {
 
 struct RunPlan;
 
-// Allocates output `index` of `bytes` bytes with these sizes; returns memory that the caller owns (64-byte
-// aligned for the best speed), also if the run fails later.
+// Allocates output `index` of `bytes` bytes with these sizes; the memory belongs to the caller (64-byte
+// aligned for best speed), even if the run fails later.
 struct OutputAllocator {
   void* (*allocate)(void* context, size_t index, DType dtype, std::span<const int64_t> shape, size_t bytes);
   void* context;
-  // True: memory of the engine's device, which the run may still be filling when it returns. Outputs that the
-  // engine has on the host are refused then. False: memory of the host, filled when the run returns.
+  // True: memory of the engine's device, which the run may still be filling when it returns; outputs that the
+  // engine has on the host are then rejected. False: host memory, filled when the run returns.
   bool on_device = false;
 };
 
 struct ContextOptions {
-  int threads = 0;  // of a pool of its own, the caller included; 0: the host's pool, which contexts share
+  int threads = 0;  // of its own pool, the caller included; 0: the host's pool, which contexts share
   std::optional<MemoryAllocator>
-      allocator;  // of all memory whose size follows from the engine's; none: the system
+      allocator;  // for all memory whose size follows from the engine's; null: the system
 };
 
 class Context {
  public:
-  // UserError INGOT-U211 if the engine's file is seen to have changed, DeviceError INGOT-D003 if there are no
-  // threads for it.
+  // UserError INGOT-U211 if the engine's file is found to have changed, DeviceError INGOT-D003 if the threads
+  // cannot be started.
   explicit Context(std::shared_ptr<Engine> engine, const ContextOptions& options = {});
   ~Context();
   Context(Context&&) noexcept;
 
-  // Sizes of the outputs for these inputs, without running; -1 where only a step can tell. Errors as those of
-  // `run`.
+  // Sizes of the outputs for these inputs, without running; -1 if only a step determines it. Errors like
+  // those of `run`.
   std::vector<std::vector<int64_t>> output_shapes(std::span<const Argument> inputs);
 
-  // Runs the main program. `inputs` are the tensor arguments in the order of the signature, states that are
-  // bound to arguments included (those must be dense, UserError INGOT-U306); outputs come from the allocator.
-  // Allocates nothing itself after the first run of a shape, except when the arena has to grow. UserError
-  // INGOT-U30x names input, dim and range; INGOT-U316 and U317 if it ends by its limits.
+  // Runs the main program. `inputs` are the tensor arguments in the order of the signature, including states
+  // that are bound to arguments (those must be dense, UserError INGOT-U306); outputs come from the allocator.
+  // After the first run of a shape, allocates nothing itself unless the arena has to grow. UserError
+  // INGOT-U30x names input, dim and range; INGOT-U316 and U317 if it exceeds its limits.
   void run(std::span<const Argument> inputs, const OutputAllocator& allocator,
            const RunOptions& options = {});
-  // Until what runs enqueued is done. Throws what a run would have thrown if it had waited.
+  // Waits for everything that runs have enqueued. Throws what a run would have thrown if it had waited.
   void synchronize() const;
   int threads() const;  // of the next run, the caller included
 
-  // Binds state `index` to memory of the caller (torch's own buffer), by address; null: back to memory of the
-  // context, which starts with the engine's initial value.
+  // Binds state `index` to memory of the caller (torch's own buffer); null: back to memory of the context,
+  // which starts with the engine's initial value.
   void bind_state(size_t index, void* data);
-  void reset_states();  // owned states get their initial value again
-  // Gives owned states the values of another context, of this engine or of a copy of it.
+  void reset_states();  // owned states get their initial values again
+  // Copies the values of owned states from another context, of this engine or a copy of it.
   void copy_states(const Context& other);
 
   struct Memory {
@@ -68,10 +68,10 @@ class Context {
   };
   Memory memory() const;
 
-  // Times each step of the runs from now on; turning it on begins anew. Off, runs are as fast as before.
+  // Times each step of later runs; enabling it again starts over. While disabled, it costs nothing.
   void set_profiling(bool on);
-  // What was measured since the sizes last changed, as JSON (runtime/step_profile.h). Takes some milliseconds
-  // to measure the machine's limits.
+  // Measurements since the sizes last changed, as JSON (runtime/step_profile.h). Takes some milliseconds to
+  // measure the machine's limits.
   std::string profile() const;
 
   const Engine& engine() const { return *engine_; }

@@ -59,7 +59,7 @@ bool reads_weight(const Program& program, size_t id) {
          std::ranges::any_of(program.nested, [&](const Program& nested) { return reads_weight(nested, id); });
 }
 
-// Values that only init reads are kept only by engines that came with them; of others the digest stays.
+// Values that only init reads are kept only by engines that were loaded with them; others keep the digest.
 void drop_unkept(const EngineData& data, const std::set<size_t>& changed, WeightSet& weights) {
   for (const size_t i : changed) {
     const bool kept = data.sources[i].data != nullptr;
@@ -72,7 +72,7 @@ void drop_unkept(const EngineData& data, const std::set<size_t>& changed, Weight
   }
 }
 
-// On a device, a value of the host is as good: it is copied when it is needed.
+// For a device, a value on the host is enough: it is copied when needed.
 bool is_given(const EngineData& data, const Buffer& buffer, const WeightSet& weights) {
   if (weights.data[buffer.index] != nullptr) return true;
   const bool placed =
@@ -158,7 +158,7 @@ void Engine::prepare() {
   set_weights(std::move(weights));
 }
 
-// What init makes has no checksum: what it read is checked again when it has run.
+// Results of init have no checksum: its inputs are checked again after it ran.
 void Engine::initialize(WeightSet& weights) const {
   require_verified_weights();
   run_init(*data_, init_, backends_, *host_, weights);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Engine: immutable programs and images plus an exchangeable pointer to an immutable weight set.
+// Engine: immutable programs and kernel binaries, and a replaceable pointer to an immutable weight set.
 #pragma once
 
 #include <atomic>
@@ -19,14 +19,14 @@ namespace ingot::core {
 
 enum class Verify { kLazy, kFull };
 enum class Trust { kAny, kSigned, kNone };  // kNone: only engines without native code run
-enum class FileMemory { kMap, kCopy };      // kCopy: later changes of the file cannot matter
+enum class FileMemory { kMap, kCopy };      // kCopy: later changes of the file have no effect
 struct LoadOptions {
   Verify verify = Verify::kLazy;
   Trust trust = Trust::kAny;
   FileMemory memory = FileMemory::kMap;
 };
 
-// Read whole, not mapped. Errors as of EngineFile::open.
+// Reads the whole file instead of mapping it. Errors as of EngineFile::open.
 std::shared_ptr<const EngineFile> open_copy(const std::filesystem::path& path);
 
 class WeightVerification;
@@ -38,10 +38,10 @@ class Engine {
                                       Host& host);
   static std::shared_ptr<Engine> load(std::shared_ptr<const EngineFile> file, const LoadOptions& options,
                                       Host& host);
-  // From a compilation in this process; the weights stay where `data` points. Runs init if it has not run.
+  // From a compilation in this process; `data` keeps owning the weights. Runs init if it has not run.
   static std::shared_ptr<Engine> create(std::shared_ptr<const EngineData> data, Host& host);
   ~Engine();
-  // An engine of its own: it shares all memory with this one, the weights too until either is refitted.
+  // An independent engine: shares all memory with this one, the weights until either is refitted.
   std::shared_ptr<Engine> copy() const;
 
   const EngineData& data() const { return *data_; }
@@ -50,16 +50,16 @@ class Engine {
   Host& host() const { return *host_; }
   std::shared_ptr<const EngineFile> file() const { return file_; }  // null if created here
 
-  // Waits until all weights were verified (lazy loads verify them in the background); UserError names the
+  // Waits until all weights are verified (lazy loads verify them in the background); UserError names the
   // damaged section.
   void require_verified_weights() const;
-  // UserError INGOT-U211 if the file is seen to have changed after it was loaded (EngineFile).
+  // UserError INGOT-U211 if the file is found to have changed since it was loaded (EngineFile).
   void require_unchanged() const;
   std::shared_ptr<const WeightSet> weights() const;
-  // Runs init on new values of all or some source weights (missing ones keep their value where the engine has
-  // it) and swaps the weight set in; runs in flight keep the old one. UserError INGOT-U320 unknown name, U321
-  // wrong shape or dtype, U322 a value that init needs is not kept and was not given. On failure nothing has
-  // changed.
+  // Runs init on new values of all or some source weights (missing ones keep their values if the engine has
+  // them) and swaps in the new weight set; runs in flight keep the old one. UserError INGOT-U320 unknown
+  // name, U321 wrong shape or dtype, U322 a value that init needs is neither kept nor given. On failure
+  // nothing changes.
   void refit(const SourceValues& sources);
 
  private:
@@ -75,9 +75,10 @@ class Engine {
   Executable main_, init_;
   std::shared_ptr<WeightVerification> verification_;
   using WeightsPointer = std::shared_ptr<const WeightSet>;
-  mutable ForkSafeMutex weights_mutex_;                  // of the pointer only
-  ForkSafeMutex refit_mutex_;                            // one refit at a time
-  std::atomic<const WeightsPointer*> weights_{nullptr};  // replaced whole, so that a forked child can read it
+  mutable ForkSafeMutex weights_mutex_;  // guards the pointer only
+  ForkSafeMutex refit_mutex_;            // one refit at a time
+  std::atomic<const WeightsPointer*> weights_{
+      nullptr};  // replaced atomically, so that a forked child can read it
   uint64_t generation_ = 0;
   Host* host_ = nullptr;
 };

@@ -97,7 +97,8 @@ class Maker {
     entry.value_count = static_cast<uint32_t>(result.values.size()) - entry.first_value;
   }
 
-  // The backend that a step's calls go to: for copies that of a device, or that of the span they join.
+  // The backend that receives a step's calls: for copies that of a device, or that of the span that they
+  // join.
   uint32_t backend_of(const Executable& result, const Step& step) const {
     if (step.kind == StepKind::kKernel) return backend_of_kernel(step);
     if (step.kind != StepKind::kCopy) return kNoId;
@@ -111,13 +112,13 @@ class Maker {
 
   uint32_t backend_of_kernel(const Step& step) const {
     const uint32_t backend = backends_.position(step.backend);
-    invariant(backend != kNoId, "the images of a backend were not loaded");
+    invariant(backend != kNoId, "the kernel binaries of a backend were not loaded");
     if (backends_.all[backend].executor->is_valid(step.launch)) return backend;
     throw UserError("INGOT-U206",
                     fmt::format("the engine's program is broken: '{}' has a launch that its backend '{}' "
-                                "does not know",
+                                "rejects",
                                 step.name, step.backend),
-                    "build the engine again; if it was built by this version, report it");
+                    "rebuild the engine; if this version of Ingot built it, report a bug");
   }
 
   void add_to_span(Executable& result, const Step& step) const {
@@ -188,7 +189,7 @@ bool has_late_shape(const Executable& executable, BufferId id) {
                              [&](DimSlot slot) { return executable.dims->is_late(slot); });
 }
 
-// Marks what has to be evaluated again while a run goes on.
+// Marks everything that must be re-evaluated during a run.
 void mark_late(Executable& executable) {
   for (BufferId id = 0; id < executable.buffers.size(); ++id) {
     const Storage storage = executable.program->buffers[id].storage;

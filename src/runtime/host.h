@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The one process-wide object: thread pool, executors, log. Made lazily at the API and passed down.
+// The only process-wide object: thread pool, executors, log. Created lazily by the API and passed down.
 #pragma once
 
 #include <memory>
@@ -21,9 +21,9 @@ class Host {
  public:
   Host(const HostOptions& options, std::span<const Executor* const> executors);
   ThreadPool& pool() { return *pool_; }
-  // A pool of the caller's own, of at most the threads that affinity and quota allow. DeviceError INGOT-D003.
+  // A pool for one caller, with at most the threads that affinity and quota allow. DeviceError INGOT-D003.
   std::unique_ptr<ThreadPool> make_pool(int threads);
-  // These two make a new pool: not while a run is in flight. 0 threads: what affinity and quota allow.
+  // These two create a new pool: not during a run. 0 threads: what affinity and quota allow.
   void set_threads(int threads);
   void set_spin(int microseconds);
   const Executor* find_executor(std::string_view name) const;

@@ -18,12 +18,13 @@ void require_values(const EngineData& data, const Executable& init, const Weight
     if (weights.data[buffer.index] != nullptr || entry.bytes == 0) continue;
     throw UserError(
         "INGOT-U322",
-        fmt::format("the engine does not keep the model's weight '{}', and no value was given", entry.name),
-        "give values of all weights, or build with keep_original_weights=true");
+        fmt::format("the engine does not keep the model's weight '{}', and no new value was given",
+                    entry.name),
+        "pass values of all weights, or build with keep_original_weights=true");
   }
 }
 
-// Memory for what init makes, where it makes it.
+// Memory for the results of init, in the place that computes them.
 struct InitOutputs {
   const Program& program;
   const LoadedBackends& backends;
@@ -97,7 +98,7 @@ void run_init(const EngineData& data, const Executable& init, const LoadedBacken
   InitOutputs outputs{*init.program, backends, {}};
   outputs.made.resize(init.program->outputs.size());
   std::vector<GrowingBlock> arenas;
-  weights.generation = 1;  // of addresses in the plan below, which dies with this call
+  weights.generation = 1;  // of addresses in the plan below, which lives only during this call
   const std::vector<std::unique_ptr<Queue>> queues = open_queues(backends);
   const RunResources resources{.data = data,
                                .backends = backends,
@@ -112,7 +113,7 @@ void run_init(const EngineData& data, const Executable& init, const LoadedBacken
   RunPlan plan = make_run_plan(init, {}, std::vector<int64_t>(init.dims->table.symbols().size()));
   run_main(resources, init, plan);
   for (const auto& queue : queues) wait_for(data, *init.program, *queue);
-  weights.on_devices = before;  // what only init reads does not stay there
+  weights.on_devices = before;  // values that only init reads do not stay on the device
   weights.on_devices.resize(data.devices.size(), WeightPointers(data.weights.size()));
   for (size_t id = 0; id < data.weights.size(); ++id) {
     const int32_t output = data.weights[id].init_output;

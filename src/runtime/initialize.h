@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The init program: what turns a model's weights into what the main program reads.
+// The init program: turns a model's weights into those that the main program reads.
 #pragma once
 
 #include <memory>
@@ -13,18 +13,18 @@ namespace ingot::core {
 // Weights as `data` holds them, with the values of its sources.
 std::shared_ptr<WeightSet> stored_weights(const EngineData& data);
 
-// True if init still has to run: something that it makes has no value.
+// Whether init still has to run: one of its results has no value.
 bool needs_init(const EngineData& data, const WeightSet& weights);
 
-// Points entries that are sources at `weights.sources`, where those have a value.
+// Points entries that are sources at `weights.sources`, if those have values.
 void apply_sources(const EngineData& data, WeightSet& weights);
 
-// Copies the weights that `program` reads on devices, and that are not there yet.
+// Copies the weights that `program` reads on devices and that are not yet there.
 void place_weights_on_devices(const EngineData& data, const Program& program, const LoadedBackends& backends,
                               WeightSet& weights);
 
-// Runs init on `weights` and stores what it makes there, in the place where it was made. UserError INGOT-U322
-// if something that init reads has no value.
+// Runs init on `weights` and stores its results there, each in the place that computed it. UserError
+// INGOT-U322 if a value that init reads is missing.
 void run_init(const EngineData& data, const Executable& init, const LoadedBackends& backends, Host& host,
               WeightSet& weights);
 

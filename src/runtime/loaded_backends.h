@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The backends that an engine needs, with its images loaded. Immutable, shared by contexts.
+// The backends that an engine needs, with its kernel binaries loaded. Immutable, shared by contexts.
 #pragma once
 
 #include <memory>
@@ -19,17 +19,17 @@ struct LoadedBackend {
 
 struct LoadedBackends {
   std::vector<LoadedBackend> all;
-  std::vector<DeviceMemory*> memories;  // one a place, by place_number; null: host memory
+  std::vector<DeviceMemory*> memories;  // one per place, by place_number; null: host memory
 
-  uint32_t position(std::string_view name) const;  // kNoId if it is not there
+  uint32_t position(std::string_view name) const;  // kNoId if absent
 };
 
-// One queue of each backend, for one context.
+// One queue per backend, for one context.
 std::vector<std::unique_ptr<Queue>> open_queues(const LoadedBackends& backends,
                                                 const MemoryAllocator* allocator = nullptr);
 
-// Loads images of all backends that the programs name. UserError INGOT-U223 if this runtime lacks a backend,
-// U22x from the backend.
+// Loads the kernel binaries of all backends that the programs name. UserError INGOT-U223 if this runtime
+// lacks a backend, U22x from the backend.
 LoadedBackends load_backends(const EngineData& data, const EngineFile* file, const Host& host);
 
 }  // namespace ingot::core

@@ -15,7 +15,7 @@ void Log::set(Logger logger) {
   Entry* replaced = current_.load(std::memory_order_relaxed);
   while (!current_.compare_exchange_weak(replaced, entry.get(), std::memory_order_acq_rel)) {
   }
-  entry.release()->replaced.reset(replaced);  // nothing reads it before the end
+  entry.release()->replaced.reset(replaced);  // only read by the destructor
 }
 
 bool Log::wants(LogLevel level) const {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Messages of the process for whoever runs it. Errors are no messages: they are thrown.
+// Log messages of the process, for whoever operates it. Errors are not logged: they are thrown.
 #pragma once
 
 #include <atomic>
@@ -14,13 +14,13 @@ enum class LogLevel : int32_t { kOff, kWarning, kInfo };
 struct Logger {
   void (*write)(void* user, int32_t level, const char* message) = nullptr;
   void* user = nullptr;
-  LogLevel level = LogLevel::kOff;  // what is above it is not written
+  LogLevel level = LogLevel::kOff;  // messages above it are dropped
 };
 
 // To stderr, one line per message.
 void write_to_stderr(void* user, int32_t level, const char* message);
 
-// Without a lock, as other threads may log while the logger is replaced, and while one forks.
+// Lock-free, as other threads may log while the logger is replaced, and while one of them forks.
 class Log {
  public:
   explicit Log(Logger logger) : current_(new Entry{logger, nullptr}) {}
@@ -28,10 +28,10 @@ class Log {
   Log(const Log&) = delete;
   Log& operator=(const Log&) = delete;
 
-  // Loggers that were replaced are kept, since a message may be on its way to them.
+  // Replaced loggers are kept, since another thread may still be calling them.
   void set(Logger logger);
   bool wants(LogLevel level) const;
-  // Make the text only if the log wants it.
+  // Format the text only if the log wants it.
   void write(LogLevel level, const std::string& message) const;
 
  private:

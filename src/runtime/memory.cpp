@@ -27,7 +27,7 @@ std::shared_ptr<std::byte> allocate_by(const MemoryAllocator& allocator, size_t 
   void* memory = allocator.allocate(allocator.user, taken, kAlignment);
   if (memory == nullptr)
     throw DeviceError("INGOT-D303",
-                      fmt::format("the context's allocator has no {} of memory", format_bytes(bytes)));
+                      fmt::format("the context's allocator failed to allocate {}", format_bytes(bytes)));
   const auto release = [allocator, taken](std::byte* data) {
     allocator.release(allocator.user, data, taken);
   };
@@ -49,7 +49,8 @@ std::shared_ptr<std::byte> allocate_memory(size_t bytes, const MemoryAllocator* 
   void* memory =
       absurd ? nullptr : std::aligned_alloc(alignment, round_up(bytes == 0 ? 1 : bytes, alignment));
   if (memory == nullptr) {
-    throw DeviceError("INGOT-D301", fmt::format("the system has no {} of memory left", format_bytes(bytes)),
+    throw DeviceError("INGOT-D301",
+                      fmt::format("out of memory: the system cannot allocate {}", format_bytes(bytes)),
                       "use smaller shapes or free memory");
   }
   if (large) madvise(memory, bytes, MADV_HUGEPAGE);

@@ -11,18 +11,18 @@
 
 namespace ingot::core {
 
-// Where a context's memory comes from, if not from the system.
+// The source of a context's memory, if not the system.
 struct MemoryAllocator {
   void* (*allocate)(void* user, size_t bytes, size_t alignment);
   void (*release)(void* user, void* memory, size_t bytes);
   void* user;
 };
 
-// Not initialized. Throws DeviceError INGOT-D301 if the system has no memory left, INGOT-D303 if `allocator`
-// (null: the system) returns none, or memory that is not aligned.
+// Uninitialized. Throws DeviceError INGOT-D301 if the system is out of memory, INGOT-D303 if `allocator`
+// (null: the system) fails or returns unaligned memory.
 std::shared_ptr<std::byte> allocate_memory(size_t bytes, const MemoryAllocator* allocator = nullptr);
 
-// A file's content in memory of its own: what happens to the file afterwards cannot matter.
+// A file's content in separate memory: later changes of the file have no effect.
 struct FileCopy {
   std::shared_ptr<const std::byte> memory;
   size_t size = 0;
@@ -31,13 +31,13 @@ struct FileCopy {
 };
 FileCopy read_copy(const std::filesystem::path& path);  // errors are those of `read_file`
 
-// A block that only grows, and forgets its content when it does.
+// A block that only grows, and loses its content when it does.
 class GrowingBlock {
  public:
-  // The allocator outlives the block.
+  // The allocator must outlive the block.
   explicit GrowingBlock(const MemoryAllocator* allocator = nullptr) : allocator_(allocator) {}
 
-  // `memory`: of a device, always the same one; null: of the host.
+  // `memory`: of a device, the same one in every call; null: of the host.
   std::byte* reserve(size_t bytes, DeviceMemory* memory = nullptr) {
     if (bytes > bytes_) grow(bytes, memory);
     return data_.get();

@@ -10,7 +10,7 @@
 
 namespace ingot::core {
 
-// The plans of the last shapes, most recently used first. Bounded: a context that sees ever new shapes stays
+// The plans of recent shapes, most recently used first. Bounded, so that a context with ever new shapes stays
 // small.
 class PlanCache {
  public:

@@ -6,11 +6,11 @@
 
 namespace ingot::core {
 
-// Runs init here, so that the engine ships prepared weights: fills the entries that init makes. Needs a
-// processor that can run the engine's images (UserError INGOT-U220 otherwise).
+// Runs init at build time, so that the engine ships prepared weights: fills the entries that init computes.
+// Requires a processor that can run the engine's kernel binaries (UserError INGOT-U220 otherwise).
 void prepare_weights(EngineData& data, Host& host);
 
-// Whether this machine can run all images of the engine.
+// Whether this machine can run all kernel binaries of the engine.
 bool can_run(const EngineData& data, const Host& host);
 
 }  // namespace ingot::core

@@ -21,7 +21,7 @@ struct Ports {
   std::span<std::byte* const> inputs, outputs;  // outputs: of nested programs
 };
 
-// One program, the main one (level 0) or a nested one.
+// One program: the main one (level 0) or a nested one.
 class ProgramRun {
  public:
   ProgramRun(const RunResources& resources, RunPlan& plan, const Executable& executable, Frame& frame,
@@ -103,7 +103,7 @@ bool ProgramRun::keeps_addresses() const {
          frame_.states == resources_.states_version;
 }
 
-// Addresses in the arenas, of weights and of states stay from run to run; the others are looked up again.
+// Addresses in arenas, and of weights and states, are reused from run to run; the others are looked up again.
 void ProgramRun::resolve() {
   reserve_arenas();
   if (keeps_addresses()) [[likely]] {
@@ -147,14 +147,13 @@ std::byte* ProgramRun::address(BufferId id) {
                                                                                : nullptr;
     case Storage::kWeight:
     case Storage::kConstant:
-      // Nothing writes weights: `validate` saw to it.
+      // Nothing writes weights: `validate` checked it.
       return const_cast<std::byte*>(resources_.weights.at(place_number(buffer.place))[buffer.index].get());
     case Storage::kState:
       return resources_.states[buffer.index];
     case Storage::kArena:
       return frame_.arenas[place_number(buffer.place)] + frame_.offsets[id];
-    case Storage::kDynamic:  // of a size that a step outside of a nested program told is known from the
-                             // beginning
+    case Storage::kDynamic:  // known from the start if an outer program's step determined its size
       return allocate_late(id);
     case Storage::kAlias:
       break;
@@ -176,7 +175,7 @@ std::byte* ProgramRun::allocate_output(BufferId id) {
                                                   declared.type.dtype, {shape, rank}, bytes);
   if (memory != nullptr || bytes == 0) return memory;
   throw DeviceError("INGOT-D302",
-                    fmt::format("the caller's allocator gave no memory for output '{}' ({} bytes)",
+                    fmt::format("the caller's allocator returned no memory for output '{}' ({} bytes)",
                                 program_.outputs[declared.index].name, bytes));
 }
 
@@ -194,7 +193,7 @@ void ProgramRun::run_span(const ExecutableSpan& span) {
     run_calls(span.backend, span.first, span.last);
 }
 
-// Step by step, and if it is timed each to its end.
+// Step by step; if timed, waits for each step to finish.
 void ProgramRun::run_watched(const ExecutableSpan& span) {
   const bool is_timed = resources_.profile != nullptr && level_ == 0;
   for (uint32_t i = span.first; i < span.last; ++i) {
@@ -227,7 +226,7 @@ void ProgramRun::run_on_host(size_t index) {
     case StepKind::kCopy:
       return copy_on_host(frame_.calls[index]);
     case StepKind::kKernel:
-      throw InternalError("a kernel has no backend");
+      throw InternalError("a kernel step has no backend");
   }
 }
 
@@ -265,15 +264,16 @@ void ProgramRun::run_branch(const ExecutableStep& step) {
   run_nested(id, {all.first(inputs), all.subspan(inputs)});
 }
 
-// Carried values go back and forth between the results and a second block, so that an iteration never writes
-// what it reads.
+// Carried values alternate between the results and a second block, so that an iteration never overwrites its
+// inputs.
 void ProgramRun::run_loop(const ExecutableStep& step) {
   const uint32_t id = step.step->programs[0];
   const Executable& body = executable_.nested[id];
   const BufferId* uses = executable_.arguments.data() + step.first_argument;
   const size_t carried = body.program->outputs.size() - 1, inputs = body.program->inputs.size() - 1;
   const int64_t trips = uses[0] == kNoId ? INT64_MAX : read_scalar(frame_.pointers[uses[0]]);
-  std::byte go_on = uses[1] == kNoId ? std::byte{1} : frame_.pointers[uses[1]][0];  // any byte but 0 is true
+  std::byte go_on =
+      uses[1] == kNoId ? std::byte{1} : frame_.pointers[uses[1]][0];  // any nonzero byte is true
   int64_t iteration = 0;
   std::vector<std::byte*> reads = {reinterpret_cast<std::byte*>(&iteration)};
   for (size_t i = 0; i < inputs; ++i) reads.push_back(frame_.pointers[uses[2 + i]]);
@@ -288,7 +288,7 @@ void ProgramRun::run_loop(const ExecutableStep& step) {
   }
   writes.insert(writes.end(), results.begin(), results.end());
   for (; iteration < trips && go_on != std::byte{0}; ++iteration) {
-    const int64_t now = iteration;  // the body may not change the count
+    const int64_t now = iteration;  // a copy: the body may not change the counter
     run_nested(id, {reads, writes});
     iteration = now;
     for (size_t i = 0; i < carried; ++i) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// One run of a program: resolves its addresses, then hands spans of calls to queues and runs the other steps
-// on the host. All sizes are in the plan; nothing is allocated here but late buffers.
+// One run of a program: resolves addresses, then passes spans of calls to queues and runs the other steps on
+// the host. The plan has all sizes; only late buffers are allocated here.
 #pragma once
 
 #include <memory>
@@ -15,18 +15,18 @@
 
 namespace ingot::core {
 
-// Gives memory for output `index` of the main program, in the place of its port.
+// Provides memory for output `index` of the main program, in the place of its port.
 struct OutputMemory {
   std::byte* (*allocate)(void* context, size_t index, DType dtype, std::span<const int64_t> shape,
                          size_t bytes);
   void* context;
 };
 
-// What all programs of one run share. Borrowed.
+// Shared by all programs of one run. Borrowed.
 struct RunResources {
   const EngineData& data;
   const LoadedBackends& backends;
-  std::span<const std::unique_ptr<Queue>> queues;  // one a backend
+  std::span<const std::unique_ptr<Queue>> queues;  // one per backend
   void* stream = nullptr;                          // of the caller, for queues on devices
   ThreadPool& pool;
   const WeightSet& weights;
@@ -34,14 +34,14 @@ struct RunResources {
   std::span<std::byte* const> states;
   uint64_t states_version;  // changes with the addresses of the states
   OutputMemory outputs;
-  std::vector<GrowingBlock>& arenas;  // one a place and level of nesting
+  std::vector<GrowingBlock>& arenas;  // one per place and nesting level
   StepProfile* profile = nullptr;     // of the main program; null: nothing is timed
-  const RunLimits* limits = nullptr;  // looked at before each step; null: there are none
+  const RunLimits* limits = nullptr;  // checked before each step; null: no limits
 };
 
-// Runs the main program. Throws UserError INGOT-U310 if a kernel met an index out of range, INGOT-U311 if a
-// value that a step computed is out of its bounds; each names the node. On devices the work may still be
-// under way afterwards.
+// Runs the main program. Throws UserError INGOT-U310 if an index is out of range in a kernel, INGOT-U311 if a
+// computed value is out of its bounds; each names the node. On devices the work may still be running
+// afterwards.
 void run_main(const RunResources& resources, const Executable& executable, RunPlan& plan);
 
 // Waits for a queue's work; errors as those of `run_main`.

@@ -10,7 +10,7 @@
 namespace ingot::core {
 namespace {
 
-constexpr int kRepeats = 5;             // the best counts: other programs only slow a probe down
+constexpr int kRepeats = 5;             // the best counts: other processes only slow a probe down
 constexpr double kProbeSeconds = 2e-3;  // of one repeat
 constexpr size_t kLeastBytes = 1 << 14, kMostBytes = 1 << 28;
 
@@ -30,7 +30,7 @@ double best_rate(ThreadPool& pool, double units, const Probe& probe) {
     });
     const double seconds = std::chrono::duration<double>(Clock::now() - start).count();
     if (seconds < kProbeSeconds / 2 && times < (int64_t{1} << 40)) {
-      times *= 2;  // too short to be measured
+      times *= 2;  // too short to measure
       continue;
     }
     best = std::max(best, units * static_cast<double>(times) * threads / seconds);
@@ -53,7 +53,8 @@ double Roof::bytes_per_second(int64_t bytes) {
   const size_t wanted = std::clamp(static_cast<size_t>(std::max<int64_t>(bytes, 1)), kLeastBytes, kMostBytes);
   const size_t size = std::bit_ceil(wanted);
   if (const auto known = reads_.find(size); known != reads_.end()) return known->second;
-  if (memory_.size() < size) memory_.resize(size, std::byte{1});  // written, so that each page is real
+  if (memory_.size() < size)
+    memory_.resize(size, std::byte{1});  // written, so that each page is backed by memory
   const size_t part = size / static_cast<size_t>(pool_.threads());
   const double rate = best_rate(pool_, static_cast<double>(part), [&](int64_t thread) {
     run_read_probe({memory_.data() + part * static_cast<size_t>(thread), part});

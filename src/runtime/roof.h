@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What this machine reaches on the threads of a pool, measured now: the limits that a profile compares with.
+// Peak rates of this machine with the threads of a pool, measured on demand: the limits that a profile
+// compares with.
 #pragma once
 
 #include <map>
@@ -13,10 +14,10 @@ class Roof {
  public:
   explicit Roof(ThreadPool& pool);
 
-  // f32 multiply-adds in registers, two operations each; 0 where there is no probe.
+  // f32 multiply-adds in registers, two operations each; 0 if there is no probe.
   double operations_per_second() const { return operations_; }
-  // Reading `bytes` bytes over and over, so that a cache that holds them counts. Sizes are rounded up to a
-  // power of two, and each is measured once.
+  // Reads `bytes` bytes repeatedly, so that caches that hold them count. Sizes are rounded up to a power of
+  // two, and each is measured once.
   double bytes_per_second(int64_t bytes);
 
  private:

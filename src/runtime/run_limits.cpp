@@ -16,8 +16,7 @@ void require_within(const RunLimits& limits) {
   if (limits.deadline_ns == 0) return;
   const auto now = std::chrono::steady_clock::now().time_since_epoch();
   if (std::chrono::duration_cast<std::chrono::nanoseconds>(now).count() >= limits.deadline_ns)
-    throw UserError("INGOT-U317", "the run's deadline has passed",
-                    "give the run more time, or run less at once");
+    throw UserError("INGOT-U317", "the run's deadline has passed", "allow more time, or use smaller inputs");
 }
 
 }  // namespace ingot::core

@@ -15,7 +15,7 @@ TensorView view_of(const Executable& executable, const RunPlan& plan, BufferId i
   if (id == kNoId) return {};
   tensor.dtype = executable.program->buffers[id].type.dtype;
   for (const DimSlot slot : executable.buffers[id].shape) tensor.shape.push_back(plan.values[slot]);
-  return tensor.view();  // right strides; the address comes with the run
+  return tensor.view();  // with strides; each run sets the address
 }
 
 size_t carried_values(const Step& step, const Program& program) {
@@ -45,7 +45,8 @@ void check_copy(const Executable& executable, const RunPlan& plan, const Executa
     return plan.values[executable.buffers[step.step->uses[use].buffer].bytes];
   };
   if (bytes(0) == bytes(1)) return;
-  throw UserError("INGOT-U311", fmt::format("'{}' copies between two sizes", step.step->name));
+  throw UserError("INGOT-U311",
+                  fmt::format("'{}' copies between buffers of different sizes", step.step->name));
 }
 
 Frame make_frame(const Executable& executable, RunPlan& plan) {
@@ -98,7 +99,7 @@ void check_fit(const Executable& executable, const RunPlan& plan, BufferId id) {
   throw UserError("INGOT-U206",
                   fmt::format("the engine's memory plan is broken: '{}' : {} needs {} bytes at {} of {}",
                               declared.name, to_string(declared.type), bytes, offset, capacity),
-                  "build the engine again; if it was built by this version, report it");
+                  "rebuild the engine; if this version of Ingot built it, report a bug");
 }
 
 void evaluate_step(const Executable& executable, const RunPlan& plan, Frame& frame, size_t index) {

@@ -4,7 +4,7 @@
 namespace ingot::core {
 namespace {
 
-// `fill_digests`: of new weights too, which are zero otherwise.
+// `fill_digests`: also for new weights; zero otherwise.
 std::shared_ptr<const EngineData> data_now(const std::shared_ptr<const Engine>& engine, bool fill_digests) {
   const std::shared_ptr<const WeightSet> weights = engine->weights();
   if (weights->refitted.empty()) return {engine, &engine->data()};
@@ -27,7 +27,7 @@ std::shared_ptr<const EngineData> current_data(const std::shared_ptr<const Engin
 
 std::shared_ptr<const EngineData> snapshot(const std::shared_ptr<const Engine>& engine) {
   engine->require_verified_weights();
-  return data_now(engine, false);  // the writer hashes what it writes
+  return data_now(engine, false);  // the writer computes the digests of what it writes
 }
 
 }  // namespace ingot::core

@@ -7,11 +7,11 @@
 
 namespace ingot::core {
 
-// What the engine holds now: its own data until a refit, then with the weights of the last one, in the form
-// that it came with.
+// The current content of the engine: its own data or, after a refit, with the weights of the last one, in its
+// original form.
 std::shared_ptr<const EngineData> current_data(const std::shared_ptr<const Engine>& engine);
 
-// What a file of the engine has to hold. Waits until all weights were verified.
+// The content for a file of the engine. Waits until all weights are verified.
 std::shared_ptr<const EngineData> snapshot(const std::shared_ptr<const Engine>& engine);
 
 }  // namespace ingot::core

@@ -33,12 +33,12 @@ const Step* find_step(const Program& program, const Launch* launch) {
 void fail_launch(const EngineData& data, const Program& program, const CallFailure& failure) {
   constexpr int64_t kIndexOutOfRange = 1;
   const Step* found = find_step(program, failure.launch);
-  invariant(found != nullptr, "a queue reports a launch that is none of the program's");
+  invariant(found != nullptr, "a queue reports a launch that is not in the program");
   const Step& step = *found;
   if (failure.status != kIndexOutOfRange)
     throw InternalError(fmt::format("the kernel of '{}' returned the status {}", step.name, failure.status));
-  fail(data, step, "INGOT-U310", fmt::format("'{}' met an index that is out of range", step.name),
-       "look for values in the inputs that are no valid indices, such as token ids beyond the vocabulary");
+  fail(data, step, "INGOT-U310", fmt::format("an index is out of range in '{}'", step.name),
+       "check the inputs for invalid indices, such as token ids beyond the vocabulary");
 }
 
 void fail_routine(const EngineData& data, const Step& step, const UserError& error) {

@@ -10,9 +10,9 @@
 namespace ingot::core {
 
 // UserError INGOT-U310 for a kernel's status, with the node of the user's model that its step of `program`,
-// or of a program in it, computes.
+// or of a nested program, computes.
 [[noreturn]] void fail_launch(const EngineData& data, const Program& program, const CallFailure& failure);
-// UserError INGOT-U311: a step computed something that cannot be.
+// UserError INGOT-U311: a step computed an impossible value.
 [[noreturn]] void fail_value(const EngineData& data, const Step& step, const std::string& cause);
 // The same error, with the node whose routine threw it.
 [[noreturn]] void fail_routine(const EngineData& data, const Step& step, const UserError& error);

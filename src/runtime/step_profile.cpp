@@ -21,13 +21,13 @@ int64_t median(std::vector<int64_t> values) {
   return *middle;
 }
 
-// Symbols that steps bind have no value before a run: what depends on them counts as unknown.
+// Symbols that steps bind have no value before a run: sizes that depend on them count as unknown.
 int64_t evaluate_or_zero(const Dim& dim, const SymbolValues& sizes) {
   const auto is_known = [&](const std::string& symbol) { return sizes.contains(symbol); };
   return std::ranges::all_of(dim.symbols(), is_known) ? evaluate(dim, sizes) : 0;
 }
 
-// The least time that the step's work takes on this machine, over the time that it took.
+// The minimum time of the step's work on this machine, divided by its measured time.
 double roof_share(double operations, double bytes, double seconds, Roof& roof) {
   const double peak = roof.operations_per_second();
   const double computing = peak > 0 ? operations / peak : 0;
@@ -81,7 +81,7 @@ void StepProfile::end_run() {
 }
 
 std::string StepProfile::json(const EngineData& data, ThreadPool& pool) const {
-  if (runs_.empty()) throw UserError("INGOT-U340", "nothing ran since profiling was turned on");
+  if (runs_.empty()) throw UserError("INGOT-U340", "nothing has run since profiling was turned on");
   Roof roof(pool);
   std::vector<int64_t> medians;
   for (const StepRecord& record : steps_) medians.push_back(median(record.nanoseconds));

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Times of a context's steps. A context has none unless it was asked for: then nothing is measured.
+// Times of a context's steps. A context has a profile only on request: otherwise nothing is measured.
 #pragma once
 
 #include <chrono>
@@ -12,7 +12,7 @@
 namespace ingot::core {
 
 // Collects the runs since the sizes last changed. Steps are those of the main program; the time of a step
-// with nested programs holds theirs.
+// includes its nested programs.
 class StepProfile {
  public:
   using Clock = std::chrono::steady_clock;
@@ -30,7 +30,7 @@ class StepProfile {
  private:
   struct StepRecord {
     int64_t operations = 0, bytes = 0;
-    std::vector<int64_t> nanoseconds;  // one per run that ended
+    std::vector<int64_t> nanoseconds;  // one per completed run
     int64_t start = 0, last = 0;       // of the last run
   };
   void start_over(const Executable& executable, const RunPlan& plan);

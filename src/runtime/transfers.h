@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Between a caller's tensors on the host and an engine's on a device: staging memory, and what has to be
-// copied when a run ends.
+// Moves data between a caller's host tensors and an engine's device: staging memory, and the copies at the
+// end of a run.
 #pragma once
 
 #include <vector>
@@ -15,10 +15,10 @@ void copy_in(DeviceMemory* memory, std::byte* to, const std::byte* from, size_t 
 class Transfers {
  public:
   void begin() { pending_.clear(); }
-  // Memory of the device for `bytes` bytes at `host`, which get what is there when the run ends.
+  // Device memory for `bytes` bytes at `host`, to which its content is copied when the run ends.
   std::byte* stage(size_t slot, std::byte* host, size_t bytes, DeviceMemory& memory);
   bool pending() const { return !pending_.empty(); }
-  // When the device is done: copies to the host what was staged since `begin`.
+  // Once the device is done: copies everything staged since `begin` to the host.
   void finish();
 
  private:

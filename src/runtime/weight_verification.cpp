@@ -18,7 +18,7 @@ constexpr uint32_t kFailed = 2;
 
 }  // namespace
 
-// What the threads of one process share. Complete and failed hold in forked children too.
+// Shared by the threads of one process. kComplete and kFailed are valid in forked children too.
 struct WeightVerification::Attempt {
   const uint32_t process = fork_count();
   std::atomic<uint32_t> state{kUnderWay};
@@ -26,14 +26,15 @@ struct WeightVerification::Attempt {
   std::atomic<bool> stop{false};         // also claims `failure`
   std::exception_ptr failure;            // written before the state is kFailed
   std::thread background;
-  std::unique_ptr<Attempt> inherited;  // of the process that forked this one; its thread is not here
+  std::unique_ptr<Attempt>
+      inherited;  // state of the parent process before a fork; its thread does not exist here
 
   Attempt() = default;
   Attempt(const Attempt&) = delete;
   Attempt& operator=(const Attempt&) = delete;
   ~Attempt() {
     stop = true;
-    if (process != fork_count()) std::construct_at(&background);  // forgotten: there is nobody to join
+    if (process != fork_count()) std::construct_at(&background);  // discarded: there is no thread to join
     if (background.joinable()) background.join();
   }
 
@@ -51,7 +52,7 @@ WeightVerification::WeightVerification(std::shared_ptr<const EngineFile> file)
   } else {
     try {
       attempt->background = std::thread([this, own = attempt.get()] { work(*own); });
-    } catch (const std::system_error&) {  // the system has no more threads: who waits does all
+    } catch (const std::system_error&) {  // no thread available: whoever waits checks all blocks
     }
   }
   attempt_ = attempt.release();
@@ -59,8 +60,8 @@ WeightVerification::WeightVerification(std::shared_ptr<const EngineFile> file)
 
 WeightVerification::~WeightVerification() { delete attempt_.load(); }
 
-// Without a lock: the thread that forked may have been anywhere. Inherited attempts stay, as other threads of
-// this process may look at them.
+// No lock: the thread that forked may have held it. Inherited attempts are kept, as other threads of this
+// process may be reading them.
 WeightVerification::Attempt& WeightVerification::attempt_of_this_process() {
   Attempt* attempt = attempt_.load(std::memory_order_acquire);
   while (attempt->process != fork_count() && attempt->state.load() == kUnderWay) [[unlikely]] {

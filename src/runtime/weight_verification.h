@@ -10,8 +10,8 @@
 
 namespace ingot::core {
 
-// Checks the weights of a file in the background. Whoever waits helps; in a forked child, which has no such
-// thread, whoever waits checks what was not checked before the fork.
+// Checks the weights of a file in the background. Whoever waits helps; a forked child has no background
+// thread, so whoever waits there checks the blocks that were not checked before the fork.
 class WeightVerification {
  public:
   explicit WeightVerification(std::shared_ptr<const EngineFile> file);
@@ -19,7 +19,7 @@ class WeightVerification {
   WeightVerification(const WeightVerification&) = delete;
   WeightVerification& operator=(const WeightVerification&) = delete;
 
-  // Returns when all blocks are right; throws the first error, at every call.
+  // Returns when all blocks are correct; throws the first error, on every call.
   void wait();
 
  private:

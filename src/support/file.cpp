@@ -51,7 +51,7 @@ void fail_on_file(std::string_view action, const std::filesystem::path& path, in
       fmt::format("cannot {} '{}': {}", action, path.string(), std::generic_category().message(error));
   if (blames_the_path(error)) {
     throw UserError("INGOT-U120", std::move(message),
-                    error == EISDIR ? "give the path of a file" : "check the path and its permissions");
+                    error == EISDIR ? "pass the path of a file" : "check the path and its permissions");
   }
   throw DeviceError("INGOT-D001", std::move(message));
 }

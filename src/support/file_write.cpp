@@ -59,7 +59,7 @@ void require_writable_type(const std::filesystem::path& path, const FileFacts& f
   if (facts.type != FileType::kOther) return;
   throw UserError("INGOT-U120",
                   fmt::format("cannot write '{}': it is a block device or a socket", path.string()),
-                  "give the path of a regular file");
+                  "pass the path of a file");
 }
 
 }  // namespace

@@ -144,7 +144,7 @@ TEST(Text, MistakesAreShownWithLineAndColumn) {
       {"graph g(%x: f32[2]) { %y = settings(%x) {sice=1} return }",
        "1:42: settings has no attribute 'sice'; it has flag, count, rate, label, dtype, size, axes, scales, "
        "shape, layout"},
-      {"graph g(%x: f32[2]) { %y = settings(%x) {count=1.5} return }", "1:48: '1.5' is no integer"},
+      {"graph g(%x: f32[2]) { %y = settings(%x) {count=1.5} return }", "1:48: '1.5' is not an integer"},
       {"graph g(%x: f32[2]) { %y = settings(%x) {label=\"a} return }",
        "1:48: a quoted string is not terminated"},
       {"graph g(%x: f32[2]) { %y = settings(%x) {layout={2}} return }",

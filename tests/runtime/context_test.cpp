@@ -146,8 +146,8 @@ TEST(Context, ComparesSizesThatDependOnEachOther) {
   EXPECT_THAT(refusal(3, 2, 4, 7),
               HasSubstr("[INGOT-U304] dim 0 of input 'b' (f32[S,4]) is 2, but dim 0 of input 'a' is 3"));
   EXPECT_THAT(refusal(3, 3, 5, 7),
-              HasSubstr("[INGOT-U303] dim 1 of input 'b' (f32[S,4]) is 5, but the model has 4"));
-  EXPECT_THAT(refusal(3, 3, 4, 8), HasSubstr("is 8, but the model has 7 (= 2*S + 1)"));
+              HasSubstr("[INGOT-U303] dim 1 of input 'b' (f32[S,4]) is 5, but the model expects 4"));
+  EXPECT_THAT(refusal(3, 3, 4, 8), HasSubstr("is 8, but the model expects 7 (= 2*S + 1)"));
 }
 
 TEST(Context, CopiesInputsThatAreNotDense) {
@@ -164,7 +164,7 @@ TEST(Context, NamesTheNodeWhoseKernelFails) {
   kernels[1] = [](const KernelCall&) -> int64_t { return 1; };
   Runner runner(doubling_engine(), kernels);
   const std::string message = runner.refusal({argument(filled({1, 1}, 0))});
-  EXPECT_THAT(message, HasSubstr("[INGOT-U310] 'double' met an index that is out of range"));
+  EXPECT_THAT(message, HasSubstr("[INGOT-U310] an index is out of range in 'double'"));
   EXPECT_THAT(message, HasSubstr("node: mul_3"));
   EXPECT_THAT(message, HasSubstr("at: model.py:7 in forward"));
 }

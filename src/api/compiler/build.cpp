@@ -39,7 +39,7 @@ ingot_build_options copy_of(const ingot_build_options* given) {
   return read_struct(given, kFirstBuildOptions, "ingot_build_options");
 }
 
-// Refuses names of backends and passes before any work is done.
+// Rejects names of unknown backends and passes before any work is done.
 CompileOptions checked_options(const ingot_build_options& options) {
   CompileOptions parsed = parse_options(read_rows(options));
   const Backend& backend = find_backend(backends(), parsed.target.backend);
@@ -48,7 +48,7 @@ CompileOptions checked_options(const ingot_build_options& options) {
   return parsed;
 }
 
-// The tensor inputs of a program as a graph that has nothing else.
+// A graph with only the tensor inputs of a program.
 Graph inputs_of(const aten::Program& program) {
   Graph graph;
   graph.symbols = program.graph.symbols;
@@ -113,7 +113,7 @@ double total_seconds(const std::vector<Phases::Phase>& phases) {
   return seconds;
 }
 
-// One build, from the options to the file: what `compile` does not do, and the clock of both.
+// One build, from the options to the file: the phases around `compile`, and the clock of all.
 class Build {
  public:
   explicit Build(const ingot_build_options* given)
@@ -124,7 +124,7 @@ class Build {
     phases_.report(0, 1);
   }
 
-  // The engine, with its weights prepared. For another processor they are prepared where it runs.
+  // The engine, with its weights prepared, unless it is for another processor.
   std::unique_ptr<ingot_engine> run(const aten::Program& program) {
     const CompileHooks hooks{.phases = &phases_, .dump = {}, .runner = [](std::string_view backend) {
                                return KernelRunner{host().find_executor(backend), &host().pool()};
@@ -132,10 +132,10 @@ class Build {
     const std::shared_ptr<EngineData> data = compile(program, options_, backends(), hooks, &report_);
     target_ = data->target;
     data->metadata = metadata_;
-    // For another processor: its weights are prepared where it runs.
+    // For another processor: weights are prepared when the engine is loaded there.
     if (!can_run(*data, host())) return std::make_unique<ingot_engine>(data);
     phases_.begin("prepare weights");
-    // What init makes on a device stays there.
+    // Results of init on a device stay there.
     if (!options_.keep_original_weights && data->devices.empty()) prepare_weights(*data, host());
     return std::make_unique<ingot_engine>(Engine::create(data, host()));
   }

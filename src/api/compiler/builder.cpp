@@ -16,7 +16,7 @@ namespace {
 constexpr size_t kFirstValue = offsetof(ingot_value, strides) + sizeof(void*);
 constexpr size_t kFirstInput = offsetof(ingot_input, literal) + sizeof(void*);
 constexpr size_t kFirstNode = offsetof(ingot_node, module_path) + sizeof(void*);
-constexpr size_t kOneArgument = SIZE_MAX;  // where the C API gives one argument without a length
+constexpr size_t kOneArgument = SIZE_MAX;  // passed if the C API takes one argument without a length
 
 std::vector<Dim> read_dims(const char* const* texts, int32_t rank) {
   std::vector<Dim> dims;
@@ -43,12 +43,12 @@ aten::Value read_value(const ingot_value& given) {
   return value;
 }
 
-// What the graph reads has to be what the graph says.
+// Values of weights must match the type declared in the graph.
 void require_same_type(const aten::Value& value, const TensorView& data, const std::string& name) {
   const bool same_shape = std::ranges::equal(value.tensor.shape, data.shape,
                                              [](const Dim& dim, int64_t size) { return dim == Dim(size); });
   if (value.kind == aten::ValueKind::kTensor && value.tensor.dtype == data.dtype && same_shape) return;
-  api::refuse_call(fmt::format("the values of '{}' are of another type than its value in the graph", name));
+  api::refuse_call(fmt::format("the values of '{}' do not have the type declared in the graph", name));
 }
 
 aten::Input read_input(ingot_builder& builder, const ingot_input& given, std::shared_ptr<const void> owner) {
@@ -140,7 +140,7 @@ ingot_status* ingot_builder_value(ingot_builder* builder, const ingot_value* val
 ingot_status* ingot_builder_input(ingot_builder* builder, const ingot_input* input) {
   return api::guard([&] {
     const auto given = api::read_struct(input, kFirstInput, "ingot_input");
-    // Also where the input is refused, its memory is given back.
+    // The input's memory is released even if the input is rejected.
     std::shared_ptr<const void> owner(given.owner, [release = given.release](void* memory) {
       if (release != nullptr) release(memory);
     });
@@ -180,7 +180,7 @@ ingot_status* ingot_builder_end_graph(ingot_builder* builder, int64_t* id) {
   return api::guard([&] {
     api::require(builder, "builder");
     api::require(id, "id");
-    if (builder->open.empty()) api::refuse_call("there is no nested graph to end");
+    if (builder->open.empty()) api::refuse_call("no nested graph is open");
     builder->finished.push_back(std::move(builder->open.back()));
     builder->open.pop_back();
     *id = static_cast<int64_t>(builder->finished.size()) - 1;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What ingot_builder is: the program so far, and its nested graphs.
+// The content of ingot_builder: the program so far, and its nested graphs.
 #pragma once
 
 #include <memory>
@@ -20,14 +20,14 @@ struct ingot_builder {
 
 namespace ingot::core::api {
 
-// All misuse of a builder.
+// For all misuse of a builder.
 [[noreturn]] void refuse_call(std::string message);  // UserError INGOT-U017
 
-// An id of a value that the graph has. UserError INGOT-U017.
+// Checks the id of a value of the graph. UserError INGOT-U017.
 aten::ValueId to_value_id(const aten::Graph& graph, int64_t id);
 [[noreturn]] void refuse_enumerator(int32_t value, std::string_view type);  // UserError INGOT-U016
 
-// An enumerator of the C API whose numbers are those of `Enum`, which ends with `last`.
+// Converts an enumerator of the C API to `Enum`, which has the same values and ends with `last`.
 template <typename Enum>
 Enum to_enum(int32_t value, Enum last, std::string_view type) {
   if (value < 0 || value > static_cast<int32_t>(last)) refuse_enumerator(value, type);
@@ -42,7 +42,7 @@ class ArgumentReader {
   ArgumentReader(const ingot_builder& builder, const aten::Graph& graph, const ingot_argument* entries,
                  size_t count);
   bool done() const { return next_ == count_; }
-  std::string_view name() const;  // of the next argument, "" if it has none
+  std::string_view name() const;  // of the next argument, "" if positional
   aten::Argument read() { return read(0); }
 
  private:

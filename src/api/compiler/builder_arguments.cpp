@@ -10,7 +10,7 @@
 namespace ingot::core::api {
 namespace {
 
-constexpr int kDeepest = 16;  // ATen's schemas nest two lists
+constexpr int kDeepest = 16;  // ATen's schemas nest at most two lists
 
 aten::Argument read_device(std::string_view text) {
   const size_t colon = text.find(':');
@@ -18,7 +18,7 @@ aten::Argument read_device(std::string_view text) {
   if (colon != std::string_view::npos) {
     const char* end = text.data() + text.size();
     const auto [rest, error] = std::from_chars(text.data() + colon + 1, end, device.index);
-    if (error != std::errc() || rest != end) refuse_call(fmt::format("'{}' is no device", text));
+    if (error != std::errc() || rest != end) refuse_call(fmt::format("'{}' is not a device", text));
   }
   return {std::move(device)};
 }
@@ -26,17 +26,16 @@ aten::Argument read_device(std::string_view text) {
 }  // namespace
 
 void refuse_call(std::string message) {
-  throw UserError("INGOT-U017", std::move(message),
-                  "the front end that fills the builder has to be corrected");
+  throw UserError("INGOT-U017", std::move(message), "this is a bug of the front end that fills the builder");
 }
 
 void refuse_enumerator(int32_t value, std::string_view type) {
-  throw UserError("INGOT-U016", fmt::format("{} is no {}", value, type));
+  throw UserError("INGOT-U016", fmt::format("{} is not a value of {}", value, type));
 }
 
 aten::ValueId to_value_id(const aten::Graph& graph, int64_t id) {
   if (id < 0 || static_cast<size_t>(id) >= graph.values.size())
-    refuse_call(fmt::format("the graph has no value {}: it has {}", id, graph.values.size()));
+    refuse_call(fmt::format("the graph has no value {}: it has {} values", id, graph.values.size()));
   return static_cast<aten::ValueId>(id);
 }
 

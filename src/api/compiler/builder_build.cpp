@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What is done with a filled builder: asking, building, printing.
+// Operations on a filled builder: checking, building, printing.
 #include "api/compiler/build.h"
 #include "api/compiler/builder.h"
 #include "api/runtime/checks.h"
@@ -16,7 +16,7 @@ namespace {
 
 const aten::Program& finished_program(const ingot_builder* builder) {
   api::require(builder, "builder");
-  if (!builder->open.empty()) api::refuse_call("a nested graph was begun and not ended");
+  if (!builder->open.empty()) api::refuse_call("a nested graph is still open");
   return builder->program;
 }
 

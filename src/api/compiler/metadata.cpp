@@ -25,7 +25,7 @@ std::map<std::string, std::string> read_user_metadata(const ingot_build_options&
     require(value, "metadata value");
     if (!is_utf8(key) || !is_utf8(value)) refuse_entry(i, "is not UTF-8");
     if (*key == '\0') refuse_entry(i, "has an empty key");
-    if (!metadata.emplace(key, value).second) refuse_entry(i, fmt::format("has the key '{}' again", key));
+    if (!metadata.emplace(key, value).second) refuse_entry(i, fmt::format("repeats the key '{}'", key));
   }
   return metadata;
 }

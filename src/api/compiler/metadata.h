@@ -8,8 +8,8 @@
 
 namespace ingot::core::api {
 
-// The texts that an engine keeps for its user. UserError INGOT-U021 for an empty key, one that is there
-// twice, or text that is not UTF-8.
+// The metadata that an engine keeps for its user. UserError INGOT-U021 for empty or repeated keys, and text
+// that is not UTF-8.
 std::map<std::string, std::string> read_user_metadata(const ingot_build_options& options);
 
 }  // namespace ingot::core::api

@@ -30,7 +30,8 @@ ingot_status* ingot_build_pt2_memory(const void* data, size_t size, const ingot_
                                      ingot_engine** engine, ingot_text** report) {
   return api::guard([&] {
     api::require(data, "data");
-    // The engine's weights point into the archive, which is the caller's only during this call.
+    // The engine's weights point into the archive, which belongs to the caller and lives only during this
+    // call.
     const auto* first = static_cast<const std::byte*>(data);
     const auto archive = std::make_shared<const std::vector<std::byte>>(first, first + size);
     api::build([&] { return api::Model{pt2::read_pt2(Bytes(*archive), archive), {}}; }, options, engine,

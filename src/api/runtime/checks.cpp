@@ -15,13 +15,13 @@ void require(const void* pointer, std::string_view name) {
 
 void require_index(size_t index, size_t count, std::string_view what) {
   if (index >= count)
-    throw UserError("INGOT-U014", fmt::format("there is no {} {}: there are {}", what, index, count));
+    throw UserError("INGOT-U014", fmt::format("there is no {} {}: the count is {}", what, index, count));
 }
 
 void require_range(int32_t value, int32_t most, std::string_view what) {
   if (value < 0 || value > most)
     throw UserError("INGOT-U002", fmt::format("{} cannot be {}", what, value),
-                    fmt::format("give a whole number from 0 to {}", most));
+                    fmt::format("use an integer from 0 to {}", most));
 }
 
 size_t find_name(std::span<const std::string> names, std::string_view name, std::string_view what) {
@@ -35,13 +35,13 @@ size_t find_name(std::span<const std::string> names, std::string_view name, std:
 void require_size(size_t given, size_t least, std::string_view type) {
   if (given >= least) return;
   throw UserError("INGOT-U013",
-                  fmt::format("struct_size of {} is {}, but it has at least {} bytes", type, given, least),
+                  fmt::format("struct_size of {} is {}, but must be at least {}", type, given, least),
                   fmt::format("set it to sizeof({})", type));
 }
 
 DType to_dtype(int32_t dtype) {
   if (dtype < INGOT_BOOL || dtype > INGOT_C128) [[unlikely]]
-    throw UserError("INGOT-U016", fmt::format("{} is no dtype", dtype), "give a value of ingot_dtype");
+    throw UserError("INGOT-U016", fmt::format("{} is not a dtype", dtype), "use a value of ingot_dtype");
   return static_cast<DType>(dtype);
 }
 

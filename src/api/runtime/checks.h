@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What every function of the C API checks of its arguments.
+// Argument checks shared by all functions of the C API.
 #pragma once
 
 #include <algorithm>
@@ -20,15 +20,15 @@ void require(const void* pointer, std::string_view name);
 void require_index(size_t index, size_t count, std::string_view what);
 // UserError INGOT-U002 if `value` is not in 0..most.
 void require_range(int32_t value, int32_t most, std::string_view what);
-// The position of `name`. UserError INGOT-U318 lists the names that there are.
+// The position of `name`. UserError INGOT-U318 lists the existing names.
 size_t find_name(std::span<const std::string> names, std::string_view name, std::string_view what);
-// UserError INGOT-U013 unless a caller's struct has at least the bytes that its first version had.
+// UserError INGOT-U013 if a caller's struct is smaller than its first version.
 void require_size(size_t given, size_t least, std::string_view type);
-// UserError INGOT-U016 if `dtype` is no ingot_dtype.
+// UserError INGOT-U016 if `dtype` is not an ingot_dtype.
 DType to_dtype(int32_t dtype);
 
-// The caller's struct as this library knows it: what an older caller lacks is zero, what a newer one adds is
-// not read.
+// The caller's struct as this library knows it: fields missing in an older caller's struct are zero,
+// additional fields of a newer caller are ignored.
 template <typename T>
 T read_struct(const T* given, size_t first_version, std::string_view type) {
   require(given, type);
@@ -38,7 +38,7 @@ T read_struct(const T* given, size_t first_version, std::string_view type) {
   return own;
 }
 
-// Fills as much as the caller's struct has.
+// Fills as many fields as the caller's struct has.
 template <typename T>
 void write_struct(T* given, T own, size_t first_version, std::string_view type) {
   require(given, type);

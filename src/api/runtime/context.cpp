@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Contexts and runs. A run allocates nothing of its own after the first one.
+// Contexts and runs. Runs allocate nothing of their own after the first one.
 #include <algorithm>
 
 #include "api/runtime/guard.h"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// ingot_explain: the pages of docs/errors.md, which the build turns into a table.
+// ingot_explain: the pages of docs/errors.md, compiled into a table.
 #include <algorithm>
 #include <array>
 #include <string_view>
@@ -19,7 +19,7 @@ constexpr auto kPages = std::to_array<Page>({
 
 constexpr std::string_view kPrefix = "INGOT-";
 
-// Of letters in either case.
+// Case-insensitive comparison of letters.
 bool equals(std::string_view given, std::string_view known) {
   const auto upper = [](char c) { return c >= 'a' && c <= 'z' ? static_cast<char>(c - 'a' + 'A') : c; };
   return std::ranges::equal(given, known, {}, upper);

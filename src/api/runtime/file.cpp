@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// ingot_file_*: what else is written next to engines.
+// ingot_file_*: files written next to engines.
 #include "support/file.h"
 
 #include "api/runtime/checks.h"

@@ -12,14 +12,14 @@
 namespace ingot::core::api {
 namespace {
 
-// Where there is no memory, there is none for a status either.
+// Without memory, no status can be allocated either.
 constinit ingot_status no_memory{.kind = INGOT_DEVICE_ERROR,
                                  .code = "INGOT-D004",
-                                 .message = "there is no memory left",
+                                 .message = "out of memory",
                                  .node = "",
                                  .source = "",
                                  .advice = "",
-                                 .text = "[INGOT-D004] there is no memory left",
+                                 .text = "[INGOT-D004] out of memory",
                                  .storage = nullptr};
 
 ingot_status* convert() {
@@ -42,7 +42,7 @@ ingot_status* make_status(const Error& error) {
   const ErrorDetails& details = error.details();
   const std::array<std::string_view, 6> texts = {details.code,        details.message, details.node,
                                                  details.source_line, details.advice,  error.what()};
-  size_t bytes = texts.size();  // for the zeros
+  size_t bytes = texts.size();  // for the terminators
   for (const std::string_view text : texts) bytes += text.size();
   auto storage = std::make_unique<char[]>(bytes);
   auto status = std::make_unique<ingot_status>();
@@ -62,7 +62,7 @@ ingot_status* make_status(const Error& error) {
 ingot_status* current_exception_status() noexcept {
   try {
     return convert();
-  } catch (...) {  // no memory for what went wrong
+  } catch (...) {  // no memory for the actual error
     return &no_memory;
   }
 }

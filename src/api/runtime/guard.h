@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The one place where exceptions become statuses: nothing else in the API catches.
+// The only place where exceptions become statuses: nothing else in the API catches.
 #pragma once
 
 #include "ingot/ingot.h"
@@ -13,8 +13,8 @@ namespace ingot::core::api {
 // Throws std::bad_alloc.
 ingot_status* make_status(const Error& error);
 
-// Of the exception that is being handled. std::bad_alloc is a device error, whose status takes no memory;
-// what is no ingot::core::Error is an internal one.
+// The status of the exception being handled. std::bad_alloc is a device error, whose status needs no memory;
+// anything but ingot::core::Error is an internal error.
 ingot_status* current_exception_status() noexcept;
 
 // Runs `function`; NULL if it returned.

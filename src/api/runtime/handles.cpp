@@ -24,7 +24,7 @@ std::vector<PortTexts> argument_texts(const EngineData& data) {
 }  // namespace
 
 PortTexts::PortTexts(const Port& port, const SymbolTable& symbols) : name(port.name), dtype(port.type.dtype) {
-  dims.reserve(port.type.rank());  // the pointers below stay
+  dims.reserve(port.type.rank());  // pointers to elements, taken below, stay valid
   for (const Dim& dim : port.type.shape) {
     const DimRange range = range_of(dim, symbols);
     dim_pointers.push_back(dims.emplace_back(dim.to_string()).c_str());
@@ -35,7 +35,7 @@ PortTexts::PortTexts(const Port& port, const SymbolTable& symbols) : name(port.n
 
 const std::shared_ptr<Engine>& runnable(const ingot_engine& handle) {
   if (handle.engine == nullptr) [[unlikely]]
-    Engine::create(handle.data, host());  // throws what this machine lacks
+    Engine::create(handle.data, host());  // throws if this machine cannot run it
   return handle.engine;
 }
 
@@ -45,7 +45,7 @@ void require_unchanged_model(const ingot_engine& handle) {
   throw UserError(
       "INGOT-U211",
       fmt::format("the file '{}' changed after an engine was built from it", model->path().string()),
-      "build the engine again");
+      "rebuild the engine");
 }
 
 }  // namespace ingot::core::api

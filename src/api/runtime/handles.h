@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the opaque types of ingot.h are.
+// The opaque types of ingot.h.
 #pragma once
 
 #include <memory>
@@ -9,7 +9,7 @@
 #include "ingot/ingot.h"
 #include "runtime/context.h"
 
-// The texts are zero-terminated and in `storage`; null: in constants of the library, and the status is one.
+// The texts are zero-terminated and in `storage`; if that is null, the status and its texts are constants.
 struct ingot_status {
   ingot_error_kind kind;
   const char *code, *message, *node, *source, *advice, *text;
@@ -22,7 +22,7 @@ struct ingot_text {
 
 namespace ingot::core::api {
 
-// A port in the form that ingot_port points into.
+// A port in the form that ingot_port points to.
 struct PortTexts {
   PortTexts(const Port& port, const SymbolTable& symbols);
 
@@ -43,8 +43,9 @@ struct ingot_engine {
   std::shared_ptr<const ingot::core::EngineData> data;
   std::shared_ptr<ingot::core::Engine> engine;  // null if this machine cannot run it
   std::vector<ingot::core::api::PortTexts> inputs, outputs, states;
-  std::vector<bool> updated;                           // of each input: whether runs write its memory
-  std::weak_ptr<const ingot::core::MappedFile> model;  // the .pt2 that weights still lie in, if it is one
+  std::vector<bool> updated;  // per input: whether runs write its memory
+  std::weak_ptr<const ingot::core::MappedFile>
+      model;  // the .pt2 file that weights are still mapped from, if any
 };
 
 struct ingot_context {
@@ -52,21 +53,21 @@ struct ingot_context {
 
   ingot::core::Context context;
   std::vector<std::string> inputs;  // their names, in order
-  // Of the run in progress; kept, so that runs allocate nothing.
+  // For the current run; kept, so that runs do not allocate.
   std::vector<ingot::core::Argument> arguments;
-  std::vector<bool> given;  // by input, where inputs are named
+  std::vector<bool> given;  // per input, if inputs are passed by name
 };
 
 namespace ingot::core::api {
 
-// The engine of a handle; throws what loading says if this machine cannot run it (UserError INGOT-U220).
+// The engine of a handle; throws like loading if this machine cannot run it (UserError INGOT-U220).
 const std::shared_ptr<Engine>& runnable(const ingot_engine& handle);
 
-// UserError INGOT-U211 if the model's file, where weights of the engine lie in it, has another version now:
-// it has no checksums that could be compared again.
+// UserError INGOT-U211 if the model's file, which weights of the engine are mapped from, has changed: it has
+// no checksums to compare.
 void require_unchanged_model(const ingot_engine& handle);
 
-// Writes what the engine holds now, whole or not at all, as `write_engine` and FileWriter do.
+// Writes the current engine, whole or not at all, as `write_engine` and FileWriter do.
 void save(const ingot_engine& handle, const char* path, const WriteWatch& watch = {});
 
 ingot_text* make_text(std::string text);

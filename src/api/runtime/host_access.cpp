@@ -33,12 +33,12 @@ int read_variable(const char* name, int fallback, int most) {
   const auto [end, error] = std::from_chars(value.data(), value.data() + value.size(), number);
   if (error != std::errc() || end != value.data() + value.size() || number < 0 || number > most) {
     throw UserError("INGOT-U015", fmt::format("the environment variable {} is \"{}\"", name, value),
-                    fmt::format("set it to a whole number from 0 to {}, or unset it", most));
+                    fmt::format("set it to an integer from 0 to {}, or unset it", most));
   }
   return number;
 }
 
-// Errors of the environment are told by the first call that can fail, as those of INGOT_THREADS are.
+// Invalid environment variables are reported by the first call that can fail, as for INGOT_THREADS.
 Logger logger_of_environment() {
   const char* text = std::getenv("INGOT_LOG");
   const std::string_view level = text == nullptr ? "" : text;
@@ -49,7 +49,7 @@ Logger logger_of_environment() {
                   "set it to off, warning or info, or unset it");
 }
 
-// Every executor that is linked into the runtime library: one for each folder of src/backends/ that is there.
+// Every executor linked into the runtime library: one per folder of src/backends/ that is built.
 constexpr auto kExecutors = std::to_array<const Executor* (*)()>({
 #if __has_include("backends/cpu/execute/execute.h")
     [] { return &cpu::executor(); },
@@ -74,9 +74,9 @@ std::unique_ptr<Host> make_host() {
 
 }  // namespace
 
-// Without a lock: a child may be forked by another thread while the first call is under way.
+// No lock: another thread may fork during the first call.
 Host& host() {
-  // Never destroyed: at the end of the process other threads may still be inside of a run.
+  // Never destroyed: other threads may still be inside a run when the process ends.
   constinit static std::atomic<Host*> made{nullptr};
   if (Host* const host = made.load(std::memory_order_acquire)) return *host;
   std::unique_ptr<Host> own = make_host();

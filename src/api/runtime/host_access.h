@@ -5,12 +5,11 @@
 
 namespace ingot::core::api {
 
-// The one Host of the process, made at the first call from the environment, which is read then and never
-// again:
-//   INGOT_THREADS  threads of all runs, the caller included; 0 (the default): what affinity and quota allow
+// The one Host of the process, created by the first call from the environment, which is read only then:
+// INGOT_THREADS  threads of all runs, the caller included; 0 (the default): what affinity and quota allow
 //   INGOT_SPIN     microseconds that idle workers spin before they sleep (default 50)
-//   INGOT_LOG      off (the default), warning or info: what goes to stderr until ingot_set_logger is called
-// UserError INGOT-U015 if one of them is something else.
+// INGOT_LOG      off (the default), warning or info: messages to stderr until ingot_set_logger is called
+// UserError INGOT-U015 if one of them has another value.
 Host& host();
 
 constexpr int kMostThreads = 1024;

@@ -15,7 +15,7 @@ ingot_status* ingot_engine_inspect(const ingot_engine* engine, ingot_text** json
     api::require(engine, "engine");
     api::require(json, "json");
     const auto data = engine->engine == nullptr ? engine->data : current_data(engine->engine);
-    // A refitted engine is no longer what its file holds.
+    // A refitted engine differs from its file.
     const bool is_file = engine->engine != nullptr && data.get() == engine->data.get();
     const auto file = is_file ? engine->engine->file() : nullptr;
     *json = api::make_text(inspect_json(*data, file.get()));

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Engines from files and memory, and back.
+// Loading engines from files and memory, and saving them.
 #include <algorithm>
 
 #include "api/runtime/checks.h"
@@ -20,11 +20,11 @@ LoadOptions read_options(const ingot_load_options* given) {
   if (given == nullptr) return {};
   const auto options = api::read_struct(given, kFirstLoadOptions, "ingot_load_options");
   if (options.verify < INGOT_VERIFY_LAZY || options.verify > INGOT_VERIFY_FULL)
-    throw UserError("INGOT-U016", "ingot_load_options.verify is no ingot_verify");
+    throw UserError("INGOT-U016", "ingot_load_options.verify is not an ingot_verify");
   if (options.trust < INGOT_TRUST_ANY || options.trust > INGOT_TRUST_NONE)
-    throw UserError("INGOT-U016", "ingot_load_options.trust is no ingot_trust");
+    throw UserError("INGOT-U016", "ingot_load_options.trust is not an ingot_trust");
   if (options.memory < INGOT_MEMORY_MAP || options.memory > INGOT_MEMORY_COPY)
-    throw UserError("INGOT-U016", "ingot_load_options.memory is no ingot_file_memory");
+    throw UserError("INGOT-U016", "ingot_load_options.memory is not an ingot_file_memory");
   return {.verify = static_cast<Verify>(options.verify),
           .trust = static_cast<Trust>(options.trust),
           .memory = static_cast<FileMemory>(options.memory)};
@@ -38,7 +38,7 @@ std::shared_ptr<const EngineFile> open_bytes(Bytes bytes, std::shared_ptr<const 
   return EngineFile::open({copy.get(), bytes.size()}, copy);
 }
 
-// What the engine holds now, and nothing else, even if the file that it lies in changes meanwhile.
+// Writes the current engine; detects if the file that it is mapped from changes meanwhile.
 void write_current(const ingot_engine& engine, const Sink& sink, const WriteWatch& watch = {}) {
   api::require_unchanged_model(engine);
   if (engine.engine == nullptr) {
@@ -69,7 +69,7 @@ ingot_status* ingot_engine_load_memory(const void* data, size_t size, void (*rel
                                        void* owner, const ingot_load_options* options,
                                        ingot_engine** engine) {
   return api::guard([&] {
-    // Also where loading fails, the memory is given back.
+    // The memory is released even if loading fails.
     const auto give_back = [release](void* memory) {
       if (release != nullptr) release(memory);
     };

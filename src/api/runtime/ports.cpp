@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What an engine takes and gives: inputs, outputs, states, weights, and how the model was called.
+// The interface of an engine: inputs, outputs, states, weights, and the model's signature.
 #include "api/runtime/checks.h"
 #include "api/runtime/guard.h"
 #include "api/runtime/handles.h"

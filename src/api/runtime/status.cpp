@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// ingot_status_*, ingot_text_*: what the caller reads and frees. NULL is a status without an error.
+// ingot_status_*, ingot_text_*: results that the caller reads and frees. NULL is a status without an error.
 #include <string>
 
 #include "api/runtime/checks.h"
@@ -22,7 +22,7 @@ const char* field(const ingot_status* status, const char* ingot_status::* member
 }
 
 Error make_error(ingot_error_kind kind, const char* code, const char* message, const char* advice) {
-  // Codes are literals elsewhere; the error lives no longer than the call that gives one.
+  // Other codes are literals; this one only has to live during the call.
   return {static_cast<ErrorKind>(kind),
           {.code = code,
            .message = message,
@@ -52,7 +52,7 @@ ingot_status* ingot_status_create(ingot_error_kind kind, const char* code, const
     api::require(code, "code");
     api::require(message, "message");
     if (kind < INGOT_USER_ERROR || kind > INGOT_DEVICE_ERROR)
-      throw UserError("INGOT-U016", std::to_string(kind) + " is no ingot_error_kind");
+      throw UserError("INGOT-U016", std::to_string(kind) + " is not an ingot_error_kind");
     made = api::make_status(make_error(kind, code, message, advice));
   });
   return made != nullptr ? made : failed;

@@ -11,11 +11,12 @@ namespace ingot::core::api {
 namespace {
 
 [[noreturn]] void refuse_device(const ingot_tensor& tensor) {
-  throw UnsupportedError("INGOT-N301",
-                         fmt::format("a tensor is on device {}:{}, but only runs take tensors that are not "
-                                     "in host memory, and of the first GPU",
-                                     tensor.device_type, tensor.device_id),
-                         "copy it to the host; a tensor of the host has device_type 0 or 1 and device_id 0");
+  throw UnsupportedError(
+      "INGOT-N301",
+      fmt::format("a tensor is on device {}:{}, but only runs take tensors outside of "
+                  "host memory, and only of the first GPU",
+                  tensor.device_type, tensor.device_id),
+      "copy it to the host; a tensor in host memory has device_type 0 or 1 and device_id 0");
 }
 
 }  // namespace

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// ingot_tensor as the runtime knows it.
+// Conversion of ingot_tensor.
 #pragma once
 
 #include "api/runtime/checks.h"
@@ -7,11 +7,11 @@
 
 namespace ingot::core::api {
 
-// UserError INGOT-U016 unknown dtype, INGOT-U012 no shape, or no data of a tensor that has elements;
-// UnsupportedError INGOT-N301 memory that is not the host's.
+// UserError INGOT-U016 unknown dtype, INGOT-U012 no shape, or no data although the tensor has elements;
+// UnsupportedError INGOT-N301 memory outside of the host.
 Argument to_argument(const ingot_tensor& tensor);
 
-// Borrowed; strides are filled in where the tensor is dense.
+// Borrowed; strides are filled in for dense tensors.
 TensorView to_view(const ingot_tensor& tensor);
 
 }  // namespace ingot::core::api

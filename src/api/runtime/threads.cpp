@@ -33,7 +33,7 @@ ingot_status* ingot_set_spin(int32_t microseconds) {
 ingot_status* ingot_set_logger(ingot_log log, void* user, int32_t level) {
   return api::guard([&] {
     if (level < INGOT_LOG_OFF || level > INGOT_LOG_INFO)
-      throw UserError("INGOT-U016", fmt::format("{} is no ingot_log_level", level));
+      throw UserError("INGOT-U016", fmt::format("{} is not an ingot_log_level", level));
     api::host().log().set({log, user, static_cast<LogLevel>(level)});
   });
 }

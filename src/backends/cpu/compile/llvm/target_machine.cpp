@@ -34,7 +34,7 @@ std::string processor_name(CpuFeatures features) {
   if (features.has(CpuFeature::kX86V3)) return "x86-64-v3";
   throw UnsupportedError("INGOT-N601",
                          "kernels need a processor of level x86-64-v3 or higher, not " + to_string(features),
-                         "give cpu=x86-64-v3 or x86-64-v4");
+                         "use cpu=x86-64-v3 or x86-64-v4");
 }
 
 std::string processor_features(CpuFeatures features) {
