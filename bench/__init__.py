@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Ingot beside its peers: every engine in a process of its own, runs interleaved in rounds, ratios printed."""
+"""Compares Ingot with its peers: one process per engine, runs interleaved in rounds, ratios printed."""

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """`python -m bench.building [MODEL ...]`: cold builds, each in a process of its own with empty caches.
 
-Prints two figures a peer: capture (what turns the Python model into a graph) and build (from that graph to something that
-runs). Peers take turns in each round; medians. The ratio compares builds alone: above 1 means that Ingot builds faster.
+Prints two figures per peer: capture (what turns the Python model into a graph) and build (from that graph to something that
+runs). Peers take turns in each round; medians. The ratio compares builds only: above 1 means that Ingot builds faster.
 """
 
 from __future__ import annotations

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`python -m bench.calls`: what a call costs beside the work: relu of 4x8 floats, the ways interleaved in one process.
+"""`python -m bench.calls`: the overhead of a call: relu of 4x8 floats, the ways interleaved in one process.
 
 From C++ (the command-line program's `bench`, which calls the C++ API) the whole call counts, the operator's own time with it.
 """

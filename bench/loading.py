@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`python -m bench.loading [MODEL]`: loading an engine file, and checking all of it beside the hash alone.
+"""`python -m bench.loading [MODEL]`: loading an engine file, and checking all of it compared with the hash alone.
 
 The file is in the page cache. The hash is XXH3-128 of the `xxhash` package over the file, mapped anew each time as an engine
 maps it, in this process and interleaved, on one thread; `verify="full"` uses two.
@@ -40,7 +40,7 @@ def median_ms(ways: dict[str, Callable[[], object]]) -> dict[str, float]:
             kept = way()
             times[name].append((time.perf_counter() - start) * 1e3)
             del kept
-            time.sleep(0.05)  # a lazy load checks the weights behind its caller's back
+            time.sleep(0.05)  # a lazy load checks the weights in the background
     return {name: statistics.median(taken) for name, taken in times.items()}
 
 

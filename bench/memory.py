@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`python -m bench.memory [MODEL ...]`: activation memory of each model beside its lower bound.
+"""`python -m bench.memory [MODEL ...]`: activation memory of each model and its lower bound.
 
 The bound is the most that is alive at one step, at the typical sizes: no plan of the same steps takes less.
 """

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`python -m bench.operators [WORD ...]`: single operators in engines beside eager, interleaved in one process.
+"""`python -m bench.operators [WORD ...]`: single operators in engines compared with eager, interleaved in one process.
 
 Prints eager's time divided by the engine's, each the smallest of its turns: 1 is as fast as eager. On a machine that others use
 too, `--threads 1` counts this process's own processor time. WORDs choose the cases whose

@@ -24,11 +24,11 @@ LIKE = 1e-2  # results that differ by more are other work
 
 
 def say(message: object) -> None:
-    print("bench:" + json.dumps(message), flush=True)  # libraries print, too: the mark tells ours
+    print("bench:" + json.dumps(message), flush=True)  # libraries print too: the mark identifies our lines
 
 
 def difference(actual: Any, expected: Any) -> float:
-    """The largest difference beside the root mean square of what is expected."""
+    """The largest difference relative to the root mean square of the expected values."""
     expected = expected[0] if isinstance(expected, tuple) else expected
     actual = actual[0] if isinstance(actual, tuple) else actual
     if actual.shape != expected.shape:
@@ -37,7 +37,7 @@ def difference(actual: Any, expected: Any) -> float:
 
 
 def prepare(model: str, engine: str, threads: int) -> tuple[Callable[[], Any], float]:
-    """What runs the model, after its first run, and how long that took. Raises if it computes something else."""
+    """A function that runs the model, after its first run, and the time of that. Raises if the result is wrong."""
     import torch
     from models import build
 

@@ -74,7 +74,7 @@ THIRD_PARTIES: dict[str, tuple[str, ...]] = {
 
 # Trees outside of src/ that may use nothing but the public headers.
 PUBLIC_ONLY = ("include", "python", "examples", "bench")
-# ... but for what measures single kernels.
+# ... except benchmarks of single kernels.
 INSIDE = ("bench/kernels",)
 
 INCLUDE = re.compile(r'^\s*#\s*include\s*([<"])([^">]+)[">]')
@@ -160,7 +160,7 @@ def check_source(file: Path, root: Path) -> list[str]:
 
 
 def check_public_user(file: Path, root: Path) -> list[str]:
-    """Messages for one file that may use only include/ and what lies beside it."""
+    """Messages for one file that may use only include/ and its own folder."""
     problems = []
     for include in includes_of(file, root):
         is_own = (file.parent / include.target).exists() or (root / include.target).exists()

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Checks that files and functions stay small, and prints the medians.
 
-Soft limits are printed; hard limits fail. Tables, which hold data and no logic, stand in size_exceptions.txt.
+Soft limits are printed; hard limits fail. Tables, which have data but no logic, are listed in size_exceptions.txt.
 """
 
 import argparse

@@ -23,7 +23,7 @@ FOREIGN_NAME = re.compile(
 )
 FOREIGN_TYPE = re.compile(r"\b(Dimname|QScheme|Stream|Storage|DeviceIndex)\b")
 
-# Whose result may be their operand, which torch's list does not say.
+# Their result may be their operand, which torch's list does not declare.
 SHARING = {
     "type_as(Tensor self, Tensor other) -> Tensor": "type_as(Tensor(a) self, Tensor other) -> Tensor(a)",
 }

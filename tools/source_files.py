@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""The source files, for the checks beside this file. By hand: prints those with given suffixes."""
+"""The source files, for the checks in this folder. As a program: prints those with given suffixes."""
 
 import subprocess
 import sys

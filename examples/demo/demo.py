@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The main job on real input: MiniLM-L6 with its real weights embeds sentences, in four ways, beside eager and inductor.
+"""The main job on real input: MiniLM-L6 with its real weights embeds sentences, in four ways, compared with eager and inductor.
 
 (a) torch.compile(model, backend="ingot"), (b) built ahead of time and run from Python, (c) the same engine file run by the
 command-line program with neither Python nor torch in its process, (d) the model's .pt2 built and run by the command line alone.
@@ -32,7 +32,7 @@ CALLS = 5
 
 
 def find_program() -> Path:
-    """The command-line program: beside this Python, else the newest of the build trees."""
+    """The command-line program: next to this Python, otherwise the newest one of the build trees."""
     installed = Path(sys.executable).with_name("ingot")
     built = sorted(ROOT.glob("build/*/bin/ingot"), key=lambda path: path.stat().st_mtime)
     found = [*built, *([installed] if installed.exists() else [])]
@@ -82,7 +82,7 @@ def timed(function: Callable[[], object]) -> tuple[object, float]:
 
 
 def median_call_ms(function: Callable[[], object]) -> float:
-    """Of some calls behind one that warms the caches, which the way before has filled."""
+    """The median of some calls after one that warms the caches, which the previous measurement has filled."""
     function()
     return statistics.median(timed(function)[1] for _ in range(CALLS)) * 1e3
 

@@ -125,7 +125,7 @@ class Guards:
         for condition in self._conditions:
             if not condition.holds(inputs):
                 raise UserError(
-                    f"the program was traced for {condition.text}; which is false here",
+                    f"the program was traced for {condition.text}, which is false here",
                     code="INGOT-U312",
                     source=condition.source,
                     advice="for other sizes, export the model with an example of such a size",

@@ -25,7 +25,7 @@ std::string read_source(const std::string& path) {
   return read_file(path);
 }
 
-// Of the first backend that is linked, where none is named.
+// The default device of the first linked backend.
 Passes pass_table(const std::string& device) {
   core::Target target = core::parse_options({{"device", device}}).target;
   const auto backends = core::api::backends();
@@ -59,7 +59,7 @@ const core::Pass& find_row(const Passes& table, const std::string& name) {
       fmt::format("there is no pass '{}'{}; `ingot opt --list` lists all", name, suggest(name, names)), 2);
 }
 
-// The passes that are named; of none, all, or without a device those that ask nothing of one.
+// The named passes; without names all, but without a device only those that do not depend on one.
 core::Split run_passes(core::Graph graph, const OptCommand& command) {
   const Passes table = pass_table(command.device);
   core::PassRunner runner(table, core::PassOptions{});

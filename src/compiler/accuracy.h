@@ -8,7 +8,7 @@
 
 namespace ingot::core {
 
-// Of results whose root mean square is `rms`.
+// Tolerance for results whose root mean square is `rms`.
 inline double allowed_difference(DType dtype, double expected, double rms) {
   switch (dtype) {
     case DType::kF64:
@@ -27,7 +27,7 @@ inline double allowed_difference(DType dtype, double expected, double rms) {
   }
 }
 
-// NaN and infinities have to be where they are expected.
+// NaN and infinities must be in the expected positions.
 inline bool agree(double expected, double got, double allowed) {
   if (std::isnan(expected) || std::isnan(got)) return std::isnan(expected) && std::isnan(got);
   if (std::isinf(expected) || std::isinf(got)) return expected == got;

@@ -32,7 +32,7 @@ class Assembly {
   }
 
  private:
-  // Only weights that something reads become sources, in the order of the model.
+  // Only weights that are read become sources, in the order of the model.
   void add_sources() {
     std::set<int64_t> read;
     collect_sources(parts_.split.init, read);
@@ -59,7 +59,8 @@ class Assembly {
     for (const auto& node : graph.nodes()) {
       if (node->op != &ops::weight) continue;
       const auto source = node->attributes<ops::ModelSource>();
-      invariant((source.source >= 0) != (source.init_output >= 0), "a weight comes from nowhere");
+      invariant((source.source >= 0) != (source.init_output >= 0),
+                "a weight has neither a source nor an init output");
       if (source.source >= 0) numbers.insert(source.source);
     }
   }
@@ -108,7 +109,7 @@ class Assembly {
     return static_cast<uint32_t>(engine_->weights.size() - 1);
   }
 
-  // Model nodes that a step computes, fused ones included.
+  // Model nodes that a step computes, including fused ones.
   void add_nodes(std::vector<ScheduledStep>& steps) {
     for (ScheduledStep& step : steps) {
       if (step.node->graphs.empty()) step.node_records.push_back(record(*step.node));
@@ -118,7 +119,7 @@ class Assembly {
     }
   }
 
-  // Once per node: one may take several steps.
+  // Without duplicates: one node may have several steps.
   uint32_t record(const Node& node) {
     const auto [entry, is_new] = records_.try_emplace(&node, static_cast<uint32_t>(engine_->nodes.size()));
     if (is_new) {
@@ -165,7 +166,7 @@ class Assembly {
 
   void name_outputs() {
     const std::vector<std::string> names = output_names(parts_.program, parts_.model);
-    invariant(names.size() == engine_->main.outputs.size(), "the program has other outputs than the model");
+    invariant(names.size() == engine_->main.outputs.size(), "the program's outputs do not match the model's");
     for (size_t i = 0; i < names.size(); ++i) engine_->main.outputs[i].name = names[i];
   }
 
@@ -179,14 +180,14 @@ class Assembly {
       bound.push_back(engine_->signature.mutated_inputs.at(position));
       values.push_back(engine_->state_values.at(position));
     }
-    invariant(bound.size() == engine_->main.states.size(), "the program has other states than its graph");
+    invariant(bound.size() == engine_->main.states.size(), "the program's states do not match its graph's");
     engine_->signature.mutated_inputs = std::move(bound);
     engine_->state_values = std::move(values);
   }
 
   BuildParts& parts_;
   std::shared_ptr<EngineData> engine_;
-  std::map<int64_t, int32_t> source_ids_;                       // by the position among the model's weights
+  std::map<int64_t, int32_t> source_ids_;                       // by index among the model's weights
   std::map<std::pair<int64_t, int64_t>, uint32_t> weight_ids_;  // by source and output of init
   std::map<const Value*, uint32_t> ids_;
   std::map<const Node*, uint32_t> records_;

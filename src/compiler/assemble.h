@@ -14,7 +14,7 @@ struct LoweredPrograms {
   std::vector<ScheduledStep> init, main;
 };
 
-// All that a build made, ready to be put together.
+// All results of a build, ready to be assembled.
 struct BuildParts {
   const aten::Program& program;
   const aten::Imported& model;
@@ -22,7 +22,7 @@ struct BuildParts {
   LoweredPrograms lowered;
   std::vector<Image> images;
   const Target& target;
-  Place place;  // where the target's values lie
+  Place place;  // of the target's values
   std::string key;
 };
 

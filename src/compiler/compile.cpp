@@ -20,7 +20,7 @@
 namespace ingot::core {
 namespace {
 
-// Kernels of equal keys are the same code.
+// Kernels with equal keys share their code.
 void set_keys(std::vector<Image>& images, const ImageTable& table, const Backend& backend,
               const Target& target) {
   for (const auto& [text, id] : table.ids) {
@@ -43,7 +43,7 @@ size_t verify_all(const LoweredPrograms& lowered, const std::vector<Image>& imag
   return verified.size();
 }
 
-// What was compiled is held to the rules of engine files; whatever breaks them is our fault, not the file's.
+// The result must obey the rules of engine files; a violation is our fault, not a file's.
 void check_engine(const EngineData& engine) {
   try {
     validate_engine(engine);
@@ -52,7 +52,7 @@ void check_engine(const EngineData& engine) {
   }
 }
 
-// Bounds without a symbol fail in each call, or in none.
+// Bounds without a symbol fail in every call, or in none.
 void refuse_what_no_size_meets(std::span<const SizeCheck> checks) {
   for (const SizeCheck& check : checks) {
     const bool is_fixed = check.kind == CheckKind::kBounds && symbols_of(check.condition).empty();

@@ -18,12 +18,12 @@
 
 namespace ingot::core {
 
-// What a build did, for reports: filled as far as the build came.
+// What a build did, for reports: filled as far as it got.
 struct BuildReport {
-  size_t kernels = 0;           // steps with an image
-  size_t distinct_kernels = 0;  // images compiled
-  size_t verified_kernels = 0;  // ... and run beside their definition
-  std::vector<SlowNode> slow;   // what the engine runs slowly
+  size_t kernels = 0;           // steps with a kernel binary
+  size_t distinct_kernels = 0;  // kernel binaries compiled
+  size_t verified_kernels = 0;  // ... and compared with their definition
+  std::vector<SlowNode> slow;   // that the engine runs slowly
   std::vector<PassRunner::Timing> passes;
   int64_t arena_bytes = 0;  // at the typical sizes
   int64_t arena_lower_bound = 0;
@@ -31,35 +31,33 @@ struct BuildReport {
 
 using DumpCallback = std::function<void(std::string_view stage, const Graph& graph)>;
 
-// Where the kernels of a backend can be tried; no executor: nowhere.
+// Where the kernels of a backend can run; no executor: nowhere.
 struct KernelRunner {
   const Executor* executor = nullptr;
   ThreadPool* pool = nullptr;
 };
 
 struct CompileHooks {
-  Phases* phases =
-      nullptr;  // of the build that this is a part of: where time goes, and where it is cancelled
+  Phases* phases = nullptr;  // the clock of the whole build, which can also cancel it
   DumpCallback dump;
-  std::function<KernelRunner(std::string_view backend)> runner;  // what verify_kernels needs
+  std::function<KernelRunner(std::string_view backend)> runner;  // for verify_kernels
 };
 
-// Throws UnsupportedError if a node cannot be run here, UserError on bad models and options. The weights of
-// the result are in the `original` form: its init program has not run (runtime/prepare.h does that).
+// Throws UnsupportedError if a node cannot run here, UserError on bad models and options. The weights of the
+// result are in the `original` form: its init program has not run (runtime/prepare.h does that).
 std::shared_ptr<EngineData> compile(const aten::Program& program, const CompileOptions& options,
                                     std::span<const Backend* const> backends, const CompileHooks& hooks = {},
                                     BuildReport* report = nullptr);
 
-// The same from a model in our own operators, which `import` makes; of `program` only names and trees are
-// read.
+// The same for a model in our own operators, created by `import`; `program` provides only names and trees.
 std::shared_ptr<EngineData> compile_model(const aten::Program& program,
                                           const std::function<aten::Imported()>& import,
                                           const CompileOptions& options,
                                           std::span<const Backend* const> backends,
                                           const CompileHooks& hooks = {}, BuildReport* report = nullptr);
 
-// What an engine of the program would run slowly, by the passes before code generation alone. Throws as
-// compile.
+// The nodes of the program that an engine would run slowly, by the passes before code generation only. Throws
+// like compile.
 std::vector<SlowNode> find_slow(const aten::Program& program, const CompileOptions& options,
                                 std::span<const Backend* const> backends);
 

@@ -12,8 +12,8 @@ namespace ingot::core {
 namespace {
 
 constexpr std::byte kPattern{0x5a};
-constexpr int64_t kPeriod = 4099;   // values before they repeat: a prime, so that rows differ
-constexpr int64_t kRareCount = 8;   // special values of an operand that is reduced
+constexpr int64_t kPeriod = 4099;   // period of the values: a prime, so that rows differ
+constexpr int64_t kRareCount = 8;   // special values in an operand that is reduced
 constexpr size_t kAlignment = 64;   // of all buffers of engines
 constexpr double kNudge = 0x1p-21;  // of f32: four units in the last place
 

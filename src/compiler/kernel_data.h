@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Values to try a kernel on.
+// Values for trial runs of kernels.
 #pragma once
 
 #include <vector>
@@ -10,7 +10,7 @@
 
 namespace ingot::core {
 
-// The storage of one buffer between two guards, which must stay as they are.
+// The storage of one buffer between two guards, which must not change.
 class TrialBuffer {
  public:
   TrialBuffer(const TensorType& type, const SymbolValues& symbols);  // filled with a pattern
@@ -34,15 +34,15 @@ class TrialBuffer {
 };
 
 enum class TrialData {
-  kRandom,   // floats in -2..2, integers that count up from 0
-  kSpecial,  // and signed zeros, infinities, NaN and denormals among them: many
-  kRare,     // and a few of these: for kernels that reduce
+  kRandom,   // floats in -2..2, integers counting up from 0
+  kSpecial,  // with many signed zeros, infinities, NaN and denormals
+  kRare,     // with few of these: for kernels that reduce
 };
 
-// Values of operand `number`; the same in each build. `distinct`: integers do not repeat.
+// Values of operand `number`; deterministic. `distinct`: integers do not repeat.
 void fill(TrialBuffer& buffer, TrialData data, size_t number, bool distinct);
 
-// Floats move by some units in the last place: what then differs in a result is badly conditioned.
+// Moves floats by some units in the last place: results that change are badly conditioned.
 void nudge(TrialBuffer& buffer, bool up);
 
 }  // namespace ingot::core

@@ -15,8 +15,8 @@ using loops::Kernel;
 namespace {
 constexpr double kNanosecondsPerNode = 20;  // of the interpreter
 
-// Infinite values that a mask hides spread or not, in torch too. An image and what Winograd's algorithm makes
-// of it belong together: its kernel takes either, by the tile.
+// Infinite values that a mask hides may or may not spread, in torch too. An image and its Winograd transform
+// belong together: the kernel reads either, depending on the tile.
 bool is_for_finite(const Node& node) {
   if (node.op == &ops::winograd_convolution) return true;
   return node.op == &ops::attention && (node.attributes<ops::Attention>().causal || node.has_operand(3));

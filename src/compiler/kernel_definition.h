@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a step has to compute, as one kernel.
+// The definition of a step as one kernel.
 #pragma once
 
 #include <map>
@@ -16,18 +16,18 @@ struct Definition {
   loops::Kernel kernel;
   std::vector<const Value*> buffers;              // of the whole graph
   std::map<const Value*, const Value*> replaces;  // results that start as a copy of an operand
-  bool is_for_finite = false;                     // says what becomes of finite operands only
+  bool is_for_finite = false;                     // valid for finite operands only
 };
 
-// Of a node, fused or not; nothing where one of its nodes has no lowering.
+// For a node, fused or not; nullopt if one of its nodes has no lowering.
 std::optional<Definition> define(const Node& node);
 
 bool reduces(const loops::Kernel& kernel);  // has loops inside of its parallel ones
-// No where the order of products decides whether one underflows before it meets an infinity, for shifts,
-// which are not defined for all integers, and where a node is defined for finite operands only.
+// False if the order of products decides whether one underflows before it meets an infinity, for shifts,
+// which are undefined for some integers, and if a node is defined for finite operands only.
 bool suits_special_values(const Definition& definition);
 
-// What the interpreter takes for one point of the parallel loops, in nanoseconds.
+// Estimated time of the interpreter for one point of the parallel loops, in nanoseconds.
 double point_cost(const loops::Kernel& kernel, const SymbolValues& sizes);
 
 }  // namespace ingot::core

@@ -31,7 +31,7 @@ std::string describe_passes(const PassOptions& passes) {
                      passes.stop_after, passes.bisect_limit);
 }
 
-// How the model is called, and what an engine calls its inputs and outputs.
+// The model's signature, and the engine's names of inputs and outputs.
 std::string describe_call(const aten::Program& program, const aten::Imported& model) {
   return fmt::format("arguments [{}]\ninput_tree {}\noutput_tree {}\nliterals [{}]\noutput_literals [{}]\n",
                      quoted(program.argument_names), quote(program.input_tree), quote(program.output_tree),

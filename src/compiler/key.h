@@ -9,10 +9,9 @@
 
 namespace ingot::core {
 
-// Everything that decides what a build makes, but the values of weights, as one canonical text: builds with
-// equal keys make engines that differ in weights and in what reports say of the model's lines, and in nothing
-// else. Constants and initial states are in it as values or by SHA-256. `model` is as imported, with the
-// asked-for ranges applied, before any pass.
+// Canonical text of everything that determines a build, except the values of weights: engines of builds with
+// equal keys differ only in weights and in reported lines of the model. Contains constants and initial states
+// as values or SHA-256. `model` is as imported, with the requested ranges applied, before any pass.
 std::string engine_key(const aten::Program& program, const aten::Imported& model, const Backend& backend,
                        const CompileOptions& options);
 

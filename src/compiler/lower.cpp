@@ -43,7 +43,7 @@ void compile_next(const ImageTable& table, std::vector<Image>& images, WorkList&
   }
 }
 
-// The caller's thread compiles too and reports between kernels, so that callbacks come from one thread only.
+// The caller's thread compiles too, and reports between kernels, so that callbacks come from one thread only.
 void compile_and_report(const ImageTable& table, std::vector<Image>& images, WorkList& work_list,
                         const std::function<void(size_t, size_t)>& report) {
   const size_t total = table.compile.size();
@@ -53,7 +53,7 @@ void compile_and_report(const ImageTable& table, std::vector<Image>& images, Wor
   }
 }
 
-// As many as the system has, at most `count`: the caller works too.
+// As many as the system can start, at most `count`: the caller works too.
 template <typename Function>
 void start(std::vector<std::jthread>& workers, int count, Function function) {
   try {
@@ -79,7 +79,7 @@ std::vector<ScheduledStep> lower_graph(const Graph& graph, const Backend& backen
                        .operations = work.operations,
                        .bytes = work.bytes,
                        .backend = runs_on});
-      work = {};  // the first of a node's steps stands for all
+      work = {};  // the first of a node's steps accounts for the work of all
     }
   }
   return steps;

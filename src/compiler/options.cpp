@@ -53,14 +53,14 @@ Target::Numerics parse_numerics(std::string_view name, std::string_view value) {
   refuse(name, value, "strict, default or fast");
 }
 
-constexpr int kTimedLevel = 4;  // from here on, choices would be timed
+constexpr int kTimedLevel = 4;  // levels from here on would autotune
 
 int parse_level(std::string_view name, std::string_view value) {
   const auto level = static_cast<int>(parse_integer(name, value, 0, 5));
   if (level < kTimedLevel) return level;
   throw UnsupportedError(
       "INGOT-N006",
-      fmt::format("option \"{}\" cannot be {}: this version of Ingot times no choices", name, level),
+      fmt::format("option \"{}\" cannot be {}: this version of Ingot has no autotuning", name, level),
       "use 3, the highest available level");
 }
 
@@ -95,29 +95,31 @@ constexpr std::array kRows = {
          "ship the model's own weights and prepare them at load, for machines of another kind"},
         [](CompileOptions& o, View name, View value) { o.keep_original_weights = parse_bool(name, value); }},
     Row{{"numerics", "word", "default",
-         "strict: only sums are reordered; default: within the accuracy rule; fast: as default today"},
+         "strict: only sums are reordered; default: within the accuracy rule; fast: currently the same as "
+         "default"},
         [](CompileOptions& o, View name, View value) {
           o.target.numerics = parse_numerics(name, value);
           o.passes.strict = o.target.numerics == Target::Numerics::kStrict;
         }},
     Row{{"optimization_level", "0..3", "3",
-         "0: one kernel an op; 1: simplify and fold; 2: fuse; 3: layouts and the schedules that need them"},
+         "0: one kernel per operator; 1: simplify and fold; 2: fuse; 3: layouts and kernel templates that "
+         "need them"},
         [](CompileOptions& o, View name, View value) {
           o.target.level = o.passes.level = parse_level(name, value);
         }},
     Row{{"shapes", "name:dims,...", "",
-         "sizes of inputs: ids:1x128, or ranges ids:1..16x1..8..256 (least..typical..most)"},
+         "sizes of inputs: ids:1x128, or ranges ids:1..16x1..8..256 (min..typical..max)"},
         [](CompileOptions& o, View, View value) { o.profiles = parse_shapes(value); }},
     Row{{"stop_after", "name", "", "the last pass that runs"},
         [](CompileOptions& o, View, View value) { o.passes.stop_after = value; }},
     Row{{"threads", "number", "0",
-         "threads that build; the engine does not depend on it; 0: what the process may use"},
+         "threads of the build; does not affect the engine; 0: all that the process may use"},
         [](CompileOptions& o, View name, View value) {
           const auto threads = static_cast<int>(parse_integer(name, value, 0, 1024));
           o.threads = threads > 0 ? threads : available_threads();
         }},
     Row{{"verify_kernels", "bool", "false",
-         "run each kernel beside its definition, where this machine can; a wrong one fails the build"},
+         "compare each kernel with its definition, if this machine can run it; a wrong one fails the build"},
         [](CompileOptions& o, View name, View value) { o.verify_kernels = parse_bool(name, value); }},
     Row{{"verify_passes", "bool", "true", "check the graph after every pass"},
         [](CompileOptions& o, View name, View value) { o.passes.verify = parse_bool(name, value); }},

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Options of a build, the same from Python, C++, C and the command line. One row in options.cpp is one
-// option.
+// Options of a build, shared by Python, C++, C and the command line. One row in options.cpp is one option.
 #pragma once
 
 #include <map>
@@ -14,7 +13,7 @@
 
 namespace ingot::core {
 
-// Bounds of one input dim that the user gives: narrows a symbol's range and says what to optimize for.
+// The user's bounds for one input dim: narrows a symbol's range and specifies the size to optimize for.
 struct DimProfile {
   std::string input;  // name or position of the input
   std::vector<int64_t> min, typical, max;
@@ -26,18 +25,18 @@ struct CompileOptions {
   std::vector<DimProfile> profiles;
   bool require_full_compilation = false;
   bool verify_kernels = false;
-  bool keep_original_weights = false;  // ship the model's weights and run init at load
-  int threads = 1;                     // that build; how an engine's work is split is decided where it runs
+  bool keep_original_weights = false;  // store the model's weights and run init when the engine is loaded
+  int threads = 1;                     // of the build; the work of an engine is split where it runs
 };
 
-// What a person can set, for documentation, --help and messages.
+// The description of an option, for documentation, --help and messages.
 struct OptionInfo {
   std::string_view name, type, default_value, summary;
 };
 std::span<const OptionInfo> all_options();
 
-// Options are texts by name ("optimization_level" -> "3"). UserError INGOT-U001 names the nearest option,
-// INGOT-U002 a bad value.
+// Options are strings by name ("optimization_level" -> "3"). UserError INGOT-U001 names the nearest option,
+// INGOT-U002 an invalid value.
 CompileOptions parse_options(const std::map<std::string, std::string>& options);
 
 }  // namespace ingot::core

@@ -11,11 +11,11 @@ namespace {
 
 using Json = nlohmann::json;
 
-constexpr int kMostLevels = 64;  // of containers in containers; a file may claim any number
+constexpr int kMostLevels = 64;  // nested containers; a file may claim any number
 
 Json parsed(const std::string& text) { return Json::parse(text, nullptr, /*allow_exceptions=*/false); }
 
-// The keys of a container that has them: torch writes a class's context as JSON in a text. A dict's are a
+// The keys of a container, if it has any: torch stores a class's context as JSON in a string. A dict's are a
 // list, a dataclass's are followed by the list of the fields that are None.
 Json keys_of(const Json& spec, size_t children) {
   const auto context = spec.find("context");
@@ -38,7 +38,7 @@ std::string path_to(const std::string& parent, const Json& keys, size_t position
   return has_name ? last : "output_" + last;
 }
 
-// Appends the path of each leaf below `spec`; false if it is no tree of torch's.
+// Appends the path of each leaf below `spec`; false if it is not a tree of torch.
 bool add_paths(const Json& spec, const std::string& path, int level, std::vector<std::string>& paths) {
   if (level > kMostLevels || !spec.is_object()) return false;
   const auto type = spec.find("type"), children = spec.find("children_spec");
@@ -80,7 +80,7 @@ std::vector<std::string> output_names(const aten::Program& program, const aten::
   std::vector<std::string> names;
   std::set<std::string> used;
   for (size_t i = 0; i < paths.size(); ++i) {
-    if (!literals[i].empty()) continue;  // no tensor
+    if (!literals[i].empty()) continue;  // not a tensor
     names.push_back(unused(paths[i], used));
     used.insert(names.back());
   }

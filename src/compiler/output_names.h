@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What an engine calls its outputs: the keys and fields of the model's result.
+// Names of an engine's outputs: the keys and fields of the model's result.
 #pragma once
 
 #include <string>
@@ -9,10 +9,10 @@
 
 namespace ingot::core {
 
-// One name per tensor that the model returns, all different: the path to it in the result, keys and fields by
-// name, items of tuples and lists by position, joined by dots ("logits", "past_key_values.0.1"). A path that
-// begins with a position gets "output_" before it, so that the items of a tuple are "output_0", "output_1"
-// and a single tensor is "output_0". Where the tree is missing or does not fit the results, names count the
+// One unique name per tensor that the model returns: its path in the result, with keys and fields by name,
+// and items of tuples and lists by position, joined by dots ("logits", "past_key_values.0.1"). A path that
+// begins with a position gets the prefix "output_", so that the items of a tuple are "output_0", "output_1"
+// and a single tensor is "output_0". If the tree is missing or does not match the results, names count the
 // results.
 std::vector<std::string> output_names(const aten::Program& program, const aten::Imported& model);
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The clock of a build. A phase lasts until the next one begins, so that the phases add up to the wall time.
+// The clock of a build. A phase lasts until the next one begins, so the phases add up to the wall time.
 #pragma once
 
 #include <chrono>
@@ -11,8 +11,8 @@
 
 namespace ingot::core {
 
-// Called between pieces of work with an estimate of the remaining seconds (negative: unknown). Returning
-// false cancels the build with UserError INGOT-U010.
+// Called between work items with an estimate of the remaining seconds (negative: unknown). Returning false
+// cancels the build with UserError INGOT-U010.
 struct Progress {
   std::string_view phase;
   size_t done, total;
@@ -27,15 +27,14 @@ class Phases {
     double seconds;
   };
 
-  // The first phase begins here; `progress` (may be empty) is asked for the first time by `begin` or
-  // `report`.
+  // Starts the first phase; `progress` (may be empty) is first called by `begin` or `report`.
   explicit Phases(std::string first, ProgressCallback progress = {});
 
-  // Ends the current phase and begins another. Throws where the build is cancelled.
+  // Ends the current phase and begins another. Throws if the build is cancelled.
   void begin(std::string name);
-  // `done` of `total` pieces of the current phase. Throws where the build is cancelled.
+  // `done` of `total` work items of the current phase. Throws if the build is cancelled.
   void report(size_t done, size_t total);
-  // All phases so far; the current one goes on.
+  // All phases so far; the current one continues.
   std::vector<Phase> phases() const;
 
  private:

@@ -11,7 +11,7 @@
 namespace ingot::core {
 namespace {
 
-constexpr int64_t kModerateSize = 64;  // where neither the user nor the example says
+constexpr int64_t kModerateSize = 64;  // if neither the user nor the example gives a size
 
 const Value* find_input(const Graph& graph, const std::string& name) {
   std::vector<std::string_view> names;
@@ -27,7 +27,7 @@ void check_rank(const Value& input, const DimProfile& profile) {
   const size_t rank = input.type.rank();
   if (profile.min.size() == rank && profile.typical.size() == rank && profile.max.size() == rank) return;
   const size_t given = profile.min.size() != rank ? profile.min.size() : profile.max.size();
-  throw UserError("INGOT-U011", fmt::format("input \"{}\" is {}, but {} dims are given", input.name,
+  throw UserError("INGOT-U011", fmt::format("input \"{}\" is {}, but its shape has {} dims", input.name,
                                             to_string(input.type), given));
 }
 
@@ -35,9 +35,8 @@ void apply(Graph& graph, const Value& input, const DimProfile& profile, size_t a
   const Dim& dim = input.type.shape[axis];
   const int64_t low = profile.min[axis], high = profile.max[axis];
   if (low > high) {
-    throw UserError("INGOT-U011",
-                    fmt::format("dim {} of input \"{}\": the range {}..{} ends before it begins", axis,
-                                input.name, low, high));
+    throw UserError("INGOT-U011", fmt::format("dim {} of input \"{}\": the range {}..{} is empty", axis,
+                                              input.name, low, high));
   }
   if (low > profile.typical[axis] || profile.typical[axis] > high) {
     throw UserError("INGOT-U011", fmt::format("dim {} of input \"{}\": the typical size {} is not in {}..{}",
@@ -48,7 +47,7 @@ void apply(Graph& graph, const Value& input, const DimProfile& profile, size_t a
     const DimRange known = symbol.range;
     if (low < known.min || high > known.max) {
       throw UserError("INGOT-U011",
-                      fmt::format("dim {} of input \"{}\" was exported for {}..{}, but {}..{} is asked for",
+                      fmt::format("dim {} of input \"{}\" was exported for {}..{}, but {}..{} was requested",
                                   axis, input.name, known.min, known.max, low, high),
                       "export the model with a wider range for this dim");
     }
@@ -57,7 +56,7 @@ void apply(Graph& graph, const Value& input, const DimProfile& profile, size_t a
   } else if (dim.is_constant() && (low != *dim.constant() || high != *dim.constant())) {
     throw UserError(
         "INGOT-U011",
-        fmt::format("dim {} of input \"{}\" is {} in the model, but {}..{} is asked for", axis, input.name,
+        fmt::format("dim {} of input \"{}\" is {} in the model, but {}..{} was requested", axis, input.name,
                     dim.to_string(), low, high),
         "export the model with this dim dynamic (torch.export wants an example size of 2 or more for it)");
   }

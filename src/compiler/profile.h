@@ -8,11 +8,11 @@
 
 namespace ingot::core {
 
-// Narrows the ranges of the symbols in the named inputs to what the user asked for and records the typical
-// sizes. UserError INGOT-U011 if a profile names no input, has the wrong rank, or contradicts a static dim.
+// Narrows the ranges of the symbols in the named inputs to the requested ones and records the typical sizes.
+// UserError INGOT-U011 if a profile names an unknown input, has the wrong rank, or contradicts a static dim.
 void apply_profiles(Graph& graph, std::span<const DimProfile> profiles);
 
-// One value a symbol to optimize for: its typical size, or a moderate one within its range.
+// The value of each symbol to optimize for: its typical size, or a moderate one within its range.
 SymbolValues typical_sizes(const SymbolTable& symbols);
 
 }  // namespace ingot::core

@@ -21,8 +21,8 @@ std::vector<std::string_view> split(std::string_view text, std::string_view sepa
 }
 
 [[noreturn]] void refuse(std::string_view part) {
-  throw UserError("INGOT-U005", fmt::format("\"{}\" is no shape", part),
-                  "write name:1x128, or ranges as name:1..8x1..32..128 (least..typical..most)");
+  throw UserError("INGOT-U005", fmt::format("\"{}\" is not a shape", part),
+                  "write name:1x128, or ranges as name:1..8x1..32..128 (min..typical..max)");
 }
 
 int64_t parse_size(std::string_view text, std::string_view part) {
@@ -38,7 +38,7 @@ void add_dim(DimProfile& profile, std::string_view dim, std::string_view part) {
   if (sizes.size() > 3) refuse(part);
   profile.min.push_back(sizes.front());
   profile.max.push_back(sizes.back());
-  // Without a typical size the largest is what to optimize for.
+  // Without a typical size, optimizes for the largest.
   profile.typical.push_back(sizes.size() == 3 ? sizes[1] : sizes.back());
 }
 

@@ -8,8 +8,8 @@
 
 namespace ingot::core {
 
-// "ids:1x128,mask:1..16x1..8..256": a dim is a number, least..most, or least..typical..most. A scalar is
-// "x:". UserError INGOT-U005 shows the part that is wrong.
+// "ids:1x128,mask:1..16x1..8..256": a dim is an integer, min..max, or min..typical..max. A scalar is "x:".
+// UserError INGOT-U005 contains the malformed part.
 std::vector<DimProfile> parse_shapes(std::string_view text);
 
 }  // namespace ingot::core

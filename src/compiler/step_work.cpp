@@ -10,7 +10,7 @@ namespace {
 
 using Counts = std::map<const Value*, Dim>;  // elements
 
-// A gather does not read its whole table, and an update in place does not write its whole target.
+// A gather does not read its whole table, and an in-place update does not write its whole target.
 Dim bytes_of(const Value* value, const Dim& elements) {
   return minimum(storage_bytes(value->type),
                  ceil_divide(elements * Dim(bit_width(value->type.dtype)), Dim(8)));

@@ -5,13 +5,13 @@
 
 namespace ingot::core {
 
-// What a step has to do at least, whatever computes it: the denominator of a profile.
+// A lower bound of a step's work, whatever computes it: the denominator of a profile.
 struct StepWork {
-  Dim operations = 0;  // arithmetic of its nodes' definitions; of routines unknown, 0
-  Dim bytes = 0;       // operands that it reads and results that it writes, each once
+  Dim operations = 0;  // arithmetic of its nodes' definitions; 0 for routines: unknown
+  Dim bytes = 0;       // operands read and results written, each once
 };
 
-// Of a node of the final graph, fused or single.
+// For a node of the final graph, fused or single.
 StepWork work_of(const Node& node);
 
 }  // namespace ingot::core

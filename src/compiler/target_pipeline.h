@@ -8,8 +8,8 @@
 
 namespace ingot::core {
 
-// The pass table of a build: the passes of every target, whose questions the backend answers, and the
-// backend's own. It must outlive the table.
+// The pass table of a build: the passes of every target, parameterized by the backend, and the backend's own.
+// The backend must outlive the table.
 std::vector<Pass> pipeline_for(const Backend& backend, const Target& target);
 
 }  // namespace ingot::core

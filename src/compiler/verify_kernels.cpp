@@ -43,7 +43,8 @@ class Verification {
     images_ = runner.executor->load(engine, nullptr);
   }
 
-  // False if the definition itself reaches out of its buffers: at sizes that the program's guards exclude.
+  // False if the definition itself accesses elements outside of its buffers: at sizes that the program's
+  // guards exclude.
   bool run(TrialData data) {
     is_special_ = data == TrialData::kSpecial;
     const Trials start = make(data);
@@ -78,7 +79,7 @@ class Verification {
       const bool reads = definition_.kernel.buffers[i].access == Access::kRead;
       if (reads && is_new) fill(entry->second, data, i, !definition_.replaces.empty());
     }
-    for (const Value* value : step_.step.arguments) {  // what the definition never reads
+    for (const Value* value : step_.step.arguments) {  // operands that the definition never reads
       const auto [entry, is_new] = trials.try_emplace(value, value->type, sizes_);
       if (is_new) fill(entry->second, data, trials.size(), false);
     }
@@ -116,7 +117,7 @@ class Verification {
     return static_cast<int64_t>(loops::interpret_points(kernel, views, sizes_, sample));
   }
 
-  // Elements that the interpreter wrote; of a whole result all others are compared as well.
+  // Elements that the interpreter wrote; if it interprets a whole result, all others are compared too.
   std::vector<int64_t> written_elements(const TrialBuffer& start, const TrialBuffer& expected) const {
     const auto width = std::max<size_t>(1, static_cast<size_t>(bit_width(start.dtype())) / 8);
     std::vector<int64_t> elements;
@@ -128,7 +129,8 @@ class Verification {
     return elements;
   }
 
-  // Root mean square of the finite ones. Special values make results so large that nothing else would count.
+  // Root mean square of the finite elements. Special values produce results so large that nothing else would
+  // count.
   double magnitude(TrialBuffer& buffer, const std::vector<int64_t>& elements) const {
     double squares = 0, finite = 0;
     for (const int64_t i : elements) {
@@ -146,7 +148,7 @@ class Verification {
     return read_double(buffer.view(), {&i, 1});
   }
 
-  // Whether all but `written` elements are as they were.
+  // Whether all elements except `written` are unchanged.
   static bool untouched_agree(const std::vector<int64_t>& written, const TrialBuffer& start,
                               const TrialBuffer& got) {
     const auto width = std::max<size_t>(1, static_cast<size_t>(bit_width(start.dtype())) / 8);
@@ -163,7 +165,7 @@ class Verification {
     const std::vector<int64_t> elements = written_elements(start.at(value), expected);
     const double rms = magnitude(expected, elements);
     if (!is_sample_ && !untouched_agree(elements, start.at(value), got))
-      fail(fmt::format("it writes elements of %{} that are not its own", value->name));
+      fail(fmt::format("it writes elements of %{} outside of its result", value->name));
     std::optional<std::pair<Trials, Trials>> nudged;
     for (const int64_t i : elements) {
       const double a = read(expected, i), b = read(got, i), allowed = allowed_difference(got.dtype(), a, rms);
@@ -178,7 +180,7 @@ class Verification {
     }
   }
 
-  // The definition on operands that differ by rounding errors.
+  // The definition with operands that differ by rounding errors.
   Trials nudged_results(const Trials& start, bool up) {
     Trials trials = start;
     for (size_t i = 0; i < definition_.buffers.size(); ++i) {
@@ -195,7 +197,7 @@ class Verification {
     const Node& node = *step_.node;
     throw Error(ErrorKind::kInternal,
                 {.code = "INGOT-I002",
-                 .message = fmt::format("the kernel {} computes something else than its definition{}: {}\n{}",
+                 .message = fmt::format("the result of kernel {} differs from its definition{}: {}\n{}",
                                         step_.step.name, at, what, to_string(definition_.kernel)),
                  .node = node.name,
                  .source_line = node.source.to_string(),
@@ -224,7 +226,7 @@ std::set<std::string> symbols_of(const Definition& definition, const LoweredStep
   return names;
 }
 
-// Whether all buffers have elements, and fit.
+// Whether all buffers have elements, and are small enough.
 bool can_run_at(const Definition& definition, const LoweredStep& step, const SymbolValues& sizes) {
   int64_t bytes = 0;
   const auto fits = [&](const Value* value) {
@@ -237,7 +239,7 @@ bool can_run_at(const Definition& definition, const LoweredStep& step, const Sym
   return std::ranges::all_of(definition.buffers, fits) && std::ranges::all_of(step.arguments, fits);
 }
 
-// The smallest sizes from `least` on that the ranges allow; nothing if no element is left there.
+// The smallest sizes from `least` on that the ranges allow; nullopt if no elements are left there.
 std::optional<SymbolValues> sizes_from(int64_t least, const Definition& definition, const LoweredStep& step,
                                        const SymbolTable& symbols) {
   SymbolValues sizes;
@@ -250,7 +252,7 @@ std::optional<SymbolValues> sizes_from(int64_t least, const Definition& definiti
   return sizes;
 }
 
-// Smallest sizes, and such that fill a vector and leave a remainder.
+// The smallest sizes, and sizes that fill a vector and leave a remainder.
 constexpr int64_t kLeastSizes[] = {1, 19};
 
 bool verify(const ScheduledStep& step, const Image& image, const SymbolTable& symbols,
@@ -270,7 +272,8 @@ bool verify(const ScheduledStep& step, const Image& image, const SymbolTable& sy
   return verified;
 }
 
-// Zeros behind the elements of a result: no part of what its node defines, which the node's next step stores.
+// Zero padding after the elements of a result: not part of its node's definition, and stored by the node's
+// next step.
 bool stores_padding_only(std::span<const ScheduledStep> steps, size_t number) {
   const ScheduledStep& step = steps[number];
   const auto& arguments = step.step.arguments;

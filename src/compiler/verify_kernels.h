@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Runs what was compiled beside its definition: a wrong kernel is an error of the build, not an answer.
+// Compares compiled kernels with their definitions: a wrong kernel is an error of the build.
 #pragma once
 
 #include <set>
@@ -10,9 +10,9 @@
 
 namespace ingot::core {
 
-// Runs each image that this machine can execute once, as the first of `steps` that uses it, at the smallest
-// sizes that `symbols` allow, on random values and on special ones, and the interpreter on the same: at all
-// points, or at some if that takes longer than some milliseconds. Adds what was run to `verified`. Throws an
+// Runs each kernel binary that this machine can execute once, for the first of `steps` that uses it, at the
+// smallest sizes that `symbols` allow, on random and special values, and interprets the same: at all points,
+// or at some if that takes longer than some milliseconds. Adds the number of kernels to `verified`. Throws an
 // internal error INGOT-I002 with the kernel's text if a result differs by more than the accuracy rule allows,
 // if a NaN or an infinity differs, or if a kernel writes outside of its buffers.
 void verify_kernels(std::span<const ScheduledStep> steps, std::span<const Image> images,

@@ -43,7 +43,7 @@ Samples softplus_samples() {
   return {sample({f32({3, 5}, -30, 30)}, Softplus{}), sample({f32({batch()})}, Softplus{2, 1})};
 }
 
-// The constant goes first: x stays as it is where it equals it, signed zeros included, as in torch.
+// The constant comes first: where x equals it, x is kept, signed zeros included, as in torch.
 Expr relu_of(const Expr& x) { return larger(number(x, 0), x); }
 Expr hard_sigmoid_of(const Expr& x) { return clamped(x + 3.0, 0, 6) / 6.0; }
 Expr mish_of(const Expr& x) { return x * compute(kTanh, softplus_of({}, x)); }
@@ -69,7 +69,7 @@ constinit const Op hard_swish = unary_op<[](const Expr& x) { return x * clamped(
 constinit const Op gelu = unary_op_with<Gelu, gelu_of>(
     "gelu", "x times the normal distribution, arXiv 1606.08415", kFloatingOperand, gelu_samples);
 constinit const Op elu = unary_op_with<Elu, elu_of>(
-    "elu", "exponential linear unit; also selu and celu by its scales", kFloatingOperand, elu_samples);
+    "elu", "exponential linear unit; with its scales also selu and celu", kFloatingOperand, elu_samples);
 constinit const Op leaky_relu = unary_op_with<LeakyRelu, leaky_relu_of>(
     "leaky_relu", "x above 0, else slope * x", kFloatingOperand, leaky_relu_samples);
 constinit const Op softplus = unary_op_with<Softplus, softplus_of>(

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Attributes of the elementwise ops that have some.
+// Attributes of the elementwise ops that have any.
 #pragma once
 
 #include <limits>

@@ -22,14 +22,14 @@ std::optional<Dim> alias_offset(const Node& node) {
     return std::nullopt;
   const loops::Stage& stage = kernel.stages[0];
   if (!stage.loops.empty() || !stage.bindings.empty()) return std::nullopt;
-  // Padding is read with the elements: it must be there.
+  // Padding is read together with the elements, so it must exist.
   const Dim room = storage_elements(to.layout, to.shape);
   if (room != product(to.shape) && room != storage_elements(from.layout, from.shape)) return std::nullopt;
   loops::IndexFacts facts({});
   for (const loops::Loop& loop : kernel.parallel) facts.add(loop);
   const Dim source = facts.simplify(storage_offset(from.layout, from.shape, stage.value->index));
   const Dim target = facts.simplify(storage_offset(to.layout, to.shape, stage.store->index));
-  std::map<std::string, Dim> single;  // loops of one point
+  std::map<std::string, Dim> single;  // loops with one iteration
   for (const loops::Loop& loop : kernel.parallel) {
     if (loop.extent == Dim(1)) single.emplace(loop.variable, 0);
   }
@@ -38,7 +38,7 @@ std::optional<Dim> alias_offset(const Node& node) {
   for (const loops::Loop& loop : kernel.parallel) {
     if (std::ranges::find(symbols, loop.variable) != symbols.end()) return std::nullopt;
   }
-  // Sub-byte elements start inside a byte: leave them to a copy.
+  // Sub-byte elements may start inside a byte: leave those to a copy.
   if (bit_width(to.dtype) % 8 != 0) return std::nullopt;
   return difference * Dim(bit_width(to.dtype) / 8);
 }

@@ -14,7 +14,7 @@ Expr in_range(const Expr& amount, int64_t bits) {
   return is_signed(amount->dtype) ? binary(kAnd, enough, binary(kGreaterEqual, amount, integer(amount, 0)))
                                   : enough;
 }
-// Amounts beyond the width, or below 0, shift everything out.
+// Amounts of at least the width, or below 0, shift everything out.
 Expr shifted_left(const Expr& a, const Expr& b) {
   const Expr fits = in_range(b, bit_width(a->dtype));
   return loops::select(fits, binary(kShiftLeft, a, loops::select(fits, b, integer(b, 0))), integer(a, 0));
@@ -41,9 +41,9 @@ constinit const Op remainder =
 constinit const Op power =
     binary_op<apply_operator<kPower>>("power", "a to the power b", kNumericPair, {}, power_samples);
 constinit const Op maximum = binary_op<apply_operator<kMaximum>>(
-    "maximum", "the larger of a and b, NaN if either is", kNumericPair, Trait::kCommutative);
+    "maximum", "the larger of a and b, or NaN if either is NaN", kNumericPair, Trait::kCommutative);
 constinit const Op minimum = binary_op<apply_operator<kMinimum>>(
-    "minimum", "the smaller of a and b, NaN if either is", kNumericPair, Trait::kCommutative);
+    "minimum", "the smaller of a and b, or NaN if either is NaN", kNumericPair, Trait::kCommutative);
 constinit const Op atan2 =
     binary_op<apply_operator<kAtan2>>("atan2", "angle of the point (b, a)", kFloatingPair);
 constinit const Op shift_left =

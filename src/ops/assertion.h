@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Assertions on values. Not among the operators of ops.def: it computes nothing, and only front ends make it.
+// Assertions on values. Not in ops.def: the operator computes nothing, and only front ends create it.
 #pragma once
 
 #include <string>

@@ -30,14 +30,15 @@ Types infer_attention(const Node& node) {
   const TensorType &query = node.operand_type(0), &key = node.operand_type(1), &value = node.operand_type(2);
   require(query.rank() >= 2 && key.rank() >= 2 && value.rank() >= 2, node, "operands need at least two dims");
   require(query.dtype == key.dtype && query.dtype == value.dtype, node,
-          "query, key and value must have one dtype");
-  require(query.shape.back() == key.shape.back(), node, "query and key must have one embedding size");
-  require(key.shape[key.rank() - 2] == value.shape[value.rank() - 2], node, "there must be one value a key");
+          "query, key and value must have the same dtype");
+  require(query.shape.back() == key.shape.back(), node, "query and key must have the same embedding size");
+  require(key.shape[key.rank() - 2] == value.shape[value.rank() - 2], node,
+          "there must be one value per key");
   require(attention.scale != 0 || query.shape.back().is_constant(), node,
-          "the scale must be given, as the embedding size is not known");
+          "the scale must be given because the embedding size is symbolic");
   if (attention.grouped) {
     require(query.rank() >= 3 && key.rank() == query.rank() && value.rank() == query.rank(), node,
-            "grouped heads need a head dim");
+            "grouped heads require a head dim");
     const auto heads = query.shape[query.rank() - 3].constant(),
                groups = key.shape[key.rank() - 3].constant();
     require(heads && groups && *groups > 0 && *heads % *groups == 0, node,
@@ -78,7 +79,7 @@ Index with(Index place, const Dim& row, const Dim& column) {
   return place;
 }
 
-// A row without any allowed key gives zeros, as torch's safe softmax does, or NaN.
+// A row without any allowed key is all zeros, as in torch's safe softmax, or NaN.
 loops::Kernel lower_attention(const Node& node) {
   const auto attention = node.attributes<Attention>();
   const Shape &query = node.operand_type(0).shape, &key = node.operand_type(1).shape;

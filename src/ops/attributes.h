@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Attribute structs of the ops whose attributes other folders read or write. Axes are non-negative unless
-// said.
+// stated otherwise.
 #pragma once
 
 #include "ir/attribute.h"
@@ -51,7 +51,7 @@ struct Convert {
   DType dtype = DType::kF32;
   static constexpr auto fields() { return std::tuple{Field{"dtype", &Convert::dtype}}; }
 };
-struct Full {  // `value` counts for floats, `integer` for integers and bools
+struct Full {  // `value` for floats, `integer` for integers and bools
   double value = 0;
   Dim integer = 0;
   DType dtype = DType::kF32;
@@ -77,7 +77,7 @@ struct Permutation {  // transpose: result dim i is operand dim order[i]
   std::vector<int64_t> order;
   static constexpr auto fields() { return std::tuple{Field{"order", &Permutation::order}}; }
 };
-struct Slice {  // start <= index < end, both within the operand
+struct Slice {  // start <= index < end, both inside the operand
   int64_t axis = 0;
   Dim start = 0, end = 0;
   int64_t step = 1;
@@ -108,7 +108,7 @@ struct Relayout {  // the same logical tensor in another layout
 };
 // Operands: input [N, C, *spatial], weight [O, C/groups, *kernel], optional bias [O].
 struct Convolution {
-  std::vector<int64_t> stride, padding, dilation;  // one entry a spatial dim; padding on both sides
+  std::vector<int64_t> stride, padding, dilation;  // one entry per spatial dim; padding on both sides
   int64_t groups = 1;
   static constexpr auto fields() {
     return std::tuple{Field{"stride", &Convolution::stride}, Field{"padding", &Convolution::padding},
@@ -120,7 +120,7 @@ struct WinogradInput {
   static constexpr auto fields() { return std::tuple{Field{"padding", &WinogradInput::padding}}; }
 };
 struct ConvolutionTranspose {
-  std::vector<int64_t> stride, padding, output_padding, dilation;  // one entry a spatial dim
+  std::vector<int64_t> stride, padding, output_padding, dilation;  // one entry per spatial dim
   int64_t groups = 1;
   static constexpr auto fields() {
     return std::tuple{
@@ -129,7 +129,7 @@ struct ConvolutionTranspose {
         Field{"dilation", &ConvolutionTranspose::dilation}, Field{"groups", &ConvolutionTranspose::groups}};
   }
 };
-struct MaxPool {  // one entry a spatial dim
+struct MaxPool {  // one entry per spatial dim
   std::vector<int64_t> kernel, stride, padding, dilation;
   bool ceil_mode = false;
   static constexpr auto fields() {
@@ -153,17 +153,17 @@ struct AveragePool {  // divisor 0: the number of elements in the window
   }
 };
 struct AdaptivePool {
-  std::vector<Dim> size;  // of the result, one entry a spatial dim
+  std::vector<Dim> size;  // of the result, one entry per spatial dim
   static constexpr auto fields() { return std::tuple{Field{"size", &AdaptivePool::size}}; }
 };
 struct Rnn {
-  bool relu = false;  // else tanh
+  bool relu = false;  // otherwise tanh
   static constexpr auto fields() { return std::tuple{Field{"relu", &Rnn::relu}}; }
 };
 struct ScatterReduce {  // reduce: sum, prod, mean, amax, amin
   int64_t axis = 0;
   std::string reduce = "sum";
-  bool include_self = true;  // else the first element that meets a place replaces what is there
+  bool include_self = true;  // otherwise the first source element with an index replaces the element of x
   static constexpr auto fields() {
     return std::tuple{Field{"axis", &ScatterReduce::axis}, Field{"reduce", &ScatterReduce::reduce},
                       Field{"include_self", &ScatterReduce::include_self}};
@@ -185,8 +185,8 @@ struct TopK {
   }
 };
 struct Resize {
-  std::vector<Dim> size;       // of the result, one entry a spatial dim
-  std::vector<double> scale;   // result size / operand size where the model gave it; empty: from the sizes
+  std::vector<Dim> size;       // of the result, one entry per spatial dim
+  std::vector<double> scale;   // result size / operand size if the model specified it; empty: from the sizes
   bool align_corners = false;  // linear only
   static constexpr auto fields() {
     return std::tuple{Field{"size", &Resize::size}, Field{"scale", &Resize::scale},
@@ -194,12 +194,12 @@ struct Resize {
   }
 };
 // Operands: query [*, L, E], key [*, S, E], value [*, S, V], optional mask broadcastable to [*, L, S] (bool:
-// true takes part; float: added). grouped: query heads (dim -3) are a multiple of key heads.
+// true keeps a key; float: added). grouped: query heads (dim -3) are a multiple of key heads.
 struct Attention {
   double scale = 0;  // 0: 1 / sqrt(E)
   bool causal = false;
   bool grouped = false;
-  bool empty_is_nan = false;  // a query all of whose keys are masked gives NaN, as softmax does; else zeros
+  bool empty_is_nan = false;  // a query whose keys are all masked gives NaN, as softmax does; otherwise zeros
   static constexpr auto fields() {
     return std::tuple{Field{"scale", &Attention::scale}, Field{"causal", &Attention::causal},
                       Field{"grouped", &Attention::grouped}, Field{"empty_is_nan", &Attention::empty_is_nan}};

@@ -22,7 +22,7 @@ Types infer_batch_norm(const Node& node) {
   return infer_same(node);
 }
 
-// x * scale + shift, where scale and shift depend on weights only and so are computed once.
+// x * scale + shift, where scale and shift depend on weights only and are computed once.
 std::vector<Value*> decompose_batch_norm(Graph& graph, const Node& node) {
   const TensorType& x = node.operand_type(0);
   const DType dtype = x.dtype == DType::kF64 ? DType::kF64 : DType::kF32;
@@ -52,7 +52,7 @@ Samples batch_norm_samples() {
 }  // namespace
 
 constinit const Op batch_norm = {.name = "batch_norm",
-                                 .summary = "x [N, C, *] normalized by given statistics of its channels",
+                                 .summary = "x [N, C, *] normalized with given statistics of its channels",
                                  .operands = kBatchNormOperands,
                                  .attributes = attribute_schema<BatchNorm>(),
                                  .infer = infer_batch_norm,

@@ -38,7 +38,7 @@ void pad_bounds(const Node& node, Conditions& conditions) {
   }
 }
 
-// Operand 1 has an index along the axis for each of its elements, elsewhere at the same position.
+// Operand 1 has an index along the axis for each of its elements; its other dims are positions in operand 0.
 template <typename Struct>
 void bounds_along(const Node& node, Conditions& conditions) {
   const Shape &x = node.operand_type(0).shape, &indices = node.operand_type(1).shape;
@@ -48,13 +48,13 @@ void bounds_along(const Node& node, Conditions& conditions) {
   }
 }
 
-// At least one window in each spatial dim of the result.
+// Require at least one window in each spatial dim of the result.
 void window_bounds(const Node& node, Conditions& conditions) {
   const Shape& shape = node.results[0]->type.shape;
   for (size_t i = 2; i < shape.size(); ++i) conditions.push_back(at_most(1, shape[i]));
 }
 
-// And an element in each window.
+// ... and an element in each window.
 void resize_bounds(const Node& node, Conditions& conditions) {
   const Shape& shape = node.operand_type(0).shape;
   for (size_t i = 2; i < shape.size(); ++i) conditions.push_back(at_most(1, shape[i]));
@@ -66,7 +66,7 @@ void top_k_bounds(const Node& node, Conditions& conditions) {
   conditions.push_back(at_most(top.count, node.operand_type(0).shape[static_cast<size_t>(top.axis)]));
 }
 
-// Reductions that have no value for no elements.
+// Reductions that are undefined for no elements.
 void reduce_bounds(const Node& node, Conditions& conditions) {
   for (const int64_t axis : node.attributes<Reduce>().axes)
     conditions.push_back(at_most(1, node.operand_type(0).shape[static_cast<size_t>(axis)]));

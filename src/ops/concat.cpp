@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Views that join or surround: concat, pad, roll.
+// Views that join or pad: concat, pad, roll.
 #include <algorithm>
 #include <utility>
 
@@ -16,7 +16,7 @@ constexpr Operand kConcatOperands[] = {{"x", DTypeSet::kAny}};
 constexpr Operand kVariadic[] = {{.name = "x", .dtypes = DTypeSet::kAny, .variadic = true}};
 
 Types infer_concat(const Node& node) {
-  require(!node.operands.empty(), node, "there is nothing to join");
+  require(!node.operands.empty(), node, "there are no operands to join");
   require_same_dtype(node);
   TensorType type = infer_same(node)[0];
   const auto axis = node.attributes<Axis>().axis;
@@ -28,7 +28,7 @@ Types infer_concat(const Node& node) {
     const Dim more = std::exchange(shape[static_cast<size_t>(axis)], size);
     if (shape != type.shape)
       fail(node, "shapes " + to_string(node.operand_type(0).shape) + " and " +
-                     to_string(node.operand_type(i).shape) + " differ beside the joined axis");
+                     to_string(node.operand_type(i).shape) + " differ in other dims than the joined axis");
     size = size + more;
   }
   return {type};
@@ -57,25 +57,26 @@ Samples concat_samples() {
           sample({i64({batch(), 2}), i64({length(), 2})}, Axis{0}), sample({f32({3})}, Axis{0})};
 }
 
-// Whether a dim of `size` has the elements that are repeated; what is not known is taken as right. Reflecting
-// leaves out the outermost one.
+// Whether a dim of `size` has the elements that are repeated; unknown sizes are accepted. Reflecting skips
+// the outermost one.
 bool has_for_padding(const std::string& mode, const Dim& size, const Dim& padding) {
   const auto elements = size.constant(), wanted = padding.constant();
   if (mode == "constant" || !elements || !wanted || *wanted == 0) return true;
   if (mode == "replicate") return *elements > 0;
   return mode == "reflect" ? *wanted < *elements : *wanted <= *elements;
 }
-// Low and high entries count elements before and after, one a dim; not negative.
+// Low and high entries count elements before and after, one per dim; not negative.
 Types infer_pad(const Node& node) {
   const auto pad = node.attributes<Pad>();
   TensorType type = infer_same(node)[0];
   require(pad.low.size() == type.rank() && pad.high.size() == type.rank(), node,
-          "one low and one high entry a dim are needed");
+          "low and high must have one entry per dim");
   for (size_t i = 0; i < type.rank(); ++i) {
     const Dim size = type.shape[i];
     for (const Dim& padding : {pad.low[i], pad.high[i]}) {
       require(padding.constant().value_or(0) >= 0, node, "a padding must not be negative");
-      require(has_for_padding(pad.mode, size, padding), node, "there are too few elements to pad with");
+      require(has_for_padding(pad.mode, size, padding), node,
+              "the dim has too few elements for this padding");
     }
     type.shape[i] = size + pad.low[i] + pad.high[i];
   }
@@ -84,7 +85,7 @@ Types infer_pad(const Node& node) {
     fail(node, "there is no padding mode '" + pad.mode + "'");
   return {type};
 }
-// Index into a dim of `size` for an index that may leave it.
+// Maps an index that may be outside of a dim of `size` into it.
 Dim inner_index(const std::string& mode, const Dim& index, const Dim& size) {
   if (mode == "circular") return core::modulo(index, size);
   if (mode == "replicate") return core::maximum(0, core::minimum(index, size - 1));
@@ -148,8 +149,7 @@ constinit const Op concat = {.name = "concat",
 
 constinit const Op pad = {
     .name = "pad",
-    .summary =
-        "x with elements around it: a constant, or its own reflected, repeated at the edge, or in a circle",
+    .summary = "x surrounded by a constant, or by its own elements: reflected, edge-replicated or circular",
     .operands = kConcatOperands,
     .attributes = attribute_schema<Pad>(),
     .traits = Trait::kView,
@@ -157,14 +157,13 @@ constinit const Op pad = {
     .lower = lower_pad,
     .samples = pad_samples};
 
-constinit const Op roll = {
-    .name = "roll",
-    .summary = "x shifted along an axis, what leaves at the end comes back at the start",
-    .operands = kConcatOperands,
-    .attributes = attribute_schema<Roll>(),
-    .traits = Trait::kView,
-    .infer = infer_roll,
-    .lower = lower_roll,
-    .samples = roll_samples};
+constinit const Op roll = {.name = "roll",
+                           .summary = "x rotated along an axis",
+                           .operands = kConcatOperands,
+                           .attributes = attribute_schema<Roll>(),
+                           .traits = Trait::kView,
+                           .infer = infer_roll,
+                           .lower = lower_roll,
+                           .samples = roll_samples};
 
 }  // namespace ingot::core::ops

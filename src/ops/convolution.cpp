@@ -62,7 +62,7 @@ loops::Kernel lower_convolution(const Node& node) {
   return kernel.finish();
 }
 
-// Weight is [C, O / groups, *kernel]; the transposed operation of `convolution`.
+// Weight is [C, O / groups, *kernel]; the transpose of `convolution`.
 Types infer_transposed_convolution(const Node& node) {
   const auto convolution = node.attributes<ConvolutionTranspose>();
   require_convolution(node, convolution.groups);
@@ -70,7 +70,7 @@ Types infer_transposed_convolution(const Node& node) {
   require_window_attributes(node, x.rank() - 2, convolution.stride, convolution.padding,
                             convolution.dilation);
   require(convolution.output_padding.size() == x.rank() - 2, node,
-          "the output padding needs one entry a spatial dim");
+          "the output padding needs one entry per spatial dim");
   if (x.shape[1] != weight.shape[0])
     fail(node,
          "x " + to_string(x.shape) + " and weight " + to_string(weight.shape) + " disagree on channels");
@@ -85,7 +85,7 @@ Types infer_transposed_convolution(const Node& node) {
   return {{x.dtype, std::move(shape), {}}};
 }
 
-// Gathers: each result sums the inputs whose windows reach it.
+// Computed as a gather: each result sums the inputs whose windows reach it.
 loops::Kernel lower_transposed_convolution(const Node& node) {
   const auto convolution = node.attributes<ConvolutionTranspose>();
   const Shape &x = node.operand_type(0).shape, &weight = node.operand_type(1).shape;
@@ -108,7 +108,7 @@ loops::Kernel lower_transposed_convolution(const Node& node) {
     at.push_back(place);
     at_weight.push_back(inner.index[i + 1]);
   }
-  // Weights that reach no input add nothing, even if they are infinite.
+  // Weights that reach no input contribute nothing, even if they are infinite.
   const Expr product = kernel.load(0, at) * kernel.load(1, at_weight);
   const Expr reached = loops::select(guard, product, number(product, 0));
   const Expr sum = kernel.reduce("sum", loops::Combine::kAdd, inner, reached);
@@ -141,7 +141,7 @@ constinit const Op convolution = {.name = "convolution",
 
 constinit const Op convolution_transpose = {
     .name = "convolution_transpose",
-    .summary = "each element spread by the weight over a window of the result",
+    .summary = "transposed convolution: each element times the weight, added to a window of the result",
     .operands = kConvolutionOperands,
     .attributes = attribute_schema<ConvolutionTranspose>(),
     .traits = Trait::kContraction | Trait::kReduction,

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Records of elementwise ops, made from the scalar function that they apply.
+// Records of elementwise ops, built from their scalar functions.
 #pragma once
 
 #include "ops/infer.h"

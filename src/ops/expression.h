@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Short spellings for scalar expressions of Loop IR. Numbers take the dtype of the expression beside them.
+// Short notation for scalar expressions of Loop IR. Numbers take the dtype of the other operand.
 #pragma once
 
 #include <limits>
@@ -45,7 +45,7 @@ inline Expr at_least(const Expr& a, const Expr& b) {
 }
 inline Expr compute(loops::Unary function, const Expr& a) { return loops::unary(function, a); }
 
-// min(max(x, low), high); NaN stays NaN, and so do signed zeros at a bound of zero.
+// min(max(x, low), high); keeps NaN, and signed zeros at a bound of zero.
 inline Expr clamped(const Expr& x, double low, double high) {
   return smaller(number(x, high), larger(number(x, low), x));
 }
@@ -57,13 +57,13 @@ inline Expr inside(const Dim& index, const Dim& low, const Dim& high) {
   return both(at_least(loops::index_value(index), loops::index_value(low)),
               below(loops::index_value(index), loops::index_value(high)));
 }
-// A size as a number of `dtype`.
+// A size converted to `dtype`.
 inline Expr size_value(DType dtype, const Dim& size) {
   if (auto value = size.constant(); value && is_floating(dtype))
     return loops::constant(dtype, static_cast<double>(*value));
   return loops::convert(dtype, loops::index_value(size));
 }
-// The neutral elements of maximum and minimum.
+// The identity elements of maximum and minimum.
 Expr lowest(DType dtype);
 Expr highest(DType dtype);
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The second half of a transposed convolution: a product made one value per element of x, tap of the window
-// and channel; each result element adds those that meet in it.
+// The second half of a transposed convolution: a product has computed one value per element of x, tap of the
+// window and channel; each result element adds the values that overlap in it.
 #include "ops/fold.h"
 #include "ops/attributes.h"
 #include "ops/ops.h"
@@ -27,7 +27,7 @@ void require_fold(const Node& node, const Fold& fold) {
   require_window_attributes(node, spatial, fold.stride, fold.padding, std::vector<int64_t>(spatial, 1));
   for (const int64_t size : fold.kernel)
     require(size >= 1 && size <= 4096, node, "kernel sizes are 1 to 4096");
-  require(fold.groups >= 1 && fold.groups <= 1 << 24, node, "there is at least one group");
+  require(fold.groups >= 1 && fold.groups <= 1 << 24, node, "the number of groups must be 1 to 2^24");
 }
 
 Types infer_fold(const Node& node) {
@@ -44,8 +44,7 @@ Types infer_fold(const Node& node) {
   return {type};
 }
 
-// Along one dim: element `place` + padding = element * stride + tap, and taps of one element are `stride`
-// apart.
+// Along one dim: position + padding = element * stride + tap; the taps of one position are `stride` apart.
 loops::Kernel lower_fold(const Node& node) {
   const auto fold = node.attributes<Fold>();
   const Shape& x = node.operand_type(0).shape;

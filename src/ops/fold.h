@@ -7,8 +7,8 @@
 
 namespace ingot::core::ops {
 
-// x [N, groups * taps * C, *spatial], with the taps of the window in row-major order; padding is cut from the
-// result.
+// x is [N, groups * taps * C, *spatial], with the taps of the window in row-major order; padding is cropped
+// from the result.
 struct Fold {
   std::vector<int64_t> kernel, stride, padding;  // one entry per spatial dim
   std::vector<Dim> size;                         // of the result's spatial dims

@@ -9,7 +9,7 @@ constexpr Operand kFusedOperands[] = {{.name = "operands", .variadic = true}};
 }  // namespace
 
 constinit const Op fused = {.name = "fused",
-                            .summary = "One graph that a backend compiles as one kernel or schedule.",
+                            .summary = "A nested graph that a backend compiles to one kernel.",
                             .operands = kFusedOperands,
                             .traits = Trait::kFused};
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Reading at indices that are data. An index outside of its dim stops the run with an error.
+// Reads at indices in data. An index outside of its dim fails the run.
 #include "ops/attributes.h"
 #include "ops/indexing.h"
 #include "ops/infer.h"
@@ -71,8 +71,9 @@ constexpr Op gather_op(std::string_view name, std::string_view summary, Types (*
 
 }  // namespace
 
-constinit const Op take = gather_op("take", "slices of x along an axis, one an index (embedding: axis 0)",
+constinit const Op take = gather_op("take", "slices of x along an axis, one per index (embedding: axis 0)",
                                     infer_take, lower_take, take_samples);
-constinit const Op gather = gather_op("gather", "one element of x an index, elsewhere at the same place",
-                                      infer_gather, lower_gather, gather_samples);
+constinit const Op gather =
+    gather_op("gather", "one element of x per index along an axis, at the same position in other dims",
+              infer_gather, lower_gather, gather_samples);
 }  // namespace ingot::core::ops

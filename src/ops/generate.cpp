@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tensors made of nothing but their attributes.
+// Tensors that depend on attributes only.
 #include "ops/attributes.h"
 #include "ops/infer.h"
 #include "ops/lowering.h"
@@ -50,7 +50,7 @@ Samples iota_samples() {
 }  // namespace
 
 constinit const Op full = {.name = "full",
-                           .summary = "one number everywhere: `value` of floats, else `integer`",
+                           .summary = "a constant everywhere: `value` for floats, otherwise `integer`",
                            .attributes = attribute_schema<Full>(),
                            .traits = Trait::kElementwise,
                            .infer = infer_full,

@@ -14,7 +14,7 @@ void require_indices_along(const Node& node, int64_t axis) {
   for (size_t i = 0; i < x.size(); ++i) {
     const auto most = x[i].constant(), size = indices[i].constant();
     require(static_cast<int64_t>(i) == axis || !most || !size || *size <= *most, node,
-            "there are more indices than places in a dim");
+            "a dim has fewer elements than there are indices");
   }
   require_places(node, axis, indices);
 }
@@ -22,7 +22,7 @@ void require_indices_along(const Node& node, int64_t axis) {
 void require_places(const Node& node, int64_t axis, const Shape& indices) {
   require_axis(node, axis, node.operand_type(0).rank());
   const bool is_empty = node.operand_type(0).shape[static_cast<size_t>(axis)] == Dim(0);
-  require(!is_empty || core::product(indices) == Dim(0), node, "there is no element to index");
+  require(!is_empty || core::product(indices) == Dim(0), node, "indexes a dim without elements");
 }
 
 Shape sliced_shape(const Node& node, const Slice& slice) {
@@ -54,7 +54,7 @@ size_t indices_position(const std::vector<int64_t>& axes) {
 Shape indexed_shape(const Node& node, const std::vector<int64_t>& axes, size_t first) {
   const Shape& x = node.operand_type(0).shape;
   require(!axes.empty() && axes.size() + first == node.operands.size(), node,
-          "one axis an index tensor is needed");
+          "there must be one axis per index tensor");
   for (size_t i = 0; i < axes.size(); ++i) {
     require_axis(node, axes[i], x.size());
     require(i == 0 || axes[i] > axes[i - 1], node, "axes must be sorted");

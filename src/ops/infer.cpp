@@ -41,13 +41,13 @@ bool broadcasts_to(const Shape& from, const Shape& to) {
 
 void require_axis(const Node& node, int64_t axis, size_t rank) {
   if (axis < 0 || axis >= static_cast<int64_t>(rank))
-    fail(node, fmt::format("axis {} is not one of {} dims", axis, rank));
+    fail(node, fmt::format("axis {} is out of range for {} dims", axis, rank));
 }
 
 void require_same_dtype(const Node& node) {
   for (size_t i = 1; i < node.operands.size(); ++i) {
     if (node.has_operand(i) && node.operand_type(i).dtype != node.operand_type(0).dtype)
-      fail(node, fmt::format("operands are {} and {}; they must have one dtype",
+      fail(node, fmt::format("operands are {} and {}; they must have the same dtype",
                              name(node.operand_type(0).dtype), name(node.operand_type(i).dtype)));
   }
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the shape rules of operators share. All errors are UserError, with the node and its source line.
+// Helpers of shape rules. All errors are UserError, with the node and its source line.
 #pragma once
 
 #include <string>
@@ -16,7 +16,7 @@ inline void require(bool condition, const Node& node, const char* message) {
   if (!condition) fail(node, message);
 }
 
-// The shape that all broadcast to, aligned at the right. A size of 1 gives way; other sizes must be equal.
+// The shape that all broadcast to, aligned at the right. Sizes of 1 are broadcast; other sizes must be equal.
 Shape broadcast_shapes(const Node& node, const Shape& a, const Shape& b);
 bool broadcasts_to(const Shape& from, const Shape& to);
 
@@ -25,13 +25,13 @@ void require_same_dtype(const Node& node);  // all present operands
 void require_rank(const Node& node, size_t operand, size_t rank);
 void require_shape(const Node& node, size_t operand, const Shape& shape);
 
-// Rules that many ops have.
+// Shape rules that many ops share.
 Types infer_same(const Node& node);            // the type of operand 0
-Types infer_broadcast(const Node& node);       // operands of one dtype, broadcast
+Types infer_broadcast(const Node& node);       // operands of the same dtype, broadcast
 Types infer_broadcast_bool(const Node& node);  // likewise, result bool
 Types infer_same_bool(const Node& node);       // shape of operand 0, bool
 
-// `shape` with `axes` dropped, or kept as 1.
+// `shape` with `axes` removed, or kept with size 1.
 Shape reduced_shape(const Shape& shape, const std::vector<int64_t>& axes, bool keep_dims);
 
 }  // namespace ingot::core::ops

@@ -8,8 +8,7 @@
 
 namespace ingot::core {
 
-// Layouts that a backend wants for a node's operands and gives its results; nullopt (or a missing entry):
-// any.
+// Layouts that a backend requires for a node's operands and results; nullopt (or a missing entry): any.
 struct LayoutRequest {
   std::vector<std::optional<Layout>> operands;
   std::vector<std::optional<Layout>> results;

@@ -143,7 +143,7 @@ void KernelBuilder::store_scan(const Index& index, loops::Combine combine, const
   const bool is_floating_scan = is_floating(value->dtype);
   store(index, value, over);
   loops::Stage& stage = kernel_.stages.back();
-  // Rounding errors of running sums and products add up over the whole row.
+  // Rounding errors of running sums and products accumulate over the whole row.
   if (is_floating_scan) stage.value = loops::convert(DType::kF64, std::move(value));
   stage.combine = combine;
   stage.scan = true;

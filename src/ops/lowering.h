@@ -23,7 +23,8 @@ struct StageLoops {
 
 class KernelBuilder {
  public:
-  // Buffers: the present operands in order, then the results (read and write if the op works in place).
+  // Buffers: the operands that are present, in order, then the results (read and write if the op works in
+  // place).
   explicit KernelBuilder(const Node& node);
 
   Index parallel(const Shape& extents);  // appends parallel loops
@@ -33,15 +34,15 @@ class KernelBuilder {
   Expr load(size_t operand, const Index& index) const;
   // Operand `operand` at `index` of a shape that it broadcasts to, aligned at the right.
   Expr load_broadcast(size_t operand, const Shape& shape, const Index& index) const;
-  DType dtype(size_t operand) const;  // that expressions of this operand have
+  DType dtype(size_t operand) const;  // the dtype of expressions of this operand
 
-  // A stage's symbol with the value of `value`; wraps negative values around if `wrap`.
+  // A new symbol of the stage, bound to `value`; wraps negative values around if `wrap`.
   Dim bind(Expr value, const Dim& limit, bool wrap = false);
 
-  // Stages. Each takes the bindings made since the last stage.
+  // Stages. Each takes the bindings that were made since the last stage.
   Expr scalar(std::string name, Expr value);
   Expr reduce(std::string name, loops::Combine combine, const StageLoops& over, Expr value);
-  // A local row over `over`, maybe reduced over `reduced`; read it with `local`.
+  // A local row over `over`, optionally reduced over `reduced`; read with `local`.
   int row(std::string name, const StageLoops& over, Expr value, const StageLoops& reduced = {},
           loops::Combine combine = loops::Combine::kNone);
   Expr local(int stage, const Index& index) const;
@@ -64,12 +65,12 @@ class KernelBuilder {
   std::vector<loops::Binding> bindings_;
 };
 
-// One map: result[i] = build(operands at i, broadcast).
+// An elementwise kernel: result[i] = build(operands at i, broadcast).
 loops::Kernel lower_elementwise(const Node& node, const std::function<Expr(const std::vector<Expr>&)>& build);
-// One load: result[i] = operand0[where(i)].
+// A gather: result[i] = operand0[where(i)].
 loops::Kernel lower_view(const Node& node, const std::function<Index(const Index&)>& where);
 
-// Row-major position of an index in a shape, and back.
+// Converts between an index and its row-major position in a shape.
 Dim linear_index(const Shape& shape, const Index& index);
 Index delinearize(const Shape& shape, const Dim& position);
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Matrix products. Backends schedule them by hand; the Loop IR here is their meaning.
+// Matrix products. Backends have kernel templates for them; the Loop IR here is their definition.
 #include <algorithm>
 
 #include "ops/infer.h"

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The attributes of `weight` and `state`: what of the model, or of its init program, the node stands for.
+// The attributes of `weight` and `state`: the weight or state of the model, or the output of init, that the
+// node reads.
 #pragma once
 
 #include <cstdint>
@@ -13,12 +14,12 @@
 namespace ingot::core::ops {
 
 struct ModelSource {
-  std::string name;  // in the model; for people and for refits, never an identity: any text may be one
+  std::string name;  // in the model; for people and for refits, never an identity: any text is allowed
   DType dtype = DType::kF32;
   std::vector<Dim> shape;
-  Layout layout;             // other than row-major: of weights that the init program makes
-  int64_t source = -1;       // position among the model's weights or states
-  int64_t init_output = -1;  // of a weight that the init program makes: which of its outputs
+  Layout layout;             // not row-major only for results of init
+  int64_t source = -1;       // index among the model's weights or states
+  int64_t init_output = -1;  // for results of init: the index of the output
   static constexpr auto fields() {
     return std::tuple{Field{"name", &ModelSource::name},     Field{"dtype", &ModelSource::dtype},
                       Field{"shape", &ModelSource::shape},   Field{"layout", &ModelSource::layout},

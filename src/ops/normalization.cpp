@@ -17,8 +17,7 @@ constexpr std::span<const Operand> kScaleOperands = std::span(kNormOperands).fir
 Types infer_last_dims(const Node& node) {
   const auto axes = node.attributes<Normalization>().axes;
   const Shape& shape = node.operand_type(0).shape;
-  require(axes >= 1 && axes <= static_cast<int64_t>(shape.size()), node,
-          "more normalized dims than there are");
+  require(axes >= 1 && axes <= static_cast<int64_t>(shape.size()), node, "more normalized dims than x has");
   const Shape row(shape.end() - axes, shape.end());
   for (size_t i = 1; i < node.operands.size(); ++i) {
     if (node.has_operand(i)) require_shape(node, i, row);
@@ -31,7 +30,7 @@ Index joined(Index a, const Index& b) {
   return a;
 }
 
-// value * weight + bias, as far as they are there, at one index.
+// value * weight + bias at one index, as far as these are present.
 Expr scaled(const KernelBuilder& builder, Expr value, size_t weight, size_t bias, const Index& index) {
   const DType dtype = value->dtype;
   if (builder.has(weight)) value = value * loops::convert(dtype, builder.load(weight, index));
@@ -51,8 +50,8 @@ Expr mean_over(KernelBuilder& builder, std::string name, const Shape& row, const
   return builder.scalar(std::move(name), sum / size_value(sum->dtype, core::product(row)));
 }
 
-// Of a row: its mean, and 1 / sqrt(variance + epsilon). A first mean, which sums have rounded, is corrected
-// by the mean distance from it: rows of one number become 0.
+// The mean and 1 / sqrt(variance + epsilon) of a row. A first mean, rounded by the sum, is corrected by the
+// mean distance from it: constant rows become 0.
 struct Moments {
   Expr mean, scale;
 };
@@ -60,13 +59,14 @@ template <typename ValueAt>
 Moments moments_over(KernelBuilder& builder, const Shape& row, const ValueAt& value, double epsilon) {
   const Expr first = mean_over(builder, "first", row, value);
   const StageLoops shifts = builder.loops(row),
-                   squares = builder.loops(row);  // neighbours: one pass for both
+                   squares = builder.loops(row);  // adjacent stages: one pass for both
   const Expr shift_sum =
       builder.reduce("shift_sum", loops::Combine::kAdd, shifts, value(shifts.index) - first);
   const Expr distance = value(squares.index) - first;
   const Expr square_sum = builder.reduce("square_sum", loops::Combine::kAdd, squares, distance * distance);
   const Expr count = size_value(first->dtype, core::product(row)), shift = shift_sum / count;
-  // The rounded shift of rows that large may have an infinite square too: their difference would be NaN.
+  // In rows with such large values the rounded shift may have an infinite square too: their difference would
+  // be NaN.
   const Expr square = square_sum / count, infinite = infinity(square->dtype);
   const Expr variance =
       loops::select(equal_to(square, infinite), infinite, larger(square - shift * shift, number(first, 0)));

@@ -8,8 +8,8 @@
 
 namespace ingot::core::ops {
 
-// ops.def holds what models are made of. target_forms.def holds what only passes for a target make of it:
-// those are declared in headers of their own, so that a new one does not rebuild everything.
+// ops.def lists the operators of models. target_forms.def lists those that only passes for a target create:
+// they are declared in headers of their own, so that a new one does not rebuild everything.
 std::span<const Op* const> all_ops() {
   static const auto kOps = [] {
     std::array ops{

@@ -26,7 +26,7 @@ template <typename Pool>
 Types infer_windows(const Node& node, const Pool& pool, const std::vector<int64_t>& dilation) {
   TensorType type = infer_same(node)[0];
   require(type.rank() >= 3 && pool.kernel.size() + 2 == type.rank(), node,
-          "x must be [N, C, *spatial], one kernel entry a spatial dim");
+          "x must be [N, C, *spatial], one kernel entry per spatial dim");
   require_window_attributes(node, type.rank() - 2, pool.stride, pool.padding, dilation);
   for (size_t i = 0; i < pool.kernel.size(); ++i) {
     require(2 * pool.padding[i] <= pool.kernel[i], node, "the padding must be at most half of the kernel");
@@ -55,7 +55,7 @@ loops::Kernel lower_max_pool(const Node& node) {
 }
 
 Types infer_max_pool_places(const Node& node) { return {{DType::kI64, infer_max_pool(node)[0].shape, {}}}; }
-// Row-major place in the spatial dims of the first largest element of each window; a NaN is the largest.
+// Row-major position, in the spatial dims, of the first maximum of each window; NaN is the maximum.
 loops::Kernel lower_max_pool_places(const Node& node) {
   const auto pool = node.attributes<MaxPool>();
   const Shape spatial = spatial_dims(node.operand_type(0).shape);
@@ -84,7 +84,7 @@ Types infer_average_pool(const Node& node) {
   const auto pool = node.attributes<AveragePool>();
   return infer_windows(node, pool, ones(pool.kernel.size()));
 }
-// Elements of the window at `index`: all up to the high padding, or only those of x.
+// Number of elements of the window at `index`: up to the high padding, or only those of x.
 Dim window_elements(const AveragePool& pool, const Shape& spatial, const Index& index) {
   Dim count = 1;
   for (size_t i = 0; i < spatial.size(); ++i) {
@@ -120,7 +120,7 @@ Types infer_adaptive_pool(const Node& node) {
   const auto pool = node.attributes<AdaptivePool>();
   TensorType type = infer_same(node)[0];
   require(type.rank() >= 3 && pool.size.size() + 2 == type.rank(), node,
-          "x must be [N, C, *spatial], one size a spatial dim");
+          "x must be [N, C, *spatial], one size per spatial dim");
   require(std::ranges::find(pool.size, Dim(0)) == pool.size.end(), node, "a size must not be 0");
   std::ranges::copy(pool.size, type.shape.begin() + 2);
   return {type};
@@ -209,9 +209,9 @@ constexpr Op pool_op(std::string_view name, std::string_view summary, std::span<
 constinit const Op max_pool =
     pool_op("max_pool", "largest of each window", kPoolOperands, attribute_schema<MaxPool>(), infer_max_pool,
             lower_max_pool, max_pool_samples);
-constinit const Op max_pool_places = pool_op(
-    "max_pool_places", "where the largest of each window stands, counted in the spatial dims", kPoolOperands,
-    attribute_schema<MaxPool>(), infer_max_pool_places, lower_max_pool_places, max_pool_samples);
+constinit const Op max_pool_places =
+    pool_op("max_pool_places", "row-major index of each window's maximum in the spatial dims", kPoolOperands,
+            attribute_schema<MaxPool>(), infer_max_pool_places, lower_max_pool_places, max_pool_samples);
 constinit const Op average_pool =
     pool_op("average_pool", "average of each window", kAverageOperands, attribute_schema<AveragePool>(),
             infer_average_pool, lower_average_pool, average_pool_samples);

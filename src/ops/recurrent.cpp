@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// One layer of recurrent networks, of one direction or of both. The inputs' part of all steps is one
-// `linear`; what remains, step by step, is a routine, whose weight is packed for it (docs/design/005).
+// One layer of a recurrent network, in one or both directions. The input projections of all steps are one
+// `linear`; the sequential remainder is a routine, with packed weights (docs/design/005).
 #include "ops/attributes.h"
 #include "ops/infer.h"
 #include "ops/ops.h"
@@ -17,7 +17,7 @@ constexpr Operand kLstmOperands[] = {{"x", kReal},
                                      {"hidden_weight", kReal},
                                      {.name = "input_bias", .dtypes = kReal, .optional = true},
                                      {.name = "hidden_bias", .dtypes = kReal, .optional = true}};
-// Also of rnn.
+// Also for rnn.
 constexpr Operand kGruOperands[] = {{"x", kReal},
                                     {"hidden", kReal},
                                     {"input_weight", kReal},
@@ -33,14 +33,14 @@ constexpr Operand kRnnSteps[] = {{"sums", kReal}, {"hidden", kReal}, {"weight", 
 
 constexpr int64_t kPanelColumns = 16;  // of the routines' packed weight
 
-// Results: all hidden states [T, B, D*H], and the last of each kind of state [D, B, H]; D: directions.
+// Results: all hidden states [T, B, D*H], and the last state of each kind [D, B, H]; D: directions.
 Types result_types(const Node& node, size_t states) {
   require_same_dtype(node);
   require_rank(node, 0, 3);
   require_rank(node, 1, 3);
   const TensorType &x = node.operand_type(0), &hidden = node.operand_type(1);
   const Dim& directions = hidden.shape[0];
-  require(directions == Dim(1) || directions == Dim(2), node, "there are one or two directions");
+  require(directions == Dim(1) || directions == Dim(2), node, "there must be one or two directions");
   Types types{{x.dtype, {x.shape[0], x.shape[1], directions * hidden.shape[2]}, {}}};
   for (size_t i = 0; i < states; ++i) {
     require_shape(node, 1 + i, {directions, x.shape[1], hidden.shape[2]});
@@ -64,11 +64,10 @@ Types infer_layer(const Node& node, size_t states, int64_t gates) {
 Types infer_steps(const Node& node, size_t states, int64_t gates) {
   Types types = result_types(node, states);
   require(types[0].dtype == DType::kF32 || types[0].dtype == DType::kF64, node,
-          "the steps compute in f32 or f64");
+          "the dtype must be f32 or f64");
   const Dim directions = types[1].shape[0], hidden = types[1].shape[2],
             width = Dim(gates) * types[0].shape[2];
-  require(node.operand_type(0).shape[2] == width, node,
-          "the gates must be one block of the hidden size each");
+  require(node.operand_type(0).shape[2] == width, node, "each gate must be one block of the hidden size");
   require_shape(node, 1 + states,
                 {directions, ceil_divide(hidden, kPanelColumns), hidden, gates, kPanelColumns});
   if (node.has_operand(2 + states)) require_shape(node, 2 + states, {width});
@@ -94,13 +93,13 @@ class Layer {
     Value* value = node_.has_operand(index) ? node_.operands[index] : nullptr;
     return value == nullptr || dtype_ == wide_ ? value : graph_.call(convert, {value}, Convert{wide_});
   }
-  // One bias for both products; null if there is none.
+  // The sum of both biases; null if there are none.
   Value* summed_biases(size_t first) {
     Value *bias = operand(first), *hidden_bias = operand(first + 1);
     if (bias == nullptr || hidden_bias == nullptr) return bias == nullptr ? hidden_bias : bias;
     return graph_.call(add, {bias, hidden_bias});
   }
-  // From [D * gates * H, H] to [D, panels, H, gates, kPanelColumns], zeros behind the last column.
+  // From [D * gates * H, H] to [D, panels, H, gates, kPanelColumns], zero-padded after the last column.
   Value* packed(size_t index, int64_t gates) {
     const Shape& state = node_.operand_type(1).shape;
     const Dim &directions = state[0], &hidden = state[2], panels = ceil_divide(hidden, kPanelColumns);
@@ -171,7 +170,7 @@ Samples rnn_steps_samples() {
 constinit const Op rnn = {
     .name = "rnn",
     .summary =
-        "a plain recurrent layer over [T, B, I], of one direction or both: tanh or relu of two products",
+        "a plain recurrent layer over [T, B, I], in one or both directions: tanh or relu of two products",
     .operands = kGruOperands,
     .attributes = attribute_schema<Rnn>(),
     .infer = infer_rnn,
@@ -179,7 +178,7 @@ constinit const Op rnn = {
     .samples = rnn_samples};
 constinit const Op rnn_steps = {
     .name = "rnn_steps",
-    .summary = "the steps of a plain recurrent layer whose inputs' part is given; weight in panels",
+    .summary = "the steps of a plain recurrent layer from its input projections; packed weight",
     .operands = kRnnSteps,
     .attributes = attribute_schema<Rnn>(),
     .infer = infer_rnn_steps,
@@ -187,28 +186,28 @@ constinit const Op rnn_steps = {
     .samples = rnn_steps_samples};
 constinit const Op lstm = {
     .name = "lstm",
-    .summary = "an LSTM layer over [T, B, I], of one direction or both, gates in torch's order",
+    .summary = "an LSTM layer over [T, B, I], in one or both directions, gates in torch's order",
     .operands = kLstmOperands,
     .infer = infer_lstm,
     .decompose = decompose_lstm,
     .samples = lstm_samples};
 constinit const Op lstm_steps = {
     .name = "lstm_steps",
-    .summary = "the steps of an LSTM whose inputs' part of the gates is given; weight in panels",
+    .summary = "the steps of an LSTM from the input projections of its gates; packed weight",
     .operands = kLstmSteps,
     .infer = infer_lstm_steps,
     .routine = "lstm",
     .samples = lstm_steps_samples};
 constinit const Op gru = {
     .name = "gru",
-    .summary = "a GRU layer over [T, B, I], of one direction or both, gates in torch's order",
+    .summary = "a GRU layer over [T, B, I], in one or both directions, gates in torch's order",
     .operands = kGruOperands,
     .infer = infer_gru,
     .decompose = decompose_gru,
     .samples = gru_samples};
 constinit const Op gru_steps = {
     .name = "gru_steps",
-    .summary = "the steps of a GRU whose inputs' part of the gates is given; weight in panels",
+    .summary = "the steps of a GRU from the input projections of its gates; packed weight",
     .operands = kGruSteps,
     .infer = infer_gru_steps,
     .routine = "gru",

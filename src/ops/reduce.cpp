@@ -11,7 +11,7 @@ namespace ingot::core::ops {
 void require_axes(const Node& node, const std::vector<int64_t>& axes) {
   for (size_t i = 0; i < axes.size(); ++i) {
     require_axis(node, axes[i], node.operand_type(0).rank());
-    require(i == 0 || axes[i] > axes[i - 1], node, "axes must be sorted, each once");
+    require(i == 0 || axes[i] > axes[i - 1], node, "axes must be sorted and unique");
   }
 }
 
@@ -74,7 +74,7 @@ loops::Kernel lower_mean(const Node& node) {
   return kernel.builder.finish();
 }
 
-// log of the sum of exp(x), shifted by the largest x; infinite x are not shifted, as inf - inf is NaN.
+// log of the sum of exp(x), shifted by the largest x; infinite x are not shifted, since inf - inf is NaN.
 loops::Kernel lower_log_sum_exp(const Node& node) {
   const auto reduce = node.attributes<Reduce>();
   ReduceKernel kernel(node, reduce.axes, reduce.keep_dims);
@@ -116,9 +116,9 @@ constexpr Op reduce_op(std::string_view name, std::string_view summary, loops::K
 constinit const Op sum = reduce_op("sum", "sum over axes", lower_simple<loops::Combine::kAdd>);
 constinit const Op product =
     reduce_op("product", "product over axes", lower_simple<loops::Combine::kMultiply>);
-constinit const Op reduce_maximum = reduce_op("reduce_maximum", "largest over axes, NaN if there is one",
+constinit const Op reduce_maximum = reduce_op("reduce_maximum", "maximum over axes, NaN if any element is",
                                               lower_simple<loops::Combine::kMaximum>);
-constinit const Op reduce_minimum = reduce_op("reduce_minimum", "smallest over axes, NaN if there is one",
+constinit const Op reduce_minimum = reduce_op("reduce_minimum", "minimum over axes, NaN if any element is",
                                               lower_simple<loops::Combine::kMinimum>);
 constinit const Op all = reduce_op("all", "whether x holds everywhere along axes",
                                    lower_simple<loops::Combine::kAnd>, kBoolOperand, bool_samples);

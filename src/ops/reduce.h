@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Kernels that reduce some dims of operand 0 and run in parallel over the others.
+// Kernels that reduce some dims of operand 0, in parallel over the others.
 #pragma once
 
 #include <functional>
@@ -13,7 +13,7 @@
 
 namespace ingot::core::ops {
 
-void require_axes(const Node& node, const std::vector<int64_t>& axes);  // in range, sorted, each once
+void require_axes(const Node& node, const std::vector<int64_t>& axes);  // in range, sorted, unique
 
 class ReduceKernel {
  public:
@@ -22,7 +22,7 @@ class ReduceKernel {
   StageLoops loops() { return builder.loops(row_); }  // over the reduced dims
   Expr load(const StageLoops& row) const;             // element of operand 0
   Expr reduce(std::string name, loops::Combine combine, const std::function<Expr(const Expr&)>& value);
-  Expr count(DType dtype) const;  // how many elements each result is made of
+  Expr count(DType dtype) const;  // elements per result
   const Shape& row() const { return row_; }
 
   KernelBuilder builder;
@@ -32,7 +32,7 @@ class ReduceKernel {
   bool is_reduced(size_t dim) const;
   std::vector<int64_t> axes_;
   Shape row_;
-  Index place_;  // of an element, zero where reduced
+  Index place_;  // index of an element; zero in reduced dims
 };
 
 }  // namespace ingot::core::ops

@@ -44,18 +44,18 @@ class Region {
 
  private:
   NumberedKernel lowered(const Node& node) {
-    invariant(node.op->lower != nullptr, "a region holds a node without a lowering");
+    invariant(node.op->lower != nullptr, "a region contains a node without a lowering");
     NumberedKernel kernel{node.op->lower(node), {}};
     for (const Value* operand : node.operands) {
       if (operand != nullptr) kernel.values.push_back(number(operand));
     }
     for (const Value* result : node.results) kernel.values.push_back(number(result));
     invariant(kernel.values.size() == kernel.kernel.buffers.size(),
-              "a lowering has other buffers than its node");
+              "the buffers of a lowering do not match its node");
     return merge_repeated(std::move(kernel));
   }
 
-  // An operand that stands twice (x * x) is one buffer.
+  // An operand that is used twice (x * x) is one buffer.
   static NumberedKernel merge_repeated(NumberedKernel kernel);
 
   bool is_result(const Node& node, int value) const {

@@ -15,9 +15,10 @@ struct RegionKernel {
   std::vector<const Value*> buffers;
 };
 
-// Lowers nodes (in execution order) and composes them: maps are computed where they are read; what follows a
-// reduction index by index joins its stores. Values of `outputs` are stored, all others stay inside. `nodes`
-// may hold at most one node that is no map. Buffer layouts are those of the values.
+// Lowers nodes (in execution order) and composes them: elementwise kernels are computed where they are read;
+// nodes that follow a reduction index by index join its stores. Values of `outputs` are stored, all others
+// stay inside. `nodes` may contain at most one node that is not elementwise. Buffer layouts are those of the
+// values.
 RegionKernel compose_region(std::span<const Node* const> nodes, std::span<const Value* const> outputs);
 
 // The same kernel with buffer `position` moved to the front.

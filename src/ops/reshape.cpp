@@ -14,16 +14,16 @@ Types infer_reshape(const Node& node) {
   const Shape shape = node.attributes<NewShape>().shape;
   if (core::product(node.operand_type(0).shape) != core::product(shape))
     fail(node,
-         to_string(node.operand_type(0).shape) + " has another number of elements than " + to_string(shape));
+         to_string(node.operand_type(0).shape) + " does not have as many elements as " + to_string(shape));
   return {{node.operand_type(0).dtype, shape, {}}};
 }
 
-// Dims [from_begin, from_end) of the operand hold the same elements as [to_begin, to_end) of the result.
+// Dims [from_begin, from_end) of the operand have the same elements as [to_begin, to_end) of the result.
 struct Group {
   size_t from_begin, from_end, to_begin, to_end;
 };
 
-// The finest such groups, so that indices need as few divisions as possible.
+// The finest such groups, so that indices need the fewest divisions.
 std::vector<Group> common_groups(const Shape& from, const Shape& to) {
   std::vector<Group> groups;
   std::vector<Dim> from_sizes{1}, to_sizes{1};  // of prefixes
@@ -52,7 +52,7 @@ loops::Kernel lower_reshape(const Node& node) {
   const Shape& to = node.results[0]->type.shape;
   return lower_view(node, [&](const Index& index) {
     if (element_count(node.operand_type(0)) == Dim(0))
-      return Index(from.size(), 0);  // nothing is divided by 0
+      return Index(from.size(), 0);  // avoids a division by 0
     Index at;
     for (const Group& group : common_groups(from, to)) {
       const Dim position =

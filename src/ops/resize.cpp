@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Other spatial sizes for [N, C, *spatial]: nearest element, or linear interpolation. Places are computed in
-// floating point as torch computes them, so that ties fall the same way.
+// Other spatial sizes for [N, C, *spatial]: nearest element, or linear interpolation. Positions are computed
+// in floating point exactly as torch does, so that ties round the same way.
 #include "ops/attributes.h"
 #include "ops/ops.h"
 #include "ops/samples.h"
@@ -16,22 +16,22 @@ Types infer_resize(const Node& node) {
   const auto resize = node.attributes<Resize>();
   TensorType type = infer_same(node)[0];
   require(type.rank() >= 3 && resize.size.size() + 2 == type.rank(), node,
-          "x must be [N, C, *spatial], one size a spatial dim");
+          "x must be [N, C, *spatial], one size per spatial dim");
   require(resize.scale.empty() || resize.scale.size() == resize.size.size(), node,
-          "one scale a spatial dim, or none");
+          "one scale per spatial dim, or none");
   for (size_t i = 2; i < type.rank(); ++i)
-    require(type.shape[i] != Dim(0), node, "an empty dim has no other size");
+    require(type.shape[i] != Dim(0), node, "an empty dim cannot be resized");
   for (size_t i = 0; i < resize.size.size(); ++i) type.shape[i + 2] = resize.size[i];
   return {type};
 }
 
-// Operand elements a result element.
+// Operand elements per result element.
 Expr step_of(const Resize& resize, size_t i, const Dim& from, DType dtype) {
   if (!resize.scale.empty() && resize.scale[i] > 0) return loops::constant(dtype, 1 / resize.scale[i]);
   return size_value(dtype, from) / size_value(dtype, resize.size[i]);
 }
 
-// A whole multiple needs no floating point.
+// An integer factor needs no floating point.
 std::optional<Dim> whole_place(const Dim& from, const Dim& to, const Dim& index) {
   for (int64_t factor = 1; factor <= 16; ++factor) {
     if (to == from * Dim(factor)) return core::floor_divide(index, factor);

@@ -7,7 +7,7 @@
 
 namespace ingot::core {
 
-// The attributes of a node as its routine reads them: "axis=1 descending=true", all of them, in the order of
+// The attributes of a node as text for its routine: "axis=1 descending=true", all of them, in the order of
 // the record.
 std::string routine_attributes(const Node& node);
 

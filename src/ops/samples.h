@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Short spellings for the samples of records.
+// Short notation for the samples of records.
 #pragma once
 
 #include "ir/op.h"
@@ -25,7 +25,7 @@ Sample sample(std::vector<SampleOperand> operands, const Struct& attributes) {
   return {std::move(operands), to_values(attributes)};
 }
 
-// Sizes that samples share: B, S and T are bound to small numbers by whoever runs them.
+// Sizes that samples share: B, S and T, which tests bind to small values.
 inline Dim batch() { return Dim::symbol("B"); }
 inline Dim length() { return Dim::symbol("S"); }
 

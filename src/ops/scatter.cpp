@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Writing into a tensor: the result is operand 0 with some elements replaced. The kernels store only those;
-// whoever runs them provides a result that holds operand 0 (the same buffer, or a copy).
+// Writes into a tensor: the result is operand 0 with some elements replaced. The kernels store only those;
+// the caller provides a result that contains operand 0 (the same buffer, or a copy).
 #include "ops/attributes.h"
 #include "ops/indexing.h"
 #include "ops/infer.h"
@@ -120,14 +120,14 @@ constexpr Op in_place_op(std::string_view name, std::string_view summary, std::s
 }  // namespace
 
 constinit const Op index_copy =
-    in_place_op("index_copy", "x with slices along an axis replaced, one an index", kIndexOperands,
+    in_place_op("index_copy", "x with slices along an axis replaced, one per index", kIndexOperands,
                 attribute_schema<Axis>(), infer_index_copy, lower_index_copy, index_copy_samples);
 constinit const Op index_put = in_place_op(
     "index_put", "x with x[i, :, j] replaced; indices count from the end if negative", kPutOperands,
     attribute_schema<IndexedAxes>(), infer_index_put, lower_index_put, index_put_samples);
 constinit const Op scatter =
-    in_place_op("scatter", "x with one element an index replaced, elsewhere at the same place",
-                kIndexOperands, attribute_schema<Axis>(), infer_scatter, lower_scatter, scatter_samples);
+    in_place_op("scatter", "x with one element per index replaced along an axis", kIndexOperands,
+                attribute_schema<Axis>(), infer_scatter, lower_scatter, scatter_samples);
 constinit const Op slice_scatter =
     in_place_op("slice_scatter", "x with a slice replaced", kSliceOperands, attribute_schema<Slice>(),
                 infer_slice_scatter, lower_slice_scatter, slice_scatter_samples);

@@ -15,7 +15,7 @@ constexpr Operand kSelectOperands[] = {
 
 Types infer_select(const Node& node) {
   if (node.operand_type(1).dtype != node.operand_type(2).dtype)
-    fail(node, "both branches must have one dtype");
+    fail(node, "both branches must have the same dtype");
   const Shape shape = broadcast_shapes(node, node.operand_type(1).shape, node.operand_type(2).shape);
   return {{node.operand_type(1).dtype, broadcast_shapes(node, node.operand_type(0).shape, shape), {}}};
 }
@@ -28,7 +28,7 @@ Samples select_samples() {
           sample({boolean_tensor({batch(), 1}), i64({1, 4}), i64({batch(), 4})})};
 }
 
-// The bounds go first: x stays as it is where it equals one, signed zeros included, as in torch.
+// The bounds come first: where x equals one, x is kept, signed zeros included, as in torch.
 Expr clamp_of(const Clamp& clamp, Expr x) {
   if (std::isfinite(clamp.low) || std::isnan(clamp.low)) x = larger(number(x, clamp.low), x);
   if (std::isfinite(clamp.high) || std::isnan(clamp.high)) x = smaller(number(x, clamp.high), x);
@@ -55,7 +55,7 @@ Samples convert_samples() {
 }
 
 Types infer_triangle(const Node& node) {
-  require(node.operand_type(0).rank() >= 2, node, "a triangle needs two dims");
+  require(node.operand_type(0).rank() >= 2, node, "x must have at least two dims");
   return infer_same(node);
 }
 loops::Kernel lower_triangle(const Node& node) {

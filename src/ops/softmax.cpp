@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Softmax and its kin along one axis; accumulation is in f32 or better.
+// Softmax and similar operators along one axis; accumulation is in f32 or better.
 #include "ops/attributes.h"
 #include "ops/infer.h"
 #include "ops/lowering.h"
@@ -47,7 +47,7 @@ loops::Kernel lower_softmax(const Node& node) {
   const Expr shifted = builder.load(0, kernel.at(map)) - largest;
   const int powers = builder.row("powers", map, compute(loops::Unary::kExp, shifted));
   const Expr total = builder.reduce("total", loops::Combine::kAdd, sum, builder.local(powers, sum.index));
-  const Expr scale = builder.scalar("scale", 1.0 / total);  // one division a row
+  const Expr scale = builder.scalar("scale", 1.0 / total);  // one division per row
   builder.store(kernel.at(out), builder.local(powers, out.index) * scale, out);
   return builder.finish();
 }
@@ -99,16 +99,13 @@ constexpr Op cumulative_op(std::string_view name, std::string_view summary,
 
 constinit const Op softmax = row_op("softmax", "exp(x) along an axis, divided by its sum", lower_softmax);
 constinit const Op log_softmax = row_op("log_softmax", "log(softmax(x)) along an axis", lower_log_softmax);
-constinit const Op cumulative_sum = cumulative_op(
-    "cumulative_sum", "sums of the first elements along an axis", lower_cumulative<loops::Combine::kAdd>);
-constinit const Op cumulative_product =
-    cumulative_op("cumulative_product", "products of the first elements along an axis",
-                  lower_cumulative<loops::Combine::kMultiply>);
-constinit const Op cumulative_maximum =
-    cumulative_op("cumulative_maximum", "largest of the first elements along an axis",
-                  lower_cumulative<loops::Combine::kMaximum>);
-constinit const Op cumulative_minimum =
-    cumulative_op("cumulative_minimum", "smallest of the first elements along an axis",
-                  lower_cumulative<loops::Combine::kMinimum>);
+constinit const Op cumulative_sum =
+    cumulative_op("cumulative_sum", "running sums along an axis", lower_cumulative<loops::Combine::kAdd>);
+constinit const Op cumulative_product = cumulative_op("cumulative_product", "running products along an axis",
+                                                      lower_cumulative<loops::Combine::kMultiply>);
+constinit const Op cumulative_maximum = cumulative_op("cumulative_maximum", "running maximum along an axis",
+                                                      lower_cumulative<loops::Combine::kMaximum>);
+constinit const Op cumulative_minimum = cumulative_op("cumulative_minimum", "running minimum along an axis",
+                                                      lower_cumulative<loops::Combine::kMinimum>);
 
 }  // namespace ingot::core::ops

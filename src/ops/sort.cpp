@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What needs a routine: sorting, and additions that may meet in one place.
+// Operators that require a routine: sorting, and additions with repeated indices.
 #include <algorithm>
 
 #include "ops/attributes.h"
@@ -26,7 +26,7 @@ Types infer_top_k(const Node& node) {
   require_axis(node, top.axis, type.rank());
   Dim& size = type.shape[static_cast<size_t>(top.axis)];
   if (size.is_constant() && (top.count < 0 || top.count > *size.constant()))
-    fail(node, "there are fewer than " + std::to_string(top.count) + " elements");
+    fail(node, "x has fewer than " + std::to_string(top.count) + " elements");
   size = top.count;
   return {type, {DType::kI64, type.shape, {}}};
 }
@@ -36,7 +36,7 @@ Types infer_scatter_along(const Node& node) {
   require(node.operand_type(2).dtype == node.operand_type(0).dtype, node,
           "the source must have the dtype of x");
   const auto axis = static_cast<size_t>(node.attributes<Struct>().axis);
-  Shape expected = node.operand_type(1).shape;  // an index of 1 along another dim is one for all of it
+  Shape expected = node.operand_type(1).shape;  // an index tensor of size 1 in another dim is broadcast
   const Shape& source = node.operand_type(2).shape;
   for (size_t i = 0; i < std::min(expected.size(), source.size()); ++i) {
     const auto most = node.operand_type(0).shape[i].constant(), size = source[i].constant();
@@ -57,7 +57,7 @@ Types infer_scatter_reduce(const Node& node) {
   constexpr std::string_view kKnown[] = {"sum", "prod", "mean", "amax", "amin"};
   const std::string reduce = node.attributes<ScatterReduce>().reduce;
   require(std::ranges::find(kKnown, reduce) != std::end(kKnown), node,
-          "it reduces by sum, prod, mean, amax or amin");
+          "the reduction must be sum, prod, mean, amax or amin");
   return infer_scatter_along<ScatterReduce>(node);
 }
 
@@ -77,7 +77,7 @@ Samples scatter_add_samples() {
 
 constinit const Op sort = {
     .name = "sort",
-    .summary = "x sorted along an axis, and where each element was; stable, NaN is the largest",
+    .summary = "x sorted along an axis, and the index of each element; stable, NaN is the largest",
     .operands = kSortOperands,
     .attributes = attribute_schema<Sort>(),
     .infer = infer_sort,
@@ -85,7 +85,7 @@ constinit const Op sort = {
     .samples = sort_samples};
 constinit const Op top_k = {
     .name = "top_k",
-    .summary = "the largest (or smallest) elements along an axis, sorted, and where they were",
+    .summary = "the largest (or smallest) elements along an axis, sorted, and their indices",
     .operands = kSortOperands,
     .attributes = attribute_schema<TopK>(),
     .infer = infer_top_k,
@@ -93,7 +93,7 @@ constinit const Op top_k = {
     .samples = top_k_samples};
 constinit const Op scatter_add = {
     .name = "scatter_add",
-    .summary = "x with one element of the source added an index; several may meet in one place",
+    .summary = "x with one element of the source added per index; indices may repeat",
     .operands = kScatterOperands,
     .attributes = attribute_schema<Axis>(),
     .infer = infer_scatter_along<Axis>,
@@ -101,7 +101,7 @@ constinit const Op scatter_add = {
     .samples = scatter_add_samples};
 constinit const Op scatter_reduce = {
     .name = "scatter_reduce",
-    .summary = "x reduced with one element of the source an index; several may meet in one place",
+    .summary = "x reduced with one element of the source per index; indices may repeat",
     .operands = kScatterOperands,
     .attributes = attribute_schema<ScatterReduce>(),
     .infer = infer_scatter_reduce,

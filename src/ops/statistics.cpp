@@ -19,10 +19,10 @@ Types infer_axes(const Node& node) {
   return {{x.dtype, reduced_shape(x.shape, reduce.axes, reduce.keep_dims), {}}};
 }
 
-// f64 holds the square of every f32, and sums of equal f32 without an error.
+// f64 represents the square of every f32, and sums of equal f32 values, exactly.
 Expr widened(const Expr& x) { return loops::convert(DType::kF64, x); }
 
-// Two passes, so that nothing is lost where the mean is far from 0.
+// Two passes, to avoid cancellation if the mean is far from 0.
 loops::Kernel lower_variance(const Node& node) {
   const auto variance = node.attributes<Variance>();
   ReduceKernel kernel(node, variance.axes, variance.keep_dims);
@@ -69,7 +69,7 @@ Types infer_arg(const Node& node) {
   require_axis(node, arg.axis, node.operand_type(0).rank());
   return {{DType::kI64, reduced_shape(node.operand_type(0).shape, {arg.axis}, arg.keep_dims), {}}};
 }
-// The first index that holds the extreme; a NaN is the extreme of all.
+// The first index of the extreme; NaN counts as the extreme.
 template <loops::Combine kCombine>
 loops::Kernel lower_arg(const Node& node) {
   const auto arg = node.attributes<ArgReduce>();
@@ -129,8 +129,8 @@ constinit const Op norm = {.name = "norm",
                            .samples = norm_samples};
 
 constinit const Op argmax =
-    arg_op("argmax", "first index of the largest along an axis", lower_arg<loops::Combine::kMaximum>);
+    arg_op("argmax", "first index of the maximum along an axis", lower_arg<loops::Combine::kMaximum>);
 constinit const Op argmin =
-    arg_op("argmin", "first index of the smallest along an axis", lower_arg<loops::Combine::kMinimum>);
+    arg_op("argmin", "first index of the minimum along an axis", lower_arg<loops::Combine::kMinimum>);
 
 }  // namespace ingot::core::ops

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Functions of one number.
+// Functions of one scalar.
 #include "ops/elementwise.h"
 #include "ops/ops.h"
 
@@ -11,15 +11,15 @@ namespace {
 
 constexpr double kLn2 = 0.69314718055994531;
 
-// Squares of larger numbers may overflow; there log(2 x) is exact enough.
+// Squares of larger values may overflow; there log(2 x) is accurate enough.
 Expr is_large(const Expr& x) { return above(x, number(x, 1e9)); }
 Expr log_of_double(const Expr& x) { return compute(kLog, x) + kLn2; }
-Expr with_sign_of(const Expr& x, const Expr& magnitude) {  // zeros keep theirs
+Expr with_sign_of(const Expr& x, const Expr& magnitude) {  // keeps signed zeros
   const Expr positive = loops::select(equal_to(x, number(x, 0)), x, magnitude);
   return loops::select(below(x, number(x, 0)), -magnitude, positive);
 }
 
-// By log1p, so that nothing is lost near 0.
+// Uses log1p to keep precision near 0.
 Expr inverse_sinh(const Expr& x) {
   const Expr a = compute(kAbsolute, x), square = a * a;
   const Expr small = compute(kLog1p, a + square / (1.0 + compute(kSquareRoot, 1.0 + square)));
@@ -75,7 +75,7 @@ constinit const Op acosh =
 constinit const Op atanh =
     unary_op<inverse_tanh>("atanh", "inverse hyperbolic tangent", kFloatingOperand, unit_samples);
 constinit const Op erf = unary_op<apply_function<kErf>>("erf", "error function");
-constinit const Op erfc = unary_op<apply_function<kErfc>>("erfc", "1 - erf(x), exact where that is small");
+constinit const Op erfc = unary_op<apply_function<kErfc>>("erfc", "1 - erf(x), accurate where that is small");
 
 constinit const Op floor = unary_op<apply_function<kFloor>>(
     "floor", "the next integer below", kFloatingOperand, floating_samples, Trait::kIdempotent);

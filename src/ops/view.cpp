@@ -16,12 +16,12 @@ constexpr Operand kViewOperands[] = {{"x", DTypeSet::kAny}};
 Types infer_transpose(const Node& node) {
   const auto order = node.attributes<Permutation>().order;
   const TensorType& x = node.operand_type(0);
-  require(order.size() == x.rank(), node, "the order must name every dim");
+  require(order.size() == x.rank(), node, "the order must list every dim");
   std::vector<bool> seen(x.rank());
   Shape shape;
   for (const int64_t axis : order) {
     require_axis(node, axis, x.rank());
-    require(!seen[static_cast<size_t>(axis)], node, "the order names a dim twice");
+    require(!seen[static_cast<size_t>(axis)], node, "the order lists a dim twice");
     seen[static_cast<size_t>(axis)] = true;
     shape.push_back(x.shape[static_cast<size_t>(axis)]);
   }
@@ -89,7 +89,7 @@ Samples flip_samples() {
 Types infer_relayout(const Node& node) {
   TensorType type = infer_same(node)[0];
   type.layout = node.attributes<Relayout>().layout;
-  require(is_bijection(type.layout, type.rank()), node, "the layout must hold each element once");
+  require(is_bijection(type.layout, type.rank()), node, "the layout must store each element once");
   return {type};
 }
 loops::Kernel lower_relayout(const Node& node) {
@@ -116,7 +116,7 @@ constexpr Op view_op(std::string_view name, std::string_view summary, AttributeS
 
 constinit const Op expand = view_op("expand", "x broadcast to a shape, aligned at the right",
                                     attribute_schema<NewShape>(), infer_expand, lower_expand, expand_samples);
-constinit const Op flip = view_op("flip", "x backwards along the axes", attribute_schema<Axes>(), infer_flip,
+constinit const Op flip = view_op("flip", "x reversed along the axes", attribute_schema<Axes>(), infer_flip,
                                   lower_flip, flip_samples);
 constinit const Op relayout =
     view_op("relayout", "the same tensor in another layout", attribute_schema<Relayout>(), infer_relayout,

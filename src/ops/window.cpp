@@ -17,9 +17,9 @@ void require_window_attributes(const Node& node, size_t spatial, const std::vect
   const auto fits = [&](const std::vector<int64_t>& list, int64_t least) {
     return list.size() == spatial && std::ranges::all_of(list, [&](int64_t entry) { return entry >= least; });
   };
-  require(fits(stride, 1), node, "the stride needs one positive entry a spatial dim");
-  require(fits(padding, 0), node, "the padding needs one entry a spatial dim, not negative");
-  require(fits(dilation, 1), node, "the dilation needs one positive entry a spatial dim");
+  require(fits(stride, 1), node, "the stride needs one positive entry per spatial dim");
+  require(fits(padding, 0), node, "the padding needs one entry per spatial dim, not negative");
+  require(fits(dilation, 1), node, "the dilation needs one positive entry per spatial dim");
 }
 
 WindowElement window_element(const Shape& spatial, const Index& window, const Index& kernel,

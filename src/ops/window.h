@@ -10,16 +10,16 @@
 namespace ingot::core::ops {
 
 // Number of windows of `kernel` elements, `dilation` apart, along a dim padded on both sides. With
-// `ceil_mode` a last window may be cut, but starts inside the dim or its low padding.
+// `ceil_mode` the last window may be partial, but starts inside the dim or its low padding.
 Dim window_count(const Dim& size, const Dim& kernel, int64_t stride, int64_t padding, int64_t dilation,
                  bool ceil_mode);
 
-// Every attribute list has one entry a spatial dim, of a value that makes sense.
+// Checks that every attribute list has one valid entry per spatial dim.
 void require_window_attributes(const Node& node, size_t spatial, const std::vector<int64_t>& stride,
                                const std::vector<int64_t>& padding, const std::vector<int64_t>& dilation);
 
-// Where kernel element `k` of window `i` lies, and the guard against what is outside of the dim; the guard is
-// null if nothing can be outside.
+// The position of kernel element `k` of window `i`, and a guard against positions outside of the dim; the
+// guard is null if none can be outside.
 struct WindowElement {
   Index place;
   Expr guard;

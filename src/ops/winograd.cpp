@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
-// Convolution by 3x3 windows with 16 products for each 2x2 results, not 36: F(2x2, 3x3) of Lavin and Gray,
+// Convolution with 3x3 windows by 16 products per 2x2 results instead of 36: F(2x2, 3x3) of Lavin and Gray,
 // "Fast Algorithms for Convolutional Neural Networks" (2015).
 //
-// The tile of results is A' ((G g G') * (B' d B)) A, of the window g and the 4x4 image elements d below it:
+// The tile of results is A' ((G g G') * (B' d B)) A, for the window g and the 4x4 image elements d under it:
 //   B' = 1  0 -1  0   G = 1    0    0     A' = 1  1  1  0
 //        0  1  1  0       1/2  1/2  1/2        0  1 -1 -1
 //        0 -1  1  0       1/2 -1/2  1/2
 //        0  1  0 -1       0    0    1
-// and "*" multiplies element by element: for each of the 16 places a matrix product over the channels.
+// and "*" multiplies elementwise: for each of the 16 positions, a matrix product over the channels.
 //
-// One infinite element makes NaN of whole tiles, and large ones may overflow on the way: a result that is not
-// finite is computed again from the image and the window themselves.
+// One infinite element turns whole tiles into NaN, and large ones may overflow on the way: results that are
+// not finite are recomputed from the image and the window themselves.
 #include <fmt/format.h>
 
 #include "ops/attributes.h"
@@ -26,8 +26,8 @@ constexpr Operand kImage[] = {{"x", DTypeSet::kFloating}};
 constexpr Operand kWindow[] = {{"weight", DTypeSet::kFloating}};
 constexpr Operand kProduct[] = {{"x", DTypeSet::kFloating},
                                 {"weight", DTypeSet::kFloating},
-                                {"image", DTypeSet::kFloating},   // that x was made of
-                                {"window", DTypeSet::kFloating},  // that the weight was made of
+                                {"image", DTypeSet::kFloating},   // that x was computed from
+                                {"window", DTypeSet::kFloating},  // that the weight was computed from
                                 {.name = "bias", .dtypes = DTypeSet::kFloating, .optional = true}};
 constexpr size_t kImageOperand = 2, kWindowOperand = 3, kBiasOperand = 4;
 
@@ -61,7 +61,7 @@ void store_transform(KernelBuilder& kernel, const std::vector<Row>& m, Row (*tim
   }
 }
 
-// Tiles of 2x2 results that cover them all; the last of a row or column may lie half outside.
+// Tiles of 2x2 that cover all results; the last one of a row or column may be partly outside.
 Shape tiles_of(const Dim& height, const Dim& width) {
   return {core::ceil_divide(height, 2), core::ceil_divide(width, 2)};
 }
@@ -136,7 +136,8 @@ Types infer_winograd_convolution(const Node& node) {
   require_shape(node, kImageOperand, {shape[0], x.shape[2], image[2], image[3]});
   for (size_t dim = 2; dim < 4; ++dim) {
     const auto padding = (shape[dim] - image[dim] + 2).constant();
-    require(padding && *padding >= 0 && *padding % 2 == 0, node, "the result and the image do not fit");
+    require(padding && *padding >= 0 && *padding % 2 == 0, node,
+            "the sizes of the result and the image do not match");
   }
   require_shape(node, kWindowOperand, {shape[1], x.shape[2], 3, 3});
   if (node.has_operand(kBiasOperand)) require_shape(node, kBiasOperand, {shape[1]});
@@ -153,7 +154,7 @@ Expr result_matrix(const Dim& parity, const Dim& i) {
   return loops::select(equal_to(row, number(row, 0)), even, odd);
 }
 
-// The result itself, by the definition of a convolution.
+// The result itself, by the definition of convolution.
 Expr direct_sum(KernelBuilder& kernel, const Node& node, const Index& index) {
   const Shape& result = node.results[0]->type.shape;
   const Shape& image = node.operand_type(kImageOperand).shape;
@@ -225,7 +226,7 @@ constinit const Op winograd_weight = {
 
 constinit const Op winograd_convolution = {
     .name = "winograd_convolution",
-    .summary = "convolution [N, K, H, W] by 3x3 windows, of an image and windows that were transformed",
+    .summary = "convolution [N, K, H, W] with 3x3 windows, from a transformed image and transformed windows",
     .operands = kProduct,
     .attributes = attribute_schema<NewShape>(),
     .traits = Trait::kContraction | Trait::kReduction,

@@ -11,7 +11,7 @@ namespace {
 
 bool is_view(const Node& node) { return node.op->traits.has(Trait::kView); }
 
-// Computes each element from elements found by index, so that any layout of operands and results will do.
+// Computes each element from elements found by index, so any layout of operands and results works.
 bool is_indexed(const Node& node) {
   return node.op->traits.has(Trait::kElementwise) ||
          (is_view(node) && !node.op->traits.has(Trait::kKeepsOrder));
@@ -19,14 +19,14 @@ bool is_indexed(const Node& node) {
 
 Value* in_layout(Graph& graph, Node* user, Value* value, const Layout& layout) {
   if (value->type.layout == layout) return value;
-  // A producer that works index by index, and that nobody else reads, stores in the wanted layout at once.
+  // An elementwise producer without other users stores directly in the requested layout.
   Node* producer = value->producer;
   if (producer != nullptr && is_indexed(*producer) && value->users.size() == 1 && !graph.is_output(value) &&
       !alias_offset(*producer)) {
     value->type.layout = layout;
     return value;
   }
-  for (Node* other : value->users) {  // an earlier user asked for the same
+  for (Node* other : value->users) {  // an earlier user requested the same
     const bool same = other->op == &ops::relayout && other->results[0]->type.layout == layout;
     if (same) return other->results[0];
   }
@@ -34,7 +34,7 @@ Value* in_layout(Graph& graph, Node* user, Value* value, const Layout& layout) {
   return graph.call(ops::relayout, {value}, ops::Relayout{layout});
 }
 
-// The permutation of the first operand that has the result's rank and is not row-major.
+// The permutation of the first operand of the result's rank that is not row-major.
 Layout followed_layout(const Node& node) {
   for (const Value* operand : node.operands) {
     if (operand == nullptr || operand->type.rank() != node.results[0]->type.rank()) continue;
@@ -44,7 +44,7 @@ Layout followed_layout(const Node& node) {
   return {};
 }
 
-// The layout in which a transposition's result has the bytes of its operand; nullopt for blocked operands.
+// The layout in which a transpose's result has the bytes of its operand; nullopt for blocked operands.
 std::optional<Layout> free_transposition(const Node& node) {
   const Layout& layout = node.operand_type(0).layout;
   if (!layout.is_permutation()) return std::nullopt;
@@ -79,7 +79,7 @@ void assign(Graph& graph, Node* node, const LayoutRule& rule) {
   if (node->results.empty()) return;
   Value* result = node->results[0];
   if (node->op->traits.has(Trait::kInPlace)) {
-    // The result is what operand 0's memory holds afterwards, whatever is written into it.
+    // The result is the new content of operand 0's memory, whatever the layout of the written values.
     result->type.layout = node->operand_type(0).layout;
   } else if (node->op == &ops::transpose) {
     if (auto layout = free_transposition(*node)) result->type.layout = *layout;
@@ -88,7 +88,7 @@ void assign(Graph& graph, Node* node, const LayoutRule& rule) {
   }
 }
 
-// Outputs and states are read by others, who know no layout.
+// Outputs and states are row-major: others read them.
 Value* in_row_major(Graph& graph, Value* value) {
   if (value->type.layout.is_row_major()) return value;
   return graph.call(ops::relayout, {value}, ops::Relayout{});

@@ -12,10 +12,10 @@ void replace(Graph& graph, Node* node) {
     Graph::InsertBefore scope(graph, node);
     simpler = node->op->decompose(graph, *node);
   }
-  invariant(simpler.size() == node->results.size(), "a decomposition has the results of its node");
+  invariant(simpler.size() == node->results.size(), "a decomposition must have as many results as its node");
   for (size_t i = 0; i < simpler.size(); ++i) {
     Value* result = node->results[i];
-    invariant(simpler[i]->type == result->type, "a decomposition has the types of its node");
+    invariant(simpler[i]->type == result->type, "a decomposition must have the types of its node");
     take_place(graph, result, simpler[i]);
   }
   graph.erase(node);
@@ -25,7 +25,7 @@ void replace(Graph& graph, Node* node) {
 
 Graph decompose(Graph graph) {
   bool changed = true;
-  while (changed) {  // a decomposition may hold nodes that have one too
+  while (changed) {  // a decomposition may contain nodes that need one too
     changed = false;
     for (Node* node : graph.node_list()) {
       if (node->op->decompose == nullptr) continue;

@@ -21,7 +21,7 @@ Bytes literal_bytes(const Node& node) { return {node.literal->data.get(), node.l
 
 class Numbering {
  public:
-  // Equal for nodes that compute the same, as far as literals are told apart by their checksum.
+  // Equal for nodes that compute the same value; literals are compared by their checksum.
   std::string key(const Node& node) {
     std::vector<size_t> operands;
     for (const Value* operand : node.operands) operands.push_back(number(operand));

@@ -17,7 +17,7 @@ bool all_are(const Sizes& sizes, int64_t value) {
   return std::ranges::all_of(sizes, [&](int64_t size) { return size == value; });
 }
 
-// Padding of the convolution with the turned window; negative where the transposed one cuts more than that.
+// Padding of the convolution with the flipped window; negative if the transposed one crops more than that.
 Sizes turned_padding(const ops::ConvolutionTranspose& convolution, const Shape& weight) {
   Sizes padding;
   for (size_t i = 0; i < convolution.stride.size(); ++i)
@@ -61,7 +61,7 @@ Value* turned_convolution(Graph& graph, const Node& node, const ops::Convolution
                     ops::Convolution{convolution.stride, padding, convolution.dilation, convolution.groups});
 }
 
-// A convolution with a window of 1 makes one value per tap and channel: channels are (group, tap, channel).
+// A convolution with a 1x1 window computes one value per tap and channel: channels are (group, tap, channel).
 Value* product_and_fold(Graph& graph, const Node& node, const ops::ConvolutionTranspose& convolution) {
   const Shape& given = node.operand_type(1).shape;
   const size_t spatial = convolution.stride.size();

@@ -17,7 +17,7 @@ bool is_source_of_init(const Value* value) {
   return node != nullptr && (node->op == &ops::weight || node->literal != nullptr);
 }
 
-// Channels of a linear layer's result stand where batch_norm looks for them only if it is a matrix.
+// The channels of a linear layer's result are where batch_norm expects them only if it is a matrix.
 bool gives_channels(const Node& node) {
   return node.op == &ops::convolution || (node.op == &ops::linear && node.results[0]->type.rank() == 2);
 }
@@ -35,7 +35,7 @@ bool is_foldable(const Graph& graph, const Node& norm) {
          std::ranges::all_of(producer->operands.begin() + 1, producer->operands.end(), is_known);
 }
 
-// scale / sqrt(variance + epsilon), one number a channel.
+// scale / sqrt(variance + epsilon), one value per channel.
 Value* channel_scale(Graph& graph, const Node& norm) {
   const TensorType& variance = norm.operand_type(kVariance);
   const ops::Full epsilon{norm.attributes<ops::BatchNorm>().epsilon, 0, variance.dtype, {}};

@@ -13,7 +13,7 @@ namespace ingot::core {
 namespace {
 
 constexpr int64_t kMostElements =
-    1 << 14;                            // of an operand or result: what is larger is left to the init program
+    1 << 14;                            // of an operand or result: larger ones are left to the init program
 constexpr int64_t kMostWork = 1 << 22;  // elements of all operands times elements of the result
 
 bool has_symbols(const AttributeValue& value) {
@@ -28,7 +28,7 @@ int64_t elements(const Value* value) {
   return count && value->type.layout.is_row_major() ? *count : INT64_MAX;
 }
 
-// A source whose value stands in the graph.
+// A source whose value is stored in the graph.
 bool is_known(const Value* value) {
   const Node* node = value->producer;
   if (node == nullptr || elements(value) > kMostElements) return false;
@@ -85,7 +85,7 @@ Value* add_known(Graph& graph, const Tensor& tensor) {
   return is_one_number(tensor) ? graph.call(ops::full, {}, number_of(tensor)) : graph.add_constant(tensor);
 }
 
-// Null where evaluation refuses, such as an index out of range: running the model will say so.
+// Null if evaluation fails, for example for an index out of range: running the model will report it.
 std::vector<Tensor> evaluated(const Node& node) {
   std::vector<Tensor> known;
   std::vector<const Tensor*> operands;
@@ -103,7 +103,7 @@ std::vector<Tensor> evaluated(const Node& node) {
   }
 }
 
-// Number of each operand, if all are one number; their shapes may have symbols.
+// The value of each operand, if every operand has the same value everywhere; shapes may be symbolic.
 std::vector<Tensor> operand_numbers(const Node& node) {
   std::vector<Tensor> numbers;
   for (const Value* operand : node.operands) {
@@ -117,7 +117,7 @@ std::vector<Tensor> operand_numbers(const Node& node) {
   return numbers;
 }
 
-// An elementwise node on numbers is a number: evaluated once, whatever the shape.
+// An elementwise node of constants is a constant: evaluated once, whatever the shape.
 void fold_number(Graph& graph, Node* node) {
   const bool is_map = node->op->traits.has(Trait::kElementwise) && node->results.size() == 1;
   if (!is_map || std::ranges::any_of(node->values, has_symbols)) return;
@@ -137,7 +137,7 @@ void fold_number(Graph& graph, Node* node) {
     full.shape = node->results[0]->type.shape;
     Graph::InsertBefore scope(graph, node);
     take_place(graph, node->results[0], graph.call(ops::full, {}, full));
-  } catch (const UserError&) {  // an operator that counts dims is no map of numbers
+  } catch (const UserError&) {  // operators that count dims are not functions of scalars
   }
 }
 

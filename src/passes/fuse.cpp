@@ -11,7 +11,7 @@
 namespace ingot::core {
 namespace {
 
-bool is_map(const Node& node) {  // one stage, one store, no reduction: may be computed where it is read
+bool is_map(const Node& node) {  // one stage, one store, no reduction: can be computed where it is read
   return node.op->lower != nullptr &&
          (node.op->traits.has(Trait::kElementwise) || node.op->traits.has(Trait::kView));
 }
@@ -19,10 +19,10 @@ bool is_root(const Node& node) {
   return node.op->traits.has(Trait::kContraction) || node.op->traits.has(Trait::kReduction);
 }
 
-// Numbers and counts: cheaper to make again in each region than to load.
+// Constants and iotas: recomputing them in each region is cheaper than loading.
 bool is_generator(const Node& node) { return is_map(node) && node.operands.empty(); }
 
-// A set of nodes that becomes one node. `last` is where it will stand.
+// A set of nodes to be replaced by one node, at the position of `last`.
 struct Region {
   Node* root;
   Node* last;
@@ -38,7 +38,7 @@ Node* only_user(const Graph& graph, const Node& node) {
   return one ? users[0] : nullptr;
 }
 
-// Follows the chain of single elementwise consumers.
+// Follows the chain of elementwise consumers while there is only one.
 void take_consumers(const Graph& graph, Region& region, const Membership& taken, const FuseRules& rules) {
   while (Node* user = only_user(graph, *region.last)) {
     const bool fits = is_map(*user) && user->results.size() == 1 && !taken.contains(user) &&
@@ -49,7 +49,7 @@ void take_consumers(const Graph& graph, Region& region, const Membership& taken,
   }
 }
 
-// Nobody outside the region needs what it computes.
+// Whether nodes outside of the region use its intermediate results.
 bool is_free(const Graph& graph, const Region& region, const Node& producer, const Membership& taken) {
   if (taken.contains(&producer) || !is_map(producer) || alias_offset(producer)) return false;
   const Value* result = producer.results[0];
@@ -57,7 +57,7 @@ bool is_free(const Graph& graph, const Region& region, const Node& producer, con
   return !graph.is_output(result) && std::ranges::all_of(result->users, inside);
 }
 
-// Absorbs producers all of whose users are inside, and copies generators, until there are none.
+// Absorbs producers whose users are all inside, and copies generators, to a fixed point.
 void take_producers(const Graph& graph, Region& region, const Membership& taken, const FuseRules& rules) {
   std::vector<Node*> pending(region.nodes.begin(), region.nodes.end());
   while (!pending.empty()) {
@@ -81,8 +81,7 @@ Value* region_input(Graph& body, std::map<const Value*, Value*>& inside, Value* 
   return input;
 }
 
-// Moves copies of the region's nodes, in graph order, into a nested graph and puts one fused node in their
-// place.
+// Copies the region's nodes, in graph order, into a nested graph and replaces them by one fused node.
 void build(Graph& graph, const Region& region, const std::vector<Node*>& order) {
   Graph body("region");
   std::map<const Value*, Value*> inside;

@@ -21,7 +21,7 @@ bool mentions_symbols(const AttributeValue& value) {
   return false;
 }
 
-// True if the node's value is the same in every run.
+// Whether the node's value is the same in every run.
 bool is_invariant(const Node& node, const Nodes& invariant) {
   if (node.op == &ops::weight || node.op == &ops::constant) return true;
   const Traits traits = node.op->traits;
@@ -40,7 +40,7 @@ int64_t elements_or_many(const Value* value) {
   return element_count(value->type).constant().value_or(INT64_MAX);
 }
 
-// Fills and broadcasts: cheaper to make again than to keep. Not what joins or pads.
+// Fills and broadcasts: recomputing them is cheaper than storing them. Excludes joins and padding.
 bool is_expansion(const Node& node) {
   if (node.op->traits.has(Trait::kSource)) return false;
   if (node.operands.empty()) return true;
@@ -72,7 +72,7 @@ class Hoist {
     }
   }
 
-  // `value` is used at run time: it comes from init, unless it is a source or cheap to make.
+  // `value` is used at run time: it comes from init, unless it is a source or cheap to recompute.
   void cross(Value* value) {
     const Node* producer = value->producer;
     if (producer == nullptr || !invariant_.contains(producer) || producer->op->traits.has(Trait::kSource))
@@ -94,7 +94,7 @@ class Hoist {
       const size_t position = std::ranges::find(from, value->producer) - from.begin();
       init.outputs.push_back(to[position]->results[value->index]);
     }
-    for (Node* node : init.node_list()) {  // stay in main, and must not keep alive what they read
+    for (Node* node : init.node_list()) {  // stay in main, and must not keep their operands alive
       if (node->op->traits.has(Trait::kSideEffect)) init.erase(node);
     }
     init.erase_dead_nodes();
@@ -111,7 +111,7 @@ class Hoist {
                                                 .shape = value->type.shape,
                                                 .layout = {},
                                                 .init_output = static_cast<int64_t>(number)});
-    weight->type = value->type;  // the layout too
+    weight->type = value->type;  // including the layout
     main_.replace_uses(value, weight);
   }
 

@@ -7,11 +7,11 @@
 
 namespace ingot::core {
 
-// The nodes whose values follow from weights and constants alone.
+// The nodes whose values depend on weights and constants alone.
 std::set<const Node*> invariant_nodes(const Graph& graph);
 
-// Moves every node whose value follows from weights and constants alone to init. Nodes that make much out of
-// nothing (fills, broadcasts) stay where they are used.
+// Moves every node whose value depends on weights and constants alone to init. Nodes with small inputs and
+// large results (fills, broadcasts) stay where they are used.
 Split hoist(Graph graph);
 
 }  // namespace ingot::core

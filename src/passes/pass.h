@@ -15,16 +15,16 @@ namespace ingot::core {
 // them.
 enum class Stage : uint8_t {
   kSimplify,  // the same for every target
-  kAdapt,     // brings operations into forms that the target has code for; afterwards it judges each node
-  kLayout,    // chooses forms and layouts of what stays
-  kHoist,     // splits off what runs once per checkpoint
+  kAdapt,     // rewrites operations into forms that the target has code for, before it judges each node
+  kLayout,    // chooses forms and layouts of the remaining nodes
+  kHoist,     // splits off the work that runs once per checkpoint
   kFuse,      // on both graphs: nodes become regions
 };
 std::string_view name(Stage stage);  // "simplify"
 
-// A model as one graph until `hoist` splits it by what decides its values. `init` has no inputs and no
-// symbols: it runs once per checkpoint. Its output k is the `weight` node of `main` with init_output == k.
-// Weights that main uses as they are stay `weight` nodes of main.
+// A model is one graph until `hoist` splits it by what values depend on. `init` has no inputs and no symbols:
+// it runs once per checkpoint. Its output k is the `weight` node of `main` with init_output == k. Weights
+// that main uses unchanged stay `weight` nodes of main.
 struct Split {
   Graph init;
   Graph main;
@@ -39,7 +39,7 @@ struct Pass {
   std::variant<GraphPass, SplitPass> run;
   int minimum_level = 0;          // does not run below this optimization level
   bool changes_rounding = false;  // does not run under strict numerics
-  std::string_view why;           // it stands where it stands
+  std::string_view why;           // the reason for its position
 };
 
 }  // namespace ingot::core

@@ -24,7 +24,7 @@ void check_name(std::span<const Pass> table, const std::string& name) {
       nearest.empty() ? "`ingot opt --list` lists all" : fmt::format("the nearest is \"{}\"", nearest));
 }
 
-// What a graph's revision does not count: layouts are written into the types.
+// Changes that a graph's revision does not count: layouts are written into the types.
 uint64_t layouts_of(const Graph& graph) {
   uint64_t sum = 0;
   for (const auto& node : graph.nodes()) {

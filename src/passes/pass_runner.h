@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The one place that runs a pass.
+// The only code that runs passes.
 #pragma once
 
 #include <cstdint>
@@ -15,10 +15,10 @@ namespace ingot::core {
 
 struct PassOptions {
   std::vector<std::string> disabled;  // names; UserError INGOT-U004 names the nearest pass if one is unknown
-  std::string stop_after;     // the last pass that runs; the rest is skipped as far as the target allows
-  int64_t bisect_limit = -1;  // only the first so many pass runs take place; -1: all
+  std::string stop_after;     // the last pass to run; later ones are skipped as far as the target allows
+  int64_t bisect_limit = -1;  // number of pass runs to perform; -1: all
   int level = 3;              // passes above this optimization level do not run
-  bool strict = false;        // no pass that changes roundings
+  bool strict = false;        // skips passes that change rounding
   bool verify = true;         // after every pass that changed the graph
 };
 
@@ -32,7 +32,7 @@ class PassRunner {
   // All passes of a stage, in the order of the table. After `hoist` a pass runs on both graphs.
   Split run(Stage stage, Split program);
   Split run(const Pass& pass, Split program);
-  // Checks what was made outside of the passes: by the importer.
+  // Verifies a graph from outside of the passes: from the importer.
   void check(std::string_view step, const Graph& graph,
              OutputLayouts outputs = OutputLayouts::kRowMajor) const;
 

@@ -11,7 +11,7 @@
 
 namespace ingot::core {
 
-// The passes of every target, and among them those of one backend. A pass may stand in it twice.
+// The passes of every target, with those of one backend among them. A pass may appear twice.
 std::vector<Pass> pipeline(const TargetRules& rules, std::vector<Pass> of_backend = {});
 
 const Pass* find_pass(std::span<const Pass> table, std::string_view name);  // null if there is none

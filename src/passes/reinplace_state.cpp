@@ -10,7 +10,7 @@ namespace {
 
 using Positions = std::unordered_map<const Node*, size_t>;
 
-// The first node that uses a result of `node`; null if none does.
+// The first node that uses a result of `node`; null if there is none.
 Node* first_user(const Node& node, const Positions& positions) {
   Node* first = nullptr;
   for (const Value* result : node.results) {
@@ -21,12 +21,12 @@ Node* first_user(const Node& node, const Positions& positions) {
   return first;
 }
 
-// Of two writes of one value only one can be the last: neither has to stand behind the other.
+// Of two writes of one value only one can be last: neither has to be after the other.
 bool writes_same(const Node& a, const Node& b) {
   return a.op->traits.has(Trait::kInPlace) && a.operands[0] == b.operands[0];
 }
 
-// Whether the overwritten operand is read behind the write, by nodes that the write may stand behind.
+// Whether the overwritten operand is read after the write, by nodes that could be before it.
 bool is_read_later(const Node& write, const Node* first_user, const Positions& positions) {
   const size_t limit = first_user == nullptr ? SIZE_MAX : positions.at(first_user);
   bool is_read = false;
@@ -57,7 +57,7 @@ Positions positions_of(const Graph& graph) {
 }  // namespace
 
 Graph reinplace_state(Graph graph) {
-  // Users first: their going lets what they use go further.
+  // Users first: moving them allows moving their operands.
   for (Node* node : std::views::reverse(graph.node_list())) {
     if (!node->op->traits.has(Trait::kInPlace)) continue;
     const Positions positions = positions_of(graph);

@@ -3,13 +3,13 @@
 
 namespace ingot::core {
 
-void take_place(Graph& graph, Value* old, Value* value) {
-  const bool is_new = value->users.empty() && value->producer != nullptr && !graph.is_output(value);
-  graph.replace_uses(old, value);
+void take_place(Graph& graph, Value* from, Value* to) {
+  const bool is_new = to->users.empty() && to->producer != nullptr && !graph.is_output(to);
+  graph.replace_uses(from, to);
   if (!is_new) return;
-  const std::string name = old->name;
-  graph.rename(old, name + "_before");
-  graph.rename(value, name);
+  const std::string name = from->name;
+  graph.rename(from, name + "_before");
+  graph.rename(to, name);
 }
 
 }  // namespace ingot::core

@@ -5,8 +5,8 @@
 
 namespace ingot::core {
 
-// Gives all uses of `old` to `value`. A value that was made for this takes the name too, so that texts stay
-// readable.
-void take_place(Graph& graph, Value* old, Value* value);
+// Replaces all uses of `from` by `to`. A newly created value also takes over the name, so that the text
+// stays readable.
+void take_place(Graph& graph, Value* from, Value* to);
 
 }  // namespace ingot::core

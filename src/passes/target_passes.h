@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Passes that ask the target. The questions are parameters, so that passes know no backend.
+// Passes that depend on the target. Its decisions are parameters, so that passes are independent of backends.
 #pragma once
 
 #include <functional>
@@ -9,9 +9,9 @@
 
 namespace ingot::core {
 
-// Gives every value its layout. Nodes with a request get it, by `relayout` nodes where needed; a
-// transposition becomes free by permuting its result's layout; other nodes follow their first permuted
-// operand, in-place ones always operand 0; inputs, outputs and the new values of states stay row-major.
+// Assigns a layout to every value. Nodes with a request get it, through `relayout` nodes if needed; a
+// transpose becomes free by permuting its result's layout; other nodes follow their first permuted operand,
+// in-place ones always operand 0; inputs, outputs and the new values of states stay row-major.
 using LayoutRule = std::function<LayoutRequest(const Node&)>;
 Graph assign_layouts(Graph graph, const LayoutRule& rule);
 
@@ -25,28 +25,26 @@ struct FuseRules {
 };
 Graph fuse(Graph graph, const FuseRules& rules);
 
-// What every backend answers for the passes above, which the table holds for all of them.
+// The decisions that every backend provides for the passes above, which are in the table for all of them.
 struct TargetRules {
   LayoutRule layouts;
   FuseRules fuse;
 };
 
-// The following rewritings are passes of the backends that put them into their rows, each with a rule of its
-// own.
+// The following passes are rows of the backends that use them, each with its own rule.
 
-// Computes contractions in the dtype that the target names, where that is another one than their own:
-// operands are converted on the way in, the result on the way out. Sums are accumulated in no less than
-// before.
+// Computes contractions in the dtype that the target names, if that differs from their own: operands are
+// converted before, the result after. Sums are accumulated at least as precisely as before.
 using ComputeDTypeRule = std::function<DType(const Node& contraction)>;
 Graph widen_contractions(Graph graph, const ComputeDTypeRule& rule);
 
-// Replaces transposed convolutions by what targets have schedules for: those of stride 1 by a convolution
-// with the turned window, the others by a product and a fold of its overlapping windows.
+// Replaces transposed convolutions by operators with kernel templates: those of stride 1 by a convolution
+// with the flipped window, the others by a product and a fold of its overlapping windows.
 using TransposedConvolutionRule = std::function<bool(const Node& convolution)>;
 Graph expand_transposed_convolutions(Graph graph, const TransposedConvolutionRule& rule);
 
-// Computes the convolutions that the target answers yes for, and whose weights do not depend on inputs, with
-// fewer products (ops/winograd.cpp). Changes rounding.
+// Computes the convolutions that the target selects, and whose weights do not depend on inputs, with fewer
+// products (ops/winograd.cpp). Changes rounding.
 using ConvolutionRule = std::function<bool(const Node& convolution)>;
 Graph use_winograd(Graph graph, const ConvolutionRule& rule);
 

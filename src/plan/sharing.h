@@ -2,6 +2,14 @@
 // Which values share one block of memory: views, in-place updates, results that reuse a dying operand, and
 // values computed directly in an output or a state. Decided before placement, since sharing lowers the bound
 // itself.
+//
+//   each input, weight, constant and state has its own block
+//   for each step in order, for each result:
+//     an in-place result takes the block of operand 0 if that dies here, otherwise starts as a copy of it
+//     another result takes the block of an operand that dies here and may be overwritten, or else a new block
+//   a view is an offset into its root's block, and needs no step
+//   each output turns its block into an output, or is copied at the end
+//   each new state is computed in the state's block if the old value is dead by then, or copied at the end
 #pragma once
 
 #include <climits>

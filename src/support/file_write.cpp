@@ -67,7 +67,7 @@ void require_writable_type(const std::filesystem::path& path, const FileFacts& f
 FileWriter::FileWriter(const std::filesystem::path& path, const FileSystem& files)
     : path_(path), files_(files) {
   buffer_.reserve(kBuffer);
-  old_ = describe(path_, true, files_);  // by the system itself, which refuses links that others planted
+  old_ = describe(path_, true, files_);  // by the system itself, which rejects links that others planted
   require_writable_type(path_, old_);
   if (old_.type == FileType::kStream) {
     file_ = retry_interrupted([&] { return files_.open_to_write(path_.c_str()); });

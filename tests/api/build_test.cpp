@@ -175,7 +175,7 @@ TEST_F(BuildTest, ReadsFromMemoryWithoutKeepingIt) {
   EXPECT_EQ(code_of(ingot_verify_file(saved.c_str())), "");
 }
 
-// Weights that are used as they are still lie in the model's file.
+// Weights that are used unchanged are still in the model's file.
 TEST_F(BuildTest, NoticesThatTheModelChanged) {
   const std::filesystem::path copy = std::filesystem::path(::testing::TempDir()) / "changed_model.pt2";
   std::filesystem::copy_file(INGOT_SOURCE_DIR "/tests/data/pt2/pair.pt2", copy,
@@ -219,7 +219,7 @@ TEST_F(BuildTest, RefusesMetadataThatIsNoText) {
     EXPECT_EQ(code_of(ingot_builder_build(relu_builder().get(), &given, &engine, nullptr)), "INGOT-U021");
     EXPECT_EQ(code_of(ingot_check_options(nullptr, &given)), "INGOT-U021");
   }
-  ingot_build_options older = options(rows);  // of a caller that knows no metadata
+  ingot_build_options older = options(rows);  // of a caller from before metadata existed
   older.struct_size = offsetof(ingot_build_options, metadata);
   older.metadata_count = 5;
   EXPECT_EQ(code_of(ingot_check_options(nullptr, &older)), "");
@@ -302,7 +302,7 @@ TEST_F(BuildTest, TellsKernelsApartByTheirOperands) {
   for (size_t i = 0; i < 4; ++i) EXPECT_NEAR(outputs.values[0][i], expected[i], 1e-4);
 }
 
-// Contexts that run at once on threads of their own, however many, give the same bits.
+// Concurrent contexts with their own threads, any number of them, compute the same bits.
 TEST_F(BuildTest, ResultsDoNotDependOnTheThreadsOfAContext) {
   const Built built = build_file();
   ASSERT_EQ(built.code, "");

@@ -106,7 +106,7 @@ TEST_F(BuilderTest, GivesWeightsBack) {
   add_value("w", {"2"});
   EXPECT_EQ(add_weight(0, {1, 2}, {2}), "");
   EXPECT_EQ(released_, 0);
-  EXPECT_EQ(add_weight(0, {1, 2, 3}, {3}), "INGOT-U017");  // not what the graph says
+  EXPECT_EQ(add_weight(0, {1, 2, 3}, {3}), "INGOT-U017");  // not the type in the graph
   EXPECT_EQ(released_, 1);
   builder_.reset();
   EXPECT_EQ(released_, 2);

@@ -162,7 +162,7 @@ TEST(Engine, RefusesBadOptions) {
   EXPECT_EQ(load_with(INGOT_VERIFY_LAZY, INGOT_TRUST_SIGNED), "INGOT-U222");
   EXPECT_EQ(load_with(INGOT_VERIFY_LAZY, INGOT_TRUST_ANY, 4), "INGOT-U013");
   EXPECT_EQ(load_with(INGOT_VERIFY_LAZY, INGOT_TRUST_ANY, sizeof(ingot_load_options), 2), "INGOT-U016");
-  constexpr size_t kOldSize = 16;  // of a caller that does not know the last field, whatever lies there
+  constexpr size_t kOldSize = 16;  // of a caller without the last field, whose memory may hold anything
   EXPECT_EQ(load_with(INGOT_VERIFY_LAZY, INGOT_TRUST_ANY, kOldSize, 2), "");
 }
 
@@ -187,7 +187,7 @@ TEST(Engine, RefitsAndSavesTheNewWeights) {
   EXPECT_EQ(ingot_engine_weight_name(engine.get(), 1), nullptr);
   EXPECT_THAT(output(engine.get(), 1), ElementsAre(1, 2, 3, 4));
   refit(engine.get(), {5, 6, 7, 8});
-  refit(engine.get(), {5, 6, 7});  // refused, and nothing changes
+  refit(engine.get(), {5, 6, 7});  // rejected, and nothing changes
   EXPECT_THAT(output(engine.get(), 1), ElementsAre(5, 6, 7, 8));
   const std::string saved = file.path("refitted.ingot");
   ASSERT_EQ(code_of(ingot_engine_save(engine.get(), saved.c_str())), "");

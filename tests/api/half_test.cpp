@@ -47,7 +47,7 @@ TEST(Half, EveryBf16SurvivesAWayToFloatAndBack) {
   }
 }
 
-// Between two neighbours lies a midpoint; it goes to the even one, what is beside it to the nearer.
+// The midpoint of two neighbours rounds to the even one, values next to it to the nearer one.
 TEST(Half, RoundsToTheNearestTiesToEven) {
   for (uint16_t bits = 0; bits < 0x7C00; ++bits) {
     Float16 low, high;

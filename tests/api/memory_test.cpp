@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Every allocation fails in turn, alone or with all that follow: each call returns a status or succeeds,
-// nothing ends the process, and what is there stays usable.
+// nothing ends the process, and existing objects stay usable.
 #include <dlfcn.h>
 
 #include <array>
@@ -68,7 +68,7 @@ void operator delete[](void* memory, std::align_val_t) noexcept { release(memory
 void operator delete(void* memory, size_t, std::align_val_t) noexcept { release(memory); }
 void operator delete[](void* memory, size_t, std::align_val_t) noexcept { release(memory); }
 
-// What the runtime takes arenas from.
+// The allocator of arenas.
 extern "C" void* aligned_alloc(size_t alignment, size_t bytes) {
   using Function = void* (*)(size_t, size_t);
   static const auto next = reinterpret_cast<Function>(::dlsym(RTLD_NEXT, "aligned_alloc"));
@@ -79,7 +79,7 @@ namespace ingot::core::testing {
 namespace {
 
 // Fails the first, second ... allocation of `action` until it makes fewer; returns how many failures it met.
-// `action` gives the code of its error, "" for success.
+// `action` returns the code of its error, "" for success.
 template <typename Action>
 int fail_each_allocation(bool all, Action action) {
   constexpr int kMost = 20000;
@@ -217,7 +217,7 @@ TEST_P(MemoryTest, InspectsAndCopies) {
   });
 }
 
-// Errors of others, while there is no memory to describe them.
+// Other errors, when there is no memory to describe them.
 TEST_P(MemoryTest, RefusesWithoutMemory) {
   ingot_engine* engine = nullptr;
   const std::string missing = file_.path("missing");

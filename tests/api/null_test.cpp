@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// NULL is refused by name everywhere, and harmless where nothing can be refused.
+// NULL is rejected by name everywhere, and harmless where nothing can be rejected.
 #include "tests/api/fixtures.h"
 
 namespace ingot::core::testing {

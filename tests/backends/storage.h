@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Random data for a kernel's buffers, and the comparison of what two backends made of it.
+// Random data for a kernel's buffers, and the comparison of two backends' results.
 #pragma once
 
 #include <string>

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The key of an engine tells apart all that decides it, and does not see the values of weights.
+// The key of an engine distinguishes everything that determines it, and does not depend on the values of
+// weights.
 #include <gmock/gmock.h>
 
 #include <functional>

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Writes the golden archives of tests/data/pt2, each a few features of torch.export's format.
 
-Paths of this machine are cut out of the stack traces, so that the files say nothing of where they were made.
+Paths of this machine are cut out of the stack traces, so that the files do not depend on where they were made.
 """
 
 import re
@@ -95,7 +95,7 @@ class Control(nn.Module):
 
 
 class Dynamic(nn.Module):
-    """Sizes that depend on others: sums, quotients, rounded products, and one that only running tells."""
+    """Sizes that depend on others: sums, quotients, rounded products, and a data-dependent one."""
 
     def forward(self, x, mask):
         batch, length = x.shape[0], x.shape[1]

@@ -27,7 +27,7 @@ std::shared_ptr<const EngineFile> open(const std::vector<std::byte>& bytes) {
   return EngineFile::open(Bytes(bytes), nullptr);
 }
 
-// What `ingot verify` says of these bytes; "" if they are right.
+// The verdict of `ingot verify` on these bytes; "" if they are valid.
 std::string verdict(const std::vector<std::byte>& bytes) {
   try {
     open(bytes)->verify_all();
@@ -97,7 +97,7 @@ TEST(EngineFile, HashesEachByteOfAWeightOnce) {
   for (const WeightsForm form : {WeightsForm::kOriginal, WeightsForm::kPrepared}) {
     const EngineData engine = engine_with_large_weights(form);
     constexpr uint64_t kLarge = (3 * (1 << 18) + 5) * 4;
-    // What is small: the source w, the constant c, a state, and what init made, where it is kept.
+    // The small tensors: the source w, the constant c, a state, and results of init, if kept.
     const uint64_t to_hash = 2 * kLarge + 16 + 8 + 12 + (form == WeightsForm::kPrepared ? 16 : 0);
     uint64_t last = 0, total = 0, calls = 0;
     std::vector<std::byte> bytes;
@@ -145,7 +145,7 @@ TEST(EngineFile, NamesTheSectionOfEveryFlippedByte) {
   std::mt19937 random(3);
   for (size_t i = 0; i < bytes.size(); ++i) {
     const std::byte before = bytes[i];
-    // The header, the table and the tables of sections bit by bit, the rest by one random bit a byte.
+    // The header, the table and the tables of sections bit by bit, the rest with one random bit per byte.
     const bool dense = section_at(*file, i) == "header";
     for (int bit = dense ? 0 : static_cast<int>(random() % 8), end = dense ? 8 : bit + 1; bit < end; ++bit) {
       bytes[i] = before ^ static_cast<std::byte>(1 << bit);
@@ -170,7 +170,7 @@ TEST(EngineFile, RefusesEveryTruncationAndTail) {
   }
 }
 
-// Changes the table and seals it again, so that only the rules behind the checksum can refuse it.
+// Changes the table and updates its checksum, so that only the rules after the checksum can reject it.
 std::string verdict_of_table(const std::function<void(std::vector<Section>&)>& change) {
   std::vector<std::byte> bytes = to_bytes(small_engine());
   Container container = read_container(bytes, Checksums::kVerify);
@@ -215,7 +215,7 @@ TEST(EngineFile, RefusesOtherFormats) {
   std::ranges::copy(sum, header.begin() + 32);
   std::ranges::copy(header, bytes.begin());
   EXPECT_THAT(verdict(bytes), HasSubstr("INGOT-U201"));
-  const std::string text = "a text file that is no engine";
+  const std::string text = "a text file that is not an engine";
   EXPECT_THAT(verdict({as_bytes(text).begin(), as_bytes(text).end()}), HasSubstr("INGOT-U200"));
 }
 

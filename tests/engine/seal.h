@@ -10,7 +10,7 @@
 
 namespace ingot::core::testing {
 
-// Of metadata that cannot be read: nothing.
+// Returns nothing for metadata that cannot be read.
 inline std::vector<Extent> weights_of(Bytes metadata) {
   try {
     EngineData engine;
@@ -20,7 +20,7 @@ inline std::vector<Extent> weights_of(Bytes metadata) {
   }
 }
 
-// The contents of the sections in order; those of `checksums` are made here.
+// The contents of the sections in order; those of `checksums` are computed here.
 inline std::vector<std::byte> seal(std::vector<std::vector<std::byte>> contents) {
   contents[3].clear();
   contents[5].resize(align_up(contents[5].size(), kSmallAlignment));

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`ingot verify` on a small engine that is damaged in every way: always a refusal that names the section.
+"""`ingot verify` on a small engine that is damaged in every way: always rejected with the name of the section.
 
 Each byte that a section holds is changed in the long mode, and some otherwise; so are the lengths. What the same bytes do to a load is
 tested in C++ (tests/engine, tests/runtime), byte by byte.
@@ -44,7 +44,7 @@ def verdict(path: Path, content: bytes) -> tuple[int, str]:
 
 
 def verdicts(folder: Path, contents: Iterator[tuple[object, bytes]]) -> Iterator[tuple[object, int, str]]:
-    """What the program says of each, two at a time."""
+    """The program's message for each, two at a time."""
 
     def run(numbered: tuple[int, tuple[object, bytes]]) -> tuple[object, int, str]:
         number, (label, content) = numbered
@@ -58,7 +58,7 @@ def verdicts(folder: Path, contents: Iterator[tuple[object, bytes]]) -> Iterator
 
 
 def content_of(engine: bytes, section: range) -> range:
-    """Without the padding behind it."""
+    """Without the padding after it."""
     return range(
         section.start, section.start + max(len(engine[section.start : section.stop].rstrip(b"\0")), 1)
     )

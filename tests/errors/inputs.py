@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Recipes of bad files: a thing, and what is done to it, such as `engine weights | flip images`.
+"""Recipes for bad files: a file, and changes to it, such as `engine weights | flip images`.
 
 pt2 NAME            an archive of tests/data/pt2
 engine NAME OPTION* what `ingot build` makes of it
@@ -9,7 +9,7 @@ zip NAME=TEXT*      an archive of such members
 text WORDS          these words
 
 cut COUNT           only so many bytes; percents are of the whole
-append COUNT        zero bytes behind
+append COUNT        zero bytes at the end
 flip SECTION        one bit in the middle of a section of an engine, or of its header
 deflate             members of a zip compressed
 drop MEMBER         a zip without the members whose names end so
@@ -49,7 +49,7 @@ def make_file(path: Path, recipe: str, cache: Path) -> None:
 
 
 def host_features(cache: Path) -> str:
-    """What engines that are built for this processor need."""
+    """The CPU features of engines that are built for this processor."""
     make_engine(cache, "pair")
     done = subprocess.run([INGOT, "inspect", "--json", cache / "pair.ingot"], check=True, capture_output=True)
     return json.loads(done.stdout)["target"].split()[0].removeprefix("cpu:")
@@ -64,7 +64,7 @@ def make_pt2(_cache: Path, name: str) -> bytes:
 
 
 def make_engine(cache: Path, name: str, *options: str) -> bytes:
-    """Built once a session."""
+    """Built once per session."""
     path = cache / ("-".join([name, *options]).replace("/", "_") + ".ingot")
     if not path.exists():
         model = ROOT / f"tests/data/pt2/{name}.pt2"

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Ctrl-C while an engine is built: the command says so, ends by the signal and leaves no file."""
+"""Ctrl-C while an engine is built: the command reports it, ends by the signal and leaves no file."""
 
 import json
 import signal
@@ -24,7 +24,7 @@ def model(tmp_path_factory):
 
 
 def interrupt(command, phase):
-    """Sends the signal when the phase begins; the process, and what else it told."""
+    """Sends the signal when the phase begins; returns the process, and its other output."""
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as build:
         for line in build.stderr:
             if line.strip() == phase:

@@ -9,7 +9,7 @@ command   of the command line, status (1 unless given) and message: all that std
 largest   the most bytes that a file may get, as on a disk that is full
 code      instead, for Python: statements, and error: the class of the exception whose text is `message`
 
-Whatever is refused leaves nothing behind and prints no result.
+Rejected inputs leave no files behind and print no result.
 """
 
 import json
@@ -63,7 +63,7 @@ def limit_files(size: int) -> None:
 
 
 def message_of(stderr: str) -> str:
-    """What stands behind the names of phases that are progress."""
+    """The text that follows the names of phases in progress lines."""
     lines = stderr.splitlines()
     while lines and not lines[0].startswith("ingot: ") and len(lines[0]) <= LONGEST_PHASE:
         lines.pop(0)

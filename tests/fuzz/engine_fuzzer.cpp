@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Engine files: any bytes are refused or opened, never more. The first byte says what the rest is: a whole
+// Engine files: any bytes are rejected or opened, never more. The first byte says what the rest is: a whole
 // file, with checksums compared or not, or the metadata and programs sections of a file that is sealed around
 // them, so that what lies behind the checksums is reached. An opened engine is inspected, verified, written
 // again and run.
@@ -37,7 +37,7 @@ size_t give(const std::vector<std::byte>& made, uint8_t* data, size_t max_size) 
 
 }  // namespace
 
-// Half of the time what the sections say is changed, and not their bytes.
+// Half of the time the contents of sections are changed, and not their bytes.
 extern "C" size_t LLVMFuzzerCustomMutator(uint8_t* data, size_t size, size_t max_size, unsigned int seed) {
   std::minstd_rand random(seed);
   if (size >= fuzz::kPrefix && data[0] % 3 == fuzz::kSealed && random() % 2 == 0) {

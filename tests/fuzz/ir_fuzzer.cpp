@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Any text either is refused with a UserError, or is a graph that verifies and prints what reads back equal.
+// Any text is either rejected with a UserError, or is a graph that verifies and whose printed text parses to
+// an equal one.
 #include <cstdint>
 #include <string_view>
 

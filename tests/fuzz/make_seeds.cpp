@@ -48,7 +48,7 @@ void write_engines(const std::filesystem::path& folder) {
           folder, name,
           *compile(pt2::test::read(pt2::test::read_bytes(pt2::test::golden_path(name))), options, backends));
     } catch (const Error& error) {
-      std::cout << name << " is no engine: " << error.what() << "\n";
+      std::cout << name << " is not an engine: " << error.what() << "\n";
     }
   }
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Any bytes: the .pt2 reader throws an Error of the user's kinds, or gives a program that can be printed, and
-// that the compiler refuses by such an Error or makes a right graph and an engine of. The bytes are an
+// that the compiler rejects by such an Error or makes a right graph and an engine of. The bytes are an
 // archive, or the JSON documents of one, which is made around them.
 #include <cstdio>
 #include <cstdlib>

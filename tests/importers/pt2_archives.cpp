@@ -18,7 +18,7 @@ void append(std::string& text, uint64_t value, int bytes) {
   for (int i = 0; i < bytes; ++i) text += static_cast<char>(value >> (8 * i));
 }
 
-// What the local header and the directory entry have in common.
+// Fields shared by the local header and the directory entry.
 std::string common_fields(const std::string& name, const std::string& data, size_t extra) {
   std::string fields;
   append(fields, 0, 2 + 2 + 4);  // flags, stored, time

@@ -15,7 +15,7 @@ using testing::StartsWith;
 constexpr const char* kModel = "models/model.json";
 constexpr const char* kWeights = "data/weights/model_weights_config.json";
 
-// One change of a golden archive, and the beginning of the error that it must give.
+// One change of a golden archive, and the expected beginning of the error.
 struct Damage {
   const char *archive, *member, *from, *to, *code, *message;
 };
@@ -45,26 +45,26 @@ INSTANTIATE_TEST_SUITE_P(
     testing::Values(
         Damage{"image", kModel, "{", "[", "INGOT-U502", "'models/model.json' is malformed"},
         Damage{"image", kModel, "\"nodes\": [", "\"nodes\": 3, \"n\": [", "INGOT-U503",
-               "where a list is due"},
+               "where a list is expected"},
         Damage{"image", kModel, "\"target\"", "\"tarket\"", "INGOT-U503", "lacks the member 'target'"},
         Damage{"image", kModel, "\"input_specs\"", "\"graph\": 1, \"graph\"", "INGOT-U502", "named twice"},
         Damage{"image", kModel, "\"as_int\": 3", "\"as_int\": 18446744073709551615", "INGOT-U5", ""},
-        Damage{"arguments", kModel, "\"-Infinity\"", "\"Infinite\"", "INGOT-U503", "a number is due"}));
+        Damage{"arguments", kModel, "\"-Infinity\"", "\"Infinite\"", "INGOT-U503", "a number is expected"}));
 
 INSTANTIATE_TEST_SUITE_P(
     Nodes, Pt2Damage,
     testing::Values(Damage{"image", kModel, "\"as_tensor\": {\"name\": \"image\"}}, \"kind\"",
                            "\"as_future\": 1}, \"kind\"", "INGOT-N507",
-                           "argument 'as_future' is not known; the program's schema is 8.20"},
+                           "argument 'as_future' is unknown; the program's schema is 8.20"},
                     Damage{"image", kModel, "{\"name\": \"conv2d\"}}, \"kind\"",
                            "{\"name\": \"conv3d\"}}, \"kind\"", "INGOT-U506",
-                           "'conv3d' is used and not defined before"},
+                           "'conv3d' is used before it is defined"},
                     Damage{"image", kModel, "\"name\": \"weight\"", "\"name\": \"wait\"", "INGOT-U510",
                            "no argument 'wait'"},
                     Damage{"mutation", kModel, "\"as_int\": 0}", "\"as_string\": \"zero\"}", "INGOT-U510",
-                           "where the schema says int"},
+                           "but the schema requires int"},
                     Damage{"arguments", kModel, "\"as_scalar_type\": 6", "\"as_scalar_type\": 77",
-                           "INGOT-N507", "dtype '77' is not known"},
+                           "INGOT-N507", "dtype '77' is unknown"},
                     Damage{"arguments", kModel, "\"as_scalar_type\": 6", "\"as_scalar_type\": 31",
                            "INGOT-N504", "float8_e4m3fnuz"},
                     Damage{"arguments", kModel, "\"as_int\": 3}, \"kind\"",

@@ -69,7 +69,7 @@ TEST(Zip, ReadsRecordsWithAndWithout64Bits) {
   EXPECT_EQ(read.at("a").data.size(), 3u);
 }
 
-// Positions in what write_zip makes of one member "a" with three bytes.
+// Positions in write_zip's archive of one member "a" with three bytes.
 struct SmallZip {
   std::string bytes = write_zip({{"a", "one"}});
   size_t directory = bytes.find("PK\1\2");
@@ -94,7 +94,7 @@ TEST(Zip, RefusesWhatReachesOut) {
   EXPECT_THAT(zip_error(size.bytes), HasSubstr("cut off"));
   SmallZip offset;
   offset.bytes[offset.directory + 44] = 1;
-  EXPECT_THAT(zip_error(offset.bytes), HasSubstr("points behind the end"));
+  EXPECT_THAT(zip_error(offset.bytes), HasSubstr("points past the end"));
   SmallZip entries;
   entries.bytes[entries.end + 8] = entries.bytes[entries.end + 10] = 2;
   EXPECT_THAT(zip_error(entries.bytes), HasSubstr("too short for its entries"));
@@ -134,7 +134,7 @@ TEST(Pt2Truncation, EveryLengthIsRefused) {
   }
 }
 
-// A flipped bit is refused, or does not matter: it never makes another program.
+// A flipped bit is rejected, or does not matter: it never makes another program.
 TEST(Pt2Flips, NeverChangeTheProgramSilently) {
   for (const char* name : {"mutation", "image"}) {
     std::string bytes = read_bytes(golden_path(name));

@@ -104,7 +104,7 @@ TEST(CompleteArguments, RefusesWhatTheSchemaDoesNotSay) {
   expect_refused("aten.relu.default", {{"self", {kX}}, {"inplace", {true}}}, "no argument 'inplace'");
   expect_refused("aten.relu.default", {{"", {kX}}, {"self", {kX}}}, "given twice");
   expect_refused("aten.relu.default", {{"self", {std::string("x")}}},
-                 "is \"x\", where the schema says Tensor");
+                 "is \"x\", but the schema requires Tensor");
   expect_refused("aten.gelu.default", {{"", {kX}}, {"", {std::string("tanh")}}}, "more positional arguments");
   expect_refused("aten.view.default", {{"", {kX}}, {"size", {ArgumentList{{2.5}}}}}, "SymInt[]");
 }

@@ -90,7 +90,7 @@ done
 # An older C++ gets one message.
 echo '#include <ingot/compile.h>
 #include <ingot/context.h>' >"$work/old.cpp"
-refused "need C++20: compile with -std=c++20" "${CXX:-c++}" -std=c++17 -fsyntax-only "${flags[@]}" "$work/old.cpp"
+refused "require C++20: compile with -std=c++20" "${CXX:-c++}" -std=c++17 -fsyntax-only "${flags[@]}" "$work/old.cpp"
 [[ $(grep -c 'error:' "$work/log") -eq 1 ]] || { cat "$work/log"; fail "C++17 gets more than one error"; }
 
 quietly "$work/both/bin/ingot" verify "$work/image.ingot"

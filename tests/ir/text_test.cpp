@@ -13,7 +13,7 @@ namespace {
 
 using example::parse;
 
-// Prints what it reads.
+// Parses and prints.
 void expect_round_trip(std::string_view text) {
   const Graph graph = parse(text);
   verify(graph, "parsing");

@@ -157,7 +157,7 @@ TEST(VerifyStorage, AttributesUseKnownSymbols) {
   expect_broken(graph, ": an attribute of iota has the unknown symbol T");
 }
 
-// What a person wrote is refused like any other mistake in the text.
+// Hand-written text is rejected like any other mistake.
 TEST(VerifyStorage, TextsAreRefused) {
   for (const char* text : {"graph g(%x: f32[4,3]{1, 0}) { return }", "graph g(%x: f32[4,3]{0, 0}) { return }",
                            "graph g(%x: f32[4,3]) { %a = exp(%x) : f32[4,3]{0} return }",

@@ -72,7 +72,7 @@ class _Gpt2Block(nn.Module):
 
 
 class SentenceEmbedder(nn.Module):
-    """An encoder with mean pooling over the mask and normalization: what sentence-transformers does around MiniLM."""
+    """An encoder with mean pooling over the mask and normalization: as in sentence-transformers around MiniLM."""
 
     def __init__(self, encoder: nn.Module) -> None:
         super().__init__()

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Positions that follow from sizes: what a graph's conditions let through lies in its operands.
+// Positions that depend on sizes: if a graph's conditions hold, they are inside their operands.
 #include "ops/bounds.h"
 
 #include <gtest/gtest.h>

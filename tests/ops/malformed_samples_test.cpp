@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Every record, with samples that something was changed in: its shape rule refuses them, or what it lets pass
+// Every record, with samples that something was changed in: its shape rule rejects them, or what it lets pass
 // can be lowered, and run where it is small.
 #include <gtest/gtest.h>
 

@@ -107,7 +107,7 @@ bool takes(const Op& op, const Sample& sample, DType dtype) {
   }
 }
 
-// In the other floating dtypes a sample gives nearly what it gives in f64.
+// In the other floating dtypes the results of a sample are close to those in f64.
 TEST_P(Records, NarrowDtypesAreClose) {
   for (const Sample& sample : samples()) {
     if (!floats(sample)) continue;
@@ -157,7 +157,7 @@ AttributeValue other_value(const AttributeValue& value) {
   return std::visit(Change{}, value);
 }
 
-// What keys are made of: a change of any attribute changes the canonical text.
+// The text for keys: a change of any attribute changes it.
 TEST_P(Records, CanonicalTextTellsEveryAttribute) {
   for (const Sample& sample : samples()) {
     const SampleGraph made = make_sample_graph(op(), sample);

@@ -40,7 +40,7 @@ PassCase read_case(std::string_view text) {
 std::vector<PassCase> read_pass_file(const std::filesystem::path& path) {
   const std::string text = read_text_file(path);
   std::vector<PassCase> cases;
-  size_t start = text.find("\n\n") + 1;  // behind the licence
+  size_t start = text.find("\n\n") + 1;  // after the licence
   while (start < text.size()) {
     const size_t end = std::min(text.find(kCaseLine, start), text.size());
     cases.push_back(read_case(std::string_view(text).substr(start, end - start)));

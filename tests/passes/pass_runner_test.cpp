@@ -50,7 +50,7 @@ Split run_all(PassRunner& runner) {
   return split;
 }
 
-// Which runs take place.
+// Which passes run.
 std::vector<std::string> runs(const PassOptions& options) {
   PassRunner runner(table(), options);
   run_all(runner);

@@ -47,7 +47,7 @@ std::vector<int64_t> sizes_of(const Program& program, const SymbolValues& values
   return sizes;
 }
 
-// The property that everything rests on, checked without the order relation.
+// The essential property, checked without the order relation.
 void expect_no_overlap(const Program& program, const SymbolValues& values) {
   const std::vector<int64_t> sizes = sizes_of(program, values);
   std::vector<int64_t> offsets(sizes.size());

@@ -13,7 +13,7 @@ namespace {
 using testing::filled;
 using testing::PlannedGraph;
 
-// Runs the plan, and compares with the evaluator, which knows nothing of memory.
+// Runs the plan, and compares with the evaluator, which has no notion of memory.
 void expect_right(PlannedGraph& planned, const std::vector<Tensor>& inputs, const TensorMap& states = {}) {
   const auto actual = planned.run(inputs, states);
   const auto expected = planned.expected(inputs, states);

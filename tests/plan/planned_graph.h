@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A graph that is planned and run by the real runtime, each step by the interpreter, where the plan says that
-// its buffers lie.
+// A graph that is planned and run by the real runtime, each step by the interpreter, in the buffers of the
+// plan.
 #pragma once
 
 #include <algorithm>

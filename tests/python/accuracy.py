@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The one rule that says whether floating-point results are right."""
+"""The only rule for the accuracy of floating-point results."""
 
 from __future__ import annotations
 

@@ -21,7 +21,7 @@ def kernels_check_themselves() -> Iterator[None]:
     reason = refusals.reason_of
 
     def reason_unless_wrong(error: ingot.Error) -> str:
-        assert error.code != "INGOT-I002", error  # no wrong kernel hides behind torch
+        assert error.code != "INGOT-I002", error  # no wrong kernel is hidden by a fallback to torch
         return reason(error)
 
     patch = pytest.MonkeyPatch()

@@ -77,7 +77,7 @@ _TOLERANCES = {torch.float64: 1e-12, torch.float32: 2e-6, torch.float16: 2e-3, t
 # max and min of two zeros may be either. Eager's softshrink of -0.0 is 0.0 in its vectors and -0.0 behind the last of them.
 _ZEROS_OF_ANY_SIGN = ("fmax", "fmin", "maximum", "minimum", "max.binary", "min.binary", "nn.functional.relu6",
                       "nn.functional.softshrink")  # fmt: skip
-_CANCELLING = ("nn.functional.tanhshrink",)  # x minus what rounds to x: exact to a unit of x alone
+_CANCELLING = ("nn.functional.tanhshrink",)  # x minus a value that rounds to x: exact only to a unit of x
 
 
 def differences(

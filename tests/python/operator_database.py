@@ -25,18 +25,18 @@ _SLICE_SAMPLES = 3  # an op and dtype
 _SLICE_FIRST = 24  # the slice is spread over this many samples
 
 _PACKAGE = str(Path(ingot.__file__).parent)
-_DEFECTS = ("INGOT-N523",)  # refusals that only a defect of ours causes
+_DEFECTS = ("INGOT-N523",)  # errors that only our bugs cause
 
 # Whose results are whatever the memory held.
 _UNINITIALIZED = {"empty", "empty_like", "new_empty", "empty_strided", "new_empty_strided", "empty_permuted"}
 
-# Operators whose last result tells places of elements that may be equal: where `dim` stands among the arguments.
+# Operators whose last result is indices of elements that may be equal: the position of `dim` among the arguments.
 _PLACES = {"sort": 0, "argsort": 0, "topk": 1, "kthvalue": 1}
 
 
 @dataclass
 class Outcome:
-    """What became of one sample: `kind` is right, unsupported, wrong or error."""
+    """The outcome of one sample: `kind` is right, unsupported, wrong or error."""
 
     name: str
     dtype: str
@@ -54,7 +54,7 @@ def operators() -> dict[str, OpInfo]:
 
 
 def outcomes(op: OpInfo, dtypes: tuple[torch.dtype, ...], everything: bool) -> Iterator[Outcome]:
-    """Runs the samples of an op, one after the other: all, or a slice that is the same each time."""
+    """Runs the samples of an op sequentially: all, or a fixed slice."""
     supported = op.supported_dtypes("cpu")
     for dtype in dtypes:
         if dtype not in supported:
@@ -80,7 +80,7 @@ def _samples(op: OpInfo, dtype: torch.dtype, everything: bool) -> list[tuple[int
 
 
 def _on_a_copy(inplace: Callable[..., Any]) -> Callable[..., Any]:
-    """x -> what an in-place call leaves in a copy of x, read through a view of it."""
+    """x -> a copy of x after an in-place call, read through a view of it."""
 
     def run(x: torch.Tensor, *args: Any, **kwargs: Any) -> Any:
         changed = x.clone()
@@ -139,7 +139,7 @@ def _is_ours(error: BaseException) -> bool:
 
 
 def _reason(error: ingot.UnsupportedError) -> str:
-    """The first refused node and why; the message lists them one a line."""
+    """The first unsupported node and why; the message lists them, one per line."""
     lines = str(error).splitlines()
     return lines[1].strip() if len(lines) > 1 else lines[0]
 
@@ -152,7 +152,7 @@ def _run(call: Callable[..., Any], flat: list, tree: Any) -> list[Any]:
 
 
 def _by_ingot(call: Callable[..., Any], flat: list, tree: Any) -> list[torch.Tensor]:
-    """The way of torch.compile from where Dynamo gives its graph to the backend."""
+    """The path of torch.compile from Dynamo's call of the backend on."""
     tensors = [value.clone() for value in flat if isinstance(value, torch.Tensor)]
 
     def one_op(*given: torch.Tensor) -> list[torch.Tensor]:
@@ -221,7 +221,7 @@ def _compare(
 
 
 def _differs_in_ties(op: OpInfo, sample: Any, actual: list[torch.Tensor], eager: list[torch.Tensor]) -> bool:
-    """Whether places of equal elements are all that differs: values are the same, and no element is taken twice."""
+    """Whether only indices of equal elements differ: values are the same, and no element is taken twice."""
     x, position = sample.input, _PLACES.get(op.name)
     if (
         position is None

@@ -17,7 +17,7 @@ from random_programs import Program, build_module
 from torch import nn
 from torch.utils._python_dispatch import TorchDispatchMode
 
-_CALLS = 2  # the second meets what the first wrote
+_CALLS = 2  # the second sees what the first wrote
 _NOISY_RUNS = 6  # in pairs of opposite noise, so that a result on an edge falls to both sides
 # dtype -> relative noise of each result, which an engine's other roundings must not exceed by much
 _NOISE = {torch.float64: 1e-14, torch.float32: 1e-6, torch.float16: 2e-3, torch.bfloat16: 1.6e-2}
@@ -34,7 +34,7 @@ class DifferenceError(Exception):
 
 
 class Noise(TorchDispatchMode):
-    """Multiplies what each operator computes by 1 + noise: shows which results hang on roundings."""
+    """Multiplies the result of each operator by 1 + noise: shows which results depend on rounding."""
 
     def __init__(self, seed: int) -> None:
         super().__init__()
@@ -57,7 +57,7 @@ class Noise(TorchDispatchMode):
         return result
 
     def look(self, name: str, args: tuple, result: Any) -> None:
-        """Notes what C++ leaves open, integers made of floats that they cannot hold and the sign of NaN, and what kernels of
+        """Records what C++ leaves undefined, integers made of floats that they cannot hold and the sign of NaN, and what kernels of
         torch contradict each other in: GELU of infinity is NaN in f32 and infinity in f64."""
         if name == "aten::gelu":
             self.met_undefined |= bool(args[0].isinf().any())
@@ -89,7 +89,7 @@ _ADDS = ("index_add", "index_reduce", "scatter_add", "scatter_reduce")
 
 
 def _moves(function: Any) -> bool:
-    """Whether an operator rounds nothing, by its name."""
+    """Whether an operator is exact, by its name."""
     own = function._schema.name.removeprefix("aten::")
     return own.startswith(_EXACT) and not own.startswith(_ADDS)
 
@@ -168,7 +168,7 @@ _OTHER_SIZES = ("INGOT-U303", "INGOT-U304", "INGOT-U305", "INGOT-U312")
 
 
 def _refusing(compiled: Callable[..., Any], source: torch.export.ExportedProgram) -> Callable[..., Any]:
-    """Torch specializes some sizes that were to be dynamic: what its own module then refuses too, nobody has to run."""
+    """Torch specializes some sizes that were to be dynamic: what its own module then rejects too, nobody has to run."""
 
     def run(*given: torch.Tensor) -> Any:
         try:
@@ -250,7 +250,7 @@ def _of(observed: Observed, name: str) -> torch.Tensor:
 def excuse(
     program: Program, way: str, module: nn.Module, assignments: Sequence[int], expected: Observed, noisy: Sequence[Observed]
 ) -> str:  # fmt: skip
-    """Why nobody has to get the program right, "" if there is no reason: C++ leaves it open, or torch alone gets it wrong."""
+    """Why a program has no correct result, "" if it has: undefined in C++, or wrong in torch itself."""
     if any(run.met_undefined for run in noisy):
         return "a float that an integer cannot hold, the sign of NaN, or GELU of infinity"
     for capture in TORCH_WAYS[way]:

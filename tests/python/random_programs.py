@@ -102,7 +102,7 @@ class Program:
         return self.seed % 100_003 * 64 + names.index(leaf.name)
 
     def without(self, position: int) -> Program:
-        """Without a statement, and without all that needs what it bound."""
+        """Without a statement, and without all that depend on it."""
         gone: set[str] = set()
         kept = []
         for k, statement in enumerate(self.statements):

@@ -3,7 +3,7 @@
 
     python tests/python/run_operators.py [--all] [--jobs N] [--output FILE] [NAME ...]
 
-Writes one JSON line a sample; what is wrong is told at once on standard error. Children are forked from a process that has no threads yet.
+Writes one JSON line per sample; wrong results go to standard error at once. Children are forked from a process that has no threads yet.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ def _queue(length: int) -> int:
 
 @dataclass
 class Worker:
-    """A child that takes operators from the queue, and what came of them so far."""
+    """A child that takes operators from the queue, and its outcomes so far."""
 
     process: int = 0
     pipe: int = -1
@@ -91,7 +91,7 @@ class Worker:
         return bool(data)
 
     def end(self) -> bool:
-        """Whether the child crashed; then that is booked to the operator that it was at."""
+        """Whether the child crashed; then its current operator gets the blame."""
         os.close(self.pipe)
         _, status = os.waitpid(self.process, 0)
         if status == 0:

@@ -39,7 +39,7 @@ def way_of(number: int, wanted: str | None) -> str:
 
 
 def run_one(seed: int, number: int, wanted: str | None) -> dict[str, str]:
-    """What became of one program: right, unsupported or wrong, with the reproducer."""
+    """The outcome of one program: right, unsupported or wrong, with the reproducer."""
     import random_programs
     from program_checks import UnsupportedProgramError, check
 
@@ -140,7 +140,7 @@ class Run:
             raise RuntimeError(f"a child ended before it ran a program: status {process.returncode}")
 
     def program(self, number: int, message: str) -> str:
-        """As it was drawn: what ends the process cannot be shrunk in it."""
+        """As it was drawn: a program that ends the process cannot be shrunk in it."""
         import random_programs
 
         program = random_programs.draw(program_seed(self.chosen.seed, number))

@@ -179,7 +179,7 @@ POSITIONS: dict[str, Callable[..., Any]] = {
 
 
 def outcome(call: Callable[[], Any]) -> Any:
-    """The result's values, or None where torch refuses the sizes."""
+    """The result's values, or None if torch rejects the sizes."""
     try:
         return call()
     except (RuntimeError, IndexError, ValueError, AssertionError, ZeroDivisionError):
@@ -187,7 +187,7 @@ def outcome(call: Callable[[], Any]) -> Any:
 
 
 def check(compiled: Callable[..., Any], model: nn.Module, sizes: tuple[int, int], refusable: bool) -> bool:
-    """Whether the sizes ran. `refusable`: sizes that eager takes may be refused by name: the trace is for others."""
+    """Whether the sizes ran. `refusable`: sizes that eager accepts may be rejected by name, since the trace is for others."""
     generator = torch.Generator().manual_seed(sizes[0] * 100 + sizes[1])
     x, y = (torch.randn(rows, 3, generator=generator) for rows in sizes)
     expected = outcome(lambda: model(x.clone(), y.clone()))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What random programs are made of: one function a family of statements. Most draws do not fit their operands; those are dropped."""
+"""The statements of random programs: one function per family. Most draws do not match their operands and are dropped."""
 
 from __future__ import annotations
 

@@ -93,7 +93,7 @@ class Averages(nn.Module):
     "norm", [nn.BatchNorm1d(4), nn.InstanceNorm1d(4, affine=True, track_running_stats=True)]
 )
 def test_norms_that_learn(norm: nn.Module) -> None:
-    """Their calls write buffers, though the schemas do not say so."""
+    """Their calls write buffers, although the schemas do not declare it."""
     torch.manual_seed(0)
     model, x = Averages(norm).train(), torch.randn(6, 4, 5)
     module = ingot.dynamo.compile(torch.export.export(copy.deepcopy(model), (x,)))

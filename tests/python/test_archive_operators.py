@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Calls that torch takes apart where it is there, read whole from .pt2 files: our own formulas against eager's."""
+"""Calls that torch would decompose, imported whole from .pt2 files: our own formulas against eager's."""
 
 from __future__ import annotations
 

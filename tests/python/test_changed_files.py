@@ -35,7 +35,7 @@ def section(path, name: str) -> int:
 
 
 def flip(path, offset: int) -> None:
-    """Changes a byte in place. The file's time tells, whatever its clock does."""
+    """Changes a byte in place, and the file's time, whatever the clock's resolution is."""
     before = path.stat()
     with path.open("r+b") as file:
         file.seek(offset)
@@ -107,7 +107,7 @@ def test_command_line_copies(path):
 @pytest.mark.parametrize("command", ["verify", "inspect"])
 @pytest.mark.parametrize("kind", ["engine", "model"])
 def test_files_that_are_cut_off_meanwhile_end_no_process(command, kind, tmp_path):
-    """Where the cut comes early or late the file is refused; before and after it is read whole."""
+    """If the truncation comes during the load, the file is rejected; before or after, it is read whole."""
     path = tmp_path / ("large.ingot" if kind == "engine" else "large.pt2")
     large = torch.nn.Linear(1500, 1500)
     if kind == "engine":

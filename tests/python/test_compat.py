@@ -21,7 +21,7 @@ def test_missing_names_are_none() -> None:
 def test_composites_are_kept_only_inside() -> None:
     operator = torch.ops.aten.linear.default
     before = dict(operator.py_kernels)
-    for _ in range(2):  # the second time from what the first noted
+    for _ in range(2):  # the second time from the first one's record
         with compat.keep_composites(is_imported):
             inside = dict(operator.py_kernels)
             with compat.keep_composites(is_imported):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What README.md shows of Python and of the command line does what it says."""
+"""README.md's Python and command-line examples work as described."""
 
 from __future__ import annotations
 

@@ -26,7 +26,7 @@ METADATA = {"commit": "1a2b3c", "empty": "", "größe": "7 µs"}
 
 
 class Returns(nn.Module):
-    """A model whose result has the structure that `build` gives it."""
+    """A model whose result has the structure that `build` returns."""
 
     def __init__(self, structure: Any) -> None:
         super().__init__()
@@ -193,6 +193,6 @@ def test_threads_are_checked(engine: ingot.Engine, threads: Any, tmp_path: Path)
         lambda: ingot.Engine.load(tmp_path / "model.ingot", threads=threads),
         lambda: ingot.Engine.from_bytes(engine.to_bytes(), threads=threads),
     ):
-        with pytest.raises(ingot.UserError, match="threads is a whole number") as caught:
+        with pytest.raises(ingot.UserError, match="threads must be an integer") as caught:
             load()
         assert caught.value.code == "INGOT-U002"

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What is written, by Python and the command line: whole files under their own permissions, links followed, nothing left behind."""
+"""Files written by Python and the command line: atomic, permissions kept, links followed, nothing left behind."""
 
 import os
 import signal
@@ -86,7 +86,7 @@ def test_devices_and_pipes_stay(write, tmp_path):
 
 
 def test_planted_links_are_not_followed(module, engine_file, tmp_path):
-    """A temporary file's name cannot be told before: no link lies in wait under it."""
+    """A temporary file's name is unpredictable: no link can be planted under it."""
     victim = tmp_path / "victim"
     victim.write_bytes(b"mine")
     script = f"""
@@ -119,7 +119,7 @@ def test_interrupted_saves_leave_nothing(end, tmp_path):
 import signal
 import sys
 import ingot._core as core
-signal.signal(signal.SIGINT, signal.default_int_handler)  # shells start what runs in the background with it ignored
+signal.signal(signal.SIGINT, signal.default_int_handler)  # shells start background processes with it ignored
 writer = core.FileWriter(sys.argv[1])
 writer.write(bytes(1 << 20))
 print("begun", flush=True)

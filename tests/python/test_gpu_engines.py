@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Engines for GPUs on machines without one: built, checked, refused where no driver is, and run on a driver that computes nothing."""
+"""Engines for GPUs on machines without one: built, checked, rejected without a driver, and run on a driver that computes nothing."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _HAS_GPU = torch.cuda.is_available()
 
 
 class Mixed(torch.nn.Module):
-    """What becomes templates, kernels of loops, weights that init makes, and a state."""
+    """Kernel templates, generic kernels, results of init, and a state."""
 
     def __init__(self) -> None:
         super().__init__()

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Inputs of dtypes that eager refuses are refused at the build, and what eager runs is built."""
+"""Inputs of dtypes that eager rejects are rejected by the build, and what eager runs is built."""
 
 from __future__ import annotations
 

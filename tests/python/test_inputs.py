@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What `inputs=` may hold: trees of tensors, Inputs and plain values, by position, by keyword and by name."""
+"""Values for `inputs=`: trees of tensors, Inputs and plain values, by position, by keyword and by name."""
 
 from __future__ import annotations
 

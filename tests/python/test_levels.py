@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Each optimization level does what the one before does and more; each, and each numerics setting, is right."""
+"""Each optimization level does more than the previous one; each, and each numerics setting, is correct."""
 
 from __future__ import annotations
 
@@ -100,5 +100,5 @@ def test_convolutions_with_fewer_products(batch: int) -> None:
 
 @pytest.mark.parametrize("level", [4, 5])
 def test_timed_levels_are_refused(model: nn.Module, level: int) -> None:
-    with pytest.raises(ingot.UnsupportedError, match="times no choices"):
+    with pytest.raises(ingot.UnsupportedError, match="has no autotuning"):
         compile_mixed(model, optimization_level=level)

@@ -29,7 +29,7 @@ def engine(tmp_path_factory) -> Path:
 
 
 class Failing:
-    """Runs a command of which one allocation fails, or all from one on."""
+    """Runs a command in which one allocation fails, or all from one on."""
 
     def __init__(self, preload: Path, folder: Path, command: list, all_after: bool) -> None:
         self.command = [INGOT, *map(str, command)]

@@ -73,7 +73,7 @@ def _line(row: Outcome) -> str:
 
 
 def _summary(rows: list[Outcome]) -> str:
-    """The counts; every operator with what is missing goes to build/operators.txt."""
+    """The counts; build/operators.txt gets every operator with what it lacks."""
     names = {row.name for row in rows}
     whole = {name for name in names if all(row.kind == "right" for row in rows if row.name == name)}
     some = {row.name for row in rows if row.kind == "right"} - whole

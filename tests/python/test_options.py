@@ -41,7 +41,7 @@ _FOREIGN = {"optimisation_level": 3, "": 1}  # names that no option has
 
 
 class Model(nn.Module):
-    """An operator that an engine has beside one that torch must run: refusals would not be noticed."""
+    """An operator that engines support next to one that torch must run: fallbacks would go unnoticed."""
 
     def forward(self, x: torch.Tensor) -> torch.Tensor:
         return torch.linalg.svdvals(x.relu() + 1)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a user sees of the package itself: its names, and the pages on its errors."""
+"""The public surface of the package: its names, and the pages on its errors."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Every byte of an engine and of its results is defined: neither what fresh memory holds nor the number of threads shows."""
+"""Every byte of an engine and of its results is defined: it depends neither on fresh memory nor on the number of threads."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Positions that follow from sizes (slices, selects, scatters, windows): they stay in bounds, or the call is refused by name."""
+"""Positions that depend on sizes (slices, selects, scatters, windows): they stay in bounds, or the call is rejected by name."""
 
 from __future__ import annotations
 

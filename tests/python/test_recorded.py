@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a converter computes is compared with what the program recorded: a difference leaves that node to torch, and is no silent error."""
+"""Results of converters are compared with the program's records: a node with a difference runs in torch, and the error is not silent."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def test_a_difference_leaves_the_node_to_torch(wrong: torch.Tensor, caplog: pyte
     x = torch.randn(3, 4)
     assert torch.allclose(module(x), Small()(x))
     fallbacks = ingot.report(module).fallbacks
-    assert fallbacks[0].name.startswith("sum")  # readers may follow: they see what was recorded
+    assert fallbacks[0].name.startswith("sum")  # its users may follow: they see the record
     assert "recorded" in fallbacks[0].reason
     assert "bug in Ingot" in caplog.text
 

@@ -20,7 +20,7 @@ PACKAGE = Path(ingot.__file__).parents[1]
 
 
 def run_python(code: str, *arguments: object) -> str:
-    """What a fresh interpreter prints."""
+    """The output of a fresh interpreter."""
     environment = {**os.environ, "PYTHONPATH": str(PACKAGE)}
     done = subprocess.run([sys.executable, "-c", code, *map(str, arguments)], capture_output=True, text=True,
                           check=False, env=environment)  # fmt: skip
@@ -115,7 +115,7 @@ def keyword_only() -> nn.Module:
 
 
 class Solved(nn.Module):
-    """Torch runs its middle, with a weight and a constant of its own; engines stand on both sides."""
+    """torch runs its middle, with a weight and a constant of its own; engines run both ends."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -143,7 +143,7 @@ SAVED = {
 
 @pytest.fixture(params=SAVED)
 def saved(request: pytest.FixtureRequest, tmp_path: Path) -> tuple:
-    """A model, what was compiled of it, what was loaded of that, and arguments for both."""
+    """A model, its compiled module, that module reloaded, and arguments for both."""
     make, inputs, kwarg_inputs, args, kwargs = SAVED[request.param]
     model = make()
     module = ingot.compile(model, inputs=inputs, kwarg_inputs=kwarg_inputs)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Results that share memory with operands: what is written into one of them shows in the other, as in eager."""
+"""Results that share memory with operands: writes to one of them are visible in the other, as in eager."""
 
 from __future__ import annotations
 
@@ -83,7 +83,7 @@ def from_a_file(model: nn.Module, example: tuple[torch.Tensor, ...], folder: Pat
 
 
 WAYS = {"torch.compile": just_in_time, "compile": ahead_of_time, "pt2": from_a_file}
-# Operators or writes that engines lack: a file is refused.
+# Operators or writes that engines lack: a file is rejected.
 REFUSED = ("alpha_dropout",)
 
 

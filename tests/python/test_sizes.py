@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Sizes that a program was not traced for: results equal eager's, or the call is refused by name."""
+"""Sizes that a program was not traced for: results equal eager's, or the call is rejected by name."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What engines would run slower than torch goes to torch where that pays, and is named where it does not. Remedies are exact."""
+"""Nodes that engines would run slower than torch run in torch if that pays, and are reported otherwise. Remedies are exact."""
 
 from __future__ import annotations
 

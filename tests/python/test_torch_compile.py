@@ -106,7 +106,7 @@ def test_changed_parameters_are_noticed() -> None:
     assert_same(compiled, model, x)
     model[0].weight.add_(1)
     assert_same(compiled, model, x)
-    model[0].weight.data[0, 0] = 100  # leaves no version behind
+    model[0].weight.data[0, 0] = 100  # does not change the version
     assert_same(compiled, model, x)
     model.load_state_dict({name: torch.randn_like(value) for name, value in model.state_dict().items()})
     assert_same(compiled, model, x)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What torch.compile callers may rely on: numbers, aliases, writes, strides, gradients, odd arguments."""
+"""Guarantees for callers of torch.compile: numbers, aliases, writes, strides, gradients, odd arguments."""
 
 from __future__ import annotations
 
@@ -363,7 +363,7 @@ def test_sums_of_half_precision_are_rounded_once() -> None:
     def scores(mask: torch.Tensor, a: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
         return torch.baddbmm(mask, a, b)
 
-    a = torch.tensor([[[1.0, 2**-11]]], dtype=torch.float16)  # 1 + 2^-11 is no f16
+    a = torch.tensor([[[1.0, 2**-11]]], dtype=torch.float16)  # 1 + 2^-11 is not representable in f16
     b, mask = torch.ones(1, 2, 1, dtype=torch.float16), torch.full((1, 1, 1), 2**-11, dtype=torch.float16)
     assert torch.compile(scores, backend=backend)(mask, a, b).item() == 1 + 2**-10
 

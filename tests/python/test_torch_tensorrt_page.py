@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""docs/coming-from-torch-tensorrt.md is true: what it says exists does, and what it says is missing is."""
+"""docs/coming-from-torch-tensorrt.md is true: names that it lists exist, and those that it calls missing do not."""
 
 import re
 from pathlib import Path

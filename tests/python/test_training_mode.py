@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A model in training mode gets one warning, and only where the mode decides what it computes."""
+"""A model in training mode gets one warning, and only if the mode affects its results."""
 
 from __future__ import annotations
 

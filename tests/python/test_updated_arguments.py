@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Arguments that a model updates in place: memory that is read-only is refused, autograd is told of the rest."""
+"""Arguments that a model updates in place: read-only memory is rejected, autograd is notified otherwise."""
 
 import ingot
 import numpy as np
@@ -78,7 +78,7 @@ def test_inference_tensors_have_no_version(module):
 
 
 class Reset(torch.nn.Module):
-    """What is written has another dtype, and fewer dims."""
+    """The written value has another dtype, and fewer dims."""
 
     def __init__(self):
         super().__init__()

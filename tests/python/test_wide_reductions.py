@@ -101,7 +101,7 @@ def test_long_scans(function: Callable) -> None:
 
 @pytest.mark.parametrize("bias", [False, True])
 def test_winograd_keeps_infinities_apart(bias: bool) -> None:
-    """Its transforms add elements of a tile; what is not finite comes from the convolution itself."""
+    """Its transforms add elements of a tile; non-finite values come from the convolution itself."""
     torch.manual_seed(0)
     model = nn.Sequential(nn.Conv2d(32, 32, 3, padding=1, bias=bias), nn.ReLU()).eval()
     x = torch.randn(2, 32, 17, 16)

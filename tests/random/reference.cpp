@@ -114,7 +114,7 @@ class NoisyNode {
 
  private:
   // Some trajectories round no halves between nodes, as fused kernels do: what a remainder or a floor makes
-  // of that is no multiple of a half's last place.
+  // of that is not a multiple of a half's last place.
   static bool keeps_wide(int number) { return number % 2 == 1; }
 
   bool has_wide(std::span<const Tensor* const> operands) const {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Routines refuse tensors that do not fit: engine files may say anything.
+// Routines reject inconsistent tensors: engine files may claim anything.
 #include "routines/routine.h"
 
 #include <gmock/gmock.h>

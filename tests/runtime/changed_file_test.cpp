@@ -17,7 +17,7 @@ using ::testing::AllOf;
 using ::testing::HasSubstr;
 using namespace testing;
 
-// What a call throws: its code and message, or "" if it succeeds.
+// Code and message of a call's error, or "" if it succeeds.
 template <typename Call>
 std::string refusal_of(Call&& call) {
   try {
@@ -51,7 +51,7 @@ class ChangedFileTest : public ::testing::Test {
     return Engine::load(path_, {.verify = Verify::kFull, .memory = memory}, host_);
   }
 
-  // Changes bytes in place. The file's time tells, or is put back as if its clock had not ticked meanwhile.
+  // Changes bytes in place. The file's time changes, or is restored as if its clock had not ticked meanwhile.
   enum class Time { kTells, kHides };
   void put(size_t offset, const std::string& bytes, Time time) {
     const auto modified = std::filesystem::last_write_time(path_);
@@ -64,7 +64,7 @@ class ChangedFileTest : public ::testing::Test {
   void flip(size_t offset, Time time = Time::kTells) {
     put(offset, std::string(1, static_cast<char>(original_[offset] ^ 0x10)), time);
   }
-  // The first byte of what stands in a section.
+  // The first byte of a section's content.
   size_t begin_of(SectionType type) const { return sections()[static_cast<size_t>(type) - 1].offset; }
   std::vector<Section> sections() const {
     return read_container(as_bytes(original_), Checksums::kVerify).sections;
@@ -149,7 +149,7 @@ TEST_F(ChangedFileTest, ATruncatedFileIsNotRead) {
   EXPECT_THAT(refusal_of([&] { saved(engine); }), names_the_file("weights"));
 }
 
-// Init reads w, which the file keeps, into what later lies in memory without a checksum.
+// Init reads w, which the file keeps, and writes to memory without a checksum.
 TEST_F(ChangedFileTest, RefitsDoNotPrepareDamagedWeights) {
   const auto engine = load();
   for (const SectionInfo& section : engine->file()->sections()) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// However a file is damaged, each way to open it says so, names the section, and has run nothing before.
+// However a file is damaged, each way to open it reports it, names the section, and has run nothing before.
 #include <gmock/gmock.h>
 
 #include "engine/container.h"
@@ -31,7 +31,7 @@ EngineData saved_doubling_engine() {
 
 class DamageTest : public ::testing::Test {
  protected:
-  // What a lazy load and a first run say; "" if both succeed.
+  // The errors of a lazy load and a first run; "" if both succeed.
   std::string first_run(const FileBytes& bytes) {
     try {
       Context context(Engine::load(EngineFile::open(Bytes(bytes), nullptr), {}, host_));
@@ -87,7 +87,7 @@ TEST_F(DamageTest, EveryFlippedByteIsNamedBeforeTheFirstRun) {
     expect_refused(bytes_, "section '" + section + "'", at);
     bytes_[at] ^= std::byte{0x10};
   };
-  // Of the padding up to the next multiple of 64 KiB one byte in 61.
+  // One byte in 61 of the padding up to the next multiple of 64 KiB.
   constexpr uint64_t kPaddingStride = 61;
   for (size_t at = 0; at < kHeaderBytes; ++at) flip(at, "header");
   for (const Section& section : container_.sections) {

@@ -30,7 +30,8 @@ inline void keep_sanitizer_alive() {
 #endif
 }
 
-// Runs `body` in a forked child; "" if it returned true, else what happened. A child that hangs is ended.
+// Runs `body` in a forked child; "" if it returned true, otherwise a description. A child that hangs is
+// killed.
 template <typename Body>
 std::string in_child(Body body) {
   const pid_t child = ::fork();
@@ -43,7 +44,7 @@ std::string in_child(Body body) {
     } catch (const std::exception&) {
       status = 3;
     }
-    ::_exit(status);  // what the parent has to do at its end is not the child's
+    ::_exit(status);  // the child must not run the parent's exit handlers
   }
   constexpr std::chrono::seconds kLongest(60);
   const auto end = std::chrono::steady_clock::now() + kLongest;

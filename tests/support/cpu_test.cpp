@@ -42,7 +42,7 @@ TEST(CpuFeatures, UnknownWordsNameTheNearest) {
   }
 }
 
-// Every text of a base and extensions is read, or refused because of what one of them builds on.
+// Every text of a base and extensions is parsed, or rejected because an extension lacks its required feature.
 TEST(CpuFeatures, ExtensionsComeWithTheirBase) {
   const char* const extensions[] = {"vnni", "bf16", "fp16", "amx-tile", "amx-bf16", "amx-int8"};
   for (const char* base : {"x86-64", "x86-64-v3", "x86-64-v4", "aarch64"}) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Every file call fails in turn: the error is one of ours, the old file stays, nothing is left behind.
+// Every file call fails in turn: the error is one of ours, the old file is kept, and no other file is left.
 #include <unistd.h>
 
 #include <algorithm>

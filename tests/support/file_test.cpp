@@ -224,7 +224,7 @@ TEST_F(FileTest, ExecutableMapFallsBackToACopy) {
   FileSystem files = kSystemFiles;
   files.map = [](int file, size_t offset, size_t size, bool executable) -> void* {
     if (!executable) return kSystemFiles.map(file, offset, size, false);
-    errno = EPERM;  // what a file system that is mounted with noexec answers
+    errno = EPERM;  // the error of a file system that is mounted with noexec
     return nullptr;
   };
   const auto file = MappedFile::open(folder_ / "code", files);

@@ -12,7 +12,7 @@
 namespace ingot::core {
 namespace {
 
-// Each part adds what all parts were after the step before: wrong if a step begins too early, or twice.
+// Each part adds up all parts of the previous step: wrong if a step begins too early, or twice.
 std::vector<int64_t> sums_after(ThreadPool* pool, int64_t steps, int parts) {
   std::vector<int64_t> before(static_cast<size_t>(parts), 1), after = before;
   run_steps(pool, steps, parts, [&](int64_t step, int part) {

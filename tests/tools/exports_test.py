@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What our binaries show to a process: the C API, and under a private version what they link of each other, no more."""
+"""Symbols that our binaries export: the C API and, under a private version, those that they link from each other."""
 
 import re
 import subprocess

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""check_layers must find what the layer table forbids, and nothing else."""
+"""check_layers must find everything that the layer table forbids, and nothing else."""
 
 from pathlib import Path
 

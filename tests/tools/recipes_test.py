@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The pages on adding an operator and a pass quote what is in the tree, and their commands print what they show.
+"""The pages on adding an operator and a pass quote the tree correctly, and their commands print the output shown.
 
 A comment before a block says what the block is: `in FILE`, lines of that file; `graph FILE`, the file's whole content;
 `run COMMAND`, what the command prints.

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What an installed wheel has to do, wherever it is installed: try_wheel.py MODEL.pt2. Needs numpy; uses torch if it is there."""
+"""Checks of an installed wheel: try_wheel.py MODEL.pt2. Needs numpy; uses torch if it is there."""
 
 from __future__ import annotations
 

@@ -14,7 +14,7 @@ namespace {
 
 constexpr int kSymbols = 3;
 
-// A dim beside the value that plain arithmetic gives for each of the sample points; nothing where that
+// A dim and its value by plain arithmetic for each of the sample points; nothing where that
 // divides by zero.
 struct Sample {
   Dim dim;

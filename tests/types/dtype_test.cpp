@@ -45,7 +45,7 @@ TEST(DType, Categories) {
   EXPECT_FALSE(is_signed(DType::kBool));
 }
 
-// What torch.promote_types answers; "-" where it refuses. Rows and columns in the order of the first line.
+// torch.promote_types; "-" where it raises. Rows and columns are in the order of the first line.
 constexpr std::string_view kTorchPromotions = R"(
 bool u8 i8 i16 i32 i64 f16 bf16 f32 f64 u16 u32 u64 e4m3 e5m2 c64 c128
 bool u8 i8 i16 i32 i64 f16 bf16 f32 f64 - - - - - c64 c128

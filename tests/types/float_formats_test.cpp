@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The digests are those of what torch's own conversions give for the same inputs.
+// The digests are of torch's own conversions of the same inputs.
 #include <array>
 #include <bit>
 #include <cmath>

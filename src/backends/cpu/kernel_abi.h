@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What both halves of the CPU backend agree on: how the code of a kernel is called.
+// The interface of both halves of the CPU backend: how the code of a kernel is called.
 #pragma once
 
 #include <string>
@@ -9,17 +9,17 @@
 
 namespace ingot::core::cpu {
 
-// The entry point of an image, at its first byte: works on items [begin, end) and returns a
-// loops::KernelStatus. `scratch` is aligned to 64 bytes and belongs to this call alone.
+// The entry point of a kernel binary, at its first byte: processes items [begin, end) and returns a
+// loops::KernelStatus. `scratch` is aligned to 64 bytes and exclusive to this call.
 using KernelFunction = int64_t (*)(void* const* buffers, const int64_t* symbols, int64_t begin, int64_t end,
                                    void* scratch);
 
 struct KernelLaunch {
   std::vector<std::string> symbols;  // arguments, in order
   Dim work_items = 1;                // the flattened range that threads share
-  Dim scratch_bytes = 0;             // a thread
+  Dim scratch_bytes = 0;             // per thread
   int64_t grain = 1;                 // parts of the range are multiples of it
-  int64_t item_cost = 0;             // rough nanoseconds of an item: how many threads are worth waking
+  int64_t item_cost = 0;  // rough nanoseconds per item: determines how many threads are worth waking
 };
 
 // Positions in Launch::sizes and Launch::constants.

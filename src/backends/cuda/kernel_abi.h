@@ -15,7 +15,7 @@ constexpr const char* kEntry = "ingot_kernel";
 
 // Positions in Launch::sizes and Launch::constants.
 enum LaunchSize : uint8_t {
-  kItems,         // of work, one a group at a time
+  kItems,         // of work, one per group at a time
   kSharedBytes,   // a block, beside what the kernel declares itself
   kScratchBytes,  // a group of the grid
   kLaunchSizes

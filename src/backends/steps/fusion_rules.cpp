@@ -21,7 +21,7 @@ bool feeds(const Node& producer, const Node& consumer) {
   });
 }
 
-// True if every stage of `root` reads each element of `value` at most once: computing it there repeats no
+// Whether every stage of `root` reads each element of `value` at most once: computing it there repeats no
 // work.
 bool reads_each_element_once(const Node& root, const Value* value) {
   const loops::Kernel kernel = root.op->lower(root);
@@ -57,7 +57,7 @@ bool may_take_producer(const Node& root, const Node& producer, const ReadyRule& 
   if (root.op->traits.has(Trait::kReduction)) {
     return !feeds(producer, root) || reads_each_element_once(root, producer.results[0]);
   }
-  // A broadcast value would be computed once for each reader: only what costs nothing is.
+  // Fusing a broadcast recomputes the producer per reader, so only allow free producers.
   const bool cheap = producer.op->traits.has(Trait::kView) || !is_floating(producer.results[0]->type.dtype);
   return cheap || element_count(producer.results[0]->type) == element_count(root.results[0]->type);
 }

@@ -7,10 +7,10 @@
 
 namespace ingot::core {
 
-// Whether a contraction, as it stands, has a schedule that takes an epilogue.
+// Whether a contraction has, in its current form, a kernel template that takes an epilogue.
 using ReadyRule = std::function<bool(const Node& contraction)>;
 
-// Answers to Backend::may_fuse_consumer and may_fuse_producer.
+// Implementations of Backend::may_fuse_consumer and may_fuse_producer.
 bool may_take_consumer(const Node& root, const Node& consumer, const ReadyRule& is_ready);
 bool may_take_producer(const Node& root, const Node& producer, const ReadyRule& is_ready);
 

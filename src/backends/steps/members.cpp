@@ -74,7 +74,7 @@ RegionKernel compose_members(const Members& members, const SymbolTable& symbols)
   return region;
 }
 
-// The part of a region behind its contraction, as a kernel whose buffer 0 is the contraction's result.
+// The nodes of a region after its contraction, as a kernel whose buffer 0 is the contraction's result.
 RegionKernel epilogue_of(const Members& members, const Node& contraction) {
   std::vector<const Node*> rest;
   for (const Node* node : members.nodes) {

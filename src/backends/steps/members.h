@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What all backends do to turn a node, or the nodes of a fused one, into a step.
+// Lowering of a node, or the nodes of a fused one, to a step; shared by all backends.
 #pragma once
 
 #include <map>
@@ -27,12 +27,12 @@ void add_argument(LoweredStep& step, const Members& members, const Value* value)
 
 LoweredStep lower_routine(const Node& node);
 
-// The members as one kernel, its symbols with their ranges.
+// The members as one kernel, with the ranges of its symbols.
 RegionKernel compose_members(const Members& members, const SymbolTable& symbols);
 
-// The part of a region behind its contraction, as a kernel whose buffer 0 is the contraction's result.
+// The nodes of a region after its contraction, as a kernel whose buffer 0 is the contraction's result.
 RegionKernel epilogue_of(const Members& members, const Node& contraction);
-// The epilogue of a contraction that nothing joined: stores the result.
+// The epilogue of a contraction without fused nodes: stores the result.
 loops::Kernel plain_epilogue(const TensorType& result);
 
 void add_ranges(loops::Kernel& kernel, const SymbolTable& symbols);

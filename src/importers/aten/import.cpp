@@ -34,8 +34,8 @@ std::string literal_text(const Argument& argument) {
 
 Shape shape_of(const TensorView& view) { return Shape(view.shape.begin(), view.shape.end()); }
 
-// What a program mutates takes new values as aten.copy_ writes them: a functional program of torch may return
-// them in another dtype, and without the dims that they are broadcast over.
+// New values of mutated tensors are assigned as by aten.copy_: a functional program of torch may return them
+// in another dtype, and without broadcast dims.
 core::Value* as_written(core::Graph& graph, core::Value* value, const TensorType& type) {
   const Shape &from = value->type.shape, &to = type.shape;
   const auto fits = [](const Dim& a, const Dim& b) { return a == b || a == Dim(1); };
@@ -55,7 +55,7 @@ class ProgramImport {
     for (const Input& input : source_.inputs) {
       if (!importer_.aliases().is_view(input.value)) add_input(input);
     }
-    for (const Input& input : source_.inputs) {  // other names of the same memory
+    for (const Input& input : source_.inputs) {  // other names for the same memory
       const auto shared = importer_.aliases().base.find(input.value);
       if (shared != importer_.aliases().base.end())
         importer_.bind(input.value, importer_.tensor(shared->second));
@@ -68,9 +68,10 @@ class ProgramImport {
       core::Value* last = returned == mutations_.end() ? importer_.tensor(value) : returned->second;
       last = as_written(result_.graph, last, state->type);
       if (last->type.dtype != state->type.dtype || last->type.shape != state->type.shape) {
-        throw UserError("INGOT-U523", fmt::format("the program updates \"{}\", which is {}, by what is {}",
-                                                  source_.values[value].name, state->dtype_and_shape(),
-                                                  last->dtype_and_shape()));
+        throw UserError(
+            "INGOT-U523",
+            fmt::format("the program updates \"{}\", which is {}, by a value of type {}",
+                        source_.values[value].name, state->dtype_and_shape(), last->dtype_and_shape()));
       }
       result_.graph.updates.push_back({state, last});
     }
@@ -95,7 +96,7 @@ class ProgramImport {
     }
   }
 
-  // A SymInt argument is known from the sizes of the tensors; a literal was specialized.
+  // A SymInt argument is known from the sizes of the tensors; literals were specialized.
   void add_number(const Input& input, const Value& value) {
     if (input.literal) {
       result_.input_literals.push_back(literal_text(*input.literal));
@@ -124,7 +125,7 @@ class ProgramImport {
     return state;
   }
 
-  // Floating-point parameters and buffers are weights; all else is a constant.
+  // Floating-point parameters and buffers are weights; everything else is a constant.
   core::Value* add_stored(const Input& input) {
     if (!input.data)
       throw UserError("INGOT-U522", fmt::format("the program has no values for \"{}\"", input.name));
@@ -150,17 +151,17 @@ class ProgramImport {
       result_.graph.outputs.push_back(importer_.tensor(*id));
     } else {
       throw UnsupportedError("INGOT-N521",
-                             fmt::format("output \"{}\" is no tensor", source_.values[*id].name));
+                             fmt::format("output \"{}\" is not a tensor", source_.values[*id].name));
     }
   }
 
-  // A functional program returns the new value of what the model mutates.
+  // A functional program returns the new values of mutated tensors.
   void add_mutation(const Output& output) {
     const Input* input = mutated_input(source_, output);
     const auto* id = std::get_if<ValueId>(&output.value.value);
     if (input == nullptr || id == nullptr) {
       throw UserError("INGOT-U523",
-                      fmt::format("the program mutates \"{}\", which is no input of it", output.target));
+                      fmt::format("the program mutates \"{}\", which is not an input", output.target));
     }
     mutations_[input->value] = importer_.tensor(*id);
   }
@@ -169,7 +170,7 @@ class ProgramImport {
   const Graph& source_;
   Importer importer_;
   std::vector<std::pair<ValueId, core::Value*>> written_;
-  std::map<ValueId, core::Value*> mutations_;  // what a functional program returns for its mutated inputs
+  std::map<ValueId, core::Value*> mutations_;  // returned by a functional program for its mutated inputs
 };
 
 }  // namespace

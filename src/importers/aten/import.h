@@ -15,14 +15,14 @@
 
 namespace ingot::core::aten {
 
-// A weight's values: what the `weight` node of that name stands for.
+// A weight's values, for the `weight` node of the same name.
 struct WeightSource {
   std::string name;
-  TensorView data;                    // maybe strided
+  TensorView data;                    // may be strided
   std::shared_ptr<const void> owner;  // keeps `data` alive
 };
 
-// What the model mutates. `state` nodes carry the name.
+// A tensor that the model mutates. `state` nodes refer to it by name.
 struct StateSource {
   std::string name;
   std::optional<TensorView> initial;  // value before the first run; none if bound to an input
@@ -36,16 +36,17 @@ struct Imported {
   std::vector<SizeCheck> checks;  // guards and assertions on sizes
   std::vector<WeightSource> weights;
   std::vector<StateSource> states;
-  std::vector<std::string>
-      input_literals;  // one per flat user input: "" for a tensor, else "3", "0.5", "true", "none", "'text'"
+  std::vector<std::string> input_literals;  // one per flat user input: "" for a tensor, otherwise "3", "0.5",
+                                            // "true", "none", "'text'"
   std::vector<std::string> output_literals;  // likewise for flat user outputs; "" takes the next graph output
 };
 
-// Throws UnsupportedError for the first node that has no converter (or whose converter refuses its
-// arguments), UserError for bad programs.
+// Throws UnsupportedError for the first node that has no converter (or whose converter rejects its
+// arguments), UserError for invalid programs.
 Imported import_program(const Program& program);
 
-// Whether calls of that overload are best left whole for us; a converter may still refuse a call's arguments.
+// Whether calls of that overload are best left whole for Ingot; a converter may still reject a call's
+// arguments.
 bool has_importer(std::string_view target);
 
 // A node that Ingot cannot run, and why.
@@ -56,7 +57,7 @@ struct Refusal {
   std::string source;  // line of the user's model
 };
 
-// All refusals that can be told node by node, without importing.
+// All nodes known to be unsupported individually, without importing.
 std::vector<Refusal> find_unsupported(const Graph& graph);
 
 }  // namespace ingot::core::aten

@@ -25,7 +25,7 @@ SourceLine source_line(const Source& source) {
           .module_path = source.module_path};
 }
 
-// Names arguments as the functional twin does: dropout_ has "self" where dropout has "input".
+// Names arguments as in the functional variant: dropout_ has "self" where dropout has "input".
 void take_names_of_twin(Node& node) {
   const std::optional<Schema> twin = find_schema(node.target);
   if (!twin || twin->arguments.size() != node.arguments.size()) return;
@@ -36,10 +36,10 @@ void take_names_of_twin(Node& node) {
   }
 }
 
-// What no model needs and a file could ask for: views of views so deep, and made again so often.
+// Limits against malicious files: view nesting depth, and how many views are recomputed.
 constexpr size_t kDeepest = 1000, kMostRemade = size_t{1} << 18;
 
-// t_, unsqueeze_ and their like write nothing: their twins are views.
+// t_, unsqueeze_ and similar write nothing: their functional variants are views.
 bool makes_view(const std::string& target) {
   const auto schema = find_schema(target);
   return schema && !schema->returns.empty() && !schema->returns[0].alias.empty();
@@ -100,7 +100,7 @@ void Importer::import_node(size_t index) {
   }
 }
 
-// Shape rules see what torch accepted: what they refuse is a gap of ours, and no fault of the program.
+// Shape rules see calls that torch accepted: if they fail, the gap is ours, not the program's.
 void Importer::apply(const Converter& converter, const Node& node) {
   Call call(*this, node);
   require_one_dtype(call);
@@ -112,7 +112,7 @@ void Importer::apply(const Converter& converter, const Node& node) {
   }
 }
 
-// An in-place call is its functional twin, and a write of the result.
+// An in-place call is its functional variant, followed by a write of the result.
 void Importer::import_in_place(size_t index) {
   Node node = source_.nodes[index];
   complete_arguments(node);
@@ -125,11 +125,11 @@ void Importer::import_in_place(size_t index) {
   node.outputs = {target};
   apply(*converter, node);
   core::Value** made = std::get_if<core::Value*>(&slots_[target]);
-  if (made == nullptr) refuse_node(node, "it gives no tensor");
+  if (made == nullptr) refuse_node(node, "it returns no tensor");
   core::Value* result = *made;
   slots_[target] = before;
   if (result != before && makes_view(node.target))
-    refuse_node(source_.nodes[index], "it changes how a tensor lies in memory");
+    refuse_node(source_.nodes[index], "it changes the memory layout of a tensor");
   result = converted(graph_, result, before->type.dtype);
   if (result->type.shape != before->type.shape)
     result = graph_.call(ops::expand, {result}, ops::NewShape{before->type.shape});
@@ -150,7 +150,7 @@ void Importer::inline_graph(const Node& node) {
     }
   }
   if (body == nullptr || operands.size() != body->inputs.size())
-    refuse_node(node, "its graph and operands do not fit");
+    refuse_node(node, "its graph does not match its operands");
   Importer inner(*body, graph_);
   for (size_t i = 0; i < operands.size(); ++i) {
     if (inner.aliases().written.contains(body->inputs[i].value))
@@ -171,13 +171,13 @@ core::Value* Importer::tensor(ValueId id) {
   if (version != versions_.end() && seen_[id] != version->second && aliases_.is_view(id)) {
     const auto maker = aliases_.made_by.find(id);
     if (maker != aliases_.made_by.end() && (depth_ == kDeepest || ++remade_ > kMostRemade))
-      refuse_node(source_.nodes[maker->second], "very many views of views that are written");
+      refuse_node(source_.nodes[maker->second], "too many views of views that are written");
     ++depth_;
     if (maker == aliases_.made_by.end() || aliases_.target[maker->second]) {
       slots_[id] =
-          tensor(aliases_.base.at(id));  // another name, or the result of an in-place call: what it wrote
+          tensor(aliases_.base.at(id));  // another name, or the result of an in-place call: the written value
     } else {
-      import_node(maker->second);  // from the current value of what it is a view of
+      import_node(maker->second);  // from the current value of its base
     }
     seen_[id] = version->second;
     --depth_;
@@ -187,14 +187,14 @@ core::Value* Importer::tensor(ValueId id) {
   return *found;
 }
 
-// A converter may leave out results that inference seldom uses: saved statistics, indices of maxima.
+// A converter may omit results that inference seldom uses: saved statistics, indices of maxima.
 void Importer::refuse_missing(ValueId id) const {
   for (const Node& node : std::span(source_.nodes).first(position_)) {
     if (std::ranges::find(node.outputs, std::optional(id)) != node.outputs.end())
-      refuse_node(node, fmt::format("its result {} is not made", source_.values[id].name));
+      refuse_node(node, fmt::format("its result {} is not computed", source_.values[id].name));
   }
-  throw UserError("INGOT-U521",
-                  fmt::format("value {} of the program is used before it is made", source_.values[id].name));
+  throw UserError("INGOT-U521", fmt::format("value {} of the program is used before it is computed",
+                                            source_.values[id].name));
 }
 
 std::optional<Dim> Importer::integer(ValueId id) {
@@ -229,7 +229,8 @@ void Importer::write(ValueId id, core::Value* written) {
   }
 }
 
-// `whole` with the elements that `view` shows replaced by `written`. The view's nodes are undone one by one.
+// `whole` with the elements that `view` shows replaced by `written`. The view's nodes are inverted one by
+// one.
 core::Value* Importer::scattered(core::Value* whole, core::Value* view, core::Value* written,
                                  const Node& node) {
   for (; view != whole; view = view->producer->operands[0]) written = scattered_once(view, written, node);

@@ -15,11 +15,11 @@ namespace ingot::core::aten {
 // "aten.add_.Tensor" -> "aten.add.Tensor".
 std::string functional_target(std::string_view target);
 
-// Operators that only run their graph in some mode that inference does not know.
+// Operators that only run their graph in a mode that is irrelevant for inference.
 bool is_transparent(const Node& node);
 
-// Imports the nodes of one ATen graph into a graph of ours. A write through a view is scattered into what it
-// is a view of; other views of that memory are made again when they are read next.
+// Imports the nodes of one ATen graph into our graph. A write through a view is scattered into its base;
+// other views of that memory are recomputed when they are next read.
 class Importer final : public Scope {
  public:
   Importer(const Graph& source, core::Graph& graph);
@@ -41,7 +41,7 @@ class Importer final : public Scope {
   void apply(const Converter& converter, const Node& node);
   void import_in_place(size_t index);
   void refuse_complex(const Node& node) const;
-  void inline_graph(const Node& node);  // wrap_with_set_grad_enabled and its like
+  void inline_graph(const Node& node);  // wrap_with_set_grad_enabled and similar
   [[noreturn]] void refuse_missing(ValueId id) const;
   void write(ValueId id, core::Value* value);
   core::Value* scattered(core::Value* whole, core::Value* view, core::Value* written, const Node& node);
@@ -50,11 +50,11 @@ class Importer final : public Scope {
   const Graph& source_;
   core::Graph& graph_;
   Aliases aliases_;
-  size_t position_ = 0;            // how many nodes are imported
-  size_t depth_ = 0, remade_ = 0;  // views that are being made again, and that were
+  size_t position_ = 0;            // number of nodes imported
+  size_t depth_ = 0, remade_ = 0;  // views being recomputed now, and in total
   std::vector<ImportedValue> slots_;
-  std::vector<uint64_t> seen_;            // by value: the version of its root that it shows
-  std::map<ValueId, uint64_t> versions_;  // by root: how often it was written
+  std::vector<uint64_t> seen_;            // by value: the version of its root that it reflects
+  std::map<ValueId, uint64_t> versions_;  // by root: number of writes
 };
 
 }  // namespace ingot::core::aten

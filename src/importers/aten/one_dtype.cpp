@@ -12,8 +12,8 @@ namespace {
 
 struct Rule {
   std::string_view target;                     // without the overload
-  std::array<std::string_view, 5> operands{};  // the first is what the others are compared with
-  bool takes_wide = false;                     // f32 for all others where the first is f16 or bf16
+  std::array<std::string_view, 5> operands{};  // the others are compared with the first
+  bool takes_wide = false;                     // f32 is allowed for all others if the first is f16 or bf16
 };
 
 constexpr bool kTakesWide = true;
@@ -62,7 +62,7 @@ const Rule* find_rule(std::string_view target) {
 void require_one_dtype(Call& call) {
   const Rule* rule = find_rule(call.node().target);
   if (rule == nullptr) return;
-  std::string_view first;  // what the others are compared with
+  std::string_view first;  // the others are compared with it
   DType expected{};
   bool may_widen = rule->takes_wide;
   for (const std::string_view operand : rule->operands) {
@@ -74,8 +74,8 @@ void require_one_dtype(Call& call) {
       first = operand;
       expected = dtype;
     } else if (dtype != expected) {
-      call.refuse(fmt::format("{} is {} and {} is {}, and torch computes it for one dtype only", first,
-                              name(expected), operand, name(dtype)));
+      call.refuse(fmt::format("{} is {} and {} is {}, but torch requires equal dtypes", first, name(expected),
+                              operand, name(dtype)));
     }
   }
 }

@@ -30,17 +30,17 @@ bool has_unknown_symbol(const Dim& dim, const SymbolTable& symbols) {
 
 bool are_equal(const Dim& a, const Dim& b, const SymbolTable& symbols) {
   if (a == b || provably_equal(a, b, symbols)) return true;
-  // A size that is bound while the program runs has a name of its own in each of the two.
+  // A data-dependent size has different names in the two.
   if (has_unknown_symbol(a, symbols) || has_unknown_symbol(b, symbols)) return true;
   const Dim difference = a - b;
-  std::mt19937 random;  // seeded alike each time: an import is deterministic
+  std::mt19937 random;  // the same seed each time: imports are deterministic
   for (int sample = 0; sample < kSamples; ++sample) {
     SymbolValues sizes;
     for (const std::string& name : difference.symbols())
       sizes[name] = sampled_size(symbols.find(name)->second, sample, random);
     try {
       if (evaluate(difference, sizes) != 0) return false;
-    } catch (const UserError&) {  // a division by zero, or an overflow: no size of the program
+    } catch (const UserError&) {  // a division by zero, or an overflow: not a possible size
       continue;
     }
   }
@@ -55,7 +55,7 @@ bool are_equal(const Shape& a, const Shape& b, const SymbolTable& symbols) {
   throw UnsupportedError(
       {.code = "INGOT-N523",
        .message =
-           fmt::format("{}: Ingot computes {} where the program recorded {}", node.target, made, recorded),
+           fmt::format("{}: Ingot computes {}, but the program recorded {}", node.target, made, recorded),
        .node = node.name,
        .source_line = source_text(node.source),
        .advice = "torch.compile and ingot.compile run such a node in torch; please report it"});

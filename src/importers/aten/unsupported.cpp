@@ -11,15 +11,15 @@
 namespace ingot::core::aten {
 namespace {
 
-// What forbids a value in an engine, "" if nothing does.
+// Why a value cannot be in an engine, "" if it can.
 std::string refuse_value(const Value& value, const BoundSymbols& bound) {
   if (value.kind == ValueKind::kOther)
-    return fmt::format("\"{}\" is of a kind or dtype that engines do not have", value.name);
+    return fmt::format("\"{}\" is of a kind or dtype that engines do not support", value.name);
   if (value.kind == ValueKind::kTensor && is_complex(value.tensor.dtype)) return "complex numbers";
   if (!unbound_symbol(value.tensor.shape, bound).empty())
-    return fmt::format("the size of \"{}\" follows from data, or from a number that is no size", value.name);
+    return fmt::format("the size of \"{}\" depends on data, or on a number that is not a size", value.name);
   if (value.integer && !unbound_symbol({&*value.integer, 1}, bound).empty())
-    return fmt::format("\"{}\" follows from data, or from a number that is no size", value.name);
+    return fmt::format("\"{}\" depends on data, or on a number that is not a size", value.name);
   return {};
 }
 

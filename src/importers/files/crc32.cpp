@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Eight bytes at a time by tables, or 64 at a time by the processor's products without carries: weights have
-// gigabytes.
+// Eight bytes at a time with tables, or 64 at a time with carry-less multiplication: weights have gigabytes.
 #include <array>
 #include <span>
 
@@ -17,7 +16,7 @@ constexpr uint32_t kPolynomial = 0xedb88320;  // bit-reversed
 
 using Tables = std::array<std::array<uint32_t, 256>, 8>;
 
-// tables[k][b]: what byte b contributes when k more bytes follow it.
+// tables[k][b]: the contribution of byte b followed by k more bytes.
 constexpr Tables make_tables() {
   Tables tables{};
   for (uint32_t byte = 0; byte < 256; ++byte) {
@@ -51,15 +50,15 @@ uint32_t by_tables(uint32_t state, Bytes data) {
 constexpr size_t kBlock = 64;
 constexpr size_t kLanes = 4;
 
-// x to a power, as the instruction for products without carries wants it of bit-reversed numbers.
+// A power of x in the form that carry-less multiplication needs for bit-reversed polynomials.
 constexpr int64_t power_of_x(int exponent) {
   uint32_t value = 0x80000000u;
   for (int i = 0; i < exponent; ++i) value = (value >> 1) ^ (value & 1 ? kPolynomial : 0u);
   return static_cast<int64_t>(value) << 1;
 }
 
-// Takes whole blocks into 64 bytes that have the same remainder: a lane of 16 bytes counts 512 bits further
-// on what it is times x^512, half by half.
+// Folds whole blocks into 64 bytes with the same remainder: each 16-byte lane is multiplied by x^512, in two
+// halves.
 __attribute__((target("pclmul,sse2"))) void fold_blocks(uint32_t state, Bytes blocks,
                                                         std::span<std::byte, kBlock> folded) {
   const __m128i factors = _mm_set_epi64x(power_of_x(512 - 32), power_of_x(512 + 32));
@@ -82,7 +81,7 @@ __attribute__((target("pclmul,sse2"))) void fold_blocks(uint32_t state, Bytes bl
 
 bool can_fold(size_t bytes) { return bytes >= 2 * kBlock && __builtin_cpu_supports("pclmul"); }
 
-// Up to the last whole block by folding, the rest by tables.
+// Folds up to the last whole block; tables handle the remainder.
 uint32_t by_folding(uint32_t state, Bytes data) {
   const size_t whole = data.size() / kBlock * kBlock;
   std::array<std::byte, kBlock> folded;

@@ -5,6 +5,6 @@
 
 namespace ingot::core {
 
-uint32_t crc32(Bytes data);  // of ZIP and PNG: polynomial 0xedb88320
+uint32_t crc32(Bytes data);  // as in ZIP and PNG: polynomial 0xedb88320
 
 }  // namespace ingot::core

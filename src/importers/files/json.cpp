@@ -10,12 +10,12 @@
 namespace ingot::core {
 namespace {
 
-// `kinds` are those of JsonDocument::Kind, as numbers.
+// `kinds` are values of JsonDocument::Kind.
 [[noreturn]] void refuse_kind(size_t kind, size_t expected) {
   constexpr std::string_view kNames[] = {"null",   "a bool", "an integer", "a number",
                                          "a text", "a list", "an object"};
-  throw UserError("INGOT-U503",
-                  fmt::format("the program's JSON has {} where {} is due", kNames[kind], kNames[expected]));
+  throw UserError("INGOT-U503", fmt::format("the program's JSON has {} where {} is expected", kNames[kind],
+                                            kNames[expected]));
 }
 
 }  // namespace

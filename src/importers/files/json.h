@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// JSON documents as torch's export schema uses them: every read is checked, so that readers need no checks of
+// JSON documents in the form of torch's export schema: every read is checked, so readers need no checks of
 // their own.
 #pragma once
 
@@ -18,14 +18,14 @@ class JsonItems;
 class JsonMembers;
 struct JsonMember;
 
-// Tells members that are not wanted by their key and that of the object around them.
+// Selects members to skip, by their key and that of the enclosing object.
 using IsSkipped = bool (*)(std::string_view object, std::string_view key);
 
-// All values in one array, in the document's order: models have millions of them.
+// All values in one array, in document order: models have millions of them.
 class JsonDocument {
  public:
-  // Less what `is_skipped` names: metadata dominates these files. UserError INGOT-U502 (naming `document`) if
-  // it is malformed, deeper than 64 levels, larger than 1 GiB or names a member of an object twice.
+  // Skips what `is_skipped` selects: metadata dominates these files. UserError INGOT-U502 (naming `document`)
+  // if it is malformed, deeper than 64 levels, larger than 1 GiB or has duplicate members.
   static JsonDocument parse(Bytes bytes, std::string_view document, IsSkipped is_skipped);
 
   Json root() const;
@@ -42,13 +42,13 @@ class JsonDocument {
   };
   struct Entry {
     Kind kind = Kind::kNull;
-    uint32_t next = 0;  // index behind this value and all inside it
+    uint32_t next = 0;  // index after this value and its contents
     union {
       bool boolean;
       int64_t integer;
       double number;
       Span text;
-      uint64_t count = 0;  // of items or members; a member is the entry of its key and that of its value
+      uint64_t count = 0;  // of items or members; a member is two entries, its key and its value
     };
   };
   std::string_view text(const Entry& entry) const {
@@ -67,13 +67,13 @@ class Json {
 
   bool boolean() const;
   int64_t integer() const;
-  double number() const;  // also an integer, and the texts "Infinity", "-Infinity" and "NaN"
+  double number() const;  // also an integer, and the strings "Infinity", "-Infinity" and "NaN"
   std::string_view text() const;
   JsonItems items() const;      // of a list
   JsonMembers members() const;  // of an object, in the document's order
 
-  std::optional<Json> find(std::string_view key) const;  // none if the member is absent or null
-  Json at(std::string_view key) const;                   // UserError if `find` gives none
+  std::optional<Json> find(std::string_view key) const;  // nullopt if the member is absent or null
+  Json at(std::string_view key) const;                   // UserError if `find` returns nullopt
   JsonMember only_member() const;                        // of a union: an object with one member
 
  private:
@@ -90,7 +90,7 @@ struct JsonMember {
 
 inline Json JsonDocument::root() const { return {*this, 0}; }
 
-// What a list or an object holds, for range-based loops.
+// Iterates over a list or an object in range-based loops.
 class JsonItems {
  public:
   class Iterator {

@@ -11,7 +11,7 @@
 namespace ingot::core {
 
 constexpr size_t kMaximumDepth = 64;
-constexpr size_t kMaximumBytes = size_t{1} << 30;  // so that 32 bits count entries and characters
+constexpr size_t kMaximumBytes = size_t{1} << 30;  // so that entries and characters fit 32 bits
 
 // Receives nlohmann's events; returning false stops the parser.
 class JsonBuilder {
@@ -68,7 +68,7 @@ class JsonBuilder {
  private:
   struct Frame {
     uint32_t container;
-    int64_t key;  // entry of the key under which it stands; -1 in a list
+    int64_t key;  // entry of the its key; -1 in a list
   };
 
   bool fail(std::string message) {
@@ -93,7 +93,7 @@ class JsonBuilder {
     fill(entry);
   }
 
-  // A value begins: whether it is wanted.
+  // Called at the start of a value: whether to keep it.
   bool begin_value() {
     if (skipped_depth_ > 0 || std::exchange(skips_next_, false)) return false;
     if (!stack_.empty() && entry(stack_.back().container).kind == Kind::kList)
@@ -151,7 +151,7 @@ class JsonBuilder {
   std::vector<std::string_view> keys_;  // scratch
   int64_t last_key_ = -1;               // entry of the key whose value comes next
   bool skips_next_ = false;
-  size_t skipped_depth_ = 0;  // open containers inside a value that is not wanted
+  size_t skipped_depth_ = 0;  // open containers inside a skipped value
 };
 
 JsonDocument JsonDocument::parse(Bytes bytes, std::string_view document, IsSkipped is_skipped) {

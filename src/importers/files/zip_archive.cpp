@@ -18,7 +18,7 @@ constexpr uint32_t kEndOfDirectory = 0x06054b50;
 constexpr uint32_t kEndOfDirectory64 = 0x06064b50;
 constexpr uint32_t kLocator64 = 0x07064b50;
 constexpr uint16_t kExtra64 = 1;
-constexpr uint64_t kIn64 = 0xffffffff;  // the value stands in the ZIP64 record
+constexpr uint64_t kIn64 = 0xffffffff;  // the value is in the ZIP64 record
 constexpr uint16_t kEncrypted = 1;
 constexpr uint64_t kLocalHeaderSize = 30, kEntrySize = 46, kEndSize = 22, kEnd64Size = 56,
                    kLocator64Size = 20;
@@ -29,19 +29,19 @@ constexpr uint64_t kLocalHeaderSize = 30, kEntrySize = 46, kEndSize = 22, kEnd64
 }
 [[noreturn]] void foreign(std::string message) {
   throw UnsupportedError("INGOT-N500", std::move(message),
-                         "use the file as torch.export.save wrote it; repacked archives are not read");
+                         "use the file as torch.export.save wrote it; repacked archives are not supported");
 }
 
 [[noreturn]] void no_export(std::string_view why) {
-  throw UserError("INGOT-U501", fmt::format("this is no torch.export archive: {}", why),
+  throw UserError("INGOT-U501", fmt::format("this is not a torch.export archive: {}", why),
                   "save the program with torch.export.save(torch.export.export(model, args), path)");
 }
 
-// A little-endian reader whose every access is checked.
+// A little-endian reader with checked accesses.
 class Cursor {
  public:
   Cursor(Bytes data, uint64_t offset) : data_(data), offset_(offset) {
-    if (offset > data.size()) damaged("an offset points behind the end");
+    if (offset > data.size()) damaged("an offset points past the end");
   }
   uint64_t offset() const { return offset_; }
   uint64_t rest() const { return data_.size() - offset_; }
@@ -73,10 +73,10 @@ struct Directory {
   uint64_t entries;
   uint64_t size;
   uint64_t offset;
-  uint64_t end;  // where the next record begins
+  uint64_t end;  // start of the next record
 };
 
-// The ZIP64 record that the locator before `end_offset` names; none if there is no locator.
+// The ZIP64 record that the locator before `end_offset` names; nullopt if there is no locator.
 std::optional<Directory> read_end64(Bytes file, uint64_t end_offset) {
   if (end_offset < kLocator64Size) return std::nullopt;
   const uint64_t locator_offset = end_offset - kLocator64Size;
@@ -116,7 +116,7 @@ Directory read_end(Bytes file) {
       !agree(small.offset, directory.offset, kIn64))
     damaged("the two ends of the directory disagree");
   if (directory.offset > directory.end || directory.size != directory.end - directory.offset)
-    damaged("the directory does not end where its end begins");
+    damaged("the directory does not end at its end record");
   return directory;
 }
 
@@ -143,7 +143,7 @@ void read_extra(Bytes extra, uint64_t& size, uint64_t& packed_size, uint64_t& he
 }
 
 Entry read_entry(Cursor& cursor) {
-  if (cursor.u32() != kDirectoryEntry) damaged("a directory entry does not begin as one");
+  if (cursor.u32() != kDirectoryEntry) damaged("a directory entry has a wrong signature");
   cursor.take(4);  // versions
   const uint16_t flags = cursor.u16();
   const uint16_t method = cursor.u16();
@@ -171,8 +171,8 @@ struct Extent {
   uint64_t begin, end;  // local header and payload, as offsets in the file
 };
 
-// The payload of an entry. Sizes in the local header may be zero (a data descriptor follows): the directory
-// counts.
+// The payload of an entry. Sizes in the local header may be zero (a data descriptor follows): those in the
+// directory count.
 Bytes find_payload(Bytes before_directory, const Entry& entry, std::vector<Extent>& extents) {
   Cursor cursor(before_directory, entry.header_offset);
   if (cursor.u32() != kLocalHeader) damaged(fmt::format("member '{}' has no header", entry.name));
@@ -193,12 +193,12 @@ void check_disjoint(std::vector<Extent> extents) {
     if (extents[i].begin < extents[i - 1].end) damaged("two members overlap");
 }
 
-// "model/data/weights/weight_0" without "model/": all members lie in one folder, whose name is the file's
-// when written.
+// "model/data/weights/weight_0" without "model/": all members are in one folder, named after the file when it
+// was written.
 std::string_view strip_root(const std::string& name, std::optional<std::string>& root) {
   const size_t slash = name.find('/');
   if (slash == std::string::npos || slash == 0 || slash + 1 == name.size())
-    no_export(fmt::format("its member '{}' lies in no folder", name));
+    no_export(fmt::format("its member '{}' is not in a folder", name));
   if (!root) root = name.substr(0, slash);
   if (name.compare(0, slash, *root) != 0)
     no_export(fmt::format("its member '{}' is not below '{}'", name, *root));
@@ -222,7 +222,7 @@ ZipMembers read_zip_directory(Bytes file) {
     if (!members.emplace(name, ZipMember{payload, entry.crc32}).second)
       damaged(fmt::format("two members are named '{}'", name));
   }
-  if (cursor.rest() != 0) damaged("the directory is longer than its entries");
+  if (cursor.rest() != 0) damaged("the directory has unused bytes");
   check_disjoint(std::move(extents));
   return members;
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Reads the ZIP files that torch writes: stored members only, found through the central directory. Nothing is
-// copied.
+// Reads the ZIP files that torch writes: stored members only, found through the central directory. Copies
+// nothing.
 #pragma once
 
 #include <map>
@@ -16,12 +16,12 @@ struct ZipMember {
   uint32_t crc32 = 0;
 };
 
-// Names as the archive spells them, all below one root folder that is left out.
+// Names as in the archive, without the root folder that all share.
 using ZipMembers = std::map<std::string, ZipMember, std::less<>>;
 
-// Checks the whole directory: bounds, that no two members share a name or a byte, and that nothing stands
-// between the directory and the end. UserError INGOT-U500 if it is damaged, UnsupportedError INGOT-N500 for
-// features of ZIP that torch does not use (compression, encryption, several disks).
+// Checks the whole directory: bounds, no duplicate names, no overlapping members, nothing between the
+// directory and the end. UserError INGOT-U500 if it is damaged, UnsupportedError INGOT-N500 for ZIP features
+// that torch does not use (compression, encryption, several disks).
 ZipMembers read_zip_directory(Bytes file);
 
 }  // namespace ingot::core

@@ -53,15 +53,17 @@ void Archive::refuse_other_kinds() const {
 void Archive::check_markers() const {
   const std::optional<Bytes> format = find("archive_format");
   if (!format || as_text(*format) != "pt2")
-    refuse_other("this ZIP file is no torch.export archive: its archive_format is not 'pt2'",
+    refuse_other("this ZIP file is not a torch.export archive: its archive_format is not 'pt2'",
                  "save the program with torch.export.save(torch.export.export(model, args), path)");
   if (const std::optional<Bytes> version = find("archive_version"); version && as_text(*version) != "0")
-    throw UnsupportedError("INGOT-N502",
-                           fmt::format("the archive's version is '{}'; '0' is read", as_text(*version)));
+    throw UnsupportedError(
+        "INGOT-N502",
+        fmt::format("the archive's version is '{}', but only '0' is supported", as_text(*version)));
   if (const std::optional<Bytes> order = find("byteorder"); order && as_text(*order) != "little")
-    throw UnsupportedError("INGOT-N502",
-                           fmt::format("the archive's byte order is '{}'; 'little' is read", as_text(*order)),
-                           "save the program on a little-endian machine");
+    throw UnsupportedError(
+        "INGOT-N502",
+        fmt::format("the archive's byte order is '{}', but only 'little' is supported", as_text(*order)),
+        "save the program on a little-endian machine");
 }
 
 std::string Archive::find_program() const {
@@ -73,13 +75,14 @@ std::string Archive::find_program() const {
       names.push_back(path.substr(kModels.size(), path.size() - kModels.size() - kJson.size()));
   }
   if (names.empty())
-    refuse_other("the archive holds no exported program",
-                 "Packages of AOTInductor hold compiled code only; save the program with torch.export.save");
+    refuse_other(
+        "the archive contains no exported program",
+        "packages of AOTInductor contain only compiled code; save the program with torch.export.save");
   if (names.size() == 1) return names[0];
   if (std::ranges::find(names, "model") != names.end()) return "model";
   throw UserError("INGOT-U511",
-                  fmt::format("the archive holds {} programs: {}", names.size(), fmt::join(names, ", ")),
-                  "save the program that is wanted by itself, or under the name 'model'");
+                  fmt::format("the archive contains {} programs: {}", names.size(), fmt::join(names, ", ")),
+                  "save the program by itself, or under the name 'model'");
 }
 
 std::optional<Bytes> Archive::find(const std::string& name) const {

@@ -12,12 +12,11 @@
 
 namespace ingot::core::pt2 {
 
-// The members of a .pt2 file, found by their names.
+// The members of a .pt2 file, by name.
 class Archive {
  public:
-  // Checks that this is an archive of an exported program in a form that is read.
-  // UserError INGOT-U501: something else; UnsupportedError: INGOT-N501 an older form, INGOT-N502 a foreign
-  // byte order.
+  // Checks that this is an archive of an exported program in a supported form. UserError INGOT-U501: anything
+  // else; UnsupportedError: INGOT-N501 an older form, INGOT-N502 another byte order.
   Archive(Bytes file, std::shared_ptr<const void> owner, const ReadOptions& options);
 
   JsonDocument program() const;

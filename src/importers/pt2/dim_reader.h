@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Symbolic sizes of an exported program: sympy's srepr (or, from older writers, str) becomes a Dim.
+// Parses symbolic sizes of an exported program: sympy's srepr (or, from older writers, str) becomes a Dim.
 #pragma once
 
 #include <string>
@@ -10,13 +10,13 @@
 
 namespace ingot::core::pt2 {
 
-// What Dim cannot express (rounding of inexact floats, where, ...) becomes a symbol of its own, the same one
-// for the same text: a node of the graph computes it. Symbols that the table lacks are added to it.
+// Expressions that Dim cannot represent (rounding of inexact floats, where, ...) become a new symbol, the
+// same for equal text: a node of the graph computes it. Symbols missing from the table are added.
 class DimReader {
  public:
   explicit DimReader(SymbolTable& symbols) : symbols_(symbols) {}
 
-  // UserError INGOT-U508 if the text is malformed, too long or nests too deep.
+  // UserError INGOT-U508 if the text is malformed, too long or nested too deeply.
   Dim read(const std::string& expression);
 
   void set_typical(const std::string& symbol, int64_t size) { symbols_[symbol].typical = size; }
@@ -27,7 +27,7 @@ class DimReader {
 
   SymbolTable& symbols_;
   std::unordered_map<std::string, Dim> known_;   // expressions read before
-  std::unordered_map<std::string, Dim> opaque_;  // texts that stand for themselves
+  std::unordered_map<std::string, Dim> opaque_;  // texts replaced by a symbol
 };
 
 }  // namespace ingot::core::pt2

@@ -32,7 +32,7 @@ bool is_one_of(std::string_view name, const std::array<std::string_view, N>& nam
   return std::ranges::find(names, name) != names.end();
 }
 
-// Functions from a float to an integer: what they round is computed by a node if it is not expressible.
+// Functions from a float to an integer: a node computes the result if it is not expressible.
 constexpr std::array<std::string_view, 6> kRounding = {"TruncToInt", "FloorToInt", "CeilToInt",
                                                        "RoundToInt", "floor",      "ceiling"};
 constexpr std::array<std::string_view, 21> kFunctions = {
@@ -50,8 +50,9 @@ Quantity wrap(const std::optional<Dim>& dim) { return dim ? Quantity(Fraction{*d
 }  // namespace
 
 void ExpressionParser::fail(std::string_view expected) const {
-  throw UserError("INGOT-U508", fmt::format("the symbolic size '{}' is malformed: {} is due at character {}",
-                                            text_.substr(0, 200), expected, text_.size() - rest_.size()));
+  throw UserError("INGOT-U508",
+                  fmt::format("the symbolic size '{}' is malformed: expected {} at character {}",
+                              text_.substr(0, 200), expected, text_.size() - rest_.size()));
 }
 
 void ExpressionParser::skip_spaces() {
@@ -76,13 +77,13 @@ std::string_view ExpressionParser::quoted() {
   skip_spaces();
   const char quote = rest_.empty() ? '\0' : rest_.front();
   const size_t end = quote == '\'' || quote == '"' ? rest_.find(quote, 1) : std::string_view::npos;
-  if (end == std::string_view::npos) fail("a text in quotes");
+  if (end == std::string_view::npos) fail("a quoted string");
   const std::string_view inside = rest_.substr(1, end - 1);
   rest_.remove_prefix(end + 1);
   return inside;
 }
 
-// ", positive=True, integer=True)": sympy's assumptions say nothing that the ranges do not.
+// ", positive=True, integer=True)": sympy's assumptions add nothing to the ranges.
 void ExpressionParser::skip_keywords() {
   while (accept(",")) {
     skip_spaces();
@@ -94,7 +95,7 @@ void ExpressionParser::skip_keywords() {
   if (!accept(")")) fail("')'");
 }
 
-// Behind the opening parenthesis of a function that is not known: goes behind the closing one.
+// After the opening parenthesis of an unknown function: skips to its closing one.
 void ExpressionParser::skip_call() {
   for (int open = 1; open > 0;) {
     skip_spaces();
@@ -182,7 +183,7 @@ Quantity ExpressionParser::number() {
   const std::string_view token = word();
   int64_t integer = 0;
   if (parse_number(token, integer)) return Fraction{integer};
-  if (std::ranges::all_of(token, is_digit)) fail("an integer of 64 bits");
+  if (std::ranges::all_of(token, is_digit)) fail("a 64-bit integer");
   double value = 0;
   if (!parse_number(token, value)) fail("a number");
   return fraction_of(value);
@@ -271,7 +272,7 @@ Quantity ExpressionParser::divide_whole(std::string_view name, const Dim& a, con
     const Dim factor = int64_t{1} << *bits;
     return Fraction{name == "LShift" ? a * factor : floor_divide(a, factor)};
   }
-  if (b == Dim(0)) fail("a divisor other than zero");
+  if (b == Dim(0)) fail("a nonzero divisor");
   if (name == "FloorDiv" || name == "CleanDiv") return Fraction{floor_divide(a, b)};
   if (name == "CeilDiv") return Fraction{ceil_divide(a, b)};
   if (name == "Mod" || name == "PythonMod") return Fraction{modulo(a, b)};

@@ -37,7 +37,7 @@ void read_outputs(Json node_json, aten::Node& node, ValueScope& scope) {
 }
 
 std::string read_name(Json node_json, size_t index) {
-  const std::optional<Json> name = node_json.find("name");  // older writers give none
+  const std::optional<Json> name = node_json.find("name");  // absent in older files
   return name ? std::string(name->text()) : fmt::format("node{}", index);
 }
 

@@ -14,7 +14,7 @@ std::optional<aten::Source> read_frame(std::string_view line) {
   constexpr std::string_view kFile = "File \"", kLine = "\", line ", kFunction = ", in ";
   const size_t name_end = line.find(kLine);
   if (!line.starts_with(kFile) || name_end == std::string_view::npos) return std::nullopt;
-  if (line[kFile.size()] == '<') return std::nullopt;  // generated code, in no file
+  if (line[kFile.size()] == '<') return std::nullopt;  // generated code, not in a file
   aten::Source source;
   source.file = line.substr(kFile.size(), name_end - kFile.size());
   const std::string_view rest = line.substr(name_end + kLine.size());

@@ -6,8 +6,8 @@
 
 namespace ingot::core::pt2 {
 
-// The line of the user's model that made a node: the innermost frame of the stack trace outside of torch, or
-// the innermost of all; and the module that was running. Unknown parts stay empty.
+// The line of the user's model that created a node: the innermost frame of the stack trace outside of torch,
+// otherwise the innermost one; and the module. Unknown parts stay empty.
 aten::Source read_source(Json node_metadata);
 
 // Metadata that `read_source` does not use.

@@ -23,11 +23,11 @@ constexpr size_t kAlignment = 16;  // of the largest element
 
 int64_t concrete(const Dim& dim, const std::string& name) {
   const std::optional<int64_t> value = dim.constant();
-  if (!value || *value < 0) refuse_shape(name, "a size, stride or offset is not a natural number");
+  if (!value || *value < 0) refuse_shape(name, "a size, stride or offset is not a non-negative integer");
   return *value;
 }
 
-// One past the last element that the view reaches, counted from the storage's begin; 0 for an empty view.
+// One past the last element of the view, relative to the storage's beginning; 0 for an empty view.
 int64_t end_of(const TensorView& view, int64_t offset, const std::string& name) {
   int64_t last = offset;
   for (size_t i = 0; i < view.shape.size(); ++i) {
@@ -59,7 +59,7 @@ const Payloads::Storage& Payloads::storage(const std::string& path, const std::s
                     fmt::format("the archive lacks '{}{}', the values of '{}'", folder_, path, name));
   const Bytes bytes = member->second.data;
   entry->second = {bytes, owner_, member->second.crc32};
-  // torch aligns payloads in the file; a copy of the file in memory may lie anywhere.
+  // torch aligns payloads in the file; a copy of the file in memory may have any address.
   if (reinterpret_cast<uintptr_t>(bytes.data()) % kAlignment != 0) {
     const Tensor copy = make_tensor(DType::kU8, {static_cast<int64_t>(bytes.size())});
     std::memcpy(copy.data.get(), bytes.data(), bytes.size());
@@ -88,7 +88,7 @@ Payload Payloads::find(const std::string& name, ReadContext& context) {
   const Json meta_json = found->second;
   if (const std::optional<Json> pickled = meta_json.find("use_pickle"); pickled && pickled->boolean())
     throw UnsupportedError("INGOT-N503", fmt::format("'{}' is a tensor subclass, which torch pickles", name),
-                           "turn it into plain tensors before the export, with "
+                           "convert it to plain tensors before the export, with "
                            "torchao.utils.unwrap_tensor_subclass(model) for torchao's");
   const Json tensor_json = meta_json.at("tensor_meta");
   const aten::TensorMeta meta = read_tensor_meta(tensor_json, context);
@@ -104,8 +104,8 @@ Payload Payloads::find(const std::string& name, ReadContext& context) {
     throw UserError("INGOT-U509", fmt::format("the archive leaves out the values of '{}'", name),
                     "export the model with real weights, not under a FakeTensorMode");
   if (end > static_cast<int64_t>(source.bytes.size()) / item_bytes)
-    refuse_shape(name, "it reaches out of its storage");
-  // The view is only read: what runs the program takes weights as constant.
+    refuse_shape(name, "it reaches outside of its storage");
+  // The view is only read: programs treat weights as constant.
   if (end > 0) view.data = const_cast<std::byte*>(source.bytes.data()) + offset * item_bytes;
   return {std::move(view), source.owner};
 }

@@ -27,11 +27,11 @@ class Payloads {
   Payloads(std::optional<Json> config, std::string folder, const ZipMembers& members,
            std::shared_ptr<const void> owner);
 
-  // UserError: INGOT-U504 no such name or member, INGOT-U507 it reaches out of its storage, INGOT-U509 values
-  // left out. UnsupportedError: INGOT-N503 pickled, and what read_tensor_meta throws.
+  // UserError: INGOT-U504 no such name or member, INGOT-U507 outside of its storage, INGOT-U509 values
+  // omitted. UnsupportedError: INGOT-N503 pickled, and those of read_tensor_meta.
   Payload find(const std::string& name, ReadContext& context);
 
-  // Compares the checksums of all members that values were found in. UserError INGOT-U505.
+  // Verifies the checksums of all members with values used so far. UserError INGOT-U505.
   void verify() const;
 
  private:

@@ -10,7 +10,7 @@ namespace ingot::core::pt2 {
 void refuse_unknown(const ReadContext& context, std::string_view what, std::string_view value) {
   throw UnsupportedError(
       "INGOT-N507",
-      fmt::format("{} '{}' is not known; the program's schema is {}", what, value, context.schema),
+      fmt::format("{} '{}' is unknown; the program's schema is {}", what, value, context.schema),
       "save the program with torch 2.11 to 2.13, or use a newer Ingot");
 }
 

@@ -8,7 +8,7 @@
 
 namespace ingot::core::pt2 {
 
-// What all parts of reading one program share.
+// State shared by all readers of one program.
 struct ReadContext {
   DimReader dims;
   std::string schema;  // "8.20"

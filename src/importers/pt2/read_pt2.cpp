@@ -22,22 +22,23 @@ std::string read_schema_version(Json program) {
   const int64_t major = version.at("major").integer();
   std::string text = fmt::format("{}.{}", major, version.at("minor").integer());
   if (major != kSchemaMajor)
-    throw UnsupportedError("INGOT-N502",
-                           fmt::format("the program has export schema {}; {}.x is read", text, kSchemaMajor),
-                           "save the program again with torch 2.11 to 2.13");
+    throw UnsupportedError(
+        "INGOT-N502",
+        fmt::format("the program has export schema {}, but only {}.x is supported", text, kSchemaMajor),
+        "save the program again with torch 2.11 to 2.13");
   return text;
 }
 
-// {"s0": {"min_val": 2, "max_val": null}}: null is no bound.
+// {"s0": {"min_val": 2, "max_val": null}}: null means unbounded.
 SymbolTable read_ranges(Json program) {
   SymbolTable symbols;
   const std::optional<Json> constraints = program.find("range_constraints");
   if (!constraints) return symbols;
   for (const auto [name, constraint] : constraints->members()) {
-    if (!is_symbol_name(name)) continue;  // of nothing that the program can name
+    if (!is_symbol_name(name)) continue;  // names that the program cannot use
     const std::optional<Json> min = constraint.find("min_val"), max = constraint.find("max_val");
     DimRange range{min ? min->integer() : INT64_MIN, max ? max->integer() : INT64_MAX};
-    if (range.max >= INT64_MAX - 1) range.max = INT64_MAX;  // older writers' infinity
+    if (range.max >= INT64_MAX - 1) range.max = INT64_MAX;  // infinity of older writers
     if (range.min > range.max)
       throw UserError("INGOT-U508",
                       fmt::format("the range {}..{} of symbol '{}' is empty", range.min, range.max, name));
@@ -53,7 +54,7 @@ std::vector<std::string> read_texts(std::optional<Json> list) {
   return texts;
 }
 
-// How the user's model was called: the first entry is the model itself.
+// The model's signature: the first entry is the model itself.
 void read_calling_convention(Json graph_module, aten::Program& program) {
   const std::optional<Json> calls = graph_module.find("module_call_graph");
   if (!calls || calls->items().size() == 0) return;

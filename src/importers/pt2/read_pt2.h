@@ -14,17 +14,16 @@ namespace ingot::core::pt2 {
 
 struct ReadOptions {
   bool verify_checksums = true;
-  bool verify_values = true;  // also of weights, which are read for that
+  bool verify_values = true;  // for weights too, which reads them
   std::string name = {};      // of the file, for messages
 };
 
 // Weights are not copied: they point into the mapped file, which lives as long as they do. Calls have all
-// arguments of their schemas. UserError INGOT-U5xx: a file that is damaged, truncated or no such archive.
-// UnsupportedError INGOT-N5xx: a right one that holds what Ingot lacks. Both name the node and its line, if
-// there is one.
+// arguments of their schemas. UserError INGOT-U5xx: a file that is damaged, truncated or of another kind.
+// UnsupportedError INGOT-N5xx: a valid one with unsupported content. Both name the node and its line, if any.
 aten::Program read_pt2(const std::shared_ptr<const MappedFile>& file);
 
-// The same for bytes in memory, which `owner` keeps alive. Values that are not aligned there are copied.
+// The same for bytes in memory, which `owner` keeps alive. Unaligned values are copied.
 aten::Program read_pt2(Bytes archive, std::shared_ptr<const void> owner, const ReadOptions& options = {});
 
 }  // namespace ingot::core::pt2

@@ -20,7 +20,7 @@ JsonItems specs_of(Json graph_module, std::string_view specs, JsonItems argument
   return list;
 }
 
-// The one value that an argument of the graph defines.
+// The single value that an argument of the graph defines.
 std::string defined_name(Json argument, const ReadContext& context) {
   const Definition definition = read_definition(argument, context);
   if (definition.names.size() != 1 || !definition.names[0])
@@ -32,7 +32,7 @@ aten::Input read_weight(Json argument, Json spec, aten::InputKind kind, std::str
                         Payloads& payloads, ValueScope& scope) {
   const std::string value_name = defined_name(argument, scope.context());
   if (value_name != spec.at("arg").at("name").text())
-    refuse_names(fmt::format("the signature calls '{}' what the graph calls '{}'",
+    refuse_names(fmt::format("the signature has the name '{}' where the graph has '{}'",
                              spec.at("arg").at("name").text(), value_name));
   aten::Input input{.value = scope.define(value_name), .kind = kind, .name = std::string(name)};
   Payload payload = payloads.find(std::string(name), scope.context());
@@ -40,7 +40,7 @@ aten::Input read_weight(Json argument, Json spec, aten::InputKind kind, std::str
   const bool same_shape = std::ranges::equal(value.tensor.shape, payload.data.shape,
                                              [](const Dim& dim, int64_t size) { return dim == Dim(size); });
   if (value.kind != aten::ValueKind::kTensor || value.tensor.dtype != payload.data.dtype || !same_shape)
-    refuse_names(fmt::format("the values of '{}' are of another type than the graph says", name));
+    refuse_names(fmt::format("the values of '{}' do not have the type declared in the graph", name));
   input.data = std::move(payload.data);
   input.owner = std::move(payload.owner);
   return input;
@@ -104,7 +104,7 @@ aten::Output read_output(Json argument, Json spec, ValueScope& scope) {
   }
   const auto& inputs = scope.graph().inputs;
   if (std::ranges::find(inputs, output.target, &aten::Input::name) == inputs.end())
-    refuse_names(fmt::format("the program mutates '{}', which is no input", output.target));
+    refuse_names(fmt::format("the program mutates '{}', which is not an input", output.target));
   return output;
 }
 

@@ -6,13 +6,13 @@
 
 namespace ingot::core::pt2 {
 
-// The folders of an archive that hold values.
+// The folders of an archive that contain values.
 struct ProgramPayloads {
   Payloads weights;    // parameters and persistent buffers
   Payloads constants;  // lifted constants and other buffers
 };
 
-// The graph's inputs and what each stands for; to be read before the nodes.
+// The graph's inputs and their roles; to be read before the nodes.
 // UnsupportedError INGOT-N506: custom objects and effect tokens.
 void read_inputs(Json graph_module, ProgramPayloads& payloads, ValueScope& scope);
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tensors and enums as the export schema writes them. Its numbers are its own, not those of torch's C++ code.
+// Reads tensors and enums of the export schema, whose enum values differ from those of torch's C++ code.
 #pragma once
 
 #include <string>

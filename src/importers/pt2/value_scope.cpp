@@ -35,7 +35,7 @@ aten::ValueId ValueScope::add(aten::Value value) {
 aten::ValueId ValueScope::define(std::string_view name) {
   const auto found = facts_.find(name);
   if (found == facts_.end())
-    throw UserError("INGOT-U506", fmt::format("nothing is said of the value '{}'", name));
+    throw UserError("INGOT-U506", fmt::format("the value '{}' is not declared", name));
   aten::Value value{.name = std::string(name), .kind = found->second.kind};
   if (value.kind == aten::ValueKind::kTensor) value.tensor = read_tensor_meta(found->second.json, context_);
   if (value.kind == aten::ValueKind::kSymInt) value.integer = read_dim(found->second.json, context_);
@@ -49,7 +49,7 @@ aten::ValueId ValueScope::define_other(std::string_view name) {
 aten::ValueId ValueScope::use(std::string_view name) const {
   const auto found = defined_.find(std::string(name));
   if (found == defined_.end())
-    throw UserError("INGOT-U506", fmt::format("'{}' is used and not defined before", name));
+    throw UserError("INGOT-U506", fmt::format("'{}' is used before it is defined", name));
   return found->second;
 }
 

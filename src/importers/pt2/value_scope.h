@@ -10,13 +10,13 @@
 
 namespace ingot::core::pt2 {
 
-// The names of one graph. Nested graphs have a scope of their own: they see nothing of the outer one.
-// The graph's JSON must outlive the scope. Errors are UserError INGOT-U506.
+// The names of one graph. Nested graphs have their own scope, without access to the outer one. The graph's
+// JSON must outlive the scope. Errors are UserError INGOT-U506.
 class ValueScope {
  public:
   ValueScope(Json graph_json, aten::Graph& graph, ReadContext& context);
 
-  aten::ValueId define(std::string_view name);        // each name once; its facts must be in the JSON
+  aten::ValueId define(std::string_view name);        // each name once; the JSON must declare its type
   aten::ValueId define_other(std::string_view name);  // a value that is neither tensor nor number
   aten::ValueId use(std::string_view name) const;     // of any kind, defined before
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Activation functions that models spell out.
+// Activation functions in decomposed form.
 #include "passes/simplify/rules.h"
 
 namespace ingot::core::rewriting {
@@ -16,7 +16,7 @@ constexpr Rule kActivationRules[] = {
     {"multiply(clamp(add(x, 3)) {low=0, high=6}, 0.16666666666666666)", "hard_sigmoid(x)"},
     {"multiply(x, hard_sigmoid(x))", "hard_swish(x)"},
     {"divide(multiply(x, clamp(add(x, 3)) {low=0, high=6}), 6)", "hard_swish(x)"},
-    // x / 2 * (1 + erf(x / sqrt(2))), in the orders in which it is found.
+    // x / 2 * (1 + erf(x / sqrt(2))), in all orders that occur.
     {"multiply(multiply(x, 0.5), add(erf(multiply(x, 0.7071067811865476)), 1))", "gelu(x)"},
     {"multiply(multiply(x, 0.5), add(erf(divide(x, 1.4142135623730951)), 1))", "gelu(x)"},
     {"multiply(x, multiply(add(erf(multiply(x, 0.7071067811865476)), 1), 0.5))", "gelu(x)"},

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Arithmetic. Rules hold for NaN and infinities, and change no rounding; the sign of a zero may change.
+// Arithmetic. Rules are valid for NaN and infinities, and do not change rounding; the sign of a zero may
+// change.
 #include <cmath>
 
 #include "ops/ops.h"
@@ -13,7 +14,7 @@ bool are_known_integers(const Match& match) {
          number_everywhere(match.value("b"));
 }
 
-// x / 2^n = x * 2^-n exactly, as long as 2^-n is a normal number.
+// x / 2^n = x * 2^-n exactly, if 2^-n is a normal number.
 Value* multiply_by_inverse(Graph& graph, const Match& match) {
   const auto divisor = number_everywhere(match.value("a"));
   if (!divisor || !is_floating_result(match)) return nullptr;

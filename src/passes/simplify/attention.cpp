@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Attention that models spell out: two products around a softmax.
+// Decomposed attention: two products around a softmax.
 #include <algorithm>
 
 #include "ops/attributes.h"
@@ -9,7 +9,7 @@
 namespace ingot::core::rewriting {
 namespace {
 
-// scale * query key^T + mask; `key` turned, [..., E, K].
+// scale * query key^T + mask; `key` is transposed, [..., E, K].
 struct Scores {
   Value* query = nullptr;
   Value* key = nullptr;
@@ -17,7 +17,7 @@ struct Scores {
   double scale = 1;
 };
 
-// Nothing else reads what lies between the two products.
+// Intermediate results between the two products have no other users.
 Node* private_producer(const Graph& graph, const Value* value) {
   return value->users.size() == 1 && !graph.is_output(value) ? value->producer : nullptr;
 }
@@ -34,7 +34,7 @@ std::optional<Scores> read_scaled(const Graph& graph, const Value* value) {
     return read_product(graph, value);
   const bool divides = node->op == &ops::divide;
   const auto number = number_everywhere(node->operands[1]);
-  if (!number || *number == 0) return std::nullopt;  // a scale of 0 means "by the size of the heads"
+  if (!number || *number == 0) return std::nullopt;  // the attribute value 0 means 1 / sqrt(E)
   std::optional<Scores> scores = read_product(graph, node->operands[0]);
   if (scores) scores->scale = divides ? 1 / *number : *number;
   return scores;
@@ -53,7 +53,7 @@ std::optional<Scores> read_scores(const Graph& graph, const Value* value) {
   return std::nullopt;
 }
 
-// Kernels know the size of a head when they are made, and a query has at least one key to look at.
+// Kernel templates require a constant head size, and at least one key per query.
 bool fits(const Graph& graph, const Scores& scores, const Value* values) {
   const Shape &query = scores.query->type.shape, &key = scores.key->type.shape, &value = values->type.shape;
   const auto is_batched_alike = [&](const Shape& shape) {
@@ -64,7 +64,7 @@ bool fits(const Graph& graph, const Scores& scores, const Value* values) {
          range_of(key.back(), graph.symbols).min > 0;
 }
 
-// [..., E, K] to [..., K, E]; the passes behind this one join it with the transposition that is there.
+// [..., E, K] to [..., K, E]; later passes merge it with the existing transpose.
 Value* turned(Graph& graph, Value* key) {
   std::vector<int64_t> order;
   for (size_t i = 0; i < key->type.rank(); ++i) order.push_back(static_cast<int64_t>(i));

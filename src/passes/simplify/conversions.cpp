@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Conversions that do nothing, alone or one after the other.
+// Conversions without effect, alone or in sequence.
 #include "ops/attributes.h"
 #include "ops/ops.h"
 #include "passes/simplify/rules.h"
@@ -7,7 +7,7 @@
 namespace ingot::core::rewriting {
 namespace {
 
-// Digits that a dtype holds exactly, counted in bits.
+// Significant bits that a dtype represents exactly.
 int significant_bits(DType dtype) {
   switch (dtype) {
     case DType::kF64:
@@ -29,7 +29,7 @@ bool has_wide_exponent(DType dtype) {
   return dtype == DType::kF32 || dtype == DType::kF64 || dtype == DType::kBF16;
 }
 
-// Whether every value of `from` is a value of `to`.
+// Whether `to` can represent every value of `from`.
 bool is_lossless(DType from, DType to) {
   if (from == to || from == DType::kBool) return !is_complex(to);
   if (significant_bits(from) > significant_bits(to)) return false;
@@ -39,7 +39,7 @@ bool is_lossless(DType from, DType to) {
 }
 
 bool has_operand_dtype(const Match& match) { return match.value("x")->type.dtype == match.dtype(); }
-// Of a float, an integer out of range is the nearest one; of an integer, it is what the bits say.
+// Converting a float to an integer saturates; converting between integers keeps the low bits.
 bool widens_first(const Match& match) {
   const DType x = match.value("x")->type.dtype, first = match.value("first")->type.dtype;
   const bool saturates = is_integer(x) && is_floating(first) && is_integer(match.dtype());

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What is put together and taken apart: concat, slices of it, and writes of slices.
+// Joining and splitting: concat, slices of it, and writes of slices.
 #include "ops/attributes.h"
 #include "ops/ops.h"
 #include "passes/simplify/rules.h"
@@ -11,7 +11,7 @@ const Dim& size_along(const Value* value, int64_t axis) {
   return value->type.shape[static_cast<size_t>(axis)];
 }
 
-// A concatenation of one part, or with parts that hold nothing.
+// A concatenation of one part, or with empty parts.
 Value* without_empty_parts(Graph& graph, const Match& match) {
   const Node& node = match.root();
   const int64_t axis = node.attributes<ops::Axis>().axis;
@@ -24,7 +24,7 @@ Value* without_empty_parts(Graph& graph, const Match& match) {
   return graph.call(ops::concat, std::move(parts), node.values);
 }
 
-// A slice that lies in one part of a concatenation.
+// A slice that is inside one part of a concatenation.
 Value* slice_of_part(Graph& graph, const Match& match) {
   const Node& joined = match.node("joined");
   const auto slice = match.root().attributes<ops::Slice>();
@@ -32,7 +32,8 @@ Value* slice_of_part(Graph& graph, const Match& match) {
   Dim begin = 0;
   for (Value* part : joined.operands) {
     const Dim end = begin + size_along(part, slice.axis);
-    const Dim before = slice.start - begin, behind = end - slice.end;  // both from 0: the slice is inside
+    const Dim before = slice.start - begin,
+              behind = end - slice.end;  // both non-negative: the slice is inside
     const bool is_inside = before.constant().value_or(-1) >= 0 && behind.constant().value_or(-1) >= 0;
     if (is_inside) {
       return graph.call(ops::slice, {part}, ops::Slice{slice.axis, before, slice.end - begin, slice.step});
@@ -49,8 +50,8 @@ bool writes_all(const Match& match) {
 
 bool writes_back(const Match& match) { return match.root().values == match.node("part").values; }
 
-// x with a slice replaced by that slice with its own slice replaced: one write, where both are along one
-// axis.
+// x with a slice replaced by that slice with its own slice replaced: a single write, if both are along the
+// same axis.
 Value* write_once(Graph& graph, const Match& match) {
   const auto outer = match.root().attributes<ops::Slice>();
   const auto inner = match.node("inner").attributes<ops::Slice>();
@@ -60,7 +61,7 @@ Value* write_once(Graph& graph, const Match& match) {
   return graph.call(ops::slice_scatter, {match.value("x"), match.value("y")}, both);
 }
 
-// Masks that change nothing: true, or 0 where they are added.
+// Masks without effect: true, or 0 if added.
 Value* without_mask(Graph& graph, const Match& match) {
   const DType dtype = match.root().operand_type(3).dtype;
   if (*number_everywhere(match.root().operands[3]) != (dtype == DType::kBool ? 1 : 0)) return nullptr;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Truth values, bits and choices.
+// Booleans, bits and selects.
 #include "passes/simplify/rules.h"
 
 namespace ingot::core::rewriting {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Normalizations, softmax and linear layers that models spell out.
+// Decomposed normalization, softmax and linear layers.
 #include <algorithm>
 
 #include "ops/attributes.h"
@@ -9,7 +9,7 @@
 namespace ingot::core::rewriting {
 namespace {
 
-// How many last dims a reduction takes, keeping them as 1; 0 if it is of another kind.
+// How many trailing dims a reduction takes, keeping them with size 1; 0 for other reductions.
 int64_t reduced_last_dims(const Node& node) {
   const auto reduce = node.attributes<ops::Reduce>();
   const int64_t count = static_cast<int64_t>(reduce.axes.size());
@@ -47,7 +47,7 @@ Value* layer_norm_of_variance(Graph& graph, const Match& match) {
   return graph.call(ops::layer_norm, {match.value("x")}, *attributes);
 }
 
-// The norm's result has no other use, and `w` has the shape of its row.
+// The norm's result has no other users, and `w` has the shape of its row.
 bool is_affine(const Match& match) {
   const Value* norm = match.value("norm");
   const Value* w = match.value("w");
@@ -81,7 +81,7 @@ bool is_matrix_transposition(const Match& match) {
          match.node("turned").attributes<ops::Permutation>().order == std::vector<int64_t>{1, 0};
 }
 
-// Weights that stand the other way round: turned, they are packed once.
+// Transposed weights: transposing them back allows packing them once.
 bool is_weight(const Match& match) {
   const Node* w = match.value("w")->producer;
   return match.value("w")->type.rank() == 2 && match.value("x")->type.rank() >= 1 && w != nullptr &&
@@ -92,7 +92,7 @@ Value* linear_of_turned(Graph& graph, const Match& match) {
   return graph.call(ops::linear, {match.value("x"), turned});
 }
 
-// Rows are flattened for the product only: without that, what follows it can join it.
+// Rows are flattened only for the product: without the reshape, its users can join it.
 bool restores_rows(const Match& match) {
   const Shape &given = match.value("x")->type.shape, &flat = match.value("flat")->type.shape,
               &result = match.result()->type.shape;
@@ -124,7 +124,7 @@ constexpr Rule kNormRules[] = {
      {},
      nullptr,
      layer_norm_of_variance},
-    // Behind layer_norm, which holds one.
+    // After layer_norm, which this one contains.
     {"multiply(x, reciprocal_square_root(add(square:mean(multiply(x, x)), e)))", {}, nullptr, rms_norm},
     {"divide(x, square_root(add(square:mean(multiply(x, x)), e)))", {}, nullptr, rms_norm},
     {"multiply(norm:rms_norm(x), w)", {}, is_affine, with_last_operand},

@@ -12,7 +12,8 @@
 namespace ingot::core::rewriting {
 namespace {
 
-constexpr double kSameFraction = 1e-6;  // between a rule's digits and a constant of the model in f32
+constexpr double kSameFraction =
+    1e-6;  // tolerance between a rule's digits and a constant of the model in f32
 
 class Parser {
  public:
@@ -107,7 +108,7 @@ class Parser {
     return true;
   }
 
-  void require(bool condition) const { invariant(condition, "a rule has a mistake: " + std::string(text_)); }
+  void require(bool condition) const { invariant(condition, "invalid rule: " + std::string(text_)); }
 
   std::string_view text_, rest_;
 };
@@ -130,7 +131,7 @@ Term parse_term(std::string_view text) { return Parser(text).parse(); }
 
 Value* Match::value(std::string_view name) const {
   const auto found = std::ranges::find(bindings_, name, [](const auto& binding) { return binding.first; });
-  invariant(found != bindings_.end(), "a rule's function asks for a word of its term");
+  invariant(found != bindings_.end(), "a rule's function uses a word that its term lacks");
   return found->second;
 }
 

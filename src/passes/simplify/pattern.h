@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // Terms that describe a piece of a graph, such as "add(x, multiply(y, 2))":
-//   a word       any value; the same word is the same value
-//   a number     a value that is this number everywhere; of a fraction six digits count
+//   a word       any value; repeated words match the same value
+//   a number     a value that equals this number everywhere; fractions are compared to six digits
 //   op(x, y)     the result of a node; its attributes are free unless some are given: gelu(x)
-//   {approximate=true} op(...)      where the three dots are meant literally: whatever the operands are
-//   word:op(x)   the same, named for the rule's functions
+//   {approximate=true} op(...)      with literal dots: any operands
+//   word:op(x)   the same, with a name for the rule's functions
 #pragma once
 
 #include <optional>
@@ -26,9 +26,9 @@ struct Term {
   bool any_operands = false;   // kCall
   AttributeValues values;      // kCall; empty: any
 };
-Term parse_term(std::string_view text);  // InternalError on bad text: terms are written in this project
+Term parse_term(std::string_view text);  // InternalError on bad text: terms are part of this program
 
-// What the words of a term stand for.
+// The bindings of a term's words.
 class Match {
  public:
   Value* value(std::string_view name) const;
@@ -54,7 +54,7 @@ std::optional<Match> match(const Graph& graph, const Term& term, Node& root);
 // Adds the nodes of a term; numbers get the dtype of the match's result.
 Value* build(Graph& graph, const Term& term, const Match& match);
 
-// The number that a value is everywhere, if that is known.
+// The constant that a value has everywhere, if known.
 std::optional<double> number_everywhere(const Value* value);
 Value* add_number(Graph& graph, double number, DType dtype, Shape shape = {});
 

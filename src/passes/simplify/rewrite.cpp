@@ -11,7 +11,7 @@ namespace ingot::core::rewriting {
 namespace {
 
 constexpr int kMostSweeps =
-    64;  // far more than rules need: each makes the graph smaller or nearer to one form
+    64;  // far more than rules need: each shrinks the graph or brings it closer to the canonical form
 
 struct ParsedRule {
   Term from;
@@ -27,7 +27,7 @@ RuleIndex parse_rules(std::span<const std::span<const Rule>> tables) {
       ParsedRule parsed{parse_term(rule.from), std::nullopt, &rule};
       if (!rule.to.empty()) parsed.to = parse_term(rule.to);
       invariant(parsed.from.op != nullptr && parsed.to.has_value() == (rule.build == nullptr),
-                "a rule starts with an operator and has one result");
+                "a rule must start with an operator that has one result");
       index[parsed.from.op].push_back(std::move(parsed));
     }
   }
@@ -41,7 +41,7 @@ bool is_used(const Graph& graph, const Node& node) {
   return false;
 }
 
-// The replacement in the shape of the node; null if it is of another type.
+// The replacement in the shape of the node; null if the types differ.
 Value* in_shape(Graph& graph, Value* value, const TensorType& type) {
   if (value->type == type) return value;
   if (value->type.dtype != type.dtype || !value->type.layout.is_row_major() || !type.layout.is_row_major())

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Rewriting by tables of rules: one rule a line. A rule says what a node looks like (pattern.h) and what
-// takes its place: a term, or what a function builds. Rules may not change dtypes; a smaller shape that
-// broadcasts to the node's is expanded.
+// Rewriting by tables of rules: one rule per line. A rule is a pattern (pattern.h) and its replacement: a
+// term, or the result of a function. Rules may not change dtypes; a smaller shape that broadcasts to the
+// node's is expanded.
 #pragma once
 
 #include <span>
@@ -13,12 +13,12 @@ namespace ingot::core::rewriting {
 
 struct Rule {
   std::string_view from;
-  std::string_view to = {};                                     // empty: `build` makes it
+  std::string_view to = {};                                     // empty: `build` creates it
   bool (*when)(const Match& match) = nullptr;                   // null: always
   Value* (*build)(Graph& graph, const Match& match) = nullptr;  // null result: the rule does not apply
 };
 
-// Applies rules until none fits. Dead nodes are removed.
+// Applies rules to a fixed point. Dead nodes are removed.
 Graph rewrite(Graph graph, std::span<const std::span<const Rule>> tables);
 
 // The tables of the pass `simplify`.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Views that move nothing, and views of views.
+// Views without effect, and views of views.
 #include <algorithm>
 
 #include "ops/attributes.h"
@@ -35,7 +35,7 @@ Value* transpose_once(Graph& graph, const Match& match) {
   return graph.call(ops::transpose, {match.value("x")}, both);
 }
 
-// A transposition that keeps the order of the dims larger than 1 moves no element.
+// A transpose that keeps the order of the dims larger than 1 moves no elements.
 bool moves_only_ones(const Match& match) {
   const Shape& shape = match.value("x")->type.shape;
   std::vector<int64_t> moved = match.root().attributes<ops::Permutation>().order;
@@ -43,7 +43,7 @@ bool moves_only_ones(const Match& match) {
   return is_row_major(match) && std::ranges::is_sorted(moved);
 }
 
-// For each dim of `to` the dims of `from` that it joins; nullopt if `to` does anything but join neighbours.
+// For each dim of `to` the dims of `from` that it merges; nullopt if `to` does more than merge adjacent dims.
 std::optional<std::vector<std::vector<int64_t>>> joined_dims(const Shape& from, const Shape& to) {
   std::vector<std::vector<int64_t>> joined;
   size_t next = 0;
@@ -60,8 +60,8 @@ std::optional<std::vector<std::vector<int64_t>>> joined_dims(const Shape& from, 
   return joined;
 }
 
-// Dims are moved first and joined then: the result is row-major where layouts make the moving free, as behind
-// convolutions with channels last.
+// Transposes first and merges then: the result is row-major if layouts make the transpose free, as after
+// channels-last convolutions.
 Value* join_last(Graph& graph, const Match& match) {
   const auto joined = joined_dims(match.value("x")->type.shape, match.value("flat")->type.shape);
   if (!joined || !match.is_used_once("flat")) return nullptr;
@@ -78,7 +78,7 @@ Value* reshape_to_result(Graph& graph, const Match& match) {
   return graph.call(ops::reshape, {match.value("x")}, ops::NewShape{match.result()->type.shape});
 }
 
-// An expansion that only adds dims of 1 in front.
+// An expand that only prepends dims of size 1.
 bool adds_only_ones(const Match& match) {
   const Shape& from = match.value("x")->type.shape;
   const Shape& to = match.result()->type.shape;
@@ -99,7 +99,7 @@ Value* slice_once(Graph& graph, const Match& match) {
   ops::Slice both = outer;
   both.start = inner.start + outer.start * inner.step;
   both.step = inner.step * outer.step;
-  // The last index that the outer slice takes, plus one: an end behind the operand would be refused.
+  // The end of the outer slice's last index, exclusive: an end past the operand would be rejected.
   const Dim count = match.result()->type.shape[static_cast<size_t>(outer.axis)];
   both.end = both.start + (count - 1) * both.step + 1;
   if (count == Dim(0)) both.end = both.start;
@@ -114,14 +114,14 @@ bool is_empty_pad(const Match& match) {
 }
 bool flips_back(const Match& match) { return match.root().values == match.node("first").values; }
 
-// A view of equal numbers is equal numbers.
+// A view of a constant tensor is constant.
 Value* full_of_result(Graph& graph, const Match& match) {
   auto full = match.node("number").attributes<ops::Full>();
   full.shape = match.result()->type.shape;
   return graph.call(ops::full, {}, full);
 }
 
-// Sums over dims of 1 keep the only element.
+// Sums over dims of size 1 are the only element.
 bool reduces_only_ones(const Match& match) {
   if (!keeps_dtype(match)) return false;
   const Shape& shape = match.value("x")->type.shape;

@@ -57,7 +57,7 @@ class Mutator {
     return number<int64_t>(4);
   }
 
-  // Permutations, blocks, and what looks like one of these.
+  // Permutations, blocks, and layouts that resemble them.
   void change(Layout& layout, size_t rank) {
     if (layout.axes.empty() && below(3) > 0) {
       for (size_t i = 0; i < rank; ++i) layout.axes.push_back({static_cast<int32_t>(i)});
@@ -225,7 +225,7 @@ class Mutator {
     }
   }
 
-  // A buffer of its own, or another one for what a buffer stands for already, in a step's place of that.
+  // Replaces a buffer of a step by a new one, or by another buffer of the same kind.
   void add_buffer(Program& program) {
     const auto id = static_cast<BufferId>(program.buffers.size());
     if (below(2) == 0 || program.buffers.empty()) {

@@ -28,7 +28,7 @@ std::vector<std::byte> zeros_for(const std::vector<Extent>& extents) {
   return std::vector<std::byte>(end);
 }
 
-// `bytes` where FlatBuffers want them: behind the prefix they stand at odd addresses.
+// `bytes` aligned for FlatBuffers: after the prefix they are at odd addresses.
 std::vector<std::byte> aligned(Bytes bytes) { return {bytes.begin(), bytes.end()}; }
 
 }  // namespace
@@ -42,7 +42,7 @@ std::vector<std::byte> seal_parts(Bytes input) {
     const ReadMetadata metadata = read_metadata(contents[1], engine);
     contents[4] = zeros_for(metadata.images);
     contents[5] = zeros_for(metadata.used);
-  } catch (const Error&) {  // the file is refused for its metadata then
+  } catch (const Error&) {  // the file is rejected for its metadata then
   }
   return testing::seal(std::move(contents));
 }

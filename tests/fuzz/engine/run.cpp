@@ -18,7 +18,7 @@ Host& host() {
   return host;
 }
 
-// At most the sum of `dims`, each at least 0; more than kMostBytes where that is not known to be less.
+// At most the sum of `dims`, each at least 0; more than kMostBytes if it is not known to be less.
 int64_t most(std::initializer_list<Dim> dims, const SymbolTable& symbols) {
   int64_t sum = 0;
   for (const Dim& dim : dims) {
@@ -28,7 +28,8 @@ int64_t most(std::initializer_list<Dim> dims, const SymbolTable& symbols) {
   return sum;
 }
 
-// What a step may ask for is known by its limits; a loop has to say its number of iterations by an input.
+// The sizes that a step may need are known from its limits; a loop must have its number of iterations as an
+// input.
 bool is_modest(const Program& program, SymbolTable& symbols, int64_t& bytes) {
   for (const Step& step : program.steps) {
     for (const SymbolBinding& binding : step.binds)

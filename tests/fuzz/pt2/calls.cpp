@@ -22,7 +22,7 @@ const std::vector<aten::Schema>& schemas() {
   return all;
 }
 
-// As an archive writes it; what has no tag of its own becomes None.
+// As an archive stores it; values without a tag become None.
 struct ToJson {
   const std::vector<std::string>& tensors;
 
@@ -33,7 +33,7 @@ struct ToJson {
   Json operator()(const std::string& value) const { return {{"as_string", value}}; }
   Json operator()(const DType& dtype) const { return {{"as_scalar_type", static_cast<int>(dtype)}}; }
   Json operator()(const auto&) const { return {{"as_none", true}}; }
-  // One tag tells the kind of all elements.
+  // One tag for the kind of all elements.
   Json operator()(const aten::ArgumentList& list) const {
     Json items = Json::array();
     std::string tag = "as_ints";

@@ -70,7 +70,7 @@ class Mutator {
   void change_member(Json& object) {
     if (object.empty()) return;
     const auto member = std::next(object.begin(), static_cast<long>(below(object.size())));
-    const Json value = *member, other = any();  // what the pointers show may be erased
+    const Json value = *member, other = any();  // the pointers may dangle
     object.erase(member);
     if (below(2) == 0) object["renamed"] = value;
     if (other.is_object() && !other.empty() && below(2) == 0) object[other.begin().key()] = value;

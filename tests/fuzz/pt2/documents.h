@@ -18,7 +18,7 @@ using Json = nlohmann::json;
 // The documents of a golden archive.
 Json documents_of(const std::string& archive);
 
-// None where the text is no such object.
+// None if the text is not such an object.
 std::optional<std::string> archive_of(std::string_view text);
 
 // Changes, removes or repeats one value somewhere.

@@ -136,7 +136,7 @@ TEST(Importer, RefusesToMoveATensorInPlace) {
   const ValueId x = writer.input("x", {2, 2});
   const ValueId copy = writer.call("aten.clone.default", {{x}}, {2, 2});
   writer.output(writer.call("aten.t_.default", {{copy}}, {2, 2}));
-  expect_refused(writer.program, "INGOT-N520", "node1", "changes how a tensor lies in memory");
+  expect_refused(writer.program, "INGOT-N520", "node1", "changes the memory layout of a tensor");
 }
 
 TEST(Importer, RefusesResultsThatItDoesNotCompute) {
@@ -146,7 +146,7 @@ TEST(Importer, RefusesResultsThatItDoesNotCompute) {
       writer.call_for_several("aten.native_layer_norm.default", {{x}, list({2}), {None{}}, {None{}}, {1e-5}},
                               {{1, 2}, {1, 1}, {1, 1}});
   writer.output(norm[1]);
-  expect_refused(writer.program, "INGOT-N520", "node0", "its result node0 is not made");
+  expect_refused(writer.program, "INGOT-N520", "node0", "its result node0 is not computed");
 }
 
 TEST(Importer, RefusesOperatorsWithoutARow) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Calls that torch would never have made: a file may hold them, and each is refused by name.
+// Calls that torch would never make: a file may contain them, and each is rejected by name.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -16,7 +16,7 @@ using testing::HasSubstr;
 struct BadCall {
   std::string target;
   Shape shape;                 // of x, which is the first argument
-  std::vector<Argument> more;  // behind it
+  std::vector<Argument> more;  // after it
   std::string reason;
 };
 
@@ -58,28 +58,31 @@ std::vector<BadCall> calls() {
       {"aten.split.Tensor", {}, {{kOne}}, "too few dims"},
       {"aten.glu.default", {}, {{kZero}}, "too few dims"},
       {"aten.sym_size.int", {}, {{kZero}}, "too few dims"},
-      {"aten.diff.default", {8}, {{kHuge}}, "so many differences"},
+      {"aten.diff.default", {8}, {{kHuge}}, "too many differences"},
       {"aten.roll.default", {4}, {list({1, 2}), list({0})}, "another number of shifts"},
       {"aten.repeat.default", {2, 3}, {list({2})}, "fewer repeats than dims"},
       {"aten.constant_pad_nd.default", {4}, {list({1, 1, 1, 1})}, "another number of paddings"},
       {"aten.constant_pad_nd.default", {4}, {list({1})}, "another number of paddings"},
       {"aten.flatten.using_ints", {2, 3}, {{kOne}, {kZero}}, "end before they start"},
       {"aten.unflatten.int", {}, {{kZero}, list({1})}, "too few dims"},
-      {"aten.permute.default", {2, 3}, {list({0})}, "must name every dim"},
-      {"aten.movedim.intlist", {2, 3}, {list({0, 1}), list({0})}, "another number of dims"},
-      {"aten.movedim.intlist", {2, 3}, {list({5}), list({0})}, "dims that are not there"},
+      {"aten.permute.default", {2, 3}, {list({0})}, "must list every dim"},
+      {"aten.movedim.intlist",
+       {2, 3},
+       {list({0, 1}), list({0})},
+       "different numbers of source and target dims"},
+      {"aten.movedim.intlist", {2, 3}, {list({5}), list({0})}, "dims out of range or repeated"},
       {"aten.movedim.intlist", {2, 3}, {list({0, 0}), list({0, 1})}, "or twice"},
       {"aten.diagonal.default", {2, 3}, {{kZero}, {kZero}, {kZero}}, "a diagonal of one dim"},
-      {"aten.unfold.default", {4}, {{kZero}, {kTwo}, {kZero}}, "windows of no size"},
+      {"aten.unfold.default", {4}, {{kZero}, {kTwo}, {kZero}}, "empty windows"},
       {"aten.as_strided.default", {4}, {list({2, 2}), list({1})}, "another number of strides"},
-      {"aten.max_pool2d.default", {4}, {list({2, 2})}, "a tensor of another rank"},
+      {"aten.max_pool2d.default", {4}, {list({2, 2})}, "a tensor of unexpected rank"},
       {"aten.max_pool2d.default",
        {1, 1, 4, 4},
        {list({2, 2, 2})},
        "another number of entries in kernel_size"},
       {"aten.max_pool2d.default", {1, 1, 4, 4}, {list({-2, 2})}, "negative or very large"},
       {"aten.adaptive_avg_pool2d.default", {1, 1, 4, 4}, {list({2, 2, 2})}, "another number of sizes"},
-      {"aten.upsample_nearest2d.default", {1, 1, 4, 4}, {list({8, 8})}, "a result of another rank"},
+      {"aten.upsample_nearest2d.default", {1, 1, 4, 4}, {list({8, 8})}, "a result of unexpected rank"},
       {"aten.view.default", {1}, {list({-1, -1})}, "would be"},
       {"aten.new_zeros.default", {1}, {list({-4})}, "would be"},
   };
@@ -101,13 +104,14 @@ TEST(MalformedCalls, WithTwoTensorsAreRefused) {
     }
     return std::string();
   };
-  EXPECT_THAT(refused("aten.conv1d.default", {{x}, {y}}), HasSubstr("a kernel of another rank"));
+  EXPECT_THAT(refused("aten.conv1d.default", {{x}, {y}}), HasSubstr("a kernel of unexpected rank"));
   const ValueId places = writer.input("places", {3, 3}, DType::kI64);
-  EXPECT_THAT(refused("aten.gather.default", {{x}, {kOne}, {places}}), HasSubstr("more indices than places"));
+  EXPECT_THAT(refused("aten.gather.default", {{x}, {kOne}, {places}}),
+              HasSubstr("fewer elements than there are indices"));
   EXPECT_THAT(refused("aten.scatter.value", {{x}, {kOne}, {places}, {1.0}}),
-              HasSubstr("more indices than places"));
-  EXPECT_THAT(refused("aten.fill.Scalar", {{places}, {1e300}}), HasSubstr("an integer of 64 bits"));
-  EXPECT_THAT(refused("aten.cat.default", {values({})}), HasSubstr("nothing to join"));
+              HasSubstr("fewer elements than there are indices"));
+  EXPECT_THAT(refused("aten.fill.Scalar", {{places}, {1e300}}), HasSubstr("a 64-bit integer"));
+  EXPECT_THAT(refused("aten.cat.default", {values({})}), HasSubstr("an empty list to join"));
   EXPECT_THAT(refused("aten.einsum.default", {{std::string("ij->ik")}, values({x})}),
               HasSubstr("a label of the result that no term has"));
   EXPECT_THAT(refused("aten.lstm.input",
@@ -115,10 +119,10 @@ TEST(MalformedCalls, WithTwoTensorsAreRefused) {
               HasSubstr("another number of states"));
   EXPECT_THAT(refused("aten.gru.input",
                       {{x}, {y}, values({y, y}), {false}, {kOne}, {0.0}, {false}, {false}, {false}}),
-              HasSubstr("a state of another rank"));
+              HasSubstr("a state of unexpected rank"));
 }
 
-// Views of views are made again after a write: each is a step of a recursion, and of the graph.
+// Views of views are recomputed after a write: each is a step of a recursion, and of the graph.
 TEST(MalformedPrograms, LongChainsOfViewsAreRefused) {
   ProgramWriter writer;
   const ValueId x = writer.input("x", {2});

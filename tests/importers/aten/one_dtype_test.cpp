@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Programs of mixed dtypes that torch traces and whose kernels refuse them: a file may hold them.
+// Programs of mixed dtypes that torch traces and whose kernels reject them: a file may hold them.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Small ATen programs, written call by call, and what they compute once they are imported.
+// Small ATen programs, written call by call, and their results after import.
 #pragma once
 
 #include <string>
@@ -19,7 +19,7 @@ class ProgramWriter {
   ValueId parameter(const std::string& name, const std::vector<double>& numbers);  // of one dim
   ValueId integer(const std::string& name, Dim size);                              // a SymInt of the program
 
-  // Appends a call with positional arguments; gives its one result, of that type.
+  // Appends a call with positional arguments; returns its one result, of that type.
   ValueId call(const std::string& target, std::vector<Argument> arguments, Shape shape,
                DType dtype = DType::kF32);
   std::vector<ValueId> call_for_several(const std::string& target, std::vector<Argument> arguments,
@@ -41,7 +41,7 @@ std::vector<std::vector<double>> results(const Program& program,
                                          const std::vector<std::vector<double>>& numbers,
                                          const SymbolValues& symbols = {});
 
-// The text of the imported graph's nodes, one a line.
+// The text of the imported graph's nodes, one per line.
 std::string imported_text(const Program& program);
 
 }  // namespace ingot::core::aten::test

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Every converter, called in ways that torch never would: each call is imported, or refused by one of the
+// Every converter, called in ways that torch never would: each call is imported, or rejected by one of the
 // user's errors, in little time and memory.
 #include <gtest/gtest.h>
 

@@ -49,7 +49,7 @@ TEST(Unsupported, RefusesComplexNumbers) {
 TEST(Unsupported, RefusesSizesThatNoInputTells) {
   ProgramWriter writer;
   writer.call("aten.relu.default", {{writer.input("x", {4})}}, {Dim::symbol("u0")});
-  EXPECT_THAT(only_reason(writer), HasSubstr("follows from data"));
+  EXPECT_THAT(only_reason(writer), HasSubstr("depends on data"));
 }
 
 }  // namespace

@@ -52,7 +52,7 @@ LoweredStep lower_transposition(const Node& node, const SymbolTable& symbols, co
   return step;
 }
 
-// A step of its own that computes `kernel`, whose symbols have their ranges.
+// A separate step that computes `kernel`, whose symbols have their ranges.
 LoweredStep kernel_step(std::string name, loops::Kernel kernel, const Target& target) {
   LoweredStep step;
   step.name = std::move(name);
@@ -78,8 +78,8 @@ LoweredStep lower_loops(const Members& members, const SymbolTable& symbols, cons
   return step;
 }
 
-// Zeros for the padding of what `node` stores: products read it with the elements. Updates in place keep the
-// padding of their operand.
+// Zeroes the padding of `node`'s results: products read it together with the elements. In-place updates keep
+// the padding of their operand.
 void zero_paddings(const Node& node, const SymbolTable& symbols, const Target& target,
                    std::vector<LoweredStep>& steps) {
   for (Value* result : node.results) {

@@ -5,7 +5,7 @@
 
 namespace ingot::core::cpu {
 
-// The CPU compiler: hand-designed schedules for contractions, Loop IR through LLVM for the rest.
+// The CPU compiler: hand-written kernel templates for contractions, Loop IR through LLVM for everything else.
 const Backend& backend();
 
 }  // namespace ingot::core::cpu

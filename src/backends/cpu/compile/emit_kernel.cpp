@@ -9,9 +9,9 @@
 namespace ingot::core::cpu {
 namespace {
 
-constexpr int64_t kTypicalExtent = 64;  // of a loop whose extent is not known
+constexpr int64_t kTypicalExtent = 64;  // of a loop of unknown extent
 
-// Nodes evaluated for one point: about four a nanosecond, of which vectors do eight at once.
+// Nodes evaluated for one point: about four per nanosecond, for vectors eight times as many.
 int64_t item_cost(const loops::Kernel& kernel) {
   int64_t nodes = 0;
   for (const loops::Stage& stage : kernel.stages) {

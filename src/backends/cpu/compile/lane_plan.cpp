@@ -17,7 +17,7 @@ using loops::Stage;
 using loops::stride_along;
 
 constexpr int64_t kGrainPoints = 1024;             // elements that are worth a part of their own
-constexpr int64_t kWholeRange = int64_t{1} << 40;  // a grain that leaves one part
+constexpr int64_t kWholeRange = int64_t{1} << 40;  // a grain that leaves a single part
 
 bool has_inner_loops(const Kernel& kernel) {
   return std::ranges::any_of(
@@ -40,7 +40,7 @@ void visit_accesses(const Kernel& kernel, const Stage& stage,
   if (stage.store) function(element_offset(at(stage.store->buffer), stage.store->index));
 }
 
-// Are more accesses contiguous along the stages' own loops than along the innermost parallel one?
+// Whether more accesses are contiguous along the stages' own loops than along the innermost parallel one.
 bool prefers_rows(const Kernel& kernel) {
   if (kernel.parallel.empty()) return true;
   const std::string& point = kernel.parallel.back().variable;
@@ -56,7 +56,7 @@ bool prefers_rows(const Kernel& kernel) {
   return along_rows >= along_points || (extent && *extent < 4);
 }
 
-// A local row whose element depends on the lane is no array of vectors.
+// Local rows are arrays of vectors, so a row index may not depend on the lane.
 bool locals_follow_lanes(const Kernel& kernel, const std::string& variable) {
   bool follows = false;
   for (const Stage& stage : kernel.stages) {
@@ -101,17 +101,17 @@ Facts facts_of(const Kernel& kernel) {
   return facts;
 }
 
-// Long chains of arithmetic hide their latency themselves; short ones need several registers in flight.
+// Long chains of arithmetic hide their own latency; short ones need several registers in flight.
 int registers_in_flight(int nodes) { return nodes <= 12 ? 4 : nodes <= 40 ? 2 : 1; }
 
-// Several registers only where they fill the row, or nearly.
+// Uses several registers only if they fill the row, or nearly.
 int lanes_for(int native, int registers, std::optional<int64_t> extent) {
   int lanes = native * registers;
   while (extent && lanes > native && *extent % lanes != 0 && *extent < 8 * lanes) lanes /= 2;
   return lanes;
 }
 
-// Rows are kept whole where they are short, so that no part starts in the middle of one.
+// Short rows are kept whole, so that no part starts in the middle of one.
 int64_t grain_of_points(const Kernel& kernel, int lanes) {
   const auto row = kernel.parallel.back().extent.constant();
   if (row && *row > 0 && *row < kGrainPoints) {
@@ -122,7 +122,7 @@ int64_t grain_of_points(const Kernel& kernel, int lanes) {
 }
 
 int64_t grain_of_rows(const Kernel& kernel) {
-  int64_t work = 1;  // elements of a point
+  int64_t work = 1;  // elements per point
   for (const Stage& stage : kernel.stages) {
     int64_t elements = 1;
     for (const auto* loops : {&stage.loops, &stage.reduce}) {
@@ -146,7 +146,8 @@ SymbolTable all_ranges(const Kernel& kernel) {
     const DimRange range{0, highest == INT64_MAX ? highest : std::max<int64_t>(highest - 1, 0)};
     const auto [place, fresh] = ranges.try_emplace(name, SymbolInfo{.range = range});
     if (!fresh)
-      place->second.range.max = std::max(place->second.range.max, range.max);  // several stages use one name
+      place->second.range.max =
+          std::max(place->second.range.max, range.max);  // several stages use the same name
   };
   for (const Loop& loop : kernel.parallel) add(loop.variable, loop.extent);
   for (const Stage& stage : kernel.stages) {
@@ -171,7 +172,7 @@ LanePlan plan_lanes(const Kernel& kernel, CpuFeatures features) {
     const bool along_points = !plan.variable.empty();
     const auto extent = along_points ? kernel.parallel.back().extent.constant() : std::nullopt;
     plan.lanes = lanes_for(native, registers_in_flight(facts.nodes), extent);
-    // Without AVX-512 there are masked moves of 32 and 64 bits only.
+    // Without AVX-512, there are masked moves of 32 and 64 bits only.
     plan.tail_lanes = masks || facts.narrowest_stored >= 32 ? native : 1;
   }
   if (facts.writes_packed) {

@@ -10,11 +10,11 @@
 namespace ingot::core::cpu {
 
 struct LanePlan {
-  // Lanes are neighbouring points of this parallel loop, the innermost one. Empty: a point is computed at a
-  // time, and lanes lie along the innermost loop of each stage.
+  // Lanes are adjacent points of this parallel loop, the innermost one. Empty: points are computed one at a
+  // time, and lanes are along the innermost loop of each stage.
   std::string variable;
   int lanes = 1;       // of the main loop: one or several registers
-  int tail_lanes = 1;  // of the masked loop behind it; 1: element by element
+  int tail_lanes = 1;  // of the masked tail loop; 1: element by element
   int64_t grain = 1;   // parts of the work range start at multiples of it
 };
 

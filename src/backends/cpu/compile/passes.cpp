@@ -9,7 +9,8 @@
 namespace ingot::core::cpu {
 namespace {
 
-// bf16 and f16 wait for schedules of their own: f32's are many times faster than plain loops, and round less.
+// bf16 and f16 have no kernel templates yet: those of f32 are many times faster than plain loops, and round
+// less.
 DType fastest_dtype(const Node& contraction, const Target& target) {
   const DType own = contraction.results[0]->type.dtype;
   const Schedule* schedule = find_schedule(*contraction.op);
@@ -36,7 +37,7 @@ std::vector<Pass> own_passes(const Target& target) {
        .stage = Stage::kAdapt,
        .run = [](Graph graph) { return expand_transposed_convolutions(std::move(graph), is_f32); },
        .minimum_level = 3,
-       .why = "before layouts: what it makes has schedules that want some"},
+       .why = "before layouts: the kernel templates of its results request some"},
       {.name = "use_winograd",
        .stage = Stage::kLayout,
        .run = [=](Graph graph) { return use_winograd(std::move(graph), winograd); },

@@ -20,7 +20,7 @@ Loop* row_loop(Stage& stage) {
   return stage.loops.empty() ? &stage.reduce[0] : &stage.loops[0];
 }
 
-// Does `stage`, with its loop variable `variable`, use of the group nothing but its own element of rows?
+// Whether `stage`, with its loop variable `variable`, reads rows of the group only at its own element.
 bool reads_own_element(const Kernel& kernel, const Stage& stage, const std::string& variable,
                        const std::vector<int>& group) {
   bool own = true;

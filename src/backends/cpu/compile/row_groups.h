@@ -9,8 +9,8 @@
 namespace ingot::core::cpu {
 
 // Consecutive stages, each a row or a reduction over one loop of the same extent, of which later ones read
-// the rows of earlier ones only at their own element: softmax's powers and their sum. Gives their loops one
-// name. Every stage is in exactly one group; most are alone.
+// the rows of earlier ones only at their own element: a softmax's exponentials and their sum. Unifies the
+// names of their loops. Every stage is in exactly one group; most are alone.
 std::vector<std::vector<int>> join_row_stages(loops::Kernel& kernel);
 
 }  // namespace ingot::core::cpu

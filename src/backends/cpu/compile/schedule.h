@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Schedules that are designed by hand: for the contractions, where the order of loops decides the speed. All
-// else is Loop IR.
+// Kernel templates: hand-written generators for contractions, where loop order determines the speed.
+// Everything else is generated from Loop IR.
 #pragma once
 
 #include <functional>
@@ -12,40 +12,39 @@
 
 namespace ingot::core::cpu {
 
-// What a schedule makes of a node: a LoweredStep without the graph's values.
-// The kernel's buffers are the node's operands (those that are present), then the epilogue's without its
-// first.
+// The result of a kernel template: a LoweredStep without the graph's values. The kernel's buffers are the
+// node's operands (those that are present), then the epilogue's except its first.
 struct ScheduledKernel {
   KernelLaunch launch;
-  std::string key;  // canonical text of everything that decides the code
+  std::string key;  // canonical text of everything that determines the code
   std::function<Image()> compile;
 };
 
-// Whether a schedule can compute a node, and why not.
+// Whether a kernel template supports a node, and why not.
 struct Fit {
   bool yes = true;
   std::string reason;
 };
 
-// One way to compute an op.
+// A kernel template: one way to compute an op.
 //
 // The epilogue is a kernel over the contraction's result index: its parallel loops are the dims of the
-// result, in order, and its stages are maps without loops of their own; stages without a store hand values to
-// later ones. Buffer 0 is the contraction's result, loaded at exactly that index; the others are operands
-// that joined, and all results. See epilogue.h.
+// result, in order, and its stages are elementwise without loops of their own; stages without a store pass
+// values to later ones. Buffer 0 is the contraction's result, loaded at exactly that index; the others are
+// fused operands, and all results. See epilogue.h.
 struct Schedule {
   const Op* op;
   Fit (*supports)(const Node& node, const Target& target);
   LayoutRequest (*layouts)(const Node& node, const Target& target);
-  // `node` has the layouts that `layouts` asked for.
+  // `node` has the layouts that `layouts` requested.
   ScheduledKernel (*plan)(const Node& node, const loops::Kernel& epilogue, const SymbolTable& symbols,
                           const Target& target);
 };
 
-const Schedule* find_schedule(const Op& op);  // null: the op has none
+const Schedule* find_schedule(const Op& op);  // null if there is none
 
-// The schedule that can compute `node` as it stands: null if it has none, if none supports it, or if its
-// operands and results do not have the layouts that the schedule asks for.
+// The kernel template for `node` in its current form: null if there is none, if none supports it, or if its
+// operands and results do not have the requested layouts.
 const Schedule* find_ready_schedule(const Node& node, const Target& target);
 
 }  // namespace ingot::core::cpu

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The table of schedules: each takes what it needs out of the node.
+// The table of kernel templates: each extracts what it needs from the node.
 #include <algorithm>
 
 #include "backends/cpu/compile/schedule.h"

@@ -14,10 +14,10 @@ namespace {
 
 constexpr int kScheduleLevel = 3;
 
-// What a peer does on one thread: multiply-adds in a nanosecond (of f64, about half as many), bytes moved in
-// one, and what a call of it costs. Measured, as the rates in the rows are: docs/design/012-slow-paths.md.
+// A peer's rates on one thread: multiply-adds per nanosecond (about half as many for f64), bytes moved per
+// nanosecond, and the cost of a call. Measured, like the rates in the rows: docs/design/012-slow-paths.md.
 constexpr double kPeerProducts = 27, kPeerDoubleProducts = 11, kBytes = 8, kPeerCall = 4000;
-// Predictions are no better than this: what is nearer to the peer counts as fast.
+// Predictions are only this accurate: nodes closer to the peer count as fast.
 constexpr double kNotable = 1.25;
 
 double elements(const Value* value, const SymbolValues& sizes) {
@@ -34,8 +34,8 @@ double bytes(const Node& node, const SymbolValues& sizes) {
   return sum;
 }
 
-// Steps of the node's plain loops: parallel points times the steps of reductions. Of a routine, the elements
-// of its largest operand.
+// Steps of the node's plain loops: parallel points times reduction steps. For a routine, the elements of its
+// largest operand.
 double steps(const Node& node, const SymbolValues& sizes) {
   if (node.op->lower == nullptr) {
     double most = 0;
@@ -55,9 +55,9 @@ double steps(const Node& node, const SymbolValues& sizes) {
   return points * all;
 }
 
-// One reason to be slow. Both rates are in steps per nanosecond, on one thread.
+// One reason for being slow. Both rates are in steps per nanosecond, on one thread.
 struct Row {
-  std::string (*reason)(const Node& node, const Target& target);  // "" if the row says nothing about the node
+  std::string (*reason)(const Node& node, const Target& target);  // "" if the row does not apply to the node
   double own_rate;
   double (*peer_rate)(const Node& node, const Target& target);
 };
@@ -71,8 +71,7 @@ double product_rate(const Node& node, const Target&) {
   return node.results[0]->type.dtype == DType::kF64 ? kPeerDoubleProducts : kPeerProducts;
 }
 
-// Plain loops try each tap of the window for each result element; of these, one in each stride meets an
-// element.
+// Plain loops try each tap of the window for each result element; only one per stride matches an element.
 double transposed_rate(const Node& node, const Target& target) {
   double rate = product_rate(node, target);
   for (const int64_t stride : node.attributes<ops::ConvolutionTranspose>().stride)
@@ -95,14 +94,15 @@ std::string convolution_lacks_schedule(const Node& node, const Target& target) {
   return node.op == &ops::convolution ? lacks_schedule(node, target) : std::string();
 }
 
-// Odd channels leave vectors half empty, and only 32 bits are moved to channels-last and back by squares.
+// Odd channel counts leave vectors half empty, and only 32-bit elements are moved to channels-last and back
+// by squares.
 std::string interpolates_one_by_one(const Node& node, const Target&) {
   if (node.op != &ops::resize_linear || prefers_channels_last(node)) return {};
   return "it interpolates element by element: its channels are not a multiple of 8, or its elements not of "
          "32 bits";
 }
 
-// Processors that multiply bf16 do so at twice the speed of f32, or by tiles at many times it.
+// Processors with bf16 instructions multiply bf16 twice as fast as f32, or with tiles many times as fast.
 std::string widens_bf16(const Node& node, const Target& target) {
   const bool multiplies = node.op == &ops::matmul || node.op == &ops::linear || node.op == &ops::convolution;
   const bool in_hardware =
@@ -111,7 +111,7 @@ std::string widens_bf16(const Node& node, const Target& target) {
   const Node* producer = node.operands[0]->producer;
   const bool widened =
       producer != nullptr && producer->op == &ops::convert && producer->operand_type(0).dtype == DType::kBF16;
-  return widened ? "bf16 is multiplied as f32, where this processor multiplies bf16" : "";
+  return widened ? "bf16 is multiplied as f32, although this processor has bf16 instructions" : "";
 }
 double bf16_rate(const Node&, const Target& target) {
   return kPeerProducts * (features_of(target).has(CpuFeature::kAmxBf16) ? 8 : 2);
@@ -134,10 +134,10 @@ std::string selects_from_long_lines(const Node& node, const Target&) {
 }
 std::string adds_whole_rows(const Node& node, const Target&) {
   if (node.op != &ops::scatter_add || node.operand_type(1).shape == node.operand_type(2).shape) return {};
-  return "whole rows are added at half the speed";
+  return "whole rows are added at half of the peer's speed";
 }
 
-// The first row with a reason counts.
+// The first row with a reason applies.
 constexpr Row kRows[] = {
     {is_transposed, 0.4, transposed_rate},       {convolution_lacks_schedule, 0.6, product_rate},
     {lacks_schedule, 4, product_rate},           {interpolates_one_by_one, 0.165, rate<400>},
@@ -159,7 +159,7 @@ Support judge_speed(const Node& node, const SymbolValues& sizes, const Target& t
   for (const Row& row : kRows) {
     std::string reason = row.reason(node, target);
     if (reason.empty()) continue;
-    // What routines move is in their rates: indices that are spread over rows take no memory.
+    // The rates of routines include their memory traffic: expanded indices take no memory.
     const double work = steps(node, sizes),
                  moved = node.op->lower == nullptr ? 0 : bytes(node, sizes) / kBytes;
     const double own = std::max(work / row.own_rate, moved);

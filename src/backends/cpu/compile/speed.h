@@ -1,18 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
-// What this backend's code is slow at, beside a peer on the same processor (docs/design/012-slow-paths.md).
+// Nodes that this backend runs slower than a peer on the same processor (docs/design/012-slow-paths.md).
 #pragma once
 
 #include "backends/backend.h"
 
 namespace ingot::core::cpu {
 
-// Fast, or slow with the reason and both predicted times. Of a node that has a kernel, in the form in which
-// the backend asked for it. Below the level that assigns layouts everything counts as fast: slowness was
-// asked for.
+// Fast, or slow with the reason and both predicted times. Expects nodes with kernels in the form that the
+// backend requested. Below the level that assigns layouts everything counts as fast: slowness was requested.
 Support judge_speed(const Node& node, const SymbolValues& sizes, const Target& target);
 
-// Whether a node that interpolates is fast along the channels: its elements at computed places are contiguous
-// there only.
+// Whether an interpolating node is fast along the channels: only there are its gathered elements contiguous.
 bool prefers_channels_last(const Node& node);
 
 }  // namespace ingot::core::cpu

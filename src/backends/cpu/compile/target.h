@@ -6,7 +6,7 @@
 
 namespace ingot::core::cpu {
 
-// Of the processor that a target names; without a name one that has no features.
+// Features of the target's processor; none if it has no name.
 inline CpuFeatures features_of(const Target& target) {
   return target.device.empty() ? CpuFeatures{} : parse_cpu_features(target.device);
 }

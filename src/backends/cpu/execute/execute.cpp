@@ -18,13 +18,14 @@ namespace ingot::core::cpu {
 namespace {
 
 struct Images final : LoadedImages {
-  std::vector<KernelFunction> functions;  // one an image of the engine; null for those of other backends
-  std::shared_ptr<const void> memory;     // keeps the code mapped
+  std::vector<KernelFunction>
+      functions;  // one per kernel binary of the engine; null for those of other backends
+  std::shared_ptr<const void> memory;  // keeps the code mapped
 };
 
 bool is_ours(const Image& image) { return backend_of(image) == "cpu"; }
 
-// Features of the processor that an image was built for.
+// Features of the processor that a kernel binary was built for.
 CpuFeatures needs_of(const Image& image) { return parse_cpu_features(device_of(image)); }
 
 void require_features(const EngineData& data) {
@@ -34,13 +35,13 @@ void require_features(const EngineData& data) {
     throw UserError("INGOT-U220",
                     fmt::format("the engine was built for a processor with {}; this one has {}",
                                 to_string(needs_of(image)), to_string(host)),
-                    "build the engine for this processor, or with a lower cpu level");
+                    "rebuild the engine for this processor, or for a lower cpu level");
   }
 }
 
 const SectionInfo& images_section(const EngineFile& file) {
   const auto found = std::ranges::find(file.sections(), "images", &SectionInfo::name);
-  invariant(found != file.sections().end(), "an engine file has a section of images");
+  invariant(found != file.sections().end(), "an engine file has an images section");
   return *found;
 }
 
@@ -77,10 +78,10 @@ void copy_images(const EngineData& data, Images& images) {
   images.memory = copy;
 }
 
-// Below this much work a thread costs more than it helps.
+// Below this much work, a thread costs more than it helps.
 constexpr int64_t kNanosecondsPerPart = 4000;
 
-// The grain that makes as many parts as the work is worth: the split depends on counts only.
+// The grain for as many parts as the work is worth: the split depends on counts only.
 int64_t grain_for(const Launch& launch, int64_t items, int threads) {
   int64_t cost = 0;
   const int64_t item_cost = std::max<int64_t>(launch.constants[kItemCost], 1);
@@ -91,7 +92,7 @@ int64_t grain_for(const Launch& launch, int64_t items, int threads) {
   return (part + grain - 1) / grain * grain;
 }
 
-// Runs each call at once, on the caller's thread pool.
+// Runs each call immediately, on the caller's thread pool.
 class CpuQueue final : public Queue {
  public:
   explicit CpuQueue(const MemoryAllocator* allocator) : scratch_(allocator) {}
@@ -129,8 +130,8 @@ class CpuQueue final : public Queue {
     return status.load(std::memory_order_relaxed);
   }
 
-  // Each worker's part starts at a multiple of 64 bytes. More than kMost is more than any memory has, and is
-  // refused where it is reserved; with all workers' parts it does not overflow.
+  // Each worker's part starts at a multiple of 64 bytes. Sizes above kMost exceed any memory, and fail when
+  // they are reserved; multiplied by the number of workers they do not overflow.
   static int64_t scratch_stride(int64_t bytes) {
     constexpr int64_t kAlignment = 64, kMost = int64_t{1} << 48;
     if (bytes < 0 || bytes > kMost) return kMost;

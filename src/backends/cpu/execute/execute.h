@@ -5,7 +5,7 @@
 
 namespace ingot::core::cpu {
 
-// Runs flat images of this processor's code, each mapped from the file or copied into executable memory.
+// Runs kernel binaries for this processor, mapped from the file or copied into executable memory.
 const Executor& executor();
 
 }  // namespace ingot::core::cpu

@@ -114,8 +114,7 @@ class CudaBackend final : public Backend {
   std::string device(std::string_view words) const override {
     if (words.empty()) return std::string(kDefaultDevice);
     if (is_architecture(words)) return std::string(words);
-    throw UserError("INGOT-U123",
-                    fmt::format("'{}' is no architecture of a GPU that Ingot builds for", words),
+    throw UserError("INGOT-U123", fmt::format("'{}' is not a GPU architecture that Ingot builds for", words),
                     "give sm_80 or later: sm_80, sm_90, sm_90a");
   }
 

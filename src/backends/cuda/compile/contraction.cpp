@@ -208,7 +208,7 @@ class ContractionWriter {
     out_.line("return {};\n}}\n", step);
   }
 
-  // Of an operand of a batched product: dims of one element are the same for all.
+  // The batch index of an operand of a product: dims of size 1 are broadcast.
   std::vector<Dim> batch_index(const TensorType& type, IndexScope& scope) {
     const std::vector<Dim> batch = out_.decode(dims_of(roles_.batch), "batch", "n", scope);
     std::vector<Dim> index;

@@ -12,7 +12,7 @@
 namespace ingot::core::cuda {
 namespace {
 
-// "sm_90a" -> 90; 0 if it is no architecture.
+// "sm_90a" -> 90; 0 if it is not an architecture.
 int number_of(std::string_view architecture) {
   int number = 0;
   constexpr std::string_view kPrefix = "sm_";

@@ -37,7 +37,7 @@ class CudaQueue final : public Queue {
   GraphCache graphs_;
   CallList calls_;
   GrowingBlock scratch_;
-  volatile int32_t* statuses_ = nullptr;  // pinned: one a launch
+  volatile int32_t* statuses_ = nullptr;  // pinned: one per launch
   std::shared_ptr<std::byte> status_memory_;
   std::vector<const Launch*> slots_;  // whose status each is
   std::unordered_map<const Launch*, uint32_t> slot_of_;

@@ -5,7 +5,8 @@
 
 namespace ingot::core::null {
 
-// Takes every node and makes steps without code: checks everything from lowering to running without a device.
+// Supports every node and lowers it to steps without code: tests everything from lowering to running without
+// a device.
 const Backend& backend();
 
 }  // namespace ingot::core::null

@@ -5,7 +5,7 @@
 
 namespace ingot::core::null {
 
-// Runs no code: a step of this backend leaves its results as they are. Checks planning without a device.
+// Runs no code: the results of this backend's steps are left unchanged. Tests planning without a device.
 const Executor& executor();
 
 }  // namespace ingot::core::null

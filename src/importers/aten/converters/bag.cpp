@@ -6,9 +6,9 @@
 namespace ingot::core::aten {
 namespace {
 
-enum Mode : int64_t { kSum, kMean, kMax };  // torch's numbers
+enum Mode : int64_t { kSum, kMean, kMax };  // torch's values
 
-// Which bag each index is in: the last that begins at its place or before.
+// Which bag each index is in: the last one that begins at its position or before.
 Term bag_of_each(Call& call, const Dim& count) {
   core::Value* offsets = call.tensor("offsets");
   const Term place(call, unsqueezed(call, counting(call, count, 1, offsets->type.dtype), 1));
@@ -25,8 +25,8 @@ core::Value* gathered(Call& call, core::Value* rows, const Term& bag, const Dim&
               ops::ScatterReduce{.axis = 0, .reduce = "amax", .include_self = false});
 }
 
-// The index that counts nothing. `kFromEnd`: negative ones count from the end, and None is none; else they
-// are none.
+// The index to ignore. `kFromEnd`: negative ones count from the end, and None means none; otherwise negative
+// means none.
 template <bool kFromEnd>
 std::optional<Dim> padding_of(Call& call, const Dim& rows) {
   if (!call.has("padding_idx")) return std::nullopt;
@@ -38,10 +38,10 @@ std::optional<Dim> padding_of(Call& call, const Dim& rows) {
 template <bool kFromEnd>
 void embedding_bag(Call& call) {
   core::Value *table = call.tensor("weight"), *indices = call.tensor("indices");
-  if (indices->type.rank() != 1) call.refuse("indices that are no vector");
-  call.require(table->type.rank() == 2, "a table of another rank");
+  if (indices->type.rank() != 1) call.refuse("indices that are not a vector");
+  call.require(table->type.rank() == 2, "a table of unexpected rank");
   const Shape& result_shape = call.result_meta().shape;
-  call.require(result_shape.size() == 2, "a result of another rank");
+  call.require(result_shape.size() == 2, "a result of unexpected rank");
   const Dim count = indices->type.shape[0], bags = result_shape[0];
   const Mode mode = static_cast<Mode>(call.integer("mode"));
   Term rows(call, emit(call, ops::take, {table, indices}, ops::Axis{0}));
@@ -49,7 +49,7 @@ void embedding_bag(Call& call) {
     rows = rows * Term(call, unsqueezed(call, scale, 1));
   Term bag = bag_of_each(call, count);
   if (const auto padding =
-          padding_of<kFromEnd>(call, extent(call, table, 0))) {  // into a bag behind the others
+          padding_of<kFromEnd>(call, extent(call, table, 0))) {  // into a bag after the others
     const Term skipped(
         call, emit(call, ops::equal, {indices, size_scalar(call.graph(), *padding, indices->type.dtype)}));
     bag = skipped.choose({call, size_scalar(call.graph(), bags, DType::kI64)}, bag);
@@ -63,7 +63,7 @@ void embedding_bag(Call& call) {
   call.give(0, result / in_bags(filled(call, {count, 1}, 1, rows.dtype())).apply(ops::maximum, 1));
 }
 
-// Counts of equal bins from `min` to `max`, or from the least value to the largest if both are equal.
+// Counts of equal bins from `min` to `max`, or from the minimum to the maximum if both are equal.
 void histogram(Call& call) {
   const Term x = operand_term(call, "self");
   if (!is_floating(x.dtype())) call.refuse("a histogram of integers");
@@ -71,7 +71,7 @@ void histogram(Call& call) {
   call.require(bins > 0, "a histogram without bins");
   const Dim count = element_count((static_cast<core::Value*>(x))->type);
   const double least = call.number("min"), most = call.number("max");
-  if (least == most) call.refuse("a range that follows from the data");
+  if (least == most) call.refuse("a range that depends on data");
   const Term flat(call, reshaped(call, x, {count}));
   const Term inside =
       Term(call, emit(call, ops::greater_equal, {flat, flat.constant(least)})) && flat <= most;

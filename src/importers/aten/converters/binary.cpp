@@ -19,7 +19,7 @@ core::Value* apply(Call& call, const Op& op, DType dtype, std::string_view a, st
   return emit(call, op, {operand(call, a, dtype), operand(call, b, dtype)});
 }
 
-// Both in the promoted dtype; bools by an operator of their own where arithmetic on them is logic.
+// Both in the promoted dtype; bools by an operator of their own if arithmetic on them is logic.
 template <const Op& kOp, const Op* kOfBools = nullptr>
 void arithmetic(Call& call) {
   const DType dtype = promoted(call, {"self", "other"});
@@ -105,7 +105,7 @@ void masked_fill(Call& call) {
   call.give(emit(call, ops::select, {call.tensor("mask"), value, x}));
 }
 
-// Bounds are numbers or tensors; either may be None.
+// Bounds are scalars or tensors; either may be None.
 core::Value* bounded(Call& call, core::Value* x, std::string_view name, const Op& op) {
   return call.has(name) ? emit(call, op, {x, operand(call, name, x->type.dtype)}) : x;
 }
@@ -116,7 +116,7 @@ void clamp_between(Call& call, std::string_view low, std::string_view high) {
   }
   const DType dtype = promoted(call, names);
   core::Value* x = operand(call, "self", dtype);
-  // Bounds are f64: integers that it cannot hold, and sizes, stay operands, as tensors do.
+  // Bounds are f64: integers that it cannot represent, and sizes, stay operands, as tensors do.
   constexpr double kExact = 9007199254740992;
   const bool numbers = std::ranges::all_of(std::span(names).subspan(1), [&](std::string_view name) {
     const auto bound = call.is_tensor(name) ? std::nullopt : call.known_number(name);
@@ -148,7 +148,7 @@ void add_combined(Call& call) {
   call.give(emit(call, ops::add, {operand(call, "self", dtype), scaled(call, combined, "value")}));
 }
 
-// The operand that is a number where the other is NaN.
+// The other operand if one is NaN.
 template <const Op& kOp>
 void extreme_number(Call& call) {
   const DType dtype = promoted(call, {"self", "other"});
@@ -162,7 +162,7 @@ void extreme_number(Call& call) {
   call.give(result);
 }
 
-// By the larger one, so that no square overflows. An infinite side decides, whatever the other is.
+// Scaled by the larger one, so that no square overflows. An infinite operand decides, whatever the other is.
 void hypotenuse(Call& call) {
   const DType dtype = promoted_to_floating(call, {"self", "other"});
   core::Value* a = emit(call, ops::absolute, {operand(call, "self", dtype)});

@@ -100,7 +100,7 @@ core::Value* without_axes(Call& call, core::Value* value, const std::vector<int6
 }
 
 core::Value* concatenated(Call& call, std::vector<core::Value*> values, size_t axis) {
-  call.require(!values.empty(), "nothing to join");
+  call.require(!values.empty(), "an empty list to join");
   if (values.size() == 1) return values[0];
   return emit(call, ops::concat, std::move(values), ops::Axis{static_cast<int64_t>(axis)});
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Short spellings for the nodes that converters build; each returns its operand where there is nothing to do.
+// Short notation for the nodes that converters build; each returns its operand if there is nothing to do.
 #pragma once
 
 #include <vector>
@@ -17,33 +17,33 @@ core::Value* emit(Call& call, const Op& op, std::vector<core::Value*> operands,
 }
 
 std::vector<int64_t> all_axes(size_t rank);  // 0, 1, ...
-// One entry a spatial dim, where a single one stands for all; refuses what overflows in sums and products.
+// One entry per spatial dim, a single one counting for all; rejects values that could overflow.
 std::vector<int64_t> window_entries(Call& call, std::string_view name, size_t spatial);
 std::vector<int64_t> reduced_axes(Call& call,
-                                  const core::Value* x);  // that "dim" names; all where it is not given
-bool keeps_dims(Call& call);                              // "keepdim", where the call has it
-const Dim& extent(Call& call, const core::Value* value, size_t axis);  // refuses where there is no such dim
+                                  const core::Value* x);               // given by "dim"; all if absent
+bool keeps_dims(Call& call);                                           // "keepdim", if the call has it
+const Dim& extent(Call& call, const core::Value* value, size_t axis);  // rejects axes out of range
 // 0, step, 2 step ...: `extent` numbers.
 core::Value* counting(Call& call, const Dim& extent, const Dim& step = 1, DType dtype = DType::kI64);
-core::Value* reshaped(Call& call, core::Value* value, Shape shape);  // refuses another number of elements
-core::Value* expanded(Call& call, core::Value* value, Shape shape);  // refuses shapes that do not broadcast
+core::Value* reshaped(Call& call, core::Value* value, Shape shape);  // rejects other numbers of elements
+core::Value* expanded(Call& call, core::Value* value, Shape shape);  // rejects shapes that do not broadcast
 core::Value* transposed(Call& call, core::Value* value, std::vector<int64_t> order);
 core::Value* swapped(Call& call, core::Value* value, size_t a, size_t b);  // two dims
 core::Value* sliced(Call& call, core::Value* value, size_t axis, const Dim& start, const Dim& end,
                     int64_t step = 1);
 core::Value* selected(Call& call, core::Value* value, size_t axis,
-                      const Dim& index);  // one index; the axis goes
+                      const Dim& index);  // one index; removes the axis
 core::Value* unsqueezed(Call& call, core::Value* value, size_t axis);
 core::Value* without_axes(Call& call, core::Value* value,
                           const std::vector<int64_t>& axes);  // dims of size 1
 core::Value* concatenated(Call& call, std::vector<core::Value*> values, size_t axis);
-// By element of a bool mask in row-major order, which of the true elements is its own or the last before it.
+// For each element of a bool mask, in row-major order, the rank of the last true element up to it.
 core::Value* rank_among_true(Call& call, core::Value* mask);
 core::Value* filled(Call& call, Shape shape, double value, DType dtype);
 
 // Bounds of a torch slice or index: negative ones count from the end.
 Dim from_end(const Dim& index, const Dim& size);
-// min(a, b) without a minimum where the symbols' ranges decide.
+// min(a, b), without a minimum if the symbols' ranges decide.
 Dim smaller(const Dim& a, const Dim& b, const SymbolTable& symbols);
 
 }  // namespace ingot::core::aten

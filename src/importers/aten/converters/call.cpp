@@ -38,14 +38,14 @@ bool Call::is_tensor(std::string_view name) const {
 }
 
 const TensorMeta& Call::tensor_meta(std::string_view name) const {
-  if (!is_tensor(name)) refuse(fmt::format("{} is no tensor", name));
+  if (!is_tensor(name)) refuse(fmt::format("{} is not a tensor", name));
   return scope_.value(std::get<ValueId>(get(name).value)).tensor;
 }
 
 core::Value* Call::tensor_of(const Argument& argument, std::string_view name) {
   const ValueId* id = std::get_if<ValueId>(&argument.value);
   if (id == nullptr || scope_.value(*id).kind != ValueKind::kTensor)
-    refuse(fmt::format("{} is no tensor", name));
+    refuse(fmt::format("{} is not a tensor", name));
   core::Value* tensor = scope_.tensor(*id);
   if (is_complex(tensor->type.dtype)) refuse("complex numbers");
   return tensor;
@@ -192,7 +192,7 @@ std::string Call::text(std::string_view name) {
 std::optional<DType> Call::dtype(std::string_view name) {
   if (!has(name)) return std::nullopt;
   const auto* value = std::get_if<DType>(&get(name).value);
-  if (value == nullptr) refuse(fmt::format("{} is a dtype that Ingot does not have", name));
+  if (value == nullptr) refuse(fmt::format("{} is a dtype that Ingot does not support", name));
   if (is_complex(*value)) refuse("complex numbers");
   return *value;
 }
@@ -200,7 +200,7 @@ std::optional<DType> Call::dtype(std::string_view name) {
 size_t Call::axis(std::string_view name, size_t rank) { return checked_axis(name, integer(name), rank); }
 
 size_t Call::checked_axis(std::string_view name, int64_t given, size_t rank) const {
-  // A tensor without dims takes 0 and -1.
+  // A tensor without dims accepts 0 and -1.
   const int64_t count = std::max<int64_t>(static_cast<int64_t>(rank), 1);
   if (given < -count || given >= count)
     refuse(fmt::format("{} is {} for a tensor of rank {}", name, given, rank));
@@ -211,7 +211,7 @@ std::vector<size_t> Call::axes_in_order(std::string_view name, size_t rank) {
   std::vector<size_t> result;
   for (const int64_t given : integers(name)) {
     result.push_back(checked_axis(name, given, rank));
-    require(std::ranges::count(result, result.back()) == 1, fmt::format("a dim that is twice in {}", name));
+    require(std::ranges::count(result, result.back()) == 1, fmt::format("a repeated dim in {}", name));
   }
   return result;
 }
@@ -249,7 +249,7 @@ void Call::give_number(double result) {
 int64_t whole_number(const core::Graph& graph, double value) {
   if (std::abs(value) < 0x1p63 || value == -0x1p63) return static_cast<int64_t>(value);
   throw UserError(ErrorDetails{.code = "INGOT-U510",
-                               .message = fmt::format("{} where an integer of 64 bits must be", value),
+                               .message = fmt::format("{} instead of a 64-bit integer", value),
                                .node = graph.current_name,
                                .source_line = graph.current_source.to_string(),
                                .advice = "check the program that made this graph"});
@@ -268,7 +268,7 @@ core::Value* number_constant(core::Graph& graph, double value, DType dtype) {
 core::Value* converted(core::Graph& graph, core::Value* value, DType dtype) {
   const DType from = value->type.dtype;
   if (from == dtype) return value;
-  // Floats out of a narrow integer's range wrap in torch, where a conversion of ours keeps the nearest end.
+  // Floats out of a narrow integer's range wrap in torch, whereas our conversion saturates.
   if (is_floating(from) && is_integer(dtype) && bit_width(dtype) < 32)
     value = graph.call(ops::convert, {value}, ops::Convert{DType::kI64});
   return graph.call(ops::convert, {value}, ops::Convert{dtype});

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// One ATen call while it is imported: arguments by the schema's names, results by the order of its returns.
+// One ATen call during import: arguments by the schema's names, results in the order of its returns.
 #pragma once
 
 #include <optional>
@@ -14,10 +14,10 @@
 
 namespace ingot::core::aten {
 
-// What a value of the ATen graph became.
+// The imported form of a value of the ATen graph.
 using ImportedValue = std::variant<std::monostate, core::Value*, Dim, double>;
 
-// Where a call finds the values that its arguments name.
+// Resolves the values that a call's arguments refer to.
 class Scope {
  public:
   virtual ~Scope() = default;
@@ -25,11 +25,11 @@ class Scope {
   virtual const Value& value(ValueId id) const = 0;      // as the front end described it
   virtual core::Value* tensor(ValueId id) = 0;           // current value, after writes through aliases
   virtual std::optional<Dim> integer(ValueId id) = 0;    // of a SymInt
-  virtual std::optional<double> number(ValueId id) = 0;  // of a SymFloat that is known
+  virtual std::optional<double> number(ValueId id) = 0;  // of a SymFloat, if known
   virtual void give(ValueId id, ImportedValue result) = 0;
 };
 
-// All accessors throw UnsupportedError naming node, argument and source line if the argument cannot be had in
+// All accessors throw UnsupportedError naming node, argument and source line if the argument does not have
 // that form.
 class Call {
  public:
@@ -41,23 +41,23 @@ class Call {
   bool has(std::string_view name) const;  // given, and not None
   core::Value* tensor(std::string_view name);
   core::Value* optional_tensor(std::string_view name);                // null for None
-  std::vector<core::Value*> tensors(std::string_view name);           // refuses None
+  std::vector<core::Value*> tensors(std::string_view name);           // rejects None
   std::vector<core::Value*> optional_tensors(std::string_view name);  // null entries for None
   // A tensor, or a number as a 0-d constant of `dtype` (its own dtype if nullopt: i64, f32 or bool).
   core::Value* tensor_or_number(std::string_view name, std::optional<DType> dtype = std::nullopt);
   bool is_tensor(std::string_view name) const;
-  const TensorMeta& tensor_meta(std::string_view name) const;  // what the front end knows of it
+  const TensorMeta& tensor_meta(std::string_view name) const;  // as recorded by the front end
 
   Dim dim(std::string_view name);
   std::vector<Dim> dims(std::string_view name);
   int64_t integer(std::string_view name);                // constant
   std::vector<int64_t> integers(std::string_view name);  // constants; a single number is a list of one
-  std::vector<int64_t> integers(std::string_view name, size_t count);  // refuses another number of them
+  std::vector<int64_t> integers(std::string_view name, size_t count);  // constants; rejects other counts
   double number(std::string_view name);                                // int, float or bool
-  std::optional<double> known_number(std::string_view name);  // none if it follows from sizes or data
+  std::optional<double> known_number(std::string_view name);  // nullopt if it depends on sizes or data
   std::vector<double> numbers(std::string_view name);
   bool is_floating_number(std::string_view name) const;
-  // Operands of Python's operators, which have no names; none if the value is not known now.
+  // Operands of Python's operators, which have no names; nullopt if the value is not known.
   std::optional<Dim> size_at(size_t position);
   std::optional<double> number_at(size_t position);
   bool flag(std::string_view name);
@@ -66,9 +66,9 @@ class Call {
   size_t axis(std::string_view name, size_t rank);  // negative ones count from the end
   std::vector<int64_t> axes(std::string_view name,
                             size_t rank);  // sorted; all of them for None or an empty list
-  std::vector<size_t> axes_in_order(std::string_view name, size_t rank);  // as given; refuses one given twice
+  std::vector<size_t> axes_in_order(std::string_view name, size_t rank);  // as given; rejects duplicates
 
-  // What the front end knows of the first result.
+  // The first result, as recorded by the front end.
   const TensorMeta& result_meta(size_t index = 0) const;
   size_t result_count() const { return node_.outputs.size(); }
 
@@ -78,7 +78,7 @@ class Call {
   void give_number(double result);
 
   [[noreturn]] void refuse(const std::string& reason) const;
-  // Of what torch sees to and a file may break.
+  // Rejects conditions that torch ensures, but a file may violate.
   void require(bool condition, std::string_view reason) const {
     if (!condition) refuse(std::string(reason));
   }
@@ -95,9 +95,9 @@ class Call {
   const Node& node_;
 };
 
-// Refuses, in the name of the node that is imported, what is no number of 64 bits.
+// Rejects values that are not 64-bit numbers, naming the current node.
 int64_t whole_number(const core::Graph& graph, double value);
-// A number as a 0-d tensor.
+// A scalar as a 0-d tensor.
 core::Value* number_constant(core::Graph& graph, double value, DType dtype);
 core::Value* converted(core::Graph& graph, core::Value* value, DType dtype);  // itself if it has that dtype
 

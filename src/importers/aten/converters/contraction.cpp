@@ -43,7 +43,7 @@ void give_sum(Call& call, core::Value* product) {
     sum = emit(call, ops::add, {scaled_unless_one(call, summable(call, x), "beta"), sum});
   call.give(converted(call.graph(), sum, x->type.dtype));
 }
-// What torch made of a linear layer becomes one again.
+// Recognizes torch's decomposition of a linear layer.
 void add_product(Call& call, std::string_view first, std::string_view second) {
   core::Value *x = call.tensor("self"), *a = call.tensor(first), *b = call.tensor(second);
   const bool plain = call.number("alpha") == 1 && call.number("beta") == 1;
@@ -73,7 +73,7 @@ core::Value* matrix_product(Call& call, core::Value* a, core::Value* b) {
 }
 void mm(Call& call) { call.give(matrix_product(call, call.tensor("self"), call.tensor("mat2"))); }
 
-// A vector at the left is a row, at the right a column; their dims go from the result.
+// A vector on the left is a row, on the right a column; those dims are removed from the result.
 core::Value* general_product(Call& call, core::Value* a, core::Value* b) {
   const bool row = a->type.rank() == 1, column = b->type.rank() == 1;
   if (row) a = unsqueezed(call, a, 0);
@@ -93,8 +93,8 @@ void outer(Call& call) {
       emit(call, ops::multiply, {converted(call.graph(), a, dtype), converted(call.graph(), b, dtype)}));
 }
 
-// The values, one per key. Torch's tracing does not ask for that: where the counts are different symbols,
-// each run does.
+// The values, one per key. torch's tracing does not require it: if the sizes are different symbols, each run
+// checks it.
 core::Value* one_per_key(Call& call, const core::Value* key, core::Value* value) {
   if (key->type.rank() < 2 || value->type.rank() < 2) return value;
   const size_t axis = value->type.rank() - 2;
@@ -105,7 +105,7 @@ core::Value* one_per_key(Call& call, const core::Value* key, core::Value* value)
   return emit(call, ops::slice, {value}, ops::Slice{static_cast<int64_t>(axis), 0, keys, 1});
 }
 
-// Scores of masked keys: a bool mask says who takes part, another one is added.
+// Scores of masked keys: a bool mask selects keys, any other mask is added.
 void attention_with(Call& call, std::string_view mask_name) {
   core::Value *query = call.tensor("query"), *key = call.tensor("key"),
               *value = one_per_key(call, key, call.tensor("value"));

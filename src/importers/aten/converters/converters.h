@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The table of ATen overloads: a converter turns one call into nodes. Each family has a file beside this one
+// The table of ATen overloads: a converter turns one call into nodes. Each family has a file in this folder
 // and a line in families.def.
 #pragma once
 
@@ -15,7 +15,7 @@ struct Converter {
   std::string_view target;  // "aten.linear.default"; an in-place overload needs none: it is its functional
                             // variant and a write
   void (*convert)(Call& call);
-  // A composite that torch can decompose: where torch is at hand, it may. Files are read without it.
+  // A composite that torch may decompose if it is available. Files are read without torch.
   bool composed = false;
 };
 

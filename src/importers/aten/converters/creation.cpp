@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tensors made of numbers. Uninitialized ones are zeros.
+// Tensors created from scalars. Uninitialized ones are zeros.
 #include <algorithm>
 #include <cmath>
 
@@ -11,7 +11,7 @@
 namespace ingot::core::aten {
 namespace {
 
-// The dtype that is asked for, else what torch says of the result.
+// The requested dtype, otherwise the recorded one of the result.
 DType result_dtype_of(Call& call) { return call.dtype("dtype").value_or(call.result_meta().dtype); }
 
 void give_filled(Call& call, const Shape& shape, core::Value* value) {
@@ -42,7 +42,7 @@ void zero(Call& call) {
   give_filled(call, x->type.shape, scalar(call.graph(), 0, x->type.dtype));
 }
 
-constexpr double kMostElements = 0x1p53;  // what doubles count
+constexpr double kMostElements = 0x1p53;  // doubles count exactly up to here
 
 // start + step * i, where torch computes floating ranges in f64.
 core::Value* real_range(Call& call, double start, double step, const Dim& count, DType dtype) {
@@ -51,10 +51,10 @@ core::Value* real_range(Call& call, double start, double step, const Dim& count,
   return converted(call.graph(), emit(call, ops::add, {value, scalar(call.graph(), start, DType::kF64)}),
                    dtype);
 }
-// Of integers between floats: torch counts before it rounds, except for i64.
+// Integer ranges between floats: torch counts before rounding, except for i64.
 void whole_range(Call& call, double start, double step, DType dtype) {
   const Shape& shape = call.result_meta().shape;
-  call.require(shape.size() == 1, "a result of another rank");
+  call.require(shape.size() == 1, "a result of unexpected rank");
   const auto whole = [&](double value) { return whole_number(call.graph(), value); };
   call.give(emit(call, ops::iota, {}, ops::Iota{whole(start), whole(step), shape[0], dtype}));
 }
@@ -81,7 +81,7 @@ void range_to(Call& call) { range(call, false, false); }
 void range_between(Call& call) { range(call, true, false); }
 void range_by(Call& call) { range(call, true, true); }
 
-// From both ends to the middle, as torch counts; ends of integers are integers.
+// From both ends to the middle, as torch computes it; ends of integer ranges are integers.
 Term evenly_spaced(Call& call, DType dtype) {
   const int64_t steps = call.integer("steps");
   const auto end_of = [&](std::string_view name) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// einsum as batched matrix products, from left to right. The dims of an ellipsis have digits as labels.
+// einsum as batched matrix products, from left to right. The dims of an ellipsis get digits as labels.
 #include <algorithm>
 
 #include "importers/aten/converters/building.h"
@@ -26,7 +26,7 @@ std::string common(const std::string& a, const std::string& b, bool in_b) {
   return result;
 }
 
-// Dims that nobody asks for are summed.
+// Sums the dims that are no longer needed.
 Labelled summed(Call& call, Labelled term, const std::string& kept) {
   std::vector<int64_t> axes;
   for (size_t i = 0; i < term.labels.size(); ++i) {
@@ -63,7 +63,7 @@ core::Value* as_matrices(Call& call, const Labelled& term, const std::string& ba
   return reshaped(call, ordered(call, term, batch + rows + columns).value, std::move(shape));
 }
 
-// Sums over what both share need equal sizes: a size of 1 gives way.
+// Sums over shared labels require equal sizes; a size of 1 is broadcast.
 Labelled widened(Call& call, const Labelled& term, const Labelled& like, const std::string& inner) {
   Shape shape = term.value->type.shape;
   for (const char label : inner) {
@@ -86,7 +86,7 @@ Labelled multiplied(Call& call, Labelled a, Labelled b, const std::string& kept)
            {as_matrices(call, a, batch, rows, inner), as_matrices(call, b, batch, inner, columns)});
   Shape shape = sizes(a, batch + rows);
   for (const Dim& size : sizes(b, columns)) shape.push_back(size);
-  for (size_t i = 0; i < batch.size(); ++i) shape[i] = product->type.shape[i];  // a size of 1 gave way
+  for (size_t i = 0; i < batch.size(); ++i) shape[i] = product->type.shape[i];  // a size of 1 was broadcast
   return {reshaped(call, product, std::move(shape)), batch + rows + columns};
 }
 
@@ -111,7 +111,7 @@ std::string ellipsis_labels(size_t count, size_t most) {
 void spell_out(std::string& term, const std::string& labels) {
   if (const size_t dots = term.find("..."); dots != std::string::npos) term.replace(dots, 3, labels);
 }
-// Replaces each ellipsis by labels; the most dims that one of them stands for.
+// Replaces each ellipsis by labels; returns the maximum number of dims of an ellipsis.
 size_t spell_out_ellipses(Call& call, std::vector<std::string>& terms,
                           const std::vector<core::Value*>& values) {
   std::vector<size_t> counts;
@@ -127,7 +127,7 @@ size_t spell_out_ellipses(Call& call, std::vector<std::string>& terms,
   return most;
 }
 
-// A label twice in one term stands for the diagonal of its dims.
+// A repeated label in one term selects the diagonal of its dims.
 Labelled without_twins(Call& call, Labelled term) {
   for (size_t i = 0; i < term.labels.size(); ++i) {
     const size_t twin = term.labels.find(term.labels[i], i + 1);
@@ -136,13 +136,12 @@ Labelled without_twins(Call& call, Labelled term) {
     term.value = diagonal_of(call, term.value, i, twin, 0);
     std::erase(term.labels, label);
     term.labels += label;
-    i = static_cast<size_t>(-1);  // from the start: the dims moved
+    i = static_cast<size_t>(-1);  // restart: the dims moved
   }
   return term;
 }
 
-// The labels of an ellipsis, then those that occur once, in alphabetic order: the result where the equation
-// names none.
+// The labels of an ellipsis, then those that occur once, in alphabetic order: the default result.
 std::string implicit_result(const std::vector<std::string>& terms, size_t most) {
   std::string all, result;
   for (const std::string& term : terms) all += term;

@@ -19,7 +19,7 @@ template <const Op& kOp>
 void real(Call& call) {
   call.give(emit(call, kOp, {floating(call, call.tensor("self"))}));
 }
-// Integers are whole already.
+// Integers need no rounding.
 template <const Op& kOp>
 void rounding(Call& call) {
   core::Value* x = call.tensor("self");
@@ -76,7 +76,7 @@ void softplus(Call& call) {
 }
 void prelu(Call& call) {
   core::Value *x = call.tensor("self"), *slope = call.tensor("weight");
-  if (slope->type.rank() != x->type.rank()) {  // one for all, or one a channel
+  if (slope->type.rank() != x->type.rank()) {  // one for all, or one per channel
     Shape shape(x->type.rank(), 1);
     if (shape.size() > 1) shape[1] = element_count(slope->type);
     slope = reshaped(call, slope, std::move(shape));
@@ -102,7 +102,7 @@ void glu(Call& call) {
   call.give(emit(call, ops::multiply, {sliced(call, x, axis, 0, half), gate}));
 }
 
-// Also of -0; the sign of a NaN is not looked at.
+// Also for -0; the sign of NaN is ignored.
 core::Value* is_negative(Call& call, core::Value* x) {
   core::Value* below = emit(call, ops::less, {x, scalar(call.graph(), 0, x->type.dtype)});
   if (!is_floating(x->type.dtype)) return below;

@@ -7,8 +7,8 @@
 namespace ingot::core::aten {
 namespace {
 
-// Who takes part in attention, as it broadcasts to [B, heads, queries, keys]; null: everyone. The fused
-// layers say who does not, for all batches [L, L], for all queries [B, L], or in full [B, heads, L, L].
+// The attention mask, broadcastable to [B, heads, queries, keys]; null: none. The fused layers specify the
+// masked keys: for all batches [L, L], for all queries [B, L], or in full [B, heads, L, L].
 core::Value* taking_part(Call& call) {
   core::Value* mask = call.optional_tensor("mask");
   if (mask == nullptr) return nullptr;
@@ -29,7 +29,7 @@ core::Value* heads_of(Call& call, core::Value* joined, int64_t third, const Dim&
 }
 
 Term attended(Call& call, const Term& x, const Dim& heads) {
-  call.require(x.shape().size() == 3, "a source that is no batch of sequences");
+  call.require(x.shape().size() == 3, "a source that is not a batch of sequences");
   core::Value* joined = emit(call, ops::linear, {x, call.tensor("qkv_weight"), call.tensor("qkv_bias")});
   core::Value* result = emit(call, ops::attention,
                              {heads_of(call, joined, 0, heads), heads_of(call, joined, 1, heads),
@@ -74,7 +74,7 @@ void self_attention(Call& call) {
   if (call.flag("need_weights")) call.refuse("the weights of attention as a result");
   core::Value* query = call.tensor("query");
   if (call.tensor("key") != query || call.tensor("value") != query)
-    call.refuse("attention to something else");
+    call.refuse("attention other than self-attention");
   call.give(0, attended(call, {call, query}, call.integer("num_head")));
 }
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Patches of images, and images sampled at places that are data.
+// Patches of images, and images sampled at positions in data.
 #include <array>
 #include <span>
 #include <vector>
@@ -22,7 +22,7 @@ struct Windows {
   Dim count(size_t i, const Dim& size) const {
     return floor_divide(padded(i, size) - Dim(dilation[i] * (kernel[i] - 1) + 1), stride[i]) + 1;
   }
-  // [kernel, count]: the place in the padded dim of each element of each window.
+  // [kernel, count]: the position in the padded dim of each element of each window.
   core::Value* places(Call& call, size_t i, const Dim& count) const {
     core::Value* inside = unsqueezed(call, counting(call, kernel[i], dilation[i]), 1);
     return emit(call, ops::add, {inside, counting(call, count, stride[i])});
@@ -35,7 +35,7 @@ void patches(Call& call) {
   core::Value* x = call.tensor("self");
   const bool single = x->type.rank() == 3;
   if (single) x = unsqueezed(call, x, 0);
-  call.require(x->type.rank() == 4, "an image of another rank");
+  call.require(x->type.rank() == 4, "an image of unexpected rank");
   const Shape shape = x->type.shape;
   const Dim rows = windows.count(0, shape[2]), columns = windows.count(1, shape[3]);
   const std::vector<Dim> around{0, 0, windows.padding[0], windows.padding[1]};
@@ -48,14 +48,14 @@ void patches(Call& call) {
   call.give(single ? without_axes(call, x, {0}) : x);
 }
 
-// The reverse: where windows meet, they add up.
+// The inverse: overlapping windows are added.
 void from_patches(Call& call) {
   const Windows windows(call);
   core::Value* x = call.tensor("self");
   const bool single = x->type.rank() == 2;
   if (single) x = unsqueezed(call, x, 0);
   const std::vector<Dim> size = call.dims("output_size");
-  call.require(x->type.rank() == 3 && size.size() == 2, "patches or an image of another rank");
+  call.require(x->type.rank() == 3 && size.size() == 2, "patches or an image of unexpected rank");
   const Dim rows = windows.count(0, size[0]), columns = windows.count(1, size[1]);
   const Dim height = windows.padded(0, size[0]), width = windows.padded(1, size[1]);
   const Dim kernel = windows.kernel[0] * windows.kernel[1];
@@ -84,7 +84,7 @@ void from_patches(Call& call) {
 enum Interpolation : int64_t { kBilinear, kNearest, kBicubic };
 enum Outside : int64_t { kZeros, kBorder, kReflection };
 
-// Of an image or a volume. Dims count from the last one: 0 is x, 1 is y, 2 is z, as the grid has them.
+// For an image or a volume. Dims count from the last one: 0 is x, 1 is y, 2 is z, as in the grid.
 class Sampler {
  public:
   explicit Sampler(Call& call)
@@ -95,7 +95,7 @@ class Sampler {
         align_(call.flag("align_corners")) {
     const size_t rank = image_->type.rank();
     call.require((rank == 4 || rank == 5) && grid_->type.rank() == rank,
-                 "an image or a grid of another rank");
+                 "an image or a grid of unexpected rank");
     const Shape& shape = image_->type.shape;
     const std::span size(shape.begin() + 2, shape.end());
     flat_ = reshaped(call, image_, {shape[0], shape[1], product(size)});
@@ -103,20 +103,20 @@ class Sampler {
   }
   size_t dims() const { return image_->type.rank() - 2; }
 
-  // An element of each tuple of the grid as a place in its dim: [N, 1, places].
+  // One coordinate of the grid as positions in its dim: [N, 1, positions].
   Term place(size_t dim) {
     core::Value* one = selected(call_, grid_, dims() + 1, static_cast<int64_t>(dim));
     const Term at(call_, reshaped(call_, one, {grid_->type.shape[0], 1, count_}));
     const Term size = extent(dim);
     return align_ ? (at + 1) * 0.5 * (size - 1) : ((at + 1) * size - 1) * 0.5;
   }
-  // Moved into the image as the padding mode says.
+  // Moved into the image according to the padding mode.
   Term bounded(Term at, size_t dim) {
     if (outside_ == kZeros) return at;
     if (outside_ == kReflection) at = reflected(at, dim);
     return at.apply(ops::maximum, 0).apply(ops::minimum, extent(dim) - 1);
   }
-  // The elements at whole places, x first, by their weight; outside of the image there is nothing.
+  // The elements at integer positions, x first, times their weight; zero outside of the image.
   Term sample(const std::vector<Term>& at, const Term& weight) {
     Term inside = is_inside(at[0], 0);
     for (size_t dim = 1; dim < at.size(); ++dim) inside = inside && is_inside(at[dim], dim);
@@ -145,7 +145,7 @@ class Sampler {
   Term is_inside(const Term& at, size_t dim) {
     return Term(call_, emit(call_, ops::greater_equal, {at, at.constant(0)})) && at < extent(dim);
   }
-  // Around the centers of the outermost elements, or around their outer edges.
+  // Reflects around the centers of the outermost elements, or around their outer edges.
   Term reflected(const Term& at, size_t dim) {
     const Term span = align_ ? extent(dim) - 1 : extent(dim);
     const double low = align_ ? 0 : -0.5;
@@ -169,7 +169,7 @@ Term sum_of(const std::vector<Term>& parts) {
   return total;
 }
 
-// Weights of the neighbours at -1, 0, 1, 2 of a place `t` behind neighbour 0.
+// Weights of the neighbours at -1, 0, 1, 2 for a position `t` after neighbour 0.
 std::array<Term, 4> cubic_weights(const Term& t) {
   constexpr double a = -0.75;
   const auto near = [&](const Term& x) { return (x * (a + 2) - (a + 3)) * x * x + 1; };
@@ -190,7 +190,7 @@ void sample_cubic(Sampler& sampler) {
   }
   sampler.give(sum_of(parts));
 }
-// Two neighbours in each dim: bit i of a corner says which of dim i.
+// Two neighbours per dim: bit i of a corner selects the one of dim i.
 void sample_linear(Sampler& sampler) {
   std::vector<Term> low, beyond;
   for (size_t dim = 0; dim < sampler.dims(); ++dim) {
@@ -222,11 +222,11 @@ void sample_grid(Call& call) {
   const auto mode = static_cast<Interpolation>(call.integer("interpolation_mode"));
   if (mode == kBilinear) return sample_linear(sampler);
   if (mode == kNearest) return sample_nearest(sampler);
-  call.require(sampler.dims() == 2, "volumes by cubes");
+  call.require(sampler.dims() == 2, "cubic interpolation of volumes");
   sample_cubic(sampler);
 }
 
-// Centers of the elements of a dim, or its ends and what lies between, as -1 to 1.
+// Centers of the elements of a dim, or an even division from end to end, as -1 to 1.
 core::Value* axis_of_grid(Call& call, const Dim& size, DType dtype) {
   if (size == Dim(1)) return filled(call, {size}, 0, dtype);
   const Term i(call, counting(call, size, 1, dtype));
@@ -236,7 +236,7 @@ core::Value* axis_of_grid(Call& call, const Dim& size, DType dtype) {
 void affine_grid(Call& call) {
   core::Value* theta = call.tensor("theta");
   const std::vector<Dim> size = call.dims("size");
-  call.require(size.size() > 2, "a grid of no dims");
+  call.require(size.size() > 2, "a grid without dims");
   const std::vector<Dim> spatial(size.begin() + 2, size.end());
   const DType dtype = theta->type.dtype;
   std::vector<core::Value*> columns;

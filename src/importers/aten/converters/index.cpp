@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Reading and writing at indices that are data.
+// Reads and writes at indices in data.
 #include <algorithm>
 
 #include "importers/aten/converters/building.h"
@@ -39,7 +39,7 @@ void gather(Call& call) {
   call.give(emit(call, ops::gather, {x, index}, ops::Axis{axis_of(call, x)}));
 }
 
-// The index tensors that are given, and their axes.
+// The index tensors that are present, and their axes.
 struct Indices {
   std::vector<core::Value*> values;
   ops::IndexedAxes axes;
@@ -70,8 +70,8 @@ void index(Call& call) {
   call.give(emit(call, ops::index, std::move(indices.values), indices.axes));
 }
 
-// A bool mask over the first dims is a choice, not an index. The source has no dims of the mask, or one of
-// size 1, or one element each true one.
+// A bool mask over the first dims is a select, not an index. The source has no dims of the mask, or one of
+// size 1, or one element per true element.
 bool put_by_mask(Call& call, core::Value* x, core::Value* source) {
   const std::vector<core::Value*> given = call.optional_tensors("indices");
   if (given.size() != 1 || given[0] == nullptr || given[0]->type.dtype != DType::kBool) return false;
@@ -96,7 +96,7 @@ bool put_by_mask(Call& call, core::Value* x, core::Value* source) {
   call.give(emit(call, ops::select, {reshaped(call, mask, shape), source, x}));
   return true;
 }
-// Indexing the elements' own places tells where each element of the source is added.
+// Indexing the elements' own positions finds where each element of the source is added.
 void add_at(Call& call, core::Value* x, core::Value* source, std::vector<core::Value*> reading,
             const ops::IndexedAxes& axes) {
   const Dim count = element_count(x->type);
@@ -120,7 +120,7 @@ void index_put(Call& call) {
   reading.insert(reading.begin(), x);
   if (call.flag("accumulate")) return add_at(call, x, source, std::move(reading), indices.axes);
   const Shape shape =
-      emit(call, ops::index, std::move(reading), indices.axes)->type.shape;  // unused, so removed
+      emit(call, ops::index, std::move(reading), indices.axes)->type.shape;  // unused, so removed as dead
   std::vector<core::Value*> operands{x, expanded(call, source, shape)};
   operands.insert(operands.end(), indices.values.begin(), indices.values.end());
   call.give(emit(call, ops::index_put, std::move(operands), indices.axes));

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Losses, which models compute where they are given labels.
+// Losses, which models compute if they receive labels.
 #include <cmath>
 
 #include "importers/aten/converters/converters.h"
@@ -8,7 +8,7 @@
 namespace ingot::core::aten {
 namespace {
 
-enum Reduction { kNone, kMean, kSum };  // torch's numbers
+enum Reduction { kNone, kMean, kSum };  // torch's values
 
 void give_reduced(Call& call, const Term& loss) {
   const int64_t reduction = call.integer("reduction");
@@ -56,7 +56,7 @@ Term cross_entropy_of_logits(Call& call, const Term& x, const Term& target) {
   return weighted(call, (1 - target) * x - factor * log);
 }
 
-// What classes cost: the logarithms of their probabilities stand in dim 1, or the only one.
+// The loss of classes: the logarithms of their probabilities are in dim 1, or in the only one.
 void give_class_loss(Call& call, const Term& logs, double smoothing) {
   core::Value* target = call.tensor("target");
   if (is_floating(target->type.dtype)) call.refuse("classes as probabilities");

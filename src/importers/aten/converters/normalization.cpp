@@ -11,7 +11,7 @@ namespace {
 
 int64_t normalized_axes(Call& call) { return static_cast<int64_t>(call.dims("normalized_shape").size()); }
 
-// Weights of another floating dtype than x are computed in the dtype of x by its kernel.
+// The kernel converts weights of another floating dtype to the dtype of x.
 void layer_norm(Call& call) {
   const ops::Normalization norm{call.number("eps"), normalized_axes(call)};
   call.give(0,
@@ -19,7 +19,7 @@ void layer_norm(Call& call) {
                  {call.tensor("input"), call.optional_tensor("weight"), call.optional_tensor("bias")}, norm));
 }
 
-// Of the dtype that torch computes in: half-precision tensors as f32.
+// In the dtype that torch computes in: half-precision tensors as f32.
 double default_epsilon(DType dtype) {
   return dtype == DType::kF64 ? std::numeric_limits<double>::epsilon()
                               : std::numeric_limits<float>::epsilon();
@@ -45,7 +45,7 @@ core::Value* batch_norm_of(Call& call, core::Value* x, core::Value* mean, core::
               {x, mean, variance, call.optional_tensor("weight"), call.optional_tensor("bias")},
               ops::BatchNorm{call.number("eps")});
 }
-// By the batch's own mean and variance, which narrow dtypes have in f32.
+// Using the batch's own mean and variance, computed in f32 for narrow dtypes.
 void norm_of_batch(Call& call) {
   core::Value* x = call.tensor("input");
   const DType dtype = x->type.dtype;
@@ -62,16 +62,15 @@ void norm_of_batch(Call& call) {
 void batch_norm(Call& call) {
   core::Value *mean = call.optional_tensor("running_mean"), *variance = call.optional_tensor("running_var");
   if (call.has("training") && call.flag("training")) {
-    if (mean != nullptr || variance != nullptr)
-      call.refuse("running statistics that it updates (training mode)");
+    if (mean != nullptr || variance != nullptr) call.refuse("updated running statistics (training mode)");
     return norm_of_batch(call);
   }
-  if (mean == nullptr || variance == nullptr) call.refuse("no statistics to normalize by");
+  if (mean == nullptr || variance == nullptr) call.refuse("missing statistics");
   call.give(0, batch_norm_of(call, call.tensor("input"), mean, variance));
 }
 void instance_norm(Call& call) {
   if (!call.flag("use_input_stats")) return batch_norm(call);
-  if (call.optional_tensor("running_mean") != nullptr) call.refuse("running statistics that it updates");
+  if (call.optional_tensor("running_mean") != nullptr) call.refuse("updated running statistics");
   const auto channels = extent(call, call.tensor("input"), 1).constant();
   if (!channels) call.refuse("a number of channels that is not known");
   group_norm_of(call, *channels);

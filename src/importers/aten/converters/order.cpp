@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Sorting, ranks, running extremes, and places in sorted sequences.
+// Sorting, order statistics, running extremes, and sorted search.
 #include "importers/aten/converters/building.h"
 #include "importers/aten/converters/converters.h"
 #include "importers/aten/converters/promotion.h"
@@ -7,7 +7,7 @@
 namespace ingot::core::aten {
 namespace {
 
-// Values and places along one axis. A tensor without dims counts as a line of one element.
+// Values and indices along one axis. A tensor without dims counts as a line of one element.
 struct Line {
   core::Value* x;
   int64_t axis;
@@ -49,7 +49,7 @@ void top_k(Call& call) {
   }
 }
 
-// Element `rank` of a sorted line; its axis goes, or stays as 1.
+// Element `rank` of a sorted line; its axis is removed, or kept with size 1.
 core::Value* ranked(Call& call, const Line& line, core::Value* lines, const Dim& rank) {
   const auto axis = static_cast<size_t>(line.axis);
   core::Value* one = sliced(call, lines, axis, rank, rank + 1);
@@ -61,7 +61,7 @@ void kth_value(Call& call) {
   const core::Node* node = sorted(call, line, false);
   for (size_t i = 0; i < 2; ++i) call.give(i, ranked(call, line, node->results[i], call.dim("k") - 1));
 }
-// The lower of two middle elements; the first NaN if there is one, which sorts last.
+// The lower of two middle elements; NaN, which sorts last, if there is any.
 void median_of(Call& call, const Line& line) {
   const core::Node* node = sorted(call, line, false);
   const Dim middle = floor_divide(line.size() - 1, 2), last = line.size() - 1;
@@ -81,11 +81,11 @@ void median_of(Call& call, const Line& line) {
 void median(Call& call) { median_of(call, Line(call, call.tensor("self"))); }
 void median_of_all(Call& call) {
   core::Value* x = call.tensor("self");
-  if (element_count(x->type) == Dim(0)) call.refuse("the median of nothing");
+  if (element_count(x->type) == Dim(0)) call.refuse("the median of an empty tensor");
   median_of(call, Line(call, reshaped(call, x, {element_count(x->type)}), 0));
 }
 
-// The running extreme, and the last place that reached it.
+// The running extreme, and the last index that reached it.
 template <const Op& kOp>
 void running(Call& call) {
   core::Value* given = call.tensor("self");
@@ -105,8 +105,8 @@ void running(Call& call) {
   call.give(1, line.as_given(call, emit(call, ops::cumulative_maximum, {place}, axis)));
 }
 
-// How many elements of a sorted line stand before each value: those that are smaller, or `right`, not larger.
-// Comparisons are turned around so that a NaN stands behind all.
+// How many elements of a sorted line precede each value: those that are smaller or, if `right`, not larger.
+// Comparisons are negated so that NaN sorts last.
 void count_before(Call& call, core::Value* sequence, core::Value* values, bool right) {
   const DType dtype = promote(sequence->type.dtype, values->type.dtype);
   sequence = converted(call.graph(), sequence, dtype);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Products and norms of vectors and matrices that matrix products and reductions make.
+// Products and norms of vectors and matrices, composed of matrix products and reductions.
 #include <algorithm>
 #include <cmath>
 #include <limits>
@@ -21,7 +21,7 @@ Term summed_product(const Term& a, const Term& b, int64_t axis, bool keep_dims =
   return (a * b).reduce(ops::sum, {axis}, keep_dims);
 }
 
-// The last dims of both, which go; a tensor without dims scales.
+// Over the last dim of both, which is removed; a tensor without dims scales.
 void inner(Call& call) {
   core::Value *a = call.tensor("self"), *b = call.tensor("other");
   if (a->type.rank() == 0 || b->type.rank() == 0) return call.give(Term(call, a) * Term(call, b));
@@ -32,7 +32,7 @@ void inner(Call& call) {
   b = reshaped(call, b, {product(std::span(b->type.shape).first(b->type.rank() - 1)), size});
   call.give(reshaped(call, product_of_matrices(call, a, swapped(call, b, 0, 1)), shape));
 }
-// The named dims of both are summed over; the others of the first stand before those of the second.
+// Sums over the named dims of both; the remaining dims of the first precede those of the second.
 core::Value* as_matrix(Call& call, core::Value* x, std::string_view dims, bool inner_last, Shape& outer) {
   const std::vector<size_t> inner = call.axes_in_order(dims, x->type.rank());
   Dim size = 1;
@@ -66,7 +66,7 @@ void vector_products(Call& call) {
 }
 void product_of_all(Call& call) {
   std::vector<core::Value*> values = call.tensors("tensors");
-  call.require(!values.empty(), "nothing to multiply");
+  call.require(!values.empty(), "an empty list to multiply");
   const bool row = values.front()->type.rank() == 1, column = values.back()->type.rank() == 1;
   if (row) values.front() = unsqueezed(call, values.front(), 0);
   if (column) values.back() = unsqueezed(call, values.back(), 1);
@@ -77,7 +77,7 @@ void product_of_all(Call& call) {
 }
 void matrix_power(Call& call) {
   int64_t exponent = call.integer("n");
-  if (exponent < 1) call.refuse("a power that inverts, or the power of 0");
+  if (exponent < 1) call.refuse("a power below 1");
   core::Value *square = call.tensor("self"), *result = nullptr;
   for (; exponent > 0; exponent >>= 1) {
     if (exponent & 1) result = result ? product_of_matrices(call, result, square) : square;
@@ -120,14 +120,14 @@ void cross(Call& call) {
     while (axis < a.shape().size() && a.shape()[axis] != Dim(3)) ++axis;
     call.require(axis < a.shape().size(), "no dim of size 3");
   }
-  const auto turned = [&](const Term& x, int64_t by) {  // element i is x[i + by]
+  const auto rotated = [&](const Term& x, int64_t by) {  // element i is x[i + by]
     return Term(call, emit(call, ops::roll, {x}, ops::Roll{static_cast<int64_t>(axis), Dim(3 - by)}));
   };
-  call.give(turned(a, 1) * turned(b, 2) - turned(a, 2) * turned(b, 1));
+  call.give(rotated(a, 1) * rotated(b, 2) - rotated(a, 2) * rotated(b, 1));
 }
 void bilinear(Call& call) {
   core::Value *a = call.tensor("input1"), *b = call.tensor("input2"), *weight = call.tensor("weight");
-  call.require(a->type.rank() > 0 && weight->type.rank() == 3, "operands of other ranks");
+  call.require(a->type.rank() > 0 && weight->type.rank() == 3, "operands of unexpected ranks");
   const Dim rows = product(std::span(a->type.shape).first(a->type.rank() - 1));
   const Shape& sizes = weight->type.shape;  // [O, I, J]
   Shape shape(a->type.shape.begin(), a->type.shape.end() - 1);
@@ -150,13 +150,13 @@ Term in_asked_dtype(Call& call) {
   const Term x = real_term(call, "self");
   return call.has("dtype") ? x.to(*call.dtype("dtype")) : x;
 }
-// Of rows or columns: the largest or smallest sum of sizes.
+// For rows or columns: the maximum or minimum of sums of absolute values.
 Term norm_by_sums(Call& call, const Term& x, double order) {
   const size_t rank = x.shape().size();
-  call.require(rank >= 2, "a norm of no matrix");
+  call.require(rank >= 2, "a norm of a tensor that is not a matrix");
   const std::vector<size_t> dims =
       call.has("dim") ? call.axes_in_order("dim", rank) : std::vector{rank - 2, rank - 1};
-  call.require(dims.size() == 2, "a norm of no matrix");
+  call.require(dims.size() == 2, "a norm of a tensor that is not a matrix");
   const auto axis = [&](size_t i) { return static_cast<int64_t>(dims[i]); };
   const int64_t added = axis(std::abs(order) == 1 ? 0 : 1), compared = axis(std::abs(order) == 1 ? 1 : 0);
   const Term sums = x.apply(ops::absolute).reduce(ops::sum, {added}, true);
@@ -205,8 +205,7 @@ void cosine_similarity(Call& call) {
   const Term a(call, operand(call, "x1", dtype)), b(call, operand(call, "x2", dtype));
   const Shape& shape = call.result_meta().shape;
   const auto axis = static_cast<int64_t>(call.axis("dim", shape.size() + 1));
-  const Term both =
-      a * b;  // only its shape counts: a dim of size 1 is as long as the other's in its norm too
+  const Term both = a * b;  // only its shape matters: dims of size 1 are broadcast for the norm too
   const auto normed = [&](const Term& given) {
     const Term x(call, expanded(call, given, both.shape()));
     const Term size = norm_of(call, x, 2, {axis}, true);

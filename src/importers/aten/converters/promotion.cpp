@@ -10,7 +10,7 @@
 namespace ingot::core::aten {
 namespace {
 
-// The part of torch's ResultTypeState that operands of one rank fill.
+// The part of torch's ResultTypeState for operands of one category.
 using Category = std::optional<DType>;
 
 Category combine(const Category& higher, const Category& lower) {
@@ -63,7 +63,7 @@ DType promoted_to_floating(Call& call, std::initializer_list<std::string_view> n
 
 std::vector<core::Value*> promoted_tensors(Call& call) {
   std::vector<core::Value*> values = call.tensors("tensors");
-  call.require(!values.empty(), "nothing to join");
+  call.require(!values.empty(), "an empty list to join");
   std::vector<PromotionOperand> operands;
   for (const core::Value* value : values) {
     using Rank = PromotionOperand::Rank;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// torch's type promotion, and operands brought to the promoted dtype.
+// torch's type promotion, and converting operands to the promoted dtype.
 #pragma once
 
 #include <span>
@@ -10,8 +10,8 @@
 
 namespace ingot::core::aten {
 
-// What one operand brings into torch.result_type. Tensors without dims, and even more so plain numbers, count
-// only where they are of a higher kind (bool < integer < floating < complex).
+// The contribution of one operand to torch.result_type. Tensors without dims, and even more so plain numbers,
+// count only if their category is higher (bool < integer < floating < complex).
 struct PromotionOperand {
   enum class Rank { kTensor, kScalarTensor, kNumber };
   DType dtype;  // of numbers: bool, i64 or f64
@@ -19,18 +19,18 @@ struct PromotionOperand {
 };
 DType result_dtype(std::span<const PromotionOperand> operands);
 
-// The dtype that the named arguments (tensors or numbers) are computed in.
+// The dtype in which the named arguments (tensors or numbers) are computed.
 DType promoted(Call& call, std::span<const std::string_view> names);
 inline DType promoted(Call& call, std::initializer_list<std::string_view> names) {
   return promoted(call, std::span(names.begin(), names.size()));
 }
-// Likewise where integers and bools are computed in f32.
+// The same, but integers and bools are computed in f32.
 DType promoted_to_floating(Call& call, std::initializer_list<std::string_view> names);
 
-// The list "tensors", which has one at least, in its promoted dtype.
+// The list "tensors", with at least one element, in its promoted dtype.
 std::vector<core::Value*> promoted_tensors(Call& call);
 
-// A tensor or number as a tensor of a dtype; numbers have no dims.
+// A tensor or scalar as a tensor of a dtype; scalars have no dims.
 core::Value* operand(Call& call, std::string_view name, DType dtype);
 core::Value* scalar(core::Graph& graph, double value, DType dtype);
 core::Value* size_scalar(core::Graph& graph, const Dim& size, DType dtype);

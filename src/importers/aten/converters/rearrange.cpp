@@ -63,7 +63,7 @@ void flip_rows(Call& call) { flip_axis(call, 0); }
 void rotate(Call& call) {
   core::Value* x = call.tensor("self");
   const std::vector<size_t> dims = call.axes_in_order("dims", x->type.rank());
-  call.require(dims.size() == 2, "a rotation in no plane");
+  call.require(dims.size() == 2, "a rotation of other than two dims");
   const int64_t turns = ((call.integer("k") % 4) + 4) % 4;
   const size_t first = dims[0], second = dims[1];
   const auto a = static_cast<int64_t>(first), b = static_cast<int64_t>(second);
@@ -76,7 +76,7 @@ void rotate(Call& call) {
   call.give(flipped(swapped(call, x, first, second), {b}));
 }
 
-// At least `rank` dims, as numpy adds them.
+// At least `rank` dims, added as in numpy.
 core::Value* with_rank(Call& call, core::Value* x, size_t rank) {
   if (x->type.rank() == 0) return reshaped(call, x, Shape(rank, 1));
   if (x->type.rank() == 1 && rank > 1) x = unsqueezed(call, x, 0);
@@ -142,17 +142,17 @@ void mesh_grid(Call& call) {
 void one_hot(Call& call) {
   core::Value* x = call.tensor("self");
   const int64_t classes = call.integer("num_classes");
-  if (classes < 0) call.refuse("a number of classes that follows from data");
+  if (classes < 0) call.refuse("a number of classes that depends on data");
   core::Value* hot = emit(call, ops::equal,
                           {unsqueezed(call, x, x->type.rank()), counting(call, classes, 1, x->type.dtype)});
   call.give(converted(call.graph(), hot, DType::kI64));
 }
 
-// A new dim for a diagonal: dims `first` and `second` of the result, zeros off the diagonal.
+// Creates a diagonal: dims `first` and `second` of the result, zeros elsewhere.
 core::Value* embedded(Call& call, core::Value* x, int64_t offset, size_t first, size_t second) {
   const size_t rank = x->type.rank() + 1;
   call.require(rank >= 2 && first != second, "a diagonal of one dim");
-  // Row i holds element i, or i + offset where the diagonal lies below.
+  // Row i contains element i, or i + offset if the diagonal is below.
   const Dim before = maximum(Dim(0) - Dim(offset), 0), after = maximum(offset, 0);
   const Dim size = x->type.shape.back() + before + after;
   core::Value* rows = unsqueezed(call, counting(call, size), 1);
@@ -208,7 +208,7 @@ void take_along(Call& call) {
   }
   const size_t axis = call.axis("dim", x->type.rank());
   Shape from = x->type.shape, at = index->type.shape;
-  call.require(from.size() == at.size(), "indices of another rank");
+  call.require(from.size() == at.size(), "indices of unexpected rank");
   for (size_t i = 0; i < from.size(); ++i) {
     if (i == axis) continue;
     from[i] = at[i] = x->type.shape[i] == Dim(1) ? index->type.shape[i] : x->type.shape[i];
@@ -222,7 +222,7 @@ void split_any(Call& call, size_t axis) {
   Dim start = 0;
   for (size_t i = 0; i < call.result_count(); ++i) {
     const Shape& part = call.result_meta(i).shape;
-    call.require(axis < part.size(), "a result of another rank");
+    call.require(axis < part.size(), "a result of unexpected rank");
     const Dim end = start + part[axis];
     call.give(i, sliced(call, x, axis, start, end));
     start = end;

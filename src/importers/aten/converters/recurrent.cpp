@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Recurrent networks: one node of ours a layer, and cells by their formulas.
+// Recurrent networks: one node per layer, and cells by their formulas.
 #include "importers/aten/converters/converters.h"
 #include "importers/aten/converters/terms.h"
 
@@ -8,14 +8,13 @@ namespace {
 
 constexpr int64_t kMostLayers = 4096;
 
-// The states of all layers and directions, [layers * directions, B, H]: what each layer starts from, and what
-// it ends in.
+// The states of all layers and directions, [layers * directions, B, H]: initial and final ones of each layer.
 class States {
  public:
   States(Call& call, std::vector<core::Value*> initial, int64_t directions)
       : call_(call), initial_(std::move(initial)), last_(initial_.size()), directions_(directions) {}
   core::Value* initial(size_t kind, int64_t layer) {
-    call_.require(initial_[kind]->type.rank() == 3, "a state of another rank");
+    call_.require(initial_[kind]->type.rank() == 3, "a state of unexpected rank");
     return sliced(call_, initial_[kind], 0, layer * directions_, (layer + 1) * directions_);
   }
   void end(size_t kind, core::Value* state) { last_[kind].push_back(state); }
@@ -29,7 +28,7 @@ class States {
   int64_t directions_;
 };
 
-// The parameters of one layer: input weight, hidden weight, biases; each those of all directions.
+// The parameters of one layer: input weight, hidden weight, biases; for all directions.
 std::vector<core::Value*> layer_parameters(Call& call, const std::vector<core::Value*>& params, size_t layer,
                                            size_t directions, size_t kinds) {
   std::vector<core::Value*> result;
@@ -47,7 +46,7 @@ void run_layers(Call& call, const Op& op, std::vector<core::Value*> initial, Att
   if (call.flag("train") && call.number("dropout") != 0)
     call.refuse("dropout that is not in evaluation mode");
   core::Value* x = call.tensor("input");
-  call.require(x->type.rank() == 2 || x->type.rank() == 3, "an input of another rank");
+  call.require(x->type.rank() == 2 || x->type.rank() == 3, "an input of unexpected rank");
   const bool single = x->type.rank() == 2, batch_first = call.flag("batch_first");
   if (single) x = unsqueezed(call, x, 1);
   if (batch_first && !single) x = swapped(call, x, 0, 1);
@@ -57,7 +56,7 @@ void run_layers(Call& call, const Op& op, std::vector<core::Value*> initial, Att
   const std::vector<core::Value*> params = call.tensors("params");
   const size_t directions = call.flag("bidirectional") ? 2 : 1, kinds = call.flag("has_biases") ? 4 : 2;
   const int64_t given_layers = call.integer("num_layers");
-  call.require(given_layers > 0 && given_layers <= kMostLayers, "so many layers");
+  call.require(given_layers > 0 && given_layers <= kMostLayers, "too many layers");
   const auto layers = static_cast<size_t>(given_layers);
   if (params.size() != layers * directions * kinds) call.refuse("projections of the hidden state");
   States states(call, std::move(initial), static_cast<int64_t>(directions));
@@ -81,7 +80,7 @@ void run_layers(Call& call, const Op& op, std::vector<core::Value*> initial, Att
 
 void lstm(Call& call) {
   std::vector<core::Value*> states = call.tensors("hx");
-  call.require(states.size() == 2, "another number of states than two");
+  call.require(states.size() == 2, "a number of states other than two");
   run_layers(call, ops::lstm, std::move(states));
 }
 void gru(Call& call) { run_layers(call, ops::gru, {call.tensor("hx")}); }
@@ -112,7 +111,7 @@ void gru_cell(Call& call) {
 }
 void lstm_cell(Call& call) {
   const std::vector<core::Value*> states = call.tensors("hx");
-  call.require(states.size() == 2, "another number of states than two");
+  call.require(states.size() == 2, "a number of states other than two");
   const Term gates =
       product(call, call.tensor("input"), "w_ih", "b_ih") + product(call, states[0], "w_hh", "b_hh");
   const auto gate = [&](int64_t i, const Op& op) { return block(call, gates, i, 4).apply(op); };

@@ -12,7 +12,7 @@ namespace {
 
 ops::Reduce reduce_of(Call& call, const core::Value* x) { return {reduced_axes(call, x), keeps_dims(call)}; }
 
-// `dtype` if it is given; sums and products of integers are i64.
+// `dtype` if given; sums and products of integers are i64.
 core::Value* accumulating(Call& call) {
   core::Value* x = call.tensor("self");
   const auto asked = call.has("dtype") ? call.dtype("dtype") : std::nullopt;
@@ -28,7 +28,7 @@ void mean(Call& call) {
   x = converted(call.graph(), x, call.dtype("dtype").value_or(x->type.dtype));
   call.give(emit(call, ops::mean, {x}, reduce_of(call, x)));
 }
-// Largest or smallest; of bools by logic.
+// Maximum or minimum; for bools by logic.
 core::Value* extreme_of(Call& call, core::Value* x, const Op& op, const Op& of_bools,
                         const ops::Reduce& reduce) {
   return emit(call, x->type.dtype == DType::kBool ? of_bools : op, {x}, reduce);
@@ -80,14 +80,14 @@ core::Value* variance_of(Call& call, core::Value* x) {
   if (call.has("unbiased")) correction = call.flag("unbiased") ? 1 : 0;
   return emit(call, ops::variance, {x}, ops::Variance{reduced_axes(call, x), keeps_dims(call), correction});
 }
-// In f64: the variance may overflow where its root does not.
+// In f64: the variance may overflow although its root does not.
 core::Value* deviation_of(Call& call, core::Value* x) {
   core::Value* variance = variance_of(call, converted(call.graph(), x, DType::kF64));
   return converted(call.graph(), emit(call, ops::square_root, {variance}), x->type.dtype);
 }
 void variance(Call& call) { call.give(variance_of(call, call.tensor("self"))); }
 void deviation(Call& call) { call.give(deviation_of(call, call.tensor("self"))); }
-// As precise as the mean that the variance is computed from.
+// As precise as the mean from which the variance is computed.
 core::Value* wide_mean_of(Call& call, core::Value* x) {
   core::Value* wide = converted(call.graph(), x, DType::kF64);
   return converted(call.graph(), emit(call, ops::mean, {wide}, reduce_of(call, x)), x->type.dtype);
@@ -112,13 +112,13 @@ void norm_of_order(Call& call, std::string_view order) {
 void vector_norm(Call& call) { norm_of_order(call, "ord"); }
 void norm(Call& call) { norm_of_order(call, "p"); }
 
-// Norms of all differences between rows of two matrices.
+// Norms of the differences between all pairs of rows of two matrices.
 void distances(Call& call) {
   core::Value *a = call.tensor("x1"), *b = call.tensor("x2");
   while (a->type.rank() < b->type.rank()) a = unsqueezed(call, a, 0);
   while (b->type.rank() < a->type.rank()) b = unsqueezed(call, b, 0);
   const auto rank = static_cast<int64_t>(a->type.rank());
-  call.require(rank >= 2, "a tensor that is no matrix");
+  call.require(rank >= 2, "a tensor that is not a matrix");
   core::Value* difference =
       emit(call, ops::subtract,
            {unsqueezed(call, a, a->type.rank() - 1), unsqueezed(call, b, b->type.rank() - 2)});

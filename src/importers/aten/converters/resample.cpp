@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Images of another size by weights of neighbours. Each dim is a product with a matrix of weights, which is
-// known where the sizes are.
+// Images of another size by weighted neighbours. Each dim is a product with a matrix of weights, which is
+// constant if the sizes are.
 #include <algorithm>
 #include <array>
 #include <cmath>
@@ -12,15 +12,15 @@ namespace ingot::core::aten {
 namespace {
 
 constexpr int64_t kMostWeights = int64_t{1} << 24;  // of a matrix of weights
-constexpr double kLargestStep = 0x1p31;             // times a place it is an integer of 64 bits
+constexpr double kLargestStep = 0x1p31;             // times a position it fits a 64-bit integer
 
-// One dim: how many elements there are, how many there shall be, and the distance between two.
+// One dim: number of input elements, number of output elements, and the distance between outputs.
 struct Axis {
   int64_t from, to;
   double step;
   bool align;
 };
-// Weights [to, from], row by row.
+// Weights [to, from], row-major.
 using Weights = std::vector<double>;
 
 double cubic(double x, double a) {
@@ -31,7 +31,7 @@ double cubic(double x, double a) {
 double smooth_cubic(double x) { return cubic(x, -0.5); }
 double triangle(double x) { return std::max(0.0, 1 - std::abs(x)); }
 
-// Four neighbours; those beyond the border count as the outermost.
+// Four neighbours; those beyond the border are clamped to the outermost element.
 Weights cubic_weights(const Axis& axis) {
   Weights weights(static_cast<size_t>(axis.to * axis.from));
   for (int64_t i = 0; i < axis.to; ++i) {
@@ -45,7 +45,7 @@ Weights cubic_weights(const Axis& axis) {
   }
   return weights;
 }
-// All elements under a filter that grows as the image shrinks.
+// All elements under a filter that widens as the image shrinks.
 template <double (*kFilter)(double), int kReach>
 Weights smooth_weights(const Axis& axis) {
   Weights weights(static_cast<size_t>(axis.to * axis.from));
@@ -63,7 +63,7 @@ Weights smooth_weights(const Axis& axis) {
   return weights;
 }
 
-// Scales that the call names, one a spatial dim; 0 where the sizes tell.
+// Scales passed by the call, one per spatial dim; 0 if the sizes determine them.
 std::vector<double> given_scales(Call& call, size_t spatial) {
   std::vector<double> scales;
   for (const char* name : {"scales", "scales_d", "scales_h", "scales_w"}) {
@@ -82,7 +82,7 @@ Axis axis_of(Call& call, const Dim& from, const Dim& to, double scale) {
     axis.step = scale > 0 ? 1 / scale : static_cast<double>(axis.from) / static_cast<double>(axis.to);
   call.require(axis.from > 0 && axis.from <= kMostWeights && axis.to >= 0 && axis.to <= kMostWeights,
                "an empty image, or a very large one");
-  call.require(axis.step < kLargestStep, "a scale that leaves nothing");
+  call.require(axis.step < kLargestStep, "a very large scale");
   return axis;
 }
 
@@ -100,19 +100,19 @@ void resample(Call& call) {
   const Shape &from = x->type.shape, &to = call.result_meta().shape;
   const std::vector<double> scales = given_scales(call, 2);
   const DType dtype = x->type.dtype;
-  if (!is_floating(dtype)) call.refuse("integers, whose weights torch rounds in its own way");
-  call.require(from.size() == 4 && to.size() == 4, "an image of another rank");
+  if (!is_floating(dtype)) call.refuse("integers, for which torch rounds weights differently");
+  call.require(from.size() == 4 && to.size() == 4, "an image of unexpected rank");
   const Axis rows = axis_of(call, from[2], to[2], scales[0]),
              columns = axis_of(call, from[3], to[3], scales[1]);
   for (const Axis& axis : {rows, columns})
-    call.require(axis.from * axis.to <= kMostWeights, "images whose weights need very much memory");
+    call.require(axis.from * axis.to <= kMostWeights, "images whose weights need too much memory");
   x = emit(call, ops::linear, {x, matrix_of(call, columns, kWeights(columns), dtype), nullptr});
   x = swapped(call, x, 2, 3);
   x = emit(call, ops::linear, {x, matrix_of(call, rows, kWeights(rows), dtype), nullptr});
   call.give(swapped(call, x, 2, 3));
 }
 
-// The element under the center of each new one, by places in f32 as torch computes them.
+// The element under the center of each new one, with positions in f32 as torch computes them.
 core::Value* nearest(Call& call, core::Value* x, size_t dim, const Axis& axis) {
   Tensor places = make_tensor(DType::kI64, {axis.to});
   const auto step = static_cast<float>(axis.step);
@@ -127,7 +127,7 @@ template <size_t kSpatial>
 void nearest_exact(Call& call) {
   core::Value* x = call.tensor(call.has("input") ? "input" : "self");
   const Shape from = x->type.shape, to = call.result_meta().shape;
-  call.require(from.size() == kSpatial + 2 && to.size() == kSpatial + 2, "an image of another rank");
+  call.require(from.size() == kSpatial + 2 && to.size() == kSpatial + 2, "an image of unexpected rank");
   const std::vector<double> scales = given_scales(call, kSpatial);
   for (size_t i = 0; i < kSpatial; ++i)
     x = nearest(call, x, i + 2, axis_of(call, from[i + 2], to[i + 2], scales[i]));

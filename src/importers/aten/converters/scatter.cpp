@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Writing at indices that are data, where several writes may meet in one place.
+// Writes at indices in data, which may repeat.
 #include "importers/aten/converters/building.h"
 #include "importers/aten/converters/converters.h"
 #include "importers/aten/converters/promotion.h"
@@ -7,14 +7,13 @@
 namespace ingot::core::aten {
 namespace {
 
-// Only the part of the source that the index covers counts.
+// Uses only the part of the source that the index covers.
 core::Value* covered(Call& call, core::Value* source, const Shape& shape) {
   for (size_t i = 0; i < shape.size(); ++i) source = sliced(call, source, i, 0, shape[i]);
   return source;
 }
 
-// Indices that are one for all of a dim, where the program spread them over it: scatters take them as they
-// were.
+// Indices that the program expanded over a whole dim: scatters take the original ones.
 core::Value* unspread(core::Value* index, size_t axis) {
   const core::Node* producer = index->producer;
   if (producer == nullptr || producer->op != &ops::expand) return index;
@@ -24,8 +23,8 @@ core::Value* unspread(core::Value* index, size_t axis) {
   return fits ? given : index;
 }
 
-// Scatters the part of `source` that `covers` names into self at `index`, all three of one rank; a tensor
-// without dims is one of one element.
+// Scatters the part of `source` that `covers` selects into self at `index`, all of the same rank; a tensor
+// without dims counts as one element.
 template <typename Struct>
 void scatter_with(Call& call, const Op& op, core::Value* index, core::Value* source, const Shape& covers,
                   Struct attributes) {
@@ -60,7 +59,7 @@ void scatter_add(Call& call) {
   scatter_with(call, ops::scatter_add, call.tensor("index"), call.tensor("src"), ops::Axis{});
 }
 
-// torch has two spellings of each reduction.
+// torch has two names for each reduction.
 std::string reduction_of(Call& call) {
   const std::string name = call.text("reduce");
   return name == "add" ? "sum" : name == "multiply" ? "prod" : name;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Parts of tensors, and tensors joined, repeated or surrounded.
+// Parts of tensors, and joining, repeating and padding.
 #include <algorithm>
 
 #include "importers/aten/converters/building.h"
@@ -13,7 +13,7 @@ namespace {
 
 constexpr int64_t kLargest = std::numeric_limits<int64_t>::max();
 
-// The sign that the program was traced with; not negative if no example is known.
+// The sign during the trace; non-negative if no example is known.
 bool is_negative_in_example(const Dim& index, const SymbolTable& symbols) {
   SymbolValues example;
   for (const std::string& symbol : index.symbols()) {
@@ -24,8 +24,8 @@ bool is_negative_in_example(const Dim& index, const SymbolTable& symbols) {
   return evaluate(index, example) < 0;
 }
 
-// An index counted from the beginning. Where the ranges leave its sign open, it is that of the example, and
-// runs with the other sign are refused.
+// An index counted from the beginning. If the ranges leave its sign open, the example decides, and runs with
+// the other sign are rejected.
 Dim position(Call& call, const Dim& index, const Dim& size) {
   const SymbolTable& symbols = call.graph().symbols;
   if (index.is_constant()) return from_end(index, size);
@@ -36,7 +36,7 @@ Dim position(Call& call, const Dim& index, const Dim& size) {
   return counts_from_end ? size + index : index;
 }
 
-// A bound of a slice counted from the beginning: as it is given, and moved into [0, size] as torch does.
+// A bound of a slice counted from the beginning: as given, and clamped to [0, size] as in torch.
 struct Bound {
   Dim given, inside;
 };
@@ -49,15 +49,14 @@ Bound bound(Call& call, std::string_view name, const Dim& none, const Dim& size)
   return {given, provably_not_negative(inside, symbols) ? inside : maximum(inside, 0)};
 }
 
-// Whether the program was traced for bounds that lie in the dim: its length is then the distance of the
-// bounds as they are given. Other sizes are refused by ops/bounds.cpp, which has the conditions of such a
-// slice.
+// Whether the bounds were inside the dim during the trace: then the length is the distance of the bounds as
+// given. Other sizes violate the conditions that ops/bounds.cpp adds for such a slice.
 bool is_traced_inside(const Bound& start, const Bound& end, int64_t step, const Dim& traced_length) {
   return traced_length == ceil_divide(end.given - start.given, step) &&
          traced_length != ceil_divide(end.inside - start.inside, step);
 }
 
-// `traced`: the slice as the front end knows it.
+// `traced`: the slice as recorded by the front end.
 ops::Slice slice_bounds(Call& call, const core::Value* x, const TensorMeta& traced) {
   const size_t axis = call.axis("dim", x->type.rank());
   const Dim& size = extent(call, x, axis);
@@ -152,7 +151,7 @@ void unbind(Call& call) {
     call.give(i, selected(call, x, axis, static_cast<int64_t>(i)));
 }
 
-// In their promoted dtype; torch leaves out old-style empty tensors of one dim.
+// In their promoted dtype; torch ignores old-style empty tensors of one dim.
 std::vector<core::Value*> joinable(Call& call) {
   std::vector<core::Value*> values = promoted_tensors(call);
   const auto is_empty = [&](const core::Value* value) { return value->type.shape == Shape{0}; };
@@ -195,7 +194,7 @@ void roll(Call& call) {
   call.give(x);
 }
 
-// Each dim d with n repeats becomes [n, d] by broadcasting, and then one dim.
+// Each dim d with n repeats becomes [n, d] by broadcasting, and is then merged.
 core::Value* repeated(Call& call, core::Value* x, const std::vector<Dim>& repeats) {
   Shape own = x->type.shape, spread, wide, joined;
   call.require(repeats.size() >= own.size(), "fewer repeats than dims");
@@ -228,13 +227,12 @@ void repeat_interleave(Call& call) {
   call.give(reshaped(call, expanded(call, unsqueezed(call, x, axis + 1), wide), joined));
 }
 
-// Element i comes repeats[i] times: place j of the result shows the first element whose running count is
-// beyond j. Where the counts do not add up to its size, all places are out of range, which is an error of the
-// run.
+// Element i appears repeats[i] times: position j of the result shows the first element whose running count
+// exceeds j. If the counts do not add up to its size, all positions are out of range, which fails the run.
 void repeat_each(Call& call) {
   core::Value *x = call.tensor("self"),
               *repeats = converted(call.graph(), call.tensor("repeats"), DType::kI64);
-  if (!call.has("output_size")) call.refuse("a number of repeats that is data, without output_size");
+  if (!call.has("output_size")) call.refuse("data-dependent repeats without output_size");
   if (!call.has("dim")) x = reshaped(call, x, {element_count(x->type)});
   const size_t axis = call.has("dim") ? call.axis("dim", x->type.rank()) : 0;
   const Dim size = extent(call, x, axis), total = call.dim("output_size");
@@ -249,7 +247,7 @@ void repeat_each(Call& call) {
   call.give(emit(call, ops::take, {x, from}, ops::Axis{static_cast<int64_t>(axis)}));
 }
 
-// What a negative entry takes away.
+// The part that a negative entry removes.
 Dim cut(const Dim& entry) { return entry.is_constant() && *entry.constant() < 0 ? Dim(0) - entry : Dim(0); }
 core::Value* without_cuts(Call& call, core::Value* x, const std::vector<Dim>& given) {
   for (size_t i = 0; i + 1 < given.size(); i += 2) {
@@ -258,8 +256,8 @@ core::Value* without_cuts(Call& call, core::Value* x, const std::vector<Dim>& gi
   }
   return x;
 }
-// torch counts padding from the last dim on: low, high, low, high ...; negative entries cut, after the
-// padding, but before it where what is left goes around.
+// torch lists padding from the last dim on: low, high, low, high ...; negative entries crop after the
+// padding, but before it if the padding is circular.
 void pad_by(Call& call, const std::vector<Dim>& given, const std::string& mode, double value) {
   core::Value* x = call.tensor("self");
   const size_t rank = x->type.rank();
@@ -301,7 +299,7 @@ void difference(Call& call) {
   std::erase(parts, nullptr);
   x = concatenated(call, std::move(parts), axis);
   const int64_t count = call.integer("n");
-  call.require(count <= kMostDifferences, "so many differences");
+  call.require(count <= kMostDifferences, "too many differences");
   for (int64_t i = 0; i < count; ++i) {
     const Dim size = extent(call, x, axis);
     core::Value *later = sliced(call, x, axis, 1, size), *earlier = sliced(call, x, axis, 0, size - 1);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Functions that formulas of other functions make.
+// Functions composed of other functions.
 #include <cmath>
 #include <limits>
 
@@ -16,7 +16,7 @@ template <Term (*kFormula)(const Term&)>
 void of_one(Call& call) {
   call.give(kFormula(real_term(call, "self")));
 }
-// Of two tensors, or of a tensor and a number, in the promoted dtype.
+// For two tensors, or a tensor and a scalar, in the promoted dtype.
 template <Term (*kFormula)(const Term&, const Term&)>
 void of_two(Call& call) {
   const DType dtype = promoted_to_floating(call, {"self", "other"});
@@ -26,7 +26,7 @@ void of_two(Call& call) {
 Term natural_log(const Term& x) { return x.apply(ops::log); }
 Term is_nan(const Term& x) { return x.apply(ops::is_nan); }
 
-// 0 log(y) is 0, where y is no NaN.
+// 0 log(y) is 0, unless y is NaN.
 Term x_log(const Term& x, const Term& y, const Op& log) {
   const Term value = x * y.apply(log);
   return is_nan(y).choose(y, equal(x, 0).choose(x.constant(0), value));
@@ -47,7 +47,7 @@ Term fraction(const Term& x) { return x - x.apply(ops::truncate); }
 Term to_radians(const Term& x) { return x * (M_PI / 180); }
 Term to_degrees(const Term& x) { return x * (180 / M_PI); }
 
-// By the larger one; of equal infinities, that one.
+// Shifted by the larger one; for equal infinities, that one.
 Term log_add_exp(const Term& a, const Term& b) {
   const Term large = a.apply(ops::maximum, b), distance = -(a - b).apply(ops::absolute);
   const Term sum = large + distance.apply(ops::exp).apply(ops::log1p);
@@ -121,7 +121,7 @@ void times_power_of_two(Call& call) {
   call.give(x * exponent.constant(2).apply(ops::power, exponent));
 }
 
-// Zero within [-lambd, lambd]; NaN stays.
+// Zero within [-lambd, lambd]; propagates NaN.
 void soft_shrink(Call& call) {
   const Term x = operand_term(call, "self"), size = x.apply(ops::absolute);
   const double lambda = call.number("lambd");

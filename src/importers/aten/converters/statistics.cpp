@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Reductions that others make: without NaN, ranks between elements, areas.
+// Composed reductions: ignoring NaN, order statistics, trapezoidal integration.
 #include <algorithm>
 #include <array>
 #include <cmath>
@@ -11,7 +11,7 @@
 namespace ingot::core::aten {
 namespace {
 
-// ---- without NaN ----
+// ---- ignoring NaN ----
 Term without_nan(const Term& x) { return x.apply(ops::is_nan).choose(x.constant(0), x); }
 Term accumulating_numbers(Call& call) {
   const Term x = operand_term(call, "self");
@@ -31,7 +31,7 @@ void mean_of_numbers(Call& call) {
   const Term count = (!x.apply(ops::is_nan)).to(clean.dtype());
   call.give(clean.reduce(ops::sum, axes, keeps_dims(call)) / count.reduce(ops::sum, axes, keeps_dims(call)));
 }
-// A row of -inf alone gives 0.
+// A row of -inf only gives 0.
 void safe_softmax(Call& call) {
   Term x = operand_term(call, "self");
   if (call.has("dtype")) x = x.to(*call.dtype("dtype"));
@@ -50,8 +50,8 @@ void extremes(Call& call) {
   call.give(1, x.reduce(ops::reduce_maximum, axes, keeps_dims(call)));
 }
 
-// ---- ranks ----
-// Sorted lines and the dim that they stand in; a tensor without `dim` is one line.
+// ---- order statistics ----
+// Sorted lines and their dim; a tensor without `dim` is one line.
 struct Lines {
   Term sorted;
   size_t axis;
@@ -64,7 +64,7 @@ Lines sorted_lines(Call& call) {
   const core::Node* node = call.graph().add(ops::sort, {x}, ops::Sort{static_cast<int64_t>(axis), false});
   return {{call, node->results[0]}, axis};
 }
-// The element at each rank of [Q] in each line; the dim of the lines becomes Q.
+// The element at each position of [Q] in each line; the dim of the lines becomes Q.
 Term at_ranks(Call& call, const Lines& lines, const Term& ranks) {
   return {call, emit(call, ops::take, {lines.sorted, ranks.to(DType::kI64)},
                      ops::Axis{static_cast<int64_t>(lines.axis)})};
@@ -90,12 +90,12 @@ void quantile(Call& call) {
   const Term extent(call, size_scalar(call.graph(), size - 1, dtype));
   const Term ranks = Term(call, reshaped(call, q, {element_count(q->type)})) * extent;
   Term result = between(call, lines, ranks);
-  // NaN sorts last: a line that has one is NaN.
+  // NaN sorts last: a line that contains NaN is NaN.
   const Term last(call, sliced(call, lines.sorted, lines.axis, size - 1, size));
   result = last.apply(ops::is_nan).choose(last, result);
   Shape shape = call.result_meta().shape;
   core::Value* value = result;
-  if (!single) {  // the ranks come first
+  if (!single) {  // the quantiles come first
     std::vector<int64_t> order{static_cast<int64_t>(lines.axis)};
     for (int64_t i = 0; i < static_cast<int64_t>(result.shape().size()); ++i) {
       if (i != static_cast<int64_t>(lines.axis)) order.push_back(i);
@@ -105,12 +105,12 @@ void quantile(Call& call) {
   call.give(reshaped(call, value, std::move(shape)));
 }
 
-// ---- areas ----
+// ---- trapezoidal integration ----
 void trapezoid(Call& call) {
   core::Value* y = call.tensor("y");
   const size_t axis = call.axis("dim", y->type.rank());
   const Dim size = extent(call, y, axis);
-  if (size == Dim(0)) call.refuse("an area of no points");
+  if (size == Dim(0)) call.refuse("integration over no points");
   const Term heights =
       Term(call, sliced(call, y, axis, 1, size)) + Term(call, sliced(call, y, axis, 0, size - 1));
   const bool real = is_floating(y->type.dtype);  // integers are added as i64
@@ -125,7 +125,7 @@ template <bool kUpper>
 void triangle_indices(Call& call) {
   const int64_t rows = call.integer("row"), columns = call.integer("col"), offset = call.integer("offset");
   const DType dtype = call.result_meta().dtype;
-  call.require(is_integer(dtype), "indices that are no integers");
+  call.require(is_integer(dtype), "indices that are not integers");
   call.require(rows >= 0 && columns >= 0 && std::max(rows, columns) <= kMostRows, "a very large triangle");
   const auto for_each_place = [&](const auto& visit) {
     for (int64_t i = 0; i < rows; ++i) {

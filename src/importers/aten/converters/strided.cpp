@@ -14,9 +14,9 @@
 namespace ingot::core::aten {
 namespace {
 
-// A tensor with dims `dim1` and `dim2` moved to its end and joined: there a diagonal is a slice.
+// A tensor with dims `dim1` and `dim2` moved to its end and merged: then a diagonal is a slice.
 struct Plane {
-  std::vector<int64_t> order;  // that moves the two dims
+  std::vector<int64_t> order;  // moves the two dims
   Shape moved, joined;
   ops::Slice diagonal;
 };
@@ -73,7 +73,7 @@ void unfold(Call& call) {
   const size_t axis = call.axis("dimension", x->type.rank());
   if (is_scalar) x = reshaped(call, x, {1});
   const int64_t size = call.integer("size"), step = call.integer("step");
-  call.require(size >= 0 && step > 0, "windows of no size");
+  call.require(size >= 0 && step > 0, "empty windows");
   ops::add_check(call.graph(), CheckKind::kBounds, at_most(size, x->type.shape[axis]), "unfold");
   const Dim count = floor_divide(x->type.shape[axis] - Dim(size), step) + 1;
   core::Value* starts = reshaped(call, counting(call, count, step), {count, 1});
@@ -86,7 +86,7 @@ void unfold(Call& call) {
   call.give(transposed(call, windows, order));
 }
 
-// Whether it is known that the memory starts with this value's first element.
+// Whether this value's first element is known to be the first of its memory.
 bool starts_its_memory(const core::Value* value) {
   const auto keeps_start = [](const Op& op) {
     return op.traits.has(Trait::kKeepsOrder) || &op == &ops::transpose;
@@ -105,7 +105,7 @@ bool is_dense(const TensorMeta& meta, const std::vector<int64_t>& order) {
   }
   return true;
 }
-// The order of dims in which the elements stand in memory without gaps, outermost first; none if they do not.
+// The order of dims from the outermost in memory, without gaps; nullopt if there are gaps.
 std::optional<std::vector<int64_t>> memory_order(const TensorMeta& meta) {
   if (meta.strides.size() != meta.shape.size()) return std::nullopt;
   std::vector<int64_t> order = all_axes(meta.shape.size());
@@ -115,7 +115,7 @@ std::optional<std::vector<int64_t>> memory_order(const TensorMeta& meta) {
   std::ranges::stable_sort(order, std::greater(), stride);
   return is_dense(meta, order) ? std::optional(order) : std::nullopt;
 }
-// Of tensors whose memory has their elements without gaps.
+// For tensors that are dense in memory.
 void as_strided(Call& call) {
   core::Value* x = call.tensor("self");
   const auto order = memory_order(call.tensor_meta("self"));
@@ -130,7 +130,7 @@ void as_strided(Call& call) {
   Dim beyond = offset + 1;
   for (size_t i = 0; i < size.size(); ++i) beyond = beyond + (size[i] - 1) * Dim(stride[i]);
   if (range_of(element_count(x->type) - beyond, call.graph().symbols).min < 0 && product(size) != Dim(0))
-    call.refuse("elements that may lie beyond the tensor");
+    call.refuse("elements that may be outside of the tensor");
   core::Value* place = size_scalar(call.graph(), offset, DType::kI64);
   for (size_t i = 0; i < size.size(); ++i) {
     Shape along(size.size(), 1);

@@ -6,8 +6,8 @@
 
 namespace ingot::core::aten {
 
-// The elements whose index in dim `second` is that in dim `first` plus `offset`; both dims go, theirs is the
-// last.
+// The elements whose index in dim `second` is that in dim `first` plus `offset`; both dims are removed,
+// theirs becomes the last.
 core::Value* diagonal_of(Call& call, core::Value* x, size_t first, size_t second, int64_t offset);
 
 }  // namespace ingot::core::aten

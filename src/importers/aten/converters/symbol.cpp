@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Arithmetic on sizes and numbers, and assertions. What is not known now is left open: only who asks for it
-// is refused.
+// Arithmetic on sizes and scalars, and assertions. Unknown values are left open: only nodes that need them
+// are unsupported.
 #include <cmath>
 #include <limits>
 
@@ -51,7 +51,7 @@ void negated(Call& call) {
   if (const auto x = call.number_at(0)) call.give_number(-*x);
 }
 
-// The result of a call, which is a bool.
+// The result of a call, a bool.
 void give(Call& call, const Predicate& condition) {
   const auto& outputs = call.node().outputs;
   if (outputs.empty() || !outputs[0]) return;
@@ -60,8 +60,8 @@ void give(Call& call, const Predicate& condition) {
       ops::SizeCondition{ops::kAnswer, to_string(condition), {}, static_cast<int64_t>(*outputs[0])});
 }
 
-// The condition that a value of the program is; none if it is not known, or values of two graphs may be
-// meant.
+// The condition that a value of the program stands for; nullopt if it is unknown, or ambiguous between two
+// graphs.
 std::optional<Predicate> answer_of(Call& call, ValueId id) {
   std::optional<Predicate> found;
   for (const auto& node : call.graph().nodes()) {
@@ -85,7 +85,7 @@ std::optional<Predicate> condition_at(Call& call, size_t position) {
   return size ? std::optional(compare(Predicate::Kind::kNotEqual, *size, 0)) : std::nullopt;
 }
 
-// A condition on sizes, or one that is known now; what follows from data is left open.
+// A condition on sizes, or a known value; data-dependent ones are left open.
 template <Predicate::Kind kKind, bool (*kOfReals)(double, double), bool kTurned = false>
 void symbol_comparison(Call& call) {
   const auto a = call.size_at(0), b = call.size_at(1);
@@ -109,25 +109,25 @@ std::string message_of(Call& call, std::string_view name) {
 }
 void assert_scalar(Call& call) {
   auto condition = condition_at(call, 0);
-  if (!condition) call.refuse("an assertion on a number that does not follow from sizes");
+  if (!condition) call.refuse("an assertion on a number that does not depend on sizes alone");
   ops::add_check(call.graph(), CheckKind::kAssertion, std::move(*condition), message_of(call, "assert_msg"));
 }
 void constrain_range(Call& call) {
   const auto size = call.size_at(0);
-  if (!size) call.refuse("an assertion on a number that does not follow from sizes");
+  if (!size) call.refuse("an assertion on a number that does not depend on sizes alone");
   if (call.has("min")) ops::add_check(call.graph(), CheckKind::kAssertion, at_most(call.dim("min"), *size));
   if (call.has("max")) ops::add_check(call.graph(), CheckKind::kAssertion, at_most(*size, call.dim("max")));
 }
-// Devices and memory formats are those that engines have.
+// Devices and memory formats are those of engines.
 void assert_metadata(Call& call) {
   const core::Value* x = call.tensor("a");
   const auto dtype = call.dtype("dtype");
-  call.require(!dtype || *dtype == x->type.dtype, "it asserts another dtype than the tensor has");
+  call.require(!dtype || *dtype == x->type.dtype, "an assertion of another dtype than the tensor's");
   call.require(!call.has("stride") || call.dims("stride") == call.tensor_meta("a").strides,
-               "it asserts other strides than the tensor has");
+               "an assertion of other strides than the tensor's");
   if (!call.has("size")) return;
   const std::vector<Dim> sizes = call.dims("size");
-  call.require(sizes.size() == x->type.rank(), "it asserts another number of dims than the tensor has");
+  call.require(sizes.size() == x->type.rank(), "an assertion of another number of dims than the tensor's");
   for (size_t i = 0; i < sizes.size(); ++i)
     ops::add_check(call.graph(), CheckKind::kAssertion,
                    compare(Predicate::Kind::kEqual, x->type.shape[i], sizes[i]));

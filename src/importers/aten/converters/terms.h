@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Formulas over imported values, spelled as arithmetic. Operands broadcast and are of one dtype; a number
+// Formulas over imported values, written as arithmetic. Operands broadcast and have the same dtype; a number
 // takes the dtype of the other operand.
 #pragma once
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Views: the same elements in another shape or order, and copies that inference can leave out.
+// Views: the same elements in another shape or order, and copies that inference can omit.
 #include <algorithm>
 #include <numeric>
 
@@ -33,13 +33,13 @@ void dropout(Call& call) {
   call.give(call.tensor("input"));
 }
 
-// Sizes with at most one -1, which is what is left.
+// Sizes with at most one -1, which is computed from the others.
 Shape resolved(Call& call, Shape shape, const Shape& from) {
   const auto unknown = std::ranges::find(shape, Dim(-1));
   if (unknown == shape.end()) return shape;
   *unknown = 1;
   const Dim known = product(shape);
-  if (known == Dim(0)) call.refuse("a size of -1 beside an empty dim");
+  if (known == Dim(0)) call.refuse("a size of -1 next to an empty dim");
   *unknown = floor_divide(product(from), known);
   return shape;
 }
@@ -76,7 +76,7 @@ void unflatten(Call& call) {
   call.give(reshaped(call, x, std::move(shape)));
 }
 
-// Only dims that are 1 go: the rank of the result holds for sizes that are not.
+// Removes only dims of size 1: the rank of the result requires the other sizes not to be 1.
 void squeeze_axes(Call& call, const std::vector<int64_t>& axes) {
   core::Value* x = call.tensor("self");
   std::vector<int64_t> ones;
@@ -137,11 +137,11 @@ void move_dims(Call& call) {
   std::vector<int64_t> order(static_cast<size_t>(rank), -1);
   std::vector<bool> moved(static_cast<size_t>(rank));
   const auto place = [rank](int64_t axis) { return static_cast<size_t>(axis < 0 ? axis + rank : axis); };
-  call.require(from.size() == to.size(), "another number of dims than places");
+  call.require(from.size() == to.size(), "different numbers of source and target dims");
   for (size_t i = 0; i < from.size(); ++i) {
     const size_t source = place(from[i]), target = place(to[i]);
     call.require(std::max(source, target) < order.size() && order[target] < 0 && !moved[source],
-                 "dims that are not there, or twice");
+                 "dims out of range or repeated");
     order[target] = static_cast<int64_t>(source);
     moved[source] = true;
   }

@@ -10,23 +10,23 @@ namespace {
 
 constexpr int64_t kLargestKernel = int64_t{1} << 31;  // times a dilation it fits 64 bits
 
-// Runs `build` on x with a batch dim, and takes that away again if x had none.
+// Runs `build` on x with a batch dim, and removes it again if x had none.
 template <typename Build>
 void with_batch(Call& call, std::string_view name, size_t spatial, const Build& build, size_t result = 0) {
   core::Value* x = call.tensor(name);
   const bool single = x->type.rank() == spatial + 1;
-  call.require(single || x->type.rank() == spatial + 2, "a tensor of another rank");
+  call.require(single || x->type.rank() == spatial + 2, "a tensor of unexpected rank");
   core::Value* built = build(single ? unsqueezed(call, x, 0) : x);
   call.give(result, single ? without_axes(call, built, {0}) : built);
 }
 
 size_t kernel_rank(Call& call) {
   const size_t rank = call.tensor("weight")->type.rank();
-  call.require(rank > 2, "a kernel of another rank");
+  call.require(rank > 2, "a kernel of unexpected rank");
   return rank - 2;
 }
 
-// `more`: zeros at the high end of each spatial dim, besides the padding.
+// `more`: zeros at the high end of each spatial dim, in addition to the padding.
 void convolution_with(Call& call, std::vector<int64_t> padding, const std::vector<int64_t>& more = {}) {
   const size_t spatial = kernel_rank(call);
   const ops::Convolution convolution{window_entries(call, "stride", spatial), std::move(padding),
@@ -57,7 +57,7 @@ void convolution(Call& call) {
   convolution_with(call, window_entries(call, "padding", kernel_rank(call)));
 }
 
-// "same" pads so that the size stays; where that is uneven, the higher side gets one more.
+// "same" preserves the size; if the padding is odd, the high side gets one more.
 void padded_convolution(Call& call) {
   const size_t spatial = kernel_rank(call);
   std::vector<int64_t> padding(spatial, 0), more(spatial, 0);
@@ -106,12 +106,12 @@ void adaptive_pool(Call& call) {
              [&](core::Value* x) { return emit(call, kOp, {x}, ops::AdaptivePool{size}); });
 }
 
-// Sizes are what torch says of the result; scales count only where the model gave them.
+// Sizes are the recorded ones of the result; scales count only if the model specified them.
 template <size_t kSpatial, const Op& kOp>
 void resize(Call& call) {
   const char* name = call.has("input") ? "input" : "self";
   const Shape& shape = call.result_meta().shape;
-  call.require(shape.size() > kSpatial, "a result of another rank");
+  call.require(shape.size() > kSpatial, "a result of unexpected rank");
   ops::Resize resize{.size = std::vector<Dim>(shape.end() - kSpatial, shape.end())};
   for (const char* scale : {"scales", "scales_d", "scales_h", "scales_w"}) {
     if (call.has(scale)) resize.scale.push_back(call.number(scale));

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A program of ATen calls, as torch.export and torch.compile give it, free of torch and of any front end.
-// Python and the readers fill it and interpret nothing; import.h gives it meaning.
+// A program of ATen calls from torch.export or torch.compile, independent of torch and of any front end.
+// Python and the readers fill it without interpretation; import.h defines its meaning.
 #pragma once
 
 #include <cstdint>
@@ -20,7 +20,7 @@ using ValueId = uint32_t;  // index into Graph::values
 
 struct Graph;
 
-// A tensor's static facts. Strides count elements; empty strides mean contiguous or unknown.
+// A tensor's static metadata. Strides count elements; empty strides mean contiguous or unknown.
 struct TensorMeta {
   DType dtype = DType::kF32;
   std::vector<Dim> shape;
@@ -33,7 +33,7 @@ struct Value {
   std::string name;
   ValueKind kind = ValueKind::kTensor;
   TensorMeta tensor;           // kTensor
-  std::optional<Dim> integer;  // kSymInt: its expression over the graph's symbols, if it has one
+  std::optional<Dim> integer;  // kSymInt: its expression over the graph's symbols, if any
 };
 
 struct None {
@@ -45,8 +45,8 @@ struct Device {
   int index = -1;
 };
 
-// An argument of a call. Lists nest as far as ATen's schemas do. Enum-like arguments (memory format, layout)
-// are strings.
+// An argument of a call. Lists nest as in ATen's schemas. Enum-like arguments (memory format, layout) are
+// strings.
 struct Argument;
 using ArgumentList = std::vector<Argument>;
 struct Argument {
@@ -60,7 +60,7 @@ struct NamedArgument {
   Argument argument;
 };
 
-// Where a node stands in the user's model.
+// The position of a node in the user's model.
 struct Source {
   std::string file;
   int line = 0;
@@ -89,7 +89,7 @@ struct Input {
   ValueId value;
   InputKind kind = InputKind::kUser;
   std::string name;                   // user inputs: the argument's name; weights: the fully qualified name
-  std::optional<TensorView> data;     // weights, buffers, constants: where the values lie (maybe strided)
+  std::optional<TensorView> data;     // weights, buffers, constants: the values (may be strided)
   std::shared_ptr<const void> owner;  // keeps `data` alive
   std::optional<Argument> literal;  // a user input that the program was specialized to (int, bool, str, None)
 };
@@ -111,14 +111,15 @@ struct Graph {
   bool single_tensor_return = false;
 };
 
-// A whole program and what is needed to call it as the user's model was called.
+// A whole program and the model's signature.
 struct Program {
   Graph graph;
   std::string input_tree;                   // torch's pytree spec JSON of (args, kwargs), "" for flat calls
   std::string output_tree;                  // torch's pytree spec JSON of the result
-  std::vector<std::string> argument_names;  // forward's argument names, where known
-  std::vector<std::string> guards;  // Python boolean expressions over L['x'].size()[i] that torch baked in
-  std::string origin;               // "torch 2.13.0, schema 8.20", for messages
+  std::vector<std::string> argument_names;  // forward's argument names, if known
+  std::vector<std::string>
+      guards;          // Python boolean expressions over L['x'].size()[i] that torch specialized on
+  std::string origin;  // "torch 2.13.0, schema 8.20", for messages
 };
 
 }  // namespace ingot::core::aten

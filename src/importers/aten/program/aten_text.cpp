@@ -39,10 +39,10 @@ std::string_view keyword(InputKind kind) {
   return "?";
 }
 
-// Prints one graph; values by their names there.
+// Prints one graph with the names of its values.
 class GraphPrinter {
  public:
-  // `graph` is null where no names are known.
+  // `graph` is null if no names are known.
   GraphPrinter(const Graph* graph, std::string indent) : graph_(graph), indent_(std::move(indent)) {}
 
   std::string body() const {

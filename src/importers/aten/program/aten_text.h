@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// ATen programs as text that people read: for messages, tests and inspection. Nothing reads it back.
+// ATen programs as text for people: messages, tests and inspection. There is no parser.
 #pragma once
 
 #include <string>

@@ -47,14 +47,15 @@ void refuse_unbound_symbols(const core::Graph& graph, const BoundSymbols& bound)
   for (const core::Value* input : graph.inputs()) {
     const std::string symbol = unbound_symbol(input->type.shape, bound);
     if (!symbol.empty())
-      throw UnsupportedError("INGOT-N522", fmt::format("input \"{}\" needs {}, which is the size of no input",
-                                                       input->name, symbol));
+      throw UnsupportedError(
+          "INGOT-N522",
+          fmt::format("input \"{}\" needs {}, which is not the size of an input", input->name, symbol));
   }
   for (const auto& node : graph.nodes()) {
     const std::string symbol = unbound_symbol(dims_of(*node), bound);
     if (symbol.empty()) continue;
     throw UnsupportedError({.code = "INGOT-N522",
-                            .message = fmt::format("it needs {}, which is the size of no input", symbol),
+                            .message = fmt::format("it needs {}, which is not the size of an input", symbol),
                             .node = node->name,
                             .source_line = node->source.to_string(),
                             .advice = {}});

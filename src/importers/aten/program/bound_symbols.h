@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which symbols an engine can know: those that are the size of a dim of an input. Torch has others: numbers
-// that the caller gives, and sizes that only the data tell.
+// The symbols that an engine can know: sizes of inputs' dims. torch has others: numbers passed by the caller,
+// and data-dependent sizes.
 #pragma once
 
 #include <set>
@@ -16,7 +16,7 @@ using BoundSymbols = std::set<std::string, std::less<>>;
 
 BoundSymbols bound_symbols(const Graph& graph);
 
-// The first symbol in `dims` that is not bound, "" if there is none.
+// The first symbol in `dims` that is not bound, "" if all are.
 std::string unbound_symbol(std::span<const Dim> dims, const BoundSymbols& bound);
 
 // Throws UnsupportedError that names the first input or node whose sizes or attributes need an unbound

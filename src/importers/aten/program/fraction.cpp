@@ -6,7 +6,7 @@
 namespace ingot::core::aten {
 namespace {
 
-constexpr size_t kMaximumTerms = 256;  // products of sums are multiplied out: bad files must not blow up
+constexpr size_t kMaximumTerms = 256;  // products of sums expand: limits malicious files
 constexpr int64_t kMaximumExponent = 8;
 
 size_t terms(const Dim& dim) { return dim.kind() == Dim::Kind::kAdd ? dim.operands().size() : 1; }

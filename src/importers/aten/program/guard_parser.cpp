@@ -19,7 +19,7 @@ constexpr size_t kMaximumLength = 16384;
 
 bool is_name_part(char c) { return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_' || c == '.'; }
 
-// A number or a condition: parentheses may hold either.
+// A quantity or a condition: either may be in parentheses.
 struct Item {
   std::optional<Fraction> number;
   std::optional<Predicate> condition;
@@ -39,7 +39,7 @@ class Parser {
     if (text_.size() > kMaximumLength) give_up("it is too long");
     Predicate result = condition(disjunction());
     skip_spaces();
-    if (!rest_.empty()) give_up(fmt::format("'{}' is not understood", rest_.substr(0, 40)));
+    if (!rest_.empty()) give_up(fmt::format("'{}' is not supported", rest_.substr(0, 40)));
     return result;
   }
 
@@ -50,20 +50,20 @@ class Parser {
                                        text_.substr(0, 300), reason));
   }
   Predicate condition(Item item) const {
-    if (!item.condition) give_up("a number stands where a condition is due");
+    if (!item.condition) give_up("a number is used as a condition");
     return std::move(*item.condition);
   }
   Fraction number(Item item) const {
-    if (!item.number) give_up("a condition stands where a number is due");
+    if (!item.number) give_up("a condition is used as a number");
     return std::move(*item.number);
   }
   Fraction known(const Quantity& quantity) const {
-    if (!quantity) give_up("a quantity in it is no fraction of sizes");
+    if (!quantity) give_up("a quantity in it is not a fraction of sizes");
     return *quantity;
   }
   Dim integer(const Fraction& value) const {
     const std::optional<Dim> dim = whole(value);
-    if (!dim) give_up("a whole number is due");
+    if (!dim) give_up("a quantity in it is not an integer");
     return *dim;
   }
 
@@ -100,7 +100,7 @@ class Parser {
     }
     return result ? Item{{}, std::move(result)} : left;
   }
-  // And whether the sides change places.
+  // ... and whether the sides are swapped.
   std::optional<std::pair<Predicate::Kind, bool>> comparator() {
     using Kind = Predicate::Kind;
     if (accept("==")) return {{Kind::kEqual, false}};
@@ -171,7 +171,7 @@ class Parser {
     skip_spaces();
     if (accept("(")) {
       Item inside = disjunction();
-      if (!accept(")")) give_up("')' is due");
+      if (!accept(")")) give_up("expected ')'");
       return inside;
     }
     if (rest_.starts_with("L[")) return {{Fraction{size_of_input()}}, {}};
@@ -179,7 +179,7 @@ class Parser {
     const std::string_view name = word();
     if (name == "True" || name == "False") return {{}, name == "True" ? always() : negation(always())};
     if (!name.empty() && accept("(")) return {call(name), {}};
-    if (!graph_.symbols.contains(name)) give_up(fmt::format("'{}' is not known", name.substr(0, 40)));
+    if (!graph_.symbols.contains(name)) give_up(fmt::format("'{}' is unknown", name.substr(0, 40)));
     return {{Fraction{Dim::symbol(std::string(name))}}, {}};
   }
 
@@ -200,7 +200,7 @@ class Parser {
     double value = 0;
     const auto read = std::from_chars(text.data(), end, value);
     if (read.ec != std::errc() || read.ptr != end)
-      give_up(fmt::format("'{}' is no number", text.substr(0, 40)));
+      give_up(fmt::format("'{}' is not a number", text.substr(0, 40)));
     return {known(fraction_of(value)), {}};
   }
 
@@ -208,19 +208,19 @@ class Parser {
     std::vector<Fraction> values;
     do values.push_back(number(disjunction()));
     while (accept(","));
-    if (!accept(")")) give_up("')' is due");
+    if (!accept(")")) give_up("expected ')'");
     const Fraction& first = values[0];
     if (name == "torch.sym_float" || name == "float") return first;
     if (name == "math.floor") return {round_down(first)};
     if (name == "math.ceil") return {round_up(first)};
     if (name == "math.trunc" || name == "torch.sym_int" || name == "int") {
       const std::optional<Dim> value = truncate(first, graph_.symbols);
-      if (!value) give_up("the sign of what it truncates is not known");
+      if (!value) give_up("it truncates a quantity of unknown sign");
       return {*value};
     }
     const bool is_maximum = name == "max" || name == "torch.sym_max";
     if (!is_maximum && name != "min" && name != "torch.sym_min")
-      give_up(fmt::format("'{}' is not known", name));
+      give_up(fmt::format("'{}' is unknown", name));
     Dim result = integer(first);
     for (const Fraction& value : values)
       result = is_maximum ? maximum(result, integer(value)) : minimum(result, integer(value));
@@ -240,7 +240,7 @@ class Parser {
   bool accept(std::string_view token) {
     skip_spaces();
     if (!rest_.starts_with(token)) return false;
-    // "*" and "/" are the beginnings of other operators.
+    // "*" and "/" are prefixes of other operators.
     if (token.size() == 1 && (token == "*" || token == "/") && rest_.substr(1).starts_with(token))
       return false;
     rest_.remove_prefix(token.size());

@@ -12,8 +12,8 @@
 
 namespace ingot::core::aten {
 
-// The condition that `text` states of the sizes of `graph`'s user inputs. Quotients are compared exactly.
-// UnsupportedError INGOT-N524 says what has no such form: other functions, strides, values.
+// The condition on the sizes of `graph`'s user inputs that `text` states. Quotients are compared exactly.
+// UnsupportedError INGOT-N524 for anything else: other functions, strides, values.
 Predicate parse_guard(std::string_view text, const Graph& graph);
 
 }  // namespace ingot::core::aten

@@ -29,7 +29,7 @@ std::string_view take_key(std::string_view& rest) {
   return key;
 }
 
-// torch joins the keys of a path and keeps letters and digits.
+// torch joins the keys of a path, keeping only letters and digits.
 void append_key(std::string& name, std::string_view key) {
   if (!name.empty()) name += '_';
   for (const char c : key)
@@ -42,7 +42,7 @@ std::string lower(std::string_view text) {
   return name;
 }
 
-// "x" of which torch made "x_1", since the name was taken.
+// "x" for torch's "x_1", which avoids a name already taken.
 bool is_numbered(std::string_view name, std::string_view stem) {
   if (name.size() <= stem.size() + 1 || !name.starts_with(stem) || name[stem.size()] != '_') return false;
   return std::ranges::all_of(name.substr(stem.size() + 1), is_digit);
@@ -83,7 +83,7 @@ std::optional<Dim> find_size(const Graph& graph, const GuardPath& path) {
     }
   }
   if (found == nullptr) return std::nullopt;
-  // Keys that were joined may name what another input is named too: then one of both has a number.
+  // Joined keys may collide with the name of another input: then one of them has a number.
   const bool may_be_joined = path.input.find('_') != std::string::npos;
   for (const Input& input : graph.inputs) {
     const bool is_double = input.kind == InputKind::kUser && is_numbered(lower(input.name), path.input);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What guards call the sizes of inputs: L['xs'][0].size()[1].
+// The paths that guards use for sizes of inputs: L['xs'][0].size()[1].
 #pragma once
 
 #include <optional>
@@ -11,15 +11,15 @@
 namespace ingot::core::aten {
 
 struct GuardPath {
-  std::string text;            // as it stands in the guard
-  std::string input;           // what torch names the flat input: "xs_0"
-  std::optional<size_t> axis;  // none: it asks for something else than a size
+  std::string text;            // as written in the guard
+  std::string input;           // torch's name of the flat input: "xs_0"
+  std::optional<size_t> axis;  // nullopt: the guard is not about a size
 };
 
-// Takes a path from the beginning of `rest`, as far as it is one.
+// Parses a path at the beginning of `rest`.
 GuardPath read_guard_path(std::string_view& rest);
 
-// The size that a path means; none if no input, or more than one, may be meant.
+// The size that a path refers to; nullopt if it matches no input, or more than one.
 std::optional<Dim> find_size(const Graph& graph, const GuardPath& path);
 
 }  // namespace ingot::core::aten

@@ -14,8 +14,8 @@
 namespace ingot::core::aten {
 namespace {
 
-// Sizes, and products of the last sizes, of all tensors: what torch compares with 0 and 1 to find out how
-// they lie in memory.
+// Sizes, and products of trailing sizes, of all tensors: torch compares these with 0 and 1 to determine the
+// memory layout.
 class TensorSizes {
  public:
   explicit TensorSizes(const Graph& graph) {
@@ -32,7 +32,7 @@ class TensorSizes {
       sizes_.insert(shape[i]);
       try {
         product = product * shape[i];
-      } catch (const Error&) {  // too many terms to be in a guard
+      } catch (const Error&) {  // too many terms for a guard
         return;
       }
       sizes_.insert(product);
@@ -41,7 +41,7 @@ class TensorSizes {
   std::unordered_set<Dim> sizes_;
 };
 
-// What is compared with 0 or 1, or said to be above these: a != 1, 2 <= a.
+// Quantities compared with 0 or 1, or bounded below by these: a != 1, 2 <= a.
 std::optional<Dim> specialized_size(const Predicate& guard) {
   const auto below = [](const Dim& dim, int64_t limit) { return dim.constant() && *dim.constant() <= limit; };
   switch (guard.kind) {
@@ -57,7 +57,7 @@ std::optional<Dim> specialized_size(const Predicate& guard) {
   }
 }
 
-// torch traces with sizes of 2 or more, whatever range the user gives.
+// torch traces with sizes of 2 or more, whatever range the user specifies.
 SymbolTable traced_ranges(const SymbolTable& symbols) {
   SymbolTable traced = symbols;
   for (auto& [name, info] : traced)
@@ -70,7 +70,7 @@ struct Parsed {
   Predicate condition;
 };
 
-// A guard's text without its comment, and what the comment says.
+// A guard's text without its comment, and the content of the comment.
 struct GuardText {
   std::string_view condition;
   std::optional<GuardOrigin> origin;
@@ -139,7 +139,7 @@ class Reader {
     try {
       asking_.push_back({parse_guard(text.condition, program_.graph), text});
     } catch (const UnsupportedError&) {
-      return;  // the guard itself is read, and refused, without its origin
+      return;  // the guard itself is parsed, and rejected, without its origin
     }
   }
 
@@ -198,7 +198,7 @@ std::vector<SizeCheck> guard_checks(const Program& program) {
   for (GuardReading& reading : read_guards(program)) {
     if (!reading.reason.empty())
       throw UnsupportedError("INGOT-N524", reading.reason,
-                             "ingot.compile runs such a program in torch, behind its guards");
+                             "ingot.compile runs such a program in torch, which checks its guards");
     checks.push_back(std::move(reading.check));
   }
   return checks;

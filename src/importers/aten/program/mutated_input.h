@@ -7,7 +7,8 @@
 
 namespace ingot::core::aten {
 
-// The input whose new value an output is; null if there is none. An argument may be called like a buffer.
+// The input whose new value an output is; null if there is none. An argument may have the same name as a
+// buffer.
 inline const Input* mutated_input(const Graph& graph, const Output& output) {
   const bool of_user = output.kind == OutputKind::kUserInputMutation;
   const auto input = std::ranges::find_if(graph.inputs, [&](const Input& each) {

@@ -21,7 +21,7 @@ const ValueId* argument_value(const Node& node, const std::string& name, size_t 
   return nullptr;
 }
 
-// Strides that place the elements, in order, one beside the other; dims of one element count nothing.
+// Whether strides place the elements contiguously, in order; dims of size 1 are ignored.
 bool is_dense(const TensorMeta& meta) {
   Dim expected = 1;
   for (size_t i = meta.strides.size(); i-- > 0;) {
@@ -41,8 +41,8 @@ bool same_places(const TensorMeta& a, const TensorMeta& b) {
   return true;
 }
 
-// Whether a call that returns a view where it can, and a copy else, returned a view. A copy is dense; a
-// reshaped view is dense exactly if its base is, as it shows the same places in the same order.
+// Whether a call that returns a view if possible, and otherwise a copy, returned a view. A copy is dense; a
+// reshaped view is dense if and only if its base is, as it shows the same memory in the same order.
 bool is_view_here(const Graph& graph, const Node& node, ValueId base, ValueId result) {
   const TensorMeta &from = graph.values[base].tensor, &to = graph.values[result].tensor;
   if (node.target.starts_with("aten.to.") || node.target == "aten.type_as.default")
@@ -71,7 +71,7 @@ void add_node(const Graph& graph, size_t index, Aliases& aliases) {
       aliases.target[index] = *value;
       aliases.written.insert(aliases.root(*value));
     }
-    for (const auto& output : node.outputs) {  // results that carry the letter share memory
+    for (const auto& output : node.outputs) {  // results with the same letter share memory
       const bool shares =
           !schema->returns.empty() && schema->returns[0].alias.substr(0, 1) == type.alias.substr(0, 1);
       if (!output || !shares || *output == *value) continue;
@@ -82,8 +82,8 @@ void add_node(const Graph& graph, size_t index, Aliases& aliases) {
   for (const auto& [result, operand] : shared_results(node)) add_view(result, operand, index, aliases);
 }
 
-// A model may know one tensor by several names (transformers' StaticCache: a buffer and a constant); if it
-// writes it under one of them, they must stay one. The first stands for all, buffers before constants.
+// A model may have several names for one tensor (transformers' StaticCache: a buffer and a constant); if it
+// writes to one of them, they must stay one tensor. The first represents all, buffers before constants.
 void join_written_inputs(const Graph& graph, Aliases& aliases) {
   std::map<const std::byte*, std::vector<const Input*>> by_memory;
   for (const Input& input : graph.inputs) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which values of an ATen graph share memory, and what in-place calls write: known from schemas and targets.
+// Which values of an ATen graph share memory, and what in-place calls write, from schemas and targets.
 #pragma once
 
 #include <map>
@@ -12,10 +12,11 @@
 namespace ingot::core::aten {
 
 struct Aliases {
-  std::map<ValueId, ValueId> base;             // view -> what it is a view of, one step
-  std::map<ValueId, ValueId> known_root;       // view -> what is no view of a node; it may have another name
+  std::map<ValueId, ValueId> base;  // view -> its base, one step
+  std::map<ValueId, ValueId>
+      known_root;  // view -> a base that is not itself a view of a node; it may have another name
   std::map<ValueId, size_t> made_by;           // view -> node
-  std::set<ValueId> written;                   // roots that some node writes, or that an output mutates
+  std::set<ValueId> written;                   // roots that a node writes, or that an output mutates
   std::vector<std::optional<ValueId>> target;  // by node: the value that it writes
 
   ValueId root(ValueId value) const;

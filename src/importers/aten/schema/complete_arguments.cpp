@@ -24,7 +24,7 @@ bool holds(const Argument& argument) {
   return (std::holds_alternative<Types>(argument.value) || ...);
 }
 
-// A number stands for a tensor too: torch wraps it into one without dims.
+// A number is accepted for a tensor: torch wraps it into a tensor without dims.
 bool accepts_element(ArgumentKind kind, const Argument& argument) {
   switch (kind) {
     case ArgumentKind::kTensor:
@@ -51,7 +51,7 @@ bool accepts_element(ArgumentKind kind, const Argument& argument) {
   return false;
 }
 
-// What the dispatcher converts without being asked.
+// Implicit conversions of the dispatcher.
 void convert_element(ArgumentKind kind, Argument& argument) {
   const auto* integer = std::get_if<int64_t>(&argument.value);
   const auto* boolean = std::get_if<bool>(&argument.value);
@@ -83,7 +83,7 @@ void convert(const SchemaType& type, Argument& argument) {
     for (Argument& element : *list) convert_element(type.kind, element);
 }
 
-// Where in the schema an argument belongs.
+// The position of an argument in the schema.
 size_t place_of(const Node& node, const Schema& schema, const NamedArgument& given, size_t position) {
   for (size_t i = 0; i < schema.arguments.size(); ++i)
     if (given.name.empty() ? i == position && !schema.arguments[i].is_keyword_only
@@ -99,7 +99,7 @@ Argument take_or_default(const Node& node, const SchemaArgument& expected, std::
   if (!given) return *expected.default_value;
   convert(expected.type, *given);
   if (!accepts(expected.type, *given))
-    refuse(node, fmt::format("argument '{}' is {}, where the schema says {}", expected.name,
+    refuse(node, fmt::format("argument '{}' is {}, but the schema requires {}", expected.name,
                              to_string(*given), expected.type.text));
   return std::move(*given);
 }

@@ -30,7 +30,7 @@ std::string_view find_line(std::string_view name) {
   return {};
 }
 
-// Reads one schema line from the left. The table is ours and tested, so a parse error is a bug.
+// Parses one schema line. The table is generated and tested, so a parse error is a bug.
 class SchemaParser {
  public:
   explicit SchemaParser(std::string_view text) : text_(text) {}
@@ -73,7 +73,7 @@ class SchemaParser {
     text_.remove_prefix(token.size());
     return true;
   }
-  void expect(std::string_view token) { invariant(accept(token), "a schema of the table does not parse"); }
+  void expect(std::string_view token) { invariant(accept(token), "a schema in the table is malformed"); }
 
   std::string_view take(size_t length) {
     const std::string_view taken = text_.substr(0, length);
@@ -100,7 +100,7 @@ class SchemaParser {
                                                                   {"Generator", kGenerator}});
     for (const auto& [text, kind] : kKinds)
       if (text == name) return kind;
-    throw InternalError("a schema of the table has a type that is not known: " + std::string(name));
+    throw InternalError("a schema in the table has an unknown type: " + std::string(name));
   }
 
   // "(a)", "(a!)", "(a -> *)"
@@ -167,11 +167,12 @@ class SchemaParser {
     const char* end = token.data() + token.size();
     if (kind == ArgumentKind::kFloat || token.find_first_of(".e") != std::string_view::npos) {
       double value = 0;
-      invariant(std::from_chars(token.data(), end, value).ptr == end, "a default of the table is no number");
+      invariant(std::from_chars(token.data(), end, value).ptr == end,
+                "a default in the table is not a number");
       return {value};
     }
     int64_t value = 0;
-    invariant(std::from_chars(token.data(), end, value).ptr == end, "a default of the table is no number");
+    invariant(std::from_chars(token.data(), end, value).ptr == end, "a default in the table is not a number");
     return {value};
   }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// ATen's schemas: names, order, kinds and defaults of arguments, and what a call writes or aliases. Of
-// torch 2.13; older torches of the same major lack some arguments, which then have defaults.
+// ATen's schemas of torch 2.13: names, order, kinds and defaults of arguments, and what a call writes or
+// aliases. Older torches of the same major version lack some arguments, which then have defaults.
 #pragma once
 
 #include <optional>
@@ -12,7 +12,7 @@
 
 namespace ingot::core::aten {
 
-// Symbolic and plain numbers have one kind: either may be given.
+// Symbolic and plain numbers have the same kind: either is accepted.
 enum class ArgumentKind {
   kTensor,
   kInteger,
@@ -29,14 +29,14 @@ enum class ArgumentKind {
 
 // "Tensor(a!)[]": kind, form and aliasing of an argument or a result.
 struct SchemaType {
-  std::string text;  // as the schema spells it, for messages
+  std::string text;  // as written in the schema, for messages
   ArgumentKind kind = ArgumentKind::kTensor;
   bool is_list = false;
-  int list_size = 0;         // int[2]: a single number stands for so many equal ones; 0: no such rule
+  int list_size = 0;         // int[2]: a single number counts for that many equal ones; 0: not allowed
   bool is_optional = false;  // None may be given
   bool has_optional_elements = false;  // Tensor?[]
-  std::string alias;                   // "a": shares memory with what has the same letter; "" if fresh
-  bool is_written = false;             // Tensor(a!): the call writes it
+  std::string alias;        // "a": shares memory with arguments or results of the same letter; "" if fresh
+  bool is_written = false;  // Tensor(a!): the call writes it
 };
 
 struct SchemaArgument {
@@ -52,14 +52,14 @@ struct Schema {
   std::vector<SchemaType> returns;
 };
 
-// The schema of "aten.linear.default"; none for other namespaces, out= variants and what no inference program
-// calls.
+// The schema of "aten.linear.default"; nullopt for other namespaces, out= variants and functions that
+// inference programs do not call.
 std::optional<Schema> find_schema(std::string_view target);
 
-// Gives the node every argument of its schema, named and in the schema's order: arguments without a name are
-// positional, absent ones get their defaults, a number becomes a list where the schema says int[2], and a
-// float where it says float. A node without a schema stays as it is. UserError INGOT-U510: an argument is
-// missing, unknown, given twice or of the wrong kind.
+// Completes the node's arguments to those of its schema, named and in order: arguments without a name are
+// positional, absent ones get their defaults, a number becomes a list for int[2], and a float for float. A
+// node without a schema is unchanged. UserError INGOT-U510: an argument is missing, unknown, given twice or
+// of the wrong kind.
 void complete_arguments(Node& node);
 
 }  // namespace ingot::core::aten

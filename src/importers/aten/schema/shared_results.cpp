@@ -23,14 +23,14 @@ std::vector<ValueId> first_tensors(const Node& node, size_t position) {
   return tensors;
 }
 
-// Whether a term and the result have the same labels ('.' stands for those of an ellipsis): nothing is
+// Whether a term and the result have the same labels ('.' represents those of an ellipsis): nothing is
 // summed.
 bool keeps_labels(std::string_view equation) {
   const auto is_label = [](unsigned char letter) { return std::isalpha(letter) != 0 || letter == '.'; };
   const size_t arrow = equation.find("->");
   std::multiset<char> term, result;
   std::ranges::copy_if(equation.substr(0, arrow), std::inserter(term, term.end()), is_label);
-  if (arrow == std::string_view::npos)  // the labels that stand there once
+  if (arrow == std::string_view::npos)  // the labels that occur once
     return std::ranges::all_of(term, [&](char label) { return label == '.' || term.count(label) == 1; });
   std::ranges::copy_if(equation.substr(arrow), std::inserter(result, result.end()), is_label);
   return std::ranges::all_of(term, [&](char label) { return result.contains(label); });

@@ -16,7 +16,7 @@ struct AttentionCase {
   std::vector<int64_t> query, key, value, mask;  // mask empty: none
   bool causal = false, grouped = false;
   bool heads_inside = false;    // [B, L, H, E] in memory
-  bool static_queries = false;  // else the number of queries and keys is a symbol
+  bool static_queries = false;  // otherwise the number of queries and keys is a symbol
 };
 void PrintTo(const AttentionCase& c, std::ostream* out) {
   *out << sizes_text(c.query) << " keys " << sizes_text(c.key) << " values " << sizes_text(c.value)

@@ -52,7 +52,7 @@ TEST_P(Denormals, KeepTheirValues) {
       const Tensor got = make_tensor(stored, {count});
       const unsigned before = _mm_getcsr();
       ASSERT_EQ(test::run_once(kernel, features, {x, y, got}), 0);
-      const unsigned modes = 0xffc0;  // all but what the operations raised
+      const unsigned modes = 0xffc0;  // everything but the exception flags
       EXPECT_EQ(_mm_getcsr() & modes, before & modes) << "a kernel changed how the processor computes";
       EXPECT_EQ(test::first_difference(expected, got), "") << to_string(features) << "\n"
                                                            << to_string(kernel);

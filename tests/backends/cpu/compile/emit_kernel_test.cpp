@@ -202,7 +202,7 @@ TEST(EmitKernel, LooksUpRowsAndElements) {
   }
 }
 
-// y = x with `before` zeros in front and behind: loads are guarded.
+// y = x with `before` zeros before and after: loads are guarded.
 TEST(EmitKernel, GuardsLoads) {
   const Dim i = symbol("i"), n = symbol("N");
   for (const DType dtype : {DType::kF32, DType::kF16, DType::kI8, DType::kI64}) {

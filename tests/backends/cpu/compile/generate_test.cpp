@@ -38,7 +38,7 @@ TEST(Generate, FatalErrorsOfLlvmAreErrors) {
   }
 }
 
-// Where LLVM, or what feeds it, gets no memory, nothing unwinds: the thread sleeps, and others go on.
+// If LLVM, or its input streams, run out of memory, nothing unwinds: the thread sleeps, and others continue.
 TEST(Generate, WantOfMemoryIsAnException) {
   const loops::Kernel kernel = loops::test::softmax_kernel(7, 33);
   const auto make = [&] { return compile_kernel(kernel, parse_cpu_features("x86-64-v3")); };
@@ -80,7 +80,7 @@ std::vector<std::string> feature_texts() {
   return texts;
 }
 
-// Each target that the option reads, with kernels that use what is special about each dtype.
+// Each target that the option accepts, with kernels that use the special features of each dtype.
 TEST(Generate, EveryTargetHasKernels) {
   const std::vector<loops::Kernel> kernels{
       loops::test::softmax_kernel(7, 33),

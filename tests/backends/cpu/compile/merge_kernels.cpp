@@ -16,7 +16,7 @@ using loops::Kernel;
 using loops::Loop;
 using loops::Stage;
 
-// Moves one kernel's stages behind those of another.
+// Appends one kernel's stages to those of another.
 struct Mover {
   Kernel& into;
   int first_buffer, first_stage;

@@ -12,7 +12,7 @@ namespace {
 
 class OpSamples : public ::testing::TestWithParam<const Op*> {};
 
-// Operands that are there, as the kernel's first buffers; nothing where the record refuses the dtype.
+// Operands that are there, as the kernel's first buffers; nothing where the record rejects the dtype.
 std::optional<core::test::SampleGraph> make(const Op& op, const Sample& sample, DType dtype) {
   try {
     return core::test::make_sample_graph(op, sample, dtype);
@@ -34,7 +34,7 @@ TEST_P(OpSamples, AreAsTheInterpreterSays) {
 }
 
 // Random data, sizes that no sample has. A size that the operator does not allow is one that the interpreter
-// refuses.
+// rejects.
 TEST_P(OpSamples, OtherSizes) {
   for (const core::test::SizedKernel& sized : core::test::at_other_sizes(*GetParam())) {
     try {

@@ -121,12 +121,12 @@ void run(std::span<const Composed> parts, CpuFeatures features) {
 struct Pair {
   Composed fused;
   Tensor expected;
-  // What the second function makes of results of the first that differ by rounding errors; empty where the
+  // Results of the second function for results of the first that differ by rounding errors; empty where the
   // first is exact.
   std::vector<Tensor> nearby;
 };
 
-// Floats moved by some units in the last place, as the order of a sum may move them.
+// Floats changed by some units in the last place, as another order of a sum would.
 Tensor nudged(const Tensor& tensor, double factor) {
   Tensor moved = to_dense(tensor.view());
   const TensorView flat{moved.data.get(), moved.dtype, {moved.elements()}, {1}};
@@ -139,7 +139,7 @@ double element(const Tensor& tensor, int64_t i) {
   return read_double({tensor.data.get(), tensor.dtype, {tensor.elements()}, {1}}, {&i, 1});
 }
 
-// Whether each element lies among those of the nearby results, or is no number where one of them is.
+// Whether each element is among those of the nearby results, or is NaN where one of them is.
 bool lies_nearby(const Pair& pair, const Tensor& got, double relative) {
   for (int64_t i = 0; i < got.elements(); ++i) {
     const double value = element(got, i);

@@ -52,7 +52,7 @@ class Compiled {
   std::shared_ptr<const std::byte> code_;
 };
 
-// Operands that the kernel may overwrite lie where its result does.
+// Operands that the kernel may overwrite share memory with its result.
 void expect_same_in_place(const Kernel& kernel, const Compiled& compiled, const std::vector<Storage>& inputs,
                           std::vector<Storage>& expected, const SymbolValues& symbols, const Check& check) {
   const auto writes = [](const loops::Buffer& buffer) { return buffer.access == Access::kWrite; };

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Compiles a kernel, runs it beside the interpreter on the same random data, and compares.
+// Compiles a kernel, runs it and the interpreter on the same random data, and compares.
 #pragma once
 
 #include <memory>

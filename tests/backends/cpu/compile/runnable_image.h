@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// An image made callable in this process.
+// A kernel binary made callable in this process.
 #pragma once
 
 #include <sys/mman.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Runs what a schedule planned on host memory, split in an uneven way, as threads would.
+// Runs a plan of a kernel template on host memory, split unevenly, as threads would.
 #pragma once
 
 #include <cstdint>
@@ -15,7 +15,7 @@
 
 namespace ingot::core::cpu {
 
-// f32 storage of a tensor in its layout, with a guard behind it that must not change.
+// f32 storage of a tensor in its layout, followed by a guard that must not change.
 class HostBuffer {
  public:
   HostBuffer(const TensorType& type, const SymbolValues& symbols);
@@ -54,7 +54,7 @@ void hide_some(HostBuffer& mask, const std::vector<int64_t>& shape);
 void for_each_index(const std::vector<int64_t>& shape,
                     const std::function<void(const std::vector<int64_t>&)>& function);
 
-// Compiles and runs the plan in three uneven parts; expects that nothing writes behind the buffers or the
+// Compiles and runs the plan in three uneven parts; expects that nothing writes past the buffers or the
 // scratch.
 void run_scheduled(const ScheduledKernel& plan, const SymbolValues& symbols,
                    std::vector<HostBuffer>& buffers);

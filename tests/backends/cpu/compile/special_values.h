@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Numbers at which floating-point code goes wrong, and exact comparison of what is computed from them.
+// Values at which floating-point code goes wrong, and exact comparison of results.
 #pragma once
 
 #include <string>

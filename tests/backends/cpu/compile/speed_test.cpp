@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which nodes the backend calls slow, and what it predicts of them.
+// Which nodes the backend calls slow, and the times that it predicts for them.
 #include "backends/cpu/compile/speed.h"
 
 #include <gtest/gtest.h>

@@ -58,10 +58,10 @@ TEST_P(Transposition, MovesEachElement) {
 const TranspositionCase kTranspositionCases[] = {
     {{64, 64}, {1, 0}, {0, 1}},                    // a transposed matrix
     {{37, 19}, {0, 1}, {1, 0}},                    // of odd sizes
-    {{8, 9}, {0, 1}, {1, 0}},                      // of one square and a rest
+    {{8, 9}, {0, 1}, {1, 0}},                      // of one square and a remainder
     {{2, 24, 5, 7}, {0, 1, 2, 3}, {0, 2, 3, 1}},   // channels last: height and width are one run
     {{2, 24, 5, 7}, {0, 2, 3, 1}, {0, 1, 2, 3}},   // and back
-    {{3, 11, 9, 13}, {0, 2, 1, 3}, {0, 3, 1, 2}},  // runs that are no neighbours
+    {{3, 11, 9, 13}, {0, 2, 1, 3}, {0, 3, 1, 2}},  // runs that are not adjacent
     {{9, 2, 10}, {1, 2, 0}, {1, 0, 2}},            // the outermost dim in between
     {{0, 16, 16}, {0, 1, 2}, {0, 2, 1}},           // nothing
 };

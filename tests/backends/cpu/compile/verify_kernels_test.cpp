@@ -72,7 +72,7 @@ TEST(VerifyKernels, PassesWhatIsRight) {
   EXPECT_EQ(verified(lower(graph, native()), graph), 1U);
 }
 
-// What LLVM once made of relu(abs(x)): the code of relu(x).
+// LLVM's former miscompilation of relu(abs(x)): the code of relu(x).
 TEST(VerifyKernels, RefusesAWrongImage) {
   const Graph graph = fused(chain({&ops::absolute, &ops::relu})), other = chain({&ops::relu});
   Lowered lowered = lower(graph, native());
@@ -114,7 +114,7 @@ TEST(VerifyKernels, KnowsEverySampleOfEveryOperator) {
   EXPECT_GT(count, 300U);
 }
 
-// Elementwise functions of f32 as their samples call them, behind `value`.
+// Elementwise functions of f32 as their samples call them, applied to `value`.
 std::vector<Value*> neighbours(Graph& graph, Value* value) {
   std::vector<Value*> results;
   for (const Op* op : ops::all_ops()) {

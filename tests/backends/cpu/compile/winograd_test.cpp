@@ -98,7 +98,7 @@ double direct_at(const WinogradCase& c, const std::vector<int64_t>& at, const Ho
   return sum;
 }
 
-// A place of one tile is NaN, as an infinite element makes it: that tile comes from the image.
+// An element of one tile is NaN, as an infinite input makes it: that tile is computed from the image.
 TEST_P(WinogradSchedule, ComputesWhatIsNotFiniteFromTheImage) {
   const auto& [c, level] = GetParam();
   if (!host_cpu_features().covers(parse_cpu_features(level)) || c.images == 0)

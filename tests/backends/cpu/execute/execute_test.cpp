@@ -49,7 +49,7 @@ class CpuExecuteTest : public ::testing::Test {
   Host host{HostOptions{}, executors};
 };
 
-// The places that kCode wrote are the beginnings of the parts.
+// The positions that kCode wrote are the beginnings of the parts.
 std::vector<int64_t> parts(const Tensor& y) {
   std::vector<int64_t> begins = {0};
   const auto* values = reinterpret_cast<const int64_t*>(y.data.get());

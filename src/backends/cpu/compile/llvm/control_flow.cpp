@@ -19,8 +19,8 @@ std::vector<llvm::Value*> emit_carrying_loop(
   llvm::BasicBlock* before = builder.GetInsertBlock();
   llvm::BasicBlock* inside = append_block(builder, "body");
   llvm::BasicBlock* behind = append_block(builder, "behind");
-  // The test stands at the bottom, with a guard in front: one jump an iteration, and no pass has to rotate
-  // the loop.
+  // The test is at the bottom, with a guard before the loop: one jump per iteration, without a loop rotation
+  // pass.
   builder.CreateCondBr(builder.CreateICmpSLT(begin, end), inside, behind);
 
   auto phi = [&](llvm::BasicBlock* block, llvm::Value* value) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Structured control flow on an IRBuilder: each function leaves the builder in the block behind what it
-// emitted.
+// Structured control flow on an IRBuilder: each function leaves the builder in the block after the code that
+// it emitted.
 #pragma once
 
 #include <llvm/IR/IRBuilder.h>
@@ -17,8 +17,8 @@ using Builder = llvm::IRBuilder<>;
 void emit_loop(Builder& builder, llvm::Value* begin, llvm::Value* end, int64_t step,
                const std::function<void(llvm::Value* index)>& body);
 
-// The same with values that the body updates: it gets their current values and returns the next; the result
-// is the last.
+// The same with loop-carried values: the body gets their current values and returns the next; the result is
+// the last.
 std::vector<llvm::Value*> emit_carrying_loop(
     Builder& builder, llvm::Value* begin, llvm::Value* end, int64_t step,
     std::span<llvm::Value* const> initial,
@@ -28,7 +28,7 @@ std::vector<llvm::Value*> emit_carrying_loop(
 void emit_if(Builder& builder, llvm::Value* condition, const std::function<void()>& then,
              const std::function<void()>& otherwise = nullptr);
 
-// An array on the stack, made in the function's entry block so that loops do not grow the frame.
+// An array on the stack, allocated in the function's entry block so that loops do not grow the frame.
 llvm::Value* stack_array(Builder& builder, llvm::Type* element, int64_t count, int64_t alignment);
 
 }  // namespace ingot::core::cpu

@@ -7,7 +7,7 @@ namespace ingot::core::cpu {
 
 namespace {
 
-// Rounds towards minus infinity; plain unsigned code where both operands are known not to be negative.
+// Rounds towards minus infinity; plain unsigned code if both operands are known to be non-negative.
 std::pair<llvm::Value*, llvm::Value*> emit_division(Builder& builder, llvm::Value* a, llvm::Value* b,
                                                     bool unsigned_) {
   if (unsigned_) return {builder.CreateUDiv(a, b), builder.CreateURem(a, b)};

@@ -11,9 +11,9 @@
 
 namespace ingot::core::cpu {
 
-// Emits scalar i64 values of dims at the builder's place. Nothing is remembered between calls: common parts
-// are left to EarlyCSE and GVN. `values` holds every symbol that the dims use; `symbols` their ranges
-// (unsigned division needs them).
+// Emits scalar i64 values of dims at the builder's position. Caches nothing between calls: common
+// subexpressions are left to EarlyCSE and GVN. `values` has every symbol that the dims use; `symbols` their
+// ranges (unsigned division needs them).
 struct DimEmitter {
   Builder& builder;
   std::map<std::string, llvm::Value*, std::less<>> values;

@@ -12,7 +12,7 @@ llvm::Type* with_lanes(llvm::Type* element, int lanes) {
   return lanes == 1 ? element : llvm::FixedVectorType::get(element, static_cast<unsigned>(lanes));
 }
 
-// f16 and bf16 travel as integers, so that no instruction of another feature is chosen for moving them.
+// f16 and bf16 are moved as integers, so that no instruction of an optional feature is selected for moves.
 llvm::Type* storage_type(Builder& builder, DType stored, int lanes) {
   if (stored == DType::kF32) return with_lanes(builder.getFloatTy(), lanes);
   if (stored == DType::kF64) return with_lanes(builder.getDoubleTy(), lanes);
@@ -50,7 +50,7 @@ llvm::Value* lane_numbers(int lanes, llvm::Type* element) {
 }
 
 llvm::Value* first_lanes(Builder& builder, llvm::Value* count, int lanes) {
-  // Clamped first, so that 32-bit lanes do for any count.
+  // Clamped first, so that 32-bit lanes suffice for any count.
   llvm::Value* clamped = builder.CreateBinaryIntrinsic(llvm::Intrinsic::smin, count,
                                                        builder.getInt64(static_cast<uint64_t>(lanes)));
   llvm::Value* narrow_count = builder.CreateTrunc(clamped, builder.getInt32Ty());
@@ -104,7 +104,7 @@ llvm::Value* load_lanes(Builder& builder, DType stored, llvm::Value* pointer, in
   llvm::Type* type = storage_type(builder, stored, lanes);
   const llvm::Align alignment = element_alignment(stored);
   if (mask == nullptr) return widen(builder, stored, builder.CreateAlignedLoad(type, pointer, alignment));
-  invariant(lanes > 1, "a mask belongs to a vector");
+  invariant(lanes > 1, "a mask requires a vector");
   return widen(builder, stored,
                builder.CreateMaskedLoad(type, pointer, alignment, mask, llvm::Constant::getNullValue(type)));
 }

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Module to machine code. The modules are emitted vectorised and unrolled, so few passes are worth their
-// time.
+// Module to machine code. Modules are emitted vectorized and unrolled, so few passes are worth their time.
 #include <llvm/Analysis/TargetLibraryInfo.h>
 #include <llvm/Analysis/TargetTransformInfo.h>
 #include <llvm/IR/LegacyPassManager.h>
@@ -34,16 +33,16 @@ llvm::SmallVector<char, 0> emit(Code& code, llvm::CodeGenFileType kind) {
   llvm::raw_svector_ostream stream(output);
   llvm::legacy::PassManager passes;
   llvm::TargetLibraryInfoImpl no_library{llvm::Triple(code.module->getTargetTriple())};
-  no_library.disableAllFunctions();  // no loop may become a call of memcpy
+  no_library.disableAllFunctions();  // loops must not become calls of memcpy
   passes.add(new llvm::TargetLibraryInfoWrapperPass(no_library));
-  // Without it, masked moves that the target has would become a branch a lane.
+  // Without it, masked moves that the target supports would become a branch per lane.
   passes.add(llvm::createTargetTransformInfoWrapperPass(machine->getTargetIRAnalysis()));
   passes.add(llvm::createEarlyCSEPass());
   passes.add(llvm::createInstructionCombiningPass());
   passes.add(llvm::createCFGSimplificationPass());
   passes.add(llvm::createGVNPass());
   bool refused = machine->addPassesToEmitFile(passes, stream, nullptr, kind, /*DisableVerify=*/true);
-  invariant(!refused, "LLVM cannot write this kind of file");
+  invariant(!refused, "LLVM cannot emit an object file");
   passes.run(*code.module);
   return output;
 }

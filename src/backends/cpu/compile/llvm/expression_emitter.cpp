@@ -19,8 +19,8 @@ bool is_number(llvm::Value* value) {
   return llvm::PatternMatch::match(value, llvm::PatternMatch::m_APFloat(constant)) && !constant->isNaN();
 }
 
-// `a` where it is beyond `b`, else `b`; NaN where either is. x86's maximum and minimum do the first half, and
-// return their second operand for NaN: one instruction where `a` is a number, three else.
+// `a` if it is beyond `b`, otherwise `b`; NaN if either is. x86's maximum and minimum return their second
+// operand for NaN: one instruction if `a` cannot be NaN, otherwise three.
 llvm::Value* extremum(Builder& builder, llvm::CmpInst::Predicate beyond, llvm::Value* a, llvm::Value* b) {
   if (is_number(b)) {
     const auto beyond_or_nan = llvm::CmpInst::getUnorderedPredicate(beyond);
@@ -82,7 +82,7 @@ llvm::Value* ExpressionEmitter::compute(const Node& node, llvm::Value* guard) {
       return builder_.CreateIntrinsic(llvm::Intrinsic::fma, {operands[0]->getType()}, operands);
     }
   }
-  throw InternalError("an expression of no kind");
+  throw InternalError("unknown kind of expression");
 }
 
 llvm::Value* ExpressionEmitter::emit_unary(const Node& node, llvm::Value* a) {
@@ -149,7 +149,7 @@ llvm::Value* ExpressionEmitter::emit_floating(Binary op, llvm::Value* a, llvm::V
       llvm::Value* remainder = floating_remainder(builder_, a, b);
       return choose(builder_, signs_differ(remainder), builder_.CreateFAdd(remainder, b), remainder);
     }
-    case Binary::kFloorDivide: {  // as torch: loops::apply states the steps
+    case Binary::kFloorDivide: {  // as in torch: loops::apply has the steps
       llvm::Value* remainder = floating_remainder(builder_, a, b);
       llvm::Value* quotient = builder_.CreateFDiv(builder_.CreateFSub(a, remainder), b);
       llvm::Value* plain = builder_.CreateFDiv(a, b);
@@ -201,7 +201,7 @@ llvm::Value* ExpressionEmitter::emit_integer(Binary op, bool is_signed, llvm::Va
     case Binary::kShiftRight:
       return is_signed ? builder_.CreateAShr(a, b) : builder_.CreateLShr(a, b);
     default:
-      throw InternalError("no integer operation");
+      throw InternalError("not an integer operation");
   }
 }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Loop IR expressions as LLVM values. Where loads, locals and indices come from is the caller's business, so
-// that generic kernels and the epilogues of contractions share this.
+// Loop IR expressions as LLVM values. The caller provides loads, locals and indices, so that generic kernels
+// and the epilogues of contractions share this.
 #pragma once
 
 #include <map>
@@ -12,26 +12,26 @@
 
 namespace ingot::core::cpu {
 
-// Each value is a scalar if it is the same in all lanes, else a vector. `guard` (null: none; i1 or a vector
-// of i1) tells in which lanes a load may touch memory.
+// Each value is a scalar if it is the same in all lanes, otherwise a vector. `guard` (null: none; i1 or a
+// vector of i1): the lanes in which a load may access memory.
 class ExpressionSource {
  public:
   virtual ~ExpressionSource() = default;
   virtual llvm::Value* load(const loops::ExprNode& node, llvm::Value* guard) = 0;
   virtual llvm::Value* local(const loops::ExprNode& node) = 0;
   virtual llvm::Value* index(const Dim& dim) = 0;  // i64
-  // False if the load is known to lie inside its buffer wherever the loops may be.
+  // False if the load is known to be inside its buffer for all iterations.
   virtual bool needs_guard(const loops::ExprNode& load) = 0;
 };
 
-// Emits each shared node once. The expression must have gone through loops::expand_math. One emitter serves
-// one basic block and those it dominates.
+// Emits each shared node once. The expression must have been processed by loops::expand_math. One emitter
+// serves one basic block and those it dominates.
 class ExpressionEmitter {
  public:
   // Values of nodes under their guards (null: none).
   using Memo = std::map<std::pair<const loops::ExprNode*, llvm::Value*>, llvm::Value*>;
 
-  // `memo` holds values that were emitted before, in blocks that dominate this one.
+  // `memo` has values that were emitted before, in blocks that dominate this one.
   ExpressionEmitter(Builder& builder, int lanes, ExpressionSource& source, Memo memo = {})
       : builder_(builder), lanes_(lanes), source_(source), done_(std::move(memo)) {}
 
@@ -40,9 +40,9 @@ class ExpressionEmitter {
     return broadcast(builder_, emit(expression), lanes_);
   }
   llvm::Value* combine(loops::Binary op, DType dtype, llvm::Value* a,
-                       llvm::Value* b);  // shapes are made equal
+                       llvm::Value* b);  // broadcasts to equal shapes
 
-  bool is_guarded(const loops::Expr& expression);  // holds a load that needs its guard
+  bool is_guarded(const loops::Expr& expression);  // contains a load that needs its guard
   const Memo& memo() const { return done_; }
 
  private:
@@ -60,7 +60,7 @@ class ExpressionEmitter {
   int lanes_;
   ExpressionSource& source_;
   Memo done_;
-  std::unordered_map<const Node*, bool> guarded_;  // holds a load that needs its guard
+  std::unordered_map<const Node*, bool> guarded_;  // contains a load that needs its guard
 };
 
 }  // namespace ingot::core::cpu

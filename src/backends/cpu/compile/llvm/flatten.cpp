@@ -49,10 +49,10 @@ struct Flattener {
     auto symbol = relocation.getSymbol();
     auto section = checked(symbol->getSection(), "symbol");
     std::string name = checked(symbol->getName(), "symbol").str();
-    invariant(section != object.section_end(), "generated code calls " + name + ", which it does not hold");
+    invariant(section != object.section_end(), "generated code calls " + name + ", which it does not define");
     uint64_t type = relocation.getType();
     invariant(type == llvm::ELF::R_X86_64_PC32 || type == llvm::ELF::R_X86_64_PLT32,
-              "generated code needs a relocation that is not relative to its place");
+              "generated code needs a relocation that is not position-independent");
     uint64_t place = base + relocation.getOffset();
     uint64_t target = places.at(section->getIndex()) + checked(symbol->getValue(), "symbol");
     int64_t addend = checked(relocation.getAddend(), "addend");

@@ -18,16 +18,16 @@
 namespace ingot::core::cpu {
 namespace {
 
-// Shared by the thread that waits and the thread that works, which outlives the call after a fatal error.
+// Shared by the waiting thread and the working one, which outlives the call after a fatal error.
 struct Job {
   std::function<Image()> make;
   std::promise<Image> result;
-  std::exception_ptr no_memory = std::make_exception_ptr(std::bad_alloc());  // made while there is memory
+  std::exception_ptr no_memory = std::make_exception_ptr(std::bad_alloc());  // created while there is memory
   bool sleeps = false;  // its thread never ends; set before the result
   bool lacks_memory = false;
 };
 
-// LLVM tells its handlers neither what it was working on nor for whom.
+// LLVM's handlers get no context: neither the work nor its owner.
 thread_local Job* current_job = nullptr;
 
 [[noreturn]] void sleep_forever() {
@@ -37,7 +37,7 @@ thread_local Job* current_job = nullptr;
   for (;;) never.wait(lock);
 }
 
-// Returning would end the process: right for a thread that runs none of our jobs.
+// Returning would end the process: correct for a thread that runs none of our jobs.
 void on_fatal_error(void*, const char* reason, bool) {
   if (current_job == nullptr) return;
   const std::string message = std::string("LLVM cannot generate the code of a kernel: ") + reason;
@@ -47,8 +47,7 @@ void on_fatal_error(void*, const char* reason, bool) {
   sleep_forever();
 }
 
-// Nothing can unwind from within LLVM: its data would be half written, and the destructors above it read
-// them.
+// Nothing may unwind through LLVM: its data would be inconsistent, and destructors would read it.
 void end_job_without_memory() {
   if (current_job == nullptr) return;
   Job& job = *std::exchange(current_job, nullptr);
@@ -57,13 +56,13 @@ void end_job_without_memory() {
   sleep_forever();
 }
 
-// LLVM takes it for granted that this does not return.
+// LLVM assumes that this does not return.
 void on_no_memory(void*, const char*, bool) {
   end_job_without_memory();
   throw std::bad_alloc();
 }
 
-// Of the process, while there is a compiler in it: LLVM allocates by operator new too.
+// Process-wide, while a compiler exists: LLVM allocates by operator new too.
 class NewHandler {
  public:
   NewHandler() : previous_(std::set_new_handler(on_failed_new)) { present_ = this; }
@@ -110,15 +109,15 @@ Image run_on_own_thread(const std::shared_ptr<Job>& job) {
   try {
     thread = std::thread([job] { run(job); });
   } catch (const std::system_error&) {
-    return job->make();  // there is no thread to be had: here, fatal errors end the process
+    return job->make();  // no thread available: here, fatal errors end the process
   }
   result.wait();
   job->sleeps ? thread.detach() : thread.join();
   return result.get();
 }
 
-// When LLVM is first used it sets itself up, behind locks of the process. A thread that sleeps in the midst
-// of that keeps them. So the first image is made alone; later ones hold nothing that another waits for.
+// LLVM initializes itself on first use, holding process-wide locks. A thread that is put to sleep meanwhile
+// keeps them. So the first kernel is compiled alone; later ones hold no locks that others need.
 struct FirstUse {
   std::mutex alone;
   bool is_over = false;
@@ -127,7 +126,8 @@ struct FirstUse {
 
 Image generate_first(FirstUse& use, const std::shared_ptr<Job>& job) {
   if (use.failed)
-    throw InternalError("LLVM had no memory to start with, and cannot start again in this process");
+    throw InternalError(
+        "LLVM ran out of memory during initialization, and cannot be initialized again in this process");
   try {
     Image image = run_on_own_thread(job);
     use.is_over = true;

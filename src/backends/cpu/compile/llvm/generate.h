@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Running LLVM so that its fatal errors are ours.
+// Runs LLVM so that its fatal errors become exceptions.
 #pragma once
 
 #include <functional>
@@ -8,9 +8,10 @@
 
 namespace ingot::core::cpu {
 
-// Calls `make` on a thread of its own and returns its image, or throws what it threw. LLVM's fatal errors
-// become InternalError, want of memory std::bad_alloc. After one nothing can unwind, as LLVM is built without
-// exceptions: the thread then sleeps until the process ends, and keeps its stack and `make` alive.
+// Calls `make` on a separate thread and returns its kernel binary, or rethrows its exception. LLVM's fatal
+// errors become InternalError, lack of memory std::bad_alloc. LLVM is built without exceptions, so after such
+// an error nothing can unwind: the thread sleeps until the process ends, and keeps its stack and `make`
+// alive.
 Image generate(std::function<Image()> make);
 
 }  // namespace ingot::core::cpu

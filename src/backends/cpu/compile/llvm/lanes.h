@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Moving numbers between lanes.
+// Moves values between lanes.
 #pragma once
 
 #include <vector>

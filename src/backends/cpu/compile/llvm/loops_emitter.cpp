@@ -20,10 +20,10 @@ using loops::Kernel;
 using loops::Loop;
 using loops::Stage;
 
-constexpr unsigned kSpareBytes = 64;      // memory that loads may read in place of their own
-constexpr int64_t kStackRows = 16 << 10;  // bytes of local rows that may lie on the stack
+constexpr unsigned kSpareBytes = 64;      // memory that masked-off loads may read instead
+constexpr int64_t kStackRows = 16 << 10;  // bytes of local rows that may be on the stack
 
-// Where each local row lies, counted from the start of the rows' memory.
+// Offsets of local rows in the rows' memory.
 struct RowPlan {
   std::vector<Dim> offsets;  // by stage, in bytes; a multiple of 64
   Dim bytes = 0;
@@ -66,7 +66,7 @@ class KernelEmitter {
     builder_.SetInsertPoint(entry);
     Scope scope = make_scope();
     place_rows(scope);
-    // Without points, extents may be zero: nothing below may divide by them.
+    // Extents may be zero if there are no points: nothing below may divide by them.
     emit_if(builder_, builder_.CreateICmpSLT(begin(), end()), [&] {
       if (plan_.variable.empty()) {
         each_point(begin(), end(), kernel_.parallel, scope,
@@ -94,7 +94,7 @@ class KernelEmitter {
           builder_.CreateConstInBoundsGEP1_64(builder_.getInt64Ty(), function_->getArg(1), number++);
       scope.values[symbol] = builder_.CreateLoad(builder_.getInt64Ty(), slot, symbol);
     }
-    // Lanes that do not exist compute on what they read here: zeros are fast, and divide nothing wrongly.
+    // Masked-off lanes compute with these values: zeros are fast, and cause no invalid division.
     frame_.spare = stack_array(builder_, builder_.getInt8Ty(), kSpareBytes, kSpareBytes);
     auto* zeros = llvm::FixedVectorType::get(builder_.getInt8Ty(), kSpareBytes);
     builder_.CreateAlignedStore(llvm::Constant::getNullValue(zeros), frame_.spare, llvm::Align(kSpareBytes));
@@ -119,8 +119,8 @@ class KernelEmitter {
     return DimEmitter{builder_, scope.values, frame_.ranges}.emit(loop.extent);
   }
 
-  // Runs `body` for the points [first, last) of `loops`, flattened. The loop variables are counted up with
-  // carry: no division but for the first point.
+  // Runs `body` for the points [first, last) of `loops`, flattened. Loop variables are incremented with
+  // carry: divisions are needed only for the first point.
   void each_point(llvm::Value* first, llvm::Value* last, std::span<const Loop> loops, const Scope& scope,
                   const std::function<void(Scope&, llvm::Value* number)>& body) {
     std::vector<llvm::Value*> extents, start(loops.size());
@@ -151,7 +151,7 @@ class KernelEmitter {
                        });
   }
 
-  // Lanes are points: rows of the innermost parallel loop, the first and last of which may be parts.
+  // Lanes are points: rows of the innermost parallel loop, the first and last of which may be partial.
   void each_row(Scope& scope) {
     const Loop& lanes = kernel_.parallel.back();
     const std::span<const Loop> outer(kernel_.parallel.data(), kernel_.parallel.size() - 1);
@@ -201,7 +201,7 @@ class KernelEmitter {
       emit_loop(builder_, middle, last, plan_.tail_lanes, run_lanes(plan_.tail_lanes, plan_.tail_lanes > 1));
   }
 
-  // Parts start at multiples of the grain: with whole vectors in grain and row, there is none.
+  // No tail loop if both grain and row length are multiples of the vector length.
   bool has_tail() const {
     const auto row = kernel_.parallel.back().extent.constant();
     return !row || *row % plan_.lanes != 0 || plan_.grain % plan_.lanes != 0;

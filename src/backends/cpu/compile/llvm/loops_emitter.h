@@ -16,7 +16,7 @@ namespace ingot::core::cpu {
 // scratch_bytes. Returns 0 or a loops::KernelStatus.
 llvm::Function* emit_loops_function(Code& code, const loops::Kernel& kernel, const std::string& name);
 
-// Bytes that emit_loops_function's code needs for local rows; rows that are small lie on the stack.
+// Bytes that the code of emit_loops_function needs for local rows; small rows are on the stack.
 Dim scratch_bytes(const loops::Kernel& kernel, CpuFeatures features);
 
 }  // namespace ingot::core::cpu

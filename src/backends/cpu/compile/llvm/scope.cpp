@@ -14,7 +14,7 @@ using loops::ExprNode;
 using loops::stride_along;
 
 namespace {
-constexpr int64_t kSmallStride = 4;  // up to which whole registers are loaded and picked from
+constexpr int64_t kSmallStride = 4;  // up to this stride, whole registers are loaded and shuffled
 }
 
 bool Scope::varies_by_lane(const Dim& dim) const {
@@ -39,7 +39,7 @@ llvm::Value* ScopeEmitter::scalar_dim(const Dim& dim) {
   return DimEmitter{builder_, scope_.values, frame_.ranges}.emit(dim);
 }
 
-// Adds what changes least first, so that the sums of outer loops are computed outside of inner ones.
+// Adds the most invariant terms first, so that the sums of outer loops are computed outside of inner ones.
 llvm::Value* ScopeEmitter::ordered_sum(const Dim& dim) {
   if (dim.kind() != Dim::Kind::kAdd) return scalar_dim(dim);
   std::vector<Dim> by_depth(scope_.order.size() + 1);
@@ -100,14 +100,14 @@ llvm::Value* ScopeEmitter::address(llvm::Value* data, llvm::Value* offset, DType
   return builder_.CreateGEP(builder_.getIntNTy(static_cast<unsigned>(bit_width(stored))), data, offset);
 }
 
-// The guard and the mask of the lanes that exist, for a vector access.
+// Combines the guard and the mask of existing lanes, for a vector access.
 llvm::Value* ScopeEmitter::guarded(llvm::Value* guard) {
   if (guard == nullptr) return scope_.mask;
   guard = broadcast(builder_, guard, scope_.lanes);
   return scope_.mask == nullptr ? guard : builder_.CreateAnd(guard, scope_.mask);
 }
 
-// Nothing where the lanes' offsets are no line.
+// nullopt if the offset is not affine in the lane index.
 std::optional<Dim> ScopeEmitter::lane_stride(const Dim& offset) const {
   const auto is_bound = [&](const std::string& name) { return scope_.lane_bindings.contains(name); };
   if (std::ranges::any_of(offset.symbols(), is_bound)) return std::nullopt;
@@ -159,7 +159,7 @@ llvm::Value* ScopeEmitter::load(const ExprNode& node, llvm::Value* guard) {
   return gather(stored, data, offset, mask);
 }
 
-// Lanes outside the mask read spare memory, so that no lane needs a branch.
+// Lanes outside of the mask read spare memory, so that no lane needs a branch.
 llvm::Value* ScopeEmitter::gather(DType stored, llvm::Value* data, const Dim& offset, llvm::Value* mask) {
   llvm::Value* pointers = address(data, lane_dim(offset), stored);
   if (mask != nullptr)
@@ -167,7 +167,7 @@ llvm::Value* ScopeEmitter::gather(DType stored, llvm::Value* data, const Dim& of
   return gather_lanes(builder_, stored, pointers, scope_.lanes);
 }
 
-// Byte offset and shift of a four-bit element. Rows start at whole bytes.
+// Byte offset and shift of a four-bit element. Rows start at byte boundaries.
 std::pair<llvm::Value*, llvm::Value*> ScopeEmitter::packed_place(const loops::Buffer& buffer,
                                                                  const std::vector<Dim>& index) {
   const auto extents = storage_shape(buffer.type.layout, buffer.type.shape);
@@ -194,7 +194,7 @@ llvm::Value* ScopeEmitter::load_packed(const ExprNode& node) {
     pointers = builder_.CreateSelect(scope_.mask, pointers, broadcast(builder_, frame_.spare, scope_.lanes));
   llvm::Value* bytes = lanes ? gather_lanes(builder_, DType::kU8, pointers, scope_.lanes)
                              : load_element(builder_, DType::kU8, pointers);
-  // The nibble goes to the upper half, and comes down with or without its sign.
+  // The nibble is shifted to the upper half, and back with or without sign extension.
   llvm::Value* up = builder_.CreateSub(llvm::ConstantInt::get(shift->getType(), 4), shift);
   llvm::Value* upper = builder_.CreateShl(bytes, builder_.CreateTrunc(up, bytes->getType()));
   return buffer.type.dtype == DType::kI4 ? builder_.CreateAShr(upper, 4) : builder_.CreateLShr(upper, 4);
@@ -228,7 +228,7 @@ void ScopeEmitter::store(const loops::Store& store, llvm::Value* value) {
   scatter_lanes(builder_, stored, value, address(data, lane_dim(offset), stored), scope_.mask);
 }
 
-// Place of a row's element, in elements.
+// Offset of a row's element, in elements.
 Dim ScopeEmitter::row_offset(int stage, const std::vector<Dim>& index) {
   const auto& loops = frame_.kernel.stages[static_cast<size_t>(stage)].loops;
   Dim offset = 0;
@@ -238,7 +238,7 @@ Dim ScopeEmitter::row_offset(int stage, const std::vector<Dim>& index) {
 
 llvm::Value* ScopeEmitter::local(const ExprNode& node) {
   if (node.index.empty()) return scope_.scalars.at(node.stage);
-  // Stages that share a loop read rows at their own element only.
+  // Stages that share a loop access rows only at the loop's own element.
   if (const auto made = scope_.row_elements.find(node.stage); made != scope_.row_elements.end())
     return made->second;
   const KernelFrame::Row& row = frame_.rows[static_cast<size_t>(node.stage)];
@@ -262,7 +262,7 @@ void ScopeEmitter::store_row(int stage, const std::vector<loops::Loop>& loops, l
   const DType dtype = frame_.kernel.stages[static_cast<size_t>(stage)].value->dtype;
   llvm::Value* pointer = address(row.data, ordered_sum(row_offset(stage, index)), dtype);
   if (scope_.lanes == 1) return store_element(builder_, dtype, value, pointer);
-  // Vectors of points are written whole; a part of a row is not, as another row may follow.
+  // Vectors of points are stored whole; the tail of a row is masked, as another row may follow.
   store_lanes(builder_, dtype, broadcast(builder_, value, scope_.lanes), pointer,
               row.lanes == 1 ? scope_.mask : nullptr);
 }
@@ -270,8 +270,7 @@ void ScopeEmitter::store_row(int stage, const std::vector<loops::Loop>& loops, l
 void ScopeEmitter::hoist(const Expr& expression, const std::set<std::string>& inner, int pending,
                          bool loads) {
   ExpressionEmitter emitter(builder_, scope_.lanes, *this, std::move(scope_.memo));
-  std::map<const ExprNode*, bool>
-      fixed;  // nodes that were visited: does their value stay the same in the loops?
+  std::map<const ExprNode*, bool> fixed;  // visited nodes: whether their value is invariant in the loops
   const std::function<bool(const Expr&)> visit = [&](const Expr& node) {
     if (const auto found = fixed.find(node.get()); found != fixed.end()) return found->second;
     bool stays = node->kind != ExprNode::Kind::kLocal || node->stage < pending;
@@ -283,7 +282,7 @@ void ScopeEmitter::hoist(const Expr& expression, const std::set<std::string>& in
               frame_.kernel.buffers[static_cast<size_t>(node->buffer)].access == loops::Access::kRead;
     }
     for (size_t i = 0; i < node->operands.size(); ++i) {
-      // An arm that may not be computed is left where its guard is.
+      // An arm that may not be evaluated unconditionally is not hoisted out of its guard.
       const bool lazy =
           node->kind == ExprNode::Kind::kSelect && i > 0 && emitter.is_guarded(node->operands[i]);
       stays = (!lazy && visit(node->operands[i])) && stays;

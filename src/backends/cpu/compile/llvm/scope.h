@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What is known at one place of a kernel's code, and how expressions are evaluated there.
+// The state of code generation at one point of a kernel, and the evaluation of expressions there.
 #pragma once
 
 #include <map>
@@ -11,7 +11,7 @@
 
 namespace ingot::core::cpu {
 
-// What all places of a kernel share.
+// State shared by all points of a kernel.
 struct KernelFrame {
   Builder& builder;
   const loops::Kernel& kernel;
@@ -19,31 +19,31 @@ struct KernelFrame {
   std::vector<llvm::Value*> buffers;  // pointers
   struct Row {
     llvm::Value* data = nullptr;  // elements in their arithmetic dtype; bool as bytes
-    int lanes = 1;                // neighbours of an element: the lanes of a point
+    int lanes = 1;                // adjacent values per element: the lanes of a point
   };
-  std::vector<Row> rows;          // by stage; of local rows only
-  llvm::Value* spare = nullptr;   // memory that loads may read where their own address must not be touched
+  std::vector<Row> rows;          // by stage; only for local rows
+  llvm::Value* spare = nullptr;   // memory for loads whose own address must not be accessed
   llvm::Value* status = nullptr;  // i64 in memory
 };
 
-// Copied where a loop is entered: what is emitted inside is not known behind it.
+// Copied on entry to a loop: values emitted inside are not available after it.
 struct Scope {
   std::map<std::string, llvm::Value*, std::less<>>
-      values;  // i64; of the lane variable: that of the first lane
+      values;  // i64; for the lane variable: the value of the first lane
   std::map<std::string, llvm::Value*, std::less<>>
       lane_bindings;                         // bindings that differ by lane: vectors of i64
   std::vector<std::string> order;            // loop variables, outermost first
   std::map<int, llvm::Value*> scalars;       // results of stages without loops
-  std::map<int, llvm::Value*> row_elements;  // of rows that are made in this very turn of the loop
+  std::map<int, llvm::Value*> row_elements;  // of rows computed in the current iteration
   std::string lane_variable;
   int lanes = 1;
-  llvm::Value* mask = nullptr;  // lanes that exist; null: all
+  llvm::Value* mask = nullptr;  // existing lanes; null: all
   ExpressionEmitter::Memo memo;
 
   bool varies_by_lane(const Dim& dim) const;
 };
 
-// Evaluates at the builder's place.
+// Evaluates at the builder's position.
 class ScopeEmitter final : public ExpressionSource {
  public:
   ScopeEmitter(KernelFrame& frame, Scope& scope) : frame_(frame), builder_(frame.builder), scope_(scope) {}
@@ -53,9 +53,9 @@ class ScopeEmitter final : public ExpressionSource {
   void store(const loops::Store& store, llvm::Value* value);
   void store_row(int stage, const std::vector<loops::Loop>& loops, llvm::Value* value);
 
-  // Emits whatever part of `expression` depends on none of `inner`: called in front of their loops. Locals of
-  // `pending` and later stages are not known yet. `loads`: the loops run at least once, so that what they
-  // load may be loaded before.
+  // Emits the parts of `expression` that do not depend on `inner`: called before those loops. Locals of
+  // `pending` and later stages are not available yet. `loads`: the loops run at least once, so their loads
+  // may be hoisted.
   void hoist(const loops::Expr& expression, const std::set<std::string>& inner, int pending, bool loads);
 
   llvm::Value* load(const loops::ExprNode& node, llvm::Value* guard) override;

@@ -15,7 +15,7 @@ llvm::Value* any(Builder& builder, llvm::Value* mask) {
   return mask->getType()->isVectorTy() ? builder.CreateOrReduce(mask) : mask;
 }
 
-// Repeats `turn` on the values while `active` holds in any lane.
+// Repeats `turn` on the values while any lane is `active`.
 Values repeat_while(Builder& builder, const Values& initial,
                     const std::function<llvm::Value*(const Values&)>& active,
                     const std::function<Values(const Values&)>& turn) {
@@ -46,9 +46,9 @@ llvm::Type* with_element(llvm::Type* like, llvm::Type* element) {
   return vector == nullptr ? element : llvm::VectorType::get(element, vector->getElementCount());
 }
 
-// A quotient that is correctly rounded leaves a remainder that is exactly representable, so each turn is
-// exact and takes 53 bits off the quotient. A quotient that was rounded up leaves a negative remainder: its
-// magnitude is divided on, and `negative` says of which sign it stands for.
+// A correctly rounded quotient leaves an exactly representable remainder, so each iteration is exact and
+// removes 53 bits of the quotient. A quotient that was rounded up leaves a negative remainder: its magnitude
+// is divided further, and `negative` records its sign.
 llvm::Value* remainder_of_doubles(Builder& builder, llvm::Value* a, llvm::Value* b) {
   llvm::Type* type = a->getType();
   const auto number = [&](double value) { return llvm::ConstantFP::get(type, value); };
@@ -63,7 +63,7 @@ llvm::Value* remainder_of_doubles(Builder& builder, llvm::Value* a, llvm::Value*
   const auto turn = [&](const Values& values) -> Values {
     llvm::Value* running = active(values);
     llvm::Value* scaled = divisor;
-    for (int i = 0; i < 2; ++i) {  // a multiple of the divisor whose quotient is finite
+    for (int i = 0; i < 2; ++i) {  // a multiple of the divisor with a finite quotient
       llvm::Value* huge = builder.CreateFCmpOEQ(builder.CreateFDiv(values[0], scaled), infinity);
       scaled = choose(builder, huge, builder.CreateFMul(scaled, number(std::ldexp(1.0, 1000))), scaled);
     }
@@ -129,7 +129,7 @@ llvm::Value* integer_power(Builder& builder, bool is_signed, llvm::Value* base, 
   };
   llvm::Value* power = repeat_while(builder, {one, base, exponent}, active, turn)[0];
   if (!is_signed) return power;
-  // A negative exponent counts as its bits: its lowest bit is right for -1, and any is for 1.
+  // A negative exponent is interpreted as its bits: the lowest bit is right for -1, and any is for 1.
   llvm::Value* magnitude = builder.CreateBinaryIntrinsic(llvm::Intrinsic::abs, base, builder.getFalse());
   llvm::Value* vanishes =
       builder.CreateAnd(builder.CreateICmpSLT(exponent, zero), builder.CreateICmpNE(magnitude, one));

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Operations that need a loop or care: exact remainders, integer division without traps, integer powers.
-// Operands are scalars or vectors of one shape.
+// Operations that need a loop or special cases: exact remainders, integer division without traps, integer
+// powers. Operands are scalars, or vectors of the same shape.
 #pragma once
 
 #include "backends/cpu/compile/llvm/control_flow.h"
@@ -11,7 +11,8 @@ namespace ingot::core::cpu {
 // C's fmod, exact for all operands; f32 or f64.
 llvm::Value* floating_remainder(Builder& builder, llvm::Value* a, llvm::Value* b);
 
-// kDivide, kFloorDivide, kModulo, kRemainder; by zero gives 0, and the one quotient that overflows wraps.
+// kDivide, kFloorDivide, kModulo, kRemainder; division by zero gives 0, and the quotient that overflows
+// wraps.
 llvm::Value* integer_division(Builder& builder, loops::Binary op, bool is_signed, llvm::Value* a,
                               llvm::Value* b);
 

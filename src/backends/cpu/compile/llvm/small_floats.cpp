@@ -6,7 +6,7 @@
 namespace ingot::core::cpu {
 namespace {
 
-// Shorthands for integer arithmetic on the bits of floats; constants take the type of the other operand.
+// Short notation for integer arithmetic on the bits of floats; constants take the type of the other operand.
 struct Bits {
   Builder& builder;
   llvm::Type* i32;
@@ -39,12 +39,12 @@ struct Bits {
   }
 };
 
-// A format of eight bits with `mantissa` bits and the exponent bias `bias`.
+// An 8-bit format with `mantissa` bits and exponent bias `bias`.
 struct Format {
   unsigned mantissa;
   int bias;
   uint32_t overflow_from;  // bits of the first magnitude, as float, that becomes `overflow`
-  uint32_t overflow;       // infinity, or the largest where there is none
+  uint32_t overflow;       // infinity, or the largest value if there is none
   uint32_t nan;
 };
 constexpr Format kE4M3{3, 7, 0x43e80001, 0x7e, 0x7f};   // above 464 the largest, 448: it has no infinity
@@ -57,7 +57,7 @@ llvm::Value* narrow_to_byte(Builder& builder, llvm::Value* value, const Format& 
   llvm::Value* normal =
       builder.CreateSub(bits.rounded_shift(magnitude, dropped),
                         bits.constant(static_cast<uint64_t>(127 - format.bias) << format.mantissa));
-  // Adding a number whose last bit is the smallest subnormal makes the hardware round there.
+  // Adding a value whose last bit is the smallest subnormal makes the hardware round there.
   const double magic = std::ldexp(1.0, 1 - format.bias - static_cast<int>(format.mantissa) + 23);
   llvm::Value* aligned = builder.CreateFAdd(bits.as_float(magnitude), bits.number(magic));
   llvm::Value* subnormal = builder.CreateSub(bits.of(aligned), bits.of(bits.number(magic)));
@@ -100,7 +100,7 @@ llvm::Value* e4m3_to_float(Builder& builder, llvm::Value* stored) {
   const Bits bits(builder, stored->getType());
   llvm::Value* wide = builder.CreateZExt(stored, bits.i32);
   llvm::Value* magnitude = builder.CreateAnd(wide, bits.constant(0x7f));
-  // The product moves the exponent's bias and makes normal numbers of subnormal ones.
+  // The product adjusts the exponent's bias and normalizes subnormal values.
   llvm::Value* scaled =
       builder.CreateFMul(bits.as_float(builder.CreateShl(magnitude, 20)), bits.number(std::ldexp(1.0, 120)));
   llvm::Value* is_nan = builder.CreateICmpEQ(magnitude, bits.constant(0x7f));

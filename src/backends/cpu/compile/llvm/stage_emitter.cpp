@@ -33,7 +33,7 @@ void StageEmitter::run(Scope& scope) {
   });
 }
 
-// Lanes of this stage's own loop, when a point is computed at a time.
+// Lanes are along this stage's own loop, if points are computed one at a time.
 bool StageEmitter::lanes_along_stage(const Scope& scope) const {
   return plan_.variable.empty() && plan_.lanes > 1 && scope.lanes == 1;
 }
@@ -69,7 +69,7 @@ StageEmitter::Values StageEmitter::nest(Loops loops, Scope& scope, const Values&
   return result;
 }
 
-// Windows are small, and most of their indices and guards are constant once their loops are gone.
+// Windows are small, and most of their indices and guards become constant when unrolled.
 bool StageEmitter::is_unrolled(const Loop& loop) const {
   constexpr int64_t kTurns = 16, kNodes = 60;
   int64_t turns = 1, nodes = 0;
@@ -106,7 +106,7 @@ int StageEmitter::main_lanes(const Loop& loop) const {
   return std::max(lanes, 2);
 }
 
-// The loop in whole vectors, then the rest.
+// The main loop in whole vectors, then the tail.
 StageEmitter::Values StageEmitter::along_lanes(
     const Loop& loop, Scope& scope, const Values& carried,
     const std::function<Values(Scope&, const Values&, bool main)>& body) {
@@ -138,7 +138,7 @@ StageEmitter::Values StageEmitter::along_lanes(
   return result;
 }
 
-// Computes here what the loops that are still to be entered do not change.
+// Computes everything that the loops still to be entered do not change.
 void StageEmitter::enter(Scope& scope) {
   std::set<std::string> inner;
   bool runs = true;
@@ -156,11 +156,11 @@ void StageEmitter::enter(Scope& scope) {
   for (const loops::Binding& binding : stage_.bindings) {
     if (!bound_.contains(binding.symbol)) inner.insert(binding.symbol);
   }
-  if (inner.empty()) return;  // nothing is in front of anything: the body itself
+  if (inner.empty()) return;  // innermost: the body itself
   ScopeEmitter(frame_, scope).hoist(stage_.value, inner, number_, runs);
 }
 
-// Bindings in order, as far as they depend on no loop that is still to be entered.
+// Evaluates bindings in order, as far as they do not depend on loops still to be entered.
 void StageEmitter::bind(Scope& scope, const std::set<std::string>& inner) {
   std::set<std::string> open = inner;
   for (const loops::Binding& binding : stage_.bindings) {
@@ -180,7 +180,7 @@ void StageEmitter::emit_binding(Scope& scope, const loops::Binding& binding) {
   llvm::Value* value = emitter.evaluate(binding.value);
   llvm::Value* limit = emitter.dim(binding.limit);
   const bool lanes = value->getType()->isVectorTy();
-  // As unsigned numbers, negative ones are beyond every limit.
+  // As unsigned values, negative ones exceed every limit.
   llvm::Value* outside =
       builder_.CreateICmpUGE(value, lanes ? broadcast(builder_, limit, scope.lanes) : limit);
   llvm::Value* checked =
@@ -201,7 +201,7 @@ llvm::Value* StageEmitter::value_of(Scope& scope) {
   return ScopeEmitter(frame_, scope).evaluate(stage_.value);
 }
 
-// The stage's value at one point of its loops, reduced where it is a reduction.
+// The stage's value at one point of its loops, reduced if it is a reduction.
 llvm::Value* StageEmitter::reduced(Scope& scope) {
   if (stage_.reduce.empty()) return value_of(scope);
   if (lanes_along_stage(scope) && !is_short(stage_.reduce.back())) return reduced_along_lanes(scope);
@@ -210,7 +210,7 @@ llvm::Value* StageEmitter::reduced(Scope& scope) {
   })[0];
 }
 
-// Fewer elements than lanes: taken one by one, in order.
+// Fewer elements than lanes: reduced sequentially.
 bool StageEmitter::is_short(const Loop& loop) {
   const auto extent = loop.extent.constant();
   return extent && *extent <= 4;
@@ -253,7 +253,7 @@ void StageEmitter::run_together(KernelFrame& frame, const LanePlan& plan, std::s
   for (const int stage : stages) members.emplace_back(frame, plan, stage);
   StageEmitter& first = members[0];
   const Loop& loop = first.lane_loop();
-  Values start;  // two sums of each reduction
+  Values start;  // two accumulators per reduction
   for (StageEmitter& member : members) {
     member.enter(scope);
     if (member.stage_.reduce.empty()) continue;

@@ -1,5 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-// One stage of a kernel at one place: its loops, reductions, scans and results.
+// Emits one stage of a kernel: its loops, reductions, scans and results.
+//
+//   for each point of all loops but the last     (nest; short reductions are unrolled)
+//     main: for the last loop, plan.lanes at a time, then tail: plan.tail_lanes, masked     (along_lanes)
+//       for each point of `reduce`: accumulator = combine(accumulator, value)
+//       store, or keep as an element of a local row
+//
+// A reduction along the lanes has two accumulators, of the main and of the tail loop, which are combined by
+// halves at the end. On entry to each loop, `enter` first emits everything that is invariant in the loops
+// inside.
 #pragma once
 
 #include "backends/cpu/compile/llvm/scope.h"
@@ -19,7 +28,7 @@ class StageEmitter {
 
   // For the point, or the lanes' points, of `scope`; a result without loops becomes one of its scalars.
   void run(Scope& scope);
-  // Several stages of join_row_stages in one loop, lanes along their rows.
+  // Several stages of join_row_stages in a single loop, lanes along their rows.
   static void run_together(KernelFrame& frame, const LanePlan& plan, std::span<const int> stages,
                            Scope& scope);
 
@@ -59,7 +68,7 @@ class StageEmitter {
   const LanePlan& plan_;
   int number_;
   const loops::Stage& stage_;
-  std::set<std::string> bound_;  // bindings that have a value where code is emitted
+  std::set<std::string> bound_;  // bindings that have a value at the current point
 };
 
 }  // namespace ingot::core::cpu

@@ -32,9 +32,9 @@ void register_targets() {
 std::string processor_name(CpuFeatures features) {
   if (features.has(CpuFeature::kX86V4)) return "x86-64-v4";
   if (features.has(CpuFeature::kX86V3)) return "x86-64-v3";
-  throw UnsupportedError("INGOT-N601",
-                         "kernels need a processor of level x86-64-v3 or higher, not " + to_string(features),
-                         "use cpu=x86-64-v3 or x86-64-v4");
+  throw UnsupportedError(
+      "INGOT-N601", "kernels require a processor of level x86-64-v3 or higher, not " + to_string(features),
+      "use cpu=x86-64-v3 or x86-64-v4");
 }
 
 std::string processor_features(CpuFeatures features) {
@@ -55,7 +55,7 @@ std::unique_ptr<llvm::TargetMachine> make_target_machine(CpuFeatures features) {
   register_targets();
   std::string message;
   const llvm::Target* target = llvm::TargetRegistry::lookupTarget(kTriple, message);
-  if (!target) throw InternalError("LLVM does not know its own target: " + message);
+  if (!target) throw InternalError("LLVM lacks its own target: " + message);
   return std::unique_ptr<llvm::TargetMachine>(target->createTargetMachine(
       kTriple, processor_name(features), processor_features(features), {}, llvm::Reloc::PIC_,
       llvm::CodeModel::Small, llvm::CodeGenOptLevel::Aggressive));

@@ -19,7 +19,8 @@ std::string processor_name(CpuFeatures features);      // "x86-64-v4"
 std::string processor_features(CpuFeatures features);  // "+avx512vnni,+avx512bf16"
 std::unique_ptr<llvm::TargetMachine> make_target_machine(CpuFeatures features);
 
-// Sets triple and data layout. Throws UnsupportedError for a processor that this build of LLVM does not know.
+// Sets triple and data layout. Throws UnsupportedError for a processor that this build of LLVM does not
+// support.
 void prepare_module(llvm::Module& module, CpuFeatures features);
 
 }  // namespace ingot::core::cpu

@@ -12,10 +12,11 @@ namespace ingot::core::cpu {
 
 namespace {
 
-// Up to this many queries, keys are streamed past each query alone.
+// Up to this many queries, keys are streamed past each query separately (attention_stream.cpp). Blocks would
+// use that many of NR lanes. An estimate, not tuned.
 constexpr int64_t kFewQueries = 4;
 
-// A mask may have fewer dims than scores, and sizes of 1.
+// A mask may have fewer dims than the scores, and sizes of 1.
 MatrixOperand place_mask(TensorType mask, const Shape& batch) {
   while (mask.rank() < 2) mask.shape.insert(mask.shape.begin(), 1);
   MatrixOperand operand = place_matrix(mask, batch);
@@ -28,14 +29,14 @@ MatrixOperand place_mask(TensorType mask, const Shape& batch) {
 
 Fit supports_attention(std::span<const TensorType> operands) {
   for (size_t i = 0; i < 3; ++i) {
-    if (operands[i].dtype != DType::kF32) return {false, "the attention schedule computes in f32 only"};
+    if (operands[i].dtype != DType::kF32) return {false, "the attention template supports f32 only"};
     if (!operands[i].shape.back().is_constant())
-      return {false, "the attention schedule needs heads of constant size"};
+      return {false, "the attention template requires a constant head size"};
     if (*operands[i].shape.back().constant() == 0)
-      return {false, "the attention schedule needs heads that are not empty"};
+      return {false, "the attention template requires a head size above 0"};
   }
   if (operands.size() > 3 && operands[3].dtype != DType::kBool && operands[3].dtype != DType::kF32) {
-    return {false, "the attention schedule takes masks of bool and f32"};
+    return {false, "the attention template supports only bool and f32 masks"};
   }
   return {};
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// softmax(query key^T * scale + mask) value without the scores ever leaving the cache.
+// softmax(query key^T * scale + mask) value; scores never leave the cache.
 #pragma once
 
 #include "backends/cpu/compile/schedule.h"
@@ -7,8 +7,7 @@
 
 namespace ingot::core::cpu {
 
-// Operands: query, key, value, mask if there is one; see ops::Attention. Any layouts that keep the last dim
-// innermost.
+// Operands: query, key, value, optional mask; see ops::Attention. Any layouts with the last dim innermost.
 Fit supports_attention(std::span<const TensorType> operands);
 LayoutRequest attention_layouts(std::span<const TensorType> operands);
 ScheduledKernel plan_attention(std::span<const TensorType> operands, const TensorType& result,

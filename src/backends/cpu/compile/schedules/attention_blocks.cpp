@@ -1,6 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-// Attention of blocks of queries. Lanes are queries: scores stand as [key][query], so that the softmax needs
-// no sum across lanes, and both products run on the register tile with keys and values read in place.
+// Attention for blocks of queries, with a running softmax (FlashAttention). Lanes are queries: scores are
+// [key][query], so the softmax needs no sum across lanes, and both products use the microkernel on keys and
+// values in place.
+//
+//   for each batch, block of NR queries                                     (one work item)
+//     pack the queries, scaled: [width][NR]
+//     for each block of kBlockKeys keys
+//       for each MR keys: scores[MR][NR] = microkernel(keys, queries)
+//       maximum per query; scores = exp(scores - maximum); factor = exp(old maximum - maximum)
+//       for each MR value columns: sums[MR][NR] = sums * factor + microkernel(values^T, scores)
+//     divide by the totals, transpose to [query][value column], epilogue
 #include <cmath>
 #include <utility>
 
@@ -17,19 +26,20 @@ namespace {
 
 using Values = std::vector<llvm::Value*>;
 
-// Keys of a block: their scores for all queries of a tile stay in the first level cache, or close to it.
+// Keys per block: with NR = 48, the scores of a block take 24 KiB, within a first-level cache of 32 or 48
+// KiB. Also the KC of the product with values.
 constexpr int64_t kBlockKeys = 128;
 
 int64_t float_bytes(int64_t count) { return round_up(count * static_cast<int64_t>(sizeof(float)), 64); }
 
-// Largest divisor of `count` up to `limit`: the product with values must not read behind their last row.
+// Largest divisor of `count` up to `limit`: the product with values must not read past their last row.
 int whole_rows(int64_t count, int limit) {
   int rows = limit;
   while (count % rows != 0) --rows;
   return rows;
 }
 
-// Scratch of a thread, in bytes from its start.
+// Scratch memory per thread, as byte offsets.
 struct Places {
   Places(const AttentionProblem& problem, const TileShape& tile, int lanes) {
     int64_t queries = tile.columns();
@@ -48,11 +58,11 @@ struct Places {
 
   int64_t end = 0;
   int64_t query;                   // [width][query], scaled
-  int64_t scores;                  // [key][query]; then powers
+  int64_t scores;                  // [key][query]; then exponentials
   int64_t mask;                    // [key][query], added to scores
   int64_t sums;                    // [value column][query]
-  int64_t part;                    // one tile of sums
-  int64_t largest, total, factor;  // [query]: of the softmax so far; what earlier sums are multiplied by
+  int64_t part;                    // one tile of accumulators
+  int64_t largest, total, factor;  // [query]: of the softmax so far; the factor of earlier sums
   int64_t table;                   // row pointers of a tile of keys
   int64_t rows;                    // [query][value column]: for the epilogue
 };
@@ -100,7 +110,7 @@ class AttentionBlocks {
     return llvm::FixedVectorType::get(builder_.getFloatTy(), static_cast<unsigned>(lanes_));
   }
   llvm::Value* same(double value) { return llvm::ConstantFP::get(vector(), value); }
-  // Element (row, vector) of an array with a row of queries each.
+  // Element (row, vector) of an array with one row of queries per element.
   llvm::Value* slot(int64_t place, llvm::Value* row, int v) {
     llvm::Value* offset = scaffold_.plus(scaffold_.times(row, tile_.columns()), v * lanes_);
     return scaffold_.float_at(scaffold_.scratch(place), offset);
@@ -137,7 +147,7 @@ class AttentionBlocks {
                    number(problem_.value_width));
   }
 
-  // A square of an operand's rows from memory to [column][row]; rows that do not exist repeat the last.
+  // Transposes a square of an operand's rows to [column][row]; missing rows repeat the last one.
   Values load_transposed(const std::function<llvm::Value*(llvm::Value* row)>& load_row, llvm::Value* first,
                          llvm::Value* limit) {
     Values rows;
@@ -185,7 +195,8 @@ class AttentionBlocks {
 
   bool mask_is_by_query() const { return problem_.mask->row_stride != Dim(0); }
 
-  // A mask that differs by query becomes what is added to the scores. Others are read where they are used.
+  // A mask that differs by query is converted to addends of the scores. Other masks are read where they are
+  // used.
   void pack_mask(llvm::Value* query, llvm::Value* key, llvm::Value* count) {
     if (!mask_is_by_query()) return;
     emit_loop(builder_, number(0), count, lanes_, [&](llvm::Value* at) {
@@ -229,7 +240,7 @@ class AttentionBlocks {
     return builder_.CreateSelect(all, score, same(-INFINITY));
   }
 
-  // Scores become powers of e relative to the largest score so far.
+  // Replaces scores by exponentials relative to the maximum so far.
   void emit_powers(llvm::Value* query, llvm::Value* key, llvm::Value* count) {
     Values before, largest, total, factor;
     for (int v = 0; v < tile_.vectors; ++v) before.push_back(load(slot(places_.largest, number(0), v)));
@@ -248,7 +259,7 @@ class AttentionBlocks {
     for (int v = 0; v < tile_.vectors; ++v) {
       llvm::Value*& top = largest[static_cast<size_t>(v)];
       store(top, slot(places_.largest, number(0), v));
-      // Where all is masked, the difference of infinities must not become NaN.
+      // If all keys are masked, the difference of infinities must not become NaN.
       top = builder_.CreateSelect(builder_.CreateFCmpOEQ(top, same(-INFINITY)), same(0), top);
       factor.push_back(power(builder_.CreateFSub(before[static_cast<size_t>(v)], top)));
       store(factor.back(), slot(places_.factor, number(0), v));
@@ -272,7 +283,7 @@ class AttentionBlocks {
 
   llvm::Value* power(llvm::Value* exponent) { return apply_unary(builder_, loops::Unary::kExp, exponent); }
 
-  // sums = sums * factor + values^T powers
+  // sums = sums * factor + values^T exponentials
   void add_values(llvm::Value* key, llvm::Value* count) {
     emit_loop(builder_, number(0), number(problem_.value_width), value_rows_, [&](llvm::Value* column) {
       llvm::Value* part = scaffold_.scratch(places_.part);
@@ -289,7 +300,7 @@ class AttentionBlocks {
     });
   }
 
-  // Divides the sums and turns them: [value column][query] to [query][value column].
+  // Divides the sums and transposes them: [value column][query] to [query][value column].
   void emit_rows() {
     int64_t width = round_up(problem_.value_width, lanes_);
     for (int v = 0; v < tile_.vectors; ++v) {

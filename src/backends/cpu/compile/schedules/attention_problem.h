@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What both ways to compute attention start from.
+// The problem that both attention templates solve.
 #pragma once
 
 #include <optional>
@@ -24,7 +24,7 @@ struct AttentionProblem {
   int64_t value_width = 0;
   MatrixOperand query, key, value;
   std::optional<MatrixOperand> mask;  // stride 0: the same for all queries, or for all keys
-  bool mask_is_bool = false;          // else f32, added
+  bool mask_is_bool = false;          // otherwise f32, added
 
   int lanes(CpuFeatures features) const { return features.has(CpuFeature::kX86V4) ? 16 : 8; }
 };
@@ -33,25 +33,24 @@ AttentionProblem make_attention_problem(std::span<const TensorType> operands, co
                                         const ops::Attention& attributes, const loops::Kernel& epilogue,
                                         const SymbolTable& symbols);
 
-// The operands at the batch index that stands in the scaffold's dims.
+// The operands at the batch index in the scaffold's dims.
 struct PlacedAttention {
   PlacedMatrix query, key, value;
   std::optional<PlacedMatrix> mask;
 };
 PlacedAttention place_attention(Scaffold& scaffold, const AttentionProblem& problem);
 
-// Two ways to compute it: blocks of queries against blocks of keys; a few queries against a stream of keys.
+// The two templates: blocks of queries against blocks of keys; a few queries against a stream of keys.
 ScheduledKernel plan_attention_blocks(AttentionProblem problem, const Target& target);
 ScheduledKernel plan_attention_stream(AttentionProblem problem, const Target& target);
 
-// What both have in common: symbols, and a key that holds all of `problem`.
+// Shared by both: symbols, and a key that contains all of `problem`.
 ScheduledKernel begin_attention_plan(const AttentionProblem& problem, std::string_view name,
                                      const Target& target);
-// What the sums of powers times values are multiplied by. A query without any key has sums of 0, which become
-// 0, or NaN.
+// The normalization of the weighted sums. A query without any key has sums of 0, which become 0, or NaN.
 llvm::Value* factor_of_sum(llvm::IRBuilder<>& builder, llvm::Value* total, const AttentionProblem& problem);
 
-// Loads the arguments and readies the epilogue, which has sums in rows of queries.
+// Loads the arguments and prepares the epilogue, whose sums are in rows of queries.
 class EpilogueFunction;
 void begin_attention_kernel(Scaffold& scaffold, EpilogueFunction& epilogue, const AttentionProblem& problem,
                             const std::vector<std::string>& arguments);

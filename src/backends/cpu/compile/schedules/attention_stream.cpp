@@ -1,6 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// Attention of few queries: keys and values stream past one query at the speed of memory. Lanes lie along the
+// Attention for few queries, bound by memory: keys and values are read once per query. Lanes are along the
 // heads' columns.
+//
+//   for each batch, query                                              (one work item)
+//     for each `lanes` keys: scores = dot products with the query, skipped if all are masked
+//     maximum; scores = exp(scores - maximum); total
+//     for each kVectors vectors of value columns
+//       for each key: sums += score * value row
+//     divide by the total, epilogue
 #include <cmath>
 #include <utility>
 
@@ -16,7 +23,8 @@ namespace {
 
 using Values = std::vector<llvm::Value*>;
 
-// Vectors of a value row whose sums are in registers together.
+// Vectors of a value row that are accumulated in registers together: enough independent sums to hide the
+// latency of an FMA (4 cycles, two per cycle).
 constexpr int64_t kVectors = 8;
 
 class AttentionStream {
@@ -62,7 +70,7 @@ class AttentionStream {
   }
   void store(llvm::Value* value, llvm::Value* pointer) { store_lanes(builder_, DType::kF32, value, pointer); }
   llvm::Value* score_at(llvm::Value* key) { return scaffold_.float_at(scores_, key); }
-  // Lanes of a row of `width` columns that exist from `column` on; null: all.
+  // Existing lanes of a row of `width` columns from `column` on; null: all.
   llvm::Value* columns_mask(int64_t width, llvm::Value* column) {
     if (width % lanes_ == 0) return nullptr;
     return first_lanes(builder_, builder_.CreateNSWSub(number(width), column), lanes_);
@@ -79,7 +87,7 @@ class AttentionStream {
         added = load_mask(query, key, exists);
         if (problem_.mask_is_bool) allowed = builder_.CreateAnd(exists, added);
       }
-      // Keys that a mask hides are not read: a cache that is mostly empty costs little.
+      // Masked keys are not read: a mostly empty cache costs little.
       emit_if(builder_, builder_.CreateOrReduce(allowed), [&] {
         llvm::Value* score = builder_.CreateFMul(products(query, key, end), same(problem_.scale));
         if (added && !problem_.mask_is_bool) score = builder_.CreateFAdd(score, added);
@@ -98,7 +106,7 @@ class AttentionStream {
     return load_lanes(builder_, dtype, place, lanes_, exists);
   }
 
-  // query * key of as many keys as there are lanes; keys that do not exist repeat the last.
+  // Dot products of the query with one key per lane; missing keys repeat the last one.
   llvm::Value* products(llvm::Value* query, llvm::Value* key, llvm::Value* end) {
     Values rows, sums(static_cast<size_t>(lanes_), same(0));
     llvm::Value* last = scaffold_.plus(end, -1);
@@ -120,7 +128,8 @@ class AttentionStream {
     return sums_of_lanes(builder_, std::move(sums));
   }
 
-  // Scores become powers of e relative to the largest; returns their sum, and the end of the keys that count.
+  // Replaces scores by exponentials relative to the maximum; returns their sum, and the end of the nonzero
+  // ones.
   std::pair<llvm::Value*, llvm::Value*> emit_powers(llvm::Value* end) {
     llvm::Value* start[] = {same(-INFINITY)};
     Values top = emit_carrying_loop(

@@ -60,16 +60,16 @@ PanelProblem make_problem(std::span<const TensorType> operands, const TensorType
 
 Fit supports_convolution(std::span<const TensorType> operands) {
   for (const TensorType& type : operands) {
-    if (type.dtype != DType::kF32) return {false, "the convolution schedule computes in f32 only"};
+    if (type.dtype != DType::kF32) return {false, "the convolution template supports f32 only"};
   }
   for (const Dim& dim : operands[1].shape) {
-    if (!dim.is_constant()) return {false, "the convolution schedule needs weights of constant size"};
-    if (*dim.constant() == 0) return {false, "the convolution schedule needs weights that are not empty"};
+    if (!dim.is_constant()) return {false, "the convolution template requires weights of constant size"};
+    if (*dim.constant() == 0) return {false, "the convolution template requires non-empty weights"};
   }
   if (!operands[0].shape[1].is_constant())
-    return {false, "the convolution schedule needs a constant channel count"};
+    return {false, "the convolution template requires a constant channel count"};
   size_t spatial = operands[0].rank() - 2;
-  if (spatial < 1 || spatial > 3) return {false, "the convolution schedule has 1 to 3 spatial dims"};
+  if (spatial < 1 || spatial > 3) return {false, "the convolution template supports 1 to 3 spatial dims"};
   return {};
 }
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Convolution as a product: rows are the result's pixels, columns its channels, and A is read from the image
-// in place.
+// Convolution as a product (implicit GEMM): rows are the result's pixels, columns its channels, and A is read
+// from the image in place.
 //
-// Images are channels-last ([N, spatial..., C] in memory), weights stand in panels of channels, with the taps
+// Images are channels-last ([N, spatial..., C] in memory), weights are in panels of channels, with the taps
 // of the window in order and the input channels innermost.
 #pragma once
 
@@ -12,8 +12,8 @@
 
 namespace ingot::core::cpu {
 
-// Operands: input [N, C, spatial...], weight [O, C/groups, window...], bias [O] if there is one. 1 to 3
-// spatial dims.
+// Operands: input [N, C, spatial...], weight [O, C/groups, window...], optional bias [O]. 1 to 3 spatial
+// dims.
 Fit supports_convolution(std::span<const TensorType> operands);
 LayoutRequest convolution_layouts(std::span<const TensorType> operands, const ops::Convolution& attributes,
                                   CpuFeatures features);

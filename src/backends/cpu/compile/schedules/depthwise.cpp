@@ -15,14 +15,14 @@ namespace ingot::core::cpu {
 
 namespace {
 
-// Channels of a group up to which a vector of channels is filled by several groups.
+// Channels per group up to which several groups share a vector of channels.
 constexpr int64_t kWidestGroup = 8;
-// Pixels of a tile, neighbours in a row of the result: as many sums as hide the latency of a multiply-add.
-// Wide windows keep as many weights in registers as pixels, and have to leave room for them.
+// Pixels per tile, adjacent in a row of the result: enough accumulators to hide the latency of an FMA. Wide
+// windows keep as many weights in registers as pixels, and must leave room for them.
 constexpr int64_t kPixels = 8, kPixelsOfWideWindows = 6, kWideWindow = 8;
-// Channels whose sums wait for one call of the epilogue.
+// Channels accumulated before one call of the epilogue.
 constexpr int64_t kBlockChannels = 64;
-// Channels of a work item: enough to pay for the pointers of its pixels.
+// Channels per work item: enough to amortize the pointers of its pixels.
 constexpr int64_t kItemChannels = 256;
 
 struct DepthwiseProblem {
@@ -39,7 +39,7 @@ struct DepthwiseProblem {
   int64_t chunks() const { return ceil_divide(channels(), kItemChannels); }
   int64_t width() const { return geometry.window.back(); }
   int64_t pixels() const { return width() < kWideWindow ? kPixels : kPixelsOfWideWindows; }
-  // Elements of an image row that the tile's windows reach, from the first to the last.
+  // Elements of an image row from the first to the last that the tile's windows reach.
   int64_t reach() const {
     return (pixels() - 1) * geometry.stride.back() + (width() - 1) * geometry.dilation.back() + 1;
   }
@@ -48,7 +48,7 @@ struct DepthwiseProblem {
                            std::multiplies<>());
   }
   int64_t group() const { return *operands[1].shape[1].constant(); }      // channels of a group
-  int64_t products() const { return window_rows() * width() * group(); }  // of a sum
+  int64_t products() const { return window_rows() * width() * group(); }  // per result
   int64_t sums_bytes() const { return pixels() * block_channels() * int64_t{sizeof(float)}; }
   int64_t table_bytes() const { return round_up(window_rows() * reach() * int64_t{sizeof(void*)}, 64); }
   int64_t zeros_bytes() const { return padded_channels() * int64_t{sizeof(float)}; }
@@ -114,14 +114,14 @@ class DepthwiseKernel {
     fill_rows(place, 0, row, builder_.getTrue(), number(0));
   }
 
-  // Goes down the spatial dims: `pixel` is the index so far in the flattened images, `window_row` that in the
-  // window.
+  // Recurses over the spatial dims: `pixel` is the index so far in the flattened images, `window_row` that in
+  // the window.
   void fill_rows(std::span<llvm::Value* const> place, size_t dim, llvm::Value* pixel, llvm::Value* inside,
                  llvm::Value* window_row) {
     const ImageGeometry& geometry = problem_.geometry;
     const auto is_inside = [&](llvm::Value* at) {
       return builder_.CreateICmpULT(at, input_[dim]);
-    };  // no -1: huge
+    };  // as unsigned, -1 is huge
     if (dim + 1 < place.size()) {
       emit_loop(builder_, number(0), number(geometry.window[dim]), 1, [&](llvm::Value* tap) {
         llvm::Value* at = coordinate(place[dim], dim, tap);
@@ -178,9 +178,9 @@ class DepthwiseKernel {
     }
   }
 
-  // Each element of the image row is loaded once, and meets the weights of each pixel whose window holds it.
-  // With groups of several channels, a lane needs all channels of its group: the vector once per channel of a
-  // group, each lane with that channel of its own group.
+  // Each element of the image row is loaded once, and multiplied with the weights of each pixel whose window
+  // contains it. With groups of several channels, a lane needs all channels of its group: one vector per
+  // channel of a group, each lane with that channel of its own group.
   std::vector<llvm::Value*> add_window_row(llvm::Value* channel, llvm::Value* mask, llvm::Value* row,
                                            std::span<llvm::Value* const> now) {
     const int64_t stride = problem_.geometry.stride.back(), dilation = problem_.geometry.dilation.back();
@@ -241,7 +241,7 @@ int lanes_of(CpuFeatures features) { return features.has(CpuFeature::kX86V4) ? 1
 
 bool is_depthwise(std::span<const TensorType> operands, const ops::Convolution& attributes) {
   const Shape& weight = operands[1].shape;
-  const auto group = weight[1].constant();  // no group crosses a vector
+  const auto group = weight[1].constant();  // groups do not cross vectors
   return attributes.groups > 1 && group && kWidestGroup % *group == 0 &&
          weight[0] == Dim(attributes.groups * *group);
 }
@@ -277,7 +277,7 @@ ScheduledKernel plan_depthwise(std::span<const TensorType> operands, const Tenso
   plan.key = fmt::format("depthwise input {} weight {} stride {} padding {} dilation {}\n{}\n{}",
                          to_string(operands[0]), to_string(operands[1]), attributes.stride,
                          attributes.padding, attributes.dilation, loops::to_string(epilogue), target.text());
-  for (const TensorType& type : operands) plan.key += "\n" + to_string(type);  // a bias or none, too
+  for (const TensorType& type : operands) plan.key += "\n" + to_string(type);  // with or without bias
   plan.compile = [problem = std::move(problem), features = features_of(target),
                   arguments = plan.launch.symbols] {
     return DepthwiseKernel(problem, features).emit(arguments);

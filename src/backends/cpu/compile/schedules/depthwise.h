@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// Depthwise convolution: each channel meets no other, or the few of a narrow group. Vectors run along the
+// Depthwise convolution: channels are independent, or only mix within narrow groups. Vectors are along the
 // channels of a channels-last image, across groups.
 //
 //   for each image, row of the result, tile of its pixels, 256 channels (an item)
 //     point at the elements of the image rows that the tile's windows reach
 //     for each vector of channels
-//       for each row of the window, element of the image row, pixel whose window holds it
+//       for each row of the window, element of the image row, pixel whose window contains it
 //         sums[pixel] += element * weight
 #pragma once
 

@@ -23,7 +23,7 @@ Replacements index_in_tile(const loops::Kernel& epilogue, size_t column_dim) {
       continue;
     }
     bool outermost = dim == 0 || (dim == 1 && column_dim == 0);
-    Dim extent = loop.extent == Dim(0) ? 1 : loop.extent;  // of nothing, no index is ever computed
+    Dim extent = loop.extent == Dim(0) ? 1 : loop.extent;  // for an empty result, no index is ever computed
     result[loop.variable] = outermost ? rest : modulo(rest, extent);
     rest = floor_divide(rest, extent);
   }
@@ -73,7 +73,8 @@ EpilogueFunction::EpilogueFunction(Code& code, const loops::Kernel& tile_kernel)
 void EpilogueFunction::load_arguments(Scaffold& scaffold, size_t operands,
                                       const std::vector<std::string>& symbols, size_t without_bias) {
   const bool has_bias = operands > without_bias;
-  const size_t own = kernel_.buffers.size() - 1 - (has_bias ? 1 : 0);  // a bias is the tile kernel's last
+  const size_t own =
+      kernel_.buffers.size() - 1 - (has_bias ? 1 : 0);  // a bias is the tile kernel's last buffer
   scaffold.load_arguments(operands + own, symbols);
   const auto& buffers = scaffold.buffers;
   std::vector<llvm::Value*> behind(buffers.begin() + static_cast<int64_t>(operands), buffers.end());

@@ -9,7 +9,7 @@ namespace {
 
 using Values = std::vector<llvm::Value*>;
 
-// Below this many channels a tap alone would be too short a run for the tile's loop.
+// With fewer channels, a single tap would be too short a run for the microkernel's loop.
 constexpr int64_t kFewChannels = 32;
 
 int64_t taps(const ImageGeometry& geometry, size_t dims) {
@@ -27,7 +27,7 @@ class RowFiller {
     for (const Dim& dim : geometry.output) output_.push_back(request.dims.emit(dim));
   }
 
-  // Image and pixel of the first row by division, of the others by counting up.
+  // Image and pixel of the first row by division, of the others by incrementing.
   void fill() {
     Values pixel(rank());
     llvm::Value* rest = request_.row;
@@ -48,7 +48,7 @@ class RowFiller {
   llvm::Value* number(int64_t value) { return builder_.getInt64(value); }
   llvm::Value* times(llvm::Value* a, int64_t b) { return builder_.CreateNSWMul(a, number(b)); }
 
-  // Rows that do not exist repeat the last one.
+  // Missing rows repeat the last one.
   Values next_pixel(llvm::Value* row, std::span<llvm::Value* const> place) {
     llvm::Value* last = builder_.CreateNSWSub(request_.rows, number(1));
     llvm::Value* carry = builder_.CreateZExt(builder_.CreateICmpSLT(row, last), builder_.getInt64Ty());
@@ -70,14 +70,14 @@ class RowFiller {
     return builder_.CreateNSWAdd(first, times(tap, geometry_.dilation[dim]));
   }
   llvm::Value* is_inside(llvm::Value* coordinate, size_t dim) {
-    return builder_.CreateICmpULT(coordinate, input_[dim]);  // negative ones are huge
+    return builder_.CreateICmpULT(coordinate, input_[dim]);  // negative ones are huge as unsigned
   }
 
   void fill_row(llvm::Value* row, std::span<llvm::Value* const> place) {
     fill_taps(row, place, 0, place[0], builder_.getTrue(), number(0));
   }
 
-  // Goes down the spatial dims: `pixel` is the index so far in the flattened image, `segment` that of the
+  // Recurses over the spatial dims: `pixel` is the index so far in the flattened image, `segment` that of the
   // window's tap.
   void fill_taps(llvm::Value* row, std::span<llvm::Value* const> place, size_t dim, llvm::Value* pixel,
                  llvm::Value* inside, llvm::Value* segment) {
@@ -106,7 +106,7 @@ class RowFiller {
     builder_.CreateStore(pointer, builder_.CreateGEP(builder_.getPtrTy(), request_.table, slot));
   }
 
-  // One row of the window is one run of numbers. Where it leaves the image, a copy with zeros stands for it.
+  // One row of the window is contiguous. Where it leaves the image, a zero-padded copy replaces it.
   void store_window_row(llvm::Value* row, std::span<llvm::Value* const> place, llvm::Value* pixel,
                         llvm::Value* inside, llvm::Value* segment) {
     size_t dim = rank() - 1;

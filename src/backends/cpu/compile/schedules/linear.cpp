@@ -9,14 +9,14 @@ namespace ingot::core::cpu {
 
 Fit supports_linear(std::span<const TensorType> operands) {
   for (const TensorType& type : operands) {
-    if (type.dtype != DType::kF32) return {false, "the linear schedule computes in f32 only"};
+    if (type.dtype != DType::kF32) return {false, "the linear template supports f32 only"};
   }
   const TensorType& weight = operands[1];
   if (!weight.shape[0].is_constant() || !weight.shape[1].is_constant()) {
-    return {false, "the linear schedule needs weights of constant size"};
+    return {false, "the linear template requires weights of constant size"};
   }
   if (*weight.shape[0].constant() == 0 || *weight.shape[1].constant() == 0)
-    return {false, "nothing to multiply"};
+    return {false, "the product is empty"};
   return {};
 }
 

@@ -7,7 +7,7 @@
 namespace ingot::core::cpu {
 
 // result[..., n] = bias[n] + sum over k of input[..., k] * weight[n, k]; all f32, n and k constant.
-// Operands: input, weight, bias if there is one.
+// Operands: input, weight, optional bias.
 Fit supports_linear(std::span<const TensorType> operands);
 LayoutRequest linear_layouts(std::span<const TensorType> operands, CpuFeatures features);
 ScheduledKernel plan_linear(std::span<const TensorType> operands, const loops::Kernel& epilogue,

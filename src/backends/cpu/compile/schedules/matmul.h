@@ -1,5 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// Products of two activations: nothing is packed ahead, so panels of B are packed where they are used.
+// Products of two activations: nothing is prepacked, so panels of B are packed in each work item.
+//
+//   for each batch, panel of NR columns of B, block of kItemRows rows of A     (one work item)
+//     pack the panel: [K][NR], transposed in registers if B is column-major
+//     for each MR rows of the block
+//       point at the rows of A; microkernel over K; epilogue
 #pragma once
 
 #include "backends/cpu/compile/schedule.h"

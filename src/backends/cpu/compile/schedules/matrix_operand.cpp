@@ -9,7 +9,7 @@ std::vector<Dim> batch_index(const Shape& batch) {
   std::vector<Dim> index(batch.size());
   Dim rest = Dim::symbol(kBatchSymbol);
   for (size_t dim = batch.size(); dim-- > 1;) {
-    Dim extent = batch[dim] == Dim(0) ? 1 : batch[dim];  // of nothing, no index is ever computed
+    Dim extent = batch[dim] == Dim(0) ? 1 : batch[dim];  // for an empty result, no index is ever computed
     index[dim] = modulo(rest, extent);
     rest = floor_divide(rest, extent);
   }

@@ -10,10 +10,11 @@ namespace ingot::core::cpu {
 
 namespace {
 
-// Rows of A that are worth keeping together while panel after panel passes by: a part of the second level
-// cache.
+// MC: bytes of A that stay in the second-level cache (1 MiB and more) while the panels pass, with room for a
+// panel of B. An estimate from cache sizes, not tuned.
 constexpr int64_t kRowBlockBytes = 256 << 10;
-// Below this all rows stay together: each panel is then read from memory once.
+// Below this, all rows are one block: each panel is then read from memory once, and A stays in the
+// third-level cache.
 constexpr int64_t kWholeRowsBytes = 2 << 20;
 
 int64_t panels_of(const PanelProblem& problem) {
@@ -75,7 +76,7 @@ class PanelKernel {
     return builder_.CreateSelect(fits, tiles, block);
   }
 
-  // Items go through the blocks of rows, in a block through the panels, for a panel through the tiles.
+  // Item order: blocks of rows, within a block panels, within a panel tiles.
   struct Place {
     llvm::Value *panel, *tile, *tile_in_block;
   };
@@ -88,7 +89,7 @@ class PanelKernel {
     return {builder_.CreateUDiv(rest, height), builder_.CreateNSWAdd(first, tile), tile};
   }
 
-  // The first tiles of a block fetch the panel that comes after theirs, a cache line a step.
+  // The first tiles of a block prefetch the next panel, one cache line per step.
   llvm::Value* fetched_by(const Place& place, llvm::Value* b) {
     const int64_t depth = problem_.segments * problem_.count, width = problem_.tile.columns();
     const int64_t line = kCacheLine / int64_t{sizeof(float)};
@@ -137,14 +138,14 @@ ScheduledKernel plan_panels(PanelProblem problem, const std::string& key, const 
   ScheduledKernel plan;
   plan.launch.symbols = symbol_arguments(problem.epilogue, problem.operands, {&problem.rows, 1});
   plan.launch.work_items = core::ceil_divide(problem.rows, tile.rows) * Dim(panels_of(problem));
-  // A core multiplies and adds about 50 pairs, or reads about 4 numbers from memory, in a nanosecond.
+  // Per nanosecond a core does about 50 multiply-adds, or reads about 4 f32 values from memory.
   plan.launch.item_cost = std::max(depth * tile.columns() * tile.rows / 50, depth * tile.columns() / 4);
   plan.launch.scratch_bytes = sums_bytes(tile) + table_bytes(problem) + problem.extra_bytes;
   plan.key = fmt::format("{} tile {}x{}x{} segments {} count {} groups {} columns {} dim {} {}\n{}\n{}",
                          problem.name, tile.rows, tile.vectors, tile.lanes, problem.segments, problem.count,
                          problem.groups, problem.columns, problem.column_dim, key,
                          loops::to_string(problem.epilogue), target.text());
-  for (const TensorType& type : problem.operands) plan.key += "\n" + to_string(type);  // a bias or none, too
+  for (const TensorType& type : problem.operands) plan.key += "\n" + to_string(type);  // with or without bias
   plan.compile = [problem = std::move(problem), features = features_of(target),
                   symbols = plan.launch.symbols] { return PanelKernel(problem, features).emit(symbols); };
   return plan;

@@ -1,10 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
-// The kernel around the register tile for products with prepacked weights: linear and convolution.
+// The loops around the microkernel for products with prepacked weights: linear and convolution.
+//
+//   for each block of rows of A                 (MC rows: kRowBlockBytes; all rows up to kWholeRowsBytes)
+//     for each panel of NR columns of B         (prepacked by the init program: contiguous, K x NR)
+//       for each MR rows of the block           (one work item; threads take ranges of items)
+//         fill the table of row pointers of A
+//         microkernel over all of K, in blocks of KC
+//         epilogue on the MR x NR accumulators
 //
 // result[row, column] = epilogue(bias[column] + sum over segments s and steps k of A(row, s)[k] *
-// panels[column][s * count + k]). Weights stand in panels of tile.columns() columns: [groups * panels a
-// group][segments * count][tile.columns()], padded with zeros. A work item is one tile. Items of one panel
-// follow each other while their rows of A fit into the cache.
+// panels[column][s * count + k]). Weights are in panels of NR = tile.columns() columns: [groups * panels per
+// group][segments * count][tile.columns()], zero-padded. K = segments * count: a convolution has one segment
+// per tap or row of the window.
 #pragma once
 
 #include "backends/cpu/compile/schedule.h"
@@ -13,13 +20,13 @@
 
 namespace ingot::core::cpu {
 
-// What row pointers are computed from.
+// Everything from which row pointers are computed.
 struct RowRequest {
   Builder& builder;
   const DimEmitter& dims;
   std::span<llvm::Value* const> buffers;  // of the kernel
   llvm::Value* row;                       // first row of the tile
-  llvm::Value* rows;                      // how many exist
+  llvm::Value* rows;                      // how many there are
   llvm::Value* group;
   llvm::Value* table;  // [segments][tile.rows] pointers: to be filled, all of them readable
   llvm::Value* extra;  // PanelProblem::extra_bytes of scratch
@@ -40,13 +47,13 @@ struct PanelProblem {
   int64_t extra_bytes = 0;
   std::function<void(const RowRequest&)> fill_rows;
   std::function<void(const RowRequest&)>
-      begin;  // once a call, before the first item; row, rows and group are null; may be empty
+      begin;  // once per call, before the first item; row, rows and group are null; may be empty
 };
 
-// `key` has to hold what the functions of `problem` depend on.
+// `key` must contain everything that the functions of `problem` depend on.
 ScheduledKernel plan_panels(PanelProblem problem, const std::string& key, const Target& target);
 
-// Layout of weights whose dim 0 counts columns: {0/panel, others in `order`, 0%panel}.
+// Layout of weights with columns in dim 0: {0/panel, others in `order`, 0%panel}.
 Layout panel_layout(std::span<const int> order, const TileShape& tile);
 
 }  // namespace ingot::core::cpu

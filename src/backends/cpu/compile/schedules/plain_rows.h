@@ -5,8 +5,8 @@
 
 namespace ingot::core::cpu {
 
-// Row pointers where row r of A is one run of numbers that starts at r * row_numbers + group * group_numbers.
-// Rows that do not exist repeat the last.
+// Row pointers if row r of A is contiguous, starting at r * row_numbers + group * group_numbers. Missing rows
+// repeat the last one.
 void fill_plain_rows(const RowRequest& request, int64_t row_numbers, int64_t group_numbers, int tile_rows);
 
 }  // namespace ingot::core::cpu

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What every scheduled kernel begins and ends with.
+// The prologue and loop that all kernel templates share.
 #pragma once
 
 #include "backends/cpu/compile/llvm/code.h"
@@ -9,7 +9,7 @@
 
 namespace ingot::core::cpu {
 
-// A kernel under construction. `symbols` has to outlive it.
+// A kernel under construction. `symbols` must outlive it.
 struct Scaffold {
   Scaffold(CpuFeatures features, const std::string& name, const SymbolTable& symbols);
 
@@ -29,10 +29,10 @@ struct Scaffold {
   llvm::Value* float_at(llvm::Value* pointer, llvm::Value* index) {
     return builder.CreateGEP(builder.getFloatTy(), pointer, index);
   }
-  llvm::Value* scratch(int64_t bytes) {  // `bytes` behind its start
+  llvm::Value* scratch(int64_t bytes) {  // `bytes` after its start
     return builder.CreateConstGEP1_64(builder.getInt8Ty(), entry->getArg(4), static_cast<uint64_t>(bytes));
   }
-  // Calls `body` for each item of the part that this call has to do.
+  // Calls `body` for each item of this call's part.
   void for_each_item(const std::function<void(llvm::Value* item)>& body) {
     emit_loop(builder, entry->getArg(2), entry->getArg(3), 1, body);
   }
@@ -44,8 +44,8 @@ struct Scaffold {
   std::vector<llvm::Value*> buffers;
 };
 
-// Symbols of the epilogue, of the operands' types and of `others`, sorted: the symbol arguments of a
-// scheduled kernel.
+// Symbols of the epilogue, of the operands' types and of `others`, sorted: the symbol arguments of the
+// kernel.
 std::vector<std::string> symbol_arguments(const loops::Kernel& epilogue, std::span<const TensorType> operands,
                                           std::span<const Dim> others);
 

@@ -16,7 +16,7 @@ namespace ingot::core::cpu {
 
 namespace {
 
-constexpr int64_t kLine = 16;           // elements of a cache line
+constexpr int64_t kLine = 16;           // elements per cache line
 constexpr int64_t kSmallestExtent = 8;  // below it, squares are mostly empty
 constexpr const char* kOuterIndex = "transposition.outer";
 
@@ -29,7 +29,7 @@ Dims storage_order(const TensorType& type) {
   return order;
 }
 
-// The longest end of `order` whose dims follow each other in `other` too.
+// The longest suffix of `order` whose dims are consecutive in `other` too.
 Dims innermost_run(const Dims& order, const Dims& other) {
   Dims run{order.back()};
   for (size_t i = order.size() - 1; i-- > 0; run.insert(run.begin(), order[i])) {
@@ -46,7 +46,7 @@ struct TranspositionProblem {
   Dim outer = 1, from_extent = 1, to_extent = 1;
   int lanes = 8;
 
-  // Storage offset of the element at these places in the two runs, at the outer index kOuterIndex.
+  // Storage offset of the element at these positions in the two runs, at the outer index kOuterIndex.
   Dim offset(const TensorType& type, const Dim& from_place, const Dim& to_place) const {
     std::vector<Dim> index(type.rank(), Dim(0));
     Dim rest = Dim::symbol(kOuterIndex);
@@ -55,7 +55,7 @@ struct TranspositionProblem {
       const bool in_run = std::ranges::count(from_run, dim) + std::ranges::count(to_run, dim) > 0;
       if (in_run) continue;
       const Dim extent =
-          type.shape[i] == Dim(0) ? Dim(1) : type.shape[i];  // of nothing, no index is computed
+          type.shape[i] == Dim(0) ? Dim(1) : type.shape[i];  // for an empty tensor, no index is computed
       index[i] = modulo(rest, extent);
       rest = floor_divide(rest, extent);
     }
@@ -141,7 +141,7 @@ class TranspositionKernel {
   }
 
   // Past the ends, the last element along the result's run is loaded again, and the last along the operand's
-  // run is stored again before it is stored right: stores go backwards.
+  // run is stored early and then overwritten: stores run backwards.
   void emit_square(const Side& from, const Side& to, llvm::Value* from_place, llvm::Value* to_place,
                    llvm::Value* to_mask) {
     const int lanes = problem_.lanes;
@@ -174,13 +174,13 @@ bool is_long(const Dim& extent) {
 }  // namespace
 
 Fit supports_transposition(const Node& node) {
-  if (node.op != &ops::relayout) return {false, "it is no relayout"};
+  if (node.op != &ops::relayout) return {false, "it is not a relayout"};
   const TensorType &from = node.operand_type(0), &to = node.results[0]->type;
-  if (bit_width(from.dtype) != 32) return {false, "its elements have not 32 bits"};
+  if (bit_width(from.dtype) != 32) return {false, "its elements do not have 32 bits"};
   if (!from.layout.is_permutation() || !to.layout.is_permutation() || from.rank() < 2)
     return {false, "a layout is blocked"};
   const Dims order = storage_order(from), wanted = storage_order(to);
-  if (order.back() == wanted.back()) return {false, "the innermost dim stays"};
+  if (order.back() == wanted.back()) return {false, "the innermost dim is unchanged"};
   const Dims from_run = innermost_run(order, wanted), to_run = innermost_run(wanted, order);
   if (!is_long(extent_of(from_run, from.shape)) || !is_long(extent_of(to_run, from.shape)))
     return {false, "a run is shorter than a vector"};

@@ -21,10 +21,11 @@ constexpr int64_t kPlaces = 16;
 constexpr size_t kImage = 2, kWindow = 3, kBias = 4;  // operands
 constexpr int64_t kSide = 2;  // pixels of the result that a tile covers in height and width
 
-constexpr int64_t kFewestChannels = 32;      // fewer do not pay for the transforms
-constexpr int64_t kMostChannels = 512;       // of more, a panel's weights leave the second level cache
-constexpr int64_t kFewestTiles = 32;         // fewer do not pay for reading 16 / 9 of the weights
-constexpr int64_t kLargestImage = 32 << 20;  // bytes of the transformed image: more leave every cache
+constexpr int64_t kFewestChannels = 32;  // with fewer, the transforms cost more than they save
+constexpr int64_t kMostChannels = 512;   // with more, a panel's weights do not fit the second-level cache
+constexpr int64_t kFewestTiles = 32;     // with fewer, reading 16/9 of the weights costs more than it saves
+constexpr int64_t kLargestImage =
+    32 << 20;  // bytes of the transformed image: larger ones do not fit any cache
 
 struct WinogradProblem {
   SymbolTable symbols;
@@ -43,7 +44,8 @@ struct WinogradProblem {
   int64_t panels() const { return ceil_divide(columns(), tile.columns()); }
   bool whole_columns() const { return columns() % tile.columns() == 0; }
 
-  // Scratch: sums [16][tile.rows][tile columns]; pixels [2][2 * tile.rows][tile columns]; row pointers.
+  // Scratch: accumulators [16][tile.rows][tile columns]; pixels [2][2 * tile.rows][tile columns]; row
+  // pointers.
   int64_t sums_bytes() const { return kPlaces * tile.rows * tile.columns() * int64_t{sizeof(float)}; }
   int64_t line_numbers() const { return kSide * tile.rows * tile.columns(); }
   int64_t pixel_bytes() const { return kSide * line_numbers() * int64_t{sizeof(float)}; }
@@ -56,8 +58,8 @@ EpilogueShape epilogue_shape(const WinogradProblem& problem) {
   return shape;
 }
 
-// Computes the pixels of a tile that are not finite by the definition of a convolution: a kernel as an
-// epilogue's, which reads and writes the tile.
+// Recomputes the pixels of a tile that are not finite by the definition of convolution: a kernel like an
+// epilogue, which reads and writes the tile.
 loops::Kernel direct_kernel(const WinogradProblem& problem) {
   const TensorType& result = problem.result;
   loops::Kernel kernel = plain_epilogue(result);
@@ -109,7 +111,7 @@ class WinogradKernel {
         epilogue_(scaffold_.code, tile_epilogue(problem.epilogue, epilogue_shape(problem))),
         direct_(scaffold_.code, direct_kernel(problem)) {}
 
-  // Items go through the panels, for a panel through the tiles: its weights stay in the cache.
+  // Item order: panels, within a panel tiles: its weights stay in the cache.
   Image emit(const std::vector<std::string>& symbols) {
     epilogue_.load_arguments(scaffold_, problem_.operands.size(), symbols, kBias);
     direct_.prepare(builder_, scaffold_.dims, std::span(scaffold_.buffers).subspan(kImage, 2));
@@ -154,7 +156,7 @@ class WinogradKernel {
     });
   }
 
-  // Rows that do not exist repeat the last one.
+  // Missing rows repeat the last one.
   void point_at_rows(llvm::Value* place, llvm::Value* first) {
     llvm::Value* last = scaffold_.plus(all_tiles_, -1);
     llvm::Value* before = builder_.CreateNSWMul(place, all_tiles_);
@@ -166,7 +168,7 @@ class WinogradKernel {
     }
   }
 
-  // Tiles that follow each other in a line of tiles are two runs of pixels.
+  // Adjacent tiles in a line of tiles are two runs of pixels.
   void finish_lines(llvm::Value* column, llvm::Value* first, llvm::Value* end) {
     llvm::Value* across = number(problem_.tiles_across());
     llvm::Value* first_line = builder_.CreateUDiv(first, across);
@@ -189,7 +191,7 @@ class WinogradKernel {
     return {even, odd};
   }
 
-  // Sums of tile `row` of the block -> its 2x2 pixels at `place` of the run.
+  // Accumulators of tile `row` of the block -> its 2x2 pixels at `place` of the run.
   void finish_tile(llvm::Value* row, llvm::Value* place) {
     const int64_t width = problem_.tile.columns();
     llvm::Value* zero = llvm::Constant::getNullValue(vector());
@@ -245,7 +247,7 @@ class WinogradKernel {
     });
   }
 
-  // Zero times a number is NaN if that is not finite, and so is every sum with it.
+  // 0 * x is NaN if x is not finite, and so is every sum with it.
   void finish_pixels(llvm::Value* line, llvm::Value* pixel, llvm::Value* run, llvm::Value* column,
                      llvm::Value* columns) {
     llvm::Value* check = builder_.CreateLoad(vector(), zero_times_pixels_);
@@ -285,11 +287,11 @@ bool is_faster_by_winograd(const Node& convolution, CpuFeatures features) {
 
 Fit supports_winograd(std::span<const TensorType> operands, const TensorType& result) {
   for (const TensorType& type : operands) {
-    if (type.dtype != DType::kF32) return {false, "the Winograd schedule computes in f32 only"};
+    if (type.dtype != DType::kF32) return {false, "the Winograd template supports f32 only"};
   }
   for (const Dim& dim : {operands[1].shape[1], operands[1].shape[2], result.shape[2], result.shape[3]}) {
     if (!dim.is_constant() || dim == Dim(0))
-      return {false, "the Winograd schedule needs channels and images of constant size"};
+      return {false, "the Winograd template requires constant channels and image sizes"};
   }
   return {};
 }
