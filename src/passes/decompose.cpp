@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "passes/passes.h"
-#include "passes/take_place.h"
+#include "passes/replace_all_uses.h"
 #include "support/error.h"
 
 namespace ingot::core {
@@ -16,7 +16,7 @@ void replace(Graph& graph, Node* node) {
   for (size_t i = 0; i < simpler.size(); ++i) {
     Value* result = node->results[i];
     invariant(simpler[i]->type == result->type, "a decomposition must have the types of its node");
-    take_place(graph, result, simpler[i]);
+    replace_all_uses(graph, result, simpler[i]);
   }
   graph.erase(node);
 }

@@ -5,7 +5,7 @@
 #include "ops/attributes.h"
 #include "ops/fold.h"
 #include "ops/ops.h"
-#include "passes/take_place.h"
+#include "passes/replace_all_uses.h"
 #include "passes/target_passes.h"
 
 namespace ingot::core {
@@ -105,7 +105,7 @@ Graph expand_transposed_convolutions(Graph graph, const TransposedConvolutionRul
     Graph::InsertBefore scope(graph, node);
     Value* result =
         turns ? turned_convolution(graph, *node, convolution) : product_and_fold(graph, *node, convolution);
-    take_place(graph, node->results[0], result);
+    replace_all_uses(graph, node->results[0], result);
   }
   graph.erase_dead_nodes();
   return graph;

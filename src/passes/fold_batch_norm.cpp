@@ -4,7 +4,7 @@
 #include "ops/attributes.h"
 #include "ops/ops.h"
 #include "passes/passes.h"
-#include "passes/take_place.h"
+#include "passes/replace_all_uses.h"
 
 namespace ingot::core {
 namespace {
@@ -66,7 +66,7 @@ Graph fold_batch_norm(Graph graph) {
   for (Node* node : graph.node_list()) {
     if (!is_foldable(graph, *node)) continue;
     Graph::InsertBefore scope(graph, node);
-    take_place(graph, node->results[0], folded(graph, *node));
+    replace_all_uses(graph, node->results[0], folded(graph, *node));
   }
   graph.erase_dead_nodes();
   return graph;

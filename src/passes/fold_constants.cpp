@@ -6,7 +6,7 @@
 #include "ops/attributes.h"
 #include "ops/ops.h"
 #include "passes/passes.h"
-#include "passes/take_place.h"
+#include "passes/replace_all_uses.h"
 #include "support/error.h"
 
 namespace ingot::core {
@@ -136,7 +136,7 @@ void fold_number(Graph& graph, Node* node) {
     auto full = number_of(result);
     full.shape = node->results[0]->type.shape;
     Graph::InsertBefore scope(graph, node);
-    take_place(graph, node->results[0], graph.call(ops::full, {}, full));
+    replace_all_uses(graph, node->results[0], graph.call(ops::full, {}, full));
   } catch (const UserError&) {  // operators that count dims are not functions of scalars
   }
 }
@@ -144,7 +144,7 @@ void fold_number(Graph& graph, Node* node) {
 void replace(Graph& graph, Node* node, const std::vector<Tensor>& results) {
   Graph::InsertBefore scope(graph, node);
   for (size_t i = 0; i < results.size(); ++i) {
-    take_place(graph, node->results[i], add_known(graph, results[i]));
+    replace_all_uses(graph, node->results[i], add_known(graph, results[i]));
   }
 }
 

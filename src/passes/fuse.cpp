@@ -5,7 +5,7 @@
 
 #include "ops/alias.h"
 #include "ops/ops.h"
-#include "passes/take_place.h"
+#include "passes/replace_all_uses.h"
 #include "passes/target_passes.h"
 
 namespace ingot::core {
@@ -111,7 +111,7 @@ void build(Graph& graph, const Region& region, const std::vector<Node*>& order) 
   fused->source = region.root->source;
   fused->name = region.root->name;
   for (size_t i = 0; i < region.last->results.size(); ++i) {
-    take_place(graph, region.last->results[i], fused->results[i]);
+    replace_all_uses(graph, region.last->results[i], fused->results[i]);
   }
 }
 

@@ -5,7 +5,7 @@
 #include "ops/attributes.h"
 #include "ops/ops.h"
 #include "passes/hoist.h"
-#include "passes/take_place.h"
+#include "passes/replace_all_uses.h"
 #include "passes/target_passes.h"
 
 namespace ingot::core {
@@ -60,7 +60,7 @@ void merge(Graph& graph, std::span<Node* const> linears) {
   Dim start = 0;
   for (Node* linear : linears) {
     const Dim end = start + linear->operand_type(1).shape[0];
-    take_place(graph, linear->results[0], graph.call(ops::slice, {all}, ops::Slice{last, start, end}));
+    replace_all_uses(graph, linear->results[0], graph.call(ops::slice, {all}, ops::Slice{last, start, end}));
     start = end;
   }
 }

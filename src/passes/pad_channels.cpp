@@ -2,7 +2,7 @@
 #include "ops/attributes.h"
 #include "ops/ops.h"
 #include "passes/hoist.h"
-#include "passes/take_place.h"
+#include "passes/replace_all_uses.h"
 #include "passes/target_passes.h"
 
 namespace ingot::core {
@@ -30,8 +30,8 @@ Graph pad_channels(Graph graph, const ChannelRule& rule) {
     const int64_t more = multiple - *channels % multiple;
     std::vector<Value*> operands = node->operands;
     for (Value** operand : {&operands[0], &operands[1]}) *operand = padded(graph, *operand, more);
-    take_place(graph, node->results[0],
-               graph.call(ops::convolution, operands, node->attributes<ops::Convolution>()));
+    replace_all_uses(graph, node->results[0],
+                     graph.call(ops::convolution, operands, node->attributes<ops::Convolution>()));
   }
   graph.erase_dead_nodes();
   return graph;

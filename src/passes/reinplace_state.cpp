@@ -3,7 +3,7 @@
 #include <unordered_map>
 
 #include "passes/passes.h"
-#include "passes/take_place.h"
+#include "passes/replace_all_uses.h"
 
 namespace ingot::core {
 namespace {
@@ -43,7 +43,7 @@ void move_before(Graph& graph, Node* node, Node* place) {
   if (place != nullptr) scope.emplace(graph, place);
   const Node* moved = graph.add_copy(*node, node->operands);
   for (size_t i = 0; i < node->results.size(); ++i) {
-    take_place(graph, node->results[i], moved->results[i]);
+    replace_all_uses(graph, node->results[i], moved->results[i]);
   }
   graph.erase(node);
 }

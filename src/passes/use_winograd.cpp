@@ -2,7 +2,7 @@
 #include "ops/attributes.h"
 #include "ops/ops.h"
 #include "passes/hoist.h"
-#include "passes/take_place.h"
+#include "passes/replace_all_uses.h"
 #include "passes/target_passes.h"
 
 namespace ingot::core {
@@ -18,7 +18,7 @@ Graph use_winograd(Graph graph, const ConvolutionRule& rule) {
     operands.insert(operands.begin(), {graph.call(ops::winograd_input, {operands[0]}, window),
                                        graph.call(ops::winograd_weight, {operands[1]})});
     const ops::NewShape shape{node->results[0]->type.shape};
-    take_place(graph, node->results[0], graph.call(ops::winograd_convolution, operands, shape));
+    replace_all_uses(graph, node->results[0], graph.call(ops::winograd_convolution, operands, shape));
   }
   graph.erase_dead_nodes();
   return graph;

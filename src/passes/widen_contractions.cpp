@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ops/attributes.h"
 #include "ops/ops.h"
-#include "passes/take_place.h"
+#include "passes/replace_all_uses.h"
 #include "passes/target_passes.h"
 
 namespace ingot::core {
@@ -18,7 +18,7 @@ Graph widen_contractions(Graph graph, const ComputeDTypeRule& rule) {
       if (converts) operand = graph.call(ops::convert, {operand}, ops::Convert{wide});
     }
     Value* result = graph.call(*node->op, std::move(operands), node->values);
-    take_place(graph, node->results[0], graph.call(ops::convert, {result}, ops::Convert{own}));
+    replace_all_uses(graph, node->results[0], graph.call(ops::convert, {result}, ops::Convert{own}));
   }
   graph.erase_dead_nodes();
   return graph;

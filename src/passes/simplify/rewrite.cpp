@@ -3,8 +3,8 @@
 
 #include "ops/attributes.h"
 #include "ops/ops.h"
+#include "passes/replace_all_uses.h"
 #include "passes/simplify/rules.h"
-#include "passes/take_place.h"
 #include "support/error.h"
 
 namespace ingot::core::rewriting {
@@ -61,7 +61,7 @@ bool apply(Graph& graph, Node* node, const ParsedRule& parsed) {
   Value* value = parsed.to ? build(graph, *parsed.to, *matched) : parsed.rule->build(graph, *matched);
   if (value != nullptr) value = in_shape(graph, value, node->results[0]->type);
   if (value == nullptr) return false;
-  take_place(graph, node->results[0], value);
+  replace_all_uses(graph, node->results[0], value);
   return true;
 }
 

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "passes/take_place.h"
+#include "passes/replace_all_uses.h"
 
 namespace ingot::core {
 
-void take_place(Graph& graph, Value* from, Value* to) {
+void replace_all_uses(Graph& graph, Value* from, Value* to) {
   const bool is_new = to->users.empty() && to->producer != nullptr && !graph.is_output(to);
   graph.replace_uses(from, to);
   if (!is_new) return;

@@ -7,6 +7,6 @@ namespace ingot::core {
 
 // Replaces all uses of `from` by `to`. A newly created value also takes over the name, so that the text
 // stays readable.
-void take_place(Graph& graph, Value* from, Value* to);
+void replace_all_uses(Graph& graph, Value* from, Value* to);
 
 }  // namespace ingot::core
