@@ -90,7 +90,7 @@ constexpr Rule kRules[] = {
     {&convolution_transpose, window_bounds},
     {&gather, bounds_along<Axis>},
     {&max_pool, window_bounds},
-    {&max_pool_places, window_bounds},
+    {&max_pool_indices, window_bounds},
     {&pad, pad_bounds},
     {&reduce_maximum, reduce_bounds},
     {&reduce_minimum, reduce_bounds},

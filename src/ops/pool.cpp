@@ -54,9 +54,9 @@ loops::Kernel lower_max_pool(const Node& node) {
   return kernel.finish();
 }
 
-Types infer_max_pool_places(const Node& node) { return {{DType::kI64, infer_max_pool(node)[0].shape, {}}}; }
+Types infer_max_pool_indices(const Node& node) { return {{DType::kI64, infer_max_pool(node)[0].shape, {}}}; }
 // Row-major position, in the spatial dims, of the first maximum of each window; NaN is the maximum.
-loops::Kernel lower_max_pool_places(const Node& node) {
+loops::Kernel lower_max_pool_indices(const Node& node) {
   const auto pool = node.attributes<MaxPool>();
   const Shape spatial = spatial_dims(node.operand_type(0).shape);
   KernelBuilder kernel(node);
@@ -209,9 +209,9 @@ constexpr Op pool_op(std::string_view name, std::string_view summary, std::span<
 constinit const Op max_pool =
     pool_op("max_pool", "largest of each window", kPoolOperands, attribute_schema<MaxPool>(), infer_max_pool,
             lower_max_pool, max_pool_samples);
-constinit const Op max_pool_places =
-    pool_op("max_pool_places", "row-major index of each window's maximum in the spatial dims", kPoolOperands,
-            attribute_schema<MaxPool>(), infer_max_pool_places, lower_max_pool_places, max_pool_samples);
+constinit const Op max_pool_indices =
+    pool_op("max_pool_indices", "row-major index of each window's maximum in the spatial dims", kPoolOperands,
+            attribute_schema<MaxPool>(), infer_max_pool_indices, lower_max_pool_indices, max_pool_samples);
 constinit const Op average_pool =
     pool_op("average_pool", "average of each window", kAverageOperands, attribute_schema<AveragePool>(),
             infer_average_pool, lower_average_pool, average_pool_samples);

@@ -84,7 +84,7 @@ void max_pool(Call& call) {
                           window_entries(call, "padding", kSpatial),
                           window_entries(call, "dilation", kSpatial), call.flag("ceil_mode")};
   for (size_t i = 0; i < std::min<size_t>(call.result_count(), 2); ++i) {
-    const Op& op = i == 0 ? ops::max_pool : ops::max_pool_places;
+    const Op& op = i == 0 ? ops::max_pool : ops::max_pool_indices;
     with_batch(call, "self", kSpatial, [&](core::Value* x) { return emit(call, op, {x}, pool); }, i);
   }
 }
