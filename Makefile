@@ -60,11 +60,12 @@ wheel: system ## wheels for Python 3.11, and for 3.12 and later, in dist/; tried
 format: $(VENV)/.test ## corrects the format of all sources
 	tools/check_format.sh --fix
 
-lint: $(VENV)/.test ## format, layers, sizes
+lint: $(VENV)/.test ## format, layers, sizes, language
 	status=0
 	tools/check_format.sh || status=1
 	tools/check_layers.py || status=1
 	tools/check_sizes.py || status=1
+	tools/check_language.py || status=1
 	tools/check_runtime.sh $(BUILD) || status=1
 	exit $$status
 
