@@ -41,7 +41,7 @@ bool is_zero(Bytes bytes) {
 }
 
 [[noreturn]] void refuse(std::string_view code, std::string message) {
-  throw UserError(code, std::move(message), "copy the engine file again, or build it again");
+  throw UserError(code, std::move(message), "copy the engine file again, or rebuild it");
 }
 
 [[noreturn]] void refuse_header(const std::string& cause) {
@@ -167,7 +167,7 @@ void refuse_content(SectionType type, std::string_view cause) {
   throw UserError("INGOT-U205",
                   fmt::format("the engine file is malformed in section '{}': {}",
                               kSectionNames[static_cast<size_t>(type) - 1], cause),
-                  "copy the engine file again, or build it again");
+                  "copy the engine file again, or rebuild it");
 }
 
 }  // namespace ingot::core

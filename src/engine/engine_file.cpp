@@ -49,7 +49,7 @@ void require_zero(Bytes section, const std::pair<uint64_t, uint64_t>& gap, Secti
       fmt::format(
           "the engine file is damaged in section 'weights': the checksum of its block {} (of 1 MiB) is wrong",
           block),
-      "copy the engine file again, or build it again");
+      "copy the engine file again, or rebuild it");
 }
 
 // Keys are lines of text. Names in them are quoted, so the only control characters are line ends.
@@ -183,7 +183,7 @@ void EngineFile::verify_all() const {
     throw UserError(
         "INGOT-U204",
         fmt::format("the engine file is damaged in section '{}': its SHA-256 is wrong", info.name),
-        "copy the engine file again, or build it again");
+        "copy the engine file again, or rebuild it");
   }
 }
 

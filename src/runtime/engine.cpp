@@ -33,7 +33,7 @@ size_t find_source(const EngineData& data, const std::string& name) {
   const auto found = std::ranges::find(data.sources, name, &SourceWeight::name);
   if (found != data.sources.end()) return static_cast<size_t>(found - data.sources.begin());
   throw UserError("INGOT-U320", fmt::format("the engine has no weight '{}'", name),
-                  "constants and integer buffers cannot be refitted: build the engine again");
+                  "constants and integer buffers cannot be refitted: rebuild the engine");
 }
 
 void check_source(const SourceWeight& source, const TensorView& value) {
