@@ -6,6 +6,7 @@ An export with inputs of a wrong dtype therefore succeeds, and such calls would 
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Collection, Iterator, Sequence
 from typing import Any
 
@@ -15,6 +16,8 @@ from torch.fx.node import map_arg
 
 from ingot.errors import UserError
 from ingot.source import source_of
+
+_MOST_ELEMENTS = 1 << 24  # of an operand that gets memory, which calls that write into it need
 
 
 def refuse_dtypes(graph: Graph, inputs: Collection[str], names: Collection[str]) -> None:
@@ -66,7 +69,9 @@ def _failure(node: Node, dtypes: Sequence[torch.dtype]) -> str | None:
         value = source.meta.get("val")
         if isinstance(value, torch.Tensor):
             sizes = [_hint(size) for size in value.shape]
-            return torch.ones((), dtype=dtype_of[source]).expand(sizes)  # no memory
+            if math.prod(sizes) > _MOST_ELEMENTS:
+                return torch.ones((), dtype=dtype_of[source]).expand(sizes)  # no memory
+            return torch.ones(sizes, dtype=dtype_of[source])
         return _hint(value)
 
     try:

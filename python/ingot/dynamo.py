@@ -22,7 +22,7 @@ from ingot.guards import add_guards
 from ingot.hybrid import compile_graph
 from ingot.inputs import profiles
 from ingot.kinds import InputRole, OutputRole
-from ingot.module import CompiledModule, argument_names
+from ingot.module import CompiledModule, argument_names, with_tuples
 from ingot.rewriting import rewritten
 from ingot.settings import Settings
 from ingot.training import warn_of_training
@@ -80,7 +80,7 @@ def _compile(
         spec = program.call_spec
         capture.builder.signature(
             _pytree.treespec_dumps(spec.in_spec),
-            _pytree.treespec_dumps(spec.out_spec),
+            _pytree.treespec_dumps(with_tuples(spec.out_spec)),
             argument_names(program),
         )
         for guarded in (program, original):
@@ -93,7 +93,10 @@ def _compile(
         refuse_dtypes(graph.graph, users, {error.node})
         raise
     refuse_dtypes(graph.graph, users, {node.name for node in compiled.report.fallbacks})
-    refuse_mixed_dtypes((original or program).graph, users, lambda target: not is_known(target))
+    is_decomposed = original is not None  # as a whole, what Ingot knows too
+    refuse_mixed_dtypes(
+        (original or program).graph, users, lambda target: is_decomposed or not is_known(target)
+    )
     if compiled.guards is not None:
         compiled.guards.begin(argument_names(program), program.example_inputs)
     return CompiledModule(program, compiled, described)

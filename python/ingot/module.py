@@ -33,6 +33,19 @@ def argument_names(program: ExportedProgram) -> list[str]:
     return list(getattr(entry, "forward_arg_names", None) or [])
 
 
+def with_tuples(spec: _pytree.TreeSpec) -> _pytree.TreeSpec:
+    """With tuples for what `torch.max(x, 0)` and its like return, which have no name in torch's JSON of specs."""
+
+    def is_unnamed(value: Any) -> bool:
+        return type(value).__module__ == "torch.return_types"
+
+    result = _pytree.tree_unflatten([0] * spec.num_leaves, spec)
+    plain = _pytree.tree_map(
+        lambda value: tuple(value) if is_unnamed(value) else value, result, is_leaf=is_unnamed
+    )
+    return _pytree.tree_structure(plain)
+
+
 class CompiledModule(torch.nn.Module):
     """A compiled program: one engine, or engines with torch parts between them.
 
@@ -47,6 +60,10 @@ class CompiledModule(torch.nn.Module):
         self.report: Report = compiled.report
         self.compiled = compiled
         self._specs = program.call_spec  # torch creates a class at each access
+        named = with_tuples(self._specs.out_spec)
+        self._result = (
+            None if named == self._specs.out_spec else self._specs.out_spec
+        )  # where engines return plain tuples
         self._tree = calling.parse_tree(_pytree.treespec_dumps(self._specs.in_spec))
         self._arguments = argument_names(program)
         self._count = len(inputs)
@@ -109,7 +126,10 @@ class CompiledModule(torch.nn.Module):
             destination[prefix + name] = live.get(self._names.get(name, -1), value)
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:  # no hooks: a call goes straight to C++
-        return self._whole(*args, **kwargs) if self._whole is not None else self._hybrid(args, kwargs)
+        if self._whole is None:
+            return self._hybrid(args, kwargs)
+        result = self._whole(*args, **kwargs)
+        return result if self._result is None else self.rebuild(_pytree.tree_leaves(result))
 
     forward = __call__
 

@@ -138,6 +138,23 @@ def test_keywords_and_output_objects() -> None:
         torch.testing.assert_close(got.last_hidden_state, want.last_hidden_state, rtol=1e-4, atol=1e-5)
 
 
+class Extremes(nn.Module):
+    """Returns what torch's own calls return."""
+
+    def forward(self, x: torch.Tensor) -> dict:
+        return {"highest": x.max(0), "sorted": [x.sort(1)], "sum": x.sum()}
+
+
+@pytest.mark.parametrize("executed", [[], ["aten.sum.default"]], ids=["whole", "in_parts"])
+def test_results_of_torchs_own_types(executed: list[str]) -> None:
+    x = torch.randn(3, 5)
+    module = ingot.compile(Extremes(), inputs=[x], torch_executed_ops=executed)
+    got, want = module(x), Extremes()(x)
+    assert type(got["highest"]) is type(want["highest"])
+    assert torch.equal(got["highest"].indices, want["highest"].indices)
+    assert torch.equal(got["sorted"][0].values, want["sorted"][0].values)
+
+
 class Nothing(nn.Module):
     """Takes no tensors."""
 

@@ -37,6 +37,17 @@ MODELS = {
     "group norm": (nn.GroupNorm(2, 4), (2, 4, 8)),
     "batch norm": (nn.BatchNorm1d(8), (2, 8)),
     "instance norm": (nn.InstanceNorm1d(4, affine=True), (2, 4, 8)),
+    "instance norm that keeps statistics": (  # torch decomposes the whole program
+        Call(
+            lambda x, mean, variance, weight: nn.functional.instance_norm(
+                x, mean + 0, variance + 0, weight, use_input_stats=True
+            ),
+            torch.zeros(4),
+            torch.ones(4),
+            torch.randn(4),
+        ),
+        (2, 4, 8),
+    ),
     "half layer norm": (nn.LayerNorm(8).half(), (2, 8)),
     "addmm": (Call(torch.addmm, torch.randn(2, 8), torch.randn(8, 8)), (2, 8)),
     "addmm of a half": (Call(torch.addmm, torch.randn(2, 8).half(), torch.randn(8, 8)), (2, 8)),
