@@ -203,7 +203,7 @@ def test_arguments_of_a_call_are_named(solves: bool) -> None:
         ((), {}, "argument x is missing"),
         ((x,), {"scale": scale}, "argument y is missing"),
         ((x, y), {}, "argument scale is missing"),
-        ((x, y, scale, x), {}, "takes 2 arguments by position, but 4 are given"),
+        ((x, y, scale, x), {}, "takes 2 arguments by position, but got 4"),
         ((x, y), {"scale": scale, "bias": x}, "no argument bias"),
         ((x, y), {"scale": scale, "x": x}, "argument x is given twice"),
     ):
@@ -217,7 +217,7 @@ def test_a_missing_tensor_of_a_flat_engine_is_named() -> None:
     for args, says in (
         ((), "first is missing"),
         ((X,), "second is missing"),
-        ((X, X, X), "2 arguments by position, but 3"),
+        ((X, X, X), "2 arguments by position, but got 3"),
     ):
         with pytest.raises(ingot.UserError, match=says):
             engine(*args)

@@ -86,5 +86,5 @@ def test_results_and_states_do_not_change() -> None:
 def test_refuses_what_has_no_engine() -> None:
     with pytest.raises(ingot.UserError, match="no report"):
         ingot.profile(torch.nn.Linear(2, 2), torch.randn(1, 2))
-    with pytest.raises(ingot.UserError, match="runs is a positive"):
+    with pytest.raises(ingot.UserError, match="runs must be a positive"):
         ingot.profile(compiled_block(), torch.randn(5, 32), runs=0)

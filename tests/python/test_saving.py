@@ -162,7 +162,7 @@ def test_a_loaded_module_is_a_compiled_module(saved: tuple) -> None:
     if module.compiled.graph is None:
         assert loaded.engine.inputs == module.engine.inputs
     else:
-        with pytest.raises(ingot.UnsupportedError, match="no single engine"):
+        with pytest.raises(ingot.UnsupportedError, match="not a single engine"):
             _ = loaded.engine
 
 

@@ -56,7 +56,7 @@ def test_reports_of_torch_compile() -> None:
         compiled(torch.eye(8))
         assert "cpu" in {segment.backend for segment in ingot.report(compiled).segments}
     assert not ingot.report(compiled).fallbacks
-    with pytest.raises(ingot.UserError, match="no report on this function"):
+    with pytest.raises(ingot.UserError, match="no report for this function"):
         ingot.report(function)
 
 
@@ -93,7 +93,7 @@ def test_reports_have_totals_and_graph_breaks(monkeypatch: pytest.MonkeyPatch) -
 def test_a_model_that_torch_runs_without_a_graph_is_told_with_the_reason() -> None:
     compiled = torch.compile(torch.nn.GRU(8, 4).eval(), backend=backend)
     compiled(torch.randn(3, 1, 8))
-    with pytest.raises(ingot.UserError, match="nothing of it reached Ingot") as error:
+    with pytest.raises(ingot.UserError, match="nothing of it has reached Ingot") as error:
         ingot.report(compiled)
     assert error.value.code == "INGOT-U007"
     assert "wrap RNN, GRU, or LSTM" in str(error.value)
