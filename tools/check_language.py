@@ -20,7 +20,7 @@ SUFFIXES = (".h", ".cpp", ".c", ".def", ".inc", ".fbs", ".py", ".sh", ".md", ".c
 EXCEPTIONS = {"tools/check_language.py", "tests/tools/language_test.py", "docs/glossary.md"}
 ALLOWED = "language: ok"
 MAX_SUBJECT = 72
-RECENT_COMMITS = 20  # checked where there is no branch to compare with
+RECENT_COMMITS = 10  # checked where there is no branch to compare with
 
 NOUNS = "argument|block|buffer|byte|call|checkpoint|dim|kernel|key|line|node|operand|process|row|run|shape|step|symbol|thread|value"
 # "_" matches a space or the end of a line, with the mark of the comment that goes on.
