@@ -60,12 +60,13 @@ wheel: system ## wheels for Python 3.11, and for 3.12 and later, in dist/; tried
 format: $(VENV)/.test ## corrects the format of all sources
 	tools/check_format.sh --fix
 
-lint: $(VENV)/.test ## format, layers, sizes, language
+lint: $(VENV)/.test ## format, layers, sizes, language, names
 	status=0
 	tools/check_format.sh || status=1
 	tools/check_layers.py || status=1
 	tools/check_sizes.py || status=1
 	tools/check_language.py || status=1
+	tools/check_names.py || status=1
 	tools/check_runtime.sh $(BUILD) || status=1
 	exit $$status
 

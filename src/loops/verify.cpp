@@ -11,7 +11,7 @@
 namespace ingot::core::loops {
 namespace {
 
-using Names = std::set<std::string>;
+using VariableNames = std::set<std::string>;
 
 class Verifier {
  public:
@@ -23,7 +23,7 @@ class Verifier {
       require(!is_complex(buffer.type.dtype), "a buffer is complex");
       check_shape_dims(buffer.type.shape);
     }
-    Names outer;
+    VariableNames outer;
     for (const Loop& loop : kernel_.parallel) declare(loop, outer);
     for (stage_ = 0; stage_ < kernel_.stages.size(); ++stage_) check_stage(kernel_.stages[stage_], outer);
   }
@@ -50,21 +50,21 @@ class Verifier {
   }
 
   // Names of variables anywhere in the kernel must be in scope here; all others are shape symbols.
-  void check_scope(const Dim& dim, const Names& scope) const {
+  void check_scope(const Dim& dim, const VariableNames& scope) const {
     for (const std::string& name : dim.symbols()) {
       require(!local_names_.contains(name) || scope.contains(name),
               fmt::format("'{}' is used outside its loop", name));
     }
   }
 
-  void declare(const Loop& loop, Names& scope) const {
+  void declare(const Loop& loop, VariableNames& scope) const {
     check_scope(loop.extent, {});
     require(scope.insert(loop.variable).second, fmt::format("loop variable '{}' is taken", loop.variable));
   }
 
-  void check_stage(const Stage& stage, Names scope) const {
+  void check_stage(const Stage& stage, VariableNames scope) const {
     for (const Loop& loop : stage.loops) declare(loop, scope);
-    Names stored = scope;  // the store is outside the reduction
+    VariableNames stored = scope;  // the store is outside the reduction
     for (const Loop& loop : stage.reduce) declare(loop, scope);
     require((stage.combine == Combine::kNone) == (stage.reduce.empty() && !stage.scan),
             "combine without a reduction, or a reduction without combine");
@@ -83,7 +83,7 @@ class Verifier {
     if (stage.store) check_store(stage, stored);
   }
 
-  void check_store(const Stage& stage, const Names& scope) const {
+  void check_store(const Stage& stage, const VariableNames& scope) const {
     const Buffer& buffer = buffer_at(stage.store->buffer);
     require(buffer.access != Access::kRead, "a store to a buffer that is only read");
     require(stage.store->index.size() == buffer.type.rank(),
@@ -100,7 +100,7 @@ class Verifier {
     return kernel_.buffers[static_cast<size_t>(index)];
   }
 
-  void check_expression(const Expr& expression, const Names& scope) const {
+  void check_expression(const Expr& expression, const VariableNames& scope) const {
     visit(expression, [&](const Expr& node) {
       for (const Dim& dim : node->index) check_scope(dim, scope);
       if (node->kind == ExprNode::Kind::kLoad) {
@@ -123,7 +123,7 @@ class Verifier {
   }
 
   const Kernel& kernel_;
-  Names local_names_;
+  VariableNames local_names_;
   size_t stage_ = SIZE_MAX;
 };
 

@@ -87,9 +87,9 @@ loops::Kernel lower_log_sum_exp(const Node& node) {
   return kernel.builder.finish();
 }
 
-constexpr Operand kBoolOperand[] = {{"x", DTypeSet::kBool}};
+constexpr Operand kBoolReduceOperand[] = {{"x", DTypeSet::kBool}};
 constexpr Operand kFloatingReduceOperand[] = {{"x", DTypeSet::kFloating}};
-constexpr Operand kNumericOperand[] = {{"x", DTypeSet::kNumeric}};
+constexpr Operand kNumericReduceOperand[] = {{"x", DTypeSet::kNumeric}};
 
 Samples reduce_samples() {
   return {sample({f32({2, 3, 4})}, Reduce{{2}, false}),
@@ -99,7 +99,7 @@ Samples reduce_samples() {
 Samples bool_samples() { return {sample({boolean_tensor({batch(), 4})}, Reduce{{1}, false})}; }
 
 constexpr Op reduce_op(std::string_view name, std::string_view summary, loops::Kernel (*lower)(const Node&),
-                       std::span<const Operand> operands = kNumericOperand,
+                       std::span<const Operand> operands = kNumericReduceOperand,
                        Samples (*samples)() = reduce_samples) {
   return Op{.name = name,
             .summary = summary,
@@ -121,9 +121,9 @@ constinit const Op reduce_maximum = reduce_op("reduce_maximum", "maximum over ax
 constinit const Op reduce_minimum = reduce_op("reduce_minimum", "minimum over axes, NaN if any element is",
                                               lower_simple<loops::Combine::kMinimum>);
 constinit const Op all = reduce_op("all", "whether x holds everywhere along axes",
-                                   lower_simple<loops::Combine::kAnd>, kBoolOperand, bool_samples);
+                                   lower_simple<loops::Combine::kAnd>, kBoolReduceOperand, bool_samples);
 constinit const Op any = reduce_op("any", "whether x holds anywhere along axes",
-                                   lower_simple<loops::Combine::kOr>, kBoolOperand, bool_samples);
+                                   lower_simple<loops::Combine::kOr>, kBoolReduceOperand, bool_samples);
 constinit const Op mean = reduce_op("mean", "average over axes", lower_mean, kFloatingReduceOperand);
 constinit const Op log_sum_exp = reduce_op("log_sum_exp", "logarithm of the sum of exp(x) over axes",
                                            lower_log_sum_exp, kFloatingReduceOperand);

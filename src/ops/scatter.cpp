@@ -11,7 +11,7 @@ namespace ingot::core::ops {
 namespace {
 
 constexpr Operand kSliceOperands[] = {{"x", DTypeSet::kAny}, {"source", DTypeSet::kAny}};
-constexpr Operand kIndexOperands[] = {
+constexpr Operand kIndexedOperands[] = {
     {"x", DTypeSet::kAny}, {"indices", DTypeSet::kIndex}, {"source", DTypeSet::kAny}};
 constexpr Operand kPutOperands[] = {{"x", DTypeSet::kAny},
                                     {"source", DTypeSet::kAny},
@@ -120,13 +120,13 @@ constexpr Op in_place_op(std::string_view name, std::string_view summary, std::s
 }  // namespace
 
 constinit const Op index_copy =
-    in_place_op("index_copy", "x with slices along an axis replaced, one per index", kIndexOperands,
+    in_place_op("index_copy", "x with slices along an axis replaced, one per index", kIndexedOperands,
                 attribute_schema<Axis>(), infer_index_copy, lower_index_copy, index_copy_samples);
 constinit const Op index_put = in_place_op(
     "index_put", "x with x[i, :, j] replaced; indices count from the end if negative", kPutOperands,
     attribute_schema<IndexedAxes>(), infer_index_put, lower_index_put, index_put_samples);
 constinit const Op scatter =
-    in_place_op("scatter", "x with one element per index replaced along an axis", kIndexOperands,
+    in_place_op("scatter", "x with one element per index replaced along an axis", kIndexedOperands,
                 attribute_schema<Axis>(), infer_scatter, lower_scatter, scatter_samples);
 constinit const Op slice_scatter =
     in_place_op("slice_scatter", "x with a slice replaced", kSliceOperands, attribute_schema<Slice>(),

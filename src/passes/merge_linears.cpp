@@ -11,7 +11,7 @@
 namespace ingot::core {
 namespace {
 
-constexpr size_t kBias = 2;
+constexpr size_t kLinearBias = 2;
 
 bool has_only_views_behind(const Graph& graph, const Value* value) {
   return !graph.is_output(value) && std::ranges::all_of(value->users, [](const Node* user) {
@@ -22,7 +22,7 @@ bool has_only_views_behind(const Graph& graph, const Value* value) {
 // What has to be equal of linear layers that become one.
 bool is_alike(const Node& a, const Node& b) {
   return a.operands[0] == b.operands[0] && a.operand_type(1) == b.operand_type(1) &&
-         a.has_operand(kBias) == b.has_operand(kBias);
+         a.has_operand(kLinearBias) == b.has_operand(kLinearBias);
 }
 
 // Copies of invariant values where the graph's insertion point is, with what they are made from.
@@ -54,7 +54,7 @@ void merge(Graph& graph, std::span<Node* const> linears) {
     return graph.call(ops::concat, std::move(parts), ops::Axis{0});
   };
   std::vector<Value*> operands = {linears[0]->operands[0], joined(1)};
-  if (linears[0]->has_operand(kBias)) operands.push_back(joined(kBias));
+  if (linears[0]->has_operand(kLinearBias)) operands.push_back(joined(kLinearBias));
   Value* all = graph.call(ops::linear, std::move(operands));
   const auto last = static_cast<int64_t>(all->type.rank()) - 1;
   Dim start = 0;

@@ -8,12 +8,12 @@
 namespace ingot::core::aten {
 namespace {
 
-enum Reduction { kNone, kMean, kSum };  // torch's values
+enum Reduction { kNoReduction, kMeanOfLosses, kSumOfLosses };  // torch's values
 
 void give_reduced(Call& call, const Term& loss) {
   const int64_t reduction = call.integer("reduction");
-  if (reduction == kNone) return call.give(loss);
-  call.give(loss.reduce(reduction == kMean ? ops::mean : ops::sum, all_axes(loss.shape().size())));
+  if (reduction == kNoReduction) return call.give(loss);
+  call.give(loss.reduce(reduction == kMeanOfLosses ? ops::mean : ops::sum, all_axes(loss.shape().size())));
 }
 template <Term (*kLoss)(Call&, const Term&, const Term&)>
 void between(Call& call) {
@@ -83,7 +83,7 @@ void give_class_loss(Call& call, const Term& logs, double smoothing) {
                        size_scalar(call.graph(), logs.shape()[static_cast<size_t>(axis)], logs.dtype()));
     loss = loss * (1 - smoothing) + ignored.choose(spread.constant(0), spread) * smoothing / classes;
   }
-  if (call.integer("reduction") != kMean) return give_reduced(call, loss);
+  if (call.integer("reduction") != kMeanOfLosses) return give_reduced(call, loss);
   const std::vector<int64_t> axes = all_axes(loss.shape().size());
   call.give(loss.reduce(ops::sum, axes) / weight.reduce(ops::sum, axes));
 }

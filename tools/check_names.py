@@ -1,0 +1,89 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Checks that names in anonymous namespaces differ throughout a folder of src/.
+
+Unity builds compile eight files of a folder at once. A name that two of them define is an error as soon as a new file
+puts them together, so it is one here at once. Functions may be overloaded: their parameters count too.
+"""
+
+import argparse
+import re
+import sys
+from collections import defaultdict
+from pathlib import Path
+
+from source_files import ROOT, tracked_files
+
+FOLDER = re.compile(r"^ *ingot_folder\(([\w/]+)", re.MULTILINE)
+OUTER = re.compile(r"^namespace ([\w:]+) \{", re.MULTILINE)
+ANONYMOUS = re.compile(r"^namespace \{$(.*?)^\}  // namespace$", re.MULTILINE | re.DOTALL)
+TYPE = re.compile(r"^(?:struct|class|enum(?: class)?) (\w+)(?: final)?(?: :[^;{]*)? \{", re.MULTILINE)
+ENUM = re.compile(r"^enum (?!class)[^{;]*\{([^}]*)\}", re.MULTILINE)
+ALIAS = re.compile(r"^using (\w+) = ([^;]*);", re.MULTILINE)
+VARIABLE = re.compile(
+    r"^(?:const|static|inline|thread_local)\w*\b[^;(={\n]*?\b(\w+)(?:\[[^\]]*\])* ?[={;]", re.MULTILINE
+)
+FUNCTION = re.compile(
+    r"^(?=\w)(?!return|using|struct|class|enum|namespace|template)[^(){};=\n]*?\b(\w+)\(([^;{}]*?)\) ?(?:const )?\{",
+    re.MULTILINE,
+)
+HEADER = re.compile(r"^inline constexpr [^;(={]*?\b(\w+)(?:\[[^\]]*\])* ?[={]", re.MULTILINE)
+
+
+def names_of(text: str) -> dict[str, str]:
+    """Types, constants and functions (with the types of their parameters) at the outermost level; of aliases what they mean."""
+    found = dict.fromkeys([*TYPE.findall(text), *VARIABLE.findall(text)], "")
+    for enumerators in ENUM.findall(text):
+        found |= dict.fromkeys(re.findall(r"\b(\w+)(?= =|,|\s*$)", re.sub(r"//[^\n]*", "", enumerators)), "")
+    found |= dict(ALIAS.findall(text))
+    for name, parameters in FUNCTION.findall(text):
+        types = re.sub(r"\b\w+(?=,|$)|\s+", "", re.sub(r" = [^,]*", "", parameters))
+        found[f"{name}({types})"] = ""
+    return found
+
+
+def definitions(text: str, is_header: bool) -> dict[str, str]:
+    """The same with the namespace around the names."""
+    outer = OUTER.search(text)
+    space = outer[1] if outer else ""
+    found: dict[str, str] = {}
+    if is_header:
+        found = dict.fromkeys(HEADER.findall(text), "")
+    else:
+        for body in ANONYMOUS.findall(text):
+            found |= names_of(body)
+    return {f"{space}::{name}": meaning for name, meaning in found.items()}
+
+
+def check(root: Path) -> list[str]:
+    folders = FOLDER.findall((root / "CMakeLists.txt").read_text(encoding="utf-8"))
+    where: dict[tuple[str, str], dict[str, str]] = defaultdict(dict)
+    for file in tracked_files(root, ".cpp", ".h"):
+        path = file.as_posix()
+        owners = [folder for folder in folders if path.startswith(f"src/{folder}/")]
+        if owners:
+            text = (root / file).read_text(encoding="utf-8")
+            for name, meaning in definitions(text, file.suffix == ".h").items():
+                where[max(owners, key=len), name][path] = meaning
+    problems = []
+    for (_, name), files in sorted(where.items()):
+        is_one_alias = len(set(files.values())) == 1 and all(files.values())
+        if len(files) > 1 and not is_one_alias:
+            first, *others = sorted(files)
+            problems.append(f"{first}: {name} is defined in {', '.join(others)} too")
+    return problems
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--root", type=Path, default=ROOT)
+    problems = check(parser.parse_args().root.resolve())
+    for problem in problems:
+        print(problem, file=sys.stderr)
+    if not problems:
+        print("names: those in anonymous namespaces differ throughout each folder")
+    return 1 if problems else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
