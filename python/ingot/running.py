@@ -103,16 +103,49 @@ class WriteBack:
             (given.kind == InputRole.USER, given.name): position for position, given in enumerate(inputs)
         }
         self.module = module
+        self.names = [given.name for given in inputs]
+        self.given = [position for position, given in enumerate(inputs) if given.kind == InputRole.USER]
         self.users = [k for k, what in enumerate(outputs) if what.kind == OutputRole.USER]
         self.writes = [
             (k, position_of[what.kind == OutputRole.INPUT_MUTATION, what.target])
             for k, what in enumerate(outputs)
             if what.kind != OutputRole.USER
         ]
+        self.updated = {position for _, position in self.writes if position in self.given}
 
     def __call__(self, arguments: list) -> list:
+        self._refuse_shared_updates(arguments)
         result = self.module(*arguments)
         results = list(result) if isinstance(result, (tuple, list)) else [result]
         for k, position in self.writes:
             arguments[position].copy_(results[k])
         return [results[k] for k in self.users]
+
+    def _refuse_shared_updates(self, arguments: Sequence) -> None:
+        """The check of src/runtime/arguments.cpp, for programs that run in parts."""
+        if not self.updated:
+            return
+        tensors = [position for position in self.given if isinstance(arguments[position], torch.Tensor)]
+        last, last_updated = (0, -1), (0, -1)  # with the largest end so far
+        for begin, end, position in sorted((*_extent(arguments[k]), k) for k in tensors):
+            is_updated = position in self.updated
+            other_end, other = last if is_updated else last_updated
+            if begin < min(end, other_end):
+                written, shown = (position, other) if is_updated else (other, position)
+                raise UserError(
+                    f"input {self.names[written]!r} is updated in place, but input {self.names[shown]!r} overlaps it in memory",
+                    code="INGOT-U314",
+                    advice="pass a copy of one of them",
+                )
+            last = max(last, (end, position))
+            if is_updated:
+                last_updated = max(last_updated, (end, position))
+
+
+def _extent(tensor: torch.Tensor) -> tuple[int, int]:
+    """The memory range as [begin, end); empty if there are no elements."""
+    begin = tensor.data_ptr()
+    if tensor.numel() == 0:
+        return begin, begin
+    steps = sum((size - 1) * stride for size, stride in zip(tensor.shape, tensor.stride(), strict=True))
+    return begin, begin + (steps + 1) * tensor.element_size()

@@ -96,6 +96,54 @@ class SizeBinder {
   std::map<std::string, Source> known_;
 };
 
+// The memory range of an argument, as [begin, end); empty if it has no elements.
+struct Extent {
+  uintptr_t begin, end;
+  const ArgumentSlot* slot;
+};
+
+Extent extent_of(const ArgumentSlot& slot, const Argument& argument) {
+  const auto element = static_cast<uintptr_t>(bit_width(argument.dtype) / 8);
+  const auto data = reinterpret_cast<uintptr_t>(argument.data);
+  Extent extent{data, data + element, &slot};
+  uintptr_t dense = 1;  // unsigned: sizes are compared with the model's later, and may overflow here
+  for (int32_t i = argument.rank; i-- > 0;) {
+    if (argument.shape[i] <= 0) return {data, data, &slot};
+    const auto size = static_cast<uintptr_t>(argument.shape[i]);
+    const bool is_reversed = argument.strides != nullptr && argument.strides[i] < 0;
+    const uintptr_t stride =
+        argument.strides == nullptr ? dense : static_cast<uintptr_t>(argument.strides[i]);
+    (is_reversed ? extent.begin : extent.end) += (size - 1) * stride * element;
+    dense *= size;
+  }
+  return extent;
+}
+
+// The order of an engine's steps would decide whether a read of shared memory sees the write.
+void refuse_shared_updates(std::span<const ArgumentSlot> slots, std::span<const Argument> arguments) {
+  if (slots.size() < 2 || std::ranges::none_of(slots, &ArgumentSlot::is_state)) return;
+  std::vector<Extent> extents;
+  extents.reserve(slots.size());
+  for (size_t i = 0; i < slots.size(); ++i) extents.push_back(extent_of(slots[i], arguments[i]));
+  std::ranges::sort(extents, {}, &Extent::begin);
+  const Extent *last = nullptr, *last_state = nullptr;  // with the largest end so far
+  for (const Extent& extent : extents) {
+    if (extent.begin == extent.end) continue;
+    const Extent* other = extent.slot->is_state ? last : last_state;
+    if (other != nullptr && other->end > extent.begin) {
+      const bool is_state = extent.slot->is_state;
+      throw UserError("INGOT-U314",
+                      fmt::format("input '{}' is updated in place, but input '{}' overlaps it in memory",
+                                  (is_state ? extent : *other).slot->port->name,
+                                  (is_state ? *other : extent).slot->port->name),
+                      "pass a copy of one of them");
+    }
+    if (last == nullptr || extent.end > last->end) last = &extent;
+    if (extent.slot->is_state && (last_state == nullptr || extent.end > last_state->end))
+      last_state = &extent;
+  }
+}
+
 }  // namespace
 
 std::vector<ArgumentSlot> argument_slots(const EngineData& data) {
@@ -139,6 +187,7 @@ void check_arguments(std::span<const ArgumentSlot> slots, std::span<const Argume
                       "convert the tensor before the call");
     }
   }
+  refuse_shared_updates(slots, arguments);
 }
 
 bool has_sizes(std::span<const Argument> arguments, std::span<const int64_t> key) {

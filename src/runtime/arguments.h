@@ -31,7 +31,8 @@ struct ArgumentSlot {
 // Tensor arguments in the order of the signature: inputs of the program, and states bound to arguments.
 std::vector<ArgumentSlot> argument_slots(const EngineData& data);
 
-// Count, dtypes and ranks. UserError INGOT-U300, U301, U302.
+// Count, dtypes and ranks, and that what is updated in place shares memory with no other argument. UserError
+// INGOT-U300, U301, U302, U314.
 void check_arguments(std::span<const ArgumentSlot> slots, std::span<const Argument> arguments);
 
 // Whether the sizes equal `key`; those of a key have been checked.

@@ -338,6 +338,22 @@ TEST(Cpp, ConstMemoryIsNotUpdatedInPlace) {
   EXPECT_THAT(memory.values<float>(), ElementsAre(1, 2, 3, 4));
 }
 
+TEST(Cpp, WhatIsUpdatedInPlaceSharesNoMemory) {
+  const EngineOnDisk file(updating_engine());
+  Context context(Engine::load(file.path()));
+  std::vector<float> memory = {1, 2, 3, 4, 5, 6, 7, 8};
+  const auto run = [&](size_t target, size_t x) {
+    context.run(
+        {Tensor(std::span(memory).subspan(target, 4), {4}), Tensor(std::span(memory).subspan(x, 4), {4})});
+  };
+  for (const auto& [target, x] : std::vector<std::pair<size_t, size_t>>{{0, 0}, {0, 3}, {3, 0}, {1, 4}})
+    EXPECT_EQ(code_of_refusal([&] { run(target, x); }), "INGOT-U314") << target << " " << x;
+  EXPECT_THAT(memory, ElementsAre(1, 2, 3, 4, 5, 6, 7, 8));
+  run(0, 4);
+  run(4, 0);
+  EXPECT_THAT(memory, ElementsAre(5, 6, 7, 8, 5, 6, 7, 8));
+}
+
 TEST(Cpp, CountsPackedBytes) {
   EXPECT_EQ(Tensor(nullptr, DType::kI4, {3, 5}).bytes(), 9u);
   EXPECT_EQ(Tensor(nullptr, DType::kF64, {}).bytes(), 8u);

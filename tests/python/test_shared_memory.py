@@ -102,3 +102,50 @@ def test_writes_show_where_memory_is_shared(name: str, way: str, tmp_path: Path)
     for result, wanted in zip(results, expected, strict=True):
         torch.testing.assert_close(result, wanted, rtol=0, atol=1e-4)
     torch.testing.assert_close(written, expected_argument, rtol=0, atol=0)
+
+
+class KeepsAView(nn.Module):
+    """One memory under two names, of which one shows a part."""
+
+    def __init__(self, kind: str) -> None:
+        super().__init__()
+        table = torch.zeros(4)
+        if kind == "parameter":
+            self.table = nn.Parameter(torch.ones(4))
+            self.register_buffer("part", self.table.detach()[:2])
+        elif kind == "constant":
+            self.table, self.part = table, table[1:]
+        else:
+            self.register_buffer("table", table)
+            self.register_buffer(
+                "part", {"slice": table[1:3], "whole": table, "square": table.view(2, 2)}[kind]
+            )
+
+    def forward(self, x: torch.Tensor) -> tuple[torch.Tensor, ...]:
+        before = self.part + 0
+        self.part.add_(1)
+        return x * self.table, before, self.part * 2
+
+
+# Torch joins them for torch.compile; one whole tensor under two names is one value.
+@pytest.mark.parametrize("kind", ["slice", "whole", "square", "parameter", "constant"])
+@pytest.mark.parametrize("way", ["torch.compile", "compile", "pt2"])
+def test_views_that_a_model_keeps_are_right_or_refused(kind: str, way: str, tmp_path: Path) -> None:
+    x, model = torch.arange(4.0), KeepsAView(kind)
+    if (way, kind) == ("torch.compile", "parameter"):
+        pytest.skip("torch itself refuses it")
+    if way == "pt2" and kind != "whole":
+        with pytest.raises(ingot.UnsupportedError, match="INGOT-N525"):
+            WAYS[way](model, (x,), tmp_path)
+        return
+    with torch.no_grad():
+        wanted = [model(x), model(x)]
+        compiled = WAYS[way](KeepsAView(kind), (x,), tmp_path)
+        for each in (
+            wanted if (way, kind) != ("compile", "constant") else []
+        ):  # torch.export writes the constant
+            torch.testing.assert_close(compiled(x), each)
+    if way == "compile" and kind != "whole":
+        assert all("INGOT-N525" in node.reason for node in compiled.report.fallbacks)
+        with pytest.raises(ingot.UnsupportedError, match="INGOT-N525"):
+            ingot.compile(model, inputs=[x], require_full_compilation=True)

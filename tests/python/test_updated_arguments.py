@@ -123,3 +123,70 @@ def test_other_names_of_an_argument_are_the_argument(same, write, tmp_path):
         x, y = torch.arange(6.0), torch.arange(6.0)
         torch.testing.assert_close(compiled(x), Model()(y))
         torch.testing.assert_close(x, y)
+
+
+# Arguments of a call in one memory of ten elements: what is written, and what is read beside it.
+SHARED = {
+    "same": lambda memory: (memory[:8], memory[:8]),
+    "written first": lambda memory: (memory[:8], memory[2:]),
+    "written last": lambda memory: (memory[2:], memory[:8]),
+}
+
+
+class ReadsBefore(torch.nn.Module):
+    """Its engine may write x before it reads y."""
+
+    def __init__(self, in_parts: bool):
+        super().__init__()
+        self.in_parts = in_parts
+
+    def forward(self, x, y):
+        doubled = y * 2
+        x.mul_(3)
+        if self.in_parts:
+            doubled = torch.special.i1(doubled)  # torch runs it
+        return doubled + x
+
+
+def rejects_shared_memory(call, arguments) -> None:
+    with pytest.raises(
+        ingot.UserError, match=r"is updated in place, but input '.*' overlaps it in memory"
+    ) as error:
+        call(*arguments)
+    assert error.value.code == "INGOT-U314"
+
+
+@pytest.mark.parametrize("in_parts", [False, True], ids=["whole", "in_parts"])
+@pytest.mark.parametrize("arguments", SHARED.values(), ids=SHARED)
+def test_written_arguments_share_no_memory(arguments, in_parts):
+    model, apart = ReadsBefore(in_parts), (torch.ones(8), torch.ones(8))
+    module = ingot.compile(model, inputs=list(apart))
+    assert bool(module.report.fallbacks) is in_parts
+    memory = torch.arange(10.0)
+    rejects_shared_memory(module, arguments(memory))
+    assert torch.equal(memory, torch.arange(10.0))
+    if in_parts:
+        return
+    compiled = torch.compile(model, backend="ingot")
+    compiled(*apart)
+    rejects_shared_memory(compiled, arguments(memory))
+    rejects_shared_memory(module.engine, arguments(memory))
+    array = np.arange(10, dtype=np.float32)
+    rejects_shared_memory(module.engine, arguments(array))
+    assert np.array_equal(array, memory)
+
+
+def test_arguments_beside_each_other_are_apart():
+    class Model(torch.nn.Module):
+        def forward(self, x, y):
+            x.add_(1)
+            return x.sum() + y.sum()
+
+    model = Model()
+    dynamic = {0: torch.export.Dim.AUTO}
+    program = torch.export.export(model, (torch.ones(4), torch.ones(4)), dynamic_shapes=(dynamic, dynamic))
+    module = ingot.compile(program)
+    for make in (lambda memory: (memory[:4], memory[4:]), lambda memory: (memory[4:], memory[:4])):
+        memory, wanted = torch.arange(8.0), torch.arange(8.0)
+        torch.testing.assert_close(module(*make(memory)), model(*make(wanted)))
+        torch.testing.assert_close(memory, wanted)

@@ -13,6 +13,7 @@
 #include "importers/aten/program/guards.h"
 #include "importers/aten/program/mutated_input.h"
 #include "importers/aten/program/node_error.h"
+#include "importers/aten/shared_memory.h"
 #include "ops/attributes.h"
 #include "ops/model_source.h"
 #include "ops/ops.h"
@@ -52,6 +53,7 @@ class ProgramImport {
   }
 
   Imported run() {
+    refuse_partly_shared_memory(source_, importer_.aliases());
     for (const Input& input : source_.inputs) {
       if (!importer_.aliases().is_view(input.value)) add_input(input);
     }
