@@ -6,7 +6,7 @@
 #include "backends/cpu/compile/schedules/attention.h"
 #include "backends/cpu/compile/schedules/convolution.h"
 #include "backends/cpu/compile/schedules/linear.h"
-#include "backends/cpu/compile/target.h"
+#include "backends/cpu/compile/schedules/target.h"
 #include "backends/steps/members.h"
 
 namespace ingot::bench {

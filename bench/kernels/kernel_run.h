@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "backends/cpu/compile/schedule.h"
+#include "backends/cpu/compile/schedules/schedule.h"
 #include "tests/backends/cpu/compile/runnable_image.h"
 
 namespace ingot::bench {

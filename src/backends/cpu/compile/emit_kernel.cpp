@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "backends/cpu/compile/emit_kernel.h"
 
-#include "backends/cpu/compile/lane_plan.h"
 #include "backends/cpu/compile/llvm/loops_emitter.h"
+#include "backends/cpu/compile/prepare/lane_plan.h"
 #include "loops/order_for_storage.h"
 #include "loops/rewrite.h"
 

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "backends/cpu/compile/passes.h"
 
-#include "backends/cpu/compile/schedule.h"
+#include "backends/cpu/compile/schedules/schedule.h"
+#include "backends/cpu/compile/schedules/target.h"
 #include "backends/cpu/compile/schedules/winograd.h"
-#include "backends/cpu/compile/target.h"
 #include "passes/target_passes.h"
 
 namespace ingot::core::cpu {

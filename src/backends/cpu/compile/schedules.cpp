@@ -2,13 +2,14 @@
 // The table of kernel templates: each extracts what it needs from the node.
 #include <algorithm>
 
-#include "backends/cpu/compile/schedule.h"
 #include "backends/cpu/compile/schedules/attention.h"
 #include "backends/cpu/compile/schedules/convolution.h"
 #include "backends/cpu/compile/schedules/linear.h"
 #include "backends/cpu/compile/schedules/matmul.h"
+#include "backends/cpu/compile/schedules/schedule.h"
+#include "backends/cpu/compile/schedules/target.h"
 #include "backends/cpu/compile/schedules/winograd.h"
-#include "backends/cpu/compile/target.h"
+#include "ops/attributes.h"
 
 namespace ingot::core::cpu {
 

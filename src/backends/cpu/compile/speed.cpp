@@ -5,8 +5,8 @@
 
 #include <fmt/core.h>
 
-#include "backends/cpu/compile/schedule.h"
-#include "backends/cpu/compile/target.h"
+#include "backends/cpu/compile/schedules/schedule.h"
+#include "backends/cpu/compile/schedules/target.h"
 #include "ops/attributes.h"
 
 namespace ingot::core::cpu {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "backends/cpu/compile/schedules/linear.h"
-#include "backends/cpu/compile/target.h"
+#include "backends/cpu/compile/schedules/target.h"
 #include "backends/steps/members.h"
 #include "support/cpu_features.h"
 

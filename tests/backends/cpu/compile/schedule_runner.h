@@ -11,7 +11,7 @@
 
 #include <gtest/gtest.h>
 
-#include "backends/cpu/compile/schedule.h"
+#include "backends/cpu/compile/schedules/schedule.h"
 
 namespace ingot::core::cpu {
 

@@ -7,7 +7,7 @@
 #include "backends/cpu/compile/llvm/dim_emitter.h"
 #include "backends/cpu/compile/llvm/scope.h"
 #include "backends/cpu/compile/llvm/stage_emitter.h"
-#include "backends/cpu/compile/row_groups.h"
+#include "backends/cpu/compile/prepare/row_groups.h"
 #include "loops/expand_math.h"
 #include "loops/interpreter.h"
 #include "loops/rewrite.h"

@@ -6,8 +6,8 @@
 #include <set>
 #include <string>
 
-#include "backends/cpu/compile/lane_plan.h"
 #include "backends/cpu/compile/llvm/expression_emitter.h"
+#include "backends/cpu/compile/prepare/lane_plan.h"
 
 namespace ingot::core::cpu {
 

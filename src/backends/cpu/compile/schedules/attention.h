@@ -2,7 +2,7 @@
 // softmax(query key^T * scale + mask) value; scores never leave the cache.
 #pragma once
 
-#include "backends/cpu/compile/schedule.h"
+#include "backends/cpu/compile/schedules/schedule.h"
 #include "ops/attributes.h"
 
 namespace ingot::core::cpu {

@@ -4,8 +4,8 @@
 
 #include <optional>
 
-#include "backends/cpu/compile/schedule.h"
 #include "backends/cpu/compile/schedules/matrix_operand.h"
+#include "backends/cpu/compile/schedules/schedule.h"
 #include "ops/attributes.h"
 #include "support/cpu_features.h"
 

@@ -15,7 +15,7 @@
 #include "backends/cpu/compile/llvm/lanes.h"
 #include "backends/cpu/compile/schedules/attention_problem.h"
 #include "backends/cpu/compile/schedules/epilogue.h"
-#include "backends/cpu/compile/target.h"
+#include "backends/cpu/compile/schedules/target.h"
 
 namespace ingot::core::cpu {
 

@@ -7,7 +7,8 @@
 #include "backends/cpu/compile/schedules/image_rows.h"
 #include "backends/cpu/compile/schedules/panel_kernel.h"
 #include "backends/cpu/compile/schedules/plain_rows.h"
-#include "backends/cpu/compile/target.h"
+#include "backends/cpu/compile/schedules/target.h"
+#include "ops/attributes.h"
 
 namespace ingot::core::cpu {
 

@@ -6,7 +6,7 @@
 // of the window in order and the input channels innermost.
 #pragma once
 
-#include "backends/cpu/compile/schedule.h"
+#include "backends/cpu/compile/schedules/schedule.h"
 #include "ops/attributes.h"
 #include "support/cpu_features.h"
 

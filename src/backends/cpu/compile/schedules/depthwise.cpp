@@ -9,7 +9,8 @@
 #include "backends/cpu/compile/schedules/epilogue.h"
 #include "backends/cpu/compile/schedules/image_rows.h"
 #include "backends/cpu/compile/schedules/scaffold.h"
-#include "backends/cpu/compile/target.h"
+#include "backends/cpu/compile/schedules/target.h"
+#include "ops/attributes.h"
 
 namespace ingot::core::cpu {
 

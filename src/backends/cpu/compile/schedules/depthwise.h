@@ -9,7 +9,7 @@
 //         sums[pixel] += element * weight
 #pragma once
 
-#include "backends/cpu/compile/schedule.h"
+#include "backends/cpu/compile/schedules/schedule.h"
 #include "ops/attributes.h"
 #include "support/cpu_features.h"
 

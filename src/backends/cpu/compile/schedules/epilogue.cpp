@@ -2,7 +2,7 @@
 #include "backends/cpu/compile/schedules/epilogue.h"
 
 #include "backends/cpu/compile/llvm/loops_emitter.h"
-#include "backends/cpu/compile/schedule.h"
+#include "backends/cpu/compile/schedules/schedule.h"
 #include "loops/rewrite.h"
 #include "support/error.h"
 

@@ -3,7 +3,7 @@
 
 #include "backends/cpu/compile/schedules/panel_kernel.h"
 #include "backends/cpu/compile/schedules/plain_rows.h"
-#include "backends/cpu/compile/target.h"
+#include "backends/cpu/compile/schedules/target.h"
 
 namespace ingot::core::cpu {
 

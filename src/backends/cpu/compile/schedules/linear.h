@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include "backends/cpu/compile/schedule.h"
+#include "backends/cpu/compile/schedules/schedule.h"
 #include "support/cpu_features.h"
 
 namespace ingot::core::cpu {

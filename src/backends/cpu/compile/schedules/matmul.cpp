@@ -7,8 +7,8 @@
 #include "backends/cpu/compile/llvm/lanes.h"
 #include "backends/cpu/compile/schedules/epilogue.h"
 #include "backends/cpu/compile/schedules/matrix_operand.h"
+#include "backends/cpu/compile/schedules/target.h"
 #include "backends/cpu/compile/schedules/tile.h"
-#include "backends/cpu/compile/target.h"
 
 namespace ingot::core::cpu {
 

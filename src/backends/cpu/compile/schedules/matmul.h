@@ -7,7 +7,7 @@
 //       point at the rows of A; microkernel over K; epilogue
 #pragma once
 
-#include "backends/cpu/compile/schedule.h"
+#include "backends/cpu/compile/schedules/schedule.h"
 
 namespace ingot::core::cpu {
 

@@ -4,7 +4,7 @@
 #include <fmt/format.h>
 
 #include "backends/cpu/compile/schedules/scaffold.h"
-#include "backends/cpu/compile/target.h"
+#include "backends/cpu/compile/schedules/target.h"
 
 namespace ingot::core::cpu {
 

@@ -14,8 +14,8 @@
 // per tap or row of the window.
 #pragma once
 
-#include "backends/cpu/compile/schedule.h"
 #include "backends/cpu/compile/schedules/epilogue.h"
+#include "backends/cpu/compile/schedules/schedule.h"
 #include "backends/cpu/compile/schedules/tile.h"
 
 namespace ingot::core::cpu {

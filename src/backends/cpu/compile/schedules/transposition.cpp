@@ -9,7 +9,7 @@
 #include "backends/cpu/compile/llvm/elements.h"
 #include "backends/cpu/compile/llvm/lanes.h"
 #include "backends/cpu/compile/schedules/scaffold.h"
-#include "backends/cpu/compile/target.h"
+#include "backends/cpu/compile/schedules/target.h"
 #include "ops/ops.h"
 
 namespace ingot::core::cpu {

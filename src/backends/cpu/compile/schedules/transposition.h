@@ -7,7 +7,7 @@
 //       load squares along the operand's run, transpose, store along the result's run
 #pragma once
 
-#include "backends/cpu/compile/schedule.h"
+#include "backends/cpu/compile/schedules/schedule.h"
 
 namespace ingot::core::cpu {
 

@@ -8,8 +8,8 @@
 #include "backends/cpu/compile/schedules/epilogue.h"
 #include "backends/cpu/compile/schedules/image_rows.h"
 #include "backends/cpu/compile/schedules/scaffold.h"
+#include "backends/cpu/compile/schedules/target.h"
 #include "backends/cpu/compile/schedules/tile.h"
-#include "backends/cpu/compile/target.h"
 #include "backends/steps/members.h"
 #include "ops/window.h"
 

@@ -3,7 +3,7 @@
 // each while they are in the cache.
 #pragma once
 
-#include "backends/cpu/compile/schedule.h"
+#include "backends/cpu/compile/schedules/schedule.h"
 #include "support/cpu_features.h"
 
 namespace ingot::core::cpu {

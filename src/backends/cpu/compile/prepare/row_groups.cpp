@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "backends/cpu/compile/row_groups.h"
+#include "backends/cpu/compile/prepare/row_groups.h"
 
 #include <algorithm>
 

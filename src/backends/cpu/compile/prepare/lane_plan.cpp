@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "backends/cpu/compile/lane_plan.h"
+#include "backends/cpu/compile/prepare/lane_plan.h"
 
 #include <algorithm>
 
