@@ -53,14 +53,13 @@ LoweredStep lower_transposition(const Node& node, const SymbolTable& symbols, co
 }
 
 // A separate step that computes `kernel`, whose symbols have their ranges.
-LoweredStep kernel_step(std::string name, loops::Kernel kernel, const Target& target) {
+LoweredStep kernel_step(std::string name, const loops::Kernel& kernel, const Target& target) {
   LoweredStep step;
   step.name = std::move(name);
-  step.launch = to_launch(plan_launch(kernel, features_of(target)));
   step.kernel_key = to_string(kernel) + to_string(features_of(target));
-  step.compile = [kernel = std::move(kernel), features = features_of(target)] {
-    return compile_kernel(kernel, features);
-  };
+  PreparedKernel prepared = prepare(kernel, features_of(target));
+  step.launch = to_launch(launch_of(prepared));
+  step.compile = [prepared = std::move(prepared)] { return emit_kernel(prepared); };
   return step;
 }
 
@@ -72,7 +71,7 @@ LoweredStep guarded(LoweredStep step) {
 LoweredStep lower_loops(const Members& members, const SymbolTable& symbols, const Target& target) {
   RegionKernel region = compose_members(members, symbols);
   std::vector<uint32_t> may_overwrite = loops::overwritable_buffers(region.kernel);
-  LoweredStep step = kernel_step(step_name(members.nodes), std::move(region.kernel), target);
+  LoweredStep step = kernel_step(step_name(members.nodes), region.kernel, target);
   for (const Value* value : region.buffers) add_argument(step, members, value);
   step.may_overwrite = std::move(may_overwrite);
   return step;
@@ -87,7 +86,7 @@ void zero_paddings(const Node& node, const SymbolTable& symbols, const Target& t
     std::optional<loops::Kernel> kernel = loops::zero_padding(result->type);
     if (!kernel) continue;
     add_ranges(*kernel, symbols);
-    LoweredStep& step = steps.emplace_back(kernel_step("zero_padding", *std::move(kernel), target));
+    LoweredStep& step = steps.emplace_back(kernel_step("zero_padding", *kernel, target));
     step.arguments = {result};
     step.writes = {true};
   }

@@ -28,20 +28,20 @@ TEST(Generate, FatalErrorsOfLlvmAreErrors) {
   const loops::Kernel kernel = loops::test::softmax_kernel(7, 33);
   for (int i = 0; i < 3; ++i) {
     try {
-      generate([&] { return compile_kernel(kernel, impossible); });
+      generate([&] { return emit_kernel(prepare(kernel, impossible)); });
       FAIL() << "there is code for " << to_string(impossible);
     } catch (const InternalError& error) {
       EXPECT_NE(std::string(error.what()).find("Cannot select"), std::string::npos) << error.what();
     }
     EXPECT_FALSE(
-        generate([&] { return compile_kernel(kernel, parse_cpu_features("x86-64-v3")); }).code.empty());
+        generate([&] { return emit_kernel(prepare(kernel, parse_cpu_features("x86-64-v3"))); }).code.empty());
   }
 }
 
 // If LLVM, or its input streams, run out of memory, nothing unwinds: the thread sleeps, and others continue.
 TEST(Generate, WantOfMemoryIsAnException) {
   const loops::Kernel kernel = loops::test::softmax_kernel(7, 33);
-  const auto make = [&] { return compile_kernel(kernel, parse_cpu_features("x86-64-v3")); };
+  const auto make = [&] { return emit_kernel(prepare(kernel, parse_cpu_features("x86-64-v3"))); };
   generate(make);
   bool unwound = false;
   const auto fail = [&]() -> Image {
@@ -94,7 +94,7 @@ TEST(Generate, EveryTargetHasKernels) {
     const CpuFeatures features = parse_cpu_features(text);
     if (!features.has(CpuFeature::kX86V3)) continue;
     for (const loops::Kernel& kernel : kernels) {
-      const Image image = generate([&] { return compile_kernel(kernel, features); });
+      const Image image = generate([&] { return emit_kernel(prepare(kernel, features)); });
       EXPECT_EQ(image.target, "cpu:" + to_string(features)) << text;
     }
     for (const LoweredStep& step : backend().lower(*linear.node, linear.graph.symbols, {.device = text}))

@@ -20,9 +20,9 @@ using loops::Kernel;
 
 class Compiled {
  public:
-  Compiled(const Kernel& kernel, CpuFeatures features)
-      : plan_(plan_launch(kernel, features)),
-        code_(make_executable_copy(compile_kernel(kernel, features).code)) {}
+  Compiled(const Kernel& kernel, CpuFeatures features) : Compiled(prepare(kernel, features)) {}
+  explicit Compiled(const PreparedKernel& prepared)
+      : plan_(launch_of(prepared)), code_(make_executable_copy(emit_kernel(prepared).code)) {}
 
   int64_t run(std::vector<Storage>& storages, const SymbolValues& symbols, int64_t parts) const {
     std::vector<void*> buffers;

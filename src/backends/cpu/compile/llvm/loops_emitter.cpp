@@ -7,7 +7,6 @@
 #include "backends/cpu/compile/llvm/dim_emitter.h"
 #include "backends/cpu/compile/llvm/scope.h"
 #include "backends/cpu/compile/llvm/stage_emitter.h"
-#include "backends/cpu/compile/prepare/row_groups.h"
 #include "loops/expand_math.h"
 #include "loops/interpreter.h"
 #include "loops/rewrite.h"
@@ -20,45 +19,18 @@ using loops::Kernel;
 using loops::Loop;
 using loops::Stage;
 
-constexpr unsigned kSpareBytes = 64;      // memory that masked-off loads may read instead
-constexpr int64_t kStackRows = 16 << 10;  // bytes of local rows that may be on the stack
-
-// Offsets of local rows in the rows' memory.
-struct RowPlan {
-  std::vector<Dim> offsets;  // by stage, in bytes; a multiple of 64
-  Dim bytes = 0;
-};
-
-RowPlan plan_rows(const Kernel& kernel, const LanePlan& plan) {
-  RowPlan rows;
-  for (const Stage& stage : kernel.stages) {
-    rows.offsets.push_back(rows.bytes);
-    if (stage.store || stage.loops.empty()) continue;
-    Dim elements = plan.variable.empty() ? 1 : plan.lanes;
-    for (const Loop& loop : stage.loops) elements = elements * loop.extent;
-    rows.bytes = rows.bytes + ceil_divide(elements * Dim(bit_width(stage.value->dtype) / 8), 64) * Dim(64);
-  }
-  return rows;
-}
-
-bool fits_stack(const Dim& bytes) { return bytes.is_constant() && *bytes.constant() <= kStackRows; }
-
-std::vector<std::vector<int>> each_alone(const Kernel& kernel) {
-  std::vector<std::vector<int>> groups;
-  for (size_t i = 0; i < kernel.stages.size(); ++i) groups.push_back({static_cast<int>(i)});
-  return groups;
-}
+constexpr unsigned kSpareBytes = 64;  // memory that masked-off loads may read instead
 
 class KernelEmitter {
  public:
-  // `groups`: stages that run in one loop, in order.
-  KernelEmitter(llvm::Function* function, const Kernel& kernel, const LanePlan& plan,
-                const std::vector<std::vector<int>>& groups)
+  // `kernel`: that of `prepared` with its functions expanded.
+  KernelEmitter(llvm::Function* function, const Kernel& kernel, const PreparedKernel& prepared)
       : function_(function),
         builder_(function->getContext()),
         kernel_(kernel),
-        plan_(plan),
-        groups_(groups),
+        plan_(prepared.lanes),
+        rows_(prepared.rows),
+        groups_(prepared.groups),
         frame_{.builder = builder_, .kernel = kernel, .ranges = all_ranges(kernel)} {}
 
   void run() {
@@ -104,13 +76,12 @@ class KernelEmitter {
   }
 
   void place_rows(const Scope& scope) {
-    const RowPlan rows = plan_rows(kernel_, plan_);
     frame_.rows.resize(kernel_.stages.size());
-    llvm::Value* memory = fits_stack(rows.bytes)
-                              ? stack_array(builder_, builder_.getInt8Ty(), *rows.bytes.constant(), 64)
+    llvm::Value* memory = rows_.on_stack
+                              ? stack_array(builder_, builder_.getInt8Ty(), *rows_.bytes.constant(), 64)
                               : static_cast<llvm::Value*>(function_->getArg(4));
     for (size_t i = 0; i < kernel_.stages.size(); ++i) {
-      llvm::Value* offset = DimEmitter{builder_, scope.values, frame_.ranges}.emit(rows.offsets[i]);
+      llvm::Value* offset = DimEmitter{builder_, scope.values, frame_.ranges}.emit(rows_.offsets[i]);
       frame_.rows[i] = {builder_.CreatePtrAdd(memory, offset), plan_.variable.empty() ? 1 : plan_.lanes};
     }
   }
@@ -221,26 +192,18 @@ class KernelEmitter {
   Builder builder_;
   const Kernel& kernel_;
   const LanePlan& plan_;
+  const RowPlan& rows_;
   const std::vector<std::vector<int>>& groups_;
   KernelFrame frame_;
 };
 
 }  // namespace
 
-llvm::Function* emit_loops_function(Code& code, const Kernel& kernel, const std::string& name) {
-  loops::verify(kernel);
+llvm::Function* emit_loops_function(Code& code, const PreparedKernel& prepared, const std::string& name) {
   llvm::Function* function = create_kernel_function(code, name);
-  const LanePlan plan = plan_lanes(kernel, code.features);
-  Kernel expanded = loops::expand_math(kernel);
-  const auto groups =
-      plan.variable.empty() && plan.lanes > 1 ? join_row_stages(expanded) : each_alone(expanded);
-  KernelEmitter(function, expanded, plan, groups).run();
+  const Kernel expanded = loops::expand_math(prepared.kernel);
+  KernelEmitter(function, expanded, prepared).run();
   return function;
-}
-
-Dim scratch_bytes(const Kernel& kernel, CpuFeatures features) {
-  const Dim bytes = plan_rows(kernel, plan_lanes(kernel, features)).bytes;
-  return fits_stack(bytes) ? Dim(0) : bytes;
 }
 
 }  // namespace ingot::core::cpu

@@ -68,7 +68,7 @@ loops::Kernel tile_epilogue(const loops::Kernel& epilogue, const EpilogueShape& 
 EpilogueFunction::EpilogueFunction(Code& code, const loops::Kernel& tile_kernel)
     : kernel_(tile_kernel),
       symbols_(loops::free_symbols(tile_kernel)),
-      function_(emit_loops_function(code, tile_kernel, "epilogue")) {}
+      function_(emit_loops_function(code, prepare_in_order(tile_kernel, code.features), "epilogue")) {}
 
 void EpilogueFunction::load_arguments(Scaffold& scaffold, size_t operands,
                                       const std::vector<std::string>& symbols, size_t without_bias) {
