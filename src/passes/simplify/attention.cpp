@@ -85,7 +85,7 @@ Value* attention(Graph& graph, const Match& match) {
 }
 
 constexpr Rule kAttentionRules[] = {
-    {"matmul(weights:softmax(scores), v)", {}, nullptr, attention},
+    {.from = "matmul(weights:softmax(scores), v)", .build = attention},
 };
 
 }  // namespace

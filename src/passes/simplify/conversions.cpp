@@ -52,11 +52,11 @@ Value* convert_directly(Graph& graph, const Match& match) {
 }
 
 constexpr Rule kConversionRules[] = {
-    {"convert(x)", "x", has_operand_dtype},
-    {"convert(first:convert(x))", {}, widens_first, convert_directly},
-    {"not_equal(convert(x), 0)", "x", is_from_bool},
-    {"equal(convert(x), 1)", "x", is_from_bool},
-    {"equal(convert(x), 0)", "logical_not(x)", is_from_bool},
+    {.from = "convert(x)", .to = "x", .when = has_operand_dtype},
+    {.from = "convert(first:convert(x))", .when = widens_first, .build = convert_directly},
+    {.from = "not_equal(convert(x), 0)", .to = "x", .when = is_from_bool},
+    {.from = "equal(convert(x), 1)", .to = "x", .when = is_from_bool},
+    {.from = "equal(convert(x), 0)", .to = "logical_not(x)", .when = is_from_bool},
 };
 
 }  // namespace

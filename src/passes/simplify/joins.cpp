@@ -70,13 +70,13 @@ Value* without_mask(Graph& graph, const Match& match) {
 }
 
 constexpr Rule kJoinRules[] = {
-    {"concat(...)", {}, nullptr, without_empty_parts},
-    {"slice(joined:concat(...))", {}, nullptr, slice_of_part},
-    {"slice_scatter(x, y)", "y", writes_all},
-    {"slice_scatter(x, part:slice(x))", "x", writes_back},
-    {"attention(q, k, v, 0)", {}, nullptr, without_mask},
-    {"attention(q, k, v, 1)", {}, nullptr, without_mask},
-    {"slice_scatter(x, inner:slice_scatter(part:slice(x), y))", {}, nullptr, write_once},
+    {.from = "concat(...)", .build = without_empty_parts},
+    {.from = "slice(joined:concat(...))", .build = slice_of_part},
+    {.from = "slice_scatter(x, y)", .to = "y", .when = writes_all},
+    {.from = "slice_scatter(x, part:slice(x))", .to = "x", .when = writes_back},
+    {.from = "attention(q, k, v, 0)", .build = without_mask},
+    {.from = "attention(q, k, v, 1)", .build = without_mask},
+    {.from = "slice_scatter(x, inner:slice_scatter(part:slice(x), y))", .build = write_once},
 };
 
 }  // namespace
