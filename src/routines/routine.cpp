@@ -9,14 +9,9 @@ namespace ingot::core {
 
 std::span<const Routine> all_routines() {
   static constexpr Routine kRoutines[] = {
-      {"assert_true", routines::assert_true},
-      {"gru", routines::gru},
-      {"lstm", routines::lstm},
-      {"rnn", routines::rnn},
-      {"scatter_add", routines::scatter_add},
-      {"scatter_reduce", routines::scatter_reduce},
-      {"sort", routines::sort},
-      {"top_k", routines::top_k},
+#define ROUTINE(name) {#name, routines::name},
+#include "routines/routines.def"
+#undef ROUTINE
   };
   return kRoutines;
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The routines that routine.cpp lists. Operands and results are documented at the op record of the same name.
+// The routines of routines.def. Operands and results are documented at the op record of the same name.
 #pragma once
 
 #include <string_view>
@@ -8,14 +8,9 @@
 
 namespace ingot::core::routines {
 
-void assert_true(const RoutineCall& call);
-void gru(const RoutineCall& call);
-void lstm(const RoutineCall& call);
-void rnn(const RoutineCall& call);
-void scatter_add(const RoutineCall& call);
-void scatter_reduce(const RoutineCall& call);
-void sort(const RoutineCall& call);
-void top_k(const RoutineCall& call);
+#define ROUTINE(name) void name(const RoutineCall& call);
+#include "routines/routines.def"
+#undef ROUTINE
 
 // Value of one attribute of "axis=1 descending=true".
 int64_t integer_attribute(const RoutineCall& call, std::string_view name);
