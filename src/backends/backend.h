@@ -11,6 +11,7 @@
 
 #include "engine/program.h"
 #include "loops/kernel.h"
+#include "ops/fusion_answer.h"
 #include "ops/layout_request.h"
 #include "ops/ops.h"
 #include "passes/pass.h"
@@ -68,8 +69,10 @@ class Backend {
   virtual LayoutRequest layouts(const Node& node, const Target& target) const = 0;
   // Whether `consumer` (elementwise, or a view of one of `region`'s results) may join the fused node
   // `region`, and whether `producer` may be computed inside it.
-  virtual bool may_fuse_consumer(const Node& region, const Node& consumer, const Target& target) const = 0;
-  virtual bool may_fuse_producer(const Node& region, const Node& producer, const Target& target) const = 0;
+  virtual FusionAnswer may_fuse_consumer(const Node& region, const Node& consumer,
+                                         const Target& target) const = 0;
+  virtual FusionAnswer may_fuse_producer(const Node& region, const Node& producer,
+                                         const Target& target) const = 0;
   // The steps, in order, that compute a node of the final graph (fused or single).
   virtual std::vector<LoweredStep> lower(const Node& node, const SymbolTable& symbols,
                                          const Target& target) const = 0;

@@ -12,6 +12,7 @@
 #include "backends/executor.h"
 #include "compiler/options.h"
 #include "compiler/phases.h"
+#include "compiler/target_pipeline.h"
 #include "engine/engine_data.h"
 #include "importers/aten/import.h"
 #include "partition/partition.h"
@@ -25,6 +26,7 @@ struct BuildReport {
   size_t verified_kernels = 0;  // ... and compared with their definition
   std::vector<SlowNode> slow;   // that the engine runs slowly
   std::vector<PassRunner::Timing> passes;
+  Refusals refusals;        // of neighbours to join regions
   int64_t arena_bytes = 0;  // at the typical sizes
   int64_t arena_lower_bound = 0;
 };

@@ -107,6 +107,19 @@ void write(JsonWriter& json, const std::vector<PassRunner::Timing>& passes) {
   json.end_array();
 }
 
+void write(JsonWriter& json, const Refusals& refusals) {
+  json.begin_array();
+  for (const auto& [refusal, count] : refusals) {
+    json.begin_object();
+    json.field("region", refusal.region);
+    json.field("node", refusal.node);
+    json.field("reason", refusal.reason);
+    json.field("count", count);
+    json.end_object();
+  }
+  json.end_array();
+}
+
 double total_seconds(const std::vector<Phases::Phase>& phases) {
   double seconds = 0;
   for (const Phases::Phase& phase : phases) seconds += phase.seconds;
@@ -161,6 +174,8 @@ class Build {
     json.field("verified_kernels", report_.verified_kernels);
     json.key("slow");
     write(json, report_.slow);
+    json.key("not_fused");
+    write(json, report_.refusals);
     json.field("arena_bytes", report_.arena_bytes);
     json.field("arena_lower_bound", report_.arena_lower_bound);
     json.end_object();

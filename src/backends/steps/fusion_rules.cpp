@@ -43,23 +43,33 @@ bool reads_each_element_once(const Node& root, const Value* value) {
 
 }  // namespace
 
-bool may_take_consumer(const Node& root, const Node& consumer, const ReadyRule& is_ready) {
-  if (!consumer.op->traits.has(Trait::kElementwise) || result_shape(consumer) != result_shape(root))
-    return false;
-  if (consumer.results[0]->type.layout != root.results[0]->type.layout) return false;
-  return !root.op->traits.has(Trait::kContraction) || is_ready(root);
+FusionAnswer may_take_consumer(const Node& root, const Node& consumer, const ReadyRule& is_ready) {
+  if (!consumer.op->traits.has(Trait::kElementwise)) return {false, "it is not elementwise"};
+  if (result_shape(consumer) != result_shape(root)) return {false, "it has another shape"};
+  if (consumer.results[0]->type.layout != root.results[0]->type.layout)
+    return {false, "it has another layout"};
+  if (root.op->traits.has(Trait::kContraction) && !is_ready(root))
+    return {false, "no kernel template computes the contraction as it stands"};
+  return {};
 }
 
-bool may_take_producer(const Node& root, const Node& producer, const ReadyRule& is_ready) {
-  if (reads_data_dependent_indices(producer))
-    return root.op->traits.has(Trait::kElementwise) && !feeds(producer, root);
-  if (root.op->traits.has(Trait::kContraction)) return !feeds(producer, root) && is_ready(root);
-  if (root.op->traits.has(Trait::kReduction)) {
-    return !feeds(producer, root) || reads_each_element_once(root, producer.results[0]);
+FusionAnswer may_take_producer(const Node& root, const Node& producer, const ReadyRule& is_ready) {
+  if (reads_data_dependent_indices(producer)) {
+    const bool fits = root.op->traits.has(Trait::kElementwise) && !feeds(producer, root);
+    return {fits, "its indices depend on data"};
   }
-  // Fusing a broadcast recomputes the producer per reader, so only allow free producers.
+  if (root.op->traits.has(Trait::kContraction)) {
+    if (feeds(producer, root)) return {false, "it feeds the contraction itself"};
+    return {is_ready(root), "no kernel template computes the contraction as it stands"};
+  }
+  if (root.op->traits.has(Trait::kReduction)) {
+    const bool fits = !feeds(producer, root) || reads_each_element_once(root, producer.results[0]);
+    return {fits, "the reduction reads its elements more than once"};
+  }
+  // Fusing a broadcast recomputes the producer per reader, so only free producers are fused.
   const bool cheap = producer.op->traits.has(Trait::kView) || !is_floating(producer.results[0]->type.dtype);
-  return cheap || element_count(producer.results[0]->type) == element_count(root.results[0]->type);
+  const bool fits = cheap || element_count(producer.results[0]->type) == element_count(root.results[0]->type);
+  return {fits, "it would be computed again for each element that it is broadcast to"};
 }
 
 }  // namespace ingot::core

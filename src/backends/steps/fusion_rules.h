@@ -4,6 +4,7 @@
 #include <functional>
 
 #include "ir/graph.h"
+#include "ops/fusion_answer.h"
 
 namespace ingot::core {
 
@@ -11,7 +12,7 @@ namespace ingot::core {
 using ReadyRule = std::function<bool(const Node& contraction)>;
 
 // Implementations of Backend::may_fuse_consumer and may_fuse_producer.
-bool may_take_consumer(const Node& root, const Node& consumer, const ReadyRule& is_ready);
-bool may_take_producer(const Node& root, const Node& producer, const ReadyRule& is_ready);
+FusionAnswer may_take_consumer(const Node& root, const Node& consumer, const ReadyRule& is_ready);
+FusionAnswer may_take_producer(const Node& root, const Node& producer, const ReadyRule& is_ready);
 
 }  // namespace ingot::core

@@ -129,10 +129,12 @@ class CpuBackend final : public Backend {
     return request;
   }
 
-  bool may_fuse_consumer(const Node& root, const Node& consumer, const Target& target) const override {
+  FusionAnswer may_fuse_consumer(const Node& root, const Node& consumer,
+                                 const Target& target) const override {
     return may_take_consumer(root, consumer, ready_for(target));
   }
-  bool may_fuse_producer(const Node& root, const Node& producer, const Target& target) const override {
+  FusionAnswer may_fuse_producer(const Node& root, const Node& producer,
+                                 const Target& target) const override {
     return may_take_producer(root, producer, ready_for(target));
   }
 

@@ -89,6 +89,7 @@ LoweredStep lower_contraction(const Members& members, const Node& contraction, c
 
 // Attention alone: it takes nothing in.
 bool takes_neighbours(const Node& root) { return root.op != &ops::attention; }
+constexpr FusionAnswer kTakesNothing{false, "the kernel template of attention takes nothing in"};
 
 // "sm_80" and later, with or without the "a" of code for one architecture alone.
 bool is_architecture(std::string_view words) {
@@ -133,11 +134,11 @@ class CudaBackend final : public Backend {
     return node.op == &ops::attention ? attention_layouts(node) : contraction_layouts(node);
   }
 
-  bool may_fuse_consumer(const Node& root, const Node& consumer, const Target&) const override {
-    return takes_neighbours(root) && may_take_consumer(root, consumer, is_ready);
+  FusionAnswer may_fuse_consumer(const Node& root, const Node& consumer, const Target&) const override {
+    return takes_neighbours(root) ? may_take_consumer(root, consumer, is_ready) : kTakesNothing;
   }
-  bool may_fuse_producer(const Node& root, const Node& producer, const Target&) const override {
-    return takes_neighbours(root) && may_take_producer(root, producer, is_ready);
+  FusionAnswer may_fuse_producer(const Node& root, const Node& producer, const Target&) const override {
+    return takes_neighbours(root) ? may_take_producer(root, producer, is_ready) : kTakesNothing;
   }
 
   std::vector<LoweredStep> lower(const Node& node, const SymbolTable& symbols,

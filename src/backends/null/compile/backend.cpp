@@ -21,8 +21,8 @@ class NullBackend final : public Backend {
   std::string device(std::string_view) const override { return {}; }
   Support supports(const Node&, const SymbolValues&, const Target&) const override { return {}; }
   LayoutRequest layouts(const Node&, const Target&) const override { return {}; }
-  bool may_fuse_consumer(const Node&, const Node&, const Target&) const override { return true; }
-  bool may_fuse_producer(const Node&, const Node&, const Target&) const override { return true; }
+  FusionAnswer may_fuse_consumer(const Node&, const Node&, const Target&) const override { return {}; }
+  FusionAnswer may_fuse_producer(const Node&, const Node&, const Target&) const override { return {}; }
 
   std::vector<LoweredStep> lower(const Node& node, const SymbolTable&, const Target&) const override {
     LoweredStep step;

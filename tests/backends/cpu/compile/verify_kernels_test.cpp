@@ -50,11 +50,11 @@ Graph fused(Graph graph) {
   const Target target = native();
   return fuse(std::move(graph), {.may_take_consumer =
                                      [=](const Node& root, const Node& node) {
-                                       return backend().may_fuse_consumer(root, node, target);
+                                       return backend().may_fuse_consumer(root, node, target).yes;
                                      },
                                  .may_take_producer =
                                      [=](const Node& root, const Node& node) {
-                                       return backend().may_fuse_producer(root, node, target);
+                                       return backend().may_fuse_producer(root, node, target).yes;
                                      }});
 }
 
