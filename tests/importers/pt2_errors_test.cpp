@@ -104,9 +104,11 @@ INSTANTIATE_TEST_SUITE_P(
                "\"storage_offset\": {\"as_int\": 1}", "INGOT-U507", "reaches out"},
         Damage{"image", kWeights, "{\"as_int\": 8}", "{\"as_int\": 4611686018427387904}", "INGOT-U507",
                "overflow"},
-        Damage{"image", kWeights, "{\"as_int\": 8}", "{\"as_int\": -8}", "INGOT-U507", "natural number"},
+        Damage{"image", kWeights, "{\"as_int\": 8}", "{\"as_int\": -8}", "INGOT-U507",
+               "non-negative integer"},
         Damage{"image", kWeights, "{\"as_int\": 3}", "{\"as_int\": 4}", "INGOT-U507", "reaches out"},
-        Damage{"image", kWeights, "{\"as_int\": 3}", "{\"as_int\": 2}", "INGOT-U506", "another type"}));
+        Damage{"image", kWeights, "{\"as_int\": 3}", "{\"as_int\": 2}", "INGOT-U506",
+               "do not have the type declared"}));
 
 TEST(Pt2Errors, NameTheNodeAndTheLine) {
   Members members = golden_members("image");

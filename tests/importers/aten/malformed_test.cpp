@@ -71,7 +71,7 @@ std::vector<BadCall> calls() {
        {list({0, 1}), list({0})},
        "different numbers of source and target dims"},
       {"aten.movedim.intlist", {2, 3}, {list({5}), list({0})}, "dims out of range or repeated"},
-      {"aten.movedim.intlist", {2, 3}, {list({0, 0}), list({0, 1})}, "or twice"},
+      {"aten.movedim.intlist", {2, 3}, {list({0, 0}), list({0, 1})}, "or repeated"},
       {"aten.diagonal.default", {2, 3}, {{kZero}, {kZero}, {kZero}}, "a diagonal of one dim"},
       {"aten.unfold.default", {4}, {{kZero}, {kTwo}, {kZero}}, "empty windows"},
       {"aten.as_strided.default", {4}, {list({2, 2}), list({1})}, "another number of strides"},
@@ -116,7 +116,7 @@ TEST(MalformedCalls, WithTwoTensorsAreRefused) {
               HasSubstr("a label of the result that no term has"));
   EXPECT_THAT(refused("aten.lstm.input",
                       {{x}, values({x}), values({y, y}), {false}, {kOne}, {0.0}, {false}, {false}, {false}}),
-              HasSubstr("another number of states"));
+              HasSubstr("a number of states other than two"));
   EXPECT_THAT(refused("aten.gru.input",
                       {{x}, {y}, values({y, y}), {false}, {kOne}, {0.0}, {false}, {false}, {false}}),
               HasSubstr("a state of unexpected rank"));
