@@ -339,7 +339,7 @@ def test_answers_are_eager_s(function: Callable) -> None:
 @pytest.mark.parametrize(
     ("options", "says"),
     [
-        ({"torch_executed_ops": "aten.add.Tensor"}, "is a list of operators"),
+        ({"torch_executed_ops": "aten.add.Tensor"}, "must be a list of operators"),
         ({"progress": 3}, "is a function"),
     ],
 )
