@@ -6,6 +6,7 @@
 
 #include "backends/cuda/compile/template_text.h"
 #include "backends/cuda/compile/tensor_core_text.h"
+#include "backends/cuda/compile/tile.h"
 #include "backends/cuda/compile/type_text.h"
 #include "ops/attributes.h"
 #include "ops/ops.h"
@@ -15,6 +16,7 @@ namespace {
 
 constexpr int64_t kFragment = 16, kWidest = 256;
 constexpr int kKeys = 64;             // of a part
+constexpr int kMostSplits = 8;        // blocks of a cluster
 constexpr int64_t kManyBlocks = 110;  // that fill most of a GPU
 
 bool is_last_innermost(const TensorType& type) { return innermost(type) == type.rank() - 1; }
@@ -31,7 +33,7 @@ bool is_mask(const TensorType& type) {
 
 class AttentionWriter {
  public:
-  AttentionWriter(const Node& node, const SymbolTable& symbols)
+  AttentionWriter(const Node& node, const SymbolTable& symbols, bool clusters)
       : node_(node), attributes_(node.attributes<ops::Attention>()), out_(node, {}, symbols) {
     const Shape& result = node.results[0]->type.shape;
     batch_dims_.assign(result.begin(), result.end() - 2);
@@ -42,6 +44,11 @@ class AttentionWriter {
     value_width_ = *node.operand_type(2).shape.back().constant();
     const int64_t large = out_.typical(batch_) * ((out_.typical(queries_) + 63) / 64);
     warp_rows_ = large >= kManyBlocks ? 4 : 1;
+    const int64_t blocks = out_.typical(batch_) * ((out_.typical(queries_) + 15) / 16);
+    const auto suits = [&](int splits) {
+      return blocks * splits <= kManyBlocks && out_.typical(keys_) >= 2 * int64_t{splits} * kKeys;
+    };
+    while (clusters && splits_ < kMostSplits && suits(2 * splits_)) splits_ *= 2;
   }
 
   TemplateKernel write() {
@@ -58,8 +65,9 @@ class AttentionWriter {
     write_kernel();
     const int64_t rows = int64_t{warp_rows_} * kFragment;
     const int64_t parts = 2 * (rows * (width_ + 8) + 2 * kKeys * (width_ + 8 + value_width_ + 8));
-    const int64_t merged = 4 * (4 / warp_rows_) * rows * (value_width_ + 4 + 2);
+    const int64_t merged = 4 * (4 / warp_rows_ + 1) * rows * (value_width_ + 4 + 2);
     return {.threads = 128,
+            .cluster = splits_,
             .items = batch_ * ceil_divide(queries_, Dim(rows)),
             .shared_bytes = std::max(parts, merged),
             .symbols = out_.symbols,
@@ -70,6 +78,7 @@ class AttentionWriter {
   void write_constants() {
     const double scale =
         attributes_.scale != 0 ? attributes_.scale : 1 / std::sqrt(static_cast<double>(width_));
+    out_.line("constexpr int kSplits = {};\n", splits_);
     out_.line("constexpr int kWidth = {}, kValueWidth = {}, kWarpRows = {}, kWarpKeys = {}, kKeys = {};\n",
               width_, value_width_, warp_rows_, 4 / warp_rows_, kKeys);
     out_.line("constexpr bool kBf16 = {}, kCausal = {}, kEmptyIsNan = {};\nconstexpr f32 kScale = {:a}f;\n",
@@ -145,8 +154,9 @@ class AttentionWriter {
 
   void write_kernel() {
     out_.line(
-        "extern \"C\" __global__ void __launch_bounds__(128) ingot_kernel(const u16* q, const u16* k, const "
-        "u16* v, ");
+        "extern \"C\" __global__ void __launch_bounds__(128) {} ingot_kernel(const u16* q, const u16* k, "
+        "const u16* v, ",
+        splits_ > 1 ? fmt::format("__cluster_dims__({})", splits_) : "");
     if (node_.has_operand(3)) out_.line("const Mask* mask, ");
     out_.line("u16* result, ");
     for (size_t i = 0; i < out_.symbols.size(); ++i) out_.line("i64 a{}, ", i);
@@ -156,9 +166,10 @@ class AttentionWriter {
     out_.line("const Operands x = {{q, k, v, is_aligned(q) && is_aligned(k) && is_aligned(v), {}, {}{}}};\n",
               out_.scope.text(queries_), out_.scope.text(keys_), out_.symbol_fields());
     out_.line("let_next_start();\nwait_for_previous();\nconst idx down = (x.queries + kRows - 1) / kRows;\n");
-    out_.line("for (idx block = blockIdx.x; block < down * {}; block += gridDim.x)\n",
+    out_.line("for (idx tile = blockIdx.x / kSplits; tile < down * {}; tile += gridDim.x / kSplits)\n",
               out_.scope.text(batch_));
-    out_.line("attend(shared, mask, result, block / down, block % down * kRows, x);\n}}\n");
+    out_.line(
+        "attend(shared, blockIdx.x % kSplits, mask, result, tile / down, tile % down * kRows, x);\n}}\n");
   }
 
   const Node& node_;
@@ -167,7 +178,7 @@ class AttentionWriter {
   std::vector<Dim> batch_dims_;
   Dim batch_ = 1, queries_, keys_;
   int64_t width_ = 0, value_width_ = 0;
-  int warp_rows_ = 1;
+  int warp_rows_ = 1, splits_ = 1;
 };
 
 }  // namespace
@@ -192,8 +203,8 @@ LayoutRequest attention_layouts(const Node& node) {
   return request;
 }
 
-TemplateKernel write_attention(const Node& node, const SymbolTable& symbols) {
-  return AttentionWriter(node, symbols).write();
+TemplateKernel write_attention(const Node& node, const SymbolTable& symbols, std::string_view architecture) {
+  return AttentionWriter(node, symbols, limits_of(architecture).clusters).write();
 }
 
 }  // namespace ingot::core::cuda

@@ -14,6 +14,6 @@ bool is_tensor_core_attention(const Node& node);
 LayoutRequest attention_layouts(const Node& node);
 
 // Its buffers are the node's operands and its result.
-TemplateKernel write_attention(const Node& node, const SymbolTable& symbols);
+TemplateKernel write_attention(const Node& node, const SymbolTable& symbols, std::string_view architecture);
 
 }  // namespace ingot::core::cuda

@@ -145,7 +145,8 @@ class CudaBackend final : public Backend {
                                  const Target& target) const override {
     const Members members = members_of(node);
     if (is_tensor_core_attention(node))
-      return {lower_template(write_attention(node, symbols), members, node, node.results, target)};
+      return {
+          lower_template(write_attention(node, symbols, target.device), members, node, node.results, target)};
     const Node* contraction = find_contraction(members);
     if (contraction != nullptr && is_tensor_core_contraction(*contraction))
       return {lower_contraction(members, *contraction, symbols, target)};

@@ -9,6 +9,7 @@
 
 #include "backends/cuda/compile/expression_text.h"
 #include "backends/cuda/compile/launch_plan.h"
+#include "backends/cuda/compile/row_text.h"
 #include "backends/cuda/compile/template_text.h"
 #include "backends/cuda/compile/tensor_core_text.h"
 #include "backends/cuda/compile/tile.h"
@@ -17,6 +18,7 @@
 #include "loops/rewrite.h"
 #include "ops/attributes.h"
 #include "ops/ops.h"
+#include "support/error.h"
 
 namespace ingot::core::cuda {
 namespace {
@@ -101,7 +103,8 @@ class ContractionWriter {
     depth_ = depth_of(node_);
     const ProductSize size = {out_.typical(batch_), out_.typical(rows_), out_.typical(columns_),
                               out_.typical(depth_), is_b_depth_inner(node_)};
-    tile_ = rank_tiles(size, limits_of(site.architecture))[0];
+    if (node_.op != &ops::convolution) row_tile_ = row_tile(size);
+    tile_ = row_tile_ ? Tile{} : rank_tiles(size, limits_of(site.architecture))[0];
   }
 
   TemplateKernel write() {
@@ -110,18 +113,28 @@ class ContractionWriter {
     out_.line("struct Operands {{ const u16 *a, *b; idx rows, columns, depth{}; }};\n", out_.symbol_fields());
     write_a_place();
     write_b_place();
-    out_.text += contraction_body();
+    out_.text += row_tile_ ? row_body() : contraction_body();
     write_kernel();
-    return {.threads = tile_.threads(),
-            .cluster = tile_.splits,
-            .items = batch_ * ceil_divide(rows_, tile_.rows) * ceil_divide(columns_, tile_.columns),
-            .shared_bytes = tile_.shared_bytes(is_b_depth_inner(node_)),
-            .symbols = out_.symbols,
-            .text = std::string(tensor_core_functions()) + out_.text};
+    TemplateKernel kernel = row_tile_ ? row_kernel(*row_tile_) : tiled_kernel();
+    kernel.symbols = out_.symbols;
+    kernel.text = std::string(tensor_core_functions()) + out_.text;
+    return kernel;
   }
 
  private:
   std::array<const loops::Kernel*, 1> kernels() const { return {&epilogue_}; }
+
+  TemplateKernel tiled_kernel() const {
+    return {.threads = tile_.threads(),
+            .cluster = tile_.splits,
+            .items = batch_ * ceil_divide(rows_, tile_.rows) * ceil_divide(columns_, tile_.columns),
+            .shared_bytes = tile_.shared_bytes(is_b_depth_inner(node_))};
+  }
+  TemplateKernel row_kernel(const RowTile& tile) const {
+    return {.threads = tile.threads(),
+            .items = batch_ * ceil_divide(rows_, tile.rows) * ceil_divide(columns_, tile.columns()),
+            .shared_bytes = tile.shared_bytes(*depth_.constant())};
+  }
 
   std::vector<Dim> dims_of(const std::vector<size_t>& dims) const {
     std::vector<Dim> extents;
@@ -132,13 +145,20 @@ class ContractionWriter {
   void write_constants() {
     const DType dtype = node_.operand_type(0).dtype;
     const auto depth = depth_.constant();
+    out_.line("constexpr bool kBf16 = {}, kBIsWeight = {};\n", dtype == DType::kBF16, b_is_weight_);
+    if (row_tile_) {
+      out_.line("constexpr int kRows = {}, kWarps = {}, kOwnColumns = {}, kAhead = {}, kAllDepth = {}, ",
+                row_tile_->rows, RowTile::kWarps, row_tile_->own_columns, row_tile_->ahead, *depth);
+      out_.line("kSplits = 1;\n");
+      return;
+    }
     out_.line("constexpr int kRows = {}, kColumns = {}, kDepth = {}, kStages = {};\n", tile_.rows,
               tile_.columns, tile_.depth, tile_.stages);
     out_.line("constexpr int kWarpRows = {}, kWarpColumns = {}, kWarpDepths = {};\n", tile_.warp_rows,
               tile_.warp_columns, tile_.warp_depths);
-    out_.line("constexpr bool kBf16 = {}, kBDepthInner = {}, kWholeDepth = {};\n", dtype == DType::kBF16,
-              is_b_depth_inner(node_), depth && *depth % tile_.depth == 0);
-    out_.line("constexpr int kSplits = {};\nconstexpr bool kBIsWeight = {};\n", tile_.splits, b_is_weight_);
+    out_.line("constexpr bool kBDepthInner = {}, kWholeDepth = {};\n", is_b_depth_inner(node_),
+              depth && *depth % tile_.depth == 0);
+    out_.line("constexpr int kSplits = {};\n", tile_.splits);
   }
 
   // Where a thread copies a chunk of `a` from: what stays the same from part to part of the depth, and the
@@ -218,8 +238,9 @@ class ContractionWriter {
   }
 
   void write_kernel() {
-    out_.line("extern \"C\" __global__ void __launch_bounds__({}) {} ingot_kernel(", tile_.threads(),
-              tile_.splits > 1 ? fmt::format("__cluster_dims__({})", tile_.splits) : "");
+    out_.line("extern \"C\" __global__ void __launch_bounds__({}) {} ingot_kernel(",
+              row_tile_ ? row_tile_->threads() : tile_.threads(),
+              !row_tile_ && tile_.splits > 1 ? fmt::format("__cluster_dims__({})", tile_.splits) : "");
     for (size_t i = 0; i < node_.operands.size(); ++i) {
       if (node_.has_operand(i)) out_.line("const u16* x{}, ", i);
     }
@@ -246,17 +267,40 @@ class ContractionWriter {
     out_.line("multiply_tile(shared, share, batch, first_row, first_column, x);\n}} else {{\n");
     out_.line("wait_for_previous();\nlet_next_start();\n");
     out_.line("multiply_one_by_one((f32*)shared, share, batch, first_row, first_column, x);\n}}\n");
-    out_.line(
-        "if (kSplits > 1) synchronize_cluster();\nconstexpr int kShare = kRows * kColumns / kSplits;\n");
-    out_.line("for (int i = share * kShare + threadIdx.x; i < (share + 1) * kShare; i += kThreads) {{\n");
-    out_.line("const idx row = first_row + i / kColumns, column = first_column + i % kColumns;\n");
-    out_.line("if (row >= x.rows || column >= x.columns) continue;\n");
-    out_.line("f32 sum = sum_of_shares((const f32*)shared + i / kColumns * kSumStride + i % kColumns);\n");
+    out_.line("if (kSplits > 1) synchronize_cluster();\n");
     write_epilogue();
-    out_.line("}}\nif (kSplits > 1) synchronize_cluster(); else __syncthreads();\n}}\n}}\n");
+    out_.line("if (kSplits > 1) synchronize_cluster(); else __syncthreads();\n}}\n}}\n");
   }
 
+  // Each thread has some numbers of the tile at a time: all are loaded and computed before the first is
+  // stored, since what is stored could be what the next load reads. Beyond the edge the last number is
+  // computed again.
   void write_epilogue() {
+    const loops::Stage& stored = epilogue_.stages.back();
+    invariant(stored.store.has_value(), "an epilogue stores what it computes last");
+    const loops::Buffer& buffer = epilogue_.buffers[static_cast<size_t>(stored.store->buffer)];
+    const std::string_view type = type_name(stored.value->dtype);
+    out_.line("constexpr int kShare = kRows * kColumns / kSplits, kAtOnce = kShare < 8 * kThreads ? ");
+    out_.line("(kShare + kThreads - 1) / kThreads : 8;\nconst int end = (share + 1) * kShare;\n");
+    out_.line("const auto finish = [&](int i, idx& place) {{\n");
+    out_.line("const idx row = least<idx>(first_row + i / kColumns, x.rows - 1), ");
+    out_.line("column = least<idx>(first_column + i % kColumns, x.columns - 1);\n");
+    out_.line("f32 sum = sum_of_shares((const f32*)shared + i / kColumns * kSumStride + i % kColumns);\n");
+    write_value(buffer, stored);
+    out_.line("}};\nfor (int i = share * kShare + threadIdx.x; i < end; i += kAtOnce * kThreads) {{\n");
+    out_.line("{} values[kAtOnce];\nidx places[kAtOnce];\n#pragma unroll\n", type);
+    out_.line(
+        "for (int k = 0; k < kAtOnce; ++k) values[k] = finish(least(i + k * kThreads, end - 1), "
+        "places[k]);\n");
+    out_.line("#pragma unroll\nfor (int k = 0; k < kAtOnce; ++k) {{\nconst int at = i + k * kThreads;\n");
+    out_.line(
+        "if (at < end && first_row + at / kColumns < x.rows && first_column + at % kColumns < x.columns)\n");
+    out_.text += store_text(buffer, fmt::format("b{}", stored.store->buffer), "places[k]", "values[k]");
+    out_.line("}}\n}}\n");
+  }
+
+  // Of the number at `row` and `column` of `batch`, whose products add up to `sum`.
+  void write_value(const loops::Buffer& buffer, const loops::Stage& stored) {
     IndexScope scope = out_.scope;
     if (node_.op != &ops::matmul && node_.has_operand(2))
       out_.line("sum = add_(sum, {}(x2 + column));\n",
@@ -270,15 +314,12 @@ class ContractionWriter {
     std::vector<LocalAccess> locals;
     ExpressionWriter writer(epilogue_, locals, out_.text);
     writer.replace_buffer(0, "sum");
-    for (size_t k = 0; k < epilogue_.stages.size(); ++k) {
-      const loops::Stage& stage = epilogue_.stages[k];
-      const std::string value = writer.value(stage.value, scope, {});
-      locals.push_back({value, {}});
-      if (!stage.store) continue;
-      const loops::Buffer& buffer = epilogue_.buffers[static_cast<size_t>(stage.store->buffer)];
-      const Dim offset = storage_offset(buffer.type.layout, buffer.type.shape, stage.store->index);
-      out_.text += store_text(buffer, fmt::format("b{}", stage.store->buffer), scope.text(offset), value);
+    for (const loops::Stage& stage : epilogue_.stages) {
+      invariant(&stage == &stored || !stage.store, "an epilogue stores once");
+      locals.push_back({writer.value(stage.value, scope, {}), {}});
     }
+    const Dim offset = storage_offset(buffer.type.layout, buffer.type.shape, stored.store->index);
+    out_.line("place = {};\nreturn {};\n", scope.text(offset), locals.back().name);
   }
 
   void bind_loop(size_t dim, const std::string& name, IndexScope& scope) const {
@@ -291,7 +332,8 @@ class ContractionWriter {
   const Roles roles_;
   TemplateText out_;
   Dim batch_, rows_, columns_, depth_;
-  Tile tile_{};
+  Tile tile_{};  // if there is no row_tile_
+  std::optional<RowTile> row_tile_;
 };
 
 // Where every reader wants one of equal parts of the last dim, the parts lie one behind another, and reading

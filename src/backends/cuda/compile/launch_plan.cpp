@@ -16,7 +16,8 @@ using loops::Stage;
 
 constexpr int kWarp = 32, kThreads = 256;
 constexpr int64_t kTypicalExtent = 64;      // of a loop whose extent is not known
-constexpr int64_t kWarpRow = 1024;          // longer rows get a whole block
+constexpr int64_t kWarpRow = 1024;          // longer rows get a whole block,
+constexpr int64_t kManyRows = 2048;         // and shorter ones where warps would leave processors idle
 constexpr int64_t kRegisterRow = 16;        // elements that one thread may keep
 constexpr int64_t kMostShared = 48 * 1024;  // what every GPU gives a block without asking
 
@@ -76,8 +77,9 @@ int group_for(const Kernel& kernel) {
     shared |= own > kRegisterRow && walks_neighbours(kernel, stage, stage.loops);
   }
   if (!shared) return 1;
-  const bool scans = std::ranges::any_of(kernel.stages, &Stage::scan);
-  return longest > kWarpRow && !scans ? kThreads : kWarp;
+  if (std::ranges::any_of(kernel.stages, &Stage::scan)) return kWarp;
+  const bool few = typical(kernel.parallel, kernel.symbols) < kManyRows && longest >= kThreads;
+  return few || longest > kWarpRow ? kThreads : kWarp;
 }
 
 Dim row_bytes(const Kernel& kernel) {

@@ -214,8 +214,8 @@ DEVICE f32 sum_of_shares(const f32* place) {
 //   for part of the keys, kKeys at a time, the next one being copied:
 //     each warp: scores of its 16 rows and its share of the part; the largest so far; weights; weights times
 //     values
-//   shares of the keys are merged in order (online softmax: Milakov and Gimelshein 2018; tiles: Dao et al.
-//   2022)
+//   shares of the keys, of warps and of blocks of a cluster, are merged in order (online softmax: Milakov and
+//   Gimelshein 2018; tiles: Dao et al. 2022)
 constexpr std::string_view kAttention = R"cuda(
 constexpr int kRows = kWarpRows * 16, kThreads = 128, kStride = kWidth + 8, kValueStride = kValueWidth + 8, kOwnKeys = kKeys / kWarpKeys, kSumStride = kValueWidth + 4;
 
@@ -307,11 +307,26 @@ DEVICE void attend_part(Rows& rows, const u16* q, const u16* k, const u16* v, id
 
 DEVICE void store_half(u16* p, f32 v) { if (kBf16) store_bf16(p, v); else store_f16(p, v); }
 
-// Adds up the shares of the keys: each has its largest score, its total and its values.
-DEVICE void merge(char* shared, const Rows& rows, u16* result, idx batch, idx first_row, const Operands& x) {
-  f32* const values = (f32*)shared;  // [kWarpKeys][kRows][kSumStride]
-  f32* const most = values + kWarpKeys * kRows * kSumStride;
-  f32* const total = most + kWarpKeys * kRows;
+struct Share { f32 value, total, most; };  // of the keys, for one number of the result
+template <class Load> DEVICE Share add_shares(int count, const Load& load) {
+  Share all = {0, 0, -__int_as_float(0x7f800000)};
+  for (int s = 0; s < count; ++s) all.most = fmaxf(all.most, load(s).most);
+  const f32 finite = all.most == -__int_as_float(0x7f800000) ? 0 : all.most;
+  for (int s = 0; s < count; ++s) {
+    const Share share = load(s);
+    const f32 factor = power_of_two((share.most - finite) * 1.44269504f);
+    all.total += share.total * factor;
+    all.value += share.value * factor;
+  }
+  return all;
+}
+
+// Adds up the shares of the warps, then of the blocks of a cluster.
+DEVICE void merge(char* shared, int block, const Rows& rows, u16* result, idx batch, idx first_row, const Operands& x) {
+  constexpr int kNumbers = kRows * kSumStride;
+  f32* const values = (f32*)shared;  // [kWarpKeys][kRows][kSumStride], and one for all of them
+  f32* const most = values + (kWarpKeys + 1) * kNumbers;
+  f32* const total = most + (kWarpKeys + 1) * kRows;
   const int lane = threadIdx.x % 32, share = threadIdx.x / 32 % kWarpKeys, row = threadIdx.x / 32 / kWarpKeys * 16 + lane / 4;
   #pragma unroll
   for (int n = 0; n < kValueWidth / 8; ++n)
@@ -323,30 +338,43 @@ DEVICE void merge(char* shared, const Rows& rows, u16* result, idx batch, idx fi
       total[share * kRows + row + h * 8] = rows.total[h];
     }
   __syncthreads();
-  for (int c = threadIdx.x; c < kRows * kValueWidth; c += kThreads) {
+  const auto of_warps = [&](int r, int column) {
+    return add_shares(kWarpKeys, [&](int s) { return Share{values[s * kNumbers + r * kSumStride + column], total[s * kRows + r], most[s * kRows + r]}; });
+  };
+  const auto of_blocks = [&](int r, int column) {
+    return add_shares(kSplits, [&](int s) {
+      return Share{load_of_block(values + kWarpKeys * kNumbers + r * kSumStride + column, s), load_of_block(total + kWarpKeys * kRows + r, s),
+                   load_of_block(most + kWarpKeys * kRows + r, s)};
+    });
+  };
+  if (kSplits > 1) {
+    for (int c = threadIdx.x; c < kRows * kValueWidth; c += kThreads) {
+      const int r = c / kValueWidth, column = c % kValueWidth;
+      const Share all = of_warps(r, column);
+      values[kWarpKeys * kNumbers + r * kSumStride + column] = all.value;
+      if (column > 0) continue;
+      most[kWarpKeys * kRows + r] = all.most;
+      total[kWarpKeys * kRows + r] = all.total;
+    }
+    synchronize_cluster();
+  }
+  for (int c = block * kThreads + threadIdx.x; c < kRows * kValueWidth; c += kSplits * kThreads) {
     const int r = c / kValueWidth, column = c % kValueWidth;
     if (first_row + r >= x.queries) continue;
-    f32 highest = most[r];
-    for (int s = 1; s < kWarpKeys; ++s) highest = fmaxf(highest, most[s * kRows + r]);
-    if (highest == -__int_as_float(0x7f800000)) highest = 0;
-    f32 sum = 0, all = 0;
-    for (int s = 0; s < kWarpKeys; ++s) {
-      const f32 factor = power_of_two((most[s * kRows + r] - highest) * 1.44269504f);
-      all += total[s * kRows + r] * factor;
-      sum += values[(s * kRows + r) * kSumStride + column] * factor;
-    }
+    const Share all = kSplits > 1 ? of_blocks(r, column) : of_warps(r, column);
     const f32 empty = kEmptyIsNan ? __int_as_float(0x7fc00000) : 0;
-    store_half(result + result_place(x, batch, first_row + r, column), all == 0 ? empty : sum / all);
+    store_half(result + result_place(x, batch, first_row + r, column), all.total == 0 ? empty : all.value / all.total);
   }
-  __syncthreads();
+  if (kSplits > 1) synchronize_cluster();
+  else __syncthreads();
 }
 
-DEVICE void attend(char* shared, const Mask* mask, u16* result, idx batch, idx first_row, const Operands& x) {
+DEVICE void attend(char* shared, int block, const Mask* mask, u16* result, idx batch, idx first_row, const Operands& x) {
   u16* const q = (u16*)shared;
   u16* const k = q + kRows * kStride;
   u16* const v = k + 2 * kKeys * kStride;
   const idx seen = kCausal ? least(x.keys, first_row + kRows) : x.keys;
-  const int parts = (int)((seen + kKeys - 1) / kKeys);
+  const int all = (int)((seen + kKeys - 1) / kKeys), begin = all * block / kSplits, end = all * (block + 1) / kSplits;
   Rows rows = {};
   rows.most[0] = rows.most[1] = -__int_as_float(0x7f800000);
   copy_rows(q, kStride, kWidth, kRows, first_row, x.queries, q_place, batch, x);
@@ -355,18 +383,18 @@ DEVICE void attend(char* shared, const Mask* mask, u16* result, idx batch, idx f
     copy_rows(k + part % 2 * kKeys * kStride, kStride, kWidth, kKeys, first, x.keys, k_place, batch, x);
     copy_rows(v + part % 2 * kKeys * kValueStride, kValueStride, kValueWidth, kKeys, first, x.keys, v_place, batch, x);
   };
-  if (parts > 0) copy_part(0);
+  if (begin < end) copy_part(begin);
   commit_copies();
-  for (int part = 0; part < parts; ++part) {
+  for (int part = begin; part < end; ++part) {
     wait_for_copies<0>();
     __syncthreads();
-    if (part + 1 < parts) copy_part(part + 1);
+    if (part + 1 < end) copy_part(part + 1);
     commit_copies();
     attend_part(rows, q, k + part % 2 * kKeys * kStride, v + part % 2 * kKeys * kValueStride, first_row, (idx)part * kKeys, mask, batch, x);
   }
   wait_for_copies<0>();
   __syncthreads();
-  merge(shared, rows, result, batch, first_row, x);
+  merge(shared, block, rows, result, batch, first_row, x);
 }
 )cuda";
 

@@ -11,17 +11,19 @@ namespace {
 // Of an H200, in microseconds; docs/design/014-cuda-contractions.md says how they were measured.
 constexpr double kProcessors = 132;
 constexpr double kStart = 1.0;              // until the first operands are there
-constexpr double kEnd = 0.6;                // sums to memory
+constexpr double kEnd = 0.5;                // sums to memory,
+constexpr double kEndOfNumber = 0.03;       // and more for each that a thread has
 constexpr double kExchange = 0.7;           // of sums in a cluster
 constexpr double kLatency = 0.7;            // of a copy that was just asked for
-constexpr double kBytesOfProcessor = 90e3;  // into one multiprocessor
+constexpr double kBytesOfProcessor = 43e3;  // into one multiprocessor, by copies of 16 bytes
 constexpr double kBytesOfMemory = 4.0e6;    // from memory, for all
 constexpr double kOperations = 3.6e6;       // of one multiprocessor by mma.sync, when all its warps are busy
 constexpr int64_t kThreadsOfProcessor = 1024;  // with the registers that a tile's sums need
 
-constexpr Tile kTiles[] = {{128, 128, 2, 4, 1, 64}, {128, 64, 2, 2, 2, 32}, {64, 128, 2, 4, 1, 64},
-                           {64, 64, 2, 2, 2, 64},   {32, 64, 2, 2, 2, 64},  {64, 32, 2, 2, 2, 64},
-                           {32, 32, 2, 2, 2, 64},   {16, 64, 1, 2, 4, 128}, {16, 32, 1, 1, 4, 128}};
+constexpr Tile kTiles[] = {{128, 128, 2, 4, 1, 64}, {128, 64, 2, 2, 2, 64}, {64, 128, 2, 4, 1, 64},
+                           {64, 64, 2, 2, 2, 64},   {64, 48, 2, 1, 4, 64},  {32, 64, 2, 2, 2, 64},
+                           {64, 32, 2, 2, 2, 64},   {32, 32, 2, 2, 2, 64},  {16, 64, 1, 2, 4, 128},
+                           {16, 32, 1, 1, 4, 128}};
 constexpr int64_t kFewRows = 16;
 
 int64_t divide_up(int64_t a, int64_t b) { return (a + b - 1) / b; }
@@ -62,7 +64,9 @@ double predicted_us(const Tile& tile, const ProductSize& size, const GpuLimits& 
   const double busy = std::min(1.0, static_cast<double>(tile.threads()) * neighbours / 256);
   const double products = 2 * elements * tile.rows * tile.columns * neighbours / (kOperations * busy);
   const double waiting = parts < tile.stages ? 0 : kLatency * static_cast<double>(parts) / (tile.stages - 1);
-  const double block = std::max({intake, products, waiting}) + kEnd + (tile.splits > 1 ? kExchange : 0);
+  const double numbers = static_cast<double>(tile.rows * tile.columns) / (tile.threads() * tile.splits);
+  const double block = std::max({intake, products, waiting}) + kEnd + kEndOfNumber * numbers +
+                       (tile.splits > 1 ? kExchange : 0);
   const double weights = 2 * static_cast<double>(size.batch * size.columns * size.depth) / kBytesOfMemory;
   return kStart + std::max(waves * block, weights);
 }
@@ -87,6 +91,19 @@ GpuLimits limits_of(std::string_view architecture) {
   if (number < 90) return {99 * kKilobyte, false};
   if (number >= 120) return {99 * kKilobyte, true};
   return {227 * kKilobyte, true};
+}
+
+int64_t RowTile::shared_bytes(int64_t depth) const { return int64_t{rows} * (columns() * 4 + depth * 2); }
+
+std::optional<RowTile> row_tile(const ProductSize& size) {
+  constexpr int64_t kMostRows = 4, kMostDepth = 1 << 13, kStep = 256;
+  constexpr int64_t kManyColumns = 4096;  // two a warp keep all processors busy
+  constexpr int64_t kChunks = 16;         // of a lane, in registers
+  if (size.rows > kMostRows || size.depth > kMostDepth || !size.b_depth_inner) return std::nullopt;
+  const int own = size.columns >= kManyColumns ? 2 : 1;
+  const int64_t ahead = std::min(divide_up(size.depth, kStep), kChunks / own);
+  const int rows = size.rows == 3 ? 4 : static_cast<int>(size.rows);
+  return RowTile{.rows = rows, .own_columns = own, .ahead = static_cast<int>(ahead)};
 }
 
 std::vector<Tile> rank_tiles(const ProductSize& size, const GpuLimits& limits) {

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string_view>
 #include <vector>
 
@@ -25,6 +26,17 @@ struct ProductSize {
   bool b_depth_inner;  // neighbours of b lie along the depth
 };
 
+// For products of few rows, whose time is that of reading b: all of the depth is a block's.
+struct RowTile {
+  int rows;         // of the result
+  int own_columns;  // of a warp
+  int ahead;        // steps of 256 of the depth that are loaded before the kernel waits
+  static constexpr int kWarps = 8;
+  int columns() const { return kWarps * own_columns; }
+  int threads() const { return kWarps * 32; }
+  int64_t shared_bytes(int64_t depth) const;
+};
+
 // What matters of an architecture.
 struct GpuLimits {
   int64_t shared_bytes;  // that one block may have
@@ -32,6 +44,8 @@ struct GpuLimits {
 };
 GpuLimits limits_of(std::string_view architecture);
 
+// Nothing if the product has more rows, or columns of b that are no neighbours along the depth.
+std::optional<RowTile> row_tile(const ProductSize& size);
 // Tiles that suit the product, the predicted fastest first.
 std::vector<Tile> rank_tiles(const ProductSize& size, const GpuLimits& limits);
 

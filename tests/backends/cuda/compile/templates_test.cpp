@@ -49,6 +49,15 @@ const Template kTemplates[] = {
     {"linear_large",
      "graph g(%x: HALF[1500,72], %w: HALF[1200,72]) {\n %y = linear(%x, %w) : HALF[1500,1200]\n return "
      "%y\n}"},
+    {"linear_of_a_row",
+     "graph g(%x: HALF[1,776], %w: HALF[50,776], %b: HALF[50]) {\n %y = linear(%x, %w, %b) : HALF[1,50]\n "
+     "return %y\n}"},
+    {"linear_of_three_rows",
+     "graph g(%x: HALF[3,5000], %w: HALF[37,5000]) {\n %y = linear(%x, %w) : HALF[3,37]\n return %y\n}"},
+    {"linear_of_rows_unaligned",
+     "graph g(%x: HALF[2,40], %w: HALF[5000,40]) {\n %y = linear(%x, %w) : HALF[2,5000]\n return %y\n}",
+     {},
+     2},
     {"matmul_rows_of_b",
      "graph g(%a: HALF[3,S,40], %b: HALF[3,40,24]) {\n %y = matmul(%a, %b) : HALF[3,S,24]\n return %y\n}",
      {{"S", 70}}},
@@ -89,6 +98,13 @@ const Template kTemplates[] = {
     {"attention", kAttention, {{"S", 37}, {"T", 150}}},
     {"attention_of_one_key", kAttention, {{"S", 1}, {"T", 1}}},
     {"attention_unaligned", kAttention, {{"S", 20}, {"T", 70}}, 4},
+    {"attention_of_a_cache",
+     "graph g(%q: HALF[1,6,1,64], %k: HALF[1,2,1000,64], %v: HALF[1,2,1000,64], %m: bool[1,1,1,1000]) {\n"
+     " %y = attention(%q, %k, %v, %m) {scale=0, grouped=true} : HALF[1,6,1,64]\n return %y\n}"},
+    {"attention_of_a_cache_of_some",
+     "graph g(%q: HALF[3,2,32], %k: HALF[3,T,32], %v: HALF[3,T,48]) {\n"
+     " %y = attention(%q, %k, %v) {scale=0.5, causal=true} : HALF[3,2,48]\n return %y\n}",
+     {{"T", 700}}},
     {"attention_in_the_past",
      "graph g(%q: HALF[2,S,64], %k: HALF[2,S,64], %v: HALF[2,S,64]) {\n"
      " %y = attention(%q, %k, %v) {scale=0, causal=true} : HALF[2,S,64]\n return %y\n}",
