@@ -65,7 +65,8 @@ class AttentionWriter {
     write_kernel();
     const int64_t rows = int64_t{warp_rows_} * kFragment;
     const int64_t parts = 2 * (rows * (width_ + 8) + 2 * kKeys * (width_ + 8 + value_width_ + 8));
-    const int64_t merged = 4 * (4 / warp_rows_ + 1) * rows * (value_width_ + 4 + 2);
+    const int64_t shares = 4 / warp_rows_;
+    const int64_t merged = 4 * rows * ((shares + 1) * (value_width_ + 4) + 3 * shares + splits_ + 4);
     return {.threads = 128,
             .cluster = splits_,
             .items = batch_ * ceil_divide(queries_, Dim(rows)),

@@ -15,6 +15,7 @@
 #include "backends/cuda/compile/tile.h"
 #include "backends/cuda/compile/type_text.h"
 #include "loops/expand_math.h"
+#include "loops/index_facts.h"
 #include "loops/rewrite.h"
 #include "ops/attributes.h"
 #include "ops/ops.h"
@@ -149,7 +150,7 @@ class ContractionWriter {
     if (row_tile_) {
       out_.line("constexpr int kRows = {}, kWarps = {}, kOwnColumns = {}, kAhead = {}, kAllDepth = {}, ",
                 row_tile_->rows, RowTile::kWarps, row_tile_->own_columns, row_tile_->ahead, *depth);
-      out_.line("kSplits = 1;\n");
+      out_.line("kSplits = 1, kWide = 1;\n");
       return;
     }
     out_.line("constexpr int kRows = {}, kColumns = {}, kDepth = {}, kStages = {};\n", tile_.rows,
@@ -158,7 +159,7 @@ class ContractionWriter {
               tile_.warp_columns, tile_.warp_depths);
     out_.line("constexpr bool kBDepthInner = {}, kWholeDepth = {};\n", is_b_depth_inner(node_),
               depth && *depth % tile_.depth == 0);
-    out_.line("constexpr int kSplits = {};\n", tile_.splits);
+    out_.line("constexpr int kSplits = {}, kWide = 8;\n", tile_.splits);
   }
 
   // Where a thread copies a chunk of `a` from: what stays the same from part to part of the depth, and the
@@ -272,31 +273,45 @@ class ContractionWriter {
     out_.line("if (kSplits > 1) synchronize_cluster(); else __syncthreads();\n}}\n}}\n");
   }
 
-  // Each thread has some numbers of the tile at a time: all are loaded and computed before the first is
+  // A thread has kWide neighbours of a row at a time, twice: all are loaded and computed before the first is
   // stored, since what is stored could be what the next load reads. Beyond the edge the last number is
   // computed again.
   void write_epilogue() {
     const loops::Stage& stored = epilogue_.stages.back();
     invariant(stored.store.has_value(), "an epilogue stores what it computes last");
     const loops::Buffer& buffer = epilogue_.buffers[static_cast<size_t>(stored.store->buffer)];
-    const std::string_view type = type_name(stored.value->dtype);
-    out_.line("constexpr int kShare = kRows * kColumns / kSplits, kAtOnce = kShare < 8 * kThreads ? ");
-    out_.line("(kShare + kThreads - 1) / kThreads : 8;\nconst int end = (share + 1) * kShare;\n");
-    out_.line("const auto finish = [&](int i, idx& place) {{\n");
-    out_.line("const idx row = least<idx>(first_row + i / kColumns, x.rows - 1), ");
-    out_.line("column = least<idx>(first_column + i % kColumns, x.columns - 1);\n");
-    out_.line("f32 sum = sum_of_shares((const f32*)shared + i / kColumns * kSumStride + i % kColumns);\n");
+    const std::string result = fmt::format("b{}", stored.store->buffer);
+    out_.line("constexpr int kAcross = kColumns / kWide, kShare = kRows * kAcross / kSplits;\n");
+    out_.line("constexpr int kAtOnce = kShare > kThreads ? 2 : 1;\nconst int end = (share + 1) * kShare;\n");
+    out_.line("const auto finish = [&](idx row, idx column, f32 sum, idx& place) {{\n");
     write_value(buffer, stored);
     out_.line("}};\nfor (int i = share * kShare + threadIdx.x; i < end; i += kAtOnce * kThreads) {{\n");
-    out_.line("{} values[kAtOnce];\nidx places[kAtOnce];\n#pragma unroll\n", type);
+    out_.line("{} values[kAtOnce][kWide];\nidx places[kAtOnce][kWide];\n", type_name(stored.value->dtype));
+    out_.line("#pragma unroll\nfor (int n = 0; n < kAtOnce; ++n) {{\n");
+    out_.line("const int at = least(i + n * kThreads, end - 1), across = at % kAcross * kWide;\n");
     out_.line(
-        "for (int k = 0; k < kAtOnce; ++k) values[k] = finish(least(i + k * kThreads, end - 1), "
-        "places[k]);\n");
-    out_.line("#pragma unroll\nfor (int k = 0; k < kAtOnce; ++k) {{\nconst int at = i + k * kThreads;\n");
-    out_.line(
-        "if (at < end && first_row + at / kColumns < x.rows && first_column + at % kColumns < x.columns)\n");
-    out_.text += store_text(buffer, fmt::format("b{}", stored.store->buffer), "places[k]", "values[k]");
-    out_.line("}}\n}}\n");
+        "f32 sums[kWide];\nadd_shares_of(sums, (const f32*)shared + at / kAcross * kSumStride + across);\n");
+    out_.line("#pragma unroll\nfor (int k = 0; k < kWide; ++k)\n");
+    out_.line("values[n][k] = finish(least<idx>(first_row + at / kAcross, x.rows - 1), ");
+    out_.line("least<idx>(first_column + across + k, x.columns - 1), sums[k], places[n][k]);\n}}\n");
+    out_.line("#pragma unroll\nfor (int n = 0; n < kAtOnce; ++n) {{\n");
+    out_.line("const int at = i + n * kThreads;\nconst idx column = first_column + at % kAcross * kWide;\n");
+    out_.line("if (at >= end || first_row + at / kAcross >= x.rows) break;\n");
+    if (!row_tile_ && stores_neighbours(buffer, stored))
+      out_.line(
+          "if (kWide == 8 && column + 8 <= x.columns && is_aligned({} + places[n][0])) {{\n"
+          "store_eight<{}>({} + places[n][0], values[n]);\ncontinue;\n}}\n",
+          result, buffer.type.dtype == DType::kBF16, result);
+    out_.line("#pragma unroll\nfor (int k = 0; k < kWide; ++k) {{\nif (column + k < x.columns)\n");
+    out_.text += store_text(buffer, result, "places[n][k]", "values[n][k]");
+    out_.line("}}\n}}\n}}\n");
+  }
+
+  // Whether neighbouring columns of the result are halves side by side.
+  bool stores_neighbours(const loops::Buffer& buffer, const loops::Stage& stored) const {
+    const Dim offset = storage_offset(buffer.type.layout, buffer.type.shape, stored.store->index);
+    const auto stride = loops::stride_along(offset, epilogue_.parallel[roles_.column].variable);
+    return is_half(buffer.type.dtype) && stride == Dim(1);
   }
 
   // Of the number at `row` and `column` of `batch`, whose products add up to `sum`.

@@ -38,6 +38,16 @@ DEVICE void synchronize_cluster() {
   asm volatile("barrier.cluster.arrive.aligned;\nbarrier.cluster.wait.aligned;" ::: "memory");
 #endif
 }
+struct __align__(16) Four { f32 numbers[4]; };
+DEVICE Four load_four_of_block(const f32* place, int block) {
+  Four four = {};
+#if __CUDA_ARCH__ >= 900
+  asm volatile("{\n.reg .b32 remote;\nmapa.shared::cluster.u32 remote, %4, %5;\nld.shared::cluster.v4.f32 {%0, %1, %2, %3}, [remote];\n}"
+               : "=f"(four.numbers[0]), "=f"(four.numbers[1]), "=f"(four.numbers[2]), "=f"(four.numbers[3])
+               : "r"(shared_address(place)), "r"(block) : "memory");
+#endif
+  return four;
+}
 DEVICE f32 load_of_block(const f32* place, int block) {
   f32 value = 0;
 #if __CUDA_ARCH__ >= 900
@@ -45,6 +55,23 @@ DEVICE f32 load_of_block(const f32* place, int block) {
                : "=f"(value) : "r"(shared_address(place)), "r"(block) : "memory");
 #endif
   return value;
+}
+DEVICE u32 pack_f16(f32 low, f32 high) {
+  u32 r;
+  asm("cvt.rn.f16x2.f32 %0, %1, %2;" : "=r"(r) : "f"(high), "f"(low));
+  return r;
+}
+DEVICE u32 pack_bf16(f32 low, f32 high) {
+  u32 r;
+  asm("cvt.rn.bf16x2.f32 %0, %1, %2;" : "=r"(r) : "f"(high), "f"(low));
+  return r;
+}
+struct __align__(16) Packed { u32 pairs[4]; };
+template <bool bf16> DEVICE void store_eight(u16* p, const f32 (&v)[8]) {
+  Packed packed;
+  #pragma unroll
+  for (int k = 0; k < 4; ++k) packed.pairs[k] = bf16 ? pack_bf16(v[2 * k], v[2 * k + 1]) : pack_f16(v[2 * k], v[2 * k + 1]);
+  *(Packed*)p = packed;
 }
 template <bool bf16> DEVICE f32 load_half(const u16* p) { return bf16 ? load_bf16(p) : load_f16(p); }
 )cuda";
@@ -201,17 +228,20 @@ DEVICE void multiply_tile(char* shared, int share, idx batch, idx first_row, idx
   keep_sums((f32*)shared, sums);
 }
 
-// One number of the tile: the shares of the cluster's blocks, in order.
-DEVICE f32 sum_of_shares(const f32* place) {
-  if (kSplits == 1) return *place;
-  f32 sum = load_of_block(place, 0);
+// Neighbours of the tile: the shares of the cluster's blocks, in order.
+DEVICE void add_shares_of(f32 (&sums)[kWide], const f32* place) {
   #pragma unroll
-  for (int s = 1; s < kSplits; ++s) sum += load_of_block(place, s);
-  return sum;
+  for (int s = 0; s < kSplits; ++s)
+    #pragma unroll
+    for (int k = 0; k < kWide; k += 4) {
+      const Four four = kSplits == 1 ? *(const Four*)(place + k) : load_four_of_block(place + k, s);
+      #pragma unroll
+      for (int e = 0; e < 4; ++e) sums[k + e] = s == 0 ? four.numbers[e] : sums[k + e] + four.numbers[e];
+    }
 }
 )cuda";
 
-//   for part of the keys, kKeys at a time, the next one being copied:
+//   for part of the keys, kKeys at a time, the next one being copied meanwhile:
 //     each warp: scores of its 16 rows and its share of the part; the largest so far; weights; weights times
 //     values
 //   shares of the keys, of warps and of blocks of a cluster, are merged in order (online softmax: Milakov and
@@ -230,12 +260,7 @@ DEVICE void copy_rows(u16* to, int stride, int width, int rows, idx first, idx e
   }
 }
 DEVICE f32 power_of_two(f32 v) { f32 r; asm("ex2.approx.f32 %0, %1;" : "=f"(r) : "f"(v)); return r; }
-DEVICE u32 pack(f32 low, f32 high) {
-  u32 r;
-  if (kBf16) asm("cvt.rn.bf16x2.f32 %0, %1, %2;" : "=r"(r) : "f"(high), "f"(low));
-  else asm("cvt.rn.f16x2.f32 %0, %1, %2;" : "=r"(r) : "f"(high), "f"(low));
-  return r;
-}
+DEVICE u32 pack(f32 low, f32 high) { return kBf16 ? pack_bf16(low, high) : pack_f16(low, high); }
 DEVICE f32 largest_of_row(f32 v) { v = fmaxf(v, __shfl_xor_sync(~0u, v, 1)); return fmaxf(v, __shfl_xor_sync(~0u, v, 2)); }
 DEVICE f32 sum_of_row(f32 v) { v += __shfl_xor_sync(~0u, v, 1); return v + __shfl_xor_sync(~0u, v, 2); }
 
@@ -307,26 +332,29 @@ DEVICE void attend_part(Rows& rows, const u16* q, const u16* k, const u16* v, id
 
 DEVICE void store_half(u16* p, f32 v) { if (kBf16) store_bf16(p, v); else store_f16(p, v); }
 
-struct Share { f32 value, total, most; };  // of the keys, for one number of the result
-template <class Load> DEVICE Share add_shares(int count, const Load& load) {
-  Share all = {0, 0, -__int_as_float(0x7f800000)};
-  for (int s = 0; s < count; ++s) all.most = fmaxf(all.most, load(s).most);
-  const f32 finite = all.most == -__int_as_float(0x7f800000) ? 0 : all.most;
+// How much each of `count` shares of the keys counts for a row; the row's total and largest score are last.
+template <class Load> DEVICE void weigh_shares(f32* factors, int row, int count, const Load& most_and_total) {
+  f32 most = -__int_as_float(0x7f800000), total = 0;
+  for (int s = 0; s < count; ++s) most = fmaxf(most, most_and_total(s, 1));
+  const f32 finite = most == -__int_as_float(0x7f800000) ? 0 : most;
   for (int s = 0; s < count; ++s) {
-    const Share share = load(s);
-    const f32 factor = power_of_two((share.most - finite) * 1.44269504f);
-    all.total += share.total * factor;
-    all.value += share.value * factor;
+    const f32 factor = power_of_two((most_and_total(s, 1) - finite) * 1.44269504f);
+    factors[s * kRows + row] = factor;
+    total += most_and_total(s, 2) * factor;
   }
-  return all;
+  factors[count * kRows + row] = total;
+  factors[(count + 1) * kRows + row] = most;
 }
 
 // Adds up the shares of the warps, then of the blocks of a cluster.
 DEVICE void merge(char* shared, int block, const Rows& rows, u16* result, idx batch, idx first_row, const Operands& x) {
   constexpr int kNumbers = kRows * kSumStride;
-  f32* const values = (f32*)shared;  // [kWarpKeys][kRows][kSumStride], and one for all of them
-  f32* const most = values + (kWarpKeys + 1) * kNumbers;
-  f32* const total = most + (kWarpKeys + 1) * kRows;
+  f32* const values = (f32*)shared;  // [kWarpKeys][kRows][kSumStride], and the sum of all of them
+  f32* const all = values + kWarpKeys * kNumbers;
+  f32* const most = all + kNumbers;  // [kWarpKeys][kRows]
+  f32* const total = most + kWarpKeys * kRows;
+  f32* const factors = total + kWarpKeys * kRows;         // [kWarpKeys + 2][kRows]
+  f32* const of_blocks = factors + (kWarpKeys + 2) * kRows;  // [kSplits + 2][kRows]
   const int lane = threadIdx.x % 32, share = threadIdx.x / 32 % kWarpKeys, row = threadIdx.x / 32 / kWarpKeys * 16 + lane / 4;
   #pragma unroll
   for (int n = 0; n < kValueWidth / 8; ++n)
@@ -338,32 +366,32 @@ DEVICE void merge(char* shared, int block, const Rows& rows, u16* result, idx ba
       total[share * kRows + row + h * 8] = rows.total[h];
     }
   __syncthreads();
-  const auto of_warps = [&](int r, int column) {
-    return add_shares(kWarpKeys, [&](int s) { return Share{values[s * kNumbers + r * kSumStride + column], total[s * kRows + r], most[s * kRows + r]}; });
-  };
-  const auto of_blocks = [&](int r, int column) {
-    return add_shares(kSplits, [&](int s) {
-      return Share{load_of_block(values + kWarpKeys * kNumbers + r * kSumStride + column, s), load_of_block(total + kWarpKeys * kRows + r, s),
-                   load_of_block(most + kWarpKeys * kRows + r, s)};
-    });
+  const int own = threadIdx.x;
+  if (own < kRows) weigh_shares(factors, own, kWarpKeys, [&](int s, int what) { return what == 2 ? total[s * kRows + own] : most[s * kRows + own]; });
+  __syncthreads();
+  const auto sum_of_warps = [&](int r, int column) {
+    f32 sum = 0;
+    #pragma unroll
+    for (int s = 0; s < kWarpKeys; ++s) sum += values[s * kNumbers + r * kSumStride + column] * factors[s * kRows + r];
+    return sum;
   };
   if (kSplits > 1) {
-    for (int c = threadIdx.x; c < kRows * kValueWidth; c += kThreads) {
-      const int r = c / kValueWidth, column = c % kValueWidth;
-      const Share all = of_warps(r, column);
-      values[kWarpKeys * kNumbers + r * kSumStride + column] = all.value;
-      if (column > 0) continue;
-      most[kWarpKeys * kRows + r] = all.most;
-      total[kWarpKeys * kRows + r] = all.total;
-    }
+    for (int c = threadIdx.x; c < kRows * kValueWidth; c += kThreads)
+      all[c / kValueWidth * kSumStride + c % kValueWidth] = sum_of_warps(c / kValueWidth, c % kValueWidth);
     synchronize_cluster();
+    if (own < kRows)
+      weigh_shares(of_blocks, own, kSplits, [&](int s, int what) { return load_of_block(factors + (what == 2 ? kWarpKeys : kWarpKeys + 1) * kRows + own, s); });
+    __syncthreads();
   }
+  const f32* const totals = kSplits > 1 ? of_blocks + kSplits * kRows : factors + kWarpKeys * kRows;
   for (int c = block * kThreads + threadIdx.x; c < kRows * kValueWidth; c += kSplits * kThreads) {
     const int r = c / kValueWidth, column = c % kValueWidth;
     if (first_row + r >= x.queries) continue;
-    const Share all = kSplits > 1 ? of_blocks(r, column) : of_warps(r, column);
+    f32 sum = kSplits > 1 ? 0 : sum_of_warps(r, column);
+    #pragma unroll
+    for (int s = 0; s < (kSplits > 1 ? kSplits : 0); ++s) sum += load_of_block(all + r * kSumStride + column, s) * of_blocks[s * kRows + r];
     const f32 empty = kEmptyIsNan ? __int_as_float(0x7fc00000) : 0;
-    store_half(result + result_place(x, batch, first_row + r, column), all.total == 0 ? empty : all.value / all.total);
+    store_half(result + result_place(x, batch, first_row + r, column), totals[r] == 0 ? empty : sum / totals[r]);
   }
   if (kSplits > 1) synchronize_cluster();
   else __syncthreads();
@@ -383,14 +411,17 @@ DEVICE void attend(char* shared, int block, const Mask* mask, u16* result, idx b
     copy_rows(k + part % 2 * kKeys * kStride, kStride, kWidth, kKeys, first, x.keys, k_place, batch, x);
     copy_rows(v + part % 2 * kKeys * kValueStride, kValueStride, kValueWidth, kKeys, first, x.keys, v_place, batch, x);
   };
-  if (begin < end) copy_part(begin);
-  commit_copies();
-  for (int part = begin; part < end; ++part) {
-    wait_for_copies<0>();
-    __syncthreads();
-    if (part + 1 < end) copy_part(part + 1);
+  for (int part = begin; part < begin + 2; ++part) {
+    if (part < end) copy_part(part);
     commit_copies();
+  }
+  for (int part = begin; part < end; ++part) {
+    wait_for_copies<1>();
+    __syncthreads();
     attend_part(rows, q, k + part % 2 * kKeys * kStride, v + part % 2 * kKeys * kValueStride, first_row, (idx)part * kKeys, mask, batch, x);
+    __syncthreads();
+    if (part + 2 < end) copy_part(part + 2);
+    commit_copies();
   }
   wait_for_copies<0>();
   __syncthreads();

@@ -12,8 +12,9 @@ namespace {
 constexpr double kProcessors = 132;
 constexpr double kStart = 1.0;              // until the first operands are there
 constexpr double kEnd = 0.5;                // sums to memory,
-constexpr double kEndOfNumber = 0.03;       // and more for each that a thread has
-constexpr double kExchange = 0.7;           // of sums in a cluster
+constexpr double kEndOfNumber = 0.02;       // and more for each that a thread has
+constexpr double kExchange = 2.0;           // of sums in a cluster,
+constexpr double kExchangedBytes = 25e3;    // and more for those of a tile
 constexpr double kLatency = 0.7;            // of a copy that was just asked for
 constexpr double kBytesOfProcessor = 43e3;  // into one multiprocessor, by copies of 16 bytes
 constexpr double kBytesOfMemory = 4.0e6;    // from memory, for all
@@ -64,9 +65,10 @@ double predicted_us(const Tile& tile, const ProductSize& size, const GpuLimits& 
   const double busy = std::min(1.0, static_cast<double>(tile.threads()) * neighbours / 256);
   const double products = 2 * elements * tile.rows * tile.columns * neighbours / (kOperations * busy);
   const double waiting = parts < tile.stages ? 0 : kLatency * static_cast<double>(parts) / (tile.stages - 1);
+  const double tile_bytes = 4.0 * tile.rows * tile.columns;
+  const double exchange = tile.splits > 1 ? kExchange + tile_bytes / kExchangedBytes : 0;
   const double numbers = static_cast<double>(tile.rows * tile.columns) / (tile.threads() * tile.splits);
-  const double block = std::max({intake, products, waiting}) + kEnd + kEndOfNumber * numbers +
-                       (tile.splits > 1 ? kExchange : 0);
+  const double block = std::max({intake, products, waiting}) + kEnd + kEndOfNumber * numbers + exchange;
   const double weights = 2 * static_cast<double>(size.batch * size.columns * size.depth) / kBytesOfMemory;
   return kStart + std::max(waves * block, weights);
 }
