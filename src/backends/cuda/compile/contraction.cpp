@@ -15,7 +15,6 @@
 #include "backends/cuda/compile/tile.h"
 #include "backends/cuda/compile/type_text.h"
 #include "loops/expand_math.h"
-#include "loops/index_facts.h"
 #include "loops/rewrite.h"
 #include "ops/attributes.h"
 #include "ops/ops.h"
@@ -283,58 +282,77 @@ class ContractionWriter {
     const std::string result = fmt::format("b{}", stored.store->buffer);
     out_.line("constexpr int kAcross = kColumns / kWide, kShare = kRows * kAcross / kSplits;\n");
     out_.line("constexpr int kAtOnce = kShare > kThreads ? 2 : 1;\nconst int end = (share + 1) * kShare;\n");
-    out_.line("const auto finish = [&](idx row, idx column, f32 sum, idx& place) {{\n");
-    write_value(buffer, stored);
+    out_.line("const auto place_of = [&](idx row, idx column) {{\n");
+    const std::string place = place_text(buffer, stored);  // writes its variables
+    out_.line("return {};\n}};\n", place);
+    out_.line("const auto finish = [&](idx row, idx column, f32 sum) {{\n");
+    write_value();
     out_.line("}};\nfor (int i = share * kShare + threadIdx.x; i < end; i += kAtOnce * kThreads) {{\n");
-    out_.line("{} values[kAtOnce][kWide];\nidx places[kAtOnce][kWide];\n", type_name(stored.value->dtype));
+    out_.line("{} values[kAtOnce][kWide];\n", type_name(stored.value->dtype));
     out_.line("#pragma unroll\nfor (int n = 0; n < kAtOnce; ++n) {{\n");
     out_.line("const int at = least(i + n * kThreads, end - 1), across = at % kAcross * kWide;\n");
     out_.line(
         "f32 sums[kWide];\nadd_shares_of(sums, (const f32*)shared + at / kAcross * kSumStride + across);\n");
     out_.line("#pragma unroll\nfor (int k = 0; k < kWide; ++k)\n");
     out_.line("values[n][k] = finish(least<idx>(first_row + at / kAcross, x.rows - 1), ");
-    out_.line("least<idx>(first_column + across + k, x.columns - 1), sums[k], places[n][k]);\n}}\n");
+    out_.line("least<idx>(first_column + across + k, x.columns - 1), sums[k]);\n}}\n");
     out_.line("#pragma unroll\nfor (int n = 0; n < kAtOnce; ++n) {{\n");
     out_.line("const int at = i + n * kThreads;\nconst idx column = first_column + at % kAcross * kWide;\n");
-    out_.line("if (at >= end || first_row + at / kAcross >= x.rows) break;\n");
-    if (!row_tile_ && stores_neighbours(buffer, stored))
-      out_.line(
-          "if (kWide == 8 && column + 8 <= x.columns && is_aligned({} + places[n][0])) {{\n"
-          "store_eight<{}>({} + places[n][0], values[n]);\ncontinue;\n}}\n",
-          result, buffer.type.dtype == DType::kBF16, result);
+    out_.line("const idx row = first_row + at / kAcross;\nif (at >= end || row >= x.rows) break;\n");
+    if (!row_tile_ && stores_neighbours(buffer, stored)) {
+      out_.line("{}* const to = {} + place_of(row, column);\n", storage_name(buffer.type.dtype), result);
+      out_.line("if (kWide == 8 && column + 8 <= x.columns && is_aligned(to)) {{\n");
+      out_.line("store_eight<{}>(to, values[n]);\ncontinue;\n}}\n", buffer.type.dtype == DType::kBF16);
+    }
     out_.line("#pragma unroll\nfor (int k = 0; k < kWide; ++k) {{\nif (column + k < x.columns)\n");
-    out_.text += store_text(buffer, result, "places[n][k]", "values[n][k]");
+    out_.text += store_text(buffer, result, "place_of(row, column + k)", "values[n][k]");
     out_.line("}}\n}}\n}}\n");
   }
 
-  // Whether neighbouring columns of the result are halves side by side.
+  // Whether eight columns from a multiple of eight on are halves side by side in the result.
   bool stores_neighbours(const loops::Buffer& buffer, const loops::Stage& stored) const {
-    const Dim offset = storage_offset(buffer.type.layout, buffer.type.shape, stored.store->index);
-    const auto stride = loops::stride_along(offset, epilogue_.parallel[roles_.column].variable);
-    return is_half(buffer.type.dtype) && stride == Dim(1);
+    constexpr int64_t kEight = 8;
+    const Layout& layout = buffer.type.layout;
+    const Dim last = Dim::symbol(epilogue_.parallel[roles_.column].variable);
+    const size_t rank = buffer.type.rank();
+    if (!is_half(buffer.type.dtype) || layout.is_row_major())
+      return is_half(buffer.type.dtype) && stored.store->index[rank - 1] == last;
+    const LayoutAxis& inner = layout.axes.back();
+    return stored.store->index[static_cast<size_t>(inner.dim)] == last && inner.divisor == 1 &&
+           inner.modulus % kEight == 0;
   }
 
-  // Of the number at `row` and `column` of `batch`, whose products add up to `sum`.
-  void write_value(const loops::Buffer& buffer, const loops::Stage& stored) {
+  // Where the number at `row` and `column` of `batch` is stored, after the variables for it.
+  std::string place_text(const loops::Buffer& buffer, const loops::Stage& stored) {
+    IndexScope scope = out_.scope;
+    bind_loops(scope);
+    return scope.text(storage_offset(buffer.type.layout, buffer.type.shape, stored.store->index));
+  }
+
+  // The epilogue's parallel loops are the dims of the result, in order.
+  void bind_loops(IndexScope& scope) {
+    out_.decode(dims_of(roles_.batch), "batch", "n", scope);
+    out_.decode(dims_of(roles_.rows), "row", "r", scope);
+    for (size_t i = 0; i < roles_.batch.size(); ++i) bind_loop(roles_.batch[i], fmt::format("n{}", i), scope);
+    for (size_t i = 0; i < roles_.rows.size(); ++i) bind_loop(roles_.rows[i], fmt::format("r{}", i), scope);
+    bind_loop(roles_.column, "column", scope);
+  }
+
+  // The number at `row` and `column` of `batch`, whose products add up to `sum`.
+  void write_value() {
     IndexScope scope = out_.scope;
     if (node_.op != &ops::matmul && node_.has_operand(2))
       out_.line("sum = add_(sum, {}(x2 + column));\n",
                 node_.operand_type(2).dtype == DType::kBF16 ? "load_bf16" : "load_f16");
-    const std::vector<Dim> batch = out_.decode(dims_of(roles_.batch), "batch", "n", scope),
-                           rows = out_.decode(dims_of(roles_.rows), "row", "r", scope);
-    // The epilogue's parallel loops are the dims of the result, in order.
-    for (size_t i = 0; i < roles_.batch.size(); ++i) bind_loop(roles_.batch[i], fmt::format("n{}", i), scope);
-    for (size_t i = 0; i < roles_.rows.size(); ++i) bind_loop(roles_.rows[i], fmt::format("r{}", i), scope);
-    bind_loop(roles_.column, "column", scope);
+    bind_loops(scope);
     std::vector<LocalAccess> locals;
     ExpressionWriter writer(epilogue_, locals, out_.text);
     writer.replace_buffer(0, "sum");
     for (const loops::Stage& stage : epilogue_.stages) {
-      invariant(&stage == &stored || !stage.store, "an epilogue stores once");
+      invariant(!stage.store || &stage == &epilogue_.stages.back(), "an epilogue stores once");
       locals.push_back({writer.value(stage.value, scope, {}), {}});
     }
-    const Dim offset = storage_offset(buffer.type.layout, buffer.type.shape, stored.store->index);
-    out_.line("place = {};\nreturn {};\n", scope.text(offset), locals.back().name);
+    out_.line("return {};\n", locals.back().name);
   }
 
   void bind_loop(size_t dim, const std::string& name, IndexScope& scope) const {
