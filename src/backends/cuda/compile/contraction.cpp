@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <array>
-#include <numeric>
 
 #include <fmt/core.h>
 
@@ -22,33 +21,6 @@
 
 namespace ingot::core::cuda {
 namespace {
-
-constexpr int64_t kChunk = 8;  // elements of a copy: 16 bytes
-
-bool is_chunked(const Dim& dim) {
-  const auto size = dim.constant();
-  return size && *size > 0 && *size % kChunk == 0;
-}
-
-bool reads_linear(const Node& node) {
-  const TensorType &x = node.operand_type(0), &weight = node.operand_type(1);
-  return x.layout.is_row_major() && x.rank() >= 1 && innermost(weight) == 1 && is_chunked(x.shape.back());
-}
-
-bool reads_matmul(const Node& node) {
-  const TensorType &a = node.operand_type(0), &b = node.operand_type(1);
-  if (innermost(a) != a.rank() - 1 || !is_chunked(a.shape.back())) return false;
-  const auto inner = innermost(b);
-  return inner && *inner + 2 >= b.rank() && is_chunked(b.shape[*inner]) && is_chunked(b.shape[b.rank() - 2]);
-}
-
-bool reads_convolution(const Node& node) {
-  const TensorType &x = node.operand_type(0), &weight = node.operand_type(1);
-  const bool layouts = innermost(x) == 1 && innermost(weight) == 1 &&
-                       x.layout == Layout::permutation(channels_last(x.rank())) && weight.layout == x.layout;
-  return layouts && x.rank() == 4 && node.attributes<ops::Convolution>().groups == 1 &&
-         is_chunked(x.shape[1]);
-}
 
 // Result dims by what they are to a product: its batch, its rows, and the one that counts columns.
 struct Roles {
@@ -369,48 +341,7 @@ class ContractionWriter {
   std::optional<RowTile> row_tile_;
 };
 
-// Where every reader wants one of equal parts of the last dim, the parts lie one behind another, and reading
-// one costs nothing.
-Layout layout_of_parts(const Value& result) {
-  const int last = static_cast<int>(result.type.rank()) - 1;
-  std::optional<int64_t> width;
-  for (const Node* user : result.users) {
-    if (user->op != &ops::slice) return {};
-    const auto slice = user->attributes<ops::Slice>();
-    const auto start = slice.start.constant(), end = slice.end.constant();
-    if (slice.axis != last || slice.step != 1 || !start || !end) return {};
-    if (width.value_or(*end - *start) != *end - *start || *start % (*end - *start) != 0) return {};
-    width = *end - *start;
-  }
-  const auto whole = result.type.shape[static_cast<size_t>(last)].constant();
-  if (!width || !whole || *whole % *width != 0 || *whole == *width) return {};
-  std::vector<int> order(result.type.rank());
-  std::iota(order.begin(), order.end(), 0);
-  std::rotate(order.begin(), order.end() - 1, order.end());
-  return Layout::blocked(order, last, *width);
-}
-
 }  // namespace
-
-bool is_tensor_core_contraction(const Node& node) {
-  if (node.results.empty() || !is_half(node.operand_type(0).dtype)) return false;
-  const TensorType& result = node.results[0]->type;
-  if (storage_elements(result.layout, result.shape) != product(result.shape)) return false;
-  if (node.op == &ops::linear) return reads_linear(node);
-  if (node.op == &ops::matmul) return reads_matmul(node);
-  return node.op == &ops::convolution && reads_convolution(node);
-}
-
-LayoutRequest contraction_layouts(const Node& node) {
-  const bool is_image = node.op == &ops::convolution && node.operand_type(0).rank() == 4;
-  if (is_image && is_half(node.operand_type(0).dtype)) {
-    const Layout layout = Layout::permutation(channels_last(4));
-    if (node.attributes<ops::Convolution>().groups != 1) return {{layout}, {layout}};
-    return {{layout, layout}, {layout}};
-  }
-  if (node.op == &ops::linear) return {{Layout{}, Layout{}}, {layout_of_parts(*node.results[0])}};
-  return {};
-}
 
 TemplateKernel write_contraction(const ContractionSite& site, const loops::Kernel& epilogue) {
   return ContractionWriter(site, loops::expand_math(epilogue)).write();

@@ -23,12 +23,12 @@ int64_t channel_multiple(const Node& convolution) {
 std::vector<Pass> own_passes(const Target&) {
   return {
       {.name = "pad_channels",
-       .stage = Stage::kLayout,
+       .stage = core::Stage::kLayout,
        .run = [](Graph graph) { return pad_channels(std::move(graph), channel_multiple); },
        .minimum_level = 3,
        .why = "before layouts are assigned: what is padded is stored channels last at once"},
       {.name = "merge_linears",
-       .stage = Stage::kLayout,
+       .stage = core::Stage::kLayout,
        .run = [](Graph graph) { return merge_linears(std::move(graph), is_of_halves); },
        .minimum_level = 3,
        .why = "before layouts are assigned: what reads the parts decides how they lie"},

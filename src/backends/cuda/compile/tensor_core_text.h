@@ -9,9 +9,7 @@ namespace ingot::core::cuda {
 // arithmetic, fragments, and the product of two fragments.
 std::string_view tensor_core_functions();
 
-// The body of a contraction; contraction_text.cpp says what it finds declared.
+// The body of a contraction; contraction.cpp says what it finds declared.
 std::string_view contraction_body();
-// The body of attention; attention.cpp likewise.
-std::string_view attention_body();
 
 }  // namespace ingot::core::cuda
