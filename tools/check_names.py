@@ -14,6 +14,7 @@ from pathlib import Path
 
 from source_files import ROOT, tracked_files
 
+RAW_STRING = re.compile(r'R"(\w*)\(.*?\)\1"', re.S)
 FOLDER = re.compile(r"^ *ingot_folder\(([\w/]+)", re.MULTILINE)
 OUTER = re.compile(r"^namespace ([\w:]+) \{", re.MULTILINE)
 ANONYMOUS = re.compile(r"^namespace \{$(.*?)^\}  // namespace$", re.MULTILINE | re.DOTALL)
@@ -62,7 +63,7 @@ def check(root: Path) -> list[str]:
         path = file.as_posix()
         owners = [folder for folder in folders if path.startswith(f"src/{folder}/")]
         if owners:
-            text = (root / file).read_text(encoding="utf-8")
+            text = RAW_STRING.sub('""', (root / file).read_text(encoding="utf-8"))  # code of other languages
             for name, meaning in definitions(text, file.suffix == ".h").items():
                 where[max(owners, key=len), name][path] = meaning
     problems = []

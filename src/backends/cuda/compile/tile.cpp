@@ -103,7 +103,7 @@ int64_t RowTile::shared_bytes(int64_t depth) const { return int64_t{rows} * (col
 
 std::optional<RowTile> row_tile(const ProductSize& size) {
   constexpr int64_t kMostRows = 4, kMostDepth = 1 << 13, kStep = 256;
-  constexpr int64_t kManyColumns = 4096;  // two a warp keep all processors busy
+  constexpr int64_t kManyColumns = 4096;  // two per warp keep all processors busy
   constexpr int64_t kChunks = 16;         // of a lane, in registers
   if (size.rows > kMostRows || size.depth > kMostDepth || !size.b_depth_inner) return std::nullopt;
   const int own = size.columns >= kManyColumns ? 2 : 1;

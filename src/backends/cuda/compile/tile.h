@@ -44,7 +44,7 @@ struct GpuLimits {
 };
 GpuLimits limits_of(std::string_view architecture);
 
-// Nothing if the product has more rows, or columns of b that are no neighbours along the depth.
+// Nothing if the product has more rows, or if neighbours in b do not lie along the depth.
 std::optional<RowTile> row_tile(const ProductSize& size);
 // Tiles that suit the product, the predicted fastest first.
 std::vector<Tile> rank_tiles(const ProductSize& size, const GpuLimits& limits);
