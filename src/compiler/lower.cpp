@@ -6,6 +6,7 @@
 #include <mutex>
 #include <system_error>
 #include <thread>
+#include <utility>
 
 #include "compiler/step_work.h"
 #include "ops/alias.h"
@@ -20,6 +21,47 @@ ImageId image_for(LoweredStep& step, ImageTable& images) {
   if (is_new) images.compile.push_back(std::move(step.compile));
   step.compile = nullptr;
   return entry->second;
+}
+
+const LoweredNode& lower_alone(LoneNode lone, const Backend& backend, const Target& target,
+                               ImageTable& images) {
+  const auto [entry, is_new] = images.nodes.try_emplace(lone.text());
+  LoweredNode& lowered = entry->second;
+  if (!is_new) return lowered;
+  lowered.lone = std::move(lone);
+  lowered.steps = backend.lower(*lowered.lone.node, lowered.lone.graph.symbols, target);
+  for (LoweredStep& step : lowered.steps) {
+    if (step.compile) step.launch.image = image_for(step, images);
+  }
+  return lowered;
+}
+
+// The steps of a node that was lowered, for the equal node that stands where `around` says.
+std::vector<LoweredStep> steps_for(const Surroundings& around, const LoweredNode& lowered) {
+  std::vector<LoweredStep> steps = lowered.steps;
+  const auto outer = [&](const Value* value) {
+    return value == nullptr ? nullptr : around.values[lowered.lone.position(value)];
+  };
+  for (LoweredStep& step : steps) {
+    for (Value*& argument : step.arguments) argument = outer(argument);
+    for (auto& [symbol, value] : step.binds) {
+      symbol = around.symbols.at(symbol).symbol_name();
+      value = outer(value);
+    }
+    for (auto* dims : {&step.launch.symbols, &step.launch.sizes}) {
+      for (Dim& dim : *dims) dim = substitute(dim, around.symbols);
+    }
+  }
+  return steps;
+}
+
+// Routines read their attributes, which name symbols, where the engine runs.
+std::vector<LoweredStep> lower_node(const Node& node, const Backend& backend, const Target& target,
+                                    const SymbolTable& symbols, ImageTable& images) {
+  if (!node.op->routine.empty()) return backend.lower(node, symbols, target);
+  LoneNode lone = isolate(node, symbols);
+  const Surroundings around = std::exchange(lone.around, {});
+  return steps_for(around, lower_alone(std::move(lone), backend, target, images));
 }
 
 // Work shared by the compiling threads: the next kernel to take, and the first failure.
@@ -70,8 +112,7 @@ std::vector<ScheduledStep> lower_graph(const Graph& graph, const Backend& backen
   for (const auto& node : graph.nodes()) {
     if (node->op->traits.has(Trait::kSource) || alias_offset(*node)) continue;
     StepWork work = work_of(*node);
-    for (LoweredStep& step : backend.lower(*node, symbols, target)) {
-      if (step.compile) step.launch.image = image_for(step, images);
+    for (LoweredStep& step : lower_node(*node, backend, target, symbols, images)) {
       const std::string runs_on = step.routine.empty() ? target.backend : std::string();
       steps.push_back({.node = node.get(),
                        .step = std::move(step),

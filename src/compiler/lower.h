@@ -9,14 +9,22 @@
 
 #include "backends/backend.h"
 #include "compiler/compile.h"
+#include "compiler/lone_node.h"
 #include "plan/plan.h"
 
 namespace ingot::core {
 
-// The kernel binaries of one build, by the canonical key of their kernels.
+// What a backend made of a node. The values of the steps are those of `lone`.
+struct LoweredNode {
+  LoneNode lone;
+  std::vector<LoweredStep> steps;
+};
+
+// What equal nodes of one build share: each is lowered once, and each distinct kernel is one image.
 struct ImageTable {
-  std::map<std::string, ImageId> ids;
-  std::vector<std::function<Image()>> compile;  // one per kernel binary, run by compile_images
+  std::map<std::string, LoweredNode> nodes;     // by LoneNode::text
+  std::map<std::string, ImageId> ids;           // by LoweredStep::kernel_key
+  std::vector<std::function<Image()>> compile;  // one per image, run by compile_images
 };
 
 // Lowers every node of `graph` that needs a step, in order.

@@ -7,6 +7,7 @@
 #include <llvm/Config/llvm-config.h>
 
 #include "backends/cpu/compile/emit_kernel.h"
+#include "backends/cpu/compile/fingerprint.h"
 #include "backends/cpu/compile/llvm/generate.h"
 #include "backends/cpu/compile/passes.h"
 #include "backends/cpu/compile/schedules/image_rows.h"
@@ -56,7 +57,7 @@ LoweredStep lower_transposition(const Node& node, const SymbolTable& symbols, co
 LoweredStep kernel_step(std::string name, const loops::Kernel& kernel, const Target& target) {
   LoweredStep step;
   step.name = std::move(name);
-  step.kernel_key = to_string(kernel) + to_string(features_of(target));
+  step.kernel_key = to_string(kernel);
   PreparedKernel prepared = prepare(kernel, features_of(target));
   step.launch = to_launch(launch_of(prepared));
   step.compile = [prepared = std::move(prepared)] { return emit_kernel(prepared); };
@@ -99,7 +100,10 @@ ReadyRule ready_for(const Target& target) {
 class CpuBackend final : public Backend {
  public:
   std::string_view name() const override { return "cpu"; }
-  std::string_view generator() const override { return "LLVM " LLVM_VERSION_STRING; }
+  std::string_view generator() const override {
+    static const std::string name = fmt::format("LLVM {}, sources {}", LLVM_VERSION_STRING, kFingerprint);
+    return name;
+  }
 
   std::string device(std::string_view words) const override {
     return to_string(words.empty() ? host_cpu_features() : parse_cpu_features(words));

@@ -7,6 +7,7 @@
 
 #include "backends/cuda/compile/attention.h"
 #include "backends/cuda/compile/contraction.h"
+#include "backends/cuda/compile/fingerprint.h"
 #include "backends/cuda/compile/kernel_text.h"
 #include "backends/cuda/compile/nvrtc.h"
 #include "backends/cuda/compile/passes.h"
@@ -107,7 +108,8 @@ class CudaBackend final : public Backend {
  public:
   std::string_view name() const override { return "cuda"; }
   std::string_view generator() const override {
-    static const std::string name = "NVRTC " + shared_nvrtc().version();
+    static const std::string name =
+        fmt::format("NVRTC {}, sources {}", shared_nvrtc().version(), kFingerprint);
     return name;
   }
   Place place() const override { return {Place::Kind::kDevice, 0}; }

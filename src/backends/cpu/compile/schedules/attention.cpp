@@ -95,17 +95,15 @@ PlacedAttention place_attention(Scaffold& scaffold, const AttentionProblem& prob
   return placed;
 }
 
-ScheduledKernel begin_attention_plan(const AttentionProblem& problem, std::string_view name,
-                                     const Target& target) {
+ScheduledKernel begin_attention_plan(const AttentionProblem& problem, std::string_view name) {
   ScheduledKernel plan;
   plan.launch.symbols = symbol_arguments(problem.epilogue, problem.operands, problem.result.shape);
-  plan.key = std::string(name);
-  for (const TensorType& type : problem.operands) plan.key += " " + to_string(type);
-  plan.key +=
-      fmt::format(" batch {} queries {} starts {} {} {} scale {} causal {} empty_is_nan {}\n{}\n{}",
+  plan.key =
+      fmt::format("{} batch {} queries {} starts {} {} {} scale {} causal {} empty_is_nan {}", name,
                   problem.batch.to_string(), problem.queries.to_string(), problem.query.start.to_string(),
                   problem.key.start.to_string(), problem.value.start.to_string(), problem.scale,
-                  problem.causal, problem.empty_is_nan, loops::to_string(problem.epilogue), target.text());
+                  problem.causal, problem.empty_is_nan) +
+      describe_problem(problem.operands, problem.epilogue, plan.launch.symbols, problem.symbols);
   return plan;
 }
 

@@ -340,7 +340,7 @@ class AttentionBlocks {
 }  // namespace
 
 ScheduledKernel plan_attention_blocks(AttentionProblem problem, const Target& target) {
-  ScheduledKernel plan = begin_attention_plan(problem, "attention blocks", target);
+  ScheduledKernel plan = begin_attention_plan(problem, "attention blocks");
   auto queries = problem.queries.constant();
   TileShape tile =
       queries ? choose_tile(*queries, features_of(target)) : choose_tile(32, features_of(target));

@@ -44,10 +44,10 @@ PlacedAttention place_attention(Scaffold& scaffold, const AttentionProblem& prob
 ScheduledKernel plan_attention_blocks(AttentionProblem problem, const Target& target);
 ScheduledKernel plan_attention_stream(AttentionProblem problem, const Target& target);
 
-// Shared by both: symbols, and a key that contains all of `problem`.
-ScheduledKernel begin_attention_plan(const AttentionProblem& problem, std::string_view name,
-                                     const Target& target);
-// The normalization of the weighted sums. A query without any key has sums of 0, which become 0, or NaN.
+// What both have in common: symbols, and a key that holds all of `problem`.
+ScheduledKernel begin_attention_plan(const AttentionProblem& problem, std::string_view name);
+// What the sums of powers times values are multiplied by. A query without any key has sums of 0, which become
+// 0, or NaN.
 llvm::Value* factor_of_sum(llvm::IRBuilder<>& builder, llvm::Value* total, const AttentionProblem& problem);
 
 // Loads the arguments and prepares the epilogue, whose sums are in rows of queries.

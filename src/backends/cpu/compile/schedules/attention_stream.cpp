@@ -196,7 +196,7 @@ class AttentionStream {
 }  // namespace
 
 ScheduledKernel plan_attention_stream(AttentionProblem problem, const Target& target) {
-  ScheduledKernel plan = begin_attention_plan(problem, "attention stream", target);
+  ScheduledKernel plan = begin_attention_plan(problem, "attention stream");
   int64_t lanes = problem.lanes(features_of(target));
   plan.launch.work_items = problem.batch * problem.queries;
   int64_t keys = problem.keys.constant().value_or(256);

@@ -95,9 +95,8 @@ ScheduledKernel plan_convolution(std::span<const TensorType> operands, const Ten
   PanelProblem problem = make_problem(operands, result, attributes, features_of(target));
   problem.symbols = symbols;
   problem.epilogue = epilogue;
-  std::string key =
-      fmt::format("input {} weight {} stride {} padding {} dilation {}", to_string(operands[0]),
-                  to_string(operands[1]), attributes.stride, attributes.padding, attributes.dilation);
+  std::string key = fmt::format("stride {} padding {} dilation {}", attributes.stride, attributes.padding,
+                                attributes.dilation);
   return plan_panels(std::move(problem), key, target);
 }
 

@@ -275,10 +275,9 @@ ScheduledKernel plan_depthwise(std::span<const TensorType> operands, const Tenso
   plan.launch.item_cost =
       problem.products() * problem.pixels() * std::min(problem.channels(), kItemChannels) / 30 + 50;
   plan.launch.scratch_bytes = problem.sums_bytes() + problem.table_bytes() + problem.zeros_bytes();
-  plan.key = fmt::format("depthwise input {} weight {} stride {} padding {} dilation {}\n{}\n{}",
-                         to_string(operands[0]), to_string(operands[1]), attributes.stride,
-                         attributes.padding, attributes.dilation, loops::to_string(epilogue), target.text());
-  for (const TensorType& type : operands) plan.key += "\n" + to_string(type);  // with or without bias
+  plan.key = fmt::format("depthwise stride {} padding {} dilation {}", attributes.stride, attributes.padding,
+                         attributes.dilation) +
+             describe_problem(operands, epilogue, plan.launch.symbols, symbols);
   plan.compile = [problem = std::move(problem), features = features_of(target),
                   arguments = plan.launch.symbols] {
     return DepthwiseKernel(problem, features).emit(arguments);

@@ -190,8 +190,8 @@ ScheduledKernel plan_matmul(std::span<const TensorType> operands, const TensorTy
   Dim panel =
       ceil_divide(problem.depth, tile.lanes) * Dim(tile.lanes * tile.columns() * int64_t{sizeof(float)});
   plan.launch.scratch_bytes = panel + Dim(problem.sums_bytes() + problem.table_bytes());
-  plan.key = fmt::format("matmul {} {} tile {}x{}x{}\n{}\n{}", to_string(a), to_string(b), tile.rows,
-                         tile.vectors, tile.lanes, loops::to_string(epilogue), target.text());
+  plan.key = fmt::format("matmul tile {}x{}x{}", tile.rows, tile.vectors, tile.lanes) +
+             describe_problem(operands, epilogue, plan.launch.symbols, symbols);
   plan.compile = [problem = std::move(problem), features = features_of(target),
                   arguments = plan.launch.symbols] {
     return MatmulKernel(problem, features).emit(arguments);

@@ -141,11 +141,11 @@ ScheduledKernel plan_panels(PanelProblem problem, const std::string& key, const 
   // Per nanosecond a core does about 50 multiply-adds, or reads about 4 f32 values from memory.
   plan.launch.item_cost = std::max(depth * tile.columns() * tile.rows / 50, depth * tile.columns() / 4);
   plan.launch.scratch_bytes = sums_bytes(tile) + table_bytes(problem) + problem.extra_bytes;
-  plan.key = fmt::format("{} tile {}x{}x{} segments {} count {} groups {} columns {} dim {} {}\n{}\n{}",
-                         problem.name, tile.rows, tile.vectors, tile.lanes, problem.segments, problem.count,
-                         problem.groups, problem.columns, problem.column_dim, key,
-                         loops::to_string(problem.epilogue), target.text());
-  for (const TensorType& type : problem.operands) plan.key += "\n" + to_string(type);  // with or without bias
+  plan.key =
+      fmt::format("{} tile {}x{}x{} rows {} segments {} count {} groups {} columns {} dim {} {}",
+                  problem.name, tile.rows, tile.vectors, tile.lanes, problem.rows.to_string(),
+                  problem.segments, problem.count, problem.groups, problem.columns, problem.column_dim, key) +
+      describe_problem(problem.operands, problem.epilogue, plan.launch.symbols, problem.symbols);
   plan.compile = [problem = std::move(problem), features = features_of(target),
                   symbols = plan.launch.symbols] { return PanelKernel(problem, features).emit(symbols); };
   return plan;

@@ -3,6 +3,8 @@
 
 #include <set>
 
+#include <fmt/core.h>
+
 namespace ingot::core::cpu {
 
 Scaffold::Scaffold(CpuFeatures features, const std::string& name, const SymbolTable& symbols)
@@ -37,6 +39,18 @@ std::vector<std::string> symbol_arguments(const loops::Kernel& epilogue, std::sp
   for (const TensorType& type : operands) std::for_each(type.shape.begin(), type.shape.end(), add);
   std::for_each(others.begin(), others.end(), add);
   return {all.begin(), all.end()};
+}
+
+std::string describe_problem(std::span<const TensorType> operands, const loops::Kernel& epilogue,
+                             std::span<const std::string> arguments, const SymbolTable& symbols) {
+  std::string text;
+  for (const TensorType& type : operands) text += "\noperand " + to_string(type);
+  for (const std::string& name : arguments) {
+    const auto info = symbols.find(name);
+    if (info == symbols.end()) continue;
+    text += fmt::format("\nsymbol {} in {}..{}", name, info->second.range.min, info->second.range.max);
+  }
+  return text + "\n" + loops::to_string(epilogue);
 }
 
 }  // namespace ingot::core::cpu

@@ -49,6 +49,11 @@ struct Scaffold {
 std::vector<std::string> symbol_arguments(const loops::Kernel& epilogue, std::span<const TensorType> operands,
                                           std::span<const Dim> others);
 
+// The part of a key that every schedule has: the types of its operands, what follows its sums, and the ranges
+// of the symbols, which decide how dims are divided. Neither the processor nor options are in it.
+std::string describe_problem(std::span<const TensorType> operands, const loops::Kernel& epilogue,
+                             std::span<const std::string> arguments, const SymbolTable& symbols);
+
 inline int64_t ceil_divide(int64_t a, int64_t b) { return (a + b - 1) / b; }
 
 inline int64_t round_up(int64_t value, int64_t multiple) { return ceil_divide(value, multiple) * multiple; }

@@ -194,8 +194,8 @@ ScheduledKernel plan_transposition(const Node& node, const SymbolTable& symbols,
   plan.launch.symbols = symbol_arguments({}, operands, {});
   plan.launch.work_items = problem.outer * ceil_divide(problem.from_extent, kLine);
   plan.launch.item_cost = problem.to_extent.constant().value_or(64) * kLine / 4;
-  plan.key = fmt::format("transposition {} to {} for {}", to_string(problem.from), to_string(problem.to),
-                         to_string(features_of(target)));
+  plan.key = fmt::format("transposition to {}", to_string(problem.to)) +
+             describe_problem(operands, {}, plan.launch.symbols, symbols);
   plan.compile = [problem = std::move(problem), features = features_of(target),
                   arguments = plan.launch.symbols] {
     return TranspositionKernel(problem, features).emit(arguments);

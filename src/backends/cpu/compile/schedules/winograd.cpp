@@ -320,9 +320,9 @@ ScheduledKernel plan_winograd(std::span<const TensorType> operands, const Tensor
   plan.launch.work_items = core::ceil_divide(problem.tiles(), tile.rows) * Dim(problem.panels());
   plan.launch.item_cost = kPlaces * tile.rows * tile.columns() * problem.channels() / 50;
   plan.launch.scratch_bytes = problem.sums_bytes() + problem.pixel_bytes() + problem.table_bytes();
-  plan.key = fmt::format("winograd {} tile {}x{}x{}\n{}\n{}", to_string(result), tile.rows, tile.vectors,
-                         tile.lanes, loops::to_string(epilogue), target.text());
-  for (const TensorType& type : operands) plan.key += "\n" + to_string(type);
+  plan.key =
+      fmt::format("winograd {} tile {}x{}x{}", to_string(result), tile.rows, tile.vectors, tile.lanes) +
+      describe_problem(operands, epilogue, plan.launch.symbols, symbols);
   plan.compile = [problem = std::move(problem), features = features_of(target),
                   arguments = plan.launch.symbols] {
     return WinogradKernel(problem, features).emit(arguments);
