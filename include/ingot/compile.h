@@ -9,6 +9,7 @@
 #include <filesystem>
 #include <functional>
 #include <map>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -17,7 +18,32 @@
 
 namespace ingot {
 
-// Progress of a build.
+// A cache of kernels for the builds that name it, and that only: bounded, and gone with the session. Builds
+// without a session share the cache of the process.
+class Session {
+ public:
+  explicit Session(uint64_t cache_bytes) {
+    const ingot_session_options options{.struct_size = sizeof(options), .cache_bytes = cache_bytes};
+    ingot_session* session = nullptr;
+    detail::check(ingot_session_create(&options, &session));
+    handle_.reset(session);
+  }
+  // JSON, see ingot_cache_stats.
+  std::string cache_stats() const {
+    ingot_text* text = nullptr;
+    detail::check(ingot_cache_stats(handle_.get(), &text));
+    return detail::take_text(text);
+  }
+  ingot_session* handle() const { return handle_.get(); }
+
+ private:
+  struct Free {
+    void operator()(ingot_session* session) const { ingot_session_free(session); }
+  };
+  std::unique_ptr<ingot_session, Free> handle_;
+};
+
+// How far a build is.
 struct Progress {
   std::string phase;
   size_t done, total;        // work items of this phase
@@ -32,6 +58,8 @@ struct CompileOptions {
   // Strings that the engine stores for you (`Engine::metadata`), by key. UserError INGOT-U021 for an empty
   // key or text that is not UTF-8. Default: none.
   std::map<std::string, std::string> metadata;
+  // Whose cache the build uses; it outlives the build. Default: that of the process.
+  const Session* session = nullptr;
 };
 
 // An option of a build.
@@ -73,14 +101,16 @@ inline Engine compile(const std::filesystem::path& model, const CompileOptions& 
   for (const auto& [name, value] : options.values) rows.push_back({name.c_str(), value.c_str()});
   std::vector<ingot_option> metadata;
   for (const auto& [key, value] : options.metadata) metadata.push_back({key.c_str(), value.c_str()});
-  const ingot_build_options given{.struct_size = sizeof(ingot_build_options),
-                                  .options = rows.data(),
-                                  .option_count = rows.size(),
-                                  .progress = options.progress ? +forward : nullptr,
-                                  .user = &call,
-                                  .metadata = metadata.data(),
-                                  .metadata_count = metadata.size(),
-                                  .output = nullptr};
+  const ingot_build_options given{
+      .struct_size = sizeof(ingot_build_options),
+      .options = rows.data(),
+      .option_count = rows.size(),
+      .progress = options.progress ? +forward : nullptr,
+      .user = &call,
+      .metadata = metadata.data(),
+      .metadata_count = metadata.size(),
+      .output = nullptr,
+      .session = options.session == nullptr ? nullptr : options.session->handle()};
   ingot_engine* engine = nullptr;
   ingot_text* text = nullptr;
   ingot_status* status = ingot_build_pt2(model.c_str(), &given, &engine, report == nullptr ? nullptr : &text);

@@ -288,6 +288,21 @@ typedef void (*ingot_log)(void* user, int32_t level, const char* message);
  * stderr. Errors are not logged: they are returned. */
 INGOT_API ingot_status* ingot_set_logger(ingot_log log, void* user, int32_t level);
 
+/* ---- Caches ---- */
+/* What builds made is found again by later builds: by equal kernels of other models, too. The process has one
+ * cache; a session has its own, which is freed with it. */
+typedef struct ingot_session ingot_session;
+typedef struct ingot_session_options {
+  size_t struct_size;
+  uint64_t cache_bytes; /* the least recently used entries go when there are more; 0: nothing is kept */
+} ingot_session_options;
+INGOT_API ingot_status* ingot_session_create(const ingot_session_options* options, ingot_session** session);
+INGOT_API void ingot_session_free(ingot_session* session);
+/* JSON of a session's cache, or with NULL of the process's: {"made", "from_memory", "from_other_threads":
+ * since it exists, "entries", "bytes", "capacity", "evicted"}. */
+INGOT_API ingot_status* ingot_cache_stats(const ingot_session* session, ingot_text** json);
+INGOT_API ingot_status* ingot_cache_clear(ingot_session* session); /* forgets the entries; NULL as above */
+
 /* ---- Building [compiler] ---- */
 typedef struct ingot_option {
   const char* name;
@@ -312,6 +327,7 @@ typedef struct ingot_build_options {
   size_t metadata_count;
   /* Where the engine is written, atomically, as the build's last phase; NULL: nowhere. */
   const char* output;
+  ingot_session* session; /* whose cache the build uses; NULL: that of the process. Outlives the build */
 } ingot_build_options;
 /* Rejects what every build would reject for these options: names, values, passes, backends; with a builder
  * (may be NULL) also `shapes` that do not match its program's inputs. */

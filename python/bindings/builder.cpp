@@ -7,6 +7,7 @@
 #include <optional>
 
 #include "bindings.h"
+#include "cache_session.h"
 #include "session.h"
 
 namespace ingot::python {
@@ -72,14 +73,17 @@ struct Options {
   explicit Options(const nb::dict& given, const nb::dict& entries = {}) : options(given), metadata(entries) {}
 
   // Refers to this object's rows.
-  ingot_build_options for_build(ingot_progress progress = nullptr, void* user = nullptr) const {
+  ingot_build_options for_build(ingot_progress progress = nullptr, void* user = nullptr,
+                                ingot_session* session = nullptr) const {
     return {.struct_size = sizeof(ingot_build_options),
             .options = options.rows.data(),
             .option_count = options.rows.size(),
             .progress = progress,
             .user = user,
             .metadata = metadata.rows.data(),
-            .metadata_count = metadata.rows.size()};
+            .metadata_count = metadata.rows.size(),
+            .output = nullptr,
+            .session = session};
   }
 
   TextRows options, metadata;
@@ -226,21 +230,22 @@ class Builder {
     return take_text(json);
   }
 
-  nb::tuple build(const nb::dict& options, const nb::object& progress, const nb::dict& metadata) {
+  nb::tuple build(const nb::dict& options, const nb::object& progress, const nb::dict& metadata,
+                  const CacheSession* session) {
     const auto start = [&](const ingot_build_options& o, ingot_engine** engine, ingot_text** report) {
       return ingot_builder_build(handle_.get(), &o, engine, report);
     };
-    return run_build(options, progress, metadata, start);
+    return run_build(options, progress, metadata, session, start);
   }
 
   // Shared by all ways to build: converts options, reports progress, cancels on Ctrl-C; returns (Engine,
   // report JSON).
   template <typename Start>
   static nb::tuple run_build(const nb::dict& options, const nb::object& progress, const nb::dict& metadata,
-                             Start&& start) {
+                             const CacheSession* session, Start&& start) {
     const Options given(options, metadata);
     ProgressState state{.callback = progress};
-    const ingot_build_options build_options = given.for_build(&report_progress, &state);
+    const ingot_build_options build_options = given.for_build(&report_progress, &state, handle_of(session));
     ingot_engine* engine = nullptr;
     ingot_text* report = nullptr;
     ingot_status* status = nullptr;
@@ -268,8 +273,8 @@ class Builder {
 };
 
 nb::tuple build_pt2(const std::string& path, const nb::dict& options, const nb::object& progress,
-                    const nb::dict& metadata) {
-  return Builder::run_build(options, progress, metadata,
+                    const nb::dict& metadata, const CacheSession* session) {
+  return Builder::run_build(options, progress, metadata, session,
                             [&](const ingot_build_options& o, ingot_engine** engine, ingot_text** report) {
                               return ingot_build_pt2(path.c_str(), &o, engine, report);
                             });
@@ -296,12 +301,13 @@ void bind_builder(nb::module_& module) {
       .def("slow", &Builder::slow, nb::arg("options"))
       .def("text", &Builder::text)
       .def("check_options", &Builder::check_options, nb::arg("options"))
-      .def("build", &Builder::build, nb::arg("options"), nb::arg("progress").none(), nb::arg("metadata"));
+      .def("build", &Builder::build, nb::arg("options"), nb::arg("progress").none(), nb::arg("metadata"),
+           nb::arg("session").none());
   module.def(
       "check_options", [](const nb::dict& options) { check_given_options(nullptr, options); },
       nb::arg("options"));
   module.def("build_pt2", &build_pt2, nb::arg("path"), nb::arg("options"), nb::arg("progress").none(),
-             nb::arg("metadata"));
+             nb::arg("metadata"), nb::arg("session").none());
 }
 
 }  // namespace ingot::python

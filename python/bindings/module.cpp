@@ -38,6 +38,7 @@ NB_MODULE(_core, module) {
   ingot::python::bind_engine(module);
   ingot::python::bind_builder(module);
   ingot::python::bind_runner(module);
+  ingot::python::bind_cache_session(module);
   ingot::python::bind_file(module);
   module.def("version", &ingot_version);
   module.def("explain", &ingot_explain);

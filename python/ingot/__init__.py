@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 from ingot import _core
 from ingot.engine import Engine, Port
 from ingot.errors import DeviceError, Error, InternalError, UnsupportedError, UserError
+from ingot.session import Session, cache_stats
 
 if TYPE_CHECKING:
     from ingot.building import build
@@ -42,8 +43,8 @@ _LAZY = {
 }
 
 __all__ = [
-    "DeviceError", "Engine", "Error", "Input", "InternalError", "Port", "UnsupportedError", "UserError", "build", "compile",
-    "dynamo", "explain", "get_threads", "load", "profile", "report", "save", "set_threads",
+    "DeviceError", "Engine", "Error", "Input", "InternalError", "Port", "Session", "UnsupportedError", "UserError", "build", "cache_stats",
+    "compile", "dynamo", "explain", "get_threads", "load", "profile", "report", "save", "set_threads",
 ]  # fmt: skip
 
 

@@ -9,7 +9,7 @@ import os
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from ingot import _core
+from ingot import _core, session
 from ingot.engine import Engine
 from ingot.errors import UserError
 from ingot.settings import Settings
@@ -53,7 +53,9 @@ def _build_file(path: str | os.PathLike[str], settings: Settings) -> Engine:
             'option "torch_executed_ops" is for programs that torch runs in part: a .pt2 file always becomes one engine',
             code="INGOT-U002",
         )
-    engine, report = _core.build_pt2(os.fspath(path), settings.compiler, settings.progress, settings.metadata)
+    engine, report = _core.build_pt2(
+        os.fspath(path), settings.compiler, settings.progress, settings.metadata, session.current()
+    )
     for row in json.loads(report)["slow"]:
         slowness = Slowness(row["reason"], row["own_ns"], row["peer_ns"])
         _log.warning("%s (%s) is %s", row["op"], row["node"], slowness)

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 import torch
 from torch.fx import GraphModule, Node
 
-from ingot import _core
+from ingot import _core, session
 from ingot.capture import Capture, Input
 from ingot.errors import InternalError, UnsupportedError
 from ingot.kinds import InputRole
@@ -25,7 +25,9 @@ def build_runner(
     capture: Capture, inputs: Sequence[Input], settings: Settings
 ) -> tuple[Callable[[list], list], _core.Engine]:
     """A callable from the flat argument list to the flat output list, and its engine."""
-    engine, _ = capture.builder.build(settings.compiler, settings.progress, settings.metadata)
+    engine, _ = capture.builder.build(
+        settings.compiler, settings.progress, settings.metadata, session.current()
+    )
     signature = json.loads(engine.signature())
     users = [position for position, given in enumerate(inputs) if given.kind == InputRole.USER]
     tensors = [users[i] for i, literal in enumerate(signature["literals"]) if literal == ""]

@@ -15,18 +15,13 @@
 #include "partition/partition.h"
 #include "passes/hoist.h"
 #include "support/error.h"
-#include "support/hash.h"
 
 namespace ingot::core {
 namespace {
 
-// Kernels with equal keys share their code.
-void set_keys(std::vector<Image>& images, const ImageTable& table, const Backend& backend,
-              const Target& target) {
-  for (const auto& [text, id] : table.ids) {
-    images[id].key = digest(as_bytes(
-        fmt::format("code by {}\nfor {}:{}\n{}", backend.generator(), target.backend, target.device, text)));
-  }
+// What the keys of all kernels of a build have in common.
+std::string target_text(const Backend& backend, const Target& target) {
+  return fmt::format("code by {}\nfor {}:{}\n", backend.generator(), target.backend, target.device);
 }
 
 std::vector<SlowNode> slow_nodes(const Graph& graph, const Backend& backend, const Target& target) {
@@ -107,17 +102,18 @@ std::shared_ptr<EngineData> compile_model(const aten::Program& program,
                           lower_graph(split.main, backend, target, split.main.symbols, table)};
   phases.begin("compile kernels");
   const auto report_kernels = [&](size_t done, size_t total) { phases.report(done, total); };
-  std::vector<Image> images = compile_images(table, options.threads, report_kernels);
-  set_keys(images, table, backend, target);
+  CompiledImages compiled =
+      compile_images(table, target_text(backend, target), options.threads, hooks.cache, report_kernels);
+  filled.reused_kernels = compiled.reused;
   if (options.verify_kernels) {
     phases.begin("verify kernels");
-    filled.verified_kernels = verify_all(lowered, images, split.main.symbols, hooks, target);
+    filled.verified_kernels = verify_all(lowered, compiled.images, split.main.symbols, hooks, target);
   }
 
   phases.begin("plan");
-  auto engine = assemble(
-      {program, model, split, std::move(lowered), std::move(images), target, backend.place(), std::move(key)},
-      filled);
+  auto engine = assemble({program, model, split, std::move(lowered), std::move(compiled.images), target,
+                          backend.place(), std::move(key)},
+                         filled);
   check_engine(*engine);
   return engine;
 }

@@ -10,6 +10,7 @@
 
 #include "backends/backend.h"
 #include "backends/executor.h"
+#include "cache/cache.h"
 #include "compiler/options.h"
 #include "compiler/phases.h"
 #include "compiler/target_pipeline.h"
@@ -21,10 +22,11 @@ namespace ingot::core {
 
 // What a build did, for reports: filled as far as it got.
 struct BuildReport {
-  size_t kernels = 0;           // steps with a kernel binary
-  size_t distinct_kernels = 0;  // kernel binaries compiled
-  size_t verified_kernels = 0;  // ... and compared with their definition
-  std::vector<SlowNode> slow;   // that the engine runs slowly
+  size_t kernels = 0;           // steps with an image
+  size_t distinct_kernels = 0;  // images
+  size_t reused_kernels = 0;    // ... found in a cache
+  size_t verified_kernels = 0;  // ... and run beside their definition
+  std::vector<SlowNode> slow;   // what the engine runs slowly
   std::vector<PassRunner::Timing> passes;
   Refusals refusals;        // of neighbours to join regions
   int64_t arena_bytes = 0;  // at the typical sizes
@@ -42,7 +44,8 @@ struct KernelRunner {
 struct CompileHooks {
   Phases* phases = nullptr;  // the clock of the whole build, which can also cancel it
   DumpCallback dump;
-  std::function<KernelRunner(std::string_view backend)> runner;  // for verify_kernels
+  Cache* cache = nullptr;                                        // of kernels; null: everything is compiled
+  std::function<KernelRunner(std::string_view backend)> runner;  // what verify_kernels needs
 };
 
 // Throws UnsupportedError if a node cannot run here, UserError on bad models and options. The weights of the

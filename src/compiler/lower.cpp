@@ -8,6 +8,7 @@
 #include <thread>
 #include <utility>
 
+#include "compiler/image_entry.h"
 #include "compiler/step_work.h"
 #include "ops/alias.h"
 #include "support/error.h"
@@ -17,8 +18,8 @@ namespace {
 
 ImageId image_for(LoweredStep& step, ImageTable& images) {
   const auto [entry, is_new] =
-      images.ids.try_emplace(step.kernel_key, static_cast<ImageId>(images.compile.size()));
-  if (is_new) images.compile.push_back(std::move(step.compile));
+      images.ids.try_emplace(step.kernel_key, static_cast<ImageId>(images.images.size()));
+  if (is_new) images.images.push_back({step.kernel_key, std::move(step.compile)});
   step.compile = nullptr;
   return entry->second;
 }
@@ -65,35 +66,60 @@ std::vector<LoweredStep> lower_node(const Node& node, const Backend& backend, co
 }
 
 // Work shared by the compiling threads: the next kernel to take, and the first failure.
-struct WorkList {
-  std::atomic<size_t> next{0}, done{0};
-  std::atomic<bool> stop{false};
-  std::mutex mutex;
-  std::exception_ptr failure;
-};
+class WorkList {
+ public:
+  WorkList(const ImageTable& table, std::string_view target_text, Cache* cache)
+      : table_(table), target_text_(target_text), cache_(cache), images_(table.images.size()) {}
 
-void compile_next(const ImageTable& table, std::vector<Image>& images, WorkList& work_list) {
-  for (size_t i; !work_list.stop && (i = work_list.next++) < table.compile.size();) {
+  bool do_next() {
+    const size_t i = next_++;
+    if (stop || i >= images_.size()) return false;
+    images_[i] = image(table_.images[i]);
+    return true;
+  }
+
+  void do_all() {
     try {
-      images[i] = table.compile[i]();
-      ++work_list.done;
+      while (do_next()) ++done;
     } catch (...) {
-      const std::scoped_lock lock(work_list.mutex);
-      if (!work_list.failure) work_list.failure = std::current_exception();
-      work_list.stop = true;
+      const std::scoped_lock lock(mutex_);
+      if (!failure_) failure_ = std::current_exception();
+      stop = true;
     }
   }
-}
 
-// The caller's thread compiles too, and reports between kernels, so that callbacks come from one thread only.
-void compile_and_report(const ImageTable& table, std::vector<Image>& images, WorkList& work_list,
-                        const std::function<void(size_t, size_t)>& report) {
-  const size_t total = table.compile.size();
-  for (size_t i; !work_list.stop && (i = work_list.next++) < total;) {
-    images[i] = table.compile[i]();
-    report(++work_list.done, total);
+  CompiledImages take() {
+    if (failure_) std::rethrow_exception(failure_);
+    return {std::move(images_), reused_.load()};
   }
-}
+
+  std::atomic<size_t> done{0};
+  std::atomic<bool> stop{false};
+
+ private:
+  Image image(const ImageTable::Entry& entry) {
+    const CacheKey key = make_key(EntryKind::kKernel, std::string(target_text_) + entry.key);
+    Image image = cache_ == nullptr ? entry.compile() : from_cache(key, entry.compile);
+    image.key = key.digest;
+    return image;
+  }
+
+  Image from_cache(const CacheKey& key, const std::function<Image()>& compile) {
+    const Cache::Result found = cache_->get(key, [&] { return encode_image(compile()); });
+    std::optional<Image> image = decode_image(*found.bytes);
+    if (!image) return compile();
+    if (found.origin != Origin::kMade) ++reused_;
+    return *std::move(image);
+  }
+
+  const ImageTable& table_;
+  const std::string_view target_text_;
+  Cache* const cache_;
+  std::atomic<size_t> next_{0}, reused_{0};
+  std::mutex mutex_;
+  std::exception_ptr failure_;
+  std::vector<Image> images_;
+};
 
 // As many as the system can start, at most `count`: the caller works too.
 template <typename Function>
@@ -126,22 +152,21 @@ std::vector<ScheduledStep> lower_graph(const Graph& graph, const Backend& backen
   return steps;
 }
 
-std::vector<Image> compile_images(const ImageTable& table, int threads,
-                                  const std::function<void(size_t, size_t)>& report) {
-  std::vector<Image> images(table.compile.size());
-  WorkList work_list;
+// The caller's thread compiles too and reports between kernels, so that callbacks come from one thread only.
+CompiledImages compile_images(const ImageTable& table, std::string_view target_text, int threads,
+                              Cache* cache, const std::function<void(size_t, size_t)>& report) {
+  WorkList work_list(table, target_text, cache);
   {
     std::vector<std::jthread> workers;
     try {
-      start(workers, threads - 1, [&] { compile_next(table, images, work_list); });
-      compile_and_report(table, images, work_list, report);
+      start(workers, threads - 1, [&] { work_list.do_all(); });
+      while (work_list.do_next()) report(++work_list.done, table.images.size());
     } catch (...) {
       work_list.stop = true;
       throw;  // the workers finish their kernel and are joined
     }
   }
-  if (work_list.failure) std::rethrow_exception(work_list.failure);
-  return images;
+  return work_list.take();
 }
 
 }  // namespace ingot::core

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "backends/backend.h"
+#include "cache/cache.h"
 #include "compiler/compile.h"
 #include "compiler/lone_node.h"
 #include "plan/plan.h"
@@ -22,18 +23,27 @@ struct LoweredNode {
 
 // What equal nodes of one build share: each is lowered once, and each distinct kernel is one image.
 struct ImageTable {
-  std::map<std::string, LoweredNode> nodes;     // by LoneNode::text
-  std::map<std::string, ImageId> ids;           // by LoweredStep::kernel_key
-  std::vector<std::function<Image()>> compile;  // one per image, run by compile_images
+  struct Entry {
+    std::string key;                 // LoweredStep::kernel_key
+    std::function<Image()> compile;  // run by compile_images
+  };
+  std::map<std::string, LoweredNode> nodes;  // by LoneNode::text
+  std::map<std::string, ImageId> ids;        // by the key
+  std::vector<Entry> images;
 };
 
 // Lowers every node of `graph` that needs a step, in order.
 std::vector<ScheduledStep> lower_graph(const Graph& graph, const Backend& backend, const Target& target,
                                        const SymbolTable& symbols, ImageTable& images);
 
-// Compiles on `threads` threads; calls report(done, total) after each kernel on the caller's thread. Results
-// are in the order of the table.
-std::vector<Image> compile_images(const ImageTable& table, int threads,
-                                  const std::function<void(size_t, size_t)>& report);
+struct CompiledImages {
+  std::vector<Image> images;  // in the order of the table
+  size_t reused = 0;          // of these were found in the cache, or made by another build meanwhile
+};
+
+// Compiles on `threads` threads what `cache` (may be null) lacks; calls report(done, total) after each on the
+// caller's. `target_text` is what all of the keys have in common: the code generator and the device.
+CompiledImages compile_images(const ImageTable& table, std::string_view target_text, int threads,
+                              Cache* cache, const std::function<void(size_t, size_t)>& report);
 
 }  // namespace ingot::core

@@ -19,7 +19,10 @@ int chosen_threads(int wanted, const Log& log) {
 }  // namespace
 
 Host::Host(const HostOptions& options, std::span<const Executor* const> executors)
-    : options_(options), log_(options.logger), executors_(executors.begin(), executors.end()) {
+    : options_(options),
+      log_(options.logger),
+      cache_(options.cache_bytes),
+      executors_(executors.begin(), executors.end()) {
   apply();
 }
 

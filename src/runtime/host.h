@@ -6,6 +6,7 @@
 #include <span>
 
 #include "backends/executor.h"
+#include "cache/cache.h"
 #include "runtime/log.h"
 #include "support/thread_pool.h"
 
@@ -15,6 +16,7 @@ struct HostOptions {
   int threads = 0;             // 0: min(affinity mask, cgroup quota)
   int spin_microseconds = 50;  // 0 inside torch, so that its own threads are not starved
   Logger logger;
+  size_t cache_bytes = size_t{64} << 20;  // of the cache that builds share: about 5,000 kernels
 };
 
 class Host {
@@ -28,12 +30,14 @@ class Host {
   void set_spin(int microseconds);
   const Executor* find_executor(std::string_view name) const;
   Log& log() { return log_; }
+  Cache& cache() { return cache_; }  // of builds that no session has
 
  private:
   void apply();
 
   HostOptions options_;
   Log log_;
+  Cache cache_;
   std::unique_ptr<ThreadPool> pool_;
   std::vector<const Executor*> executors_;
 };

@@ -139,7 +139,10 @@ class Build {
 
   // The engine, with its weights prepared, unless it is for another processor.
   std::unique_ptr<ingot_engine> run(const aten::Program& program) {
-    const CompileHooks hooks{.phases = &phases_, .dump = {}, .runner = [](std::string_view backend) {
+    const CompileHooks hooks{.phases = &phases_,
+                             .dump = {},
+                             .cache = &cache_of(given_.session),
+                             .runner = [](std::string_view backend) {
                                return KernelRunner{host().find_executor(backend), &host().pool()};
                              }};
     const std::shared_ptr<EngineData> data = compile(program, options_, backends(), hooks, &report_);
@@ -171,6 +174,7 @@ class Build {
     write(json, report_.passes);
     json.field("kernels", report_.kernels);
     json.field("distinct_kernels", report_.distinct_kernels);
+    json.field("reused_kernels", report_.reused_kernels);
     json.field("verified_kernels", report_.verified_kernels);
     json.key("slow");
     write(json, report_.slow);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include "ingot/ingot.h"
 #include "runtime/host.h"
 
 namespace ingot::core::api {
@@ -11,6 +12,9 @@ namespace ingot::core::api {
 // INGOT_LOG      off (the default), warning or info: messages to stderr until ingot_set_logger is called
 // UserError INGOT-U015 if one of them has another value.
 Host& host();
+
+// That of a session; of the process if it is null.
+Cache& cache_of(ingot_session* session);
 
 constexpr int kMostThreads = 1024;
 constexpr int kMostSpin = 1'000'000;

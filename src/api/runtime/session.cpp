@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: Apache-2.0
+// Sessions and what their caches hold.
+#include "api/runtime/checks.h"
+#include "api/runtime/guard.h"
+#include "api/runtime/handles.h"
+#include "api/runtime/host_access.h"
+#include "support/json_writer.h"
+
+using namespace ingot::core;
+
+namespace {
+
+constexpr size_t kFirstSessionOptions = offsetof(ingot_session_options, cache_bytes) + sizeof(uint64_t);
+
+std::string describe_cache(Cache& cache) {
+  const CacheCounts counts = cache.counts();
+  const MemoryStore::Size memory = cache.memory().size();
+  JsonWriter json;
+  json.begin_object();
+  json.field("made", counts.made);
+  json.field("from_memory", counts.from_memory);
+  json.field("from_other_threads", counts.from_other_threads);
+  json.field("entries", memory.entries);
+  json.field("bytes", memory.bytes);
+  json.field("capacity", memory.capacity);
+  json.field("evicted", memory.evicted);
+  json.end_object();
+  return std::move(json).text();
+}
+
+}  // namespace
+
+extern "C" {
+
+ingot_status* ingot_session_create(const ingot_session_options* options, ingot_session** session) {
+  return api::guard([&] {
+    api::require(options, "options");
+    api::require(session, "session");
+    const auto given = api::read_struct(options, kFirstSessionOptions, "ingot_session_options");
+    *session = new ingot_session(given.cache_bytes);
+  });
+}
+
+void ingot_session_free(ingot_session* session) { delete session; }
+
+ingot_status* ingot_cache_stats(const ingot_session* session, ingot_text** json) {
+  return api::guard([&] {
+    api::require(json, "json");
+    *json = api::make_text(describe_cache(api::cache_of(const_cast<ingot_session*>(session))));
+  });
+}
+
+ingot_status* ingot_cache_clear(ingot_session* session) {
+  return api::guard([&] { api::cache_of(session).memory().clear(); });
+}
+
+}  // extern "C"

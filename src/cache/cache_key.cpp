@@ -1,0 +1,16 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cache/cache_key.h"
+
+namespace ingot::core {
+
+std::string_view name_of(EntryKind kind) { return kind == EntryKind::kKernel ? "kernel" : "engine"; }
+
+CacheKey make_key(EntryKind kind, std::string_view text) {
+  CacheKey key{.kind = kind, .text = std::string(name_of(kind))};
+  key.text += '\n';
+  key.text += text;
+  key.digest = digest(as_bytes(key.text));
+  return key;
+}
+
+}  // namespace ingot::core

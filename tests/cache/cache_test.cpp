@@ -1,0 +1,140 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cache/cache.h"
+
+#include <gtest/gtest.h>
+
+#include <latch>
+#include <stdexcept>
+#include <thread>
+
+namespace ingot::core {
+namespace {
+
+std::vector<std::byte> bytes_of(size_t size, int value = 7) {
+  return std::vector<std::byte>(size, static_cast<std::byte>(value));
+}
+
+CacheKey kernel(std::string_view text) { return make_key(EntryKind::kKernel, text); }
+
+Origin ask(Cache& cache, std::string_view text, size_t size = 100) {
+  return cache.get(kernel(text), [&] { return bytes_of(size); }).origin;
+}
+
+TEST(CacheKey, TellsKindsApart) {
+  EXPECT_NE(make_key(EntryKind::kKernel, "text").digest, make_key(EntryKind::kEngine, "text").digest);
+  EXPECT_NE(make_key(EntryKind::kKernel, "").digest, Digest{});
+}
+
+TEST(Cache, MakesAnEntryOnce) {
+  Cache cache(1 << 20);
+  EXPECT_EQ(ask(cache, "a"), Origin::kMade);
+  EXPECT_EQ(ask(cache, "a"), Origin::kMemory);
+  EXPECT_EQ(ask(cache, "b"), Origin::kMade);
+  EXPECT_EQ(cache.counts().made, 2u);
+  EXPECT_EQ(cache.counts().from_memory, 1u);
+  EXPECT_EQ(cache.get(kernel("a"), [] { return bytes_of(1); }).bytes->size(), 100u);
+}
+
+TEST(Cache, UsesAnEntryOnlyIfItsWholeTextIsEqual) {
+  MemoryStore store(1 << 20);
+  CacheKey first = kernel("a"), second = kernel("b");
+  second.digest = first.digest;  // as if the digest had been broken
+  store.put(first, std::make_shared<std::vector<std::byte>>(bytes_of(1)));
+  EXPECT_NE(store.find(first), nullptr);
+  EXPECT_EQ(store.find(second), nullptr);
+}
+
+TEST(MemoryStore, DropsWhatWasUsedLeastRecently) {
+  Cache cache(3000);
+  for (const char* text : {"a", "b"}) ask(cache, text, 1000);
+  EXPECT_EQ(ask(cache, "a", 1000), Origin::kMemory);
+  ask(cache, "c", 1000);  // takes the place of b
+  EXPECT_EQ(ask(cache, "a", 1000), Origin::kMemory);
+  EXPECT_EQ(ask(cache, "b", 1000), Origin::kMade);
+  const MemoryStore::Size size = cache.memory().size();
+  EXPECT_LE(size.bytes, 3000u);
+  EXPECT_EQ(size.entries, 2u);
+  EXPECT_EQ(size.evicted, 2u);
+}
+
+TEST(MemoryStore, KeepsNothingThatIsLargerThanAll) {
+  Cache cache(500);
+  ask(cache, "small", 10);
+  EXPECT_EQ(ask(cache, "large", 1000), Origin::kMade);
+  EXPECT_EQ(ask(cache, "large", 1000), Origin::kMade);
+  EXPECT_EQ(ask(cache, "small", 10), Origin::kMemory);
+  Cache none(0);
+  EXPECT_EQ(ask(none, "a", 0), Origin::kMade);
+  EXPECT_EQ(ask(none, "a", 0), Origin::kMade);
+}
+
+TEST(MemoryStore, ReplacesAnEntry) {
+  MemoryStore store(10000);
+  for (size_t i = 0; i < 3; ++i)
+    store.put(kernel("a"), std::make_shared<std::vector<std::byte>>(bytes_of(2000)));
+  EXPECT_EQ(store.size().entries, 1u);
+  EXPECT_LT(store.size().bytes, 3000u);
+  store.clear();
+  EXPECT_EQ(store.size().bytes, 0u);
+  EXPECT_EQ(store.find(kernel("a")), nullptr);
+}
+
+constexpr int kThreads = 8;
+
+// Every thread begins when all are there.
+template <typename Work>
+void run_together(Work work) {
+  std::latch start(kThreads);
+  std::vector<std::jthread> threads;
+  for (int i = 0; i < kThreads; ++i) {
+    threads.emplace_back([&, i] {
+      start.arrive_and_wait();
+      work(i);
+    });
+  }
+}
+
+TEST(Cache, OneOfManyThreadsMakesWhatAllWant) {
+  for (const size_t capacity : {size_t{1} << 20, size_t{0}}) {  // those that wait need no memory for it
+    Cache cache(capacity);
+    std::atomic<int> making{0}, most{0}, wrong{0};
+    run_together([&](int) {
+      for (int key = 0; key < 20; ++key) {
+        const auto result = cache.get(kernel(std::to_string(key)), [&] {
+          most = std::max(most.load(), ++making);
+          std::this_thread::sleep_for(std::chrono::milliseconds(2));
+          --making;
+          return bytes_of(50, key);
+        });
+        if (*result.bytes != bytes_of(50, key)) ++wrong;
+      }
+    });
+    EXPECT_EQ(wrong, 0);
+    EXPECT_TRUE(capacity == 0 || cache.counts().made == 20u);
+    const CacheCounts counts = cache.counts();
+    EXPECT_EQ(counts.made + counts.from_memory + counts.from_other_threads, 20u * kThreads);
+  }
+}
+
+TEST(Cache, AnotherThreadTriesWhereOneFailed) {
+  Cache cache(1 << 20);
+  std::atomic<int> attempts{0}, failures{0}, successes{0};
+  run_together([&](int) {
+    try {
+      cache.get(kernel("a"), [&] {
+        std::this_thread::sleep_for(std::chrono::milliseconds(2));
+        if (++attempts <= 3) throw std::runtime_error("no");
+        return bytes_of(10);
+      });
+      ++successes;
+    } catch (const std::runtime_error&) {
+      ++failures;
+    }
+  });
+  EXPECT_EQ(failures, 3);
+  EXPECT_EQ(successes, kThreads - 3);
+  EXPECT_EQ(attempts, 4);
+}
+
+}  // namespace
+}  // namespace ingot::core
