@@ -91,7 +91,10 @@ PEERS = {"ingot": ingot, "inductor": inductor, "onnxruntime": onnxruntime, "open
 def measure(model: str, peer: str, threads: int) -> Seconds | None:
     """In a new process; None if the peer cannot take the model."""
     with tempfile.TemporaryDirectory() as cache:
-        environment = {**os.environ, "TORCHINDUCTOR_CACHE_DIR": cache, "OMP_NUM_THREADS": str(threads)}
+        environment = {
+            **os.environ, "TORCHINDUCTOR_CACHE_DIR": cache, "OMP_NUM_THREADS": str(threads),
+            "INGOT_ENGINE_CACHE_DIR": "off",
+        }  # fmt: skip
         done = subprocess.run(
             [sys.executable, "-m", "bench.building", "--one", peer, model],
             cwd=ROOT, env=environment, text=True, capture_output=True, check=False,

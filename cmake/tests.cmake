@@ -8,6 +8,7 @@ set(INGOT_LLVM_TESTS "^(backends/cpu/compile|random)/")
 
 # Helpers of other folders that a folder's tests use.
 set(INGOT_TEST_HELPERS_backends ops/sample_graph.cpp)
+set(INGOT_TEST_HELPERS_compiler ops/sample_graph.cpp)
 
 # Preloaded by tests/python/test_poison.py: fresh memory full of signalling NaNs. Sanitizers have an allocator of their own.
 if(NOT INGOT_SANITIZE)
@@ -27,7 +28,7 @@ function(ingot_test_folder folder)
   if(NOT sources)
     return()
   endif()
-  list(APPEND sources ${INGOT_TEST_HELPERS_${folder}})
+  list(APPEND sources ${INGOT_TEST_HELPERS_${folder}} no_disk_cache.cpp)
   list(TRANSFORM sources PREPEND ${CMAKE_SOURCE_DIR}/tests/)
   set(target ingot_test_${folder})
   add_executable(${target} ${sources})

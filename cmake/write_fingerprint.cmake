@@ -11,7 +11,7 @@ string(SHA256 digest "${text}")
 string(SUBSTRING ${digest} 0 32 digest)
 file(
   WRITE ${OUTPUT}
-  "// Made by cmake/write_fingerprint.cmake.\n#pragma once\n\nnamespace ingot::core::${BACKEND} {\n\n"
-  "constexpr char kFingerprint[] = \"${digest}\";  // of the sources that decide the code of kernels\n\n"
-  "}  // namespace ingot::core::${BACKEND}\n"
+  "// Made by cmake/write_fingerprint.cmake.\n#pragma once\n\nnamespace ${NAMESPACE} {\n\n"
+  "constexpr char kFingerprint[] = \"${digest}\";  // of the sources that decide what is made\n\n"
+  "}  // namespace ${NAMESPACE}\n"
 )

@@ -3,6 +3,10 @@ import os
 
 import pytest
 
+# Builds in tests, also those of programs that tests start, neither find what the user's own builds kept, nor keep
+# anything there. Tests of the disk cache name a folder.
+os.environ.setdefault("INGOT_ENGINE_CACHE_DIR", "off")
+
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Tests marked `long` run only when INGOT_LONG=1 (make test LONG=1)."""

@@ -298,10 +298,26 @@ typedef struct ingot_session_options {
 } ingot_session_options;
 INGOT_API ingot_status* ingot_session_create(const ingot_session_options* options, ingot_session** session);
 INGOT_API void ingot_session_free(ingot_session* session);
-/* JSON of a session's cache, or with NULL of the process's: {"made", "from_memory", "from_other_threads":
- * since it exists, "entries", "bytes", "capacity", "evicted"}. */
+/* JSON of a session's cache, or with NULL of the process's: {"made", "from_memory", "from_disk",
+ * "from_other_threads": since it exists, "entries", "bytes", "capacity", "evicted": of memory, "folder": on
+ * disk}. */
 INGOT_API ingot_status* ingot_cache_stats(const ingot_session* session, ingot_text** json);
 INGOT_API ingot_status* ingot_cache_clear(ingot_session* session); /* forgets the entries; NULL as above */
+
+/* A cache's entries on disk, for tools. `folder` may be NULL: that of the process. UserError INGOT-U022 if it
+ * cannot be used. An entry's key is the digest of its text, in hexadecimal. */
+/* JSON: {"folder", "bytes", "limit", "entries": [{"key", "bytes", "used": seconds since 1970}]}, the least
+ * recently used first. */
+INGOT_API ingot_status* ingot_cache_list(const char* folder, ingot_text** json);
+/* JSON: {"key", "kind", "bytes", "text": everything that decides the entry}; `key` may be its first digits.
+ * UserError INGOT-U023 if no entry, or more than one, has it. */
+INGOT_API ingot_status* ingot_cache_describe(const char* folder, const char* key, ingot_text** json);
+/* Checks every byte. JSON: {"entries": how many, "damaged": [{"key", "reason"}]}; damaged ones are removed.
+ */
+INGOT_API ingot_status* ingot_cache_verify(const char* folder, ingot_text** json);
+/* Removes the least recently used entries until `bytes` are left at most (0: all), and what killed processes
+ * left. */
+INGOT_API ingot_status* ingot_cache_collect(const char* folder, uint64_t bytes);
 
 /* ---- Building [compiler] ---- */
 typedef struct ingot_option {

@@ -5,7 +5,8 @@
 
 namespace ingot::core {
 
-Cache::Result Cache::get(const CacheKey& key, const std::function<std::vector<std::byte>()>& make) {
+Cache::Result Cache::get(const CacheKey& key, const CacheUse& use, const Make& make) {
+  if (!use.reuse) return find_or_make(key, use, make);
   std::unique_lock lock(mutex_);
   for (;;) {
     // Under the lock: a thread that landed between the look and the wait would not be seen.
@@ -17,7 +18,7 @@ Cache::Result Cache::get(const CacheKey& key, const std::function<std::vector<st
     if (is_first) {
       const std::shared_ptr<Flight> flight = entry->second = std::make_shared<Flight>();
       lock.unlock();
-      return make_alone(key, make, flight);
+      return fly(key, use, make, flight);
     }
     const std::shared_ptr<Flight> flight = entry->second;
     landed_.wait(lock, [&] { return flight->is_over; });
@@ -27,18 +28,32 @@ Cache::Result Cache::get(const CacheKey& key, const std::function<std::vector<st
   }
 }
 
-Cache::Result Cache::make_alone(const CacheKey& key, const std::function<std::vector<std::byte>()>& make,
-                                const std::shared_ptr<Flight>& flight) {
-  Blob made;
+Cache::Result Cache::fly(const CacheKey& key, const CacheUse& use, const Make& make,
+                         const std::shared_ptr<Flight>& flight) {
   try {
-    made = std::make_shared<const std::vector<std::byte>>(make());
-    memory_.put(key, made);
+    Result result = find_or_make(key, use, make);
+    land(key, flight, result.bytes);
+    return result;
   } catch (...) {
     land(key, flight, nullptr);
     throw;
   }
-  land(key, flight, made);
+}
+
+Cache::Result Cache::find_or_make(const CacheKey& key, const CacheUse& use, const Make& make) {
+  if (use.reuse && use.disk != nullptr) {
+    if (Blob found = use.disk->find(key)) {
+      ++from_disk_;
+      memory_.put(key, found);
+      return {std::move(found), Origin::kDisk};
+    }
+  }
+  Blob made = std::make_shared<const std::vector<std::byte>>(make());
   ++made_;
+  if (use.keep) {
+    memory_.put(key, made);
+    if (use.disk != nullptr) use.disk->put(key, *made);
+  }
   return {std::move(made), Origin::kMade};
 }
 
@@ -50,6 +65,8 @@ void Cache::land(const CacheKey& key, const std::shared_ptr<Flight>& flight, Blo
   landed_.notify_all();
 }
 
-CacheCounts Cache::counts() const { return {made_.load(), from_memory_.load(), from_other_threads_.load()}; }
+CacheCounts Cache::counts() const {
+  return {made_.load(), from_memory_.load(), from_disk_.load(), from_other_threads_.load()};
+}
 
 }  // namespace ingot::core

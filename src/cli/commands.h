@@ -56,6 +56,12 @@ struct InspectCommand {
   std::string file;
   bool json = false;
 };
+struct CacheCommand {
+  std::string folder;  // "": that of the environment
+  std::string key;     // of `why`
+  uint64_t bytes = 0;  // of `gc`
+  bool json = false;
+};
 struct OptCommand {
   std::string file, device;
   std::vector<std::string> passes;
@@ -68,6 +74,12 @@ void bench(const BenchCommand& command);
 void profile(const ProfileCommand& command);
 void inspect(const InspectCommand& command);
 void verify(const InspectCommand& command);
+void cache_list(const CacheCommand& command);
+void cache_stats(const CacheCommand& command);
+void cache_why(const CacheCommand& command);
+void cache_verify(const CacheCommand& command);
+void cache_collect(const CacheCommand& command);
+void cache_clear(const CacheCommand& command);
 void optimize(const OptCommand& command);
 void explain(const std::string& code, bool json);
 

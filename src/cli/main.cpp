@@ -18,6 +18,7 @@ namespace {
 
 using ingot::cli::BenchCommand;
 using ingot::cli::BuildCommand;
+using ingot::cli::CacheCommand;
 using ingot::cli::CommandError;
 using ingot::cli::InspectCommand;
 using ingot::cli::OptCommand;
@@ -126,6 +127,28 @@ void add_opt(CLI::App& app, OptCommand& command) {
   opt->callback([&command] { ingot::cli::optimize(command); });
 }
 
+void add_cache(CLI::App& app, CacheCommand& command) {
+  CLI::App* cache = app.add_subcommand("cache", "What builds keep on disk");
+  cache->require_subcommand(1);
+  const auto add = [&](const char* name, const char* summary, void (*run)(const CacheCommand&)) {
+    CLI::App* sub = cache->add_subcommand(name, summary);
+    sub->add_option("--folder", command.folder, "default: INGOT_ENGINE_CACHE_DIR, or ~/.cache/ingot");
+    sub->add_flag("--json", command.json, "print JSON");
+    sub->callback([&command, run] { run(command); });
+    return sub;
+  };
+  add("ls", "List the entries, the least recently used first", &ingot::cli::cache_list);
+  add("stats", "How much there is", &ingot::cli::cache_stats);
+  add("why", "What decides an entry", &ingot::cli::cache_why)
+      ->add_option("key", command.key, "as `ingot cache ls` prints it, or its first digits")
+      ->required();
+  add("verify", "Check every byte, and remove damaged entries", &ingot::cli::cache_verify);
+  add("gc", "Remove the least recently used entries", &ingot::cli::cache_collect)
+      ->add_option("--size", command.bytes, "bytes that may stay")
+      ->required();
+  add("clear", "Remove all entries", &ingot::cli::cache_clear);
+}
+
 bool wants_json(std::span<char*> words) {
   return std::ranges::find(words, std::string_view("--json")) != words.end();
 }
@@ -172,6 +195,7 @@ int run_command(int argc, char** argv) {
   ProfileCommand profile_command;
   InspectCommand inspect_command, verify_command;
   OptCommand opt_command;
+  CacheCommand cache_command;
   std::string code;
   bool explain_json = false;
   try {
@@ -179,6 +203,7 @@ int run_command(int argc, char** argv) {
     add_run(app, run_command);
     add_bench(app, bench_command);
     add_profile(app, profile_command);
+    add_cache(app, cache_command);
     add_file_command(app, "inspect", "Describe an engine, or print the program of a .pt2", inspect_command)
         ->callback([&] { ingot::cli::inspect(inspect_command); });
     add_file_command(app, "verify", "Check every byte of an engine", verify_command)->callback([&] {

@@ -40,19 +40,13 @@ class Assembly {
     for (const int64_t number : read) {
       const aten::WeightSource& weight = parts_.model.weights.at(static_cast<size_t>(number));
       source_ids_[number] = static_cast<int32_t>(engine_->sources.size());
-      Tensor dense = is_dense(weight.data) ? borrow(weight) : to_dense(weight.data);
+      const Tensor dense = dense_values(weight);
       engine_->sources.push_back({.name = weight.name,
                                   .dtype = dense.dtype,
                                   .shape = dense.shape,
                                   .digest = {},
                                   .data = dense.data});
     }
-  }
-
-  static bool is_dense(const TensorView& view) { return view.strides == row_major_strides(view.shape); }
-  static Tensor borrow(const aten::WeightSource& weight) {
-    return {std::shared_ptr<std::byte>(std::const_pointer_cast<void>(weight.owner), weight.data.data),
-            weight.data.dtype, weight.data.shape};
   }
 
   static void collect_sources(const Graph& graph, std::set<int64_t>& numbers) {
@@ -194,6 +188,13 @@ class Assembly {
 };
 
 }  // namespace
+
+Tensor dense_values(const aten::WeightSource& weight) {
+  const TensorView& view = weight.data;
+  if (view.strides != row_major_strides(view.shape)) return to_dense(view);
+  return {std::shared_ptr<std::byte>(std::const_pointer_cast<void>(weight.owner), view.data), view.dtype,
+          view.shape};
+}
 
 std::shared_ptr<EngineData> assemble(BuildParts parts, BuildReport& report) {
   return Assembly(parts).run(report);

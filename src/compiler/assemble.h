@@ -26,6 +26,9 @@ struct BuildParts {
   std::string key;
 };
 
+// The values of a weight, row-major: the model's own memory where it is.
+Tensor dense_values(const aten::WeightSource& weight);
+
 // Plans both programs and fills the tables of the engine: weights, sources, states, nodes, signature.
 std::shared_ptr<EngineData> assemble(BuildParts parts, BuildReport& report);
 

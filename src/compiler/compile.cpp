@@ -4,7 +4,7 @@
 #include <fmt/core.h>
 
 #include "compiler/assemble.h"
-#include "compiler/key.h"
+#include "compiler/engine_entry.h"
 #include "compiler/lower.h"
 #include "compiler/profile.h"
 #include "compiler/target_pipeline.h"
@@ -84,7 +84,9 @@ std::shared_ptr<EngineData> compile_model(const aten::Program& program,
   complete_checks(model.graph, model.checks);
   refuse_what_no_size_meets(model.checks);
   runner.check("import", model.graph);
-  std::string key = engine_key(program, model, backend, options);
+  phases.begin("key");
+  const EngineEntry entry(program, model, backend, options, hooks);
+  if (auto found = entry.find(filled)) return found;
 
   phases.begin("simplify");
   Split split = runner.run(Stage::kSimplify, {.init = Graph("init"), .main = std::move(model.graph)});
@@ -102,8 +104,8 @@ std::shared_ptr<EngineData> compile_model(const aten::Program& program,
                           lower_graph(split.main, backend, target, split.main.symbols, table)};
   phases.begin("compile kernels");
   const auto report_kernels = [&](size_t done, size_t total) { phases.report(done, total); };
-  CompiledImages compiled =
-      compile_images(table, target_text(backend, target), options.threads, hooks.cache, report_kernels);
+  CompiledImages compiled = compile_images(table, target_text(backend, target), options.threads,
+                                           {hooks.cache, hooks.cache_use}, report_kernels);
   filled.reused_kernels = compiled.reused;
   if (options.verify_kernels) {
     phases.begin("verify kernels");
@@ -112,9 +114,10 @@ std::shared_ptr<EngineData> compile_model(const aten::Program& program,
 
   phases.begin("plan");
   auto engine = assemble({program, model, split, std::move(lowered), std::move(compiled.images), target,
-                          backend.place(), std::move(key)},
+                          backend.place(), entry.structure()},
                          filled);
   check_engine(*engine);
+  entry.keep(*engine, filled);
   return engine;
 }
 

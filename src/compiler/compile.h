@@ -25,6 +25,7 @@ struct BuildReport {
   size_t kernels = 0;           // steps with an image
   size_t distinct_kernels = 0;  // images
   size_t reused_kernels = 0;    // ... found in a cache
+  bool is_from_cache = false;   // the whole engine was found
   size_t verified_kernels = 0;  // ... and run beside their definition
   std::vector<SlowNode> slow;   // what the engine runs slowly
   std::vector<PassRunner::Timing> passes;
@@ -44,7 +45,8 @@ struct KernelRunner {
 struct CompileHooks {
   Phases* phases = nullptr;  // the clock of the whole build, which can also cancel it
   DumpCallback dump;
-  Cache* cache = nullptr;                                        // of kernels; null: everything is compiled
+  Cache* cache = nullptr;  // of kernels; null: everything is compiled
+  CacheUse cache_use;
   std::function<KernelRunner(std::string_view backend)> runner;  // what verify_kernels needs
 };
 

@@ -4,6 +4,8 @@
 #include <fmt/core.h>
 #include <fmt/ranges.h>
 
+#include "compiler/canonical_graph.h"
+#include "compiler/fingerprint.h"
 #include "compiler/output_names.h"
 #include "engine/engine_file.h"
 #include "ir/scanner.h"
@@ -40,7 +42,7 @@ std::string describe_call(const aten::Program& program, const aten::Imported& mo
                      quoted(output_names(program, model)));
 }
 
-std::string describe_states(const std::vector<aten::StateSource>& states) {
+std::string describe_initial_states(const std::vector<aten::StateSource>& states) {
   std::string text;
   for (const aten::StateSource& state : states) {
     std::string initial = "none";
@@ -49,28 +51,59 @@ std::string describe_states(const std::vector<aten::StateSource>& states) {
       initial = fmt::format("{}[{}] sha256:{}", name(dense.dtype), fmt::join(dense.shape, ","),
                             hex(digest({dense.data.get(), dense.bytes()})));
     }
-    text += fmt::format("state {} input {} initial {}\n", quote(state.name), state.mutated_input, initial);
+    text += fmt::format("state {} initial {}\n", quote(state.name), initial);
   }
   return text;
 }
 
-std::string describe_checks(const std::vector<SizeCheck>& checks) {
+// Which inputs the states are bound to.
+std::string describe_mutated_inputs(const aten::Imported& model) {
+  std::string text;
+  for (const aten::StateSource& state : model.states)
+    text += fmt::format("state of {}\n", state.mutated_input);
+  return text;
+}
+
+Predicate renamed(Predicate condition, const std::map<std::string, Dim>& symbols) {
+  condition.left = substitute(condition.left, symbols);
+  condition.right = substitute(condition.right, symbols);
+  for (Predicate& part : condition.parts) part = renamed(std::move(part), symbols);
+  return condition;
+}
+
+std::string describe_conditions(const std::vector<SizeCheck>& checks,
+                                const std::map<std::string, Dim>& symbols) {
   std::string text;
   for (const SizeCheck& check : checks)
-    text += fmt::format("check {} {} {}\n", name_of(check.kind), to_string(check.condition),
-                        quote(check.message));
+    text += fmt::format("check {} {}\n", name_of(check.kind), to_string(renamed(check.condition, symbols)));
+  return text;
+}
+
+std::string describe_messages(const std::vector<SizeCheck>& checks) {
+  std::string text;
+  for (const SizeCheck& check : checks)
+    text += fmt::format("check {} {} {}\n", quote(check.message), quote(check.node), quote(check.source));
   return text;
 }
 
 }  // namespace
 
-std::string engine_key(const aten::Program& program, const aten::Imported& model, const Backend& backend,
-                       const CompileOptions& options) {
-  return fmt::format("ingot {}, engine format {}\ntarget {}, code by {}\nweights {}\n", INGOT_VERSION,
-                     kEngineFormatVersion, options.target.text(), backend.generator(),
-                     options.keep_original_weights ? "original" : "prepared") +
-         describe_passes(options.passes) + describe_call(program, model) + describe_states(model.states) +
-         describe_checks(model.checks) + to_string(model.graph, {.canonical = true});
+std::string engine_key(const aten::Imported& model, const Backend& backend, const CompileOptions& options) {
+  const CanonicalGraph canonical = canonicalize(model.graph);
+  return fmt::format("ingot {}, engine format {}, sources {}\ntarget {}, code by {}\nweights {}\n",
+                     INGOT_VERSION, kEngineFormatVersion, kFingerprint, options.target.text(),
+                     backend.generator(), options.keep_original_weights ? "original" : "prepared") +
+         describe_passes(options.passes) + describe_mutated_inputs(model) +
+         describe_conditions(model.checks, canonical.symbols) +
+         to_string(canonical.graph, {.canonical = true});
+}
+
+std::string engine_binding(const aten::Program& program, const aten::Imported& model) {
+  std::string text = "origin " + quote(program.origin) + "\n" + describe_call(program, model) +
+                     describe_initial_states(model.states) + describe_messages(model.checks);
+  for (const auto& node : model.graph.nodes())
+    text += quote(node->name) + " " + quote(node->source.to_string()) + "\n";
+  return text + to_string(model.graph);
 }
 
 }  // namespace ingot::core

@@ -9,10 +9,14 @@
 
 namespace ingot::core {
 
-// Canonical text of everything that determines a build, except the values of weights: engines of builds with
-// equal keys differ only in weights and in reported lines of the model. Contains constants and initial states
-// as values or SHA-256. `model` is as imported, with the requested ranges applied, before any pass.
-std::string engine_key(const aten::Program& program, const aten::Imported& model, const Backend& backend,
-                       const CompileOptions& options);
+// The structure of a build: everything that decides what an engine computes and how, but the values of
+// weights, as one text. Isomorphic models have equal texts, whatever their inputs, sizes and weights are
+// called and in whatever order their nodes stand. Constants are in it as values or by SHA-256. `model` is as
+// imported, with the asked-for ranges applied, before any pass.
+std::string engine_key(const aten::Imported& model, const Backend& backend, const CompileOptions& options);
+
+// The binding: what an engine adds to its structure. Names, trees, lines of the model, texts of checks, the
+// order of nodes, literals, and initial states (by SHA-256).
+std::string engine_binding(const aten::Program& program, const aten::Imported& model);
 
 }  // namespace ingot::core

@@ -5,27 +5,42 @@
 
 #include "ir/rename_symbols.h"
 #include "ir/text.h"
+#include "ops/model_source.h"
+#include "ops/ops.h"
 
 namespace ingot::core {
 namespace {
 
+// Backends may ask whether an operand is a weight, but not which.
+Value* add_operand(Graph& graph, const Value& operand) {
+  if (operand.producer == nullptr || operand.producer->op != &ops::weight)
+    return graph.add_input("x", operand.type);
+  Node* weight = graph.add_copy(*operand.producer, {});
+  auto source = weight->attributes<ops::ModelSource>();
+  source.name.clear();
+  source.source = source.init_output = -1;
+  weight->values = to_values(source);
+  return weight->results[0];
+}
+
 Node* copy_node(const Node& node, LoneNode& lone) {
-  std::map<const Value*, Value*> inputs;
+  std::map<const Value*, Value*> inner = {{nullptr, nullptr}};
   std::vector<Value*> operands;
+  const auto remember = [&](Value* outer, const Value* own) {
+    lone.positions.emplace(own, lone.around.values.size());
+    lone.around.values.push_back(outer);
+  };
   for (Value* operand : node.operands) {
-    if (operand == nullptr) {
-      operands.push_back(nullptr);
-      continue;
-    }
-    const auto [entry, is_new] = inputs.try_emplace(operand, nullptr);
+    const auto [entry, is_new] = inner.try_emplace(operand, nullptr);
     if (is_new) {
-      entry->second = lone.graph.add_input("x", operand->type);
-      lone.around.values.push_back(operand);
+      entry->second = add_operand(lone.graph, *operand);
+      remember(operand, entry->second);
     }
     operands.push_back(entry->second);
   }
-  lone.around.values.insert(lone.around.values.end(), node.results.begin(), node.results.end());
-  return lone.graph.add_copy(node, operands);
+  Node* copy = lone.graph.add_copy(node, std::move(operands));
+  for (size_t i = 0; i < copy->results.size(); ++i) remember(node.results[i], copy->results[i]);
+  return copy;
 }
 
 // Numbers the symbols in the order of their appearance.
@@ -49,10 +64,6 @@ void rename(LoneNode& lone, const SymbolTable& symbols) {
 }  // namespace
 
 std::string LoneNode::text() const { return to_string(graph, {.canonical = true}); }
-
-size_t LoneNode::position(const Value* value) const {
-  return value->producer == nullptr ? value->index : graph.inputs().size() + value->index;
-}
 
 LoneNode isolate(const Node& node, const SymbolTable& symbols) {
   LoneNode lone;

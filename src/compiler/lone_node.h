@@ -18,12 +18,12 @@ struct Surroundings {
 // A node of a final graph apart from its neighbours: what its backend lowers. Equal nodes of one model, or of
 // several, have equal texts, whatever their values and symbols are called.
 struct LoneNode {
-  Graph graph;  // one input per distinct operand, the node, and the symbols it uses
+  Graph graph;  // one input, or weight without a name, per distinct operand; the node; the symbols it uses
   const Node* node = nullptr;
+  std::map<const Value*, size_t> positions;  // of operands and results of `node`, in Surroundings::values
   Surroundings around;
 
-  std::string text() const;                   // canonical: of all of `graph`
-  size_t position(const Value* value) const;  // of an input or result of `graph`, in Surroundings::values
+  std::string text() const;  // canonical: of all of `graph`
 };
 
 LoneNode isolate(const Node& node, const SymbolTable& symbols);

@@ -41,7 +41,7 @@ const LoweredNode& lower_alone(LoneNode lone, const Backend& backend, const Targ
 std::vector<LoweredStep> steps_for(const Surroundings& around, const LoweredNode& lowered) {
   std::vector<LoweredStep> steps = lowered.steps;
   const auto outer = [&](const Value* value) {
-    return value == nullptr ? nullptr : around.values[lowered.lone.position(value)];
+    return value == nullptr ? nullptr : around.values[lowered.lone.positions.at(value)];
   };
   for (LoweredStep& step : steps) {
     for (Value*& argument : step.arguments) argument = outer(argument);
@@ -68,7 +68,7 @@ std::vector<LoweredStep> lower_node(const Node& node, const Backend& backend, co
 // Work shared by the compiling threads: the next kernel to take, and the first failure.
 class WorkList {
  public:
-  WorkList(const ImageTable& table, std::string_view target_text, Cache* cache)
+  WorkList(const ImageTable& table, std::string_view target_text, const ImageCache& cache)
       : table_(table), target_text_(target_text), cache_(cache), images_(table.images.size()) {}
 
   bool do_next() {
@@ -99,13 +99,13 @@ class WorkList {
  private:
   Image image(const ImageTable::Entry& entry) {
     const CacheKey key = make_key(EntryKind::kKernel, std::string(target_text_) + entry.key);
-    Image image = cache_ == nullptr ? entry.compile() : from_cache(key, entry.compile);
+    Image image = cache_.cache == nullptr ? entry.compile() : from_cache(key, entry.compile);
     image.key = key.digest;
     return image;
   }
 
   Image from_cache(const CacheKey& key, const std::function<Image()>& compile) {
-    const Cache::Result found = cache_->get(key, [&] { return encode_image(compile()); });
+    const Cache::Result found = cache_.cache->get(key, cache_.use, [&] { return encode_image(compile()); });
     std::optional<Image> image = decode_image(*found.bytes);
     if (!image) return compile();
     if (found.origin != Origin::kMade) ++reused_;
@@ -114,7 +114,7 @@ class WorkList {
 
   const ImageTable& table_;
   const std::string_view target_text_;
-  Cache* const cache_;
+  const ImageCache& cache_;
   std::atomic<size_t> next_{0}, reused_{0};
   std::mutex mutex_;
   std::exception_ptr failure_;
@@ -154,7 +154,7 @@ std::vector<ScheduledStep> lower_graph(const Graph& graph, const Backend& backen
 
 // The caller's thread compiles too and reports between kernels, so that callbacks come from one thread only.
 CompiledImages compile_images(const ImageTable& table, std::string_view target_text, int threads,
-                              Cache* cache, const std::function<void(size_t, size_t)>& report) {
+                              const ImageCache& cache, const std::function<void(size_t, size_t)>& report) {
   WorkList work_list(table, target_text, cache);
   {
     std::vector<std::jthread> workers;

@@ -36,14 +36,20 @@ struct ImageTable {
 std::vector<ScheduledStep> lower_graph(const Graph& graph, const Backend& backend, const Target& target,
                                        const SymbolTable& symbols, ImageTable& images);
 
+// Where images are looked up; null: nowhere.
+struct ImageCache {
+  Cache* cache = nullptr;
+  CacheUse use;
+};
+
 struct CompiledImages {
   std::vector<Image> images;  // in the order of the table
   size_t reused = 0;          // of these were found in the cache, or made by another build meanwhile
 };
 
-// Compiles on `threads` threads what `cache` (may be null) lacks; calls report(done, total) after each on the
+// Compiles on `threads` threads what `cache` lacks; calls report(done, total) after each on the
 // caller's. `target_text` is what all of the keys have in common: the code generator and the device.
 CompiledImages compile_images(const ImageTable& table, std::string_view target_text, int threads,
-                              Cache* cache, const std::function<void(size_t, size_t)>& report);
+                              const ImageCache& cache, const std::function<void(size_t, size_t)>& report);
 
 }  // namespace ingot::core

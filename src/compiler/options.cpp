@@ -79,6 +79,8 @@ constexpr std::array kRows = {
         [](CompileOptions& o, View name, View value) {
           o.passes.bisect_limit = parse_integer(name, value, -1, INT64_MAX);
         }},
+    Row{{"cache_built_engines", "bool", "true", "keep what the build makes, for later builds"},
+        [](CompileOptions& o, View name, View value) { o.cache.keep = parse_bool(name, value); }},
     Row{{"cpu", "features", "native",
          "processor to build for: native, x86-64-v3, x86-64-v4, x86-64-v4+vnni+bf16 ..."},
         [](CompileOptions& o, View, View value) { o.target.device = to_string(parse_cpu_features(value)); }},
@@ -91,6 +93,15 @@ constexpr std::array kRows = {
         }},
     Row{{"disable_passes", "names", "", "passes that do not run, separated by commas"},
         [](CompileOptions& o, View, View value) { o.passes.disabled = parse_names(value); }},
+    Row{{"engine_cache_dir", "folder", "",
+         "cache entries on disk, yours alone (mode 0700); off: none; default: INGOT_ENGINE_CACHE_DIR or "
+         "~/.cache/ingot"},
+        [](CompileOptions& o, View, View value) { o.cache.folder = value; }},
+    Row{{"engine_cache_size", "number", "5368709120",
+         "of all entries in engine_cache_dir: the least recently used ones are removed"},
+        [](CompileOptions& o, View name, View value) {
+          o.cache.limit = parse_integer(name, value, 0, INT64_MAX);
+        }},
     Row{{"keep_original_weights", "bool", "false",
          "ship the model's own weights and prepare them at load, for machines of another kind"},
         [](CompileOptions& o, View name, View value) { o.keep_original_weights = parse_bool(name, value); }},
@@ -107,6 +118,8 @@ constexpr std::array kRows = {
         [](CompileOptions& o, View name, View value) {
           o.target.level = o.passes.level = parse_level(name, value);
         }},
+    Row{{"reuse_cached_engines", "bool", "true", "use what earlier builds kept"},
+        [](CompileOptions& o, View name, View value) { o.cache.reuse = parse_bool(name, value); }},
     Row{{"shapes", "name:dims,...", "",
          "sizes of inputs: ids:1x128, or ranges ids:1..16x1..8..256 (min..typical..max)"},
         [](CompileOptions& o, View, View value) { o.profiles = parse_shapes(value); }},

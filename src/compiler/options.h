@@ -19,14 +19,22 @@ struct DimProfile {
   std::vector<int64_t> min, typical, max;
 };
 
+// What a build looks up, and keeps for later ones.
+struct CacheOptions {
+  bool reuse = true, keep = true;
+  std::string folder;                // of entries on disk; "": that of the process; "off": none
+  int64_t limit = int64_t{5} << 30;  // bytes of all entries, where `folder` is given
+};
+
 struct CompileOptions {
   Target target;
   PassOptions passes;
   std::vector<DimProfile> profiles;
   bool require_full_compilation = false;
   bool verify_kernels = false;
-  bool keep_original_weights = false;  // store the model's weights and run init when the engine is loaded
-  int threads = 1;                     // of the build; the work of an engine is split where it runs
+  bool keep_original_weights = false;  // ship the model's weights and run init at load
+  CacheOptions cache;
+  int threads = 1;  // that build; how an engine's work is split is decided where it runs
 };
 
 // The description of an option, for documentation, --help and messages.

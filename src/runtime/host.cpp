@@ -23,7 +23,16 @@ Host::Host(const HostOptions& options, std::span<const Executor* const> executor
       log_(options.logger),
       cache_(options.cache_bytes),
       executors_(executors.begin(), executors.end()) {
+  if (!options.cache_folder.empty()) disk_store_ = open_disk_store(options.cache_folder, options.cache_limit);
   apply();
+}
+
+std::shared_ptr<DiskStore> Host::open_disk_store(const std::filesystem::path& folder, uint64_t limit) {
+  const auto report = [this](const std::string& line) {
+    if (log_.wants(LogLevel::kWarning)) log_.write(LogLevel::kWarning, line);
+  };
+  return std::make_shared<DiskStore>(
+      DiskStoreOptions{.folder = folder, .create = true, .limit = limit, .report = report, .seconds = {}});
 }
 
 std::unique_ptr<ThreadPool> Host::make_pool(int threads) {

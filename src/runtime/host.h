@@ -2,6 +2,7 @@
 // The only process-wide object: thread pool, executors, log. Created lazily by the API and passed down.
 #pragma once
 
+#include <filesystem>
 #include <memory>
 #include <span>
 
@@ -16,7 +17,9 @@ struct HostOptions {
   int threads = 0;             // 0: min(affinity mask, cgroup quota)
   int spin_microseconds = 50;  // 0 inside torch, so that its own threads are not starved
   Logger logger;
-  size_t cache_bytes = size_t{64} << 20;  // of the cache that builds share: about 5,000 kernels
+  size_t cache_bytes = size_t{64} << 20;     // of the cache that builds share: about 5,000 kernels
+  std::filesystem::path cache_folder;        // of its entries on disk; empty: none
+  uint64_t cache_limit = uint64_t{5} << 30;  // bytes of these
 };
 
 class Host {
@@ -30,7 +33,11 @@ class Host {
   void set_spin(int microseconds);
   const Executor* find_executor(std::string_view name) const;
   Log& log() { return log_; }
-  Cache& cache() { return cache_; }  // of builds that no session has
+  Cache& cache() { return cache_; }  // of builds without a session
+  // The cache's entries on disk; null: none.
+  const std::shared_ptr<DiskStore>& disk_store() const { return disk_store_; }
+  // Entries in another folder; failures are reported to this host's log.
+  std::shared_ptr<DiskStore> open_disk_store(const std::filesystem::path& folder, uint64_t limit);
 
  private:
   void apply();
@@ -38,6 +45,7 @@ class Host {
   HostOptions options_;
   Log log_;
   Cache cache_;
+  std::shared_ptr<DiskStore> disk_store_;
   std::unique_ptr<ThreadPool> pool_;
   std::vector<const Executor*> executors_;
 };

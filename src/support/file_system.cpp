@@ -1,13 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "support/file_system.h"
 
+#include <dirent.h>
 #include <fcntl.h>
+#include <sys/file.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include <cerrno>
 #include <cstdio>
+#include <string_view>
 
 namespace ingot::core {
 namespace {
@@ -53,14 +56,18 @@ int64_t read(int file, void* target, size_t size) { return ::read(file, target, 
 
 int64_t write(int file, const void* source, size_t size) { return ::write(file, source, size); }
 
-int version(int file, FileVersion* version) {
+FileVersion version_of(const struct stat& facts) {
   constexpr uint64_t kNanoseconds = 1'000'000'000;
-  struct stat facts{};
-  if (::fstat(file, &facts) != 0) return -1;
   // Unsigned: times of other centuries wrap, but still differ.
   const uint64_t modified = static_cast<uint64_t>(facts.st_mtim.tv_sec) * kNanoseconds +
                             static_cast<uint64_t>(facts.st_mtim.tv_nsec);
-  *version = {facts.st_size, modified};
+  return {facts.st_size, modified};
+}
+
+int version(int file, FileVersion* version) {
+  struct stat facts{};
+  if (::fstat(file, &facts) != 0) return -1;
+  *version = version_of(facts);
   return 0;
 }
 
@@ -78,7 +85,8 @@ int describe(const char* path, bool follow, FileFacts* facts) {
   if ((follow ? ::stat(path, &found) : ::lstat(path, &found)) != 0) return errno == ENOENT ? 0 : -1;
   *facts = {type_of(found.st_mode), found.st_mode & kPermissions,
             found.st_uid,           found.st_gid,
-            found.st_dev,           found.st_ino};
+            found.st_dev,           found.st_ino,
+            version_of(found)};
   return 0;
 }
 
@@ -109,6 +117,34 @@ void* map(int file, size_t offset, size_t size, bool executable) {
   return address == MAP_FAILED ? nullptr : address;
 }
 
+int make_folder(const char* path) { return ::mkdir(path, S_IRWXU); }
+
+int open_to_update(const char* path) {
+  return ::open(path, O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, S_IRUSR | S_IWUSR);
+}
+
+int64_t write_at(int file, const void* source, size_t size, int64_t offset) {
+  return ::pwrite(file, source, size, offset);
+}
+
+int lock(int file) { return ::flock(file, LOCK_EX | LOCK_NB); }
+
+int set_modified(const char* path, uint64_t seconds) {
+  const timespec modified{.tv_sec = static_cast<time_t>(seconds), .tv_nsec = 0};
+  const timespec times[] = {{.tv_sec = 0, .tv_nsec = UTIME_OMIT}, modified};
+  return ::utimensat(AT_FDCWD, path, times, AT_SYMLINK_NOFOLLOW);
+}
+
+int list(const char* folder, void* user, void (*each)(void* user, const char* name)) {
+  DIR* const entries = ::opendir(folder);
+  if (entries == nullptr) return -1;
+  while (const dirent* entry = ::readdir(entries)) {
+    const std::string_view name = entry->d_name;
+    if (name != "." && name != "..") each(user, entry->d_name);
+  }
+  return ::closedir(entries);
+}
+
 }  // namespace
 
 constinit const FileSystem kSystemFiles = {
@@ -131,6 +167,12 @@ constinit const FileSystem kSystemFiles = {
     .remove = ::unlink,
     .map = map,
     .unmap = ::munmap,
+    .make_folder = make_folder,
+    .open_to_update = open_to_update,
+    .write_at = write_at,
+    .lock = lock,
+    .set_modified = set_modified,
+    .list = list,
 };
 
 }  // namespace ingot::core

@@ -2,6 +2,7 @@
 // The operating system's file calls, as a table, so that tests can make the k-th of them fail.
 #pragma once
 
+#include <cerrno>
 #include <cstddef>
 #include <cstdint>
 
@@ -16,20 +17,21 @@ enum class FileType {
   kOther
 };  // kStream: a pipe or character device
 
-// What a path names.
-struct FileFacts {
-  FileType type = FileType::kNone;
-  uint32_t permissions = 0;  // of owner, group and others
-  uint32_t owner = 0, group = 0;
-  uint64_t device = 0, number = 0;  // together they identify the file
-};
-
 // Distinguishes versions of an open file's content, as far as the system's clock can: it ticks every few
 // milliseconds.
 struct FileVersion {
   int64_t size = 0;       // bytes
   uint64_t modified = 0;  // nanoseconds, modulo 2^64
   bool operator==(const FileVersion&) const = default;
+};
+
+// What a path names.
+struct FileFacts {
+  FileType type = FileType::kNone;
+  uint32_t permissions = 0;  // of owner, group and others
+  uint32_t owner = 0, group = 0;
+  uint64_t device = 0, number = 0;  // together they identify the file
+  FileVersion version;
 };
 
 // Each entry behaves like the POSIX call of its name: a negative value (map: nullptr) is a failure, and
@@ -56,8 +58,22 @@ struct FileSystem {
   int (*remove)(const char* path);
   void* (*map)(int file, size_t offset, size_t size, bool executable);  // read-only, private
   int (*unmap)(void* address, size_t size);
+  int (*make_folder)(const char* path);     // for this user alone
+  int (*open_to_update)(const char* path);  // to read and write; created if it is missing
+  int64_t (*write_at)(int file, const void* source, size_t size, int64_t offset);
+  int (*lock)(int file);  // for this descriptor alone, until it is closed; EWOULDBLOCK while another has it
+  int (*set_modified)(const char* path, uint64_t seconds);                                  // since 1970
+  int (*list)(const char* folder, void* user, void (*each)(void* user, const char* name));  // but . and ..
 };
 
 extern const FileSystem kSystemFiles;
+
+// Repeats a call that a signal interrupted.
+template <typename Call>
+auto retry_interrupted(Call call) {
+  auto result = call();
+  while (result < 0 && errno == EINTR) result = call();
+  return result;
+}
 
 }  // namespace ingot::core

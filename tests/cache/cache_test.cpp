@@ -7,17 +7,16 @@
 #include <stdexcept>
 #include <thread>
 
+#include "tests/cache/folders.h"
+
 namespace ingot::core {
 namespace {
 
-std::vector<std::byte> bytes_of(size_t size, int value = 7) {
-  return std::vector<std::byte>(size, static_cast<std::byte>(value));
-}
-
-CacheKey kernel(std::string_view text) { return make_key(EntryKind::kKernel, text); }
+using testing::bytes_of;
+using testing::kernel;
 
 Origin ask(Cache& cache, std::string_view text, size_t size = 100) {
-  return cache.get(kernel(text), [&] { return bytes_of(size); }).origin;
+  return cache.get(kernel(text), {}, [&] { return bytes_of(size); }).origin;
 }
 
 TEST(CacheKey, TellsKindsApart) {
@@ -32,7 +31,7 @@ TEST(Cache, MakesAnEntryOnce) {
   EXPECT_EQ(ask(cache, "b"), Origin::kMade);
   EXPECT_EQ(cache.counts().made, 2u);
   EXPECT_EQ(cache.counts().from_memory, 1u);
-  EXPECT_EQ(cache.get(kernel("a"), [] { return bytes_of(1); }).bytes->size(), 100u);
+  EXPECT_EQ(cache.get(kernel("a"), {}, [] { return bytes_of(1); }).bytes->size(), 100u);
 }
 
 TEST(Cache, UsesAnEntryOnlyIfItsWholeTextIsEqual) {
@@ -100,7 +99,7 @@ TEST(Cache, OneOfManyThreadsMakesWhatAllWant) {
     std::atomic<int> making{0}, most{0}, wrong{0};
     run_together([&](int) {
       for (int key = 0; key < 20; ++key) {
-        const auto result = cache.get(kernel(std::to_string(key)), [&] {
+        const auto result = cache.get(kernel(std::to_string(key)), {}, [&] {
           most = std::max(most.load(), ++making);
           std::this_thread::sleep_for(std::chrono::milliseconds(2));
           --making;
@@ -121,7 +120,7 @@ TEST(Cache, AnotherThreadTriesWhereOneFailed) {
   std::atomic<int> attempts{0}, failures{0}, successes{0};
   run_together([&](int) {
     try {
-      cache.get(kernel("a"), [&] {
+      cache.get(kernel("a"), {}, [&] {
         std::this_thread::sleep_for(std::chrono::milliseconds(2));
         if (++attempts <= 3) throw std::runtime_error("no");
         return bytes_of(10);
@@ -134,6 +133,21 @@ TEST(Cache, AnotherThreadTriesWhereOneFailed) {
   EXPECT_EQ(failures, 3);
   EXPECT_EQ(successes, kThreads - 3);
   EXPECT_EQ(attempts, 4);
+}
+
+TEST(Cache, AsksTheDiskAfterMemory) {
+  const testing::TemporaryFolder folder;
+  const CacheUse use{.disk = std::make_shared<DiskStore>(DiskStoreOptions{.folder = folder.path() / "c"})};
+  const auto ask_with = [&](Cache& cache, const CacheUse& given) {
+    return cache.get(kernel("a"), given, [] { return bytes_of(10); }).origin;
+  };
+  Cache first(1000), second(1000);
+  EXPECT_EQ(ask_with(first, {.keep = false, .disk = use.disk}), Origin::kMade);
+  EXPECT_EQ(ask_with(first, use), Origin::kMade);
+  EXPECT_EQ(ask_with(second, use), Origin::kDisk);
+  EXPECT_EQ(ask_with(second, use), Origin::kMemory);
+  EXPECT_EQ(ask_with(second, {.reuse = false, .disk = use.disk}), Origin::kMade);
+  EXPECT_EQ(second.counts().from_disk, 1u);
 }
 
 }  // namespace

@@ -25,6 +25,7 @@ _BAD = {
     "0..3": [4, 5, -1, "high", "", 2.0, None, True],
     "word": ["precise", "", 3, None, ["strict"]],
     "name": ["no_such_thing", 3, None, ["simplify"]],
+    "folder": [1.5, None, ["folder"]],
     "names": ["no_such_thing", ["simplify", "no_such_thing"], 3, None, [3]],
     "features": ["i386", "x86-64-v3+nothing", "", 3, None],
     "name:dims,...": ["nonsense", "x:-1", "x:axb", "other:3x8", "x:3", "x:4x8", 3, None, [3], {"x": (3, 8)}],

@@ -79,6 +79,7 @@ const FileSystem kFaultyFiles = {
       return fails() ? nullptr : kSystemFiles.map(file, offset, size, executable);
     },
     .unmap = kSystemFiles.unmap,
+    .make_folder = nullptr,  // the rest is for caches: tests/cache/disk_fault_test.cpp
 };
 
 // A file system without files that have no name.

@@ -69,6 +69,18 @@ ProgressCallback read_progress(const ingot_build_options& options) {
   };
 }
 
+CacheUse cache_use(const CacheOptions& options) {
+  CacheUse use{.reuse = options.reuse, .keep = options.keep, .disk = host().disk_store()};
+  if (options.folder == "off") {
+    use.disk = nullptr;
+  } else if (!options.folder.empty()) {
+    std::error_code failure;  // leaves an empty path, which the store reports
+    use.disk = host().open_disk_store(std::filesystem::absolute(options.folder, failure),
+                                      static_cast<uint64_t>(options.limit));
+  }
+  return use;
+}
+
 void write(JsonWriter& json, const std::vector<SlowNode>& nodes) {
   json.begin_array();
   for (const SlowNode& slow : nodes) {
@@ -142,6 +154,7 @@ class Build {
     const CompileHooks hooks{.phases = &phases_,
                              .dump = {},
                              .cache = &cache_of(given_.session),
+                             .cache_use = cache_use(options_.cache),
                              .runner = [](std::string_view backend) {
                                return KernelRunner{host().find_executor(backend), &host().pool()};
                              }};
@@ -175,6 +188,7 @@ class Build {
     json.field("kernels", report_.kernels);
     json.field("distinct_kernels", report_.distinct_kernels);
     json.field("reused_kernels", report_.reused_kernels);
+    json.field("is_from_cache", report_.is_from_cache);
     json.field("verified_kernels", report_.verified_kernels);
     json.key("slow");
     write(json, report_.slow);

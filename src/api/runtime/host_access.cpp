@@ -5,6 +5,7 @@
 #include <atomic>
 #include <charconv>
 #include <cstdlib>
+#include <filesystem>
 #include <memory>
 #include <string_view>
 #include <vector>
@@ -26,11 +27,11 @@
 namespace ingot::core::api {
 namespace {
 
-int read_variable(const char* name, int fallback, int most) {
+int64_t read_variable(const char* name, int64_t fallback, int64_t most) {
   const char* text = std::getenv(name);
   if (text == nullptr || *text == '\0') return fallback;
   const std::string_view value = text;
-  int number = 0;
+  int64_t number = 0;
   const auto [end, error] = std::from_chars(value.data(), value.data() + value.size(), number);
   if (error != std::errc() || end != value.data() + value.size() || number < 0 || number > most) {
     throw UserError("INGOT-U015", fmt::format("the environment variable {} is \"{}\"", name, value),
@@ -50,7 +51,27 @@ Logger logger_of_environment() {
                   "set it to off, warning or info, or unset it");
 }
 
-// Every executor linked into the runtime library: one per folder of src/backends/ that is built.
+// As it is where there is no working folder.
+std::filesystem::path absolute(const std::filesystem::path& path) {
+  std::error_code failure;
+  const std::filesystem::path found = std::filesystem::absolute(path, failure);
+  return failure ? path : found;
+}
+
+std::filesystem::path cache_folder_of_environment() {
+  const auto variable = [](const char* name) {
+    const char* value = std::getenv(name);
+    return std::string(value == nullptr ? "" : value);
+  };
+  if (const std::string folder = variable("INGOT_ENGINE_CACHE_DIR"); !folder.empty())
+    return folder == "off" ? std::filesystem::path() : absolute(folder);
+  if (const std::string folder = variable("XDG_CACHE_HOME"); folder.starts_with('/'))
+    return std::filesystem::path(folder) / "ingot";
+  const std::string home = variable("HOME");
+  return home.starts_with('/') ? std::filesystem::path(home) / ".cache" / "ingot" : std::filesystem::path();
+}
+
+// Every executor that is linked into the runtime library: one for each folder of src/backends/ that is there.
 constexpr auto kExecutors = std::to_array<const Executor* (*)()>({
 #if __has_include("backends/cpu/execute/execute.h")
     [] { return &cpu::executor(); },
@@ -67,8 +88,12 @@ std::unique_ptr<Host> make_host() {
   std::vector<const Executor*> executors;
   for (const auto& get : kExecutors) executors.push_back(get());
   HostOptions options;
-  options.threads = read_variable("INGOT_THREADS", options.threads, kMostThreads);
-  options.spin_microseconds = read_variable("INGOT_SPIN", options.spin_microseconds, kMostSpin);
+  options.threads = static_cast<int>(read_variable("INGOT_THREADS", options.threads, kMostThreads));
+  options.spin_microseconds =
+      static_cast<int>(read_variable("INGOT_SPIN", options.spin_microseconds, kMostSpin));
+  options.cache_folder = cache_folder_of_environment();
+  options.cache_limit = static_cast<uint64_t>(
+      read_variable("INGOT_ENGINE_CACHE_SIZE", static_cast<int64_t>(options.cache_limit), INT64_MAX));
   options.logger = logger_of_environment();
   return std::make_unique<Host>(options, executors);
 }

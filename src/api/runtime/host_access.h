@@ -9,8 +9,12 @@ namespace ingot::core::api {
 // The one Host of the process, created by the first call from the environment, which is read only then:
 // INGOT_THREADS  threads of all runs, the caller included; 0 (the default): what affinity and quota allow
 //   INGOT_SPIN     microseconds that idle workers spin before they sleep (default 50)
-// INGOT_LOG      off (the default), warning or info: messages to stderr until ingot_set_logger is called
-// UserError INGOT-U015 if one of them has another value.
+//   INGOT_LOG      off (the default), warning or info: what goes to stderr until ingot_set_logger is called
+//   INGOT_ENGINE_CACHE_DIR   folder of cache entries on disk, "off" for none; default: $XDG_CACHE_HOME/ingot,
+//   or
+//                            else ~/.cache/ingot
+//   INGOT_ENGINE_CACHE_SIZE  bytes of all entries (default 5 GiB)
+// UserError INGOT-U015 if one of them is something else.
 Host& host();
 
 // That of a session; of the process if it is null.

@@ -19,11 +19,14 @@ std::string describe_cache(Cache& cache) {
   json.begin_object();
   json.field("made", counts.made);
   json.field("from_memory", counts.from_memory);
+  json.field("from_disk", counts.from_disk);
   json.field("from_other_threads", counts.from_other_threads);
   json.field("entries", memory.entries);
   json.field("bytes", memory.bytes);
   json.field("capacity", memory.capacity);
   json.field("evicted", memory.evicted);
+  const std::shared_ptr<DiskStore>& disk = api::host().disk_store();
+  json.field("folder", disk == nullptr ? std::string() : disk->folder().string());
   json.end_object();
   return std::move(json).text();
 }

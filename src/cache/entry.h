@@ -1,0 +1,25 @@
+// SPDX-License-Identifier: Apache-2.0
+// A cache entry as the bytes of a file. Little-endian:
+//   "INGOTENT", u32 format version, u32 kind, u64 length of the text, u64 length of the value, text, value,
+//   XXH3-128 of all before it
+#pragma once
+
+#include <string_view>
+#include <variant>
+#include <vector>
+
+#include "cache/cache_key.h"
+
+namespace ingot::core {
+
+std::vector<std::byte> seal_entry(const CacheKey& key, Bytes value);
+
+struct SealedEntry {
+  EntryKind kind;
+  std::string_view text;  // these two lie in the file's bytes
+  Bytes value;
+};
+// The parts of a whole file, or what is wrong with it. Reads nothing outside of the file, whatever is in it.
+std::variant<SealedEntry, std::string_view> open_entry(Bytes file);
+
+}  // namespace ingot::core

@@ -1,0 +1,117 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "compiler/engine_entry.h"
+
+#include <bit>
+#include <map>
+
+#include "compiler/assemble.h"
+#include "compiler/byte_parts.h"
+#include "compiler/key.h"
+#include "engine/engine_file.h"
+#include "support/error.h"
+
+namespace ingot::core {
+namespace {
+
+// Weights go by their names into an engine: each must have one of its own.
+std::map<std::string_view, const aten::WeightSource*> weights_by_name(const aten::Imported& model) {
+  std::map<std::string_view, const aten::WeightSource*> weights;
+  for (const aten::WeightSource& weight : model.weights) weights.emplace(weight.name, &weight);
+  return weights;
+}
+
+EngineData without_weights(EngineData engine) {
+  for (WeightData& weight : engine.weights) {
+    if (!weight.constant) weight.data = nullptr;
+  }
+  for (SourceWeight& source : engine.sources) source.data = nullptr;
+  return engine;
+}
+
+void write_report(ByteWriter& writer, const BuildReport& report) {
+  for (const size_t number : {report.kernels, report.distinct_kernels, report.slow.size()})
+    writer.number(number);
+  writer.number(static_cast<uint64_t>(report.arena_bytes));
+  writer.number(static_cast<uint64_t>(report.arena_lower_bound));
+  for (const SlowNode& node : report.slow) {
+    for (const std::string& text : {node.node, node.op, node.source, node.reason}) writer.text(text);
+    for (const double time : {node.own_ns, node.peer_ns}) writer.number(std::bit_cast<uint64_t>(time));
+  }
+}
+
+bool read_report(ByteReader& reader, BuildReport& report) {
+  report.kernels = reader.number();
+  report.distinct_kernels = report.reused_kernels = reader.number();
+  const uint64_t slow = reader.number();
+  report.arena_bytes = static_cast<int64_t>(reader.number());
+  report.arena_lower_bound = static_cast<int64_t>(reader.number());
+  for (uint64_t i = 0; i < slow && reader.is_whole(); ++i) {
+    SlowNode& node = report.slow.emplace_back();
+    for (std::string* text : {&node.node, &node.op, &node.source, &node.reason}) *text = reader.text();
+    for (double* time : {&node.own_ns, &node.peer_ns}) *time = std::bit_cast<double>(reader.number());
+  }
+  return reader.is_whole();
+}
+
+}  // namespace
+
+EngineEntry::EngineEntry(const aten::Program& program, const aten::Imported& model, const Backend& backend,
+                         const CompileOptions& options, const CompileHooks& hooks)
+    : model_(model), use_(hooks.cache_use), structure_(engine_key(model, backend, options)) {
+  // A build that is watched is done; so is one that checks what it makes.
+  if (use_.disk == nullptr || options.verify_kernels || hooks.dump) return;
+  is_possible_ = weights_by_name(model).size() == model.weights.size();
+  if (is_possible_) key_ = make_key(EntryKind::kEngine, structure_ + engine_binding(program, model));
+}
+
+std::shared_ptr<EngineData> EngineEntry::find(BuildReport& report) const {
+  if (!is_possible_ || !use_.reuse) return nullptr;
+  const Blob entry = use_.disk->find(key_);
+  return entry == nullptr ? nullptr : open(entry, report);
+}
+
+void EngineEntry::keep(const EngineData& engine, const BuildReport& report) const {
+  if (!is_possible_ || !use_.keep) return;
+  ByteWriter writer;
+  write_report(writer, report);
+  std::vector<std::byte> file;
+  write_engine(without_weights(engine),
+               [&](Bytes part) { file.insert(file.end(), part.begin(), part.end()); });
+  writer.part(file);
+  use_.disk->put(key_, writer.take());
+}
+
+// An entry that cannot be read is one that another Ingot wrote under our key: the build goes on without it.
+std::shared_ptr<EngineData> EngineEntry::open(const Blob& entry, BuildReport& report) const {
+  ByteReader reader(*entry);
+  BuildReport stored = report;
+  const bool has_report = read_report(reader, stored);
+  const Bytes file = reader.part();
+  if (!has_report || !reader.has_read_all()) return nullptr;
+  try {
+    auto engine = std::make_shared<EngineData>(EngineFile::open(file, entry)->data());
+    if (!give_weights(*engine)) return nullptr;
+    report = std::move(stored);
+    report.is_from_cache = true;
+    return engine;
+  } catch (const UserError&) {
+    return nullptr;
+  }
+}
+
+bool EngineEntry::give_weights(EngineData& engine) const {
+  const auto weights = weights_by_name(model_);
+  for (SourceWeight& source : engine.sources) {
+    const auto found = weights.find(source.name);
+    if (found == weights.end()) return false;
+    const Tensor dense = dense_values(*found->second);
+    if (dense.dtype != source.dtype || dense.shape != source.shape) return false;
+    source.data = dense.data;
+  }
+  for (WeightData& weight : engine.weights) {
+    if (weight.source >= 0) weight.data = engine.sources[static_cast<size_t>(weight.source)].data;
+  }
+  return true;
+}
+
+}  // namespace ingot::core

@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: Apache-2.0
+// Whole engines as entries of a cache on disk. An entry has no weights: they are those of the model that is
+// built.
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "compiler/compile.h"
+
+namespace ingot::core {
+
+// A build whose engine may be an entry: what the entry is found by, and how weights get into it.
+class EngineEntry {
+ public:
+  // `program` and `model` outlive it; `model` is as imported, with the asked-for ranges applied.
+  EngineEntry(const aten::Program& program, const aten::Imported& model, const Backend& backend,
+              const CompileOptions& options, const CompileHooks& hooks);
+
+  // The engine as the build would make it, from `hooks.cache_use`; null if there is none. Fills `report`.
+  std::shared_ptr<EngineData> find(BuildReport& report) const;
+  void keep(const EngineData& engine, const BuildReport& report) const;
+  const std::string& structure() const { return structure_; }  // engine_key
+
+ private:
+  std::shared_ptr<EngineData> open(const Blob& entry, BuildReport& report) const;
+  bool give_weights(EngineData& engine) const;
+
+  const aten::Imported& model_;
+  const CacheUse& use_;
+  std::string structure_;
+  bool is_possible_ = false;
+  CacheKey key_;
+};
+
+}  // namespace ingot::core
