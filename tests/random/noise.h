@@ -10,7 +10,6 @@
 
 namespace ingot::core::random_graphs {
 
-inline bool is_half(DType dtype) { return dtype == DType::kF16 || dtype == DType::kBF16; }
 inline bool is_below_f64(DType dtype) { return is_half(dtype) || dtype == DType::kF32; }
 
 // Whether the node rounds anything on its way, or only chooses, moves and compares.
