@@ -92,6 +92,9 @@ Trajectory run_compiled(const Case& test, const Build& build, Host& host) {
   return trajectory;
 }
 
+// Two halves that tie in one rounding of many decide an argmax: little noise may miss it.
+constexpr int kMoreRounds = 24;
+
 Failure check(const Case& test, std::span<const Build> builds, Host& host) {
   std::optional<Reference> reference;
   try {
@@ -109,7 +112,8 @@ Failure check(const Case& test, std::span<const Build> builds, Host& host) {
       const Trajectory results = run_compiled(test, build, host);
       if (is_refused) return {build, "sizes that an operator refuses were run"};
       const std::string problem = difference(*reference, results);
-      if (!problem.empty()) return {build, problem};
+      if (!problem.empty() && !difference(make_reference(test, kMoreRounds), results).empty())
+        return {build, problem};
     } catch (const UnsupportedError&) {
     } catch (const UserError& error) {
       if (!is_refused || error.details().code != "INGOT-U312") return {build, error.what()};

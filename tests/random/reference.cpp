@@ -22,7 +22,8 @@ constexpr int kUniform = 4, kWide = 4, kRising = 5, kFalling = 6, kMixed = 7, kT
 // One trajectory.
 struct Trial {
   int number;
-  Random random{static_cast<uint64_t>(number) + 1};
+  uint64_t round = 0;
+  Random random{static_cast<uint64_t>(number) + 1 + round * kTrajectories};
   bool met_overflow = false;  // a sum that may overflow or not
 
   // The value of such a sum, `position` (0 to 1) in its tensor: up to `limit`, where values are to be
@@ -318,14 +319,16 @@ class Simulation {
 
 }  // namespace
 
-Reference make_reference(const Case& test) {
+Reference make_reference(const Case& test, int rounds) {
   Simulation simulation(test);
   Reference reference{simulation.run(nullptr), {}};
   bool may_overflow = false;
-  for (int i = 0; i < (may_overflow ? kTrajectories : kRising); ++i) {
-    Trial trial{i};
-    reference.noisy.push_back(simulation.run(&trial));
-    may_overflow |= trial.met_overflow;
+  for (int round = 0; round < rounds; ++round) {
+    for (int i = 0; i < (may_overflow ? kTrajectories : kRising); ++i) {
+      Trial trial{i, static_cast<uint64_t>(round)};
+      reference.noisy.push_back(simulation.run(&trial));
+      may_overflow |= trial.met_overflow;
+    }
   }
   return reference;
 }

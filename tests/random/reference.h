@@ -18,7 +18,8 @@ struct Reference {
   Trajectory exact;               // as the interpreter computes it
   std::vector<Trajectory> noisy;  // with noise
 };
-Reference make_reference(const Case& test);
+// `rounds`: how often each kind of noise is tried.
+Reference make_reference(const Case& test, int rounds = 1);
 
 // Whether the sizes of a run are some that an operator refuses, such as the least of no elements.
 bool breaks_bounds(const Case& test);
