@@ -22,14 +22,6 @@ CROSSING_NS = 12_000  # per crossing between an engine and torch: the call, and 
 BYTES_PER_NS = 8  # values that cross are stored and reloaded
 
 
-# ATen calls that become many nodes of an engine, none of which is slow by itself: the reason, and nanoseconds of a result's element
-# in an engine and in torch, on one thread (measured by `python -m bench.operators`).
-_COMPOSITES = {
-    "aten.grid_sampler.default": ("each corner of a sample is gathered by itself", 7.0, 2.0),
-    "aten.grid_sampler_2d.default": ("each corner of a sample is gathered by itself", 7.0, 2.0),
-}
-
-
 class TooSlowError(Exception):
     """The nodes that are predicted to run faster in torch, crossings included; with the reason of each."""
 
@@ -48,11 +40,6 @@ def slow_nodes(capture: Capture, settings: Settings) -> dict[Node, Slowness]:
             continue
         known = found.get(node, Slowness(row["reason"], 0, 0))  # one node may become several
         found[node] = Slowness(known.reason, known.own_ns + row["own_ns"], known.peer_ns + row["peer_ns"])
-    for node in capture.nodes:
-        if target_name(node.target) in _COMPOSITES:
-            reason, own, peer = _COMPOSITES[target_name(node.target)]
-            count = _elements(node.meta.get("val"))
-            found[node] = Slowness(reason, own * count, peer * count)
     return found
 
 
@@ -101,14 +88,11 @@ def _crossing_bytes(run: Sequence[Node], calls: Sequence[Node]) -> int:
     return sum(_bytes(node.meta.get("val")) for node in given | taken)
 
 
-def _elements(value: object) -> int:
+def _bytes(value: object) -> int:
     if not isinstance(value, torch.Tensor):
         return 0
-    return math.prod(size if isinstance(size, int) else typical(size) for size in value.shape)
-
-
-def _bytes(value: object) -> int:
-    return _elements(value) * value.element_size() if isinstance(value, torch.Tensor) else 0
+    elements = math.prod(size if isinstance(size, int) else typical(size) for size in value.shape)
+    return elements * value.element_size()
 
 
 def typical(size: torch.SymInt) -> int:

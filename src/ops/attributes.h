@@ -169,6 +169,22 @@ struct ScatterReduce {  // reduce: sum, prod, mean, amax, amin
                       Field{"include_self", &ScatterReduce::include_self}};
   }
 };
+struct GridSample {
+  std::string mode = "bilinear";  // bilinear, nearest, bicubic
+  std::string outside = "zeros";  // zeros, border, reflection
+  bool align_corners = false;
+  static constexpr auto fields() {
+    return std::tuple{Field{"mode", &GridSample::mode}, Field{"outside", &GridSample::outside},
+                      Field{"align_corners", &GridSample::align_corners}};
+  }
+};
+struct SearchSorted {
+  bool right = false;
+  int64_t steps = 0;
+  static constexpr auto fields() {
+    return std::tuple{Field{"right", &SearchSorted::right}, Field{"steps", &SearchSorted::steps}};
+  }
+};
 struct Sort {
   int64_t axis = 0;
   bool descending = false;

@@ -54,10 +54,15 @@ void window_bounds(const Node& node, Conditions& conditions) {
   for (size_t i = 2; i < shape.size(); ++i) conditions.push_back(at_most(1, shape[i]));
 }
 
-// ... and an element in each window.
-void resize_bounds(const Node& node, Conditions& conditions) {
+// Require an element in each spatial dim of the operand.
+void sample_bounds(const Node& node, Conditions& conditions) {
   const Shape& shape = node.operand_type(0).shape;
   for (size_t i = 2; i < shape.size(); ++i) conditions.push_back(at_most(1, shape[i]));
+}
+
+// ... and of the result.
+void resize_bounds(const Node& node, Conditions& conditions) {
+  sample_bounds(node, conditions);
   window_bounds(node, conditions);
 }
 
@@ -76,6 +81,12 @@ void arg_reduce_bounds(const Node& node, Conditions& conditions) {
   conditions.push_back(at_most(1, node.operand_type(0).shape[axis]));
 }
 
+// A line of a fixed size may be empty: it is never read.
+void search_bounds(const Node& node, Conditions& conditions) {
+  if (node.attributes<SearchSorted>().steps > 0)
+    conditions.push_back(at_most(1, node.operand_type(0).shape.back()));
+}
+
 struct Rule {
   const Op* op;
   void (*add)(const Node& node, Conditions& conditions);
@@ -89,6 +100,7 @@ constexpr Rule kRules[] = {
     {&convolution, window_bounds},
     {&convolution_transpose, window_bounds},
     {&gather, bounds_along<Axis>},
+    {&grid_sample, sample_bounds},
     {&max_pool, window_bounds},
     {&max_pool_indices, window_bounds},
     {&pad, pad_bounds},
@@ -99,6 +111,7 @@ constexpr Rule kRules[] = {
     {&scatter, bounds_along<Axis>},
     {&scatter_add, bounds_along<Axis>},
     {&scatter_reduce, bounds_along<ScatterReduce>},
+    {&search_sorted, search_bounds},
     {&slice, slice_bounds},
     {&slice_scatter, slice_bounds},
     {&top_k, top_k_bounds},

@@ -63,6 +63,12 @@ inline Expr size_value(DType dtype, const Dim& size) {
     return loops::constant(dtype, static_cast<double>(*value));
   return loops::convert(dtype, loops::index_value(size));
 }
+// A position within `extent` as i64, truncated. By way of i32 where it fits: processors convert vectors of
+// it.
+inline Expr whole_position(const Expr& real, const Dim& extent) {
+  const bool fits = extent.constant().value_or(INT64_MAX) <= INT32_MAX;
+  return loops::convert(DType::kI64, fits ? loops::convert(DType::kI32, real) : real);
+}
 // The identity elements of maximum and minimum.
 Expr lowest(DType dtype);
 Expr highest(DType dtype);

@@ -51,7 +51,7 @@ loops::Kernel lower_nearest(const Node& node) {
       continue;
     }
     const Expr real = size_value(DType::kF32, index[i + 2]) * step_of(resize, i, from[i + 2], DType::kF32);
-    const Expr place = loops::convert(DType::kI64, compute(loops::Unary::kFloor, real));
+    const Expr place = whole_position(compute(loops::Unary::kFloor, real), from[i + 2]);
     at.push_back(kernel.bind(smaller(place, loops::index_value(from[i + 2] - 1)), from[i + 2]));
   }
   kernel.store(index, kernel.load(0, at));
@@ -76,7 +76,7 @@ Neighbours neighbours(KernelBuilder& kernel, const Resize& resize, size_t i, con
   }
   const Expr whole = compute(loops::Unary::kFloor, real);
   const Expr last = loops::index_value(from - 1);
-  const Expr first = smaller(loops::convert(DType::kI64, whole), last);
+  const Expr first = smaller(whole_position(whole, from), last);
   Neighbours result{kernel.bind(first, from), kernel.bind(smaller(first + 1.0, last), from), nullptr};
   result.weight = smaller(real - loops::convert(dtype, loops::index_value(result.first)), number(real, 1));
   return result;

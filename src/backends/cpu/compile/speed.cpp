@@ -95,11 +95,29 @@ std::string convolution_lacks_schedule(const Node& node, const Target& target) {
 }
 
 // Odd channel counts leave vectors half empty, and only 32-bit elements are moved to channels-last and back
-// by squares.
-std::string interpolates_one_by_one(const Node& node, const Target&) {
+// by squares. AVX-512 has fast gathers of them.
+std::string interpolates_one_by_one(const Node& node, const Target& target) {
   if (node.op != &ops::resize_linear || prefers_channels_last(node)) return {};
+  const bool gathers = features_of(target).has(CpuFeature::kX86V4);
+  if (gathers && bit_width(node.operand_type(0).dtype) == 32) return {};
   return "it interpolates element by element: its channels are not a multiple of 8, or its elements not of "
          "32 bits";
+}
+
+// Volumes are faster than the peer's, which samples them without vectors.
+template <bool kNearest>
+std::string samples_one_by_one(const Node& node, const Target&) {
+  if (node.op != &ops::grid_sample || prefers_channels_last(node) || node.operand_type(0).rank() != 4)
+    return {};
+  if ((node.attributes<ops::GridSample>().mode == "nearest") != kNearest) return {};
+  return "each neighbour of a sample is gathered by itself: its channels are not a multiple of 8, or its "
+         "elements not of 32 bits";
+}
+
+constexpr int64_t kManySteps = 24;
+std::string searches_lines_of_any_length(const Node& node, const Target&) {
+  if (node.op != &ops::search_sorted || node.attributes<ops::SearchSorted>().steps < kManySteps) return {};
+  return "lines of any length are searched in as many steps as the longest needs: give the size a maximum";
 }
 
 // Processors with bf16 instructions multiply bf16 twice as fast as f32, or with tiles many times as fast.
@@ -139,17 +157,25 @@ std::string adds_whole_rows(const Node& node, const Target&) {
 
 // The first row with a reason applies.
 constexpr Row kRows[] = {
-    {is_transposed, 0.4, transposed_rate},       {convolution_lacks_schedule, 0.6, product_rate},
-    {lacks_schedule, 4, product_rate},           {interpolates_one_by_one, 0.165, rate<400>},
-    {widens_bf16, kPeerProducts, bf16_rate},     {sorts_wide_integers, 0.025, rate<37>},
-    {selects_from_long_lines, 0.092, rate<150>}, {adds_whole_rows, 1.58, rate<3500>},
+    {is_transposed, 0.4, transposed_rate},
+    {convolution_lacks_schedule, 0.6, product_rate},
+    {lacks_schedule, 4, product_rate},
+    {interpolates_one_by_one, 0.165, rate<400>},
+    {widens_bf16, kPeerProducts, bf16_rate},
+    {sorts_wide_integers, 0.025, rate<37>},
+    {selects_from_long_lines, 0.092, rate<150>},
+    {adds_whole_rows, 1.58, rate<3500>},
+    {samples_one_by_one<false>, 0.29, rate<490>},
+    {samples_one_by_one<true>, 0.37, rate<1200>},
+    {searches_lines_of_any_length, 0.014, rate<40>},
 };
 
 }  // namespace
 
 bool prefers_channels_last(const Node& node) {
   constexpr int64_t kVector = 8;
-  if (node.op != &ops::resize_linear || bit_width(node.operand_type(0).dtype) != 32) return false;
+  const bool interpolates = node.op == &ops::resize_linear || node.op == &ops::grid_sample;
+  if (!interpolates || bit_width(node.operand_type(0).dtype) != 32) return false;
   const auto channels = node.operand_type(0).shape[1].constant();
   return channels && *channels > 0 && *channels % kVector == 0;
 }

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Patches of images, and images sampled at positions in data.
 #include <array>
-#include <span>
 #include <vector>
 
 #include "importers/aten/converters/converters.h"
@@ -81,149 +80,14 @@ void from_patches(Call& call) {
   call.give(single ? without_axes(call, image, {0}) : image);
 }
 
-enum Interpolation : int64_t { kBilinear, kNearest, kBicubic };
-enum Outside : int64_t { kZeros, kBorder, kReflection };
-
-// For an image or a volume. Dims count from the last one: 0 is x, 1 is y, 2 is z, as in the grid.
-class Sampler {
- public:
-  explicit Sampler(Call& call)
-      : call_(call),
-        image_(call.tensor("input")),
-        grid_(call.tensor("grid")),
-        outside_(static_cast<Outside>(call.integer("padding_mode"))),
-        align_(call.flag("align_corners")) {
-    const size_t rank = image_->type.rank();
-    call.require((rank == 4 || rank == 5) && grid_->type.rank() == rank,
-                 "an image or a grid of unexpected rank");
-    const Shape& shape = image_->type.shape;
-    const std::span size(shape.begin() + 2, shape.end());
-    flat_ = reshaped(call, image_, {shape[0], shape[1], product(size)});
-    count_ = product(std::span(grid_->type.shape).subspan(1, size.size()));
-  }
-  size_t dims() const { return image_->type.rank() - 2; }
-
-  // One coordinate of the grid as positions in its dim: [N, 1, positions].
-  Term place(size_t dim) {
-    core::Value* one = selected(call_, grid_, dims() + 1, static_cast<int64_t>(dim));
-    const Term at(call_, reshaped(call_, one, {grid_->type.shape[0], 1, count_}));
-    const Term size = extent(dim);
-    return align_ ? (at + 1) * 0.5 * (size - 1) : ((at + 1) * size - 1) * 0.5;
-  }
-  // Moved into the image according to the padding mode.
-  Term bounded(Term at, size_t dim) {
-    if (outside_ == kZeros) return at;
-    if (outside_ == kReflection) at = reflected(at, dim);
-    return at.apply(ops::maximum, 0).apply(ops::minimum, extent(dim) - 1);
-  }
-  // The elements at integer positions, x first, times their weight; zero outside of the image.
-  Term sample(const std::vector<Term>& at, const Term& weight) {
-    Term inside = is_inside(at[0], 0);
-    for (size_t dim = 1; dim < at.size(); ++dim) inside = inside && is_inside(at[dim], dim);
-    const auto whole = [&](size_t dim) {
-      return inside.choose(at[dim], at[dim].constant(0)).to(DType::kI64);
-    };
-    Term index = whole(at.size() - 1);
-    for (size_t dim = at.size() - 1; dim-- > 0;) index = index * extent(dim, DType::kI64) + whole(dim);
-    const Shape& shape = flat_->type.shape;
-    core::Value* everywhere = expanded(call_, index, {shape[0], shape[1], count_});
-    const Term value(call_, emit(call_, ops::gather, {flat_, everywhere}, ops::Axis{2}));
-    return inside.choose(value * weight, value.constant(0));
-  }
-  void give(const Term& samples) {
-    Shape shape = grid_->type.shape;
-    shape.pop_back();
-    shape.insert(shape.begin() + 1, image_->type.shape[1]);
-    call_.give(reshaped(call_, samples, shape));
-  }
-
- private:
-  Term extent(size_t dim, DType dtype) {
-    return {call_, size_scalar(call_.graph(), image_->type.shape[image_->type.rank() - 1 - dim], dtype)};
-  }
-  Term extent(size_t dim) { return extent(dim, grid_->type.dtype); }
-  Term is_inside(const Term& at, size_t dim) {
-    return Term(call_, emit(call_, ops::greater_equal, {at, at.constant(0)})) && at < extent(dim);
-  }
-  // Reflects around the centers of the outermost elements, or around their outer edges.
-  Term reflected(const Term& at, size_t dim) {
-    const Term span = align_ ? extent(dim) - 1 : extent(dim);
-    const double low = align_ ? 0 : -0.5;
-    const Term distance = (at - low).apply(ops::absolute);
-    const Term turns = (distance / span).apply(ops::floor), rest = distance - turns * span;
-    const Term is_even = equal(turns - (turns * 0.5).apply(ops::floor) * 2, 0);
-    const Term result = is_even.choose(rest + low, span - rest + low);
-    return equal(span, 0).choose(result.constant(0), result);
-  }
-
-  Call& call_;
-  core::Value *image_, *grid_, *flat_ = nullptr;
-  Dim count_;
-  Outside outside_;
-  bool align_;
-};
-
-Term sum_of(const std::vector<Term>& parts) {
-  Term total = parts[0];
-  for (size_t i = 1; i < parts.size(); ++i) total = total + parts[i];
-  return total;
-}
-
-// Weights of the neighbours at -1, 0, 1, 2 for a position `t` after neighbour 0.
-std::array<Term, 4> cubic_weights(const Term& t) {
-  constexpr double a = -0.75;
-  const auto near = [&](const Term& x) { return (x * (a + 2) - (a + 3)) * x * x + 1; };
-  const auto far = [&](const Term& x) { return ((x * a - 5 * a) * x + 8 * a) * x - 4 * a; };
-  return {far(t + 1), near(t), near(1 - t), far(2 - t)};
-}
-void sample_cubic(Sampler& sampler) {
-  const Term x = sampler.place(0), y = sampler.place(1);
-  const Term left = x.apply(ops::floor), top = y.apply(ops::floor);
-  const std::array<Term, 4> across = cubic_weights(x - left), down = cubic_weights(y - top);
-  std::vector<Term> parts;
-  for (size_t i = 0; i < 4; ++i) {
-    for (size_t j = 0; j < 4; ++j) {
-      const Term row = sampler.bounded(top + (static_cast<double>(i) - 1), 1),
-                 column = sampler.bounded(left + (static_cast<double>(j) - 1), 0);
-      parts.push_back(sampler.sample({column, row}, down[i] * across[j]));
-    }
-  }
-  sampler.give(sum_of(parts));
-}
-// Two neighbours per dim: bit i of a corner selects the one of dim i.
-void sample_linear(Sampler& sampler) {
-  std::vector<Term> low, beyond;
-  for (size_t dim = 0; dim < sampler.dims(); ++dim) {
-    const Term at = sampler.bounded(sampler.place(dim), dim);
-    low.push_back(at.apply(ops::floor));
-    beyond.push_back(at - low.back());
-  }
-  std::vector<Term> parts;
-  for (size_t corner = 0; corner < size_t{1} << sampler.dims(); ++corner) {
-    std::vector<Term> places;
-    Term weight = low[0].constant(1);
-    for (size_t dim = 0; dim < sampler.dims(); ++dim) {
-      const bool high = (corner >> dim & 1) != 0;
-      places.push_back(high ? low[dim] + 1 : low[dim]);
-      weight = weight * (high ? beyond[dim] : 1 - beyond[dim]);
-    }
-    parts.push_back(sampler.sample(places, weight));
-  }
-  sampler.give(sum_of(parts));
-}
-void sample_nearest(Sampler& sampler) {
-  std::vector<Term> places;
-  for (size_t dim = 0; dim < sampler.dims(); ++dim)
-    places.push_back(sampler.bounded(sampler.place(dim), dim).apply(ops::round));
-  sampler.give(sampler.sample(places, places[0].constant(1)));
-}
 void sample_grid(Call& call) {
-  Sampler sampler(call);
-  const auto mode = static_cast<Interpolation>(call.integer("interpolation_mode"));
-  if (mode == kBilinear) return sample_linear(sampler);
-  if (mode == kNearest) return sample_nearest(sampler);
-  call.require(sampler.dims() == 2, "cubic interpolation of volumes");
-  sample_cubic(sampler);
+  constexpr std::array<const char*, 3> kModes{"bilinear", "nearest", "bicubic"},
+      kOutside{"zeros", "border", "reflection"};  // by torch's numbers
+  const auto mode = static_cast<size_t>(call.integer("interpolation_mode"));
+  const auto outside = static_cast<size_t>(call.integer("padding_mode"));
+  call.require(mode < kModes.size() && outside < kOutside.size(), "an unknown mode");
+  const ops::GridSample sample{kModes[mode], kOutside[outside], call.flag("align_corners")};
+  call.give(emit(call, ops::grid_sample, {call.tensor("input"), call.tensor("grid")}, sample));
 }
 
 // Centers of the elements of a dim, or an even division from end to end, as -1 to 1.

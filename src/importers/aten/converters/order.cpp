@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Sorting, order statistics, running extremes, and sorted search.
+#include <algorithm>
+#include <bit>
+
 #include "importers/aten/converters/building.h"
 #include "importers/aten/converters/converters.h"
 #include "importers/aten/converters/promotion.h"
@@ -105,31 +108,32 @@ void running(Call& call) {
   call.give(1, line.as_given(call, emit(call, ops::cumulative_maximum, {place}, axis)));
 }
 
-// How many elements of a sorted line precede each value: those that are smaller or, if `right`, not larger.
-// Comparisons are negated so that NaN sorts last.
-void count_before(Call& call, core::Value* sequence, core::Value* values, bool right) {
-  const DType dtype = promote(sequence->type.dtype, values->type.dtype);
+// Halvings until the position in a line of any size within the dim's range is known.
+int64_t steps_for(const Dim& size, const SymbolTable& symbols) {
+  constexpr int64_t kAddressBits = 48;
+  return std::min<int64_t>(std::bit_width(static_cast<uint64_t>(range_of(size, symbols).max)), kAddressBits);
+}
+// The positions of "self" in a sequence, which is the argument `name`, perhaps reordered.
+void search(Call& call, std::string_view name, core::Value* sequence, bool right) {
+  const DType dtype = promoted(call, {name, "self"});
+  const ops::SearchSorted attributes{right, steps_for(sequence->type.shape.back(), call.graph().symbols)};
   sequence = converted(call.graph(), sequence, dtype);
-  values = converted(call.graph(), values, dtype);
-  if (sequence->type.rank() > 1) sequence = unsqueezed(call, sequence, sequence->type.rank() - 1);
-  values = unsqueezed(call, values, values->type.rank());
-  core::Value* behind = emit(call, right ? ops::greater : ops::greater_equal, {sequence, values});
-  core::Value* before = converted(call.graph(), emit(call, ops::logical_not, {behind}), DType::kI64);
-  const auto last = static_cast<int64_t>(before->type.rank()) - 1;
-  core::Value* count = emit(call, ops::sum, {before}, ops::Reduce{{last}, false});
-  call.give(call.flag("out_int32") ? converted(call.graph(), count, DType::kI32) : count);
+  core::Value* found = emit(call, ops::search_sorted, {sequence, operand(call, "self", dtype)}, attributes);
+  call.give(call.flag("out_int32") ? converted(call.graph(), found, DType::kI32) : found);
 }
-void bucketize(Call& call) {
-  count_before(call, call.tensor("boundaries"), call.tensor_or_number("self"), call.flag("right"));
+core::Value* lines(Call& call, std::string_view name) {
+  core::Value* sequence = call.tensor(name);
+  call.require(sequence->type.rank() > 0, "a sequence without dims");
+  return sequence;
 }
+void bucketize(Call& call) { search(call, "boundaries", lines(call, "boundaries"), call.flag("right")); }
 void search_sorted(Call& call) {
-  core::Value* sequence = call.tensor("sorted_sequence");
+  core::Value* sequence = lines(call, "sorted_sequence");
   if (core::Value* order = call.optional_tensor("sorter"))
     sequence = emit(call, ops::gather, {sequence, order},
                     ops::Axis{static_cast<int64_t>(sequence->type.rank()) - 1});
   const std::string side = call.text("side");
-  count_before(call, sequence, call.tensor_or_number("self"),
-               side.empty() ? call.flag("right") : side == "right");
+  search(call, "sorted_sequence", sequence, side.empty() ? call.flag("right") : side == "right");
 }
 
 constexpr Converter kOrderConverters[] = {

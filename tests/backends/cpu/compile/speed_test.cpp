@@ -75,6 +75,34 @@ TEST(Speed, Routines) {
   EXPECT_EQ(answer(DType::kI64, 100), Answer::kFast);
 }
 
+TEST(Speed, SamplesAlongChannels) {
+  const auto answer = [](int64_t channels, const char* mode, DType dtype) {
+    Graph graph;
+    Value* x = graph.add_input("x", tensor(dtype, {1, channels, 64, 64}));
+    Value* grid = graph.add_input("grid", tensor(dtype, {1, 64, 64, 2}));
+    const Node* node = graph.add(ops::grid_sample, {x, grid}, ops::GridSample{mode, "zeros", false});
+    return judge_speed(*node, {}, Target{}).answer;
+  };
+  for (const char* mode : {"bilinear", "nearest", "bicubic"}) {
+    EXPECT_EQ(answer(16, mode, DType::kF32), Answer::kFast) << mode;
+    EXPECT_EQ(answer(15, mode, DType::kF32), Answer::kSlow) << mode;
+    EXPECT_EQ(answer(16, mode, DType::kF64), Answer::kSlow) << mode;
+  }
+}
+
+TEST(Speed, SearchesOfAnyLength) {
+  const auto answer = [](const Dim& size, int64_t steps) {
+    Graph graph;
+    Value* line = graph.add_input("line", tensor(DType::kF32, {size}));
+    Value* values = graph.add_input("values", tensor(DType::kF32, {100000}));
+    const Node* node = graph.add(ops::search_sorted, {line, values}, ops::SearchSorted{false, steps});
+    return judge_speed(*node, {{"S", 1000}}, Target{}).answer;
+  };
+  EXPECT_EQ(answer(1000, 10), Answer::kFast);
+  EXPECT_EQ(answer(Dim::symbol("S"), 12), Answer::kFast);
+  EXPECT_EQ(answer(Dim::symbol("S"), 48), Answer::kSlow);
+}
+
 TEST(Speed, NodesWithASchedule) {
   for (const DType dtype : {DType::kF32, DType::kI64}) {
     Graph graph;
