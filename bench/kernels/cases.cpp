@@ -8,6 +8,8 @@
 #include "backends/cpu/compile/schedules/linear.h"
 #include "backends/cpu/compile/schedules/target.h"
 #include "backends/steps/members.h"
+#include "ops/attention.h"
+#include "ops/convolution.h"
 
 namespace ingot::bench {
 
@@ -28,7 +30,7 @@ core::loops::Kernel gelu_and_residual(const TensorType& result) {
   auto plus = [](loops::Expr a, loops::Expr b) { return loops::binary(loops::Binary::kAdd, a, b); };
   loops::Expr half = times(stage.value, number(0.5));
   loops::Expr error_function =
-      loops::unary(loops::Unary::kErf, times(stage.value, number(0.70710678118654752)));
+      loops::call(loops::functions::erf, times(stage.value, number(0.70710678118654752)));
   loops::Expr gelu = times(half, plus(error_function, number(1)));
   stage.value = plus(gelu, loops::load(2, DType::kF32, stage.store->index));
   return kernel;

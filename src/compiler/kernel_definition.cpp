@@ -4,7 +4,7 @@
 #include <algorithm>
 
 #include "loops/rewrite.h"
-#include "ops/attributes.h"
+#include "ops/attention.h"
 #include "ops/ops.h"
 #include "ops/region.h"
 

@@ -9,6 +9,7 @@ namespace {
 int64_t operations_of(const ExprNode& node) {
   switch (node.kind) {
     case ExprNode::Kind::kUnary:
+    case ExprNode::Kind::kFunction:
       return 1;
     case ExprNode::Kind::kBinary:
       return node.binary >= Binary::kEqual ? 0 : 1;

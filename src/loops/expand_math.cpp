@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "loops/expand_math.h"
 
+#include "loops/functions.h"
 #include "loops/math_expressions.h"
 #include "loops/rewrite.h"
 
@@ -44,63 +45,13 @@ Expr through_f64(Expr (*function)(const Expr&), const Expr& x) {
 
 namespace {
 
-Expr expand_unary(Unary op, const Expr& x) {
-  switch (op) {
-    case Unary::kReciprocalSquareRoot:
-      return binary(Binary::kDivide, math::number(x, 1), unary(Unary::kSquareRoot, x));
-    case Unary::kExp:
-      return math::exp(x);
-    case Unary::kExp2:
-      return math::exp2(x);
-    case Unary::kExpm1:
-      return math::expm1(x);
-    case Unary::kLog:
-      return math::log(x);
-    case Unary::kLog1p:
-      return math::log1p(x);
-    case Unary::kLog2:
-      return math::log2(x);
-    case Unary::kLog10:
-      return math::log10(x);
-    case Unary::kSin:
-      return math::sin(x);
-    case Unary::kCos:
-      return math::cos(x);
-    case Unary::kTan:
-      return math::tan(x);
-    case Unary::kAsin:
-      return math::asin(x);
-    case Unary::kAcos:
-      return math::acos(x);
-    case Unary::kAtan:
-      return math::atan(x);
-    case Unary::kSinh:
-      return math::sinh(x);
-    case Unary::kCosh:
-      return math::cosh(x);
-    case Unary::kTanh:
-      return math::tanh(x);
-    case Unary::kErf:
-      return math::erf(x);
-    case Unary::kErfc:
-      return math::erfc(x);
-    case Unary::kGelu:
-      return math::gelu(x);
-    case Unary::kSigmoid:
-      return math::sigmoid(x);
-    default:
-      return nullptr;
-  }
-}
-
 Expr expand_node(const Expr& node) {
-  Expr expanded;
-  if (node->kind == ExprNode::Kind::kUnary) expanded = expand_unary(node->unary, node->operands[0]);
+  if (node->kind == ExprNode::Kind::kFunction) return node->function->expand(node->operands[0]);
   if (node->kind == ExprNode::Kind::kBinary && is_floating(node->dtype)) {
-    if (node->binary == Binary::kPower) expanded = math::power(node->operands[0], node->operands[1]);
-    if (node->binary == Binary::kAtan2) expanded = math::atan2(node->operands[0], node->operands[1]);
+    if (node->binary == Binary::kPower) return math::power(node->operands[0], node->operands[1]);
+    if (node->binary == Binary::kAtan2) return math::atan2(node->operands[0], node->operands[1]);
   }
-  return expanded ? expanded : node;
+  return node;
 }
 
 }  // namespace

@@ -288,6 +288,8 @@ class Interpreter {
         return read_local(step);
       case ExprNode::Kind::kUnary:
         return apply(node.unary, node.dtype, operand(0));
+      case ExprNode::Kind::kFunction:
+        return {.number = round_to(node.dtype, node.function->evaluate(operand(0).number))};
       case ExprNode::Kind::kBinary:
         return apply(node.binary, node.operands[0]->dtype, operand(0), operand(1));
       case ExprNode::Kind::kSelect:

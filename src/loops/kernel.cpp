@@ -7,6 +7,7 @@
 
 #include <fmt/core.h>
 
+#include "loops/functions.h"
 #include "loops/rewrite.h"
 #include "loops/scalar.h"
 #include "support/error.h"
@@ -79,6 +80,13 @@ Expr unary(Unary op, Expr a) {
               fmt::format("unary operation {} does not work on {}", static_cast<int>(op), core::name(dtype)));
   }
   return make({.kind = ExprNode::Kind::kUnary, .dtype = dtype, .unary = op, .operands = {std::move(a)}});
+}
+
+Expr call(const Function& function, Expr a) {
+  const DType dtype = a->dtype;
+  invariant(is_floating(dtype), fmt::format("{} does not work on {}", function.name, core::name(dtype)));
+  return make(
+      {.kind = ExprNode::Kind::kFunction, .dtype = dtype, .function = &function, .operands = {std::move(a)}});
 }
 
 Expr binary(Binary op, Expr a, Expr b) {

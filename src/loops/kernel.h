@@ -35,28 +35,6 @@ enum class Unary {
   kCeil,
   kTruncate,
   kRoundEven,
-  // The functions below are expanded into others by expand_math (loops/expand_math.h) before code is emitted.
-  kReciprocalSquareRoot,
-  kExp,
-  kExp2,
-  kExpm1,
-  kLog,
-  kLog1p,
-  kLog2,
-  kLog10,
-  kSin,
-  kCos,
-  kTan,
-  kAsin,
-  kAcos,
-  kAtan,
-  kSinh,
-  kCosh,
-  kTanh,
-  kErf,
-  kErfc,
-  kGelu,
-  kSigmoid,
 };
 enum class Binary {
   kAdd,
@@ -83,6 +61,7 @@ enum class Binary {
   kGreaterEqual,  // results are bool
 };
 
+struct Function;  // of one scalar, such as exp: a record, see loops/functions.h
 struct ExprNode;
 using Expr = std::shared_ptr<const ExprNode>;  // immutable; shared subexpressions are computed once
 
@@ -93,6 +72,7 @@ struct ExprNode {
     kLoad,      // buffers[buffer][index...]
     kLocal,     // result of stage `stage` at `index` (empty for a scalar)
     kUnary,
+    kFunction,  // of operand 0, float; replaced by expand_math before code is emitted
     kBinary,
     kSelect,   // operands: condition, then, otherwise
     kConvert,  // to `dtype`; float to integer truncates and saturates, NaN becomes 0
@@ -104,6 +84,7 @@ struct ExprNode {
   double number = 0;
   int64_t integer = 0;
   Unary unary{};
+  const Function* function = nullptr;
   Binary binary{};
   int buffer = -1;
   int stage = -1;
@@ -118,6 +99,7 @@ Expr index_value(Dim index);
 Expr load(int buffer, DType stored, std::vector<Dim> index);
 Expr local(int stage, DType dtype, std::vector<Dim> index = {});
 Expr unary(Unary op, Expr a);
+Expr call(const Function& function, Expr a);
 Expr binary(Binary op, Expr a, Expr b);  // dtypes must be equal
 Expr select(Expr condition, Expr then, Expr otherwise);
 Expr convert(DType dtype, Expr a);  // returns `a` if it has that dtype

@@ -2,6 +2,7 @@
 // erf and functions derived from it. Coefficients are Chebyshev fits, computed with 60 digits.
 #include <cmath>
 
+#include "loops/functions.h"
 #include "loops/math_expressions.h"
 
 namespace ingot::core::loops::math {
@@ -49,8 +50,6 @@ Expr scaled_complement64(const Expr& x) {
 
 Expr complement64(const Expr& x) { return moderate_exp(-(x * x)) * scaled_complement64(x); }
 
-}  // namespace
-
 Expr erf(const Expr& x) {
   const bool wide = x->dtype == DType::kF64;
   const Expr magnitude = absolute(x), one = number(x, 1), limit = number(x, wide ? 6 : 4);
@@ -86,4 +85,18 @@ Expr gelu(const Expr& x) {
   return x * select(less(x, zero), tail, one - tail);
 }
 
+}  // namespace
+
 }  // namespace ingot::core::loops::math
+
+namespace ingot::core::loops::functions {
+
+constinit const Function erf = {
+    .name = "erf", .evaluate = [](double x) { return std::erf(x); }, .expand = math::erf};
+constinit const Function erfc = {
+    .name = "erfc", .evaluate = [](double x) { return std::erfc(x); }, .expand = math::erfc};
+constinit const Function gelu = {.name = "gelu",
+                                 .evaluate = [](double x) { return x * 0.5 * std::erfc(-x * M_SQRT1_2); },
+                                 .expand = math::gelu};
+
+}  // namespace ingot::core::loops::functions

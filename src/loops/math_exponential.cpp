@@ -2,6 +2,7 @@
 // exp and functions derived from it. Coefficients are Chebyshev fits, computed with 60 digits.
 #include <cmath>
 
+#include "loops/functions.h"
 #include "loops/math_expressions.h"
 
 namespace ingot::core::loops::math {
@@ -72,19 +73,6 @@ Reduced reduce_any(const Expr& x) {
   return reduce(x->dtype == DType::kF64 ? clamp(x, -746, 710) : clamp(x, -104, 89));
 }
 
-}  // namespace
-
-Expr exp(const Expr& x) {
-  const Reduced reduced = reduce_any(x);
-  return scaled(small_expm1(reduced.rest) + number(x, 1), reduced.exponent);
-}
-
-Expr exp_of_sum(const Expr& x, const Expr& low) {
-  const Reduced reduced = reduce_any(x);
-  const Expr power = small_expm1(reduced.rest), one = number(x, 1);
-  return scaled(fma(power + one, low, power) + one, reduced.exponent);
-}
-
 // Exact for integers.
 Expr exp2(const Expr& x) {
   const bool wide = x->dtype == DType::kF64;
@@ -92,18 +80,6 @@ Expr exp2(const Expr& x) {
   const Expr whole = round_even(limited);
   const Expr value = small_expm1((limited - whole) * number(x, M_LN2)) + number(x, 1);
   return scaled(value, convert(wide ? DType::kI64 : DType::kI32, whole));
-}
-
-Expr moderate_exp(const Expr& x) {
-  const Reduced reduced = reduce(x);
-  return with_exponent_raised(small_expm1(reduced.rest) + number(x, 1), reduced.exponent);
-}
-
-// The shift discards the magic number.
-Expr moderate_exp2(const Expr& x) {
-  const Expr magic = number(x, 0x1.8p23);
-  const Expr shifted = x + magic;
-  return with_exponent_raised(polynomial(x - (shifted - magic), kPower32), bits_of(shifted));
 }
 
 // exp(x) - 1 = 2 (2^(n-1) (exp(r) - 1) + 2^(n-1) - 1/2), exact where n is 0.
@@ -151,4 +127,48 @@ Expr cosh(const Expr& x) {
   return select(less(absolute(x), number(x, 22)), moderate, number(x, 0.5) * root * root);
 }
 
+}  // namespace
+
+Expr exp(const Expr& x) {
+  const Reduced reduced = reduce_any(x);
+  return scaled(small_expm1(reduced.rest) + number(x, 1), reduced.exponent);
+}
+
+Expr exp_of_sum(const Expr& x, const Expr& low) {
+  const Reduced reduced = reduce_any(x);
+  const Expr power = small_expm1(reduced.rest), one = number(x, 1);
+  return scaled(fma(power + one, low, power) + one, reduced.exponent);
+}
+
+Expr moderate_exp(const Expr& x) {
+  const Reduced reduced = reduce(x);
+  return with_exponent_raised(small_expm1(reduced.rest) + number(x, 1), reduced.exponent);
+}
+
+// The shift discards the magic number.
+Expr moderate_exp2(const Expr& x) {
+  const Expr magic = number(x, 0x1.8p23);
+  const Expr shifted = x + magic;
+  return with_exponent_raised(polynomial(x - (shifted - magic), kPower32), bits_of(shifted));
+}
+
 }  // namespace ingot::core::loops::math
+
+namespace ingot::core::loops::functions {
+
+constinit const Function exp = {
+    .name = "exp", .evaluate = [](double x) { return std::exp(x); }, .expand = math::exp};
+constinit const Function exp2 = {
+    .name = "exp2", .evaluate = [](double x) { return std::exp2(x); }, .expand = math::exp2};
+constinit const Function expm1 = {
+    .name = "expm1", .evaluate = [](double x) { return std::expm1(x); }, .expand = math::expm1};
+constinit const Function sigmoid = {
+    .name = "sigmoid", .evaluate = [](double x) { return 1 / (1 + std::exp(-x)); }, .expand = math::sigmoid};
+constinit const Function tanh = {
+    .name = "tanh", .evaluate = [](double x) { return std::tanh(x); }, .expand = math::tanh};
+constinit const Function sinh = {
+    .name = "sinh", .evaluate = [](double x) { return std::sinh(x); }, .expand = math::sinh};
+constinit const Function cosh = {
+    .name = "cosh", .evaluate = [](double x) { return std::cosh(x); }, .expand = math::cosh};
+
+}  // namespace ingot::core::loops::functions

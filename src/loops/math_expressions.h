@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Short notation for expand_math's formulas, and the functions themselves. Arguments and results are f32 or
-// f64.
+// Short notation for the expansions of functions, and those that several of them use. Arguments and results
+// are f32 or f64.
 #pragma once
 
 #include <span>
@@ -34,26 +34,7 @@ Expr exp(const Expr& x);
 Expr moderate_exp(const Expr& x);
 Expr moderate_exp2(const Expr& x);                // 2^x for f32, |x| <= 120, to 2^-23
 Expr exp_of_sum(const Expr& x, const Expr& low);  // exp(x + low) for a low part of x
-Expr exp2(const Expr& x);
-Expr expm1(const Expr& x);
-Expr sigmoid(const Expr& x);
-Expr tanh(const Expr& x);
-Expr sinh(const Expr& x);
-Expr cosh(const Expr& x);
-Expr log(const Expr& x);
-Expr log1p(const Expr& x);
-Expr log2(const Expr& x);
-Expr log10(const Expr& x);
 Expr power(const Expr& x, const Expr& y);
-Expr sin(const Expr& x);
-Expr cos(const Expr& x);
-Expr tan(const Expr& x);
-Expr asin(const Expr& x);
-Expr acos(const Expr& x);
-Expr atan(const Expr& x);
 Expr atan2(const Expr& y, const Expr& x);
-Expr erf(const Expr& x);
-Expr erfc(const Expr& x);
-Expr gelu(const Expr& x);  // x times the normal distribution, accurate to 2^-24 for f32
 
 }  // namespace ingot::core::loops::math

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Logarithms and powers. Coefficients are Chebyshev fits, computed with 60 digits.
+#include <cmath>
 #include <limits>
 
+#include "loops/functions.h"
 #include "loops/math_expressions.h"
 
 namespace ingot::core::loops::math {
@@ -136,8 +138,6 @@ Expr power64(const Expr& x, const Expr& y) {
   return select(binary(Binary::kOr, equal(y, zero), equal(x, one)), one, result);
 }
 
-}  // namespace
-
 Expr log(const Expr& x) {
   const Expr zero = number(x, 0);
   const Expr finite =
@@ -177,9 +177,29 @@ Expr log1p(const Expr& x) {
   return select(equal(x, zero), x, result);
 }
 
+Expr reciprocal_square_root(const Expr& x) { return number(x, 1) / unary(Unary::kSquareRoot, x); }
+
+}  // namespace
+
 Expr power(const Expr& x, const Expr& y) {
   if (x->dtype == DType::kF64) return power64(x, y);
   return convert(DType::kF32, power64(convert(DType::kF64, x), convert(DType::kF64, y)));
 }
 
 }  // namespace ingot::core::loops::math
+
+namespace ingot::core::loops::functions {
+
+constinit const Function reciprocal_square_root = {.name = "rsqrt",
+                                                   .evaluate = [](double x) { return 1 / std::sqrt(x); },
+                                                   .expand = math::reciprocal_square_root};
+constinit const Function log = {
+    .name = "log", .evaluate = [](double x) { return std::log(x); }, .expand = math::log};
+constinit const Function log1p = {
+    .name = "log1p", .evaluate = [](double x) { return std::log1p(x); }, .expand = math::log1p};
+constinit const Function log2 = {
+    .name = "log2", .evaluate = [](double x) { return std::log2(x); }, .expand = math::log2};
+constinit const Function log10 = {
+    .name = "log10", .evaluate = [](double x) { return std::log10(x); }, .expand = math::log10};
+
+}  // namespace ingot::core::loops::functions

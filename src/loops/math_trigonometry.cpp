@@ -4,6 +4,7 @@
 #include <limits>
 #include <vector>
 
+#include "loops/functions.h"
 #include "loops/math_expressions.h"
 
 namespace ingot::core::loops::math {
@@ -185,8 +186,6 @@ Expr positive_atan(const Expr& n, const Expr& d) {
   return select(steep, number(n, kPi / 2) - (angle - number(n, kPiLow / 2)), angle);
 }
 
-}  // namespace
-
 Expr sin(const Expr& x) { return select(equal(x, number(x, 0)), x, circular(x, 0)); }
 
 Expr cos(const Expr& x) { return circular(x, 1); }
@@ -231,6 +230,8 @@ Expr atan(const Expr& x) {
   return with_sign_of(angle, x);
 }
 
+}  // namespace
+
 Expr atan2(const Expr& y, const Expr& x) {
   if (x->dtype == DType::kF32)
     return convert(DType::kF32, atan2(convert(DType::kF64, y), convert(DType::kF64, x)));
@@ -250,3 +251,20 @@ Expr atan2(const Expr& y, const Expr& x) {
 }
 
 }  // namespace ingot::core::loops::math
+
+namespace ingot::core::loops::functions {
+
+constinit const Function sin = {
+    .name = "sin", .evaluate = [](double x) { return std::sin(x); }, .expand = math::sin};
+constinit const Function cos = {
+    .name = "cos", .evaluate = [](double x) { return std::cos(x); }, .expand = math::cos};
+constinit const Function tan = {
+    .name = "tan", .evaluate = [](double x) { return std::tan(x); }, .expand = math::tan};
+constinit const Function asin = {
+    .name = "asin", .evaluate = [](double x) { return std::asin(x); }, .expand = math::asin};
+constinit const Function acos = {
+    .name = "acos", .evaluate = [](double x) { return std::acos(x); }, .expand = math::acos};
+constinit const Function atan = {
+    .name = "atan", .evaluate = [](double x) { return std::atan(x); }, .expand = math::atan};
+
+}  // namespace ingot::core::loops::functions

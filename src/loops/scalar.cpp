@@ -26,48 +26,6 @@ double apply_math(Unary op, double x) {
       return std::trunc(x);
     case Unary::kRoundEven:
       return std::nearbyint(x);
-    case Unary::kReciprocalSquareRoot:
-      return 1 / std::sqrt(x);
-    case Unary::kExp:
-      return std::exp(x);
-    case Unary::kExp2:
-      return std::exp2(x);
-    case Unary::kExpm1:
-      return std::expm1(x);
-    case Unary::kLog:
-      return std::log(x);
-    case Unary::kLog1p:
-      return std::log1p(x);
-    case Unary::kLog2:
-      return std::log2(x);
-    case Unary::kLog10:
-      return std::log10(x);
-    case Unary::kSin:
-      return std::sin(x);
-    case Unary::kCos:
-      return std::cos(x);
-    case Unary::kTan:
-      return std::tan(x);
-    case Unary::kAsin:
-      return std::asin(x);
-    case Unary::kAcos:
-      return std::acos(x);
-    case Unary::kAtan:
-      return std::atan(x);
-    case Unary::kSinh:
-      return std::sinh(x);
-    case Unary::kCosh:
-      return std::cosh(x);
-    case Unary::kTanh:
-      return std::tanh(x);
-    case Unary::kErf:
-      return std::erf(x);
-    case Unary::kErfc:
-      return std::erfc(x);
-    case Unary::kGelu:
-      return x * 0.5 * std::erfc(-x * M_SQRT1_2);
-    case Unary::kSigmoid:
-      return 1 / (1 + std::exp(-x));
     case Unary::kNot:
       break;
   }

@@ -8,16 +8,14 @@
 #include <fmt/core.h>
 #include <fmt/ranges.h>
 
+#include "loops/functions.h"
 #include "loops/kernel.h"
 #include "loops/rewrite.h"
 
 namespace ingot::core::loops {
 namespace {
 
-constexpr std::string_view kUnaryNames[] = {
-    "-",    "abs",   "not",  "sqrt",  "floor", "ceil",  "trunc", "round", "rsqrt",  "exp",
-    "exp2", "expm1", "log",  "log1p", "log2",  "log10", "sin",   "cos",   "tan",    "asin",
-    "acos", "atan",  "sinh", "cosh",  "tanh",  "erf",   "erfc",  "gelu",  "sigmoid"};
+constexpr std::string_view kUnaryNames[] = {"-", "abs", "not", "sqrt", "floor", "ceil", "trunc", "round"};
 constexpr std::string_view kBinaryNames[] = {"+",   "-",   "*",     "/",   "floordiv", "mod", "fmod", "max",
                                              "min", "pow", "atan2", "and", "or",       "xor", "<<",   ">>",
                                              "==",  "!=",  "<",     "<=",  ">",        ">="};
@@ -160,6 +158,8 @@ class StagePrinter {
       }
       case ExprNode::Kind::kUnary:
         return fmt::format("{}({})", kUnaryNames[static_cast<size_t>(node.unary)], operand(node, 0));
+      case ExprNode::Kind::kFunction:
+        return fmt::format("{}({})", node.function->name, operand(node, 0));
       case ExprNode::Kind::kBinary: {
         const std::string_view name = kBinaryNames[static_cast<size_t>(node.binary)];
         if (is_word(name)) return fmt::format("{}({}, {})", name, operand(node, 0), operand(node, 1));

@@ -12,10 +12,10 @@ namespace {
 using enum loops::Unary;
 
 Expr gelu_of(const Gelu& gelu, const Expr& x) {
-  if (!gelu.approximate) return compute(kGelu, x);
+  if (!gelu.approximate) return compute(functions::gelu, x);
   // (1 + tanh(u)) / 2 = 1 / (1 + exp(-2u))
   constexpr double kScale = -2 * M_SQRT2 * M_2_SQRTPI * 0.5;
-  return x / (1.0 + compute(kExp, x * (x * x * (kScale * 0.044715) + kScale)));
+  return x / (1.0 + compute(functions::exp, x * (x * x * (kScale * 0.044715) + kScale)));
 }
 Samples gelu_samples() {
   return {sample({f32({3, 5}, -4, 4)}, Gelu{}), sample({f32({batch(), 4}, -4, 4)}, Gelu{true})};
@@ -23,7 +23,7 @@ Samples gelu_samples() {
 
 Expr elu_of(const Elu& elu, const Expr& x) {
   return loops::select(above(x, number(x, 0)), x * elu.scale,
-                       compute(kExpm1, x * elu.input_scale) * (elu.alpha * elu.scale));
+                       compute(functions::expm1, x * elu.input_scale) * (elu.alpha * elu.scale));
 }
 Samples elu_samples() {
   return {sample({f32({3, 5})}, Elu{}), sample({f32({batch()})}, Elu{1.5, 1.25, 0.5})};
@@ -37,7 +37,7 @@ Samples leaky_relu_samples() { return {sample({f32({3, 5})}, LeakyRelu{0.2})}; }
 Expr softplus_of(const Softplus& softplus, const Expr& x) {
   const Expr scaled = x * softplus.beta;
   return loops::select(above(scaled, number(x, softplus.threshold)), x,
-                       compute(kLog1p, compute(kExp, scaled)) / softplus.beta);
+                       compute(functions::log1p, compute(functions::exp, scaled)) / softplus.beta);
 }
 Samples softplus_samples() {
   return {sample({f32({3, 5}, -30, 30)}, Softplus{}), sample({f32({batch()})}, Softplus{2, 1})};
@@ -46,21 +46,22 @@ Samples softplus_samples() {
 // The constant comes first: where x equals it, x is kept, signed zeros included, as in torch.
 Expr relu_of(const Expr& x) { return larger(number(x, 0), x); }
 Expr hard_sigmoid_of(const Expr& x) { return clamped(x + 3.0, 0, 6) / 6.0; }
-Expr mish_of(const Expr& x) { return x * compute(kTanh, softplus_of({}, x)); }
+Expr mish_of(const Expr& x) { return x * compute(functions::tanh, softplus_of({}, x)); }
 
 // log(sigmoid(x)) without overflow: min(x, 0) - log1p(exp(-|x|)).
 Expr log_sigmoid_of(const Expr& x) {
-  return smaller(number(x, 0), x) - compute(kLog1p, compute(kExp, -compute(kAbsolute, x)));
+  return smaller(number(x, 0), x) -
+         compute(functions::log1p, compute(functions::exp, -compute(kAbsolute, x)));
 }
 
 }  // namespace
 
-constinit const Op sigmoid = unary_op<apply_function<kSigmoid>>("sigmoid", "1 / (1 + exp(-x))");
+constinit const Op sigmoid = unary_op<apply_function<functions::sigmoid>>("sigmoid", "1 / (1 + exp(-x))");
 constinit const Op log_sigmoid = unary_op<log_sigmoid_of>("log_sigmoid", "log(sigmoid(x))");
 constinit const Op relu =
     unary_op<relu_of>("relu", "max(x, 0)", kNumericOperand, floating_samples, Trait::kIdempotent);
 constinit const Op silu =
-    unary_op<[](const Expr& x) { return x / (1.0 + compute(kExp, -x)); }>("silu", "x * sigmoid(x)");
+    unary_op<[](const Expr& x) { return x / (1.0 + compute(functions::exp, -x)); }>("silu", "x * sigmoid(x)");
 constinit const Op mish = unary_op<mish_of>("mish", "x * tanh(softplus(x)), arXiv 1908.08681");
 constinit const Op hard_sigmoid = unary_op<hard_sigmoid_of>("hard_sigmoid", "clamp(x + 3, 0, 6) / 6");
 constinit const Op hard_swish = unary_op<[](const Expr& x) { return x * clamped(x + 3.0, 0, 6) / 6.0; }>(

@@ -2,8 +2,6 @@
 // Attributes of the elementwise ops that have any.
 #pragma once
 
-#include <limits>
-
 #include "ir/attribute.h"
 
 namespace ingot::core::ops {
@@ -27,19 +25,6 @@ struct Softplus {
   double beta = 1, threshold = 20;
   static constexpr auto fields() {
     return std::tuple{Field{"beta", &Softplus::beta}, Field{"threshold", &Softplus::threshold}};
-  }
-};
-struct Clamp {
-  double low = -std::numeric_limits<double>::infinity(), high = std::numeric_limits<double>::infinity();
-  static constexpr auto fields() {
-    return std::tuple{Field{"low", &Clamp::low}, Field{"high", &Clamp::high}};
-  }
-};
-struct Triangle {  // keeps where column - row <= diagonal (upper: >=)
-  int64_t diagonal = 0;
-  bool upper = false;
-  static constexpr auto fields() {
-    return std::tuple{Field{"diagonal", &Triangle::diagonal}, Field{"upper", &Triangle::upper}};
   }
 };
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <cmath>
 
-#include "ops/attributes.h"
+#include "ops/attention.h"
 #include "ops/infer.h"
 #include "ops/lowering.h"
 #include "ops/ops.h"
@@ -115,7 +115,7 @@ loops::Kernel lower_attention(const Node& node) {
   const StageLoops over = kernel.loops({keys}), raised = kernel.loops({keys}), added = kernel.loops({keys});
   const Expr largest =
       kernel.reduce("largest", loops::Combine::kMaximum, over, kernel.local(row, over.index));
-  const Expr power = compute(loops::Unary::kExp, kernel.local(row, raised.index) - largest);
+  const Expr power = compute(functions::exp, kernel.local(row, raised.index) - largest);
   const bool safe = !attention.empty_is_nan;
   const int powers = kernel.row(
       "powers", raised, safe ? loops::select(equal_to(largest, none), number(power, 0), power) : power);

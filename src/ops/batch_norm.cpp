@@ -1,8 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "ops/attributes.h"
+#include "ops/batch_norm.h"
+#include "ops/generate.h"
 #include "ops/infer.h"
 #include "ops/ops.h"
+#include "ops/reshape.h"
 #include "ops/samples.h"
+#include "ops/select.h"
 
 namespace ingot::core::ops {
 namespace {

@@ -4,8 +4,14 @@
 #include <algorithm>
 #include <unordered_set>
 
-#include "ops/attributes.h"
+#include "ops/axis.h"
+#include "ops/concat.h"
 #include "ops/ops.h"
+#include "ops/reduce.h"
+#include "ops/search_sorted.h"
+#include "ops/sort.h"
+#include "ops/statistics.h"
+#include "ops/view.h"
 
 namespace ingot::core {
 namespace ops {

@@ -3,7 +3,8 @@
 #include <algorithm>
 #include <utility>
 
-#include "ops/attributes.h"
+#include "ops/axis.h"
+#include "ops/concat.h"
 #include "ops/infer.h"
 #include "ops/lowering.h"
 #include "ops/ops.h"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "ops/attributes.h"
+#include "ops/convolution.h"
 #include "ops/ops.h"
 #include "ops/samples.h"
 #include "ops/window.h"

@@ -45,9 +45,13 @@ constexpr Op unary_op(std::string_view name, std::string_view summary,
             .lower = lower_unary<kScalar>,
             .samples = samples};
 }
-template <loops::Unary kFunction>
+template <const loops::Function& kFunction>
 Expr apply_function(const Expr& x) {
-  return loops::unary(kFunction, x);
+  return loops::call(kFunction, x);
+}
+template <loops::Unary kOperation>
+Expr apply_operation(const Expr& x) {
+  return loops::unary(kOperation, x);
 }
 
 // kScalar: Expr(const Struct& attributes, Expr).

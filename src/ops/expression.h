@@ -4,11 +4,13 @@
 
 #include <limits>
 
+#include "loops/functions.h"
 #include "loops/kernel.h"
 
 namespace ingot::core::ops {
 
 using loops::Expr;
+namespace functions = loops::functions;
 
 inline Expr number(const Expr& like, double value) {
   if (is_floating(like->dtype)) return loops::constant(like->dtype, value);
@@ -43,7 +45,8 @@ inline Expr above(const Expr& a, const Expr& b) { return loops::binary(loops::Bi
 inline Expr at_least(const Expr& a, const Expr& b) {
   return loops::binary(loops::Binary::kGreaterEqual, a, b);
 }
-inline Expr compute(loops::Unary function, const Expr& a) { return loops::unary(function, a); }
+inline Expr compute(loops::Unary operation, const Expr& a) { return loops::unary(operation, a); }
+inline Expr compute(const loops::Function& function, const Expr& a) { return loops::call(function, a); }
 
 // min(max(x, low), high); keeps NaN, and signed zeros at a bound of zero.
 inline Expr clamped(const Expr& x, double low, double high) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Reads at indices in data. An index outside of its dim fails the run.
-#include "ops/attributes.h"
+#include "ops/axis.h"
 #include "ops/indexing.h"
 #include "ops/infer.h"
 #include "ops/lowering.h"

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Tensors that depend on attributes only.
-#include "ops/attributes.h"
+#include "ops/generate.h"
 #include "ops/infer.h"
 #include "ops/lowering.h"
 #include "ops/ops.h"

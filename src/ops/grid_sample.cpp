@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <array>
 
-#include "ops/attributes.h"
+#include "ops/grid_sample.h"
 #include "ops/infer.h"
 #include "ops/lowering.h"
 #include "ops/ops.h"

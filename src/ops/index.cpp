@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "ops/attributes.h"
+#include "ops/index.h"
 #include "ops/indexing.h"
 #include "ops/infer.h"
 #include "ops/ops.h"
 #include "ops/samples.h"
+#include "ops/view.h"
 
 namespace ingot::core::ops {
 

@@ -3,8 +3,8 @@
 #pragma once
 
 #include "ir/graph.h"
-#include "ops/attributes.h"
 #include "ops/lowering.h"
+#include "ops/view.h"
 
 namespace ingot::core::ops {
 

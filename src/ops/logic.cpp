@@ -49,10 +49,10 @@ constinit const Op logical_or =
 constinit const Op logical_xor =
     bool_op(binary_op<apply_operator<kXor>>("logical_xor", "one of a and b", {}, Trait::kCommutative));
 
-constinit const Op bitwise_not = unary_op<apply_function<loops::Unary::kNot>>(
+constinit const Op bitwise_not = unary_op<apply_operation<loops::Unary::kNot>>(
     "bitwise_not", "every bit of x inverted", kBits, integer_samples);
 constinit const Op logical_not =
-    unary_op<apply_function<loops::Unary::kNot>>("logical_not", "not x", kBool, boolean_samples);
+    unary_op<apply_operation<loops::Unary::kNot>>("logical_not", "not x", kBool, boolean_samples);
 constinit const Op is_nan = predicate(unary_op<is_not_a_number>("is_nan", "whether x is NaN"));
 constinit const Op is_infinite = predicate(
     unary_op<[](const Expr& x) { return equal_to(compute(loops::Unary::kAbsolute, x), infinity(x->dtype)); }>(

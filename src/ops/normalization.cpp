@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Norms over the last dims of x (layer_norm, rms_norm) and over groups of channels.
-#include "ops/attributes.h"
+#include "ops/normalization.h"
 #include "ops/infer.h"
 #include "ops/lowering.h"
 #include "ops/ops.h"
@@ -39,7 +39,7 @@ Expr scaled(const KernelBuilder& builder, Expr value, size_t weight, size_t bias
 }
 
 Expr inverse_deviation(KernelBuilder& builder, const Expr& variance, double epsilon) {
-  return builder.scalar("scale", compute(loops::Unary::kReciprocalSquareRoot, variance + epsilon));
+  return builder.scalar("scale", compute(functions::reciprocal_square_root, variance + epsilon));
 }
 
 // Mean of `value(index)` over fresh loops of `row`, in the dtype of the value.

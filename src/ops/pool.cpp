@@ -2,8 +2,8 @@
 // Pooling over windows of [N, C, *spatial].
 #include <algorithm>
 
-#include "ops/attributes.h"
 #include "ops/ops.h"
+#include "ops/pool.h"
 #include "ops/samples.h"
 #include "ops/window.h"
 

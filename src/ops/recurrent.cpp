@@ -1,10 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 // One layer of a recurrent network, in one or both directions. The input projections of all steps are one
 // `linear`; the sequential remainder is a routine, with packed weights (docs/design/005).
-#include "ops/attributes.h"
+#include "ops/recurrent.h"
+#include "ops/concat.h"
 #include "ops/infer.h"
 #include "ops/ops.h"
+#include "ops/reshape.h"
 #include "ops/samples.h"
+#include "ops/select.h"
+#include "ops/view.h"
 
 namespace ingot::core::ops {
 namespace {

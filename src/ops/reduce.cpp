@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // Reductions over any axes; sums accumulate in f32 or better.
-#include "ops/reduce.h"
+#include "ops/reduce_kernel.h"
 
 #include <algorithm>
 
 #include "ops/ops.h"
+#include "ops/reduce.h"
 
 namespace ingot::core::ops {
 
@@ -82,8 +83,8 @@ loops::Kernel lower_log_sum_exp(const Node& node) {
   const Expr is_infinite = equal_to(compute(loops::Unary::kAbsolute, largest), infinity(largest->dtype));
   const Expr shift = kernel.builder.scalar("shift", loops::select(is_infinite, number(largest, 0), largest));
   const Expr total = kernel.reduce("total", loops::Combine::kAdd,
-                                   [&](const Expr& x) { return compute(loops::Unary::kExp, x - shift); });
-  kernel.builder.store(kernel.result_index, compute(loops::Unary::kLog, total) + shift);
+                                   [&](const Expr& x) { return compute(functions::exp, x - shift); });
+  kernel.builder.store(kernel.result_index, compute(functions::log, total) + shift);
   return kernel.builder.finish();
 }
 

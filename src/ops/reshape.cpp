@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "ops/attributes.h"
+#include "ops/reshape.h"
 #include "ops/infer.h"
 #include "ops/lowering.h"
 #include "ops/ops.h"

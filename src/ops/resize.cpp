@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Other spatial sizes for [N, C, *spatial]: nearest element, or linear interpolation. Positions are computed
 // in floating point exactly as torch does, so that ties round the same way.
-#include "ops/attributes.h"
+#include "ops/resize.h"
 #include "ops/ops.h"
 #include "ops/samples.h"
 #include "ops/window.h"

@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // Writes into a tensor: the result is operand 0 with some elements replaced. The kernels store only those;
 // the caller provides a result that contains operand 0 (the same buffer, or a copy).
-#include "ops/attributes.h"
+#include "ops/axis.h"
+#include "ops/index.h"
 #include "ops/indexing.h"
 #include "ops/infer.h"
 #include "ops/ops.h"
 #include "ops/samples.h"
+#include "ops/view.h"
 
 namespace ingot::core::ops {
 namespace {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Binary search. The order of comparisons is torch's, which decides the result where a line is not sorted:
 // NaN in it is larger than every value when its position is compared, but not when others are.
-#include "ops/attributes.h"
+#include "ops/search_sorted.h"
 #include "ops/infer.h"
 #include "ops/lowering.h"
 #include "ops/ops.h"

@@ -2,10 +2,9 @@
 // Elementwise ops that choose, bound or convert.
 #include <cmath>
 
-#include "ops/activation.h"
-#include "ops/attributes.h"
 #include "ops/elementwise.h"
 #include "ops/ops.h"
+#include "ops/select.h"
 
 namespace ingot::core::ops {
 namespace {

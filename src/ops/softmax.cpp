@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Softmax and similar operators along one axis; accumulation is in f32 or better.
-#include "ops/attributes.h"
+#include "ops/axis.h"
 #include "ops/infer.h"
 #include "ops/lowering.h"
 #include "ops/ops.h"
@@ -45,7 +45,7 @@ loops::Kernel lower_softmax(const Node& node) {
   const Expr largest =
       builder.reduce("largest", loops::Combine::kMaximum, scan, builder.load(0, kernel.at(scan)));
   const Expr shifted = builder.load(0, kernel.at(map)) - largest;
-  const int powers = builder.row("powers", map, compute(loops::Unary::kExp, shifted));
+  const int powers = builder.row("powers", map, compute(functions::exp, shifted));
   const Expr total = builder.reduce("total", loops::Combine::kAdd, sum, builder.local(powers, sum.index));
   const Expr scale = builder.scalar("scale", 1.0 / total);  // one division per row
   builder.store(kernel.at(out), builder.local(powers, out.index) * scale, out);
@@ -58,9 +58,9 @@ loops::Kernel lower_log_softmax(const Node& node) {
   const StageLoops scan = kernel.row(), sum = kernel.row(), out = kernel.row();
   const Expr largest =
       builder.reduce("largest", loops::Combine::kMaximum, scan, builder.load(0, kernel.at(scan)));
-  const Expr power = compute(loops::Unary::kExp, builder.load(0, kernel.at(sum)) - largest);
+  const Expr power = compute(functions::exp, builder.load(0, kernel.at(sum)) - largest);
   const Expr total = builder.reduce("total", loops::Combine::kAdd, sum, power);
-  const Expr shift = builder.scalar("shift", compute(loops::Unary::kLog, total));
+  const Expr shift = builder.scalar("shift", compute(functions::log, total));
   builder.store(kernel.at(out), builder.load(0, kernel.at(out)) - largest - shift, out);
   return builder.finish();
 }

@@ -2,11 +2,12 @@
 // Operators that require a routine: sorting, and additions with repeated indices.
 #include <algorithm>
 
-#include "ops/attributes.h"
+#include "ops/axis.h"
 #include "ops/indexing.h"
 #include "ops/infer.h"
 #include "ops/ops.h"
 #include "ops/samples.h"
+#include "ops/sort.h"
 
 namespace ingot::core::ops {
 namespace {

@@ -3,7 +3,8 @@
 #include <cmath>
 
 #include "ops/ops.h"
-#include "ops/reduce.h"
+#include "ops/reduce_kernel.h"
+#include "ops/statistics.h"
 
 namespace ingot::core::ops {
 namespace {

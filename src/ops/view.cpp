@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // Views that rearrange dims: transpose, expand, slice, flip, relayout.
-#include "ops/attributes.h"
+#include "ops/view.h"
 #include "ops/indexing.h"
 #include "ops/infer.h"
 #include "ops/lowering.h"
 #include "ops/ops.h"
+#include "ops/reshape.h"
 #include "ops/samples.h"
 #include "types/layout_rules.h"
 

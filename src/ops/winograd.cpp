@@ -13,10 +13,11 @@
 // not finite are recomputed from the image and the window themselves.
 #include <fmt/format.h>
 
-#include "ops/attributes.h"
 #include "ops/ops.h"
+#include "ops/reshape.h"
 #include "ops/samples.h"
 #include "ops/window.h"
+#include "ops/winograd.h"
 
 namespace ingot::core::ops {
 namespace {

@@ -2,8 +2,8 @@
 #include <algorithm>
 
 #include "ops/alias.h"
-#include "ops/attributes.h"
 #include "ops/ops.h"
+#include "ops/view.h"
 #include "passes/target_passes.h"
 
 namespace ingot::core {

@@ -2,9 +2,11 @@
 #include <algorithm>
 #include <numeric>
 
-#include "ops/attributes.h"
+#include "ops/convolution.h"
 #include "ops/fold.h"
 #include "ops/ops.h"
+#include "ops/reshape.h"
+#include "ops/view.h"
 #include "passes/replace_all_uses.h"
 #include "passes/target_passes.h"
 

@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
 
-#include "ops/attributes.h"
+#include "ops/batch_norm.h"
+#include "ops/generate.h"
 #include "ops/ops.h"
+#include "ops/reshape.h"
 #include "passes/passes.h"
 #include "passes/replace_all_uses.h"
 

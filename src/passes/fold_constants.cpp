@@ -3,7 +3,7 @@
 #include <cstring>
 
 #include "evaluate/evaluate.h"
-#include "ops/attributes.h"
+#include "ops/generate.h"
 #include "ops/ops.h"
 #include "passes/passes.h"
 #include "passes/replace_all_uses.h"

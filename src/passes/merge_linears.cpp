@@ -2,8 +2,9 @@
 #include <algorithm>
 #include <map>
 
-#include "ops/attributes.h"
+#include "ops/axis.h"
 #include "ops/ops.h"
+#include "ops/view.h"
 #include "passes/hoist.h"
 #include "passes/replace_all_uses.h"
 #include "passes/target_passes.h"

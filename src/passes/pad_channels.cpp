@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "ops/attributes.h"
+#include "ops/concat.h"
+#include "ops/convolution.h"
 #include "ops/ops.h"
 #include "passes/hoist.h"
 #include "passes/replace_all_uses.h"

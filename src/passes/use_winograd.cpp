@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "ops/attributes.h"
+#include "ops/convolution.h"
 #include "ops/ops.h"
+#include "ops/reshape.h"
+#include "ops/winograd.h"
 #include "passes/hoist.h"
 #include "passes/replace_all_uses.h"
 #include "passes/target_passes.h"

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "ops/attributes.h"
 #include "ops/ops.h"
+#include "ops/select.h"
 #include "passes/replace_all_uses.h"
 #include "passes/target_passes.h"
 

@@ -17,7 +17,7 @@ TEST(CountOperations, CountsEachStageAtItsPoints) {
 }
 
 TEST(CountOperations, CountsSharedSubexpressionsOnceAndComparisonsNever) {
-  Kernel kernel = unary_kernel(Unary::kExp, DType::kF32, {Dim(8)});
+  Kernel kernel = function_kernel(functions::exp, DType::kF32, {Dim(8)});
   const Expr power = kernel.stages[0].value;
   kernel.stages[0].value =
       select(binary(Binary::kLess, power, power), binary(Binary::kAdd, power, power), power);

@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "loops/functions.h"
 #include "loops/interpreter.h"
 #include "loops/kernel.h"
 
@@ -17,7 +18,8 @@ inline Buffer buffer(std::string name, DType dtype, Shape shape, Access access =
 }
 
 // y[i, j] = op(x[i, j])
-inline Kernel unary_kernel(Unary op, DType dtype, Shape shape) {
+template <typename Operation>
+Kernel elementwise_kernel(const Operation& op, DType dtype, Shape shape) {
   Kernel kernel{.name = "unary"};
   kernel.buffers = {buffer("x", dtype, shape), buffer("y", dtype, shape, Access::kWrite)};
   std::vector<Dim> index;
@@ -26,8 +28,14 @@ inline Kernel unary_kernel(Unary op, DType dtype, Shape shape) {
     kernel.parallel.push_back({variable, shape[i]});
     index.push_back(symbol(variable));
   }
-  kernel.stages = {{.name = "y", .value = unary(op, load(0, dtype, index)), .store = Store{1, index}}};
+  kernel.stages = {{.name = "y", .value = op(load(0, dtype, index)), .store = Store{1, index}}};
   return kernel;
+}
+inline Kernel unary_kernel(Unary op, DType dtype, Shape shape) {
+  return elementwise_kernel([op](const Expr& x) { return unary(op, x); }, dtype, std::move(shape));
+}
+inline Kernel function_kernel(const Function& function, DType dtype, Shape shape) {
+  return elementwise_kernel([&](const Expr& x) { return call(function, x); }, dtype, std::move(shape));
 }
 
 // Softmax over the last axis of x: f32[rows, columns].
@@ -43,7 +51,7 @@ inline Kernel softmax_kernel(const Dim& rows, const Dim& columns, DType dtype = 
       {.name = "m", .reduce = {row}, .combine = Combine::kMaximum, .value = x},
       {.name = "e",
        .loops = {row},
-       .value = unary(Unary::kExp, binary(Binary::kSubtract, x, local(0, real)))},
+       .value = call(functions::exp, binary(Binary::kSubtract, x, local(0, real)))},
       {.name = "t", .reduce = {row}, .combine = Combine::kAdd, .value = local(1, real, {j})},
       {.name = "y",
        .loops = {row},

@@ -9,8 +9,13 @@
 #include <random>
 
 #include "evaluate/evaluate.h"
-#include "ops/attributes.h"
+#include "ops/axis.h"
+#include "ops/concat.h"
+#include "ops/generate.h"
 #include "ops/ops.h"
+#include "ops/pool.h"
+#include "ops/reshape.h"
+#include "ops/view.h"
 #include "support/error.h"
 
 namespace ingot::core {

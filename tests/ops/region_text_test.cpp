@@ -23,10 +23,10 @@ std::string exact(const std::vector<Dim>& index) {
 }
 
 std::string exact(const Expr& node) {
-  std::string text =
-      fmt::format("({} {} {} {} {} {} {} {} [{}]", static_cast<int>(node->kind),
-                  static_cast<int>(node->dtype), node->number, node->integer, static_cast<int>(node->unary),
-                  static_cast<int>(node->binary), node->buffer, node->stage, exact(node->index));
+  std::string text = fmt::format(
+      "({} {} {} {} {} {} {} {} {} [{}]", static_cast<int>(node->kind), static_cast<int>(node->dtype),
+      node->number, node->integer, static_cast<int>(node->unary), fmt::ptr(node->function),
+      static_cast<int>(node->binary), node->buffer, node->stage, exact(node->index));
   for (const Expr& operand : node->operands) text += exact(operand);
   return text + ")";
 }

@@ -5,7 +5,7 @@
 #include "api/compiler/backends.h"
 #include "compiler/target_pipeline.h"
 #include "ir/text.h"
-#include "ops/attributes.h"
+#include "ops/generate.h"
 #include "ops/ops.h"
 #include "passes/pass_runner.h"
 #include "passes/pipeline.h"

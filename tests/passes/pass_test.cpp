@@ -13,7 +13,6 @@
 #include "api/compiler/backends.h"
 #include "ir/text.h"
 #include "ir/verify.h"
-#include "ops/attributes.h"
 #include "ops/ops.h"
 #include "passes/pass_runner.h"
 #include "passes/pipeline.h"

@@ -5,7 +5,6 @@
 
 #include "backends/cpu/compile/backend.h"
 #include "compiler/compile.h"
-#include "ops/attributes.h"
 #include "ops/model_source.h"
 #include "ops/ops.h"
 #include "runtime/context.h"

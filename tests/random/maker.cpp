@@ -5,9 +5,10 @@
 
 #include <algorithm>
 
-#include "ops/attributes.h"
 #include "ops/model_source.h"
 #include "ops/ops.h"
+#include "ops/select.h"
+#include "ops/view.h"
 #include "support/error.h"
 
 namespace ingot::core::random_graphs {

@@ -16,7 +16,8 @@ bool is_rounding(const loops::Expr& node) {
   using loops::Binary;
   using loops::Unary;
   if (!is_floating(node->dtype)) return false;
-  if (node->kind == loops::ExprNode::Kind::kFma) return true;
+  if (node->kind == loops::ExprNode::Kind::kFma || node->kind == loops::ExprNode::Kind::kFunction)
+    return true;
   if (node->kind == loops::ExprNode::Kind::kUnary)
     return node->unary != Unary::kNegate && node->unary != Unary::kAbsolute && node->unary != Unary::kFloor &&
            node->unary != Unary::kCeil && node->unary != Unary::kTruncate && node->unary != Unary::kRoundEven;

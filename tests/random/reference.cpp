@@ -5,7 +5,7 @@
 #include <cmath>
 #include <limits>
 
-#include "ops/attributes.h"
+#include "ops/attention.h"
 #include "ops/bounds.h"
 #include "ops/model_source.h"
 #include "ops/ops.h"

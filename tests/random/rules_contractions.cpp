@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
 
-#include "ops/attributes.h"
+#include "ops/attention.h"
+#include "ops/convolution.h"
 #include "ops/ops.h"
+#include "ops/view.h"
 #include "tests/random/rules.h"
 
 namespace ingot::core::random_graphs {

@@ -2,8 +2,8 @@
 // Rules that serve every operator of a kind: elementwise ones, those with axes, and all by their samples.
 #include <algorithm>
 
-#include "ops/attributes.h"
 #include "ops/ops.h"
+#include "ops/select.h"
 #include "tests/random/rules.h"
 
 namespace ingot::core::random_graphs {

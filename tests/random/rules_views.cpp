@@ -3,8 +3,12 @@
 #include <algorithm>
 #include <numeric>
 
-#include "ops/attributes.h"
+#include "ops/axis.h"
+#include "ops/concat.h"
+#include "ops/index.h"
 #include "ops/ops.h"
+#include "ops/reshape.h"
+#include "ops/view.h"
 #include "tests/random/rules.h"
 
 namespace ingot::core::random_graphs {

@@ -2,7 +2,6 @@
 #include <algorithm>
 
 #include "ir/verify.h"
-#include "ops/attributes.h"
 #include "ops/ops.h"
 #include "support/error.h"
 #include "tests/random/check.h"

@@ -14,9 +14,9 @@
 #include "importers/aten/program/mutated_input.h"
 #include "importers/aten/program/node_error.h"
 #include "importers/aten/shared_memory.h"
-#include "ops/attributes.h"
 #include "ops/model_source.h"
 #include "ops/ops.h"
+#include "ops/reshape.h"
 #include "ops/size_condition.h"
 #include "support/error.h"
 

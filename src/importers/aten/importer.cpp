@@ -11,8 +11,9 @@
 #include "importers/aten/program/node_error.h"
 #include "importers/aten/recorded.h"
 #include "importers/aten/schema/schemas.h"
-#include "ops/attributes.h"
 #include "ops/ops.h"
+#include "ops/reshape.h"
+#include "ops/view.h"
 #include "support/error.h"
 
 namespace ingot::core::aten {

@@ -2,8 +2,10 @@
 // Decomposed attention: two products around a softmax.
 #include <algorithm>
 
-#include "ops/attributes.h"
+#include "ops/attention.h"
+#include "ops/axis.h"
 #include "ops/ops.h"
+#include "ops/view.h"
 #include "passes/simplify/rules.h"
 
 namespace ingot::core::rewriting {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Conversions without effect, alone or in sequence.
-#include "ops/attributes.h"
 #include "ops/ops.h"
+#include "ops/select.h"
 #include "passes/simplify/rules.h"
 
 namespace ingot::core::rewriting {

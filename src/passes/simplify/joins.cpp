@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Joining and splitting: concat, slices of it, and writes of slices.
-#include "ops/attributes.h"
+#include "ops/axis.h"
 #include "ops/ops.h"
+#include "ops/view.h"
 #include "passes/simplify/rules.h"
 
 namespace ingot::core::rewriting {

@@ -2,8 +2,12 @@
 // Decomposed normalization, softmax and linear layers.
 #include <algorithm>
 
-#include "ops/attributes.h"
+#include "ops/axis.h"
+#include "ops/normalization.h"
 #include "ops/ops.h"
+#include "ops/reduce.h"
+#include "ops/statistics.h"
+#include "ops/view.h"
 #include "passes/simplify/rules.h"
 
 namespace ingot::core::rewriting {

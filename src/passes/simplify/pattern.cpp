@@ -5,7 +5,7 @@
 #include <charconv>
 #include <cmath>
 
-#include "ops/attributes.h"
+#include "ops/generate.h"
 #include "ops/ops.h"
 #include "support/error.h"
 

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <map>
 
-#include "ops/attributes.h"
+#include "ops/generate.h"
 #include "ops/ops.h"
+#include "ops/reshape.h"
 #include "passes/replace_all_uses.h"
 #include "passes/simplify/rules.h"
 #include "support/error.h"

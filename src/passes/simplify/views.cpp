@@ -2,8 +2,12 @@
 // Views without effect, and views of views.
 #include <algorithm>
 
-#include "ops/attributes.h"
+#include "ops/concat.h"
+#include "ops/generate.h"
 #include "ops/ops.h"
+#include "ops/reduce.h"
+#include "ops/reshape.h"
+#include "ops/view.h"
 #include "passes/simplify/rules.h"
 
 namespace ingot::core::rewriting {

@@ -4,7 +4,6 @@
 #include <algorithm>
 #include "evaluate/evaluate.h"
 #include "ir/text.h"
-#include "ops/attributes.h"
 
 namespace ingot::core::aten::test {
 namespace {

@@ -9,7 +9,8 @@
 #include "backends/cpu/compile/schedules/schedule.h"
 #include "backends/cpu/compile/schedules/target.h"
 #include "backends/cpu/compile/schedules/winograd.h"
-#include "ops/attributes.h"
+#include "ops/attention.h"
+#include "ops/convolution.h"
 
 namespace ingot::core::cpu {
 

@@ -7,7 +7,9 @@
 
 #include "backends/cpu/compile/schedules/schedule.h"
 #include "backends/cpu/compile/schedules/target.h"
-#include "ops/attributes.h"
+#include "ops/convolution.h"
+#include "ops/grid_sample.h"
+#include "ops/search_sorted.h"
 
 namespace ingot::core::cpu {
 namespace {

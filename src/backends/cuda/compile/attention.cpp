@@ -9,7 +9,7 @@
 #include "backends/cuda/compile/tensor_core_text.h"
 #include "backends/cuda/compile/tile.h"
 #include "backends/cuda/compile/type_text.h"
-#include "ops/attributes.h"
+#include "ops/attention.h"
 #include "ops/ops.h"
 
 namespace ingot::core::cuda {

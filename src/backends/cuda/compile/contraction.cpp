@@ -15,7 +15,7 @@
 #include "backends/cuda/compile/type_text.h"
 #include "loops/expand_math.h"
 #include "loops/rewrite.h"
-#include "ops/attributes.h"
+#include "ops/convolution.h"
 #include "ops/ops.h"
 #include "support/error.h"
 

@@ -4,8 +4,9 @@
 #include <numeric>
 
 #include "backends/cuda/compile/contraction.h"
-#include "ops/attributes.h"
+#include "ops/convolution.h"
 #include "ops/ops.h"
+#include "ops/view.h"
 
 namespace ingot::core::cuda {
 namespace {

@@ -50,9 +50,8 @@ std::string_view function_of(Unary op) {
       return "trunc_";
     case Unary::kRoundEven:
       return "round_";
-    default:
-      throw InternalError("a function that expand_math replaces");
   }
+  throw InternalError("unknown unary operation");
 }
 
 // Of two operands of one type: a function of the prelude, or an operator.
@@ -185,7 +184,7 @@ std::string ExpressionWriter::emit(const Expr& expr) {
     case ExprNode::Kind::kFma:
       return define(node, fmt::format("fma_({}, {}, {})", operands[0], operands[1], operands[2]));
     default:
-      throw InternalError("an expression of no kind");
+      throw InternalError("an expression of no kind, or a function that was not expanded");
   }
 }
 

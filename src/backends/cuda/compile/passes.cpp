@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "backends/cuda/compile/passes.h"
 
-#include "ops/attributes.h"
+#include "ops/convolution.h"
 #include "passes/target_passes.h"
 
 namespace ingot::core::cuda {

@@ -2,6 +2,8 @@
 // Bags of table rows, and counts of values in bins.
 #include "importers/aten/converters/converters.h"
 #include "importers/aten/converters/terms.h"
+#include "ops/axis.h"
+#include "ops/sort.h"
 
 namespace ingot::core::aten {
 namespace {

@@ -8,7 +8,7 @@
 #include "importers/aten/converters/building.h"
 #include "importers/aten/converters/converters.h"
 #include "importers/aten/converters/promotion.h"
-#include "ops/activation.h"
+#include "ops/select.h"
 
 namespace ingot::core::aten {
 namespace {

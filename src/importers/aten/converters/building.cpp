@@ -7,6 +7,10 @@
 #include <numeric>
 
 #include "importers/aten/converters/promotion.h"
+#include "ops/axis.h"
+#include "ops/generate.h"
+#include "ops/reshape.h"
+#include "ops/view.h"
 #include "types/predicate.h"
 
 namespace ingot::core::aten {

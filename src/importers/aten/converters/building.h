@@ -5,7 +5,6 @@
 #include <vector>
 
 #include "importers/aten/converters/call.h"
-#include "ops/attributes.h"
 #include "ops/ops.h"
 
 namespace ingot::core::aten {

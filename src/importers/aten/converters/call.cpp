@@ -7,8 +7,9 @@
 #include <cmath>
 
 #include "importers/aten/program/node_error.h"
-#include "ops/attributes.h"
+#include "ops/generate.h"
 #include "ops/ops.h"
+#include "ops/select.h"
 #include "support/error.h"
 
 namespace ingot::core::aten {

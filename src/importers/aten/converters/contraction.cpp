@@ -5,7 +5,10 @@
 #include "importers/aten/converters/building.h"
 #include "importers/aten/converters/converters.h"
 #include "importers/aten/converters/promotion.h"
+#include "ops/attention.h"
+#include "ops/reduce.h"
 #include "ops/size_condition.h"
+#include "ops/view.h"
 
 namespace ingot::core::aten {
 namespace {

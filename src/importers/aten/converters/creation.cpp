@@ -7,6 +7,7 @@
 #include "importers/aten/converters/converters.h"
 #include "importers/aten/converters/promotion.h"
 #include "importers/aten/converters/terms.h"
+#include "ops/generate.h"
 
 namespace ingot::core::aten {
 namespace {

@@ -6,6 +6,7 @@
 #include "importers/aten/converters/converters.h"
 #include "importers/aten/converters/promotion.h"
 #include "importers/aten/converters/strided.h"
+#include "ops/reduce.h"
 
 namespace ingot::core::aten {
 namespace {

@@ -6,6 +6,7 @@
 #include "importers/aten/converters/converters.h"
 #include "importers/aten/converters/promotion.h"
 #include "ops/activation.h"
+#include "ops/select.h"
 
 namespace ingot::core::aten {
 namespace {

@@ -3,6 +3,8 @@
 #include "importers/aten/converters/converters.h"
 #include "importers/aten/converters/terms.h"
 #include "ops/activation.h"
+#include "ops/attention.h"
+#include "ops/normalization.h"
 
 namespace ingot::core::aten {
 namespace {

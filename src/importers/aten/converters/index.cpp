@@ -5,6 +5,8 @@
 #include "importers/aten/converters/building.h"
 #include "importers/aten/converters/converters.h"
 #include "importers/aten/converters/promotion.h"
+#include "ops/axis.h"
+#include "ops/index.h"
 
 namespace ingot::core::aten {
 namespace {

@@ -4,6 +4,7 @@
 
 #include "importers/aten/converters/converters.h"
 #include "importers/aten/converters/terms.h"
+#include "ops/axis.h"
 
 namespace ingot::core::aten {
 namespace {

@@ -5,6 +5,10 @@
 #include "importers/aten/converters/building.h"
 #include "importers/aten/converters/converters.h"
 #include "importers/aten/converters/promotion.h"
+#include "ops/batch_norm.h"
+#include "ops/normalization.h"
+#include "ops/reduce.h"
+#include "ops/statistics.h"
 
 namespace ingot::core::aten {
 namespace {

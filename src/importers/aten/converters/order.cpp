@@ -6,6 +6,11 @@
 #include "importers/aten/converters/building.h"
 #include "importers/aten/converters/converters.h"
 #include "importers/aten/converters/promotion.h"
+#include "ops/axis.h"
+#include "ops/reduce.h"
+#include "ops/search_sorted.h"
+#include "ops/sort.h"
+#include "ops/statistics.h"
 
 namespace ingot::core::aten {
 namespace {

@@ -6,6 +6,8 @@
 
 #include "importers/aten/converters/converters.h"
 #include "importers/aten/converters/terms.h"
+#include "ops/concat.h"
+#include "ops/statistics.h"
 
 namespace ingot::core::aten {
 namespace {

@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <optional>
 
-#include "ops/attributes.h"
+#include "ops/generate.h"
 #include "ops/ops.h"
 
 namespace ingot::core::aten {

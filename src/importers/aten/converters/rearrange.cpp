@@ -5,6 +5,9 @@
 #include "importers/aten/converters/converters.h"
 #include "importers/aten/converters/strided.h"
 #include "importers/aten/converters/terms.h"
+#include "ops/axis.h"
+#include "ops/concat.h"
+#include "ops/view.h"
 
 namespace ingot::core::aten {
 namespace {

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Recurrent networks: one node per layer, and cells by their formulas.
+#include "ops/recurrent.h"
 #include "importers/aten/converters/converters.h"
 #include "importers/aten/converters/terms.h"
 

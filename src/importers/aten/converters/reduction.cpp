@@ -6,6 +6,9 @@
 #include "importers/aten/converters/building.h"
 #include "importers/aten/converters/converters.h"
 #include "importers/aten/converters/promotion.h"
+#include "ops/axis.h"
+#include "ops/reduce.h"
+#include "ops/statistics.h"
 
 namespace ingot::core::aten {
 namespace {

@@ -7,6 +7,7 @@
 
 #include "importers/aten/converters/building.h"
 #include "importers/aten/converters/converters.h"
+#include "ops/axis.h"
 
 namespace ingot::core::aten {
 namespace {

@@ -3,6 +3,8 @@
 #include "importers/aten/converters/building.h"
 #include "importers/aten/converters/converters.h"
 #include "importers/aten/converters/promotion.h"
+#include "ops/axis.h"
+#include "ops/sort.h"
 
 namespace ingot::core::aten {
 namespace {

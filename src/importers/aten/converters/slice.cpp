@@ -5,8 +5,12 @@
 #include "importers/aten/converters/building.h"
 #include "importers/aten/converters/converters.h"
 #include "importers/aten/converters/promotion.h"
-#include "ops/activation.h"
+#include "ops/axis.h"
+#include "ops/concat.h"
+#include "ops/reduce.h"
+#include "ops/select.h"
 #include "ops/size_condition.h"
+#include "ops/view.h"
 
 namespace ingot::core::aten {
 namespace {

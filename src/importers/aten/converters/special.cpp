@@ -5,7 +5,7 @@
 
 #include "importers/aten/converters/converters.h"
 #include "importers/aten/converters/terms.h"
-#include "ops/activation.h"
+#include "ops/select.h"
 
 namespace ingot::core::aten {
 namespace {

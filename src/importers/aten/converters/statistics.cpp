@@ -7,6 +7,8 @@
 
 #include "importers/aten/converters/converters.h"
 #include "importers/aten/converters/terms.h"
+#include "ops/axis.h"
+#include "ops/sort.h"
 
 namespace ingot::core::aten {
 namespace {

@@ -9,7 +9,9 @@
 #include "importers/aten/converters/converters.h"
 #include "importers/aten/converters/promotion.h"
 #include "importers/aten/converters/strided.h"
+#include "ops/axis.h"
 #include "ops/size_condition.h"
+#include "ops/view.h"
 
 namespace ingot::core::aten {
 namespace {

@@ -7,6 +7,7 @@
 
 #include "importers/aten/converters/building.h"
 #include "importers/aten/converters/promotion.h"
+#include "ops/reduce.h"
 
 namespace ingot::core::aten {
 

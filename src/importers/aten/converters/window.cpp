@@ -4,6 +4,10 @@
 
 #include "importers/aten/converters/building.h"
 #include "importers/aten/converters/converters.h"
+#include "ops/concat.h"
+#include "ops/convolution.h"
+#include "ops/pool.h"
+#include "ops/resize.h"
 
 namespace ingot::core::aten {
 namespace {

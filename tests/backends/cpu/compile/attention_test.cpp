@@ -7,6 +7,7 @@
 
 #include <cmath>
 
+#include "ops/attention.h"
 #include "tests/backends/cpu/compile/schedule_runner.h"
 
 namespace ingot::core::cpu {

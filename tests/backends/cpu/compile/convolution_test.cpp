@@ -8,6 +8,7 @@
 
 #include <cmath>
 
+#include "ops/convolution.h"
 #include "tests/backends/cpu/compile/schedule_runner.h"
 
 namespace ingot::core::cpu {

@@ -85,9 +85,9 @@ TEST(Generate, EveryTargetHasKernels) {
   const std::vector<loops::Kernel> kernels{
       loops::test::softmax_kernel(7, 33),
       loops::test::softmax_kernel(Dim::symbol("B"), Dim::symbol("C"), DType::kBF16),
-      loops::test::unary_kernel(loops::Unary::kTanh, DType::kF16, {Dim::symbol("N")}),
-      loops::test::unary_kernel(loops::Unary::kErf, DType::kF64, {100}),
-      loops::test::unary_kernel(loops::Unary::kExp, DType::kBF16, {64}),
+      loops::test::function_kernel(loops::functions::tanh, DType::kF16, {Dim::symbol("N")}),
+      loops::test::function_kernel(loops::functions::erf, DType::kF64, {100}),
+      loops::test::function_kernel(loops::functions::exp, DType::kBF16, {64}),
       loops::test::unary_kernel(loops::Unary::kAbsolute, DType::kI8, {Dim::symbol("N")})};
   const auto linear = core::test::make_sample_node(ops::linear, ops::linear.samples()[0]);
   for (const std::string& text : feature_texts()) {

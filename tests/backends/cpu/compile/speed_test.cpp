@@ -8,7 +8,11 @@
 
 #include "backends/cpu/compile/backend.h"
 #include "backends/cpu/compile/passes.h"
-#include "ops/attributes.h"
+#include "ops/convolution.h"
+#include "ops/grid_sample.h"
+#include "ops/search_sorted.h"
+#include "ops/select.h"
+#include "ops/sort.h"
 
 namespace ingot::core::cpu {
 namespace {

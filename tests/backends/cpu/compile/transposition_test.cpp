@@ -5,7 +5,7 @@
 
 #include <algorithm>
 
-#include "ops/attributes.h"
+#include "ops/view.h"
 #include "support/cpu_features.h"
 #include "tests/backends/cpu/compile/schedule_runner.h"
 

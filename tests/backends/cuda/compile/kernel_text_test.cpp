@@ -102,7 +102,7 @@ TEST(CudaKernels, RowsOfAllLengths) {
 TEST(CudaKernels, MorePointsThanGroups) {
   std::vector<Case> cases;
   cases.push_back({.kernel = softmax_kernel(20000, 40), .symbols = {}, .operands = {}});
-  cases.push_back({.kernel = loops::test::unary_kernel(loops::Unary::kExp, DType::kF32, {3, 700001}),
+  cases.push_back({.kernel = loops::test::function_kernel(loops::functions::exp, DType::kF32, {3, 700001}),
                    .symbols = {},
                    .operands = {}});
   test::expect_all_same(std::move(cases));
@@ -141,7 +141,7 @@ TEST(CudaKernels, GuardedLoads) {
 }
 
 TEST(CudaText, ComputesBothArmsWithoutLoads) {
-  const Kernel kernel = loops::test::unary_kernel(loops::Unary::kExp, DType::kF32, {8});
+  const Kernel kernel = loops::test::function_kernel(loops::functions::exp, DType::kF32, {8});
   EXPECT_THAT(write_kernel(kernel, "k").text, Not(HasSubstr("} else {")));
 }
 

@@ -88,6 +88,8 @@ llvm::Value* ExpressionEmitter::compute(const Node& node, llvm::Value* guard) {
       return source_.local(node);
     case Node::Kind::kUnary:
       return emit_unary(node, operand(0));
+    case Node::Kind::kFunction:
+      throw InternalError("a function was not expanded before code is emitted");
     case Node::Kind::kBinary: {
       llvm::Value* a = operand(0);
       return combine(node.binary, node.operands[0]->dtype, a, operand(1));
@@ -135,9 +137,8 @@ llvm::Value* ExpressionEmitter::emit_unary(const Node& node, llvm::Value* a) {
       return intrinsic(llvm::Intrinsic::trunc);
     case Unary::kRoundEven:
       return intrinsic(llvm::Intrinsic::roundeven);
-    default:
-      throw InternalError("a math function was not expanded before code is emitted");
   }
+  throw InternalError("unknown unary operation");
 }
 
 llvm::Value* ExpressionEmitter::combine(Binary op, DType dtype, llvm::Value* a, llvm::Value* b) {
@@ -191,7 +192,7 @@ llvm::Value* ExpressionEmitter::emit_floating(Binary op, llvm::Value* a, llvm::V
       return choose(builder_, builder_.CreateFCmpOEQ(b, zero), plain, result);
     }
     default:
-      throw InternalError("a math function was not expanded before code is emitted");
+      throw InternalError("an operation was not expanded before code is emitted");
   }
 }
 

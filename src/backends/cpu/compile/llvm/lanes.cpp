@@ -68,9 +68,9 @@ llvm::Value* sums_of_lanes(Builder& builder, std::vector<llvm::Value*> rows) {
   return rows[0];
 }
 
-llvm::Value* apply_unary(Builder& builder, loops::Unary function, llvm::Value* operand) {
+llvm::Value* apply_function(Builder& builder, const loops::Function& function, llvm::Value* operand) {
   OneOperand source(operand);
-  loops::Expr expression = loops::expand_math(loops::unary(function, loops::local(0, DType::kF32)));
+  loops::Expr expression = loops::expand_math(loops::call(function, loops::local(0, DType::kF32)));
   return ExpressionEmitter(builder, lanes_of(operand), source).emit(expression);
 }
 

@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "backends/cpu/compile/llvm/control_flow.h"
-#include "loops/kernel.h"
+#include "loops/functions.h"
 
 namespace ingot::core::cpu {
 
@@ -16,6 +16,6 @@ std::vector<llvm::Value*> transpose_lanes(Builder& builder, std::vector<llvm::Va
 llvm::Value* sums_of_lanes(Builder& builder, std::vector<llvm::Value*> rows);
 
 // `function` of one vector of f32, with the precision of Loop IR.
-llvm::Value* apply_unary(Builder& builder, loops::Unary function, llvm::Value* operand);
+llvm::Value* apply_function(Builder& builder, const loops::Function& function, llvm::Value* operand);
 
 }  // namespace ingot::core::cpu

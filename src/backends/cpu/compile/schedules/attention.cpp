@@ -7,6 +7,7 @@
 
 #include "backends/cpu/compile/schedules/attention_problem.h"
 #include "backends/cpu/compile/schedules/epilogue.h"
+#include "ops/attention.h"
 
 namespace ingot::core::cpu {
 

@@ -3,7 +3,7 @@
 #pragma once
 
 #include "backends/cpu/compile/schedules/schedule.h"
-#include "ops/attributes.h"
+#include "ops/attention.h"
 
 namespace ingot::core::cpu {
 

@@ -281,7 +281,9 @@ class AttentionBlocks {
       store(total[static_cast<size_t>(v)], slot(places_.total, number(0), v));
   }
 
-  llvm::Value* power(llvm::Value* exponent) { return apply_unary(builder_, loops::Unary::kExp, exponent); }
+  llvm::Value* power(llvm::Value* exponent) {
+    return apply_function(builder_, loops::functions::exp, exponent);
+  }
 
   // sums = sums * factor + values^T exponentials
   void add_values(llvm::Value* key, llvm::Value* count) {

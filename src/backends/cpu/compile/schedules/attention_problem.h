@@ -6,7 +6,7 @@
 
 #include "backends/cpu/compile/schedules/matrix_operand.h"
 #include "backends/cpu/compile/schedules/schedule.h"
-#include "ops/attributes.h"
+#include "ops/attention.h"
 #include "support/cpu_features.h"
 
 namespace ingot::core::cpu {

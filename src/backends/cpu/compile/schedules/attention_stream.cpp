@@ -145,8 +145,8 @@ class AttentionStream {
     llvm::Value* nothing[] = {same(0), number(0)};
     Values sums = emit_carrying_loop(
         builder_, number(0), end, lanes_, nothing, [&](llvm::Value* key, std::span<llvm::Value* const> now) {
-          llvm::Value* power =
-              apply_unary(builder_, loops::Unary::kExp, builder_.CreateFSub(load(score_at(key)), largest));
+          llvm::Value* power = apply_function(builder_, loops::functions::exp,
+                                              builder_.CreateFSub(load(score_at(key)), largest));
           store(power, score_at(key));
           llvm::Value* counts = builder_.CreateOrReduce(builder_.CreateFCmpUNE(power, same(0)));
           return Values{builder_.CreateFAdd(now[0], power),

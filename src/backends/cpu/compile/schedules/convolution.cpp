@@ -8,7 +8,7 @@
 #include "backends/cpu/compile/schedules/panel_kernel.h"
 #include "backends/cpu/compile/schedules/plain_rows.h"
 #include "backends/cpu/compile/schedules/target.h"
-#include "ops/attributes.h"
+#include "ops/convolution.h"
 
 namespace ingot::core::cpu {
 

@@ -10,7 +10,7 @@
 #include "backends/cpu/compile/schedules/image_rows.h"
 #include "backends/cpu/compile/schedules/scaffold.h"
 #include "backends/cpu/compile/schedules/target.h"
-#include "ops/attributes.h"
+#include "ops/convolution.h"
 
 namespace ingot::core::cpu {
 

@@ -10,7 +10,7 @@
 #pragma once
 
 #include "backends/cpu/compile/schedules/schedule.h"
-#include "ops/attributes.h"
+#include "ops/convolution.h"
 #include "support/cpu_features.h"
 
 namespace ingot::core::cpu {

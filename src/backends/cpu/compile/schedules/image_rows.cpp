@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "backends/cpu/compile/schedules/image_rows.h"
+#include "ops/convolution.h"
 
 #include <algorithm>
 

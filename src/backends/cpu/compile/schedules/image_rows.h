@@ -3,7 +3,7 @@
 #pragma once
 
 #include "backends/cpu/compile/schedules/panel_kernel.h"
-#include "ops/attributes.h"
+#include "ops/convolution.h"
 
 namespace ingot::core::cpu {
 

@@ -11,6 +11,7 @@
 #include "backends/cpu/compile/schedules/target.h"
 #include "backends/cpu/compile/schedules/tile.h"
 #include "backends/steps/members.h"
+#include "ops/convolution.h"
 #include "ops/window.h"
 
 namespace ingot::core::cpu {

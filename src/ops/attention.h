@@ -1,0 +1,21 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "ir/attribute.h"
+
+namespace ingot::core::ops {
+
+// Operands: query [*, L, E], key [*, S, E], value [*, S, V], optional mask broadcastable to [*, L, S] (bool:
+// true keeps a key; float: added). grouped: query heads (dim -3) are a multiple of key heads.
+struct Attention {
+  double scale = 0;  // 0: 1 / sqrt(E)
+  bool causal = false;
+  bool grouped = false;
+  bool empty_is_nan = false;  // a query whose keys are all masked gives NaN, as softmax does; otherwise zeros
+  static constexpr auto fields() {
+    return std::tuple{Field{"scale", &Attention::scale}, Field{"causal", &Attention::causal},
+                      Field{"grouped", &Attention::grouped}, Field{"empty_is_nan", &Attention::empty_is_nan}};
+  }
+};
+
+}  // namespace ingot::core::ops

@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "ir/attribute.h"
+
+namespace ingot::core::ops {
+
+// Operands: input [N, C, *spatial], weight [O, C/groups, *kernel], optional bias [O].
+struct Convolution {
+  std::vector<int64_t> stride, padding, dilation;  // one entry per spatial dim; padding on both sides
+  int64_t groups = 1;
+  static constexpr auto fields() {
+    return std::tuple{Field{"stride", &Convolution::stride}, Field{"padding", &Convolution::padding},
+                      Field{"dilation", &Convolution::dilation}, Field{"groups", &Convolution::groups}};
+  }
+};
+
+struct ConvolutionTranspose {
+  std::vector<int64_t> stride, padding, output_padding, dilation;  // one entry per spatial dim
+  int64_t groups = 1;
+  static constexpr auto fields() {
+    return std::tuple{
+        Field{"stride", &ConvolutionTranspose::stride}, Field{"padding", &ConvolutionTranspose::padding},
+        Field{"output_padding", &ConvolutionTranspose::output_padding},
+        Field{"dilation", &ConvolutionTranspose::dilation}, Field{"groups", &ConvolutionTranspose::groups}};
+  }
+};
+
+}  // namespace ingot::core::ops

@@ -1,0 +1,24 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "ir/attribute.h"
+
+namespace ingot::core::ops {
+
+struct Normalization {  // layer_norm, rms_norm over the last `axes` dims
+  double epsilon = 1e-5;
+  int64_t axes = 1;
+  static constexpr auto fields() {
+    return std::tuple{Field{"epsilon", &Normalization::epsilon}, Field{"axes", &Normalization::axes}};
+  }
+};
+
+struct GroupNorm {
+  int64_t groups = 1;
+  double epsilon = 1e-5;
+  static constexpr auto fields() {
+    return std::tuple{Field{"groups", &GroupNorm::groups}, Field{"epsilon", &GroupNorm::epsilon}};
+  }
+};
+
+}  // namespace ingot::core::ops

@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "ir/attribute.h"
+
+namespace ingot::core::ops {
+
+struct Axes {
+  std::vector<int64_t> axes;
+  static constexpr auto fields() { return std::tuple{Field{"axes", &Axes::axes}}; }
+};
+
+struct Permutation {  // transpose: result dim i is operand dim order[i]
+  std::vector<int64_t> order;
+  static constexpr auto fields() { return std::tuple{Field{"order", &Permutation::order}}; }
+};
+
+struct Slice {  // start <= index < end, both inside the operand
+  int64_t axis = 0;
+  Dim start = 0, end = 0;
+  int64_t step = 1;
+  static constexpr auto fields() {
+    return std::tuple{Field{"axis", &Slice::axis}, Field{"start", &Slice::start}, Field{"end", &Slice::end},
+                      Field{"step", &Slice::step}};
+  }
+};
+
+struct Relayout {  // the same logical tensor in another layout
+  Layout layout;
+  static constexpr auto fields() { return std::tuple{Field{"layout", &Relayout::layout}}; }
+};
+
+}  // namespace ingot::core::ops
