@@ -6,14 +6,13 @@ Each rule is a phrase and what to write instead; docs/glossary.md has the projec
 (a quotation) ends with the words "language: ok".
 """
 
-import argparse
 import re
 import subprocess
 import sys
 from dataclasses import dataclass
 from pathlib import Path
 
-from source_files import ROOT, tracked_files
+from source_files import report, root_argument, tracked_files
 
 SUFFIXES = (".h", ".cpp", ".c", ".def", ".inc", ".fbs", ".py", ".sh", ".md", ".cmake", ".txt")
 # Where the phrases are data.
@@ -96,15 +95,11 @@ def check_subjects(log: str) -> list[Finding]:
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--root", type=Path, default=ROOT)
-    root = parser.parse_args().root.resolve()
+    root = root_argument(__doc__)
     problems = check_files(root) + check_subjects(new_commits(root))
-    for problem in problems:
-        print(problem, file=sys.stderr)
     if not problems:
         print("language: comments, messages, pages and commit subjects are in order")
-    return 1 if problems else 0
+    return report(problems)
 
 
 if __name__ == "__main__":

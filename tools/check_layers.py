@@ -5,11 +5,12 @@
 A row names what a layer may include besides itself, and allows what its entries allow. Paths are below src/.
 """
 
-import argparse
 import re
 import sys
 from dataclasses import dataclass
 from pathlib import Path
+
+from source_files import report, root_argument
 
 BACKENDS = ("cpu", "cuda", "null")
 
@@ -189,15 +190,11 @@ def check_tree(root: Path) -> list[str]:
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--root", type=Path, default=Path(__file__).resolve().parent.parent)
-    root = parser.parse_args().root.resolve()
+    root = root_argument(__doc__)
     problems = check_tree(root)
-    for problem in problems:
-        print(problem, file=sys.stderr)
     count = len(sources_below(root / "src"))
     print(f"layers: {count} files of src/ checked, {len(problems)} problems")
-    return 1 if problems else 0
+    return report(problems)
 
 
 if __name__ == "__main__":

@@ -6,13 +6,12 @@ Unity builds compile eight files of a folder at once. A name that two of them de
 puts them together, so it is one here at once. Functions may be overloaded: their parameters count too.
 """
 
-import argparse
 import re
 import sys
 from collections import defaultdict
 from pathlib import Path
 
-from source_files import ROOT, tracked_files
+from source_files import report, root_argument, tracked_files
 
 RAW_STRING = re.compile(r'R"(\w*)\(.*?\)\1"', re.S)
 FOLDER = re.compile(r"^ *ingot_folder\(([\w/]+)", re.MULTILINE)
@@ -76,14 +75,10 @@ def check(root: Path) -> list[str]:
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--root", type=Path, default=ROOT)
-    problems = check(parser.parse_args().root.resolve())
-    for problem in problems:
-        print(problem, file=sys.stderr)
+    problems = check(root_argument(__doc__))
     if not problems:
         print("names: those in anonymous namespaces differ throughout each folder")
-    return 1 if problems else 0
+    return report(problems)
 
 
 if __name__ == "__main__":

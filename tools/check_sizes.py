@@ -5,7 +5,6 @@
 Soft limits are printed; hard limits fail. Tables, which have data but no logic, are listed in size_exceptions.txt.
 """
 
-import argparse
 import ast
 import re
 import statistics
@@ -13,7 +12,7 @@ import sys
 from dataclasses import dataclass
 from pathlib import Path
 
-from source_files import ROOT, tracked_files
+from source_files import report, root_argument, tracked_files
 
 FILE_SOFT = 400
 FILE_HARD = 800
@@ -149,13 +148,7 @@ def check(root: Path, exceptions: set[str]) -> list[str]:
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--root", type=Path, default=ROOT)
-    root = parser.parse_args().root.resolve()
-    problems = check(root, read_exceptions(EXCEPTIONS))
-    for problem in problems:
-        print(problem, file=sys.stderr)
-    return 1 if problems else 0
+    return report(check(root_argument(__doc__), read_exceptions(EXCEPTIONS)))
 
 
 if __name__ == "__main__":

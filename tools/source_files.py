@@ -2,8 +2,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """The source files, for the checks in this folder. As a program: prints those with given suffixes."""
 
+import argparse
 import subprocess
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -20,6 +22,20 @@ def tracked_files(root: Path, *suffixes: str) -> list[Path]:
         files = {path.relative_to(root) for path in root.rglob("*")}
     wanted = (file for file in files if file.name.endswith(suffixes) and not OUTPUTS & set(file.parts))
     return sorted(file for file in wanted if (root / file).is_file())
+
+
+def report(problems: Sequence[object]) -> int:
+    """Prints what a check found; its exit status."""
+    for problem in problems:
+        print(problem, file=sys.stderr)
+    return 1 if problems else 0
+
+
+def root_argument(description: str | None) -> Path:
+    """The tree that a check reads: --root, or this one."""
+    parser = argparse.ArgumentParser(description=description)
+    parser.add_argument("--root", type=Path, default=ROOT)
+    return parser.parse_args().root.resolve()
 
 
 if __name__ == "__main__":
