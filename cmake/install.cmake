@@ -30,7 +30,7 @@ function(ingot_install_library target component pc)
 endfunction()
 
 file(GLOB runtime_headers CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/include/ingot/*.h)
-set(compiler_headers ${CMAKE_SOURCE_DIR}/include/ingot/compile.h)
+set(compiler_headers ${CMAKE_SOURCE_DIR}/include/ingot/build.h ${CMAKE_SOURCE_DIR}/include/ingot/compile.h)
 list(REMOVE_ITEM runtime_headers ${compiler_headers})
 ingot_install_library(ingot_runtime runtime ingot-runtime ${runtime_headers})
 ingot_install_library(ingot compiler ingot ${compiler_headers})

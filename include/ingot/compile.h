@@ -13,6 +13,7 @@
 #include <string>
 #include <vector>
 
+#include "ingot/build.h"
 #include "ingot/engine.h"
 #include "ingot/error.h"
 

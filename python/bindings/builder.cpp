@@ -8,6 +8,7 @@
 
 #include "bindings.h"
 #include "cache_session.h"
+#include "ingot/build.h"
 #include "session.h"
 
 namespace ingot::python {

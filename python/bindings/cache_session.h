@@ -5,6 +5,7 @@
 #include <memory>
 #include <string>
 
+#include "ingot/build.h"
 #include "status.h"
 
 namespace ingot::python {

@@ -4,6 +4,7 @@
 #include <nanobind/stl/string.h>
 
 #include "bindings.h"
+#include "ingot/build.h"
 #include "session.h"
 #include "status.h"
 

@@ -10,6 +10,7 @@
 #include "cli/interrupt.h"
 #include "cli/output_file.h"
 #include "cli/progress.h"
+#include "ingot/build.h"
 
 namespace ingot::cli {
 namespace {

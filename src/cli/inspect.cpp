@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "cli/commands.h"
+#include "ingot/build.h"
 
 namespace ingot::cli {
 namespace {

@@ -13,6 +13,7 @@
 
 #include "cli/commands.h"
 #include "cli/usage.h"
+#include "ingot/build.h"
 
 namespace {
 

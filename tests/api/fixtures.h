@@ -10,7 +10,7 @@
 #include <gtest/gtest.h>
 
 #include "engine/engine_file.h"
-#include "ingot/ingot.h"
+#include "ingot/build.h"
 #include "tests/engine/engines.h"
 
 namespace ingot::core::testing {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The header is C11; called by plain_c_test.cpp. */
-#include "ingot/ingot.h"
+#include "ingot/build.h"
 
 static float result[4];
 

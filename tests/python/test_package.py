@@ -56,6 +56,6 @@ def test_files_are_built_without_torch() -> None:
     [(ValueKind, "VALUE"), (ArgumentKind, "ARGUMENT"), (InputRole, "INPUT"), (OutputRole, "OUTPUT")],
 )
 def test_kinds_have_the_numbers_of_the_c_api(kind: type[IntEnum], prefix: str) -> None:
-    header = (ROOT / "include/ingot/ingot.h").read_text()
+    header = (ROOT / "include/ingot/build.h").read_text()
     numbers = re.findall(rf"\bINGOT_{prefix}_(\w+) = (\d+)", header)
     assert {name: int(number) for name, number in numbers} == {each.name: each.value for each in kind}

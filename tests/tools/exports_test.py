@@ -46,8 +46,8 @@ def private(symbols: set[tuple[str, str]]) -> set[str]:
 
 
 def declared() -> set[str]:
-    header = (ROOT / "include/ingot/ingot.h").read_text(encoding="utf-8")
-    return set(re.findall(r"INGOT_API[^;(]*?\b(ingot_\w+)\(", header))
+    headers = [(ROOT / "include/ingot" / name).read_text(encoding="utf-8") for name in ("ingot.h", "build.h")]
+    return set(re.findall(r"INGOT_API[^;(]*?\b(ingot_\w+)\(", "".join(headers)))
 
 
 def test_the_libraries_export_the_api():

@@ -6,7 +6,7 @@
 #include <string>
 
 #include "importers/aten/program/aten_graph.h"
-#include "ingot/ingot.h"
+#include "ingot/build.h"
 #include "support/file.h"
 
 namespace ingot::core::api {

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "importers/aten/program/aten_graph.h"
-#include "ingot/ingot.h"
+#include "ingot/build.h"
 
 struct ingot_builder {
   ingot::core::aten::Program program;

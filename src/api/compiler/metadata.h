@@ -4,7 +4,7 @@
 #include <map>
 #include <string>
 
-#include "ingot/ingot.h"
+#include "ingot/build.h"
 
 namespace ingot::core::api {
 

@@ -3,6 +3,7 @@
 #include "compiler/options.h"
 #include "api/runtime/checks.h"
 #include "api/runtime/guard.h"
+#include "ingot/build.h"
 
 using namespace ingot::core;
 

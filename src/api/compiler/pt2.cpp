@@ -8,6 +8,7 @@
 #include "api/runtime/handles.h"
 #include "importers/aten/program/aten_text.h"
 #include "importers/pt2/read_pt2.h"
+#include "ingot/build.h"
 #include "runtime/memory.h"
 
 using namespace ingot::core;

@@ -9,6 +9,7 @@
 #include "api/runtime/handles.h"
 #include "api/runtime/host_access.h"
 #include "cache/entry.h"
+#include "ingot/build.h"
 #include "support/error.h"
 #include "support/json_writer.h"
 

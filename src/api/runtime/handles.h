@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// The opaque types of ingot.h.
+// The opaque types of ingot.h and build.h.
 #pragma once
 
 #include <memory>
 #include <string>
 #include <vector>
 
-#include "ingot/ingot.h"
+#include "ingot/build.h"
 #include "runtime/context.h"
 
 // The texts are zero-terminated and in `storage`; if that is null, the status and its texts are constants.

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include "ingot/ingot.h"
+#include "ingot/build.h"
 #include "runtime/host.h"
 
 namespace ingot::core::api {
