@@ -12,6 +12,7 @@ from typing import Any
 
 from ingot import _core, calling
 from ingot.errors import UserError
+from ingot.slots import filled, signature_of
 
 _VERIFY = {"lazy": 0, "full": 1}
 _TRUST = {"any": 0, "signed": 1, "none": 2}
@@ -21,15 +22,6 @@ _DTYPE_NAMES = {
     1: "bool", 2: "u8", 3: "i8", 4: "i16", 5: "i32", 6: "i64", 7: "f16", 8: "bf16", 9: "f32", 10: "f64", 11: "u16",
     12: "u32", 13: "u64", 14: "e4m3", 15: "e5m2", 18: "c64", 19: "c128",
 }  # fmt: skip
-
-
-class _Any:
-    """Marks a flat argument that is a tensor, or an integer determined by the tensors' sizes."""
-
-
-_TENSOR = _Any()
-_SYMBOL = _Any()
-_LITERALS = {"": _TENSOR, "symbol": _SYMBOL, "none": None, "true": True, "false": False}
 
 
 @dataclass(frozen=True)
@@ -52,18 +44,18 @@ class Engine:
 
     def __init__(self, core: _core.Engine) -> None:
         self._core = core
-        signature = json.loads(core.signature())
-        self._names: list[str] = signature["argument_names"]
-        self._input_tree = calling.parse_tree(signature["input_tree"])
-        self._literals = [_parse_literal(text) for text in signature["literals"]]
-        self._output_literals = [_parse_literal(text) for text in signature["output_literals"]]
-        self._unflatten = calling.unflattener(signature["output_tree"])
-        tensors_only = all(literal is _TENSOR for literal in self._literals)
+        signature = signature_of(core)
+        self._names = signature.argument_names
+        self._input_tree = calling.parse_tree(signature.input_tree)
+        self._inputs = signature.inputs
+        self._outputs = signature.outputs
+        self._unflatten = calling.unflattener(signature.output_tree)
+        tensors_only = all(slot.is_tensor for slot in self._inputs)
         self._is_direct = tensors_only and calling.is_flat_arguments(self._input_tree)
-        self._has_output_literals = any(literal is not _TENSOR for literal in self._output_literals)
+        self._has_plain_outputs = not all(slot.is_tensor for slot in self._outputs)
         self._checked_types: set[type] = set()
-        self.origin: str = signature["origin"]
-        self.target: str = signature["target"]
+        self.origin = signature.origin
+        self.target = signature.target
 
     @staticmethod
     def load(
@@ -123,7 +115,7 @@ class Engine:
         return self._core.save_memory()
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        is_direct = self._is_direct and not kwargs and len(args) == len(self._literals)
+        is_direct = self._is_direct and not kwargs and len(args) == len(self._inputs)
         tensors = args if is_direct else self._tensors(args, kwargs)
         if not self._checked_types.issuperset(map(type, tensors)):
             calling.refuse_masked(tensors, self._checked_types)
@@ -131,9 +123,8 @@ class Engine:
 
     def rebuild(self, outputs: list) -> Any:
         """The model's result from the engine's output tensors."""
-        if self._has_output_literals:
-            tensors = iter(outputs)
-            outputs = [next(tensors) if literal is _TENSOR else literal for literal in self._output_literals]
+        if self._has_plain_outputs:
+            outputs = filled(self._outputs, outputs)
         return self._unflatten(outputs)
 
     def _tensors(self, args: tuple, kwargs: dict[str, Any]) -> list:
@@ -141,17 +132,17 @@ class Engine:
         flat = [*args, *kwargs.values()]
         if tree is not None:
             flat = calling.flatten(tree, calling.bind_names(args, kwargs, tree, self._names))
-        if len(flat) != len(self._literals):
-            raise UserError(f"expected {len(self._literals)} arguments, got {len(flat)}", code="INGOT-U300")
-        for position, (value, literal) in enumerate(zip(flat, self._literals, strict=True)):
-            if not isinstance(literal, _Any) and value != literal:
+        if len(flat) != len(self._inputs):
+            raise UserError(f"expected {len(self._inputs)} arguments, got {len(flat)}", code="INGOT-U300")
+        for position, (value, slot) in enumerate(zip(flat, self._inputs, strict=True)):
+            if slot.is_value and value != slot.value:
                 name = self._names[position] if position < len(self._names) else str(position)
                 raise UserError(
-                    f"argument {name} was {literal!r} when the model was exported and cannot be {value!r} now",
+                    f"argument {name} was {slot.value!r} when the model was exported and cannot be {value!r} now",
                     code="INGOT-U308",
                     advice="export and build the model again with this value",
                 )
-        return [value for value, literal in zip(flat, self._literals, strict=True) if literal is _TENSOR]
+        return [value for value, slot in zip(flat, self._inputs, strict=True) if slot.is_tensor]
 
     @property
     def inputs(self) -> list[Port]:
@@ -200,14 +191,6 @@ class Engine:
 
 def _unpickle(content: bytes) -> Engine:
     return Engine.from_bytes(content)
-
-
-def _parse_literal(text: str) -> Any:
-    if text in _LITERALS:
-        return _LITERALS[text]
-    if text.startswith("'"):
-        return text[1:-1]
-    return float(text) if any(mark in text for mark in ".einf") else int(text)
 
 
 def _thread_count(threads: int) -> int:

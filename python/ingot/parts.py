@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
@@ -15,8 +14,9 @@ from ingot.capture import Capture, Input
 from ingot.errors import InternalError, UnsupportedError
 from ingot.kinds import InputRole
 from ingot.partition import PartCall
-from ingot.running import PartEngine, WithLiterals
+from ingot.running import PartEngine, WithPlainOutputs
 from ingot.settings import Settings
+from ingot.slots import signature_of, tensor_positions
 from ingot.speed import TooSlowError, measure, taken_slow
 from ingot.views import storage_order
 
@@ -28,16 +28,16 @@ def build_runner(
     engine, _ = capture.builder.build(
         settings.compiler, settings.progress, settings.metadata, session.current()
     )
-    signature = json.loads(engine.signature())
+    signature = signature_of(engine)
     users = [position for position, given in enumerate(inputs) if given.kind == InputRole.USER]
-    tensors = [users[i] for i, literal in enumerate(signature["literals"]) if literal == ""]
+    tensors = [users[position] for position in tensor_positions(signature.inputs)]
     weights = [
         (given.name, given.data, position) for position, given in enumerate(inputs) if given.data is not None
     ]
     runner = _core.Runner(engine, tensors, weights)
-    if all(literal == "" for literal in signature["output_literals"]):
+    if all(slot.is_tensor for slot in signature.outputs):
         return runner, engine
-    return WithLiterals(runner, signature["output_literals"]), engine
+    return WithPlainOutputs(runner, signature.outputs), engine
 
 
 @dataclass

@@ -13,22 +13,20 @@ from ingot import _core
 from ingot.capture import Input, Output
 from ingot.errors import UserError
 from ingot.kinds import InputRole, OutputRole
+from ingot.slots import Slot, filled
 from ingot.slowness import Slowness
 from ingot.views import in_storage_order
 
-_LITERALS = {"none": None, "true": True, "false": False}
-
 
 @dataclass
-class WithLiterals:
+class WithPlainOutputs:
     """Calls a runner, whose outputs are tensors, and inserts the outputs that are not."""
 
     runner: Callable[[list], list]
-    literals: Sequence[str]
+    outputs: Sequence[Slot]
 
     def __call__(self, arguments: list) -> list:
-        tensors = iter(self.runner(arguments))
-        return [next(tensors) if text == "" else _LITERALS.get(text, text) for text in self.literals]
+        return filled(self.outputs, self.runner(arguments))
 
 
 class PartEngine(torch.nn.Module):

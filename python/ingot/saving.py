@@ -19,6 +19,7 @@ from ingot.errors import UnsupportedError, UserError
 from ingot.loading import RECORD, module_of
 from ingot.module import CompiledModule, argument_names, mutated_names
 from ingot.running import PartEngine
+from ingot.slots import signature_of, tensor_positions
 
 _FORMATS = ("exported_program", "engine")
 
@@ -113,8 +114,7 @@ class _EngineCall(torch.nn.Module):
         blob = torch.frombuffer(bytearray(engine.save_memory()), dtype=torch.uint8)
         self.register_buffer("engine", blob)
         self.meta_text = run_op.meta_of(engine)
-        literals = json.loads(engine.signature())["literals"]
-        self.tensors = [position for position, literal in enumerate(literals) if literal == ""]
+        self.tensors = tensor_positions(signature_of(engine).inputs)
 
     def forward(self, leaves: Sequence[Any]) -> list[torch.Tensor]:
         inputs = [leaves[position] for position in self.tensors]

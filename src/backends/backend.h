@@ -49,7 +49,8 @@ struct LoweredStep {
   std::string kernel_key;                             // canonical text of everything that determines the code
   // Generates the code; called once per distinct key, possibly on another thread.
   std::function<Image()> compile;
-  std::string routine, attributes;  // instead of a kernel
+  std::string routine;  // instead of a kernel, with attributes
+  NamedValues attributes;
 };
 
 class Backend {

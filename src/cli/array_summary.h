@@ -3,7 +3,7 @@
 
 #include <optional>
 
-#include "cli/array_file.h"
+#include "cli/array.h"
 
 namespace ingot::cli {
 

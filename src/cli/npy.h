@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "cli/array_file.h"
+#include "cli/array.h"
 
 namespace ingot::cli {
 

@@ -4,7 +4,7 @@
 #include <filesystem>
 #include <vector>
 
-#include "cli/array_file.h"
+#include "cli/array.h"
 #include "cli/output_file.h"
 
 namespace ingot::cli {

@@ -8,6 +8,7 @@
 #include "compiler/output_names.h"
 #include "compiler/profile.h"
 #include "ops/model_source.h"
+#include "plan/plan.h"
 #include "support/error.h"
 
 namespace ingot::core {
@@ -39,7 +40,7 @@ class Assembly {
     collect_sources(parts_.split.main, read);
     for (const int64_t number : read) {
       const aten::WeightSource& weight = parts_.model.weights.at(static_cast<size_t>(number));
-      source_ids_[number] = static_cast<int32_t>(engine_->sources.size());
+      source_ids_[number] = static_cast<uint32_t>(engine_->sources.size());
       const Tensor dense = dense_values(weight);
       engine_->sources.push_back({.name = weight.name,
                                   .dtype = dense.dtype,
@@ -73,7 +74,6 @@ class Assembly {
     WeightData entry;
     entry.name = node.results[0]->name;
     entry.type = node.results[0]->type;
-    entry.constant = true;
     entry.data = node.literal->data;
     entry.bytes = node.literal->bytes();
     ids_[node.results[0]] = add_entry(std::move(entry));
@@ -90,10 +90,12 @@ class Assembly {
     entry.name = source.name;
     entry.type = node.results[0]->type;
     entry.bytes = storage_bytes(entry.type).constant().value();
-    entry.init_output = static_cast<int32_t>(source.init_output);
     if (source.source >= 0) {
-      entry.source = source_ids_.at(source.source);
-      entry.data = engine_->sources[static_cast<size_t>(entry.source)].data;
+      const uint32_t index = source_ids_.at(source.source);
+      entry.origin = FromSource{index};
+      entry.data = engine_->sources[index].data;
+    } else {
+      entry.origin = FromInit{static_cast<uint32_t>(source.init_output)};
     }
     ids_[node.results[0]] = weight_ids_[{source.source, source.init_output}] = add_entry(std::move(entry));
   }
@@ -132,8 +134,8 @@ class Assembly {
     engine_->signature = {.argument_names = parts_.program.argument_names,
                           .input_tree = parts_.program.input_tree,
                           .output_tree = parts_.program.output_tree,
-                          .literals = parts_.model.input_literals,
-                          .output_literals = parts_.model.output_literals,
+                          .inputs = parts_.model.input_slots,
+                          .outputs = parts_.model.output_slots,
                           .mutated_inputs = {}};
     for (const aten::StateSource& state : parts_.model.states) {
       engine_->signature.mutated_inputs.push_back(state.mutated_input);
@@ -166,7 +168,7 @@ class Assembly {
 
   // The program lists the states of its graph, in order; the tables of values and bindings follow it.
   void order_states() {
-    std::vector<int32_t> bound;
+    std::vector<std::optional<uint32_t>> bound;
     std::vector<Tensor> values;
     for (const auto& node : parts_.split.main.nodes()) {
       if (node->op != &ops::state) continue;
@@ -181,7 +183,7 @@ class Assembly {
 
   BuildParts& parts_;
   std::shared_ptr<EngineData> engine_;
-  std::map<int64_t, int32_t> source_ids_;                       // by index among the model's weights
+  std::map<int64_t, uint32_t> source_ids_;                      // by index among the model's weights
   std::map<std::pair<int64_t, int64_t>, uint32_t> weight_ids_;  // by source and output of init
   std::map<const Value*, uint32_t> ids_;
   std::map<const Node*, uint32_t> records_;

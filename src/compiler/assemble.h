@@ -3,10 +3,12 @@
 
 #include <vector>
 
-#include "compiler/compile.h"
-#include "importers/aten/import.h"
+#include "compiler/build_report.h"
+#include "engine/engine_data.h"
+#include "importers/aten/imported.h"
+#include "importers/aten/program/aten_graph.h"
 #include "passes/hoist.h"
-#include "plan/plan.h"
+#include "plan/plan_input.h"
 
 namespace ingot::core {
 

@@ -22,7 +22,7 @@ std::map<std::string_view, const aten::WeightSource*> weights_by_name(const aten
 
 EngineData without_weights(EngineData engine) {
   for (WeightData& weight : engine.weights) {
-    if (!weight.constant) weight.data = nullptr;
+    if (!weight.is_constant()) weight.data = nullptr;
   }
   for (SourceWeight& source : engine.sources) source.data = nullptr;
   return engine;
@@ -109,7 +109,7 @@ bool EngineEntry::give_weights(EngineData& engine) const {
     source.data = dense.data;
   }
   for (WeightData& weight : engine.weights) {
-    if (weight.source >= 0) weight.data = engine.sources[static_cast<size_t>(weight.source)].data;
+    if (const FromSource* from = weight.source()) weight.data = engine.sources[from->index].data;
   }
   return true;
 }

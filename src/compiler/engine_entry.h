@@ -6,7 +6,13 @@
 #include <memory>
 #include <string>
 
-#include "compiler/compile.h"
+#include "backends/backend.h"
+#include "compiler/build_report.h"
+#include "compiler/compile_hooks.h"
+#include "compiler/options.h"
+#include "engine/engine_data.h"
+#include "importers/aten/imported.h"
+#include "importers/aten/program/aten_graph.h"
 
 namespace ingot::core {
 

@@ -22,6 +22,12 @@ std::string quoted(const std::vector<std::string>& texts) {
   return fmt::format("{}", fmt::join(parts, ", "));
 }
 
+std::string quoted(const std::vector<CallSlot>& slots) {
+  std::vector<std::string> texts;
+  for (const CallSlot& slot : slots) texts.push_back(to_string(slot));
+  return quoted(texts);
+}
+
 std::string names_of(std::span<Value* const> values) {
   std::vector<std::string> names;
   for (const Value* value : values) names.push_back(value->name);
@@ -35,9 +41,9 @@ std::string describe_passes(const PassOptions& passes) {
 
 // The model's signature, and the engine's names of inputs and outputs.
 std::string describe_call(const aten::Program& program, const aten::Imported& model) {
-  return fmt::format("arguments [{}]\ninput_tree {}\noutput_tree {}\nliterals [{}]\noutput_literals [{}]\n",
+  return fmt::format("arguments [{}]\ninput_tree {}\noutput_tree {}\ninput_slots [{}]\noutput_slots [{}]\n",
                      quoted(program.argument_names), quote(program.input_tree), quote(program.output_tree),
-                     quoted(model.input_literals), quoted(model.output_literals)) +
+                     quoted(model.input_slots), quoted(model.output_slots)) +
          fmt::format("inputs [{}]\noutputs [{}]\n", names_of(model.graph.inputs()),
                      quoted(output_names(program, model)));
 }
@@ -60,7 +66,7 @@ std::string describe_initial_states(const std::vector<aten::StateSource>& states
 std::string describe_mutated_inputs(const aten::Imported& model) {
   std::string text;
   for (const aten::StateSource& state : model.states)
-    text += fmt::format("state of {}\n", state.mutated_input);
+    text += state.mutated_input ? fmt::format("state of {}\n", *state.mutated_input) : "state\n";
   return text;
 }
 

@@ -5,7 +5,8 @@
 
 #include "backends/backend.h"
 #include "compiler/options.h"
-#include "importers/aten/import.h"
+#include "importers/aten/imported.h"
+#include "importers/aten/program/aten_graph.h"
 
 namespace ingot::core {
 

@@ -9,9 +9,8 @@
 
 #include "backends/backend.h"
 #include "cache/cache.h"
-#include "compiler/compile.h"
 #include "compiler/lone_node.h"
-#include "plan/plan.h"
+#include "plan/plan_input.h"
 
 namespace ingot::core {
 

@@ -9,15 +9,10 @@
 #include <vector>
 
 #include "backends/backend.h"
+#include "compiler/dim_profile.h"
 #include "passes/pass_runner.h"
 
 namespace ingot::core {
-
-// The user's bounds for one input dim: narrows a symbol's range and specifies the size to optimize for.
-struct DimProfile {
-  std::string input;  // name or position of the input
-  std::vector<int64_t> min, typical, max;
-};
 
 // What a build looks up, and keeps for later ones.
 struct CacheOptions {

@@ -75,12 +75,12 @@ std::string unused(const std::string& name, const std::set<std::string>& used) {
 }  // namespace
 
 std::vector<std::string> output_names(const aten::Program& program, const aten::Imported& model) {
-  const std::vector<std::string>& literals = model.output_literals;
-  const std::vector<std::string> paths = paths_of(program.output_tree, literals.size());
+  const std::vector<CallSlot>& slots = model.output_slots;
+  const std::vector<std::string> paths = paths_of(program.output_tree, slots.size());
   std::vector<std::string> names;
   std::set<std::string> used;
   for (size_t i = 0; i < paths.size(); ++i) {
-    if (!literals[i].empty()) continue;  // not a tensor
+    if (!is_tensor(slots[i])) continue;
     names.push_back(unused(paths[i], used));
     used.insert(names.back());
   }

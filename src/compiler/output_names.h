@@ -5,7 +5,8 @@
 #include <string>
 #include <vector>
 
-#include "importers/aten/import.h"
+#include "importers/aten/imported.h"
+#include "importers/aten/program/aten_graph.h"
 
 namespace ingot::core {
 

@@ -4,7 +4,7 @@
 #include <string_view>
 #include <vector>
 
-#include "compiler/options.h"
+#include "compiler/dim_profile.h"
 
 namespace ingot::core {
 

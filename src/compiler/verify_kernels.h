@@ -5,8 +5,8 @@
 #include <set>
 #include <span>
 
-#include "compiler/compile.h"
-#include "plan/plan.h"
+#include "compiler/compile_hooks.h"
+#include "plan/plan_input.h"
 
 namespace ingot::core {
 

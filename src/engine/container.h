@@ -13,7 +13,8 @@
 #include <string_view>
 #include <vector>
 
-#include "engine/engine_file.h"
+#include "engine/section_info.h"
+#include "support/file.h"
 
 namespace ingot::core {
 

@@ -6,30 +6,40 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <variant>
 #include <vector>
 
 #include "engine/program.h"
+#include "types/plain_value.h"
 #include "types/size_check.h"
 #include "types/tensor.h"
 
 namespace ingot::core {
 
-// One entry of the weight table; programs refer to it by id. Its bytes are storage in the type's layout. It
-// is one of
-//  - a constant: `constant` is set, `data` holds it;
-//  - a source weight used unchanged: `source` is its index (row-major);
-//  - a result of the init program: `init_output` is the index of that output.
-// Programs `init` and `main` use the same table. Init has no inputs: it reads constants and entries with
-// `source`, and its output k is the entry with init_output == k. Entries that only init reads have values
-// only if init can still run.
+// Where a weight's value comes from.
+struct FromConstant {};  // `data`; part of the identity: a refit must not change it
+struct FromSource {      // a source weight used unchanged, row-major
+  uint32_t index = 0;
+};
+struct FromInit {  // a result of the init program
+  uint32_t output = 0;
+};
+using WeightOrigin = std::variant<FromConstant, FromSource, FromInit>;
+
+// One entry of the weight table; programs refer to it by id. Its bytes are storage in the type's layout.
+// Programs `init` and `main` use the same table. Init has no inputs: it reads constants and sources, and its
+// output k is the entry from that output. Entries that only init reads have values only if init can still
+// run.
 struct WeightData {
-  std::string name;       // of the model's weight; "init.3" for results of init
-  TensorType type;        // all dims constant
-  bool constant = false;  // part of the identity: a refit must not change it
-  int32_t source = -1;
-  int32_t init_output = -1;
+  std::string name;  // of the model's weight; "init.3" for results of init
+  TensorType type;   // all dims constant
+  WeightOrigin origin = FromConstant{};
   std::shared_ptr<const std::byte> data;  // null until init ran, or if left out (stripped engine)
   size_t bytes = 0;                       // storage_bytes(type)
+
+  bool is_constant() const { return std::holds_alternative<FromConstant>(origin); }
+  const FromSource* source() const { return std::get_if<FromSource>(&origin); }
+  const FromInit* init() const { return std::get_if<FromInit>(&origin); }
 };
 
 // A weight of the user's model: refit replaces it and init reads it.
@@ -54,12 +64,9 @@ struct NodeRecord {
 // The interface of the model.
 struct Signature {
   std::vector<std::string> argument_names;
-  std::string input_tree, output_tree;  // torch pytree specs, may be empty
-  // Positions of the flat inputs that are tensors; others are literals that a caller must repeat ("3",
-  // "none", "true").
-  std::vector<std::string> literals;         // one per flat input, "" for tensors
-  std::vector<std::string> output_literals;  // likewise for flat outputs
-  std::vector<int32_t> mutated_inputs;       // state k is bound to flat input mutated_inputs[k], or -1: owned
+  std::string input_tree, output_tree;                  // torch pytree specs, may be empty
+  std::vector<CallSlot> inputs, outputs;                // flat; empty: tensors alone
+  std::vector<std::optional<uint32_t>> mutated_inputs;  // the flat input that state k is; none: owned
 };
 
 enum class WeightsForm : uint8_t { kPrepared, kOriginal };

@@ -15,18 +15,10 @@
 #include <vector>
 
 #include "engine/engine_data.h"
+#include "engine/section_info.h"
 #include "support/file.h"
 
 namespace ingot::core {
-
-constexpr uint32_t kEngineFormatVersion = 4;
-
-struct SectionInfo {
-  std::string name;
-  uint64_t offset = 0, length = 0;  // bytes, padding included
-  Checksum checksum{};              // XXH3-128; of weights: over the checksums of their blocks
-  Digest digest{};  // SHA-256; of weights: over the digests of their contents, in order of offset
-};
 
 class EngineFile;
 
@@ -40,9 +32,6 @@ using WriteWatch = std::function<void(uint64_t done, uint64_t total)>;
 // SHA-256 once.
 void write_engine(const EngineData& engine, const Sink& sink, const EngineFile* origin = nullptr,
                   const WriteWatch& watch = {});
-
-// Whether checksums are compared: only tests of the checks after them use kIgnore.
-enum class Checksums { kVerify, kIgnore };
 
 // An opened file: everything except the weights' bytes is checked (XXH3-128) and validated; weights stay in
 // the mapping, which shows later writes to the file. Everything else, including the weights' checksums, is a

@@ -11,6 +11,8 @@
 
 #include "engine/container.h"
 #include "support/utf8.h"
+#include "types/dtype.h"
+#include "types/layout.h"
 
 namespace ingot::core {
 

@@ -116,6 +116,7 @@ void write_sections(JsonWriter& json, const EngineFile& file) {
 }
 
 void write_weights(JsonWriter& json, const EngineData& engine) {
+  constexpr const char* kKinds[] = {"constant", "source", "prepared"};  // by WeightOrigin
   json.field("weights_form", engine.weights_form == WeightsForm::kPrepared ? "prepared" : "original");
   json.key("weights").begin_array();
   for (const WeightData& weight : engine.weights) {
@@ -123,7 +124,7 @@ void write_weights(JsonWriter& json, const EngineData& engine) {
         .field("name", weight.name)
         .field("type", to_string(weight.type))
         .field("bytes", weight.bytes);
-    json.field("kind", weight.constant ? "constant" : weight.source >= 0 ? "source" : "prepared");
+    json.field("kind", kKinds[weight.origin.index()]);
     json.field("kept", weight.data != nullptr || weight.bytes == 0).end_object();
   }
   json.end_array().key("sources").begin_array();
@@ -159,9 +160,31 @@ void write_kernels(JsonWriter& json, const EngineData& engine) {
   json.end_array();
 }
 
+struct SlotWriter {
+  JsonWriter& json;
+
+  void operator()(TensorSlot) const { json.field("kind", "tensor"); }
+  void operator()(SizeSlot) const { json.field("kind", "size"); }
+  void operator()(None) const { json.field("kind", "none"); }
+  void operator()(bool value) const { json.field("kind", "bool").field("value", value); }
+  void operator()(int64_t value) const { json.field("kind", "integer").field("value", value); }
+  void operator()(double value) const {  // as text: JSON has no infinity
+    json.field("kind", "number").field("value", fmt::format("{}", value));
+  }
+  void operator()(const std::string& value) const { json.field("kind", "text").field("value", value); }
+  void operator()(const PlainValue& value) const { std::visit(*this, value); }
+};
+
 // One entry per flat input or output; an engine that was called flat stores none.
-std::vector<std::string> literals_or_tensors(const std::vector<std::string>& literals, size_t tensors) {
-  return literals.empty() ? std::vector<std::string>(tensors) : literals;
+void write_slots(JsonWriter& json, std::string_view name, std::vector<CallSlot> slots, size_t tensors) {
+  if (slots.empty()) slots.assign(tensors, TensorSlot{});
+  json.key(name).begin_array();
+  for (const CallSlot& slot : slots) {
+    json.begin_object();
+    std::visit(SlotWriter{json}, slot);
+    json.end_object();
+  }
+  json.end_array();
 }
 
 // A lower bound of any arena: the most bytes that are live at one step.
@@ -223,12 +246,13 @@ std::string signature_json(const EngineData& engine) {
       .field("origin", engine.origin)
       .field("target", engine.target);
   json.list("argument_names", signature.argument_names).field("input_tree", signature.input_tree);
-  const auto bound = std::ranges::count_if(signature.mutated_inputs, [](int32_t at) { return at >= 0; });
+  const auto bound =
+      std::ranges::count_if(signature.mutated_inputs, [](const auto& at) { return at.has_value(); });
   const size_t inputs = engine.main.inputs.size() + static_cast<size_t>(bound);
   json.field("output_tree", signature.output_tree);
-  json.list("literals", literals_or_tensors(signature.literals, inputs));
-  json.list("output_literals", literals_or_tensors(signature.output_literals, engine.main.outputs.size()));
-  json.list("mutated_inputs", signature.mutated_inputs).end_object();
+  write_slots(json, "inputs", signature.inputs, inputs);
+  write_slots(json, "outputs", signature.outputs, engine.main.outputs.size());
+  json.end_object();
   return std::move(json).text();
 }
 

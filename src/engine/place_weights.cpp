@@ -59,11 +59,11 @@ WeightPlaces place_weights(const EngineData& engine) {
   collect_ids(engine.main, ids, used);
   const bool original = engine.weights_form == WeightsForm::kOriginal;
   for (uint32_t id = 0; id < engine.weights.size(); ++id) {
-    if (engine.weights[id].constant && used.insert(id).second) ids.push_back(id);
+    if (engine.weights[id].is_constant() && used.insert(id).second) ids.push_back(id);
   }
   for (const uint32_t id : ids) {
     const WeightData& entry = engine.weights[id];
-    if (original && entry.init_output >= 0) continue;
+    if (original && entry.init() != nullptr) continue;
     placer.places.weights[id] = placer.place(entry.data.get(), entry.bytes);
   }
   for (const SourceWeight& source : engine.sources) {
@@ -71,8 +71,8 @@ WeightPlaces place_weights(const EngineData& engine) {
                                              : kNotKept);
   }
   for (uint32_t id = 0; original && id < engine.weights.size(); ++id) {
-    const int32_t source = engine.weights[id].source;
-    if (source >= 0) placer.places.weights[id] = placer.places.sources[static_cast<size_t>(source)];
+    const FromSource* source = engine.weights[id].source();
+    if (source != nullptr) placer.places.weights[id] = placer.places.sources[source->index];
   }
   for (const Tensor& state : engine.state_values) {
     const bool kept = state.data != nullptr && !is_all_zero({state.data.get(), state.bytes()});

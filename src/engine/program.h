@@ -14,6 +14,7 @@
 
 #include "engine/launch.h"
 #include "support/hash.h"
+#include "types/plain_value.h"
 #include "types/tensor_type.h"
 
 namespace ingot::core {
@@ -103,7 +104,7 @@ struct Step {
   std::vector<BufferUse> uses;  // the arguments, in order
   Launch launch;                // kKernel
   std::string routine;          // kRoutine
-  std::string attributes;       // kRoutine: text form
+  NamedValues attributes;       // kRoutine
   std::vector<SymbolBinding> binds;
   bool host_sees_result = false;               // the host must wait for this step (branch, trip count, size)
   ControlKind control = ControlKind::kBranch;  // kProgram

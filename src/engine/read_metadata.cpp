@@ -3,8 +3,7 @@
 #include <bit>
 #include <cstring>
 
-#include "engine/engine_generated.h"
-#include "engine/flat_read.h"
+#include "engine/flat_values.h"
 #include "engine/sections.h"
 #include "support/error.h"
 
@@ -54,9 +53,23 @@ class MetadataReader : FlatReader {
     return {.argument_names = texts(source.argument_names()),
             .input_tree = text(source.input_tree()),
             .output_tree = text(source.output_tree()),
-            .literals = texts(source.literals()),
-            .output_literals = texts(source.output_literals()),
-            .mutated_inputs = numbers(source.mutated_inputs())};
+            .inputs = read_slots(*this, source.inputs()),
+            .outputs = read_slots(*this, source.outputs()),
+            .mutated_inputs = mutated_inputs(source)};
+  }
+
+  std::vector<std::optional<uint32_t>> mutated_inputs(const file::Signature& source) const {
+    std::vector<std::optional<uint32_t>> result;
+    for (const uint32_t input : numbers(source.mutated_inputs()))
+      result.push_back(input == kNoId ? std::nullopt : std::optional(input));
+    return result;
+  }
+
+  WeightOrigin origin(const file::Weight& source) const {
+    require(source.origin() <= 2, "a weight comes from an unknown origin");
+    if (source.origin() == 0) return FromConstant{};
+    if (source.origin() == 1) return FromSource{source.index()};
+    return FromInit{source.index()};
   }
 
   Digest digest(const flatbuffers::Vector<uint8_t>* bytes) const {
@@ -93,9 +106,7 @@ class MetadataReader : FlatReader {
     require(bytes.has_value() && static_cast<uint64_t>(*bytes) == source.bytes(),
             "the size of a weight does not match its type");
     weight.bytes = source.bytes();
-    weight.constant = source.constant();
-    weight.source = source.source();
-    weight.init_output = source.init_output();
+    weight.origin = origin(source);
     place(source.offset(), weight.bytes, result_.weights);
   }
 

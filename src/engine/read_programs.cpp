@@ -2,8 +2,7 @@
 #include <algorithm>
 
 #include "engine/dim_table.h"
-#include "engine/engine_generated.h"
-#include "engine/flat_read.h"
+#include "engine/flat_values.h"
 #include "engine/sections.h"
 
 namespace ingot::core {
@@ -125,7 +124,7 @@ class ProgramReader : FlatReader {
                      .sizes = dims(source.sizes()),
                      .constants = numbers(source.constants())};
     result.routine = text(source.routine());
-    result.attributes = text(source.attributes());
+    result.attributes = read_attributes(*this, source.attributes());
     each(source.binds(), [&](const file::Binding& binding) {
       result.binds.push_back({symbol_name(binding.symbol()), binding.buffer(), dim(binding.limit())});
     });

@@ -16,24 +16,19 @@ bool has_constant_shape(const TensorType& type) {
 }
 
 void check_weight(const EngineData& engine, const WeightData& weight) {
-  const int origins =
-      (weight.constant ? 1 : 0) + (weight.source >= 0 ? 1 : 0) + (weight.init_output >= 0 ? 1 : 0);
-  require(origins == 1, weight.name, "is not exactly one of constant, source and result of init");
-  require(!weight.constant || weight.data != nullptr || weight.bytes == 0, weight.name,
+  require(!weight.is_constant() || weight.data != nullptr || weight.bytes == 0, weight.name,
           "is a constant without value");
   check_layout(weight.type, weight.name);
-  if (weight.source >= 0) {
-    require(static_cast<size_t>(weight.source) < engine.sources.size(), weight.name,
-            "is not a weight of the model");
-    const SourceWeight& source = engine.sources[static_cast<size_t>(weight.source)];
+  if (const FromSource* from = weight.source()) {
+    require(from->index < engine.sources.size(), weight.name, "is not a weight of the model");
+    const SourceWeight& source = engine.sources[from->index];
     const bool same = source.dtype == weight.type.dtype && weight.type.layout.is_row_major() &&
                       Tensor{nullptr, source.dtype, source.shape}.bytes() == weight.bytes;
     require(same, weight.name, "differs from the model's weight");
   }
-  if (weight.init_output >= 0) {
-    require(static_cast<size_t>(weight.init_output) < engine.init.outputs.size(), weight.name,
-            "is not a result of init");
-    const TensorType& made = engine.init.outputs[static_cast<size_t>(weight.init_output)].type;
+  if (const FromInit* from = weight.init()) {
+    require(from->output < engine.init.outputs.size(), weight.name, "is not a result of init");
+    const TensorType& made = engine.init.outputs[from->output].type;
     const bool same = has_constant_shape(made) && made == weight.type &&
                       storage_bytes(made) == Dim(static_cast<int64_t>(weight.bytes));
     require(same, weight.name, "differs from the result of init");
@@ -44,8 +39,8 @@ void check_uses(const EngineData& engine, const Program& program) {
   for (const Buffer& buffer : program.buffers) {
     if (buffer.storage != Storage::kConstant && buffer.storage != Storage::kWeight) continue;
     const WeightData& weight = engine.weights[buffer.index];
-    require(weight.constant == (buffer.storage == Storage::kConstant), buffer.name,
-            weight.constant ? "is a constant" : "is not a constant");
+    require(weight.is_constant() == (buffer.storage == Storage::kConstant), buffer.name,
+            weight.is_constant() ? "is a constant" : "is not a constant");
     require(weight.type == buffer.type, buffer.name, "differs in type from its weight");
   }
   for (const Step& step : program.steps) {
@@ -64,19 +59,17 @@ void check_signature(const EngineData& engine) {
   const size_t states = engine.main.states.size();
   require(signature.mutated_inputs.empty() || signature.mutated_inputs.size() == states, "the signature",
           "binds other states");
-  std::set<int32_t> bound;
-  for (const int32_t input : signature.mutated_inputs) {
-    if (input < 0) continue;
-    require(bound.insert(input).second, "the signature", "binds two states to the same input");
-    const size_t flat =
-        signature.literals.empty() ? engine.main.inputs.size() + states : signature.literals.size();
-    require(static_cast<size_t>(input) < flat, "the signature",
-            "binds a state to an input that does not exist");
-    require(signature.literals.empty() || signature.literals[static_cast<size_t>(input)].empty(),
-            "the signature", "binds a state to a literal");
+  std::set<uint32_t> bound;
+  const size_t flat = signature.inputs.empty() ? engine.main.inputs.size() + states : signature.inputs.size();
+  for (const std::optional<uint32_t>& input : signature.mutated_inputs) {
+    if (!input) continue;
+    require(bound.insert(*input).second, "the signature", "binds two states to the same input");
+    require(*input < flat, "the signature", "binds a state to an input that does not exist");
+    require(signature.inputs.empty() || is_tensor(signature.inputs[*input]), "the signature",
+            "binds a state to a literal");
   }
-  if (signature.literals.empty()) return;
-  const auto tensors = static_cast<size_t>(std::ranges::count(signature.literals, std::string()));
+  if (signature.inputs.empty()) return;
+  const auto tensors = static_cast<size_t>(std::ranges::count_if(signature.inputs, is_tensor));
   require(tensors == engine.main.inputs.size() + bound.size(), "the signature",
           "differs from the program in its inputs");
 }
@@ -104,7 +97,7 @@ void check_states(const EngineData& engine) {
   require(engine.state_values.size() == engine.main.states.size(), "the program",
           "has more or fewer initial values than states");
   for (size_t i = 0; i < engine.state_values.size(); ++i) {
-    if (i < bound.size() && bound[i] >= 0) continue;
+    if (i < bound.size() && bound[i]) continue;
     const Port& port = engine.main.states[i];
     const Tensor& value = engine.state_values[i];
     require(has_constant_shape(port.type), port.name, "is a state of the context and has no fixed size");

@@ -8,6 +8,7 @@
 #include <span>
 
 #include "engine/container.h"
+#include "engine/engine_file.h"
 #include "engine/sections.h"
 #include "support/error.h"
 #include "support/parallel.h"

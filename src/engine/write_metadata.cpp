@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "engine/engine_generated.h"
+#include "engine/flat_values.h"
 #include "engine/flat_write.h"
 #include "engine/sections.h"
 
@@ -53,8 +53,14 @@ class MetadataWriter {
     std::vector<int64_t> shape;
     for (const Dim& dim : weight.type.shape) shape.push_back(dim.constant().value());
     return file::CreateWeight(builder_, text(weight.name), static_cast<uint8_t>(weight.type.dtype),
-                              numbers(shape), numbers(layout_numbers(weight.type.layout)), weight.constant,
-                              weight.source, weight.init_output, weight.bytes, offset);
+                              numbers(shape), numbers(layout_numbers(weight.type.layout)),
+                              static_cast<uint8_t>(weight.origin.index()), index_of(weight), weight.bytes,
+                              offset);
+  }
+
+  static uint32_t index_of(const WeightData& weight) {
+    if (weight.source() != nullptr) return weight.source()->index;
+    return weight.init() == nullptr ? 0 : weight.init()->output;
   }
 
   fb::Offset<file::Source> write(const SourceWeight& source, const Digest& digest, uint64_t offset) {
@@ -63,11 +69,13 @@ class MetadataWriter {
   }
 
   fb::Offset<file::Signature> write(const Signature& signature) {
+    std::vector<uint32_t> mutated;
+    for (const auto& input : signature.mutated_inputs) mutated.push_back(input.value_or(kNoId));
+    const auto inputs = write_slots(builder_, signature.inputs),
+               outputs = write_slots(builder_, signature.outputs);
     return file::CreateSignature(builder_, builder_.CreateVectorOfStrings(signature.argument_names),
-                                 text(signature.input_tree), text(signature.output_tree),
-                                 builder_.CreateVectorOfStrings(signature.literals),
-                                 builder_.CreateVectorOfStrings(signature.output_literals),
-                                 builder_.CreateVector(signature.mutated_inputs));
+                                 text(signature.input_tree), text(signature.output_tree), inputs, outputs,
+                                 builder_.CreateVector(mutated));
   }
 
   fb::Offset<fb::String> text(const std::string& value) { return builder_.CreateString(value); }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "engine/dim_table.h"
-#include "engine/engine_generated.h"
+#include "engine/flat_values.h"
 #include "engine/flat_write.h"
 #include "engine/sections.h"
 
@@ -105,8 +105,8 @@ class ProgramWriter {
       access.push_back(static_cast<uint8_t>((use.reads ? 1 : 0) | (use.writes ? 2 : 0)));
     }
     const auto name = builder_.CreateString(step.name), backend = builder_.CreateString(step.backend);
-    const auto routine = builder_.CreateString(step.routine),
-               attributes = builder_.CreateString(step.attributes);
+    const auto routine = builder_.CreateString(step.routine);
+    const auto attributes = write_attributes(builder_, step.attributes);
     const auto binds =
         write_all(builder_, step.binds, [&](const SymbolBinding& binding) { return write(binding); });
     return file::CreateStep(

@@ -59,7 +59,7 @@ std::vector<Tensor> run_routine(const Node& node, Operands operands, const Symbo
   const std::vector<TensorView> inputs = views(operands);
   std::vector<TensorView> outputs;
   for (const Tensor& result : results) outputs.push_back(result.view());
-  const std::string attributes = routine_attributes(node);
+  const NamedValues attributes = routine_attributes(node);
   routine->run({.inputs = inputs, .outputs = outputs, .attributes = attributes});
   return results;
 }

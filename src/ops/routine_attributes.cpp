@@ -1,16 +1,26 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ops/routine_attributes.h"
 
+#include <fmt/format.h>
+
+#include "support/error.h"
+
 namespace ingot::core {
 
-std::string routine_attributes(const Node& node) {
+NamedValues routine_attributes(const Node& node) {
   const auto names = node.op->attributes.names();
-  std::string text;
+  NamedValues result;
   for (size_t i = 0; i < names.size(); ++i) {
-    if (i > 0) text += ' ';
-    text += std::string(names[i]) + "=" + to_string(node.values[i]);
+    const auto add = [&](const auto& value) {
+      if constexpr (std::is_constructible_v<PlainValue, std::in_place_type_t<std::decay_t<decltype(value)>>>)
+        result.push_back({std::string(names[i]), value});
+      else
+        throw InternalError(fmt::format("{}: the attribute '{}' is of a kind that routines do not take",
+                                        node.op->name, names[i]));
+    };
+    std::visit(add, node.values[i]);
   }
-  return text;
+  return result;
 }
 
 }  // namespace ingot::core

@@ -1,14 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <string>
-
 #include "ir/graph.h"
+#include "types/plain_value.h"
 
 namespace ingot::core {
 
-// The attributes of a node as text for its routine: "axis=1 descending=true", all of them, in the order of
-// the record.
-std::string routine_attributes(const Node& node);
+// The attributes of a node as its routine receives them: all of them, in the order of the record. Those of
+// routines are bools, integers, floats and strings.
+NamedValues routine_attributes(const Node& node);
 
 }  // namespace ingot::core

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include "plan/plan.h"
+#include "plan/plan_input.h"
 
 namespace ingot::core {
 

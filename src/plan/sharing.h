@@ -16,7 +16,7 @@
 #include <map>
 #include <vector>
 
-#include "plan/plan.h"
+#include "plan/plan_input.h"
 
 namespace ingot::core {
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <charconv>
+#include <algorithm>
 
 #include <fmt/core.h>
 
@@ -7,37 +7,17 @@
 #include "support/error.h"
 
 namespace ingot::core::routines {
-namespace {
 
-std::string_view attribute(const RoutineCall& call, std::string_view name) {
-  std::string_view rest = call.attributes;
-  while (!rest.empty()) {
-    const std::string_view entry = rest.substr(0, rest.find(' '));
-    rest.remove_prefix(std::min(rest.size(), entry.size() + 1));
-    if (entry.size() > name.size() && entry.starts_with(name) && entry[name.size()] == '=')
-      return entry.substr(name.size() + 1);
-  }
-  throw UserError("INGOT-U330", "a routine's attribute is missing: " + std::string(name));
+const PlainValue& find_attribute(const RoutineCall& call, std::string_view name) {
+  const auto found = std::ranges::find(call.attributes, name, &NamedValue::name);
+  if (found == call.attributes.end())
+    throw UserError("INGOT-U330", fmt::format("a routine lacks its attribute '{}'", name));
+  return found->value;
 }
 
-}  // namespace
-
-int64_t integer_attribute(const RoutineCall& call, std::string_view name) {
-  const std::string_view text = attribute(call, name);
-  int64_t value = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (error != std::errc() || end != text.data() + text.size())
-    throw UserError("INGOT-U331", "a routine's attribute is not a number: " + std::string(text));
-  return value;
-}
-
-bool flag_attribute(const RoutineCall& call, std::string_view name) {
-  return attribute(call, name) == "true";
-}
-
-std::string_view text_attribute(const RoutineCall& call, std::string_view name) {
-  const std::string_view quoted = attribute(call, name);
-  return quoted.size() >= 2 ? quoted.substr(1, quoted.size() - 2) : quoted;
+void reject_attribute(std::string_view name, const PlainValue& value) {
+  throw UserError("INGOT-U331",
+                  fmt::format("the attribute '{}' of a routine cannot be {}", name, to_string(value)));
 }
 
 void require_fit(bool fits, std::string_view routine) {

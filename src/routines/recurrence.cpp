@@ -235,7 +235,7 @@ void lstm(const RoutineCall& call) { run_typed(call, {"lstm", CellKind::kLstm, 4
 void gru(const RoutineCall& call) { run_typed(call, {"gru", CellKind::kGru, 3, 1}); }
 // Inputs: gates [T, B, D*H], hidden [D, B, H], packed weight. Outputs: [T, B, D*H], [D, B, H].
 void rnn(const RoutineCall& call) {
-  run_typed(call, {"rnn", flag_attribute(call, "relu") ? CellKind::kRelu : CellKind::kTanh, 1, 1});
+  run_typed(call, {"rnn", attribute<bool>(call, "relu") ? CellKind::kRelu : CellKind::kTanh, 1, 1});
 }
 
 }  // namespace ingot::core::routines

@@ -4,9 +4,9 @@
 #pragma once
 
 #include <span>
-#include <string>
 #include <string_view>
 
+#include "types/plain_value.h"
 #include "types/tensor.h"
 
 namespace ingot::core {
@@ -15,9 +15,9 @@ class ThreadPool;
 
 struct RoutineCall {
   std::span<const TensorView> inputs;
-  std::span<const TensorView> outputs;  // allocated, dense row-major
-  std::string_view attributes;          // the node's attributes in text form
-  ThreadPool* pool = nullptr;           // null: run on the caller
+  std::span<const TensorView> outputs;     // allocated, dense row-major
+  std::span<const NamedValue> attributes;  // of the operator, in the order of its record
+  ThreadPool* pool = nullptr;              // null: run on the caller
 };
 
 struct Routine {

@@ -12,10 +12,17 @@ namespace ingot::core::routines {
 #include "routines/routines.def"
 #undef ROUTINE
 
-// Value of one attribute of "axis=1 descending=true".
-int64_t integer_attribute(const RoutineCall& call, std::string_view name);
-bool flag_attribute(const RoutineCall& call, std::string_view name);
-std::string_view text_attribute(const RoutineCall& call, std::string_view name);  // of reduce="mean"
+const PlainValue& find_attribute(const RoutineCall& call, std::string_view name);
+[[noreturn]] void reject_attribute(std::string_view name, const PlainValue& value);
+// The value of an attribute: bool, int64_t, double or std::string. UserError INGOT-U330 if the call lacks it,
+// U331 if it is of another kind: an engine file may claim anything.
+template <typename Kind>
+const Kind& attribute(const RoutineCall& call, std::string_view name) {
+  const PlainValue& value = find_attribute(call, name);
+  const Kind* found = std::get_if<Kind>(&value);
+  if (found == nullptr) reject_attribute(name, value);
+  return *found;
+}
 
 // UserError INGOT-U332 unless `fits`: the tensors are not what the routine accepts. The operators check this,
 // but an engine file may claim anything, and sizes known only at run time may be inconsistent.

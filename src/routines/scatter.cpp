@@ -50,7 +50,7 @@ void check_tensors(const RoutineCall& call, std::string_view routine) {
   const auto require = [&](bool fits) { require_fit(fits, routine); };
   require(call.inputs.size() == 3 && call.outputs.size() == 1);
   const TensorView &x = call.inputs[0], &indices = call.inputs[1], &source = call.inputs[2];
-  const int64_t axis = integer_attribute(call, "axis");
+  const int64_t axis = attribute<int64_t>(call, "axis");
   require(axis >= 0 && axis < static_cast<int64_t>(x.shape.size()));
   require(indices.dtype == DType::kI32 || indices.dtype == DType::kI64);
   require(source.dtype == x.dtype && call.outputs[0].dtype == x.dtype && call.outputs[0].shape == x.shape);
@@ -70,7 +70,7 @@ void copy_all(const TensorView& from, const TensorView& to) {
 // Calls visit(offset in x, offset in the source) for each element of the source.
 template <typename Visit>
 void for_each_index(const RoutineCall& call, const Visit& visit) {
-  const auto axis = static_cast<size_t>(integer_attribute(call, "axis"));
+  const auto axis = static_cast<size_t>(attribute<int64_t>(call, "axis"));
   const TensorView &x = call.inputs[0], &indices = call.inputs[1], &source = call.inputs[2];
   const std::vector<int64_t> strides = broadcast_strides(indices.shape, source.shape);
   const int64_t count = element_count(source.shape);
@@ -130,9 +130,9 @@ Number combine(std::string_view reduce, Number a, Number b) {
 
 template <typename Kind>
 void reduce_into(const RoutineCall& call) {
-  const std::string_view reduce = text_attribute(call, "reduce");
+  const std::string& reduce = attribute<std::string>(call, "reduce");
   const TensorView &source = call.inputs[2], &result = call.outputs[0];
-  const int64_t included = flag_attribute(call, "include_self") ? 1 : 0;
+  const int64_t included = attribute<bool>(call, "include_self") ? 1 : 0;
   std::vector<int64_t> met(static_cast<size_t>(element_count(result.shape)), included);
   const auto place_of = [&](std::span<const int64_t> at) {
     int64_t place = 0;
@@ -163,7 +163,7 @@ struct Rows {
         to(broadcast_strides(call.outputs[0].shape, call.outputs[0].shape)),
         at(broadcast_strides(call.inputs[1].shape, shape)),
         from(broadcast_strides(shape, shape)),
-        axis(static_cast<size_t>(integer_attribute(call, "axis"))),
+        axis(static_cast<size_t>(attribute<int64_t>(call, "axis"))),
         split(axis) {
     for (size_t i = 0; i < shape.size(); ++i) {
       if (i != axis && (split == axis || shape[i] > shape[split])) split = i;
@@ -249,8 +249,8 @@ bool combines_rows(const RoutineCall& call, const Combine& combine) {
 }
 
 bool reduces_rows(const RoutineCall& call) {
-  const std::string_view reduce = text_attribute(call, "reduce");
-  if (!flag_attribute(call, "include_self") || reduce == "mean") return false;
+  const std::string& reduce = attribute<std::string>(call, "reduce");
+  if (!attribute<bool>(call, "include_self") || reduce == "mean") return false;
   if (reduce == "sum") return combines_rows(call, [](auto& a, auto b) { a = sum_of(a, b); });
   if (reduce == "prod") return combines_rows(call, [](auto& a, auto b) { a = product_of(a, b); });
   if (reduce == "amax")

@@ -78,7 +78,7 @@ int64_t count_of(const RoutineCall& call, int64_t axis) {
 }
 
 void sort_any(const RoutineCall& call, bool descending) {
-  const int64_t axis = integer_attribute(call, "axis");
+  const int64_t axis = attribute<int64_t>(call, "axis");
   const int64_t count = count_of(call, axis);
   const AxisView from(call.inputs[0].shape, axis);
   const auto run = [&]<typename Stored>(Stored) { sort_stored<Stored>(call, from, count, descending); };
@@ -110,7 +110,7 @@ void sort_any(const RoutineCall& call, bool descending) {
 
 }  // namespace
 
-void sort(const RoutineCall& call) { sort_any(call, flag_attribute(call, "descending")); }
-void top_k(const RoutineCall& call) { sort_any(call, flag_attribute(call, "largest")); }
+void sort(const RoutineCall& call) { sort_any(call, attribute<bool>(call, "descending")); }
+void top_k(const RoutineCall& call) { sort_any(call, attribute<bool>(call, "largest")); }
 
 }  // namespace ingot::core::routines

@@ -149,14 +149,13 @@ void refuse_shared_updates(std::span<const ArgumentSlot> slots, std::span<const 
 std::vector<ArgumentSlot> argument_slots(const EngineData& data) {
   const Signature& signature = data.signature;
   std::vector<ArgumentSlot> slots;
-  const size_t bound = static_cast<size_t>(
-      std::ranges::count_if(signature.mutated_inputs, [](int32_t at) { return at >= 0; }));
-  const size_t flat =
-      signature.literals.empty() ? data.main.inputs.size() + bound : signature.literals.size();
+  const auto bound = static_cast<size_t>(
+      std::ranges::count_if(signature.mutated_inputs, [](const auto& at) { return at.has_value(); }));
+  const size_t flat = signature.inputs.empty() ? data.main.inputs.size() + bound : signature.inputs.size();
   uint32_t next_input = 0;
   for (size_t i = 0; i < flat; ++i) {
-    if (i < signature.literals.size() && !signature.literals[i].empty()) continue;
-    const auto state = std::ranges::find(signature.mutated_inputs, static_cast<int32_t>(i));
+    if (i < signature.inputs.size() && !is_tensor(signature.inputs[i])) continue;
+    const auto state = std::ranges::find(signature.mutated_inputs, std::optional(static_cast<uint32_t>(i)));
     if (state != signature.mutated_inputs.end()) {
       const auto index = static_cast<uint32_t>(state - signature.mutated_inputs.begin());
       slots.push_back({&data.main.states[index], true, index});

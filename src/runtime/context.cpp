@@ -91,7 +91,7 @@ size_t dense_bytes(const Argument& argument) {
 
 bool is_owned(const EngineData& data, size_t state) {
   const auto& bound = data.signature.mutated_inputs;
-  return state >= bound.size() || bound[state] < 0;
+  return state >= bound.size() || !bound[state];
 }
 
 }  // namespace

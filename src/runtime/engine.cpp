@@ -46,8 +46,8 @@ void check_source(const SourceWeight& source, const TensorView& value) {
 bool init_reads(const EngineData& data, const std::set<size_t>& sources) {
   return std::ranges::any_of(data.init.buffers, [&](const Buffer& buffer) {
     if (buffer.storage != Storage::kWeight) return false;
-    const int32_t source = data.weights[buffer.index].source;
-    return source >= 0 && sources.contains(static_cast<size_t>(source));
+    const FromSource* source = data.weights[buffer.index].source();
+    return source != nullptr && sources.contains(source->index);
   });
 }
 
@@ -67,7 +67,7 @@ void drop_unkept(const EngineData& data, const std::set<size_t>& changed, Weight
     if (!kept) weights.sources[i] = nullptr;
   }
   for (size_t id = 0; id < data.weights.size(); ++id) {
-    const bool came = data.weights[id].data != nullptr || data.weights[id].init_output >= 0;
+    const bool came = data.weights[id].data != nullptr || data.weights[id].init() != nullptr;
     if (!came && !reads_weight(data.main, id)) weights.data[id] = nullptr;
   }
 }

@@ -56,7 +56,7 @@ std::shared_ptr<WeightSet> stored_weights(const EngineData& data) {
 
 bool needs_init(const EngineData& data, const WeightSet& weights) {
   for (size_t id = 0; id < data.weights.size(); ++id) {
-    if (data.weights[id].init_output >= 0 && !has_value(weights, id) && data.weights[id].bytes > 0)
+    if (data.weights[id].init() != nullptr && !has_value(weights, id) && data.weights[id].bytes > 0)
       return true;
   }
   return false;
@@ -64,10 +64,9 @@ bool needs_init(const EngineData& data, const WeightSet& weights) {
 
 void apply_sources(const EngineData& data, WeightSet& weights) {
   for (size_t id = 0; id < data.weights.size(); ++id) {
-    const int32_t source = data.weights[id].source;
-    if (source >= 0 && weights.sources[static_cast<size_t>(source)] != nullptr) {
-      weights.set(id, weights.sources[static_cast<size_t>(source)]);
-    }
+    const FromSource* source = data.weights[id].source();
+    if (source != nullptr && weights.sources[source->index] != nullptr)
+      weights.set(id, weights.sources[source->index]);
   }
 }
 
@@ -116,12 +115,12 @@ void run_init(const EngineData& data, const Executable& init, const LoadedBacken
   weights.on_devices = before;  // values that only init reads do not stay on the device
   weights.on_devices.resize(data.devices.size(), WeightPointers(data.weights.size()));
   for (size_t id = 0; id < data.weights.size(); ++id) {
-    const int32_t output = data.weights[id].init_output;
-    if (output < 0) continue;
+    const FromInit* from = data.weights[id].init();
+    if (from == nullptr) continue;
     weights.set(id, nullptr);
-    const Place place = outputs.place(static_cast<size_t>(output));
+    const Place place = outputs.place(from->output);
     auto& pointers = place.kind == Place::Kind::kHost ? weights.data : weights.on_devices[place.index];
-    pointers[id] = outputs.made[static_cast<size_t>(output)];
+    pointers[id] = outputs.made[from->output];
   }
 }
 

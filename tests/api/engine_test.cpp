@@ -69,7 +69,7 @@ TEST(Engine, TellsHowItIsCalled) {
   ASSERT_EQ(code_of(ingot_engine_signature(engine.get(), &text)), "");
   const auto json = nlohmann::json::parse(text_of(text));
   EXPECT_EQ(json["argument_names"], nlohmann::json({"x"}));
-  EXPECT_EQ(json["literals"], nlohmann::json({"", "3"}));
+  EXPECT_EQ(json["inputs"], (nlohmann::json{{{"kind", "tensor"}}, {{"kind", "integer"}, {"value", 3}}}));
   EXPECT_EQ(json["origin"], "a test");
   EXPECT_EQ(ingot_engine_state_input(engine.get(), 0), -1);
   EXPECT_EQ(ingot_engine_state_input(engine.get(), 5), -1);

@@ -48,7 +48,7 @@ inline EngineData weight_engine() {
   EngineData engine = echo_engine();
   engine.sources.push_back({.name = "w", .shape = {4}, .data = bytes_of({1, 2, 3, 4})});
   engine.weights.push_back(
-      {.name = "w", .type = f32({4}), .source = 0, .data = engine.sources[0].data, .bytes = 16});
+      {.name = "w", .type = f32({4}), .origin = FromSource{0}, .data = engine.sources[0].data, .bytes = 16});
   const BufferId weight = add_buffer(engine.main, "w", f32({4}), Storage::kWeight, 0);
   const BufferId z = add_output(engine.main, "z", f32({4}));
   engine.main.steps.push_back(copy_step(weight, z));
@@ -68,8 +68,8 @@ inline EngineData updating_engine() {
   engine.signature = {.argument_names = {"target", "x"},
                       .input_tree = "",
                       .output_tree = "",
-                      .literals = {"", ""},
-                      .output_literals = {""},
+                      .inputs = {TensorSlot{}, TensorSlot{}},
+                      .outputs = {TensorSlot{}},
                       .mutated_inputs = {0}};
   return engine;
 }

@@ -19,7 +19,7 @@ EngineData large_engine() {
   engine.sources.push_back({.name = "w", .shape = {kFloats}, .data = bytes_of(values)});
   engine.weights.push_back({.name = "w",
                             .type = f32({kFloats}),
-                            .source = 0,
+                            .origin = FromSource{0},
                             .data = engine.sources[0].data,
                             .bytes = kFloats * sizeof(float)});
   const BufferId weight = add_buffer(engine.main, "w", f32({kFloats}), Storage::kWeight, 0);

@@ -74,7 +74,7 @@ std::string key_of(const aten::Program& program, Rows rows = {}) {
 
 TEST(EngineKey, IsOneTextOfAllThatDecides) {
   const std::string key = key_of(small_program());
-  EXPECT_THAT(key, HasSubstr("engine format 4"));
+  EXPECT_THAT(key, HasSubstr("engine format " + std::to_string(kEngineFormatVersion)));
   EXPECT_THAT(key, HasSubstr("target null:"));
   EXPECT_THAT(key, HasSubstr("softmax("));
   EXPECT_THAT(key, HasSubstr("f32[40](sha256:"));

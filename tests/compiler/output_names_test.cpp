@@ -28,11 +28,11 @@ std::string tree(const std::string& type, const std::string& context,
   return text + "]}";
 }
 
-std::vector<std::string> names(const std::string& spec, std::vector<std::string> literals) {
+std::vector<std::string> names(const std::string& spec, std::vector<CallSlot> slots) {
   aten::Program program;
   program.output_tree = spec.empty() ? "" : "[1, " + spec + "]";
   aten::Imported model;
-  model.output_literals = std::move(literals);
+  model.output_slots = std::move(slots);
   return output_names(program, model);
 }
 
@@ -41,43 +41,48 @@ std::string tuple(const std::vector<std::string>& children) {
 }
 
 TEST(OutputNames, CountWhereNothingHasAName) {
-  EXPECT_THAT(names(kLeaf, {""}), ElementsAre("output_0"));
-  EXPECT_THAT(names("", {""}), ElementsAre("output_0"));
-  EXPECT_THAT(names("", {"", ""}), ElementsAre("output_0", "output_1"));
-  EXPECT_THAT(names(tuple({kLeaf, kLeaf}), {"", ""}), ElementsAre("output_0", "output_1"));
-  EXPECT_THAT(names(tree("builtins.list", "null", {kLeaf}), {""}), ElementsAre("output_0"));
+  EXPECT_THAT(names(kLeaf, {TensorSlot{}}), ElementsAre("output_0"));
+  EXPECT_THAT(names("", {TensorSlot{}}), ElementsAre("output_0"));
+  EXPECT_THAT(names("", {TensorSlot{}, TensorSlot{}}), ElementsAre("output_0", "output_1"));
+  EXPECT_THAT(names(tuple({kLeaf, kLeaf}), {TensorSlot{}, TensorSlot{}}),
+              ElementsAre("output_0", "output_1"));
+  EXPECT_THAT(names(tree("builtins.list", "null", {kLeaf}), {TensorSlot{}}), ElementsAre("output_0"));
 }
 
 TEST(OutputNames, AreKeysAndFields) {
-  EXPECT_THAT(names(tree("builtins.dict", R"(["logits", "loss"])", {kLeaf, kLeaf}), {"", ""}),
-              ElementsAre("logits", "loss"));
-  EXPECT_THAT(names(tree("collections.OrderedDict", R"(["b", "a"])", {kLeaf, kLeaf}), {"", ""}),
-              ElementsAre("b", "a"));
-  EXPECT_THAT(names(tree("model.Result", R"([["mean", "scale"], ["extra"]])", {kLeaf, kLeaf}), {"", ""}),
+  EXPECT_THAT(
+      names(tree("builtins.dict", R"(["logits", "loss"])", {kLeaf, kLeaf}), {TensorSlot{}, TensorSlot{}}),
+      ElementsAre("logits", "loss"));
+  EXPECT_THAT(
+      names(tree("collections.OrderedDict", R"(["b", "a"])", {kLeaf, kLeaf}), {TensorSlot{}, TensorSlot{}}),
+      ElementsAre("b", "a"));
+  EXPECT_THAT(names(tree("model.Result", R"([["mean", "scale"], ["extra"]])", {kLeaf, kLeaf}),
+                    {TensorSlot{}, TensorSlot{}}),
               ElementsAre("mean", "scale"));
-  EXPECT_THAT(names(tree("collections.defaultdict", R"({"dict_context": ["a"]})", {kLeaf}), {""}),
+  EXPECT_THAT(names(tree("collections.defaultdict", R"({"dict_context": ["a"]})", {kLeaf}), {TensorSlot{}}),
               ElementsAre("a"));
-  EXPECT_THAT(names(tree("builtins.dict", "[7, \"\"]", {kLeaf, kLeaf}), {"", ""}),
+  EXPECT_THAT(names(tree("builtins.dict", "[7, \"\"]", {kLeaf, kLeaf}), {TensorSlot{}, TensorSlot{}}),
               ElementsAre("output_7", "output_1"));
 }
 
 TEST(OutputNames, ArePathsInNestedResults) {
   const std::string pair = tuple({kLeaf, kLeaf});
-  EXPECT_THAT(
-      names(tree("transformers.Output", R"(["logits", "past"])", {kLeaf, tuple({pair})}), {"", "", ""}),
-      ElementsAre("logits", "past.0.0", "past.0.1"));
-  EXPECT_THAT(names(tuple({kLeaf, tree("builtins.dict", R"(["x"])", {kLeaf})}), {"", ""}),
+  EXPECT_THAT(names(tree("transformers.Output", R"(["logits", "past"])", {kLeaf, tuple({pair})}),
+                    {TensorSlot{}, TensorSlot{}, TensorSlot{}}),
+              ElementsAre("logits", "past.0.0", "past.0.1"));
+  EXPECT_THAT(names(tuple({kLeaf, tree("builtins.dict", R"(["x"])", {kLeaf})}), {TensorSlot{}, TensorSlot{}}),
               ElementsAre("output_0", "output_1.x"));
 }
 
 TEST(OutputNames, PassOverWhatIsNoTensor) {
-  EXPECT_THAT(names(tuple({kLeaf, kLeaf, kLeaf}), {"", "none", ""}), ElementsAre("output_0", "output_2"));
-  EXPECT_THAT(names("", {"3", ""}), ElementsAre("output_1"));
+  EXPECT_THAT(names(tuple({kLeaf, kLeaf, kLeaf}), {TensorSlot{}, PlainValue(None{}), TensorSlot{}}),
+              ElementsAre("output_0", "output_2"));
+  EXPECT_THAT(names("", {PlainValue(None{}), TensorSlot{}}), ElementsAre("output_1"));
 }
 
 TEST(OutputNames, Differ) {
   const std::string inner = tree("builtins.dict", R"(["b"])", {kLeaf});
-  EXPECT_THAT(names(tree("builtins.dict", R"(["a.b", "a"])", {kLeaf, inner}), {"", ""}),
+  EXPECT_THAT(names(tree("builtins.dict", R"(["a.b", "a"])", {kLeaf, inner}), {TensorSlot{}, TensorSlot{}}),
               ElementsAre("a.b", "a.b_2"));
 }
 
@@ -92,9 +97,10 @@ TEST(OutputNames, CountWhereTheTreeIsBroken) {
                                            deep,
                                            R"({"type": "builtins.tuple", "children_spec": 1})"};
   for (const std::string& spec : broken)
-    EXPECT_THAT(names(spec, {"", ""}), ElementsAre("output_0", "output_1")) << spec.substr(0, 80);
+    EXPECT_THAT(names(spec, {TensorSlot{}, TensorSlot{}}), ElementsAre("output_0", "output_1"))
+        << spec.substr(0, 80);
   const std::string odd = tree("builtins.dict", R"(["a", {}])", {kLeaf, kLeaf});  // keys of no known kind
-  EXPECT_THAT(names(odd, {"", ""}), ElementsAre("output_0", "output_1"));
+  EXPECT_THAT(names(odd, {TensorSlot{}, TensorSlot{}}), ElementsAre("output_0", "output_1"));
 }
 
 }  // namespace

@@ -52,7 +52,8 @@ TEST(EngineFile, KeepsAllThatAnEngineHolds) {
   const EngineData& read = file->data();
   EXPECT_EQ(read.name, engine.name);
   EXPECT_EQ(read.key, engine.key);
-  EXPECT_EQ(read.signature.literals, engine.signature.literals);
+  EXPECT_EQ(read.signature.inputs, engine.signature.inputs);
+  EXPECT_EQ(read.signature.outputs, engine.signature.outputs);
   EXPECT_EQ(read.nodes[0].source, engine.nodes[0].source);
   ASSERT_EQ(read.main.steps.size(), engine.main.steps.size());
   EXPECT_EQ(read.main.steps[1].uses, engine.main.steps[1].uses);
@@ -83,7 +84,7 @@ EngineData engine_with_large_weights(WeightsForm form) {
     std::memset(const_cast<std::byte*>(engine.sources.back().data.get()), name[0], kElements * 4);
     engine.weights.push_back({.name = name,
                               .type = testing::f32({kElements}),
-                              .source = static_cast<int32_t>(engine.sources.size()) - 1,
+                              .origin = FromSource{static_cast<uint32_t>(engine.sources.size()) - 1},
                               .data = engine.sources.back().data,
                               .bytes = kElements * 4});
     const BufferId read = testing::add_buffer(engine.main, name, testing::f32({kElements}), Storage::kWeight,
@@ -276,7 +277,7 @@ TEST(EngineFile, RefusesSectionsThatAreNoTables) {
 
 TEST(EngineFile, RefusesTablesThatContradictThePrograms) {
   EngineData engine = small_engine();
-  engine.weights[2].init_output = 1;
+  engine.weights[2].origin = FromInit{1};
   EXPECT_THAT(verdict(to_bytes(engine)), HasSubstr("INGOT-U206"));
   engine = small_engine();
   engine.images[0].target = "cpu:x86-64-v3";
@@ -285,7 +286,7 @@ TEST(EngineFile, RefusesTablesThatContradictThePrograms) {
   engine.images[0].code.clear();
   EXPECT_THAT(verdict(to_bytes(engine)), HasSubstr("'k' is an image without code"));
   engine = small_engine();
-  engine.signature.literals = {"", "", "3"};
+  engine.signature.inputs = {TensorSlot{}, TensorSlot{}, PlainValue(int64_t{3})};
   EXPECT_THAT(verdict(to_bytes(engine)), HasSubstr("differs from the program in its inputs"));
   engine = small_engine();
   engine.main.steps[1].nodes = {9};
@@ -315,7 +316,7 @@ TEST(EngineFile, ChecksWeightsBlockByBlock) {
   std::vector<float> values(1 << 19, 1.5f);
   engine.weights.push_back({.name = "large",
                             .type = testing::f32({1 << 19}),
-                            .source = 1,
+                            .origin = FromSource{1},
                             .data = testing::bytes_of(values),
                             .bytes = 1 << 21});
   engine.sources.push_back({.name = "large", .shape = {1 << 19}, .data = engine.weights.back().data});

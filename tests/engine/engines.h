@@ -20,12 +20,17 @@ inline EngineData small_engine() {
   EngineData engine{.name = "small", .origin = "a test", .key = "key of small", .target = "null"};
   engine.images.push_back({.kernel = "k", .target = "null", .code = {std::byte{}}});
   engine.sources.push_back({.name = "layer.w", .shape = {4}, .data = bytes_of({1, 2, 3, 4})});
-  engine.weights.push_back(
-      {.name = "layer.w", .type = f32({4}), .source = 0, .data = engine.sources[0].data, .bytes = 16});
-  engine.weights.push_back(
-      {.name = "c", .type = f32({2}), .constant = true, .data = bytes_of({5, 6}), .bytes = 8});
-  engine.weights.push_back(
-      {.name = "init.0", .type = f32({4}), .init_output = 0, .data = bytes_of({7, 8, 9, 10}), .bytes = 16});
+  engine.weights.push_back({.name = "layer.w",
+                            .type = f32({4}),
+                            .origin = FromSource{0},
+                            .data = engine.sources[0].data,
+                            .bytes = 16});
+  engine.weights.push_back({.name = "c", .type = f32({2}), .data = bytes_of({5, 6}), .bytes = 8});
+  engine.weights.push_back({.name = "init.0",
+                            .type = f32({4}),
+                            .origin = FromInit{0},
+                            .data = bytes_of({7, 8, 9, 10}),
+                            .bytes = 16});
   engine.init.name = "init";
   const BufferId w = add_buffer(engine.init, "layer.w", f32({4}), Storage::kWeight, 0);
   const BufferId p = add_output(engine.init, "p", f32({4}));
@@ -54,9 +59,9 @@ inline EngineData small_engine() {
   engine.signature = {.argument_names = {"x"},
                       .input_tree = "[*]",
                       .output_tree = "*",
-                      .literals = {"", "3"},
-                      .output_literals = {""},
-                      .mutated_inputs = {-1}};
+                      .inputs = {TensorSlot{}, PlainValue(int64_t{3})},
+                      .outputs = {TensorSlot{}},
+                      .mutated_inputs = {std::nullopt}};
   return engine;
 }
 

@@ -37,7 +37,8 @@ TEST(Inspect, TellsAllThatAnEngineHolds) {
 
 TEST(Inspect, TellsTheSignature) {
   const auto json = nlohmann::json::parse(signature_json(testing::small_engine()));
-  EXPECT_EQ(json["literals"], (std::vector<std::string>{"", "3"}));
+  EXPECT_EQ(json["inputs"], (nlohmann::json{{{"kind", "tensor"}}, {{"kind", "integer"}, {"value", 3}}}));
+  EXPECT_EQ(json["outputs"], (nlohmann::json::array({{{"kind", "tensor"}}})));
   EXPECT_EQ(json["argument_names"], std::vector<std::string>{"x"});
 }
 

@@ -112,11 +112,10 @@ class PlannedGraph {
       weights_[node.attributes<ops::ModelSource>().name] = value;
     }
     input.weights.emplace(node.results[0], static_cast<uint32_t>(data_->weights.size()));
-    WeightData weight{
-        .name = node.results[0]->name, .type = type, .constant = node.literal != nullptr, .data = value.data};
+    WeightData weight{.name = node.results[0]->name, .type = type, .data = value.data};
     weight.bytes = value.bytes();
-    if (!weight.constant) {
-      weight.source = static_cast<int32_t>(data_->sources.size());
+    if (node.literal == nullptr) {
+      weight.origin = FromSource{static_cast<uint32_t>(data_->sources.size())};
       data_->sources.push_back(
           {.name = weight.name, .dtype = value.dtype, .shape = value.shape, .data = value.data});
     }

@@ -29,8 +29,8 @@ aten::Imported model_of(const Case& test) {
       model.weights.push_back({.name = name, .data = value.view(), .owner = value.data});
     }
   }
-  model.input_literals.resize(model.graph.inputs().size());
-  model.output_literals.resize(model.graph.outputs.size());
+  model.input_slots.resize(model.graph.inputs().size());
+  model.output_slots.resize(model.graph.outputs.size());
   return model;
 }
 

@@ -12,7 +12,8 @@ namespace ingot::core {
 namespace {
 
 struct Call {
-  std::string routine, attributes;
+  std::string routine;
+  NamedValues attributes;
   std::vector<Tensor> inputs, outputs;
 
   void run() const {
@@ -36,24 +37,32 @@ Tensor zeros(std::vector<int64_t> shape, DType dtype = DType::kF32) {
 }
 
 Call sort() {
-  return {"sort", "axis=1 descending=false", {zeros({2, 3})}, {zeros({2, 3}), zeros({2, 3}, DType::kI64)}};
+  return {"sort",
+          {{"axis", 1}, {"descending", false}},
+          {zeros({2, 3})},
+          {zeros({2, 3}), zeros({2, 3}, DType::kI64)}};
 }
 Call top_k() {
-  return {"top_k", "axis=0 largest=true", {zeros({4, 3})}, {zeros({2, 3}), zeros({2, 3}, DType::kI64)}};
+  return {"top_k",
+          {{"axis", 0}, {"largest", true}},
+          {zeros({4, 3})},
+          {zeros({2, 3}), zeros({2, 3}, DType::kI64)}};
 }
 Call scatter() {
-  return {
-      "scatter_add", "axis=0", {zeros({4, 3}), zeros({2, 3}, DType::kI64), zeros({2, 3})}, {zeros({4, 3})}};
+  return {"scatter_add",
+          {{"axis", 0}},
+          {zeros({4, 3}), zeros({2, 3}, DType::kI64), zeros({2, 3})},
+          {zeros({4, 3})}};
 }
 Call gru() {
   return {"gru",
-          "",
+          {},
           {zeros({2, 3, 12}), zeros({1, 3, 4}), zeros({1, 1, 4, 3, 16})},
           {zeros({2, 3, 4}), zeros({1, 3, 4})}};
 }
 Call rnn() {
   return {"rnn",
-          "relu=true",
+          {{"relu", true}},
           {zeros({2, 3, 4}), zeros({1, 3, 4}), zeros({1, 1, 4, 1, 16})},
           {zeros({2, 3, 4}), zeros({1, 3, 4})}};
 }
@@ -75,11 +84,19 @@ TEST(Routines, RefuseTooFewAndTooManyTensors) {
 
 TEST(Routines, RefuseAnAxisThatIsNotThere) {
   for (Call call : {sort(), scatter()}) {
-    for (const char* axis : {"axis=2 descending=false", "axis=-1 descending=false"}) {
-      call.attributes = axis;
+    for (const int64_t axis : {2, -1}) {
+      call.attributes = {{"axis", axis}, {"descending", false}};
       EXPECT_EQ(call.refusal(), "INGOT-U332") << call.routine;
     }
   }
+}
+
+TEST(Routines, RejectAttributesThatAreMissingOrOfAnotherKind) {
+  Call call = sort();
+  call.attributes = {{"descending", false}};
+  EXPECT_EQ(call.refusal(), "INGOT-U330");
+  call.attributes = {{"axis", "1"}, {"descending", false}};
+  EXPECT_EQ(call.refusal(), "INGOT-U331");
 }
 
 TEST(Routines, RefuseToSelectMoreThanThereIs) {
@@ -112,8 +129,8 @@ TEST(Routines, WrapSumsOfIntegersThatOverflow) {
   };
   const std::vector<Tensor> inputs = {one(INT64_MAX), one(0), one(1)};
   for (const Call& call :
-       {Call{"scatter_add", "axis=0", inputs, {one(0)}},
-        Call{"scatter_reduce", "axis=0 reduce=\"sum\" include_self=true", inputs, {one(0)}}}) {
+       {Call{"scatter_add", {{"axis", 0}}, inputs, {one(0)}},
+        Call{"scatter_reduce", {{"axis", 0}, {"reduce", "sum"}, {"include_self", true}}, inputs, {one(0)}}}) {
     call.run();
     EXPECT_EQ(std::memcmp(call.outputs[0].data.get(), one(INT64_MIN).data.get(), sizeof(int64_t)), 0);
   }

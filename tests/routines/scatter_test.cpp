@@ -75,9 +75,11 @@ void expect_combined(const Scatter& shapes, DType dtype, DType index_dtype, std:
                        : write_integer(expected.view(), to, static_cast<int64_t>(value));
   });
   const std::vector<TensorView> from{x.view(), indices.view(), source.view()}, to{result.view()};
-  const std::string attributes =
-      reduce == "sum" ? fmt::format("axis={}", shapes.axis)
-                      : fmt::format("axis={} reduce=\"{}\" include_self=true", shapes.axis, reduce);
+  NamedValues attributes{{"axis", static_cast<int64_t>(shapes.axis)}};
+  if (reduce != "sum") {
+    attributes.push_back({"reduce", std::string(reduce)});
+    attributes.push_back({"include_self", true});
+  }
   find_routine(reduce == "sum" ? "scatter_add" : "scatter_reduce")
       ->run({.inputs = from, .outputs = to, .attributes = attributes, .pool = pool});
   for_each_place(shapes.x, [&](const Sizes& place) {
@@ -115,8 +117,9 @@ TEST(Scatter, NamesTheFirstIndexOutside) {
     write_integer(indices.view(), std::vector<int64_t>{5, 0}, index);
     const std::vector<TensorView> from{x.view(), indices.view(), source.view()}, to{result.view()};
     try {
+      const NamedValues attributes{{"axis", 0}};
       find_routine("scatter_add")
-          ->run({.inputs = from, .outputs = to, .attributes = "axis=0", .pool = &pool});
+          ->run({.inputs = from, .outputs = to, .attributes = attributes, .pool = &pool});
       FAIL() << "an index outside was taken";
     } catch (const UserError& error) {
       EXPECT_EQ(error.details().code, "INGOT-U333");

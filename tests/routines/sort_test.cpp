@@ -57,7 +57,7 @@ void expect_sorted(const Tensor& x, int64_t count, bool descending, ThreadPool* 
   Tensor values = make_tensor(x.dtype, {x.shape[0], count, 2}),
          indices = make_tensor(DType::kI64, values.shape);
   const std::vector<TensorView> from{x.view()}, to{values.view(), indices.view()};
-  const std::string attributes = fmt::format("axis=1 {}={}", whole ? "descending" : "largest", descending);
+  const NamedValues attributes{{"axis", 1}, {whole ? "descending" : "largest", descending}};
   find_routine(whole ? "sort" : "top_k")
       ->run({.inputs = from, .outputs = to, .attributes = attributes, .pool = pool});
   for (int64_t line = 0; line < x.shape[0] * 2; ++line) {

@@ -199,7 +199,7 @@ TEST(Context, RefusesPlansWhoseSizesDoNotFit) {
 }
 
 // state k: f32[3] += x
-EngineData accumulating_engine(int32_t bound_to) {
+EngineData accumulating_engine(std::optional<uint32_t> bound_to) {
   Program program;
   const BufferId x = add_input(program, "x", f32({3}));
   const BufferId k = add_buffer(program, "k", f32({3}), Storage::kState, 0);
@@ -222,7 +222,7 @@ TestKernel accumulate() {
 }
 
 TEST(Context, OwnsStates) {
-  Runner runner(accumulating_engine(-1), {accumulate()});
+  Runner runner(accumulating_engine(std::nullopt), {accumulate()});
   const Tensor x = filled({3}, 1, 0);
   EXPECT_EQ(runner.run({argument(x)}).at(0)[2], 31);
   EXPECT_EQ(runner.run({argument(x)}).at(0)[2], 32);
@@ -240,7 +240,7 @@ TEST(Context, OwnsStates) {
 }
 
 TEST(Context, BindsStatesToTheCallersMemory) {
-  Runner runner(accumulating_engine(-1), {accumulate()});
+  Runner runner(accumulating_engine(std::nullopt), {accumulate()});
   const Tensor x = filled({3}, 1, 0), own = filled({3}, 100);
   runner.context->bind_state(0, own.data.get());
   EXPECT_EQ(runner.run({argument(x)}).at(0)[1], 102);

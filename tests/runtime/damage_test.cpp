@@ -21,7 +21,7 @@ EngineData saved_doubling_engine() {
   engine.images = {{.kernel = "double", .target = "null", .code = {std::byte{}}}};
   engine.sources.push_back({.name = "w", .shape = {2}, .data = bytes_of({1, 2})});
   engine.weights.push_back(
-      {.name = "w", .type = f32({2}), .source = 0, .data = engine.sources[0].data, .bytes = 8});
+      {.name = "w", .type = f32({2}), .origin = FromSource{0}, .data = engine.sources[0].data, .bytes = 8});
   engine.main.name = "main";
   const BufferId w = add_buffer(engine.main, "w", f32({2}), Storage::kWeight, 0);
   const BufferId y = add_output(engine.main, "y", f32({2}));

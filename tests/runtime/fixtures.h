@@ -67,10 +67,10 @@ inline EngineData weighted_engine() {
   engine.sources.push_back({.name = "w", .shape = {2}, .data = bytes_of({1, 2})});
   engine.sources.push_back({.name = "b", .shape = {2}, .data = bytes_of({3, 4})});
   engine.weights.push_back(
-      {.name = "w", .type = f32({2}), .source = 0, .data = engine.sources[0].data, .bytes = 8});
+      {.name = "w", .type = f32({2}), .origin = FromSource{0}, .data = engine.sources[0].data, .bytes = 8});
   engine.weights.push_back(
-      {.name = "b", .type = f32({2}), .source = 1, .data = engine.sources[1].data, .bytes = 8});
-  engine.weights.push_back({.name = "init.0", .type = f32({2}), .init_output = 0, .bytes = 8});
+      {.name = "b", .type = f32({2}), .origin = FromSource{1}, .data = engine.sources[1].data, .bytes = 8});
+  engine.weights.push_back({.name = "init.0", .type = f32({2}), .origin = FromInit{0}, .bytes = 8});
   engine.init.name = "init";
   const BufferId w = add_buffer(engine.init, "w", f32({2}), Storage::kWeight, 0);
   const BufferId made = add_output(engine.init, "p", f32({2}));

@@ -89,8 +89,8 @@ const char* ingot_engine_metadata_value(const ingot_engine* engine, const char* 
 
 int32_t ingot_engine_state_input(const ingot_engine* engine, size_t index) {
   if (engine == nullptr) return -1;
-  const std::vector<int32_t>& bound = engine->data->signature.mutated_inputs;
-  return index < bound.size() ? bound[index] : -1;
+  const auto& bound = engine->data->signature.mutated_inputs;
+  return index < bound.size() && bound[index] ? static_cast<int32_t>(*bound[index]) : -1;
 }
 
 int32_t ingot_engine_input_is_updated(const ingot_engine* engine, size_t index) {

@@ -23,12 +23,12 @@
 namespace ingot::core::aten {
 namespace {
 
-std::string literal_text(const Argument& argument) {
-  if (std::holds_alternative<None>(argument.value)) return "none";
-  if (const auto* value = std::get_if<bool>(&argument.value)) return *value ? "true" : "false";
-  if (const auto* value = std::get_if<int64_t>(&argument.value)) return fmt::format("{}", *value);
-  if (const auto* value = std::get_if<double>(&argument.value)) return fmt::format("{:#}", *value);
-  if (const auto* value = std::get_if<std::string>(&argument.value)) return fmt::format("'{}'", *value);
+PlainValue plain_value(const Argument& argument) {
+  if (const auto* value = std::get_if<bool>(&argument.value)) return *value;
+  if (const auto* value = std::get_if<int64_t>(&argument.value)) return *value;
+  if (const auto* value = std::get_if<double>(&argument.value)) return *value;
+  if (const auto* value = std::get_if<std::string>(&argument.value)) return *value;
+  if (std::holds_alternative<None>(argument.value)) return None{};
   throw UnsupportedError("INGOT-N521",
                          "an input or output of the program is neither a tensor nor a plain number or text");
 }
@@ -86,13 +86,13 @@ class ProgramImport {
     const Value& value = source_.values[input.value];
     const bool written = importer_.aliases().written.contains(input.value);
     if (input.kind != InputKind::kUser) {
-      importer_.bind(input.value, written ? add_state(input, -1) : add_stored(input));
+      importer_.bind(input.value, written ? add_state(input, std::nullopt) : add_stored(input));
     } else if (value.kind == ValueKind::kTensor && !input.literal) {
       const TensorType type{value.tensor.dtype, value.tensor.shape, {}};
-      const auto position = static_cast<int>(result_.input_literals.size());
+      const auto position = static_cast<uint32_t>(result_.input_slots.size());
       importer_.bind(input.value,
                      written ? add_state(input, position) : result_.graph.add_input(input.name, type));
-      result_.input_literals.push_back("");
+      result_.input_slots.push_back(TensorSlot{});
     } else {
       add_number(input, value);
     }
@@ -101,7 +101,7 @@ class ProgramImport {
   // A SymInt argument is known from the sizes of the tensors; literals were specialized.
   void add_number(const Input& input, const Value& value) {
     if (input.literal) {
-      result_.input_literals.push_back(literal_text(*input.literal));
+      result_.input_slots.push_back(plain_value(*input.literal));
       if (const auto* number = std::get_if<int64_t>(&input.literal->value))
         importer_.bind(input.value, Dim(*number));
       if (const auto* number = std::get_if<double>(&input.literal->value))
@@ -113,10 +113,10 @@ class ProgramImport {
           "INGOT-N521", fmt::format("input \"{}\" is a number that changes from call to call", input.name));
     }
     importer_.bind(input.value, *value.integer);
-    result_.input_literals.push_back("symbol");
+    result_.input_slots.push_back(SizeSlot{});
   }
 
-  core::Value* add_state(const Input& input, int mutated_input) {
+  core::Value* add_state(const Input& input, std::optional<uint32_t> mutated_input) {
     const TensorMeta& meta = source_.values[input.value].tensor;
     const auto number = static_cast<int64_t>(result_.states.size());
     core::Value* state =
@@ -147,9 +147,9 @@ class ProgramImport {
     }
     const auto* id = std::get_if<ValueId>(&output.value.value);
     if (id == nullptr) {
-      result_.output_literals.push_back(literal_text(output.value));
+      result_.output_slots.push_back(plain_value(output.value));
     } else if (source_.values[*id].kind == ValueKind::kTensor) {
-      result_.output_literals.push_back("");
+      result_.output_slots.push_back(TensorSlot{});
       result_.graph.outputs.push_back(importer_.tensor(*id));
     } else {
       throw UnsupportedError("INGOT-N521",

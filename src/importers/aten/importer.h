@@ -7,7 +7,7 @@
 
 #include "importers/aten/converters/call.h"
 #include "importers/aten/converters/converters.h"
-#include "importers/aten/import.h"
+#include "importers/aten/program/aten_graph.h"
 #include "importers/aten/schema/aliases.h"
 
 namespace ingot::core::aten {

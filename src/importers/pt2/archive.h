@@ -8,7 +8,7 @@
 #include "importers/files/json.h"
 #include "importers/files/zip_archive.h"
 #include "importers/pt2/payloads.h"
-#include "importers/pt2/read_pt2.h"
+#include "importers/pt2/read_options.h"
 
 namespace ingot::core::pt2 {
 

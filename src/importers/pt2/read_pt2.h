@@ -8,15 +8,10 @@
 #include <string>
 
 #include "importers/aten/program/aten_graph.h"
+#include "importers/pt2/read_options.h"
 #include "support/file.h"
 
 namespace ingot::core::pt2 {
-
-struct ReadOptions {
-  bool verify_checksums = true;
-  bool verify_values = true;  // for weights too, which reads them
-  std::string name = {};      // of the file, for messages
-};
 
 // Weights are not copied: they point into the mapped file, which lives as long as they do. Calls have all
 // arguments of their schemas. UserError INGOT-U5xx: a file that is damaged, truncated or of another kind.

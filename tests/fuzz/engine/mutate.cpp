@@ -154,9 +154,13 @@ class Mutator {
   void change(Step& step, const Program& program) {
     static const std::vector<std::string> kRoutines = {
         "gru", "lstm", "scatter_add", "scatter_reduce", "sort", "top_k", ""};
-    static const std::vector<std::string> kAttributes = {"axis=0 descending=true",
-                                                         "axis=1 largest=false sorted=true", "axis=-1",
-                                                         "axis=0 reduce=\"mean\" include_self=true", ""};
+    static const std::vector<NamedValues> kAttributes = {
+        {{"axis", 0}, {"descending", true}},
+        {{"axis", 1}, {"largest", false}},
+        {{"axis", -1}},
+        {{"axis", "0"}, {"descending", None{}}},
+        {{"axis", 0}, {"reduce", "mean"}, {"include_self", true}},
+        {}};
     switch (below(12)) {
       case 0:
         step.kind = static_cast<StepKind>(below(4));
@@ -269,13 +273,13 @@ class Mutator {
   void change(WeightData& weight) {
     switch (below(5)) {
       case 0:
-        weight.constant = !weight.constant;
+        weight.origin = FromConstant{};
         return;
       case 1:
-        weight.source = number(weight.source);
+        weight.origin = FromSource{number(0U)};
         return;
       case 2:
-        weight.init_output = number(weight.init_output);
+        weight.origin = FromInit{number(0U)};
         return;
       case 3:
         weight.bytes = number(weight.bytes);
@@ -307,12 +311,12 @@ class Mutator {
         if (Tensor* state = any(engine_.state_values)) state->shape.push_back(number<int64_t>(1));
         return;
       case 3:
-        if (int32_t* input = any(signature.mutated_inputs)) *input = number(*input);
+        if (auto* input = any(signature.mutated_inputs)) *input = number(0U);
         return;
       case 4:
-        signature.literals.insert(
-            signature.literals.begin() + static_cast<long>(below(signature.literals.size() + 1)),
-            below(2) == 0 ? "" : "none");
+        signature.inputs.insert(
+            signature.inputs.begin() + static_cast<long>(below(signature.inputs.size() + 1)),
+            below(2) == 0 ? CallSlot(TensorSlot{}) : CallSlot(PlainValue(None{})));
         return;
       case 5:
         engine_.checks.push_back({.kind = static_cast<CheckKind>(below(3)),

@@ -21,7 +21,7 @@ Step program_step(ControlKind control, std::vector<uint32_t> programs, std::vect
           .programs = std::move(programs)};
 }
 
-Step routine_step(std::string routine, std::string attributes, std::vector<BufferUse> uses) {
+Step routine_step(std::string routine, NamedValues attributes, std::vector<BufferUse> uses) {
   return {.kind = StepKind::kRoutine,
           .name = routine,
           .uses = std::move(uses),
@@ -84,7 +84,7 @@ Program sorting() {
   Program main{.name = "main"};
   const BufferId x = add_input(main, "x", f32({4, 3})), y = add_output(main, "y", f32({2, 3}));
   const BufferId places = add_output(main, "places", i64({2, 3}));
-  main.steps = {routine_step("top_k", "axis=0 largest=true",
+  main.steps = {routine_step("top_k", {{"axis", 0}, {"largest", true}},
                              {{x, true, false}, {y, false, true}, {places, false, true}})};
   return main;
 }
@@ -94,7 +94,7 @@ Program scattering() {
   const BufferId x = add_input(main, "x", f32({4, 3})), places = add_input(main, "places", i64({2, 3}));
   const BufferId source = add_input(main, "source", f32({2, 3})), y = add_output(main, "y", f32({4, 3}));
   main.steps = {
-      routine_step("scatter_reduce", "axis=0 reduce=\"mean\" include_self=true",
+      routine_step("scatter_reduce", {{"axis", 0}, {"reduce", "mean"}, {"include_self", true}},
                    {{x, true, false}, {places, true, false}, {source, true, false}, {y, false, true}})};
   return main;
 }
@@ -105,7 +105,7 @@ Program recurring() {
                  hidden = add_input(main, "h", f32({1, 3, 4}));
   const BufferId weight = add_input(main, "w", f32({1, 1, 4, 3, 16}));
   const BufferId y = add_output(main, "y", f32({2, 3, 4})), last = add_output(main, "last", f32({1, 3, 4}));
-  main.steps = {routine_step("gru", "",
+  main.steps = {routine_step("gru", {},
                              {{gates, true, false},
                               {hidden, true, false},
                               {weight, true, false},

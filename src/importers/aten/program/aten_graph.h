@@ -12,6 +12,7 @@
 
 #include "types/dim.h"
 #include "types/dtype.h"
+#include "types/plain_value.h"
 #include "types/tensor.h"
 
 namespace ingot::core::aten {
@@ -36,9 +37,7 @@ struct Value {
   std::optional<Dim> integer;  // kSymInt: its expression over the graph's symbols, if any
 };
 
-struct None {
-  bool operator==(const None&) const = default;
-};
+using core::None;
 
 struct Device {
   std::string type;  // "cpu", "cuda"

@@ -1,0 +1,23 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "support/hash.h"
+
+namespace ingot::core {
+
+constexpr uint32_t kEngineFormatVersion = 5;
+
+struct SectionInfo {
+  std::string name;
+  uint64_t offset = 0, length = 0;  // bytes, padding included
+  Checksum checksum{};              // XXH3-128; of weights: over the checksums of their blocks
+  Digest digest{};  // SHA-256; of weights: over the digests of their contents, in order of offset
+};
+
+// Whether checksums are compared: only tests of the checks after them use kIgnore.
+enum class Checksums { kVerify, kIgnore };
+
+}  // namespace ingot::core

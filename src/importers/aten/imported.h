@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: Apache-2.0
+// What an import returns: a graph, and the values that it refers to.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "ir/graph.h"
+#include "types/plain_value.h"
+#include "types/size_check.h"
+
+namespace ingot::core::aten {
+
+// A weight's values, for the `weight` node of the same name.
+struct WeightSource {
+  std::string name;
+  TensorView data;                    // may be strided
+  std::shared_ptr<const void> owner;  // keeps `data` alive
+};
+
+// A tensor that the model mutates. `state` nodes refer to it by name.
+struct StateSource {
+  std::string name;
+  std::optional<TensorView> initial;  // value before the first run; none if bound to an input
+  std::shared_ptr<const void> owner;
+  std::optional<uint32_t>
+      mutated_input;  // position among the flat user inputs, if the model mutates an argument
+};
+
+struct Imported {
+  core::Graph graph;  // inputs: the tensor user inputs, in order; symbols with their ranges; `updates` assign
+                      // to states
+  std::vector<SizeCheck> checks;  // guards and assertions on sizes
+  std::vector<WeightSource> weights;
+  std::vector<StateSource> states;
+  std::vector<CallSlot> input_slots, output_slots;  // flat user inputs and outputs; tensors are the graph's
+};
+
+}  // namespace ingot::core::aten

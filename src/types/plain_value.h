@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: Apache-2.0
+// Values of a program that are not tensors: literal arguments and results of a call, attributes of a routine.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <variant>
+#include <vector>
+
+namespace ingot::core {
+
+struct None {
+  bool operator==(const None&) const = default;
+};
+using PlainValue = std::variant<None, bool, int64_t, double, std::string>;
+
+std::string to_string(const PlainValue& value);  // "none", "true", "3", "0.5", "'text'"
+
+// One flat input or output of a model's call.
+struct TensorSlot {
+  bool operator==(const TensorSlot&) const = default;
+};
+struct SizeSlot {  // an integer that the sizes of the tensors determine
+  bool operator==(const SizeSlot&) const = default;
+};
+using CallSlot = std::variant<TensorSlot, SizeSlot, PlainValue>;  // PlainValue: a caller must repeat it
+
+std::string to_string(const CallSlot& slot);  // "tensor", "size", or the value
+inline bool is_tensor(const CallSlot& slot) { return std::holds_alternative<TensorSlot>(slot); }
+
+// An attribute of an operator, as its routine receives it.
+struct NamedValue {
+  std::string name;
+  PlainValue value;
+  bool operator==(const NamedValue&) const = default;
+};
+using NamedValues = std::vector<NamedValue>;
+
+}  // namespace ingot::core
