@@ -60,7 +60,7 @@ double steps(const Node& node, const SymbolValues& sizes) {
 // One reason for being slow. Both rates are in steps per nanosecond, on one thread.
 struct Row {
   std::string (*reason)(const Node& node, const Target& target);  // "" if the row does not apply to the node
-  double own_rate;
+  double (*own_rate)(const Node& node, const Target& target);
   double (*peer_rate)(const Node& node, const Target& target);
 };
 
@@ -157,19 +157,52 @@ std::string adds_whole_rows(const Node& node, const Target&) {
   return "whole rows are added at half of the peer's speed";
 }
 
+// Functions whose code takes longer than the peer's: elements per microsecond of each; 0: as fast as the
+// peer.
+struct Function {
+  const Op* op;
+  double own_single, peer_single, own_double, peer_double;
+};
+constexpr Function kFunctions[] = {
+    {&ops::sin, 637, 2090, 113, 973},    {&ops::cos, 577, 2010, 109, 1063},
+    {&ops::tan, 436, 1985, 106, 815},    {&ops::atan, 552, 2247, 0, 0},
+    {&ops::atan2, 458, 686, 0, 0},       {&ops::log2, 410, 2890, 444, 1090},
+    {&ops::log10, 268, 2700, 280, 1100}, {&ops::erf, 0, 0, 497, 820},
+    {&ops::erfc, 171, 1625, 186, 632},   {&ops::power, 237, 357, 0, 0},
+};
+const Function* function_of(const Node& node) {
+  const auto* const found = std::ranges::find(kFunctions, node.op, &Function::op);
+  return found == std::end(kFunctions) ? nullptr : found;
+}
+bool is_double(const Node& node) { return node.results[0]->type.dtype == DType::kF64; }
+double own_rate_of_function(const Node& node, const Target&) {
+  const Function& function = *function_of(node);
+  return (is_double(node) ? function.own_double : function.own_single) / 1000;
+}
+double peer_rate_of_function(const Node& node, const Target&) {
+  const Function& function = *function_of(node);
+  return (is_double(node) ? function.peer_double : function.peer_single) / 1000;
+}
+std::string computes_slowly(const Node& node, const Target& target) {
+  if (function_of(node) == nullptr || !is_floating(node.results[0]->type.dtype)) return {};
+  if (own_rate_of_function(node, target) == 0) return {};
+  return fmt::format("the code of {} takes longer than a library's", node.op->name);
+}
+
 // The first row with a reason applies.
 constexpr Row kRows[] = {
-    {is_transposed, 0.4, transposed_rate},
-    {convolution_lacks_schedule, 0.6, product_rate},
-    {lacks_schedule, 4, product_rate},
-    {interpolates_one_by_one, 0.165, rate<400>},
-    {widens_bf16, kPeerProducts, bf16_rate},
-    {sorts_wide_integers, 0.025, rate<37>},
-    {selects_from_long_lines, 0.092, rate<150>},
-    {adds_whole_rows, 1.58, rate<3500>},
-    {samples_one_by_one<false>, 0.29, rate<490>},
-    {samples_one_by_one<true>, 0.37, rate<1200>},
-    {searches_lines_of_any_length, 0.014, rate<40>},
+    {is_transposed, rate<400>, transposed_rate},
+    {convolution_lacks_schedule, rate<600>, product_rate},
+    {lacks_schedule, rate<4000>, product_rate},
+    {interpolates_one_by_one, rate<165>, rate<400>},
+    {widens_bf16, rate<static_cast<int>(1000 * kPeerProducts)>, bf16_rate},
+    {sorts_wide_integers, rate<25>, rate<37>},
+    {selects_from_long_lines, rate<92>, rate<150>},
+    {adds_whole_rows, rate<1580>, rate<3500>},
+    {samples_one_by_one<false>, rate<290>, rate<490>},
+    {samples_one_by_one<true>, rate<370>, rate<1200>},
+    {searches_lines_of_any_length, rate<14>, rate<40>},
+    {computes_slowly, own_rate_of_function, peer_rate_of_function},
 };
 
 }  // namespace
@@ -190,7 +223,7 @@ Support judge_speed(const Node& node, const SymbolValues& sizes, const Target& t
     // The rates of routines include their memory traffic: expanded indices take no memory.
     const double work = steps(node, sizes),
                  moved = node.op->lower == nullptr ? 0 : bytes(node, sizes) / kBytes;
-    const double own = std::max(work / row.own_rate, moved);
+    const double own = std::max(work / row.own_rate(node, target), moved);
     const double peer = std::max(work / row.peer_rate(node, target), moved);
     if (own < kNotable * peer || own < peer + kPeerCall) return {};
     return {Support::Answer::kSlow, std::move(reason), own, peer + kPeerCall};

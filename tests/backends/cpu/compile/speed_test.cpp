@@ -94,6 +94,18 @@ TEST(Speed, SamplesAlongChannels) {
   }
 }
 
+TEST(Speed, Functions) {
+  const auto answer = [](const Op& op, DType dtype, int64_t size) {
+    Graph graph;
+    return judge_speed(*graph.add(op, {graph.add_input("x", tensor(dtype, {size}))}), {}, Target{}).answer;
+  };
+  EXPECT_EQ(answer(ops::sin, DType::kF32, 1000000), Answer::kSlow);
+  EXPECT_EQ(answer(ops::sin, DType::kF64, 1000000), Answer::kSlow);
+  EXPECT_EQ(answer(ops::sin, DType::kF32, 1000), Answer::kFast);
+  EXPECT_EQ(answer(ops::atan, DType::kF64, 1000000), Answer::kFast);
+  EXPECT_EQ(answer(ops::exp, DType::kF32, 1000000), Answer::kFast);
+}
+
 TEST(Speed, SearchesOfAnyLength) {
   const auto answer = [](const Dim& size, int64_t steps) {
     Graph graph;
