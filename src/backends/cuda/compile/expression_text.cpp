@@ -129,21 +129,12 @@ const std::string* ExpressionWriter::find(const ExprNode* node) const {
 }
 
 // For all values of the symbols that the indices use, whether or not a guard lets them through.
-bool ExpressionWriter::is_in_bounds(const ExprNode& load) const {
-  const Shape& shape = kernel_.buffers[static_cast<size_t>(load.buffer)].type.shape;
-  for (size_t i = 0; i < load.index.size(); ++i) {
-    const bool inside = range_of(load.index[i], scope_->ranges).min >= 0 &&
-                        provably_less(load.index[i], shape[i], scope_->ranges);
-    if (!inside) return false;
-  }
-  return true;
-}
-
 // Whether `expr` still has to load something that may be out of bounds.
 bool ExpressionWriter::needs_guard(const Expr& expr, std::set<const ExprNode*>& seen) const {
   if (find(expr.get()) != nullptr || !seen.insert(expr.get()).second) return false;
   if (expr->kind == ExprNode::Kind::kLocal) return true;
-  if (expr->kind == ExprNode::Kind::kLoad) return !is_in_bounds(*expr);
+  if (expr->kind == ExprNode::Kind::kLoad)
+    return !is_in_bounds(*expr, kernel_.buffers[static_cast<size_t>(expr->buffer)].type.shape, *scope_);
   return std::ranges::any_of(expr->operands, [&](const Expr& operand) { return needs_guard(operand, seen); });
 }
 
@@ -263,6 +254,15 @@ std::string ExpressionWriter::local_text(const ExprNode& node) {
   Dim offset;
   for (size_t i = 0; i < node.index.size(); ++i) offset = offset * local.extents[i] + node.index[i];
   return fmt::format("{}[{}]", local.name, scope_->text(offset));
+}
+
+bool is_in_bounds(const ExprNode& load, const Shape& shape, const IndexScope& scope) {
+  for (size_t i = 0; i < load.index.size(); ++i) {
+    const bool inside = range_of(load.index[i], scope.ranges).min >= 0 &&
+                        provably_less(load.index[i], shape[i], scope.ranges);
+    if (!inside) return false;
+  }
+  return true;
 }
 
 std::string store_text(const loops::Buffer& buffer, std::string_view name, const std::string& offset,

@@ -27,6 +27,9 @@ class ExpressionWriter {
   // Loads of `buffer` give `name`, wherever they load.
   void replace_buffer(int buffer, std::string name) { replaced_[buffer] = std::move(name); }
 
+  // `node` has its value in `name` already.
+  void replace_node(const loops::ExprNode* node, std::string name) { blocks_[0][node] = std::move(name); }
+
   // The variable (or literal) that holds `expr` from here on. `scope` names the symbols of its indices;
   // `guards` are conditions under which loads that use a symbol may be made.
   std::string value(const loops::Expr& expr, const IndexScope& scope,
@@ -47,7 +50,6 @@ class ExpressionWriter {
   std::string select(const loops::ExprNode& node);
   const std::string* find(const loops::ExprNode* node) const;
   bool needs_guard(const loops::Expr& expr, std::set<const loops::ExprNode*>& seen) const;
-  bool is_in_bounds(const loops::ExprNode& load) const;
 
   const loops::Kernel& kernel_;
   const std::vector<LocalAccess>& locals_;
@@ -58,6 +60,9 @@ class ExpressionWriter {
   std::map<int, std::string> replaced_;
   int next_ = 0;
 };
+
+// Whether a load's indices are below `shape` for all values of the scope's symbols.
+bool is_in_bounds(const loops::ExprNode& load, const Shape& shape, const IndexScope& scope);
 
 // The statement that stores `value` into element `offset` of a buffer's storage.
 std::string store_text(const loops::Buffer& buffer, std::string_view name, const std::string& offset,

@@ -159,12 +159,13 @@ class Writer {
     const int groups = plan.block / plan.group;
     line("const idx group = (idx)blockIdx.x * {} + threadIdx.x / {}, lane = threadIdx.x % {};\n", groups,
          plan.group, plan.group);
-    declare_rows(groups);
+    if (!plan.row) declare_rows(groups);
     line("for (idx point = group; point < {}; point += (idx)gridDim.x * {}) {{\n", scope_.text(plan.points),
          groups);
     IndexScope scope = scope_;
     decode(kernel_.parallel, "point", scope);
-    for (size_t k = 0; k < kernel_.stages.size(); ++k) write_stage(k, scope);
+    if (plan.row) text_ += register_row_text(kernel_, *plan.row, scope);
+    for (size_t k = 0; !plan.row && k < kernel_.stages.size(); ++k) write_stage(k, scope);
     line("}}\n");
   }
 

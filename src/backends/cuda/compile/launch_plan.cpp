@@ -18,6 +18,7 @@ constexpr int kWarp = 32, kThreads = 256;
 constexpr int64_t kTypicalExtent = 64;      // of a loop whose extent is not known
 constexpr int64_t kWarpRow = 1024;          // longer rows get a whole block,
 constexpr int64_t kManyRows = 2048;         // and shorter ones where warps would leave processors idle
+constexpr int64_t kFewBlocks = 512;         // that may have a warp each
 constexpr int64_t kRegisterRow = 16;        // elements that one thread may keep
 constexpr int64_t kMostShared = 48 * 1024;  // what every GPU gives a block without asking
 
@@ -111,6 +112,13 @@ LaunchPlan plan_launch(const Kernel& kernel) {
     return plan;
   }
   plan.group = group_for(kernel);
+  if (plan.group > 1) plan.row = register_row(kernel);
+  if (plan.row) {
+    const bool many = typical(kernel.parallel, kernel.symbols) > kFewBlocks;
+    plan.group = plan.row->group;
+    plan.block = many ? std::max(plan.group, 4 * kWarp) : plan.group;
+    return plan;
+  }
   if (plan.group == kWarp) plan.block = 4 * kWarp;
   if (plan.group == 1) return plan;  // rows are registers
   plan.row_bytes = row_bytes(kernel);

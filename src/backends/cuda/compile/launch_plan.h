@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "backends/cuda/compile/register_row.h"
 #include "loops/kernel.h"
 
 namespace ingot::core::cuda {
@@ -22,6 +23,7 @@ struct LaunchPlan {
   Dim points = 1;                    // groups that have work
   Dim row_bytes = 0;                 // per group, of the rows that stages hand on
   bool rows_in_shared = true;        // else in scratch memory, `row_bytes` per group of the grid
+  std::optional<RegisterRow> row;    // its threads keep rows in registers instead
 };
 
 // `kernel` is ordered for storage, and its functions are expanded.

@@ -69,6 +69,40 @@ DEVICE void store_e4m3(u8* p, f32 v) { *p = (u8)E4M3::encode(v); }
 DEVICE f32 load_e5m2(const u8* p) { return E5M2::decode(*p); }
 DEVICE void store_e5m2(u8* p, f32 v) { *p = (u8)E5M2::encode(v); }
 
+// Neighbours, in pieces of up to 16 bytes where they are aligned to their size.
+template <int wide> struct __align__(2 * wide) Halves { u16 each[wide]; };
+template <bool bf16, int wide> DEVICE void load_row(f32 (&v)[wide], const u16* p) {
+  Halves<wide> halves;
+  if (((u64)p & (2 * wide - 1)) == 0) halves = *(const Halves<wide>*)p;
+  else for (int k = 0; k < wide; ++k) halves.each[k] = p[k];
+  #pragma unroll
+  for (int k = 0; k < wide; ++k) v[k] = bf16 ? load_bf16(&halves.each[k]) : load_f16(&halves.each[k]);
+}
+template <int wide> struct __align__(wide < 4 ? 4 * wide : 16) Floats { f32 each[wide]; };
+template <bool, int wide> DEVICE void load_row(f32 (&v)[wide], const f32* p) {
+  Floats<wide> floats;
+  if (((u64)p & (sizeof(floats) - 1) & 15) == 0) floats = *(const Floats<wide>*)p;
+  else for (int k = 0; k < wide; ++k) floats.each[k] = p[k];
+  #pragma unroll
+  for (int k = 0; k < wide; ++k) v[k] = floats.each[k];
+}
+template <bool, int wide> DEVICE void store_row(f32* p, const f32 (&v)[wide]) {
+  Floats<wide> floats;
+  #pragma unroll
+  for (int k = 0; k < wide; ++k) floats.each[k] = v[k];
+  if (((u64)p & (sizeof(floats) - 1) & 15) == 0) *(Floats<wide>*)p = floats;
+  else for (int k = 0; k < wide; ++k) p[k] = v[k];
+}
+template <bool bf16, int wide> DEVICE void store_row(u16* p, const f32 (&v)[wide]) {
+  Halves<wide> halves;
+  #pragma unroll
+  for (int k = 0; k < wide; ++k)
+    if (bf16) store_bf16(&halves.each[k], v[k]);
+    else store_f16(&halves.each[k], v[k]);
+  if (((u64)p & (2 * wide - 1)) == 0) *(Halves<wide>*)p = halves;
+  else for (int k = 0; k < wide; ++k) p[k] = halves.each[k];
+}
+
 // ---- Scalar semantics of Loop IR (loops/kernel.h) ----
 template <class T> struct Unsigned { typedef T type; };
 template <> struct Unsigned<i32> { typedef u32 type; };

@@ -56,7 +56,8 @@ LaunchPlan plan_of(const Kernel& kernel) { return write_kernel(kernel, "k").plan
 
 TEST(CudaPlan, RowsShareAWarpOrABlock) {
   EXPECT_EQ(plan_of(softmax_kernel(64, 128)).group, 32);
-  EXPECT_EQ(plan_of(softmax_kernel(64, 4096)).group, 256);
+  EXPECT_EQ(plan_of(softmax_kernel(64, 4096)).group, 128);  // 32 elements of a thread in registers
+  EXPECT_EQ(plan_of(softmax_kernel(64, 20000)).group, 256);
   EXPECT_EQ(plan_of(softmax_kernel(64, 8)).group, 1);
 }
 
@@ -66,7 +67,9 @@ TEST(CudaPlan, NeighboursReadSideBySide) {
 }
 
 TEST(CudaPlan, LongRowsGoToScratch) {
-  EXPECT_TRUE(plan_of(softmax_kernel(4, 4096)).rows_in_shared);
+  EXPECT_TRUE(plan_of(softmax_kernel(4, 4096)).row.has_value());
+  EXPECT_TRUE(plan_of(softmax_kernel(4, 10000)).rows_in_shared);
+  EXPECT_FALSE(plan_of(softmax_kernel(4, 10000)).row.has_value());
   EXPECT_FALSE(plan_of(softmax_kernel(4, 100000)).rows_in_shared);
   EXPECT_FALSE(plan_of(softmax_kernel(symbol("R"), symbol("C"))).rows_in_shared);  // may be of any length
 }
@@ -88,7 +91,7 @@ TEST(CudaText, RefusesFourBitIntegers) {
 
 TEST(CudaKernels, RowsOfAllLengths) {
   std::vector<Case> cases;
-  for (const int64_t columns : {1, 8, 31, 32, 33, 128, 1000, 1025, 5000, 20000}) {
+  for (const int64_t columns : {1, 8, 31, 32, 33, 64, 77, 128, 771, 1000, 1025, 5000, 8192, 20000}) {
     cases.push_back({.kernel = softmax_kernel(7, columns), .symbols = {}, .operands = {}});
     cases.push_back({.kernel = sum_kernel(7, columns, false), .symbols = {}, .operands = {}});
     cases.push_back({.kernel = sum_kernel(70, columns, true), .symbols = {}, .operands = {}});
