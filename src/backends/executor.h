@@ -81,8 +81,9 @@ class Executor {
   virtual std::string missing(const Image& image) const = 0;
   // UserError INGOT-U22x says what this machine lacks ("needs avx512_bf16").
   virtual std::unique_ptr<LoadedImages> load(const EngineData& data, const EngineFile* file) const = 0;
-  // Whether `launch` has the sizes and constants of this backend, in their ranges.
-  virtual bool is_valid(const Launch& launch) const = 0;
+  // Whether `launch`, of a kernel with so many buffers, has the sizes and constants of this backend, in their
+  // ranges.
+  virtual bool is_valid(const Launch& launch, size_t buffers) const = 0;
   // `allocator` (null: the system) gives the queue's memory on the host, and outlives it.
   virtual std::unique_ptr<Queue> open_queue(const MemoryAllocator* allocator = nullptr) const = 0;
   // Where its kernels find their buffers; null: in memory of the host.

@@ -113,7 +113,7 @@ class Maker {
   uint32_t backend_of_kernel(const Step& step) const {
     const uint32_t backend = backends_.position(step.backend);
     invariant(backend != kNoId, "the kernel binaries of a backend were not loaded");
-    if (backends_.all[backend].executor->is_valid(step.launch)) return backend;
+    if (backends_.all[backend].executor->is_valid(step.launch, step.uses.size())) return backend;
     throw UserError("INGOT-U206",
                     fmt::format("the engine's program is broken: '{}' has a launch that its backend '{}' "
                                 "rejects",

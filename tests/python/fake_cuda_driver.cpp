@@ -72,6 +72,8 @@ int cuEventCreate(void** event, unsigned) { return *event = &object, 0; }
 int cuEventDestroy_v2(void*) { return 0; }
 int cuEventRecord(void*, void*) { return 0; }
 int cuStreamWaitEvent(void*, void*, unsigned) { return 0; }
+int cuTensorMapEncodeTiled(void*, ...) { return 0; }
+int cuTensorMapEncodeIm2col(void*, ...) { return 0; }
 int cuLaunchKernelEx(const void*, void*, void**, void**) { return launches += capturing ? 0 : 1, 0; }
 int cuGraphInstantiateWithFlags(void** executable, void*, unsigned long long) {
   return *executable = &object, 0;

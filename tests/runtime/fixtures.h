@@ -21,7 +21,7 @@ class TestExecutor final : public Executor {
   std::unique_ptr<LoadedImages> load(const EngineData&, const EngineFile*) const override {
     return std::make_unique<LoadedImages>();
   }
-  bool is_valid(const Launch&) const override { return true; }
+  bool is_valid(const Launch&, size_t) const override { return true; }
   std::unique_ptr<Queue> open_queue(const MemoryAllocator*) const override {
     return std::make_unique<TestQueue>(kernels_);
   }

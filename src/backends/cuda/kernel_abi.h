@@ -3,8 +3,9 @@
 //
 // An image is a cubin with one kernel. Its arguments: one pointer a buffer, one i64 a symbol, a pointer to
 // scratch memory, and a pointer to an i32 status, which it sets to a loops::KernelStatus if a value cannot be
-// used. Groups of threads take work items in turn, so that any number of blocks computes the same. A kernel
-// may start while the one before it runs: it waits for it before it touches anything but weights.
+// used; then its tensor maps, if it has any. Groups of threads take work items in turn, so that any number of
+// blocks computes the same. A kernel may start while the one before it runs: it waits for it before it
+// touches anything but weights.
 #pragma once
 
 #include <cstdint>
@@ -25,6 +26,29 @@ enum LaunchConstant : uint8_t {
   kGroup,    // threads that share a work item: divides kBlock
   kCluster,  // blocks that share a work item, neighbours in the grid: 1, or a block is a group
   kLaunchConstants
+};
+
+// A tensor map describes a buffer of 16-bit elements, from which a kernel copies boxes into shared memory
+// with one instruction (CUtensorMap: PTX ISA, "Tensor copies"). Boxes are kMapInner elements wide, stored
+// with the swizzle of 128 bytes; what lies beyond an extent is zero. A map of windows walks over the places
+// of a channels-last image instead (im2col). A launch has so many maps as its sizes and constants have room
+// for, behind its own: kMapConstants and kMapSizes each. Dims are innermost first; unused ones have extent 1.
+constexpr int64_t kMapInner = 64;
+constexpr size_t kMapRank = 5, kMapPlaneRank = 2;
+enum MapSize : uint8_t {
+  kMapExtents,                           // kMapRank of them
+  kMapStrides = kMapExtents + kMapRank,  // in elements, of all dims but the innermost
+  kMapSizes = kMapStrides + kMapRank - 1
+};
+enum MapConstant : uint8_t {
+  kMapBuffer,  // of the kernel's arguments
+  kMapDims,    // that count, at most kMapRank; of windows 4
+  kMapIsWindows,
+  kMapBox,                                // elements along each dim; of windows only [1], the places of a box
+  kMapSteps = kMapBox + kMapRank,         // of windows, from place to place along (x, y)
+  kMapLower = kMapSteps + kMapPlaneRank,  // of windows: the first place, relative to the first of the image,
+  kMapUpper = kMapLower + kMapPlaneRank,  // and the last, relative to the last
+  kMapConstants = kMapUpper + kMapPlaneRank
 };
 
 constexpr int64_t kMostThreads = 1024;  // a block

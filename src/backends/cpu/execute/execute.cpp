@@ -162,7 +162,7 @@ class CpuExecutor final : public Executor {
     return images;
   }
 
-  bool is_valid(const Launch& launch) const override {
+  bool is_valid(const Launch& launch, size_t) const override {
     return launch.sizes.size() == kLaunchSizes && launch.constants.size() == kLaunchConstants &&
            launch.constants[kGrain] >= 1 && launch.constants[kItemCost] >= 0;
   }

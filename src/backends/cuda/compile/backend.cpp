@@ -69,6 +69,7 @@ LoweredStep lower_template(TemplateKernel kernel, const Members& members, const 
   step.launch = {.sizes = {kernel.items, kernel.shared_bytes, 0},
                  .constants = {kernel.threads, kernel.threads, kernel.cluster}};
   for (const std::string& symbol : kernel.symbols) step.launch.symbols.push_back(Dim::symbol(symbol));
+  for (const TensorMap& map : kernel.maps) add_tensor_map(map, step.launch);
   for (const Value* operand : node.operands) {
     if (operand != nullptr) add_argument(step, members, operand);
   }

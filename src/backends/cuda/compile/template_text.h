@@ -11,6 +11,7 @@
 #include <fmt/core.h>
 
 #include "backends/cuda/compile/index_text.h"
+#include "backends/cuda/compile/tensor_map.h"
 #include "ir/graph.h"
 #include "loops/kernel.h"
 
@@ -24,6 +25,7 @@ struct TemplateKernel {
   int threads = 128, cluster = 1;
   Dim items = 1;
   int64_t shared_bytes = 0;
+  std::vector<TensorMap> maps;
   std::vector<std::string> symbols;
   std::string text;  // without the prelude
 };

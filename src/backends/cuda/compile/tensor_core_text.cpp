@@ -74,6 +74,21 @@ template <bool bf16> DEVICE void store_eight(u16* p, const f32 (&v)[8]) {
   *(Packed*)p = packed;
 }
 template <bool bf16> DEVICE f32 load_half(const u16* p) { return bf16 ? load_bf16(p) : load_f16(p); }
+// The numbers from `p` on, of which there are `count`; the last stands for those beyond.
+template <bool bf16> DEVICE void load_eight(f32 (&v)[8], const u16* p, i64 count) {
+  Packed packed;
+  if (count >= 8 && is_aligned(p)) packed = *(const Packed*)p;
+  else {
+    #pragma unroll
+    for (int k = 0; k < 4; ++k) packed.pairs[k] = (u32)p[least<i64>(2 * k, count - 1)] | (u32)p[least<i64>(2 * k + 1, count - 1)] << 16;
+  }
+  #pragma unroll
+  for (int k = 0; k < 4; ++k) {
+    const u16 low = (u16)packed.pairs[k], high = (u16)(packed.pairs[k] >> 16);
+    v[2 * k] = load_half<bf16>(&low);
+    v[2 * k + 1] = load_half<bf16>(&high);
+  }
+}
 )cuda";
 
 //   for tile of the result [kRows x kColumns] that this block has, or shares with a cluster of kSplits
@@ -178,22 +193,6 @@ DEVICE void keep_sums(f32* to, const f32 (&sums)[kOwnRows / 16][kOwnColumns / 8]
   }
 }
 
-DEVICE void multiply_one_by_one(f32* to, int share, idx batch, idx first_row, idx first_column, const Operands& x) {
-  for (int i = threadIdx.x; i < kRows * kColumns; i += kThreads) {
-    const idx row = first_row + i / kColumns, column = first_column + i % kColumns;
-    f32 sum = 0;
-    if (share == 0 && row < x.rows && column < x.columns)
-      for (idx depth = 0; depth < x.depth; ++depth) {
-        bool valid = true;
-        const ASource source = a_source(x, batch, row, depth % kDepth, true);
-        const u16* a = a_place(x, source, depth / kDepth * kDepth, depth % kDepth, valid);
-        if (valid) sum = fmaf(load_half<kBf16>(a), load_half<kBf16>(b_place(x, batch, column, depth)), sum);
-      }
-    to[i / kColumns * kSumStride + i % kColumns] = sum;
-  }
-  __syncthreads();
-}
-
 DEVICE void multiply_tile(char* shared, int share, idx batch, idx first_row, idx first_column, const Operands& x) {
   u16* const a = (u16*)shared;
   u16* const b = a + kStages * kATile;
@@ -227,6 +226,25 @@ DEVICE void multiply_tile(char* shared, int share, idx batch, idx first_row, idx
   __syncthreads();
   keep_sums((f32*)shared, sums);
 }
+)cuda";
+
+// Of tiles whose sums are in shared memory, [kRows][kSumStride].
+constexpr std::string_view kSums = R"cuda(
+DEVICE void multiply_one_by_one(f32* to, int share, idx batch, idx first_row, idx first_column, const Operands& x) {
+  for (int i = threadIdx.x; i < kRows * kColumns; i += kThreads) {
+    const idx row = first_row + i / kColumns, column = first_column + i % kColumns;
+    f32 sum = 0;
+    if (share == 0 && row < x.rows && column < x.columns)
+      for (idx depth = 0; depth < x.depth; ++depth) {
+        bool valid = true;
+        const ASource source = a_source(x, batch, row, depth % kDepth, true);
+        const u16* a = a_place(x, source, depth / kDepth * kDepth, depth % kDepth, valid);
+        if (valid) sum = fmaf(load_half<kBf16>(a), load_half<kBf16>(b_place(x, batch, column, depth)), sum);
+      }
+    to[i / kColumns * kSumStride + i % kColumns] = sum;
+  }
+  __syncthreads();
+}
 
 // Neighbours of the tile: the shares of the cluster's blocks, in order.
 DEVICE void add_shares_of(f32 (&sums)[kWide], const f32* place) {
@@ -245,5 +263,6 @@ DEVICE void add_shares_of(f32 (&sums)[kWide], const f32* place) {
 
 std::string_view tensor_core_functions() { return kFunctions; }
 std::string_view contraction_body() { return kContraction; }
+std::string_view sums_of_tiles() { return kSums; }
 
 }  // namespace ingot::core::cuda

@@ -9,7 +9,9 @@ namespace ingot::core::cuda {
 // arithmetic, fragments, and the product of two fragments.
 std::string_view tensor_core_functions();
 
-// The body of a contraction; contraction.cpp says what it finds declared.
+// multiply_tile of a contraction; contraction.cpp says what it finds declared.
 std::string_view contraction_body();
+// What follows it, or the body for warp groups: operands that are not aligned, and sums that blocks share.
+std::string_view sums_of_tiles();
 
 }  // namespace ingot::core::cuda

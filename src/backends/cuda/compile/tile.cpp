@@ -2,7 +2,6 @@
 #include "backends/cuda/compile/tile.h"
 
 #include <algorithm>
-#include <charconv>
 #include <cmath>
 
 namespace ingot::core::cuda {
@@ -20,12 +19,6 @@ constexpr double kBytesOfProcessor = 42e3;  // into one multiprocessor, by copie
 constexpr double kBytesOfAll = 5.0e6;       // and into all
 constexpr double kOperations = 2.0e6;       // of one multiprocessor by mma.sync, when all its warps are busy
 constexpr int64_t kThreadsOfProcessor = 1024;  // with the registers that a tile's sums need
-constexpr double kProcessors = 132;
-
-// Multiprocessors that clusters of so many blocks can fill: those of a cluster share a part of the chip.
-double processors_for(int splits) {
-  return splits == 1 ? kProcessors : splits == 2 ? 128 : splits == 4 ? 112 : 96;
-}
 
 constexpr Tile kTiles[] = {{128, 128, 2, 4, 1, 64}, {128, 64, 4, 2, 1, 64}, {64, 128, 2, 4, 1, 64},
                            {64, 64, 4, 2, 1, 64},   {64, 48, 2, 3, 1, 64},  {32, 96, 2, 3, 1, 64},
@@ -63,9 +56,9 @@ double predicted_us(const Tile& tile, const ProductSize& size, const GpuLimits& 
   const auto fitting = static_cast<double>(std::clamp<int64_t>(
       std::min(limits.shared_bytes / shared, kThreadsOfProcessor / tile.threads()), 1, kThreadsOfProcessor));
   const double waves = std::ceil(blocks / (fitting * processors_for(tile.splits)));
-  const double neighbours = std::min(fitting, std::ceil(blocks / kProcessors));
+  const double neighbours = std::min(fitting, std::ceil(blocks / kMultiprocessors));
   const double elements = tile.depth * parts * neighbours;
-  const double rate = std::min(kBytesOfProcessor, kBytesOfAll / std::min(kProcessors, blocks));
+  const double rate = std::min(kBytesOfProcessor, kBytesOfAll / std::min(kMultiprocessors, blocks));
   const double intake = 2 * elements * (tile.rows + tile.columns) / rate;
   const double busy = std::min(1.0, tile.threads() * neighbours / 256);
   const double products = 2 * elements * tile.rows * tile.columns / (kOperations * busy);
@@ -85,18 +78,6 @@ int64_t Tile::shared_bytes(bool b_depth_inner) const {
   const int64_t b =
       b_depth_inner ? int64_t{columns} * (depth + kPadding) : int64_t{depth} * (columns + kPadding);
   return std::max<int64_t>(stages * (a + b) * kElement, int64_t{rows} * (columns + kSumPadding) * kSum);
-}
-
-// Shared memory of compute capabilities: CUDA C++ Programming Guide, table of technical specifications.
-GpuLimits limits_of(std::string_view architecture) {
-  constexpr int64_t kKilobyte = 1024;
-  int number = 0;
-  const size_t digits = std::min(architecture.find_first_of("0123456789"), architecture.size());
-  std::from_chars(architecture.data() + digits, architecture.data() + architecture.size(), number);
-  if (number == 80 || number == 87) return {163 * kKilobyte, false};
-  if (number < 90) return {99 * kKilobyte, false};
-  if (number >= 120) return {99 * kKilobyte, true};
-  return {227 * kKilobyte, true};
 }
 
 int64_t RowTile::shared_bytes(int64_t depth) const { return int64_t{rows} * (columns() * 4 + depth * 2); }

@@ -4,8 +4,9 @@
 
 #include <cstdint>
 #include <optional>
-#include <string_view>
 #include <vector>
+
+#include "backends/cuda/compile/gpu_limits.h"
 
 namespace ingot::core::cuda {
 
@@ -37,16 +38,22 @@ struct RowTile {
   int64_t shared_bytes(int64_t depth) const;
 };
 
-// What matters of an architecture.
-struct GpuLimits {
-  int64_t shared_bytes;  // that one block may have
-  bool clusters;
+// For warp groups, each with 64 rows, whose operands come by bulk copies; one more group copies.
+struct GroupTile {
+  static constexpr int kGroupRows = 64, kGroupThreads = 128, kDepth = 64;
+  int groups, columns;
+  int stages = 3;  // parts of kDepth in shared memory
+  int splits = 1;  // as of a Tile
+  int rows() const { return groups * kGroupRows; }
+  int threads() const { return (groups + 1) * kGroupThreads; }
+  int64_t shared_bytes() const;
 };
-GpuLimits limits_of(std::string_view architecture);
 
 // Nothing if the product has more rows, or if neighbours in b do not lie along the depth.
 std::optional<RowTile> row_tile(const ProductSize& size);
 // Tiles that suit the product, the predicted fastest first.
 std::vector<Tile> rank_tiles(const ProductSize& size, const GpuLimits& limits);
+// The same of tiles for warp groups; none if the rows are too few, or if there are no warp groups.
+std::vector<GroupTile> rank_group_tiles(const ProductSize& size, const GpuLimits& limits);
 
 }  // namespace ingot::core::cuda

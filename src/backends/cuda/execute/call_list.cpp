@@ -2,13 +2,15 @@
 #include "backends/cuda/execute/call_list.h"
 
 #include "backends/cuda/execute/device.h"
+#include "backends/cuda/kernel_abi.h"
 
 namespace ingot::core::cuda {
 namespace {
 
-// A launch is {function, grid and block, shared bytes and the number of arguments, arguments...}, a copy
-// {0, from, to, bytes}.
-constexpr size_t kHeader = 3, kCopy = 4;
+// A launch is {function, grid and block, shared bytes and how many arguments and maps, arguments...,
+// maps...}, a map is {address, constants, sizes...}, a copy {0, from, to, bytes}.
+constexpr size_t kHeader = 3, kCopy = 4, kMap = 2 + kMapSizes;
+constexpr uint64_t kOneMap = 1 << 16;  // in the third word
 
 }  // namespace
 
@@ -27,6 +29,12 @@ void CallList::add_argument(uint64_t value) {
   words_.push_back(value);
 }
 
+void CallList::add_map(const void* buffer, const int64_t* constants, const int64_t* sizes) {
+  words_[counter_] += kOneMap;
+  words_.insert(words_.end(), {address(buffer), address(constants)});
+  words_.insert(words_.end(), sizes, sizes + kMapSizes);
+}
+
 Checksum CallList::checksum() const { return core::checksum(std::as_bytes(std::span(words_))); }
 
 void CallList::enqueue(const Driver& driver, Handle stream, bool overlap) {
@@ -39,9 +47,11 @@ void CallList::enqueue(const Driver& driver, Handle stream, bool overlap) {
       follows_kernel = false;
       continue;
     }
-    const auto count = static_cast<uint32_t>(words_[i + 2]);
+    const auto counts = static_cast<uint32_t>(words_[i + 2]);
+    const size_t count = counts % kOneMap, maps = counts / kOneMap;
     arguments_.clear();
     for (size_t k = 0; k < count; ++k) arguments_.push_back(&words_[i + kHeader + k]);
+    encode_maps(driver, &words_[i + kHeader + count], maps);
     const LaunchConfig config{.grid = {static_cast<uint32_t>(words_[i + 1] >> 32), 1, 1},
                               .block = {static_cast<uint32_t>(words_[i + 1]), 1, 1},
                               .shared_bytes = static_cast<uint32_t>(words_[i + 2] >> 32),
@@ -50,9 +60,20 @@ void CallList::enqueue(const Driver& driver, Handle stream, bool overlap) {
                               .attribute_count = overlap && follows_kernel ? 1u : 0u};
     const auto function = reinterpret_cast<Handle>(words_[i]);
     check(driver, driver.launch(&config, function, arguments_.data(), nullptr), "cuLaunchKernelEx");
-    i += kHeader + count;
+    i += kHeader + count + maps * kMap;
     follows_kernel = true;
   }
+}
+
+void CallList::encode_maps(const Driver& driver, const uint64_t* words, size_t count) {
+  maps_.clear();
+  for (size_t k = 0; k < count; ++k) {
+    const uint64_t* const map = words + k * kMap;
+    const auto* const constants = reinterpret_cast<const int64_t*>(map[1]);
+    const auto* const sizes = reinterpret_cast<const int64_t*>(map + 2);
+    maps_.push_back(encode_map(driver, map[0], {constants, kMapConstants}, {sizes, kMapSizes}));
+  }
+  for (EncodedMap& map : maps_) arguments_.push_back(&map);
 }
 
 }  // namespace ingot::core::cuda

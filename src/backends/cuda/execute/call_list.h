@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "backends/cuda/execute/driver.h"
+#include "backends/cuda/execute/tensor_map.h"
 #include "support/hash.h"
 
 namespace ingot::core::cuda {
@@ -16,20 +17,26 @@ class CallList {
  public:
   void clear() { words_.clear(); }
   void add_copy(const void* from, void* to, size_t bytes);
-  // Arguments follow by `add_argument`.
+  // Arguments follow by `add_argument`, then tensor maps by `add_map`.
   void add_launch(Handle function, uint32_t grid, uint32_t block, uint32_t shared_bytes);
   void add_argument(uint64_t value);
+  // `constants`, which must outlive the list, and `sizes` are one map's (kernel_abi.h).
+  void add_map(const void* buffer, const int64_t* constants, const int64_t* sizes);
 
-  bool operator==(const CallList&) const = default;
+  bool operator==(const CallList& other) const { return words_ == other.words_; }
   Checksum checksum() const;
   // Each in turn on `stream`, where a capture may be under way.
   // `overlap`: a kernel behind another may start before that is done, as kernel_abi.h says.
   void enqueue(const Driver& driver, Handle stream, bool overlap);
 
  private:
+  void encode_maps(const Driver& driver, const uint64_t* words, size_t count);
+
   std::vector<uint64_t> words_;
-  size_t counter_ = 0;            // of the last launch's arguments, in `words_`
-  std::vector<void*> arguments_;  // space for those of one launch
+  size_t counter_ = 0;  // of the last launch's arguments, in `words_`
+  // Space for those of one launch.
+  std::vector<void*> arguments_;
+  std::vector<EncodedMap> maps_;
 };
 
 }  // namespace ingot::core::cuda

@@ -51,6 +51,8 @@ const char* find_all(void* library, Driver& driver) {
   get("cuEventDestroy_v2", driver.destroy_event);
   get("cuEventRecord", driver.record);
   get("cuStreamWaitEvent", driver.wait);
+  get("cuTensorMapEncodeTiled", driver.encode_tiled);
+  get("cuTensorMapEncodeIm2col", driver.encode_windows);
   get("cuLaunchKernelEx", driver.launch);
   get("cuGraphInstantiateWithFlags", driver.instantiate);
   get("cuGraphLaunch", driver.launch_graph);

@@ -55,6 +55,13 @@ struct Driver {
   int (*destroy_event)(Handle);
   int (*record)(Handle event, Handle stream);
   int (*wait)(Handle stream, Handle event, unsigned);
+  int (*encode_tiled)(void* map, int dtype, uint32_t rank, void* memory, const uint64_t* extents,
+                      const uint64_t* strides, const uint32_t* box, const uint32_t* steps, int interleave,
+                      int swizzle, int promotion, int fill);
+  int (*encode_windows)(void* map, int dtype, uint32_t rank, void* memory, const uint64_t* extents,
+                        const uint64_t* strides, const int* lower, const int* upper, uint32_t channels,
+                        uint32_t places, const uint32_t* steps, int interleave, int swizzle, int promotion,
+                        int fill);
   int (*launch)(const LaunchConfig*, Handle function, void** arguments, void** extra);
   int (*instantiate)(Handle* executable, Handle graph, unsigned long long flags);
   int (*launch_graph)(Handle executable, Handle stream);

@@ -2,6 +2,7 @@
 #include "backends/cuda/execute/execute.h"
 
 #include "backends/cuda/execute/queue.h"
+#include "backends/cuda/execute/tensor_map.h"
 #include "backends/cuda/kernel_abi.h"
 #include "support/error.h"
 
@@ -24,8 +25,9 @@ class CudaExecutor final : public Executor {
     return load_images(data, Device::get());
   }
 
-  bool is_valid(const Launch& launch) const override {
-    if (launch.sizes.size() != kLaunchSizes || launch.constants.size() != kLaunchConstants) return false;
+  bool is_valid(const Launch& launch, size_t buffers) const override {
+    if (launch.sizes.size() < kLaunchSizes || launch.constants.size() < kLaunchConstants) return false;
+    if (!has_valid_maps(launch, buffers)) return false;
     const int64_t block = launch.constants[kBlock], group = launch.constants[kGroup],
                   cluster = launch.constants[kCluster];
     const bool is_cluster =

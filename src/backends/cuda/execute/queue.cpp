@@ -90,6 +90,11 @@ void CudaQueue::list_launch(const Images& images, const KernelCall& call) {
     calls_.add_argument(static_cast<uint64_t>(call.symbols[i]));
   calls_.add_argument(call.sizes[kScratchBytes] > 0 ? address(scratch_.reserve(0)) : 0);
   calls_.add_argument(address(const_cast<int32_t*>(statuses_) + slot_of(&launch)));
+  for (size_t i = 0; i < tensor_maps_of(launch); ++i) {
+    const int64_t* const constants = launch.constants.data() + kLaunchConstants + i * kMapConstants;
+    calls_.add_map(call.buffers[static_cast<size_t>(constants[kMapBuffer])], constants,
+                   call.sizes + kLaunchSizes + i * kMapSizes);
+  }
 }
 
 // Kernels with scratch memory get no more blocks than run at once.

@@ -46,6 +46,12 @@ const Template kTemplates[] = {
     {"linear_unaligned", kLinear, {{"S", 33}}, 2},
     {"linear_deep",
      "graph g(%x: HALF[2,5,1000], %w: HALF[24,1000]) {\n %y = linear(%x, %w) : HALF[2,5,24]\n return %y\n}"},
+    {"linear_of_groups",
+     "graph g(%x: HALF[70,600], %w: HALF[104,600], %b: HALF[104]) {\n %y = linear(%x, %w, %b) : "
+     "HALF[70,104]\n "
+     "return %y\n}"},
+    {"linear_of_groups_deep",
+     "graph g(%x: HALF[65,6000], %w: HALF[40,6000]) {\n %y = linear(%x, %w) : HALF[65,40]\n return %y\n}"},
     {"linear_large",
      "graph g(%x: HALF[1500,72], %w: HALF[1200,72]) {\n %y = linear(%x, %w) : HALF[1500,1200]\n return "
      "%y\n}"},
@@ -70,6 +76,12 @@ const Template kTemplates[] = {
     {"matmul_shared_b",
      "graph g(%a: HALF[2,3,17,16], %b: HALF[1,16,8]) {\n %y = matmul(%a, %b) : HALF[2,3,17,8]\n return "
      "%y\n}"},
+    {"matmul_of_groups",
+     "graph g(%a: HALF[2,3,S,136], %b: HALF[3,136,24]) {\n %y = matmul(%a, %b) : HALF[2,3,S,24]\n return "
+     "%y\n}",
+     {{"S", 70}},
+     0,
+     {"{0, 2, 1, 3}", "{0, 2, 1}", "{0, 2, 1, 3}"}},
     {"matmul_unaligned",
      "graph g(%a: HALF[33,16], %b: HALF[16,40]) {\n %y = matmul(%a, %b) : HALF[33,40]\n return %y\n}",
      {},
@@ -84,6 +96,20 @@ const Template kTemplates[] = {
     {"convolution_strided",
      "graph g(%x: HALF[2,64,11,13], %w: HALF[8,64,3,2]) {\n"
      " %y = convolution(%x, %w) {stride=[2, 3], padding=[2, 0], dilation=[2, 1]} : HALF[2,8,6,4]\n"
+     " return %y\n}",
+     {},
+     0,
+     {kChannelsLast, kChannelsLast, kChannelsLast}},
+    {"convolution_of_images",
+     "graph g(%x: HALF[N,64,7,9], %w: HALF[40,64,3,3], %b: HALF[40]) {\n"
+     " %y = convolution(%x, %w, %b) {stride=[2, 1], padding=[1, 1], dilation=[1, 1]} : HALF[N,40,4,9]\n"
+     " return %y\n}",
+     {{"N", 5}},
+     0,
+     {kChannelsLast, kChannelsLast, "", kChannelsLast}},
+    {"convolution_of_many_points",
+     "graph g(%x: HALF[2,24,9,7], %w: HALF[16,24,1,1]) {\n"
+     " %y = convolution(%x, %w) {stride=[1, 1], padding=[0, 0], dilation=[1, 1]} : HALF[2,16,9,7]\n"
      " return %y\n}",
      {},
      0,

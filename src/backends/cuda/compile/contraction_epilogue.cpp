@@ -1,0 +1,192 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "backends/cuda/compile/contraction_epilogue.h"
+
+#include <algorithm>
+
+#include "backends/cuda/compile/expression_text.h"
+#include "backends/cuda/compile/type_text.h"
+#include "loops/rewrite.h"
+#include "ops/ops.h"
+#include "support/error.h"
+
+namespace ingot::core::cuda {
+namespace {
+
+constexpr int kEight = 8;
+
+class EpilogueWriter {
+ public:
+  EpilogueWriter(const Node& node, const ProductShape& shape, const loops::Kernel& epilogue, int wide,
+                 TemplateText& out)
+      : node_(node), shape_(shape), epilogue_(epilogue), wide_(wide), out_(out) {
+    column_ = Dim::symbol(epilogue.parallel[shape.column_dim].variable);
+    has_bias_ = node.op != &ops::matmul && node.has_operand(2);
+    for (size_t i = 1; wide == kEight && i < epilogue.buffers.size(); ++i) {
+      if (const auto index = neighbours_read(i)) wide_loads_.push_back({i, *index});
+    }
+  }
+
+  // A thread has kWide neighbours of a row at a time, twice: all are loaded and computed before the first is
+  // stored, since what is stored could be what the next load reads. Beyond the edge the last number is
+  // computed again.
+  void write() {
+    const loops::Stage& stored = epilogue_.stages.back();
+    invariant(stored.store.has_value(), "an epilogue stores what it computes last");
+    const loops::Buffer& buffer = buffer_of(stored.store->buffer);
+    const std::string result = fmt::format("b{}", stored.store->buffer);
+    out_.line("constexpr int kAcross = kColumns / kWide, kShare = kRows * kAcross / kSplits;\n");
+    out_.line("constexpr int kAtOnce = kShare > kThreads ? 2 : 1;\nconst int end = (share + 1) * kShare;\n");
+    write_place("place_of", buffer, stored.store->index);
+    write_wide_loads();
+    out_.line("const auto finish = [&](idx row, idx column, f32 sum, int k) {{\n");
+    write_value();
+    out_.line("}};\nfor (int i = share * kShare + threadIdx.x; i < end; i += kAtOnce * kThreads) {{\n");
+    out_.line("{} values[kAtOnce][kWide];\n", type_name(stored.value->dtype));
+    out_.line("#pragma unroll\nfor (int n = 0; n < kAtOnce; ++n) {{\n");
+    out_.line("const int at = least(i + n * kThreads, end - 1), across = at % kAcross * kWide;\n");
+    out_.line(
+        "f32 sums[kWide];\nadd_shares_of(sums, (const f32*)shared + at / kAcross * kSumStride + across);\n");
+    out_.line("const idx row = least<idx>(first_row + at / kAcross, x.rows - 1);\n");
+    if (has_wide_loads())
+      out_.line("load_neighbours(row, least<idx>(first_column + across, x.columns - 1));\n");
+    out_.line("#pragma unroll\nfor (int k = 0; k < kWide; ++k)\n");
+    out_.line(
+        "values[n][k] = finish(row, least<idx>(first_column + across + k, x.columns - 1), sums[k], "
+        "k);\n}}\n");
+    out_.line("#pragma unroll\nfor (int n = 0; n < kAtOnce; ++n) {{\n");
+    out_.line("const int at = i + n * kThreads;\nconst idx column = first_column + at % kAcross * kWide;\n");
+    out_.line("const idx row = first_row + at / kAcross;\nif (at >= end || row >= x.rows) break;\n");
+    if (wide_ == kEight && are_neighbours(buffer, stored.store->index)) {
+      out_.line("{}* const to = {} + place_of(row, column);\n", storage_name(buffer.type.dtype), result);
+      out_.line("if (column + 8 <= x.columns && is_aligned(to)) {{\n");
+      out_.line("store_eight<{}>(to, values[n]);\ncontinue;\n}}\n", buffer.type.dtype == DType::kBF16);
+    }
+    out_.line("#pragma unroll\nfor (int k = 0; k < kWide; ++k) {{\nif (column + k < x.columns)\n");
+    out_.text += store_text(buffer, result, "place_of(row, column + k)", "values[n][k]");
+    out_.line("}}\n}}\n}}\n");
+  }
+
+ private:
+  struct WideLoad {
+    size_t buffer;
+    std::vector<Dim> index;
+  };
+
+  const loops::Buffer& buffer_of(int buffer) const { return epilogue_.buffers[static_cast<size_t>(buffer)]; }
+  bool has_wide_loads() const { return wide_ == kEight && (has_bias_ || !wide_loads_.empty()); }
+
+  // Whether eight columns from a multiple of eight on are halves side by side at `index`.
+  bool are_neighbours(const loops::Buffer& buffer, const std::vector<Dim>& index) const {
+    const Layout& layout = buffer.type.layout;
+    if (!is_half(buffer.type.dtype) || index.empty()) return false;
+    if (layout.is_row_major()) return index.back() == column_;
+    const LayoutAxis& inner = layout.axes.back();
+    return index[static_cast<size_t>(inner.dim)] == column_ && inner.divisor == 1 &&
+           inner.modulus % kEight == 0;
+  }
+
+  // Where all loads of a buffer read eight neighbours that exist for every column.
+  std::optional<std::vector<Dim>> neighbours_read(size_t number) const {
+    std::optional<std::vector<Dim>> index;
+    bool one = true;
+    for (const loops::Stage& stage : epilogue_.stages) {
+      one = one && stage.bindings.empty();
+      loops::visit(stage.value, [&](const loops::Expr& node) {
+        if (node->kind != loops::ExprNode::Kind::kLoad || node->buffer != static_cast<int>(number)) return;
+        const std::vector<Dim> own(node->index.begin(), node->index.end());
+        one = one && (!index || *index == own);
+        index = own;
+      });
+    }
+    const loops::Buffer& buffer = epilogue_.buffers[number];
+    if (!one || !index || !are_neighbours(buffer, *index)) return std::nullopt;
+    for (size_t dim = 0; dim < index->size(); ++dim) {
+      if (!is_in_bounds((*index)[dim], buffer.type.shape[dim])) return std::nullopt;
+    }
+    return std::ranges::count(*index, column_) == 1 ? index : std::nullopt;
+  }
+
+  bool is_in_bounds(const Dim& index, const Dim& extent) const {
+    if (index.is_constant()) return index == Dim(0) && range_of(extent, epilogue_.symbols).min > 0;
+    return std::ranges::any_of(epilogue_.parallel, [&](const loops::Loop& loop) {
+      return index == Dim::symbol(loop.variable) && loop.extent == extent;
+    });
+  }
+
+  // NAME(row, column): where a buffer's element at `index` is stored.
+  void write_place(std::string_view name, const loops::Buffer& buffer, const std::vector<Dim>& index) {
+    IndexScope scope = out_.scope;
+    out_.line("const auto {} = [&](idx row, idx column) {{\n", name);
+    bind_loops(scope);
+    out_.line("return {};\n}};\n", scope.text(storage_offset(buffer.type.layout, buffer.type.shape, index)));
+  }
+
+  // load_neighbours(row, column): what the eight numbers from `column` on read beside their sums.
+  void write_wide_loads() {
+    if (!has_wide_loads()) return;
+    for (const WideLoad& load : wide_loads_) {
+      out_.line("f32 wide{}[8];\n", load.buffer);
+      write_place(fmt::format("wide{}_place", load.buffer), epilogue_.buffers[load.buffer], load.index);
+    }
+    if (has_bias_) out_.line("f32 bias[8];\n");
+    out_.line(
+        "const auto load_neighbours = [&](idx row, idx column) {{\nconst idx count = x.columns - column;\n");
+    if (has_bias_)
+      out_.line("load_eight<{}>(bias, x2 + column, count);\n", node_.operand_type(2).dtype == DType::kBF16);
+    for (const WideLoad& load : wide_loads_)
+      out_.line("load_eight<{}>(wide{}, b{} + wide{}_place(row, column), count);\n",
+                epilogue_.buffers[load.buffer].type.dtype == DType::kBF16, load.buffer, load.buffer,
+                load.buffer);
+    out_.line("}};\n");
+  }
+
+  // The epilogue's parallel loops are the dims of the result, in order.
+  void bind_loops(IndexScope& scope) {
+    out_.decode(result_extents(node_, shape_.batch_dims), "batch", "n", scope);
+    out_.decode(result_extents(node_, shape_.row_dims), "row", "r", scope);
+    for (size_t i = 0; i < shape_.batch_dims.size(); ++i)
+      scope.add(epilogue_.parallel[shape_.batch_dims[i]], fmt::format("n{}", i));
+    for (size_t i = 0; i < shape_.row_dims.size(); ++i)
+      scope.add(epilogue_.parallel[shape_.row_dims[i]], fmt::format("r{}", i));
+    scope.add(epilogue_.parallel[shape_.column_dim], "column");
+  }
+
+  // The number at `row` and `column` of `batch`, whose products add up to `sum`.
+  void write_value() {
+    IndexScope scope = out_.scope;
+    const bool is_wide = has_wide_loads();
+    if (has_bias_ && is_wide) out_.line("sum = add_(sum, bias[k]);\n");
+    if (has_bias_ && !is_wide)
+      out_.line("sum = add_(sum, {}(x2 + column));\n",
+                node_.operand_type(2).dtype == DType::kBF16 ? "load_bf16" : "load_f16");
+    bind_loops(scope);
+    std::vector<LocalAccess> locals;
+    ExpressionWriter writer(epilogue_, locals, out_.text);
+    writer.replace_buffer(0, "sum");
+    for (const WideLoad& load : wide_loads_)
+      writer.replace_buffer(static_cast<int>(load.buffer), fmt::format("wide{}[k]", load.buffer));
+    for (const loops::Stage& stage : epilogue_.stages) {
+      invariant(!stage.store || &stage == &epilogue_.stages.back(), "an epilogue stores once");
+      locals.push_back({writer.value(stage.value, scope, {}), {}});
+    }
+    out_.line("return {};\n", locals.back().name);
+  }
+
+  const Node& node_;
+  const ProductShape& shape_;
+  const loops::Kernel& epilogue_;
+  const int wide_;
+  TemplateText& out_;
+  Dim column_;
+  bool has_bias_ = false;
+  std::vector<WideLoad> wide_loads_;
+};
+
+}  // namespace
+
+void write_contraction_epilogue(const Node& contraction, const ProductShape& shape,
+                                const loops::Kernel& epilogue, int wide, TemplateText& out) {
+  EpilogueWriter(contraction, shape, epilogue, wide, out).write();
+}
+
+}  // namespace ingot::core::cuda

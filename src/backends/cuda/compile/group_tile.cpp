@@ -1,0 +1,100 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
+#include <cmath>
+
+#include "backends/cuda/compile/tile.h"
+
+namespace ingot::core::cuda {
+namespace {
+
+// Of an H200, in microseconds: fitted to 699 cuts of the products of BERT-base, ViT-B/16 and ResNet-50, in
+// the whole graph (within 13 %; docs/design/014-cuda-contractions.md).
+constexpr double kGroupStart = 2.3;              // of a kernel behind another
+constexpr double kEndOfNumbers = 1.15e-4;        // of each of a tile, to memory
+constexpr double kGroupExchange = 0.45;          // of sums in a cluster,
+constexpr double kGroupExchangedBytes = 40e3;    // and more for those of a tile
+constexpr double kBulkLatency = 0.5;             // of parts that have to wait for room
+constexpr double kBulkBytesOfProcessor = 150e3;  // into one multiprocessor
+constexpr double kBulkBytesOfAll = 8.9e6;        // and into all
+constexpr double kGroupOperations = 9.5e6;       // of one multiprocessor
+constexpr double kNotHidden = 0.2;               // of the shorter of copies and products
+constexpr int64_t kFewestRows = 17;
+constexpr int kFewStages = 4;  // leave room for other blocks
+
+constexpr GroupTile kGroupTiles[] = {{1, 32}, {1, 48}, {1, 64},  {1, 96},  {1, 128}, {2, 32},
+                                     {2, 64}, {2, 96}, {2, 128}, {2, 192}, {2, 256}};
+
+int64_t ceiling(int64_t a, int64_t b) { return (a + b - 1) / b; }
+
+int64_t parts_of(const GroupTile& tile, const ProductSize& size) {
+  return ceiling(ceiling(size.depth, GroupTile::kDepth), tile.splits);
+}
+
+bool take_stages(GroupTile& tile, const ProductSize& size, int64_t shared_bytes) {
+  constexpr int kLeast = 2, kMost = 16;
+  const auto wanted = std::clamp<int64_t>(parts_of(tile, size), kLeast, kMost);
+  for (tile.stages = static_cast<int>(wanted); tile.stages >= kLeast; --tile.stages) {
+    if (tile.shared_bytes() <= shared_bytes) return true;
+  }
+  return false;
+}
+
+// Blocks that one multiprocessor has room for.
+int64_t fitting_blocks(const GroupTile& tile, const GpuLimits& limits) {
+  constexpr int64_t kReserved = 1024, kThreads = 2048, kRegisters = 1 << 16, kLeastRegisters = 40,
+                    kOthers = 48;
+  const int64_t registers = std::max<int64_t>(kLeastRegisters, tile.columns / 2 + kOthers);
+  const int64_t fitting = std::min({(limits.shared_bytes + kReserved) / (tile.shared_bytes() + kReserved),
+                                    kThreads / tile.threads(), kRegisters / (tile.threads() * registers)});
+  return std::max<int64_t>(fitting, 1);
+}
+
+double predicted_us(const GroupTile& tile, const ProductSize& size, const GpuLimits& limits) {
+  const auto parts = static_cast<double>(parts_of(tile, size));
+  const auto blocks = static_cast<double>(size.batch * ceiling(size.rows, tile.rows()) *
+                                          ceiling(size.columns, tile.columns) * tile.splits);
+  const auto fitting = static_cast<double>(fitting_blocks(tile, limits));
+  const double processors = processors_for(tile.splits);
+  const double waves = std::ceil(blocks / (fitting * processors));
+  const double neighbours = std::min(fitting, std::ceil(blocks / processors));
+  const double elements = GroupTile::kDepth * parts * neighbours;
+  const double rate = std::min(kBulkBytesOfProcessor, kBulkBytesOfAll / std::min(kMultiprocessors, blocks));
+  const double intake = 2 * elements * (tile.rows() + tile.columns) / rate;
+  const double products = 2 * elements * tile.rows() * tile.columns / kGroupOperations;
+  const double waiting = kBulkLatency * (std::ceil(parts / tile.stages) - 1);
+  const double numbers = tile.rows() * tile.columns * neighbours;
+  const double exchange = tile.splits > 1 ? kGroupExchange + 4 * numbers / kGroupExchangedBytes : 0;
+  return kGroupStart + waves * (std::max(intake, products) + kNotHidden * std::min(intake, products) +
+                                waiting + kEndOfNumbers * numbers / tile.splits + exchange);
+}
+
+}  // namespace
+
+int64_t GroupTile::shared_bytes() const {
+  constexpr int64_t kElement = 2, kSum = 4, kSumPadding = 4, kBarriers = 16;
+  const int64_t parts = stages * int64_t{kDepth} * (rows() + columns) * kElement;
+  return std::max(parts, rows() * (columns + kSumPadding) * kSum) + stages * kBarriers;
+}
+
+std::vector<GroupTile> rank_group_tiles(const ProductSize& size, const GpuLimits& limits) {
+  std::vector<std::pair<double, GroupTile>> ranked;
+  if (!limits.warp_groups || !size.b_depth_inner || size.rows < kFewestRows) return {};
+  for (const GroupTile& shape : kGroupTiles) {
+    for (const int splits : {1, 2, 4, 8}) {
+      GroupTile tile = shape;
+      tile.splits = splits;
+      if (splits > 1 && parts_of(tile, size) < 2) continue;
+      if (take_stages(tile, size, limits.shared_bytes))
+        ranked.emplace_back(predicted_us(tile, size, limits), tile);
+      if (tile.stages <= kFewStages) continue;
+      tile.stages = kFewStages;
+      ranked.emplace_back(predicted_us(tile, size, limits), tile);
+    }
+  }
+  std::ranges::stable_sort(ranked, {}, &std::pair<double, GroupTile>::first);
+  std::vector<GroupTile> tiles;
+  for (const auto& [time, tile] : ranked) tiles.push_back(tile);
+  return tiles;
+}
+
+}  // namespace ingot::core::cuda

@@ -1,0 +1,27 @@
+// SPDX-License-Identifier: Apache-2.0
+// Which of the bodies multiplies, and how it is cut: tiles by warps (tensor_core_text), tiles by warp groups
+// (warp_group_text), or single rows (row_text).
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "backends/cuda/compile/product_shape.h"
+#include "backends/cuda/compile/tensor_map.h"
+
+namespace ingot::core::cuda {
+
+struct ProductForm {
+  int rows = 0, columns = 0;  // of the result, that a block or a cluster computes at a time
+  int threads = 0;            // of a block
+  int splits = 1;             // blocks of a cluster, each with a share of the depth
+  int wide = 8;               // neighbours that a thread finishes at a time
+  int64_t shared_bytes = 0;   // of a block
+  std::vector<TensorMap> maps;
+  std::string functions, constants, body;
+};
+
+ProductForm product_form(const Node& contraction, const ProductShape& shape, const ProductSize& typical,
+                         const GpuLimits& limits);
+
+}  // namespace ingot::core::cuda

@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: Apache-2.0
+// Descriptions of operands for bulk copies (kernel_abi.h), and the code that copies boxes of them.
+#pragma once
+
+#include <array>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "backends/cuda/compile/index_text.h"
+#include "backends/cuda/kernel_abi.h"
+#include "engine/launch.h"
+
+namespace ingot::core::cuda {
+
+struct TensorMap {
+  size_t buffer = 0;         // of the kernel's arguments
+  std::vector<Dim> extents;  // innermost first
+  std::vector<Dim> strides;  // in elements, of all but the innermost
+  std::vector<int64_t> box;  // along each dim
+  struct Windows {
+    std::array<int64_t, kMapPlaneRank> steps, lower, upper;  // along (x, y)
+  };
+  std::optional<Windows> windows;
+};
+
+// Of a dense tensor whose dims have `extents`, innermost first; boxes are kMapInner wide and 1 along the
+// rest.
+TensorMap map_of_dense(size_t buffer, std::vector<Dim> extents);
+// Of a tensor whose layout is a permutation.
+TensorMap map_of_stored(size_t buffer, const TensorType& type);
+// Where `dim` is among the dims of such a map.
+size_t storage_position(size_t dim, const TensorType& type);
+// ", d2, d0": the element `index` as coordinates of such a map.
+std::string box_coordinates(const TensorType& type, const std::vector<Dim>& index, const IndexScope& scope);
+
+// Appends the map to what `launch` hands over.
+void add_tensor_map(const TensorMap& map, Launch& launch);
+
+}  // namespace ingot::core::cuda

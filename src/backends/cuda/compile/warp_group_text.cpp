@@ -1,0 +1,191 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "backends/cuda/compile/warp_group_text.h"
+
+#include <fmt/core.h>
+
+namespace ingot::core::cuda {
+namespace {
+
+constexpr std::string_view kCopies = R"cuda(
+struct __align__(64) TensorMap { u64 words[16]; };
+DEVICE void copy_box(u16* to, u32 barrier, const TensorMap* map, int c0, int c1) {
+  asm volatile("cp.async.bulk.tensor.2d.shared::cluster.global.tile.mbarrier::complete_tx::bytes [%0], [%1, {%3, %4}], [%2];"
+               ::"r"(shared_address(to)), "l"(map), "r"(barrier), "r"(c0), "r"(c1) : "memory");
+}
+DEVICE void copy_box(u16* to, u32 barrier, const TensorMap* map, int c0, int c1, int c2) {
+  asm volatile("cp.async.bulk.tensor.3d.shared::cluster.global.tile.mbarrier::complete_tx::bytes [%0], [%1, {%3, %4, %5}], [%2];"
+               ::"r"(shared_address(to)), "l"(map), "r"(barrier), "r"(c0), "r"(c1), "r"(c2) : "memory");
+}
+DEVICE void copy_box(u16* to, u32 barrier, const TensorMap* map, int c0, int c1, int c2, int c3) {
+  asm volatile("cp.async.bulk.tensor.4d.shared::cluster.global.tile.mbarrier::complete_tx::bytes [%0], [%1, {%3, %4, %5, %6}], [%2];"
+               ::"r"(shared_address(to)), "l"(map), "r"(barrier), "r"(c0), "r"(c1), "r"(c2), "r"(c3) : "memory");
+}
+DEVICE void copy_box(u16* to, u32 barrier, const TensorMap* map, int c0, int c1, int c2, int c3, int c4) {
+  asm volatile("cp.async.bulk.tensor.5d.shared::cluster.global.tile.mbarrier::complete_tx::bytes [%0], [%1, {%3, %4, %5, %6, %7}], [%2];"
+               ::"r"(shared_address(to)), "l"(map), "r"(barrier), "r"(c0), "r"(c1), "r"(c2), "r"(c3), "r"(c4) : "memory");
+}
+// The places of a window at (x, y), of consecutive results from the one whose window begins at (first_x, first_y).
+DEVICE void copy_window(u16* to, u32 barrier, const TensorMap* map, int channel, int first_x, int first_y, int image, int x, int y) {
+  asm volatile("cp.async.bulk.tensor.4d.shared::cluster.global.im2col.mbarrier::complete_tx::bytes [%0], [%1, {%3, %4, %5, %6}], [%2], {%7, %8};"
+               ::"r"(shared_address(to)), "l"(map), "r"(barrier), "r"(channel), "r"(first_x), "r"(first_y), "r"(image), "h"((u16)x), "h"((u16)y) : "memory");
+}
+DEVICE void fetch_map(const TensorMap* map) { asm volatile("prefetch.tensormap [%0];" ::"l"(map) : "memory"); }
+
+// Barriers count arrivals and bytes; a phase ends when both have come. Phases alternate between 0 and 1.
+DEVICE void make_barrier(u32 barrier, int arrivals) { asm volatile("mbarrier.init.shared::cta.b64 [%0], %1;" ::"r"(barrier), "r"(arrivals) : "memory"); }
+DEVICE void show_barriers() { asm volatile("fence.mbarrier_init.release.cluster;\nfence.proxy.async.shared::cta;" ::: "memory"); }
+DEVICE void arrive(u32 barrier) { asm volatile("mbarrier.arrive.shared::cta.b64 _, [%0];" ::"r"(barrier) : "memory"); }
+DEVICE void arrive_and_expect(u32 barrier, u32 bytes) { asm volatile("mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;" ::"r"(barrier), "r"(bytes) : "memory"); }
+DEVICE void wait_for_phase(u32 barrier, u32 phase) {
+  asm volatile("{\n.reg .pred done;\nWAIT:\nmbarrier.try_wait.parity.shared::cta.b64 done, [%0], %1;\n@done bra DONE;\nbra WAIT;\nDONE:\n}" ::"r"(barrier), "r"(phase) : "memory");
+}
+// What threads wrote to shared memory comes before what bulk copies and warp groups do there.
+DEVICE void order_shared_memory() { asm volatile("fence.proxy.async.shared::cta;" ::: "memory"); }
+
+)cuda";
+
+constexpr std::string_view kProducts = R"cuda(
+// Matrices of 64 halves a row, stored with the swizzle of 128 bytes (PTX ISA, "Matrix descriptor").
+DEVICE u64 matrix_of(const u16* place) { return (u64)((shared_address(place) & 0x3ffff) >> 4) | 1ull << 16 | (u64)(1024 >> 4) << 32 | 1ull << 62; }
+DEVICE void begin_products() { asm volatile("wgmma.fence.sync.aligned;" ::: "memory"); }
+DEVICE void commit_products() { asm volatile("wgmma.commit_group.sync.aligned;" ::: "memory"); }
+// Registers of sums may not be copied while products are under way.
+template <int count> DEVICE void hold_sums(f32 (&sums)[count][4]) {
+  #pragma unroll
+  for (int j = 0; j < count; ++j) asm volatile("" : "+f"(sums[j][0]), "+f"(sums[j][1]), "+f"(sums[j][2]), "+f"(sums[j][3])::"memory");
+}
+template <int pending> DEVICE void wait_for_products() { asm volatile("wgmma.wait_group.sync.aligned %0;" ::"n"(pending) : "memory"); }
+)cuda";
+
+//   the last warp group, of which one thread copies and which helps with the epilogue:
+//     weights of the first kStages parts of (its block's share of) the depth; wait for the kernel before; the
+//     rest, as parts become free
+//   each of the others: its 64 rows of a times all columns of b, part by part, in registers
+//   sums -> shared memory -> epilogue, as in tensor_core_text.cpp
+constexpr std::string_view kBody = R"cuda(
+constexpr int kGroups = kRows / 64, kThreads = (kGroups + 1) * 128, kSumStride = kColumns + 4;
+constexpr int kATile = kRows * kDepth, kBTile = kColumns * kDepth, kPartBytes = (kATile + kBTile) * 2;
+constexpr int kAllPartBytes = kStages * kPartBytes, kSumBytes = kRows * kSumStride * 4, kTileBytes = kAllPartBytes > kSumBytes ? kAllPartBytes : kSumBytes;
+
+struct Parts {
+  u16* tiles;  // [kStages][a, b]
+  u32 full, empty;  // barriers, kStages each
+  int used;    // parts of earlier tiles
+  __device__ __forceinline__ u16* a(int part) { return tiles + (used + part) % kStages * (kATile + kBTile); }
+  __device__ __forceinline__ u16* b(int part) { return a(part) + kATile; }
+  __device__ __forceinline__ u32 barrier(u32 of, int part) { return of + (used + part) % kStages * 8; }
+  __device__ __forceinline__ u32 phase(int part) { return (used + part) / kStages & 1; }
+};
+
+DEVICE Parts make_parts(char* shared, bool aligned, const TensorMap* a_map, const TensorMap* b_map) {
+  Parts parts;
+  parts.tiles = (u16*)shared;
+  parts.full = shared_address(shared + kTileBytes);
+  parts.empty = parts.full + kStages * 8;
+  parts.used = 0;
+  if (threadIdx.x == kGroups * 128) {
+    if (aligned) fetch_map(a_map), fetch_map(b_map);
+    for (int s = 0; s < kStages; ++s) {
+      make_barrier(parts.full + s * 8, 1);
+      make_barrier(parts.empty + s * 8, kGroups * 4);
+    }
+    show_barriers();
+  }
+  __syncthreads();
+  return parts;
+}
+
+DEVICE void copy_parts(Parts& p, int first, int parts, idx batch, idx first_row, idx first_column, const TensorMap* a_map, const TensorMap* b_map, const Operands& x) {
+  const auto depth_of = [&](int part) { return (idx)(first + part) * kDepth; };
+  const int ahead = parts < kStages ? parts : kStages;
+  const auto begin_part = [&](int part) {
+    if (p.used + part >= kStages) wait_for_phase(p.barrier(p.empty, part), p.phase(part) ^ 1);
+    arrive_and_expect(p.barrier(p.full, part), kPartBytes);
+  };
+  const auto copy_b = [&](int part) { copy_b_box(p.b(part), p.barrier(p.full, part), b_map, x, batch, first_column, depth_of(part)); };
+  for (int part = 0; part < ahead; ++part) {
+    begin_part(part);
+    if (kBIsWeight) copy_b(part);
+  }
+  wait_for_previous();
+  for (int part = 0; part < parts; ++part) {
+    if (part >= ahead) begin_part(part);
+    copy_a_box(p.a(part), p.barrier(p.full, part), a_map, x, batch, first_row, depth_of(part));
+    if (!kBIsWeight || part >= ahead) copy_b(part);
+  }
+}
+
+DEVICE void multiply_parts(f32 (&sums)[kColumns / 8][4], Parts& p, int parts) {
+  const int group = threadIdx.x / 128;
+  for (int part = 0; part < parts; ++part) {
+    wait_for_phase(p.barrier(p.full, part), p.phase(part));
+    if (part + 1 == parts) let_next_start();
+    hold_sums(sums);
+    begin_products();
+    const u64 a = matrix_of(p.a(part) + group * 64 * kDepth), b = matrix_of(p.b(part));
+    #pragma unroll
+    for (int k = 0; k < kDepth / 16; ++k) multiply_group(sums, a + k * 2, b + k * 2);
+    commit_products();
+    hold_sums(sums);
+    if (part > 0) {
+      wait_for_products<1>();
+      if (threadIdx.x % 32 == 0) arrive(p.barrier(p.empty, part - 1));
+    }
+  }
+  wait_for_products<0>();
+  hold_sums(sums);
+  if (threadIdx.x % 32 == 0) arrive(p.barrier(p.empty, parts - 1));
+}
+
+DEVICE void keep_group_sums(f32* to, const f32 (&sums)[kColumns / 8][4]) {
+  const int lane = threadIdx.x % 32, row = threadIdx.x / 32 * 16 + lane / 4;
+  #pragma unroll
+  for (int j = 0; j < kColumns / 8; ++j)
+    #pragma unroll
+    for (int h = 0; h < 2; ++h)
+      *(u64*)(to + (row + h * 8) * kSumStride + j * 8 + lane % 4 * 2) =
+          (u64)__float_as_uint(sums[j][2 * h]) | (u64)__float_as_uint(sums[j][2 * h + 1]) << 32;
+}
+
+DEVICE void multiply_tile(char* shared, Parts& p, int share, idx batch, idx first_row, idx first_column, const TensorMap* a_map, const TensorMap* b_map, const Operands& x) {
+  const int all = (int)((x.depth + kDepth - 1) / kDepth), first = all * share / kSplits, parts = all * (share + 1) / kSplits - first;
+  f32 sums[kColumns / 8][4] = {};
+  if (threadIdx.x >= kGroups * 128) {
+    if (threadIdx.x == kGroups * 128) copy_parts(p, first, parts, batch, first_row, first_column, a_map, b_map, x);
+    else wait_for_previous();
+  } else {
+    wait_for_previous();
+    multiply_parts(sums, p, parts);
+  }
+  __syncthreads();  // all have read all parts
+  if (threadIdx.x < kGroups * 128) keep_group_sums((f32*)shared, sums);
+  __syncthreads();
+  p.used += parts;
+}
+)cuda";
+
+}  // namespace
+
+std::string_view bulk_copy_functions() { return kCopies; }
+
+std::string warp_group_functions(int columns, bool bf16) {
+  const int numbers = columns / 2;  // of a thread
+  std::string registers, outputs;
+  for (int i = 0; i < numbers; ++i) {
+    registers += fmt::format("{}%{}", i == 0 ? "" : ", ", i);
+    outputs += fmt::format("{}\"+f\"(sums[{}][{}])", i == 0 ? "" : ", ", i / 4, i % 4);
+  }
+  const std::string_view type = bf16 ? "bf16" : "f16";
+  return std::string(kCopies) + std::string(kProducts) +
+         fmt::format(
+             "// sums[64 x {0}] += a[64 x 16] b[16 x {0}]; a thread's numbers lie as in multiply_fragments.\n"
+             "DEVICE void multiply_group(f32 (&sums)[{1}][4], u64 a, u64 b) {{\n"
+             "asm volatile(\"wgmma.mma_async.sync.aligned.m64n{0}k16.f32.{2}.{2} {{{3}}}, %{4}, %{5}, 1, 1, "
+             "1, 0, "
+             "0;\" : {6} : \"l\"(a), \"l\"(b));\n}}\n",
+             columns, columns / 8, type, registers, numbers, numbers + 1, outputs);
+}
+
+std::string_view warp_group_body() { return kBody; }
+
+}  // namespace ingot::core::cuda
