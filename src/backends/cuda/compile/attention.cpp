@@ -2,13 +2,15 @@
 #include "backends/cuda/compile/attention.h"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 
 #include "backends/cuda/compile/attention_text.h"
+#include "backends/cuda/compile/gpu_limits.h"
 #include "backends/cuda/compile/template_text.h"
 #include "backends/cuda/compile/tensor_core_text.h"
-#include "backends/cuda/compile/tile.h"
 #include "backends/cuda/compile/type_text.h"
+#include "backends/cuda/compile/warp_group_text.h"
 #include "ops/attention.h"
 #include "ops/ops.h"
 
@@ -16,8 +18,10 @@ namespace ingot::core::cuda {
 namespace {
 
 constexpr int64_t kFragment = 16, kWidest = 256;
-constexpr int kKeys = 64;             // of a part
+constexpr int kWarps = 4;             // of a block
+constexpr int kKeys = 64;             // that are worth a part
 constexpr int kMostSplits = 8;        // blocks of a cluster
+constexpr int kMostStages = 4;        // parts on their way
 constexpr int64_t kManyBlocks = 110;  // that fill most of a GPU
 
 bool is_last_innermost(const TensorType& type) { return innermost(type) == type.rank() - 1; }
@@ -32,9 +36,28 @@ bool is_mask(const TensorType& type) {
          bit_width(type.dtype) >= 8;
 }
 
+// How the work is cut into blocks of four warps.
+struct AttentionTile {
+  int warp_rows = 1;  // warps with 16 queries each; the others share the keys
+  int keys = 64;      // of a part
+  int stages = 1;     // parts in shared memory
+  int splits = 1;     // blocks of a cluster, which share the keys
+  int warp_keys() const { return kWarps / warp_rows; }
+  int64_t rows() const { return int64_t{warp_rows} * kFragment; }
+
+  // Tiles of 64 columns; and what warps and blocks tell each other when all keys are seen.
+  int64_t tile_bytes(int64_t width, int64_t value_width) const {
+    const auto panels = [](int64_t columns) { return (columns + kMapInner - 1) / kMapInner * kMapInner; };
+    return 2 * (rows() * panels(width) + int64_t{stages} * keys * (panels(width) + panels(value_width)));
+  }
+  int64_t merged_bytes(int64_t value_width) const {
+    return 4 * rows() * (warp_keys() * (value_width + 4) + 2 * (warp_keys() + 1));
+  }
+};
+
 class AttentionWriter {
  public:
-  AttentionWriter(const Node& node, const SymbolTable& symbols, bool clusters)
+  AttentionWriter(const Node& node, const SymbolTable& symbols, const GpuLimits& limits)
       : node_(node), attributes_(node.attributes<ops::Attention>()), out_(node, {}, symbols) {
     const Shape& result = node.results[0]->type.shape;
     batch_dims_.assign(result.begin(), result.end() - 2);
@@ -43,13 +66,8 @@ class AttentionWriter {
     keys_ = node.operand_type(1).shape[node.operand_type(1).rank() - 2];
     width_ = *node.operand_type(0).shape.back().constant();
     value_width_ = *node.operand_type(2).shape.back().constant();
-    const int64_t large = out_.typical(batch_) * ((out_.typical(queries_) + 63) / 64);
-    warp_rows_ = large >= kManyBlocks ? 4 : 1;
-    const int64_t blocks = out_.typical(batch_) * ((out_.typical(queries_) + 15) / 16);
-    const auto suits = [&](int splits) {
-      return blocks * splits <= kManyBlocks && out_.typical(keys_) >= 2 * int64_t{splits} * kKeys;
-    };
-    while (clusters && splits_ < kMostSplits && suits(2 * splits_)) splits_ *= 2;
+    by_bulk_copies_ = limits.warp_groups && largest_rank() <= kMapRank;
+    choose_tile(limits);
   }
 
   TemplateKernel write() {
@@ -62,27 +80,78 @@ class AttentionWriter {
     write_place("v_place", "v", 2, keys_);
     write_result_place();
     write_mask();
-    out_.text += attention_body();
+    if (by_bulk_copies_) write_boxes();
+    out_.text += attention_body(by_bulk_copies_);
     write_kernel();
-    const int64_t rows = int64_t{warp_rows_} * kFragment;
-    const int64_t parts = 2 * (rows * (width_ + 8) + 2 * kKeys * (width_ + 8 + value_width_ + 8));
-    const int64_t shares = 4 / warp_rows_;
-    const int64_t merged = 4 * rows * ((shares + 1) * (value_width_ + 4) + 3 * shares + splits_ + 4);
-    return {.threads = 128,
-            .cluster = splits_,
-            .items = batch_ * ceil_divide(queries_, Dim(rows)),
-            .shared_bytes = std::max(parts, merged),
+    const std::string functions = by_bulk_copies_ ? std::string(bulk_copy_functions()) : "";
+    return {.threads = kWarps * 32,
+            .cluster = tile_.splits,
+            .items = batch_ * ceil_divide(queries_, Dim(tile_.rows())),
+            .shared_bytes = barrier_offset() + tile_.stages * 8,
+            .maps = std::move(maps_),
             .symbols = out_.symbols,
-            .text = std::string(tensor_core_functions()) + out_.text};
+            .text = std::string(tensor_core_functions()) + functions + out_.text};
   }
 
  private:
+  size_t largest_rank() const {
+    return std::max(
+        {node_.operand_type(0).rank(), node_.operand_type(1).rank(), node_.operand_type(2).rank()});
+  }
+
+  int64_t barrier_offset() const {
+    return std::max(tile_.tile_bytes(width_, value_width_), tile_.merged_bytes(value_width_));
+  }
+
+  // Rows of 64 queries where these fill the GPU; otherwise warps, and blocks where there are few of them,
+  // share the keys.
+  void choose_tile(const GpuLimits& limits) {
+    constexpr int64_t kMostTile = 96 << 10;  // so that two blocks share a multiprocessor of most GPUs
+    const int64_t keys = out_.typical(keys_), queries = out_.typical(queries_), batch = out_.typical(batch_);
+    const int64_t most = std::min(limits.shared_bytes - 1024, kMostTile);
+    if (batch * ((queries + 63) / 64) >= kManyBlocks) tile_.warp_rows = kWarps;
+    const int64_t blocks = batch * ((queries + tile_.rows() - 1) / tile_.rows());
+    if (tile_.warp_rows == 1 && keys > tile_.keys) tile_.keys *= 2;
+    if (tile_.tile_bytes(width_, value_width_) > most) tile_.keys = 64;
+    const auto suits = [&](int splits) {
+      return blocks * splits <= kManyBlocks && keys >= 2 * int64_t{splits} * kKeys;
+    };
+    while (limits.clusters && tile_.splits < kMostSplits && suits(2 * tile_.splits)) tile_.splits *= 2;
+    const int64_t parts = (keys + tile_.keys - 1) / tile_.keys;
+    const int64_t wanted = std::min<int64_t>((parts + tile_.splits - 1) / tile_.splits, kMostStages);
+    for (tile_.stages = static_cast<int>(wanted); tile_.stages > 1; --tile_.stages) {
+      if (tile_.tile_bytes(width_, value_width_) <= most) break;
+    }
+  }
+
+  // copy_q_box(to, barrier, map, x, batch, first, depth) and so on: a part's rows from `first` on, 64
+  // columns.
+  void write_boxes() {
+    constexpr std::array kNames = {"q", "k", "v"};
+    for (size_t i = 0; i < kNames.size(); ++i) {
+      const TensorType& type = node_.operand_type(i);
+      maps_.push_back(map_of_stored(i, type));
+      maps_.back().box[storage_position(type.rank() - 2, type)] = i == 0 ? tile_.rows() : tile_.keys;
+      IndexScope scope = out_.scope;
+      out_.open_function(
+          fmt::format("void copy_{}_box(u16* to, u32 barrier, const TensorMap* map, const Operands& "
+                      "x, idx batch, idx first, idx depth)",
+                      kNames[i]));
+      std::vector<Dim> index = batch_index(type, attributes_.grouped && i > 0, scope);
+      index.push_back(TemplateText::named(scope, "first", i == 0 ? queries_ : keys_));
+      index.push_back(TemplateText::named(scope, "depth", type.shape.back()));
+      out_.line("copy_box(to, barrier, map{});\n}}\n", box_coordinates(type, index, scope));
+    }
+  }
+
   void write_constants() {
     const double scale =
         attributes_.scale != 0 ? attributes_.scale : 1 / std::sqrt(static_cast<double>(width_));
-    out_.line("constexpr int kSplits = {};\n", splits_);
+    out_.line("constexpr int kSplits = {}, kStages = {}, kBarriers = {};\n", tile_.splits, tile_.stages,
+              barrier_offset());
     out_.line("constexpr int kWidth = {}, kValueWidth = {}, kWarpRows = {}, kWarpKeys = {}, kKeys = {};\n",
-              width_, value_width_, warp_rows_, 4 / warp_rows_, kKeys);
+              width_, value_width_, tile_.warp_rows, tile_.warp_keys(), tile_.keys);
+    out_.line("constexpr bool kNeighbours = {};\n", is_last_innermost(node_.results[0]->type));
     out_.line("constexpr bool kBf16 = {}, kCausal = {}, kEmptyIsNan = {};\nconstexpr f32 kScale = {:a}f;\n",
               node_.operand_type(0).dtype == DType::kBF16, attributes_.causal, attributes_.empty_is_nan,
               static_cast<float>(scale));
@@ -122,16 +191,15 @@ class AttentionWriter {
     out_.line("return {};\n}}\n", scope.text(storage_offset(type.layout, type.shape, index)));
   }
 
-  // The score after its mask; -infinity for what may not be seen.
+  // What the mask adds to a score; -infinity for what may not be seen.
   void write_mask() {
     const bool has_mask = node_.has_operand(3);
     const std::string_view storage = has_mask ? storage_name(node_.operand_type(3).dtype) : "u8";
     out_.line("typedef {} Mask;\n", storage);
-    out_.open_function(
-        "f32 masked(const Operands& x, const Mask* mask, idx batch, idx row, idx key, f32 score)");
+    out_.open_function("f32 bias_of(const Operands& x, const Mask* mask, idx batch, idx row, idx key)");
     if (attributes_.causal) out_.line("if (key > row) return -__int_as_float(0x7f800000);\n");
-    if (has_mask) write_mask_load();
-    out_.line("return score;\n}}\n");
+    if (has_mask) return write_mask_load();
+    out_.line("return 0;\n}}\n");
   }
 
   void write_mask_load() {
@@ -145,33 +213,43 @@ class AttentionWriter {
       index.push_back(type.shape[i] == Dim(1) ? Dim(0) : all[all.size() - type.rank() + i]);
     const std::string place = scope.text(storage_offset(type.layout, type.shape, index));
     if (type.dtype == DType::kBool) {
-      out_.line("if (mask[{}] == 0) return -__int_as_float(0x7f800000);\n", place);
+      out_.line("return mask[{}] == 0 ? -__int_as_float(0x7f800000) : 0;\n}}\n", place);
       return;
     }
     const std::string load = type.dtype == DType::kF16    ? fmt::format("load_f16(mask + {})", place)
                              : type.dtype == DType::kBF16 ? fmt::format("load_bf16(mask + {})", place)
                                                           : fmt::format("(f32)mask[{}]", place);
-    out_.line("score += {};\n", load);
+    out_.line("return {};\n}}\n", load);
   }
 
   void write_kernel() {
     out_.line(
-        "extern \"C\" __global__ void __launch_bounds__(128) {} ingot_kernel(const u16* q, const u16* k, "
+        "extern \"C\" __global__ void __launch_bounds__({}) {} ingot_kernel(const u16* q, const u16* k, "
         "const u16* v, ",
-        splits_ > 1 ? fmt::format("__cluster_dims__({})", splits_) : "");
+        kWarps * 32, tile_.splits > 1 ? fmt::format("__cluster_dims__({})", tile_.splits) : "");
     if (node_.has_operand(3)) out_.line("const Mask* mask, ");
     out_.line("u16* result, ");
     for (size_t i = 0; i < out_.symbols.size(); ++i) out_.line("i64 a{}, ", i);
-    out_.line("char* scratch, i32* status) {{\nextern __shared__ __align__(128) char shared[];\n");
+    out_.line("char* scratch, i32* status");
+    if (by_bulk_copies_) {
+      for (const char* name : {"q", "k", "v"}) out_.line(", const __grid_constant__ TensorMap {}_map", name);
+    }
+    out_.line(") {{\nextern __shared__ __align__(1024) char shared[];\n");
     if (!node_.has_operand(3)) out_.line("const Mask* const mask = nullptr;\n");
     out_.declare_symbols();
     out_.line("const Operands x = {{q, k, v, is_aligned(q) && is_aligned(k) && is_aligned(v), {}, {}{}}};\n",
               out_.scope.text(queries_), out_.scope.text(keys_), out_.symbol_fields());
+    out_.line("Arrivals arrivals;\narrivals.begin(shared + kBarriers);\n");
+    out_.line("const Maps maps{};\n", by_bulk_copies_ ? " = {&q_map, &k_map, &v_map}" : " = {}");
     out_.line("let_next_start();\nwait_for_previous();\nconst idx down = (x.queries + kRows - 1) / kRows;\n");
-    out_.line("for (idx tile = blockIdx.x / kSplits; tile < down * {}; tile += gridDim.x / kSplits)\n",
+    out_.line("for (idx tile = blockIdx.x / kSplits; tile < down * {}; tile += gridDim.x / kSplits) {{\n",
               out_.scope.text(batch_));
     out_.line(
-        "attend(shared, blockIdx.x % kSplits, mask, result, tile / down, tile % down * kRows, x);\n}}\n");
+        "attend(shared, blockIdx.x % kSplits, arrivals, maps, mask, result, tile / down, tile % down * "
+        "kRows, ");
+    out_.line("x);\n");
+    if (by_bulk_copies_) out_.line("order_shared_memory();\n__syncthreads();\n");
+    out_.line("}}\n}}\n");
   }
 
   const Node& node_;
@@ -180,7 +258,9 @@ class AttentionWriter {
   std::vector<Dim> batch_dims_;
   Dim batch_ = 1, queries_, keys_;
   int64_t width_ = 0, value_width_ = 0;
-  int warp_rows_ = 1, splits_ = 1;
+  AttentionTile tile_;
+  bool by_bulk_copies_ = false;
+  std::vector<TensorMap> maps_;
 };
 
 }  // namespace
@@ -206,7 +286,7 @@ LayoutRequest attention_layouts(const Node& node) {
 }
 
 TemplateKernel write_attention(const Node& node, const SymbolTable& symbols, std::string_view architecture) {
-  return AttentionWriter(node, symbols, limits_of(architecture).clusters).write();
+  return AttentionWriter(node, symbols, limits_of(architecture)).write();
 }
 
 }  // namespace ingot::core::cuda

@@ -1,79 +1,103 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "backends/cuda/compile/attention_text.h"
 
+#include <fmt/core.h>
+
 namespace ingot::core::cuda {
 namespace {
 
-//   for part of the keys, kKeys at a time, the next one being copied meanwhile:
+constexpr std::string_view kTiles = R"cuda(
+constexpr int kRows = kWarpRows * 16, kThreads = 128, kOwnKeys = kKeys / kWarpKeys, kSumStride = kValueWidth + 4;
+constexpr int kPanels = (kWidth + 63) / 64, kValuePanels = (kValueWidth + 63) / 64;
+constexpr int kRowTile = kRows * kPanels * 64, kKeyTile = kKeys * kPanels * 64, kValueTile = kKeys * kValuePanels * 64;
+)cuda";
+
+//   for part of the keys, kKeys at a time, kStages of them on their way:
 //     each warp: scores of its 16 rows and its share of the part; the largest so far; weights; weights times
 //     values
 //   shares of the keys, of warps and of blocks of a cluster, are merged in order (online softmax: Milakov and
 //   Gimelshein 2018; tiles: Dao et al. 2022)
+// Rows lie in panels of 64 columns with the swizzle of 128 bytes, which bulk copies write and which keeps the
+// rows of a fragment in different banks.
 constexpr std::string_view kAttention = R"cuda(
-constexpr int kRows = kWarpRows * 16, kThreads = 128, kStride = kWidth + 8, kValueStride = kValueWidth + 8, kOwnKeys = kKeys / kWarpKeys, kSumStride = kValueWidth + 4;
+DEVICE f32 minus_infinity() { return -__int_as_float(0x7f800000); }
+DEVICE f32 power_of_two(f32 v) { f32 r; asm("ex2.approx.f32 %0, %1;" : "=f"(r) : "f"(v)); return r; }
+// e^(v - most), where -infinity is all there is: 0
+DEVICE f32 weight_of(f32 v, f32 most) { return power_of_two((v - (most == minus_infinity() ? 0 : most)) * 1.44269504f); }
+DEVICE u32 pack(f32 low, f32 high) { return kBf16 ? pack_bf16(low, high) : pack_f16(low, high); }
+DEVICE f32 largest_of_row(f32 v) { v = fmaxf(v, __shfl_xor_sync(~0u, v, 1)); return fmaxf(v, __shfl_xor_sync(~0u, v, 2)); }
+DEVICE f32 sum_of_row(f32 v) { v += __shfl_xor_sync(~0u, v, 1); return v + __shfl_xor_sync(~0u, v, 2); }
+// Eight neighbours of a row of a tile with so many rows.
+DEVICE u16* chunk_of(u16* tile, int rows, int row, int chunk) { return tile + chunk / 8 * rows * 64 + row * 64 + (chunk % 8 ^ row % 8) * 8; }
 
-DEVICE void copy_rows(u16* to, int stride, int width, int rows, idx first, idx end, const u16* (*place)(const Operands&, idx, idx), idx batch, const Operands& x) {
+DEVICE void copy_rows(u16* to, int width, int rows, idx first, idx end, const u16* (*place)(const Operands&, idx, idx), idx batch, const Operands& x) {
   for (int c = threadIdx.x; c < rows * (width / 8); c += kThreads) {
-    const int row = c / (width / 8), column = c % (width / 8) * 8;
+    const int row = c / (width / 8), chunk = c % (width / 8);
     const bool valid = first + row < end;
-    const u16* const from = valid ? place(x, batch, first + row) + column : x.q;
-    u16* const into = to + row * stride + column;
+    const u16* const from = valid ? place(x, batch, first + row) + chunk * 8 : x.q;
+    u16* const into = chunk_of(to, rows, row, chunk);
     if (x.aligned) copy_chunk(into, from, valid);
     else for (int i = 0; i < 8; ++i) into[i] = valid ? from[i] : (u16)0;
   }
 }
-DEVICE f32 power_of_two(f32 v) { f32 r; asm("ex2.approx.f32 %0, %1;" : "=f"(r) : "f"(v)); return r; }
-DEVICE u32 pack(f32 low, f32 high) { return kBf16 ? pack_bf16(low, high) : pack_f16(low, high); }
-DEVICE f32 largest_of_row(f32 v) { v = fmaxf(v, __shfl_xor_sync(~0u, v, 1)); return fmaxf(v, __shfl_xor_sync(~0u, v, 2)); }
-DEVICE f32 sum_of_row(f32 v) { v += __shfl_xor_sync(~0u, v, 1); return v + __shfl_xor_sync(~0u, v, 2); }
 
 struct Rows {  // a lane's part of 16 rows: rows lane / 4 and that + 8
   f32 values[kValueWidth / 8][4], most[2], total[2];
 };
+struct Scores {
+  f32 each[kOwnKeys / 8][4];
+};
 
-DEVICE void attend_part(Rows& rows, const u16* q, const u16* k, const u16* v, idx first_row, idx first_key, const Mask* mask, idx batch, const Operands& x) {
+// What is added to the scores of a part; -infinity for what may not be seen.
+DEVICE Scores biases_of(idx first_row, idx first_key, const Mask* mask, idx batch, const Operands& x) {
   const int lane = threadIdx.x % 32, own = threadIdx.x / 32 % kWarpKeys * kOwnKeys, warp_row = threadIdx.x / 32 / kWarpKeys * 16;
-  f32 scores[kOwnKeys / 8][4] = {};
+  Scores biases;
+  #pragma unroll
+  for (int j = 0; j < kOwnKeys / 8; ++j)
+    #pragma unroll
+    for (int e = 0; e < 4; ++e) {
+      const idx row = first_row + warp_row + lane / 4 + e / 2 * 8, key = first_key + own + j * 8 + lane % 4 * 2 + e % 2;
+      biases.each[j][e] = key < x.keys && row < x.queries ? bias_of(x, mask, batch, row, key) : minus_infinity();
+    }
+  return biases;
+}
+
+DEVICE void attend_part(Rows& rows, u16* q, u16* k, u16* v, const Scores& biases) {
+  const int lane = threadIdx.x % 32, own = threadIdx.x / 32 % kWarpKeys * kOwnKeys, warp_row = threadIdx.x / 32 / kWarpKeys * 16;
+  Scores scores = {};
   #pragma unroll
   for (int d = 0; d < kWidth / 16; ++d) {
     u32 fq[4];
-    load_fragments(fq, q + (warp_row + lane % 16) * kStride + d * 16 + lane / 16 * 8);
+    load_fragments(fq, chunk_of(q, kRows, warp_row + lane % 16, d * 2 + lane / 16));
     #pragma unroll
     for (int j = 0; j < kOwnKeys / 16; ++j) {
       u32 fk[4];
-      load_fragments(fk, k + (own + j * 16 + lane % 8 + lane / 16 * 8) * kStride + d * 16 + lane / 8 % 2 * 8);
-      multiply_fragments<kBf16>(scores[2 * j], fq, fk[0], fk[1]);
-      multiply_fragments<kBf16>(scores[2 * j + 1], fq, fk[2], fk[3]);
+      load_fragments(fk, chunk_of(k, kKeys, own + j * 16 + lane % 8 + lane / 16 * 8, d * 2 + lane / 8 % 2));
+      multiply_fragments<kBf16>(scores.each[2 * j], fq, fk[0], fk[1]);
+      multiply_fragments<kBf16>(scores.each[2 * j + 1], fq, fk[2], fk[3]);
     }
   }
-  f32 base[2], factor[2], sum[2] = {0, 0};
+  f32 factor[2];
   #pragma unroll
   for (int h = 0; h < 2; ++h) {
-    const idx row = first_row + warp_row + lane / 4 + h * 8;
-    f32 most = rows.most[h];
+    f32 most = rows.most[h], sum = 0;
     #pragma unroll
     for (int j = 0; j < kOwnKeys / 8; ++j)
       #pragma unroll
-      for (int e = 0; e < 2; ++e) {
-        f32& score = scores[j][h * 2 + e];
-        const idx key = first_key + own + j * 8 + lane % 4 * 2 + e;
-        score = key < x.keys && row < x.queries ? masked(x, mask, batch, row, key, score * kScale) : -__int_as_float(0x7f800000);
+      for (int e = 2 * h; e < 2 * h + 2; ++e) {
+        f32& score = scores.each[j][e];
+        const f32 bias = biases.each[j][e];
+        score = bias == minus_infinity() ? bias : score * kScale + bias;
         most = fmaxf(most, score);
       }
     most = largest_of_row(most);
-    constexpr f32 kLog2e = 1.44269504f;
-    const f32 finite = most == -__int_as_float(0x7f800000) ? 0 : most;
-    factor[h] = power_of_two((rows.most[h] - finite) * kLog2e);
+    factor[h] = weight_of(rows.most[h], most);
     rows.most[h] = most;
     #pragma unroll
     for (int j = 0; j < kOwnKeys / 8; ++j)
       #pragma unroll
-      for (int e = 0; e < 2; ++e) {
-        f32& score = scores[j][h * 2 + e];
-        score = power_of_two((score - finite) * kLog2e);
-        sum[h] += score;
-      }
-    rows.total[h] = rows.total[h] * factor[h] + sum_of_row(sum[h]);
+      for (int e = 2 * h; e < 2 * h + 2; ++e) sum += scores.each[j][e] = weight_of(scores.each[j][e], most);
+    rows.total[h] = rows.total[h] * factor[h] + sum_of_row(sum);
   }
   #pragma unroll
   for (int n = 0; n < kValueWidth / 8; ++n)
@@ -81,119 +105,187 @@ DEVICE void attend_part(Rows& rows, const u16* q, const u16* k, const u16* v, id
     for (int e = 0; e < 4; ++e) rows.values[n][e] *= factor[e / 2];
   #pragma unroll
   for (int j = 0; j < kOwnKeys / 16; ++j) {
-    const u32 weights[4] = {pack(scores[2 * j][0], scores[2 * j][1]), pack(scores[2 * j][2], scores[2 * j][3]),
-                            pack(scores[2 * j + 1][0], scores[2 * j + 1][1]), pack(scores[2 * j + 1][2], scores[2 * j + 1][3])};
+    const f32 (&low)[4] = scores.each[2 * j], (&high)[4] = scores.each[2 * j + 1];
+    const u32 weights[4] = {pack(low[0], low[1]), pack(low[2], low[3]), pack(high[0], high[1]), pack(high[2], high[3])};
     #pragma unroll
     for (int n = 0; n < kValueWidth / 16; ++n) {
       u32 fv[4];
-      load_fragments_transposed(fv, v + (own + j * 16 + lane % 16) * kValueStride + n * 16 + lane / 16 * 8);
+      load_fragments_transposed(fv, chunk_of(v, kKeys, own + j * 16 + lane % 16, n * 2 + lane / 16));
       multiply_fragments<kBf16>(rows.values[2 * n], weights, fv[0], fv[1]);
       multiply_fragments<kBf16>(rows.values[2 * n + 1], weights, fv[2], fv[3]);
     }
   }
 }
 
-DEVICE void store_half(u16* p, f32 v) { if (kBf16) store_bf16(p, v); else store_f16(p, v); }
-
-// How much each of `count` shares of the keys counts for a row; the row's total and largest score are last.
-template <class Load> DEVICE void weigh_shares(f32* factors, int row, int count, const Load& most_and_total) {
-  f32 most = -__int_as_float(0x7f800000), total = 0;
-  for (int s = 0; s < count; ++s) most = fmaxf(most, most_and_total(s, 1));
-  const f32 finite = most == -__int_as_float(0x7f800000) ? 0 : most;
-  for (int s = 0; s < count; ++s) {
-    const f32 factor = power_of_two((most_and_total(s, 1) - finite) * 1.44269504f);
-    factors[s * kRows + row] = factor;
-    total += most_and_total(s, 2) * factor;
-  }
-  factors[count * kRows + row] = total;
-  factors[(count + 1) * kRows + row] = most;
+// The largest score and the total of a row, of `count` shares of its keys.
+template <class Load> DEVICE void merge_shares(f32& most, f32& total, int count, const Load& most_and_total) {
+  most = minus_infinity(), total = 0;
+  for (int s = 0; s < count; ++s) most = fmaxf(most, most_and_total(s, 0));
+  for (int s = 0; s < count; ++s) total += most_and_total(s, 1) * weight_of(most_and_total(s, 0), most);
 }
 
-// Adds up the shares of the warps, then of the blocks of a cluster.
-DEVICE void merge(char* shared, int block, const Rows& rows, u16* result, idx batch, idx first_row, const Operands& x) {
+// Adds up the shares of the warps, then of the blocks of a cluster, and stores the rows.
+DEVICE void merge(char* shared, int block, Rows& rows, u16* result, idx batch, idx first_row, const Operands& x) {
   constexpr int kNumbers = kRows * kSumStride;
-  f32* const values = (f32*)shared;  // [kWarpKeys][kRows][kSumStride], and the sum of all of them
-  f32* const all = values + kWarpKeys * kNumbers;
-  f32* const most = all + kNumbers;  // [kWarpKeys][kRows]
-  f32* const total = most + kWarpKeys * kRows;
-  f32* const factors = total + kWarpKeys * kRows;         // [kWarpKeys + 2][kRows]
-  f32* const of_blocks = factors + (kWarpKeys + 2) * kRows;  // [kSplits + 2][kRows]
+  f32* const values = (f32*)shared;                  // [kWarpKeys][kRows][kSumStride]
+  f32* const marks = values + kWarpKeys * kNumbers;  // largest scores and totals, [kWarpKeys + 1][2][kRows], the last those of the block
+  f32* const of_block = marks + kWarpKeys * 2 * kRows;
   const int lane = threadIdx.x % 32, share = threadIdx.x / 32 % kWarpKeys, row = threadIdx.x / 32 / kWarpKeys * 16 + lane / 4;
-  #pragma unroll
-  for (int n = 0; n < kValueWidth / 8; ++n)
-    #pragma unroll
-    for (int e = 0; e < 4; ++e) values[(share * kRows + row + e / 2 * 8) * kSumStride + n * 8 + lane % 4 * 2 + e % 2] = rows.values[n][e];
   if (lane % 4 == 0)
+    #pragma unroll
     for (int h = 0; h < 2; ++h) {
-      most[share * kRows + row + h * 8] = rows.most[h];
-      total[share * kRows + row + h * 8] = rows.total[h];
+      marks[share * 2 * kRows + row + h * 8] = rows.most[h];
+      marks[(share * 2 + 1) * kRows + row + h * 8] = rows.total[h];
     }
   __syncthreads();
-  const int own = threadIdx.x;
-  if (own < kRows) weigh_shares(factors, own, kWarpKeys, [&](int s, int what) { return what == 2 ? total[s * kRows + own] : most[s * kRows + own]; });
-  __syncthreads();
-  const auto sum_of_warps = [&](int r, int column) {
-    f32 sum = 0;
+  #pragma unroll
+  for (int h = 0; h < 2; ++h) {
+    f32 most, total;
+    merge_shares(most, total, kWarpKeys, [&](int s, int what) { return marks[(s * 2 + what) * kRows + row + h * 8]; });
+    const f32 factor = weight_of(rows.most[h], most);
     #pragma unroll
-    for (int s = 0; s < kWarpKeys; ++s) sum += values[s * kNumbers + r * kSumStride + column] * factors[s * kRows + r];
-    return sum;
-  };
-  if (kSplits > 1) {
-    for (int c = threadIdx.x; c < kRows * kValueWidth; c += kThreads)
-      all[c / kValueWidth * kSumStride + c % kValueWidth] = sum_of_warps(c / kValueWidth, c % kValueWidth);
-    synchronize_cluster();
-    if (own < kRows)
-      weigh_shares(of_blocks, own, kSplits, [&](int s, int what) { return load_of_block(factors + (what == 2 ? kWarpKeys : kWarpKeys + 1) * kRows + own, s); });
-    __syncthreads();
+    for (int n = 0; n < kValueWidth / 8; ++n)
+      #pragma unroll
+      for (int e = 2 * h; e < 2 * h + 2; ++e) values[share * kNumbers + (row + h * 8) * kSumStride + n * 8 + lane % 4 * 2 + e % 2] = rows.values[n][e] * factor;
+    if (share == 0 && lane % 4 == 0) {
+      of_block[row + h * 8] = most;
+      of_block[kRows + row + h * 8] = total;
+    }
   }
-  const f32* const totals = kSplits > 1 ? of_blocks + kSplits * kRows : factors + kWarpKeys * kRows;
-  for (int c = block * kThreads + threadIdx.x; c < kRows * kValueWidth; c += kSplits * kThreads) {
-    const int r = c / kValueWidth, column = c % kValueWidth;
+  __syncthreads();
+  if (kSplits > 1) {  // the block's sum takes the place of the first warp's
+    for (int c = threadIdx.x; kWarpKeys > 1 && c < kRows * kValueWidth / 4; c += kThreads) {
+      Four* const place = (Four*)(values + c / (kValueWidth / 4) * kSumStride + c % (kValueWidth / 4) * 4);
+      Four all = *place;
+      #pragma unroll
+      for (int s = 1; s < kWarpKeys; ++s)
+        #pragma unroll
+        for (int e = 0; e < 4; ++e) all.numbers[e] += ((Four*)((f32*)place + s * kNumbers))->numbers[e];
+      *place = all;
+    }
+    synchronize_cluster();
+  }
+  constexpr int kShares = kSplits == 1 ? kWarpKeys : kSplits;
+  constexpr int kChunks = kRows * kValueWidth / 8;
+  for (int c = block * kThreads + threadIdx.x; c < kChunks; c += kSplits * kThreads) {
+    const int r = c / (kValueWidth / 8), column = c % (kValueWidth / 8) * 8;
     if (first_row + r >= x.queries) continue;
-    f32 sum = kSplits > 1 ? 0 : sum_of_warps(r, column);
+    f32 most, total, sums[8] = {};
+    const auto mark = [&](int s, int what) { return kSplits == 1 ? of_block[what * kRows + r] : load_of_block(of_block + what * kRows + r, s); };
+    merge_shares(most, total, kSplits, mark);
     #pragma unroll
-    for (int s = 0; s < (kSplits > 1 ? kSplits : 0); ++s) sum += load_of_block(all + r * kSumStride + column, s) * of_blocks[s * kRows + r];
-    const f32 empty = kEmptyIsNan ? __int_as_float(0x7fc00000) : 0;
-    store_half(result + result_place(x, batch, first_row + r, column), totals[r] == 0 ? empty : sum / totals[r]);
+    for (int s = 0; s < kShares; ++s) {
+      const f32* const place = values + r * kSumStride + column;
+      const f32 factor = kSplits == 1 ? 1 : weight_of(mark(s, 0), most);
+      #pragma unroll
+      for (int k = 0; k < 8; k += 4) {
+        const Four four = kSplits == 1 ? *(const Four*)(place + s * kNumbers + k) : load_four_of_block(place + k, s);
+        #pragma unroll
+        for (int e = 0; e < 4; ++e) sums[k + e] += kSplits == 1 ? four.numbers[e] : four.numbers[e] * factor;
+      }
+    }
+    #pragma unroll
+    for (int k = 0; k < 8; ++k) sums[k] = total == 0 ? (kEmptyIsNan ? __int_as_float(0x7fc00000) : sums[k]) : sums[k] / total;  // without keys: 0, or NaN beside infinite values
+    u16* const to = result + result_place(x, batch, first_row + r, column);
+    if (kNeighbours && is_aligned(to)) store_eight<kBf16>(to, sums);
+    else
+      for (int k = 0; k < 8; ++k) {
+        u16* const one = result + result_place(x, batch, first_row + r, column + k);
+        if (kBf16) store_bf16(one, sums[k]);
+        else store_f16(one, sums[k]);
+      }
   }
   if (kSplits > 1) synchronize_cluster();
   else __syncthreads();
 }
 
-DEVICE void attend(char* shared, int block, const Mask* mask, u16* result, idx batch, idx first_row, const Operands& x) {
+DEVICE void attend(char* shared, int block, Arrivals& arrivals, const Maps& maps, const Mask* mask, u16* result, idx batch, idx first_row, const Operands& x) {
   u16* const q = (u16*)shared;
-  u16* const k = q + kRows * kStride;
-  u16* const v = k + 2 * kKeys * kStride;
+  const auto k_of = [&](int slot) { return q + kRowTile + slot * (kKeyTile + kValueTile); };
   const idx seen = kCausal ? least(x.keys, first_row + kRows) : x.keys;
-  const int all = (int)((seen + kKeys - 1) / kKeys), begin = all * block / kSplits, end = all * (block + 1) / kSplits;
+  const int all = (int)((seen + kKeys - 1) / kKeys), begin = all * block / kSplits, parts = all * (block + 1) / kSplits - begin;
+  const auto key_of = [&](int part) { return (idx)(begin + part) * kKeys; };
   Rows rows = {};
-  rows.most[0] = rows.most[1] = -__int_as_float(0x7f800000);
-  copy_rows(q, kStride, kWidth, kRows, first_row, x.queries, q_place, batch, x);
+  rows.most[0] = rows.most[1] = minus_infinity();
   const auto copy_part = [&](int part) {
-    const idx first = (idx)part * kKeys;
-    copy_rows(k + part % 2 * kKeys * kStride, kStride, kWidth, kKeys, first, x.keys, k_place, batch, x);
-    copy_rows(v + part % 2 * kKeys * kValueStride, kValueStride, kValueWidth, kKeys, first, x.keys, v_place, batch, x);
+    u16* const k = k_of(part % kStages);
+    if (kBulk && x.aligned) return arrivals.copy(part, part == 0 ? q : nullptr, k, k + kKeyTile, maps, batch, first_row, key_of(part), x);
+    if (part == 0) copy_rows(q, kWidth, kRows, first_row, x.queries, q_place, batch, x);
+    copy_rows(k, kWidth, kKeys, key_of(part), x.keys, k_place, batch, x);
+    copy_rows(k + kKeyTile, kValueWidth, kKeys, key_of(part), x.keys, v_place, batch, x);
   };
-  for (int part = begin; part < begin + 2; ++part) {
-    if (part < end) copy_part(part);
+  for (int part = 0; part < kStages; ++part) {
+    if (part < parts) copy_part(part);
     commit_copies();
   }
-  for (int part = begin; part < end; ++part) {
-    wait_for_copies<1>();
-    __syncthreads();
-    attend_part(rows, q, k + part % 2 * kKeys * kStride, v + part % 2 * kKeys * kValueStride, first_row, (idx)part * kKeys, mask, batch, x);
-    __syncthreads();
-    if (part + 2 < end) copy_part(part + 2);
+  for (int part = 0; part < parts; ++part) {
+    const Scores biases = biases_of(first_row, key_of(part), mask, batch, x);
+    if (kBulk && x.aligned) arrivals.wait(part);
+    else {
+      wait_for_copies<kStages - 1>();
+      __syncthreads();
+    }
+    u16* const k = k_of(part % kStages);
+    attend_part(rows, q, k, k + kKeyTile, biases);
+    if (part + kStages < parts) {
+      __syncthreads();
+      copy_part(part + kStages);
+    }
     commit_copies();
   }
-  wait_for_copies<0>();
+  arrivals.used += parts;
   __syncthreads();
   merge(shared, block, rows, result, batch, first_row, x);
 }
 )cuda";
 
+// How parts arrive by bulk copies, which one thread asks for.
+constexpr std::string_view kBulkArrivals = R"cuda(
+constexpr bool kBulk = true;
+struct Maps {
+  const TensorMap *q, *k, *v;
+};
+struct Arrivals {
+  u32 barriers;  // kStages
+  int used;      // parts of earlier tiles
+  __device__ __forceinline__ u32 barrier(int part) { return barriers + (used + part) % kStages * 8; }
+  __device__ __forceinline__ void begin(char* place) {
+    barriers = shared_address(place);
+    used = 0;
+    if (threadIdx.x == 0) {
+      for (int s = 0; s < kStages; ++s) make_barrier(barriers + s * 8, 1);
+      show_barriers();
+    }
+    __syncthreads();
+  }
+  __device__ __forceinline__ void copy(int part, u16* q, u16* k, u16* v, const Maps& maps, idx batch, idx first_row, idx first_key, const Operands& x) {
+    if (threadIdx.x != 0) return;
+    arrive_and_expect(barrier(part), ((q == nullptr ? 0 : kRowTile) + kKeyTile + kValueTile) * 2);
+    for (int p = 0; p < kPanels; ++p) {
+      if (q != nullptr) copy_q_box(q + p * kRows * 64, barrier(part), maps.q, x, batch, first_row, p * 64);
+      copy_k_box(k + p * kKeys * 64, barrier(part), maps.k, x, batch, first_key, p * 64);
+    }
+    for (int p = 0; p < kValuePanels; ++p) copy_v_box(v + p * kKeys * 64, barrier(part), maps.v, x, batch, first_key, p * 64);
+  }
+  __device__ __forceinline__ void wait(int part) { wait_for_phase(barrier(part), (used + part) / kStages & 1); }
+};
+)cuda";
+
+constexpr std::string_view kNoArrivals = R"cuda(
+constexpr bool kBulk = false;
+struct Maps {};
+struct Arrivals {
+  int used;
+  __device__ __forceinline__ void begin(char*) { used = 0; }
+  template <class... T> __device__ __forceinline__ void copy(T...) {}
+  __device__ __forceinline__ void wait(int) {}
+};
+)cuda";
+
 }  // namespace
 
-std::string_view attention_body() { return kAttention; }
+std::string attention_body(bool by_bulk_copies) {
+  return fmt::format("{}{}{}", kTiles, by_bulk_copies ? kBulkArrivals : kNoArrivals, kAttention);
+}
 
 }  // namespace ingot::core::cuda

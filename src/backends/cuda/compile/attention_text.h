@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <string_view>
+#include <string>
 
 namespace ingot::core::cuda {
 
 // The body of attention; attention.cpp declares what it needs.
-std::string_view attention_body();
+std::string attention_body(bool by_bulk_copies);
 
 }  // namespace ingot::core::cuda
