@@ -6,7 +6,7 @@
 namespace ingot::core::cuda {
 namespace {
 
-constexpr std::string_view kTiles = R"cuda(
+constexpr std::string_view kAttentionTiles = R"cuda(
 constexpr int kRows = kWarpRows * 16, kThreads = 128, kOwnKeys = kKeys / kWarpKeys, kSumStride = kValueWidth + 4;
 constexpr int kPanels = (kWidth + 63) / 64, kValuePanels = (kValueWidth + 63) / 64;
 constexpr int kRowTile = kRows * kPanels * 64, kKeyTile = kKeys * kPanels * 64, kValueTile = kKeys * kValuePanels * 64;
@@ -285,7 +285,7 @@ struct Arrivals {
 }  // namespace
 
 std::string attention_body(bool by_bulk_copies) {
-  return fmt::format("{}{}{}", kTiles, by_bulk_copies ? kBulkArrivals : kNoArrivals, kAttention);
+  return fmt::format("{}{}{}", kAttentionTiles, by_bulk_copies ? kBulkArrivals : kNoArrivals, kAttention);
 }
 
 }  // namespace ingot::core::cuda

@@ -24,10 +24,10 @@ struct TensorMap {
   std::optional<Windows> windows;
 };
 
-// Of a dense tensor whose dims have `extents`, innermost first; boxes are kMapInner wide and 1 along the
-// rest.
+// A map of a dense tensor whose dims have `extents`, innermost first; boxes are kMapInner wide and 1 along
+// the rest.
 TensorMap map_of_dense(size_t buffer, std::vector<Dim> extents);
-// Of a tensor whose layout is a permutation.
+// A map of a tensor whose layout is a permutation.
 TensorMap map_of_stored(size_t buffer, const TensorType& type);
 // Where `dim` is among the dims of such a map.
 size_t storage_position(size_t dim, const TensorType& type);

@@ -6,7 +6,7 @@
 namespace ingot::core::cuda {
 namespace {
 
-constexpr std::string_view kCopies = R"cuda(
+constexpr std::string_view kBulkCopies = R"cuda(
 struct __align__(64) TensorMap { u64 words[16]; };
 DEVICE void copy_box(u16* to, u32 barrier, const TensorMap* map, int c0, int c1) {
   asm volatile("cp.async.bulk.tensor.2d.shared::cluster.global.tile.mbarrier::complete_tx::bytes [%0], [%1, {%3, %4}], [%2];"
@@ -44,7 +44,7 @@ DEVICE void order_shared_memory() { asm volatile("fence.proxy.async.shared::cta;
 
 )cuda";
 
-constexpr std::string_view kProducts = R"cuda(
+constexpr std::string_view kGroupProducts = R"cuda(
 // Matrices of 64 halves a row, stored with the swizzle of 128 bytes (PTX ISA, "Matrix descriptor").
 DEVICE u64 matrix_of(const u16* place) { return (u64)((shared_address(place) & 0x3ffff) >> 4) | 1ull << 16 | (u64)(1024 >> 4) << 32 | 1ull << 62; }
 DEVICE void begin_products() { asm volatile("wgmma.fence.sync.aligned;" ::: "memory"); }
@@ -62,7 +62,7 @@ template <int pending> DEVICE void wait_for_products() { asm volatile("wgmma.wai
 //     rest, as parts become free
 //   each of the others: its 64 rows of a times all columns of b, part by part, in registers
 //   sums -> shared memory -> epilogue, as in tensor_core_text.cpp
-constexpr std::string_view kBody = R"cuda(
+constexpr std::string_view kGroupBody = R"cuda(
 constexpr int kGroups = kRows / 64, kThreads = (kGroups + 1) * 128, kSumStride = kColumns + 4;
 constexpr int kATile = kRows * kDepth, kBTile = kColumns * kDepth, kPartBytes = (kATile + kBTile) * 2;
 constexpr int kAllPartBytes = kStages * kPartBytes, kSumBytes = kRows * kSumStride * 4, kTileBytes = kAllPartBytes > kSumBytes ? kAllPartBytes : kSumBytes;
@@ -166,7 +166,7 @@ DEVICE void multiply_tile(char* shared, Parts& p, int share, idx batch, idx firs
 
 }  // namespace
 
-std::string_view bulk_copy_functions() { return kCopies; }
+std::string_view bulk_copy_functions() { return kBulkCopies; }
 
 std::string warp_group_functions(int columns, bool bf16) {
   const int numbers = columns / 2;  // of a thread
@@ -176,7 +176,7 @@ std::string warp_group_functions(int columns, bool bf16) {
     outputs += fmt::format("{}\"+f\"(sums[{}][{}])", i == 0 ? "" : ", ", i / 4, i % 4);
   }
   const std::string_view type = bf16 ? "bf16" : "f16";
-  return std::string(kCopies) + std::string(kProducts) +
+  return std::string(kBulkCopies) + std::string(kGroupProducts) +
          fmt::format(
              "// sums[64 x {0}] += a[64 x 16] b[16 x {0}]; a thread's numbers lie as in multiply_fragments.\n"
              "DEVICE void multiply_group(f32 (&sums)[{1}][4], u64 a, u64 b) {{\n"
@@ -186,6 +186,6 @@ std::string warp_group_functions(int columns, bool bf16) {
              columns, columns / 8, type, registers, numbers, numbers + 1, outputs);
 }
 
-std::string_view warp_group_body() { return kBody; }
+std::string_view warp_group_body() { return kGroupBody; }
 
 }  // namespace ingot::core::cuda
