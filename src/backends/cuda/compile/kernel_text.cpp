@@ -2,6 +2,7 @@
 #include "backends/cuda/compile/kernel_text.h"
 
 #include <algorithm>
+#include <vector>
 
 #include <fmt/core.h>
 
@@ -91,9 +92,10 @@ class Writer {
   // Symbols that are read from data; the status says if one is out of range. Those of `inner` reductions come
   // in the reduction.
   void bind(const Stage& stage, bool inner, IndexScope& scope, ExpressionWriter& writer) {
+    const std::vector<bool> are_inner = inner_bindings(stage);
     for (size_t k = 0; k < stage.bindings.size(); ++k) {
       const loops::Binding& binding = stage.bindings[k];
-      if (is_inner(stage, k) != inner) continue;
+      if (are_inner[k] != inner) continue;
       const std::string value = writer.value(binding.value, scope, guards_),
                         limit = scope.text(binding.limit);
       const std::string name = fmt::format("i{}", next_++), valid = fmt::format("v{}", next_++);
@@ -106,14 +108,18 @@ class Writer {
     }
   }
 
-  static bool is_inner(const Stage& stage, size_t k) {
-    const auto& value = stage.bindings[k].value;
-    const bool own = std::ranges::any_of(
-        stage.reduce, [&](const Loop& loop) { return loops::uses_symbol(value, loop.variable); });
-    for (size_t j = 0; j < k && !own; ++j) {
-      if (is_inner(stage, j) && loops::uses_symbol(value, stage.bindings[j].symbol)) return true;
+  // Whether each binding depends on the loops of the reduction, itself or by earlier bindings.
+  static std::vector<bool> inner_bindings(const Stage& stage) {
+    std::vector<bool> inner(stage.bindings.size(), false);
+    if (stage.reduce.empty()) return inner;
+    for (size_t k = 0; k < inner.size(); ++k) {
+      const auto& value = stage.bindings[k].value;
+      inner[k] = std::ranges::any_of(
+          stage.reduce, [&](const Loop& loop) { return loops::uses_symbol(value, loop.variable); });
+      for (size_t j = 0; j < k && !inner[k]; ++j)
+        inner[k] = inner[j] && loops::uses_symbol(value, stage.bindings[j].symbol);
     }
-    return own;
+    return inner;
   }
 
   void finish(const Stage& stage, size_t number, const std::string& value, const IndexScope& scope) {

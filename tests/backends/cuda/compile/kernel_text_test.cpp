@@ -2,6 +2,7 @@
 // How kernels are spread over threads, at sizes that no operator sample has.
 #include "backends/cuda/compile/kernel_text.h"
 
+#include <fmt/core.h>
 #include <gmock/gmock.h>
 
 #include "support/error.h"
@@ -146,6 +147,20 @@ TEST(CudaKernels, GuardedLoads) {
 TEST(CudaText, ComputesBothArmsWithoutLoads) {
   const Kernel kernel = loops::test::function_kernel(loops::functions::exp, DType::kF32, {8});
   EXPECT_THAT(write_kernel(kernel, "k").text, Not(HasSubstr("} else {")));
+}
+
+// Each symbol depends on the one before, and the first on the reduction: the writer asks for each once.
+TEST(CudaText, FollowsLongChainsOfSymbols) {
+  Kernel kernel = sum_kernel(4, 8, false);
+  loops::Stage& stage = kernel.stages[0];
+  Dim last = symbol("j");
+  for (int k = 0; k < 100; ++k) {
+    stage.bindings.push_back({fmt::format("$k{}", k), loops::index_value(last), 8});
+    last = symbol(stage.bindings.back().symbol);
+  }
+  stage.value = load(0, DType::kF32, {symbol("i"), last});
+  EXPECT_LT(write_kernel(kernel, "k").text.size(), 60000u);
+  test::expect_all_same({{.kernel = kernel, .symbols = {}, .operands = {}}});
 }
 
 // Two arms that share a chain of selects over loads: the text stays short.
