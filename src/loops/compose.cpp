@@ -233,7 +233,7 @@ void keep_row(Kernel& kernel, int buffer, std::set<std::string>& taken) {
 
 }  // namespace
 
-bool is_map(const Kernel& kernel) {
+bool is_elementwise(const Kernel& kernel) {
   if (kernel.stages.size() != 1) return false;
   const Stage& stage = kernel.stages[0];
   if (!stage.loops.empty() || !stage.reduce.empty() || stage.scan || !stage.store) return false;
@@ -246,7 +246,7 @@ bool is_map(const Kernel& kernel) {
 }
 
 NumberedKernel inline_producer(const NumberedKernel& consumer, int value, const NumberedKernel& producer) {
-  invariant(is_map(producer.kernel), "only elementwise kernels are computed where they are read");
+  invariant(is_elementwise(producer.kernel), "only elementwise kernels are computed where they are read");
   NumberedKernel result = consumer;
   std::set<std::string> taken;
   collect_names(result.kernel, taken);
@@ -259,7 +259,7 @@ NumberedKernel inline_producer(const NumberedKernel& consumer, int value, const 
 }
 
 NumberedKernel append_consumer(const NumberedKernel& producer, int value, const NumberedKernel& consumer) {
-  invariant(is_map(consumer.kernel), "only elementwise kernels are appended to a producer");
+  invariant(is_elementwise(consumer.kernel), "only elementwise kernels are appended to a producer");
   NumberedKernel result = producer;
   std::set<std::string> taken;
   collect_names(result.kernel, taken);

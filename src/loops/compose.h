@@ -17,7 +17,7 @@ struct NumberedKernel {
   std::vector<int> values;  // one per buffer
 };
 
-bool is_map(const Kernel& kernel);
+bool is_elementwise(const Kernel& kernel);
 
 // `producer` is a map that writes `value`, which `consumer` reads: its computation replaces the loads. A row
 // that several stages of the consumer read is computed once, into a local row.

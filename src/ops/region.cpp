@@ -21,7 +21,7 @@ class Region {
     for (const int value : std::vector<int>(kernel.values)) {
       const auto producer = pending_.find(value);
       if (producer == pending_.end() || is_result(node, value)) continue;
-      if (loops::is_map(producer->second.kernel)) {
+      if (loops::is_elementwise(producer->second.kernel)) {
         kernel = loops::inline_producer(kernel, value, producer->second);
       } else {
         root = &producer->second;

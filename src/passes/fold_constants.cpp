@@ -119,8 +119,8 @@ std::vector<Tensor> operand_numbers(const Node& node) {
 
 // An elementwise node of constants is a constant: evaluated once, whatever the shape.
 void fold_number(Graph& graph, Node* node) {
-  const bool is_map = node->op->traits.has(Trait::kElementwise) && node->results.size() == 1;
-  if (!is_map || std::ranges::any_of(node->values, has_symbols)) return;
+  const bool is_elementwise = node->op->traits.has(Trait::kElementwise) && node->results.size() == 1;
+  if (!is_elementwise || std::ranges::any_of(node->values, has_symbols)) return;
   const std::vector<Tensor> numbers = operand_numbers(*node);
   if (numbers.empty()) return;
   Graph scalar;

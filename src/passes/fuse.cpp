@@ -11,7 +11,8 @@
 namespace ingot::core {
 namespace {
 
-bool is_map(const Node& node) {  // one stage, one store, no reduction: can be computed where it is read
+bool is_elementwise(
+    const Node& node) {  // one stage, one store, no reduction: can be computed where it is read
   return node.op->lower != nullptr &&
          (node.op->traits.has(Trait::kElementwise) || node.op->traits.has(Trait::kView));
 }
@@ -20,7 +21,7 @@ bool is_root(const Node& node) {
 }
 
 // Constants and iotas: recomputing them in each region is cheaper than loading.
-bool is_generator(const Node& node) { return is_map(node) && node.operands.empty(); }
+bool is_generator(const Node& node) { return is_elementwise(node) && node.operands.empty(); }
 
 // A set of nodes to be replaced by one node, at the position of `last`.
 struct Region {
@@ -41,7 +42,7 @@ Node* only_user(const Graph& graph, const Node& node) {
 // Follows the chain of elementwise consumers while there is only one.
 void take_consumers(const Graph& graph, Region& region, const Membership& taken, const FuseRules& rules) {
   while (Node* user = only_user(graph, *region.last)) {
-    const bool fits = is_map(*user) && user->results.size() == 1 && !taken.contains(user) &&
+    const bool fits = is_elementwise(*user) && user->results.size() == 1 && !taken.contains(user) &&
                       !alias_offset(*user) && rules.may_take_consumer(*region.root, *user);
     if (!fits) return;
     region.nodes.insert(user);
@@ -51,7 +52,7 @@ void take_consumers(const Graph& graph, Region& region, const Membership& taken,
 
 // Whether nodes outside of the region use its intermediate results.
 bool is_free(const Graph& graph, const Region& region, const Node& producer, const Membership& taken) {
-  if (taken.contains(&producer) || !is_map(producer) || alias_offset(producer)) return false;
+  if (taken.contains(&producer) || !is_elementwise(producer) || alias_offset(producer)) return false;
   const Value* result = producer.results[0];
   const auto inside = [&](Node* user) { return region.nodes.contains(user); };
   return !graph.is_output(result) && std::ranges::all_of(result->users, inside);
@@ -136,7 +137,7 @@ Graph fuse(Graph graph, const FuseRules& rules) {
     if (is_root(*node) && !taken.contains(node)) add(node, true);
   }
   for (auto node = order.rbegin(); node != order.rend(); ++node) {
-    if (is_map(**node) && !taken.contains(*node) && !alias_offset(**node)) add(*node, false);
+    if (is_elementwise(**node) && !taken.contains(*node) && !alias_offset(**node)) add(*node, false);
   }
   for (const Region& region : regions) {
     if (region.nodes.size() > 1) build(graph, region, order);
