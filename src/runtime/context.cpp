@@ -326,7 +326,7 @@ std::vector<std::vector<int64_t>> Context::output_shapes(std::span<const Argumen
   for (const Port& output : main.program->outputs) {
     std::vector<int64_t>& shape = shapes.emplace_back();
     for (const DimSlot slot : main.buffers[output.buffer].shape) {
-      shape.push_back(main.dims->is_late(slot) ? -1 : plan.values[slot]);
+      shape.push_back(main.dims->is_data_dependent(slot) ? -1 : plan.values[slot]);
     }
   }
   return shapes;

@@ -17,20 +17,20 @@ class Maker {
       : data_(data), backends_(backends), pool_(std::make_shared<DimPool>()) {}
 
   Executable make(const Program& program) {
-    bind_late_symbols(program);
+    bind_data_dependent_symbols(program);
     Executable result = make_one(program);
-    index_late_dims();
+    index_data_dependent_dims();
     if (&program == &data_.main) result.conditions = Conditions(data_, pool_->table.symbols());
     return result;
   }
 
  private:
-  void bind_late_symbols(const Program& program) {
+  void bind_data_dependent_symbols(const Program& program) {
     for (const Step& step : program.steps) {
       for (const SymbolBinding& binding : step.binds)
-        late_.push_back(pool_->table.add_symbol(binding.symbol));
+        data_dependent_.push_back(pool_->table.add_symbol(binding.symbol));
     }
-    for (const Program& nested : program.nested) bind_late_symbols(nested);
+    for (const Program& nested : program.nested) bind_data_dependent_symbols(nested);
   }
 
   Executable make_one(const Program& program) {
@@ -161,18 +161,20 @@ class Maker {
     result.places.assign(places.begin(), places.end());
   }
 
-  void index_late_dims() {
+  void index_data_dependent_dims() {
     const DimTable& table = pool_->table;
-    pool_->late.assign(table.symbols().size(), false);
+    pool_->data_dependent.assign(table.symbols().size(), false);
     pool_->users.resize(table.symbols().size());
-    pool_->late_symbols.resize(table.size());
-    for (const SymbolSlot symbol : late_) pool_->late[symbol] = true;
+    pool_->data_dependent_symbols.resize(table.size());
+    for (const SymbolSlot symbol : data_dependent_) pool_->data_dependent[symbol] = true;
     for (DimSlot slot = 0; slot < table.size(); ++slot) {
       for (const PostfixItem& item : table.code(slot)) {
         const auto symbol = static_cast<SymbolSlot>(item.value);
-        if (item.op != PostfixOp::kSymbol || !pool_->late[symbol]) continue;
-        if (std::ranges::find(pool_->late_symbols[slot], symbol) != pool_->late_symbols[slot].end()) continue;
-        pool_->late_symbols[slot].push_back(symbol);
+        if (item.op != PostfixOp::kSymbol || !pool_->data_dependent[symbol]) continue;
+        if (std::ranges::find(pool_->data_dependent_symbols[slot], symbol) !=
+            pool_->data_dependent_symbols[slot].end())
+          continue;
+        pool_->data_dependent_symbols[slot].push_back(symbol);
         pool_->users[symbol].push_back(slot);
       }
     }
@@ -181,39 +183,42 @@ class Maker {
   const EngineData& data_;
   const LoadedBackends& backends_;
   std::shared_ptr<DimPool> pool_;
-  std::vector<SymbolSlot> late_;
+  std::vector<SymbolSlot> data_dependent_;
 };
 
-bool has_late_shape(const Executable& executable, BufferId id) {
+bool has_data_dependent_shape(const Executable& executable, BufferId id) {
   return std::ranges::any_of(executable.buffers[id].shape,
-                             [&](DimSlot slot) { return executable.dims->is_late(slot); });
+                             [&](DimSlot slot) { return executable.dims->is_data_dependent(slot); });
 }
 
 // Marks everything that must be re-evaluated during a run.
-void mark_late(Executable& executable) {
+void mark_data_dependent(Executable& executable) {
   for (BufferId id = 0; id < executable.buffers.size(); ++id) {
     const Storage storage = executable.program->buffers[id].storage;
-    const bool late =
-        has_late_shape(executable, id) || executable.dims->is_late(executable.buffers[id].offset);
-    const bool late_output = storage == Storage::kOutput && has_late_shape(executable, id);
-    executable.late = executable.late || late;
-    if (storage == Storage::kDynamic || late_output) executable.late_buffers.push_back(id);
+    const bool data_dependent = has_data_dependent_shape(executable, id) ||
+                                executable.dims->is_data_dependent(executable.buffers[id].offset);
+    const bool is_output_of_unknown_size =
+        storage == Storage::kOutput && has_data_dependent_shape(executable, id);
+    executable.data_dependent = executable.data_dependent || data_dependent;
+    if (storage == Storage::kDynamic || is_output_of_unknown_size)
+      executable.data_dependent_buffers.push_back(id);
   }
   for (ExecutableStep& step : executable.steps) {
     for (uint32_t i = step.first_value; i < step.first_value + step.value_count; ++i)
-      step.late = step.late || executable.dims->is_late(executable.values[i]);
+      step.data_dependent = step.data_dependent || executable.dims->is_data_dependent(executable.values[i]);
     for (const BufferUse& use : step.step->uses) {
-      step.late = step.late || (use.buffer != kNoId && has_late_shape(executable, use.buffer));
+      step.data_dependent =
+          step.data_dependent || (use.buffer != kNoId && has_data_dependent_shape(executable, use.buffer));
     }
   }
-  for (Executable& nested : executable.nested) mark_late(nested);
+  for (Executable& nested : executable.nested) mark_data_dependent(nested);
 }
 
 }  // namespace
 
 Executable make_executable(const Program& program, const EngineData& data, const LoadedBackends& backends) {
   Executable result = Maker(data, backends).make(program);
-  mark_late(result);
+  mark_data_dependent(result);
   return result;
 }
 

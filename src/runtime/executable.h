@@ -17,14 +17,14 @@ namespace ingot::core {
 using DimSlot = uint32_t;
 using SymbolSlot = uint32_t;
 
-// All dims of a program and its nested programs. Symbols that steps bind are "late" (data-dependent): dims
+// All dims of a program and its nested programs. Symbols that steps bind are data-dependent: dims
 // that use them are re-evaluated when they are bound.
 struct DimPool {
   DimTable table;
-  std::vector<bool> late;                             // one per symbol
-  std::vector<std::vector<SymbolSlot>> late_symbols;  // per dim: the late symbols in it
-  std::vector<std::vector<DimSlot>> users;            // per symbol: the dims that use it, if it is late
-  bool is_late(DimSlot slot) const { return !late_symbols[slot].empty(); }
+  std::vector<bool> data_dependent;                             // one per symbol
+  std::vector<std::vector<SymbolSlot>> data_dependent_symbols;  // per dim: the data-dependent symbols in it
+  std::vector<std::vector<DimSlot>> users;  // per symbol: the dims that use it, if it is data-dependent
+  bool is_data_dependent(DimSlot slot) const { return !data_dependent_symbols[slot].empty(); }
 };
 
 struct ExecutableBuffer {
@@ -46,7 +46,7 @@ struct ExecutableStep {
   const Routine* routine = nullptr;                 // kRoutine
   uint32_t first_argument = 0, argument_count = 0;  // in Executable::arguments
   uint32_t first_value = 0, value_count = 0;        // in Executable::values: its symbols, then its sizes
-  bool late = false;                                // a size of it depends on an earlier step
+  bool data_dependent = false;                      // a size of it depends on an earlier step
   std::vector<ExecutableBinding> binds;
 };
 
@@ -70,10 +70,10 @@ struct Executable {
   // of `arguments` that refer to them.
   std::vector<BufferId> moving;
   std::vector<uint32_t> moving_arguments;
-  std::vector<BufferId> late_buffers;  // outputs and dynamic roots whose size a step determines
-  std::vector<SymbolSlot> binds;       // symbols that its own steps bind
-  bool late = false;                   // a size of its buffers depends on a step
-  Conditions conditions;               // on the sizes of inputs; of the main program only
+  std::vector<BufferId> data_dependent_buffers;  // outputs and dynamic roots whose size a step determines
+  std::vector<SymbolSlot> binds;                 // symbols that its own steps bind
+  bool data_dependent = false;                   // a size of its buffers depends on a step
+  Conditions conditions;                         // on the sizes of inputs; of the main program only
   std::vector<Executable> nested;
 };
 

@@ -43,7 +43,7 @@ class ProgramRun {
   void set_pointer(BufferId id);
   void set_moving_arguments();
   std::byte* address(BufferId id);
-  std::byte* allocate_late(BufferId id);
+  std::byte* allocate_data_dependent(BufferId id);
   std::byte* allocate_output(BufferId id);
   DeviceMemory* memory_of(BufferId id) const {
     return resources_.backends.memories[place_number(program_.buffers[id].place)];
@@ -70,13 +70,13 @@ class ProgramRun {
 
 void ProgramRun::run() {
   for (const SymbolSlot symbol : executable_.binds) plan_.bound[symbol] = false;
-  if (executable_.late) [[unlikely]]
+  if (executable_.data_dependent) [[unlikely]]
     check_all();
   resolve();
   const bool is_watched = resources_.profile != nullptr || resources_.limits != nullptr;
   for (const ExecutableSpan& span : executable_.spans) {
     for (size_t i = span.first; i < span.last; ++i) {
-      if (executable_.steps[i].late) evaluate_step(executable_, plan_, frame_, i);
+      if (executable_.steps[i].data_dependent) evaluate_step(executable_, plan_, frame_, i);
     }
     if (is_watched) [[unlikely]]
       run_watched(span);
@@ -154,7 +154,7 @@ std::byte* ProgramRun::address(BufferId id) {
     case Storage::kArena:
       return frame_.arenas[place_number(buffer.place)] + frame_.offsets[id];
     case Storage::kDynamic:  // known from the start if an outer program's step determined its size
-      return allocate_late(id);
+      return allocate_data_dependent(id);
     case Storage::kAlias:
       break;
   }
@@ -179,7 +179,7 @@ std::byte* ProgramRun::allocate_output(BufferId id) {
                                 program_.outputs[declared.index].name, bytes));
 }
 
-std::byte* ProgramRun::allocate_late(BufferId id) {
+std::byte* ProgramRun::allocate_data_dependent(BufferId id) {
   const DimSlot bytes = executable_.buffers[id].bytes;
   if (!is_known(*executable_.dims, plan_, bytes)) return nullptr;
   if (program_.buffers[id].storage == Storage::kOutput && level_ == 0) return allocate_output(id);
@@ -311,8 +311,8 @@ void ProgramRun::bind_results(const ExecutableStep& step) {
     bind_symbol(*executable_.dims, plan_, binding.symbol, value);
   }
   check_all();
-  for (const BufferId id : executable_.late_buffers) {
-    if (frame_.pointers[id] == nullptr) frame_.pointers[id] = allocate_late(id);
+  for (const BufferId id : executable_.data_dependent_buffers) {
+    if (frame_.pointers[id] == nullptr) frame_.pointers[id] = allocate_data_dependent(id);
   }
   for (const BufferId id : executable_.moving) {
     const ExecutableBuffer& buffer = executable_.buffers[id];

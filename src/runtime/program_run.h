@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // One run of a program: resolves addresses, then passes spans of calls to queues and runs the other steps on
-// the host. The plan has all sizes; only late buffers are allocated here.
+// the host. The plan has all sizes; only data-dependent buffers are allocated here.
 #pragma once
 
 #include <memory>

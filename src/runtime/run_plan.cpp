@@ -65,11 +65,11 @@ Frame make_frame(const Executable& executable, RunPlan& plan) {
   frame.values.resize(executable.values.size());
   frame.routines.resize(executable.steps.size());
   for (const ExecutableStep& step : executable.steps) frame.calls.push_back(make_call(step, frame));
-  size_t blocks = executable.late_buffers.empty() ? 0 : count;
+  size_t blocks = executable.data_dependent_buffers.empty() ? 0 : count;
   for (size_t i = 0; i < executable.steps.size(); ++i) {
     const ExecutableStep& step = executable.steps[i];
     blocks += carried_values(*step.step, *executable.program);
-    if (!step.late) evaluate_step(executable, plan, frame, i);
+    if (!step.data_dependent) evaluate_step(executable, plan, frame, i);
   }
   frame.blocks.resize(blocks);
   for (const Executable& nested : executable.nested) frame.nested.push_back(make_frame(nested, plan));
@@ -79,7 +79,8 @@ Frame make_frame(const Executable& executable, RunPlan& plan) {
 }  // namespace
 
 bool is_known(const DimPool& dims, const RunPlan& plan, DimSlot slot) {
-  return std::ranges::all_of(dims.late_symbols[slot], [&](SymbolSlot symbol) { return plan.bound[symbol]; });
+  return std::ranges::all_of(dims.data_dependent_symbols[slot],
+                             [&](SymbolSlot symbol) { return plan.bound[symbol]; });
 }
 
 void check_fit(const Executable& executable, const RunPlan& plan, BufferId id) {
@@ -128,10 +129,11 @@ RunPlan make_run_plan(const Executable& executable, std::vector<int64_t> key, st
   executable.conditions.require(symbols);
   RunPlan plan{.key = std::move(key), .symbols = std::move(symbols)};
   plan.bound.resize(plan.symbols.size());
-  for (SymbolSlot symbol = 0; symbol < plan.bound.size(); ++symbol) plan.bound[symbol] = !dims.late[symbol];
+  for (SymbolSlot symbol = 0; symbol < plan.bound.size(); ++symbol)
+    plan.bound[symbol] = !dims.data_dependent[symbol];
   plan.values.resize(dims.table.size());
   for (DimSlot slot = 0; slot < plan.values.size(); ++slot) {
-    if (!dims.is_late(slot)) plan.values[slot] = dims.table.evaluate(slot, plan.symbols);
+    if (!dims.is_data_dependent(slot)) plan.values[slot] = dims.table.evaluate(slot, plan.symbols);
   }
   plan.frame = make_frame(executable, plan);
   return plan;

@@ -36,7 +36,7 @@ struct RunPlan {
   std::vector<int64_t> symbols;  // one per symbol
   std::vector<bool> bound;       // one per symbol
   std::vector<int64_t>
-      values;  // one per dim; those of late dims are valid only while their symbols are bound
+      values;  // one per dim; those of data-dependent dims are valid only while their symbols are bound
   Frame frame;
 };
 
@@ -45,7 +45,7 @@ struct RunPlan {
 // memory accesses unsafe.
 RunPlan make_run_plan(const Executable& executable, std::vector<int64_t> key, std::vector<int64_t> symbols);
 
-// Binds late symbol `symbol` and evaluates the dims that use it.
+// Binds data-dependent symbol `symbol` and evaluates the dims that use it.
 void bind_symbol(const DimPool& dims, RunPlan& plan, SymbolSlot symbol, int64_t value);
 // Whether the value of `slot` is known now.
 bool is_known(const DimPool& dims, const RunPlan& plan, DimSlot slot);

@@ -55,7 +55,7 @@ void StepProfile::start_over(const Executable& executable, const RunPlan& plan) 
   sizes_.clear();
   const std::vector<std::string>& symbols = executable.dims->table.symbols();
   for (size_t i = 0; i < symbols.size(); ++i) {
-    if (!executable.dims->late[i]) sizes_.emplace(symbols[i], plan.symbols[i]);
+    if (!executable.dims->data_dependent[i]) sizes_.emplace(symbols[i], plan.symbols[i]);
   }
   runs_.clear();
   steps_.assign(executable.steps.size(), {});
