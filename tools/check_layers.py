@@ -44,10 +44,10 @@ LAYERS: dict[str, tuple[str, ...]] = {
         f"backends/{name}/compile": ("backends/steps", "passes", f"backends/{name}/kernel_abi.h")
         for name in BACKENDS
     },
-    # The CPU's compiler: kernels are prepared, then emitted; schedules emit what they prepare themselves.
+    # The CPU's compiler: kernels are prepared, then emitted; templates emit what they prepare themselves.
     "backends/cpu/compile/prepare": ("loops", "backends/cpu/kernel_abi.h"),
     "backends/cpu/compile/llvm": ("backends/cpu/compile/prepare",),
-    "backends/cpu/compile/schedules": ("backends/cpu/compile/llvm", "backends/steps"),
+    "backends/cpu/compile/templates": ("backends/cpu/compile/llvm", "backends/steps"),
     **{
         f"backends/{name}/execute": ("runtime", "routines", f"backends/{name}/kernel_abi.h")
         for name in BACKENDS
@@ -58,7 +58,7 @@ LAYERS: dict[str, tuple[str, ...]] = {
     "cli/opt": ("api/compiler", "cli"),
     "cli/nearest": ("support", "cli"),
 }
-LAYERS["backends/cpu/compile"] += ("backends/cpu/compile/schedules",)
+LAYERS["backends/cpu/compile"] += ("backends/cpu/compile/templates",)
 COMPILER_PARTS = tuple(
     name for name in LAYERS if not name.startswith(("api", "cli")) and not name.endswith("/execute")
 )
@@ -70,7 +70,7 @@ THIRD_PARTIES: dict[str, tuple[str, ...]] = {
     "llvm/": (
         "backends/cpu/compile",
         "backends/cpu/compile/llvm",
-        "backends/cpu/compile/schedules",
+        "backends/cpu/compile/templates",
     ),
     "llvm-c/": (),
     "nlohmann/": ("importers/files", "compiler", "api/compiler", "cli"),

@@ -3,10 +3,10 @@
 
 #include <fmt/core.h>
 
-#include "backends/cpu/compile/schedules/attention.h"
-#include "backends/cpu/compile/schedules/convolution.h"
-#include "backends/cpu/compile/schedules/linear.h"
-#include "backends/cpu/compile/schedules/target.h"
+#include "backends/cpu/compile/templates/attention.h"
+#include "backends/cpu/compile/templates/convolution.h"
+#include "backends/cpu/compile/templates/linear.h"
+#include "backends/cpu/compile/templates/target.h"
 #include "backends/steps/members.h"
 #include "ops/attention.h"
 #include "ops/convolution.h"

@@ -4,13 +4,13 @@
 #include <string>
 #include <vector>
 
-#include "backends/cpu/compile/schedules/schedule.h"
+#include "backends/cpu/compile/templates/kernel_template.h"
 
 namespace ingot::bench {
 
 struct KernelCase {
   std::string name;
-  core::cpu::ScheduledKernel plan;
+  core::cpu::TemplateKernel plan;
   std::vector<core::TensorType> buffers;
   core::SymbolValues symbols;
   double operations;           // multiplications and additions

@@ -21,7 +21,7 @@ AlignedMemory allocate(size_t bytes) {
   return memory;
 }
 
-KernelRun::KernelRun(const core::cpu::ScheduledKernel& plan, const std::vector<core::TensorType>& buffers,
+KernelRun::KernelRun(const core::cpu::TemplateKernel& plan, const std::vector<core::TensorType>& buffers,
                      const core::SymbolValues& symbols, int threads)
     : image_(plan.compile()), items_(evaluate(plan.launch.work_items, symbols)) {
   for (const core::TensorType& type : buffers) {

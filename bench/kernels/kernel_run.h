@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "backends/cpu/compile/schedules/schedule.h"
+#include "backends/cpu/compile/templates/kernel_template.h"
 #include "tests/backends/cpu/compile/runnable_image.h"
 
 namespace ingot::bench {
@@ -17,7 +17,7 @@ AlignedMemory allocate(size_t bytes);  // on huge pages where the system has the
 
 class KernelRun {
  public:
-  KernelRun(const core::cpu::ScheduledKernel& plan, const std::vector<core::TensorType>& buffers,
+  KernelRun(const core::cpu::TemplateKernel& plan, const std::vector<core::TensorType>& buffers,
             const core::SymbolValues& symbols, int threads);
   void run_part(int thread) const;  // of as many parts as there are threads
 

@@ -19,7 +19,7 @@ from torch.nn import functional
 
 
 class Vision(nn.Module):
-    """Convolutions of every schedule, on channels that fill no panel: plain, with groups, depthwise, Winograd, 1x1."""
+    """Convolutions of every kernel template, on channels that fill no panel: plain, with groups, depthwise, Winograd, 1x1."""
 
     def __init__(self) -> None:
         super().__init__()

@@ -70,7 +70,7 @@ def test_levels_differ_and_are_right(model: nn.Module) -> None:
     assert not any("fused" in name for name in plain + simplified)
     assert len(plain) > len(simplified) > len(fused)
     assert any("fused" in name for name in fused)
-    # Layouts: panels that the schedules of contractions read, whose epilogues then are fused.
+    # Layouts: panels that the templates of contractions read, whose epilogues then are fused.
     assert not any("%" in weight["type"] for engine in engines[:3] for weight in engine.inspect()["weights"])
     assert any("%" in weight["type"] for weight in engines[3].inspect()["weights"])
     assert any(name.startswith("fused[linear") for name in packed)

@@ -10,11 +10,11 @@
 #include "backends/cpu/compile/fingerprint.h"
 #include "backends/cpu/compile/llvm/generate.h"
 #include "backends/cpu/compile/passes.h"
-#include "backends/cpu/compile/schedules/image_rows.h"
-#include "backends/cpu/compile/schedules/schedule.h"
-#include "backends/cpu/compile/schedules/target.h"
-#include "backends/cpu/compile/schedules/transposition.h"
 #include "backends/cpu/compile/speed.h"
+#include "backends/cpu/compile/templates/image_rows.h"
+#include "backends/cpu/compile/templates/kernel_template.h"
+#include "backends/cpu/compile/templates/target.h"
+#include "backends/cpu/compile/templates/transposition.h"
 #include "backends/steps/fusion_rules.h"
 #include "backends/steps/members.h"
 #include "loops/overwrite.h"
@@ -24,16 +24,17 @@
 namespace ingot::core::cpu {
 namespace {
 
-void take_kernel(LoweredStep& step, ScheduledKernel kernel) {
+void take_kernel(LoweredStep& step, TemplateKernel kernel) {
   step.launch = to_launch(kernel.launch);
   step.kernel_key = std::move(kernel.key);
   step.compile = std::move(kernel.compile);
 }
 
-LoweredStep lower_contraction(const Members& members, const Node& contraction, const Schedule& schedule,
-                              const SymbolTable& symbols, const Target& target) {
+LoweredStep lower_contraction(const Members& members, const Node& contraction,
+                              const KernelTemplate& kernel_template, const SymbolTable& symbols,
+                              const Target& target) {
   const RegionKernel epilogue = epilogue_of(members, contraction);
-  ScheduledKernel kernel = schedule.plan(contraction, epilogue.kernel, symbols, target);
+  TemplateKernel kernel = kernel_template.plan(contraction, epilogue.kernel, symbols, target);
   LoweredStep step;
   step.name = step_name(members.nodes);
   for (const Value* operand : contraction.operands) {
@@ -94,7 +95,7 @@ void zero_paddings(const Node& node, const SymbolTable& symbols, const Target& t
 }
 
 ReadyRule ready_for(const Target& target) {
-  return [&target](const Node& contraction) { return find_ready_schedule(contraction, target) != nullptr; };
+  return [&target](const Node& contraction) { return find_ready_template(contraction, target) != nullptr; };
 }
 
 class CpuBackend final : public Backend {
@@ -119,8 +120,8 @@ class CpuBackend final : public Backend {
 
   LayoutRequest layouts(const Node& node, const Target& target) const override {
     LayoutRequest request;
-    if (const Schedule* schedule = find_schedule(*node.op)) {
-      if (schedule->supports(node, target).yes) return schedule->layouts(node, target);
+    if (const KernelTemplate* kernel_template = find_template(*node.op)) {
+      if (kernel_template->supports(node, target).yes) return kernel_template->layouts(node, target);
     }
     if (prefers_channels_last(node)) {
       const Layout layout = Layout::permutation(channels_last(node.operand_type(0).rank()));
@@ -147,10 +148,12 @@ class CpuBackend final : public Backend {
     if (!node.op->routine.empty()) return {lower_routine(node)};
     const Members members = members_of(node);
     const Node* contraction = find_contraction(members);
-    const Schedule* schedule = contraction != nullptr ? find_ready_schedule(*contraction, target) : nullptr;
+    const KernelTemplate* kernel_template =
+        contraction != nullptr ? find_ready_template(*contraction, target) : nullptr;
     std::vector<LoweredStep> steps;
     zero_paddings(node, symbols, target, steps);
-    steps.push_back(schedule != nullptr ? lower_contraction(members, *contraction, *schedule, symbols, target)
+    steps.push_back(kernel_template != nullptr
+                        ? lower_contraction(members, *contraction, *kernel_template, symbols, target)
                     : supports_transposition(node).yes ? lower_transposition(node, symbols, target)
                                                        : lower_loops(members, symbols, target));
     for (LoweredStep& step : steps) step = guarded(std::move(step));

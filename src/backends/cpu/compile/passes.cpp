@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "backends/cpu/compile/passes.h"
 
-#include "backends/cpu/compile/schedules/schedule.h"
-#include "backends/cpu/compile/schedules/target.h"
-#include "backends/cpu/compile/schedules/winograd.h"
+#include "backends/cpu/compile/templates/kernel_template.h"
+#include "backends/cpu/compile/templates/target.h"
+#include "backends/cpu/compile/templates/winograd.h"
 #include "passes/target_passes.h"
 
 namespace ingot::core::cpu {
@@ -13,8 +13,9 @@ namespace {
 // less.
 DType fastest_dtype(const Node& contraction, const Target& target) {
   const DType own = contraction.results[0]->type.dtype;
-  const Schedule* schedule = find_schedule(*contraction.op);
-  if (!is_half(own) || (schedule != nullptr && schedule->supports(contraction, target).yes)) return own;
+  const KernelTemplate* kernel_template = find_template(*contraction.op);
+  if (!is_half(own) || (kernel_template != nullptr && kernel_template->supports(contraction, target).yes))
+    return own;
   return DType::kF32;
 }
 

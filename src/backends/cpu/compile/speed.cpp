@@ -5,8 +5,8 @@
 
 #include <fmt/core.h>
 
-#include "backends/cpu/compile/schedules/schedule.h"
-#include "backends/cpu/compile/schedules/target.h"
+#include "backends/cpu/compile/templates/kernel_template.h"
+#include "backends/cpu/compile/templates/target.h"
 #include "ops/convolution.h"
 #include "ops/grid_sample.h"
 #include "ops/search_sorted.h"
@@ -14,7 +14,7 @@
 namespace ingot::core::cpu {
 namespace {
 
-constexpr int kScheduleLevel = 3;
+constexpr int kTemplateLevel = 3;
 
 // A peer's rates on one thread: multiply-adds per nanosecond (about half as many for f64), bytes moved per
 // nanosecond, and the cost of a call. Measured, like the rates in the rows: docs/design/012-slow-paths.md.
@@ -85,15 +85,15 @@ std::string is_transposed(const Node& node, const Target&) {
                                                 : "";
 }
 
-std::string lacks_schedule(const Node& node, const Target& target) {
+std::string lacks_template(const Node& node, const Target& target) {
   if (!node.op->traits.has(Trait::kContraction) || !is_floating(node.results[0]->type.dtype)) return {};
-  const Schedule* schedule = find_schedule(*node.op);
-  if (schedule == nullptr) return fmt::format("{} runs as plain loops", node.op->name);
-  const Fit fit = schedule->supports(node, target);
+  const KernelTemplate* kernel_template = find_template(*node.op);
+  if (kernel_template == nullptr) return fmt::format("{} runs as plain loops", node.op->name);
+  const Fit fit = kernel_template->supports(node, target);
   return fit.yes ? std::string() : fit.reason;
 }
-std::string convolution_lacks_schedule(const Node& node, const Target& target) {
-  return node.op == &ops::convolution ? lacks_schedule(node, target) : std::string();
+std::string convolution_lacks_template(const Node& node, const Target& target) {
+  return node.op == &ops::convolution ? lacks_template(node, target) : std::string();
 }
 
 // Odd channel counts leave vectors half empty, and only 32-bit elements are moved to channels-last and back
@@ -192,8 +192,8 @@ std::string computes_slowly(const Node& node, const Target& target) {
 // The first row with a reason applies.
 constexpr Row kRows[] = {
     {is_transposed, rate<400>, transposed_rate},
-    {convolution_lacks_schedule, rate<600>, product_rate},
-    {lacks_schedule, rate<4000>, product_rate},
+    {convolution_lacks_template, rate<600>, product_rate},
+    {lacks_template, rate<4000>, product_rate},
     {interpolates_one_by_one, rate<165>, rate<400>},
     {widens_bf16, rate<static_cast<int>(1000 * kPeerProducts)>, bf16_rate},
     {sorts_wide_integers, rate<25>, rate<37>},
@@ -216,7 +216,7 @@ bool prefers_channels_last(const Node& node) {
 }
 
 Support judge_speed(const Node& node, const SymbolValues& sizes, const Target& target) {
-  if (target.level < kScheduleLevel) return {};
+  if (target.level < kTemplateLevel) return {};
   for (const Row& row : kRows) {
     std::string reason = row.reason(node, target);
     if (reason.empty()) continue;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "backends/cpu/compile/schedules/attention.h"
+#include "backends/cpu/compile/templates/attention.h"
 #include "backends/steps/members.h"
 #include "support/cpu_features.h"
 
@@ -8,7 +8,7 @@
 #include <cmath>
 
 #include "ops/attention.h"
-#include "tests/backends/cpu/compile/schedule_runner.h"
+#include "tests/backends/cpu/compile/template_runner.h"
 
 namespace ingot::core::cpu {
 namespace {
@@ -26,7 +26,7 @@ void PrintTo(const AttentionCase& c, std::ostream* out) {
        << (c.static_queries ? " static queries" : "");
 }
 
-class AttentionSchedule : public testing::TestWithParam<std::tuple<AttentionCase, const char*>> {};
+class AttentionTemplate : public testing::TestWithParam<std::tuple<AttentionCase, const char*>> {};
 
 TensorType type_of(const std::vector<int64_t>& shape, const AttentionCase& c) {
   TensorType type{DType::kF32, Shape(shape.begin(), shape.end()), {}};
@@ -88,7 +88,7 @@ std::vector<double> expected_row(const AttentionCase& c, const std::vector<HostB
   return result;
 }
 
-TEST_P(AttentionSchedule, EqualsTheDefinition) {
+TEST_P(AttentionTemplate, EqualsTheDefinition) {
   const auto& [c, level] = GetParam();
   if (!host_cpu_features().covers(parse_cpu_features(level)))
     GTEST_SKIP() << "this processor has no " << level;
@@ -103,14 +103,14 @@ TEST_P(AttentionSchedule, EqualsTheDefinition) {
   TensorType result = type_of(shape, c);
   if (!c.static_queries) result.shape[dims] = Dim::symbol("L");
   SymbolTable table{{"L", {}}, {"S", {}}};
-  ScheduledKernel plan = plan_attention(operands, result, attributes, plain_epilogue(result), table, target);
+  TemplateKernel plan = plan_attention(operands, result, attributes, plain_epilogue(result), table, target);
 
   SymbolValues symbols{{"L", c.query[dims]}, {"S", c.key[dims]}};
   std::vector<HostBuffer> buffers;
   for (const TensorType& type : operands) buffers.push_back(random_buffer(type, symbols, buffers.size()));
   if (!c.mask.empty()) hide_some(buffers[3], c.mask);
   buffers.push_back(HostBuffer(result, symbols));
-  run_scheduled(plan, symbols, buffers);
+  run_template(plan, symbols, buffers);
   shape.pop_back();
   for_each_index(shape, [&](const std::vector<int64_t>& row) {
     std::vector<int64_t> place = row;
@@ -139,10 +139,10 @@ const AttentionCase kAttentionCases[] = {
     {{1, 2, 128, 64}, {1, 2, 128, 64}, {1, 2, 128, 64}, {}, false, false, true, true},
 };
 
-INSTANTIATE_TEST_SUITE_P(Shapes, AttentionSchedule,
+INSTANTIATE_TEST_SUITE_P(Shapes, AttentionTemplate,
                          testing::Combine(testing::ValuesIn(kAttentionCases),
                                           testing::Values("x86-64-v3", "x86-64-v4")),
-                         schedule_test_name<AttentionCase>);
+                         template_test_name<AttentionCase>);
 
 }  // namespace
 }  // namespace ingot::core::cpu

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "backends/cpu/compile/schedules/convolution.h"
-#include "backends/cpu/compile/schedules/target.h"
+#include "backends/cpu/compile/templates/convolution.h"
+#include "backends/cpu/compile/templates/target.h"
 #include "backends/steps/members.h"
 #include "support/cpu_features.h"
 
@@ -9,7 +9,7 @@
 #include <cmath>
 
 #include "ops/convolution.h"
-#include "tests/backends/cpu/compile/schedule_runner.h"
+#include "tests/backends/cpu/compile/template_runner.h"
 
 namespace ingot::core::cpu {
 namespace {
@@ -24,7 +24,7 @@ void PrintTo(const ConvolutionCase& c, std::ostream* out) {
        << c.padding << " dilation " << c.dilation << " groups " << c.groups << (c.bias ? " bias" : "");
 }
 
-class ConvolutionSchedule : public testing::TestWithParam<std::tuple<ConvolutionCase, const char*>> {};
+class ConvolutionTemplate : public testing::TestWithParam<std::tuple<ConvolutionCase, const char*>> {};
 
 ops::Convolution attributes_of(const ConvolutionCase& c) {
   size_t spatial = c.input.size() - 2;
@@ -57,7 +57,7 @@ double expected_at(const ConvolutionCase& c, const std::vector<int64_t>& place, 
   return sum;
 }
 
-TEST_P(ConvolutionSchedule, EqualsTheSumOverTheWindow) {
+TEST_P(ConvolutionTemplate, EqualsTheSumOverTheWindow) {
   const auto& [c, level] = GetParam();
   if (!host_cpu_features().covers(parse_cpu_features(level)))
     GTEST_SKIP() << "this processor has no " << level;
@@ -76,14 +76,14 @@ TEST_P(ConvolutionSchedule, EqualsTheSumOverTheWindow) {
   TensorType result = type_of(convolution_result_shape(c));
   result.shape[0] = Dim::symbol("B");
   result.layout = *request.results[0];
-  ScheduledKernel plan =
+  TemplateKernel plan =
       plan_convolution(operands, result, attributes, plain_epilogue(result), {{"B", {}}}, target);
 
   SymbolValues symbols{{"B", c.input[0]}};
   std::vector<HostBuffer> buffers;
   for (const TensorType& type : operands) buffers.push_back(random_buffer(type, symbols, buffers.size()));
   buffers.push_back(HostBuffer(result, symbols));
-  run_scheduled(plan, symbols, buffers);
+  run_template(plan, symbols, buffers);
   for_each_index(convolution_result_shape(c), [&](const std::vector<int64_t>& place) {
     double expected =
         expected_at(c, place, buffers[0], buffers[1]) + (c.bias ? buffers[2].at({place[1]}) : 0);
@@ -117,10 +117,10 @@ const ConvolutionCase kConvolutionCases[] = {
     {{0, 16, 5, 5}, {16, 16, 3, 3}, 1, 1, 1, 1, true},      // no image
 };
 
-INSTANTIATE_TEST_SUITE_P(Shapes, ConvolutionSchedule,
+INSTANTIATE_TEST_SUITE_P(Shapes, ConvolutionTemplate,
                          testing::Combine(testing::ValuesIn(kConvolutionCases),
                                           testing::Values("x86-64-v3", "x86-64-v4")),
-                         schedule_test_name<ConvolutionCase>);
+                         template_test_name<ConvolutionCase>);
 
 }  // namespace
 }  // namespace ingot::core::cpu

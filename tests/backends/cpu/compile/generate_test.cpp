@@ -8,7 +8,7 @@
 
 #include "backends/cpu/compile/backend.h"
 #include "backends/cpu/compile/emit_kernel.h"
-#include "backends/cpu/compile/schedules/target.h"
+#include "backends/cpu/compile/templates/target.h"
 #include "support/error.h"
 #include "tests/loops/kernels.h"
 #include "tests/ops/sample_graph.h"

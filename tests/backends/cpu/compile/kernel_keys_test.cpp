@@ -20,7 +20,7 @@ using core::test::SampleGraph;
 
 constexpr const char* kDevice = "x86-64-v3";
 
-// What a backend's `layouts` asks for: contractions have schedules for nothing else.
+// What a backend's `layouts` asks for: contractions have templates for nothing else.
 void adopt_layouts(SampleGraph& sample, const Target& target) {
   const LayoutRequest request = backend().layouts(*sample.node, target);
   const auto adopt = [](const std::vector<Value*>& values, const std::vector<std::optional<Layout>>& wanted) {

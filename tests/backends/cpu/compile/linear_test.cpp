@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "backends/cpu/compile/schedules/linear.h"
-#include "backends/cpu/compile/schedules/target.h"
+#include "backends/cpu/compile/templates/linear.h"
+#include "backends/cpu/compile/templates/target.h"
 #include "backends/steps/members.h"
 #include "support/cpu_features.h"
 
@@ -8,7 +8,7 @@
 
 #include <cmath>
 
-#include "tests/backends/cpu/compile/schedule_runner.h"
+#include "tests/backends/cpu/compile/template_runner.h"
 
 namespace ingot::core::cpu {
 namespace {
@@ -21,9 +21,9 @@ void PrintTo(const LinearCase& c, std::ostream* out) {
   *out << sizes_text({c.rows, c.columns, c.depth}) << (c.bias ? " bias" : "");
 }
 
-class LinearSchedule : public testing::TestWithParam<std::tuple<LinearCase, const char*>> {};
+class LinearTemplate : public testing::TestWithParam<std::tuple<LinearCase, const char*>> {};
 
-// A weight [n, k] in the layout that the schedule asks for.
+// A weight [n, k] in the layout that the template asks for.
 std::vector<float> expected_result(const LinearCase& c, const HostBuffer& input, const HostBuffer& weight,
                                    const HostBuffer* bias) {
   std::vector<float> result(c.rows * c.columns);
@@ -37,7 +37,7 @@ std::vector<float> expected_result(const LinearCase& c, const HostBuffer& input,
   return result;
 }
 
-TEST_P(LinearSchedule, EqualsTheSumOfProducts) {
+TEST_P(LinearTemplate, EqualsTheSumOfProducts) {
   const auto& [c, level] = GetParam();
   if (!host_cpu_features().covers(parse_cpu_features(level)))
     GTEST_SKIP() << "this processor has no " << level;
@@ -50,13 +50,13 @@ TEST_P(LinearSchedule, EqualsTheSumOfProducts) {
   LayoutRequest request = linear_layouts(operands, features_of(target));
   for (size_t i = 0; i < operands.size(); ++i) operands[i].layout = request.operands[i].value_or(Layout{});
   TensorType result{DType::kF32, {m, c.columns}, {}};
-  ScheduledKernel plan = plan_linear(operands, plain_epilogue(result), {{"M", {}}}, target);
+  TemplateKernel plan = plan_linear(operands, plain_epilogue(result), {{"M", {}}}, target);
 
   SymbolValues symbols{{"M", c.rows}};
   std::vector<HostBuffer> buffers;
   for (const TensorType& type : operands) buffers.push_back(random_buffer(type, symbols, buffers.size()));
   buffers.push_back(HostBuffer(result, symbols));
-  run_scheduled(plan, symbols, buffers);
+  run_template(plan, symbols, buffers);
   auto expected = expected_result(c, buffers[0], buffers[1], c.bias ? &buffers[2] : nullptr);
   for (int64_t i = 0; i < c.rows * c.columns; ++i) {
     ASSERT_NEAR(buffers.back().at({i / c.columns, i % c.columns}), expected[i], 1e-5 * std::sqrt(c.depth) * 4)
@@ -69,10 +69,10 @@ constexpr LinearCase kLinearCases[] = {{0, 48, 8, false},     {1, 1, 1, false}, 
                                        {8, 96, 128, false},   {17, 131, 19, true}, {128, 64, 40, true},
                                        {33, 1000, 77, false}, {9, 32, 1, true},    {600, 16, 1024, false}};
 
-INSTANTIATE_TEST_SUITE_P(Shapes, LinearSchedule,
+INSTANTIATE_TEST_SUITE_P(Shapes, LinearTemplate,
                          testing::Combine(testing::ValuesIn(kLinearCases),
                                           testing::Values("x86-64-v3", "x86-64-v4")),
-                         schedule_test_name<LinearCase>);
+                         template_test_name<LinearCase>);
 
 }  // namespace
 }  // namespace ingot::core::cpu

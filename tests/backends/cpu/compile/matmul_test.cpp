@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "backends/cpu/compile/schedules/matmul.h"
+#include "backends/cpu/compile/templates/matmul.h"
 #include "backends/steps/members.h"
 #include "support/cpu_features.h"
 
@@ -7,7 +7,7 @@
 
 #include <cmath>
 
-#include "tests/backends/cpu/compile/schedule_runner.h"
+#include "tests/backends/cpu/compile/template_runner.h"
 
 namespace ingot::core::cpu {
 namespace {
@@ -22,7 +22,7 @@ void PrintTo(const MatmulCase& c, std::ostream* out) {
        << (c.symbolic ? " symbolic" : "");
 }
 
-class MatmulSchedule : public testing::TestWithParam<std::tuple<MatmulCase, const char*>> {};
+class MatmulTemplate : public testing::TestWithParam<std::tuple<MatmulCase, const char*>> {};
 
 std::vector<TensorType> operand_types(const MatmulCase& c) {
   std::vector<TensorType> types{{DType::kF32, Shape(c.a.begin(), c.a.end()), {}},
@@ -69,7 +69,7 @@ double expected_at(const MatmulCase& c, const std::vector<HostBuffer>& operands,
   return sum;
 }
 
-TEST_P(MatmulSchedule, EqualsTheSumOfProducts) {
+TEST_P(MatmulTemplate, EqualsTheSumOfProducts) {
   const auto& [c, level] = GetParam();
   if (!host_cpu_features().covers(parse_cpu_features(level)))
     GTEST_SKIP() << "this processor has no " << level;
@@ -83,13 +83,13 @@ TEST_P(MatmulSchedule, EqualsTheSumOfProducts) {
   TensorType result{DType::kF32, Shape(shape.begin(), shape.end()), {}};
   result.shape.back() = operands[1].shape.back();
   SymbolTable table{{"K", {}}, {"N", {}}};
-  ScheduledKernel plan = plan_matmul(operands, result, plain_epilogue(result), table, target);
+  TemplateKernel plan = plan_matmul(operands, result, plain_epilogue(result), table, target);
 
   SymbolValues symbols{{"K", c.a.back()}, {"N", c.b.back()}};
   std::vector<HostBuffer> buffers;
   for (const TensorType& type : operands) buffers.push_back(random_buffer(type, symbols, buffers.size()));
   buffers.push_back(HostBuffer(result, symbols));
-  run_scheduled(plan, symbols, buffers);
+  run_template(plan, symbols, buffers);
   for_each_index(shape, [&](const std::vector<int64_t>& place) {
     ASSERT_NEAR(buffers.back().at(place), expected_at(c, buffers, place), 1e-5)
         << testing::PrintToString(place);
@@ -105,10 +105,10 @@ const MatmulCase kMatmulCases[] = {{{3, 4}, {4, 5}},
                                    {{2, 3, 0}, {2, 0, 4}},
                                    {{2, 0, 3}, {2, 3, 4}}};
 
-INSTANTIATE_TEST_SUITE_P(Shapes, MatmulSchedule,
+INSTANTIATE_TEST_SUITE_P(Shapes, MatmulTemplate,
                          testing::Combine(testing::ValuesIn(kMatmulCases),
                                           testing::Values("x86-64-v3", "x86-64-v4")),
-                         schedule_test_name<MatmulCase>);
+                         template_test_name<MatmulCase>);
 
 }  // namespace
 }  // namespace ingot::core::cpu

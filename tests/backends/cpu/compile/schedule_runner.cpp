@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "tests/backends/cpu/compile/schedule_runner.h"
+#include "tests/backends/cpu/compile/template_runner.h"
 
 #include <algorithm>
 #include <cctype>
@@ -77,8 +77,7 @@ void for_each_index(const std::vector<int64_t>& shape,
   go(0);
 }
 
-void run_scheduled(const ScheduledKernel& plan, const SymbolValues& symbols,
-                   std::vector<HostBuffer>& buffers) {
+void run_template(const TemplateKernel& plan, const SymbolValues& symbols, std::vector<HostBuffer>& buffers) {
   RunnableImage image(plan.compile());
   std::vector<void*> pointers;
   for (HostBuffer& buffer : buffers) pointers.push_back(buffer.data());

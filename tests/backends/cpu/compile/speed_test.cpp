@@ -119,7 +119,7 @@ TEST(Speed, SearchesOfAnyLength) {
   EXPECT_EQ(answer(Dim::symbol("S"), 48), Answer::kSlow);
 }
 
-TEST(Speed, NodesWithASchedule) {
+TEST(Speed, NodesWithATemplate) {
   for (const DType dtype : {DType::kF32, DType::kI64}) {
     Graph graph;
     EXPECT_EQ(judge_speed(*product(graph, dtype), {}, Target{}).answer, Answer::kFast) << name(dtype);
@@ -145,7 +145,7 @@ TEST(Speed, HalvesAreComputedInF32AndThenFast) {
   for (const DType dtype : {DType::kF32, DType::kF64, DType::kI64}) EXPECT_EQ(dtype_of_product(dtype), dtype);
 }
 
-TEST(Speed, BelowTheLevelOfSchedulesNothingIsCalledSlow) {
+TEST(Speed, BelowTheLevelOfTemplatesNothingIsCalledSlow) {
   Graph graph;
   Target target;
   target.level = 2;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "backends/cpu/compile/schedules/transposition.h"
+#include "backends/cpu/compile/templates/transposition.h"
 
 #include <gtest/gtest.h>
 
@@ -7,7 +7,7 @@
 
 #include "ops/view.h"
 #include "support/cpu_features.h"
-#include "tests/backends/cpu/compile/schedule_runner.h"
+#include "tests/backends/cpu/compile/template_runner.h"
 
 namespace ingot::core::cpu {
 namespace {
@@ -45,10 +45,10 @@ TEST_P(Transposition, MovesEachElement) {
     Value* x = graph.add_input("x", {DType::kF32, shape, layout_of(c.from)});
     Node* node = graph.add(ops::relayout, {x}, ops::Relayout{layout_of(c.to)});
     ASSERT_TRUE(supports_transposition(*node).yes) << supports_transposition(*node).reason;
-    const ScheduledKernel plan = plan_transposition(*node, graph.symbols, target);
+    const TemplateKernel plan = plan_transposition(*node, graph.symbols, target);
     std::vector<HostBuffer> buffers{random_buffer(x->type, symbols, 1),
                                     HostBuffer(node->results[0]->type, symbols)};
-    run_scheduled(plan, symbols, buffers);
+    run_template(plan, symbols, buffers);
     for_each_index(c.shape, [&](const std::vector<int64_t>& place) {
       ASSERT_EQ(buffers[1].at(place), buffers[0].at(place)) << testing::PrintToString(place);
     });
@@ -69,9 +69,9 @@ const TranspositionCase kTranspositionCases[] = {
 INSTANTIATE_TEST_SUITE_P(Shapes, Transposition,
                          testing::Combine(testing::ValuesIn(kTranspositionCases),
                                           testing::Values("x86-64-v3", "x86-64-v4")),
-                         schedule_test_name<TranspositionCase>);
+                         template_test_name<TranspositionCase>);
 
-TEST(TranspositionSchedule, LeavesWhatItDoesNotTurn) {
+TEST(TranspositionTemplate, LeavesWhatItDoesNotTurn) {
   const auto fits = [](DType dtype, const std::vector<int>& from, const std::vector<int>& to, Shape shape) {
     Graph graph;
     Value* x = graph.add_input("x", {dtype, std::move(shape), layout_of(from)});

@@ -134,7 +134,7 @@ std::vector<Value*> neighbours(Graph& graph, Value* value) {
   return results;
 }
 
-// Contractions by their schedules, with each elementwise function as epilogue.
+// Contractions by their templates, with each elementwise function as epilogue.
 TEST(VerifyKernels, PassesContractionsAndTheirNeighbours) {
   const Target target = native();
   size_t count = 0;

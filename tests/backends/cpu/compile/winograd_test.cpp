@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "backends/cpu/compile/schedules/winograd.h"
-#include "backends/cpu/compile/schedules/target.h"
+#include "backends/cpu/compile/templates/winograd.h"
+#include "backends/cpu/compile/templates/target.h"
 #include "backends/steps/members.h"
 #include "support/cpu_features.h"
 
@@ -8,7 +8,7 @@
 
 #include <cmath>
 
-#include "tests/backends/cpu/compile/schedule_runner.h"
+#include "tests/backends/cpu/compile/template_runner.h"
 
 namespace ingot::core::cpu {
 namespace {
@@ -21,7 +21,7 @@ void PrintTo(const WinogradCase& c, std::ostream* out) {
   *out << sizes_text({c.images, c.channels, c.columns, c.height, c.width}) << (c.bias ? " bias" : "");
 }
 
-class WinogradSchedule : public testing::TestWithParam<std::tuple<WinogradCase, const char*>> {};
+class WinogradTemplate : public testing::TestWithParam<std::tuple<WinogradCase, const char*>> {};
 
 constexpr double kResultMatrix[2][4] = {{1, 1, 1, 0}, {0, 1, -1, -1}};
 
@@ -43,7 +43,7 @@ double winograd_expected_at(const WinogradCase& c, const std::vector<int64_t>& a
   return sum;
 }
 
-// The schedule's kernel for a case, and random operands.
+// The template's kernel for a case, and random operands.
 struct Built {
   Built(const WinogradCase& c, const char* level) : symbols{{"B", c.images}} {
     Target target;
@@ -68,17 +68,17 @@ struct Built {
   int64_t tiles() const { return tiles_; }
 
   SymbolValues symbols;
-  ScheduledKernel plan;
+  TemplateKernel plan;
   std::vector<HostBuffer> buffers;
   int64_t tiles_ = 0;
 };
 
-TEST_P(WinogradSchedule, EqualsTheSumOverPlacesAndChannels) {
+TEST_P(WinogradTemplate, EqualsTheSumOverPlacesAndChannels) {
   const auto& [c, level] = GetParam();
   if (!host_cpu_features().covers(parse_cpu_features(level)))
     GTEST_SKIP() << "this processor has no " << level;
   Built built(c, level);
-  run_scheduled(built.plan, built.symbols, built.buffers);
+  run_template(built.plan, built.symbols, built.buffers);
   for_each_index({c.images, c.columns, c.height, c.width}, [&](const std::vector<int64_t>& at) {
     const double bias = c.bias ? built.buffers[4].at({at[1]}) : 0;
     ASSERT_NEAR(built.buffers.back().at(at),
@@ -99,14 +99,14 @@ double direct_at(const WinogradCase& c, const std::vector<int64_t>& at, const Ho
 }
 
 // An element of one tile is NaN, as an infinite input makes it: that tile is computed from the image.
-TEST_P(WinogradSchedule, ComputesWhatIsNotFiniteFromTheImage) {
+TEST_P(WinogradTemplate, ComputesWhatIsNotFiniteFromTheImage) {
   const auto& [c, level] = GetParam();
   if (!host_cpu_features().covers(parse_cpu_features(level)) || c.images == 0)
     GTEST_SKIP() << "no such processor, or no image";
   Built built(c, level);
   const int64_t tile = (built.tiles() - 1) / 2;
   for (int64_t place = 0; place < 16; ++place) built.buffers[0].set({place, tile, 0}, NAN);
-  run_scheduled(built.plan, built.symbols, built.buffers);
+  run_template(built.plan, built.symbols, built.buffers);
   for_each_index({c.images, c.columns, c.height, c.width}, [&](const std::vector<int64_t>& at) {
     if (tile_of(c, at) != tile) return;
     const double bias = c.bias ? built.buffers[4].at({at[1]}) : 0;
@@ -125,10 +125,10 @@ const WinogradCase kWinogradCases[] = {
     {0, 16, 16, 6, 6, false},   // no image
 };
 
-INSTANTIATE_TEST_SUITE_P(Shapes, WinogradSchedule,
+INSTANTIATE_TEST_SUITE_P(Shapes, WinogradTemplate,
                          testing::Combine(testing::ValuesIn(kWinogradCases),
                                           testing::Values("x86-64-v3", "x86-64-v4")),
-                         schedule_test_name<WinogradCase>);
+                         template_test_name<WinogradCase>);
 
 }  // namespace
 }  // namespace ingot::core::cpu

@@ -1,0 +1,93 @@
+// SPDX-License-Identifier: Apache-2.0
+// The table of kernel templates: each extracts what it needs from the node.
+#include <algorithm>
+
+#include "backends/cpu/compile/templates/attention.h"
+#include "backends/cpu/compile/templates/convolution.h"
+#include "backends/cpu/compile/templates/kernel_template.h"
+#include "backends/cpu/compile/templates/linear.h"
+#include "backends/cpu/compile/templates/matmul.h"
+#include "backends/cpu/compile/templates/target.h"
+#include "backends/cpu/compile/templates/winograd.h"
+#include "ops/attention.h"
+#include "ops/convolution.h"
+
+namespace ingot::core::cpu {
+
+namespace {
+
+std::vector<TensorType> operand_types(const Node& node) {
+  std::vector<TensorType> types;
+  for (size_t i = 0; i < node.operands.size(); ++i) {
+    if (node.has_operand(i)) types.push_back(node.operand_type(i));
+  }
+  return types;
+}
+
+bool has_layouts(const std::vector<Value*>& values, const std::vector<std::optional<Layout>>& wanted) {
+  for (size_t i = 0; i < std::min(values.size(), wanted.size()); ++i) {
+    if (values[i] != nullptr && wanted[i] && values[i]->type.layout != *wanted[i]) return false;
+  }
+  return true;
+}
+
+const TensorType& result_type(const Node& node) { return node.results[0]->type; }
+
+const KernelTemplate kTemplates[] = {
+    {&ops::linear, [](const Node& node, const Target&) { return supports_linear(operand_types(node)); },
+     [](const Node& node, const Target& target) {
+       return linear_layouts(operand_types(node), features_of(target));
+     },
+     [](const Node& node, const loops::Kernel& epilogue, const SymbolTable& symbols, const Target& target) {
+       return plan_linear(operand_types(node), epilogue, symbols, target);
+     }},
+    {&ops::matmul, [](const Node& node, const Target&) { return supports_matmul(operand_types(node)); },
+     [](const Node& node, const Target&) { return matmul_layouts(operand_types(node)); },
+     [](const Node& node, const loops::Kernel& epilogue, const SymbolTable& symbols, const Target& target) {
+       return plan_matmul(operand_types(node), result_type(node), epilogue, symbols, target);
+     }},
+    {&ops::convolution,
+     [](const Node& node, const Target&) { return supports_convolution(operand_types(node)); },
+     [](const Node& node, const Target& target) {
+       return convolution_layouts(operand_types(node), node.attributes<ops::Convolution>(),
+                                  features_of(target));
+     },
+     [](const Node& node, const loops::Kernel& epilogue, const SymbolTable& symbols, const Target& target) {
+       return plan_convolution(operand_types(node), result_type(node), node.attributes<ops::Convolution>(),
+                               epilogue, symbols, target);
+     }},
+    {&ops::winograd_convolution,
+     [](const Node& node, const Target&) {
+       return supports_winograd(operand_types(node), result_type(node));
+     },
+     [](const Node& node, const Target& target) {
+       return winograd_layouts(operand_types(node), features_of(target));
+     },
+     [](const Node& node, const loops::Kernel& epilogue, const SymbolTable& symbols, const Target& target) {
+       return plan_winograd(operand_types(node), result_type(node), epilogue, symbols, target);
+     }},
+    {&ops::attention, [](const Node& node, const Target&) { return supports_attention(operand_types(node)); },
+     [](const Node& node, const Target&) { return attention_layouts(operand_types(node)); },
+     [](const Node& node, const loops::Kernel& epilogue, const SymbolTable& symbols, const Target& target) {
+       return plan_attention(operand_types(node), result_type(node), node.attributes<ops::Attention>(),
+                             epilogue, symbols, target);
+     }},
+};
+
+}  // namespace
+
+const KernelTemplate* find_template(const Op& op) {
+  const auto* found = std::ranges::find(kTemplates, &op, &KernelTemplate::op);
+  return found == std::end(kTemplates) ? nullptr : found;
+}
+
+const KernelTemplate* find_ready_template(const Node& node, const Target& target) {
+  const KernelTemplate* kernel_template = find_template(*node.op);
+  if (kernel_template == nullptr || !kernel_template->supports(node, target).yes) return nullptr;
+  const LayoutRequest request = kernel_template->layouts(node, target);
+  const bool ready =
+      has_layouts(node.operands, request.operands) && has_layouts(node.results, request.results);
+  return ready ? kernel_template : nullptr;
+}
+
+}  // namespace ingot::core::cpu

@@ -1,0 +1,360 @@
+// SPDX-License-Identifier: Apache-2.0
+// Attention for blocks of queries, with a running softmax (FlashAttention). Lanes are queries: scores are
+// [key][query], so the softmax needs no sum across lanes, and both products use the microkernel on keys and
+// values in place.
+//
+//   for each batch, block of NR queries                                     (one work item)
+//     pack the queries, scaled: [width][NR]
+//     for each block of kBlockKeys keys
+//       for each MR keys: scores[MR][NR] = microkernel(keys, queries)
+//       maximum per query; scores = exp(scores - maximum); factor = exp(old maximum - maximum)
+//       for each MR value columns: sums[MR][NR] = sums * factor + microkernel(values^T, scores)
+//     divide by the totals, transpose to [query][value column], epilogue
+#include <cmath>
+#include <utility>
+
+#include "backends/cpu/compile/llvm/elements.h"
+#include "backends/cpu/compile/llvm/lanes.h"
+#include "backends/cpu/compile/templates/attention_problem.h"
+#include "backends/cpu/compile/templates/epilogue.h"
+#include "backends/cpu/compile/templates/target.h"
+#include "backends/cpu/compile/templates/tile.h"
+
+namespace ingot::core::cpu {
+
+namespace {
+
+using Values = std::vector<llvm::Value*>;
+
+// Keys per block: with NR = 48, the scores of a block take 24 KiB, within a first-level cache of 32 or 48
+// KiB. Also the KC of the product with values.
+constexpr int64_t kBlockKeys = 128;
+
+int64_t float_bytes(int64_t count) { return round_up(count * static_cast<int64_t>(sizeof(float)), 64); }
+
+// Largest divisor of `count` up to `limit`: the product with values must not read past their last row.
+int whole_rows(int64_t count, int limit) {
+  int rows = limit;
+  while (count % rows != 0) --rows;
+  return rows;
+}
+
+// Scratch memory per thread, as byte offsets.
+struct Places {
+  Places(const AttentionProblem& problem, const TileShape& tile, int lanes) {
+    int64_t queries = tile.columns();
+    auto next = [this](int64_t bytes) { return std::exchange(end, end + bytes); };
+    query = next(float_bytes(round_up(problem.width, lanes) * queries));
+    scores = next(float_bytes((kBlockKeys + tile.rows) * queries));
+    mask = next(problem.mask ? float_bytes(round_up(kBlockKeys, lanes) * queries) : 0);
+    sums = next(float_bytes(round_up(problem.value_width, lanes) * queries));
+    part = next(float_bytes(tile.rows * queries));
+    largest = next(float_bytes(queries));
+    total = next(float_bytes(queries));
+    factor = next(float_bytes(queries));
+    table = next(round_up(tile.rows * static_cast<int64_t>(sizeof(void*)), 64));
+    rows = next(float_bytes(round_up(problem.value_width, lanes) * queries));
+  }
+
+  int64_t end = 0;
+  int64_t query;                   // [width][query], scaled
+  int64_t scores;                  // [key][query]; then exponentials
+  int64_t mask;                    // [key][query], added to scores
+  int64_t sums;                    // [value column][query]
+  int64_t part;                    // one tile of accumulators
+  int64_t largest, total, factor;  // [query]: of the softmax so far; the factor of earlier sums
+  int64_t table;                   // row pointers of a tile of keys
+  int64_t rows;                    // [query][value column]: for the epilogue
+};
+
+class AttentionBlocks {
+ public:
+  AttentionBlocks(const AttentionProblem& problem, const TileShape& tile, CpuFeatures features)
+      : problem_(problem),
+        tile_(tile),
+        lanes_(tile.lanes),
+        value_rows_(whole_rows(problem.value_width, tile.rows)),
+        places_(problem, tile, tile.lanes),
+        scaffold_(features, "attention", problem.symbols),
+        builder_(scaffold_.builder),
+        score_tiles_(scaffold_.code, tile, TileOperand::kRows, {1, problem.width}, false),
+        value_tiles_(scaffold_.code, {value_rows_, tile.vectors, tile.lanes}, TileOperand::kColumns,
+                     {1, kBlockKeys}, false),
+        epilogue_(scaffold_.code, tile_epilogue(problem.epilogue, epilogue_shape())) {}
+
+  Image emit(const std::vector<std::string>& arguments) {
+    begin_attention_kernel(scaffold_, epilogue_, problem_, arguments);
+    queries_ = scaffold_.dims.emit(problem_.queries);
+    keys_ = scaffold_.dims.emit(problem_.keys);
+    llvm::Value* blocks = scaffold_.ceil_divide(queries_, tile_.columns());
+    scaffold_.for_each_item([&](llvm::Value* item) {
+      batch_ = builder_.CreateUDiv(item, blocks);
+      scaffold_.dims.values[kBatchSymbol] = batch_;
+      placed_ = place_attention(scaffold_, problem_);
+      emit_item(scaffold_.times(builder_.CreateURem(item, blocks), tile_.columns()));
+    });
+    return scaffold_.finish();
+  }
+
+ private:
+  EpilogueShape epilogue_shape() const {
+    return {problem_.result.rank() - 1,
+            {},
+            tile_.columns(),
+            round_up(problem_.value_width, lanes_),
+            problem_.value_width % lanes_ == 0};
+  }
+
+  llvm::Value* number(int64_t value) { return scaffold_.number(value); }
+  llvm::VectorType* vector() {
+    return llvm::FixedVectorType::get(builder_.getFloatTy(), static_cast<unsigned>(lanes_));
+  }
+  llvm::Value* same(double value) { return llvm::ConstantFP::get(vector(), value); }
+  // Element (row, vector) of an array with one row of queries per element.
+  llvm::Value* slot(int64_t place, llvm::Value* row, int v) {
+    llvm::Value* offset = scaffold_.plus(scaffold_.times(row, tile_.columns()), v * lanes_);
+    return scaffold_.float_at(scaffold_.scratch(place), offset);
+  }
+  llvm::Value* load(llvm::Value* pointer) {
+    return builder_.CreateAlignedLoad(vector(), pointer,
+                                      llvm::Align(static_cast<uint64_t>(lanes_) * sizeof(float)));
+  }
+  void store(llvm::Value* value, llvm::Value* pointer) {
+    builder_.CreateAlignedStore(value, pointer, llvm::Align(static_cast<uint64_t>(lanes_) * sizeof(float)));
+  }
+  void emit_item(llvm::Value* query) {
+    llvm::Value* rows = scaffold_.smaller(builder_.CreateNSWSub(queries_, query), number(tile_.columns()));
+    pack_queries(query);
+    for (int v = 0; v < tile_.vectors; ++v) {
+      store(same(-INFINITY), slot(places_.largest, number(0), v));
+      store(same(0), slot(places_.total, number(0), v));
+    }
+    emit_loop(builder_, number(0), number(problem_.value_width), 1, [&](llvm::Value* row) {
+      for (int v = 0; v < tile_.vectors; ++v) store(same(0), slot(places_.sums, row, v));
+    });
+    llvm::Value* end = keys_;
+    if (problem_.causal) end = scaffold_.smaller(end, scaffold_.plus(query, tile_.columns()));
+    emit_loop(builder_, number(0), end, kBlockKeys, [&](llvm::Value* key) {
+      llvm::Value* count = scaffold_.smaller(builder_.CreateNSWSub(end, key), number(kBlockKeys));
+      emit_scores(key, count);
+      if (problem_.mask) pack_mask(query, key, count);
+      emit_powers(query, key, count);
+      add_values(key, count);
+    });
+    emit_rows();
+    llvm::Value* row = builder_.CreateNSWAdd(builder_.CreateNSWMul(batch_, queries_), query);
+    epilogue_.call(builder_, scaffold_.scratch(places_.rows), row, rows, number(0),
+                   number(problem_.value_width));
+  }
+
+  // Transposes a square of an operand's rows to [column][row]; missing rows repeat the last one.
+  Values load_transposed(const std::function<llvm::Value*(llvm::Value* row)>& load_row, llvm::Value* first,
+                         llvm::Value* limit) {
+    Values rows;
+    llvm::Value* last = builder_.CreateNSWSub(limit, number(1));
+    for (int i = 0; i < lanes_; ++i)
+      rows.push_back(load_row(scaffold_.smaller(scaffold_.plus(first, i), last)));
+    return transpose_lanes(builder_, std::move(rows));
+  }
+
+  void pack_queries(llvm::Value* query) {
+    emit_loop(builder_, number(0), number(problem_.width), lanes_, [&](llvm::Value* column) {
+      llvm::Value* mask = nullptr;
+      if (problem_.width % lanes_ != 0) {
+        mask = first_lanes(builder_, builder_.CreateNSWSub(number(problem_.width), column), lanes_);
+      }
+      for (int v = 0; v < tile_.vectors; ++v) {
+        auto load_row = [&](llvm::Value* row) {
+          return load_lanes(builder_, DType::kF32, placed_->query.at(builder_, row, column), lanes_, mask);
+        };
+        Values columns = load_transposed(load_row, scaffold_.plus(query, v * lanes_), queries_);
+        for (int i = 0; i < lanes_; ++i) {
+          llvm::Value* scaled = builder_.CreateFMul(columns[static_cast<size_t>(i)], same(problem_.scale));
+          store(scaled, slot(places_.query, scaffold_.plus(column, i), v));
+        }
+      }
+    });
+  }
+
+  void emit_scores(llvm::Value* key, llvm::Value* count) {
+    llvm::Value* last = builder_.CreateNSWSub(keys_, number(1));
+    emit_loop(builder_, number(0), count, tile_.rows, [&](llvm::Value* tile) {
+      llvm::Value* first = builder_.CreateNSWAdd(key, tile);
+      for (int row = 0; row < tile_.rows; ++row) {
+        llvm::Value* existing = scaffold_.smaller(scaffold_.plus(first, row), last);
+        llvm::Value* place = builder_.CreateConstGEP1_64(
+            builder_.getPtrTy(), scaffold_.scratch(places_.table), static_cast<uint64_t>(row));
+        builder_.CreateStore(placed_->key.at(builder_, existing, number(0)), place);
+      }
+      llvm::Value* rows = scaffold_.smaller(builder_.CreateNSWSub(count, tile), number(tile_.rows));
+      score_tiles_.call(builder_, rows,
+                        {scaffold_.scratch(places_.table), number(0), number(1), number(problem_.width),
+                         scaffold_.scratch(places_.query), slot(places_.scores, tile, 0)});
+    });
+  }
+
+  bool mask_is_by_query() const { return problem_.mask->row_stride != Dim(0); }
+
+  // A mask that differs by query is converted to addends of the scores. Other masks are read where they are
+  // used.
+  void pack_mask(llvm::Value* query, llvm::Value* key, llvm::Value* count) {
+    if (!mask_is_by_query()) return;
+    emit_loop(builder_, number(0), count, lanes_, [&](llvm::Value* at) {
+      llvm::Value* exists = first_lanes(builder_, builder_.CreateNSWSub(count, at), lanes_);
+      for (int v = 0; v < tile_.vectors; ++v) {
+        auto load_row = [&](llvm::Value* row) {
+          return load_mask_row(row, builder_.CreateNSWAdd(key, at), exists);
+        };
+        Values columns = load_transposed(load_row, scaffold_.plus(query, v * lanes_), queries_);
+        for (int i = 0; i < lanes_; ++i)
+          store(columns[static_cast<size_t>(i)], slot(places_.mask, scaffold_.plus(at, i), v));
+      }
+    });
+  }
+
+  llvm::Value* load_mask_row(llvm::Value* row, llvm::Value* key, llvm::Value* exists) {
+    DType dtype = problem_.operands[3].dtype;
+    llvm::Value* place = placed_->mask->at(builder_, row, key);
+    bool same_for_keys = problem_.mask->column_stride == Dim(0);
+    llvm::Value* value = same_for_keys ? broadcast(builder_, load_element(builder_, dtype, place), lanes_)
+                                       : load_lanes(builder_, dtype, place, lanes_, exists);
+    return problem_.mask_is_bool ? builder_.CreateSelect(value, same(0), same(-INFINITY)) : value;
+  }
+
+  llvm::Value* masked_score(llvm::Value* score, llvm::Value* query, llvm::Value* key, llvm::Value* at,
+                            int v) {
+    llvm::Value* index = builder_.CreateNSWAdd(key, at);
+    if (problem_.causal) {
+      llvm::Value* first =
+          builder_.CreateVectorSplat(static_cast<unsigned>(lanes_), scaffold_.plus(query, v * lanes_));
+      llvm::Value* queries = builder_.CreateAdd(first, lane_numbers(lanes_, builder_.getInt64Ty()));
+      llvm::Value* keys = builder_.CreateVectorSplat(static_cast<unsigned>(lanes_), index);
+      score = builder_.CreateSelect(builder_.CreateICmpSLE(keys, queries), score, same(-INFINITY));
+    }
+    if (!problem_.mask) return score;
+    if (mask_is_by_query()) return builder_.CreateFAdd(score, load(slot(places_.mask, at, v)));
+    llvm::Value* element =
+        load_element(builder_, problem_.operands[3].dtype, placed_->mask->at(builder_, number(0), index));
+    llvm::Value* all = broadcast(builder_, element, lanes_);
+    if (!problem_.mask_is_bool) return builder_.CreateFAdd(score, all);
+    return builder_.CreateSelect(all, score, same(-INFINITY));
+  }
+
+  // Replaces scores by exponentials relative to the maximum so far.
+  void emit_powers(llvm::Value* query, llvm::Value* key, llvm::Value* count) {
+    Values before, largest, total, factor;
+    for (int v = 0; v < tile_.vectors; ++v) before.push_back(load(slot(places_.largest, number(0), v)));
+    bool masked = problem_.causal || problem_.mask;
+    largest = emit_carrying_loop(
+        builder_, number(0), count, 1, before, [&](llvm::Value* at, std::span<llvm::Value* const> now) {
+          Values next;
+          for (int v = 0; v < tile_.vectors; ++v) {
+            llvm::Value* score = masked_score(load(slot(places_.scores, at, v)), query, key, at, v);
+            if (masked) store(score, slot(places_.scores, at, v));
+            llvm::Value* top = now[static_cast<size_t>(v)];
+            next.push_back(builder_.CreateSelect(builder_.CreateFCmpOGT(score, top), score, top));
+          }
+          return next;
+        });
+    for (int v = 0; v < tile_.vectors; ++v) {
+      llvm::Value*& top = largest[static_cast<size_t>(v)];
+      store(top, slot(places_.largest, number(0), v));
+      // If all keys are masked, the difference of infinities must not become NaN.
+      top = builder_.CreateSelect(builder_.CreateFCmpOEQ(top, same(-INFINITY)), same(0), top);
+      factor.push_back(power(builder_.CreateFSub(before[static_cast<size_t>(v)], top)));
+      store(factor.back(), slot(places_.factor, number(0), v));
+      llvm::Value* sum = load(slot(places_.total, number(0), v));
+      total.push_back(builder_.CreateFMul(sum, factor.back()));
+    }
+    total = emit_carrying_loop(
+        builder_, number(0), count, 1, total, [&](llvm::Value* at, std::span<llvm::Value* const> now) {
+          Values next;
+          for (int v = 0; v < tile_.vectors; ++v) {
+            llvm::Value* place = slot(places_.scores, at, v);
+            llvm::Value* value = power(builder_.CreateFSub(load(place), largest[static_cast<size_t>(v)]));
+            store(value, place);
+            next.push_back(builder_.CreateFAdd(now[static_cast<size_t>(v)], value));
+          }
+          return next;
+        });
+    for (int v = 0; v < tile_.vectors; ++v)
+      store(total[static_cast<size_t>(v)], slot(places_.total, number(0), v));
+  }
+
+  llvm::Value* power(llvm::Value* exponent) {
+    return apply_function(builder_, loops::functions::exp, exponent);
+  }
+
+  // sums = sums * factor + values^T exponentials
+  void add_values(llvm::Value* key, llvm::Value* count) {
+    emit_loop(builder_, number(0), number(problem_.value_width), value_rows_, [&](llvm::Value* column) {
+      llvm::Value* part = scaffold_.scratch(places_.part);
+      value_tiles_.call(builder_, number(value_rows_),
+                        {placed_->value.at(builder_, key, column), placed_->value.row_stride, number(1),
+                         count, scaffold_.scratch(places_.scores), part});
+      emit_loop(builder_, number(0), number(value_rows_), 1, [&](llvm::Value* row) {
+        for (int v = 0; v < tile_.vectors; ++v) {
+          llvm::Value* place = slot(places_.sums, builder_.CreateNSWAdd(column, row), v);
+          llvm::Value* before = builder_.CreateFMul(load(place), load(slot(places_.factor, number(0), v)));
+          store(builder_.CreateFAdd(before, load(slot(places_.part, row, v))), place);
+        }
+      });
+    });
+  }
+
+  // Divides the sums and transposes them: [value column][query] to [query][value column].
+  void emit_rows() {
+    int64_t width = round_up(problem_.value_width, lanes_);
+    for (int v = 0; v < tile_.vectors; ++v) {
+      llvm::Value* total = load(slot(places_.total, number(0), v));
+      llvm::Value* factor = factor_of_sum(builder_, total, problem_);
+      emit_loop(builder_, number(0), number(width), lanes_, [&](llvm::Value* column) {
+        Values rows;
+        for (int i = 0; i < lanes_; ++i) {
+          llvm::Value* sums = load(slot(places_.sums, scaffold_.plus(column, i), v));
+          rows.push_back(builder_.CreateFMul(sums, factor));
+        }
+        rows = transpose_lanes(builder_, std::move(rows));
+        for (int i = 0; i < lanes_; ++i) {
+          llvm::Value* place = scaffold_.plus(column, (v * lanes_ + i) * width);
+          store(rows[static_cast<size_t>(i)], scaffold_.float_at(scaffold_.scratch(places_.rows), place));
+        }
+      });
+    }
+  }
+
+  const AttentionProblem& problem_;
+  TileShape tile_;
+  int lanes_;
+  int value_rows_;
+  Places places_;
+  Scaffold scaffold_;
+  Builder& builder_;
+  TileFunctions score_tiles_;
+  TileFunctions value_tiles_;
+  EpilogueFunction epilogue_;
+  llvm::Value* queries_ = nullptr;
+  llvm::Value* keys_ = nullptr;
+  llvm::Value* batch_ = nullptr;
+  std::optional<PlacedAttention> placed_;
+};
+
+}  // namespace
+
+TemplateKernel plan_attention_blocks(AttentionProblem problem, const Target& target) {
+  TemplateKernel plan = begin_attention_plan(problem, "attention blocks");
+  auto queries = problem.queries.constant();
+  TileShape tile =
+      queries ? choose_tile(*queries, features_of(target)) : choose_tile(32, features_of(target));
+  plan.launch.work_items = problem.batch * ceil_divide(problem.queries, tile.columns());
+  int64_t keys = problem.keys.constant().value_or(kBlockKeys);
+  plan.launch.item_cost = keys * tile.columns() * (problem.width + problem.value_width) / 45;
+  plan.launch.scratch_bytes = Places(problem, tile, tile.lanes).end;
+  plan.compile = [problem = std::move(problem), tile, features = features_of(target),
+                  arguments = plan.launch.symbols] {
+    return AttentionBlocks(problem, tile, features).emit(arguments);
+  };
+  return plan;
+}
+
+}  // namespace ingot::core::cpu

@@ -1,0 +1,103 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "backends/cpu/compile/templates/convolution.h"
+
+#include <fmt/ranges.h>
+
+#include "backends/cpu/compile/templates/depthwise.h"
+#include "backends/cpu/compile/templates/image_rows.h"
+#include "backends/cpu/compile/templates/panel_kernel.h"
+#include "backends/cpu/compile/templates/plain_rows.h"
+#include "backends/cpu/compile/templates/target.h"
+#include "ops/convolution.h"
+
+namespace ingot::core::cpu {
+
+namespace {
+
+// Panels must not cross groups, so their width divides a group's columns: with groups, vectors may be short.
+TileShape tile_of(int64_t columns, int64_t groups, CpuFeatures features) {
+  if (groups == 1) return choose_tile(columns, features);
+  int lanes = features.has(CpuFeature::kX86V4) ? 16 : 8;
+  while (columns % lanes != 0) lanes /= 2;
+  int vectors = columns / lanes % 2 == 0 ? 2 : 1;
+  return {6, vectors, lanes};
+}
+
+int64_t group_columns(const TensorType& weight, const ops::Convolution& attributes) {
+  return *weight.shape[0].constant() / attributes.groups;
+}
+
+PanelProblem make_problem(std::span<const TensorType> operands, const TensorType& result,
+                          const ops::Convolution& attributes, CpuFeatures features) {
+  ImageGeometry geometry = image_geometry(operands, result, attributes);
+  PanelProblem problem;
+  problem.name = "convolution";
+  problem.operands.assign(operands.begin(), operands.end());
+  problem.rows = result.shape[0] * product(geometry.output);
+  problem.columns = group_columns(operands[1], attributes);
+  problem.groups = attributes.groups;
+  problem.segments = geometry.segments();
+  problem.count = geometry.count();
+  problem.tile = tile_of(problem.columns, problem.groups, features);
+  problem.column_dim = 1;
+  problem.extra_bytes = geometry.extra_bytes(problem.tile.rows);
+  int rows = problem.tile.rows;
+  if (geometry.is_plain()) {
+    problem.fill_rows = [rows, geometry](const RowRequest& request) {
+      fill_plain_rows(request, geometry.channels, geometry.group_channels, rows);
+    };
+  } else {
+    problem.fill_rows = [rows, geometry](const RowRequest& request) {
+      fill_image_rows(request, geometry, rows);
+    };
+    problem.begin = [rows, geometry](const RowRequest& request) {
+      begin_image_rows(request, geometry, rows);
+    };
+  }
+  return problem;
+}
+
+}  // namespace
+
+Fit supports_convolution(std::span<const TensorType> operands) {
+  for (const TensorType& type : operands) {
+    if (type.dtype != DType::kF32) return {false, "the convolution template supports f32 only"};
+  }
+  for (const Dim& dim : operands[1].shape) {
+    if (!dim.is_constant()) return {false, "the convolution template requires weights of constant size"};
+    if (*dim.constant() == 0) return {false, "the convolution template requires non-empty weights"};
+  }
+  if (!operands[0].shape[1].is_constant())
+    return {false, "the convolution template requires a constant channel count"};
+  size_t spatial = operands[0].rank() - 2;
+  if (spatial < 1 || spatial > 3) return {false, "the convolution template supports 1 to 3 spatial dims"};
+  return {};
+}
+
+LayoutRequest convolution_layouts(std::span<const TensorType> operands, const ops::Convolution& attributes,
+                                  CpuFeatures features) {
+  if (is_depthwise(operands, attributes)) return depthwise_layouts(operands, features);
+  std::vector<int> order = channels_last(operands[0].rank());
+  TileShape tile = tile_of(group_columns(operands[1], attributes), attributes.groups, features);
+  LayoutRequest request;
+  request.operands = {Layout::permutation(order), panel_layout(order, tile)};
+  if (operands.size() > 2) request.operands.push_back(Layout{});
+  request.results = {Layout::permutation(order)};
+  return request;
+}
+
+TemplateKernel plan_convolution(std::span<const TensorType> operands, const TensorType& result,
+                                const ops::Convolution& attributes, const loops::Kernel& epilogue,
+                                const SymbolTable& symbols, const Target& target) {
+  if (is_depthwise(operands, attributes)) {
+    return plan_depthwise(operands, result, attributes, epilogue, symbols, target);
+  }
+  PanelProblem problem = make_problem(operands, result, attributes, features_of(target));
+  problem.symbols = symbols;
+  problem.epilogue = epilogue;
+  std::string key = fmt::format("stride {} padding {} dilation {}", attributes.stride, attributes.padding,
+                                attributes.dilation);
+  return plan_panels(std::move(problem), key, target);
+}
+
+}  // namespace ingot::core::cpu

@@ -1,0 +1,24 @@
+// SPDX-License-Identifier: Apache-2.0
+// Convolution as a product (implicit GEMM): rows are the result's pixels, columns its channels, and A is read
+// from the image in place.
+//
+// Images are channels-last ([N, spatial..., C] in memory), weights are in panels of channels, with the taps
+// of the window in order and the input channels innermost.
+#pragma once
+
+#include "backends/cpu/compile/templates/kernel_template.h"
+#include "ops/convolution.h"
+#include "support/cpu_features.h"
+
+namespace ingot::core::cpu {
+
+// Operands: input [N, C, spatial...], weight [O, C/groups, window...], optional bias [O]. 1 to 3 spatial
+// dims.
+Fit supports_convolution(std::span<const TensorType> operands);
+LayoutRequest convolution_layouts(std::span<const TensorType> operands, const ops::Convolution& attributes,
+                                  CpuFeatures features);
+TemplateKernel plan_convolution(std::span<const TensorType> operands, const TensorType& result,
+                                const ops::Convolution& attributes, const loops::Kernel& epilogue,
+                                const SymbolTable& symbols, const Target& target);
+
+}  // namespace ingot::core::cpu

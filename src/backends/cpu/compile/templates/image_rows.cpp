@@ -1,0 +1,212 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "backends/cpu/compile/templates/image_rows.h"
+#include "ops/convolution.h"
+
+#include <algorithm>
+
+namespace ingot::core::cpu {
+
+namespace {
+
+using Values = std::vector<llvm::Value*>;
+
+// With fewer channels, a single tap would be too short a run for the microkernel's loop.
+constexpr int64_t kFewChannels = 32;
+
+int64_t taps(const ImageGeometry& geometry, size_t dims) {
+  int64_t count = 1;
+  for (size_t dim = 0; dim < dims; ++dim) count *= geometry.window[dim];
+  return count;
+}
+
+// Emits the pointers of one tile.
+class RowFiller {
+ public:
+  RowFiller(const RowRequest& request, const ImageGeometry& geometry, int tile_rows)
+      : request_(request), geometry_(geometry), builder_(request.builder), tile_rows_(tile_rows) {
+    for (const Dim& dim : geometry.input) input_.push_back(request.dims.emit(dim));
+    for (const Dim& dim : geometry.output) output_.push_back(request.dims.emit(dim));
+  }
+
+  // Image and pixel of the first row by division, of the others by incrementing.
+  void fill() {
+    Values pixel(rank());
+    llvm::Value* rest = request_.row;
+    for (size_t dim = rank(); dim-- > 0;) {
+      pixel[dim] = builder_.CreateURem(rest, output_[dim]);
+      rest = builder_.CreateUDiv(rest, output_[dim]);
+    }
+    pixel.insert(pixel.begin(), rest);
+    emit_carrying_loop(builder_, number(0), number(tile_rows_), 1, pixel,
+                       [&](llvm::Value* row, std::span<llvm::Value* const> place) {
+                         fill_row(row, place);
+                         return next_pixel(row, place);
+                       });
+  }
+
+ private:
+  size_t rank() const { return geometry_.input.size(); }
+  llvm::Value* number(int64_t value) { return builder_.getInt64(value); }
+  llvm::Value* times(llvm::Value* a, int64_t b) { return builder_.CreateNSWMul(a, number(b)); }
+
+  // Missing rows repeat the last one.
+  Values next_pixel(llvm::Value* row, std::span<llvm::Value* const> place) {
+    llvm::Value* last = builder_.CreateNSWSub(request_.rows, number(1));
+    llvm::Value* carry = builder_.CreateZExt(builder_.CreateICmpSLT(row, last), builder_.getInt64Ty());
+    Values next(place.begin(), place.end());
+    for (size_t dim = rank(); dim-- > 0;) {
+      llvm::Value* up = builder_.CreateNSWAdd(next[dim + 1], carry);
+      llvm::Value* over = builder_.CreateICmpEQ(up, output_[dim]);
+      next[dim + 1] = builder_.CreateSelect(over, number(0), up);
+      carry = builder_.CreateZExt(over, builder_.getInt64Ty());
+    }
+    next[0] = builder_.CreateNSWAdd(next[0], carry);
+    return next;
+  }
+
+  // Coordinate in the image of tap `tap` along `dim`.
+  llvm::Value* coordinate(std::span<llvm::Value* const> place, size_t dim, llvm::Value* tap) {
+    llvm::Value* first =
+        builder_.CreateNSWSub(times(place[dim + 1], geometry_.stride[dim]), number(geometry_.padding[dim]));
+    return builder_.CreateNSWAdd(first, times(tap, geometry_.dilation[dim]));
+  }
+  llvm::Value* is_inside(llvm::Value* coordinate, size_t dim) {
+    return builder_.CreateICmpULT(coordinate, input_[dim]);  // negative ones are huge as unsigned
+  }
+
+  void fill_row(llvm::Value* row, std::span<llvm::Value* const> place) {
+    fill_taps(row, place, 0, place[0], builder_.getTrue(), number(0));
+  }
+
+  // Recurses over the spatial dims: `pixel` is the index so far in the flattened image, `segment` that of the
+  // window's tap.
+  void fill_taps(llvm::Value* row, std::span<llvm::Value* const> place, size_t dim, llvm::Value* pixel,
+                 llvm::Value* inside, llvm::Value* segment) {
+    bool last = dim + 1 == rank();
+    if (last && geometry_.whole_window_rows) return store_window_row(row, place, pixel, inside, segment);
+    emit_loop(builder_, number(0), number(geometry_.window[dim]), 1, [&](llvm::Value* tap) {
+      llvm::Value* at = coordinate(place, dim, tap);
+      llvm::Value* next_pixel = builder_.CreateNSWAdd(builder_.CreateNSWMul(pixel, input_[dim]), at);
+      llvm::Value* next_inside = builder_.CreateAnd(inside, is_inside(at, dim));
+      llvm::Value* next_segment = builder_.CreateNSWAdd(times(segment, geometry_.window[dim]), tap);
+      if (!last) return fill_taps(row, place, dim + 1, next_pixel, next_inside, next_segment);
+      llvm::Value* pointer = channels_of(next_pixel);
+      if (geometry_.is_padded()) pointer = builder_.CreateSelect(next_inside, pointer, request_.extra);
+      store(row, next_segment, pointer);
+    });
+  }
+
+  llvm::Value* channels_of(llvm::Value* pixel) {
+    llvm::Value* channel = times(request_.group, geometry_.group_channels);
+    llvm::Value* place = builder_.CreateNSWAdd(times(pixel, geometry_.channels), channel);
+    return builder_.CreateGEP(builder_.getFloatTy(), request_.buffers[0], place);
+  }
+
+  void store(llvm::Value* row, llvm::Value* segment, llvm::Value* pointer) {
+    llvm::Value* slot = builder_.CreateNSWAdd(times(segment, tile_rows_), row);
+    builder_.CreateStore(pointer, builder_.CreateGEP(builder_.getPtrTy(), request_.table, slot));
+  }
+
+  // One row of the window is contiguous. Where it leaves the image, a zero-padded copy replaces it.
+  void store_window_row(llvm::Value* row, std::span<llvm::Value* const> place, llvm::Value* pixel,
+                        llvm::Value* inside, llvm::Value* segment) {
+    size_t dim = rank() - 1;
+    llvm::Value* first = coordinate(place, dim, number(0));
+    llvm::Value* pointer =
+        channels_of(builder_.CreateNSWAdd(builder_.CreateNSWMul(pixel, input_[dim]), first));
+    store(row, segment, pointer);
+    if (!geometry_.is_padded()) return;
+    llvm::Value* past = coordinate(place, dim, number(geometry_.window[dim] - 1));
+    llvm::Value* whole =
+        builder_.CreateAnd(inside, builder_.CreateAnd(is_inside(first, dim), is_inside(past, dim)));
+    emit_if(builder_, builder_.CreateNot(whole), [&] {
+      llvm::Value* slot = builder_.CreateNSWAdd(times(segment, tile_rows_), row);
+      llvm::Value* copy =
+          builder_.CreateGEP(builder_.getFloatTy(), request_.extra, times(slot, geometry_.count()));
+      copy_window_row(copy, pointer, first, inside);
+      store(row, segment, copy);
+    });
+  }
+
+  void copy_window_row(llvm::Value* copy, llvm::Value* from, llvm::Value* first, llvm::Value* inside) {
+    size_t dim = rank() - 1;
+    llvm::Type* type = builder_.getFloatTy();
+    emit_loop(builder_, number(0), number(geometry_.window[dim]), 1, [&](llvm::Value* tap) {
+      llvm::Value* exists = builder_.CreateAnd(inside, is_inside(builder_.CreateNSWAdd(first, tap), dim));
+      llvm::Value* begin = times(tap, geometry_.channels);
+      auto place = [&](llvm::Value* base, llvm::Value* channel) {
+        return builder_.CreateGEP(type, base, builder_.CreateNSWAdd(begin, channel));
+      };
+      auto copy_channels = [&](bool zero) {
+        emit_loop(builder_, number(0), number(geometry_.channels), 1, [&](llvm::Value* channel) {
+          llvm::Value* value =
+              zero ? llvm::ConstantFP::get(type, 0.0)
+                   : static_cast<llvm::Value*>(builder_.CreateLoad(type, place(from, channel)));
+          builder_.CreateStore(value, place(copy, channel));
+        });
+      };
+      emit_if(builder_, exists, [&] { copy_channels(false); }, [&] { copy_channels(true); });
+    });
+  }
+
+  const RowRequest& request_;
+  const ImageGeometry& geometry_;
+  Builder& builder_;
+  int tile_rows_;
+  Values input_, output_;
+};
+
+}  // namespace
+
+bool ImageGeometry::is_padded() const {
+  return std::any_of(padding.begin(), padding.end(), [](int64_t size) { return size != 0; });
+}
+
+bool all_one(const std::vector<int64_t>& sizes) {
+  return std::ranges::all_of(sizes, [](int64_t size) { return size == 1; });
+}
+
+bool ImageGeometry::is_plain() const { return all_one(window) && all_one(stride) && !is_padded(); }
+
+int64_t ImageGeometry::segments() const { return taps(*this, window.size() - (whole_window_rows ? 1 : 0)); }
+
+int64_t ImageGeometry::count() const { return group_channels * (whole_window_rows ? window.back() : 1); }
+
+int64_t ImageGeometry::extra_bytes(int tile_rows) const {
+  if (!is_padded()) return 0;
+  int64_t numbers = whole_window_rows ? segments() * tile_rows * count() : group_channels;
+  return numbers * static_cast<int64_t>(sizeof(float));
+}
+
+ImageGeometry image_geometry(std::span<const TensorType> operands, const TensorType& result,
+                             const ops::Convolution& attributes) {
+  ImageGeometry geometry;
+  geometry.input.assign(operands[0].shape.begin() + 2, operands[0].shape.end());
+  geometry.output.assign(result.shape.begin() + 2, result.shape.end());
+  for (size_t dim = 2; dim < operands[1].rank(); ++dim)
+    geometry.window.push_back(*operands[1].shape[dim].constant());
+  geometry.stride = attributes.stride;
+  geometry.padding = attributes.padding;
+  geometry.dilation = attributes.dilation;
+  geometry.channels = *operands[0].shape[1].constant();
+  geometry.group_channels = *operands[1].shape[1].constant();
+  geometry.whole_window_rows = attributes.groups == 1 && geometry.channels < kFewChannels &&
+                               geometry.window.back() > 1 && geometry.dilation.back() == 1;
+  return geometry;
+}
+
+void begin_image_rows(const RowRequest& request, const ImageGeometry& geometry, int tile_rows) {
+  if (!geometry.is_padded() || geometry.whole_window_rows) return;
+  Builder& builder = request.builder;
+  int64_t numbers = geometry.extra_bytes(tile_rows) / static_cast<int64_t>(sizeof(float));
+  emit_loop(builder, builder.getInt64(0), builder.getInt64(numbers), 1, [&](llvm::Value* i) {
+    builder.CreateStore(llvm::ConstantFP::get(builder.getFloatTy(), 0.0),
+                        builder.CreateGEP(builder.getFloatTy(), request.extra, i));
+  });
+}
+
+void fill_image_rows(const RowRequest& request, const ImageGeometry& geometry, int tile_rows) {
+  RowFiller(request, geometry, tile_rows).fill();
+}
+
+}  // namespace ingot::core::cpu

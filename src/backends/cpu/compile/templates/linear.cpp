@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "backends/cpu/compile/templates/linear.h"
+
+#include "backends/cpu/compile/templates/panel_kernel.h"
+#include "backends/cpu/compile/templates/plain_rows.h"
+#include "backends/cpu/compile/templates/target.h"
+
+namespace ingot::core::cpu {
+
+Fit supports_linear(std::span<const TensorType> operands) {
+  for (const TensorType& type : operands) {
+    if (type.dtype != DType::kF32) return {false, "the linear template supports f32 only"};
+  }
+  const TensorType& weight = operands[1];
+  if (!weight.shape[0].is_constant() || !weight.shape[1].is_constant()) {
+    return {false, "the linear template requires weights of constant size"};
+  }
+  if (*weight.shape[0].constant() == 0 || *weight.shape[1].constant() == 0)
+    return {false, "the product is empty"};
+  return {};
+}
+
+LayoutRequest linear_layouts(std::span<const TensorType> operands, CpuFeatures features) {
+  TileShape tile = choose_tile(*operands[1].shape[0].constant(), features);
+  LayoutRequest request;
+  request.operands = {Layout{}, panel_layout(std::array{0, 1}, tile)};
+  if (operands.size() > 2) request.operands.push_back(Layout{});
+  request.results = {std::nullopt};
+  return request;
+}
+
+TemplateKernel plan_linear(std::span<const TensorType> operands, const loops::Kernel& epilogue,
+                           const SymbolTable& symbols, const Target& target) {
+  PanelProblem problem;
+  problem.name = "linear";
+  problem.symbols = symbols;
+  problem.operands.assign(operands.begin(), operands.end());
+  std::span<const Dim> leading(operands[0].shape.data(), operands[0].shape.size() - 1);
+  problem.rows = product(leading);
+  problem.columns = *operands[1].shape[0].constant();
+  problem.count = *operands[1].shape[1].constant();
+  problem.tile = choose_tile(problem.columns, features_of(target));
+  problem.epilogue = epilogue;
+  problem.column_dim = operands[0].rank() - 1;
+  problem.fill_rows = [depth = problem.count, rows = problem.tile.rows](const RowRequest& request) {
+    fill_plain_rows(request, depth, 0, rows);
+  };
+  return plan_panels(std::move(problem), "", target);
+}
+
+}  // namespace ingot::core::cpu

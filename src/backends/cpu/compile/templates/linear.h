@@ -1,0 +1,16 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "backends/cpu/compile/templates/kernel_template.h"
+#include "support/cpu_features.h"
+
+namespace ingot::core::cpu {
+
+// result[..., n] = bias[n] + sum over k of input[..., k] * weight[n, k]; all f32, n and k constant.
+// Operands: input, weight, optional bias.
+Fit supports_linear(std::span<const TensorType> operands);
+LayoutRequest linear_layouts(std::span<const TensorType> operands, CpuFeatures features);
+TemplateKernel plan_linear(std::span<const TensorType> operands, const loops::Kernel& epilogue,
+                           const SymbolTable& symbols, const Target& target);
+
+}  // namespace ingot::core::cpu

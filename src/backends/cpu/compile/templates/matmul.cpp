@@ -1,0 +1,202 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "backends/cpu/compile/templates/matmul.h"
+
+#include <fmt/format.h>
+
+#include "backends/cpu/compile/llvm/elements.h"
+#include "backends/cpu/compile/llvm/lanes.h"
+#include "backends/cpu/compile/templates/epilogue.h"
+#include "backends/cpu/compile/templates/matrix_operand.h"
+#include "backends/cpu/compile/templates/target.h"
+#include "backends/cpu/compile/templates/tile.h"
+
+namespace ingot::core::cpu {
+
+namespace {
+
+// MC: rows that share a packed panel. Packing then costs 1/128 of the multiply-adds, and 512 rows still make
+// four work items per panel. An estimate, not tuned.
+constexpr int64_t kItemRows = 128;
+
+struct MatmulProblem {
+  SymbolTable symbols;
+  std::vector<TensorType> operands;
+  TensorType result;
+  loops::Kernel epilogue;
+  Dim batch, rows, columns, depth;
+  MatrixOperand a, b;
+  TileShape tile;
+
+  bool whole_columns() const { return columns.is_constant() && *columns.constant() % tile.columns() == 0; }
+  bool b_is_transposed() const { return !is_innermost(operands[1], operands[1].rank() - 1); }
+  int64_t sums_bytes() const { return int64_t{tile.rows} * tile.columns() * int64_t{sizeof(float)}; }
+  int64_t table_bytes() const { return round_up(tile.rows * int64_t{sizeof(void*)}, 64); }
+};
+
+class MatmulKernel {
+ public:
+  MatmulKernel(const MatmulProblem& problem, CpuFeatures features)
+      : problem_(problem),
+        lanes_(problem.tile.lanes),
+        scaffold_(features, "matmul", problem.symbols),
+        builder_(scaffold_.builder),
+        tiles_(scaffold_.code, problem.tile, TileOperand::kRows, {1, problem.depth.constant()}, false),
+        epilogue_(scaffold_.code, tile_epilogue(problem.epilogue, {problem.result.rank() - 1,
+                                                                   {},
+                                                                   problem.tile.rows,
+                                                                   problem.tile.columns(),
+                                                                   problem.whole_columns()})) {}
+
+  Image emit(const std::vector<std::string>& arguments) {
+    scaffold_.load_arguments(2 + problem_.epilogue.buffers.size() - 1, arguments);
+    epilogue_.prepare(builder_, scaffold_.dims, std::span(scaffold_.buffers).subspan(2));
+    rows_ = scaffold_.dims.emit(problem_.rows);
+    columns_ = scaffold_.dims.emit(problem_.columns);
+    depth_ = scaffold_.dims.emit(problem_.depth);
+    llvm::Value* panels = scaffold_.ceil_divide(columns_, problem_.tile.columns());
+    llvm::Value* parts = scaffold_.ceil_divide(rows_, kItemRows);
+    scaffold_.for_each_item([&](llvm::Value* item) {
+      llvm::Value* part = builder_.CreateURem(item, parts);
+      llvm::Value* rest = builder_.CreateUDiv(item, parts);
+      batch_ = builder_.CreateUDiv(rest, panels);
+      scaffold_.dims.values[kBatchSymbol] = batch_;
+      emit_item(scaffold_.times(part, kItemRows),
+                scaffold_.times(builder_.CreateURem(rest, panels), problem_.tile.columns()));
+    });
+    return scaffold_.finish();
+  }
+
+ private:
+  llvm::Value* number(int64_t value) { return scaffold_.number(value); }
+  llvm::Value* table() { return scaffold_.scratch(problem_.sums_bytes()); }
+  llvm::Value* panel() { return scaffold_.scratch(problem_.sums_bytes() + problem_.table_bytes()); }
+
+  void emit_item(llvm::Value* first, llvm::Value* column) {
+    auto place = [&](const MatrixOperand& operand, size_t i) {
+      return place_at_batch(scaffold_, operand, problem_.operands[i], scaffold_.buffers[i]);
+    };
+    PlacedMatrix a = place(problem_.a, 0), b = place(problem_.b, 1);
+    llvm::Value* columns =
+        scaffold_.smaller(builder_.CreateNSWSub(columns_, column), number(problem_.tile.columns()));
+    problem_.b_is_transposed() ? pack_columns(b, column) : pack_rows(b, column, columns);
+    llvm::Value* end = scaffold_.smaller(rows_, scaffold_.plus(first, kItemRows));
+    llvm::Value* last = scaffold_.plus(rows_, -1);
+    emit_loop(builder_, first, end, problem_.tile.rows, [&](llvm::Value* row) {
+      for (int i = 0; i < problem_.tile.rows; ++i) {
+        llvm::Value* existing = scaffold_.smaller(scaffold_.plus(row, i), last);
+        builder_.CreateStore(
+            a.at(builder_, existing, number(0)),
+            builder_.CreateConstGEP1_64(builder_.getPtrTy(), table(), static_cast<uint64_t>(i)));
+      }
+      llvm::Value* rows = scaffold_.smaller(builder_.CreateNSWSub(end, row), number(problem_.tile.rows));
+      tiles_.call(builder_, rows, {table(), number(0), number(1), depth_, panel(), scaffold_.scratch(0)});
+      llvm::Value* result_row = builder_.CreateNSWAdd(builder_.CreateNSWMul(batch_, rows_), row);
+      epilogue_.call(builder_, scaffold_.scratch(0), result_row, rows, column, columns);
+    });
+  }
+
+  llvm::Value* panel_at(llvm::Value* step, int v) {
+    return scaffold_.float_at(panel(),
+                              scaffold_.plus(scaffold_.times(step, problem_.tile.columns()), v * lanes_));
+  }
+
+  // B is row-major like the panel. Missing columns read as zero.
+  void pack_rows(const PlacedMatrix& b, llvm::Value* column, llvm::Value* columns) {
+    emit_loop(builder_, number(0), depth_, 1, [&](llvm::Value* step) {
+      for (int v = 0; v < problem_.tile.vectors; ++v) {
+        llvm::Value* mask = nullptr;
+        if (!problem_.whole_columns()) {
+          mask = first_lanes(builder_, scaffold_.plus(columns, -v * lanes_), lanes_);
+        }
+        llvm::Value* from = b.at(builder_, step, scaffold_.plus(column, v * lanes_));
+        store_lanes(builder_, DType::kF32, load_lanes(builder_, DType::kF32, from, lanes_, mask),
+                    panel_at(step, v));
+      }
+    });
+  }
+
+  // B is column-major: transposes squares. Missing columns repeat the last one; the panel has room for whole
+  // squares.
+  void pack_columns(const PlacedMatrix& b, llvm::Value* column) {
+    llvm::Value* last = scaffold_.plus(columns_, -1);
+    emit_loop(builder_, number(0), depth_, lanes_, [&](llvm::Value* step) {
+      llvm::Value* mask = first_lanes(builder_, builder_.CreateNSWSub(depth_, step), lanes_);
+      for (int v = 0; v < problem_.tile.vectors; ++v) {
+        std::vector<llvm::Value*> square;
+        for (int i = 0; i < lanes_; ++i) {
+          llvm::Value* existing = scaffold_.smaller(scaffold_.plus(column, v * lanes_ + i), last);
+          square.push_back(load_lanes(builder_, DType::kF32, b.at(builder_, step, existing), lanes_, mask));
+        }
+        square = transpose_lanes(builder_, std::move(square));
+        for (int i = 0; i < lanes_; ++i) {
+          store_lanes(builder_, DType::kF32, square[static_cast<size_t>(i)],
+                      panel_at(scaffold_.plus(step, i), v));
+        }
+      }
+    });
+  }
+
+  const MatmulProblem& problem_;
+  int lanes_;
+  Scaffold scaffold_;
+  Builder& builder_;
+  TileFunctions tiles_;
+  EpilogueFunction epilogue_;
+  llvm::Value* rows_ = nullptr;
+  llvm::Value* columns_ = nullptr;
+  llvm::Value* depth_ = nullptr;
+  llvm::Value* batch_ = nullptr;
+};
+
+}  // namespace
+
+Fit supports_matmul(std::span<const TensorType> operands) {
+  for (const TensorType& type : operands) {
+    if (type.dtype != DType::kF32) return {false, "the matmul template supports f32 only"};
+  }
+  return {};
+}
+
+LayoutRequest matmul_layouts(std::span<const TensorType> operands) {
+  const TensorType &a = operands[0], &b = operands[1];
+  bool a_fits = is_innermost(a, a.rank() - 1);
+  bool b_fits = is_innermost(b, b.rank() - 1) || is_innermost(b, b.rank() - 2);
+  auto keep = [](bool fits) { return fits ? std::nullopt : std::optional(Layout{}); };
+  return {{keep(a_fits), keep(b_fits)}, {std::nullopt}};
+}
+
+TemplateKernel plan_matmul(std::span<const TensorType> operands, const TensorType& result,
+                           const loops::Kernel& epilogue, const SymbolTable& symbols, const Target& target) {
+  const TensorType &a = operands[0], &b = operands[1];
+  Shape batch(result.shape.begin(), result.shape.end() - 2);
+  TileShape tile = choose_tile(b.shape.back().constant().value_or(0), features_of(target));
+  MatmulProblem problem{symbols,
+                        {a, b},
+                        result,
+                        epilogue,
+                        product(batch),
+                        a.shape[a.rank() - 2],
+                        b.shape.back(),
+                        a.shape.back(),
+                        place_matrix(a, batch),
+                        place_matrix(b, batch),
+                        tile};
+  TemplateKernel plan;
+  plan.launch.symbols = symbol_arguments(epilogue, operands, result.shape);
+  plan.launch.work_items =
+      problem.batch * ceil_divide(problem.columns, tile.columns()) * ceil_divide(problem.rows, kItemRows);
+  int64_t rows = std::min(problem.rows.constant().value_or(kItemRows), kItemRows);
+  plan.launch.item_cost = problem.depth.constant().value_or(64) * tile.columns() * (rows + tile.rows) / 50;
+  Dim panel =
+      ceil_divide(problem.depth, tile.lanes) * Dim(tile.lanes * tile.columns() * int64_t{sizeof(float)});
+  plan.launch.scratch_bytes = panel + Dim(problem.sums_bytes() + problem.table_bytes());
+  plan.key = fmt::format("matmul tile {}x{}x{}", tile.rows, tile.vectors, tile.lanes) +
+             describe_problem(operands, epilogue, plan.launch.symbols, symbols);
+  plan.compile = [problem = std::move(problem), features = features_of(target),
+                  arguments = plan.launch.symbols] {
+    return MatmulKernel(problem, features).emit(arguments);
+  };
+  return plan;
+}
+
+}  // namespace ingot::core::cpu

@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: Apache-2.0
+// The loops around the microkernel for products with prepacked weights: linear and convolution.
+//
+//   for each block of rows of A                 (MC rows: kRowBlockBytes; all rows up to kWholeRowsBytes)
+//     for each panel of NR columns of B         (prepacked by the init program: contiguous, K x NR)
+//       for each MR rows of the block           (one work item; threads take ranges of items)
+//         fill the table of row pointers of A
+//         microkernel over all of K, in blocks of KC
+//         epilogue on the MR x NR accumulators
+//
+// result[row, column] = epilogue(bias[column] + sum over segments s and steps k of A(row, s)[k] *
+// panels[column][s * count + k]). Weights are in panels of NR = tile.columns() columns: [groups * panels per
+// group][segments * count][tile.columns()], zero-padded. K = segments * count: a convolution has one segment
+// per tap or row of the window.
+#pragma once
+
+#include "backends/cpu/compile/templates/epilogue.h"
+#include "backends/cpu/compile/templates/kernel_template.h"
+#include "backends/cpu/compile/templates/tile.h"
+
+namespace ingot::core::cpu {
+
+// Everything from which row pointers are computed.
+struct RowRequest {
+  Builder& builder;
+  const DimEmitter& dims;
+  std::span<llvm::Value* const> buffers;  // of the kernel
+  llvm::Value* row;                       // first row of the tile
+  llvm::Value* rows;                      // how many there are
+  llvm::Value* group;
+  llvm::Value* table;  // [segments][tile.rows] pointers: to be filled, all of them readable
+  llvm::Value* extra;  // PanelProblem::extra_bytes of scratch
+};
+
+struct PanelProblem {
+  std::string name;
+  SymbolTable symbols;
+  std::vector<TensorType>
+      operands;  // buffers of the kernel before the epilogue's: 0 is A, 1 the panels, 2 the bias if any
+  Dim rows;
+  int64_t columns = 0;  // of a group
+  int64_t groups = 1;
+  int64_t segments = 1, count = 0;
+  TileShape tile;
+  loops::Kernel epilogue;
+  size_t column_dim = 0;  // of the result
+  int64_t extra_bytes = 0;
+  std::function<void(const RowRequest&)> fill_rows;
+  std::function<void(const RowRequest&)>
+      begin;  // once per call, before the first item; row, rows and group are null; may be empty
+};
+
+// `key` must contain everything that the functions of `problem` depend on.
+TemplateKernel plan_panels(PanelProblem problem, const std::string& key, const Target& target);
+
+// Layout of weights with columns in dim 0: {0/panel, others in `order`, 0%panel}.
+Layout panel_layout(std::span<const int> order, const TileShape& tile);
+
+}  // namespace ingot::core::cpu

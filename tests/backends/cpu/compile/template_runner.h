@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: Apache-2.0
+// Runs a plan of a kernel template on host memory, split unevenly, as threads would.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+#include <tuple>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+#include "backends/cpu/compile/templates/kernel_template.h"
+
+namespace ingot::core::cpu {
+
+// f32 storage of a tensor in its layout, followed by a guard that must not change.
+class HostBuffer {
+ public:
+  HostBuffer(const TensorType& type, const SymbolValues& symbols);
+  float at(std::vector<int64_t> index) const { return values_.get()[offset(index)]; }
+  void set(std::vector<int64_t> index, float value) { values_.get()[offset(index)] = value; }
+  float* data() { return values_.get(); }
+  bool guard_is_whole() const;
+  const std::vector<int64_t>& shape() const { return shape_; }
+
+ private:
+  size_t offset(const std::vector<int64_t>& index) const;
+  Layout layout_;
+  std::vector<int64_t> shape_;
+  std::shared_ptr<float> values_;  // aligned to 64 bytes, like all buffers of weights and arenas
+  size_t count_;                   // without the guard
+};
+
+// For PrintTo of a test's cases: "8x96x128".
+std::string sizes_text(const std::vector<int64_t>& sizes);
+
+// The name of a test of a case for a level of x86-64: what PrintTo says of the case, in letters that test
+// names may have.
+std::string test_name(std::string case_text, const std::string& level);
+template <typename Case>
+std::string template_test_name(const testing::TestParamInfo<std::tuple<Case, const char*>>& info) {
+  return test_name(testing::PrintToString(std::get<0>(info.param)), std::get<1>(info.param));
+}
+
+// Numbers in [-1, 1], by `seed`.
+HostBuffer random_buffer(const TensorType& type, const SymbolValues& symbols, size_t seed);
+
+// Some elements become minus infinity, and all of the first row.
+void hide_some(HostBuffer& mask, const std::vector<int64_t>& shape);
+
+// Calls `function` for each index below `shape`.
+void for_each_index(const std::vector<int64_t>& shape,
+                    const std::function<void(const std::vector<int64_t>&)>& function);
+
+// Compiles and runs the plan in three uneven parts; expects that nothing writes past the buffers or the
+// scratch.
+void run_template(const TemplateKernel& plan, const SymbolValues& symbols, std::vector<HostBuffer>& buffers);
+
+}  // namespace ingot::core::cpu
