@@ -51,7 +51,8 @@ enum MapConstant : uint8_t {
   kMapConstants = kMapUpper + kMapPlaneRank
 };
 
-constexpr int64_t kMostThreads = 1024;  // a block
+constexpr int64_t kMostThreads = 1024;                 // a block
+constexpr size_t kMostMaps = 8, kMostArguments = 400;  // of a kernel: they fit its 4 KB of parameters
 constexpr int64_t kMostBlocksOfCluster = 8;
 
 }  // namespace ingot::core::cuda

@@ -237,8 +237,11 @@ class AttentionWriter {
     out_.line(") {{\nextern __shared__ __align__(1024) char shared[];\n");
     if (!node_.has_operand(3)) out_.line("const Mask* const mask = nullptr;\n");
     out_.declare_symbols();
-    out_.line("const Operands x = {{q, k, v, is_aligned(q) && is_aligned(k) && is_aligned(v), {}, {}{}}};\n",
-              out_.scope.text(queries_), out_.scope.text(keys_), out_.symbol_fields());
+    out_.line(
+        "const Operands x = {{q, k, v, is_aligned(q) && is_aligned(k) && is_aligned(v) && {} <= kMostRows && "
+        "{} <= kMostRows, {}, {}{}}};\n",
+        out_.scope.text(queries_), out_.scope.text(keys_), out_.scope.text(queries_), out_.scope.text(keys_),
+        out_.symbol_fields());
     out_.line("Arrivals arrivals;\narrivals.begin(shared + kBarriers);\n");
     out_.line("const Maps maps{};\n", by_bulk_copies_ ? " = {&q_map, &k_map, &v_map}" : " = {}");
     out_.line("let_next_start();\nwait_for_previous();\nconst idx down = (x.queries + kRows - 1) / kRows;\n");

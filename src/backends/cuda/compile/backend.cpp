@@ -7,6 +7,7 @@
 
 #include "backends/cuda/compile/attention.h"
 #include "backends/cuda/compile/contraction.h"
+#include "backends/cuda/compile/depthwise.h"
 #include "backends/cuda/compile/fingerprint.h"
 #include "backends/cuda/compile/kernel_text.h"
 #include "backends/cuda/compile/nvrtc.h"
@@ -153,6 +154,11 @@ class CudaBackend final : public Backend {
     const Node* contraction = find_contraction(members);
     if (contraction != nullptr && is_tensor_core_contraction(*contraction))
       return {lower_contraction(members, *contraction, symbols, target)};
+    if (contraction != nullptr && is_depthwise(*contraction)) {
+      const RegionKernel epilogue = epilogue_of(members, *contraction);
+      return {lower_template(write_depthwise(*contraction, symbols, epilogue.kernel), members, *contraction,
+                             std::span(epilogue.buffers).subspan(1), target)};
+    }
     return {lower_loops(members, symbols, target)};
   }
 

@@ -58,7 +58,8 @@ class ContractionWriter {
     out_.line(
         "const idx across = (x.columns + kColumns - 1) / kColumns, down = (x.rows + kRows - 1) / kRows;\n");
     out_.line(
-        "const int share = blockIdx.x % kSplits;\nconst bool aligned = is_aligned(x0) && is_aligned(x1);\n");
+        "const int share = blockIdx.x % kSplits;\nconst bool aligned = is_aligned(x0) && is_aligned(x1) && "
+        "x.rows <= kMostRows && x.columns <= kMostRows;\n");
     if (has_maps()) out_.line("Parts parts = make_parts(shared, aligned, &a_map, &b_map);\n");
     out_.line(
         "for (idx tile = blockIdx.x / kSplits; tile < across * down * {}; tile += gridDim.x / kSplits) {{\n",
@@ -80,15 +81,7 @@ class ContractionWriter {
   void write_signature() {
     out_.line("extern \"C\" __global__ void __launch_bounds__({}) {} ingot_kernel(", form_.threads,
               form_.splits > 1 ? fmt::format("__cluster_dims__({})", form_.splits) : "");
-    for (size_t i = 0; i < node_.operands.size(); ++i) {
-      if (node_.has_operand(i)) out_.line("const u16* x{}, ", i);
-    }
-    for (size_t i = 1; i < epilogue_.buffers.size(); ++i) {
-      const loops::Buffer& buffer = epilogue_.buffers[i];
-      out_.line("{}{}* b{}, ", buffer.access == loops::Access::kRead ? "const " : "",
-                storage_name(buffer.type.dtype), i);
-    }
-    for (size_t i = 0; i < out_.symbols.size(); ++i) out_.line("i64 a{}, ", i);
+    write_operand_arguments(node_, epilogue_, out_);
     out_.line("char* scratch, i32* status{}) {{\n",
               has_maps()
                   ? ", const __grid_constant__ TensorMap a_map, const __grid_constant__ TensorMap b_map"

@@ -30,17 +30,13 @@ class EpilogueWriter {
   // stored, since what is stored could be what the next load reads. Beyond the edge the last number is
   // computed again.
   void write() {
-    const loops::Stage& stored = epilogue_.stages.back();
-    invariant(stored.store.has_value(), "an epilogue stores what it computes last");
+    const loops::Stage& stored = stored_stage();
     const loops::Buffer& buffer = buffer_of(stored.store->buffer);
     const std::string result = fmt::format("b{}", stored.store->buffer);
     out_.line("constexpr int kAcross = kColumns / kWide, kShare = kRows * kAcross / kSplits;\n");
     out_.line("constexpr int kAtOnce = kShare > kThreads ? 2 : 1;\nconst int end = (share + 1) * kShare;\n");
-    write_place("place_of", buffer, stored.store->index);
-    write_wide_loads();
-    out_.line("const auto finish = [&](idx row, idx column, f32 sum, int k) {{\n");
-    write_value();
-    out_.line("}};\nfor (int i = share * kShare + threadIdx.x; i < end; i += kAtOnce * kThreads) {{\n");
+    write_functions();
+    out_.line("for (int i = share * kShare + threadIdx.x; i < end; i += kAtOnce * kThreads) {{\n");
     out_.line("{} values[kAtOnce][kWide];\n", type_name(stored.value->dtype));
     out_.line("#pragma unroll\nfor (int n = 0; n < kAtOnce; ++n) {{\n");
     out_.line("const int at = least(i + n * kThreads, end - 1), across = at % kAcross * kWide;\n");
@@ -66,11 +62,46 @@ class EpilogueWriter {
     out_.line("}}\n}}\n}}\n");
   }
 
+  void write_eight() {
+    write_functions();
+    const loops::Stage& stored = stored_stage();
+    const loops::Buffer& buffer = buffer_of(stored.store->buffer);
+    const std::string result = fmt::format("b{}", stored.store->buffer);
+    out_.line("const auto finish_eight = [&](idx row, idx column, const f32 (&sums)[8]) {{\n");
+    if (has_wide_loads()) out_.line("load_neighbours(row, column);\n");
+    out_.line("{} values[8];\n#pragma unroll\nfor (int k = 0; k < 8; ++k) ", type_name(stored.value->dtype));
+    out_.line("values[k] = finish(row, column + k, sums[k], k);\n");
+    if (are_neighbours(buffer, stored.store->index)) {
+      out_.line("{}* const to = {} + place_of(row, column);\n", storage_name(buffer.type.dtype), result);
+      out_.line("if (is_aligned(to)) return store_eight<{}>(to, values);\n",
+                buffer.type.dtype == DType::kBF16);
+    }
+    out_.line("#pragma unroll\nfor (int k = 0; k < 8; ++k)\n");
+    out_.text += store_text(buffer, result, "place_of(row, column + k)", "values[k]");
+    out_.line("}};\n");
+  }
+
  private:
   struct WideLoad {
     size_t buffer;
     std::vector<Dim> index;
   };
+
+  const loops::Stage& stored_stage() const {
+    const loops::Stage& stored = epilogue_.stages.back();
+    invariant(stored.store.has_value(), "an epilogue stores what it computes last");
+    return stored;
+  }
+
+  // place_of, load_neighbours where there are wide loads, and finish(row, column, sum, k).
+  void write_functions() {
+    const loops::Stage& stored = stored_stage();
+    write_place("place_of", buffer_of(stored.store->buffer), stored.store->index);
+    write_wide_loads();
+    out_.line("const auto finish = [&](idx row, idx column, f32 sum, int k) {{\n");
+    write_value();
+    out_.line("}};\n");
+  }
 
   const loops::Buffer& buffer_of(int buffer) const { return epilogue_.buffers[static_cast<size_t>(buffer)]; }
   bool has_wide_loads() const { return wide_ == kEight && (has_bias_ || !wide_loads_.empty()); }
@@ -187,6 +218,23 @@ class EpilogueWriter {
 void write_contraction_epilogue(const Node& contraction, const ProductShape& shape,
                                 const loops::Kernel& epilogue, int wide, TemplateText& out) {
   EpilogueWriter(contraction, shape, epilogue, wide, out).write();
+}
+
+void write_epilogue_functions(const Node& contraction, const ProductShape& shape,
+                              const loops::Kernel& epilogue, TemplateText& out) {
+  EpilogueWriter(contraction, shape, epilogue, kEight, out).write_eight();
+}
+
+void write_operand_arguments(const Node& contraction, const loops::Kernel& epilogue, TemplateText& out) {
+  for (size_t i = 0; i < contraction.operands.size(); ++i) {
+    if (contraction.has_operand(i)) out.line("const u16* x{}, ", i);
+  }
+  for (size_t i = 1; i < epilogue.buffers.size(); ++i) {
+    const loops::Buffer& buffer = epilogue.buffers[i];
+    out.line("{}{}* b{}, ", buffer.access == loops::Access::kRead ? "const " : "",
+             storage_name(buffer.type.dtype), i);
+  }
+  for (size_t i = 0; i < out.symbols.size(); ++i) out.line("i64 a{}, ", i);
 }
 
 }  // namespace ingot::core::cuda

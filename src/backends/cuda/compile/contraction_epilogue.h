@@ -12,4 +12,12 @@ namespace ingot::core::cuda {
 void write_contraction_epilogue(const Node& contraction, const ProductShape& shape,
                                 const loops::Kernel& epilogue, int wide, TemplateText& out);
 
+// finish_eight(row, column, sums): the same for eight neighbours of a row that all exist, with the columns a
+// multiple of eight.
+void write_epilogue_functions(const Node& contraction, const ProductShape& shape,
+                              const loops::Kernel& epilogue, TemplateText& out);
+
+// The kernel's arguments for the operands and the epilogue's buffers, and for its symbols.
+void write_operand_arguments(const Node& contraction, const loops::Kernel& epilogue, TemplateText& out);
+
 }  // namespace ingot::core::cuda

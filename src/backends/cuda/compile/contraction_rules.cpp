@@ -4,6 +4,7 @@
 #include <numeric>
 
 #include "backends/cuda/compile/contraction.h"
+#include "backends/cuda/compile/depthwise.h"
 #include "ops/convolution.h"
 #include "ops/ops.h"
 #include "ops/view.h"
@@ -74,10 +75,9 @@ LayoutRequest contraction_layouts(const Node& node) {
   const bool is_image = node.op == &ops::convolution && node.operand_type(0).rank() == 4;
   if (is_image && is_half(node.operand_type(0).dtype)) {
     const Layout layout = Layout::permutation(channels_last(4));
-    // Plain loops, whose neighbouring threads have neighbouring result channels: those of the weight too.
-    constexpr int kChannelLast[] = {1, 2, 3, 0};
+    // Neighbouring threads have neighbouring result channels: those of the weight too.
     if (node.attributes<ops::Convolution>().groups != 1)
-      return {{layout, Layout::permutation(kChannelLast)}, {layout}};
+      return {{layout, depthwise_weight_layout()}, {layout}};
     return {{layout, layout}, {layout}};
   }
   if (node.op == &ops::linear) return {{Layout{}, Layout{}}, {layout_of_parts(*node.results[0])}};

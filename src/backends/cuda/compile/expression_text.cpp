@@ -128,7 +128,6 @@ const std::string* ExpressionWriter::find(const ExprNode* node) const {
   return nullptr;
 }
 
-// For all values of the symbols that the indices use, whether or not a guard lets them through.
 // Whether `expr` still has to load something that may be out of bounds.
 bool ExpressionWriter::needs_guard(const Expr& expr, std::set<const ExprNode*>& seen) const {
   if (find(expr.get()) != nullptr || !seen.insert(expr.get()).second) return false;

@@ -61,7 +61,8 @@ class ExpressionWriter {
   int next_ = 0;
 };
 
-// Whether a load's indices are below `shape` for all values of the scope's symbols.
+// Whether a load's indices are below `shape` for all values of the scope's symbols, whether or not a guard
+// lets them through.
 bool is_in_bounds(const loops::ExprNode& load, const Shape& shape, const IndexScope& scope);
 
 // The statement that stores `value` into element `offset` of a buffer's storage.

@@ -9,10 +9,12 @@ namespace {
 
 // Of an H200, in microseconds: fitted to 699 cuts of the products of BERT-base, ViT-B/16 and ResNet-50, in
 // the whole graph (within 13 %; docs/design/014-cuda-contractions.md).
-constexpr double kGroupStart = 2.3;              // of a kernel behind another
-constexpr double kEndOfNumbers = 1.15e-4;        // of each of a tile, to memory
-constexpr double kGroupExchange = 0.45;          // of sums in a cluster,
-constexpr double kGroupExchangedBytes = 40e3;    // and more for those of a tile
+constexpr double kGroupStart = 2.3;            // of a kernel behind another
+constexpr double kEndOfNumbers = 1.15e-4;      // of each of a tile, to memory
+constexpr double kGroupExchange = 0.45;        // of sums in a cluster,
+constexpr double kGroupExchangedBytes = 40e3;  // and more for those of a tile
+constexpr double kSmallCluster = 2;            // clusters of blocks with little shared memory start late
+constexpr int64_t kSmallBlock = 64 << 10;
 constexpr double kBulkLatency = 0.5;             // of parts that have to wait for room
 constexpr double kBulkBytesOfProcessor = 150e3;  // into one multiprocessor
 constexpr double kBulkBytesOfAll = 8.9e6;        // and into all
@@ -63,7 +65,8 @@ double predicted_us(const GroupTile& tile, const ProductSize& size, const GpuLim
   const double products = 2 * elements * tile.rows() * tile.columns / kGroupOperations;
   const double waiting = kBulkLatency * (std::ceil(parts / tile.stages) - 1);
   const double numbers = tile.rows() * tile.columns * neighbours;
-  const double exchange = tile.splits > 1 ? kGroupExchange + 4 * numbers / kGroupExchangedBytes : 0;
+  const double launch = tile.splits > 2 && tile.shared_bytes() < kSmallBlock ? kSmallCluster : 0;
+  const double exchange = tile.splits > 1 ? kGroupExchange + 4 * numbers / kGroupExchangedBytes + launch : 0;
   return kGroupStart + waves * (std::max(intake, products) + kNotHidden * std::min(intake, products) +
                                 waiting + kEndOfNumbers * numbers / tile.splits + exchange);
 }

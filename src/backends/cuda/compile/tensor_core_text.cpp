@@ -10,6 +10,7 @@ DEVICE u32 shared_address(const void* p) { return (u32)__cvta_generic_to_shared(
 DEVICE void copy_chunk(u16* to, const u16* from, bool valid) {
   asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" ::"r"(shared_address(to)), "l"(from), "r"(valid ? 16 : 0) : "memory");
 }
+constexpr int kMostRows = 0x7fffffff;  // that coordinates of bulk copies can name
 DEVICE bool is_aligned(const void* p) { return ((u64)p & 15) == 0; }
 DEVICE void commit_copies() { asm volatile("cp.async.commit_group;" ::: "memory"); }
 template <int pending> DEVICE void wait_for_copies() { asm volatile("cp.async.wait_group %0;" ::"n"(pending) : "memory"); }

@@ -27,7 +27,7 @@ class CudaExecutor final : public Executor {
 
   bool is_valid(const Launch& launch, size_t buffers) const override {
     if (launch.sizes.size() < kLaunchSizes || launch.constants.size() < kLaunchConstants) return false;
-    if (!has_valid_maps(launch, buffers)) return false;
+    if (buffers + launch.symbols.size() > kMostArguments || !has_valid_maps(launch, buffers)) return false;
     const int64_t block = launch.constants[kBlock], group = launch.constants[kGroup],
                   cluster = launch.constants[kCluster];
     const bool is_cluster =

@@ -20,7 +20,7 @@ bool is_valid_map(std::span<const int64_t> map, size_t buffers) {
   const int64_t dims = map[kMapDims];
   const auto corner = [](int64_t value) { return is_between(value, -kMostCorner, kMostCorner); };
   if (!is_between(map[kMapBuffer], 0, static_cast<int64_t>(buffers) - 1)) return false;
-  if (map[kMapBox] != kMapInner) return false;
+  if (map[kMapBox] != kMapInner || !is_between(map[kMapIsWindows], 0, 1)) return false;
   if (map[kMapIsWindows] != 0)
     return dims == kImageDims && is_between(map[kMapBox + 1], 1, kMostPlaces) &&
            std::ranges::all_of(map.subspan(kMapSteps, kMapPlaneRank),
@@ -39,6 +39,7 @@ size_t tensor_maps_of(const Launch& launch) {
 
 bool has_valid_maps(const Launch& launch, size_t buffers) {
   const size_t maps = tensor_maps_of(launch);
+  if (maps > kMostMaps) return false;
   if (launch.constants.size() != kLaunchConstants + maps * kMapConstants) return false;
   if (launch.sizes.size() != kLaunchSizes + maps * kMapSizes) return false;
   for (size_t i = 0; i < maps; ++i) {
@@ -56,7 +57,7 @@ EncodedMap encode_map(const Driver& driver, Address address, std::span<const int
   uint64_t extents[kMapRank], strides[kMapRank - 1];
   uint32_t box[kMapRank], steps[kMapRank] = {1, 1, 1, 1, 1};
   for (size_t i = 0; i < dims; ++i) {
-    if (sizes[kMapExtents + i] <= 0) return encoded;
+    if (!is_between(sizes[kMapExtents + i], 1, INT32_MAX)) return encoded;
     extents[i] = static_cast<uint64_t>(sizes[kMapExtents + i]);
     box[i] = static_cast<uint32_t>(constants[kMapBox + i]);
   }

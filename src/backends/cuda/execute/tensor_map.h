@@ -20,8 +20,9 @@ size_t tensor_maps_of(const Launch& launch);
 // not evaluated yet.)
 bool has_valid_maps(const Launch& launch, size_t buffers);
 
-// `constants` and `sizes` are one map's, the latter evaluated. All zeros where there is nothing to copy, or
-// where the address is not aligned to 16 bytes: kernels look before they use a map.
+// `constants` and `sizes` are one map's, the latter evaluated. All zeros where there is nothing to copy,
+// where coordinates would not fit 32 bits, or where the address is not aligned to 16 bytes: kernels look
+// before they use a map.
 EncodedMap encode_map(const Driver& driver, Address address, std::span<const int64_t> constants,
                       std::span<const int64_t> sizes);
 

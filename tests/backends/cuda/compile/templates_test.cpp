@@ -8,7 +8,9 @@
 #include "backends/cuda/compile/attention.h"
 #include "backends/cuda/compile/backend.h"
 #include "backends/cuda/compile/contraction.h"
+#include "backends/cuda/compile/depthwise.h"
 #include "backends/cuda/execute/execute.h"
+#include "backends/cuda/kernel_abi.h"
 #include "engine/engine_data.h"
 #include "ir/text.h"
 #include "loops/interpreter.h"
@@ -121,6 +123,44 @@ const Template kTemplates[] = {
      {},
      2,
      {kChannelsLast, kChannelsLast, kChannelsLast}},
+    {"depthwise",
+     "graph g(%x: HALF[N,24,9,7], %w: HALF[24,1,3,3], %b: HALF[24]) {\n"
+     " %y = convolution(%x, %w, %b) {stride=[1, 1], padding=[1, 1], dilation=[1, 1], groups=24} : "
+     "HALF[N,24,9,7]\n"
+     " return %y\n}",
+     {{"N", 2}},
+     0,
+     {kChannelsLast, "{1, 2, 3, 0}", "", kChannelsLast}},
+    {"depthwise_of_many",
+     "graph g(%x: HALF[1,64,50,50], %w: HALF[64,1,7,7]) {\n"
+     " %y = convolution(%x, %w) {stride=[1, 1], padding=[3, 3], dilation=[1, 1], groups=64} : "
+     "HALF[1,64,50,50]\n"
+     " return %y\n}",
+     {},
+     2,
+     {kChannelsLast, "{1, 2, 3, 0}", kChannelsLast}},
+    {"depthwise_of_neighbours",
+     "graph g(%x: HALF[1,512,64,67], %w: HALF[512,1,3,3], %b: HALF[512]) {\n"
+     " %y = convolution(%x, %w, %b) {stride=[1, 1], padding=[1, 1], dilation=[1, 1], groups=512} : "
+     "HALF[1,512,64,67]\n return %y\n}",
+     {},
+     0,
+     {kChannelsLast, "{1, 2, 3, 0}", "", kChannelsLast}},
+    {"depthwise_of_strided_neighbours",
+     "graph g(%x: HALF[1,512,70,150], %w: HALF[512,1,3,3]) {\n"
+     " %y = convolution(%x, %w) {stride=[2, 2], padding=[0, 1], dilation=[1, 2], groups=512} : "
+     "HALF[1,512,34,74]\n return %y\n}",
+     {},
+     0,
+     {kChannelsLast, "{1, 2, 3, 0}", kChannelsLast}},
+    {"depthwise_strided",
+     "graph g(%x: HALF[2,8,40,43], %w: HALF[8,1,3,2]) {\n"
+     " %y = convolution(%x, %w) {stride=[2, 3], padding=[2, 0], dilation=[2, 3], groups=8} : "
+     "HALF[2,8,20,14]\n"
+     " return %y\n}",
+     {},
+     0,
+     {kChannelsLast, "{1, 2, 3, 0}", kChannelsLast}},
     {"attention", kAttention, {{"S", 37}, {"T", 150}}},
     {"attention_of_one_key", kAttention, {{"S", 1}, {"T", 1}}},
     {"attention_unaligned", kAttention, {{"S", 20}, {"T", 70}}, 4},
@@ -189,7 +229,7 @@ TEST_P(CudaTemplates, AreAsTheInterpreterSays) {
   for (const char* half : {"f16", "bf16"}) {
     const Graph graph = graph_of(GetParam(), half);
     const Node& node = *graph.nodes().back();
-    ASSERT_TRUE(is_tensor_core_contraction(node) || is_tensor_core_attention(node));
+    ASSERT_TRUE(is_tensor_core_contraction(node) || is_tensor_core_attention(node) || is_depthwise(node));
     if (test::gpu() == nullptr) {
       for (const char* device : {"sm_80", "sm_90a"})
         EXPECT_FALSE(backend()
@@ -203,15 +243,20 @@ TEST_P(CudaTemplates, AreAsTheInterpreterSays) {
     const loops::Kernel kernel = node.op->lower(node);
     const core::test::Check check{.low = 0, .high = 1};
     const std::vector<Storage> inputs = core::test::make_storages(kernel, GetParam().symbols, check, {});
-    std::vector<Storage> expected = inputs, got = inputs;
+    std::vector<Storage> expected = inputs;
     std::vector<TensorView> views;
     for (Storage& storage : expected) views.push_back(storage.view());
-    EXPECT_EQ(run(step, got, GetParam().symbols, GetParam().shift),
-              static_cast<int64_t>(interpret(kernel, views, GetParam().symbols)));
-    for (size_t i = 0; i < got.size(); ++i) {
-      EXPECT_EQ(core::test::difference(expected[i], got[i], check), "")
-          << half << " " << kernel.buffers[i].name;
-      EXPECT_TRUE(got[i].guards_hold()) << half << ": a write beyond " << kernel.buffers[i].name;
+    const auto status = static_cast<int64_t>(interpret(kernel, views, GetParam().symbols));
+    LoweredStep in_turn = step;  // one block, or cluster, takes all of the work
+    in_turn.launch.sizes[kItems] = 1;
+    for (const LoweredStep* each : std::initializer_list<const LoweredStep*>{&step, &in_turn}) {
+      std::vector<Storage> got = inputs;
+      EXPECT_EQ(run(*each, got, GetParam().symbols, GetParam().shift), status);
+      for (size_t i = 0; i < got.size(); ++i) {
+        EXPECT_EQ(core::test::difference(expected[i], got[i], check), "")
+            << half << " " << kernel.buffers[i].name << (each == &in_turn ? " by one block" : "");
+        EXPECT_TRUE(got[i].guards_hold()) << half << ": a write beyond " << kernel.buffers[i].name;
+      }
     }
   }
 }

@@ -1,0 +1,183 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "backends/cuda/compile/depthwise.h"
+
+#include <algorithm>
+#include <array>
+
+#include "backends/cuda/compile/contraction_epilogue.h"
+#include "backends/cuda/compile/tensor_core_text.h"
+#include "backends/cuda/compile/type_text.h"
+#include "loops/expand_math.h"
+#include "ops/convolution.h"
+#include "ops/ops.h"
+
+namespace ingot::core::cuda {
+namespace {
+
+constexpr int kThreads = 128;
+constexpr int64_t kChannels = 8;                                         // of a thread: 16 bytes
+constexpr int64_t kMostTaps = 128, kMostAcross = 16, kLongestSpan = 40;  // of a line, all unrolled
+constexpr int64_t kManyThreads = static_cast<int64_t>(kMultiprocessors) * kThreads;  // that keep a GPU busy
+
+//   for a thread's 8 channels of kAcross neighbouring results of a line:
+//     for line of the window: its weights -> registers
+//       for place that a result reads: 8 channels, times the weight of each result that reads it
+//     epilogue
+// A place is loaded once for all results of the thread.
+constexpr std::string_view kSum = R"cuda(
+constexpr int kLinesAtOnce = kTapsX * kTapsY <= 25 && kAcross <= 2 ? kTapsY : kTapsX <= 7 && kAcross == 1 ? 2 : 1;  // whose loads are on their way together
+constexpr int kSpan = (kAcross - 1) * kStrideX + (kTapsX - 1) * kDilationX + 1;
+
+DEVICE void load_channels(f32 (&v)[8], const u16* p, bool aligned) {
+  if (aligned) load_row<kBf16>(v, p);
+  else
+    #pragma unroll
+    for (int k = 0; k < 8; ++k) v[k] = load_half<kBf16>(p + k);
+}
+
+DEVICE void sum_windows(f32 (&sums)[kAcross][8], idx image, idx first_y, idx first_x, idx channel, bool aligned, const Operands& x) {
+  #pragma unroll kLinesAtOnce
+  for (int ty = 0; ty < kTapsY; ++ty) {
+    const idx y = first_y + ty * kDilationY;
+    f32 weights[kTapsX][8];
+    #pragma unroll
+    for (int tx = 0; tx < kTapsX; ++tx) load_channels(weights[tx], x.b + (ty * kTapsX + tx) * x.columns + channel, aligned);
+    #pragma unroll
+    for (int p = 0; p < kSpan; ++p) {
+      const idx at = first_x + p;
+      f32 values[8] = {};
+      if (y >= 0 && y < x.height && at >= 0 && at < x.width) load_channels(values, x.a + ((image * x.height + y) * x.width + at) * x.columns + channel, aligned);
+      #pragma unroll
+      for (int a = 0; a < kAcross; ++a) {
+        const int reach = p - a * kStrideX;
+        if (reach < 0 || reach % kDilationX != 0 || reach / kDilationX >= kTapsX) continue;
+        #pragma unroll
+        for (int k = 0; k < 8; ++k) sums[a][k] = fmaf(values[k], weights[reach / kDilationX][k], sums[a][k]);
+      }
+    }
+  }
+}
+)cuda";
+
+// Places of a line that so many neighbouring results read.
+int64_t span_of(const Node& node, int64_t across) {
+  const auto convolution = node.attributes<ops::Convolution>();
+  const int64_t taps = *node.operand_type(1).shape[3].constant();
+  return (across - 1) * convolution.stride[1] + (taps - 1) * convolution.dilation[1] + 1;
+}
+
+class DepthwiseWriter {
+ public:
+  DepthwiseWriter(const Node& node, const SymbolTable& symbols, loops::Kernel epilogue)
+      : node_(node),
+        attributes_(node.attributes<ops::Convolution>()),
+        epilogue_(std::move(epilogue)),
+        shape_(product_shape(node)),
+        out_(node, kernels(), symbols) {
+    const Shape& result = node.results[0]->type.shape;
+    lines_ = result[0] * result[2];
+    width_ = result[3];
+    chunks_ = floor_divide(shape_.columns, Dim(kChannels));
+    const int64_t results = out_.typical(lines_ * chunks_) * out_.typical(width_);
+    while (across_ > 1 && (results / across_ < kManyThreads || out_.typical(width_) < across_ ||
+                           span_of(node, across_) > kLongestSpan))
+      across_ /= 2;
+  }
+
+  TemplateKernel write() {
+    out_.line("typedef {} idx;\n", out_.wide ? "i64" : "i32");
+    write_constants();
+    out_.line("struct Operands {{ const u16 *a, *b; idx columns, height, width{}; }};\n",
+              out_.symbol_fields());
+    out_.text += kSum;
+    write_kernel();
+    const Dim items = lines_ * ceil_divide(width_, Dim(across_)) * chunks_;
+    return {.threads = kThreads,
+            .items = ceil_divide(items, Dim(kThreads)),
+            .symbols = out_.symbols,
+            .text = std::string(tensor_core_functions()) + out_.text};
+  }
+
+ private:
+  std::array<const loops::Kernel*, 1> kernels() const { return {&epilogue_}; }
+
+  void write_constants() {
+    const Shape& weight = node_.operand_type(1).shape;
+    out_.line("constexpr bool kBf16 = {};\nconstexpr int kAcross = {}, kTapsY = {}, kTapsX = {};\n",
+              node_.operand_type(0).dtype == DType::kBF16, across_, *weight[2].constant(),
+              *weight[3].constant());
+    out_.line("constexpr int kStrideY = {}, kStrideX = {}, kPaddingY = {}, kPaddingX = {};\n",
+              attributes_.stride[0], attributes_.stride[1], attributes_.padding[0], attributes_.padding[1]);
+    out_.line("constexpr int kDilationY = {}, kDilationX = {};\n", attributes_.dilation[0],
+              attributes_.dilation[1]);
+  }
+
+  void write_kernel() {
+    const Shape& input = node_.operand_type(0).shape;
+    out_.line("extern \"C\" __global__ void __launch_bounds__({}) ingot_kernel(", kThreads);
+    write_operand_arguments(node_, epilogue_, out_);
+    out_.line("char* scratch, i32* status) {{\nlet_next_start();\nwait_for_previous();\n");
+    out_.declare_symbols();
+    out_.line("const Operands x = {{x0, x1, {}, {}, {}{}}};\n", out_.scope.text(shape_.columns),
+              out_.scope.text(input[2]), out_.scope.text(input[3]), out_.symbol_fields());
+    out_.line("const bool aligned = is_aligned(x0) && is_aligned(x1);\n");
+    out_.line(
+        "const idx chunks = x.columns / 8, height = {}, width = {}, blocks = (width + kAcross - 1) / "
+        "kAcross;\n",
+        out_.scope.text(node_.results[0]->type.shape[2]), out_.scope.text(width_));
+    write_epilogue_functions(node_, shape_, epilogue_, out_);
+    out_.line("const idx items = {} * blocks * chunks;\n", out_.scope.text(lines_));
+    out_.line(
+        "for (idx item = (idx)blockIdx.x * {0} + threadIdx.x; item < items; item += (idx)gridDim.x * {0}) "
+        "{{\n",
+        kThreads);
+    out_.line(
+        "const idx column = item % chunks * 8, line = item / chunks / blocks, first = item / chunks % blocks "
+        "* kAcross;\n");
+    out_.line("f32 sums[kAcross][8] = {{}};\n");
+    out_.line(
+        "sum_windows(sums, line / height, line % height * kStrideY - kPaddingY, first * kStrideX - "
+        "kPaddingX, column, ");
+    out_.line("aligned, x);\n#pragma unroll\nfor (int a = 0; a < kAcross; ++a) {{\n");
+    out_.line(
+        "if (first + a >= width) break;\nfinish_eight(line * width + first + a, column, "
+        "sums[a]);\n}}\n}}\n}}\n");
+  }
+
+  const Node& node_;
+  const ops::Convolution attributes_;
+  const loops::Kernel epilogue_;
+  const ProductShape shape_;
+  TemplateText out_;
+  Dim lines_, width_, chunks_;
+  int across_ = 8;
+};
+
+}  // namespace
+
+Layout depthwise_weight_layout() {
+  constexpr int kChannelLast[] = {1, 2, 3, 0};
+  return Layout::permutation(kChannelLast);
+}
+
+bool is_depthwise(const Node& node) {
+  if (node.op != &ops::convolution || node.results.empty() || node.results[0]->type.rank() != 4) return false;
+  const TensorType &x = node.operand_type(0), &weight = node.operand_type(1), &result = node.results[0]->type;
+  const auto channels = x.shape[1].constant();
+  const auto taps_y = weight.shape[2].constant(), taps_x = weight.shape[3].constant();
+  if (!is_half(x.dtype) || !channels || !taps_y || !taps_x || *taps_y * *taps_x > kMostTaps ||
+      *taps_x > kMostAcross)
+    return false;
+  if (span_of(node, 1) > kLongestSpan) return false;
+  return node.attributes<ops::Convolution>().groups == *channels && result.shape[1] == x.shape[1] &&
+         *channels % kChannels == 0 && x.layout == Layout::permutation(channels_last(4)) &&
+         weight.layout == depthwise_weight_layout() &&
+         storage_elements(result.layout, result.shape) == product(result.shape);
+}
+
+TemplateKernel write_depthwise(const Node& convolution, const SymbolTable& symbols,
+                               const loops::Kernel& epilogue) {
+  return DepthwiseWriter(convolution, symbols, loops::expand_math(epilogue)).write();
+}
+
+}  // namespace ingot::core::cuda

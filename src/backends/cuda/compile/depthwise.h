@@ -1,0 +1,20 @@
+// SPDX-License-Identifier: Apache-2.0
+// Depthwise convolutions of halves, channels last, with what follows them.
+#pragma once
+
+#include "backends/cuda/compile/template_text.h"
+#include "loops/kernel.h"
+
+namespace ingot::core::cuda {
+
+// Whether the template computes `convolution` with the layouts that it has.
+bool is_depthwise(const Node& convolution);
+
+// Neighbouring channels side by side.
+Layout depthwise_weight_layout();
+
+// `epilogue` and the kernel's buffers: as for `write_contraction`.
+TemplateKernel write_depthwise(const Node& convolution, const SymbolTable& symbols,
+                               const loops::Kernel& epilogue);
+
+}  // namespace ingot::core::cuda
