@@ -14,12 +14,15 @@ namespace {
 class Runner {
  public:
   // `inputs`: positions of the engine's tensor inputs among the arguments. `weights`: (name, tensor, position
-  // or -1).
-  Runner(nb::object engine, std::vector<int> inputs, const nb::list& weights)
+  // or -1). `like`: a torch tensor; results are torch tensors, on its device if that is a GPU.
+  Runner(nb::object engine, std::vector<int> inputs, const nb::list& weights, nb::object like)
       : engine_(std::move(engine)),
         session_(nb::cast<Session*>(engine_)),
         inputs_(std::move(inputs)),
-        like_(nb::module_::import_("torch").attr("empty")(0)) {
+        like_(std::move(like)) {
+    ArrayView view;
+    view_array(like_, view, "like");
+    on_device_ = view.tensor.device_type == INGOT_DEVICE_CUDA;
     for (const nb::handle row : weights) {
       const nb::tuple weight = nb::cast<nb::tuple>(row);
       weights_.emplace_back(nb::cast<std::string>(weight[0]), nb::borrow(weight[1]),
@@ -40,7 +43,7 @@ class Runner {
     std::vector<nb::handle> tensors;
     tensors.reserve(inputs_.size());
     for (const int position : inputs_) tensors.push_back(arguments[position]);
-    return session_->run(tensors, like_);
+    return session_->run(tensors, like_, on_device_);
   }
 
  private:
@@ -49,7 +52,7 @@ class Runner {
     for (WatchedWeight& weight : weights_) {
       const nb::handle now =
           weight.position() >= 0 ? nb::handle(arguments[weight.position()]) : weight.tensor();
-      if (weight.update(now)) changed[weight.name().c_str()] = now;
+      if (weight.update(now)) changed[weight.name().c_str()] = now.attr("detach")().attr("cpu")();
     }
     if (changed.size() > 0) engine_.attr("refit")(changed);
   }
@@ -57,7 +60,8 @@ class Runner {
   nb::object engine_;  // keeps session_ alive
   Session* session_;
   std::vector<int> inputs_;
-  nb::object like_;  // results are torch tensors, whatever the arguments are
+  nb::object like_;
+  bool on_device_ = false;
   std::vector<WatchedWeight> weights_;
 };
 
@@ -65,8 +69,8 @@ class Runner {
 
 void bind_runner(nb::module_& module) {
   nb::class_<Runner>(module, "Runner")
-      .def(nb::init<nb::object, std::vector<int>, const nb::list&>(), nb::arg("engine"), nb::arg("inputs"),
-           nb::arg("weights"))
+      .def(nb::init<nb::object, std::vector<int>, const nb::list&, nb::object>(), nb::arg("engine"),
+           nb::arg("inputs"), nb::arg("weights"), nb::arg("like"))
       .def("__deepcopy__", &Runner::copy, nb::arg("memo"))
       .def("__call__", &Runner::call);
 }

@@ -80,7 +80,7 @@ ContextHandle Session::acquire() {
 
 void Session::release(ContextHandle context) { idle_.push_back(std::move(context)); }
 
-nb::list Session::run(std::span<const nb::handle> inputs, nb::handle like) {
+nb::list Session::run(std::span<const nb::handle> inputs, nb::handle like, bool like_on_device) {
   const auto turn = take_turn();
   std::vector<ArrayView> views(inputs.size());
   std::vector<ingot_tensor> tensors(inputs.size());
@@ -96,8 +96,9 @@ nb::list Session::run(std::span<const nb::handle> inputs, nb::handle like) {
   const auto is_on_gpu = [](const ingot_tensor& tensor) { return tensor.device_type == INGOT_DEVICE_CUDA; };
   const auto on_gpu = std::ranges::find_if(tensors, is_on_gpu);
   if (on_gpu != tensors.end()) like = inputs[static_cast<size_t>(on_gpu - tensors.begin())];
+  const bool on_device = on_gpu != tensors.end() || like_on_device;
   ContextHandle context = acquire();
-  Outputs outputs{.like = like, .on_device = on_gpu != tensors.end(), .arrays = {}, .failure = nullptr};
+  Outputs outputs{.like = like, .on_device = on_device, .arrays = {}, .failure = nullptr};
   const ingot_run_options options{.struct_size = sizeof(options),
                                   .allocate = &allocate_output,
                                   .user = &outputs,

@@ -36,8 +36,8 @@ class Session {
   ingot_engine* engine() const { return engine_.get(); }
 
   // Runs on the tensor inputs, in order; returns the output tensors as a list. `like` is an array of the
-  // framework that outputs are allocated in.
-  nb::list run(std::span<const nb::handle> inputs, nb::handle like);
+  // framework that outputs are allocated in; they are on the GPU if it is, or if an input is.
+  nb::list run(std::span<const nb::handle> inputs, nb::handle like, bool like_on_device = false);
 
   ingot_memory memory();
   int threads();

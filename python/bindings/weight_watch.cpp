@@ -57,6 +57,7 @@ WatchedWeight::Seen WatchedWeight::look(nb::handle tensor) const {
   ArrayView view;
   view_array(tensor, view, name_.c_str());
   Seen seen{.version = version_of(tensor), .data = view.tensor.data};
+  if (view.tensor.device_type == INGOT_DEVICE_CUDA) return seen;  // words that the host cannot read
   // The words are spread between the first and the last element, whatever the strides.
   int64_t last = 0, dense = 1;
   for (int32_t axis = view.tensor.rank - 1; axis >= 0; --axis) {

@@ -14,7 +14,8 @@
 namespace ingot::python {
 
 // A weight counts as unchanged if its object, its `_version` (absent on inference tensors), its data pointer,
-// and 8 words spread over its bytes are unchanged: only the words can reveal writes through `.data`.
+// and 8 words spread over its bytes are unchanged: only the words can reveal writes through `.data`. Words of
+// tensors on a GPU are not read.
 class WatchedWeight {
  public:
   WatchedWeight(std::string name, nb::object tensor, int position);

@@ -128,14 +128,15 @@ class Capture:
             literal = self._flat(given.literal if given.literal is not None else example)
         identifier = self._value(node.name, example)
         self._ids[node] = identifier
-        self.builder.input(identifier, given.kind, given.name or node.name, given.data, literal)
+        data = on_host(given.data)
+        self.builder.input(identifier, given.kind, given.name or node.name, data, literal)
 
     def _attribute(self, node: Node, data: Any) -> None:
         if isinstance(data, GraphModule):
             return  # an operand of a higher-order operator
         identifier = self._value(node.name, data)
         self._ids[node] = identifier
-        self.builder.input(identifier, InputRole.CONSTANT, str(node.target), data, [])
+        self.builder.input(identifier, InputRole.CONSTANT, str(node.target), on_host(data), [])
 
     def _call(self, node: Node, module: GraphModule) -> None:
         if getattr(node.target, "__name__", "") == "getitem" and isinstance(
@@ -179,6 +180,14 @@ class Capture:
                 rows += self._flat(item)
             return rows
         return [(name, *_scalar(value))]
+
+
+def on_host(tensor: torch.Tensor | None) -> torch.Tensor | None:
+    """`tensor`, or a copy of it where the compiler can read it."""
+    if not isinstance(tensor, torch.Tensor) or not tensor.is_cuda:
+        return tensor
+    with compat.with_real_tensors():
+        return tensor.detach().cpu()
 
 
 def _scalar(value: Any) -> tuple[int, int, int, float, str]:

@@ -26,6 +26,7 @@ PRIVATE_NAMES = {
     "torch._TorchCompileWrapper": "there are no reports of torch.compile",
     "torch._dynamo.eval_frame.innermost_backend": "there are no reports of torch.compile",
     "torch._dynamo.utils.graph_break_reasons": "reports of torch.compile have no graph breaks",
+    "torch._subclasses.fake_tensor.unset_fake_temporarily": "models on a GPU cannot be compiled by torch.compile",
 }
 
 
@@ -46,6 +47,12 @@ def find(path: str) -> object | None:
 
 def present() -> dict[str, bool]:
     return {name: find(name) is not None for name in PRIVATE_NAMES}
+
+
+def with_real_tensors() -> contextlib.AbstractContextManager[Any]:
+    """While torch traces: operators run on real tensors, and make real ones."""
+    unset = find("torch._subclasses.fake_tensor.unset_fake_temporarily")
+    return unset() if callable(unset) else contextlib.nullcontext()
 
 
 @contextlib.contextmanager

@@ -69,7 +69,8 @@ def export(
             advice="pass inputs=[ingot.Input(...)]",
         )
     bound = bind(signature, args, kwargs)
-    example_args, example_kwargs = examples((tuple(args), dict(kwargs)))
+    device = next((parameter.device for parameter in model.parameters()), None)
+    example_args, example_kwargs = examples((tuple(args), dict(kwargs)), device)
     check_annotated(signature, bound)
     shapes = dynamic_shapes(bound)
     is_dynamic = any(shape is not None for shape in _pytree.tree_leaves(shapes))

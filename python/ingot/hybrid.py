@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, replace
 import torch
 from torch.fx import GraphModule, Node
 
-from ingot import _core, refusals
+from ingot import _core, devices, refusals
 from ingot.capture import Capture, Input, Output, target_name
 from ingot.conditions import Conditions
 from ingot.errors import InternalError, UnsupportedError
@@ -62,10 +62,11 @@ def compile_graph(
 
     `prepare` completes the program of a whole-model engine (its calling convention).
     """
-    refused = refusals.by_choice(module, settings)
+    settings = devices.settings_for(module, inputs, settings)
+    refused = {**refusals.by_choice(module, settings), **devices.refused(module, inputs, settings)}
     # A profile names the model's inputs; the sizes of a part follow from its symbols.
     options = {name: text for name, text in settings.compiler.items() if name != "shapes"}
-    builder = PartBuilder(replace(settings, compiler=options), {})
+    builder = PartBuilder(replace(settings, compiler=options), devices.like(module, inputs, settings), {})
     while True:
         capture = Capture(f"torch {torch.__version__}")
         capture.graph(module, inputs, outputs)
@@ -132,7 +133,7 @@ def _reported(
 
 def _whole(module: GraphModule, capture: Capture, inputs: Sequence[Input], settings: Settings) -> Compiled:
     slow = taken_slow(module, capture, settings)
-    runner, engine = build_runner(capture, inputs, settings)
+    runner, engine = build_runner(capture, inputs, settings, devices.like(module, inputs, settings))
     times = measure(module, inputs, runner) if settings.check_speed else ()
     report = Report([Segment("cpu", _reported(capture.nodes, {}, slow), *times)], [engine])
     return Compiled(runner, report, [engine])

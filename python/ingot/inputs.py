@@ -131,8 +131,8 @@ def place(
     return (*args, *others), {**named, **keywords}
 
 
-def examples(arguments: Any) -> Any:
-    """The same tree with an example tensor for each Input; UserError for anything that cannot be an argument."""
+def examples(arguments: Any, device: torch.device | None = None) -> Any:
+    """The same tree with an example tensor, on `device`, for each Input; UserError for anything that cannot be an argument."""
     leaves, spec = _pytree.tree_flatten_with_path(arguments)
     for path, value in leaves:
         if not isinstance(value, (Input, torch.Tensor, *_PLAIN)):
@@ -145,7 +145,9 @@ def examples(arguments: Any) -> Any:
     for _, value in leaves:
         # torch.export treats one tensor passed twice as one argument.
         is_again = isinstance(value, torch.Tensor) and any(value is other for other in values)
-        values.append(value.example() if isinstance(value, Input) else value.clone() if is_again else value)
+        if isinstance(value, Input):
+            value = value.example().to(device)
+        values.append(value.clone() if is_again else value)
     return _pytree.tree_unflatten(values, spec)
 
 

@@ -68,7 +68,7 @@ def _take_engine(graph: GraphModule, node: Node, inputs: Sequence[Input], number
     placeholders = [each for each in graph.graph.nodes if each.op == "placeholder"]
     core = _core.Engine.load_memory(inputs[placeholders.index(blob)].data)
     positions = list(range(len(arguments)))
-    runner = _core.Runner(core, positions, [])
+    runner = _core.Runner(core, positions, [], torch.empty(0))
     name = f"engine_{number}"
     graph.add_submodule(name, PartEngine(runner, core, positions, False, {}, {}, ()))
     with graph.graph.inserting_before(node):

@@ -22,9 +22,12 @@ from ingot.views import storage_order
 
 
 def build_runner(
-    capture: Capture, inputs: Sequence[Input], settings: Settings
+    capture: Capture, inputs: Sequence[Input], settings: Settings, like: torch.Tensor
 ) -> tuple[Callable[[list], list], _core.Engine]:
-    """A callable from the flat argument list to the flat output list, and its engine."""
+    """A callable from the flat argument list to the flat output list, and its engine.
+
+    like: results are on its device, or on a GPU if an argument is there.
+    """
     engine, _ = capture.builder.build(
         settings.compiler, settings.progress, settings.metadata, session.current()
     )
@@ -34,7 +37,7 @@ def build_runner(
     weights = [
         (given.name, given.data, position) for position, given in enumerate(inputs) if given.data is not None
     ]
-    runner = _core.Runner(engine, tensors, weights)
+    runner = _core.Runner(engine, tensors, weights, like)
     if all(slot.is_tensor for slot in signature.outputs):
         return runner, engine
     return WithPlainOutputs(runner, signature.outputs), engine
@@ -45,6 +48,7 @@ class PartBuilder:
     """Engines of parts. When a node turns out to be unsupported late, only the engine that contained it is rebuilt."""
 
     settings: Settings
+    like: torch.Tensor  # on the device of their results
     built: dict[tuple[Node, ...], PartEngine]  # by the nodes of the whole graph
 
     def build(self, call: PartCall, given: Mapping[Node, Input]) -> PartEngine:
@@ -56,7 +60,7 @@ class PartBuilder:
         if members not in self.built:
             names = {own.name: origin.name for own, origin in call.origins.items()}
             try:
-                self.built[members] = _engine_of(call, given, self.settings)
+                self.built[members] = _engine_of(call, given, self.settings, self.like)
                 self.built[members].names = names
             except TooSlowError as error:
                 raise TooSlowError({call.origins[node]: why for node, why in error.nodes.items()}) from error
@@ -66,7 +70,9 @@ class PartBuilder:
         return self.built[members].fresh()
 
 
-def _engine_of(call: PartCall, given: Mapping[Node, Input], settings: Settings) -> PartEngine:
+def _engine_of(
+    call: PartCall, given: Mapping[Node, Input], settings: Settings, like: torch.Tensor
+) -> PartEngine:
     placeholders = [node for node in call.graph.graph.nodes if node.op == "placeholder"]
     inputs = [
         given[argument]
@@ -77,7 +83,7 @@ def _engine_of(call: PartCall, given: Mapping[Node, Input], settings: Settings) 
     capture = Capture(f"torch {torch.__version__}")
     capture.graph(call.graph, inputs)
     slow = taken_slow(call.graph, capture, settings)
-    runner, engine = build_runner(capture, inputs, settings)
+    runner, engine = build_runner(capture, inputs, settings, like)
     times = measure(call.graph, inputs, runner) if settings.check_speed else ()
     users = [position for position, what in enumerate(inputs) if what.kind == InputRole.USER]
     returned = next(node for node in call.graph.graph.nodes if node.op == "output").args[0]

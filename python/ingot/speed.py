@@ -114,6 +114,8 @@ def measure(
             for position, way in enumerate(ways):
                 start = time.perf_counter()
                 way()
+                if torch.cuda.is_available():
+                    torch.cuda.synchronize()
                 best[position] = min(best[position], time.perf_counter() - start)
     return best[0] * 1e3, best[1] * 1e3
 
@@ -129,4 +131,5 @@ def _example(node: Node, given: Input) -> object:
         return value if given.literal is None else given.literal
     shape = [size if isinstance(size, int) else typical(size) for size in value.shape]
     make = torch.randn if value.dtype.is_floating_point or value.dtype.is_complex else torch.zeros
-    return make(shape, dtype=torch.float32 if make is torch.randn else value.dtype).to(value.dtype)
+    with torch.device(value.device):
+        return make(shape, dtype=torch.float32 if make is torch.randn else value.dtype).to(value.dtype)

@@ -132,3 +132,79 @@ def test_results_come_back_to_the_host(engine_file: Path, fake_driver: Path, tmp
     done = _run("run", engine_file, "-i", tmp_path / "x.npy", "-o", tmp_path / "y.npy", driver=fake_driver)
     assert done.returncode == 0, done.stderr
     assert np.load(tmp_path / "y.npy").shape == (2, 24)  # nothing computed them: zeros
+
+
+def test_graphs_on_a_gpu_are_for_that_gpu(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What the graph says of its tensors decides: no GPU is needed to ask."""
+    from ingot import devices
+    from ingot.capture import Input as Given
+    from ingot.kinds import InputRole
+    from ingot.settings import Settings
+    from torch._subclasses.fake_tensor import FakeTensorMode
+
+    monkeypatch.setattr(devices, "architecture", lambda: "sm_90a")
+    graph = torch.fx.Graph()
+    with FakeTensorMode():
+        x, row = graph.placeholder("x"), graph.call_function(torch.ops.aten.arange.default, (3,))
+        x.meta["val"], row.meta["val"] = torch.empty(3, device="cuda:0"), torch.empty(3)
+        moved = graph.call_function(torch.ops.aten._to_copy.default, (row,), {"device": "cuda:0"})
+        far = graph.call_function(torch.ops.aten._to_copy.default, (row,), {"device": "cuda:1"})
+        moved.meta["val"], far.meta["val"] = torch.empty(3, device="cuda:0"), torch.empty(3, device="cuda:1")
+    graph.output((moved, far))
+    module, inputs = torch.fx.GraphModule(torch.nn.Module(), graph), [Given(InputRole.USER, "x")]
+    own = devices.settings_for(module, inputs, Settings.parse({}))
+    assert own.compiler["device"] == "cuda:sm_90a"
+    assert set(devices.refused(module, inputs, own)) == {row, far}
+    host = Settings.parse({"backend": "cpu"})
+    assert devices.settings_for(module, inputs, host) is host
+    assert set(devices.refused(module, inputs, host)) == {moved, far}
+    monkeypatch.setattr(
+        devices, "architecture", lambda: ""
+    )  # engines need a later GPU: torch runs what is there
+    old = devices.settings_for(module, inputs, Settings.parse({}))
+    assert "device" not in old.compiler
+    assert set(devices.refused(module, inputs, old)) == {moved, far}
+
+
+@pytest.mark.skipif(not _HAS_GPU, reason="there is no GPU")
+class TestModelsOnTheGpu:
+    def test_torch_compile(self) -> None:
+        model = Mixed().eval().half().cuda()
+        x = torch.randn(4, 8, 9, 9).half().cuda()
+        compiled = torch.compile(model, backend="ingot")
+        with torch.no_grad():
+            expected, got = model(x), compiled(x)
+            assert got.device == expected.device
+            torch.testing.assert_close(got, expected, rtol=1e-2, atol=1e-3)
+            model.linear.weight.mul_(-2)
+            torch.testing.assert_close(compiled(x), model(x), rtol=1e-2, atol=1e-3)
+        assert not ingot.report(compiled).fallbacks
+
+    def test_ahead_of_time(self) -> None:
+        model = Mixed().eval().half().cuda()
+        x = torch.randn(4, 8, 9, 9).half().cuda()
+        with torch.no_grad():
+            expected = model(x)
+            compiled = ingot.compile(model, inputs=[x])
+            torch.testing.assert_close(compiled(x), expected, rtol=1e-2, atol=1e-3)
+            sized = ingot.compile(model, inputs=[ingot.Input((4, 8, 9, 9), dtype=torch.float16)])
+            torch.testing.assert_close(sized(x), expected, rtol=1e-2, atol=1e-3)
+
+    def test_parts_that_torch_runs(self) -> None:
+        def mixed(x: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+            ordered, _ = torch.sort(torch.relu(x) + 1)  # a routine of the host
+            row = torch.arange(16, device=x.device) * 2 + 1  # a part without inputs
+            return (ordered * 2).cpu(), ordered @ ordered.t(), row
+
+        x = torch.randn(16, 16, device="cuda")
+        for got, expected in zip(torch.compile(mixed, backend="ingot")(x), mixed(x), strict=True):
+            assert got.device == expected.device
+            torch.testing.assert_close(got, expected, rtol=1e-3, atol=1e-3)
+
+    def test_moves_between_devices(self) -> None:
+        x = torch.randn(8)
+        there = torch.compile(lambda x: x.cuda() * 2, backend="ingot")(x)
+        assert there.is_cuda
+        back = torch.compile(lambda x: (x + 1).cpu() * 3, backend="ingot")(there)
+        assert not back.is_cuda
+        torch.testing.assert_close(back, (x * 2 + 1) * 3)
