@@ -15,7 +15,8 @@ namespace ingot::core::cuda {
 namespace {
 
 constexpr int kThreads = 128;
-constexpr int64_t kChannels = 8;                                         // of a thread: 16 bytes
+constexpr int64_t kChannels = 8;     // of a thread: 16 bytes
+constexpr int64_t kFewestTaps = 25;  // fewer are left to plain loops, which have a thread per channel
 constexpr int64_t kMostTaps = 128, kMostAcross = 16, kLongestSpan = 40;  // of a line, all unrolled
 constexpr int64_t kManyThreads = static_cast<int64_t>(kMultiprocessors) * kThreads;  // that keep a GPU busy
 
@@ -165,8 +166,8 @@ bool is_depthwise(const Node& node) {
   const TensorType &x = node.operand_type(0), &weight = node.operand_type(1), &result = node.results[0]->type;
   const auto channels = x.shape[1].constant();
   const auto taps_y = weight.shape[2].constant(), taps_x = weight.shape[3].constant();
-  if (!is_half(x.dtype) || !channels || !taps_y || !taps_x || *taps_y * *taps_x > kMostTaps ||
-      *taps_x > kMostAcross)
+  if (!is_half(x.dtype) || !channels || !taps_y || !taps_x || *taps_y * *taps_x < kFewestTaps ||
+      *taps_y * *taps_x > kMostTaps || *taps_x > kMostAcross)
     return false;
   if (span_of(node, 1) > kLongestSpan) return false;
   return node.attributes<ops::Convolution>().groups == *channels && result.shape[1] == x.shape[1] &&

@@ -124,8 +124,8 @@ const Template kTemplates[] = {
      2,
      {kChannelsLast, kChannelsLast, kChannelsLast}},
     {"depthwise",
-     "graph g(%x: HALF[N,24,9,7], %w: HALF[24,1,3,3], %b: HALF[24]) {\n"
-     " %y = convolution(%x, %w, %b) {stride=[1, 1], padding=[1, 1], dilation=[1, 1], groups=24} : "
+     "graph g(%x: HALF[N,24,9,7], %w: HALF[24,1,5,5], %b: HALF[24]) {\n"
+     " %y = convolution(%x, %w, %b) {stride=[1, 1], padding=[2, 2], dilation=[1, 1], groups=24} : "
      "HALF[N,24,9,7]\n"
      " return %y\n}",
      {{"N", 2}},
@@ -140,22 +140,22 @@ const Template kTemplates[] = {
      2,
      {kChannelsLast, "{1, 2, 3, 0}", kChannelsLast}},
     {"depthwise_of_neighbours",
-     "graph g(%x: HALF[1,512,64,67], %w: HALF[512,1,3,3], %b: HALF[512]) {\n"
-     " %y = convolution(%x, %w, %b) {stride=[1, 1], padding=[1, 1], dilation=[1, 1], groups=512} : "
+     "graph g(%x: HALF[1,512,64,67], %w: HALF[512,1,5,5], %b: HALF[512]) {\n"
+     " %y = convolution(%x, %w, %b) {stride=[1, 1], padding=[2, 2], dilation=[1, 1], groups=512} : "
      "HALF[1,512,64,67]\n return %y\n}",
      {},
      0,
      {kChannelsLast, "{1, 2, 3, 0}", "", kChannelsLast}},
     {"depthwise_of_strided_neighbours",
-     "graph g(%x: HALF[1,512,70,150], %w: HALF[512,1,3,3]) {\n"
-     " %y = convolution(%x, %w) {stride=[2, 2], padding=[0, 1], dilation=[1, 2], groups=512} : "
+     "graph g(%x: HALF[1,512,70,150], %w: HALF[512,1,5,5]) {\n"
+     " %y = convolution(%x, %w) {stride=[2, 2], padding=[1, 3], dilation=[1, 2], groups=512} : "
      "HALF[1,512,34,74]\n return %y\n}",
      {},
      0,
      {kChannelsLast, "{1, 2, 3, 0}", kChannelsLast}},
     {"depthwise_strided",
-     "graph g(%x: HALF[2,8,40,43], %w: HALF[8,1,3,2]) {\n"
-     " %y = convolution(%x, %w) {stride=[2, 3], padding=[2, 0], dilation=[2, 3], groups=8} : "
+     "graph g(%x: HALF[2,8,40,43], %w: HALF[8,1,5,6]) {\n"
+     " %y = convolution(%x, %w) {stride=[2, 3], padding=[4, 6], dilation=[2, 3], groups=8} : "
      "HALF[2,8,20,14]\n"
      " return %y\n}",
      {},
