@@ -64,9 +64,10 @@ def compile_graph(
     """
     settings = devices.settings_for(module, inputs, settings)
     refused = {**refusals.by_choice(module, settings), **devices.refused(module, inputs, settings)}
+    like = devices.like(module, inputs, settings)
     # A profile names the model's inputs; the sizes of a part follow from its symbols.
     options = {name: text for name, text in settings.compiler.items() if name != "shapes"}
-    builder = PartBuilder(replace(settings, compiler=options), devices.like(module, inputs, settings), {})
+    builder = PartBuilder(replace(settings, compiler=options), like, {})
     while True:
         capture = Capture(f"torch {torch.__version__}")
         capture.graph(module, inputs, outputs)
@@ -78,7 +79,7 @@ def compile_graph(
         try:
             if in_parts:
                 return _in_parts(module, inputs, outputs, refused, capture, builder)
-            return _whole(module, capture, inputs, settings)
+            return _whole(module, capture, inputs, settings, like)
         except TooSlowError as error:
             refused |= error.nodes
             if settings.require_full_compilation:
@@ -131,9 +132,11 @@ def _reported(
     return tuple(rows)
 
 
-def _whole(module: GraphModule, capture: Capture, inputs: Sequence[Input], settings: Settings) -> Compiled:
+def _whole(
+    module: GraphModule, capture: Capture, inputs: Sequence[Input], settings: Settings, like: torch.Tensor
+) -> Compiled:
     slow = taken_slow(module, capture, settings)
-    runner, engine = build_runner(capture, inputs, settings, devices.like(module, inputs, settings))
+    runner, engine = build_runner(capture, inputs, settings, like)
     times = measure(module, inputs, runner) if settings.check_speed else ()
     report = Report([Segment("cpu", _reported(capture.nodes, {}, slow), *times)], [engine])
     return Compiled(runner, report, [engine])

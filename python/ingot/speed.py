@@ -109,12 +109,13 @@ def measure(
     arguments = [_example(node, given) for node, given in zip(placeholders, inputs, strict=True)]
     ways = [lambda: part(*arguments), lambda: call(list(arguments))]
     best = [float("inf")] * len(ways)
+    on_gpu = any(isinstance(value, torch.Tensor) and value.is_cuda for value in arguments)
     with torch.no_grad():
         for _ in range(rounds + 1):  # the first turn warms up
             for position, way in enumerate(ways):
                 start = time.perf_counter()
                 way()
-                if torch.cuda.is_available():
+                if on_gpu:
                     torch.cuda.synchronize()
                 best[position] = min(best[position], time.perf_counter() - start)
     return best[0] * 1e3, best[1] * 1e3

@@ -11,7 +11,6 @@ namespace ingot::core::ops {
 namespace {
 
 constexpr Operand kSearchOperands[] = {{"lines", DTypeSet::kNumeric}, {"values", DTypeSet::kNumeric}};
-constexpr int64_t kMostSteps = 48;  // a longer line does not fit into memory
 
 Types infer_search_sorted(const Node& node) {
   const TensorType &lines = node.operand_type(0), &values = node.operand_type(1);
@@ -23,10 +22,10 @@ Types infer_search_sorted(const Node& node) {
     if (values.rank() == lines.rank()) expected.back() = values.shape.back();
     require_shape(node, 1, expected);
   }
-  require(steps >= 0 && steps <= kMostSteps, node, "there must be 0 to 48 steps");
+  require(steps >= 0 && steps <= SearchSorted::kMostSteps, node, "there must be 0 to 48 steps");
   const auto size = lines.shape.back().constant();
   require(steps == 0 || size != 0, node, "searches in an empty line");
-  require(!size || *size < int64_t{1} << steps || steps == kMostSteps, node,
+  require(!size || *size < int64_t{1} << steps || steps == SearchSorted::kMostSteps, node,
           "a line is too long for the number of steps");
   return {{DType::kI64, values.shape, {}}};
 }

@@ -35,6 +35,7 @@ enum LaunchConstant : uint8_t {
 // for, behind its own: kMapConstants and kMapSizes each. Dims are innermost first; unused ones have extent 1.
 constexpr int64_t kMapInner = 64;
 constexpr size_t kMapRank = 5, kMapPlaneRank = 2;
+constexpr int64_t kMostMapStep = 8, kMostMapCorner = 127;  // of windows
 enum MapSize : uint8_t {
   kMapExtents,                           // kMapRank of them
   kMapStrides = kMapExtents + kMapRank,  // in elements, of all dims but the innermost

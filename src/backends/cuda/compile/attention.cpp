@@ -7,6 +7,7 @@
 
 #include "backends/cuda/compile/attention_text.h"
 #include "backends/cuda/compile/gpu_limits.h"
+#include "backends/cuda/compile/product_shape.h"
 #include "backends/cuda/compile/template_text.h"
 #include "backends/cuda/compile/tensor_core_text.h"
 #include "backends/cuda/compile/type_text.h"
@@ -133,10 +134,7 @@ class AttentionWriter {
       maps_.push_back(map_of_stored(i, type));
       maps_.back().box[storage_position(type.rank() - 2, type)] = i == 0 ? tile_.rows() : tile_.keys;
       IndexScope scope = out_.scope;
-      out_.open_function(
-          fmt::format("void copy_{}_box(u16* to, u32 barrier, const TensorMap* map, const Operands& "
-                      "x, idx batch, idx first, idx depth)",
-                      kNames[i]));
+      out_.open_function(box_copy_signature(kNames[i]));
       std::vector<Dim> index = batch_index(type, attributes_.grouped && i > 0, scope);
       index.push_back(TemplateText::named(scope, "first", i == 0 ? queries_ : keys_));
       index.push_back(TemplateText::named(scope, "depth", type.shape.back()));
@@ -160,9 +158,7 @@ class AttentionWriter {
   // The batch part of an index into an operand.
   std::vector<Dim> batch_index(const TensorType& type, bool is_grouped, IndexScope& scope) {
     const std::vector<Dim> batch = out_.decode(batch_dims_, "batch", "n", scope);
-    std::vector<Dim> index;
-    for (size_t i = 0; i + 2 < type.rank(); ++i)
-      index.push_back(type.shape[i] == Dim(1) ? Dim(0) : batch[batch.size() + 2 - type.rank() + i]);
+    std::vector<Dim> index = broadcast_batch(type, batch);
     if (is_grouped && !index.empty()) {
       const Dim group =
           floor_divide(node_.operand_type(0).shape[index.size() - 1], type.shape[index.size() - 1]);
@@ -208,9 +204,7 @@ class AttentionWriter {
     std::vector<Dim> all = out_.decode(batch_dims_, "batch", "n", scope);
     all.push_back(TemplateText::named(scope, "row", queries_));
     all.push_back(TemplateText::named(scope, "key", keys_));
-    std::vector<Dim> index;
-    for (size_t i = 0; i < type.rank(); ++i)
-      index.push_back(type.shape[i] == Dim(1) ? Dim(0) : all[all.size() - type.rank() + i]);
+    const std::vector<Dim> index = broadcast_index(type.shape, all);
     const std::string place = scope.text(storage_offset(type.layout, type.shape, index));
     if (type.dtype == DType::kBool) {
       out_.line("return mask[{}] == 0 ? -__int_as_float(0x7f800000) : 0;\n}}\n", place);

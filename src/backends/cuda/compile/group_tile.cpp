@@ -3,6 +3,7 @@
 #include <cmath>
 
 #include "backends/cuda/compile/tile.h"
+#include "backends/cuda/compile/tile_ranking.h"
 
 namespace ingot::core::cuda {
 namespace {
@@ -26,10 +27,8 @@ constexpr int kFewStages = 4;  // leave room for other blocks
 constexpr GroupTile kGroupTiles[] = {{1, 32}, {1, 48}, {1, 64},  {1, 96},  {1, 128}, {2, 32},
                                      {2, 64}, {2, 96}, {2, 128}, {2, 192}, {2, 256}};
 
-int64_t ceiling(int64_t a, int64_t b) { return (a + b - 1) / b; }
-
 int64_t parts_of(const GroupTile& tile, const ProductSize& size) {
-  return ceiling(ceiling(size.depth, GroupTile::kDepth), tile.splits);
+  return divide_up(divide_up(size.depth, GroupTile::kDepth), tile.splits);
 }
 
 bool take_stages(GroupTile& tile, const ProductSize& size, int64_t shared_bytes) {
@@ -53,8 +52,8 @@ int64_t fitting_blocks(const GroupTile& tile, const GpuLimits& limits) {
 
 double predicted_us(const GroupTile& tile, const ProductSize& size, const GpuLimits& limits) {
   const auto parts = static_cast<double>(parts_of(tile, size));
-  const auto blocks = static_cast<double>(size.batch * ceiling(size.rows, tile.rows()) *
-                                          ceiling(size.columns, tile.columns) * tile.splits);
+  const auto blocks = static_cast<double>(size.batch * divide_up(size.rows, tile.rows()) *
+                                          divide_up(size.columns, tile.columns) * tile.splits);
   const auto fitting = static_cast<double>(fitting_blocks(tile, limits));
   const double processors = processors_for(tile.splits);
   const double waves = std::ceil(blocks / (fitting * processors));
@@ -94,10 +93,7 @@ std::vector<GroupTile> rank_group_tiles(const ProductSize& size, const GpuLimits
       ranked.emplace_back(predicted_us(tile, size, limits), tile);
     }
   }
-  std::ranges::stable_sort(ranked, {}, &std::pair<double, GroupTile>::first);
-  std::vector<GroupTile> tiles;
-  for (const auto& [time, tile] : ranked) tiles.push_back(tile);
-  return tiles;
+  return fastest_first(std::move(ranked));
 }
 
 }  // namespace ingot::core::cuda

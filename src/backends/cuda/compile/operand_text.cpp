@@ -36,7 +36,7 @@ void write_window_places(const Node& node, const ProductShape& shape, TemplateTe
 std::vector<Dim> batch_index_of(const Node& node, size_t operand, const ProductShape& shape,
                                 TemplateText& out, IndexScope& scope) {
   const auto batch = out.decode(result_extents(node, shape.batch_dims), "batch", "n", scope);
-  return broadcast_index(node.operand_type(operand), batch);
+  return broadcast_batch(node.operand_type(operand), batch);
 }
 
 bool is_convolution_of_points(const Node& node) {
@@ -51,7 +51,6 @@ bool is_convolution_of_points(const Node& node) {
 
 // As encodings of maps allow.
 std::optional<TensorMap::Windows> windows_of(const Node& node) {
-  constexpr int64_t kMostStep = 8, kMostCorner = 127;
   const auto convolution = node.attributes<ops::Convolution>();
   const Shape& weight = node.operand_type(1).shape;
   const auto channels = weight[1].constant();
@@ -65,7 +64,7 @@ std::optional<TensorMap::Windows> windows_of(const Node& node) {
     windows.steps[at] = convolution.stride[i];
     windows.lower[at] = -padding;
     windows.upper[at] = padding - reach;
-    if (convolution.stride[i] > kMostStep || padding > kMostCorner || reach > kMostCorner)
+    if (convolution.stride[i] > kMostMapStep || padding > kMostMapCorner || reach > kMostMapCorner)
       return std::nullopt;
   }
   return windows;
@@ -157,24 +156,17 @@ std::optional<BulkOperands> bulk_operands(const Node& node, const ProductShape& 
 }
 
 void write_box_copies(const Node& node, const ProductShape& shape, TemplateText& out) {
-  constexpr std::string_view kA =
-      "void copy_a_box(u16* to, u32 barrier, const TensorMap* map, const Operands& x, idx batch, idx first, "
-      "idx "
-      "depth)";
-  constexpr std::string_view kB =
-      "void copy_b_box(u16* to, u32 barrier, const TensorMap* map, const Operands& x, idx batch, idx first, "
-      "idx "
-      "depth)";
+  const std::string a = box_copy_signature("a"), b = box_copy_signature("b");
   if (node.op == &ops::matmul) {
-    write_box_of_product(kA, node, 0, shape, out);
-    return write_box_of_product(kB, node, 1, shape, out);
+    write_box_of_product(a, node, 0, shape, out);
+    return write_box_of_product(b, node, 1, shape, out);
   }
   if (node.op == &ops::convolution && !is_convolution_of_points(node)) {
-    write_box_of_windows(kA, node, shape, out);
+    write_box_of_windows(a, node, shape, out);
   } else {
-    out.line("DEVICE {} {{ copy_box(to, barrier, map, depth, first); }}\n", kA);
+    out.line("DEVICE {} {{ copy_box(to, barrier, map, depth, first); }}\n", a);
   }
-  out.line("DEVICE {} {{ copy_box(to, barrier, map, depth, first); }}\n", kB);
+  out.line("DEVICE {} {{ copy_box(to, barrier, map, depth, first); }}\n", b);
 }
 
 }  // namespace ingot::core::cuda

@@ -50,11 +50,8 @@ std::vector<Dim> result_extents(const Node& contraction, const std::vector<size_
   return extents;
 }
 
-std::vector<Dim> broadcast_index(const TensorType& operand, const std::vector<Dim>& batch) {
-  std::vector<Dim> index;
-  for (size_t i = 0; i + 2 < operand.rank(); ++i)
-    index.push_back(operand.shape[i] == Dim(1) ? Dim(0) : batch[batch.size() + 2 - operand.rank() + i]);
-  return index;
+std::vector<Dim> broadcast_batch(const TensorType& operand, const std::vector<Dim>& batch) {
+  return broadcast_index(std::span(operand.shape).first(operand.rank() - 2), batch);
 }
 
 }  // namespace ingot::core::cuda

@@ -24,8 +24,8 @@ ProductSize typical_size(const ProductShape& shape, const TemplateText& text);
 // The extents of `dims` of the result.
 std::vector<Dim> result_extents(const Node& contraction, const std::vector<size_t>& dims);
 
-// The batch part of an index into an operand, from the variables of the result's; dims of size 1 are
-// broadcast.
-std::vector<Dim> broadcast_index(const TensorType& operand, const std::vector<Dim>& batch);
+// The part of an index into an operand that `batch`, the index into the result's batch dims, decides: all
+// dims but the last two.
+std::vector<Dim> broadcast_batch(const TensorType& operand, const std::vector<Dim>& batch);
 
 }  // namespace ingot::core::cuda

@@ -27,6 +27,13 @@ std::optional<size_t> innermost(const TensorType& type) {
   return type.layout.is_row_major() ? type.rank() - 1 : static_cast<size_t>(type.layout.axes.back().dim);
 }
 
+std::vector<Dim> broadcast_index(std::span<const Dim> extents, std::span<const Dim> index) {
+  std::vector<Dim> own;
+  for (size_t i = 0; i < extents.size(); ++i)
+    own.push_back(extents[i] == Dim(1) ? Dim(0) : index[index.size() - extents.size() + i]);
+  return own;
+}
+
 TemplateText::TemplateText(const Node& node, std::span<const loops::Kernel* const> others,
                            const SymbolTable& table)
     : table_(table) {

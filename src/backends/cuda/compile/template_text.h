@@ -20,6 +20,10 @@ namespace ingot::core::cuda {
 // The dim whose neighbours lie side by side; nothing in blocked layouts.
 std::optional<size_t> innermost(const TensorType& type);
 
+// The index into dims of `extents` that are broadcast to those that `index` counts: aligned at the last, 0 in
+// dims of size 1.
+std::vector<Dim> broadcast_index(std::span<const Dim> extents, std::span<const Dim> index);
+
 // A kernel made from a template: clusters of blocks of `threads` threads take `items` of work in turn.
 struct TemplateKernel {
   int threads = 128, cluster = 1;

@@ -38,6 +38,13 @@ size_t storage_position(size_t dim, const TensorType& type) {
   return static_cast<size_t>(std::ranges::find(order, dim) - order.begin());
 }
 
+std::string box_copy_signature(std::string_view operand) {
+  return fmt::format(
+      "void copy_{}_box(u16* to, u32 barrier, const TensorMap* map, const Operands& x, idx batch, idx first, "
+      "idx depth)",
+      operand);
+}
+
 std::string box_coordinates(const TensorType& type, const std::vector<Dim>& index, const IndexScope& scope) {
   std::string coordinates;
   for (const size_t dim : storage_order(type)) coordinates += fmt::format(", {}", scope.text(index[dim]));

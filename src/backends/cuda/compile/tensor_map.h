@@ -5,6 +5,7 @@
 #include <array>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "backends/cuda/compile/index_text.h"
@@ -31,6 +32,9 @@ TensorMap map_of_dense(size_t buffer, std::vector<Dim> extents);
 TensorMap map_of_stored(size_t buffer, const TensorType& type);
 // Where `dim` is among the dims of such a map.
 size_t storage_position(size_t dim, const TensorType& type);
+// The signature of the function that copies a box of an operand, its rows or columns from `first` on and
+// kMapInner of its depth: "void copy_q_box(to, barrier, map, x, batch, first, depth)".
+std::string box_copy_signature(std::string_view operand);
 // ", d2, d0": the element `index` as coordinates of such a map.
 std::string box_coordinates(const TensorType& type, const std::vector<Dim>& index, const IndexScope& scope);
 

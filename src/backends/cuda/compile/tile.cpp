@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include "backends/cuda/compile/tile_ranking.h"
+
 namespace ingot::core::cuda {
 namespace {
 
@@ -25,8 +27,6 @@ constexpr Tile kTiles[] = {{128, 128, 2, 4, 1, 64}, {128, 64, 4, 2, 1, 64}, {64,
                            {32, 64, 2, 4, 1, 64},   {64, 32, 4, 2, 1, 64},  {32, 32, 2, 2, 2, 64},
                            {32, 32, 2, 2, 2, 128},  {16, 64, 1, 2, 4, 128}, {16, 32, 1, 1, 4, 128}};
 constexpr int64_t kFewRows = 16;
-
-int64_t divide_up(int64_t a, int64_t b) { return (a + b - 1) / b; }
 
 Tile fitted(Tile tile, int64_t depth) {
   while (tile.depth > 32 && tile.depth > depth) tile.depth /= 2;
@@ -106,10 +106,7 @@ std::vector<Tile> rank_tiles(const ProductSize& size, const GpuLimits& limits) {
         ranked.emplace_back(predicted_us(tile, size, limits), tile);
     }
   }
-  std::ranges::stable_sort(ranked, {}, &std::pair<double, Tile>::first);
-  std::vector<Tile> tiles;
-  for (const auto& [time, tile] : ranked) tiles.push_back(tile);
-  return tiles;
+  return fastest_first(std::move(ranked));
 }
 
 }  // namespace ingot::core::cuda

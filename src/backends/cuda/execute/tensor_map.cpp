@@ -11,20 +11,20 @@ namespace {
 // Of cuda.h.
 constexpr int kUnsigned16 = 1, kNotInterleaved = 0, kSwizzle128 = 3, kPromote256 = 3, kFillZeros = 0;
 constexpr int64_t kAlignment = 16, kElement = 2;
-constexpr int64_t kMostBox = 256, kMostPlaces = 1024, kMostStep = 8, kMostCorner = 127;
+constexpr int64_t kMostBox = 256, kMostPlaces = 1024;
 constexpr int64_t kImageDims = 4;
 
 bool is_between(int64_t value, int64_t least, int64_t most) { return value >= least && value <= most; }
 
 bool is_valid_map(std::span<const int64_t> map, size_t buffers) {
   const int64_t dims = map[kMapDims];
-  const auto corner = [](int64_t value) { return is_between(value, -kMostCorner, kMostCorner); };
+  const auto corner = [](int64_t value) { return is_between(value, -kMostMapCorner, kMostMapCorner); };
   if (!is_between(map[kMapBuffer], 0, static_cast<int64_t>(buffers) - 1)) return false;
   if (map[kMapBox] != kMapInner || !is_between(map[kMapIsWindows], 0, 1)) return false;
   if (map[kMapIsWindows] != 0)
     return dims == kImageDims && is_between(map[kMapBox + 1], 1, kMostPlaces) &&
            std::ranges::all_of(map.subspan(kMapSteps, kMapPlaneRank),
-                               [](int64_t step) { return is_between(step, 1, kMostStep); }) &&
+                               [](int64_t step) { return is_between(step, 1, kMostMapStep); }) &&
            std::ranges::all_of(map.subspan(kMapLower, 2 * kMapPlaneRank), corner);
   return is_between(dims, 2, kMapRank) &&
          std::ranges::all_of(map.subspan(kMapBox, kMapRank),

@@ -115,8 +115,8 @@ void running(Call& call) {
 
 // Halvings until the position in a line of any size within the dim's range is known.
 int64_t steps_for(const Dim& size, const SymbolTable& symbols) {
-  constexpr int64_t kAddressBits = 48;
-  return std::min<int64_t>(std::bit_width(static_cast<uint64_t>(range_of(size, symbols).max)), kAddressBits);
+  return std::min<int64_t>(std::bit_width(static_cast<uint64_t>(range_of(size, symbols).max)),
+                           ops::SearchSorted::kMostSteps);
 }
 // The positions of "self" in a sequence, which is the argument `name`, perhaps reordered.
 void search(Call& call, std::string_view name, core::Value* sequence, bool right) {
