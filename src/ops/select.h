@@ -9,7 +9,10 @@ namespace ingot::core::ops {
 
 struct Convert {
   DType dtype = DType::kF32;
-  static constexpr auto fields() { return std::tuple{Field{"dtype", &Convert::dtype}}; }
+  bool may_stay_wide = false;  // in a fused kernel: the program did not ask for the rounding
+  static constexpr auto fields() {
+    return std::tuple{Field{"dtype", &Convert::dtype}, Field{"may_stay_wide", &Convert::may_stay_wide}};
+  }
 };
 
 struct Clamp {

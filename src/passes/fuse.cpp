@@ -5,6 +5,7 @@
 
 #include "ops/alias.h"
 #include "ops/ops.h"
+#include "ops/select.h"
 #include "passes/replace_all_uses.h"
 #include "passes/target_passes.h"
 
@@ -22,6 +23,28 @@ bool is_root(const Node& node) {
 
 // Constants and iotas: recomputing them in each region is cheaper than loading.
 bool is_generator(const Node& node) { return is_elementwise(node) && node.operands.empty(); }
+
+bool converts_floats(const Node& node) {
+  return node.op == &ops::convert && is_floating(node.operand_type(0).dtype) &&
+         is_floating(node.results[0]->type.dtype);
+}
+int bits_gained(const Node& conversion) {
+  return bit_width(conversion.results[0]->type.dtype) - bit_width(conversion.operand_type(0).dtype);
+}
+
+bool is_widened(const Value& value) {
+  return std::ranges::any_of(value.users, [](const Node* user) {
+    if (user->op->traits.has(Trait::kView)) return is_widened(*user->results[0]);
+    return converts_floats(*user) && bits_gained(*user) > 0;
+  });
+}
+
+// Whether the program rounds here and then widens the result. Values inside a kernel stay wide: a kernel must
+// end with such a node, or the rounding would be lost.
+bool must_round(const Node& node) {
+  return converts_floats(node) && bits_gained(node) < 0 && !node.attributes<ops::Convert>().may_stay_wide &&
+         is_widened(*node.results[0]);
+}
 
 // A set of nodes to be replaced by one node, at the position of `last`.
 struct Region {
@@ -43,7 +66,8 @@ Node* only_user(const Graph& graph, const Node& node) {
 void take_consumers(const Graph& graph, Region& region, const Membership& taken, const FuseRules& rules) {
   while (Node* user = only_user(graph, *region.last)) {
     const bool fits = is_elementwise(*user) && user->results.size() == 1 && !taken.contains(user) &&
-                      !alias_offset(*user) && rules.may_take_consumer(*region.root, *user);
+                      !alias_offset(*user) && !must_round(*region.last) &&
+                      rules.may_take_consumer(*region.root, *user);
     if (!fits) return;
     region.nodes.insert(user);
     region.last = user;
@@ -66,7 +90,7 @@ void take_producers(const Graph& graph, Region& region, const Membership& taken,
     pending.pop_back();
     for (Value* operand : node->operands) {
       Node* producer = operand == nullptr ? nullptr : operand->producer;
-      if (producer == nullptr || region.nodes.contains(producer)) continue;
+      if (producer == nullptr || region.nodes.contains(producer) || must_round(*producer)) continue;
       if (!is_generator(*producer) && !is_free(graph, region, *producer, taken)) continue;
       if (!rules.may_take_producer(*region.root, *producer)) continue;
       region.nodes.insert(producer);

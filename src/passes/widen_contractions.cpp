@@ -18,7 +18,8 @@ Graph widen_contractions(Graph graph, const ComputeDTypeRule& rule) {
       if (converts) operand = graph.call(ops::convert, {operand}, ops::Convert{wide});
     }
     Value* result = graph.call(*node->op, std::move(operands), node->values);
-    replace_all_uses(graph, node->results[0], graph.call(ops::convert, {result}, ops::Convert{own}));
+    const ops::Convert back{.dtype = own, .may_stay_wide = true};
+    replace_all_uses(graph, node->results[0], graph.call(ops::convert, {result}, back));
   }
   graph.erase_dead_nodes();
   return graph;
