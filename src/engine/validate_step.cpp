@@ -108,9 +108,18 @@ void check_control(const Program& program, const Step& step) {
   step.control == ControlKind::kBranch ? check_branch(program, step) : check_loop(program, step);
 }
 
-void check_kind(const Program& program, const Step& step, size_t images) {
+// What belongs to another kind would be read as if it belonged to this one.
+void check_fields(const Step& step) {
   require(step.kind == StepKind::kProgram || step.programs.empty(), step.name,
           "lists nested programs but does not run them");
+  require(step.kind == StepKind::kKernel || step.launch == Launch{}, step.name,
+          "has a launch but runs no kernel");
+  require(step.kind == StepKind::kRoutine || (step.routine.empty() && step.attributes.empty()), step.name,
+          "names a routine but does not run it");
+}
+
+void check_kind(const Program& program, const Step& step, size_t images) {
+  check_fields(step);
   switch (step.kind) {
     case StepKind::kKernel:
       return check_kernel(program, step, images);

@@ -81,6 +81,19 @@ TEST(Validate, RefusesIdsOutOfRange) {
   EXPECT_THAT(refusal(program), HasSubstr("'w' names no such"));
 }
 
+// A copy would move as many bytes as the launch has in its first size.
+TEST(Validate, RefusesFieldsOfOtherKinds) {
+  Program program = chain();
+  program.steps[1].launch.sizes = {Dim(1 << 20)};
+  EXPECT_THAT(refusal(program), HasSubstr("has a launch but runs no kernel"));
+  program = chain();
+  program.steps[1].routine = "sort";
+  EXPECT_THAT(refusal(program), HasSubstr("names a routine but does not run it"));
+  program = chain();
+  program.steps[1].programs = {0};
+  EXPECT_THAT(refusal(program), HasSubstr("lists nested programs but does not run them"));
+}
+
 TEST(Validate, RefusesCyclesOfAliasesAndOrder) {
   Program program = chain();
   program.buffers[1].storage = Storage::kAlias;
@@ -131,6 +144,7 @@ TEST(Validate, KernelsFindTheirBuffersWhereTheirBackendWorks) {
   }
   EngineData engine = device_engine();
   engine.main.steps[1].kind = StepKind::kRoutine;
+  engine.main.steps[1].launch = {};
   engine.main.steps[1].routine = "sort";
   EXPECT_THAT(refusal(engine), HasSubstr("of another place than its own"));
   engine = device_engine();

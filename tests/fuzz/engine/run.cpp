@@ -58,6 +58,13 @@ SymbolTable fixed_symbols(const EngineData& data) {
   return symbols;
 }
 
+bool has_sizes(const std::vector<ArgumentSlot>& slots, const SymbolTable& symbols) {
+  return std::ranges::all_of(slots, [&](const ArgumentSlot& slot) {
+    return std::ranges::all_of(slot.port->type.shape,
+                               [&](const Dim& dim) { return range_of(dim, symbols).max >= 0; });
+  });
+}
+
 // Zeros for each argument; of i64 scalars, which count iterations, twos.
 std::vector<Tensor> make_arguments(const std::vector<ArgumentSlot>& slots, const SymbolTable& symbols) {
   std::vector<Tensor> tensors;
@@ -90,7 +97,9 @@ void run_engine(const std::shared_ptr<const EngineFile>& file) {
     bytes += static_cast<int64_t>(std::min<size_t>(state.bytes(), kMostBytes));
   if (!is_modest(data.main, symbols, bytes) || !is_modest(data.init, symbols, bytes)) return;
   const std::shared_ptr<Engine> engine = Engine::load(file, {}, host());
-  const std::vector<Tensor> tensors = make_arguments(argument_slots(data), symbols);
+  const std::vector<ArgumentSlot> slots = argument_slots(data);
+  if (!has_sizes(slots, symbols)) return;  // no tensor is accepted
+  const std::vector<Tensor> tensors = make_arguments(slots, symbols);
   std::vector<Argument> arguments;
   for (const Tensor& tensor : tensors)
     arguments.push_back({tensor.data.get(), tensor.dtype, static_cast<int32_t>(tensor.shape.size()),
