@@ -109,22 +109,32 @@ Expr tanh(const Expr& x) {
   return with_sign_of(grown / (grown + number(x, 2)), x);
 }
 
-Expr sinh(const Expr& x) {
-  if (x->dtype == DType::kF32) return through_f64(sinh, x);
-  const Expr magnitude = absolute(x);
-  const Expr grown = expm1(magnitude);
-  const Expr moderate = number(x, 0.5) * (grown + grown / (grown + number(x, 1)));
-  const Expr root = exp(number(x, 0.5) * magnitude);
-  const Expr large = number(x, 0.5) * root * root;
-  return with_sign_of(select(less(magnitude, number(x, 22)), moderate, large), x);
+// For |x|, up to where sinh and cosh overflow.
+Reduced reduce_magnitude(const Expr& x) {
+  const Expr magnitude = absolute(x), limit = number(x, 711);
+  return reduce(select(less(limit, magnitude), limit, magnitude));
 }
 
+// t + t / (2 t + 1) for t = (exp|x| - 1) / 2; exp|x| / 2 where that is the same.
+Expr sinh(const Expr& x) {
+  if (x->dtype == DType::kF32) return through_f64(sinh, x);
+  const Reduced reduced = reduce_magnitude(x);
+  const Expr small = small_expm1(reduced.rest), less_one = reduced.exponent - integer(x, 1);
+  const Expr scale = power_of_two(less_one);
+  const Expr half = fma(small, scale, scale - number(x, 0.5));
+  const Expr moderate = half + half / (half + half + number(x, 1));
+  const Expr large = scaled(small + number(x, 1), less_one);
+  const Expr magnitude = absolute(x);
+  const Expr result = select(less(magnitude, number(x, 22)), moderate, large);
+  return with_sign_of(select(less(magnitude, number(x, 0x1p-28)), magnitude, result), x);
+}
+
+// h + 1 / (4 h) for h = exp|x| / 2, which is finite wherever cosh is.
 Expr cosh(const Expr& x) {
   if (x->dtype == DType::kF32) return through_f64(cosh, x);
-  const Expr root = exp(number(x, 0.5) * absolute(x));
-  const Expr grown = exp(absolute(x));
-  const Expr moderate = number(x, 0.5) * (grown + number(x, 1) / grown);
-  return select(less(absolute(x), number(x, 22)), moderate, number(x, 0.5) * root * root);
+  const Reduced reduced = reduce_magnitude(x);
+  const Expr half = scaled(small_expm1(reduced.rest) + number(x, 1), reduced.exponent - integer(x, 1));
+  return half + number(x, 0.25) / half;
 }
 
 }  // namespace

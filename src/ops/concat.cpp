@@ -125,13 +125,20 @@ Types infer_roll(const Node& node) {
   require_axis(node, node.attributes<Roll>().axis, node.operand_type(0).rank());
   return infer_same(node);
 }
+// Two runs of x, the last `shift` elements first: each is read in its own order, without a remainder.
 loops::Kernel lower_roll(const Node& node) {
   const auto roll = node.attributes<Roll>();
-  return lower_view(node, [&](Index index) {
-    const auto axis = static_cast<size_t>(roll.axis);
-    index[axis] = core::modulo(index[axis] - roll.shift, node.operand_type(0).shape[axis]);
-    return index;
-  });
+  const auto axis = static_cast<size_t>(roll.axis);
+  const Dim size = node.operand_type(0).shape[axis];
+  const Dim first = core::modulo(roll.shift, core::maximum(size, 1));
+  KernelBuilder kernel(node);
+  const Index index = kernel.parallel(node.results[0]->type.shape);
+  Index front = index, back = index;
+  front[axis] = index[axis] + size - first;
+  back[axis] = index[axis] - first;
+  const Expr is_front = below(loops::index_value(index[axis]), loops::index_value(first));
+  kernel.store(index, loops::select(is_front, kernel.load(0, front), kernel.load(0, back)));
+  return kernel.finish();
 }
 Samples roll_samples() {
   return {sample({f32({3, 5})}, Roll{1, 2}), sample({i64({length(), 2})}, Roll{0, -1})};

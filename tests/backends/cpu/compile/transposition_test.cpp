@@ -27,6 +27,32 @@ Layout layout_of(const std::vector<int>& order) {
   return std::ranges::is_sorted(order) ? Layout{} : Layout::permutation(order);
 }
 
+// The same for elements of 16 bits, whose values are their numbers in the storage of `c.from`.
+void expect_halves_move(Graph& graph, Value* x, const TranspositionCase& c, const Target& target,
+                        const SymbolValues& symbols) {
+  TensorType type = x->type;
+  type.dtype = DType::kBF16;
+  Value* half = graph.add_input("half", type);
+  const Node* node = graph.add(ops::relayout, {half}, ops::Relayout{layout_of(c.to)});
+  std::vector<HostBuffer> buffers{HostBuffer(half->type, symbols),
+                                  HostBuffer(node->results[0]->type, symbols)};
+  auto* from = reinterpret_cast<uint16_t*>(buffers[0].data());
+  const auto* to = reinterpret_cast<const uint16_t*>(buffers[1].data());
+  const std::vector<Dim> shape(c.shape.begin(), c.shape.end());
+  const auto offset = [&](const TensorType& of, const std::vector<int64_t>& place) {
+    const std::vector<Dim> index(place.begin(), place.end());
+    return *storage_offset(of.layout, shape, index).constant();
+  };
+  for_each_index(c.shape, [&](const auto& place) {
+    from[offset(type, place)] = static_cast<uint16_t>(offset(type, place));
+  });
+  run_template(plan_transposition(*node, graph.symbols, target), symbols, buffers);
+  for_each_index(c.shape, [&](const auto& place) {
+    ASSERT_EQ(to[offset(node->results[0]->type, place)], static_cast<uint16_t>(offset(type, place)))
+        << testing::PrintToString(place);
+  });
+}
+
 TEST_P(Transposition, MovesEachElement) {
   const auto& [c, level] = GetParam();
   if (!host_cpu_features().covers(parse_cpu_features(level)))
@@ -52,6 +78,7 @@ TEST_P(Transposition, MovesEachElement) {
     for_each_index(c.shape, [&](const std::vector<int64_t>& place) {
       ASSERT_EQ(buffers[1].at(place), buffers[0].at(place)) << testing::PrintToString(place);
     });
+    expect_halves_move(graph, x, c, target, symbols);
   }
 }
 
@@ -78,6 +105,7 @@ TEST(TranspositionTemplate, LeavesWhatItDoesNotTurn) {
     return supports_transposition(*graph.add(ops::relayout, {x}, ops::Relayout{layout_of(to)})).yes;
   };
   EXPECT_TRUE(fits(DType::kI32, {0, 1}, {1, 0}, {16, 16}));
+  EXPECT_TRUE(fits(DType::kBF16, {0, 1}, {1, 0}, {16, 16}));
   EXPECT_FALSE(fits(DType::kF64, {0, 1}, {1, 0}, {16, 16}));
   EXPECT_FALSE(fits(DType::kF32, {0, 1, 2}, {1, 0, 2}, {16, 16, 16}));
   EXPECT_FALSE(fits(DType::kF32, {0, 1}, {1, 0}, {3, 16}));

@@ -72,6 +72,13 @@ llvm::Value* narrow_to_byte(Builder& builder, llvm::Value* value, const Format& 
   return bits.truncated(builder.CreateOr(result, sign), 8);
 }
 
+// LLVM divides halves by instructions for them where there are any, but those of f32 are faster.
+llvm::Value* keep_division(Builder& builder, llvm::Value* value) {
+  const auto* operation = llvm::dyn_cast<llvm::BinaryOperator>(value);
+  if (operation == nullptr || operation->getOpcode() != llvm::Instruction::FDiv) return value;
+  return builder.CreateIntrinsic(llvm::Intrinsic::arithmetic_fence, {value->getType()}, {value});
+}
+
 }  // namespace
 
 llvm::Value* half_to_float(Builder& builder, llvm::Value* bits) {
@@ -80,6 +87,7 @@ llvm::Value* half_to_float(Builder& builder, llvm::Value* bits) {
 }
 
 llvm::Value* float_to_half(Builder& builder, llvm::Value* value) {
+  value = keep_division(builder, value);
   llvm::Type* half = Bits::shaped(value->getType(), builder.getHalfTy());
   return builder.CreateBitCast(builder.CreateFPTrunc(value, half), Bits::shaped(half, builder.getInt16Ty()));
 }

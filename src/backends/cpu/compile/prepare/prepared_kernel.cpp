@@ -2,6 +2,7 @@
 #include "backends/cpu/compile/prepare/prepared_kernel.h"
 
 #include "backends/cpu/compile/prepare/row_groups.h"
+#include "loops/move_bits.h"
 #include "loops/order_for_storage.h"
 #include "loops/rewrite.h"
 
@@ -52,7 +53,7 @@ std::vector<std::vector<int>> each_alone(const Kernel& kernel) {
 
 PreparedKernel prepare_in_order(Kernel kernel, CpuFeatures features) {
   loops::verify(kernel);
-  PreparedKernel prepared{.features = features, .kernel = std::move(kernel)};
+  PreparedKernel prepared{.features = features, .kernel = loops::move_bits(std::move(kernel))};
   prepared.lanes = plan_lanes(prepared.kernel, features);
   const bool along_rows = prepared.lanes.variable.empty() && prepared.lanes.lanes > 1;
   prepared.groups = along_rows ? join_row_stages(prepared.kernel) : each_alone(prepared.kernel);

@@ -16,7 +16,7 @@ namespace ingot::core::cpu {
 
 namespace {
 
-constexpr int64_t kLine = 16;           // elements per cache line
+constexpr int64_t kLine = 16;           // elements per work item: a cache line of 32-bit ones
 constexpr int64_t kSmallestExtent = 8;  // below it, squares are mostly empty
 constexpr const char* kOuterIndex = "transposition.outer";
 
@@ -45,6 +45,7 @@ struct TranspositionProblem {
   Dims from_run, to_run;
   Dim outer = 1, from_extent = 1, to_extent = 1;
   int lanes = 8;
+  DType element = DType::kI32;  // of the same width as the tensor's
 
   // Storage offset of the element at these positions in the two runs, at the outer index kOuterIndex.
   Dim offset(const TensorType& type, const Dim& from_place, const Dim& to_place) const {
@@ -84,6 +85,7 @@ TranspositionProblem make_problem(const Node& node, const SymbolTable& symbols, 
     if (!in_run) problem.outer = problem.outer * problem.from.shape[static_cast<size_t>(dim)];
   }
   problem.lanes = features.has(CpuFeature::kX86V4) ? 16 : 8;
+  if (bit_width(problem.from.dtype) == 16) problem.element = DType::kI16;
   return problem;
 }
 
@@ -109,20 +111,24 @@ class TranspositionKernel {
  private:
   llvm::Value* number(int64_t value) { return scaffold_.number(value); }
 
+  llvm::Value* element_at(llvm::Value* pointer, llvm::Value* index) {
+    return builder_.CreateGEP(arithmetic_type(builder_, problem_.element), pointer, index);
+  }
+
   // Start and strides of one side, for this item.
   struct Side {
     llvm::Value *start, *from_stride, *to_stride;
   };
   Side side(const TensorType& type, llvm::Value* buffer) {
     const Dim start = problem_.offset(type, 0, 0);
-    return {scaffold_.float_at(buffer, scaffold_.dims.emit(start)),
+    return {element_at(buffer, scaffold_.dims.emit(start)),
             scaffold_.dims.emit(problem_.offset(type, 1, 0) - start),
             scaffold_.dims.emit(problem_.offset(type, 0, 1) - start)};
   }
   llvm::Value* at(const Side& side, llvm::Value* from_place, llvm::Value* to_place) {
     llvm::Value* along = builder_.CreateNSWMul(from_place, side.from_stride);
-    return scaffold_.float_at(side.start,
-                              builder_.CreateNSWAdd(along, builder_.CreateNSWMul(to_place, side.to_stride)));
+    return element_at(side.start,
+                      builder_.CreateNSWAdd(along, builder_.CreateNSWMul(to_place, side.to_stride)));
   }
 
   void emit_line(llvm::Value* first) {
@@ -150,12 +156,13 @@ class TranspositionKernel {
     std::vector<llvm::Value*> square;
     for (int i = 0; i < lanes; ++i) {
       llvm::Value* place = scaffold_.smaller(scaffold_.plus(to_place, i), last_to);
-      square.push_back(load_lanes(builder_, DType::kF32, at(from, from_place, place), lanes, from_mask));
+      square.push_back(load_lanes(builder_, problem_.element, at(from, from_place, place), lanes, from_mask));
     }
     square = transpose_lanes(builder_, std::move(square));
     for (int i = lanes; i-- > 0;) {
       llvm::Value* place = scaffold_.smaller(scaffold_.plus(from_place, i), last_from);
-      store_lanes(builder_, DType::kF32, square[static_cast<size_t>(i)], at(to, place, to_place), to_mask);
+      store_lanes(builder_, problem_.element, square[static_cast<size_t>(i)], at(to, place, to_place),
+                  to_mask);
     }
   }
 
@@ -176,7 +183,8 @@ bool is_long(const Dim& extent) {
 Fit supports_transposition(const Node& node) {
   if (node.op != &ops::relayout) return {false, "it is not a relayout"};
   const TensorType &from = node.operand_type(0), &to = node.results[0]->type;
-  if (bit_width(from.dtype) != 32) return {false, "its elements do not have 32 bits"};
+  const int width = bit_width(from.dtype);
+  if (width != 32 && width != 16) return {false, "its elements do not have 16 or 32 bits"};
   if (!from.layout.is_permutation() || !to.layout.is_permutation() || from.rank() < 2)
     return {false, "a layout is blocked"};
   const Dims order = storage_order(from), wanted = storage_order(to);
