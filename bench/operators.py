@@ -19,6 +19,7 @@ from typing import Any
 import ingot
 import torch
 
+from bench.function_cases import function_cases
 from bench.operator_cases import Case, cases
 
 ROUNDS = 7
@@ -75,9 +76,9 @@ def main() -> None:
     clock = time.process_time if arguments.threads == 1 else time.perf_counter
     logging.getLogger("ingot").setLevel(logging.ERROR)  # this table says it all
     torch.manual_seed(0)
-    chosen = [
-        case for case in cases() if not arguments.words or any(word in case.name for word in arguments.words)
-    ]
+    every = [*cases(), *function_cases()]
+    words = arguments.words
+    chosen = [case for case in every if not words or any(word in case.name for word in words)]
     rows: dict[str, Any] = {}
     with torch.no_grad():
         for case in chosen:

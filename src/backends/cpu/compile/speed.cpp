@@ -7,9 +7,11 @@
 
 #include "backends/cpu/compile/templates/kernel_template.h"
 #include "backends/cpu/compile/templates/target.h"
+#include "ops/axis.h"
 #include "ops/convolution.h"
 #include "ops/grid_sample.h"
 #include "ops/search_sorted.h"
+#include "ops/view.h"
 
 namespace ingot::core::cpu {
 namespace {
@@ -17,8 +19,11 @@ namespace {
 constexpr int kTemplateLevel = 3;
 
 // A peer's rates on one thread: multiply-adds per nanosecond (about half as many for f64), bytes moved per
-// nanosecond, and the cost of a call. Measured, like the rates in the rows: docs/design/012-slow-paths.md.
-constexpr double kPeerProducts = 27, kPeerDoubleProducts = 11, kBytes = 8, kPeerCall = 4000;
+// nanosecond from memory and from caches, and the cost of a call. Measured, like the rates in the rows:
+// docs/design/012-slow-paths.md.
+constexpr double kPeerProducts = 27, kPeerDoubleProducts = 11, kBytes = 8, kCachedBytes = 32,
+                 kPeerCall = 4000;
+constexpr double kCache = 16 << 20;  // bytes that stay in caches between two nodes
 // Predictions are only this accurate: nodes closer to the peer count as fast.
 constexpr double kNotable = 1.25;
 
@@ -35,6 +40,8 @@ double bytes(const Node& node, const SymbolValues& sizes) {
   }
   return sum;
 }
+
+double moving_time(double bytes) { return bytes / (bytes <= kCache ? kCachedBytes : kBytes); }
 
 // Steps of the node's plain loops: parallel points times reduction steps. For a routine, the elements of its
 // largest operand.
@@ -157,35 +164,88 @@ std::string adds_whole_rows(const Node& node, const Target&) {
   return "whole rows are added at half of the peer's speed";
 }
 
+bool is_innermost(const Node& node, int64_t axis) {
+  return axis + 1 == static_cast<int64_t>(node.results[0]->type.rank());
+}
+bool makes_halves(const Node& node) {
+  return !node.results.empty() && bit_width(node.results[0]->type.dtype) == 16;
+}
+
+// Vectors of 16-bit elements that are not adjacent are put together one by one.
+std::string picks_halves(const Node& node, const Target&) {
+  if (!makes_halves(node)) return {};
+  bool picks = false;
+  if (node.op == &ops::flip)
+    picks = std::ranges::any_of(node.attributes<ops::Axes>().axes,
+                                [&](int64_t axis) { return is_innermost(node, axis); });
+  if (node.op == &ops::slice) {
+    const auto slice = node.attributes<ops::Slice>();
+    picks = slice.step > 1 && is_innermost(node, slice.axis);
+  }
+  return picks ? "16-bit elements that are not adjacent are loaded one by one" : "";
+}
+std::string joins_halves(const Node& node, const Target&) {
+  if (node.op != &ops::concat || !makes_halves(node) ||
+      !is_innermost(node, node.attributes<ops::Axis>().axis))
+    return {};
+  const bool single = node.operand_type(0).shape.back() == Dim(1);
+  return single ? "16-bit elements are joined one by one" : "";
+}
+
+std::string accumulates_rows(const Node& node, const Target&) {
+  const bool applies = node.op == &ops::cumulative_maximum || node.op == &ops::cumulative_minimum;
+  if (!applies || !is_innermost(node, node.attributes<ops::Axis>().axis)) return {};
+  return "running extremes along the innermost dim are computed one after the other";
+}
+std::string multiplies_rows_of_halves(const Node& node, const Target&) {
+  if (node.op != &ops::cumulative_product || !makes_halves(node)) return {};
+  if (!is_innermost(node, node.attributes<ops::Axis>().axis)) return {};
+  return "running products of 16-bit elements are computed one after the other";
+}
+std::string zeroes_triangle(const Node& node, const Target&) {
+  const bool applies = node.op == &ops::triangle && is_floating(node.results[0]->type.dtype);
+  return applies ? "the elements that become zero are computed like the others" : "";
+}
+
 // Functions whose code takes longer than the peer's: elements per microsecond of each; 0: as fast as the
 // peer.
+struct Rates {
+  double own = 0, peer = 0;
+};
 struct Function {
   const Op* op;
-  double own_single, peer_single, own_double, peer_double;
+  Rates half, single, wide;  // by the dtype: 16, 32 or 64 bits
 };
 constexpr Function kFunctions[] = {
-    {&ops::sin, 637, 2090, 113, 973},    {&ops::cos, 577, 2010, 109, 1063},
-    {&ops::tan, 436, 1985, 106, 815},    {&ops::atan, 552, 2247, 0, 0},
-    {&ops::atan2, 458, 686, 0, 0},       {&ops::log2, 410, 2890, 444, 1090},
-    {&ops::log10, 268, 2700, 280, 1100}, {&ops::erf, 0, 0, 497, 820},
-    {&ops::erfc, 171, 1625, 186, 632},   {&ops::power, 237, 357, 0, 0},
+    {.op = &ops::sin, .half = {545, 1250}, .single = {637, 2090}, .wide = {113, 973}},
+    {.op = &ops::cos, .half = {555, 1230}, .single = {577, 2010}, .wide = {109, 1063}},
+    {.op = &ops::tan, .single = {436, 1985}, .wide = {106, 815}},
+    {.op = &ops::asin, .half = {635, 1075}, .single = {678, 1996}},
+    {.op = &ops::acos, .half = {650, 920}, .single = {664, 1881}},
+    {.op = &ops::atan, .half = {515, 790}, .single = {552, 2247}},
+    {.op = &ops::atan2, .half = {403, 590}, .single = {439, 624}},
+    {.op = &ops::exp2, .single = {2110, 2720}},
+    {.op = &ops::log, .single = {2440, 3290}, .wide = {875, 1130}},
+    {.op = &ops::log2, .half = {393, 1280}, .single = {410, 2890}, .wide = {444, 1090}},
+    {.op = &ops::log10, .half = {275, 1320}, .single = {268, 2700}, .wide = {280, 1100}},
+    {.op = &ops::erf, .wide = {450, 758}},
+    {.op = &ops::erfc, .half = {183, 287}, .single = {171, 1625}, .wide = {186, 632}},
+    {.op = &ops::power, .half = {217, 316}, .single = {237, 357}},
+    {.op = &ops::remainder, .half = {365, 488}, .single = {430, 610}},
+    {.op = &ops::modulo, .single = {385, 520}},
+    {.op = &ops::square_root, .wide = {947, 1495}},
 };
-const Function* function_of(const Node& node) {
+// Zeros if the node is none of them.
+Rates rates_of(const Node& node) {
   const auto* const found = std::ranges::find(kFunctions, node.op, &Function::op);
-  return found == std::end(kFunctions) ? nullptr : found;
+  if (found == std::end(kFunctions) || !is_floating(node.results[0]->type.dtype)) return {};
+  const int width = bit_width(node.results[0]->type.dtype);
+  return width == 64 ? found->wide : width == 32 ? found->single : found->half;
 }
-bool is_double(const Node& node) { return node.results[0]->type.dtype == DType::kF64; }
-double own_rate_of_function(const Node& node, const Target&) {
-  const Function& function = *function_of(node);
-  return (is_double(node) ? function.own_double : function.own_single) / 1000;
-}
-double peer_rate_of_function(const Node& node, const Target&) {
-  const Function& function = *function_of(node);
-  return (is_double(node) ? function.peer_double : function.peer_single) / 1000;
-}
-std::string computes_slowly(const Node& node, const Target& target) {
-  if (function_of(node) == nullptr || !is_floating(node.results[0]->type.dtype)) return {};
-  if (own_rate_of_function(node, target) == 0) return {};
+double own_rate_of_function(const Node& node, const Target&) { return rates_of(node).own / 1000; }
+double peer_rate_of_function(const Node& node, const Target&) { return rates_of(node).peer / 1000; }
+std::string computes_slowly(const Node& node, const Target&) {
+  if (rates_of(node).own == 0) return {};
   return fmt::format("the code of {} takes longer than a library's", node.op->name);
 }
 
@@ -202,6 +262,11 @@ constexpr Row kRows[] = {
     {samples_one_by_one<false>, rate<290>, rate<490>},
     {samples_one_by_one<true>, rate<370>, rate<1200>},
     {searches_lines_of_any_length, rate<14>, rate<40>},
+    {picks_halves, rate<1450>, rate<2350>},
+    {joins_halves, rate<302>, rate<658>},
+    {accumulates_rows, rate<240>, rate<710>},
+    {multiplies_rows_of_halves, rate<295>, rate<440>},
+    {zeroes_triangle, rate<3300>, rate<5700>},
     {computes_slowly, own_rate_of_function, peer_rate_of_function},
 };
 
@@ -222,7 +287,7 @@ Support judge_speed(const Node& node, const SymbolValues& sizes, const Target& t
     if (reason.empty()) continue;
     // The rates of routines include their memory traffic: expanded indices take no memory.
     const double work = steps(node, sizes),
-                 moved = node.op->lower == nullptr ? 0 : bytes(node, sizes) / kBytes;
+                 moved = node.op->lower == nullptr ? 0 : moving_time(bytes(node, sizes));
     const double own = std::max(work / row.own_rate(node, target), moved);
     const double peer = std::max(work / row.peer_rate(node, target), moved);
     if (own < kNotable * peer || own < peer + kPeerCall) return {};

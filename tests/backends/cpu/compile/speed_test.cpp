@@ -13,6 +13,7 @@
 #include "ops/search_sorted.h"
 #include "ops/select.h"
 #include "ops/sort.h"
+#include "tests/ops/sample_graph.h"
 
 namespace ingot::core::cpu {
 namespace {
@@ -41,6 +42,16 @@ TEST(Speed, SlowNodesHaveAReasonAndBothTimes) {
   EXPECT_NE(support.reason, "");
   EXPECT_GT(support.peer_ns, 0);
   EXPECT_GT(support.own_ns, support.peer_ns);
+}
+
+TEST(Speed, EveryOperatorHasAnAnswer) {
+  for (const Op* op : ops::all_ops()) {
+    if (op->samples == nullptr) continue;
+    for (const Sample& sample : op->samples()) {
+      const auto made = core::test::make_sample_node(*op, sample);
+      EXPECT_NO_THROW(judge_speed(*made.node, made.symbols, Target{})) << op->name;
+    }
+  }
 }
 
 TEST(Speed, IsJudgedAtTypicalSizes) {
