@@ -30,11 +30,27 @@ RECORD = "ingot.json"  # the file in the archive with everything that a torch pr
 class LoadedModule(CompiledModule):
     """A compiled module that was read from a file."""
 
+    def __init__(
+        self,
+        program: ExportedProgram,
+        compiled: Compiled,
+        inputs: Sequence[Input],
+        state: Mapping[str, torch.Tensor] | None,
+    ) -> None:
+        """state: the model's own weights by name, if the file holds them."""
+        super().__init__(program, compiled, inputs)
+        self._holds_state = state is not None
+        self._values = dict(state or {})
+
     def _save_to_state_dict(self, destination: dict[str, Any], prefix: str, keep_vars: bool) -> None:
+        if self._holds_state:
+            super()._save_to_state_dict(destination, prefix, keep_vars)
+            return
         raise UnsupportedError(
-            "a module loaded from a file has no state_dict: its engines hold the weights in prepared form",
+            "this module was loaded from a file without a state_dict: its engines hold the weights in prepared form",
             code="INGOT-N007",
-            advice="take the state_dict of the model, or of what ingot.compile returned; refit accepts new values by name",
+            advice="write the file with ingot.save(module, path, state_dict=True), or take the state_dict of the model; "
+            "refit accepts new values by name",
         )
 
 
@@ -44,8 +60,10 @@ def module_of(program: ExportedProgram, record: Mapping[str, Any]) -> LoadedModu
     graph = copy.deepcopy(program.graph_module)
     cores = [_take_engine(graph, node, inputs, number) for number, node in enumerate(_run_nodes(graph))]
     report = Report.of_rows(record["segments"], cores)
+    names = record.get("state")
+    state = None if names is None else {name: program.state_dict[held] for name, held in names.items()}
     if record["whole"]:
-        return LoadedModule(program, Compiled(graph.engine_0.runner, report, cores), [])
+        return LoadedModule(program, Compiled(graph.engine_0.runner, report, cores), [], state)
     inputs = _without_engines(graph, inputs)
     graph.recompile()
     named = [_named(given, record["weights"]) for given in inputs]
@@ -55,7 +73,7 @@ def module_of(program: ExportedProgram, record: Mapping[str, Any]) -> LoadedModu
     if record["guards"] is not None:
         compiled.guards = Guards(record["guards"]["rows"])
         compiled.guards.names = record["guards"]["names"]
-    return LoadedModule(program, compiled, named)
+    return LoadedModule(program, compiled, named, state)
 
 
 def _run_nodes(graph: GraphModule) -> list[Node]:

@@ -8,7 +8,7 @@ import inspect
 import io
 import json
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import torch
@@ -25,12 +25,18 @@ _FORMATS = ("exported_program", "engine")
 
 
 def save(
-    module: CompiledModule, path: str | os.PathLike[str], output_format: str = "exported_program"
+    module: CompiledModule,
+    path: str | os.PathLike[str],
+    output_format: str = "exported_program",
+    *,
+    state_dict: bool = False,
 ) -> None:
     """Writes a compiled module.
 
     output_format: "exported_program" writes a .pt2 that `ingot.load`, or `torch.export.load` after `import ingot`, opens;
     "engine" writes an engine file that needs no torch (whole programs only).
+    state_dict: the .pt2 also holds the model's weights as they are now, for the `state_dict()` of what `ingot.load` returns.
+    Engines hold weights in prepared form, so the file is about twice as large.
     """
     if output_format not in _FORMATS:
         raise UserError(
@@ -41,10 +47,18 @@ def save(
             f"ingot.save takes what ingot.compile returns, not a {type(module).__name__}", code="INGOT-U007"
         )
     if output_format == "engine":
+        if state_dict:
+            raise UserError(
+                "an engine file holds no state_dict",
+                code="INGOT-U002",
+                advice='leave out state_dict, or output_format="engine"',
+            )
         module.engine.save(path)
         return
     with compat.without_own_deprecations():
         carrier = _carrier(module)
+        if state_dict:
+            carrier.hold(module.state_dict())
         program = _as_program(module, carrier)
         record = {RECORD: json.dumps(_record(module, carrier))}
         _write_whole(
@@ -138,6 +152,18 @@ class _Carrier(torch.nn.Module):
 
         forward.__signature__ = inspect.Signature(parameters)
         self.forward = forward
+        self.state_names: dict[str, str] | None = None
+
+    def hold(self, state: Mapping[str, torch.Tensor]) -> None:
+        """Adds buffers that the forward does not read; tied weights share one. `state_names`: the buffer of each name."""
+        buffers: dict[str, torch.Tensor] = {}
+        self.state_names = {}
+        for name, value in state.items():
+            tied = [buffer for buffer, held in buffers.items() if held.is_set_to(value)]
+            self.state_names[name] = tied[0] if tied else f"state_{len(buffers)}"
+            buffers.setdefault(self.state_names[name], value)
+        for buffer, value in buffers.items():
+            self.register_buffer(buffer, value)
 
 
 def _positional_names(program: torch.export.ExportedProgram, count: int) -> list[str]:
@@ -184,6 +210,7 @@ def _record(module: CompiledModule, carrier: _Carrier) -> dict[str, Any]:
         "weights": {buffer: names.get(position, "") for buffer, position in carrier.weights.items()},
         "conditions": None if module.compiled.conditions is None else module.compiled.conditions.record(),
         "guards": None if guards is None else {"rows": guards.rows, "names": guards.names},
+        "state": carrier.state_names,
     }
 
 

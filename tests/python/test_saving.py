@@ -206,8 +206,37 @@ def test_state_dict_has_the_models_names_and_follows_refits(saved: tuple) -> Non
     module.refit(new)
     torch.testing.assert_close(nn.ModuleDict({"inner": module}).state_dict(), {
         f"inner.{name}": value for name, value in (model.state_dict() | new).items()})  # fmt: skip
-    with pytest.raises(ingot.UnsupportedError, match="no state_dict"):
+    with pytest.raises(ingot.UnsupportedError, match="without a state_dict"):
         loaded.state_dict()
+
+
+def test_a_file_holds_the_state_dict_on_request(saved: tuple, tmp_path: Path) -> None:
+    model, module, _, args, kwargs = saved
+    ingot.save(module, tmp_path / "model.pt2", state_dict=True)
+    loaded = ingot.load(tmp_path / "model.pt2")
+    torch.testing.assert_close(dict(loaded.state_dict()), dict(model.state_dict()))
+    model.load_state_dict(loaded.state_dict())
+    torch.testing.assert_close(loaded(*args, **kwargs), module(*args, **kwargs), rtol=0, atol=0)
+    new = {name: value * 0.5 for name, value in model.state_dict().items() if name != "calls"}
+    loaded.refit(new)
+    torch.testing.assert_close(dict(loaded.state_dict()), dict(model.state_dict()) | new)
+    ingot.save(loaded, tmp_path / "again.pt2", state_dict=True)
+    again = ingot.load(tmp_path / "again.pt2")
+    torch.testing.assert_close(dict(again.state_dict()), dict(loaded.state_dict()))
+    with pytest.raises(ingot.UserError, match="holds no state_dict"):
+        ingot.save(module, tmp_path / "model.ingot", output_format="engine", state_dict=True)
+
+
+def test_tied_weights_are_held_once(tmp_path: Path) -> None:
+    model = nn.Sequential(nn.Linear(512, 512, bias=False), nn.ReLU(), nn.Linear(512, 512, bias=False)).eval()
+    model[2].weight = model[0].weight
+    module = ingot.compile(model, inputs=[torch.randn(2, 512)])
+    for choice in (False, True):
+        ingot.save(module, tmp_path / f"{choice}.pt2", state_dict=choice)
+    sizes = [(tmp_path / f"{choice}.pt2").stat().st_size for choice in (False, True)]
+    assert 0.9 < (sizes[1] - sizes[0]) / (512 * 512 * 4) < 1.1
+    loaded = ingot.load(tmp_path / "True.pt2")
+    torch.testing.assert_close(dict(loaded.state_dict()), dict(model.state_dict()))
 
 
 def test_tied_weights_follow_refits_by_any_name() -> None:
