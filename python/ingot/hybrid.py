@@ -33,6 +33,7 @@ from ingot.settings import Settings
 from ingot.slowness import Slowness
 from ingot.source import source_of
 from ingot.speed import TooSlowError, measure, taken_slow
+from ingot.views import keeps_order
 
 
 @dataclass
@@ -122,8 +123,8 @@ def _reported(
 ) -> tuple[ReportedNode, ...]:
     rows = []
     for node in nodes:
-        if target_name(node.target) == "_operator.getitem":
-            continue  # selects one of several results
+        if target_name(node.target) == "_operator.getitem" or keeps_order(node):
+            continue  # not a call of the model: selects one of several results, or lays one out as in eager
         file, line, function, _ = source_of(node)
         source = f"{file}:{line} in {function}" if file else ""
         reason = refused.get(node) or (_reason_of_place(node) if refused else "")

@@ -13,6 +13,7 @@ from torch.fx.passes.split_module import split_module
 
 from ingot.capture import target_name
 from ingot.settings import Settings
+from ingot.views import keeps_order
 
 
 class Place(enum.Enum):
@@ -82,6 +83,8 @@ def partition(module: GraphModule, refused: Iterable[Node], settings: Settings) 
     for node in calls:
         in_torch = node in refused or is_number(node) or asserts_number(node)
         place = Place.TORCH if in_torch else Place.ENGINE
+        if keeps_order(node):
+            place = runs[-1][0] if runs else Place.TORCH  # not worth an engine of its own
         if target_name(node.target) == "_operator.getitem" and runs:
             place = runs[-1][0]  # stays with the call whose result it uses
         _append(runs, place, [node])

@@ -4,7 +4,8 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import torch
@@ -18,7 +19,7 @@ from ingot.hybrid import compile_graph
 from ingot.kinds import InputRole, OutputRole
 from ingot.reporting import Report
 from ingot.settings import Settings
-from ingot.views import take_views
+from ingot.views import keep_orders, take_views
 
 REPORTS = "ingot_reports"  # attribute of a torch.compile call: the reports of its graphs, in order
 _log = logging.getLogger("ingot")
@@ -89,10 +90,27 @@ def _lower(graph: GraphModule, values: Sequence[Any], settings: Settings, report
     placeholders = [node for node in graph.graph.nodes if node.op == "placeholder"]
     mutations = _take_mutations(graph, placeholders)
     views = take_views(graph, mutations)
+    orders = keep_orders(graph, mutations)
     unify(graph)
     inputs, outputs = _describe(graph, values, mutations)
-    call = _Lowered(graph, inputs, outputs, settings, reports)
+    call: Callable[[list], list] = _Lowered(graph, inputs, outputs, settings, reports)
+    if orders:
+        call = _WithOrders(call, orders)
     return _boxed(call if views is None else lambda arguments: list(views(*arguments, *call(arguments))))
+
+
+@dataclass
+class _WithOrders:
+    """Gives results of a call the order of dims that they have in eager, without moving them."""
+
+    call: Callable[[list], list]
+    orders: dict[int, list[int]]
+
+    def __call__(self, arguments: list) -> list:
+        results = self.call(arguments)
+        for k, order in self.orders.items():
+            results[k] = results[k].permute(order)
+        return results
 
 
 class _Lowered:
@@ -154,12 +172,18 @@ def _describe(
         values = [None] * len(placeholders)
     inputs = []
     for node, value in zip(placeholders, values, strict=True):
-        kind = InputRole.USER if node in mutations else _kind(value)
+        kind = InputRole.USER if node in mutations or _has_symbols(node) else _kind(value)
         inputs.append(Input(kind, node.name, value if kind != InputRole.USER else None))
     users = next(node for node in graph.graph.nodes if node.op == "output").args[0]
     count = len(users) - len(mutations)
     outputs = [Output()] * count + [Output(OutputRole.INPUT_MUTATION, node.name) for node in mutations]
     return inputs, outputs
+
+
+def _has_symbols(node: Node) -> bool:
+    """Whether Dynamo gave a size a symbol: also of a buffer, whose size it found to equal that of an argument."""
+    example = node.meta.get("val")
+    return isinstance(example, torch.Tensor) and any(not isinstance(size, int) for size in example.shape)
 
 
 def _kind(value: Any) -> InputRole:

@@ -67,8 +67,42 @@ def storage_order(example: object) -> list[int] | None:
 
 def in_storage_order(tensor: torch.Tensor, order: Sequence[int]) -> torch.Tensor:
     """The same elements with the dims in that order in memory."""
-    inverse = [list(order).index(dim) for dim in range(len(order))]
-    return tensor.permute(*order).contiguous().permute(*inverse)
+    return tensor.permute(*order).contiguous().permute(*inverse_of(order))
+
+
+def inverse_of(order: Sequence[int]) -> list[int]:
+    return [list(order).index(dim) for dim in range(len(order))]
+
+
+_KEEPS_ORDER = "ingot_keeps_order"
+
+
+def keeps_order(node: Node) -> bool:
+    """Whether `keep_orders` added the node."""
+    return _KEEPS_ORDER in node.meta
+
+
+def keep_orders(module: GraphModule, mutations: dict[Node, Node]) -> dict[int, list[int]]:
+    """Makes the graph return dense results in the storage order that they have in eager, with their dims in that order.
+
+    Returns, by output, the permutation that restores the dims: what follows a graph break may depend on strides.
+    """
+    output = next(node for node in module.graph.nodes if node.op == "output")
+    returned = list(output.args[0])
+    restored: dict[int, list[int]] = {}
+    for k, value in enumerate(returned[: len(returned) - len(mutations)]):
+        example = value.meta.get("val") if isinstance(value, Node) else None
+        order = storage_order(example)
+        if order is None:
+            continue
+        with module.graph.inserting_before(output):
+            returned[k] = module.graph.call_function(torch.ops.aten.permute.default, (value, order))
+        returned[k].meta = {key: kept for key, kept in value.meta.items() if key != "tensor_meta"}
+        returned[k].meta |= {"val": example.permute(order), _KEEPS_ORDER: True}
+        restored[k] = inverse_of(order)
+    output.args = (tuple(returned),)
+    module.recompile()
+    return restored
 
 
 def _root(node: Node, shown: dict[Node, Node]) -> Node:

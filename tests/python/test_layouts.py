@@ -141,3 +141,54 @@ def test_a_llama_goes_on_after_its_prefill(level: int) -> None:
         check_calls(twin, calls, [compiled] * 4)
     for name, buffer in model.named_buffers():
         torch.testing.assert_close(buffer, twin.get_buffer(name), rtol=1e-5, atol=1e-5)
+
+
+class Permuted(nn.Module):
+    """Results that eager returns in other orders of dims than the logical one."""
+
+    def forward(self, x: torch.Tensor, image: torch.Tensor) -> tuple[torch.Tensor, ...]:
+        turned = (x * 2).transpose(1, 2)
+        image = torch.relu(image)
+        return turned, turned[0].t(), image, image.permute(0, 2, 3, 1), torch.linalg.svdvals(x).mT + 1
+
+
+@pytest.mark.parametrize("dynamic", [False, True])
+@pytest.mark.parametrize("options", [{}, {"torch_executed_ops": ["aten.relu.default"]}])
+@torch.no_grad()
+def test_strides_are_those_of_eager(options: dict, dynamic: bool) -> None:
+    torch._dynamo.reset()
+    model = Permuted()
+    compiled = torch.compile(model, backend="ingot", dynamic=dynamic, options=options)
+    for size in (2, 5):
+        arguments = torch.randn(size, 3, 4), torch.randn(size, 3, 4, 5).to(memory_format=torch.channels_last)
+        for actual, expected in zip(compiled(*arguments), model(*arguments), strict=True):
+            torch.testing.assert_close(actual, expected)
+            assert actual.stride() == expected.stride()
+
+
+def test_a_result_in_eagers_order_is_no_node_of_the_model() -> None:
+    class Turned(nn.Module):
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            return torch.relu(x).mT
+
+    torch._dynamo.reset()
+    compiled = torch.compile(Turned(), backend="ingot")
+    with torch.no_grad():
+        compiled(torch.randn(3, 4))
+    assert [node.op for segment in ingot.report(compiled).segments for node in segment.nodes] == [
+        "aten.relu.default",
+        "aten.transpose.int",
+    ]
+
+
+@torch.no_grad()
+def test_what_follows_a_graph_break_sees_eagers_strides() -> None:
+    class Broken(nn.Module):
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            y = torch.relu(x).permute(0, 2, 3, 1)
+            torch._dynamo.graph_break()
+            return y.view(-1, y.shape[-1])
+
+    torch._dynamo.reset()
+    image = torch.randn(2, 3, 4, 5).to(memory_format=torch.channels_last)
+    torch.testing.assert_close(torch.compile(Broken(), backend="ingot")(image), Broken()(image))
