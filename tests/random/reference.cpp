@@ -17,7 +17,7 @@ namespace {
 // Numbers of trajectories. In the first four, sums that may overflow are all the same; in the last three they
 // differ from each other, as what sorts and compares them shows. These run only where there are such sums.
 constexpr double kAnything[] = {NAN, INFINITY, -INFINITY, 0};
-constexpr int kUniform = 4, kWide = 4, kRising = 5, kFalling = 6, kMixed = 7, kTrajectories = 8;
+constexpr int kZeros = 3, kUniform = 4, kWide = 4, kRising = 5, kFalling = 6, kMixed = 7, kTrajectories = 8;
 
 // One trajectory.
 struct Trial {
@@ -126,7 +126,7 @@ class NoisyNode {
   }
 
   // Sums whose terms come near the largest number overflow on their way or not, depending on their order:
-  // such an element may be anything.
+  // such an element may be anything. Sums that cancel may be 0, which noise never makes of them.
   void add_overflows(std::vector<Tensor>& results, std::span<const Tensor* const> operands,
                      const SymbolValues& symbols, Trial& trial) const {
     if (doubles_.node == nullptr) return;
@@ -150,6 +150,9 @@ class NoisyNode {
         trial.met_overflow |= !is_safe;
         if (!is_safe && trial.number != kWide)
           write_double(view, index, trial.anything(position / count, limit / 8));
+        const double lost = std::abs(read_double(bound, index)) * noise_of(results[i].dtype);
+        if (is_safe && trial.number == kZeros && std::abs(read_double(view, index)) <= lost)
+          write_double(view, index, 0);
         ++position;
       });
     }
