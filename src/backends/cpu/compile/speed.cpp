@@ -103,6 +103,26 @@ std::string convolution_lacks_template(const Node& node, const Target& target) {
   return node.op == &ops::convolution ? lacks_template(node, target) : std::string();
 }
 
+// Groups that fill neither a vector nor a microkernel of whole images.
+std::string has_middle_groups(const Node& node, const Target&) {
+  if (node.op != &ops::convolution) return {};
+  const auto channels = node.operand_type(1).shape[1].constant();  // of a group
+  const bool is_middle = channels && *channels > 8 && *channels < 32;
+  if (node.attributes<ops::Convolution>().groups == 1 || !is_middle) return {};
+  return "groups of 9 to 31 channels do not fill the tiles of products";
+}
+
+// The copy into rows is a notable part of products with few rows and a long depth.
+std::string transposes_few_rows(const Node& node, const Target&) {
+  const Node* producer = node.op == &ops::matmul ? node.operands[0]->producer : nullptr;
+  if (producer == nullptr || producer->op != &ops::transpose) return {};
+  const Shape& shape = node.operand_type(0).shape;
+  const auto rows = shape[shape.size() - 2].constant(), depth = shape.back().constant();
+  constexpr int64_t kDeep = 8;
+  const bool is_deep = rows && depth && *depth >= kDeep * *rows;
+  return is_deep ? "the first operand is transposed, and copied for few products" : "";
+}
+
 // Odd channel counts leave vectors half empty, and only 32-bit elements are moved to channels-last and back
 // by squares. AVX-512 has fast gathers of them.
 std::string interpolates_one_by_one(const Node& node, const Target& target) {
@@ -254,6 +274,8 @@ constexpr Row kRows[] = {
     {is_transposed, rate<400>, transposed_rate},
     {convolution_lacks_template, rate<600>, product_rate},
     {lacks_template, rate<4000>, product_rate},
+    {has_middle_groups, rate<31300>, rate<45300>},
+    {transposes_few_rows, rate<60000>, rate<80000>},
     {interpolates_one_by_one, rate<165>, rate<400>},
     {widens_bf16, rate<static_cast<int>(1000 * kPeerProducts)>, bf16_rate},
     {sorts_wide_integers, rate<25>, rate<37>},

@@ -13,6 +13,7 @@
 #include "ops/search_sorted.h"
 #include "ops/select.h"
 #include "ops/sort.h"
+#include "ops/view.h"
 #include "tests/ops/sample_graph.h"
 
 namespace ingot::core::cpu {
@@ -77,6 +78,41 @@ TEST(Speed, HalvesWhereTheProcessorMultipliesThem) {
   const Node* node = graph.add(ops::matmul, {widened("a"), widened("b")});
   EXPECT_EQ(judge_speed(*node, {}, {.device = "x86-64-v4"}).answer, Answer::kFast);
   EXPECT_EQ(judge_speed(*node, {}, {.device = "x86-64-v4+bf16"}).answer, Answer::kSlow);
+}
+
+TEST(Speed, ProductsThatDoNotFillTheirTiles) {
+  const auto grouped = [](int64_t channels, int64_t groups) {
+    Graph graph;
+    Value* x = graph.add_input("x", tensor(DType::kF32, {1, channels, 14, 14}));
+    Value* weight = graph.add_input("w", tensor(DType::kF32, {channels, channels / groups, 3, 3}));
+    const ops::Convolution attributes{{1, 1}, {1, 1}, {1, 1}, groups};
+    return judge_speed(*graph.add(ops::convolution, {x, weight}, attributes), {}, Target{}).answer;
+  };
+  EXPECT_EQ(grouped(512, 32), Answer::kSlow);
+  EXPECT_EQ(grouped(512, 128), Answer::kFast);
+  EXPECT_EQ(grouped(512, 1), Answer::kFast);
+  const auto transposed = [](int64_t rows) {
+    Graph graph;
+    Value* a = graph.add_input("a", tensor(DType::kF32, {1024, rows}));
+    Value* b = graph.add_input("b", tensor(DType::kF32, {1024, 512}));
+    Value* rows_of_a = graph.call(ops::transpose, {a}, ops::Permutation{{1, 0}});
+    return judge_speed(*graph.add(ops::matmul, {rows_of_a, b}), {}, Target{}).answer;
+  };
+  EXPECT_EQ(transposed(64), Answer::kSlow);
+  EXPECT_EQ(transposed(256), Answer::kFast);
+}
+
+TEST(Speed, ElementwiseFunctionsByDtype) {
+  const auto answer = [](const Op& op, DType dtype) {
+    Graph graph;
+    Value* x = graph.add_input("x", tensor(dtype, {128, 3072}));
+    return judge_speed(*graph.add(op, {x}), {}, Target{}).answer;
+  };
+  EXPECT_EQ(answer(ops::square_root, DType::kF64), Answer::kSlow);
+  EXPECT_EQ(answer(ops::square_root, DType::kF32), Answer::kFast);
+  EXPECT_EQ(answer(ops::acos, DType::kF32), Answer::kSlow);
+  EXPECT_EQ(answer(ops::tan, DType::kBF16), Answer::kFast);
+  EXPECT_EQ(answer(ops::exp, DType::kF32), Answer::kFast);
 }
 
 TEST(Speed, Routines) {
