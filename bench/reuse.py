@@ -2,8 +2,9 @@
 """`python -m bench.reuse [MODEL ...]`: what builds save where structure repeats.
 
 A build's time is that from import to plan, kernels included; capture, the init program's run and the writing of weights do not
-count. Three builds of each model take turns, in one process each round:
+count. Four builds of each model take turns, in one process each round:
 
+  nothing   every use of a kernel is compiled
   engine    equal kernels of one engine are compiled once; other engines compile theirs
   session   equal kernels of all engines of the model are compiled once
   warm      in another process, after a build that kept its kernels on disk
@@ -69,8 +70,9 @@ def run_one(name: str, way: str, folder: str) -> None:
     import torch
 
     ingot.compile(torch.nn.Linear(3, 3), inputs=[torch.randn(1, 3)])
-    with ingot.Session(cache_bytes=0 if way == "engine" else 256 << 20) as session:
-        clock = build(name, {"engine_cache_dir": folder if way == "warm" else "off"})
+    with ingot.Session(cache_bytes=0 if way in ("nothing", "engine") else 256 << 20) as session:
+        options = {"engine_cache_dir": folder if way == "warm" else "off", "share_kernels": way != "nothing"}
+        clock = build(name, options)
         stats = session.cache_stats()
     row = {"build": clock.build(), "phases": clock.seconds, "made": stats["made"]}
     print("bench:" + json.dumps(row | {"found": stats["from_memory"] + stats["from_disk"]}))
@@ -86,7 +88,7 @@ def measure(name: str, way: str, folder: str) -> dict[str, Any]:
 
 
 def compare(name: str, rounds: int) -> dict[str, dict[str, Any]]:
-    taken: dict[str, list[dict[str, Any]]] = {"engine": [], "session": [], "warm": []}
+    taken: dict[str, list[dict[str, Any]]] = {"nothing": [], "engine": [], "session": [], "warm": []}
     with tempfile.TemporaryDirectory() as folder:
         measure(name, "warm", f"{folder}/cache")  # fills it
         for _ in range(rounds):
@@ -120,7 +122,7 @@ def main() -> None:
     for name in arguments.models:
         results[name] = rows = compare(name, arguments.rounds)
         for way, row in rows.items():
-            ratio = row["build_s"] / rows["engine"]["build_s"]
+            ratio = row["build_s"] / rows["nothing"]["build_s"]
             print(f"{name:16} {way:8} build {row['build_s'] * 1e3:8.1f} ms  {ratio:5.2f} of the first  "
                   f"{row['made']:4} kernels made, {row['found']:4} found", flush=True)  # fmt: skip
     Path(arguments.output).parent.mkdir(parents=True, exist_ok=True)

@@ -15,6 +15,7 @@ nanobind_add_module(ingot_core STABLE_ABI NB_DOMAIN ingot NOMINSIZE ${INGOT_BIND
 ingot_unity(ingot_core)
 set_target_properties(ingot_core PROPERTIES OUTPUT_NAME _core INSTALL_RPATH $ORIGIN)
 target_link_libraries(ingot_core PRIVATE ingot_options ingot)
+target_include_directories(ingot_core SYSTEM PRIVATE ${INGOT_XXHASH_INCLUDE})
 set(exports ${CMAKE_SOURCE_DIR}/cmake/module_exports.map)
 target_link_options(ingot_core PRIVATE -Wl,--version-script=${exports})
 set_property(TARGET ingot_core APPEND PROPERTY LINK_DEPENDS ${exports})

@@ -33,6 +33,7 @@ LAYERS: dict[str, tuple[str, ...]] = {
     "importers/aten/converters": ("ops", "importers/aten/schema"),
     "importers/aten": ("importers/aten/converters",),
     "importers/files": ("support",),
+    "importers/safetensors": ("importers/files", "types"),
     "importers/pt2": ("importers/files", "importers/aten/schema"),
     "passes": ("ops", "evaluate", "passes/pass.h"),
     "partition": ("ops", "engine", "backends/backend.h"),
@@ -53,7 +54,7 @@ LAYERS: dict[str, tuple[str, ...]] = {
         for name in BACKENDS
     },
     # The runtime library must link without the compiler, so its half of the API may not reach up.
-    "api/runtime": ("runtime", *(f"backends/{name}/execute" for name in BACKENDS)),
+    "api/runtime": ("runtime", "importers/safetensors", *(f"backends/{name}/execute" for name in BACKENDS)),
     "cli": (),
     "cli/opt": ("api/compiler", "cli"),
     "cli/nearest": ("support", "cli"),

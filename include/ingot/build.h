@@ -40,6 +40,10 @@ INGOT_API ingot_status* ingot_cache_verify(const char* folder, ingot_text** json
 /* Removes the least recently used entries until `bytes` are left at most (0: all), and what killed processes
  * left. */
 INGOT_API ingot_status* ingot_cache_collect(const char* folder, uint64_t bytes);
+/* All entries in one file, for machines that build the same models: kernels are machine code, so add only
+ * what you trust. Adding checks all of them first, INGOT-U024. JSON: {"entries": how many, "bytes"}. */
+INGOT_API ingot_status* ingot_cache_bundle(const char* folder, const char* path, ingot_text** json);
+INGOT_API ingot_status* ingot_cache_unbundle(const char* folder, const char* path, ingot_text** json);
 
 /* ---- Building ---- */
 typedef struct ingot_option {
@@ -145,8 +149,17 @@ typedef struct ingot_input {
   void (*release)(void* owner); /* called when `data` is no longer needed; may be NULL */
   void* owner;
   const ingot_argument* literal; /* the value of a user input that is not a tensor; otherwise NULL */
+  int32_t is_unsaved; /* nonzero: a buffer that state dicts leave out; a refit needs no new value of it */
 } ingot_input;
 INGOT_API ingot_status* ingot_builder_input(ingot_builder* builder, const ingot_input* input);
+
+/* Of a .pt2 file, its parameters, buffers and constants, whatever its program is; or of a .safetensors file.
+ */
+INGOT_API ingot_status* ingot_open_model_tensors(const char* path, ingot_tensors** tensors);
+/* A name of the model's state dict that no input has, so that a refit accepts it. `tied_to`: the input that
+ * holds the same tensor; NULL: none, as the program does not read it. */
+INGOT_API ingot_status* ingot_builder_other_name(ingot_builder* builder, const char* name,
+                                                 const char* tied_to);
 
 typedef struct ingot_node {
   size_t struct_size;

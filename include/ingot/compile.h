@@ -125,6 +125,14 @@ inline Engine compile(const std::filesystem::path& model, const CompileOptions& 
   return built;
 }
 
+// The tensors of a .pt2 or .safetensors file, for Engine::refit. UserError as of TensorFile::open, and
+// INGOT-U5xx for archives.
+inline TensorFile open_model_tensors(const std::filesystem::path& path) {
+  ingot_tensors* tensors = nullptr;
+  detail::check(ingot_open_model_tensors(path.c_str(), &tensors));
+  return TensorFile(tensors);
+}
+
 }  // namespace ingot
 
 #endif  // INGOT_HAS_CPP20

@@ -46,6 +46,37 @@ struct Port {
   std::vector<int64_t> min, max;  // range of each dim; INT64_MAX: no upper bound
 };
 
+struct RefitOptions {
+  bool partial = false;  // weights without a new value keep theirs
+};
+
+// The tensors of a file, by name. It is mapped, and must not change while this is in use.
+class TensorFile {
+ public:
+  // A .safetensors file; for .pt2 files see open_model_tensors. UserError INGOT-U120 if it cannot be opened,
+  // INGOT-U530 if it is damaged.
+  static TensorFile open(const std::filesystem::path& path) {
+    ingot_tensors* tensors = nullptr;
+    detail::check(ingot_open_tensors(path.c_str(), &tensors));
+    return TensorFile(tensors);
+  }
+
+  // Takes ownership of a handle of the C API.
+  explicit TensorFile(ingot_tensors* handle) : handle_(handle, &ingot_tensors_free) {}
+
+  std::vector<std::string> names() const {
+    std::vector<std::string> names;
+    for (size_t i = 0; i < ingot_tensors_count(handle()); ++i)
+      names.emplace_back(ingot_tensors_name(handle(), i));
+    return names;
+  }
+
+  ingot_tensors* handle() const { return handle_.get(); }  // still owned by this object
+
+ private:
+  std::shared_ptr<ingot_tensors> handle_;
+};
+
 // Copies share one engine, which lives until the last of them and of its contexts is destroyed. Thread-safe.
 class Engine {
  public:
@@ -130,19 +161,33 @@ class Engine {
     return names;
   }
 
-  // New values of some or all weights, with the model's dtypes and shapes; they are copied. All or nothing;
-  // runs in flight keep the old values, later runs use the new ones. UserError for an unknown name
-  // (INGOT-U320), a wrong dtype or shape (INGOT-U321), or if another weight is needed too that the engine
-  // does not keep (INGOT-U322).
-  void refit(const std::map<std::string, Tensor>& values) {
+  // New values of weights, with the model's dtypes and shapes; they are copied. Only what depends on them is
+  // prepared again. All or nothing; runs in flight keep the old values, later runs use the new ones.
+  // UserError for a name that the model never had (INGOT-U320), a wrong dtype or shape (INGOT-U321), another
+  // weight that is needed too and that the engine does not keep (INGOT-U322), a weight without a new value
+  // unless `options.partial` (INGOT-U324), another value of what is part of the engine (INGOT-U325).
+  void refit(const std::map<std::string, Tensor>& values, const RefitOptions& options = {}) {
     std::vector<const char*> names;
     std::vector<ingot_tensor> tensors;
     for (const auto& [name, value] : values) {
       names.push_back(name.c_str());
       tensors.push_back(value.view());
     }
-    detail::check(ingot_engine_refit(handle(), names.size(), names.data(), tensors.data()));
+    refit(names, tensors, options);
   }
+  void refit(const TensorFile& file, const RefitOptions& options = {}) {
+    std::vector<const char*> names;
+    std::vector<ingot_tensor> tensors;
+    for (size_t i = 0; i < ingot_tensors_count(file.handle()); ++i) {
+      names.push_back(ingot_tensors_name(file.handle(), i));
+      tensors.push_back(*ingot_tensors_value(file.handle(), i));
+    }
+    refit(names, tensors, options);
+  }
+
+  // Takes over the weights of a copy of this engine, which cannot fail: refit the copies of several engines
+  // first, and either all of them or none get new weights. UserError INGOT-U328 if it is not a copy.
+  void take_weights(const Engine& copy) { detail::check(ingot_engine_take_weights(handle(), copy.handle())); }
 
   // JSON descriptions of the engine's content, and of the model's signature.
   std::string inspect() const { return text(&ingot_engine_inspect); }
@@ -151,6 +196,15 @@ class Engine {
   ingot_engine* handle() const { return handle_.get(); }  // of the C API, still owned by this object
 
  private:
+  void refit(const std::vector<const char*>& names, const std::vector<ingot_tensor>& values,
+             const RefitOptions& options) {
+    const ingot_refit_options given{.struct_size = sizeof(given),
+                                    .partial = options.partial ? 1 : 0,
+                                    .release = nullptr,
+                                    .owner = nullptr};
+    detail::check(ingot_engine_refit(handle(), names.size(), names.data(), values.data(), &given));
+  }
+
   static ingot_load_options to_c(const LoadOptions& options) {
     return {sizeof(ingot_load_options), static_cast<int32_t>(options.verify),
             static_cast<int32_t>(options.trust), static_cast<int32_t>(options.memory)};

@@ -180,11 +180,36 @@ INGOT_API int32_t ingot_engine_input_is_updated(const ingot_engine* engine, size
  * "text", "value"}; "name", "origin", "target"}. */
 INGOT_API ingot_status* ingot_engine_signature(const ingot_engine* engine, ingot_text** json);
 
-/* New values of weights by the model's names. Runs in flight keep the old ones. All or nothing. */
+typedef struct ingot_refit_options {
+  size_t struct_size;
+  int32_t partial; /* nonzero: weights without a new value keep theirs; 0: they are an error, INGOT-U324 */
+  /* If not NULL, the engine may use the values where they are, unchanged, until it calls `release(owner)`,
+   * once, also if the refit fails. NULL: it copies what it keeps. */
+  void (*release)(void* owner);
+  void* owner;
+} ingot_refit_options;
+/* New values of weights by the model's names; `options` may be NULL. Only what depends on them is prepared
+ * again. Runs in flight keep the old ones. All or nothing: INGOT-U320 for a name that the model never had,
+ * U321 for another dtype or shape, U325 for another value of what is part of the engine. */
 INGOT_API ingot_status* ingot_engine_refit(ingot_engine* engine, size_t count, const char* const* names,
-                                           const ingot_tensor* values);
+                                           const ingot_tensor* values, const ingot_refit_options* options);
+/* Takes over the weights of a copy of this engine, which cannot fail: a refit of several engines that is all
+ * or nothing. INGOT-U328 if it is not a copy. */
+INGOT_API ingot_status* ingot_engine_take_weights(ingot_engine* engine, const ingot_engine* copy);
 INGOT_API size_t ingot_engine_weight_count(const ingot_engine* engine); /* of the model */
 INGOT_API const char* ingot_engine_weight_name(const ingot_engine* engine, size_t index);
+/* 1 if a refit accepts that name: of a weight, or another parameter or buffer of the model; otherwise 0. */
+INGOT_API int32_t ingot_engine_knows_tensor(const ingot_engine* engine, const char* name);
+
+/* Tensors of a .safetensors file, or of a .pt2 (ingot_open_model_tensors), by name. The file is mapped and
+ * must not change while they are in use. */
+typedef struct ingot_tensors ingot_tensors;
+INGOT_API ingot_status* ingot_open_tensors(const char* path, ingot_tensors** tensors);
+INGOT_API void ingot_tensors_free(ingot_tensors* tensors);
+INGOT_API size_t ingot_tensors_count(const ingot_tensors* tensors);
+/* They live as long as `tensors`; NULL past the last one. */
+INGOT_API const char* ingot_tensors_name(const ingot_tensors* tensors, size_t index);
+INGOT_API const ingot_tensor* ingot_tensors_value(const ingot_tensors* tensors, size_t index);
 
 /* ---- Running ---- */
 typedef struct ingot_context ingot_context; /* cheap; one per thread */

@@ -10,5 +10,6 @@ void bind_builder(nanobind::module_& module);
 void bind_runner(nanobind::module_& module);
 void bind_cache_session(nanobind::module_& module);
 void bind_file(nanobind::module_& module);
+void bind_tensor_file(nanobind::module_& module);
 
 }  // namespace ingot::python

@@ -150,7 +150,8 @@ class Builder {
 
   // `data`: the weight's tensor, kept alive by the builder and its engines. `literal`: one flattened
   // argument.
-  void input(uint32_t value, int kind, const std::string& name, nb::handle data, const nb::list& literal) {
+  void input(uint32_t value, int kind, const std::string& name, nb::handle data, const nb::list& literal,
+             bool is_saved) {
     ArrayView view;
     const bool has_data = !data.is_none();
     if (has_data) {
@@ -165,7 +166,8 @@ class Builder {
                             .data = has_data ? &view.tensor : nullptr,
                             .release = has_data ? &drop_object : nullptr,
                             .owner = has_data ? data.ptr() : nullptr,
-                            .literal = arguments.size() > 0 ? arguments.data() : nullptr};
+                            .literal = arguments.size() > 0 ? arguments.data() : nullptr,
+                            .is_unsaved = is_saved ? 0 : 1};
     check(ingot_builder_input(handle_.get(), &input));
   }
 
@@ -192,6 +194,10 @@ class Builder {
   void output(const nb::list& value, int kind, const std::optional<std::string>& target) {
     const Arguments flat(value);
     check(ingot_builder_output(handle_.get(), flat.data(), kind, target ? target->c_str() : nullptr));
+  }
+
+  void other_name(const std::string& name, const std::string& tied_to) {
+    check(ingot_builder_other_name(handle_.get(), name.c_str(), tied_to.empty() ? nullptr : tied_to.c_str()));
   }
 
   void begin_graph() { check(ingot_builder_begin_graph(handle_.get())); }
@@ -290,7 +296,8 @@ void bind_builder(nb::module_& module) {
       .def("value", &Builder::value, nb::arg("name"), nb::arg("kind"), nb::arg("dtype"), nb::arg("dims"),
            nb::arg("strides").none())
       .def("input", &Builder::input, nb::arg("value"), nb::arg("kind"), nb::arg("name"),
-           nb::arg("data").none(), nb::arg("literal"))
+           nb::arg("data").none(), nb::arg("literal"), nb::arg("is_saved") = true)
+      .def("other_name", &Builder::other_name, nb::arg("name"), nb::arg("tied_to"))
       .def("node", &Builder::node)
       .def("output", &Builder::output, nb::arg("value"), nb::arg("kind"), nb::arg("target").none())
       .def("begin_graph", &Builder::begin_graph)

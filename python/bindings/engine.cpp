@@ -2,6 +2,7 @@
 // ingot._core.Engine: files, signatures, weights, runs.
 #include "bindings.h"
 #include "session.h"
+#include "tensor_file.h"
 
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
@@ -53,7 +54,8 @@ nb::list ports(const Session& session, size_t count, PortGetter get) {
   return result;
 }
 
-void refit(Session& session, const nb::dict& values) {
+// `keep`: the arrays are the engine's from now on, and nobody changes them.
+void refit(Session& session, nb::dict values, bool partial, bool keep) {
   std::vector<std::string> names;
   std::vector<ArrayView> views(values.size());
   std::vector<ingot_tensor> tensors;
@@ -64,7 +66,44 @@ void refit(Session& session, const nb::dict& values) {
   }
   std::vector<const char*> pointers;
   for (const std::string& name : names) pointers.push_back(name.c_str());
-  check(ingot_engine_refit(session.engine(), tensors.size(), pointers.data(), tensors.data()));
+  if (keep) values.inc_ref();
+  const ingot_refit_options options{.struct_size = sizeof(options),
+                                    .partial = partial,
+                                    .release = keep ? &release_object : nullptr,
+                                    .owner = keep ? values.ptr() : nullptr};
+  ingot_status* status = nullptr;
+  {
+    const nb::gil_scoped_release no_gil;
+    status = ingot_engine_refit(session.engine(), tensors.size(), pointers.data(), tensors.data(), &options);
+  }
+  check(status);
+}
+
+void refit_from_files(Session& session, const std::vector<TensorFile*>& files, bool partial) {
+  std::vector<const char*> names;
+  std::vector<ingot_tensor> tensors;
+  for (const TensorFile* file : files) {
+    for (size_t i = 0; i < file->count(); ++i) {
+      names.push_back(file->name(i));
+      tensors.push_back(file->value(i));
+    }
+  }
+  const ingot_refit_options options{
+      .struct_size = sizeof(options), .partial = partial, .release = nullptr, .owner = nullptr};
+  ingot_status* status = nullptr;
+  {
+    const nb::gil_scoped_release no_gil;
+    status = ingot_engine_refit(session.engine(), tensors.size(), names.data(), tensors.data(), &options);
+  }
+  check(status);
+}
+
+void take_weights(Session& session, const Session& copy) {
+  check(ingot_engine_take_weights(session.engine(), copy.engine()));
+}
+
+bool knows_tensor(const Session& session, const std::string& name) {
+  return ingot_engine_knows_tensor(session.engine(), name.c_str()) != 0;
 }
 
 std::string text_of(const Session& session, ingot_status* (*get)(const ingot_engine*, ingot_text**)) {
@@ -159,7 +198,10 @@ void bind_engine(nb::module_& module) {
       .def("weight_names", &weight_names)
       .def("metadata", &metadata)
       .def("threads", &Session::threads)
-      .def("refit", &refit, nb::arg("weights"))
+      .def("refit", &refit, nb::arg("weights"), nb::arg("partial") = false, nb::arg("keep") = false)
+      .def("refit_from_files", &refit_from_files, nb::arg("files"), nb::arg("partial"))
+      .def("take_weights", &take_weights, nb::arg("copy"))
+      .def("knows_tensor", &knows_tensor, nb::arg("name"))
       .def("run", &run, nb::arg("inputs"))
       .def("memory", &memory)
       .def("reset_states", &Session::reset_states)

@@ -165,6 +165,13 @@ nb::object allocate_numpy(const DTypeRow& row, int32_t rank, const int64_t* shap
 
 }  // namespace
 
+size_t element_bytes(int32_t dtype) {
+  for (const DTypeRow& row : kDTypes) {
+    if (row.dtype == dtype) return row.bits / 8;
+  }
+  return 1;
+}
+
 void view_array(nb::handle object, ArrayView& view, const char* what) {
   if (const ExchangeApi* api = exchange_api(Py_TYPE(object.ptr()))) {
     view_dlpack(*api, object, view, what);

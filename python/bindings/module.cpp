@@ -41,6 +41,7 @@ NB_MODULE(_core, module) {
   ingot::python::bind_runner(module);
   ingot::python::bind_cache_session(module);
   ingot::python::bind_file(module);
+  ingot::python::bind_tensor_file(module);
   module.def("version", &ingot_version);
   module.def("explain", &ingot_explain);
   module.def("options", &options);

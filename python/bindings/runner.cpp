@@ -14,8 +14,10 @@ namespace {
 class Runner {
  public:
   // `inputs`: positions of the engine's tensor inputs among the arguments. `weights`: (name, tensor, position
-  // or -1). `like`: a torch tensor; results are torch tensors, on its device if that is a GPU.
-  Runner(nb::object engine, std::vector<int> inputs, const nb::list& weights, nb::object like)
+  // or -1), watched as `check_weights` says. `like`: a torch tensor; results are torch tensors, on its device
+  // if that is a GPU.
+  Runner(nb::object engine, std::vector<int> inputs, const nb::list& weights, nb::object like,
+         const std::string& check_weights)
       : engine_(std::move(engine)),
         session_(nb::cast<Session*>(engine_)),
         inputs_(std::move(inputs)),
@@ -25,8 +27,8 @@ class Runner {
     on_device_ = view.tensor.device_type == INGOT_DEVICE_CUDA;
     for (const nb::handle row : weights) {
       const nb::tuple weight = nb::cast<nb::tuple>(row);
-      weights_.emplace_back(nb::cast<std::string>(weight[0]), nb::borrow(weight[1]),
-                            nb::cast<int>(weight[2]));
+      weights_.emplace_back(nb::cast<std::string>(weight[0]), nb::borrow(weight[1]), nb::cast<int>(weight[2]),
+                            parse_weight_check(check_weights));
     }
   }
 
@@ -54,7 +56,7 @@ class Runner {
           weight.position() >= 0 ? nb::handle(arguments[weight.position()]) : weight.tensor();
       if (weight.update(now)) changed[weight.name().c_str()] = now.attr("detach")().attr("cpu")();
     }
-    if (changed.size() > 0) engine_.attr("refit")(changed);
+    if (changed.size() > 0) engine_.attr("refit")(changed, nb::arg("partial") = true);
   }
 
   nb::object engine_;  // keeps session_ alive
@@ -69,8 +71,9 @@ class Runner {
 
 void bind_runner(nb::module_& module) {
   nb::class_<Runner>(module, "Runner")
-      .def(nb::init<nb::object, std::vector<int>, const nb::list&, nb::object>(), nb::arg("engine"),
-           nb::arg("inputs"), nb::arg("weights"), nb::arg("like"))
+      .def(nb::init<nb::object, std::vector<int>, const nb::list&, nb::object, const std::string&>(),
+           nb::arg("engine"), nb::arg("inputs"), nb::arg("weights"), nb::arg("like"),
+           nb::arg("check_weights") = "fast")
       .def("__deepcopy__", &Runner::copy, nb::arg("memo"))
       .def("__call__", &Runner::call);
 }

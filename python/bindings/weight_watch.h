@@ -4,21 +4,27 @@
 
 #include <nanobind/nanobind.h>
 
-#include <array>
 #include <cstdint>
-#include <optional>
 #include <string>
+#include <vector>
 
 #include "exchange.h"
 
 namespace ingot::python {
 
-// A weight counts as unchanged if its object, its `_version` (absent on inference tensors), its data pointer,
-// and 8 words spread over its bytes are unchanged: only the words can reveal writes through `.data`. Words of
-// tensors on a GPU are not read.
+// How a write through `.data` or numpy is noticed, which leaves no other trace in a tensor.
+enum class WeightCheck {
+  kFast,      // by 8 words spread over its bytes
+  kThorough,  // by 64 words
+  kFull,      // by a hash of all bytes
+};
+WeightCheck parse_weight_check(const std::string& text);  // "fast", "thorough", "full"
+
+// A weight counts as unchanged if its object, its `_version` (absent on inference tensors), its data pointer
+// and what the check looks at are unchanged. On a GPU only kFull looks at the bytes, on a copy.
 class WatchedWeight {
  public:
-  WatchedWeight(std::string name, nb::object tensor, int position);
+  WatchedWeight(std::string name, nb::object tensor, int position, WeightCheck check);
 
   const std::string& name() const { return name_; }
   int position() const { return position_; }  // among the call's arguments; -1: not passed at calls
@@ -28,11 +34,10 @@ class WatchedWeight {
   bool update(nb::handle tensor);
 
  private:
-  static constexpr int kWords = 8;
   struct Seen {
     int64_t version = -1;
     const void* data = nullptr;
-    std::array<uint64_t, kWords> words{};
+    std::vector<uint64_t> words;
     bool operator==(const Seen&) const = default;
   };
   Seen look(nb::handle tensor) const;
@@ -40,6 +45,7 @@ class WatchedWeight {
   std::string name_;
   nb::object tensor_;
   int position_;
+  WeightCheck check_;
   Seen seen_;
 };
 

@@ -23,28 +23,33 @@ if TYPE_CHECKING:
     from ingot.building import build
     from ingot.front import compile, report
     from ingot.inputs import Input
+    from ingot.mutable import MutableModule
     from ingot.profiling import profile
+    from ingot.refitting import refit_module_weights
     from ingot.saving import load, save
 
 __version__: str = _core.version()
 set_threads = _core.set_threads
 get_threads = _core.get_threads
 
-# Name -> module that defines it; all except `build` import torch.
+# Name -> module that defines it; all except `build` and `refit_module_weights` import torch.
 _LAZY = {
     "compile": "ingot.front",
     "build": "ingot.building",
     "report": "ingot.front",
     "Input": "ingot.inputs",
+    "MutableModule": "ingot.mutable",
     "profile": "ingot.profiling",
     "save": "ingot.saving",
     "load": "ingot.saving",
     "dynamo": "ingot.dynamo",
+    "refit_module_weights": "ingot.refitting",
 }
 
 __all__ = [
-    "DeviceError", "Engine", "Error", "Input", "InternalError", "Port", "Session", "UnsupportedError", "UserError", "build", "cache_stats",
-    "compile", "dynamo", "explain", "get_threads", "load", "profile", "report", "save", "set_threads",
+    "DeviceError", "Engine", "Error", "Input", "InternalError", "MutableModule", "Port", "Session", "UnsupportedError", "UserError",
+    "build", "cache_stats", "compile", "dynamo", "explain", "get_threads", "load", "profile", "refit_module_weights", "report", "save",
+    "set_threads",
 ]  # fmt: skip
 
 

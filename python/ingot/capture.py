@@ -35,6 +35,7 @@ class Input:
     name: str = ""
     data: torch.Tensor | None = None
     literal: object = None  # the value of a user input that is not a tensor
+    is_saved: bool = True  # False: a buffer that state dicts leave out
 
 
 @dataclass
@@ -129,7 +130,7 @@ class Capture:
         identifier = self._value(node.name, example)
         self._ids[node] = identifier
         data = on_host(given.data)
-        self.builder.input(identifier, given.kind, given.name or node.name, data, literal)
+        self.builder.input(identifier, given.kind, given.name or node.name, data, literal, given.is_saved)
 
     def _attribute(self, node: Node, data: Any) -> None:
         if isinstance(data, GraphModule):

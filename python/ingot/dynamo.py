@@ -23,6 +23,7 @@ from ingot.hybrid import compile_graph
 from ingot.inputs import profiles
 from ingot.kinds import InputRole, OutputRole
 from ingot.module import CompiledModule, argument_names, with_tuples
+from ingot.refitting import refit_module_weights as refit_module_weights
 from ingot.rewriting import rewritten
 from ingot.settings import Settings
 from ingot.training import warn_of_training
@@ -83,6 +84,7 @@ def _compile(
             _pytree.treespec_dumps(with_tuples(spec.out_spec)),
             argument_names(program),
         )
+        add_other_names(capture, program, described)
         for guarded in (program, original):
             if guarded is not None:
                 add_guards(capture.builder, guarded)
@@ -99,7 +101,21 @@ def _compile(
     )
     if compiled.guards is not None:
         compiled.guards.begin(argument_names(program), program.example_inputs)
-    return CompiledModule(program, compiled, described)
+    return CompiledModule(program, compiled, described, original or program)
+
+
+def add_other_names(capture: Capture, program: ExportedProgram, inputs: Sequence[Input]) -> None:
+    """The entries of the state dict that are not inputs: tied to one, or not read."""
+    tensors = {_place_of(given.data): given.name for given in inputs if given.data is not None}
+    names = {given.name for given in inputs}
+    for name, value in program.state_dict.items():
+        if name not in names:
+            capture.builder.other_name(name, tensors.get(_place_of(value), ""))
+
+
+def _place_of(value: torch.Tensor) -> tuple:
+    """Equal for tensors that are the same view of one storage."""
+    return (value.data_ptr(), value.dtype, value.shape, value.stride()) if value.numel() else (id(value),)
 
 
 def build(
@@ -147,7 +163,10 @@ def describe(program: ExportedProgram) -> tuple[list[Input], list[Output]]:
                 code="INGOT-N003",
             )
         name = getattr(spec.arg, "name", "") if kind == InputRole.USER else str(spec.target)
-        inputs.append(Input(kind, name, _weight(program, spec, kind), getattr(spec.arg, "value", None)))
+        is_saved = spec.kind is not InputKind.BUFFER or spec.persistent is not False
+        inputs.append(
+            Input(kind, name, _weight(program, spec, kind), getattr(spec.arg, "value", None), is_saved)
+        )
     outputs = []
     for spec in signature.output_specs:
         if spec.kind not in _OUTPUT_KINDS:

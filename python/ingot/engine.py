@@ -12,6 +12,7 @@ from typing import Any
 
 from ingot import _core, calling
 from ingot.errors import UserError
+from ingot.refitting import refit_core
 from ingot.slots import filled, signature_of
 
 _VERIFY = {"lazy": 0, "full": 1}
@@ -64,6 +65,7 @@ class Engine:
         trust: str = "any",
         memory: str = "map",
         threads: int = 0,
+        weights: Any = None,
     ) -> Engine:
         """Opens an engine file.
 
@@ -74,29 +76,31 @@ class Engine:
         threads: of each call, the calling one included, so that concurrent calls do not wait for each other; at most what affinity
         and quota allow. 0: the threads of the process (`ingot.set_threads`), which one call uses at a time. Does not affect
         results.
+        weights: as of `refit`, all of them: for an engine that was saved without its own (`strip_engine_weights`), or instead of these.
         UserError names the damaged section, or what this machine lacks.
         """
-        return Engine(
-            _core.Engine.load(
-                os.fspath(path),
-                choice("verify", verify, _VERIFY),
-                choice("trust", trust, _TRUST),
-                choice("memory", memory, MEMORY),
-                _thread_count(threads),
-            )
+        core = _core.Engine.load(
+            os.fspath(path),
+            choice("verify", verify, _VERIFY),
+            choice("trust", trust, _TRUST),
+            choice("memory", memory, MEMORY),
+            _thread_count(threads),
         )
+        return _with_weights(core, weights)
 
     @staticmethod
-    def from_bytes(content: Any, verify: str = "lazy", trust: str = "any", threads: int = 0) -> Engine:
+    def from_bytes(
+        content: Any, verify: str = "lazy", trust: str = "any", threads: int = 0, weights: Any = None
+    ) -> Engine:
         """Opens an engine from the content of its file: bytes, a bytearray, a memoryview or an array of u8.
 
         It is read in place, without a copy, if its address is a multiple of 64: it must not change while the engine is in use.
-        verify, trust, threads and errors: as of `load`.
+        verify, trust, threads, weights and errors: as of `load`.
         """
         core = _core.Engine.load_memory(
             content, choice("verify", verify, _VERIFY), choice("trust", trust, _TRUST), _thread_count(threads)
         )
-        return Engine(core)
+        return _with_weights(core, weights)
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Engine:
         """An engine with its own weights and states, sharing memory until they change."""
@@ -168,9 +172,15 @@ class Engine:
         """Names of the model's weights, for `refit`."""
         return self._core.weight_names()
 
-    def refit(self, weights: Mapping[str, Any]) -> None:
-        """New values for some or all weights, by name. All or nothing; runs in flight keep the old ones."""
-        self._core.refit(dict(weights))
+    def refit(self, weights: Any, partial: bool = False) -> None:
+        """New values of weights: `{name: array}`, a torch module or ExportedProgram, or the path of a .safetensors or .pt2 file
+        (or of the files that the weights are divided into).
+
+        partial: weights without a new value keep theirs; otherwise UserError for a missing one. Only what depends on the new values
+        is prepared again. All or nothing; runs in flight keep the old values. UserError for names that the model never had, other
+        shapes and dtypes, and other values of what is part of the engine: integer tensors and initial states.
+        """
+        refit_core(self._core, weights, partial)
 
     def inspect(self) -> dict[str, Any]:
         """The content of `ingot inspect --json`."""
@@ -187,6 +197,12 @@ class Engine:
     def __repr__(self) -> str:
         inputs = ", ".join(f"{port.name}: {port.dtype}{list(port.shape)}" for port in self.inputs)
         return f"<ingot.Engine for {self.target}: {inputs}>"
+
+
+def _with_weights(core: _core.Engine, weights: Any) -> Engine:
+    if weights is not None:
+        refit_core(core, weights, False)
+    return Engine(core)
 
 
 def _unpickle(content: bytes) -> Engine:

@@ -15,6 +15,7 @@ from ingot.errors import UserError
 from ingot.fitting import bind, check_annotated, given_inputs, has_tensor, no_tensor
 from ingot.inputs import dynamic_shapes, examples, narrowed, place
 from ingot.module import CompiledModule
+from ingot.mutable import MutableModule, compiled_form
 from ingot.reporting import Report, short_path
 from ingot.settings import Settings
 from ingot.torch_backend import REPORTS, backend
@@ -101,6 +102,8 @@ def report(compiled: Any) -> Report:
     """
     if isinstance(compiled, CompiledModule):
         return compiled.report
+    if isinstance(compiled, MutableModule):
+        compiled = compiled_form(compiled)
     call = compat.compile_call_of(compiled)
     reports = getattr(call, REPORTS, None)
     if reports is None and getattr(call, "compiler_fn", None) is backend:

@@ -35,10 +35,12 @@ class LoadedModule(CompiledModule):
         program: ExportedProgram,
         compiled: Compiled,
         inputs: Sequence[Input],
+        names: Sequence[str],
         state: Mapping[str, torch.Tensor] | None,
     ) -> None:
-        """state: the model's own weights by name, if the file holds them."""
+        """names: of the model's state dict; state: its values, if the file holds them."""
         super().__init__(program, compiled, inputs)
+        self._model_names = list(names)
         self._holds_state = state is not None
         self._values = dict(state or {})
 
@@ -63,7 +65,8 @@ def module_of(program: ExportedProgram, record: Mapping[str, Any]) -> LoadedModu
     names = record.get("state")
     state = None if names is None else {name: program.state_dict[held] for name, held in names.items()}
     if record["whole"]:
-        return LoadedModule(program, Compiled(graph.engine_0.runner, report, cores), [], state)
+        whole = Compiled(graph.engine_0.runner, report, cores)
+        return LoadedModule(program, whole, [], record["names"], state)
     inputs = _without_engines(graph, inputs)
     graph.recompile()
     named = [_named(given, record["weights"]) for given in inputs]
@@ -73,7 +76,7 @@ def module_of(program: ExportedProgram, record: Mapping[str, Any]) -> LoadedModu
     if record["guards"] is not None:
         compiled.guards = Guards(record["guards"]["rows"])
         compiled.guards.names = record["guards"]["names"]
-    return LoadedModule(program, compiled, named, state)
+    return LoadedModule(program, compiled, named, record["names"], state)
 
 
 def _run_nodes(graph: GraphModule) -> list[Node]:

@@ -18,7 +18,9 @@ from ingot.engine import Engine
 from ingot.errors import UnsupportedError, UserError
 from ingot.hybrid import Compiled
 from ingot.kinds import InputRole
+from ingot.refitting import Gate, module_values, refit_engines
 from ingot.reporting import Report
+from ingot.same_program import refuse_another_program
 
 
 def mutated_names(program: ExportedProgram) -> set[str | None]:
@@ -54,7 +56,14 @@ class CompiledModule(torch.nn.Module):
     `state_dict()` has the model's names; its values follow refits, and what calls change as far as torch holds it.
     """
 
-    def __init__(self, program: ExportedProgram, compiled: Compiled, inputs: Sequence[Input]) -> None:
+    def __init__(
+        self,
+        program: ExportedProgram,
+        compiled: Compiled,
+        inputs: Sequence[Input],
+        source: ExportedProgram | None = None,
+    ) -> None:
+        """`source`: the program as the user gave it, if it is known."""
         super().__init__()
         self.program = program
         self.report: Report = compiled.report
@@ -76,6 +85,14 @@ class CompiledModule(torch.nn.Module):
         }
         self._mutated = {position for position, given in enumerate(inputs) if given.name in mutated}
         self._values = {name: value.detach() for name, value in program.state_dict.items()}
+        self._model_names = list(self._values)
+        self._saved = {
+            name
+            for name, position in self._names.items()
+            if inputs[position].is_saved and position not in self._mutated
+        }
+        self._source = source
+        self._gate = Gate()
         self._weights = {  # tensors that calls change belong to this module
             position: given.data.clone() if position in self._mutated else given.data
             for position, given in enumerate(inputs)
@@ -84,7 +101,7 @@ class CompiledModule(torch.nn.Module):
 
     def __deepcopy__(self, memo: dict[int, Any]) -> CompiledModule:
         """A module with its own weights and states, sharing the engines' memory until they change."""
-        shared = [self.program, self.report, self._specs]
+        shared = [self.program, self.report, self._specs, self._source]
         shared += self._values.values()
         shared += [self._weights[position] for position in self._weights if position not in self._mutated]
         memo.update({id(value): value for value in shared})
@@ -134,11 +151,12 @@ class CompiledModule(torch.nn.Module):
     forward = __call__
 
     def _hybrid(self, args: tuple, kwargs: dict[str, Any]) -> Any:
-        arguments = self.flat_arguments(args, kwargs)
-        self.compiled.conditions.check(arguments)
-        if self.compiled.guards is not None:
-            self.compiled.guards.check(args, kwargs)
-        return self.rebuild(self.compiled.call(arguments))
+        with self._gate.call():
+            arguments = self.flat_arguments(args, kwargs)
+            self.compiled.conditions.check(arguments)
+            if self.compiled.guards is not None:
+                self.compiled.guards.check(args, kwargs)
+            return self.rebuild(self.compiled.call(arguments))
 
     def flat_arguments(self, args: tuple, kwargs: dict[str, Any]) -> list:
         """The program's flat inputs, including weights."""
@@ -150,6 +168,11 @@ class CompiledModule(torch.nn.Module):
             )
         users = iter(leaves)
         return [self._weights[i] if i in self._weights else next(users) for i in range(self._count)]
+
+    @property
+    def model_names(self) -> list[str]:
+        """The names of the model's state dict."""
+        return self._model_names
 
     @property
     def weight_positions(self) -> dict[str, int]:
@@ -164,34 +187,59 @@ class CompiledModule(torch.nn.Module):
         """The model's result from its flat outputs."""
         return _pytree.tree_unflatten(list(outputs), self._specs.out_spec)
 
-    def refit(self, weights: Mapping[str, torch.Tensor]) -> None:
-        """New values of weights by name, for all parts of the module. UserError, without any change, for an unknown name."""
-        known = {name for engine in self.compiled.engines for name in engine.weight_names()}
-        in_torch = self._names if self._whole is None else {}
-        unknown = set(weights) - known - set(in_torch)
-        if unknown:
-            raise UserError(
-                f"the module has no weight {min(unknown)!r}",
-                code="INGOT-U320",
-                advice="constants and integer buffers cannot be refitted: recompile the model",
-            )
-        for name in set(weights) & set(in_torch):
-            old, new = self._weights[in_torch[name]], weights[name]
+    def refit(self, weights: Any, partial: bool = False) -> None:
+        """New weights for all parts of the module; see `ingot.refit_module_weights`. All or nothing, between calls."""
+        if isinstance(weights, ExportedProgram) and self._source is not None:
+            refuse_another_program(self._source, weights)
+        values = module_values(weights)
+        self._check_names(values, partial)
+        refitted = refit_engines(self, values, partial)
+        own = {self._names[name]: values[name] for name in set(values) & set(self._names)}
+        with self._gate.change():
+            for engine, twin in refitted:
+                engine.take_weights(twin)
+            if self._whole is None:
+                self._weights |= {
+                    position: value for position, value in own.items() if position not in self._mutated
+                }
+            self._keep_values(values)
+
+    def _check_names(self, values: Mapping[str, torch.Tensor], partial: bool) -> None:
+        known = set(self._names) | set(self._model_names)
+        for name in sorted(set(values) - known):
+            if not any(engine.knows_tensor(name) for engine in self.compiled.engines):
+                raise UserError(
+                    f"the module has no weight {name!r}",
+                    code="INGOT-U320",
+                    advice="pass the weights of the model that was compiled",
+                )
+        if self._whole is not None:
+            return  # the engine judges the rest
+        for name in sorted(set(values) & set(self._names)):
+            old, new = self._weights[self._names[name]], values[name]
+            if self._names[name] in self._mutated and not torch.equal(new, self._values.get(name, new)):
+                raise UserError(
+                    f"{name!r} is changed by calls, and its initial state cannot be refitted",
+                    code="INGOT-U325",
+                    advice="leave it out, or compile the model again",
+                )
             if (new.dtype, new.shape) != (old.dtype, old.shape):
                 raise UserError(
                     f"weight {name!r} is {old.dtype}{list(old.shape)}, but the new value is {new.dtype}{list(new.shape)}",
                     code="INGOT-U321",
                 )
-        for engine in self.compiled.engines:
-            chosen = {name: weights[name] for name in set(weights) & set(engine.weight_names())}
-            if chosen:
-                engine.refit(chosen)
-        self._weights |= {in_torch[name]: weights[name].detach() for name in set(weights) & set(in_torch)}
-        self._keep_values(weights)
+        missing = sorted(self._saved - set(values))
+        if missing and not partial:
+            raise UserError(
+                f"there is no new value of {missing[0]!r}"
+                + (f", nor of {len(missing) - 1} other weights" if len(missing) > 1 else ""),
+                code="INGOT-U324",
+                advice="pass all weights, or partial=True to keep the values of the others",
+            )
 
     def _keep_values(self, weights: Mapping[str, torch.Tensor]) -> None:
         """For `state_dict`: names that share one tensor (tied weights) share the new value too."""
         for name in set(weights) & set(self._values):
-            old, new = self._values[name], torch.as_tensor(weights[name]).detach().clone()
+            old, new = self._values[name], weights[name]
             tied = [other for other, value in self._values.items() if value.is_set_to(old)]
             self._values |= dict.fromkeys(tied, new)

@@ -37,7 +37,7 @@ def build_runner(
     weights = [
         (given.name, given.data, position) for position, given in enumerate(inputs) if given.data is not None
     ]
-    runner = _core.Runner(engine, tensors, weights, like)
+    runner = _core.Runner(engine, tensors, weights, like, settings.check_weights)
     if all(slot.is_tensor for slot in signature.outputs):
         return runner, engine
     return WithPlainOutputs(runner, signature.outputs), engine

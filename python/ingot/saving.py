@@ -66,11 +66,12 @@ def save(
         )
 
 
-def load(path: str | os.PathLike[str], memory: str = "map") -> Any:
+def load(path: str | os.PathLike[str], memory: str = "map", weights: Any = None) -> Any:
     """Opens what `save` wrote: a CompiledModule, with its report and engines, or an Engine.
 
     A .pt2 file that `save` did not write is opened by torch.
     memory: as for `Engine.load`; torch always reads a copy of a .pt2.
+    weights: as for `Engine.load`, for what was compiled with `strip_engine_weights`.
     """
     choice("memory", memory, MEMORY)
     try:
@@ -83,11 +84,16 @@ def load(path: str | os.PathLike[str], memory: str = "map") -> Any:
             advice="check the path and its permissions",
         ) from None
     if magic != b"PK\x03\x04":
-        return Engine.load(path, memory=memory)
+        return Engine.load(path, memory=memory, weights=weights)
     record = {RECORD: ""}  # torch fills in what it has
     with compat.without_own_deprecations(), open(path, "rb") as file:
         program = torch.export.load(file, extra_files=record)
-    return module_of(program, json.loads(record[RECORD])) if record.get(RECORD) else program.module()
+    if not record.get(RECORD):
+        return program.module()
+    module = module_of(program, json.loads(record[RECORD]))
+    if weights is not None:
+        module.refit(weights)
+    return module
 
 
 class _Stream(io.RawIOBase):
@@ -207,6 +213,7 @@ def _record(module: CompiledModule, carrier: _Carrier) -> dict[str, Any]:
     return {
         "whole": module.compiled.graph is None,
         "segments": module.report.rows(),
+        "names": module.model_names,
         "weights": {buffer: names.get(position, "") for buffer, position in carrier.weights.items()},
         "conditions": None if module.compiled.conditions is None else module.compiled.conditions.record(),
         "guards": None if guards is None else {"rows": guards.rows, "names": guards.names},

@@ -17,10 +17,12 @@ _OWN = {
     "min_block_size": "partitions of fewer nodes stay in torch",
     "torch_executed_ops": 'ATen overloads ("aten.add.Tensor") that stay in torch',
     "check_speed": "time each engine against torch at the traced sizes, for the report",
+    "check_weights": "how calls notice a write through .data or numpy: fast (8 words per weight), thorough (64), full (a hash)",
     "metadata": "strings by key that each engine stores, see Engine.metadata",
     "progress": "called as progress(phase, done, total, remaining_seconds); returning False cancels",
 }
 
+_WEIGHT_CHECKS = ("fast", "thorough", "full")
 _LISTS = ("names", "name:dims,...")  # types of options whose values may be lists of strings
 _PYTHON_NAMESPACES = ("_operator", "math", "torch", "higher_order")  # targets that are not overloads
 
@@ -32,6 +34,7 @@ class Settings:
     require_full_compilation: bool = False
     min_block_size: int = 1
     check_speed: bool = False
+    check_weights: str = "fast"
     torch_executed_ops: tuple[str, ...] = ()
     progress: Callable[[str, int, int, float], Any] | None = None
     metadata: dict[str, str] = field(default_factory=dict)
@@ -89,6 +92,10 @@ def _checked(name: str, value: Any) -> Any:
                 code="INGOT-U002",
             )
         return dict(value)
+    if name == "check_weights" and value not in _WEIGHT_CHECKS:
+        raise UserError(
+            f'option "{name}" is one of {", ".join(_WEIGHT_CHECKS)}, not {value!r}', code="INGOT-U002"
+        )
     if name == "progress" and value is not None and not callable(value):
         raise UserError(f'option "{name}" is a function, not {value!r}', code="INGOT-U002")
     expected = {"require_full_compilation": bool, "min_block_size": int, "check_speed": bool}.get(name)

@@ -10,7 +10,7 @@
 #include "cli/npz.h"
 #include "cli/output_file.h"
 #include "cli/read_file.h"
-#include "cli/safetensors.h"
+#include "cli/tensor_file.h"
 
 namespace ingot::cli {
 namespace {
@@ -47,9 +47,8 @@ std::vector<Array> read_arrays(const std::filesystem::path& path) {
                        2);
   }
   if (extension == ".npz") return read_npz(path);
-  const std::string text = read_file(path);
-  if (extension == ".npy") return {parse_npy(text, path.string())};
-  return parse_safetensors(text, path.string());
+  if (extension == ".npy") return {parse_npy(read_file(path), path.string())};
+  return TensorFile(path).arrays();
 }
 
 void check_array_path(const std::filesystem::path& path, size_t count) {

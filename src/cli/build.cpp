@@ -87,6 +87,9 @@ void build(const BuildCommand& command) {
     fmt::print("{}: {} bytes, {} kernels ({} distinct), built in {:.2f} s\n", output.string(),
                json["bytes"].get<uint64_t>(), json.value("kernels", 0), json.value("distinct_kernels", 0),
                json.value("seconds", 0.0));
+    for (const auto& repeats : json["repeats"])
+      fmt::print("  {}: {} layers, {} distinct\n", repeats["path"].get<std::string>(),
+                 repeats["layers"].get<size_t>(), repeats["distinct"].get<size_t>());
     print_slow(json["slow"]);
   }
 }

@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 
 #include "cli/commands.h"
+#include "cli/output_file.h"
 #include "ingot/build.h"
 
 namespace ingot::cli {
@@ -81,5 +82,23 @@ void cache_verify(const CacheCommand& command) {
 void cache_collect(const CacheCommand& command) { collect(command, command.bytes); }
 
 void cache_clear(const CacheCommand& command) { collect(command, 0); }
+
+void cache_bundle(const CacheCommand& command) {
+  ingot_text* text = nullptr;
+  check_output_path(command.file);
+  check(ingot_cache_bundle(folder_of(command), command.file.c_str(), &text));
+  const Json json = Json::parse(take_text(text));
+  if (command.json) return print_json(json);
+  fmt::print("{}: {} entries, {} bytes\n", command.file, json["entries"].get<size_t>(),
+             json["bytes"].get<uint64_t>());
+}
+
+void cache_unbundle(const CacheCommand& command) {
+  ingot_text* text = nullptr;
+  check(ingot_cache_unbundle(folder_of(command), command.file.c_str(), &text));
+  const Json json = Json::parse(take_text(text));
+  if (command.json) return print_json(json);
+  fmt::print("{} entries added\n", json["entries"].get<size_t>());
+}
 
 }  // namespace ingot::cli

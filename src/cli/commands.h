@@ -39,7 +39,13 @@ struct RunCommand {
   uint64_t seed = 0;
   int threads = 0;
   std::string verify = "lazy", trust = "any", memory = "map";
+  std::vector<std::string> weights;  // files that the engine's weights come from; empty: its own
   bool json = false;
+};
+struct RefitCommand {
+  std::string engine, output;
+  std::vector<std::string> weights;
+  bool partial = false, json = false;
 };
 struct BenchCommand {
   RunCommand run;
@@ -56,9 +62,14 @@ struct InspectCommand {
   std::string file;
   bool json = false;
 };
+struct DiffCommand {
+  std::string before, after;
+  bool json = false;
+};
 struct CacheCommand {
   std::string folder;  // "": that of the environment
   std::string key;     // of `why`
+  std::string file;    // of `bundle` and `unbundle`
   uint64_t bytes = 0;  // of `gc`
   bool json = false;
 };
@@ -70,16 +81,20 @@ struct OptCommand {
 
 void build(const BuildCommand& command);
 void run(const RunCommand& command);
+void refit(const RefitCommand& command);
 void bench(const BenchCommand& command);
 void profile(const ProfileCommand& command);
 void inspect(const InspectCommand& command);
 void verify(const InspectCommand& command);
+void diff(const DiffCommand& command);
 void cache_list(const CacheCommand& command);
 void cache_stats(const CacheCommand& command);
 void cache_why(const CacheCommand& command);
 void cache_verify(const CacheCommand& command);
 void cache_collect(const CacheCommand& command);
 void cache_clear(const CacheCommand& command);
+void cache_bundle(const CacheCommand& command);
+void cache_unbundle(const CacheCommand& command);
 void optimize(const OptCommand& command);
 void explain(const std::string& code, bool json);
 

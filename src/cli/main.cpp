@@ -21,9 +21,11 @@ using ingot::cli::BenchCommand;
 using ingot::cli::BuildCommand;
 using ingot::cli::CacheCommand;
 using ingot::cli::CommandError;
+using ingot::cli::DiffCommand;
 using ingot::cli::InspectCommand;
 using ingot::cli::OptCommand;
 using ingot::cli::ProfileCommand;
+using ingot::cli::RefitCommand;
 using ingot::cli::RunCommand;
 
 void add_build(CLI::App& app, BuildCommand& command) {
@@ -57,6 +59,21 @@ void add_build(CLI::App& app, BuildCommand& command) {
   build->callback([&command] { ingot::cli::build(command); });
 }
 
+CLI::Option* add_weights(CLI::App& app, std::vector<std::string>& files, const char* summary) {
+  return app.add_option("--weights", files, summary)->allow_extra_args(false);
+}
+
+void add_refit(CLI::App& app, RefitCommand& command) {
+  CLI::App* refit = app.add_subcommand("refit", "Write an engine with new weights");
+  refit->add_option("engine", command.engine, "engine file")->required();
+  add_weights(*refit, command.weights, "a .safetensors or .pt2 file with new values; may be repeated")
+      ->required();
+  refit->add_option("-o,--output", command.output, "engine file to write")->required();
+  refit->add_flag("--partial", command.partial, "keep the weights that the files lack");
+  refit->add_flag("--json", command.json, "print JSON");
+  refit->callback([&command] { ingot::cli::refit(command); });
+}
+
 void add_run_options(CLI::App& app, RunCommand& command) {
   app.add_option("engine", command.engine, "engine file")->required();
   app.add_option(
@@ -70,6 +87,7 @@ void add_run_options(CLI::App& app, RunCommand& command) {
   app.add_option("--trust", command.trust, "any, signed or none")
       ->check(CLI::IsMember({"any", "signed", "none"}));
   app.add_option("--memory", command.memory, "map or copy")->check(CLI::IsMember({"map", "copy"}));
+  add_weights(app, command.weights, "take the weights from a .safetensors or .pt2 file; may be repeated");
   app.add_flag("--json", command.json, "print JSON");
 }
 
@@ -116,6 +134,14 @@ CLI::App* add_file_command(CLI::App& app, const char* name, const char* summary,
   return sub;
 }
 
+void add_diff(CLI::App& app, DiffCommand& command) {
+  CLI::App* diff = app.add_subcommand("diff", "What distinguishes two engines");
+  diff->add_option("old", command.before, "engine file")->required();
+  diff->add_option("new", command.after, "engine file")->required();
+  diff->add_flag("--json", command.json, "print JSON");
+  diff->callback([&command] { ingot::cli::diff(command); });
+}
+
 void add_opt(CLI::App& app, OptCommand& command) {
   CLI::App* opt = app.add_subcommand("opt", "Run passes on the text form of a graph");
   opt->add_option("file", command.file, "graph.ir, or - for standard input");
@@ -148,6 +174,13 @@ void add_cache(CLI::App& app, CacheCommand& command) {
       ->add_option("--size", command.bytes, "bytes that may stay")
       ->required();
   add("clear", "Remove all entries", &ingot::cli::cache_clear);
+  add("bundle", "Write all entries to one file, for machines that build the same models",
+      &ingot::cli::cache_bundle)
+      ->add_option("file", command.file, "bundle to write")
+      ->required();
+  add("unbundle", "Check and add the entries of such a file", &ingot::cli::cache_unbundle)
+      ->add_option("file", command.file, "bundle to read")
+      ->required();
 }
 
 bool wants_json(std::span<char*> words) {
@@ -192,9 +225,11 @@ int run_command(int argc, char** argv) {
   app.require_subcommand(1);
   BuildCommand build_command;
   RunCommand run_command;
+  RefitCommand refit_command;
   BenchCommand bench_command;
   ProfileCommand profile_command;
   InspectCommand inspect_command, verify_command;
+  DiffCommand diff_command;
   OptCommand opt_command;
   CacheCommand cache_command;
   std::string code;
@@ -202,6 +237,7 @@ int run_command(int argc, char** argv) {
   try {
     add_build(app, build_command);
     add_run(app, run_command);
+    add_refit(app, refit_command);
     add_bench(app, bench_command);
     add_profile(app, profile_command);
     add_cache(app, cache_command);
@@ -210,6 +246,7 @@ int run_command(int argc, char** argv) {
     add_file_command(app, "verify", "Check every byte of an engine", verify_command)->callback([&] {
       ingot::cli::verify(verify_command);
     });
+    add_diff(app, diff_command);
     add_opt(app, opt_command);
     CLI::App* explain = app.add_subcommand("explain", "Explain an error code");
     explain->add_option("code", code, "INGOT-U001")->required();

@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "cli/output_file.h"
+#include "cli/tensor_file.h"
 
 namespace ingot::cli {
 namespace {
@@ -37,6 +38,7 @@ Session::Session(const RunCommand& command) {
   ingot_engine* engine = nullptr;
   check(ingot_engine_load(command.engine.c_str(), &options, &engine));
   engine_.reset(engine);
+  if (!command.weights.empty()) refit_from_files(engine, command.weights, false);
   for (size_t i = 0; i < ingot_engine_input_count(engine); ++i) {
     ingot_port port{};
     port.struct_size = sizeof(port);

@@ -5,6 +5,7 @@
 #include <set>
 #include <utility>
 
+#include "compiler/other_tensors.h"
 #include "compiler/output_names.h"
 #include "compiler/profile.h"
 #include "ops/model_source.h"
@@ -46,8 +47,10 @@ class Assembly {
                                   .dtype = dense.dtype,
                                   .shape = dense.shape,
                                   .digest = {},
+                                  .is_saved = weight.is_saved,
                                   .data = dense.data});
     }
+    engine_->others = other_tensors(parts_.program, parts_.model, engine_->sources);
   }
 
   static void collect_sources(const Graph& graph, std::set<int64_t>& numbers) {

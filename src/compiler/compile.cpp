@@ -1,11 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "compiler/compile.h"
 
-#include <fmt/core.h>
+#include <algorithm>
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include "compiler/assemble.h"
 #include "compiler/engine_entry.h"
 #include "compiler/lower.h"
+#include "compiler/name_symbols.h"
 #include "compiler/profile.h"
 #include "compiler/target_pipeline.h"
 #include "compiler/verify_kernels.h"
@@ -38,6 +42,17 @@ size_t verify_all(const LoweredPrograms& lowered, const std::vector<Image>& imag
   return verified.size();
 }
 
+void report_new_kernels(const CompiledImages& compiled, const CompileHooks& hooks, BuildReport& report) {
+  for (size_t i = 0; i < compiled.images.size(); ++i) {
+    if (compiled.is_new[i] != 0) report.new_kernels.push_back(compiled.images[i].kernel);
+  }
+  std::ranges::sort(report.new_kernels);
+  report.reused_kernels = compiled.images.size() - report.new_kernels.size();
+  if (hooks.log && !report.new_kernels.empty())
+    hooks.log(fmt::format("compiled {} of {} kernels: {}", report.new_kernels.size(), compiled.images.size(),
+                          fmt::join(report.new_kernels, ", ")));
+}
+
 // The result must obey the rules of engine files; a violation is our fault, not a file's.
 void check_engine(const EngineData& engine) {
   try {
@@ -61,7 +76,8 @@ std::shared_ptr<EngineData> compile(const aten::Program& program, const CompileO
                                     std::span<const Backend* const> backends, const CompileHooks& hooks,
                                     BuildReport* report) {
   return compile_model(
-      program, [&] { return aten::import_program(program); }, options, backends, hooks, report);
+      program, [&] { return aten::import_program(program, options.immutable_weights); }, options, backends,
+      hooks, report);
 }
 
 std::shared_ptr<EngineData> compile_model(const aten::Program& program,
@@ -84,8 +100,9 @@ std::shared_ptr<EngineData> compile_model(const aten::Program& program,
   complete_checks(model.graph, model.checks);
   refuse_what_no_size_meets(model.checks);
   runner.check("import", model.graph);
+  name_symbols(model);
   phases.begin("key");
-  const EngineEntry entry(program, model, backend, options, hooks);
+  EngineEntry entry(program, model, backend, options, hooks);
   if (auto found = entry.find(filled)) return found;
 
   phases.begin("simplify");
@@ -99,14 +116,15 @@ std::shared_ptr<EngineData> compile_model(const aten::Program& program,
   filled.passes = runner.timings();
 
   phases.begin("lower");
-  ImageTable table;
+  ImageTable table{.nodes = {}, .ids = {}, .images = {}, .shares = options.share_kernels};
   LoweredPrograms lowered{lower_graph(split.init, backend, target, split.main.symbols, table),
                           lower_graph(split.main, backend, target, split.main.symbols, table)};
+  filled.repeats = find_repeats(lowered.main);
   phases.begin("compile kernels");
   const auto report_kernels = [&](size_t done, size_t total) { phases.report(done, total); };
   CompiledImages compiled = compile_images(table, target_text(backend, target), options.threads,
                                            {hooks.cache, hooks.cache_use}, report_kernels);
-  filled.reused_kernels = compiled.reused;
+  report_new_kernels(compiled, hooks, filled);
   if (options.verify_kernels) {
     phases.begin("verify kernels");
     filled.verified_kernels = verify_all(lowered, compiled.images, split.main.symbols, hooks, target);
@@ -116,6 +134,7 @@ std::shared_ptr<EngineData> compile_model(const aten::Program& program,
   auto engine = assemble({program, model, split, std::move(lowered), std::move(compiled.images), target,
                           backend.place(), entry.structure()},
                          filled);
+  engine->has_immutable_weights = options.immutable_weights;
   check_engine(*engine);
   entry.keep(*engine, filled);
   return engine;

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <functional>
+#include <string>
 #include <string_view>
 
 #include "backends/executor.h"
@@ -25,6 +26,7 @@ struct CompileHooks {
   DumpCallback dump;
   Cache* cache = nullptr;  // of kernels; null: everything is compiled
   CacheUse cache_use;
+  std::function<void(const std::string& line)> log;  // of what was looked up; null: nobody wants to know
   std::function<KernelRunner(std::string_view backend)> runner;  // what verify_kernels needs
 };
 

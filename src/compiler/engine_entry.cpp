@@ -4,6 +4,7 @@
 #include <bit>
 #include <map>
 
+#include "cache/nearest_entry.h"
 #include "compiler/assemble.h"
 #include "compiler/byte_parts.h"
 #include "compiler/key.h"
@@ -13,19 +14,13 @@
 namespace ingot::core {
 namespace {
 
+constexpr std::chrono::minutes kPatience{10};  // with a process that builds and hangs
+
 // Weights go by their names into an engine: each must have one of its own.
 std::map<std::string_view, const aten::WeightSource*> weights_by_name(const aten::Imported& model) {
   std::map<std::string_view, const aten::WeightSource*> weights;
   for (const aten::WeightSource& weight : model.weights) weights.emplace(weight.name, &weight);
   return weights;
-}
-
-EngineData without_weights(EngineData engine) {
-  for (WeightData& weight : engine.weights) {
-    if (!weight.is_constant()) weight.data = nullptr;
-  }
-  for (SourceWeight& source : engine.sources) source.data = nullptr;
-  return engine;
 }
 
 void write_report(ByteWriter& writer, const BuildReport& report) {
@@ -57,15 +52,29 @@ bool read_report(ByteReader& reader, BuildReport& report) {
 
 EngineEntry::EngineEntry(const aten::Program& program, const aten::Imported& model, const Backend& backend,
                          const CompileOptions& options, const CompileHooks& hooks)
-    : model_(model), use_(hooks.cache_use), structure_(engine_key(model, backend, options)) {
-  // A build that is watched is done; so is one that checks what it makes.
-  if (use_.disk == nullptr || options.verify_kernels || hooks.dump) return;
+    : model_(model), hooks_(hooks), use_(hooks.cache_use), structure_(engine_key(model, backend, options)) {
+  // A build that is watched or measured is done; so is one that checks what it makes.
+  if (use_.disk == nullptr || options.verify_kernels || !options.share_kernels || hooks.dump) return;
   is_possible_ = weights_by_name(model).size() == model.weights.size();
   if (is_possible_) key_ = make_key(EntryKind::kEngine, structure_ + engine_binding(program, model));
 }
 
-std::shared_ptr<EngineData> EngineEntry::find(BuildReport& report) const {
+std::shared_ptr<EngineData> EngineEntry::find(BuildReport& report) {
   if (!is_possible_ || !use_.reuse) return nullptr;
+  if (auto found = look_up(report)) return found;
+  if (use_.keep && use_.disk->is_usable()) {
+    const auto wait = [&] { hooks_.phases != nullptr ? hooks_.phases->report(0, 1) : void(); };
+    lease_.emplace(use_.disk->folder(), key_.digest, kPatience, wait);
+    if (lease_->has_waited()) {
+      if (hooks_.log) hooks_.log("waited for another process that builds the same engine");
+      if (auto found = look_up(report)) return found;
+    }
+  }
+  if (hooks_.log) hooks_.log("no engine was found: " + explain_miss(*use_.disk, key_));
+  return nullptr;
+}
+
+std::shared_ptr<EngineData> EngineEntry::look_up(BuildReport& report) const {
   const Blob entry = use_.disk->find(key_);
   return entry == nullptr ? nullptr : open(entry, report);
 }

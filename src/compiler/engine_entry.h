@@ -4,9 +4,11 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <string>
 
 #include "backends/backend.h"
+#include "cache/lease.h"
 #include "compiler/build_report.h"
 #include "compiler/compile_hooks.h"
 #include "compiler/options.h"
@@ -24,19 +26,23 @@ class EngineEntry {
               const CompileOptions& options, const CompileHooks& hooks);
 
   // The engine as the build would make it, from `hooks.cache_use`; null if there is none. Fills `report`.
-  std::shared_ptr<EngineData> find(BuildReport& report) const;
+  // Where another process makes it at the moment, waits for it; otherwise other processes wait for this one.
+  std::shared_ptr<EngineData> find(BuildReport& report);
   void keep(const EngineData& engine, const BuildReport& report) const;
   const std::string& structure() const { return structure_; }  // engine_key
 
  private:
+  std::shared_ptr<EngineData> look_up(BuildReport& report) const;
   std::shared_ptr<EngineData> open(const Blob& entry, BuildReport& report) const;
   bool give_weights(EngineData& engine) const;
 
   const aten::Imported& model_;
+  const CompileHooks& hooks_;
   const CacheUse& use_;
   std::string structure_;
   bool is_possible_ = false;
   CacheKey key_;
+  std::optional<Lease> lease_;  // while this build makes the entry
 };
 
 }  // namespace ingot::core

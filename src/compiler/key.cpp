@@ -6,6 +6,8 @@
 
 #include "compiler/canonical_graph.h"
 #include "compiler/fingerprint.h"
+#include "compiler/name_symbols.h"
+#include "compiler/other_tensors.h"
 #include "compiler/output_names.h"
 #include "engine/engine_file.h"
 #include "ir/scanner.h"
@@ -70,13 +72,6 @@ std::string describe_mutated_inputs(const aten::Imported& model) {
   return text;
 }
 
-Predicate renamed(Predicate condition, const std::map<std::string, Dim>& symbols) {
-  condition.left = substitute(condition.left, symbols);
-  condition.right = substitute(condition.right, symbols);
-  for (Predicate& part : condition.parts) part = renamed(std::move(part), symbols);
-  return condition;
-}
-
 std::string describe_conditions(const std::vector<SizeCheck>& checks,
                                 const std::map<std::string, Dim>& symbols) {
   std::string text;
@@ -98,7 +93,10 @@ std::string engine_key(const aten::Imported& model, const Backend& backend, cons
   const CanonicalGraph canonical = canonicalize(model.graph);
   return fmt::format("ingot {}, engine format {}, sources {}\ntarget {}, code by {}\nweights {}\n",
                      INGOT_VERSION, kEngineFormatVersion, kFingerprint, options.target.text(),
-                     backend.generator(), options.keep_original_weights ? "original" : "prepared") +
+                     backend.generator(),
+                     options.immutable_weights       ? "immutable"
+                     : options.keep_original_weights ? "original"
+                                                     : "prepared") +
          describe_passes(options.passes) + describe_mutated_inputs(model) +
          describe_conditions(model.checks, canonical.symbols) +
          to_string(canonical.graph, {.canonical = true});
@@ -106,7 +104,8 @@ std::string engine_key(const aten::Imported& model, const Backend& backend, cons
 
 std::string engine_binding(const aten::Program& program, const aten::Imported& model) {
   std::string text = "origin " + quote(program.origin) + "\n" + describe_call(program, model) +
-                     describe_initial_states(model.states) + describe_messages(model.checks);
+                     describe_initial_states(model.states) + describe_messages(model.checks) +
+                     describe_tensors(program, model);
   for (const auto& node : model.graph.nodes())
     text += quote(node->name) + " " + quote(node->source.to_string()) + "\n";
   return text + to_string(model.graph);

@@ -8,6 +8,8 @@
 #include <thread>
 #include <utility>
 
+#include <fmt/core.h>
+
 #include "compiler/image_entry.h"
 #include "compiler/step_work.h"
 #include "ops/alias.h"
@@ -17,6 +19,7 @@ namespace ingot::core {
 namespace {
 
 ImageId image_for(LoweredStep& step, ImageTable& images) {
+  if (!images.shares) step.kernel_key += fmt::format("\nuse {}", images.images.size());
   const auto [entry, is_new] =
       images.ids.try_emplace(step.kernel_key, static_cast<ImageId>(images.images.size()));
   if (is_new) images.images.push_back({step.kernel_key, std::move(step.compile)});
@@ -26,7 +29,8 @@ ImageId image_for(LoweredStep& step, ImageTable& images) {
 
 const LoweredNode& lower_alone(LoneNode lone, const Backend& backend, const Target& target,
                                ImageTable& images) {
-  const auto [entry, is_new] = images.nodes.try_emplace(lone.text());
+  const std::string use = images.shares ? "" : fmt::format("\nuse {}", images.nodes.size());
+  const auto [entry, is_new] = images.nodes.try_emplace(lone.text() + use);
   LoweredNode& lowered = entry->second;
   if (!is_new) return lowered;
   lowered.lone = std::move(lone);
@@ -69,12 +73,16 @@ std::vector<LoweredStep> lower_node(const Node& node, const Backend& backend, co
 class WorkList {
  public:
   WorkList(const ImageTable& table, std::string_view target_text, const ImageCache& cache)
-      : table_(table), target_text_(target_text), cache_(cache), images_(table.images.size()) {}
+      : table_(table),
+        target_text_(target_text),
+        cache_(cache),
+        images_(table.images.size()),
+        is_new_(table.images.size(), 1) {}
 
   bool do_next() {
     const size_t i = next_++;
     if (stop || i >= images_.size()) return false;
-    images_[i] = image(table_.images[i]);
+    images_[i] = image(i);
     return true;
   }
 
@@ -90,35 +98,37 @@ class WorkList {
 
   CompiledImages take() {
     if (failure_) std::rethrow_exception(failure_);
-    return {std::move(images_), reused_.load()};
+    return {std::move(images_), std::move(is_new_)};
   }
 
   std::atomic<size_t> done{0};
   std::atomic<bool> stop{false};
 
  private:
-  Image image(const ImageTable::Entry& entry) {
+  Image image(size_t index) {
+    const ImageTable::Entry& entry = table_.images[index];
     const CacheKey key = make_key(EntryKind::kKernel, std::string(target_text_) + entry.key);
-    Image image = cache_.cache == nullptr ? entry.compile() : from_cache(key, entry.compile);
+    Image image = cache_.cache == nullptr ? entry.compile() : from_cache(key, entry.compile, is_new_[index]);
     image.key = key.digest;
     return image;
   }
 
-  Image from_cache(const CacheKey& key, const std::function<Image()>& compile) {
+  Image from_cache(const CacheKey& key, const std::function<Image()>& compile, uint8_t& is_new) {
     const Cache::Result found = cache_.cache->get(key, cache_.use, [&] { return encode_image(compile()); });
     std::optional<Image> image = decode_image(*found.bytes);
     if (!image) return compile();
-    if (found.origin != Origin::kMade) ++reused_;
+    is_new = found.origin == Origin::kMade ? 1 : 0;
     return *std::move(image);
   }
 
   const ImageTable& table_;
   const std::string_view target_text_;
   const ImageCache& cache_;
-  std::atomic<size_t> next_{0}, reused_{0};
+  std::atomic<size_t> next_{0};
   std::mutex mutex_;
   std::exception_ptr failure_;
   std::vector<Image> images_;
+  std::vector<uint8_t> is_new_;  // bytes, as several threads write them
 };
 
 // As many as the system can start, at most `count`: the caller works too.

@@ -29,6 +29,7 @@ struct ImageTable {
   std::map<std::string, LoweredNode> nodes;  // by LoneNode::text
   std::map<std::string, ImageId> ids;        // by the key
   std::vector<Entry> images;
+  bool shares = true;  // false: each use is lowered and compiled, to measure what sharing saves
 };
 
 // Lowers every node of `graph` that needs a step, in order.
@@ -42,8 +43,8 @@ struct ImageCache {
 };
 
 struct CompiledImages {
-  std::vector<Image> images;  // in the order of the table
-  size_t reused = 0;          // of these were found in the cache, or made by another build meanwhile
+  std::vector<Image> images;    // in the order of the table
+  std::vector<uint8_t> is_new;  // one per image: 0 if it was found in the cache, or made by another build
 };
 
 // Compiles on `threads` threads what `cache` lacks; calls report(done, total) after each on the

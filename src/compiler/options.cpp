@@ -102,6 +102,9 @@ constexpr std::array kRows = {
         [](CompileOptions& o, View name, View value) {
           o.cache.limit = parse_integer(name, value, 0, INT64_MAX);
         }},
+    Row{{"immutable_weights", "bool", "false",
+         "fold what depends on weights alone by their values; the engine accepts no other weights"},
+        [](CompileOptions& o, View name, View value) { o.immutable_weights = parse_bool(name, value); }},
     Row{{"keep_original_weights", "bool", "false",
          "ship the model's own weights and prepare them at load, for machines of another kind"},
         [](CompileOptions& o, View name, View value) { o.keep_original_weights = parse_bool(name, value); }},
@@ -118,19 +121,31 @@ constexpr std::array kRows = {
         [](CompileOptions& o, View name, View value) {
           o.target.level = o.passes.level = parse_level(name, value);
         }},
+    Row{{"refit_identical_engine_weights", "bool", "true",
+         "has no effect: an engine that was found always takes the weights of the model at hand"},
+        [](CompileOptions&, View name, View value) { parse_bool(name, value); }},
     Row{{"reuse_cached_engines", "bool", "true", "use what earlier builds kept"},
         [](CompileOptions& o, View name, View value) { o.cache.reuse = parse_bool(name, value); }},
     Row{{"shapes", "name:dims,...", "",
          "sizes of inputs: ids:1x128, or ranges ids:1..16x1..8..256 (min..typical..max)"},
         [](CompileOptions& o, View, View value) { o.profiles = parse_shapes(value); }},
+    Row{{"share_kernels", "bool", "true",
+         "compile equal kernels of an engine once; false: to measure what that saves"},
+        [](CompileOptions& o, View name, View value) { o.share_kernels = parse_bool(name, value); }},
     Row{{"stop_after", "name", "", "the last pass that runs"},
         [](CompileOptions& o, View, View value) { o.passes.stop_after = value; }},
+    Row{{"strip_engine_weights", "bool", "false",
+         "leave the weights out: whoever loads the engine gives them"},
+        [](CompileOptions& o, View name, View value) { o.strip_weights = parse_bool(name, value); }},
     Row{{"threads", "number", "0",
          "threads of the build; does not affect the engine; 0: all that the process may use"},
         [](CompileOptions& o, View name, View value) {
           const auto threads = static_cast<int>(parse_integer(name, value, 0, 1024));
           o.threads = threads > 0 ? threads : available_threads();
         }},
+    Row{{"timing_cache_path", "file", "",
+         "has no effect: nothing is timed; kernels are kept in engine_cache_dir"},
+        [](CompileOptions&, View, View) {}},
     Row{{"verify_kernels", "bool", "false",
          "compare each kernel with its definition, if this machine can run it; a wrong one fails the build"},
         [](CompileOptions& o, View name, View value) { o.verify_kernels = parse_bool(name, value); }},

@@ -28,6 +28,9 @@ struct CompileOptions {
   bool require_full_compilation = false;
   bool verify_kernels = false;
   bool keep_original_weights = false;  // ship the model's weights and run init at load
+  bool strip_weights = false;          // ship no weights: they are given when the engine is loaded
+  bool immutable_weights = false;      // weights are constants, which may be folded
+  bool share_kernels = true;           // false: each use of a kernel is compiled
   CacheOptions cache;
   int threads = 1;  // that build; how an engine's work is split is decided where it runs
 };

@@ -47,12 +47,28 @@ struct SourceWeight {
   std::string name;
   DType dtype = DType::kF32;
   std::vector<int64_t> shape;
-  Digest digest{};  // SHA-256 of its row-major bytes; zero until the engine is first written
+  Digest digest{};       // SHA-256 of its row-major bytes; zero until the engine is first written
+  bool is_saved = true;  // false: a buffer that state dicts leave out
   std::shared_ptr<const std::byte> data;  // dense row-major; null if only the prepared form was kept
 };
 
+size_t source_bytes(const SourceWeight& source);  // of its row-major value
 // SHA-256 of a value for this weight, zero if it is null.
 Digest digest_of(const SourceWeight& source, const std::byte* data);
+
+// A parameter or buffer of the model that is not a source: a refit accepts its name.
+struct OtherTensor {
+  std::string name;
+  std::optional<uint32_t> tied_to;  // it is another name of this source
+  std::optional<Digest> digest;  // tensor_digest of a constant or initial state: a refit must not change it
+};
+
+// The engine with the values of its weights left out; constants stay.
+struct EngineData;
+EngineData without_weights(EngineData engine);
+
+// SHA-256 of dtype, shape and row-major bytes.
+Digest tensor_digest(const TensorView& value);
 
 // One node of the user's model, for reports and errors.
 struct NodeRecord {
@@ -82,9 +98,11 @@ struct EngineData {
   Program main;
   std::vector<Image> images;
   WeightsForm weights_form = WeightsForm::kPrepared;
-  std::vector<WeightData> weights;    // the weight table; ids of Storage::kWeight and kConstant
-  std::vector<SourceWeight> sources;  // in the file with values only if kOriginal
-  std::vector<Tensor> state_values;   // initial values of owned states
+  std::vector<WeightData> weights;     // the weight table; ids of Storage::kWeight and kConstant
+  std::vector<SourceWeight> sources;   // in the file with values only if kOriginal or unsaved
+  std::vector<OtherTensor> others;     // in the order of their names, which differ from those of sources
+  bool has_immutable_weights = false;  // the model's weights became constants
+  std::vector<Tensor> state_values;    // initial values of owned states
   std::vector<NodeRecord> nodes;
   std::map<std::string, std::string> metadata;  // attached by the user when building; keys are not empty
   std::vector<SizeCheck> checks;  // conditions on the sizes of main's inputs and states, checked before a run

@@ -47,10 +47,6 @@ class Placer {
 
 }  // namespace
 
-size_t source_bytes(const SourceWeight& source) {
-  return Tensor{nullptr, source.dtype, source.shape}.bytes();
-}
-
 WeightPlaces place_weights(const EngineData& engine) {
   Placer placer;
   placer.places.weights.assign(engine.weights.size(), kNotKept);
@@ -67,8 +63,9 @@ WeightPlaces place_weights(const EngineData& engine) {
     placer.places.weights[id] = placer.place(entry.data.get(), entry.bytes);
   }
   for (const SourceWeight& source : engine.sources) {
-    placer.places.sources.push_back(original ? placer.place(source.data.get(), source_bytes(source))
-                                             : kNotKept);
+    const bool is_stored = original || !source.is_saved;
+    placer.places.sources.push_back(is_stored ? placer.place(source.data.get(), source_bytes(source))
+                                              : kNotKept);
   }
   for (uint32_t id = 0; original && id < engine.weights.size(); ++id) {
     const FromSource* source = engine.weights[id].source();

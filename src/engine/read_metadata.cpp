@@ -39,6 +39,8 @@ class MetadataReader : FlatReader {
     each(metadata.nodes(), [&](const file::Node& node) {
       engine.nodes.push_back({text(node.name()), text(node.op()), text(node.source())});
     });
+    engine.has_immutable_weights = metadata.immutable_weights();
+    each(metadata.others(), [&](const file::OtherTensor& other) { add_other(other, engine); });
     each(metadata.entries(), [&](const file::Entry& entry) {
       std::string key = text(entry.key());
       require(!key.empty(), "a metadata key is empty");
@@ -116,7 +118,18 @@ class MetadataReader : FlatReader {
     weight.dtype = dtype(source.dtype());
     weight.shape = numbers(source.shape());
     weight.digest = digest(source.digest());
+    weight.is_saved = source.is_saved();
     place(source.offset(), dense_bytes(weight.dtype, weight.shape, *this), result_.sources);
+  }
+
+  void add_other(const file::OtherTensor& source, EngineData& engine) {
+    OtherTensor other{.name = text(source.name()), .tied_to = {}, .digest = {}};
+    require(engine.others.empty() || engine.others.back().name < other.name,
+            "the names of other tensors are not in order");
+    if (source.tied_to() != kNoId) other.tied_to = source.tied_to();
+    require(!other.tied_to || *other.tied_to < engine.sources.size(), "a tensor is tied to none");
+    if (source.digest() != nullptr) other.digest = digest(source.digest());
+    engine.others.push_back(std::move(other));
   }
 
   void add_state(const file::State& source, EngineData& engine) {

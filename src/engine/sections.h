@@ -23,8 +23,6 @@ struct WeightPlaces {
   uint64_t length = 0;
 };
 
-size_t source_bytes(const SourceWeight& source);  // of its row-major value
-
 // Order of first use by `main`; equal addresses are stored once.
 WeightPlaces place_weights(const EngineData& engine);
 

@@ -232,10 +232,6 @@ void Writing::write(const Draft& draft, const Sink& sink, const EngineFile* orig
 
 }  // namespace
 
-Digest digest_of(const SourceWeight& source, const std::byte* data) {
-  return data == nullptr ? Digest{} : digest({data, source_bytes(source)});
-}
-
 void write_engine(const EngineData& engine, const Sink& sink, const EngineFile* origin,
                   const WriteWatch& watch) {
   if (origin != nullptr) origin->require_unchanged();  // nothing may be read from a truncated file

@@ -33,13 +33,16 @@ class MetadataWriter {
     const auto nodes = write_all(builder_, engine.nodes, [&](const NodeRecord& node) {
       return file::CreateNode(builder_, text(node.name), text(node.op), text(node.source));
     });
+    const auto others =
+        write_all(builder_, engine.others, [&](const OtherTensor& other) { return write(other); });
     const auto entries = write_all(builder_, engine.metadata, [&](const auto& entry) {
       return file::CreateEntry(builder_, text(entry.first), text(entry.second));
     });
     builder_.Finish(file::CreateMetadata(builder_, text(engine.name), text(engine.origin),
                                          text(engine.target), static_cast<uint8_t>(engine.weights_form),
                                          write(engine.signature), images, weights, sources, states, nodes,
-                                         entries, builder_.CreateVectorOfStrings(engine.devices)));
+                                         entries, builder_.CreateVectorOfStrings(engine.devices), others,
+                                         engine.has_immutable_weights));
     return finished_bytes(builder_);
   }
 
@@ -65,7 +68,12 @@ class MetadataWriter {
 
   fb::Offset<file::Source> write(const SourceWeight& source, const Digest& digest, uint64_t offset) {
     return file::CreateSource(builder_, text(source.name), static_cast<uint8_t>(source.dtype),
-                              numbers(source.shape), raw(digest), offset);
+                              numbers(source.shape), raw(digest), offset, source.is_saved);
+  }
+
+  fb::Offset<file::OtherTensor> write(const OtherTensor& other) {
+    return file::CreateOtherTensor(builder_, text(other.name), other.tied_to.value_or(kNoId),
+                                   other.digest ? raw(*other.digest) : 0);
   }
 
   fb::Offset<file::Signature> write(const Signature& signature) {

@@ -254,8 +254,9 @@ void Context::require_weights(const WeightSet& weights) const {
   if (weights.missing < 0) [[likely]]
     return;
   const std::string& name = engine_->data().weights[static_cast<size_t>(weights.missing)].name;
-  throw UserError("INGOT-U323", fmt::format("the engine has no value of the weight '{}'", name),
-                  "it was saved without weights: give them by refit");
+  throw UserError(
+      "INGOT-U323", fmt::format("the engine has no value of the weight '{}'", name),
+      "it was saved without weights: give them when it is loaded (weights=, --weights), or by refit");
 }
 
 void Context::run(std::span<const Argument> inputs, const OutputAllocator& allocator,

@@ -1,14 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/engine.h"
 
-#include <algorithm>
 #include <mutex>
-#include <set>
 #include <utility>
 
-#include <fmt/format.h>
-#include <fmt/ranges.h>
+#include <fmt/core.h>
 
+#include "engine/program_slice.h"
 #include "runtime/initialize.h"
 #include "runtime/memory.h"
 #include "runtime/weight_verification.h"
@@ -29,68 +27,17 @@ void check_trust(const EngineData& data, Trust trust) {
   }
 }
 
-size_t find_source(const EngineData& data, const std::string& name) {
-  const auto found = std::ranges::find(data.sources, name, &SourceWeight::name);
-  if (found != data.sources.end()) return static_cast<size_t>(found - data.sources.begin());
-  throw UserError("INGOT-U320", fmt::format("the engine has no weight '{}'", name),
-                  "constants and integer buffers cannot be refitted: rebuild the engine");
-}
-
-void check_source(const SourceWeight& source, const TensorView& value) {
-  if (source.dtype == value.dtype && source.shape == value.shape) return;
-  throw UserError("INGOT-U321", fmt::format("weight '{}' is {}[{}], but the new value is {}[{}]", source.name,
-                                            name(source.dtype), fmt::join(source.shape, ","),
-                                            name(value.dtype), fmt::join(value.shape, ",")));
-}
-
-bool init_reads(const EngineData& data, const std::set<size_t>& sources) {
-  return std::ranges::any_of(data.init.buffers, [&](const Buffer& buffer) {
-    if (buffer.storage != Storage::kWeight) return false;
-    const FromSource* source = data.weights[buffer.index].source();
-    return source != nullptr && sources.contains(source->index);
-  });
-}
-
-bool reads_weight(const Program& program, size_t id) {
-  const auto reads = [&](const Buffer& buffer) {
-    return buffer.storage == Storage::kWeight && buffer.index == id;
-  };
-  return std::ranges::any_of(program.buffers, reads) ||
-         std::ranges::any_of(program.nested, [&](const Program& nested) { return reads_weight(nested, id); });
-}
-
-// Values that only init reads are kept only by engines that were loaded with them; others keep the digest.
-void drop_unkept(const EngineData& data, const std::set<size_t>& changed, WeightSet& weights) {
-  for (const size_t i : changed) {
-    const bool kept = data.sources[i].data != nullptr;
-    weights.refitted[i] = kept ? Digest{} : digest_of(data.sources[i], weights.sources[i].get());
-    if (!kept) weights.sources[i] = nullptr;
-  }
-  for (size_t id = 0; id < data.weights.size(); ++id) {
-    const bool came = data.weights[id].data != nullptr || data.weights[id].init() != nullptr;
-    if (!came && !reads_weight(data.main, id)) weights.data[id] = nullptr;
-  }
-}
-
-// For a device, a value on the host is enough: it is copied when needed.
-bool is_given(const EngineData& data, const Buffer& buffer, const WeightSet& weights) {
-  if (weights.data[buffer.index] != nullptr) return true;
-  const bool placed =
-      buffer.place.kind == Place::Kind::kDevice && weights.on_devices.size() == data.devices.size();
-  return placed && weights.on_devices[buffer.place.index][buffer.index] != nullptr;
-}
-
-// The first weight id without value that `program` reads, or -1.
-int32_t find_missing(const EngineData& data, const Program& program, const WeightSet& weights) {
-  for (const Buffer& buffer : program.buffers) {
+// Whether a value that `program` reads is the one of the engine's file.
+bool reads_stored_values(const EngineData& data, const Program& program, const WeightSet& weights) {
+  return std::ranges::any_of(program.buffers, [&](const Buffer& buffer) {
     const bool is_weight = buffer.storage == Storage::kWeight || buffer.storage == Storage::kConstant;
-    const bool absent = is_weight && !is_given(data, buffer, weights) && data.weights[buffer.index].bytes > 0;
-    if (absent) return static_cast<int32_t>(buffer.index);
-  }
-  for (const Program& nested : program.nested) {
-    if (const int32_t missing = find_missing(data, nested, weights); missing >= 0) return missing;
-  }
-  return -1;
+    if (!is_weight) return false;
+    const WeightData& entry = data.weights[buffer.index];
+    const std::byte* value = weights.data[buffer.index].get();
+    const FromSource* source = entry.source();
+    const bool is_of_source = source != nullptr && value == data.sources[source->index].data.get();
+    return value != nullptr && (value == entry.data.get() || is_of_source);
+  });
 }
 
 }  // namespace
@@ -154,15 +101,16 @@ void Engine::make_executables() {
 void Engine::prepare() {
   make_executables();
   auto weights = stored_weights(*data_);
-  if (needs_init(*data_, *weights) && find_missing(*data_, data_->init, *weights) < 0) initialize(*weights);
+  if (needs_init(*data_, *weights) && find_missing(*data_, data_->init, *weights) < 0)
+    initialize(init_, all_outputs(data_->init), *weights);
   set_weights(std::move(weights));
 }
 
-// Results of init have no checksum: its inputs are checked again after it ran.
-void Engine::initialize(WeightSet& weights) const {
+// Results of init have no checksum: what it read of the file is checked again after it ran.
+void Engine::initialize(const Executable& init, std::span<const uint32_t> outputs, WeightSet& weights) const {
   require_verified_weights();
-  run_init(*data_, init_, backends_, *host_, weights);
-  if (file_) file_->require_intact();
+  run_init(*data_, init, outputs, backends_, *host_, weights);
+  if (file_ && reads_stored_values(*data_, *init.program, weights)) file_->require_intact();
 }
 
 void Engine::require_verified_weights() const {
@@ -189,22 +137,26 @@ void Engine::set_weights(std::shared_ptr<WeightSet> weights) {
   old.reset(weights_.exchange(next.release(), std::memory_order_release));
 }
 
-void Engine::refit(const SourceValues& sources) {
+void Engine::refit(const SourceValues& values, Coverage coverage) {
+  const NewSources sources = check_sources(*data_, values, coverage);
   require_verified_weights();
   require_unchanged();
   const std::scoped_lock lock(refit_mutex_);
   auto next = std::make_shared<WeightSet>(*weights());
-  std::set<size_t> changed;
-  for (const auto& [name, value] : sources) {
-    const size_t index = find_source(*data_, name);
-    check_source(data_->sources[index], value);
-    next->sources[index] = to_dense(value).data;
-    changed.insert(index);
-  }
-  apply_sources(*data_, *next);
-  if (init_reads(*data_, changed)) initialize(*next);
-  drop_unkept(*data_, changed, *next);
+  take_sources(*data_, sources, *next);
+  const ProgramSlice init = init_after(*data_, sources, *next);
+  if (!init.outputs.empty())
+    initialize(make_executable(init.program, *data_, backends_), init.outputs, *next);
+  drop_borrowed(*data_, sources, *next);
   set_weights(std::move(next));
+}
+
+void Engine::take_weights(const Engine& copy) {
+  if (copy.data_ != data_)
+    throw UserError("INGOT-U328", "the weights are not those of a copy of this engine",
+                    "copy this engine, refit the copy, and pass that");
+  const std::scoped_lock lock(refit_mutex_);
+  set_weights(std::make_shared<WeightSet>(*copy.weights()));
 }
 
 }  // namespace ingot::core

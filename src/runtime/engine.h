@@ -11,6 +11,7 @@
 #include "engine/engine_file.h"
 #include "runtime/executable.h"
 #include "runtime/host.h"
+#include "runtime/refit.h"
 #include "runtime/weight_set.h"
 #include "support/fork.h"
 #include "types/tensor.h"
@@ -30,7 +31,6 @@ struct LoadOptions {
 std::shared_ptr<const EngineFile> open_copy(const std::filesystem::path& path);
 
 class WeightVerification;
-using SourceValues = std::map<std::string, TensorView, std::less<>>;
 
 class Engine {
  public:
@@ -56,17 +56,19 @@ class Engine {
   // UserError INGOT-U211 if the file is found to have changed since it was loaded (EngineFile).
   void require_unchanged() const;
   std::shared_ptr<const WeightSet> weights() const;
-  // Runs init on new values of all or some source weights (missing ones keep their values if the engine has
-  // them) and swaps in the new weight set; runs in flight keep the old one. UserError INGOT-U320 unknown
-  // name, U321 wrong shape or dtype, U322 a value that init needs is neither kept nor given. On failure
-  // nothing changes.
-  void refit(const SourceValues& sources);
+  // Runs the part of init that new values of source weights affect, and swaps in the new weight set; runs in
+  // flight keep the old one. UserError as of check_sources, and INGOT-U322 if a value that init needs is
+  // neither kept nor given. On failure nothing changes.
+  void refit(const SourceValues& values, Coverage coverage);
+  // Takes over the weights of a copy of this engine: a refit of several engines that cannot fail halfway.
+  // UserError INGOT-U328 if it is not a copy.
+  void take_weights(const Engine& copy);
 
  private:
   Engine() = default;
   void make_executables();
   void prepare();
-  void initialize(WeightSet& weights) const;
+  void initialize(const Executable& init, std::span<const uint32_t> outputs, WeightSet& weights) const;
   void set_weights(std::shared_ptr<WeightSet> weights);
 
   std::shared_ptr<const EngineData> data_;

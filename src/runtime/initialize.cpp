@@ -11,8 +11,8 @@
 namespace ingot::core {
 namespace {
 
-void require_values(const EngineData& data, const Executable& init, const WeightSet& weights) {
-  for (const Buffer& buffer : init.program->buffers) {
+void require_values(const EngineData& data, const Program& init, const WeightSet& weights) {
+  for (const Buffer& buffer : init.buffers) {
     if (buffer.storage != Storage::kWeight && buffer.storage != Storage::kConstant) continue;
     const WeightData& entry = data.weights[buffer.index];
     if (weights.data[buffer.index] != nullptr || entry.bytes == 0) continue;
@@ -39,12 +39,32 @@ struct InitOutputs {
   }
 };
 
+// For a device, a value on the host is enough: it is copied when needed.
+bool is_given(const EngineData& data, const Buffer& buffer, const WeightSet& weights) {
+  if (weights.data[buffer.index] != nullptr) return true;
+  const bool placed =
+      buffer.place.kind == Place::Kind::kDevice && weights.on_devices.size() == data.devices.size();
+  return placed && weights.on_devices[buffer.place.index][buffer.index] != nullptr;
+}
+
+}  // namespace
+
 bool has_value(const WeightSet& weights, size_t id) {
   return weights.data[id] != nullptr ||
          std::ranges::any_of(weights.on_devices, [&](const auto& copies) { return copies[id] != nullptr; });
 }
 
-}  // namespace
+int32_t find_missing(const EngineData& data, const Program& program, const WeightSet& weights) {
+  for (const Buffer& buffer : program.buffers) {
+    const bool is_weight = buffer.storage == Storage::kWeight || buffer.storage == Storage::kConstant;
+    const bool absent = is_weight && !is_given(data, buffer, weights) && data.weights[buffer.index].bytes > 0;
+    if (absent) return static_cast<int32_t>(buffer.index);
+  }
+  for (const Program& nested : program.nested) {
+    if (const int32_t missing = find_missing(data, nested, weights); missing >= 0) return missing;
+  }
+  return -1;
+}
 
 std::shared_ptr<WeightSet> stored_weights(const EngineData& data) {
   auto weights = std::make_shared<WeightSet>();
@@ -89,13 +109,14 @@ void place_weights_on_devices(const EngineData& data, const Program& program, co
   for (const Program& nested : program.nested) place_weights_on_devices(data, nested, backends, weights);
 }
 
-void run_init(const EngineData& data, const Executable& init, const LoadedBackends& backends, Host& host,
-              WeightSet& weights) {
-  require_values(data, init, weights);
+void run_init(const EngineData& data, const Executable& init, std::span<const uint32_t> outputs,
+              const LoadedBackends& backends, Host& host, WeightSet& weights) {
+  const Program& program = *init.program;
+  require_values(data, program, weights);
   const std::vector<WeightPointers> before = weights.on_devices;
-  place_weights_on_devices(data, *init.program, backends, weights);
-  InitOutputs outputs{*init.program, backends, {}};
-  outputs.made.resize(init.program->outputs.size());
+  place_weights_on_devices(data, program, backends, weights);
+  InitOutputs memory{program, backends, {}};
+  memory.made.resize(program.outputs.size());
   std::vector<GrowingBlock> arenas;
   weights.generation = 1;  // of addresses in the plan below, which lives only during this call
   const std::vector<std::unique_ptr<Queue>> queues = open_queues(backends);
@@ -107,20 +128,23 @@ void run_init(const EngineData& data, const Executable& init, const LoadedBacken
                                .inputs = {},
                                .states = {},
                                .states_version = 0,
-                               .outputs = {&InitOutputs::allocate, &outputs},
+                               .outputs = {&InitOutputs::allocate, &memory},
                                .arenas = arenas};
   RunPlan plan = make_run_plan(init, {}, std::vector<int64_t>(init.dims->table.symbols().size()));
   run_main(resources, init, plan);
-  for (const auto& queue : queues) wait_for(data, *init.program, *queue);
+  for (const auto& queue : queues) wait_for(data, program, *queue);
   weights.on_devices = before;  // values that only init reads do not stay on the device
   weights.on_devices.resize(data.devices.size(), WeightPointers(data.weights.size()));
   for (size_t id = 0; id < data.weights.size(); ++id) {
     const FromInit* from = data.weights[id].init();
     if (from == nullptr) continue;
+    const auto found = std::ranges::lower_bound(outputs, from->output);
+    if (found == outputs.end() || *found != from->output) continue;
+    const auto output = static_cast<size_t>(found - outputs.begin());
     weights.set(id, nullptr);
-    const Place place = outputs.place(from->output);
+    const Place place = memory.place(output);
     auto& pointers = place.kind == Place::Kind::kHost ? weights.data : weights.on_devices[place.index];
-    pointers[id] = outputs.made[from->output];
+    pointers[id] = memory.made[output];
   }
 }
 

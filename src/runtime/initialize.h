@@ -3,6 +3,7 @@
 #pragma once
 
 #include <memory>
+#include <span>
 
 #include "runtime/executable.h"
 #include "runtime/host.h"
@@ -23,9 +24,15 @@ void apply_sources(const EngineData& data, WeightSet& weights);
 void place_weights_on_devices(const EngineData& data, const Program& program, const LoadedBackends& backends,
                               WeightSet& weights);
 
-// Runs init on `weights` and stores its results there, each in the place that computed it. UserError
-// INGOT-U322 if a value that init reads is missing.
-void run_init(const EngineData& data, const Executable& init, const LoadedBackends& backends, Host& host,
-              WeightSet& weights);
+// The first weight id without value that `program` reads, or -1.
+int32_t find_missing(const EngineData& data, const Program& program, const WeightSet& weights);
+// On the host or a device.
+bool has_value(const WeightSet& weights, size_t id);
+
+// Runs init, or a part of it whose output k is output outputs[k] of init (ascending), on `weights` and stores
+// its results there, each in the place that computed it. UserError INGOT-U322 if a value that it reads is
+// missing.
+void run_init(const EngineData& data, const Executable& init, std::span<const uint32_t> outputs,
+              const LoadedBackends& backends, Host& host, WeightSet& weights);
 
 }  // namespace ingot::core

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "engine/program_slice.h"
 #include "runtime/initialize.h"
 
 namespace ingot::core {
@@ -18,7 +19,8 @@ void prepare_weights(EngineData& data, Host& host) {
   const auto weights = stored_weights(data);
   if (needs_init(data, *weights)) {
     const LoadedBackends backends = load_backends(data, nullptr, host);
-    run_init(data, make_executable(data.init, data, backends), backends, host, *weights);
+    run_init(data, make_executable(data.init, data, backends), all_outputs(data.init), backends, host,
+             *weights);
   }
   for (size_t id = 0; id < data.weights.size(); ++id) {
     if (data.weights[id].data == nullptr) data.weights[id].data = weights->data[id];

@@ -99,20 +99,33 @@ TensorView Tensor::view() const {
   return {data.get(), dtype, shape, row_major_strides(storage)};
 }
 
-Tensor make_tensor(DType dtype, std::vector<int64_t> shape) {
+namespace {
+
+Tensor allocate_tensor(DType dtype, std::vector<int64_t> shape) {
   const size_t bytes = dense_bytes(dtype, shape);
   auto* memory = static_cast<std::byte*>(::operator new(bytes, kAlignment, std::nothrow));
   if (memory == nullptr) {
     throw DeviceError("INGOT-D004", fmt::format("out of memory for a tensor of {}", format_bytes(bytes)));
   }
   std::shared_ptr<std::byte> data(memory, [](std::byte* block) { ::operator delete(block, kAlignment); });
-  std::memset(memory, 0, bytes);
   return {std::move(data), dtype, std::move(shape)};
 }
 
+}  // namespace
+
+Tensor make_tensor(DType dtype, std::vector<int64_t> shape) {
+  Tensor result = allocate_tensor(dtype, std::move(shape));
+  std::memset(result.data.get(), 0, result.bytes());
+  return result;
+}
+
+void copy_dense(const TensorView& view, std::byte* target) {
+  if (count(view.shape) != 0) DenseWriter(view, target).copy(0, 0);
+}
+
 Tensor to_dense(const TensorView& view) {
-  Tensor result = make_tensor(view.dtype, view.shape);
-  if (result.elements() != 0) DenseWriter(view, result.data.get()).copy(0, 0);
+  Tensor result = allocate_tensor(view.dtype, view.shape);
+  copy_dense(view, result.data.get());
   return result;
 }
 

@@ -34,6 +34,7 @@ struct Tensor {
 
 Tensor make_tensor(DType dtype, std::vector<int64_t> shape);  // zero-filled, 64-byte aligned
 Tensor to_dense(const TensorView& view);                      // a row-major copy
+void copy_dense(const TensorView& view, std::byte* target);   // the bytes of to_dense(view)
 std::vector<int64_t> row_major_strides(std::span<const int64_t> shape);
 
 // Element access through double or int64, converting; for oracles and tests, not fast. Complex elements: the

@@ -25,7 +25,8 @@ void refit(ingot_engine* engine, const std::vector<float>& values) {
   const char* name = "w";
   const int64_t shape[] = {static_cast<int64_t>(values.size())};
   const ingot_tensor tensor{const_cast<float*>(values.data()), INGOT_F32, 1, shape, nullptr};
-  EXPECT_EQ(code_of(ingot_engine_refit(engine, 1, &name, &tensor)), values.size() == 4 ? "" : "INGOT-U321");
+  EXPECT_EQ(code_of(ingot_engine_refit(engine, 1, &name, &tensor, nullptr)),
+            values.size() == 4 ? "" : "INGOT-U321");
 }
 
 TEST(Engine, DescribesItsPorts) {

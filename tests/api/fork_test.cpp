@@ -46,7 +46,7 @@ std::string refit_with(ingot_engine* engine, float value) {
   std::vector<float> values(kFloats, value);
   const char* const name = "w";
   const ingot_tensor weight{values.data(), INGOT_F32, 1, &kFloats, nullptr};
-  return code_of(ingot_engine_refit(engine, 1, &name, &weight));
+  return code_of(ingot_engine_refit(engine, 1, &name, &weight, nullptr));
 }
 
 bool set_threads_works() {

@@ -168,15 +168,15 @@ TEST_P(MemoryTest, RefitsWhollyOrNotAtAll) {
   const char* const name = "w";
   float first[] = {1, 1, 1, 1};
   const ingot_tensor tensor{first, INGOT_F32, 1, &four, nullptr};
-  ASSERT_EQ(code_of(ingot_engine_refit(engine.get(), 1, &name, &tensor)), "");
+  ASSERT_EQ(code_of(ingot_engine_refit(engine.get(), 1, &name, &tensor, nullptr)), "");
   EXPECT_GT(fail_each_allocation(GetParam(),
                                  [&] {
                                    const float before = weight;
                                    weight += 1;
                                    float values[] = {weight, weight, weight, weight};
                                    const ingot_tensor tensor{values, INGOT_F32, 1, &four, nullptr};
-                                   const std::string code =
-                                       quiet_code(ingot_engine_refit(engine.get(), 1, &name, &tensor));
+                                   const std::string code = quiet_code(
+                                       ingot_engine_refit(engine.get(), 1, &name, &tensor, nullptr));
                                    if (!code.empty()) weight = before;
                                    EXPECT_EQ(run_once(context.get()), "");
                                    EXPECT_EQ(buffer[4], weight);

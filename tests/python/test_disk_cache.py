@@ -219,3 +219,103 @@ def test_the_command_line_shows_and_removes_entries(folder: Path) -> None:
     assert 0 < cache("gc", "--size", str(half), *there)["bytes"] <= half
     assert cache("clear", *there)["entries"] == 0
     assert not entries(folder)
+
+
+def test_a_new_export_finds_the_engine_whatever_torch_calls_its_sizes(folder: Path) -> None:
+    def exported(unrelated: int) -> Any:
+        """Symbols are numbered by what torch has traced before."""
+        module = model()
+        batch = torch.export.Dim(f"batch{unrelated}", min=1, max=64)
+        program = torch.export.export(module, (X,), dynamic_shapes=({0: batch},))
+        return module, program
+
+    names = set()
+    for unrelated in range(3):
+        module, program = exported(unrelated)
+        names |= {str(symbol) for symbol in program.range_constraints}
+        built = Built(folder, module, program)
+        assert (built.made == 0) == (unrelated > 0), names
+        assert built.engine.inputs[0].shape == ("s0", 24)
+
+
+def test_only_what_changed_is_compiled_anew(folder: Path, tmp_path: Path) -> None:
+    def report_of(module: nn.Module, name: str) -> dict[str, Any]:
+        torch.export.save(torch.export.export(module, (X,)), tmp_path / f"{name}.pt2")
+        command = [
+            INGOT,
+            "build",
+            f"{name}.pt2",
+            "-o",
+            f"{name}.ingot",
+            "--engine-cache-dir",
+            folder,
+            "--json",
+        ]
+        done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=True)
+        return json.loads(done.stdout)
+
+    first = report_of(model(), "old")
+    assert len(first["new_kernels"]) == first["distinct_kernels"] > 1
+    changed = model()
+    changed[4] = nn.Sigmoid()
+    second = report_of(changed, "new")
+    assert 0 < len(second["new_kernels"]) < first["distinct_kernels"]
+    done = subprocess.run([INGOT, "diff", "old.ingot", "new.ingot", "--json"], cwd=tmp_path, capture_output=True,
+                          text=True, check=True)  # fmt: skip
+    diff = json.loads(done.stdout)
+    assert not diff["identical"]
+    assert set(second["new_kernels"]) <= set(diff["kernels"]["added"])
+    assert diff["weights"]["changed"] == []
+    assert diff["options"] == []
+    assert diff["first_difference_of_graphs"]
+    same = subprocess.run(
+        [INGOT, "diff", "old.ingot", "old.ingot"], cwd=tmp_path, capture_output=True, text=True
+    )
+    assert same.stdout == "the engines are identical\n"
+
+
+def test_repeated_layers_are_reported(tmp_path: Path) -> None:
+    class Stack(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.layers = nn.ModuleList(nn.Sequential(nn.Linear(24, 24), nn.LayerNorm(24)) for _ in range(5))
+
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            for layer in self.layers:
+                x = layer(x)
+            return x
+
+    torch.export.save(torch.export.export(Stack().eval(), (X,)), tmp_path / "stack.pt2")
+    command = [INGOT, "build", tmp_path / "stack.pt2", "--json"]
+    report = json.loads(subprocess.run(command, capture_output=True, text=True, check=True).stdout)
+    assert report["repeats"] == [{"path": "layers", "layers": 5, "distinct": 1}]
+
+
+def test_misses_give_their_reasons(folder: Path) -> None:
+    script = f"""
+import torch, ingot
+x = torch.ones(2, 8)
+for options in ({{}}, {{"optimization_level": 1}}):
+    ingot.compile(torch.nn.Linear(8, 8).eval(), inputs=[x], engine_cache_dir={str(folder)!r}, **options)
+"""
+    import os
+
+    done = subprocess.run([sys.executable, "-c", script], env={**os.environ, "INGOT_LOG": "info"}, text=True,
+                          capture_output=True, check=True)  # fmt: skip
+    lines = [line for line in done.stderr.splitlines() if "cache:" in line]
+    assert "there is no engine yet" in lines[0]
+    assert any("level=3" in line and "level=1" in line for line in lines), done.stderr
+    assert any("compiled" in line and "kernels" in line for line in lines)
+
+
+def test_bundles_serve_other_machines(folder: Path, tmp_path: Path) -> None:
+    Built(folder, model())
+    bundle, other = str(tmp_path / "kernels.bundle"), tmp_path / "other"
+    assert cache("bundle", bundle, "--folder", str(folder))["entries"] == len(entries(folder))
+    assert cache("unbundle", bundle, "--folder", str(other))["entries"] == len(entries(folder))
+    assert Built(other, model()).made == 0
+    Path(bundle).write_bytes(Path(bundle).read_bytes()[:-1])
+    done = subprocess.run(
+        [INGOT, "cache", "unbundle", bundle, "--folder", other], capture_output=True, text=True
+    )
+    assert (done.returncode, "INGOT-U024" in done.stderr) == (1, True)

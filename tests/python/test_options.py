@@ -26,11 +26,13 @@ _BAD = {
     "word": ["precise", "", 3, None, ["strict"]],
     "name": ["no_such_thing", 3, None, ["simplify"]],
     "folder": [1.5, None, ["folder"]],
+    "file": [1.5, None, ["file"]],
     "names": ["no_such_thing", ["simplify", "no_such_thing"], 3, None, [3]],
     "features": ["i386", "x86-64-v3+nothing", "", 3, None],
     "name:dims,...": ["nonsense", "x:-1", "x:axb", "other:3x8", "x:3", "x:4x8", 3, None, [3], {"x": (3, 8)}],
 }
 _BAD_OWN = {
+    "check_weights": ["sometimes", 3, None],
     "require_full_compilation": ["yes", 1, None],
     "min_block_size": ["3", 0, -1, 2.0, True, None],
     "torch_executed_ops": ["aten.add.Tensor", ["aten.add"], ["aten.no_such_op.default"], [3], 3, None],

@@ -121,7 +121,8 @@ TEST_F(ChangedFileTest, ContextsCopiesAndRefitsNoticeANewTime) {
   const Tensor b = filled({2}, 0.5);
   EXPECT_THAT(refusal_of([&] { Context after(engine); }), names_the_file("weights"));
   EXPECT_THAT(refusal_of([&] { engine->copy(); }), names_the_file("weights"));
-  EXPECT_THAT(refusal_of([&] { engine->refit({{"b", b.view()}}); }), names_the_file("weights"));
+  EXPECT_THAT(refusal_of([&] { engine->refit({{"b", b.view()}}, Coverage::kSome); }),
+              names_the_file("weights"));
   put(0, original_, Time::kTells);
   EXPECT_EQ(first_output(engine->copy()), 13);
 }
@@ -149,17 +150,22 @@ TEST_F(ChangedFileTest, ATruncatedFileIsNotRead) {
   EXPECT_THAT(refusal_of([&] { saved(engine); }), names_the_file("weights"));
 }
 
-// Init reads w, which the file keeps, and writes to memory without a checksum.
+// Init reads b, which the file keeps, and writes to memory without a checksum.
 TEST_F(ChangedFileTest, RefitsDoNotPrepareDamagedWeights) {
+  EngineData data = weighted_engine();
+  const BufferId b = add_buffer(data.init, "b", f32({2}), Storage::kWeight, 1);
+  data.init.steps[0].uses.push_back({b, true, false});
+  write_original(data);
   const auto engine = load();
   for (const SectionInfo& section : engine->file()->sections()) {
     if (section.name == "weights") flip(section.offset + 3, Time::kHides);
   }
   const Tensor w = filled({2}, 5);
-  EXPECT_THAT(refusal_of([&] { engine->refit({{"w", w.view()}}); }), names_the_file("weights"));
+  EXPECT_THAT(refusal_of([&] { engine->refit({{"w", w.view()}}, Coverage::kSome); }),
+              names_the_file("weights"));
   put(0, original_, Time::kHides);
   EXPECT_EQ(first_output(engine), 13);
-  engine->refit({{"w", w.view()}});
+  engine->refit({{"w", w.view()}}, Coverage::kSome);
   EXPECT_EQ(first_output(engine), 53);
   flip(begin_of(SectionType::kWeights), Time::kHides);
   EXPECT_THAT(refusal_of([&] { saved(engine); }), names_the_file("weights"));

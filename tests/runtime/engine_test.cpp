@@ -64,9 +64,9 @@ TEST_F(EngineTest, RefitsAllOrSomeWeights) {
   Context context(engine);
   EXPECT_EQ(first_output(context), 13);
   const Tensor w = filled({2}, 5), b = filled({2}, 0.5);
-  engine->refit({{"w", w.view()}});
+  engine->refit({{"w", w.view()}}, Coverage::kSome);
   EXPECT_EQ(first_output(context), 53);
-  engine->refit({{"b", b.view()}});
+  engine->refit({{"b", b.view()}}, Coverage::kSome);
   EXPECT_EQ(first_output(context), 50.5);
 }
 
@@ -76,9 +76,9 @@ TEST_F(EngineTest, RefitOfPreparedEnginesNeedsWhatInitReads) {
   const auto bytes = to_bytes(data);
   const auto engine = load(bytes);
   const Tensor w = filled({2}, 5), b = filled({2}, 0.5);
-  engine->refit({{"b", b.view()}});
+  engine->refit({{"b", b.view()}}, Coverage::kSome);
   EXPECT_EQ(first_output(engine), 10.5);
-  engine->refit({{"w", w.view()}});
+  engine->refit({{"w", w.view()}}, Coverage::kSome);
   EXPECT_EQ(first_output(engine), 50.5);
 }
 
@@ -88,7 +88,7 @@ TEST_F(EngineTest, RefitRefusesByNameAndChangesNothing) {
                wrong_type = make_tensor(DType::kI32, {2});
   const auto refusal = [&](const SourceValues& values) -> std::string {
     try {
-      engine->refit(values);
+      engine->refit(values, Coverage::kSome);
     } catch (const UserError& error) {
       return error.what();
     }
@@ -107,11 +107,11 @@ TEST_F(EngineTest, CopiesShareWhatIsNotRefitted) {
   const auto twin = engine->copy();
   EXPECT_EQ(twin->weights()->data, engine->weights()->data);
   const Tensor w = filled({2}, 5), b = filled({2}, 0.5);
-  twin->refit({{"w", w.view()}});
+  twin->refit({{"w", w.view()}}, Coverage::kSome);
   EXPECT_EQ(first_output(twin), 53);
   EXPECT_EQ(first_output(engine), 13);
   const auto third = twin->copy();
-  engine->refit({{"b", b.view()}});
+  engine->refit({{"b", b.view()}}, Coverage::kSome);
   EXPECT_EQ(first_output(engine), 10.5);
   EXPECT_EQ(first_output(third), 53);
 }
@@ -134,7 +134,7 @@ TEST_F(EngineTest, KnowsTheDigestsOfTheWeightsThatItHas) {
     const auto bytes = to_bytes(form);
     const auto engine = load(bytes);
     EXPECT_EQ(current_data(engine).get(), &engine->data());
-    engine->refit({{"w", w.view()}});
+    engine->refit({{"w", w.view()}}, Coverage::kSome);
     const auto now = current_data(engine);
     EXPECT_EQ(now->sources[0].digest, wanted);
     EXPECT_EQ(now->sources[1].digest, engine->data().sources[1].digest);
@@ -157,7 +157,7 @@ TEST_F(EngineTest, WeightsThatWereLeftOutAreAskedFor) {
     EXPECT_THAT(error.what(), HasSubstr("[INGOT-U323] the engine has no value of the weight 'b'"));
   }
   const Tensor b = filled({2}, 1);
-  engine->refit({{"b", b.view()}});
+  engine->refit({{"b", b.view()}}, Coverage::kSome);
   EXPECT_EQ(first_output(context), 11);
 }
 
@@ -224,7 +224,8 @@ TEST_F(EngineTest, ServesManyThreadsWhileWeightsChange) {
       });
     }
     threads.emplace_back([&] {
-      for (int i = 0; i < 100; ++i) engine->refit({{"w", w[i % 2].view()}, {"b", b[i % 2].view()}});
+      for (int i = 0; i < 100; ++i)
+        engine->refit({{"w", w[i % 2].view()}, {"b", b[i % 2].view()}}, Coverage::kSome);
     });
   }
   EXPECT_EQ(torn, 0);
@@ -235,7 +236,7 @@ TEST_F(EngineTest, OldWeightsDieWithTheirLastRun) {
   const std::weak_ptr<const WeightSet> old = engine->weights();
   Context context(engine);
   first_output(context);
-  engine->refit({{"w", filled({2}, 5).view()}});
+  engine->refit({{"w", filled({2}, 5).view()}}, Coverage::kSome);
   EXPECT_TRUE(old.expired());
 }
 

@@ -132,10 +132,27 @@ void write(JsonWriter& json, const Refusals& refusals) {
   json.end_array();
 }
 
+void write(JsonWriter& json, const std::vector<Repeats>& all) {
+  json.begin_array();
+  for (const Repeats& repeats : all) {
+    json.begin_object();
+    json.field("path", repeats.path);
+    json.field("layers", repeats.layers);
+    json.field("distinct", repeats.distinct);
+    json.end_object();
+  }
+  json.end_array();
+}
+
 double total_seconds(const std::vector<Phases::Phase>& phases) {
   double seconds = 0;
   for (const Phases::Phase& phase : phases) seconds += phase.seconds;
   return seconds;
+}
+
+std::function<void(const std::string&)> info_log() {
+  if (!host().log().wants(LogLevel::kInfo)) return {};
+  return [](const std::string& line) { host().log().write(LogLevel::kInfo, "cache: " + line); };
 }
 
 // One build, from the options to the file: the phases around `compile`, and the clock of all.
@@ -155,17 +172,29 @@ class Build {
                              .dump = {},
                              .cache = &cache_of(given_.session),
                              .cache_use = cache_use(options_.cache),
+                             .log = info_log(),
                              .runner = [](std::string_view backend) {
                                return KernelRunner{host().find_executor(backend), &host().pool()};
                              }};
     const std::shared_ptr<EngineData> data = compile(program, options_, backends(), hooks, &report_);
     target_ = data->target;
     data->metadata = metadata_;
+    if (options_.strip_weights) return stripped(*data);
     // For another processor: weights are prepared when the engine is loaded there.
     if (!can_run(*data, host())) return std::make_unique<ingot_engine>(data);
     phases_.begin("prepare weights");
     // Results of init on a device stay there.
     if (!options_.keep_original_weights && data->devices.empty()) prepare_weights(*data, host());
+    return std::make_unique<ingot_engine>(Engine::create(data, host()));
+  }
+
+  std::unique_ptr<ingot_engine> stripped(const EngineData& built) const {
+    const auto data = std::make_shared<EngineData>(without_weights(built));
+    for (size_t i = 0; i < built.sources.size(); ++i) {
+      if (!built.sources[i].is_saved) data->sources[i].data = built.sources[i].data;  // no file has them
+    }
+    if (!options_.keep_original_weights) data->weights_form = WeightsForm::kPrepared;
+    if (!can_run(*data, host())) return std::make_unique<ingot_engine>(data);
     return std::make_unique<ingot_engine>(Engine::create(data, host()));
   }
 
@@ -188,6 +217,9 @@ class Build {
     json.field("kernels", report_.kernels);
     json.field("distinct_kernels", report_.distinct_kernels);
     json.field("reused_kernels", report_.reused_kernels);
+    json.list("new_kernels", report_.new_kernels);
+    json.key("repeats");
+    write(json, report_.repeats);
     json.field("is_from_cache", report_.is_from_cache);
     json.field("verified_kernels", report_.verified_kernels);
     json.key("slow");

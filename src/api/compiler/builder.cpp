@@ -62,6 +62,7 @@ aten::Input read_input(ingot_builder& builder, const ingot_input& given, std::sh
     input.data = api::to_view(*given.data);
     require_same_type(graph.values[input.value], *input.data, input.name);
     input.owner = std::move(owner);
+    input.is_saved = given.is_unsaved == 0;
   } else if (given.literal != nullptr) {
     input.literal = api::ArgumentReader(builder, graph, given.literal, kOneArgument).read();
   }
@@ -146,6 +147,14 @@ ingot_status* ingot_builder_input(ingot_builder* builder, const ingot_input* inp
     });
     api::require(builder, "builder");
     builder->graph().inputs.push_back(read_input(*builder, given, std::move(owner)));
+  });
+}
+
+ingot_status* ingot_builder_other_name(ingot_builder* builder, const char* name, const char* tied_to) {
+  return api::guard([&] {
+    api::require(builder, "builder");
+    api::require(name, "name");
+    builder->program.other_names.push_back({name, api::text_or_empty(tied_to)});
   });
 }
 

@@ -8,8 +8,10 @@
 #include "api/runtime/guard.h"
 #include "api/runtime/handles.h"
 #include "api/runtime/host_access.h"
+#include "cache/bundle.h"
 #include "cache/entry.h"
 #include "ingot/build.h"
+#include "runtime/memory.h"
 #include "support/error.h"
 #include "support/json_writer.h"
 
@@ -20,7 +22,7 @@ namespace {
 // The store of a folder, which can be used.
 class OpenStore {
  public:
-  explicit OpenStore(const char* folder) {
+  explicit OpenStore(const char* folder, bool create = false) {
     const std::shared_ptr<DiskStore>& own = api::host().disk_store();
     if (folder == nullptr && own == nullptr)
       throw UserError("INGOT-U022", "this process has no cache on disk",
@@ -28,7 +30,7 @@ class OpenStore {
     const uint64_t limit = own == nullptr ? HostOptions{}.cache_limit : own->limit();
     store_.emplace(
         DiskStoreOptions{.folder = folder == nullptr ? own->folder() : std::filesystem::path(folder),
-                         .create = false,
+                         .create = create,
                          .limit = limit,
                          .report = [this](const std::string& line) { problem_ = line; },
                          .seconds = {}});
@@ -37,6 +39,7 @@ class OpenStore {
   }
 
   DiskStore* operator->() { return &*store_; }
+  DiskStore& operator*() { return *store_; }
 
  private:
   std::optional<DiskStore> store_;
@@ -128,6 +131,15 @@ std::string verify_entries(const char* folder) {
   return std::move(json).text();
 }
 
+ingot_text* describe_bundle(const BundleTotals& totals) {
+  JsonWriter json;
+  json.begin_object();
+  json.field("entries", totals.entries);
+  json.field("bytes", totals.bytes);
+  json.end_object();
+  return api::make_text(std::move(json).text());
+}
+
 }  // namespace
 
 extern "C" {
@@ -156,6 +168,27 @@ ingot_status* ingot_cache_verify(const char* folder, ingot_text** json) {
 
 ingot_status* ingot_cache_collect(const char* folder, uint64_t bytes) {
   return api::guard([&] { OpenStore(folder)->collect(bytes); });
+}
+
+ingot_status* ingot_cache_bundle(const char* folder, const char* path, ingot_text** json) {
+  return api::guard([&] {
+    api::require(path, "path");
+    api::require(json, "json");
+    OpenStore store(folder);
+    BundleTotals totals;
+    write_file_atomically(path, [&](const Sink& sink) { totals = write_bundle(*store, sink); });
+    *json = describe_bundle(totals);
+  });
+}
+
+ingot_status* ingot_cache_unbundle(const char* folder, const char* path, ingot_text** json) {
+  return api::guard([&] {
+    api::require(path, "path");
+    api::require(json, "json");
+    OpenStore store(folder, true);
+    const FileCopy bundle = read_copy(path);
+    *json = describe_bundle(add_bundle(*store, bundle.bytes()));
+  });
 }
 
 }  // extern "C"

@@ -105,11 +105,4 @@ ingot_status* ingot_engine_signature(const ingot_engine* engine, ingot_text** js
   });
 }
 
-size_t ingot_engine_weight_count(const ingot_engine* engine) {
-  return engine == nullptr ? 0 : engine->data->sources.size();
-}
-const char* ingot_engine_weight_name(const ingot_engine* engine, size_t index) {
-  return index < ingot_engine_weight_count(engine) ? engine->data->sources[index].name.c_str() : nullptr;
-}
-
 }  // extern "C"

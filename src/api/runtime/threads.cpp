@@ -2,6 +2,7 @@
 // ingot_set_threads, ingot_get_threads, ingot_set_spin, ingot_set_logger.
 #include <fmt/core.h>
 
+#include "api/runtime/checks.h"
 #include "api/runtime/guard.h"
 #include "api/runtime/host_access.h"
 #include "support/error.h"

@@ -47,7 +47,10 @@ core::Value* as_written(core::Graph& graph, core::Value* value, const TensorType
 
 class ProgramImport {
  public:
-  explicit ProgramImport(const Program& program) : source_(program.graph), importer_(source_, result_.graph) {
+  ProgramImport(const Program& program, bool weights_are_constants)
+      : weights_are_constants_(weights_are_constants),
+        source_(program.graph),
+        importer_(source_, result_.graph) {
     result_.graph.symbols = source_.symbols;
     result_.checks = guard_checks(program);
   }
@@ -132,10 +135,11 @@ class ProgramImport {
     if (!input.data)
       throw UserError("INGOT-U522", fmt::format("the program has no values for \"{}\"", input.name));
     const TensorView& data = *input.data;
-    if (!is_floating(data.dtype) || input.kind == InputKind::kConstant)
+    if (!is_floating(data.dtype) || input.kind == InputKind::kConstant || weights_are_constants_)
       return result_.graph.add_constant(to_dense(data));
     const auto number = static_cast<int64_t>(result_.weights.size());
-    result_.weights.push_back({.name = input.name, .data = data, .owner = input.owner});
+    result_.weights.push_back(
+        {.name = input.name, .data = data, .owner = input.owner, .is_saved = input.is_saved});
     return result_.graph.call(ops::weight, {},
                               ops::ModelSource{input.name, data.dtype, shape_of(data), {}, number});
   }
@@ -169,6 +173,7 @@ class ProgramImport {
   }
 
   Imported result_;
+  const bool weights_are_constants_;
   const Graph& source_;
   Importer importer_;
   std::vector<std::pair<ValueId, core::Value*>> written_;
@@ -177,6 +182,8 @@ class ProgramImport {
 
 }  // namespace
 
-Imported import_program(const Program& program) { return ProgramImport(program).run(); }
+Imported import_program(const Program& program, bool weights_are_constants) {
+  return ProgramImport(program, weights_are_constants).run();
+}
 
 }  // namespace ingot::core::aten

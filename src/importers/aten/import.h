@@ -14,7 +14,8 @@ namespace ingot::core::aten {
 
 // Throws UnsupportedError for the first node that has no converter (or whose converter rejects its
 // arguments), UserError for invalid programs.
-Imported import_program(const Program& program);
+// `weights_are_constants`: their values are part of the graph.
+Imported import_program(const Program& program, bool weights_are_constants = false);
 
 // Whether calls of that overload are best left whole for Ingot; a converter may still reject a call's
 // arguments.

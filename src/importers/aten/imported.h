@@ -18,6 +18,7 @@ struct WeightSource {
   std::string name;
   TensorView data;                    // may be strided
   std::shared_ptr<const void> owner;  // keeps `data` alive
+  bool is_saved = true;               // false: a buffer that state dicts leave out
 };
 
 // A tensor that the model mutates. `state` nodes refer to it by name.

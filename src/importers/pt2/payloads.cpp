@@ -68,6 +68,17 @@ const Payloads::Storage& Payloads::storage(const std::string& path, const std::s
   return entry->second;
 }
 
+std::vector<std::string> Payloads::names() const {
+  std::vector<std::string> names;
+  for (const auto& [name, meta] : config_) names.emplace_back(name);
+  return names;
+}
+
+bool Payloads::is_pickled(const std::string& name) const {
+  const std::optional<Json> pickled = config_.at(name).find("use_pickle");
+  return pickled && pickled->boolean();
+}
+
 void Payloads::verify() const {
   std::vector<const std::pair<const std::string, Storage>*> all;
   for (const auto& entry : storages_) all.push_back(&entry);
@@ -86,7 +97,7 @@ Payload Payloads::find(const std::string& name, ReadContext& context) {
   if (found == config_.end())
     throw UserError("INGOT-U504", fmt::format("the archive has no values for '{}'", name));
   const Json meta_json = found->second;
-  if (const std::optional<Json> pickled = meta_json.find("use_pickle"); pickled && pickled->boolean())
+  if (is_pickled(name))
     throw UnsupportedError("INGOT-N503", fmt::format("'{}' is a tensor subclass, which torch pickles", name),
                            "convert it to plain tensors before the export, with "
                            "torchao.utils.unwrap_tensor_subclass(model) for torchao's");

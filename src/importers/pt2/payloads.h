@@ -5,6 +5,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "importers/files/json.h"
 #include "importers/files/zip_archive.h"
@@ -30,6 +31,9 @@ class Payloads {
   // UserError: INGOT-U504 no such name or member, INGOT-U507 outside of its storage, INGOT-U509 values
   // omitted. UnsupportedError: INGOT-N503 pickled, and those of read_tensor_meta.
   Payload find(const std::string& name, ReadContext& context);
+
+  std::vector<std::string> names() const;          // all, sorted
+  bool is_pickled(const std::string& name) const;  // `find` rejects it
 
   // Verifies the checksums of all members with values used so far. UserError INGOT-U505.
   void verify() const;

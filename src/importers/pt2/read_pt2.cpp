@@ -3,7 +3,10 @@
 
 #include <fmt/format.h>
 
+#include <map>
 #include <optional>
+#include <set>
+#include <tuple>
 
 #include "importers/pt2/archive.h"
 #include "importers/pt2/graph_reader.h"
@@ -65,6 +68,30 @@ void read_calling_convention(Json graph_module, aten::Program& program) {
   program.argument_names = read_texts(signature->find("forward_arg_names"));
 }
 
+// The entries of the state dict that are not inputs: tied to one, or not read.
+std::vector<aten::OtherName> read_other_names(Payloads& weights, const aten::Graph& graph,
+                                              ReadContext& context) {
+  const auto key_of = [](const TensorView& view) {
+    return std::tuple(view.data, view.dtype, view.shape, view.strides);
+  };
+  std::map<decltype(key_of(TensorView{})), std::string> inputs;
+  std::set<std::string_view> known;
+  for (const aten::Input& input : graph.inputs) {
+    if (!input.data) continue;
+    known.insert(input.name);
+    inputs.emplace(key_of(*input.data), input.name);
+  }
+  std::vector<aten::OtherName> others;
+  for (const std::string& name : weights.names()) {
+    if (known.contains(name)) continue;
+    aten::OtherName& other = others.emplace_back(aten::OtherName{name, ""});
+    if (weights.is_pickled(name)) continue;
+    const auto same = inputs.find(key_of(weights.find(name, context).data));
+    if (same != inputs.end()) other.tied_to = same->second;
+  }
+  return others;
+}
+
 aten::Program read_program(const Archive& archive, bool verify_values) {
   const JsonDocument document = archive.program();
   const Json json = document.root();
@@ -85,6 +112,7 @@ aten::Program read_program(const Archive& archive, bool verify_values) {
                            archive.payloads("data/constants/", constants)};
   ValueScope scope(graph, program.graph, context);
   read_inputs(graph_module, payloads, scope);
+  program.other_names = read_other_names(payloads.weights, program.graph, context);
   read_nodes(graph, scope);
   read_outputs(graph_module, scope);
   if (verify_values) {
@@ -96,20 +124,54 @@ aten::Program read_program(const Archive& archive, bool verify_values) {
   return program;
 }
 
-}  // namespace
+// All parameters, buffers and constants of the archive, but tensor subclasses among the constants.
+std::vector<NamedTensor> read_tensors(const Archive& archive) {
+  SymbolTable no_symbols;
+  ReadContext context{DimReader(no_symbols), "of the weights"};
+  const std::optional<JsonDocument> weights = archive.weights_config(),
+                                    constants = archive.constants_config();
+  ProgramPayloads payloads{archive.payloads("data/weights/", weights),
+                           archive.payloads("data/constants/", constants)};
+  std::vector<NamedTensor> tensors;
+  const auto add = [&](Payloads& from, const std::string& name) {
+    Payload payload = from.find(name, context);
+    tensors.push_back({name, std::move(payload.data), std::move(payload.owner)});
+  };
+  for (const std::string& name : payloads.weights.names()) add(payloads.weights, name);
+  for (const std::string& name : payloads.constants.names()) {
+    if (!payloads.constants.is_pickled(name)) add(payloads.constants, name);
+  }
+  payloads.weights.verify();
+  payloads.constants.verify();
+  return tensors;
+}
 
-aten::Program read_pt2(Bytes archive, std::shared_ptr<const void> owner, const ReadOptions& options) {
+// Errors of `read` that are about the file name it, if it has a name.
+template <typename Read>
+auto name_file(const std::string& file, Read read) {
   try {
-    return read_program(Archive(archive, std::move(owner), options),
-                        options.verify_checksums && options.verify_values);
+    return read();
   } catch (const Error& error) {
     const bool is_of_file = error.kind() == ErrorKind::kUser || error.kind() == ErrorKind::kUnsupported;
-    if (!is_of_file || options.name.empty()) throw;
+    if (!is_of_file || file.empty()) throw;
     ErrorDetails details = error.details();
-    details.message = fmt::format("{}: {}", options.name, details.message);
+    details.message = fmt::format("{}: {}", file, details.message);
     if (error.kind() == ErrorKind::kUser) throw UserError(std::move(details));
     throw UnsupportedError(std::move(details));
   }
+}
+
+}  // namespace
+
+aten::Program read_pt2(Bytes archive, std::shared_ptr<const void> owner, const ReadOptions& options) {
+  return name_file(options.name, [&] {
+    return read_program(Archive(archive, std::move(owner), options),
+                        options.verify_checksums && options.verify_values);
+  });
+}
+
+std::vector<NamedTensor> read_pt2_weights(const std::shared_ptr<const MappedFile>& file) {
+  return name_file(file->path().string(), [&] { return read_tensors(Archive(file->bytes(), file, {})); });
 }
 
 aten::Program read_pt2(const std::shared_ptr<const MappedFile>& file) {

@@ -6,10 +6,12 @@
 
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "importers/aten/program/aten_graph.h"
 #include "importers/pt2/read_options.h"
 #include "support/file.h"
+#include "types/named_tensor.h"
 
 namespace ingot::core::pt2 {
 
@@ -20,5 +22,8 @@ aten::Program read_pt2(const std::shared_ptr<const MappedFile>& file);
 
 // The same for bytes in memory, which `owner` keeps alive. Unaligned values are copied.
 aten::Program read_pt2(Bytes archive, std::shared_ptr<const void> owner, const ReadOptions& options = {});
+
+// The values in the archive alone: parameters and buffers by their names, and constants.
+std::vector<NamedTensor> read_pt2_weights(const std::shared_ptr<const MappedFile>& file);
 
 }  // namespace ingot::core::pt2

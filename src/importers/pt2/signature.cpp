@@ -66,8 +66,10 @@ aten::Input read_input(Json argument, Json spec, ProgramPayloads& payloads, Valu
                        payloads.weights, scope);
   if (tag == "buffer") {
     Payloads& source = content.at("persistent").boolean() ? payloads.weights : payloads.constants;
-    return read_weight(argument, content, aten::InputKind::kBuffer, content.at("buffer_name").text(), source,
-                       scope);
+    aten::Input input = read_weight(argument, content, aten::InputKind::kBuffer,
+                                    content.at("buffer_name").text(), source, scope);
+    input.is_saved = content.at("persistent").boolean();
+    return input;
   }
   if (tag == "tensor_constant")
     return read_weight(argument, content, aten::InputKind::kConstant,

@@ -90,6 +90,7 @@ struct Input {
   std::string name;                   // user inputs: the argument's name; weights: the fully qualified name
   std::optional<TensorView> data;     // weights, buffers, constants: the values (may be strided)
   std::shared_ptr<const void> owner;  // keeps `data` alive
+  bool is_saved = true;               // false: a buffer that state dicts leave out
   std::optional<Argument> literal;  // a user input that the program was specialized to (int, bool, str, None)
 };
 
@@ -110,9 +111,16 @@ struct Graph {
   bool single_tensor_return = false;
 };
 
+// A name of the model's state dict that no input has.
+struct OtherName {
+  std::string name;
+  std::string tied_to;  // the input that holds the same tensor; "": none, as nothing reads it
+};
+
 // A whole program and the model's signature.
 struct Program {
   Graph graph;
+  std::vector<OtherName> other_names;
   std::string input_tree;                   // torch's pytree spec JSON of (args, kwargs), "" for flat calls
   std::string output_tree;                  // torch's pytree spec JSON of the result
   std::vector<std::string> argument_names;  // forward's argument names, if known

@@ -1,0 +1,91 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`ingot.MutableModule`: a compiled model that may be changed like the model itself."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Mapping
+from typing import Any
+
+import torch
+
+from ingot.errors import UserError
+from ingot.settings import Settings
+from ingot.torch_backend import backend
+
+_MODEL, _COMPILED, _OPTIONS = (
+    "_ingot_model",
+    "_ingot_compiled",
+    "_ingot_options",
+)  # the model may have any other name
+
+
+class MutableModule(torch.nn.Module):
+    """Runs `model` compiled, and remains the model: attributes, parameters, state dict and methods are the model's own.
+
+    A call notices what happened to the model since the last one, and never answers with old weights: after `load_state_dict`,
+    in-place updates and replaced parameters (a LoRA merge, say) it refits its engines, and after a change of shapes, submodules or
+    attributes that the model reads it recompiles.
+    check_weights: how a call notices writes through `.data` or numpy, of which tensors keep no trace: "thorough" compares 64 words
+    spread over each weight, which a write of a few elements can miss, "fast" 8 of them, "full" a hash of all bytes.
+    options: as of torch.compile(model, backend="ingot", options=...). Calls compute no gradients.
+    """
+
+    def __init__(self, model: torch.nn.Module, *, check_weights: str = "thorough", **options: Any) -> None:
+        if not isinstance(model, torch.nn.Module) or isinstance(model, MutableModule):
+            raise UserError(
+                f"MutableModule takes a torch.nn.Module, not a {type(model).__name__}", code="INGOT-U006"
+            )
+        options["check_weights"] = check_weights
+        Settings.parse(options)
+        super().__init__()
+        own = vars(self)
+        own.pop("training")  # the model's
+        own |= {name: vars(model)[name] for name in ("_parameters", "_buffers", "_modules")}
+        own |= {_MODEL: model, _OPTIONS: options}
+        own[_COMPILED] = torch.compile(model, backend=backend, options=options)
+
+    def forward(self, *args: Any, **kwargs: Any) -> Any:
+        with torch.no_grad():
+            return vars(self)[_COMPILED](*args, **kwargs)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(vars(self)[_MODEL], name)
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        setattr(vars(self)[_MODEL], name, value)
+
+    def __delattr__(self, name: str) -> None:
+        delattr(vars(self)[_MODEL], name)
+
+    def state_dict(self, *args: Any, **kwargs: Any) -> Any:
+        return vars(self)[_MODEL].state_dict(*args, **kwargs)
+
+    def load_state_dict(self, state_dict: Mapping[str, Any], *args: Any, **kwargs: Any) -> Any:
+        return vars(self)[_MODEL].load_state_dict(state_dict, *args, **kwargs)
+
+    def train(self, mode: bool = True) -> MutableModule:
+        vars(self)[_MODEL].train(mode)
+        return self
+
+    def to(self, *args: Any, **kwargs: Any) -> MutableModule:
+        vars(self)[_MODEL].to(*args, **kwargs)
+        return self
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> MutableModule:
+        return MutableModule(copy.deepcopy(vars(self)[_MODEL], memo), **vars(self)[_OPTIONS])
+
+    def __reduce__(self) -> tuple:
+        return _rebuild, (vars(self)[_MODEL], vars(self)[_OPTIONS])
+
+    def __repr__(self) -> str:
+        return f"MutableModule({vars(self)[_MODEL]!r})"
+
+
+def compiled_form(module: MutableModule) -> Any:
+    """What torch.compile returned."""
+    return vars(module)[_COMPILED]
+
+
+def _rebuild(model: torch.nn.Module, options: Mapping[str, Any]) -> MutableModule:
+    return MutableModule(model, **options)

@@ -1,0 +1,178 @@
+# SPDX-License-Identifier: Apache-2.0
+"""New weights for compiled modules and engines, from whatever holds them."""
+
+from __future__ import annotations
+
+import copy
+import os
+import sys
+import threading
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
+
+from ingot import _core
+from ingot.errors import UserError
+
+if TYPE_CHECKING:
+    from ingot.module import CompiledModule
+
+_ARCHIVE = b"PK"  # how a .pt2 begins
+
+
+def is_paths(source: Any) -> bool:
+    """Whether weights are given as a file, or as the files that they are divided into."""
+    several = isinstance(source, Sequence) and not isinstance(source, str) and len(source) > 0
+    return all(isinstance(each, (str, os.PathLike)) for each in (source if several else [source]))
+
+
+def paths_of(source: Any) -> list[str]:
+    return [os.fspath(each) for each in ([source] if isinstance(source, (str, os.PathLike)) else source)]
+
+
+def open_files(source: Any) -> list[_core.TensorFile]:
+    """The files of `paths_of`. UserError if two of them have the same tensor."""
+    paths = paths_of(source)
+    files = [_core.TensorFile(path) for path in paths]
+    origins: dict[str, str] = {}
+    for path, file in zip(paths, files, strict=True):
+        for name in file.names():
+            if origins.setdefault(name, path) != path:
+                raise UserError(
+                    f"'{origins[name]}' and '{path}' both have the weight {name!r}", code="INGOT-U326"
+                )
+    return files
+
+
+def values_of(source: Any) -> dict[str, Any]:
+    """The tensors of a mapping, a torch.nn.Module or an ExportedProgram, by name. UserError for anything else."""
+    torch = sys.modules.get("torch")
+    if torch is not None and isinstance(source, torch.nn.Module):
+        source = {
+            **dict(source.named_parameters(remove_duplicate=False)),
+            **dict(source.named_buffers(remove_duplicate=False)),
+        }
+    elif torch is not None and isinstance(source, torch.export.ExportedProgram):
+        source = {**source.constants, **source.state_dict}
+        source = {name: value for name, value in source.items() if isinstance(value, torch.Tensor)}
+    if not isinstance(source, Mapping):
+        raise UserError(
+            f"new weights cannot come from a {type(source).__name__}",
+            code="INGOT-U006",
+            advice="pass {name: tensor}, a module, an ExportedProgram, or the path of a .safetensors or .pt2 file",
+        )
+    return {name: _on_host(value) for name, value in source.items()}
+
+
+def _on_host(value: Any) -> Any:
+    return value.detach().cpu() if hasattr(value, "detach") else value
+
+
+def refit_core(core: _core.Engine, source: Any, partial: bool) -> None:
+    """Refits one engine."""
+    if is_paths(source):
+        core.refit_from_files(open_files(source), partial)
+    else:
+        core.refit(values_of(source), partial)
+
+
+def refit_module_weights(
+    compiled_module: Any,
+    new_weights: Any,
+    *,
+    in_place: bool = False,
+    partial: bool = False,
+) -> Any:
+    """A copy of a compiled module, or of an engine, with new weights; the module that was passed with `in_place`.
+
+    new_weights: an ExportedProgram of the same model, `{name: tensor}`, a module, or the path of a .safetensors or .pt2 file (or
+    the list of files that the weights are divided into).
+    partial: weights without a new value keep theirs; otherwise UserError for a missing one.
+    The result is what a compilation with these weights returns. UserError, without any change, for names that the model never had,
+    other shapes and dtypes, another program, and new values of what is part of an engine: integer tensors and initial states.
+    """
+    from ingot.engine import Engine
+
+    target = compiled_module
+    if not isinstance(target, Engine):
+        from ingot.module import CompiledModule
+
+        if not isinstance(target, CompiledModule):
+            raise UserError(
+                f"refit_module_weights takes what ingot.compile returns, or an Engine, not a {type(target).__name__}",
+                code="INGOT-U007",
+                advice='what torch.compile(backend="ingot") returns notices changed weights by itself',
+            )
+    if not in_place:
+        target = copy.deepcopy(target)
+    target.refit(new_weights, partial)
+    return target
+
+
+def module_values(source: Any) -> dict[str, Any]:
+    """Tensors of which nobody else has the memory, so that they can be kept."""
+    import torch
+
+    if not is_paths(source):
+        return {name: torch.as_tensor(value).clone() for name, value in values_of(source).items()}
+    values: dict[str, Any] = {}
+    for path, file in zip(paths_of(source), open_files(source), strict=True):
+        with open(path, "rb") as opened:
+            is_archive = opened.read(len(_ARCHIVE)) == _ARCHIVE
+        if is_archive:  # its tensors may be views of one storage
+            program = torch.export.load(path)
+            values |= {name: value.contiguous() for name, value in values_of(program).items()}
+        else:
+            values |= {name: file.copy(name, torch.empty(0)) for name in file.names()}
+    return values
+
+
+def refit_engines(
+    module: CompiledModule, values: Mapping[str, Any], partial: bool
+) -> list[tuple[_core.Engine, _core.Engine]]:
+    """Refitted copies of a module's engines: (engine, copy). The engines themselves have not changed yet."""
+    pairs = []
+    for engine in module.compiled.engines:
+        chosen = {name: value for name, value in values.items() if engine.knows_tensor(name)}
+        if not chosen:
+            continue
+        twin = copy.deepcopy(engine)
+        twin.refit(chosen, partial, True)
+        pairs.append((engine, twin))
+    return pairs
+
+
+class Gate:
+    """Lets calls pass together, and a change alone: a call sees all engines of a module before it, or all after it."""
+
+    def __init__(self) -> None:
+        self._condition = threading.Condition()
+        self._inside = 0
+        self._changes = 0  # that wait for calls to end, or go on
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Gate:
+        return Gate()
+
+    @contextmanager
+    def call(self) -> Iterator[None]:
+        with self._condition:
+            self._condition.wait_for(lambda: self._changes == 0)
+            self._inside += 1
+        try:
+            yield
+        finally:
+            with self._condition:
+                self._inside -= 1
+                if self._inside == 0:
+                    self._condition.notify_all()
+
+    @contextmanager
+    def change(self) -> Iterator[None]:
+        with self._condition:
+            self._changes += 1
+            try:
+                self._condition.wait_for(lambda: self._inside == 0)
+                yield
+            finally:
+                self._changes -= 1
+                self._condition.notify_all()

@@ -1,0 +1,204 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "runtime/refit.h"
+
+#include <algorithm>
+#include <set>
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include "runtime/initialize.h"
+#include "runtime/memory.h"
+#include "support/error.h"
+#include "support/parallel.h"
+
+namespace ingot::core {
+namespace {
+
+std::string describe(DType dtype, std::span<const int64_t> shape) {
+  return fmt::format("{}[{}]", name(dtype), fmt::join(shape, ","));
+}
+
+bool is_dense(const TensorView& view) {
+  return bit_width(view.dtype) >= 8 && view.strides == row_major_strides(view.shape);
+}
+
+// Without an owner: valid as long as the caller's memory.
+std::shared_ptr<const std::byte> pointer_to(const SourceValue& value) {
+  return {value.owner, value.view.data};
+}
+
+bool is_aligned(const TensorView& view) {
+  const auto element = static_cast<uintptr_t>(std::max(1, bit_width(view.dtype) / 8));
+  return reinterpret_cast<uintptr_t>(view.data) % element == 0;
+}
+
+bool have_equal_bytes(const TensorView& a, const TensorView& b) {
+  if (a.data == b.data && a.strides == b.strides) return true;
+  const Tensor first = to_dense(a), second = to_dense(b);
+  return std::equal(first.data.get(), first.data.get() + first.bytes(), second.data.get());
+}
+
+class SourceChecks {
+ public:
+  explicit SourceChecks(const EngineData& data) : data_(data) {
+    for (size_t i = 0; i < data.sources.size(); ++i) sources_.emplace(data.sources[i].name, i);
+    for (const OtherTensor& other : data.others) others_.emplace(other.name, &other);
+  }
+
+  NewSources run(const SourceValues& values, Coverage coverage) {
+    for (const auto& [name, value] : values) add(name, value);
+    for (size_t i = 0; i < data_.sources.size() && coverage == Coverage::kAll; ++i) {
+      if (!found_.contains(i) && data_.sources[i].is_saved) refuse_missing(i);
+    }
+    return std::move(found_);
+  }
+
+ private:
+  void add(const std::string& name, const SourceValue& value) {
+    if (const auto source = sources_.find(name); source != sources_.end())
+      return set(source->second, name, value);
+    const auto other = others_.find(name);
+    if (other == others_.end()) refuse_unknown(name);
+    if (const auto tied = other->second->tied_to) return set(*tied, name, value);
+    const auto& digest = other->second->digest;
+    if (digest && *digest != tensor_digest(value.view)) refuse_constant(name);
+  }
+
+  void set(size_t index, const std::string& name, const SourceValue& given) {
+    const SourceWeight& source = data_.sources[index];
+    const TensorView& value = given.view;
+    if (source.dtype != value.dtype || source.shape != value.shape)
+      throw UserError("INGOT-U321",
+                      fmt::format("weight '{}' is {}, but the new value is {}", name,
+                                  describe(source.dtype, source.shape), describe(value.dtype, value.shape)));
+    const auto [entry, is_new] = found_.emplace(index, given);
+    if (is_new || have_equal_bytes(entry->second.view, value)) return;
+    throw UserError(
+        "INGOT-U326",
+        fmt::format("the model uses one tensor as '{}' and '{}', but their new values differ", source.name,
+                    name),
+        "pass one value for both; a model whose weights are no longer tied has to be built again");
+  }
+
+  [[noreturn]] void refuse_unknown(const std::string& name) const {
+    throw UserError("INGOT-U320", fmt::format("the engine has no weight '{}'", name),
+                    "pass the weights of the model that the engine was built from");
+  }
+
+  [[noreturn]] void refuse_missing(size_t first) const {
+    const size_t missing = data_.sources.size() - found_.size();
+    throw UserError("INGOT-U324",
+                    fmt::format("there is no new value of '{}'{}", data_.sources[first].name,
+                                missing == 1 ? "" : fmt::format(", nor of {} other weights", missing - 1)),
+                    "pass all weights, or partial=True to keep the values of the others");
+  }
+
+  [[noreturn]] void refuse_constant(const std::string& name) const {
+    if (data_.has_immutable_weights)
+      throw UserError(
+          "INGOT-U327",
+          fmt::format("the engine was built with immutable_weights, and its value of '{}' is another one",
+                      name),
+          "build it without immutable_weights, or build it again with the new weights");
+    throw UserError(
+        "INGOT-U325",
+        fmt::format("'{}' is part of the engine: integer tensors and initial states cannot be refitted",
+                    name),
+        "leave it out if the old value is right, or build the engine again");
+  }
+
+  const EngineData& data_;
+  std::map<std::string_view, size_t> sources_;
+  std::map<std::string_view, const OtherTensor*> others_;
+  NewSources found_;
+};
+
+void collect_weights(const Program& program, std::set<size_t>& ids) {
+  for (const Buffer& buffer : program.buffers) {
+    if (buffer.storage == Storage::kWeight) ids.insert(buffer.index);
+  }
+  for (const Program& nested : program.nested) collect_weights(nested, ids);
+}
+
+// Sources whose values stay: those that the engine was made with, and those that `main` uses unchanged.
+std::vector<bool> kept_sources(const EngineData& data) {
+  std::vector<bool> kept;
+  const bool is_original = data.weights_form == WeightsForm::kOriginal;
+  for (const SourceWeight& source : data.sources) kept.push_back(is_original || source.data != nullptr);
+  std::set<size_t> read;
+  collect_weights(data.main, read);
+  for (const size_t id : read) {
+    if (const FromSource* source = data.weights[id].source()) kept[source->index] = true;
+  }
+  return kept;
+}
+
+}  // namespace
+
+NewSources check_sources(const EngineData& data, const SourceValues& values, Coverage coverage) {
+  return SourceChecks(data).run(values, coverage);
+}
+
+void take_sources(const EngineData& data, const NewSources& values, WeightSet& weights) {
+  const std::vector<bool> kept = kept_sources(data);
+  std::vector<size_t> to_copy;
+  for (const auto& [index, value] : values) {
+    const bool stays = kept[index] && value.owner == nullptr;
+    const bool is_usable = !stays && is_dense(value.view) && is_aligned(value.view);
+    if (is_usable) weights.sources[index] = pointer_to(value);
+    if (!is_usable) to_copy.push_back(index);
+  }
+  for_each_parallel(to_copy.size(), [&](size_t i) {
+    const TensorView& value = values.at(to_copy[i]).view;
+    const std::shared_ptr<std::byte> copy = allocate_memory(source_bytes(data.sources[to_copy[i]]));
+    copy_dense(value, copy.get());
+    weights.sources[to_copy[i]] = copy;
+  });
+  apply_sources(data, weights);
+}
+
+ProgramSlice init_after(const EngineData& data, const NewSources& values, const WeightSet& weights) {
+  std::set<size_t> changed;
+  for (size_t id = 0; id < data.weights.size(); ++id) {
+    const FromSource* source = data.weights[id].source();
+    if (source != nullptr && values.contains(source->index)) changed.insert(id);
+  }
+  const std::vector<uint32_t> affected = outputs_that_read(data.init, changed);
+  std::vector<uint32_t> outputs;
+  for (size_t id = 0; id < data.weights.size(); ++id) {
+    const FromInit* from = data.weights[id].init();
+    if (from == nullptr) continue;
+    const bool is_missing = !has_value(weights, id) && data.weights[id].bytes > 0;
+    const auto can_be_made = [&] {
+      return find_missing(data, slice_program(data.init, {{from->output}}).program, weights) < 0;
+    };
+    if (is_missing ? can_be_made() : std::ranges::binary_search(affected, from->output))
+      outputs.push_back(from->output);
+  }
+  return slice_program(data.init, outputs);
+}
+
+void drop_borrowed(const EngineData& data, const NewSources& values, WeightSet& weights) {
+  const std::vector<bool> kept = kept_sources(data);
+  std::vector<size_t> dropped;
+  for (const auto& [index, value] : values) {
+    weights.refitted[index] = Digest{};
+    if (!kept[index]) dropped.push_back(index);
+  }
+  std::vector<Digest> digests(dropped.size());
+  for_each_parallel(dropped.size(), [&](size_t i) {
+    digests[i] = digest_of(data.sources[dropped[i]], weights.sources[dropped[i]].get());
+  });
+  for (size_t i = 0; i < dropped.size(); ++i) {
+    weights.refitted[dropped[i]] = digests[i];
+    weights.sources[dropped[i]] = nullptr;
+  }
+  for (size_t id = 0; id < data.weights.size(); ++id) {
+    const FromSource* source = data.weights[id].source();
+    if (source != nullptr && !kept[source->index] && values.contains(source->index))
+      weights.data[id] = nullptr;
+  }
+}
+
+}  // namespace ingot::core

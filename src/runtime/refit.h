@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: Apache-2.0
+// New values of a model's weights: what a refit checks, copies and computes before the engine takes the
+// result.
+#pragma once
+
+#include <map>
+#include <string>
+
+#include "engine/engine_data.h"
+#include "engine/program_slice.h"
+#include "runtime/weight_set.h"
+
+namespace ingot::core {
+
+struct SourceValue {
+  SourceValue(TensorView value, std::shared_ptr<const void> keeper = nullptr)
+      : view(std::move(value)), owner(std::move(keeper)) {}
+
+  TensorView view;
+  std::shared_ptr<const void> owner;  // nobody changes the memory while it lives; null: copy what stays
+};
+using SourceValues = std::map<std::string, SourceValue, std::less<>>;
+enum class Coverage { kAll, kSome };  // kSome: weights without a new value keep theirs
+
+using NewSources = std::map<size_t, SourceValue>;  // by index in EngineData::sources
+
+// What the values mean for the engine. UserError, the first by name: INGOT-U320 a name that the model never
+// had, U321 another shape or dtype, U324 a weight without a new value (kAll), U325 another value for what the
+// engine holds as a constant or initial state, U326 different values for two names of one weight.
+NewSources check_sources(const EngineData& data, const SourceValues& values, Coverage coverage);
+
+// Points `weights` at the new values: at the caller's memory where it has an owner or only init reads it,
+// else at copies.
+void take_sources(const EngineData& data, const NewSources& values, WeightSet& weights);
+
+// What init has to compute: results that depend on a new value, and missing ones that it can compute now.
+ProgramSlice init_after(const EngineData& data, const NewSources& values, const WeightSet& weights);
+
+// After init: forgets the caller's memory, and keeps the digests of what was there.
+void drop_borrowed(const EngineData& data, const NewSources& values, WeightSet& weights);
+
+}  // namespace ingot::core

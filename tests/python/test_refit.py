@@ -1,0 +1,401 @@
+# SPDX-License-Identifier: Apache-2.0
+"""New weights for compiled modules and engines: from every source, the result is that of a fresh compilation."""
+
+from __future__ import annotations
+
+import copy
+import json
+import subprocess
+import sys
+import threading
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import ingot
+import pytest
+import torch
+from safetensors.torch import save_file
+from small_models import SingularValues, mlp, tiny_bert
+from torch import nn
+
+INGOT = Path(sys.executable).with_name("ingot")
+
+
+@pytest.fixture(autouse=True)
+def _no_grad() -> Iterator[None]:
+    with torch.no_grad():
+        yield
+
+
+class Convolutions(nn.Module):
+    """Folded batch norms, and a buffer of integers (num_batches_tracked) that nothing reads."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.first = nn.Conv2d(3, 8, 3, padding=1)
+        self.norm = nn.BatchNorm2d(8)
+        self.last = nn.Conv2d(8, 4, 1)
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return self.last(self.norm(self.first(x)).relu())
+
+
+class Tied(nn.Module):
+    """An embedding that is also the last layer's weight, as in language models."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.embedding = nn.Embedding(20, 8)
+        self.middle = nn.Linear(8, 8)
+        self.head = nn.Linear(8, 20, bias=False)
+        self.head.weight = self.embedding.weight
+
+    def forward(self, ids: torch.Tensor) -> torch.Tensor:
+        return self.head(self.middle(self.embedding(ids)).relu())
+
+
+class Buffers(nn.Module):
+    """Buffers that state dicts leave out, one of integers, and a parameter that nothing reads."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.linear = nn.Linear(8, 8)
+        self.unread = nn.Parameter(torch.zeros(3))
+        self.register_buffer("order", torch.arange(8).flip(0))
+        self.register_buffer("frequencies", torch.linspace(0, 1, 8), persistent=False)
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return self.linear(x)[:, self.order] * self.frequencies
+
+
+class Experts(nn.Module):
+    """Equal layers, and weights that several results of init depend on."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.query, self.key, self.value = (nn.Linear(16, 16) for _ in range(3))
+        self.scale = nn.Parameter(torch.ones(16))
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        q, k, v = (layer(x * self.scale) for layer in (self.query, self.key, self.value))
+        return nn.functional.scaled_dot_product_attention(q, k, v) @ (self.query.weight * self.scale)
+
+
+MODELS: dict[str, tuple[Callable[[], nn.Module], torch.Tensor]] = {
+    "mlp": (mlp, torch.randn(3, 8)),
+    "bert": (tiny_bert, torch.randint(0, 99, (2, 7))),
+    "convolutions": (Convolutions, torch.randn(2, 3, 6, 5)),
+    "tied": (Tied, torch.randint(0, 20, (2, 5))),
+    "buffers": (Buffers, torch.randn(2, 8)),
+    "experts": (Experts, torch.randn(2, 5, 16)),
+    "hybrid": (lambda: SingularValues(counts=False), torch.randn(5, 4)),
+}
+
+
+def made(name: str, seed: int) -> nn.Module:
+    """Model `name` with weights of its own."""
+    model = MODELS[name][0]().eval()
+    torch.manual_seed(seed)
+    for parameter in model.parameters():
+        parameter.copy_(torch.randn_like(parameter) * 0.3)
+    return model
+
+
+def compiled(model: nn.Module, x: torch.Tensor) -> Any:
+    return ingot.compile(model, inputs=[x], engine_cache_dir="off")
+
+
+def result(module: Any, x: torch.Tensor) -> torch.Tensor:
+    value = module(x)
+    return value if isinstance(value, torch.Tensor) else value[0]
+
+
+def untied(model: nn.Module) -> dict[str, torch.Tensor]:
+    """Its state dict, each tensor once: as files of weights have them."""
+    names: dict[int, str] = {}
+    for name, value in model.state_dict().items():
+        names.setdefault(value.data_ptr() if value.numel() else id(value), name)
+    return {name: model.state_dict()[name].contiguous() for name in names.values()}
+
+
+def exported(model: nn.Module, x: torch.Tensor) -> torch.export.ExportedProgram:
+    return torch.export.export(model, (x,))
+
+
+def as_file(model: nn.Module, x: torch.Tensor, folder: Path) -> Path:
+    save_file(untied(model), folder / "new.safetensors")
+    return folder / "new.safetensors"
+
+
+def as_shards(model: nn.Module, x: torch.Tensor, folder: Path) -> list[Path]:
+    weights = list(untied(model).items())
+    paths = [folder / "1.safetensors", folder / "2.safetensors"]
+    for path, part in zip(paths, (weights[::2], weights[1::2]), strict=True):
+        save_file(dict(part), path)
+    return paths
+
+
+def as_pt2(model: nn.Module, x: torch.Tensor, folder: Path) -> str:
+    torch.export.save(exported(model, x), folder / "new.pt2")
+    return str(folder / "new.pt2")
+
+
+SOURCES: dict[str, Callable[[nn.Module, torch.Tensor, Path], Any]] = {
+    "state_dict": lambda model, x, folder: model.state_dict(),
+    "module": lambda model, x, folder: model,
+    "program": lambda model, x, folder: exported(model, x),
+    "pt2": as_pt2,
+    "safetensors": as_file,
+    "shards": as_shards,
+}
+
+
+@pytest.mark.parametrize(
+    ("name", "source"),
+    [(name, source) for name in MODELS for source in SOURCES if name != "bert" or source == "state_dict"],
+)
+def test_a_refit_gives_what_a_fresh_compilation_gives(name: str, source: str, tmp_path: Path) -> None:
+    x = MODELS[name][1]
+    old, new = made(name, 1), made(name, 2)
+    module, fresh = compiled(old, x), compiled(new, x)
+    before = result(module, x)
+    refitted = ingot.refit_module_weights(module, SOURCES[source](new, x, tmp_path))
+    assert torch.equal(result(refitted, x), result(fresh, x))
+    assert torch.equal(result(module, x), before), "the module itself has not changed"
+    torch.testing.assert_close(refitted.state_dict(), new.state_dict())
+    if module.compiled.graph is None:
+        assert refitted.engine.to_bytes() == fresh.engine.to_bytes()
+
+
+@pytest.mark.parametrize("source", ["state_dict", "pt2", "safetensors"])
+@pytest.mark.parametrize("name", [name for name in MODELS if name not in ("hybrid", "bert")])
+def test_engines_of_files_are_refitted(name: str, source: str, tmp_path: Path) -> None:
+    x, path = MODELS[name][1], tmp_path / "engine.ingot"
+    new = made(name, 2)
+    ingot.save(compiled(made(name, 1), x), path, output_format="engine")
+    engine, fresh = ingot.Engine.load(path), compiled(new, x).engine
+    refitted = ingot.dynamo.refit_module_weights(engine, SOURCES[source](new, x, tmp_path))
+    assert torch.equal(result(refitted, x), result(fresh, x))
+    assert refitted.to_bytes() == fresh.to_bytes()
+
+
+# What init computes from several weights, of which files keep none: folded norms, a product of two (the other of which main keeps).
+TOGETHER = {"convolutions": ("first", "norm"), "experts": ("scale",)}
+
+
+@pytest.mark.parametrize("form", ["built", "loaded"])
+@pytest.mark.parametrize("name", MODELS)
+def test_each_weight_alone(name: str, form: str, tmp_path: Path) -> None:
+    """Only what depends on a weight is prepared again, and that is enough."""
+    x, model = MODELS[name][1], made(name, 1)
+    module = compiled(model, x)
+    if form == "loaded":
+        ingot.save(module, tmp_path / "model.pt2")
+        module = ingot.load(tmp_path / "model.pt2")
+    for key, parameter in model.named_parameters():
+        parameter.mul_(1.5).add_(0.01)
+        needs_others = key.startswith(TOGETHER.get(name, ("none",)))
+        if form == "loaded" and needs_others:
+            assert refused(lambda new={key: parameter}: module.refit(new, partial=True)).code == "INGOT-U322"
+            module.refit(model.state_dict(), partial=True)
+        else:
+            module.refit({key: parameter}, partial=True)
+        assert torch.equal(result(module, x), result(compiled(model, x), x)), key
+
+
+def test_a_partial_refit_prepares_only_what_depends_on_it() -> None:
+    x = torch.randn(2, 64)
+    layers = [nn.Linear(64, 64) for _ in range(8)]
+    engine = compiled(nn.Sequential(*layers).eval(), x).engine
+    files = [engine.to_bytes()]
+    assert json.loads(json.dumps(engine.inspect()))["weights_form"] == "prepared"
+    engine.refit({"3.weight": torch.zeros(64, 64)}, partial=True)
+    files.append(engine.to_bytes())
+    differing = sum(a != b for a, b in zip(*files, strict=True))
+    assert 0 < differing < 2 * 64 * 64 * 4, "one layer, and checksums"
+
+
+def refused(call: Callable[[], Any]) -> ingot.UserError:
+    with pytest.raises(ingot.UserError) as error:
+        call()
+    return error.value
+
+
+def without(weights: dict[str, Any], name: str) -> dict[str, Any]:
+    return {key: value for key, value in weights.items() if key != name}
+
+
+BAD: dict[str, tuple[str, Callable[[dict[str, Any]], Any], str]] = {
+    "unknown": ("mlp", lambda w: {**w, "3.weight": torch.zeros(1)}, "INGOT-U320"),
+    "shape": ("mlp", lambda w: {**w, "0.weight": torch.zeros(8, 16)}, "INGOT-U321"),
+    "dtype": ("mlp", lambda w: {**w, "0.bias": w["0.bias"].double()}, "INGOT-U321"),
+    "missing": ("mlp", lambda w: without(w, "2.bias"), "INGOT-U324"),
+    "no longer tied": ("tied", lambda w: {**w, "head.weight": w["head.weight"] + 1}, "INGOT-U326"),
+    "integers": ("buffers", lambda w: {**w, "order": torch.arange(8)}, "INGOT-U325"),
+    "unknown in parts": ("hybrid", lambda w: {**w, "other": torch.zeros(1)}, "INGOT-U320"),
+    "shape in parts": ("hybrid", lambda w: {**w, "linear.bias": torch.zeros(3)}, "INGOT-U321"),
+    "missing in parts": ("hybrid", lambda w: without(w, "linear.bias"), "INGOT-U324"),
+    "no weights": ("mlp", lambda w: 3, "INGOT-U006"),
+}
+
+
+@pytest.mark.parametrize("case", BAD)
+def test_bad_weights_are_refused_before_anything_changes(case: str) -> None:
+    name, change, code = BAD[case]
+    x, new = MODELS[name][1], made(name, 2)
+    module = compiled(made(name, 1), x)
+    before = result(module, x)
+    assert refused(lambda: module.refit(change(dict(new.state_dict())))).code == code
+    assert torch.equal(result(module, x), before)
+    module.refit(new.state_dict())
+    assert torch.equal(result(module, x), result(compiled(new, x), x))
+
+
+def test_names_that_the_model_had_are_accepted() -> None:
+    x, model = MODELS["buffers"][1], made("buffers", 1)
+    module = compiled(model, x)
+    module.refit({"unread": torch.ones(3), "order": model.order}, partial=True)
+    assert torch.equal(result(module, x), result(compiled(model, x), x))
+    tied, ids = made("tied", 1), MODELS["tied"][1]
+    engine = compiled(tied, ids).engine
+    for name in ("head.weight", "embedding.weight"):
+        engine.refit({name: tied.head.weight * 2}, partial=True)
+        tied.head.weight.mul_(2)
+        assert torch.equal(engine(ids), compiled(tied, ids)(ids))
+
+
+def test_a_program_of_another_model_is_refused() -> None:
+    x = torch.randn(3, 8)
+    module = compiled(mlp(), x)
+    other = mlp()
+    other[1] = nn.ReLU()
+    assert refused(lambda: module.refit(exported(other, x))).code == "INGOT-U329"
+    module.refit(other.state_dict())
+
+
+def test_a_program_with_other_symbols_is_the_same() -> None:
+    model, x = mlp(), torch.randn(3, 8)
+    rows = ingot.Input(min_shape=(1, 8), opt_shape=(4, 8), max_shape=(9, 8))
+    module = ingot.compile(model, inputs=[rows])
+    new = made("mlp", 3)
+    batch = torch.export.Dim("many", min=1, max=9)
+    program = torch.export.export(new, (x,), dynamic_shapes=({0: batch},))
+    module.refit(program)
+    torch.testing.assert_close(module(x), new(x))
+
+
+def test_in_place_and_copies() -> None:
+    x, old, new = torch.randn(3, 8), made("mlp", 1), made("mlp", 2)
+    module = compiled(old, x)
+    assert ingot.refit_module_weights(module, new.state_dict(), in_place=True) is module
+    torch.testing.assert_close(module(x), new(x))
+    assert refused(lambda: ingot.refit_module_weights(old, new.state_dict())).code == "INGOT-U007"
+
+
+def test_later_changes_of_the_new_tensors_have_no_effect() -> None:
+    for name in ("mlp", "hybrid"):
+        x, new = MODELS[name][1], made(name, 2)
+        module = compiled(made(name, 1), x)
+        module.refit(new.state_dict())
+        want, state = result(module, x), copy.deepcopy(module.state_dict())
+        for parameter in new.parameters():
+            parameter.zero_()
+        assert torch.equal(result(module, x), want)
+        torch.testing.assert_close(module.state_dict(), state)
+
+
+def test_calls_see_all_parts_before_or_after_a_refit() -> None:
+    class TwoParts(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.first, self.last = nn.Linear(4, 4, bias=False), nn.Linear(4, 4, bias=False)
+
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            return self.last(torch.linalg.matrix_exp(self.first(x) * 0))
+
+    x, model = torch.ones(4, 4), TwoParts().eval()
+    module = compiled(model, x)
+    assert len(module.engines) == 2
+    weights = [
+        {name: torch.full((4, 4), value) for name in ("first.weight", "last.weight")} for value in (1.0, 2.0)
+    ]
+    seen: set[float] = set()
+    stop = threading.Event()
+
+    def call() -> None:
+        while not stop.is_set():
+            seen.add(round(float(module(x)[0, 0]), 4))
+
+    module.refit(weights[0])
+    threads = [threading.Thread(target=call) for _ in range(3)]
+    for thread in threads:
+        thread.start()
+    for k in range(40):
+        module.refit(weights[k % 2])
+    stop.set()
+    for thread in threads:
+        thread.join()
+    assert seen <= {1.0, 2.0}
+
+
+def test_the_command_line(tmp_path: Path) -> None:
+    x, old, new = torch.randn(3, 8), made("mlp", 1), made("mlp", 2)
+    ingot.save(compiled(old, x), tmp_path / "old.ingot", output_format="engine")
+    as_shards(new, x, tmp_path)
+
+    def refit(*arguments: str) -> subprocess.CompletedProcess:
+        command = [INGOT, "refit", "old.ingot", "-o", "new.ingot", *arguments]
+        return subprocess.run(command, cwd=tmp_path, capture_output=True, text=True)
+
+    whole = refit("--weights", "1.safetensors", "--weights", "2.safetensors", "--json")
+    assert whole.returncode == 0, whole.stderr
+    assert json.loads(whole.stdout)["tensors"] == 4
+    assert (tmp_path / "new.ingot").read_bytes() == compiled(new, x).engine.to_bytes()
+    missing = refit("--weights", "1.safetensors")
+    assert (missing.returncode, "INGOT-U324" in missing.stderr) == (1, True)
+    assert refit("--weights", "1.safetensors", "--partial").returncode == 0
+    twice = refit("--weights", "1.safetensors", "--weights", "1.safetensors")
+    assert (twice.returncode, "both have" in twice.stderr) == (1, True)
+
+
+@pytest.mark.parametrize("name", [name for name in MODELS if name not in ("hybrid", "bert")])
+def test_stripped_engines_take_their_weights_when_they_are_loaded(name: str, tmp_path: Path) -> None:
+    x, model = MODELS[name][1], made(name, 1)
+    fresh = compiled(model, x).engine
+    stripped = ingot.compile(model, inputs=[x], engine_cache_dir="off", strip_engine_weights=True)
+    path = tmp_path / "stripped.ingot"
+    ingot.save(stripped, path, output_format="engine")
+    assert not any(
+        value.numpy().tobytes() in path.read_bytes() for value in model.parameters() if value.numel() > 3
+    )
+    assert refused(lambda: ingot.Engine.load(path)(x)).code == "INGOT-U323"
+    for source in (model.state_dict(), as_file(model, x, tmp_path), as_pt2(model, x, tmp_path)):
+        engine = ingot.Engine.load(path, weights=source)
+        assert torch.equal(result(engine, x), result(fresh, x))
+        assert engine.to_bytes() == fresh.to_bytes()
+    ingot.save(stripped, tmp_path / "stripped.pt2")
+    module = ingot.load(tmp_path / "stripped.pt2", weights=model.state_dict())
+    assert torch.equal(result(module, x), result(fresh, x))
+
+
+def test_stripped_engines_take_weights_in_parts(tmp_path: Path) -> None:
+    x, model = MODELS["experts"][1], made("experts", 1)
+    stripped = ingot.compile(model, inputs=[x], strip_engine_weights=True).engine
+    engine = ingot.Engine.from_bytes(stripped.to_bytes())
+    weights = list(model.state_dict().items())
+    for part in (weights[::2], weights[1::2]):
+        assert refused(lambda: engine(x)).code == "INGOT-U323"
+        engine.refit(dict(weights if part[0] != weights[0] else part), partial=True)
+    assert torch.equal(engine(x), compiled(model, x)(x))
+
+
+def test_immutable_weights_refuse_a_refit_with_the_reason() -> None:
+    x, model = torch.randn(3, 8), made("mlp", 1)
+    module = ingot.compile(model, inputs=[x], immutable_weights=True)
+    torch.testing.assert_close(module(x), model(x))
+    module.refit(model.state_dict())
+    error = refused(lambda: module.refit(made("mlp", 2).state_dict()))
+    assert error.code == "INGOT-U327"
+    assert "immutable_weights" in str(error)
+    torch.testing.assert_close(module(x), model(x))
