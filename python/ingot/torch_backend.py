@@ -129,7 +129,7 @@ class _Lowered:
         try:
             return self._compiled.call(arguments)
         except UserError as error:
-            if error.code != "INGOT-U320":
+            if error.code != "INGOT-U325":  # a buffer of integers has changed
                 raise
         self._take_integers()
         return self(arguments)
