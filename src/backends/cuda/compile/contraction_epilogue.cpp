@@ -38,17 +38,21 @@ class EpilogueWriter {
     write_functions();
     out_.line("for (int i = share * kShare + threadIdx.x; i < end; i += kAtOnce * kThreads) {{\n");
     out_.line("{} values[kAtOnce][kWide];\n", type_name(stored.value->dtype));
+    if (has_wide_loads()) {
+      out_.line("#pragma unroll\nfor (int n = 0; n < kAtOnce; ++n) {{\n");
+      out_.line("const int at = least(i + n * kThreads, end - 1);\n");
+      out_.line("load_neighbours(n, least<idx>(first_row + at / kAcross, x.rows - 1), ");
+      out_.line("least<idx>(first_column + at % kAcross * kWide, x.columns - 1));\n}}\n");
+    }
     out_.line("#pragma unroll\nfor (int n = 0; n < kAtOnce; ++n) {{\n");
     out_.line("const int at = least(i + n * kThreads, end - 1), across = at % kAcross * kWide;\n");
     out_.line(
         "f32 sums[kWide];\nadd_shares_of(sums, (const f32*)shared + at / kAcross * kSumStride + across);\n");
     out_.line("const idx row = least<idx>(first_row + at / kAcross, x.rows - 1);\n");
-    if (has_wide_loads())
-      out_.line("load_neighbours(row, least<idx>(first_column + across, x.columns - 1));\n");
     out_.line("#pragma unroll\nfor (int k = 0; k < kWide; ++k)\n");
     out_.line(
         "values[n][k] = finish(row, least<idx>(first_column + across + k, x.columns - 1), sums[k], "
-        "k);\n}}\n");
+        "n, k);\n}}\n");
     out_.line("#pragma unroll\nfor (int n = 0; n < kAtOnce; ++n) {{\n");
     out_.line("const int at = i + n * kThreads;\nconst idx column = first_column + at % kAcross * kWide;\n");
     out_.line("const idx row = first_row + at / kAcross;\nif (at >= end || row >= x.rows) break;\n");
@@ -63,14 +67,15 @@ class EpilogueWriter {
   }
 
   void write_eight() {
+    out_.line("constexpr int kAtOnce = 1;\n");
     write_functions();
     const loops::Stage& stored = stored_stage();
     const loops::Buffer& buffer = buffer_of(stored.store->buffer);
     const std::string result = fmt::format("b{}", stored.store->buffer);
     out_.line("const auto finish_eight = [&](idx row, idx column, const f32 (&sums)[8]) {{\n");
-    if (has_wide_loads()) out_.line("load_neighbours(row, column);\n");
+    if (has_wide_loads()) out_.line("load_neighbours(0, row, column);\n");
     out_.line("{} values[8];\n#pragma unroll\nfor (int k = 0; k < 8; ++k) ", type_name(stored.value->dtype));
-    out_.line("values[k] = finish(row, column + k, sums[k], k);\n");
+    out_.line("values[k] = finish(row, column + k, sums[k], 0, k);\n");
     if (are_neighbours(buffer, stored.store->index)) {
       out_.line("{}* const to = {} + place_of(row, column);\n", storage_name(buffer.type.dtype), result);
       out_.line("if (is_aligned(to)) return store_eight<{}>(to, values);\n",
@@ -93,12 +98,13 @@ class EpilogueWriter {
     return stored;
   }
 
-  // place_of, load_neighbours where there are wide loads, and finish(row, column, sum, k).
+  // place_of, load_neighbours where there are wide loads, and finish(row, column, sum, n, k), where n counts
+  // eights of a thread.
   void write_functions() {
     const loops::Stage& stored = stored_stage();
     write_place("place_of", buffer_of(stored.store->buffer), stored.store->index);
     write_wide_loads();
-    out_.line("const auto finish = [&](idx row, idx column, f32 sum, int k) {{\n");
+    out_.line("const auto finish = [&](idx row, idx column, f32 sum, int n, int k) {{\n");
     write_value();
     out_.line("}};\n");
   }
@@ -152,22 +158,20 @@ class EpilogueWriter {
     out_.line("return {};\n}};\n", scope.text(storage_offset(buffer.type.layout, buffer.type.shape, index)));
   }
 
-  // load_neighbours(row, column): what the eight numbers from `column` on read beside their sums.
+  // load_neighbours(n, row, column): what the eight numbers from `column` on read beside their sums.
   void write_wide_loads() {
     if (!has_wide_loads()) return;
     for (const WideLoad& load : wide_loads_) {
-      out_.line("f32 wide{}[8];\n", load.buffer);
+      out_.line("Packed wide{}[kAtOnce];\n", load.buffer);
       write_place(fmt::format("wide{}_place", load.buffer), epilogue_.buffers[load.buffer], load.index);
     }
-    if (has_bias_) out_.line("f32 bias[8];\n");
+    if (has_bias_) out_.line("Packed bias[kAtOnce];\n");
     out_.line(
-        "const auto load_neighbours = [&](idx row, idx column) {{\nconst idx count = x.columns - column;\n");
-    if (has_bias_)
-      out_.line("load_eight<{}>(bias, x2 + column, count);\n", node_.operand_type(2).dtype == DType::kBF16);
+        "const auto load_neighbours = [&](int n, idx row, idx column) {{\nconst idx count = x.columns - "
+        "column;\n");
+    if (has_bias_) out_.line("load_eight(bias[n], x2 + column, count);\n");
     for (const WideLoad& load : wide_loads_)
-      out_.line("load_eight<{}>(wide{}, b{} + wide{}_place(row, column), count);\n",
-                epilogue_.buffers[load.buffer].type.dtype == DType::kBF16, load.buffer, load.buffer,
-                load.buffer);
+      out_.line("load_eight(wide{0}[n], b{0} + wide{0}_place(row, column), count);\n", load.buffer);
     out_.line("}};\n");
   }
 
@@ -186,7 +190,8 @@ class EpilogueWriter {
   void write_value() {
     IndexScope scope = out_.scope;
     const bool is_wide = has_wide_loads();
-    if (has_bias_ && is_wide) out_.line("sum = add_(sum, bias[k]);\n");
+    if (has_bias_ && is_wide)
+      out_.line("sum = add_(sum, half_of<{}>(bias[n], k));\n", node_.operand_type(2).dtype == DType::kBF16);
     if (has_bias_ && !is_wide)
       out_.line("sum = add_(sum, {}(x2 + column));\n",
                 node_.operand_type(2).dtype == DType::kBF16 ? "load_bf16" : "load_f16");
@@ -195,7 +200,10 @@ class EpilogueWriter {
     ExpressionWriter writer(epilogue_, locals, out_.text);
     writer.replace_buffer(0, "sum");
     for (const WideLoad& load : wide_loads_)
-      writer.replace_buffer(static_cast<int>(load.buffer), fmt::format("wide{}[k]", load.buffer));
+      writer.replace_buffer(
+          static_cast<int>(load.buffer),
+          fmt::format("half_of<{}>(wide{}[n], k)", epilogue_.buffers[load.buffer].type.dtype == DType::kBF16,
+                      load.buffer));
     for (const loops::Stage& stage : epilogue_.stages) {
       invariant(!stage.store || &stage == &epilogue_.stages.back(), "an epilogue stores once");
       locals.push_back({writer.value(stage.value, scope, {}), {}});

@@ -29,31 +29,37 @@ constexpr std::string_view kSum = R"cuda(
 constexpr int kLinesAtOnce = kTapsX * kTapsY <= 25 && kAcross <= 2 ? kTapsY : kTapsX <= 7 && kAcross == 1 ? 2 : 1;  // whose loads are on their way together
 constexpr int kSpan = (kAcross - 1) * kStrideX + (kTapsX - 1) * kDilationX + 1;
 
-DEVICE void load_channels(f32 (&v)[8], const u16* p, bool aligned) {
-  if (aligned) load_row<kBf16>(v, p);
+template <bool aligned> DEVICE void load_channels(Halves<8>& row, const u16* p) {
+  if (aligned) row = *(const Halves<8>*)p;
   else
     #pragma unroll
-    for (int k = 0; k < 8; ++k) v[k] = load_half<kBf16>(p + k);
+    for (int k = 0; k < 8; ++k) row.each[k] = p[k];
 }
 
-DEVICE void sum_windows(f32 (&sums)[kAcross][8], idx image, idx first_y, idx first_x, idx channel, bool aligned, const Operands& x) {
+// Places outside of the image are loaded from its edge, and count as zeros.
+template <bool aligned> DEVICE void sum_windows(f32 (&sums)[kAcross][8], idx image, idx first_y, idx first_x, idx channel, const Operands& x) {
+  if (x.height == 0 || x.width == 0) return;
   #pragma unroll kLinesAtOnce
   for (int ty = 0; ty < kTapsY; ++ty) {
     const idx y = first_y + ty * kDilationY;
-    f32 weights[kTapsX][8];
+    const u16* const line = x.a + (image * x.height + least(most<idx>(y, 0), x.height - 1)) * x.width * x.columns + channel;
+    Halves<8> weights[kTapsX], places[kSpan];
     #pragma unroll
-    for (int tx = 0; tx < kTapsX; ++tx) load_channels(weights[tx], x.b + (ty * kTapsX + tx) * x.columns + channel, aligned);
+    for (int tx = 0; tx < kTapsX; ++tx) load_channels<aligned>(weights[tx], x.b + (ty * kTapsX + tx) * x.columns + channel);
+    #pragma unroll
+    for (int p = 0; p < kSpan; ++p) load_channels<aligned>(places[p], line + least(most<idx>(first_x + p, 0), x.width - 1) * x.columns);
     #pragma unroll
     for (int p = 0; p < kSpan; ++p) {
-      const idx at = first_x + p;
-      f32 values[8] = {};
-      if (y >= 0 && y < x.height && at >= 0 && at < x.width) load_channels(values, x.a + ((image * x.height + y) * x.width + at) * x.columns + channel, aligned);
+      const bool is_inside = y >= 0 && y < x.height && first_x + p >= 0 && first_x + p < x.width;
       #pragma unroll
-      for (int a = 0; a < kAcross; ++a) {
-        const int reach = p - a * kStrideX;
-        if (reach < 0 || reach % kDilationX != 0 || reach / kDilationX >= kTapsX) continue;
+      for (int k = 0; k < 8; ++k) {
+        const f32 value = is_inside ? number_of<kBf16>(places[p], k) : 0;
         #pragma unroll
-        for (int k = 0; k < 8; ++k) sums[a][k] = fmaf(values[k], weights[reach / kDilationX][k], sums[a][k]);
+        for (int a = 0; a < kAcross; ++a) {
+          const int reach = p - a * kStrideX;
+          if (reach < 0 || reach % kDilationX != 0 || reach / kDilationX >= kTapsX) continue;
+          sums[a][k] = fmaf(value, number_of<kBf16>(weights[reach / kDilationX], k), sums[a][k]);
+        }
       }
     }
   }
@@ -136,10 +142,12 @@ class DepthwiseWriter {
         "const idx column = item % chunks * 8, line = item / chunks / blocks, first = item / chunks % blocks "
         "* kAcross;\n");
     out_.line("f32 sums[kAcross][8] = {{}};\n");
-    out_.line(
-        "sum_windows(sums, line / height, line % height * kStrideY - kPaddingY, first * kStrideX - "
-        "kPaddingX, column, ");
-    out_.line("aligned, x);\n#pragma unroll\nfor (int a = 0; a < kAcross; ++a) {{\n");
+    for (const char* way : {"if (aligned) sum_windows<true>", "else sum_windows<false>"})
+      out_.line(
+          "{}(sums, line / height, line % height * kStrideY - kPaddingY, first * kStrideX - kPaddingX, "
+          "column, x);\n",
+          way);
+    out_.line("#pragma unroll\nfor (int a = 0; a < kAcross; ++a) {{\n");
     out_.line(
         "if (first + a >= width) break;\nfinish_eight(line * width + first + a, column, "
         "sums[a]);\n}}\n}}\n}}\n");

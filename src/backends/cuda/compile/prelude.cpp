@@ -69,23 +69,24 @@ DEVICE void store_e4m3(u8* p, f32 v) { *p = (u8)E4M3::encode(v); }
 DEVICE f32 load_e5m2(const u8* p) { return E5M2::decode(*p); }
 DEVICE void store_e5m2(u8* p, f32 v) { *p = (u8)E5M2::encode(v); }
 
-// Neighbours, in pieces of up to 16 bytes where they are aligned to their size.
+// Neighbours as they are in memory, in pieces of up to 16 bytes where they are aligned to their size. They are
+// converted apart, where they are used, so that all loads of a thread are on their way together.
 template <int wide> struct __align__(2 * wide) Halves { u16 each[wide]; };
-template <bool bf16, int wide> DEVICE void load_row(f32 (&v)[wide], const u16* p) {
-  Halves<wide> halves;
-  if (((u64)p & (2 * wide - 1)) == 0) halves = *(const Halves<wide>*)p;
-  else for (int k = 0; k < wide; ++k) halves.each[k] = p[k];
-  #pragma unroll
-  for (int k = 0; k < wide; ++k) v[k] = bf16 ? load_bf16(&halves.each[k]) : load_f16(&halves.each[k]);
-}
 template <int wide> struct __align__(wide < 4 ? 4 * wide : 16) Floats { f32 each[wide]; };
-template <bool, int wide> DEVICE void load_row(f32 (&v)[wide], const f32* p) {
-  Floats<wide> floats;
-  if (((u64)p & (sizeof(floats) - 1) & 15) == 0) floats = *(const Floats<wide>*)p;
-  else for (int k = 0; k < wide; ++k) floats.each[k] = p[k];
-  #pragma unroll
-  for (int k = 0; k < wide; ++k) v[k] = floats.each[k];
+template <int wide> DEVICE void load_row(Halves<wide>& row, const u16* p) {
+  if (((u64)p & (2 * wide - 1)) == 0) row = *(const Halves<wide>*)p;
+  else
+    #pragma unroll
+    for (int k = 0; k < wide; ++k) row.each[k] = p[k];
 }
+template <int wide> DEVICE void load_row(Floats<wide>& row, const f32* p) {
+  if (((u64)p & (sizeof(row) - 1) & 15) == 0) row = *(const Floats<wide>*)p;
+  else
+    #pragma unroll
+    for (int k = 0; k < wide; ++k) row.each[k] = p[k];
+}
+template <bool bf16, int wide> DEVICE f32 number_of(const Halves<wide>& row, int k) { return bf16 ? load_bf16(&row.each[k]) : load_f16(&row.each[k]); }
+template <bool, int wide> DEVICE f32 number_of(const Floats<wide>& row, int k) { return row.each[k]; }
 template <bool, int wide> DEVICE void store_row(f32* p, const f32 (&v)[wide]) {
   Floats<wide> floats;
   #pragma unroll

@@ -163,11 +163,17 @@ class RegisterRowWriter {
 
   void write_load(const Load& load) {
     const DType dtype = buffer_of(load.buffer).type.dtype;
-    line("{} {}[{}][{}];\n", type_name(loops::arithmetic_dtype(dtype)), load.name, row_.chunks(), row_.wide);
+    const bool at_once = is_neighbourly(load.buffer, load.index);
+    if (at_once)
+      line("{}<{}> {}[{}];\n", dtype == DType::kF32 ? "Floats" : "Halves", row_.wide, load.name,
+           row_.chunks());
+    else
+      line("{} {}[{}][{}];\n", type_name(loops::arithmetic_dtype(dtype)), load.name, row_.chunks(),
+           row_.wide);
     open_chunks();
-    if (is_neighbourly(load.buffer, load.index)) {
-      line("const idx at = first;\nload_row<{}>({}[c], b{} + {});\n", dtype == DType::kBF16, load.name,
-           load.buffer, row_scope_.text(offset_of(load.buffer, load.index)));
+    if (at_once) {
+      line("const idx at = first;\nload_row({}[c], b{} + {});\n", load.name, load.buffer,
+           row_scope_.text(offset_of(load.buffer, load.index)));
     } else {
       open_neighbours();
       const std::vector<LocalAccess> none;
@@ -178,11 +184,17 @@ class RegisterRowWriter {
     close_chunks();
   }
 
+  std::string element_of(const Load& load) const {
+    if (!is_neighbourly(load.buffer, load.index)) return load.name + "[c][j]";
+    return fmt::format("number_of<{}>({}[c], j)", buffer_of(load.buffer).type.dtype == DType::kBF16,
+                       load.name);
+  }
+
   // The value of a stage where its statements stand.
   std::string value_of(const Stage& stage, const IndexScope& scope) {
     ExpressionWriter writer(kernel_, locals_, text_);
     for (const Load& load : loads_) {
-      for (const ExprNode* node : load.nodes) writer.replace_node(node, load.name + "[c][j]");
+      for (const ExprNode* node : load.nodes) writer.replace_node(node, element_of(load));
     }
     loops::visit(stage.value, [&](const Expr& node) {
       if (node->kind == ExprNode::Kind::kLocal && is_row(stages_[static_cast<size_t>(node->stage)]))

@@ -75,20 +75,18 @@ template <bool bf16> DEVICE void store_eight(u16* p, const f32 (&v)[8]) {
   *(Packed*)p = packed;
 }
 template <bool bf16> DEVICE f32 load_half(const u16* p) { return bf16 ? load_bf16(p) : load_f16(p); }
-// The numbers from `p` on, of which there are `count`; the last stands for those beyond.
-template <bool bf16> DEVICE void load_eight(f32 (&v)[8], const u16* p, i64 count) {
-  Packed packed;
+// The halves from `p` on, of which there are `count`; the last stands for those beyond. They are converted apart, so
+// that all loads of a thread are on their way together.
+DEVICE void load_eight(Packed& packed, const u16* p, i64 count) {
   if (count >= 8 && is_aligned(p)) packed = *(const Packed*)p;
   else {
     #pragma unroll
     for (int k = 0; k < 4; ++k) packed.pairs[k] = (u32)p[least<i64>(2 * k, count - 1)] | (u32)p[least<i64>(2 * k + 1, count - 1)] << 16;
   }
-  #pragma unroll
-  for (int k = 0; k < 4; ++k) {
-    const u16 low = (u16)packed.pairs[k], high = (u16)(packed.pairs[k] >> 16);
-    v[2 * k] = load_half<bf16>(&low);
-    v[2 * k + 1] = load_half<bf16>(&high);
-  }
+}
+template <bool bf16> DEVICE f32 half_of(const Packed& packed, int k) {
+  const u16 half = (u16)(packed.pairs[k / 2] >> k % 2 * 16);
+  return load_half<bf16>(&half);
 }
 )cuda";
 
