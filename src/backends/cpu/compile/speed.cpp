@@ -7,6 +7,7 @@
 
 #include "backends/cpu/compile/templates/kernel_template.h"
 #include "backends/cpu/compile/templates/target.h"
+#include "backends/steps/loop_steps.h"
 #include "ops/axis.h"
 #include "ops/convolution.h"
 #include "ops/grid_sample.h"
@@ -42,27 +43,6 @@ double bytes(const Node& node, const SymbolValues& sizes) {
 }
 
 double moving_time(double bytes) { return bytes / (bytes <= kCache ? kCachedBytes : kBytes); }
-
-// Steps of the node's plain loops: parallel points times reduction steps. For a routine, the elements of its
-// largest operand.
-double steps(const Node& node, const SymbolValues& sizes) {
-  if (node.op->lower == nullptr) {
-    double most = 0;
-    for (const Value* operand : node.operands) most = std::max(most, elements(operand, sizes));
-    return most;
-  }
-  const loops::Kernel kernel = node.op->lower(node);
-  double points = 1, all = 0;
-  for (const loops::Loop& loop : kernel.parallel) points *= static_cast<double>(evaluate(loop.extent, sizes));
-  for (const loops::Stage& stage : kernel.stages) {
-    double own = 1;
-    for (const auto* loops : {&stage.loops, &stage.reduce}) {
-      for (const loops::Loop& loop : *loops) own *= static_cast<double>(evaluate(loop.extent, sizes));
-    }
-    all += own;
-  }
-  return points * all;
-}
 
 // One reason for being slow. Both rates are in steps per nanosecond, on one thread.
 struct Row {
@@ -308,7 +288,7 @@ Support judge_speed(const Node& node, const SymbolValues& sizes, const Target& t
     std::string reason = row.reason(node, target);
     if (reason.empty()) continue;
     // The rates of routines include their memory traffic: expanded indices take no memory.
-    const double work = steps(node, sizes),
+    const double work = loop_steps(node, sizes),
                  moved = node.op->lower == nullptr ? 0 : moving_time(bytes(node, sizes));
     const double own = std::max(work / row.own_rate(node, target), moved);
     const double peer = std::max(work / row.peer_rate(node, target), moved);

@@ -5,8 +5,12 @@
 #include <array>
 #include <cmath>
 
+#include "backends/cuda/compile/attention_products_text.h"
 #include "backends/cuda/compile/attention_text.h"
+#include "backends/cuda/compile/contraction.h"
+#include "backends/cuda/compile/float_products_text.h"
 #include "backends/cuda/compile/gpu_limits.h"
+#include "backends/cuda/compile/operand_text.h"
 #include "backends/cuda/compile/product_shape.h"
 #include "backends/cuda/compile/template_text.h"
 #include "backends/cuda/compile/tensor_core_text.h"
@@ -18,18 +22,20 @@
 namespace ingot::core::cuda {
 namespace {
 
-constexpr int64_t kFragment = 16, kWidest = 256;
-constexpr int kWarps = 4;             // of a block
-constexpr int kKeys = 64;             // that are worth a part
-constexpr int kMostSplits = 8;        // blocks of a cluster
-constexpr int kMostStages = 4;        // parts on their way
-constexpr int64_t kManyBlocks = 110;  // that fill most of a GPU
+constexpr int64_t kFragment = 16;                           // rows
+constexpr int64_t kFragmentBytes = 32, kWidestBytes = 512;  // of a row
+constexpr int kWarps = 4;                                   // of a block
+constexpr int kKeys = 64;                                   // that are worth a part
+constexpr int kMostSplits = 8;                              // blocks of a cluster
+constexpr int kMostStages = 4;                              // parts on their way
+constexpr int64_t kManyBlocks = 110;                        // that fill most of a GPU
 
 bool is_last_innermost(const TensorType& type) { return innermost(type) == type.rank() - 1; }
 
 bool has_fragments(const TensorType& type) {
   const auto width = type.shape.back().constant();
-  return width && *width > 0 && *width % kFragment == 0 && *width <= kWidest;
+  const int64_t bytes = width.value_or(0) * bit_width(type.dtype) / 8;
+  return bytes > 0 && bytes % kFragmentBytes == 0 && bytes <= kWidestBytes;
 }
 
 bool is_mask(const TensorType& type) {
@@ -43,13 +49,15 @@ struct AttentionTile {
   int keys = 64;      // of a part
   int stages = 1;     // parts in shared memory
   int splits = 1;     // blocks of a cluster, which share the keys
+  int element = 2;    // bytes of an operand's
   int warp_keys() const { return kWarps / warp_rows; }
   int64_t rows() const { return int64_t{warp_rows} * kFragment; }
 
-  // Tiles of 64 columns; and what warps and blocks tell each other when all keys are seen.
+  // Tiles of 128 bytes a row; and what warps and blocks tell each other when all keys are seen.
   int64_t tile_bytes(int64_t width, int64_t value_width) const {
-    const auto panels = [](int64_t columns) { return (columns + kMapInner - 1) / kMapInner * kMapInner; };
-    return 2 * (rows() * panels(width) + int64_t{stages} * keys * (panels(width) + panels(value_width)));
+    constexpr int64_t kPanel = 128;
+    const auto panels = [&](int64_t columns) { return (columns * element + kPanel - 1) / kPanel * kPanel; };
+    return rows() * panels(width) + int64_t{stages} * keys * (panels(width) + panels(value_width));
   }
   int64_t merged_bytes(int64_t value_width) const {
     return 4 * rows() * (warp_keys() * (value_width + 4) + 2 * (warp_keys() + 1));
@@ -58,23 +66,29 @@ struct AttentionTile {
 
 class AttentionWriter {
  public:
-  AttentionWriter(const Node& node, const SymbolTable& symbols, const GpuLimits& limits)
-      : node_(node), attributes_(node.attributes<ops::Attention>()), out_(node, {}, symbols) {
-    const Shape& result = node.results[0]->type.shape;
+  AttentionWriter(const AttentionSite& site)
+      : node_(site.node),
+        attributes_(node_.attributes<ops::Attention>()),
+        rounds_to_tf32_(site.rounds_to_tf32),
+        out_(node_, {}, site.symbols) {
+    const GpuLimits limits = limits_of(site.architecture);
+    const Shape& result = node_.results[0]->type.shape;
     batch_dims_.assign(result.begin(), result.end() - 2);
     for (const Dim& dim : batch_dims_) batch_ = batch_ * dim;
     queries_ = result[result.size() - 2];
-    keys_ = node.operand_type(1).shape[node.operand_type(1).rank() - 2];
-    width_ = *node.operand_type(0).shape.back().constant();
-    value_width_ = *node.operand_type(2).shape.back().constant();
-    by_bulk_copies_ = limits.warp_groups && largest_rank() <= kMapRank;
+    keys_ = node_.operand_type(1).shape[node_.operand_type(1).rank() - 2];
+    width_ = *node_.operand_type(0).shape.back().constant();
+    value_width_ = *node_.operand_type(2).shape.back().constant();
+    tile_.element = static_cast<int>(bit_width(dtype()) / 8);
+    by_bulk_copies_ = limits.warp_groups && largest_rank() <= kMapRank && is_half(dtype());
     choose_tile(limits);
   }
 
   TemplateKernel write() {
     out_.line("typedef {} idx;\n", out_.wide ? "i64" : "i32");
+    write_element_functions(dtype(), out_);
     write_constants();
-    out_.line("struct Operands {{ const u16 *q, *k, *v; bool aligned; idx queries, keys{}; }};\n",
+    out_.line("struct Operands {{ const Element *q, *k, *v; bool aligned; idx queries, keys{}; }};\n",
               out_.symbol_fields());
     write_place("q_place", "q", 0, queries_);
     write_place("k_place", "k", 1, keys_);
@@ -82,9 +96,12 @@ class AttentionWriter {
     write_result_place();
     write_mask();
     if (by_bulk_copies_) write_boxes();
-    out_.text += attention_body(by_bulk_copies_);
+    const bool halves = is_half(dtype());
+    out_.text += attention_body(halves ? attention_products_of_halves() : attention_products_of_floats(),
+                                by_bulk_copies_);
     write_kernel();
-    const std::string functions = by_bulk_copies_ ? std::string(bulk_copy_functions()) : "";
+    std::string functions = halves ? "" : float_fragment_functions(rounds_to_tf32_);
+    if (by_bulk_copies_) functions += bulk_copy_functions();
     return {.threads = kWarps * 32,
             .cluster = tile_.splits,
             .items = batch_ * ceil_divide(queries_, Dim(tile_.rows())),
@@ -95,6 +112,7 @@ class AttentionWriter {
   }
 
  private:
+  DType dtype() const { return node_.operand_type(0).dtype; }
   size_t largest_rank() const {
     return std::max(
         {node_.operand_type(0).rank(), node_.operand_type(1).rank(), node_.operand_type(2).rank()});
@@ -150,9 +168,8 @@ class AttentionWriter {
     out_.line("constexpr int kWidth = {}, kValueWidth = {}, kWarpRows = {}, kWarpKeys = {}, kKeys = {};\n",
               width_, value_width_, tile_.warp_rows, tile_.warp_keys(), tile_.keys);
     out_.line("constexpr bool kNeighbours = {};\n", is_last_innermost(node_.results[0]->type));
-    out_.line("constexpr bool kBf16 = {}, kCausal = {}, kEmptyIsNan = {};\nconstexpr f32 kScale = {:a}f;\n",
-              node_.operand_type(0).dtype == DType::kBF16, attributes_.causal, attributes_.empty_is_nan,
-              static_cast<float>(scale));
+    out_.line("constexpr bool kCausal = {}, kEmptyIsNan = {};\nconstexpr f32 kScale = {:a}f;\n",
+              attributes_.causal, attributes_.empty_is_nan, static_cast<float>(scale));
   }
 
   // The batch part of an index into an operand.
@@ -170,7 +187,7 @@ class AttentionWriter {
   void write_place(std::string_view name, std::string_view field, size_t operand, const Dim& rows) {
     const TensorType& type = node_.operand_type(operand);
     IndexScope scope = out_.scope;
-    out_.open_function(fmt::format("const u16* {}(const Operands& x, idx batch, idx row)", name));
+    out_.open_function(fmt::format("const Element* {}(const Operands& x, idx batch, idx row)", name));
     std::vector<Dim> index = batch_index(type, attributes_.grouped && operand > 0, scope);
     index.push_back(TemplateText::named(scope, "row", rows));
     index.push_back(0);
@@ -218,11 +235,11 @@ class AttentionWriter {
 
   void write_kernel() {
     out_.line(
-        "extern \"C\" __global__ void __launch_bounds__({}) {} ingot_kernel(const u16* q, const u16* k, "
-        "const u16* v, ",
+        "extern \"C\" __global__ void __launch_bounds__({}) {} ingot_kernel(const Element* q, const Element* "
+        "k, const Element* v, ",
         kWarps * 32, tile_.splits > 1 ? fmt::format("__cluster_dims__({})", tile_.splits) : "");
     if (node_.has_operand(3)) out_.line("const Mask* mask, ");
-    out_.line("u16* result, ");
+    out_.line("Element* result, ");
     for (size_t i = 0; i < out_.symbols.size(); ++i) out_.line("i64 a{}, ", i);
     out_.line("char* scratch, i32* status");
     if (by_bulk_copies_) {
@@ -251,6 +268,7 @@ class AttentionWriter {
 
   const Node& node_;
   const ops::Attention attributes_;
+  const bool rounds_to_tf32_;
   TemplateText out_;
   std::vector<Dim> batch_dims_;
   Dim batch_ = 1, queries_, keys_;
@@ -266,7 +284,7 @@ bool is_tensor_core_attention(const Node& node) {
   if (node.op != &ops::attention) return false;
   for (size_t i = 0; i < 3; ++i) {
     const TensorType& type = node.operand_type(i);
-    if (!is_half(type.dtype) || !is_last_innermost(type) || !has_fragments(type)) return false;
+    if (!has_tensor_cores(type.dtype) || !is_last_innermost(type) || !has_fragments(type)) return false;
   }
   return node.results[0]->type.layout.is_permutation() &&
          (!node.has_operand(3) || is_mask(node.operand_type(3)));
@@ -282,8 +300,6 @@ LayoutRequest attention_layouts(const Node& node) {
   return request;
 }
 
-TemplateKernel write_attention(const Node& node, const SymbolTable& symbols, std::string_view architecture) {
-  return AttentionWriter(node, symbols, limits_of(architecture)).write();
-}
+TemplateKernel write_attention(const AttentionSite& site) { return AttentionWriter(site).write(); }
 
 }  // namespace ingot::core::cuda

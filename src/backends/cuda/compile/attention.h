@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Attention of halves by tensor cores, in one kernel: no scores in memory.
+// Attention of f16, bf16 and f32 by tensor cores, in one kernel: no scores in memory.
 #pragma once
 
 #include "backends/backend.h"
@@ -13,7 +13,14 @@ bool is_tensor_core_attention(const Node& node);
 // Operands whose last dim is innermost stay as they are.
 LayoutRequest attention_layouts(const Node& node);
 
+struct AttentionSite {
+  const Node& node;
+  bool rounds_to_tf32;  // operands of f32, to 11 significant bits
+  std::string_view architecture;
+  const SymbolTable& symbols;
+};
+
 // Its buffers are the node's operands and its result.
-TemplateKernel write_attention(const Node& node, const SymbolTable& symbols, std::string_view architecture);
+TemplateKernel write_attention(const AttentionSite& site);
 
 }  // namespace ingot::core::cuda

@@ -8,8 +8,8 @@ namespace {
 
 constexpr std::string_view kAttentionTiles = R"cuda(
 constexpr int kRows = kWarpRows * 16, kThreads = 128, kOwnKeys = kKeys / kWarpKeys, kSumStride = kValueWidth + 4;
-constexpr int kPanels = (kWidth + 63) / 64, kValuePanels = (kValueWidth + 63) / 64;
-constexpr int kRowTile = kRows * kPanels * 64, kKeyTile = kKeys * kPanels * 64, kValueTile = kKeys * kValuePanels * 64;
+constexpr int kPanel = 8 * kChunk, kPanels = (kWidth + kPanel - 1) / kPanel, kValuePanels = (kValueWidth + kPanel - 1) / kPanel;
+constexpr int kRowTile = kRows * kPanels * kPanel, kKeyTile = kKeys * kPanels * kPanel, kValueTile = kKeys * kValuePanels * kPanel;
 )cuda";
 
 //   for part of the keys, kKeys at a time, kStages of them on their way:
@@ -17,27 +17,26 @@ constexpr int kRowTile = kRows * kPanels * 64, kKeyTile = kKeys * kPanels * 64, 
 //     values
 //   shares of the keys, of warps and of blocks of a cluster, are merged in order (online softmax: Milakov and
 //   Gimelshein 2018; tiles: Dao et al. 2022)
-// Rows lie in panels of 64 columns with the swizzle of 128 bytes, which bulk copies write and which keeps the
+// Rows lie in panels of 128 bytes with their swizzle, which bulk copies write and which keeps the
 // rows of a fragment in different banks.
-constexpr std::string_view kAttention = R"cuda(
+constexpr std::string_view kParts = R"cuda(
 DEVICE f32 minus_infinity() { return -__int_as_float(0x7f800000); }
 DEVICE f32 power_of_two(f32 v) { f32 r; asm("ex2.approx.f32 %0, %1;" : "=f"(r) : "f"(v)); return r; }
 // e^(v - most), where -infinity is all there is: 0
 DEVICE f32 weight_of(f32 v, f32 most) { return power_of_two((v - (most == minus_infinity() ? 0 : most)) * 1.44269504f); }
-DEVICE u32 pack(f32 low, f32 high) { return kBf16 ? pack_bf16(low, high) : pack_f16(low, high); }
 DEVICE f32 largest_of_row(f32 v) { v = fmaxf(v, __shfl_xor_sync(~0u, v, 1)); return fmaxf(v, __shfl_xor_sync(~0u, v, 2)); }
 DEVICE f32 sum_of_row(f32 v) { v += __shfl_xor_sync(~0u, v, 1); return v + __shfl_xor_sync(~0u, v, 2); }
-// Eight neighbours of a row of a tile with so many rows.
-DEVICE u16* chunk_of(u16* tile, int rows, int row, int chunk) { return tile + chunk / 8 * rows * 64 + row * 64 + (chunk % 8 ^ row % 8) * 8; }
+// 16 bytes of a row of a tile with so many rows.
+DEVICE Element* chunk_of(Element* tile, int rows, int row, int chunk) { return tile + chunk / 8 * rows * kPanel + row * kPanel + (chunk % 8 ^ row % 8) * kChunk; }
 
-DEVICE void copy_rows(u16* to, int width, int rows, idx first, idx end, const u16* (*place)(const Operands&, idx, idx), idx batch, const Operands& x) {
-  for (int c = threadIdx.x; c < rows * (width / 8); c += kThreads) {
-    const int row = c / (width / 8), chunk = c % (width / 8);
+DEVICE void copy_rows(Element* to, int width, int rows, idx first, idx end, const Element* (*place)(const Operands&, idx, idx), idx batch, const Operands& x) {
+  for (int c = threadIdx.x; c < rows * (width / kChunk); c += kThreads) {
+    const int row = c / (width / kChunk), chunk = c % (width / kChunk);
     const bool valid = first + row < end;
-    const u16* const from = valid ? place(x, batch, first + row) + chunk * 8 : x.q;
-    u16* const into = chunk_of(to, rows, row, chunk);
+    const Element* const from = valid ? place(x, batch, first + row) + chunk * kChunk : x.q;
+    Element* const into = chunk_of(to, rows, row, chunk);
     if (x.aligned) copy_chunk(into, from, valid);
-    else for (int i = 0; i < 8; ++i) into[i] = valid ? from[i] : (u16)0;
+    else for (int i = 0; i < kChunk; ++i) into[i] = valid ? from[i] : (Element)0;
   }
 }
 
@@ -62,21 +61,13 @@ DEVICE Scores biases_of(idx first_row, idx first_key, const Mask* mask, idx batc
   return biases;
 }
 
-DEVICE void attend_part(Rows& rows, u16* q, u16* k, u16* v, const Scores& biases) {
+)cuda";
+
+constexpr std::string_view kAttention = R"cuda(
+DEVICE void attend_part(Rows& rows, Element* q, Element* k, Element* v, const Scores& biases) {
   const int lane = threadIdx.x % 32, own = threadIdx.x / 32 % kWarpKeys * kOwnKeys, warp_row = threadIdx.x / 32 / kWarpKeys * 16;
   Scores scores = {};
-  #pragma unroll
-  for (int d = 0; d < kWidth / 16; ++d) {
-    u32 fq[4];
-    load_fragments(fq, chunk_of(q, kRows, warp_row + lane % 16, d * 2 + lane / 16));
-    #pragma unroll
-    for (int j = 0; j < kOwnKeys / 16; ++j) {
-      u32 fk[4];
-      load_fragments(fk, chunk_of(k, kKeys, own + j * 16 + lane % 8 + lane / 16 * 8, d * 2 + lane / 8 % 2));
-      multiply_fragments<kBf16>(scores.each[2 * j], fq, fk[0], fk[1]);
-      multiply_fragments<kBf16>(scores.each[2 * j + 1], fq, fk[2], fk[3]);
-    }
-  }
+  multiply_scores(scores, q, k, warp_row, own);
   f32 factor[2];
   #pragma unroll
   for (int h = 0; h < 2; ++h) {
@@ -103,18 +94,7 @@ DEVICE void attend_part(Rows& rows, u16* q, u16* k, u16* v, const Scores& biases
   for (int n = 0; n < kValueWidth / 8; ++n)
     #pragma unroll
     for (int e = 0; e < 4; ++e) rows.values[n][e] *= factor[e / 2];
-  #pragma unroll
-  for (int j = 0; j < kOwnKeys / 16; ++j) {
-    const f32 (&low)[4] = scores.each[2 * j], (&high)[4] = scores.each[2 * j + 1];
-    const u32 weights[4] = {pack(low[0], low[1]), pack(low[2], low[3]), pack(high[0], high[1]), pack(high[2], high[3])};
-    #pragma unroll
-    for (int n = 0; n < kValueWidth / 16; ++n) {
-      u32 fv[4];
-      load_fragments_transposed(fv, chunk_of(v, kKeys, own + j * 16 + lane % 16, n * 2 + lane / 16));
-      multiply_fragments<kBf16>(rows.values[2 * n], weights, fv[0], fv[1]);
-      multiply_fragments<kBf16>(rows.values[2 * n + 1], weights, fv[2], fv[3]);
-    }
-  }
+  multiply_values(rows.values, scores, v, own);
 }
 
 // The largest score and the total of a row, of `count` shares of its keys.
@@ -125,7 +105,7 @@ template <class Load> DEVICE void merge_shares(f32& most, f32& total, int count,
 }
 
 // Adds up the shares of the warps, then of the blocks of a cluster, and stores the rows.
-DEVICE void merge(char* shared, int block, Rows& rows, u16* result, idx batch, idx first_row, const Operands& x) {
+DEVICE void merge(char* shared, int block, Rows& rows, Element* result, idx batch, idx first_row, const Operands& x) {
   constexpr int kNumbers = kRows * kSumStride;
   f32* const values = (f32*)shared;                  // [kWarpKeys][kRows][kSumStride]
   f32* const marks = values + kWarpKeys * kNumbers;  // largest scores and totals, [kWarpKeys + 1][2][kRows], the last those of the block
@@ -186,21 +166,17 @@ DEVICE void merge(char* shared, int block, Rows& rows, u16* result, idx batch, i
     }
     #pragma unroll
     for (int k = 0; k < 8; ++k) sums[k] = total == 0 ? (kEmptyIsNan ? __int_as_float(0x7fc00000) : sums[k]) : sums[k] / total;  // without keys: 0, or NaN beside infinite values
-    u16* const to = result + result_place(x, batch, first_row + r, column);
+    Element* const to = result + result_place(x, batch, first_row + r, column);
     if (kNeighbours && is_aligned(to)) store_eight<kBf16>(to, sums);
     else
-      for (int k = 0; k < 8; ++k) {
-        u16* const one = result + result_place(x, batch, first_row + r, column + k);
-        if (kBf16) store_bf16(one, sums[k]);
-        else store_f16(one, sums[k]);
-      }
+      for (int k = 0; k < 8; ++k) store_element(result + result_place(x, batch, first_row + r, column + k), sums[k]);
   }
   if (kSplits > 1) synchronize_cluster();
   else __syncthreads();
 }
 
-DEVICE void attend(char* shared, int block, Arrivals& arrivals, const Maps& maps, const Mask* mask, u16* result, idx batch, idx first_row, const Operands& x) {
-  u16* const q = (u16*)shared;
+DEVICE void attend(char* shared, int block, Arrivals& arrivals, const Maps& maps, const Mask* mask, Element* result, idx batch, idx first_row, const Operands& x) {
+  Element* const q = (Element*)shared;
   const auto k_of = [&](int slot) { return q + kRowTile + slot * (kKeyTile + kValueTile); };
   const idx seen = kCausal ? least(x.keys, first_row + kRows) : x.keys;
   const int all = (int)((seen + kKeys - 1) / kKeys), begin = all * block / kSplits, parts = all * (block + 1) / kSplits - begin;
@@ -208,7 +184,7 @@ DEVICE void attend(char* shared, int block, Arrivals& arrivals, const Maps& maps
   Rows rows = {};
   rows.most[0] = rows.most[1] = minus_infinity();
   const auto copy_part = [&](int part) {
-    u16* const k = k_of(part % kStages);
+    Element* const k = k_of(part % kStages);
     if (kBulk && x.aligned) return arrivals.copy(part, part == 0 ? q : nullptr, k, k + kKeyTile, maps, batch, first_row, key_of(part), x);
     if (part == 0) copy_rows(q, kWidth, kRows, first_row, x.queries, q_place, batch, x);
     copy_rows(k, kWidth, kKeys, key_of(part), x.keys, k_place, batch, x);
@@ -225,7 +201,7 @@ DEVICE void attend(char* shared, int block, Arrivals& arrivals, const Maps& maps
       wait_for_copies<kStages - 1>();
       __syncthreads();
     }
-    u16* const k = k_of(part % kStages);
+    Element* const k = k_of(part % kStages);
     attend_part(rows, q, k, k + kKeyTile, biases);
     if (part + kStages < parts) {
       __syncthreads();
@@ -258,14 +234,14 @@ struct Arrivals {
     }
     __syncthreads();
   }
-  __device__ __forceinline__ void copy(int part, u16* q, u16* k, u16* v, const Maps& maps, idx batch, idx first_row, idx first_key, const Operands& x) {
+  __device__ __forceinline__ void copy(int part, Element* q, Element* k, Element* v, const Maps& maps, idx batch, idx first_row, idx first_key, const Operands& x) {
     if (threadIdx.x != 0) return;
     arrive_and_expect(barrier(part), ((q == nullptr ? 0 : kRowTile) + kKeyTile + kValueTile) * 2);
     for (int p = 0; p < kPanels; ++p) {
-      if (q != nullptr) copy_q_box(q + p * kRows * 64, barrier(part), maps.q, x, batch, first_row, p * 64);
-      copy_k_box(k + p * kKeys * 64, barrier(part), maps.k, x, batch, first_key, p * 64);
+      if (q != nullptr) copy_q_box(q + p * kRows * kPanel, barrier(part), maps.q, x, batch, first_row, p * kPanel);
+      copy_k_box(k + p * kKeys * kPanel, barrier(part), maps.k, x, batch, first_key, p * kPanel);
     }
-    for (int p = 0; p < kValuePanels; ++p) copy_v_box(v + p * kKeys * 64, barrier(part), maps.v, x, batch, first_key, p * 64);
+    for (int p = 0; p < kValuePanels; ++p) copy_v_box(v + p * kKeys * kPanel, barrier(part), maps.v, x, batch, first_key, p * kPanel);
   }
   __device__ __forceinline__ void wait(int part) { wait_for_phase(barrier(part), (used + part) / kStages & 1); }
 };
@@ -284,8 +260,9 @@ struct Arrivals {
 
 }  // namespace
 
-std::string attention_body(bool by_bulk_copies) {
-  return fmt::format("{}{}{}", kAttentionTiles, by_bulk_copies ? kBulkArrivals : kNoArrivals, kAttention);
+std::string attention_body(std::string_view products, bool by_bulk_copies) {
+  return fmt::format("{}{}{}{}{}", kAttentionTiles, by_bulk_copies ? kBulkArrivals : kNoArrivals, kParts,
+                     products, kAttention);
 }
 
 }  // namespace ingot::core::cuda

@@ -2,10 +2,11 @@
 #pragma once
 
 #include <string>
+#include <string_view>
 
 namespace ingot::core::cuda {
 
-// The body of attention; attention.cpp declares what it needs.
-std::string attention_body(bool by_bulk_copies);
+// The body of attention, with its products; attention.cpp declares what it needs.
+std::string attention_body(std::string_view products, bool by_bulk_copies);
 
 }  // namespace ingot::core::cuda

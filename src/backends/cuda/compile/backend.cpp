@@ -13,6 +13,7 @@
 #include "backends/cuda/compile/nvrtc.h"
 #include "backends/cuda/compile/passes.h"
 #include "backends/cuda/compile/prelude.h"
+#include "backends/cuda/compile/speed.h"
 #include "backends/cuda/kernel_abi.h"
 #include "backends/steps/fusion_rules.h"
 #include "backends/steps/members.h"
@@ -62,6 +63,8 @@ LoweredStep lower_loops(const Members& members, const SymbolTable& symbols, cons
 
 bool is_weight(const Value& value) { return value.producer != nullptr && value.producer->op == &ops::weight; }
 
+bool rounds_to_tf32(const Target& target) { return target.numerics == Target::Numerics::kFast; }
+
 // A template's kernel for `node`, whose operands come first among its arguments, then `others`.
 LoweredStep lower_template(TemplateKernel kernel, const Members& members, const Node& node,
                            std::span<const Value* const> others, const Target& target) {
@@ -84,8 +87,11 @@ LoweredStep lower_template(TemplateKernel kernel, const Members& members, const 
 LoweredStep lower_contraction(const Members& members, const Node& contraction, const SymbolTable& symbols,
                               const Target& target) {
   const RegionKernel epilogue = epilogue_of(members, contraction);
-  const ContractionSite site{contraction, is_weight(*members.outer.at(contraction.operands[1])),
-                             target.device, symbols};
+  const ContractionSite site{.node = contraction,
+                             .b_is_weight = is_weight(*members.outer.at(contraction.operands[1])),
+                             .rounds_to_tf32 = rounds_to_tf32(target),
+                             .architecture = target.device,
+                             .symbols = symbols};
   return lower_template(write_contraction(site, epilogue.kernel), members, contraction,
                         std::span(epilogue.buffers).subspan(1), target);
 }
@@ -123,13 +129,13 @@ class CudaBackend final : public Backend {
                     "give sm_80 or later: sm_80, sm_90, sm_90a");
   }
 
-  Support supports(const Node& node, const SymbolValues&, const Target&) const override {
+  Support supports(const Node& node, const SymbolValues& sizes, const Target& target) const override {
     if (!node.op->routine.empty())
       return {Support::Answer::kNo, fmt::format("{} is a routine of the host", node.op->name)};
     if (node.op->lower == nullptr && !node.op->traits.has(Trait::kFused))
       return {Support::Answer::kNo, fmt::format("there is no kernel for {}", node.op->name)};
     if (has_four_bits(node)) return {Support::Answer::kNo, "there is no kernel for dtypes of four bits"};
-    return {};
+    return judge_speed(node, sizes, target);
   }
 
   std::vector<Pass> passes(const Target& target) const override { return own_passes(target); }
@@ -149,8 +155,8 @@ class CudaBackend final : public Backend {
                                  const Target& target) const override {
     const Members members = members_of(node);
     if (is_tensor_core_attention(node))
-      return {
-          lower_template(write_attention(node, symbols, target.device), members, node, node.results, target)};
+      return {lower_template(write_attention({node, rounds_to_tf32(target), target.device, symbols}), members,
+                             node, node.results, target)};
     const Node* contraction = find_contraction(members);
     if (contraction != nullptr && is_tensor_core_contraction(*contraction))
       return {lower_contraction(members, *contraction, symbols, target)};

@@ -24,16 +24,20 @@ class ContractionWriter {
         epilogue_(std::move(epilogue)),
         shape_(product_shape(node_)),
         out_(node_, kernels(), site.symbols),
-        form_(product_form(node_, shape_, typical_size(shape_, out_), limits_of(site.architecture))) {}
+        form_(product_form(node_, shape_, typical_size(node_, shape_, site.rounds_to_tf32, out_),
+                           site.rounds_to_tf32, limits_of(site.architecture))) {}
 
   TemplateKernel write() {
     out_.line("typedef {} idx;\n", out_.wide ? "i64" : "i32");
-    out_.line("constexpr bool kBf16 = {}, kBIsWeight = {};\n{}", node_.operand_type(0).dtype == DType::kBF16,
-              b_is_weight_, form_.constants);
-    out_.line("struct Operands {{ const u16 *a, *b; idx rows, columns, depth{}; }};\n", out_.symbol_fields());
+    const DType dtype = node_.operand_type(0).dtype;
+    write_element_functions(dtype, out_);
+    out_.line("constexpr bool kBIsWeight = {};\n{}", b_is_weight_, form_.constants);
+    out_.line("struct Operands {{ const Element *a, *b; idx rows, columns, depth{}; }};\n",
+              out_.symbol_fields());
     write_a_places(node_, shape_, out_);
     write_b_places(node_, shape_, out_);
     if (has_maps()) write_box_copies(node_, shape_, out_);
+    out_.text += sum_one_by_one();
     out_.text += form_.body;
     write_kernel();
     const Dim tiles = ceil_divide(shape_.rows, form_.rows) * ceil_divide(shape_.columns, form_.columns);

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Products of matrices by tensor cores, with what follows them: linear, matmul and convolutions of halves.
+// Products of matrices by tensor cores, with what follows them: linear, matmul and convolutions of f16, bf16
+// and f32.
 #pragma once
 
 #include "backends/backend.h"
@@ -10,10 +11,16 @@ namespace ingot::core::cuda {
 
 struct ContractionSite {
   const Node& node;
-  bool b_is_weight;  // operand 1 is there before the program runs
+  bool b_is_weight;     // operand 1 is there before the program runs
+  bool rounds_to_tf32;  // operands of f32, to 11 significant bits
   std::string_view architecture;
   const SymbolTable& symbols;
 };
+
+// Dtypes of operands that the templates of contractions and attention multiply.
+bool has_tensor_cores(DType dtype);
+// Neighbours that a copy of 16 bytes brings.
+int64_t chunk_of(DType dtype);
 
 // Whether the template computes `node` with the layouts that it has.
 bool is_tensor_core_contraction(const Node& node);

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "backends/cuda/compile/contraction.h"
 #include "backends/cuda/compile/expression_text.h"
 #include "backends/cuda/compile/type_text.h"
 #include "loops/rewrite.h"
@@ -13,6 +14,9 @@ namespace ingot::core::cuda {
 namespace {
 
 constexpr int kEight = 8;
+
+// The type of eight neighbours.
+std::string_view eight_of(DType dtype) { return dtype == DType::kF32 ? "Floats<8>" : "Packed"; }
 
 class EpilogueWriter {
  public:
@@ -112,10 +116,10 @@ class EpilogueWriter {
   const loops::Buffer& buffer_of(int buffer) const { return epilogue_.buffers[static_cast<size_t>(buffer)]; }
   bool has_wide_loads() const { return wide_ == kEight && (has_bias_ || !wide_loads_.empty()); }
 
-  // Whether eight columns from a multiple of eight on are halves side by side at `index`.
+  // Whether eight columns from a multiple of eight on are floating-point numbers side by side at `index`.
   bool are_neighbours(const loops::Buffer& buffer, const std::vector<Dim>& index) const {
     const Layout& layout = buffer.type.layout;
-    if (!is_half(buffer.type.dtype) || index.empty()) return false;
+    if (!has_tensor_cores(buffer.type.dtype) || index.empty()) return false;
     if (layout.is_row_major()) return index.back() == column_;
     const LayoutAxis& inner = layout.axes.back();
     return index[static_cast<size_t>(inner.dim)] == column_ && inner.divisor == 1 &&
@@ -162,10 +166,10 @@ class EpilogueWriter {
   void write_wide_loads() {
     if (!has_wide_loads()) return;
     for (const WideLoad& load : wide_loads_) {
-      out_.line("Packed wide{}[kAtOnce];\n", load.buffer);
+      out_.line("{} wide{}[kAtOnce];\n", eight_of(epilogue_.buffers[load.buffer].type.dtype), load.buffer);
       write_place(fmt::format("wide{}_place", load.buffer), epilogue_.buffers[load.buffer], load.index);
     }
-    if (has_bias_) out_.line("Packed bias[kAtOnce];\n");
+    if (has_bias_) out_.line("{} bias[kAtOnce];\n", eight_of(node_.operand_type(2).dtype));
     out_.line(
         "const auto load_neighbours = [&](int n, idx row, idx column) {{\nconst idx count = x.columns - "
         "column;\n");
@@ -191,10 +195,8 @@ class EpilogueWriter {
     IndexScope scope = out_.scope;
     const bool is_wide = has_wide_loads();
     if (has_bias_ && is_wide)
-      out_.line("sum = add_(sum, half_of<{}>(bias[n], k));\n", node_.operand_type(2).dtype == DType::kBF16);
-    if (has_bias_ && !is_wide)
-      out_.line("sum = add_(sum, {}(x2 + column));\n",
-                node_.operand_type(2).dtype == DType::kBF16 ? "load_bf16" : "load_f16");
+      out_.line("sum = add_(sum, number_of<{}>(bias[n], k));\n", node_.operand_type(2).dtype == DType::kBF16);
+    if (has_bias_ && !is_wide) out_.line("sum = add_(sum, load_element(x2 + column));\n");
     bind_loops(scope);
     std::vector<LocalAccess> locals;
     ExpressionWriter writer(epilogue_, locals, out_.text);
@@ -202,8 +204,8 @@ class EpilogueWriter {
     for (const WideLoad& load : wide_loads_)
       writer.replace_buffer(
           static_cast<int>(load.buffer),
-          fmt::format("half_of<{}>(wide{}[n], k)", epilogue_.buffers[load.buffer].type.dtype == DType::kBF16,
-                      load.buffer));
+          fmt::format("number_of<{}>(wide{}[n], k)",
+                      epilogue_.buffers[load.buffer].type.dtype == DType::kBF16, load.buffer));
     for (const loops::Stage& stage : epilogue_.stages) {
       invariant(!stage.store || &stage == &epilogue_.stages.back(), "an epilogue stores once");
       locals.push_back({writer.value(stage.value, scope, {}), {}});
@@ -235,7 +237,7 @@ void write_epilogue_functions(const Node& contraction, const ProductShape& shape
 
 void write_operand_arguments(const Node& contraction, const loops::Kernel& epilogue, TemplateText& out) {
   for (size_t i = 0; i < contraction.operands.size(); ++i) {
-    if (contraction.has_operand(i)) out.line("const u16* x{}, ", i);
+    if (contraction.has_operand(i)) out.line("const Element* x{}, ", i);
   }
   for (size_t i = 1; i < epilogue.buffers.size(); ++i) {
     const loops::Buffer& buffer = epilogue.buffers[i];

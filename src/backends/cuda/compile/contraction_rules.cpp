@@ -12,23 +12,23 @@
 namespace ingot::core::cuda {
 namespace {
 
-constexpr int64_t kChunk = 8;  // elements of a copy: 16 bytes
-
-bool is_chunked(const Dim& dim) {
+bool is_chunked(const Dim& dim, DType dtype) {
   const auto size = dim.constant();
-  return size && *size > 0 && *size % kChunk == 0;
+  return size && *size > 0 && *size % chunk_of(dtype) == 0;
 }
 
 bool reads_linear(const Node& node) {
   const TensorType &x = node.operand_type(0), &weight = node.operand_type(1);
-  return x.layout.is_row_major() && x.rank() >= 1 && innermost(weight) == 1 && is_chunked(x.shape.back());
+  return x.layout.is_row_major() && x.rank() >= 1 && innermost(weight) == 1 &&
+         is_chunked(x.shape.back(), x.dtype);
 }
 
 bool reads_matmul(const Node& node) {
   const TensorType &a = node.operand_type(0), &b = node.operand_type(1);
-  if (innermost(a) != a.rank() - 1 || !is_chunked(a.shape.back())) return false;
+  if (innermost(a) != a.rank() - 1 || !is_chunked(a.shape.back(), a.dtype)) return false;
   const auto inner = innermost(b);
-  return inner && *inner + 2 >= b.rank() && is_chunked(b.shape[*inner]) && is_chunked(b.shape[b.rank() - 2]);
+  return inner && *inner + 2 >= b.rank() && is_chunked(b.shape[*inner], b.dtype) &&
+         is_chunked(b.shape[b.rank() - 2], b.dtype);
 }
 
 bool reads_convolution(const Node& node) {
@@ -36,7 +36,7 @@ bool reads_convolution(const Node& node) {
   const bool layouts = innermost(x) == 1 && innermost(weight) == 1 &&
                        x.layout == Layout::permutation(channels_last(x.rank())) && weight.layout == x.layout;
   return layouts && x.rank() == 4 && node.attributes<ops::Convolution>().groups == 1 &&
-         is_chunked(x.shape[1]);
+         is_chunked(x.shape[1], x.dtype);
 }
 
 // Where every reader wants one of equal parts of the last dim, the parts lie one behind another, and reading
@@ -62,8 +62,15 @@ Layout layout_of_parts(const Value& result) {
 
 }  // namespace
 
+bool has_tensor_cores(DType dtype) { return is_half(dtype) || dtype == DType::kF32; }
+
+int64_t chunk_of(DType dtype) {
+  constexpr int64_t kBits = 128;
+  return kBits / bit_width(dtype);
+}
+
 bool is_tensor_core_contraction(const Node& node) {
-  if (node.results.empty() || !is_half(node.operand_type(0).dtype)) return false;
+  if (node.results.empty() || !has_tensor_cores(node.operand_type(0).dtype)) return false;
   const TensorType& result = node.results[0]->type;
   if (storage_elements(result.layout, result.shape) != product(result.shape)) return false;
   if (node.op == &ops::linear) return reads_linear(node);
@@ -73,7 +80,7 @@ bool is_tensor_core_contraction(const Node& node) {
 
 LayoutRequest contraction_layouts(const Node& node) {
   const bool is_image = node.op == &ops::convolution && node.operand_type(0).rank() == 4;
-  if (is_image && is_half(node.operand_type(0).dtype)) {
+  if (is_image && has_tensor_cores(node.operand_type(0).dtype)) {
     const Layout layout = Layout::permutation(channels_last(4));
     // Neighbouring threads have neighbouring result channels: those of the weight too.
     if (node.attributes<ops::Convolution>().groups != 1)

@@ -4,7 +4,9 @@
 #include <algorithm>
 #include <array>
 
+#include "backends/cuda/compile/contraction.h"
 #include "backends/cuda/compile/contraction_epilogue.h"
+#include "backends/cuda/compile/operand_text.h"
 #include "backends/cuda/compile/tensor_core_text.h"
 #include "backends/cuda/compile/type_text.h"
 #include "loops/expand_math.h"
@@ -29,8 +31,8 @@ constexpr std::string_view kSum = R"cuda(
 constexpr int kLinesAtOnce = kTapsX * kTapsY <= 25 && kAcross <= 2 ? kTapsY : kTapsX <= 7 && kAcross == 1 ? 2 : 1;  // whose loads are on their way together
 constexpr int kSpan = (kAcross - 1) * kStrideX + (kTapsX - 1) * kDilationX + 1;
 
-template <bool aligned> DEVICE void load_channels(Halves<8>& row, const u16* p) {
-  if (aligned) row = *(const Halves<8>*)p;
+template <bool aligned> DEVICE void load_channels(Row& row, const Element* p) {
+  if (aligned) row = *(const Row*)p;
   else
     #pragma unroll
     for (int k = 0; k < 8; ++k) row.each[k] = p[k];
@@ -42,8 +44,8 @@ template <bool aligned> DEVICE void sum_windows(f32 (&sums)[kAcross][8], idx ima
   #pragma unroll kLinesAtOnce
   for (int ty = 0; ty < kTapsY; ++ty) {
     const idx y = first_y + ty * kDilationY;
-    const u16* const line = x.a + (image * x.height + least(most<idx>(y, 0), x.height - 1)) * x.width * x.columns + channel;
-    Halves<8> weights[kTapsX], places[kSpan];
+    const Element* const line = x.a + (image * x.height + least(most<idx>(y, 0), x.height - 1)) * x.width * x.columns + channel;
+    Row weights[kTapsX], places[kSpan];
     #pragma unroll
     for (int tx = 0; tx < kTapsX; ++tx) load_channels<aligned>(weights[tx], x.b + (ty * kTapsX + tx) * x.columns + channel);
     #pragma unroll
@@ -94,7 +96,7 @@ class DepthwiseWriter {
   TemplateKernel write() {
     out_.line("typedef {} idx;\n", out_.wide ? "i64" : "i32");
     write_constants();
-    out_.line("struct Operands {{ const u16 *a, *b; idx columns, height, width{}; }};\n",
+    out_.line("struct Operands {{ const Element *a, *b; idx columns, height, width{}; }};\n",
               out_.symbol_fields());
     out_.text += kSum;
     write_kernel();
@@ -110,8 +112,10 @@ class DepthwiseWriter {
 
   void write_constants() {
     const Shape& weight = node_.operand_type(1).shape;
-    out_.line("constexpr bool kBf16 = {};\nconstexpr int kAcross = {}, kTapsY = {}, kTapsX = {};\n",
-              node_.operand_type(0).dtype == DType::kBF16, across_, *weight[2].constant(),
+    const DType dtype = node_.operand_type(0).dtype;
+    write_element_functions(dtype, out_);
+    out_.line("typedef {}<8> Row;\n", dtype == DType::kF32 ? "Floats" : "Halves");
+    out_.line("constexpr int kAcross = {}, kTapsY = {}, kTapsX = {};\n", across_, *weight[2].constant(),
               *weight[3].constant());
     out_.line("constexpr int kStrideY = {}, kStrideX = {}, kPaddingY = {}, kPaddingX = {};\n",
               attributes_.stride[0], attributes_.stride[1], attributes_.padding[0], attributes_.padding[1]);
@@ -174,7 +178,7 @@ bool is_depthwise(const Node& node) {
   const TensorType &x = node.operand_type(0), &weight = node.operand_type(1), &result = node.results[0]->type;
   const auto channels = x.shape[1].constant();
   const auto taps_y = weight.shape[2].constant(), taps_x = weight.shape[3].constant();
-  if (!is_half(x.dtype) || !channels || !taps_y || !taps_x || *taps_y * *taps_x < kFewestTaps ||
+  if (!has_tensor_cores(x.dtype) || !channels || !taps_y || !taps_x || *taps_y * *taps_x < kFewestTaps ||
       *taps_y * *taps_x > kMostTaps || *taps_x > kMostAcross)
     return false;
   if (span_of(node, 1) > kLongestSpan) return false;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Depthwise convolutions of halves, channels last, with what follows them.
+// Depthwise convolutions of f16, bf16 and f32, channels last, with what follows them.
 #pragma once
 
 #include "backends/cuda/compile/template_text.h"

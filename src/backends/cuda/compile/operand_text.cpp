@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "backends/cuda/compile/operand_text.h"
 
+#include "backends/cuda/compile/contraction.h"
+#include "backends/cuda/compile/type_text.h"
 #include "ops/convolution.h"
 #include "ops/ops.h"
 
@@ -12,14 +14,15 @@ void write_window_places(const Node& node, const ProductShape& shape, TemplateTe
   const auto convolution = node.attributes<ops::Convolution>();
   IndexScope scope = out.scope;
   const auto size = [&](size_t dim) { return scope.text(type.shape[dim]); };
-  out.line("struct ASource {{ const u16* image; idx y, x; bool valid; }};\n");
+  out.line("struct ASource {{ const Element* image; idx y, x; bool valid; }};\n");
   out.open_function("ASource a_source(const Operands& x, idx batch, idx row, int, bool valid)");
   out.decode(result_extents(node, shape.row_dims), "row", "r", scope);
   out.line("return {{x.a + r0 * {} * {} * {}, r1 * {} - {}, r2 * {} - {}, valid}};\n}}\n", size(2), size(3),
            size(1), convolution.stride[0], convolution.padding[0], convolution.stride[1],
            convolution.padding[1]);
   out.open_function(
-      "const u16* a_place(const Operands& x, const ASource& from, idx first_depth, int depth, bool& valid)");
+      "const Element* a_place(const Operands& x, const ASource& from, idx first_depth, int depth, bool& "
+      "valid)");
   const std::string width = scope.text(node.operand_type(1).shape[3]);
   out.line(
       "const bool together = {} % kDepth == 0;\nconst idx at = together ? first_depth : first_depth + "
@@ -107,11 +110,25 @@ void write_box_of_windows(std::string_view signature, const Node& node, const Pr
 
 }  // namespace
 
+void write_element_functions(DType dtype, TemplateText& out) {
+  out.line("typedef {} Element;\nconstexpr bool kBf16 = {};\nconstexpr int kChunk = {};\n",
+           storage_name(dtype), dtype == DType::kBF16, chunk_of(dtype));
+  const bool is_float = dtype == DType::kF32;
+  out.line("DEVICE f32 load_element(const Element* p) {{ return {}; }}\n",
+           is_float ? "*p" : "load_half<kBf16>(p)");
+  out.line("DEVICE void store_element(Element* p, f32 value) {{ {}; }}\n", is_float ? "*p = value"
+                                                                           : dtype == DType::kBF16
+                                                                               ? "store_bf16(p, value)"
+                                                                               : "store_f16(p, value)");
+  out.line("DEVICE f32 element_of(const Packed& chunk, int k) {{ return {}; }}\n",
+           is_float ? "__uint_as_float(chunk.pairs[k])" : "number_of<kBf16>(chunk, k)");
+}
+
 void write_a_places(const Node& node, const ProductShape& shape, TemplateText& out) {
   if (node.op == &ops::convolution) return write_window_places(node, shape, out);
   const TensorType& type = node.operand_type(0);
   IndexScope scope = out.scope;
-  out.line("struct ASource {{ const u16* place; bool valid; }};\n");
+  out.line("struct ASource {{ const Element* place; bool valid; }};\n");
   out.open_function("ASource a_source(const Operands& x, idx batch, idx row, idx depth, bool valid)");
   std::string offset = fmt::format("row * {} + depth", scope.text(shape.depth));
   if (node.op == &ops::matmul) {
@@ -122,7 +139,7 @@ void write_a_places(const Node& node, const ProductShape& shape, TemplateText& o
   }
   out.line("return {{valid ? x.a + {} : x.a, valid}};\n}}\n", offset);
   out.line(
-      "DEVICE const u16* a_place(const Operands& x, const ASource& from, idx first_depth, int, bool& "
+      "DEVICE const Element* a_place(const Operands& x, const ASource& from, idx first_depth, int, bool& "
       "valid) {{\n");
   out.line("valid = valid && from.valid;\nreturn from.place + first_depth;\n}}\n");
 }
@@ -130,7 +147,7 @@ void write_a_places(const Node& node, const ProductShape& shape, TemplateText& o
 void write_b_places(const Node& node, const ProductShape& shape, TemplateText& out) {
   const TensorType& type = node.operand_type(1);
   IndexScope scope = out.scope;
-  out.open_function("const u16* b_place(const Operands& x, idx batch, idx column, idx depth)");
+  out.open_function("const Element* b_place(const Operands& x, idx batch, idx column, idx depth)");
   std::string offset = fmt::format("column * {} + depth", scope.text(shape.depth)), step = "1";
   if (node.op == &ops::matmul) {
     std::vector<Dim> index = batch_index_of(node, 1, shape, out, scope);

@@ -10,6 +10,10 @@
 
 namespace ingot::core::cuda {
 
+// Element, the type of operands; kChunk of them are 16 bytes; load_element(place), store_element(place,
+// value), and element_of(chunk, k).
+void write_element_functions(DType dtype, TemplateText& out);
+
 // struct ASource; a_source(x, batch, row, depth, valid): what stays the same from part to part of the depth;
 // a_place(x, source, first_depth, depth, valid): the place of a chunk of one part. In windows the channels of
 // one place fill whole parts, or each thread is at a place of its own.

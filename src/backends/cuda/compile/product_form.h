@@ -22,6 +22,6 @@ struct ProductForm {
 };
 
 ProductForm product_form(const Node& contraction, const ProductShape& shape, const ProductSize& typical,
-                         const GpuLimits& limits);
+                         bool rounds_to_tf32, const GpuLimits& limits);
 
 }  // namespace ingot::core::cuda

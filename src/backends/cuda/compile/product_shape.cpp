@@ -39,9 +39,19 @@ ProductShape product_shape(const Node& node) {
   return shape;
 }
 
-ProductSize typical_size(const ProductShape& shape, const TemplateText& text) {
-  return {text.typical(shape.batch), text.typical(shape.rows), text.typical(shape.columns),
-          text.typical(shape.depth), shape.b_depth_inner};
+ProductSize typical_size(const Node& contraction, const ProductShape& shape, bool rounds_to_tf32,
+                         const TemplateText& text) {
+  // Fragments of TF32 take twice the time of halves; three products of parts, and making these, seven times.
+  constexpr double kRounded = 2, kInParts = 7;
+  ProductSize size{.batch = text.typical(shape.batch),
+                   .rows = text.typical(shape.rows),
+                   .columns = text.typical(shape.columns),
+                   .depth = text.typical(shape.depth),
+                   .b_depth_inner = shape.b_depth_inner};
+  if (is_half(contraction.operand_type(0).dtype)) return size;
+  size.element = 4;
+  size.arithmetic = rounds_to_tf32 ? kRounded : kInParts;
+  return size;
 }
 
 std::vector<Dim> result_extents(const Node& contraction, const std::vector<size_t>& dims) {

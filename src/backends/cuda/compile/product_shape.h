@@ -19,7 +19,8 @@ struct ProductShape {
   bool b_depth_inner;  // neighbours of b lie along the depth
 };
 ProductShape product_shape(const Node& contraction);
-ProductSize typical_size(const ProductShape& shape, const TemplateText& text);
+ProductSize typical_size(const Node& contraction, const ProductShape& shape, bool rounds_to_tf32,
+                         const TemplateText& text);
 
 // The extents of `dims` of the result.
 std::vector<Dim> result_extents(const Node& contraction, const std::vector<size_t>& dims);

@@ -1,13 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "backends/cuda/compile/tensor_core_text.h"
 
+#include <fmt/core.h>
+
 namespace ingot::core::cuda {
 namespace {
 
 constexpr std::string_view kFunctions = R"cuda(
 DEVICE u32 shared_address(const void* p) { return (u32)__cvta_generic_to_shared(p); }
-// Eight elements from memory to shared memory; zeros where they are none. Both places are aligned to 16 bytes.
-DEVICE void copy_chunk(u16* to, const u16* from, bool valid) {
+// 16 bytes from memory to shared memory; zeros where they are none. Both places are aligned to 16 bytes.
+DEVICE void copy_chunk(void* to, const void* from, bool valid) {
   asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" ::"r"(shared_address(to)), "l"(from), "r"(valid ? 16 : 0) : "memory");
 }
 constexpr int kMostRows = 0x7fffffff;  // that coordinates of bulk copies can name
@@ -15,7 +17,7 @@ DEVICE bool is_aligned(const void* p) { return ((u64)p & 15) == 0; }
 DEVICE void commit_copies() { asm volatile("cp.async.commit_group;" ::: "memory"); }
 template <int pending> DEVICE void wait_for_copies() { asm volatile("cp.async.wait_group %0;" ::"n"(pending) : "memory"); }
 // Four 8x8 matrices; each lane names one row of 16 bytes.
-DEVICE void load_fragments(u32 (&r)[4], const u16* row) {
+DEVICE void load_fragments(u32 (&r)[4], const void* row) {
   asm volatile("ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%0, %1, %2, %3}, [%4];"
                : "=r"(r[0]), "=r"(r[1]), "=r"(r[2]), "=r"(r[3]) : "r"(shared_address(row)) : "memory");
 }
@@ -74,8 +76,9 @@ template <bool bf16> DEVICE void store_eight(u16* p, const f32 (&v)[8]) {
   for (int k = 0; k < 4; ++k) packed.pairs[k] = bf16 ? pack_bf16(v[2 * k], v[2 * k + 1]) : pack_f16(v[2 * k], v[2 * k + 1]);
   *(Packed*)p = packed;
 }
+template <bool> DEVICE void store_eight(f32* p, const f32 (&v)[8]) { store_row<false>(p, v); }
 template <bool bf16> DEVICE f32 load_half(const u16* p) { return bf16 ? load_bf16(p) : load_f16(p); }
-// The halves from `p` on, of which there are `count`; the last stands for those beyond. They are converted apart, so
+// Eight neighbours from `p` on, of which `count` exist; the last stands for those beyond. They are converted apart, so
 // that all loads of a thread are on their way together.
 DEVICE void load_eight(Packed& packed, const u16* p, i64 count) {
   if (count >= 8 && is_aligned(p)) packed = *(const Packed*)p;
@@ -84,7 +87,14 @@ DEVICE void load_eight(Packed& packed, const u16* p, i64 count) {
     for (int k = 0; k < 4; ++k) packed.pairs[k] = (u32)p[least<i64>(2 * k, count - 1)] | (u32)p[least<i64>(2 * k + 1, count - 1)] << 16;
   }
 }
-template <bool bf16> DEVICE f32 half_of(const Packed& packed, int k) {
+DEVICE void load_eight(Floats<8>& floats, const f32* p, i64 count) {
+  if (count >= 8 && is_aligned(p)) floats = *(const Floats<8>*)p;
+  else {
+    #pragma unroll
+    for (int k = 0; k < 8; ++k) floats.each[k] = p[least<i64>(k, count - 1)];
+  }
+}
+template <bool bf16> DEVICE f32 number_of(const Packed& packed, int k) {
   const u16 half = (u16)(packed.pairs[k / 2] >> k % 2 * 16);
   return load_half<bf16>(&half);
 }
@@ -93,34 +103,34 @@ template <bool bf16> DEVICE f32 half_of(const Packed& packed, int k) {
 //   for tile of the result [kRows x kColumns] that this block has, or shares with a cluster of kSplits
 //   blocks:
 //     for part of (its share of) the depth, kDepth at a time, kStages - 1 copies ahead:
-//       each warp: its rows of a times its columns of b over its share of the part, 16 deep at a time, in
-//       registers
+//       each warp: its rows of a times its columns of b over its share of the part, 32 bytes deep at a time,
+//       in registers
 //     sums -> shared memory, shares of the depth added in order -> epilogue, neighbours at neighbouring
 //     columns; in a cluster each block has a share of the tile
 // Weights are copied before the kernel waits for the one before it; the next may start when all operands are
 // there.
 // Operands that are not aligned to 16 bytes (a caller's view) are multiplied one by one.
-constexpr std::string_view kContraction = R"cuda(
+constexpr std::string_view kCopies = R"cuda(
 constexpr int kThreads = kWarpRows * kWarpColumns * kWarpDepths * 32, kOwnRows = kRows / kWarpRows, kOwnColumns = kColumns / kWarpColumns, kOwnDepth = kDepth / kWarpDepths;
-constexpr int kAStride = kDepth + 8, kBStride = kBDepthInner ? kDepth + 8 : kColumns + 8;  // no two rows of a fragment in one bank
+constexpr int kAStride = kDepth + kChunk, kBStride = kBDepthInner ? kDepth + kChunk : kColumns + 8;  // no two rows of a fragment in one bank
 constexpr int kATile = kRows * kAStride, kBTile = (kBDepthInner ? kColumns : kDepth) * kBStride, kSumStride = kColumns + 4;
-constexpr int kAChunks = (kRows * kDepth / 8 + kThreads - 1) / kThreads, kBChunks = (kColumns * kDepth / 8 + kThreads - 1) / kThreads;  // a thread's
+constexpr int kAChunks = (kRows * kDepth / kChunk + kThreads - 1) / kThreads, kBChunks = (kColumns * kDepth / kChunk + kThreads - 1) / kThreads;  // a thread's
 
 struct Copies {
   ASource a[kAChunks];
-  const u16* b[kBChunks];
+  const Element* b[kBChunks];
 };
 
 DEVICE Copies plan_copies(idx batch, idx first_row, idx first_column, const Operands& x) {
   Copies copies;
   #pragma unroll
   for (int i = 0; i < kAChunks; ++i) {
-    const int c = threadIdx.x + i * kThreads, row = c / (kDepth / 8);
-    copies.a[i] = a_source(x, batch, first_row + row, c % (kDepth / 8) * 8, row < kRows && first_row + row < x.rows);
+    const int c = threadIdx.x + i * kThreads, row = c / (kDepth / kChunk);
+    copies.a[i] = a_source(x, batch, first_row + row, c % (kDepth / kChunk) * kChunk, row < kRows && first_row + row < x.rows);
   }
   #pragma unroll
   for (int i = 0; i < kBChunks; ++i) {
-    const int c = threadIdx.x + i * kThreads, width = kBDepthInner ? kDepth / 8 : kColumns / 8, outer = c / width, inner = c % width * 8;
+    const int c = threadIdx.x + i * kThreads, width = kBDepthInner ? kDepth / kChunk : kColumns / kChunk, outer = c / width, inner = c % width * kChunk;
     const int column = kBDepthInner ? outer : inner, depth = kBDepthInner ? inner : outer;
     const bool valid = column < kColumns && depth < kDepth && first_column + column < x.columns;
     copies.b[i] = valid ? b_place(x, batch, first_column + column, depth) : nullptr;
@@ -128,27 +138,31 @@ DEVICE Copies plan_copies(idx batch, idx first_row, idx first_column, const Oper
   return copies;
 }
 
-DEVICE void copy_a(u16* a, idx first_depth, const Copies& copies, const Operands& x) {
+DEVICE void copy_a(Element* a, idx first_depth, const Copies& copies, const Operands& x) {
   #pragma unroll
   for (int i = 0; i < kAChunks; ++i) {
-    const int c = threadIdx.x + i * kThreads, depth = c % (kDepth / 8) * 8;
-    if (kRows * kDepth / 8 % kThreads != 0 && c >= kRows * kDepth / 8) break;
+    const int c = threadIdx.x + i * kThreads, depth = c % (kDepth / kChunk) * kChunk;
+    if (kRows * kDepth / kChunk % kThreads != 0 && c >= kRows * kDepth / kChunk) break;
     bool valid = kWholeDepth || first_depth + depth < x.depth;
-    const u16* from = a_place(x, copies.a[i], first_depth, depth, valid);
-    copy_chunk(a + c / (kDepth / 8) * kAStride + depth, valid ? from : x.a, valid);
+    const Element* from = a_place(x, copies.a[i], first_depth, depth, valid);
+    copy_chunk(a + c / (kDepth / kChunk) * kAStride + depth, valid ? from : x.a, valid);
   }
 }
 
-DEVICE void copy_b(u16* b, idx first_depth, const Copies& copies, const Operands& x) {
+DEVICE void copy_b(Element* b, idx first_depth, const Copies& copies, const Operands& x) {
   #pragma unroll
   for (int i = 0; i < kBChunks; ++i) {
-    const int c = threadIdx.x + i * kThreads, width = kBDepthInner ? kDepth / 8 : kColumns / 8, outer = c / width, inner = c % width * 8;
-    if (kColumns * kDepth / 8 % kThreads != 0 && c >= kColumns * kDepth / 8) break;
+    const int c = threadIdx.x + i * kThreads, width = kBDepthInner ? kDepth / kChunk : kColumns / kChunk, outer = c / width, inner = c % width * kChunk;
+    if (kColumns * kDepth / kChunk % kThreads != 0 && c >= kColumns * kDepth / kChunk) break;
     const bool valid = copies.b[i] != nullptr && (kWholeDepth || first_depth + (kBDepthInner ? inner : outer) < x.depth);
     copy_chunk(b + outer * kBStride + inner, valid ? copies.b[i] + first_depth * b_step(x) : x.b, valid);
   }
 }
 
+)cuda";
+
+// Of halves: the whole part of a warp is in registers at once.
+constexpr std::string_view kProductsOfHalves = R"cuda(
 DEVICE void multiply_tiles(f32 (&sums)[kOwnRows / 16][kOwnColumns / 8][4], const u16* a, const u16* b) {
   const int lane = threadIdx.x % 32, warp = threadIdx.x / 32 % (kWarpRows * kWarpColumns), first = threadIdx.x / 32 / (kWarpRows * kWarpColumns) * kOwnDepth;
   const int row = warp / kWarpColumns * kOwnRows, column = warp % kWarpColumns * kOwnColumns;
@@ -171,7 +185,10 @@ DEVICE void multiply_tiles(f32 (&sums)[kOwnRows / 16][kOwnColumns / 8][4], const
       #pragma unroll
       for (int j = 0; j < kOwnColumns / 8; ++j) multiply_fragments<kBf16>(sums[i][j], fa[d][i], fb[d][j / 2][j % 2 * 2], fb[d][j / 2][j % 2 * 2 + 1]);
 }
+template <class... T> DEVICE void mend_sums(const T&...) {}
+)cuda";
 
+constexpr std::string_view kTileBody = R"cuda(
 DEVICE void keep_sums(f32* to, const f32 (&sums)[kOwnRows / 16][kOwnColumns / 8][4]) {
   const int lane = threadIdx.x % 32, warp = threadIdx.x / 32 % (kWarpRows * kWarpColumns), share = threadIdx.x / 32 / (kWarpRows * kWarpColumns);
   const int row = warp / kWarpColumns * kOwnRows + lane / 4, column = warp % kWarpColumns * kOwnColumns + lane % 4 * 2;
@@ -193,8 +210,8 @@ DEVICE void keep_sums(f32* to, const f32 (&sums)[kOwnRows / 16][kOwnColumns / 8]
 }
 
 DEVICE void multiply_tile(char* shared, int share, idx batch, idx first_row, idx first_column, const Operands& x) {
-  u16* const a = (u16*)shared;
-  u16* const b = a + kStages * kATile;
+  Element* const a = (Element*)shared;
+  Element* const b = a + kStages * kATile;
   f32 sums[kOwnRows / 16][kOwnColumns / 8][4] = {};
   const Copies copies = plan_copies(batch, first_row, first_column, x);
   const int all = (int)((x.depth + kDepth - 1) / kDepth), first = all * share / kSplits, parts = all * (share + 1) / kSplits - first;
@@ -224,6 +241,19 @@ DEVICE void multiply_tile(char* shared, int share, idx batch, idx first_row, idx
   wait_for_copies<0>();
   __syncthreads();
   keep_sums((f32*)shared, sums);
+  mend_sums((f32*)shared, sums, depth_of(0), least(x.depth, depth_of(parts)), batch, first_row, first_column, x);
+}
+)cuda";
+
+constexpr std::string_view kOneByOne = R"cuda(
+DEVICE f32 sum_one_by_one(idx depth, idx end, idx batch, idx row, idx column, const Operands& x) {
+  f32 sum = 0;
+  for (; depth < end; ++depth) {
+    bool valid = true;
+    const Element* a = a_place(x, a_source(x, batch, row, depth % kDepth, true), depth / kDepth * kDepth, depth % kDepth, valid);
+    if (valid) sum = fmaf(load_element(a), load_element(b_place(x, batch, column, depth)), sum);
+  }
+  return sum;
 }
 )cuda";
 
@@ -232,15 +262,8 @@ constexpr std::string_view kSums = R"cuda(
 DEVICE void multiply_one_by_one(f32* to, int share, idx batch, idx first_row, idx first_column, const Operands& x) {
   for (int i = threadIdx.x; i < kRows * kColumns; i += kThreads) {
     const idx row = first_row + i / kColumns, column = first_column + i % kColumns;
-    f32 sum = 0;
-    if (share == 0 && row < x.rows && column < x.columns)
-      for (idx depth = 0; depth < x.depth; ++depth) {
-        bool valid = true;
-        const ASource source = a_source(x, batch, row, depth % kDepth, true);
-        const u16* a = a_place(x, source, depth / kDepth * kDepth, depth % kDepth, valid);
-        if (valid) sum = fmaf(load_half<kBf16>(a), load_half<kBf16>(b_place(x, batch, column, depth)), sum);
-      }
-    to[i / kColumns * kSumStride + i % kColumns] = sum;
+    const bool is_own = share == 0 && row < x.rows && column < x.columns;
+    to[i / kColumns * kSumStride + i % kColumns] = is_own ? sum_one_by_one(0, x.depth, batch, row, column, x) : 0;
   }
   __syncthreads();
 }
@@ -261,7 +284,11 @@ DEVICE void add_shares_of(f32 (&sums)[kWide], const f32* place) {
 }  // namespace
 
 std::string_view tensor_core_functions() { return kFunctions; }
-std::string_view contraction_body() { return kContraction; }
+std::string contraction_body(std::string_view products) {
+  return fmt::format("{}{}{}", kCopies, products, kTileBody);
+}
+std::string_view products_of_halves() { return kProductsOfHalves; }
+std::string_view sum_one_by_one() { return kOneByOne; }
 std::string_view sums_of_tiles() { return kSums; }
 
 }  // namespace ingot::core::cuda

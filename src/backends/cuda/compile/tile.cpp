@@ -22,15 +22,18 @@ constexpr double kBytesOfAll = 5.0e6;       // and into all
 constexpr double kOperations = 2.0e6;       // of one multiprocessor by mma.sync, when all its warps are busy
 constexpr int64_t kThreadsOfProcessor = 1024;  // with the registers that a tile's sums need
 
+// Depths are those of halves; wider elements have shorter ones.
 constexpr Tile kTiles[] = {{128, 128, 2, 4, 1, 64}, {128, 64, 4, 2, 1, 64}, {64, 128, 2, 4, 1, 64},
                            {64, 64, 4, 2, 1, 64},   {64, 48, 2, 3, 1, 64},  {32, 96, 2, 3, 1, 64},
                            {32, 64, 2, 4, 1, 64},   {64, 32, 4, 2, 1, 64},  {32, 32, 2, 2, 2, 64},
                            {32, 32, 2, 2, 2, 128},  {16, 64, 1, 2, 4, 128}, {16, 32, 1, 1, 4, 128}};
 constexpr int64_t kFewRows = 16;
 
-Tile fitted(Tile tile, int64_t depth) {
-  while (tile.depth > 32 && tile.depth > depth) tile.depth /= 2;
-  while (tile.warp_depths * 16 > tile.depth) tile.warp_depths /= 2;
+Tile fitted(Tile tile, const ProductSize& size) {
+  constexpr int kLeastBytes = 64, kFragmentBytes = 32;
+  tile.depth = tile.depth * 2 / size.element;
+  while (tile.depth * size.element > kLeastBytes && tile.depth > size.depth) tile.depth /= 2;
+  while (tile.warp_depths * kFragmentBytes > tile.depth * size.element) tile.warp_depths /= 2;
   return tile;
 }
 
@@ -43,7 +46,7 @@ bool take_stages(Tile& tile, const ProductSize& size, int64_t shared_bytes) {
   constexpr int kLeast = 2, kMost = 16;
   const int64_t wanted = std::clamp<int64_t>(parts_of(tile, size) + 1, kLeast, kMost);
   for (tile.stages = static_cast<int>(wanted); tile.stages >= kLeast; --tile.stages) {
-    if (tile.shared_bytes(size.b_depth_inner) <= shared_bytes) return true;
+    if (tile.shared_bytes(size) <= shared_bytes) return true;
   }
   return false;
 }
@@ -52,16 +55,16 @@ double predicted_us(const Tile& tile, const ProductSize& size, const GpuLimits& 
   const double parts = static_cast<double>(parts_of(tile, size));
   const double blocks = static_cast<double>(size.batch * divide_up(size.rows, tile.rows) *
                                             divide_up(size.columns, tile.columns) * tile.splits);
-  const int64_t shared = tile.shared_bytes(size.b_depth_inner);
+  const int64_t shared = tile.shared_bytes(size);
   const auto fitting = static_cast<double>(std::clamp<int64_t>(
       std::min(limits.shared_bytes / shared, kThreadsOfProcessor / tile.threads()), 1, kThreadsOfProcessor));
   const double waves = std::ceil(blocks / (fitting * processors_for(tile.splits)));
   const double neighbours = std::min(fitting, std::ceil(blocks / kMultiprocessors));
   const double elements = tile.depth * parts * neighbours;
   const double rate = std::min(kBytesOfProcessor, kBytesOfAll / std::min(kMultiprocessors, blocks));
-  const double intake = 2 * elements * (tile.rows + tile.columns) / rate;
+  const double intake = size.element * elements * (tile.rows + tile.columns) / rate;
   const double busy = std::min(1.0, tile.threads() * neighbours / 256);
-  const double products = 2 * elements * tile.rows * tile.columns / (kOperations * busy);
+  const double products = 2 * size.arithmetic * elements * tile.rows * tile.columns / (kOperations * busy);
   const double waiting = parts < tile.stages ? 0 : kLatency * parts / (tile.stages - 1);
   const double numbers = tile.rows * tile.columns * neighbours / (tile.threads() * tile.splits);
   const double exchange =
@@ -72,23 +75,26 @@ double predicted_us(const Tile& tile, const ProductSize& size, const GpuLimits& 
 
 }  // namespace
 
-int64_t Tile::shared_bytes(bool b_depth_inner) const {
-  constexpr int kPadding = 8, kElement = 2, kSum = 4, kSumPadding = 4;
-  const int64_t a = int64_t{rows} * (depth + kPadding);
+int64_t Tile::shared_bytes(const ProductSize& size) const {
+  constexpr int kPaddingBytes = 16, kColumnPadding = 8, kSum = 4, kSumPadding = 4;
+  const int64_t row = int64_t{depth} * size.element + kPaddingBytes;
   const int64_t b =
-      b_depth_inner ? int64_t{columns} * (depth + kPadding) : int64_t{depth} * (columns + kPadding);
-  return std::max<int64_t>(stages * (a + b) * kElement, int64_t{rows} * (columns + kSumPadding) * kSum);
+      size.b_depth_inner ? columns * row : int64_t{depth} * (columns + kColumnPadding) * size.element;
+  return std::max<int64_t>(stages * (rows * row + b), int64_t{rows} * (columns + kSumPadding) * kSum);
 }
 
-int64_t RowTile::shared_bytes(int64_t depth) const { return int64_t{rows} * (columns() * 4 + depth * 2); }
+int64_t RowTile::shared_bytes(const ProductSize& size) const {
+  return int64_t{rows} * (columns() * 4 + size.depth * size.element);
+}
 
 std::optional<RowTile> row_tile(const ProductSize& size) {
-  constexpr int64_t kMostRows = 4, kMostDepth = 1 << 13, kStep = 256;
+  constexpr int64_t kMostRows = 4, kMostDepthBytes = 1 << 14, kStepBytes = 512;
   constexpr int64_t kManyColumns = 4096;  // two per warp keep all processors busy
   constexpr int64_t kChunks = 16;         // of a lane, in registers
-  if (size.rows > kMostRows || size.depth > kMostDepth || !size.b_depth_inner) return std::nullopt;
+  if (size.rows > kMostRows || size.depth * size.element > kMostDepthBytes || !size.b_depth_inner)
+    return std::nullopt;
   const int own = size.columns >= kManyColumns ? 2 : 1;
-  const int64_t ahead = std::min(divide_up(size.depth, kStep), kChunks / own);
+  const int64_t ahead = std::min(divide_up(size.depth * size.element, kStepBytes), kChunks / own);
   const int rows = size.rows == 3 ? 4 : static_cast<int>(size.rows);
   return RowTile{.rows = rows, .own_columns = own, .ahead = static_cast<int>(ahead)};
 }
@@ -98,7 +104,7 @@ std::vector<Tile> rank_tiles(const ProductSize& size, const GpuLimits& limits) {
   for (const Tile& shape : kTiles) {
     if ((shape.rows <= kFewRows) != (size.rows <= kFewRows)) continue;
     for (const int splits : {1, 2, 4, 8}) {
-      Tile tile = fitted(shape, size.depth);
+      Tile tile = fitted(shape, size);
       tile.splits = splits;
       const bool is_shared = splits > 1;
       if (is_shared && (!limits.clusters || parts_of(tile, size) < 2)) continue;

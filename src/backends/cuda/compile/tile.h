@@ -10,32 +10,34 @@
 
 namespace ingot::core::cuda {
 
+// result[batch, rows, columns] += a[batch, rows, depth] b[batch, depth, columns], at typical sizes.
+struct ProductSize {
+  int64_t batch, rows, columns, depth;
+  bool b_depth_inner;     // neighbours of b lie along the depth
+  int element = 2;        // bytes of an operand's
+  double arithmetic = 1;  // time of a product of two numbers beside one of halves
+};
+
 // The part of the result that a block, or a cluster of them, computes at a time, and how its warps share it.
 struct Tile {
   int rows, columns;
   int warp_rows, warp_columns, warp_depths;
-  int depth;       // multiplied at a time
+  int depth;       // elements that are multiplied at a time
   int stages = 3;  // parts in shared memory: all but one are being copied
   int splits = 1;  // blocks of a cluster, each with a share of the depth
   int threads() const { return warp_rows * warp_columns * warp_depths * 32; }
-  int64_t shared_bytes(bool b_depth_inner) const;
-};
-
-// result[batch, rows, columns] += a[batch, rows, depth] b[batch, depth, columns], at typical sizes.
-struct ProductSize {
-  int64_t batch, rows, columns, depth;
-  bool b_depth_inner;  // neighbours of b lie along the depth
+  int64_t shared_bytes(const ProductSize& size) const;
 };
 
 // For products of few rows, whose time is that of reading b: all of the depth is a block's.
 struct RowTile {
   int rows;         // of the result
   int own_columns;  // of a warp
-  int ahead;        // steps of 256 of the depth that are loaded before the kernel waits
+  int ahead;        // steps of 512 bytes of the depth that are loaded before the kernel waits
   static constexpr int kWarps = 8;
   int columns() const { return kWarps * own_columns; }
   int threads() const { return kWarps * 32; }
-  int64_t shared_bytes(int64_t depth) const;
+  int64_t shared_bytes(const ProductSize& size) const;
 };
 
 // For warp groups, each with 64 rows, whose operands come by bulk copies; one more group copies.
