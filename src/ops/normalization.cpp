@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Norms over the last dims of x (layer_norm, rms_norm) and over groups of channels.
+// Norms over the last dims of x (layer_norm, rms_norm) and over groups of channels, and a linear layer behind
+// one.
 #include "ops/normalization.h"
 #include "ops/infer.h"
 #include "ops/lowering.h"
@@ -109,6 +110,46 @@ loops::Kernel lower_rms_norm(const Node& node) {
   return builder.finish();
 }
 
+Types infer_normalized_linear(const Node& node) {
+  const TensorType &x = node.operand_type(0), &weight = node.operand_type(1);
+  require_rank(node, 1, 2);
+  require(x.rank() >= 1 && x.shape.back() == weight.shape[1], node,
+          "x and weight have different inner sizes");
+  require(x.dtype == weight.dtype, node, "x and weight have different dtypes");
+  for (size_t i = 2; i < node.operands.size(); ++i) {
+    if (node.has_operand(i)) require_shape(node, i, {weight.shape[0]});
+  }
+  Shape shape(x.shape.begin(), x.shape.end() - 1);
+  shape.push_back(weight.shape[0]);
+  return {{x.dtype, std::move(shape), {}}};
+}
+loops::Kernel lower_normalized_linear(const Node& node) {
+  KernelBuilder builder(node);
+  const Shape row{node.operand_type(0).shape.back()};
+  const Index index = builder.parallel(node.results[0]->type.shape);
+  const Index outer(index.begin(), index.end() - 1), column{index.back()};
+  const auto value = [&](const Index& inner) { return builder.load(0, joined(outer, inner)); };
+  const auto squared = [&](const Index& inner) { return value(inner) * value(inner); };
+  const double epsilon = node.attributes<NormalizedLinear>().epsilon;
+  const bool centered = builder.has(3);
+  const Moments moments =
+      centered
+          ? moments_over(builder, row, value, epsilon)
+          : Moments{nullptr, inverse_deviation(builder, mean_over(builder, "square", row, squared), epsilon)};
+  const StageLoops inner = builder.loops(row);
+  Expr sum = builder.reduce("sum", loops::Combine::kAdd, inner,
+                            value(inner.index) * builder.load(1, {index.back(), inner.index[0]}));
+  const DType dtype = sum->dtype;
+  if (centered) sum = sum - moments.mean * loops::convert(dtype, builder.load(3, column));
+  sum = sum * moments.scale;
+  builder.store(index, builder.has(2) ? sum + builder.load(2, column) : sum);
+  return builder.finish();
+}
+Samples normalized_linear_samples() {
+  return {sample({f32({batch(), length(), 8}), f32({5, 8}), f32({5}), f32({5})}, NormalizedLinear{1e-5}),
+          sample({f32({3, 4}), f32({7, 4})}, NormalizedLinear{1e-6})};
+}
+
 Types infer_channels(const Node& node, size_t first) {
   const Shape& shape = node.operand_type(0).shape;
   require(shape.size() >= 2, node, "x must be [N, C, *]");
@@ -179,6 +220,24 @@ constinit const Op rms_norm = {
     .infer = infer_last_dims,
     .lower = lower_rms_norm,
     .samples = rms_norm_samples};
+
+constexpr Operand kNormalizedLinearOperands[] = {
+    {"x", DTypeSet::kFloating},
+    {"weight", DTypeSet::kFloating},
+    {.name = "bias", .dtypes = DTypeSet::kFloating, .optional = true},
+    {.name = "sums", .dtypes = DTypeSet::kFloating, .optional = true}};
+
+constinit const Op normalized_linear = {
+    .name = "normalized_linear",
+    .summary =
+        "a linear layer of x / rms(x), or where the sums of its weight's rows are given of (x - mean(x)) / "
+        "deviation(x); scale and shift of the norm are in weight and bias",
+    .operands = kNormalizedLinearOperands,
+    .attributes = attribute_schema<NormalizedLinear>(),
+    .traits = Trait::kContraction | Trait::kReduction,
+    .infer = infer_normalized_linear,
+    .lower = lower_normalized_linear,
+    .samples = normalized_linear_samples};
 
 constinit const Op group_norm = {
     .name = "group_norm",

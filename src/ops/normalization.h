@@ -2,6 +2,7 @@
 #pragma once
 
 #include "ir/attribute.h"
+#include "ir/op.h"
 
 namespace ingot::core::ops {
 
@@ -12,6 +13,13 @@ struct Normalization {  // layer_norm, rms_norm over the last `axes` dims
     return std::tuple{Field{"epsilon", &Normalization::epsilon}, Field{"axes", &Normalization::axes}};
   }
 };
+
+struct NormalizedLinear {
+  double epsilon = 1e-5;
+  static constexpr auto fields() { return std::tuple{Field{"epsilon", &NormalizedLinear::epsilon}}; }
+};
+
+extern const Op normalized_linear;
 
 struct GroupNorm {
   int64_t groups = 1;

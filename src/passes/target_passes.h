@@ -53,6 +53,12 @@ Graph use_winograd(Graph graph, const ConvolutionRule& rule);
 using ChannelRule = std::function<int64_t(const Node& convolution)>;
 Graph pad_channels(Graph graph, const ChannelRule& rule);
 
+// Linear layers of a norm over the last dim, with constant weights, become `normalized_linear` of the norm's
+// input where the rule says so for each reader of the norm: its scale and shift go into their weights.
+// Changes rounding.
+using NormRule = std::function<bool(const Node& norm, const Node& linear)>;
+Graph fold_norms(Graph graph, const NormRule& rule);
+
 // Linear layers of one input, with weights of one shape and nothing but views behind them, become one: it is
 // cut by slices.
 using LinearRule = std::function<bool(const Node& linear)>;

@@ -6,12 +6,15 @@
 #include <fmt/core.h>
 
 #include "backends/cuda/compile/contraction_epilogue.h"
+#include "backends/cuda/compile/moments_text.h"
 #include "backends/cuda/compile/operand_text.h"
 #include "backends/cuda/compile/product_form.h"
 #include "backends/cuda/compile/template_text.h"
 #include "backends/cuda/compile/tensor_core_text.h"
 #include "backends/cuda/compile/type_text.h"
 #include "loops/expand_math.h"
+#include "ops/normalization.h"
+#include "ops/ops.h"
 
 namespace ingot::core::cuda {
 namespace {
@@ -38,13 +41,15 @@ class ContractionWriter {
     write_b_places(node_, shape_, out_);
     if (has_maps()) write_box_copies(node_, shape_, out_);
     out_.text += sum_one_by_one();
+    out_.text += moments_functions(node_, moments_offset());
     out_.text += form_.body;
+    out_.text += centering_functions(node_);
     write_kernel();
     const Dim tiles = ceil_divide(shape_.rows, form_.rows) * ceil_divide(shape_.columns, form_.columns);
     return {.threads = form_.threads,
             .cluster = form_.splits,
             .items = shape_.batch * tiles,
-            .shared_bytes = form_.shared_bytes,
+            .shared_bytes = moments_offset() + moments_bytes(node_, form_.rows),
             .maps = form_.maps,
             .symbols = out_.symbols,
             .text = std::string(tensor_core_functions()) + form_.functions + out_.text};
@@ -53,6 +58,13 @@ class ContractionWriter {
  private:
   std::array<const loops::Kernel*, 1> kernels() const { return {&epilogue_}; }
   bool has_maps() const { return !form_.maps.empty(); }
+  bool is_normalized() const { return node_.op == &ops::normalized_linear; }
+
+  // Behind what the form has in shared memory.
+  int64_t moments_offset() const {
+    constexpr int64_t kAlignment = 16;
+    return (form_.shared_bytes + kAlignment - 1) / kAlignment * kAlignment;
+  }
 
   void write_kernel() {
     write_signature();
@@ -77,6 +89,10 @@ class ContractionWriter {
     out_.line("wait_for_previous();\nlet_next_start();\n");
     out_.line("multiply_one_by_one((f32*)shared, share, batch, first_row, first_column, x);\n}}\n");
     out_.line("if (kSplits > 1) synchronize_cluster();\n");
+    if (is_normalized()) {
+      out_.line("finish_moments(shared, aligned, first_row, x);\n");
+      out_.line("center_far_rows(shared, first_row, first_column, x);\n");
+    }
     write_contraction_epilogue(node_, shape_, epilogue_, form_.wide, out_);
     if (has_maps()) out_.line("order_shared_memory();\n");
     out_.line("if (kSplits > 1) synchronize_cluster(); else __syncthreads();\n}}\n}}\n");

@@ -22,6 +22,10 @@ bool has_tensor_cores(DType dtype);
 // Neighbours that a copy of 16 bytes brings.
 int64_t chunk_of(DType dtype);
 
+// Whether x has so few rows that a product of them may stand behind a norm (normalized_linear): the bodies
+// for more rows gain nothing by it (docs/design/014-cuda-contractions.md).
+bool may_normalize(const TensorType& x);
+
 // Whether the template computes `node` with the layouts that it has.
 bool is_tensor_core_contraction(const Node& node);
 

@@ -7,6 +7,7 @@
 #include "backends/cuda/compile/expression_text.h"
 #include "backends/cuda/compile/type_text.h"
 #include "loops/rewrite.h"
+#include "ops/normalization.h"
 #include "ops/ops.h"
 #include "support/error.h"
 
@@ -25,6 +26,7 @@ class EpilogueWriter {
       : node_(node), shape_(shape), epilogue_(epilogue), wide_(wide), out_(out) {
     column_ = Dim::symbol(epilogue.parallel[shape.column_dim].variable);
     has_bias_ = node.op != &ops::matmul && node.has_operand(2);
+    has_column_sums_ = node.op == &ops::normalized_linear && node.has_operand(3);
     for (size_t i = 1; wide == kEight && i < epilogue.buffers.size(); ++i) {
       if (const auto index = neighbours_read(i)) wide_loads_.push_back({i, *index});
     }
@@ -114,7 +116,9 @@ class EpilogueWriter {
   }
 
   const loops::Buffer& buffer_of(int buffer) const { return epilogue_.buffers[static_cast<size_t>(buffer)]; }
-  bool has_wide_loads() const { return wide_ == kEight && (has_bias_ || !wide_loads_.empty()); }
+  bool has_wide_loads() const {
+    return wide_ == kEight && (has_bias_ || has_column_sums_ || !wide_loads_.empty());
+  }
 
   // Whether eight columns from a multiple of eight on are floating-point numbers side by side at `index`.
   bool are_neighbours(const loops::Buffer& buffer, const std::vector<Dim>& index) const {
@@ -169,10 +173,12 @@ class EpilogueWriter {
       out_.line("{} wide{}[kAtOnce];\n", eight_of(epilogue_.buffers[load.buffer].type.dtype), load.buffer);
       write_place(fmt::format("wide{}_place", load.buffer), epilogue_.buffers[load.buffer], load.index);
     }
+    if (has_column_sums_) out_.line("Floats<8> column_sums[kAtOnce];\n");
     if (has_bias_) out_.line("{} bias[kAtOnce];\n", eight_of(node_.operand_type(2).dtype));
     out_.line(
         "const auto load_neighbours = [&](int n, idx row, idx column) {{\nconst idx count = x.columns - "
         "column;\n");
+    if (has_column_sums_) out_.line("load_eight(column_sums[n], x3 + column, count);\n");
     if (has_bias_) out_.line("load_eight(bias[n], x2 + column, count);\n");
     for (const WideLoad& load : wide_loads_)
       out_.line("load_eight(wide{0}[n], b{0} + wide{0}_place(row, column), count);\n", load.buffer);
@@ -194,6 +200,11 @@ class EpilogueWriter {
   void write_value() {
     IndexScope scope = out_.scope;
     const bool is_wide = has_wide_loads();
+    if (node_.op == &ops::normalized_linear)
+      out_.line("sum = normalized(sum, moments_in(shared) + (int)(row - first_row) * 2, {});\n",
+                !has_column_sums_ ? "0"
+                : is_wide         ? "column_sums[n].each[k]"
+                                  : "x3[column]");
     if (has_bias_ && is_wide)
       out_.line("sum = add_(sum, number_of<{}>(bias[n], k));\n", node_.operand_type(2).dtype == DType::kBF16);
     if (has_bias_ && !is_wide) out_.line("sum = add_(sum, load_element(x2 + column));\n");
@@ -219,7 +230,7 @@ class EpilogueWriter {
   const int wide_;
   TemplateText& out_;
   Dim column_;
-  bool has_bias_ = false;
+  bool has_bias_ = false, has_column_sums_ = false;
   std::vector<WideLoad> wide_loads_;
 };
 
@@ -237,7 +248,8 @@ void write_epilogue_functions(const Node& contraction, const ProductShape& shape
 
 void write_operand_arguments(const Node& contraction, const loops::Kernel& epilogue, TemplateText& out) {
   for (size_t i = 0; i < contraction.operands.size(); ++i) {
-    if (contraction.has_operand(i)) out.line("const Element* x{}, ", i);
+    if (contraction.has_operand(i))
+      out.line("const {}* x{}, ", storage_name(contraction.operand_type(i).dtype), i);
   }
   for (size_t i = 1; i < epilogue.buffers.size(); ++i) {
     const loops::Buffer& buffer = epilogue.buffers[i];

@@ -5,7 +5,9 @@
 
 #include "backends/cuda/compile/contraction.h"
 #include "backends/cuda/compile/depthwise.h"
+#include "backends/cuda/compile/tile.h"
 #include "ops/convolution.h"
+#include "ops/normalization.h"
 #include "ops/ops.h"
 #include "ops/view.h"
 
@@ -21,6 +23,11 @@ bool reads_linear(const Node& node) {
   const TensorType &x = node.operand_type(0), &weight = node.operand_type(1);
   return x.layout.is_row_major() && x.rank() >= 1 && innermost(weight) == 1 &&
          is_chunked(x.shape.back(), x.dtype);
+}
+
+bool reads_normalized_linear(const Node& node) {
+  return reads_linear(node) && may_normalize(node.operand_type(0)) &&
+         (!node.has_operand(3) || node.operand_type(3).dtype == DType::kF32);
 }
 
 bool reads_matmul(const Node& node) {
@@ -62,6 +69,19 @@ Layout layout_of_parts(const Value& result) {
 
 }  // namespace
 
+bool may_normalize(const TensorType& x) {
+  const auto depth = x.shape.back().constant();
+  const auto rows = product(Shape(x.shape.begin(), x.shape.end() - 1)).constant();
+  if (!has_tensor_cores(x.dtype) || !depth || !rows || !is_chunked(x.shape.back(), x.dtype)) return false;
+  return row_tile({.batch = 1,
+                   .rows = *rows,
+                   .columns = 1,
+                   .depth = *depth,
+                   .b_depth_inner = true,
+                   .element = static_cast<int>(bit_width(x.dtype) / 8)})
+      .has_value();
+}
+
 bool has_tensor_cores(DType dtype) { return is_half(dtype) || dtype == DType::kF32; }
 
 int64_t chunk_of(DType dtype) {
@@ -74,6 +94,7 @@ bool is_tensor_core_contraction(const Node& node) {
   const TensorType& result = node.results[0]->type;
   if (storage_elements(result.layout, result.shape) != product(result.shape)) return false;
   if (node.op == &ops::linear) return reads_linear(node);
+  if (node.op == &ops::normalized_linear) return reads_normalized_linear(node);
   if (node.op == &ops::matmul) return reads_matmul(node);
   return node.op == &ops::convolution && reads_convolution(node);
 }
@@ -87,7 +108,8 @@ LayoutRequest contraction_layouts(const Node& node) {
       return {{layout, depthwise_weight_layout()}, {layout}};
     return {{layout, layout}, {layout}};
   }
-  if (node.op == &ops::linear) return {{Layout{}, Layout{}}, {layout_of_parts(*node.results[0])}};
+  if (node.op == &ops::linear || node.op == &ops::normalized_linear)
+    return {{Layout{}, Layout{}}, {layout_of_parts(*node.results[0])}};
   return {};
 }
 

@@ -166,7 +166,7 @@ std::optional<BulkOperands> bulk_operands(const Node& node, const ProductShape& 
   const Dim b_rows = shape.columns;
   BulkOperands operands{map_of_dense(0, {shape.depth, shape.rows}), map_of_dense(1, {shape.depth, b_rows}), 1,
                         1};
-  if (node.op == &ops::linear || is_convolution_of_points(node)) return operands;
+  if (node.op != &ops::convolution || is_convolution_of_points(node)) return operands;
   operands.a = map_of_stored(0, node.operand_type(0));
   operands.a.windows = windows_of(node);
   return operands.a.windows ? std::optional(operands) : std::nullopt;

@@ -18,6 +18,8 @@ int64_t channel_multiple(const Node& convolution) {
   return suits ? chunk_of(convolution.results[0]->type.dtype) : 1;
 }
 
+bool has_few_rows(const Node& norm, const Node&) { return may_normalize(norm.operand_type(0)); }
+
 }  // namespace
 
 std::vector<Pass> own_passes(const Target&) {
@@ -37,6 +39,12 @@ std::vector<Pass> own_passes(const Target&) {
        .run = [](Graph graph) { return merge_linears(std::move(graph), uses_tensor_cores); },
        .minimum_level = 3,
        .why = "before layouts are assigned: what reads the parts decides how they lie"},
+      {.name = "fold_norms",
+       .stage = core::Stage::kLayout,
+       .run = [](Graph graph) { return fold_norms(std::move(graph), has_few_rows); },
+       .minimum_level = 3,
+       .changes_rounding = true,
+       .why = "behind merge_linears: one product has one norm to fold"},
   };
 }
 

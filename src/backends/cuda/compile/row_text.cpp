@@ -47,6 +47,7 @@ DEVICE void multiply_tile(char* shared, int, idx batch, idx first_row, idx first
   commit_copies();
   wait_for_copies<0>();
   __syncthreads();
+  keep_moments_of_rows(shared, a);
   f32 sums[kRows][kOwnColumns] = {};
   const auto add = [&](int step, const Packed (&b)[kOwnColumns]) {
     const int depth = step * kStep + lane * kChunk;

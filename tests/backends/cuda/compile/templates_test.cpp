@@ -16,6 +16,7 @@
 #include "ir/text.h"
 #include "loops/interpreter.h"
 #include "ops/attention.h"
+#include "ops/normalization.h"
 #include "ops/ops.h"
 #include "runtime/run_call.h"
 #include "tests/backends/cuda/run_kernels.h"
@@ -68,6 +69,17 @@ const Template kTemplates[] = {
      "graph g(%x: HALF[2,40], %w: HALF[5000,40]) {\n %y = linear(%x, %w) : HALF[2,5000]\n return %y\n}",
      {},
      1},
+    {"normalized_row",
+     "graph g(%x: HALF[1,192], %w: HALF[48,192], %b: HALF[48], %s: f32[48]) {\n"
+     " %y = normalized_linear(%x, %w, %b, %s) {epsilon=0.00001} : HALF[1,48]\n return %y\n}"},
+    {"normalized_rows_unaligned",
+     "graph g(%x: HALF[4,40], %w: HALF[48,40], %s: f32[48]) {\n"
+     " %y = normalized_linear(%x, %w, none, %s) {epsilon=0.00001} : HALF[4,48]\n return %y\n}",
+     {},
+     2},
+    {"normalized_by_root_mean_square",
+     "graph g(%x: HALF[3,1,1000], %w: HALF[37,1000]) {\n"
+     " %y = normalized_linear(%x, %w) {epsilon=0.001} : HALF[3,1,37]\n return %y\n}"},
     {"matmul_rows_of_b",
      "graph g(%a: HALF[3,S,40], %b: HALF[3,40,24]) {\n %y = matmul(%a, %b) : HALF[3,S,24]\n return %y\n}",
      {{"S", 70}}},
@@ -272,13 +284,13 @@ TEST_P(CudaTemplates, AreAsTheInterpreterSays) {
     SCOPED_TRACE(dtype);
     const Graph graph = graph_of(GetParam(), dtype);
     const Node& node = *graph.nodes().back();
+    const bool is_float = node.operand_type(0).dtype == DType::kF32;
     ASSERT_TRUE(is_tensor_core_contraction(node) || is_tensor_core_attention(node) || is_depthwise(node));
     Target target{.backend = "cuda"};
     if (test::gpu() == nullptr) {
       for (const char* device : {"sm_80", "sm_90a"}) {
         target.device = device;
-        if (dtype == std::string_view("f32") && device != std::string_view("sm_80"))
-          continue;  // the same code
+        if (is_float && device != std::string_view("sm_80")) continue;  // the same code
         EXPECT_FALSE(backend().lower(node, graph.symbols, target)[0].compile().code.empty());
       }
       continue;
@@ -288,13 +300,39 @@ TEST_P(CudaTemplates, AreAsTheInterpreterSays) {
     std::vector<Storage> inputs =
         core::test::make_storages(node.op->lower(node), GetParam().symbols, check, {});
     compare(GetParam(), node, graph.symbols, target, inputs, check);
-    if (node.operand_type(0).dtype != DType::kF32)
-      continue;  // weights of halves round to 0 beside infinities
+    if (!is_float) continue;  // weights of halves round to 0 beside infinities
     poke_special_values(node, inputs);
     compare(GetParam(), node, graph.symbols, target, inputs, check);
     target.numerics = Target::Numerics::kFast;
     inputs = core::test::make_storages(node.op->lower(node), GetParam().symbols, check, {});
     compare(GetParam(), node, graph.symbols, target, inputs, {.relative = 2e-3, .low = 0, .high = 1});
+  }
+}
+
+// A product behind a norm of a row without any deviation: nothing is left but the bias, however large the
+// row's mean.
+TEST(CudaNormalized, ConstantRowsGiveTheBias) {
+  if (test::gpu() == nullptr) GTEST_SKIP() << "there is no GPU";
+  const Graph graph = parse_graph(
+      "graph g(%x: f16[2,192], %w: f16[48,192], %b: f16[48], %s: f32[48]) {\n"
+      " %y = normalized_linear(%x, %w, %b, %s) {epsilon=0.00001} : f16[2,48]\n return %y\n}",
+      ops::find_op);
+  const Node& node = *graph.nodes().back();
+  std::vector<Storage> storages =
+      core::test::make_storages(node.op->lower(node), {}, {.low = 0, .high = 1}, {});
+  for (int64_t i = 0; i < storages[0].elements; ++i)
+    write_double(storages[0].view(), {&i, 1}, i < 192 ? 1000 : 0.1);
+  for (int64_t row = 0; row < storages[3].elements; ++row) {
+    double sum = 0;
+    for (int64_t d = row * 192; d < (row + 1) * 192; ++d) sum += read_double(storages[1].view(), {&d, 1});
+    write_double(storages[3].view(), {&row, 1}, sum);
+  }
+  const Target target{.backend = "cuda", .device = test::gpu()->architecture()};
+  EXPECT_EQ(run(backend().lower(node, graph.symbols, target)[0], storages, {}, 0), 0);
+  for (int64_t i = 0; i < storages[4].elements; ++i) {
+    const int64_t column = i % 48;
+    EXPECT_NEAR(read_double(storages[4].view(), {&i, 1}), read_double(storages[2].view(), {&column, 1}), 1e-3)
+        << i;
   }
 }
 

@@ -1,0 +1,110 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "backends/cuda/compile/moments_text.h"
+
+#include <fmt/core.h>
+
+#include "ops/normalization.h"
+#include "ops/ops.h"
+
+namespace ingot::core::cuda {
+namespace {
+
+constexpr std::string_view kNoMoments = R"cuda(
+DEVICE void keep_moments_of_rows(char*, const Element*) {}
+)cuda";
+
+// Distances from the mean are squared, not numbers: large means lose nothing.
+constexpr std::string_view kMomentsOfRows = R"cuda(
+DEVICE f32* moments_in(char* shared) { return (f32*)(shared + kMoments); }
+
+// Of rows that lie in shared memory whole, each in the registers of a warp.
+DEVICE void keep_moments_of_rows(char* shared, const Element* a) {
+  constexpr int kChunks = kDepth / kChunk, kOwn = (kChunks + 31) / 32;
+  const int warp = threadIdx.x / 32, lane = threadIdx.x % 32;
+  if (warp >= kRows) return;
+  Packed own[kOwn];
+  f32 sum = 0, squares = 0;
+  #pragma unroll
+  for (int c = 0; c < kOwn; ++c)
+    if (c * 32 + lane < kChunks) own[c] = *(const Packed*)(a + warp * kDepth + (c * 32 + lane) * kChunk);
+  #pragma unroll
+  for (int c = 0; c < kOwn; ++c)
+    #pragma unroll
+    for (int k = 0; k < kChunk; ++k)
+      if (kCentered && c * 32 + lane < kChunks) sum += element_of(own[c], k);
+  const f32 mean = kCentered ? reduce_warp<Add>(sum) / kDepth : 0;
+  #pragma unroll
+  for (int c = 0; c < kOwn; ++c)
+    #pragma unroll
+    for (int k = 0; k < kChunk; ++k)
+      if (c * 32 + lane < kChunks) squares = fmaf(element_of(own[c], k) - mean, element_of(own[c], k) - mean, squares);
+  squares = reduce_warp<Add>(squares);
+  if (lane == 0) moments_in(shared)[warp * 2] = mean, moments_in(shared)[warp * 2 + 1] = 1 / sqrtf(squares / kDepth + kEpsilon);
+}
+
+DEVICE void finish_moments(char* shared, bool aligned, idx first_row, const Operands& x) {
+  if (aligned) return;
+  const int lane = threadIdx.x % 32, row = threadIdx.x / 32;
+  if (row < kRows && first_row + row < x.rows) {
+    const Element* const a = x.a + (first_row + row) * x.depth;
+    f32 sum = 0, squares = 0;
+    for (int d = lane; kCentered && d < kDepth; d += 32) sum += load_element(a + d);
+    const f32 mean = kCentered ? reduce_warp<Add>(sum) / kDepth : 0;
+    for (int d = lane; d < kDepth; d += 32) squares = fmaf(load_element(a + d) - mean, load_element(a + d) - mean, squares);
+    squares = reduce_warp<Add>(squares);
+    if (lane == 0) moments_in(shared)[row * 2] = mean, moments_in(shared)[row * 2 + 1] = 1 / sqrtf(squares / kDepth + kEpsilon);
+  }
+  __syncthreads();
+}
+)cuda";
+
+// Where means are far from zero the difference of sums would have few digits: products of differences take
+// the place of a row's sums, and 0 that of its mean.
+constexpr std::string_view kCentering = R"cuda(
+DEVICE f32 normalized(f32 sum, const f32* moments, f32 column_sum) { return (kCentered ? sum - moments[0] * column_sum : sum) * moments[1]; }
+
+DEVICE void center_far_rows(char* shared, idx first_row, idx first_column, const Operands& x) {
+  constexpr f32 kFar = 256;  // deviations
+  f32* const moments = moments_in(shared);
+  bool far = false;
+  #pragma unroll
+  for (int row = 0; row < kRows; ++row) far = far || (first_row + row < x.rows && fabsf(moments[row * 2]) * moments[row * 2 + 1] > kFar);
+  if (!kCentered || !far) return;  // all threads alike
+  #pragma unroll 1
+  for (int i = threadIdx.x; i < kRows * kColumns; i += kThreads) {
+    const int row = i / kColumns;
+    const idx column = first_column + i % kColumns;
+    f32 sum = 0;
+    #pragma unroll 1
+    for (int d = 0; d < kDepth && first_row + row < x.rows && column < x.columns; ++d)
+      sum = fmaf(load_element(x.a + (first_row + row) * x.depth + d) - moments[row * 2], load_element(b_place(x, 0, column, d)), sum);
+    ((f32*)shared)[i] = sum;
+  }
+  __syncthreads();
+  if (threadIdx.x < kRows) moments[threadIdx.x * 2] = 0;
+  __syncthreads();
+}
+)cuda";
+
+bool is_normalized(const Node& contraction) { return contraction.op == &ops::normalized_linear; }
+
+}  // namespace
+
+std::string moments_functions(const Node& contraction, int64_t offset) {
+  if (!is_normalized(contraction)) return std::string(kNoMoments);
+  const auto epsilon = static_cast<float>(contraction.attributes<ops::NormalizedLinear>().epsilon);
+  return fmt::format(
+      "constexpr int kMoments = {};\nconstexpr bool kCentered = {};\nconstexpr f32 kEpsilon = {:a}f;\n{}",
+      offset, contraction.has_operand(3), epsilon, kMomentsOfRows);
+}
+
+std::string centering_functions(const Node& contraction) {
+  return is_normalized(contraction) ? std::string(kCentering) : "";
+}
+
+int64_t moments_bytes(const Node& contraction, int rows) {
+  constexpr int64_t kNumbers = 2, kNumber = 4;
+  return is_normalized(contraction) ? kNumbers * kNumber * rows : 0;
+}
+
+}  // namespace ingot::core::cuda
