@@ -109,8 +109,9 @@ constexpr std::array kRows = {
          "ship the model's own weights and prepare them at load, for machines of another kind"},
         [](CompileOptions& o, View name, View value) { o.keep_original_weights = parse_bool(name, value); }},
     Row{{"numerics", "word", "default",
-         "strict: only sums are reordered; default: within the accuracy rule; fast: currently the same as "
-         "default"},
+         "strict: only sums are reordered; default: within the accuracy rule; fast: GPUs also round products "
+         "of f32 "
+         "to TF32"},
         [](CompileOptions& o, View name, View value) {
           o.target.numerics = parse_numerics(name, value);
           o.passes.strict = o.target.numerics == Target::Numerics::kStrict;

@@ -12,8 +12,8 @@
 namespace ingot::core {
 namespace {
 
-enum : size_t { kNormInput, kNormScale, kNormShift };        // operands of norms
-enum : size_t { kLinearInput, kLinearWeight, kLinearBias };  // of linear
+enum : size_t { kNormInput, kNormScale, kNormShift };              // operands of norms
+enum : size_t { kInputOfLinear, kWeightOfLinear, kBiasOfLinear };  // of linear
 
 using Invariant = std::set<const Node*>;
 
@@ -34,7 +34,7 @@ bool is_foldable(const Graph& graph, const Node& norm, const Invariant& invarian
   const Value* result = norm.results[0];
   return is_norm(norm) && are_invariant(norm, invariant) && !graph.is_output(result) &&
          !result->users.empty() && std::ranges::all_of(result->users, [&](const Node* user) {
-           return user->op == &ops::linear && user->operands[kLinearInput] == result &&
+           return user->op == &ops::linear && user->operands[kInputOfLinear] == result &&
                   are_invariant(*user, invariant) && rule(norm, *user);
          });
 }
@@ -47,8 +47,8 @@ Value* as_f32(Graph& graph, Value* value) { return converted(graph, value, DType
 // linear(norm(x) * scale + shift) + bias = normalized(x) (weight * scale)^T + (weight shift + bias).
 Value* folded(Graph& graph, const Node& norm, const Node& linear) {
   const DType dtype = linear.results[0]->type.dtype;
-  Value* weight = linear.operands[kLinearWeight];
-  Value* bias = linear.has_operand(kLinearBias) ? linear.operands[kLinearBias] : nullptr;
+  Value* weight = linear.operands[kWeightOfLinear];
+  Value* bias = linear.has_operand(kBiasOfLinear) ? linear.operands[kBiasOfLinear] : nullptr;
   if (norm.has_operand(kNormShift)) {
     Value* shift = graph.call(ops::linear, {as_f32(graph, norm.operands[kNormShift]), as_f32(graph, weight)});
     if (bias != nullptr) shift = graph.call(ops::add, {shift, as_f32(graph, bias)});

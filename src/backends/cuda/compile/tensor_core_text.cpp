@@ -251,7 +251,7 @@ DEVICE f32 sum_one_by_one(idx depth, idx end, idx batch, idx row, idx column, co
   for (; depth < end; ++depth) {
     bool valid = true;
     const Element* a = a_place(x, a_source(x, batch, row, depth % kDepth, true), depth / kDepth * kDepth, depth % kDepth, valid);
-    sum = fmaf(valid ? load_element(a) : 0, load_element(b_place(x, batch, column, depth)), sum);  // padding times infinity is no number
+    sum = fmaf(valid ? load_element(a) : 0, load_element(b_place(x, batch, column, depth)), sum);
   }
   return sum;
 }
