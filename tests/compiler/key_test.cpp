@@ -150,7 +150,7 @@ TEST(EngineKey, SeesEveryOptionThatDecides) {
                         {"stop_after", "simplify"},  {"bisect_passes", "3"},
                         {"shapes", "x:1..4..16x40"}, {"keep_original_weights", "true"},
                         {"device", "null:another"},  {"immutable_weights", "true"}};
-  // Of what is found under the key: stripped behind the lookup; given weights always; not looked up at all.
+  // Stripping happens behind the lookup, weights are always given, and unshared kernels are not looked up.
   constexpr std::array kApart = {"strip_engine_weights", "refit_identical_engine_weights", "share_kernels"};
   for (const auto& row : changes) {
     EXPECT_NE(key_of(small_program(), {row}), key) << row.first;

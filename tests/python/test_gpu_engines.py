@@ -134,6 +134,7 @@ def test_results_come_back_to_the_host(engine_file: Path, fake_driver: Path, tmp
     assert np.load(tmp_path / "y.npy").shape == (2, 24)  # nothing computed them: zeros
 
 
+@pytest.mark.skipif(_HAS_GPU, reason="there is a GPU")
 def test_graphs_on_a_gpu_are_for_that_gpu(monkeypatch: pytest.MonkeyPatch) -> None:
     """What the graph says of its tensors decides: no GPU is needed to ask."""
     from ingot import devices

@@ -73,7 +73,10 @@ def test_conditions_of_a_part_name_the_users_arguments() -> None:
     ) as caught:
         compiled(torch.randn(9, 3), torch.randn(1, 3))
     assert caught.value.code == "INGOT-U312"
-    assert caught.value.node == "slice_2"
+    assert caught.value.node in (
+        "slice_2",
+        "slice_tensor_1",
+    )  # the statement slices y twice, under one condition
     assert "sized_programs.py" in caught.value.source
 
 
