@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Slowness:
-    """Predicted times of one ATen node in an engine and in torch, on one thread."""
+    """Predicted times of one ATen node in an engine and in torch, on one thread of a CPU, or on a whole GPU."""
 
     reason: str
     own_ns: float

@@ -19,7 +19,8 @@ from ingot.slowness import Slowness
 _log = logging.getLogger("ingot")
 
 CROSSING_NS = 12_000  # per crossing between an engine and torch: the call, and the lost fusion
-BYTES_PER_NS = 8  # values that cross are stored and reloaded
+BYTES_PER_NS = 8  # values that cross are stored and reloaded,
+GPU_BYTES_PER_NS = 2000  # on a GPU by all of it
 
 
 class TooSlowError(Exception):
@@ -43,15 +44,19 @@ def slow_nodes(capture: Capture, settings: Settings) -> dict[Node, Slowness]:
     return found
 
 
-def worth_leaving(module: GraphModule, slow: dict[Node, Slowness]) -> dict[Node, str]:
-    """The slow nodes that torch runs faster even with the added crossings, run by run of neighbours."""
+def worth_leaving(module: GraphModule, slow: dict[Node, Slowness], on_gpu: bool = False) -> dict[Node, str]:
+    """The slow nodes that torch runs faster even with the added crossings, run by run of neighbours.
+
+    Predicted times are those of one thread of a CPU, or of a whole GPU.
+    """
+    threads, bytes_per_ns = (1, GPU_BYTES_PER_NS) if on_gpu else (torch.get_num_threads(), BYTES_PER_NS)
     calls = [node for node in module.graph.nodes if node.op == "call_function"]
     leaving: dict[Node, str] = {}
     for start, end in _runs(calls, slow):
         run = calls[start:end]
-        gain = sum(slow[node].gain_ns for node in run if node in slow) / torch.get_num_threads()
+        gain = sum(slow[node].gain_ns for node in run if node in slow) / threads
         ends = [start > 0, end < len(calls)]  # no crossing at the ends of the graph
-        if gain > sum(ends) * CROSSING_NS + _crossing_bytes(run, calls) / BYTES_PER_NS:
+        if gain > sum(ends) * CROSSING_NS + _crossing_bytes(run, calls) / bytes_per_ns:
             leaving |= {node: str(slow[node]) for node in run if node in slow}
     return leaving
 
@@ -59,7 +64,7 @@ def worth_leaving(module: GraphModule, slow: dict[Node, Slowness]) -> dict[Node,
 def taken_slow(module: GraphModule, capture: Capture, settings: Settings) -> dict[Node, Slowness]:
     """The slow nodes that stay in the engine; TooSlowError names those that are optional and faster in torch."""
     slow = slow_nodes(capture, settings)
-    leaving = worth_leaving(module, slow)
+    leaving = worth_leaving(module, slow, on_gpu=str(settings.compiler.get("device", "")).startswith("cuda"))
     if leaving and not settings.require_full_compilation:
         raise TooSlowError(leaving)
     for node, slowness in slow.items():

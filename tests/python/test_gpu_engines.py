@@ -84,6 +84,14 @@ def test_devices_that_are_none_are_refused(device: str) -> None:
         ingot.compile(torch.nn.ReLU(), inputs=[torch.zeros(2)], device=device)
 
 
+def test_what_no_template_computes_stays_in_torch() -> None:
+    model = torch.nn.Sequential(torch.nn.Linear(1024, 1024), torch.nn.ReLU()).eval()
+    for dtype, in_torch in ((torch.float32, 0), (torch.float64, 1)):
+        x = torch.zeros(256, 1024, dtype=dtype)
+        report = ingot.compile(model.to(dtype), inputs=[x], device="cuda:sm_90a").report
+        assert len([segment for segment in report.segments if segment.backend == "torch"]) == in_torch
+
+
 def test_operators_of_the_host_are_refused_by_name() -> None:
     class Sorts(torch.nn.Module):
         def forward(self, x: torch.Tensor) -> torch.Tensor:
