@@ -11,10 +11,10 @@ from __future__ import annotations
 
 import argparse
 import json
-import os
 import signal
 import subprocess
 import sys
+import tempfile
 import time
 import warnings
 from collections import Counter
@@ -23,6 +23,7 @@ from pathlib import Path
 _ROOT = Path(__file__).resolve().parents[2]
 _CHILD_PROGRAMS = 60  # then a fresh process: torch.compile keeps all that it compiled
 _SECONDS_A_PROGRAM = 120
+_LINES_SAID = 10  # of what a process that ended wrote to its standard error
 
 
 def commit_seed() -> int:
@@ -84,6 +85,8 @@ def reproducer(program: object, way: str, message: str) -> str:
 
 
 def child(chosen: argparse.Namespace) -> None:
+    # Before the first program begins, so that a package that cannot be imported is not a failure of that program.
+    import program_checks  # noqa: F401
     import torch
 
     warnings.filterwarnings("ignore")
@@ -124,8 +127,10 @@ class Run:
         if self.chosen.way:
             command.append(f"--way={self.chosen.way}")
         running = None
-        quiet = subprocess.DEVNULL if not os.environ.get("INGOT_VERBOSE") else None
-        with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=quiet, text=True) as process:
+        with (
+            tempfile.TemporaryFile("w+") as errors,
+            subprocess.Popen(command, stdout=subprocess.PIPE, stderr=errors, text=True) as process,
+        ):
             for line in process.stdout or ():
                 if not line.startswith('{"'):
                     continue
@@ -133,11 +138,14 @@ class Run:
                 running = row.get("begin")
                 if "end" in row:
                     self.take(row)
+            status = process.wait()
+            errors.seek(0)
+            said = "\n".join(errors.read().splitlines()[-_LINES_SAID:])
+        message = f"the process ended with status {status} and said\n{said}"
         if running is not None:
-            message = f"the process ended with status {process.returncode}"
             self.take({"end": running, "kind": "wrong", "detail": self.program(running, message)})
-        elif process.returncode != 0:
-            raise RuntimeError(f"a child ended before it ran a program: status {process.returncode}")
+        elif status != 0:
+            raise RuntimeError(f"no program was running when a child ended: {message}")
 
     def program(self, number: int, message: str) -> str:
         """As it was drawn: a program that ends the process cannot be shrunk in it."""

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -33,6 +34,17 @@ def test_new_programs_of_this_commit(capsys: pytest.CaptureFixture[str]) -> None
 def test_many_programs(capsys: pytest.CaptureFixture[str]) -> None:
     """Goes on in build/random_programs.json: seed 0, so that a machine that keeps the file meets each program once."""
     _run(capsys, "--seed", "0", "--count", str(_LONG_COUNT), "--state", str(_STATE))
+
+
+def test_a_process_that_cannot_import_is_not_a_wrong_program(tmp_path: Path) -> None:
+    """As when the package is installed anew while programs run."""
+    script = shutil.copy(_SCRIPT, tmp_path)
+    (tmp_path / "program_checks.py").write_text("raise ImportError('half of a package')")
+    done = subprocess.run([sys.executable, script, "--count", "1"], capture_output=True, text=True)
+    assert done.returncode == 1
+    assert "wrong" not in done.stdout
+    assert "no program was running when a child ended" in done.stderr
+    assert "ImportError: half of a package" in done.stderr
 
 
 def test_programs_are_the_same_everywhere() -> None:
