@@ -25,24 +25,19 @@ Checksum checksum_of(const Record& record) {
 
 }  // namespace
 
-FolderState::FolderState(const std::filesystem::path& folder, const FileSystem& files) : files_(files) {
-  file_ = retry_interrupted([&] { return files_.open_to_update((folder / "state").c_str()); });
-  for (int attempt = 0; file_ >= 0 && !is_locked_ && attempt < kAttempts; ++attempt) {
-    is_locked_ = retry_interrupted([&] { return files_.lock(file_); }) == 0;
-    if (is_locked_) continue;
-    if (errno != EWOULDBLOCK) return;
+FolderState::FolderState(const std::filesystem::path& folder, const FileSystem& files)
+    : files_(files), lock_(folder / "state", files) {
+  for (int attempt = 0; lock_.is_open() && attempt < kAttempts; ++attempt) {
+    if (lock_.try_lock() || errno != EWOULDBLOCK) return;
     std::this_thread::sleep_for(kPause);
   }
-}
-
-FolderState::~FolderState() {
-  if (file_ >= 0) files_.close(file_);
 }
 
 std::optional<FolderTotals> FolderState::read() const {
   Record record{};
   const int64_t count =
-      file_ < 0 ? -1 : retry_interrupted([&] { return files_.read(file_, &record, sizeof(record)); });
+      lock_.is_open() ? retry_interrupted([&] { return files_.read(lock_.file(), &record, sizeof(record)); })
+                      : -1;
   if (count != sizeof(record) || record.checksum != checksum_of(record)) return std::nullopt;
   return FolderTotals{record.bytes, record.newest};
 }
@@ -50,7 +45,8 @@ std::optional<FolderTotals> FolderState::read() const {
 void FolderState::write(const FolderTotals& totals) {
   Record record{totals.bytes, totals.newest, {}};
   record.checksum = checksum_of(record);
-  retry_interrupted([&] { return files_.write_at(file_, &record, sizeof(record), 0); });  // else: as if torn
+  retry_interrupted(
+      [&] { return files_.write_at(lock_.file(), &record, sizeof(record), 0); });  // else: as if torn
 }
 
 }  // namespace ingot::core

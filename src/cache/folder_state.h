@@ -5,6 +5,7 @@
 #include <filesystem>
 #include <optional>
 
+#include "cache/file_lock.h"
 #include "support/file_system.h"
 
 namespace ingot::core {
@@ -19,18 +20,14 @@ class FolderState {
  public:
   // Waits a moment for others. File systems without locks, and holders that hang, leave it unlocked.
   FolderState(const std::filesystem::path& folder, const FileSystem& files);
-  ~FolderState();
-  FolderState(const FolderState&) = delete;
-  FolderState& operator=(const FolderState&) = delete;
 
-  bool is_locked() const { return is_locked_; }
+  bool is_locked() const { return lock_.is_held(); }
   std::optional<FolderTotals> read() const;  // nothing if it was never written, or not wholly
   void write(const FolderTotals& totals);
 
  private:
   const FileSystem& files_;
-  int file_ = -1;
-  bool is_locked_ = false;
+  FileLock lock_;
 };
 
 }  // namespace ingot::core

@@ -9,18 +9,20 @@ namespace {
 
 constexpr std::chrono::milliseconds kLeasePause{10};
 
+const std::filesystem::path& with_folder(const std::filesystem::path& path, const FileSystem& files) {
+  files.make_folder(path.parent_path().c_str());  // else it exists, or the file cannot be opened either
+  return path;
+}
+
 }  // namespace
 
 Lease::Lease(const std::filesystem::path& folder, const Digest& digest, std::chrono::milliseconds patience,
              const std::function<void()>& wait, const FileSystem& files)
-    : files_(files), path_(folder / "leases" / hex(digest)) {
+    : files_(files), path_(folder / "leases" / hex(digest)), lock_(with_folder(path_, files), files) {
   using Clock = std::chrono::steady_clock;
-  files_.make_folder(path_.parent_path().c_str());  // else it exists, or the next call fails too
-  file_ = retry_interrupted([&] { return files_.open_to_update(path_.c_str()); });
   const Clock::time_point end = Clock::now() + patience;
-  while (file_ >= 0) {
-    is_held_ = retry_interrupted([&] { return files_.lock(file_); }) == 0;
-    if (is_held_ || errno != EWOULDBLOCK || Clock::now() >= end) return;
+  while (lock_.is_open() && !lock_.try_lock()) {
+    if (errno != EWOULDBLOCK || Clock::now() >= end) return;
     has_waited_ = true;
     if (wait) wait();
     std::this_thread::sleep_for(kLeasePause);
@@ -29,8 +31,7 @@ Lease::Lease(const std::filesystem::path& folder, const Digest& digest, std::chr
 
 // Whoever waits has the file open: it gets the lock of the removed file, and finds the entry.
 Lease::~Lease() {
-  if (is_held_) files_.remove(path_.c_str());
-  if (file_ >= 0) files_.close(file_);
+  if (lock_.is_held()) files_.remove(path_.c_str());
 }
 
 }  // namespace ingot::core

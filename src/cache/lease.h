@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// The right to make an entry of a folder that processes share: FOLDER/leases/DIGEST, locked. The system takes
-// the lock from a process that dies.
+// The right to make an entry of a folder that processes share: FOLDER/leases/DIGEST, locked. It ends with
+// the process that has it, and forked children have no share in it.
 #pragma once
 
 #include <chrono>
 #include <filesystem>
 #include <functional>
 
+#include "cache/file_lock.h"
 #include "support/file_system.h"
 #include "support/hash.h"
 
@@ -27,8 +28,8 @@ class Lease {
  private:
   const FileSystem& files_;
   std::filesystem::path path_;
-  int file_ = -1;
-  bool is_held_ = false, has_waited_ = false;
+  FileLock lock_;
+  bool has_waited_ = false;
 };
 
 }  // namespace ingot::core

@@ -129,6 +129,8 @@ int64_t write_at(int file, const void* source, size_t size, int64_t offset) {
 
 int lock(int file) { return ::flock(file, LOCK_EX | LOCK_NB); }
 
+int unlock(int file) { return ::flock(file, LOCK_UN); }
+
 int set_modified(const char* path, uint64_t seconds) {
   const timespec modified{.tv_sec = static_cast<time_t>(seconds), .tv_nsec = 0};
   const timespec times[] = {{.tv_sec = 0, .tv_nsec = UTIME_OMIT}, modified};
@@ -171,6 +173,7 @@ constinit const FileSystem kSystemFiles = {
     .open_to_update = open_to_update,
     .write_at = write_at,
     .lock = lock,
+    .unlock = unlock,
     .set_modified = set_modified,
     .list = list,
 };

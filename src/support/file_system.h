@@ -61,7 +61,10 @@ struct FileSystem {
   int (*make_folder)(const char* path);     // for this user alone
   int (*open_to_update)(const char* path);  // to read and write; created if it is missing
   int64_t (*write_at)(int file, const void* source, size_t size, int64_t offset);
-  int (*lock)(int file);  // for this descriptor alone, until it is closed; EWOULDBLOCK while another has it
+  // For this descriptor and its copies in forked children, until it is unlocked or all of them are closed;
+  // EWOULDBLOCK while another has it.
+  int (*lock)(int file);
+  int (*unlock)(int file);
   int (*set_modified)(const char* path, uint64_t seconds);                                  // since 1970
   int (*list)(const char* folder, void* user, void (*each)(void* user, const char* name));  // but . and ..
 };

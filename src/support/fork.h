@@ -12,6 +12,12 @@ namespace ingot::core {
 // remembers the count; if it has changed, the threads are not in this process.
 uint32_t fork_count();
 
+// Children that this process forks from now on close `file`, a descriptor, before fork() returns there: a
+// lock of a file lasts until each copy of its descriptor is closed. A fork that another thread begins before
+// this call keeps its copy.
+void close_in_children(int file);
+void keep_in_children(int file);  // before `file` is closed here, since its number is used again
+
 // A mutex whose holder may be missing in a forked child, where it then counts as free. The data that it
 // guards must be consistent at every instruction: change it by a single atomic store.
 class ForkSafeMutex {

@@ -94,6 +94,7 @@ FileSystem faulty() {
     return attempt<int>([&] { return kSystemFiles.list(p, user, each); });
   };
   files.lock = [](int f) { return attempt<int>([&] { return kSystemFiles.lock(f); }); };
+  files.unlock = [](int f) { return attempt<int>([&] { return kSystemFiles.unlock(f); }); };
   files.set_modified = [](const char* p, uint64_t s) {
     return attempt<int>([&] { return kSystemFiles.set_modified(p, s); });
   };

@@ -13,7 +13,9 @@
 #include <thread>
 
 #include "cache/disk_store.h"
+#include "cache/folder_state.h"
 #include "tests/cache/folders.h"
+#include "tests/support/child.h"
 
 namespace ingot::core {
 namespace {
@@ -75,6 +77,62 @@ TEST_F(LeaseTest, AnotherTakesOverFromAKilledMaker) {
   ::waitpid(first, nullptr, 0);
   for (const pid_t child : others) ::waitpid(child, nullptr, 0);
   EXPECT_EQ(makers().size(), 2u);
+}
+
+TEST_F(LeaseTest, ChildrenOfAKilledMakerHaveNoShareInIt) {
+  std::filesystem::create_directories(root_);
+  std::array<int, 2> ready{};
+  ASSERT_EQ(::pipe(ready.data()), 0);
+  const pid_t maker = ::fork();
+  if (maker == 0) {
+    const Lease lease(root_, Digest{}, 0ms, {});
+    const FolderState state(root_, kSystemFiles);
+    const pid_t child = ::fork();
+    if (child != 0 && ::write(ready[1], &child, sizeof(child)) != sizeof(child)) ::_exit(1);
+    ::pause();
+  }
+  pid_t child = 0;
+  ASSERT_EQ(::read(ready[0], &child, sizeof(child)), static_cast<ssize_t>(sizeof(child)));
+  ::kill(maker, SIGKILL);
+  ::waitpid(maker, nullptr, 0);
+  EXPECT_EQ(::kill(child, 0), 0);
+  EXPECT_TRUE(FolderState(root_, kSystemFiles).is_locked());
+  EXPECT_FALSE(Lease(root_, Digest{}, 0ms, {}).has_waited());
+  ::kill(child, SIGKILL);
+  for (const int file : ready) ::close(file);
+}
+
+// A child that was forked inside of the build, in a callback, and leaves it by an exception.
+TEST_F(LeaseTest, AChildThatEndsTheLeaseLeavesItToTheMaker) {
+  std::filesystem::create_directories(root_);
+  std::optional<Lease> lease(std::in_place, root_, Digest{}, 0ms, std::function<void()>());
+  std::optional<FolderState> state(std::in_place, root_, kSystemFiles);
+  EXPECT_EQ(testing::in_child([&] {
+              const bool is_shared = state->is_locked();
+              lease.reset();
+              state.reset();
+              return !is_shared;
+            }),
+            "");
+  EXPECT_FALSE(std::filesystem::is_empty(root_ / "leases"));
+  EXPECT_TRUE(Lease(root_, Digest{}, 20ms, {}).has_waited());
+  EXPECT_FALSE(FolderState(root_, kSystemFiles).is_locked());
+  lease.reset();
+  state.reset();
+  EXPECT_FALSE(Lease(root_, Digest{}, 0ms, {}).has_waited());
+  EXPECT_TRUE(FolderState(root_, kSystemFiles).is_locked());
+}
+
+// One that was forked before, and has copies of nothing.
+TEST_F(LeaseTest, ALeaseEndsWhileAChildOfItsProcessLives) {
+  std::filesystem::create_directories(root_);
+  std::optional<Lease> lease(std::in_place, root_, Digest{}, 0ms, std::function<void()>());
+  const pid_t child = ::fork();
+  if (child == 0) ::pause();
+  lease.reset();
+  EXPECT_FALSE(Lease(root_, Digest{}, 0ms, {}).has_waited());
+  ::kill(child, SIGKILL);
+  ::waitpid(child, nullptr, 0);
 }
 
 TEST_F(LeaseTest, PatienceEnds) {

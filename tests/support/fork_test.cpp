@@ -2,6 +2,10 @@
 // Children that are forked in any state of locks and pools.
 #include "support/fork.h"
 
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <array>
 #include <atomic>
 #include <mutex>
 #include <set>
@@ -68,6 +72,23 @@ TEST(ForkCount, CountsForks) {
             }),
             "");
   EXPECT_EQ(fork_count(), here);
+}
+
+TEST(ClosedInChildren, OnlyWhileRegistered) {
+  std::array<int, 2> pipe{};
+  ASSERT_EQ(::pipe(pipe.data()), 0);
+  const auto is_open = [](int file) { return ::fcntl(file, F_GETFD) >= 0; };
+  close_in_children(pipe[0]);
+  close_in_children(pipe[1]);
+  keep_in_children(pipe[1]);
+  EXPECT_EQ(in_child([&] {
+              if (is_open(pipe[0]) || !is_open(pipe[1])) return false;
+              return ::dup2(pipe[1], pipe[0]) >= 0 && in_child([&] { return is_open(pipe[0]); }).empty();
+            }),
+            "");
+  keep_in_children(pipe[0]);
+  EXPECT_EQ(in_child([&] { return is_open(pipe[0]); }), "");
+  for (const int file : pipe) ::close(file);
 }
 
 TEST(ForkSafeMutex, ExcludesOtherThreads) {
