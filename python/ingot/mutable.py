@@ -13,11 +13,10 @@ from ingot.errors import UserError
 from ingot.settings import Settings
 from ingot.torch_backend import backend
 
-_MODEL, _COMPILED, _OPTIONS = (
-    "_ingot_model",
-    "_ingot_compiled",
-    "_ingot_options",
-)  # the model may have any other name
+# Attributes of its own; the model may have any other name.
+_MODEL = "_ingot_model"
+_COMPILED = "_ingot_compiled"
+_OPTIONS = "_ingot_options"
 
 
 class MutableModule(torch.nn.Module):

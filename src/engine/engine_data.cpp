@@ -1,9 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "engine/engine_data.h"
 
-#include <fmt/format.h>
-#include <fmt/ranges.h>
-
 namespace ingot::core {
 
 size_t source_bytes(const SourceWeight& source) {
@@ -23,11 +20,11 @@ EngineData without_weights(EngineData engine) {
 }
 
 Digest tensor_digest(const TensorView& value) {
-  const bool is_dense = bit_width(value.dtype) >= 8 && value.strides == row_major_strides(value.shape);
-  const Tensor dense =
-      is_dense ? Tensor{{std::shared_ptr<void>(), value.data}, value.dtype, value.shape} : to_dense(value);
+  const Tensor dense = is_dense(value)
+                           ? Tensor{{std::shared_ptr<void>(), value.data}, value.dtype, value.shape}
+                           : to_dense(value);
   DigestBuilder builder;
-  builder.update(as_bytes(fmt::format("{}[{}]", name(dense.dtype), fmt::join(dense.shape, ","))));
+  builder.update(as_bytes(to_string(dense.dtype, dense.shape)));
   builder.update({dense.data.get(), dense.bytes()});
   return builder.finish();
 }

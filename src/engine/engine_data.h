@@ -63,10 +63,6 @@ struct OtherTensor {
   std::optional<Digest> digest;  // tensor_digest of a constant or initial state: a refit must not change it
 };
 
-// The engine with the values of its weights left out; constants stay.
-struct EngineData;
-EngineData without_weights(EngineData engine);
-
 // SHA-256 of dtype, shape and row-major bytes.
 Digest tensor_digest(const TensorView& value);
 
@@ -107,6 +103,9 @@ struct EngineData {
   std::map<std::string, std::string> metadata;  // attached by the user when building; keys are not empty
   std::vector<SizeCheck> checks;  // conditions on the sizes of main's inputs and states, checked before a run
 };
+
+// The engine with the values of its weights left out; constants stay.
+EngineData without_weights(EngineData engine);
 
 // The symbols of a program as its caller knows them: "x.shape[0]" for input x.
 SpelledSymbols spelled_symbols(const Program& program);

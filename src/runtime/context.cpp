@@ -251,9 +251,9 @@ std::byte* Context::place_output(const OutputAllocator& allocator, size_t index,
 }
 
 void Context::require_weights(const WeightSet& weights) const {
-  if (weights.missing < 0) [[likely]]
+  if (!weights.missing) [[likely]]
     return;
-  const std::string& name = engine_->data().weights[static_cast<size_t>(weights.missing)].name;
+  const std::string& name = engine_->data().weights[*weights.missing].name;
   throw UserError(
       "INGOT-U323", fmt::format("the engine has no value of the weight '{}'", name),
       "it was saved without weights: give them when it is loaded (weights=, --weights), or by refit");

@@ -101,7 +101,7 @@ void Engine::make_executables() {
 void Engine::prepare() {
   make_executables();
   auto weights = stored_weights(*data_);
-  if (needs_init(*data_, *weights) && find_missing(*data_, data_->init, *weights) < 0)
+  if (needs_init(*data_, *weights) && !find_missing(*data_, data_->init, *weights))
     initialize(init_, all_outputs(data_->init), *weights);
   set_weights(std::move(weights));
 }

@@ -54,16 +54,17 @@ bool has_value(const WeightSet& weights, size_t id) {
          std::ranges::any_of(weights.on_devices, [&](const auto& copies) { return copies[id] != nullptr; });
 }
 
-int32_t find_missing(const EngineData& data, const Program& program, const WeightSet& weights) {
+std::optional<uint32_t> find_missing(const EngineData& data, const Program& program,
+                                     const WeightSet& weights) {
   for (const Buffer& buffer : program.buffers) {
     const bool is_weight = buffer.storage == Storage::kWeight || buffer.storage == Storage::kConstant;
     const bool absent = is_weight && !is_given(data, buffer, weights) && data.weights[buffer.index].bytes > 0;
-    if (absent) return static_cast<int32_t>(buffer.index);
+    if (absent) return buffer.index;
   }
   for (const Program& nested : program.nested) {
-    if (const int32_t missing = find_missing(data, nested, weights); missing >= 0) return missing;
+    if (const auto missing = find_missing(data, nested, weights)) return missing;
   }
-  return -1;
+  return std::nullopt;
 }
 
 std::shared_ptr<WeightSet> stored_weights(const EngineData& data) {

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <span>
 
 #include "runtime/executable.h"
@@ -24,8 +25,9 @@ void apply_sources(const EngineData& data, WeightSet& weights);
 void place_weights_on_devices(const EngineData& data, const Program& program, const LoadedBackends& backends,
                               WeightSet& weights);
 
-// The first weight id without value that `program` reads, or -1.
-int32_t find_missing(const EngineData& data, const Program& program, const WeightSet& weights);
+// The first weight id without value that `program` reads.
+std::optional<uint32_t> find_missing(const EngineData& data, const Program& program,
+                                     const WeightSet& weights);
 // On the host or a device.
 bool has_value(const WeightSet& weights, size_t id);
 

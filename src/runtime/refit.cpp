@@ -4,8 +4,7 @@
 #include <algorithm>
 #include <set>
 
-#include <fmt/format.h>
-#include <fmt/ranges.h>
+#include <fmt/core.h>
 
 #include "runtime/initialize.h"
 #include "runtime/memory.h"
@@ -14,14 +13,6 @@
 
 namespace ingot::core {
 namespace {
-
-std::string describe(DType dtype, std::span<const int64_t> shape) {
-  return fmt::format("{}[{}]", name(dtype), fmt::join(shape, ","));
-}
-
-bool is_dense(const TensorView& view) {
-  return bit_width(view.dtype) >= 8 && view.strides == row_major_strides(view.shape);
-}
 
 // Without an owner: valid as long as the caller's memory.
 std::shared_ptr<const std::byte> pointer_to(const SourceValue& value) {
@@ -69,9 +60,9 @@ class SourceChecks {
     const SourceWeight& source = data_.sources[index];
     const TensorView& value = given.view;
     if (source.dtype != value.dtype || source.shape != value.shape)
-      throw UserError("INGOT-U321",
-                      fmt::format("weight '{}' is {}, but the new value is {}", name,
-                                  describe(source.dtype, source.shape), describe(value.dtype, value.shape)));
+      throw UserError("INGOT-U321", fmt::format("weight '{}' is {}, but the new value is {}", name,
+                                                to_string(source.dtype, source.shape),
+                                                to_string(value.dtype, value.shape)));
     const auto [entry, is_new] = found_.emplace(index, given);
     if (is_new || have_equal_bytes(entry->second.view, value)) return;
     throw UserError(
@@ -171,7 +162,7 @@ ProgramSlice init_after(const EngineData& data, const NewSources& values, const 
     if (from == nullptr) continue;
     const bool is_missing = !has_value(weights, id) && data.weights[id].bytes > 0;
     const auto can_be_made = [&] {
-      return find_missing(data, slice_program(data.init, {{from->output}}).program, weights) < 0;
+      return find_missing(data, slice_program(data.init, {{from->output}}).program, weights) == std::nullopt;
     };
     if (is_missing ? can_be_made() : std::ranges::binary_search(affected, from->output))
       outputs.push_back(from->output);

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <map>
 #include <memory>
+#include <optional>
 #include <vector>
 
 #include "support/hash.h"
@@ -16,9 +17,9 @@ using WeightPointers = std::vector<std::shared_ptr<const std::byte>>;
 // The results of init, or the prepared weights of a file: one pointer per weight id. Immutable; old sets are
 // freed with their last run.
 struct WeightSet {
-  uint64_t generation = 0;  // unique in the engine
-  int32_t missing = -1;     // the first weight without a value that the main program reads, or -1
-  WeightPointers data;      // on the host, null if a value is not kept
+  uint64_t generation = 0;                 // unique in the engine
+  std::optional<uint32_t> missing;         // the first weight without a value that the main program reads
+  WeightPointers data;                     // on the host, null if a value is not kept
   std::vector<WeightPointers> on_devices;  // one per device: null if no program there reads it
   WeightPointers sources;                  // values of the model's weights, null if not kept
   // Sources with new values from refits, by index: SHA-256 of those not kept, zero for the others.

@@ -4,7 +4,8 @@
 #include <cstring>
 #include <new>
 
-#include <fmt/core.h>
+#include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include "support/error.h"
 #include "support/text.h"
@@ -121,6 +122,14 @@ Tensor make_tensor(DType dtype, std::vector<int64_t> shape) {
 
 void copy_dense(const TensorView& view, std::byte* target) {
   if (count(view.shape) != 0) DenseWriter(view, target).copy(0, 0);
+}
+
+bool is_dense(const TensorView& view) {
+  return bit_width(view.dtype) >= 8 && view.strides == row_major_strides(view.shape);
+}
+
+std::string to_string(DType dtype, std::span<const int64_t> shape) {
+  return fmt::format("{}[{}]", name(dtype), fmt::join(shape, ","));
 }
 
 Tensor to_dense(const TensorView& view) {

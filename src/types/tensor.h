@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <memory>
 #include <span>
+#include <string>
 #include <vector>
 
 #include "types/dtype.h"
@@ -35,6 +36,8 @@ struct Tensor {
 Tensor make_tensor(DType dtype, std::vector<int64_t> shape);  // zero-filled, 64-byte aligned
 Tensor to_dense(const TensorView& view);                      // a row-major copy
 void copy_dense(const TensorView& view, std::byte* target);   // the bytes of to_dense(view)
+bool is_dense(const TensorView& view);  // its memory is what copy_dense writes; false for 4-bit elements
+std::string to_string(DType dtype, std::span<const int64_t> shape);  // "f32[2,3]"
 std::vector<int64_t> row_major_strides(std::span<const int64_t> shape);
 
 // Element access through double or int64, converting; for oracles and tests, not fast. Complex elements: the

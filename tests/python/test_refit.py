@@ -15,8 +15,8 @@ from typing import Any
 import ingot
 import pytest
 import torch
-from safetensors.torch import save_file
-from small_models import SingularValues, mlp, tiny_bert
+from refit_models import MODELS, SOURCES, as_shards, compiled, exported, made, refused, result
+from small_models import mlp
 from torch import nn
 
 INGOT = Path(sys.executable).with_name("ingot")
@@ -26,129 +26,6 @@ INGOT = Path(sys.executable).with_name("ingot")
 def _no_grad() -> Iterator[None]:
     with torch.no_grad():
         yield
-
-
-class Convolutions(nn.Module):
-    """Folded batch norms, and a buffer of integers (num_batches_tracked) that nothing reads."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.first = nn.Conv2d(3, 8, 3, padding=1)
-        self.norm = nn.BatchNorm2d(8)
-        self.last = nn.Conv2d(8, 4, 1)
-
-    def forward(self, x: torch.Tensor) -> torch.Tensor:
-        return self.last(self.norm(self.first(x)).relu())
-
-
-class Tied(nn.Module):
-    """An embedding that is also the last layer's weight, as in language models."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.embedding = nn.Embedding(20, 8)
-        self.middle = nn.Linear(8, 8)
-        self.head = nn.Linear(8, 20, bias=False)
-        self.head.weight = self.embedding.weight
-
-    def forward(self, ids: torch.Tensor) -> torch.Tensor:
-        return self.head(self.middle(self.embedding(ids)).relu())
-
-
-class Buffers(nn.Module):
-    """Buffers that state dicts leave out, one of integers, and a parameter that nothing reads."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.linear = nn.Linear(8, 8)
-        self.unread = nn.Parameter(torch.zeros(3))
-        self.register_buffer("order", torch.arange(8).flip(0))
-        self.register_buffer("frequencies", torch.linspace(0, 1, 8), persistent=False)
-
-    def forward(self, x: torch.Tensor) -> torch.Tensor:
-        return self.linear(x)[:, self.order] * self.frequencies
-
-
-class Experts(nn.Module):
-    """Equal layers, and weights that several results of init depend on."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.query, self.key, self.value = (nn.Linear(16, 16) for _ in range(3))
-        self.scale = nn.Parameter(torch.ones(16))
-
-    def forward(self, x: torch.Tensor) -> torch.Tensor:
-        q, k, v = (layer(x * self.scale) for layer in (self.query, self.key, self.value))
-        return nn.functional.scaled_dot_product_attention(q, k, v) @ (self.query.weight * self.scale)
-
-
-MODELS: dict[str, tuple[Callable[[], nn.Module], torch.Tensor]] = {
-    "mlp": (mlp, torch.randn(3, 8)),
-    "bert": (tiny_bert, torch.randint(0, 99, (2, 7))),
-    "convolutions": (Convolutions, torch.randn(2, 3, 6, 5)),
-    "tied": (Tied, torch.randint(0, 20, (2, 5))),
-    "buffers": (Buffers, torch.randn(2, 8)),
-    "experts": (Experts, torch.randn(2, 5, 16)),
-    "hybrid": (lambda: SingularValues(counts=False), torch.randn(5, 4)),
-}
-
-
-def made(name: str, seed: int) -> nn.Module:
-    """Model `name` with weights of its own."""
-    model = MODELS[name][0]().eval()
-    torch.manual_seed(seed)
-    for parameter in model.parameters():
-        parameter.copy_(torch.randn_like(parameter) * 0.3)
-    return model
-
-
-def compiled(model: nn.Module, x: torch.Tensor) -> Any:
-    return ingot.compile(model, inputs=[x], engine_cache_dir="off")
-
-
-def result(module: Any, x: torch.Tensor) -> torch.Tensor:
-    value = module(x)
-    return value if isinstance(value, torch.Tensor) else value[0]
-
-
-def untied(model: nn.Module) -> dict[str, torch.Tensor]:
-    """Its state dict, each tensor once: as files of weights have them."""
-    names: dict[int, str] = {}
-    for name, value in model.state_dict().items():
-        names.setdefault(value.data_ptr() if value.numel() else id(value), name)
-    return {name: model.state_dict()[name].contiguous() for name in names.values()}
-
-
-def exported(model: nn.Module, x: torch.Tensor) -> torch.export.ExportedProgram:
-    return torch.export.export(model, (x,))
-
-
-def as_file(model: nn.Module, x: torch.Tensor, folder: Path) -> Path:
-    save_file(untied(model), folder / "new.safetensors")
-    return folder / "new.safetensors"
-
-
-def as_shards(model: nn.Module, x: torch.Tensor, folder: Path) -> list[Path]:
-    weights = list(untied(model).items())
-    paths = [folder / "1.safetensors", folder / "2.safetensors"]
-    for path, part in zip(paths, (weights[::2], weights[1::2]), strict=True):
-        save_file(dict(part), path)
-    return paths
-
-
-def as_pt2(model: nn.Module, x: torch.Tensor, folder: Path) -> str:
-    torch.export.save(exported(model, x), folder / "new.pt2")
-    return str(folder / "new.pt2")
-
-
-SOURCES: dict[str, Callable[[nn.Module, torch.Tensor, Path], Any]] = {
-    "state_dict": lambda model, x, folder: model.state_dict(),
-    "module": lambda model, x, folder: model,
-    "program": lambda model, x, folder: exported(model, x),
-    "pt2": as_pt2,
-    "safetensors": as_file,
-    "shards": as_shards,
-}
 
 
 @pytest.mark.parametrize(
@@ -214,12 +91,6 @@ def test_a_partial_refit_prepares_only_what_depends_on_it() -> None:
     files.append(engine.to_bytes())
     differing = sum(a != b for a, b in zip(*files, strict=True))
     assert 0 < differing < 2 * 64 * 64 * 4, "one layer, and checksums"
-
-
-def refused(call: Callable[[], Any]) -> ingot.UserError:
-    with pytest.raises(ingot.UserError) as error:
-        call()
-    return error.value
 
 
 def without(weights: dict[str, Any], name: str) -> dict[str, Any]:
@@ -357,45 +228,3 @@ def test_the_command_line(tmp_path: Path) -> None:
     assert refit("--weights", "1.safetensors", "--partial").returncode == 0
     twice = refit("--weights", "1.safetensors", "--weights", "1.safetensors")
     assert (twice.returncode, "both have" in twice.stderr) == (1, True)
-
-
-@pytest.mark.parametrize("name", [name for name in MODELS if name not in ("hybrid", "bert")])
-def test_stripped_engines_take_their_weights_when_they_are_loaded(name: str, tmp_path: Path) -> None:
-    x, model = MODELS[name][1], made(name, 1)
-    fresh = compiled(model, x).engine
-    stripped = ingot.compile(model, inputs=[x], engine_cache_dir="off", strip_engine_weights=True)
-    path = tmp_path / "stripped.ingot"
-    ingot.save(stripped, path, output_format="engine")
-    assert not any(
-        value.numpy().tobytes() in path.read_bytes() for value in model.parameters() if value.numel() > 3
-    )
-    assert refused(lambda: ingot.Engine.load(path)(x)).code == "INGOT-U323"
-    for source in (model.state_dict(), as_file(model, x, tmp_path), as_pt2(model, x, tmp_path)):
-        engine = ingot.Engine.load(path, weights=source)
-        assert torch.equal(result(engine, x), result(fresh, x))
-        assert engine.to_bytes() == fresh.to_bytes()
-    ingot.save(stripped, tmp_path / "stripped.pt2")
-    module = ingot.load(tmp_path / "stripped.pt2", weights=model.state_dict())
-    assert torch.equal(result(module, x), result(fresh, x))
-
-
-def test_stripped_engines_take_weights_in_parts(tmp_path: Path) -> None:
-    x, model = MODELS["experts"][1], made("experts", 1)
-    stripped = ingot.compile(model, inputs=[x], strip_engine_weights=True).engine
-    engine = ingot.Engine.from_bytes(stripped.to_bytes())
-    weights = list(model.state_dict().items())
-    for part in (weights[::2], weights[1::2]):
-        assert refused(lambda: engine(x)).code == "INGOT-U323"
-        engine.refit(dict(weights if part[0] != weights[0] else part), partial=True)
-    assert torch.equal(engine(x), compiled(model, x)(x))
-
-
-def test_immutable_weights_refuse_a_refit_with_the_reason() -> None:
-    x, model = torch.randn(3, 8), made("mlp", 1)
-    module = ingot.compile(model, inputs=[x], immutable_weights=True)
-    torch.testing.assert_close(module(x), model(x))
-    module.refit(model.state_dict())
-    error = refused(lambda: module.refit(made("mlp", 2).state_dict()))
-    assert error.code == "INGOT-U327"
-    assert "immutable_weights" in str(error)
-    torch.testing.assert_close(module(x), model(x))

@@ -81,64 +81,45 @@ CacheUse cache_use(const CacheOptions& options) {
   return use;
 }
 
-void write(JsonWriter& json, const std::vector<SlowNode>& nodes) {
-  json.begin_array();
-  for (const SlowNode& slow : nodes) {
-    json.begin_object();
-    json.field("node", slow.node);
-    json.field("op", slow.op);
-    json.field("source", slow.source);
-    json.field("reason", slow.reason);
-    json.field("own_ns", slow.own_ns);
-    json.field("peer_ns", slow.peer_ns);
-    json.end_object();
-  }
-  json.end_array();
+void write_fields(JsonWriter& json, const SlowNode& slow) {
+  json.field("node", slow.node);
+  json.field("op", slow.op);
+  json.field("source", slow.source);
+  json.field("reason", slow.reason);
+  json.field("own_ns", slow.own_ns);
+  json.field("peer_ns", slow.peer_ns);
 }
 
-void write(JsonWriter& json, const std::vector<Phases::Phase>& phases) {
-  json.begin_array();
-  for (const Phases::Phase& phase : phases) {
-    json.begin_object();
-    json.field("name", phase.name);
-    json.field("seconds", phase.seconds);
-    json.end_object();
-  }
-  json.end_array();
+void write_fields(JsonWriter& json, const Phases::Phase& phase) {
+  json.field("name", phase.name);
+  json.field("seconds", phase.seconds);
 }
 
-void write(JsonWriter& json, const std::vector<PassRunner::Timing>& passes) {
-  json.begin_array();
-  for (const PassRunner::Timing& pass : passes) {
-    json.begin_object();
-    json.field("name", pass.name);
-    json.field("seconds", pass.seconds);
-    json.field("changed", pass.changed);
-    json.end_object();
-  }
-  json.end_array();
+void write_fields(JsonWriter& json, const PassRunner::Timing& pass) {
+  json.field("name", pass.name);
+  json.field("seconds", pass.seconds);
+  json.field("changed", pass.changed);
 }
 
-void write(JsonWriter& json, const Refusals& refusals) {
-  json.begin_array();
-  for (const auto& [refusal, count] : refusals) {
-    json.begin_object();
-    json.field("region", refusal.region);
-    json.field("node", refusal.node);
-    json.field("reason", refusal.reason);
-    json.field("count", count);
-    json.end_object();
-  }
-  json.end_array();
+void write_fields(JsonWriter& json, const Refusals::value_type& entry) {
+  json.field("region", entry.first.region);
+  json.field("node", entry.first.node);
+  json.field("reason", entry.first.reason);
+  json.field("count", entry.second);
 }
 
-void write(JsonWriter& json, const std::vector<Repeats>& all) {
+void write_fields(JsonWriter& json, const Repeats& repeats) {
+  json.field("path", repeats.path);
+  json.field("layers", repeats.layers);
+  json.field("distinct", repeats.distinct);
+}
+
+template <typename Range>
+void write_objects(JsonWriter& json, const Range& items) {
   json.begin_array();
-  for (const Repeats& repeats : all) {
+  for (const auto& item : items) {
     json.begin_object();
-    json.field("path", repeats.path);
-    json.field("layers", repeats.layers);
-    json.field("distinct", repeats.distinct);
+    write_fields(json, item);
     json.end_object();
   }
   json.end_array();
@@ -210,22 +191,17 @@ class Build {
     json.begin_object();
     json.field("target", target_);
     json.field("seconds", total_seconds(phases));
-    json.key("phases");
-    write(json, phases);
-    json.key("passes");
-    write(json, report_.passes);
+    write_objects(json.key("phases"), phases);
+    write_objects(json.key("passes"), report_.passes);
     json.field("kernels", report_.kernels);
     json.field("distinct_kernels", report_.distinct_kernels);
     json.field("reused_kernels", report_.reused_kernels);
     json.list("new_kernels", report_.new_kernels);
-    json.key("repeats");
-    write(json, report_.repeats);
+    write_objects(json.key("repeats"), report_.repeats);
     json.field("is_from_cache", report_.is_from_cache);
     json.field("verified_kernels", report_.verified_kernels);
-    json.key("slow");
-    write(json, report_.slow);
-    json.key("not_fused");
-    write(json, report_.refusals);
+    write_objects(json.key("slow"), report_.slow);
+    write_objects(json.key("not_fused"), report_.refusals);
     json.field("arena_bytes", report_.arena_bytes);
     json.field("arena_lower_bound", report_.arena_lower_bound);
     json.end_object();
@@ -264,7 +240,7 @@ void check_options(const ingot_build_options* options, const aten::Program* prog
 
 std::string slow_nodes(const aten::Program& program, const ingot_build_options* options) {
   JsonWriter json;
-  write(json, find_slow(program, checked_options(copy_of(options)), backends()));
+  write_objects(json, find_slow(program, checked_options(copy_of(options)), backends()));
   return std::move(json).text();
 }
 

@@ -1,0 +1,86 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Which results of a program depend on rounding, and which torch leaves undefined."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import torch
+from torch.utils._python_dispatch import TorchDispatchMode
+
+# dtype -> relative noise of each result, which an engine's other roundings must not exceed by much
+_NOISE = {torch.float64: 1e-14, torch.float32: 1e-6, torch.float16: 2e-3, torch.bfloat16: 1.6e-2}
+_INTEGERS = (torch.int64, torch.int32, torch.int16, torch.int8, torch.uint8)
+
+
+class Noise(TorchDispatchMode):
+    """Multiplies the result of each operator by 1 + noise: shows which results depend on rounding."""
+
+    def __init__(self, seed: int) -> None:
+        super().__init__()
+        self.generator = torch.Generator().manual_seed(seed // 2)
+        self.sign = 1 - 2 * (seed % 2)
+        self.met_undefined = False
+
+    def __torch_dispatch__(
+        self, function: Any, types: Any, args: tuple = (), kwargs: dict | None = None
+    ) -> Any:
+        result = function(*args, **(kwargs or {}))
+        schema = function._schema
+        with torch.utils._python_dispatch._disable_current_modes():
+            self.look(schema.name, args, result)
+        computes = all(value.alias_info is None for value in schema.returns)
+        if computes or (schema.is_mutable and isinstance(result, torch.Tensor)):
+            for value in result if isinstance(result, (tuple, list)) else [result]:
+                if isinstance(value, torch.Tensor) and value.dtype in _NOISE and not _moves(function):
+                    self.disturb(value)
+        return result
+
+    def look(self, name: str, args: tuple, result: Any) -> None:
+        """Records what torch or C++ leaves undefined, such as integers made of floats that they cannot hold, and what kernels of
+        torch contradict each other in: GELU of infinity is NaN in f32 and infinity in f64."""
+        if name.startswith("aten::index_put") and not (len(args) > 3 and args[3]):
+            self.met_undefined |= _has_duplicates(args[1])
+        if name == "aten::gelu":
+            self.met_undefined |= bool(args[0].isinf().any())
+        if name in ("aten::signbit", "aten::copysign"):
+            self.met_undefined |= bool(torch.as_tensor(args[-1]).isnan().any())
+        if name not in ("aten::_to_copy", "aten::copy_"):
+            return
+        source, dtype = (args[1], args[0].dtype) if name == "aten::copy_" else (args[0], result.dtype)
+        if source.is_floating_point() and dtype in _INTEGERS:
+            limit = 2.0**63 if dtype is torch.int64 else 2.0**31
+            self.met_undefined |= not bool((source.double().abs() < limit).all())
+
+    def disturb(self, value: torch.Tensor) -> None:
+        noise = torch.rand(value.shape, generator=self.generator, dtype=torch.float64) * 2 - 1
+        factor = 1 + self.sign * noise * _NOISE[value.dtype]
+        with torch.utils._python_dispatch._disable_current_modes():
+            value.copy_(value.double() * factor)
+
+
+def _has_duplicates(indices: Sequence[torch.Tensor | None]) -> bool:
+    """Whether one element is written twice: which value stays is undefined."""
+    given = [index for index in indices if index is not None and index.dtype != torch.bool]
+    if not given:
+        return False
+    rows = torch.stack([index.flatten() for index in torch.broadcast_tensors(*given)], 1)
+    return len(rows.unique(dim=0)) < len(rows)
+
+
+_EXACT = (
+    "clone", "cat", "stack", "index", "gather", "copy", "full", "ones", "zeros", "arange", "flip", "roll", "neg",
+    "abs", "where", "repeat", "pad", "fill", "select", "slice", "relu", "floor", "ceil", "round", "trunc", "sign",
+    "maximum", "minimum", "amax", "amin", "sort", "topk", "max", "min", "masked", "clamp", "tril", "triu",
+    "embedding", "_to_copy", "lift", "empty", "scalar", "constant", "rot90", "put", "isnan", "detach", "alias",
+)  # fmt: skip
+
+
+_ADDS = ("index_add", "index_reduce", "scatter_add", "scatter_reduce")
+
+
+def _moves(function: Any) -> bool:
+    """Whether an operator is exact, by its name."""
+    own = function._schema.name.removeprefix("aten::")
+    return own.startswith(_EXACT) and not own.startswith(_ADDS)
