@@ -2,6 +2,25 @@
 #include "engine/engine_data.h"
 
 namespace ingot::core {
+namespace {
+
+void name_dims(const std::vector<Port>& ports, SpelledSymbols& names) {
+  for (const Port& port : ports) {
+    for (size_t i = 0; i < port.type.rank(); ++i) {
+      const Dim& dim = port.type.shape[i];
+      if (dim.is_symbol()) names.emplace(dim.symbol_name(), port.name + ".shape[" + std::to_string(i) + "]");
+    }
+  }
+}
+
+}  // namespace
+
+SpelledSymbols spelled_symbols(const Program& program) {
+  SpelledSymbols names;
+  name_dims(program.inputs, names);
+  name_dims(program.states, names);
+  return names;
+}
 
 size_t source_bytes(const SourceWeight& source) {
   return Tensor{nullptr, source.dtype, source.shape}.bytes();

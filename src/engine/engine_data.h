@@ -94,7 +94,7 @@ struct EngineData {
   Program main;
   std::vector<Image> images;
   WeightsForm weights_form = WeightsForm::kPrepared;
-  std::vector<WeightData> weights;     // the weight table; ids of Storage::kWeight and kConstant
+  std::vector<WeightData> weights;     // the weight table; ids of WeightStorage and ConstantStorage
   std::vector<SourceWeight> sources;   // in the file with values only if kOriginal or unsaved
   std::vector<OtherTensor> others;     // in the order of their names, which differ from those of sources
   bool has_immutable_weights = false;  // the model's weights became constants

@@ -4,24 +4,17 @@
 #include <algorithm>
 #include <set>
 
+#include <fmt/format.h>
+
 #include "engine/lifetimes.h"
 #include "support/json_writer.h"
 
 namespace ingot::core {
 namespace {
 
-std::string_view name_of(StepKind kind) {
-  switch (kind) {
-    case StepKind::kKernel:
-      return "kernel";
-    case StepKind::kRoutine:
-      return "routine";
-    case StepKind::kCopy:
-      return "copy";
-    case StepKind::kProgram:
-      return "program";
-  }
-  return "unknown";
+std::string_view kind_of(const Step& step) {
+  constexpr std::string_view kNames[] = {"kernel", "routine", "copy", "branch", "loop"};  // by Action
+  return kNames[step.action.index()];
 }
 
 int64_t typical_size(const SymbolInfo& info) {
@@ -58,7 +51,7 @@ void write_launch(JsonWriter& json, const Launch& launch) {
 void write_step(JsonWriter& json, const Step& step, const EngineData& engine) {
   json.begin_object();
   write_step_fields(json, step, engine);
-  if (step.kind == StepKind::kKernel) write_launch(json, step.launch);
+  if (const auto* kernel = step.as<KernelStep>()) write_launch(json, kernel->launch);
   json.field("operations", step.operations.to_string()).field("bytes", step.bytes.to_string());
   json.list("nodes", step.nodes).end_object();
 }
@@ -207,13 +200,13 @@ constexpr int64_t kMostBytes = int64_t{1} << 46;
 }  // namespace
 
 void write_step_fields(JsonWriter& json, const Step& step, const EngineData& engine) {
-  json.field("name", step.name).field("kind", name_of(step.kind));
-  if (step.kind == StepKind::kKernel) {
-    json.field("backend", step.backend)
-        .field("image", step.launch.image)
-        .field("kernel", engine.images[step.launch.image].kernel);
+  json.field("name", step.name).field("kind", kind_of(step));
+  if (const auto* kernel = step.as<KernelStep>()) {
+    json.field("backend", kernel->backend)
+        .field("image", kernel->launch.image)
+        .field("kernel", engine.images[kernel->launch.image].kernel);
   }
-  if (step.kind == StepKind::kRoutine) json.field("routine", step.routine);
+  if (const auto* routine = step.as<RoutineStep>()) json.field("routine", routine->routine);
 }
 
 MemorySummary memory_at_typical_sizes(const Program& program) {
@@ -222,12 +215,12 @@ MemorySummary memory_at_typical_sizes(const Program& program) {
   std::vector<int64_t> bytes(program.buffers.size()), offsets(program.buffers.size());
   MemorySummary summary;
   for (size_t id = 0; id < bytes.size(); ++id) {
-    const Buffer& buffer = program.buffers[id];
-    const auto symbols = buffer.bytes.symbols();
+    const auto* arena = program.buffers[id].as<ArenaStorage>();
+    if (arena == nullptr) continue;
+    const auto symbols = arena->bytes.symbols();
     const bool known =
         std::ranges::all_of(symbols, [&](const std::string& symbol) { return sizes.contains(symbol); });
-    if (buffer.storage == Storage::kArena && known)
-      bytes[id] = std::min(evaluate(buffer.bytes, sizes), kMostBytes);
+    if (known) bytes[id] = std::min(evaluate(arena->bytes, sizes), kMostBytes);
     summary.buffers += bytes[id];
   }
   std::set<uint8_t> places;

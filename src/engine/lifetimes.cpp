@@ -18,7 +18,7 @@ std::vector<Ancestors> find_ancestors(const Program& program, const std::vector<
   std::vector<Ancestors> below(arena.size() - begin);
   for (size_t i = begin; i < arena.size(); ++i) {
     Ancestors& own = below[i - begin];
-    for (const BufferId lower : program.buffers[arena[i]].above) {
+    for (const BufferId lower : program.buffers[arena[i]].as<ArenaStorage>()->above) {
       const size_t at = position[lower];
       if (at < begin) continue;
       const Ancestors& others = below[at - begin];
@@ -52,7 +52,7 @@ UnorderedPair find_unordered(const Program& program, const std::vector<Lifetime>
   std::vector<BufferId> arena;
   std::vector<uint32_t> position(program.buffers.size(), kNoId);
   for (BufferId id = 0; id < program.buffers.size(); ++id) {
-    if (program.buffers[id].storage != Storage::kArena) continue;
+    if (program.buffers[id].as<ArenaStorage>() == nullptr) continue;
     position[id] = static_cast<uint32_t>(arena.size());
     arena.push_back(id);
   }

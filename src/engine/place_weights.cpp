@@ -18,13 +18,12 @@ bool is_all_zero(Bytes bytes) {
 void collect_ids(const Program& program, std::vector<uint32_t>& ids, std::set<uint32_t>& seen) {
   const auto add = [&](BufferId use) {
     if (use == kNoId) return;
-    const Buffer& buffer = program.buffers[root_buffer(program, use)];
-    const bool is_weight = buffer.storage == Storage::kWeight || buffer.storage == Storage::kConstant;
-    if (is_weight && seen.insert(buffer.index).second) ids.push_back(buffer.index);
+    const auto weight = program.buffers[root_buffer(program, use)].weight();
+    if (weight && seen.insert(*weight).second) ids.push_back(*weight);
   };
   for (const Step& step : program.steps) {
     for (const BufferUse& use : step.uses) add(use.buffer);
-    for (const uint32_t nested : step.programs) collect_ids(program.nested[nested], ids, seen);
+    for (const uint32_t nested : step.nested()) collect_ids(program.nested[nested], ids, seen);
   }
 }
 

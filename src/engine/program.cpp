@@ -3,32 +3,23 @@
 
 #include <algorithm>
 
-#include "engine/engine_data.h"
 #include "support/error.h"
 
 namespace ingot::core {
-namespace {
-
-void name_dims(const std::vector<Port>& ports, SpelledSymbols& names) {
-  for (const Port& port : ports) {
-    for (size_t i = 0; i < port.type.rank(); ++i) {
-      const Dim& dim = port.type.shape[i];
-      if (dim.is_symbol()) names.emplace(dim.symbol_name(), port.name + ".shape[" + std::to_string(i) + "]");
-    }
-  }
+std::optional<uint32_t> Buffer::weight() const {
+  if (const auto* weight = as<WeightStorage>()) return weight->id;
+  if (const auto* constant = as<ConstantStorage>()) return constant->id;
+  return std::nullopt;
 }
 
-}  // namespace
-
-SpelledSymbols spelled_symbols(const Program& program) {
-  SpelledSymbols names;
-  name_dims(program.inputs, names);
-  name_dims(program.states, names);
-  return names;
+std::vector<uint32_t> Step::nested() const {
+  if (const auto* branch = as<BranchStep>()) return {branch->then, branch->otherwise};
+  if (const auto* loop = as<LoopStep>()) return {loop->body};
+  return {};
 }
 
 BufferId root_buffer(const Program& program, BufferId id) {
-  while (program.buffers[id].storage == Storage::kAlias) id = program.buffers[id].alias_of;
+  while (const auto* alias = program.buffers[id].as<AliasStorage>()) id = alias->of;
   return id;
 }
 
@@ -37,9 +28,10 @@ int64_t place_arena(const Program& program, Place place, std::span<const int64_t
   int64_t total = 0;
   for (size_t id = 0; id < program.buffers.size(); ++id) {
     const Buffer& buffer = program.buffers[id];
-    if (buffer.storage != Storage::kArena || buffer.place != place) continue;
+    const auto* arena = buffer.as<ArenaStorage>();
+    if (arena == nullptr || buffer.place != place) continue;
     int64_t offset = 0;
-    for (const BufferId lower : buffer.above) offset = std::max(offset, offsets[lower] + sizes[lower]);
+    for (const BufferId lower : arena->above) offset = std::max(offset, offsets[lower] + sizes[lower]);
     offsets[id] = offset;
     int64_t end = 0;
     if (sizes[id] < 0 || __builtin_add_overflow(offset, sizes[id], &end)) {

@@ -7,9 +7,11 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
+#include <variant>
 #include <vector>
 
 #include "engine/launch.h"
@@ -39,31 +41,55 @@ inline Place numbered_place(uint8_t number) {
   return number == 0 ? Place{} : Place{Place::Kind::kDevice, static_cast<uint8_t>(number - 1)};
 }
 
-enum class Storage : uint8_t {
-  kInput,     // `index`: which input of the program
-  kOutput,    // `index`: which output
-  kWeight,    // `index`: id in the engine's weight table (prepared, or an init program's source)
-  kConstant,  // `index`: id in the engine's weight table; value is part of the engine's identity
-  kState,     // `index`: which state
-  kArena,     // in the arena of its place, see `above`
-  kAlias,     // shares the memory of buffer `alias_of`, starting `alias_offset` bytes into it
-  kDynamic,   // allocated once a step has bound the last symbol of its size
+// What holds a buffer's bytes.
+struct InputStorage {  // input `index` of the program
+  uint32_t index = 0;
 };
+struct OutputStorage {  // output `index`
+  uint32_t index = 0;
+};
+struct WeightStorage {  // an entry of the engine's weight table: prepared, or what an init program reads
+  uint32_t id = 0;
+};
+struct ConstantStorage {  // an entry of the weight table whose value is part of the engine's identity
+  uint32_t id = 0;
+};
+struct StateStorage {  // state `index`
+  uint32_t index = 0;
+};
+// In the arena of its place, directly above these buffers: offset = max over b of (offset(b) + bytes(b)), 0
+// if there are none. Any two arena buffers that are live at the same time are ordered by a chain of such
+// relations, so that the plan is valid for every value of the symbols
+// (docs/design/001-symbolic-memory-plans.md). All of them are smaller ids.
+struct ArenaStorage {
+  Dim bytes = 0;  // its size, a multiple of 64, over symbols that inputs bind
+  std::vector<BufferId> above;
+};
+struct AliasStorage {  // the memory of a buffer with a smaller id, starting `offset` bytes into it
+  BufferId of = 0;
+  Dim offset = 0;
+};
+struct DynamicStorage {};  // allocated once a step has bound the last symbol of its size
+
+using Storage = std::variant<InputStorage, OutputStorage, WeightStorage, ConstantStorage, StateStorage,
+                             ArenaStorage, AliasStorage, DynamicStorage>;
 
 struct Buffer {
   std::string name;
   TensorType type;
   Place place;
-  Storage storage = Storage::kArena;
-  uint32_t index = 0;
-  BufferId alias_of = kNoId;  // a smaller id
-  Dim alias_offset = 0;
-  // Arena buffers lie directly above these: offset = max over b of (offset(b) + bytes(b)), 0 if there are
-  // none. Any two arena buffers that are live at the same time are ordered by a chain of such relations, so
-  // that the plan is valid for every value of the symbols (docs/design/001-symbolic-memory-plans.md). All of
-  // them are smaller ids.
-  std::vector<BufferId> above;
-  Dim bytes = 0;  // kArena: its size, a multiple of 64, over symbols that inputs bind
+  Storage storage = ArenaStorage{};
+
+  template <typename Kind>
+  Kind* as() {
+    return std::get_if<Kind>(&storage);
+  }
+  template <typename Kind>
+  const Kind* as() const {
+    return std::get_if<Kind>(&storage);
+  }
+  // Its entry in the weight table, if it is a weight or constant.
+  std::optional<uint32_t> weight() const;
 };
 
 struct BufferUse {
@@ -73,13 +99,6 @@ struct BufferUse {
   bool operator==(const BufferUse&) const = default;
 };
 
-enum class StepKind : uint8_t {
-  kKernel,   // a kernel binary of a backend
-  kRoutine,  // a host routine by name; an absent optional argument is a use of kNoId
-  kCopy,     // uses[0] -> uses[1], same storage bytes, possibly between places
-  kProgram,  // runs nested programs, see ControlKind
-};
-
 // A symbol that a step binds while running, from the value of an i64 scalar buffer that the host reads.
 struct SymbolBinding {
   std::string symbol;
@@ -87,30 +106,49 @@ struct SymbolBinding {
   Dim limit;  // upper bound; a value outside 0..limit fails the run
 };
 
-// How a kProgram step calls its nested programs. Their ports are bound to buffers of this program of equal
+// What a step does.
+struct KernelStep {     // runs a kernel binary of a backend
+  std::string backend;  // "cpu", "cuda"
+  Launch launch;
+};
+struct RoutineStep {  // runs a host routine; an absent optional argument is a use of kNoId
+  std::string routine;
+  NamedValues attributes;
+};
+struct CopyStep {};  // uses[0] -> uses[1], same storage bytes, possibly between places
+
+// Nested programs, by index in Program::nested. Their ports are bound to buffers of this program of equal
 // types.
-//  kBranch: uses = {condition: bool scalar, inputs..., outputs...}; programs = {then, else}, both with these
-//  ports. kLoop: uses = {trip count: i64 scalar or kNoId, condition: bool scalar or kNoId, carried...,
-//  invariants..., results...};
-//    programs = {body} with inputs {iteration: i64 scalar, carried..., invariants...} and outputs {go on:
-//    bool, carried...}. It ends after `trip count` iterations or when the condition is false; results are the
-//    carried values at the end.
-enum class ControlKind : uint8_t { kBranch, kLoop };
+struct BranchStep {  // uses = {condition: bool scalar, inputs..., outputs...}; both programs have these ports
+  uint32_t then = 0, otherwise = 0;
+};
+// uses = {trip count: i64 scalar or kNoId, condition: bool scalar or kNoId, carried..., invariants...,
+// results...}; the body has inputs {iteration: i64 scalar, carried..., invariants...} and outputs {go on:
+// bool, carried...}. It ends after `trip count` iterations or when the condition is false; results are the
+// carried values at the end.
+struct LoopStep {
+  uint32_t body = 0;
+};
+using Action = std::variant<KernelStep, RoutineStep, CopyStep, BranchStep, LoopStep>;
 
 struct Step {
-  StepKind kind = StepKind::kKernel;
-  std::string name;             // "fused[linear, gelu]"
-  std::string backend;          // kKernel: "cpu", "cuda"
+  std::string name;  // "fused[linear, gelu]"
+  Action action = CopyStep{};
   std::vector<BufferUse> uses;  // the arguments, in order
-  Launch launch;                // kKernel
-  std::string routine;          // kRoutine
-  NamedValues attributes;       // kRoutine
   std::vector<SymbolBinding> binds;
-  bool host_sees_result = false;               // the host must wait for this step (branch, trip count, size)
-  ControlKind control = ControlKind::kBranch;  // kProgram
-  std::vector<uint32_t> programs;              // kProgram: ids in Program::nested
-  std::vector<uint32_t> nodes;                 // ids in the engine's node table: what this step computes
+  bool host_sees_result = false;  // the host must wait for this step (branch, trip count, size)
+  std::vector<uint32_t> nodes;    // ids in the engine's node table: what this step computes
   Dim operations = 0, bytes = 0;  // work according to its nodes' definitions, for profiles; 0: unknown
+
+  template <typename Kind>
+  Kind* as() {
+    return std::get_if<Kind>(&action);
+  }
+  template <typename Kind>
+  const Kind* as() const {
+    return std::get_if<Kind>(&action);
+  }
+  std::vector<uint32_t> nested() const;  // the nested programs that it runs
 };
 
 struct Port {  // an input, output or state of a program

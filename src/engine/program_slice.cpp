@@ -75,8 +75,10 @@ Marks needed_buffers(const Program& program, const Marks& steps, const Marks& ou
   for (size_t id = buffers.size(); id-- > 0;) {  // both kinds of references are to smaller ids
     if (!buffers[id]) continue;
     const Buffer& buffer = program.buffers[id];
-    if (buffer.storage == Storage::kAlias) buffers[buffer.alias_of] = true;
-    for (const BufferId lower : buffer.above) buffers[lower] = true;
+    if (const auto* alias = buffer.as<AliasStorage>()) buffers[alias->of] = true;
+    if (const auto* arena = buffer.as<ArenaStorage>()) {
+      for (const BufferId lower : arena->above) buffers[lower] = true;
+    }
   }
   return buffers;
 }
@@ -114,9 +116,11 @@ class Extraction {
       if (!buffers[id]) continue;
       ids_[id] = static_cast<BufferId>(result_.program.buffers.size());
       Buffer& buffer = result_.program.buffers.emplace_back(program_.buffers[id]);
-      if (buffer.storage == Storage::kAlias) buffer.alias_of = ids_[buffer.alias_of];
-      if (buffer.storage == Storage::kOutput) buffer.index = numbers_[buffer.index];
-      for (BufferId& lower : buffer.above) lower = ids_[lower];
+      if (auto* alias = buffer.as<AliasStorage>()) alias->of = ids_[alias->of];
+      if (auto* output = buffer.as<OutputStorage>()) output->index = numbers_[output->index];
+      if (auto* arena = buffer.as<ArenaStorage>()) {
+        for (BufferId& lower : arena->above) lower = ids_[lower];
+      }
     }
   }
 
@@ -140,8 +144,8 @@ std::vector<uint32_t> outputs_that_read(const Program& program, const std::set<s
   if (!program.nested.empty()) return all_outputs(program);
   Marks roots(program.buffers.size());
   for (size_t id = 0; id < program.buffers.size(); ++id) {
-    const Buffer& buffer = program.buffers[id];
-    roots[id] = buffer.storage == Storage::kWeight && weights.contains(buffer.index);
+    const auto* weight = program.buffers[id].as<WeightStorage>();
+    roots[id] = weight != nullptr && weights.contains(weight->id);
   }
   for (const Step& step : program.steps) {
     if (touches(program, step, &BufferUse::reads, roots)) mark(program, step, &BufferUse::writes, roots);

@@ -3,6 +3,7 @@
 
 #include "engine/dim_table.h"
 #include "engine/flat_values.h"
+#include "engine/program_numbers.h"
 #include "engine/sections.h"
 
 namespace ingot::core {
@@ -96,22 +97,74 @@ class ProgramReader : FlatReader {
     require(table.emplace(symbol_name(source.name()), info).second, "a symbol appears twice");
   }
 
+  Storage storage(const file::Buffer& source) const {
+    switch (enumerator(source.storage(), StorageNumber::kDynamic)) {
+      case StorageNumber::kInput:
+        return InputStorage{source.index()};
+      case StorageNumber::kOutput:
+        return OutputStorage{source.index()};
+      case StorageNumber::kWeight:
+        return WeightStorage{source.index()};
+      case StorageNumber::kConstant:
+        return ConstantStorage{source.index()};
+      case StorageNumber::kState:
+        return StateStorage{source.index()};
+      case StorageNumber::kArena:
+        return ArenaStorage{dim(source.bytes()), numbers(source.above())};
+      case StorageNumber::kAlias:
+        return AliasStorage{source.alias_of(), dim(source.alias_offset())};
+      case StorageNumber::kDynamic:
+        break;
+    }
+    return DynamicStorage{};
+  }
+
   Buffer buffer(const file::Buffer& source) const {
-    Buffer result{.name = text(source.name()), .type = type(source.type())};
+    Buffer result{.name = text(source.name()), .type = type(source.type()), .storage = storage(source)};
     if (source.device() > 0) result.place = {Place::Kind::kDevice, static_cast<uint8_t>(source.device() - 1)};
-    result.storage = enumerator(source.storage(), Storage::kDynamic);
-    result.index = source.index();
-    result.alias_of = source.alias_of();
-    result.alias_offset = dim(source.alias_offset());
-    result.above = numbers(source.above());
-    result.bytes = dim(source.bytes());
     return result;
   }
 
+  Action nested_programs(const file::Step& source) const {
+    const std::vector<uint32_t> programs = numbers(source.programs());
+    if (enumerator(source.control(), ControlNumber::kLoop) == ControlNumber::kBranch) {
+      require(programs.size() == 2, "a branch does not have two programs");
+      return BranchStep{programs[0], programs[1]};
+    }
+    require(programs.size() == 1, "a loop does not have one body");
+    return LoopStep{programs[0]};
+  }
+
+  // What belongs to another kind of step is damage: no writer stores it.
+  Action action(const file::Step& source) const {
+    const auto kind = enumerator(source.kind(), StepNumber::kProgram);
+    Launch launch{.image = source.image(),
+                  .symbols = dims(source.symbols()),
+                  .sizes = dims(source.sizes()),
+                  .constants = numbers(source.constants())};
+    std::string backend = text(source.backend()), routine = text(source.routine());
+    NamedValues attributes = read_attributes(*this, source.attributes());
+    const bool has_launch = launch != Launch{} || !backend.empty();
+    const bool has_routine = !routine.empty() || !attributes.empty();
+    require(kind == StepNumber::kKernel || !has_launch, "a step has a launch but runs no kernel");
+    require(kind == StepNumber::kRoutine || !has_routine, "a step names a routine but does not run it");
+    require(kind == StepNumber::kProgram || numbers(source.programs()).empty(),
+            "a step lists nested programs but does not run them");
+    switch (kind) {
+      case StepNumber::kKernel:
+        return KernelStep{std::move(backend), std::move(launch)};
+      case StepNumber::kRoutine:
+        return RoutineStep{std::move(routine), std::move(attributes)};
+      case StepNumber::kProgram:
+        return nested_programs(source);
+      case StepNumber::kCopy:
+        break;
+    }
+    return CopyStep{};
+  }
+
   Step step(const file::Step& source) const {
-    Step result{.kind = enumerator(source.kind(), StepKind::kProgram),
-                .name = text(source.name()),
-                .backend = text(source.backend())};
+    Step result{.name = text(source.name()), .action = action(source)};
     const std::vector<uint32_t> buffers = numbers(source.buffers());
     const std::vector<uint8_t> access = numbers(source.access());
     require(buffers.size() == access.size(), "a step does not declare how it uses its buffers");
@@ -119,18 +172,10 @@ class ProgramReader : FlatReader {
       require(access[i] <= 3, "an unknown kind of buffer use");
       result.uses.push_back({buffers[i], (access[i] & 1) != 0, (access[i] & 2) != 0});
     }
-    result.launch = {.image = source.image(),
-                     .symbols = dims(source.symbols()),
-                     .sizes = dims(source.sizes()),
-                     .constants = numbers(source.constants())};
-    result.routine = text(source.routine());
-    result.attributes = read_attributes(*this, source.attributes());
     each(source.binds(), [&](const file::Binding& binding) {
       result.binds.push_back({symbol_name(binding.symbol()), binding.buffer(), dim(binding.limit())});
     });
     result.host_sees_result = source.host_sees_result();
-    result.control = enumerator(source.control(), ControlKind::kLoop);
-    result.programs = numbers(source.programs());
     result.nodes = numbers(source.nodes());
     if (source.operations() != kNoId) result.operations = dim(source.operations());
     if (source.bytes() != kNoId) result.bytes = dim(source.bytes());

@@ -31,91 +31,100 @@ void check_type(const TensorType& type, const SymbolNames& symbols, std::string_
   check_layout(type, what);
 }
 
-// The ports that own the memory of buffers of this storage, or null.
-const std::vector<Port>* ports_of(const Program& program, Storage storage, const Shared& shared) {
-  switch (storage) {
-    case Storage::kInput:
-      return &program.inputs;
-    case Storage::kOutput:
-      return &program.outputs;
-    case Storage::kState:
-      return &shared.states;
-    default:
-      return nullptr;
-  }
-}
-
 // The size of a port's memory comes from the port: only the port's own buffer may refer to it. A nested
 // program has no ports for its parent's states, but buffers of the same types.
-void check_index(const Program& program, BufferId id, const Shared& shared) {
+struct StorageRules {
+  const Program& program;
+  BufferId id;
+  const SymbolNames &all, &of_inputs;
+  const Shared& shared;
   const Buffer& buffer = program.buffers[id];
-  if (const std::vector<Port>* ports = ports_of(program, buffer.storage, shared)) {
-    require(buffer.index < ports->size(), buffer.name, "names no such input, output or state");
-    const Port& port = (*ports)[buffer.index];
-    const bool of_parent = buffer.storage == Storage::kState && ports != &program.states;
-    require(of_parent ? port.type == buffer.type : port.buffer == id, buffer.name,
-            "is not the buffer of its port");
-  } else if (buffer.storage == Storage::kWeight || buffer.storage == Storage::kConstant) {
-    require(buffer.index < shared.weights, buffer.name, "names no such weight");
+
+  void operator()(const InputStorage& input) const { check_port(program.inputs, input.index); }
+  void operator()(const OutputStorage& output) const { check_port(program.outputs, output.index); }
+  void operator()(const StateStorage& state) const {
+    if (&shared.states == &program.states) return check_port(program.states, state.index);
+    const Port& port = port_of(shared.states, state.index);
+    require(port.type == buffer.type, buffer.name, "is not the buffer of its port");
   }
-}
+  void operator()(const WeightStorage& weight) const { check_weight(weight.id); }
+  void operator()(const ConstantStorage& constant) const { check_weight(constant.id); }
+  void operator()(const ArenaStorage& arena) const {
+    of_inputs.require_known(arena.bytes, buffer.name);
+    for (const BufferId lower : arena.above) {
+      const bool sane = lower < id && program.buffers[lower].as<ArenaStorage>() != nullptr;
+      require(sane, buffer.name, "is not above an earlier arena buffer");
+    }
+  }
+  void operator()(const AliasStorage& alias) const {
+    require(alias.of < id, buffer.name, "is an alias of no earlier buffer");
+    require(program.buffers[alias.of].place == buffer.place, buffer.name,
+            "is an alias of a buffer of another place");
+    all.require_known(alias.offset, buffer.name);
+  }
+  void operator()(DynamicStorage) const {}
+
+  const Port& port_of(const std::vector<Port>& ports, uint32_t index) const {
+    require(index < ports.size(), buffer.name, "names no such input, output or state");
+    return ports[index];
+  }
+  void check_port(const std::vector<Port>& ports, uint32_t index) const {
+    require(port_of(ports, index).buffer == id, buffer.name, "is not the buffer of its port");
+  }
+  void check_weight(uint32_t weight) const {
+    require(weight < shared.weights, buffer.name, "names no such weight");
+  }
+};
 
 void check_buffer(const Program& program, BufferId id, const SymbolNames& all, const SymbolNames& of_inputs,
                   const Shared& shared) {
   const Buffer& buffer = program.buffers[id];
-  require(buffer.storage <= Storage::kDynamic, buffer.name, "has an unknown storage");
   require(place_number(buffer.place) <= shared.devices.size(), buffer.name,
           "is on a device that the engine does not list");
   check_type(buffer.type, all, buffer.name);
-  check_index(program, id, shared);
-  if (buffer.storage == Storage::kAlias) {
-    require(buffer.alias_of < id, buffer.name, "is an alias of no earlier buffer");
-    require(program.buffers[buffer.alias_of].place == buffer.place, buffer.name,
-            "is an alias of a buffer of another place");
-    all.require_known(buffer.alias_offset, buffer.name);
-  }
-  if (buffer.storage == Storage::kArena) of_inputs.require_known(buffer.bytes, buffer.name);
-  for (const BufferId lower : buffer.above) {
-    const bool sane = lower < id && program.buffers[lower].storage == Storage::kArena;
-    require(sane && buffer.storage == Storage::kArena, buffer.name, "is not above an earlier arena buffer");
-  }
+  std::visit(StorageRules{program, id, all, of_inputs, shared}, buffer.storage);
 }
 
 // Callers pass and receive dense row-major memory; only outputs of init are weights, with their layouts.
-void check_ports(const Program& program, const std::vector<Port>& ports, Storage storage,
-                 bool may_have_layout = false) {
+template <typename PortStorage>
+void check_ports(const Program& program, const std::vector<Port>& ports, bool may_have_layout = false) {
   for (size_t i = 0; i < ports.size(); ++i) {
     const Port& port = ports[i];
     require(port.buffer < program.buffers.size(), port.name, "has no buffer");
     const Buffer& buffer = program.buffers[port.buffer];
-    require(buffer.storage == storage && buffer.index == i, port.name, "has a buffer of another port");
+    const auto* own = buffer.as<PortStorage>();
+    require(own != nullptr && own->index == i, port.name, "has a buffer of another port");
     require(buffer.type == port.type, port.name, "and its buffer differ in type");
     require(may_have_layout || port.type.layout.is_row_major(), port.name, "is a port that is not row-major");
   }
 }
 
-// Memory that has content before the first step.
-bool is_given(Storage storage) {
-  return storage == Storage::kInput || storage == Storage::kWeight || storage == Storage::kConstant ||
-         storage == Storage::kState;
+bool is_read_only(const Buffer& buffer) {
+  return buffer.as<InputStorage>() != nullptr || buffer.weight().has_value();
 }
+
+// Its memory has content before the first step.
+bool is_given(const Buffer& buffer) { return is_read_only(buffer) || buffer.as<StateStorage>() != nullptr; }
 
 // A buffer's memory exists once all symbols of its size, and of its root's, are bound.
 void require_sizes(const Program& program, BufferId id, const SymbolNames& symbols, std::string_view user) {
-  for (const Buffer* buffer = &program.buffers[id];; buffer = &program.buffers[buffer->alias_of]) {
-    for (const Dim& dim : buffer->type.shape) symbols.require_known(dim, user);
-    symbols.require_known(buffer->alias_offset, user);
-    if (buffer->storage != Storage::kAlias) return;
+  for (;;) {
+    for (const Dim& dim : program.buffers[id].type.shape) symbols.require_known(dim, user);
+    const auto* alias = program.buffers[id].as<AliasStorage>();
+    if (alias == nullptr) return;
+    symbols.require_known(alias->offset, user);
+    id = alias->of;
   }
 }
 
 // Kernels use buffers in their backend's place; what the host reads or runs is in host memory.
 void check_places(const Program& program, const Step& step, std::span<const std::string> devices) {
   const auto works_in = [&](Place place) {
-    if (step.kind == StepKind::kCopy) return true;
-    if (step.kind != StepKind::kKernel) return place == Place{};
-    const bool on_host = std::ranges::find(devices, step.backend) == devices.end();
-    return place == Place{} ? on_host : devices[place.index] == step.backend;
+    if (step.as<CopyStep>() != nullptr) return true;
+    const auto* kernel = step.as<KernelStep>();
+    if (kernel == nullptr) return place == Place{};
+    const bool on_host = std::ranges::find(devices, kernel->backend) == devices.end();
+    return place == Place{} ? on_host : devices[place.index] == kernel->backend;
   };
   for (const BufferUse& use : step.uses)
     require(use.buffer == kNoId || works_in(program.buffers[use.buffer].place), step.name,
@@ -127,7 +136,7 @@ void check_places(const Program& program, const Step& step, std::span<const std:
 
 void check_order(const Program& program, SymbolNames symbols, const Shared& shared) {
   std::vector<bool> written(program.buffers.size());
-  for (BufferId id = 0; id < written.size(); ++id) written[id] = is_given(program.buffers[id].storage);
+  for (BufferId id = 0; id < written.size(); ++id) written[id] = is_given(program.buffers[id]);
   for (const Step& step : program.steps) {
     check_step(program, step, symbols, shared.images);
     check_places(program, step, shared.devices);
@@ -136,10 +145,8 @@ void check_order(const Program& program, SymbolNames symbols, const Shared& shar
       require_sizes(program, use.buffer, symbols, step.name);
       const BufferId root = root_buffer(program, use.buffer);
       require(!use.reads || written[root], step.name, "reads a buffer that no earlier step wrote");
-      const Storage storage = program.buffers[root].storage;
-      const bool writable =
-          storage != Storage::kInput && storage != Storage::kWeight && storage != Storage::kConstant;
-      require(!use.writes || writable, step.name, "writes an input, a weight or a constant");
+      require(!use.writes || !is_read_only(program.buffers[root]), step.name,
+              "writes an input, a weight or a constant");
     }
     for (const BufferUse& use : step.uses) {
       if (use.writes) written[root_buffer(program, use.buffer)] = true;
@@ -179,9 +186,9 @@ void check_program(const Program& program, SymbolNames symbols, const Shared& sh
     require(info.range.min <= info.range.max, name, "has an empty range");
   }
   for (BufferId id = 0; id < program.buffers.size(); ++id) check_buffer(program, id, all, symbols, shared);
-  check_ports(program, program.inputs, Storage::kInput);
-  check_ports(program, program.outputs, Storage::kOutput, shared.makes_weights && depth == 0);
-  check_ports(program, program.states, Storage::kState);
+  check_ports<InputStorage>(program, program.inputs);
+  check_ports<OutputStorage>(program, program.outputs, shared.makes_weights && depth == 0);
+  check_ports<StateStorage>(program, program.states);
   check_order(program, symbols, shared);
   const UnorderedPair pair = find_unordered(program, lifetimes(program));
   require(!pair.found(), pair.found() ? program.buffers[pair.second].name : "",

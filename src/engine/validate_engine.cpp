@@ -37,18 +37,20 @@ void check_weight(const EngineData& engine, const WeightData& weight) {
 
 void check_uses(const EngineData& engine, const Program& program) {
   for (const Buffer& buffer : program.buffers) {
-    if (buffer.storage != Storage::kConstant && buffer.storage != Storage::kWeight) continue;
-    const WeightData& weight = engine.weights[buffer.index];
-    require(weight.is_constant() == (buffer.storage == Storage::kConstant), buffer.name,
+    const auto id = buffer.weight();
+    if (!id) continue;
+    const WeightData& weight = engine.weights[*id];
+    require(weight.is_constant() == (buffer.as<ConstantStorage>() != nullptr), buffer.name,
             weight.is_constant() ? "is a constant" : "is not a constant");
     require(weight.type == buffer.type, buffer.name, "differs in type from its weight");
   }
   for (const Step& step : program.steps) {
     for (const uint32_t node : step.nodes)
       require(node < engine.nodes.size(), step.name, "computes a node that is not listed");
-    if (step.kind != StepKind::kKernel) continue;
-    const Image& image = engine.images[step.launch.image];
-    require(backend_of(image) == step.backend, step.name, "runs a kernel binary of another backend");
+    const auto* kernel = step.as<KernelStep>();
+    if (kernel == nullptr) continue;
+    const Image& image = engine.images[kernel->launch.image];
+    require(backend_of(image) == kernel->backend, step.name, "runs a kernel binary of another backend");
   }
   for (const Program& nested : program.nested) check_uses(engine, nested);
 }

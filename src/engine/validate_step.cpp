@@ -19,9 +19,9 @@ bool is_scalar(const TensorType* type, DType dtype) {
   return type != nullptr && type->dtype == dtype && type->rank() == 0;
 }
 
-void check_kernel(const Program& program, const Step& step, size_t images) {
-  require(step.launch.image < images, step.name, "runs a kernel binary that the engine lacks");
-  require(!step.backend.empty(), step.name, "names no backend");
+void check_kernel(const Program& program, const Step& step, const KernelStep& kernel, size_t images) {
+  require(kernel.launch.image < images, step.name, "runs a kernel binary that the engine lacks");
+  require(!kernel.backend.empty(), step.name, "names no backend");
   for (const BufferUse& use : step.uses)
     require(use.buffer < program.buffers.size(), step.name, "lacks an argument");
 }
@@ -35,8 +35,8 @@ void check_copy(const Program& program, const Step& step) {
 }
 
 // Routines see dense row-major tensors, and may read an operand after they have begun to write.
-void check_routine(const Program& program, const Step& step) {
-  require(!step.routine.empty(), step.name, "lacks the name of a routine");
+void check_routine(const Program& program, const Step& step, const RoutineStep& routine) {
+  require(!routine.routine.empty(), step.name, "lacks the name of a routine");
   const auto root_of = [&](const BufferUse& use) {
     return use.buffer == kNoId ? kNoId : root_buffer(program, use.buffer);
   };
@@ -59,12 +59,17 @@ void check_binding(const Program& program, const Step& step, size_t use, const P
           "declares an argument's use differently from its nested program");
 }
 
+const Program& nested_program(const Program& program, const Step& step, uint32_t id) {
+  require(id < program.nested.size(), step.name, "runs a nested program that does not exist");
+  return program.nested[id];
+}
+
 void check_branch(const Program& program, const Step& step) {
-  require(step.programs.size() == 2 && !step.uses.empty(), step.name, "does not have two branches");
+  require(!step.uses.empty(), step.name, "lacks a condition");
   require(is_scalar(type_of(program, step.uses[0].buffer), DType::kBool), step.name,
           "has a condition that is not a bool");
-  for (const uint32_t id : step.programs) {
-    const Program& branch = program.nested[id];
+  for (const uint32_t id : step.nested()) {
+    const Program& branch = nested_program(program, step, id);
     const size_t inputs = branch.inputs.size();
     require(step.uses.size() == 1 + inputs + branch.outputs.size(), step.name,
             "differs from its branch in arguments");
@@ -75,9 +80,9 @@ void check_branch(const Program& program, const Step& step) {
   }
 }
 
-void check_loop(const Program& program, const Step& step) {
-  require(step.programs.size() == 1 && step.uses.size() >= 2, step.name, "does not have exactly one body");
-  const Program& body = program.nested[step.programs[0]];
+void check_loop(const Program& program, const Step& step, const LoopStep& loop) {
+  require(step.uses.size() >= 2, step.name, "lacks a trip count and a condition");
+  const Program& body = nested_program(program, step, loop.body);
   const bool ports =
       !body.outputs.empty() && !body.inputs.empty() && body.inputs.size() >= body.outputs.size();
   require(ports, step.name, "has a body without iteration or condition");
@@ -101,37 +106,23 @@ void check_loop(const Program& program, const Step& step) {
   }
 }
 
-void check_control(const Program& program, const Step& step) {
-  for (const uint32_t id : step.programs)
-    require(id < program.nested.size(), step.name, "runs a nested program that does not exist");
-  require(step.control <= ControlKind::kLoop, step.name, "is of an unknown kind");
-  step.control == ControlKind::kBranch ? check_branch(program, step) : check_loop(program, step);
-}
+struct ActionRules {
+  const Program& program;
+  const Step& step;
+  const SymbolNames& symbols;
+  size_t images;
 
-// What belongs to another kind would be read as if it belonged to this one.
-void check_fields(const Step& step) {
-  require(step.kind == StepKind::kProgram || step.programs.empty(), step.name,
-          "lists nested programs but does not run them");
-  require(step.kind == StepKind::kKernel || step.launch == Launch{}, step.name,
-          "has a launch but runs no kernel");
-  require(step.kind == StepKind::kRoutine || (step.routine.empty() && step.attributes.empty()), step.name,
-          "names a routine but does not run it");
-}
-
-void check_kind(const Program& program, const Step& step, size_t images) {
-  check_fields(step);
-  switch (step.kind) {
-    case StepKind::kKernel:
-      return check_kernel(program, step, images);
-    case StepKind::kRoutine:
-      return check_routine(program, step);
-    case StepKind::kCopy:
-      return check_copy(program, step);
-    case StepKind::kProgram:
-      return check_control(program, step);
+  void operator()(const KernelStep& kernel) const {
+    for (const auto* dims : {&kernel.launch.symbols, &kernel.launch.sizes}) {
+      for (const Dim& dim : *dims) symbols.require_known(dim, step.name);
+    }
+    check_kernel(program, step, kernel, images);
   }
-  require(false, step.name, "is of an unknown kind");
-}
+  void operator()(const RoutineStep& routine) const { check_routine(program, step, routine); }
+  void operator()(CopyStep) const { check_copy(program, step); }
+  void operator()(BranchStep) const { check_branch(program, step); }
+  void operator()(const LoopStep& loop) const { check_loop(program, step, loop); }
+};
 
 }  // namespace
 
@@ -167,10 +158,7 @@ void check_step(const Program& program, const Step& step, const SymbolNames& sym
     require(!symbols.has(binding.symbol), step.name, "binds a symbol twice");
     symbols.require_known(binding.limit, step.name);
   }
-  for (const auto* dims : {&step.launch.symbols, &step.launch.sizes}) {
-    for (const Dim& dim : *dims) symbols.require_known(dim, step.name);
-  }
-  check_kind(program, step, images);
+  std::visit(ActionRules{program, step, symbols, images}, step.action);
 }
 
 }  // namespace ingot::core

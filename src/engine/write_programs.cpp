@@ -2,12 +2,57 @@
 #include "engine/dim_table.h"
 #include "engine/flat_values.h"
 #include "engine/flat_write.h"
+#include "engine/program_numbers.h"
 #include "engine/sections.h"
 
 namespace ingot::core {
 namespace {
 
 namespace fb = flatbuffers;
+
+// The fields of a table that has those of all kinds.
+struct StorageFields {
+  StorageNumber kind = StorageNumber::kDynamic;
+  uint32_t index = 0;
+  AliasStorage alias{.of = kNoId};
+  ArenaStorage arena;
+};
+
+struct StorageWriter {
+  StorageFields operator()(const InputStorage& from) const { return {StorageNumber::kInput, from.index}; }
+  StorageFields operator()(const OutputStorage& from) const { return {StorageNumber::kOutput, from.index}; }
+  StorageFields operator()(const WeightStorage& from) const { return {StorageNumber::kWeight, from.id}; }
+  StorageFields operator()(const ConstantStorage& from) const { return {StorageNumber::kConstant, from.id}; }
+  StorageFields operator()(const StateStorage& from) const { return {StorageNumber::kState, from.index}; }
+  StorageFields operator()(const ArenaStorage& from) const {
+    return {.kind = StorageNumber::kArena, .arena = from};
+  }
+  StorageFields operator()(const AliasStorage& from) const {
+    return {.kind = StorageNumber::kAlias, .alias = from};
+  }
+  StorageFields operator()(DynamicStorage) const { return {}; }
+};
+
+struct StepFields {
+  StepNumber kind = StepNumber::kCopy;
+  KernelStep kernel;
+  RoutineStep routine;
+  ControlNumber control = ControlNumber::kBranch;
+};
+
+struct StepWriter {
+  StepFields operator()(const KernelStep& step) const {
+    return {.kind = StepNumber::kKernel, .kernel = step};
+  }
+  StepFields operator()(const RoutineStep& step) const {
+    return {.kind = StepNumber::kRoutine, .routine = step};
+  }
+  StepFields operator()(CopyStep) const { return {}; }
+  StepFields operator()(BranchStep) const { return {.kind = StepNumber::kProgram}; }
+  StepFields operator()(LoopStep) const {
+    return {.kind = StepNumber::kProgram, .control = ControlNumber::kLoop};
+  }
+};
 
 class ProgramWriter {
  public:
@@ -86,10 +131,11 @@ class ProgramWriter {
   fb::Offset<file::Buffer> write(const Buffer& buffer) {
     const uint8_t device =
         buffer.place.kind == Place::Kind::kHost ? 0 : static_cast<uint8_t>(1 + buffer.place.index);
+    const StorageFields fields = std::visit(StorageWriter{}, buffer.storage);
     return file::CreateBuffer(builder_, builder_.CreateString(buffer.name), write(buffer.type), device,
-                              static_cast<uint8_t>(buffer.storage), buffer.index, buffer.alias_of,
-                              dims_.add(buffer.alias_offset), builder_.CreateVector(buffer.above),
-                              dims_.add(buffer.bytes));
+                              static_cast<uint8_t>(fields.kind), fields.index, fields.alias.of,
+                              dims_.add(fields.alias.offset), builder_.CreateVector(fields.arena.above),
+                              dims_.add(fields.arena.bytes));
   }
 
   fb::Offset<file::Binding> write(const SymbolBinding& binding) {
@@ -104,17 +150,20 @@ class ProgramWriter {
       buffers.push_back(use.buffer);
       access.push_back(static_cast<uint8_t>((use.reads ? 1 : 0) | (use.writes ? 2 : 0)));
     }
-    const auto name = builder_.CreateString(step.name), backend = builder_.CreateString(step.backend);
-    const auto routine = builder_.CreateString(step.routine);
-    const auto attributes = write_attributes(builder_, step.attributes);
+    const StepFields fields = std::visit(StepWriter{}, step.action);
+    const Launch& launch = fields.kernel.launch;
+    const auto name = builder_.CreateString(step.name),
+               backend = builder_.CreateString(fields.kernel.backend);
+    const auto routine = builder_.CreateString(fields.routine.routine);
+    const auto attributes = write_attributes(builder_, fields.routine.attributes);
     const auto binds =
         write_all(builder_, step.binds, [&](const SymbolBinding& binding) { return write(binding); });
     return file::CreateStep(
-        builder_, static_cast<uint8_t>(step.kind), name, backend, builder_.CreateVector(buffers),
-        builder_.CreateVector(access), step.launch.image, builder_.CreateVector(slots(step.launch.symbols)),
-        builder_.CreateVector(slots(step.launch.sizes)), builder_.CreateVector(step.launch.constants),
-        routine, attributes, binds, step.host_sees_result, static_cast<uint8_t>(step.control),
-        builder_.CreateVector(step.programs), builder_.CreateVector(step.nodes), dims_.add(step.operations),
+        builder_, static_cast<uint8_t>(fields.kind), name, backend, builder_.CreateVector(buffers),
+        builder_.CreateVector(access), launch.image, builder_.CreateVector(slots(launch.symbols)),
+        builder_.CreateVector(slots(launch.sizes)), builder_.CreateVector(launch.constants), routine,
+        attributes, binds, step.host_sees_result, static_cast<uint8_t>(fields.control),
+        builder_.CreateVector(step.nested()), builder_.CreateVector(step.nodes), dims_.add(step.operations),
         dims_.add(step.bytes));
   }
 

@@ -24,13 +24,13 @@ bool contains(const Ancestors& set, size_t index) { return (set[index / 64] >> (
 void relate(Program& program, const std::vector<BufferId>& bottom_up, const std::vector<Lifetime>& lives) {
   std::vector<Ancestors> below(bottom_up.size(), Ancestors((bottom_up.size() + 63) / 64));
   for (size_t upper = 0; upper < bottom_up.size(); ++upper) {
-    Buffer& buffer = program.buffers[bottom_up[upper]];
+    std::vector<BufferId>& above = program.buffers[bottom_up[upper]].as<ArenaStorage>()->above;
     for (size_t lower = upper; lower-- > 0;) {
       if (!lives[bottom_up[lower]].meets(lives[bottom_up[upper]]) || contains(below[upper], lower)) continue;
-      buffer.above.push_back(bottom_up[lower]);
+      above.push_back(bottom_up[lower]);
       add_ancestor(below[upper], below[lower], lower);
     }
-    std::ranges::reverse(buffer.above);
+    std::ranges::reverse(above);
   }
 }
 
@@ -43,9 +43,11 @@ void renumber(Program& program, const std::vector<BufferId>& order) {
   }
   const auto rename = [&](BufferId& id) { id = id == kNoId ? kNoId : new_ids[id]; };
   for (Buffer& buffer : buffers) {
-    rename(buffer.alias_of);
-    for (BufferId& lower : buffer.above) rename(lower);
-    std::ranges::sort(buffer.above);
+    if (auto* alias = buffer.as<AliasStorage>()) rename(alias->of);
+    auto* arena = buffer.as<ArenaStorage>();
+    if (arena == nullptr) continue;
+    for (BufferId& lower : arena->above) rename(lower);
+    std::ranges::sort(arena->above);
   }
   program.buffers = std::move(buffers);
   for (auto* ports : {&program.inputs, &program.outputs, &program.states}) {
@@ -65,9 +67,10 @@ void order_arena(Program& program, const SymbolValues& typical, PlanReport& repo
   std::vector<Block> blocks;
   for (BufferId id = 0; id < program.buffers.size(); ++id) {
     const Buffer& buffer = program.buffers[id];
-    const bool in_arena = buffer.storage == Storage::kArena;
-    (in_arena ? arena : buffer.storage == Storage::kAlias ? aliases : others).push_back(id);
-    if (in_arena) blocks.push_back({std::max<int64_t>(evaluate(buffer.bytes, typical), 64), lives[id]});
+    const auto* in_arena = buffer.as<ArenaStorage>();
+    (in_arena != nullptr ? arena : buffer.as<AliasStorage>() != nullptr ? aliases : others).push_back(id);
+    if (in_arena != nullptr)
+      blocks.push_back({std::max<int64_t>(evaluate(in_arena->bytes, typical), 64), lives[id]});
   }
   const Placement placement = place(blocks);
   report = {liveness_bound(blocks), placement.total};

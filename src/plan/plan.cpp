@@ -37,9 +37,7 @@ class Builder {
   void add_buffers() {
     const auto& memories = sharing_.memories();
     for (const Memory& memory : memories) {
-      Buffer buffer{.type = memory.type, .storage = memory.storage, .index = memory.index};
-      if (memory.storage == Storage::kAlias)
-        buffer.alias_of = memory.index;  // roots have the number of their memory
+      Buffer buffer{.type = memory.type, .storage = memory.storage};  // memory k is buffer k
       set_size(buffer);
       program_.buffers.push_back(std::move(buffer));
     }
@@ -47,16 +45,17 @@ class Builder {
   }
 
   void set_size(Buffer& buffer) const {
-    if (buffer.storage != Storage::kArena) return;
+    auto* arena = buffer.as<ArenaStorage>();
+    if (arena == nullptr) return;
     const Dim bytes = storage_bytes(buffer.type);
     const auto is_step_bound = [&](const std::string& symbol) {
       const auto found = program_.symbols.find(symbol);
       return found != program_.symbols.end() && found->second.upper_bound.has_value();
     };
     if (std::ranges::any_of(bytes.symbols(), is_step_bound)) {
-      buffer.storage = Storage::kDynamic;
+      buffer.storage = DynamicStorage{};
     } else {
-      buffer.bytes = ceil_divide(bytes, kAlignment) * Dim(kAlignment);
+      arena->bytes = ceil_divide(bytes, kAlignment) * Dim(kAlignment);
     }
   }
 
@@ -67,9 +66,7 @@ class Builder {
     if (location.offset == Dim(0) && root.type == value->type) {
       if (root.name.empty()) root.name = value->name;
     } else {
-      Buffer alias{.name = value->name, .type = value->type, .storage = Storage::kAlias};
-      alias.alias_of = id;
-      alias.alias_offset = location.offset;
+      Buffer alias{.name = value->name, .type = value->type, .storage = AliasStorage{id, location.offset}};
       id = static_cast<BufferId>(program_.buffers.size());
       program_.buffers.push_back(std::move(alias));
     }
@@ -87,8 +84,9 @@ class Builder {
     program_.outputs.resize(input_.graph->outputs.size());
     for (BufferId id = 0; id < sharing_.memories().size(); ++id) {
       const Buffer& buffer = program_.buffers[id];
-      if (buffer.storage != Storage::kOutput) continue;
-      program_.outputs[buffer.index] = {input_.graph->outputs[buffer.index]->name, buffer.type, id};
+      const auto* output = buffer.as<OutputStorage>();
+      if (output == nullptr) continue;
+      program_.outputs[output->index] = {input_.graph->outputs[output->index]->name, buffer.type, id};
     }
   }
 
@@ -98,22 +96,22 @@ class Builder {
       const BufferId from = copy.from ? buffers_.at(copy.from) : static_cast<BufferId>(copy.from_memory);
       const BufferId to = copy.to ? buffers_.at(copy.to) : static_cast<BufferId>(copy.to_memory);
       program_.steps.push_back(
-          {.kind = StepKind::kCopy, .name = "copy", .uses = {{from, true, false}, {to, false, true}}});
+          {.name = "copy", .action = CopyStep{}, .uses = {{from, true, false}, {to, false, true}}});
     }
   }
 
   void add_step(const ScheduledStep& scheduled) {
     const LoweredStep& lowered = scheduled.step;
-    Step step{.name = lowered.name, .launch = lowered.launch};
-    step.kind = lowered.routine.empty() ? StepKind::kKernel : StepKind::kRoutine;
-    step.backend = scheduled.backend;
+    Step step{.name = lowered.name};
+    if (lowered.routine.empty())
+      step.action = KernelStep{scheduled.backend, lowered.launch};
+    else
+      step.action = RoutineStep{lowered.routine, lowered.attributes};
     for (size_t k = 0; k < lowered.arguments.size(); ++k) {
       step.uses.push_back(use_of(lowered.arguments[k], lowered.writes[k]));
     }
     for (const auto& [symbol, value] : lowered.binds)
       step.binds.push_back({symbol, buffers_.at(value), limit_of(symbol)});
-    step.routine = lowered.routine;
-    step.attributes = lowered.attributes;
     step.host_sees_result = !lowered.binds.empty();
     step.nodes = scheduled.node_records;
     step.operations = scheduled.operations;

@@ -17,6 +17,9 @@ bool is_view(const Value* value) {
          alias_offset(*value->producer).has_value();
 }
 
+bool is_in_arena(const Memory& memory) { return std::holds_alternative<ArenaStorage>(memory.storage); }
+bool is_state(const Memory& memory) { return std::holds_alternative<StateStorage>(memory.storage); }
+
 bool is_updated_in_place(const Value* value) {
   return value->producer != nullptr && value->index == 0 && value->producer->op->traits.has(Trait::kInPlace);
 }
@@ -75,7 +78,7 @@ void Sharing::share(const Value* value, const Location& location) {
 void Sharing::add_sources() {
   const auto& inputs = input_.graph->inputs();
   for (uint32_t i = 0; i < inputs.size(); ++i) {
-    add_memory({.storage = Storage::kInput, .index = i, .type = inputs[i]->type}, inputs[i]);
+    add_memory({.storage = InputStorage{i}, .type = inputs[i]->type}, inputs[i]);
   }
   for (const auto& node : input_.graph->nodes()) {
     if (!node->op->traits.has(Trait::kSource)) continue;
@@ -83,13 +86,14 @@ void Sharing::add_sources() {
     if (node->op == &ops::state) {
       const auto index = static_cast<uint32_t>(states_.size());
       states_.push_back(value);
-      add_memory({.storage = Storage::kState, .index = index, .type = value->type}, value);
+      add_memory({.storage = StateStorage{index}, .type = value->type}, value);
       continue;
     }
     const auto id = input_.weights.find(value);
     invariant(id != input_.weights.end(), "the planner has no weight id for a source");
-    const Storage storage = node->op == &ops::constant ? Storage::kConstant : Storage::kWeight;
-    add_memory({.storage = storage, .index = id->second, .type = value->type}, value);
+    const Storage storage = node->op == &ops::constant ? Storage(ConstantStorage{id->second})
+                                                       : Storage(WeightStorage{id->second});
+    add_memory({.storage = storage, .type = value->type}, value);
   }
 }
 
@@ -124,9 +128,9 @@ bool Sharing::may_take_over(const Value* operand, const Value* result, int index
   const LoweredStep& step = input_.steps[static_cast<size_t>(index)].step;
   if (memories_[memory].last > index || std::ranges::count_if(step.arguments, shares) != 1) return false;
   if (!fills(operand, memory) || !same_bytes(operand->type, result->type)) return false;
-  if (memories_[memory].storage == Storage::kArena) return true;
+  if (is_in_arena(memories_[memory])) return true;
   const auto update = updates_.find(result);
-  return memories_[memory].storage == Storage::kState && update != updates_.end() &&
+  return is_state(memories_[memory]) && update != updates_.end() &&
          locations_.at(update->second).memory == memory;
 }
 
@@ -173,12 +177,11 @@ void Sharing::bind_outputs() {
   for (uint32_t i = 0; i < input_.graph->outputs.size(); ++i) {
     const Value* value = input_.graph->outputs[i];
     const size_t memory = locate(value).memory;
-    if (memories_[memory].storage == Storage::kArena && fills(value, memory)) {
-      memories_[memory].storage = Storage::kOutput;
-      memories_[memory].index = i;
+    if (is_in_arena(memories_[memory]) && fills(value, memory)) {
+      memories_[memory].storage = OutputStorage{i};
       memories_[memory].type = value->type;
     } else {
-      memories_.push_back({.storage = Storage::kOutput, .index = i, .type = value->type});
+      memories_.push_back({.storage = OutputStorage{i}, .type = value->type});
       copies_.push_back({.before = kEnd, .from = value, .to = nullptr, .to_memory = memories_.size() - 1});
     }
   }
@@ -192,11 +195,10 @@ bool Sharing::computed_in_state(const Update& update) {
   const Location at = locate(update.value);
   if (at.memory == state) return fills(update.value, state);
   Memory& memory = memories_[at.memory];
-  const bool moves = memory.storage == Storage::kArena && fills(update.value, at.memory) &&
-                     memories_[state].last < memory.first;
+  const bool moves =
+      is_in_arena(memory) && fills(update.value, at.memory) && memories_[state].last < memory.first;
   if (!moves) return false;
-  memory.storage = Storage::kAlias;
-  memory.index = static_cast<uint32_t>(state);
+  memory.storage = AliasStorage{.of = static_cast<BufferId>(state)};
   return true;
 }
 
@@ -206,7 +208,7 @@ void Sharing::bind_updates() {
   for (const Update& update : input_.graph->updates) {
     if (computed_in_state(update)) continue;
     PlannedCopy store{.before = kEnd, .from = update.value, .to = update.target};
-    if (memories_[locate(update.value).memory].storage == Storage::kState) {
+    if (is_state(memories_[locate(update.value).memory])) {
       memories_.push_back({.type = update.value->type});
       store.from_memory = memories_.size() - 1;
       copies_.push_back(

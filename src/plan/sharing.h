@@ -24,8 +24,7 @@ constexpr int kEnd = INT_MAX;  // as a step: after all of them
 
 // One block; `first` and `last` are the steps of its first write and last use.
 struct Memory {
-  Storage storage = Storage::kArena;
-  uint32_t index = 0;  // as in Buffer; kAlias: the memory that it shares
+  Storage storage = ArenaStorage{};  // an alias is of a memory
   TensorType type;
   int first = INT_MAX, last = -1;
 };

@@ -30,10 +30,10 @@ void check_trust(const EngineData& data, Trust trust) {
 // Whether a value that `program` reads is the one of the engine's file.
 bool reads_stored_values(const EngineData& data, const Program& program, const WeightSet& weights) {
   return std::ranges::any_of(program.buffers, [&](const Buffer& buffer) {
-    const bool is_weight = buffer.storage == Storage::kWeight || buffer.storage == Storage::kConstant;
-    if (!is_weight) return false;
-    const WeightData& entry = data.weights[buffer.index];
-    const std::byte* value = weights.data[buffer.index].get();
+    const auto id = buffer.weight();
+    if (!id) return false;
+    const WeightData& entry = data.weights[*id];
+    const std::byte* value = weights.data[*id].get();
     const FromSource* source = entry.source();
     const bool is_of_source = source != nullptr && value == data.sources[source->index].data.get();
     return value != nullptr && (value == entry.data.get() || is_of_source);

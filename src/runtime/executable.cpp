@@ -51,12 +51,10 @@ class Maker {
     entry.bytes = pool_->table.add(storage_bytes(buffer.type));
     for (const Dim& dim : buffer.type.shape) entry.shape.push_back(pool_->table.add(dim));
     Dim offset = 0;
-    if (buffer.storage == Storage::kAlias) {
-      entry.root = result.buffers[buffer.alias_of].root;
-      offset = buffer.alias_offset;
-      for (BufferId at = buffer.alias_of; at != entry.root; at = result.program->buffers[at].alias_of) {
-        offset = offset + result.program->buffers[at].alias_offset;
-      }
+    for (const auto* alias = buffer.as<AliasStorage>(); alias != nullptr;
+         alias = result.program->buffers[alias->of].as<AliasStorage>()) {
+      entry.root = alias->of;
+      offset = offset + alias->offset;
     }
     entry.offset = pool_->table.add(offset);
     const Buffer& root = result.program->buffers[entry.root];
@@ -65,10 +63,8 @@ class Maker {
   }
 
   Dim capacity_of(const Buffer& root) const {
-    if (root.storage == Storage::kArena) return root.bytes;
-    if (root.storage == Storage::kWeight || root.storage == Storage::kConstant) {
-      return static_cast<int64_t>(data_.weights[root.index].bytes);
-    }
+    if (const auto* arena = root.as<ArenaStorage>()) return arena->bytes;
+    if (const auto id = root.weight()) return static_cast<int64_t>(data_.weights[*id].bytes);
     return storage_bytes(root.type);
   }
 
@@ -83,25 +79,26 @@ class Maker {
       entry.binds.push_back({symbol, binding.buffer, pool_->table.add(binding.limit)});
       result.binds.push_back(symbol);
     }
-    if (step.kind == StepKind::kRoutine) entry.routine = lookup(step.routine);
+    if (const auto* routine = step.as<RoutineStep>()) entry.routine = lookup(routine->routine);
     add_to_span(result, step);
     result.steps.push_back(std::move(entry));
   }
 
   void add_values(Executable& result, const Step& step, ExecutableStep& entry) {
     entry.first_value = static_cast<uint32_t>(result.values.size());
-    for (const auto* dims : {&step.launch.symbols, &step.launch.sizes}) {
-      for (const Dim& dim : *dims) result.values.push_back(pool_->table.add(dim));
+    if (const auto* kernel = step.as<KernelStep>()) {
+      for (const Dim& dim : kernel->launch.symbols) result.values.push_back(pool_->table.add(dim));
+      for (const Dim& dim : kernel->launch.sizes) result.values.push_back(pool_->table.add(dim));
     }
-    if (step.kind == StepKind::kCopy) result.values.push_back(result.buffers[step.uses[0].buffer].bytes);
+    if (step.as<CopyStep>() != nullptr) result.values.push_back(result.buffers[step.uses[0].buffer].bytes);
     entry.value_count = static_cast<uint32_t>(result.values.size()) - entry.first_value;
   }
 
   // The backend that receives a step's calls: for copies that of a device, or that of the span that they
   // join.
   uint32_t backend_of(const Executable& result, const Step& step) const {
-    if (step.kind == StepKind::kKernel) return backend_of_kernel(step);
-    if (step.kind != StepKind::kCopy) return kNoId;
+    if (const auto* kernel = step.as<KernelStep>()) return backend_of_kernel(step, *kernel);
+    if (step.as<CopyStep>() == nullptr) return kNoId;
     for (const BufferUse& use : step.uses) {
       const Place place = result.program->buffers[use.buffer].place;
       if (place.kind == Place::Kind::kDevice) return backends_.position(data_.devices[place.index]);
@@ -110,14 +107,14 @@ class Maker {
     return joins ? result.spans.back().backend : kNoId;
   }
 
-  uint32_t backend_of_kernel(const Step& step) const {
-    const uint32_t backend = backends_.position(step.backend);
+  uint32_t backend_of_kernel(const Step& step, const KernelStep& kernel) const {
+    const uint32_t backend = backends_.position(kernel.backend);
     invariant(backend != kNoId, "the kernel binaries of a backend were not loaded");
-    if (backends_.all[backend].executor->is_valid(step.launch, step.uses.size())) return backend;
+    if (backends_.all[backend].executor->is_valid(kernel.launch, step.uses.size())) return backend;
     throw UserError("INGOT-U206",
                     fmt::format("the engine's program is broken: '{}' has a launch that its backend '{}' "
                                 "rejects",
-                                step.name, step.backend),
+                                step.name, kernel.backend),
                     "rebuild the engine; if this version of Ingot built it, report a bug");
   }
 
@@ -143,9 +140,10 @@ class Maker {
   void find_moving(Executable& result) const {
     const auto& buffers = result.program->buffers;
     for (BufferId id = 0; id < buffers.size(); ++id) {
-      const Storage storage = buffers[result.buffers[id].root].storage;
-      if (storage == Storage::kInput || storage == Storage::kOutput || storage == Storage::kDynamic)
-        result.moving.push_back(id);
+      const Buffer& root = buffers[result.buffers[id].root];
+      const bool moves = root.as<InputStorage>() != nullptr || root.as<OutputStorage>() != nullptr ||
+                         root.as<DynamicStorage>() != nullptr;
+      if (moves) result.moving.push_back(id);
     }
     for (uint32_t i = 0; i < result.arguments.size(); ++i) {
       if (std::ranges::binary_search(result.moving, result.arguments[i]))
@@ -156,7 +154,7 @@ class Maker {
   static void find_places(Executable& result) {
     std::set<uint8_t> places;
     for (const Buffer& buffer : result.program->buffers) {
-      if (buffer.storage == Storage::kArena) places.insert(place_number(buffer.place));
+      if (buffer.as<ArenaStorage>() != nullptr) places.insert(place_number(buffer.place));
     }
     result.places.assign(places.begin(), places.end());
   }
@@ -194,13 +192,13 @@ bool has_data_dependent_shape(const Executable& executable, BufferId id) {
 // Marks everything that must be re-evaluated during a run.
 void mark_data_dependent(Executable& executable) {
   for (BufferId id = 0; id < executable.buffers.size(); ++id) {
-    const Storage storage = executable.program->buffers[id].storage;
+    const Buffer& buffer = executable.program->buffers[id];
     const bool data_dependent = has_data_dependent_shape(executable, id) ||
                                 executable.dims->is_data_dependent(executable.buffers[id].offset);
     const bool is_output_of_unknown_size =
-        storage == Storage::kOutput && has_data_dependent_shape(executable, id);
+        buffer.as<OutputStorage>() != nullptr && has_data_dependent_shape(executable, id);
     executable.data_dependent = executable.data_dependent || data_dependent;
-    if (storage == Storage::kDynamic || is_output_of_unknown_size)
+    if (buffer.as<DynamicStorage>() != nullptr || is_output_of_unknown_size)
       executable.data_dependent_buffers.push_back(id);
   }
   for (ExecutableStep& step : executable.steps) {

@@ -13,9 +13,10 @@ namespace {
 
 void require_values(const EngineData& data, const Program& init, const WeightSet& weights) {
   for (const Buffer& buffer : init.buffers) {
-    if (buffer.storage != Storage::kWeight && buffer.storage != Storage::kConstant) continue;
-    const WeightData& entry = data.weights[buffer.index];
-    if (weights.data[buffer.index] != nullptr || entry.bytes == 0) continue;
+    const auto id = buffer.weight();
+    if (!id) continue;
+    const WeightData& entry = data.weights[*id];
+    if (weights.data[*id] != nullptr || entry.bytes == 0) continue;
     throw UserError(
         "INGOT-U322",
         fmt::format("the engine does not keep the model's weight '{}', and no new value was given",
@@ -40,11 +41,10 @@ struct InitOutputs {
 };
 
 // For a device, a value on the host is enough: it is copied when needed.
-bool is_given(const EngineData& data, const Buffer& buffer, const WeightSet& weights) {
-  if (weights.data[buffer.index] != nullptr) return true;
-  const bool placed =
-      buffer.place.kind == Place::Kind::kDevice && weights.on_devices.size() == data.devices.size();
-  return placed && weights.on_devices[buffer.place.index][buffer.index] != nullptr;
+bool is_given(const EngineData& data, uint32_t id, Place place, const WeightSet& weights) {
+  if (weights.data[id] != nullptr) return true;
+  const bool placed = place.kind == Place::Kind::kDevice && weights.on_devices.size() == data.devices.size();
+  return placed && weights.on_devices[place.index][id] != nullptr;
 }
 
 }  // namespace
@@ -57,9 +57,8 @@ bool has_value(const WeightSet& weights, size_t id) {
 std::optional<uint32_t> find_missing(const EngineData& data, const Program& program,
                                      const WeightSet& weights) {
   for (const Buffer& buffer : program.buffers) {
-    const bool is_weight = buffer.storage == Storage::kWeight || buffer.storage == Storage::kConstant;
-    const bool absent = is_weight && !is_given(data, buffer, weights) && data.weights[buffer.index].bytes > 0;
-    if (absent) return buffer.index;
+    const auto id = buffer.weight();
+    if (id && !is_given(data, *id, buffer.place, weights) && data.weights[*id].bytes > 0) return id;
   }
   for (const Program& nested : program.nested) {
     if (const auto missing = find_missing(data, nested, weights)) return missing;
@@ -96,12 +95,12 @@ void place_weights_on_devices(const EngineData& data, const Program& program, co
   weights.on_devices.resize(data.devices.size());
   for (WeightPointers& copies : weights.on_devices) copies.resize(data.weights.size());
   for (const Buffer& buffer : program.buffers) {
-    const bool is_weight = buffer.storage == Storage::kWeight || buffer.storage == Storage::kConstant;
-    if (!is_weight || buffer.place.kind == Place::Kind::kHost) continue;
-    std::shared_ptr<const std::byte>& copy = weights.on_devices[buffer.place.index][buffer.index];
-    const std::byte* value = weights.data[buffer.index].get();
+    const auto id = buffer.weight();
+    if (!id || buffer.place.kind == Place::Kind::kHost) continue;
+    std::shared_ptr<const std::byte>& copy = weights.on_devices[buffer.place.index][*id];
+    const std::byte* value = weights.data[*id].get();
     if (copy != nullptr || value == nullptr) continue;
-    const size_t bytes = data.weights[buffer.index].bytes;
+    const size_t bytes = data.weights[*id].bytes;
     DeviceMemory& memory = *backends.memories[place_number(buffer.place)];
     const std::shared_ptr<std::byte> own = memory.allocate(bytes);
     memory.copy(own.get(), value, bytes);

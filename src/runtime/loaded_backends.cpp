@@ -13,7 +13,7 @@ namespace {
 
 void collect_backends(const Program& program, std::set<std::string>& names) {
   for (const Step& step : program.steps) {
-    if (step.kind == StepKind::kKernel) names.insert(step.backend);
+    if (const auto* kernel = step.as<KernelStep>()) names.insert(kernel->backend);
   }
   for (const Program& nested : program.nested) collect_backends(nested, names);
 }

@@ -43,8 +43,22 @@ class ProgramRun {
   void set_pointer(BufferId id);
   void set_moving_arguments();
   std::byte* address(BufferId id);
+  std::byte* address(BufferId, const InputStorage& input) const { return ports_.inputs[input.index]; }
+  std::byte* address(BufferId id, const OutputStorage& output);
+  std::byte* address(BufferId id, const WeightStorage& weight) const {
+    return address_of_weight(id, weight.id);
+  }
+  std::byte* address(BufferId id, const ConstantStorage& constant) const {
+    return address_of_weight(id, constant.id);
+  }
+  std::byte* address(BufferId, const StateStorage& state) const { return resources_.states[state.index]; }
+  std::byte* address(BufferId id, const ArenaStorage&) const;
+  std::byte* address(BufferId, const AliasStorage&) const { return nullptr; }  // follows from its root's
+  // Known from the start if an outer program's step determined its size.
+  std::byte* address(BufferId id, DynamicStorage) { return allocate_data_dependent(id); }
+  std::byte* address_of_weight(BufferId id, uint32_t weight) const;
   std::byte* allocate_data_dependent(BufferId id);
-  std::byte* allocate_output(BufferId id);
+  std::byte* allocate_output(BufferId id, const OutputStorage& output);
   DeviceMemory* memory_of(BufferId id) const {
     return resources_.backends.memories[place_number(program_.buffers[id].place)];
   }
@@ -52,9 +66,9 @@ class ProgramRun {
   void run_watched(const ExecutableSpan& span);
   void run_calls(uint32_t backend, size_t first, size_t last);
   void run_on_host(size_t index);
-  void run_routine(const ExecutableStep& step, size_t index);
-  void run_branch(const ExecutableStep& step);
-  void run_loop(const ExecutableStep& step);
+  void run_routine(const ExecutableStep& step, const RoutineStep& routine, size_t index);
+  void run_branch(const ExecutableStep& step, const BranchStep& branch);
+  void run_loop(const ExecutableStep& step, const LoopStep& loop);
   void run_nested(uint32_t id, const Ports& ports);
   void check_all() const;
   void bind_results(const ExecutableStep& step);
@@ -137,52 +151,47 @@ void ProgramRun::set_moving_arguments() {
 }
 
 std::byte* ProgramRun::address(BufferId id) {
-  const Buffer& buffer = program_.buffers[id];
-  switch (buffer.storage) {
-    case Storage::kInput:
-      return ports_.inputs[buffer.index];
-    case Storage::kOutput:
-      if (level_ > 0) return ports_.outputs[buffer.index];
-      return is_known(*executable_.dims, plan_, executable_.buffers[id].bytes) ? allocate_output(id)
-                                                                               : nullptr;
-    case Storage::kWeight:
-    case Storage::kConstant:
-      // Nothing writes weights: `validate` checked it.
-      return const_cast<std::byte*>(resources_.weights.at(place_number(buffer.place))[buffer.index].get());
-    case Storage::kState:
-      return resources_.states[buffer.index];
-    case Storage::kArena:
-      return frame_.arenas[place_number(buffer.place)] + frame_.offsets[id];
-    case Storage::kDynamic:  // known from the start if an outer program's step determined its size
-      return allocate_data_dependent(id);
-    case Storage::kAlias:
-      break;
-  }
-  return nullptr;
+  return std::visit([&](const auto& storage) { return address(id, storage); }, program_.buffers[id].storage);
 }
 
-std::byte* ProgramRun::allocate_output(BufferId id) {
+std::byte* ProgramRun::address(BufferId id, const OutputStorage& output) {
+  if (level_ > 0) return ports_.outputs[output.index];
+  const bool known = is_known(*executable_.dims, plan_, executable_.buffers[id].bytes);
+  return known ? allocate_output(id, output) : nullptr;
+}
+
+// Nothing writes weights: `validate` checked it.
+std::byte* ProgramRun::address_of_weight(BufferId id, uint32_t weight) const {
+  const uint8_t place = place_number(program_.buffers[id].place);
+  return const_cast<std::byte*>(resources_.weights.at(place)[weight].get());
+}
+
+std::byte* ProgramRun::address(BufferId id, const ArenaStorage&) const {
+  return frame_.arenas[place_number(program_.buffers[id].place)] + frame_.offsets[id];
+}
+
+std::byte* ProgramRun::allocate_output(BufferId id, const OutputStorage& output) {
   constexpr size_t kShort = 8;
   const ExecutableBuffer& buffer = executable_.buffers[id];
-  const Buffer& declared = program_.buffers[id];
   const size_t rank = buffer.shape.size();
   int64_t few[kShort];
   std::vector<int64_t> many(rank > kShort ? rank : 0);
   int64_t* shape = rank > kShort ? many.data() : few;
   for (size_t i = 0; i < rank; ++i) shape[i] = plan_.values[buffer.shape[i]];
   const auto bytes = static_cast<size_t>(plan_.values[buffer.bytes]);
-  std::byte* memory = resources_.outputs.allocate(resources_.outputs.context, declared.index,
-                                                  declared.type.dtype, {shape, rank}, bytes);
+  std::byte* memory = resources_.outputs.allocate(resources_.outputs.context, output.index,
+                                                  program_.buffers[id].type.dtype, {shape, rank}, bytes);
   if (memory != nullptr || bytes == 0) return memory;
   throw DeviceError("INGOT-D302",
                     fmt::format("the caller's allocator returned no memory for output '{}' ({} bytes)",
-                                program_.outputs[declared.index].name, bytes));
+                                program_.outputs[output.index].name, bytes));
 }
 
 std::byte* ProgramRun::allocate_data_dependent(BufferId id) {
   const DimSlot bytes = executable_.buffers[id].bytes;
   if (!is_known(*executable_.dims, plan_, bytes)) return nullptr;
-  if (program_.buffers[id].storage == Storage::kOutput && level_ == 0) return allocate_output(id);
+  const auto* output = program_.buffers[id].as<OutputStorage>();
+  if (output != nullptr && level_ == 0) return allocate_output(id, *output);
   return frame_.blocks[id].reserve(static_cast<size_t>(plan_.values[bytes]), memory_of(id));
 }
 
@@ -218,19 +227,14 @@ void ProgramRun::run_calls(uint32_t backend, size_t first, size_t last) {
 
 void ProgramRun::run_on_host(size_t index) {
   const ExecutableStep& step = executable_.steps[index];
-  switch (step.step->kind) {
-    case StepKind::kRoutine:
-      return run_routine(step, index);
-    case StepKind::kProgram:
-      return step.step->control == ControlKind::kBranch ? run_branch(step) : run_loop(step);
-    case StepKind::kCopy:
-      return copy_on_host(frame_.calls[index]);
-    case StepKind::kKernel:
-      throw InternalError("a kernel step has no backend");
-  }
+  if (const auto* routine = step.step->as<RoutineStep>()) return run_routine(step, *routine, index);
+  if (const auto* branch = step.step->as<BranchStep>()) return run_branch(step, *branch);
+  if (const auto* loop = step.step->as<LoopStep>()) return run_loop(step, *loop);
+  invariant(step.step->as<CopyStep>() != nullptr, "a kernel step has no backend");
+  copy_on_host(frame_.calls[index]);
 }
 
-void ProgramRun::run_routine(const ExecutableStep& step, size_t index) {
+void ProgramRun::run_routine(const ExecutableStep& step, const RoutineStep& routine, size_t index) {
   RoutineArguments& arguments = frame_.routines[index];
   size_t input = 0, output = 0;
   for (uint32_t i = 0; i < step.argument_count; ++i) {
@@ -241,7 +245,7 @@ void ProgramRun::run_routine(const ExecutableStep& step, size_t index) {
   try {
     step.routine->run({.inputs = arguments.inputs,
                        .outputs = arguments.outputs,
-                       .attributes = step.step->attributes,
+                       .attributes = routine.attributes,
                        .pool = &resources_.pool});
   } catch (const UserError& error) {
     fail_routine(resources_.data, *step.step, error);
@@ -252,11 +256,11 @@ void ProgramRun::run_nested(uint32_t id, const Ports& ports) {
   ProgramRun(resources_, plan_, executable_.nested[id], frame_.nested[id], ports, level_ + 1).run();
 }
 
-void ProgramRun::run_branch(const ExecutableStep& step) {
+void ProgramRun::run_branch(const ExecutableStep& step, const BranchStep& branch) {
   const auto pointer = [&](size_t use) {
     return frame_.pointers[executable_.arguments[step.first_argument + use]];
   };
-  const uint32_t id = step.step->programs[pointer(0)[0] != std::byte{0} ? 0 : 1];
+  const uint32_t id = pointer(0)[0] != std::byte{0} ? branch.then : branch.otherwise;
   std::vector<std::byte*> ports;
   for (size_t i = 1; i < step.argument_count; ++i) ports.push_back(pointer(i));
   const std::span all(ports);
@@ -266,9 +270,8 @@ void ProgramRun::run_branch(const ExecutableStep& step) {
 
 // Carried values alternate between the results and a second block, so that an iteration never overwrites its
 // inputs.
-void ProgramRun::run_loop(const ExecutableStep& step) {
-  const uint32_t id = step.step->programs[0];
-  const Executable& body = executable_.nested[id];
+void ProgramRun::run_loop(const ExecutableStep& step, const LoopStep& loop) {
+  const Executable& body = executable_.nested[loop.body];
   const BufferId* uses = executable_.arguments.data() + step.first_argument;
   const size_t carried = body.program->outputs.size() - 1, inputs = body.program->inputs.size() - 1;
   const int64_t trips = uses[0] == kNoId ? INT64_MAX : read_scalar(frame_.pointers[uses[0]]);
@@ -289,7 +292,7 @@ void ProgramRun::run_loop(const ExecutableStep& step) {
   writes.insert(writes.end(), results.begin(), results.end());
   for (; iteration < trips && go_on != std::byte{0}; ++iteration) {
     const int64_t now = iteration;  // a copy: the body may not change the counter
-    run_nested(id, {reads, writes});
+    run_nested(loop.body, {reads, writes});
     iteration = now;
     for (size_t i = 0; i < carried; ++i) {
       reads[1 + i] = writes[1 + i];

@@ -107,7 +107,7 @@ class SourceChecks {
 
 void collect_weights(const Program& program, std::set<size_t>& ids) {
   for (const Buffer& buffer : program.buffers) {
-    if (buffer.storage == Storage::kWeight) ids.insert(buffer.index);
+    if (const auto* weight = buffer.as<WeightStorage>()) ids.insert(weight->id);
   }
   for (const Program& nested : program.nested) collect_weights(nested, ids);
 }

@@ -19,8 +19,8 @@ TensorView view_of(const Executable& executable, const RunPlan& plan, BufferId i
 }
 
 size_t carried_values(const Step& step, const Program& program) {
-  if (step.kind != StepKind::kProgram || step.control != ControlKind::kLoop) return 0;
-  return program.nested[step.programs[0]].outputs.size();
+  const auto* loop = step.as<LoopStep>();
+  return loop == nullptr ? 0 : program.nested[loop->body].outputs.size();
 }
 
 void place_arenas(const Executable& executable, const std::vector<int64_t>& sizes, Frame& frame) {
@@ -32,12 +32,12 @@ void place_arenas(const Executable& executable, const std::vector<int64_t>& size
 }
 
 KernelCall make_call(const ExecutableStep& step, Frame& frame) {
-  const bool is_kernel = step.step->kind == StepKind::kKernel;
+  const auto* kernel = step.step->as<KernelStep>();
   const int64_t* values = frame.values.data() + step.first_value;
-  return {.launch = is_kernel ? &step.step->launch : nullptr,
+  return {.launch = kernel != nullptr ? &kernel->launch : nullptr,
           .buffers = std::span(frame.arguments).subspan(step.first_argument, step.argument_count),
           .symbols = values,
-          .sizes = values + step.step->launch.symbols.size()};
+          .sizes = values + (kernel != nullptr ? kernel->launch.symbols.size() : 0)};
 }
 
 void check_copy(const Executable& executable, const RunPlan& plan, const ExecutableStep& step) {
@@ -54,7 +54,7 @@ Frame make_frame(const Executable& executable, RunPlan& plan) {
   const size_t count = executable.buffers.size();
   std::vector<int64_t> sizes(count);
   for (BufferId id = 0; id < count; ++id) {
-    if (executable.program->buffers[id].storage == Storage::kArena)
+    if (executable.program->buffers[id].as<ArenaStorage>() != nullptr)
       sizes[id] = plan.values[executable.buffers[id].capacity];
     check_fit(executable, plan, id);
   }
@@ -107,8 +107,8 @@ void evaluate_step(const Executable& executable, const RunPlan& plan, Frame& fra
   const ExecutableStep& step = executable.steps[index];
   for (uint32_t i = step.first_value; i < step.first_value + step.value_count; ++i)
     frame.values[i] = plan.values[executable.values[i]];
-  if (step.step->kind == StepKind::kCopy) check_copy(executable, plan, step);
-  if (step.step->kind != StepKind::kRoutine) return;
+  if (step.step->as<CopyStep>() != nullptr) check_copy(executable, plan, step);
+  if (step.step->as<RoutineStep>() == nullptr) return;
   RoutineArguments& arguments = frame.routines[index];
   arguments = {};
   for (const BufferUse& use : step.step->uses) {

@@ -20,7 +20,8 @@ namespace {
 
 const Step* find_step(const Program& program, const Launch* launch) {
   for (const Step& step : program.steps) {
-    if (&step.launch == launch) return &step;
+    const auto* kernel = step.as<KernelStep>();
+    if (kernel != nullptr && &kernel->launch == launch) return &step;
   }
   for (const Program& nested : program.nested) {
     if (const Step* found = find_step(nested, launch)) return found;

@@ -49,7 +49,7 @@ inline EngineData weight_engine() {
   engine.sources.push_back({.name = "w", .shape = {4}, .data = bytes_of({1, 2, 3, 4})});
   engine.weights.push_back(
       {.name = "w", .type = f32({4}), .origin = FromSource{0}, .data = engine.sources[0].data, .bytes = 16});
-  const BufferId weight = add_buffer(engine.main, "w", f32({4}), Storage::kWeight, 0);
+  const BufferId weight = add_buffer(engine.main, "w", f32({4}), WeightStorage{0});
   const BufferId z = add_output(engine.main, "z", f32({4}));
   engine.main.steps.push_back(copy_step(weight, z));
   return engine;
@@ -58,9 +58,9 @@ inline EngineData weight_engine() {
 // The input "target" becomes x; both are f32[4].
 inline EngineData updating_engine() {
   EngineData engine{.name = "update", .origin = "a test", .key = "key of update", .target = "null"};
-  const BufferId x = add_buffer(engine.main, "x", f32({4}), Storage::kInput, 0);
+  const BufferId x = add_buffer(engine.main, "x", f32({4}), InputStorage{0});
   engine.main.inputs.push_back({"x", f32({4}), x});
-  const BufferId target = add_buffer(engine.main, "target", f32({4}), Storage::kState, 0);
+  const BufferId target = add_buffer(engine.main, "target", f32({4}), StateStorage{0});
   engine.main.states.push_back({"target", f32({4}), target});
   const BufferId y = add_output(engine.main, "y", f32({4}));
   engine.main.steps = {copy_step(x, target), copy_step(x, y)};

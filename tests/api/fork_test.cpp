@@ -22,7 +22,7 @@ EngineData large_engine() {
                             .origin = FromSource{0},
                             .data = engine.sources[0].data,
                             .bytes = kFloats * sizeof(float)});
-  const BufferId weight = add_buffer(engine.main, "w", f32({kFloats}), Storage::kWeight, 0);
+  const BufferId weight = add_buffer(engine.main, "w", f32({kFloats}), WeightStorage{0});
   const BufferId z = add_output(engine.main, "z", f32({kFloats}));
   engine.main.steps.push_back(copy_step(weight, z));
   return engine;

@@ -25,7 +25,7 @@ EngineData two_input_engine() {
   Program& main = engine.main;
   for (uint32_t i = 0; i < 2; ++i) {
     const std::string name = i == 0 ? "ids" : "mask";
-    const BufferId input = add_buffer(main, name, f32({2}), Storage::kInput, i);
+    const BufferId input = add_buffer(main, name, f32({2}), InputStorage{i});
     main.inputs.push_back({name, f32({2}), input});
     main.steps.push_back(copy_step(input, add_output(main, name + "_out", f32({2}))));
   }

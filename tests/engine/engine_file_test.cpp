@@ -57,12 +57,13 @@ TEST(EngineFile, KeepsAllThatAnEngineHolds) {
   EXPECT_EQ(read.nodes[0].source, engine.nodes[0].source);
   ASSERT_EQ(read.main.steps.size(), engine.main.steps.size());
   EXPECT_EQ(read.main.steps[1].uses, engine.main.steps[1].uses);
-  EXPECT_EQ(read.main.steps[1].launch, engine.main.steps[1].launch);
+  EXPECT_EQ(read.main.steps[1].as<KernelStep>()->launch, engine.main.steps[1].as<KernelStep>()->launch);
   EXPECT_EQ(read.main.symbols, engine.main.symbols);
   EXPECT_EQ(read.checks, engine.checks);
   EXPECT_EQ(read.metadata, engine.metadata);
-  EXPECT_EQ(read.main.buffers[2].above, engine.main.buffers[2].above);
-  EXPECT_EQ(read.main.buffers[2].bytes, engine.main.buffers[2].bytes);
+  const auto &arena = *engine.main.buffers[2].as<ArenaStorage>(), &copy = *read.main.buffers[2].as<ArenaStorage>();
+  EXPECT_EQ(copy.above, arena.above);
+  EXPECT_EQ(copy.bytes, arena.bytes);
   for (size_t id = 0; id < 3; ++id) {
     ASSERT_NE(read.weights[id].data, nullptr);
     EXPECT_EQ(
@@ -87,8 +88,9 @@ EngineData engine_with_large_weights(WeightsForm form) {
                               .origin = FromSource{static_cast<uint32_t>(engine.sources.size()) - 1},
                               .data = engine.sources.back().data,
                               .bytes = kElements * 4});
-    const BufferId read = testing::add_buffer(engine.main, name, testing::f32({kElements}), Storage::kWeight,
-                                              static_cast<uint32_t>(engine.weights.size()) - 1);
+    const BufferId read =
+        testing::add_buffer(engine.main, name, testing::f32({kElements}),
+                            WeightStorage{static_cast<uint32_t>(engine.weights.size()) - 1});
     engine.main.steps[1].uses.insert(engine.main.steps[1].uses.begin(), BufferUse{read, true, false});
   }
   return engine;
@@ -304,7 +306,7 @@ TEST(EngineFile, StoresEqualWeightsOnce) {
   tied.name = "tied";
   engine.weights.push_back(tied);
   engine.main.steps[1].uses.push_back(
-      {testing::add_buffer(engine.main, "tied", testing::f32({4}), Storage::kWeight, 3), true, false});
+      {testing::add_buffer(engine.main, "tied", testing::f32({4}), WeightStorage{3}), true, false});
   const auto file = open(to_bytes(engine));
   EXPECT_EQ(file->data().weights[3].data, file->data().weights[0].data);
   EXPECT_EQ(file->sections()[5].length, open(to_bytes(small_engine()))->sections()[5].length);
@@ -321,7 +323,7 @@ TEST(EngineFile, ChecksWeightsBlockByBlock) {
                             .bytes = 1 << 21});
   engine.sources.push_back({.name = "large", .shape = {1 << 19}, .data = engine.weights.back().data});
   engine.main.steps[1].uses.push_back(
-      {testing::add_buffer(engine.main, "large", testing::f32({1 << 19}), Storage::kWeight, 3), true, false});
+      {testing::add_buffer(engine.main, "large", testing::f32({1 << 19}), WeightStorage{3}), true, false});
   std::vector<std::byte> bytes = to_bytes(engine);
   const auto file = open(bytes);
   EXPECT_EQ(file->weight_blocks(), 3u);

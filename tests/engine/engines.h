@@ -32,21 +32,21 @@ inline EngineData small_engine() {
                             .data = bytes_of({7, 8, 9, 10}),
                             .bytes = 16});
   engine.init.name = "init";
-  const BufferId w = add_buffer(engine.init, "layer.w", f32({4}), Storage::kWeight, 0);
+  const BufferId w = add_buffer(engine.init, "layer.w", f32({4}), WeightStorage{0});
   const BufferId p = add_output(engine.init, "p", f32({4}));
   engine.init.steps = {kernel_step("pack", {w}, {p})};
 
   Program& main = engine.main = chain();
-  const BufferId weight = add_buffer(main, "layer.w", f32({4}), Storage::kWeight, 0);
-  const BufferId constant = add_buffer(main, "c", f32({2}), Storage::kConstant, 1);
-  const BufferId packed = add_buffer(main, "p", f32({4}), Storage::kWeight, 2);
-  const BufferId state = add_buffer(main, "k", f32({3}), Storage::kState, 0);
+  const BufferId weight = add_buffer(main, "layer.w", f32({4}), WeightStorage{0});
+  const BufferId constant = add_buffer(main, "c", f32({2}), ConstantStorage{1});
+  const BufferId packed = add_buffer(main, "p", f32({4}), WeightStorage{2});
+  const BufferId state = add_buffer(main, "k", f32({3}), StateStorage{0});
   main.states.push_back({"k", f32({3}), state});
   main.steps[1] = kernel_step("mix", {1, weight, constant, packed}, {2, state});
-  main.steps[1].launch = {.image = 0,
-                          .symbols = {Dim::symbol("S")},
-                          .sizes = {Dim::symbol("B") * Dim::symbol("S"), 128},
-                          .constants = {16, -1}};
+  main.steps[1].as<KernelStep>()->launch = {.image = 0,
+                                            .symbols = {Dim::symbol("S")},
+                                            .sizes = {Dim::symbol("B") * Dim::symbol("S"), 128},
+                                            .constants = {16, -1}};
   main.steps[1].nodes = {0};
   engine.nodes.push_back({"linear_1", "aten.linear.default", "model.py:12 in forward"});
   engine.metadata = {{"commit", "1a2b3c"}, {"note", ""}};

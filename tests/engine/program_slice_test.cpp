@@ -21,14 +21,13 @@ std::vector<std::string> names_of(const std::vector<Step>& steps) {
 Program init_of_two_weights() {
   Program program;
   program.name = "init";
-  const BufferId a = add_buffer(program, "a", f32({2}), Storage::kWeight, 0);
-  const BufferId b = add_buffer(program, "b", f32({2}), Storage::kWeight, 1);
+  const BufferId a = add_buffer(program, "a", f32({2}), WeightStorage{0});
+  const BufferId b = add_buffer(program, "b", f32({2}), WeightStorage{1});
   const BufferId packed = add_output(program, "packed", f32({2}));
-  const BufferId scratch = add_buffer(program, "scratch", f32({2}), Storage::kArena, 0);
+  const BufferId scratch = add_buffer(program, "scratch", f32({2}), ArenaStorage{});
   const BufferId sum = add_output(program, "sum", f32({2}));
   const BufferId low = add_output(program, "low", f32({2}));
   const BufferId high = add_output(program, "high", f32({2}));
-  program.buffers[scratch].bytes = 64;
   program.steps = {kernel_step("pack", {a}, {packed}), kernel_step("double", {a}, {scratch}),
                    kernel_step("add", {scratch, b}, {sum}), kernel_step("split", {b}, {low, high})};
   return program;
@@ -49,7 +48,7 @@ TEST(ProgramSlice, KeepsTheStepsThatOutputsNeed) {
   EXPECT_EQ(packed.program.buffers.size(), 2u);
   const ProgramSlice sum = slice_program(program, {{1}});
   EXPECT_THAT(names_of(sum.program.steps), ElementsAre("double", "add"));
-  EXPECT_EQ(sum.program.buffers[sum.program.outputs[0].buffer].index, 0u);
+  EXPECT_EQ(sum.program.buffers[sum.program.outputs[0].buffer].as<OutputStorage>()->index, 0u);
 }
 
 TEST(ProgramSlice, TakesAllOutputsOfAStep) {

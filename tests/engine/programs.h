@@ -12,34 +12,35 @@ namespace ingot::core::testing {
 
 inline TensorType f32(Shape shape) { return {DType::kF32, std::move(shape), {}}; }
 
-inline BufferId add_buffer(Program& program, std::string name, TensorType type, Storage storage,
-                           uint32_t index = 0) {
-  Buffer buffer{.name = std::move(name), .type = std::move(type), .storage = storage, .index = index};
-  if (storage == Storage::kArena) buffer.bytes = ceil_divide(storage_bytes(buffer.type), 64) * Dim(64);
+// Gives arena buffers their sizes.
+inline BufferId add_buffer(Program& program, std::string name, TensorType type, Storage storage) {
+  Buffer buffer{.name = std::move(name), .type = std::move(type), .storage = std::move(storage)};
+  if (auto* arena = buffer.as<ArenaStorage>())
+    arena->bytes = ceil_divide(storage_bytes(buffer.type), 64) * Dim(64);
   program.buffers.push_back(std::move(buffer));
   return static_cast<BufferId>(program.buffers.size() - 1);
 }
 
 inline BufferId add_input(Program& program, std::string name, TensorType type) {
   const auto index = static_cast<uint32_t>(program.inputs.size());
-  const BufferId id = add_buffer(program, name, type, Storage::kInput, index);
+  const BufferId id = add_buffer(program, name, type, InputStorage{index});
   program.inputs.push_back({std::move(name), std::move(type), id});
   return id;
 }
 
 inline BufferId add_output(Program& program, std::string name, TensorType type) {
   const auto index = static_cast<uint32_t>(program.outputs.size());
-  const BufferId id = add_buffer(program, name, type, Storage::kOutput, index);
+  const BufferId id = add_buffer(program, name, type, OutputStorage{index});
   program.outputs.push_back({std::move(name), std::move(type), id});
   return id;
 }
 
 inline Step copy_step(BufferId from, BufferId to) {
-  return {.kind = StepKind::kCopy, .name = "copy", .uses = {{from, true, false}, {to, false, true}}};
+  return {.name = "copy", .action = CopyStep{}, .uses = {{from, true, false}, {to, false, true}}};
 }
 
 inline Step kernel_step(std::string name, std::vector<BufferId> reads, std::vector<BufferId> writes) {
-  Step step{.name = std::move(name), .backend = "null", .launch = {.image = 0}};
+  Step step{.name = std::move(name), .action = KernelStep{"null", {.image = 0}}};
   for (const BufferId id : reads) step.uses.push_back({id, true, false});
   for (const BufferId id : writes) step.uses.push_back({id, false, true});
   return step;
@@ -51,9 +52,9 @@ inline Program chain() {
   program.symbols = {{"B", {.range = {1, 16}, .typical = 4}}, {"S", {.range = {1, 256}, .typical = 128}}};
   const TensorType type = f32({Dim::symbol("B"), Dim::symbol("S")});
   const BufferId x = add_input(program, "x", type);
-  const BufferId a = add_buffer(program, "a", type, Storage::kArena);
-  const BufferId b = add_buffer(program, "b", type, Storage::kArena);
-  program.buffers[b].above = {a};
+  const BufferId a = add_buffer(program, "a", type, ArenaStorage{});
+  const BufferId b = add_buffer(program, "b", type, ArenaStorage{});
+  program.buffers[b].as<ArenaStorage>()->above = {a};
   const BufferId y = add_output(program, "y", type);
   program.steps = {copy_step(x, a), copy_step(a, b), copy_step(b, y)};
   return program;

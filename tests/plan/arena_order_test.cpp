@@ -29,7 +29,7 @@ Program random_program(std::mt19937& random, size_t steps) {
   std::vector<BufferId> made = {testing::add_input(program, "x", f32({batch, sequence}))};
   for (size_t i = 0; i < steps; ++i) {
     const BufferId result = add_buffer(program, "b" + std::to_string(i),
-                                       f32(shapes[random() % std::size(shapes)]), Storage::kArena);
+                                       f32(shapes[random() % std::size(shapes)]), ArenaStorage{});
     std::vector<BufferId> reads;
     for (size_t k = 0; k <= random() % 3; ++k)
       reads.push_back(made[made.size() - 1 - random() % std::min<size_t>(made.size(), 6)]);
@@ -43,7 +43,10 @@ Program random_program(std::mt19937& random, size_t steps) {
 
 std::vector<int64_t> sizes_of(const Program& program, const SymbolValues& values) {
   std::vector<int64_t> sizes;
-  for (const Buffer& buffer : program.buffers) sizes.push_back(evaluate(buffer.bytes, values));
+  for (const Buffer& buffer : program.buffers) {
+    const auto* arena = buffer.as<ArenaStorage>();
+    sizes.push_back(arena == nullptr ? 0 : evaluate(arena->bytes, values));
+  }
   return sizes;
 }
 
@@ -54,10 +57,10 @@ void expect_no_overlap(const Program& program, const SymbolValues& values) {
   const int64_t total = place_arena(program, {}, sizes, offsets);
   const std::vector<Lifetime> lives = lifetimes(program);
   for (BufferId a = 0; a < sizes.size(); ++a) {
-    if (program.buffers[a].storage != Storage::kArena) continue;
+    if (!program.buffers[a].as<ArenaStorage>()) continue;
     EXPECT_LE(offsets[a] + sizes[a], total);
     for (BufferId b = 0; b < a; ++b) {
-      if (program.buffers[b].storage != Storage::kArena || !lives[a].meets(lives[b])) continue;
+      if (!program.buffers[b].as<ArenaStorage>() || !lives[a].meets(lives[b])) continue;
       ASSERT_TRUE(offsets[a] + sizes[a] <= offsets[b] || offsets[b] + sizes[b] <= offsets[a])
           << program.buffers[a].name << " and " << program.buffers[b].name;
     }
@@ -98,7 +101,9 @@ TEST(OrderArena, KeepsFewRelations) {
   PlanReport report;
   order_arena(program, {{"B", 8}, {"S", 128}}, report);
   size_t relations = 0;
-  for (const Buffer& buffer : program.buffers) relations += buffer.above.size();
+  for (const Buffer& buffer : program.buffers) {
+    if (const auto* arena = buffer.as<ArenaStorage>()) relations += arena->above.size();
+  }
   EXPECT_LT(relations, 3 * program.buffers.size());
 }
 
@@ -108,11 +113,11 @@ Program transformer(int layers) {
   const Dim batch = Dim::symbol("B"), sequence = Dim::symbol("S");
   program.symbols = {{"B", {.range = {1, 16}}}, {"S", {.range = {1, 256}}}};
   const TensorType hidden = f32({batch, sequence, 384});
-  BufferId stream = add_buffer(program, "embedding", hidden, Storage::kArena);
+  BufferId stream = add_buffer(program, "embedding", hidden, ArenaStorage{});
   const BufferId x = testing::add_input(program, "x", f32({batch, sequence}));
   program.steps.push_back(kernel_step("embed", {x}, {stream}));
   const auto apply = [&](const char* name, std::vector<BufferId> reads, TensorType type) {
-    const BufferId result = add_buffer(program, name, std::move(type), Storage::kArena);
+    const BufferId result = add_buffer(program, name, std::move(type), ArenaStorage{});
     program.steps.push_back(kernel_step(name, std::move(reads), {result}));
     return result;
   };
@@ -138,7 +143,7 @@ Program residual_network() {
   program.symbols = {{"B", {.range = {1, 16}}}, {"S", {.range = {1, 256}}}};
   const auto map = [&](int channels, int size) { return f32({batch, channels, size, size}); };
   const auto apply = [&](const char* name, std::vector<BufferId> reads, TensorType type) {
-    const BufferId result = add_buffer(program, name, std::move(type), Storage::kArena);
+    const BufferId result = add_buffer(program, name, std::move(type), ArenaStorage{});
     program.steps.push_back(kernel_step(name, std::move(reads), {result}));
     return result;
   };

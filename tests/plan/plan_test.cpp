@@ -32,7 +32,7 @@ TEST(Plan, ElementwiseChainsWorkInPlaceAndEndInTheOutput) {
     return %c
   })",
                        {{"B", 4}});
-  EXPECT_EQ(planned.result_of("add").storage, Storage::kOutput);
+  EXPECT_TRUE(planned.result_of("add").as<OutputStorage>());
   EXPECT_EQ(planned.report.arena, 4 * 8 * 4) << "one of the two operands is overwritten by the result";
   EXPECT_EQ(planned.copies(), 0u);
   for (const int64_t size : {1, 5, 16}) expect_right(planned, {filled({size, 8}, -1, 0.25F)});
@@ -61,7 +61,7 @@ TEST(Plan, ViewsShareTheirOperandsMemory) {
                        {});
   EXPECT_EQ(&planned.memory("v"), &planned.memory("a"));
   EXPECT_EQ(&planned.memory("s"), &planned.memory("a"));
-  EXPECT_EQ(planned.buffer("s").alias_offset, Dim(24));
+  EXPECT_EQ(planned.buffer("s").as<AliasStorage>()->offset, Dim(24));
   EXPECT_EQ(planned.report.lower_bound, 128);
   expect_right(planned, {filled({4, 6}, 0)});
 }
@@ -100,7 +100,7 @@ constexpr const char* kCache = R"(graph main(%x: f32[1, 2], %at: i64[1]) {
 
 TEST(Plan, CachesAreUpdatedInPlace) {
   PlannedGraph planned(kCache, {});
-  EXPECT_EQ(planned.result_of("index_copy").storage, Storage::kState);
+  EXPECT_TRUE(planned.result_of("index_copy").as<StateStorage>());
   EXPECT_EQ(planned.copies(), 0u);
   Tensor at = make_tensor(DType::kI64, {1});
   const TensorMap states = {{"cache", filled({4, 2}, 10)}};
@@ -154,7 +154,7 @@ TEST(Plan, RunningValuesAreComputedInTheirState) {
     return %y
   })",
                        {});
-  EXPECT_EQ(planned.result_of("add").storage, Storage::kState);
+  EXPECT_TRUE(planned.result_of("add").as<StateStorage>());
   EXPECT_EQ(planned.copies(), 0u);
   expect_right(planned, {filled({3}, 1)}, {{"k", filled({3}, 10)}});
 }

@@ -55,7 +55,8 @@ class PlannedGraph {
     throw std::out_of_range(std::string(step));
   }
   size_t copies() const {
-    return static_cast<size_t>(std::ranges::count(program().steps, StepKind::kCopy, &Step::kind));
+    const auto is_copy = [](const Step& step) { return step.as<CopyStep>() != nullptr; };
+    return static_cast<size_t>(std::ranges::count_if(program().steps, is_copy));
   }
 
   // Outputs, and states after the run, of the plan and of the evaluator.

@@ -42,7 +42,7 @@ using namespace testing;
 TEST(Context, AllocatesNothingOnceAShapeWasSeen) {
   Program program = chain();
   program.steps[1] = kernel_step("k", {1}, {2});
-  program.steps[1].launch.symbols = {Dim::symbol("S")};
+  program.steps[1].as<KernelStep>()->launch.symbols = {Dim::symbol("S")};
   const TestExecutor executor({[](const KernelCall& call) -> int64_t {
     std::memcpy(call.buffers[1], call.buffers[0], static_cast<size_t>(call.symbols[0]) * 4);
     return 0;

@@ -153,7 +153,7 @@ TEST_F(ChangedFileTest, ATruncatedFileIsNotRead) {
 // Init reads b, which the file keeps, and writes to memory without a checksum.
 TEST_F(ChangedFileTest, RefitsDoNotPrepareDamagedWeights) {
   EngineData data = weighted_engine();
-  const BufferId b = add_buffer(data.init, "b", f32({2}), Storage::kWeight, 1);
+  const BufferId b = add_buffer(data.init, "b", f32({2}), WeightStorage{1});
   data.init.steps[0].uses.push_back({b, true, false});
   write_original(data);
   const auto engine = load();

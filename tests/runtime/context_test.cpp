@@ -180,7 +180,7 @@ TEST(Context, ReportsAnAllocatorThatGivesNothing) {
 
 TEST(Context, EvaluatesTheSizesOfLaunches) {
   EngineData engine = doubling_engine();
-  engine.main.steps[0].launch.sizes = {Dim::symbol("S") * Dim(4), 7};
+  engine.main.steps[0].as<KernelStep>()->launch.sizes = {Dim::symbol("S") * Dim(4), 7};
   auto kernels = doubling_kernels();
   kernels[0] = [first = kernels[0]](const KernelCall& call) -> int64_t {
     return call.sizes[0] == 40 && call.sizes[1] == 7 ? first(call) : 7;
@@ -191,7 +191,7 @@ TEST(Context, EvaluatesTheSizesOfLaunches) {
 
 TEST(Context, RefusesPlansWhoseSizesDoNotFit) {
   EngineData engine = doubling_engine();
-  engine.main.buffers[1].bytes = 64;
+  engine.main.buffers[1].as<ArenaStorage>()->bytes = 64;
   Runner runner(std::move(engine), doubling_kernels());
   EXPECT_EQ(runner.refusal({argument(filled({1, 16}, 0))}), "");
   EXPECT_THAT(runner.refusal({argument(filled({1, 17}, 0))}),
@@ -202,7 +202,7 @@ TEST(Context, RefusesPlansWhoseSizesDoNotFit) {
 EngineData accumulating_engine(std::optional<uint32_t> bound_to) {
   Program program;
   const BufferId x = add_input(program, "x", f32({3}));
-  const BufferId k = add_buffer(program, "k", f32({3}), Storage::kState, 0);
+  const BufferId k = add_buffer(program, "k", f32({3}), StateStorage{0});
   program.states.push_back({"k", f32({3}), k});
   Step step = kernel_step("add", {x}, {k});
   step.uses[1].reads = true;

@@ -43,7 +43,7 @@ Program branch(const std::string& name, uint32_t image) {
   Program program{.name = name};
   const TensorType type = f32({Dim::symbol("S")});
   const BufferId x = add_input(program, "x", type);
-  const BufferId t = add_buffer(program, "t", type, Storage::kArena);
+  const BufferId t = add_buffer(program, "t", type, ArenaStorage{});
   const BufferId y = add_output(program, "y", type);
   program.steps = {elementwise_step(name, image, {x}, t, Dim::symbol("S")), copy_step(t, y)};
   return program;
@@ -61,10 +61,10 @@ TEST(ControlFlow, TakesOneBranch) {
   program.symbols = {{"S", {.range = {1, 100}}}};
   const BufferId condition = add_input(program, "c", kScalarBool);
   const BufferId x = add_input(program, "x", f32({Dim::symbol("S")}));
-  const BufferId t = add_buffer(program, "t", f32({Dim::symbol("S")}), Storage::kArena);
+  const BufferId t = add_buffer(program, "t", f32({Dim::symbol("S")}), ArenaStorage{});
   const BufferId y = add_output(program, "y", f32({Dim::symbol("S")}));
   program.nested = {branch("then", 0), branch("else", 1)};
-  Step step{.kind = StepKind::kProgram, .name = "cond", .control = ControlKind::kBranch, .programs = {0, 1}};
+  Step step{.name = "cond", .action = BranchStep{0, 1}};
   step.uses = {{condition, true, false}, {x, true, false}, {t, false, true}};
   program.steps = {step, copy_step(t, y)};
   EXPECT_NO_THROW(validate(program, 2, 0));
@@ -91,7 +91,7 @@ Program doubling_loop(bool with_trips) {
   const BufferId x = add_input(program, "x", f32({2}));
   const BufferId y = add_output(program, "y", f32({2}));
   program.nested = {body};
-  Step step{.kind = StepKind::kProgram, .name = "loop", .control = ControlKind::kLoop, .programs = {0}};
+  Step step{.name = "loop", .action = LoopStep{0}};
   step.uses = {{with_trips ? trips : kNoId, with_trips, false},
                {with_trips ? kNoId : start, !with_trips, false},
                {x, true, false},
@@ -141,8 +141,8 @@ EngineData compacting_engine() {
   Program program{.name = "main"};
   program.symbols = {{"S", {.range = {1, 100}}}, {"N", {.upper_bound = Dim::symbol("S")}}};
   const BufferId x = add_input(program, "x", f32({Dim::symbol("S")}));
-  const BufferId count = add_buffer(program, "count", kScalarI64, Storage::kArena);
-  const BufferId kept = add_buffer(program, "kept", f32({Dim::symbol("N")}), Storage::kDynamic);
+  const BufferId count = add_buffer(program, "count", kScalarI64, ArenaStorage{});
+  const BufferId kept = add_buffer(program, "kept", f32({Dim::symbol("N")}), DynamicStorage{});
   const BufferId y = add_output(program, "y", f32({Dim::symbol("N")}));
   Step counting = elementwise_step("count", 0, {x}, count, Dim::symbol("S"));
   counting.binds = {{"N", count, Dim::symbol("S")}};

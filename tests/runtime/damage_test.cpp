@@ -23,7 +23,7 @@ EngineData saved_doubling_engine() {
   engine.weights.push_back(
       {.name = "w", .type = f32({2}), .origin = FromSource{0}, .data = engine.sources[0].data, .bytes = 8});
   engine.main.name = "main";
-  const BufferId w = add_buffer(engine.main, "w", f32({2}), Storage::kWeight, 0);
+  const BufferId w = add_buffer(engine.main, "w", f32({2}), WeightStorage{0});
   const BufferId y = add_output(engine.main, "y", f32({2}));
   engine.main.steps = {kernel_step("double", {w}, {y})};
   return engine;

@@ -191,7 +191,7 @@ TEST_F(EngineTest, TrustNarrowsWhatRuns) {
 TEST_F(EngineTest, RefusesBackendsAndRoutinesThatAreNotHere) {
   EngineData data = weighted_engine();
   for (Image& image : data.images) image.target = "cuda:sm_90";
-  data.init.steps[0].backend = data.main.steps[0].backend = "cuda";
+  for (Step* step : {&data.init.steps[0], &data.main.steps[0]}) step->as<KernelStep>()->backend = "cuda";
   const auto refusal = [&](const EngineData& engine) -> std::string {
     try {
       create(engine);
@@ -202,8 +202,7 @@ TEST_F(EngineTest, RefusesBackendsAndRoutinesThatAreNotHere) {
   };
   EXPECT_THAT(refusal(data), HasSubstr("[INGOT-U223] the engine was built for the backend 'cuda'"));
   data = weighted_engine();
-  data.main.steps[0].kind = StepKind::kRoutine;
-  data.main.steps[0].routine = "no_such_routine";
+  data.main.steps[0].action = RoutineStep{"no_such_routine", {}};
   EXPECT_THAT(refusal(data), HasSubstr("[INGOT-U224] the engine needs the routine 'no_such_routine'"));
 }
 

@@ -72,15 +72,15 @@ inline EngineData weighted_engine() {
       {.name = "b", .type = f32({2}), .origin = FromSource{1}, .data = engine.sources[1].data, .bytes = 8});
   engine.weights.push_back({.name = "init.0", .type = f32({2}), .origin = FromInit{0}, .bytes = 8});
   engine.init.name = "init";
-  const BufferId w = add_buffer(engine.init, "w", f32({2}), Storage::kWeight, 0);
+  const BufferId w = add_buffer(engine.init, "w", f32({2}), WeightStorage{0});
   const BufferId made = add_output(engine.init, "p", f32({2}));
   engine.init.steps = {kernel_step("scale", {w}, {made})};
   engine.main.name = "main";
-  const BufferId p = add_buffer(engine.main, "p", f32({2}), Storage::kWeight, 2);
-  const BufferId b = add_buffer(engine.main, "b", f32({2}), Storage::kWeight, 1);
+  const BufferId p = add_buffer(engine.main, "p", f32({2}), WeightStorage{2});
+  const BufferId b = add_buffer(engine.main, "b", f32({2}), WeightStorage{1});
   const BufferId y = add_output(engine.main, "y", f32({2}));
   engine.main.steps = {kernel_step("add", {p, b}, {y})};
-  engine.main.steps[0].launch.image = 1;
+  engine.main.steps[0].as<KernelStep>()->launch.image = 1;
   return engine;
 }
 
@@ -125,8 +125,7 @@ inline Tensor filled(std::vector<int64_t> shape, float first, float step = 1) {
 inline Step elementwise_step(std::string name, uint32_t image, std::vector<BufferId> reads, BufferId write,
                              Dim count) {
   Step step = kernel_step(std::move(name), std::move(reads), {write});
-  step.launch.image = image;
-  step.launch.symbols = {count};
+  step.as<KernelStep>()->launch = {.image = image, .symbols = {count}};
   return step;
 }
 

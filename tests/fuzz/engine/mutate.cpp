@@ -109,32 +109,60 @@ class Mutator {
       buffer.place = {static_cast<Place::Kind>(below(2)), static_cast<uint8_t>(below(3))};
       return;
     }
-    switch (below(8)) {
+    switch (below(4)) {
       case 0:
-        buffer.storage = static_cast<Storage>(below(8));
+        buffer.storage = storage(program);
         return;
       case 1:
-        buffer.index = number(buffer.index);
-        return;
       case 2:
-        buffer.alias_of = buffer_of(program);
-        return;
-      case 3:
-        buffer.alias_offset = dim(program);
-        return;
-      case 4:
-        buffer.above.push_back(buffer_of(program));
-        return;
-      case 5:
-        if (!buffer.above.empty()) buffer.above.pop_back();
-        return;
-      case 6:
-        buffer.bytes = dim(program);
+        std::visit([&](auto& storage) { change(storage, program); }, buffer.storage);
         return;
       default:
         change(buffer.type, program);
     }
   }
+
+  Storage storage(const Program& program) {
+    const Storage kinds[] = {InputStorage{},
+                             OutputStorage{},
+                             WeightStorage{},
+                             ConstantStorage{},
+                             StateStorage{},
+                             ArenaStorage{.bytes = dim(program), .above = {}},
+                             AliasStorage{buffer_of(program), dim(program)},
+                             DynamicStorage{}};
+    return kinds[below(std::size(kinds))];
+  }
+
+  template <typename Port>
+    requires requires(Port port) { port.index; }
+  void change(Port& port, const Program&) {
+    port.index = number(port.index);
+  }
+  template <typename Entry>
+    requires requires(Entry entry) { entry.id; }
+  void change(Entry& entry, const Program&) {
+    entry.id = number(entry.id);
+  }
+  void change(ArenaStorage& arena, const Program& program) {
+    switch (below(3)) {
+      case 0:
+        arena.above.push_back(buffer_of(program));
+        return;
+      case 1:
+        if (!arena.above.empty()) arena.above.pop_back();
+        return;
+      default:
+        arena.bytes = dim(program);
+    }
+  }
+  void change(AliasStorage& alias, const Program& program) {
+    if (below(2) == 0)
+      alias.of = buffer_of(program);
+    else
+      alias.offset = dim(program);
+  }
+  void change(DynamicStorage&, const Program&) {}
 
   void change_use(Step& step, const Program& program) {
     BufferUse* use = any(step.uses);
@@ -151,7 +179,7 @@ class Mutator {
     }
   }
 
-  void change(Step& step, const Program& program) {
+  RoutineStep routine() {
     static const std::vector<std::string> kRoutines = {
         "gru", "lstm", "scatter_add", "scatter_reduce", "sort", "top_k", ""};
     static const std::vector<NamedValues> kAttributes = {
@@ -161,38 +189,60 @@ class Mutator {
         {{"axis", "0"}, {"descending", None{}}},
         {{"axis", 0}, {"reduce", "mean"}, {"include_self", true}},
         {}};
-    switch (below(12)) {
+    return {kRoutines[below(kRoutines.size())], kAttributes[below(kAttributes.size())]};
+  }
+
+  uint32_t nested_of(const Program& program) {
+    return static_cast<uint32_t>(below(program.nested.size() + 1));
+  }
+
+  Action action(const Program& program) {
+    const Action kinds[] = {KernelStep{"null", {.image = 0}}, routine(), CopyStep{},
+                            BranchStep{nested_of(program), nested_of(program)}, LoopStep{nested_of(program)}};
+    return kinds[below(std::size(kinds))];
+  }
+
+  void change(KernelStep& kernel, const Program& program) {
+    Launch& launch = kernel.launch;
+    switch (below(5)) {
       case 0:
-        step.kind = static_cast<StepKind>(below(4));
+        launch.image = number(launch.image);
         return;
       case 1:
-        step.launch.image = number(step.launch.image);
+        launch.symbols.push_back(dim(program));
         return;
       case 2:
-        step.launch.symbols.push_back(dim(program));
+        launch.sizes.push_back(dim(program));
         return;
       case 3:
-        step.launch.sizes.push_back(dim(program));
+        launch.constants.push_back(number(0));
         return;
+      default:
+        if (Dim* size = any(launch.sizes)) *size = dim(program);
+    }
+  }
+  void change(RoutineStep& step, const Program&) { step = routine(); }
+  void change(CopyStep&, const Program&) {}
+  void change(BranchStep& branch, const Program& program) {
+    (below(2) == 0 ? branch.then : branch.otherwise) = nested_of(program);
+  }
+  void change(LoopStep& loop, const Program& program) { loop.body = nested_of(program); }
+
+  void change(Step& step, const Program& program) {
+    switch (below(12)) {
+      case 0:
+      case 1:
+        step.action = action(program);
+        return;
+      case 2:
+      case 3:
       case 4:
-        step.launch.constants.push_back(number(0));
-        return;
       case 5:
-        if (Dim* size = any(step.launch.sizes)) *size = dim(program);
-        return;
       case 6:
-        step.kind = StepKind::kRoutine;
-        step.routine = kRoutines[below(kRoutines.size())];
-        step.attributes = kAttributes[below(kAttributes.size())];
+        std::visit([&](auto& action) { change(action, program); }, step.action);
         return;
       case 7:
         step.binds.push_back({below(2) == 0 ? "S" : "late", buffer_of(program), dim(program)});
-        return;
-      case 8:
-        step.programs.push_back(static_cast<uint32_t>(below(program.nested.size() + 1)));
-        return;
-      case 9:
-        step.control = static_cast<ControlKind>(below(2));
         return;
       default:
         change_use(step, program);
@@ -233,8 +283,9 @@ class Mutator {
   void add_buffer(Program& program) {
     const auto id = static_cast<BufferId>(program.buffers.size());
     if (below(2) == 0 || program.buffers.empty()) {
-      program.buffers.push_back({.name = "added", .type = {DType::kF32, {dim(program)}, {}}});
-      program.buffers.back().bytes = 64;
+      program.buffers.push_back({.name = "added",
+                                 .type = {DType::kF32, {dim(program)}, {}},
+                                 .storage = ArenaStorage{.bytes = 64, .above = {}}});
       return;
     }
     const auto original = static_cast<BufferId>(below(program.buffers.size()));

@@ -13,20 +13,12 @@ const TensorType kFlag{DType::kBool, {}, {}};
 
 TensorType i64(Shape shape) { return {DType::kI64, std::move(shape), {}}; }
 
-Step program_step(ControlKind control, std::vector<uint32_t> programs, std::vector<BufferUse> uses) {
-  return {.kind = StepKind::kProgram,
-          .name = "nested",
-          .uses = std::move(uses),
-          .control = control,
-          .programs = std::move(programs)};
+Step nesting_step(Action action, std::vector<BufferUse> uses) {
+  return {.name = "nested", .action = std::move(action), .uses = std::move(uses)};
 }
 
 Step routine_step(std::string routine, NamedValues attributes, std::vector<BufferUse> uses) {
-  return {.kind = StepKind::kRoutine,
-          .name = routine,
-          .uses = std::move(uses),
-          .routine = routine,
-          .attributes = std::move(attributes)};
+  return {.name = routine, .action = RoutineStep{routine, std::move(attributes)}, .uses = std::move(uses)};
 }
 
 EngineData engine_of(std::string name, Program main) {
@@ -45,7 +37,7 @@ EngineData engine_of(std::string name, Program main) {
 Program copying(const std::string& name) {
   Program program{.name = name};
   const TensorType type = f32({Dim::symbol("S")});
-  const BufferId x = add_input(program, "x", type), t = add_buffer(program, "t", type, Storage::kArena);
+  const BufferId x = add_input(program, "x", type), t = add_buffer(program, "t", type, ArenaStorage{});
   const BufferId y = add_output(program, "y", type);
   program.steps = {copy_step(x, t), copy_step(t, y)};
   return program;
@@ -58,8 +50,7 @@ Program branching() {
   const BufferId flag = add_input(main, "flag", kFlag), x = add_input(main, "x", type);
   const BufferId y = add_output(main, "y", type);
   main.nested = {copying("then"), copying("else")};
-  main.steps = {
-      program_step(ControlKind::kBranch, {0, 1}, {{flag, true, false}, {x, true, false}, {y, false, true}})};
+  main.steps = {nesting_step(BranchStep{0, 1}, {{flag, true, false}, {x, true, false}, {y, false, true}})};
   return main;
 }
 
@@ -68,15 +59,14 @@ Program looping() {
   add_input(body, "i", kCount);
   const BufferId v = add_input(body, "v", f32({4})), go_on = add_output(body, "go_on", kFlag);
   const BufferId next = add_output(body, "next", f32({4}));
-  const BufferId yes = add_buffer(body, "yes", kFlag, Storage::kArena);
+  const BufferId yes = add_buffer(body, "yes", kFlag, ArenaStorage{});
   body.steps = {kernel_step("k", {v}, {yes}), copy_step(yes, go_on), copy_step(v, next)};
   Program main{.name = "main"};
   const BufferId count = add_input(main, "n", kCount), x = add_input(main, "x", f32({4}));
   const BufferId y = add_output(main, "y", f32({4}));
   main.nested = {body};
-  main.steps = {
-      program_step(ControlKind::kLoop, {0},
-                   {{count, true, false}, {kNoId, false, false}, {x, true, false}, {y, false, true}})};
+  main.steps = {nesting_step(
+      LoopStep{0}, {{count, true, false}, {kNoId, false, false}, {x, true, false}, {y, false, true}})};
   return main;
 }
 
@@ -120,13 +110,11 @@ Program late() {
   main.symbols = {{"S", {.range = {1, 16}, .typical = 4}}, {"N", {.range = {0, 16}}}};
   const Dim s = Dim::symbol("S"), n = Dim::symbol("N");
   const BufferId x = add_input(main, "x", f32({s})), count = add_input(main, "count", kCount);
-  const BufferId k = add_buffer(main, "k", f32({4}), Storage::kState, 0);
+  const BufferId k = add_buffer(main, "k", f32({4}), StateStorage{0});
   main.states.push_back({"k", f32({4}), k});
-  const BufferId found = add_buffer(main, "found", kCount, Storage::kArena);
-  const BufferId t = add_buffer(main, "t", f32({n}), Storage::kDynamic);
-  const BufferId part = add_buffer(main, "part", f32({2}), Storage::kAlias);
-  main.buffers[part].alias_of = k;
-  main.buffers[part].alias_offset = 8;
+  const BufferId found = add_buffer(main, "found", kCount, ArenaStorage{});
+  const BufferId t = add_buffer(main, "t", f32({n}), DynamicStorage{});
+  const BufferId part = add_buffer(main, "part", f32({2}), AliasStorage{k, 8});
   const BufferId y = add_output(main, "y", f32({n})), z = add_output(main, "z", f32({2}));
   Step bind = copy_step(count, found);
   bind.binds = {{"N", found, s}};

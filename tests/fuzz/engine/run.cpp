@@ -34,15 +34,20 @@ bool is_modest(const Program& program, SymbolTable& symbols, int64_t& bytes) {
   for (const Step& step : program.steps) {
     for (const SymbolBinding& binding : step.binds)
       symbols[binding.symbol].range = {0, range_of(binding.limit, symbols).max};
-    for (const Dim& size : step.launch.sizes) bytes += most({size}, symbols);
-    const bool is_loop = step.kind == StepKind::kProgram && step.control == ControlKind::kLoop;
-    if (!is_loop) continue;
+    const auto* kernel = step.as<KernelStep>();
+    for (const Dim& size : kernel != nullptr ? kernel->launch.sizes : std::vector<Dim>())
+      bytes += most({size}, symbols);
+    if (step.as<LoopStep>() == nullptr) continue;
     const BufferId count = step.uses[0].buffer;
-    if (count == kNoId || program.buffers[root_buffer(program, count)].storage != Storage::kInput)
+    if (count == kNoId || program.buffers[root_buffer(program, count)].as<InputStorage>() == nullptr)
       return false;
   }
   for (const Buffer& buffer : program.buffers) {
-    bytes += most({buffer.bytes, storage_bytes(buffer.type), buffer.alias_offset}, symbols);
+    const auto* arena = buffer.as<ArenaStorage>();
+    const auto* alias = buffer.as<AliasStorage>();
+    bytes += most({storage_bytes(buffer.type), arena != nullptr ? arena->bytes : Dim(0),
+                   alias != nullptr ? alias->offset : Dim(0)},
+                  symbols);
     if (bytes > kMostBytes) return false;
   }
   return std::ranges::all_of(program.nested,

@@ -27,8 +27,8 @@ EngineData machine_code_engine(const std::string& target = "cpu:x86-64") {
   Program program{.name = "main"};
   const BufferId y = add_output(program, "y", {DType::kI64, {1000}, {}});
   Step step = kernel_step("code", {}, {y});
-  step.backend = "cpu";
-  step.launch = {.image = 1, .symbols = {0}, .sizes = {1000, 0}, .constants = {1, 1'000'000}};
+  step.action =
+      KernelStep{"cpu", {.image = 1, .symbols = {0}, .sizes = {1000, 0}, .constants = {1, 1'000'000}}};
   program.steps = {step};
   EngineData engine{.name = "code", .target = "cpu:x86-64"};
   const auto* code = reinterpret_cast<const std::byte*>(kCode);
@@ -102,20 +102,20 @@ TEST_F(CpuExecuteTest, RefusesCodeThatIsNotWhatWasChecked) {
 
 TEST_F(CpuExecuteTest, LeavesSmallWorkToTheCaller) {
   EngineData data = machine_code_engine();
-  data.main.steps[0].launch.constants[cpu::kItemCost] = 1;
+  data.main.steps[0].as<KernelStep>()->launch.constants[cpu::kItemCost] = 1;
   EXPECT_EQ(parts(run(Engine::create(std::make_shared<EngineData>(data), host))).size(), 1u);
 }
 
 TEST_F(CpuExecuteTest, KeepsPartsToMultiplesOfTheGrain) {
   EngineData data = machine_code_engine();
-  data.main.steps[0].launch.constants[cpu::kGrain] = 300;
+  data.main.steps[0].as<KernelStep>()->launch.constants[cpu::kGrain] = 300;
   for (const int64_t begin : parts(run(Engine::create(std::make_shared<EngineData>(data), host))))
     EXPECT_EQ(begin % 300, 0);
 }
 
 TEST_F(CpuExecuteTest, ReportsTheKernelsStatus) {
   EngineData data = machine_code_engine();
-  data.main.steps[0].launch.symbols = {1};
+  data.main.steps[0].as<KernelStep>()->launch.symbols = {1};
   EXPECT_THROW(run(Engine::create(std::make_shared<EngineData>(data), host)), UserError);
 }
 
