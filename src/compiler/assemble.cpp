@@ -142,7 +142,7 @@ class Assembly {
                           .mutated_inputs = {}};
     for (const aten::StateSource& state : parts_.model.states) {
       engine_->signature.mutated_inputs.push_back(state.mutated_input);
-      engine_->state_values.push_back(state.initial ? to_dense(*state.initial) : Tensor{});
+      engine_->state_values.push_back(state.initial ? to_dense(state.initial->view) : Tensor{});
     }
   }
 
@@ -195,10 +195,10 @@ class Assembly {
 }  // namespace
 
 Tensor dense_values(const aten::WeightSource& weight) {
-  const TensorView& view = weight.data;
-  if (view.strides != row_major_strides(view.shape)) return to_dense(view);
-  return {std::shared_ptr<std::byte>(std::const_pointer_cast<void>(weight.owner), view.data), view.dtype,
-          view.shape};
+  const TensorView& view = weight.value.view;
+  if (!is_dense(view)) return to_dense(view);
+  return {std::shared_ptr<std::byte>(std::const_pointer_cast<void>(weight.value.owner), view.data),
+          view.dtype, view.shape};
 }
 
 std::shared_ptr<EngineData> assemble(BuildParts parts, BuildReport& report) {

@@ -55,7 +55,7 @@ std::string describe_initial_states(const std::vector<aten::StateSource>& states
   for (const aten::StateSource& state : states) {
     std::string initial = "none";
     if (state.initial) {
-      const Tensor dense = to_dense(*state.initial);
+      const Tensor dense = to_dense(state.initial->view);
       initial = fmt::format("{}[{}] sha256:{}", name(dense.dtype), fmt::join(dense.shape, ","),
                             hex(digest({dense.data.get(), dense.bytes()})));
     }

@@ -4,7 +4,6 @@
 #include <map>
 #include <optional>
 #include <set>
-#include <tuple>
 
 #include <fmt/core.h>
 
@@ -20,17 +19,16 @@ struct Role {
   std::optional<Digest> digest;
 };
 
-auto key_of(const TensorView& view) { return std::tuple(view.data, view.dtype, view.shape, view.strides); }
-
 std::map<std::string, Role> roles_by_name(const aten::Program& program, const aten::Imported& model) {
-  std::map<decltype(key_of(TensorView{})), std::string> weights;
-  for (const aten::WeightSource& weight : model.weights) weights.emplace(key_of(weight.data), weight.name);
+  std::map<ViewKey, std::string> weights;
+  for (const aten::WeightSource& weight : model.weights)
+    weights.emplace(key_of(weight.value.view), weight.name);
   std::map<std::string, Role> roles;
   for (const aten::Input& input : program.graph.inputs) {
     if (input.kind == aten::InputKind::kUser || !input.data) continue;
-    const auto weight = weights.find(key_of(*input.data));
+    const auto weight = weights.find(key_of(input.data->view));
     const bool is_weight = weight != weights.end();
-    roles[input.name] = is_weight ? Role{weight->second, {}} : Role{"", tensor_digest(*input.data)};
+    roles[input.name] = is_weight ? Role{weight->second, {}} : Role{"", tensor_digest(input.data->view)};
   }
   for (const aten::OtherName& other : program.other_names) {
     const auto same = roles.find(other.tied_to);

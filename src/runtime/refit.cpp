@@ -15,9 +15,7 @@ namespace ingot::core {
 namespace {
 
 // Without an owner: valid as long as the caller's memory.
-std::shared_ptr<const std::byte> pointer_to(const SourceValue& value) {
-  return {value.owner, value.view.data};
-}
+std::shared_ptr<const std::byte> pointer_to(const OwnedView& value) { return {value.owner, value.view.data}; }
 
 bool is_aligned(const TensorView& view) {
   const auto element = static_cast<uintptr_t>(std::max(1, bit_width(view.dtype) / 8));
@@ -46,7 +44,7 @@ class SourceChecks {
   }
 
  private:
-  void add(const std::string& name, const SourceValue& value) {
+  void add(const std::string& name, const OwnedView& value) {
     if (const auto source = sources_.find(name); source != sources_.end())
       return set(source->second, name, value);
     const auto other = others_.find(name);
@@ -56,7 +54,7 @@ class SourceChecks {
     if (digest && *digest != tensor_digest(value.view)) refuse_constant(name);
   }
 
-  void set(size_t index, const std::string& name, const SourceValue& given) {
+  void set(size_t index, const std::string& name, const OwnedView& given) {
     const SourceWeight& source = data_.sources[index];
     const TensorView& value = given.view;
     if (source.dtype != value.dtype || source.shape != value.shape)

@@ -12,17 +12,12 @@
 
 namespace ingot::core {
 
-struct SourceValue {
-  SourceValue(TensorView value, std::shared_ptr<const void> keeper = nullptr)
-      : view(std::move(value)), owner(std::move(keeper)) {}
-
-  TensorView view;
-  std::shared_ptr<const void> owner;  // nobody changes the memory while it lives; null: copy what stays
-};
-using SourceValues = std::map<std::string, SourceValue, std::less<>>;
+// New values by name. Nobody changes the memory of one with an owner while that lives; without an owner, what
+// stays is copied.
+using SourceValues = std::map<std::string, OwnedView, std::less<>>;
 enum class Coverage { kAll, kSome };  // kSome: weights without a new value keep theirs
 
-using NewSources = std::map<size_t, SourceValue>;  // by index in EngineData::sources
+using NewSources = std::map<size_t, OwnedView>;  // by index in EngineData::sources
 
 // What the values mean for the engine. UserError, the first by name: INGOT-U320 a name that the model never
 // had, U321 another shape or dtype, U324 a weight without a new value (kAll), U325 another value for what the

@@ -124,6 +124,8 @@ void copy_dense(const TensorView& view, std::byte* target) {
   if (count(view.shape) != 0) DenseWriter(view, target).copy(0, 0);
 }
 
+ViewKey key_of(const TensorView& view) { return {view.data, view.dtype, view.shape, view.strides}; }
+
 bool is_dense(const TensorView& view) {
   return bit_width(view.dtype) >= 8 && view.strides == row_major_strides(view.shape);
 }

@@ -7,6 +7,7 @@
 #include <memory>
 #include <span>
 #include <string>
+#include <tuple>
 #include <vector>
 
 #include "types/dtype.h"
@@ -20,6 +21,16 @@ struct TensorView {
   std::vector<int64_t> shape;
   std::vector<int64_t> strides;
 };
+
+// A view that keeps its memory alive: a weight on its way from a model into an engine.
+struct OwnedView {
+  TensorView view;
+  std::shared_ptr<const void> owner;  // null: whoever handed it over keeps the memory
+};
+
+// Equal for views of the same elements in memory.
+using ViewKey = std::tuple<const std::byte*, DType, std::vector<int64_t>, std::vector<int64_t>>;
+ViewKey key_of(const TensorView& view);
 
 // An immutable-shape dense row-major tensor that shares ownership of its bytes (`owner` keeps them alive: a
 // vector, a mapped file, a Python object).

@@ -24,7 +24,8 @@ aten::Input stored(aten::ValueId value, aten::InputKind kind, std::string name, 
   Tensor tensor = make_tensor(DType::kF32, {kWidth});
   auto* values = reinterpret_cast<float*>(tensor.data.get());
   std::iota(values, values + kWidth, first);
-  return {.value = value, .kind = kind, .name = std::move(name), .data = tensor.view(), .owner = tensor.data};
+  return {
+      .value = value, .kind = kind, .name = std::move(name), .data = OwnedView{tensor.view(), tensor.data}};
 }
 
 aten::Node call(std::string target, aten::ValueId a, aten::ValueId b, aten::ValueId result) {

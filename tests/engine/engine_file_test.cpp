@@ -61,7 +61,8 @@ TEST(EngineFile, KeepsAllThatAnEngineHolds) {
   EXPECT_EQ(read.main.symbols, engine.main.symbols);
   EXPECT_EQ(read.checks, engine.checks);
   EXPECT_EQ(read.metadata, engine.metadata);
-  const auto &arena = *engine.main.buffers[2].as<ArenaStorage>(), &copy = *read.main.buffers[2].as<ArenaStorage>();
+  const auto &arena = *engine.main.buffers[2].as<ArenaStorage>(),
+             &copy = *read.main.buffers[2].as<ArenaStorage>();
   EXPECT_EQ(copy.above, arena.above);
   EXPECT_EQ(copy.bytes, arena.bytes);
   for (size_t id = 0; id < 3; ++id) {

@@ -27,7 +27,7 @@ const aten::Input& input(const aten::Program& program, const std::string& name) 
 
 std::vector<double> values(const aten::Input& input) {
   std::vector<double> result;
-  const Tensor dense = to_dense(*input.data);
+  const Tensor dense = to_dense(input.data->view);
   for (int64_t i = 0; i < dense.elements(); ++i) {
     TensorView flat = dense.view();
     flat.shape = {dense.elements()};
@@ -40,21 +40,21 @@ std::vector<double> values(const aten::Input& input) {
 TEST(Pt2Weights, TiedTransposedAndSlicedShareTheirBytes) {
   const aten::Program program = golden("weights");
   const auto& first = input(program, "first.weight");
-  EXPECT_EQ(first.data->data, input(program, "second.weight").data->data);
+  EXPECT_EQ(first.data->view.data, input(program, "second.weight").data->view.data);
   const auto& transposed = input(program, "transposed");
-  EXPECT_EQ(transposed.data->data, first.data->data);
-  EXPECT_THAT(transposed.data->strides, ElementsAre(1, 4));
+  EXPECT_EQ(transposed.data->view.data, first.data->view.data);
+  EXPECT_THAT(transposed.data->view.strides, ElementsAre(1, 4));
   const auto& base = input(program, "base");
-  EXPECT_EQ(input(program, "low").data->data, base.data->data + 4 * sizeof(float));
-  EXPECT_EQ(input(program, "high").data->data, base.data->data + 10 * sizeof(float));
+  EXPECT_EQ(input(program, "low").data->view.data, base.data->view.data + 4 * sizeof(float));
+  EXPECT_EQ(input(program, "high").data->view.data, base.data->view.data + 10 * sizeof(float));
   EXPECT_THAT(values(input(program, "high")), ElementsAre(10, 11, 12, 13, 14, 15, 16, 17));
 }
 
 TEST(Pt2Weights, HaveTheirValuesDtypesAndKinds) {
   const aten::Program program = golden("weights");
-  EXPECT_EQ(input(program, "short").data->dtype, DType::kBF16);
+  EXPECT_EQ(input(program, "short").data->view.dtype, DType::kBF16);
   EXPECT_THAT(values(input(program, "short")), ElementsAre(1, 2, 3, 4));
-  EXPECT_THAT(input(program, "empty").data->shape, ElementsAre(0, 4));
+  EXPECT_THAT(input(program, "empty").data->view.shape, ElementsAre(0, 4));
   EXPECT_EQ(input(program, "first.bias").kind, aten::InputKind::kParameter);
   EXPECT_EQ(input(program, "count").kind, aten::InputKind::kBuffer);
   EXPECT_THAT(values(input(program, "count")), ElementsAre(5));
@@ -66,7 +66,7 @@ TEST(Pt2Weights, HaveTheirValuesDtypesAndKinds) {
 
 TEST(Pt2Weights, KeepTheirStrides) {
   const aten::Program program = golden("image");
-  EXPECT_THAT(input(program, "body.0.0.weight").data->strides, ElementsAre(8, 1, 4, 2));
+  EXPECT_THAT(input(program, "body.0.0.weight").data->view.strides, ElementsAre(8, 1, 4, 2));
   EXPECT_THAT(to_string(program), HasSubstr("%conv2d: f32[1,3,2,2]{12, 1, 6, 3} = aten.conv2d.default"));
 }
 
@@ -74,9 +74,9 @@ TEST(Pt2Weights, LieInTheMappedFile) {
   const auto file = MappedFile::open(test::golden_path("weights"));
   const aten::Program program = read_pt2(file->bytes(), file);
   for (const aten::Input& input : program.graph.inputs) {
-    if (!input.data || !input.data->data) continue;
-    EXPECT_GE(input.data->data, file->bytes().data());
-    EXPECT_LT(input.data->data, file->bytes().data() + file->bytes().size());
+    if (!input.data || !input.data->view.data) continue;
+    EXPECT_GE(input.data->view.data, file->bytes().data());
+    EXPECT_LT(input.data->view.data, file->bytes().data() + file->bytes().size());
   }
 }
 
@@ -90,9 +90,10 @@ TEST(Pt2Weights, AreCopiedWhereTheyAreNotAligned) {
   const std::string bytes = test::read_bytes(test::golden_path("weights"));
   const auto owner = std::make_shared<std::string>("x" + bytes);
   const aten::Program program = read_pt2(as_bytes(*owner).subspan(1), owner);
-  EXPECT_EQ(reinterpret_cast<uintptr_t>(input(program, "base").data->data) % 16, 0u);
+  EXPECT_EQ(reinterpret_cast<uintptr_t>(input(program, "base").data->view.data) % 16, 0u);
   EXPECT_THAT(values(input(program, "low")), ElementsAre(4, 5, 6, 7, 8, 9, 10, 11));
-  EXPECT_EQ(input(program, "low").data->data, input(program, "base").data->data + 4 * sizeof(float));
+  EXPECT_EQ(input(program, "low").data->view.data,
+            input(program, "base").data->view.data + 4 * sizeof(float));
 }
 
 TEST(Pt2Program, KeepsTheCallingConvention) {

@@ -40,11 +40,11 @@ TEST(Safetensors, ReadsTensorsInPlace) {
   const auto tensors = read(file);
   ASSERT_EQ(tensors.size(), 3u);
   EXPECT_EQ(tensors[0].name, "a");
-  EXPECT_EQ(tensors[0].data.dtype, DType::kF32);
-  EXPECT_THAT(tensors[0].data.shape, ElementsAre(2));
-  EXPECT_EQ(reinterpret_cast<const char*>(tensors[0].data.data), file.data() + 8 + header.size());
-  EXPECT_EQ(tensors[1].data.dtype, DType::kBF16);
-  EXPECT_THAT(tensors[2].data.shape, ElementsAre(0, 3));
+  EXPECT_EQ(tensors[0].value.view.dtype, DType::kF32);
+  EXPECT_THAT(tensors[0].value.view.shape, ElementsAre(2));
+  EXPECT_EQ(reinterpret_cast<const char*>(tensors[0].value.view.data), file.data() + 8 + header.size());
+  EXPECT_EQ(tensors[1].value.view.dtype, DType::kBF16);
+  EXPECT_THAT(tensors[2].value.view.shape, ElementsAre(0, 3));
 }
 
 TEST(Safetensors, RefusesDamageByName) {
@@ -71,8 +71,8 @@ TEST(Safetensors, ReadsNothingOutsideOfTheFile) {
   const auto check = [](const std::string& file) {
     if (!refusal(file).empty()) return;
     for (const NamedTensor& tensor : read(file)) {
-      const auto* first = reinterpret_cast<const char*>(tensor.data.data);
-      const Tensor shape{nullptr, tensor.data.dtype, tensor.data.shape};
+      const auto* first = reinterpret_cast<const char*>(tensor.value.view.data);
+      const Tensor shape{nullptr, tensor.value.view.dtype, tensor.value.view.shape};
       EXPECT_LE(first + shape.bytes(), file.data() + file.size());
     }
   };

@@ -24,9 +24,9 @@ aten::Imported model_of(const Case& test) {
     node->values = to_values(source);
     const Tensor& value = test.sources.at(name);
     if (is_state) {
-      model.states.push_back({.name = name, .initial = value.view(), .owner = value.data});
+      model.states.push_back({.name = name, .initial = OwnedView{value.view(), value.data}});
     } else {
-      model.weights.push_back({.name = name, .data = value.view(), .owner = value.data});
+      model.weights.push_back({.name = name, .value = {value.view(), value.data}});
     }
   }
   model.input_slots.resize(model.graph.inputs().size());

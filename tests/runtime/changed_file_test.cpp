@@ -121,7 +121,7 @@ TEST_F(ChangedFileTest, ContextsCopiesAndRefitsNoticeANewTime) {
   const Tensor b = filled({2}, 0.5);
   EXPECT_THAT(refusal_of([&] { Context after(engine); }), names_the_file("weights"));
   EXPECT_THAT(refusal_of([&] { engine->copy(); }), names_the_file("weights"));
-  EXPECT_THAT(refusal_of([&] { engine->refit({{"b", b.view()}}, Coverage::kSome); }),
+  EXPECT_THAT(refusal_of([&] { engine->refit({{"b", {b.view(), nullptr}}}, Coverage::kSome); }),
               names_the_file("weights"));
   put(0, original_, Time::kTells);
   EXPECT_EQ(first_output(engine->copy()), 13);
@@ -161,11 +161,11 @@ TEST_F(ChangedFileTest, RefitsDoNotPrepareDamagedWeights) {
     if (section.name == "weights") flip(section.offset + 3, Time::kHides);
   }
   const Tensor w = filled({2}, 5);
-  EXPECT_THAT(refusal_of([&] { engine->refit({{"w", w.view()}}, Coverage::kSome); }),
+  EXPECT_THAT(refusal_of([&] { engine->refit({{"w", {w.view(), nullptr}}}, Coverage::kSome); }),
               names_the_file("weights"));
   put(0, original_, Time::kHides);
   EXPECT_EQ(first_output(engine), 13);
-  engine->refit({{"w", w.view()}}, Coverage::kSome);
+  engine->refit({{"w", {w.view(), nullptr}}}, Coverage::kSome);
   EXPECT_EQ(first_output(engine), 53);
   flip(begin_of(SectionType::kWeights), Time::kHides);
   EXPECT_THAT(refusal_of([&] { saved(engine); }), names_the_file("weights"));

@@ -64,9 +64,9 @@ TEST_F(EngineTest, RefitsAllOrSomeWeights) {
   Context context(engine);
   EXPECT_EQ(first_output(context), 13);
   const Tensor w = filled({2}, 5), b = filled({2}, 0.5);
-  engine->refit({{"w", w.view()}}, Coverage::kSome);
+  engine->refit({{"w", {w.view(), nullptr}}}, Coverage::kSome);
   EXPECT_EQ(first_output(context), 53);
-  engine->refit({{"b", b.view()}}, Coverage::kSome);
+  engine->refit({{"b", {b.view(), nullptr}}}, Coverage::kSome);
   EXPECT_EQ(first_output(context), 50.5);
 }
 
@@ -76,9 +76,9 @@ TEST_F(EngineTest, RefitOfPreparedEnginesNeedsWhatInitReads) {
   const auto bytes = to_bytes(data);
   const auto engine = load(bytes);
   const Tensor w = filled({2}, 5), b = filled({2}, 0.5);
-  engine->refit({{"b", b.view()}}, Coverage::kSome);
+  engine->refit({{"b", {b.view(), nullptr}}}, Coverage::kSome);
   EXPECT_EQ(first_output(engine), 10.5);
-  engine->refit({{"w", w.view()}}, Coverage::kSome);
+  engine->refit({{"w", {w.view(), nullptr}}}, Coverage::kSome);
   EXPECT_EQ(first_output(engine), 50.5);
 }
 
@@ -94,11 +94,11 @@ TEST_F(EngineTest, RefitRefusesByNameAndChangesNothing) {
     }
     return "";
   };
-  EXPECT_THAT(refusal({{"w", good.view()}, {"x", good.view()}}),
+  EXPECT_THAT(refusal({{"w", {good.view(), nullptr}}, {"x", {good.view(), nullptr}}}),
               HasSubstr("[INGOT-U320] the engine has no weight 'x'"));
-  EXPECT_THAT(refusal({{"b", good.view()}, {"w", wrong_shape.view()}}),
+  EXPECT_THAT(refusal({{"b", {good.view(), nullptr}}, {"w", {wrong_shape.view(), nullptr}}}),
               HasSubstr("[INGOT-U321] weight 'w' is f32[2], but the new value is f32[3]"));
-  EXPECT_THAT(refusal({{"w", wrong_type.view()}}), HasSubstr("i32[2]"));
+  EXPECT_THAT(refusal({{"w", {wrong_type.view(), nullptr}}}), HasSubstr("i32[2]"));
   EXPECT_EQ(first_output(engine), 13);
 }
 
@@ -107,11 +107,11 @@ TEST_F(EngineTest, CopiesShareWhatIsNotRefitted) {
   const auto twin = engine->copy();
   EXPECT_EQ(twin->weights()->data, engine->weights()->data);
   const Tensor w = filled({2}, 5), b = filled({2}, 0.5);
-  twin->refit({{"w", w.view()}}, Coverage::kSome);
+  twin->refit({{"w", {w.view(), nullptr}}}, Coverage::kSome);
   EXPECT_EQ(first_output(twin), 53);
   EXPECT_EQ(first_output(engine), 13);
   const auto third = twin->copy();
-  engine->refit({{"b", b.view()}}, Coverage::kSome);
+  engine->refit({{"b", {b.view(), nullptr}}}, Coverage::kSome);
   EXPECT_EQ(first_output(engine), 10.5);
   EXPECT_EQ(first_output(third), 53);
 }
@@ -134,7 +134,7 @@ TEST_F(EngineTest, KnowsTheDigestsOfTheWeightsThatItHas) {
     const auto bytes = to_bytes(form);
     const auto engine = load(bytes);
     EXPECT_EQ(current_data(engine).get(), &engine->data());
-    engine->refit({{"w", w.view()}}, Coverage::kSome);
+    engine->refit({{"w", {w.view(), nullptr}}}, Coverage::kSome);
     const auto now = current_data(engine);
     EXPECT_EQ(now->sources[0].digest, wanted);
     EXPECT_EQ(now->sources[1].digest, engine->data().sources[1].digest);
@@ -157,7 +157,7 @@ TEST_F(EngineTest, WeightsThatWereLeftOutAreAskedFor) {
     EXPECT_THAT(error.what(), HasSubstr("[INGOT-U323] the engine has no value of the weight 'b'"));
   }
   const Tensor b = filled({2}, 1);
-  engine->refit({{"b", b.view()}}, Coverage::kSome);
+  engine->refit({{"b", {b.view(), nullptr}}}, Coverage::kSome);
   EXPECT_EQ(first_output(context), 11);
 }
 
@@ -224,7 +224,8 @@ TEST_F(EngineTest, ServesManyThreadsWhileWeightsChange) {
     }
     threads.emplace_back([&] {
       for (int i = 0; i < 100; ++i)
-        engine->refit({{"w", w[i % 2].view()}, {"b", b[i % 2].view()}}, Coverage::kSome);
+        engine->refit({{"w", {w[i % 2].view(), nullptr}}, {"b", {b[i % 2].view(), nullptr}}},
+                      Coverage::kSome);
     });
   }
   EXPECT_EQ(torn, 0);

@@ -59,9 +59,8 @@ aten::Input read_input(ingot_builder& builder, const ingot_input& given, std::sh
   input.name = api::text_or_empty(given.name);
   if (input.kind != aten::InputKind::kUser) {
     api::require(given.data, "data");
-    input.data = api::to_view(*given.data);
-    require_same_type(graph.values[input.value], *input.data, input.name);
-    input.owner = std::move(owner);
+    input.data = {api::to_view(*given.data), std::move(owner)};
+    require_same_type(graph.values[input.value], input.data->view, input.name);
     input.is_saved = given.is_unsaved == 0;
   } else if (given.literal != nullptr) {
     input.literal = api::ArgumentReader(builder, graph, given.literal, kOneArgument).read();

@@ -10,11 +10,11 @@ using namespace ingot::core;
 
 ingot_tensors::ingot_tensors(std::vector<NamedTensor> content) : tensors(std::move(content)) {
   for (const NamedTensor& tensor : tensors)
-    values.push_back({.data = tensor.data.data,
-                      .dtype = static_cast<int32_t>(tensor.data.dtype),
-                      .rank = static_cast<int32_t>(tensor.data.shape.size()),
-                      .shape = tensor.data.shape.data(),
-                      .strides = tensor.data.strides.data(),
+    values.push_back({.data = tensor.value.view.data,
+                      .dtype = static_cast<int32_t>(tensor.value.view.dtype),
+                      .rank = static_cast<int32_t>(tensor.value.view.shape.size()),
+                      .shape = tensor.value.view.shape.data(),
+                      .strides = tensor.value.view.strides.data(),
                       .device_type = INGOT_DEVICE_CPU,
                       .device_id = 0,
                       .byte_offset = 0});

@@ -33,7 +33,7 @@ ingot_status* ingot_engine_refit(ingot_engine* engine, size_t count, const char*
     SourceValues sources;
     for (size_t i = 0; i < count; ++i) {
       api::require(names[i], "names");
-      sources.insert_or_assign(names[i], SourceValue(api::to_view(values[i]), owner));
+      sources.insert_or_assign(names[i], OwnedView{api::to_view(values[i]), owner});
     }
     api::require_unchanged_model(*engine);
     api::runnable(*engine)->refit(sources, given.partial != 0 ? Coverage::kSome : Coverage::kAll);

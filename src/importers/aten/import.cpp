@@ -124,8 +124,7 @@ class ProgramImport {
     const auto number = static_cast<int64_t>(result_.states.size());
     core::Value* state =
         result_.graph.call(ops::state, {}, ops::ModelSource{input.name, meta.dtype, meta.shape, {}, number});
-    result_.states.push_back(
-        {.name = input.name, .initial = input.data, .owner = input.owner, .mutated_input = mutated_input});
+    result_.states.push_back({.name = input.name, .initial = input.data, .mutated_input = mutated_input});
     written_.emplace_back(input.value, state);
     return state;
   }
@@ -134,12 +133,11 @@ class ProgramImport {
   core::Value* add_stored(const Input& input) {
     if (!input.data)
       throw UserError("INGOT-U522", fmt::format("the program has no values for \"{}\"", input.name));
-    const TensorView& data = *input.data;
+    const TensorView& data = input.data->view;
     if (!is_floating(data.dtype) || input.kind == InputKind::kConstant || weights_are_constants_)
       return result_.graph.add_constant(to_dense(data));
     const auto number = static_cast<int64_t>(result_.weights.size());
-    result_.weights.push_back(
-        {.name = input.name, .data = data, .owner = input.owner, .is_saved = input.is_saved});
+    result_.weights.push_back({.name = input.name, .value = *input.data, .is_saved = input.is_saved});
     return result_.graph.call(ops::weight, {},
                               ops::ModelSource{input.name, data.dtype, shape_of(data), {}, number});
   }

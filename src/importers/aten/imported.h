@@ -16,16 +16,14 @@ namespace ingot::core::aten {
 // A weight's values, for the `weight` node of the same name.
 struct WeightSource {
   std::string name;
-  TensorView data;                    // may be strided
-  std::shared_ptr<const void> owner;  // keeps `data` alive
-  bool is_saved = true;               // false: a buffer that state dicts leave out
+  OwnedView value;
+  bool is_saved = true;  // false: a buffer that state dicts leave out
 };
 
 // A tensor that the model mutates. `state` nodes refer to it by name.
 struct StateSource {
   std::string name;
-  std::optional<TensorView> initial;  // value before the first run; none if bound to an input
-  std::shared_ptr<const void> owner;
+  std::optional<OwnedView> initial;  // value before the first run; none if bound to an input
   std::optional<uint32_t>
       mutated_input;  // position among the flat user inputs, if the model mutates an argument
 };

@@ -47,10 +47,10 @@ bool is_used(const Graph& graph, ValueId id) {
 void refuse_partly_shared_memory(const Graph& graph, const Aliases& aliases) {
   for (const Input& written : graph.inputs) {
     if (!written.data || !aliases.written.contains(aliases.root(written.value))) continue;
-    const Range own = bytes_of(*written.data);
+    const Range own = bytes_of(written.data->view);
     for (const Input& other : graph.inputs) {
       if (!other.data || aliases.root(other.value) == aliases.root(written.value)) continue;
-      const Range range = bytes_of(*other.data);
+      const Range range = bytes_of(other.data->view);
       const bool overlap = std::max(own.first, range.first) < std::min(own.second, range.second);
       if (!overlap || !is_used(graph, other.value)) continue;
       throw UnsupportedError(

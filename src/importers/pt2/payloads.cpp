@@ -92,7 +92,7 @@ void Payloads::verify() const {
                   "copy the file again");
 }
 
-Payload Payloads::find(const std::string& name, ReadContext& context) {
+OwnedView Payloads::find(const std::string& name, ReadContext& context) {
   const auto found = config_.find(name);
   if (found == config_.end())
     throw UserError("INGOT-U504", fmt::format("the archive has no values for '{}'", name));

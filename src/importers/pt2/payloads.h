@@ -14,11 +14,6 @@
 
 namespace ingot::core::pt2 {
 
-struct Payload {
-  TensorView data;
-  std::shared_ptr<const void> owner;
-};
-
 // The values of parameters, buffers and constants: a table of names over the storages of one folder of the
 // archive. Tensors that shared a storage in torch (ties, slices, transposes) point into the same bytes here.
 class Payloads {
@@ -30,7 +25,7 @@ class Payloads {
 
   // UserError: INGOT-U504 no such name or member, INGOT-U507 outside of its storage, INGOT-U509 values
   // omitted. UnsupportedError: INGOT-N503 pickled, and those of read_tensor_meta.
-  Payload find(const std::string& name, ReadContext& context);
+  OwnedView find(const std::string& name, ReadContext& context);
 
   std::vector<std::string> names() const;          // all, sorted
   bool is_pickled(const std::string& name) const;  // `find` rejects it

@@ -71,22 +71,19 @@ void read_calling_convention(Json graph_module, aten::Program& program) {
 // The entries of the state dict that are not inputs: tied to one, or not read.
 std::vector<aten::OtherName> read_other_names(Payloads& weights, const aten::Graph& graph,
                                               ReadContext& context) {
-  const auto key_of = [](const TensorView& view) {
-    return std::tuple(view.data, view.dtype, view.shape, view.strides);
-  };
-  std::map<decltype(key_of(TensorView{})), std::string> inputs;
+  std::map<ViewKey, std::string> inputs;
   std::set<std::string_view> known;
   for (const aten::Input& input : graph.inputs) {
     if (!input.data) continue;
     known.insert(input.name);
-    inputs.emplace(key_of(*input.data), input.name);
+    inputs.emplace(key_of(input.data->view), input.name);
   }
   std::vector<aten::OtherName> others;
   for (const std::string& name : weights.names()) {
     if (known.contains(name)) continue;
     aten::OtherName& other = others.emplace_back(aten::OtherName{name, ""});
     if (weights.is_pickled(name)) continue;
-    const auto same = inputs.find(key_of(weights.find(name, context).data));
+    const auto same = inputs.find(key_of(weights.find(name, context).view));
     if (same != inputs.end()) other.tied_to = same->second;
   }
   return others;
@@ -134,8 +131,7 @@ std::vector<NamedTensor> read_tensors(const Archive& archive) {
                            archive.payloads("data/constants/", constants)};
   std::vector<NamedTensor> tensors;
   const auto add = [&](Payloads& from, const std::string& name) {
-    Payload payload = from.find(name, context);
-    tensors.push_back({name, std::move(payload.data), std::move(payload.owner)});
+    tensors.push_back({name, from.find(name, context)});
   };
   for (const std::string& name : payloads.weights.names()) add(payloads.weights, name);
   for (const std::string& name : payloads.constants.names()) {

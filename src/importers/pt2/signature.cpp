@@ -35,14 +35,13 @@ aten::Input read_weight(Json argument, Json spec, aten::InputKind kind, std::str
     refuse_names(fmt::format("the signature has the name '{}' where the graph has '{}'",
                              spec.at("arg").at("name").text(), value_name));
   aten::Input input{.value = scope.define(value_name), .kind = kind, .name = std::string(name)};
-  Payload payload = payloads.find(std::string(name), scope.context());
+  OwnedView data = payloads.find(std::string(name), scope.context());
   const aten::Value& value = scope.graph().values[input.value];
-  const bool same_shape = std::ranges::equal(value.tensor.shape, payload.data.shape,
+  const bool same_shape = std::ranges::equal(value.tensor.shape, data.view.shape,
                                              [](const Dim& dim, int64_t size) { return dim == Dim(size); });
-  if (value.kind != aten::ValueKind::kTensor || value.tensor.dtype != payload.data.dtype || !same_shape)
+  if (value.kind != aten::ValueKind::kTensor || value.tensor.dtype != data.view.dtype || !same_shape)
     refuse_names(fmt::format("the values of '{}' do not have the type declared in the graph", name));
-  input.data = std::move(payload.data);
-  input.owner = std::move(payload.owner);
+  input.data = std::move(data);
   return input;
 }
 

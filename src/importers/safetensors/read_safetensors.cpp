@@ -54,7 +54,7 @@ class SafetensorsReader {
     const JsonDocument document = JsonDocument::parse(header_, file_, is_metadata);
     std::vector<NamedTensor> tensors;
     for (const auto [name, entry] : document.root().members())
-      tensors.push_back({std::string(name), tensor(name, entry), owner_});
+      tensors.push_back({std::string(name), {tensor(name, entry), owner_}});
     return tensors;
   }
 

@@ -70,8 +70,7 @@ ValueId ProgramWriter::parameter(const std::string& name, const std::vector<doub
   program.graph.inputs.push_back({.value = id,
                                   .kind = InputKind::kParameter,
                                   .name = name,
-                                  .data = tensor.view(),
-                                  .owner = tensor.data});
+                                  .data = OwnedView{tensor.view(), tensor.data}});
   return id;
 }
 ValueId ProgramWriter::integer(const std::string& name, Dim size) {
@@ -103,7 +102,7 @@ std::vector<std::vector<double>> results(const Program& program,
                                          const SymbolValues& symbols) {
   const Imported imported = import_program(program);
   TensorMap stored;
-  for (const WeightSource& weight : imported.weights) stored[weight.name] = to_dense(weight.data);
+  for (const WeightSource& weight : imported.weights) stored[weight.name] = to_dense(weight.value.view);
   std::vector<Tensor> inputs;
   size_t next = 0;
   for (const Input& input : program.graph.inputs) {

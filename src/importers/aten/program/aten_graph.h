@@ -87,10 +87,9 @@ enum class InputKind {
 struct Input {
   ValueId value;
   InputKind kind = InputKind::kUser;
-  std::string name;                   // user inputs: the argument's name; weights: the fully qualified name
-  std::optional<TensorView> data;     // weights, buffers, constants: the values (may be strided)
-  std::shared_ptr<const void> owner;  // keeps `data` alive
-  bool is_saved = true;               // false: a buffer that state dicts leave out
+  std::string name;                 // user inputs: the argument's name; weights: the fully qualified name
+  std::optional<OwnedView> data;    // weights, buffers, constants: the values
+  bool is_saved = true;             // false: a buffer that state dicts leave out
   std::optional<Argument> literal;  // a user input that the program was specialized to (int, bool, str, None)
 };
 

@@ -87,16 +87,16 @@ void add_node(const Graph& graph, size_t index, Aliases& aliases) {
 void join_written_inputs(const Graph& graph, Aliases& aliases) {
   std::map<const std::byte*, std::vector<const Input*>> by_memory;
   for (const Input& input : graph.inputs) {
-    if (input.data && input.data->data != nullptr) by_memory[input.data->data].push_back(&input);
+    if (input.data && input.data->view.data != nullptr) by_memory[input.data->view.data].push_back(&input);
   }
   for (auto& [memory, inputs] : by_memory) {
     const auto is_written = [&](const Input* input) { return aliases.written.contains(input->value); };
     if (inputs.size() < 2 || std::ranges::none_of(inputs, is_written)) continue;
     std::ranges::stable_partition(inputs,
                                   [](const Input* input) { return input->kind != InputKind::kConstant; });
-    const TensorView& first = *inputs[0]->data;
+    const TensorView& first = inputs[0]->data->view;
     for (const Input* input : std::span(inputs).subspan(1)) {
-      if (input->data->shape == first.shape && input->data->strides == first.strides)
+      if (input->data->view.shape == first.shape && input->data->view.strides == first.strides)
         aliases.base.emplace(input->value, inputs[0]->value);
     }
     aliases.written.insert(inputs[0]->value);
