@@ -2,7 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Checks the #include lines of the tree against the layer table of docs/architecture.md.
 
-A row names what a layer may include besides itself, and allows what its entries allow. Paths are below src/.
+A row names what a layer may include besides itself, and allows what its entries allow. Paths are below src/. No modules may form a
+cycle.
 """
 
 import re
@@ -170,6 +171,34 @@ def check_source(file: Path, root: Path) -> list[str]:
     return problems
 
 
+def check_cycles(root: Path) -> list[str]:
+    """Messages for cycles of modules: a header with the .cpp of its name, or a .cpp alone."""
+    source = root / "src"
+    uses: dict[str, list[str]] = {}
+    for file in sources_below(source):
+        module = file.relative_to(source).with_suffix("").as_posix()
+        targets = [Path(include.target) for include in includes_of(file, root) if include.quoted]
+        modules = [target.with_suffix("").as_posix() for target in targets if (source / target).is_file()]
+        uses.setdefault(module, []).extend(other for other in modules if other != module)
+    finished: set[str] = set()
+    problems = []
+
+    def follow(module: str, path: list[str]) -> None:
+        if module in path:
+            cycle = " -> ".join([*path[path.index(module) :], module])
+            problems.append(
+                f"src: modules depend on each other: {cycle}; move what they share to a header of its own"
+            )
+        elif module not in finished:
+            for other in uses.get(module, ()):
+                follow(other, [*path, module])
+            finished.add(module)
+
+    for module in uses:
+        follow(module, [])
+    return problems
+
+
 def check_public_user(file: Path, root: Path) -> list[str]:
     """Messages for one file that may use only include/ and its own folder."""
     problems = []
@@ -183,6 +212,7 @@ def check_public_user(file: Path, root: Path) -> list[str]:
 
 def check_tree(root: Path) -> list[str]:
     problems = [message for file in sources_below(root / "src") for message in check_source(file, root)]
+    problems += check_cycles(root)
     for folder in PUBLIC_ONLY:
         for file in sources_below(root / folder):
             if not file.relative_to(root).as_posix().startswith(INSIDE):

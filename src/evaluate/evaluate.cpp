@@ -6,7 +6,6 @@
 #include <cstring>
 #include <unordered_map>
 
-#include "evaluate/evaluate_node.h"
 #include "ops/model_source.h"
 #include "support/error.h"
 

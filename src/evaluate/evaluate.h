@@ -23,6 +23,10 @@ struct Evaluation {
 // Binds shape symbols from the inputs' sizes. UserError if sizes contradict the graph's types or ranges.
 Evaluation evaluate(const Graph& graph, std::span<const Tensor> inputs, const TensorMap& weights);
 
+// The same with symbols already bound, for nested graphs and decompositions.
+Evaluation evaluate_with(const Graph& graph, std::span<const Tensor> inputs, const TensorMap& weights,
+                         const SymbolValues& symbols);
+
 // The results of one node from its operands (null for absent optional ones).
 std::vector<Tensor> evaluate_node(const Node& node, std::span<const Tensor* const> operands,
                                   const SymbolValues& symbols);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "evaluate/evaluate_node.h"
+#include "evaluate/evaluate.h"
 
 #include <fmt/format.h>
 
@@ -8,7 +8,7 @@
 #include "loops/interpreter.h"
 #include "loops/kernel.h"
 #include "ops/routine_attributes.h"
-#include "routines/routine.h"
+#include "routines/routine_table.h"
 #include "support/error.h"
 
 namespace ingot::core {

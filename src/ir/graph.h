@@ -60,6 +60,8 @@ struct Update {
   Value* value;
 };
 
+struct GraphIndex;  // graph_index.h
+
 class Graph {
  public:
   explicit Graph(std::string name = "main");
@@ -136,8 +138,7 @@ class Graph {
   std::vector<Value*> inputs_;
   std::vector<std::unique_ptr<Value>> input_values_;
   std::list<std::unique_ptr<Node>> nodes_;
-  struct Index;
-  std::unique_ptr<Index> index_;  // names taken, node positions, result storage
+  std::unique_ptr<GraphIndex> index_;  // names taken, node positions, result storage
   Node* insertion_point_ = nullptr;
   uint64_t revision_ = 0;
 };

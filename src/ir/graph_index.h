@@ -3,14 +3,17 @@
 #pragma once
 
 #include <list>
+#include <memory>
 #include <string>
 #include <unordered_map>
-
-#include "ir/graph.h"
+#include <vector>
 
 namespace ingot::core {
 
-struct Graph::Index {
+struct Node;
+struct Value;
+
+struct GraphIndex {
   struct Entry {
     std::list<std::unique_ptr<Node>>::iterator position;
     std::vector<std::unique_ptr<Value>> results;

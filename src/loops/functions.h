@@ -22,6 +22,7 @@ namespace functions {
 #undef FUNCTION
 }  // namespace functions
 
+Expr call(const Function& function, Expr a);
 std::span<const Function* const> all_functions();  // sorted as functions.def is
 
 }  // namespace ingot::core::loops

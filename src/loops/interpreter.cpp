@@ -7,6 +7,7 @@
 #include <fmt/core.h>
 #include <fmt/ranges.h>
 
+#include "loops/functions.h"
 #include "loops/index_program.h"
 #include "loops/rewrite.h"
 #include "loops/scalar.h"

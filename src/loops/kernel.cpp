@@ -2,13 +2,8 @@
 // Building expressions, and facts about kernels.
 #include "loops/kernel.h"
 
-#include <algorithm>
-#include <set>
-
 #include <fmt/core.h>
 
-#include "loops/functions.h"
-#include "loops/rewrite.h"
 #include "loops/scalar.h"
 #include "support/error.h"
 
@@ -82,13 +77,6 @@ Expr unary(Unary op, Expr a) {
   return make({.kind = ExprNode::Kind::kUnary, .dtype = dtype, .unary = op, .operands = {std::move(a)}});
 }
 
-Expr call(const Function& function, Expr a) {
-  const DType dtype = a->dtype;
-  invariant(is_floating(dtype), fmt::format("{} does not work on {}", function.name, core::name(dtype)));
-  return make(
-      {.kind = ExprNode::Kind::kFunction, .dtype = dtype, .function = &function, .operands = {std::move(a)}});
-}
-
 Expr binary(Binary op, Expr a, Expr b) {
   const DType dtype = a->dtype;
   invariant(dtype == b->dtype, fmt::format("operands of binary operation {} are {} and {}",
@@ -133,31 +121,12 @@ Expr fma(Expr a, Expr b, Expr c) {
       {.kind = ExprNode::Kind::kFma, .dtype = dtype, .operands = {std::move(a), std::move(b), std::move(c)}});
 }
 
-std::vector<std::string> free_symbols(const Kernel& kernel) {
-  std::set<std::string> used, bound;
-  const auto add = [&](const Dim& dim) {
-    for (std::string& name : dim.symbols()) used.insert(std::move(name));
-  };
-  for (const Buffer& buffer : kernel.buffers) std::ranges::for_each(buffer.type.shape, add);
-  for (const Loop& loop : kernel.parallel) {
-    add(loop.extent);
-    bound.insert(loop.variable);
-  }
-  for (const Stage& stage : kernel.stages) {
-    visit_dims(stage, add);
-    for (const Loop& loop : stage.loops) bound.insert(loop.variable);
-    for (const Loop& loop : stage.reduce) bound.insert(loop.variable);
-    for (const Binding& binding : stage.bindings) bound.insert(binding.symbol);
-  }
-  std::vector<std::string> result;
-  std::ranges::set_difference(used, bound, std::back_inserter(result));
-  return result;
-}
+Dim parallel_extent(const Kernel& kernel) { return product(extents_of(kernel.parallel)); }
 
-Dim parallel_extent(const Kernel& kernel) {
-  Dim total = 1;
-  for (const Loop& loop : kernel.parallel) total = total * loop.extent;
-  return total;
+std::vector<Dim> extents_of(const std::vector<Loop>& loops) {
+  std::vector<Dim> extents;
+  for (const Loop& loop : loops) extents.push_back(loop.extent);
+  return extents;
 }
 
 }  // namespace ingot::core::loops

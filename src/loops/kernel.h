@@ -22,44 +22,10 @@
 #include <string>
 #include <vector>
 
+#include "loops/operators.h"
 #include "types/tensor_type.h"
 
 namespace ingot::core::loops {
-
-enum class Unary {
-  kNegate,
-  kAbsolute,
-  kNot,
-  kSquareRoot,
-  kFloor,
-  kCeil,
-  kTruncate,
-  kRoundEven,
-};
-enum class Binary {
-  kAdd,
-  kSubtract,
-  kMultiply,
-  kDivide,
-  kFloorDivide,
-  kModulo,
-  kRemainder /* sign of the dividend: fmod */,
-  kMaximum,
-  kMinimum,
-  kPower /* expanded */,
-  kAtan2 /* expanded */,
-  kAnd,
-  kOr,
-  kXor,
-  kShiftLeft,
-  kShiftRight,
-  kEqual,
-  kNotEqual,
-  kLess,
-  kLessEqual,
-  kGreater,
-  kGreaterEqual,  // results are bool
-};
 
 struct Function;  // of one scalar, such as exp: a record, see loops/functions.h
 struct ExprNode;
@@ -99,7 +65,6 @@ Expr index_value(Dim index);
 Expr load(int buffer, DType stored, std::vector<Dim> index);
 Expr local(int stage, DType dtype, std::vector<Dim> index = {});
 Expr unary(Unary op, Expr a);
-Expr call(const Function& function, Expr a);
 Expr binary(Binary op, Expr a, Expr b);  // dtypes must be equal
 Expr select(Expr condition, Expr then, Expr otherwise);
 Expr convert(DType dtype, Expr a);  // returns `a` if it has that dtype
@@ -119,8 +84,6 @@ struct Binding {
   Expr value;
   Dim limit;
 };
-
-enum class Combine { kNone, kAdd, kMultiply, kMaximum, kMinimum, kAnd, kOr };
 
 struct Store {
   int buffer;
@@ -158,6 +121,7 @@ struct Kernel {
 std::vector<std::string> free_symbols(const Kernel& kernel);
 // Total points of the parallel loops.
 Dim parallel_extent(const Kernel& kernel);
+std::vector<Dim> extents_of(const std::vector<Loop>& loops);
 
 std::string to_string(const Kernel& kernel);  // as in design: kernel name(x: f32[..]) -> y: f32[..] { ... }
 // Throws InternalError: dtypes, buffer and stage numbers, index ranks, loop names.

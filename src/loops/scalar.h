@@ -4,7 +4,8 @@
 
 #include <cstdint>
 
-#include "loops/kernel.h"
+#include "loops/operators.h"
+#include "types/dtype.h"
 
 namespace ingot::core::loops {
 

@@ -2,7 +2,6 @@
 // The second half of a transposed convolution: a product has computed one value per element of x, tap of the
 // window and channel; each result element adds the values that overlap in it.
 #include "ops/fold.h"
-#include "ops/ops.h"
 #include "ops/samples.h"
 #include "ops/window.h"
 

@@ -26,21 +26,6 @@ void require_places(const Node& node, int64_t axis, const Shape& indices) {
   require(!is_empty || core::product(indices) == Dim(0), node, "indexes a dim without elements");
 }
 
-Shape sliced_shape(const Node& node, const Slice& slice) {
-  Shape shape = node.operand_type(0).shape;
-  require_axis(node, slice.axis, shape.size());
-  require(slice.step > 0, node, "the step must be positive");
-  Dim& size = shape[static_cast<size_t>(slice.axis)];
-  const auto start = slice.start.constant(), end = slice.end.constant(), extent = size.constant();
-  const bool outside =
-      (start && *start < 0) || (start && end && *start > *end) || (end && extent && *end > *extent);
-  if (outside)
-    fail(node, "slice " + slice.start.to_string() + ":" + slice.end.to_string() + " leaves a dim of " +
-                   size.to_string());
-  size = ceil_divide(slice.end - slice.start, slice.step);
-  return shape;
-}
-
 Shape indices_shape(const Node& node, size_t first) {
   Shape shape;
   for (size_t i = first; i < node.operands.size(); ++i)

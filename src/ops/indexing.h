@@ -4,12 +4,9 @@
 
 #include "ir/graph.h"
 #include "ops/lowering.h"
-#include "ops/view.h"
 
 namespace ingot::core::ops {
 
-// The shape of a slice of operand 0; checks the bounds as far as they are known.
-Shape sliced_shape(const Node& node, const Slice& slice);
 // Rejects indices into a dim of operand 0 that is known to be empty.
 void require_places(const Node& node, int64_t axis, const Shape& indices);
 // Operand 1 has an index along `axis` for each of its elements, at the same position in other dims: it has

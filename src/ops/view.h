@@ -2,6 +2,7 @@
 #pragma once
 
 #include "ir/attribute.h"
+#include "ops/slice.h"
 
 namespace ingot::core::ops {
 
@@ -13,16 +14,6 @@ struct Axes {
 struct Permutation {  // transpose: result dim i is operand dim order[i]
   std::vector<int64_t> order;
   static constexpr auto fields() { return std::tuple{Field{"order", &Permutation::order}}; }
-};
-
-struct Slice {  // start <= index < end, both inside the operand
-  int64_t axis = 0;
-  Dim start = 0, end = 0;
-  int64_t step = 1;
-  static constexpr auto fields() {
-    return std::tuple{Field{"axis", &Slice::axis}, Field{"start", &Slice::start}, Field{"end", &Slice::end},
-                      Field{"step", &Slice::step}};
-  }
 };
 
 struct Relayout {  // the same logical tensor in another layout

@@ -25,7 +25,4 @@ struct Routine {
   void (*run)(const RoutineCall& call);  // throws UserError on bad values
 };
 
-std::span<const Routine> all_routines();
-const Routine* find_routine(std::string_view name);
-
 }  // namespace ingot::core

@@ -6,6 +6,7 @@
 
 #include <fmt/core.h>
 
+#include "routines/routine_table.h"
 #include "support/error.h"
 
 namespace ingot::core {

@@ -5,17 +5,11 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
-#include <span>
 #include <string>
-#include <string_view>
+
+#include "support/bytes.h"
 
 namespace ingot::core {
-
-using Bytes = std::span<const std::byte>;
-using Checksum = std::array<std::byte, 16>;  // XXH3-128, canonical (big-endian) byte order
-using Digest = std::array<std::byte, 32>;    // SHA-256
-
-inline Bytes as_bytes(std::string_view text) { return std::as_bytes(std::span(text.data(), text.size())); }
 
 Checksum checksum(Bytes data);
 Digest digest(Bytes data);

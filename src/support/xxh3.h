@@ -3,7 +3,7 @@
 // same result.
 #pragma once
 
-#include "support/hash.h"
+#include "support/bytes.h"
 
 namespace ingot::core {
 

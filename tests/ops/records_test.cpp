@@ -10,7 +10,7 @@
 #include "ir/verify.h"
 #include "loops/kernel.h"
 #include "ops/ops.h"
-#include "routines/routine.h"
+#include "routines/routine_table.h"
 #include "support/error.h"
 #include "tests/ops/sample_graph.h"
 #include "types/symbol_name.h"

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Routines reject inconsistent tensors: engine files may claim anything.
-#include "routines/routine.h"
+#include "routines/routine_table.h"
 
 #include <gmock/gmock.h>
 

@@ -7,7 +7,7 @@
 
 #include <random>
 
-#include "routines/routine.h"
+#include "routines/routine_table.h"
 #include "support/error.h"
 #include "support/thread_pool.h"
 

@@ -10,7 +10,7 @@
 #include <numeric>
 #include <random>
 
-#include "routines/routine.h"
+#include "routines/routine_table.h"
 #include "support/thread_pool.h"
 
 namespace ingot::core {

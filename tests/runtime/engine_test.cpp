@@ -236,7 +236,7 @@ TEST_F(EngineTest, OldWeightsDieWithTheirLastRun) {
   const std::weak_ptr<const WeightSet> old = engine->weights();
   Context context(engine);
   first_output(context);
-  engine->refit({{"w", filled({2}, 5).view()}}, Coverage::kSome);
+  engine->refit({{"w", {filled({2}, 5).view(), nullptr}}}, Coverage::kSome);
   EXPECT_TRUE(old.expired());
 }
 

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """check_layers must find everything that the layer table forbids, and nothing else."""
 
+import itertools
 from pathlib import Path
 
 import check_layers
@@ -74,6 +75,18 @@ def test_forbidden_include(tmp_path, file, include):
     problems = check_layers.check_tree(write(tmp_path, {file: f"#pragma once\n#include {include}\n"}))
     assert len(problems) == 1
     assert problems[0].startswith(file)
+
+
+@pytest.mark.parametrize("length", [2, 3])
+def test_cycle_of_modules(tmp_path, length):
+    """Each header is fine, but the last .cpp includes the first header."""
+    names = "abc"[:length]
+    files = {f"src/types/{name}.h": "" for name in names}
+    files |= {f"src/types/{a}.h": f'#include "types/{b}.h"\n' for a, b in itertools.pairwise(names)}
+    assert check_layers.check_tree(write(tmp_path, files)) == []
+    (tmp_path / f"src/types/{names[-1]}.cpp").write_text('#include "types/a.h"\n', encoding="utf-8")
+    [problem] = check_layers.check_tree(tmp_path)
+    assert " -> ".join(f"types/{name}" for name in [*names, "a"]) in problem
 
 
 def test_this_tree():

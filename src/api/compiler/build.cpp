@@ -10,6 +10,7 @@
 #include "api/runtime/checks.h"
 #include "api/runtime/handles.h"
 #include "api/runtime/host_access.h"
+#include "api/runtime/session.h"
 #include "compiler/compile.h"
 #include "compiler/profile.h"
 #include "compiler/target_pipeline.h"

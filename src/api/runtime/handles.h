@@ -58,12 +58,6 @@ struct ingot_context {
   std::vector<bool> given;  // per input, if inputs are passed by name
 };
 
-struct ingot_session {
-  explicit ingot_session(size_t cache_bytes) : cache(cache_bytes) {}
-
-  ingot::core::Cache cache;
-};
-
 namespace ingot::core::api {
 
 // The engine of a handle; throws like loading if this machine cannot run it (UserError INGOT-U220).

@@ -12,7 +12,6 @@
 
 #include <fmt/core.h>
 
-#include "api/runtime/handles.h"
 #include "support/error.h"
 #if __has_include("backends/cpu/execute/execute.h")
 #include "backends/cpu/execute/execute.h"
@@ -109,7 +108,5 @@ Host& host() {
   Host* other = nullptr;
   return made.compare_exchange_strong(other, own.get(), std::memory_order_acq_rel) ? *own.release() : *other;
 }
-
-Cache& cache_of(ingot_session* session) { return session == nullptr ? host().cache() : session->cache; }
 
 }  // namespace ingot::core::api

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include "ingot/build.h"
 #include "runtime/host.h"
 
 namespace ingot::core::api {
@@ -16,9 +15,6 @@ namespace ingot::core::api {
 //   INGOT_ENGINE_CACHE_SIZE  bytes of all entries (default 5 GiB)
 // UserError INGOT-U015 if one of them is something else.
 Host& host();
-
-// That of a session; of the process if it is null.
-Cache& cache_of(ingot_session* session);
 
 constexpr int kMostThreads = 1024;
 constexpr int kMostSpin = 1'000'000;

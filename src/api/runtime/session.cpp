@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Sessions and what their caches hold.
+#include "api/runtime/session.h"
+
 #include "api/runtime/checks.h"
 #include "api/runtime/guard.h"
 #include "api/runtime/handles.h"
@@ -32,6 +34,10 @@ std::string describe_cache(Cache& cache) {
 }
 
 }  // namespace
+
+Cache& ingot::core::api::cache_of(ingot_session* session) {
+  return session == nullptr ? host().cache() : session->cache;
+}
 
 extern "C" {
 

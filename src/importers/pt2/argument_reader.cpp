@@ -1,6 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "importers/pt2/argument_reader.h"
-
 #include <fmt/format.h>
 
 #include <algorithm>

@@ -3,10 +3,9 @@
 #pragma once
 
 #include <string>
-#include <string_view>
 #include <unordered_map>
 
-#include "types/dim.h"
+#include "importers/pt2/opaque_dims.h"
 
 namespace ingot::core::pt2 {
 
@@ -14,20 +13,16 @@ namespace ingot::core::pt2 {
 // same for equal text: a node of the graph computes it. Symbols missing from the table are added.
 class DimReader {
  public:
-  explicit DimReader(SymbolTable& symbols) : symbols_(symbols) {}
+  explicit DimReader(SymbolTable& symbols) : opaque_(symbols) {}
 
   // UserError INGOT-U508 if the text is malformed, too long or nested too deeply.
   Dim read(const std::string& expression);
 
-  void set_typical(const std::string& symbol, int64_t size) { symbols_[symbol].typical = size; }
+  void set_typical(const std::string& symbol, int64_t size) { opaque_.symbols()[symbol].typical = size; }
 
  private:
-  friend class ExpressionParser;
-  Dim opaque(std::string_view text);
-
-  SymbolTable& symbols_;
-  std::unordered_map<std::string, Dim> known_;   // expressions read before
-  std::unordered_map<std::string, Dim> opaque_;  // texts replaced by a symbol
+  OpaqueDims opaque_;
+  std::unordered_map<std::string, Dim> known_;  // expressions read before
 };
 
 }  // namespace ingot::core::pt2

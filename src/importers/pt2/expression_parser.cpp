@@ -117,7 +117,7 @@ Dim ExpressionParser::parse() {
   skip_spaces();
   if (!rest_.empty()) fail("the end");
   const std::optional<Dim> dim = value ? whole(*value) : std::nullopt;
-  return dim ? *dim : reader_.opaque(text_);
+  return dim ? *dim : dims_.of(text_);
 }
 
 Quantity ExpressionParser::sum() {
@@ -194,7 +194,7 @@ Quantity ExpressionParser::symbol(std::string_view name) {
   if (name.empty() || !is_name_start(name.front()) || !std::ranges::all_of(name, is_allowed))
     fail("a symbol");
   const bool is_size = name.front() == 's';  // "s0": a size of an input; "u0": computed by a node
-  reader_.symbols_.try_emplace(std::string(name), SymbolInfo{.range = {is_size ? 0 : INT64_MIN, INT64_MAX}});
+  dims_.symbols().try_emplace(std::string(name), SymbolInfo{.range = {is_size ? 0 : INT64_MIN, INT64_MAX}});
   return Fraction{Dim::symbol(std::string(name))};
 }
 
@@ -208,7 +208,7 @@ Quantity ExpressionParser::call(std::string_view name, std::string_view begin) {
     skip_call();
   }
   if (result || !is_rounding) return result;
-  return Fraction{reader_.opaque(begin.substr(0, begin.size() - rest_.size()))};
+  return Fraction{dims_.of(begin.substr(0, begin.size() - rest_.size()))};
 }
 
 Quantity ExpressionParser::literal_call(std::string_view name) {
@@ -234,7 +234,7 @@ Quantity ExpressionParser::apply(std::string_view name, const std::vector<Quanti
   if (std::ranges::any_of(arguments, [](const Quantity& argument) { return !argument; })) return std::nullopt;
   const Fraction& first = *arguments[0];
   if (arguments.size() == 1) {
-    if (name == "TruncToInt" || name == "TruncToFloat") return wrap(truncate(first, reader_.symbols_));
+    if (name == "TruncToInt" || name == "TruncToFloat") return wrap(truncate(first, dims_.symbols()));
     if (name == "FloorToInt" || name == "floor") return Fraction{round_down(first)};
     if (name == "CeilToInt" || name == "ceiling") return Fraction{round_up(first)};
     if (name == "RoundToInt") return wrap(whole(first));
@@ -253,10 +253,10 @@ Quantity ExpressionParser::apply_two(std::string_view name, const Fraction& a, c
   if (name == "Add") return add(a, b);
   if (name == "Mul") return multiply(a, b);
   if (name == "IntTrueDiv" || name == "FloatTrueDiv" || name == "Rational")
-    return divide(a, b, reader_.symbols_);
+    return divide(a, b, dims_.symbols());
   if (name == "Pow" || name == "PowByNatural") {
     const std::optional<int64_t> exponent = constant(b);
-    if (exponent == -1) return divide({1}, a, reader_.symbols_);
+    if (exponent == -1) return divide({1}, a, dims_.symbols());
     return exponent ? power(a, *exponent) : std::nullopt;
   }
   const std::optional<Dim> left = whole(a), right = whole(b);

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "importers/aten/program/fraction.h"
-#include "importers/pt2/dim_reader.h"
+#include "importers/pt2/opaque_dims.h"
 
 namespace ingot::core::pt2 {
 
@@ -18,7 +18,7 @@ using aten::Quantity;
 // and "s0 + 1". The first is a subset of the second with calls.
 class ExpressionParser {
  public:
-  ExpressionParser(std::string_view text, DimReader& reader) : text_(text), rest_(text), reader_(reader) {}
+  ExpressionParser(std::string_view text, OpaqueDims& dims) : text_(text), rest_(text), dims_(dims) {}
   Dim parse();
 
  private:
@@ -45,7 +45,7 @@ class ExpressionParser {
 
   std::string_view text_;
   std::string_view rest_;
-  DimReader& reader_;
+  OpaqueDims& dims_;
   int depth_ = 0;
 };
 

@@ -5,7 +5,6 @@
 
 #include "importers/aten/program/aten_text.h"
 #include "importers/aten/schema/schemas.h"
-#include "importers/pt2/argument_reader.h"
 #include "importers/pt2/node_source.h"
 #include "support/error.h"
 

@@ -5,7 +5,7 @@
 
 #include <algorithm>
 
-#include "importers/pt2/argument_reader.h"
+#include "importers/pt2/graph_reader.h"
 #include "support/error.h"
 
 namespace ingot::core::pt2 {

@@ -7,6 +7,7 @@
 
 #include "backends/cuda/compile/attention.h"
 #include "backends/cuda/compile/contraction.h"
+#include "backends/cuda/compile/contraction_rules.h"
 #include "backends/cuda/compile/depthwise.h"
 #include "backends/cuda/compile/fingerprint.h"
 #include "backends/cuda/compile/kernel_text.h"

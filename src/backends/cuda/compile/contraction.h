@@ -17,21 +17,6 @@ struct ContractionSite {
   const SymbolTable& symbols;
 };
 
-// Dtypes of operands that the templates of contractions and attention multiply.
-bool has_tensor_cores(DType dtype);
-// Neighbours that a copy of 16 bytes brings.
-int64_t chunk_of(DType dtype);
-
-// Whether x has so few rows that a product of them may stand behind a norm (normalized_linear): the bodies
-// for more rows gain nothing by it (docs/design/014-cuda-contractions.md).
-bool may_normalize(const TensorType& x);
-
-// Whether the template computes `node` with the layouts that it has.
-bool is_tensor_core_contraction(const Node& node);
-
-// Layouts that it wants of convolutions; of others any that it can read.
-LayoutRequest contraction_layouts(const Node& node);
-
 // `epilogue` as for a schedule: buffer 0 is the node's result, loaded where it is stored. The kernel's
 // buffers are the node's operands that are present, then the epilogue's without its first.
 TemplateKernel write_contraction(const ContractionSite& site, const loops::Kernel& epilogue);

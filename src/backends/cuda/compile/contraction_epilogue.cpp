@@ -3,8 +3,8 @@
 
 #include <algorithm>
 
-#include "backends/cuda/compile/contraction.h"
 #include "backends/cuda/compile/expression_text.h"
+#include "backends/cuda/compile/tensor_core_types.h"
 #include "backends/cuda/compile/type_text.h"
 #include "loops/rewrite.h"
 #include "ops/normalization.h"

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which contractions the template computes, and in which layouts.
+#include "backends/cuda/compile/contraction_rules.h"
+
 #include <algorithm>
 #include <numeric>
 
-#include "backends/cuda/compile/contraction.h"
 #include "backends/cuda/compile/depthwise.h"
+#include "backends/cuda/compile/tensor_core_types.h"
 #include "backends/cuda/compile/tile.h"
 #include "ops/convolution.h"
 #include "ops/normalization.h"
@@ -80,13 +81,6 @@ bool may_normalize(const TensorType& x) {
                    .b_depth_inner = true,
                    .element = static_cast<int>(bit_width(x.dtype) / 8)})
       .has_value();
-}
-
-bool has_tensor_cores(DType dtype) { return is_half(dtype) || dtype == DType::kF32; }
-
-int64_t chunk_of(DType dtype) {
-  constexpr int64_t kBits = 128;
-  return kBits / bit_width(dtype);
 }
 
 bool is_tensor_core_contraction(const Node& node) {

@@ -4,10 +4,10 @@
 #include <algorithm>
 #include <array>
 
-#include "backends/cuda/compile/contraction.h"
 #include "backends/cuda/compile/contraction_epilogue.h"
 #include "backends/cuda/compile/operand_text.h"
 #include "backends/cuda/compile/tensor_core_text.h"
+#include "backends/cuda/compile/tensor_core_types.h"
 #include "backends/cuda/compile/type_text.h"
 #include "loops/expand_math.h"
 #include "ops/convolution.h"

@@ -5,7 +5,6 @@
 
 #include <fmt/core.h>
 
-#include "backends/cuda/compile/launch_plan.h"
 #include "loops/rewrite.h"
 #include "support/error.h"
 

@@ -95,12 +95,6 @@ Dim row_bytes(const Kernel& kernel) {
 
 }  // namespace
 
-std::vector<Dim> extents_of(const std::vector<Loop>& loops) {
-  std::vector<Dim> extents;
-  for (const Loop& loop : loops) extents.push_back(loop.extent);
-  return extents;
-}
-
 LaunchPlan plan_launch(const Kernel& kernel) {
   LaunchPlan plan{
       .block = kThreads, .group = 1, .flat = is_flat(kernel), .symbols = loops::free_symbols(kernel)};

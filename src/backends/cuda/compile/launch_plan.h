@@ -29,7 +29,4 @@ struct LaunchPlan {
 // `kernel` is ordered for storage, and its functions are expanded.
 LaunchPlan plan_launch(const loops::Kernel& kernel);
 
-// Extents of the points of a stage's loops, one after another.
-std::vector<Dim> extents_of(const std::vector<loops::Loop>& loops);
-
 }  // namespace ingot::core::cuda

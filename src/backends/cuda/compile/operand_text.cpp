@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "backends/cuda/compile/operand_text.h"
 
-#include "backends/cuda/compile/contraction.h"
+#include "backends/cuda/compile/tensor_core_types.h"
 #include "backends/cuda/compile/type_text.h"
 #include "ops/convolution.h"
 #include "ops/ops.h"

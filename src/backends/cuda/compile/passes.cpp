@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "backends/cuda/compile/passes.h"
 
-#include "backends/cuda/compile/contraction.h"
+#include "backends/cuda/compile/contraction_rules.h"
+#include "backends/cuda/compile/tensor_core_types.h"
 #include "ops/convolution.h"
 #include "passes/target_passes.h"
 

@@ -4,7 +4,7 @@
 #include <algorithm>
 
 #include "backends/cuda/compile/attention.h"
-#include "backends/cuda/compile/contraction.h"
+#include "backends/cuda/compile/contraction_rules.h"
 #include "backends/cuda/compile/depthwise.h"
 #include "backends/steps/loop_steps.h"
 #include "ops/convolution.h"

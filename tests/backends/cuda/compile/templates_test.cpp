@@ -8,7 +8,7 @@
 
 #include "backends/cuda/compile/attention.h"
 #include "backends/cuda/compile/backend.h"
-#include "backends/cuda/compile/contraction.h"
+#include "backends/cuda/compile/contraction_rules.h"
 #include "backends/cuda/compile/depthwise.h"
 #include "backends/cuda/execute/execute.h"
 #include "backends/cuda/kernel_abi.h"

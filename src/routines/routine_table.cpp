@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "routines/routine.h"
+#include "routines/routine_table.h"
 
 #include <algorithm>
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Storage, order and rebuilding of dims.
-#include "types/dim.h"
+#include "types/dim_node.h"
 
 #include <algorithm>
 #include <cctype>
@@ -9,7 +9,6 @@
 #include <fmt/core.h>
 
 #include "support/error.h"
-#include "types/dim_node.h"
 #include "types/symbol_name.h"
 
 namespace ingot::core {
