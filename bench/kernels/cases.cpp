@@ -8,6 +8,7 @@
 #include "backends/cpu/compile/templates/linear.h"
 #include "backends/cpu/compile/templates/target.h"
 #include "backends/steps/members.h"
+#include "loops/functions.h"
 #include "ops/attention.h"
 #include "ops/convolution.h"
 

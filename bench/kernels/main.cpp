@@ -79,12 +79,16 @@ Options parse(int count, char** arguments) {
 
 int main(int count, char** arguments) {
   using namespace ingot::bench;
-  Options options = parse(count, arguments);
+  const Options options = parse(count, arguments);
   Team team(options.threads);
   ingot::core::Target target;
-  target.device = core::to_string(options.features);
-  target.threads = options.threads;
+  target.device = to_string(options.features);
+  bool found = false;
   for (const KernelCase& c : kernel_cases(target)) {
-    if (c.name.find(options.word) != std::string::npos) run_case(c, options, team);
+    if (c.name.find(options.word) == std::string::npos) continue;
+    run_case(c, options, team);
+    found = true;
   }
+  if (!found) fmt::print(stderr, "no case of bench/kernels/cases.cpp has '{}' in its name\n", options.word);
+  return found ? 0 : 1;
 }

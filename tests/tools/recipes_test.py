@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The pages on adding an operator and a pass quote the tree correctly, and their commands print the output shown.
+"""The pages on adding an operator, a pass and a kernel template quote the tree correctly, and their commands print the output shown.
 
 A comment before a block says what the block is: `in FILE`, lines of that file; `graph FILE`, the file's whole content;
 `run COMMAND`, what the command prints.
@@ -14,7 +14,7 @@ import pytest
 from errors.inputs import INGOT
 
 ROOT = Path(__file__).resolve().parents[2]
-PAGES = ("adding-an-operator.md", "adding-a-pass.md")
+PAGES = ("adding-an-operator.md", "adding-a-pass.md", "adding-a-kernel-template.md")
 BLOCK = re.compile(r"^<!-- (in|graph|run) (.*?) -->\n```\w*\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 
 
