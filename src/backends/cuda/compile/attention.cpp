@@ -25,10 +25,10 @@ namespace {
 constexpr int64_t kFragment = 16;                           // rows
 constexpr int64_t kFragmentBytes = 32, kWidestBytes = 512;  // of a row
 constexpr int kWarps = 4;                                   // of a block
-constexpr int kKeys = 64;                                   // that are worth a part
+constexpr int kKeys = 64;                                   // of a part, at least
 constexpr int kMostSplits = 8;                              // blocks of a cluster
-constexpr int kMostStages = 4;                              // parts on their way
-constexpr int64_t kManyBlocks = 110;                        // that fill most of a GPU
+constexpr int kMostStages = 4;                              // parts that are being copied
+constexpr int64_t kManyBlocks = 110;                        // enough to fill most of a GPU
 
 bool is_last_innermost(const TensorType& type) { return innermost(type) == type.rank() - 1; }
 
@@ -49,11 +49,11 @@ struct AttentionTile {
   int keys = 64;      // of a part
   int stages = 1;     // parts in shared memory
   int splits = 1;     // blocks of a cluster, which share the keys
-  int element = 2;    // bytes of an operand's
+  int element = 2;    // bytes of an operand's element
   int warp_keys() const { return kWarps / warp_rows; }
   int64_t rows() const { return int64_t{warp_rows} * kFragment; }
 
-  // Tiles of 128 bytes a row; and what warps and blocks tell each other when all keys are seen.
+  // Tiles of 128 bytes per row, and the partial results that warps and blocks exchange at the end.
   int64_t tile_bytes(int64_t width, int64_t value_width) const {
     constexpr int64_t kPanel = 128;
     const auto panels = [&](int64_t columns) { return (columns * element + kPanel - 1) / kPanel * kPanel; };
@@ -122,7 +122,7 @@ class AttentionWriter {
     return std::max(tile_.tile_bytes(width_, value_width_), tile_.merged_bytes(value_width_));
   }
 
-  // Rows of 64 queries where these fill the GPU; otherwise warps, and blocks where there are few of them,
+  // 64 queries per block if that fills the GPU; otherwise warps, and blocks if there are few of them,
   // share the keys.
   void choose_tile(const GpuLimits& limits) {
     constexpr int64_t kMostTile = 96 << 10;  // so that two blocks share a multiprocessor of most GPUs
@@ -204,7 +204,7 @@ class AttentionWriter {
     out_.line("return {};\n}}\n", scope.text(storage_offset(type.layout, type.shape, index)));
   }
 
-  // What the mask adds to a score; -infinity for what may not be seen.
+  // The mask's addend to a score; -infinity for keys that are hidden.
   void write_mask() {
     const bool has_mask = node_.has_operand(3);
     const std::string_view storage = has_mask ? storage_name(node_.operand_type(3).dtype) : "u8";

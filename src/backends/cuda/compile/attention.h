@@ -10,12 +10,12 @@ namespace ingot::core::cuda {
 // Whether the template computes `node` with the layouts that it has.
 bool is_tensor_core_attention(const Node& node);
 
-// Operands whose last dim is innermost stay as they are.
+// Operands whose last dim is innermost keep their layout.
 LayoutRequest attention_layouts(const Node& node);
 
 struct AttentionSite {
   const Node& node;
-  bool rounds_to_tf32;  // operands of f32, to 11 significant bits
+  bool rounds_to_tf32;  // f32 operands, to 11 significant bits
   std::string_view architecture;
   const SymbolTable& symbols;
 };

@@ -40,7 +40,7 @@ DEVICE void multiply_values(f32 (&values)[kValueWidth / 8][4], const Scores& sco
 }
 )cuda";
 
-// Sums that are not numbers are recomputed, one product after another (float_products_text.h).
+// Sums that are NaN are recomputed, one product after another (float_products_text.h).
 constexpr std::string_view kFloats = R"cuda(
 DEVICE f32 number_in(f32* tile, int rows, int row, int column) { return chunk_of(tile, rows, row, column / 4)[column % 4]; }
 template <int count> DEVICE bool has_odd(const f32 (&sums)[count][4]) {

@@ -5,8 +5,8 @@
 
 namespace ingot::core::cuda {
 
-// Of attention: multiply_scores(scores, q, k, warp_row, own) adds the products of a warp's queries with its
-// keys of a part, multiply_values(values, scores, v, own) those of its weights with values.
+// For attention: multiply_scores(scores, q, k, warp_row, own) adds the products of a warp's queries and its
+// keys of a part, multiply_values(values, scores, v, own) those of its weights and values.
 std::string_view attention_products_of_halves();
 std::string_view attention_products_of_floats();  // needs float_fragment_functions
 

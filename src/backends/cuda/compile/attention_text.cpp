@@ -12,12 +12,12 @@ constexpr int kPanel = 8 * kChunk, kPanels = (kWidth + kPanel - 1) / kPanel, kVa
 constexpr int kRowTile = kRows * kPanels * kPanel, kKeyTile = kKeys * kPanels * kPanel, kValueTile = kKeys * kValuePanels * kPanel;
 )cuda";
 
-//   for part of the keys, kKeys at a time, kStages of them on their way:
-//     each warp: scores of its 16 rows and its share of the part; the largest so far; weights; weights times
+//   for part of the keys, kKeys at a time, kStages of them being copied:
+//     each warp: scores of its 16 rows and its share of the part; running maximum; exponentials; these times
 //     values
 //   shares of the keys, of warps and of blocks of a cluster, are merged in order (online softmax: Milakov and
 //   Gimelshein 2018; tiles: Dao et al. 2022)
-// Rows lie in panels of 128 bytes with their swizzle, which bulk copies write and which keeps the
+// Rows are in panels of 128 bytes with the 128-byte swizzle, which bulk copies write and which keeps the
 // rows of a fragment in different banks.
 constexpr std::string_view kParts = R"cuda(
 DEVICE f32 minus_infinity() { return -__int_as_float(0x7f800000); }
@@ -215,7 +215,7 @@ DEVICE void attend(char* shared, int block, Arrivals& arrivals, const Maps& maps
 }
 )cuda";
 
-// How parts arrive by bulk copies, which one thread asks for.
+// Bulk copies of parts, issued by one thread.
 constexpr std::string_view kBulkArrivals = R"cuda(
 constexpr bool kBulk = true;
 struct Maps {

@@ -66,7 +66,7 @@ bool is_weight(const Value& value) { return value.producer != nullptr && value.p
 
 bool rounds_to_tf32(const Target& target) { return target.numerics == Target::Numerics::kFast; }
 
-// A template's kernel for `node`, whose operands come first among its arguments, then `others`.
+// The step of a template's kernel for `node`: its arguments are the node's operands, then `others`.
 LoweredStep lower_template(TemplateKernel kernel, const Members& members, const Node& node,
                            std::span<const Value* const> others, const Target& target) {
   LoweredStep step;
@@ -97,11 +97,11 @@ LoweredStep lower_contraction(const Members& members, const Node& contraction, c
                         std::span(epilogue.buffers).subspan(1), target);
 }
 
-// Attention alone: it takes nothing in.
+// Attention by itself: nothing can be fused into it.
 bool takes_neighbours(const Node& root) { return root.op != &ops::attention; }
 constexpr FusionAnswer kTakesNothing{false, "the kernel template of attention takes nothing in"};
 
-// "sm_80" and later, with or without the "a" of code for one architecture alone.
+// "sm_80" and later, with or without the "a" suffix of code for one architecture alone.
 bool is_architecture(std::string_view words) {
   constexpr std::string_view kPrefix = "sm_";
   constexpr int kFirst = 80;

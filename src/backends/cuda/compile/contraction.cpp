@@ -60,7 +60,7 @@ class ContractionWriter {
   bool has_maps() const { return !form_.maps.empty(); }
   bool is_normalized() const { return node_.op == &ops::normalized_linear; }
 
-  // Behind what the form has in shared memory.
+  // After the form's own shared memory.
   int64_t moments_offset() const {
     constexpr int64_t kAlignment = 16;
     return (form_.shared_bytes + kAlignment - 1) / kAlignment * kAlignment;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Products of matrices by tensor cores, with what follows them: linear, matmul and convolutions of f16, bf16
+// Matrix products on tensor cores, with their epilogues: linear, matmul and convolutions of f16, bf16
 // and f32.
 #pragma once
 
@@ -11,14 +11,14 @@ namespace ingot::core::cuda {
 
 struct ContractionSite {
   const Node& node;
-  bool b_is_weight;     // operand 1 is there before the program runs
-  bool rounds_to_tf32;  // operands of f32, to 11 significant bits
+  bool b_is_weight;     // operand 1 exists before the program runs
+  bool rounds_to_tf32;  // f32 operands, to 11 significant bits
   std::string_view architecture;
   const SymbolTable& symbols;
 };
 
-// `epilogue` as for a schedule: buffer 0 is the node's result, loaded where it is stored. The kernel's
-// buffers are the node's operands that are present, then the epilogue's without its first.
+// `epilogue` as for kernel templates of the CPU: buffer 0 is the node's result, loaded where it is stored.
+// The kernel's buffers are the node's operands that are present, then those of the epilogue except its first.
 TemplateKernel write_contraction(const ContractionSite& site, const loops::Kernel& epilogue);
 
 }  // namespace ingot::core::cuda

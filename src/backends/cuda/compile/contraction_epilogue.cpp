@@ -16,7 +16,7 @@ namespace {
 
 constexpr int kEight = 8;
 
-// The type of eight neighbours.
+// The vector type of eight contiguous elements.
 std::string_view eight_of(DType dtype) { return dtype == DType::kF32 ? "Floats<8>" : "Packed"; }
 
 class EpilogueWriter {
@@ -32,9 +32,8 @@ class EpilogueWriter {
     }
   }
 
-  // A thread has kWide neighbours of a row at a time, twice: all are loaded and computed before the first is
-  // stored, since what is stored could be what the next load reads. Beyond the edge the last number is
-  // computed again.
+  // A thread has kWide contiguous elements of a row at a time, twice: all are loaded and computed before the
+  // first is stored, since a store could alias the next load. Beyond the edge the last element is recomputed.
   void write() {
     const loops::Stage& stored = stored_stage();
     const loops::Buffer& buffer = buffer_of(stored.store->buffer);
@@ -104,8 +103,8 @@ class EpilogueWriter {
     return stored;
   }
 
-  // place_of, load_neighbours where there are wide loads, and finish(row, column, sum, n, k), where n counts
-  // eights of a thread.
+  // place_of, load_neighbours if there are wide loads, and finish(row, column, sum, n, k), where n counts
+  // a thread's groups of eight.
   void write_functions() {
     const loops::Stage& stored = stored_stage();
     write_place("place_of", buffer_of(stored.store->buffer), stored.store->index);
@@ -120,7 +119,7 @@ class EpilogueWriter {
     return wide_ == kEight && (has_bias_ || has_column_sums_ || !wide_loads_.empty());
   }
 
-  // Whether eight columns from a multiple of eight on are floating-point numbers side by side at `index`.
+  // Whether eight columns from a multiple of eight on are contiguous floating-point elements at `index`.
   bool are_neighbours(const loops::Buffer& buffer, const std::vector<Dim>& index) const {
     const Layout& layout = buffer.type.layout;
     if (!has_tensor_cores(buffer.type.dtype) || index.empty()) return false;
@@ -130,7 +129,7 @@ class EpilogueWriter {
            inner.modulus % kEight == 0;
   }
 
-  // Where all loads of a buffer read eight neighbours that exist for every column.
+  // The index if all loads of a buffer read eight contiguous elements that exist for every column.
   std::optional<std::vector<Dim>> neighbours_read(size_t number) const {
     std::optional<std::vector<Dim>> index;
     bool one = true;
@@ -158,7 +157,7 @@ class EpilogueWriter {
     });
   }
 
-  // NAME(row, column): where a buffer's element at `index` is stored.
+  // NAME(row, column): the offset of a buffer's element at `index`.
   void write_place(std::string_view name, const loops::Buffer& buffer, const std::vector<Dim>& index) {
     IndexScope scope = out_.scope;
     out_.line("const auto {} = [&](idx row, idx column) {{\n", name);
@@ -166,7 +165,7 @@ class EpilogueWriter {
     out_.line("return {};\n}};\n", scope.text(storage_offset(buffer.type.layout, buffer.type.shape, index)));
   }
 
-  // load_neighbours(n, row, column): what the eight numbers from `column` on read beside their sums.
+  // load_neighbours(n, row, column): what the eight elements from `column` on read besides their sums.
   void write_wide_loads() {
     if (!has_wide_loads()) return;
     for (const WideLoad& load : wide_loads_) {
@@ -196,7 +195,7 @@ class EpilogueWriter {
     scope.add(epilogue_.parallel[shape_.column_dim], "column");
   }
 
-  // The number at `row` and `column` of `batch`, whose products add up to `sum`.
+  // The element at `row` and `column` of `batch`, whose products add up to `sum`.
   void write_value() {
     IndexScope scope = out_.scope;
     const bool is_wide = has_wide_loads();

@@ -7,17 +7,18 @@
 
 namespace ingot::core::cuda {
 
-// The statements that finish the sums of a tile and store them. `epilogue`: as for `write_contraction`, its
-// functions expanded; `wide`: neighbours of a row that a thread finishes at a time, 8 or 1 (kWide).
+// The statements that apply the epilogue to the accumulators of a tile and store the results. `epilogue`: as
+// for `write_contraction`, its functions expanded; `wide`: contiguous elements of a row that a thread
+// finishes at a time, 8 or 1 (kWide).
 void write_contraction_epilogue(const Node& contraction, const ProductShape& shape,
                                 const loops::Kernel& epilogue, int wide, TemplateText& out);
 
-// finish_eight(row, column, sums): the same for eight neighbours of a row that all exist, with the columns a
-// multiple of eight.
+// finish_eight(row, column, sums): the same for eight contiguous elements of a row that all exist, with a
+// number of columns that is a multiple of eight.
 void write_epilogue_functions(const Node& contraction, const ProductShape& shape,
                               const loops::Kernel& epilogue, TemplateText& out);
 
-// The kernel's arguments for the operands and the epilogue's buffers, and for its symbols.
+// The kernel's arguments: pointers to the operands and the epilogue's buffers, and symbols.
 void write_operand_arguments(const Node& contraction, const loops::Kernel& epilogue, TemplateText& out);
 
 }  // namespace ingot::core::cuda

@@ -47,8 +47,8 @@ bool reads_convolution(const Node& node) {
          is_chunked(x.shape[1], x.dtype);
 }
 
-// Where every reader wants one of equal parts of the last dim, the parts lie one behind another, and reading
-// one costs nothing.
+// If every reader slices one of equal parts of the last dim, the parts are stored one after another, so that
+// reading one costs nothing.
 Layout layout_of_parts(const Value& result) {
   const int last = static_cast<int>(result.type.rank()) - 1;
   std::optional<int64_t> width;
@@ -97,7 +97,7 @@ LayoutRequest contraction_layouts(const Node& node) {
   const bool is_image = node.op == &ops::convolution && node.operand_type(0).rank() == 4;
   if (is_image && has_tensor_cores(node.operand_type(0).dtype)) {
     const Layout layout = Layout::permutation(channels_last(4));
-    // Neighbouring threads have neighbouring result channels: those of the weight too.
+    // Adjacent threads have adjacent result channels, and so adjacent channels of the weight.
     if (node.attributes<ops::Convolution>().groups != 1)
       return {{layout, depthwise_weight_layout()}, {layout}};
     return {{layout, layout}, {layout}};

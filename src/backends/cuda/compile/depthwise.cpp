@@ -19,14 +19,16 @@ namespace {
 constexpr int kThreads = 128;
 constexpr int64_t kChannels = 8;     // of a thread: 16 bytes
 constexpr int64_t kFewestTaps = 25;  // fewer are left to plain loops, which have a thread per channel
-constexpr int64_t kMostTaps = 128, kMostAcross = 16, kLongestSpan = 40;  // of a line, all unrolled
-constexpr int64_t kManyThreads = static_cast<int64_t>(kMultiprocessors) * kThreads;  // that keep a GPU busy
+constexpr int64_t kMostTaps = 128, kMostAcross = 16,
+                  kLongestSpan = 40;  // of a row of the image, all unrolled
+constexpr int64_t kManyThreads =
+    static_cast<int64_t>(kMultiprocessors) * kThreads;  // enough to keep a GPU busy
 
-//   for a thread's 8 channels of kAcross neighbouring results of a line:
-//     for line of the window: its weights -> registers
-//       for place that a result reads: 8 channels, times the weight of each result that reads it
+//   for a thread's 8 channels of kAcross adjacent results of a row:
+//     for row of the window: its weights -> registers
+//       for pixel that a result reads: 8 channels, times the weight of each result that reads it
 //     epilogue
-// A place is loaded once for all results of the thread.
+// A pixel is loaded once for all results of the thread.
 constexpr std::string_view kSum = R"cuda(
 constexpr int kLinesAtOnce = kTapsX * kTapsY <= 25 && kAcross <= 2 ? kTapsY : kTapsX <= 7 && kAcross == 1 ? 2 : 1;  // whose loads are on their way together
 constexpr int kSpan = (kAcross - 1) * kStrideX + (kTapsX - 1) * kDilationX + 1;
@@ -68,7 +70,7 @@ template <bool aligned> DEVICE void sum_windows(f32 (&sums)[kAcross][8], idx ima
 }
 )cuda";
 
-// Places of a line that so many neighbouring results read.
+// The pixels of a row that `across` adjacent results read.
 int64_t span_of(const Node& node, int64_t across) {
   const auto convolution = node.attributes<ops::Convolution>();
   const int64_t taps = *node.operand_type(1).shape[3].constant();

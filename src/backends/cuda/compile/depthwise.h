@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Depthwise convolutions of f16, bf16 and f32, channels last, with what follows them.
+// Depthwise convolutions of f16, bf16 and f32, channels last, with their epilogues.
 #pragma once
 
 #include "backends/cuda/compile/template_text.h"
@@ -10,7 +10,7 @@ namespace ingot::core::cuda {
 // Whether the template computes `convolution` with the layouts that it has.
 bool is_depthwise(const Node& convolution);
 
-// Neighbouring channels side by side.
+// Channels innermost.
 Layout depthwise_weight_layout();
 
 // `epilogue` and the kernel's buffers: as for `write_contraction`.

@@ -54,7 +54,7 @@ std::string_view function_of(Unary op) {
   throw InternalError("unknown unary operation");
 }
 
-// Of two operands of one type: a function of the prelude, or an operator.
+// For two operands of one type: a function of the prelude, or an operator.
 struct BinaryForm {
   std::string_view function, op;
 };
@@ -84,7 +84,7 @@ BinaryForm form_of(Binary op) {
   return kForms[static_cast<size_t>(op)];
 }
 
-// 32 bits of an integer type stay 32 bits, whatever its sign.
+// 32-bit integers stay 32 bits wide, signed or not.
 std::string bitcast_text(DType from, DType to, const std::string& value) {
   if (from == DType::kF32) return fmt::format("({})__float_as_int({})", type_name(to), value);
   if (from == DType::kF64) return fmt::format("({})__double_as_longlong({})", type_name(to), value);
@@ -174,7 +174,7 @@ std::string ExpressionWriter::emit(const Expr& expr) {
     case ExprNode::Kind::kFma:
       return define(node, fmt::format("fma_({}, {}, {})", operands[0], operands[1], operands[2]));
     default:
-      throw InternalError("an expression of no kind, or a function that was not expanded");
+      throw InternalError("an expression of an unknown kind, or a function that was not expanded");
   }
 }
 
@@ -188,7 +188,7 @@ std::string ExpressionWriter::binary_text(const ExprNode& node) {
   return fmt::format("{}({}, {})", form.function, a, b);
 }
 
-// Nodes that both arms need are computed before them. Arms that load nothing unsafe are then computed both:
+// Nodes that both arms need are computed before them. If both arms load nothing unsafe, both are computed:
 // no branch.
 std::string ExpressionWriter::select(const ExprNode& node) {
   const Expr &then = node.operands[1], &otherwise = node.operands[2];

@@ -24,10 +24,10 @@ class ExpressionWriter {
  public:
   ExpressionWriter(const loops::Kernel& kernel, const std::vector<LocalAccess>& locals, std::string& text);
 
-  // Loads of `buffer` give `name`, wherever they load.
+  // Every load of `buffer` is the variable `name`.
   void replace_buffer(int buffer, std::string name) { replaced_[buffer] = std::move(name); }
 
-  // `node` has its value in `name` already.
+  // The variable `name` already holds the value of `node`.
   void replace_node(const loops::ExprNode* node, std::string name) { blocks_[0][node] = std::move(name); }
 
   // The variable (or literal) that holds `expr` from here on. `scope` names the symbols of its indices;

@@ -6,9 +6,9 @@
 namespace ingot::core::cuda {
 namespace {
 
-// Tensor cores cut sums off instead of rounding them: few products are added up there, and rounded sums of
-// those elsewhere. Parts of an infinity are not numbers, and neither are their products: who adds products up
-// looks for such sums and recomputes them one by one.
+// Tensor cores truncate sums instead of rounding them: only a few products are accumulated there, and the
+// partial sums are added by rounding additions. The parts of an infinity are NaN, and so are their products:
+// the caller checks for such sums and recomputes them one by one.
 constexpr std::string_view kFragments = R"cuda(
 // sums[16 x 8] += a[16 x 8] b[8 x 8]. A lane has rows lane / 4 and that + 8 of a, at depth lane % 4 and that + 4.
 DEVICE void multiply_tf32(f32 (&sums)[4], const u32 (&a)[4], u32 b0, u32 b1) {

@@ -6,7 +6,7 @@
 
 namespace ingot::core::cuda {
 
-// Shared memory of compute capabilities: CUDA C++ Programming Guide, table of technical specifications.
+// Shared memory per compute capability: CUDA C++ Programming Guide, table of technical specifications.
 GpuLimits limits_of(std::string_view architecture) {
   constexpr int64_t kKilobyte = 1024;
   int number = 0;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What of a GPU decides how kernels are written.
+// Properties of a GPU that decide how kernels are written.
 #pragma once
 
 #include <cstdint>
@@ -8,13 +8,13 @@
 namespace ingot::core::cuda {
 
 struct GpuLimits {
-  int64_t shared_bytes;  // that one block may have
+  int64_t shared_bytes;  // available to one block
   bool clusters;
   bool warp_groups;  // wgmma, with tensor maps
 };
 GpuLimits limits_of(std::string_view architecture);
 
-// Multiprocessors of an H200, and how many of them clusters of so many blocks can fill: those of a cluster
+// Multiprocessors of an H200, and how many of them clusters of a given size can fill: the blocks of a cluster
 // share a part of the chip.
 constexpr double kMultiprocessors = 132;
 constexpr double processors_for(int blocks_of_cluster) {

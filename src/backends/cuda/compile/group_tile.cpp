@@ -8,15 +8,15 @@
 namespace ingot::core::cuda {
 namespace {
 
-// Of an H200, in microseconds: fitted to 699 cuts of the products of BERT-base, ViT-B/16 and ResNet-50, in
-// the whole graph (within 13 %; docs/design/014-cuda-contractions.md).
-constexpr double kGroupStart = 2.3;            // of a kernel behind another
-constexpr double kEndOfNumbers = 1.15e-4;      // of each of a tile, to memory
-constexpr double kGroupExchange = 0.45;        // of sums in a cluster,
+// For an H200, in microseconds: fitted to 699 tilings of the products of BERT-base, ViT-B/16 and ResNet-50,
+// in the whole graph (within 13 %; docs/design/014-cuda-contractions.md).
+constexpr double kGroupStart = 2.3;            // of a kernel after another
+constexpr double kEndOfNumbers = 1.15e-4;      // for storing each element of a tile
+constexpr double kGroupExchange = 0.45;        // of accumulators in a cluster,
 constexpr double kGroupExchangedBytes = 40e3;  // and more for those of a tile
 constexpr double kSmallCluster = 2;            // clusters of blocks with little shared memory start late
 constexpr int64_t kSmallBlock = 64 << 10;
-constexpr double kBulkLatency = 0.5;             // of parts that have to wait for room
+constexpr double kBulkLatency = 0.5;             // of parts that have to wait for a free buffer
 constexpr double kBulkBytesOfProcessor = 150e3;  // into one multiprocessor
 constexpr double kBulkBytesOfAll = 8.9e6;        // and into all
 constexpr double kGroupOperations = 9.5e6;       // of one multiprocessor
@@ -40,7 +40,7 @@ bool take_stages(GroupTile& tile, const ProductSize& size, int64_t shared_bytes)
   return false;
 }
 
-// Blocks that one multiprocessor has room for.
+// Resident blocks per multiprocessor.
 int64_t fitting_blocks(const GroupTile& tile, const GpuLimits& limits) {
   constexpr int64_t kReserved = 1024, kThreads = 2048, kRegisters = 1 << 16, kLeastRegisters = 40,
                     kOthers = 48;

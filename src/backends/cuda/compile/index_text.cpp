@@ -71,7 +71,7 @@ std::string IndexScope::text(const Dim& dim) const {
     case Dim::Kind::kMinimum:
       return folded(*this, dim, "least");
   }
-  throw InternalError("a dim of no kind");
+  throw InternalError("a dim of an unknown kind");
 }
 
 bool needs_64_bits(const Dim& dim, const SymbolTable& ranges) {

@@ -9,7 +9,7 @@
 
 namespace ingot::core::cuda {
 
-// The names that symbols and loop variables have in the code, and what is known of their values. Scopes are
+// The names of symbols and loop variables in the code, and the ranges of their values. Scopes are
 // copied: a stage adds its own variables to a copy of the kernel's.
 struct IndexScope {
   SymbolTable ranges;

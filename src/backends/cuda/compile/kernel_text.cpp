@@ -72,7 +72,7 @@ class Writer {
     for (size_t i = 0; i < result_.plan.symbols.size(); ++i) line("const idx s{} = (idx)a{};\n", i, i);
   }
 
-  // Variables of `loops` from the number of a point; the innermost counts fastest.
+  // Variables of `loops` from the linear index of a point; the innermost varies fastest.
   void decode(const std::vector<Loop>& loops, const std::string& number, IndexScope& scope) {
     std::string rest = number;
     for (size_t i = loops.size(); i-- > 0;) {
@@ -89,8 +89,8 @@ class Writer {
     }
   }
 
-  // Symbols that are read from data; the status says if one is out of range. Those of `inner` reductions come
-  // in the reduction.
+  // Symbols that are read from data; the status reports one that is out of range. Those of `inner` reductions
+  // are bound in the reduction.
   void bind(const Stage& stage, bool inner, IndexScope& scope, ExpressionWriter& writer) {
     const std::vector<bool> are_inner = inner_bindings(stage);
     for (size_t k = 0; k < stage.bindings.size(); ++k) {
@@ -215,14 +215,15 @@ class Writer {
     if (!stage.loops.empty() || stage.store) line("synchronize<{}>();\n", result_.plan.group);
   }
 
-  // The lanes of a group share one reduction: if it has nothing else to do, or the points are few.
+  // Whether the lanes of a group share one reduction: if there is nothing else to do, or there are few
+  // points.
   bool is_shared_reduction(const Stage& stage) const {
     if (result_.plan.group == 1) return false;
     const auto points = product(extents_of(stage.loops)).constant();
     return stage.loops.empty() || (points && *points < result_.plan.group);
   }
 
-  // Opens the loop over points `first`, `first` + `step`, ... of the stage's loops, or a block where it has
+  // Opens the loop over points `first`, `first` + `step`, ... of the stage's loops, or a block if it has
   // none.
   void open_points(size_t k, std::string_view first, int step, IndexScope& scope) {
     const Stage& stage = kernel_.stages[k];
@@ -263,7 +264,7 @@ class Writer {
     close_points(k, value, false, scope);
   }
 
-  // A variable that holds the reduction over every `step`-th point from `first` on. Long sums are made of
+  // A variable that holds the reduction over every `step`-th point from `first` on. Long sums consist of
   // sums of kPart points, so that rounding errors do not grow with their length.
   //   for part: for point of the part: sum of the part; sum of the parts
   std::string reduce(const Stage& stage, const IndexScope& outer, ExpressionWriter& writer,
@@ -362,7 +363,7 @@ class Writer {
   IndexScope scope_;  // shape symbols
   std::vector<LocalAccess> locals_;
   std::map<std::string, std::string> guards_;  // symbols read from data -> whether they are in range
-  std::string point_;                          // the number of the point of a stage's loops
+  std::string point_;                          // the linear index of the point of a stage's loops
   std::string text_;
   int next_ = 0;
 };

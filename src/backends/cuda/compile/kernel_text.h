@@ -18,11 +18,11 @@ struct KernelText {
   std::string text;
 };
 
-// `kernel` as operators lower it; `entry` is the identifier that it gets. UnsupportedError INGOT-N602 for
+// `kernel` as operators lower it; `entry` becomes its identifier. UnsupportedError INGOT-N602 for
 // four-bit dtypes.
 KernelText write_kernel(const loops::Kernel& kernel, const std::string& entry);
 
-// A text that needs no header, with all of these kernels: few large units compile faster than many small
+// Self-contained source of all of these kernels: a few large translation units compile faster than many small
 // ones.
 std::string translation_unit(std::span<const KernelText> kernels);
 

@@ -18,9 +18,9 @@ constexpr int kWarp = 32, kThreads = 256;
 constexpr int64_t kTypicalExtent = 64;      // of a loop whose extent is not known
 constexpr int64_t kWarpRow = 1024;          // longer rows get a whole block,
 constexpr int64_t kManyRows = 2048;         // and shorter ones where warps would leave processors idle
-constexpr int64_t kFewBlocks = 512;         // that may have a warp each
+constexpr int64_t kFewBlocks = 512;         // at most, for a warp each
 constexpr int64_t kRegisterRow = 16;        // elements that one thread may keep
-constexpr int64_t kMostShared = 48 * 1024;  // what every GPU gives a block without asking
+constexpr int64_t kMostShared = 48 * 1024;  // available to a block on every GPU without opting in
 
 int64_t typical(const std::vector<Loop>& loops, const SymbolTable& symbols) {
   int64_t count = 1;
@@ -33,7 +33,7 @@ int64_t typical(const std::vector<Loop>& loops, const SymbolTable& symbols) {
   return count;
 }
 
-// True if some load of the stage walks through neighbours along the innermost of `loops`.
+// True if some load of the stage is contiguous along the innermost of `loops`.
 bool walks_neighbours(const Kernel& kernel, const Stage& stage, const std::vector<Loop>& loops) {
   if (loops.empty()) return false;
   bool found = false;
@@ -64,8 +64,8 @@ bool is_flat(const Kernel& kernel) {
   });
 }
 
-// A group shares rows and reductions over neighbours; a thread alone does what is short, or what neighbouring
-// threads read side by side.
+// A group shares rows and reductions over contiguous elements; a single thread does what is short, or what
+// adjacent threads read contiguously.
 int group_for(const Kernel& kernel) {
   int64_t longest = 1;
   bool shared = false;

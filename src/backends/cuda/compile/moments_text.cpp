@@ -13,7 +13,7 @@ constexpr std::string_view kNoMoments = R"cuda(
 DEVICE void keep_moments_of_rows(char*, const Element*) {}
 )cuda";
 
-// Distances from the mean are squared, not numbers: large means lose nothing.
+// Squares of distances from the mean, not of the values: large means lose no digits.
 constexpr std::string_view kMomentsOfRows = R"cuda(
 DEVICE f32* moments_in(char* shared) { return (f32*)(shared + kMoments); }
 
@@ -58,8 +58,8 @@ DEVICE void finish_moments(char* shared, bool aligned, idx first_row, const Oper
 }
 )cuda";
 
-// Where means are far from zero the difference of sums would have few digits: products of differences take
-// the place of a row's sums, and 0 that of its mean.
+// If means are far from zero, the difference of sums would have few digits: products of differences replace
+// a row's sums, and 0 its mean.
 constexpr std::string_view kCentering = R"cuda(
 DEVICE f32 normalized(f32 sum, const f32* moments, f32 column_sum) { return (kCentered ? sum - moments[0] * column_sum : sum) * moments[1]; }
 

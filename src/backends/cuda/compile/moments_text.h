@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The mean and deviation of rows, where a product of few rows is behind a norm (normalized_linear): a sum of
+// The mean and deviation of rows, where a product of few rows follows a norm (normalized_linear): a sum of
 // products becomes (sum - mean * sum of b's column) * scale.
 #pragma once
 
@@ -9,10 +9,10 @@
 
 namespace ingot::core::cuda {
 
-// keep_moments_of_rows, which the body of few rows calls, and finish_moments, of operands that are not
-// aligned; for ordinary contractions the first does nothing. `offset`: of [rows][2] numbers in shared memory.
+// keep_moments_of_rows, which the body for few rows calls, and finish_moments, for operands that are not
+// aligned; for ordinary contractions the first does nothing. `offset`: of f32[rows][2] in shared memory.
 std::string moments_functions(const Node& contraction, int64_t offset);
-// Behind the body: center_far_rows(shared, first_row, first_column, x), before the epilogue, which calls
+// After the body: center_far_rows(shared, first_row, first_column, x), before the epilogue, which calls
 // normalized(sum, moments, column_sum).
 std::string centering_functions(const Node& contraction);
 int64_t moments_bytes(const Node& contraction, int rows);

@@ -13,7 +13,7 @@
 
 namespace ingot::core::cuda {
 
-// As nvrtc.h declares them; the library is not there when Ingot is built.
+// As nvrtc.h declares them; the header is not needed to build Ingot.
 struct Nvrtc::Functions {
   using Program = void*;
   void* library = nullptr;
@@ -31,7 +31,7 @@ struct Nvrtc::Functions {
 
 namespace {
 
-// NVRTC opens a second library by its name alone: outside the loader's path it has to be there already.
+// NVRTC opens a second library by name alone: outside the loader's path it has to be loaded already.
 void open_builtins(const std::string& path) {
   std::error_code ignored;
   for (const auto& entry :
@@ -106,7 +106,7 @@ std::vector<std::byte> Nvrtc::compile(const std::string& text, std::string_view 
       nvrtc.log(program, log.data());
     }
     throw InternalError(
-        fmt::format("NVRTC refused a generated kernel: {}\n{}\n{}", nvrtc.error_text(result), log, text));
+        fmt::format("NVRTC rejected a generated kernel: {}\n{}\n{}", nvrtc.error_text(result), log, text));
   };
   check(nvrtc.create(&program, text.c_str(), "kernel.cu", 0, nullptr, nullptr));
   const auto destroy = [&nvrtc](Functions::Program* p) { nvrtc.destroy(p); };

@@ -12,7 +12,7 @@ namespace ingot::core::cuda {
 
 class Nvrtc {
  public:
-  // `path`: a library file, or "" for those that the system's loader finds. DeviceError INGOT-D401 says what
+  // `path`: a library file, or "" for those that the system's loader finds. DeviceError INGOT-D401 lists what
   // was tried.
   explicit Nvrtc(const std::string& path = "");
   ~Nvrtc();

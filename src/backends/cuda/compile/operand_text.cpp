@@ -35,7 +35,7 @@ void write_window_places(const Node& node, const ProductShape& shape, TemplateTe
   out.line("return from.image + (y * {} + px) * {} + channel;\n}}\n", size(3), size(1));
 }
 
-// The index into an operand of a matmul, its last two named by the caller.
+// The index into an operand of a matmul; the caller names its last two dims.
 std::vector<Dim> batch_index_of(const Node& node, size_t operand, const ProductShape& shape,
                                 TemplateText& out, IndexScope& scope) {
   const auto batch = out.decode(result_extents(node, shape.batch_dims), "batch", "n", scope);
@@ -52,7 +52,7 @@ bool is_convolution_of_points(const Node& node) {
          all(convolution.padding, 0);
 }
 
-// As encodings of maps allow.
+// Limits of the encoding of maps.
 std::optional<TensorMap::Windows> windows_of(const Node& node) {
   const auto convolution = node.attributes<ops::Convolution>();
   const Shape& weight = node.operand_type(1).shape;

@@ -7,7 +7,7 @@
 
 namespace ingot::core::cuda {
 
-// The rows of the pass table that are this backend's.
+// This backend's rows of the pass table.
 std::vector<Pass> own_passes(const Target& target);
 
 }  // namespace ingot::core::cuda

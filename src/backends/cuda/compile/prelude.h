@@ -5,7 +5,7 @@
 
 namespace ingot::core::cuda {
 
-// What every generated kernel begins with: storage formats, the scalar semantics of Loop IR, reductions.
+// The beginning of every generated kernel: storage formats, the scalar semantics of Loop IR, reductions.
 std::string_view prelude();
 
 }  // namespace ingot::core::cuda

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which of the bodies multiplies, and how it is cut: tiles by warps (tensor_core_text), tiles by warp groups
+// The choice of a body and of its tiles: tiles by warps (tensor_core_text), tiles by warp groups
 // (warp_group_text), or single rows (row_text).
 #pragma once
 
@@ -12,10 +12,10 @@
 namespace ingot::core::cuda {
 
 struct ProductForm {
-  int rows = 0, columns = 0;  // of the result, that a block or a cluster computes at a time
+  int rows = 0, columns = 0;  // of the result tile of a block or cluster
   int threads = 0;            // of a block
   int splits = 1;             // blocks of a cluster, each with a share of the depth
-  int wide = 8;               // neighbours that a thread finishes at a time
+  int wide = 8;               // contiguous elements that a thread finishes at a time
   int64_t shared_bytes = 0;   // of a block
   std::vector<TensorMap> maps;
   std::string functions, constants, body;

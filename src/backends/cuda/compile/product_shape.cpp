@@ -41,7 +41,7 @@ ProductShape product_shape(const Node& node) {
 
 ProductSize typical_size(const Node& contraction, const ProductShape& shape, bool rounds_to_tf32,
                          const TemplateText& text) {
-  // Fragments of TF32 take twice the time of halves; three products of parts, and making these, seven times.
+  // TF32 fragments take twice the time of halves; three products of parts, with the splitting, seven times.
   constexpr double kRounded = 2, kInParts = 7;
   ProductSize size{.batch = text.typical(shape.batch),
                    .rows = text.typical(shape.rows),

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // A contraction seen as a product of matrices: result[batch, rows, columns] = a[batch, rows, depth] b[batch,
-// depth, columns]. In a convolution the rows are the places of all images, the columns are channels, and the
-// depth is (y, x, channel) of the window.
+// depth, columns]. In a convolution the rows are the output pixels of all images, the columns are channels,
+// and the depth is (y, x, channel) of the window.
 #pragma once
 
 #include <vector>
@@ -16,7 +16,7 @@ struct ProductShape {
   std::vector<size_t> batch_dims, row_dims;  // of the result
   size_t column_dim;
   Dim batch, rows, columns, depth;
-  bool b_depth_inner;  // neighbours of b lie along the depth
+  bool b_depth_inner;  // b is contiguous along the depth
 };
 ProductShape product_shape(const Node& contraction);
 ProductSize typical_size(const Node& contraction, const ProductShape& shape, bool rounds_to_tf32,
@@ -25,7 +25,7 @@ ProductSize typical_size(const Node& contraction, const ProductShape& shape, boo
 // The extents of `dims` of the result.
 std::vector<Dim> result_extents(const Node& contraction, const std::vector<size_t>& dims);
 
-// The part of an index into an operand that `batch`, the index into the result's batch dims, decides: all
+// The part of an index into an operand that follows from `batch`, the index into the result's batch dims: all
 // dims but the last two.
 std::vector<Dim> broadcast_batch(const TensorType& operand, const std::vector<Dim>& batch);
 

@@ -20,7 +20,7 @@ using loops::Loop;
 using loops::Stage;
 
 constexpr int64_t kMostOwn = 32;         // elements of a thread
-constexpr int64_t kMostRegisters = 128;  // of what is read once
+constexpr int64_t kMostRegisters = 128;  // for values that are read once
 constexpr int64_t kShortestRow = 64;
 constexpr const char* kRowVariable = "$row";
 
@@ -91,7 +91,7 @@ class RegisterRowWriter {
   }
 
  private:
-  // What is read once into registers `name`[chunk][neighbour].
+  // A load that is done once, into registers `name`[chunk][element].
   struct Load {
     std::string name;
     int buffer;
@@ -117,7 +117,7 @@ class RegisterRowWriter {
     return (is_half(dtype) || dtype == DType::kF32) && stride && *stride == Dim(1);
   }
 
-  // Loads along the row of what no stage writes, that may be made for every element.
+  // Loads along the row from buffers that no stage writes, which are safe for every element.
   bool is_read_once(const ExprNode& node) const {
     const loops::Buffer& buffer = buffer_of(node.buffer);
     if (buffer.access != loops::Access::kRead) return false;
@@ -147,7 +147,7 @@ class RegisterRowWriter {
     }
   }
 
-  // for chunk: for neighbour: of the elements of the row that this thread has
+  // for chunk: for element: those of the row that this thread has
   void open_chunks() {
     line("#pragma unroll\nfor (int c = 0; c < {}; ++c) {{\nconst idx first = (c * {} + lane) * {};\n",
          row_.chunks(), row_.group, row_.wide);
@@ -190,7 +190,7 @@ class RegisterRowWriter {
                        load.name);
   }
 
-  // The value of a stage where its statements stand.
+  // The value of a stage, computed at this point of the code.
   std::string value_of(const Stage& stage, const IndexScope& scope) {
     ExpressionWriter writer(kernel_, locals_, text_);
     for (const Load& load : loads_) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Kernels of rows (norms, softmax) whose threads keep their part of a row in registers: each operand is read
-// once, in pieces of up to 16 bytes, and stages hand on to each other without memory or barriers.
+// once, in vectors of up to 16 bytes, and stages pass values to each other without memory or barriers.
 #pragma once
 
 #include <optional>
@@ -14,11 +14,11 @@ namespace ingot::core::cuda {
 struct RegisterRow {
   int64_t extent = 0;  // of every loop over the row
   int group = 32;      // threads that share a row
-  int wide = 1;        // neighbours that a thread has, `chunks` times
+  int wide = 1;        // contiguous elements of a thread, `chunks` times
   int64_t chunks() const { return (extent + group * wide - 1) / (group * wide); }
 };
 
-// Nothing if a stage is not over the whole row, or if its parts would not fit registers.
+// nullopt if a stage is not over the whole row, or if its parts would not fit in registers.
 std::optional<RegisterRow> register_row(const loops::Kernel& kernel);
 
 // The statements that compute one point of the parallel loops, whose variables are in `scope`; `lane` is the

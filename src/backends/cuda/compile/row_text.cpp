@@ -6,11 +6,11 @@ namespace {
 
 //   for tile of the result [kRows x kColumns] that this block has:
 //     each warp has kOwnColumns columns, its lanes 16 bytes of the depth at a time:
-//       the first kAhead steps of b -> registers, before the kernel waits for the one before it
+//       the first kAhead steps of b -> registers, before the kernel waits for its predecessor
 //       rows of a -> shared memory
 //       for step of 512 bytes of the depth: products with all rows, in registers
 //     sums of the lanes, in a fixed order -> shared memory -> epilogue
-// Arithmetic is far below what the loads of b take.
+// Arithmetic takes far less time than the loads of b.
 constexpr std::string_view kBody = R"cuda(
 constexpr int kThreads = kWarps * 32, kColumns = kWarps * kOwnColumns, kSumStride = kColumns, kStep = 32 * kChunk, kSteps = (kDepth + kStep - 1) / kStep;
 

@@ -5,7 +5,7 @@
 
 namespace ingot::core::cuda {
 
-// The body of a product with few rows, which reads b at the speed of memory; contraction.cpp declares what it
+// The body of a product with few rows, which reads b at memory bandwidth; contraction.cpp declares what it
 // needs.
 std::string_view row_body();
 

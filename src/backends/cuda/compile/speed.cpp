@@ -14,7 +14,7 @@ namespace ingot::core::cuda {
 namespace {
 
 constexpr int kTemplateLevel = 3;
-// Of an H200, per nanosecond: steps of plain loops, and multiply-adds of a library in f32 and f64.
+// For an H200, per nanosecond: steps of plain loops, and multiply-adds of a library in f32 and f64.
 constexpr double kOwnSteps = 220, kPeerSteps = 15000;
 constexpr double kPeerCall = 5000;  // ns
 constexpr double kNotable = 1.25;   // predictions are only this accurate

@@ -105,11 +105,10 @@ template <bool bf16> DEVICE f32 number_of(const Packed& packed, int k) {
 //     for part of (its share of) the depth, kDepth at a time, kStages - 1 copies ahead:
 //       each warp: its rows of a times its columns of b over its share of the part, 32 bytes deep at a time,
 //       in registers
-//     sums -> shared memory, shares of the depth added in order -> epilogue, neighbours at neighbouring
+//     sums -> shared memory, shares of the depth added in order -> epilogue, adjacent threads at adjacent
 //     columns; in a cluster each block has a share of the tile
-// Weights are copied before the kernel waits for the one before it; the next may start when all operands are
-// there.
-// Operands that are not aligned to 16 bytes (a caller's view) are multiplied one by one.
+// Weights are copied before the kernel waits for its predecessor; its successor may start when all operands
+// have arrived. Operands that are not aligned to 16 bytes (a caller's view) are multiplied one by one.
 constexpr std::string_view kCopies = R"cuda(
 constexpr int kThreads = kWarpRows * kWarpColumns * kWarpDepths * 32, kOwnRows = kRows / kWarpRows, kOwnColumns = kColumns / kWarpColumns, kOwnDepth = kDepth / kWarpDepths;
 constexpr int kAStride = kDepth + kChunk, kBStride = kBDepthInner ? kDepth + kChunk : kColumns + 8;  // no two rows of a fragment in one bank
@@ -161,7 +160,7 @@ DEVICE void copy_b(Element* b, idx first_depth, const Copies& copies, const Oper
 
 )cuda";
 
-// Of halves: the whole part of a warp is in registers at once.
+// For halves: the whole part of a warp is in registers at once.
 constexpr std::string_view kProductsOfHalves = R"cuda(
 DEVICE void multiply_tiles(f32 (&sums)[kOwnRows / 16][kOwnColumns / 8][4], const u16* a, const u16* b) {
   const int lane = threadIdx.x % 32, warp = threadIdx.x / 32 % (kWarpRows * kWarpColumns), first = threadIdx.x / 32 / (kWarpRows * kWarpColumns) * kOwnDepth;
@@ -257,7 +256,7 @@ DEVICE f32 sum_one_by_one(idx depth, idx end, idx batch, idx row, idx column, co
 }
 )cuda";
 
-// Of tiles whose sums are in shared memory, [kRows][kSumStride].
+// For tiles whose sums are in shared memory, [kRows][kSumStride].
 constexpr std::string_view kSums = R"cuda(
 DEVICE void multiply_one_by_one(f32* to, int share, idx batch, idx first_row, idx first_column, const Operands& x) {
   for (int i = threadIdx.x; i < kRows * kColumns; i += kThreads) {

@@ -5,9 +5,9 @@
 
 namespace ingot::core::cuda {
 
-// Dtypes of operands that the templates of contractions and attention multiply.
+// Operand dtypes that the templates of contractions and attention support.
 bool has_tensor_cores(DType dtype);
-// Neighbours that a copy of 16 bytes brings.
+// Elements in 16 bytes, the width of a copy.
 int64_t chunk_of(DType dtype);
 
 }  // namespace ingot::core::cuda

@@ -8,7 +8,7 @@
 namespace ingot::core::cuda {
 namespace {
 
-// Dims of a permuted tensor from the innermost on.
+// The dims of a permuted tensor, innermost first.
 std::vector<size_t> storage_order(const TensorType& type) {
   std::vector<size_t> order;
   for (size_t i = type.rank(); i-- > 0;)

@@ -9,20 +9,20 @@
 namespace ingot::core::cuda {
 namespace {
 
-// Of an H200, in microseconds: fitted to 51 cuts of each product of an encoder layer of BERT, in the whole
-// graph (within 16 %; docs/design/014-cuda-contractions.md).
-constexpr double kStart = 2.0;              // of a kernel behind another
-constexpr double kEndOfNumber = 0.035;      // to memory, for each number that a thread has
+// For an H200, in microseconds: fitted to 51 tilings of each product of an encoder layer of BERT, in the
+// whole graph (within 16 %; docs/design/014-cuda-contractions.md).
+constexpr double kStart = 2.0;              // of a kernel after another
+constexpr double kEndOfNumber = 0.035;      // for storing each element of a thread
 constexpr double kRound = 0.34;             // of sums between shares of the depth in a block
-constexpr double kExchange = 1.5;           // of sums in a cluster,
+constexpr double kExchange = 1.5;           // of accumulators in a cluster,
 constexpr double kExchangedBytes = 42e3;    // and more for those of a tile
-constexpr double kLatency = 3.0;            // of a copy when many are under way
+constexpr double kLatency = 3.0;            // of a copy when many are in flight
 constexpr double kBytesOfProcessor = 42e3;  // into one multiprocessor, by copies of 16 bytes,
 constexpr double kBytesOfAll = 5.0e6;       // and into all
 constexpr double kOperations = 2.0e6;       // of one multiprocessor by mma.sync, when all its warps are busy
 constexpr int64_t kThreadsOfProcessor = 1024;  // with the registers that a tile's sums need
 
-// Depths are those of halves; wider elements have shorter ones.
+// Depths for halves; wider elements have shorter ones.
 constexpr Tile kTiles[] = {{128, 128, 2, 4, 1, 64}, {128, 64, 4, 2, 1, 64}, {64, 128, 2, 4, 1, 64},
                            {64, 64, 4, 2, 1, 64},   {64, 48, 2, 3, 1, 64},  {32, 96, 2, 3, 1, 64},
                            {32, 64, 2, 4, 1, 64},   {64, 32, 4, 2, 1, 64},  {32, 32, 2, 2, 2, 64},
@@ -41,7 +41,7 @@ int64_t parts_of(const Tile& tile, const ProductSize& size) {
   return divide_up(divide_up(size.depth, tile.depth), tile.splits);
 }
 
-// As many parts on their way as the depth has and shared memory holds.
+// As many parts in flight as the depth has and shared memory holds.
 bool take_stages(Tile& tile, const ProductSize& size, int64_t shared_bytes) {
   constexpr int kLeast = 2, kMost = 16;
   const int64_t wanted = std::clamp<int64_t>(parts_of(tile, size) + 1, kLeast, kMost);

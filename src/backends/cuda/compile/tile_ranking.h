@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the rankings of all kinds of tiles share.
+// Shared by the rankings of all kinds of tiles.
 #pragma once
 
 #include <algorithm>
@@ -11,7 +11,7 @@ namespace ingot::core::cuda {
 
 constexpr int64_t divide_up(int64_t a, int64_t b) { return (a + b - 1) / b; }
 
-// Tiles with their predicted times, the fastest first; of equals the first.
+// Sorts tiles by predicted time, fastest first; stable.
 template <typename AnyTile>
 std::vector<AnyTile> fastest_first(std::vector<std::pair<double, AnyTile>> timed) {
   std::ranges::stable_sort(timed, {}, &std::pair<double, AnyTile>::first);

@@ -10,7 +10,7 @@
 namespace ingot::core::cuda {
 
 std::string_view type_name(DType arithmetic);  // "f32"
-// What a buffer's elements are in memory; UnsupportedError INGOT-N602 for four-bit dtypes.
+// The type of a buffer's elements in memory; UnsupportedError INGOT-N602 for four-bit dtypes.
 std::string_view storage_name(DType stored);
 
 std::string_view reduction_name(loops::Combine combine);  // "Add", of the prelude

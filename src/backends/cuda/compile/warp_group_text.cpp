@@ -57,9 +57,9 @@ template <int count> DEVICE void hold_sums(f32 (&sums)[count][4]) {
 template <int pending> DEVICE void wait_for_products() { asm volatile("wgmma.wait_group.sync.aligned %0;" ::"n"(pending) : "memory"); }
 )cuda";
 
-//   the last warp group, of which one thread copies and which helps with the epilogue:
-//     weights of the first kStages parts of (its block's share of) the depth; wait for the kernel before; the
-//     rest, as parts become free
+//   the last warp group, one thread of which copies, and which helps with the epilogue:
+//     weights of the first kStages parts of (its block's share of) the depth; wait for the predecessor; the
+//     remaining parts, as buffers become free
 //   each of the others: its 64 rows of a times all columns of b, part by part, in registers
 //   sums -> shared memory -> epilogue, as in tensor_core_text.cpp
 constexpr std::string_view kGroupBody = R"cuda(

@@ -7,7 +7,7 @@
 namespace ingot::core::cuda {
 namespace {
 
-// A launch is {function, grid and block, shared bytes and how many arguments and maps, arguments...,
+// A launch is {function, grid and block, shared bytes and the counts of arguments and maps, arguments...,
 // maps...}, a map is {address, constants, sizes...}, a copy {0, from, to, bytes}.
 constexpr size_t kHeader = 3, kCopy = 4, kMap = 2 + kMapSizes;
 constexpr uint64_t kOneMap = 1 << 16;  // in the third word

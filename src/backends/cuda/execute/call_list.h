@@ -12,7 +12,7 @@
 namespace ingot::core::cuda {
 
 // Launches and copies with everything resolved, as one list of words: equal lists do the same work on the
-// same addresses, so that one can be played for the other.
+// same addresses, so that the graph of one can be launched for the other.
 class CallList {
  public:
   void clear() { words_.clear(); }
@@ -25,8 +25,8 @@ class CallList {
 
   bool operator==(const CallList& other) const { return words_ == other.words_; }
   Checksum checksum() const;
-  // Each in turn on `stream`, where a capture may be under way.
-  // `overlap`: a kernel behind another may start before that is done, as kernel_abi.h says.
+  // Enqueues them in order on `stream`, which may be capturing.
+  // `overlap`: a kernel may start before its predecessor has finished, as kernel_abi.h specifies.
   void enqueue(const Driver& driver, Handle stream, bool overlap);
 
  private:

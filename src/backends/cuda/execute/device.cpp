@@ -31,7 +31,7 @@ Device::Device(const Driver& driver) : driver_(driver) {
   int count = 0, device = 0;
   check(driver_, driver_.device_count(&count), "cuDeviceGetCount");
   if (count == 0)
-    throw DeviceError("INGOT-D402", "there is no GPU that Ingot can use: the driver shows none",
+    throw DeviceError("INGOT-D402", "there is no GPU that Ingot can use: the driver reports none",
                       "look at CUDA_VISIBLE_DEVICES");
   check(driver_, driver_.device(&device, 0), "cuDeviceGet");
   check(driver_, driver_.retain_context(&context_, device), "cuDevicePrimaryCtxRetain");

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// One GPU of this machine, in the context that all libraries of a process share.
+// A GPU of this machine, in its primary context, which all libraries of a process share.
 #pragma once
 
 #include <memory>
@@ -20,12 +20,12 @@ class Device final : public DeviceMemory {
   int shared_bytes() const { return shared_bytes_; }                 // that one block may ask for
   bool overlaps_kernels() const { return overlaps_kernels_; }        // programmatic dependent launch
   const std::string& architecture() const { return architecture_; }  // "sm_90"
-  // Makes its context the calling thread's.
+  // Makes its context current in the calling thread.
   void enter() const;
 
   std::shared_ptr<std::byte> allocate(size_t bytes) override;
   void copy(std::byte* to, const std::byte* from, size_t bytes) override;
-  // Memory of the host that kernels can write.
+  // Host memory that kernels can write.
   std::shared_ptr<std::byte> allocate_pinned(size_t bytes) const;
 
  private:

@@ -93,7 +93,7 @@ void check(const Driver& driver, int result, const char* call) {
   if (result == 0) [[likely]]
     return;
   if (result == kOutOfMemory)
-    throw DeviceError("INGOT-D301", "the GPU has no memory left", "use smaller shapes or free memory");
+    throw DeviceError("INGOT-D301", "the GPU is out of memory", "use smaller shapes or free memory");
   const char* name = nullptr;
   driver.error_name(result, &name);
   throw DeviceError("INGOT-D403", fmt::format("{} failed: {}", call, name == nullptr ? "unknown" : name),

@@ -69,11 +69,11 @@ struct Driver {
   int (*destroy_graph)(Handle);
 };
 
-// Null where there is no driver; `reason` says then what was tried.
+// Null if there is no driver; `reason` then lists what was tried.
 const Driver* open_driver(const char** reason);
 
-// DeviceError INGOT-D403 with the driver's name of the error if `result` is none of success; INGOT-D301 for
-// want of memory.
+// DeviceError INGOT-D403 with the driver's name of the error if `result` is not success; INGOT-D301 if it is
+// out of memory.
 void check(const Driver& driver, int result, const char* call);
 
 }  // namespace ingot::core::cuda

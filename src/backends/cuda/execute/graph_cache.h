@@ -9,8 +9,8 @@
 
 namespace ingot::core::cuda {
 
-// CUDA graphs of call lists, the last used first. A list becomes a graph at its second use: a shape or an
-// address that comes once costs no capture.
+// CUDA graphs of call lists, most recently used first. A list becomes a graph at its second use: a shape or
+// an address that occurs once costs no capture.
 class GraphCache {
  public:
   explicit GraphCache(Device& device);
@@ -18,7 +18,7 @@ class GraphCache {
   GraphCache(const GraphCache&) = delete;
   GraphCache& operator=(const GraphCache&) = delete;
 
-  // The executable graph for `calls`, or null: then they are to be enqueued one by one.
+  // The executable graph for `calls`, or null if they have to be enqueued one by one.
   Handle find(CallList& calls);
 
  private:

@@ -18,7 +18,7 @@ struct Images final : LoadedImages {
 
 inline bool is_ours(const Image& image) { return backend_of(image) == "cuda"; }
 
-// What `device` lacks to run an image: "sm_90a"; "": nothing.
+// What `device` lacks to run an image, such as "sm_90a"; "" if it can run it.
 std::string missing(const Image& image, const Device& device);
 
 // UserError INGOT-U220 if an image is for other GPUs.

@@ -56,7 +56,7 @@ std::optional<CallFailure> CudaQueue::wait() {
   return take_failure();
 }
 
-// What was enqueued on another stream comes first.
+// Work that was enqueued on another stream runs first.
 void CudaQueue::follow(Handle stream) {
   if (stream == last_stream_) [[likely]]
     return;
@@ -97,7 +97,7 @@ void CudaQueue::list_launch(const Images& images, const KernelCall& call) {
   }
 }
 
-// Kernels with scratch memory get no more blocks than run at once.
+// Kernels with scratch memory launch no more blocks than can be resident.
 int64_t CudaQueue::blocks_of(const KernelCall& call) const {
   constexpr int64_t kMostBlocks = 1 << 20, kBlocksAtOnce = 8;
   const int64_t most = call.sizes[kScratchBytes] > 0 ? device_.processors() * kBlocksAtOnce : kMostBlocks;

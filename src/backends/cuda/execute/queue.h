@@ -10,8 +10,8 @@
 
 namespace ingot::core::cuda {
 
-// Enqueues spans on the caller's stream or its own, from their second use on as one graph. Kernels report
-// through words of the host's memory, which the next call reads.
+// Enqueues spans on the caller's stream or its own, as one graph from their second use on. Kernels report
+// errors in words of host memory, which the next call reads.
 class CudaQueue final : public Queue {
  public:
   explicit CudaQueue(Device& device);
@@ -39,7 +39,7 @@ class CudaQueue final : public Queue {
   GrowingBlock scratch_;
   volatile int32_t* statuses_ = nullptr;  // pinned: one per launch
   std::shared_ptr<std::byte> status_memory_;
-  std::vector<const Launch*> slots_;  // whose status each is
+  std::vector<const Launch*> slots_;  // the launch of each status
   std::unordered_map<const Launch*, uint32_t> slot_of_;
 };
 

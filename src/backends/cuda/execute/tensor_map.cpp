@@ -8,7 +8,7 @@
 namespace ingot::core::cuda {
 namespace {
 
-// Of cuda.h.
+// Constants of cuda.h.
 constexpr int kUnsigned16 = 1, kNotInterleaved = 0, kSwizzle128 = 3, kPromote256 = 3, kFillZeros = 0;
 constexpr int64_t kAlignment = 16, kElement = 2;
 constexpr int64_t kMostBox = 256, kMostPlaces = 1024;

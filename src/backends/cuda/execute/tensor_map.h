@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tensor maps as the driver encodes them, from what a launch says of them (kernel_abi.h).
+// Tensor maps as the driver encodes them, from the sizes and constants of a launch (kernel_abi.h).
 #pragma once
 
 #include <cstdint>
@@ -14,15 +14,15 @@ struct alignas(64) EncodedMap {  // CUtensorMap
   uint64_t words[16];
 };
 
-// How many maps a valid launch hands over.
+// The number of maps of a valid launch.
 size_t tensor_maps_of(const Launch& launch);
-// Whether the sizes and constants behind the launch's own describe maps of the kernel's buffers. (Sizes are
+// Whether the sizes and constants after the launch's own describe maps of the kernel's buffers. (Sizes are
 // not evaluated yet.)
 bool has_valid_maps(const Launch& launch, size_t buffers);
 
-// `constants` and `sizes` are one map's, the latter evaluated. All zeros where there is nothing to copy,
-// where coordinates would not fit 32 bits, or where the address is not aligned to 16 bytes: kernels look
-// before they use a map.
+// `constants` and `sizes` are those of one map, the latter evaluated. All zeros if there is nothing to copy,
+// if coordinates would not fit in 32 bits, or if the address is not aligned to 16 bytes: kernels check
+// that before they use a map.
 EncodedMap encode_map(const Driver& driver, Address address, std::span<const int64_t> constants,
                       std::span<const int64_t> sizes);
 
