@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "exchange.h"
 
+#include <algorithm>
 #include <array>
 #include <cstring>
+#include <span>
 #include <string>
 
 #include "dlpack_exchange.h"
@@ -71,6 +73,9 @@ void view_dlpack(const ExchangeApi& api, nb::handle object, ArrayView& view, con
   dlpack::TensorHeader header{};
   if (api.view_object == nullptr || api.view_object(object.ptr(), &header) != 0)
     refuse(what, "expected a dense tensor in host memory: " + first_line_of_error());
+  const std::span shape(header.shape, static_cast<size_t>(header.ndim));
+  if (header.data == nullptr && std::ranges::find(shape, 0) == shape.end())
+    refuse(what, "expected a dense tensor in host memory: it has no values, as fake and masked tensors");
   const bool is_host = header.device.type == dlpack::kCpu || header.device.type == dlpack::kPinnedHost;
   if (!is_host && header.device.type != dlpack::kCuda)
     refuse(what, "the tensor is neither in host memory nor on a GPU; call .cpu() first");

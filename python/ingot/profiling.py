@@ -61,7 +61,7 @@ class Profile:
     def table(self, top: int = 20) -> str:
         """The `top` slowest steps."""
         lines = [
-            f"{len(self.steps)} steps, {self.runs} runs, {self.threads} threads: median {self.microseconds:.1f} us a call, "
+            f"{len(self.steps)} steps, {self.runs} runs, {self.threads} threads: median {self.microseconds:.1f} us per call, "
             f"{self.in_engines:.1f} us in engines",
             f"{'us':>10} {'%':>6} {'roof':>6} {'FLOP':>8} {'traffic':>9}  step",
         ]

@@ -48,7 +48,7 @@ class Segment:
     engine_ms: float | None = None
 
     def __str__(self) -> str:
-        text = f"{self.backend}, {len(self.nodes)} nodes"
+        text = f"{self.backend}, {len(self.nodes)} node{'' if len(self.nodes) == 1 else 's'}"
         slow = sum(node.slow != "" for node in self.nodes)
         if slow:
             text += f", {slow} of them slow"

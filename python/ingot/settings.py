@@ -73,7 +73,8 @@ def _no_option(name: str, known: list[str]) -> UserError:
     return UserError(
         f'there is no option "{name}"' + (f'; the nearest is "{nearest[0]}"' if nearest else ""),
         code="INGOT-U001",
-        advice="`ingot build --help` lists all options" + ("" if nearest else f"; of Python alone are {own}"),
+        advice="`ingot build --help` lists all options"
+        + ("" if nearest else f"; Python has these in addition: {own}"),
     )
 
 

@@ -40,14 +40,15 @@ void bench(const BenchCommand& command) {
     } while (elapsed < command.seconds && !was_interrupted());
   }
   std::ranges::sort(times);
-  nlohmann::json json = {{"engine", command.run.engine},        {"runs", times.size()},
-                         {"threads", ingot_get_threads()},      {"min_ms", times.front()},
-                         {"median_ms", percentile(times, 0.5)}, {"p90_ms", percentile(times, 0.9)},
-                         {"p99_ms", percentile(times, 0.99)}};
+  nlohmann::json json = {{"engine", command.run.engine},      {"runs", times.size()},
+                         {"shapes", session.chosen_shapes()}, {"threads", ingot_get_threads()},
+                         {"min_ms", times.front()},           {"median_ms", percentile(times, 0.5)},
+                         {"p90_ms", percentile(times, 0.9)},  {"p99_ms", percentile(times, 0.99)}};
   if (command.profile) json["profile"] = measure_steps(session, command.seconds);
   if (command.run.json) {
     fmt::print("{}\n", json.dump(2));
   } else {
+    print_shapes(session);
     fmt::print("{}: {} runs, {} threads: min {:.4f} ms, median {:.4f} ms, p90 {:.4f} ms, p99 {:.4f} ms\n",
                command.run.engine, times.size(), ingot_get_threads(), times.front(), percentile(times, 0.5),
                percentile(times, 0.9), percentile(times, 0.99));

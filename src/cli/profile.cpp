@@ -46,6 +46,7 @@ void profile(const ProfileCommand& command) {
   if (command.bench.run.json) {
     fmt::print("{}\n", json.dump(2));
   } else {
+    print_shapes(session);
     print_step_times(json, command.bench.top);
   }
 }

@@ -129,6 +129,16 @@ void Session::make_missing_inputs(uint64_t seed) {
   for (const size_t i : random) fill_randomly(inputs_[i], seed + i);
 }
 
+std::string Session::chosen_shapes() const {
+  std::vector<std::string> shapes;
+  for (size_t i = 0; i < ports_.size(); ++i) {
+    const ingot_port& port = ports_[i];
+    if (std::equal(port.min, port.min + port.rank, port.max)) continue;
+    shapes.push_back(fmt::format("{}:{}", port.name, fmt::join(inputs_[i].shape, "x")));
+  }
+  return fmt::format("{}", fmt::join(shapes, ","));
+}
+
 // Reports errors in the sizes before memory is allocated for the inputs.
 void Session::check_sizes() {
   std::vector<ingot_tensor> tensors = views();

@@ -19,6 +19,9 @@ class Session {
   // Runs once. The outputs stay valid until the next run.
   const std::vector<Array>& run();
   const std::vector<Array>& inputs() const { return inputs_; }
+  // The sizes of inputs that may have others, as --shapes takes them: "input_ids:1x128"; "" if there are
+  // none.
+  std::string chosen_shapes() const;
   void set_profiling();   // times each step of later runs
   std::string profile();  // JSON, see ingot_context_profile
 

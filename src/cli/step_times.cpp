@@ -59,6 +59,11 @@ Json measure_steps(Session& session, double seconds) {
   return Json::parse(session.profile());
 }
 
+void print_shapes(const Session& session) {
+  const std::string shapes = session.chosen_shapes();
+  if (!shapes.empty()) fmt::print("shapes: {}\n", shapes);
+}
+
 void print_step_times(const Json& json, size_t top) {
   std::vector<Json> steps(json["steps"].begin(), json["steps"].end());
   std::ranges::stable_sort(steps, std::greater(),

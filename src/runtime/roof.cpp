@@ -10,8 +10,8 @@
 namespace ingot::core {
 namespace {
 
-constexpr int kRepeats = 5;             // the best counts: other processes only slow a probe down
-constexpr double kProbeSeconds = 2e-3;  // of one repeat
+constexpr int kRepeats = 40;              // the best counts: other processes only slow a probe down
+constexpr double kProbeSeconds = 2.5e-4;  // of one repeat: often shorter than a time slice of theirs
 constexpr size_t kLeastBytes = 1 << 14, kMostBytes = 1 << 28;
 
 // Calls `probe(worker, times)` on all threads at once; the best rate of `units` per call and thread.

@@ -2,11 +2,16 @@
 """Profiles of engines, modules and torch.compile."""
 
 import json
+import subprocess
+import sys
+from pathlib import Path
 
 import ingot
 import pytest
 import torch
 from ingot.profiling import StepTime
+
+INGOT = Path(sys.executable).with_name("ingot")
 
 
 class Block(torch.nn.Module):
@@ -88,3 +93,22 @@ def test_refuses_what_has_no_engine() -> None:
         ingot.profile(torch.nn.Linear(2, 2), torch.randn(1, 2))
     with pytest.raises(ingot.UserError, match="runs must be a positive"):
         ingot.profile(compiled_block(), torch.randn(5, 32), runs=0)
+
+
+@pytest.mark.parametrize("command", ["bench", "profile"])
+def test_commands_name_the_sizes_that_they_measure(command: str, tmp_path: Path) -> None:
+    ingot.save(compiled_block(), tmp_path / "any.ingot", output_format="engine")
+    fixed = ingot.compile(Block().eval(), inputs=[torch.randn(5, 32)])
+    ingot.save(fixed, tmp_path / "fixed.ingot", output_format="engine")
+
+    def output(*arguments: str) -> str:
+        options = ["--seconds", "0.01", "--warmup", "1"]
+        done = subprocess.run(
+            [INGOT, command, *arguments, *options], cwd=tmp_path, capture_output=True, text=True
+        )
+        assert done.returncode == 0, done.stderr
+        return done.stdout
+
+    assert "shapes: x:1x32\n" in output("any.ingot")
+    assert "shapes: x:7x32\n" in output("any.ingot", "--shapes", "x:7x32")
+    assert "shapes" not in output("fixed.ingot")

@@ -13,6 +13,7 @@ import torch
 from ingot.torch_backend import backend
 from small_models import mlp
 from torch import nn
+from torch._subclasses import FakeTensorMode
 from torch.nn import functional
 
 
@@ -137,7 +138,14 @@ def test_lazy_negation() -> None:
 
 
 @pytest.mark.parametrize(
-    "make", [torch.Tensor.to_sparse, lambda x: x.to("meta"), lambda x: torch.nested.nested_tensor([x])]
+    "make",
+    [
+        torch.Tensor.to_sparse,
+        lambda x: x.to("meta"),
+        lambda x: torch.nested.nested_tensor([x]),
+        lambda x: FakeTensorMode().from_tensor(x),
+        lambda x: torch.masked.masked_tensor(x, x > 0),
+    ],
 )
 def test_tensors_without_dense_memory(make: Callable) -> None:
     x = torch.randn(3, 8)
