@@ -207,7 +207,10 @@ def excuse(
 ) -> str:  # fmt: skip
     """Why a program has no correct result, "" if it has: undefined in C++, or wrong in torch itself."""
     if any(run.met_undefined for run in noisy):
-        return "a float that an integer cannot hold, the sign of NaN, GELU of infinity, or an element written twice"
+        return (
+            "a float that an integer cannot hold, the sign of NaN, GELU of infinity, an element written twice, "
+            "or a product that overflows in one order of its factors"
+        )
     for capture in TORCH_WAYS[way]:
         own = copy.deepcopy(module)
         try:

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import Any
 
@@ -44,6 +45,8 @@ class Noise(TorchDispatchMode):
             self.met_undefined |= _has_duplicates(args[1])
         if name == "aten::gelu":
             self.met_undefined |= bool(args[0].isinf().any())
+        if name in ("aten::prod", "aten::cumprod"):
+            self.met_undefined |= _depends_on_order(args[0], args[1] if len(args) > 1 else None)
         if name in ("aten::signbit", "aten::copysign"):
             self.met_undefined |= bool(torch.as_tensor(args[-1]).isnan().any())
         if name not in ("aten::_to_copy", "aten::copy_"):
@@ -67,6 +70,19 @@ def _has_duplicates(indices: Sequence[torch.Tensor | None]) -> bool:
         return False
     rows = torch.stack([index.flatten() for index in torch.broadcast_tensors(*given)], 1)
     return len(rows.unique(dim=0)) < len(rows)
+
+
+def _depends_on_order(factors: torch.Tensor, dim: int | None) -> bool:
+    """Whether a partial product overflows or vanishes in one order of the factors and not in another."""
+    if not factors.is_floating_point() or not factors.numel():
+        return False
+    limits = torch.finfo(torch.float64 if factors.dtype == torch.float64 else torch.float32)
+    digits = factors.double().abs().log2()
+    digits = digits.flatten() if dim is None else digits.movedim(dim, 0)
+    above, below = digits.clamp(min=0).sum(0), digits.clamp(max=0).sum(0)
+    overflows = (above >= math.log2(limits.max)) & (below < 0)
+    vanishes = (below <= math.log2(limits.smallest_normal)) & (above > 0)
+    return bool((overflows | vanishes).any())
 
 
 _EXACT = (
