@@ -191,7 +191,7 @@ def _field_names(context: Any, count: int) -> list[str]:
     return list(names) if proper else [f"field_{position}" for position in range(count)]
 
 
-def _counted(count: int) -> str:
+def counted(count: int) -> str:
     return f"{count} argument by position" if count == 1 else f"{count} arguments by position"
 
 
@@ -215,7 +215,7 @@ def bind_names(args: Sequence, kwargs: dict, tree: Tree, names: Sequence[str]) -
                 advice="" if twice or not names else f"its arguments are {', '.join(names)}",
             )
     if len(args) > wanted and len(args) > len(names):
-        raise UserError(f"the model takes {_counted(wanted)}, but got {len(args)}", code="INGOT-U300")
+        raise UserError(f"the model takes {counted(wanted)}, but got {len(args)}", code="INGOT-U300")
     missing = [name for name in (*names[len(args) : wanted], *keyword_names) if name not in kwargs]
     if missing:
         raise UserError(

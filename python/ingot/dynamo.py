@@ -16,7 +16,7 @@ from ingot import compat
 from ingot.capture import Capture, Input, Output, decompositions, is_known
 from ingot.dtypes import refuse_dtypes, refuse_mixed_dtypes
 from ingot.engine import Engine
-from ingot.errors import UnsupportedError, UserError
+from ingot.errors import UnsupportedError, UserError, kind_of
 from ingot.fitting import given_inputs
 from ingot.guards import add_guards
 from ingot.hybrid import compile_graph
@@ -130,7 +130,7 @@ def build(
     Settings.parse(options)
     if not isinstance(exported_program, ExportedProgram):
         raise UserError(
-            f"build takes an ExportedProgram or the path of a .pt2 file, not a {type(exported_program).__name__}",
+            f"build takes an ExportedProgram or the path of a .pt2 file, not {kind_of(exported_program)}",
             code="INGOT-U006",
             advice="export a module first: torch.export.export(model, args)",
         )

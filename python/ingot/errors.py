@@ -4,6 +4,12 @@
 from __future__ import annotations
 
 
+def kind_of(value: object) -> str:
+    """For messages: "a list", "an Engine"."""
+    name = type(value).__name__
+    return f"an {name}" if name[0] in "AEIOaeio" else f"a {name}"
+
+
 def _whole_text(message: str, code: str, node: str, source: str, advice: str) -> str:
     """As the compiler prints its own errors, whose messages are complete."""
     if not code or message.startswith("["):

@@ -10,7 +10,8 @@ from typing import Any
 import torch
 from torch.utils import _pytree
 
-from ingot.errors import UserError
+from ingot.calling import counted
+from ingot.errors import UserError, kind_of
 from ingot.inputs import Input
 
 _HOW_TO_PASS = "pass a list with a tensor or an ingot.Input(shape) for each argument of the model's forward"
@@ -21,7 +22,7 @@ def given_inputs(positional: Any, keywords: Any) -> tuple[list[Any], dict[str, A
     """The positional and the keyword inputs of a caller; UserError unless they are a list and a dict."""
     if positional is not None and not isinstance(positional, (list, tuple)):
         plain = isinstance(positional, (str, bool, int, float))
-        what = repr(positional) if plain else f"a {type(positional).__name__}"
+        what = repr(positional) if plain else kind_of(positional)
         raise UserError(
             f"inputs must be a list of the model's arguments, not {what}",
             code="INGOT-U006",
@@ -29,7 +30,7 @@ def given_inputs(positional: Any, keywords: Any) -> tuple[list[Any], dict[str, A
         )
     if keywords is not None and not isinstance(keywords, Mapping):
         raise UserError(
-            f"kwarg_inputs must be a dict of names and arguments, not a {type(keywords).__name__}",
+            f"kwarg_inputs must be a dict of names and arguments, not {kind_of(keywords)}",
             code="INGOT-U006",
         )
     return list(positional or []), dict(keywords or {})
@@ -57,7 +58,7 @@ def _misfit(signature: inspect.Signature, args: Sequence[Any], kwargs: Mapping[s
     if twice:
         return f"the model's argument {twice[0]} is given twice"
     if len(args) > len(positional) and all(each.kind is not each.VAR_POSITIONAL for each in parameters):
-        return f"the model takes {len(positional)} arguments by position, but inputs has {len(args)}"
+        return f"the model takes {counted(len(positional))}, but inputs has {len(args)}"
     bound = signature.bind_partial(*args, **kwargs).arguments
     required = [each.name for each in parameters if each.default is each.empty and each.kind not in _VARIADIC]
     return f"missing an input for the model's argument {next(name for name in required if name not in bound)}"

@@ -11,7 +11,7 @@ import torch
 from torch.utils import _pytree
 
 from ingot import compat, dynamo
-from ingot.errors import UserError
+from ingot.errors import UserError, kind_of
 from ingot.fitting import bind, check_annotated, given_inputs, has_tensor, no_tensor
 from ingot.inputs import dynamic_shapes, examples, narrowed, place
 from ingot.module import CompiledModule
@@ -45,7 +45,7 @@ def compile(
         raise UserError(f'ir is "dynamo" or "torch_compile", not "{ir}"', code="INGOT-U002")
     if not isinstance(model, (torch.nn.Module, torch.export.ExportedProgram)):
         raise UserError(
-            f"ahead of time, a model is a torch.nn.Module or an ExportedProgram, not a {type(model).__name__}",
+            f"ahead of time, a model is a torch.nn.Module or an ExportedProgram, not {kind_of(model)}",
             code="INGOT-U006",
             advice='put the function into the forward of a module, or compile it with ir="torch_compile"',
         )

@@ -10,7 +10,7 @@ from typing import Any
 import torch
 from torch.utils import _pytree
 
-from ingot.errors import UserError
+from ingot.errors import UserError, kind_of
 
 
 class Input:
@@ -137,7 +137,7 @@ def examples(arguments: Any, device: torch.device | None = None) -> Any:
     for path, value in leaves:
         if not isinstance(value, (Input, torch.Tensor, *_PLAIN)):
             raise UserError(
-                f"input {_pytree.keystr(path)} is a {type(value).__name__}",
+                f"input {_pytree.keystr(path)} is {kind_of(value)}",
                 code="INGOT-U006",
                 advice="pass a tensor, an ingot.Input, a number, a string, None, or a tuple, list or dict of these",
             )

@@ -9,7 +9,7 @@ from typing import Any
 
 import torch
 
-from ingot.errors import UserError
+from ingot.errors import UserError, kind_of
 from ingot.settings import Settings
 from ingot.torch_backend import backend
 
@@ -32,9 +32,7 @@ class MutableModule(torch.nn.Module):
 
     def __init__(self, model: torch.nn.Module, *, check_weights: str = "thorough", **options: Any) -> None:
         if not isinstance(model, torch.nn.Module) or isinstance(model, MutableModule):
-            raise UserError(
-                f"MutableModule takes a torch.nn.Module, not a {type(model).__name__}", code="INGOT-U006"
-            )
+            raise UserError(f"MutableModule takes a torch.nn.Module, not {kind_of(model)}", code="INGOT-U006")
         options["check_weights"] = check_weights
         Settings.parse(options)
         super().__init__()

@@ -12,7 +12,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 from ingot import _core
-from ingot.errors import UserError
+from ingot.errors import UserError, kind_of
 
 if TYPE_CHECKING:
     from ingot.module import CompiledModule
@@ -57,7 +57,7 @@ def values_of(source: Any) -> dict[str, Any]:
         source = {name: value for name, value in source.items() if isinstance(value, torch.Tensor)}
     if not isinstance(source, Mapping):
         raise UserError(
-            f"new weights cannot come from a {type(source).__name__}",
+            f"new weights cannot come from {kind_of(source)}",
             code="INGOT-U006",
             advice="pass {name: tensor}, a module, an ExportedProgram, or the path of a .safetensors or .pt2 file",
         )
@@ -99,7 +99,7 @@ def refit_module_weights(
 
         if not isinstance(target, CompiledModule):
             raise UserError(
-                f"refit_module_weights takes what ingot.compile returns, or an Engine, not a {type(target).__name__}",
+                f"refit_module_weights takes what ingot.compile returns, or an Engine, not {kind_of(target)}",
                 code="INGOT-U007",
                 advice='what torch.compile(backend="ingot") returns notices changed weights by itself',
             )

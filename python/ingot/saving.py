@@ -15,7 +15,7 @@ import torch
 
 from ingot import _core, compat, run_op
 from ingot.engine import MEMORY, Engine, choice
-from ingot.errors import UnsupportedError, UserError
+from ingot.errors import UnsupportedError, UserError, kind_of
 from ingot.loading import RECORD, module_of
 from ingot.module import CompiledModule, argument_names, mutated_names
 from ingot.running import PartEngine
@@ -44,7 +44,7 @@ def save(
         )
     if not isinstance(module, CompiledModule):
         raise UserError(
-            f"ingot.save takes what ingot.compile returns, not a {type(module).__name__}", code="INGOT-U007"
+            f"ingot.save takes what ingot.compile returns, not {kind_of(module)}", code="INGOT-U007"
         )
     if output_format == "engine":
         if state_dict:

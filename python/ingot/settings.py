@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from ingot import _core
-from ingot.errors import UserError
+from ingot.errors import UserError, kind_of
 
 # Options of this package; all others are passed to the compiler (`ingot build --help` lists them).
 _OWN = {
@@ -51,7 +51,7 @@ class Settings:
         """UserError or UnsupportedError for every invalid name, type and value: no later error is due to an option."""
         if not isinstance(options, Mapping):
             raise UserError(
-                f"options must be a dict of names and values, not a {type(options).__name__}",
+                f"options must be a dict of names and values, not {kind_of(options)}",
                 code="INGOT-U002",
             )
         known = {row[0]: row[1] for row in _core.options()}

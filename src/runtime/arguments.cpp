@@ -176,8 +176,9 @@ void check_arguments(std::span<const ArgumentSlot> slots, std::span<const Argume
     const Port& port = *slots[i].port;
     const Argument& argument = arguments[i];
     if (static_cast<size_t>(argument.rank) != port.type.rank()) [[unlikely]] {
-      throw UserError("INGOT-U301", fmt::format("input '{}' has {} dims, but the model takes {}", port.name,
-                                                argument.rank, to_string(port.type)));
+      throw UserError("INGOT-U301",
+                      fmt::format("input '{}' has {} dim{}, but the model takes {}", port.name, argument.rank,
+                                  argument.rank == 1 ? "" : "s", to_string(port.type)));
     }
     if (argument.dtype != port.type.dtype) [[unlikely]] {
       throw UserError("INGOT-U302",

@@ -103,7 +103,7 @@ def test_named_inputs_go_to_their_parameter(tmp_path: Path) -> None:
     ("inputs", "says"),
     [
         ([np.zeros((3, 4)), torch.zeros(2)], r"input \[0\]\[0\] is a ndarray"),
-        ([{"x": [object()]}, torch.zeros(2)], r"input \[0\]\[0\]\['x'\]\[0\] is a object"),
+        ([{"x": [object()]}, torch.zeros(2)], r"input \[0\]\[0\]\['x'\]\[0\] is an object"),
         ([], "needs inputs"),
     ],
 )
@@ -146,12 +146,12 @@ X = torch.randn(2, 8)
             nn.Linear(8, 4),
             ingot.Input((2, 8)),
             {},
-            "inputs must be a list of the model's arguments, not a Input",
+            "inputs must be a list of the model's arguments, not an Input",
         ),
         (nn.Linear(8, 4), [X], [X], "kwarg_inputs must be a dict of names and arguments, not a list"),
         (nn.Linear(8, 4), ["x"], {}, "the model's argument input is a tensor, but 'x' is not"),
         (nn.Linear(8, 4), [(2, 4)], {}, r"the model's argument input is a tensor, but \(2, 4\) is not"),
-        (nn.Linear(8, 4), (2, 4), {}, "the model takes 1 arguments by position, but inputs has 2"),
+        (nn.Linear(8, 4), (2, 4), {}, "the model takes 1 argument by position, but inputs has 2"),
         (nn.Linear(8, 4), [2.5], {}, "the model's argument input is a tensor, but 2.5 is not"),
         (Loose(), [(2, 4), (2, 4)], {}, r"the model's argument x is a tensor, but \(2, 4\) is not"),
         (Loose(), (2, 4), {}, "the model's argument x is a tensor, but 2 is not"),

@@ -120,7 +120,7 @@ TEST(Context, TellsOutputShapesWithoutRunning) {
 TEST(Context, NamesTheInputThatIsWrong) {
   Runner runner(doubling_engine(), doubling_kernels());
   EXPECT_THAT(runner.refusal({}), HasSubstr("[INGOT-U300] the engine takes 1 tensor, but got 0"));
-  EXPECT_THAT(runner.refusal({argument(filled({3}, 0))}), HasSubstr("[INGOT-U301] input 'x' has 1 dims"));
+  EXPECT_THAT(runner.refusal({argument(filled({3}, 0))}), HasSubstr("[INGOT-U301] input 'x' has 1 dim, but"));
   EXPECT_THAT(runner.refusal({argument(make_tensor(DType::kI64, {1, 1}))}),
               HasSubstr("[INGOT-U302] input 'x' is i64"));
   EXPECT_THAT(runner.refusal({argument(filled({1, 257}, 0))}),
