@@ -77,6 +77,15 @@ void top_k_bounds(const Node& node, Conditions& conditions) {
   conditions.push_back(at_most(top.count, node.operand_type(0).shape[static_cast<size_t>(top.axis)]));
 }
 
+void kth_value_bounds(const Node& node, Conditions& conditions) {
+  const auto kth = node.attributes<KthValue>();
+  conditions.push_back(at_most(kth.rank + 1, node.operand_type(0).shape[static_cast<size_t>(kth.axis)]));
+}
+void median_bounds(const Node& node, Conditions& conditions) {
+  conditions.push_back(
+      at_most(1, node.operand_type(0).shape[static_cast<size_t>(node.attributes<Axis>().axis)]));
+}
+
 // Reductions that are undefined for no elements.
 void reduce_bounds(const Node& node, Conditions& conditions) {
   for (const int64_t axis : node.attributes<Reduce>().axes)
@@ -107,8 +116,10 @@ constexpr Rule kRules[] = {
     {&convolution_transpose, window_bounds},
     {&gather, bounds_along<Axis>},
     {&grid_sample, sample_bounds},
+    {&kth_value, kth_value_bounds},
     {&max_pool, window_bounds},
     {&max_pool_indices, window_bounds},
+    {&median, median_bounds},
     {&pad, pad_bounds},
     {&reduce_maximum, reduce_bounds},
     {&reduce_minimum, reduce_bounds},

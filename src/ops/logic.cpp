@@ -26,6 +26,12 @@ constexpr Op predicate(Op op) {
   return op;
 }
 
+// The sign of NaN, which processors and folding disagree in, does not count.
+Expr has_sign(const Expr& x) {
+  const DType bits = x->dtype == DType::kF64 ? DType::kI64 : DType::kI32;
+  return both(below(loops::bitcast(bits, x), loops::integer_constant(bits, 0)), equal_to(x, x));
+}
+
 }  // namespace
 
 constinit const Op equal = comparison_op<apply_operator<kEqual>>("equal", "a = b", Trait::kCommutative);
@@ -54,6 +60,8 @@ constinit const Op bitwise_not = unary_op<apply_operation<loops::Unary::kNot>>(
 constinit const Op logical_not =
     unary_op<apply_operation<loops::Unary::kNot>>("logical_not", "not x", kBool, boolean_samples);
 constinit const Op is_nan = predicate(unary_op<is_not_a_number>("is_nan", "whether x is NaN"));
+constinit const Op sign_bit =
+    predicate(unary_op<has_sign>("sign_bit", "whether x is negative or -0; false for NaN"));
 constinit const Op is_infinite = predicate(
     unary_op<[](const Expr& x) { return equal_to(compute(loops::Unary::kAbsolute, x), infinity(x->dtype)); }>(
         "is_infinite", "whether x is an infinity of either sign"));

@@ -31,6 +31,22 @@ Types infer_top_k(const Node& node) {
   size = top.count;
   return {type, {DType::kI64, type.shape, {}}};
 }
+// One element per line, and its index.
+Types infer_selected(const Node& node, int64_t axis) {
+  TensorType type = infer_same(node)[0];
+  require_axis(node, axis, type.rank());
+  type.shape[static_cast<size_t>(axis)] = 1;
+  return {type, {DType::kI64, type.shape, {}}};
+}
+Types infer_median(const Node& node) { return infer_selected(node, node.attributes<Axis>().axis); }
+Types infer_kth_value(const Node& node) {
+  const auto kth = node.attributes<KthValue>();
+  const Types types = infer_selected(node, kth.axis);
+  const auto size = node.operand_type(0).shape[static_cast<size_t>(kth.axis)].constant();
+  if (kth.rank < 0 || (size && kth.rank >= *size))
+    fail(node, "x has no element of rank " + std::to_string(kth.rank));
+  return types;
+}
 template <typename Struct>
 Types infer_scatter_along(const Node& node) {
   require_indices_along(node, node.attributes<Struct>().axis);
@@ -53,6 +69,10 @@ Samples sort_samples() {
 }
 Samples top_k_samples() {
   return {sample({f32({3, 7})}, TopK{1, 3, true}), sample({i64({6, 2})}, TopK{0, 2, false})};
+}
+Samples median_samples() { return {sample({f32({3, 8})}, Axis{1}), sample({i64({length(), 2})}, Axis{0})}; }
+Samples kth_value_samples() {
+  return {sample({f32({3, 7})}, KthValue{1, 2}), sample({i64({6, batch()})}, KthValue{0, 5})};
 }
 Types infer_scatter_reduce(const Node& node) {
   constexpr std::string_view kKnown[] = {"sum", "prod", "mean", "amax", "amin"};
@@ -92,6 +112,22 @@ constinit const Op top_k = {
     .infer = infer_top_k,
     .routine = "top_k",
     .samples = top_k_samples};
+constinit const Op median = {
+    .name = "median",
+    .summary = "the lower middle element along an axis, and its index; the first NaN if there is one",
+    .operands = kSortOperands,
+    .attributes = attribute_schema<Axis>(),
+    .infer = infer_median,
+    .routine = "median",
+    .samples = median_samples};
+constinit const Op kth_value = {
+    .name = "kth_value",
+    .summary = "the element of a rank along an axis, and its index; NaN is the largest",
+    .operands = kSortOperands,
+    .attributes = attribute_schema<KthValue>(),
+    .infer = infer_kth_value,
+    .routine = "kth_value",
+    .samples = kth_value_samples};
 constinit const Op scatter_add = {
     .name = "scatter_add",
     .summary = "x with one element of the source added per index; indices may repeat",

@@ -22,6 +22,13 @@ struct TopK {
   }
 };
 
+struct KthValue {  // rank: 0 is the smallest
+  int64_t axis = 0, rank = 0;
+  static constexpr auto fields() {
+    return std::tuple{Field{"axis", &KthValue::axis}, Field{"rank", &KthValue::rank}};
+  }
+};
+
 struct ScatterReduce {  // reduce: sum, prod, mean, amax, amin
   int64_t axis = 0;
   std::string reduce = "sum";

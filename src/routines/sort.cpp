@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Stable sort along an axis. NaN counts as the largest.
+// Stable sort along an axis, and selection of single elements in that order. NaN counts as the largest.
 #include <algorithm>
 #include <vector>
 
@@ -25,42 +25,94 @@ struct Scratch {
   std::vector<SortItem<Key>> items;  // per worker: a line, and as much scratch space
 };
 
-// Sorts each line and keeps its first `count`; `indices` and values are [outer, count, inner].
+// The lines of the input along an axis, each with the keys of its elements in sorting order.
 template <typename Stored, typename Key>
-void sort_lines(const RoutineCall& call, const AxisView& from, int64_t count, bool descending) {
-  const auto* source = reinterpret_cast<const Stored*>(call.inputs[0].data);
-  auto* values = reinterpret_cast<Stored*>(call.outputs[0].data);
-  auto* indices = reinterpret_cast<int64_t*>(call.outputs[1].data);
-  Scratch<Key> scratch(call.pool == nullptr ? 1 : call.pool->threads(), from.extent);
-  auto sort_some = [&](int64_t begin, int64_t end, int worker) {
-    const auto items = scratch.items_of(worker);
-    for (int64_t line = begin; line < end; ++line) {
-      const int64_t outer = line / from.inner, inner = line % from.inner;
-      const Stored* first = source + outer * from.extent * from.inner + inner;
-      for (size_t i = 0; i < items.size(); ++i) {
-        const Key key = sort_key(first[static_cast<int64_t>(i) * from.inner]);
-        items[i] = {descending ? static_cast<Key>(~key) : key, static_cast<Key>(i)};
+class Lines {
+ public:
+  Lines(const RoutineCall& call, int64_t axis)
+      : from_(call.inputs[0].shape, axis), source_(reinterpret_cast<const Stored*>(call.inputs[0].data)) {}
+
+  // Calls each(line, items, spare) with all items of the line, over the threads of the call.
+  template <typename Each>
+  void for_each(const RoutineCall& call, bool descending, const Each& each) const {
+    Scratch<Key> scratch(call.pool == nullptr ? 1 : call.pool->threads(), from_.extent);
+    auto run_some = [&](int64_t begin, int64_t end, int worker) {
+      const auto items = scratch.items_of(worker);
+      for (int64_t line = begin; line < end; ++line) {
+        const Stored* first = first_of(line);
+        for (size_t i = 0; i < items.size(); ++i) {
+          const Key key = sort_key(first[static_cast<int64_t>(i) * from_.inner]);
+          items[i] = {descending ? static_cast<Key>(~key) : key, static_cast<Key>(i)};
+        }
+        each(line, items, scratch.spare_of(worker));
       }
-      sort_first(items, static_cast<size_t>(count), scratch.spare_of(worker));
-      for (int64_t i = 0; i < count; ++i) {
-        const int64_t place = (outer * count + i) * from.inner + inner;
-        indices[place] = static_cast<int64_t>(items[static_cast<size_t>(i)].index);
-        values[place] = first[indices[place] * from.inner];
+    };
+    const int64_t lines = from_.outer * from_.inner;
+    const int64_t grain = std::max<int64_t>(1, kGrainElements / std::max<int64_t>(1, from_.extent));
+    if (call.pool == nullptr) return run_some(0, lines, 0);
+    call.pool->parallel_for(lines, grain, run_some);
+  }
+  // Writes result `i` of the `count` that each line has: the element at `index`.
+  void write(const RoutineCall& call, int64_t line, int64_t count, int64_t i, int64_t index) const {
+    const int64_t place = (line / from_.inner * count + i) * from_.inner + line % from_.inner;
+    reinterpret_cast<Stored*>(call.outputs[0].data)[place] = first_of(line)[index * from_.inner];
+    reinterpret_cast<int64_t*>(call.outputs[1].data)[place] = index;
+  }
+
+ private:
+  const Stored* first_of(int64_t line) const {
+    return source_ + line / from_.inner * from_.extent * from_.inner + line % from_.inner;
+  }
+
+  AxisView from_;
+  const Stored* source_;
+};
+
+// Sorts each line and keeps its first `count`; `indices` and values are [outer, count, inner].
+struct SortLines {
+  int64_t count;
+  bool descending;
+
+  template <typename Stored, typename Key>
+  void run(const RoutineCall& call, const Lines<Stored, Key>& lines) const {
+    lines.for_each(call, descending, [&](int64_t line, auto items, auto spare) {
+      sort_first(items, static_cast<size_t>(count), spare);
+      for (int64_t i = 0; i < count; ++i)
+        lines.write(call, line, count, i, static_cast<int64_t>(items[static_cast<size_t>(i)].index));
+    });
+  }
+};
+
+// Selects the element of each line that sorting would put at `rank`; `first_nan`: the first NaN if there is
+// one.
+struct SelectFromLines {
+  size_t rank;
+  bool first_nan;
+
+  template <typename Stored, typename Key>
+  void run(const RoutineCall& call, const Lines<Stored, Key>& lines) const {
+    lines.for_each(call, false, [&](int64_t line, std::span<SortItem<Key>> items, auto) {
+      auto selected = items.begin() + static_cast<ptrdiff_t>(rank);
+      auto nan = items.end();
+      if (first_nan && !std::is_integral_v<Stored>)
+        nan = std::ranges::find(items, Key{kNanKey<Stored>}, &SortItem<Key>::key);
+      if (nan == items.end()) {
+        std::nth_element(items.begin(), selected, items.end());
+      } else {
+        selected = nan;
       }
-    }
-  };
-  const int64_t lines = from.outer * from.inner;
-  const int64_t grain = std::max<int64_t>(1, kGrainElements / std::max<int64_t>(1, from.extent));
-  if (call.pool == nullptr) return sort_some(0, lines, 0);
-  call.pool->parallel_for(lines, grain, sort_some);
-}
+      lines.write(call, line, 1, 0, static_cast<int64_t>(selected->index));
+    });
+  }
+};
 
 // Keys have the width that elements and indices require.
-template <typename Stored>
-void sort_stored(const RoutineCall& call, const AxisView& from, int64_t count, bool descending) {
+template <typename Stored, typename Work>
+void run_stored(const RoutineCall& call, int64_t axis, const Work& work) {
   using Key = decltype(sort_key(Stored{}));
-  if (from.extent > int64_t{UINT32_MAX}) return sort_lines<Stored, uint64_t>(call, from, count, descending);
-  sort_lines<Stored, Key>(call, from, count, descending);
+  if (call.inputs[0].shape[static_cast<size_t>(axis)] > int64_t{UINT32_MAX})
+    return work.run(call, Lines<Stored, uint64_t>(call, axis));
+  work.run(call, Lines<Stored, Key>(call, axis));
 }
 
 // How many elements of each line are requested.
@@ -77,11 +129,9 @@ int64_t count_of(const RoutineCall& call, int64_t axis) {
   return values.shape[at];
 }
 
-void sort_any(const RoutineCall& call, bool descending) {
-  const int64_t axis = attribute<int64_t>(call, "axis");
-  const int64_t count = count_of(call, axis);
-  const AxisView from(call.inputs[0].shape, axis);
-  const auto run = [&]<typename Stored>(Stored) { sort_stored<Stored>(call, from, count, descending); };
+template <typename Work>
+void run_any(const RoutineCall& call, int64_t axis, const Work& work) {
+  const auto run = [&]<typename Stored>(Stored) { run_stored<Stored>(call, axis, work); };
   switch (call.inputs[0].dtype) {
     case DType::kBool:
     case DType::kU8:
@@ -108,9 +158,30 @@ void sort_any(const RoutineCall& call, bool descending) {
   }
 }
 
+void sort_any(const RoutineCall& call, bool descending) {
+  const auto axis = attribute<int64_t>(call, "axis");
+  run_any(call, axis, SortLines{count_of(call, axis), descending});
+}
+
+// `rank_of` gets the number of elements of a line.
+template <typename RankOf>
+void select_any(const RoutineCall& call, bool first_nan, const RankOf& rank_of) {
+  const auto axis = attribute<int64_t>(call, "axis");
+  require_fit(count_of(call, axis) == 1, "select");
+  const int64_t extent = call.inputs[0].shape[static_cast<size_t>(axis)], rank = rank_of(extent);
+  require_fit(rank >= 0 && rank < extent, "select");
+  run_any(call, axis, SelectFromLines{static_cast<size_t>(rank), first_nan});
+}
+
 }  // namespace
 
 void sort(const RoutineCall& call) { sort_any(call, attribute<bool>(call, "descending")); }
 void top_k(const RoutineCall& call) { sort_any(call, attribute<bool>(call, "largest")); }
+void median(const RoutineCall& call) {
+  select_any(call, true, [](int64_t extent) { return (extent - 1) / 2; });
+}
+void kth_value(const RoutineCall& call) {
+  select_any(call, false, [&](int64_t) { return attribute<int64_t>(call, "rank"); });
+}
 
 }  // namespace ingot::core::routines

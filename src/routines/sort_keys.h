@@ -43,6 +43,9 @@ auto sort_key(Integer value) {
   return static_cast<Key>(value) ^ (Key{1} << (8 * sizeof(Key) - 1));
 }
 
+template <typename Real>
+constexpr auto kNanKey = ~decltype(sort_key(Real{})){0};
+
 // An element of a line: its key and its original index. Descending lines store complemented keys, so that the
 // order is stable in both directions.
 template <typename Key>
@@ -50,8 +53,10 @@ struct SortItem {
   Key key;
   Key index;
   bool operator<(const SortItem& other) const {
+    if constexpr (sizeof(Key) == sizeof(uint32_t)) return joined() < other.joined();
     return key != other.key ? key < other.key : index < other.index;
   }
+  uint64_t joined() const { return uint64_t{key} << 32 | index; }  // compared without a branch
 };
 
 // Radix sort by 11-bit digits, lowest first; a digit that all keys share costs only its counting pass.

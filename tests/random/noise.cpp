@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tests/random/noise.h"
 
+#include <algorithm>
 #include <cmath>
 #include <limits>
 
@@ -33,7 +34,10 @@ double smallest_of(DType dtype) {
 }  // namespace
 
 bool rounds(const Node& node) {
-  if (node.op->lower == nullptr) return node.op != &ops::sort && node.op != &ops::top_k;
+  if (node.op->lower == nullptr) {
+    constexpr const Op* kSelecting[] = {&ops::sort, &ops::top_k, &ops::median, &ops::kth_value};
+    return std::ranges::find(kSelecting, node.op) == std::end(kSelecting);
+  }
   const loops::Kernel kernel = node.op->lower(node);
   bool found = false;
   for (const loops::Stage& stage : kernel.stages) {

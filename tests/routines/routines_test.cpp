@@ -48,6 +48,12 @@ Call top_k() {
           {zeros({4, 3})},
           {zeros({2, 3}), zeros({2, 3}, DType::kI64)}};
 }
+Call select(std::string routine) {
+  return {std::move(routine),
+          {{"axis", 1}, {"rank", 2}},
+          {zeros({2, 3})},
+          {zeros({2, 1}), zeros({2, 1}, DType::kI64)}};
+}
 Call scatter() {
   return {"scatter_add",
           {{"axis", 0}},
@@ -68,12 +74,12 @@ Call rnn() {
 }
 
 TEST(Routines, RunOnWhatFits) {
-  for (const Call& call : {sort(), top_k(), scatter(), gru(), rnn()})
+  for (const Call& call : {sort(), top_k(), select("median"), select("kth_value"), scatter(), gru(), rnn()})
     EXPECT_EQ(call.refusal(), "") << call.routine;
 }
 
 TEST(Routines, RefuseTooFewAndTooManyTensors) {
-  for (Call call : {sort(), top_k(), scatter(), gru(), rnn()}) {
+  for (Call call : {sort(), top_k(), select("median"), select("kth_value"), scatter(), gru(), rnn()}) {
     Call fewer = call;
     fewer.inputs.pop_back();
     EXPECT_EQ(fewer.refusal(), "INGOT-U332") << call.routine;
@@ -105,6 +111,20 @@ TEST(Routines, RefuseToSelectMoreThanThereIs) {
   EXPECT_EQ(call.refusal(), "INGOT-U332");
   call = top_k();
   call.outputs[1] = zeros({2, 3});
+  EXPECT_EQ(call.refusal(), "INGOT-U332");
+}
+
+TEST(Routines, RefuseToSelectWhatIsNotThere) {
+  Call call = select("kth_value");
+  for (const int64_t rank : {3, -1}) {
+    call.attributes = {{"axis", 1}, {"rank", rank}};
+    EXPECT_EQ(call.refusal(), "INGOT-U332") << rank;
+  }
+  call = select("median");
+  call.inputs = {zeros({2, 0})};
+  EXPECT_EQ(call.refusal(), "INGOT-U332");
+  call = select("median");
+  call.outputs = {zeros({2, 2}), zeros({2, 2}, DType::kI64)};
   EXPECT_EQ(call.refusal(), "INGOT-U332");
 }
 

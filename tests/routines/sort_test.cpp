@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <cmath>
 #include <numeric>
+#include <optional>
 #include <random>
 
 #include "routines/routine_table.h"
@@ -85,6 +86,46 @@ TEST(Sort, IsStableForEveryDTypeAndLength) {
           expect_sorted(x, count, descending, &pool);
         expect_sorted(x, extent, descending, nullptr);
       }
+    }
+  }
+}
+
+// The first element of the line that is NaN.
+std::optional<int64_t> first_nan(const Tensor& x, int64_t line, int64_t column) {
+  for (int64_t i = 0; is_floating(x.dtype) && i < x.shape[1]; ++i) {
+    if (std::isnan(read_double(x.view(), std::vector<int64_t>{line, i, column}))) return i;
+  }
+  return std::nullopt;
+}
+
+void expect_selected(const Tensor& x, std::optional<int64_t> rank, ThreadPool* pool) {
+  Tensor values = make_tensor(x.dtype, {x.shape[0], 1, 2}), indices = make_tensor(DType::kI64, values.shape);
+  const std::vector<TensorView> from{x.view()}, to{values.view(), indices.view()};
+  NamedValues attributes{{"axis", 1}};
+  if (rank) attributes.push_back({"rank", *rank});
+  find_routine(rank ? "kth_value" : "median")
+      ->run({.inputs = from, .outputs = to, .attributes = attributes, .pool = pool});
+  const int64_t middle = (x.shape[1] - 1) / 2;
+  for (int64_t line = 0; line < x.shape[0] * 2; ++line) {
+    const auto order = expected_order(x, line / 2, line % 2, false);
+    int64_t expected = order[static_cast<size_t>(rank.value_or(middle))];
+    if (!rank) expected = first_nan(x, line / 2, line % 2).value_or(expected);
+    const std::vector<int64_t> at{line / 2, 0, line % 2}, place{line / 2, expected, line % 2};
+    ASSERT_EQ(read_integer(indices.view(), at), expected) << name(x.dtype) << " " << x.shape[1];
+    const double value = read_double(values.view(), at), wanted = read_double(x.view(), place);
+    ASSERT_TRUE(value == wanted || (value != value && wanted != wanted));
+  }
+}
+
+TEST(Select, TakesWhatSortingPutsThere) {
+  std::mt19937 random(6);
+  ThreadPool pool(2, 0);
+  for (const DType dtype : {DType::kF32, DType::kF64, DType::kF16, DType::kBF16, DType::kI8, DType::kU8,
+                            DType::kI16, DType::kI32, DType::kI64}) {
+    for (const int64_t extent : {1, 2, 3, 7, 100, 1101}) {
+      const Tensor x = values_of(dtype, 2, extent, random);
+      expect_selected(x, std::nullopt, &pool);
+      for (const int64_t rank : {int64_t{0}, extent / 3, extent - 1}) expect_selected(x, rank, nullptr);
     }
   }
 }

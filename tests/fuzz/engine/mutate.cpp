@@ -181,11 +181,12 @@ class Mutator {
 
   RoutineStep routine() {
     static const std::vector<std::string> kRoutines = {
-        "gru", "lstm", "scatter_add", "scatter_reduce", "sort", "top_k", ""};
+        "gru", "lstm", "scatter_add", "scatter_reduce", "sort", "top_k", "median", "kth_value", ""};
     static const std::vector<NamedValues> kAttributes = {
         {{"axis", 0}, {"descending", true}},
         {{"axis", 1}, {"largest", false}},
         {{"axis", -1}},
+        {{"axis", 1}, {"rank", 1}},
         {{"axis", "0"}, {"descending", None{}}},
         {{"axis", 0}, {"reduce", "mean"}, {"include_self", true}},
         {}};

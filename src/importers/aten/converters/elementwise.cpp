@@ -103,13 +103,9 @@ void glu(Call& call) {
   call.give(emit(call, ops::multiply, {sliced(call, x, axis, 0, half), gate}));
 }
 
-// Also for -0; the sign of NaN is ignored.
 core::Value* is_negative(Call& call, core::Value* x) {
-  core::Value* below = emit(call, ops::less, {x, scalar(call.graph(), 0, x->type.dtype)});
-  if (!is_floating(x->type.dtype)) return below;
-  core::Value* inverse = emit(call, ops::reciprocal, {x});
-  return emit(call, ops::logical_or,
-              {below, emit(call, ops::less, {inverse, scalar(call.graph(), 0, x->type.dtype)})});
+  if (is_floating(x->type.dtype)) return emit(call, ops::sign_bit, {x});
+  return emit(call, ops::less, {x, scalar(call.graph(), 0, x->type.dtype)});
 }
 void sign_bit(Call& call) { call.give(is_negative(call, call.tensor("self"))); }
 void copy_sign(Call& call) {

@@ -7,7 +7,6 @@
 #include "importers/aten/converters/converters.h"
 #include "importers/aten/converters/promotion.h"
 #include "ops/axis.h"
-#include "ops/reduce.h"
 #include "ops/search_sorted.h"
 #include "ops/sort.h"
 #include "ops/statistics.h"
@@ -57,34 +56,26 @@ void top_k(Call& call) {
   }
 }
 
-// Element `rank` of a sorted line; its axis is removed, or kept with size 1.
-core::Value* ranked(Call& call, const Line& line, core::Value* lines, const Dim& rank) {
-  const auto axis = static_cast<size_t>(line.axis);
-  core::Value* one = sliced(call, lines, axis, rank, rank + 1);
+// Gives a value and its index, one per line: the axis is removed, or kept with size 1.
+void give_selected(Call& call, const Line& line, std::span<core::Value* const> results) {
   const bool keeps = call.has("keepdim") && call.flag("keepdim") && !line.is_scalar;
-  return keeps ? one : without_axes(call, one, {line.axis});
+  for (size_t i = 0; i < results.size(); ++i)
+    call.give(i, keeps ? results[i] : without_axes(call, results[i], {line.axis}));
 }
 void kth_value(Call& call) {
   const Line line(call, call.tensor("self"));
-  const core::Node* node = sorted(call, line, false);
-  for (size_t i = 0; i < 2; ++i) call.give(i, ranked(call, line, node->results[i], call.dim("k") - 1));
-}
-// The lower of two middle elements; NaN, which sorts last, if there is any.
-void median_of(Call& call, const Line& line) {
-  const core::Node* node = sorted(call, line, false);
-  const Dim middle = floor_divide(line.size() - 1, 2), last = line.size() - 1;
-  core::Value *value = ranked(call, line, node->results[0], middle),
-              *place = ranked(call, line, node->results[1], middle);
-  if (is_floating(value->type.dtype)) {
-    core::Value* largest = ranked(call, line, node->results[0], last);
-    core::Value* broken = emit(call, ops::is_nan, {largest});
-    core::Value* first = emit(call, ops::argmax, {line.x}, ops::ArgReduce{line.axis, false});
-    first = reshaped(call, first, place->type.shape);
-    value = emit(call, ops::select, {broken, largest, value});
-    place = emit(call, ops::select, {broken, first, place});
+  const Dim rank = call.dim("k") - 1;
+  if (const auto known = rank.constant()) {
+    const ops::KthValue attributes{line.axis, *known};
+    return give_selected(call, line, call.graph().add(ops::kth_value, {line.x}, attributes)->results);
   }
-  call.give(0, value);
-  call.give(1, place);
+  std::vector<core::Value*> results = sorted(call, line, false)->results;
+  for (core::Value*& result : results)
+    result = sliced(call, result, static_cast<size_t>(line.axis), rank, rank + 1);
+  give_selected(call, line, results);
+}
+void median_of(Call& call, const Line& line) {
+  give_selected(call, line, call.graph().add(ops::median, {line.x}, ops::Axis{line.axis})->results);
 }
 void median(Call& call) { median_of(call, Line(call, call.tensor("self"))); }
 void median_of_all(Call& call) {
