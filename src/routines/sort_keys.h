@@ -33,8 +33,16 @@ auto real_key(Real value) {
 }
 inline uint32_t sort_key(float value) { return real_key(value); }
 inline uint64_t sort_key(double value) { return real_key(value); }
-inline uint32_t sort_key(Half value) { return real_key(half_to_float(value.bits)); }
-inline uint32_t sort_key(BFloat16 value) { return real_key(bfloat16_to_float(value.bits)); }
+// The same for 16 bits, of which kInfinity has no fraction: without a conversion to f32.
+template <uint32_t kInfinity>
+uint32_t half_key(uint16_t bits) {
+  constexpr uint32_t kSign = 0x8000;
+  const uint32_t magnitude = bits & (kSign - 1);
+  if (magnitude > kInfinity) return ~uint32_t{0};
+  return (bits & kSign) != 0 ? kSign - magnitude : kSign + magnitude;
+}
+inline uint32_t sort_key(Half value) { return half_key<0x7c00>(value.bits); }
+inline uint32_t sort_key(BFloat16 value) { return half_key<0x7f80>(value.bits); }
 inline uint32_t sort_key(uint8_t value) { return value; }
 template <typename Integer>
   requires std::is_integral_v<Integer> && std::is_signed_v<Integer>

@@ -12,6 +12,7 @@
 #include "ops/convolution.h"
 #include "ops/grid_sample.h"
 #include "ops/search_sorted.h"
+#include "ops/statistics.h"
 #include "ops/view.h"
 
 namespace ingot::core::cpu {
@@ -184,12 +185,30 @@ std::string picks_halves(const Node& node, const Target&) {
   }
   return picks ? "16-bit elements that are not adjacent are loaded one by one" : "";
 }
-std::string joins_halves(const Node& node, const Target&) {
-  if (node.op != &ops::concat || !makes_halves(node) ||
-      !is_innermost(node, node.attributes<ops::Axis>().axis))
-    return {};
-  const bool single = node.operand_type(0).shape.back() == Dim(1);
-  return single ? "16-bit elements are joined one by one" : "";
+// Whether tensors are joined along the innermost dim, by single elements or by longer parts.
+bool joins(const Node& node, bool single_elements) {
+  if (node.op != &ops::concat || !is_innermost(node, node.attributes<ops::Axis>().axis)) return false;
+  return (node.operand_type(0).shape.back() == Dim(1)) == single_elements;
+}
+std::string joins_single_halves(const Node& node, const Target&) {
+  return joins(node, true) && makes_halves(node) ? "16-bit elements are joined one by one" : "";
+}
+std::string joins_single_integers(const Node& node, const Target&) {
+  return joins(node, true) && node.results[0]->type.dtype == DType::kI64
+             ? "64-bit integers are joined one by one"
+             : "";
+}
+std::string joins_rows_of_halves(const Node& node, const Target&) {
+  return joins(node, false) && makes_halves(node) ? "rows of 16-bit elements are joined under masks" : "";
+}
+
+// Squares of bf16 overflow f32: they are summed in f64.
+std::string sums_squares_in_f64(const Node& node, const Target&) {
+  const bool applies = node.op == &ops::norm && node.results[0]->type.dtype == DType::kBF16;
+  if (!applies || node.attributes<ops::Norm>().order != 2) return {};
+  const std::vector<int64_t> axes = node.attributes<ops::Norm>().axes;
+  const auto innermost = static_cast<int64_t>(node.operand_type(0).rank()) - 1;
+  return std::ranges::find(axes, innermost) != axes.end() ? "squares of bf16 are summed in f64" : "";
 }
 
 std::string accumulates_rows(const Node& node, const Target&) {
@@ -265,7 +284,10 @@ constexpr Row kRows[] = {
     {samples_one_by_one<true>, rate<370>, rate<1200>},
     {searches_lines_of_any_length, rate<14>, rate<40>},
     {picks_halves, rate<1450>, rate<2350>},
-    {joins_halves, rate<302>, rate<658>},
+    {joins_single_halves, rate<302>, rate<658>},
+    {joins_single_integers, rate<615>, rate<1004>},
+    {joins_rows_of_halves, rate<5825>, rate<8000>},
+    {sums_squares_in_f64, rate<7020>, rate<10350>},
     {accumulates_rows, rate<240>, rate<710>},
     {multiplies_rows_of_halves, rate<295>, rate<440>},
     {zeroes_triangle, rate<3300>, rate<5700>},

@@ -8,11 +8,13 @@
 
 #include "backends/cpu/compile/backend.h"
 #include "backends/cpu/compile/passes.h"
+#include "ops/axis.h"
 #include "ops/convolution.h"
 #include "ops/grid_sample.h"
 #include "ops/search_sorted.h"
 #include "ops/select.h"
 #include "ops/sort.h"
+#include "ops/statistics.h"
 #include "ops/view.h"
 #include "tests/ops/sample_graph.h"
 
@@ -151,6 +153,32 @@ TEST(Speed, Functions) {
   EXPECT_EQ(answer(ops::sin, DType::kF32, 1000), Answer::kFast);
   EXPECT_EQ(answer(ops::atan, DType::kF64, 1000000), Answer::kFast);
   EXPECT_EQ(answer(ops::exp, DType::kF32, 1000000), Answer::kFast);
+}
+
+TEST(Speed, JoinedRows) {
+  const auto answer = [](DType dtype, int64_t columns, int64_t axis) {
+    Graph graph;
+    Value* x = graph.add_input("x", tensor(dtype, {4096, columns}));
+    return judge_speed(*graph.add(ops::concat, {x, x}, ops::Axis{axis}), {}, Target{}).answer;
+  };
+  for (const DType dtype : {DType::kBF16, DType::kF16}) {
+    EXPECT_EQ(answer(dtype, 256, 1), Answer::kSlow);
+    EXPECT_EQ(answer(dtype, 256, 0), Answer::kFast);
+  }
+  EXPECT_EQ(answer(DType::kF32, 256, 1), Answer::kFast);
+  EXPECT_EQ(answer(DType::kI64, 256, 1), Answer::kFast);
+}
+
+TEST(Speed, NormsOfRowsOfBF16) {
+  const auto answer = [](DType dtype, double order, int64_t axis) {
+    Graph graph;
+    Value* x = graph.add_input("x", tensor(dtype, {1024, 1024}));
+    return judge_speed(*graph.add(ops::norm, {x}, ops::Norm{order, {axis}}), {}, Target{}).answer;
+  };
+  EXPECT_EQ(answer(DType::kBF16, 2, 1), Answer::kSlow);
+  EXPECT_EQ(answer(DType::kBF16, 2, 0), Answer::kFast);
+  EXPECT_EQ(answer(DType::kBF16, 1, 1), Answer::kFast);
+  EXPECT_EQ(answer(DType::kF32, 2, 1), Answer::kFast);
 }
 
 TEST(Speed, SearchesOfAnyLength) {
