@@ -5,8 +5,8 @@
 set -euo pipefail
 nm=$1 own=$2 others=$3 node=$4 output=$5
 
-# The names alone; of each object nm prints a heading that ends with a colon.
-names() { xargs -r "$nm" -P -g "$2" <"$1" | awk '!/:$/ {print $1}' | LC_ALL=C sort -u; }
+# The names alone; of each object nm prints a heading that ends with a colon, after an empty line if it is LLVM's.
+names() { xargs -r "$nm" -P -g "$2" <"$1" | awk 'NF > 0 && !/:$/ {print $1}' | LC_ALL=C sort -u; }
 
 private=$(LC_ALL=C comm -12 <(names "$own" --defined-only) <(names "$others" --undefined-only) | grep -v '^ingot_' || true)
 {

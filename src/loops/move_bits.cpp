@@ -24,7 +24,21 @@ int64_t bits_of(DType dtype, double value) {
 
 using Nodes = std::set<const ExprNode*>;
 
-// Collects what reaches the value unchanged, through selections; false if it is not only loads and constants.
+// Which only change the sign bit.
+bool changes_sign(const ExprNode& value) {
+  return value.kind == ExprNode::Kind::kUnary &&
+         (value.unary == Unary::kNegate || value.unary == Unary::kAbsolute);
+}
+
+// `bits` with the sign bit changed by a unary operation.
+Expr with_sign_changed(Unary operation, const Expr& bits) {
+  const int64_t sign = int64_t{1} << (bit_width(bits->dtype) - 1);
+  if (operation == Unary::kNegate) return binary(Binary::kXor, bits, integer_constant(bits->dtype, -sign));
+  return binary(Binary::kAnd, bits, integer_constant(bits->dtype, sign - 1));
+}
+
+// Collects what reaches the value with all bits but the sign unchanged, through selections; false if it is
+// not only loads and constants.
 bool collect_moved(const Kernel& kernel, const Expr& value, DType stored, Nodes& moved) {
   if (!moved.insert(value.get()).second) return true;
   switch (value->kind) {
@@ -35,6 +49,8 @@ bool collect_moved(const Kernel& kernel, const Expr& value, DType stored, Nodes&
     case ExprNode::Kind::kSelect:
       return collect_moved(kernel, value->operands[1], stored, moved) &&
              collect_moved(kernel, value->operands[2], stored, moved);
+    case ExprNode::Kind::kUnary:
+      return changes_sign(*value) && collect_moved(kernel, value->operands[0], stored, moved);
     default:
       return false;
   }
@@ -76,6 +92,8 @@ Expr as_bits(const Expr& value, DType stored, BitsByValue& done) {
     bits = integer_constant(integer_of(stored), bits_of(stored, value->number));
   } else if (value->kind == ExprNode::Kind::kLoad) {
     bits = load(value->buffer, integer_of(stored), value->index);
+  } else if (changes_sign(*value)) {
+    bits = with_sign_changed(value->unary, moved(0));
   } else {
     bits = select(value->operands[0], moved(1), moved(2));
   }

@@ -25,6 +25,10 @@ Expr before_fourth() {
 }
 Expr padded(const Expr& x) { return select(before_fourth(), x, constant(x->dtype, 1.5)); }
 
+Expr with_other_signs(const Expr& x) {
+  return select(before_fourth(), unary(Unary::kNegate, x), unary(Unary::kAbsolute, x));
+}
+
 Tensor halves(const std::vector<uint16_t>& bits, DType dtype) {
   Tensor tensor = make_tensor(dtype, {static_cast<int64_t>(bits.size())});
   std::ranges::copy(bits, reinterpret_cast<uint16_t*>(tensor.data.get()));
@@ -33,23 +37,29 @@ Tensor halves(const std::vector<uint16_t>& bits, DType dtype) {
 
 bool moves(const Kernel& kernel) { return !is_floating(move_bits(kernel).buffers[0].type.dtype); }
 
+void expect_same_results(const Kernel& kernel, DType dtype) {
+  Kernel moved = move_bits(kernel);
+  verify(moved);
+  ASSERT_EQ(moved.buffers[0].type.dtype, DType::kI16);
+  const std::vector<uint16_t> bits = {0x3f80, 0x8001, 0x7c01, 0xffff, 0xc000, 0x8000, 0, 0xfc00};
+  std::vector<Tensor> as_floats{halves(bits, dtype), make_tensor(dtype, {8})};
+  std::vector<Tensor> as_integers{halves(bits, DType::kI16), make_tensor(DType::kI16, {8})};
+  ASSERT_EQ(test::run(kernel, as_floats), KernelStatus::kOk);
+  ASSERT_EQ(test::run(moved, as_integers), KernelStatus::kOk);
+  as_integers[1].dtype = dtype;
+  for (int64_t i = 0; i < 8; ++i) {
+    const double expected = read_double(as_floats[1].view(), {{i}});
+    const double result = read_double(as_integers[1].view(), {{i}});
+    EXPECT_TRUE((result == expected && std::signbit(result) == std::signbit(expected)) ||
+                (std::isnan(result) && std::isnan(expected)))
+        << i;
+  }
+}
+
 TEST(MoveBits, ComputesTheSame) {
   for (const DType dtype : {DType::kF16, DType::kBF16}) {
-    const Kernel kernel = moving_kernel(dtype, padded);
-    Kernel moved = move_bits(kernel);
-    verify(moved);
-    ASSERT_EQ(moved.buffers[0].type.dtype, DType::kI16);
-    const std::vector<uint16_t> bits = {0x3f80, 0x8001, 0x7c01, 0xffff, 1, 2, 3, 4};
-    std::vector<Tensor> as_floats{halves(bits, dtype), make_tensor(dtype, {8})};
-    std::vector<Tensor> as_integers{halves(bits, DType::kI16), make_tensor(DType::kI16, {8})};
-    ASSERT_EQ(test::run(kernel, as_floats), KernelStatus::kOk);
-    ASSERT_EQ(test::run(moved, as_integers), KernelStatus::kOk);
-    as_integers[1].dtype = dtype;
-    for (int64_t i = 0; i < 8; ++i) {
-      const double expected = read_double(as_floats[1].view(), {{i}});
-      const double result = read_double(as_integers[1].view(), {{i}});
-      EXPECT_TRUE(result == expected || (std::isnan(result) && std::isnan(expected))) << i;
-    }
+    expect_same_results(moving_kernel(dtype, padded), dtype);
+    expect_same_results(moving_kernel(dtype, with_other_signs), dtype);
   }
 }
 
@@ -58,7 +68,7 @@ TEST(MoveBits, LeavesWhatIsComputed) {
   EXPECT_TRUE(moves(moving_kernel(DType::kBF16, same)));
   EXPECT_TRUE(moves(moving_kernel(DType::kE5M2, same)));
   EXPECT_FALSE(moves(moving_kernel(DType::kF32, same)));
-  EXPECT_FALSE(moves(moving_kernel(DType::kF16, [](const Expr& x) { return unary(Unary::kNegate, x); })));
+  EXPECT_FALSE(moves(moving_kernel(DType::kF16, [](const Expr& x) { return unary(Unary::kSquareRoot, x); })));
   const auto choice = [](const Expr& x) {  // reads what it moves
     return select(binary(Binary::kLess, x, constant(x->dtype, 0)), constant(x->dtype, 0), x);
   };

@@ -50,6 +50,7 @@ struct Row {
   std::string (*reason)(const Node& node, const Target& target);  // "" if the row does not apply to the node
   double (*own_rate)(const Node& node, const Target& target);
   double (*peer_rate)(const Node& node, const Target& target);
+  double peer_bytes = 1;  // share of the node's that the peer moves
 };
 
 template <int kPerMicrosecond>
@@ -243,7 +244,7 @@ constexpr Function kFunctions[] = {
     {.op = &ops::acos, .half = {650, 920}, .single = {664, 1881}},
     {.op = &ops::atan, .half = {515, 790}, .single = {552, 2247}},
     {.op = &ops::atan2, .half = {403, 590}, .single = {439, 624}},
-    {.op = &ops::exp2, .single = {2110, 2720}},
+    {.op = &ops::exp2, .half = {1840, 2330}, .single = {2110, 2720}},
     {.op = &ops::log, .single = {2440, 3290}, .wide = {875, 1130}},
     {.op = &ops::log2, .half = {393, 1280}, .single = {410, 2890}, .wide = {444, 1090}},
     {.op = &ops::log10, .half = {275, 1320}, .single = {268, 2700}, .wide = {280, 1100}},
@@ -290,7 +291,7 @@ constexpr Row kRows[] = {
     {sums_squares_in_f64, rate<7020>, rate<10350>},
     {accumulates_rows, rate<240>, rate<710>},
     {multiplies_rows_of_halves, rate<295>, rate<440>},
-    {zeroes_triangle, rate<3300>, rate<5700>},
+    {zeroes_triangle, rate<3300>, rate<5700>, 0.75},  // half of the operand
     {computes_slowly, own_rate_of_function, peer_rate_of_function},
 };
 
@@ -313,7 +314,7 @@ Support judge_speed(const Node& node, const SymbolValues& sizes, const Target& t
     const double work = loop_steps(node, sizes),
                  moved = node.op->lower == nullptr ? 0 : moving_time(bytes(node, sizes));
     const double own = std::max(work / row.own_rate(node, target), moved);
-    const double peer = std::max(work / row.peer_rate(node, target), moved);
+    const double peer = std::max(work / row.peer_rate(node, target), row.peer_bytes * moved);
     if (own < kNotable * peer || own < peer + kPeerCall) return {};
     return {Support::Answer::kSlow, std::move(reason), own, peer + kPeerCall};
   }

@@ -169,6 +169,17 @@ TEST(Speed, JoinedRows) {
   EXPECT_EQ(answer(DType::kI64, 256, 1), Answer::kFast);
 }
 
+TEST(Speed, TrianglesOfFloats) {
+  const auto answer = [](DType dtype) {
+    Graph graph;
+    const Node* node =
+        graph.add(ops::triangle, {graph.add_input("x", tensor(dtype, {128, 3072}))}, ops::Triangle{});
+    return judge_speed(*node, {}, Target{}).answer;
+  };
+  EXPECT_EQ(answer(DType::kF32), Answer::kSlow);
+  EXPECT_EQ(answer(DType::kI64), Answer::kFast);
+}
+
 TEST(Speed, NormsOfRowsOfBF16) {
   const auto answer = [](DType dtype, double order, int64_t axis) {
     Graph graph;
