@@ -59,8 +59,12 @@ Samples matmul_samples() {
 }
 
 Types infer_linear(const Node& node) {
-  require_same_dtype(node);
   const TensorType &x = node.operand_type(0), &weight = node.operand_type(1);
+  const bool narrow_weight = x.dtype == DType::kF32 && (is_half(weight.dtype) || weight.dtype == DType::kI8);
+  require(weight.dtype == x.dtype || narrow_weight, node,
+          "the weight must have the dtype of x, or beside f32 be bf16, f16 or i8");
+  require(!node.has_operand(2) || node.operand_type(2).dtype == x.dtype, node,
+          "the bias must have the dtype of x");
   require_rank(node, 1, 2);
   require(x.rank() >= 1, node, "operand 0 must have at least one dim");
   if (x.shape.back() != weight.shape[1])
@@ -76,7 +80,8 @@ loops::Kernel lower_linear(const Node& node) {
   const StageLoops inner = kernel.loops({node.operand_type(0).shape.back()});
   Index at = leading(index, 1);
   at.push_back(inner.index[0]);
-  const Expr product = kernel.load(0, at) * kernel.load(1, {index.back(), inner.index[0]});
+  const Expr x = kernel.load(0, at), weight = kernel.load(1, {index.back(), inner.index[0]});
+  const Expr product = x * loops::convert(x->dtype, weight);
   if (!kernel.has(2)) {
     kernel.store_reduced(index, loops::Combine::kAdd, inner, product);
     return kernel.finish();
@@ -87,7 +92,9 @@ loops::Kernel lower_linear(const Node& node) {
 }
 Samples linear_samples() {
   return {sample({f32({batch(), length(), 6}), f32({4, 6}), f32({4})}), sample({f32({3, 5}), f32({7, 5})}),
-          sample({f32({5}), f32({2, 5}), f32({2})})};
+          sample({f32({5}), f32({2, 5}), f32({2})}),
+          sample({f32({3, 6}), tensor(DType::kI8, {4, 6}), f32({4})}),
+          sample({f32({3, 6}), tensor(DType::kBF16, {4, 6})})};
 }
 
 }  // namespace
@@ -101,7 +108,9 @@ constinit const Op matmul = {.name = "matmul",
                              .samples = matmul_samples};
 
 constinit const Op linear = {.name = "linear",
-                             .summary = "x [*, K] times weight [N, K] transposed, plus bias [N]",
+                             .summary =
+                                 "x [*, K] times weight [N, K] transposed, plus bias [N]; the weight may "
+                                 "be narrower than x",
                              .operands = kLinearOperands,
                              .traits = Trait::kContraction | Trait::kReduction,
                              .infer = infer_linear,

@@ -35,7 +35,11 @@ struct TargetRules {
 
 // Computes contractions in the dtype that the target names, if that differs from their own: operands are
 // converted before, the result after. Sums are accumulated at least as precisely as before.
-using ComputeDTypeRule = std::function<DType(const Node& contraction)>;
+struct ComputeDType {
+  DType dtype;
+  bool converts_weight = true;  // false: operand 1 stays as it is stored, kernels convert it
+};
+using ComputeDTypeRule = std::function<ComputeDType(const Node& contraction)>;
 Graph widen_contractions(Graph graph, const ComputeDTypeRule& rule);
 
 // Replaces transposed convolutions by operators with kernel templates: those of stride 1 by a convolution

@@ -9,13 +9,15 @@ namespace ingot::core {
 Graph widen_contractions(Graph graph, const ComputeDTypeRule& rule) {
   for (Node* node : graph.node_list()) {
     if (!node->op->traits.has(Trait::kContraction) || node->results.size() != 1) continue;
-    const DType own = node->results[0]->type.dtype, wide = rule(*node);
-    if (wide == own) continue;
+    const DType own = node->results[0]->type.dtype;
+    const ComputeDType wide = rule(*node);
+    if (wide.dtype == own) continue;
     Graph::InsertBefore scope(graph, node);
     std::vector<Value*> operands = node->operands;
-    for (Value*& operand : operands) {
-      const bool converts = operand != nullptr && operand->type.dtype == own;
-      if (converts) operand = graph.call(ops::convert, {operand}, ops::Convert{wide});
+    for (size_t i = 0; i < operands.size(); ++i) {
+      const bool stays = i == 1 && !wide.converts_weight;
+      if (operands[i] == nullptr || operands[i]->type.dtype != own || stays) continue;
+      operands[i] = graph.call(ops::convert, {operands[i]}, ops::Convert{wide.dtype});
     }
     Value* result = graph.call(*node->op, std::move(operands), node->values);
     const ops::Convert back{.dtype = own, .may_stay_wide = true};

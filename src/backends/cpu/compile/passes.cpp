@@ -9,14 +9,14 @@
 namespace ingot::core::cpu {
 namespace {
 
-// bf16 and f16 have no kernel templates yet: those of f32 are many times faster than plain loops, and round
-// less.
-DType fastest_dtype(const Node& contraction, const Target& target) {
+// Halves without a kernel template of their own are multiplied as f32, which is many times faster than plain
+// loops, and rounds less. Weights of linear layers stay half as large.
+ComputeDType fastest_dtype(const Node& contraction, const Target& target) {
   const DType own = contraction.results[0]->type.dtype;
   const KernelTemplate* kernel_template = find_template(*contraction.op);
   if (!is_half(own) || (kernel_template != nullptr && kernel_template->supports(contraction, target).yes))
-    return own;
-  return DType::kF32;
+    return {own};
+  return {.dtype = DType::kF32, .converts_weight = contraction.op != &ops::linear};
 }
 
 bool is_f32(const Node& node) { return node.results[0]->type.dtype == DType::kF32; }

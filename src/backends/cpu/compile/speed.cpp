@@ -7,6 +7,7 @@
 
 #include "backends/cpu/compile/templates/kernel_template.h"
 #include "backends/cpu/compile/templates/target.h"
+#include "backends/cpu/compile/templates/tile.h"
 #include "backends/steps/loop_steps.h"
 #include "ops/axis.h"
 #include "ops/convolution.h"
@@ -131,11 +132,11 @@ std::string searches_lines_of_any_length(const Node& node, const Target&) {
   return "lines of any length are searched in as many steps as the longest needs: give the size a maximum";
 }
 
-// Processors with bf16 instructions multiply bf16 twice as fast as f32, or with tiles many times as fast.
+// Peers use matrix tiles, which have no kernel templates, or products of pairs.
 std::string widens_bf16(const Node& node, const Target& target) {
   const bool multiplies = node.op == &ops::matmul || node.op == &ops::linear || node.op == &ops::convolution;
-  const bool in_hardware =
-      features_of(target).has(CpuFeature::kAvx512Bf16) || features_of(target).has(CpuFeature::kAmxBf16);
+  const CpuFeatures features = features_of(target);
+  const bool in_hardware = features.has(CpuFeature::kAmxBf16) || multiplies_bf16(features);
   if (!multiplies || !in_hardware) return {};
   const Node* producer = node.operands[0]->producer;
   const bool widened =

@@ -34,20 +34,29 @@ bool has_layouts(const std::vector<Value*>& values, const std::vector<std::optio
 const TensorType& result_type(const Node& node) { return node.results[0]->type; }
 
 const KernelTemplate kTemplates[] = {
-    {&ops::linear, [](const Node& node, const Target&) { return supports_linear(operand_types(node)); },
+    {&ops::linear,
+     [](const Node& node, const Target& target) {
+       return supports_linear(operand_types(node), features_of(target));
+     },
      [](const Node& node, const Target& target) {
        return linear_layouts(operand_types(node), features_of(target));
      },
      [](const Node& node, const loops::Kernel& epilogue, const SymbolTable& symbols, const Target& target) {
        return plan_linear(operand_types(node), epilogue, symbols, target);
      }},
-    {&ops::matmul, [](const Node& node, const Target&) { return supports_matmul(operand_types(node)); },
+    {&ops::matmul,
+     [](const Node& node, const Target& target) {
+       return supports_matmul(operand_types(node), features_of(target));
+     },
      [](const Node& node, const Target&) { return matmul_layouts(operand_types(node)); },
      [](const Node& node, const loops::Kernel& epilogue, const SymbolTable& symbols, const Target& target) {
        return plan_matmul(operand_types(node), result_type(node), epilogue, symbols, target);
      }},
     {&ops::convolution,
-     [](const Node& node, const Target&) { return supports_convolution(operand_types(node)); },
+     [](const Node& node, const Target& target) {
+       return supports_convolution(operand_types(node), node.attributes<ops::Convolution>(),
+                                   features_of(target));
+     },
      [](const Node& node, const Target& target) {
        return convolution_layouts(operand_types(node), node.attributes<ops::Convolution>(),
                                   features_of(target));

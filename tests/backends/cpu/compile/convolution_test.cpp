@@ -24,7 +24,7 @@ void PrintTo(const ConvolutionCase& c, std::ostream* out) {
        << c.padding << " dilation " << c.dilation << " groups " << c.groups << (c.bias ? " bias" : "");
 }
 
-class ConvolutionTemplate : public testing::TestWithParam<std::tuple<ConvolutionCase, const char*>> {};
+class ConvolutionTemplate : public testing::TestWithParam<std::tuple<ConvolutionCase, Multiplication>> {};
 
 ops::Convolution attributes_of(const ConvolutionCase& c) {
   size_t spatial = c.input.size() - 2;
@@ -58,22 +58,26 @@ double expected_at(const ConvolutionCase& c, const std::vector<int64_t>& place, 
 }
 
 TEST_P(ConvolutionTemplate, EqualsTheSumOverTheWindow) {
-  const auto& [c, level] = GetParam();
+  const auto& [c, numbers] = GetParam();
+  const auto& [level, dtype, same] = numbers;
   if (!host_cpu_features().covers(parse_cpu_features(level)))
     GTEST_SKIP() << "this processor has no " << level;
   Target target;
   target.device = level;
-  auto type_of = [](const std::vector<int64_t>& shape) {
-    return TensorType{DType::kF32, Shape(shape.begin(), shape.end()), {}};
+  auto type_of = [&](const std::vector<int64_t>& shape) {
+    return TensorType{dtype, Shape(shape.begin(), shape.end()), {}};
   };
   std::vector<TensorType> operands{type_of(c.input), type_of(c.weight)};
   operands[0].shape[0] = Dim::symbol("B");
   if (c.bias) operands.push_back(type_of({c.weight[0]}));
   ops::Convolution attributes = attributes_of(c);
-  ASSERT_TRUE(supports_convolution(operands).yes);
+  const bool fits = dtype == DType::kF32 || (c.input[1] % 2 == 0 && c.groups == 1);
+  ASSERT_EQ(supports_convolution(operands, attributes, features_of(target)).yes, fits);
+  if (!fits) return;
   LayoutRequest request = convolution_layouts(operands, attributes, features_of(target));
   for (size_t i = 0; i < operands.size(); ++i) operands[i].layout = *request.operands[i];
   TensorType result = type_of(convolution_result_shape(c));
+  result.dtype = DType::kF32;  // sums before any rounding
   result.shape[0] = Dim::symbol("B");
   result.layout = *request.results[0];
   TemplateKernel plan =
@@ -119,8 +123,9 @@ const ConvolutionCase kConvolutionCases[] = {
 
 INSTANTIATE_TEST_SUITE_P(Shapes, ConvolutionTemplate,
                          testing::Combine(testing::ValuesIn(kConvolutionCases),
-                                          testing::Values("x86-64-v3", "x86-64-v4")),
-                         template_test_name<ConvolutionCase>);
+                                          testing::Values(Multiplication{"x86-64-v3"},
+                                                          Multiplication{"x86-64-v4"}, kMultiplyPairs)),
+                         multiplication_test_name<ConvolutionCase>);
 
 }  // namespace
 }  // namespace ingot::core::cpu

@@ -21,7 +21,7 @@ void PrintTo(const LinearCase& c, std::ostream* out) {
   *out << sizes_text({c.rows, c.columns, c.depth}) << (c.bias ? " bias" : "");
 }
 
-class LinearTemplate : public testing::TestWithParam<std::tuple<LinearCase, const char*>> {};
+class LinearTemplate : public testing::TestWithParam<std::tuple<LinearCase, Multiplication>> {};
 
 // A weight [n, k] in the layout that the template asks for.
 std::vector<float> expected_result(const LinearCase& c, const HostBuffer& input, const HostBuffer& weight,
@@ -38,18 +38,21 @@ std::vector<float> expected_result(const LinearCase& c, const HostBuffer& input,
 }
 
 TEST_P(LinearTemplate, EqualsTheSumOfProducts) {
-  const auto& [c, level] = GetParam();
+  const auto& [c, numbers] = GetParam();
+  const auto& [level, x, w] = numbers;
   if (!host_cpu_features().covers(parse_cpu_features(level)))
     GTEST_SKIP() << "this processor has no " << level;
   Target target;
   target.device = level;
   Dim m = Dim::symbol("M");
-  std::vector<TensorType> operands{{DType::kF32, {m, c.depth}, {}}, {DType::kF32, {c.columns, c.depth}, {}}};
-  if (c.bias) operands.push_back({DType::kF32, {c.columns}, {}});
-  ASSERT_TRUE(supports_linear(operands).yes);
+  std::vector<TensorType> operands{{x, {m, c.depth}, {}}, {w, {c.columns, c.depth}, {}}};
+  if (c.bias) operands.push_back({x, {c.columns}, {}});
+  const bool fits = x == DType::kF32 || c.depth % 2 == 0;
+  ASSERT_EQ(supports_linear(operands, features_of(target)).yes, fits);
+  if (!fits) return;
   LayoutRequest request = linear_layouts(operands, features_of(target));
   for (size_t i = 0; i < operands.size(); ++i) operands[i].layout = request.operands[i].value_or(Layout{});
-  TensorType result{DType::kF32, {m, c.columns}, {}};
+  TensorType result{DType::kF32, {m, c.columns}, {}};  // sums before any rounding
   TemplateKernel plan = plan_linear(operands, plain_epilogue(result), {{"M", {}}}, target);
 
   SymbolValues symbols{{"M", c.rows}};
@@ -59,7 +62,9 @@ TEST_P(LinearTemplate, EqualsTheSumOfProducts) {
   run_template(plan, symbols, buffers);
   auto expected = expected_result(c, buffers[0], buffers[1], c.bias ? &buffers[2] : nullptr);
   for (int64_t i = 0; i < c.rows * c.columns; ++i) {
-    ASSERT_NEAR(buffers.back().at({i / c.columns, i % c.columns}), expected[i], 1e-5 * std::sqrt(c.depth) * 4)
+    const double scale = w == DType::kI8 ? 100 : 1;
+    ASSERT_NEAR(buffers.back().at({i / c.columns, i % c.columns}), expected[i],
+                scale * 1e-5 * std::sqrt(c.depth) * 4)
         << "row " << i / c.columns << " column " << i % c.columns;
   }
 }
@@ -69,10 +74,22 @@ constexpr LinearCase kLinearCases[] = {{0, 48, 8, false},     {1, 1, 1, false}, 
                                        {8, 96, 128, false},   {17, 131, 19, true}, {128, 64, 40, true},
                                        {33, 1000, 77, false}, {9, 32, 1, true},    {600, 16, 1024, false}};
 
+constexpr Multiplication kMultiplications[] = {
+    {"x86-64-v3"},
+    {"x86-64-v4"},
+    {"x86-64-v3", DType::kF32, DType::kBF16},
+    {"x86-64-v4", DType::kF32, DType::kBF16},
+    {"x86-64-v3", DType::kF32, DType::kF16},
+    {"x86-64-v4", DType::kF32, DType::kF16},
+    {"x86-64-v3", DType::kF32, DType::kI8},
+    {"x86-64-v4", DType::kF32, DType::kI8},
+    kMultiplyPairs,
+};
+
 INSTANTIATE_TEST_SUITE_P(Shapes, LinearTemplate,
                          testing::Combine(testing::ValuesIn(kLinearCases),
-                                          testing::Values("x86-64-v3", "x86-64-v4")),
-                         template_test_name<LinearCase>);
+                                          testing::ValuesIn(kMultiplications)),
+                         multiplication_test_name<LinearCase>);
 
 }  // namespace
 }  // namespace ingot::core::cpu

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "backends/cpu/compile/templates/matmul.h"
+#include "backends/cpu/compile/templates/target.h"
 #include "backends/steps/members.h"
 #include "support/cpu_features.h"
 
@@ -22,7 +23,7 @@ void PrintTo(const MatmulCase& c, std::ostream* out) {
        << (c.symbolic ? " symbolic" : "");
 }
 
-class MatmulTemplate : public testing::TestWithParam<std::tuple<MatmulCase, const char*>> {};
+class MatmulTemplate : public testing::TestWithParam<std::tuple<MatmulCase, Multiplication>> {};
 
 std::vector<TensorType> operand_types(const MatmulCase& c) {
   std::vector<TensorType> types{{DType::kF32, Shape(c.a.begin(), c.a.end()), {}},
@@ -70,13 +71,17 @@ double expected_at(const MatmulCase& c, const std::vector<HostBuffer>& operands,
 }
 
 TEST_P(MatmulTemplate, EqualsTheSumOfProducts) {
-  const auto& [c, level] = GetParam();
+  const auto& [c, numbers] = GetParam();
+  const auto& [level, dtype, same] = numbers;
   if (!host_cpu_features().covers(parse_cpu_features(level)))
     GTEST_SKIP() << "this processor has no " << level;
   Target target;
   target.device = level;
   std::vector<TensorType> operands = operand_types(c);
-  ASSERT_TRUE(supports_matmul(operands).yes);
+  for (TensorType& type : operands) type.dtype = dtype;
+  const bool fits = dtype == DType::kF32 || operands[0].shape.back().constant().value_or(1) % 2 == 0;
+  ASSERT_EQ(supports_matmul(operands, features_of(target)).yes, fits);
+  if (!fits) return;
   LayoutRequest request = matmul_layouts(operands);
   EXPECT_FALSE(request.operands[0] || request.operands[1]);  // all of them are taken as they are
   std::vector<int64_t> shape = result_shape(c);
@@ -107,8 +112,9 @@ const MatmulCase kMatmulCases[] = {{{3, 4}, {4, 5}},
 
 INSTANTIATE_TEST_SUITE_P(Shapes, MatmulTemplate,
                          testing::Combine(testing::ValuesIn(kMatmulCases),
-                                          testing::Values("x86-64-v3", "x86-64-v4")),
-                         template_test_name<MatmulCase>);
+                                          testing::Values(Multiplication{"x86-64-v3"},
+                                                          Multiplication{"x86-64-v4"}, kMultiplyPairs)),
+                         multiplication_test_name<MatmulCase>);
 
 }  // namespace
 }  // namespace ingot::core::cpu

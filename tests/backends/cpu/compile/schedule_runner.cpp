@@ -13,8 +13,8 @@
 namespace ingot::core::cpu {
 
 namespace {
-constexpr float kGuard = 12345.0f;
-constexpr size_t kGuardCount = 64;
+constexpr float kGuard = 123.0F;
+constexpr int64_t kGuardCount = 64;
 }  // namespace
 
 std::string sizes_text(const std::vector<int64_t>& sizes) { return fmt::format("{}", fmt::join(sizes, "x")); }
@@ -25,36 +25,52 @@ std::string test_name(std::string case_text, const std::string& level) {
   return case_text;
 }
 
+void PrintTo(const Multiplication& multiplication, std::ostream* out) {
+  *out << multiplication.level;
+  if (multiplication.b != DType::kF32) *out << " " << name(multiplication.a) << " " << name(multiplication.b);
+}
+
 HostBuffer::HostBuffer(const TensorType& type, const SymbolValues& symbols) : layout_(type.layout) {
   std::vector<Dim> shape;
   for (const Dim& dim : type.shape) shape_.push_back(evaluate(dim, symbols));
   for (int64_t size : shape_) shape.push_back(size);
-  count_ = static_cast<size_t>(*storage_elements(layout_, shape).constant());
-  size_t bytes = ((count_ + kGuardCount) * sizeof(float) + 63) / 64 * 64;
-  values_.reset(static_cast<float*>(std::aligned_alloc(64, bytes)), &std::free);
-  std::fill_n(data(), count_, 0.0f);
-  std::fill_n(data() + count_, kGuardCount, kGuard);
+  for (const Dim& extent : storage_shape(layout_, shape)) storage_.push_back(*extent.constant());
+  count_ = *storage_elements(layout_, shape).constant();
+  values_ = make_tensor(type.dtype, {count_ + kGuardCount});
+  for (int64_t i = 0; i < kGuardCount; ++i) write_double(values_.view(), {{count_ + i}}, kGuard);
 }
 
-size_t HostBuffer::offset(const std::vector<int64_t>& index) const {
-  std::vector<Dim> place(index.begin(), index.end()), shape(shape_.begin(), shape_.end());
-  if (layout_.is_row_major()) {
-    int64_t result = 0;
-    for (size_t i = 0; i < index.size(); ++i) result = result * shape_[i] + index[i];
-    return static_cast<size_t>(result);
+float HostBuffer::at(const std::vector<int64_t>& index) const {
+  return static_cast<float>(read_double(values_.view(), {{offset(index)}}));
+}
+
+void HostBuffer::set(const std::vector<int64_t>& index, float value) {
+  write_double(values_.view(), {{offset(index)}}, value);
+}
+
+int64_t HostBuffer::offset(const std::vector<int64_t>& index) const {
+  int64_t result = 0;
+  for (size_t i = 0; i < storage_.size(); ++i) {
+    const LayoutAxis axis = layout_.is_row_major() ? LayoutAxis{static_cast<int32_t>(i)} : layout_.axes[i];
+    int64_t along = index[static_cast<size_t>(axis.dim)] / axis.divisor;
+    if (axis.modulus != 0) along %= axis.modulus;
+    result = result * storage_[i] + along;
   }
-  return static_cast<size_t>(*storage_offset(layout_, shape, place).constant());
+  return result;
 }
 
 bool HostBuffer::guard_is_whole() const {
-  const float* guard = values_.get() + count_;
-  return std::all_of(guard, guard + kGuardCount, [](float value) { return value == kGuard; });
+  for (int64_t i = 0; i < kGuardCount; ++i) {
+    if (read_double(values_.view(), {{count_ + i}}) != double{kGuard}) return false;
+  }
+  return true;
 }
 
 HostBuffer random_buffer(const TensorType& type, const SymbolValues& symbols, size_t seed) {
   HostBuffer buffer(type, symbols);
   std::mt19937 generator(seed);
-  std::uniform_real_distribution<float> distribution(-1, 1);
+  const float bound = is_floating(type.dtype) ? 1 : 100;
+  std::uniform_real_distribution<float> distribution(-bound, bound);
   for_each_index(buffer.shape(), [&](const auto& index) { buffer.set(index, distribution(generator)); });
   return buffer;
 }

@@ -12,29 +12,39 @@
 #include <gtest/gtest.h>
 
 #include "backends/cpu/compile/templates/kernel_template.h"
+#include "types/tensor.h"
 
 namespace ingot::core::cpu {
 
-// f32 storage of a tensor in its layout, followed by a guard that must not change.
+// Storage of a tensor in its layout, followed by a guard that must not change.
 class HostBuffer {
  public:
   HostBuffer(const TensorType& type, const SymbolValues& symbols);
-  float at(std::vector<int64_t> index) const { return values_.get()[offset(index)]; }
-  void set(std::vector<int64_t> index, float value) { values_.get()[offset(index)] = value; }
-  float* data() { return values_.get(); }
+  float at(const std::vector<int64_t>& index) const;
+  void set(const std::vector<int64_t>& index, float value);  // rounded
+  std::byte* data() { return values_.data.get(); }
+  DType dtype() const { return values_.dtype; }
   bool guard_is_whole() const;
   const std::vector<int64_t>& shape() const { return shape_; }
 
  private:
-  size_t offset(const std::vector<int64_t>& index) const;
+  int64_t offset(const std::vector<int64_t>& index) const;
   Layout layout_;
-  std::vector<int64_t> shape_;
-  std::shared_ptr<float> values_;  // aligned to 64 bytes, like all buffers of weights and arenas
-  size_t count_;                   // without the guard
+  std::vector<int64_t> shape_, storage_;  // of the tensor, of its layout's axes
+  Tensor values_;  // [count_ + guard]; aligned to 64 bytes, like all buffers of weights and arenas
+  int64_t count_;
 };
 
 // For PrintTo of a test's cases: "8x96x128".
 std::string sizes_text(const std::vector<int64_t>& sizes);
+
+// What a template multiplies, and for which processor.
+struct Multiplication {
+  const char* level;
+  DType a = DType::kF32, b = DType::kF32;
+};
+void PrintTo(const Multiplication& multiplication, std::ostream* out);
+inline constexpr Multiplication kMultiplyPairs{"x86-64-v4+bf16", DType::kBF16, DType::kBF16};
 
 // The name of a test of a case for a level of x86-64: what PrintTo says of the case, in letters that test
 // names may have.
@@ -43,8 +53,13 @@ template <typename Case>
 std::string template_test_name(const testing::TestParamInfo<std::tuple<Case, const char*>>& info) {
   return test_name(testing::PrintToString(std::get<0>(info.param)), std::get<1>(info.param));
 }
+template <typename Case>
+std::string multiplication_test_name(const testing::TestParamInfo<std::tuple<Case, Multiplication>>& info) {
+  return test_name(testing::PrintToString(std::get<0>(info.param)),
+                   testing::PrintToString(std::get<1>(info.param)));
+}
 
-// Numbers in [-1, 1], by `seed`.
+// Numbers in [-1, 1], integers in [-100, 100], by `seed`.
 HostBuffer random_buffer(const TensorType& type, const SymbolValues& symbols, size_t seed);
 
 // Some elements become minus infinity, and all of the first row.

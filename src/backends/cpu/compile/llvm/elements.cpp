@@ -12,22 +12,22 @@ llvm::Type* with_lanes(llvm::Type* element, int lanes) {
   return lanes == 1 ? element : llvm::FixedVectorType::get(element, static_cast<unsigned>(lanes));
 }
 
-// f16 and bf16 are moved as integers, so that no instruction of an optional feature is selected for moves.
-llvm::Type* storage_type(Builder& builder, DType stored, int lanes) {
-  if (stored == DType::kF32) return with_lanes(builder.getFloatTy(), lanes);
-  if (stored == DType::kF64) return with_lanes(builder.getDoubleTy(), lanes);
-  return with_lanes(builder.getIntNTy(static_cast<unsigned>(bit_width(stored))), lanes);
-}
-
 llvm::Align element_alignment(DType stored) {
   return llvm::Align(static_cast<uint64_t>(bit_width(stored)) / 8);
 }
 
 }  // namespace
 
+// f16 and bf16 are moved as integers, so that no instruction of an optional feature is selected for moves.
+llvm::Type* stored_type(Builder& builder, DType stored, int lanes) {
+  if (stored == DType::kF32) return with_lanes(builder.getFloatTy(), lanes);
+  if (stored == DType::kF64) return with_lanes(builder.getDoubleTy(), lanes);
+  return with_lanes(builder.getIntNTy(static_cast<unsigned>(bit_width(stored))), lanes);
+}
+
 llvm::Type* arithmetic_type(Builder& builder, DType dtype, int lanes) {
   if (dtype == DType::kBool) return with_lanes(builder.getInt1Ty(), lanes);
-  return storage_type(builder, loops::arithmetic_dtype(dtype), lanes);
+  return stored_type(builder, loops::arithmetic_dtype(dtype), lanes);
 }
 
 llvm::Value* broadcast(Builder& builder, llvm::Value* value, int lanes) {
@@ -101,12 +101,19 @@ llvm::Value* narrow(Builder& builder, DType stored, llvm::Value* value) {
 }
 
 llvm::Value* load_lanes(Builder& builder, DType stored, llvm::Value* pointer, int lanes, llvm::Value* mask) {
-  llvm::Type* type = storage_type(builder, stored, lanes);
+  llvm::Type* type = stored_type(builder, stored, lanes);
   const llvm::Align alignment = element_alignment(stored);
   if (mask == nullptr) return widen(builder, stored, builder.CreateAlignedLoad(type, pointer, alignment));
   invariant(lanes > 1, "a mask requires a vector");
   return widen(builder, stored,
                builder.CreateMaskedLoad(type, pointer, alignment, mask, llvm::Constant::getNullValue(type)));
+}
+
+llvm::Value* load_as_float(Builder& builder, DType stored, llvm::Value* pointer, int lanes) {
+  llvm::Value* numbers = load_lanes(builder, stored, pointer, lanes);
+  llvm::Type* type = with_lanes(builder.getFloatTy(), lanes);
+  if (is_floating(stored)) return builder.CreateFPCast(numbers, type);
+  return is_signed(stored) ? builder.CreateSIToFP(numbers, type) : builder.CreateUIToFP(numbers, type);
 }
 
 void store_lanes(Builder& builder, DType stored, llvm::Value* value, llvm::Value* pointer,
@@ -120,7 +127,7 @@ void store_lanes(Builder& builder, DType stored, llvm::Value* value, llvm::Value
 }
 
 llvm::Value* load_strided_lanes(Builder& builder, DType stored, llvm::Value* pointer, int lanes, int stride) {
-  llvm::Type* type = storage_type(builder, stored, lanes * stride);
+  llvm::Type* type = stored_type(builder, stored, lanes * stride);
   std::vector<llvm::Constant*> touched;
   std::vector<int> wanted;
   for (int i = 0; i < lanes * stride; ++i) touched.push_back(builder.getInt1(i <= (lanes - 1) * stride));
@@ -131,7 +138,7 @@ llvm::Value* load_strided_lanes(Builder& builder, DType stored, llvm::Value* poi
 }
 
 llvm::Value* gather_lanes(Builder& builder, DType stored, llvm::Value* pointers, int lanes) {
-  llvm::Type* type = storage_type(builder, stored, lanes);
+  llvm::Type* type = stored_type(builder, stored, lanes);
   return widen(builder, stored, builder.CreateMaskedGather(type, pointers, element_alignment(stored)));
 }
 

@@ -9,6 +9,7 @@
 
 namespace ingot::core::cpu {
 
+llvm::Type* stored_type(Builder& builder, DType dtype, int lanes = 1);
 llvm::Type* arithmetic_type(Builder& builder, DType dtype, int lanes = 1);
 llvm::Value* broadcast(Builder& builder, llvm::Value* value,
                        int lanes);  // of a scalar; vectors are returned unchanged
@@ -28,6 +29,8 @@ llvm::Value* narrow(Builder& builder, DType stored, llvm::Value* value);
 // are not accessed, and read as 0. Not for the four-bit dtypes.
 llvm::Value* load_lanes(Builder& builder, DType stored, llvm::Value* pointer, int lanes,
                         llvm::Value* mask = nullptr);
+// The same as f32, whatever is stored; without rounding except of integers of 32 bits and more.
+llvm::Value* load_as_float(Builder& builder, DType stored, llvm::Value* pointer, int lanes);
 void store_lanes(Builder& builder, DType stored, llvm::Value* value, llvm::Value* pointer,
                  llvm::Value* mask = nullptr);
 

@@ -47,6 +47,13 @@ std::vector<llvm::Value*> transpose_lanes(Builder& builder, std::vector<llvm::Va
   return rows;
 }
 
+llvm::Value* alternate_lanes(Builder& builder, llvm::Value* even, llvm::Value* odd) {
+  const int lanes = lanes_of(even);
+  std::vector<int> order;
+  for (int lane = 0; lane < lanes; ++lane) order.insert(order.end(), {lane, lanes + lane});
+  return builder.CreateShuffleVector(even, odd, order);
+}
+
 llvm::Value* sums_of_lanes(Builder& builder, std::vector<llvm::Value*> rows) {
   int lanes = lanes_of(rows[0]);
   // Each step adds halves of the lanes and leaves half as many vectors.

@@ -12,6 +12,9 @@ namespace ingot::core::cpu {
 // n vectors of n lanes, n a power of two: lane j of result i is lane i of operand j.
 std::vector<llvm::Value*> transpose_lanes(Builder& builder, std::vector<llvm::Value*> rows);
 
+// Lane 2i of the result is lane i of `even`, lane 2i + 1 that of `odd`.
+llvm::Value* alternate_lanes(Builder& builder, llvm::Value* even, llvm::Value* odd);
+
 // n vectors of n lanes, n a power of two: lane i of the result is the sum of all lanes of operand i.
 llvm::Value* sums_of_lanes(Builder& builder, std::vector<llvm::Value*> rows);
 

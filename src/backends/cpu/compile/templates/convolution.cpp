@@ -15,8 +15,8 @@ namespace ingot::core::cpu {
 namespace {
 
 // Panels must not cross groups, so their width divides a group's columns: with groups, vectors may be short.
-TileShape tile_of(int64_t columns, int64_t groups, CpuFeatures features) {
-  if (groups == 1) return choose_tile(columns, features);
+TileShape tile_of(int64_t columns, int64_t groups, CpuFeatures features, DType dtype) {
+  if (groups == 1) return choose_tile(columns, features, dtype, dtype);
   int lanes = features.has(CpuFeature::kX86V4) ? 16 : 8;
   while (columns % lanes != 0) lanes /= 2;
   int vectors = columns / lanes % 2 == 0 ? 2 : 1;
@@ -38,7 +38,7 @@ PanelProblem make_problem(std::span<const TensorType> operands, const TensorType
   problem.groups = attributes.groups;
   problem.segments = geometry.segments();
   problem.count = geometry.count();
-  problem.tile = tile_of(problem.columns, problem.groups, features);
+  problem.tile = tile_of(problem.columns, problem.groups, features, operands[1].dtype);
   problem.column_dim = 1;
   problem.extra_bytes = geometry.extra_bytes(problem.tile.rows);
   int rows = problem.tile.rows;
@@ -59,16 +59,19 @@ PanelProblem make_problem(std::span<const TensorType> operands, const TensorType
 
 }  // namespace
 
-Fit supports_convolution(std::span<const TensorType> operands) {
-  for (const TensorType& type : operands) {
-    if (type.dtype != DType::kF32) return {false, "the convolution template supports f32 only"};
-  }
+Fit supports_convolution(std::span<const TensorType> operands, const ops::Convolution& attributes,
+                         CpuFeatures features) {
+  const DType dtype = operands[0].dtype;
+  if (!has_tiles(dtype, dtype, features))
+    return {false, fmt::format("the convolution template does not multiply {}", name(dtype))};
   for (const Dim& dim : operands[1].shape) {
     if (!dim.is_constant()) return {false, "the convolution template requires weights of constant size"};
     if (*dim.constant() == 0) return {false, "the convolution template requires non-empty weights"};
   }
   if (!operands[0].shape[1].is_constant())
     return {false, "the convolution template requires a constant channel count"};
+  if (dtype == DType::kBF16 && (attributes.groups != 1 || *operands[0].shape[1].constant() % 2 != 0))
+    return {false, "pairs of bf16 need an even number of channels, and one group"};
   size_t spatial = operands[0].rank() - 2;
   if (spatial < 1 || spatial > 3) return {false, "the convolution template supports 1 to 3 spatial dims"};
   return {};
@@ -78,7 +81,8 @@ LayoutRequest convolution_layouts(std::span<const TensorType> operands, const op
                                   CpuFeatures features) {
   if (is_depthwise(operands, attributes)) return depthwise_layouts(operands, features);
   std::vector<int> order = channels_last(operands[0].rank());
-  TileShape tile = tile_of(group_columns(operands[1], attributes), attributes.groups, features);
+  TileShape tile =
+      tile_of(group_columns(operands[1], attributes), attributes.groups, features, operands[1].dtype);
   LayoutRequest request;
   request.operands = {Layout::permutation(order), panel_layout(order, tile)};
   if (operands.size() > 2) request.operands.push_back(Layout{});

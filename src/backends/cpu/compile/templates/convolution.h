@@ -13,8 +13,9 @@
 namespace ingot::core::cpu {
 
 // Operands: input [N, C, spatial...], weight [O, C/groups, window...], optional bias [O]. 1 to 3 spatial
-// dims.
-Fit supports_convolution(std::span<const TensorType> operands);
+// dims. f32, or bf16 with an even number of channels and one group.
+Fit supports_convolution(std::span<const TensorType> operands, const ops::Convolution& attributes,
+                         CpuFeatures features);
 LayoutRequest convolution_layouts(std::span<const TensorType> operands, const ops::Convolution& attributes,
                                   CpuFeatures features);
 TemplateKernel plan_convolution(std::span<const TensorType> operands, const TensorType& result,

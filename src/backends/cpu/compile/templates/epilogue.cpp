@@ -52,7 +52,7 @@ loops::Kernel tile_epilogue(const loops::Kernel& epilogue, const EpilogueShape& 
     int bias = static_cast<int>(kernel.buffers.size());
     kernel.buffers.push_back({"bias", *shape.bias, loops::Access::kRead});
     sum = loops::binary(loops::Binary::kAdd, sum,
-                        loops::load(bias, DType::kF32, {Dim::symbol(kTileColumn) + j}));
+                        loops::load(bias, shape.bias->dtype, {Dim::symbol(kTileColumn) + j}));
   }
   for (loops::Stage& stage : kernel.stages) {
     stage.value = move_to_tile(stage.value, replacements, sum);

@@ -99,7 +99,7 @@ class RowFiller {
   llvm::Value* channels_of(llvm::Value* pixel) {
     llvm::Value* channel = times(request_.group, geometry_.group_channels);
     llvm::Value* place = builder_.CreateNSWAdd(times(pixel, geometry_.channels), channel);
-    return builder_.CreateGEP(builder_.getFloatTy(), request_.buffers[0], place);
+    return builder_.CreateGEP(request_.element, request_.buffers[0], place);
   }
 
   void store(llvm::Value* row, llvm::Value* segment, llvm::Value* pointer) {
@@ -122,7 +122,7 @@ class RowFiller {
     emit_if(builder_, builder_.CreateNot(whole), [&] {
       llvm::Value* slot = builder_.CreateNSWAdd(times(segment, tile_rows_), row);
       llvm::Value* copy =
-          builder_.CreateGEP(builder_.getFloatTy(), request_.extra, times(slot, geometry_.count()));
+          builder_.CreateGEP(request_.element, request_.extra, times(slot, geometry_.count()));
       copy_window_row(copy, pointer, first, inside);
       store(row, segment, copy);
     });
@@ -130,7 +130,7 @@ class RowFiller {
 
   void copy_window_row(llvm::Value* copy, llvm::Value* from, llvm::Value* first, llvm::Value* inside) {
     size_t dim = rank() - 1;
-    llvm::Type* type = builder_.getFloatTy();
+    llvm::Type* type = request_.element;
     emit_loop(builder_, number(0), number(geometry_.window[dim]), 1, [&](llvm::Value* tap) {
       llvm::Value* exists = builder_.CreateAnd(inside, is_inside(builder_.CreateNSWAdd(first, tap), dim));
       llvm::Value* begin = times(tap, geometry_.channels);
@@ -140,7 +140,7 @@ class RowFiller {
       auto copy_channels = [&](bool zero) {
         emit_loop(builder_, number(0), number(geometry_.channels), 1, [&](llvm::Value* channel) {
           llvm::Value* value =
-              zero ? llvm::ConstantFP::get(type, 0.0)
+              zero ? llvm::Constant::getNullValue(type)
                    : static_cast<llvm::Value*>(builder_.CreateLoad(type, place(from, channel)));
           builder_.CreateStore(value, place(copy, channel));
         });
@@ -174,8 +174,7 @@ int64_t ImageGeometry::count() const { return group_channels * (whole_window_row
 
 int64_t ImageGeometry::extra_bytes(int tile_rows) const {
   if (!is_padded()) return 0;
-  int64_t numbers = whole_window_rows ? segments() * tile_rows * count() : group_channels;
-  return numbers * static_cast<int64_t>(sizeof(float));
+  return row_bytes(dtype, whole_window_rows ? segments() * tile_rows * count() : group_channels);
 }
 
 ImageGeometry image_geometry(std::span<const TensorType> operands, const TensorType& result,
@@ -190,6 +189,7 @@ ImageGeometry image_geometry(std::span<const TensorType> operands, const TensorT
   geometry.dilation = attributes.dilation;
   geometry.channels = *operands[0].shape[1].constant();
   geometry.group_channels = *operands[1].shape[1].constant();
+  geometry.dtype = operands[0].dtype;
   geometry.whole_window_rows = attributes.groups == 1 && geometry.channels < kFewChannels &&
                                geometry.window.back() > 1 && geometry.dilation.back() == 1;
   return geometry;
@@ -198,11 +198,11 @@ ImageGeometry image_geometry(std::span<const TensorType> operands, const TensorT
 void begin_image_rows(const RowRequest& request, const ImageGeometry& geometry, int tile_rows) {
   if (!geometry.is_padded() || geometry.whole_window_rows) return;
   Builder& builder = request.builder;
-  int64_t numbers = geometry.extra_bytes(tile_rows) / static_cast<int64_t>(sizeof(float));
-  emit_loop(builder, builder.getInt64(0), builder.getInt64(numbers), 1, [&](llvm::Value* i) {
-    builder.CreateStore(llvm::ConstantFP::get(builder.getFloatTy(), 0.0),
-                        builder.CreateGEP(builder.getFloatTy(), request.extra, i));
-  });
+  emit_loop(builder, builder.getInt64(0), builder.getInt64(geometry.extra_bytes(tile_rows)), 1,
+            [&](llvm::Value* i) {
+              builder.CreateStore(builder.getInt8(0),
+                                  builder.CreateGEP(builder.getInt8Ty(), request.extra, i));
+            });
 }
 
 void fill_image_rows(const RowRequest& request, const ImageGeometry& geometry, int tile_rows) {

@@ -13,6 +13,7 @@ struct ImageGeometry {
   std::vector<int64_t> window, stride, padding, dilation;
   int64_t channels = 0;        // of the image
   int64_t group_channels = 0;  // of a group
+  DType dtype = DType::kF32;   // of the image
   // True: a segment is one row of the window, with all its columns and channels (for few channels). False:
   // one tap.
   bool whole_window_rows = false;

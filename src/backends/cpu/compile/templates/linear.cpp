@@ -1,27 +1,39 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "backends/cpu/compile/templates/linear.h"
 
+#include <fmt/format.h>
+
 #include "backends/cpu/compile/templates/panel_kernel.h"
 #include "backends/cpu/compile/templates/plain_rows.h"
 #include "backends/cpu/compile/templates/target.h"
 
 namespace ingot::core::cpu {
 
-Fit supports_linear(std::span<const TensorType> operands) {
-  for (const TensorType& type : operands) {
-    if (type.dtype != DType::kF32) return {false, "the linear template supports f32 only"};
-  }
+namespace {
+
+TileShape tile_of(std::span<const TensorType> operands, CpuFeatures features) {
+  return choose_tile(*operands[1].shape[0].constant(), features, operands[0].dtype, operands[1].dtype);
+}
+
+}  // namespace
+
+Fit supports_linear(std::span<const TensorType> operands, CpuFeatures features) {
   const TensorType& weight = operands[1];
+  if (!has_tiles(operands[0].dtype, weight.dtype, features))
+    return {false, fmt::format("the linear template does not multiply {} and {}", name(operands[0].dtype),
+                               name(weight.dtype))};
   if (!weight.shape[0].is_constant() || !weight.shape[1].is_constant()) {
     return {false, "the linear template requires weights of constant size"};
   }
   if (*weight.shape[0].constant() == 0 || *weight.shape[1].constant() == 0)
     return {false, "the product is empty"};
+  if (*weight.shape[1].constant() % tile_of(operands, features).group() != 0)
+    return {false, "pairs of bf16 need an even depth"};
   return {};
 }
 
 LayoutRequest linear_layouts(std::span<const TensorType> operands, CpuFeatures features) {
-  TileShape tile = choose_tile(*operands[1].shape[0].constant(), features);
+  const TileShape tile = tile_of(operands, features);
   LayoutRequest request;
   request.operands = {Layout{}, panel_layout(std::array{0, 1}, tile)};
   if (operands.size() > 2) request.operands.push_back(Layout{});
@@ -39,7 +51,7 @@ TemplateKernel plan_linear(std::span<const TensorType> operands, const loops::Ke
   problem.rows = product(leading);
   problem.columns = *operands[1].shape[0].constant();
   problem.count = *operands[1].shape[1].constant();
-  problem.tile = choose_tile(problem.columns, features_of(target));
+  problem.tile = tile_of(operands, features_of(target));
   problem.epilogue = epilogue;
   problem.column_dim = operands[0].rank() - 1;
   problem.fill_rows = [depth = problem.count, rows = problem.tile.rows](const RowRequest& request) {

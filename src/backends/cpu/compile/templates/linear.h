@@ -6,9 +6,9 @@
 
 namespace ingot::core::cpu {
 
-// result[..., n] = bias[n] + sum over k of input[..., k] * weight[n, k]; all f32, n and k constant.
-// Operands: input, weight, optional bias.
-Fit supports_linear(std::span<const TensorType> operands);
+// result[..., n] = bias[n] + sum over k of input[..., k] * weight[n, k]; n and k constant. Operands: input,
+// weight, optional bias. f32, with weights of f32, bf16, f16 or i8, or all bf16 with an even k.
+Fit supports_linear(std::span<const TensorType> operands, CpuFeatures features);
 LayoutRequest linear_layouts(std::span<const TensorType> operands, CpuFeatures features);
 TemplateKernel plan_linear(std::span<const TensorType> operands, const loops::Kernel& epilogue,
                            const SymbolTable& symbols, const Target& target);

@@ -27,6 +27,7 @@ struct MatmulProblem {
   MatrixOperand a, b;
   TileShape tile;
 
+  Dim steps() const { return core::ceil_divide(depth, tile.group()); }
   bool whole_columns() const { return columns.is_constant() && *columns.constant() % tile.columns() == 0; }
   bool b_is_transposed() const { return !is_innermost(operands[1], operands[1].rank() - 1); }
   int64_t sums_bytes() const { return int64_t{tile.rows} * tile.columns() * int64_t{sizeof(float)}; }
@@ -40,7 +41,7 @@ class MatmulKernel {
         lanes_(problem.tile.lanes),
         scaffold_(features, "matmul", problem.symbols),
         builder_(scaffold_.builder),
-        tiles_(scaffold_.code, problem.tile, TileOperand::kRows, {1, problem.depth.constant()}, false),
+        tiles_(scaffold_.code, problem.tile, TileOperand::kRows, {1, problem.steps().constant()}, false),
         epilogue_(scaffold_.code, tile_epilogue(problem.epilogue, {problem.result.rank() - 1,
                                                                    {},
                                                                    problem.tile.rows,
@@ -52,7 +53,7 @@ class MatmulKernel {
     epilogue_.prepare(builder_, scaffold_.dims, std::span(scaffold_.buffers).subspan(2));
     rows_ = scaffold_.dims.emit(problem_.rows);
     columns_ = scaffold_.dims.emit(problem_.columns);
-    depth_ = scaffold_.dims.emit(problem_.depth);
+    steps_ = scaffold_.dims.emit(problem_.steps());
     llvm::Value* panels = scaffold_.ceil_divide(columns_, problem_.tile.columns());
     llvm::Value* parts = scaffold_.ceil_divide(rows_, kItemRows);
     scaffold_.for_each_item([&](llvm::Value* item) {
@@ -89,7 +90,7 @@ class MatmulKernel {
             builder_.CreateConstGEP1_64(builder_.getPtrTy(), table(), static_cast<uint64_t>(i)));
       }
       llvm::Value* rows = scaffold_.smaller(builder_.CreateNSWSub(end, row), number(problem_.tile.rows));
-      tiles_.call(builder_, rows, {table(), number(0), number(1), depth_, panel(), scaffold_.scratch(0)});
+      tiles_.call(builder_, rows, {table(), number(0), number(1), steps_, panel(), scaffold_.scratch(0)});
       llvm::Value* result_row = builder_.CreateNSWAdd(builder_.CreateNSWMul(batch_, rows_), row);
       epilogue_.call(builder_, scaffold_.scratch(0), result_row, rows, column, columns);
     });
@@ -100,32 +101,39 @@ class MatmulKernel {
                               scaffold_.plus(scaffold_.times(step, problem_.tile.columns()), v * lanes_));
   }
 
-  // B is row-major like the panel. Missing columns read as zero.
+  // B is row-major like the panel, in which the rows of a step alternate. Missing columns read as zero.
   void pack_rows(const PlacedMatrix& b, llvm::Value* column, llvm::Value* columns) {
-    emit_loop(builder_, number(0), depth_, 1, [&](llvm::Value* step) {
+    const int group = problem_.tile.group();
+    const DType raw = group == 1 ? DType::kF32 : DType::kI16;
+    emit_loop(builder_, number(0), steps_, 1, [&](llvm::Value* step) {
       for (int v = 0; v < problem_.tile.vectors; ++v) {
         llvm::Value* mask = nullptr;
         if (!problem_.whole_columns()) {
           mask = first_lanes(builder_, scaffold_.plus(columns, -v * lanes_), lanes_);
         }
-        llvm::Value* from = b.at(builder_, step, scaffold_.plus(column, v * lanes_));
-        store_lanes(builder_, DType::kF32, load_lanes(builder_, DType::kF32, from, lanes_, mask),
-                    panel_at(step, v));
+        auto load_row = [&](int i) {
+          llvm::Value* row = scaffold_.plus(scaffold_.times(step, group), i);
+          return load_lanes(builder_, raw, b.at(builder_, row, scaffold_.plus(column, v * lanes_)), lanes_,
+                            mask);
+        };
+        llvm::Value* rows = group == 1 ? load_row(0) : alternate_lanes(builder_, load_row(0), load_row(1));
+        store_lanes(builder_, raw, rows, panel_at(step, v));
       }
     });
   }
 
-  // B is column-major: transposes squares. Missing columns repeat the last one; the panel has room for whole
-  // squares.
+  // B is column-major: transposes squares of words. Missing columns repeat the last one; the panel has room
+  // for whole squares.
   void pack_columns(const PlacedMatrix& b, llvm::Value* column) {
     llvm::Value* last = scaffold_.plus(columns_, -1);
-    emit_loop(builder_, number(0), depth_, lanes_, [&](llvm::Value* step) {
-      llvm::Value* mask = first_lanes(builder_, builder_.CreateNSWSub(depth_, step), lanes_);
+    emit_loop(builder_, number(0), steps_, lanes_, [&](llvm::Value* step) {
+      llvm::Value* mask = first_lanes(builder_, builder_.CreateNSWSub(steps_, step), lanes_);
+      llvm::Value* row = scaffold_.times(step, problem_.tile.group());
       for (int v = 0; v < problem_.tile.vectors; ++v) {
         std::vector<llvm::Value*> square;
         for (int i = 0; i < lanes_; ++i) {
           llvm::Value* existing = scaffold_.smaller(scaffold_.plus(column, v * lanes_ + i), last);
-          square.push_back(load_lanes(builder_, DType::kF32, b.at(builder_, step, existing), lanes_, mask));
+          square.push_back(load_lanes(builder_, DType::kF32, b.at(builder_, row, existing), lanes_, mask));
         }
         square = transpose_lanes(builder_, std::move(square));
         for (int i = 0; i < lanes_; ++i) {
@@ -144,16 +152,18 @@ class MatmulKernel {
   EpilogueFunction epilogue_;
   llvm::Value* rows_ = nullptr;
   llvm::Value* columns_ = nullptr;
-  llvm::Value* depth_ = nullptr;
+  llvm::Value* steps_ = nullptr;  // of the microkernel
   llvm::Value* batch_ = nullptr;
 };
 
 }  // namespace
 
-Fit supports_matmul(std::span<const TensorType> operands) {
-  for (const TensorType& type : operands) {
-    if (type.dtype != DType::kF32) return {false, "the matmul template supports f32 only"};
-  }
+Fit supports_matmul(std::span<const TensorType> operands, CpuFeatures features) {
+  const TensorType& a = operands[0];
+  if (!has_tiles(a.dtype, operands[1].dtype, features))
+    return {false, fmt::format("the matmul template does not multiply {}", name(a.dtype))};
+  if (a.dtype == DType::kBF16 && a.shape.back().constant().value_or(1) % 2 != 0)
+    return {false, "pairs of bf16 need an even depth of constant size"};
   return {};
 }
 
@@ -169,7 +179,7 @@ TemplateKernel plan_matmul(std::span<const TensorType> operands, const TensorTyp
                            const loops::Kernel& epilogue, const SymbolTable& symbols, const Target& target) {
   const TensorType &a = operands[0], &b = operands[1];
   Shape batch(result.shape.begin(), result.shape.end() - 2);
-  TileShape tile = choose_tile(b.shape.back().constant().value_or(0), features_of(target));
+  TileShape tile = choose_tile(b.shape.back().constant().value_or(0), features_of(target), a.dtype, b.dtype);
   MatmulProblem problem{symbols,
                         {a, b},
                         result,
@@ -187,11 +197,9 @@ TemplateKernel plan_matmul(std::span<const TensorType> operands, const TensorTyp
       problem.batch * ceil_divide(problem.columns, tile.columns()) * ceil_divide(problem.rows, kItemRows);
   int64_t rows = std::min(problem.rows.constant().value_or(kItemRows), kItemRows);
   plan.launch.item_cost = problem.depth.constant().value_or(64) * tile.columns() * (rows + tile.rows) / 50;
-  Dim panel =
-      ceil_divide(problem.depth, tile.lanes) * Dim(tile.lanes * tile.columns() * int64_t{sizeof(float)});
+  Dim panel = ceil_divide(problem.steps(), tile.lanes) * Dim(tile.lanes * tile.step_bytes());
   plan.launch.scratch_bytes = panel + Dim(problem.sums_bytes() + problem.table_bytes());
-  plan.key = fmt::format("matmul tile {}x{}x{}", tile.rows, tile.vectors, tile.lanes) +
-             describe_problem(operands, epilogue, plan.launch.symbols, symbols);
+  plan.key = "matmul " + to_string(tile) + describe_problem(operands, epilogue, plan.launch.symbols, symbols);
   plan.compile = [problem = std::move(problem), features = features_of(target),
                   arguments = plan.launch.symbols] {
     return MatmulKernel(problem, features).emit(arguments);

@@ -11,8 +11,9 @@
 
 namespace ingot::core::cpu {
 
-// Operands: a [*, M, K], b [*, K, N], f32; batch dims broadcast; a with K innermost in memory, b with K or N.
-Fit supports_matmul(std::span<const TensorType> operands);
+// Operands: a [*, M, K], b [*, K, N], f32, or bf16 with an even constant K; batch dims broadcast; a with K
+// innermost in memory, b with K or N.
+Fit supports_matmul(std::span<const TensorType> operands, CpuFeatures features);
 LayoutRequest matmul_layouts(std::span<const TensorType> operands);
 TemplateKernel plan_matmul(std::span<const TensorType> operands, const TensorType& result,
                            const loops::Kernel& epilogue, const SymbolTable& symbols, const Target& target);

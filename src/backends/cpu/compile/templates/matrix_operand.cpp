@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "backends/cpu/compile/templates/matrix_operand.h"
 
+#include "backends/cpu/compile/llvm/elements.h"
+
 namespace ingot::core::cpu {
 
 namespace {
@@ -44,7 +46,7 @@ llvm::Value* PlacedMatrix::at(Builder& builder, llvm::Value* row, llvm::Value* c
 PlacedMatrix place_at_batch(Scaffold& scaffold, const MatrixOperand& operand, const TensorType& type,
                             llvm::Value* buffer) {
   Builder& builder = scaffold.builder;
-  llvm::Type* element = type.dtype == DType::kBool ? builder.getInt8Ty() : builder.getFloatTy();
+  llvm::Type* element = stored_type(builder, type.dtype);
   llvm::Value* start = builder.CreateGEP(element, buffer, scaffold.dims.emit(operand.start));
   return {element, start, scaffold.dims.emit(operand.row_stride), scaffold.dims.emit(operand.column_stride)};
 }

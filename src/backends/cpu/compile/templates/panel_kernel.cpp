@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include "backends/cpu/compile/llvm/elements.h"
 #include "backends/cpu/compile/templates/scaffold.h"
 #include "backends/cpu/compile/templates/target.h"
 
@@ -25,6 +26,28 @@ int64_t sums_bytes(const TileShape& tile) {
   return int64_t{tile.rows} * tile.columns() * int64_t{sizeof(float)};
 }
 
+int64_t steps_of(const PanelProblem& problem) {
+  return problem.segments * problem.count / problem.tile.group();
+}
+
+// Panels are converted as a whole where several tiles read them, and as they are loaded where one does.
+bool is_narrow(const PanelProblem& problem) {
+  return problem.tile.a == DType::kF32 && problem.tile.b != DType::kF32;
+}
+bool may_convert_panels(const PanelProblem& problem) {
+  return is_narrow(problem) && problem.rows.constant().value_or(INT64_MAX) > problem.tile.rows;
+}
+bool may_convert_loads(const PanelProblem& problem) {
+  return is_narrow(problem) && problem.rows.constant().value_or(0) <= problem.tile.rows;
+}
+TileShape converted_tile(TileShape tile) {
+  tile.b = tile.a;
+  return tile;
+}
+int64_t converted_bytes(const PanelProblem& problem) {
+  return may_convert_panels(problem) ? steps_of(problem) * converted_tile(problem.tile).step_bytes() : 0;
+}
+
 int64_t table_bytes(const PanelProblem& problem) {
   return ceil_divide(problem.segments * problem.tile.rows * int64_t{sizeof(void*)}, 64) * 64;
 }
@@ -45,10 +68,14 @@ class PanelKernel {
       : problem_(problem),
         scaffold_(features, problem.name, problem.symbols),
         builder_(scaffold_.builder),
-        tiles_(scaffold_.code, problem.tile, TileOperand::kRows,
-               {problem.segments, problem.count, problem.rows.constant()},
-               /*prefetch=*/true),
-        epilogue_(scaffold_.code, tile_epilogue(problem.epilogue, epilogue_shape(problem))) {}
+        epilogue_(scaffold_.code, tile_epilogue(problem.epilogue, epilogue_shape(problem))) {
+    const TileBounds bounds{problem.segments, count(), problem.rows.constant()};
+    auto make = [&](const TileShape& tile) {
+      return TileFunctions(scaffold_.code, tile, TileOperand::kRows, bounds, /*prefetch=*/true);
+    };
+    if (may_convert_panels(problem)) of_converted_.emplace(make(converted_tile(problem.tile)));
+    if (!of_converted_ || may_convert_loads(problem)) of_stored_.emplace(make(problem.tile));
+  }
 
   Image emit(const std::vector<std::string>& symbols) {
     epilogue_.load_arguments(scaffold_, problem_.operands.size(), symbols);
@@ -56,21 +83,34 @@ class PanelKernel {
     llvm::Value* rows = scaffold_.dims.emit(problem_.rows);
     llvm::Value* tiles = scaffold_.ceil_divide(rows, problem_.tile.rows);
     llvm::Value* block = tiles_a_block(tiles);
+    converted_panel_ = stack_array(builder_, builder_.getInt64Ty(), 1, sizeof(int64_t));
+    builder_.CreateStore(number(-1), converted_panel_);
     scaffold_.for_each_item([&](llvm::Value* item) { emit_item(place_of(item, tiles, block), rows); });
     return scaffold_.finish();
   }
 
  private:
   llvm::Value* number(int64_t value) { return scaffold_.number(value); }
+  int64_t count() const { return problem_.count / problem_.tile.group(); }  // steps of a segment
 
+  // Scratch: sums, table of row pointers, converted panel, extra.
   RowRequest request(llvm::Value* row, llvm::Value* rows, llvm::Value* group) {
-    int64_t table = sums_bytes(problem_.tile), extra = table + table_bytes(problem_);
-    return {builder_, scaffold_.dims, scaffold_.buffers,        row,
-            rows,     group,          scaffold_.scratch(table), scaffold_.scratch(extra)};
+    const int64_t table = sums_bytes(problem_.tile), panel = table + table_bytes(problem_);
+    return {builder_,
+            scaffold_.dims,
+            scaffold_.buffers,
+            row,
+            rows,
+            group,
+            scaffold_.scratch(table),
+            stored_type(builder_, problem_.tile.a),
+            scaffold_.scratch(panel + converted_bytes(problem_))};
   }
+  llvm::Value* converted() { return scaffold_.scratch(sums_bytes(problem_.tile) + table_bytes(problem_)); }
 
   llvm::Value* tiles_a_block(llvm::Value* tiles) {
-    int64_t tile_bytes = problem_.tile.rows * problem_.segments * problem_.count * int64_t{sizeof(float)};
+    const int64_t tile_bytes =
+        problem_.tile.rows * row_bytes(problem_.tile.a, problem_.segments * problem_.count);
     llvm::Value* fits = builder_.CreateICmpSLE(scaffold_.times(tiles, tile_bytes), number(kWholeRowsBytes));
     llvm::Value* block = number(std::max<int64_t>(kRowBlockBytes / tile_bytes, 1));
     return builder_.CreateSelect(fits, tiles, block);
@@ -89,18 +129,57 @@ class PanelKernel {
     return {builder_.CreateUDiv(rest, height), builder_.CreateNSWAdd(first, tile), tile};
   }
 
+  llvm::Value* byte_at(llvm::Value* pointer, llvm::Value* offset) {
+    return builder_.CreateGEP(builder_.getInt8Ty(), pointer, offset);
+  }
+  llvm::Value* stored_panel(llvm::Value* panel) {
+    return byte_at(scaffold_.buffers[1],
+                   scaffold_.times(panel, steps_of(problem_) * problem_.tile.step_bytes()));
+  }
+
   // The first tiles of a block prefetch the next panel, one cache line per step.
   llvm::Value* fetched_by(const Place& place, llvm::Value* b) {
-    const int64_t depth = problem_.segments * problem_.count, width = problem_.tile.columns();
-    const int64_t line = kCacheLine / int64_t{sizeof(float)};
-    llvm::Value* next =
-        builder_.CreateNSWAdd(number(depth * width), scaffold_.times(place.tile_in_block, depth * line));
-    llvm::Value* fetches = builder_.CreateICmpSLT(scaffold_.times(place.tile_in_block, line), number(width));
-    return scaffold_.float_at(b, builder_.CreateSelect(fetches, next, number(0)));
+    const int64_t steps = steps_of(problem_), bytes = problem_.tile.step_bytes();
+    llvm::Value* next = builder_.CreateNSWAdd(number(steps * bytes),
+                                              scaffold_.times(place.tile_in_block, steps * kCacheLine));
+    llvm::Value* fetches =
+        builder_.CreateICmpSLT(scaffold_.times(place.tile_in_block, kCacheLine), number(bytes));
+    return byte_at(b, builder_.CreateSelect(fetches, next, number(0)));
+  }
+
+  // Whole panels, one vector after another, unless the last item had the same one.
+  void convert_panel(llvm::Value* panel, llvm::Value* from) {
+    llvm::Value* last = builder_.CreateLoad(builder_.getInt64Ty(), converted_panel_);
+    emit_if(builder_, builder_.CreateICmpNE(panel, last), [&] {
+      const TileShape& tile = problem_.tile;
+      builder_.CreateStore(panel, converted_panel_);
+      emit_loop(builder_, number(0), number(steps_of(problem_) * tile.vectors), 1, [&](llvm::Value* i) {
+        llvm::Value* source = byte_at(from, scaffold_.times(i, row_bytes(tile.b, tile.lanes)));
+        llvm::Value* place = byte_at(converted(), scaffold_.times(i, row_bytes(tile.a, tile.lanes)));
+        store_lanes(builder_, tile.a, load_as_float(builder_, tile.b, source, tile.lanes), place);
+      });
+    });
+  }
+
+  void multiply(const Place& place, const RowRequest& a, llvm::Value* all_rows) {
+    llvm::Value* stored = stored_panel(place.panel);
+    auto call = [&](const TileFunctions& tiles, llvm::Value* b) {
+      tiles.call(builder_, a.rows,
+                 {a.table, number(0), number(problem_.segments), number(count()), b, scaffold_.scratch(0),
+                  fetched_by(place, stored)});
+    };
+    auto with_converted = [&] {
+      convert_panel(place.panel, stored);
+      call(*of_converted_, converted());
+    };
+    if (!of_converted_) return call(*of_stored_, stored);
+    if (!of_stored_) return with_converted();
+    emit_if(builder_, builder_.CreateICmpSGT(all_rows, number(problem_.tile.rows)), with_converted,
+            [&] { call(*of_stored_, stored); });
   }
 
   void emit_item(const Place& place, llvm::Value* all_rows) {
-    int64_t width = problem_.tile.columns(), depth = problem_.segments * problem_.count;
+    const int64_t width = problem_.tile.columns();
     llvm::Value *panel = place.panel, *row = scaffold_.times(place.tile, problem_.tile.rows);
     llvm::Value* panels_a_group = number(panels_of(problem_) / problem_.groups);
     llvm::Value* group = builder_.CreateUDiv(panel, panels_a_group);
@@ -110,26 +189,28 @@ class PanelKernel {
         scaffold_.smaller(builder_.CreateNSWSub(number(problem_.columns), column), number(width));
     RowRequest rows_of_a = request(row, rows, group);
     problem_.fill_rows(rows_of_a);
-    llvm::Value* b = scaffold_.float_at(scaffold_.buffers[1], scaffold_.times(panel, depth * width));
-    llvm::Value* sums = scaffold_.scratch(0);
-    tiles_.call(builder_, rows,
-                {rows_of_a.table, number(0), number(problem_.segments), number(problem_.count), b, sums,
-                 fetched_by(place, b)});
+    multiply(place, rows_of_a, all_rows);
     llvm::Value* first_column = builder_.CreateNSWAdd(scaffold_.times(group, problem_.columns), column);
-    epilogue_.call(builder_, sums, row, rows, first_column, columns);
+    epilogue_.call(builder_, scaffold_.scratch(0), row, rows, first_column, columns);
   }
 
   const PanelProblem& problem_;
   Scaffold scaffold_;
   Builder& builder_;
-  TileFunctions tiles_;
+  std::optional<TileFunctions> of_stored_, of_converted_;  // by the panels that they read
   EpilogueFunction epilogue_;
+  llvm::Value* converted_panel_ = nullptr;  // on the stack: which one is in scratch; -1: none
 };
 
 }  // namespace
 
 Layout panel_layout(std::span<const int> order, const TileShape& tile) {
-  return Layout::blocked(order, 0, tile.columns());
+  Layout layout = Layout::blocked(order, 0, tile.columns());
+  if (tile.group() == 1) return layout;
+  LayoutAxis& innermost = layout.axes[layout.axes.size() - 2];
+  innermost.divisor = tile.group();
+  layout.axes.push_back({innermost.dim, 1, tile.group()});
+  return layout;
 }
 
 TemplateKernel plan_panels(PanelProblem problem, const std::string& key, const Target& target) {
@@ -140,12 +221,12 @@ TemplateKernel plan_panels(PanelProblem problem, const std::string& key, const T
   plan.launch.work_items = core::ceil_divide(problem.rows, tile.rows) * Dim(panels_of(problem));
   // Per nanosecond a core does about 50 multiply-adds, or reads about 4 f32 values from memory.
   plan.launch.item_cost = std::max(depth * tile.columns() * tile.rows / 50, depth * tile.columns() / 4);
-  plan.launch.scratch_bytes = sums_bytes(tile) + table_bytes(problem) + problem.extra_bytes;
-  plan.key =
-      fmt::format("{} tile {}x{}x{} rows {} segments {} count {} groups {} columns {} dim {} {}",
-                  problem.name, tile.rows, tile.vectors, tile.lanes, problem.rows.to_string(),
-                  problem.segments, problem.count, problem.groups, problem.columns, problem.column_dim, key) +
-      describe_problem(problem.operands, problem.epilogue, plan.launch.symbols, problem.symbols);
+  plan.launch.scratch_bytes =
+      sums_bytes(tile) + table_bytes(problem) + converted_bytes(problem) + problem.extra_bytes;
+  plan.key = fmt::format("{} {} rows {} segments {} count {} groups {} columns {} dim {} {}", problem.name,
+                         to_string(tile), problem.rows.to_string(), problem.segments, problem.count,
+                         problem.groups, problem.columns, problem.column_dim, key) +
+             describe_problem(problem.operands, problem.epilogue, plan.launch.symbols, problem.symbols);
   plan.compile = [problem = std::move(problem), features = features_of(target),
                   symbols = plan.launch.symbols] { return PanelKernel(problem, features).emit(symbols); };
   return plan;

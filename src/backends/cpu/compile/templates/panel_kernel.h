@@ -4,14 +4,15 @@
 //   for each block of rows of A                 (MC rows: kRowBlockBytes; all rows up to kWholeRowsBytes)
 //     for each panel of NR columns of B         (prepacked by the init program: contiguous, K x NR)
 //       for each MR rows of the block           (one work item; threads take ranges of items)
+//         (B narrower than A, and more rows than a tile: convert the panel, unless the last item has)
 //         fill the table of row pointers of A
 //         microkernel over all of K, in blocks of KC
 //         epilogue on the MR x NR accumulators
 //
 // result[row, column] = epilogue(bias[column] + sum over segments s and steps k of A(row, s)[k] *
 // panels[column][s * count + k]). Weights are in panels of NR = tile.columns() columns: [groups * panels per
-// group][segments * count][tile.columns()], zero-padded. K = segments * count: a convolution has one segment
-// per tap or row of the window.
+// group][segments * count / group][tile.columns()][group], zero-padded, with group = tile.group(). K =
+// segments * count: a convolution has one segment per tap or row of the window.
 #pragma once
 
 #include "backends/cpu/compile/templates/epilogue.h"
@@ -28,8 +29,9 @@ struct RowRequest {
   llvm::Value* row;                       // first row of the tile
   llvm::Value* rows;                      // how many there are
   llvm::Value* group;
-  llvm::Value* table;  // [segments][tile.rows] pointers: to be filled, all of them readable
-  llvm::Value* extra;  // PanelProblem::extra_bytes of scratch
+  llvm::Value* table;   // [segments][tile.rows] pointers: to be filled, all of them readable
+  llvm::Type* element;  // of A, as stored
+  llvm::Value* extra;   // PanelProblem::extra_bytes of scratch
 };
 
 struct PanelProblem {
@@ -40,7 +42,7 @@ struct PanelProblem {
   Dim rows;
   int64_t columns = 0;  // of a group
   int64_t groups = 1;
-  int64_t segments = 1, count = 0;
+  int64_t segments = 1, count = 0;  // count: elements of a segment, a multiple of tile.group()
   TileShape tile;
   loops::Kernel epilogue;
   size_t column_dim = 0;  // of the result
@@ -53,7 +55,8 @@ struct PanelProblem {
 // `key` must contain everything that the functions of `problem` depend on.
 TemplateKernel plan_panels(PanelProblem problem, const std::string& key, const Target& target);
 
-// Layout of weights with columns in dim 0: {0/panel, others in `order`, 0%panel}.
+// Layout of weights with columns in dim 0: {0/panel, others in `order`, 0%panel}; with pairs of the innermost
+// of `order` innermost.
 Layout panel_layout(std::span<const int> order, const TileShape& tile);
 
 }  // namespace ingot::core::cpu

@@ -9,11 +9,11 @@ void fill_plain_rows(const RowRequest& request, int64_t row_numbers, int64_t gro
   llvm::Value* start =
       builder.CreateNSWAdd(builder.CreateNSWMul(request.row, builder.getInt64(row_numbers)),
                            builder.CreateNSWMul(request.group, builder.getInt64(group_numbers)));
-  llvm::Value* first = builder.CreateGEP(builder.getFloatTy(), request.buffers[0], start);
+  llvm::Value* first = builder.CreateGEP(request.element, request.buffers[0], start);
   for (int row = 0; row < tile_rows; ++row) {
     llvm::Value* existing = builder.CreateBinaryIntrinsic(llvm::Intrinsic::smin, builder.getInt64(row), last);
     llvm::Value* place = builder.CreateNSWMul(existing, builder.getInt64(row_numbers));
-    builder.CreateStore(builder.CreateGEP(builder.getFloatTy(), first, place),
+    builder.CreateStore(builder.CreateGEP(request.element, first, place),
                         builder.CreateConstGEP1_64(builder.getPtrTy(), request.table, row));
   }
 }

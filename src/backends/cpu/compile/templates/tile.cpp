@@ -3,6 +3,11 @@
 
 #include <array>
 
+#include <fmt/format.h>
+#include <llvm/IR/IntrinsicsX86.h>
+
+#include "backends/cpu/compile/llvm/elements.h"
+
 namespace ingot::core::cpu {
 
 namespace {
@@ -41,8 +46,32 @@ struct TileBody {
   llvm::Align alignment() const { return llvm::Align(shape.lanes * sizeof(float)); }
 
   llvm::Value* b_row(llvm::Value* b, llvm::Value* step) const {
-    return builder.CreateGEP(builder.getFloatTy(), b,
-                             builder.CreateNSWMul(step, builder.getInt64(shape.columns())));
+    return builder.CreateGEP(builder.getInt8Ty(), b,
+                             builder.CreateNSWMul(step, builder.getInt64(shape.step_bytes())));
+  }
+
+  bool multiplies_pairs() const { return shape.a == DType::kBF16; }
+  llvm::Type* word() const {
+    return multiplies_pairs() ? static_cast<llvm::Type*>(builder.getInt32Ty()) : builder.getFloatTy();
+  }
+  llvm::Type* pairs() const { return llvm::FixedVectorType::get(builder.getBFloatTy(), 2 * shape.lanes); }
+
+  // Vector `v` of a row of B, as the multiplication takes it.
+  llvm::Value* load_columns(llvm::Value* b, int v) const {
+    llvm::Value* place =
+        builder.CreateConstGEP1_64(builder.getInt8Ty(), b, v * shape.step_bytes() / shape.vectors);
+    if (multiplies_pairs()) return builder.CreateAlignedLoad(pairs(), place, alignment());
+    if (shape.b == DType::kF32) return builder.CreateAlignedLoad(vector(), place, alignment());
+    return load_as_float(builder, shape.b, place, shape.lanes);
+  }
+  llvm::Value* load_word(llvm::Value* place) const {
+    llvm::Value* spread = builder.CreateVectorSplat(
+        shape.lanes, builder.CreateAlignedLoad(word(), place, llvm::Align(bit_width(shape.a) / 8)));
+    return multiplies_pairs() ? builder.CreateBitCast(spread, pairs()) : spread;
+  }
+  llvm::Value* multiply_add(llvm::Value* a, llvm::Value* b, llvm::Value* sum) const {
+    if (!multiplies_pairs()) return builder.CreateIntrinsic(llvm::Intrinsic::fma, {vector()}, {a, b, sum});
+    return builder.CreateIntrinsic(llvm::Intrinsic::x86_avx512bf16_dpbf16ps_512, {}, {sum, a, b});
   }
 
   std::vector<llvm::Value*> row_pointers(const TileCall& call, llvm::Value* segment) const {
@@ -63,7 +92,7 @@ struct TileBody {
   }
 
   void prefetch_row(llvm::Value* b) const {
-    for (int64_t offset = 0; offset < shape.columns() * int64_t{sizeof(float)}; offset += kCacheLine)
+    for (int64_t offset = 0; offset < shape.step_bytes(); offset += kCacheLine)
       prefetch_line(builder.CreateConstGEP1_64(builder.getInt8Ty(), b, kPrefetchDistance + offset), 3);
   }
 
@@ -72,22 +101,17 @@ struct TileBody {
     prefetch_line(builder.CreateGEP(builder.getInt8Ty(), call.next, bytes), 2);
   }
 
-  // One step: a row of B times a broadcast element of each row of A.
+  // One step: a row of B times a broadcast word of each row of A.
   Sums multiply(std::span<llvm::Value* const> sums, llvm::Value* b,
                 const std::function<llvm::Value*(int)>& a) const {
     Sums next(sums.begin(), sums.end()), columns;
     if (prefetch && is_streaming()) prefetch_row(b);
-    for (int v = 0; v < shape.vectors; ++v) {
-      columns.push_back(
-          builder.CreateAlignedLoad(vector(), builder.CreateConstGEP1_64(vector(), b, v), alignment()));
-    }
+    for (int v = 0; v < shape.vectors; ++v) columns.push_back(load_columns(b, v));
     for (int row = 0; row < shape.rows; ++row) {
-      llvm::Value* number =
-          builder.CreateAlignedLoad(builder.getFloatTy(), a(row), llvm::Align(sizeof(float)));
-      llvm::Value* spread = builder.CreateVectorSplat(shape.lanes, number);
+      llvm::Value* spread = load_word(a(row));
       for (int v = 0; v < shape.vectors; ++v) {
         llvm::Value*& sum = next[row * shape.vectors + v];
-        sum = builder.CreateIntrinsic(llvm::Intrinsic::fma, {vector()}, {spread, columns[v], sum});
+        sum = multiply_add(spread, columns[v], sum);
       }
     }
     return next;
@@ -100,17 +124,18 @@ struct TileBody {
     llvm::Value* b = b_row(call.b, first);
     std::vector<llvm::Value*> rows;
     if (operand == TileOperand::kRows) rows = row_pointers(call, segment);
-    return emit_carrying_loop(
-        builder, begin, end, 1, sums, [&](llvm::Value* step, std::span<llvm::Value* const> now) {
-          if (prefetch && !is_streaming()) prefetch_next(call, builder.CreateNSWAdd(first, step));
-          return multiply(now, b_row(b, step), [&](int row) -> llvm::Value* {
-            if (operand == TileOperand::kRows)
-              return builder.CreateGEP(builder.getFloatTy(), rows[row], step);
-            llvm::Value* place = builder.CreateNSWMul(step, call.stride);
-            llvm::Value* column = builder.CreateGEP(builder.getFloatTy(), call.a, place);
-            return builder.CreateConstGEP1_64(builder.getFloatTy(), column, row);
-          });
-        });
+    return emit_carrying_loop(builder, begin, end, 1, sums,
+                              [&](llvm::Value* step, std::span<llvm::Value* const> now) {
+                                if (prefetch && !is_streaming())
+                                  prefetch_next(call, builder.CreateNSWAdd(first, step));
+                                return multiply(now, b_row(b, step), [&](int row) -> llvm::Value* {
+                                  if (operand == TileOperand::kRows)
+                                    return builder.CreateGEP(word(), rows[row], step);
+                                  llvm::Value* place = builder.CreateNSWMul(step, call.stride);
+                                  llvm::Value* column = builder.CreateGEP(word(), call.a, place);
+                                  return builder.CreateConstGEP1_64(word(), column, row);
+                                });
+                              });
   }
 
   Sums zeros() const { return Sums(shape.rows * shape.vectors, llvm::Constant::getNullValue(vector())); }
@@ -167,7 +192,20 @@ struct TileBody {
 
 }  // namespace
 
-TileShape choose_tile(int64_t columns, CpuFeatures features) {
+std::string to_string(const TileShape& tile) {
+  return fmt::format("tile {}x{}x{} {} {}", tile.rows, tile.vectors, tile.lanes, name(tile.a), name(tile.b));
+}
+
+bool multiplies_bf16(CpuFeatures features) {
+  return features.has(CpuFeature::kAvx512Bf16) && !features.has(CpuFeature::kAvx512Fp16);
+}
+
+bool has_tiles(DType a, DType b, CpuFeatures features) {
+  if (a == DType::kBF16) return b == a && multiplies_bf16(features);
+  return a == DType::kF32 && (b == a || is_half(b) || b == DType::kI8);
+}
+
+TileShape choose_tile(int64_t columns, CpuFeatures features, DType a, DType b) {
   std::span<const Candidate> candidates = kNarrow;
   if (features.has(CpuFeature::kX86V4)) candidates = kWide;
   const Candidate* best = &candidates[0];
@@ -178,7 +216,10 @@ TileShape choose_tile(int64_t columns, CpuFeatures features) {
   for (const Candidate& candidate : candidates) {
     if (columns > 0 && cost(candidate) < cost(*best)) best = &candidate;
   }
-  return best->shape;
+  TileShape tile = best->shape;
+  tile.a = a;
+  tile.b = b;
+  return tile;
 }
 
 std::vector<int> tile_row_counts(const TileShape& tile, std::optional<int64_t> rows) {
@@ -210,7 +251,8 @@ TileFunctions::TileFunctions(Code& code, TileShape shape, TileOperand operand, c
     llvm::Function* function = create_function(code, type, name);
     function->addFnAttr(llvm::Attribute::NoInline);
     Builder builder(llvm::BasicBlock::Create(context, "entry", function));
-    TileShape part{rows, shape.vectors, shape.lanes};
+    TileShape part = shape;
+    part.rows = rows;
     TileBody body{builder, part, shape.rows, operand, prefetch};
     body.emit({function->getArg(0), function->getArg(1), function->getArg(2), function->getArg(3),
                function->getArg(4), function->getArg(5), function->getArg(6)},
