@@ -119,7 +119,10 @@ def _reason_of_place(node: Node) -> str:
 
 
 def _reported(
-    nodes: Sequence[Node], refused: Refused, slow: Mapping[Node, Slowness] | None = None
+    nodes: Sequence[Node],
+    refused: Refused,
+    slow: Mapping[Node, Slowness] | None = None,
+    precisions: Mapping[str, str] | None = None,
 ) -> tuple[ReportedNode, ...]:
     rows = []
     for node in nodes:
@@ -129,7 +132,8 @@ def _reported(
         source = f"{file}:{line} in {function}" if file else ""
         reason = refused.get(node) or (_reason_of_place(node) if refused else "")
         slowness = str(slow[node]) if slow and node in slow else ""
-        rows.append(ReportedNode(node.name, target_name(node.target), source, reason, slowness))
+        precision = (precisions or {}).get(node.name, "")
+        rows.append(ReportedNode(node.name, target_name(node.target), source, reason, slowness, precision))
     return tuple(rows)
 
 
@@ -137,9 +141,9 @@ def _whole(
     module: GraphModule, capture: Capture, inputs: Sequence[Input], settings: Settings, like: torch.Tensor
 ) -> Compiled:
     slow = taken_slow(module, capture, settings)
-    runner, engine = build_runner(capture, inputs, settings, like)
+    runner, engine, precisions = build_runner(capture, inputs, settings, like)
     times = measure(module, inputs, runner) if settings.check_speed else ()
-    report = Report([Segment("cpu", _reported(capture.nodes, {}, slow), *times)], [engine])
+    report = Report([Segment("cpu", _reported(capture.nodes, {}, slow, precisions), *times)], [engine])
     return Compiled(runner, report, [engine])
 
 
@@ -189,4 +193,4 @@ def _place(
     compiled.report.engines.append(built.engine)
     compiled.conditions.add(built.engine, built.names)
     slow = {node: built.slow[node.name] for node in nodes if node.name in built.slow}
-    segments.append(Segment(Place.ENGINE.value, _reported(nodes, {}, slow), *built.times))
+    segments.append(Segment(Place.ENGINE.value, _reported(nodes, {}, slow, built.precisions), *built.times))

@@ -3,8 +3,10 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import torch
 from torch.fx import GraphModule, Node
@@ -23,14 +25,15 @@ from ingot.views import storage_order
 
 def build_runner(
     capture: Capture, inputs: Sequence[Input], settings: Settings, like: torch.Tensor
-) -> tuple[Callable[[list], list], _core.Engine]:
-    """A callable from the flat argument list to the flat output list, and its engine.
+) -> tuple[Callable[[list], list], _core.Engine, dict[str, str]]:
+    """A callable from the flat argument list to the flat output list, its engine, and `precisions_of` its nodes.
 
     like: results are on its device, or on a GPU if an argument is there.
     """
-    engine, _ = capture.builder.build(
+    engine, report = capture.builder.build(
         settings.compiler, settings.progress, settings.metadata, session.current()
     )
+    precisions = precisions_of(json.loads(report))
     signature = signature_of(engine)
     users = [position for position, given in enumerate(inputs) if given.kind == InputRole.USER]
     tensors = [users[position] for position in tensor_positions(signature.inputs)]
@@ -39,8 +42,20 @@ def build_runner(
     ]
     runner = _core.Runner(engine, tensors, weights, like, settings.check_weights)
     if all(slot.is_tensor for slot in signature.outputs):
-        return runner, engine
-    return WithPlainOutputs(runner, signature.outputs), engine
+        return runner, engine, precisions
+    return WithPlainOutputs(runner, signature.outputs), engine, precisions
+
+
+def precisions_of(report: Mapping[str, Any]) -> dict[str, str]:
+    """What each contraction is computed in where `enabled_precisions` allows narrower dtypes, by the node's name."""
+
+    def text(row: Mapping[str, str]) -> str:
+        if row["reason"]:
+            return f"f32: {row['reason']}"
+        same = row["operands"] == row["weight"]
+        return row["operands"] if same else f"{row['operands']} with weights of {row['weight']}"
+
+    return {row["node"]: text(row) for row in report["precisions"]}
 
 
 @dataclass
@@ -61,7 +76,6 @@ class PartBuilder:
             names = {own.name: origin.name for own, origin in call.origins.items()}
             try:
                 self.built[members] = _engine_of(call, given, self.settings, self.like)
-                self.built[members].names = names
             except TooSlowError as error:
                 raise TooSlowError({call.origins[node]: why for node, why in error.nodes.items()}) from error
             except (UnsupportedError, InternalError) as error:
@@ -83,7 +97,7 @@ def _engine_of(
     capture = Capture(f"torch {torch.__version__}")
     capture.graph(call.graph, inputs)
     slow = taken_slow(call.graph, capture, settings)
-    runner, engine = build_runner(capture, inputs, settings, like)
+    runner, engine, precisions = build_runner(capture, inputs, settings, like)
     times = measure(call.graph, inputs, runner) if settings.check_speed else ()
     users = [position for position, what in enumerate(inputs) if what.kind == InputRole.USER]
     returned = next(node for node in call.graph.graph.nodes if node.op == "output").args[0]
@@ -92,7 +106,10 @@ def _engine_of(
     orders = {k: storage_order(result.meta.get("val")) for k, result in enumerate(results)}
     orders = {k: order for k, order in orders.items() if order is not None}
     slow_origins = {call.origins[node].name: slowness for node, slowness in slow.items()}
-    return PartEngine(runner, engine, users, returns_one, orders, slow_origins, times)
+    part = PartEngine(runner, engine, users, returns_one, orders, slow_origins, times)
+    part.names = {own.name: origin.name for own, origin in call.origins.items()}
+    part.precisions = {part.names.get(name, name): text for name, text in precisions.items()}
+    return part
 
 
 def forget_orders(split: GraphModule) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import os
 import sys
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any
@@ -21,13 +22,18 @@ def short_path(source: str) -> str:
 
 @dataclass(frozen=True)
 class ReportedNode:
-    """One ATen node. `reason` is why it is outside of an engine, "" if it is inside; `slow` why it is slow inside."""
+    """One ATen node. `reason` is why it is outside of an engine, "" if it is inside; `slow` why it is slow inside.
+
+    precision: of products and convolutions, with enabled_precisions: the dtype ("f16", "f32 with weights of f16"), or why it
+    stays f32 ("f32: ...").
+    """
 
     name: str
     op: str
     source: str = ""
     reason: str = ""
     slow: str = ""
+    precision: str = ""
 
     def __str__(self) -> str:
         return f"{self.op} ({self.name}): {self.reason or self.slow}" + (
@@ -91,6 +97,12 @@ class Report:
         return [node for segment in self.segments for node in segment.nodes if node.slow]
 
     @property
+    def precisions(self) -> Counter[str]:
+        """How many nodes enabled_precisions has put into which dtypes, and how many stay f32 for which reason."""
+        nodes = [node for segment in self.segments for node in segment.nodes]
+        return Counter(node.precision for node in nodes if node.precision)
+
+    @property
     def totals(self) -> str:
         """How much of the program runs in engines, in a line."""
         nodes = sum(len(segment.nodes) for segment in self.segments)
@@ -105,6 +117,7 @@ class Report:
 
     def __str__(self) -> str:
         lines = [self.totals]
+        lines += [f"precision: {count} in {what}" for what, count in sorted(self.precisions.items())]
         for number, segment in enumerate(self.segments):
             lines.append(f"segment {number}: {segment}")
             lines += [f"  {node}" for node in segment.nodes if segment.backend == "torch" or node.slow]

@@ -55,13 +55,14 @@ class PartEngine(torch.nn.Module):
         )
         self.times = times  # milliseconds in torch and in the engine, where they were measured
         self.names: dict[str, str] = {}  # of its calls: in the engine -> in the whole graph
+        self.precisions: dict[str, str] = {}  # of its contractions, by their names in the whole graph
 
     def fresh(self) -> PartEngine:
         """The same engine for another split."""
         twin = PartEngine(
             self.runner, self.engine, self.users, self.returns_one, self.orders, self.slow, self.times
         )
-        twin.names = self.names
+        twin.names, twin.precisions = self.names, self.precisions
         return twin
 
     def forward(self, *arguments: object) -> object:

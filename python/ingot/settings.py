@@ -23,7 +23,7 @@ _OWN = {
 }
 
 _WEIGHT_CHECKS = ("fast", "thorough", "full")
-_LISTS = ("names", "name:dims,...")  # types of options whose values may be lists of strings
+_LISTS = ("names", "name:dims,...", "dtypes")  # types of options whose values may be lists
 _PYTHON_NAMESPACES = ("_operator", "math", "torch", "higher_order")  # targets that are not overloads
 
 
@@ -125,12 +125,19 @@ def _operator_name(value: Any) -> str:
     )
 
 
+def _dtype_name(value: Any) -> Any:
+    """ "bfloat16" of torch.bfloat16; anything else as it is."""
+    return str(value).removeprefix("torch.") if type(value).__name__ == "dtype" else value
+
+
 def _text(name: str, kind: str, value: Any) -> str:
     """The compiler's text for a value; it knows which strings an option accepts."""
     if isinstance(value, bool):
         return "true" if value else "false"
     if isinstance(value, (int, str)):
         return str(value)
-    if kind in _LISTS and isinstance(value, (list, tuple, set)) and all(isinstance(v, str) for v in value):
-        return ",".join(sorted(value) if isinstance(value, set) else value)
+    if kind in _LISTS and isinstance(value, (list, tuple, set, frozenset)):
+        words = [_dtype_name(item) if kind == "dtypes" else item for item in value]
+        if all(isinstance(word, str) for word in words):
+            return ",".join(words if isinstance(value, (list, tuple)) else sorted(words))
     raise UserError(f'option "{name}" is a {kind}, not {value!r}', code="INGOT-U002")

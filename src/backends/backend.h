@@ -14,6 +14,7 @@
 #include "ops/fusion_answer.h"
 #include "ops/layout_request.h"
 #include "ops/ops.h"
+#include "ops/precision_choice.h"
 #include "passes/pass.h"
 
 namespace ingot::core {
@@ -32,6 +33,8 @@ struct Target {
   std::string device;  // in the canonical form of the backend's `device`: "x86-64-v4+vnni"
   int level = 3;       // optimization level 0..3
   enum class Numerics { kStrict, kDefault, kFast } numerics = Numerics::kDefault;
+  std::vector<DType> precisions;            // in which contractions of f32 may be computed too, sorted
+  std::vector<std::string> keep_precision;  // patterns of names of nodes that stay as they are
   std::string text() const;
 };
 
@@ -67,6 +70,10 @@ class Backend {
   virtual Support supports(const Node& node, const SymbolValues& sizes, const Target& target) const = 0;
   // The passes that only this backend has: rows of the pass table (passes/pipeline.h).
   virtual std::vector<Pass> passes(const Target&) const { return {}; }
+  // The dtypes of a contraction of f32, of those that the target allows.
+  virtual PrecisionChoice precision(const PrecisionSite&, const Target&) const {
+    return {.reason = "this backend computes in the model's dtypes"};
+  }
   virtual LayoutRequest layouts(const Node& node, const Target& target) const = 0;
   // Whether `consumer` (elementwise, or a view of one of `region`'s results) may join the fused node
   // `region`, and whether `producer` may be computed inside it.

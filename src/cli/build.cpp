@@ -47,6 +47,18 @@ void print_slow(const nlohmann::json& nodes) {
   }
 }
 
+void print_precisions(const nlohmann::json& nodes) {
+  std::map<std::string, size_t> counts;
+  for (const auto& node : nodes) {
+    const std::string operands = node.value("operands", ""), weight = node.value("weight", "");
+    const std::string reason = node.value("reason", "");
+    ++counts[!reason.empty()      ? "f32: " + reason
+             : operands == weight ? operands
+                                  : fmt::format("{} with weights of {}", operands, weight)];
+  }
+  for (const auto& [what, count] : counts) fmt::print("  precision: {} in {}\n", count, what);
+}
+
 }  // namespace
 
 void build(const BuildCommand& command) {
@@ -90,6 +102,7 @@ void build(const BuildCommand& command) {
     for (const auto& repeats : json["repeats"])
       fmt::print("  {}: {} layers, {} distinct\n", repeats["path"].get<std::string>(),
                  repeats["layers"].get<size_t>(), repeats["distinct"].get<size_t>());
+    print_precisions(json["precisions"]);
     print_slow(json["slow"]);
   }
 }

@@ -22,7 +22,7 @@ struct BuildReport {
   size_t verified_kernels = 0;           // ... and run beside their definition
   std::vector<SlowNode> slow;            // what the engine runs slowly
   std::vector<PassRunner::Timing> passes;
-  Refusals refusals;        // of neighbours to join regions
+  NodeReports nodes;
   int64_t arena_bytes = 0;  // at the typical sizes
   int64_t arena_lower_bound = 0;
 };

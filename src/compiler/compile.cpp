@@ -91,7 +91,7 @@ std::shared_ptr<EngineData> compile_model(const aten::Program& program,
   Phases& phases = hooks.phases != nullptr ? *hooks.phases : own;
   const Target& target = options.target;
   const Backend& backend = find_backend(backends, target.backend);
-  PassRunner runner(pipeline_for(backend, target, &filled.refusals), options.passes, hooks.dump);
+  PassRunner runner(pipeline_for(backend, target, &filled.nodes), options.passes, hooks.dump);
 
   phases.begin("import");
   aten::Imported model = import();

@@ -24,7 +24,8 @@ std::map<std::string_view, const aten::WeightSource*> weights_by_name(const aten
 }
 
 void write_report(ByteWriter& writer, const BuildReport& report) {
-  for (const size_t number : {report.kernels, report.distinct_kernels, report.slow.size()})
+  const std::vector<NodePrecision>& precisions = report.nodes.precisions;
+  for (const size_t number : {report.kernels, report.distinct_kernels, report.slow.size(), precisions.size()})
     writer.number(number);
   writer.number(static_cast<uint64_t>(report.arena_bytes));
   writer.number(static_cast<uint64_t>(report.arena_lower_bound));
@@ -32,18 +33,29 @@ void write_report(ByteWriter& writer, const BuildReport& report) {
     for (const std::string& text : {node.node, node.op, node.source, node.reason}) writer.text(text);
     for (const double time : {node.own_ns, node.peer_ns}) writer.number(std::bit_cast<uint64_t>(time));
   }
+  for (const NodePrecision& node : precisions) {
+    for (const std::string& text : {node.node, node.op, node.source, node.choice.reason}) writer.text(text);
+    for (const DType dtype : {node.choice.operands, node.choice.weight})
+      writer.number(static_cast<uint64_t>(dtype));
+  }
 }
 
 bool read_report(ByteReader& reader, BuildReport& report) {
   report.kernels = reader.number();
   report.distinct_kernels = report.reused_kernels = reader.number();
-  const uint64_t slow = reader.number();
+  const uint64_t slow = reader.number(), precisions = reader.number();
   report.arena_bytes = static_cast<int64_t>(reader.number());
   report.arena_lower_bound = static_cast<int64_t>(reader.number());
   for (uint64_t i = 0; i < slow && reader.is_whole(); ++i) {
     SlowNode& node = report.slow.emplace_back();
     for (std::string* text : {&node.node, &node.op, &node.source, &node.reason}) *text = reader.text();
     for (double* time : {&node.own_ns, &node.peer_ns}) *time = std::bit_cast<double>(reader.number());
+  }
+  for (uint64_t i = 0; i < precisions && reader.is_whole(); ++i) {
+    NodePrecision& node = report.nodes.precisions.emplace_back();
+    for (std::string* text : {&node.node, &node.op, &node.source, &node.choice.reason}) *text = reader.text();
+    for (DType* dtype : {&node.choice.operands, &node.choice.weight})
+      *dtype = static_cast<DType>(reader.number());
   }
   return reader.is_whole();
 }

@@ -46,6 +46,30 @@ std::vector<std::string> parse_names(std::string_view value) {
   return names;
 }
 
+// Names of this project, and torch's.
+std::optional<DType> parse_precision(std::string_view word) {
+  constexpr std::pair<std::string_view, DType> kAliases[] = {
+      {"float32", DType::kF32}, {"float", DType::kF32},     {"fp32", DType::kF32}, {"float16", DType::kF16},
+      {"half", DType::kF16},    {"bfloat16", DType::kBF16}, {"fp16", DType::kF16},
+  };
+  const auto* const found = std::ranges::find(kAliases, word, &std::pair<std::string_view, DType>::first);
+  const auto dtype = found != std::end(kAliases) ? found->second : parse_dtype(word);
+  return dtype == DType::kF32 || (dtype && is_half(*dtype)) ? dtype : std::nullopt;
+}
+
+std::vector<DType> parse_precisions(std::string_view name, std::string_view value) {
+  std::vector<DType> dtypes;
+  for (const std::string& word : parse_names(value)) {
+    const auto dtype = parse_precision(word);
+    if (!dtype) refuse(name, word, "f32, f16 or bf16, separated by commas");
+    if (*dtype != DType::kF32) dtypes.push_back(*dtype);
+  }
+  std::ranges::sort(dtypes);
+  const auto repeated = std::ranges::unique(dtypes);
+  dtypes.erase(repeated.begin(), repeated.end());
+  return dtypes;
+}
+
 Target::Numerics parse_numerics(std::string_view name, std::string_view value) {
   if (value == "strict") return Target::Numerics::kStrict;
   if (value == "default") return Target::Numerics::kDefault;
@@ -93,6 +117,13 @@ constexpr std::array kRows = {
         }},
     Row{{"disable_passes", "names", "", "passes that do not run, separated by commas"},
         [](CompileOptions& o, View, View value) { o.passes.disabled = parse_names(value); }},
+    Row{{"enabled_precisions", "dtypes", "f32",
+         "dtypes in which products, convolutions and attention of f32 may be computed where that is faster: "
+         "f32, "
+         "f16, bf16"},
+        [](CompileOptions& o, View name, View value) {
+          o.target.precisions = parse_precisions(name, value);
+        }},
     Row{{"engine_cache_dir", "folder", "",
          "cache entries on disk, yours alone (mode 0700); off: none; default: INGOT_ENGINE_CACHE_DIR or "
          "~/.cache/ingot"},
@@ -108,6 +139,9 @@ constexpr std::array kRows = {
     Row{{"keep_original_weights", "bool", "false",
          "ship the model's own weights and prepare them at load, for machines of another kind"},
         [](CompileOptions& o, View name, View value) { o.keep_original_weights = parse_bool(name, value); }},
+    Row{{"keep_precision", "names", "",
+         "nodes that enabled_precisions leaves as they are: names with * and ?, separated by commas"},
+        [](CompileOptions& o, View, View value) { o.target.keep_precision = parse_names(value); }},
     Row{{"numerics", "word", "default",
          "strict: only sums are reordered; default: within the accuracy rule; fast: GPUs also round products "
          "of f32 "

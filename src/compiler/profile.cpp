@@ -11,8 +11,6 @@
 namespace ingot::core {
 namespace {
 
-constexpr int64_t kModerateSize = 64;  // if neither the user nor the example gives a size
-
 const Value* find_input(const Graph& graph, const std::string& name) {
   std::vector<std::string_view> names;
   for (const Value* input : graph.inputs()) {
@@ -70,15 +68,6 @@ void apply_profiles(Graph& graph, std::span<const DimProfile> profiles) {
     check_rank(*input, profile);
     for (size_t axis = 0; axis < input->type.rank(); ++axis) apply(graph, *input, profile, axis);
   }
-}
-
-SymbolValues typical_sizes(const SymbolTable& symbols) {
-  SymbolValues values;
-  for (const auto& [name, info] : symbols) {
-    const int64_t moderate = std::clamp(kModerateSize, info.range.min, info.range.max);
-    values[name] = info.typical.value_or(moderate);
-  }
-  return values;
 }
 
 }  // namespace ingot::core

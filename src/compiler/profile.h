@@ -12,7 +12,4 @@ namespace ingot::core {
 // UserError INGOT-U011 if a profile names an unknown input, has the wrong rank, or contradicts a static dim.
 void apply_profiles(Graph& graph, std::span<const DimProfile> profiles);
 
-// The value of each symbol to optimize for: its typical size, or a moderate one within its range.
-SymbolValues typical_sizes(const SymbolTable& symbols);
-
 }  // namespace ingot::core

@@ -20,8 +20,20 @@ struct Refusal {
 };
 using Refusals = std::map<Refusal, int64_t>;  // how often
 
+// A contraction of f32 where narrower dtypes are enabled, and what it is computed in.
+struct NodePrecision {
+  std::string node, op, source;
+  PrecisionChoice choice;
+};
+
+// What a build's passes report about nodes.
+struct NodeReports {
+  Refusals refusals;                      // of neighbours to join regions
+  std::vector<NodePrecision> precisions;  // empty unless the target enables some
+};
+
 // The pass table of a build: the passes of every target, parameterized by the backend, and the backend's own.
-// The backend and `refusals` (may be null), which counts what it refuses, must outlive the table.
-std::vector<Pass> pipeline_for(const Backend& backend, const Target& target, Refusals* refusals = nullptr);
+// The backend and `reports`, which its passes fill (may be null), must outlive the table.
+std::vector<Pass> pipeline_for(const Backend& backend, const Target& target, NodeReports* reports = nullptr);
 
 }  // namespace ingot::core

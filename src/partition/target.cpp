@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <fmt/core.h>
+#include <fmt/ranges.h>
 
 #include "backends/backend.h"
 
@@ -7,8 +8,12 @@ namespace ingot::core {
 
 std::string Target::text() const {
   constexpr std::string_view kNumerics[] = {"strict", "default", "fast"};
-  return fmt::format("{}:{} level={} numerics={}", backend, device, level,
-                     kNumerics[static_cast<size_t>(numerics)]);
+  std::string text = fmt::format("{}:{} level={} numerics={}", backend, device, level,
+                                 kNumerics[static_cast<size_t>(numerics)]);
+  for (const DType dtype : precisions) text += fmt::format(" +{}", name(dtype));
+  if (!precisions.empty() && !keep_precision.empty())
+    text += fmt::format(" keeps [{}]", fmt::join(keep_precision, "\n"));
+  return text;
 }
 
 }  // namespace ingot::core

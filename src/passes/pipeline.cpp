@@ -34,6 +34,10 @@ std::vector<Pass> neutral_passes(const TargetRules& rules) {
       {.name = "decompose",
        .run = decompose,
        .why = "backends only support operators without a decomposition"},
+      {.name = "lower_precision",
+       .run = [rule = rules.precision](
+                  Graph graph) { return rule ? lower_precision(std::move(graph), rule) : std::move(graph); },
+       .why = "on the operators that backends see; simplify removes conversions that cancel"},
       {.name = "simplify",
        .run = simplify,
        .minimum_level = 1,

@@ -6,6 +6,7 @@
 
 #include "ir/graph.h"
 #include "ops/layout_request.h"
+#include "ops/precision_choice.h"
 
 namespace ingot::core {
 
@@ -25,10 +26,16 @@ struct FuseRules {
 };
 Graph fuse(Graph graph, const FuseRules& rules);
 
+// Computes contractions of f32 in the dtypes that the rule chooses. What they read in f16 is rounded where it
+// is computed, for all readers, so that it is stored once; sums, and what is computed of results, stay f32.
+using PrecisionRule = std::function<PrecisionChoice(const PrecisionSite& site)>;
+Graph lower_precision(Graph graph, const PrecisionRule& rule);
+
 // The decisions that every backend provides for the passes above, which are in the table for all of them.
 struct TargetRules {
   LayoutRule layouts;
   FuseRules fuse;
+  PrecisionRule precision;
 };
 
 // The following passes are rows of the backends that use them, each with its own rule.

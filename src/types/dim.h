@@ -82,6 +82,8 @@ struct SymbolInfo {
   bool operator==(const SymbolInfo&) const = default;
 };
 using SymbolTable = std::map<std::string, SymbolInfo, std::less<>>;
+// The value of each symbol to optimize for: its typical size, or a moderate one within its range.
+SymbolValues typical_sizes(const SymbolTable& symbols);
 
 // Interval arithmetic, saturating. A symbol missing from the table may have any value, including negative
 // ones.

@@ -165,4 +165,12 @@ bool provably_less(const Dim& a, const Dim& b, const SymbolTable& symbols) {
   return difference && range_of(*difference, symbols).min > 0;
 }
 
+SymbolValues typical_sizes(const SymbolTable& symbols) {
+  constexpr int64_t kModerateSize = 64;  // if neither the user nor the example gives a size
+  SymbolValues values;
+  for (const auto& [name, info] : symbols)
+    values[name] = info.typical.value_or(std::clamp(kModerateSize, info.range.min, info.range.max));
+  return values;
+}
+
 }  // namespace ingot::core

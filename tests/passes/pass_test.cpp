@@ -41,10 +41,13 @@ TensorMap prepared(const Split& split, TensorMap weights) {
   return weights;
 }
 
-void expect_same_values(const Graph& before, const Split& after) {
+// Of the pass whose purpose is to round, in dtypes of eight significant bits and more.
+double tolerance_of(const Pass& pass) { return pass.name == "lower_precision" ? 0.02 : kTolerance; }
+
+void expect_same_values(const Graph& before, const Split& after, double tolerance) {
   const RandomInputs random = random_inputs(before);
   EXPECT_EQ(difference(evaluate(before, random.inputs, random.weights),
-                       evaluate(after.main, random.inputs, prepared(after, random.weights))),
+                       evaluate(after.main, random.inputs, prepared(after, random.weights)), tolerance),
             "");
 }
 
@@ -62,10 +65,17 @@ void check_case(const Pass& pass, PassCase& each) {
   const std::string made = print(after);
   if (is_update()) each.after = made == print(before) ? "" : made;
   EXPECT_EQ(made, each.after.empty() ? print(before) : each.after);
-  expect_same_values(before, after);
+  expect_same_values(before, after, tolerance_of(pass));
   const std::string main = print(after.main);
   after = runner.run(pass, {Graph("init"), std::move(after.main)});
   EXPECT_EQ(print(after), main) << "a second run changes the graph";
+}
+
+// Products of two computed values in f16, weights of few rows in bf16.
+PrecisionChoice half_of(const PrecisionSite& site) {
+  if (!site.has_fixed_weight) return {.operands = DType::kF16, .weight = DType::kF16};
+  const bool is_row = site.contraction.operand_type(0).shape[0] == Dim(1);
+  return {.operands = is_row ? DType::kF32 : DType::kF16, .weight = DType::kF16};
 }
 
 // A target that takes whatever it is offered, and wants the channels of convolutions last.
@@ -76,7 +86,7 @@ TargetRules eager_target() {
     const Layout layout = Layout::permutation(std::vector{0, 2, 3, 1});
     return LayoutRequest{.operands = {layout}, .results = {layout}};
   };
-  return {.layouts = channels_last, .fuse = {always, always}};
+  return {.layouts = channels_last, .fuse = {always, always}, .precision = half_of};
 }
 
 // A fixed device of each backend, so that its passes answer alike everywhere.

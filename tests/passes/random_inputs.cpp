@@ -11,8 +11,6 @@
 namespace ingot::core {
 namespace {
 
-constexpr double kTolerance = 1e-4;  // relative to the larger of 1 and the value
-
 // Calls `visit` with every index of a shape.
 template <typename Visit>
 void for_each_index(const std::vector<int64_t>& shape, Visit&& visit) {
@@ -52,13 +50,13 @@ SymbolValues sizes(const SymbolTable& symbols) {
   return values;
 }
 
-std::string difference(const Tensor& a, const Tensor& b) {
+std::string difference(const Tensor& a, const Tensor& b, double tolerance) {
   if (a.dtype != b.dtype || a.shape != b.shape) return "types differ";
   std::string text;
   for_each_index(a.shape, [&](const std::vector<int64_t>& index) {
     const double x = read_double(a.view(), index), y = read_double(b.view(), index);
     const bool same = x == y || (std::isnan(x) && std::isnan(y)) ||
-                      std::abs(x - y) <= kTolerance * std::max(1.0, std::abs(x));
+                      std::abs(x - y) <= tolerance * std::max(1.0, std::abs(x));
     if (!same && text.empty()) text = fmt::format("{} and {}", x, y);
   });
   return text;
@@ -80,14 +78,15 @@ RandomInputs random_inputs(const Graph& graph) {
   return result;
 }
 
-std::string difference(const Evaluation& a, const Evaluation& b) {
+std::string difference(const Evaluation& a, const Evaluation& b, double tolerance) {
   if (a.outputs.size() != b.outputs.size() || a.updates.size() != b.updates.size()) return "counts differ";
   for (size_t i = 0; i < a.outputs.size(); ++i) {
-    const std::string text = difference(a.outputs[i], b.outputs[i]);
+    const std::string text = difference(a.outputs[i], b.outputs[i], tolerance);
     if (!text.empty()) return fmt::format("output {}: {}", i, text);
   }
   for (const auto& [name, value] : a.updates) {
-    const std::string text = b.updates.contains(name) ? difference(value, b.updates.at(name)) : "missing";
+    const std::string text =
+        b.updates.contains(name) ? difference(value, b.updates.at(name), tolerance) : "missing";
     if (!text.empty()) return fmt::format("state {}: {}", name, text);
   }
   return "";

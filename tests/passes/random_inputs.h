@@ -14,7 +14,9 @@ struct RandomInputs {
 };
 RandomInputs random_inputs(const Graph& graph);
 
-// Differences between two evaluations beyond rounding; "" if there are none.
-std::string difference(const Evaluation& a, const Evaluation& b);
+// What rounding explains, relative to the larger of 1 and the value.
+constexpr double kTolerance = 1e-4;
+// Differences between two evaluations beyond `tolerance`; "" if there are none.
+std::string difference(const Evaluation& a, const Evaluation& b, double tolerance = kTolerance);
 
 }  // namespace ingot::core

@@ -115,6 +115,15 @@ void write_fields(JsonWriter& json, const Repeats& repeats) {
   json.field("distinct", repeats.distinct);
 }
 
+void write_fields(JsonWriter& json, const NodePrecision& each) {
+  json.field("node", each.node);
+  json.field("op", each.op);
+  json.field("source", each.source);
+  json.field("operands", name(each.choice.operands));
+  json.field("weight", name(each.choice.weight));
+  json.field("reason", each.choice.reason);
+}
+
 template <typename Range>
 void write_objects(JsonWriter& json, const Range& items) {
   json.begin_array();
@@ -202,7 +211,8 @@ class Build {
     json.field("is_from_cache", report_.is_from_cache);
     json.field("verified_kernels", report_.verified_kernels);
     write_objects(json.key("slow"), report_.slow);
-    write_objects(json.key("not_fused"), report_.refusals);
+    write_objects(json.key("precisions"), report_.nodes.precisions);
+    write_objects(json.key("not_fused"), report_.nodes.refusals);
     json.field("arena_bytes", report_.arena_bytes);
     json.field("arena_lower_bound", report_.arena_lower_bound);
     json.end_object();

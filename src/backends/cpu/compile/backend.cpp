@@ -10,6 +10,7 @@
 #include "backends/cpu/compile/fingerprint.h"
 #include "backends/cpu/compile/llvm/generate.h"
 #include "backends/cpu/compile/passes.h"
+#include "backends/cpu/compile/precision.h"
 #include "backends/cpu/compile/speed.h"
 #include "backends/cpu/compile/templates/image_rows.h"
 #include "backends/cpu/compile/templates/kernel_template.h"
@@ -117,6 +118,10 @@ class CpuBackend final : public Backend {
   }
 
   std::vector<Pass> passes(const Target& target) const override { return own_passes(target); }
+
+  PrecisionChoice precision(const PrecisionSite& site, const Target& target) const override {
+    return choose_precision(site, target);
+  }
 
   LayoutRequest layouts(const Node& node, const Target& target) const override {
     LayoutRequest request;

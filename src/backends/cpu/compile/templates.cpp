@@ -90,6 +90,16 @@ const KernelTemplate* find_template(const Op& op) {
   return found == std::end(kTemplates) ? nullptr : found;
 }
 
+bool has_template_of(const Node& node, DType dtype, const Target& target) {
+  std::vector<TensorType> types = operand_types(node);
+  for (TensorType& type : types) type.dtype = is_floating(type.dtype) ? dtype : type.dtype;
+  const CpuFeatures features = features_of(target);
+  if (node.op == &ops::linear) return supports_linear(types, features).yes;
+  if (node.op == &ops::matmul) return supports_matmul(types, features).yes;
+  return node.op == &ops::convolution &&
+         supports_convolution(types, node.attributes<ops::Convolution>(), features).yes;
+}
+
 const KernelTemplate* find_ready_template(const Node& node, const Target& target) {
   const KernelTemplate* kernel_template = find_template(*node.op);
   if (kernel_template == nullptr || !kernel_template->supports(node, target).yes) return nullptr;

@@ -13,6 +13,7 @@
 #include "backends/cuda/compile/kernel_text.h"
 #include "backends/cuda/compile/nvrtc.h"
 #include "backends/cuda/compile/passes.h"
+#include "backends/cuda/compile/precision.h"
 #include "backends/cuda/compile/prelude.h"
 #include "backends/cuda/compile/speed.h"
 #include "backends/cuda/kernel_abi.h"
@@ -140,6 +141,10 @@ class CudaBackend final : public Backend {
   }
 
   std::vector<Pass> passes(const Target& target) const override { return own_passes(target); }
+
+  PrecisionChoice precision(const PrecisionSite& site, const Target& target) const override {
+    return choose_precision(site, target);
+  }
 
   LayoutRequest layouts(const Node& node, const Target&) const override {
     return node.op == &ops::attention ? attention_layouts(node) : contraction_layouts(node);

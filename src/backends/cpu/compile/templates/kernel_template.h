@@ -43,6 +43,9 @@ struct KernelTemplate {
 
 const KernelTemplate* find_template(const Op& op);  // null if there is none
 
+// Whether a template multiplies the floats of `node` as numbers of `dtype`.
+bool has_template_of(const Node& node, DType dtype, const Target& target);
+
 // The kernel template for `node` in its current form: null if there is none, if none supports it, or if its
 // operands and results do not have the requested layouts.
 const KernelTemplate* find_ready_template(const Node& node, const Target& target);

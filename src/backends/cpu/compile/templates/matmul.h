@@ -8,6 +8,7 @@
 #pragma once
 
 #include "backends/cpu/compile/templates/kernel_template.h"
+#include "support/cpu_features.h"
 
 namespace ingot::core::cpu {
 
