@@ -58,6 +58,16 @@ Samples matmul_samples() {
           sample({i64({2, 3}), i64({3, 2})})};
 }
 
+Types infer_linear_shape(const Node& node) {
+  const TensorType &x = node.operand_type(0), &weight = node.operand_type(1);
+  require_rank(node, 1, 2);
+  require(x.rank() >= 1, node, "operand 0 must have at least one dim");
+  if (x.shape.back() != weight.shape[1])
+    fail(node, "inner sizes of " + to_string(x.shape) + " and " + to_string(weight.shape) + " differ");
+  Shape shape = leading(x.shape, 1);
+  shape.push_back(weight.shape[0]);
+  return {{x.dtype, std::move(shape), {}}};
+}
 Types infer_linear(const Node& node) {
   const TensorType &x = node.operand_type(0), &weight = node.operand_type(1);
   const bool narrow_weight = x.dtype == DType::kF32 && (is_half(weight.dtype) || weight.dtype == DType::kI8);
@@ -65,14 +75,9 @@ Types infer_linear(const Node& node) {
           "the weight must have the dtype of x, or beside f32 be bf16, f16 or i8");
   require(!node.has_operand(2) || node.operand_type(2).dtype == x.dtype, node,
           "the bias must have the dtype of x");
-  require_rank(node, 1, 2);
-  require(x.rank() >= 1, node, "operand 0 must have at least one dim");
-  if (x.shape.back() != weight.shape[1])
-    fail(node, "inner sizes of " + to_string(x.shape) + " and " + to_string(weight.shape) + " differ");
-  Shape shape = leading(x.shape, 1);
-  shape.push_back(weight.shape[0]);
+  Types types = infer_linear_shape(node);
   if (node.has_operand(2)) require_shape(node, 2, {weight.shape[0]});
-  return {{x.dtype, std::move(shape), {}}};
+  return types;
 }
 loops::Kernel lower_linear(const Node& node) {
   KernelBuilder kernel(node);
@@ -90,6 +95,34 @@ loops::Kernel lower_linear(const Node& node) {
   kernel.store(index, sum + kernel.load(2, {index.back()}));
   return kernel.finish();
 }
+constexpr Operand kByteOperands[] = {{"x", DTypeSet::kNumeric}, {"weight", DTypeSet::kNumeric}};
+Types infer_integer_linear(const Node& node) {
+  const TensorType &x = node.operand_type(0), &weight = node.operand_type(1);
+  require(x.dtype == DType::kU8 || x.dtype == DType::kI8, node, "x must be u8 or i8");
+  require(weight.dtype == DType::kI8, node, "the weight must be i8");
+  Types types = infer_linear_shape(node);
+  types[0].dtype = DType::kI32;
+  return types;
+}
+loops::Kernel lower_integer_linear(const Node& node) {
+  KernelBuilder kernel(node);
+  const Index index = kernel.parallel(node.results[0]->type.shape);
+  const StageLoops inner = kernel.loops({node.operand_type(0).shape.back()});
+  Index at = leading(index, 1);
+  at.push_back(inner.index[0]);
+  const Expr x = loops::convert(DType::kI32, kernel.load(0, at));
+  const Expr weight = loops::convert(DType::kI32, kernel.load(1, {index.back(), inner.index[0]}));
+  kernel.store_reduced(index, loops::Combine::kAdd, inner, x * weight);
+  return kernel.finish();
+}
+Samples integer_linear_samples() {
+  const auto bytes = [](DType dtype, Shape shape) {
+    return tensor(dtype, std::move(shape), dtype == DType::kU8 ? 0 : -128, dtype == DType::kU8 ? 255 : 127);
+  };
+  return {sample({bytes(DType::kU8, {batch(), length(), 8}), bytes(DType::kI8, {4, 8})}),
+          sample({bytes(DType::kI8, {3, 5}), bytes(DType::kI8, {7, 5})})};
+}
+
 Samples linear_samples() {
   return {sample({f32({batch(), length(), 6}), f32({4, 6}), f32({4})}), sample({f32({3, 5}), f32({7, 5})}),
           sample({f32({5}), f32({2, 5}), f32({2})}),
@@ -116,5 +149,14 @@ constinit const Op linear = {.name = "linear",
                              .infer = infer_linear,
                              .lower = lower_linear,
                              .samples = linear_samples};
+
+constinit const Op integer_linear = {
+    .name = "integer_linear",
+    .summary = "x [*, K] of u8 or i8 times weight [N, K] of i8 transposed, with sums in i32",
+    .operands = kByteOperands,
+    .traits = Trait::kContraction | Trait::kReduction,
+    .infer = infer_integer_linear,
+    .lower = lower_integer_linear,
+    .samples = integer_linear_samples};
 
 }  // namespace ingot::core::ops

@@ -11,8 +11,7 @@ std::string Target::text() const {
   std::string text = fmt::format("{}:{} level={} numerics={}", backend, device, level,
                                  kNumerics[static_cast<size_t>(numerics)]);
   for (const DType dtype : precisions) text += fmt::format(" +{}", name(dtype));
-  if (!precisions.empty() && !keep_precision.empty())
-    text += fmt::format(" keeps [{}]", fmt::join(keep_precision, "\n"));
+  if (!keep_precision.empty()) text += fmt::format(" keeps [{}]", fmt::join(keep_precision, "\n"));
   return text;
 }
 

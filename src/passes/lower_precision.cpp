@@ -6,6 +6,7 @@
 #include "passes/hoist.h"
 #include "passes/replace_all_uses.h"
 #include "passes/target_passes.h"
+#include "passes/widened_values.h"
 
 namespace ingot::core {
 namespace {
@@ -21,30 +22,6 @@ bool is_wide_contraction(const Node& node) {
 DType dtype_of(const Node& node, const PrecisionChoice& choice, size_t operand) {
   if (node.op == &ops::attention && operand == kMaskOfAttention) return DType::kF32;
   return operand == kWeightOperand ? choice.weight : choice.operands;
-}
-
-// The node whose result `value` shows, maybe moved by views; null for inputs.
-Node* source_of(const Value* value) {
-  Node* producer = value->producer;
-  while (producer != nullptr && producer->op->traits.has(Trait::kView) && !producer->operands.empty())
-    producer = producer->operands[0]->producer;
-  return producer;
-}
-
-bool widens_from(const Node* node, DType dtype) {
-  return node != nullptr && node->op == &ops::convert && node->operand_type(0).dtype == dtype;
-}
-
-// The value in `dtype`: what it was widened from, moved by the same views, or converted.
-Value* narrowed(Graph& graph, Value* value, DType dtype) {
-  Node* producer = value->producer;
-  if (widens_from(producer, dtype)) return producer->operands[0];
-  if (widens_from(source_of(value), dtype)) {
-    std::vector<Value*> operands = producer->operands;
-    operands[0] = narrowed(graph, operands[0], dtype);
-    return graph.call(*producer->op, std::move(operands), producer->values);
-  }
-  return graph.call(ops::convert, {value}, ops::Convert{.dtype = dtype, .may_stay_wide = true});
 }
 
 // Rounds the node's result for all of its readers, which then share what is stored. `next`: the node after

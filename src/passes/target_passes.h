@@ -49,6 +49,16 @@ struct ComputeDType {
 using ComputeDTypeRule = std::function<ComputeDType(const Node& contraction)>;
 Graph widen_contractions(Graph graph, const ComputeDTypeRule& rule);
 
+// Linear layers whose constant weights were widened read them as they are stored, where the rule says that
+// the target converts that dtype in its kernels. Loses nothing.
+using NarrowWeightRule = std::function<bool(const Node& linear, DType stored)>;
+Graph keep_narrow_weights(Graph graph, const NarrowWeightRule& rule);
+
+// Integer linear layers of i8 become ones of u8 where the rule says so: processors multiply unsigned by
+// signed bytes. Exact.
+using IntegerRule = std::function<bool(const Node& linear)>;
+Graph shift_to_unsigned(Graph graph, const IntegerRule& rule);
+
 // Replaces transposed convolutions by operators with kernel templates: those of stride 1 by a convolution
 // with the flipped window, the others by a product and a fold of its overlapping windows.
 using TransposedConvolutionRule = std::function<bool(const Node& convolution)>;

@@ -146,11 +146,11 @@ TEST(EngineKey, SeesEveryChangeOfTheProgram) {
 
 TEST(EngineKey, SeesEveryOptionThatDecides) {
   const std::string key = key_of(small_program());
-  const Rows changes = {{"cpu", "x86-64-v4"},        {"optimization_level", "2"},
-                        {"numerics", "strict"},      {"disable_passes", "fuse"},
-                        {"stop_after", "simplify"},  {"bisect_passes", "3"},
-                        {"shapes", "x:1..4..16x40"}, {"keep_original_weights", "true"},
-                        {"device", "null:another"},  {"immutable_weights", "true"}};
+  const Rows changes = {
+      {"cpu", "x86-64-v4"},          {"optimization_level", "2"},       {"numerics", "strict"},
+      {"disable_passes", "fuse"},    {"stop_after", "simplify"},        {"bisect_passes", "3"},
+      {"shapes", "x:1..4..16x40"},   {"keep_original_weights", "true"}, {"device", "null:another"},
+      {"immutable_weights", "true"}, {"enabled_precisions", "f16"},     {"keep_precision", "linear"}};
   // Stripping happens behind the lookup, weights are always given, and unshared kernels are not looked up.
   constexpr std::array kApart = {"strip_engine_weights", "refit_identical_engine_weights", "share_kernels"};
   for (const auto& row : changes) {

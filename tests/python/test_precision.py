@@ -130,3 +130,74 @@ def test_torch_compile_takes_the_option() -> None:
 def test_other_dtypes_are_refused(value: object) -> None:
     with pytest.raises(ingot.UserError, match="enabled_precisions"):
         ingot.compile(nn.Linear(2, 2), inputs=[torch.randn(1, 2)], enabled_precisions=value)
+
+
+class IntegerProduct(nn.Module):
+    """What quantization libraries make of a linear layer: integers, then scales."""
+
+    def __init__(self, width: int, columns: int, dtype: torch.dtype) -> None:
+        super().__init__()
+        self.dtype, self.low = dtype, 0 if dtype is torch.uint8 else -128
+        weight = torch.randint(-128, 128, (columns, width), dtype=torch.int8)
+        self.register_buffer("weight", weight)
+        self.register_buffer("scale", torch.rand(columns))
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        rows = torch.clamp(torch.round(x * 20), self.low, self.low + 255).to(self.dtype)
+        return torch._int_mm(rows, self.weight.t()).float() * self.scale
+
+
+@pytest.mark.parametrize("width", [64, 72, 30], ids=str)
+@pytest.mark.parametrize("dtype", [torch.int8, torch.uint8], ids=str)
+def test_products_of_integers_are_exact(dtype: torch.dtype, width: int) -> None:
+    torch.manual_seed(5)
+    model, x = IntegerProduct(width, 40, dtype).eval(), 6 * torch.randn(33, width)
+    compiled = ingot.compile(model, inputs=[x], require_full_compilation=True)
+    rows = torch.clamp(torch.round(x * 20), model.low, model.low + 255).to(torch.float64)
+    exact = (rows @ model.weight.double().t()).float() * model.scale
+    assert torch.equal(compiled(x), exact)
+
+
+@pytest.mark.parametrize("dtype", [torch.int8, torch.bfloat16, torch.float16], ids=str)
+@pytest.mark.parametrize("rows", [1, 7, 40])
+def test_weights_that_are_widened_stay_narrow(dtype: torch.dtype, rows: int) -> None:
+    class Layer(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            values = torch.randint(-128, 128, (1024, 512)) if dtype is torch.int8 else torch.randn(1024, 512)
+            self.register_buffer("weight", values.to(dtype))
+            self.register_buffer("scale", torch.rand(1024) / 100)
+
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            return torch.mm(x, self.weight.t().to(x.dtype)) * self.scale
+
+    torch.manual_seed(6)
+    model, x = Layer().eval(), torch.randn(rows, 512)
+    engine = ingot.build(torch.export.export(model, (x,)))
+    stored = 1024 * 512 * torch.empty(0, dtype=dtype).element_size()
+    assert len(engine.to_bytes()) < stored + 300_000
+    torch.testing.assert_close(engine(x), model(x), rtol=1e-4, atol=1e-4)
+    other = {"weight": model.weight.flip(0), "scale": model.scale}
+    engine.refit(other)
+    torch.testing.assert_close(
+        engine(x), torch.func.functional_call(model, other, (x,)), rtol=1e-4, atol=1e-4
+    )
+
+
+@pytest.mark.parametrize("config", ["Int8WeightOnlyConfig", "Int8DynamicActivationInt8WeightConfig"])
+@pytest.mark.parametrize("rows", [1, 20])
+def test_models_that_torchao_quantized(config: str, rows: int) -> None:
+    from torchao import quantization
+
+    torch.manual_seed(7)
+    model, x = Block().eval(), torch.randn(1, rows, 64)
+    quantization.quantize_(model, getattr(quantization, config)())
+    with torch.no_grad():
+        expected = model(x)
+    for compiled in (ingot.compile(model, inputs=[x]), torch.compile(model, backend="ingot")):
+        with torch.no_grad():
+            result = compiled(x)
+        report = ingot.report(compiled)
+        assert not report.fallbacks, report
+        # A sum in another order may round an activation to the neighbouring integer.
+        assert (result - expected).abs().max() <= 0.02 * expected.abs().max()

@@ -129,12 +129,17 @@ class ProgramImport {
     return state;
   }
 
-  // Floating-point parameters and buffers are weights; everything else is a constant.
+  // Floating-point parameters and buffers, and quantized matrices, are weights; everything else is a
+  // constant.
+  static bool may_be_weight(const TensorView& data) {
+    constexpr size_t kMatrix = 2;
+    return is_floating(data.dtype) || (data.dtype == DType::kI8 && data.shape.size() >= kMatrix);
+  }
   core::Value* add_stored(const Input& input) {
     if (!input.data)
       throw UserError("INGOT-U522", fmt::format("the program has no values for \"{}\"", input.name));
     const TensorView& data = input.data->view;
-    if (!is_floating(data.dtype) || input.kind == InputKind::kConstant || weights_are_constants_)
+    if (!may_be_weight(data) || input.kind == InputKind::kConstant || weights_are_constants_)
       return result_.graph.add_constant(to_dense(data));
     const auto number = static_cast<int64_t>(result_.weights.size());
     result_.weights.push_back({.name = input.name, .value = *input.data, .is_saved = input.is_saved});

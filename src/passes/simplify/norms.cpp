@@ -85,11 +85,12 @@ bool is_matrix_transposition(const Match& match) {
          match.node("turned").attributes<ops::Permutation>().order == std::vector<int64_t>{1, 0};
 }
 
-// Transposed weights: transposing them back allows packing them once.
+// Transposed weights, maybe converted: transposing them back allows packing them once.
 bool is_weight(const Match& match) {
   const Node* w = match.value("w")->producer;
+  while (w != nullptr && (w->op == &ops::convert || w->op == &ops::transpose)) w = w->operands[0]->producer;
   return match.value("w")->type.rank() == 2 && match.value("x")->type.rank() >= 1 && w != nullptr &&
-         w->op == &ops::weight;
+         (w->op == &ops::weight || w->op == &ops::constant);
 }
 Value* linear_of_turned(Graph& graph, const Match& match) {
   Value* turned = graph.call(ops::transpose, {match.value("w")}, ops::Permutation{{1, 0}});

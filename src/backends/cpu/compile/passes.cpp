@@ -19,12 +19,19 @@ ComputeDType fastest_dtype(const Node& contraction, const Target& target) {
   return {.dtype = DType::kF32, .converts_weight = contraction.op != &ops::linear};
 }
 
+bool converts_weight(const Node& linear, DType stored) {
+  return linear.operand_type(0).dtype == DType::kF32 && (is_half(stored) || stored == DType::kI8);
+}
+
 bool is_f32(const Node& node) { return node.results[0]->type.dtype == DType::kF32; }
 
 }  // namespace
 
 std::vector<Pass> own_passes(const Target& target) {
   const auto dtype = [target](const Node& contraction) { return fastest_dtype(contraction, target); };
+  const auto multiplies = [target](const Node& linear) {
+    return has_template_of(linear, DType::kU8, target);
+  };
   const auto winograd = [features = features_of(target)](const Node& convolution) {
     return is_faster_by_winograd(convolution, features);
   };
@@ -34,6 +41,16 @@ std::vector<Pass> own_passes(const Target& target) {
        .run = [=](Graph graph) { return widen_contractions(std::move(graph), dtype); },
        .minimum_level = 3,
        .why = "before expand_transposed_convolutions, which looks for f32"},
+      {.name = "keep_narrow_weights",
+       .stage = Stage::kAdapt,
+       .run = [](Graph graph) { return keep_narrow_weights(std::move(graph), converts_weight); },
+       .minimum_level = 3,
+       .why = "before layouts: the weight is packed as it is stored"},
+      {.name = "shift_to_unsigned",
+       .stage = Stage::kAdapt,
+       .run = [multiplies](Graph graph) { return shift_to_unsigned(std::move(graph), multiplies); },
+       .minimum_level = 3,
+       .why = "before layouts: the kernel template of the result requests some"},
       {.name = "expand_transposed_convolutions",
        .stage = Stage::kAdapt,
        .run = [](Graph graph) { return expand_transposed_convolutions(std::move(graph), is_f32); },

@@ -33,17 +33,21 @@ bool has_layouts(const std::vector<Value*>& values, const std::vector<std::optio
 
 const TensorType& result_type(const Node& node) { return node.results[0]->type; }
 
+KernelTemplate linear_template(const Op& op) {
+  return {&op,
+          [](const Node& node, const Target& target) {
+            return supports_linear(operand_types(node), features_of(target));
+          },
+          [](const Node& node, const Target& target) {
+            return linear_layouts(operand_types(node), features_of(target));
+          },
+          [](const Node& node, const loops::Kernel& epilogue, const SymbolTable& symbols,
+             const Target& target) { return plan_linear(operand_types(node), epilogue, symbols, target); }};
+}
+
 const KernelTemplate kTemplates[] = {
-    {&ops::linear,
-     [](const Node& node, const Target& target) {
-       return supports_linear(operand_types(node), features_of(target));
-     },
-     [](const Node& node, const Target& target) {
-       return linear_layouts(operand_types(node), features_of(target));
-     },
-     [](const Node& node, const loops::Kernel& epilogue, const SymbolTable& symbols, const Target& target) {
-       return plan_linear(operand_types(node), epilogue, symbols, target);
-     }},
+    linear_template(ops::linear),
+    linear_template(ops::integer_linear),
     {&ops::matmul,
      [](const Node& node, const Target& target) {
        return supports_matmul(operand_types(node), features_of(target));
@@ -94,7 +98,8 @@ bool has_template_of(const Node& node, DType dtype, const Target& target) {
   std::vector<TensorType> types = operand_types(node);
   for (TensorType& type : types) type.dtype = is_floating(type.dtype) ? dtype : type.dtype;
   const CpuFeatures features = features_of(target);
-  if (node.op == &ops::linear) return supports_linear(types, features).yes;
+  if (node.op == &ops::integer_linear) types[0].dtype = dtype;
+  if (node.op == &ops::linear || node.op == &ops::integer_linear) return supports_linear(types, features).yes;
   if (node.op == &ops::matmul) return supports_matmul(types, features).yes;
   return node.op == &ops::convolution &&
          supports_convolution(types, node.attributes<ops::Convolution>(), features).yes;

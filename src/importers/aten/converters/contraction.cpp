@@ -76,6 +76,13 @@ core::Value* matrix_product(Call& call, core::Value* a, core::Value* b) {
 }
 void mm(Call& call) { call.give(matrix_product(call, call.tensor("self"), call.tensor("mat2"))); }
 
+void integer_mm(Call& call) {
+  core::Value *a = call.tensor("self"), *b = call.tensor("mat2");
+  core::Value* weight = is_transposed_matrix(b) ? b->producer->operands[0]
+                                                : emit(call, ops::transpose, {b}, ops::Permutation{{1, 0}});
+  call.give(emit(call, ops::integer_linear, {a, weight}));
+}
+
 // A vector on the left is a row, on the right a column; those dims are removed from the result.
 core::Value* general_product(Call& call, core::Value* a, core::Value* b) {
   const bool row = a->type.rank() == 1, column = b->type.rank() == 1;
@@ -129,6 +136,7 @@ void attention_with_bias(Call& call) { attention_with(call, "attn_bias"); }
 void attention_without_mask(Call& call) { attention_with(call, ""); }
 
 constexpr Converter kContractionConverters[] = {
+    {"aten._int_mm.default", integer_mm},
     {"aten._scaled_dot_product_attention_math.default", attention},
     {"aten._scaled_dot_product_efficient_attention.default", attention_with_bias},
     {"aten._scaled_dot_product_flash_attention.default", attention_without_mask},

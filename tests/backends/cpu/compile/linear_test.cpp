@@ -46,13 +46,15 @@ TEST_P(LinearTemplate, EqualsTheSumOfProducts) {
   target.device = level;
   Dim m = Dim::symbol("M");
   std::vector<TensorType> operands{{x, {m, c.depth}, {}}, {w, {c.columns, c.depth}, {}}};
-  if (c.bias) operands.push_back({x, {c.columns}, {}});
-  const bool fits = x == DType::kF32 || c.depth % 2 == 0;
+  const bool has_bias = c.bias && is_floating(x);
+  if (has_bias) operands.push_back({x, {c.columns}, {}});
+  const bool fits = c.depth % (32 / bit_width(x)) == 0;
   ASSERT_EQ(supports_linear(operands, features_of(target)).yes, fits);
   if (!fits) return;
   LayoutRequest request = linear_layouts(operands, features_of(target));
   for (size_t i = 0; i < operands.size(); ++i) operands[i].layout = request.operands[i].value_or(Layout{});
-  TensorType result{DType::kF32, {m, c.columns}, {}};  // sums before any rounding
+  // Sums before any rounding.
+  TensorType result{is_floating(x) ? DType::kF32 : DType::kI32, {m, c.columns}, {}};
   TemplateKernel plan = plan_linear(operands, plain_epilogue(result), {{"M", {}}}, target);
 
   SymbolValues symbols{{"M", c.rows}};
@@ -60,9 +62,9 @@ TEST_P(LinearTemplate, EqualsTheSumOfProducts) {
   for (const TensorType& type : operands) buffers.push_back(random_buffer(type, symbols, buffers.size()));
   buffers.push_back(HostBuffer(result, symbols));
   run_template(plan, symbols, buffers);
-  auto expected = expected_result(c, buffers[0], buffers[1], c.bias ? &buffers[2] : nullptr);
+  auto expected = expected_result(c, buffers[0], buffers[1], has_bias ? &buffers[2] : nullptr);
   for (int64_t i = 0; i < c.rows * c.columns; ++i) {
-    const double scale = w == DType::kI8 ? 100 : 1;
+    const double scale = !is_floating(x) ? 0 : w == DType::kI8 ? 100 : 1;
     ASSERT_NEAR(buffers.back().at({i / c.columns, i % c.columns}), expected[i],
                 scale * 1e-5 * std::sqrt(c.depth) * 4)
         << "row " << i / c.columns << " column " << i % c.columns;
@@ -84,6 +86,7 @@ constexpr Multiplication kMultiplications[] = {
     {"x86-64-v3", DType::kF32, DType::kI8},
     {"x86-64-v4", DType::kF32, DType::kI8},
     kMultiplyPairs,
+    {"x86-64-v4+vnni", DType::kU8, DType::kI8},
 };
 
 INSTANTIATE_TEST_SUITE_P(Shapes, LinearTemplate,

@@ -45,9 +45,9 @@ loops::Kernel tile_epilogue(const loops::Kernel& epilogue, const EpilogueShape& 
   Dim i = Dim::symbol("$i"), j = Dim::symbol("$j");
   Dim columns = shape.whole_columns ? Dim(shape.tile_columns) : Dim::symbol(kTileColumns);
   kernel.parallel = {{"$i", Dim::symbol(kTileRows)}, {"$j", columns}};
-  kernel.buffers[0].type = {DType::kF32, {Dim::symbol(kTileRows), shape.tile_columns}, {}};
+  kernel.buffers[0].type = {shape.sum, {Dim::symbol(kTileRows), shape.tile_columns}, {}};
   Replacements replacements = index_in_tile(epilogue, shape.column_dim);
-  loops::Expr sum = loops::load(0, DType::kF32, {i, j});
+  loops::Expr sum = loops::load(0, shape.sum, {i, j});
   if (shape.bias) {
     int bias = static_cast<int>(kernel.buffers.size());
     kernel.buffers.push_back({"bias", *shape.bias, loops::Access::kRead});

@@ -21,6 +21,7 @@ struct EpilogueShape {
   int64_t tile_rows;               // at most
   int64_t tile_columns;            // at most; also the row stride of the accumulators, in elements
   bool whole_columns;              // every tile has all its columns
+  DType sum = DType::kF32;         // of the accumulators
 };
 
 // Symbols of the tile's kernel, in addition to those of shapes.
@@ -29,7 +30,7 @@ inline constexpr const char* kTileRows = "$tile.rows";      // how many
 inline constexpr const char* kTileColumn = "$tile.column";  // first column
 inline constexpr const char* kTileColumns = "$tile.columns";
 
-// Parallel loops: the rows; the columns. Buffer 0: the accumulators, f32[tile.rows, tile_columns].
+// Parallel loops: the rows; the columns. Buffer 0: the accumulators, [tile.rows, tile_columns].
 loops::Kernel tile_epilogue(const loops::Kernel& epilogue, const EpilogueShape& shape);
 
 // An epilogue as a function of the module, to be called for each tile.

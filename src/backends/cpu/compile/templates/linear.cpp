@@ -28,7 +28,8 @@ Fit supports_linear(std::span<const TensorType> operands, CpuFeatures features) 
   if (*weight.shape[0].constant() == 0 || *weight.shape[1].constant() == 0)
     return {false, "the product is empty"};
   if (*weight.shape[1].constant() % tile_of(operands, features).group() != 0)
-    return {false, "pairs of bf16 need an even depth"};
+    return {false,
+            fmt::format("groups of {} numbers do not fill the depth", tile_of(operands, features).group())};
   return {};
 }
 

@@ -55,8 +55,9 @@ int64_t table_bytes(const PanelProblem& problem) {
 bool whole_columns(const PanelProblem& problem) { return problem.columns % problem.tile.columns() == 0; }
 
 EpilogueShape epilogue_shape(const PanelProblem& problem) {
-  EpilogueShape shape{
-      problem.column_dim, {}, problem.tile.rows, problem.tile.columns(), whole_columns(problem)};
+  EpilogueShape shape{problem.column_dim,     {},
+                      problem.tile.rows,      problem.tile.columns(),
+                      whole_columns(problem), problem.tile.sum()};
   if (problem.operands.size() > 2) shape.bias = problem.operands[2];
   return shape;
 }

@@ -42,7 +42,7 @@ struct TileBody {
   bool is_streaming() const { return shape.rows <= kStreamingRows; }
 
   using Sums = std::vector<llvm::Value*>;
-  llvm::Type* vector() const { return llvm::FixedVectorType::get(builder.getFloatTy(), shape.lanes); }
+  llvm::Type* vector() const { return stored_type(builder, shape.sum(), shape.lanes); }
   llvm::Align alignment() const { return llvm::Align(shape.lanes * sizeof(float)); }
 
   llvm::Value* b_row(llvm::Value* b, llvm::Value* step) const {
@@ -51,9 +51,8 @@ struct TileBody {
   }
 
   bool multiplies_pairs() const { return shape.a == DType::kBF16; }
-  llvm::Type* word() const {
-    return multiplies_pairs() ? static_cast<llvm::Type*>(builder.getInt32Ty()) : builder.getFloatTy();
-  }
+  bool multiplies_quads() const { return shape.a == DType::kU8; }
+  llvm::Type* word() const { return stored_type(builder, shape.group() == 1 ? DType::kF32 : DType::kI32); }
   llvm::Type* pairs() const { return llvm::FixedVectorType::get(builder.getBFloatTy(), 2 * shape.lanes); }
 
   // Vector `v` of a row of B, as the multiplication takes it.
@@ -61,7 +60,8 @@ struct TileBody {
     llvm::Value* place =
         builder.CreateConstGEP1_64(builder.getInt8Ty(), b, v * shape.step_bytes() / shape.vectors);
     if (multiplies_pairs()) return builder.CreateAlignedLoad(pairs(), place, alignment());
-    if (shape.b == DType::kF32) return builder.CreateAlignedLoad(vector(), place, alignment());
+    if (shape.b == DType::kF32 || multiplies_quads())
+      return builder.CreateAlignedLoad(vector(), place, alignment());
     return load_as_float(builder, shape.b, place, shape.lanes);
   }
   llvm::Value* load_word(llvm::Value* place) const {
@@ -70,8 +70,11 @@ struct TileBody {
     return multiplies_pairs() ? builder.CreateBitCast(spread, pairs()) : spread;
   }
   llvm::Value* multiply_add(llvm::Value* a, llvm::Value* b, llvm::Value* sum) const {
-    if (!multiplies_pairs()) return builder.CreateIntrinsic(llvm::Intrinsic::fma, {vector()}, {a, b, sum});
-    return builder.CreateIntrinsic(llvm::Intrinsic::x86_avx512bf16_dpbf16ps_512, {}, {sum, a, b});
+    if (multiplies_pairs())
+      return builder.CreateIntrinsic(llvm::Intrinsic::x86_avx512bf16_dpbf16ps_512, {}, {sum, a, b});
+    if (multiplies_quads())
+      return builder.CreateIntrinsic(llvm::Intrinsic::x86_avx512_vpdpbusd_512, {}, {sum, a, b});
+    return builder.CreateIntrinsic(llvm::Intrinsic::fma, {vector()}, {a, b, sum});
   }
 
   std::vector<llvm::Value*> row_pointers(const TileCall& call, llvm::Value* segment) const {
@@ -162,7 +165,9 @@ struct TileBody {
   void add(const TileCall& call, Sums sums) const {
     for (size_t i = 0; i < sums.size(); ++i) {
       llvm::Value* place = builder.CreateConstGEP1_64(vector(), call.sums, i);
-      sums[i] = builder.CreateFAdd(builder.CreateAlignedLoad(vector(), place, alignment()), sums[i]);
+      llvm::Value* before = builder.CreateAlignedLoad(vector(), place, alignment());
+      sums[i] =
+          is_floating(shape.sum()) ? builder.CreateFAdd(before, sums[i]) : builder.CreateAdd(before, sums[i]);
     }
     store(call, sums);
   }
@@ -202,6 +207,7 @@ bool multiplies_bf16(CpuFeatures features) {
 
 bool has_tiles(DType a, DType b, CpuFeatures features) {
   if (a == DType::kBF16) return b == a && multiplies_bf16(features);
+  if (a == DType::kU8) return b == DType::kI8 && features.has(CpuFeature::kAvx512Vnni);
   return a == DType::kF32 && (b == a || is_half(b) || b == DType::kI8);
 }
 

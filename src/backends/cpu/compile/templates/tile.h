@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The microkernel: the inner loop of every contraction, C[MR][NR] = A[MR][K] * B[K][NR], with sums in f32.
+// The microkernel: the inner loop of every contraction, C[MR][NR] = A[MR][K] * B[K][NR], with sums in f32 or
+// i32.
 //
 //   for each block of KC steps of K                  (kLongestRun)
 //     for each step k of the block
@@ -7,8 +8,9 @@
 //       for each of MR rows: broadcast A[row][k], multiply-add into the row's `vectors` accumulators
 //     add the MR x NR accumulators to C                (stored directly if K <= KC)
 //
-// A step multiplies 32 bits of each row of A: one f32, or two adjacent bf16 with the pairs of a row of B
-// [K/2][NR][2]. Narrow numbers of B beside f32 are converted as they are loaded.
+// A step multiplies 32 bits of each row of A: one f32, two adjacent bf16 with the pairs of a row of B
+// [K/2][NR][2], or four u8 with the quads of i8 of [K/4][NR][4]. Narrow numbers of B beside f32 are converted
+// as they are loaded.
 //
 // MR is TileShape::rows, NR TileShape::columns(). The loops around it are in panel_kernel.h, matmul.h and
 // attention_blocks.cpp.
@@ -28,9 +30,10 @@ struct TileShape {
   int rows;
   int vectors;
   int lanes;              // sums per vector register
-  DType a = DType::kF32;  // f32, or bf16 if both are
-  DType b = DType::kF32;  // beside f32 also bf16, f16 and i8
+  DType a = DType::kF32;  // f32, bf16 if both are, or u8
+  DType b = DType::kF32;  // beside f32 also bf16, f16 and i8; beside u8 i8
   int columns() const { return vectors * lanes; }
+  DType sum() const { return is_floating(a) ? DType::kF32 : DType::kI32; }
   int group() const { return 32 / bit_width(a); }  // adjacent elements of K in a step
   int64_t step_bytes() const { return int64_t{columns()} * group() * bit_width(b) / 8; }  // of B
   bool operator==(const TileShape&) const = default;

@@ -1,0 +1,25 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ops/ops.h"
+#include "passes/hoist.h"
+#include "passes/target_passes.h"
+#include "passes/widened_values.h"
+
+namespace ingot::core {
+
+Graph keep_narrow_weights(Graph graph, const NarrowWeightRule& rule) {
+  constexpr size_t kWeightOperand = 1;
+  const std::set<const Node*> invariant = invariant_nodes(graph);
+  for (Node* node : graph.node_list()) {
+    if (node->op != &ops::linear) continue;
+    Value* weight = node->operands[kWeightOperand];
+    const DType stored = dtype_before_widening(weight);
+    if (stored == weight->type.dtype || !invariant.contains(weight->producer) || !rule(*node, stored))
+      continue;
+    const Graph::InsertBefore scope(graph, node);
+    graph.set_operand(node, kWeightOperand, narrowed(graph, weight, stored));
+  }
+  graph.erase_dead_nodes();
+  return graph;
+}
+
+}  // namespace ingot::core
