@@ -23,7 +23,8 @@ namespace {
 void check_module(const llvm::Module& module) {
   std::string message;
   llvm::raw_string_ostream stream(message);
-  invariant(!llvm::verifyModule(module, &stream), "generated code is malformed: " + message);
+  const bool is_broken = llvm::verifyModule(module, &stream);
+  invariant(!is_broken, "generated code is malformed: " + message);
 }
 
 llvm::SmallVector<char, 0> emit(Code& code, llvm::CodeGenFileType kind) {

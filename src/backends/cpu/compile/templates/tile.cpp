@@ -42,7 +42,9 @@ struct TileBody {
   bool is_streaming() const { return shape.rows <= kStreamingRows; }
 
   using Sums = std::vector<llvm::Value*>;
-  llvm::Type* vector() const { return stored_type(builder, shape.sum(), shape.lanes); }
+  llvm::Type* vector() const {  // also of one lane
+    return llvm::FixedVectorType::get(stored_type(builder, shape.sum()), static_cast<unsigned>(shape.lanes));
+  }
   llvm::Align alignment() const { return llvm::Align(shape.lanes * sizeof(float)); }
 
   llvm::Value* b_row(llvm::Value* b, llvm::Value* step) const {
