@@ -258,9 +258,14 @@ _MAY_SHARE = (
 )
 
 
-@functools.cache
 def decompositions() -> dict[Callable, Callable]:
     """torch's decompositions for everything that Ingot does not import."""
+    return _decompositions(compat.operator_count())
+
+
+@functools.lru_cache(maxsize=1)
+def _decompositions(operator_count: int) -> dict[Callable, Callable]:
+    """`operator_count`: grows as libraries are imported, which bring operators of their own."""
     return compat.decompositions(is_imported)
 
 

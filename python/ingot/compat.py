@@ -26,6 +26,7 @@ PRIVATE_NAMES = {
     "torch._TorchCompileWrapper": "there are no reports of torch.compile",
     "torch._dynamo.eval_frame.innermost_backend": "there are no reports of torch.compile",
     "torch._dynamo.utils.graph_break_reasons": "reports of torch.compile have no graph breaks",
+    "torch._C._dispatch_get_all_op_names": "operators of libraries that are imported late are not decomposed",
     "torch._subclasses.fake_tensor.unset_fake_temporarily": "models on a GPU cannot be compiled by torch.compile",
 }
 
@@ -47,6 +48,12 @@ def find(path: str) -> object | None:
 
 def present() -> dict[str, bool]:
     return {name: find(name) is not None for name in PRIVATE_NAMES}
+
+
+def operator_count() -> int:
+    """How many operators torch and the libraries imported so far have registered."""
+    names = find("torch._C._dispatch_get_all_op_names")
+    return len(names()) if callable(names) else 0
 
 
 def with_real_tensors() -> contextlib.AbstractContextManager[Any]:

@@ -76,7 +76,7 @@ class Writer {
   void decode(const std::vector<Loop>& loops, const std::string& number, IndexScope& scope) {
     std::string rest = number;
     for (size_t i = loops.size(); i-- > 0;) {
-      const std::string name = fmt::format("i{}", next_++);
+      const std::string name = fmt::format("at{}", next_++);
       if (i == 0) {
         line("const idx {} = {};\n", name, rest);
       } else {
@@ -98,7 +98,7 @@ class Writer {
       if (are_inner[k] != inner) continue;
       const std::string value = writer.value(binding.value, scope, guards_),
                         limit = scope.text(binding.limit);
-      const std::string name = fmt::format("i{}", next_++), valid = fmt::format("v{}", next_++);
+      const std::string name = fmt::format("at{}", next_++), valid = fmt::format("v{}", next_++);
       line("const bool {} = {} >= 0 && {} < (i64)({});\nif (!{}) *status = 1;\n", valid, value, value, limit,
            valid);
       line("const idx {} = {} ? (idx){} : 0;\n", name, valid, value);
