@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """`python -m bench.quantized`: layers of BERT-base in f32 and quantized by torchao, in eager mode, inductor and Ingot, on one thread.
 
-Prints milliseconds of the process's own time per call: the smallest of the turns, in which all ways go round, and the largest difference of each
-engine's result to eager's.
+Prints milliseconds of the process's own time per call, the smallest of the turns, in which all ways go round, and the largest
+difference of each engine's result to eager's.
 """
 
 from __future__ import annotations
