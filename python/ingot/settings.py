@@ -23,7 +23,7 @@ _OWN = {
 }
 
 _WEIGHT_CHECKS = ("fast", "thorough", "full")
-_LISTS = ("names", "name:dims,...", "dtypes")  # types of options whose values may be lists
+_LISTS = ("names", "patterns", "name:dims,...", "dtypes")  # types of options whose values may be lists
 _PYTHON_NAMESPACES = ("_operator", "math", "torch", "higher_order")  # targets that are not overloads
 
 

@@ -139,7 +139,7 @@ constexpr std::array kRows = {
     Row{{"keep_original_weights", "bool", "false",
          "ship the model's own weights and prepare them at load, for machines of another kind"},
         [](CompileOptions& o, View name, View value) { o.keep_original_weights = parse_bool(name, value); }},
-    Row{{"keep_precision", "names", "",
+    Row{{"keep_precision", "patterns", "",
          "nodes that enabled_precisions leaves as they are: names with * and ?, separated by commas"},
         [](CompileOptions& o, View, View value) { o.target.keep_precision = parse_names(value); }},
     Row{{"numerics", "word", "default",
