@@ -53,7 +53,14 @@ bool set_threads_works() {
   return code_of(ingot_set_threads(2)) == "" && code_of(ingot_set_spin(10)) == "" && ingot_get_threads() >= 1;
 }
 
-TEST(Fork, RightAfterALoad) {
+// A load starts a thread, which checks the weights.
+class Fork : public ::testing::Test {
+  void SetUp() override {
+    if (!kForksBesideThreads) GTEST_SKIP();
+  }
+};
+
+TEST_F(Fork, RightAfterALoad) {
   const EngineOnDisk file(large_engine());
   for (int i = 0; i < 10; ++i) {
     const auto engine = load(file.path());
@@ -62,7 +69,7 @@ TEST(Fork, RightAfterALoad) {
   }
 }
 
-TEST(Fork, ChildrenForkAndFreeWhatTheyInherited) {
+TEST_F(Fork, ChildrenForkAndFreeWhatTheyInherited) {
   const EngineOnDisk file(large_engine());
   auto engine = load(file.path());
   const auto use_and_free = [&] {
@@ -79,7 +86,7 @@ TEST(Fork, ChildrenForkAndFreeWhatTheyInherited) {
   EXPECT_TRUE(new_context_gives(engine.get(), 2));
 }
 
-TEST(Fork, ContextsHaveThreadsOfTheirOwnInTheChildToo) {
+TEST_F(Fork, ContextsHaveThreadsOfTheirOwnInTheChildToo) {
   const EngineOnDisk file(large_engine());
   const auto engine = load(file.path());
   const ingot_context_options options{.struct_size = sizeof(ingot_context_options), .threads = 2};
@@ -99,7 +106,7 @@ TEST(Fork, ContextsHaveThreadsOfTheirOwnInTheChildToo) {
   EXPECT_TRUE(run_gives(context.get(), 2));
 }
 
-TEST(Fork, ChildrenSetThreads) {
+TEST_F(Fork, ChildrenSetThreads) {
   const EngineOnDisk file(large_engine());
   const auto engine = load(file.path());
   const auto context = context_of(engine.get());
@@ -109,7 +116,7 @@ TEST(Fork, ChildrenSetThreads) {
   }
 }
 
-TEST(Fork, DamageIsFoundInTheChild) {
+TEST_F(Fork, DamageIsFoundInTheChild) {
   const EngineOnDisk file(large_engine());
   const auto size = static_cast<std::streamoff>(std::filesystem::file_size(file.path()));
   {
@@ -133,7 +140,7 @@ TEST(Fork, DamageIsFoundInTheChild) {
 }
 
 // One thread runs, one refits, one loads, all while this one forks.
-TEST(Fork, WhileOtherThreadsRunRefitAndLoad) {
+TEST_F(Fork, WhileOtherThreadsRunRefitAndLoad) {
   const EngineOnDisk file(large_engine());
   const auto engine = load(file.path());
   const auto copy_of = [&] {

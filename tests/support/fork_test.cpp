@@ -194,6 +194,7 @@ TEST(ForkedPool, EndsInTheChild) {
 }
 
 TEST(ForkedPool, ForksWhileOthersRun) {
+  if (!testing::kForksBesideThreads) GTEST_SKIP();
   ThreadPool pool(kThreads, 20);
   const auto run_some = [&] { pool.parallel_for(1000, 1, [](int64_t, int64_t, int) {}); };
   const Busy first(run_some), second(run_some);
@@ -203,9 +204,7 @@ TEST(ForkedPool, ForksWhileOthersRun) {
 }
 
 TEST(ForkedPool, ForksByManyThreads) {
-#if defined(__SANITIZE_ADDRESS__)
-  GTEST_SKIP() << "GCC 12's AddressSanitizer forks with the locks of its allocator held by other threads";
-#endif
+  if (!testing::kForksBesideThreads) GTEST_SKIP();
   ThreadPool pool(kThreads, 0);
   std::vector<std::thread> threads;
   std::atomic<int> wrong = 0;
