@@ -29,9 +29,11 @@ double compute_roof(Team& team, const Options& options) {
 }
 
 // Reads memory at the rate that the kernel's weights are read at: the roof of matrix times vector.
-double bytes_roof(Team& team, const std::byte* memory, size_t bytes, int threads) {
-  const size_t part = bytes / static_cast<size_t>(threads);
-  auto read = [&](int thread) { core::run_read_probe({memory + part * static_cast<size_t>(thread), part}); };
+double bytes_roof(Team& team, const std::byte* memory, size_t bytes, const Options& options) {
+  const size_t part = bytes / static_cast<size_t>(options.threads);
+  auto read = [&](int thread) {
+    core::run_read_probe(options.features, {memory + part * static_cast<size_t>(thread), part});
+  };
   return static_cast<double>(bytes) / team.seconds(read) / 1e9;
 }
 
@@ -42,8 +44,7 @@ void run_case(const KernelCase& c, const Options& options, Team& team) {
   for (int round = 0; round < options.rounds; ++round) {
     roof = std::max(roof, compute_roof(team, options));
     if (c.streamed_bytes > 0) {
-      bytes = std::max(
-          bytes, bytes_roof(team, stream.get(), static_cast<size_t>(c.streamed_bytes), options.threads));
+      bytes = std::max(bytes, bytes_roof(team, stream.get(), static_cast<size_t>(c.streamed_bytes), options));
     }
     best = std::min(best, team.seconds([&](int thread) { run.run_part(thread); }));
   }

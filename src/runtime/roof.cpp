@@ -53,11 +53,13 @@ double Roof::bytes_per_second(int64_t bytes) {
   const size_t wanted = std::clamp(static_cast<size_t>(std::max<int64_t>(bytes, 1)), kLeastBytes, kMostBytes);
   const size_t size = std::bit_ceil(wanted);
   if (const auto known = reads_.find(size); known != reads_.end()) return known->second;
-  if (memory_.size() < size)
-    memory_.resize(size, std::byte{1});  // written, so that each page is backed by memory
-  const size_t part = size / static_cast<size_t>(pool_.threads());
+  const auto threads = static_cast<size_t>(pool_.threads());
+  const size_t part = std::max<size_t>(size / threads / kReadBlock, 1) * kReadBlock;
+  if (memory_.size() < part * threads)
+    memory_.resize(part * threads, std::byte{1});  // written, so that each page is backed by memory
+  const CpuFeatures features = host_cpu_features();
   const double rate = best_rate(pool_, static_cast<double>(part), [&](int64_t thread) {
-    run_read_probe({memory_.data() + part * static_cast<size_t>(thread), part});
+    run_read_probe(features, {memory_.data() + part * static_cast<size_t>(thread), part});
   });
   return reads_[size] = rate;
 }

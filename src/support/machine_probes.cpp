@@ -50,6 +50,31 @@ void run_narrow(int64_t rounds) {
         "xmm12", "xmm13", "cc");
 }
 
+// Loads alone. They are inline assembly too: at -O2, GCC 12 turns a loop of sums into one that reads 7 GB/s,
+// where these read 130.
+void read_wide(const std::byte* begin, const std::byte* end) {
+  asm volatile(
+      "1:\n prefetcht0 4096(%0)\n prefetcht0 4160(%0)\n prefetcht0 4224(%0)\n prefetcht0 4288(%0)\n"
+      "vmovups (%0), %%zmm0\n vmovups 64(%0), %%zmm1\n vmovups 128(%0), %%zmm2\n vmovups 192(%0), "
+      "%%zmm3\n"
+      "add $256, %0\n cmp %1, %0\n jb 1b\n vzeroupper\n"
+      : "+r"(begin)
+      : "r"(end)
+      : "xmm0", "xmm1", "xmm2", "xmm3", "cc", "memory");
+}
+
+void read_narrow(const std::byte* begin, const std::byte* end) {
+  asm volatile(
+      "1:\n prefetcht0 4096(%0)\n prefetcht0 4160(%0)\n prefetcht0 4224(%0)\n prefetcht0 4288(%0)\n"
+      "vmovups (%0), %%ymm0\n vmovups 32(%0), %%ymm1\n vmovups 64(%0), %%ymm2\n vmovups 96(%0), %%ymm3\n"
+      "vmovups 128(%0), %%ymm4\n vmovups 160(%0), %%ymm5\n vmovups 192(%0), %%ymm6\n vmovups 224(%0), "
+      "%%ymm7\n"
+      "add $256, %0\n cmp %1, %0\n jb 1b\n vzeroupper\n"
+      : "+r"(begin)
+      : "r"(end)
+      : "xmm0", "xmm1", "xmm2", "xmm3", "xmm4", "xmm5", "xmm6", "xmm7", "cc", "memory");
+}
+
 }  // namespace
 
 double run_multiply_add_probe(CpuFeatures features, int64_t rounds) {
@@ -60,19 +85,15 @@ double run_multiply_add_probe(CpuFeatures features, int64_t rounds) {
   return 2.0 * (wide ? 16 : 8) * kChains * static_cast<double>(rounds);
 }
 
+void run_read_probe(CpuFeatures features, std::span<const std::byte> memory) {
+  const std::byte* end = memory.data() + memory.size() / kReadBlock * kReadBlock;
+  if (end == memory.data() || !features.has(CpuFeature::kX86V3)) return;
+  features.has(CpuFeature::kX86V4) ? read_wide(memory.data(), end) : read_narrow(memory.data(), end);
+}
+
 #else
 double run_multiply_add_probe(CpuFeatures, int64_t) { return 0; }
+void run_read_probe(CpuFeatures, std::span<const std::byte>) {}
 #endif
-
-void run_read_probe(std::span<const std::byte> memory) {
-  constexpr size_t kChains = 8, kAhead = 512;  // words of 8 bytes
-  const auto* words = reinterpret_cast<const uint64_t*>(memory.data());
-  uint64_t sums[kChains] = {};
-  for (size_t i = 0; i + kChains <= memory.size() / sizeof(uint64_t); i += kChains) {
-    __builtin_prefetch(words + i + kAhead);
-    for (size_t j = 0; j < kChains; ++j) sums[j] += words[i + j];
-  }
-  for (uint64_t& sum : sums) asm volatile("" : "+r"(sum));  // keeps the sums from being optimized away
-}
 
 }  // namespace ingot::core

@@ -15,7 +15,8 @@ namespace ingot::core {
 // processors without a probe.
 double run_multiply_add_probe(CpuFeatures features, int64_t rounds);
 
-// Reads all of `memory` once, in order.
-void run_read_probe(std::span<const std::byte> memory);
+// Reads `memory` once, in order, in whole blocks of kReadBlock bytes; the remainder is not read.
+constexpr size_t kReadBlock = 256;
+void run_read_probe(CpuFeatures features, std::span<const std::byte> memory);
 
 }  // namespace ingot::core
