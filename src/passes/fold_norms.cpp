@@ -5,6 +5,7 @@
 #include "ops/ops.h"
 #include "ops/reduce.h"
 #include "ops/select.h"
+#include "passes/converted_values.h"
 #include "passes/hoist.h"
 #include "passes/replace_all_uses.h"
 #include "passes/target_passes.h"
@@ -39,9 +40,6 @@ bool is_foldable(const Graph& graph, const Node& norm, const Invariant& invarian
          });
 }
 
-Value* converted(Graph& graph, Value* value, DType dtype) {
-  return value->type.dtype == dtype ? value : graph.call(ops::convert, {value}, ops::Convert{dtype});
-}
 Value* as_f32(Graph& graph, Value* value) { return converted(graph, value, DType::kF32); }
 
 // linear(norm(x) * scale + shift) + bias = normalized(x) (weight * scale)^T + (weight shift + bias).

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ops/ops.h"
+#include "passes/converted_values.h"
 #include "passes/hoist.h"
 #include "passes/target_passes.h"
-#include "passes/widened_values.h"
 
 namespace ingot::core {
 

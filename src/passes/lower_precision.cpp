@@ -3,10 +3,10 @@
 
 #include "ops/ops.h"
 #include "ops/select.h"
+#include "passes/converted_values.h"
 #include "passes/hoist.h"
 #include "passes/replace_all_uses.h"
 #include "passes/target_passes.h"
-#include "passes/widened_values.h"
 
 namespace ingot::core {
 namespace {
@@ -31,7 +31,7 @@ void round_result(Graph& graph, const Node& node, DType dtype, Node* next) {
   if (graph.is_output(value)) return;
   const Graph::InsertBefore scope(graph, next);
   Value* narrow = graph.call(ops::convert, {value}, ops::Convert{.dtype = dtype, .may_stay_wide = true});
-  graph.replace_uses(value, graph.call(ops::convert, {narrow}, ops::Convert{value->type.dtype}));
+  graph.replace_uses(value, converted(graph, narrow, value->type.dtype));
   graph.set_operand(narrow->producer, 0, value);
 }
 
@@ -45,9 +45,7 @@ void lower(Graph& graph, Node* node, const PrecisionChoice& choice) {
     operands[i] = narrowed(graph, operands[i], dtype);
   }
   Value* result = graph.call(*node->op, std::move(operands), node->values);
-  if (result->type.dtype != DType::kF32)
-    result = graph.call(ops::convert, {result}, ops::Convert{DType::kF32});
-  replace_all_uses(graph, node->results[0], result);
+  replace_all_uses(graph, node->results[0], converted(graph, result, DType::kF32));
 }
 
 // Nodes that compute what contractions read in f16. bf16 has only eight significant bits: what other nodes

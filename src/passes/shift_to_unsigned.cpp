@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ops/ops.h"
 #include "ops/reduce.h"
-#include "ops/select.h"
+#include "passes/converted_values.h"
 #include "passes/replace_all_uses.h"
 #include "passes/target_passes.h"
 
@@ -10,20 +10,18 @@ namespace {
 
 constexpr int64_t kByteShift = 128;
 
-Value* number(Graph& graph, int64_t value) {
+Value* integer(Graph& graph, int64_t value) {
   Tensor tensor = make_tensor(DType::kI32, {});
   write_integer(tensor.view(), {}, value);
   return graph.add_constant(std::move(tensor));
 }
-Value* as(Graph& graph, Value* value, DType dtype) {
-  return graph.call(ops::convert, {value}, ops::Convert{dtype});
-}
 
 // (x + 128) w^T - 128 sum(w): the same integers.
 Value* shifted(Graph& graph, const Node& linear) {
-  Value *x = linear.operands[0], *weight = linear.operands[1], *shift = number(graph, kByteShift);
-  Value* moved = as(graph, graph.call(ops::add, {as(graph, x, DType::kI32), shift}), DType::kU8);
-  Value* sums = graph.call(ops::sum, {as(graph, weight, DType::kI32)}, ops::Reduce{{1}, false});
+  Value *x = linear.operands[0], *weight = linear.operands[1], *shift = integer(graph, kByteShift);
+  Value* moved =
+      converted(graph, graph.call(ops::add, {converted(graph, x, DType::kI32), shift}), DType::kU8);
+  Value* sums = graph.call(ops::sum, {converted(graph, weight, DType::kI32)}, ops::Reduce{{1}, false});
   Value* product = graph.call(ops::integer_linear, {moved, weight});
   return graph.call(ops::subtract, {product, graph.call(ops::multiply, {sums, shift})});
 }

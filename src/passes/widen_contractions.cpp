@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ops/ops.h"
 #include "ops/select.h"
+#include "passes/converted_values.h"
 #include "passes/replace_all_uses.h"
 #include "passes/target_passes.h"
 
@@ -17,7 +18,7 @@ Graph widen_contractions(Graph graph, const ComputeDTypeRule& rule) {
     for (size_t i = 0; i < operands.size(); ++i) {
       const bool stays = i == 1 && !wide.converts_weight;
       if (operands[i] == nullptr || operands[i]->type.dtype != own || stays) continue;
-      operands[i] = graph.call(ops::convert, {operands[i]}, ops::Convert{wide.dtype});
+      operands[i] = converted(graph, operands[i], wide.dtype);
     }
     Value* result = graph.call(*node->op, std::move(operands), node->values);
     const ops::Convert back{.dtype = own, .may_stay_wide = true};

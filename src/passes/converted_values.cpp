@@ -1,10 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "passes/widened_values.h"
+#include "passes/converted_values.h"
 
 #include "ops/ops.h"
 #include "ops/select.h"
 
 namespace ingot::core {
+
+Value* converted(Graph& graph, Value* value, DType dtype) {
+  return value->type.dtype == dtype ? value : graph.call(ops::convert, {value}, ops::Convert{dtype});
+}
 
 Node* source_of(const Value* value) {
   Node* producer = value->producer;

@@ -5,6 +5,9 @@
 
 namespace ingot::core {
 
+// The value in that dtype: itself, or a conversion.
+Value* converted(Graph& graph, Value* value, DType dtype);
+
 // The node whose result `value` shows, maybe moved by views; null for inputs.
 Node* source_of(const Value* value);
 
