@@ -30,9 +30,13 @@ using ingot::cli::RunCommand;
 
 void add_build(CLI::App& app, BuildCommand& command) {
   CLI::App* build = app.add_subcommand("build", "Build an engine from a .pt2 file of torch.export");
-  build->add_option("model", command.model, "model.pt2")->required();
-  build->add_option("-o,--output", command.output,
-                    "engine file to write (default: the model's name with .ingot)");
+  build->add_option("model", command.model, "what torch.export.save wrote: model.pt2")
+      ->type_name("FILE")
+      ->required();
+  build
+      ->add_option("-o,--output", command.output,
+                   "engine file to write (default: the model's name with .ingot)")
+      ->type_name("FILE");
   build->add_flag("--json", command.json, "print a report as JSON");
   for (size_t i = 0; i < ingot_option_count(); ++i) {
     ingot_option_info info{};
@@ -50,7 +54,8 @@ void add_build(CLI::App& app, BuildCommand& command) {
   }
   build
       ->add_option("--metadata", command.metadata,
-                   "KEY=VALUE to store in the engine, shown by `ingot inspect`; may be repeated")
+                   "text to store in the engine, shown by `ingot inspect`; may be repeated")
+      ->type_name("KEY=VALUE")
       ->allow_extra_args(false)
       ->check([](const std::string& text) {
         const size_t end = text.find('=');
@@ -59,34 +64,53 @@ void add_build(CLI::App& app, BuildCommand& command) {
   build->callback([&command] { ingot::cli::build(command); });
 }
 
+// One of `words`, which the help page lists in place of a type.
+void add_choice(CLI::App& app, const char* name, std::string& choice, const std::vector<std::string>& words,
+                const std::string& summary) {
+  app.add_option(name, choice, summary)
+      ->check(CLI::IsMember(words).description(""))
+      ->type_name(CLI::detail::join(words, "|"))
+      ->capture_default_str();
+}
+
+CLI::Option* add_engine(CLI::App& app, const char* name, std::string& file) {
+  return app.add_option(name, file, "engine file")->type_name("FILE")->required();
+}
+
 CLI::Option* add_weights(CLI::App& app, std::vector<std::string>& files, const char* summary) {
-  return app.add_option("--weights", files, summary)->allow_extra_args(false);
+  return app.add_option("--weights", files, summary)->type_name("FILE")->allow_extra_args(false);
 }
 
 void add_refit(CLI::App& app, RefitCommand& command) {
   CLI::App* refit = app.add_subcommand("refit", "Write an engine with new weights");
-  refit->add_option("engine", command.engine, "engine file")->required();
+  add_engine(*refit, "engine", command.engine);
   add_weights(*refit, command.weights, "a .safetensors or .pt2 file with new values; may be repeated")
       ->required();
-  refit->add_option("-o,--output", command.output, "engine file to write")->required();
+  refit->add_option("-o,--output", command.output, "engine file to write")->type_name("FILE")->required();
   refit->add_flag("--partial", command.partial, "keep the weights that the files lack");
   refit->add_flag("--json", command.json, "print JSON");
   refit->callback([&command] { ingot::cli::refit(command); });
 }
 
 void add_run_options(CLI::App& app, RunCommand& command) {
-  app.add_option("engine", command.engine, "engine file")->required();
-  app.add_option(
-         "-i,--input", command.inputs,
-         "NAME=x.npy, a .npz or .safetensors file with arrays named like the inputs, or x.npy by position")
+  add_engine(app, "engine", command.engine);
+  app.add_option("-i,--input", command.inputs,
+                 "NAME=x.npy, a .npz or .safetensors file with arrays named like the inputs, or x.npy by "
+                 "position; may be repeated. Inputs that are not given are random")
+      ->type_name("[NAME=]FILE")
       ->allow_extra_args(false);
-  app.add_option("--shapes", command.shapes, "sizes of random inputs: name:1x128,...");
-  app.add_option("--seed", command.seed, "seed of random inputs");
-  app.add_option("--threads", command.threads, "0: all that the process may use");
-  app.add_option("--verify", command.verify, "lazy or full")->check(CLI::IsMember({"lazy", "full"}));
-  app.add_option("--trust", command.trust, "any, signed or none")
-      ->check(CLI::IsMember({"any", "signed", "none"}));
-  app.add_option("--memory", command.memory, "map or copy")->check(CLI::IsMember({"map", "copy"}));
+  app.add_option("--shapes", command.shapes, "sizes of random inputs: ids:1x128,mask:1x128")
+      ->type_name("name:dims,...");
+  app.add_option("--seed", command.seed, "of random inputs")->type_name("number")->capture_default_str();
+  app.add_option("--threads", command.threads, "threads of a run; 0: all that the process may use")
+      ->type_name("number")
+      ->capture_default_str();
+  add_choice(app, "--verify", command.verify, {"lazy", "full"},
+             "check the weights before the first run, or every byte of the file first");
+  add_choice(app, "--trust", command.trust, {"any", "signed", "none"},
+             "engines to run: any; only signed ones (there are none yet); only those without native code");
+  add_choice(app, "--memory", command.memory, {"map", "copy"},
+             "map the file, which nothing may change meanwhile, or read all of it first");
   add_weights(app, command.weights, "take the weights from a .safetensors or .pt2 file; may be repeated");
   app.add_flag("--json", command.json, "print JSON");
 }
@@ -100,14 +124,25 @@ std::string check_seconds(const std::string& text) {
 void add_run(CLI::App& app, RunCommand& command) {
   CLI::App* run = app.add_subcommand("run", "Run an engine once and write or describe its outputs");
   add_run_options(*run, command);
-  run->add_option("-o,--output", command.output, "outputs.npz, or output.npy for one output");
+  run->add_option("-o,--output", command.output,
+                  "outputs.npz, or output.npy for one output; without it each output is described in a line")
+      ->type_name("FILE");
   run->callback([&command] { ingot::cli::run(command); });
 }
 
 void add_timing_options(CLI::App& app, BenchCommand& command) {
-  app.add_option("--seconds", command.seconds, "how long to measure")->check(&check_seconds);
-  app.add_option("--warmup", command.warmup, "runs before the measurement")->check(CLI::Range(0, 1'000'000));
-  app.add_option("--top", command.top, "number of slowest steps to print");
+  app.add_option("--seconds", command.seconds, "how long to measure")
+      ->type_name("seconds")
+      ->check(&check_seconds)
+      ->capture_default_str();
+  app.add_option("--warmup", command.warmup, "runs before the measurement")
+      ->type_name("number")
+      ->check(CLI::Range(0, 1'000'000).description(""))
+      ->capture_default_str();
+}
+
+void add_top(CLI::App& app, BenchCommand& command, const char* summary) {
+  app.add_option("--top", command.top, summary)->type_name("number")->capture_default_str();
 }
 
 void add_bench(CLI::App& app, BenchCommand& command) {
@@ -115,6 +150,7 @@ void add_bench(CLI::App& app, BenchCommand& command) {
   add_run_options(*bench, command.run);
   add_timing_options(*bench, command);
   bench->add_flag("--profile", command.profile, "time each step too, in separate runs");
+  add_top(*bench, command, "slowest steps to print with --profile");
   bench->callback([&command] { ingot::cli::bench(command); });
 }
 
@@ -122,33 +158,39 @@ void add_profile(CLI::App& app, ProfileCommand& command) {
   CLI::App* profile = app.add_subcommand("profile", "Time each step of an engine");
   add_run_options(*profile, command.bench.run);
   add_timing_options(*profile, command.bench);
-  profile->add_option("--trace", command.trace,
-                      "write the last run for chrome://tracing or Perfetto: trace.json");
+  add_top(*profile, command.bench, "slowest steps to print");
+  profile
+      ->add_option("--trace", command.trace,
+                   "write the last run for chrome://tracing or Perfetto: trace.json")
+      ->type_name("FILE");
   profile->callback([&command] { ingot::cli::profile(command); });
 }
 
-CLI::App* add_file_command(CLI::App& app, const char* name, const char* summary, InspectCommand& command) {
+CLI::App* add_file_command(CLI::App& app, const char* name, const char* summary, const char* file,
+                           InspectCommand& command) {
   CLI::App* sub = app.add_subcommand(name, summary);
-  sub->add_option("file", command.file, "engine file")->required();
+  sub->add_option("file", command.file, file)->type_name("FILE")->required();
   sub->add_flag("--json", command.json, "print JSON");
   return sub;
 }
 
 void add_diff(CLI::App& app, DiffCommand& command) {
   CLI::App* diff = app.add_subcommand("diff", "What distinguishes two engines");
-  diff->add_option("old", command.before, "engine file")->required();
-  diff->add_option("new", command.after, "engine file")->required();
+  add_engine(*diff, "old", command.before);
+  add_engine(*diff, "new", command.after);
   diff->add_flag("--json", command.json, "print JSON");
   diff->callback([&command] { ingot::cli::diff(command); });
 }
 
 void add_opt(CLI::App& app, OptCommand& command) {
   CLI::App* opt = app.add_subcommand("opt", "Run passes on the text form of a graph");
-  opt->add_option("file", command.file, "graph.ir, or - for standard input");
+  opt->add_option("file", command.file, "graph.ir, or - for standard input")->type_name("FILE");
   opt->add_option("-p,--pass", command.passes, "a pass to run; may be repeated (default: all)")
+      ->type_name("name")
       ->allow_extra_args(false);
   opt->add_option("--device", command.device,
-                  "whose passes: backend[:device]; without it only those of every target run by default");
+                  "whose passes; without it only those of every target run by default")
+      ->type_name("backend[:device]");
   opt->add_flag("--list", command.list, "list the passes");
   opt->add_flag("--json", command.json, "print JSON");
   opt->callback([&command] { ingot::cli::optimize(command); });
@@ -159,7 +201,9 @@ void add_cache(CLI::App& app, CacheCommand& command) {
   cache->require_subcommand(1);
   const auto add = [&](const char* name, const char* summary, void (*run)(const CacheCommand&)) {
     CLI::App* sub = cache->add_subcommand(name, summary);
-    sub->add_option("--folder", command.folder, "default: INGOT_ENGINE_CACHE_DIR, or ~/.cache/ingot");
+    sub->add_option("--folder", command.folder,
+                    "where the entries are (default: INGOT_ENGINE_CACHE_DIR, or ~/.cache/ingot)")
+        ->type_name("folder");
     sub->add_flag("--json", command.json, "print JSON");
     sub->callback([&command, run] { run(command); });
     return sub;
@@ -168,18 +212,22 @@ void add_cache(CLI::App& app, CacheCommand& command) {
   add("stats", "How much there is", &ingot::cli::cache_stats);
   add("why", "What decides an entry", &ingot::cli::cache_why)
       ->add_option("key", command.key, "as `ingot cache ls` prints it, or its first digits")
+      ->type_name("")
       ->required();
   add("verify", "Check every byte, and remove damaged entries", &ingot::cli::cache_verify);
   add("gc", "Remove the least recently used entries", &ingot::cli::cache_collect)
-      ->add_option("--size", command.bytes, "bytes that may stay")
+      ->add_option("--size", command.bytes, "how much may stay")
+      ->type_name("bytes")
       ->required();
   add("clear", "Remove all entries", &ingot::cli::cache_clear);
   add("bundle", "Write all entries to one file, for machines that build the same models",
       &ingot::cli::cache_bundle)
       ->add_option("file", command.file, "bundle to write")
+      ->type_name("FILE")
       ->required();
   add("unbundle", "Check and add the entries of such a file", &ingot::cli::cache_unbundle)
       ->add_option("file", command.file, "bundle to read")
+      ->type_name("FILE")
       ->required();
 }
 
@@ -220,7 +268,9 @@ int refuse_without_memory(bool json) {
 
 int run_command(int argc, char** argv) {
   const std::span<char*> words(argv, static_cast<size_t>(argc));
-  CLI::App app{"ingot: builds, runs and examines inference engines"};
+  CLI::App app{
+      "Builds, runs and examines inference engines. `ingot COMMAND --help` lists a command's arguments",
+      "ingot"};
   app.set_version_flag("--version", ingot_version());
   app.require_subcommand(1);
   BuildCommand build_command;
@@ -241,15 +291,15 @@ int run_command(int argc, char** argv) {
     add_bench(app, bench_command);
     add_profile(app, profile_command);
     add_cache(app, cache_command);
-    add_file_command(app, "inspect", "Describe an engine, or print the program of a .pt2", inspect_command)
+    add_file_command(app, "inspect", "Describe an engine, or print the program of a .pt2",
+                     "engine file, or model.pt2", inspect_command)
         ->callback([&] { ingot::cli::inspect(inspect_command); });
-    add_file_command(app, "verify", "Check every byte of an engine", verify_command)->callback([&] {
-      ingot::cli::verify(verify_command);
-    });
+    add_file_command(app, "verify", "Check every byte of an engine", "engine file", verify_command)
+        ->callback([&] { ingot::cli::verify(verify_command); });
     add_diff(app, diff_command);
     add_opt(app, opt_command);
     CLI::App* explain = app.add_subcommand("explain", "Explain an error code");
-    explain->add_option("code", code, "INGOT-U001")->required();
+    explain->add_option("code", code, "as errors print it: INGOT-U001, or U001")->type_name("")->required();
     explain->add_flag("--json", explain_json, "print JSON");
     explain->callback([&] { ingot::cli::explain(code, explain_json); });
     app.parse(argc, argv);

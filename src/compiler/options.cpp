@@ -101,7 +101,8 @@ constexpr std::array kRows = {
     Row{{"bisect_passes", "number", "-1",
          "run only the first so many passes, to find a faulty one; -1 runs all"},
         [](CompileOptions& o, View name, View value) {
-          o.passes.bisect_limit = parse_integer(name, value, -1, INT64_MAX);
+          const int64_t limit = parse_integer(name, value, -1, INT64_MAX);
+          o.passes.bisect_limit = limit < 0 ? std::nullopt : std::optional(limit);
         }},
     Row{{"cache_built_engines", "bool", "true", "keep what the build makes, for later builds"},
         [](CompileOptions& o, View name, View value) { o.cache.keep = parse_bool(name, value); }},
@@ -119,22 +120,21 @@ constexpr std::array kRows = {
         [](CompileOptions& o, View, View value) { o.passes.disabled = parse_names(value); }},
     Row{{"enabled_precisions", "dtypes", "f32",
          "dtypes in which products, convolutions and attention of f32 may be computed where that is faster: "
-         "f32, "
-         "f16, bf16"},
+         "f32, f16, bf16"},
         [](CompileOptions& o, View name, View value) {
           o.target.precisions = parse_precisions(name, value);
         }},
     Row{{"engine_cache_dir", "folder", "",
-         "cache entries on disk, yours alone (mode 0700); off: none; default: INGOT_ENGINE_CACHE_DIR or "
-         "~/.cache/ingot"},
+         "where builds keep what they make, for this user alone (mode 0700); off: nowhere (default: "
+         "INGOT_ENGINE_CACHE_DIR, or ~/.cache/ingot)"},
         [](CompileOptions& o, View, View value) { o.cache.folder = value; }},
-    Row{{"engine_cache_size", "number", "5368709120",
-         "of all entries in engine_cache_dir: the least recently used ones are removed"},
+    Row{{"engine_cache_size", "bytes", "5368709120",
+         "how much engine_cache_dir may hold: the least recently used entries are removed"},
         [](CompileOptions& o, View name, View value) {
           o.cache.limit = parse_integer(name, value, 0, INT64_MAX);
         }},
     Row{{"immutable_weights", "bool", "false",
-         "fold what depends on weights alone by their values; the engine accepts no other weights"},
+         "make the weights constants, which may be folded by value; the engine accepts no other weights"},
         [](CompileOptions& o, View name, View value) { o.immutable_weights = parse_bool(name, value); }},
     Row{{"keep_original_weights", "bool", "false",
          "ship the model's own weights and prepare them at load, for machines of another kind"},
@@ -142,10 +142,9 @@ constexpr std::array kRows = {
     Row{{"keep_precision", "patterns", "",
          "nodes that enabled_precisions leaves as they are: names with * and ?, separated by commas"},
         [](CompileOptions& o, View, View value) { o.target.keep_precision = parse_names(value); }},
-    Row{{"numerics", "word", "default",
+    Row{{"numerics", "strict|default|fast", "default",
          "strict: only sums are reordered; default: within the accuracy rule; fast: GPUs also round products "
-         "of f32 "
-         "to TF32"},
+         "of f32 to TF32"},
         [](CompileOptions& o, View name, View value) {
           o.target.numerics = parse_numerics(name, value);
           o.passes.strict = o.target.numerics == Target::Numerics::kStrict;
@@ -167,10 +166,10 @@ constexpr std::array kRows = {
     Row{{"share_kernels", "bool", "true",
          "compile equal kernels of an engine once; false: to measure what that saves"},
         [](CompileOptions& o, View name, View value) { o.share_kernels = parse_bool(name, value); }},
-    Row{{"stop_after", "name", "", "the last pass that runs"},
+    Row{{"stop_after", "name", "", "the last pass to run"},
         [](CompileOptions& o, View, View value) { o.passes.stop_after = value; }},
     Row{{"strip_engine_weights", "bool", "false",
-         "leave the weights out: whoever loads the engine gives them"},
+         "leave the weights out of the file: they are given when it is loaded"},
         [](CompileOptions& o, View name, View value) { o.strip_weights = parse_bool(name, value); }},
     Row{{"threads", "number", "0",
          "threads of the build; does not affect the engine; 0: all that the process may use"},
