@@ -131,13 +131,18 @@ def place(
     return (*args, *others), {**named, **keywords}
 
 
+def _place_of(path: tuple) -> str:
+    """The place in the trees that a caller passed, of a path in (args, kwargs)."""
+    return ("inputs", "kwarg_inputs")[path[0].idx] + _pytree.keystr(path[1:])
+
+
 def examples(arguments: Any, device: torch.device | None = None) -> Any:
     """The same tree with an example tensor, on `device`, for each Input; UserError for anything that cannot be an argument."""
     leaves, spec = _pytree.tree_flatten_with_path(arguments)
     for path, value in leaves:
         if not isinstance(value, (Input, torch.Tensor, *_PLAIN)):
             raise UserError(
-                f"input {_pytree.keystr(path)} is {kind_of(value)}",
+                f"{_place_of(path)} is {kind_of(value)}",
                 code="INGOT-U006",
                 advice="pass a tensor, an ingot.Input, a number, a string, None, or a tuple, list or dict of these",
             )

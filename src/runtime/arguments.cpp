@@ -41,8 +41,10 @@ class SizeBinder {
       const int64_t expected = dim.is_constant() ? *dim.constant() : evaluate(dim, symbol_values());
       if (expected == argument.shape[i]) continue;
       const std::string meaning = dim.is_constant() ? "" : fmt::format(" (= {})", dim.to_string());
-      refuse("INGOT-U303", port, i,
-             fmt::format("is {}, but the model expects {}{}", argument.shape[i], expected, meaning));
+      refuse(
+          "INGOT-U303", port, i,
+          fmt::format("is {}, but the model expects {}{}", argument.shape[i], expected, meaning),
+          dim.is_constant() ? "pass this size, or build the engine with a range of sizes for the dim" : "");
     }
   }
 
@@ -75,7 +77,8 @@ class SizeBinder {
     if (size >= range.min && size <= range.max) return;
     refuse("INGOT-U305", port, dim,
            fmt::format("is {}, outside of the range {} that the engine was built for ({})", size,
-                       describe_range(range), symbol));
+                       describe_range(range), symbol),
+           "build the engine for a wider range");
   }
 
   [[noreturn]] void contradict(const Port& port, size_t dim, int64_t size, const Source& first) const {
@@ -85,9 +88,10 @@ class SizeBinder {
   }
 
   [[noreturn]] static void refuse(std::string_view code, const Port& port, size_t dim,
-                                  const std::string& cause) {
+                                  const std::string& cause, std::string advice = {}) {
     throw UserError(code,
-                    fmt::format("dim {} of input '{}' ({}) {}", dim, port.name, to_string(port.type), cause));
+                    fmt::format("dim {} of input '{}' ({}) {}", dim, port.name, to_string(port.type), cause),
+                    std::move(advice));
   }
 
   const EngineData& data_;

@@ -102,8 +102,8 @@ def test_named_inputs_go_to_their_parameter(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("inputs", "says"),
     [
-        ([np.zeros((3, 4)), torch.zeros(2)], r"input \[0\]\[0\] is a ndarray"),
-        ([{"x": [object()]}, torch.zeros(2)], r"input \[0\]\[0\]\['x'\]\[0\] is an object"),
+        ([np.zeros((3, 4)), torch.zeros(2)], r"inputs\[0\] is a ndarray"),
+        ([{"x": [object()]}, torch.zeros(2)], r"inputs\[0\]\['x'\]\[0\] is an object"),
         ([], "needs inputs"),
     ],
 )
