@@ -25,6 +25,7 @@ PRIVATE_NAMES = {
     "torch.export.exported_program._convert_guards_to_code": "programs have no guards to check",
     "torch._TorchCompileWrapper": "there are no reports of torch.compile",
     "torch._dynamo.eval_frame.innermost_backend": "there are no reports of torch.compile",
+    "torch._dynamo.utils.counters": "a model that torch runs without a graph has no reasons",
     "torch._dynamo.utils.graph_break_reasons": "reports of torch.compile have no graph breaks",
     "torch._C._dispatch_get_all_op_names": "operators of libraries that are imported late are not decomposed",
     "torch._subclasses.fake_tensor.unset_fake_temporarily": "models on a GPU cannot be compiled by torch.compile",
@@ -92,10 +93,20 @@ def graph_breaks() -> list[tuple[str, str, int, str]]:
     for each in find("torch._dynamo.utils.graph_break_reasons") or []:
         if each.graph_break and each.user_stack:
             frame = each.user_stack[-1]
-            lines = [line.strip() for line in each.reason.splitlines()]
-            hints = [line for line in lines if line.startswith("Hint: Set ")]
-            rows.append((". ".join([lines[0], *hints[:1]]), frame.filename, frame.lineno or 0, frame.name))
+            rows.append((_first_and_hint(each.reason), frame.filename, frame.lineno or 0, frame.name))
     return list(dict.fromkeys(rows))
+
+
+def untraced() -> list[str]:
+    """What Dynamo could not trace in this process, also in functions that it gave up: these leave no graph break."""
+    counted = find("torch._dynamo.utils.counters") or {}
+    return [_first_and_hint(reason) for reason in counted.get("unimplemented", {})]
+
+
+def _first_and_hint(reason: str) -> str:
+    lines = [line.strip() for line in reason.splitlines()]
+    hints = [line for line in lines if line.startswith("Hint: Set ")]
+    return ". ".join([lines[0], *hints[:1]])
 
 
 # Composites that we do want decomposed: they become nothing or one simpler call.

@@ -128,8 +128,8 @@ def _break_text(reason: str, file: str, line: int, function: str) -> str:
 
 def _nothing_reached_ingot(compiled: Any) -> UserError:
     """For a model that was not called yet, or that torch ran without a graph: Dynamo does not tell which, but keeps its reasons."""
-    reasons = [_break_text(*row) for row in compat.graph_breaks()]
-    kept = "".join(f"\n  graph break of this process: {each}" for each in reasons[-_MOST_REASONS:])
+    reasons = [_break_text(*row) for row in compat.graph_breaks()] or compat.untraced()
+    kept = "".join(f"\n  not traced in this process: {each}" for each in reasons[-_MOST_REASONS:])
     return UserError(
         f"there is no report for this {type(compiled).__name__}: nothing of it has reached Ingot so far{kept}",
         code="INGOT-U007",

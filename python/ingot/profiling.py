@@ -15,6 +15,7 @@ from typing import Any
 from ingot import _core
 from ingot.engine import Engine
 from ingot.errors import UserError
+from ingot.reporting import short_path
 
 
 @dataclass(frozen=True)
@@ -70,7 +71,7 @@ class Profile:
             roof = f"{100 * step.roof_share:.0f} %" if step.operations + step.bytes else ""
             lines.append(
                 f"{step.microseconds:10.1f} {100 * step.share:6.1f} {roof:>6} {_scaled(step.operations):>8} "
-                f"{_scaled(step.bytes) + 'B':>9}  {step.name}  {step.source}".rstrip()
+                f"{_scaled(step.bytes) + 'B':>9}  {step.name}  {short_path(step.source)}".rstrip()
             )
         if len(slowest) > top:
             rest = sum(step.share for step in slowest[top:])

@@ -12,8 +12,8 @@ from typing import Any
 
 
 def short_path(source: str) -> str:
-    """A position in a file, relative to the working directory or to the packages that it is in."""
-    roots = [os.getcwd(), *(path for path in sys.path if path.endswith(("site-packages", "dist-packages")))]
+    """A position in a file, relative to the packages that it is in or to the working directory."""
+    roots = [*(path for path in sys.path if path.endswith(("site-packages", "dist-packages"))), os.getcwd()]
     for root in roots:
         if source.startswith(os.path.join(root, "")) and root != os.sep:
             return source[len(os.path.join(root, "")) :]

@@ -23,7 +23,7 @@ def warn_of_training(program: ExportedProgram) -> None:
         where = f" of {module}" if module else ""
         more = f" and {len(nodes) - 1} more" if len(nodes) > 1 else ""
         _log.warning(
-            "the model is in training mode (%s%s%s): its results are not those of inference. Call model.eval() before",
+            "the model is in training mode (%s%s%s): its results are not those of inference. Call model.eval() first",
             target_name(nodes[0].target),
             where,
             more,

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import importlib.metadata
 import warnings
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import ingot
@@ -90,8 +90,20 @@ def test_reports_have_totals_and_graph_breaks(monkeypatch: pytest.MonkeyPatch) -
     assert "graph break" not in str(ingot.report(whole))
 
 
-def test_a_model_that_torch_runs_without_a_graph_is_told_with_the_reason() -> None:
-    compiled = torch.compile(torch.nn.GRU(8, 4).eval(), backend=backend)
+class Recurrent(torch.nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.layer = torch.nn.GRU(8, 4)
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return self.layer(x)[0]
+
+
+@pytest.mark.parametrize("kind", [lambda: torch.nn.GRU(8, 4), Recurrent])
+def test_a_model_that_torch_runs_without_a_graph_is_told_with_the_reason(
+    kind: Callable[[], torch.nn.Module],
+) -> None:
+    compiled = torch.compile(kind().eval(), backend=backend)
     compiled(torch.randn(3, 1, 8))
     with pytest.raises(ingot.UserError, match="nothing of it has reached Ingot") as error:
         ingot.report(compiled)
