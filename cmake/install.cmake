@@ -41,12 +41,12 @@ install(
   COMPONENT runtime
 )
 install(
-  FILES LICENSE CHANGELOG.md SECURITY.md
+  FILES LICENSE README.md CHANGELOG.md CONTRIBUTING.md SECURITY.md
   DESTINATION ${CMAKE_INSTALL_DOCDIR}
   COMPONENT runtime
 )
 install(
-  FILES docs/cpp.md docs/cli.md docs/errors.md
+  DIRECTORY docs/
   DESTINATION ${CMAKE_INSTALL_DOCDIR}/docs
   COMPONENT runtime
 )
