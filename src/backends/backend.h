@@ -7,6 +7,7 @@
 #include <string>
 #include <string_view>
 #include <utility>
+#include <variant>
 #include <vector>
 
 #include "engine/program.h"
@@ -38,7 +39,15 @@ struct Target {
   std::string text() const;
 };
 
-// One kernel, lowered from a region, ready for a program.
+// A kernel that runs a region.
+struct LoweredKernel {
+  Launch launch;    // its kernel binary is found by the key
+  std::string key;  // canonical text of everything that determines the code
+  // Generates the code; called once per distinct key, possibly on another thread.
+  std::function<Image()> compile;
+};
+
+// What a backend lowered a node to, ready for a program: a kernel, or a routine of the host.
 struct LoweredStep {
   std::string name;
   std::vector<Value*> arguments;  // of the region node: operands and results, in the kernel's order
@@ -48,12 +57,10 @@ struct LoweredStep {
   // need no entry.
   std::vector<uint32_t> may_overwrite;
   std::vector<std::pair<std::string, Value*>> binds;  // symbol <- the i64 scalar result that the host reads
-  Launch launch;                                      // its kernel binary is found by the key
-  std::string kernel_key;                             // canonical text of everything that determines the code
-  // Generates the code; called once per distinct key, possibly on another thread.
-  std::function<Image()> compile;
-  std::string routine;  // instead of a kernel, with attributes
-  NamedValues attributes;
+  std::variant<LoweredKernel, RoutineStep> action;
+
+  LoweredKernel* kernel() { return std::get_if<LoweredKernel>(&action); }
+  const LoweredKernel* kernel() const { return std::get_if<LoweredKernel>(&action); }
 };
 
 class Backend {

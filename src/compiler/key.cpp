@@ -38,7 +38,7 @@ std::string names_of(std::span<Value* const> values) {
 
 std::string describe_passes(const PassOptions& passes) {
   return fmt::format("passes disabled [{}] stop_after [{}] bisect {}\n", quoted(passes.disabled),
-                     passes.stop_after, passes.bisect_limit);
+                     passes.stop_after, passes.bisect_limit.value_or(-1));
 }
 
 // The model's signature, and the engine's names of inputs and outputs.

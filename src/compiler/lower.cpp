@@ -18,13 +18,12 @@
 namespace ingot::core {
 namespace {
 
-ImageId image_for(LoweredStep& step, ImageTable& images) {
-  if (!images.shares) step.kernel_key += fmt::format("\nuse {}", images.images.size());
-  const auto [entry, is_new] =
-      images.ids.try_emplace(step.kernel_key, static_cast<ImageId>(images.images.size()));
-  if (is_new) images.images.push_back({step.kernel_key, std::move(step.compile)});
-  step.compile = nullptr;
-  return entry->second;
+void set_image(LoweredKernel& kernel, ImageTable& images) {
+  if (!images.shares) kernel.key += fmt::format("\nuse {}", images.images.size());
+  const auto [entry, is_new] = images.ids.try_emplace(kernel.key, static_cast<ImageId>(images.images.size()));
+  if (is_new) images.images.push_back({kernel.key, std::move(kernel.compile)});
+  kernel.compile = nullptr;
+  kernel.launch.image = entry->second;
 }
 
 const LoweredNode& lower_alone(LoneNode lone, const Backend& backend, const Target& target,
@@ -36,7 +35,7 @@ const LoweredNode& lower_alone(LoneNode lone, const Backend& backend, const Targ
   lowered.lone = std::move(lone);
   lowered.steps = backend.lower(*lowered.lone.node, lowered.lone.graph.symbols, target);
   for (LoweredStep& step : lowered.steps) {
-    if (step.compile) step.launch.image = image_for(step, images);
+    if (LoweredKernel* kernel = step.kernel()) set_image(*kernel, images);
   }
   return lowered;
 }
@@ -53,7 +52,9 @@ std::vector<LoweredStep> steps_for(const Surroundings& around, const LoweredNode
       symbol = around.symbols.at(symbol).symbol_name();
       value = outer(value);
     }
-    for (auto* dims : {&step.launch.symbols, &step.launch.sizes}) {
+    LoweredKernel* kernel = step.kernel();
+    if (kernel == nullptr) continue;
+    for (auto* dims : {&kernel->launch.symbols, &kernel->launch.sizes}) {
       for (Dim& dim : *dims) dim = substitute(dim, around.symbols);
     }
   }
@@ -149,13 +150,12 @@ std::vector<ScheduledStep> lower_graph(const Graph& graph, const Backend& backen
     if (node->op->traits.has(Trait::kSource) || alias_offset(*node)) continue;
     StepWork work = work_of(*node);
     for (LoweredStep& step : lower_node(*node, backend, target, symbols, images)) {
-      const std::string runs_on = step.routine.empty() ? target.backend : std::string();
       steps.push_back({.node = node.get(),
                        .step = std::move(step),
                        .node_records = {},
                        .operations = work.operations,
                        .bytes = work.bytes,
-                       .backend = runs_on});
+                       .backend = target.backend});
       work = {};  // the first of a node's steps accounts for the work of all
     }
   }

@@ -23,7 +23,7 @@ struct LoweredNode {
 // What equal nodes of one build share: each is lowered once, and each distinct kernel is one image.
 struct ImageTable {
   struct Entry {
-    std::string key;                 // LoweredStep::kernel_key
+    std::string key;                 // LoweredKernel::key
     std::function<Image()> compile;  // run by compile_images
   };
   std::map<std::string, LoweredNode> nodes;  // by LoneNode::text

@@ -37,7 +37,9 @@ std::pair<std::string_view, std::string_view> list_and_position(std::string_view
 }
 
 std::string text_of(const LoweredStep& step) {
-  return step.routine.empty() ? fmt::format("{}", step.launch.image) : step.routine;
+  const LoweredKernel* kernel = step.kernel();
+  return kernel != nullptr ? fmt::format("{}", kernel->launch.image)
+                           : std::get<RoutineStep>(step.action).routine;
 }
 
 }  // namespace

@@ -95,7 +95,7 @@ class Verification {
     std::vector<HostBuffer> buffers;
     for (const Value* value : step_.step.arguments) buffers.push_back(trials.at(value).memory());
     const auto failure =
-        run_call(*runner_.executor, *images_, step_.step.launch, buffers, sizes_, runner_.pool);
+        run_call(*runner_.executor, *images_, step_.step.kernel()->launch, buffers, sizes_, runner_.pool);
     return failure ? failure->status : 0;
   }
 
@@ -221,8 +221,8 @@ std::set<std::string> symbols_of(const Definition& definition, const LoweredStep
   for (const std::string& name : loops::free_symbols(definition.kernel)) names.insert(name);
   for (const Value* value : definition.buffers) std::ranges::for_each(value->type.shape, add);
   for (const Value* value : step.arguments) std::ranges::for_each(value->type.shape, add);
-  std::ranges::for_each(step.launch.symbols, add);
-  std::ranges::for_each(step.launch.sizes, add);
+  std::ranges::for_each(step.kernel()->launch.symbols, add);
+  std::ranges::for_each(step.kernel()->launch.sizes, add);
   return names;
 }
 
@@ -289,8 +289,10 @@ void verify_kernels(std::span<const ScheduledStep> steps, std::span<const Image>
                     const SymbolTable& symbols, const KernelRunner& runner, std::set<ImageId>& verified) {
   for (size_t i = 0; i < steps.size(); ++i) {
     const ScheduledStep& step = steps[i];
-    const ImageId id = step.step.launch.image;
-    if (id == kNoId || verified.contains(id) || stores_padding_only(steps, i)) continue;
+    const LoweredKernel* kernel = step.step.kernel();
+    if (kernel == nullptr || stores_padding_only(steps, i)) continue;
+    const ImageId id = kernel->launch.image;
+    if (verified.contains(id)) continue;
     const Image& image = images[id];
     if (runner.executor->missing(image).empty() && verify(step, image, symbols, runner)) verified.insert(id);
   }

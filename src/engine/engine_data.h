@@ -42,7 +42,8 @@ struct WeightData {
   const FromInit* init() const { return std::get_if<FromInit>(&origin); }
 };
 
-// A weight of the user's model: refit replaces it and init reads it.
+// A weight of the user's model: refit replaces it and init reads it. Its dtype and shape stay where its value
+// is left out.
 struct SourceWeight {
   std::string name;
   DType dtype = DType::kF32;

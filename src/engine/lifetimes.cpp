@@ -48,7 +48,8 @@ std::vector<Lifetime> lifetimes(const Program& program) {
   return lives;
 }
 
-UnorderedPair find_unordered(const Program& program, const std::vector<Lifetime>& lives) {
+std::optional<std::pair<BufferId, BufferId>> find_unordered(const Program& program,
+                                                            const std::vector<Lifetime>& lives) {
   std::vector<BufferId> arena;
   std::vector<uint32_t> position(program.buffers.size(), kNoId);
   for (BufferId id = 0; id < program.buffers.size(); ++id) {
@@ -64,11 +65,11 @@ UnorderedPair find_unordered(const Program& program, const std::vector<Lifetime>
       for (size_t lower = begin; lower < std::min(end, upper); ++lower) {
         const bool together = lives[arena[lower]].meets(lives[arena[upper]]);
         if (!together || contains(below[upper - begin], lower - begin)) continue;
-        if (program.buffers[arena[lower]].place == buffer.place) return {arena[lower], arena[upper]};
+        if (program.buffers[arena[lower]].place == buffer.place) return std::pair{arena[lower], arena[upper]};
       }
     }
   }
-  return {};
+  return std::nullopt;
 }
 
 }  // namespace ingot::core

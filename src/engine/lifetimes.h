@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <optional>
+#include <utility>
 #include <vector>
 
 #include "engine/program.h"
@@ -21,10 +23,7 @@ std::vector<Lifetime> lifetimes(const Program& program);
 
 // Two arena buffers of one place that are live at the same time and not ordered by any chain of `above`
 // relations, if there are any. Uses memory linear in the number of buffers.
-struct UnorderedPair {
-  BufferId first = kNoId, second = kNoId;
-  bool found() const { return first != kNoId; }
-};
-UnorderedPair find_unordered(const Program& program, const std::vector<Lifetime>& lives);
+std::optional<std::pair<BufferId, BufferId>> find_unordered(const Program& program,
+                                                            const std::vector<Lifetime>& lives);
 
 }  // namespace ingot::core

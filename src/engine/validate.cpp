@@ -190,9 +190,8 @@ void check_program(const Program& program, SymbolNames symbols, const Shared& sh
   check_ports<OutputStorage>(program, program.outputs, shared.makes_weights && depth == 0);
   check_ports<StateStorage>(program, program.states);
   check_order(program, symbols, shared);
-  const UnorderedPair pair = find_unordered(program, lifetimes(program));
-  require(!pair.found(), pair.found() ? program.buffers[pair.second].name : "",
-          "may overlap another live buffer in the arena");
+  if (const auto pair = find_unordered(program, lifetimes(program)))
+    require(false, program.buffers[pair->second].name, "may overlap another live buffer in the arena");
   for (const Program& nested : program.nested) check_program(nested, all, shared, depth + 1);
 }
 

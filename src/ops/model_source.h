@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The attributes of `weight` and `state`: the weight or state of the model, or the output of init, that the
-// node reads.
+// node reads. Numbers are -1 if there is none: attributes have no optional values.
 #pragma once
 
 #include <cstdint>

@@ -60,7 +60,7 @@ bool PassRunner::skips(const Pass& pass) const {
   if (stopped_ || pass.minimum_level > options_.level || (pass.changes_rounding && options_.strict))
     return true;
   if (std::ranges::find(options_.disabled, pass.name) != options_.disabled.end()) return true;
-  return options_.bisect_limit >= 0 && runs_ >= options_.bisect_limit;
+  return options_.bisect_limit && runs_ >= *options_.bisect_limit;
 }
 
 void PassRunner::count(const Pass& pass, double seconds, bool changed) {

@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -15,11 +16,11 @@ namespace ingot::core {
 
 struct PassOptions {
   std::vector<std::string> disabled;  // names; UserError INGOT-U004 names the nearest pass if one is unknown
-  std::string stop_after;     // the last pass to run; later ones are skipped as far as the target allows
-  int64_t bisect_limit = -1;  // number of pass runs to perform; -1: all
-  int level = 3;              // passes above this optimization level do not run
-  bool strict = false;        // skips passes that change rounding
-  bool verify = true;         // after every pass that changed the graph
+  std::string stop_after;  // the last pass to run; later ones are skipped as far as the target allows
+  std::optional<int64_t> bisect_limit;  // number of pass runs to perform; none: all
+  int level = 3;                        // passes above this optimization level do not run
+  bool strict = false;                  // skips passes that change rounding
+  bool verify = true;                   // after every pass that changed the graph
 };
 
 using GraphDump = std::function<void(std::string_view pass, const Graph& graph)>;

@@ -103,10 +103,10 @@ class Builder {
   void add_step(const ScheduledStep& scheduled) {
     const LoweredStep& lowered = scheduled.step;
     Step step{.name = lowered.name};
-    if (lowered.routine.empty())
-      step.action = KernelStep{scheduled.backend, lowered.launch};
+    if (const LoweredKernel* kernel = lowered.kernel())
+      step.action = KernelStep{scheduled.backend, kernel->launch};
     else
-      step.action = RoutineStep{lowered.routine, lowered.attributes};
+      step.action = std::get<RoutineStep>(lowered.action);
     for (size_t k = 0; k < lowered.arguments.size(); ++k) {
       step.uses.push_back(use_of(lowered.arguments[k], lowered.writes[k]));
     }

@@ -15,7 +15,7 @@ struct ScheduledStep {
   LoweredStep step;
   std::vector<uint32_t> node_records;
   Dim operations = 0, bytes = 0;  // as in Step
-  std::string backend = {};       // the backend that lowered it; "" for routines
+  std::string backend = {};       // the backend that lowered it, and runs it if it is a kernel
 };
 
 struct PlanInput {

@@ -125,15 +125,13 @@ class PlannedGraph {
 
   void add_step(const Node& node, PlanInput& input) {
     LoweredStep step = null::backend().lower(node, graph_.symbols, {})[0];
-    for (const std::string& name : graph_symbols()) step.launch.symbols.push_back(Dim::symbol(name));
-    const bool is_kernel = step.routine.empty();
-    if (is_kernel) {
-      step.launch.image = static_cast<ImageId>(data_->images.size());
-      data_->images.push_back(step.compile());
+    if (LoweredKernel* kernel = step.kernel()) {
+      for (const std::string& name : graph_symbols()) kernel->launch.symbols.push_back(Dim::symbol(name));
+      kernel->launch.image = static_cast<ImageId>(data_->images.size());
+      data_->images.push_back(kernel->compile());
       kernels_.push_back(interpreted(node));
     }
-    input.steps.push_back(
-        {.node = &node, .step = std::move(step), .node_records = {}, .backend = is_kernel ? "null" : ""});
+    input.steps.push_back({.node = &node, .step = std::move(step), .node_records = {}, .backend = "null"});
   }
 
   std::vector<std::string> graph_symbols() const {

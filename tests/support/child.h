@@ -30,8 +30,8 @@ inline void keep_sanitizer_alive() {
 #endif
 }
 
-// GCC 12's AddressSanitizer does not release its own locks in a child: one that is forked while another thread
-// starts, ends or allocates waits for ever. Tests that do so are skipped there.
+// GCC 12's AddressSanitizer does not release its own locks in a child: one that is forked while another
+// thread starts, ends or allocates waits for ever. Tests that do so are skipped there.
 #if defined(__SANITIZE_ADDRESS__)
 constexpr bool kForksBesideThreads = false;
 #else

@@ -48,8 +48,7 @@ const Node* find_contraction(const Members& members) {
 LoweredStep lower_routine(const Node& node) {
   LoweredStep step;
   step.name = node.op->name;
-  step.routine = node.op->routine;
-  step.attributes = routine_attributes(node);
+  step.action = RoutineStep{std::string(node.op->routine), routine_attributes(node)};
   for (Value* operand : node.operands) {
     if (operand == nullptr) continue;
     step.arguments.push_back(operand);

@@ -25,24 +25,28 @@
 namespace ingot::core::cpu {
 namespace {
 
-void take_kernel(LoweredStep& step, TemplateKernel kernel) {
-  step.launch = to_launch(kernel.launch);
-  step.kernel_key = std::move(kernel.key);
-  step.compile = std::move(kernel.compile);
+// `generate` makes exceptions of LLVM's fatal errors.
+LoweredKernel lowered(const KernelLaunch& launch, std::string key, std::function<Image()> compile) {
+  return {.launch = to_launch(launch), .key = std::move(key), .compile = [compile = std::move(compile)] {
+            return generate(compile);
+          }};
+}
+
+LoweredKernel lowered(TemplateKernel kernel) {
+  return lowered(kernel.launch, std::move(kernel.key), std::move(kernel.compile));
 }
 
 LoweredStep lower_contraction(const Members& members, const Node& contraction,
                               const KernelTemplate& kernel_template, const SymbolTable& symbols,
                               const Target& target) {
   const RegionKernel epilogue = epilogue_of(members, contraction);
-  TemplateKernel kernel = kernel_template.plan(contraction, epilogue.kernel, symbols, target);
   LoweredStep step;
   step.name = step_name(members.nodes);
+  step.action = lowered(kernel_template.plan(contraction, epilogue.kernel, symbols, target));
   for (const Value* operand : contraction.operands) {
     if (operand != nullptr) add_argument(step, members, operand);
   }
   for (size_t i = 1; i < epilogue.buffers.size(); ++i) add_argument(step, members, epilogue.buffers[i]);
-  take_kernel(step, std::move(kernel));
   return step;
 }
 
@@ -51,7 +55,7 @@ LoweredStep lower_transposition(const Node& node, const SymbolTable& symbols, co
   step.name = node.op->name;
   step.arguments = {node.operands[0], node.results[0]};
   step.writes = {false, true};
-  take_kernel(step, plan_transposition(node, symbols, target));
+  step.action = lowered(plan_transposition(node, symbols, target));
   return step;
 }
 
@@ -59,15 +63,10 @@ LoweredStep lower_transposition(const Node& node, const SymbolTable& symbols, co
 LoweredStep kernel_step(std::string name, const loops::Kernel& kernel, const Target& target) {
   LoweredStep step;
   step.name = std::move(name);
-  step.kernel_key = to_string(kernel);
   PreparedKernel prepared = prepare(kernel, features_of(target));
-  step.launch = to_launch(launch_of(prepared));
-  step.compile = [prepared = std::move(prepared)] { return emit_kernel(prepared); };
-  return step;
-}
-
-LoweredStep guarded(LoweredStep step) {
-  step.compile = [make = std::move(step.compile)] { return generate(make); };
+  const KernelLaunch launch = launch_of(prepared);
+  step.action =
+      lowered(launch, to_string(kernel), [prepared = std::move(prepared)] { return emit_kernel(prepared); });
   return step;
 }
 
@@ -161,7 +160,6 @@ class CpuBackend final : public Backend {
                         ? lower_contraction(members, *contraction, *kernel_template, symbols, target)
                     : supports_transposition(node).yes ? lower_transposition(node, symbols, target)
                                                        : lower_loops(members, symbols, target));
-    for (LoweredStep& step : steps) step = guarded(std::move(step));
     return steps;
   }
 };

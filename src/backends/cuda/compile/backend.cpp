@@ -53,13 +53,13 @@ LoweredStep lower_loops(const Members& members, const SymbolTable& symbols, cons
   KernelText text = write_kernel(region.kernel, kEntry);
   LoweredStep step;
   step.name = step_name(members.nodes);
-  step.launch = launch_of(text.plan);
   step.may_overwrite = loops::overwritable_buffers(region.kernel);
   for (const Value* value : region.buffers) add_argument(step, members, value);
-  step.kernel_key = text.text;
-  step.compile = [text = std::move(text), name = region.kernel.name, device = target.device] {
+  LoweredKernel kernel{.launch = launch_of(text.plan), .key = text.text, .compile = {}};
+  kernel.compile = [text = std::move(text), name = region.kernel.name, device = target.device] {
     return compile_unit(translation_unit({&text, 1}), name, device);
   };
+  step.action = std::move(kernel);
   return step;
 }
 
@@ -72,17 +72,19 @@ LoweredStep lower_template(TemplateKernel kernel, const Members& members, const 
                            std::span<const Value* const> others, const Target& target) {
   LoweredStep step;
   step.name = step_name(members.nodes);
-  step.launch = {.sizes = {kernel.items, kernel.shared_bytes, 0},
-                 .constants = {kernel.threads, kernel.threads, kernel.cluster}};
-  for (const std::string& symbol : kernel.symbols) step.launch.symbols.push_back(Dim::symbol(symbol));
-  for (const TensorMap& map : kernel.maps) add_tensor_map(map, step.launch);
+  Launch launch{.sizes = {kernel.items, kernel.shared_bytes, 0},
+                .constants = {kernel.threads, kernel.threads, kernel.cluster}};
+  for (const std::string& symbol : kernel.symbols) launch.symbols.push_back(Dim::symbol(symbol));
+  for (const TensorMap& map : kernel.maps) add_tensor_map(map, launch);
   for (const Value* operand : node.operands) {
     if (operand != nullptr) add_argument(step, members, operand);
   }
   for (const Value* value : others) add_argument(step, members, value);
-  step.kernel_key = kernel.text;
-  step.compile = [text = std::string(prelude()) + kernel.text, name = std::string(node.op->name),
-                  device = target.device] { return compile_unit(text, name, device); };
+  step.action = LoweredKernel{
+      .launch = std::move(launch),
+      .key = kernel.text,
+      .compile = [text = std::string(prelude()) + kernel.text, name = std::string(node.op->name),
+                  device = target.device] { return compile_unit(text, name, device); }};
   return step;
 }
 

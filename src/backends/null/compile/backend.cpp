@@ -27,15 +27,17 @@ class NullBackend final : public Backend {
   std::vector<LoweredStep> lower(const Node& node, const SymbolTable&, const Target&) const override {
     LoweredStep step;
     step.name = node.op->name;
-    step.routine = node.op->routine;
-    add_arguments(step, node.operands, false, !step.routine.empty());
+    const bool is_routine = !node.op->routine.empty();
+    add_arguments(step, node.operands, false, is_routine);
     add_arguments(step, node.results, true, false);
-    if (!step.routine.empty()) return {step};
+    if (is_routine) {
+      step.action = RoutineStep{std::string(node.op->routine), {}};
+      return {step};
+    }
     if (node.op->lower != nullptr) step.may_overwrite = loops::overwritable_buffers(node.op->lower(node));
-    step.kernel_key = step.name;
-    step.compile = [name = step.name] {
-      return Image{.kernel = name, .target = "null", .code = {std::byte{}}};
-    };
+    step.action = LoweredKernel{.launch = {}, .key = step.name, .compile = [name = step.name] {
+                                  return Image{.kernel = name, .target = "null", .code = {std::byte{}}};
+                                }};
     return {step};
   }
 };

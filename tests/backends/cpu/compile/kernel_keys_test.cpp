@@ -40,7 +40,7 @@ std::vector<LoweredStep> lower(SampleGraph& sample, const Target& target) {
 
 std::vector<std::string> keys_of(SampleGraph& sample, const Target& target) {
   std::vector<std::string> keys;
-  for (const LoweredStep& step : lower(sample, target)) keys.push_back(step.kernel_key);
+  for (const LoweredStep& step : lower(sample, target)) keys.push_back(step.kernel()->key);
   return keys;
 }
 
@@ -100,11 +100,12 @@ std::optional<SampleGraph> make(const Op& op, Sample sample, const Change& chang
 class KnownCode {
  public:
   void expect_same(const LoweredStep& step) {
-    if (!step.compile) return;
-    const auto [entry, is_new] = known_.try_emplace(step.kernel_key, First{step.compile, {}});
+    const LoweredKernel* kernel = step.kernel();
+    if (kernel == nullptr) return;
+    const auto [entry, is_new] = known_.try_emplace(kernel->key, First{kernel->compile, {}});
     if (is_new) return;
     if (entry->second.code.empty()) entry->second.code = entry->second.compile().code;
-    EXPECT_EQ(step.compile().code, entry->second.code) << step.kernel_key;
+    EXPECT_EQ(kernel->compile().code, entry->second.code) << kernel->key;
   }
 
  private:

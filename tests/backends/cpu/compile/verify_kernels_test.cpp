@@ -27,9 +27,10 @@ Lowered lower(const Graph& graph, const Target& target) {
   Lowered lowered;
   for (const auto& node : graph.nodes()) {
     for (LoweredStep& step : backend().lower(*node, graph.symbols, target)) {
-      if (!step.compile) continue;
-      step.launch.image = static_cast<ImageId>(lowered.images.size());
-      lowered.images.push_back(step.compile());
+      LoweredKernel* kernel = step.kernel();
+      if (kernel == nullptr) continue;
+      kernel->launch.image = static_cast<ImageId>(lowered.images.size());
+      lowered.images.push_back(kernel->compile());
       lowered.steps.push_back(
           {.node = node.get(), .step = std::move(step), .node_records = {}, .backend = "cpu"});
     }

@@ -224,14 +224,14 @@ Graph graph_of(const Template& test, std::string_view half) {
 int64_t run(const LoweredStep& step, std::vector<Storage>& storages, const SymbolValues& symbols,
             int64_t shift) {
   EngineData data;
-  data.images.push_back(step.compile());
+  data.images.push_back(step.kernel()->compile());
   const auto images = executor().load(data, nullptr);
   std::vector<HostBuffer> buffers;
   for (Storage& storage : storages) {
     storage.bytes.insert(storage.bytes.begin(), static_cast<size_t>(shift), std::byte{0});
     buffers.push_back({storage.bytes, Storage::kGuard + static_cast<size_t>(shift)});
   }
-  const auto failure = run_call(executor(), *images, step.launch, buffers, symbols, nullptr);
+  const auto failure = run_call(executor(), *images, step.kernel()->launch, buffers, symbols, nullptr);
   for (Storage& storage : storages) storage.bytes.erase(storage.bytes.begin(), storage.bytes.begin() + shift);
   return failure ? failure->status : 0;
 }
@@ -248,7 +248,7 @@ void compare(const Template& test, const Node& node, const SymbolTable& symbols,
   const auto status = static_cast<int64_t>(interpret(kernel, views, test.symbols));
   const int64_t element = bit_width(node.operand_type(0).dtype) / 8;
   LoweredStep in_turn = step;
-  in_turn.launch.sizes[kItems] = 1;
+  in_turn.kernel()->launch.sizes[kItems] = 1;
   for (const LoweredStep* each : std::initializer_list<const LoweredStep*>{&step, &in_turn}) {
     std::vector<Storage> got = inputs;
     EXPECT_EQ(run(*each, got, test.symbols, test.shift * element), status);
@@ -291,7 +291,7 @@ TEST_P(CudaTemplates, AreAsTheInterpreterSays) {
       for (const char* device : {"sm_80", "sm_90a"}) {
         target.device = device;
         if (is_float && device != std::string_view("sm_80")) continue;  // the same code
-        EXPECT_FALSE(backend().lower(node, graph.symbols, target)[0].compile().code.empty());
+        EXPECT_FALSE(backend().lower(node, graph.symbols, target)[0].kernel()->compile().code.empty());
       }
       continue;
     }
