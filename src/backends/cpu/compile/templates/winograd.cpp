@@ -18,7 +18,7 @@ namespace ingot::core::cpu {
 
 namespace {
 
-constexpr int64_t kPlaces = 16;
+constexpr int64_t kPositions = 16;                    // of a transformed tile: 4x4
 constexpr size_t kImage = 2, kWindow = 3, kBias = 4;  // operands
 constexpr int64_t kSide = 2;  // pixels of the result that a tile covers in height and width
 
@@ -47,7 +47,7 @@ struct WinogradProblem {
 
   // Scratch: accumulators [16][tile.rows][tile columns]; pixels [2][2 * tile.rows][tile columns]; row
   // pointers.
-  int64_t sums_bytes() const { return kPlaces * tile.rows * tile.columns() * int64_t{sizeof(float)}; }
+  int64_t sums_bytes() const { return kPositions * tile.rows * tile.columns() * int64_t{sizeof(float)}; }
   int64_t line_numbers() const { return kSide * tile.rows * tile.columns(); }
   int64_t pixel_bytes() const { return kSide * line_numbers() * int64_t{sizeof(float)}; }
   int64_t table_bytes() const { return round_up(tile.rows * int64_t{sizeof(void*)}, 64); }
@@ -145,22 +145,22 @@ class WinogradKernel {
   // The 16 products of a panel and a block of tiles.
   void multiply(llvm::Value* panel, llvm::Value* first, llvm::Value* rows) {
     const int64_t panel_numbers = problem_.channels() * problem_.tile.columns();
-    llvm::Value* first_panel = scaffold_.times(panel, kPlaces);
-    emit_loop(builder_, number(0), number(kPlaces), 1, [&](llvm::Value* place) {
-      point_at_rows(place, first);
+    llvm::Value* first_panel = scaffold_.times(panel, kPositions);
+    emit_loop(builder_, number(0), number(kPositions), 1, [&](llvm::Value* position) {
+      point_at_rows(position, first);
       llvm::Value* weights = scaffold_.float_at(
-          scaffold_.buffers[1], scaffold_.times(builder_.CreateNSWAdd(first_panel, place), panel_numbers));
+          scaffold_.buffers[1], scaffold_.times(builder_.CreateNSWAdd(first_panel, position), panel_numbers));
       llvm::Value* result = scaffold_.float_at(
-          sums(), scaffold_.times(place, int64_t{problem_.tile.rows} * problem_.tile.columns()));
+          sums(), scaffold_.times(position, int64_t{problem_.tile.rows} * problem_.tile.columns()));
       tiles_.call(builder_, rows,
                   {table(), number(0), number(1), number(problem_.channels()), weights, result});
     });
   }
 
   // Missing rows repeat the last one.
-  void point_at_rows(llvm::Value* place, llvm::Value* first) {
+  void point_at_rows(llvm::Value* position, llvm::Value* first) {
     llvm::Value* last = scaffold_.plus(all_tiles_, -1);
-    llvm::Value* before = builder_.CreateNSWMul(place, all_tiles_);
+    llvm::Value* before = builder_.CreateNSWMul(position, all_tiles_);
     for (int i = 0; i < problem_.tile.rows; ++i) {
       llvm::Value* tile = builder_.CreateNSWAdd(before, scaffold_.smaller(scaffold_.plus(first, i), last));
       llvm::Value* row = scaffold_.float_at(scaffold_.buffers[0], scaffold_.times(tile, problem_.channels()));
@@ -280,7 +280,7 @@ bool is_faster_by_winograd(const Node& convolution, CpuFeatures features) {
   if (weight.shape[2] != Dim(3) || weight.shape[3] != Dim(3)) return false;
   const int64_t tiles = ceil_divide(*height, kSide) * ceil_divide(*width, kSide);
   const int64_t images = result.shape[0].constant().value_or(1);
-  const int64_t image_bytes = kPlaces * images * tiles * *inputs * int64_t{sizeof(float)};
+  const int64_t image_bytes = kPositions * images * tiles * *inputs * int64_t{sizeof(float)};
   return tiles >= kFewestTiles && image_bytes <= kLargestImage && *inputs >= kFewestChannels &&
          *inputs <= kMostChannels && *outputs >= kFewestChannels &&
          choose_tile(*outputs, features).vectors > 1;
@@ -319,7 +319,7 @@ TemplateKernel plan_winograd(std::span<const TensorType> operands, const TensorT
   TemplateKernel plan;
   plan.launch.symbols = symbol_arguments(epilogue, operands, result.shape);
   plan.launch.work_items = core::ceil_divide(problem.tiles(), tile.rows) * Dim(problem.panels());
-  plan.launch.item_cost = kPlaces * tile.rows * tile.columns() * problem.channels() / 50;
+  plan.launch.item_cost = kPositions * tile.rows * tile.columns() * problem.channels() / 50;
   plan.launch.scratch_bytes = problem.sums_bytes() + problem.pixel_bytes() + problem.table_bytes();
   plan.key =
       fmt::format("winograd {} tile {}x{}x{}", to_string(result), tile.rows, tile.vectors, tile.lanes) +
