@@ -109,8 +109,8 @@ class Assembly {
   }
 
   // Model nodes that a step computes, including fused ones.
-  void add_nodes(std::vector<ScheduledStep>& steps) {
-    for (ScheduledStep& step : steps) {
+  void add_nodes(std::vector<NodeStep>& steps) {
+    for (NodeStep& step : steps) {
       if (step.node->graphs.empty()) step.node_records.push_back(record(*step.node));
       for (const auto& body : step.node->graphs) {
         for (const auto& node : body->nodes()) step.node_records.push_back(record(*node));

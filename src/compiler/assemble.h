@@ -13,7 +13,7 @@
 namespace ingot::core {
 
 struct LoweredPrograms {
-  std::vector<ScheduledStep> init, main;
+  std::vector<NodeStep> init, main;
 };
 
 // All results of a build, ready to be assembled.

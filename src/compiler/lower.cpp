@@ -143,9 +143,9 @@ void start(std::vector<std::jthread>& workers, int count, Function function) {
 
 }  // namespace
 
-std::vector<ScheduledStep> lower_graph(const Graph& graph, const Backend& backend, const Target& target,
-                                       const SymbolTable& symbols, ImageTable& images) {
-  std::vector<ScheduledStep> steps;
+std::vector<NodeStep> lower_graph(const Graph& graph, const Backend& backend, const Target& target,
+                                  const SymbolTable& symbols, ImageTable& images) {
+  std::vector<NodeStep> steps;
   for (const auto& node : graph.nodes()) {
     if (node->op->traits.has(Trait::kSource) || alias_offset(*node)) continue;
     StepWork work = work_of(*node);

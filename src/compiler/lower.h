@@ -33,8 +33,8 @@ struct ImageTable {
 };
 
 // Lowers every node of `graph` that needs a step, in order.
-std::vector<ScheduledStep> lower_graph(const Graph& graph, const Backend& backend, const Target& target,
-                                       const SymbolTable& symbols, ImageTable& images);
+std::vector<NodeStep> lower_graph(const Graph& graph, const Backend& backend, const Target& target,
+                                  const SymbolTable& symbols, ImageTable& images);
 
 // Where images are looked up; null: nowhere.
 struct ImageCache {

@@ -44,9 +44,9 @@ std::string text_of(const LoweredStep& step) {
 
 }  // namespace
 
-std::vector<Repeats> find_repeats(std::span<const ScheduledStep> steps) {
+std::vector<Repeats> find_repeats(std::span<const NodeStep> steps) {
   std::map<std::string_view, std::map<std::string_view, std::string>> lists;  // path, position, kernels
-  for (const ScheduledStep& step : steps) {
+  for (const NodeStep& step : steps) {
     const auto [path, position] = list_and_position(module_of(*step.node));
     if (!position.empty()) lists[path][position] += text_of(step.step) + " ";
   }

@@ -17,6 +17,6 @@ struct Repeats {
 
 // The lists of modules in the model, as far as its nodes know their modules: two layers are equal if their
 // steps run the same kernels in the same order.
-std::vector<Repeats> find_repeats(std::span<const ScheduledStep> steps);
+std::vector<Repeats> find_repeats(std::span<const NodeStep> steps);
 
 }  // namespace ingot::core

@@ -35,8 +35,8 @@ using Trials = std::map<const Value*, TrialBuffer>;
 
 class Verification {
  public:
-  Verification(const ScheduledStep& step, const Image& image, const KernelRunner& runner,
-               Definition definition, SymbolValues sizes)
+  Verification(const NodeStep& step, const Image& image, const KernelRunner& runner, Definition definition,
+               SymbolValues sizes)
       : step_(step), runner_(runner), definition_(std::move(definition)), sizes_(std::move(sizes)) {
     EngineData engine;
     engine.images = {image};
@@ -204,7 +204,7 @@ class Verification {
                  .advice = "this is a bug in Ingot or in LLVM: please report it with the kernel's text"});
   }
 
-  const ScheduledStep& step_;
+  const NodeStep& step_;
   const KernelRunner& runner_;
   Definition definition_;
   SymbolValues sizes_;
@@ -255,7 +255,7 @@ std::optional<SymbolValues> sizes_from(int64_t least, const Definition& definiti
 // The smallest sizes, and sizes that fill a vector and leave a remainder.
 constexpr int64_t kLeastSizes[] = {1, 19};
 
-bool verify(const ScheduledStep& step, const Image& image, const SymbolTable& symbols,
+bool verify(const NodeStep& step, const Image& image, const SymbolTable& symbols,
             const KernelRunner& runner) {
   std::optional<Definition> definition = define(*step.node);
   if (!definition) return false;
@@ -274,8 +274,8 @@ bool verify(const ScheduledStep& step, const Image& image, const SymbolTable& sy
 
 // Zero padding after the elements of a result: not part of its node's definition, and stored by the node's
 // next step.
-bool stores_padding_only(std::span<const ScheduledStep> steps, size_t number) {
-  const ScheduledStep& step = steps[number];
+bool stores_padding_only(std::span<const NodeStep> steps, size_t number) {
+  const NodeStep& step = steps[number];
   const auto& arguments = step.step.arguments;
   const bool goes_on = number + 1 < steps.size() && steps[number + 1].node == step.node;
   return goes_on && arguments.size() == 1 &&
@@ -285,10 +285,10 @@ bool stores_padding_only(std::span<const ScheduledStep> steps, size_t number) {
 
 }  // namespace
 
-void verify_kernels(std::span<const ScheduledStep> steps, std::span<const Image> images,
+void verify_kernels(std::span<const NodeStep> steps, std::span<const Image> images,
                     const SymbolTable& symbols, const KernelRunner& runner, std::set<ImageId>& verified) {
   for (size_t i = 0; i < steps.size(); ++i) {
-    const ScheduledStep& step = steps[i];
+    const NodeStep& step = steps[i];
     const LoweredKernel* kernel = step.step.kernel();
     if (kernel == nullptr || stores_padding_only(steps, i)) continue;
     const ImageId id = kernel->launch.image;

@@ -15,7 +15,7 @@ namespace ingot::core {
 // or at some if that takes longer than some milliseconds. Adds the number of kernels to `verified`. Throws an
 // internal error INGOT-I002 with the kernel's text if a result differs by more than the accuracy rule allows,
 // if a NaN or an infinity differs, or if a kernel writes outside of its buffers.
-void verify_kernels(std::span<const ScheduledStep> steps, std::span<const Image> images,
+void verify_kernels(std::span<const NodeStep> steps, std::span<const Image> images,
                     const SymbolTable& symbols, const KernelRunner& runner, std::set<ImageId>& verified);
 
 }  // namespace ingot::core

@@ -100,11 +100,11 @@ class Builder {
     }
   }
 
-  void add_step(const ScheduledStep& scheduled) {
-    const LoweredStep& lowered = scheduled.step;
+  void add_step(const NodeStep& node_step) {
+    const LoweredStep& lowered = node_step.step;
     Step step{.name = lowered.name};
     if (const LoweredKernel* kernel = lowered.kernel())
-      step.action = KernelStep{scheduled.backend, kernel->launch};
+      step.action = KernelStep{node_step.backend, kernel->launch};
     else
       step.action = std::get<RoutineStep>(lowered.action);
     for (size_t k = 0; k < lowered.arguments.size(); ++k) {
@@ -113,9 +113,9 @@ class Builder {
     for (const auto& [symbol, value] : lowered.binds)
       step.binds.push_back({symbol, buffers_.at(value), limit_of(symbol)});
     step.host_sees_result = !lowered.binds.empty();
-    step.nodes = scheduled.node_records;
-    step.operations = scheduled.operations;
-    step.bytes = scheduled.bytes;
+    step.nodes = node_step.node_records;
+    step.operations = node_step.operations;
+    step.bytes = node_step.bytes;
     program_.steps.push_back(std::move(step));
   }
 

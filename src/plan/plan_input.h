@@ -9,18 +9,18 @@
 
 namespace ingot::core {
 
-// One scheduled step: what a backend lowered a node to, and its kernel binary.
-struct ScheduledStep {
+// A step with the node that it computes, or a part of it.
+struct NodeStep {
   const Node* node;
   LoweredStep step;
-  std::vector<uint32_t> node_records;
-  Dim operations = 0, bytes = 0;  // as in Step
-  std::string backend = {};       // the backend that lowered it, and runs it if it is a kernel
+  std::vector<uint32_t> node_records;  // as Step::nodes
+  Dim operations = 0, bytes = 0;       // as in Step
+  std::string backend = {};            // the backend that lowered it, and runs it if it is a kernel
 };
 
 struct PlanInput {
   const Graph* graph;                        // final graph of one program
-  std::vector<ScheduledStep> steps;          // in order
+  std::vector<NodeStep> steps;               // in order
   std::map<const Value*, uint32_t> weights;  // `weight` and `constant` results -> id in the weight table
   SymbolValues typical;                      // sizes to optimize the arena for
   Place place;                               // of all buffers

@@ -32,7 +32,7 @@ bool same_bytes(const TensorType& a, const TensorType& b) { return storage_bytes
 Sharing::Sharing(const PlanInput& input) : input_(input) {
   collect_uses();
   add_sources();
-  for (int i = 0; i < static_cast<int>(input_.steps.size()); ++i) schedule_step(i);
+  for (int i = 0; i < static_cast<int>(input_.steps.size()); ++i) place_results_of(i);
   bind_outputs();
   bind_updates();
 }
@@ -158,7 +158,7 @@ void Sharing::place_result(int index, const Value* result) {
   add_memory({.type = result->type, .first = index}, result);
 }
 
-void Sharing::schedule_step(int index) {
+void Sharing::place_results_of(int index) {
   const LoweredStep& step = input_.steps[static_cast<size_t>(index)].step;
   for (size_t k = 0; k < step.arguments.size(); ++k) {
     if (step.arguments[k] != nullptr && !step.writes[k]) locate(step.arguments[k]);

@@ -59,7 +59,7 @@ class Sharing {
  private:
   void collect_uses();
   void add_sources();
-  void schedule_step(int index);
+  void place_results_of(int index);
   void place_result(int index, const Value* result);
   void bind_outputs();
   void bind_updates();

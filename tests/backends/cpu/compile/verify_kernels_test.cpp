@@ -19,7 +19,7 @@ using core::test::make_sample_node;
 
 // The steps of a graph with their images, one each.
 struct Lowered {
-  std::vector<ScheduledStep> steps;
+  std::vector<NodeStep> steps;
   std::vector<Image> images;
 };
 
