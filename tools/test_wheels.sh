@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
 # Installs the wheels of dist/ into fresh environments of each Python 3.11 to 3.13 on this machine, with numpy alone, and uses them
-# there as tests/tools/try_wheel.py does. test_wheels.sh --torch 3.11 does the same with torch 2.13 for that Python too. No compiler
+# there as tests/tools/try_wheel.py does. test_wheels.sh --torch 3.11 3.12 does the same with torch 2.13 for these too. No compiler
 # and no source distribution is used on the way.
 set -euo pipefail
 cd "$(dirname "$0")/.."
@@ -21,12 +21,14 @@ try() {
   cd "$root"
 }
 
+with_torch=
+[[ ${1:-} == --torch ]] && with_torch=" ${*:2} "
 tried=0
 for version in 3.11 3.12 3.13; do
   python=$(tools/find_python.sh "$version") || continue
   try "$python" "$version" numpy
   tried=$((tried + 1))
-  if [[ ${1:-} == --torch && ${2:-} == "$version" ]]; then
+  if [[ $with_torch == *" $version "* ]]; then
     try "$python" "$version-torch" numpy torch==2.13.0
     tried=$((tried + 1))
   fi
