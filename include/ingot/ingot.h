@@ -228,8 +228,8 @@ typedef struct ingot_context_options {
    * the process (ingot_set_threads), which one run uses at a time; a concurrent run uses its own thread
    * alone. Does not affect results. */
   int32_t threads;
-  /* For arena, scratch, copies of inputs and owned states. The struct is read during the call; its `user`
-   * must outlive the context. NULL: the system's memory. */
+  /* For arena, scratch of kernels, copies of inputs and owned states. The struct is read during the call; its
+   * `user` must outlive the context. NULL: the system's memory. */
   const ingot_allocator* allocator;
 } ingot_context_options;
 /* `options` may be NULL. The context keeps the engine alive: the handle may be freed first. */

@@ -30,6 +30,11 @@ for prefix in runtime both; do
     [[ -f $work/$prefix/share/doc/ingot/$file ]] || fail "$prefix lacks $file"
   done
 done
+while read -r page; do
+  while read -r link; do
+    [[ -e $(dirname "$page")/$link ]] || fail "$page links to $link, which is not installed"
+  done < <(grep -oE '\]\([^)#: ]+\.md' "$page" | cut -c3-)
+done < <(find "$work/runtime/share/doc/ingot" -name '*.md')
 [[ -z $(find "$work/runtime" -name 'libingot.so*' -o -name compile.h -o -name ingot.pc -o -path '*/bin/*') ]] ||
   fail "the component runtime holds parts of the compiler"
 
