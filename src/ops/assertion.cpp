@@ -2,6 +2,8 @@
 #include "ops/assertion.h"
 
 #include "ops/infer.h"
+#include "ops/ops.h"
+#include "ops/samples.h"
 
 namespace ingot::core::ops {
 namespace {
@@ -9,6 +11,11 @@ namespace {
 constexpr Operand kAssertionOperands[] = {{"condition", DTypeSet::kBool}};
 
 Types infer_assert_true(const Node&) { return {}; }
+
+Samples assert_true_samples() {
+  return {sample({tensor(DType::kBool, {}, 1, 1)}, Assertion{"sizes agree"}),
+          sample({tensor(DType::kBool, {batch(), 3}, 1, 1)})};
+}
 
 }  // namespace
 
@@ -18,6 +25,7 @@ constinit const Op assert_true = {.name = "assert_true",
                                   .attributes = attribute_schema<Assertion>(),
                                   .traits = Trait::kSideEffect,
                                   .infer = infer_assert_true,
-                                  .routine = "assert_true"};
+                                  .routine = "assert_true",
+                                  .samples = assert_true_samples};
 
 }  // namespace ingot::core::ops

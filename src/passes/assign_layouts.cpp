@@ -57,7 +57,13 @@ std::optional<Layout> free_transposition(const Node& node) {
   return std::ranges::is_sorted(storage) ? Layout{} : Layout::permutation(storage);
 }
 
+// Of every target: routines know row-major tensors only.
+LayoutRequest request_of_routine(const Node& node) {
+  return {.operands = {node.operands.size(), Layout{}}, .results = {node.results.size(), Layout{}}};
+}
+
 LayoutRequest request_for(const Node& node, const LayoutRule& rule) {
+  if (!node.op->routine.empty()) return request_of_routine(node);
   LayoutRequest request = rule(node);
   if (node.op->traits.has(Trait::kKeepsOrder)) request.operands.assign(1, Layout{});
   request.operands.resize(node.operands.size());

@@ -13,9 +13,11 @@ namespace {
 
 constexpr size_t kWeightOperand = 1, kMaskOfAttention = 3;
 
+// Weights may be stored in a narrower dtype beside f32: those contractions stay as they are.
 bool is_wide_contraction(const Node& node) {
-  return node.op->traits.has(Trait::kContraction) && node.results.size() == 1 &&
-         node.results[0]->type.dtype == DType::kF32;
+  const auto is_wide = [](const Value* value) { return value->type.dtype == DType::kF32; };
+  return node.op->traits.has(Trait::kContraction) && node.results.size() == 1 && is_wide(node.results[0]) &&
+         is_wide(node.operands[0]) && is_wide(node.operands[kWeightOperand]);
 }
 
 // Masks are added to scores, and hold the lowest number of their dtype.

@@ -123,7 +123,6 @@ class CpuBackend final : public Backend {
   }
 
   LayoutRequest layouts(const Node& node, const Target& target) const override {
-    LayoutRequest request;
     if (const KernelTemplate* kernel_template = find_template(*node.op)) {
       if (kernel_template->supports(node, target).yes) return kernel_template->layouts(node, target);
     }
@@ -131,11 +130,7 @@ class CpuBackend final : public Backend {
       const Layout layout = Layout::permutation(channels_last(node.operand_type(0).rank()));
       return {{layout}, {layout}};
     }
-    if (!node.op->routine.empty()) {
-      request.operands.assign(node.operands.size(), Layout{});
-      request.results.assign(node.results.size(), Layout{});
-    }
-    return request;
+    return {};
   }
 
   FusionAnswer may_fuse_consumer(const Node& root, const Node& consumer,

@@ -8,7 +8,6 @@
 
 #include "backends/cpu/compile/backend.h"
 #include "backends/cpu/compile/passes.h"
-#include "ops/assertion.h"
 #include "ops/axis.h"
 #include "ops/convolution.h"
 #include "ops/grid_sample.h"
@@ -56,13 +55,6 @@ TEST(Speed, EveryOperatorHasAnAnswer) {
       EXPECT_NO_THROW(judge_speed(*made.node, made.symbols, Target{})) << op->name;
     }
   }
-}
-
-TEST(Speed, NodesWithoutResultsAreFast) {
-  Graph graph;
-  Value* condition = graph.add_input("c", tensor(DType::kBool, {}));
-  const Node* node = graph.add(ops::assert_true, {condition}, ops::Assertion{"c"});
-  EXPECT_EQ(judge_speed(*node, {}, Target{}).answer, Answer::kFast);
 }
 
 TEST(Speed, IsJudgedAtTypicalSizes) {
