@@ -5,6 +5,7 @@
 #include <cmath>
 #include <limits>
 
+#include "backends/steps/loop_steps.h"
 #include "ops/attention.h"
 #include "ops/bounds.h"
 #include "ops/model_source.h"
@@ -60,6 +61,8 @@ class NoisyNode {
     is_power_ = node.op == &ops::power;
     hides_ = node.op == &ops::attention && (node.has_operand(3) || node.attributes<ops::Attention>().causal);
     multiplies_ = node.op == &ops::product || node.op == &ops::cumulative_product;
+    averages_ =
+        node.op == &ops::mean || node.op == &ops::average_pool || node.op == &ops::adaptive_average_pool;
     doubles_ = promote(node, is_below_f64, DType::kF64);
   }
 
@@ -138,6 +141,9 @@ class NoisyNode {
         operand = &sizes.emplace_back(magnitudes(*operand));
     }
     const std::vector<Tensor> bounds = evaluate_promoted(*doubles_.node, used, symbols);
+    // The sum that an average divides is larger by its number of terms.
+    const double terms =
+        averages_ ? loop_steps(node_, symbols) / static_cast<double>(results[0].elements()) : 1;
     for (size_t i = 0; i < results.size(); ++i) {
       if (!is_floating(results[i].dtype) || bounds[i].dtype != DType::kF64) continue;
       const double limit = results[i].dtype == DType::kF64 ? std::numeric_limits<double>::max()
@@ -146,7 +152,7 @@ class NoisyNode {
       double position = 0;
       const auto count = static_cast<double>(results[i].elements());
       for_each_element(results[i], [&](const auto& index) {
-        const bool is_safe = std::abs(read_double(bound, index)) < limit / 8;
+        const bool is_safe = std::abs(read_double(bound, index)) * terms < limit / 8;
         trial.met_overflow |= !is_safe;
         if (!is_safe && trial.number != kWide)
           write_double(view, index, trial.anything(position / count, limit / 8));
@@ -259,7 +265,7 @@ class NoisyNode {
 
   const Node& node_;
   bool rounds_, elementwise_ = false, has_tail_ = false, has_logarithm_ = false, multiplies_ = false,
-                is_power_ = false, hides_ = false;
+                averages_ = false, is_power_ = false, hides_ = false;
   Promoted halves_, doubles_;
 };
 
