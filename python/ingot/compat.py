@@ -8,6 +8,7 @@ import functools
 import sys
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager
 from typing import Any
 
 import torch
@@ -306,6 +307,12 @@ def guards_seen(values: Sequence[Any]) -> int:
     symbols = (size for size in sizes if isinstance(size, torch.SymInt))
     environments = {id(size.node.shape_env): size.node.shape_env for size in symbols}
     return sum(len(getattr(each, "guards", None) or []) for each in environments.values())
+
+
+def without_guards(environment: Any) -> AbstractContextManager[None]:
+    """Questions about sizes are answered for the example, and torch does not fix the sizes in question. `environment` may be None."""
+    suppress = getattr(environment, "suppress_guards", None)
+    return contextlib.nullcontext() if suppress is None else suppress()
 
 
 def size_seen(size: int | torch.SymInt) -> int:

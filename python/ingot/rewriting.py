@@ -110,7 +110,8 @@ def _without_write(graph: Graph, node: Node) -> Node:
 def _is_dense(tensor: torch.Tensor) -> bool:
     """Whether it is known to be: data-dependent sizes leave it open."""
     try:
-        return tensor.is_contiguous()
+        with compat.without_guards(_fake_mode([tensor]).shape_env):
+            return tensor.is_contiguous()
     except torch.fx.experimental.symbolic_shapes.GuardOnDataDependentSymNode:
         return False
 
@@ -160,18 +161,23 @@ def _is_fresh(node: Node) -> bool:
         return True
     if node.op != "call_function":
         return False
+    value = _optional_value(node)
+    if value is not None and not _tensors(value):
+        return True
     if not isinstance(node.target, torch._ops.OpOverload):
-        return not isinstance(node.meta.get("val"), torch.Tensor)
+        return value is None
     schema = node.target._schema
     if schema.is_mutable or any(result.alias_info is not None for result in schema.returns):
         return False
     if not node.target._can_decompose():
         return True
     # A composite may return its argument, which its schema does not declare (dropout, type_as).
-    given = [value for value in map(_optional_value, node.all_input_nodes) if isinstance(value, torch.Tensor)]
-    owned = {_storage(value) for value in given}
-    results = [each for each in _pytree.tree_leaves(_result_of(node)) if isinstance(each, torch.Tensor)]
-    return all(_storage(each) not in owned for each in results)
+    owned = {_storage(each) for each in _tensors([_optional_value(given) for given in node.all_input_nodes])}
+    return all(_storage(each) not in owned for each in _tensors(_result_of(node)))
+
+
+def _tensors(value: Any) -> list[torch.Tensor]:
+    return [each for each in _pytree.tree_leaves(value) if isinstance(each, torch.Tensor)]
 
 
 def _storage(tensor: torch.Tensor) -> int:
@@ -265,11 +271,12 @@ def _fake_mode(values: list[Any]) -> Any:
 
 
 def _result_of(node: Node) -> Any:
-    """Runs the node's call on fake tensors again."""
+    """Runs the node's call on fake tensors again, which leaves the program's sizes as they are."""
     found = {each: _value(each) for each in node.all_input_nodes}
     args, kwargs = map_arg((node.args, node.kwargs), found.__getitem__)
+    mode = _fake_mode(list(found.values()))
     try:
-        with _fake_mode(list(found.values())):
+        with mode, compat.without_guards(mode.shape_env):
             return node.target(*args, **kwargs)
     except _CannotError:
         raise

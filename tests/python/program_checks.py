@@ -90,7 +90,7 @@ def exported(program: Program, module: nn.Module) -> torch.export.ExportedProgra
 
 def by_export(program: Program, module: nn.Module) -> Callable[..., Any]:
     source = exported(program, module)
-    return _refusing(ingot.compile(source), source)
+    return _refusing(ingot.compile(source), source, lambda: exported(program, module))
 
 
 def by_archive(program: Program, module: nn.Module) -> Callable[..., Any]:
@@ -98,13 +98,17 @@ def by_archive(program: Program, module: nn.Module) -> Callable[..., Any]:
     with tempfile.TemporaryDirectory() as folder:
         path = os.path.join(folder, "program.pt2")
         torch.export.save(source, path)
-        return _refusing(ingot.build(path), source)
+        return _refusing(ingot.build(path), source, lambda: exported(program, module))
 
 
 _OTHER_SIZES = ("INGOT-U303", "INGOT-U304", "INGOT-U305", "INGOT-U312")
 
 
-def _refusing(compiled: Callable[..., Any], source: torch.export.ExportedProgram) -> Callable[..., Any]:
+def _refusing(
+    compiled: Callable[..., Any],
+    source: torch.export.ExportedProgram,
+    export_again: Callable[[], torch.export.ExportedProgram],
+) -> Callable[..., Any]:
     """Torch specializes some sizes that were to be dynamic: what its own module then rejects too, nobody has to run."""
 
     def run(*given: torch.Tensor) -> Any:
@@ -113,7 +117,7 @@ def _refusing(compiled: Callable[..., Any], source: torch.export.ExportedProgram
         except ingot.UserError as error:
             if error.code == "INGOT-U306" and not all(value.is_contiguous() for value in given):
                 raise UnsupportedProgramError("an engine writes into dense arguments only") from error
-            is_constant = error.code == "INGOT-U303" and _declares_others(functional(source), given)
+            is_constant = error.code == "INGOT-U303" and _declares_others(functional(export_again()), given)
             if not is_constant and (error.code not in _OTHER_SIZES or _runs(source, given)):
                 raise
             raise UnsupportedProgramError("torch.export: the program is not for all sizes") from error
@@ -122,7 +126,10 @@ def _refusing(compiled: Callable[..., Any], source: torch.export.ExportedProgram
 
 
 def _declares_others(source: torch.export.ExportedProgram, given: Sequence[torch.Tensor]) -> bool:
-    """Whether torch recorded other constant sizes, as it does for arguments whose readers have gone, and does not check them."""
+    """Whether torch recorded other constant sizes, as it does for arguments whose readers have gone, and does not check them.
+
+    `source` is a program that Ingot never saw: nothing that Ingot asked of it fixed a size.
+    """
     nodes = {node.name: node for node in source.graph.nodes}
     recorded = [nodes[name].meta["val"].shape for name in source.graph_signature.user_inputs]
     found = [value.shape for value in given]

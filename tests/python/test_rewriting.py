@@ -38,6 +38,13 @@ def in_place_on_a_view_of_a_product(x):
     return scores * scores
 
 
+# torch computes the size of the image as a number of the example.
+def in_place_on_a_scaled_image(x):
+    image = torch.nn.functional.interpolate(x.view(-1, 1, 2, 4), scale_factor=2)
+    image.view(-1)[:2].zero_()
+    return x * 2
+
+
 def composite_without_converter(x):
     return torch.nn.functional.pixel_unshuffle(x.view(-1, 1, 2, 4), 2), torch.trapezoid(x, dim=-1)
 
@@ -46,7 +53,12 @@ def several_results(x):
     return torch.std_mean(x, dim=1), *torch.aminmax(x, dim=1)
 
 
-LOCAL = [in_place_on_a_product, in_place_on_a_view_of_a_product, composite_without_converter, several_results]
+LOCAL = [
+    in_place_on_a_product,
+    in_place_on_a_view_of_a_product,
+    composite_without_converter,
+    several_results,
+]
 
 
 @pytest.mark.parametrize("function", LOCAL, ids=lambda function: function.__name__)
@@ -119,6 +131,23 @@ def test_all_of_them_are_right(function):
         twin = x.clone()
         torch.testing.assert_close(compiled(x), function(twin))
         torch.testing.assert_close(x, twin)
+
+
+def sizes_of(program):
+    return [str(node.meta["val"].shape) for node in program.graph.nodes if node.op == "placeholder"]
+
+
+@pytest.mark.parametrize(
+    "function",
+    [*LOCAL, *SHOWN, converts, in_place_on_a_scaled_image],
+    ids=lambda function: function.__name__,
+)
+def test_no_size_is_fixed_by_what_is_asked_of_torch(function):
+    program = exported(function, torch.randn(4, 8))
+    before = sizes_of(program)
+    ingot.dynamo.compile(program)
+    assert sizes_of(program) == before
+    torch.testing.assert_close(ingot.dynamo.compile(program)(torch.ones(7, 8)), function(torch.ones(7, 8)))
 
 
 def test_what_needs_nothing_is_taken_as_it_is():
