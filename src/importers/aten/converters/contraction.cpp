@@ -16,10 +16,14 @@ namespace {
 void linear(Call& call) {
   core::Value *x = call.tensor("input"), *weight = call.tensor("weight"),
               *bias = call.optional_tensor("bias");
-  if (weight->type.rank() != 1) return call.give(emit(call, ops::linear, {x, weight, bias}));
-  core::Value* product = emit(call, ops::linear, {x, unsqueezed(call, weight, 0), nullptr});
-  product = without_axes(call, product, {static_cast<int64_t>(x->type.rank()) - 1});
-  call.give(bias ? emit(call, ops::add, {product, bias}) : product);
+  const bool is_row = weight->type.rank() == 1;
+  const bool is_layer = !is_row && (bias == nullptr || bias->type.shape == Shape{weight->type.shape[0]});
+  if (is_layer) return call.give(emit(call, ops::linear, {x, weight, bias}));
+  core::Value* product =
+      emit(call, ops::linear, {x, is_row ? unsqueezed(call, weight, 0) : weight, nullptr});
+  if (is_row) product = without_axes(call, product, {static_cast<int64_t>(x->type.rank()) - 1});
+  // A bias of another shape is broadcast to the product, and never the product to it.
+  call.give(bias ? emit(call, ops::add, {product, expanded(call, bias, product->type.shape)}) : product);
 }
 
 core::Value* scaled_unless_one(Call& call, core::Value* value, std::string_view factor) {
