@@ -95,7 +95,7 @@ std::shared_ptr<EngineData> compile_model(const aten::Program& program,
 
   phases.begin("import");
   aten::Imported model = import();
-  apply_profiles(model.graph, options.profiles);
+  apply_profiles(model.graph.symbols, tensor_arguments(model), options.profiles);
   model.graph.erase_dead_nodes();
   complete_checks(model.graph, model.checks);
   refuse_what_no_size_meets(model.checks);
@@ -145,7 +145,7 @@ std::vector<SlowNode> find_slow(const aten::Program& program, const CompileOptio
   const Backend& backend = find_backend(backends, options.target.backend);
   PassRunner runner(pipeline_for(backend, options.target), options.passes);
   aten::Imported model = aten::import_program(program);
-  apply_profiles(model.graph, options.profiles);
+  apply_profiles(model.graph.symbols, tensor_arguments(model), options.profiles);
   Split split{.init = Graph("init"), .main = std::move(model.graph)};
   for (const Stage stage : {Stage::kSimplify, Stage::kAdapt}) split = runner.run(stage, std::move(split));
   return slow_nodes(split.main, backend, options.target);

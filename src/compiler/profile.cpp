@@ -6,22 +6,24 @@
 
 #include <algorithm>
 
+#include "ops/model_source.h"
+#include "ops/ops.h"
 #include "support/error.h"
 
 namespace ingot::core {
 namespace {
 
-const Value* find_input(const Graph& graph, const std::string& name) {
+const TensorArgument& find_argument(std::span<const TensorArgument> arguments, const std::string& name) {
   std::vector<std::string_view> names;
-  for (const Value* input : graph.inputs()) {
-    if (input->name == name || std::to_string(input->index) == name) return input;
-    names.push_back(input->name);
+  for (size_t i = 0; i < arguments.size(); ++i) {
+    if (arguments[i].name == name || std::to_string(i) == name) return arguments[i];
+    names.push_back(arguments[i].name);
   }
   throw UserError("INGOT-U011", fmt::format("the model has no input \"{}\"", name),
                   fmt::format("its inputs are {}", fmt::join(names, ", ")));
 }
 
-void check_rank(const Value& input, const DimProfile& profile) {
+void check_rank(const TensorArgument& input, const DimProfile& profile) {
   const size_t rank = input.type.rank();
   if (profile.min.size() == rank && profile.typical.size() == rank && profile.max.size() == rank) return;
   const size_t given = profile.min.size() != rank ? profile.min.size() : profile.max.size();
@@ -29,7 +31,7 @@ void check_rank(const Value& input, const DimProfile& profile) {
                                             to_string(input.type), given));
 }
 
-void apply(Graph& graph, const Value& input, const DimProfile& profile, size_t axis) {
+void apply(SymbolTable& symbols, const TensorArgument& input, const DimProfile& profile, size_t axis) {
   const Dim& dim = input.type.shape[axis];
   const int64_t low = profile.min[axis], high = profile.max[axis];
   if (low > high) {
@@ -41,7 +43,7 @@ void apply(Graph& graph, const Value& input, const DimProfile& profile, size_t a
                                               axis, input.name, profile.typical[axis], low, high));
   }
   if (dim.is_symbol()) {
-    SymbolInfo& symbol = graph.symbols[dim.symbol_name()];
+    SymbolInfo& symbol = symbols[dim.symbol_name()];
     const DimRange known = symbol.range;
     if (low < known.min || high > known.max) {
       throw UserError("INGOT-U011",
@@ -62,11 +64,26 @@ void apply(Graph& graph, const Value& input, const DimProfile& profile, size_t a
 
 }  // namespace
 
-void apply_profiles(Graph& graph, std::span<const DimProfile> profiles) {
+std::vector<TensorArgument> tensor_arguments(const aten::Imported& model) {
+  std::vector<TensorArgument> arguments;
+  for (const Value* input : model.graph.inputs()) arguments.push_back({input->name, input->type});
+  for (const auto& node : model.graph.nodes()) {
+    if (node->op != &ops::state) continue;
+    const auto source = node->attributes<ops::ModelSource>();
+    const auto& slot = model.states[static_cast<size_t>(source.source)].mutated_input;
+    if (!slot) continue;
+    const auto before = std::count_if(model.input_slots.begin(), model.input_slots.begin() + *slot, is_tensor);
+    arguments.insert(arguments.begin() + before, {source.name, node->results[0]->type});
+  }
+  return arguments;
+}
+
+void apply_profiles(SymbolTable& symbols, std::span<const TensorArgument> arguments,
+                    std::span<const DimProfile> profiles) {
   for (const DimProfile& profile : profiles) {
-    const Value* input = find_input(graph, profile.input);
-    check_rank(*input, profile);
-    for (size_t axis = 0; axis < input->type.rank(); ++axis) apply(graph, *input, profile, axis);
+    const TensorArgument& argument = find_argument(arguments, profile.input);
+    check_rank(argument, profile);
+    for (size_t axis = 0; axis < argument.type.rank(); ++axis) apply(symbols, argument, profile, axis);
   }
 }
 

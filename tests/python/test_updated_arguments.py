@@ -190,3 +190,34 @@ def test_arguments_beside_each_other_are_apart():
         memory, wanted = torch.arange(8.0), torch.arange(8.0)
         torch.testing.assert_close(module(*make(memory)), model(*make(wanted)))
         torch.testing.assert_close(memory, wanted)
+
+
+class Append(torch.nn.Module):
+    def forward(self, x, count, cache):
+        cache.add_(x)
+        return cache * count
+
+
+def rows(low, high):
+    return ingot.Input(min_shape=(low, 3), max_shape=(high, 3))
+
+
+def test_their_sizes_have_ranges():
+    module = ingot.compile(Append(), inputs=[rows(2, 9), 2, rows(2, 9)])
+    for size in (2, 7):
+        cache = torch.zeros(size, 3)
+        assert torch.equal(module(torch.ones(size, 3), 2, cache), torch.full((size, 3), 2.0))
+        assert cache.sum() == 3 * size
+    with pytest.raises(ingot.UserError, match="INGOT-U305"):
+        module(torch.ones(10, 3), 2, torch.zeros(10, 3))
+
+
+@pytest.mark.parametrize("name", ["cache", "1", "x", "0"])
+def test_the_option_shapes_names_them_or_counts_the_tensors(name):
+    size = torch.export.Dim("size", min=2, max=9)
+    example = (torch.ones(4, 3), 2, torch.zeros(4, 3))
+    program = torch.export.export(Append(), example, dynamic_shapes=({0: size}, None, {0: size}))
+    engine = ingot.build(program, shapes=f"{name}:2..4x3")
+    assert engine(np.ones((4, 3), np.float32), 2, np.zeros((4, 3), np.float32)).sum() == 24
+    with pytest.raises(ingot.UserError, match="INGOT-U305"):
+        engine(np.ones((5, 3), np.float32), 2, np.zeros((5, 3), np.float32))

@@ -49,17 +49,16 @@ CompileOptions checked_options(const ingot_build_options& options) {
   return parsed;
 }
 
-// A graph with only the tensor inputs of a program.
-Graph inputs_of(const aten::Program& program) {
-  Graph graph;
-  graph.symbols = program.graph.symbols;
+// Of a program that is not imported.
+std::vector<TensorArgument> tensor_arguments(const aten::Program& program) {
+  std::vector<TensorArgument> arguments;
   for (const aten::Input& input : program.graph.inputs) {
     const aten::Value& value = program.graph.values[input.value];
     const bool is_tensor = value.kind == aten::ValueKind::kTensor && !input.literal;
     if (input.kind == aten::InputKind::kUser && is_tensor)
-      graph.add_input(input.name, {value.tensor.dtype, value.tensor.shape, {}});
+      arguments.push_back({input.name, {value.tensor.dtype, value.tensor.shape, {}}});
   }
-  return graph;
+  return arguments;
 }
 
 ProgressCallback read_progress(const ingot_build_options& options) {
@@ -245,8 +244,8 @@ void check_options(const ingot_build_options* options, const aten::Program* prog
   const CompileOptions parsed = checked_options(given);
   read_user_metadata(given);
   if (program == nullptr) return;
-  Graph inputs = inputs_of(*program);
-  apply_profiles(inputs, parsed.profiles);
+  SymbolTable symbols = program->graph.symbols;
+  apply_profiles(symbols, tensor_arguments(*program), parsed.profiles);
 }
 
 std::string slow_nodes(const aten::Program& program, const ingot_build_options* options) {
