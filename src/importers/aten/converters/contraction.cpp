@@ -16,9 +16,10 @@ namespace {
 void linear(Call& call) {
   core::Value *x = call.tensor("input"), *weight = call.tensor("weight"),
               *bias = call.optional_tensor("bias");
-  const bool is_row = weight->type.rank() == 1;
-  const bool is_layer = !is_row && (bias == nullptr || bias->type.shape == Shape{weight->type.shape[0]});
-  if (is_layer) return call.give(emit(call, ops::linear, {x, weight, bias}));
+  const Shape& size = weight->type.shape;
+  const bool is_row = size.size() == 1;
+  const bool is_broadcast = bias != nullptr && size.size() == 2 && bias->type.shape != Shape{size[0]};
+  if (!is_row && !is_broadcast) return call.give(emit(call, ops::linear, {x, weight, bias}));
   core::Value* product =
       emit(call, ops::linear, {x, is_row ? unsqueezed(call, weight, 0) : weight, nullptr});
   if (is_row) product = without_axes(call, product, {static_cast<int64_t>(x->type.rank()) - 1});
