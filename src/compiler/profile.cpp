@@ -72,7 +72,8 @@ std::vector<TensorArgument> tensor_arguments(const aten::Imported& model) {
     const auto source = node->attributes<ops::ModelSource>();
     const auto& slot = model.states[static_cast<size_t>(source.source)].mutated_input;
     if (!slot) continue;
-    const auto before = std::count_if(model.input_slots.begin(), model.input_slots.begin() + *slot, is_tensor);
+    const auto before =
+        std::count_if(model.input_slots.begin(), model.input_slots.begin() + *slot, is_tensor);
     arguments.insert(arguments.begin() + before, {source.name, node->results[0]->type});
   }
   return arguments;

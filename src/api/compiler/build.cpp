@@ -49,7 +49,7 @@ CompileOptions checked_options(const ingot_build_options& options) {
   return parsed;
 }
 
-// Of a program that is not imported.
+// The same of a program that is not imported yet.
 std::vector<TensorArgument> tensor_arguments(const aten::Program& program) {
   std::vector<TensorArgument> arguments;
   for (const aten::Input& input : program.graph.inputs) {

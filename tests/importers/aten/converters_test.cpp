@@ -60,15 +60,13 @@ TEST(Converters, BroadcastTheBiasesOfLinearLayers) {
   ProgramWriter writer;
   const ValueId x = writer.input("x", {2, 1, 2}), weight = writer.input("weight", {2, 2});
   const auto add_layer = [&](const std::string& name, const Shape& bias) {
-    writer.output(
-        writer.call("aten.linear.default", {{x}, {weight}, {writer.input(name, bias)}}, {2, 1, 2}));
+    writer.output(writer.call("aten.linear.default", {{x}, {weight}, {writer.input(name, bias)}}, {2, 1, 2}));
   };
   add_layer("layer", {2});
   add_layer("one", {1});
   add_layer("scalar", {});
   add_layer("images", {2, 1, 1});
-  const auto found =
-      results(writer.program, {{1, 2, 3, 4}, {1, 0, 0, 1}, {10, 20}, {10}, {10}, {10, 20}});
+  const auto found = results(writer.program, {{1, 2, 3, 4}, {1, 0, 0, 1}, {10, 20}, {10}, {10}, {10, 20}});
   EXPECT_THAT(found.at(0), ElementsAre(11, 22, 13, 24));
   EXPECT_THAT(found.at(1), ElementsAre(11, 12, 13, 14));
   EXPECT_THAT(found.at(2), ElementsAre(11, 12, 13, 14));

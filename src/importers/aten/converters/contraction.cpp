@@ -20,8 +20,7 @@ void linear(Call& call) {
   const bool is_row = size.size() == 1;
   const bool is_broadcast = bias != nullptr && size.size() == 2 && bias->type.shape != Shape{size[0]};
   if (!is_row && !is_broadcast) return call.give(emit(call, ops::linear, {x, weight, bias}));
-  core::Value* product =
-      emit(call, ops::linear, {x, is_row ? unsqueezed(call, weight, 0) : weight, nullptr});
+  core::Value* product = emit(call, ops::linear, {x, is_row ? unsqueezed(call, weight, 0) : weight, nullptr});
   if (is_row) product = without_axes(call, product, {static_cast<int64_t>(x->type.rank()) - 1});
   // A bias of another shape is broadcast to the product, and never the product to it.
   call.give(bias ? emit(call, ops::add, {product, expanded(call, bias, product->type.shape)}) : product);
