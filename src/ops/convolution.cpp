@@ -12,8 +12,9 @@ constexpr Operand kConvolutionOperands[] = {
     {"weight", DTypeSet::kFloating},
     {.name = "bias", .dtypes = DTypeSet::kFloating, .optional = true}};
 
+constexpr Operand kIntegerOperands[] = {{"x", DTypeSet::kInteger}, {"weight", DTypeSet::kInteger}};
+
 void require_convolution(const Node& node, int64_t groups) {
-  require_same_dtype(node);
   const Shape &x = node.operand_type(0).shape, &weight = node.operand_type(1).shape;
   require(x.size() >= 3, node, "x must be [N, C, *spatial]");
   require_rank(node, 1, x.size());
@@ -22,8 +23,7 @@ void require_convolution(const Node& node, int64_t groups) {
           "channels must be a multiple of the groups");
 }
 
-Types infer_convolution(const Node& node) {
-  const auto convolution = node.attributes<Convolution>();
+Shape convolved_shape(const Node& node, const Convolution& convolution) {
   require_convolution(node, convolution.groups);
   const TensorType &x = node.operand_type(0), &weight = node.operand_type(1);
   require_window_attributes(node, x.rank() - 2, convolution.stride, convolution.padding,
@@ -37,11 +37,25 @@ Types infer_convolution(const Node& node) {
     shape.push_back(window_count(x.shape[i + 2], weight.shape[i + 2], convolution.stride[i],
                                  convolution.padding[i], convolution.dilation[i], false));
   }
-  return {{x.dtype, std::move(shape), {}}};
+  return shape;
+}
+Types infer_convolution(const Node& node) {
+  require_same_dtype(node);
+  return {{node.operand_type(0).dtype, convolved_shape(node, node.attributes<Convolution>()), {}}};
+}
+Types infer_integer_convolution(const Node& node) {
+  const DType dtype = node.operand_type(0).dtype;
+  require(dtype == DType::kU8 || dtype == DType::kI8, node, "x must be u8 or i8");
+  require(node.operand_type(1).dtype == DType::kI8, node, "the weight must be i8");
+  const auto convolution = node.attributes<IntegerConvolution>();
+  const bool fits = dtype == DType::kU8 ? convolution.outside >= 0 && convolution.outside <= 255
+                                        : convolution.outside >= -128 && convolution.outside <= 127;
+  require(fits, node, "the padding must be a number of the dtype of x");
+  return {{DType::kI32, convolved_shape(node, convolution.window()), {}}};
 }
 
-loops::Kernel lower_convolution(const Node& node) {
-  const auto convolution = node.attributes<Convolution>();
+// Products and sums in `dtype`; elements of the padding are `outside`.
+loops::Kernel lower_windows(const Node& node, const Convolution& convolution, DType dtype, int64_t outside) {
   const Shape &x = node.operand_type(0).shape, &weight = node.operand_type(1).shape;
   KernelBuilder kernel(node);
   const Index index = kernel.parallel(node.results[0]->type.shape);
@@ -55,16 +69,26 @@ loops::Kernel lower_convolution(const Node& node) {
   at.insert(at.end(), element.place.begin(), element.place.end());
   Index at_weight{index[1]};
   at_weight.insert(at_weight.end(), inner.index.begin(), inner.index.end());
-  const Expr value = kernel.load(0, at);
-  const Expr product = guarded(element.guard, value, number(value, 0)) * kernel.load(1, at_weight);
+  const Expr value = loops::convert(dtype, kernel.load(0, at));
+  const Expr product = guarded(element.guard, value, number(value, static_cast<double>(outside))) *
+                       loops::convert(dtype, kernel.load(1, at_weight));
   const Expr sum = kernel.reduce("sum", loops::Combine::kAdd, inner, product);
   kernel.store(index, kernel.has(2) ? sum + kernel.load(2, {index[1]}) : sum);
   return kernel.finish();
+}
+loops::Kernel lower_convolution(const Node& node) {
+  const DType dtype = loops::arithmetic_dtype(node.operand_type(0).dtype);
+  return lower_windows(node, node.attributes<Convolution>(), dtype, 0);
+}
+loops::Kernel lower_integer_convolution(const Node& node) {
+  const auto convolution = node.attributes<IntegerConvolution>();
+  return lower_windows(node, convolution.window(), DType::kI32, convolution.outside);
 }
 
 // Weight is [C, O / groups, *kernel]; the transpose of `convolution`.
 Types infer_transposed_convolution(const Node& node) {
   const auto convolution = node.attributes<ConvolutionTranspose>();
+  require_same_dtype(node);
   require_convolution(node, convolution.groups);
   const TensorType &x = node.operand_type(0), &weight = node.operand_type(1);
   require_window_attributes(node, x.rank() - 2, convolution.stride, convolution.padding,
@@ -122,6 +146,17 @@ Samples convolution_samples() {
       sample({f32({1, 4, 9}), f32({6, 2, 3})}, Convolution{{1}, {1}, {1}, 2}),
       sample({f32({1, 2, 3, 4, 4}), f32({2, 1, 2, 2, 2})}, Convolution{{1, 1, 1}, {0, 0, 0}, {1, 1, 1}, 2})};
 }
+Samples integer_convolution_samples() {
+  const auto image = [](Shape shape) { return tensor(DType::kU8, std::move(shape), 0, 255); };
+  const auto weight = [](Shape shape) { return tensor(DType::kI8, std::move(shape), -128, 127); };
+  return {sample({image({batch(), 4, 7, 6}), weight({5, 4, 3, 2})},
+                 IntegerConvolution{{2, 1}, {1, 0}, {1, 2}, 1, 7}),
+          sample({weight({1, 4, 9}), weight({6, 2, 3})}, IntegerConvolution{{1}, {1}, {1}, 2, -3}),
+          sample({image({2, 8, 5, 5}), weight({20, 8, 1, 1})},
+                 IntegerConvolution{{1, 1}, {0, 0}, {1, 1}, 1, 0}),
+          sample({image({1, 36, 4, 5}), weight({3, 36, 3, 3})},
+                 IntegerConvolution{{1, 1}, {1, 1}, {1, 1}, 1, 200})};
+}
 Samples transposed_convolution_samples() {
   return {sample({f32({batch(), 3, 4, 5}), f32({3, 2, 3, 3}), f32({2})},
                  ConvolutionTranspose{{2, 1}, {1, 0}, {1, 0}, {1, 1}, 1}),
@@ -138,6 +173,16 @@ constinit const Op convolution = {.name = "convolution",
                                   .infer = infer_convolution,
                                   .lower = lower_convolution,
                                   .samples = convolution_samples};
+
+constinit const Op integer_convolution = {
+    .name = "integer_convolution",
+    .summary = "convolution of u8 or i8 with i8 weights, without bias, with sums in i32",
+    .operands = kIntegerOperands,
+    .attributes = attribute_schema<IntegerConvolution>(),
+    .traits = Trait::kContraction | Trait::kReduction,
+    .infer = infer_integer_convolution,
+    .lower = lower_integer_convolution,
+    .samples = integer_convolution_samples};
 
 constinit const Op convolution_transpose = {
     .name = "convolution_transpose",

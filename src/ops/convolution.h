@@ -15,6 +15,21 @@ struct Convolution {
   }
 };
 
+// Operands: input [N, C, *spatial] of u8 or i8, weight [O, C/groups, *kernel] of i8; sums in i32.
+struct IntegerConvolution {
+  std::vector<int64_t> stride, padding, dilation;  // as in Convolution
+  int64_t groups = 1;
+  int64_t outside = 0;  // the number that elements of the padding have
+  static constexpr auto fields() {
+    return std::tuple{Field{"stride", &IntegerConvolution::stride},
+                      Field{"padding", &IntegerConvolution::padding},
+                      Field{"dilation", &IntegerConvolution::dilation},
+                      Field{"groups", &IntegerConvolution::groups},
+                      Field{"outside", &IntegerConvolution::outside}};
+  }
+  Convolution window() const { return {stride, padding, dilation, groups}; }
+};
+
 struct ConvolutionTranspose {
   std::vector<int64_t> stride, padding, output_padding, dilation;  // one entry per spatial dim
   int64_t groups = 1;

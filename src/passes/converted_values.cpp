@@ -12,7 +12,7 @@ Value* converted(Graph& graph, Value* value, DType dtype) {
 
 Node* source_of(const Value* value) {
   Node* producer = value->producer;
-  while (producer != nullptr && producer->op->traits.has(Trait::kView) && !producer->operands.empty())
+  while (producer != nullptr && producer->op->traits.has(Trait::kView) && producer->operands.size() == 1)
     producer = producer->operands[0]->producer;
   return producer;
 }

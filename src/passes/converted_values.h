@@ -8,7 +8,7 @@ namespace ingot::core {
 // The value in that dtype: itself, or a conversion.
 Value* converted(Graph& graph, Value* value, DType dtype);
 
-// The node whose result `value` shows, maybe moved by views; null for inputs.
+// The node whose result `value` shows, maybe moved by views of one operand; null for inputs.
 Node* source_of(const Value* value);
 
 // The dtype from which the value was widened before views moved it; its own if it was not.

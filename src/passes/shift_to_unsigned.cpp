@@ -1,6 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <numeric>
+
+#include "ops/convolution.h"
 #include "ops/ops.h"
 #include "ops/reduce.h"
+#include "ops/reshape.h"
 #include "passes/converted_values.h"
 #include "passes/replace_all_uses.h"
 #include "passes/target_passes.h"
@@ -16,13 +20,32 @@ Value* integer(Graph& graph, int64_t value) {
   return graph.add_constant(std::move(tensor));
 }
 
+Value* multiplied(Graph& graph, const Node& node, Value* x) {
+  if (node.op == &ops::integer_linear) return graph.call(ops::integer_linear, {x, node.operands[1]});
+  auto convolution = node.attributes<ops::IntegerConvolution>();
+  convolution.outside += kByteShift;
+  return graph.call(ops::integer_convolution, {x, node.operands[1]}, convolution);
+}
+
+// The sum of each column's weights, in a shape that broadcasts to the result.
+Value* sums_of_columns(Graph& graph, const Node& node) {
+  std::vector<int64_t> depth(node.operand_type(1).rank() - 1);
+  std::iota(depth.begin(), depth.end(), 1);
+  Value* sums =
+      graph.call(ops::sum, {converted(graph, node.operands[1], DType::kI32)}, ops::Reduce{std::move(depth), false});
+  if (node.op == &ops::integer_linear) return sums;
+  Shape shape(node.results[0]->type.rank() - 1, 1);
+  shape[0] = sums->type.shape[0];
+  return graph.call(ops::reshape, {sums}, ops::NewShape{shape});
+}
+
 // (x + 128) w^T - 128 sum(w): the same integers.
-Value* shifted(Graph& graph, const Node& linear) {
-  Value *x = linear.operands[0], *weight = linear.operands[1], *shift = integer(graph, kByteShift);
+Value* shifted(Graph& graph, const Node& node) {
+  Value* shift = integer(graph, kByteShift);
   Value* moved =
-      converted(graph, graph.call(ops::add, {converted(graph, x, DType::kI32), shift}), DType::kU8);
-  Value* sums = graph.call(ops::sum, {converted(graph, weight, DType::kI32)}, ops::Reduce{{1}, false});
-  Value* product = graph.call(ops::integer_linear, {moved, weight});
+      converted(graph, graph.call(ops::add, {converted(graph, node.operands[0], DType::kI32), shift}), DType::kU8);
+  Value* sums = sums_of_columns(graph, node);
+  Value* product = multiplied(graph, node, moved);
   return graph.call(ops::subtract, {product, graph.call(ops::multiply, {sums, shift})});
 }
 
@@ -30,8 +53,8 @@ Value* shifted(Graph& graph, const Node& linear) {
 
 Graph shift_to_unsigned(Graph graph, const IntegerRule& rule) {
   for (Node* node : graph.node_list()) {
-    if (node->op != &ops::integer_linear || node->operand_type(0).dtype != DType::kI8 || !rule(*node))
-      continue;
+    const bool multiplies = node->op == &ops::integer_linear || node->op == &ops::integer_convolution;
+    if (!multiplies || node->operand_type(0).dtype != DType::kI8 || !rule(*node)) continue;
     const Graph::InsertBefore scope(graph, node);
     replace_all_uses(graph, node->results[0], shifted(graph, *node));
   }

@@ -54,9 +54,14 @@ Graph widen_contractions(Graph graph, const ComputeDTypeRule& rule);
 using NarrowWeightRule = std::function<bool(const Node& linear, DType stored)>;
 Graph keep_narrow_weights(Graph graph, const NarrowWeightRule& rule);
 
-// Integer linear layers of i8 become ones of u8 where the rule says so: processors multiply unsigned by
-// signed bytes. Exact.
-using IntegerRule = std::function<bool(const Node& linear)>;
+// Linear layers and convolutions of dequantized tensors by constant dequantized weights multiply the integers,
+// and scale the sums, where the rule says so. The tensor has one scale, the weight one for each column and no
+// zero point. Products and sums are exact.
+using IntegerRule = std::function<bool(const Node& contraction)>;
+Graph multiply_quantized(Graph graph, const IntegerRule& rule);
+
+// Integer linear layers and convolutions of i8 become ones of u8 where the rule says so: processors multiply
+// unsigned by signed bytes. Exact.
 Graph shift_to_unsigned(Graph graph, const IntegerRule& rule);
 
 // Replaces transposed convolutions by operators with kernel templates: those of stride 1 by a convolution

@@ -25,6 +25,7 @@ Graph rewrite(Graph graph, std::span<const std::span<const Rule>> tables);
 std::span<const Rule> algebra_rules();
 std::span<const Rule> logic_rules();
 std::span<const Rule> conversion_rules();
+std::span<const Rule> quantization_rules();
 std::span<const Rule> view_rules();
 std::span<const Rule> join_rules();
 

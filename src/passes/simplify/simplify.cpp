@@ -7,7 +7,8 @@ namespace ingot::core {
 Graph simplify(Graph graph) {
   const std::span<const rewriting::Rule> tables[] = {rewriting::algebra_rules(), rewriting::logic_rules(),
                                                      rewriting::conversion_rules(), rewriting::view_rules(),
-                                                     rewriting::join_rules()};
+                                                     rewriting::join_rules(),
+                                                     rewriting::quantization_rules()};
   return rewriting::rewrite(std::move(graph), tables);
 }
 

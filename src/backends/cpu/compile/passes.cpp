@@ -29,8 +29,8 @@ bool is_f32(const Node& node) { return node.results[0]->type.dtype == DType::kF3
 
 std::vector<Pass> own_passes(const Target& target) {
   const auto dtype = [target](const Node& contraction) { return fastest_dtype(contraction, target); };
-  const auto multiplies = [target](const Node& linear) {
-    return has_template_of(linear, DType::kU8, target);
+  const auto multiplies = [target](const Node& contraction) {
+    return has_integer_template(contraction, target);
   };
   const auto winograd = [features = features_of(target)](const Node& convolution) {
     return is_faster_by_winograd(convolution, features);
@@ -41,6 +41,11 @@ std::vector<Pass> own_passes(const Target& target) {
        .run = [=](Graph graph) { return widen_contractions(std::move(graph), dtype); },
        .minimum_level = 3,
        .why = "before expand_transposed_convolutions, which looks for f32"},
+      {.name = "multiply_quantized",
+       .stage = Stage::kAdapt,
+       .run = [multiplies](Graph graph) { return multiply_quantized(std::move(graph), multiplies); },
+       .minimum_level = 3,
+       .why = "before layouts: the kernel templates of its results request some"},
       {.name = "keep_narrow_weights",
        .stage = Stage::kAdapt,
        .run = [](Graph graph) { return keep_narrow_weights(std::move(graph), converts_weight); },
@@ -50,7 +55,7 @@ std::vector<Pass> own_passes(const Target& target) {
        .stage = Stage::kAdapt,
        .run = [multiplies](Graph graph) { return shift_to_unsigned(std::move(graph), multiplies); },
        .minimum_level = 3,
-       .why = "before layouts: the kernel template of the result requests some"},
+       .why = "on what multiply_quantized leaves, too"},
       {.name = "expand_transposed_convolutions",
        .stage = Stage::kAdapt,
        .run = [](Graph graph) { return expand_transposed_convolutions(std::move(graph), is_f32); },

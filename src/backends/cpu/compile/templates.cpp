@@ -45,6 +45,31 @@ KernelTemplate linear_template(const Op& op) {
              const Target& target) { return plan_linear(operand_types(node), epilogue, symbols, target); }};
 }
 
+// Of a convolution of floats or of integers.
+std::optional<ops::Convolution> window_of(const Node& node) {
+  if (node.op == &ops::convolution) return node.attributes<ops::Convolution>();
+  if (node.op != &ops::integer_convolution) return std::nullopt;
+  return node.attributes<ops::IntegerConvolution>().window();
+}
+int64_t outside_of(const Node& node) {
+  return node.op == &ops::convolution ? 0 : node.attributes<ops::IntegerConvolution>().outside;
+}
+
+KernelTemplate convolution_template(const Op& op) {
+  return {&op,
+          [](const Node& node, const Target& target) {
+            return supports_convolution(operand_types(node), *window_of(node), features_of(target));
+          },
+          [](const Node& node, const Target& target) {
+            return convolution_layouts(operand_types(node), *window_of(node), features_of(target));
+          },
+          [](const Node& node, const loops::Kernel& epilogue, const SymbolTable& symbols,
+             const Target& target) {
+            return plan_convolution(operand_types(node), result_type(node), *window_of(node),
+                                    outside_of(node), epilogue, symbols, target);
+          }};
+}
+
 const KernelTemplate kTemplates[] = {
     linear_template(ops::linear),
     linear_template(ops::integer_linear),
@@ -56,19 +81,8 @@ const KernelTemplate kTemplates[] = {
      [](const Node& node, const loops::Kernel& epilogue, const SymbolTable& symbols, const Target& target) {
        return plan_matmul(operand_types(node), result_type(node), epilogue, symbols, target);
      }},
-    {&ops::convolution,
-     [](const Node& node, const Target& target) {
-       return supports_convolution(operand_types(node), node.attributes<ops::Convolution>(),
-                                   features_of(target));
-     },
-     [](const Node& node, const Target& target) {
-       return convolution_layouts(operand_types(node), node.attributes<ops::Convolution>(),
-                                  features_of(target));
-     },
-     [](const Node& node, const loops::Kernel& epilogue, const SymbolTable& symbols, const Target& target) {
-       return plan_convolution(operand_types(node), result_type(node), node.attributes<ops::Convolution>(),
-                               epilogue, symbols, target);
-     }},
+    convolution_template(ops::convolution),
+    convolution_template(ops::integer_convolution),
     {&ops::winograd_convolution,
      [](const Node& node, const Target&) {
        return supports_winograd(operand_types(node), result_type(node));
@@ -98,11 +112,21 @@ bool has_template_of(const Node& node, DType dtype, const Target& target) {
   std::vector<TensorType> types = operand_types(node);
   for (TensorType& type : types) type.dtype = is_floating(type.dtype) ? dtype : type.dtype;
   const CpuFeatures features = features_of(target);
-  if (node.op == &ops::integer_linear) types[0].dtype = dtype;
-  if (node.op == &ops::linear || node.op == &ops::integer_linear) return supports_linear(types, features).yes;
+  if (node.op == &ops::linear) return supports_linear(types, features).yes;
   if (node.op == &ops::matmul) return supports_matmul(types, features).yes;
   return node.op == &ops::convolution &&
          supports_convolution(types, node.attributes<ops::Convolution>(), features).yes;
+}
+
+bool has_integer_template(const Node& node, const Target& target) {
+  std::vector<TensorType> types = operand_types(node);
+  types.resize(2);  // the bias is not part of the product
+  types[0].dtype = DType::kU8;
+  types[1].dtype = DType::kI8;
+  const CpuFeatures features = features_of(target);
+  if (node.op == &ops::linear || node.op == &ops::integer_linear) return supports_linear(types, features).yes;
+  const std::optional<ops::Convolution> window = window_of(node);
+  return window && supports_convolution(types, *window, features).yes;
 }
 
 const KernelTemplate* find_ready_template(const Node& node, const Target& target) {

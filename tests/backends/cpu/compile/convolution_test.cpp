@@ -40,48 +40,54 @@ std::vector<int64_t> convolution_result_shape(const ConvolutionCase& c) {
   return shape;
 }
 
+// Pixels outside of the image are `outside`.
 double expected_at(const ConvolutionCase& c, const std::vector<int64_t>& place, const HostBuffer& input,
-                   const HostBuffer& weight) {
+                   const HostBuffer& weight, int64_t outside) {
   double sum = 0;
   int64_t group_channels = c.weight[1], group = place[1] / (c.weight[0] / c.groups);
   std::vector<int64_t> taps(c.weight.begin() + 1, c.weight.end());
   for_each_index(taps, [&](const std::vector<int64_t>& tap) {
     std::vector<int64_t> from{place[0], group * group_channels + tap[0]}, at{place[1], tap[0]};
+    bool is_inside = true;
     for (size_t dim = 2; dim < c.input.size(); ++dim) {
       from.push_back(place[dim] * c.stride - c.padding + tap[dim - 1] * c.dilation);
       at.push_back(tap[dim - 1]);
-      if (from[dim] < 0 || from[dim] >= c.input[dim]) return;
+      is_inside = is_inside && from[dim] >= 0 && from[dim] < c.input[dim];
     }
-    sum += double{input.at(from)} * weight.at(at);
+    const double value = is_inside ? double{input.at(from)} : static_cast<double>(outside);
+    sum += value * weight.at(at);
   });
   return sum;
 }
 
 TEST_P(ConvolutionTemplate, EqualsTheSumOverTheWindow) {
   const auto& [c, numbers] = GetParam();
-  const auto& [level, dtype, same] = numbers;
+  const auto& [level, x, w] = numbers;
   if (!host_cpu_features().covers(parse_cpu_features(level)))
     GTEST_SKIP() << "this processor has no " << level;
   Target target;
   target.device = level;
-  auto type_of = [&](const std::vector<int64_t>& shape) {
+  auto type_of = [](DType dtype, const std::vector<int64_t>& shape) {
     return TensorType{dtype, Shape(shape.begin(), shape.end()), {}};
   };
-  std::vector<TensorType> operands{type_of(c.input), type_of(c.weight)};
+  std::vector<TensorType> operands{type_of(x, c.input), type_of(w, c.weight)};
   operands[0].shape[0] = Dim::symbol("B");
-  if (c.bias) operands.push_back(type_of({c.weight[0]}));
+  const bool has_bias = c.bias && is_floating(x);
+  if (has_bias) operands.push_back(type_of(x, {c.weight[0]}));
   ops::Convolution attributes = attributes_of(c);
-  const bool fits = dtype == DType::kF32 || (c.input[1] % 2 == 0 && c.groups == 1);
+  const int group = 32 / bit_width(x);
+  const int64_t outside = x == DType::kU8 ? 7 : 0;
+  const bool fits = group == 1 || (c.input[1] % group == 0 && c.groups == 1);
   ASSERT_EQ(supports_convolution(operands, attributes, features_of(target)).yes, fits);
   if (!fits) return;
   LayoutRequest request = convolution_layouts(operands, attributes, features_of(target));
   for (size_t i = 0; i < operands.size(); ++i) operands[i].layout = *request.operands[i];
-  TensorType result = type_of(convolution_result_shape(c));
-  result.dtype = DType::kF32;  // sums before any rounding
+  // Sums before any rounding.
+  TensorType result = type_of(is_floating(x) ? DType::kF32 : DType::kI32, convolution_result_shape(c));
   result.shape[0] = Dim::symbol("B");
   result.layout = *request.results[0];
   TemplateKernel plan =
-      plan_convolution(operands, result, attributes, plain_epilogue(result), {{"B", {}}}, target);
+      plan_convolution(operands, result, attributes, outside, plain_epilogue(result), {{"B", {}}}, target);
 
   SymbolValues symbols{{"B", c.input[0]}};
   std::vector<HostBuffer> buffers;
@@ -89,9 +95,9 @@ TEST_P(ConvolutionTemplate, EqualsTheSumOverTheWindow) {
   buffers.push_back(HostBuffer(result, symbols));
   run_template(plan, symbols, buffers);
   for_each_index(convolution_result_shape(c), [&](const std::vector<int64_t>& place) {
-    double expected =
-        expected_at(c, place, buffers[0], buffers[1]) + (c.bias ? buffers[2].at({place[1]}) : 0);
-    ASSERT_NEAR(buffers.back().at(place), expected, 1e-4) << testing::PrintToString(place);
+    const double sum = expected_at(c, place, buffers[0], buffers[1], outside);
+    const double expected = sum + (has_bias ? buffers[2].at({place[1]}) : 0);
+    ASSERT_NEAR(buffers.back().at(place), expected, is_floating(x) ? 1e-4 : 0) << testing::PrintToString(place);
   });
 }
 
@@ -119,12 +125,15 @@ const ConvolutionCase kConvolutionCases[] = {
     {{2, 6, 11}, {10, 6, 5}, 1, 2, 1, 1, true},             // one spatial dim
     {{1, 3, 4, 5, 6}, {7, 3, 3, 3, 3}, 1, 1, 1, 1, true},   // three
     {{0, 16, 5, 5}, {16, 16, 3, 3}, 1, 1, 1, 1, true},      // no image
+    {{1, 8, 9, 11}, {20, 8, 5, 3}, 2, 2, 1, 1, true},       // whole rows of the window, in fours of channels
+    {{2, 64, 7, 9}, {50, 64, 3, 3}, 2, 1, 1, 1, true},      // taps, in fours
 };
 
 INSTANTIATE_TEST_SUITE_P(Shapes, ConvolutionTemplate,
                          testing::Combine(testing::ValuesIn(kConvolutionCases),
                                           testing::Values(Multiplication{"x86-64-v3"},
-                                                          Multiplication{"x86-64-v4"}, kMultiplyPairs)),
+                                                          Multiplication{"x86-64-v4"}, kMultiplyPairs,
+                                                          kMultiplyQuads)),
                          multiplication_test_name<ConvolutionCase>);
 
 }  // namespace

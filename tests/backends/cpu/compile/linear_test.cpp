@@ -86,7 +86,7 @@ constexpr Multiplication kMultiplications[] = {
     {"x86-64-v3", DType::kF32, DType::kI8},
     {"x86-64-v4", DType::kF32, DType::kI8},
     kMultiplyPairs,
-    {"x86-64-v4+vnni", DType::kU8, DType::kI8},
+    kMultiplyQuads,
 };
 
 INSTANTIATE_TEST_SUITE_P(Shapes, LinearTemplate,

@@ -15,8 +15,8 @@ namespace ingot::core::cpu {
 namespace {
 
 // Panels must not cross groups, so their width divides a group's columns: with groups, vectors may be short.
-TileShape tile_of(int64_t columns, int64_t groups, CpuFeatures features, DType dtype) {
-  if (groups == 1) return choose_tile(columns, features, dtype, dtype);
+TileShape tile_of(int64_t columns, int64_t groups, CpuFeatures features, DType a, DType b) {
+  if (groups == 1) return choose_tile(columns, features, a, b);
   int lanes = features.has(CpuFeature::kX86V4) ? 16 : 8;
   while (columns % lanes != 0) lanes /= 2;
   int vectors = columns / lanes % 2 == 0 ? 2 : 1;
@@ -26,10 +26,16 @@ TileShape tile_of(int64_t columns, int64_t groups, CpuFeatures features, DType d
 int64_t group_columns(const TensorType& weight, const ops::Convolution& attributes) {
   return *weight.shape[0].constant() / attributes.groups;
 }
+TileShape tile_of(std::span<const TensorType> operands, const ops::Convolution& attributes,
+                  CpuFeatures features) {
+  return tile_of(group_columns(operands[1], attributes), attributes.groups, features, operands[0].dtype,
+                 operands[1].dtype);
+}
 
 PanelProblem make_problem(std::span<const TensorType> operands, const TensorType& result,
-                          const ops::Convolution& attributes, CpuFeatures features) {
+                          const ops::Convolution& attributes, int64_t outside, CpuFeatures features) {
   ImageGeometry geometry = image_geometry(operands, result, attributes);
+  geometry.outside = outside;
   PanelProblem problem;
   problem.name = "convolution";
   problem.operands.assign(operands.begin(), operands.end());
@@ -38,7 +44,7 @@ PanelProblem make_problem(std::span<const TensorType> operands, const TensorType
   problem.groups = attributes.groups;
   problem.segments = geometry.segments();
   problem.count = geometry.count();
-  problem.tile = tile_of(problem.columns, problem.groups, features, operands[1].dtype);
+  problem.tile = tile_of(operands, attributes, features);
   problem.column_dim = 1;
   problem.extra_bytes = geometry.extra_bytes(problem.tile.rows);
   int rows = problem.tile.rows;
@@ -61,17 +67,19 @@ PanelProblem make_problem(std::span<const TensorType> operands, const TensorType
 
 Fit supports_convolution(std::span<const TensorType> operands, const ops::Convolution& attributes,
                          CpuFeatures features) {
-  const DType dtype = operands[0].dtype;
-  if (!has_tiles(dtype, dtype, features))
-    return {false, fmt::format("the convolution template does not multiply {}", name(dtype))};
+  const DType a = operands[0].dtype, b = operands[1].dtype;
+  const bool is_narrow_weight = a == DType::kF32 && b != a;
+  if (!has_tiles(a, b, features) || is_narrow_weight)
+    return {false, fmt::format("the convolution template does not multiply {} and {}", name(a), name(b))};
   for (const Dim& dim : operands[1].shape) {
     if (!dim.is_constant()) return {false, "the convolution template requires weights of constant size"};
     if (*dim.constant() == 0) return {false, "the convolution template requires non-empty weights"};
   }
   if (!operands[0].shape[1].is_constant())
     return {false, "the convolution template requires a constant channel count"};
-  if (dtype == DType::kBF16 && (attributes.groups != 1 || *operands[0].shape[1].constant() % 2 != 0))
-    return {false, "pairs of bf16 need an even number of channels, and one group"};
+  const int group = choose_tile(0, features, a, b).group();
+  if (group > 1 && (attributes.groups != 1 || *operands[0].shape[1].constant() % group != 0))
+    return {false, fmt::format("products of {} need channels in groups of {}, and one group", name(a), group)};
   size_t spatial = operands[0].rank() - 2;
   if (spatial < 1 || spatial > 3) return {false, "the convolution template supports 1 to 3 spatial dims"};
   return {};
@@ -81,8 +89,7 @@ LayoutRequest convolution_layouts(std::span<const TensorType> operands, const op
                                   CpuFeatures features) {
   if (is_depthwise(operands, attributes)) return depthwise_layouts(operands, features);
   std::vector<int> order = channels_last(operands[0].rank());
-  TileShape tile =
-      tile_of(group_columns(operands[1], attributes), attributes.groups, features, operands[1].dtype);
+  TileShape tile = tile_of(operands, attributes, features);
   LayoutRequest request;
   request.operands = {Layout::permutation(order), panel_layout(order, tile)};
   if (operands.size() > 2) request.operands.push_back(Layout{});
@@ -91,16 +98,17 @@ LayoutRequest convolution_layouts(std::span<const TensorType> operands, const op
 }
 
 TemplateKernel plan_convolution(std::span<const TensorType> operands, const TensorType& result,
-                                const ops::Convolution& attributes, const loops::Kernel& epilogue,
-                                const SymbolTable& symbols, const Target& target) {
+                                const ops::Convolution& attributes, int64_t outside,
+                                const loops::Kernel& epilogue, const SymbolTable& symbols,
+                                const Target& target) {
   if (is_depthwise(operands, attributes)) {
     return plan_depthwise(operands, result, attributes, epilogue, symbols, target);
   }
-  PanelProblem problem = make_problem(operands, result, attributes, features_of(target));
+  PanelProblem problem = make_problem(operands, result, attributes, outside, features_of(target));
   problem.symbols = symbols;
   problem.epilogue = epilogue;
-  std::string key = fmt::format("stride {} padding {} dilation {}", attributes.stride, attributes.padding,
-                                attributes.dilation);
+  std::string key = fmt::format("stride {} padding {} of {} dilation {}", attributes.stride,
+                                attributes.padding, outside, attributes.dilation);
   return plan_panels(std::move(problem), key, target);
 }
 

@@ -13,13 +13,15 @@
 namespace ingot::core::cpu {
 
 // Operands: input [N, C, spatial...], weight [O, C/groups, window...], optional bias [O]. 1 to 3 spatial
-// dims. f32, or bf16 with an even number of channels and one group.
+// dims. f32; with one group also bf16 and an even number of channels, or u8, i8 weights and channels in fours.
 Fit supports_convolution(std::span<const TensorType> operands, const ops::Convolution& attributes,
                          CpuFeatures features);
 LayoutRequest convolution_layouts(std::span<const TensorType> operands, const ops::Convolution& attributes,
                                   CpuFeatures features);
+// `outside`: the number that pixels outside of the image have; 0 for floats.
 TemplateKernel plan_convolution(std::span<const TensorType> operands, const TensorType& result,
-                                const ops::Convolution& attributes, const loops::Kernel& epilogue,
-                                const SymbolTable& symbols, const Target& target);
+                                const ops::Convolution& attributes, int64_t outside,
+                                const loops::Kernel& epilogue, const SymbolTable& symbols,
+                                const Target& target);
 
 }  // namespace ingot::core::cpu

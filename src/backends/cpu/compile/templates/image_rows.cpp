@@ -107,7 +107,7 @@ class RowFiller {
     builder_.CreateStore(pointer, builder_.CreateGEP(builder_.getPtrTy(), request_.table, slot));
   }
 
-  // One row of the window is contiguous. Where it leaves the image, a zero-padded copy replaces it.
+  // One row of the window is contiguous. Where it leaves the image, a padded copy replaces it.
   void store_window_row(llvm::Value* row, std::span<llvm::Value* const> place, llvm::Value* pixel,
                         llvm::Value* inside, llvm::Value* segment) {
     size_t dim = rank() - 1;
@@ -137,15 +137,17 @@ class RowFiller {
       auto place = [&](llvm::Value* base, llvm::Value* channel) {
         return builder_.CreateGEP(type, base, builder_.CreateNSWAdd(begin, channel));
       };
-      auto copy_channels = [&](bool zero) {
+      llvm::Value* beyond = type->isIntegerTy() && geometry_.outside != 0
+                                ? llvm::ConstantInt::get(type, static_cast<uint64_t>(geometry_.outside))
+                                : llvm::Constant::getNullValue(type);
+      auto copy_channels = [&](bool is_inside) {
         emit_loop(builder_, number(0), number(geometry_.channels), 1, [&](llvm::Value* channel) {
           llvm::Value* value =
-              zero ? llvm::Constant::getNullValue(type)
-                   : static_cast<llvm::Value*>(builder_.CreateLoad(type, place(from, channel)));
+              is_inside ? static_cast<llvm::Value*>(builder_.CreateLoad(type, place(from, channel))) : beyond;
           builder_.CreateStore(value, place(copy, channel));
         });
       };
-      emit_if(builder_, exists, [&] { copy_channels(false); }, [&] { copy_channels(true); });
+      emit_if(builder_, exists, [&] { copy_channels(true); }, [&] { copy_channels(false); });
     });
   }
 
@@ -200,7 +202,7 @@ void begin_image_rows(const RowRequest& request, const ImageGeometry& geometry, 
   Builder& builder = request.builder;
   emit_loop(builder, builder.getInt64(0), builder.getInt64(geometry.extra_bytes(tile_rows)), 1,
             [&](llvm::Value* i) {
-              builder.CreateStore(builder.getInt8(0),
+              builder.CreateStore(builder.getInt8(static_cast<uint8_t>(geometry.outside)),
                                   builder.CreateGEP(builder.getInt8Ty(), request.extra, i));
             });
 }

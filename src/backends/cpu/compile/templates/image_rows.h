@@ -14,6 +14,7 @@ struct ImageGeometry {
   int64_t channels = 0;        // of the image
   int64_t group_channels = 0;  // of a group
   DType dtype = DType::kF32;   // of the image
+  int64_t outside = 0;         // what pixels outside of it are; not 0 for bytes only
   // True: a segment is one row of the window, with all its columns and channels (for few channels). False:
   // one tap.
   bool whole_window_rows = false;
@@ -30,7 +31,7 @@ bool all_one(const std::vector<int64_t>& sizes);
 ImageGeometry image_geometry(std::span<const TensorType> operands, const TensorType& result,
                              const ops::Convolution& attributes);
 
-// For PanelProblem: zeroes the memory that replaces pixels outside of the image; fills the table of row
+// For PanelProblem: fills the memory that replaces pixels outside of the image; fills the table of row
 // pointers.
 void begin_image_rows(const RowRequest& request, const ImageGeometry& geometry, int tile_rows);
 void fill_image_rows(const RowRequest& request, const ImageGeometry& geometry, int tile_rows);

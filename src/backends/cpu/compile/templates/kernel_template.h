@@ -43,9 +43,11 @@ struct KernelTemplate {
 
 const KernelTemplate* find_template(const Op& op);  // null if there is none
 
-// Whether a template multiplies the floats of `node`, or the first operand of an integer one, as numbers of
-// `dtype`.
+// Whether a template multiplies the floats of `node` as numbers of `dtype`.
 bool has_template_of(const Node& node, DType dtype, const Target& target);
+// Whether a template multiplies u8 by i8 of the shapes that `node` has: a linear layer or a convolution, of
+// integers or of floats.
+bool has_integer_template(const Node& node, const Target& target);
 
 // The kernel template for `node` in its current form: null if there is none, if none supports it, or if its
 // operands and results do not have the requested layouts.

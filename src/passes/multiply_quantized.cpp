@@ -1,0 +1,128 @@
+// SPDX-License-Identifier: Apache-2.0
+// With a = (q - z) s and w = (p) t, sums over the depth: sum(a w) = (sum(q p) - z sum(p)) s t. Both sums are
+// of integers, and exact.
+#include <optional>
+
+#include "ops/convolution.h"
+#include "ops/ops.h"
+#include "ops/reduce.h"
+#include "ops/reshape.h"
+#include "ops/select.h"
+#include "passes/hoist.h"
+#include "passes/replace_all_uses.h"
+#include "passes/simplify/pattern.h"
+#include "passes/target_passes.h"
+
+namespace ingot::core {
+namespace {
+
+using rewriting::number_everywhere;
+
+// What a contraction reads: the numbers, and what they stand for.
+struct Quantized {
+  Value *numbers, *scale, *zero_point;  // the last is null for 0
+};
+
+std::optional<Quantized> quantized(const Value* value) {
+  const Node* node = value->producer;
+  if (node == nullptr || node->op != &ops::dequantize) return std::nullopt;
+  const DType dtype = node->operand_type(0).dtype;
+  if (dtype != DType::kU8 && dtype != DType::kI8) return std::nullopt;
+  Value* zero_point = node->has_operand(2) ? node->operands[2] : nullptr;
+  if (zero_point != nullptr && number_everywhere(zero_point) == 0.0) zero_point = nullptr;
+  return Quantized{node->operands[0], node->operands[1], zero_point};
+}
+
+// One number for each column of the weight, or one for all.
+bool is_of_columns(const Value* scale, const Value* weight) {
+  if (scale->type.rank() == 0) return true;
+  const bool others_are_one = std::all_of(scale->type.shape.begin() + 1, scale->type.shape.end(),
+                                          [](const Dim& dim) { return dim == Dim(1); });
+  return scale->type.rank() == weight->type.rank() && others_are_one &&
+         (scale->type.shape[0] == Dim(1) || scale->type.shape[0] == weight->type.shape[0]);
+}
+
+// Sums of this many products fit 32 bits.
+constexpr int64_t kDeepest = (int64_t{1} << 31) / (255 * 128) - 1;
+
+class MultiplyQuantized {
+ public:
+  MultiplyQuantized(Graph graph, const IntegerRule& rule)
+      : graph_(std::move(graph)), rule_(rule), invariant_(invariant_nodes(graph_)) {}
+
+  Graph run() {
+    for (Node* node : graph_.node_list()) {
+      if (node->op == &ops::linear || node->op == &ops::convolution) visit(node);
+    }
+    graph_.erase_dead_nodes();
+    return std::move(graph_);
+  }
+
+ private:
+  static bool is_padded(const Node& node) {
+    return node.op == &ops::convolution &&
+           std::ranges::any_of(node.attributes<ops::Convolution>().padding, [](int64_t n) { return n > 0; });
+  }
+
+  void visit(Node* node) {
+    const auto x = quantized(node->operands[0]), weight = quantized(node->operands[1]);
+    if (!x || !weight || weight->zero_point != nullptr || weight->numbers->type.dtype != DType::kI8) return;
+    if (x->scale->type.rank() != 0 || (x->zero_point && x->zero_point->type.rank() != 0)) return;
+    if (is_padded(*node) && x->zero_point && !number_everywhere(x->zero_point)) return;
+    const TensorType& type = weight->numbers->type;
+    const auto depth = product(std::span(type.shape).subspan(1)).constant();
+    if (!depth || *depth > kDeepest || !is_of_columns(weight->scale, weight->numbers)) return;
+    if (!invariant_.contains(weight->numbers->producer) || !rule_(*node)) return;
+    const Graph::InsertBefore scope(graph_, node);
+    replace_all_uses(graph_, node->results[0], scaled(*node, *x, *weight));
+  }
+
+  Value* multiplied(const Node& node, const Quantized& x, Value* weight) {
+    if (node.op == &ops::linear) return graph_.call(ops::integer_linear, {x.numbers, weight});
+    const auto window = node.attributes<ops::Convolution>();
+    const auto outside =
+        x.zero_point && is_padded(node) ? static_cast<int64_t>(*number_everywhere(x.zero_point)) : 0;
+    return graph_.call(ops::integer_convolution, {x.numbers, weight},
+                       ops::IntegerConvolution{window.stride, window.padding, window.dilation, window.groups,
+                                               outside});
+  }
+
+  // One value for each column, in the shape that broadcasts to the result.
+  Value* along_columns(const Node& node, Value* value) {
+    const bool is_row = node.op == &ops::linear && value->type.rank() == 1;
+    if (value->type.rank() == 0 || is_row) return value;
+    Shape shape(node.op == &ops::linear ? 1 : node.results[0]->type.rank() - 1, 1);
+    shape[0] = value->type.shape[0];
+    return graph_.call(ops::reshape, {value}, ops::NewShape{shape});
+  }
+
+  Value* scaled(const Node& node, const Quantized& x, const Quantized& weight) {
+    Value* sums = multiplied(node, x, weight.numbers);
+    if (x.zero_point) {
+      std::vector<int64_t> depth;
+      for (size_t i = 1; i < weight.numbers->type.rank(); ++i) depth.push_back(static_cast<int64_t>(i));
+      Value* wide = graph_.call(ops::convert, {weight.numbers}, ops::Convert{DType::kI32});
+      Value* of_columns =
+          along_columns(node, graph_.call(ops::sum, {wide}, ops::Reduce{std::move(depth), false}));
+      sums =
+          graph_.call(ops::subtract, {sums, graph_.call(ops::multiply, {of_columns, x.zero_point})});
+    }
+    Value* scale = graph_.call(ops::multiply, {along_columns(node, weight.scale), x.scale});
+    Value* result =
+        graph_.call(ops::multiply, {graph_.call(ops::convert, {sums}, ops::Convert{DType::kF32}), scale});
+    if (!node.has_operand(2)) return result;
+    return graph_.call(ops::add, {result, along_columns(node, node.operands[2])});
+  }
+
+  Graph graph_;
+  const IntegerRule& rule_;
+  std::set<const Node*> invariant_;
+};
+
+}  // namespace
+
+Graph multiply_quantized(Graph graph, const IntegerRule& rule) {
+  return MultiplyQuantized(std::move(graph), rule).run();
+}
+
+}  // namespace ingot::core

@@ -1,0 +1,106 @@
+// SPDX-License-Identifier: Apache-2.0
+// Moves dequantization behind what only moves or selects elements, so that these see the integers; quantizing
+// again with the same parameters then is nothing.
+#include <cmath>
+
+#include "ops/ops.h"
+#include "ops/quantize.h"
+#include "passes/simplify/rules.h"
+
+namespace ingot::core::rewriting {
+namespace {
+
+constexpr size_t kScale = 1, kZeroPoint = 2;
+
+Value* operand(const Node& node, size_t i) { return node.has_operand(i) ? node.operands[i] : nullptr; }
+
+bool are_equal(const Value* a, const Value* b) {
+  if (a == b) return true;
+  if (a == nullptr || b == nullptr || a->type.rank() != 0 || b->type.rank() != 0) return false;
+  const auto x = number_everywhere(a), y = number_everywhere(b);
+  return x && y && *x == *y;
+}
+
+// One scale and one zero point for all elements: null otherwise.
+const Node* whole_dequantization(const Value* value) {
+  const Node* node = value->producer;
+  if (node == nullptr || node->op != &ops::dequantize) return nullptr;
+  for (const size_t i : {kScale, kZeroPoint}) {
+    if (node->has_operand(i) && node->operand_type(i).rank() != 0) return nullptr;
+  }
+  return node;
+}
+
+Value* dequantized(Graph& graph, Value* numbers, const Node& like) {
+  return graph.call(ops::dequantize, {numbers, operand(like, kScale), operand(like, kZeroPoint)});
+}
+
+Value* dequantize_behind(Graph& graph, const Match& match) {
+  const Node& root = match.root();
+  const Node* dequantization = whole_dequantization(root.operands[0]);
+  if (dequantization == nullptr) return nullptr;
+  return dequantized(graph, graph.call(*root.op, {dequantization->operands[0]}, root.values),
+                     *dequantization);
+}
+
+Value* dequantize_joined(Graph& graph, const Match& match) {
+  const Node& root = match.root();
+  std::vector<Value*> parts;
+  const Node* first = whole_dequantization(root.operands[0]);
+  for (const Value* part : root.operands) {
+    const Node* one = whole_dequantization(part);
+    if (one == nullptr || one->operand_type(0).dtype != first->operand_type(0).dtype) return nullptr;
+    for (const size_t i : {kScale, kZeroPoint}) {
+      if (!are_equal(operand(*one, i), operand(*first, i))) return nullptr;
+    }
+    parts.push_back(one->operands[0]);
+  }
+  return dequantized(graph, graph.call(*root.op, std::move(parts), root.values), *first);
+}
+
+bool are_inverse(const Value* scale, const Value* inverse) {
+  constexpr double kRounding = 1e-5;  // (q - zero point) * scale * inverse must round to q - zero point
+  const Node* producer = inverse->producer;
+  if (producer != nullptr && producer->op == &ops::reciprocal && producer->operands[0] == scale) return true;
+  const auto a = number_everywhere(scale), b = number_everywhere(inverse);
+  return a && b && std::abs(*a * *b - 1) < kRounding;
+}
+
+bool covers(const ops::Quantize& range) {
+  const int bits = bit_width(range.dtype);
+  if (bits != 8) return false;
+  const int64_t smallest = is_signed(range.dtype) ? -128 : 0;
+  return range.minimum <= smallest && range.maximum >= smallest + 255;
+}
+
+Value* numbers_of_same(Graph&, const Match& match) {
+  const Node &root = match.root(), *before = root.operands[0]->producer;
+  const auto range = root.attributes<ops::Quantize>();
+  Value* numbers = before->operands[0];
+  const Node* made = numbers->producer;
+  const bool in_range = made != nullptr && made->op == &ops::quantize && made->values == root.values;
+  if (numbers->type.dtype != range.dtype || (!in_range && !covers(range))) return nullptr;
+  if (!are_equal(operand(*before, kZeroPoint), operand(root, kZeroPoint))) return nullptr;
+  return are_inverse(before->operands[kScale], root.operands[kScale]) ? numbers : nullptr;
+}
+
+bool quantizes_dequantized(const Match& match) {
+  const Node* before = match.root().operands[0]->producer;
+  return before != nullptr && before->op == &ops::dequantize;
+}
+
+constexpr Rule kQuantizationRules[] = {
+    {.from = "quantize(...)", .when = quantizes_dequantized, .build = numbers_of_same},
+    {.from = "reshape(x)", .build = dequantize_behind},
+    {.from = "transpose(x)", .build = dequantize_behind},
+    {.from = "slice(x)", .build = dequantize_behind},
+    {.from = "flip(x)", .build = dequantize_behind},
+    {.from = "max_pool(x)", .build = dequantize_behind},
+    {.from = "concat(...)", .build = dequantize_joined},
+};
+
+}  // namespace
+
+std::span<const Rule> quantization_rules() { return kQuantizationRules; }
+
+}  // namespace ingot::core::rewriting
