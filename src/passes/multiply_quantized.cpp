@@ -3,6 +3,7 @@
 // of integers, and exact.
 #include <optional>
 
+#include "ops/concat.h"
 #include "ops/convolution.h"
 #include "ops/ops.h"
 #include "ops/reduce.h"
@@ -47,7 +48,7 @@ constexpr int64_t kDeepest = (int64_t{1} << 31) / (255 * 128) - 1;
 
 class MultiplyQuantized {
  public:
-  MultiplyQuantized(Graph graph, const IntegerRule& rule)
+  MultiplyQuantized(Graph graph, const QuantizedRule& rule)
       : graph_(std::move(graph)), rule_(rule), invariant_(invariant_nodes(graph_)) {}
 
   Graph run() {
@@ -65,16 +66,30 @@ class MultiplyQuantized {
   }
 
   void visit(Node* node) {
-    const auto x = quantized(node->operands[0]), weight = quantized(node->operands[1]);
+    auto x = quantized(node->operands[0]), weight = quantized(node->operands[1]);
     if (!x || !weight || weight->zero_point != nullptr || weight->numbers->type.dtype != DType::kI8) return;
     if (x->scale->type.rank() != 0 || (x->zero_point && x->zero_point->type.rank() != 0)) return;
     if (is_padded(*node) && x->zero_point && !number_everywhere(x->zero_point)) return;
     const TensorType& type = weight->numbers->type;
     const auto depth = product(std::span(type.shape).subspan(1)).constant();
     if (!depth || *depth > kDeepest || !is_of_columns(weight->scale, weight->numbers)) return;
-    if (!invariant_.contains(weight->numbers->producer) || !rule_(*node)) return;
+    const int64_t multiple = rule_(*node);
+    if (!invariant_.contains(weight->numbers->producer) || multiple == 0) return;
     const Graph::InsertBefore scope(graph_, node);
+    const size_t axis = node->op == &ops::linear ? x->numbers->type.rank() - 1 : 1;
+    x->numbers = padded(x->numbers, axis, multiple);
+    weight->numbers = padded(weight->numbers, 1, multiple);
     replace_all_uses(graph_, node->results[0], scaled(*node, *x, *weight));
+  }
+
+  // More of the depth: the products there are 0, as the weights are.
+  Value* padded(Value* numbers, size_t axis, int64_t multiple) {
+    const int64_t rest = *numbers->type.shape[axis].constant() % multiple;
+    if (rest == 0) return numbers;
+    const std::vector<Dim> none(numbers->type.rank(), 0);
+    ops::Pad pad{.low = none, .high = none};
+    pad.high[axis] = multiple - rest;
+    return graph_.call(ops::pad, {numbers}, pad);
   }
 
   Value* multiplied(const Node& node, const Quantized& x, Value* weight) {
@@ -115,13 +130,13 @@ class MultiplyQuantized {
   }
 
   Graph graph_;
-  const IntegerRule& rule_;
+  const QuantizedRule& rule_;
   std::set<const Node*> invariant_;
 };
 
 }  // namespace
 
-Graph multiply_quantized(Graph graph, const IntegerRule& rule) {
+Graph multiply_quantized(Graph graph, const QuantizedRule& rule) {
   return MultiplyQuantized(std::move(graph), rule).run();
 }
 

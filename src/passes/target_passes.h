@@ -55,13 +55,15 @@ using NarrowWeightRule = std::function<bool(const Node& linear, DType stored)>;
 Graph keep_narrow_weights(Graph graph, const NarrowWeightRule& rule);
 
 // Linear layers and convolutions of dequantized tensors by constant dequantized weights multiply the integers,
-// and scale the sums, where the rule says so. The tensor has one scale, the weight one for each column and no
-// zero point. Products and sums are exact.
-using IntegerRule = std::function<bool(const Node& contraction)>;
-Graph multiply_quantized(Graph graph, const IntegerRule& rule);
+// and scale the sums. The tensor has one scale, the weight one for each column and no zero point. Products and
+// sums are exact. The rule says of which number the channels, or the depth, must be a multiple: they are padded
+// with zeros; 0: the contraction stays.
+using QuantizedRule = std::function<int64_t(const Node& contraction)>;
+Graph multiply_quantized(Graph graph, const QuantizedRule& rule);
 
 // Integer linear layers and convolutions of i8 become ones of u8 where the rule says so: processors multiply
 // unsigned by signed bytes. Exact.
+using IntegerRule = std::function<bool(const Node& contraction)>;
 Graph shift_to_unsigned(Graph graph, const IntegerRule& rule);
 
 // Replaces transposed convolutions by operators with kernel templates: those of stride 1 by a convolution

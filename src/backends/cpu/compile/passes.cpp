@@ -32,6 +32,10 @@ std::vector<Pass> own_passes(const Target& target) {
   const auto multiplies = [target](const Node& contraction) {
     return has_integer_template(contraction, target);
   };
+  const auto multiple = [target](const Node& contraction) -> int64_t {
+    constexpr int64_t kQuad = 4;
+    return has_integer_template(contraction, target, kQuad) ? kQuad : 0;
+  };
   const auto winograd = [features = features_of(target)](const Node& convolution) {
     return is_faster_by_winograd(convolution, features);
   };
@@ -43,7 +47,7 @@ std::vector<Pass> own_passes(const Target& target) {
        .why = "before expand_transposed_convolutions, which looks for f32"},
       {.name = "multiply_quantized",
        .stage = Stage::kAdapt,
-       .run = [multiplies](Graph graph) { return multiply_quantized(std::move(graph), multiplies); },
+       .run = [multiple](Graph graph) { return multiply_quantized(std::move(graph), multiple); },
        .minimum_level = 3,
        .why = "before layouts: the kernel templates of its results request some"},
       {.name = "keep_narrow_weights",

@@ -118,13 +118,16 @@ bool has_template_of(const Node& node, DType dtype, const Target& target) {
          supports_convolution(types, node.attributes<ops::Convolution>(), features).yes;
 }
 
-bool has_integer_template(const Node& node, const Target& target) {
+bool has_integer_template(const Node& node, const Target& target, int64_t multiple) {
   std::vector<TensorType> types = operand_types(node);
   types.resize(2);  // the bias is not part of the product
   types[0].dtype = DType::kU8;
   types[1].dtype = DType::kI8;
+  const bool is_linear = node.op == &ops::linear || node.op == &ops::integer_linear;
+  for (Dim* dim : {is_linear ? &types[0].shape.back() : &types[0].shape[1], &types[1].shape[1]})
+    *dim = core::ceil_divide(*dim, multiple) * Dim(multiple);
   const CpuFeatures features = features_of(target);
-  if (node.op == &ops::linear || node.op == &ops::integer_linear) return supports_linear(types, features).yes;
+  if (is_linear) return supports_linear(types, features).yes;
   const std::optional<ops::Convolution> window = window_of(node);
   return window && supports_convolution(types, *window, features).yes;
 }
