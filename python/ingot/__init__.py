@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from ingot.inputs import Input
     from ingot.mutable import MutableModule
     from ingot.profiling import profile
+    from ingot.quantization.quantize import quantize
     from ingot.refitting import refit_module_weights
     from ingot.saving import load, save
 
@@ -40,6 +41,7 @@ _LAZY = {
     "Input": "ingot.inputs",
     "MutableModule": "ingot.mutable",
     "profile": "ingot.profiling",
+    "quantize": "ingot.quantization.quantize",
     "save": "ingot.saving",
     "load": "ingot.saving",
     "dynamo": "ingot.dynamo",
@@ -48,7 +50,7 @@ _LAZY = {
 
 __all__ = [
     "DeviceError", "Engine", "Error", "Input", "InternalError", "MutableModule", "Port", "Session", "UnsupportedError", "UserError",
-    "build", "cache_stats", "compile", "dynamo", "explain", "get_threads", "load", "profile", "refit_module_weights", "report", "save",
+    "build", "cache_stats", "compile", "dynamo", "explain", "get_threads", "load", "profile", "quantize", "refit_module_weights", "report", "save",
     "set_threads",
 ]  # fmt: skip
 

@@ -20,7 +20,7 @@ struct Refusal {
 };
 using Refusals = std::map<Refusal, int64_t>;  // how often
 
-// A contraction of f32 where narrower dtypes are enabled, and what it is computed in.
+// A contraction of f32 that is quantized, or where narrower dtypes are enabled, and what it is computed in.
 struct NodePrecision {
   std::string node, op, source;
   PrecisionChoice choice;
@@ -29,7 +29,7 @@ struct NodePrecision {
 // What a build's passes report about nodes.
 struct NodeReports {
   Refusals refusals;                      // of neighbours to join regions
-  std::vector<NodePrecision> precisions;  // empty unless the target enables some
+  std::vector<NodePrecision> precisions;  // empty for models of f32 if the target enables no others
 };
 
 // The pass table of a build: the passes of every target, parameterized by the backend, and the backend's own.

@@ -14,7 +14,7 @@ struct PrecisionSite {
 };
 
 // The dtypes of a contraction's operands where it may be computed in a narrower one than f32, with sums in
-// f32.
+// f32; of integers in i32.
 struct PrecisionChoice {
   DType operands = DType::kF32;  // all but the weight
   DType weight = DType::kF32;    // operand 1

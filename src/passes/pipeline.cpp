@@ -34,6 +34,14 @@ std::vector<Pass> neutral_passes(const TargetRules& rules) {
       {.name = "decompose",
        .run = decompose,
        .why = "backends only support operators without a decomposition"},
+      {.name = "multiply_quantized",
+       .run =
+           [rule = rules.quantized](Graph graph) {
+             return rule ? multiply_quantized(std::move(graph), rule) : std::move(graph);
+           },
+       .minimum_level = 3,
+       .changes_rounding = true,
+       .why = "before lower_precision: products of integers have no operand of f32"},
       {.name = "lower_precision",
        .run = [rule = rules.precision](
                   Graph graph) { return rule ? lower_precision(std::move(graph), rule) : std::move(graph); },

@@ -31,11 +31,19 @@ Graph fuse(Graph graph, const FuseRules& rules);
 using PrecisionRule = std::function<PrecisionChoice(const PrecisionSite& site)>;
 Graph lower_precision(Graph graph, const PrecisionRule& rule);
 
+// Linear layers and convolutions of dequantized tensors by constant dequantized weights multiply the integers,
+// and scale the sums. The tensor has one scale, the weight one for each column and no zero point. Products and
+// sums are exact. The rule says of which number the channels, or the depth, must be a multiple: they are padded
+// with zeros; 0: the contraction stays.
+using QuantizedRule = std::function<int64_t(const Node& contraction)>;
+Graph multiply_quantized(Graph graph, const QuantizedRule& rule);
+
 // The decisions that every backend provides for the passes above, which are in the table for all of them.
 struct TargetRules {
   LayoutRule layouts;
   FuseRules fuse;
   PrecisionRule precision;
+  QuantizedRule quantized;
 };
 
 // The following passes are rows of the backends that use them, each with its own rule.
@@ -53,13 +61,6 @@ Graph widen_contractions(Graph graph, const ComputeDTypeRule& rule);
 // the target converts that dtype in its kernels. Loses nothing.
 using NarrowWeightRule = std::function<bool(const Node& linear, DType stored)>;
 Graph keep_narrow_weights(Graph graph, const NarrowWeightRule& rule);
-
-// Linear layers and convolutions of dequantized tensors by constant dequantized weights multiply the integers,
-// and scale the sums. The tensor has one scale, the weight one for each column and no zero point. Products and
-// sums are exact. The rule says of which number the channels, or the depth, must be a multiple: they are padded
-// with zeros; 0: the contraction stays.
-using QuantizedRule = std::function<int64_t(const Node& contraction)>;
-Graph multiply_quantized(Graph graph, const QuantizedRule& rule);
 
 // Integer linear layers and convolutions of i8 become ones of u8 where the rule says so: processors multiply
 // unsigned by signed bytes. Exact.

@@ -13,6 +13,7 @@
 #include "api/compiler/backends.h"
 #include "ir/text.h"
 #include "ir/verify.h"
+#include "ops/convolution.h"
 #include "ops/ops.h"
 #include "passes/pass_runner.h"
 #include "passes/pipeline.h"
@@ -78,6 +79,10 @@ PrecisionChoice half_of(const PrecisionSite& site) {
   return {.operands = is_row ? DType::kF32 : DType::kF16, .weight = DType::kF16};
 }
 
+int64_t quads_of(const Node& node) {
+  return node.op == &ops::linear || node.attributes<ops::Convolution>().groups == 1 ? 4 : 0;
+}
+
 // A target that takes whatever it is offered, and wants the channels of convolutions last.
 TargetRules eager_target() {
   const auto always = [](const Node&, const Node&) { return true; };
@@ -86,7 +91,7 @@ TargetRules eager_target() {
     const Layout layout = Layout::permutation(std::vector{0, 2, 3, 1});
     return LayoutRequest{.operands = {layout}, .results = {layout}};
   };
-  return {.layouts = channels_last, .fuse = {always, always}, .precision = half_of};
+  return {.layouts = channels_last, .fuse = {always, always}, .precision = half_of, .quantized = quads_of};
 }
 
 // A fixed device of each backend, so that its passes answer alike everywhere.

@@ -121,6 +121,10 @@ class CpuBackend final : public Backend {
   PrecisionChoice precision(const PrecisionSite& site, const Target& target) const override {
     return choose_precision(site, target);
   }
+  int64_t quantized_multiple(const Node& contraction, const Target& target) const override {
+    constexpr int64_t kQuad = 4;
+    return has_integer_template(contraction, target, kQuad) ? kQuad : 0;
+  }
 
   LayoutRequest layouts(const Node& node, const Target& target) const override {
     if (const KernelTemplate* kernel_template = find_template(*node.op)) {

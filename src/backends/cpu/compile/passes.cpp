@@ -32,10 +32,6 @@ std::vector<Pass> own_passes(const Target& target) {
   const auto multiplies = [target](const Node& contraction) {
     return has_integer_template(contraction, target);
   };
-  const auto multiple = [target](const Node& contraction) -> int64_t {
-    constexpr int64_t kQuad = 4;
-    return has_integer_template(contraction, target, kQuad) ? kQuad : 0;
-  };
   const auto winograd = [features = features_of(target)](const Node& convolution) {
     return is_faster_by_winograd(convolution, features);
   };
@@ -45,11 +41,6 @@ std::vector<Pass> own_passes(const Target& target) {
        .run = [=](Graph graph) { return widen_contractions(std::move(graph), dtype); },
        .minimum_level = 3,
        .why = "before expand_transposed_convolutions, which looks for f32"},
-      {.name = "multiply_quantized",
-       .stage = Stage::kAdapt,
-       .run = [multiple](Graph graph) { return multiply_quantized(std::move(graph), multiple); },
-       .minimum_level = 3,
-       .why = "before layouts: the kernel templates of its results request some"},
       {.name = "keep_narrow_weights",
        .stage = Stage::kAdapt,
        .run = [](Graph graph) { return keep_narrow_weights(std::move(graph), converts_weight); },
@@ -59,7 +50,7 @@ std::vector<Pass> own_passes(const Target& target) {
        .stage = Stage::kAdapt,
        .run = [multiplies](Graph graph) { return shift_to_unsigned(std::move(graph), multiplies); },
        .minimum_level = 3,
-       .why = "on what multiply_quantized leaves, too"},
+       .why = "before layouts: the kernel template of the result requests some"},
       {.name = "expand_transposed_convolutions",
        .stage = Stage::kAdapt,
        .run = [](Graph graph) { return expand_transposed_convolutions(std::move(graph), is_f32); },

@@ -1,0 +1,88 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Runs a program on calibration data and observes values on the way."""
+
+from __future__ import annotations
+
+import copy
+import time
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any
+
+import torch
+from torch.fx import GraphModule, Node
+
+from ingot import compat
+from ingot.errors import UserError, kind_of
+
+Progress = Callable[[str, int, int, float], Any]
+Observer = Callable[[torch.Tensor], None]
+
+
+class _Watch(torch.nn.Module):
+    def __init__(self, observe: Observer) -> None:
+        super().__init__()
+        self._observe = observe
+
+    def forward(self, value: torch.Tensor) -> None:
+        self._observe(value)
+
+
+def observing(module: GraphModule, observers: Mapping[Node, Observer]) -> GraphModule:
+    """The same program, sharing its weights, that also calls the observer of each of these nodes with its value."""
+    with compat.without_own_deprecations():
+        graph = copy.deepcopy(module.graph)
+    by_name = {node.name: observe for node, observe in observers.items()}
+    root = GraphModule(module, graph)
+    for number, node in enumerate([node for node in graph.nodes if node.name in by_name]):
+        root.add_submodule(f"_watch_{number}", _Watch(by_name[node.name]))
+        with graph.inserting_after(node):
+            graph.call_module(f"_watch_{number}", (node,))
+    root.recompile()
+    return root
+
+
+def run(
+    module: GraphModule,
+    batches: Iterable[Any],
+    observers: Mapping[Node, Observer],
+    phase: str,
+    progress: Progress | None,
+) -> None:
+    """progress: as for `ingot.compile`, called before each batch; the total is 0 where the data has no length.
+
+    UserError (INGOT-U010) if it returns False, (INGOT-U025) if there is no data or the program does not take it.
+    """
+    total = len(batches) if hasattr(batches, "__len__") else 0  # type: ignore[arg-type]
+    watched, start, done = observing(module, observers), time.monotonic(), 0
+    for batch in batches:
+        remaining = (time.monotonic() - start) / done * (total - done) if done and total else -1.0
+        if progress is not None and progress(phase, done, total, remaining) is False:
+            raise UserError("the calibration was cancelled", code="INGOT-U010")
+        args, kwargs = arguments_of(batch)
+        try:
+            with torch.no_grad():
+                watched(*args, **kwargs)
+        except Exception as error:
+            raise UserError(
+                f"the program does not take batch {done} of the calibration data: {error}",
+                code="INGOT-U025",
+                advice="give what the model's forward takes, in sizes for which it was exported",
+            ) from error
+        done += 1
+    if not done:
+        raise UserError("there is no calibration data", code="INGOT-U025")
+
+
+def arguments_of(batch: Any) -> tuple[tuple[Any, ...], dict[str, Any]]:
+    """What a batch of calibration data gives the model: a tensor, a tuple or list of arguments, or a dict of keyword arguments."""
+    if isinstance(batch, torch.Tensor):
+        return (batch,), {}
+    if isinstance(batch, Mapping):
+        return (), dict(batch)
+    if isinstance(batch, (tuple, list)):
+        return tuple(batch), {}
+    raise UserError(
+        f"a batch of calibration data is {kind_of(batch)}",
+        code="INGOT-U025",
+        advice="give tensors, tuples of the model's arguments, or dicts of its keyword arguments",
+    )

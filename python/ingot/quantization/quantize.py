@@ -1,0 +1,152 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`ingot.quantize`."""
+
+from __future__ import annotations
+
+import inspect
+import itertools
+import os
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch.fx import GraphModule, Node
+
+from ingot.errors import UserError
+from ingot.fitting import given_inputs
+from ingot.front import export
+from ingot.inputs import place
+from ingot.quantization import batch_norms, calibration, calibration_cache, insertion, sites, smoothing
+from ingot.quantization.histogram import Histogram
+from ingot.quantization.ranges import METHODS, parameters
+
+_WEIGHTS = ("per_channel", "per_tensor")
+
+
+def quantize(
+    model: torch.nn.Module | torch.export.ExportedProgram,
+    calibration_data: Iterable[Any],
+    inputs: Sequence[Any] | None = None,
+    *,
+    kwarg_inputs: Mapping[str, Any] | None = None,
+    method: str = "mse",
+    weights: str = "per_channel",
+    smoothing_share: float | None = None,
+    keep_precision: str | Sequence[str] = (),
+    cache: str | os.PathLike[str] | None = None,
+    progress: calibration.Progress | None = None,
+) -> GraphModule:
+    """A module whose convolutions and linear layers read activations of 8 bits (u8, one scale and zero point each) and weights of 8
+    bits (i8, symmetric), with ranges that were observed on data. The rest stays as it is.
+
+    It is the exported program with quantize and dequantize operators of torch.ops.quantized_decomposed, and runs in torch as in
+    `ingot.compile`, which multiplies the integers where the target has instructions for that. The model is not changed.
+
+    calibration_data: batches of some hundred samples like those that will come: tensors, tuples of arguments or dicts of keyword
+      arguments of forward. It is read once, and once more for smoothing.
+    inputs, kwarg_inputs: as for `ingot.compile`, for dynamic sizes; by default the program has the sizes of the first batch.
+    method: the range of each activation: "minmax"; "percentile" (all but 0.01 % of the numbers); "mse" (least squared error);
+      "entropy" (least divergence of the distributions).
+    weights: "per_channel" (a scale for each row) or "per_tensor".
+    smoothing_share: 0 to 1; divides channels of the inputs of linear layers that have outliers by a factor, and multiplies their
+      weights (SmoothQuant; 0.5 is usual). None: does not.
+    keep_precision: names of layers that stay f32, with * and ?.
+    cache: a JSON file for the ranges: read if it exists, else written.
+    progress: as for `ingot.compile`.
+
+    Raises UserError (INGOT-U025) on bad options or data, or where nothing can be quantized.
+    """
+    _check(method, weights, smoothing_share)
+    program, batches = _exported(model, calibration_data, inputs, kwarg_inputs)
+    module = program.module()
+    options = {"method": method, "smoothing": smoothing_share}
+    identity = calibration_cache.digest(module, options)
+    batch_norms.fold(module)
+    found = sites.find(module, [keep_precision] if isinstance(keep_precision, str) else keep_precision)
+    path = None if cache is None else Path(cache)
+    stored = calibration_cache.load(path, identity) if path is not None else None
+    ranges, channels = stored or ({}, {})
+    if smoothing_share is not None:
+        values = smoothing.layers_of(found)
+        if any(value.name not in channels for value in values):
+            batches = list(batches)  # they are read twice
+            channels = _largest(module, batches, list(values), progress)
+        smoothing.apply(module, found, channels, smoothing_share)
+    readers = sites.readers(found)
+    if any(value.name not in ranges for value in readers):
+        ranges = _ranges(module, batches, list(readers), method, progress)
+        if path is not None:
+            calibration_cache.save(path, identity, ranges, channels)
+    for value, nodes in readers.items():
+        insertion.quantize_value(module, value, nodes, *parameters(*ranges[value.name]))
+    insertion.quantize_weights(module, found, weights == "per_channel")
+    insertion.remove_unused(module)
+    return module.requires_grad_(False)
+
+
+def _check(method: str, weights: str, smoothing_share: float | None) -> None:
+    for name, value, known in (("method", method, tuple(METHODS)), ("weights", weights, _WEIGHTS)):
+        if value not in known:
+            raise UserError(f'{name} is one of {", ".join(known)}, not "{value}"', code="INGOT-U025")
+    if smoothing_share is not None and not 0 <= smoothing_share <= 1:
+        raise UserError(f"smoothing_share is from 0 to 1, not {smoothing_share}", code="INGOT-U025")
+
+
+def _exported(
+    model: torch.nn.Module | torch.export.ExportedProgram,
+    data: Iterable[Any],
+    inputs: Sequence[Any] | None,
+    kwarg_inputs: Mapping[str, Any] | None,
+) -> tuple[torch.export.ExportedProgram, Iterable[Any]]:
+    """The program, and all batches; the first one may have been taken for the inputs."""
+    if isinstance(model, torch.export.ExportedProgram):
+        return model, data
+    if inputs is None and kwarg_inputs is None:
+        first = next(iter(data), None)
+        if first is None:
+            raise UserError("there is no calibration data", code="INGOT-U025")
+        if iter(data) is data:
+            data = itertools.chain([first], data)
+        inputs, kwarg_inputs = calibration.arguments_of(first)
+    positional, keywords = given_inputs(inputs, kwarg_inputs)
+    args, kwargs = place(list(inspect.signature(model.forward).parameters), positional, keywords)
+    return export(model, args, kwargs), data
+
+
+def _largest(
+    module: GraphModule, batches: Iterable[Any], values: Sequence[Node], progress: calibration.Progress | None
+) -> dict[str, torch.Tensor]:
+    found: dict[str, torch.Tensor] = {}
+
+    def observer(name: str) -> calibration.Observer:
+        def observe(value: torch.Tensor) -> None:
+            largest = value.detach().abs().flatten(0, -2).amax(0)
+            found[name] = torch.maximum(found[name], largest) if name in found else largest
+
+        return observe
+
+    calibration.run(module, batches, {node: observer(node.name) for node in values}, "smooth", progress)
+    return found
+
+
+def _ranges(
+    module: GraphModule,
+    batches: Iterable[Any],
+    values: Sequence[Node],
+    method: str,
+    progress: calibration.Progress | None,
+) -> calibration_cache.Ranges:
+    histograms = {node: Histogram() for node in values}
+    calibration.run(
+        module, batches, {node: each.add for node, each in histograms.items()}, "calibrate", progress
+    )
+    for node, histogram in histograms.items():
+        if histogram.is_empty:
+            raise UserError(
+                f"no batch gives {node.name} a finite number",
+                code="INGOT-U025",
+                node=node.name,
+                advice="check the model and the data, or keep what reads it in f32: keep_precision",
+            )
+    return {node.name: METHODS[method](histogram) for node, histogram in histograms.items()}

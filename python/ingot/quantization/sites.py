@@ -1,0 +1,78 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Which contractions of an exported program are quantized, and which values they read."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Sequence
+from fnmatch import fnmatchcase
+
+import torch
+from torch.fx import GraphModule, Node
+
+from ingot.errors import UserError
+
+_aten = torch.ops.aten
+CONVOLUTIONS = (_aten.conv1d.default, _aten.conv2d.default, _aten.conv3d.default)
+CONTRACTIONS = (*CONVOLUTIONS, _aten.linear.default)
+_ADDITIONS = (_aten.add.Tensor, _aten.add_.Tensor)
+
+
+@dataclasses.dataclass
+class Site:
+    """A convolution or linear layer with a parameter as its weight."""
+
+    node: Node
+    value: Node
+    weight: Node  # get_attr
+
+
+def attribute(module: GraphModule, name: str) -> torch.Tensor:
+    owner, _, last = name.rpartition(".")
+    return getattr(module.get_submodule(owner), last)
+
+
+def find(module: GraphModule, kept: Sequence[str]) -> list[Site]:
+    """In the order of the program. UserError for a pattern of `kept` that names no contraction, and if none is left."""
+    contractions = [node for node in module.graph.nodes if node.target in CONTRACTIONS]
+    for pattern in kept:
+        if not any(fnmatchcase(node.name, pattern) for node in contractions):
+            names = ", ".join(node.name for node in contractions[:8])
+            raise UserError(
+                f'keep_precision names "{pattern}", but no convolution or linear layer is called so',
+                code="INGOT-U025",
+                advice=f"the first ones are {names}; * and ? stand for any letters",
+            )
+    sites = [
+        Site(node, node.args[0], node.args[1])
+        for node in contractions
+        if _is_quantizable(module, node) and not any(fnmatchcase(node.name, each) for each in kept)
+    ]
+    if not sites:
+        raise UserError(
+            "there is nothing to quantize: no convolution or linear layer of f32 with a constant weight is left",
+            code="INGOT-U025",
+        )
+    return sites
+
+
+def _is_quantizable(module: GraphModule, node: Node) -> bool:
+    value, weight = node.args[:2]
+    if not isinstance(value, Node) or not isinstance(weight, Node) or weight.op != "get_attr":
+        return False
+    return attribute(module, str(weight.target)).dtype == torch.float32
+
+
+def readers(sites: Sequence[Site]) -> dict[Node, list[Node]]:
+    """For each value that contractions read: the nodes that get the quantized one.
+
+    Additions share it where all the contractions are convolutions: a residual connection is then read from a quarter of the memory.
+    The residual stream of transformers is not quantized, as what it adds up would lose precision in each layer.
+    """
+    found: dict[Node, list[Node]] = {}
+    for site in sites:
+        found.setdefault(site.value, []).append(site.node)
+    for value, nodes in found.items():
+        if all(node.target in CONVOLUTIONS for node in nodes):
+            nodes += [user for user in value.users if user.target in _ADDITIONS]
+    return found

@@ -1,0 +1,331 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Static quantization: programs of PT2E, and `ingot.quantize`."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import ingot
+import pytest
+import torch
+from ingot.quantization.histogram import Histogram
+from ingot.quantization.ranges import METHODS, parameters
+from torch import nn
+
+
+class Net(nn.Module):
+    """A stem of three channels with a batch norm, a residual connection, pooling, a join and a linear layer."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        torch.manual_seed(0)
+        self.stem = nn.Conv2d(3, 16, 3, padding=1, bias=False)
+        self.norm = nn.BatchNorm2d(16)
+        self.norm.running_mean.normal_()
+        self.norm.running_var.uniform_(0.5, 2)
+        self.inner = nn.Conv2d(16, 16, 3, padding=1)
+        self.last = nn.Conv2d(32, 24, 3, stride=2, padding=1)
+        self.head = nn.Linear(24, 10)
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        first = torch.relu(self.norm(self.stem(x)))
+        second = torch.relu(self.inner(first) + first)
+        joined = nn.functional.max_pool2d(torch.cat([first, second], 1), 2)
+        return self.head(torch.relu(self.last(joined)).mean((2, 3)))
+
+
+def images(count: int = 4, size: int = 16) -> torch.Tensor:
+    return torch.randn(count, 3, size, size, generator=torch.Generator().manual_seed(count * size))
+
+
+def batches(count: int = 6) -> list[torch.Tensor]:
+    return [torch.randn(4, 3, 16, 16, generator=torch.Generator().manual_seed(i)) for i in range(count)]
+
+
+def steps(compiled: Any, *inputs: torch.Tensor) -> str:
+    return str(ingot.profile(compiled, *inputs))
+
+
+def multiplies_bytes() -> bool:
+    flags = Path("/proc/cpuinfo").read_text()
+    return "avx512_vnni" in flags and "avx512vl" in flags
+
+
+def check(program: nn.Module, reference: nn.Module, x: torch.Tensor, allowed: float) -> Any:
+    """The engine is as near to the quantized program as one step of rounding, and that is near the model."""
+    compiled = ingot.compile(program, inputs=[x], require_full_compilation=True)
+    with torch.no_grad():
+        quantized, exact = program(x), reference(x)
+    step = exact.abs().max() * allowed
+    assert (quantized - exact).abs().max() < step
+    assert (compiled(x) - quantized).abs().max() < step / 10
+    return compiled
+
+
+@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("smoothing", [None, 0.5])
+def test_engines_compute_what_the_quantized_program_says(method: str, smoothing: float | None) -> None:
+    model = Net().eval()
+    program = ingot.quantize(model, batches(), method=method, smoothing_share=smoothing)
+    compiled = check(program, model, images(), 0.3 if method == "entropy" else 0.15)
+    where = "u8 with weights of i8"
+    if not multiplies_bytes():
+        where = "f32: this target has no fast products of 8-bit integers for it"
+    assert ingot.report(compiled).precisions == {where: 4}
+    if multiplies_bytes():
+        text = steps(compiled, images())
+        assert text.count("integer_convolution") == 3
+        assert text.count("integer_linear") == 1
+
+
+def test_one_scale_for_each_weight() -> None:
+    model = Net().eval()
+    program = ingot.quantize(model, batches(), weights="per_tensor")
+    scales = [tensor for name, tensor in program.state_dict().items() if name.endswith("_scales")]
+    assert len(scales) == 4
+    assert all(len(each.unique()) == 1 for each in scales)
+    check(program, model, images(), 0.15)
+
+
+def test_processors_without_such_products_compute_in_f32() -> None:
+    program, x = ingot.quantize(Net().eval(), batches()), images()
+    compiled = ingot.compile(program, inputs=[x], cpu="x86-64-v3", require_full_compilation=True)
+    assert (compiled(x) - program(x)).abs().max() < 0.02
+    assert sum(ingot.report(compiled).precisions.values()) == 4
+
+
+def test_the_model_stays_as_it_is() -> None:
+    model = Net().eval()
+    before = {name: tensor.clone() for name, tensor in model.state_dict().items()}
+    x = images()
+    expected = model(x)
+    ingot.quantize(model, batches(), smoothing_share=0.5)
+    assert all(torch.equal(before[name], tensor) for name, tensor in model.state_dict().items())
+    assert torch.equal(model(x), expected)
+
+
+def test_quantized_programs_hold_no_floating_weights() -> None:
+    program = ingot.quantize(Net().eval(), batches())
+    wide = [name for name, tensor in program.state_dict().items() if tensor.is_floating_point() and tensor.dim() > 1]
+    assert wide == []
+    assert sum(tensor.dtype == torch.int8 for tensor in program.state_dict().values()) == 4
+
+
+def test_sizes_may_be_dynamic() -> None:
+    model = Net().eval()
+    sizes = ingot.Input(min_shape=(1, 3, 8, 8), opt_shape=(4, 3, 16, 16), max_shape=(9, 3, 40, 40))
+    program = ingot.quantize(model, batches(), inputs=[sizes])
+    compiled = ingot.compile(program, inputs=[sizes])
+    for x in (images(1, 8), images(9, 30), images(4, 16)):
+        with torch.no_grad():
+            torch.testing.assert_close(compiled(x), program(x), atol=0.02, rtol=0)
+
+
+def test_names_keep_layers_in_f32() -> None:
+    model = Net().eval()
+    program = ingot.quantize(model, batches(), keep_precision=["conv2d_*", "linear"])
+    assert sum(tensor.dtype == torch.int8 for tensor in program.state_dict().values()) == 1
+    check(program, model, images(), 0.1)
+
+
+def test_through_other_ways(tmp_path: Path) -> None:
+    """torch.compile, and a .pt2 file without Python."""
+    program, x = ingot.quantize(Net().eval(), batches()), images()
+    expected = program(x)
+    torch._dynamo.reset()
+    torch.testing.assert_close(torch.compile(program, backend="ingot")(x), expected, atol=0.02, rtol=0)
+    torch.export.save(torch.export.export(program, (x,)), tmp_path / "net.pt2")
+    engine = ingot.build(tmp_path / "net.pt2")
+    torch.testing.assert_close(torch.from_numpy(engine(x.numpy())), expected, atol=0.02, rtol=0)
+
+
+def test_keyword_arguments_and_structures() -> None:
+    from transformers import BertConfig, BertModel
+
+    torch.manual_seed(0)
+    config = BertConfig(
+        hidden_size=64, num_hidden_layers=2, num_attention_heads=2, intermediate_size=128, vocab_size=100
+    )
+    model = BertModel(config, add_pooling_layer=False).eval()
+    data = [
+        {"input_ids": torch.randint(0, 100, (2, 12)), "attention_mask": torch.ones(2, 12, dtype=torch.int64)}
+        for _ in range(4)
+    ]
+    program = ingot.quantize(model, data, smoothing_share=0.5)
+    compiled = ingot.compile(program, kwarg_inputs=data[0])
+    with torch.no_grad():
+        exact, rounded, computed = (each(**data[0]).last_hidden_state for each in (model, program, compiled))
+    assert torch.nn.functional.cosine_similarity(exact, rounded, dim=-1).min() > 0.99
+    assert (rounded - computed).abs().max() < 0.1
+
+
+def test_caches_replace_calibration(tmp_path: Path) -> None:
+    model, path = Net().eval(), tmp_path / "ranges.json"
+    first = ingot.quantize(model, batches(), cache=path, smoothing_share=0.5)
+    stored = json.loads(path.read_text())
+    assert set(stored) == {"program", "ranges", "channels"}
+
+    def unread() -> Any:
+        raise AssertionError("the data was read")
+        yield
+
+    second = ingot.quantize(model, unread(), inputs=[images()], cache=path, smoothing_share=0.5)
+    assert all(torch.equal(second.state_dict()[name], each) for name, each in first.state_dict().items())
+    assert second.code == first.code
+    for change in (
+        lambda: ingot.quantize(model, batches(), cache=path),
+        lambda: ingot.quantize(model, batches(), cache=path, smoothing_share=0.5, method="minmax"),
+        lambda: ingot.quantize(_changed(model), batches(), cache=path, smoothing_share=0.5),
+    ):
+        refused(change, "another model, other weights or other options")
+    path.write_text("{}")
+    refused(lambda: ingot.quantize(model, batches(), cache=path), "is not a calibration cache")
+
+
+def _changed(model: Net) -> Net:
+    other = Net().eval()
+    other.load_state_dict(model.state_dict())
+    other.head.bias.data += 1
+    return other
+
+
+def refused(call: Callable[[], Any], message: str, code: str = "INGOT-U025") -> None:
+    with pytest.raises(ingot.UserError, match=message) as caught:
+        call()
+    assert caught.value.code == code
+
+
+def test_progress_is_reported_and_can_end_it() -> None:
+    rows: list[tuple[str, int, int, float]] = []
+    ingot.quantize(Net().eval(), batches(3), smoothing_share=0.5, progress=lambda *row: rows.append(row))
+    assert [row[:3] for row in rows] == [
+        *(("smooth", i, 3) for i in range(3)),
+        *(("calibrate", i, 3) for i in range(3)),
+    ]
+    assert all(row[3] >= 0 for row in rows if row[1] > 0)
+    cancel = lambda *_: False  # noqa: E731
+    refused(lambda: ingot.quantize(Net().eval(), batches(), progress=cancel), "cancelled", "INGOT-U010")
+
+
+def test_data_may_be_a_generator() -> None:
+    model = Net().eval()
+    expected = ingot.quantize(model, batches(), smoothing_share=0.5)
+    assert ingot.quantize(model, iter(batches()), smoothing_share=0.5).code == expected.code
+
+
+def test_bad_requests() -> None:
+    model = Net().eval()
+    refused(lambda: ingot.quantize(model, []), "no calibration data")
+    refused(lambda: ingot.quantize(model, [], inputs=[images()]), "no calibration data")
+    refused(lambda: ingot.quantize(model, [3]), "a batch of calibration data is an int")
+    refused(lambda: ingot.quantize(model, [images(), torch.randn(4, 5)]), "does not take batch 1")
+    refused(lambda: ingot.quantize(model, batches(), method="best"), 'not "best"')
+    refused(lambda: ingot.quantize(model, batches(), weights="per_row"), 'not "per_row"')
+    refused(lambda: ingot.quantize(model, batches(), smoothing_share=2.0), "from 0 to 1")
+    refused(lambda: ingot.quantize(model, batches(), keep_precision="conv3d*"), "called so")
+    refused(lambda: ingot.quantize(nn.Sequential(nn.ReLU()), batches()), "nothing to quantize")
+    endless = [images() * float("inf")]
+    refused(lambda: ingot.quantize(model, endless), "finite number")
+
+
+def test_enabled_precisions_lead_here() -> None:
+    with pytest.raises(ingot.UserError, match="ingot.quantize"):
+        ingot.compile(Net().eval(), inputs=[images()], enabled_precisions={torch.int8})
+
+
+def test_ranges_of_histograms() -> None:
+    """Counts are those of the data, however it arrives; ranges hold what they should."""
+    generator = torch.Generator().manual_seed(0)
+    data = torch.randn(100_000, generator=generator)
+    histogram, whole = Histogram(), Histogram()
+    for part in (data * 0.01, data * 0.1, data):
+        histogram.add(part)
+        whole.add(part)
+    assert histogram.counts.sum() == 3 * data.numel()
+    assert (histogram.minimum, histogram.maximum) == (data.min().item(), data.max().item())
+    outliers = Histogram()
+    outliers.add(torch.cat([data, torch.tensor([100.0, float("nan"), float("inf")])]))
+    assert outliers.maximum == 100
+    assert METHODS["minmax"](outliers) == (data.min().item(), 100)
+    for name in ("percentile", "mse", "entropy"):
+        low, high = METHODS[name](outliers)
+        assert data.min().item() <= low < -0.9
+        assert 0.9 < high <= 100
+    assert METHODS["percentile"](outliers)[1] < 10
+
+
+@pytest.mark.parametrize(
+    ("low", "high", "expected"),
+    [(0, 255, (1, 0)), (-128, 127, (1, 128)), (2, 255, (1, 0)), (-255, -3, (1, 255)), (0, 0, (1, 0))],
+)
+def test_zero_is_exact(low: float, high: float, expected: tuple[float, int]) -> None:
+    assert parameters(low, high) == expected
+
+
+def test_programs_of_pt2e(tmp_path: Path) -> None:
+    from torchao.quantization.pt2e.quantize_pt2e import convert_pt2e, prepare_pt2e
+    from torchao.quantization.pt2e.quantizer import x86_inductor_quantizer as x86
+
+    model, x = Net().eval(), images()
+    quantizer = x86.X86InductorQuantizer().set_global(x86.get_default_x86_inductor_quantization_config())
+    prepared = prepare_pt2e(torch.export.export(model, (x,)).module(), quantizer)
+    for batch in batches():
+        prepared(batch)
+    program = convert_pt2e(prepared)
+    compiled = check(program, model, x, 0.15)
+    if multiplies_bytes():
+        assert steps(compiled, x).count("integer_") == 4
+
+
+class Rounded(nn.Module):
+    """Quantize and dequantize as PT2E may write them."""
+
+    def __init__(self, function: Callable[[torch.Tensor], torch.Tensor]) -> None:
+        super().__init__()
+        self.function = function
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return self.function(x)
+
+
+def _forms() -> dict[str, Callable[[torch.Tensor], torch.Tensor]]:
+    import torch.ao.quantization.fx._decomposed  # noqa: F401
+
+    ops = torch.ops.quantized_decomposed
+    scales, zeros = torch.tensor([0.1, 0.02, 0.3]), torch.tensor([3, -7, 0])
+    signed = (-128, 127, torch.int8)
+
+    def tensors(x: torch.Tensor) -> torch.Tensor:
+        scale, zero = x.abs().amax() / 100, torch.zeros((), dtype=torch.int64) + 5
+        numbers = ops.quantize_per_tensor.tensor(x, scale, zero, *signed)
+        return ops.dequantize_per_tensor.tensor(numbers, scale, zero, *signed)
+
+    def channels(x: torch.Tensor) -> torch.Tensor:
+        numbers = ops.quantize_per_channel.default(x, scales, zeros, 1, *signed)
+        return ops.dequantize_per_channel.default(numbers, scales, zeros, 1, *signed)
+
+    def wide(x: torch.Tensor) -> torch.Tensor:
+        how = (0.001, 0, -32768, 32767, torch.int16)
+        return ops.dequantize_per_tensor.default(ops.quantize_per_tensor.default(x, *how), *how)
+
+    def halves(x: torch.Tensor) -> torch.Tensor:
+        how = (0.05, 120, 0, 255, torch.uint8)
+        numbers = ops.quantize_per_tensor.default(x.to(torch.bfloat16), *how)
+        return ops.dequantize_per_tensor.default(numbers, *how, out_dtype=torch.float16)
+
+    def limited(x: torch.Tensor) -> torch.Tensor:
+        return ops.quantize_per_tensor.default(x, 0.01, 10, 3, 99, torch.uint8)
+
+    return {"tensors": tensors, "channels": channels, "wide": wide, "halves": halves, "limited": limited}
+
+
+@pytest.mark.parametrize("form", ["tensors", "channels", "wide", "halves", "limited"])
+def test_numbers_are_those_of_torch(form: str) -> None:
+    module = Rounded(_forms()[form])
+    x = torch.randn(4, 3, 50, generator=torch.Generator().manual_seed(1)) * 3
+    x[0, 0, :6] = torch.tensor([0.0, -0.0, 1e30, -1e30, 0.05, 0.15])
+    compiled = ingot.compile(module, inputs=[x], require_full_compilation=True)
+    torch.testing.assert_close(compiled(x), module(x), rtol=0, atol=1e-3 if form == "halves" else 0)
