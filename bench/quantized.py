@@ -1,8 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`python -m bench.quantized`: layers of BERT-base in f32 and quantized by torchao, in eager mode, inductor and Ingot, on one thread.
+"""`python -m bench.quantized [--model bert | resnet50]`: f32 and 8 bits, in eager mode, inductor and Ingot, on one thread.
 
-Prints milliseconds of the process's own time per call, the smallest of the turns, in which all ways go round, and the largest
-difference of each engine's result to eager's.
+bert: layers of BERT-base, quantized by torchao (weights alone, or activations too, while they run). resnet50: quantized by PT2E for
+x86; its peer is what torchao lowers the same program to (oneDNN), which inductor cannot freeze. TORCHINDUCTOR_FREEZING=1 for the best
+peer. Prints milliseconds of the process's own time per call, the smallest of the turns, in which all ways go round, and the largest
+difference of each engine's result to that of the same program in eager mode.
 """
 
 from __future__ import annotations
@@ -20,6 +22,7 @@ from torch import nn
 from torchao.quantization import Int8DynamicActivationInt8WeightConfig, Int8WeightOnlyConfig, quantize_
 
 CONFIGS = {"f32": None, "weights": Int8WeightOnlyConfig, "dynamic": Int8DynamicActivationInt8WeightConfig}
+CALIBRATION = 4  # batches: accuracy is not what is measured here
 Ways = dict[str, Callable[[], Any]]
 
 
@@ -30,19 +33,64 @@ def encoder(layers: int) -> nn.Module:
     return BertModel(BertConfig(num_hidden_layers=layers), add_pooling_layer=False).eval()
 
 
+def engine_of(model: nn.Module, name: str, x: torch.Tensor) -> Any:
+    engine = ingot.compile(model, inputs=[x], require_full_compilation=True)
+    difference = (engine(x)[0] - model(x)[0]).abs().max().item()
+    print(f"{name}: engine differs from eager by at most {difference:.2g}", flush=True)
+    return engine
+
+
 def ways_of(model: nn.Module, name: str, tokens: torch.Tensor) -> Ways:
     if (config := CONFIGS[name]) is not None:
         model = copy.deepcopy(model)
         quantize_(model, config())
     torch._dynamo.reset()
     inductor = torch.compile(model)
-    engine = ingot.compile(model, inputs=[tokens], require_full_compilation=True)
-    difference = (engine(tokens)[0] - model(tokens)[0]).abs().max().item()
-    print(f"{name}: engine differs from eager by at most {difference:.2g}", flush=True)
+    engine = engine_of(model, name, tokens)
     return {
         f"{name} eager": lambda: model(tokens),
         f"{name} inductor": lambda: inductor(tokens),
         f"{name} ingot": lambda: engine(tokens),
+    }
+
+
+def resnet50() -> nn.Module:
+    from transformers import ResNetConfig, ResNetModel
+
+    torch.manual_seed(0)
+    model = ResNetModel(ResNetConfig()).eval()
+    for norm in model.modules():
+        if isinstance(norm, nn.BatchNorm2d):
+            norm.running_mean.normal_(0, 0.1)
+            norm.running_var.uniform_(0.5, 1.5)
+    return model
+
+
+def quantized_by_pt2e(model: nn.Module, x: torch.Tensor) -> nn.Module:
+    from torchao.quantization.pt2e.quantize_pt2e import convert_pt2e, prepare_pt2e
+    from torchao.quantization.pt2e.quantizer import x86_inductor_quantizer as x86
+
+    quantizer = x86.X86InductorQuantizer().set_global(x86.get_default_x86_inductor_quantization_config())
+    prepared = prepare_pt2e(torch.export.export(model, (x,)).module(), quantizer)
+    for _ in range(CALIBRATION):
+        prepared(torch.randn_like(x))
+    return convert_pt2e(prepared)
+
+
+def ways_of_resnet() -> Ways:
+    from torchao.quantization.pt2e.lowering import lower_pt2e_quantized_to_x86
+
+    model, x = resnet50(), torch.randn(1, 3, 224, 224)
+    program = quantized_by_pt2e(model, x)
+    wide, narrow = engine_of(model, "f32", x), engine_of(program, "static", x)
+    lowered = lower_pt2e_quantized_to_x86(copy.deepcopy(program), (x,))
+    inductor = torch.compile(model)
+    return {
+        "f32 eager": lambda: model(x),
+        "f32 inductor": lambda: inductor(x),
+        "f32 ingot": lambda: wide(x),
+        "static onednn": lambda: lowered(x),
+        "static ingot": lambda: narrow(x),
     }
 
 
@@ -58,8 +106,14 @@ def smallest(ways: Ways, rounds: int) -> dict[str, float]:
     return times
 
 
+def show(title: str, ways: Ways, rounds: int) -> None:
+    for name, seconds in smallest(ways, rounds).items():
+        print(f"{title}  {name:18} {seconds * 1e3:8.2f} ms", flush=True)
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(prog="bench.quantized", description=__doc__)
+    parser.add_argument("--model", choices=("bert", "resnet50"), default="bert")
     parser.add_argument("--layers", type=int, default=2)
     parser.add_argument("--tokens", type=int, nargs="+", default=[128, 1])
     parser.add_argument("--rounds", type=int, default=12)
@@ -67,15 +121,16 @@ def main() -> None:
     logging.getLogger("ingot").setLevel(logging.ERROR)
     torch.set_num_threads(1)
     ingot.set_threads(1)
-    model = encoder(arguments.layers)
     with torch.no_grad():
+        if arguments.model == "resnet50":
+            return show("resnet50", ways_of_resnet(), arguments.rounds)
+        model = encoder(arguments.layers)
         for count in arguments.tokens:
             tokens = torch.randint(0, 1000, (1, count))
             ways: Ways = {}
             for name in CONFIGS:
                 ways |= ways_of(model, name, tokens)
-            for name, seconds in smallest(ways, arguments.rounds).items():
-                print(f"{count:4} tokens  {name:18} {seconds * 1e3:8.2f} ms", flush=True)
+            show(f"{count:4} tokens", ways, arguments.rounds)
 
 
 if __name__ == "__main__":

@@ -50,8 +50,8 @@ _LAZY = {
 
 __all__ = [
     "DeviceError", "Engine", "Error", "Input", "InternalError", "MutableModule", "Port", "Session", "UnsupportedError", "UserError",
-    "build", "cache_stats", "compile", "dynamo", "explain", "get_threads", "load", "profile", "quantize", "refit_module_weights", "report", "save",
-    "set_threads",
+    "build", "cache_stats", "compile", "dynamo", "explain", "get_threads", "load", "profile", "quantize", "refit_module_weights", "report",
+    "save", "set_threads",
 ]  # fmt: skip
 
 

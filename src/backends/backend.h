@@ -81,8 +81,8 @@ class Backend {
   virtual PrecisionChoice precision(const PrecisionSite&, const Target&) const {
     return {.reason = "this backend computes in the model's dtypes"};
   }
-  // Of which number the channels or the depth of a contraction must be a multiple for u8 to be multiplied by i8
-  // faster than f32; 0: it is not.
+  // Of which number the channels or the depth of a contraction must be a multiple for u8 to be multiplied by
+  // i8 faster than f32; 0: it is not.
   virtual int64_t quantized_multiple(const Node&, const Target&) const { return 0; }
   virtual LayoutRequest layouts(const Node& node, const Target& target) const = 0;
   // Whether `consumer` (elementwise, or a view of one of `region`'s results) may join the fused node

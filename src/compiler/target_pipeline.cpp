@@ -32,8 +32,8 @@ int64_t quantized_multiple(const Node& node, const Backend& backend, const Targe
     add(reports, node, {.operands = DType::kU8, .weight = DType::kI8});
   } else {
     add(reports, node,
-        {.reason = kept ? "keep_precision names it"
-                        : "this target has no fast products of 8-bit integers for it"});
+        {.reason =
+             kept ? "keep_precision names it" : "this target has no fast products of 8-bit integers for it"});
   }
   return multiple;
 }

@@ -149,13 +149,13 @@ Samples convolution_samples() {
 Samples integer_convolution_samples() {
   const auto image = [](Shape shape) { return tensor(DType::kU8, std::move(shape), 0, 255); };
   const auto weight = [](Shape shape) { return tensor(DType::kI8, std::move(shape), -128, 127); };
-  return {sample({image({batch(), 4, 7, 6}), weight({5, 4, 3, 2})},
-                 IntegerConvolution{{2, 1}, {1, 0}, {1, 2}, 1, 7}),
-          sample({weight({1, 4, 9}), weight({6, 2, 3})}, IntegerConvolution{{1}, {1}, {1}, 2, -3}),
-          sample({image({2, 8, 5, 5}), weight({20, 8, 1, 1})},
-                 IntegerConvolution{{1, 1}, {0, 0}, {1, 1}, 1, 0}),
-          sample({image({1, 36, 4, 5}), weight({3, 36, 3, 3})},
-                 IntegerConvolution{{1, 1}, {1, 1}, {1, 1}, 1, 200})};
+  return {
+      sample({image({batch(), 4, 7, 6}), weight({5, 4, 3, 2})},
+             IntegerConvolution{{2, 1}, {1, 0}, {1, 2}, 1, 7}),
+      sample({weight({1, 4, 9}), weight({6, 2, 3})}, IntegerConvolution{{1}, {1}, {1}, 2, -3}),
+      sample({image({2, 8, 5, 5}), weight({20, 8, 1, 1})}, IntegerConvolution{{1, 1}, {0, 0}, {1, 1}, 1, 0}),
+      sample({image({1, 36, 4, 5}), weight({3, 36, 3, 3})},
+             IntegerConvolution{{1, 1}, {1, 1}, {1, 1}, 1, 200})};
 }
 Samples transposed_convolution_samples() {
   return {sample({f32({batch(), 3, 4, 5}), f32({3, 2, 3, 3}), f32({2})},

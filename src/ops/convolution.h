@@ -21,11 +21,10 @@ struct IntegerConvolution {
   int64_t groups = 1;
   int64_t outside = 0;  // the number that elements of the padding have
   static constexpr auto fields() {
-    return std::tuple{Field{"stride", &IntegerConvolution::stride},
-                      Field{"padding", &IntegerConvolution::padding},
-                      Field{"dilation", &IntegerConvolution::dilation},
-                      Field{"groups", &IntegerConvolution::groups},
-                      Field{"outside", &IntegerConvolution::outside}};
+    return std::tuple{
+        Field{"stride", &IntegerConvolution::stride}, Field{"padding", &IntegerConvolution::padding},
+        Field{"dilation", &IntegerConvolution::dilation}, Field{"groups", &IntegerConvolution::groups},
+        Field{"outside", &IntegerConvolution::outside}};
   }
   Convolution window() const { return {stride, padding, dilation, groups}; }
 };

@@ -97,9 +97,9 @@ class MultiplyQuantized {
     const auto window = node.attributes<ops::Convolution>();
     const auto outside =
         x.zero_point && is_padded(node) ? static_cast<int64_t>(*number_everywhere(x.zero_point)) : 0;
-    return graph_.call(ops::integer_convolution, {x.numbers, weight},
-                       ops::IntegerConvolution{window.stride, window.padding, window.dilation, window.groups,
-                                               outside});
+    return graph_.call(
+        ops::integer_convolution, {x.numbers, weight},
+        ops::IntegerConvolution{window.stride, window.padding, window.dilation, window.groups, outside});
   }
 
   // One value for each column, in the shape that broadcasts to the result.
@@ -119,8 +119,7 @@ class MultiplyQuantized {
       Value* wide = graph_.call(ops::convert, {weight.numbers}, ops::Convert{DType::kI32});
       Value* of_columns =
           along_columns(node, graph_.call(ops::sum, {wide}, ops::Reduce{std::move(depth), false}));
-      sums =
-          graph_.call(ops::subtract, {sums, graph_.call(ops::multiply, {of_columns, x.zero_point})});
+      sums = graph_.call(ops::subtract, {sums, graph_.call(ops::multiply, {of_columns, x.zero_point})});
     }
     Value* scale = graph_.call(ops::multiply, {along_columns(node, weight.scale), x.scale});
     Value* result =

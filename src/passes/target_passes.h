@@ -31,10 +31,10 @@ Graph fuse(Graph graph, const FuseRules& rules);
 using PrecisionRule = std::function<PrecisionChoice(const PrecisionSite& site)>;
 Graph lower_precision(Graph graph, const PrecisionRule& rule);
 
-// Linear layers and convolutions of dequantized tensors by constant dequantized weights multiply the integers,
-// and scale the sums. The tensor has one scale, the weight one for each column and no zero point. Products and
-// sums are exact. The rule says of which number the channels, or the depth, must be a multiple: they are padded
-// with zeros; 0: the contraction stays.
+// Linear layers and convolutions of dequantized tensors by constant dequantized weights multiply the
+// integers, and scale the sums. The tensor has one scale, the weight one for each column and no zero point.
+// Products and sums are exact. The rule says of which number the channels, or the depth, must be a multiple:
+// they are padded with zeros; 0: the contraction stays.
 using QuantizedRule = std::function<int64_t(const Node& contraction)>;
 Graph multiply_quantized(Graph graph, const QuantizedRule& rule);
 

@@ -109,7 +109,11 @@ def test_the_model_stays_as_it_is() -> None:
 
 def test_quantized_programs_hold_no_floating_weights() -> None:
     program = ingot.quantize(Net().eval(), batches())
-    wide = [name for name, tensor in program.state_dict().items() if tensor.is_floating_point() and tensor.dim() > 1]
+    wide = [
+        name
+        for name, tensor in program.state_dict().items()
+        if tensor.is_floating_point() and tensor.dim() > 1
+    ]
     assert wide == []
     assert sum(tensor.dtype == torch.int8 for tensor in program.state_dict().values()) == 4
 
@@ -232,7 +236,7 @@ def test_bad_requests() -> None:
 
 
 def test_enabled_precisions_lead_here() -> None:
-    with pytest.raises(ingot.UserError, match="ingot.quantize"):
+    with pytest.raises(ingot.UserError, match=r"ingot\.quantize"):
         ingot.compile(Net().eval(), inputs=[images()], enabled_precisions={torch.int8})
 
 
@@ -292,7 +296,7 @@ class Rounded(nn.Module):
 
 
 def _forms() -> dict[str, Callable[[torch.Tensor], torch.Tensor]]:
-    import torch.ao.quantization.fx._decomposed  # noqa: F401
+    import torch.ao.quantization.fx._decomposed
 
     ops = torch.ops.quantized_decomposed
     scales, zeros = torch.tensor([0.1, 0.02, 0.3]), torch.tensor([3, -7, 0])

@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import torch
-import torch.ao.quantization.fx._decomposed  # noqa: F401 -- registers the operators
+import torch.ao.quantization.fx._decomposed
 from torch.fx import GraphModule, Node
 
 from ingot.quantization.batch_norms import add_constant

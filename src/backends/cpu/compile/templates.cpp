@@ -45,7 +45,7 @@ KernelTemplate linear_template(const Op& op) {
              const Target& target) { return plan_linear(operand_types(node), epilogue, symbols, target); }};
 }
 
-// Of a convolution of floats or of integers.
+// The window of a convolution of floats or of integers.
 std::optional<ops::Convolution> window_of(const Node& node) {
   if (node.op == &ops::convolution) return node.attributes<ops::Convolution>();
   if (node.op != &ops::integer_convolution) return std::nullopt;
@@ -56,18 +56,18 @@ int64_t outside_of(const Node& node) {
 }
 
 KernelTemplate convolution_template(const Op& op) {
-  return {&op,
-          [](const Node& node, const Target& target) {
-            return supports_convolution(operand_types(node), *window_of(node), features_of(target));
-          },
-          [](const Node& node, const Target& target) {
-            return convolution_layouts(operand_types(node), *window_of(node), features_of(target));
-          },
-          [](const Node& node, const loops::Kernel& epilogue, const SymbolTable& symbols,
-             const Target& target) {
-            return plan_convolution(operand_types(node), result_type(node), *window_of(node),
-                                    outside_of(node), epilogue, symbols, target);
-          }};
+  return {
+      &op,
+      [](const Node& node, const Target& target) {
+        return supports_convolution(operand_types(node), *window_of(node), features_of(target));
+      },
+      [](const Node& node, const Target& target) {
+        return convolution_layouts(operand_types(node), *window_of(node), features_of(target));
+      },
+      [](const Node& node, const loops::Kernel& epilogue, const SymbolTable& symbols, const Target& target) {
+        return plan_convolution(operand_types(node), result_type(node), *window_of(node), outside_of(node),
+                                epilogue, symbols, target);
+      }};
 }
 
 const KernelTemplate kTemplates[] = {

@@ -49,9 +49,9 @@ Parameters of_channels(Call& call, const core::Value* x) {
   return of_tensors(call, x, "scales", "zero_points", call.axis("axis", x->type.rank()));
 }
 
-using Reader = Parameters (*)(Call& call, const core::Value* x);
+using ParameterReader = Parameters (*)(Call& call, const core::Value* x);
 
-template <Reader kParameters>
+template <ParameterReader kParameters>
 void quantize(Call& call) {
   core::Value* x = converted(call.graph(), call.tensor("input"), DType::kF32);
   const Parameters parameters = kParameters(call, x);
@@ -61,7 +61,7 @@ void quantize(Call& call) {
                  ops::Quantize{dtype, call.integer("quant_min"), call.integer("quant_max")}));
 }
 
-template <Reader kParameters>
+template <ParameterReader kParameters>
 void dequantize(Call& call) {
   core::Value* x = call.tensor("input");
   const Parameters parameters = kParameters(call, x);

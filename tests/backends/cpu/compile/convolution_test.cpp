@@ -97,7 +97,8 @@ TEST_P(ConvolutionTemplate, EqualsTheSumOverTheWindow) {
   for_each_index(convolution_result_shape(c), [&](const std::vector<int64_t>& place) {
     const double sum = expected_at(c, place, buffers[0], buffers[1], outside);
     const double expected = sum + (has_bias ? buffers[2].at({place[1]}) : 0);
-    ASSERT_NEAR(buffers.back().at(place), expected, is_floating(x) ? 1e-4 : 0) << testing::PrintToString(place);
+    ASSERT_NEAR(buffers.back().at(place), expected, is_floating(x) ? 1e-4 : 0)
+        << testing::PrintToString(place);
   });
 }
 

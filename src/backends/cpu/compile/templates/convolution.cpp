@@ -79,7 +79,8 @@ Fit supports_convolution(std::span<const TensorType> operands, const ops::Convol
     return {false, "the convolution template requires a constant channel count"};
   const int group = choose_tile(0, features, a, b).group();
   if (group > 1 && (attributes.groups != 1 || *operands[0].shape[1].constant() % group != 0))
-    return {false, fmt::format("products of {} need channels in groups of {}, and one group", name(a), group)};
+    return {false,
+            fmt::format("products of {} need channels in groups of {}, and one group", name(a), group)};
   size_t spatial = operands[0].rank() - 2;
   if (spatial < 1 || spatial > 3) return {false, "the convolution template supports 1 to 3 spatial dims"};
   return {};

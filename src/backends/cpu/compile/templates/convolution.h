@@ -13,7 +13,8 @@
 namespace ingot::core::cpu {
 
 // Operands: input [N, C, spatial...], weight [O, C/groups, window...], optional bias [O]. 1 to 3 spatial
-// dims. f32; with one group also bf16 and an even number of channels, or u8, i8 weights and channels in fours.
+// dims. f32; with one group also bf16 and an even number of channels, or u8, i8 weights and channels in
+// fours.
 Fit supports_convolution(std::span<const TensorType> operands, const ops::Convolution& attributes,
                          CpuFeatures features);
 LayoutRequest convolution_layouts(std::span<const TensorType> operands, const ops::Convolution& attributes,
