@@ -31,8 +31,8 @@ Value* multiplied(Graph& graph, const Node& node, Value* x) {
 Value* sums_of_columns(Graph& graph, const Node& node) {
   std::vector<int64_t> depth(node.operand_type(1).rank() - 1);
   std::iota(depth.begin(), depth.end(), 1);
-  Value* sums =
-      graph.call(ops::sum, {converted(graph, node.operands[1], DType::kI32)}, ops::Reduce{std::move(depth), false});
+  Value* sums = graph.call(ops::sum, {converted(graph, node.operands[1], DType::kI32)},
+                           ops::Reduce{std::move(depth), false});
   if (node.op == &ops::integer_linear) return sums;
   Shape shape(node.results[0]->type.rank() - 1, 1);
   shape[0] = sums->type.shape[0];
@@ -42,8 +42,8 @@ Value* sums_of_columns(Graph& graph, const Node& node) {
 // (x + 128) w^T - 128 sum(w): the same integers.
 Value* shifted(Graph& graph, const Node& node) {
   Value* shift = integer(graph, kByteShift);
-  Value* moved =
-      converted(graph, graph.call(ops::add, {converted(graph, node.operands[0], DType::kI32), shift}), DType::kU8);
+  Value* moved = converted(
+      graph, graph.call(ops::add, {converted(graph, node.operands[0], DType::kI32), shift}), DType::kU8);
   Value* sums = sums_of_columns(graph, node);
   Value* product = multiplied(graph, node, moved);
   return graph.call(ops::subtract, {product, graph.call(ops::multiply, {sums, shift})});
