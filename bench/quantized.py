@@ -111,6 +111,16 @@ def show(title: str, ways: Ways, rounds: int) -> None:
         print(f"{title}  {name:18} {seconds * 1e3:8.2f} ms", flush=True)
 
 
+def show_bert(layers: int, lengths: list[int], rounds: int) -> None:
+    model = encoder(layers)
+    for length in lengths:
+        tokens = torch.randint(0, 1000, (1, length))
+        ways: Ways = {}
+        for name in CONFIGS:
+            ways |= ways_of(model, name, tokens)
+        show(f"{length:4} tokens", ways, rounds)
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(prog="bench.quantized", description=__doc__)
     parser.add_argument("--model", choices=("bert", "resnet50"), default="bert")
@@ -123,14 +133,9 @@ def main() -> None:
     ingot.set_threads(1)
     with torch.no_grad():
         if arguments.model == "resnet50":
-            return show("resnet50", ways_of_resnet(), arguments.rounds)
-        model = encoder(arguments.layers)
-        for count in arguments.tokens:
-            tokens = torch.randint(0, 1000, (1, count))
-            ways: Ways = {}
-            for name in CONFIGS:
-                ways |= ways_of(model, name, tokens)
-            show(f"{count:4} tokens", ways, arguments.rounds)
+            show("resnet50", ways_of_resnet(), arguments.rounds)
+        else:
+            show_bert(arguments.layers, arguments.tokens, arguments.rounds)
 
 
 if __name__ == "__main__":
