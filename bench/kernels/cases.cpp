@@ -83,7 +83,7 @@ KernelCase convolution_case(const ConvolutionShape& shape, const core::Target& t
   KernelCase c{
       fmt::format("convolution {}x{} {}>{} /{}", shape.window, shape.size, shape.channels, shape.columns,
                   shape.stride),
-      core::cpu::plan_convolution(operands, result, attributes, core::plain_epilogue(result), {}, target),
+      core::cpu::plan_convolution(operands, result, attributes, 0, core::plain_epilogue(result), {}, target),
       operands,
       {},
       2.0 * shape.columns * size * size * shape.channels * shape.window * shape.window};
