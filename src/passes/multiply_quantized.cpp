@@ -43,6 +43,16 @@ bool is_of_columns(const Value* scale, const Value* weight) {
          (scale->type.shape[0] == Dim(1) || scale->type.shape[0] == weight->type.shape[0]);
 }
 
+// One scale, and a known zero point that is a number of the dtype: padding is filled with it, and its products
+// fit 32 bits.
+bool is_for_all(const Quantized& x) {
+  if (x.scale->type.rank() != 0) return false;
+  if (x.zero_point == nullptr) return true;
+  const auto number = number_everywhere(x.zero_point);
+  const int low = x.numbers->type.dtype == DType::kU8 ? 0 : -128;
+  return number && x.zero_point->type.rank() == 0 && *number >= low && *number <= low + 255;
+}
+
 // Sums of this many products fit 32 bits.
 constexpr int64_t kDeepest = (int64_t{1} << 31) / (255 * 128) - 1;
 
@@ -65,16 +75,18 @@ class MultiplyQuantized {
            std::ranges::any_of(node.attributes<ops::Convolution>().padding, [](int64_t n) { return n > 0; });
   }
 
+  bool is_weight(const Quantized& weight) const {
+    const auto depth = product(std::span(weight.numbers->type.shape).subspan(1)).constant();
+    return weight.zero_point == nullptr && weight.numbers->type.dtype == DType::kI8 && depth &&
+           *depth <= kDeepest && is_of_columns(weight.scale, weight.numbers) &&
+           invariant_.contains(weight.numbers->producer);
+  }
+
   void visit(Node* node) {
     auto x = quantized(node->operands[0]), weight = quantized(node->operands[1]);
-    if (!x || !weight || weight->zero_point != nullptr || weight->numbers->type.dtype != DType::kI8) return;
-    if (x->scale->type.rank() != 0 || (x->zero_point && x->zero_point->type.rank() != 0)) return;
-    if (is_padded(*node) && x->zero_point && !number_everywhere(x->zero_point)) return;
-    const TensorType& type = weight->numbers->type;
-    const auto depth = product(std::span(type.shape).subspan(1)).constant();
-    if (!depth || *depth > kDeepest || !is_of_columns(weight->scale, weight->numbers)) return;
+    if (!x || !weight || !is_for_all(*x) || !is_weight(*weight)) return;
     const int64_t multiple = rule_(*node);
-    if (!invariant_.contains(weight->numbers->producer) || multiple == 0) return;
+    if (multiple == 0) return;
     const Graph::InsertBefore scope(graph_, node);
     const size_t axis = node->op == &ops::linear ? x->numbers->type.rank() - 1 : 1;
     x->numbers = padded(x->numbers, axis, multiple);
