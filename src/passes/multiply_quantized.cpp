@@ -43,8 +43,8 @@ bool is_of_columns(const Value* scale, const Value* weight) {
          (scale->type.shape[0] == Dim(1) || scale->type.shape[0] == weight->type.shape[0]);
 }
 
-// One scale, and a known zero point that is a number of the dtype: padding is filled with it, and its products
-// fit 32 bits.
+// One scale, and a known zero point that is a number of the dtype: padding is filled with it, and its
+// products fit 32 bits.
 bool is_for_all(const Quantized& x) {
   if (x.scale->type.rank() != 0) return false;
   if (x.zero_point == nullptr) return true;
