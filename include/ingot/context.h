@@ -35,9 +35,8 @@ struct ContextOptions {
   // concurrent contexts do not wait for each other. At most what affinity and quota allow. 0: the threads of
   // the process (`set_threads`), which one run uses at a time. Does not affect results.
   int threads = 0;
-  // Memory for arena, scratch of kernels, copies of inputs and owned states; must outlive the context. Null:
-  // the system's memory, from which routines of the host (sorting, scattering) take what they need in any
-  // case.
+  // Memory for arena, scratch of kernels and routines, copies of inputs and owned states; must outlive the
+  // context. Null: the system's memory.
   std::pmr::memory_resource* memory = nullptr;
 };
 

@@ -3,6 +3,7 @@
 // runtime.
 #pragma once
 
+#include <cstddef>
 #include <span>
 #include <string_view>
 
@@ -13,11 +14,20 @@ namespace ingot::core {
 
 class ThreadPool;
 
+// Memory that a routine works in, its own until it returns.
+struct WorkingMemory {
+  // Aligned to 64 bytes, not initialized; a further call takes back what was reserved before. DeviceError if
+  // there is none left.
+  std::byte* (*reserve)(void* user, size_t bytes);
+  void* user;
+};
+
 struct RoutineCall {
   std::span<const TensorView> inputs;
   std::span<const TensorView> outputs;     // allocated, dense row-major
   std::span<const NamedValue> attributes;  // of the operator, in the order of its record
   ThreadPool* pool = nullptr;              // null: run on the caller
+  const WorkingMemory* memory = nullptr;   // null: the system's
 };
 
 struct Routine {

@@ -2,7 +2,9 @@
 // The routines of routines.def. Operands and results are documented at the op record of the same name.
 #pragma once
 
+#include <memory>
 #include <string_view>
+#include <type_traits>
 
 #include "routines/routine.h"
 
@@ -27,6 +29,25 @@ const Kind& attribute(const RoutineCall& call, std::string_view name) {
 // UserError INGOT-U332 unless `fits`: the tensors are not what the routine accepts. The operators check this,
 // but an engine file may claim anything, and sizes known only at run time may be inconsistent.
 void require_fit(bool fits, std::string_view routine);
+
+// Items that are not initialized, in the working memory of a call: one object at a time.
+template <typename Item>
+  requires std::is_trivially_copyable_v<Item>
+class WorkingItems {
+ public:
+  WorkingItems(const RoutineCall& call, size_t count)
+      : owned_(call.memory == nullptr ? std::make_unique_for_overwrite<Item[]>(count) : nullptr),
+        items_(call.memory == nullptr ? owned_.get() : reserve(*call.memory, count), count) {}
+  std::span<Item> items() const { return items_; }
+
+ private:
+  static Item* reserve(const WorkingMemory& memory, size_t count) {
+    return reinterpret_cast<Item*>(memory.reserve(memory.user, count * sizeof(Item)));
+  }
+
+  std::unique_ptr<Item[]> owned_;
+  std::span<Item> items_;
+};
 
 // A tensor viewed as [outer, extent, inner] around one axis.
 struct AxisView {

@@ -133,7 +133,9 @@ void reduce_into(const RoutineCall& call) {
   const std::string& reduce = attribute<std::string>(call, "reduce");
   const TensorView &source = call.inputs[2], &result = call.outputs[0];
   const int64_t included = attribute<bool>(call, "include_self") ? 1 : 0;
-  std::vector<int64_t> met(static_cast<size_t>(element_count(result.shape)), included);
+  const WorkingItems<int64_t> counts(call, static_cast<size_t>(element_count(result.shape)));
+  const std::span<int64_t> met = counts.items();
+  std::ranges::fill(met, included);
   const auto place_of = [&](std::span<const int64_t> at) {
     int64_t place = 0;
     for (size_t i = 0; i < at.size(); ++i) place = place * result.shape[i] + at[i];
@@ -228,7 +230,7 @@ void combine_rows(const RoutineCall& call, const Combine& combine) {
   call.pool->parallel_for(parts, std::max<int64_t>(1, kGrainElements / part), run);
 }
 
-// False if elements are narrower than their accumulator.
+// False for dtypes without such rows.
 template <typename Combine>
 bool combines_rows(const RoutineCall& call, const Combine& combine) {
   const auto run = [&]<typename Stored>(Stored) {
@@ -258,25 +260,55 @@ bool reduces_rows(const RoutineCall& call) {
   return combines_rows(call, [](auto& a, auto b) { a = b < a || b != b ? (a != a ? a : b) : a; });
 }
 
+// Calls `run` with floats in place of narrower floating-point elements, so that results are rounded once, as
+// torch's are. False if elements are not such.
+template <typename Run>
+bool runs_in_floats(const RoutineCall& call, const Run& run) {
+  const DType dtype = call.outputs[0].dtype;
+  if (!is_floating(dtype) || bit_width(dtype) >= 32) return false;
+  const auto convert = [](const TensorView& from, const TensorView& to) {
+    std::vector<int64_t> at(from.shape.size(), 0);
+    for (int64_t count = element_count(from.shape); count-- > 0; step_index(at, from.shape))
+      write_double(to, at, read_double(from, at));
+  };
+  const auto room = [](const TensorView& view) {
+    return (static_cast<size_t>(element_count(view.shape)) + 1) / 2;
+  };
+  const TensorView &x = call.inputs[0], &source = call.inputs[2], &result = call.outputs[0];
+  const auto counts = static_cast<size_t>(element_count(result.shape));  // of reduce_into
+  const WorkingItems<int64_t> memory(call, room(x) + room(source) + room(result) + counts);
+  std::span<int64_t> left = memory.items();
+  const auto floats_of = [&](const TensorView& view) {
+    auto* data = reinterpret_cast<std::byte*>(left.data());
+    left = left.subspan(room(view));
+    return TensorView{data, DType::kF32, view.shape, row_major_strides(view.shape)};
+  };
+  const TensorView inputs[] = {floats_of(x), call.inputs[1], floats_of(source)},
+                   outputs[] = {floats_of(result)};
+  convert(x, inputs[0]);
+  convert(source, inputs[2]);
+  const WorkingMemory rest{[](void* data, size_t) { return static_cast<std::byte*>(data); }, left.data()};
+  run({inputs, outputs, call.attributes, call.pool, &rest});
+  convert(outputs[0], result);
+  return true;
+}
+
 }  // namespace
 
 void scatter_add(const RoutineCall& call) {
   check_tensors(call, "scatter_add");
+  if (runs_in_floats(call, scatter_add)) return;
   const TensorView &source = call.inputs[2], &result = call.outputs[0];
   copy_all(call.inputs[0], result);
   if (combines_rows(call, [](auto& a, auto b) { a = sum_of(a, b); })) return;
-  const bool is_real = is_floating(result.dtype);
   for_each_index(call, [&](const std::vector<int64_t>& to, const std::vector<int64_t>& from) {
-    if (is_real) {
-      write_double(result, to, read_double(result, to) + read_double(source, from));
-    } else {
-      write_integer(result, to, sum_of(read_integer(result, to), read_integer(source, from)));
-    }
+    write_integer(result, to, sum_of(read_integer(result, to), read_integer(source, from)));
   });
 }
 
 void scatter_reduce(const RoutineCall& call) {
   check_tensors(call, "scatter_reduce");
+  if (runs_in_floats(call, scatter_reduce)) return;
   copy_all(call.inputs[0], call.outputs[0]);
   if (reduces_rows(call)) return;
   is_floating(call.outputs[0].dtype) ? reduce_into<Reals>(call) : reduce_into<Integers>(call);

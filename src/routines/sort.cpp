@@ -15,14 +15,17 @@ constexpr int64_t kGrainElements = 4096;  // enough work for a thread of its own
 
 template <typename Key>
 struct Scratch {
-  Scratch(int workers, int64_t extent)
-      : size(static_cast<size_t>(extent)), items(2 * size * static_cast<size_t>(workers)) {}
-  std::span<SortItem<Key>> items_of(int worker) {
-    return {items.data() + 2 * size * static_cast<size_t>(worker), size};
+  Scratch(const RoutineCall& call, int64_t extent)
+      : size(static_cast<size_t>(extent)),
+        lines(call, 2 * size * static_cast<size_t>(call.pool == nullptr ? 1 : call.pool->threads())) {}
+  std::span<SortItem<Key>> items_of(int worker) const {
+    return lines.items().subspan(2 * size * static_cast<size_t>(worker), size);
   }
-  std::span<SortItem<Key>> spare_of(int worker) { return {items_of(worker).data() + size, size}; }
+  std::span<SortItem<Key>> spare_of(int worker) const {
+    return lines.items().subspan(2 * size * static_cast<size_t>(worker) + size, size);
+  }
   size_t size;
-  std::vector<SortItem<Key>> items;  // per worker: a line, and as much scratch space
+  WorkingItems<SortItem<Key>> lines;  // per worker: a line, and as much scratch space
 };
 
 // The lines of the input along an axis, each with the keys of its elements in sorting order.
@@ -35,7 +38,7 @@ class Lines {
   // Calls each(line, items, spare) with all items of the line, over the threads of the call.
   template <typename Each>
   void for_each(const RoutineCall& call, bool descending, const Each& each) const {
-    Scratch<Key> scratch(call.pool == nullptr ? 1 : call.pool->threads(), from_.extent);
+    const Scratch<Key> scratch(call, from_.extent);
     auto run_some = [&](int64_t begin, int64_t end, int worker) {
       const auto items = scratch.items_of(worker);
       for (int64_t line = begin; line < end; ++line) {

@@ -27,6 +27,7 @@ struct Context::State {
   Transfers outputs, updates;  // what the caller wants on the host: outputs, and states that are arguments
   uint64_t states_version = 1;
   std::vector<GrowingBlock> arenas;
+  GrowingBlock working_memory;                 // of routines
   std::shared_ptr<const WeightSet> in_use;     // by what is enqueued on devices
   std::vector<std::unique_ptr<Queue>> queues;  // one per backend of the engine
   std::unique_ptr<StepProfile> profile;        // null: nothing is timed
@@ -102,6 +103,7 @@ Context::Context(std::shared_ptr<Engine> engine, const ContextOptions& options)
   if (options.threads > 0) state_->pool = engine_->host().make_pool(options.threads);
   state_->allocator = options.allocator;
   const GrowingBlock empty(state_->memory_source());
+  state_->working_memory = empty;
   state_->arenas.assign((kMaxNesting + 1) * engine_->backends().memories.size(), empty);
   const EngineData& data = engine_->data();
   state_->slots = argument_slots(data);
@@ -289,6 +291,7 @@ void Context::run(std::span<const Argument> inputs, const OutputAllocator& alloc
       .states_version = state_->states_version,
       .outputs = {allocate, &caller},
       .arenas = state_->arenas,
+      .working_memory = state_->working_memory,
       .profile = state_->profile.get(),
       .limits = limits.deadline_ns != 0 || limits.cancel != nullptr ? &limits : nullptr};
   if (state_->profile != nullptr) [[unlikely]]
@@ -320,6 +323,10 @@ std::string Context::profile() const {
   return state_->profile->json(engine_->data(), pool());
 }
 
+std::vector<int64_t> Context::step_nanoseconds() const {
+  return state_->profile != nullptr ? state_->profile->least_nanoseconds() : std::vector<int64_t>();
+}
+
 std::vector<std::vector<int64_t>> Context::output_shapes(std::span<const Argument> inputs) {
   const RunPlan& plan = plan_for(inputs);
   const Executable& main = engine_->main();
@@ -334,7 +341,10 @@ std::vector<std::vector<int64_t>> Context::output_shapes(std::span<const Argumen
 }
 
 Context::Memory Context::memory() const {
-  Memory memory{.arena = 0, .states = 0, .scratch = 0, .cached_plans = state_->plans.size()};
+  Memory memory{.arena = 0,
+                .states = 0,
+                .scratch = state_->working_memory.bytes(),
+                .cached_plans = state_->plans.size()};
   for (const auto& queue : state_->queues) memory.scratch += queue->scratch_bytes();
   for (const GrowingBlock& arena : state_->arenas) memory.arena += arena.bytes();
   for (const Tensor& state : state_->owned) memory.states += state.data ? state.bytes() : 0;

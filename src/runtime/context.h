@@ -73,6 +73,8 @@ class Context {
   // Measurements since the sizes last changed, as JSON (runtime/step_profile.h). Takes some milliseconds to
   // measure the machine's limits.
   std::string profile() const;
+  // The shortest time of each step of the main program, in nanoseconds; nothing if nothing was profiled.
+  std::vector<int64_t> step_nanoseconds() const;
 
   const Engine& engine() const { return *engine_; }
 

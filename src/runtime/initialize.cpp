@@ -118,6 +118,7 @@ void run_init(const EngineData& data, const Executable& init, std::span<const ui
   InitOutputs memory{program, backends, {}};
   memory.made.resize(program.outputs.size());
   std::vector<GrowingBlock> arenas;
+  GrowingBlock working_memory;
   weights.generation = 1;  // of addresses in the plan below, which lives only during this call
   const std::vector<std::unique_ptr<Queue>> queues = open_queues(backends);
   const RunResources resources{.data = data,
@@ -129,7 +130,8 @@ void run_init(const EngineData& data, const Executable& init, std::span<const ui
                                .states = {},
                                .states_version = 0,
                                .outputs = {&InitOutputs::allocate, &memory},
-                               .arenas = arenas};
+                               .arenas = arenas,
+                               .working_memory = working_memory};
   RunPlan plan = make_run_plan(init, {}, std::vector<int64_t>(init.dims->table.symbols().size()));
   run_main(resources, init, plan);
   for (const auto& queue : queues) wait_for(data, program, *queue);

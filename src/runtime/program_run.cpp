@@ -242,11 +242,16 @@ void ProgramRun::run_routine(const ExecutableStep& step, const RoutineStep& rout
     TensorView& view = step.step->uses[i].writes ? arguments.outputs[output++] : arguments.inputs[input++];
     if (id != kNoId) view.data = frame_.pointers[id];
   }
+  const auto reserve = [](void* block, size_t bytes) {
+    return static_cast<GrowingBlock*>(block)->reserve(bytes);
+  };
+  const WorkingMemory memory{reserve, &resources_.working_memory};
   try {
     step.routine->run({.inputs = arguments.inputs,
                        .outputs = arguments.outputs,
                        .attributes = routine.attributes,
-                       .pool = &resources_.pool});
+                       .pool = &resources_.pool,
+                       .memory = &memory});
   } catch (const UserError& error) {
     fail_routine(resources_.data, *step.step, error);
   }

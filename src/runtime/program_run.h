@@ -35,6 +35,7 @@ struct RunResources {
   uint64_t states_version;  // changes with the addresses of the states
   OutputMemory outputs;
   std::vector<GrowingBlock>& arenas;  // one per place and nesting level
+  GrowingBlock& working_memory;       // of routines
   StepProfile* profile = nullptr;     // of the main program; null: nothing is timed
   const RunLimits* limits = nullptr;  // checked before each step; null: no limits
 };

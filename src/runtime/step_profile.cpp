@@ -80,6 +80,14 @@ void StepProfile::end_run() {
   for (StepRecord& record : steps_) record.nanoseconds.push_back(record.last);
 }
 
+std::vector<int64_t> StepProfile::least_nanoseconds() const {
+  std::vector<int64_t> least;
+  for (const StepRecord& record : steps_) {
+    if (!record.nanoseconds.empty()) least.push_back(*std::ranges::min_element(record.nanoseconds));
+  }
+  return least;
+}
+
 std::string StepProfile::json(const EngineData& data, ThreadPool& pool) const {
   if (runs_.empty()) throw UserError("INGOT-U340", "nothing has run since profiling was turned on");
   Roof roof(pool);

@@ -26,6 +26,8 @@ class StepProfile {
   // "median_ns", "min_ns", "share" (of all steps), "operations", "bytes", "roof_share" (null if unknown),
   // "start_ns", "last_ns" (of the last run)}]}. UserError INGOT-U340 if nothing ran.
   std::string json(const EngineData& data, ThreadPool& pool) const;
+  // The shortest time of each step; nothing if nothing ran.
+  std::vector<int64_t> least_nanoseconds() const;
 
  private:
   struct StepRecord {

@@ -128,5 +128,33 @@ TEST(Scatter, NamesTheFirstIndexOutside) {
   }
 }
 
+// Running sums of halves would lose a quarter of each addend here.
+TEST(Scatter, HalvesAreRoundedOnce) {
+  constexpr int64_t kRows = 64;
+  for (const std::string_view routine : {"scatter_add", "scatter_reduce"}) {
+    for (const DType dtype : {DType::kF16, DType::kBF16}) {
+      SCOPED_TRACE(fmt::format("{} of {}", routine, name(dtype)));
+      Tensor x = make_tensor(dtype, {1, 3}), source = make_tensor(dtype, {kRows, 3}),
+             result = make_tensor(dtype, {1, 3});
+      const Tensor indices = make_tensor(DType::kI64, {kRows, 1});
+      double sum = 0;
+      for_each_place({kRows, 3}, [&](const Sizes& place) {
+        write_double(source.view(), place, 0.01 * static_cast<double>(place[0] + 1));
+        if (place[1] == 0) sum += read_double(source.view(), place);
+      });
+      const TensorView inputs[] = {x.view(), indices.view(), source.view()}, outputs[] = {result.view()};
+      const std::vector<NamedValue> attributes = {
+          {"axis", int64_t{0}}, {"reduce", std::string("sum")}, {"include_self", true}};
+      find_routine(routine)->run({inputs, outputs, attributes});
+      const Tensor expected = make_tensor(dtype, {1});
+      const int64_t first = 0;
+      write_double(expected.view(), {&first, 1}, sum);
+      for_each_place({1, 3}, [&](const Sizes& place) {
+        EXPECT_EQ(read_double(result.view(), place), read_double(expected.view(), {&first, 1}));
+      });
+    }
+  }
+}
+
 }  // namespace
 }  // namespace ingot::core
