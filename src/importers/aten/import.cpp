@@ -80,7 +80,9 @@ class ProgramImport {
       }
       result_.graph.updates.push_back({state, last});
     }
-    refuse_unbound_symbols(result_.graph, bound_symbols(source_));
+    const BoundSymbols bound = bound_symbols(source_);
+    refuse_unbound_symbols(result_.graph, bound);
+    std::erase_if(result_.graph.symbols, [&](const auto& symbol) { return !bound.contains(symbol.first); });
     return std::move(result_);
   }
 

@@ -161,5 +161,16 @@ TEST(Importer, RefusesMutationsOfWhatIsNoInput) {
   expect_refused(writer.program, "INGOT-U523", "", "mutates \"y\"");
 }
 
+// Files may list ranges of symbols that no tensor has.
+TEST(Importer, DropsSymbolsThatNoInputHas) {
+  ProgramWriter writer;
+  writer.program.graph.symbols = {{"n", {.range = {1, 8}}}, {"other", {.range = {1, 8}}}};
+  writer.output(
+      writer.call("aten.relu.default", {{writer.input("x", {Dim::symbol("n")})}}, {Dim::symbol("n")}));
+  const auto imported = import_program(writer.program);
+  ASSERT_EQ(imported.graph.symbols.size(), 1u);
+  EXPECT_TRUE(imported.graph.symbols.contains("n"));
+}
+
 }  // namespace
 }  // namespace ingot::core::aten::test
