@@ -28,7 +28,7 @@ constexpr double kPeerProducts = 27, kPeerDoubleProducts = 11, kBytes = 8, kCach
                  kPeerCall = 4000;
 constexpr double kCache = 16 << 20;  // bytes that stay in caches between two nodes
 // Predictions are only this accurate: nodes closer to the peer count as fast.
-constexpr double kNotable = 1.25;
+constexpr double kNotable = 1.1;
 
 double elements(const Value* value, const SymbolValues& sizes) {
   return value == nullptr ? 0 : static_cast<double>(evaluate(element_count(value->type), sizes));
@@ -97,23 +97,44 @@ std::string has_middle_groups(const Node& node, const Target&) {
   return "groups of 9 to 31 channels do not fill the tiles of products";
 }
 
-// The copy into rows is a notable part of products with few rows and a long depth.
-std::string transposes_few_rows(const Node& node, const Target&) {
+// The first operand of a product is copied into rows. That is a notable part of products with few columns,
+// and of those with few rows and a long depth, whose copies read one line after the other.
+const Node* transposed_operand(const Node& node) {
   const Node* producer = node.op == &ops::matmul ? node.operands[0]->producer : nullptr;
-  if (producer == nullptr || producer->op != &ops::transpose) return {};
+  return producer != nullptr && producer->op == &ops::transpose ? producer : nullptr;
+}
+std::string transposes_few_rows(const Node& node, const Target&) {
+  if (transposed_operand(node) == nullptr) return {};
   const Shape& shape = node.operand_type(0).shape;
   const auto rows = shape[shape.size() - 2].constant(), depth = shape.back().constant();
   constexpr int64_t kDeep = 8;
   const bool is_deep = rows && depth && *depth >= kDeep * *rows;
   return is_deep ? "the first operand is transposed, and copied for few products" : "";
 }
+constexpr int64_t kFewColumns = 256;
+std::string transposes_for_few_columns(const Node& node, const Target&) {
+  if (transposed_operand(node) == nullptr) return {};
+  const auto columns = node.operand_type(1).shape.back().constant();
+  return columns && *columns > 0 && *columns <= kFewColumns
+             ? "the first operand is transposed, and copied for few products"
+             : "";
+}
+constexpr double kProductsOfMatrices = 76;  // multiply-adds per nanosecond without the copy
+double product_rate_of_matrices(const Node&, const Target&) { return kProductsOfMatrices; }
+double rate_with_copy(const Node& node, const Target&) {
+  constexpr double kCopy = 0.35;  // nanoseconds per element
+  const auto columns = static_cast<double>(*node.operand_type(1).shape.back().constant());
+  return 1 / (1 / kProductsOfMatrices + kCopy / columns);
+}
 
 // Odd channel counts leave vectors half empty, and only 32-bit elements are moved to channels-last and back
 // by squares. AVX-512 has fast gathers of them.
+template <bool kGathers>
 std::string interpolates_one_by_one(const Node& node, const Target& target) {
   if (node.op != &ops::resize_linear || prefers_channels_last(node)) return {};
-  const bool gathers = features_of(target).has(CpuFeature::kX86V4);
-  if (gathers && bit_width(node.operand_type(0).dtype) == 32) return {};
+  const bool gathers =
+      features_of(target).has(CpuFeature::kX86V4) && bit_width(node.operand_type(0).dtype) == 32;
+  if (gathers != kGathers) return {};
   return "it interpolates element by element: its channels are not a multiple of 8, or its elements not of "
          "32 bits";
 }
@@ -167,6 +188,10 @@ std::string selects_from_long_lines(const Node& node, const Target&) {
 std::string adds_whole_rows(const Node& node, const Target&) {
   if (node.op != &ops::scatter_add || node.operand_type(1).shape == node.operand_type(2).shape) return {};
   return "whole rows are added at half of the peer's speed";
+}
+std::string adds_single_elements(const Node& node, const Target&) {
+  const bool applies = node.op == &ops::scatter_add && node.results[0]->type.rank() == 1;
+  return applies ? "single elements are added one after the other" : "";
 }
 
 bool is_innermost(const Node& node, int64_t axis) {
@@ -225,6 +250,11 @@ std::string multiplies_rows_of_halves(const Node& node, const Target&) {
   if (!is_innermost(node, node.attributes<ops::Axis>().axis)) return {};
   return "running products of 16-bit elements are computed one after the other";
 }
+std::string sums_rows_of_bf16(const Node& node, const Target&) {
+  if (node.op != &ops::cumulative_sum || node.results[0]->type.dtype != DType::kBF16) return {};
+  if (!is_innermost(node, node.attributes<ops::Axis>().axis)) return {};
+  return "running sums of bf16 are rounded one after the other";
+}
 std::string zeroes_triangle(const Node& node, const Target&) {
   const bool applies = node.op == &ops::triangle && is_floating(node.results[0]->type.dtype);
   return applies ? "the elements that become zero are computed like the others" : "";
@@ -247,6 +277,7 @@ constexpr Function kFunctions[] = {
     {.op = &ops::acos, .half = {650, 920}, .single = {664, 1881}},
     {.op = &ops::atan, .half = {515, 790}, .single = {552, 2247}},
     {.op = &ops::atan2, .half = {403, 590}, .single = {439, 624}},
+    {.op = &ops::exp, .wide = {1260, 1560}},
     {.op = &ops::exp2, .half = {1840, 2330}, .single = {2110, 2720}},
     {.op = &ops::log, .single = {2440, 3290}, .wide = {875, 1130}},
     {.op = &ops::log2, .half = {393, 1280}, .single = {410, 2890}, .wide = {444, 1090}},
@@ -255,7 +286,7 @@ constexpr Function kFunctions[] = {
     {.op = &ops::erfc, .half = {183, 287}, .single = {171, 1625}, .wide = {186, 632}},
     {.op = &ops::power, .half = {217, 316}, .single = {237, 357}},
     {.op = &ops::remainder, .half = {365, 488}, .single = {430, 610}},
-    {.op = &ops::modulo, .single = {385, 520}},
+    {.op = &ops::modulo, .half = {360, 430}, .single = {385, 520}},
     {.op = &ops::square_root, .wide = {947, 1495}},
 };
 // Zeros if the node is none of them.
@@ -279,11 +310,14 @@ constexpr Row kRows[] = {
     {lacks_template, rate<4000>, product_rate},
     {has_middle_groups, rate<31300>, rate<45300>},
     {transposes_few_rows, rate<60000>, rate<80000>},
-    {interpolates_one_by_one, rate<165>, rate<400>},
+    {transposes_for_few_columns, rate_with_copy, product_rate_of_matrices},
+    {interpolates_one_by_one<false>, rate<165>, rate<400>},
+    {interpolates_one_by_one<true>, rate<520>, rate<635>},
     {widens_bf16, rate<static_cast<int>(1000 * kPeerProducts)>, bf16_rate},
     {sorts_wide_integers, rate<25>, rate<37>},
     {selects_from_long_lines, rate<92>, rate<150>},
     {adds_whole_rows, rate<1580>, rate<3500>},
+    {adds_single_elements, rate<950>, rate<1140>},
     {samples_one_by_one<false>, rate<290>, rate<490>},
     {samples_one_by_one<true>, rate<370>, rate<1200>},
     {searches_lines_of_any_length, rate<14>, rate<40>},
@@ -294,6 +328,7 @@ constexpr Row kRows[] = {
     {sums_squares_in_f64, rate<7020>, rate<10350>},
     {accumulates_rows, rate<240>, rate<710>},
     {multiplies_rows_of_halves, rate<295>, rate<440>},
+    {sums_rows_of_bf16, rate<655>, rate<785>},
     {zeroes_triangle, rate<3300>, rate<5700>, 0.75},  // half of the operand
     {computes_slowly, own_rate_of_function, peer_rate_of_function},
 };

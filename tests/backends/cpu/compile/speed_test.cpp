@@ -11,6 +11,7 @@
 #include "ops/axis.h"
 #include "ops/convolution.h"
 #include "ops/grid_sample.h"
+#include "ops/resize.h"
 #include "ops/search_sorted.h"
 #include "ops/select.h"
 #include "ops/sort.h"
@@ -93,15 +94,20 @@ TEST(Speed, ProductsThatDoNotFillTheirTiles) {
   EXPECT_EQ(grouped(512, 32), Answer::kSlow);
   EXPECT_EQ(grouped(512, 128), Answer::kFast);
   EXPECT_EQ(grouped(512, 1), Answer::kFast);
-  const auto transposed = [](int64_t rows) {
+}
+
+TEST(Speed, ProductsOfTransposedOperands) {
+  const auto answer = [](int64_t depth, int64_t rows, int64_t columns) {
     Graph graph;
-    Value* a = graph.add_input("a", tensor(DType::kF32, {1024, rows}));
-    Value* b = graph.add_input("b", tensor(DType::kF32, {1024, 512}));
+    Value* a = graph.add_input("a", tensor(DType::kF32, {depth, rows}));
+    Value* b = graph.add_input("b", tensor(DType::kF32, {depth, columns}));
     Value* rows_of_a = graph.call(ops::transpose, {a}, ops::Permutation{{1, 0}});
     return judge_speed(*graph.add(ops::matmul, {rows_of_a, b}), {}, Target{}).answer;
   };
-  EXPECT_EQ(transposed(64), Answer::kSlow);
-  EXPECT_EQ(transposed(256), Answer::kFast);
+  EXPECT_EQ(answer(1024, 64, 512), Answer::kSlow);  // a long depth for few rows
+  EXPECT_EQ(answer(1024, 256, 512), Answer::kFast);
+  EXPECT_EQ(answer(1024, 256, 128), Answer::kSlow);  // few products per element
+  EXPECT_EQ(answer(64, 32, 32), Answer::kFast);      // a call of the peer costs more
 }
 
 TEST(Speed, ElementwiseFunctionsByDtype) {
@@ -112,6 +118,7 @@ TEST(Speed, ElementwiseFunctionsByDtype) {
   };
   EXPECT_EQ(answer(ops::square_root, DType::kF64), Answer::kSlow);
   EXPECT_EQ(answer(ops::square_root, DType::kF32), Answer::kFast);
+  EXPECT_EQ(answer(ops::exp, DType::kF64), Answer::kSlow);
   EXPECT_EQ(answer(ops::acos, DType::kF32), Answer::kSlow);
   EXPECT_EQ(answer(ops::tan, DType::kBF16), Answer::kFast);
   EXPECT_EQ(answer(ops::exp, DType::kF32), Answer::kFast);
@@ -141,6 +148,44 @@ TEST(Speed, SamplesAlongChannels) {
     EXPECT_EQ(answer(15, mode, DType::kF32), Answer::kSlow) << mode;
     EXPECT_EQ(answer(16, mode, DType::kF64), Answer::kSlow) << mode;
   }
+}
+
+TEST(Speed, InterpolatesAlongChannels) {
+  const auto answer = [](int64_t channels, DType dtype, const char* device) {
+    Graph graph;
+    Value* x = graph.add_input("x", tensor(dtype, {1, channels, 64, 64}));
+    const Node* node = graph.add(ops::resize_linear, {x}, ops::Resize{{512, 512}});
+    return judge_speed(*node, {}, {.device = device}).answer;
+  };
+  for (const char* device : {"x86-64-v3", "x86-64-v4"}) {
+    EXPECT_EQ(answer(24, DType::kF32, device), Answer::kFast) << device;
+    EXPECT_EQ(answer(21, DType::kF32, device), Answer::kSlow) << device;
+    EXPECT_EQ(answer(24, DType::kF64, device), Answer::kSlow) << device;
+  }
+}
+
+TEST(Speed, SumsAlongRows) {
+  const auto answer = [](DType dtype, int64_t axis) {
+    Graph graph;
+    Value* x = graph.add_input("x", tensor(dtype, {128, 3072}));
+    return judge_speed(*graph.add(ops::cumulative_sum, {x}, ops::Axis{axis}), {}, Target{}).answer;
+  };
+  EXPECT_EQ(answer(DType::kBF16, 1), Answer::kSlow);
+  EXPECT_EQ(answer(DType::kBF16, 0), Answer::kFast);
+  EXPECT_EQ(answer(DType::kF16, 1), Answer::kFast);
+}
+
+TEST(Speed, AddsSingleElements) {
+  const auto answer = [](const Shape& shape) {
+    Graph graph;
+    Value* sums = graph.add_input("sums", tensor(DType::kF32, shape));
+    Value* indices = graph.add_input("indices", tensor(DType::kI64, shape));
+    Value* addends = graph.add_input("addends", tensor(DType::kF32, shape));
+    return judge_speed(*graph.add(ops::scatter_add, {sums, indices, addends}, ops::Axis{0}), {}, Target{})
+        .answer;
+  };
+  EXPECT_EQ(answer({100000}), Answer::kSlow);
+  EXPECT_EQ(answer({1000, 100}), Answer::kFast);
 }
 
 TEST(Speed, Functions) {

@@ -66,10 +66,13 @@ bool ExpressionEmitter::is_guarded(const Expr& expression) {
   return guarded_[expression.get()] = guarded;
 }
 
+// Reuses what was emitted under the same guard or a wider one: without it, the loads of nested choices, and
+// all that depends on them, would be emitted for each arm.
 llvm::Value* ExpressionEmitter::emit(const Expr& expression, llvm::Value* guard) {
   if (!is_guarded(expression)) guard = nullptr;
-  for (llvm::Value* known : {static_cast<llvm::Value*>(nullptr), guard}) {
+  for (llvm::Value* known = guard;; known = wider_[known]) {
     if (const auto found = done_.find({expression.get(), known}); found != done_.end()) return found->second;
+    if (known == nullptr) break;
   }
   llvm::Value* value = compute(*expression, guard);
   return done_[{expression.get(), guard}] = value;
@@ -257,8 +260,12 @@ llvm::Value* ExpressionEmitter::emit_comparison(Binary op, DType dtype, llvm::Va
 
 llvm::Value* ExpressionEmitter::both(llvm::Value* guard, llvm::Value* condition) {
   if (guard == nullptr) return condition;
-  if (guard->getType() == condition->getType()) return builder_.CreateAnd(guard, condition);
-  return builder_.CreateAnd(broadcast(builder_, guard, lanes_), broadcast(builder_, condition, lanes_));
+  const bool is_alike = guard->getType() == condition->getType();
+  llvm::Value* result = is_alike ? builder_.CreateAnd(guard, condition)
+                                 : builder_.CreateAnd(broadcast(builder_, guard, lanes_),
+                                                      broadcast(builder_, condition, lanes_));
+  if (result != guard) wider_.emplace(result, guard);  // constants are folded
+  return result;
 }
 
 llvm::Value* ExpressionEmitter::emit_select(const Node& node, llvm::Value* guard) {

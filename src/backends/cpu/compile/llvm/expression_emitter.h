@@ -60,7 +60,8 @@ class ExpressionEmitter {
   int lanes_;
   ExpressionSource& source_;
   Memo done_;
-  std::unordered_map<const Node*, bool> guarded_;  // contains a load that needs its guard
+  std::unordered_map<llvm::Value*, llvm::Value*> wider_;  // the guard that a guard is part of
+  std::unordered_map<const Node*, bool> guarded_;         // contains a load that needs its guard
 };
 
 }  // namespace ingot::core::cpu
