@@ -216,7 +216,7 @@ def excuse(
     if any(run.met_undefined for run in noisy):
         return (
             "a float that an integer cannot hold, the sign of NaN, GELU of infinity, an element written twice, "
-            "or a product that overflows in one order of its factors"
+            "or a product or sum whose order decides whether it overflows or vanishes"
         )
     for capture in TORCH_WAYS[way]:
         own = copy.deepcopy(module)
@@ -295,6 +295,8 @@ def compare(
     """
     if any(other.shape != eager.shape for other in noisy):
         return
+    if actual.shape != eager.shape and exact is not None and exact.shape == actual.shape:
+        eager, noisy = exact.to(eager.dtype), []  # eager counts elements that only its roundings made
     if actual.dtype != eager.dtype or actual.shape != eager.shape:
         raise DifferenceError(
             f"{name} is {actual.dtype}{list(actual.shape)} for {eager.dtype}{list(eager.shape)}"

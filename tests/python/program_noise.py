@@ -31,6 +31,8 @@ class Noise(TorchDispatchMode):
         schema = function._schema
         with torch.utils._python_dispatch._disable_current_modes():
             self.look(schema.name, args, result)
+            if schema.name in _SUMS:
+                self.met_undefined |= _cancels(function, args, kwargs or {}, result)
         computes = all(value.alias_info is None for value in schema.returns)
         if computes or (schema.is_mutable and isinstance(result, torch.Tensor)):
             for value in result if isinstance(result, (tuple, list)) else [result]:
@@ -70,6 +72,26 @@ def _has_duplicates(indices: Sequence[torch.Tensor | None]) -> bool:
         return False
     rows = torch.stack([index.flatten() for index in torch.broadcast_tensors(*given)], 1)
     return len(rows.unique(dim=0)) < len(rows)
+
+
+def _cancels(function: Any, args: tuple, kwargs: dict, result: torch.Tensor) -> bool:
+    """Whether nothing but roundings is left of a sum: then its order decides whether it is zero, and its sign."""
+    if not args[0].is_floating_point() or not result.is_floating_point():
+        return False
+    terms = function(args[0].abs(), *args[1:], **kwargs).double()
+    return bool(
+        (
+            torch.isfinite(terms)
+            & (terms > 0)
+            & (result.double().abs() < 4 * torch.finfo(result.dtype).eps * terms)
+        ).any()
+    )
+
+
+_SUMS = {f"aten::{name}" for name in (
+    "sum", "mean", "cumsum", "avg_pool1d", "avg_pool2d", "avg_pool3d",
+    "adaptive_avg_pool1d", "_adaptive_avg_pool2d", "_adaptive_avg_pool3d",
+)}  # fmt: skip
 
 
 def _depends_on_order(factors: torch.Tensor, dim: int | None) -> bool:

@@ -34,14 +34,19 @@ aten::Imported model_of(const Case& test) {
   return model;
 }
 
-std::shared_ptr<EngineData> compile_case(const Case& test, const Build& build) {
+// Levels often compile the same kernels: those of one case are shared, also over its builds.
+constexpr size_t kCacheBytes = 64 << 20;
+
+std::shared_ptr<EngineData> compile_case(const Case& test, const Build& build, Cache& kernels) {
   CompileOptions options;
   options.target.device = to_string(build.features);
   options.target.level = options.passes.level = build.level;
   options.passes.strict = test.strict;
   options.target.numerics = test.strict ? Target::Numerics::kStrict : Target::Numerics::kDefault;
   const Backend* const backends[] = {&cpu::backend()};
-  return compile_model({}, [&] { return model_of(test); }, options, backends);
+  CompileHooks hooks;
+  hooks.cache = &kernels;
+  return compile_model({}, [&] { return model_of(test); }, options, backends, hooks);
 }
 
 OutputAllocator allocator_of(std::vector<Tensor>& outputs) {
@@ -56,20 +61,9 @@ OutputAllocator allocator_of(std::vector<Tensor>& outputs) {
 
 Tensor copy_of(const Tensor& tensor) { return to_dense(tensor.view()); }
 
-}  // namespace
-
-std::vector<Build> all_builds() {
-  std::vector<Build> builds;
-  for (const char* name : {"x86-64-v3", "x86-64-v4"}) {
-    const CpuFeatures features = parse_cpu_features(name);
-    if (!host_cpu_features().covers(features)) continue;
-    for (int level = 0; level <= 3; ++level) builds.push_back({level, features});
-  }
-  return builds;
-}
-
-Trajectory run_compiled(const Case& test, const Build& build, Host& host) {
-  Context context(Engine::create(compile_case(test, build), host));
+// The states are given back with the outputs.
+Trajectory run_compiled(const Case& test, const Build& build, Host& host, Cache& kernels) {
+  Context context(Engine::create(compile_case(test, build, kernels), host));
   std::map<std::string, Tensor> states;
   const auto& ports = context.engine().data().main.states;
   for (size_t i = 0; i < ports.size(); ++i) {
@@ -91,6 +85,18 @@ Trajectory run_compiled(const Case& test, const Build& build, Host& host) {
   return trajectory;
 }
 
+}  // namespace
+
+std::vector<Build> all_builds() {
+  std::vector<Build> builds;
+  for (const char* name : {"x86-64-v3", "x86-64-v4"}) {
+    const CpuFeatures features = parse_cpu_features(name);
+    if (!host_cpu_features().covers(features)) continue;
+    for (int level = 0; level <= 3; ++level) builds.push_back({level, features});
+  }
+  return builds;
+}
+
 // Two halves that tie in one rounding of many decide an argmax: little noise may miss it.
 constexpr int kMoreRounds = 24;
 
@@ -106,9 +112,10 @@ Failure check(const Case& test, std::span<const Build> builds, Host& host) {
     return {builds[0], fmt::format("the interpreter: {}", error.what())};
   }
   const bool is_refused = breaks_bounds(test);
+  Cache kernels(kCacheBytes);
   for (const Build& build : builds) {
     try {
-      const Trajectory results = run_compiled(test, build, host);
+      const Trajectory results = run_compiled(test, build, host, kernels);
       if (is_refused) return {build, "sizes that an operator refuses were run"};
       const std::string problem = difference(*reference, results);
       if (!problem.empty() && !difference(make_reference(test, kMoreRounds), results).empty())

@@ -15,9 +15,6 @@ namespace ingot::core::random_graphs {
 // Every level for each of these processors: that of this machine and all below.
 std::vector<Build> all_builds();
 
-// Compiles and runs all of `test`; the states are given back with the outputs.
-Trajectory run_compiled(const Case& test, const Build& build, Host& host);
-
 struct Failure {
   Build build;
   std::string problem;  // "" if there is none
