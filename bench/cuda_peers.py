@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`python -m bench.cuda_peers MODEL ...`: halves on the first GPU: eager, eager + CUDA graph, inductor, Ingot, in turns.
+"""`python -m bench.cuda_peers MODEL ...`: halves on the first GPU: eager, eager + CUDA graph, inductor, Ingot with predicted
+and with timed tactics (levels 3 and 5), in turns.
 
 A time is the median of a call on an idle GPU, by events. Inputs lie on the GPU; two sets of them are used in turns, but the graph of eager
 has one. Errors are the largest difference to fp32 in eager over its largest value.
@@ -60,7 +61,9 @@ def measure(name: str, dtype: torch.dtype) -> dict:
     args = tuple(value.to(dtype) if value.is_floating_point() else value for value in case.args)
     major, minor = torch.cuda.get_device_capability()
     device = f"cuda:sm_{major}{minor}" + ("a" if major == 9 else "")
-    engine = ingot.build(torch.export.export(model, args), device=device)
+    program = torch.export.export(model, args)
+    engine = ingot.build(program, device=device)
+    tuned = ingot.build(program, device=device, optimization_level=5)
     sets = [tuple(value.cuda().clone() for value in args) for _ in range(2)]
     model = model.cuda()
     compiled = torch.compile(model, mode="reduce-overhead")
@@ -69,6 +72,7 @@ def measure(name: str, dtype: torch.dtype) -> dict:
         "eager + graph": graph_of(model, sets[0]),
         "inductor": lambda k: compiled(*sets[k]),
         "ingot": lambda k: engine(*sets[k]),
+        "ingot tuned": lambda k: tuned(*sets[k]),
     }
     for k in range(8):
         ways["inductor"](k % 2)
@@ -78,7 +82,7 @@ def measure(name: str, dtype: torch.dtype) -> dict:
             times[way] += call_us(run)
     errors = {
         way: float((first(ways[way](0)).float() - exact).abs().max() / exact.abs().max())
-        for way in ("eager", "ingot")
+        for way in ("eager", "ingot", "ingot tuned")
     }
     return {
         "model": name,

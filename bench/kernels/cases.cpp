@@ -46,7 +46,7 @@ KernelCase linear_case(int64_t rows, int64_t columns, int64_t depth, const core:
   TensorType result{DType::kF32, {m, columns}, {}};
   core::loops::Kernel epilogue = fused ? gelu_and_residual(result) : core::plain_epilogue(result);
   KernelCase c{fmt::format("linear {}x{}x{}{}", rows, depth, columns, fused ? " gelu residual" : ""),
-               core::cpu::plan_linear(operands, epilogue, {{"M", {}}}, target),
+               core::cpu::plan_linear(operands, epilogue, {{"M", {}}}, target, {}),
                operands,
                {{"M", rows}},
                2.0 * rows * columns * depth};
@@ -80,13 +80,13 @@ KernelCase convolution_case(const ConvolutionShape& shape, const core::Target& t
       core::cpu::convolution_layouts(operands, attributes, core::cpu::features_of(target));
   for (size_t i = 0; i < 2; ++i) operands[i].layout = *request.operands[i];
   TensorType result{DType::kF32, {1, shape.columns, size, size}, *request.results[0]};
-  KernelCase c{
-      fmt::format("convolution {}x{} {}>{} /{}", shape.window, shape.size, shape.channels, shape.columns,
-                  shape.stride),
-      core::cpu::plan_convolution(operands, result, attributes, 0, core::plain_epilogue(result), {}, target),
-      operands,
-      {},
-      2.0 * shape.columns * size * size * shape.channels * shape.window * shape.window};
+  KernelCase c{fmt::format("convolution {}x{} {}>{} /{}", shape.window, shape.size, shape.channels,
+                           shape.columns, shape.stride),
+               core::cpu::plan_convolution(operands, result, attributes, 0, core::plain_epilogue(result), {},
+                                           target, {}),
+               operands,
+               {},
+               2.0 * shape.columns * size * size * shape.channels * shape.window * shape.window};
   c.buffers.push_back(result);
   return c;
 }

@@ -32,17 +32,19 @@ struct Support {
 struct Target {
   std::string backend = "cpu";
   std::string device;  // in the canonical form of the backend's `device`: "x86-64-v4+vnni"
-  int level = 3;       // optimization level 0..3
+  int level = 3;       // optimization level 0..5
   enum class Numerics { kStrict, kDefault, kFast } numerics = Numerics::kDefault;
   std::vector<DType> precisions;            // in which contractions of f32 may be computed too, sorted
   std::vector<std::string> keep_precision;  // patterns of names of nodes that stay as they are
+  bool times_tactics() const { return level >= 4; }
   std::string text() const;
 };
 
 // A kernel that runs a region.
 struct LoweredKernel {
-  Launch launch;    // its kernel binary is found by the key
-  std::string key;  // canonical text of everything that determines the code
+  std::string tactic;  // which of the ways to compute the step, for people; "": there is one
+  Launch launch;       // its kernel binary is found by the key
+  std::string key;     // canonical text of everything that determines the code
   // Generates the code; called once per distinct key, possibly on another thread.
   std::function<Image()> compile;
 };
@@ -58,6 +60,10 @@ struct LoweredStep {
   std::vector<uint32_t> may_overwrite;
   std::vector<std::pair<std::string, Value*>> binds;  // symbol <- the i64 scalar result that the host reads
   std::variant<LoweredKernel, RoutineStep> action;
+  // What else computes the same from the same arguments: the predicted faster ones first. Only for targets
+  // that time them.
+  std::vector<LoweredKernel> others;
+  std::string site;  // set by the compiler: the digest of what is computed, where there are others
 
   LoweredKernel* kernel() { return std::get_if<LoweredKernel>(&action); }
   const LoweredKernel* kernel() const { return std::get_if<LoweredKernel>(&action); }

@@ -77,6 +77,8 @@ class Executor {
  public:
   virtual ~Executor() = default;
   virtual std::string_view name() const = 0;
+  // The model of the processor that runs its kernels: "NVIDIA H200"; "": unknown.
+  virtual std::string processor() const { return {}; }
   // What this machine lacks to run an image of this backend, for people: "avx512_bf16"; "": nothing.
   virtual std::string missing(const Image& image) const = 0;
   // UserError INGOT-U22x says what this machine lacks ("needs avx512_bf16").

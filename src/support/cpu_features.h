@@ -29,6 +29,7 @@ struct CpuFeatures {
   bool operator==(const CpuFeatures&) const = default;
 };
 
+std::string host_cpu_model();        // "AMD EPYC 9B14 96-Core Processor"; "": it does not say
 CpuFeatures host_cpu_features();     // of this processor, as far as the operating system enables it
 std::string to_string(CpuFeatures);  // "x86-64-v4+vnni+bf16"
 CpuFeatures parse_cpu_features(

@@ -2,6 +2,8 @@
 // The features of this processor: CPUID on x86, the kernel's tables elsewhere.
 #include "support/cpu_features.h"
 
+#include <algorithm>
+
 #if defined(__x86_64__)
 #include <cpuid.h>
 #else
@@ -70,6 +72,18 @@ void add_amx(CpuFeatures& features, const Registers& extended) {
 
 }  // namespace
 
+std::string host_cpu_model() {
+  constexpr unsigned kFirst = 0x80000002, kLast = 0x80000004;  // of the leaves with 16 characters each
+  std::string name;
+  for (unsigned leaf = kFirst; leaf <= kLast; ++leaf) {
+    const Registers part = cpuid(leaf, 0);
+    name.append(reinterpret_cast<const char*>(&part), sizeof(part));
+  }
+  name.resize(std::min(name.find('\0'), name.size()));
+  const size_t begin = std::min(name.find_first_not_of(' '), name.size());
+  return name.substr(begin, name.find_last_not_of(' ') + 1 - begin);
+}
+
 CpuFeatures host_cpu_features() {
   CpuFeatures features;
   const uint64_t states = enabled_states();
@@ -104,6 +118,8 @@ CacheSizes host_cache_sizes() {
 }
 
 #else
+
+std::string host_cpu_model() { return {}; }
 
 CpuFeatures host_cpu_features() {
   CpuFeatures features;

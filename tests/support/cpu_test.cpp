@@ -82,10 +82,10 @@ TEST(CacheSizes, AgreeWithTheSystemLibrary) {
 #endif
 
 // A folder that looks like mounted control groups.
-class CpuQuotaTest : public testing::Test {
+class CpuQuotaTest : public ::testing::Test {
  protected:
   CpuQuotaTest() {
-    std::string name = testing::TempDir() + "ingot_quota_test_XXXXXX";
+    std::string name = ::testing::TempDir() + "ingot_quota_test_XXXXXX";
     root_ = ::mkdtemp(name.data());
   }
   ~CpuQuotaTest() override { std::filesystem::remove_all(root_); }

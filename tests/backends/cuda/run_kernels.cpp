@@ -32,7 +32,7 @@ Gpu* gpu() {
 std::string write_all(std::vector<Case>& cases) {
   std::vector<KernelText> texts;
   for (Case& c : cases) {
-    c.text = write_kernel(c.kernel, "kernel_" + std::to_string(texts.size()));
+    c.text = write_kernel(c.kernel, "kernel_" + std::to_string(texts.size()), c.options);
     texts.push_back(c.text);
   }
   return translation_unit(texts);

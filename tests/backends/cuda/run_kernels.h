@@ -20,7 +20,8 @@ struct Case {
   loops::Kernel kernel;
   SymbolValues symbols;
   std::vector<Tensor> operands;  // of the first buffers; the others are random
-  KernelText text = {};          // filled by write_all
+  KernelOptions options = {};
+  KernelText text = {};  // filled by write_all
 };
 
 // One translation unit with the kernels of all cases.

@@ -27,13 +27,27 @@ namespace {
 
 // `generate` makes exceptions of LLVM's fatal errors.
 LoweredKernel lowered(const KernelLaunch& launch, std::string key, std::function<Image()> compile) {
-  return {.launch = to_launch(launch), .key = std::move(key), .compile = [compile = std::move(compile)] {
-            return generate(compile);
-          }};
+  return {.tactic = {},
+          .launch = to_launch(launch),
+          .key = std::move(key),
+          .compile = [compile = std::move(compile)] { return generate(compile); }};
 }
 
 LoweredKernel lowered(TemplateKernel kernel) {
-  return lowered(kernel.launch, std::move(kernel.key), std::move(kernel.compile));
+  LoweredKernel step = lowered(kernel.launch, std::move(kernel.key), std::move(kernel.compile));
+  step.tactic = std::move(kernel.tactic);
+  return step;
+}
+
+// What is worth timing besides the default.
+std::vector<PanelTactic> tactics_to_time(const KernelTemplate& kernel_template, const Node& contraction,
+                                         const Target& target) {
+  constexpr size_t kFew = 4, kMany = 16;
+  if (!target.times_tactics() || kernel_template.tactics == nullptr) return {};
+  std::vector<PanelTactic> tactics = kernel_template.tactics(contraction, target);
+  tactics.resize(std::min(tactics.size(), 1 + (target.level == 4 ? kFew : kMany)));
+  tactics.erase(tactics.begin());
+  return tactics;
 }
 
 LoweredStep lower_contraction(const Members& members, const Node& contraction,
@@ -42,7 +56,12 @@ LoweredStep lower_contraction(const Members& members, const Node& contraction,
   const RegionKernel epilogue = epilogue_of(members, contraction);
   LoweredStep step;
   step.name = step_name(members.nodes);
-  step.action = lowered(kernel_template.plan(contraction, epilogue.kernel, symbols, target));
+  const auto plan = [&](const PanelTactic& tactic) {
+    return lowered(kernel_template.plan(contraction, epilogue.kernel, symbols, target, tactic));
+  };
+  step.action = plan({});
+  for (const PanelTactic& tactic : tactics_to_time(kernel_template, contraction, target))
+    step.others.push_back(plan(tactic));
   for (const Value* operand : contraction.operands) {
     if (operand != nullptr) add_argument(step, members, operand);
   }

@@ -42,7 +42,12 @@ KernelTemplate linear_template(const Op& op) {
             return linear_layouts(operand_types(node), features_of(target));
           },
           [](const Node& node, const loops::Kernel& epilogue, const SymbolTable& symbols,
-             const Target& target) { return plan_linear(operand_types(node), epilogue, symbols, target); }};
+             const Target& target, const PanelTactic& tactic) {
+            return plan_linear(operand_types(node), epilogue, symbols, target, tactic);
+          },
+          [](const Node& node, const Target& target) {
+            return linear_tactics(operand_types(node), features_of(target));
+          }};
 }
 
 // The window of a convolution of floats or of integers.
@@ -56,18 +61,21 @@ int64_t outside_of(const Node& node) {
 }
 
 KernelTemplate convolution_template(const Op& op) {
-  return {
-      &op,
-      [](const Node& node, const Target& target) {
-        return supports_convolution(operand_types(node), *window_of(node), features_of(target));
-      },
-      [](const Node& node, const Target& target) {
-        return convolution_layouts(operand_types(node), *window_of(node), features_of(target));
-      },
-      [](const Node& node, const loops::Kernel& epilogue, const SymbolTable& symbols, const Target& target) {
-        return plan_convolution(operand_types(node), result_type(node), *window_of(node), outside_of(node),
-                                epilogue, symbols, target);
-      }};
+  return {&op,
+          [](const Node& node, const Target& target) {
+            return supports_convolution(operand_types(node), *window_of(node), features_of(target));
+          },
+          [](const Node& node, const Target& target) {
+            return convolution_layouts(operand_types(node), *window_of(node), features_of(target));
+          },
+          [](const Node& node, const loops::Kernel& epilogue, const SymbolTable& symbols,
+             const Target& target, const PanelTactic& tactic) {
+            return plan_convolution(operand_types(node), result_type(node), *window_of(node),
+                                    outside_of(node), epilogue, symbols, target, tactic);
+          },
+          [](const Node& node, const Target& target) {
+            return convolution_tactics(operand_types(node), *window_of(node), features_of(target));
+          }};
 }
 
 const KernelTemplate kTemplates[] = {
@@ -78,7 +86,8 @@ const KernelTemplate kTemplates[] = {
        return supports_matmul(operand_types(node), features_of(target));
      },
      [](const Node& node, const Target&) { return matmul_layouts(operand_types(node)); },
-     [](const Node& node, const loops::Kernel& epilogue, const SymbolTable& symbols, const Target& target) {
+     [](const Node& node, const loops::Kernel& epilogue, const SymbolTable& symbols, const Target& target,
+        const PanelTactic&) {
        return plan_matmul(operand_types(node), result_type(node), epilogue, symbols, target);
      }},
     convolution_template(ops::convolution),
@@ -90,12 +99,14 @@ const KernelTemplate kTemplates[] = {
      [](const Node& node, const Target& target) {
        return winograd_layouts(operand_types(node), features_of(target));
      },
-     [](const Node& node, const loops::Kernel& epilogue, const SymbolTable& symbols, const Target& target) {
+     [](const Node& node, const loops::Kernel& epilogue, const SymbolTable& symbols, const Target& target,
+        const PanelTactic&) {
        return plan_winograd(operand_types(node), result_type(node), epilogue, symbols, target);
      }},
     {&ops::attention, [](const Node& node, const Target&) { return supports_attention(operand_types(node)); },
      [](const Node& node, const Target&) { return attention_layouts(operand_types(node)); },
-     [](const Node& node, const loops::Kernel& epilogue, const SymbolTable& symbols, const Target& target) {
+     [](const Node& node, const loops::Kernel& epilogue, const SymbolTable& symbols, const Target& target,
+        const PanelTactic&) {
        return plan_attention(operand_types(node), result_type(node), node.attributes<ops::Attention>(),
                              epilogue, symbols, target);
      }},

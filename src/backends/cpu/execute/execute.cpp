@@ -144,6 +144,7 @@ class CpuQueue final : public Queue {
 class CpuExecutor final : public Executor {
  public:
   std::string_view name() const override { return "cpu"; }
+  std::string processor() const override { return host_cpu_model(); }
 
   std::string missing(const Image& image) const override {
     const CpuFeatures needs = needs_of(image);

@@ -64,24 +64,42 @@ struct AttentionTile {
   }
 };
 
+// The sizes of an attention: one product of queries and keys for each of the batch.
+struct AttentionShape {
+  std::vector<Dim> batch_dims;
+  Dim batch = 1, queries, keys;
+};
+
+AttentionShape attention_shape(const Node& node) {
+  const Shape &result = node.results[0]->type.shape, &k = node.operand_type(1).shape;
+  AttentionShape shape{.batch_dims = {result.begin(), result.end() - 2},
+                       .queries = result[result.size() - 2],
+                       .keys = k[k.size() - 2]};
+  for (const Dim& dim : shape.batch_dims) shape.batch = shape.batch * dim;
+  return shape;
+}
+
 class AttentionWriter {
  public:
-  AttentionWriter(const AttentionSite& site)
+  AttentionWriter(const AttentionSite& site, const AttentionTactic& tactic)
       : node_(site.node),
         attributes_(node_.attributes<ops::Attention>()),
         rounds_to_tf32_(site.rounds_to_tf32),
-        out_(node_, {}, site.symbols) {
+        out_(node_, {}, site.symbols),
+        next_start_(tactic.next_start) {
     const GpuLimits limits = limits_of(site.architecture);
-    const Shape& result = node_.results[0]->type.shape;
-    batch_dims_.assign(result.begin(), result.end() - 2);
-    for (const Dim& dim : batch_dims_) batch_ = batch_ * dim;
-    queries_ = result[result.size() - 2];
-    keys_ = node_.operand_type(1).shape[node_.operand_type(1).rank() - 2];
+    const AttentionShape shape = attention_shape(node_);
+    batch_dims_ = shape.batch_dims;
+    batch_ = shape.batch;
+    queries_ = shape.queries;
+    keys_ = shape.keys;
     width_ = *node_.operand_type(0).shape.back().constant();
     value_width_ = *node_.operand_type(2).shape.back().constant();
     tile_.element = static_cast<int>(bit_width(dtype()) / 8);
     by_bulk_copies_ = limits.warp_groups && largest_rank() <= kMapRank && is_half(dtype());
-    choose_tile(limits);
+    tile_.warp_rows = tactic.warp_rows;
+    tile_.splits = tactic.splits;
+    fit_tile(limits);
   }
 
   TemplateKernel write() {
@@ -122,20 +140,11 @@ class AttentionWriter {
     return std::max(tile_.tile_bytes(width_, value_width_), tile_.merged_bytes(value_width_));
   }
 
-  // 64 queries per block if that fills the GPU; otherwise warps, and blocks if there are few of them,
-  // share the keys.
-  void choose_tile(const GpuLimits& limits) {
+  void fit_tile(const GpuLimits& limits) {
     constexpr int64_t kMostTile = 96 << 10;  // so that two blocks share a multiprocessor of most GPUs
-    const int64_t keys = out_.typical(keys_), queries = out_.typical(queries_), batch = out_.typical(batch_);
-    const int64_t most = std::min(limits.shared_bytes - 1024, kMostTile);
-    if (batch * ((queries + 63) / 64) >= kManyBlocks) tile_.warp_rows = kWarps;
-    const int64_t blocks = batch * ((queries + tile_.rows() - 1) / tile_.rows());
+    const int64_t keys = out_.typical(keys_), most = std::min(limits.shared_bytes - 1024, kMostTile);
     if (tile_.warp_rows == 1 && keys > tile_.keys) tile_.keys *= 2;
     if (tile_.tile_bytes(width_, value_width_) > most) tile_.keys = 64;
-    const auto suits = [&](int splits) {
-      return blocks * splits <= kManyBlocks && keys >= 2 * int64_t{splits} * kKeys;
-    };
-    while (limits.clusters && tile_.splits < kMostSplits && suits(2 * tile_.splits)) tile_.splits *= 2;
     const int64_t parts = (keys + tile_.keys - 1) / tile_.keys;
     const int64_t wanted = std::min<int64_t>((parts + tile_.splits - 1) / tile_.splits, kMostStages);
     for (tile_.stages = static_cast<int>(wanted); tile_.stages > 1; --tile_.stages) {
@@ -161,6 +170,7 @@ class AttentionWriter {
   }
 
   void write_constants() {
+    out_.text += next_start_constants(next_start_);
     const double scale =
         attributes_.scale != 0 ? attributes_.scale : 1 / std::sqrt(static_cast<double>(width_));
     out_.line("constexpr int kSplits = {}, kStages = {}, kBarriers = {};\n", tile_.splits, tile_.stages,
@@ -253,9 +263,10 @@ class AttentionWriter {
         "{} <= kMostRows, {}, {}{}}};\n",
         out_.scope.text(queries_), out_.scope.text(keys_), out_.scope.text(queries_), out_.scope.text(keys_),
         out_.symbol_fields());
-    out_.line("Arrivals arrivals;\narrivals.begin(shared + kBarriers);\n");
     out_.line("const Maps maps{};\n", by_bulk_copies_ ? " = {&q_map, &k_map, &v_map}" : " = {}");
-    out_.line("let_next_start();\nwait_for_previous();\nconst idx down = (x.queries + kRows - 1) / kRows;\n");
+    out_.line("Arrivals arrivals;\narrivals.begin(shared + kBarriers, maps, x.aligned);\n");
+    out_.line("if (kNextAtOnce) let_next_start();\nwait_for_previous();\n");
+    out_.line("const idx down = (x.queries + kRows - 1) / kRows;\n");
     out_.line("for (idx tile = blockIdx.x / kSplits; tile < down * {}; tile += gridDim.x / kSplits) {{\n",
               out_.scope.text(batch_));
     out_.line(
@@ -270,6 +281,7 @@ class AttentionWriter {
   const ops::Attention attributes_;
   const bool rounds_to_tf32_;
   TemplateText out_;
+  const NextStart next_start_;
   std::vector<Dim> batch_dims_;
   Dim batch_ = 1, queries_, keys_;
   int64_t width_ = 0, value_width_ = 0;
@@ -300,6 +312,36 @@ LayoutRequest attention_layouts(const Node& node) {
   return request;
 }
 
-TemplateKernel write_attention(const AttentionSite& site) { return AttentionWriter(site).write(); }
+TemplateKernel write_attention(const AttentionSite& site, const AttentionTactic& tactic) {
+  TemplateKernel kernel = AttentionWriter(site, tactic).write();
+  kernel.tactic = fmt::format("{} warps of queries, {} splits, next {}", tactic.warp_rows, tactic.splits,
+                              name(tactic.next_start));
+  return kernel;
+}
+
+// 64 queries per block if that fills the GPU; otherwise warps, and blocks if there are few of them, share the
+// keys.
+std::vector<AttentionTactic> rank_tactics(const AttentionSite& site) {
+  const TemplateText text(site.node, {}, site.symbols);
+  const AttentionShape shape = attention_shape(site.node);
+  const bool has_clusters = limits_of(site.architecture).clusters;
+  const int64_t keys = text.typical(shape.keys), queries = text.typical(shape.queries),
+                batch = text.typical(shape.batch);
+  const auto blocks = [&](int warp_rows) {
+    return batch * ((queries + warp_rows * kFragment - 1) / (warp_rows * kFragment));
+  };
+  const auto may_split = [&](int splits) { return has_clusters && keys >= 2 * int64_t{splits} * kKeys; };
+  AttentionTactic best{.warp_rows = blocks(kWarps) >= kManyBlocks ? kWarps : 1};
+  const auto fills = [&](int splits) { return blocks(best.warp_rows) * splits > kManyBlocks; };
+  while (best.splits < kMostSplits && may_split(2 * best.splits) && !fills(2 * best.splits)) best.splits *= 2;
+  std::vector<AttentionTactic> tactics = {best};
+  for (const int warp_rows : {1, kWarps}) {
+    for (int splits = 1; splits <= kMostSplits && (splits == 1 || may_split(splits)); splits *= 2) {
+      const bool is_best = warp_rows == best.warp_rows && splits == best.splits;
+      if (!is_best) tactics.push_back({.warp_rows = warp_rows, .splits = splits});
+    }
+  }
+  return tactics;
+}
 
 }  // namespace ingot::core::cuda

@@ -3,6 +3,7 @@
 #pragma once
 
 #include "backends/backend.h"
+#include "backends/cuda/compile/next_start.h"
 #include "backends/cuda/compile/template_text.h"
 
 namespace ingot::core::cuda {
@@ -20,7 +21,17 @@ struct AttentionSite {
   const SymbolTable& symbols;
 };
 
+// Its next kernel starts at once or at the end.
+struct AttentionTactic {
+  int warp_rows = 1;  // warps of a block with 16 queries each; the others share the keys
+  int splits = 1;     // blocks of a cluster, which share the keys
+  NextStart next_start = NextStart::kAtOnce;
+};
+
 // Its buffers are the node's operands and its result.
-TemplateKernel write_attention(const AttentionSite& site);
+TemplateKernel write_attention(const AttentionSite& site, const AttentionTactic& tactic);
+
+// The predicted fastest first; never empty.
+std::vector<AttentionTactic> rank_tactics(const AttentionSite& site);
 
 }  // namespace ingot::core::cuda

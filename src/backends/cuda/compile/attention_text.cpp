@@ -225,10 +225,11 @@ struct Arrivals {
   u32 barriers;  // kStages
   int used;      // parts of earlier tiles
   __device__ __forceinline__ u32 barrier(int part) { return barriers + (used + part) % kStages * 8; }
-  __device__ __forceinline__ void begin(char* place) {
+  __device__ __forceinline__ void begin(char* place, const Maps& maps, bool aligned) {
     barriers = shared_address(place);
     used = 0;
     if (threadIdx.x == 0) {
+      if (aligned) fetch_map(maps.q), fetch_map(maps.k), fetch_map(maps.v);
       for (int s = 0; s < kStages; ++s) make_barrier(barriers + s * 8, 1);
       show_barriers();
     }
@@ -252,7 +253,7 @@ constexpr bool kBulk = false;
 struct Maps {};
 struct Arrivals {
   int used;
-  __device__ __forceinline__ void begin(char*) { used = 0; }
+  __device__ __forceinline__ void begin(char*, const Maps&, bool) { used = 0; }
   template <class... T> __device__ __forceinline__ void copy(T...) {}
   __device__ __forceinline__ void wait(int) {}
 };

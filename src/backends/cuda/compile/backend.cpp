@@ -2,6 +2,7 @@
 #include "backends/cuda/compile/backend.h"
 
 #include <charconv>
+#include <set>
 
 #include <fmt/core.h>
 
@@ -48,56 +49,126 @@ Image compile_unit(const std::string& text, const std::string& name, const std::
   return {.kernel = name, .target = "cuda:" + device, .code = shared_nvrtc().compile(text, device)};
 }
 
-LoweredStep lower_loops(const Members& members, const SymbolTable& symbols, const Target& target) {
-  RegionKernel region = compose_members(members, symbols);
-  KernelText text = write_kernel(region.kernel, kEntry);
-  LoweredStep step;
-  step.name = step_name(members.nodes);
-  step.may_overwrite = loops::overwritable_buffers(region.kernel);
-  for (const Value* value : region.buffers) add_argument(step, members, value);
-  LoweredKernel kernel{.launch = launch_of(text.plan), .key = text.text, .compile = {}};
-  kernel.compile = [text = std::move(text), name = region.kernel.name, device = target.device] {
+LoweredKernel kernel_of_loops(const loops::Kernel& loops, const KernelOptions& options,
+                              const Target& target) {
+  KernelText text = write_kernel(loops, kEntry, options);
+  const std::string threads = text.plan.row ? fmt::format("{} threads a row, ", text.plan.group) : "";
+  LoweredKernel kernel{.tactic = fmt::format("{}next {}", threads, name(options.next_start)),
+                       .launch = launch_of(text.plan),
+                       .key = text.text,
+                       .compile = {}};
+  kernel.compile = [text = std::move(text), name = loops.name, device = target.device] {
     return compile_unit(translation_unit({&text, 1}), name, device);
   };
-  step.action = std::move(kernel);
-  return step;
+  return kernel;
 }
 
 bool is_weight(const Value& value) { return value.producer != nullptr && value.producer->op == &ops::weight; }
 
-bool rounds_to_tf32(const Target& target) { return target.numerics == Target::Numerics::kFast; }
-
-// The step of a template's kernel for `node`: its arguments are the node's operands, then `others`.
-LoweredStep lower_template(TemplateKernel kernel, const Members& members, const Node& node,
-                           std::span<const Value* const> others, const Target& target) {
+LoweredStep lower_loops(const Members& members, const SymbolTable& symbols, const Target& target) {
+  const RegionKernel region = compose_members(members, symbols);
   LoweredStep step;
   step.name = step_name(members.nodes);
+  step.may_overwrite = loops::overwritable_buffers(region.kernel);
+  for (const Value* value : region.buffers) add_argument(step, members, value);
+  KernelOptions options;
+  for (const Value* value : region.buffers)
+    options.are_weights.push_back(is_weight(*members.outer.at(value)));
+  step.action = kernel_of_loops(region.kernel, options, target);
+  if (!target.times_tactics()) return step;
+  std::set<std::string> known = {step.kernel()->tactic};
+  for (const size_t row : {0, 1}) {
+    for (const NextStart start : {NextStart::kAtOnce, NextStart::kAtEnd}) {
+      options.row = row;
+      options.next_start = start;
+      LoweredKernel other = kernel_of_loops(region.kernel, options, target);
+      if (known.insert(other.tactic).second) step.others.push_back(std::move(other));
+    }
+  }
+  return step;
+}
+
+bool rounds_to_tf32(const Target& target) { return target.numerics == Target::Numerics::kFast; }
+
+LoweredKernel kernel_of_template(const TemplateKernel& kernel, const Node& node, const Target& target) {
   Launch launch{.sizes = {kernel.items, kernel.shared_bytes, 0},
                 .constants = {kernel.threads, kernel.threads, kernel.cluster}};
   for (const std::string& symbol : kernel.symbols) launch.symbols.push_back(Dim::symbol(symbol));
   for (const TensorMap& map : kernel.maps) add_tensor_map(map, launch);
+  return {.tactic = kernel.tactic,
+          .launch = std::move(launch),
+          .key = kernel.text,
+          .compile = [text = std::string(prelude()) + kernel.text, name = std::string(node.op->name),
+                      device = target.device] { return compile_unit(text, name, device); }};
+}
+
+// The step of `kernel` for `node`: its arguments are the node's operands, then `others`.
+LoweredStep lower_template(LoweredKernel kernel, const Members& members, const Node& node,
+                           std::span<const Value* const> others) {
+  LoweredStep step;
+  step.name = step_name(members.nodes);
   for (const Value* operand : node.operands) {
     if (operand != nullptr) add_argument(step, members, operand);
   }
   for (const Value* value : others) add_argument(step, members, value);
-  step.action = LoweredKernel{
-      .launch = std::move(launch),
-      .key = kernel.text,
-      .compile = [text = std::string(prelude()) + kernel.text, name = std::string(node.op->name),
-                  device = target.device] { return compile_unit(text, name, device); }};
+  step.action = std::move(kernel);
   return step;
+}
+
+// What is worth timing of `ranked`, the predicted fastest first: the best tiles, and the best of these with
+// each start of the next kernel.
+template <typename Tactic>
+std::vector<Tactic> tactics_to_time(std::span<const Tactic> ranked, const Target& target) {
+  if (!target.times_tactics()) return {};
+  const size_t tiles = std::min<size_t>(ranked.size(), target.level == 4 ? 4 : 16);
+  const size_t with_starts = std::min<size_t>(tiles, target.level == 4 ? 1 : 8);
+  std::vector<Tactic> tactics(ranked.begin() + 1, ranked.begin() + static_cast<ptrdiff_t>(tiles));
+  for (const Tactic& tactic : ranked.first(with_starts)) {
+    for (const NextStart start : {NextStart::kAtOnce, NextStart::kWithOperands, NextStart::kAtEnd}) {
+      if (start == tactic.next_start) continue;
+      tactics.push_back(tactic);
+      tactics.back().next_start = start;
+    }
+  }
+  return tactics;
 }
 
 LoweredStep lower_contraction(const Members& members, const Node& contraction, const SymbolTable& symbols,
                               const Target& target) {
   const RegionKernel epilogue = epilogue_of(members, contraction);
-  const ContractionSite site{.node = contraction,
-                             .b_is_weight = is_weight(*members.outer.at(contraction.operands[1])),
-                             .rounds_to_tf32 = rounds_to_tf32(target),
-                             .architecture = target.device,
-                             .symbols = symbols};
-  return lower_template(write_contraction(site, epilogue.kernel), members, contraction,
-                        std::span(epilogue.buffers).subspan(1), target);
+  const auto is_own_weight = [&](const Value* operand) {
+    return operand == nullptr || is_weight(*members.outer.at(operand));
+  };
+  const ContractionSite site{
+      .node = contraction,
+      .b_is_weight = is_own_weight(contraction.operands[1]),
+      .columns_are_weights = std::ranges::all_of(std::span(contraction.operands).subspan(2), is_own_weight),
+      .rounds_to_tf32 = rounds_to_tf32(target),
+      .architecture = target.device,
+      .symbols = symbols};
+  const auto lower = [&](const ProductTactic& tactic) {
+    return kernel_of_template(write_contraction(site, epilogue.kernel, tactic), contraction, target);
+  };
+  const std::vector<ProductTactic> ranked = rank_tactics(site);
+  LoweredStep step =
+      lower_template(lower(ranked[0]), members, contraction, std::span(epilogue.buffers).subspan(1));
+  for (const ProductTactic& tactic : tactics_to_time(std::span(ranked), target))
+    step.others.push_back(lower(tactic));
+  return step;
+}
+
+LoweredStep lower_attention(const Members& members, const Node& attention, const SymbolTable& symbols,
+                            const Target& target) {
+  const AttentionSite site{attention, rounds_to_tf32(target), target.device, symbols};
+  const auto lower = [&](const AttentionTactic& tactic) {
+    return kernel_of_template(write_attention(site, tactic), attention, target);
+  };
+  const std::vector<AttentionTactic> ranked = rank_tactics(site);
+  LoweredStep step = lower_template(lower(ranked[0]), members, attention, attention.results);
+  for (const AttentionTactic& tactic : tactics_to_time(std::span(ranked), target)) {
+    if (tactic.next_start != NextStart::kWithOperands) step.others.push_back(lower(tactic));
+  }
+  return step;
 }
 
 // Attention by itself: nothing can be fused into it.
@@ -162,16 +233,15 @@ class CudaBackend final : public Backend {
   std::vector<LoweredStep> lower(const Node& node, const SymbolTable& symbols,
                                  const Target& target) const override {
     const Members members = members_of(node);
-    if (is_tensor_core_attention(node))
-      return {lower_template(write_attention({node, rounds_to_tf32(target), target.device, symbols}), members,
-                             node, node.results, target)};
+    if (is_tensor_core_attention(node)) return {lower_attention(members, node, symbols, target)};
     const Node* contraction = find_contraction(members);
     if (contraction != nullptr && is_tensor_core_contraction(*contraction))
       return {lower_contraction(members, *contraction, symbols, target)};
     if (contraction != nullptr && is_depthwise(*contraction)) {
       const RegionKernel epilogue = epilogue_of(members, *contraction);
-      return {lower_template(write_depthwise(*contraction, symbols, epilogue.kernel), members, *contraction,
-                             std::span(epilogue.buffers).subspan(1), target)};
+      const TemplateKernel kernel = write_depthwise(*contraction, symbols, epilogue.kernel);
+      return {lower_template(kernel_of_template(kernel, *contraction, target), members, *contraction,
+                             std::span(epilogue.buffers).subspan(1))};
     }
     return {lower_loops(members, symbols, target)};
   }

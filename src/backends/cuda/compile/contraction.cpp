@@ -21,14 +21,15 @@ namespace {
 
 class ContractionWriter {
  public:
-  ContractionWriter(const ContractionSite& site, loops::Kernel epilogue)
+  ContractionWriter(const ContractionSite& site, loops::Kernel epilogue, const ProductTactic& tactic)
       : node_(site.node),
         b_is_weight_(site.b_is_weight),
+        columns_are_weights_(site.columns_are_weights),
         epilogue_(std::move(epilogue)),
         shape_(product_shape(node_)),
         out_(node_, kernels(), site.symbols),
         form_(product_form(node_, shape_, typical_size(node_, shape_, site.rounds_to_tf32, out_),
-                           site.rounds_to_tf32, limits_of(site.architecture))) {}
+                           site.rounds_to_tf32, tactic)) {}
 
   TemplateKernel write() {
     out_.line("typedef {} idx;\n", out_.wide ? "i64" : "i32");
@@ -83,19 +84,21 @@ class ContractionWriter {
     out_.line(
         "const idx first_column = tile % across * kColumns, first_row = tile / across % down * kRows, ");
     out_.line("batch = tile / across / down;\n");
+    write_epilogue_loads(node_, shape_, epilogue_, form_.wide, columns_are_weights_, out_);
     out_.line(
-        "if (aligned) {{\nmultiply_tile(shared, {}share, batch, first_row, first_column, {}x);\n}} else {{\n",
+        "if (aligned) {{\nmultiply_tile(shared, {}share, batch, first_row, first_column, {}x, "
+        "begin_epilogue);\n"
+        "}} else {{\n",
         has_maps() ? "parts, " : "", has_maps() ? "&a_map, &b_map, " : "");
-    out_.line("wait_for_previous();\nlet_next_start();\n");
-    out_.line("multiply_one_by_one((f32*)shared, share, batch, first_row, first_column, x);\n}}\n");
-    out_.line("if (kSplits > 1) synchronize_cluster();\n");
+    out_.line("wait_for_previous();\nif (kNextWithOperands) let_next_start();\nbegin_epilogue();\n");
+    out_.line("multiply_one_by_one(shared, share, batch, first_row, first_column, x);\n}}\n");
     if (is_normalized()) {
       out_.line("finish_moments(shared, aligned, first_row, x);\n");
       out_.line("center_far_rows(shared, first_row, first_column, x);\n");
     }
     write_contraction_epilogue(node_, shape_, epilogue_, form_.wide, out_);
-    if (has_maps()) out_.line("order_shared_memory();\n");
-    out_.line("if (kSplits > 1) synchronize_cluster(); else __syncthreads();\n}}\n}}\n");
+    out_.line("end_tile(tile + gridDim.x / kSplits >= across * down * {});\n}}\n}}\n",
+              out_.scope.text(shape_.batch));
   }
 
   void write_signature() {
@@ -106,11 +109,11 @@ class ContractionWriter {
               has_maps()
                   ? ", const __grid_constant__ TensorMap a_map, const __grid_constant__ TensorMap b_map"
                   : "");
-    out_.line("extern __shared__ __align__(1024) char shared[];\n");
+    out_.line("extern __shared__ __align__(1024) char shared[];\nif (kNextAtOnce) let_next_start();\n");
   }
 
   const Node& node_;
-  const bool b_is_weight_;
+  const bool b_is_weight_, columns_are_weights_;
   const loops::Kernel epilogue_;
   const ProductShape shape_;
   TemplateText out_;
@@ -119,8 +122,18 @@ class ContractionWriter {
 
 }  // namespace
 
-TemplateKernel write_contraction(const ContractionSite& site, const loops::Kernel& epilogue) {
-  return ContractionWriter(site, loops::expand_math(epilogue)).write();
+TemplateKernel write_contraction(const ContractionSite& site, const loops::Kernel& epilogue,
+                                 const ProductTactic& tactic) {
+  TemplateKernel kernel = ContractionWriter(site, loops::expand_math(epilogue), tactic).write();
+  kernel.tactic = name(tactic);
+  return kernel;
+}
+
+std::vector<ProductTactic> rank_tactics(const ContractionSite& site) {
+  const TemplateText text(site.node, {}, site.symbols);
+  const ProductShape shape = product_shape(site.node);
+  return rank_tactics(site.node, shape, typical_size(site.node, shape, site.rounds_to_tf32, text),
+                      limits_of(site.architecture));
 }
 
 }  // namespace ingot::core::cuda

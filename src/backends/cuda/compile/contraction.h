@@ -4,6 +4,7 @@
 #pragma once
 
 #include "backends/backend.h"
+#include "backends/cuda/compile/product_tactic.h"
 #include "backends/cuda/compile/template_text.h"
 #include "loops/kernel.h"
 
@@ -11,14 +12,19 @@ namespace ingot::core::cuda {
 
 struct ContractionSite {
   const Node& node;
-  bool b_is_weight;     // operand 1 exists before the program runs
-  bool rounds_to_tf32;  // f32 operands, to 11 significant bits
+  bool b_is_weight;          // operand 1 exists before the program runs,
+  bool columns_are_weights;  // and so do those after it
+  bool rounds_to_tf32;       // f32 operands, to 11 significant bits
   std::string_view architecture;
   const SymbolTable& symbols;
 };
 
 // `epilogue` as for kernel templates of the CPU: buffer 0 is the node's result, loaded where it is stored.
 // The kernel's buffers are the node's operands that are present, then those of the epilogue except its first.
-TemplateKernel write_contraction(const ContractionSite& site, const loops::Kernel& epilogue);
+TemplateKernel write_contraction(const ContractionSite& site, const loops::Kernel& epilogue,
+                                 const ProductTactic& tactic);
+
+// The predicted fastest first; never empty.
+std::vector<ProductTactic> rank_tactics(const ContractionSite& site);
 
 }  // namespace ingot::core::cuda

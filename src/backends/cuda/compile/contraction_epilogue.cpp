@@ -16,8 +16,11 @@ namespace {
 
 constexpr int kEight = 8;
 
-// The vector type of eight contiguous elements.
-std::string_view eight_of(DType dtype) { return dtype == DType::kF32 ? "Floats<8>" : "Packed"; }
+// The type of `wide` contiguous elements.
+std::string group_of(DType dtype, int wide) {
+  if (dtype != DType::kF32 && wide == kEight) return "Packed";
+  return fmt::format("{}<{}>", dtype == DType::kF32 ? "Floats" : "Halves", wide);
+}
 
 class EpilogueWriter {
  public:
@@ -27,9 +30,23 @@ class EpilogueWriter {
     column_ = Dim::symbol(epilogue.parallel[shape.column_dim].variable);
     has_bias_ = node.op != &ops::matmul && node.has_operand(2);
     has_column_sums_ = node.op == &ops::normalized_linear && node.has_operand(3);
-    for (size_t i = 1; wide == kEight && i < epilogue.buffers.size(); ++i) {
+    for (size_t i = 1; i < epilogue.buffers.size(); ++i) {
       if (const auto index = neighbours_read(i)) wide_loads_.push_back({i, *index});
     }
+  }
+
+  // What the first elements of a thread read besides sums is on its way while products are computed; what
+  // belongs to columns alone, while the kernel waits for the one before, if it is weights.
+  void write_loads(bool columns_are_weights) {
+    out_.line("constexpr int kAcross = kColumns / kWide, kShare = kRows * kAcross / kSplits;\n");
+    out_.line("constexpr int kAtOnce = kShare > kThreads ? 2 : 1;\n");
+    out_.line("const int begin = share * kShare + threadIdx.x, end = (share + 1) * kShare;\n");
+    write_functions();
+    write_loads_at("load_columns_at", "load_columns(n, column)", has_columns());
+    write_loads_at("load_elements_at", "load_elements(n, row, column)", !wide_loads_.empty());
+    if (columns_are_weights) out_.line("load_columns_at(begin);\n");
+    out_.line("const auto begin_epilogue = [&] {{ {}load_elements_at(begin); }};\n",
+              columns_are_weights ? "" : "load_columns_at(begin); ");
   }
 
   // A thread has kWide contiguous elements of a row at a time, twice: all are loaded and computed before the
@@ -38,21 +55,12 @@ class EpilogueWriter {
     const loops::Stage& stored = stored_stage();
     const loops::Buffer& buffer = buffer_of(stored.store->buffer);
     const std::string result = fmt::format("b{}", stored.store->buffer);
-    out_.line("constexpr int kAcross = kColumns / kWide, kShare = kRows * kAcross / kSplits;\n");
-    out_.line("constexpr int kAtOnce = kShare > kThreads ? 2 : 1;\nconst int end = (share + 1) * kShare;\n");
-    write_functions();
-    out_.line("for (int i = share * kShare + threadIdx.x; i < end; i += kAtOnce * kThreads) {{\n");
+    out_.line("for (int i = begin; i < end; i += kAtOnce * kThreads) {{\n");
     out_.line("{} values[kAtOnce][kWide];\n", type_name(stored.value->dtype));
-    if (has_wide_loads()) {
-      out_.line("#pragma unroll\nfor (int n = 0; n < kAtOnce; ++n) {{\n");
-      out_.line("const int at = least(i + n * kThreads, end - 1);\n");
-      out_.line("load_neighbours(n, least<idx>(first_row + at / kAcross, x.rows - 1), ");
-      out_.line("least<idx>(first_column + at % kAcross * kWide, x.columns - 1));\n}}\n");
-    }
+    out_.line("if (i != begin) load_columns_at(i), load_elements_at(i);\n");
     out_.line("#pragma unroll\nfor (int n = 0; n < kAtOnce; ++n) {{\n");
     out_.line("const int at = least(i + n * kThreads, end - 1), across = at % kAcross * kWide;\n");
-    out_.line(
-        "f32 sums[kWide];\nadd_shares_of(sums, (const f32*)shared + at / kAcross * kSumStride + across);\n");
+    out_.line("f32 sums[kWide];\nadd_shares_of(sums, shared, at / kAcross, across);\n");
     out_.line("const idx row = least<idx>(first_row + at / kAcross, x.rows - 1);\n");
     out_.line("#pragma unroll\nfor (int k = 0; k < kWide; ++k)\n");
     out_.line(
@@ -78,7 +86,8 @@ class EpilogueWriter {
     const loops::Buffer& buffer = buffer_of(stored.store->buffer);
     const std::string result = fmt::format("b{}", stored.store->buffer);
     out_.line("const auto finish_eight = [&](idx row, idx column, const f32 (&sums)[8]) {{\n");
-    if (has_wide_loads()) out_.line("load_neighbours(0, row, column);\n");
+    if (has_columns()) out_.line("load_columns(0, column);\n");
+    if (!wide_loads_.empty()) out_.line("load_elements(0, row, column);\n");
     out_.line("{} values[8];\n#pragma unroll\nfor (int k = 0; k < 8; ++k) ", type_name(stored.value->dtype));
     out_.line("values[k] = finish(row, column + k, sums[k], 0, k);\n");
     if (are_neighbours(buffer, stored.store->index)) {
@@ -103,8 +112,21 @@ class EpilogueWriter {
     return stored;
   }
 
-  // place_of, load_neighbours if there are wide loads, and finish(row, column, sum, n, k), where n counts
-  // a thread's groups of eight.
+  // NAME(i): `load` of the kAtOnce groups of a thread from the i-th group of the tile on.
+  void write_loads_at(std::string_view name, std::string_view load, bool is_any) {
+    out_.line("const auto {} = [&](int i) {{\n", name);
+    if (is_any) {
+      out_.line("#pragma unroll\nfor (int n = 0; n < kAtOnce; ++n) {{\n");
+      out_.line("const int at = least(i + n * kThreads, end - 1);\n");
+      out_.line("const idx row = least<idx>(first_row + at / kAcross, x.rows - 1);\n");
+      out_.line("const idx column = least<idx>(first_column + at % kAcross * kWide, x.columns - 1);\n");
+      out_.line("{};\n}}\n", load);
+    }
+    out_.line("}};\n");
+  }
+
+  // place_of, load_columns and load_elements if there is something to load, and
+  // finish(row, column, sum, n, k), where n counts a thread's groups.
   void write_functions() {
     const loops::Stage& stored = stored_stage();
     write_place("place_of", buffer_of(stored.store->buffer), stored.store->index);
@@ -115,21 +137,19 @@ class EpilogueWriter {
   }
 
   const loops::Buffer& buffer_of(int buffer) const { return epilogue_.buffers[static_cast<size_t>(buffer)]; }
-  bool has_wide_loads() const {
-    return wide_ == kEight && (has_bias_ || has_column_sums_ || !wide_loads_.empty());
-  }
+  bool has_columns() const { return has_bias_ || has_column_sums_; }
 
-  // Whether eight columns from a multiple of eight on are contiguous floating-point elements at `index`.
+  // Whether `wide` columns from a multiple of it on are contiguous floating-point elements at `index`.
   bool are_neighbours(const loops::Buffer& buffer, const std::vector<Dim>& index) const {
     const Layout& layout = buffer.type.layout;
     if (!has_tensor_cores(buffer.type.dtype) || index.empty()) return false;
     if (layout.is_row_major()) return index.back() == column_;
     const LayoutAxis& inner = layout.axes.back();
     return index[static_cast<size_t>(inner.dim)] == column_ && inner.divisor == 1 &&
-           inner.modulus % kEight == 0;
+           inner.modulus % wide_ == 0;
   }
 
-  // The index if all loads of a buffer read eight contiguous elements that exist for every column.
+  // The index if all loads of a buffer read contiguous elements that exist for every column.
   std::optional<std::vector<Dim>> neighbours_read(size_t number) const {
     std::optional<std::vector<Dim>> index;
     bool one = true;
@@ -165,22 +185,27 @@ class EpilogueWriter {
     out_.line("return {};\n}};\n", scope.text(storage_offset(buffer.type.layout, buffer.type.shape, index)));
   }
 
-  // load_neighbours(n, row, column): what the eight elements from `column` on read besides their sums.
+  // load_columns(n, column) and load_elements(n, row, column): what the group of elements from `column` on
+  // reads besides their sums.
   void write_wide_loads() {
-    if (!has_wide_loads()) return;
     for (const WideLoad& load : wide_loads_) {
-      out_.line("{} wide{}[kAtOnce];\n", eight_of(epilogue_.buffers[load.buffer].type.dtype), load.buffer);
+      const DType dtype = epilogue_.buffers[load.buffer].type.dtype;
+      out_.line("{} wide{}[kAtOnce];\n", group_of(dtype, wide_), load.buffer);
       write_place(fmt::format("wide{}_place", load.buffer), epilogue_.buffers[load.buffer], load.index);
     }
-    if (has_column_sums_) out_.line("Floats<8> column_sums[kAtOnce];\n");
-    if (has_bias_) out_.line("{} bias[kAtOnce];\n", eight_of(node_.operand_type(2).dtype));
-    out_.line(
-        "const auto load_neighbours = [&](int n, idx row, idx column) {{\nconst idx count = x.columns - "
-        "column;\n");
-    if (has_column_sums_) out_.line("load_eight(column_sums[n], x3 + column, count);\n");
-    if (has_bias_) out_.line("load_eight(bias[n], x2 + column, count);\n");
+    if (has_column_sums_) out_.line("{} column_sums[kAtOnce];\n", group_of(DType::kF32, wide_));
+    if (has_bias_) out_.line("{} bias[kAtOnce];\n", group_of(node_.operand_type(2).dtype, wide_));
+    if (has_columns()) {
+      out_.line("const auto load_columns = [&](int n, idx column) {{\n");
+      if (has_column_sums_) out_.line("load_group(column_sums[n], x3 + column, x.columns - column);\n");
+      if (has_bias_) out_.line("load_group(bias[n], x2 + column, x.columns - column);\n");
+      out_.line("}};\n");
+    }
+    if (wide_loads_.empty()) return;
+    out_.line("const auto load_elements = [&](int n, idx row, idx column) {{\n");
     for (const WideLoad& load : wide_loads_)
-      out_.line("load_eight(wide{0}[n], b{0} + wide{0}_place(row, column), count);\n", load.buffer);
+      out_.line("load_group(wide{0}[n], b{0} + wide{0}_place(row, column), x.columns - column);\n",
+                load.buffer);
     out_.line("}};\n");
   }
 
@@ -198,15 +223,11 @@ class EpilogueWriter {
   // The element at `row` and `column` of `batch`, whose products add up to `sum`.
   void write_value() {
     IndexScope scope = out_.scope;
-    const bool is_wide = has_wide_loads();
     if (node_.op == &ops::normalized_linear)
       out_.line("sum = normalized(sum, moments_in(shared) + (int)(row - first_row) * 2, {});\n",
-                !has_column_sums_ ? "0"
-                : is_wide         ? "column_sums[n].each[k]"
-                                  : "x3[column]");
-    if (has_bias_ && is_wide)
+                has_column_sums_ ? "column_sums[n].each[k]" : "0");
+    if (has_bias_)
       out_.line("sum = add_(sum, number_of<{}>(bias[n], k));\n", node_.operand_type(2).dtype == DType::kBF16);
-    if (has_bias_ && !is_wide) out_.line("sum = add_(sum, load_element(x2 + column));\n");
     bind_loops(scope);
     std::vector<LocalAccess> locals;
     ExpressionWriter writer(epilogue_, locals, out_.text);
@@ -234,6 +255,11 @@ class EpilogueWriter {
 };
 
 }  // namespace
+
+void write_epilogue_loads(const Node& contraction, const ProductShape& shape, const loops::Kernel& epilogue,
+                          int wide, bool columns_are_weights, TemplateText& out) {
+  EpilogueWriter(contraction, shape, epilogue, wide, out).write_loads(columns_are_weights);
+}
 
 void write_contraction_epilogue(const Node& contraction, const ProductShape& shape,
                                 const loops::Kernel& epilogue, int wide, TemplateText& out) {

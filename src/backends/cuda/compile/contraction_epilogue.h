@@ -7,9 +7,14 @@
 
 namespace ingot::core::cuda {
 
-// The statements that apply the epilogue to the accumulators of a tile and store the results. `epilogue`: as
-// for `write_contraction`, its functions expanded; `wide`: contiguous elements of a row that a thread
-// finishes at a time, 8 or 1 (kWide).
+// The statements that begin a tile: they load the first of what the epilogue reads besides sums, or leave it
+// to begin_epilogue(), which is called when the kernel before is complete. `epilogue`: as for
+// `write_contraction`, its functions expanded; `wide`: contiguous elements of a row that a thread finishes at
+// a time, 8 or 1 (kWide); `columns_are_weights`: bias and sums of columns are.
+void write_epilogue_loads(const Node& contraction, const ProductShape& shape, const loops::Kernel& epilogue,
+                          int wide, bool columns_are_weights, TemplateText& out);
+
+// The statements that end it: they apply the epilogue to the accumulators of the tile and store the results.
 void write_contraction_epilogue(const Node& contraction, const ProductShape& shape,
                                 const loops::Kernel& epilogue, int wide, TemplateText& out);
 

@@ -74,13 +74,13 @@ bool may_normalize(const TensorType& x) {
   const auto depth = x.shape.back().constant();
   const auto rows = product(Shape(x.shape.begin(), x.shape.end() - 1)).constant();
   if (!has_tensor_cores(x.dtype) || !depth || !rows || !is_chunked(x.shape.back(), x.dtype)) return false;
-  return row_tile({.batch = 1,
-                   .rows = *rows,
-                   .columns = 1,
-                   .depth = *depth,
-                   .b_depth_inner = true,
-                   .element = static_cast<int>(bit_width(x.dtype) / 8)})
-      .has_value();
+  return !rank_row_tiles({.batch = 1,
+                          .rows = *rows,
+                          .columns = 1,
+                          .depth = *depth,
+                          .b_depth_inner = true,
+                          .element = static_cast<int>(bit_width(x.dtype) / 8)})
+              .empty();
 }
 
 bool is_tensor_core_contraction(const Node& node) {

@@ -75,7 +75,8 @@ double predicted_us(const GroupTile& tile, const ProductSize& size, const GpuLim
 int64_t GroupTile::shared_bytes() const {
   constexpr int64_t kElement = 2, kSum = 4, kSumPadding = 4, kBarriers = 16;
   const int64_t parts = stages * int64_t{kDepth} * (rows() + columns) * kElement;
-  return std::max(parts, rows() * (columns + kSumPadding) * kSum) + stages * kBarriers;
+  const int64_t sums = rows() * (columns + kSumPadding) * kSum;
+  return (splits > 1 ? parts + sums : std::max(parts, sums)) + (stages + 1) * kBarriers;
 }
 
 std::vector<GroupTile> rank_group_tiles(const ProductSize& size, const GpuLimits& limits) {

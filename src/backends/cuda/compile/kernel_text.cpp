@@ -23,8 +23,9 @@ using loops::Stage;
 
 class Writer {
  public:
-  Writer(Kernel kernel, const std::string& entry) : kernel_(std::move(kernel)) {
-    result_.plan = plan_launch(kernel_);
+  Writer(Kernel kernel, const std::string& entry, KernelOptions options)
+      : kernel_(std::move(kernel)), options_(std::move(options)) {
+    result_.plan = plan_launch(kernel_, options_.row);
     result_.entry = entry;
   }
 
@@ -68,8 +69,10 @@ class Writer {
            storage_name(buffer.type.dtype), i);
     }
     for (size_t i = 0; i < result_.plan.symbols.size(); ++i) line("i64 a{}, ", i);
-    line("char* scratch, i32* status) {{\nlet_next_start();\nwait_for_previous();\n");
+    line("char* scratch, i32* status) {{\n{}",
+         options_.next_start == NextStart::kAtOnce ? "let_next_start();\n" : "");
     for (size_t i = 0; i < result_.plan.symbols.size(); ++i) line("const idx s{} = (idx)a{};\n", i, i);
+    if (!result_.plan.row) line("wait_for_previous();\n");
   }
 
   // Variables of `loops` from the linear index of a point; the innermost varies fastest.
@@ -166,11 +169,16 @@ class Writer {
     line("const idx group = (idx)blockIdx.x * {} + threadIdx.x / {}, lane = threadIdx.x % {};\n", groups,
          plan.group, plan.group);
     if (!plan.row) declare_rows(groups);
+    const size_t before_points = text_.size();
     line("for (idx point = group; point < {}; point += (idx)gridDim.x * {}) {{\n", scope_.text(plan.points),
          groups);
     IndexScope scope = scope_;
     decode(kernel_.parallel, "point", scope);
-    if (plan.row) text_ += register_row_text(kernel_, *plan.row, scope);
+    if (plan.row) {
+      const RegisterRowText row = register_row_text(kernel_, *plan.row, scope, options_.are_weights);
+      text_ += row.point;
+      text_.insert(before_points, row.weights + "wait_for_previous();\n");
+    }
     for (size_t k = 0; !plan.row && k < kernel_.stages.size(); ++k) write_stage(k, scope);
     line("}}\n");
   }
@@ -359,6 +367,7 @@ class Writer {
   }
 
   const Kernel kernel_;
+  const KernelOptions options_;
   KernelText result_;
   IndexScope scope_;  // shape symbols
   std::vector<LocalAccess> locals_;
@@ -370,8 +379,8 @@ class Writer {
 
 }  // namespace
 
-KernelText write_kernel(const loops::Kernel& kernel, const std::string& entry) {
-  return Writer(loops::order_for_storage(loops::expand_math(kernel)), entry).write();
+KernelText write_kernel(const loops::Kernel& kernel, const std::string& entry, const KernelOptions& options) {
+  return Writer(loops::order_for_storage(loops::expand_math(kernel)), entry, options).write();
 }
 
 std::string translation_unit(std::span<const KernelText> kernels) {

@@ -6,6 +6,7 @@
 #include <string>
 
 #include "backends/cuda/compile/launch_plan.h"
+#include "backends/cuda/compile/next_start.h"
 
 namespace ingot::core::cuda {
 
@@ -18,9 +19,16 @@ struct KernelText {
   std::string text;
 };
 
+struct KernelOptions {
+  NextStart next_start = NextStart::kAtOnce;
+  size_t row = 0;                 // of register_rows
+  std::vector<bool> are_weights;  // by buffer: it exists before the program runs; none, if empty
+};
+
 // `kernel` as operators lower it; `entry` becomes its identifier. UnsupportedError INGOT-N602 for
 // four-bit dtypes.
-KernelText write_kernel(const loops::Kernel& kernel, const std::string& entry);
+KernelText write_kernel(const loops::Kernel& kernel, const std::string& entry,
+                        const KernelOptions& options = {});
 
 // Self-contained source of all of these kernels: a few large translation units compile faster than many small
 // ones.

@@ -95,7 +95,7 @@ Dim row_bytes(const Kernel& kernel) {
 
 }  // namespace
 
-LaunchPlan plan_launch(const Kernel& kernel) {
+LaunchPlan plan_launch(const Kernel& kernel, size_t row) {
   LaunchPlan plan{
       .block = kThreads, .group = 1, .flat = is_flat(kernel), .symbols = loops::free_symbols(kernel)};
   plan.points = loops::parallel_extent(kernel);
@@ -106,11 +106,12 @@ LaunchPlan plan_launch(const Kernel& kernel) {
     return plan;
   }
   plan.group = group_for(kernel);
-  if (plan.group > 1) plan.row = register_row(kernel);
-  if (plan.row) {
+  const std::vector<RegisterRow> rows = plan.group > 1 ? register_rows(kernel) : std::vector<RegisterRow>();
+  if (!rows.empty()) {
     const bool many = typical(kernel.parallel, kernel.symbols) > kFewBlocks;
+    plan.row = rows[std::min(row, rows.size() - 1)];
     plan.group = plan.row->group;
-    plan.block = many ? std::max(plan.group, 4 * kWarp) : plan.group;
+    plan.block = many && plan.group == kWarp ? 4 * kWarp : plan.group;
     return plan;
   }
   if (plan.group == kWarp) plan.block = 4 * kWarp;

@@ -17,7 +17,7 @@ namespace ingot::core::cuda {
 // A group is one thread, a warp, or a whole block.
 struct LaunchPlan {
   int block = 256;    // threads per block
-  int group = 1;      // threads per point: 1, 32, or `block`
+  int group = 1;      // threads per point: 1, a warp, or `block`
   bool flat = false;  // stages are independent elementwise ones: their loops are spread over the grid too
   std::vector<std::string> symbols;  // arguments of the kernel, in order
   Dim points = 1;                    // groups that have work
@@ -26,7 +26,8 @@ struct LaunchPlan {
   std::optional<RegisterRow> row;    // its threads keep rows in registers instead
 };
 
-// `kernel` is ordered for storage, and its functions are expanded.
-LaunchPlan plan_launch(const loops::Kernel& kernel);
+// `kernel` is ordered for storage, and its functions are expanded. `row`: which of register_rows, if it has
+// any.
+LaunchPlan plan_launch(const loops::Kernel& kernel, size_t row = 0);
 
 }  // namespace ingot::core::cuda

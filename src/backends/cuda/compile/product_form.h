@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// The choice of a body and of its tiles: tiles by warps (tensor_core_text), tiles by warp groups
-// (warp_group_text), or single rows (row_text).
+// The body of a tactic: tiles by warps (tensor_core_text), tiles by warp groups (warp_group_text), or single
+// rows (row_text).
 #pragma once
 
 #include <string>
 #include <vector>
 
 #include "backends/cuda/compile/product_shape.h"
+#include "backends/cuda/compile/product_tactic.h"
 #include "backends/cuda/compile/tensor_map.h"
 
 namespace ingot::core::cuda {
@@ -22,6 +23,6 @@ struct ProductForm {
 };
 
 ProductForm product_form(const Node& contraction, const ProductShape& shape, const ProductSize& typical,
-                         bool rounds_to_tf32, const GpuLimits& limits);
+                         bool rounds_to_tf32, const ProductTactic& tactic);
 
 }  // namespace ingot::core::cuda

@@ -22,7 +22,15 @@ using loops::Stage;
 constexpr int64_t kMostOwn = 32;         // elements of a thread
 constexpr int64_t kMostRegisters = 128;  // for values that are read once
 constexpr int64_t kShortestRow = 64;
+constexpr int kLanes = 32, kMostRowThreads = 256, kWidestVector = 8;
 constexpr const char* kRowVariable = "$row";
+
+RegisterRow divided_row(int64_t extent, int group) {
+  RegisterRow row{.extent = extent, .group = group, .wide = kWidestVector};
+  while (row.wide > 1 && (row.extent % row.wide != 0 || row.extent < int64_t{row.wide} * group))
+    row.wide /= 2;
+  return row;
+}
 
 // The loop over the row, or null for a stage that computes one value from others.
 const Loop* row_loop(const Stage& stage) {
@@ -67,15 +75,27 @@ bool is_stage_of_row(const Kernel& kernel, const Stage& stage, int64_t extent) {
 
 class RegisterRowWriter {
  public:
-  RegisterRowWriter(const Kernel& kernel, const RegisterRow& row, const IndexScope& scope)
-      : kernel_(kernel), row_(row), scope_(scope), stages_(with_one_variable(kernel)) {
+  RegisterRowWriter(const Kernel& kernel, const RegisterRow& row, const IndexScope& scope,
+                    const std::vector<bool>& are_weights)
+      : kernel_(kernel),
+        row_(row),
+        scope_(scope),
+        are_weights_(are_weights),
+        stages_(with_one_variable(kernel)) {
     row_scope_ = scope;
     row_scope_.add(kRowVariable, "at", {0, row.extent - 1});
   }
 
-  std::string write() {
+  RegisterRowText write() {
     find_loads();
-    for (const Load& load : loads_) write_load(load);
+    RegisterRowText result;
+    for (const Load& load : loads_) {
+      if (is_shared_weight(load)) write_load(load);
+    }
+    std::swap(text_, result.weights);
+    for (const Load& load : loads_) {
+      if (!is_shared_weight(load)) write_load(load);
+    }
     for (size_t k = 0; k < stages_.size(); ++k) {
       const Stage& stage = stages_[k];
       locals_.push_back({fmt::format("l{}", k), {}});
@@ -87,7 +107,8 @@ class RegisterRowWriter {
         write_reduction(k);
       }
     }
-    return std::move(text_);
+    result.point = std::move(text_);
+    return result;
   }
 
  private:
@@ -126,6 +147,16 @@ class RegisterRowWriter {
       return std::ranges::find(symbols, kRowVariable) != symbols.end();
     });
     return along_row && is_in_bounds(node, buffer.type.shape, row_scope_);
+  }
+
+  bool is_shared_weight(const Load& load) const {
+    const bool is_weight = !are_weights_.empty() && are_weights_[static_cast<size_t>(load.buffer)];
+    const auto is_of_point = [&](const std::string& symbol) {
+      return std::ranges::find(kernel_.parallel, symbol, &Loop::variable) != kernel_.parallel.end();
+    };
+    return is_weight && std::ranges::none_of(load.index, [&](const Dim& index) {
+             return std::ranges::any_of(index.symbols(), is_of_point);
+           });
   }
 
   void find_loads() {
@@ -265,6 +296,7 @@ class RegisterRowWriter {
   const Kernel& kernel_;
   const RegisterRow row_;
   const IndexScope& scope_;
+  const std::vector<bool>& are_weights_;
   IndexScope row_scope_;
   const std::vector<Stage> stages_;
   std::vector<Load> loads_;
@@ -274,26 +306,29 @@ class RegisterRowWriter {
 
 }  // namespace
 
-std::optional<RegisterRow> register_row(const Kernel& kernel) {
-  constexpr int kGroups[] = {32, 128, 256};
+std::vector<RegisterRow> register_rows(const Kernel& kernel) {
   const auto is_reduction = [](const Stage& stage) { return !stage.reduce.empty() && stage.loops.empty(); };
   const auto first = std::ranges::find_if(kernel.stages, is_reduction);
-  if (first == kernel.stages.end() || first->reduce.size() != 1) return std::nullopt;
+  if (first == kernel.stages.end() || first->reduce.size() != 1) return {};
   const auto extent = first->reduce[0].extent.constant();
-  if (!extent || *extent < kShortestRow) return std::nullopt;
+  if (!extent || *extent < kShortestRow) return {};
   const auto fits = [&](const Stage& stage) { return is_stage_of_row(kernel, stage, *extent); };
-  if (!std::ranges::all_of(kernel.stages, fits)) return std::nullopt;
-  for (const int group : kGroups) {
-    RegisterRow row{.extent = *extent, .group = group, .wide = 8};
-    while (row.wide > 1 && (row.extent % row.wide != 0 || row.extent < int64_t{row.wide} * group))
-      row.wide /= 2;
-    if (row.chunks() * row.wide <= kMostOwn) return row;
+  if (!std::ranges::all_of(kernel.stages, fits)) return {};
+  std::vector<RegisterRow> rows;
+  for (const int group : {kLanes, 4 * kLanes, kMostRowThreads}) {
+    const RegisterRow row = divided_row(*extent, group);
+    if (rows.empty() && row.chunks() * row.wide <= kMostOwn) rows.push_back(row);
   }
-  return std::nullopt;
+  // As many threads as have one vector each: shorter chains of instructions, but sums meet in shared memory.
+  const int64_t warps = (*extent + kWidestVector * kLanes - 1) / (kWidestVector * kLanes);
+  if (rows.empty() || warps * kLanes > kMostRowThreads || warps * kLanes == rows[0].group) return rows;
+  rows.push_back(divided_row(*extent, static_cast<int>(warps * kLanes)));
+  return rows;
 }
 
-std::string register_row_text(const Kernel& kernel, const RegisterRow& row, const IndexScope& scope) {
-  return RegisterRowWriter(kernel, row, scope).write();
+RegisterRowText register_row_text(const Kernel& kernel, const RegisterRow& row, const IndexScope& scope,
+                                  const std::vector<bool>& are_weights) {
+  return RegisterRowWriter(kernel, row, scope, are_weights).write();
 }
 
 }  // namespace ingot::core::cuda

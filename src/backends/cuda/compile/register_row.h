@@ -18,11 +18,17 @@ struct RegisterRow {
   int64_t chunks() const { return (extent + group * wide - 1) / (group * wide); }
 };
 
-// nullopt if a stage is not over the whole row, or if its parts would not fit in registers.
-std::optional<RegisterRow> register_row(const loops::Kernel& kernel);
+// Ways to divide the kernel's rows, the default first; none if a stage is not over the whole row, or if its
+// parts would not fit in registers.
+std::vector<RegisterRow> register_rows(const loops::Kernel& kernel);
 
-// The statements that compute one point of the parallel loops, whose variables are in `scope`; `lane` is the
-// thread's number in its group.
-std::string register_row_text(const loops::Kernel& kernel, const RegisterRow& row, const IndexScope& scope);
+struct RegisterRowText {
+  std::string weights;  // loads of weights that all points share; nothing else has to be complete for them
+  std::string point;    // what computes one point of the parallel loops, whose variables are in scope
+};
+
+// `lane` is the thread's number in its group. `are_weights`: of KernelOptions.
+RegisterRowText register_row_text(const loops::Kernel& kernel, const RegisterRow& row,
+                                  const IndexScope& scope, const std::vector<bool>& are_weights);
 
 }  // namespace ingot::core::cuda

@@ -12,7 +12,7 @@ namespace {
 //     sums of the lanes, in a fixed order -> shared memory -> epilogue
 // Arithmetic takes far less time than the loads of b.
 constexpr std::string_view kBody = R"cuda(
-constexpr int kThreads = kWarps * 32, kColumns = kWarps * kOwnColumns, kSumStride = kColumns, kStep = 32 * kChunk, kSteps = (kDepth + kStep - 1) / kStep;
+constexpr int kThreads = kWarps * 32, kColumns = kWarps * kOwnColumns, kStep = 32 * kChunk, kSteps = (kDepth + kStep - 1) / kStep;
 
 DEVICE Packed load_chunk(const Element* from) {  // read once: not kept in L1
   if (!kBIsWeight) return *(const Packed*)from;  // the kernel before may still have been writing it when this one began
@@ -25,7 +25,7 @@ DEVICE Packed b_chunk(const Operands& x, idx batch, idx column, int step) {
   return depth < kDepth && column < x.columns ? load_chunk(b_place(x, batch, column, depth)) : Packed{};
 }
 
-DEVICE void multiply_tile(char* shared, int, idx batch, idx first_row, idx first_column, const Operands& x) {
+template <class Begin> DEVICE void multiply_tile(char* shared, int, idx batch, idx first_row, idx first_column, const Operands& x, const Begin& begin_epilogue) {
   const int lane = threadIdx.x % 32, warp = threadIdx.x / 32;
   f32* const kept = (f32*)shared;                              // [kRows][kColumns]
   Element* const a = (Element*)(shared + kRows * kColumns * 4);  // [kRows][kDepth]
@@ -37,7 +37,7 @@ DEVICE void multiply_tile(char* shared, int, idx batch, idx first_row, idx first
     #pragma unroll
     for (int c = 0; c < kOwnColumns; ++c) ahead[s][c] = b_chunk(x, batch, column + c, s);
   if (kBIsWeight) wait_for_previous();
-  let_next_start();
+  if (kNextWithOperands) let_next_start();
   for (int i = threadIdx.x; i < kRows * (kDepth / kChunk); i += kThreads) {
     const int row = i / (kDepth / kChunk), depth = i % (kDepth / kChunk) * kChunk;
     bool valid = first_row + row < x.rows;
@@ -45,6 +45,7 @@ DEVICE void multiply_tile(char* shared, int, idx batch, idx first_row, idx first
     copy_chunk(a + row * kDepth + depth, valid ? from : x.a, valid);
   }
   commit_copies();
+  begin_epilogue();
   wait_for_copies<0>();
   __syncthreads();
   keep_moments_of_rows(shared, a);
@@ -82,15 +83,16 @@ DEVICE void multiply_tile(char* shared, int, idx batch, idx first_row, idx first
   __syncthreads();
 }
 
-DEVICE void multiply_one_by_one(f32* kept, int, idx batch, idx first_row, idx first_column, const Operands& x) {
+DEVICE void multiply_one_by_one(char* shared, int, idx batch, idx first_row, idx first_column, const Operands& x) {
   for (int i = threadIdx.x; i < kRows * kColumns; i += kThreads) {
     const idx row = first_row + i / kColumns, column = first_column + i % kColumns;
-    kept[i] = row < x.rows && column < x.columns ? sum_one_by_one(0, x.depth, batch, row, column, x) : 0;
+    ((f32*)shared)[i] = row < x.rows && column < x.columns ? sum_one_by_one(0, x.depth, batch, row, column, x) : 0;
   }
   __syncthreads();
 }
 
-DEVICE void add_shares_of(f32 (&sums)[kWide], const f32* place) { sums[0] = *place; }
+DEVICE void end_tile(bool) { __syncthreads(); }
+DEVICE void add_shares_of(f32 (&sums)[kWide], char* shared, int row, int column) { sums[0] = ((const f32*)shared)[row * kColumns + column]; }
 )cuda";
 
 }  // namespace

@@ -6,6 +6,7 @@
 #include "backends/cuda/compile/attention.h"
 #include "backends/cuda/compile/contraction_rules.h"
 #include "backends/cuda/compile/depthwise.h"
+#include "backends/cuda/compile/tensor_core_types.h"
 #include "backends/steps/loop_steps.h"
 #include "ops/convolution.h"
 #include "ops/ops.h"
@@ -25,9 +26,15 @@ bool is_convolution_of_channels(const Node& node) {
          node.operand_type(0).shape[1] == Dim(node.attributes<ops::Convolution>().groups);
 }
 
+// Its channels are padded, and its layouts assigned, behind this judgement.
+bool will_have_tensor_cores(const Node& node) {
+  return node.op == &ops::convolution && node.operand_type(0).rank() == 4 &&
+         has_tensor_cores(node.operand_type(0).dtype) && node.attributes<ops::Convolution>().groups == 1;
+}
+
 bool has_template(const Node& node) {
-  return is_tensor_core_contraction(node) || is_tensor_core_attention(node) || is_depthwise(node) ||
-         is_convolution_of_channels(node);
+  return is_tensor_core_contraction(node) || will_have_tensor_cores(node) || is_tensor_core_attention(node) ||
+         is_depthwise(node) || is_convolution_of_channels(node);
 }
 
 }  // namespace

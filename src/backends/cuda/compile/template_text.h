@@ -31,7 +31,8 @@ struct TemplateKernel {
   int64_t shared_bytes = 0;
   std::vector<TensorMap> maps;
   std::vector<std::string> symbols;
-  std::string text;  // without the prelude
+  std::string text;    // without the prelude
+  std::string tactic;  // LoweredKernel::tactic
 };
 
 class TemplateText {

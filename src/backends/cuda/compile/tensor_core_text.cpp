@@ -80,20 +80,22 @@ template <bool> DEVICE void store_eight(f32* p, const f32 (&v)[8]) { store_row<f
 template <bool bf16> DEVICE f32 load_half(const u16* p) { return bf16 ? load_bf16(p) : load_f16(p); }
 // Eight neighbours from `p` on, of which `count` exist; the last stands for those beyond. They are converted apart, so
 // that all loads of a thread are on their way together.
-DEVICE void load_eight(Packed& packed, const u16* p, i64 count) {
+DEVICE void load_group(Packed& packed, const u16* p, i64 count) {
   if (count >= 8 && is_aligned(p)) packed = *(const Packed*)p;
   else {
     #pragma unroll
     for (int k = 0; k < 4; ++k) packed.pairs[k] = (u32)p[least<i64>(2 * k, count - 1)] | (u32)p[least<i64>(2 * k + 1, count - 1)] << 16;
   }
 }
-DEVICE void load_eight(Floats<8>& floats, const f32* p, i64 count) {
+DEVICE void load_group(Floats<8>& floats, const f32* p, i64 count) {
   if (count >= 8 && is_aligned(p)) floats = *(const Floats<8>*)p;
   else {
     #pragma unroll
     for (int k = 0; k < 8; ++k) floats.each[k] = p[least<i64>(k, count - 1)];
   }
 }
+DEVICE void load_group(Halves<1>& half, const u16* p, i64) { half.each[0] = *p; }
+DEVICE void load_group(Floats<1>& number, const f32* p, i64) { number.each[0] = *p; }
 template <bool bf16> DEVICE f32 number_of(const Packed& packed, int k) {
   const u16 half = (u16)(packed.pairs[k / 2] >> k % 2 * 16);
   return load_half<bf16>(&half);
@@ -208,7 +210,7 @@ DEVICE void keep_sums(f32* to, const f32 (&sums)[kOwnRows / 16][kOwnColumns / 8]
   }
 }
 
-DEVICE void multiply_tile(char* shared, int share, idx batch, idx first_row, idx first_column, const Operands& x) {
+template <class Begin> DEVICE void multiply_tile(char* shared, int share, idx batch, idx first_row, idx first_column, const Operands& x, const Begin& begin_epilogue) {
   Element* const a = (Element*)shared;
   Element* const b = a + kStages * kATile;
   f32 sums[kOwnRows / 16][kOwnColumns / 8][4] = {};
@@ -225,10 +227,11 @@ DEVICE void multiply_tile(char* shared, int share, idx batch, idx first_row, idx
     if (s < parts) copy_a(a + s * kATile, depth_of(s), copies, x);
     commit_copies();
   }
+  begin_epilogue();
   for (int part = 0; part < parts; ++part) {
     wait_for_copies<kStages - 2>();
     __syncthreads();
-    if (part + 1 == parts) let_next_start();
+    if (kNextWithOperands && part + 1 == parts) let_next_start();
     const int next = part + kStages - 1;
     if (next < parts) {
       copy_b(b + next % kStages * kBTile, depth_of(next), copies, x);
@@ -241,7 +244,9 @@ DEVICE void multiply_tile(char* shared, int share, idx batch, idx first_row, idx
   __syncthreads();
   keep_sums((f32*)shared, sums);
   mend_sums((f32*)shared, sums, depth_of(0), least(x.depth, depth_of(parts)), batch, first_row, first_column, x);
+  if (kSplits > 1) synchronize_cluster();
 }
+DEVICE void end_tile(bool) { if (kSplits > 1) synchronize_cluster(); else __syncthreads(); }
 )cuda";
 
 constexpr std::string_view kOneByOne = R"cuda(
@@ -256,19 +261,20 @@ DEVICE f32 sum_one_by_one(idx depth, idx end, idx batch, idx row, idx column, co
 }
 )cuda";
 
-// For tiles whose sums are in shared memory, [kRows][kSumStride].
+// For tiles whose sums are in shared memory, [kRows][kSumStride], in a cluster each block's share of them.
 constexpr std::string_view kSums = R"cuda(
-DEVICE void multiply_one_by_one(f32* to, int share, idx batch, idx first_row, idx first_column, const Operands& x) {
+DEVICE void multiply_one_by_one(char* shared, int share, idx batch, idx first_row, idx first_column, const Operands& x) {
   for (int i = threadIdx.x; i < kRows * kColumns; i += kThreads) {
     const idx row = first_row + i / kColumns, column = first_column + i % kColumns;
     const bool is_own = share == 0 && row < x.rows && column < x.columns;
-    to[i / kColumns * kSumStride + i % kColumns] = is_own ? sum_one_by_one(0, x.depth, batch, row, column, x) : 0;
+    ((f32*)shared)[i / kColumns * kSumStride + i % kColumns] = is_own ? sum_one_by_one(0, x.depth, batch, row, column, x) : 0;
   }
-  __syncthreads();
+  if (kSplits > 1) synchronize_cluster(); else __syncthreads();
 }
 
 // Neighbours of the tile: the shares of the cluster's blocks, in order.
-DEVICE void add_shares_of(f32 (&sums)[kWide], const f32* place) {
+DEVICE void add_shares_of(f32 (&sums)[kWide], char* shared, int row, int column) {
+  const f32* const place = (const f32*)shared + row * kSumStride + column;
   #pragma unroll
   for (int s = 0; s < kSplits; ++s)
     #pragma unroll

@@ -16,8 +16,8 @@ std::string contraction_body(std::string_view products);
 std::string_view products_of_halves();
 // The sum over a part of the depth by scalar arithmetic, for all bodies.
 std::string_view sum_one_by_one();
-// Called after it, or after the body for warp groups: operands that are not aligned, and accumulators that
-// blocks share.
+// Operands that are not aligned, and accumulators in shared memory, of which each block of a cluster has a
+// share.
 std::string_view sums_of_tiles();
 
 }  // namespace ingot::core::cuda

@@ -87,16 +87,20 @@ int64_t RowTile::shared_bytes(const ProductSize& size) const {
   return int64_t{rows} * (columns() * 4 + size.depth * size.element);
 }
 
-std::optional<RowTile> row_tile(const ProductSize& size) {
+std::vector<RowTile> rank_row_tiles(const ProductSize& size) {
   constexpr int64_t kMostRows = 4, kMostDepthBytes = 1 << 14, kStepBytes = 512;
   constexpr int64_t kManyColumns = 4096;  // two per warp keep all processors busy
   constexpr int64_t kChunks = 16;         // of a lane, in registers
-  if (size.rows > kMostRows || size.depth * size.element > kMostDepthBytes || !size.b_depth_inner)
-    return std::nullopt;
-  const int own = size.columns >= kManyColumns ? 2 : 1;
-  const int64_t ahead = std::min(divide_up(size.depth * size.element, kStepBytes), kChunks / own);
+  if (size.rows > kMostRows || size.depth * size.element > kMostDepthBytes || !size.b_depth_inner) return {};
   const int rows = size.rows == 3 ? 4 : static_cast<int>(size.rows);
-  return RowTile{.rows = rows, .own_columns = own, .ahead = static_cast<int>(ahead)};
+  const int64_t steps = divide_up(size.depth * size.element, kStepBytes);
+  std::vector<RowTile> tiles;
+  for (const int own : {1, 2}) {
+    const auto ahead = static_cast<int>(std::min(steps, kChunks / own));
+    tiles.push_back({.rows = rows, .own_columns = own, .ahead = ahead});
+  }
+  if (size.columns >= kManyColumns) std::swap(tiles[0], tiles[1]);
+  return tiles;
 }
 
 std::vector<Tile> rank_tiles(const ProductSize& size, const GpuLimits& limits) {

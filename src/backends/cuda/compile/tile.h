@@ -3,7 +3,6 @@
 #pragma once
 
 #include <cstdint>
-#include <optional>
 #include <vector>
 
 #include "backends/cuda/compile/gpu_limits.h"
@@ -52,9 +51,9 @@ struct GroupTile {
   int64_t shared_bytes() const;
 };
 
-// nullopt if the product has more rows, or if b is not contiguous along the depth.
-std::optional<RowTile> row_tile(const ProductSize& size);
-// Tiles that fit the product, the predicted fastest first.
+// Tiles that fit the product, the predicted fastest first. None of rows if the product has more than four, or
+// if b is not contiguous along the depth.
+std::vector<RowTile> rank_row_tiles(const ProductSize& size);
 std::vector<Tile> rank_tiles(const ProductSize& size, const GpuLimits& limits);
 // The same for warp groups; empty if there are too few rows, or if the GPU has no warp groups.
 std::vector<GroupTile> rank_group_tiles(const ProductSize& size, const GpuLimits& limits);

@@ -3,6 +3,8 @@
 
 #include <fmt/core.h>
 
+#include "backends/cuda/compile/tensor_core_text.h"
+
 namespace ingot::core::cuda {
 namespace {
 
@@ -39,6 +41,20 @@ DEVICE void arrive_and_expect(u32 barrier, u32 bytes) { asm volatile("mbarrier.a
 DEVICE void wait_for_phase(u32 barrier, u32 phase) {
   asm volatile("{\n.reg .pred done;\nWAIT:\nmbarrier.try_wait.parity.shared::cta.b64 done, [%0], %1;\n@done bra DONE;\nbra WAIT;\nDONE:\n}" ::"r"(barrier), "r"(phase) : "memory");
 }
+// The same for what blocks of the cluster send.
+DEVICE void wait_for_shares(u32 barrier, u32 phase) {
+  asm volatile("{\n.reg .pred done;\nWAIT:\nmbarrier.try_wait.parity.acquire.cluster.shared::cta.b64 done, [%0], %1;\n@done bra DONE;\nbra WAIT;\nDONE:\n}" ::"r"(barrier), "r"(phase) : "memory");
+}
+DEVICE u32 address_in_block(u32 address, int block) {
+  u32 remote;
+  asm("mapa.shared::cluster.u32 %0, %1, %2;" : "=r"(remote) : "r"(address), "r"(block));
+  return remote;
+}
+DEVICE void send_four(u32 to, u32 barrier, f32 a, f32 b, f32 c, f32 d) {
+  asm volatile("st.async.shared::cluster.mbarrier::complete_tx::bytes.v4.f32 [%0], {%2, %3, %4, %5}, [%1];" ::"r"(to), "r"(barrier), "f"(a), "f"(b), "f"(c), "f"(d) : "memory");
+}
+DEVICE void arrive_at_cluster() { asm volatile("barrier.cluster.arrive.release;" ::: "memory"); }
+DEVICE void wait_for_cluster() { asm volatile("barrier.cluster.wait.acquire;" ::: "memory"); }
 // What threads wrote to shared memory comes before what bulk copies and warp groups do there.
 DEVICE void order_shared_memory() { asm volatile("fence.proxy.async.shared::cta;" ::: "memory"); }
 
@@ -61,16 +77,18 @@ template <int pending> DEVICE void wait_for_products() { asm volatile("wgmma.wai
 //     weights of the first kStages parts of (its block's share of) the depth; wait for the predecessor; the
 //     remaining parts, as buffers become free
 //   each of the others: its 64 rows of a times all columns of b, part by part, in registers
-//   sums -> shared memory -> epilogue, as in tensor_core_text.cpp
+//   sums -> shared memory, in a cluster that of the block which finishes the row -> epilogue
 constexpr std::string_view kGroupBody = R"cuda(
 constexpr int kGroups = kRows / 64, kThreads = (kGroups + 1) * 128, kSumStride = kColumns + 4;
 constexpr int kATile = kRows * kDepth, kBTile = kColumns * kDepth, kPartBytes = (kATile + kBTile) * 2;
-constexpr int kAllPartBytes = kStages * kPartBytes, kSumBytes = kRows * kSumStride * 4, kTileBytes = kAllPartBytes > kSumBytes ? kAllPartBytes : kSumBytes;
+constexpr int kAllPartBytes = kStages * kPartBytes, kSumBytes = kRows * kSumStride * 4;
+constexpr int kTileBytes = kSplits > 1 ? kAllPartBytes + kSumBytes : kAllPartBytes > kSumBytes ? kAllPartBytes : kSumBytes;
 
 struct Parts {
   u16* tiles;  // [kStages][a, b]
   u32 full, empty;  // barriers, kStages each
-  int used;    // parts of earlier tiles
+  u32 shares;       // barrier: of sums from the blocks of the cluster
+  int used, turn;   // parts of earlier tiles, and their number
   __device__ __forceinline__ u16* a(int part) { return tiles + (used + part) % kStages * (kATile + kBTile); }
   __device__ __forceinline__ u16* b(int part) { return a(part) + kATile; }
   __device__ __forceinline__ u32 barrier(u32 of, int part) { return of + (used + part) % kStages * 8; }
@@ -82,16 +100,19 @@ DEVICE Parts make_parts(char* shared, bool aligned, const TensorMap* a_map, cons
   parts.tiles = (u16*)shared;
   parts.full = shared_address(shared + kTileBytes);
   parts.empty = parts.full + kStages * 8;
-  parts.used = 0;
+  parts.shares = parts.empty + kStages * 8;
+  parts.used = parts.turn = 0;
   if (threadIdx.x == kGroups * 128) {
     if (aligned) fetch_map(a_map), fetch_map(b_map);
     for (int s = 0; s < kStages; ++s) {
       make_barrier(parts.full + s * 8, 1);
       make_barrier(parts.empty + s * 8, kGroups * 4);
     }
+    if (kSplits > 1) make_barrier(parts.shares, 1);
     show_barriers();
   }
   __syncthreads();
+  if (kSplits > 1 && aligned) arrive_at_cluster();
   return parts;
 }
 
@@ -119,7 +140,7 @@ DEVICE void multiply_parts(f32 (&sums)[kColumns / 8][4], Parts& p, int parts) {
   const int group = threadIdx.x / 128;
   for (int part = 0; part < parts; ++part) {
     wait_for_phase(p.barrier(p.full, part), p.phase(part));
-    if (part + 1 == parts) let_next_start();
+    if (kNextWithOperands && part + 1 == parts) let_next_start();
     hold_sums(sums);
     begin_products();
     const u64 a = matrix_of(p.a(part) + group * 64 * kDepth), b = matrix_of(p.b(part));
@@ -136,7 +157,10 @@ DEVICE void multiply_parts(f32 (&sums)[kColumns / 8][4], Parts& p, int parts) {
   hold_sums(sums);
   if (threadIdx.x % 32 == 0) arrive(p.barrier(p.empty, parts - 1));
 }
+)cuda";
 
+// One block has all of a tile's depth: its sums take the place of the parts.
+constexpr std::string_view kSumsOfBlock = R"cuda(
 DEVICE void keep_group_sums(f32* to, const f32 (&sums)[kColumns / 8][4]) {
   const int lane = threadIdx.x % 32, row = threadIdx.x / 32 * 16 + lane / 4;
   #pragma unroll
@@ -147,20 +171,71 @@ DEVICE void keep_group_sums(f32* to, const f32 (&sums)[kColumns / 8][4]) {
           (u64)__float_as_uint(sums[j][2 * h]) | (u64)__float_as_uint(sums[j][2 * h + 1]) << 32;
 }
 
-DEVICE void multiply_tile(char* shared, Parts& p, int share, idx batch, idx first_row, idx first_column, const TensorMap* a_map, const TensorMap* b_map, const Operands& x) {
-  const int all = (int)((x.depth + kDepth - 1) / kDepth), first = all * share / kSplits, parts = all * (share + 1) / kSplits - first;
-  f32 sums[kColumns / 8][4] = {};
-  if (threadIdx.x >= kGroups * 128) {
-    if (threadIdx.x == kGroups * 128) copy_parts(p, first, parts, batch, first_row, first_column, a_map, b_map, x);
-    else wait_for_previous();
-  } else {
-    wait_for_previous();
-    multiply_parts(sums, p, parts);
-  }
+DEVICE void share_sums(char* shared, const Parts&, int, const f32 (&sums)[kColumns / 8][4]) {
   __syncthreads();  // all have read all parts
   if (threadIdx.x < kGroups * 128) keep_group_sums((f32*)shared, sums);
   __syncthreads();
+}
+DEVICE void end_tile(bool) { order_shared_memory(), __syncthreads(); }
+)cuda";
+
+// Each block finishes an equal share of the rows, for which the others send it their sums.
+constexpr std::string_view kSumsOfCluster = R"cuda(
+constexpr int kOwnRows = kRows / kSplits;
+DEVICE f32* sums_in(char* shared) { return (f32*)(shared + kAllPartBytes); }  // [kSplits][kOwnRows][kSumStride]
+
+// The lanes of a pair exchange two numbers for four neighbours of one row.
+DEVICE void send_sums(char* shared, u32 barrier, int share, const f32 (&sums)[kColumns / 8][4]) {
+  const int lane = threadIdx.x % 32, odd = lane % 2, row = threadIdx.x / 32 * 16 + lane / 4 + odd * 8, owner = row / kOwnRows;
+  const u32 to = address_in_block(shared_address(sums_in(shared) + (share * kOwnRows + row % kOwnRows) * kSumStride + lane % 4 / 2 * 4), owner);
+  const u32 arrival = address_in_block(barrier, owner);
+  #pragma unroll
+  for (int j = 0; j < kColumns / 8; ++j) {
+    const f32 first = __shfl_xor_sync(~0u, odd ? sums[j][0] : sums[j][2], 1), second = __shfl_xor_sync(~0u, odd ? sums[j][1] : sums[j][3], 1);
+    if (odd) send_four(to + j * 32, arrival, first, second, sums[j][2], sums[j][3]);
+    else send_four(to + j * 32, arrival, sums[j][0], sums[j][1], first, second);
+  }
+}
+
+DEVICE void share_sums(char* shared, const Parts& p, int share, const f32 (&sums)[kColumns / 8][4]) {
+  if (threadIdx.x == 0) arrive_and_expect(p.shares, kRows * kColumns * 4);
+  if (p.turn == 0) wait_for_cluster();  // all blocks have made their barriers
+  if (threadIdx.x < kGroups * 128) send_sums(shared, p.shares, share, sums);
+  wait_for_shares(p.shares, p.turn & 1);
+}
+
+DEVICE void multiply_one_by_one(char* shared, int share, idx batch, idx first_row, idx first_column, const Operands& x) {
+  for (int i = threadIdx.x; i < kRows * kColumns; i += kThreads) {
+    const int own = i / kColumns;
+    const idx row = first_row + share * kOwnRows + own, column = first_column + i % kColumns;
+    const bool is_own = own < kOwnRows && row < x.rows && column < x.columns;
+    sums_in(shared)[own * kSumStride + i % kColumns] = is_own ? sum_one_by_one(0, x.depth, batch, row, column, x) : 0;
+  }
+  __syncthreads();
+}
+
+// The shares of the cluster's blocks, in order.
+DEVICE void add_shares_of(f32 (&sums)[kWide], char* shared, int row, int column) {
+  const f32* const place = sums_in(shared) + row % kOwnRows * kSumStride + column;
+  #pragma unroll
+  for (int s = 0; s < kSplits; ++s)
+    #pragma unroll
+    for (int k = 0; k < kWide; ++k) sums[k] = s == 0 ? place[k] : sums[k] + place[s * kOwnRows * kSumStride + k];
+}
+DEVICE void end_tile(bool last) { if (!last) synchronize_cluster(); }
+)cuda";
+
+constexpr std::string_view kGroupTile = R"cuda(
+template <class Begin> DEVICE void multiply_tile(char* shared, Parts& p, int share, idx batch, idx first_row, idx first_column, const TensorMap* a_map, const TensorMap* b_map, const Operands& x, const Begin& begin_epilogue) {
+  const int all = (int)((x.depth + kDepth - 1) / kDepth), first = all * share / kSplits, parts = all * (share + 1) / kSplits - first;
+  f32 sums[kColumns / 8][4] = {};
+  if (threadIdx.x == kGroups * 128) copy_parts(p, first, parts, batch, first_row, first_column, a_map, b_map, x);
+  else wait_for_previous();
+  begin_epilogue();
+  if (threadIdx.x < kGroups * 128) multiply_parts(sums, p, parts);
+  share_sums(shared, p, share, sums);
   p.used += parts;
+  ++p.turn;
 }
 )cuda";
 
@@ -186,6 +261,11 @@ std::string warp_group_functions(int columns, bool bf16) {
              columns, columns / 8, type, registers, numbers, numbers + 1, outputs);
 }
 
-std::string_view warp_group_body() { return kGroupBody; }
+std::string warp_group_body(int splits) {
+  return std::string(kGroupBody) +
+         (splits > 1 ? std::string(kSumsOfCluster)
+                     : std::string(sums_of_tiles()) + std::string(kSumsOfBlock)) +
+         std::string(kGroupTile);
+}
 
 }  // namespace ingot::core::cuda

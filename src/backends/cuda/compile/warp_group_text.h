@@ -10,7 +10,8 @@ namespace ingot::core::cuda {
 std::string_view bulk_copy_functions();
 // The same, and products of warp groups (wgmma), for sm_90a.
 std::string warp_group_functions(int columns, bool bf16);
-// multiply_tile of contractions whose operands have tensor maps: see the sketch in warp_group_text.cpp.
-std::string_view warp_group_body();
+// multiply_tile of contractions whose operands have tensor maps, and what becomes of its sums: see the sketch
+// in warp_group_text.cpp. `splits`: blocks of a cluster.
+std::string warp_group_body(int splits);
 
 }  // namespace ingot::core::cuda

@@ -2,6 +2,7 @@
 #include "backends/cuda/execute/device.h"
 
 #include <algorithm>
+#include <array>
 
 #include <fmt/core.h>
 
@@ -44,6 +45,10 @@ Device::Device(const Driver& driver) : driver_(driver) {
   shared_bytes_ = attribute(kMostSharedBytes);
   constexpr int kFirstToOverlap = 9;
   overlaps_kernels_ = attribute(kMajor) >= kFirstToOverlap;
+  std::array<char, 256> name{};
+  check(driver_, driver_.device_name(name.data(), static_cast<int>(name.size()) - 1, device),
+        "cuDeviceGetName");
+  model_ = name.data();
   architecture_ = fmt::format("sm_{}{}", attribute(kMajor), attribute(kMinor));
 }
 

@@ -20,6 +20,7 @@ class Device final : public DeviceMemory {
   int shared_bytes() const { return shared_bytes_; }                 // that one block may ask for
   bool overlaps_kernels() const { return overlaps_kernels_; }        // programmatic dependent launch
   const std::string& architecture() const { return architecture_; }  // "sm_90"
+  const std::string& model() const { return model_; }                // "NVIDIA H200"
   // Makes its context current in the calling thread.
   void enter() const;
 
@@ -35,7 +36,7 @@ class Device final : public DeviceMemory {
   Handle context_ = nullptr;
   int processors_ = 0, shared_bytes_ = 0;
   bool overlaps_kernels_ = false;
-  std::string architecture_;
+  std::string architecture_, model_;
 };
 
 inline Address address(const void* pointer) { return reinterpret_cast<Address>(pointer); }

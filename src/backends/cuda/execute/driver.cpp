@@ -26,6 +26,7 @@ const char* find_all(void* library, Driver& driver) {
   get("cuGetErrorName", driver.error_name);
   get("cuDeviceGetCount", driver.device_count);
   get("cuDeviceGet", driver.device);
+  get("cuDeviceGetName", driver.device_name);
   get("cuDeviceGetAttribute", driver.attribute);
   get("cuDevicePrimaryCtxRetain", driver.retain_context);
   get("cuCtxGetCurrent", driver.current_context);

@@ -30,6 +30,7 @@ struct Driver {
   int (*error_name)(int, const char**);
   int (*device_count)(int*);
   int (*device)(int*, int);
+  int (*device_name)(char*, int, int);
   int (*attribute)(int*, int, int);
   int (*retain_context)(Handle*, int);
   int (*current_context)(Handle*);

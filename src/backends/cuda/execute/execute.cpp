@@ -13,6 +13,14 @@ class CudaExecutor final : public Executor {
  public:
   std::string_view name() const override { return "cuda"; }
 
+  std::string processor() const override {
+    try {
+      return Device::get().model();
+    } catch (const DeviceError&) {
+      return {};
+    }
+  }
+
   std::string missing(const Image& image) const override {
     try {
       return cuda::missing(image, Device::get());

@@ -86,20 +86,23 @@ TEST_P(ConvolutionTemplate, EqualsTheSumOverTheWindow) {
   TensorType result = type_of(is_floating(x) ? DType::kF32 : DType::kI32, convolution_result_shape(c));
   result.shape[0] = Dim::symbol("B");
   result.layout = *request.results[0];
-  TemplateKernel plan =
-      plan_convolution(operands, result, attributes, outside, plain_epilogue(result), {{"B", {}}}, target);
-
   SymbolValues symbols{{"B", c.input[0]}};
   std::vector<HostBuffer> buffers;
   for (const TensorType& type : operands) buffers.push_back(random_buffer(type, symbols, buffers.size()));
-  buffers.push_back(HostBuffer(result, symbols));
-  run_template(plan, symbols, buffers);
-  for_each_index(convolution_result_shape(c), [&](const std::vector<int64_t>& place) {
-    const double sum = expected_at(c, place, buffers[0], buffers[1], outside);
-    const double expected = sum + (has_bias ? buffers[2].at({place[1]}) : 0);
-    ASSERT_NEAR(buffers.back().at(place), expected, is_floating(x) ? 1e-4 : 0)
-        << testing::PrintToString(place);
-  });
+  const auto tactics = convolution_tactics(operands, attributes, features_of(target));
+  for (const PanelTactic& tactic : tactics_to_try(tactics, c.input[2])) {
+    const TemplateKernel plan = plan_convolution(operands, result, attributes, outside,
+                                                 plain_epilogue(result), {{"B", {}}}, target, tactic);
+    buffers.push_back(HostBuffer(result, symbols));
+    run_template(plan, symbols, buffers);
+    for_each_index(convolution_result_shape(c), [&](const std::vector<int64_t>& place) {
+      const double sum = expected_at(c, place, buffers[0], buffers[1], outside);
+      const double expected = sum + (has_bias ? buffers[2].at({place[1]}) : 0);
+      ASSERT_NEAR(buffers.back().at(place), expected, is_floating(x) ? 1e-4 : 0)
+          << testing::PrintToString(place) << ", " << plan.tactic;
+    });
+    buffers.pop_back();
+  }
 }
 
 const ConvolutionCase kConvolutionCases[] = {

@@ -90,6 +90,17 @@ TEST(CudaText, RefusesFourBitIntegers) {
   EXPECT_THROW(write_kernel(kernel, "k"), UnsupportedError);
 }
 
+// The same with the other number of threads a row, and with operands that are weights.
+void add_other_cuts(std::vector<Case>& cases) {
+  for (size_t i = 0, count = cases.size(); i < count; ++i) {
+    Case other = cases[i];
+    other.options.row = 1;
+    for (const loops::Buffer& buffer : other.kernel.buffers)
+      other.options.are_weights.push_back(buffer.access == loops::Access::kRead);
+    cases.push_back(std::move(other));
+  }
+}
+
 TEST(CudaKernels, RowsOfAllLengths) {
   std::vector<Case> cases;
   for (const int64_t columns : {1, 8, 31, 32, 33, 64, 77, 128, 771, 1000, 1025, 5000, 8192, 20000}) {
@@ -100,6 +111,7 @@ TEST(CudaKernels, RowsOfAllLengths) {
                      .symbols = {{"R", 3}, {"C", columns}},
                      .operands = {}});
   }
+  add_other_cuts(cases);
   test::expect_all_same(std::move(cases), {.relative = 1e-5, .low = 0.5});  // sums do not cancel
 }
 

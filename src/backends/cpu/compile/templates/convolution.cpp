@@ -26,14 +26,16 @@ TileShape tile_of(int64_t columns, int64_t groups, CpuFeatures features, DType a
 int64_t group_columns(const TensorType& weight, const ops::Convolution& attributes) {
   return *weight.shape[0].constant() / attributes.groups;
 }
-TileShape tile_of(std::span<const TensorType> operands, const ops::Convolution& attributes,
-                  CpuFeatures features) {
+
+TileShape convolution_tile(std::span<const TensorType> operands, const ops::Convolution& attributes,
+                           CpuFeatures features) {
   return tile_of(group_columns(operands[1], attributes), attributes.groups, features, operands[0].dtype,
                  operands[1].dtype);
 }
 
 PanelProblem make_problem(std::span<const TensorType> operands, const TensorType& result,
-                          const ops::Convolution& attributes, int64_t outside, CpuFeatures features) {
+                          const ops::Convolution& attributes, int64_t outside, CpuFeatures features,
+                          const PanelTactic& tactic) {
   ImageGeometry geometry = image_geometry(operands, result, attributes);
   geometry.outside = outside;
   PanelProblem problem;
@@ -44,7 +46,8 @@ PanelProblem make_problem(std::span<const TensorType> operands, const TensorType
   problem.groups = attributes.groups;
   problem.segments = geometry.segments();
   problem.count = geometry.count();
-  problem.tile = tile_of(operands, attributes, features);
+  problem.tile = convolution_tile(operands, attributes, features);
+  take_tactic(problem, tactic);
   problem.column_dim = 1;
   problem.extra_bytes = geometry.extra_bytes(problem.tile.rows);
   int rows = problem.tile.rows;
@@ -64,6 +67,12 @@ PanelProblem make_problem(std::span<const TensorType> operands, const TensorType
 }
 
 }  // namespace
+
+std::vector<PanelTactic> convolution_tactics(std::span<const TensorType> operands,
+                                             const ops::Convolution& attributes, CpuFeatures features) {
+  if (is_depthwise(operands, attributes)) return {{}};
+  return rank_tactics(convolution_tile(operands, attributes, features), features);
+}
 
 Fit supports_convolution(std::span<const TensorType> operands, const ops::Convolution& attributes,
                          CpuFeatures features) {
@@ -90,7 +99,7 @@ LayoutRequest convolution_layouts(std::span<const TensorType> operands, const op
                                   CpuFeatures features) {
   if (is_depthwise(operands, attributes)) return depthwise_layouts(operands, features);
   std::vector<int> order = channels_last(operands[0].rank());
-  TileShape tile = tile_of(operands, attributes, features);
+  const TileShape tile = convolution_tile(operands, attributes, features);
   LayoutRequest request;
   request.operands = {Layout::permutation(order), panel_layout(order, tile)};
   if (operands.size() > 2) request.operands.push_back(Layout{});
@@ -101,11 +110,11 @@ LayoutRequest convolution_layouts(std::span<const TensorType> operands, const op
 TemplateKernel plan_convolution(std::span<const TensorType> operands, const TensorType& result,
                                 const ops::Convolution& attributes, int64_t outside,
                                 const loops::Kernel& epilogue, const SymbolTable& symbols,
-                                const Target& target) {
+                                const Target& target, const PanelTactic& tactic) {
   if (is_depthwise(operands, attributes)) {
     return plan_depthwise(operands, result, attributes, epilogue, symbols, target);
   }
-  PanelProblem problem = make_problem(operands, result, attributes, outside, features_of(target));
+  PanelProblem problem = make_problem(operands, result, attributes, outside, features_of(target), tactic);
   problem.symbols = symbols;
   problem.epilogue = epilogue;
   std::string key = fmt::format("stride {} padding {} of {} dilation {}", attributes.stride,

@@ -17,12 +17,15 @@ namespace ingot::core::cpu {
 // fours.
 Fit supports_convolution(std::span<const TensorType> operands, const ops::Convolution& attributes,
                          CpuFeatures features);
+// As KernelTemplate::tactics.
+std::vector<PanelTactic> convolution_tactics(std::span<const TensorType> operands,
+                                             const ops::Convolution& attributes, CpuFeatures features);
 LayoutRequest convolution_layouts(std::span<const TensorType> operands, const ops::Convolution& attributes,
                                   CpuFeatures features);
 // `outside`: the number that pixels outside of the image have; 0 for floats.
 TemplateKernel plan_convolution(std::span<const TensorType> operands, const TensorType& result,
                                 const ops::Convolution& attributes, int64_t outside,
                                 const loops::Kernel& epilogue, const SymbolTable& symbols,
-                                const Target& target);
+                                const Target& target, const PanelTactic& tactic);
 
 }  // namespace ingot::core::cpu

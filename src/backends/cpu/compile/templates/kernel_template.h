@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "backends/backend.h"
+#include "backends/cpu/compile/templates/panel_tactic.h"
 #include "backends/cpu/kernel_abi.h"
 
 namespace ingot::core::cpu {
@@ -16,7 +17,8 @@ namespace ingot::core::cpu {
 // node's operands (those that are present), then the epilogue's except its first.
 struct TemplateKernel {
   KernelLaunch launch;
-  std::string key;  // canonical text of everything that determines the code
+  std::string key;     // canonical text of everything that determines the code
+  std::string tactic;  // LoweredKernel::tactic
   std::function<Image()> compile;
 };
 
@@ -36,9 +38,11 @@ struct KernelTemplate {
   const Op* op;
   Fit (*supports)(const Node& node, const Target& target);
   LayoutRequest (*layouts)(const Node& node, const Target& target);
-  // `node` has the layouts that `layouts` requested.
+  // `node` has the layouts that `layouts` requested. Templates without tactics ignore `tactic`.
   TemplateKernel (*plan)(const Node& node, const loops::Kernel& epilogue, const SymbolTable& symbols,
-                         const Target& target);
+                         const Target& target, const PanelTactic& tactic);
+  // Null: there is one. Else the default, and others in the order in which to try them.
+  std::vector<PanelTactic> (*tactics)(const Node& node, const Target& target) = nullptr;
 };
 
 const KernelTemplate* find_template(const Op& op);  // null if there is none

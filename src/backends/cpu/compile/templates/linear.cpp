@@ -11,11 +11,15 @@ namespace ingot::core::cpu {
 
 namespace {
 
-TileShape tile_of(std::span<const TensorType> operands, CpuFeatures features) {
+TileShape linear_tile(std::span<const TensorType> operands, CpuFeatures features) {
   return choose_tile(*operands[1].shape[0].constant(), features, operands[0].dtype, operands[1].dtype);
 }
 
 }  // namespace
+
+std::vector<PanelTactic> linear_tactics(std::span<const TensorType> operands, CpuFeatures features) {
+  return rank_tactics(linear_tile(operands, features), features);
+}
 
 Fit supports_linear(std::span<const TensorType> operands, CpuFeatures features) {
   const TensorType& weight = operands[1];
@@ -27,14 +31,14 @@ Fit supports_linear(std::span<const TensorType> operands, CpuFeatures features) 
   }
   if (*weight.shape[0].constant() == 0 || *weight.shape[1].constant() == 0)
     return {false, "the product is empty"};
-  if (*weight.shape[1].constant() % tile_of(operands, features).group() != 0)
-    return {false,
-            fmt::format("groups of {} numbers do not fill the depth", tile_of(operands, features).group())};
+  if (*weight.shape[1].constant() % linear_tile(operands, features).group() != 0)
+    return {false, fmt::format("groups of {} numbers do not fill the depth",
+                               linear_tile(operands, features).group())};
   return {};
 }
 
 LayoutRequest linear_layouts(std::span<const TensorType> operands, CpuFeatures features) {
-  const TileShape tile = tile_of(operands, features);
+  const TileShape tile = linear_tile(operands, features);
   LayoutRequest request;
   request.operands = {Layout{}, panel_layout(std::array{0, 1}, tile)};
   if (operands.size() > 2) request.operands.push_back(Layout{});
@@ -43,7 +47,7 @@ LayoutRequest linear_layouts(std::span<const TensorType> operands, CpuFeatures f
 }
 
 TemplateKernel plan_linear(std::span<const TensorType> operands, const loops::Kernel& epilogue,
-                           const SymbolTable& symbols, const Target& target) {
+                           const SymbolTable& symbols, const Target& target, const PanelTactic& tactic) {
   PanelProblem problem;
   problem.name = "linear";
   problem.symbols = symbols;
@@ -52,7 +56,8 @@ TemplateKernel plan_linear(std::span<const TensorType> operands, const loops::Ke
   problem.rows = product(leading);
   problem.columns = *operands[1].shape[0].constant();
   problem.count = *operands[1].shape[1].constant();
-  problem.tile = tile_of(operands, features_of(target));
+  problem.tile = linear_tile(operands, features_of(target));
+  take_tactic(problem, tactic);
   problem.epilogue = epilogue;
   problem.column_dim = operands[0].rank() - 1;
   problem.fill_rows = [depth = problem.count, rows = problem.tile.rows](const RowRequest& request) {

@@ -11,13 +11,6 @@ namespace ingot::core::cpu {
 
 namespace {
 
-// MC: bytes of A that stay in the second-level cache (1 MiB and more) while the panels pass, with room for a
-// panel of B. An estimate from cache sizes, not tuned.
-constexpr int64_t kRowBlockBytes = 256 << 10;
-// Below this, all rows are one block: each panel is then read from memory once, and A stays in the
-// third-level cache.
-constexpr int64_t kWholeRowsBytes = 2 << 20;
-
 int64_t panels_of(const PanelProblem& problem) {
   return problem.groups * ceil_divide(problem.columns, problem.tile.columns());
 }
@@ -112,8 +105,9 @@ class PanelKernel {
   llvm::Value* tiles_a_block(llvm::Value* tiles) {
     const int64_t tile_bytes =
         problem_.tile.rows * row_bytes(problem_.tile.a, problem_.segments * problem_.count);
-    llvm::Value* fits = builder_.CreateICmpSLE(scaffold_.times(tiles, tile_bytes), number(kWholeRowsBytes));
-    llvm::Value* block = number(std::max<int64_t>(kRowBlockBytes / tile_bytes, 1));
+    llvm::Value* fits =
+        builder_.CreateICmpSLE(scaffold_.times(tiles, tile_bytes), number(problem_.tactic.whole_rows_bytes));
+    llvm::Value* block = number(std::max<int64_t>(problem_.tactic.row_block_bytes / tile_bytes, 1));
     return builder_.CreateSelect(fits, tiles, block);
   }
 
@@ -224,9 +218,10 @@ TemplateKernel plan_panels(PanelProblem problem, const std::string& key, const T
   plan.launch.item_cost = std::max(depth * tile.columns() * tile.rows / 50, depth * tile.columns() / 4);
   plan.launch.scratch_bytes =
       sums_bytes(tile) + table_bytes(problem) + converted_bytes(problem) + problem.extra_bytes;
-  plan.key = fmt::format("{} {} rows {} segments {} count {} groups {} columns {} dim {} {}", problem.name,
-                         to_string(tile), problem.rows.to_string(), problem.segments, problem.count,
-                         problem.groups, problem.columns, problem.column_dim, key) +
+  plan.tactic = name(problem.tactic, tile);
+  plan.key = fmt::format("{} {} {} rows {} segments {} count {} groups {} columns {} dim {} {}", problem.name,
+                         to_string(tile), plan.tactic, problem.rows.to_string(), problem.segments,
+                         problem.count, problem.groups, problem.columns, problem.column_dim, key) +
              describe_problem(problem.operands, problem.epilogue, plan.launch.symbols, problem.symbols);
   plan.compile = [problem = std::move(problem), features = features_of(target),
                   symbols = plan.launch.symbols] { return PanelKernel(problem, features).emit(symbols); };

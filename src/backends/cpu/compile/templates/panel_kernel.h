@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The loops around the microkernel for products with prepacked weights: linear and convolution.
 //
-//   for each block of rows of A                 (MC rows: kRowBlockBytes; all rows up to kWholeRowsBytes)
+//   for each block of rows of A                 (MC rows: PanelTactic)
 //     for each panel of NR columns of B         (prepacked by the init program: contiguous, K x NR)
 //       for each MR rows of the block           (one work item; threads take ranges of items)
 //         (B narrower than A, and more rows than a tile: convert the panel, unless the last item has)
@@ -17,6 +17,7 @@
 
 #include "backends/cpu/compile/templates/epilogue.h"
 #include "backends/cpu/compile/templates/kernel_template.h"
+#include "backends/cpu/compile/templates/panel_tactic.h"
 #include "backends/cpu/compile/templates/tile.h"
 
 namespace ingot::core::cpu {
@@ -43,7 +44,8 @@ struct PanelProblem {
   int64_t columns = 0;  // of a group
   int64_t groups = 1;
   int64_t segments = 1, count = 0;  // count: elements of a segment, a multiple of tile.group()
-  TileShape tile;
+  TileShape tile;                   // with the rows of the tactic
+  PanelTactic tactic;
   loops::Kernel epilogue;
   size_t column_dim = 0;  // of the result
   int64_t extra_bytes = 0;
@@ -51,6 +53,12 @@ struct PanelProblem {
   std::function<void(const RowRequest&)>
       begin;  // once per call, before the first item; row, rows and group are null; may be empty
 };
+
+// Before the functions of `problem` are made, which depend on the rows of its tile.
+inline void take_tactic(PanelProblem& problem, const PanelTactic& tactic) {
+  problem.tactic = tactic;
+  if (tactic.rows > 0) problem.tile.rows = tactic.rows;
+}
 
 // `key` must contain everything that the functions of `problem` depend on.
 TemplateKernel plan_panels(PanelProblem problem, const std::string& key, const Target& target);

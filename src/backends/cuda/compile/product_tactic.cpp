@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "backends/cuda/compile/product_tactic.h"
+
+#include <fmt/core.h>
+
+#include "backends/cuda/compile/operand_text.h"
+#include "ops/ops.h"
+
+namespace ingot::core::cuda {
+namespace {
+
+std::string tile_name(const RowTile& tile) {
+  return fmt::format("rows {}, {} columns a warp, {} ahead", tile.rows, tile.own_columns, tile.ahead);
+}
+
+std::string tile_name(const Tile& tile) {
+  return fmt::format("warps {}x{}x{} of {}x{}x{}, {} stages, {} splits", tile.warp_rows, tile.warp_columns,
+                     tile.warp_depths, tile.rows, tile.columns, tile.depth, tile.stages, tile.splits);
+}
+
+std::string tile_name(const GroupTile& tile) {
+  return fmt::format("groups {}x{}, {} stages, {} splits", tile.rows(), tile.columns, tile.stages,
+                     tile.splits);
+}
+
+template <typename AnyTile>
+std::vector<ProductTactic> tactics_of(const std::vector<AnyTile>& tiles) {
+  std::vector<ProductTactic> tactics;
+  for (const AnyTile& tile : tiles) tactics.push_back({tile});
+  return tactics;
+}
+
+}  // namespace
+
+std::string name(const ProductTactic& tactic) {
+  return fmt::format("{}, next {}", std::visit([](const auto& tile) { return tile_name(tile); }, tactic.tile),
+                     name(tactic.next_start));
+}
+
+std::vector<ProductTactic> rank_tactics(const Node& contraction, const ProductShape& shape,
+                                        const ProductSize& typical, const GpuLimits& limits) {
+  if (contraction.op != &ops::convolution) {
+    const std::vector<RowTile> rows = rank_row_tiles(typical);
+    if (!rows.empty()) return tactics_of(rows);
+  }
+  if (typical.element == 2) {
+    const std::vector<GroupTile> groups = rank_group_tiles(typical, limits);
+    if (!groups.empty() && bulk_operands(contraction, shape)) return tactics_of(groups);
+  }
+  return tactics_of(rank_tiles(typical, limits));
+}
+
+}  // namespace ingot::core::cuda
