@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-# Third parties. What ends in the runtime library is header-only.
+# Third parties. What ends in the runtime library is header-only, or small and linked statically.
 set(THREADS_PREFER_PTHREAD_FLAG ON)
 find_package(Threads REQUIRED)
 find_package(fmt CONFIG REQUIRED)
@@ -7,6 +7,14 @@ find_package(nlohmann_json CONFIG REQUIRED)
 find_program(INGOT_FLATC flatc REQUIRED)
 find_path(INGOT_FLATBUFFERS_INCLUDE flatbuffers/flatbuffers.h REQUIRED)
 find_path(INGOT_XXHASH_INCLUDE xxhash.h REQUIRED)
+
+find_path(INGOT_SODIUM_INCLUDE sodium.h REQUIRED)
+find_library(INGOT_SODIUM_LIBRARY libsodium.a REQUIRED)
+find_path(INGOT_ZSTD_INCLUDE zstd.h REQUIRED)
+find_library(INGOT_ZSTD_LIBRARY libzstd.a REQUIRED)
+find_path(INGOT_HIREDIS_INCLUDE hiredis/hiredis.h REQUIRED)
+find_library(INGOT_HIREDIS_LIBRARY libhiredis.a REQUIRED)
+find_path(INGOT_CURL_INCLUDE curl/curl.h REQUIRED)  # the library is opened at run time
 
 if(INGOT_LLVM)
   find_package(LLVM 19.1 REQUIRED CONFIG HINTS /usr/lib/llvm-19/lib/cmake/llvm)

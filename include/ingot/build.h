@@ -21,8 +21,8 @@ typedef struct ingot_session_options {
 INGOT_API ingot_status* ingot_session_create(const ingot_session_options* options, ingot_session** session);
 INGOT_API void ingot_session_free(ingot_session* session);
 /* JSON of a session's cache, or with NULL of the process's: {"made", "from_memory", "from_disk",
- * "from_other_threads": since it exists, "entries", "bytes", "capacity", "evicted": of memory, "folder": on
- * disk}. */
+ * "from_tiers", "from_other_threads": since it exists, "entries", "compressed", "bytes", "capacity",
+ * "evicted": of memory, "folder": on disk}. */
 INGOT_API ingot_status* ingot_cache_stats(const ingot_session* session, ingot_text** json);
 INGOT_API ingot_status* ingot_cache_clear(ingot_session* session); /* forgets the entries; NULL as above */
 
@@ -44,6 +44,20 @@ INGOT_API ingot_status* ingot_cache_collect(const char* folder, uint64_t bytes);
  * what you trust. Adding checks all of them first, INGOT-U024. JSON: {"entries": how many, "bytes"}. */
 INGOT_API ingot_status* ingot_cache_bundle(const char* folder, const char* path, ingot_text** json);
 INGOT_API ingot_status* ingot_cache_unbundle(const char* folder, const char* path, ingot_text** json);
+
+/* A store of entries that the caller provides, asked after memory and disk. Keys are 64 hexadecimal digits.
+ * What it returns is checked like a file on disk. Threads may call both at once. */
+typedef void (*ingot_receive)(void* receiver, const void* data, size_t size);
+typedef struct ingot_cache_store {
+  size_t struct_size;
+  void* user;
+  /* Passes what was saved under `key` to `receive`, or does not call it if there is nothing. Nonzero if it
+   * failed, after it passed the reason to `receive`. */
+  int32_t (*load)(void* user, const char* key, ingot_receive receive, void* receiver);
+  /* Nonzero if it failed, likewise. */
+  int32_t (*save)(void* user, const char* key, const void* data, size_t size, ingot_receive receive,
+                  void* receiver);
+} ingot_cache_store;
 
 /* ---- Building ---- */
 typedef struct ingot_option {
@@ -70,6 +84,7 @@ typedef struct ingot_build_options {
   /* Where the engine is written, atomically, as the build's last phase; NULL: nowhere. */
   const char* output;
   ingot_session* session; /* whose cache the build uses; NULL: that of the process. Outlives the build */
+  const ingot_cache_store* store; /* may be NULL; outlives the build */
 } ingot_build_options;
 /* Rejects what every build would reject for these options: names, values, passes, backends; with a builder
  * (may be NULL) also `shapes` that do not match its program's inputs. */

@@ -61,6 +61,9 @@ struct CompileOptions {
   std::map<std::string, std::string> metadata;
   // Whose cache the build uses; it outlives the build. Default: that of the process.
   const Session* session = nullptr;
+  // Where the build also looks for kernels and engines, and keeps them: of ingot/build.h; it outlives the
+  // build. Default: nowhere but in memory and on disk.
+  const ingot_cache_store* store = nullptr;
 };
 
 // An option of a build.
@@ -102,16 +105,16 @@ inline Engine compile(const std::filesystem::path& model, const CompileOptions& 
   for (const auto& [name, value] : options.values) rows.push_back({name.c_str(), value.c_str()});
   std::vector<ingot_option> metadata;
   for (const auto& [key, value] : options.metadata) metadata.push_back({key.c_str(), value.c_str()});
-  const ingot_build_options given{
-      .struct_size = sizeof(ingot_build_options),
-      .options = rows.data(),
-      .option_count = rows.size(),
-      .progress = options.progress ? +forward : nullptr,
-      .user = &call,
-      .metadata = metadata.data(),
-      .metadata_count = metadata.size(),
-      .output = nullptr,
-      .session = options.session == nullptr ? nullptr : options.session->handle()};
+  const ingot_build_options given{.struct_size = sizeof(ingot_build_options),
+                                  .options = rows.data(),
+                                  .option_count = rows.size(),
+                                  .progress = options.progress ? +forward : nullptr,
+                                  .user = &call,
+                                  .metadata = metadata.data(),
+                                  .metadata_count = metadata.size(),
+                                  .output = nullptr,
+                                  .session = options.session == nullptr ? nullptr : options.session->handle(),
+                                  .store = options.store};
   ingot_engine* engine = nullptr;
   ingot_text* text = nullptr;
   ingot_status* status = ingot_build_pt2(model.c_str(), &given, &engine, report == nullptr ? nullptr : &text);

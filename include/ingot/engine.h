@@ -25,7 +25,7 @@ enum class Verify {
 };
 enum class Trust {
   kAny = INGOT_TRUST_ANY,        // runs native code of the file, like a shared library
-  kSigned = INGOT_TRUST_SIGNED,  // only native code of signed files
+  kSigned = INGOT_TRUST_SIGNED,  // only files that a trusted key signed
   kNone = INGOT_TRUST_NONE,      // no native code
 };
 enum class FileMemory {
@@ -36,6 +36,7 @@ struct LoadOptions {
   Verify verify = Verify::kLazy;
   Trust trust = Trust::kAny;
   FileMemory memory = FileMemory::kMap;
+  std::string trusted_keys;  // file of the public keys for kSigned; empty: that of INGOT_TRUSTED_KEYS
 };
 
 // An input, output or state of an engine.
@@ -207,7 +208,8 @@ class Engine {
 
   static ingot_load_options to_c(const LoadOptions& options) {
     return {sizeof(ingot_load_options), static_cast<int32_t>(options.verify),
-            static_cast<int32_t>(options.trust), static_cast<int32_t>(options.memory)};
+            static_cast<int32_t>(options.trust), static_cast<int32_t>(options.memory),
+            options.trusted_keys.empty() ? nullptr : options.trusted_keys.c_str()};
   }
 
   std::vector<Port> ports(size_t count,

@@ -122,6 +122,10 @@ typedef struct ingot_load_options {
   int32_t verify; /* ingot_verify */
   int32_t trust;  /* ingot_trust */
   int32_t memory; /* ingot_file_memory */
+  /* For INGOT_TRUST_SIGNED, which runs only engines that one of these keys signed (INGOT-U222), and copies
+   * the file: a file of public keys. NULL: the file that the environment variable INGOT_TRUSTED_KEYS names.
+   */
+  const char* trusted_keys;
 } ingot_load_options;
 /* With INGOT_MEMORY_MAP the file must not change while the engine is in use, though another file may be given
  * its name: runs use whatever is written to it, and truncating it ends the process with SIGBUS. */
@@ -140,6 +144,13 @@ INGOT_API void ingot_engine_free(ingot_engine* engine);
 INGOT_API ingot_status* ingot_engine_copy(const ingot_engine* engine, ingot_engine** copy);
 /* Checks a whole file; the status names the damaged section. */
 INGOT_API ingot_status* ingot_verify_file(const char* path);
+/* Signs a file with the secret key of a file (Ed25519), after every byte of it was checked. The result, which
+ * differs in its header only, replaces `output`, or the file itself if that is NULL. Engines that are saved
+ * are not signed. INGOT-U225 for a file without such a key, or one that others may read. */
+INGOT_API ingot_status* ingot_sign_file(const char* path, const char* key, const char* output);
+/* Writes a new secret key to `path`, and its public key to `path`.pub; neither may exist. `public_key` (may
+ * be NULL) receives it in hexadecimal. */
+INGOT_API ingot_status* ingot_create_key(const char* path, ingot_text** public_key);
 /* JSON: format, target, key, sections, inputs, outputs, states, steps, kernels, weights, memory plan, nodes.
  */
 INGOT_API ingot_status* ingot_engine_inspect(const ingot_engine* engine, ingot_text** json);
@@ -228,8 +239,8 @@ typedef struct ingot_context_options {
    * the process (ingot_set_threads), which one run uses at a time; a concurrent run uses its own thread
    * alone. Does not affect results. */
   int32_t threads;
-  /* For arena, scratch of kernels, copies of inputs and owned states. The struct is read during the call; its
-   * `user` must outlive the context. NULL: the system's memory. */
+  /* For arena, scratch of kernels and routines, copies of inputs and owned states. The struct is read during
+   * the call; its `user` must outlive the context. NULL: the system's memory. */
   const ingot_allocator* allocator;
 } ingot_context_options;
 /* `options` may be NULL. The context keeps the engine alive: the handle may be freed first. */

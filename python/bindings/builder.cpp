@@ -8,6 +8,7 @@
 
 #include "bindings.h"
 #include "cache_session.h"
+#include "cache_store.h"
 #include "ingot/build.h"
 #include "session.h"
 
@@ -75,7 +76,8 @@ struct Options {
 
   // Refers to this object's rows.
   ingot_build_options for_build(ingot_progress progress = nullptr, void* user = nullptr,
-                                ingot_session* session = nullptr) const {
+                                ingot_session* session = nullptr,
+                                const ingot_cache_store* store = nullptr) const {
     return {.struct_size = sizeof(ingot_build_options),
             .options = options.rows.data(),
             .option_count = options.rows.size(),
@@ -84,7 +86,8 @@ struct Options {
             .metadata = metadata.rows.data(),
             .metadata_count = metadata.rows.size(),
             .output = nullptr,
-            .session = session};
+            .session = session,
+            .store = store};
   }
 
   TextRows options, metadata;
@@ -238,21 +241,23 @@ class Builder {
   }
 
   nb::tuple build(const nb::dict& options, const nb::object& progress, const nb::dict& metadata,
-                  const CacheSession* session) {
+                  const CacheSession* session, const nb::object& store) {
     const auto start = [&](const ingot_build_options& o, ingot_engine** engine, ingot_text** report) {
       return ingot_builder_build(handle_.get(), &o, engine, report);
     };
-    return run_build(options, progress, metadata, session, start);
+    return run_build(options, progress, metadata, session, store, start);
   }
 
   // Shared by all ways to build: converts options, reports progress, cancels on Ctrl-C; returns (Engine,
   // report JSON).
   template <typename Start>
   static nb::tuple run_build(const nb::dict& options, const nb::object& progress, const nb::dict& metadata,
-                             const CacheSession* session, Start&& start) {
+                             const CacheSession* session, const nb::object& store, Start&& start) {
     const Options given(options, metadata);
+    const CacheStore cache_store(store);
     ProgressState state{.callback = progress};
-    const ingot_build_options build_options = given.for_build(&report_progress, &state, handle_of(session));
+    const ingot_build_options build_options =
+        given.for_build(&report_progress, &state, handle_of(session), cache_store.store());
     ingot_engine* engine = nullptr;
     ingot_text* report = nullptr;
     ingot_status* status = nullptr;
@@ -280,8 +285,8 @@ class Builder {
 };
 
 nb::tuple build_pt2(const std::string& path, const nb::dict& options, const nb::object& progress,
-                    const nb::dict& metadata, const CacheSession* session) {
-  return Builder::run_build(options, progress, metadata, session,
+                    const nb::dict& metadata, const CacheSession* session, const nb::object& store) {
+  return Builder::run_build(options, progress, metadata, session, store,
                             [&](const ingot_build_options& o, ingot_engine** engine, ingot_text** report) {
                               return ingot_build_pt2(path.c_str(), &o, engine, report);
                             });
@@ -310,12 +315,12 @@ void bind_builder(nb::module_& module) {
       .def("text", &Builder::text)
       .def("check_options", &Builder::check_options, nb::arg("options"))
       .def("build", &Builder::build, nb::arg("options"), nb::arg("progress").none(), nb::arg("metadata"),
-           nb::arg("session").none());
+           nb::arg("session").none(), nb::arg("store").none());
   module.def(
       "check_options", [](const nb::dict& options) { check_given_options(nullptr, options); },
       nb::arg("options"));
   module.def("build_pt2", &build_pt2, nb::arg("path"), nb::arg("options"), nb::arg("progress").none(),
-             nb::arg("metadata"), nb::arg("session").none());
+             nb::arg("metadata"), nb::arg("session").none(), nb::arg("store").none());
 }
 
 }  // namespace ingot::python

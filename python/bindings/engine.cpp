@@ -10,9 +10,15 @@
 namespace ingot::python {
 namespace {
 
-Session load(const std::string& path, int verify, int trust, int memory, int threads) {
-  const ingot_load_options options{
-      .struct_size = sizeof(ingot_load_options), .verify = verify, .trust = trust, .memory = memory};
+const char* or_null(const std::string& text) { return text.empty() ? nullptr : text.c_str(); }
+
+Session load(const std::string& path, int verify, int trust, int memory, int threads,
+             const std::string& trusted_keys) {
+  const ingot_load_options options{.struct_size = sizeof(ingot_load_options),
+                                   .verify = verify,
+                                   .trust = trust,
+                                   .memory = memory,
+                                   .trusted_keys = or_null(trusted_keys)};
   ingot_engine* engine = nullptr;
   check(ingot_engine_load(path.c_str(), &options, &engine));
   return Session(EngineHandle(engine), threads);
@@ -24,9 +30,12 @@ void release_object(void* object) {
 }
 
 // The engine reads from the buffer's memory during its whole life.
-Session load_memory(nb::handle array, int verify, int trust, int threads) {
-  const ingot_load_options options{
-      .struct_size = sizeof(options), .verify = verify, .trust = trust, .memory = INGOT_MEMORY_MAP};
+Session load_memory(nb::handle array, int verify, int trust, int threads, const std::string& trusted_keys) {
+  const ingot_load_options options{.struct_size = sizeof(options),
+                                   .verify = verify,
+                                   .trust = trust,
+                                   .memory = INGOT_MEMORY_MAP,
+                                   .trusted_keys = or_null(trusted_keys)};
   ArrayView view;
   view_array(array, view, "engine bytes");
   ingot_engine* engine = nullptr;
@@ -174,9 +183,9 @@ std::vector<std::string> weight_names(const Session& session) {
 void bind_engine(nb::module_& module) {
   nb::class_<Session>(module, "Engine")
       .def_static("load", &load, nb::arg("path"), nb::arg("verify"), nb::arg("trust"), nb::arg("memory"),
-                  nb::arg("threads"))
+                  nb::arg("threads"), nb::arg("trusted_keys"))
       .def_static("load_memory", &load_memory, nb::arg("array"), nb::arg("verify") = 0, nb::arg("trust") = 0,
-                  nb::arg("threads") = 0)
+                  nb::arg("threads") = 0, nb::arg("trusted_keys") = "")
       .def("save", &save)
       .def("save_memory", &save_memory)
       .def(

@@ -54,7 +54,12 @@ def _build_file(path: str | os.PathLike[str], settings: Settings) -> Engine:
             code="INGOT-U002",
         )
     engine, report = _core.build_pt2(
-        os.fspath(path), settings.compiler, settings.progress, settings.metadata, session.current()
+        os.fspath(path),
+        settings.compiler,
+        settings.progress,
+        settings.metadata,
+        session.current(),
+        settings.custom_engine_cache,
     )
     for row in json.loads(report)["slow"]:
         slowness = Slowness(row["reason"], row["own_ns"], row["peer_ns"])

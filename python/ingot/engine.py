@@ -66,11 +66,13 @@ class Engine:
         memory: str = "map",
         threads: int = 0,
         weights: Any = None,
+        trusted_keys: str | os.PathLike[str] = "",
     ) -> Engine:
         """Opens an engine file.
 
         verify: "lazy" checks everything but the weights now, and the weights before the first run; "full" checks
-        everything now. trust: "any" runs native code of the file, "signed" only of signed files, "none" no native code.
+        everything now. trust: "any" runs native code of the file, "none" runs none, "signed" opens only engines
+        that a key in the file `trusted_keys` signed (by default, in the file that INGOT_TRUSTED_KEYS names); it reads all of the file.
         memory: "map" shares the file's memory with other processes: it must not be written to or truncated while the
         engine is in use. "copy" reads the whole file: later changes have no effect.
         threads: of each call, the calling one included, so that concurrent calls do not wait for each other; at most what affinity
@@ -85,20 +87,30 @@ class Engine:
             choice("trust", trust, _TRUST),
             choice("memory", memory, MEMORY),
             _thread_count(threads),
+            os.fspath(trusted_keys),
         )
         return _with_weights(core, weights)
 
     @staticmethod
     def from_bytes(
-        content: Any, verify: str = "lazy", trust: str = "any", threads: int = 0, weights: Any = None
+        content: Any,
+        verify: str = "lazy",
+        trust: str = "any",
+        threads: int = 0,
+        weights: Any = None,
+        trusted_keys: str | os.PathLike[str] = "",
     ) -> Engine:
         """Opens an engine from the content of its file: bytes, a bytearray, a memoryview or an array of u8.
 
         It is read in place, without a copy, if its address is a multiple of 64: it must not change while the engine is in use.
-        verify, trust, threads, weights and errors: as of `load`.
+        The other arguments and errors: as of `load`.
         """
         core = _core.Engine.load_memory(
-            content, choice("verify", verify, _VERIFY), choice("trust", trust, _TRUST), _thread_count(threads)
+            content,
+            choice("verify", verify, _VERIFY),
+            choice("trust", trust, _TRUST),
+            _thread_count(threads),
+            os.fspath(trusted_keys),
         )
         return _with_weights(core, weights)
 

@@ -31,7 +31,11 @@ def build_runner(
     like: results are on its device, or on a GPU if an argument is there.
     """
     engine, report = capture.builder.build(
-        settings.compiler, settings.progress, settings.metadata, session.current()
+        settings.compiler,
+        settings.progress,
+        settings.metadata,
+        session.current(),
+        settings.custom_engine_cache,
     )
     precisions = precisions_of(json.loads(report))
     signature = signature_of(engine)

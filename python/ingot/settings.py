@@ -18,6 +18,7 @@ _OWN = {
     "torch_executed_ops": 'ATen overloads ("aten.add.Tensor") that stay in torch',
     "check_speed": "time each engine against torch at the traced sizes, for the report",
     "check_weights": "how calls notice a write through .data or numpy: fast (8 words per weight), thorough (64), full (a hash)",
+    "custom_engine_cache": "an object with save(key, bytes) and load(key), asked after memory and disk",
     "metadata": "strings by key that each engine stores, see Engine.metadata",
     "progress": "called as progress(phase, done, total, remaining_seconds); returning False cancels",
 }
@@ -37,6 +38,7 @@ class Settings:
     check_weights: str = "fast"
     torch_executed_ops: tuple[str, ...] = ()
     progress: Callable[[str, int, int, float], Any] | None = None
+    custom_engine_cache: Any = None
     metadata: dict[str, str] = field(default_factory=dict)
     compiler: dict[str, str] = field(default_factory=dict)
 
@@ -99,6 +101,13 @@ def _checked(name: str, value: Any) -> Any:
         )
     if name == "progress" and value is not None and not callable(value):
         raise UserError(f'option "{name}" is a function, not {value!r}', code="INGOT-U002")
+    if name == "custom_engine_cache" and not all(
+        value is None or callable(getattr(value, method, None)) for method in ("save", "load")
+    ):
+        raise UserError(
+            f'option "{name}" is an object with save(key, bytes) and load(key), not {value!r}',
+            code="INGOT-U002",
+        )
     expected = {"require_full_compilation": bool, "min_block_size": int, "check_speed": bool}.get(name)
     if expected is not None and type(value) is not expected:
         raise UserError(f'option "{name}" is a {expected.__name__}, not {value!r}', code="INGOT-U002")

@@ -5,7 +5,7 @@
 
 namespace ingot::core {
 
-Cache::Result Cache::get(const CacheKey& key, const CacheUse& use, const Make& make) {
+FoundEntry Cache::get(const CacheKey& key, const CacheUse& use, const Make& make) {
   if (!use.reuse) return find_or_make(key, use, make);
   std::unique_lock lock(mutex_);
   for (;;) {
@@ -28,10 +28,10 @@ Cache::Result Cache::get(const CacheKey& key, const CacheUse& use, const Make& m
   }
 }
 
-Cache::Result Cache::fly(const CacheKey& key, const CacheUse& use, const Make& make,
-                         const std::shared_ptr<Flight>& flight) {
+FoundEntry Cache::fly(const CacheKey& key, const CacheUse& use, const Make& make,
+                      const std::shared_ptr<Flight>& flight) {
   try {
-    Result result = find_or_make(key, use, make);
+    FoundEntry result = find_or_make(key, use, make);
     land(key, flight, result.bytes);
     return result;
   } catch (...) {
@@ -40,19 +40,19 @@ Cache::Result Cache::fly(const CacheKey& key, const CacheUse& use, const Make& m
   }
 }
 
-Cache::Result Cache::find_or_make(const CacheKey& key, const CacheUse& use, const Make& make) {
-  if (use.reuse && use.disk != nullptr) {
-    if (Blob found = use.disk->find(key)) {
-      ++from_disk_;
-      memory_.put(key, found);
-      return {std::move(found), Origin::kDisk};
+FoundEntry Cache::find_or_make(const CacheKey& key, const CacheUse& use, const Make& make) {
+  if (use.reuse) {
+    if (FoundEntry found = use.find(key); found.bytes != nullptr) {
+      ++(found.origin == Origin::kDisk ? from_disk_ : from_tiers_);
+      memory_.put(key, found.bytes);
+      return found;
     }
   }
   Blob made = std::make_shared<const std::vector<std::byte>>(make());
   ++made_;
   if (use.keep) {
     memory_.put(key, made);
-    if (use.disk != nullptr) use.disk->put(key, *made);
+    use.put(key, *made);
   }
   return {std::move(made), Origin::kMade};
 }
@@ -66,7 +66,8 @@ void Cache::land(const CacheKey& key, const std::shared_ptr<Flight>& flight, Blo
 }
 
 CacheCounts Cache::counts() const {
-  return {made_.load(), from_memory_.load(), from_disk_.load(), from_other_threads_.load()};
+  return {made_.load(), from_memory_.load(), from_disk_.load(), from_tiers_.load(),
+          from_other_threads_.load()};
 }
 
 }  // namespace ingot::core

@@ -12,23 +12,13 @@
 #include <vector>
 
 #include "cache/cache_key.h"
-#include "cache/disk_store.h"
+#include "cache/cache_use.h"
 #include "cache/memory_store.h"
 
 namespace ingot::core {
 
-// Where the bytes of `Cache::get` came from.
-enum class Origin : uint8_t { kMade, kMemory, kDisk, kOtherThread };
-
 struct CacheCounts {
-  uint64_t made = 0, from_memory = 0, from_disk = 0, from_other_threads = 0;
-};
-
-// How one user of a cache uses it.
-struct CacheUse {
-  bool reuse = true;                // else nothing is looked up
-  bool keep = true;                 // else what is made is forgotten
-  std::shared_ptr<DiskStore> disk;  // asked after memory; null: none
+  uint64_t made = 0, from_memory = 0, from_disk = 0, from_tiers = 0, from_other_threads = 0;
 };
 
 // Thread-safe. Of several threads that ask for one key at once, one makes the entry and the others wait for
@@ -37,13 +27,9 @@ class Cache {
  public:
   explicit Cache(size_t memory_bytes) : memory_(memory_bytes) {}
 
-  struct Result {
-    Blob bytes;
-    Origin origin;
-  };
   using Make = std::function<std::vector<std::byte>()>;
   // What `make` throws passes through, and one of the threads that waited tries in its turn.
-  Result get(const CacheKey& key, const CacheUse& use, const Make& make);
+  FoundEntry get(const CacheKey& key, const CacheUse& use, const Make& make);
 
   CacheCounts counts() const;
   MemoryStore& memory() { return memory_; }
@@ -54,16 +40,16 @@ class Cache {
     bool is_over = false;
     Blob result;  // null: it failed
   };
-  Result find_or_make(const CacheKey& key, const CacheUse& use, const Make& make);
-  Result fly(const CacheKey& key, const CacheUse& use, const Make& make,
-             const std::shared_ptr<Flight>& flight);
+  FoundEntry find_or_make(const CacheKey& key, const CacheUse& use, const Make& make);
+  FoundEntry fly(const CacheKey& key, const CacheUse& use, const Make& make,
+                 const std::shared_ptr<Flight>& flight);
   void land(const CacheKey& key, const std::shared_ptr<Flight>& flight, Blob result);
 
   MemoryStore memory_;
   std::mutex mutex_;  // of the flights
   std::condition_variable landed_;
   std::map<std::string, std::shared_ptr<Flight>> flights_;  // by the key's text
-  std::atomic<uint64_t> made_{0}, from_memory_{0}, from_disk_{0}, from_other_threads_{0};
+  std::atomic<uint64_t> made_{0}, from_memory_{0}, from_disk_{0}, from_tiers_{0}, from_other_threads_{0};
 };
 
 }  // namespace ingot::core

@@ -61,20 +61,16 @@ Blob DiskStore::find(const CacheKey& key) {
   FileVersion version;
   const Blob file = read_file(path, version);
   if (file == nullptr) return nullptr;
-  const auto opened = open_entry(*file);
+  const auto opened = open_entry_of(key, *file);
   if (const auto* problem = std::get_if<std::string_view>(&opened)) {
     report("use", path, *problem);
     files_.remove(path.c_str());
     return nullptr;
   }
-  const auto& entry = std::get<SealedEntry>(opened);
-  if (entry.text != key.text) {
-    report("use", path, "it was made from something else that has the same digest");
-    return nullptr;
-  }
   const uint64_t stamp = version.modified / kNanoseconds;
   if (stamp + kStampSeconds <= std::max(options_.seconds(), newest_.load())) touch(path);
-  return std::make_shared<const std::vector<std::byte>>(entry.value.begin(), entry.value.end());
+  const Bytes value = std::get<Bytes>(opened);
+  return std::make_shared<const std::vector<std::byte>>(value.begin(), value.end());
 }
 
 void DiskStore::put(const CacheKey& key, Bytes value) {

@@ -55,4 +55,12 @@ std::variant<SealedEntry, std::string_view> open_entry(Bytes file) {
                      .value = sealed.subspan(sizeof(Header) + header.text_length)};
 }
 
+std::variant<Bytes, std::string_view> open_entry_of(const CacheKey& key, Bytes file) {
+  const auto opened = open_entry(file);
+  if (const auto* problem = std::get_if<std::string_view>(&opened)) return *problem;
+  const auto& entry = std::get<SealedEntry>(opened);
+  if (entry.text != key.text) return "it was made from something else";
+  return entry.value;
+}
+
 }  // namespace ingot::core

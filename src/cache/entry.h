@@ -21,5 +21,7 @@ struct SealedEntry {
 };
 // The parts of a whole file, or what is wrong with it. Reads nothing outside of the file, whatever is in it.
 std::variant<SealedEntry, std::string_view> open_entry(Bytes file);
+// The value of the entry of that key, or why the file does not hold it.
+std::variant<Bytes, std::string_view> open_entry_of(const CacheKey& key, Bytes file);
 
 }  // namespace ingot::core

@@ -61,6 +61,15 @@ void print_precisions(const nlohmann::json& nodes) {
 
 }  // namespace
 
+void print_tuning(const nlohmann::json& tuning) {
+  const auto note = tuning["note"].get<std::string>();
+  if (!note.empty()) fmt::print("  {}\n", note);
+  if (tuning["timed"] == 0) return;
+  fmt::print("  {} kernels have several tactics; {} programs were timed: {:.1f} us became {:.1f} us\n",
+             tuning["sites"].get<size_t>(), tuning["timed"].get<size_t>(), tuning["before_us"].get<double>(),
+             tuning["after_us"].get<double>());
+}
+
 void build(const BuildCommand& command) {
   std::filesystem::path output = command.output;
   if (output.empty()) output = std::filesystem::path(command.model).replace_extension(".ingot");
@@ -99,9 +108,12 @@ void build(const BuildCommand& command) {
     fmt::print("{}: {} bytes, {} kernels ({} distinct), built in {:.2f} s\n", output.string(),
                json["bytes"].get<uint64_t>(), json.value("kernels", 0), json.value("distinct_kernels", 0),
                json.value("seconds", 0.0));
-    for (const auto& repeats : json["repeats"])
-      fmt::print("  {}: {} layers, {} distinct\n", repeats["path"].get<std::string>(),
+    print_tuning(json["tuning"]);
+    for (const auto& repeats : json["repeats"]) {
+      const auto path = repeats["path"].get<std::string>();
+      fmt::print("  {}: {} layers, {} distinct\n", path.empty() ? "the model" : path,
                  repeats["layers"].get<size_t>(), repeats["distinct"].get<size_t>());
+    }
     print_precisions(json["precisions"]);
     print_slow(json["slow"]);
   }

@@ -39,6 +39,7 @@ struct RunCommand {
   uint64_t seed = 0;
   int threads = 0;
   std::string verify = "lazy", trust = "any", memory = "map";
+  std::string trusted_keys;          // file of public keys; empty: that of the environment
   std::vector<std::string> weights;  // files that the engine's weights come from; empty: its own
   bool json = false;
 };
@@ -46,6 +47,10 @@ struct RefitCommand {
   std::string engine, output;
   std::vector<std::string> weights;
   bool partial = false, json = false;
+};
+struct SignCommand {
+  std::string engine, key, output;  // no output: the engine itself
+  bool json = false;
 };
 struct BenchCommand {
   RunCommand run;
@@ -69,7 +74,7 @@ struct DiffCommand {
 struct CacheCommand {
   std::string folder;  // "": that of the environment
   std::string key;     // of `why`
-  std::string file;    // of `bundle` and `unbundle`
+  std::string file;    // of `bundle`, `unbundle` and `keygen`
   uint64_t bytes = 0;  // of `gc`
   bool json = false;
 };
@@ -82,6 +87,7 @@ struct OptCommand {
 void build(const BuildCommand& command);
 void run(const RunCommand& command);
 void refit(const RefitCommand& command);
+void sign(const SignCommand& command);
 void bench(const BenchCommand& command);
 void profile(const ProfileCommand& command);
 void inspect(const InspectCommand& command);
@@ -95,6 +101,7 @@ void cache_collect(const CacheCommand& command);
 void cache_clear(const CacheCommand& command);
 void cache_bundle(const CacheCommand& command);
 void cache_unbundle(const CacheCommand& command);
+void cache_keygen(const CacheCommand& command);
 void optimize(const OptCommand& command);
 void explain(const std::string& code, bool json);
 

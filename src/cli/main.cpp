@@ -27,6 +27,7 @@ using ingot::cli::OptCommand;
 using ingot::cli::ProfileCommand;
 using ingot::cli::RefitCommand;
 using ingot::cli::RunCommand;
+using ingot::cli::SignCommand;
 
 void add_build(CLI::App& app, BuildCommand& command) {
   CLI::App* build = app.add_subcommand("build", "Build an engine from a .pt2 file of torch.export");
@@ -92,6 +93,18 @@ void add_refit(CLI::App& app, RefitCommand& command) {
   refit->callback([&command] { ingot::cli::refit(command); });
 }
 
+void add_sign(CLI::App& app, SignCommand& command) {
+  CLI::App* sign = app.add_subcommand("sign", "Sign an engine, for those who load it with --trust signed");
+  add_engine(*sign, "engine", command.engine);
+  sign->add_option("--key", command.key, "file of the secret key, of `ingot cache keygen`")
+      ->type_name("FILE")
+      ->required();
+  sign->add_option("-o,--output", command.output, "engine file to write (default: the engine itself)")
+      ->type_name("FILE");
+  sign->add_flag("--json", command.json, "print JSON");
+  sign->callback([&command] { ingot::cli::sign(command); });
+}
+
 void add_run_options(CLI::App& app, RunCommand& command) {
   add_engine(app, "engine", command.engine);
   app.add_option("-i,--input", command.inputs,
@@ -108,7 +121,10 @@ void add_run_options(CLI::App& app, RunCommand& command) {
   add_choice(app, "--verify", command.verify, {"lazy", "full"},
              "check the weights before the first run, or every byte of the file first");
   add_choice(app, "--trust", command.trust, {"any", "signed", "none"},
-             "engines to run: any; only signed ones (there are none yet); only those without native code");
+             "engines to run: any; only those that a trusted key signed; only those without native code");
+  app.add_option("--trusted-keys", command.trusted_keys,
+                 "file with the public keys for --trust signed (default: INGOT_TRUSTED_KEYS)")
+      ->type_name("FILE");
   add_choice(app, "--memory", command.memory, {"map", "copy"},
              "map the file, which nothing may change meanwhile, or read all of it first");
   add_weights(app, command.weights, "take the weights from a .safetensors or .pt2 file; may be repeated");
@@ -225,6 +241,11 @@ void add_cache(CLI::App& app, CacheCommand& command) {
       ->add_option("file", command.file, "bundle to write")
       ->type_name("FILE")
       ->required();
+  add("keygen", "Write a new key that signs entries and engines: FILE, and FILE.pub for those who trust it",
+      &ingot::cli::cache_keygen)
+      ->add_option("file", command.file, "file of the secret key")
+      ->type_name("FILE")
+      ->required();
   add("unbundle", "Check and add the entries of such a file", &ingot::cli::cache_unbundle)
       ->add_option("file", command.file, "bundle to read")
       ->type_name("FILE")
@@ -276,6 +297,7 @@ int run_command(int argc, char** argv) {
   BuildCommand build_command;
   RunCommand run_command;
   RefitCommand refit_command;
+  SignCommand sign_command;
   BenchCommand bench_command;
   ProfileCommand profile_command;
   InspectCommand inspect_command, verify_command;
@@ -288,6 +310,7 @@ int run_command(int argc, char** argv) {
     add_build(app, build_command);
     add_run(app, run_command);
     add_refit(app, refit_command);
+    add_sign(app, sign_command);
     add_bench(app, bench_command);
     add_profile(app, profile_command);
     add_cache(app, cache_command);

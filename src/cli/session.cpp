@@ -28,12 +28,14 @@ void* allocate_output(void* user, size_t index, int32_t dtype, int32_t rank, con
 }  // namespace
 
 Session::Session(const RunCommand& command) {
-  const ingot_load_options options{.struct_size = sizeof(ingot_load_options),
-                                   .verify = command.verify == "full" ? INGOT_VERIFY_FULL : INGOT_VERIFY_LAZY,
-                                   .trust = command.trust == "signed" ? INGOT_TRUST_SIGNED
-                                            : command.trust == "none" ? INGOT_TRUST_NONE
-                                                                      : INGOT_TRUST_ANY,
-                                   .memory = command.memory == "copy" ? INGOT_MEMORY_COPY : INGOT_MEMORY_MAP};
+  const ingot_load_options options{
+      .struct_size = sizeof(ingot_load_options),
+      .verify = command.verify == "full" ? INGOT_VERIFY_FULL : INGOT_VERIFY_LAZY,
+      .trust = command.trust == "signed" ? INGOT_TRUST_SIGNED
+               : command.trust == "none" ? INGOT_TRUST_NONE
+                                         : INGOT_TRUST_ANY,
+      .memory = command.memory == "copy" ? INGOT_MEMORY_COPY : INGOT_MEMORY_MAP,
+      .trusted_keys = command.trusted_keys.empty() ? nullptr : command.trusted_keys.c_str()};
   check(ingot_set_threads(command.threads));
   ingot_engine* engine = nullptr;
   check(ingot_engine_load(command.engine.c_str(), &options, &engine));

@@ -11,6 +11,14 @@
 
 namespace ingot::core {
 
+// What timing tactics did; nothing if all was known, or nothing could be timed.
+struct TuningReport {
+  size_t sites = 0;                    // distinct kernels that have several tactics
+  size_t timed = 0;                    // programs that were timed
+  double before_us = 0, after_us = 0;  // of the program, with the predicted tactics and the chosen ones
+  std::string note;                    // why nothing was timed, where the level asks for it
+};
+
 // What a build did, for reports: filled as far as it got.
 struct BuildReport {
   size_t kernels = 0;                    // steps with an image
@@ -23,6 +31,7 @@ struct BuildReport {
   std::vector<SlowNode> slow;            // what the engine runs slowly
   std::vector<PassRunner::Timing> passes;
   NodeReports nodes;
+  TuningReport tuning;
   int64_t arena_bytes = 0;  // at the typical sizes
   int64_t arena_lower_bound = 0;
 };

@@ -11,7 +11,9 @@
 #include "compiler/lower.h"
 #include "compiler/name_symbols.h"
 #include "compiler/profile.h"
+#include "compiler/tactic_table.h"
 #include "compiler/target_pipeline.h"
+#include "compiler/tune.h"
 #include "compiler/verify_kernels.h"
 #include "engine/validate_engine.h"
 #include "importers/aten/import.h"
@@ -34,8 +36,9 @@ std::vector<SlowNode> slow_nodes(const Graph& graph, const Backend& backend, con
 
 size_t verify_all(const LoweredPrograms& lowered, const std::vector<Image>& images,
                   const SymbolTable& symbols, const CompileHooks& hooks, const Target& target) {
-  const KernelRunner runner = hooks.runner ? hooks.runner(target.backend) : KernelRunner{};
   std::set<ImageId> verified;
+  if (hooks.host == nullptr) return 0;
+  const KernelRunner runner{hooks.host->find_executor(target.backend), &hooks.host->pool()};
   if (runner.executor == nullptr) return 0;
   for (const auto* steps : {&lowered.init, &lowered.main})
     verify_kernels(*steps, images, symbols, runner, verified);
@@ -51,6 +54,47 @@ void report_new_kernels(const CompiledImages& compiled, const CompileHooks& hook
   if (hooks.log && !report.new_kernels.empty())
     hooks.log(fmt::format("compiled {} of {} kernels: {}", report.new_kernels.size(), compiled.images.size(),
                           fmt::join(report.new_kernels, ", ")));
+}
+
+// The file of tactics that a build reads and adds to; empty: there is none.
+std::filesystem::path tactic_file(const CompileOptions& options, const CompileHooks& hooks) {
+  if (!options.target.times_tactics()) return {};
+  if (!options.tactic_file.empty()) return options.tactic_file;
+  const std::shared_ptr<DiskStore>& disk = hooks.cache_use.disk;
+  return disk != nullptr && disk->is_usable() ? disk->folder() / "tactics.txt" : std::filesystem::path();
+}
+
+KnownTactics known_tactics(const CompileOptions& options, const CompileHooks& hooks) {
+  if (!options.target.times_tactics()) return {};
+  const std::filesystem::path file = tactic_file(options, hooks);
+  const Executor* executor =
+      hooks.host != nullptr ? hooks.host->find_executor(options.target.backend) : nullptr;
+  const Image image{.target = options.target.backend + ":" + options.target.device};
+  return {.table = file.empty() ? TacticTable() : read_tactics(file),
+          .processor = executor != nullptr ? executor->processor() : "",
+          .can_time = executor != nullptr && executor->missing(image).empty()};
+}
+
+// Levels 4 and 5: times what the tactic file does not know, if this machine can run the engine.
+void tune_steps(EngineData& engine, std::span<const TunableStep> steps, const CompileOptions& options,
+                const CompileHooks& hooks, const KnownTactics& known, Phases& phases, TuningReport& report) {
+  if (!known.can_time)
+    report.note = "this machine cannot run the engine: tactics that no file names are predicted";
+  if (steps.empty()) return;
+  phases.begin("time tactics");
+  TacticTable found;
+  const auto keep = [&] {
+    const std::filesystem::path file = tactic_file(options, hooks);
+    if (!file.empty()) add_tactics(file, found);
+  };
+  const Tuning tuning{*hooks.host, phases, options.target.level, known.processor};
+  try {
+    report = tune(engine, steps, tuning, found);
+  } catch (...) {
+    keep();  // a build that is cancelled goes on there the next time
+    throw;
+  }
+  keep();
 }
 
 // The result must obey the rules of engine files; a violation is our fault, not a file's.
@@ -102,7 +146,9 @@ std::shared_ptr<EngineData> compile_model(const aten::Program& program,
   runner.check("import", model.graph);
   name_symbols(model);
   phases.begin("key");
-  EngineEntry entry(program, model, backend, options, hooks);
+  const KnownTactics known = known_tactics(options, hooks);
+  EngineEntry entry(program, model, backend, options, hooks,
+                    target.times_tactics() ? known.processor + "\n" + known.table.text() : "");
   if (auto found = entry.find(filled)) return found;
 
   phases.begin("simplify");
@@ -116,7 +162,7 @@ std::shared_ptr<EngineData> compile_model(const aten::Program& program,
   filled.passes = runner.timings();
 
   phases.begin("lower");
-  ImageTable table{.nodes = {}, .ids = {}, .images = {}, .shares = options.share_kernels};
+  ImageTable table{.nodes = {}, .ids = {}, .images = {}, .shares = options.share_kernels, .known = &known};
   LoweredPrograms lowered{lower_graph(split.init, backend, target, split.main.symbols, table),
                           lower_graph(split.main, backend, target, split.main.symbols, table)};
   filled.repeats = find_repeats(lowered.main);
@@ -131,11 +177,17 @@ std::shared_ptr<EngineData> compile_model(const aten::Program& program,
   }
 
   phases.begin("plan");
+  const std::vector<NodeStep> steps = lowered.main;
   auto engine = assemble({program, model, split, std::move(lowered), std::move(compiled.images), target,
                           backend.place(), entry.structure()},
                          filled);
   engine->has_immutable_weights = options.immutable_weights;
   check_engine(*engine);
+  if (target.times_tactics()) {
+    tune_steps(*engine, tunable_steps(steps, engine->main), options, hooks, known, phases, filled.tuning);
+    drop_unused_images(*engine);
+    filled.distinct_kernels = engine->images.size();
+  }
   entry.keep(*engine, filled);
   return engine;
 }

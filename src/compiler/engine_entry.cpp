@@ -63,10 +63,13 @@ bool read_report(ByteReader& reader, BuildReport& report) {
 }  // namespace
 
 EngineEntry::EngineEntry(const aten::Program& program, const aten::Imported& model, const Backend& backend,
-                         const CompileOptions& options, const CompileHooks& hooks)
-    : model_(model), hooks_(hooks), use_(hooks.cache_use), structure_(engine_key(model, backend, options)) {
+                         const CompileOptions& options, const CompileHooks& hooks, std::string_view tactics)
+    : model_(model),
+      hooks_(hooks),
+      use_(hooks.cache_use),
+      structure_(engine_key(model, backend, options, tactics)) {
   // A build that is watched or measured is done; so is one that checks what it makes.
-  if (use_.disk == nullptr || options.verify_kernels || !options.share_kernels || hooks.dump) return;
+  if (!use_.has_stores() || options.verify_kernels || !options.share_kernels || hooks.dump) return;
   is_possible_ = weights_by_name(model).size() == model.weights.size();
   if (is_possible_) key_ = make_key(EntryKind::kEngine, structure_ + engine_binding(program, model));
 }
@@ -74,20 +77,33 @@ EngineEntry::EngineEntry(const aten::Program& program, const aten::Imported& mod
 std::shared_ptr<EngineData> EngineEntry::find(BuildReport& report) {
   if (!is_possible_ || !use_.reuse) return nullptr;
   if (auto found = look_up(report)) return found;
-  if (use_.keep && use_.disk->is_usable()) {
-    const auto wait = [&] { hooks_.phases != nullptr ? hooks_.phases->report(0, 1) : void(); };
-    lease_.emplace(use_.disk->folder(), key_.digest, kPatience, wait);
-    if (lease_->has_waited()) {
-      if (hooks_.log) hooks_.log("waited for another process that builds the same engine");
-      if (auto found = look_up(report)) return found;
-    }
+  if (use_.keep && wait_for_others()) {
+    if (hooks_.log) hooks_.log("waited for another process that builds the same engine");
+    if (auto found = look_up(report)) return found;
   }
-  if (hooks_.log) hooks_.log("no engine was found: " + explain_miss(*use_.disk, key_));
+  if (hooks_.log && use_.disk != nullptr)
+    hooks_.log("no engine was found: " + explain_miss(*use_.disk, key_));
   return nullptr;
 }
 
+// First for processes of this machine, then for other machines: one process of each asks the server.
+bool EngineEntry::wait_for_others() {
+  const auto wait = [&] { hooks_.phases != nullptr ? hooks_.phases->report(0, 1) : void(); };
+  if (use_.disk != nullptr && use_.disk->is_usable()) {
+    lease_.emplace(use_.disk->folder(), key_.digest, kPatience, wait);
+    if (lease_->has_waited()) return true;
+  }
+  bool has_waited = false;
+  for (const auto& tier : use_.tiers) {
+    EntryTier::Waited waited = tier->lease(key_.digest, kPatience, wait, use_.report());
+    if (waited.lease != nullptr) tier_leases_.push_back(std::move(waited.lease));
+    has_waited |= waited.has_waited;
+  }
+  return has_waited;
+}
+
 std::shared_ptr<EngineData> EngineEntry::look_up(BuildReport& report) const {
-  const Blob entry = use_.disk->find(key_);
+  const Blob entry = use_.find(key_).bytes;
   return entry == nullptr ? nullptr : open(entry, report);
 }
 
@@ -99,7 +115,7 @@ void EngineEntry::keep(const EngineData& engine, const BuildReport& report) cons
   write_engine(without_weights(engine),
                [&](Bytes part) { file.insert(file.end(), part.begin(), part.end()); });
   writer.part(file);
-  use_.disk->put(key_, writer.take());
+  use_.put(key_, writer.take());
 }
 
 // An entry that cannot be read is one that another Ingot wrote under our key: the build goes on without it.

@@ -6,6 +6,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "backends/backend.h"
 #include "cache/lease.h"
@@ -21,9 +22,10 @@ namespace ingot::core {
 // A build whose engine may be an entry: what the entry is found by, and how weights get into it.
 class EngineEntry {
  public:
-  // `program` and `model` outlive it; `model` is as imported, with the asked-for ranges applied.
+  // `program` and `model` outlive it; `model` is as imported, with the asked-for ranges applied. `tactics`:
+  // as of engine_key.
   EngineEntry(const aten::Program& program, const aten::Imported& model, const Backend& backend,
-              const CompileOptions& options, const CompileHooks& hooks);
+              const CompileOptions& options, const CompileHooks& hooks, std::string_view tactics);
 
   // The engine as the build would make it, from `hooks.cache_use`; null if there is none. Fills `report`.
   // Where another process makes it at the moment, waits for it; otherwise other processes wait for this one.
@@ -35,6 +37,7 @@ class EngineEntry {
   std::shared_ptr<EngineData> look_up(BuildReport& report) const;
   std::shared_ptr<EngineData> open(const Blob& entry, BuildReport& report) const;
   bool give_weights(EngineData& engine) const;
+  bool wait_for_others();  // false if nobody else made it meanwhile
 
   const aten::Imported& model_;
   const CompileHooks& hooks_;
@@ -42,7 +45,9 @@ class EngineEntry {
   std::string structure_;
   bool is_possible_ = false;
   CacheKey key_;
-  std::optional<Lease> lease_;  // while this build makes the entry
+  // While this build makes the entry:
+  std::optional<Lease> lease_;
+  std::vector<std::unique_ptr<TierLease>> tier_leases_;
 };
 
 }  // namespace ingot::core

@@ -89,7 +89,8 @@ std::string describe_messages(const std::vector<SizeCheck>& checks) {
 
 }  // namespace
 
-std::string engine_key(const aten::Imported& model, const Backend& backend, const CompileOptions& options) {
+std::string engine_key(const aten::Imported& model, const Backend& backend, const CompileOptions& options,
+                       std::string_view tactics) {
   const CanonicalGraph canonical = canonicalize(model.graph);
   return fmt::format("ingot {}, engine format {}, sources {}\ntarget {}, code by {}\nweights {}\n",
                      INGOT_VERSION, kEngineFormatVersion, kFingerprint, options.target.text(),
@@ -97,6 +98,7 @@ std::string engine_key(const aten::Imported& model, const Backend& backend, cons
                      options.immutable_weights       ? "immutable"
                      : options.keep_original_weights ? "original"
                                                      : "prepared") +
+         (tactics.empty() ? "" : fmt::format("tactics {}\n", hex(digest(as_bytes(tactics))))) +
          describe_passes(options.passes) + describe_mutated_inputs(model) +
          describe_conditions(model.checks, canonical.symbols) +
          to_string(canonical.graph, {.canonical = true});

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "compiler/lower.h"
 
+#include <algorithm>
 #include <atomic>
 #include <exception>
 #include <mutex>
@@ -26,6 +27,27 @@ void set_image(LoweredKernel& kernel, ImageTable& images) {
   kernel.launch.image = entry->second;
 }
 
+// The tactic that was the fastest before: then there is nothing left to time.
+void take_known_tactic(LoweredStep& step, const KnownTactics& known, int level) {
+  const TacticRecord* record = known.table.find(known.processor, step.site, level);
+  if (record == nullptr) return;
+  const auto found = std::ranges::find(step.others, record->tactic, &LoweredKernel::tactic);
+  if (found != step.others.end()) std::swap(*found, *step.kernel());
+  if (step.kernel()->tactic == record->tactic) step.others.clear();
+}
+
+void choose_known_tactic(LoweredStep& step, const KnownTactics* known, int level) {
+  if (known != nullptr) take_known_tactic(step, *known, level);
+  if (known == nullptr || !known->can_time) step.others.clear();
+}
+
+// A digest of all that decides which tactics there are, and how fast they are.
+std::string site_of(const LoneNode& lone, size_t step, const Target& target) {
+  const std::string text = fmt::format("{}:{} numerics {} step {}\n{}", target.backend, target.device,
+                                       static_cast<int>(target.numerics), step, lone.text());
+  return hex(digest(as_bytes(text)));
+}
+
 const LoweredNode& lower_alone(LoneNode lone, const Backend& backend, const Target& target,
                                ImageTable& images) {
   const std::string use = images.shares ? "" : fmt::format("\nuse {}", images.nodes.size());
@@ -34,10 +56,22 @@ const LoweredNode& lower_alone(LoneNode lone, const Backend& backend, const Targ
   if (!is_new) return lowered;
   lowered.lone = std::move(lone);
   lowered.steps = backend.lower(*lowered.lone.node, lowered.lone.graph.symbols, target);
-  for (LoweredStep& step : lowered.steps) {
+  for (size_t i = 0; i < lowered.steps.size(); ++i) {
+    LoweredStep& step = lowered.steps[i];
+    if (!step.others.empty()) {
+      step.site = site_of(lowered.lone, i, target);
+      choose_known_tactic(step, images.known, target.level);
+    }
     if (LoweredKernel* kernel = step.kernel()) set_image(*kernel, images);
+    for (LoweredKernel& other : step.others) set_image(other, images);
   }
   return lowered;
+}
+
+void substitute_all(Launch& launch, const std::map<std::string, Dim>& symbols) {
+  for (auto* dims : {&launch.symbols, &launch.sizes}) {
+    for (Dim& dim : *dims) dim = substitute(dim, symbols);
+  }
 }
 
 // The steps of a node that was lowered, for the equal node that stands where `around` says.
@@ -52,11 +86,8 @@ std::vector<LoweredStep> steps_for(const Surroundings& around, const LoweredNode
       symbol = around.symbols.at(symbol).symbol_name();
       value = outer(value);
     }
-    LoweredKernel* kernel = step.kernel();
-    if (kernel == nullptr) continue;
-    for (auto* dims : {&kernel->launch.symbols, &kernel->launch.sizes}) {
-      for (Dim& dim : *dims) dim = substitute(dim, around.symbols);
-    }
+    if (LoweredKernel* kernel = step.kernel()) substitute_all(kernel->launch, around.symbols);
+    for (LoweredKernel& other : step.others) substitute_all(other.launch, around.symbols);
   }
   return steps;
 }
@@ -115,7 +146,7 @@ class WorkList {
   }
 
   Image from_cache(const CacheKey& key, const std::function<Image()>& compile, uint8_t& is_new) {
-    const Cache::Result found = cache_.cache->get(key, cache_.use, [&] { return encode_image(compile()); });
+    const FoundEntry found = cache_.cache->get(key, cache_.use, [&] { return encode_image(compile()); });
     std::optional<Image> image = decode_image(*found.bytes);
     if (!image) return compile();
     is_new = found.origin == Origin::kMade ? 1 : 0;

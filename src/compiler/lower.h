@@ -10,6 +10,7 @@
 #include "backends/backend.h"
 #include "cache/cache.h"
 #include "compiler/lone_node.h"
+#include "compiler/tactic_table.h"
 #include "plan/plan_input.h"
 
 namespace ingot::core {
@@ -18,6 +19,13 @@ namespace ingot::core {
 struct LoweredNode {
   LoneNode lone;
   std::vector<LoweredStep> steps;
+};
+
+// The tactics that were timed earlier on `processor`.
+struct KnownTactics {
+  TacticTable table;
+  std::string processor;
+  bool can_time = false;  // the others
 };
 
 // What equal nodes of one build share: each is lowered once, and each distinct kernel is one image.
@@ -30,6 +38,7 @@ struct ImageTable {
   std::map<std::string, ImageId> ids;        // by the key
   std::vector<Entry> images;
   bool shares = true;  // false: each use is lowered and compiled, to measure what sharing saves
+  const KnownTactics* known = nullptr;  // null: none
 };
 
 // Lowers every node of `graph` that needs a step, in order.

@@ -78,17 +78,6 @@ Target::Numerics parse_numerics(std::string_view name, std::string_view value) {
   refuse(name, value, "strict, default or fast");
 }
 
-constexpr int kTimedLevel = 4;  // levels from here on would autotune
-
-int parse_level(std::string_view name, std::string_view value) {
-  const auto level = static_cast<int>(parse_integer(name, value, 0, 5));
-  if (level < kTimedLevel) return level;
-  throw UnsupportedError(
-      "INGOT-N006",
-      fmt::format("option \"{}\" cannot be {}: this version of Ingot has no autotuning", name, level),
-      "use 3, the highest available level");
-}
-
 struct Row {
   OptionInfo info;
   void (*set)(CompileOptions& options, std::string_view name, std::string_view value);
@@ -105,8 +94,22 @@ constexpr std::array kRows = {
           const int64_t limit = parse_integer(name, value, -1, INT64_MAX);
           o.passes.bisect_limit = limit < 0 ? std::nullopt : std::optional(limit);
         }},
+    Row{{"cache", "address", "",
+         "server whose entries builds share: redis://HOST:PORT/NAMESPACE, http://HOST:PORT/PATH; off: none "
+         "(default: INGOT_CACHE)"},
+        [](CompileOptions& o, View, View value) { o.cache.server = value; }},
     Row{{"cache_built_engines", "bool", "true", "keep what the build makes, for later builds"},
         [](CompileOptions& o, View name, View value) { o.cache.keep = parse_bool(name, value); }},
+    Row{{"cache_deadline", "milliseconds", "10000", "how long a look-up or an upload may take"},
+        [](CompileOptions& o, View name, View value) {
+          o.cache.deadline_ms = parse_integer(name, value, 1, 3'600'000);
+        }},
+    Row{{"cache_read_only", "bool", "false", "add nothing to the server"},
+        [](CompileOptions& o, View name, View value) { o.cache.read_only = parse_bool(name, value); }},
+    Row{{"cache_signing_key", "file", "",
+         "secret key that signs what is added to the server; without one it is only read (default: "
+         "INGOT_CACHE_SIGNING_KEY)"},
+        [](CompileOptions& o, View, View value) { o.cache.signing_key = value; }},
     Row{{"cpu", "features", "native",
          "processor to build for: native, x86-64-v3, x86-64-v4, x86-64-v4+vnni+bf16 ..."},
         [](CompileOptions& o, View, View value) { o.target.device = to_string(parse_cpu_features(value)); }},
@@ -150,11 +153,11 @@ constexpr std::array kRows = {
           o.target.numerics = parse_numerics(name, value);
           o.passes.strict = o.target.numerics == Target::Numerics::kStrict;
         }},
-    Row{{"optimization_level", "0..3", "3",
+    Row{{"optimization_level", "0..5", "3",
          "0: one kernel per operator; 1: simplify and fold; 2: fuse; 3: layouts and kernel templates that "
-         "need them"},
+         "need them; 4: time the few best tactics of each kernel; 5: time many, until nothing gets faster"},
         [](CompileOptions& o, View name, View value) {
-          o.target.level = o.passes.level = parse_level(name, value);
+          o.target.level = o.passes.level = static_cast<int>(parse_integer(name, value, 0, 5));
         }},
     Row{{"refit_identical_engine_weights", "bool", "true",
          "has no effect: an engine that was found always takes the weights of the model at hand"},
@@ -169,6 +172,9 @@ constexpr std::array kRows = {
         [](CompileOptions& o, View name, View value) { o.share_kernels = parse_bool(name, value); }},
     Row{{"stop_after", "name", "", "the last pass to run"},
         [](CompileOptions& o, View, View value) { o.passes.stop_after = value; }},
+    Row{{"strict_cache", "bool", "false",
+         "problems of caches are errors; otherwise they cost a compilation and a line of the log"},
+        [](CompileOptions& o, View name, View value) { o.cache.strict = parse_bool(name, value); }},
     Row{{"strip_engine_weights", "bool", "false",
          "leave the weights out of the file: they are given when it is loaded"},
         [](CompileOptions& o, View name, View value) { o.strip_weights = parse_bool(name, value); }},
@@ -179,8 +185,14 @@ constexpr std::array kRows = {
           o.threads = threads > 0 ? threads : available_threads();
         }},
     Row{{"timing_cache_path", "file", "",
-         "has no effect: nothing is timed; kernels are kept in engine_cache_dir"},
-        [](CompileOptions&, View, View) {}},
+         "where levels 4 and 5 keep which tactics were the fastest, and find them (default: tactics.txt in "
+         "engine_cache_dir)"},
+        [](CompileOptions& o, View, View value) { o.tactic_file = value; }},
+    Row{{"trusted_keys", "file", "",
+         "public keys whose entries count, of those that the server has; without one it is not used "
+         "(default: "
+         "INGOT_TRUSTED_KEYS)"},
+        [](CompileOptions& o, View, View value) { o.cache.trusted_keys = value; }},
     Row{{"verify_kernels", "bool", "false",
          "compare each kernel with its definition, if this machine can run it; a wrong one fails the build"},
         [](CompileOptions& o, View name, View value) { o.verify_kernels = parse_bool(name, value); }},

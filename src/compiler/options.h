@@ -17,8 +17,13 @@ namespace ingot::core {
 // What a build looks up, and keeps for later ones.
 struct CacheOptions {
   bool reuse = true, keep = true;
-  std::string folder;                // of entries on disk; "": that of the process; "off": none
-  int64_t limit = int64_t{5} << 30;  // bytes of all entries, where `folder` is given
+  std::string folder;                     // of entries on disk; "": that of the process; "off": none
+  int64_t limit = int64_t{5} << 30;       // bytes of all entries, where `folder` is given
+  bool strict = false;                    // problems of caches are errors
+  std::string server;                     // address; "": that of the environment; "off": none
+  std::string signing_key, trusted_keys;  // files; "": those of the environment
+  bool read_only = false;                 // nothing is added to the server
+  int64_t deadline_ms = 10'000;           // of each call of the server
 };
 
 struct CompileOptions {
@@ -32,7 +37,8 @@ struct CompileOptions {
   bool immutable_weights = false;      // weights are constants, which may be folded
   bool share_kernels = true;           // false: each use of a kernel is compiled
   CacheOptions cache;
-  int threads = 1;  // that build; how an engine's work is split is decided where it runs
+  std::string tactic_file;  // of levels 4 and 5; "": in the cache's folder
+  int threads = 1;          // that build; how an engine's work is split is decided where it runs
 };
 
 // The description of an option, for documentation, --help and messages.

@@ -35,9 +35,13 @@ using Trials = std::map<const Value*, TrialBuffer>;
 
 class Verification {
  public:
-  Verification(const NodeStep& step, const Image& image, const KernelRunner& runner, Definition definition,
-               SymbolValues sizes)
-      : step_(step), runner_(runner), definition_(std::move(definition)), sizes_(std::move(sizes)) {
+  Verification(const NodeStep& step, const Launch& launch, const Image& image, const KernelRunner& runner,
+               Definition definition, SymbolValues sizes)
+      : step_(step),
+        launch_(launch),
+        runner_(runner),
+        definition_(std::move(definition)),
+        sizes_(std::move(sizes)) {
     EngineData engine;
     engine.images = {image};
     images_ = runner.executor->load(engine, nullptr);
@@ -94,8 +98,7 @@ class Verification {
   int64_t run_image(Trials& trials) {
     std::vector<HostBuffer> buffers;
     for (const Value* value : step_.step.arguments) buffers.push_back(trials.at(value).memory());
-    const auto failure =
-        run_call(*runner_.executor, *images_, step_.step.kernel()->launch, buffers, sizes_, runner_.pool);
+    const auto failure = run_call(*runner_.executor, *images_, launch_, buffers, sizes_, runner_.pool);
     return failure ? failure->status : 0;
   }
 
@@ -205,6 +208,7 @@ class Verification {
   }
 
   const NodeStep& step_;
+  const Launch& launch_;
   const KernelRunner& runner_;
   Definition definition_;
   SymbolValues sizes_;
@@ -213,7 +217,8 @@ class Verification {
   bool is_special_ = false;
 };
 
-std::set<std::string> symbols_of(const Definition& definition, const LoweredStep& step) {
+std::set<std::string> symbols_of(const Definition& definition, const LoweredStep& step,
+                                 const Launch& launch) {
   std::set<std::string> names;
   const auto add = [&](const Dim& dim) {
     for (const std::string& name : dim.symbols()) names.insert(name);
@@ -221,8 +226,8 @@ std::set<std::string> symbols_of(const Definition& definition, const LoweredStep
   for (const std::string& name : loops::free_symbols(definition.kernel)) names.insert(name);
   for (const Value* value : definition.buffers) std::ranges::for_each(value->type.shape, add);
   for (const Value* value : step.arguments) std::ranges::for_each(value->type.shape, add);
-  std::ranges::for_each(step.kernel()->launch.symbols, add);
-  std::ranges::for_each(step.kernel()->launch.sizes, add);
+  std::ranges::for_each(launch.symbols, add);
+  std::ranges::for_each(launch.sizes, add);
   return names;
 }
 
@@ -241,9 +246,9 @@ bool can_run_at(const Definition& definition, const LoweredStep& step, const Sym
 
 // The smallest sizes from `least` on that the ranges allow; nullopt if no elements are left there.
 std::optional<SymbolValues> sizes_from(int64_t least, const Definition& definition, const LoweredStep& step,
-                                       const SymbolTable& symbols) {
+                                       const Launch& launch, const SymbolTable& symbols) {
   SymbolValues sizes;
-  for (const std::string& name : symbols_of(definition, step)) {
+  for (const std::string& name : symbols_of(definition, step, launch)) {
     const auto known = symbols.find(name);
     const DimRange range = known == symbols.end() ? DimRange{} : known->second.range;
     sizes[name] = std::clamp(least, std::min(range.min, range.max), range.max);
@@ -255,7 +260,7 @@ std::optional<SymbolValues> sizes_from(int64_t least, const Definition& definiti
 // The smallest sizes, and sizes that fill a vector and leave a remainder.
 constexpr int64_t kLeastSizes[] = {1, 19};
 
-bool verify(const NodeStep& step, const Image& image, const SymbolTable& symbols,
+bool verify(const NodeStep& step, const Launch& launch, const Image& image, const SymbolTable& symbols,
             const KernelRunner& runner) {
   std::optional<Definition> definition = define(*step.node);
   if (!definition) return false;
@@ -263,9 +268,9 @@ bool verify(const NodeStep& step, const Image& image, const SymbolTable& symbols
   std::set<SymbolValues> tried;
   bool verified = false;
   for (const int64_t least : kLeastSizes) {
-    const auto sizes = sizes_from(least, *definition, step.step, symbols);
+    const auto sizes = sizes_from(least, *definition, step.step, launch, symbols);
     if (!sizes || !tried.insert(*sizes).second) continue;
-    Verification verification(step, image, runner, *definition, *sizes);
+    Verification verification(step, launch, image, runner, *definition, *sizes);
     const TrialData unusual = reduces(definition->kernel) ? TrialData::kRare : TrialData::kSpecial;
     if (verification.run(TrialData::kRandom) && (!special || verification.run(unusual))) verified = true;
   }
@@ -289,12 +294,14 @@ void verify_kernels(std::span<const NodeStep> steps, std::span<const Image> imag
                     const SymbolTable& symbols, const KernelRunner& runner, std::set<ImageId>& verified) {
   for (size_t i = 0; i < steps.size(); ++i) {
     const NodeStep& step = steps[i];
-    const LoweredKernel* kernel = step.step.kernel();
-    if (kernel == nullptr || stores_padding_only(steps, i)) continue;
-    const ImageId id = kernel->launch.image;
-    if (verified.contains(id)) continue;
-    const Image& image = images[id];
-    if (runner.executor->missing(image).empty() && verify(step, image, symbols, runner)) verified.insert(id);
+    if (step.step.kernel() == nullptr || stores_padding_only(steps, i)) continue;
+    std::vector<const Launch*> launches = {&step.step.kernel()->launch};
+    for (const LoweredKernel& other : step.step.others) launches.push_back(&other.launch);
+    for (const Launch* launch : launches) {
+      const Image& image = images[launch->image];
+      if (verified.contains(launch->image) || !runner.executor->missing(image).empty()) continue;
+      if (verify(step, *launch, image, symbols, runner)) verified.insert(launch->image);
+    }
   }
 }
 

@@ -5,10 +5,16 @@
 #include <set>
 #include <span>
 
-#include "compiler/compile_hooks.h"
+#include "backends/executor.h"
 #include "plan/plan_input.h"
 
 namespace ingot::core {
+
+// Where kernels run.
+struct KernelRunner {
+  const Executor* executor = nullptr;
+  ThreadPool* pool = nullptr;
+};
 
 // Runs each kernel binary that this machine can execute once, for the first of `steps` that uses it, at the
 // smallest sizes that `symbols` allow, on random and special values, and interprets the same: at all points,

@@ -12,10 +12,7 @@ namespace ingot::core {
 namespace {
 
 constexpr std::string_view kMagic = "INGOTENG";
-constexpr size_t kTableOffset = 64;
 constexpr size_t kChecksumOffset = 32;
-
-static_assert(kTableOffset + kSectionCount * kTableEntryBytes <= kHeaderBytes);
 
 template <typename Number>
 void put(std::vector<std::byte>& bytes, size_t offset, Number value) {
@@ -68,9 +65,7 @@ void check_header(Bytes file, Checksums checksums) {
   if (checksums == Checksums::kVerify && !intact) refuse_header("its checksum is wrong");
   if (get<uint32_t>(file, 12) != kSectionCount) refuse_header("it has an unknown number of sections");
   if (get<uint64_t>(file, 24) != kHeaderBytes) refuse_header("it has an unknown length");
-  const Bytes tail = file.subspan(kTableOffset + kSectionCount * kTableEntryBytes,
-                                  kHeaderBytes - kTableOffset - kSectionCount * kTableEntryBytes);
-  if (!is_zero(file.subspan(48, 16)) || !is_zero(tail)) refuse_header("its padding is not zero");
+  if (!is_zero(file.subspan(48, 16))) refuse_header("its padding is not zero");
 }
 
 Section read_entry(Bytes file, size_t index) {
@@ -146,6 +141,13 @@ std::vector<std::byte> write_header(const std::vector<Section>& sections, uint64
   return header;
 }
 
+std::vector<std::byte> with_signature(Bytes header, const EngineSignature& signature) {
+  std::vector<std::byte> result(header.begin(), header.end());
+  put(result, kSignatureOffset, signature);
+  put(result, kChecksumOffset, header_checksum(result));
+  return result;
+}
+
 Container read_container(Bytes file, Checksums checksums) {
   Container container;
   std::vector<std::byte>& head = container.head;
@@ -158,6 +160,8 @@ Container read_container(Bytes file, Checksums checksums) {
   for (size_t i = 0; i < kSectionCount; ++i) container.sections.push_back(read_entry(head, i));
   check_places(file.size(), get<uint64_t>(head, 16), container.sections);
   container.identity = digest(Bytes(head).subspan(kTableOffset, kSectionCount * kTableEntryBytes));
+  if (!is_zero(Bytes(head).subspan(kSignatureOffset, sizeof(EngineSignature))))
+    container.signature = get<EngineSignature>(head, kSignatureOffset);
   copy_up_to(container.sections.back().offset);
   for (size_t i = 0; i + 1 < kSectionCount; ++i) check_section(head, container.sections[i], checksums);
   return container;

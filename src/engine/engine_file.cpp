@@ -100,6 +100,7 @@ void EngineFile::read(Checksums checksums) {
   const Container container = read_container(bytes_, checksums);
   const Bytes head = container.head;
   identity_ = container.identity;
+  signature_ = container.signature;
   sections_.assign(container.sections.begin(), container.sections.end());
   const Bytes key = container.content(head, SectionType::kKey);
   data_.key.assign(reinterpret_cast<const char*>(key.data()), key.size());

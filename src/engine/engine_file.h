@@ -10,6 +10,7 @@
 #include <atomic>
 #include <filesystem>
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -48,8 +49,11 @@ class EngineFile {
 
   const EngineData& data() const { return data_; }  // weights point into the mapping
   const std::vector<SectionInfo>& sections() const { return sections_; }
-  Digest identity() const { return identity_; }                   // SHA-256 over the section table
-  std::shared_ptr<const MappedFile> map() const { return map_; }  // null if in memory
+  Digest identity() const { return identity_; }  // SHA-256 over the section table
+  const std::optional<EngineSignature>& signature() const { return signature_; }  // unchecked
+  Bytes header() const { return bytes_.first(sections_.front().offset); }
+  Bytes bytes() const { return bytes_; }
+  std::shared_ptr<const MappedFile> map() const { return map_; }               // null if in memory
   uint64_t image_offset(size_t image) const { return image_offsets_[image]; }  // in the file
   uint64_t size() const { return bytes_.size(); }
 
@@ -57,7 +61,7 @@ class EngineFile {
   // weights are zero; UserError INGOT-U210 names section and block.
   void verify_weights(size_t first, size_t last) const;
   size_t weight_blocks() const;
-  // Also SHA-256 of every section: what `ingot verify` checks, and trust="signed" will.
+  // Also SHA-256 of every section: what `ingot verify` and trust="signed" check.
   void verify_all() const;
 
   // Throws UserError INGOT-U211 if a section or weight has changed since it was loaded. Reads the whole file.
@@ -77,6 +81,7 @@ class EngineFile {
   EngineData data_;
   std::vector<SectionInfo> sections_;
   Digest identity_{};
+  std::optional<EngineSignature> signature_;
   std::shared_ptr<const MappedFile> map_;
   std::shared_ptr<const void> owner_;
   Bytes bytes_;

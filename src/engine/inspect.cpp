@@ -96,7 +96,8 @@ void write_user_metadata(JsonWriter& json, const EngineData& engine) {
 void write_sections(JsonWriter& json, const EngineFile& file) {
   json.field("format", kEngineFormatVersion)
       .field("bytes", file.size())
-      .field("identity", hex(file.identity()));
+      .field("identity", hex(file.identity()))
+      .field("signed_by", file.signature() ? hex(file.signature()->key) : "");
   json.key("sections").begin_array();
   for (const SectionInfo& section : file.sections()) {
     json.begin_object()

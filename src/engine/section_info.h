@@ -4,17 +4,24 @@
 #include <cstdint>
 #include <string>
 
+#include "support/ed25519.h"
 #include "support/hash.h"
 
 namespace ingot::core {
 
-constexpr uint32_t kEngineFormatVersion = 5;
+constexpr uint32_t kEngineFormatVersion = 6;
 
 struct SectionInfo {
   std::string name;
   uint64_t offset = 0, length = 0;  // bytes, padding included
   Checksum checksum{};              // XXH3-128; of weights: over the checksums of their blocks
   Digest digest{};  // SHA-256; of weights: over the digests of their contents, in order of offset
+};
+
+// The signature of an engine file (signature.h).
+struct EngineSignature {
+  PublicKey key{};
+  Ed25519Signature signature{};
 };
 
 // Whether checksums are compared: only tests of the checks after them use kIgnore.

@@ -7,6 +7,7 @@
 #include <fmt/core.h>
 
 #include "engine/program_slice.h"
+#include "engine/signature.h"
 #include "runtime/initialize.h"
 #include "runtime/memory.h"
 #include "runtime/weight_verification.h"
@@ -15,13 +16,9 @@
 namespace ingot::core {
 namespace {
 
-void check_trust(const EngineData& data, Trust trust) {
-  if (trust == Trust::kSigned) {
-    throw UserError("INGOT-U222",
-                    "trust=\"signed\" refuses every engine: this version of Ingot has no signatures yet",
-                    "load it with trust=\"any\" if you trust its origin");
-  }
-  if (trust == Trust::kNone && !data.images.empty()) {
+void check_trust(const EngineFile& file, const LoadOptions& options) {
+  if (options.trust == Trust::kSigned) require_signature(file, options.trusted);
+  if (options.trust == Trust::kNone && !file.data().images.empty()) {
     throw UserError("INGOT-U221", "the engine holds native code, which trust=\"none\" does not run",
                     "load it with trust=\"any\" if you trust its origin");
   }
@@ -51,7 +48,7 @@ Engine::~Engine() { delete weights_.load(); }
 
 std::shared_ptr<Engine> Engine::load(const std::filesystem::path& path, const LoadOptions& options,
                                      Host& host) {
-  const bool copy = options.memory == FileMemory::kCopy;
+  const bool copy = options.memory == FileMemory::kCopy || options.trust == Trust::kSigned;
   return load(copy ? open_copy(path) : EngineFile::open(path), options, host);
 }
 
@@ -61,7 +58,7 @@ std::shared_ptr<Engine> Engine::load(std::shared_ptr<const EngineFile> file, con
   engine->host_ = &host;
   engine->data_ = {file, &file->data()};
   engine->file_ = std::move(file);
-  check_trust(*engine->data_, options.trust);
+  check_trust(*engine->file_, options);
   engine->verification_ = std::make_shared<WeightVerification>(engine->file_);
   if (options.verify == Verify::kFull) engine->verification_->wait();
   engine->prepare();
@@ -87,18 +84,29 @@ std::shared_ptr<Engine> Engine::copy() const {
   engine->data_ = data_;
   engine->file_ = file_;
   engine->verification_ = verification_;
+  engine->backends_ = backends_;
+  engine->make_executables();
+  engine->set_weights(std::make_shared<WeightSet>(*weights()));
+  return engine;
+}
+
+std::shared_ptr<Engine> Engine::variant(std::shared_ptr<const EngineData> data) const {
+  std::shared_ptr<Engine> engine(new Engine);
+  engine->host_ = host_;
+  engine->data_ = std::move(data);
+  engine->backends_ = backends_;
   engine->make_executables();
   engine->set_weights(std::make_shared<WeightSet>(*weights()));
   return engine;
 }
 
 void Engine::make_executables() {
-  backends_ = load_backends(*data_, file_.get(), *host_);
   main_ = make_executable(data_->main, *data_, backends_);
   init_ = make_executable(data_->init, *data_, backends_);
 }
 
 void Engine::prepare() {
+  backends_ = load_backends(*data_, file_.get(), *host_);
   make_executables();
   auto weights = stored_weights(*data_);
   if (needs_init(*data_, *weights) && !find_missing(*data_, data_->init, *weights))

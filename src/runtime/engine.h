@@ -19,12 +19,14 @@
 namespace ingot::core {
 
 enum class Verify { kLazy, kFull };
-enum class Trust { kAny, kSigned, kNone };  // kNone: only engines without native code run
-enum class FileMemory { kMap, kCopy };      // kCopy: later changes of the file have no effect
+// kSigned: only engines that one of `trusted` signed. kNone: only engines without native code.
+enum class Trust { kAny, kSigned, kNone };
+enum class FileMemory { kMap, kCopy };  // kCopy: later changes of the file have no effect
 struct LoadOptions {
   Verify verify = Verify::kLazy;
   Trust trust = Trust::kAny;
-  FileMemory memory = FileMemory::kMap;
+  FileMemory memory = FileMemory::kMap;  // a file whose signature counts is always copied
+  std::vector<PublicKey> trusted;
 };
 
 // Reads the whole file instead of mapping it. Errors as of EngineFile::open.
@@ -43,6 +45,9 @@ class Engine {
   ~Engine();
   // An independent engine: shares all memory with this one, the weights until either is refitted.
   std::shared_ptr<Engine> copy() const;
+  // The same with other launches: `data` differs from this engine's in those of its main program, which use
+  // its kernel binaries.
+  std::shared_ptr<Engine> variant(std::shared_ptr<const EngineData> data) const;
 
   const EngineData& data() const { return *data_; }
   const Executable& main() const { return main_; }

@@ -27,12 +27,21 @@ Host::Host(const HostOptions& options, std::span<const Executor* const> executor
   apply();
 }
 
-std::shared_ptr<DiskStore> Host::open_disk_store(const std::filesystem::path& folder, uint64_t limit) {
-  const auto report = [this](const std::string& line) {
+std::shared_ptr<DiskStore> Host::open_disk_store(const std::filesystem::path& folder, uint64_t limit,
+                                                 const ReportProblem& report) {
+  const auto warn = [this](const std::string& line) {
     if (log_.wants(LogLevel::kWarning)) log_.write(LogLevel::kWarning, line);
   };
-  return std::make_shared<DiskStore>(
-      DiskStoreOptions{.folder = folder, .create = true, .limit = limit, .report = report, .seconds = {}});
+  return std::make_shared<DiskStore>(DiskStoreOptions{
+      .folder = folder, .create = true, .limit = limit, .report = report ? report : warn, .seconds = {}});
+}
+
+std::shared_ptr<EntryTier> Host::shared_tier(const std::string& name,
+                                             const std::function<std::shared_ptr<EntryTier>()>& open) {
+  const std::scoped_lock lock(mutex_);
+  const auto [entry, is_new] = tiers_.try_emplace(name);
+  if (is_new) entry->second = open();
+  return entry->second;
 }
 
 std::unique_ptr<ThreadPool> Host::make_pool(int threads) {

@@ -3,7 +3,10 @@
 #pragma once
 
 #include <filesystem>
+#include <functional>
+#include <map>
 #include <memory>
+#include <mutex>
 #include <span>
 
 #include "backends/executor.h"
@@ -36,8 +39,12 @@ class Host {
   Cache& cache() { return cache_; }  // of builds without a session
   // The cache's entries on disk; null: none.
   const std::shared_ptr<DiskStore>& disk_store() const { return disk_store_; }
-  // Entries in another folder; failures are reported to this host's log.
-  std::shared_ptr<DiskStore> open_disk_store(const std::filesystem::path& folder, uint64_t limit);
+  // Entries in another folder; without `report`, failures go to this host's log.
+  std::shared_ptr<DiskStore> open_disk_store(const std::filesystem::path& folder, uint64_t limit,
+                                             const ReportProblem& report = {});
+  // The tier of that name, opened by the first who asks for it; may be null.
+  std::shared_ptr<EntryTier> shared_tier(const std::string& name,
+                                         const std::function<std::shared_ptr<EntryTier>()>& open);
 
  private:
   void apply();
@@ -46,6 +53,8 @@ class Host {
   Log log_;
   Cache cache_;
   std::shared_ptr<DiskStore> disk_store_;
+  std::mutex mutex_;  // of `tiers_`
+  std::map<std::string, std::shared_ptr<EntryTier>> tiers_;
   std::unique_ptr<ThreadPool> pool_;
   std::vector<const Executor*> executors_;
 };

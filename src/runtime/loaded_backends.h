@@ -14,7 +14,7 @@ namespace ingot::core {
 struct LoadedBackend {
   std::string name;
   const Executor* executor;
-  std::unique_ptr<LoadedImages> images;
+  std::shared_ptr<const LoadedImages> images;
 };
 
 struct LoadedBackends {

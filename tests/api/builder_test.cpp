@@ -144,7 +144,8 @@ TEST_F(BuilderTest, ChecksOptionsAtOnce) {
   ASSERT_EQ(code_of(ingot_builder_input(builder_.get(), &input)), "");
   EXPECT_EQ(code_of(ingot_check_options(nullptr, nullptr)), INGOT_HAS_LLVM ? "" : "INGOT-U003");
   EXPECT_EQ(code(nullptr, "optimization_level", "2"), "");
-  EXPECT_EQ(code(nullptr, "optimization_level", "4"), "INGOT-N006");
+  EXPECT_EQ(code(nullptr, "optimization_level", "5"), "");
+  EXPECT_EQ(code(nullptr, "optimization_level", "6"), "INGOT-U002");
   EXPECT_EQ(code(nullptr, "optimisation_level", "2"), "INGOT-U001");
   EXPECT_EQ(code(nullptr, "backend", "no_such_thing"), "INGOT-U003");
   EXPECT_EQ(code(nullptr, "disable_passes", "simplify,no_such_thing"), "INGOT-U004");

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <latch>
+#include <random>
 #include <stdexcept>
 #include <thread>
 
@@ -14,6 +15,13 @@ namespace {
 
 using testing::bytes_of;
 using testing::kernel;
+
+std::vector<std::byte> random_bytes(size_t size, uint32_t seed) {
+  std::minstd_rand random(seed);
+  std::vector<std::byte> bytes(size);
+  for (std::byte& byte : bytes) byte = static_cast<std::byte>(random() >> 8);
+  return bytes;
+}
 
 Origin ask(Cache& cache, std::string_view text, size_t size = 100) {
   return cache.get(kernel(text), {}, [&] { return bytes_of(size); }).origin;
@@ -45,11 +53,14 @@ TEST(Cache, UsesAnEntryOnlyIfItsWholeTextIsEqual) {
 
 TEST(MemoryStore, DropsWhatWasUsedLeastRecently) {
   Cache cache(3000);
-  for (const char* text : {"a", "b"}) ask(cache, text, 1000);
-  EXPECT_EQ(ask(cache, "a", 1000), Origin::kMemory);
-  ask(cache, "c", 1000);  // takes the place of b
-  EXPECT_EQ(ask(cache, "a", 1000), Origin::kMemory);
-  EXPECT_EQ(ask(cache, "b", 1000), Origin::kMade);
+  const auto ask_dense = [&](std::string_view text) {
+    return cache.get(kernel(text), {}, [] { return random_bytes(1000, 1); }).origin;
+  };
+  for (const char* text : {"a", "b"}) ask_dense(text);
+  EXPECT_EQ(ask_dense("a"), Origin::kMemory);
+  ask_dense("c");  // takes the place of b
+  EXPECT_EQ(ask_dense("a"), Origin::kMemory);
+  EXPECT_EQ(ask_dense("b"), Origin::kMade);
   const MemoryStore::Size size = cache.memory().size();
   EXPECT_LE(size.bytes, 3000u);
   EXPECT_EQ(size.entries, 2u);
@@ -65,6 +76,48 @@ TEST(MemoryStore, KeepsNothingThatIsLargerThanAll) {
   Cache none(0);
   EXPECT_EQ(ask(none, "a", 0), Origin::kMade);
   EXPECT_EQ(ask(none, "a", 0), Origin::kMade);
+}
+
+// Values of which half is zero, which compress to half of their length.
+std::vector<std::byte> half_random(uint32_t seed) {
+  std::vector<std::byte> bytes = random_bytes(1000, seed);
+  bytes.resize(2000);
+  return bytes;
+}
+
+TEST(MemoryStore, CompressesWhatWasUsedLeastRecently) {
+  MemoryStore store(20'000);
+  const auto key_of = [](uint32_t i) { return kernel("key " + std::to_string(i)); };
+  const auto check = [&](uint32_t i) {
+    const Blob found = store.find(key_of(i));
+    return found != nullptr && *found == half_random(i);
+  };
+  for (uint32_t i = 0; i < 100; ++i) {
+    store.put(key_of(i), std::make_shared<std::vector<std::byte>>(half_random(i)));
+    EXPECT_LE(store.size().bytes, 20'000u);
+    EXPECT_TRUE(check(i));
+  }
+  const MemoryStore::Size size = store.size();
+  EXPECT_GT(size.entries, 12u) << "9 fit as they are";
+  EXPECT_GT(size.compressed, 6u);
+  EXPECT_EQ(size.evicted, 100 - size.entries);
+  for (uint32_t round = 0; round < 3; ++round) {
+    for (uint32_t i = 92; i < 100; ++i) EXPECT_TRUE(check(i)) << i;
+  }
+  CacheKey other = kernel("other");
+  other.digest = key_of(90).digest;
+  EXPECT_EQ(store.find(other), nullptr) << "the text decides, of a compressed entry too";
+  EXPECT_LE(store.size().bytes, 20'000u);
+}
+
+TEST(MemoryStore, LeavesDenseEntriesAsTheyAre) {
+  MemoryStore store(20'000);
+  for (uint32_t i = 0; i < 100; ++i)
+    store.put(kernel("key " + std::to_string(i)),
+              std::make_shared<std::vector<std::byte>>(random_bytes(2000, i)));
+  EXPECT_EQ(store.size().compressed, 0u);
+  EXPECT_GE(store.size().entries, 8u);
+  EXPECT_LE(store.size().bytes, 20'000u);
 }
 
 TEST(MemoryStore, ReplacesAnEntry) {

@@ -17,7 +17,7 @@ import pytest
 from inputs import INGOT, make_engine
 
 EVERYTHING = os.environ.get("INGOT_LONG") == "1"
-HEADER = 576
+HEADER = 640
 SECTIONS = ["key", "metadata", "programs", "checksums", "images", "weights"]
 
 

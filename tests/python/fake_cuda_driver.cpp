@@ -31,6 +31,11 @@ int cuDeviceGetAttribute(int* value, int attribute, int) {
   *value = attribute == 75 ? 9 : attribute == 76 ? 0 : attribute == 97 ? 232448 : 132;
   return 0;
 }
+int cuDeviceGetName(char* name, int bytes, int) {
+  std::snprintf(name, static_cast<size_t>(bytes), "fake GPU");
+  return 0;
+}
+int cuGetExportTable(const void** table, const void*) { return *table = nullptr, 500; }  // NVRTC calls it
 int cuDevicePrimaryCtxRetain(void** context, int) { return *context = &object, 0; }
 int cuCtxGetCurrent(void** context) { return *context = &object, 0; }
 int cuCtxSetCurrent(void*) { return 0; }

@@ -142,6 +142,21 @@ def test_results_come_back_to_the_host(engine_file: Path, fake_driver: Path, tmp
     assert np.load(tmp_path / "y.npy").shape == (2, 24)  # nothing computed them: zeros
 
 
+def test_tactics_are_timed_where_there_is_the_gpu(fake_driver: Path, tmp_path: Path) -> None:
+    model, tactics = tmp_path / "model.pt2", tmp_path / "tactics.txt"
+    torch.export.save(torch.export.export(Mixed().eval().half(), (torch.zeros(4, 8, 9, 9).half(),)), model)
+    options = ["--device", "cuda:sm_90a", "--optimization-level", "5", "--timing-cache-path", tactics]
+    done = _run("build", model, "-o", tmp_path / "timed.ingot", *options, "--json", driver=fake_driver)
+    assert done.returncode == 0, done.stderr
+    assert json.loads(done.stdout)["tuning"]["timed"] > 0
+    found = [line.split("\t") for line in tactics.read_text().splitlines()[1:]]
+    assert {row[0] for row in found} == {"fake GPU"}
+    assert any("convolution" in row[4] for row in found)
+    if not _HAS_GPU:
+        done = _run("build", model, "-o", tmp_path / "predicted.ingot", *options, "--json")
+        assert "cannot run the engine" in json.loads(done.stdout)["tuning"]["note"]
+
+
 @pytest.mark.skipif(_HAS_GPU, reason="there is a GPU")
 def test_graphs_on_a_gpu_are_for_that_gpu(monkeypatch: pytest.MonkeyPatch) -> None:
     """What the graph says of its tensors decides: no GPU is needed to ask."""

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import ingot
@@ -99,6 +100,11 @@ def test_convolutions_with_fewer_products(batch: int) -> None:
 
 
 @pytest.mark.parametrize("level", [4, 5])
-def test_timed_levels_are_refused(model: nn.Module, level: int) -> None:
-    with pytest.raises(ingot.UnsupportedError, match="has no autotuning"):
-        compile_mixed(model, optimization_level=level)
+def test_timed_levels_are_right_and_remember(model: nn.Module, level: int, tmp_path: Path) -> None:
+    tactics = tmp_path / "tactics.txt"
+    options = {"optimization_level": level, "timing_cache_path": str(tactics), "engine_cache_dir": "off"}
+    assert_right(compile_mixed(model, **options), model)
+    found = tactics.read_text()
+    assert "fused[linear, gelu]" in found
+    assert_right(compile_mixed(model, **options), model)
+    assert tactics.read_text() == found

@@ -30,6 +30,7 @@ VALUES = {
     "min_block_size": 1, "require_full_compilation": True, "optimization_level": 3, "cpu": "x86-64-v3", "progress": print,
     "device": "cpu", "cache_built_engines": True, "reuse_cached_engines": True, "engine_cache_dir": "off", "engine_cache_size": 1,
     "immutable_weights": True, "strip_engine_weights": True, "refit_identical_engine_weights": True, "timing_cache_path": "x",
+    "custom_engine_cache": None,
 }  # fmt: skip
 SECTIONS = ("Functions", "Arguments", "Runtime", "Debugging, caches and the rest", "Settings")
 

@@ -96,10 +96,10 @@ const FileSystem kOldFiles = without_unnamed();
 // Where in the calls of one write each comes, in the order of `kFaultyFiles`; three descriptions are first.
 constexpr int kCreate = 3, kWrite = 4, kGiveName = 7, kCallsOfWrite = 12;
 
-class FileFaultTest : public testing::Test {
+class FileFaultTest : public ::testing::Test {
  protected:
   FileFaultTest() {
-    std::string name = testing::TempDir() + "ingot_fault_test_XXXXXX";
+    std::string name = ::testing::TempDir() + "ingot_fault_test_XXXXXX";
     folder_ = ::mkdtemp(name.data());
     write("old", kSystemFiles);
     plan = {};
@@ -137,7 +137,7 @@ class FileFaultTest : public testing::Test {
   std::filesystem::path folder_;
 };
 
-class EachFileFaultTest : public FileFaultTest, public testing::WithParamInterface<int> {};
+class EachFileFaultTest : public FileFaultTest, public ::testing::WithParamInterface<int> {};
 
 TEST_P(EachFileFaultTest, WritingIsAllOrNothing) {
   for (const FileSystem* files : {&kFaultyFiles, &kOldFiles}) {
@@ -179,7 +179,7 @@ TEST_P(EachFileFaultTest, ReadingReleasesWhatItHas) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Errors, EachFileFaultTest,
-                         testing::Values(EIO, ENOSPC, EMFILE, ESTALE, EACCES, EDQUOT),
+                         ::testing::Values(EIO, ENOSPC, EMFILE, ESTALE, EACCES, EDQUOT),
                          [](const auto& info) { return std::string(strerrorname_np(info.param)); });
 
 TEST_F(FileFaultTest, InterruptedCallsAreRepeated) {

@@ -19,10 +19,10 @@ namespace ingot::core {
 namespace {
 
 // A folder of the test's own, removed with all that is in it.
-class FileTest : public testing::Test {
+class FileTest : public ::testing::Test {
  protected:
   FileTest() {
-    std::string name = testing::TempDir() + "ingot_file_test_XXXXXX";
+    std::string name = ::testing::TempDir() + "ingot_file_test_XXXXXX";
     folder_ = ::mkdtemp(name.data());
   }
   ~FileTest() override { std::filesystem::remove_all(folder_); }

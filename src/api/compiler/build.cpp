@@ -6,6 +6,7 @@
 #include <string>
 
 #include "api/compiler/backends.h"
+#include "api/compiler/cache_use.h"
 #include "api/compiler/metadata.h"
 #include "api/runtime/checks.h"
 #include "api/runtime/handles.h"
@@ -45,6 +46,7 @@ CompileOptions checked_options(const ingot_build_options& options) {
   CompileOptions parsed = parse_options(read_rows(options));
   const Backend& backend = find_backend(backends(), parsed.target.backend);
   parsed.target.device = backend.device(parsed.target.device);
+  check_server(parsed.cache);
   const PassRunner checks_names(pipeline_for(backend, parsed.target), parsed.passes);
   return parsed;
 }
@@ -67,18 +69,6 @@ ProgressCallback read_progress(const ingot_build_options& options) {
     const std::string phase(progress.phase);
     return call(user, phase.c_str(), progress.done, progress.total, progress.remaining_seconds) != 0;
   };
-}
-
-CacheUse cache_use(const CacheOptions& options) {
-  CacheUse use{.reuse = options.reuse, .keep = options.keep, .disk = host().disk_store()};
-  if (options.folder == "off") {
-    use.disk = nullptr;
-  } else if (!options.folder.empty()) {
-    std::error_code failure;  // leaves an empty path, which the store reports
-    use.disk = host().open_disk_store(std::filesystem::absolute(options.folder, failure),
-                                      static_cast<uint64_t>(options.limit));
-  }
-  return use;
 }
 
 void write_fields(JsonWriter& json, const SlowNode& slow) {
@@ -134,6 +124,16 @@ void write_objects(JsonWriter& json, const Range& items) {
   json.end_array();
 }
 
+void write_tuning(JsonWriter& json, const TuningReport& tuning) {
+  json.key("tuning").begin_object();
+  json.field("sites", tuning.sites);
+  json.field("timed", tuning.timed);
+  json.field("before_us", tuning.before_us);
+  json.field("after_us", tuning.after_us);
+  json.field("note", tuning.note);
+  json.end_object();
+}
+
 double total_seconds(const std::vector<Phases::Phase>& phases) {
   double seconds = 0;
   for (const Phases::Phase& phase : phases) seconds += phase.seconds;
@@ -161,11 +161,9 @@ class Build {
     const CompileHooks hooks{.phases = &phases_,
                              .dump = {},
                              .cache = &cache_of(given_.session),
-                             .cache_use = cache_use(options_.cache),
+                             .cache_use = cache_use(options_.cache, given_.store, info_log()),
                              .log = info_log(),
-                             .runner = [](std::string_view backend) {
-                               return KernelRunner{host().find_executor(backend), &host().pool()};
-                             }};
+                             .host = &host()};
     const std::shared_ptr<EngineData> data = compile(program, options_, backends(), hooks, &report_);
     target_ = data->target;
     data->metadata = metadata_;
@@ -209,6 +207,7 @@ class Build {
     write_objects(json.key("repeats"), report_.repeats);
     json.field("is_from_cache", report_.is_from_cache);
     json.field("verified_kernels", report_.verified_kernels);
+    write_tuning(json, report_.tuning);
     write_objects(json.key("slow"), report_.slow);
     write_objects(json.key("precisions"), report_.nodes.precisions);
     write_objects(json.key("not_fused"), report_.nodes.refusals);

@@ -6,6 +6,7 @@
 #include "api/runtime/guard.h"
 #include "api/runtime/handles.h"
 #include "api/runtime/host_access.h"
+#include "api/runtime/signing.h"
 #include "runtime/memory.h"
 #include "runtime/snapshot.h"
 #include "support/error.h"
@@ -25,9 +26,11 @@ LoadOptions read_options(const ingot_load_options* given) {
     throw UserError("INGOT-U016", "ingot_load_options.trust is not an ingot_trust");
   if (options.memory < INGOT_MEMORY_MAP || options.memory > INGOT_MEMORY_COPY)
     throw UserError("INGOT-U016", "ingot_load_options.memory is not an ingot_file_memory");
+  const bool is_signed = options.trust == INGOT_TRUST_SIGNED;
   return {.verify = static_cast<Verify>(options.verify),
           .trust = static_cast<Trust>(options.trust),
-          .memory = static_cast<FileMemory>(options.memory)};
+          .memory = static_cast<FileMemory>(options.memory),
+          .trusted = is_signed ? api::trusted_keys(options.trusted_keys) : std::vector<PublicKey>{}};
 }
 
 std::shared_ptr<const EngineFile> open_bytes(Bytes bytes, std::shared_ptr<const void> owner,

@@ -22,8 +22,10 @@ std::string describe_cache(Cache& cache) {
   json.field("made", counts.made);
   json.field("from_memory", counts.from_memory);
   json.field("from_disk", counts.from_disk);
+  json.field("from_tiers", counts.from_tiers);
   json.field("from_other_threads", counts.from_other_threads);
   json.field("entries", memory.entries);
+  json.field("compressed", memory.compressed);
   json.field("bytes", memory.bytes);
   json.field("capacity", memory.capacity);
   json.field("evicted", memory.evicted);

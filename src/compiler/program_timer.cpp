@@ -1,0 +1,111 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "compiler/program_timer.h"
+
+#include <algorithm>
+#include <chrono>
+#include <limits>
+
+#include "runtime/memory.h"
+#include "runtime/transfers.h"
+
+namespace ingot::core {
+namespace {
+
+// Whole numbers are 0, which is an index of everything; others are between -1 and 1.
+Tensor made_up(DType dtype, std::vector<int64_t> shape) {
+  Tensor tensor = make_tensor(dtype, std::move(shape));
+  if (!is_floating(dtype) || bit_width(dtype) < 8) return tensor;
+  const TensorView flat{tensor.data.get(), dtype, {tensor.elements()}, {1}};
+  constexpr int64_t kFactor = 7919, kRange = 2048;
+  for (int64_t i = 0; i < tensor.elements(); ++i)
+    write_double(flat, {&i, 1}, static_cast<double>(i * kFactor % kRange) / (kRange / 2) - 1);
+  return tensor;
+}
+
+// The same main program, without what only a build needs.
+std::shared_ptr<EngineData> with_main(const EngineData& engine, const Program& main) {
+  auto data = std::make_shared<EngineData>(engine);
+  data->main = main;
+  data->images.clear();
+  return data;
+}
+
+}  // namespace
+
+ProgramTimer::ProgramTimer(const EngineData& engine, Host& host)
+    : data_(std::make_shared<EngineData>(engine)), engine_(Engine::create(data_, host)) {
+  if (!data_->devices.empty()) memory_ = engine_->backends().memories[1];
+  place_arguments(*data_);
+  outputs_.resize(data_->main.outputs.size());
+}
+
+void ProgramTimer::place_arguments(const EngineData& data) {
+  const SymbolValues sizes = typical_sizes(data.main.symbols);
+  const std::vector<ArgumentSlot> slots = argument_slots(data);
+  shapes_.reserve(slots.size());
+  for (const ArgumentSlot& slot : slots) {
+    std::vector<int64_t>& shape = shapes_.emplace_back();
+    for (const Dim& dim : slot.port->type.shape) shape.push_back(evaluate(dim, sizes));
+    Tensor value = made_up(slot.port->type.dtype, shape);
+    if (memory_ != nullptr) {
+      const auto copy = memory_->allocate(value.bytes());
+      copy_in(memory_, copy.get(), value.data.get(), value.bytes());
+      value.data = copy;
+    }
+    inputs_.push_back(value.data);
+    arguments_.push_back({.data = value.data.get(),
+                          .dtype = value.dtype,
+                          .rank = static_cast<int32_t>(shape.size()),
+                          .shape = shape.data(),
+                          .strides = nullptr,
+                          .on_device = memory_ != nullptr});
+  }
+}
+
+// The same memory in every run, so that its calls can be replayed.
+void* ProgramTimer::find_output(void* timer, size_t index, DType, std::span<const int64_t>, size_t bytes) {
+  auto& own = *static_cast<ProgramTimer*>(timer);
+  std::shared_ptr<std::byte>& output = own.outputs_[index];
+  if (output == nullptr)
+    output = own.memory_ != nullptr ? own.memory_->allocate(bytes) : allocate_memory(bytes);
+  return output.get();
+}
+
+void ProgramTimer::run(Context& context) { context.run(arguments_, {find_output, this, memory_ != nullptr}); }
+
+double ProgramTimer::time(Context& context, int runs) {
+  using Clock = std::chrono::steady_clock;
+  const auto start = Clock::now();
+  for (int i = 0; i < runs; ++i) run(context);
+  context.synchronize();
+  return std::chrono::duration<double, std::micro>(Clock::now() - start).count() / runs;
+}
+
+double ProgramTimer::microseconds(const Program& main) {
+  constexpr int kFirstRuns = 3, kMostSeries = 6, kLeastSeries = 3;  // the first runs plan, record and warm up
+  constexpr double kSeries = 3e3, kAll = 100e3;                     // microseconds
+  constexpr double kMostRuns = 50;
+  Context context(engine_->variant(with_main(*data_, main)));
+  double least = time(context, 1);
+  if (least < kSeries) time(context, kFirstRuns - 1);
+  least = std::min(least, time(context, 1));
+  const auto runs = static_cast<int>(std::clamp(kSeries / least, 1.0, kMostRuns));
+  const auto series = std::clamp(static_cast<int>(kAll / (least * runs)), kLeastSeries, kMostSeries);
+  for (int i = 0; i < series; ++i) least = std::min(least, time(context, runs));
+  return least;
+}
+
+std::vector<double> ProgramTimer::step_microseconds(const Program& main) {
+  constexpr double kAll = 100e3;  // microseconds
+  constexpr int kLeastRuns = 3, kMostRuns = 20;
+  Context context(engine_->variant(with_main(*data_, main)));
+  const double first = time(context, 1);
+  context.set_profiling(true);
+  time(context, std::clamp(static_cast<int>(kAll / first), kLeastRuns, kMostRuns));
+  std::vector<double> times;
+  for (const int64_t nanoseconds : context.step_nanoseconds())
+    times.push_back(static_cast<double>(nanoseconds) / 1e3);
+  return times;
+}
+
+}  // namespace ingot::core

@@ -1,0 +1,243 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "compiler/tune.h"
+
+#include <algorithm>
+#include <chrono>
+#include <limits>
+#include <map>
+#include <numeric>
+#include <utility>
+
+#include "compiler/program_timer.h"
+#include "support/error.h"
+
+namespace ingot::core {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+constexpr double kNoise = 0.01;              // of a time: smaller gains of all sites together are none,
+constexpr double kNotable = 0.002;           // and smaller ones of a site are not worth a second look
+constexpr int kTimedWholly = 5;              // the level that times whole programs for each tactic
+constexpr std::chrono::seconds kWholly(30);  // that this may take, about
+
+// Steps that compute the same, and so have the same tactics.
+struct Site {
+  std::string name;
+  std::vector<const TunableStep*> steps;
+  size_t chosen = 0;             // of their choices
+  std::vector<double> alone;     // microseconds of each choice, of all steps together, one after another
+  std::vector<double> together;  // of the whole program with each choice; before it is timed, as `alone`
+  size_t choices() const { return steps[0]->choices.size(); }
+};
+
+// The indices of `times`, the shortest first.
+std::vector<size_t> ranked(const std::vector<double>& times) {
+  std::vector<size_t> order(times.size());
+  std::iota(order.begin(), order.end(), 0);
+  std::ranges::stable_sort(order, {}, [&](size_t choice) { return times[choice]; });
+  return order;
+}
+
+// The sites with the most steps first: they gain most.
+std::vector<Site> sites_of(std::span<const TunableStep> steps) {
+  std::vector<Site> sites;
+  std::map<std::string, size_t> known;
+  for (const TunableStep& step : steps) {
+    const auto [entry, is_new] = known.try_emplace(step.site, sites.size());
+    if (is_new) sites.push_back({step.site, {}});
+    sites[entry->second].steps.push_back(&step);
+  }
+  std::ranges::stable_sort(sites, std::greater{}, [](const Site& site) { return site.steps.size(); });
+  return sites;
+}
+
+class Tuner {
+ public:
+  Tuner(EngineData& engine, std::span<const TunableStep> steps, const Tuning& tuning, TacticTable& found)
+      : main_(engine.main),
+        tuning_(tuning),
+        found_(found),
+        sites_(sites_of(steps)),
+        timer_(engine, tuning.host) {}
+
+  TuningReport run() {
+    report_.sites = sites_.size();
+    plan_work();
+    const double before = whole();
+    time_alone();
+    take_fastest_alone();
+    if (whole() > before * (1 - kNoise)) go_back();
+    if (tuning_.level >= kTimedWholly) time_together();
+    for (const Site& site : sites_) record(site);
+    report_.before_us = before;
+    report_.after_us = std::min(whole(), before);
+    return report_;
+  }
+
+ private:
+  double whole() {
+    ++report_.timed;
+    return timer_.microseconds(main_);
+  }
+
+  void choose(Site& site, size_t choice) {
+    site.chosen = choice;
+    for (const TunableStep* step : site.steps)
+      main_.steps[step->step].as<KernelStep>()->launch = step->choices[choice].launch;
+  }
+
+  size_t most_choices() const {
+    size_t most = 0;
+    for (const Site& site : sites_) most = std::max(most, site.choices());
+    return most;
+  }
+
+  void plan_work() {
+    work_ = most_choices();
+    if (tuning_.level < kTimedWholly) return;
+    for (const Site& site : sites_) work_ += site.choices() - 1;
+  }
+  void report_progress() { tuning_.phases.report(std::min(++done_, work_), work_); }
+
+  // Choice k of all sites at once, for each k: steps do not disturb each other.
+  void time_alone() {
+    for (Site& site : sites_) site.alone.assign(site.choices(), std::numeric_limits<double>::infinity());
+    for (size_t k = 0; k < most_choices(); ++k) {
+      for (Site& site : sites_) choose(site, k % site.choices());
+      const std::vector<double> times = timer_.step_microseconds(main_);
+      ++report_.timed;
+      for (Site& site : sites_) {
+        double all = 0;
+        for (const TunableStep* step : site.steps) all += times.at(step->step);
+        site.alone[site.chosen] = std::min(site.alone[site.chosen], all);
+      }
+      report_progress();
+    }
+  }
+
+  void take_fastest_alone() {
+    for (Site& site : sites_) {
+      const size_t fastest = ranked(site.alone)[0];
+      choose(site, site.alone[fastest] < site.alone[0] * (1 - kNoise) ? fastest : 0);
+    }
+  }
+  void go_back() {
+    for (Site& site : sites_) choose(site, 0);
+  }
+
+  // Neighbours change what is fastest: whole programs with each tactic of a site, and then again with the
+  // most promising ones, since the neighbours have changed.
+  void time_together() {
+    constexpr size_t kAll = std::numeric_limits<size_t>::max(), kPromising = 6;
+    const Clock::time_point end = Clock::now() + kWholly;
+    for (Site& site : sites_) site.together = site.alone;
+    for (size_t most = kAll; Clock::now() < end; most = kPromising) {
+      bool is_better = false;
+      for (size_t i = 0; i < sites_.size(); ++i) {
+        const auto share = (end - Clock::now()) / static_cast<int64_t>(sites_.size() - i);
+        is_better = improve(sites_[i], most, Clock::now() + share) || is_better;
+        record(sites_[i]);
+      }
+      if (!is_better) break;
+    }
+  }
+
+  // Tries at most so many tactics, the most promising first, while there is time.
+  bool improve(Site& site, size_t most, Clock::time_point end) {
+    const size_t before = site.chosen;
+    std::vector<size_t> order = ranked(site.together);
+    order.resize(std::min(order.size(), most));
+    size_t fastest = before;
+    double fastest_us = whole() * (1 - kNotable);
+    for (const size_t choice : order) {
+      report_progress();
+      if (choice == before || Clock::now() > end) continue;
+      choose(site, choice);
+      site.together[choice] = whole();
+      if (site.together[choice] >= fastest_us) continue;
+      fastest = choice;
+      fastest_us = site.together[choice];
+    }
+    const bool is_better = fastest != before && is_faster(site, fastest, before);
+    choose(site, is_better ? fastest : before);
+    return is_better;
+  }
+
+  // One of many can be the fastest by chance: both in turns, and each time of `fastest` has to be shorter
+  // than each of `before`.
+  bool is_faster(Site& site, size_t fastest, size_t before) {
+    constexpr int kTurns = 3;
+    double shortest_before = std::numeric_limits<double>::infinity(), longest = 0;
+    for (int turn = 0; turn < kTurns && longest < shortest_before; ++turn) {
+      choose(site, before);
+      shortest_before = std::min(shortest_before, whole());
+      choose(site, fastest);
+      longest = std::max(longest, whole());
+    }
+    return longest < shortest_before;
+  }
+
+  void record(const Site& site) {
+    const TunableStep& first = *site.steps[0];
+    found_.set(tuning_.processor, site.name,
+               {tuning_.level, first.choices[site.chosen].tactic, main_.steps[first.step].name});
+  }
+
+  Program& main_;
+  const Tuning& tuning_;
+  TacticTable& found_;
+  std::vector<Site> sites_;
+  ProgramTimer timer_;
+  size_t work_ = 0, done_ = 0;
+  TuningReport report_;
+};
+
+template <typename Visit>
+void visit_launches(Program& program, const Visit& visit) {
+  for (Step& step : program.steps) {
+    if (auto* kernel = step.as<KernelStep>()) visit(kernel->launch);
+  }
+  for (Program& nested : program.nested) visit_launches(nested, visit);
+}
+
+}  // namespace
+
+std::vector<TunableStep> tunable_steps(std::span<const NodeStep> steps, const Program& planned) {
+  std::vector<TunableStep> tunable;
+  size_t at = 0;
+  for (const NodeStep& node_step : steps) {
+    while (at < planned.steps.size() && planned.steps[at].as<CopyStep>() != nullptr) ++at;
+    invariant(at < planned.steps.size(), "the plan has fewer steps than were lowered");
+    const size_t step = at++;
+    if (node_step.step.others.empty()) continue;
+    const LoweredKernel& chosen = *node_step.step.kernel();
+    TunableStep& entry = tunable.emplace_back();
+    entry.step = step;
+    entry.site = node_step.step.site;
+    entry.choices.push_back({chosen.tactic, chosen.launch});
+    for (const LoweredKernel& other : node_step.step.others)
+      entry.choices.push_back({other.tactic, other.launch});
+  }
+  return tunable;
+}
+
+TuningReport tune(EngineData& engine, std::span<const TunableStep> steps, const Tuning& tuning,
+                  TacticTable& found) {
+  return Tuner(engine, steps, tuning, found).run();
+}
+
+void drop_unused_images(EngineData& engine) {
+  std::map<ImageId, ImageId> kept;
+  std::vector<Image> images;
+  const auto keep = [&](Launch& launch) {
+    const auto [entry, is_new] = kept.try_emplace(launch.image, static_cast<ImageId>(images.size()));
+    if (is_new) images.push_back(std::move(engine.images[launch.image]));
+    launch.image = entry->second;
+  };
+  visit_launches(engine.init, keep);
+  visit_launches(engine.main, keep);
+  engine.images = std::move(images);
+}
+
+}  // namespace ingot::core
