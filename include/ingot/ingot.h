@@ -295,6 +295,15 @@ typedef struct ingot_memory {
 } ingot_memory;
 INGOT_API ingot_status* ingot_context_memory(const ingot_context* context, ingot_memory* memory);
 
+/* Receives a value that step `step` of the main program has computed, before the next step runs: `name` is
+ * its name in the compiled graph, mostly that of the model's node; `value` is row-major in host memory and
+ * lives during the call. */
+typedef void (*ingot_observe)(void* user, size_t step, const char* name, const ingot_tensor* value);
+/* Shows the values of later runs, which are slower but compute the same with the same kernels; NULL: no
+ * longer. Values inside of fused kernels are not stored, and those of nested programs and in blocked layouts
+ * are not shown. */
+INGOT_API ingot_status* ingot_context_set_observer(ingot_context* context, ingot_observe observe, void* user);
+
 /* Starts timing each step of later runs (on != 0; discards earlier times), or stops. Off by default: then
  * nothing is measured. */
 INGOT_API ingot_status* ingot_context_set_profiling(ingot_context* context, int32_t on);

@@ -138,12 +138,6 @@ nb::bytes save_memory(const Session& session) {
   return result;
 }
 
-// A torch tensor if the process has imported torch; otherwise a null object, which means numpy.
-nb::object tensor_of_torch() {
-  nb::object torch = nb::steal(PyImport_GetModule(nb::str("torch").ptr()));
-  return torch.is_valid() ? torch.attr("empty")(0) : nb::object();
-}
-
 nb::list run(Session& session, const nb::sequence& inputs) {
   std::vector<nb::handle> handles;
   for (const nb::handle input : inputs) handles.push_back(input);
@@ -215,7 +209,8 @@ void bind_engine(nb::module_& module) {
       .def("memory", &memory)
       .def("reset_states", &Session::reset_states)
       .def("set_profiling", &Session::set_profiling, nb::arg("on"))
-      .def("profile", &Session::profile);
+      .def("profile", &Session::profile)
+      .def("set_observer", &Session::set_observer, nb::arg("callback").none());
 }
 
 }  // namespace ingot::python

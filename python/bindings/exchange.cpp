@@ -229,6 +229,11 @@ void* current_stream(nb::handle tensor) {
   return stream != nullptr ? stream : reinterpret_cast<void*>(kLegacyDefault);
 }
 
+nb::object tensor_of_torch() {
+  nb::object torch = nb::steal(PyImport_GetModule(nb::str("torch").ptr()));
+  return torch.is_valid() ? torch.attr("empty")(0) : nb::object();
+}
+
 nb::object allocate_array(nb::handle like, int32_t dtype, int32_t rank, const int64_t* shape, bool on_device,
                           void** data) {
   for (const DTypeRow& row : kDTypes) {

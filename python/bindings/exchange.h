@@ -53,6 +53,9 @@ void refuse_lazy_negation(nb::handle object, const char* what);
 // The current stream of the tensor's framework on the first GPU; never null.
 void* current_stream(nb::handle tensor);
 
+// A torch tensor if the process has imported torch; otherwise a null object, which means numpy.
+nb::object tensor_of_torch();
+
 // A new array of the same framework as `like`, in host memory or on the first GPU; returns its memory in
 // `data`.
 nb::object allocate_array(nb::handle like, int32_t dtype, int32_t rank, const int64_t* shape, bool on_device,

@@ -4,6 +4,8 @@
 #include <pthread.h>
 
 #include <algorithm>
+#include <cstring>
+#include <utility>
 
 namespace ingot::python {
 namespace {
@@ -115,6 +117,7 @@ nb::list Session::run(std::span<const nb::handle> inputs, nb::handle like, bool 
   for (size_t i = 0; i < inputs.size(); ++i) {  // also after a failure, which may happen late
     if (is_updated(i)) bump_version(inputs[i]);
   }
+  if (observer_ && observer_->failure) outputs.failure = std::exchange(observer_->failure, nullptr);
   if (outputs.failure) {
     ingot_status_free(status);
     std::rethrow_exception(outputs.failure);
@@ -155,6 +158,32 @@ void Session::set_profiling(bool on) {
   ContextHandle context = acquire();
   check(ingot_context_set_profiling(context.get(), on ? 1 : 0));
   release(std::move(context));
+}
+
+void Session::observe(void* user, size_t step, const char* name, const ingot_tensor* value) {
+  const nb::gil_scoped_acquire gil;
+  auto& observer = *static_cast<Observer*>(user);
+  if (observer.failure) return;
+  try {
+    void* data = nullptr;
+    const nb::object array =
+        allocate_array(tensor_of_torch(), value->dtype, value->rank, value->shape, false, &data);
+    size_t bytes = element_bytes(value->dtype);
+    for (int32_t i = 0; i < value->rank; ++i) bytes *= static_cast<size_t>(value->shape[i]);
+    if (bytes > 0) std::memcpy(data, value->data, bytes);
+    observer.callback(step, name, array);
+  } catch (...) {
+    observer.failure = std::current_exception();
+  }
+}
+
+void Session::set_observer(nb::object callback) {
+  const auto turn = take_turn();
+  auto observer = callback.is_none() ? nullptr : std::make_unique<Observer>(std::move(callback));
+  ContextHandle context = acquire();
+  check(ingot_context_set_observer(context.get(), observer ? &observe : nullptr, observer.get()));
+  release(std::move(context));
+  observer_ = std::move(observer);
 }
 
 std::string Session::profile() {

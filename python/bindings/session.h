@@ -45,6 +45,9 @@ class Session {
   // Starts or stops timing each step of later runs; `profile` then returns JSON. For one thread at a time.
   void set_profiling(bool on);
   std::string profile();
+  // Calls `callback(step, name, value)` with each value that a step of later runs computes; None: no longer.
+  // For one thread at a time. Its first exception ends the calls and is raised by the run.
+  void set_observer(nb::object callback);
   // An independent session that shares the engine's memory and starts with the current states of this one.
   Session copy();
 
@@ -56,10 +59,17 @@ class Session {
   ContextHandle acquire();
   void release(ContextHandle context);
 
+  struct Observer {
+    nb::object callback;
+    std::exception_ptr failure;
+  };
+  static void observe(void* observer, size_t step, const char* name, const ingot_tensor* value);
+
   EngineHandle engine_;
   int threads_;
-  std::vector<ContextHandle> idle_;   // guarded by the GIL
-  std::vector<std::string> updated_;  // per input: its name if calls write its memory, otherwise ""
+  std::unique_ptr<Observer> observer_;  // null: nobody looks
+  std::vector<ContextHandle> idle_;     // guarded by the GIL
+  std::vector<std::string> updated_;    // per input: its name if calls write its memory, otherwise ""
   bool has_own_state_ = false;
   std::unique_ptr<std::mutex> turn_ = std::make_unique<std::mutex>();
   int turn_forks_ = 0;  // the fork count of the process that created `turn_`

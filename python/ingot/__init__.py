@@ -21,6 +21,7 @@ from ingot.session import Session, cache_stats
 
 if TYPE_CHECKING:
     from ingot.building import build
+    from ingot.comparing import compare
     from ingot.front import compile, report
     from ingot.inputs import Input
     from ingot.mutable import MutableModule
@@ -35,6 +36,7 @@ get_threads = _core.get_threads
 
 # Name -> module that defines it; all except `build` and `refit_module_weights` import torch.
 _LAZY = {
+    "compare": "ingot.comparing",
     "compile": "ingot.front",
     "build": "ingot.building",
     "report": "ingot.front",
@@ -49,9 +51,9 @@ _LAZY = {
 }
 
 __all__ = [
-    "DeviceError", "Engine", "Error", "Input", "InternalError", "MutableModule", "Port", "Session", "UnsupportedError", "UserError",
-    "build", "cache_stats", "compile", "dynamo", "explain", "get_threads", "load", "profile", "quantize", "refit_module_weights", "report",
-    "save", "set_threads",
+    "DeviceError", "Engine", "Error", "Input", "InternalError", "MutableModule", "Port", "Session", "UnsupportedError",
+    "UserError", "build", "cache_stats", "compare", "compile", "dynamo", "explain", "get_threads", "load", "profile", "quantize",
+    "refit_module_weights", "report", "save", "set_threads",
 ]  # fmt: skip
 
 

@@ -4,11 +4,11 @@
 from __future__ import annotations
 
 import enum
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 import torch
-from torch.fx import GraphModule, Node
+from torch.fx import Graph, GraphModule, Node
 from torch.fx.passes.split_module import split_module
 
 from ingot.capture import target_name
@@ -117,5 +117,14 @@ def split(module: GraphModule, parts: list[Part]) -> tuple[GraphModule, list[Par
         if node.op == "call_module":
             graph = whole.get_submodule(str(node.target))
             origins = {own: own.meta.pop(_ORIGIN) for own in graph.graph.nodes if own.op == "call_function"}
+            _name_as_before(graph.graph, origins)
             calls.append(PartCall(part_of[next(iter(origins.values()))], node, graph, origins))
     return whole, calls
+
+
+def _name_as_before(graph: Graph, origins: Mapping[Node, Node]) -> None:
+    """Reports and errors of engines name nodes as the whole graph does: a copy is named after its operator."""
+    taken = {node.name for node in graph.nodes if node not in origins}
+    for own, origin in origins.items():
+        if origin.name not in taken:
+            own.name = origin.name

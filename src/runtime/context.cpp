@@ -31,6 +31,7 @@ struct Context::State {
   std::shared_ptr<const WeightSet> in_use;     // by what is enqueued on devices
   std::vector<std::unique_ptr<Queue>> queues;  // one per backend of the engine
   std::unique_ptr<StepProfile> profile;        // null: nothing is timed
+  const StepObserver* observer = nullptr;      // null: nobody looks
   bool has_many_shapes = false;                // and the log has been told
 
   const MemoryAllocator* memory_source() const { return allocator ? &*allocator : nullptr; }
@@ -293,6 +294,7 @@ void Context::run(std::span<const Argument> inputs, const OutputAllocator& alloc
       .arenas = state_->arenas,
       .working_memory = state_->working_memory,
       .profile = state_->profile.get(),
+      .observer = state_->observer,
       .limits = limits.deadline_ns != 0 || limits.cancel != nullptr ? &limits : nullptr};
   if (state_->profile != nullptr) [[unlikely]]
     state_->profile->begin_run(engine_->main(), plan);
@@ -316,6 +318,8 @@ void Context::synchronize() const {
 }
 
 void Context::set_profiling(bool on) { state_->profile = on ? std::make_unique<StepProfile>() : nullptr; }
+
+void Context::set_observer(const StepObserver* observer) { state_->observer = observer; }
 
 std::string Context::profile() const {
   if (state_->profile == nullptr)

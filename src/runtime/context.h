@@ -16,6 +16,7 @@
 namespace ingot::core {
 
 struct RunPlan;
+struct StepObserver;
 
 // Allocates output `index` of `bytes` bytes with these sizes; the memory belongs to the caller (64-byte
 // aligned for best speed), even if the run fails later.
@@ -75,6 +76,9 @@ class Context {
   std::string profile() const;
   // The shortest time of each step of the main program, in nanoseconds; nothing if nothing was profiled.
   std::vector<int64_t> step_nanoseconds() const;
+
+  // Shows the values of later runs as they are computed; null: no longer. Borrowed.
+  void set_observer(const StepObserver* observer);
 
   const Engine& engine() const { return *engine_; }
 

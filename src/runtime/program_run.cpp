@@ -87,7 +87,8 @@ void ProgramRun::run() {
   if (executable_.data_dependent) [[unlikely]]
     check_all();
   resolve();
-  const bool is_watched = resources_.profile != nullptr || resources_.limits != nullptr;
+  const bool is_watched =
+      resources_.profile != nullptr || resources_.observer != nullptr || resources_.limits != nullptr;
   for (const ExecutableSpan& span : executable_.spans) {
     for (size_t i = span.first; i < span.last; ++i) {
       if (executable_.steps[i].data_dependent) evaluate_step(executable_, plan_, frame_, i);
@@ -202,16 +203,18 @@ void ProgramRun::run_span(const ExecutableSpan& span) {
     run_calls(span.backend, span.first, span.last);
 }
 
-// Step by step; if timed, waits for each step to finish.
+// Step by step; if timed or observed, waits for each step to finish.
 void ProgramRun::run_watched(const ExecutableSpan& span) {
   const bool is_timed = resources_.profile != nullptr && level_ == 0;
+  const bool is_observed = resources_.observer != nullptr && level_ == 0;
   for (uint32_t i = span.first; i < span.last; ++i) {
     if (resources_.limits != nullptr) require_within(*resources_.limits);
     const auto start = StepProfile::Clock::now();
     run_span({i, i + 1, span.backend});
-    if (!is_timed) continue;
+    if (!is_timed && !is_observed) continue;
     if (span.backend != kNoId) wait_for(resources_.data, program_, *resources_.queues[span.backend]);
-    resources_.profile->add(i, start, StepProfile::Clock::now());
+    if (is_timed) resources_.profile->add(i, start, StepProfile::Clock::now());
+    if (is_observed) show_results(*resources_.observer, executable_, plan_, i, resources_.backends);
   }
 }
 

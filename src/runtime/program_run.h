@@ -9,6 +9,7 @@
 
 #include "runtime/run_limits.h"
 #include "runtime/run_plan.h"
+#include "runtime/step_observer.h"
 #include "runtime/step_profile.h"
 #include "runtime/weight_set.h"
 #include "support/thread_pool.h"
@@ -34,10 +35,11 @@ struct RunResources {
   std::span<std::byte* const> states;
   uint64_t states_version;  // changes with the addresses of the states
   OutputMemory outputs;
-  std::vector<GrowingBlock>& arenas;  // one per place and nesting level
-  GrowingBlock& working_memory;       // of routines
-  StepProfile* profile = nullptr;     // of the main program; null: nothing is timed
-  const RunLimits* limits = nullptr;  // checked before each step; null: no limits
+  std::vector<GrowingBlock>& arenas;       // one per place and nesting level
+  GrowingBlock& working_memory;            // of routines
+  StepProfile* profile = nullptr;          // of the main program; null: nothing is timed
+  const StepObserver* observer = nullptr;  // of the main program's values; null: nobody looks
+  const RunLimits* limits = nullptr;       // checked before each step; null: no limits
 };
 
 // Runs the main program. Throws UserError INGOT-U310 if an index is out of range in a kernel, INGOT-U311 if a

@@ -77,6 +77,30 @@ TEST_F(ContextTest, ReportsAnAllocatorWithoutMemory) {
   EXPECT_STREQ(ingot_status_code(status.get()), "INGOT-D302");
 }
 
+// The engine is a chain of three copies.
+TEST_F(ContextTest, ShowsWhatStepsCompute) {
+  struct Seen {
+    std::vector<size_t> steps;
+    std::vector<float> values;
+  } seen;
+  const auto observe = [](void* user, size_t step, const char* name, const ingot_tensor* value) {
+    Seen& own = *static_cast<Seen*>(user);
+    EXPECT_STRNE(name, "");
+    EXPECT_THAT(std::span(value->shape, static_cast<size_t>(value->rank)), ElementsAre(2, 3));
+    const auto* data = static_cast<const float*>(value->data);
+    own.steps.push_back(step);
+    own.values.assign(data, data + 6);
+  };
+  EXPECT_EQ(code_of(ingot_context_set_observer(context_.get(), observe, &seen)), "");
+  EXPECT_EQ(run(tensor()), "");
+  EXPECT_THAT(seen.steps, ElementsAre(0, 1, 2));
+  EXPECT_EQ(seen.values, outputs_.values[0]);
+  EXPECT_EQ(code_of(ingot_context_set_observer(context_.get(), nullptr, nullptr)), "");
+  EXPECT_EQ(run(tensor()), "");
+  EXPECT_EQ(seen.steps.size(), 3U);
+  EXPECT_EQ(code_of(ingot_context_set_observer(nullptr, observe, &seen)), "INGOT-U012");
+}
+
 TEST_F(ContextTest, TellsOutputSizesWithoutRunning) {
   const ingot_tensor input = tensor();
   int64_t sizes[2] = {0, 0};

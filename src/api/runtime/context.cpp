@@ -69,6 +69,19 @@ std::span<const Argument> read_named_inputs(ingot_context& context, size_t count
   return context.arguments;
 }
 
+void show_value(void* user, size_t step, const std::string& name, const Tensor& value) {
+  const auto& context = *static_cast<const ingot_context*>(user);
+  const ingot_tensor shown{.data = value.data.get(),
+                           .dtype = static_cast<int32_t>(value.dtype),
+                           .rank = static_cast<int32_t>(value.shape.size()),
+                           .shape = value.shape.data(),
+                           .strides = nullptr,
+                           .device_type = INGOT_DEVICE_CPU,
+                           .device_id = 0,
+                           .byte_offset = 0};
+  context.observe(context.observe_user, step, name.c_str(), &shown);
+}
+
 size_t held_bytes(const Engine& engine) {
   const std::shared_ptr<const WeightSet> weights = engine.weights();
   size_t bytes = 0;
@@ -191,6 +204,16 @@ ingot_status* ingot_context_set_profiling(ingot_context* context, int32_t on) {
   return api::guard([&] {
     api::require(context, "context");
     context->context.set_profiling(on != 0);
+  });
+}
+
+ingot_status* ingot_context_set_observer(ingot_context* context, ingot_observe observe, void* user) {
+  return api::guard([&] {
+    api::require(context, "context");
+    context->observe = observe;
+    context->observe_user = user;
+    context->observer = {show_value, context};
+    context->context.set_observer(observe != nullptr ? &context->observer : nullptr);
   });
 }
 

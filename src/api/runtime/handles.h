@@ -8,6 +8,7 @@
 
 #include "ingot/build.h"
 #include "runtime/context.h"
+#include "runtime/step_observer.h"
 
 // The texts are zero-terminated and in `storage`; if that is null, the status and its texts are constants.
 struct ingot_status {
@@ -53,6 +54,9 @@ struct ingot_context {
 
   ingot::core::Context context;
   std::vector<std::string> inputs;  // their names, in order
+  ingot_observe observe = nullptr;  // called by `observer`
+  void* observe_user = nullptr;
+  ingot::core::StepObserver observer{};
   // For the current run; kept, so that runs do not allocate.
   std::vector<ingot::core::Argument> arguments;
   std::vector<bool> given;  // per input, if inputs are passed by name
