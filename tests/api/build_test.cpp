@@ -129,7 +129,8 @@ TEST_F(BuildTest, IsCancelledByItsProgress) {
 
 // No time is left out between the phases, nor counted twice: the call itself takes no less and hardly more.
 TEST_F(BuildTest, PhasesAreTheWholeCall) {
-  const std::string output = ::testing::TempDir() + "/phases.ingot";
+  const TemporaryFolder folder;
+  const std::string output = folder.path() / "phases.ingot";
   output_ = output.c_str();
   const auto start = std::chrono::steady_clock::now();
   const Built built = build_file({{"backend", "null"}});
@@ -142,13 +143,11 @@ TEST_F(BuildTest, PhasesAreTheWholeCall) {
   for (const auto& phase : report["phases"]) names.insert(phase["name"].get<std::string>());
   EXPECT_EQ(names.size(), report["phases"].size());
   EXPECT_EQ(code_of(ingot_verify_file(output_)), "");
-  std::filesystem::remove(output);
 }
 
 TEST_F(BuildTest, LeavesNoFileWhenItIsCancelledWhileItWrites) {
-  const std::filesystem::path folder = std::filesystem::path(::testing::TempDir()) / "cancelled_writes";
-  std::filesystem::create_directories(folder);
-  const std::string output = folder / "model.ingot";
+  const TemporaryFolder folder;
+  const std::string output = folder.path() / "model.ingot";
   output_ = output.c_str();
   progress_ = [](void*, const char* phase, size_t, size_t, double) -> int32_t {
     return std::string_view(phase) == "write" ? 0 : 1;
@@ -156,8 +155,7 @@ TEST_F(BuildTest, LeavesNoFileWhenItIsCancelledWhileItWrites) {
   const Built built = build_file({{"backend", "null"}});
   EXPECT_EQ(built.code, "INGOT-U010");
   EXPECT_EQ(built.engine, nullptr);
-  EXPECT_TRUE(std::filesystem::is_empty(folder));
-  std::filesystem::remove_all(folder);
+  EXPECT_TRUE(std::filesystem::is_empty(folder.path()));
 }
 
 TEST_F(BuildTest, ReadsFromMemoryWithoutKeepingIt) {
@@ -170,16 +168,17 @@ TEST_F(BuildTest, ReadsFromMemoryWithoutKeepingIt) {
   });
   ASSERT_EQ(built.code, "");
   std::ranges::fill(bytes, 'x');
-  const std::string saved = ::testing::TempDir() + "/from_memory.ingot";
+  const TemporaryFolder folder;
+  const std::string saved = folder.path() / "from_memory.ingot";
   EXPECT_EQ(code_of(ingot_engine_save(built.engine.get(), saved.c_str())), "");
   EXPECT_EQ(code_of(ingot_verify_file(saved.c_str())), "");
 }
 
 // Weights that are used unchanged are still in the model's file.
 TEST_F(BuildTest, NoticesThatTheModelChanged) {
-  const std::filesystem::path copy = std::filesystem::path(::testing::TempDir()) / "changed_model.pt2";
-  std::filesystem::copy_file(INGOT_SOURCE_DIR "/tests/data/pt2/pair.pt2", copy,
-                             std::filesystem::copy_options::overwrite_existing);
+  const TemporaryFolder folder;
+  const std::filesystem::path copy = folder.path() / "changed_model.pt2";
+  std::filesystem::copy_file(INGOT_SOURCE_DIR "/tests/data/pt2/pair.pt2", copy);
   const Built built = build_file({{"backend", "null"}}, copy.string());
   ASSERT_EQ(built.code, "");
   const auto context = context_of(built.engine.get());
@@ -190,7 +189,6 @@ TEST_F(BuildTest, NoticesThatTheModelChanged) {
   EXPECT_EQ(code_of(ingot_context_create(built.engine.get(), &another)), "INGOT-U211");
   EXPECT_EQ(code_of(ingot_engine_copy(built.engine.get(), &engine)), "INGOT-U211");
   EXPECT_EQ(code_of(ingot_engine_save_memory(built.engine.get(), &text)), "INGOT-U211");
-  std::filesystem::remove(copy);
 }
 
 TEST_F(BuildTest, AttachesMetadata) {
@@ -358,7 +356,8 @@ TEST_F(BuildTest, CrossCompilesForAnotherProcessor) {
   ingot_context* context = nullptr;
   EXPECT_EQ(code_of(ingot_context_create(built.engine.get(), &context)), runs_here ? "" : "INGOT-U220");
   ingot_context_free(context);
-  const std::string saved = ::testing::TempDir() + "/cross.ingot";
+  const TemporaryFolder folder;
+  const std::string saved = folder.path() / "cross.ingot";
   EXPECT_EQ(code_of(ingot_engine_save(built.engine.get(), saved.c_str())), "");
   EXPECT_EQ(code_of(ingot_verify_file(saved.c_str())), "");
 }

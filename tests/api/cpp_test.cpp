@@ -389,18 +389,17 @@ TEST(Cpp, BuildsFromAStoreOfTheCaller) {
         own.kept[key].assign(static_cast<const char*>(data), size);
         return 0;
       }};
-  const std::filesystem::path folder = std::filesystem::path(::testing::TempDir()) / "store_of_the_caller";
+  const core::testing::TemporaryFolder folder;
   for (const char* name : {"first", "second"}) {
     const Session session(64 << 20);
     CompileOptions options;
-    options.values = {{"engine_cache_dir", (folder / name).string()}};
+    options.values = {{"engine_cache_dir", (folder.path() / name).string()}};
     options.session = &session;
     options.store = &store;
     compile(INGOT_SOURCE_DIR "/tests/data/pt2/image.pt2", options);
     EXPECT_FALSE(entries.kept.empty());
     EXPECT_EQ(entries.found > 0, name == std::string_view("second"));
   }
-  std::filesystem::remove_all(folder);
 }
 
 }  // namespace

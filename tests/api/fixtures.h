@@ -12,6 +12,7 @@
 #include "engine/engine_file.h"
 #include "ingot/build.h"
 #include "tests/engine/engines.h"
+#include "tests/support/temporary_folder.h"
 
 namespace ingot::core::testing {
 
@@ -77,17 +78,13 @@ inline EngineData updating_engine() {
 // A file in a folder of its own, removed at the end.
 class EngineOnDisk {
  public:
-  explicit EngineOnDisk(const EngineData& data)
-      : folder_(std::filesystem::path(::testing::TempDir()) /
-                ::testing::UnitTest::GetInstance()->current_test_info()->name()) {
-    std::filesystem::create_directories(folder_);
+  explicit EngineOnDisk(const EngineData& data) {
     write_file_atomically(path(), [&](const Sink& sink) { write_engine(data, sink); });
   }
-  ~EngineOnDisk() { std::filesystem::remove_all(folder_); }
-  std::string path(const char* name = "model.ingot") const { return (folder_ / name).string(); }
+  std::string path(const char* name = "model.ingot") const { return (folder_.path() / name).string(); }
 
  private:
-  std::filesystem::path folder_;
+  TemporaryFolder folder_;
 };
 
 inline Owned<ingot_engine> load(const std::string& path, const ingot_load_options* options = nullptr) {

@@ -4,6 +4,7 @@
 #include <gmock/gmock.h>
 
 #include "support/error.h"
+#include "tests/support/temporary_folder.h"
 
 namespace ingot::core {
 namespace {
@@ -56,8 +57,8 @@ TEST(TacticTable, RefusesOtherFiles) {
 }
 
 TEST(TacticFile, HasTheRecordsOfAllWhoAdd) {
-  const auto path = std::filesystem::path(::testing::TempDir()) / "tactics_test.txt";
-  std::filesystem::remove(path);
+  const testing::TemporaryFolder folder;
+  const auto path = folder.path() / "tactics.txt";
   EXPECT_TRUE(read_tactics(path).empty());
   add_tactics(path, table_of(4, "warps"));
   TacticTable other;

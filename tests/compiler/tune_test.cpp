@@ -13,6 +13,7 @@
 #include "runtime/context.h"
 #include "support/cpu_features.h"
 #include "support/error.h"
+#include "tests/support/temporary_folder.h"
 
 namespace ingot::core {
 namespace {
@@ -141,7 +142,8 @@ class Tune : public ::testing::Test {
 
   const Executor* executors_[1] = {&cpu::executor()};
   Host host_{HostOptions{.threads = 1}, executors_};
-  const std::filesystem::path file_ = std::filesystem::path(::testing::TempDir()) / "tune_test.txt";
+  const testing::TemporaryFolder folder_;
+  const std::filesystem::path file_ = folder_.path() / "tactics.txt";
 };
 
 TEST_F(Tune, TimesWholeProgramsAndKeepsWhatItFound) {
@@ -204,13 +206,13 @@ TEST(TunedEngines, HaveAnotherKeyWhenTheirTacticsDiffer) {
   const Executor* const executors[] = {&cpu::executor()};
   Host host(HostOptions{.threads = 1}, executors);
   const Backend* const backends[] = {&cpu::backend()};
-  const auto file = std::filesystem::path(::testing::TempDir()) / "tuned_key_test.txt";
+  const testing::TemporaryFolder folder;
+  const auto file = folder.path() / "tactics.txt";
   const auto key = [&](const char* level) {
     const CompileOptions options = parse_options(
         {{"optimization_level", level}, {"cpu", "native"}, {"timing_cache_path", file.string()}});
     return compile(program_of(5), options, backends, {.host = &host})->key;
   };
-  std::filesystem::remove(file);
   const std::string without = key("4"), predicted = key("3");
   TacticTable table;
   table.set(host_cpu_model(), "ab12", {4, "a tactic", "a step"});

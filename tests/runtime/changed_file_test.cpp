@@ -9,6 +9,7 @@
 #include "runtime/snapshot.h"
 #include "support/error.h"
 #include "tests/runtime/fixtures.h"
+#include "tests/support/temporary_folder.h"
 
 namespace ingot::core {
 namespace {
@@ -30,11 +31,7 @@ std::string refusal_of(Call&& call) {
 
 class ChangedFileTest : public ::testing::Test {
  protected:
-  ChangedFileTest() {
-    std::filesystem::create_directories(path_.parent_path());
-    write_original(weighted_engine());
-  }
-  ~ChangedFileTest() override { std::filesystem::remove_all(path_.parent_path()); }
+  ChangedFileTest() { write_original(weighted_engine()); }
 
   void write_original(const EngineData& data) {
     original_.clear();
@@ -89,9 +86,8 @@ class ChangedFileTest : public ::testing::Test {
                  HasSubstr("section '" + section + "'"));
   }
 
-  const std::filesystem::path path_ = std::filesystem::path(::testing::TempDir()) /
-                                      ::testing::UnitTest::GetInstance()->current_test_info()->name() /
-                                      "model.ingot";
+  const TemporaryFolder folder_;
+  const std::filesystem::path path_ = folder_.path() / "model.ingot";
   std::string original_;
   TestExecutor executor_{weighted_kernels()};
   std::vector<const Executor*> executors_{&executor_};

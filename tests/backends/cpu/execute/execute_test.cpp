@@ -11,6 +11,7 @@
 #include "engine/validate_engine.h"
 #include "support/error.h"
 #include "tests/runtime/fixtures.h"
+#include "tests/support/temporary_folder.h"
 
 namespace ingot::core {
 namespace {
@@ -73,18 +74,19 @@ TEST_F(CpuExecuteTest, RefusesImagesForNoProcessor) {
 }
 
 TEST_F(CpuExecuteTest, RunsImagesFromTheFile) {
-  const auto path = std::filesystem::temp_directory_path() / "ingot_cpu_execute_test.ingot";
+  const TemporaryFolder folder;
+  const auto path = folder.path() / "model.ingot";
   write_file_atomically(path, [](const Sink& sink) { write_engine(machine_code_engine(), sink); });
   {
     const auto engine = Engine::load(path, {}, host);
     EXPECT_EQ(parts(run(engine)).size(), static_cast<size_t>(host.pool().threads()));
   }
-  std::filesystem::remove(path);
 }
 
 // Between the check of the file and the map of its code.
 TEST_F(CpuExecuteTest, RefusesCodeThatIsNotWhatWasChecked) {
-  const auto path = std::filesystem::temp_directory_path() / "ingot_cpu_changed_code_test.ingot";
+  const TemporaryFolder folder;
+  const auto path = folder.path() / "model.ingot";
   write_file_atomically(path, [](const Sink& sink) { write_engine(machine_code_engine(), sink); });
   const auto file = EngineFile::open(path);
   std::fstream(path, std::ios::in | std::ios::out | std::ios::binary)
@@ -97,7 +99,6 @@ TEST_F(CpuExecuteTest, RefusesCodeThatIsNotWhatWasChecked) {
     EXPECT_EQ(error.details().code, "INGOT-U211");
     EXPECT_THAT(error.what(), ::testing::HasSubstr("section 'images'"));
   }
-  std::filesystem::remove(path);
 }
 
 TEST_F(CpuExecuteTest, LeavesSmallWorkToTheCaller) {
