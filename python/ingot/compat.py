@@ -30,6 +30,9 @@ PRIVATE_NAMES = {
     "torch._dynamo.utils.graph_break_reasons": "reports of torch.compile have no graph breaks",
     "torch._C._dispatch_get_all_op_names": "operators of libraries that are imported late are not decomposed",
     "torch._subclasses.fake_tensor.unset_fake_temporarily": "models on a GPU cannot be compiled by torch.compile",
+    "torch._C._jit_pass_inline": "TorchScript models that call functions cannot be compiled",
+    "torch._C._dispatch_has_kernel": "TorchScript models cannot be compiled",
+    "torch.jit._recursive.wrap_cpp_module": "frozen TorchScript models that keep attributes cannot be compiled",
 }
 
 
@@ -54,8 +57,13 @@ def present() -> dict[str, bool]:
 
 def operator_count() -> int:
     """How many operators torch and the libraries imported so far have registered."""
+    return len(operator_names())
+
+
+def operator_names() -> list[str]:
+    """Their names: "aten::add.Tensor"."""
     names = find("torch._C._dispatch_get_all_op_names")
-    return len(names()) if callable(names) else 0
+    return list(names()) if callable(names) else []
 
 
 def with_real_tensors() -> contextlib.AbstractContextManager[Any]:
@@ -347,6 +355,32 @@ def _frame_of(location: Any) -> Any:
     user = getattr(location, "maybe_user_loc", None)
     frame = user if hasattr(user, "filename") else getattr(location, "framework_loc", None)
     return frame if hasattr(frame, "filename") else None
+
+
+def dispatcher_has(name: str, overload: str) -> bool:
+    """Whether an operator of TorchScript ("aten::add", "Tensor") is one of torch's dispatcher."""
+    return torch._C._dispatch_has_kernel(f"{name}.{overload}" if overload else name)
+
+
+def is_data_dependent(value: Any) -> bool:
+    """Whether only a run knows this number or condition."""
+    from torch.fx.experimental.symbolic_shapes import free_unbacked_symbols
+
+    return isinstance(value, (torch.SymBool, torch.SymInt, torch.SymFloat)) and bool(
+        free_unbacked_symbols(value)
+    )
+
+
+def is_data_dependence(error: BaseException) -> bool:
+    """Whether torch reports that tracing needs what only a run knows."""
+    from torch.fx.experimental.symbolic_shapes import GuardOnDataDependentSymNode
+
+    return isinstance(error, GuardOnDataDependentSymNode)
+
+
+def cond(condition: Any, then: Callable, otherwise: Callable, operands: tuple) -> Any:
+    """`torch.cond` of functions that torch.export traces as they are, without Dynamo."""
+    return torch.ops.higher_order.cond(condition, then, otherwise, operands)
 
 
 _TORCH = torch.__file__.rsplit("__init__", 1)[0]

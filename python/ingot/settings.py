@@ -15,7 +15,7 @@ from ingot.errors import UserError, kind_of
 _OWN = {
     "require_full_compilation": "raise UnsupportedError instead of running parts of the model in torch",
     "min_block_size": "partitions of fewer nodes stay in torch",
-    "torch_executed_ops": 'ATen overloads ("aten.add.Tensor") that stay in torch',
+    "torch_executed_ops": 'operators that stay in torch: "aten.add.Tensor", "aten::add", torch.ops.aten.add.Tensor',
     "check_speed": "time each engine against torch at the traced sizes, for the report",
     "check_weights": "how calls notice a write through .data or numpy: fast (8 words per weight), thorough (64), full (a hash)",
     "custom_engine_cache": "an object with save(key, bytes) and load(key), asked after memory and disk",
@@ -25,7 +25,6 @@ _OWN = {
 
 _WEIGHT_CHECKS = ("fast", "thorough", "full")
 _LISTS = ("names", "patterns", "name:dims,...", "dtypes")  # types of options whose values may be lists
-_PYTHON_NAMESPACES = ("_operator", "math", "torch", "higher_order")  # targets that are not overloads
 
 
 @dataclass
@@ -84,7 +83,9 @@ def _checked(name: str, value: Any) -> Any:
     if name == "torch_executed_ops":
         if isinstance(value, str) or not isinstance(value, Iterable):
             raise UserError(f'option "{name}" must be a list of operators, not {value!r}', code="INGOT-U002")
-        return tuple(_operator_name(item) for item in value)
+        from ingot.operators import operator_names  # needs torch, which builds from files do not
+
+        return tuple(name for item in value for name in operator_names(item))
     if name == "metadata":
         is_text = isinstance(value, Mapping) and all(
             isinstance(item, str) for pair in value.items() for item in pair
@@ -114,24 +115,6 @@ def _checked(name: str, value: Any) -> Any:
     if name == "min_block_size" and value < 1:
         raise UserError(f'option "{name}" is at least 1, not {value}', code="INGOT-U002")
     return value
-
-
-def _operator_name(value: Any) -> str:
-    """The name of an overload, given as "aten.add.Tensor" or as torch.ops.aten.add.Tensor."""
-    import torch  # not where engines are built from files
-
-    name = str(value)
-    namespace, _, path = name.partition(".")
-    packet, _, overload = path.partition(".")
-    if namespace in _PYTHON_NAMESPACES or hasattr(
-        getattr(getattr(torch.ops, namespace, None), packet, None), overload or "."
-    ):
-        return name
-    raise UserError(
-        f'option "torch_executed_ops" names "{name}", which torch does not have',
-        code="INGOT-U002",
-        advice='write an overload, as in "aten.add.Tensor"; ingot.report lists those of a model',
-    )
 
 
 def _dtype_name(value: Any) -> Any:
