@@ -47,13 +47,15 @@ _LAZY = {
     "save": "ingot.saving",
     "load": "ingot.saving",
     "dynamo": "ingot.dynamo",
+    "fx": "ingot.fx",
+    "ts": "ingot.ts",
     "refit_module_weights": "ingot.refitting",
 }
 
 __all__ = [
     "DeviceError", "Engine", "Error", "Input", "InternalError", "MutableModule", "Port", "Session", "UnsupportedError",
-    "UserError", "build", "cache_stats", "compare", "compile", "dynamo", "explain", "get_threads", "load", "profile", "quantize",
-    "refit_module_weights", "report", "save", "set_threads",
+    "UserError", "build", "cache_stats", "compare", "compile", "dynamo", "explain", "fx", "get_threads", "load", "profile", "quantize",
+    "refit_module_weights", "report", "save", "set_threads", "ts",
 ]  # fmt: skip
 
 
@@ -70,7 +72,7 @@ def __getattr__(name: str) -> Any:
     if name not in _LAZY:
         raise AttributeError(f"module 'ingot' has no attribute {name!r}")
     module = importlib.import_module(_LAZY[name])
-    found = module if name == "dynamo" else getattr(module, name)
+    found = module if _LAZY[name] == f"ingot.{name}" else getattr(module, name)
     globals()[name] = found
     return found
 

@@ -11,8 +11,9 @@ import torch
 from torch.utils import _pytree
 
 from ingot import compat, dynamo
-from ingot.errors import UserError, kind_of
+from ingot.errors import UserError
 from ingot.fitting import bind, check_annotated, given_inputs, has_tensor, no_tensor
+from ingot.fronts import FRONTS
 from ingot.inputs import dynamic_shapes, examples, narrowed, place
 from ingot.module import CompiledModule
 from ingot.mutable import MutableModule, compiled_form
@@ -22,8 +23,8 @@ from ingot.torch_backend import REPORTS, backend
 
 
 def compile(
-    model: torch.nn.Module | torch.export.ExportedProgram,
-    ir: str = "dynamo",
+    model: Any,
+    ir: str = "default",
     inputs: Sequence[Any] | None = None,
     *,
     arg_inputs: Sequence[Any] | None = None,
@@ -32,7 +33,11 @@ def compile(
 ) -> Any:
     """Compiles a model.
 
-    ir: "dynamo" exports the model and compiles it ahead of time; "torch_compile" returns torch.compile(model, backend="ingot").
+    model: a torch.nn.Module or an ExportedProgram; a TorchScript module or function, or the path of a file of torch.jit.save; a
+    GraphModule of torch.fx.
+    ir: "dynamo" exports the model and compiles it ahead of time; "ts" ("torchscript") does so with a TorchScript model, to which
+    it scripts other modules; "fx" with an FX graph, to which it traces other modules; "default" chooses among these by what the
+    model is. "torch_compile" returns torch.compile(model, backend="ingot").
     inputs (or arg_inputs), kwarg_inputs: tensors, `ingot.Input`s, numbers, None, and tuples, lists and dicts of these, as forward
     takes them; not needed for "torch_compile" or for an ExportedProgram.
     options: `require_full_compilation`, `torch_executed_ops`, `min_block_size`, `metadata`, `progress`, and all of `ingot build --help`.
@@ -41,14 +46,10 @@ def compile(
     Settings.parse(options)  # before the export, which may take minutes
     if ir == "torch_compile":
         return torch.compile(model, backend=backend, options=options)
-    if ir != "dynamo":
-        raise UserError(f'ir is "dynamo" or "torch_compile", not "{ir}"', code="INGOT-U002")
-    if not isinstance(model, (torch.nn.Module, torch.export.ExportedProgram)):
-        raise UserError(
-            f"ahead of time, a model is a torch.nn.Module or an ExportedProgram, not {kind_of(model)}",
-            code="INGOT-U006",
-            advice='put the function into the forward of a module, or compile it with ir="torch_compile"',
-        )
+    if ir not in FRONTS:
+        names = ", ".join(f'"{name}"' for name in FRONTS)
+        raise UserError(f'ir is one of {names} and "torch_compile", not {ir!r}', code="INGOT-U002")
+    model = FRONTS[ir](model)
     positional, keywords = given_inputs(inputs if inputs is not None else arg_inputs, kwarg_inputs)
     if isinstance(model, torch.export.ExportedProgram):
         return dynamo.compile(model, positional, kwarg_inputs=keywords, **options)

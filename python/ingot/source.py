@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import os
 import re
+from collections.abc import Sequence
 
 from torch.fx import Node
 
@@ -14,9 +15,19 @@ _LIBRARY = (f"{os.sep}torch{os.sep}nn{os.sep}", f"{os.sep}torch{os.sep}_", f"{os
 
 def source_of(node: Node) -> tuple[str, int, str, str]:
     """(file, line, function, module path) of the innermost frame that is not torch's own; ("", 0, "", "") if unknown."""
-    frames = _FRAME.findall(node.meta.get("stack_trace") or "")
-    own = [frame for frame in frames if not any(part in frame[0] for part in _LIBRARY)]
-    file, line, function = (own or frames or [("", "0", "")])[-1]
+    file, line, function = _innermost(node.meta.get("stack_trace") or "")
     stack = list((node.meta.get("nn_module_stack") or {}).values())
     path = stack[-1][0] if stack else ""
     return file, int(line), function, str(path)
+
+
+def innermost(frames: Sequence[str]) -> str:
+    """The same of a stack trace, as errors print it."""
+    file, line, function = _innermost("".join(frames))
+    return f"{file}:{line} in {function}" if file else ""
+
+
+def _innermost(trace: str) -> tuple[str, str, str]:
+    frames = _FRAME.findall(trace)
+    own = [frame for frame in frames if not any(part in frame[0] for part in _LIBRARY)]
+    return (own or frames or [("", "0", "")])[-1]
