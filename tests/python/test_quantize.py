@@ -49,11 +49,6 @@ def steps(compiled: Any, *inputs: torch.Tensor) -> str:
     return str(ingot.profile(compiled, *inputs))
 
 
-def multiplies_bytes() -> bool:
-    flags = Path("/proc/cpuinfo").read_text()
-    return "avx512_vnni" in flags and "avx512vl" in flags
-
-
 def check(program: nn.Module, reference: nn.Module, x: torch.Tensor, allowed: float) -> Any:
     """The engine is as near to the quantized program as one step of rounding, and that is near the model."""
     compiled = ingot.compile(program, inputs=[x], require_full_compilation=True)
@@ -71,14 +66,10 @@ def test_engines_compute_what_the_quantized_program_says(method: str, smoothing:
     model = Net().eval()
     program = ingot.quantize(model, batches(), method=method, smoothing_share=smoothing)
     compiled = check(program, model, images(), 0.3 if method == "entropy" else 0.15)
-    where = "u8 with weights of i8"
-    if not multiplies_bytes():
-        where = "f32: this target has no fast products of 8-bit integers for it"
-    assert ingot.report(compiled).precisions == {where: 4}
-    if multiplies_bytes():
-        text = steps(compiled, images())
-        assert text.count("integer_convolution") == 3
-        assert text.count("integer_linear") == 1
+    assert ingot.report(compiled).precisions == {"u8 with weights of i8": 4}
+    text = steps(compiled, images())
+    assert text.count("integer_convolution") == 3
+    assert text.count("integer_linear") == 1
 
 
 def test_one_scale_for_each_weight() -> None:
@@ -90,11 +81,17 @@ def test_one_scale_for_each_weight() -> None:
     check(program, model, images(), 0.15)
 
 
-def test_processors_without_such_products_compute_in_f32() -> None:
+def test_all_processors_compute_the_same_integers() -> None:
     program, x = ingot.quantize(Net().eval(), batches()), images()
-    compiled = ingot.compile(program, inputs=[x], cpu="x86-64-v3", require_full_compilation=True)
+    results = [ingot.compile(program, inputs=[x], cpu=cpu)(x) for cpu in ("native", "x86-64-v3")]
+    torch.testing.assert_close(*results, rtol=1e-5, atol=1e-6)
+
+
+def test_strict_numerics_compute_in_f32() -> None:
+    program, x = ingot.quantize(Net().eval(), batches()), images()
+    compiled = ingot.compile(program, inputs=[x], numerics="strict", require_full_compilation=True)
     assert (compiled(x) - program(x)).abs().max() < 0.02
-    assert sum(ingot.report(compiled).precisions.values()) == 4
+    assert "integer_" not in steps(compiled, x)
 
 
 def test_the_model_stays_as_it_is() -> None:
@@ -280,8 +277,7 @@ def test_programs_of_pt2e(tmp_path: Path) -> None:
         prepared(batch)
     program = convert_pt2e(prepared)
     compiled = check(program, model, x, 0.15)
-    if multiplies_bytes():
-        assert steps(compiled, x).count("integer_") == 4
+    assert steps(compiled, x).count("integer_") == 4
 
 
 class Rounded(nn.Module):

@@ -133,12 +133,12 @@ const ConvolutionCase kConvolutionCases[] = {
     {{2, 64, 7, 9}, {50, 64, 3, 3}, 2, 1, 1, 1, true},      // taps, in fours
 };
 
-INSTANTIATE_TEST_SUITE_P(Shapes, ConvolutionTemplate,
-                         testing::Combine(testing::ValuesIn(kConvolutionCases),
-                                          testing::Values(Multiplication{"x86-64-v3"},
-                                                          Multiplication{"x86-64-v4"}, kMultiplyPairs,
-                                                          kMultiplyQuads)),
-                         multiplication_test_name<ConvolutionCase>);
+INSTANTIATE_TEST_SUITE_P(
+    Shapes, ConvolutionTemplate,
+    testing::Combine(testing::ValuesIn(kConvolutionCases),
+                     testing::Values(Multiplication{"x86-64-v3"}, Multiplication{"x86-64-v4"}, kMultiplyPairs,
+                                     kMultiplyQuads, kMultiplyBytes, kMultiplyBytesWide)),
+    multiplication_test_name<ConvolutionCase>);
 
 }  // namespace
 }  // namespace ingot::core::cpu

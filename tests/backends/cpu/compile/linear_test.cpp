@@ -89,6 +89,8 @@ constexpr Multiplication kMultiplications[] = {
     {"x86-64-v4", DType::kF32, DType::kI8},
     kMultiplyPairs,
     kMultiplyQuads,
+    kMultiplyBytes,
+    kMultiplyBytesWide,
 };
 
 INSTANTIATE_TEST_SUITE_P(Shapes, LinearTemplate,

@@ -46,6 +46,8 @@ struct Multiplication {
 void PrintTo(const Multiplication& multiplication, std::ostream* out);
 inline constexpr Multiplication kMultiplyPairs{"x86-64-v4+bf16", DType::kBF16, DType::kBF16};
 inline constexpr Multiplication kMultiplyQuads{"x86-64-v4+vnni", DType::kU8, DType::kI8};
+inline constexpr Multiplication kMultiplyBytes{"x86-64-v3", DType::kU8, DType::kI8};
+inline constexpr Multiplication kMultiplyBytesWide{"x86-64-v4", DType::kU8, DType::kI8};
 
 // The name of a test of a case for a level of x86-64: what PrintTo says of the case, in letters that test
 // names may have.

@@ -53,16 +53,26 @@ struct TileBody {
   }
 
   bool multiplies_pairs() const { return shape.a == DType::kBF16; }
-  bool multiplies_quads() const { return shape.a == DType::kU8; }
+  bool multiplies_bytes() const { return shape.a == DType::kU8; }
   llvm::Type* word() const { return stored_type(builder, shape.group() == 1 ? DType::kF32 : DType::kI32); }
   llvm::Type* pairs() const { return llvm::FixedVectorType::get(builder.getBFloatTy(), 2 * shape.lanes); }
+  llvm::Type* shorts() const { return llvm::FixedVectorType::get(builder.getInt16Ty(), 2 * shape.lanes); }
 
-  // Vector `v` of a row of B, as the multiplication takes it.
+  // Words as a multiplication takes them: one register, or the even and the odd bytes as i16.
+  using Words = std::array<llvm::Value*, 2>;
+  Words halves(llvm::Value* words, bool is_signed) const {
+    if (!multiplies_bytes() || shape.sums_quads) return {words, nullptr};
+    words = builder.CreateBitCast(words, shorts());
+    if (!is_signed) return {builder.CreateAnd(words, 0xff), builder.CreateLShr(words, 8)};
+    return {builder.CreateAShr(builder.CreateShl(words, 8), 8), builder.CreateAShr(words, 8)};
+  }
+
+  // Vector `v` of a row of B.
   llvm::Value* load_columns(llvm::Value* b, int v) const {
     llvm::Value* place =
         builder.CreateConstGEP1_64(builder.getInt8Ty(), b, v * shape.step_bytes() / shape.vectors);
     if (multiplies_pairs()) return builder.CreateAlignedLoad(pairs(), place, alignment());
-    if (shape.b == DType::kF32 || multiplies_quads())
+    if (shape.b == DType::kF32 || multiplies_bytes())
       return builder.CreateAlignedLoad(vector(), place, alignment());
     return load_as_float(builder, shape.b, place, shape.lanes);
   }
@@ -71,12 +81,21 @@ struct TileBody {
         shape.lanes, builder.CreateAlignedLoad(word(), place, llvm::Align(bit_width(shape.a) / 8)));
     return multiplies_pairs() ? builder.CreateBitCast(spread, pairs()) : spread;
   }
-  llvm::Value* multiply_add(llvm::Value* a, llvm::Value* b, llvm::Value* sum) const {
+  // Sums of neighbouring products of i16.
+  llvm::Value* multiply_shorts(llvm::Value* a, llvm::Value* b) const {
+    return builder.CreateIntrinsic(
+        shape.lanes == 16 ? llvm::Intrinsic::x86_avx512_pmaddw_d_512 : llvm::Intrinsic::x86_avx2_pmadd_wd, {},
+        {a, b});
+  }
+  llvm::Value* multiply_add(const Words& a, const Words& b, llvm::Value* sum) const {
     if (multiplies_pairs())
-      return builder.CreateIntrinsic(llvm::Intrinsic::x86_avx512bf16_dpbf16ps_512, {}, {sum, a, b});
-    if (multiplies_quads())
-      return builder.CreateIntrinsic(llvm::Intrinsic::x86_avx512_vpdpbusd_512, {}, {sum, a, b});
-    return builder.CreateIntrinsic(llvm::Intrinsic::fma, {vector()}, {a, b, sum});
+      return builder.CreateIntrinsic(llvm::Intrinsic::x86_avx512bf16_dpbf16ps_512, {}, {sum, a[0], b[0]});
+    if (multiplies_bytes() && shape.sums_quads)
+      return builder.CreateIntrinsic(llvm::Intrinsic::x86_avx512_vpdpbusd_512, {}, {sum, a[0], b[0]});
+    if (multiplies_bytes())
+      return builder.CreateAdd(builder.CreateAdd(sum, multiply_shorts(a[0], b[0])),
+                               multiply_shorts(a[1], b[1]));
+    return builder.CreateIntrinsic(llvm::Intrinsic::fma, {vector()}, {a[0], b[0], sum});
   }
 
   std::vector<llvm::Value*> row_pointers(const TileCall& call, llvm::Value* segment) const {
@@ -109,11 +128,12 @@ struct TileBody {
   // One step: a row of B times a broadcast word of each row of A.
   Sums multiply(std::span<llvm::Value* const> sums, llvm::Value* b,
                 const std::function<llvm::Value*(int)>& a) const {
-    Sums next(sums.begin(), sums.end()), columns;
+    Sums next(sums.begin(), sums.end());
+    std::vector<Words> columns;
     if (prefetch && is_streaming()) prefetch_row(b);
-    for (int v = 0; v < shape.vectors; ++v) columns.push_back(load_columns(b, v));
+    for (int v = 0; v < shape.vectors; ++v) columns.push_back(halves(load_columns(b, v), true));
     for (int row = 0; row < shape.rows; ++row) {
-      llvm::Value* spread = load_word(a(row));
+      const Words spread = halves(load_word(a(row)), false);
       for (int v = 0; v < shape.vectors; ++v) {
         llvm::Value*& sum = next[row * shape.vectors + v];
         sum = multiply_add(spread, columns[v], sum);
@@ -200,7 +220,8 @@ struct TileBody {
 }  // namespace
 
 std::string to_string(const TileShape& tile) {
-  return fmt::format("tile {}x{}x{} {} {}", tile.rows, tile.vectors, tile.lanes, name(tile.a), name(tile.b));
+  return fmt::format("tile {}x{}x{} {} {}{}", tile.rows, tile.vectors, tile.lanes, name(tile.a), name(tile.b),
+                     tile.sums_quads ? " quads" : "");
 }
 
 bool multiplies_bf16(CpuFeatures features) {
@@ -209,7 +230,7 @@ bool multiplies_bf16(CpuFeatures features) {
 
 bool has_tiles(DType a, DType b, CpuFeatures features) {
   if (a == DType::kBF16) return b == a && multiplies_bf16(features);
-  if (a == DType::kU8) return b == DType::kI8 && features.has(CpuFeature::kAvx512Vnni);
+  if (a == DType::kU8) return b == DType::kI8;
   return a == DType::kF32 && (b == a || is_half(b) || b == DType::kI8);
 }
 
@@ -227,6 +248,7 @@ TileShape choose_tile(int64_t columns, CpuFeatures features, DType a, DType b) {
   TileShape tile = best->shape;
   tile.a = a;
   tile.b = b;
+  tile.sums_quads = a == DType::kU8 && features.has(CpuFeature::kAvx512Vnni);
   return tile;
 }
 

@@ -10,7 +10,8 @@
 //
 // A step multiplies 32 bits of each row of A: one f32, two adjacent bf16 with the pairs of a row of B
 // [K/2][NR][2], or four u8 with the quads of i8 of [K/4][NR][4]. Narrow numbers of B beside f32 are converted
-// as they are loaded.
+// as they are loaded. Without an instruction for sums of four products of bytes, the even and the odd bytes
+// of both become i16, whose pairs are multiplied and added: exact, and half as many instructions as in f32.
 //
 // MR is TileShape::rows, NR TileShape::columns(). The loops around it are in panel_kernel.h, matmul.h and
 // attention_blocks.cpp.
@@ -29,9 +30,10 @@ namespace ingot::core::cpu {
 struct TileShape {
   int rows;
   int vectors;
-  int lanes;              // sums per vector register
-  DType a = DType::kF32;  // f32, bf16 if both are, or u8
-  DType b = DType::kF32;  // beside f32 also bf16, f16 and i8; beside u8 i8
+  int lanes;                // sums per vector register
+  DType a = DType::kF32;    // f32, bf16 if both are, or u8
+  DType b = DType::kF32;    // beside f32 also bf16, f16 and i8; beside u8 i8
+  bool sums_quads = false;  // u8: by one instruction (VNNI)
   int columns() const { return vectors * lanes; }
   DType sum() const { return is_floating(a) ? DType::kF32 : DType::kI32; }
   int group() const { return 32 / bit_width(a); }  // adjacent elements of K in a step
