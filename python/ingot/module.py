@@ -35,6 +35,12 @@ def argument_names(program: ExportedProgram) -> list[str]:
     return list(getattr(entry, "forward_arg_names", None) or [])
 
 
+def positional_names(program: ExportedProgram, count: int) -> list[str]:
+    """The names of the first arguments, or made-up ones."""
+    names = argument_names(program)[:count]
+    return names if len(names) == count else [f"argument_{position}" for position in range(count)]
+
+
 def with_tuples(spec: _pytree.TreeSpec) -> _pytree.TreeSpec:
     """With tuples for what `torch.max(x, 0)` and its like return, which have no name in torch's JSON of specs."""
 

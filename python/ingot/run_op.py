@@ -1,30 +1,37 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The operator `ingot::run`: an engine inside a torch program, also in a saved ExportedProgram.
+"""The operators of engines inside torch programs, also in saved ones.
 
 ingot::run(Tensor[] inputs, Tensor engine, str meta) -> Tensor[]: `engine` holds the bytes of an engine file (uint8), `meta` is JSON
 with the dims of inputs and outputs, so that shapes are known without opening the engine.
+
+ingot::run_program(Tensor[] inputs, Tensor program) -> Tensor[]: `program` holds the bytes of a .pt2 of `ingot.save`, for TorchScript of a
+program that torch runs in part. Inputs and results are the tensors among the program's arguments and results, in order.
 """
 
 from __future__ import annotations
 
 import ast
 import functools
+import io
 import json
 import operator
 import weakref
+from collections.abc import Callable
 from typing import Any
 
 import torch
+from torch.utils import _pytree
 
-from ingot import _core
+from ingot import _core, compat
 from ingot.capture import TORCH_DTYPES
 from ingot.errors import UserError
 
 _library = torch.library.Library("ingot", "DEF")
 _library.define("run(Tensor[] inputs, Tensor engine, str meta) -> Tensor[]")
+_library.define("run_program(Tensor[] inputs, Tensor program) -> Tensor[]")
 
-# Engines by the memory that they were opened from; an entry is removed with its tensor.
-_opened: dict[int, tuple[Any, _core.Engine]] = {}
+# Engines and programs by the memory that they were opened from; an entry is removed with its tensor.
+_opened: dict[int, tuple[Any, Any]] = {}
 
 
 def meta_of(engine: _core.Engine) -> str:
@@ -33,18 +40,35 @@ def meta_of(engine: _core.Engine) -> str:
     return json.dumps({"inputs": inputs, "outputs": outputs})
 
 
-def _engine_of(blob: torch.Tensor) -> _core.Engine:
+def _opened_from(blob: torch.Tensor, load: Callable[[torch.Tensor], Any]) -> Any:
     key = blob.data_ptr()
     if key not in _opened:
-        engine = _core.Engine.load_memory(blob)
+        held = load(
+            blob.detach()
+        )  # an engine in place keeps its tensor, which must not be the one that is watched
         forget = functools.partial(_opened.pop, key)  # module globals may be gone at interpreter shutdown
-        _opened[key] = (weakref.ref(blob, lambda _: forget(None)), engine)
+        _opened[key] = (weakref.ref(blob, lambda _: forget(None)), held)
     return _opened[key][1]
 
 
 @torch.library.impl(_library, "run", "CPU")
 def _run(inputs: list[torch.Tensor], engine: torch.Tensor, meta: str) -> list[torch.Tensor]:
-    return _engine_of(engine).run(inputs)
+    return _opened_from(engine, _core.Engine.load_memory).run(inputs)
+
+
+@torch.library.impl(_library, "run_program", "CPU")
+def _run_program(inputs: list[torch.Tensor], program: torch.Tensor) -> list[torch.Tensor]:
+    module = _opened_from(program, _load_program)
+    given = iter(inputs)
+    args, kwargs = _pytree.tree_map_only(torch.Tensor, lambda _: next(given), module.program.example_inputs)
+    return [leaf for leaf in _pytree.tree_leaves(module(*args, **kwargs)) if isinstance(leaf, torch.Tensor)]
+
+
+def _load_program(content: torch.Tensor) -> Any:
+    from ingot.saving import load_program  # imports this file
+
+    with compat.without_own_deprecations():
+        return load_program(io.BytesIO(content.numpy().tobytes()))
 
 
 @torch.library.register_fake("ingot::run", lib=_library)

@@ -8,6 +8,7 @@ import inspect
 import io
 import json
 import os
+import zipfile
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
@@ -17,11 +18,12 @@ from ingot import _core, compat, run_op
 from ingot.engine import MEMORY, Engine, choice
 from ingot.errors import UnsupportedError, UserError, kind_of
 from ingot.loading import RECORD, module_of
-from ingot.module import CompiledModule, argument_names, mutated_names
+from ingot.module import CompiledModule, mutated_names, positional_names
 from ingot.running import PartEngine
+from ingot.scripting import as_script
 from ingot.slots import signature_of, tensor_positions
 
-_FORMATS = ("exported_program", "engine")
+_FORMATS = ("exported_program", "torchscript", "engine")
 
 
 def save(
@@ -34,6 +36,7 @@ def save(
     """Writes a compiled module.
 
     output_format: "exported_program" writes a .pt2 that `ingot.load`, or `torch.export.load` after `import ingot`, opens;
+    "torchscript" writes a file that torch.jit.load opens after `import ingot`: its forward takes the arguments that are or hold tensors;
     "engine" writes an engine file that needs no torch (whole programs only).
     state_dict: the .pt2 also holds the model's weights as they are now, for the `state_dict()` of what `ingot.load` returns.
     Engines hold weights in prepared form, so the file is about twice as large.
@@ -46,30 +49,51 @@ def save(
         raise UserError(
             f"ingot.save takes what ingot.compile returns, not {kind_of(module)}", code="INGOT-U007"
         )
+    if state_dict and output_format != "exported_program":
+        raise UserError(
+            "an engine file holds no state_dict"
+            if output_format == "engine"
+            else "TorchScript of engines holds no state_dict",
+            code="INGOT-U002",
+            advice=f'leave out state_dict, or output_format="{output_format}"',
+        )
     if output_format == "engine":
-        if state_dict:
-            raise UserError(
-                "an engine file holds no state_dict",
-                code="INGOT-U002",
-                advice='leave out state_dict, or output_format="engine"',
-            )
         module.engine.save(path)
-        return
+    elif output_format == "torchscript":
+        script = as_script(module, lambda: _program_bytes(module))
+        with compat.without_own_deprecations():
+            _write_whole(os.fspath(path), lambda file: torch.jit.save(script, _Stream(file)))
+    else:
+        write = _program_writer(module, state_dict)
+        _write_whole(os.fspath(path), lambda file: write(_Stream(file)))
+
+
+def _program_writer(module: CompiledModule, state_dict: bool = False) -> Callable[[Any], None]:
+    """A function that writes the .pt2 of a module to a file of Python."""
     with compat.without_own_deprecations():
         carrier = _carrier(module)
         if state_dict:
             carrier.hold(module.state_dict())
         program = _as_program(module, carrier)
-        record = {RECORD: json.dumps(_record(module, carrier))}
-        _write_whole(
-            os.fspath(path), lambda file: torch.export.save(program, _Stream(file), extra_files=record)
-        )
+    record = {RECORD: json.dumps(_record(module, carrier))}
+
+    def write(file: Any) -> None:
+        with compat.without_own_deprecations():
+            torch.export.save(program, file, extra_files=record)
+
+    return write
+
+
+def _program_bytes(module: CompiledModule) -> bytes:
+    file = io.BytesIO()
+    _program_writer(module)(file)
+    return file.getvalue()
 
 
 def load(path: str | os.PathLike[str], memory: str = "map", weights: Any = None) -> Any:
     """Opens what `save` wrote: a CompiledModule, with its report and engines, or an Engine.
 
-    A .pt2 file that `save` did not write is opened by torch.
+    A .pt2 or TorchScript file, also one that `save` wrote as TorchScript, is opened by torch, and is what torch returns.
     memory: as for `Engine.load`; torch always reads a copy of a .pt2.
     weights: as for `Engine.load`, for what was compiled with `strip_engine_weights`.
     """
@@ -85,9 +109,24 @@ def load(path: str | os.PathLike[str], memory: str = "map", weights: Any = None)
         ) from None
     if magic != b"PK\x03\x04":
         return Engine.load(path, memory=memory, weights=weights)
-    record = {RECORD: ""}  # torch fills in what it has
     with compat.without_own_deprecations(), open(path, "rb") as file:
-        program = torch.export.load(file, extra_files=record)
+        return torch.jit.load(file) if _is_script(file) else load_program(file, weights)
+
+
+def _is_script(file: Any) -> bool:
+    """Whether an archive is TorchScript's."""
+    try:
+        names = zipfile.ZipFile(file).namelist()
+    except zipfile.BadZipFile:
+        names = []
+    file.seek(0)
+    return any(name.endswith("/constants.pkl") for name in names)
+
+
+def load_program(file: Any, weights: Any = None) -> Any:
+    """The module in a .pt2."""
+    record = {RECORD: ""}  # torch fills in what it has
+    program = torch.export.load(file, extra_files=record)
     if not record.get(RECORD):
         return program.module()
     module = module_of(program, json.loads(record[RECORD]))
@@ -148,7 +187,7 @@ class _Carrier(torch.nn.Module):
     def __init__(self, module: CompiledModule) -> None:
         super().__init__()
         args, kwargs = module.program.example_inputs
-        self.names = [*_positional_names(module.program, len(args)), *kwargs]
+        self.names = [*positional_names(module.program, len(args)), *kwargs]
         kinds = [inspect.Parameter.POSITIONAL_OR_KEYWORD] * len(args)
         kinds += [inspect.Parameter.KEYWORD_ONLY] * len(kwargs)
         parameters = [inspect.Parameter(*each) for each in zip(self.names, kinds, strict=True)]
@@ -170,11 +209,6 @@ class _Carrier(torch.nn.Module):
             buffers.setdefault(self.state_names[name], value)
         for buffer, value in buffers.items():
             self.register_buffer(buffer, value)
-
-
-def _positional_names(program: torch.export.ExportedProgram, count: int) -> list[str]:
-    names = argument_names(program)[:count]
-    return names if len(names) == count else [f"argument_{position}" for position in range(count)]
 
 
 class _WholeModule(_Carrier):

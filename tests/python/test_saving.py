@@ -98,7 +98,7 @@ def test_damaged_engine(tmp_path: Path) -> None:
 
 
 def test_bad_format(tmp_path: Path) -> None:
-    with pytest.raises(ingot.UserError, match="exported_program, engine"):
+    with pytest.raises(ingot.UserError, match="exported_program, torchscript, engine"):
         ingot.save(ingot.compile(mlp(), inputs=[torch.randn(3, 8)]), tmp_path / "x", output_format="onnx")
 
 
