@@ -23,6 +23,7 @@ from ingot.hybrid import compile_graph
 from ingot.inputs import profiles
 from ingot.kinds import InputRole, OutputRole
 from ingot.module import CompiledModule, argument_names, with_tuples
+from ingot.peer_options import without_peer_options
 from ingot.refitting import refit_module_weights as refit_module_weights
 from ingot.rewriting import rewritten
 from ingot.settings import Settings
@@ -127,6 +128,7 @@ def build(
     **options: Any,
 ) -> Engine:
     """One engine of a whole program; inputs as in `compile`. UnsupportedError names the first node that an engine cannot run."""
+    options = without_peer_options(options)
     Settings.parse(options)
     if not isinstance(exported_program, ExportedProgram):
         raise UserError(

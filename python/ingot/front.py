@@ -17,6 +17,7 @@ from ingot.fronts import FRONTS
 from ingot.inputs import dynamic_shapes, examples, narrowed, place
 from ingot.module import CompiledModule
 from ingot.mutable import MutableModule, compiled_form
+from ingot.peer_options import without_peer_options
 from ingot.reporting import Report, short_path
 from ingot.settings import Settings
 from ingot.torch_backend import REPORTS, backend
@@ -40,9 +41,11 @@ def compile(
     model is. "torch_compile" returns torch.compile(model, backend="ingot").
     inputs (or arg_inputs), kwarg_inputs: tensors, `ingot.Input`s, numbers, None, and tuples, lists and dicts of these, as forward
     takes them; not needed for "torch_compile" or for an ExportedProgram.
-    options: `require_full_compilation`, `torch_executed_ops`, `min_block_size`, `metadata`, `progress`, and all of `ingot build --help`.
+    options: `require_full_compilation`, `torch_executed_ops`, `min_block_size`, `metadata`, `progress`, and all of `ingot build --help`;
+    those of Torch-TensorRT that have nothing to do here are accepted with a notice.
     Raises UserError on bad options or inputs, UnsupportedError if full compilation is required and impossible.
     """
+    options = without_peer_options(options)  # so that one notice names them
     Settings.parse(options)  # before the export, which may take minutes
     if ir == "torch_compile":
         return torch.compile(model, backend=backend, options=options)

@@ -10,6 +10,7 @@ from typing import Any
 import torch
 
 from ingot.errors import UserError, kind_of
+from ingot.peer_options import without_peer_options
 from ingot.settings import Settings
 from ingot.torch_backend import backend
 
@@ -33,7 +34,7 @@ class MutableModule(torch.nn.Module):
     def __init__(self, model: torch.nn.Module, *, check_weights: str = "thorough", **options: Any) -> None:
         if not isinstance(model, torch.nn.Module) or isinstance(model, MutableModule):
             raise UserError(f"MutableModule takes a torch.nn.Module, not {kind_of(model)}", code="INGOT-U006")
-        options["check_weights"] = check_weights
+        options = without_peer_options(options) | {"check_weights": check_weights}
         Settings.parse(options)
         super().__init__()
         own = vars(self)

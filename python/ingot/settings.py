@@ -10,6 +10,7 @@ from typing import Any
 
 from ingot import _core
 from ingot.errors import UserError, kind_of
+from ingot.peer_options import without_peer_options
 
 # Options of this package; all others are passed to the compiler (`ingot build --help` lists them).
 _OWN = {
@@ -57,7 +58,7 @@ class Settings:
             )
         known = {row[0]: row[1] for row in _core.options()}
         settings = Settings()
-        for name, value in options.items():
+        for name, value in without_peer_options(options).items():
             if name in _OWN:
                 setattr(settings, name, _checked(name, value))
             elif name in known:

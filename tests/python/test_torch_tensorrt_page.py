@@ -7,6 +7,7 @@ from pathlib import Path
 import ingot
 import pytest
 import torch
+from ingot.peer_options import PEER_OPTIONS
 from ingot.settings import Settings
 
 PAGE = Path(__file__).parents[2] / "docs" / "coming-from-torch-tensorrt.md"
@@ -81,6 +82,42 @@ def test_settings(peer: list[str], cell: str) -> None:
         names = []
     for name in names:
         Settings.parse({name: VALUES.get(name, [])})
-    for name in set(peer) - set(names):
-        with pytest.raises(ingot.UserError, match="no option"):
-            Settings.parse({name: 1})
+    assert set(peer) - set(names) <= set(PEER_OPTIONS)
+
+
+def test_options_of_the_peer_are_listed() -> None:
+    text = PAGE.read_text().split("## Settings")[1].split("\n| ")[0]
+    accepted, rejected = text.split("These are accepted with the value")
+    listed = [set(re.findall(r"`([a-z_0-9]+)`", part)) for part in (accepted, rejected)]
+    idle = {name for name, option in PEER_OPTIONS.items() if option.accepted is None}
+    assert listed == [idle, set(PEER_OPTIONS) - idle]
+
+
+@pytest.mark.parametrize("name", PEER_OPTIONS)
+def test_options_of_the_peer(name: str, caplog: pytest.LogCaptureFixture) -> None:
+    """Each way in accepts them with one notice, or rejects what it cannot do."""
+    option = PEER_OPTIONS[name]
+    model, x = torch.nn.ReLU(), torch.ones(2)
+    value = (
+        "anything"
+        if option.accepted is None
+        else "STANDARD"
+        if name == "engine_capability"
+        else option.accepted[0]
+    )
+    for ways in ({"ir": "dynamo"}, {"ir": "torch_compile"}):
+        caplog.clear()
+        assert torch.equal(ingot.compile(model, inputs=[x], **ways, **{name: value})(x), x)
+        notices = [record.getMessage() for record in caplog.records if record.name == "ingot"]
+        assert [name in notice for notice in notices] == [True]
+    if option.accepted is not None:
+        other = "something" if name != "disable_tf32" else False
+        for parse in (
+            Settings.parse,
+            lambda options: torch.compile(model, backend="ingot", options=options)(x),
+        ):
+            torch._dynamo.reset()
+            with pytest.raises(ingot.UserError, match=f'"{name}" of Torch-TensorRT cannot be') as error:
+                parse({name: other})
+            assert error.value.code == "INGOT-U030"
+            assert error.value.advice
