@@ -7,9 +7,12 @@
 #include <cstring>
 #include <utility>
 
-#include "support/target_clones.h"
+#include "support/target_attribute.h"
 
 #define INGOT_INLINE inline __attribute__((always_inline))
+#if defined(__GNUC__) && !defined(__clang__)
+#pragma GCC diagnostic ignored "-Wpsabi"  // of functions that return vectors: all of them are inlined
+#endif
 
 namespace ingot::core::routines {
 namespace {
@@ -94,58 +97,168 @@ void multiply_best(const StateRows<Real>& state, const Real* panel, int64_t gate
   multiply_any(state, panel, gates, sums);
 }
 
-// exp as 2^n * p(r), |r| <= ln(2) / 2; about 2 ulp, written so that loops vectorize.
-inline float exponential(float x) {
-  x = std::min(std::max(x, -87.0f), 88.0f);
-  const float n = (x * 1.44269504f + 12582912.0f) - 12582912.0f;
-  const float r = (x - n * 0.693359375f) + n * 2.12194440e-4f;
-  float p = 1.9875691500e-4f;
-  p = p * r + 1.3981999507e-3f;
+// exp as 2^n * p(r), |r| <= ln(2) / 2; about 2 ulp. Keeps NaN.
+template <typename Lanes>
+INGOT_INLINE Lanes exponential(const Lanes& any) {
+  typedef int32_t Integers __attribute__((vector_size(sizeof(Lanes))));
+  Lanes x = any < -87.0f ? Lanes{} - 87.0f : any;
+  x = x > 88.0f ? Lanes{} + 88.0f : x;
+  const Lanes n = (x * 1.44269504f + 12582912.0f) - 12582912.0f;
+  const Lanes r = (x - n * 0.693359375f) + n * 2.12194440e-4f;
+  Lanes p = r * 1.9875691500e-4f + 1.3981999507e-3f;
   p = p * r + 8.3334519073e-3f;
   p = p * r + 4.1665795894e-2f;
   p = p * r + 1.6666665459e-1f;
   p = p * r + 5.0000001201e-1f;
   p = p * r * r + r + 1.0f;
-  return p * std::bit_cast<float>((static_cast<int32_t>(n) + 127) << 23);
+  return p * std::bit_cast<Lanes>((__builtin_convertvector(n, Integers) + 127) << 23);
 }
-inline double exponential(double x) { return std::exp(x); }
+INGOT_INLINE double exponential(double x) { return std::exp(x); }
 
-template <typename Real>
-inline Real sigmoid(Real x) {
-  return Real{1} / (Real{1} + exponential(-x));
+template <typename Lanes>
+INGOT_INLINE Lanes sigmoid(const Lanes& x) {
+  return 1.0f / (1.0f + exponential(-x));
 }
-template <typename Real>
-inline Real tangent(Real x) {
-  return Real{2} / (Real{1} + exponential(Real{-2} * x)) - Real{1};
+template <typename Lanes>
+INGOT_INLINE Lanes tangent(const Lanes& x) {
+  return 2.0f / (1.0f + exponential(-2.0f * x)) - 1.0f;
 }
 
+template <typename Lanes, typename Real>
+INGOT_INLINE Lanes load(const Real* from) {
+  Lanes value;
+  std::memcpy(&value, from, sizeof(value));
+  return value;
+}
+template <typename Lanes, typename Real>
+INGOT_INLINE void store(const Lanes& value, Real* to) {
+  std::memcpy(to, &value, sizeof(value));
+}
+
+// The gates of a panel's columns. `sums`: [gates][kPanelColumns]; the others have kPanelColumns numbers.
 template <typename Real>
-inline void lstm_columns(const Real* sums, Real* cell, Real* after, int64_t count) {
-  for (int64_t j = 0; j < count; ++j) {
-    const Real input = sigmoid(sums[j]), forget = sigmoid(sums[kPanelColumns + j]);
-    const Real next = forget * cell[j] + input * tangent(sums[2 * kPanelColumns + j]);
-    cell[j] = next;
-    after[j] = sigmoid(sums[3 * kPanelColumns + j]) * tangent(next);
+struct LstmColumns {
+  const Real* sums;
+  Real *cell, *after;
+
+  template <typename Lanes>
+  INGOT_INLINE void run(int64_t j) const {
+    const auto gate = [&](int64_t i) __attribute__((always_inline)) {
+      return load<Lanes>(sums + i * kPanelColumns + j);
+    };
+    const Lanes next = sigmoid(gate(1)) * load<Lanes>(cell + j) + sigmoid(gate(0)) * tangent(gate(2));
+    store(next, cell + j);
+    store(sigmoid(gate(3)) * tangent(next), after + j);
   }
+};
+
+template <typename Real>
+struct GruColumns {
+  const Real* inputs;  // [3] of `distance`
+  int64_t distance;
+  const Real *sums, *before;
+  Real* after;
+
+  template <typename Lanes>
+  INGOT_INLINE void run(int64_t j) const {
+    const auto gate = [&](int64_t i) __attribute__((always_inline)) {
+      return load<Lanes>(sums + i * kPanelColumns + j);
+    };
+    const auto input = [&](int64_t i) __attribute__((always_inline)) {
+      return load<Lanes>(inputs + i * distance + j);
+    };
+    const Lanes reset = sigmoid(input(0) + gate(0)), update = sigmoid(input(1) + gate(1));
+    const Lanes candidate = tangent(input(2) + reset * gate(2));
+    store(candidate + update * (load<Lanes>(before + j) - candidate), after + j);
+  }
+};
+
+template <typename Real>
+struct PlainColumns {
+  const Real* sums;
+  bool is_relu;
+  Real* after;
+
+  template <typename Lanes>
+  INGOT_INLINE void run(int64_t j) const {
+    const auto sum = load<Lanes>(sums + j);
+    if (is_relu)
+      store(sum < 0 ? Lanes{} : sum, after + j);  // keeps NaN
+    else
+      store(tangent(sum), after + j);
+  }
+};
+
+template <typename Lanes, typename Columns>
+INGOT_INLINE void run_columns(const Columns& columns, int64_t step) {
+  for (int64_t j = 0; j < kPanelColumns; j += step) columns.template run<Lanes>(j);
+}
+template <size_t Bytes, template <typename> typename Columns>
+INGOT_INLINE void run_floats(const Columns<float>& columns) {
+  typedef float Lanes __attribute__((vector_size(Bytes)));
+  run_columns<Lanes>(columns, Bytes / sizeof(float));
+}
+
+#ifdef INGOT_TARGET
+template <typename Columns>
+INGOT_TARGET("arch=x86-64-v3")
+void run_v3(const Columns& columns) {
+  run_floats<32>(columns);
+}
+template <typename Columns>
+INGOT_TARGET("arch=x86-64-v4")
+void run_v4(const Columns& columns) {
+  run_floats<64>(columns);
+}
+#endif
+
+template <template <typename> typename Columns>
+void run_best(const Columns<float>& columns) {
+#ifdef INGOT_TARGET
+  if (__builtin_cpu_supports("x86-64-v4")) return run_v4(columns);
+  if (__builtin_cpu_supports("x86-64-v3")) return run_v3(columns);
+#endif
+  run_floats<16>(columns);
+}
+template <template <typename> typename Columns>
+void run_best(const Columns<double>& columns) {
+  run_columns<double>(columns, 1);
+}
+
+// The numbers of a panel that the layer's width cuts, and zeros.
+template <typename Real>
+struct CutPanel {
+  CutPanel(const Real* from, int64_t count) { std::copy_n(from, count, values); }
+  alignas(64) Real values[kPanelColumns] = {};
+};
+
+template <typename Real>
+void lstm_panel(const Real* sums, Real* cell, Real* after, int64_t count) {
+  if (count == kPanelColumns) return run_best(LstmColumns<Real>{sums, cell, after});
+  CutPanel<Real> own_cell(cell, count), own_after(after, 0);
+  run_best(LstmColumns<Real>{sums, own_cell.values, own_after.values});
+  std::copy_n(own_cell.values, count, cell);
+  std::copy_n(own_after.values, count, after);
 }
 
 template <typename Real>
-inline void gru_columns(const Real* inputs, int64_t distance, const Real* sums, const Real* before,
-                        Real* after, int64_t count) {
-  for (int64_t j = 0; j < count; ++j) {
-    const Real reset = sigmoid(inputs[j] + sums[j]);
-    const Real update = sigmoid(inputs[distance + j] + sums[kPanelColumns + j]);
-    const Real candidate = tangent(inputs[2 * distance + j] + reset * sums[2 * kPanelColumns + j]);
-    after[j] = candidate + update * (before[j] - candidate);
-  }
+void gru_panel(const Real* inputs, int64_t distance, const Real* sums, const Real* before, Real* after,
+               int64_t count) {
+  if (count == kPanelColumns) return run_best(GruColumns<Real>{inputs, distance, sums, before, after});
+  Real own_inputs[3 * kPanelColumns] = {};
+  for (int64_t i = 0; i < 3; ++i) std::copy_n(inputs + i * distance, count, own_inputs + i * kPanelColumns);
+  const CutPanel<Real> own_before(before, count);
+  CutPanel<Real> own_after(after, 0);
+  run_best(GruColumns<Real>{own_inputs, kPanelColumns, sums, own_before.values, own_after.values});
+  std::copy_n(own_after.values, count, after);
 }
 
 template <typename Real>
-inline void plain_columns(const Real* sums, bool is_relu, Real* after, int64_t count) {
-  for (int64_t j = 0; j < count; ++j) {
-    const Real positive = sums[j] < 0 ? Real{0} : sums[j];  // propagates NaN
-    after[j] = is_relu ? positive : tangent(sums[j]);
-  }
+void plain_panel(const Real* sums, bool is_relu, Real* after, int64_t count) {
+  if (count == kPanelColumns) return run_best(PlainColumns<Real>{sums, is_relu, after});
+  CutPanel<Real> own_after(after, 0);
+  run_best(PlainColumns<Real>{sums, is_relu, own_after.values});
+  std::copy_n(own_after.values, count, after);
 }
 
 }  // namespace
@@ -157,37 +270,25 @@ void add_product(const StateRows<double>& state, const double* panel, int64_t ga
   multiply_best(state, panel, gates, sums);
 }
 
-INGOT_TARGET_CLONES __attribute__((optimize("O3"))) void lstm_gates(const float* sums, float* cell,
-                                                                    float* after, int64_t count) {
-  if (count == kPanelColumns)  // a constant trip count unrolls completely
-    lstm_columns(sums, cell, after, kPanelColumns);
-  else
-    lstm_columns(sums, cell, after, count);
+void lstm_gates(const float* sums, float* cell, float* after, int64_t count) {
+  lstm_panel(sums, cell, after, count);
 }
 void lstm_gates(const double* sums, double* cell, double* after, int64_t count) {
-  lstm_columns(sums, cell, after, count);
+  lstm_panel(sums, cell, after, count);
 }
-INGOT_TARGET_CLONES __attribute__((optimize("O3"))) void gru_gates(const float* inputs, int64_t distance,
-                                                                   const float* sums, const float* before,
-                                                                   float* after, int64_t count) {
-  if (count == kPanelColumns)
-    gru_columns(inputs, distance, sums, before, after, kPanelColumns);
-  else
-    gru_columns(inputs, distance, sums, before, after, count);
+void gru_gates(const float* inputs, int64_t distance, const float* sums, const float* before, float* after,
+               int64_t count) {
+  gru_panel(inputs, distance, sums, before, after, count);
 }
 void gru_gates(const double* inputs, int64_t distance, const double* sums, const double* before,
                double* after, int64_t count) {
-  gru_columns(inputs, distance, sums, before, after, count);
+  gru_panel(inputs, distance, sums, before, after, count);
 }
-INGOT_TARGET_CLONES __attribute__((optimize("O3"))) void plain_gate(const float* sums, bool is_relu,
-                                                                    float* after, int64_t count) {
-  if (count == kPanelColumns)
-    plain_columns(sums, is_relu, after, kPanelColumns);
-  else
-    plain_columns(sums, is_relu, after, count);
+void plain_gate(const float* sums, bool is_relu, float* after, int64_t count) {
+  plain_panel(sums, is_relu, after, count);
 }
 void plain_gate(const double* sums, bool is_relu, double* after, int64_t count) {
-  plain_columns(sums, is_relu, after, count);
+  plain_panel(sums, is_relu, after, count);
 }
 
 }  // namespace ingot::core::routines
