@@ -164,9 +164,8 @@ struct GruColumns {
     const auto gate = [&](int64_t i) __attribute__((always_inline)) {
       return load<Lanes>(sums + i * kPanelColumns + j);
     };
-    const auto input = [&](int64_t i) __attribute__((always_inline)) {
-      return load<Lanes>(inputs + i * distance + j);
-    };
+    const auto input = [&](int64_t i)
+                           __attribute__((always_inline)) { return load<Lanes>(inputs + i * distance + j); };
     const Lanes reset = sigmoid(input(0) + gate(0)), update = sigmoid(input(1) + gate(1));
     const Lanes candidate = tangent(input(2) + reset * gate(2));
     store(candidate + update * (load<Lanes>(before + j) - candidate), after + j);
