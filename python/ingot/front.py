@@ -65,7 +65,10 @@ def compile(
 def export(
     model: torch.nn.Module, args: Sequence[Any], kwargs: Mapping[str, Any]
 ) -> torch.export.ExportedProgram:
-    """The exported program of a model in inference mode for these inputs: trees of tensors, Inputs and plain values."""
+    """The exported program of a model, which may be TorchScript, in inference mode for these inputs: trees of tensors, Inputs and
+    plain values.
+    """
+    model = FRONTS["default"](model)
     signature = inspect.signature(model.forward)
     if not args and not kwargs and signature.parameters:
         raise UserError(

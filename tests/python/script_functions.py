@@ -103,6 +103,15 @@ class Recurrent(nn.Module):
         return self.convolution(self.recurrent(x)[0].transpose(1, 2))
 
 
+class Convolution(nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.convolution = nn.Conv2d(3, 4, 3)
+
+    def forward(self, x: Tensor) -> Tensor:
+        return self.convolution(x).relu()
+
+
 class Custom:
     def __init__(self, x: Tensor) -> None:
         self.x = x

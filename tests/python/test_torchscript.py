@@ -17,6 +17,7 @@ from script_functions import (
     FUNCTIONS,
     Assertion,
     Branches,
+    Convolution,
     DataLoop,
     Growing,
     Layers,
@@ -221,6 +222,29 @@ def test_bad_models(tmp_path: Path) -> None:
         ingot.compile(scripted(mlp()), ir="dynamo", inputs=[torch.ones(2, 8)])
     with pytest.raises(ingot.UserError, match="missing an input for the model's argument y"):
         ingot.ts.compile(torch.jit.script(FUNCTIONS["optionals"][0]), inputs=[torch.ones(3)])
+
+
+def test_a_saved_file_is_not_mistaken(tmp_path: Path) -> None:
+    torch.jit.save(scripted(mlp()), tmp_path / "model.pt")
+    with pytest.raises(ingot.UserError, match="TorchScript") as error:
+        ingot.build(tmp_path / "model.pt")
+    assert error.value.code == "INGOT-U501"
+    assert "ingot.ts.compile" in error.value.advice
+
+
+def test_other_functions_take_the_script_too() -> None:
+    model, x = scripted(mlp()), torch.randn(4, 8)
+    compiled = ingot.ts.compile(model, inputs=[x])
+    assert max(value.error for value in ingot.compare(model, compiled, [x]).nodes) < 1e-6
+    program = ingot.quantize(model, [(x,)])
+    quantized = ingot.compile(program, inputs=[x])
+    assert not quantized.report.fallbacks
+    assert (quantized(x) - model(x)).abs().max() < 0.1
+    with pytest.raises(ingot.UnsupportedError, match="mkldnn"):
+        ingot.ts.compile(
+            torch.jit.optimize_for_inference(torch.jit.script(Convolution().eval())),
+            inputs=[torch.ones(1, 3, 8, 8)],
+        )
 
 
 def test_a_plain_module_is_scripted() -> None:

@@ -16,6 +16,7 @@ from torch.fx import GraphModule, Node
 from ingot.errors import UserError
 from ingot.fitting import given_inputs
 from ingot.front import export
+from ingot.fronts import FRONTS
 from ingot.inputs import place
 from ingot.quantization import batch_norms, calibration, calibration_cache, insertion, sites, smoothing
 from ingot.quantization.histogram import Histogram
@@ -100,6 +101,7 @@ def _exported(
     kwarg_inputs: Mapping[str, Any] | None,
 ) -> tuple[torch.export.ExportedProgram, Iterable[Any]]:
     """The program, and all batches; the first one may have been taken for the inputs."""
+    model = FRONTS["default"](model)
     if isinstance(model, torch.export.ExportedProgram):
         return model, data
     if inputs is None and kwarg_inputs is None:

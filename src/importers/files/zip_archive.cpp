@@ -37,6 +37,17 @@ constexpr uint64_t kLocalHeaderSize = 30, kEntrySize = 46, kEndSize = 22, kEnd64
                   "save the program with torch.export.save(torch.export.export(model, args), path)");
 }
 
+}  // namespace
+
+void refuse_torchscript() {
+  throw UserError(
+      "INGOT-U501", "this is a TorchScript archive",
+      "compile it from Python with ingot.ts.compile(path, inputs=[...]), or export the model with "
+      "torch.export.export and save that");
+}
+
+namespace {
+
 // A little-endian reader with checked accesses.
 class Cursor {
  public:
@@ -160,6 +171,7 @@ Entry read_entry(Cursor& cursor) {
   entry.name.assign(reinterpret_cast<const char*>(name.data()), name.size());
   read_extra(cursor.take(extra_length), entry.size, packed_size, entry.header_offset);
   cursor.take(comment_length);
+  if (method != 0 && entry.name.find("/code/__torch__") != std::string::npos) refuse_torchscript();
   if (method != 0) foreign(fmt::format("member '{}' is compressed", entry.name));
   if (flags & kEncrypted) foreign(fmt::format("member '{}' is encrypted", entry.name));
   if (disk != 0) foreign("the archive spans several disks");

@@ -24,4 +24,7 @@ using ZipMembers = std::map<std::string, ZipMember, std::less<>>;
 // that torch does not use (compression, encryption, several disks).
 ZipMembers read_zip_directory(Bytes file);
 
+// UserError INGOT-U501 for the archives of torch.jit.save, whose code is compressed.
+[[noreturn]] void refuse_torchscript();
+
 }  // namespace ingot::core

@@ -44,8 +44,7 @@ void Archive::refuse_other_kinds() const {
   if (has("serialized_exported_program.json") || has("serialized_state_dict.pt"))
     throw UnsupportedError("INGOT-N501", "the archive has the flat form of torch 2.7 and older",
                            std::string(kSaveAgain));
-  if (has("constants.pkl"))
-    refuse_other("this is a TorchScript archive", "export the model with torch.export.export and save that");
+  if (has("constants.pkl")) refuse_torchscript();
   if (has("data.pkl"))
     refuse_other("this is a file of torch.save", "save the program with torch.export.save instead");
 }
