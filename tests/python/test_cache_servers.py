@@ -9,6 +9,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -142,6 +143,21 @@ def test_the_environment_says_the_same(
     assert Built().made > 0
     assert Built().made == 0
     assert Built(cache="off").made > 0
+    monkeypatch.setenv("INGOT_CACHE_READ_ONLY", "true")
+    assert Built(model()[:1]).made > 0
+    assert Built(model()[:1]).made > 0
+    Built(model()[:1], cache_read_only=False)  # what is passed counts
+    assert Built(model()[:1]).made == 0
+
+
+def test_deadline_variable(server: tuple[str, int], keys: Keys, monkeypatch: pytest.MonkeyPatch) -> None:
+    Built(cache=address(server), **keys.options())
+    monkeypatch.setenv("INGOT_CACHE_DEADLINE", "100")
+    with closing(Proxy(server[1], lambda sent, piece: (time.sleep(0.5), piece)[1])) as proxy:
+        slow = {"cache": address((server[0], proxy.port)), "strict_cache": True, **keys.options()}
+        with pytest.raises(ingot.UserError, match="INGOT-U028"):
+            Built(**slow)
+        assert Built(cache_deadline=60_000, **slow).made == 0, "what is passed counts"
 
 
 def test_the_log_says_what_to_set(server: tuple[str, int], keys: Keys, tmp_path: Path) -> None:
@@ -178,16 +194,13 @@ FAULTS: dict[str, Callable[[int, bytes], bytes | None]] = {
 @pytest.mark.parametrize("fault", FAULTS)
 def test_faults_cost_a_compilation(server: tuple[str, int], keys: Keys, fault: str) -> None:
     Built(cache=address(server), **keys.options())
-    proxy = Proxy(server[1], FAULTS[fault])
-    faulty = {"cache": address((server[0], proxy.port)), "cache_deadline": 1500, **keys.options()}
-    try:
+    with closing(Proxy(server[1], FAULTS[fault])) as proxy:
+        faulty = {"cache": address((server[0], proxy.port)), "cache_deadline": 1500, **keys.options()}
         built = Built(**faulty)
         assert built.made > 0
         assert built.seconds < 30, "one deadline, a build, and a slow machine"
         with pytest.raises(ingot.UserError, match="INGOT-U028"):
             Built(strict_cache=True, **faulty)
-    finally:
-        proxy.close()
 
 
 def test_a_server_that_is_not_there(keys: Keys) -> None:
@@ -384,10 +397,3 @@ def test_a_store_of_the_wrong_type() -> None:
     assert Built(custom_engine_cache=Texts()).made > 0
     with pytest.raises(ingot.UserError, match=r"INGOT-U002.*save\(key, bytes\)"):
         Built(custom_engine_cache={})
-
-
-def test_strict_builds_report_a_folder_that_others_may_enter(tmp_path: Path) -> None:
-    tmp_path.chmod(0o755)
-    assert Built(engine_cache_dir=str(tmp_path)).made > 0
-    with pytest.raises(ingot.UserError, match=r"INGOT-U028.*others may enter"):
-        Built(engine_cache_dir=str(tmp_path), strict_cache=True)

@@ -322,3 +322,62 @@ def test_bundles_serve_other_machines(folder: Path, tmp_path: Path) -> None:
         [INGOT, "cache", "unbundle", bundle, "--folder", other], capture_output=True, text=True
     )
     assert (done.returncode, "INGOT-U024" in done.stderr) == (1, True)
+
+
+def test_strict_builds_report_a_folder_that_others_may_enter(folder: Path) -> None:
+    folder.mkdir(mode=0o755)
+    folder.chmod(0o755)
+    assert Built(folder, model()).made > 0
+    with pytest.raises(ingot.UserError, match=r"INGOT-U028.*others may enter"):
+        Built(folder, model(), strict_cache=True)
+
+
+# A good and a bad value for each variable that stands for an option.
+_VARIABLES = {
+    "INGOT_CACHE_BUILT_ENGINES": ("false", "maybe"),
+    "INGOT_CACHE_DEADLINE": ("500", "0"),
+    "INGOT_CACHE_READ_ONLY": ("true", "2"),
+    "INGOT_REUSE_CACHED_ENGINES": ("false", "maybe"),
+    "INGOT_STRICT_CACHE": ("true", "maybe"),
+}
+
+
+@pytest.mark.parametrize("name", _VARIABLES)
+def test_variables_are_checked_like_the_options(
+    name: str, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    good, bad = _VARIABLES[name]
+    for value in ("", good):
+        monkeypatch.setenv(name, value)
+        Built(folder, model())
+    monkeypatch.setenv(name, bad)
+    with pytest.raises(ingot.UserError, match=f'INGOT-U015.*{name} is "{bad}"'):
+        Built(folder, model())
+
+
+def test_variables_stand_for_options(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("INGOT_CACHE_BUILT_ENGINES", "false")
+    Built(folder, model())
+    assert not entries(folder)
+    Built(folder, model(), cache_built_engines=True)
+    assert entries(folder)
+    assert Built(folder, model()).made == 0
+    monkeypatch.setenv("INGOT_REUSE_CACHED_ENGINES", "false")
+    assert Built(folder, model()).made > 0
+    assert Built(folder, model(), reuse_cached_engines=True).made == 0
+    monkeypatch.delenv("INGOT_CACHE_BUILT_ENGINES")
+    monkeypatch.delenv("INGOT_REUSE_CACHED_ENGINES")
+    folder.chmod(0o755)
+    Built(folder, model())
+    monkeypatch.setenv("INGOT_STRICT_CACHE", "true")
+    with pytest.raises(ingot.UserError, match=r"INGOT-U028.*others may enter"):
+        Built(folder, model())
+
+
+def test_a_variable_names_the_tactic_file(
+    folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "tactics.txt"
+    monkeypatch.setenv("INGOT_TIMING_CACHE_PATH", str(path))
+    Built(folder, model(), optimization_level=4)
+    assert path.read_text()

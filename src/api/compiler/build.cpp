@@ -43,7 +43,9 @@ ingot_build_options copy_of(const ingot_build_options* given) {
 
 // Rejects names of unknown backends and passes before any work is done.
 CompileOptions checked_options(const ingot_build_options& options) {
-  CompileOptions parsed = parse_options(read_rows(options));
+  std::map<std::string, std::string> rows = read_rows(options);
+  add_cache_variables(rows);
+  CompileOptions parsed = parse_options(rows);
   const Backend& backend = find_backend(backends(), parsed.target.backend);
   parsed.target.device = backend.device(parsed.target.device);
   check_server(parsed.cache);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "api/compiler/cache_use.h"
 
+#include <array>
 #include <cstdlib>
 
 #include <fmt/core.h>
@@ -9,9 +10,25 @@
 #include "api/runtime/host_access.h"
 #include "servers/open_server_tier.h"
 #include "servers/server_address.h"
+#include "support/error.h"
 
 namespace ingot::core::api {
 namespace {
+
+struct CacheVariable {
+  const char *name, *option;
+};
+
+// The folder and its size are not here: the host reads them once. Nor are the server and the files of keys,
+// which an option may leave empty.
+constexpr std::array kCacheVariables = {
+    CacheVariable{"INGOT_CACHE_BUILT_ENGINES", "cache_built_engines"},
+    CacheVariable{"INGOT_CACHE_DEADLINE", "cache_deadline"},
+    CacheVariable{"INGOT_CACHE_READ_ONLY", "cache_read_only"},
+    CacheVariable{"INGOT_REUSE_CACHED_ENGINES", "reuse_cached_engines"},
+    CacheVariable{"INGOT_STRICT_CACHE", "strict_cache"},
+    CacheVariable{"INGOT_TIMING_CACHE_PATH", "timing_cache_path"},
+};
 
 std::string given_or(const std::string& option, const char* variable) {
   const char* value = std::getenv(variable);
@@ -49,6 +66,21 @@ std::shared_ptr<EntryTier> server_of(const CacheOptions& options,
 }
 
 }  // namespace
+
+void add_cache_variables(std::map<std::string, std::string>& rows) {
+  for (const CacheVariable& variable : kCacheVariables) {
+    const char* value = std::getenv(variable.name);
+    if (value == nullptr || *value == '\0' || rows.contains(variable.option)) continue;
+    try {
+      parse_options({{variable.option, value}});
+    } catch (const UserError& error) {
+      throw UserError("INGOT-U015",
+                      fmt::format("the environment variable {} is \"{}\"", variable.name, value),
+                      fmt::format("{}, or unset it", error.details().advice));
+    }
+    rows.emplace(variable.option, value);
+  }
+}
 
 void check_server(const CacheOptions& options) {
   const std::string address = given_or(options.server, "INGOT_CACHE");

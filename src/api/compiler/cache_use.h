@@ -2,6 +2,7 @@
 #pragma once
 
 #include <functional>
+#include <map>
 #include <string>
 
 #include "cache/cache_use.h"
@@ -9,6 +10,11 @@
 #include "ingot/build.h"
 
 namespace ingot::core::api {
+
+// Adds the options of caches that environment variables set and `rows` leaves out: INGOT_ and the option's
+// name in capitals. Empty variables are not set. UserError INGOT-U015 if the value is not one of the
+// option's.
+void add_cache_variables(std::map<std::string, std::string>& rows);
 
 // UserError INGOT-U027 if the server's address is malformed.
 void check_server(const CacheOptions& options);
