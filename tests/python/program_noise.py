@@ -51,11 +51,8 @@ class Noise(TorchDispatchMode):
             self.met_undefined |= _depends_on_order(args[0], args[1] if len(args) > 1 else None)
         if name in ("aten::signbit", "aten::copysign"):
             self.met_undefined |= bool(torch.as_tensor(args[-1]).isnan().any())
-        if name not in ("aten::_to_copy", "aten::copy_"):
-            return
-        source, dtype = (args[1], args[0].dtype) if name == "aten::copy_" else (args[0], result.dtype)
-        if source.is_floating_point() and dtype in _INTEGERS:
-            limit = 2.0**63 if dtype is torch.int64 else 2.0**31
+        for source in _becoming_integers(name, args, result):
+            limit = 2.0**63 if result.dtype is torch.int64 else 2.0**31
             self.met_undefined |= not bool((source.double().abs() < limit).all())
 
     def disturb(self, value: torch.Tensor) -> None:
@@ -63,6 +60,16 @@ class Noise(TorchDispatchMode):
         factor = 1 + self.sign * noise * _NOISE[value.dtype]
         with torch.utils._python_dispatch._disable_current_modes():
             value.copy_(value.double() * factor)
+
+
+def _becoming_integers(name: str, args: tuple, result: Any) -> list[torch.Tensor]:
+    """The floats that an operator writes as integers: those it converts, and those it copies into a tensor of integers, as
+    `copy_`, `slice_scatter` and others do."""
+    if not isinstance(result, torch.Tensor) or result.dtype not in _INTEGERS:
+        return []
+    tensors = [value for value in args if isinstance(value, torch.Tensor)]
+    writes = name == "aten::_to_copy" or (bool(tensors) and tensors[0].dtype == result.dtype)
+    return [value for value in tensors if writes and value.is_floating_point()]
 
 
 def _has_duplicates(indices: Sequence[torch.Tensor | None]) -> bool:

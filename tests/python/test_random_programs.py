@@ -6,11 +6,13 @@ from __future__ import annotations
 import shutil
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 import torch
 from program_checks import DifferenceError, compare
+from program_noise import Noise
 from random_programs import Leaf, Program, Statement, draw, shrink
 
 _SCRIPT = Path(__file__).with_name("run_random_programs.py")
@@ -80,3 +82,30 @@ def test_comparing_sees_differences_and_forgives_noise() -> None:
     ):
         with pytest.raises(DifferenceError):
             compare("wrong", wrong, eager, noisy)
+
+
+_INTEGERS = torch.zeros(2, 3, dtype=torch.int64)
+
+
+@pytest.mark.parametrize(
+    "write",
+    [
+        lambda x: x.to(torch.int32),
+        lambda x: _INTEGERS.clone().copy_(x),
+        lambda x: torch.slice_scatter(_INTEGERS, x),
+        lambda x: torch.select_scatter(_INTEGERS, x[0], 0, 0),
+        lambda x: torch.diagonal_scatter(_INTEGERS, x[0, :2]),
+    ],
+)
+def test_floats_that_integers_cannot_hold_have_no_correct_result(write: Callable[..., object]) -> None:
+    for value, is_undefined in ((7.5, False), (float("inf"), True), (float("nan"), True), (-1e30, True)):
+        with Noise(0) as noise:
+            write(torch.full((2, 3), value))
+        assert noise.met_undefined == is_undefined, value
+
+
+def test_places_of_infinities_are_defined() -> None:
+    with Noise(0) as noise:
+        torch.full((2, 3), float("inf")).argmax()
+        torch.where(torch.full((2, 3), float("inf")) > 0, _INTEGERS, 1)
+    assert not noise.met_undefined
