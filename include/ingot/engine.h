@@ -36,7 +36,8 @@ struct LoadOptions {
   Verify verify = Verify::kLazy;
   Trust trust = Trust::kAny;
   FileMemory memory = FileMemory::kMap;
-  std::string trusted_keys;  // file of the public keys for kSigned; empty: that of INGOT_TRUSTED_KEYS
+  std::string trusted_keys;      // file of the public keys for kSigned; empty: that of INGOT_TRUSTED_KEYS
+  bool without_weights = false;  // the file of `weights_file` is not opened: a refit gives the weights
 };
 
 // An input, output or state of an engine.
@@ -82,8 +83,8 @@ class TensorFile {
 class Engine {
  public:
   // Opens a file. UserError if it cannot be opened (INGOT-U120), is not an engine or is damaged (INGOT-U200
-  // to U210, which name the section), was built for another processor (INGOT-U220), or is not allowed to run
-  // by `options.trust` (INGOT-U221, U222).
+  // to U210, which name the section), was built for another processor (INGOT-U220), is not allowed to run
+  // by `options.trust` (INGOT-U221, U222), or leaves its weights to a file with others (U334) or none (U335).
   static Engine load(const std::filesystem::path& path, const LoadOptions& options = {}) {
     const ingot_load_options given = to_c(options);
     ingot_engine* engine = nullptr;
@@ -207,9 +208,12 @@ class Engine {
   }
 
   static ingot_load_options to_c(const LoadOptions& options) {
-    return {sizeof(ingot_load_options), static_cast<int32_t>(options.verify),
-            static_cast<int32_t>(options.trust), static_cast<int32_t>(options.memory),
-            options.trusted_keys.empty() ? nullptr : options.trusted_keys.c_str()};
+    return {sizeof(ingot_load_options),
+            static_cast<int32_t>(options.verify),
+            static_cast<int32_t>(options.trust),
+            static_cast<int32_t>(options.memory),
+            options.trusted_keys.empty() ? nullptr : options.trusted_keys.c_str(),
+            options.without_weights ? 1 : 0};
   }
 
   std::vector<Port> ports(size_t count,

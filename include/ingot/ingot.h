@@ -126,6 +126,9 @@ typedef struct ingot_load_options {
    * the file: a file of public keys. NULL: the file that the environment variable INGOT_TRUSTED_KEYS names.
    */
   const char* trusted_keys;
+  /* Not 0: an engine that was built with `weights_file` does not open that file: a refit gives its weights.
+   * Otherwise they are compared with the digests that the engine has (INGOT-U334); U335: there is no file. */
+  int32_t without_weights;
 } ingot_load_options;
 /* With INGOT_MEMORY_MAP the file must not change while the engine is in use, though another file may be given
  * its name: runs use whatever is written to it, and truncating it ends the process with SIGBUS. */

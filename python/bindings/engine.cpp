@@ -13,12 +13,13 @@ namespace {
 const char* or_null(const std::string& text) { return text.empty() ? nullptr : text.c_str(); }
 
 Session load(const std::string& path, int verify, int trust, int memory, int threads,
-             const std::string& trusted_keys) {
+             const std::string& trusted_keys, bool without_weights) {
   const ingot_load_options options{.struct_size = sizeof(ingot_load_options),
                                    .verify = verify,
                                    .trust = trust,
                                    .memory = memory,
-                                   .trusted_keys = or_null(trusted_keys)};
+                                   .trusted_keys = or_null(trusted_keys),
+                                   .without_weights = without_weights};
   ingot_engine* engine = nullptr;
   check(ingot_engine_load(path.c_str(), &options, &engine));
   return Session(EngineHandle(engine), threads);
@@ -30,12 +31,14 @@ void release_object(void* object) {
 }
 
 // The engine reads from the buffer's memory during its whole life.
-Session load_memory(nb::handle array, int verify, int trust, int threads, const std::string& trusted_keys) {
+Session load_memory(nb::handle array, int verify, int trust, int threads, const std::string& trusted_keys,
+                    bool without_weights) {
   const ingot_load_options options{.struct_size = sizeof(options),
                                    .verify = verify,
                                    .trust = trust,
                                    .memory = INGOT_MEMORY_MAP,
-                                   .trusted_keys = or_null(trusted_keys)};
+                                   .trusted_keys = or_null(trusted_keys),
+                                   .without_weights = without_weights};
   ArrayView view;
   view_array(array, view, "engine bytes");
   ingot_engine* engine = nullptr;
@@ -177,9 +180,9 @@ std::vector<std::string> weight_names(const Session& session) {
 void bind_engine(nb::module_& module) {
   nb::class_<Session>(module, "Engine")
       .def_static("load", &load, nb::arg("path"), nb::arg("verify"), nb::arg("trust"), nb::arg("memory"),
-                  nb::arg("threads"), nb::arg("trusted_keys"))
+                  nb::arg("threads"), nb::arg("trusted_keys"), nb::arg("without_weights"))
       .def_static("load_memory", &load_memory, nb::arg("array"), nb::arg("verify") = 0, nb::arg("trust") = 0,
-                  nb::arg("threads") = 0, nb::arg("trusted_keys") = "")
+                  nb::arg("threads") = 0, nb::arg("trusted_keys") = "", nb::arg("without_weights") = false)
       .def("save", &save)
       .def("save_memory", &save_memory)
       .def(

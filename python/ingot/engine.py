@@ -78,7 +78,8 @@ class Engine:
         threads: of each call, the calling one included, so that concurrent calls do not wait for each other; at most what affinity
         and quota allow. 0: the threads of the process (`ingot.set_threads`), which one call uses at a time. Does not affect
         results.
-        weights: as of `refit`, all of them: for an engine that was saved without its own (`strip_engine_weights`), or instead of these.
+        weights: as of `refit`, all of them: for an engine that was saved without its own (`strip_engine_weights`), or instead of these
+        or of those in the file that it was built with (`weights_file`).
         UserError names the damaged section, or what this machine lacks.
         """
         core = _core.Engine.load(
@@ -88,6 +89,7 @@ class Engine:
             choice("memory", memory, MEMORY),
             _thread_count(threads),
             os.fspath(trusted_keys),
+            weights is not None,
         )
         return _with_weights(core, weights)
 
@@ -111,6 +113,7 @@ class Engine:
             choice("trust", trust, _TRUST),
             _thread_count(threads),
             os.fspath(trusted_keys),
+            weights is not None,
         )
         return _with_weights(core, weights)
 

@@ -56,11 +56,16 @@ class LoadedModule(CompiledModule):
         )
 
 
-def module_of(program: ExportedProgram, record: Mapping[str, Any]) -> LoadedModule:
-    """The module that was passed to `ingot.save`."""
+def module_of(
+    program: ExportedProgram, record: Mapping[str, Any], without_weights: bool = False
+) -> LoadedModule:
+    """The module that was passed to `ingot.save`. without_weights: a refit gives those that its engines leave to a file."""
     inputs, outputs = describe(program)
     graph = copy.deepcopy(program.graph_module)
-    cores = [_take_engine(graph, node, inputs, number) for number, node in enumerate(_run_nodes(graph))]
+    cores = [
+        _take_engine(graph, node, inputs, number, without_weights)
+        for number, node in enumerate(_run_nodes(graph))
+    ]
     report = Report.of_rows(record["segments"], cores)
     names = record.get("state")
     state = None if names is None else {name: program.state_dict[held] for name, held in names.items()}
@@ -83,11 +88,13 @@ def _run_nodes(graph: GraphModule) -> list[Node]:
     return [node for node in graph.graph.nodes if node.target is torch.ops.ingot.run.default]
 
 
-def _take_engine(graph: GraphModule, node: Node, inputs: Sequence[Input], number: int) -> _core.Engine:
+def _take_engine(
+    graph: GraphModule, node: Node, inputs: Sequence[Input], number: int, without_weights: bool
+) -> _core.Engine:
     """Opens the engine of the node, and replaces the node by a call of it."""
     arguments, blob, _ = node.args
     placeholders = [each for each in graph.graph.nodes if each.op == "placeholder"]
-    core = _core.Engine.load_memory(inputs[placeholders.index(blob)].data)
+    core = _core.Engine.load_memory(inputs[placeholders.index(blob)].data, without_weights=without_weights)
     positions = list(range(len(arguments)))
     runner = _core.Runner(core, positions, [], torch.empty(0))
     name = f"engine_{number}"

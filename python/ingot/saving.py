@@ -95,7 +95,7 @@ def load(path: str | os.PathLike[str], memory: str = "map", weights: Any = None)
 
     A .pt2 or TorchScript file, also one that `save` wrote as TorchScript, is opened by torch, and is what torch returns.
     memory: as for `Engine.load`; torch always reads a copy of a .pt2.
-    weights: as for `Engine.load`, for what was compiled with `strip_engine_weights`.
+    weights: as for `Engine.load`, for what was compiled with `strip_engine_weights` or `weights_file`.
     """
     choice("memory", memory, MEMORY)
     try:
@@ -129,7 +129,7 @@ def load_program(file: Any, weights: Any = None) -> Any:
     program = torch.export.load(file, extra_files=record)
     if not record.get(RECORD):
         return program.module()
-    module = module_of(program, json.loads(record[RECORD]))
+    module = module_of(program, json.loads(record[RECORD]), without_weights=weights is not None)
     if weights is not None:
         module.refit(weights)
     return module

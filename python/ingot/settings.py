@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import difflib
+import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -129,6 +130,8 @@ def _text(name: str, kind: str, value: Any) -> str:
         return "true" if value else "false"
     if isinstance(value, (int, str)):
         return str(value)
+    if kind in ("file", "folder") and isinstance(value, os.PathLike):
+        return os.fsdecode(value)
     if kind in _LISTS and isinstance(value, (list, tuple, set, frozenset)):
         words = [_dtype_name(item) if kind == "dtypes" else item for item in value]
         if all(isinstance(word, str) for word in words):

@@ -35,7 +35,8 @@ Session::Session(const RunCommand& command) {
                : command.trust == "none" ? INGOT_TRUST_NONE
                                          : INGOT_TRUST_ANY,
       .memory = command.memory == "copy" ? INGOT_MEMORY_COPY : INGOT_MEMORY_MAP,
-      .trusted_keys = command.trusted_keys.empty() ? nullptr : command.trusted_keys.c_str()};
+      .trusted_keys = command.trusted_keys.empty() ? nullptr : command.trusted_keys.c_str(),
+      .without_weights = command.weights.empty() ? 0 : 1};
   check(ingot_set_threads(command.threads));
   ingot_engine* engine = nullptr;
   check(ingot_engine_load(command.engine.c_str(), &options, &engine));

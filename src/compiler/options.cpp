@@ -198,6 +198,10 @@ constexpr std::array kRows = {
         [](CompileOptions& o, View name, View value) { o.verify_kernels = parse_bool(name, value); }},
     Row{{"verify_passes", "bool", "true", "check the graph after every pass"},
         [](CompileOptions& o, View name, View value) { o.passes.verify = parse_bool(name, value); }},
+    Row{{"weights_file", "file", "",
+         "a .safetensors file with the model's weights: the engine holds their digests, and takes them from "
+         "there when it is loaded"},
+        [](CompileOptions& o, View, View value) { o.weights_file = value; }},
 };
 
 constexpr auto kInfos = [] {

@@ -34,6 +34,7 @@ struct CompileOptions {
   bool verify_kernels = false;
   bool keep_original_weights = false;  // ship the model's weights and run init at load
   bool strip_weights = false;          // ship no weights: they are given when the engine is loaded
+  std::string weights_file;            // holds the weights that the engine does without; "": none
   bool immutable_weights = false;      // weights are constants, which may be folded
   bool share_kernels = true;           // false: each use of a kernel is compiled
   CacheOptions cache;

@@ -42,7 +42,7 @@ class MetadataWriter {
                                          text(engine.target), static_cast<uint8_t>(engine.weights_form),
                                          write(engine.signature), images, weights, sources, states, nodes,
                                          entries, builder_.CreateVectorOfStrings(engine.devices), others,
-                                         engine.has_immutable_weights));
+                                         engine.has_immutable_weights, text(engine.weights_file)));
     return finished_bytes(builder_);
   }
 

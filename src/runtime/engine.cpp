@@ -146,7 +146,14 @@ void Engine::set_weights(std::shared_ptr<WeightSet> weights) {
 }
 
 void Engine::refit(const SourceValues& values, Coverage coverage) {
-  const NewSources sources = check_sources(*data_, values, coverage);
+  take(check_sources(*data_, values, coverage), {});
+}
+
+void Engine::refit_from(const std::filesystem::path& file, const SourceValues& values) {
+  take(check_file(*data_, values, file.string()), file);
+}
+
+void Engine::take(const NewSources& sources, const std::filesystem::path& file) {
   require_verified_weights();
   require_unchanged();
   const std::scoped_lock lock(refit_mutex_);
@@ -156,6 +163,7 @@ void Engine::refit(const SourceValues& values, Coverage coverage) {
   if (!init.outputs.empty())
     initialize(make_executable(init.program, *data_, backends_), init.outputs, *next);
   drop_borrowed(*data_, sources, *next);
+  next->file = file;
   set_weights(std::move(next));
 }
 

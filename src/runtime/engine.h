@@ -65,6 +65,9 @@ class Engine {
   // flight keep the old one. UserError as of check_sources, and INGOT-U322 if a value that init needs is
   // neither kept nor given. On failure nothing changes.
   void refit(const SourceValues& values, Coverage coverage);
+  // A refit with all values of `file` (absolute), which must be those that the engine names by their digests
+  // (UserError INGOT-U334). Until another refit, the engine is saved with the file's name instead of values.
+  void refit_from(const std::filesystem::path& file, const SourceValues& values);
   // Takes over the weights of a copy of this engine: a refit of several engines that cannot fail halfway.
   // UserError INGOT-U328 if it is not a copy.
   void take_weights(const Engine& copy);
@@ -75,6 +78,7 @@ class Engine {
   void prepare();
   void initialize(const Executable& init, std::span<const uint32_t> outputs, WeightSet& weights) const;
   void set_weights(std::shared_ptr<WeightSet> weights);
+  void take(const NewSources& sources, const std::filesystem::path& file);
 
   std::shared_ptr<const EngineData> data_;
   std::shared_ptr<const EngineFile> file_;

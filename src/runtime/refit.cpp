@@ -129,6 +129,29 @@ NewSources check_sources(const EngineData& data, const SourceValues& values, Cov
   return SourceChecks(data).run(values, coverage);
 }
 
+NewSources check_file(const EngineData& data, const SourceValues& values, const std::string& file) {
+  NewSources found = check_sources(data, values, Coverage::kSome);
+  const auto require_same = [&](bool is_same, const SourceWeight& source, std::string_view what) {
+    if (is_same) return;
+    throw UserError("INGOT-U334", fmt::format(fmt::runtime(what), file, source.name),
+                    "bring the old file back, build the engine again, or give the weights when the engine is "
+                    "loaded (`weights`, --weights)");
+  };
+  for (size_t i = 0; i < data.sources.size(); ++i)
+    require_same(found.contains(i) || !data.sources[i].is_saved, data.sources[i],
+                 "the file '{}' lacks '{}', which the engine takes from it");
+  const std::vector<std::pair<size_t, OwnedView>> all(found.begin(), found.end());
+  for_each_parallel(all.size(), [&](size_t i) {
+    const SourceWeight& source = data.sources[all[i].first];
+    const TensorView& value = all[i].second.view;
+    const Tensor copy = is_dense(value) ? Tensor{} : to_dense(value);
+    const std::byte* bytes = copy.data != nullptr ? copy.data.get() : value.data;
+    require_same(digest_of(source, bytes) == source.digest, source,
+                 "in the file '{}' '{}' is not the weight that the engine was built with");
+  });
+  return found;
+}
+
 void take_sources(const EngineData& data, const NewSources& values, WeightSet& weights) {
   const std::vector<bool> kept = kept_sources(data);
   std::vector<size_t> to_copy;

@@ -24,6 +24,10 @@ using NewSources = std::map<size_t, OwnedView>;  // by index in EngineData::sour
 // engine holds as a constant or initial state, U326 different values for two names of one weight.
 NewSources check_sources(const EngineData& data, const SourceValues& values, Coverage coverage);
 
+// The same for the values of a file, which must be all those that the engine names by their digests: else
+// UserError INGOT-U334.
+NewSources check_file(const EngineData& data, const SourceValues& values, const std::string& file);
+
 // Points `weights` at the new values: at the caller's memory where it has an owner or only init reads it,
 // else at copies.
 void take_sources(const EngineData& data, const NewSources& values, WeightSet& weights);

@@ -153,7 +153,7 @@ TEST(EngineKey, SeesEveryOptionThatDecides) {
       {"immutable_weights", "true"}, {"enabled_precisions", "f16"},     {"keep_precision", "linear"}};
   // Stripping happens behind the lookup, weights are always given, and unshared kernels are not looked up.
   constexpr std::array kApart = {"strip_engine_weights", "refit_identical_engine_weights", "share_kernels",
-                                 "trusted_keys"};
+                                 "trusted_keys", "weights_file"};
   for (const auto& row : changes) {
     EXPECT_NE(key_of(small_program(), {row}), key) << row.first;
   }

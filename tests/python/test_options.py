@@ -158,7 +158,8 @@ def test_options_are_a_dict() -> None:
     "options",
     [{"torch_executed_ops": [torch.ops.aten.add.Tensor]}, {"torch_executed_ops": ("aten.add.Tensor",)},
      {"disable_passes": ["simplify", "fuse"]}, {"disable_passes": "simplify,fuse"}, {"optimization_level": "2"},
-     {"verify_passes": 1}, {"shapes": "x:3x8"}, {"shapes": ["0:3x8"]}],
+     {"verify_passes": 1}, {"shapes": "x:3x8"}, {"shapes": ["0:3x8"]},
+     {"engine_cache_dir": Path("off")}],
 )  # fmt: skip
 def test_good_values_of_several_types(options: dict) -> None:
     ingot.compile(Model(), inputs=[torch.randn(3, 8)], **options)

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "api/compiler/build.h"
 
+#include <filesystem>
 #include <map>
 #include <memory>
 #include <string>
@@ -12,6 +13,7 @@
 #include "api/runtime/handles.h"
 #include "api/runtime/host_access.h"
 #include "api/runtime/session.h"
+#include "api/runtime/weights_file.h"
 #include "compiler/compile.h"
 #include "compiler/profile.h"
 #include "compiler/target_pipeline.h"
@@ -42,6 +44,16 @@ ingot_build_options copy_of(const ingot_build_options* given) {
 }
 
 // Rejects names of unknown backends and passes before any work is done.
+void check_weights_file(const CompileOptions& options) {
+  if (options.weights_file.empty()) return;
+  if (options.immutable_weights)
+    throw UserError("INGOT-U002", "with immutable_weights no weight can come from weights_file",
+                    "leave out one of the two options");
+  if (!std::filesystem::is_regular_file(options.weights_file))
+    throw UserError("INGOT-U335", "there is no file '" + options.weights_file + "', which weights_file names",
+                    "write it first: safetensors.torch.save_file(model.state_dict(), path)");
+}
+
 CompileOptions checked_options(const ingot_build_options& options) {
   std::map<std::string, std::string> rows = read_rows(options);
   add_cache_variables(rows);
@@ -49,6 +61,7 @@ CompileOptions checked_options(const ingot_build_options& options) {
   const Backend& backend = find_backend(backends(), parsed.target.backend);
   parsed.target.device = backend.device(parsed.target.device);
   check_server(parsed.cache);
+  check_weights_file(parsed);
   const PassRunner checks_names(pipeline_for(backend, parsed.target), parsed.passes);
   return parsed;
 }
@@ -169,7 +182,7 @@ class Build {
     const std::shared_ptr<EngineData> data = compile(program, options_, backends(), hooks, &report_);
     target_ = data->target;
     data->metadata = metadata_;
-    if (options_.strip_weights) return stripped(*data);
+    if (options_.strip_weights || !options_.weights_file.empty()) return stripped(*data);
     // For another processor: weights are prepared when the engine is loaded there.
     if (!can_run(*data, host())) return std::make_unique<ingot_engine>(data);
     phases_.begin("prepare weights");
@@ -184,8 +197,11 @@ class Build {
       if (!built.sources[i].is_saved) data->sources[i].data = built.sources[i].data;  // no file has them
     }
     if (!options_.keep_original_weights) data->weights_form = WeightsForm::kPrepared;
+    if (!options_.weights_file.empty()) api::leave_weights_to(options_.weights_file, built, *data);
     if (!can_run(*data, host())) return std::make_unique<ingot_engine>(data);
-    return std::make_unique<ingot_engine>(Engine::create(data, host()));
+    auto handle = std::make_unique<ingot_engine>(Engine::create(data, host()));
+    if (!options_.weights_file.empty()) api::take_file_weights(*handle, {}, FileMemory::kMap);
+    return handle;
   }
 
   void write_output(const ingot_engine& engine) {

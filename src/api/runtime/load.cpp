@@ -7,6 +7,7 @@
 #include "api/runtime/handles.h"
 #include "api/runtime/host_access.h"
 #include "api/runtime/signing.h"
+#include "api/runtime/weights_file.h"
 #include "runtime/memory.h"
 #include "runtime/snapshot.h"
 #include "support/error.h"
@@ -41,21 +42,42 @@ std::shared_ptr<const EngineFile> open_bytes(Bytes bytes, std::shared_ptr<const 
   return EngineFile::open({copy.get(), bytes.size()}, copy);
 }
 
-// Writes the current engine; detects if the file that it is mapped from changes meanwhile.
-void write_current(const ingot_engine& engine, const Sink& sink, const WriteWatch& watch = {}) {
+// An engine that leaves its weights to a file takes them from there, unless the caller gives them.
+std::unique_ptr<ingot_engine> with_weights(std::shared_ptr<Engine> loaded, const ingot_load_options* given,
+                                           const std::filesystem::path& folder) {
+  auto handle = std::make_unique<ingot_engine>(std::move(loaded));
+  const ingot_load_options options = given == nullptr
+                                         ? ingot_load_options{}
+                                         : api::read_struct(given, kFirstLoadOptions, "ingot_load_options");
+  if (!handle->data->weights_file.empty() && options.without_weights == 0)
+    api::take_file_weights(*handle, folder, static_cast<FileMemory>(options.memory));
+  return handle;
+}
+
+std::shared_ptr<const EngineData> data_to_write(const ingot_engine& engine,
+                                                const std::filesystem::path& folder) {
+  const auto data = engine.engine == nullptr ? engine.data : snapshot(engine.engine);
+  if (data->weights_file.empty() || folder.empty()) return data;
+  auto named = std::make_shared<EngineData>(*data);
+  named->weights_file = api::name_from(folder, data->weights_file);
+  return named;
+}
+
+// Writes the current engine, to a file of `folder` if it has one; detects if the file that it is mapped from
+// changes meanwhile.
+void write_current(const ingot_engine& engine, const Sink& sink, const std::filesystem::path& folder = {},
+                   const WriteWatch& watch = {}) {
   api::require_unchanged_model(engine);
-  if (engine.engine == nullptr) {
-    write_engine(*engine.data, sink, nullptr, watch);
-  } else {
-    write_engine(*snapshot(engine.engine), sink, engine.engine->file().get(), watch);
-  }
+  const auto data = data_to_write(engine, folder);
+  write_engine(*data, sink, engine.engine == nullptr ? nullptr : engine.engine->file().get(), watch);
   api::require_unchanged_model(engine);
 }
 
 }  // namespace
 
 void ingot::core::api::save(const ingot_engine& handle, const char* path, const WriteWatch& watch) {
-  write_file_atomically(path, [&](const Sink& sink) { write_current(handle, sink, watch); });
+  const std::filesystem::path folder = std::filesystem::absolute(path).parent_path();
+  write_file_atomically(path, [&](const Sink& sink) { write_current(handle, sink, folder, watch); });
 }
 
 extern "C" {
@@ -64,7 +86,9 @@ ingot_status* ingot_engine_load(const char* path, const ingot_load_options* opti
   return api::guard([&] {
     api::require(path, "path");
     api::require(engine, "engine");
-    *engine = new ingot_engine(Engine::load(path, read_options(options), api::host()));
+    auto loaded = Engine::load(path, read_options(options), api::host());
+    const std::filesystem::path folder = std::filesystem::path(path).parent_path();
+    *engine = with_weights(std::move(loaded), options, folder).release();
   });
 }
 
@@ -81,7 +105,7 @@ ingot_status* ingot_engine_load_memory(const void* data, size_t size, void (*rel
     api::require(engine, "engine");
     const LoadOptions given = read_options(options);
     const auto file = open_bytes({static_cast<const std::byte*>(data), size}, memory, given.memory);
-    *engine = new ingot_engine(Engine::load(file, given, api::host()));
+    *engine = with_weights(Engine::load(file, given, api::host()), options, {}).release();
   });
 }
 
