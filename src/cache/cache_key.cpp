@@ -3,7 +3,10 @@
 
 namespace ingot::core {
 
-std::string_view name_of(EntryKind kind) { return kind == EntryKind::kKernel ? "kernel" : "engine"; }
+std::string_view name_of(EntryKind kind) {
+  constexpr std::string_view kNames[] = {"kernel", "engine", "weights"};
+  return kNames[static_cast<size_t>(kind)];
+}
 
 CacheKey make_key(EntryKind kind, std::string_view text) {
   CacheKey key{.kind = kind, .text = std::string(name_of(kind))};

@@ -9,7 +9,7 @@
 
 namespace ingot::core {
 
-enum class EntryKind : uint8_t { kKernel, kEngine };
+enum class EntryKind : uint8_t { kKernel, kEngine, kWeights };
 std::string_view name_of(EntryKind kind);  // "kernel"
 
 // What an entry was made from. The digest finds an entry; it is used only if its text is equal, byte for

@@ -13,6 +13,7 @@
 #include <fmt/core.h>
 
 #include "cache/entry.h"
+#include "support/error.h"
 
 namespace ingot::core {
 namespace {
@@ -61,21 +62,41 @@ Blob DiskStore::find(const CacheKey& key) {
   FileVersion version;
   const Blob file = read_file(path, version);
   if (file == nullptr) return nullptr;
-  const auto opened = open_entry_of(key, *file);
+  const std::optional<Bytes> value = open(key, *file, path, version);
+  return value ? std::make_shared<const std::vector<std::byte>>(value->begin(), value->end()) : nullptr;
+}
+
+DiskStore::Mapped DiskStore::map(const CacheKey& key) {
+  if (!is_usable()) return {};
+  const std::filesystem::path path = path_of(hex(key.digest));
+  FileFacts facts;
+  if (files_.describe(path.c_str(), false, &facts) < 0 || facts.type != FileType::kRegular) return {};
+  try {
+    auto file = MappedFile::open(path, files_);
+    const std::optional<Bytes> value = open(key, file->bytes(), path, file->opened_version());
+    if (value) return {std::move(file), *value};
+  } catch (const Error& error) {
+    report("map", path, error.details().message);
+  }
+  return {};
+}
+
+std::optional<Bytes> DiskStore::open(const CacheKey& key, Bytes file, const std::filesystem::path& path,
+                                     FileVersion version) {
+  const auto opened = open_entry_of(key, file);
   if (const auto* problem = std::get_if<std::string_view>(&opened)) {
     report("use", path, *problem);
     files_.remove(path.c_str());
-    return nullptr;
+    return std::nullopt;
   }
   const uint64_t stamp = version.modified / kNanoseconds;
   if (stamp + kStampSeconds <= std::max(options_.seconds(), newest_.load())) touch(path);
-  const Bytes value = std::get<Bytes>(opened);
-  return std::make_shared<const std::vector<std::byte>>(value.begin(), value.end());
+  return std::get<Bytes>(opened);
 }
 
-void DiskStore::put(const CacheKey& key, Bytes value) {
+void DiskStore::put(const CacheKey& key, std::span<const Bytes> parts) {
   if (!is_usable()) return;
-  const std::vector<std::byte> file = seal_entry(key, value);
+  const std::vector<std::byte> file = seal_entry(key, parts);
   const std::filesystem::path path = path_of(hex(key.digest));
   if (file.size() > options_.limit) return report("keep", path, "it is larger than the whole cache may be");
   if (files_.make_folder(path.parent_path().c_str()) < 0 && errno != EEXIST)

@@ -11,12 +11,16 @@
 #include <atomic>
 #include <filesystem>
 #include <functional>
+#include <memory>
+#include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
 #include "cache/cache_key.h"
 #include "cache/folder_state.h"
 #include "cache/memory_store.h"
+#include "support/file.h"
 #include "support/file_system.h"
 
 namespace ingot::core {
@@ -39,7 +43,16 @@ class DiskStore {
   explicit DiskStore(DiskStoreOptions options, const FileSystem& files = kSystemFiles);
 
   Blob find(const CacheKey& key);  // null: it is not there, or unusable, which is reported
-  void put(const CacheKey& key, Bytes value);
+  void put(const CacheKey& key, Bytes value) { put(key, std::span(&value, 1)); }
+  void put(const CacheKey& key, std::span<const Bytes> parts);  // of one value
+
+  // As `find`, but the value stays in the file, which is mapped: for large ones, and to share memory with
+  // other processes. Its address is value_offset(key) above that of a page.
+  struct Mapped {
+    std::shared_ptr<const MappedFile> file;  // null: there is none
+    Bytes value;
+  };
+  Mapped map(const CacheKey& key);
 
   const std::filesystem::path& folder() const { return options_.folder; }
   uint64_t limit() const { return options_.limit; }
@@ -54,6 +67,9 @@ class DiskStore {
   std::string why_unusable();
   std::filesystem::path path_of(const std::string& digest) const;
   Blob read_file(const std::filesystem::path& path, FileVersion& version);
+  // The value of an entry whose file was just read; empty if it is another one, which is removed.
+  std::optional<Bytes> open(const CacheKey& key, Bytes file, const std::filesystem::path& path,
+                            FileVersion version);
   bool write_file(const std::filesystem::path& path, Bytes bytes);
   void publish(const std::filesystem::path& temporary, const std::filesystem::path& path, uint64_t size);
   FolderTotals make_room(uint64_t limit);

@@ -18,22 +18,26 @@ static_assert(sizeof(Header) == 32);
 
 }  // namespace
 
-std::vector<std::byte> seal_entry(const CacheKey& key, Bytes value) {
+std::vector<std::byte> seal_entry(const CacheKey& key, std::span<const Bytes> parts) {
+  uint64_t length = 0;
+  for (const Bytes part : parts) length += part.size();
   Header header{.magic = {},
                 .version = kVersion,
                 .kind = static_cast<uint32_t>(key.kind),
                 .text_length = key.text.size(),
-                .value_length = value.size()};
+                .value_length = length};
   std::memcpy(header.magic, kMagic.data(), kMagic.size());
   std::vector<std::byte> file;
-  file.reserve(sizeof(header) + key.text.size() + value.size() + sizeof(Checksum));
+  file.reserve(value_offset(key) + length + sizeof(Checksum));
   const auto append = [&](Bytes part) { file.insert(file.end(), part.begin(), part.end()); };
   append(std::as_bytes(std::span(&header, 1)));
   append(as_bytes(key.text));
-  append(value);
+  for (const Bytes part : parts) append(part);
   append(checksum(file));
   return file;
 }
+
+size_t value_offset(const CacheKey& key) { return sizeof(Header) + key.text.size(); }
 
 std::variant<SealedEntry, std::string_view> open_entry(Bytes file) {
   constexpr size_t kAround = sizeof(Header) + sizeof(Checksum);
@@ -41,7 +45,8 @@ std::variant<SealedEntry, std::string_view> open_entry(Bytes file) {
   Header header;
   std::memcpy(&header, file.data(), sizeof(header));
   if (std::string_view(header.magic, sizeof(header.magic)) != kMagic) return "it is not an entry of a cache";
-  if (header.version != kVersion) return "another version of Ingot wrote it";
+  if (header.version != kVersion || header.kind > static_cast<uint32_t>(EntryKind::kWeights))
+    return "another version of Ingot wrote it";
   const uint64_t inner = file.size() - kAround;
   if (header.text_length > inner || header.value_length != inner - header.text_length)
     return "its length is not what it says";

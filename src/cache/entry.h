@@ -4,6 +4,7 @@
 //   XXH3-128 of all before it
 #pragma once
 
+#include <span>
 #include <string_view>
 #include <variant>
 #include <vector>
@@ -12,7 +13,13 @@
 
 namespace ingot::core {
 
-std::vector<std::byte> seal_entry(const CacheKey& key, Bytes value);
+// A value that consists of `parts`, one after the other.
+std::vector<std::byte> seal_entry(const CacheKey& key, std::span<const Bytes> parts);
+inline std::vector<std::byte> seal_entry(const CacheKey& key, Bytes value) {
+  return seal_entry(key, std::span(&value, 1));
+}
+// Where the value begins in the file.
+size_t value_offset(const CacheKey& key);
 
 struct SealedEntry {
   EntryKind kind;

@@ -13,7 +13,8 @@ namespace ingot::core {
 namespace {
 
 constexpr size_t kMostEntries = 200;
-constexpr size_t kMostShown = 160;  // characters of a line
+constexpr uint64_t kLargest = uint64_t{64} << 20;  // bytes of an entry that is compared
+constexpr size_t kMostShown = 160;                 // characters of a line
 
 std::vector<std::string_view> lines_of(std::string_view text) {
   std::vector<std::string_view> lines;
@@ -51,6 +52,7 @@ std::string explain_miss(DiskStore& store, const CacheKey& key) {
   Difference nearest;
   size_t compared = 0;
   for (size_t i = 0; i < entries.size() && i < kMostEntries; ++i) {
+    if (entries[i].bytes > kLargest) continue;  // weights
     const Blob file = store.read(entries[i].digest);
     if (file == nullptr) continue;
     const auto opened = open_entry(*file);

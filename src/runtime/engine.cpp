@@ -2,6 +2,7 @@
 #include "runtime/engine.h"
 
 #include <mutex>
+#include <optional>
 #include <utility>
 
 #include <fmt/core.h>
@@ -10,6 +11,7 @@
 #include "engine/signature.h"
 #include "runtime/initialize.h"
 #include "runtime/memory.h"
+#include "runtime/prepared_weights.h"
 #include "runtime/weight_verification.h"
 #include "support/error.h"
 
@@ -146,24 +148,38 @@ void Engine::set_weights(std::shared_ptr<WeightSet> weights) {
 }
 
 void Engine::refit(const SourceValues& values, Coverage coverage) {
-  take(check_sources(*data_, values, coverage), {});
-}
-
-void Engine::refit_from(const std::filesystem::path& file, const SourceValues& values) {
-  take(check_file(*data_, values, file.string()), file);
-}
-
-void Engine::take(const NewSources& sources, const std::filesystem::path& file) {
+  const NewSources sources = check_sources(*data_, values, coverage);
   require_verified_weights();
   require_unchanged();
   const std::scoped_lock lock(refit_mutex_);
   auto next = std::make_shared<WeightSet>(*weights());
   take_sources(*data_, sources, *next);
-  const ProgramSlice init = init_after(*data_, sources, *next);
-  if (!init.outputs.empty())
-    initialize(make_executable(init.program, *data_, backends_), init.outputs, *next);
+  compute_after(sources, *next);
   drop_borrowed(*data_, sources, *next);
-  next->file = file;
+  next->file.clear();
+  set_weights(std::move(next));
+}
+
+void Engine::compute_after(const NewSources& sources, WeightSet& weights) const {
+  const ProgramSlice init = init_after(*data_, sources, weights);
+  if (init.outputs.empty()) return;
+  initialize(make_executable(init.program, *data_, backends_), init.outputs, weights);
+}
+
+void Engine::refit_from(const WeightsFile& file, const SourceValues& values) {
+  const std::scoped_lock lock(refit_mutex_);
+  auto next = std::make_shared<WeightSet>(*weights());
+  std::optional<PreparedWeights> prepared;
+  if (file_ != nullptr && host_->disk_store() != nullptr) prepared.emplace(*file_, *host_->disk_store());
+  const auto found = prepared ? prepared->find(file, *next) : PreparedWeights::Found::kNothing;
+  const NewSources sources =
+      check_file(*data_, values, file.path.string(),
+                 found == PreparedWeights::Found::kOfThisFile ? Digests::kOfStored : Digests::kOfAll);
+  take_sources(*data_, sources, *next);
+  if (found == PreparedWeights::Found::kNothing) compute_after(sources, *next);
+  drop_borrowed(*data_, sources, *next, KnowsDigests::kYes);
+  next->file = file.path;
+  if (prepared && found == PreparedWeights::Found::kNothing) prepared->keep(file, *next);
   set_weights(std::move(next));
 }
 

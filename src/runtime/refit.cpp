@@ -129,7 +129,8 @@ NewSources check_sources(const EngineData& data, const SourceValues& values, Cov
   return SourceChecks(data).run(values, coverage);
 }
 
-NewSources check_file(const EngineData& data, const SourceValues& values, const std::string& file) {
+NewSources check_file(const EngineData& data, const SourceValues& values, const std::string& file,
+                      Digests digests) {
   NewSources found = check_sources(data, values, Coverage::kSome);
   const auto require_same = [&](bool is_same, const SourceWeight& source, std::string_view what) {
     if (is_same) return;
@@ -140,7 +141,9 @@ NewSources check_file(const EngineData& data, const SourceValues& values, const 
   for (size_t i = 0; i < data.sources.size(); ++i)
     require_same(found.contains(i) || !data.sources[i].is_saved, data.sources[i],
                  "the file '{}' lacks '{}', which the engine takes from it");
-  const std::vector<std::pair<size_t, OwnedView>> all(found.begin(), found.end());
+  const std::vector<bool> kept = kept_sources(data);
+  std::vector<std::pair<size_t, OwnedView>> all(found.begin(), found.end());
+  if (digests == Digests::kOfStored) std::erase_if(all, [&](const auto& each) { return !kept[each.first]; });
   for_each_parallel(all.size(), [&](size_t i) {
     const SourceWeight& source = data.sources[all[i].first];
     const TensorView& value = all[i].second.view;
@@ -191,7 +194,7 @@ ProgramSlice init_after(const EngineData& data, const NewSources& values, const 
   return slice_program(data.init, outputs);
 }
 
-void drop_borrowed(const EngineData& data, const NewSources& values, WeightSet& weights) {
+void drop_borrowed(const EngineData& data, const NewSources& values, WeightSet& weights, KnowsDigests known) {
   const std::vector<bool> kept = kept_sources(data);
   std::vector<size_t> dropped;
   for (const auto& [index, value] : values) {
@@ -200,7 +203,9 @@ void drop_borrowed(const EngineData& data, const NewSources& values, WeightSet& 
   }
   std::vector<Digest> digests(dropped.size());
   for_each_parallel(dropped.size(), [&](size_t i) {
-    digests[i] = digest_of(data.sources[dropped[i]], weights.sources[dropped[i]].get());
+    const SourceWeight& source = data.sources[dropped[i]];
+    digests[i] =
+        known == KnowsDigests::kYes ? source.digest : digest_of(source, weights.sources[dropped[i]].get());
   });
   for (size_t i = 0; i < dropped.size(); ++i) {
     weights.refitted[dropped[i]] = digests[i];

@@ -3,12 +3,14 @@
 // result.
 #pragma once
 
+#include <filesystem>
 #include <map>
 #include <string>
 
 #include "engine/engine_data.h"
 #include "engine/program_slice.h"
 #include "runtime/weight_set.h"
+#include "support/file_system.h"
 
 namespace ingot::core {
 
@@ -24,9 +26,17 @@ using NewSources = std::map<size_t, OwnedView>;  // by index in EngineData::sour
 // engine holds as a constant or initial state, U326 different values for two names of one weight.
 NewSources check_sources(const EngineData& data, const SourceValues& values, Coverage coverage);
 
-// The same for the values of a file, which must be all those that the engine names by their digests: else
-// UserError INGOT-U334.
-NewSources check_file(const EngineData& data, const SourceValues& values, const std::string& file);
+// A file of weights, and its version when it was opened (size 0: unknown).
+struct WeightsFile {
+  std::filesystem::path path;  // absolute
+  FileVersion version;
+};
+// kOfStored: of the weights alone that main uses as they are stored.
+enum class Digests { kOfAll, kOfStored };
+// As check_sources for the values of a file, which must be all those that the engine names by their digests:
+// else UserError INGOT-U334.
+NewSources check_file(const EngineData& data, const SourceValues& values, const std::string& file,
+                      Digests digests);
 
 // Points `weights` at the new values: at the caller's memory where it has an owner or only init reads it,
 // else at copies.
@@ -35,7 +45,10 @@ void take_sources(const EngineData& data, const NewSources& values, WeightSet& w
 // What init has to compute: results that depend on a new value, and missing ones that it can compute now.
 ProgramSlice init_after(const EngineData& data, const NewSources& values, const WeightSet& weights);
 
-// After init: forgets the caller's memory, and keeps the digests of what was there.
-void drop_borrowed(const EngineData& data, const NewSources& values, WeightSet& weights);
+// After init: forgets the caller's memory, and keeps the digests of what was there; kYes: they are those of
+// `data`.
+enum class KnowsDigests { kNo, kYes };
+void drop_borrowed(const EngineData& data, const NewSources& values, WeightSet& weights,
+                   KnowsDigests known = KnowsDigests::kNo);
 
 }  // namespace ingot::core

@@ -6,6 +6,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
+#include <array>
 #include <cstring>
 #include <fstream>
 
@@ -117,6 +119,42 @@ TEST_F(Disk, AnEntryOfAnotherKeyIsAMiss) {
   overwrite(kernel("b"), other);
   EXPECT_EQ(store().find(kernel("b")), nullptr);
   EXPECT_THAT(lines_, Contains(HasSubstr("something else")));
+}
+
+// What is mapped is checked like what is read.
+TEST_F(Disk, MapsValuesInPlace) {
+  const CacheKey key = make_key(EntryKind::kWeights, "the text");
+  EXPECT_EQ(store().map(key).file, nullptr);
+  const std::vector<std::byte> first = bytes_of(100, 1), second = bytes_of(5000, 2);
+  store().put(key, std::array<Bytes, 3>{first, Bytes{}, second});
+  const DiskStore::Mapped mapped = store().map(key);
+  ASSERT_NE(mapped.file, nullptr);
+  std::vector<std::byte> joined = first;
+  joined.insert(joined.end(), second.begin(), second.end());
+  EXPECT_TRUE(std::ranges::equal(mapped.value, joined));
+  EXPECT_TRUE(same(store().find(key), joined));
+  EXPECT_EQ(reinterpret_cast<uintptr_t>(mapped.value.data()) % 4096, value_offset(key));
+  store().collect(0);  // the name goes, what is mapped stays
+  EXPECT_TRUE(std::ranges::equal(mapped.value, joined));
+  EXPECT_EQ(store().map(key).file, nullptr);
+  EXPECT_TRUE(lines_.empty());
+}
+
+TEST_F(Disk, NoDamagedValueIsMapped) {
+  const CacheKey key = make_key(EntryKind::kWeights, "the text");
+  store().put(key, bytes_of(40, 1));
+  const std::vector<std::byte> whole = content(key);
+  for (size_t byte = 0; byte < whole.size(); ++byte) {
+    std::vector<std::byte> damaged = whole;
+    damaged[byte] ^= std::byte{4};
+    overwrite(key, damaged);
+    ASSERT_EQ(store().map(key).file, nullptr) << byte;
+    overwrite(key, Bytes(whole).first(byte));
+    ASSERT_EQ(store().map(key).file, nullptr) << byte;
+  }
+  EXPECT_EQ(lines_.size(), 2 * whole.size());
+  std::filesystem::create_directory(path_of(key));
+  EXPECT_EQ(store().map(key).file, nullptr);
 }
 
 TEST_F(Disk, AForeignFolderIsRefused) {

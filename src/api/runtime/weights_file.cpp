@@ -53,7 +53,9 @@ void take_file_weights(ingot_engine& handle, const fs::path& folder, FileMemory 
   const fs::path path = fs::absolute(folder / handle.data->weights_file).lexically_normal();
   std::shared_ptr<const MappedFile> mapped;
   Engine& engine = *runnable(handle);
-  engine.refit_from(path, known_values(engine.data(), read_tensors(path, memory, mapped)));
+  const SourceValues values = known_values(engine.data(), read_tensors(path, memory, mapped));
+  const FileVersion version = mapped != nullptr ? mapped->opened_version() : FileVersion{};
+  engine.refit_from({.path = path, .version = version}, values);
   handle.model = mapped;  // without effect once nothing of it is used any more
 }
 
@@ -65,7 +67,7 @@ void leave_weights_to(const fs::path& file, const EngineData& built, EngineData&
   stripped.weights_file = path.string();
   std::shared_ptr<const MappedFile> mapped;
   const SourceValues values = known_values(stripped, read_tensors(path, FileMemory::kMap, mapped));
-  check_file(stripped, values, path.string());
+  check_file(stripped, values, path.string(), Digests::kOfAll);
 }
 
 std::string name_from(const fs::path& folder, const fs::path& absolute) {

@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: Apache-2.0
+// Results of init as an entry of the cache on disk: all processes that open an engine file with the same
+// weights map one copy of them. For engines that name their weights by digests (EngineData::weights_file).
+#pragma once
+
+#include <memory>
+#include <optional>
+
+#include "cache/disk_store.h"
+#include "engine/engine_file.h"
+#include "runtime/refit.h"
+
+namespace ingot::core {
+
+class PreparedWeights {
+ public:
+  // `store` outlives it. Nothing is found or kept where init computes less than 1 MiB, or on a device.
+  PreparedWeights(const EngineFile& file, DiskStore& store);
+
+  // Points the results of init in `weights` at the entry, if there is one. kOfThisFile: every digest was
+  // compared when this version of the file was the one at hand.
+  enum class Found { kNothing, kOfAnotherFile, kOfThisFile };
+  Found find(const WeightsFile& file, WeightSet& weights) const;
+  void keep(const WeightsFile& file, const WeightSet& weights) const;
+
+ private:
+  const EngineData& data_;
+  DiskStore& store_;
+  std::optional<CacheKey> key_;
+};
+
+}  // namespace ingot::core
