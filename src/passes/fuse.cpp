@@ -66,8 +66,8 @@ Node* only_user(const Graph& graph, const Node& node) {
 void take_consumers(const Graph& graph, Region& region, const Membership& taken, const FuseRules& rules) {
   while (Node* user = only_user(graph, *region.last)) {
     const bool fits = is_elementwise(*user) && user->results.size() == 1 && !taken.contains(user) &&
-                      !alias_offset(*user) && !must_round(*region.last) &&
-                      rules.may_take_consumer(*region.root, *user);
+                      !must_round(*region.last) && rules.may_take_consumer(*region.root, *user) &&
+                      !alias_offset(*user);
     if (!fits) return;
     region.nodes.insert(user);
     region.last = user;
@@ -76,10 +76,10 @@ void take_consumers(const Graph& graph, Region& region, const Membership& taken,
 
 // Whether nodes outside of the region use its intermediate results.
 bool is_free(const Graph& graph, const Region& region, const Node& producer, const Membership& taken) {
-  if (taken.contains(&producer) || !is_elementwise(producer) || alias_offset(producer)) return false;
+  if (taken.contains(&producer) || !is_elementwise(producer)) return false;
   const Value* result = producer.results[0];
   const auto inside = [&](Node* user) { return region.nodes.contains(user); };
-  return !graph.is_output(result) && std::ranges::all_of(result->users, inside);
+  return !graph.is_output(result) && std::ranges::all_of(result->users, inside) && !alias_offset(producer);
 }
 
 // Absorbs producers whose users are all inside, and copies generators, to a fixed point.

@@ -12,11 +12,6 @@
 namespace ingot::core {
 namespace {
 
-bool is_view(const Value* value) {
-  return value->producer != nullptr && value->producer->results.size() == 1 &&
-         alias_offset(*value->producer).has_value();
-}
-
 bool is_in_arena(const Memory& memory) { return std::holds_alternative<ArenaStorage>(memory.storage); }
 bool is_state(const Memory& memory) { return std::holds_alternative<StateStorage>(memory.storage); }
 
@@ -37,8 +32,17 @@ Sharing::Sharing(const PlanInput& input) : input_(input) {
   bind_updates();
 }
 
-const Value* Sharing::view_root(const Value* value) const {
-  while (is_view(value)) value = value->producer->operands[0];
+const std::optional<Dim>& Sharing::view_offset(const Value* value) {
+  static const std::optional<Dim> kNone;
+  const Node* producer = value->producer;
+  if (producer == nullptr || producer->results.size() != 1) return kNone;
+  const auto known = view_offsets_.find(value);
+  if (known != view_offsets_.end()) return known->second;
+  return view_offsets_.emplace(value, alias_offset(*producer)).first->second;
+}
+
+const Value* Sharing::view_root(const Value* value) {
+  while (view_offset(value)) value = value->producer->operands[0];
   return value;
 }
 
@@ -101,9 +105,10 @@ void Sharing::add_sources() {
 Location Sharing::locate(const Value* value) {
   const auto known = locations_.find(value);
   if (known != locations_.end()) return known->second;
-  invariant(is_view(value), "a step reads a value that no earlier step computed");
+  const std::optional<Dim> offset = view_offset(value);
+  invariant(offset.has_value(), "a step reads a value that no earlier step computed");
   Location location = locate(value->producer->operands[0]);
-  location.offset = location.offset + *alias_offset(*value->producer);
+  location.offset = location.offset + *offset;
   share(value, location);
   return location;
 }

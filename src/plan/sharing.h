@@ -14,6 +14,8 @@
 
 #include <climits>
 #include <map>
+#include <optional>
+#include <unordered_map>
 #include <vector>
 
 #include "plan/plan_input.h"
@@ -68,13 +70,16 @@ class Sharing {
   Location locate(const Value* value);
   size_t add_memory(Memory memory, const Value* value);
   void share(const Value* value, const Location& location);
-  const Value* view_root(const Value* value) const;
+  // Where in its operand a view begins, in bytes; empty for other values.
+  const std::optional<Dim>& view_offset(const Value* value);
+  const Value* view_root(const Value* value);
   bool fills(const Value* value, size_t memory) const;
   bool dies(const Value* operand, int index) const;
   bool may_take_over(const Value* operand, const Value* result, int index);
   const Value* operand_to_take_over(const Value* result, int index);
 
   const PlanInput& input_;
+  std::unordered_map<const Value*, std::optional<Dim>> view_offsets_;
   std::map<const Value*, int> last_use_;  // by view root
   std::map<const Value*, const Value*>
       updates_;  // final values of states, through in-place updates -> the state
