@@ -77,6 +77,9 @@ struct HttpServer::Handle {
   Bytes unsent;
 };
 
+HttpServer::HttpServer(ServerAddress address) : address_(std::move(address)) {}
+HttpServer::~HttpServer() = default;
+
 const CurlLibrary& HttpServer::library() {
   const std::scoped_lock lock(mutex_);
   if (!library_) library_.emplace();

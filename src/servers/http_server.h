@@ -15,7 +15,8 @@ namespace ingot::core {
 
 class HttpServer final : public CacheServer {
  public:
-  explicit HttpServer(ServerAddress address) : address_(std::move(address)) {}
+  explicit HttpServer(ServerAddress address);
+  ~HttpServer() override;
 
   std::string name() const override { return address_.text(); }
   std::optional<std::string> read_manifest(const Digest& key, size_t limit, const Deadline&) override;
