@@ -5,6 +5,7 @@
 #include <array>
 
 #include "ops/fold.h"
+#include "ops/normalization.h"
 
 namespace ingot::core::ops {
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // With a = (q - z) s and w = (p) t, sums over the depth: sum(a w) = (sum(q p) - z sum(p)) s t. Both sums are
 // of integers, and exact.
+#include <algorithm>
 #include <optional>
 
 #include "ops/concat.h"

@@ -2,10 +2,13 @@
 // Contexts and runs. Runs allocate nothing of their own after the first one.
 #include <algorithm>
 
+#include <fmt/core.h>
+
 #include "api/runtime/guard.h"
 #include "api/runtime/handles.h"
 #include "api/runtime/host_access.h"
 #include "api/runtime/tensors.h"
+#include "support/error.h"
 
 using namespace ingot::core;
 
