@@ -11,16 +11,13 @@ from __future__ import annotations
 import argparse
 import json
 import statistics
-import sys
 from collections.abc import Callable
 from pathlib import Path
 
 import ingot
 import torch
 
-sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tests"))
-
-from models import registry
+from bench import cuda_cases
 
 ROUNDS, CALLS = 10, 20
 Way = Callable[[int], object]  # runs on a set of inputs
@@ -54,7 +51,7 @@ def first(result: object) -> torch.Tensor:
 
 
 def measure(name: str, dtype: torch.dtype) -> dict:
-    case = registry.build(name)
+    case = cuda_cases.build(name)
     model = case.model.eval()
     exact = first(model.cuda()(*[value.cuda() for value in case.args])).float()
     model = model.to(dtype).cpu()

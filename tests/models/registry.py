@@ -10,8 +10,8 @@ from dataclasses import dataclass
 import torch
 from torch import nn
 
-from models.sequence import FirstOutput, Gpt2Step, LstmTagger, SentenceEmbedder, initialize
-from models.vision import MobileNetV2, ResNet50, randomize_statistics
+from models.sequence import FirstOutput, Gpt2Step, LlamaStep, LstmTagger, SentenceEmbedder, initialize
+from models.vision import MobileNetV2, ResNet50, UNet, randomize_statistics
 
 os.environ.setdefault("HF_HUB_OFFLINE", "1")
 
@@ -95,6 +95,11 @@ def llama_small() -> Case:
     return Case(FirstOutput(LlamaForCausalLM(config), ("input_ids",)), (_tokens(8000, 1, 64),))
 
 
+def llama_decode() -> Case:
+    model = LlamaStep(words=8000, width=512, layers=4, heads=8, pairs=2, inner=1376, length=256)
+    return Case(initialize(model), (_tokens(8000, 1, 1), torch.tensor([7])), has_state=True)
+
+
 def t5_small() -> Case:
     from transformers import T5Config, T5ForConditionalGeneration
 
@@ -105,12 +110,36 @@ def t5_small() -> Case:
     return Case(model, (_tokens(8000, 1, 48), _tokens(8000, 1, 24)))
 
 
+def whisper_encoder() -> Case:
+    """The sizes of whisper-tiny; 30 s of sound."""
+    from transformers import WhisperConfig
+    from transformers.models.whisper.modeling_whisper import WhisperEncoder
+
+    config = WhisperConfig(
+        d_model=384, encoder_layers=4, encoder_attention_heads=6, encoder_ffn_dim=1536, num_mel_bins=80
+    )
+
+    class Encoder(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.model = WhisperEncoder(config)
+
+        def forward(self, sound: torch.Tensor) -> torch.Tensor:
+            return self.model(sound, return_dict=False)[0]
+
+    return Case(Encoder(), (torch.randn(1, 80, 3000, generator=torch.Generator().manual_seed(4)),))
+
+
 def resnet50() -> Case:
     return Case(randomize_statistics(initialize(ResNet50())), (_image(),))
 
 
 def mobilenet_v2() -> Case:
     return Case(randomize_statistics(initialize(MobileNetV2())), (_image(),))
+
+
+def unet() -> Case:
+    return Case(randomize_statistics(initialize(UNet())), (_image(256),))
 
 
 def convnext_tiny() -> Case:
@@ -141,9 +170,12 @@ MODELS: dict[str, Callable[[], Case]] = {
     "gpt2_prefill": gpt2_prefill,
     "gpt2_decode": gpt2_decode,
     "llama_small": llama_small,
+    "llama_decode": llama_decode,
     "t5_small": t5_small,
+    "whisper_encoder": whisper_encoder,
     "resnet50": resnet50,
     "mobilenet_v2": mobilenet_v2,
+    "unet": unet,
     "convnext_tiny": convnext_tiny,
     "lstm_tagger": lstm_tagger,
 }

@@ -71,6 +71,71 @@ class _Gpt2Block(nn.Module):
         return hidden + self.down(functional.gelu(self.up(self.norm_2(hidden)), approximate="tanh"))
 
 
+class LlamaStep(nn.Module):
+    """A Llama that decodes one token a call, with a static key-value cache that it updates in place.
+
+    forward(token [1, 1], position [1]) -> logits [1, 1, words]. The cache holds `length` positions. The defaults are the sizes of
+    Llama 3.2 1B.
+    """
+
+    def __init__(
+        self, words: int = 128256, width: int = 2048, layers: int = 16, heads: int = 32, pairs: int = 8,
+        inner: int = 8192, length: int = 1024,
+    ) -> None:  # fmt: skip
+        super().__init__()
+        self.length = length
+        self.tokens = nn.Embedding(words, width)
+        self.blocks = nn.ModuleList(_LlamaBlock(width, heads, pairs, inner, length) for _ in range(layers))
+        self.norm = nn.RMSNorm(width, eps=1e-5)
+        half = width // heads // 2
+        angles = torch.outer(torch.arange(length), 500000.0 ** (-torch.arange(half) / half))
+        self.register_buffer("cosines", angles.cos().repeat(1, 2))
+        self.register_buffer("sines", angles.sin().repeat(1, 2))
+
+    def forward(self, token: torch.Tensor, position: torch.Tensor) -> torch.Tensor:
+        hidden = self.tokens(token)
+        turn = (self.cosines[position], self.sines[position])
+        mask = (torch.arange(self.length, device=token.device) <= position).unsqueeze(0)
+        for block in self.blocks:
+            hidden = block(hidden, position, turn, mask)
+        return functional.linear(self.norm(hidden), self.tokens.weight)
+
+
+class _LlamaBlock(nn.Module):
+    def __init__(self, width: int, heads: int, pairs: int, inner: int, length: int) -> None:
+        super().__init__()
+        self.heads, self.pairs, self.size = heads, pairs, width // heads
+        self.norm_1, self.norm_2 = nn.RMSNorm(width, eps=1e-5), nn.RMSNorm(width, eps=1e-5)
+        self.q, self.out = (nn.Linear(width, width, bias=False) for _ in range(2))
+        self.k, self.v = (nn.Linear(width, pairs * self.size, bias=False) for _ in range(2))
+        self.gate, self.up = (nn.Linear(width, inner, bias=False) for _ in range(2))
+        self.down = nn.Linear(inner, width, bias=False)
+        self.register_buffer("keys", torch.zeros(1, pairs, length, self.size))
+        self.register_buffer("values", torch.zeros(1, pairs, length, self.size))
+
+    def forward(
+        self, hidden: torch.Tensor, position: torch.Tensor, turn: tuple[torch.Tensor, torch.Tensor], mask: torch.Tensor
+    ) -> torch.Tensor:  # fmt: skip
+        x = self.norm_1(hidden)
+        query = self._turned(self._cut(self.q(x), self.heads), turn)
+        self.keys.index_copy_(2, position, self._turned(self._cut(self.k(x), self.pairs), turn))
+        self.values.index_copy_(2, position, self._cut(self.v(x), self.pairs))
+        mixed = functional.scaled_dot_product_attention(
+            query, self.keys, self.values, attn_mask=mask, enable_gqa=True
+        )
+        hidden = hidden + self.out(mixed.transpose(1, 2).reshape(hidden.shape))
+        x = self.norm_2(hidden)
+        return hidden + self.down(functional.silu(self.gate(x)) * self.up(x))
+
+    def _cut(self, x: torch.Tensor, heads: int) -> torch.Tensor:
+        return x.view(1, -1, heads, self.size).transpose(1, 2)
+
+    @staticmethod
+    def _turned(x: torch.Tensor, turn: tuple[torch.Tensor, torch.Tensor]) -> torch.Tensor:
+        first, second = x.chunk(2, dim=-1)
+        return x * turn[0] + torch.cat([-second, first], dim=-1) * turn[1]
+
+
 class SentenceEmbedder(nn.Module):
     """An encoder with mean pooling over the mask and normalization: as in sentence-transformers around MiniLM."""
 

@@ -65,6 +65,34 @@ class InvertedResidual(nn.Module):
         return x + self.body(x) if self.adds else self.body(x)
 
 
+class UNet(nn.Module):
+    """Ronneberger et al. 2015, arXiv 1505.04597, figure 1, with padding, batch norm and half its widths; 7.8 M parameters."""
+
+    def __init__(self, width: int = 32, depth: int = 4, classes: int = 2) -> None:
+        super().__init__()
+        widths = [width << level for level in range(depth + 1)]
+        self.down = nn.ModuleList(self._block(a, b) for a, b in zip([3, *widths], widths, strict=False))
+        self.grow = nn.ModuleList(nn.ConvTranspose2d(2 * w, w, 2, 2) for w in reversed(widths[:-1]))
+        self.up = nn.ModuleList(self._block(2 * w, w) for w in reversed(widths[:-1]))
+        self.head = nn.Conv2d(width, classes, 1)
+        self.pool = nn.MaxPool2d(2)
+
+    @staticmethod
+    def _block(inputs: int, outputs: int) -> nn.Sequential:
+        return nn.Sequential(
+            *_convolution(inputs, outputs, 3), nn.ReLU(), *_convolution(outputs, outputs, 3), nn.ReLU()
+        )
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        skipped = []
+        for level, block in enumerate(self.down):
+            x = block(self.pool(x) if level else x)
+            skipped.append(x)
+        for grow, block, skip in zip(self.grow, self.up, reversed(skipped[:-1]), strict=True):
+            x = block(torch.cat([skip, grow(x)], dim=1))
+        return self.head(x)
+
+
 class MobileNetV2(nn.Module):
     """Sandler et al. 2018, arXiv 1801.04381, table 2; 3.5 M parameters."""
 
