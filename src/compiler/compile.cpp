@@ -157,7 +157,7 @@ std::shared_ptr<EngineData> compile_model(const aten::Program& program,
   split = runner.run(Stage::kAdapt, std::move(split));
   filled.slow = slow_nodes(split.main, backend, target);
   phases.begin("specialize");
-  for (const Stage stage : {Stage::kLayout, Stage::kHoist, Stage::kFuse})
+  for (const Stage stage : {Stage::kLayout, Stage::kHoist, Stage::kFuse, Stage::kJoin})
     split = runner.run(stage, std::move(split));
   filled.passes = runner.timings();
 

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ir/storage_rules.h"
 
+#include <algorithm>
+
 #include <fmt/core.h>
 
 #include "types/layout_rules.h"
@@ -87,12 +89,17 @@ std::string port_problem(const Graph& graph, OutputLayouts layouts) {
 }
 
 std::string region_problem(const Graph& region) {
-  constexpr Traits kForeign =
-      Trait::kSource | Trait::kInPlace | Trait::kSideEffect | Trait::kControlFlow | Trait::kFused;
+  constexpr Traits kForeign = Trait::kSource | Trait::kSideEffect | Trait::kControlFlow | Trait::kFused;
   if (!region.updates.empty()) return "a fused region updates state";
   for (const auto& node : region.nodes()) {
     if ((node->op->traits.bits & kForeign.bits) != 0 || !node->op->routine.empty())
       return fmt::format("a fused region holds {}", node->op->name);
+    if (!node->op->traits.has(Trait::kInPlace)) continue;
+    const bool is_last =
+        std::ranges::count(region.outputs, node->results[0]) == 1 && node->results[0]->users.empty();
+    if (node->operands[0]->producer != nullptr || !is_last)
+      return fmt::format("a fused region writes in place of, or reads, what it computes itself: {}",
+                         node->op->name);
   }
   return "";
 }

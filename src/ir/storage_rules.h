@@ -6,7 +6,9 @@
 //  - Routines choose their own strides: their operands and results are row-major.
 //  - State, inputs, outputs and literals are read or written by others: they are row-major, and the new value
 //    of a state has the state's type.
-//  - A fused region only computes: it has no sources, literals, updates, in-place writes or further graphs.
+//  - A fused region only computes: it has no sources, literals, updates or further graphs. In-place writes
+//  are of its inputs, and
+//    their results its outputs alone.
 #pragma once
 
 #include <string>

@@ -231,6 +231,31 @@ void keep_row(Kernel& kernel, int buffer, std::set<std::string>& taken) {
   kernel.stages.insert(kernel.stages.begin(), std::move(stage));
 }
 
+// The parallel loops become loops of each stage.
+void spread_stages(Kernel& kernel) {
+  for (Stage& stage : kernel.stages)
+    stage.loops.insert(stage.loops.begin(), kernel.parallel.begin(), kernel.parallel.end());
+  kernel.parallel.clear();
+}
+
+// The stage with variables and bound symbols that are not taken.
+Stage renamed(Stage stage, std::set<std::string>& taken) {
+  Replacements names;
+  const auto rename = [&](std::string& name) {
+    const std::string fresh = fresh_name(name, taken);
+    names.insert_or_assign(name, Dim::symbol(fresh));
+    name = fresh;
+  };
+  for (Loop& loop : stage.loops) rename(loop.variable);
+  for (Binding& binding : stage.bindings) {
+    binding.value = substitute(binding.value, names);
+    rename(binding.symbol);
+  }
+  stage.value = substitute(stage.value, names);
+  for (Dim& dim : stage.store->index) dim = core::substitute(dim, names);
+  return stage;
+}
+
 }  // namespace
 
 bool is_elementwise(const Kernel& kernel) {
@@ -301,6 +326,30 @@ NumberedKernel append_consumer(const NumberedKernel& producer, int value, const 
     into->store = target;
   }
   remove_unused_buffers(result);
+  return result;
+}
+
+bool stores_alone(const Kernel& kernel) {
+  return std::ranges::all_of(
+      kernel.stages, [](const Stage& stage) { return stage.store && stage.combine == Combine::kNone; });
+}
+
+NumberedKernel side_by_side(const NumberedKernel& first, const NumberedKernel& second) {
+  invariant(stores_alone(first.kernel) && stores_alone(second.kernel),
+            "stages of joined kernels hand nothing on");
+  NumberedKernel result = first;
+  spread_stages(result.kernel);
+  std::set<std::string> taken;
+  collect_names(result.kernel, taken);
+  const std::vector<int> numbers = merge_buffers(result, second);
+  for (size_t i = 0; i < numbers.size(); ++i) {
+    Buffer& merged = result.kernel.buffers[static_cast<size_t>(numbers[i])];
+    if (second.kernel.buffers[i].access != Access::kRead) merged.access = second.kernel.buffers[i].access;
+  }
+  Kernel other = second.kernel;
+  spread_stages(other);
+  use_buffers(other, numbers);
+  for (Stage& stage : other.stages) result.kernel.stages.push_back(renamed(stage, taken));
   return result;
 }
 

@@ -27,6 +27,14 @@ NumberedKernel inline_producer(const NumberedKernel& consumer, int value, const 
 // producer stored. `value` is no longer stored.
 NumberedKernel append_consumer(const NumberedKernel& producer, int value, const NumberedKernel& consumer);
 
+// Whether a kernel only stores values that it computes one by one, each by itself: some elements of its
+// buffer.
+bool stores_alone(const Kernel& kernel);
+
+// Both kernels, each of which stores_alone and neither of which reads what the other writes, as stages of
+// one.
+NumberedKernel side_by_side(const NumberedKernel& first, const NumberedKernel& second);
+
 // Loads and stores of buffer i become those of buffer numbers[i]; the list of buffers is unchanged.
 void use_buffers(Kernel& kernel, const std::vector<int>& numbers);
 

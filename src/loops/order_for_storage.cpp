@@ -187,6 +187,9 @@ void order_loops(Kernel& kernel) {
     break;
   }
   for (Stage& stage : kernel.stages) {
+    const bool is_map = stage.store && stage.combine == Combine::kNone && kernel.parallel.empty();
+    if (is_map && !stays_shaped(kernel.buffers[static_cast<size_t>(stage.store->buffer)]))
+      sort_by_stride(stage.loops, stage.store->index[0], kernel.symbols);
     if (stage.reduce.size() < 2) continue;
     std::optional<Dim> offset;
     visit(stage.value, [&](const Expr& node) {

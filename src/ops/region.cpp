@@ -29,11 +29,14 @@ class Region {
       }
     }
     if (root != nullptr) kernel = loops::append_consumer(*root, root_value, kernel);
+    if (node.op->traits.has(Trait::kInPlace)) keep_target(node, kernel);
     for (const Value* result : node.results) pending_.insert_or_assign(number(result), kernel);
   }
 
-  RegionKernel finish(const Value* output, std::string name) {
-    NumberedKernel& kernel = pending_.at(number(output));
+  RegionKernel finish(std::span<const Value* const> outputs, std::string name) {
+    NumberedKernel kernel = pending_.at(number(outputs[0]));
+    for (const Value* output : outputs.subspan(1))
+      kernel = loops::side_by_side(kernel, pending_.at(number(output)));
     RegionKernel result{std::move(kernel.kernel), {}};
     for (const int value : kernel.values) result.buffers.push_back(values_[value]);
     for (size_t i = 0; i < result.buffers.size(); ++i)
@@ -43,6 +46,13 @@ class Region {
   }
 
  private:
+  void keep_target(const Node& node, NumberedKernel& kernel) {
+    const int target = number(node.operands[0]);
+    if (std::ranges::count(kernel.values, target) > 0) return;
+    kernel.values.push_back(target);
+    kernel.kernel.buffers.push_back({"target", node.operand_type(0)});
+  }
+
   NumberedKernel lowered(const Node& node) {
     invariant(node.op->lower != nullptr, "a region contains a node without a lowering");
     NumberedKernel kernel{node.op->lower(node), {}};
@@ -95,7 +105,7 @@ RegionKernel compose_region(std::span<const Node* const> nodes, std::span<const 
   invariant(!outputs.empty(), "a region stores nothing");
   Region region;
   for (const Node* node : nodes) region.add(*node);
-  return region.finish(outputs[0], region_name(nodes));
+  return region.finish(outputs, region_name(nodes));
 }
 
 RegionKernel move_buffer_first(RegionKernel region, int position) {

@@ -21,6 +21,10 @@ bool is_root(const Node& node) {
   return node.op->traits.has(Trait::kContraction) || node.op->traits.has(Trait::kReduction);
 }
 
+bool is_written_in_place(const Node& node) {
+  return node.op->lower != nullptr && node.op->traits.has(Trait::kInPlace);
+}
+
 // Constants and iotas: recomputing them in each region is cheaper than loading.
 bool is_generator(const Node& node) { return is_elementwise(node) && node.operands.empty(); }
 
@@ -82,6 +86,21 @@ bool is_free(const Graph& graph, const Region& region, const Node& producer, con
   return !graph.is_output(result) && std::ranges::all_of(result->users, inside) && !alias_offset(producer);
 }
 
+const Value* view_root(const Value* value) {
+  while (value->producer != nullptr && alias_offset(*value->producer)) value = value->producer->operands[0];
+  return value;
+}
+
+// Whether the producer makes, or reads, what the root writes in place: it has to be complete before.
+bool must_be_complete(const Node& root, const Node& producer) {
+  if (!root.op->traits.has(Trait::kInPlace)) return false;
+  if (root.operands[0]->producer == &producer) return true;
+  const Value* written = view_root(root.operands[0]);
+  return std::ranges::any_of(producer.operands, [&](const Value* operand) {
+    return operand != nullptr && view_root(operand) == written;
+  });
+}
+
 // Absorbs producers whose users are all inside, and copies generators, to a fixed point.
 void take_producers(const Graph& graph, Region& region, const Membership& taken, const FuseRules& rules) {
   std::vector<Node*> pending(region.nodes.begin(), region.nodes.end());
@@ -92,6 +111,7 @@ void take_producers(const Graph& graph, Region& region, const Membership& taken,
       Node* producer = operand == nullptr ? nullptr : operand->producer;
       if (producer == nullptr || region.nodes.contains(producer) || must_round(*producer)) continue;
       if (!is_generator(*producer) && !is_free(graph, region, *producer, taken)) continue;
+      if (must_be_complete(*region.root, *producer)) continue;
       if (!rules.may_take_producer(*region.root, *producer)) continue;
       region.nodes.insert(producer);
       pending.push_back(producer);
@@ -161,7 +181,8 @@ Graph fuse(Graph graph, const FuseRules& rules) {
     if (is_root(*node) && !taken.contains(node)) add(node, true);
   }
   for (auto node = order.rbegin(); node != order.rend(); ++node) {
-    if (is_elementwise(**node) && !taken.contains(*node) && !alias_offset(**node)) add(*node, false);
+    const bool is_last = is_elementwise(**node) || is_written_in_place(**node);
+    if (is_last && !taken.contains(*node) && !alias_offset(**node)) add(*node, false);
   }
   for (const Region& region : regions) {
     if (region.nodes.size() > 1) build(graph, region, order);

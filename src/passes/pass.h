@@ -19,6 +19,7 @@ enum class Stage : uint8_t {
   kLayout,    // chooses forms and layouts of the remaining nodes
   kHoist,     // splits off the work that runs once per checkpoint
   kFuse,      // on both graphs: nodes become regions
+  kJoin,      // on both graphs: regions become larger ones
 };
 std::string_view name(Stage stage);  // "simplify"
 

@@ -85,7 +85,7 @@ std::vector<Pass> neutral_passes(const TargetRules& rules) {
 }  // namespace
 
 std::string_view name(Stage stage) {
-  constexpr std::string_view kNames[] = {"simplify", "adapt", "layout", "hoist", "fuse"};
+  constexpr std::string_view kNames[] = {"simplify", "adapt", "layout", "hoist", "fuse", "join"};
   return kNames[static_cast<size_t>(stage)];
 }
 

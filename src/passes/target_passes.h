@@ -19,7 +19,8 @@ Graph assign_layouts(Graph graph, const LayoutRule& rule);
 // Groups nodes into `fused` nodes, each of which the backend turns into one kernel:
 //  1. a contraction takes the elementwise nodes that follow it one after another (its epilogue),
 //  2. a reduction takes elementwise nodes around it,
-//  3. the remaining elementwise and view nodes are joined with their only consumers.
+//  3. the remaining elementwise and view nodes are joined with their only consumers, in-place writes among
+//  them.
 struct FuseRules {
   std::function<bool(const Node& root, const Node& consumer)> may_take_consumer;
   std::function<bool(const Node& root, const Node& producer)> may_take_producer;
@@ -87,6 +88,11 @@ Graph pad_channels(Graph graph, const ChannelRule& rule);
 // Changes rounding.
 using NormRule = std::function<bool(const Node& norm, const Node& linear)>;
 Graph fold_norms(Graph graph, const NormRule& rule);
+
+// Independent nodes and regions that run one after another, all of which the rule selects, become one region
+// with several results.
+using JoinRule = std::function<bool(const Node& node)>;
+Graph join_regions(Graph graph, const JoinRule& rule);
 
 // Linear layers of one input, with weights of one shape and nothing but views behind them, become one: it is
 // cut by slices.

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "ir/in_place.h"
 #include "ops/model_source.h"
 #include "plan/arena_order.h"
 #include "plan/sharing.h"
@@ -121,9 +122,7 @@ class Builder {
 
   BufferUse use_of(const Value* value, bool writes) const {
     if (value == nullptr) return {kNoId, false, false};
-    const bool keeps_elements =
-        value->index == 0 && value->producer != nullptr && value->producer->op->traits.has(Trait::kInPlace);
-    return {buffers_.at(value), !writes || keeps_elements, writes};
+    return {buffers_.at(value), !writes || in_place_update(*value).has_value(), writes};
   }
 
   Dim limit_of(const std::string& symbol) const {

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 
+#include "ir/in_place.h"
 #include "ops/alias.h"
 #include "ops/ops.h"
 #include "support/error.h"
@@ -14,10 +15,6 @@ namespace {
 
 bool is_in_arena(const Memory& memory) { return std::holds_alternative<ArenaStorage>(memory.storage); }
 bool is_state(const Memory& memory) { return std::holds_alternative<StateStorage>(memory.storage); }
-
-bool is_updated_in_place(const Value* value) {
-  return value->producer != nullptr && value->index == 0 && value->producer->op->traits.has(Trait::kInPlace);
-}
 
 // The same size in bytes, whatever the elements are: enough if every byte is overwritten.
 bool same_bytes(const TensorType& a, const TensorType& b) { return storage_bytes(a) == storage_bytes(b); }
@@ -58,8 +55,8 @@ void Sharing::collect_uses() {
     last_use_[view_root(update.value)] = kEnd;
     const Value* value = view_root(update.value);
     updates_.emplace(value, update.target);
-    while (is_updated_in_place(value)) {
-      value = view_root(value->producer->operands[0]);
+    while (const auto in_place = in_place_update(*value)) {
+      value = view_root(in_place->operand);
       updates_.emplace(value, update.target);
     }
   }
@@ -149,13 +146,12 @@ const Value* Sharing::operand_to_take_over(const Value* result, int index) {
 }
 
 void Sharing::place_result(int index, const Value* result) {
-  if (is_updated_in_place(result)) {
-    const Value* operand = result->producer->operands[0];
+  if (const auto update = in_place_update(*result)) {
+    const Value* operand = update->operand;
     invariant(operand->type == result->type,
               fmt::format("%{} is written in place of {}", result->name, operand->dtype_and_shape()));
-    // A value that is also written into itself is one argument of the step, read while it is overwritten.
-    const bool is_source_too = std::ranges::count(result->producer->operands, operand) > 1;
-    if (!is_source_too && may_take_over(operand, result, index)) return share(result, locate(operand));
+    // What is read besides is one argument of the step, too, read while it is overwritten.
+    if (!update->is_read_too && may_take_over(operand, result, index)) return share(result, locate(operand));
     copies_.push_back({.before = index, .from = operand, .to = result});
   } else if (const Value* operand = operand_to_take_over(result, index)) {
     return share(result, locate(operand));

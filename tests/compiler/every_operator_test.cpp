@@ -99,7 +99,7 @@ void lower_for(Graph graph, const Backend& backend, const Target& target) {
   Split split{.init = Graph("init"), .main = std::move(graph)};
   for (const Stage stage : {Stage::kSimplify, Stage::kAdapt}) split = runner.run(stage, std::move(split));
   if (!runs(split.main, backend, target)) return;
-  for (const Stage stage : {Stage::kLayout, Stage::kHoist, Stage::kFuse})
+  for (const Stage stage : {Stage::kLayout, Stage::kHoist, Stage::kFuse, Stage::kJoin})
     split = runner.run(stage, std::move(split));
   ImageTable images;
   for (const Graph* program : {&split.init, &split.main})

@@ -5,12 +5,19 @@
 
 #include "loops/compose.h"
 #include "loops/rewrite.h"
+#include "ops/ops.h"
 
 namespace ingot::core {
 namespace {
 
 bool reads_data_dependent_indices(const Node& node) {
   return !node.op->lower(node).stages[0].bindings.empty();
+}
+
+// The elements that a node stores: an in-place update does not store its whole target.
+Dim stored_elements(const Node& node) {
+  if (!node.op->traits.has(Trait::kInPlace)) return element_count(node.results[0]->type);
+  return loops::parallel_extent(node.op->lower(node));
 }
 
 const Shape& result_shape(const Node& node) { return node.results[0]->type.shape; }
@@ -68,7 +75,13 @@ FusionAnswer may_take_producer(const Node& root, const Node& producer, const Rea
   }
   // Fusing a broadcast recomputes the producer per reader, so only free producers are fused.
   const bool cheap = producer.op->traits.has(Trait::kView) || !is_floating(producer.results[0]->type.dtype);
-  const bool fits = cheap || element_count(producer.results[0]->type) == element_count(root.results[0]->type);
+  const Dim stored = stored_elements(root);
+  const auto joins = [&](const Node* user) {
+    return user->op == &ops::concat && element_count(user->results[0]->type) == stored;
+  };
+  const bool once = element_count(producer.results[0]->type) == stored ||
+                    std::ranges::all_of(producer.results[0]->users, joins);
+  const bool fits = cheap || once;
   return {fits, "it would be computed again for each element that it is broadcast to"};
 }
 

@@ -18,6 +18,7 @@
 #include "backends/cpu/compile/templates/transposition.h"
 #include "backends/steps/fusion_rules.h"
 #include "backends/steps/members.h"
+#include "ir/in_place.h"
 #include "loops/overwrite.h"
 #include "loops/zero_padding.h"
 #include "support/error.h"
@@ -103,7 +104,7 @@ LoweredStep lower_loops(const Members& members, const SymbolTable& symbols, cons
 void zero_paddings(const Node& node, const SymbolTable& symbols, const Target& target,
                    std::vector<LoweredStep>& steps) {
   for (Value* result : node.results) {
-    if (node.op->traits.has(Trait::kInPlace) && result->index == 0) continue;
+    if (in_place_update(*result)) continue;
     std::optional<loops::Kernel> kernel = loops::zero_padding(result->type);
     if (!kernel) continue;
     add_ranges(*kernel, symbols);

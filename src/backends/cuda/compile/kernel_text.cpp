@@ -141,25 +141,31 @@ class Writer {
     text_ += store_text(buffer, fmt::format("b{}", stage.store->buffer), scope.text(offset), value);
   }
 
+  // Threads take the points of all stages in turn: stages are computed side by side.
   void write_flat() {
+    line("for (idx point = (idx)blockIdx.x * blockDim.x + threadIdx.x; point < {}; ",
+         scope_.text(result_.plan.points));
+    line("point += (idx)gridDim.x * blockDim.x) {{\n");
+    Dim before = 0;
     for (size_t k = 0; k < kernel_.stages.size(); ++k) {
       const Stage& stage = kernel_.stages[k];
-      const Dim own = product(extents_of(stage.loops));
+      const Dim end = before + loops::parallel_extent(kernel_) * product(extents_of(stage.loops));
       IndexScope scope = scope_;
       guards_.clear();
-      const std::string point = fmt::format("p{}", next_++);
-      line(
-          "for (idx {} = (idx)blockIdx.x * blockDim.x + threadIdx.x; {} < {}; {} += (idx)gridDim.x * "
-          "blockDim.x) {{\n",
-          point, point, scope.text(loops::parallel_extent(kernel_) * own), point);
+      const bool is_last = k + 1 == kernel_.stages.size();
+      line("{}{{\n", is_last ? "" : fmt::format("if (point < {}) ", scope.text(end)));
+      const std::string own = fmt::format("p{}", next_++);
+      line("const idx {} = point - {};\n", own, scope.text(before));
       std::vector<Loop> loops = kernel_.parallel;
       loops.insert(loops.end(), stage.loops.begin(), stage.loops.end());
-      decode(loops, point, scope);
+      decode(loops, own, scope);
       ExpressionWriter writer(kernel_, locals_, text_);
       bind(stage, false, scope, writer);
       finish(stage, k, writer.value(stage.value, scope, guards_), scope);
-      line("}}\n");
+      line("{}}}\n", is_last ? "" : "continue;\n");
+      before = end;
     }
+    line("}}\n");
   }
 
   // for each point of the parallel loops that this group has: each stage in turn

@@ -100,9 +100,9 @@ LaunchPlan plan_launch(const Kernel& kernel, size_t row) {
       .block = kThreads, .group = 1, .flat = is_flat(kernel), .symbols = loops::free_symbols(kernel)};
   plan.points = loops::parallel_extent(kernel);
   if (plan.flat) {
-    Dim most = 1;
-    for (const Stage& stage : kernel.stages) most = maximum(most, product(extents_of(stage.loops)));
-    plan.points = plan.points * most;
+    Dim all = 0;
+    for (const Stage& stage : kernel.stages) all = all + product(extents_of(stage.loops));
+    plan.points = plan.points * all;
     return plan;
   }
   plan.group = group_for(kernel);

@@ -16,9 +16,10 @@ namespace ingot::core::cuda {
 //     for each stage: the group's threads share its loops, or the reduction of one point of them
 // A group is one thread, a warp, or a whole block.
 struct LaunchPlan {
-  int block = 256;    // threads per block
-  int group = 1;      // threads per point: 1, a warp, or `block`
-  bool flat = false;  // stages are independent elementwise ones: their loops are spread over the grid too
+  int block = 256;  // threads per block
+  int group = 1;    // threads per point: 1, a warp, or `block`
+  bool flat =
+      false;  // stages are independent elementwise ones: the grid has a point for each of all their loops
   std::vector<std::string> symbols;  // arguments of the kernel, in order
   Dim points = 1;                    // groups that have work
   Dim row_bytes = 0;                 // per group, of the rows that stages hand on

@@ -1,8 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "backends/cuda/compile/passes.h"
 
+#include <algorithm>
+
 #include "backends/cuda/compile/contraction_rules.h"
 #include "backends/cuda/compile/tensor_core_types.h"
+#include "backends/steps/members.h"
+#include "loops/compose.h"
 #include "ops/convolution.h"
 #include "passes/target_passes.h"
 
@@ -20,6 +24,21 @@ int64_t channel_multiple(const Node& convolution) {
 }
 
 bool has_few_rows(const Node& norm, const Node&) { return may_normalize(norm.operand_type(0)); }
+
+// Whether a launch takes longer than what the node computes: each element by itself, and few of them.
+bool is_small_map(const Node& node) {
+  constexpr int64_t kFewPoints = 1 << 16;
+  const Members members = members_of(node);
+  const auto is_map = [](const Node* member) {
+    return member->op->lower != nullptr && loops::stores_alone(member->op->lower(*member));
+  };
+  if (!std::ranges::all_of(members.nodes, is_map)) return false;
+  const loops::Kernel kernel = compose_members(members, {}).kernel;
+  Dim points = 0;
+  for (const loops::Stage& stage : kernel.stages) points = points + product(loops::extents_of(stage.loops));
+  points = points * loops::parallel_extent(kernel);
+  return loops::stores_alone(kernel) && points.is_constant() && *points.constant() <= kFewPoints;
+}
 
 }  // namespace
 
@@ -46,6 +65,11 @@ std::vector<Pass> own_passes(const Target&) {
        .minimum_level = 3,
        .changes_rounding = true,
        .why = "behind merge_linears: one product has one norm to fold"},
+      {.name = "join_regions",
+       .stage = core::Stage::kJoin,
+       .run = [](Graph graph) { return join_regions(std::move(graph), is_small_map); },
+       .minimum_level = 3,
+       .why = "behind fuse: regions are joined"},
   };
 }
 
