@@ -13,7 +13,7 @@ struct InPlaceUpdate {
   bool is_read_too;  // the node reads the operand besides: it cannot be overwritten meanwhile
 };
 
-// Of an in-place operator, or of one that a fused node holds; empty for other results.
+// What an in-place operator, or one that a fused node holds, does to an operand; empty for other results.
 std::optional<InPlaceUpdate> in_place_update(const Value& result);
 
 }  // namespace ingot::core

@@ -4,13 +4,14 @@
 #include <algorithm>
 #include <array>
 
-#include "ops/fold.h"
-#include "ops/normalization.h"
-
 namespace ingot::core::ops {
 
 // ops.def lists the operators of models. target_forms.def lists those that only passes for a target create:
 // they are declared in headers of their own, so that a new one does not rebuild everything.
+#define OP(name) extern const Op name;
+#include "ops/target_forms.def"
+#undef OP
+
 std::span<const Op* const> all_ops() {
   static const auto kOps = [] {
     std::array ops{

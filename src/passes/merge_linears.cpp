@@ -20,10 +20,17 @@ bool has_only_views_behind(const Graph& graph, const Value* value) {
   });
 }
 
-// What has to be equal of linear layers that become one.
+bool has_one_row(const Node& linear) {
+  const Shape& shape = linear.results[0]->type.shape;
+  return std::all_of(shape.begin(), shape.end() - 1, [](const Dim& dim) { return dim == Dim(1); });
+}
+
+// What has to be equal of linear layers that become one. Of one row every part is contiguous, however wide.
 bool is_alike(const Node& a, const Node& b) {
-  return a.operands[0] == b.operands[0] && a.operand_type(1) == b.operand_type(1) &&
-         a.has_operand(kLinearBias) == b.has_operand(kLinearBias);
+  const TensorType &weight = a.operand_type(1), &other = b.operand_type(1);
+  const bool same = weight == other || (has_one_row(a) && weight.dtype == other.dtype &&
+                                        weight.layout == other.layout && weight.shape[1] == other.shape[1]);
+  return same && a.operands[0] == b.operands[0] && a.has_operand(kLinearBias) == b.has_operand(kLinearBias);
 }
 
 // Copies of invariant values where the graph's insertion point is, with what they are made from.

@@ -78,6 +78,9 @@ Graph expand_transposed_convolutions(Graph graph, const TransposedConvolutionRul
 using ConvolutionRule = std::function<bool(const Node& convolution)>;
 Graph use_winograd(Graph graph, const ConvolutionRule& rule);
 
+// Convolutions over one dim become ones over two, the first of extent 1, where the rule says so.
+Graph lift_convolutions(Graph graph, const ConvolutionRule& rule);
+
 // Gives convolutions with constant weights channels of zeros, up to a multiple of what the target answers; 1:
 // as they are.
 using ChannelRule = std::function<int64_t(const Node& convolution)>;
@@ -94,8 +97,8 @@ Graph fold_norms(Graph graph, const NormRule& rule);
 using JoinRule = std::function<bool(const Node& node)>;
 Graph join_regions(Graph graph, const JoinRule& rule);
 
-// Linear layers of one input, with weights of one shape and nothing but views behind them, become one: it is
-// cut by slices.
+// Linear layers of one input, with weights of one shape (or of any width if there is one row) and nothing but
+// views behind them, become one: it is cut by slices.
 using LinearRule = std::function<bool(const Node& linear)>;
 Graph merge_linears(Graph graph, const LinearRule& rule);
 
