@@ -133,6 +133,44 @@ TEST(Plan, WhatIsWrittenIntoItselfIsCopiedFirst) {
   expect_right(planned, {filled({3, 2}, 0, 0.125F), at}, {{"k", filled({3, 2}, 10)}});
 }
 
+// Two caches are written by one step, which computes something else beside.
+constexpr const char* kRegion = R"(graph main(%x: f32[1, 2], %y: f32[1, 2], %at: i64[1]) {
+  %k = state() {name="k", shape=[4, 2]} : f32[4, 2]
+  %v = state() {name="v", shape=[4, 2]} : f32[4, 2]
+  %k2, %v2, %e = fused(%x, %k, %at, %y, %v) {
+      graph region(%x: f32[1, 2], %k: f32[4, 2], %at: i64[1], %y: f32[1, 2], %v: f32[4, 2]) {
+        %a = exp(%x) : f32[1, 2]
+        %k2 = index_copy(%k, %at, %a) {axis=0} : f32[4, 2]
+        %v2 = index_copy(%v, %at, %y) {axis=0} : f32[4, 2]
+        %e = negate(%y) : f32[1, 2]
+        return %k2, %v2, %e
+      }
+    } : f32[4, 2], f32[4, 2], f32[1, 2]
+  %s = sum(%k2) {axes=[0]} : f32[2]
+  update %k = %k2
+  update %v = %v2
+  return %s, %e
+})";
+const TensorMap& two_caches() {
+  static const TensorMap states = {{"k", filled({4, 2}, 10)}, {"v", filled({4, 2}, 20)}};
+  return states;
+}
+
+TEST(Plan, RegionsWriteSeveralStatesInPlace) {
+  PlannedGraph planned(kRegion, {});
+  EXPECT_EQ(planned.copies(), 0u);
+  expect_right(planned, {filled({1, 2}, 1), filled({1, 2}, 3), make_tensor(DType::kI64, {1})}, two_caches());
+}
+
+TEST(Plan, WhatARegionReadsBesidesIsCopiedFirst) {
+  std::string text = kRegion;
+  text.replace(text.find("negate(%y) : f32[1, 2]"), 22, "negate(%k) : f32[4, 2]");
+  text.replace(text.find("f32[4, 2], f32[1, 2]\n  %s"), 20, "f32[4, 2], f32[4, 2]");
+  PlannedGraph planned(text, {});
+  EXPECT_EQ(planned.copies(), 2u) << "before k is written, and into the state at the end";
+  expect_right(planned, {filled({1, 2}, 1), filled({1, 2}, 3), make_tensor(DType::kI64, {1})}, two_caches());
+}
+
 TEST(Plan, InPlaceUpdatesOfInputsCopyFirst) {
   PlannedGraph planned(R"(graph main(%x: f32[4, 2], %y: f32[1, 2], %at: i64[1]) {
     %r = index_copy(%x, %at, %y) {axis=0} : f32[4, 2]

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "backends/null/compile/backend.h"
+#include "backends/steps/members.h"
 #include "evaluate/evaluate.h"
 #include "ir/text.h"
 #include "loops/interpreter.h"
@@ -125,11 +126,19 @@ class PlannedGraph {
 
   void add_step(const Node& node, PlanInput& input) {
     LoweredStep step = null::backend().lower(node, graph_.symbols, {})[0];
+    loops::Kernel loops = node.op->lower != nullptr ? node.op->lower(node) : loops::Kernel{};
+    if (node.op->traits.has(Trait::kFused)) {
+      const Members members = members_of(node);
+      RegionKernel region = compose_members(members, {});
+      step.arguments.clear(), step.writes.clear();
+      for (const Value* value : region.buffers) add_argument(step, members, value);
+      loops = std::move(region.kernel);
+    }
     if (LoweredKernel* kernel = step.kernel()) {
       for (const std::string& name : graph_symbols()) kernel->launch.symbols.push_back(Dim::symbol(name));
       kernel->launch.image = static_cast<ImageId>(data_->images.size());
       data_->images.push_back(kernel->compile());
-      kernels_.push_back(interpreted(node));
+      kernels_.push_back(interpreted(std::move(loops)));
     }
     input.steps.push_back({.node = &node, .step = std::move(step), .node_records = {}, .backend = "null"});
   }
@@ -140,8 +149,8 @@ class PlannedGraph {
     return names;
   }
 
-  TestKernel interpreted(const Node& node) const {
-    return [kernel = node.op->lower(node), symbols = graph_symbols()](const KernelCall& call) {
+  TestKernel interpreted(loops::Kernel kernel) const {
+    return [kernel = std::move(kernel), symbols = graph_symbols()](const KernelCall& call) {
       SymbolValues values;
       for (size_t i = 0; i < symbols.size(); ++i) values[symbols[i]] = call.symbols[i];
       std::vector<TensorView> views;
