@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 from ingot import _core, session
 from ingot.engine import Engine
 from ingot.errors import UserError
+from ingot.notices import warn_of_entries_without_node
 from ingot.settings import Settings
 from ingot.slowness import Slowness
 
@@ -61,7 +62,9 @@ def _build_file(path: str | os.PathLike[str], settings: Settings) -> Engine:
         session.current(),
         settings.custom_engine_cache,
     )
-    for row in json.loads(report)["slow"]:
+    parsed = json.loads(report)
+    warn_of_entries_without_node([parsed["disabled_without_node"]])
+    for row in parsed["slow"]:
         slowness = Slowness(row["reason"], row["own_ns"], row["peer_ns"])
         _log.warning("%s (%s) is %s", row["op"], row["node"], slowness)
     return Engine(engine)

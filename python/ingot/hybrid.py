@@ -15,6 +15,7 @@ from ingot.conditions import Conditions
 from ingot.errors import InternalError, UnsupportedError
 from ingot.guards import Guards
 from ingot.kinds import OutputRole
+from ingot.notices import warn_of_entries_without_node
 from ingot.partition import (
     PartCall,
     Place,
@@ -25,10 +26,10 @@ from ingot.partition import (
     returns_numbers,
     split,
 )
-from ingot.parts import PartBuilder, build_runner, forget_orders
+from ingot.parts import PartBuilder, build_runner, forget_orders, precisions_of
 from ingot.refusals import Refused
 from ingot.reporting import Report, ReportedNode, Segment
-from ingot.running import WriteBack
+from ingot.running import PartEngine, WriteBack
 from ingot.settings import Settings
 from ingot.slowness import Slowness
 from ingot.source import source_of
@@ -141,9 +142,12 @@ def _whole(
     module: GraphModule, capture: Capture, inputs: Sequence[Input], settings: Settings, like: torch.Tensor
 ) -> Compiled:
     slow = taken_slow(module, capture, settings)
-    runner, engine, precisions = build_runner(capture, inputs, settings, like)
+    runner, engine, built = build_runner(capture, inputs, settings, like)
+    warn_of_entries_without_node([built["disabled_without_node"]])
     times = measure(module, inputs, runner) if settings.check_speed else ()
-    report = Report([Segment("cpu", _reported(capture.nodes, {}, slow, precisions), *times)], [engine])
+    report = Report(
+        [Segment("cpu", _reported(capture.nodes, {}, slow, precisions_of(built)), *times)], [engine]
+    )
     return Compiled(runner, report, [engine])
 
 
@@ -166,6 +170,8 @@ def _in_parts(
     compiled.conditions = Conditions.of(module, inputs, capture)
     for call in calls:
         _place(compiled, call, given, refused, builder)
+    parts = [part for part in graph.modules() if isinstance(part, PartEngine)]
+    warn_of_entries_without_node([part.without_node for part in parts])
     forget_orders(graph)
     graph.recompile()
     return compiled

@@ -25,8 +25,8 @@ from ingot.views import storage_order
 
 def build_runner(
     capture: Capture, inputs: Sequence[Input], settings: Settings, like: torch.Tensor
-) -> tuple[Callable[[list], list], _core.Engine, dict[str, str]]:
-    """A callable from the flat argument list to the flat output list, its engine, and `precisions_of` its nodes.
+) -> tuple[Callable[[list], list], _core.Engine, dict[str, Any]]:
+    """A callable from the flat argument list to the flat output list, its engine, and the report of its build.
 
     like: results are on its device, or on a GPU if an argument is there.
     """
@@ -37,7 +37,6 @@ def build_runner(
         session.current(),
         settings.custom_engine_cache,
     )
-    precisions = precisions_of(json.loads(report))
     signature = signature_of(engine)
     users = [position for position, given in enumerate(inputs) if given.kind == InputRole.USER]
     tensors = [users[position] for position in tensor_positions(signature.inputs)]
@@ -46,8 +45,8 @@ def build_runner(
     ]
     runner = _core.Runner(engine, tensors, weights, like, settings.check_weights)
     if all(slot.is_tensor for slot in signature.outputs):
-        return runner, engine, precisions
-    return WithPlainOutputs(runner, signature.outputs), engine, precisions
+        return runner, engine, json.loads(report)
+    return WithPlainOutputs(runner, signature.outputs), engine, json.loads(report)
 
 
 def precisions_of(report: Mapping[str, Any]) -> dict[str, str]:
@@ -101,7 +100,7 @@ def _engine_of(
     capture = Capture(f"torch {torch.__version__}")
     capture.graph(call.graph, inputs)
     slow = taken_slow(call.graph, capture, settings)
-    runner, engine, precisions = build_runner(capture, inputs, settings, like)
+    runner, engine, report = build_runner(capture, inputs, settings, like)
     times = measure(call.graph, inputs, runner) if settings.check_speed else ()
     users = [position for position, what in enumerate(inputs) if what.kind == InputRole.USER]
     returned = next(node for node in call.graph.graph.nodes if node.op == "output").args[0]
@@ -112,7 +111,8 @@ def _engine_of(
     slow_origins = {call.origins[node].name: slowness for node, slowness in slow.items()}
     part = PartEngine(runner, engine, users, returns_one, orders, slow_origins, times)
     part.names = {own.name: origin.name for own, origin in call.origins.items()}
-    part.precisions = {part.names.get(name, name): text for name, text in precisions.items()}
+    part.precisions = {part.names.get(name, name): text for name, text in precisions_of(report).items()}
+    part.without_node = report["disabled_without_node"]
     return part
 
 

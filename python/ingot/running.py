@@ -56,13 +56,14 @@ class PartEngine(torch.nn.Module):
         self.times = times  # milliseconds in torch and in the engine, where they were measured
         self.names: dict[str, str] = {}  # of its calls: in the engine -> in the whole graph
         self.precisions: dict[str, str] = {}  # of its contractions, by their names in the whole graph
+        self.without_node: list[str] = []  # entries of disable_passes that name nodes of other parts, or none
 
     def fresh(self) -> PartEngine:
         """The same engine for another split."""
         twin = PartEngine(
             self.runner, self.engine, self.users, self.returns_one, self.orders, self.slow, self.times
         )
-        twin.names, twin.precisions = self.names, self.precisions
+        twin.names, twin.precisions, twin.without_node = self.names, self.precisions, self.without_node
         return twin
 
     def forward(self, *arguments: object) -> object:

@@ -26,7 +26,7 @@ _OWN = {
 }
 
 _WEIGHT_CHECKS = ("fast", "thorough", "full")
-_LISTS = ("names", "patterns", "name:dims,...", "dtypes")  # types of options whose values may be lists
+_LISTS = ("entries", "patterns", "name:dims,...", "dtypes")  # types of options whose values may be lists
 
 
 @dataclass

@@ -108,6 +108,8 @@ void build(const BuildCommand& command) {
     fmt::print("{}: {} bytes, {} kernels ({} distinct), built in {:.2f} s\n", output.string(),
                json["bytes"].get<uint64_t>(), json.value("kernels", 0), json.value("distinct_kernels", 0),
                json.value("seconds", 0.0));
+    for (const auto& entry : json["disabled_without_node"])
+      fmt::print("  disable_passes: the model has no node for \"{}\"\n", entry.get<std::string>());
     print_tuning(json["tuning"]);
     for (const auto& repeats : json["repeats"]) {
       const auto path = repeats["path"].get<std::string>();

@@ -80,7 +80,7 @@ struct CacheCommand {
 };
 struct OptCommand {
   std::string file, device;
-  std::vector<std::string> passes;
+  std::vector<std::string> passes, disabled;
   bool list = false, json = false;
 };
 

@@ -204,10 +204,14 @@ void add_opt(CLI::App& app, OptCommand& command) {
   opt->add_option("-p,--pass", command.passes, "a pass to run; may be repeated (default: all)")
       ->type_name("name")
       ->allow_extra_args(false);
+  opt->add_option("--disable-passes", command.disabled, "what does not run, as in ingot build")
+      ->type_name("entries")
+      ->delimiter(',')
+      ->allow_extra_args(false);
   opt->add_option("--device", command.device,
                   "whose passes; without it only those of every target run by default")
       ->type_name("backend[:device]");
-  opt->add_flag("--list", command.list, "list the passes");
+  opt->add_flag("--list", command.list, "list the passes and their rules");
   opt->add_flag("--json", command.json, "print JSON");
   opt->callback([&command] { ingot::cli::optimize(command); });
 }

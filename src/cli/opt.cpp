@@ -4,6 +4,7 @@
 #include <iostream>
 #include <iterator>
 #include <nlohmann/json.hpp>
+#include <set>
 
 #include "api/compiler/backends.h"
 #include "cli/commands.h"
@@ -13,6 +14,7 @@
 #include "ir/text.h"
 #include "ops/ops.h"
 #include "partition/partition.h"
+#include "passes/check_disabled.h"
 #include "support/error.h"
 
 namespace ingot::cli {
@@ -36,17 +38,27 @@ Passes pass_table(const std::string& device) {
   return core::pipeline_for(backend, target);
 }
 
+// Once of each pass, though it may run several times.
+void print_rules(const core::Pass& pass, std::set<std::string_view>& printed) {
+  if (!printed.insert(pass.name).second) return;
+  for (const std::string_view rule : pass.rules) fmt::print("  {}.{}\n", pass.name, rule);
+}
+
 void list_passes(const Passes& table, bool json) {
   nlohmann::json rows = nlohmann::json::array();
+  std::set<std::string_view> printed;
   for (const core::Pass& pass : table) {
     rows.push_back({{"name", pass.name},
                     {"stage", core::name(pass.stage)},
                     {"level", pass.minimum_level},
                     {"changes_rounding", pass.changes_rounding},
+                    {"nodes", std::holds_alternative<core::RewritePass>(pass.run)},
+                    {"rules", pass.rules},
                     {"why", pass.why}});
     if (!json)
       fmt::print("{:36} {:8} level {}  {}\n", pass.name, core::name(pass.stage), pass.minimum_level,
                  pass.why);
+    if (!json) print_rules(pass, printed);
   }
   if (json) fmt::print("{}\n", rows.dump(2));
 }
@@ -62,7 +74,9 @@ const core::Pass& find_row(const Passes& table, const std::string& name) {
 // The named passes; without names all, but without a device only those that do not depend on one.
 core::Split run_passes(core::Graph graph, const OptCommand& command) {
   const Passes table = pass_table(command.device);
-  core::PassRunner runner(table, core::PassOptions{});
+  core::PassOptions options;
+  options.disabled = command.disabled;
+  core::PassRunner runner(table, options);
   core::Split split{core::Graph("init"), std::move(graph)};
   for (const std::string& name : command.passes) split = runner.run(find_row(table, name), std::move(split));
   if (!command.passes.empty()) return split;
@@ -90,6 +104,8 @@ void optimize(const OptCommand& command) {
     if (command.list) return list_passes(pass_table(command.device), command.json);
     if (command.file.empty()) throw CommandError("opt requires a file, or - for standard input", 2);
     core::Graph graph = core::parse_graph(read_source(command.file), &core::ops::find_op);
+    for (const std::string& entry : core::entries_without_node(graph, command.disabled))
+      fmt::print(stderr, "disable_passes: the graph has no node for \"{}\"\n", entry);
     print(run_passes(std::move(graph), command), command.json);
   } catch (const core::Error& error) {
     throw CommandError(error.what());

@@ -30,6 +30,7 @@ struct BuildReport {
   size_t verified_kernels = 0;           // ... and run beside their definition
   std::vector<SlowNode> slow;            // what the engine runs slowly
   std::vector<PassRunner::Timing> passes;
+  std::vector<std::string> without_node;  // entries of disable_passes whose nodes the model does not have
   NodeReports nodes;
   TuningReport tuning;
   int64_t arena_bytes = 0;  // at the typical sizes

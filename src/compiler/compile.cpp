@@ -19,6 +19,7 @@
 #include "importers/aten/import.h"
 #include "ops/bounds.h"
 #include "partition/partition.h"
+#include "passes/check_disabled.h"
 #include "passes/hoist.h"
 #include "support/error.h"
 
@@ -145,6 +146,7 @@ std::shared_ptr<EngineData> compile_model(const aten::Program& program,
   refuse_what_no_size_meets(model.checks);
   runner.check("import", model.graph);
   name_symbols(model);
+  filled.without_node = entries_without_node(model.graph, options.passes.disabled);
   phases.begin("key");
   const KnownTactics known = known_tactics(options, hooks);
   EngineEntry entry(program, model, backend, options, hooks,

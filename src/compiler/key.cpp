@@ -37,8 +37,9 @@ std::string names_of(std::span<Value* const> values) {
 }
 
 std::string describe_passes(const PassOptions& passes) {
-  return fmt::format("passes disabled [{}] stop_after [{}] bisect {}\n", quoted(passes.disabled),
-                     passes.stop_after, passes.bisect_limit.value_or(-1));
+  const BisectLimit limit = passes.bisect_limit.value_or(BisectLimit{.runs = -1});
+  return fmt::format("passes disabled [{}] stop_after [{}] bisect {}.{}\n", quoted(passes.disabled),
+                     passes.stop_after, limit.runs, limit.rewrites);
 }
 
 // The model's signature, and the engine's names of inputs and outputs.

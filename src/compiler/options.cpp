@@ -36,6 +36,15 @@ bool parse_bool(std::string_view name, std::string_view value) {
   refuse(name, value, "true or false");
 }
 
+// "12", or "12.40"; -1: none.
+std::optional<BisectLimit> parse_limit(std::string_view name, std::string_view value) {
+  if (value == "-1") return std::nullopt;
+  const size_t dot = std::min(value.find('.'), value.size());
+  BisectLimit limit{.runs = parse_integer(name, value.substr(0, dot), 0, INT64_MAX)};
+  if (dot < value.size()) limit.rewrites = parse_integer(name, value.substr(dot + 1), 0, INT64_MAX);
+  return limit;
+}
+
 std::vector<std::string> parse_names(std::string_view value) {
   std::vector<std::string> names;
   while (!value.empty()) {
@@ -88,12 +97,10 @@ using View = std::string_view;
 constexpr std::array kRows = {
     Row{{"backend", "name", "cpu", "where the engine runs: cpu or cuda"},
         [](CompileOptions& o, View, View value) { o.target.backend = value; }},
-    Row{{"bisect_passes", "number", "-1",
-         "run only the first so many passes, to find a faulty one; -1 runs all"},
-        [](CompileOptions& o, View name, View value) {
-          const int64_t limit = parse_integer(name, value, -1, INT64_MAX);
-          o.passes.bisect_limit = limit < 0 ? std::nullopt : std::optional(limit);
-        }},
+    Row{{"bisect_passes", "number[.number]", "-1",
+         "run only the first so many optional passes, and of the next one so many rewrites, to find a faulty "
+         "one; -1 runs all"},
+        [](CompileOptions& o, View name, View value) { o.passes.bisect_limit = parse_limit(name, value); }},
     Row{{"cache", "address", "",
          "server whose entries builds share: redis://HOST:PORT/NAMESPACE, http://HOST:PORT/PATH; off: none "
          "(default: INGOT_CACHE)"},
@@ -120,7 +127,10 @@ constexpr std::array kRows = {
           o.target.backend = value.substr(0, colon);
           o.target.device = value.substr(std::min(colon + 1, value.size()));
         }},
-    Row{{"disable_passes", "names", "", "passes that do not run, separated by commas"},
+    Row{{"disable_passes", "entries", "",
+         "what does not run, separated by commas: PASS, or PASS.RULE, or for some nodes PASS@NODES; rules "
+         "and "
+         "nodes are names with * and ?; `ingot opt --list` lists passes and rules"},
         [](CompileOptions& o, View, View value) { o.passes.disabled = parse_names(value); }},
     Row{{"enabled_precisions", "dtypes", "f32",
          "dtypes in which products, convolutions and attention of f32 may be computed where that is faster: "

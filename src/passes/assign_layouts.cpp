@@ -57,13 +57,13 @@ std::optional<Layout> free_transposition(const Node& node) {
   return std::ranges::is_sorted(storage) ? Layout{} : Layout::permutation(storage);
 }
 
-// Of every target: routines know row-major tensors only.
-LayoutRequest request_of_routine(const Node& node) {
+// Everything row-major. Of every target: routines know no other tensors.
+LayoutRequest row_major_request(const Node& node) {
   return {.operands = {node.operands.size(), Layout{}}, .results = {node.results.size(), Layout{}}};
 }
 
 LayoutRequest request_for(const Node& node, const LayoutRule& rule) {
-  if (!node.op->routine.empty()) return request_of_routine(node);
+  if (!node.op->routine.empty()) return row_major_request(node);
   LayoutRequest request = rule(node);
   if (node.op->traits.has(Trait::kKeepsOrder)) request.operands.assign(1, Layout{});
   request.operands.resize(node.operands.size());
@@ -71,8 +71,21 @@ LayoutRequest request_for(const Node& node, const LayoutRule& rule) {
   return request;
 }
 
-void assign(Graph& graph, Node* node, const LayoutRule& rule) {
-  const LayoutRequest request = request_for(*node, rule);
+// Whether any layout here is, or would be, another than row-major.
+bool has_choice(const Node& node, const LayoutRequest& request) {
+  const auto is_other = [](const std::optional<Layout>& layout) { return layout && !layout->is_row_major(); };
+  return std::ranges::any_of(request.operands, is_other) || std::ranges::any_of(request.results, is_other) ||
+         std::ranges::any_of(node.operands,
+                             [](const Value* operand) {
+                               return operand != nullptr && !operand->type.layout.is_row_major();
+                             }) ||
+         node.op == &ops::transpose;
+}
+
+void assign(Graph& graph, Node* node, const LayoutRule& rule, Rewrites& rewrites) {
+  LayoutRequest request = request_for(*node, rule);
+  const bool stays = has_choice(*node, request) && !rewrites.allow(*node);
+  if (stays) request = row_major_request(*node);
   for (size_t i = 0; i < node->operands.size(); ++i) {
     Value* operand = node->operands[i];
     if (operand != nullptr && request.operands[i]) {
@@ -82,7 +95,7 @@ void assign(Graph& graph, Node* node, const LayoutRule& rule) {
   for (size_t i = 0; i < node->results.size(); ++i) {
     if (request.results[i]) node->results[i]->type.layout = *request.results[i];
   }
-  if (node->results.empty()) return;
+  if (node->results.empty() || stays) return;
   Value* result = node->results[0];
   if (node->op->traits.has(Trait::kInPlace)) {
     // The result is the new content of operand 0's memory, whatever the layout of the written values.
@@ -102,9 +115,9 @@ Value* in_row_major(Graph& graph, Value* value) {
 
 }  // namespace
 
-Graph assign_layouts(Graph graph, const LayoutRule& rule) {
+Graph assign_layouts(Graph graph, const LayoutRule& rule, Rewrites& rewrites) {
   for (Node* node : graph.node_list()) {
-    if (node->op != &ops::relayout) assign(graph, node, rule);
+    if (node->op != &ops::relayout) assign(graph, node, rule, rewrites);
   }
   for (Value*& output : graph.outputs) output = in_row_major(graph, output);
   for (Update& update : graph.updates) update.value = in_row_major(graph, update.value);

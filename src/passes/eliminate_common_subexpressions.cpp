@@ -48,13 +48,13 @@ bool has_same_literal(const Node& a, const Node& b) {
 
 }  // namespace
 
-Graph eliminate_common_subexpressions(Graph graph) {
+Graph eliminate_common_subexpressions(Graph graph, Rewrites& rewrites) {
   Numbering numbering;
   std::unordered_map<std::string, Node*> first;
   for (Node* node : graph.node_list()) {
     if (!may_be_shared(*node)) continue;
     const auto [entry, is_new] = first.try_emplace(numbering.key(*node), node);
-    if (is_new || !has_same_literal(*entry->second, *node)) continue;
+    if (is_new || !has_same_literal(*entry->second, *node) || !rewrites.allow(*node)) continue;
     for (size_t i = 0; i < node->results.size(); ++i) {
       graph.replace_uses(node->results[i], entry->second->results[i]);
     }

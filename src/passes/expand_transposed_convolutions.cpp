@@ -96,14 +96,14 @@ bool has_elements(const Node& node) {
 
 }  // namespace
 
-Graph expand_transposed_convolutions(Graph graph, const TransposedConvolutionRule& rule) {
+Graph expand_transposed_convolutions(Graph graph, const TransposedConvolutionRule& rule, Rewrites& rewrites) {
   for (Node* node : graph.node_list()) {
     if (node->op != &ops::convolution_transpose || !has_constant_weight(*node) || !has_elements(*node) ||
         !rule(*node))
       continue;
     const auto convolution = node->attributes<ops::ConvolutionTranspose>();
     const bool turns = becomes_convolution(*node, convolution);
-    if (!turns && !all_are(convolution.dilation, 1)) continue;
+    if ((!turns && !all_are(convolution.dilation, 1)) || !rewrites.allow(*node)) continue;
     Graph::InsertBefore scope(graph, node);
     Value* result =
         turns ? turned_convolution(graph, *node, convolution) : product_and_fold(graph, *node, convolution);

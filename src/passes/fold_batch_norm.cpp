@@ -64,9 +64,9 @@ Value* folded(Graph& graph, const Node& norm) {
 
 }  // namespace
 
-Graph fold_batch_norm(Graph graph) {
+Graph fold_batch_norm(Graph graph, Rewrites& rewrites) {
   for (Node* node : graph.node_list()) {
-    if (!is_foldable(graph, *node)) continue;
+    if (!is_foldable(graph, *node) || !rewrites.allow(*node)) continue;
     Graph::InsertBefore scope(graph, node);
     replace_all_uses(graph, node->results[0], folded(graph, *node));
   }

@@ -118,7 +118,7 @@ std::vector<Tensor> operand_numbers(const Node& node) {
 }
 
 // An elementwise node of constants is a constant: evaluated once, whatever the shape.
-void fold_number(Graph& graph, Node* node) {
+void fold_number(Graph& graph, Node* node, Rewrites& rewrites) {
   const bool is_elementwise = node->op->traits.has(Trait::kElementwise) && node->results.size() == 1;
   if (!is_elementwise || std::ranges::any_of(node->values, has_symbols)) return;
   const std::vector<Tensor> numbers = operand_numbers(*node);
@@ -135,13 +135,15 @@ void fold_number(Graph& graph, Node* node) {
     const Tensor result = evaluate_node(*map, values, {}).front();
     auto full = number_of(result);
     full.shape = node->results[0]->type.shape;
+    if (!rewrites.allow(*node)) return;
     Graph::InsertBefore scope(graph, node);
     replace_all_uses(graph, node->results[0], graph.call(ops::full, {}, full));
   } catch (const UserError&) {  // operators that count dims are not functions of scalars
   }
 }
 
-void replace(Graph& graph, Node* node, const std::vector<Tensor>& results) {
+void replace(Graph& graph, Node* node, const std::vector<Tensor>& results, Rewrites& rewrites) {
+  if (results.empty() || !rewrites.allow(*node)) return;
   Graph::InsertBefore scope(graph, node);
   for (size_t i = 0; i < results.size(); ++i) {
     replace_all_uses(graph, node->results[i], add_known(graph, results[i]));
@@ -150,15 +152,15 @@ void replace(Graph& graph, Node* node, const std::vector<Tensor>& results) {
 
 }  // namespace
 
-Graph fold_constants(Graph graph) {
+Graph fold_constants(Graph graph, Rewrites& rewrites) {
   for (Node* node : graph.node_list()) {
     if (node->literal != nullptr && elements(node->results[0]) <= kMostElements &&
         is_one_number(*node->literal)) {
-      replace(graph, node, {*node->literal});
+      replace(graph, node, {*node->literal}, rewrites);
     } else if (is_foldable(*node)) {
-      replace(graph, node, evaluated(*node));
+      replace(graph, node, evaluated(*node), rewrites);
     } else {
-      fold_number(graph, node);
+      fold_number(graph, node, rewrites);
     }
   }
   graph.erase_dead_nodes();

@@ -62,10 +62,10 @@ Value* folded(Graph& graph, const Node& norm, const Node& linear) {
 
 }  // namespace
 
-Graph fold_norms(Graph graph, const NormRule& rule) {
+Graph fold_norms(Graph graph, const NormRule& rule, Rewrites& rewrites) {
   const Invariant invariant = invariant_nodes(graph);
   for (Node* norm : graph.node_list()) {
-    if (!is_foldable(graph, *norm, invariant, rule)) continue;
+    if (!is_foldable(graph, *norm, invariant, rule) || !rewrites.allow(*norm)) continue;
     const std::vector<Node*> readers = norm->results[0]->users;
     for (Node* linear : readers) {
       const Graph::InsertBefore scope(graph, linear);

@@ -67,11 +67,12 @@ Node* only_user(const Graph& graph, const Node& node) {
 }
 
 // Follows the chain of elementwise consumers while there is only one.
-void take_consumers(const Graph& graph, Region& region, const Membership& taken, const FuseRules& rules) {
+void take_consumers(const Graph& graph, Region& region, const Membership& taken, const FuseRules& rules,
+                    Rewrites& rewrites) {
   while (Node* user = only_user(graph, *region.last)) {
     const bool fits = is_elementwise(*user) && user->results.size() == 1 && !taken.contains(user) &&
-                      !must_round(*region.last) && rules.may_take_consumer(*region.root, *user) &&
-                      !alias_offset(*user);
+                      !alias_offset(*user) && !must_round(*region.last) &&
+                      rules.may_take_consumer(*region.root, *user) && rewrites.allow(*user);
     if (!fits) return;
     region.nodes.insert(user);
     region.last = user;
@@ -102,7 +103,8 @@ bool must_be_complete(const Node& root, const Node& producer) {
 }
 
 // Absorbs producers whose users are all inside, and copies generators, to a fixed point.
-void take_producers(const Graph& graph, Region& region, const Membership& taken, const FuseRules& rules) {
+void take_producers(const Graph& graph, Region& region, const Membership& taken, const FuseRules& rules,
+                    Rewrites& rewrites) {
   std::vector<Node*> pending(region.nodes.begin(), region.nodes.end());
   while (!pending.empty()) {
     Node* node = pending.back();
@@ -112,7 +114,7 @@ void take_producers(const Graph& graph, Region& region, const Membership& taken,
       if (producer == nullptr || region.nodes.contains(producer) || must_round(*producer)) continue;
       if (!is_generator(*producer) && !is_free(graph, region, *producer, taken)) continue;
       if (must_be_complete(*region.root, *producer)) continue;
-      if (!rules.may_take_producer(*region.root, *producer)) continue;
+      if (!rules.may_take_producer(*region.root, *producer) || !rewrites.allow(*producer)) continue;
       region.nodes.insert(producer);
       pending.push_back(producer);
     }
@@ -162,14 +164,15 @@ void build(Graph& graph, const Region& region, const std::vector<Node*>& order) 
 
 }  // namespace
 
-Graph fuse(Graph graph, const FuseRules& rules) {
+Graph fuse(Graph graph, const FuseRules& rules, Rewrites& rewrites) {
   const std::vector<Node*> order = graph.node_list();
   std::list<Region> regions;
   Membership taken;
   const auto add = [&](Node* root, bool consumers) {
+    if (rewrites.is_disabled(*root)) return;
     Region& region = regions.emplace_back(Region{root, root, {root}});
-    if (consumers) take_consumers(graph, region, taken, rules);
-    take_producers(graph, region, taken, rules);
+    if (consumers) take_consumers(graph, region, taken, rules, rewrites);
+    take_producers(graph, region, taken, rules, rewrites);
     for (Node* node : region.nodes) {
       if (node == root || !is_generator(*node)) taken.emplace(node, &region);
     }

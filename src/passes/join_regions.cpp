@@ -112,7 +112,6 @@ class JoinedRegion {
 
 // In the place of the last node; the views follow it.
 void join(Graph& graph, const Group& group) {
-  if (group.nodes.size() < 2) return;
   JoinedRegion region;
   for (const Node* node : group.nodes) region.add(*node);
   const Graph::InsertBefore scope(graph, group.nodes.back());
@@ -128,15 +127,15 @@ void join(Graph& graph, const Group& group) {
 
 }  // namespace
 
-Graph join_regions(Graph graph, const JoinRule& rule) {
+Graph join_regions(Graph graph, const JoinRule& rule, Rewrites& rewrites) {
   Group group;
   const auto close = [&] {
-    join(graph, group);
+    if (group.nodes.size() > 1 && rewrites.allow(*group.nodes[0])) join(graph, group);
     group = {};
   };
   for (Node* node : graph.node_list()) {
     const bool depends = group.feeds(*node), is_free = has_no_step(*node);
-    const bool joins = !is_free && rule(*node);
+    const bool joins = !is_free && !rewrites.is_disabled(*node) && rule(*node);
     if (!is_free && (!joins || depends || disturbs(*node, group))) close();
     if (joins) add_accesses(*node, group);
     if (joins || (is_free && depends)) {

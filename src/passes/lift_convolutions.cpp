@@ -34,9 +34,11 @@ std::vector<int64_t> behind(int64_t first, const std::vector<int64_t>& rest) { r
 
 }  // namespace
 
-Graph lift_convolutions(Graph graph, const ConvolutionRule& rule) {
+Graph lift_convolutions(Graph graph, const ConvolutionRule& rule, Rewrites& rewrites) {
   for (Node* node : graph.node_list()) {
-    if (node->op != &ops::convolution || node->operand_type(0).rank() != kLineRank || !rule(*node)) continue;
+    if (node->op != &ops::convolution || node->operand_type(0).rank() != kLineRank || !rule(*node) ||
+        !rewrites.allow(*node))
+      continue;
     const auto line = node->attributes<ops::Convolution>();
     const Graph::InsertBefore scope(graph, node);
     Value* result = graph.call(

@@ -70,14 +70,14 @@ std::set<const Node*> producers_in_half(const std::vector<std::pair<Node*, Preci
 
 }  // namespace
 
-Graph lower_precision(Graph graph, const PrecisionRule& rule) {
+Graph lower_precision(Graph graph, const PrecisionRule& rule, Rewrites& rewrites) {
   const std::set<const Node*> invariant = invariant_nodes(graph);
   std::vector<std::pair<Node*, PrecisionChoice>> choices;
   for (Node* node : graph.node_list()) {
-    if (!is_wide_contraction(*node) || invariant.contains(node)) continue;
+    if (!is_wide_contraction(*node) || invariant.contains(node) || rewrites.is_disabled(*node)) continue;
     const bool has_fixed_weight = invariant.contains(node->operands[kWeightOperand]->producer);
     PrecisionChoice choice = rule({*node, has_fixed_weight, graph.symbols});
-    if (choice.is_narrow()) choices.emplace_back(node, std::move(choice));
+    if (choice.is_narrow() && rewrites.allow(*node)) choices.emplace_back(node, std::move(choice));
   }
   const std::set<const Node*> producers = producers_in_half(choices, invariant);
   const std::vector<Node*> nodes = graph.node_list();

@@ -75,13 +75,13 @@ void merge(Graph& graph, std::span<Node* const> linears) {
 
 }  // namespace
 
-Graph merge_linears(Graph graph, const LinearRule& rule) {
+Graph merge_linears(Graph graph, const LinearRule& rule, Rewrites& rewrites) {
   const std::set<const Node*> invariant = invariant_nodes(graph);
   const auto fits = [&](const Node& node) {
     const auto is_invariant = [&](const Value* value) {
       return value == nullptr || invariant.contains(value->producer);
     };
-    return node.op == &ops::linear &&
+    return node.op == &ops::linear && !rewrites.is_disabled(node) &&
            std::all_of(node.operands.begin() + 1, node.operands.end(), is_invariant) &&
            has_only_views_behind(graph, node.results[0]) && rule(node);
   };
@@ -96,7 +96,7 @@ Graph merge_linears(Graph graph, const LinearRule& rule) {
       group->push_back(node);
   }
   for (const std::vector<Node*>& linears : groups) {
-    if (linears.size() > 1) merge(graph, linears);
+    if (linears.size() > 1 && rewrites.allow(*linears[0])) merge(graph, linears);
   }
   graph.erase_dead_nodes();
   return graph;

@@ -59,8 +59,8 @@ constexpr int64_t kDeepest = (int64_t{1} << 31) / (255 * 128) - 1;
 
 class MultiplyQuantized {
  public:
-  MultiplyQuantized(Graph graph, const QuantizedRule& rule)
-      : graph_(std::move(graph)), rule_(rule), invariant_(invariant_nodes(graph_)) {}
+  MultiplyQuantized(Graph graph, const QuantizedRule& rule, Rewrites& rewrites)
+      : graph_(std::move(graph)), rule_(rule), rewrites_(rewrites), invariant_(invariant_nodes(graph_)) {}
 
   Graph run() {
     for (Node* node : graph_.node_list()) {
@@ -85,9 +85,9 @@ class MultiplyQuantized {
 
   void visit(Node* node) {
     auto x = quantized(node->operands[0]), weight = quantized(node->operands[1]);
-    if (!x || !weight || !is_for_all(*x) || !is_weight(*weight)) return;
+    if (!x || !weight || !is_for_all(*x) || !is_weight(*weight) || rewrites_.is_disabled(*node)) return;
     const int64_t multiple = rule_(*node);
-    if (multiple == 0) return;
+    if (multiple == 0 || !rewrites_.allow(*node)) return;
     const Graph::InsertBefore scope(graph_, node);
     const size_t axis = node->op == &ops::linear ? x->numbers->type.rank() - 1 : 1;
     x->numbers = padded(x->numbers, axis, multiple);
@@ -143,13 +143,14 @@ class MultiplyQuantized {
 
   Graph graph_;
   const QuantizedRule& rule_;
+  Rewrites& rewrites_;
   std::set<const Node*> invariant_;
 };
 
 }  // namespace
 
-Graph multiply_quantized(Graph graph, const QuantizedRule& rule) {
-  return MultiplyQuantized(std::move(graph), rule).run();
+Graph multiply_quantized(Graph graph, const QuantizedRule& rule, Rewrites& rewrites) {
+  return MultiplyQuantized(std::move(graph), rule, rewrites).run();
 }
 
 }  // namespace ingot::core

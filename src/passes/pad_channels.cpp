@@ -20,13 +20,13 @@ Value* padded(Graph& graph, Value* value, int64_t more) {
 
 }  // namespace
 
-Graph pad_channels(Graph graph, const ChannelRule& rule) {
+Graph pad_channels(Graph graph, const ChannelRule& rule, Rewrites& rewrites) {
   const std::set<const Node*> invariant = invariant_nodes(graph);
   for (Node* node : graph.node_list()) {
     if (node->op != &ops::convolution || !invariant.contains(node->operands[1]->producer)) continue;
     const auto channels = node->operand_type(0).shape[kChannels].constant();
     const int64_t multiple = rule(*node);
-    if (!channels || *channels % multiple == 0) continue;
+    if (!channels || *channels % multiple == 0 || !rewrites.allow(*node)) continue;
     const Graph::InsertBefore scope(graph, node);
     const int64_t more = multiple - *channels % multiple;
     std::vector<Value*> operands = node->operands;

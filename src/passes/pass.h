@@ -6,8 +6,10 @@
 #include <functional>
 #include <string_view>
 #include <variant>
+#include <vector>
 
 #include "ir/graph.h"
+#include "passes/rewrites.h"
 
 namespace ingot::core {
 
@@ -31,16 +33,18 @@ struct Split {
   Graph main;
 };
 
-using GraphPass = std::function<Graph(Graph)>;
+using GraphPass = std::function<Graph(Graph)>;               // runs for all nodes, or not at all
+using RewritePass = std::function<Graph(Graph, Rewrites&)>;  // asks before each change
 using SplitPass = std::function<Split(Graph)>;
 
 struct Pass {
   std::string_view name;
   Stage stage = Stage::kSimplify;
-  std::variant<GraphPass, SplitPass> run;
-  int minimum_level = 0;          // does not run below this optimization level
-  bool changes_rounding = false;  // does not run under strict numerics
-  std::string_view why;           // the reason for its position
+  std::variant<GraphPass, RewritePass, SplitPass> run;
+  int minimum_level = 0;                     // does not run below this optimization level
+  bool changes_rounding = false;             // does not run under strict numerics
+  std::vector<std::string_view> rules = {};  // that disable_passes can name, of a RewritePass
+  std::string_view why;                      // the reason for its position
 };
 
 }  // namespace ingot::core

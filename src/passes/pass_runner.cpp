@@ -1,28 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "passes/pass_runner.h"
 
+#include <fmt/core.h>
+
 #include <algorithm>
 #include <chrono>
 
-#include <fmt/core.h>
-
 #include "ir/verify.h"
-#include "passes/pipeline.h"
+#include "passes/check_disabled.h"
 #include "support/error.h"
-#include "support/text.h"
 
 namespace ingot::core {
 namespace {
-
-void check_name(std::span<const Pass> table, const std::string& name) {
-  if (name.empty() || find_pass(table, name) != nullptr) return;
-  std::vector<std::string_view> known;
-  for (const Pass& pass : table) known.push_back(pass.name);
-  const std::string_view nearest = nearest_name(name, known);
-  throw UserError(
-      "INGOT-U004", fmt::format("there is no pass \"{}\"", name),
-      nearest.empty() ? "`ingot opt --list` lists all" : fmt::format("the nearest is \"{}\"", nearest));
-}
 
 // Changes that a graph's revision does not count: layouts are written into the types.
 uint64_t layouts_of(const Graph& graph) {
@@ -38,6 +27,18 @@ uint64_t layouts_of(const Graph& graph) {
   return sum;
 }
 
+// An error of ours in the middle of a pass: which one it was, and what it changed last.
+[[noreturn]] void fail_in(const Pass& pass, const Rewrites& rewrites, const InternalError& error) {
+  std::string where = fmt::format("the pass \"{}\" failed", pass.name);
+  if (!rewrites.made().empty()) {
+    const Rewrite& last = rewrites.made().back();
+    where += fmt::format("{}{}, at or after the node \"{}\"{}{}", last.rule.empty() ? "" : " by its rule ",
+                         last.rule, last.node, last.source.empty() ? "" : " ", last.source);
+  }
+  throw InternalError(
+      fmt::format("{}: {}; disable_passes={} avoids it", where, error.details().message, pass.name));
+}
+
 class Stopwatch {
  public:
   double seconds() const {
@@ -51,30 +52,50 @@ class Stopwatch {
 }  // namespace
 
 PassRunner::PassRunner(std::vector<Pass> table, const PassOptions& options, GraphDump dump)
-    : table_(std::move(table)), options_(options), dump_(std::move(dump)) {
-  for (const std::string& name : options_.disabled) check_name(table_, name);
-  check_name(table_, options_.stop_after);
+    : table_(std::move(table)),
+      options_(options),
+      disabled_(checked_disabled(table_, options.disabled)),
+      dump_(std::move(dump)) {
+  if (!options_.stop_after.empty()) check_pass_name(table_, options_.stop_after);
 }
 
 bool PassRunner::skips(const Pass& pass) const {
   if (stopped_ || pass.minimum_level > options_.level || (pass.changes_rounding && options_.strict))
     return true;
-  if (std::ranges::find(options_.disabled, pass.name) != options_.disabled.end()) return true;
-  return options_.bisect_limit && runs_ >= *options_.bisect_limit;
+  const auto names_it = [&](const Disabled& entry) {
+    return entry.is_whole_pass() && entry.pass == pass.name;
+  };
+  if (std::ranges::any_of(disabled_, names_it)) return true;
+  if (!is_optional(pass) || !options_.bisect_limit || runs_ < options_.bisect_limit->runs) return false;
+  return runs_ > options_.bisect_limit->runs || options_.bisect_limit->rewrites == 0;
 }
 
-void PassRunner::count(const Pass& pass, double seconds, bool changed) {
-  ++runs_;
-  timings_.push_back({std::string(pass.name), seconds, changed});
+Rewrites PassRunner::rewrites_of(const Pass& pass) const {
+  const bool is_last = is_optional(pass) && options_.bisect_limit && runs_ == options_.bisect_limit->runs;
+  return {pass.name, disabled_, is_last ? std::optional(options_.bisect_limit->rewrites) : std::nullopt};
 }
 
-Graph PassRunner::run(const Pass& pass, const GraphPass& rewrite, Graph graph, OutputLayouts outputs) {
+void PassRunner::count(const Pass& pass, double seconds, bool changed, std::vector<Rewrite> rewrites) {
+  if (is_optional(pass)) ++runs_;
+  timings_.push_back({std::string(pass.name), seconds, changed, is_optional(pass), std::move(rewrites)});
+}
+
+Graph PassRunner::run(const Pass& pass, Graph graph, OutputLayouts outputs) {
   if (skips(pass)) return graph;
   const uint64_t before = graph.revision(), layouts = layouts_of(graph);
   const Stopwatch stopwatch;
-  graph = rewrite(std::move(graph));
+  Rewrites rewrites = rewrites_of(pass);
+  try {
+    if (const auto* rewrite = std::get_if<RewritePass>(&pass.run)) {
+      graph = (*rewrite)(std::move(graph), rewrites);
+    } else {
+      graph = std::get<GraphPass>(pass.run)(std::move(graph));
+    }
+  } catch (const InternalError& error) {
+    fail_in(pass, rewrites, error);
+  }
   const bool changed = graph.revision() != before || layouts_of(graph) != layouts;
-  count(pass, stopwatch.seconds(), changed);
+  count(pass, stopwatch.seconds(), changed, rewrites.made());
   if (changed) check(pass.name, graph, outputs);
   if (changed && dump_) dump_(pass.name, graph);
   return graph;
@@ -85,7 +106,7 @@ Split PassRunner::run(const Pass& pass, const SplitPass& divide, Graph graph) {
   const Stopwatch stopwatch;
   Split split = divide(std::move(graph));
   const bool changed = !split.init.nodes().empty();
-  count(pass, stopwatch.seconds(), changed);
+  count(pass, stopwatch.seconds(), changed, {});
   check(pass.name, split.init, OutputLayouts::kAny);
   check(pass.name, split.main);
   if (changed && dump_) dump_(pass.name, split.init);
@@ -97,10 +118,8 @@ Split PassRunner::run(const Pass& pass, Split program) {
   if (const auto* divide = std::get_if<SplitPass>(&pass.run)) {
     program = run(pass, *divide, std::move(program.main));
   } else {
-    const auto& rewrite = std::get<GraphPass>(pass.run);
-    if (pass.stage > Stage::kHoist)
-      program.init = run(pass, rewrite, std::move(program.init), OutputLayouts::kAny);
-    program.main = run(pass, rewrite, std::move(program.main), OutputLayouts::kRowMajor);
+    if (pass.stage > Stage::kHoist) program.init = run(pass, std::move(program.init), OutputLayouts::kAny);
+    program.main = run(pass, std::move(program.main), OutputLayouts::kRowMajor);
   }
   stopped_ |= pass.name == options_.stop_after;
   return program;

@@ -14,16 +14,24 @@
 
 namespace ingot::core {
 
+// How far the optional passes go: `runs` of them whole, and of the next one the first `rewrites` changes.
+struct BisectLimit {
+  int64_t runs = 0, rewrites = 0;
+};
+
 struct PassOptions {
-  std::vector<std::string> disabled;  // names; UserError INGOT-U004 names the nearest pass if one is unknown
+  std::vector<std::string> disabled;  // PASS[.RULE][@NODES]; what is unknown or cannot be is a UserError
   std::string stop_after;  // the last pass to run; later ones are skipped as far as the target allows
-  std::optional<int64_t> bisect_limit;  // number of pass runs to perform; none: all
-  int level = 3;                        // passes above this optimization level do not run
-  bool strict = false;                  // skips passes that change rounding
-  bool verify = true;                   // after every pass that changed the graph
+  std::optional<BisectLimit> bisect_limit;  // none: everything runs
+  int level = 3;                            // passes above this optimization level do not run
+  bool strict = false;                      // skips passes that change rounding
+  bool verify = true;                       // after every pass that changed the graph
 };
 
 using GraphDump = std::function<void(std::string_view pass, const Graph& graph)>;
+
+// Passes of level 0 are what every build needs.
+inline bool is_optional(const Pass& pass) { return pass.minimum_level > 0; }
 
 // Skips by name, level, stop-after and bisect limit; verifies, times, and dumps a graph that changed.
 class PassRunner {
@@ -41,17 +49,21 @@ class PassRunner {
     std::string name;
     double seconds;
     bool changed;
+    bool is_optional = false;       // counted by BisectLimit::runs
+    std::vector<Rewrite> rewrites;  // in the order in which they were made; empty for passes that do not tell
   };
   const std::vector<Timing>& timings() const { return timings_; }
 
  private:
   bool skips(const Pass& pass) const;
-  Graph run(const Pass& pass, const GraphPass& rewrite, Graph graph, OutputLayouts outputs);
+  Rewrites rewrites_of(const Pass& pass) const;
+  Graph run(const Pass& pass, Graph graph, OutputLayouts outputs);
   Split run(const Pass& pass, const SplitPass& divide, Graph graph);
-  void count(const Pass& pass, double seconds, bool changed);
+  void count(const Pass& pass, double seconds, bool changed, std::vector<Rewrite> rewrites);
 
   std::vector<Pass> table_;
   PassOptions options_;
+  std::vector<Disabled> disabled_;
   GraphDump dump_;
   std::vector<Timing> timings_;
   int64_t runs_ = 0;

@@ -16,6 +16,7 @@ std::vector<Pass> neutral_passes(const TargetRules& rules) {
       {.name = "simplify",
        .run = simplify,
        .minimum_level = 1,
+       .rules = rules_of_simplify(),
        .why = "brings different formulations of models into one form"},
       {.name = "fold_constants",
        .run = fold_constants,
@@ -25,6 +26,7 @@ std::vector<Pass> neutral_passes(const TargetRules& rules) {
        .run = recognize_compositions,
        .minimum_level = 1,
        .changes_rounding = true,
+       .rules = rules_of_recognize_compositions(),
        .why = "after simplify: one form of each is enough"},
       {.name = "fold_batch_norm",
        .run = fold_batch_norm,
@@ -36,19 +38,22 @@ std::vector<Pass> neutral_passes(const TargetRules& rules) {
        .why = "backends only support operators without a decomposition"},
       {.name = "multiply_quantized",
        .run =
-           [rule = rules.quantized](Graph graph) {
-             return rule ? multiply_quantized(std::move(graph), rule) : std::move(graph);
+           [rule = rules.quantized](Graph graph, Rewrites& rewrites) {
+             return rule ? multiply_quantized(std::move(graph), rule, rewrites) : std::move(graph);
            },
        .minimum_level = 3,
        .changes_rounding = true,
        .why = "before lower_precision: products of integers have no operand of f32"},
       {.name = "lower_precision",
-       .run = [rule = rules.precision](
-                  Graph graph) { return rule ? lower_precision(std::move(graph), rule) : std::move(graph); },
+       .run =
+           [rule = rules.precision](Graph graph, Rewrites& rewrites) {
+             return rule ? lower_precision(std::move(graph), rule, rewrites) : std::move(graph);
+           },
        .why = "on the operators that backends see; simplify removes conversions that cancel"},
       {.name = "simplify",
        .run = simplify,
        .minimum_level = 1,
+       .rules = rules_of_simplify(),
        .why = "decompositions do not consider their neighbours"},
       {.name = "fold_constants",
        .run = fold_constants,
@@ -67,7 +72,9 @@ std::vector<Pass> neutral_passes(const TargetRules& rules) {
        .why = "the last rewriting leaves dead nodes"},
       {.name = "assign_layouts",
        .stage = Stage::kLayout,
-       .run = [rule = rules.layouts](Graph graph) { return assign_layouts(std::move(graph), rule); },
+       .run = [rule = rules.layouts](
+                  Graph graph,
+                  Rewrites& rewrites) { return assign_layouts(std::move(graph), rule, rewrites); },
        .minimum_level = 3,
        .why = "before hoist: packing a weight is work for the init program"},
       {.name = "hoist",
@@ -76,7 +83,8 @@ std::vector<Pass> neutral_passes(const TargetRules& rules) {
        .why = "before fuse: no region may hold parts of both programs"},
       {.name = "fuse",
        .stage = Stage::kFuse,
-       .run = [rules = rules.fuse](Graph graph) { return fuse(std::move(graph), rules); },
+       .run = [rules = rules.fuse](Graph graph,
+                                   Rewrites& rewrites) { return fuse(std::move(graph), rules, rewrites); },
        .minimum_level = 2,
        .why = "last: whatever nodes remain become regions"},
   };

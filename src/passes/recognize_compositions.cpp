@@ -3,11 +3,20 @@
 #include "passes/simplify/rules.h"
 
 namespace ingot::core {
+namespace {
 
-Graph recognize_compositions(Graph graph) {
-  const std::span<const rewriting::Rule> tables[] = {rewriting::activation_rules(), rewriting::norm_rules(),
-                                                     rewriting::attention_rules()};
-  return rewriting::rewrite(std::move(graph), tables);
+rewriting::Tables tables_of_recognize_compositions() {
+  return {rewriting::activation_rules(), rewriting::norm_rules(), rewriting::attention_rules()};
+}
+
+}  // namespace
+
+Graph recognize_compositions(Graph graph, Rewrites& rewrites) {
+  return rewriting::rewrite(std::move(graph), tables_of_recognize_compositions(), rewrites);
+}
+
+std::vector<std::string_view> rules_of_recognize_compositions() {
+  return rewriting::names_of(tables_of_recognize_compositions());
 }
 
 }  // namespace ingot::core

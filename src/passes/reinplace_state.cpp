@@ -56,13 +56,13 @@ Positions positions_of(const Graph& graph) {
 
 }  // namespace
 
-Graph reinplace_state(Graph graph) {
+Graph reinplace_state(Graph graph, Rewrites& rewrites) {
   // Users first: moving them allows moving their operands.
   for (Node* node : std::views::reverse(graph.node_list())) {
     if (!node->op->traits.has(Trait::kInPlace)) continue;
     const Positions positions = positions_of(graph);
     Node* user = first_user(*node, positions);
-    if (is_read_later(*node, user, positions)) move_before(graph, node, user);
+    if (is_read_later(*node, user, positions) && rewrites.allow(*node)) move_before(graph, node, user);
   }
   return graph;
 }

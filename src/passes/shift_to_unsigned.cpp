@@ -51,10 +51,11 @@ Value* shifted(Graph& graph, const Node& node) {
 
 }  // namespace
 
-Graph shift_to_unsigned(Graph graph, const IntegerRule& rule) {
+Graph shift_to_unsigned(Graph graph, const IntegerRule& rule, Rewrites& rewrites) {
   for (Node* node : graph.node_list()) {
     const bool multiplies = node->op == &ops::integer_linear || node->op == &ops::integer_convolution;
-    if (!multiplies || node->operand_type(0).dtype != DType::kI8 || !rule(*node)) continue;
+    if (!multiplies || node->operand_type(0).dtype != DType::kI8 || !rule(*node) || !rewrites.allow(*node))
+      continue;
     const Graph::InsertBefore scope(graph, node);
     replace_all_uses(graph, node->results[0], shifted(graph, *node));
   }

@@ -7,6 +7,7 @@
 #include "ir/graph.h"
 #include "ops/layout_request.h"
 #include "ops/precision_choice.h"
+#include "passes/rewrites.h"
 
 namespace ingot::core {
 
@@ -14,7 +15,7 @@ namespace ingot::core {
 // transpose becomes free by permuting its result's layout; other nodes follow their first permuted operand,
 // in-place ones always operand 0; inputs, outputs and the new values of states stay row-major.
 using LayoutRule = std::function<LayoutRequest(const Node&)>;
-Graph assign_layouts(Graph graph, const LayoutRule& rule);
+Graph assign_layouts(Graph graph, const LayoutRule& rule, Rewrites& rewrites);
 
 // Groups nodes into `fused` nodes, each of which the backend turns into one kernel:
 //  1. a contraction takes the elementwise nodes that follow it one after another (its epilogue),
@@ -25,19 +26,19 @@ struct FuseRules {
   std::function<bool(const Node& root, const Node& consumer)> may_take_consumer;
   std::function<bool(const Node& root, const Node& producer)> may_take_producer;
 };
-Graph fuse(Graph graph, const FuseRules& rules);
+Graph fuse(Graph graph, const FuseRules& rules, Rewrites& rewrites);
 
 // Computes contractions of f32 in the dtypes that the rule chooses. What they read in f16 is rounded where it
 // is computed, for all readers, so that it is stored once; sums, and what is computed of results, stay f32.
 using PrecisionRule = std::function<PrecisionChoice(const PrecisionSite& site)>;
-Graph lower_precision(Graph graph, const PrecisionRule& rule);
+Graph lower_precision(Graph graph, const PrecisionRule& rule, Rewrites& rewrites);
 
 // Linear layers and convolutions of dequantized tensors by constant dequantized weights multiply the
 // integers, and scale the sums. The tensor has one scale, the weight one for each column and no zero point.
 // Products and sums are exact. The rule says of which number the channels, or the depth, must be a multiple:
 // they are padded with zeros; 0: the contraction stays.
 using QuantizedRule = std::function<int64_t(const Node& contraction)>;
-Graph multiply_quantized(Graph graph, const QuantizedRule& rule);
+Graph multiply_quantized(Graph graph, const QuantizedRule& rule, Rewrites& rewrites);
 
 // The decisions that every backend provides for the passes above, which are in the table for all of them.
 struct TargetRules {
@@ -56,50 +57,50 @@ struct ComputeDType {
   bool converts_weight = true;  // false: operand 1 stays as it is stored, kernels convert it
 };
 using ComputeDTypeRule = std::function<ComputeDType(const Node& contraction)>;
-Graph widen_contractions(Graph graph, const ComputeDTypeRule& rule);
+Graph widen_contractions(Graph graph, const ComputeDTypeRule& rule, Rewrites& rewrites);
 
 // Linear layers whose constant weights were widened read them as they are stored, where the rule says that
 // the target converts that dtype in its kernels. Loses nothing.
 using NarrowWeightRule = std::function<bool(const Node& linear, DType stored)>;
-Graph keep_narrow_weights(Graph graph, const NarrowWeightRule& rule);
+Graph keep_narrow_weights(Graph graph, const NarrowWeightRule& rule, Rewrites& rewrites);
 
 // Integer linear layers and convolutions of i8 become ones of u8 where the rule says so: processors multiply
 // unsigned by signed bytes. Exact.
 using IntegerRule = std::function<bool(const Node& contraction)>;
-Graph shift_to_unsigned(Graph graph, const IntegerRule& rule);
+Graph shift_to_unsigned(Graph graph, const IntegerRule& rule, Rewrites& rewrites);
 
 // Replaces transposed convolutions by operators with kernel templates: those of stride 1 by a convolution
 // with the flipped window, the others by a product and a fold of its overlapping windows.
 using TransposedConvolutionRule = std::function<bool(const Node& convolution)>;
-Graph expand_transposed_convolutions(Graph graph, const TransposedConvolutionRule& rule);
+Graph expand_transposed_convolutions(Graph graph, const TransposedConvolutionRule& rule, Rewrites& rewrites);
 
 // Computes the convolutions that the target selects, and whose weights do not depend on inputs, with fewer
 // products (ops/winograd.cpp). Changes rounding.
 using ConvolutionRule = std::function<bool(const Node& convolution)>;
-Graph use_winograd(Graph graph, const ConvolutionRule& rule);
+Graph use_winograd(Graph graph, const ConvolutionRule& rule, Rewrites& rewrites);
 
 // Convolutions over one dim become ones over two, the first of extent 1, where the rule says so.
-Graph lift_convolutions(Graph graph, const ConvolutionRule& rule);
+Graph lift_convolutions(Graph graph, const ConvolutionRule& rule, Rewrites& rewrites);
 
 // Gives convolutions with constant weights channels of zeros, up to a multiple of what the target answers; 1:
 // as they are.
 using ChannelRule = std::function<int64_t(const Node& convolution)>;
-Graph pad_channels(Graph graph, const ChannelRule& rule);
+Graph pad_channels(Graph graph, const ChannelRule& rule, Rewrites& rewrites);
 
 // Linear layers of a norm over the last dim, with constant weights, become `normalized_linear` of the norm's
 // input where the rule says so for each reader of the norm: its scale and shift go into their weights.
 // Changes rounding.
 using NormRule = std::function<bool(const Node& norm, const Node& linear)>;
-Graph fold_norms(Graph graph, const NormRule& rule);
+Graph fold_norms(Graph graph, const NormRule& rule, Rewrites& rewrites);
 
 // Independent nodes and regions that run one after another, all of which the rule selects, become one region
 // with several results.
 using JoinRule = std::function<bool(const Node& node)>;
-Graph join_regions(Graph graph, const JoinRule& rule);
+Graph join_regions(Graph graph, const JoinRule& rule, Rewrites& rewrites);
 
 // Linear layers of one input, with weights of one shape (or of any width if there is one row) and nothing but
 // views behind them, become one: it is cut by slices.
 using LinearRule = std::function<bool(const Node& linear)>;
-Graph merge_linears(Graph graph, const LinearRule& rule);
+Graph merge_linears(Graph graph, const LinearRule& rule, Rewrites& rewrites);
 
 }  // namespace ingot::core

@@ -9,10 +9,11 @@
 
 namespace ingot::core {
 
-Graph use_winograd(Graph graph, const ConvolutionRule& rule) {
+Graph use_winograd(Graph graph, const ConvolutionRule& rule, Rewrites& rewrites) {
   const std::set<const Node*> invariant = invariant_nodes(graph);
   for (Node* node : graph.node_list()) {
-    if (node->op != &ops::convolution || !invariant.contains(node->operands[1]->producer) || !rule(*node))
+    if (node->op != &ops::convolution || !invariant.contains(node->operands[1]->producer) || !rule(*node) ||
+        !rewrites.allow(*node))
       continue;
     Graph::InsertBefore scope(graph, node);
     const ops::WinogradInput window{node->attributes<ops::Convolution>().padding};

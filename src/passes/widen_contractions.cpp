@@ -7,12 +7,12 @@
 
 namespace ingot::core {
 
-Graph widen_contractions(Graph graph, const ComputeDTypeRule& rule) {
+Graph widen_contractions(Graph graph, const ComputeDTypeRule& rule, Rewrites& rewrites) {
   for (Node* node : graph.node_list()) {
     if (!node->op->traits.has(Trait::kContraction) || node->results.size() != 1) continue;
     const DType own = node->results[0]->type.dtype;
     const ComputeDType wide = rule(*node);
-    if (wide.dtype == own) continue;
+    if (wide.dtype == own || !rewrites.allow(*node)) continue;
     Graph::InsertBefore scope(graph, node);
     std::vector<Value*> operands = node->operands;
     for (size_t i = 0; i < operands.size(); ++i) {

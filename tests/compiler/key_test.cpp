@@ -157,6 +157,10 @@ TEST(EngineKey, SeesEveryOptionThatDecides) {
   for (const auto& row : changes) {
     EXPECT_NE(key_of(small_program(), {row}), key) << row.first;
   }
+  EXPECT_NE(key_of(small_program(), {{"bisect_passes", "3"}}),
+            key_of(small_program(), {{"bisect_passes", "3.1"}}));
+  EXPECT_NE(key_of(small_program(), {{"disable_passes", "fuse"}}),
+            key_of(small_program(), {{"disable_passes", "fuse@add"}}));
   for (const OptionInfo& option : all_options()) {
     const bool decides = option.name != "backend" && option.name != "threads" &&
                          !option.name.starts_with("verify_") &&

@@ -67,8 +67,11 @@ TEST(PassRunner, SkipsByNameLevelNumericsPlaceAndCount) {
   EXPECT_THAT(runs({.stop_after = "simplify"}), ElementsAre("simplify"));
   EXPECT_THAT(runs({.stop_after = "fuse"}), ElementsAre("simplify", "round", "hoist", "fuse", "fuse"));
   EXPECT_THAT(runs({.disabled = {"simplify"}, .stop_after = "simplify"}), IsEmpty());
-  EXPECT_THAT(runs({.bisect_limit = 2}), ElementsAre("simplify", "round"));
-  EXPECT_THAT(runs({.bisect_limit = 3}), ElementsAre("simplify", "round", "hoist"));
+  // Passes of level 0 are not optional.
+  EXPECT_THAT(runs({.bisect_limit = BisectLimit{0}}), ElementsAre("hoist"));
+  EXPECT_THAT(runs({.bisect_limit = BisectLimit{2}}), ElementsAre("simplify", "round", "hoist"));
+  EXPECT_THAT(runs({.bisect_limit = BisectLimit{2, 1}}), ElementsAre("simplify", "round", "hoist", "fuse"));
+  EXPECT_THAT(runs({.bisect_limit = BisectLimit{3}}), ElementsAre("simplify", "round", "hoist", "fuse"));
   EXPECT_THAT(runs({.level = 1}), ElementsAre("simplify", "round", "hoist"));
   EXPECT_THAT(runs({.level = 0}), ElementsAre("hoist"));
   EXPECT_THAT(runs({.strict = true}), ElementsAre("simplify", "hoist", "fuse", "fuse"));

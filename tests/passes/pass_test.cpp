@@ -8,15 +8,13 @@
 
 #include <algorithm>
 #include <cstdlib>
-#include <iterator>
 
-#include "api/compiler/backends.h"
 #include "ir/text.h"
 #include "ir/verify.h"
-#include "ops/convolution.h"
 #include "ops/ops.h"
 #include "passes/pass_runner.h"
 #include "passes/pipeline.h"
+#include "tests/passes/all_passes.h"
 #include "tests/passes/pass_file.h"
 #include "tests/passes/random_inputs.h"
 
@@ -72,45 +70,6 @@ void check_case(const Pass& pass, PassCase& each) {
   EXPECT_EQ(print(after), main) << "a second run changes the graph";
 }
 
-// Products of two computed values in f16, weights of few rows in bf16.
-PrecisionChoice half_of(const PrecisionSite& site) {
-  if (!site.has_fixed_weight) return {.operands = DType::kF16, .weight = DType::kF16};
-  const bool is_row = site.contraction.operand_type(0).shape[0] == Dim(1);
-  return {.operands = is_row ? DType::kF32 : DType::kF16, .weight = DType::kF16};
-}
-
-int64_t quads_of(const Node& node) {
-  return node.op == &ops::linear || node.attributes<ops::Convolution>().groups == 1 ? 4 : 0;
-}
-
-// A target that takes whatever it is offered, and wants the channels of convolutions last.
-TargetRules eager_target() {
-  const auto always = [](const Node&, const Node&) { return true; };
-  const auto channels_last = [](const Node& node) {
-    if (node.op != &ops::convolution) return LayoutRequest{};
-    const Layout layout = Layout::permutation(std::vector{0, 2, 3, 1});
-    return LayoutRequest{.operands = {layout}, .results = {layout}};
-  };
-  return {.layouts = channels_last, .fuse = {always, always}, .precision = half_of, .quantized = quads_of};
-}
-
-// A fixed device of each backend, so that its passes answer alike everywhere.
-Target target_of(const Backend& backend) {
-  const std::string_view words = backend.name() == "cpu" ? "x86-64-v4+vnni" : "";
-  return {.backend = std::string(backend.name()), .device = backend.device(words)};
-}
-
-// Every pass of the tables of all backends, once.
-std::vector<Pass> passes() {
-  std::vector<Pass> all = pipeline(eager_target());
-  for (const Backend* backend : api::backends())
-    std::ranges::move(backend->passes(target_of(*backend)), std::back_inserter(all));
-  std::ranges::stable_sort(all, {}, &Pass::name);
-  const auto repeated = std::ranges::unique(all, {}, &Pass::name);
-  all.erase(repeated.begin(), repeated.end());
-  return all;
-}
-
 class PassFile : public testing::TestWithParam<Pass> {};
 
 TEST_P(PassFile, MakesWhatTheFileSays) {
@@ -121,12 +80,12 @@ TEST_P(PassFile, MakesWhatTheFileSays) {
   if (is_update()) write_pass_file(path, cases);
 }
 
-INSTANTIATE_TEST_SUITE_P(All, PassFile, testing::ValuesIn(passes()),
+INSTANTIATE_TEST_SUITE_P(All, PassFile, testing::ValuesIn(all_passes()),
                          [](const auto& info) { return std::string(info.param.name); });
 
 // A file of cases that no row runs would rot.
 TEST(PassFiles, EachHasAPass) {
-  const std::vector<Pass> all = passes();
+  const std::vector<Pass> all = all_passes();
   for (const auto& entry : std::filesystem::directory_iterator(kFolder)) {
     if (entry.path().extension() != ".ir" || !INGOT_HAS_LLVM) continue;  // the CPU's rows come with LLVM
     EXPECT_NE(find_pass(all, entry.path().stem().string()), nullptr) << entry.path();

@@ -22,6 +22,7 @@ _BAD = {
     "backend[:device]": ["gpu", "cpu:x86-64-v9", "cuda:sm_70", 1.5, None, ["cpu"]],
     "bool": ["maybe", 2, 1.0, None, [True]],
     "number": ["many", "", -2, 1.5, None, [1], True],
+    "number[.number]": ["many", "", -2, "1.x", "1.", ".5", None, [1], True],
     "0..5": [6, 7, -1, "high", "", 2.0, None, True],
     "bytes": ["much", "", -2, 1.5, None, [1], True],
     "strict|default|fast": ["precise", "", 3, None, ["strict"]],
@@ -30,7 +31,15 @@ _BAD = {
     "name": ["no_such_thing", 3, None, ["simplify"]],
     "folder": [1.5, None, ["folder"]],
     "file": [1.5, None, ["file"]],
-    "names": ["no_such_thing", ["simplify", "no_such_thing"], 3, None, [3]],
+    "entries": [
+        "no_such_thing",
+        ["simplify", "no_such_thing"],
+        "simplify.no_such_rule",
+        "hoist@linear",
+        3,
+        None,
+        [3],
+    ],
     "patterns": [1.5, None, [3], {3}],
     "dtypes": ["f64", "nothing", 3, None, [3], {torch.float64}, torch.float16],
     "features": ["i386", "x86-64-v3+nothing", "", 3, None],
@@ -120,7 +129,7 @@ def test_a_bad_option_is_an_error_everywhere(name: str, value: Any, entries: dic
         with pytest.raises((ingot.UserError, ingot.UnsupportedError)) as caught:
             call({name: value})
         assert caught.value.code in ("INGOT-U001", "INGOT-U002", "INGOT-U003", "INGOT-U004", "INGOT-U005",
-                                     "INGOT-U011", "INGOT-U027", "INGOT-U121", "INGOT-U123"), entry  # fmt: skip
+                                     "INGOT-U011", "INGOT-U027", "INGOT-U031", "INGOT-U121", "INGOT-U123"), entry  # fmt: skip
 
 
 @pytest.mark.parametrize(
@@ -157,7 +166,8 @@ def test_options_are_a_dict() -> None:
 @pytest.mark.parametrize(
     "options",
     [{"torch_executed_ops": [torch.ops.aten.add.Tensor]}, {"torch_executed_ops": ("aten.add.Tensor",)},
-     {"disable_passes": ["simplify", "fuse"]}, {"disable_passes": "simplify,fuse"}, {"optimization_level": "2"},
+     {"disable_passes": ["simplify", "fuse"]}, {"disable_passes": "simplify,fuse"},
+     {"disable_passes": ["simplify.add_zero", "fuse@linear*"]}, {"bisect_passes": "2.1"}, {"optimization_level": "2"},
      {"verify_passes": 1}, {"shapes": "x:3x8"}, {"shapes": ["0:3x8"]},
      {"engine_cache_dir": Path("off")}],
 )  # fmt: skip

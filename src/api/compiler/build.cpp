@@ -104,6 +104,25 @@ void write_fields(JsonWriter& json, const PassRunner::Timing& pass) {
   json.field("name", pass.name);
   json.field("seconds", pass.seconds);
   json.field("changed", pass.changed);
+  json.field("is_optional", pass.is_optional);
+  json.field("rewrites", pass.rewrites.size());
+}
+
+// Where `bisect_passes` stopped.
+void write_last_rewrite(JsonWriter& json, const std::vector<PassRunner::Timing>& passes) {
+  const auto last = std::find_if(passes.rbegin(), passes.rend(), [](const PassRunner::Timing& pass) {
+    return pass.is_optional && !pass.rewrites.empty();
+  });
+  if (last == passes.rend()) return;
+  const Rewrite& rewrite = last->rewrites.back();
+  json.key("last_rewrite");
+  json.begin_object();
+  json.field("pass", last->name);
+  json.field("rule", rewrite.rule);
+  json.field("node", rewrite.node);
+  json.field("op", rewrite.op);
+  json.field("source", rewrite.source);
+  json.end_object();
 }
 
 void write_fields(JsonWriter& json, const Refusals::value_type& entry) {
@@ -218,6 +237,8 @@ class Build {
     json.field("seconds", total_seconds(phases));
     write_objects(json.key("phases"), phases);
     write_objects(json.key("passes"), report_.passes);
+    if (!report_.passes.empty()) write_last_rewrite(json, report_.passes);
+    json.list("disabled_without_node", report_.without_node);
     json.field("kernels", report_.kernels);
     json.field("distinct_kernels", report_.distinct_kernels);
     json.field("reused_kernels", report_.reused_kernels);

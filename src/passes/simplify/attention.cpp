@@ -87,7 +87,7 @@ Value* attention(Graph& graph, const Match& match) {
 }
 
 constexpr Rule kAttentionRules[] = {
-    {.from = "matmul(weights:softmax(scores), v)", .build = attention},
+    {.name = "attention", .from = "matmul(weights:softmax(scores), v)", .build = attention},
 };
 
 }  // namespace

@@ -52,11 +52,20 @@ Value* convert_directly(Graph& graph, const Match& match) {
 }
 
 constexpr Rule kConversionRules[] = {
-    {.from = "convert(x)", .to = "x", .when = has_operand_dtype},
-    {.from = "convert(first:convert(x))", .when = widens_first, .build = convert_directly},
-    {.from = "not_equal(convert(x), 0)", .to = "x", .when = is_from_bool},
-    {.from = "equal(convert(x), 1)", .to = "x", .when = is_from_bool},
-    {.from = "equal(convert(x), 0)", .to = "logical_not(x)", .when = is_from_bool},
+    {.name = "convert_to_same", .from = "convert(x)", .to = "x", .when = has_operand_dtype},
+    {.name = "convert_twice",
+     .from = "convert(first:convert(x))",
+     .when = widens_first,
+     .build = convert_directly},
+    {.name = "not_equal_to_zero_of_bool",
+     .from = "not_equal(convert(x), 0)",
+     .to = "x",
+     .when = is_from_bool},
+    {.name = "equal_to_one_of_bool", .from = "equal(convert(x), 1)", .to = "x", .when = is_from_bool},
+    {.name = "equal_to_zero_of_bool",
+     .from = "equal(convert(x), 0)",
+     .to = "logical_not(x)",
+     .when = is_from_bool},
 };
 
 }  // namespace

@@ -71,13 +71,18 @@ Value* without_mask(Graph& graph, const Match& match) {
 }
 
 constexpr Rule kJoinRules[] = {
-    {.from = "concat(...)", .build = without_empty_parts},
-    {.from = "slice(joined:concat(...))", .build = slice_of_part},
-    {.from = "slice_scatter(x, y)", .to = "y", .when = writes_all},
-    {.from = "slice_scatter(x, part:slice(x))", .to = "x", .when = writes_back},
-    {.from = "attention(q, k, v, 0)", .build = without_mask},
-    {.from = "attention(q, k, v, 1)", .build = without_mask},
-    {.from = "slice_scatter(x, inner:slice_scatter(part:slice(x), y))", .build = write_once},
+    {.name = "concat_of_empty", .from = "concat(...)", .build = without_empty_parts},
+    {.name = "slice_of_concat", .from = "slice(joined:concat(...))", .build = slice_of_part},
+    {.name = "slice_scatter_all", .from = "slice_scatter(x, y)", .to = "y", .when = writes_all},
+    {.name = "slice_scatter_itself",
+     .from = "slice_scatter(x, part:slice(x))",
+     .to = "x",
+     .when = writes_back},
+    {.name = "attention_with_zero_mask", .from = "attention(q, k, v, 0)", .build = without_mask},
+    {.name = "attention_with_true_mask", .from = "attention(q, k, v, 1)", .build = without_mask},
+    {.name = "slice_scatter_twice",
+     .from = "slice_scatter(x, inner:slice_scatter(part:slice(x), y))",
+     .build = write_once},
 };
 
 }  // namespace

@@ -90,13 +90,16 @@ bool quantizes_dequantized(const Match& match) {
 }
 
 constexpr Rule kQuantizationRules[] = {
-    {.from = "quantize(...)", .when = quantizes_dequantized, .build = numbers_of_same},
-    {.from = "reshape(x)", .build = dequantize_behind},
-    {.from = "transpose(x)", .build = dequantize_behind},
-    {.from = "slice(x)", .build = dequantize_behind},
-    {.from = "flip(x)", .build = dequantize_behind},
-    {.from = "max_pool(x)", .build = dequantize_behind},
-    {.from = "concat(...)", .build = dequantize_joined},
+    {.name = "quantize_dequantized",
+     .from = "quantize(...)",
+     .when = quantizes_dequantized,
+     .build = numbers_of_same},
+    {.name = "reshape_quantized", .from = "reshape(x)", .build = dequantize_behind},
+    {.name = "transpose_quantized", .from = "transpose(x)", .build = dequantize_behind},
+    {.name = "slice_quantized", .from = "slice(x)", .build = dequantize_behind},
+    {.name = "flip_quantized", .from = "flip(x)", .build = dequantize_behind},
+    {.name = "max_pool_quantized", .from = "max_pool(x)", .build = dequantize_behind},
+    {.name = "concat_quantized", .from = "concat(...)", .build = dequantize_joined},
 };
 
 }  // namespace

@@ -21,7 +21,7 @@ struct ParsedRule {
 };
 using RuleIndex = std::map<const Op*, std::vector<ParsedRule>>;
 
-RuleIndex parse_rules(std::span<const std::span<const Rule>> tables) {
+RuleIndex parse_rules(const Tables& tables) {
   RuleIndex index;
   for (const auto& table : tables) {
     for (const Rule& rule : table) {
@@ -55,24 +55,25 @@ Value* in_shape(Graph& graph, Value* value, const TensorType& type) {
   return graph.call(ops::expand, {value}, ops::NewShape{type.shape});
 }
 
-bool apply(Graph& graph, Node* node, const ParsedRule& parsed) {
+bool apply(Graph& graph, Node* node, const ParsedRule& parsed, Rewrites& rewrites) {
   const auto matched = match(graph, parsed.from, *node);
   if (!matched || (parsed.rule->when != nullptr && !parsed.rule->when(*matched))) return false;
+  if (rewrites.is_disabled(*node, parsed.rule->name)) return false;
   Graph::InsertBefore scope(graph, node);
   Value* value = parsed.to ? build(graph, *parsed.to, *matched) : parsed.rule->build(graph, *matched);
   if (value != nullptr) value = in_shape(graph, value, node->results[0]->type);
-  if (value == nullptr) return false;
+  if (value == nullptr || !rewrites.allow(*node, parsed.rule->name)) return false;
   replace_all_uses(graph, node->results[0], value);
   return true;
 }
 
-bool sweep(Graph& graph, const RuleIndex& index) {
+bool sweep(Graph& graph, const RuleIndex& index, Rewrites& rewrites) {
   bool changed = false;
   for (Node* node : graph.node_list()) {
     const auto rules = index.find(node->op);
     if (rules == index.end() || !is_used(graph, *node)) continue;
     for (const ParsedRule& rule : rules->second) {
-      if (!apply(graph, node, rule)) continue;
+      if (!apply(graph, node, rule, rewrites)) continue;
       changed = true;
       break;
     }
@@ -83,11 +84,19 @@ bool sweep(Graph& graph, const RuleIndex& index) {
 
 }  // namespace
 
-Graph rewrite(Graph graph, std::span<const std::span<const Rule>> tables) {
+Graph rewrite(Graph graph, const Tables& tables, Rewrites& rewrites) {
   const RuleIndex index = parse_rules(tables);
-  for (int i = 0; i < kMostSweeps && sweep(graph, index); ++i) {
+  for (int i = 0; i < kMostSweeps && sweep(graph, index, rewrites); ++i) {
   }
   return graph;
+}
+
+std::vector<std::string_view> names_of(const Tables& tables) {
+  std::vector<std::string_view> names;
+  for (const auto& table : tables) {
+    for (const Rule& rule : table) names.push_back(rule.name);
+  }
+  return names;
 }
 
 }  // namespace ingot::core::rewriting

@@ -6,20 +6,28 @@
 
 #include <span>
 #include <string_view>
+#include <vector>
 
+#include "passes/rewrites.h"
 #include "passes/simplify/pattern.h"
 
 namespace ingot::core::rewriting {
 
 struct Rule {
+  std::string_view name;  // in disable_passes; unique in its pass
   std::string_view from;
   std::string_view to = {};                                     // empty: `build` creates it
   bool (*when)(const Match& match) = nullptr;                   // null: always
   Value* (*build)(Graph& graph, const Match& match) = nullptr;  // null result: the rule does not apply
 };
 
-// Applies rules to a fixed point. Dead nodes are removed.
-Graph rewrite(Graph graph, std::span<const std::span<const Rule>> tables);
+using Tables = std::vector<std::span<const Rule>>;
+
+// Applies rules to a fixed point, where `rewrites` allows it for the node that a rule replaces. Dead nodes
+// are removed.
+Graph rewrite(Graph graph, const Tables& tables, Rewrites& rewrites);
+
+std::vector<std::string_view> names_of(const Tables& tables);
 
 // The tables of the pass `simplify`.
 std::span<const Rule> algebra_rules();

@@ -38,27 +38,37 @@ std::vector<Pass> own_passes(const Target& target) {
   return {
       {.name = "widen_contractions",
        .stage = Stage::kAdapt,
-       .run = [=](Graph graph) { return widen_contractions(std::move(graph), dtype); },
+       .run = [=](Graph graph,
+                  Rewrites& rewrites) { return widen_contractions(std::move(graph), dtype, rewrites); },
        .minimum_level = 3,
        .why = "before expand_transposed_convolutions, which looks for f32"},
       {.name = "keep_narrow_weights",
        .stage = Stage::kAdapt,
-       .run = [](Graph graph) { return keep_narrow_weights(std::move(graph), converts_weight); },
+       .run =
+           [](Graph graph, Rewrites& rewrites) {
+             return keep_narrow_weights(std::move(graph), converts_weight, rewrites);
+           },
        .minimum_level = 3,
        .why = "before layouts: the weight is packed as it is stored"},
       {.name = "shift_to_unsigned",
        .stage = Stage::kAdapt,
-       .run = [multiplies](Graph graph) { return shift_to_unsigned(std::move(graph), multiplies); },
+       .run = [multiplies](
+                  Graph graph,
+                  Rewrites& rewrites) { return shift_to_unsigned(std::move(graph), multiplies, rewrites); },
        .minimum_level = 3,
        .why = "before layouts: the kernel template of the result requests some"},
       {.name = "expand_transposed_convolutions",
        .stage = Stage::kAdapt,
-       .run = [](Graph graph) { return expand_transposed_convolutions(std::move(graph), is_f32); },
+       .run =
+           [](Graph graph, Rewrites& rewrites) {
+             return expand_transposed_convolutions(std::move(graph), is_f32, rewrites);
+           },
        .minimum_level = 3,
        .why = "before layouts: the kernel templates of its results request some"},
       {.name = "use_winograd",
        .stage = Stage::kLayout,
-       .run = [=](Graph graph) { return use_winograd(std::move(graph), winograd); },
+       .run = [=](Graph graph,
+                  Rewrites& rewrites) { return use_winograd(std::move(graph), winograd, rewrites); },
        .minimum_level = 3,
        .changes_rounding = true,
        .why = "before layouts are assigned: its kernel template needs others"},

@@ -261,8 +261,9 @@ TEST(Speed, NodesWithATemplate) {
 DType dtype_of_product(DType dtype) {
   Graph graph;
   graph.outputs = {product(graph, dtype)->results[0]};
+  Rewrites all;
   for (const Pass& pass : own_passes(Target{}))
-    if (pass.stage == Stage::kAdapt) graph = std::get<GraphPass>(pass.run)(std::move(graph));
+    if (pass.stage == Stage::kAdapt) graph = std::get<RewritePass>(pass.run)(std::move(graph), all);
   const auto is_product = [](const auto& node) { return node->op == &ops::matmul; };
   return (*std::ranges::find_if(graph.nodes(), is_product))->results[0]->type.dtype;
 }

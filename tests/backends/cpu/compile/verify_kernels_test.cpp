@@ -49,14 +49,17 @@ size_t verified(const Lowered& lowered, const Graph& graph) {
 
 Graph fused(Graph graph) {
   const Target target = native();
-  return fuse(std::move(graph), {.may_take_consumer =
-                                     [=](const Node& root, const Node& node) {
-                                       return backend().may_fuse_consumer(root, node, target).yes;
-                                     },
-                                 .may_take_producer =
-                                     [=](const Node& root, const Node& node) {
-                                       return backend().may_fuse_producer(root, node, target).yes;
-                                     }});
+  Rewrites all;
+  return fuse(std::move(graph),
+              {.may_take_consumer =
+                   [=](const Node& root, const Node& node) {
+                     return backend().may_fuse_consumer(root, node, target).yes;
+                   },
+               .may_take_producer =
+                   [=](const Node& root, const Node& node) {
+                     return backend().may_fuse_producer(root, node, target).yes;
+                   }},
+              all);
 }
 
 Graph chain(std::initializer_list<const Op*> ops) {
@@ -147,8 +150,9 @@ TEST(VerifyKernels, PassesContractionsAndTheirNeighbours) {
       made.graph.outputs = {results[which]};
       made.graph.erase_dead_nodes();
       const std::string name(results[which]->producer->op->name);
-      Graph graph = assign_layouts(std::move(made.graph),
-                                   [&](const Node& node) { return backend().layouts(node, target); });
+      Rewrites all;
+      Graph graph = assign_layouts(
+          std::move(made.graph), [&](const Node& node) { return backend().layouts(node, target); }, all);
       graph = fused(std::move(graph));
       try {
         count += verified(lower(graph, target), graph);

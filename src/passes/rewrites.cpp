@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "passes/rewrites.h"
+
+#include <fnmatch.h>
+
+#include <algorithm>
+
+namespace ingot::core {
+namespace {
+
+bool fits_pattern(const std::string& pattern, std::string_view name) {
+  return pattern.empty() || fnmatch(pattern.c_str(), std::string(name).c_str(), 0) == 0;
+}
+
+}  // namespace
+
+bool Disabled::has_node(const Node& node) const { return fits_pattern(nodes, node.name); }
+
+Disabled parse_disabled(std::string_view entry) {
+  const size_t at = std::min(entry.find('@'), entry.size());
+  const std::string_view what = entry.substr(0, at);
+  const size_t dot = std::min(what.find('.'), what.size());
+  Disabled parsed{.pass = std::string(what.substr(0, dot)), .rule = {}, .nodes = {}};
+  if (dot < what.size()) parsed.rule = what.substr(dot + 1);
+  if (at < entry.size()) parsed.nodes = entry.substr(at + 1);
+  return parsed;
+}
+
+Rewrites::Rewrites(std::string_view pass, const std::vector<Disabled>& disabled, std::optional<int64_t> limit)
+    : limit_(limit) {
+  for (const Disabled& entry : disabled) {
+    if (entry.pass == pass) disabled_.push_back(entry);
+  }
+}
+
+bool Rewrites::is_disabled(const Node& node, std::string_view rule) const {
+  return std::ranges::any_of(disabled_, [&](const Disabled& entry) {
+    return fits_pattern(entry.rule, rule) && entry.has_node(node);
+  });
+}
+
+bool Rewrites::allow(const Node& node, std::string_view rule) {
+  if (limit_ && std::ssize(made_) >= *limit_) return false;
+  if (is_disabled(node, rule)) return false;
+  made_.push_back({std::string(rule), node.name, std::string(node.op->name), node.source.to_string()});
+  return true;
+}
+
+}  // namespace ingot::core
