@@ -20,6 +20,7 @@ from ingot.errors import DeviceError, Error, InternalError, UnsupportedError, Us
 from ingot.session import Session, cache_stats
 
 if TYPE_CHECKING:
+    from ingot.bisecting import bisect
     from ingot.building import build
     from ingot.comparing import compare
     from ingot.front import compile, report
@@ -36,6 +37,7 @@ get_threads = _core.get_threads
 
 # Name -> module that defines it; all except `build` and `refit_module_weights` import torch.
 _LAZY = {
+    "bisect": "ingot.bisecting",
     "compare": "ingot.comparing",
     "compile": "ingot.front",
     "build": "ingot.building",
@@ -54,8 +56,8 @@ _LAZY = {
 
 __all__ = [
     "DeviceError", "Engine", "Error", "Input", "InternalError", "MutableModule", "Port", "Session", "UnsupportedError",
-    "UserError", "build", "cache_stats", "compare", "compile", "dynamo", "explain", "fx", "get_threads", "load", "profile", "quantize",
-    "refit_module_weights", "report", "save", "set_threads", "ts",
+    "UserError", "bisect", "build", "cache_stats", "compare", "compile", "dynamo", "explain", "fx", "get_threads", "load", "profile",
+    "quantize", "refit_module_weights", "report", "save", "set_threads", "ts",
 ]  # fmt: skip
 
 

@@ -1,0 +1,84 @@
+# SPDX-License-Identifier: Apache-2.0
+"""ingot.bisect finds the rewrite after which a result is wrong."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import ingot
+import pytest
+import torch
+from torch import nn
+
+
+class Convolutions(nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.layers = nn.Sequential(
+            nn.Conv2d(3, 8, 3), nn.BatchNorm2d(8), nn.ReLU(), nn.Conv2d(8, 8, 3), nn.BatchNorm2d(8), nn.ReLU()
+        )
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return self.layers(x)
+
+
+@pytest.fixture(scope="module")
+def model() -> nn.Module:
+    torch.manual_seed(0)
+    model = Convolutions().eval().requires_grad_(False)
+    for layer in model.layers:
+        if isinstance(layer, nn.BatchNorm2d):
+            layer.running_mean.uniform_(-1, 1)
+            layer.running_var.uniform_(0.5, 2)
+    return model
+
+
+X = torch.randn(1, 3, 12, 12, generator=torch.Generator().manual_seed(1))
+
+
+def built(model: nn.Module, **options: object) -> torch.Tensor:
+    return ingot.build(torch.export.export(model, (X,)), cache_built_engines=False, **options)(X)
+
+
+def test_nothing_is_wrong(model: nn.Module) -> None:
+    assert ingot.bisect(model, [X]) is None
+
+
+def test_the_first_rewrite_that_changes_bits(model: nn.Module, tmp_path: Path) -> None:
+    """With no tolerance at all, what rounds differently is found: a batch norm that is folded."""
+    culprit = ingot.bisect(model, [X], rtol=0, atol=0)
+    assert culprit is not None
+    passes, rewrites = map(int, culprit.limit.split("."))
+    plain = built(model, bisect_passes=0)
+    assert not torch.equal(built(model, bisect_passes=culprit.limit), plain)
+    assert torch.equal(built(model, bisect_passes=f"{passes}.{rewrites - 1}"), plain)
+    assert culprit.pass_name in str(culprit)
+    assert culprit.node in str(culprit)
+    assert culprit.builds <= 16
+    path = tmp_path / "model.pt2"
+    torch.export.save(torch.export.export(model, (X,)), path)
+    assert ingot.bisect(path, [X], rtol=0, atol=0).limit == culprit.limit
+
+
+def test_a_node_that_is_turned_off_is_not_found_again(model: nn.Module) -> None:
+    """Turning off what is found leads from one rewrite to the next, until the bits are those without passes."""
+    found: list[str] = []
+    while culprit := ingot.bisect(model, [X], rtol=0, atol=0, disable_passes=found):
+        assert culprit.disable not in found
+        assert culprit.pass_name
+        found.append(culprit.disable)
+    assert sum(entry.startswith("fold_batch_norm@") for entry in found) == 2
+    assert torch.equal(built(model, disable_passes=found), built(model, bisect_passes=0))
+
+
+def test_wrong_before_any_pass(model: nn.Module) -> None:
+    culprit = ingot.bisect(model, [X], is_wrong=lambda outputs: True)
+    assert culprit is not None
+    assert culprit.pass_name == ""
+    assert culprit.disable == ""
+    assert "level 0" in str(culprit)
+
+
+def test_options_are_checked(model: nn.Module) -> None:
+    with pytest.raises(ingot.UserError, match="optimisation"):
+        ingot.bisect(model, [X], optimisation_level=3)
