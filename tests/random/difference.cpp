@@ -51,8 +51,10 @@ bool is_allowed(double got, double wanted, std::span<const double> noisy, const 
   return std::abs(got - wanted) <= rule.absolute + rule.relative * std::abs(wanted) + kNoiseFactor * spread;
 }
 
-bool is_allowed_integer(int64_t got, int64_t wanted, std::span<const double> noisy) {
-  const auto other = [&](double value) { return value != static_cast<double>(wanted); };
+// Compared as integers: as doubles, those beyond 2^53 would hide that noise changes them.
+bool is_allowed_integer(int64_t got, int64_t wanted, const std::vector<const Tensor*>& noisy,
+                        const std::vector<int64_t>& index) {
+  const auto other = [&](const Tensor* each) { return read_integer(each->view(), index) != wanted; };
   return got == wanted || std::ranges::any_of(noisy, other);
 }
 
@@ -65,10 +67,10 @@ std::string difference(const Tensor& got, const Tensor& wanted, const std::vecto
     std::vector<double> values;
     for (const Tensor* tensor : noisy) values.push_back(read_double(tensor->view(), index));
     const double a = read_double(got.view(), index), b = read_double(wanted.view(), index);
-    const bool allowed =
-        is_floating(got.dtype)
-            ? is_allowed(a, b, values, rule_of(got.dtype))
-            : is_allowed_integer(read_integer(got.view(), index), read_integer(wanted.view(), index), values);
+    const bool allowed = is_floating(got.dtype)
+                             ? is_allowed(a, b, values, rule_of(got.dtype))
+                             : is_allowed_integer(read_integer(got.view(), index),
+                                                  read_integer(wanted.view(), index), noisy, index);
     if (!allowed && count++ == 0)
       text = fmt::format("[{}] is {} and not {}, with noise {}", fmt::join(index, ","), a, b, values);
     for (size_t dim = index.size(); dim-- > 0;) {
