@@ -82,6 +82,10 @@ Graph use_winograd(Graph graph, const ConvolutionRule& rule, Rewrites& rewrites)
 // Convolutions over one dim become ones over two, the first of extent 1, where the rule says so.
 Graph lift_convolutions(Graph graph, const ConvolutionRule& rule, Rewrites& rewrites);
 
+// Convolutions of few channels whose windows lie side by side, as at the start of vision transformers, become
+// products of all pixels of each window. `rule`: those that get faster by it.
+Graph fold_patches(Graph graph, const ConvolutionRule& rule, Rewrites& rewrites);
+
 // Gives convolutions with constant weights channels of zeros, up to a multiple of what the target answers; 1:
 // as they are.
 using ChannelRule = std::function<int64_t(const Node& convolution)>;

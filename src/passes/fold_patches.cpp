@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ops/convolution.h"
+#include "ops/ops.h"
+#include "ops/reshape.h"
+#include "ops/view.h"
+#include "passes/replace_all_uses.h"
+#include "passes/target_passes.h"
+
+namespace ingot::core {
+namespace {
+
+constexpr size_t kImageRank = 4;  // [N, C, H, W]
+constexpr int64_t kFewChannels = 4;
+
+// Whether windows lie side by side and cover the image.
+bool cuts_patches(const Node& node) {
+  const auto convolution = node.attributes<ops::Convolution>();
+  const Shape &image = node.operand_type(0).shape, &window = node.operand_type(1).shape,
+              &result = node.results[0]->type.shape;
+  const auto channels = image[1].constant();
+  if (image.size() != kImageRank || convolution.groups != 1 || !channels || *channels > kFewChannels)
+    return false;
+  for (size_t i = 0; i < convolution.stride.size(); ++i) {
+    const int64_t step = convolution.stride[i];
+    if (step < 2 || window[2 + i] != Dim(step) || convolution.padding[i] != 0 || convolution.dilation[i] != 1)
+      return false;
+    if (result[2 + i] * step != image[2 + i]) return false;
+  }
+  return true;
+}
+
+// [N, C, H, W] -> [N, C * down * across, H / down, W / across]
+Value* patches_as_channels(Graph& graph, Value* image, int64_t down, int64_t across, const Shape& result) {
+  const Shape shape = image->type.shape;
+  Value* value = graph.call(ops::reshape, {image},
+                            ops::NewShape{{shape[0], shape[1], result[2], down, result[3], across}});
+  value = graph.call(ops::transpose, {value}, ops::Permutation{{0, 1, 3, 5, 2, 4}});
+  return graph.call(ops::reshape, {value},
+                    ops::NewShape{{shape[0], shape[1] * (down * across), result[2], result[3]}});
+}
+
+}  // namespace
+
+Graph fold_patches(Graph graph, const ConvolutionRule& rule, Rewrites& rewrites) {
+  for (Node* node : graph.node_list()) {
+    if (node->op != &ops::convolution || !rule(*node) || !cuts_patches(*node) || !rewrites.allow(*node))
+      continue;
+    const auto stride = node->attributes<ops::Convolution>().stride;
+    const Graph::InsertBefore scope(graph, node);
+    Value* const patches = patches_as_channels(graph, node->operands[0], stride.at(0), stride.at(1),
+                                               node->results[0]->type.shape);
+    const Dim windows = node->operand_type(1).shape[0];
+    Value* const window =
+        graph.call(ops::reshape, {node->operands[1]}, ops::NewShape{{windows, patches->type.shape[1], 1, 1}});
+    replace_all_uses(graph, node->results[0],
+                     graph.call(ops::convolution, {patches, window, node->operands[2]},
+                                ops::Convolution{{1, 1}, {0, 0}, {1, 1}, 1}));
+  }
+  graph.erase_dead_nodes();
+  return graph;
+}
+
+}  // namespace ingot::core
