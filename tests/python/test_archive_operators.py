@@ -17,7 +17,7 @@ from torch.utils import _pytree
 
 
 def noise(*shape: int) -> torch.Tensor:
-    return torch.randn(*shape, generator=torch.Generator().manual_seed(len(shape)))
+    return torch.randn(shape, generator=torch.Generator().manual_seed(len(shape)))
 
 
 def activations(x: torch.Tensor, y: torch.Tensor) -> tuple:
@@ -269,6 +269,29 @@ MODELS = {
 def test_models(name: str, tmp_path: Path) -> None:
     model, args = MODELS[name]
     assert_archive(model.eval(), args, tmp_path)
+
+
+class Pairs(nn.Module):
+    """Formulas of two tensors with promotion rules of their own, for all pairs of `values`."""
+
+    def forward(self, values: list[torch.Tensor]) -> list[torch.Tensor]:
+        pairs = [(a, b) for a in values for b in values if a.dim() + b.dim() > 0]
+        results = [
+            functional.cosine_similarity(a, b, dim=-1)
+            for a, b in pairs
+            if a.is_floating_point() or b.is_floating_point()
+        ]
+        return results + [
+            functional.pairwise_distance(a, b)
+            for a, b in pairs
+            if a.is_floating_point() and b.is_floating_point()
+        ]
+
+
+def test_dtypes_of_pairs(tmp_path: Path) -> None:
+    dtypes = (torch.float16, torch.float32, torch.float64, torch.int32)
+    values = [(3 * noise(*shape).abs() + 1).to(dtype) for dtype in dtypes for shape in ((), (4,), (3, 4))]
+    assert_archive(Pairs(), (values,), tmp_path)
 
 
 @pytest.mark.parametrize("options", [{}, {"norm_first": True, "activation": "gelu"}])

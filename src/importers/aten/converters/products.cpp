@@ -202,18 +202,25 @@ void row_distances(Call& call) {
   call.give(norm_of(call, difference, call.number("p"), {static_cast<int64_t>(difference.shape().size()) - 1},
                     call.flag("keepdim")));
 }
+// Each operand is divided by its norm in its own dtype, or integers in that of both; then both have dims,
+// even if one had none, and the wider dtype wins.
 void cosine_similarity(Call& call) {
-  const DType dtype = promoted_to_floating(call, {"x1", "x2"});
-  const Term a(call, operand(call, "x1", dtype)), b(call, operand(call, "x2", dtype));
+  const DType common = promoted_to_floating(call, {"x1", "x2"});
+  const auto own = [&](std::string_view name) {
+    const DType dtype = call.tensor(name)->type.dtype;
+    return is_floating(dtype) ? dtype : common;
+  };
+  const DType wide = promote(own("x1"), own("x2"));
   const Shape& shape = call.result_meta().shape;
   const auto axis = static_cast<int64_t>(call.axis("dim", shape.size() + 1));
-  const Term both = a * b;  // only its shape matters: dims of size 1 are broadcast for the norm too
-  const auto normed = [&](const Term& given) {
-    const Term x(call, expanded(call, given, both.shape()));
+  // Only its shape matters: dims of size 1 are broadcast for the norm too.
+  const Term both = Term(call, operand(call, "x1", wide)) * Term(call, operand(call, "x2", wide));
+  const auto normed = [&](std::string_view name) {
+    const Term x(call, expanded(call, operand(call, name, own(name)), both.shape()));
     const Term size = norm_of(call, x, 2, {axis}, true);
-    return x / size.apply(ops::maximum, call.number("eps"));
+    return Term(call, converted(call.graph(), x / size.apply(ops::maximum, call.number("eps")), wide));
   };
-  call.give(summed_product(normed(a), normed(b), axis));
+  call.give(summed_product(normed("x1"), normed("x2"), axis));
 }
 
 // ---- weight norm ----
