@@ -7,7 +7,9 @@
 #include <map>
 
 #include "importers/aten/converters/call.h"
+#include "importers/aten/converters/complex.h"
 #include "importers/aten/converters/converters.h"
+#include "importers/aten/converters/parts.h"
 #include "importers/aten/importer.h"
 #include "importers/aten/program/bound_symbols.h"
 #include "importers/aten/program/guards.h"
@@ -45,6 +47,12 @@ core::Value* as_written(core::Graph& graph, core::Value* value, const TensorType
   return from == to ? value : graph.call(ops::expand, {value}, ops::NewShape{to});
 }
 
+Tensor as_pairs(Tensor complex) {
+  complex.dtype = component_of(complex.dtype);
+  complex.shape.push_back(2);
+  return complex;
+}
+
 class ProgramImport {
  public:
   ProgramImport(const Program& program, bool weights_are_constants)
@@ -57,6 +65,7 @@ class ProgramImport {
 
   Imported run() {
     refuse_partly_shared_memory(source_, importer_.aliases());
+    refuse_complex_boundary();
     for (const Input& input : source_.inputs) {
       if (!importer_.aliases().is_view(input.value)) add_input(input);
     }
@@ -87,6 +96,32 @@ class ProgramImport {
   }
 
  private:
+  // Engines take and return reals alone. Names the first node that would read or make another: torch can run
+  // it.
+  void refuse_complex_boundary() const {
+    const bool none = std::ranges::none_of(source_.values, [](const Value& value) {
+      return value.kind == ValueKind::kTensor && is_complex(value.tensor.dtype);
+    });
+    if (none) return;
+    const std::vector<Refusal> refusals = find_unsupported(source_);
+    for (const Refusal& refusal : refusals) {
+      const Node& node = source_.nodes[refusal.node];
+      if (is_complex_call(source_, node)) refuse_node(node, refusal.reason);
+    }
+    const auto refuse_outside = [&](ValueId id) {
+      const Value& value = source_.values[id];
+      if (value.kind == ValueKind::kTensor && is_complex(value.tensor.dtype))
+        throw UnsupportedError("INGOT-N521",
+                               fmt::format("\"{}\" is complex, and enters or leaves the engine", value.name));
+    };
+    for (const Input& input : source_.inputs) {
+      if (input.kind == InputKind::kUser) refuse_outside(input.value);
+    }
+    for (const Output& output : source_.outputs) {
+      if (const auto* id = std::get_if<ValueId>(&output.value.value)) refuse_outside(*id);
+    }
+  }
+
   void add_input(const Input& input) {
     const Value& value = source_.values[input.value];
     const bool written = importer_.aliases().written.contains(input.value);
@@ -141,6 +176,7 @@ class ProgramImport {
     if (!input.data)
       throw UserError("INGOT-U522", fmt::format("the program has no values for \"{}\"", input.name));
     const TensorView& data = input.data->view;
+    if (is_complex(data.dtype)) return result_.graph.add_constant(as_pairs(to_dense(data)));
     if (!may_be_weight(data) || input.kind == InputKind::kConstant || weights_are_constants_)
       return result_.graph.add_constant(to_dense(data));
     const auto number = static_cast<int64_t>(result_.weights.size());

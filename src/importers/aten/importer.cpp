@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <span>
 
+#include "importers/aten/converters/complex.h"
 #include "importers/aten/converters/converters.h"
 #include "importers/aten/one_dtype.h"
 #include "importers/aten/program/node_error.h"
@@ -82,20 +83,20 @@ void Importer::run() {
   }
 }
 
-void Importer::refuse_complex(const Node& node) const {
-  for (const auto& output : node.outputs) {
-    if (output && value(*output).kind == ValueKind::kTensor && is_complex(value(*output).tensor.dtype))
-      refuse_node(node, "complex numbers");
-  }
+// `node`: with the functional variant as its target; errors name `reported`.
+const Converter& Importer::converter_of(const Node& node, const Node& reported) const {
+  const bool is_complex = is_complex_call(source_, reported);
+  const Converter* converter = is_complex ? find_complex_converter(node) : find_converter(node.target);
+  if (converter == nullptr)
+    refuse_node(reported, is_complex ? "complex numbers" : "Ingot has no such operator");
+  return *converter;
 }
 
 void Importer::import_node(size_t index) {
   Node node = source_.nodes[index];
-  refuse_complex(node);
+  const Converter& converter = converter_of(node, source_.nodes[index]);
   complete_arguments(node);
-  const Converter* converter = find_converter(node.target);
-  if (converter == nullptr) refuse_node(node, "Ingot has no such operator");
-  apply(*converter, node);
+  apply(converter, node);
   for (const auto& output : node.outputs) {
     if (output) require_recorded(node, value(*output), slots_[*output], graph_.symbols);
   }
@@ -104,7 +105,7 @@ void Importer::import_node(size_t index) {
 // Shape rules see calls that torch accepted: if they fail, the gap is ours, not the program's.
 void Importer::apply(const Converter& converter, const Node& node) {
   Call call(*this, node);
-  require_one_dtype(call);
+  if (!is_complex_call(source_, node)) require_one_dtype(call);
   try {
     converter.convert(call);
   } catch (const UserError& error) {
@@ -119,12 +120,11 @@ void Importer::import_in_place(size_t index) {
   complete_arguments(node);
   node.target = functional_target(node.target);
   take_names_of_twin(node);
-  const Converter* converter = find_converter(node.target);
-  if (converter == nullptr) refuse_node(source_.nodes[index], "Ingot has no such operator");
+  const Converter& converter = converter_of(node, source_.nodes[index]);
   const ValueId target = *aliases_.target[index];
   core::Value* before = tensor(target);
   node.outputs = {target};
-  apply(*converter, node);
+  apply(converter, node);
   core::Value** made = std::get_if<core::Value*>(&slots_[target]);
   if (made == nullptr) refuse_node(node, "it returns no tensor");
   core::Value* result = *made;

@@ -40,7 +40,7 @@ class Importer final : public Scope {
   void import_node(size_t index);
   void apply(const Converter& converter, const Node& node);
   void import_in_place(size_t index);
-  void refuse_complex(const Node& node) const;
+  const Converter& converter_of(const Node& node, const Node& reported) const;
   void inline_graph(const Node& node);  // wrap_with_set_grad_enabled and similar
   [[noreturn]] void refuse_missing(ValueId id) const;
   void write(ValueId id, core::Value* value);

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "importers/aten/recorded.h"
 
+#include "importers/aten/converters/parts.h"
+
 #include <fmt/core.h>
 
 #include <algorithm>
@@ -51,6 +53,14 @@ bool are_equal(const Shape& a, const Shape& b, const SymbolTable& symbols) {
   return std::ranges::equal(a, b, [&](const Dim& x, const Dim& y) { return are_equal(x, y, symbols); });
 }
 
+// Complex tensors are imported as pairs of reals.
+TensorMeta as_imported(TensorMeta meta) {
+  if (!is_complex(meta.dtype)) return meta;
+  meta.dtype = component_of(meta.dtype);
+  meta.shape.emplace_back(2);
+  return meta;
+}
+
 [[noreturn]] void refuse(const Node& node, const std::string& made, const std::string& recorded) {
   throw UnsupportedError(
       {.code = "INGOT-N523",
@@ -66,7 +76,7 @@ bool are_equal(const Shape& a, const Shape& b, const SymbolTable& symbols) {
 void require_recorded(const Node& node, const Value& recorded, const ImportedValue& made,
                       const SymbolTable& symbols) {
   if (const auto* value = std::get_if<core::Value*>(&made); value && recorded.kind == ValueKind::kTensor) {
-    const TensorMeta& meta = recorded.tensor;
+    const TensorMeta meta = as_imported(recorded.tensor);
     const TensorType& type = (*value)->type;
     if (type.dtype == meta.dtype && are_equal(type.shape, meta.shape, symbols)) return;
     refuse(node, to_string(TensorType{type.dtype, type.shape, {}}),

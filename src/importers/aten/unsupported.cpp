@@ -1,6 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
+#include <set>
+
 #include <fmt/core.h>
 
+#include "importers/aten/converters/complex.h"
 #include "importers/aten/converters/converters.h"
 #include "importers/aten/import.h"
 #include "importers/aten/importer.h"
@@ -15,7 +19,6 @@ namespace {
 std::string refuse_value(const Value& value, const BoundSymbols& bound) {
   if (value.kind == ValueKind::kOther)
     return fmt::format("\"{}\" is of a kind or dtype that engines do not support", value.name);
-  if (value.kind == ValueKind::kTensor && is_complex(value.tensor.dtype)) return "complex numbers";
   if (!unbound_symbol(value.tensor.shape, bound).empty())
     return fmt::format("the size of \"{}\" depends on data, or on a number that is not a size", value.name);
   if (value.integer && !unbound_symbol({&*value.integer, 1}, bound).empty())
@@ -35,7 +38,12 @@ std::string refuse_argument(const Graph& graph, const Argument& argument, const 
 
 std::string refuse(const Graph& graph, const Node& node, bool is_in_place, const BoundSymbols& bound) {
   const std::string target = is_in_place ? functional_target(node.target) : node.target;
-  if (find_converter(target) == nullptr && !is_transparent(node)) return "Ingot has no such operator";
+  const bool is_complex = is_complex_call(graph, node);
+  Node functional = node;
+  functional.target = target;
+  if (is_complex && find_complex_converter(functional) == nullptr) return "complex numbers";
+  if (!is_complex && find_converter(target) == nullptr && !is_transparent(node))
+    return "Ingot has no such operator";
   for (const NamedArgument& argument : node.arguments) {
     if (std::string reason = refuse_argument(graph, argument.argument, bound); !reason.empty()) return reason;
   }
@@ -46,21 +54,68 @@ std::string refuse(const Graph& graph, const Node& node, bool is_in_place, const
   return {};
 }
 
+void add_complex(const Graph& graph, const Argument& argument, std::set<ValueId>& values) {
+  const auto* id = std::get_if<ValueId>(&argument.value);
+  if (id != nullptr && graph.values[*id].kind == ValueKind::kTensor &&
+      is_complex(graph.values[*id].tensor.dtype))
+    values.insert(*id);
+  if (const auto* list = std::get_if<ArgumentList>(&argument.value)) {
+    for (const Argument& item : *list) add_complex(graph, item, values);
+  }
+}
+
+// The complex operands and results of a node.
+std::set<ValueId> complex_values(const Graph& graph, const Node& node) {
+  std::set<ValueId> values;
+  for (const NamedArgument& argument : node.arguments) add_complex(graph, argument.argument, values);
+  for (const auto& output : node.outputs) {
+    if (output) add_complex(graph, {*output}, values);
+  }
+  return values;
+}
+
+// Engines take and return reals alone: nodes that share a complex value with torch, or with the caller, run
+// in torch too, and so on.
+void refuse_at_boundary(const Graph& graph, const Aliases& aliases, std::vector<std::string>& reasons) {
+  std::set<ValueId> outside;
+  for (const Input& input : graph.inputs) {
+    const bool is_stored = input.kind != InputKind::kUser && !aliases.written.contains(input.value);
+    if (!is_stored) add_complex(graph, {input.value}, outside);
+  }
+  for (const Output& output : graph.outputs) add_complex(graph, output.value, outside);
+  for (size_t before = graph.nodes.size() + 1, count = 0; before != count;) {
+    before = count;
+    count = 0;
+    for (size_t i = 0; i < graph.nodes.size(); ++i) {
+      const std::set<ValueId> values = complex_values(graph, graph.nodes[i]);
+      const bool is_outside = std::ranges::any_of(values, [&](ValueId id) { return outside.contains(id); });
+      if (reasons[i].empty() && is_outside) reasons[i] = "complex numbers that enter or leave the engine";
+      if (reasons[i].empty()) continue;
+      outside.insert(values.begin(), values.end());
+      ++count;
+    }
+  }
+}
+
 }  // namespace
 
 bool has_importer(std::string_view target) {
   const Converter* converter = find_converter(target);
-  return converter != nullptr && !converter->composed;
+  return converter != nullptr ? !converter->composed : find_complex_converter(target) != nullptr;
 }
 
 std::vector<Refusal> find_unsupported(const Graph& graph) {
   const Aliases aliases = find_aliases(graph);
   const BoundSymbols bound = bound_symbols(graph);
+  std::vector<std::string> reasons(graph.nodes.size());
+  for (size_t i = 0; i < graph.nodes.size(); ++i)
+    reasons[i] = refuse(graph, graph.nodes[i], aliases.target[i].has_value(), bound);
+  refuse_at_boundary(graph, aliases, reasons);
   std::vector<Refusal> refusals;
   for (size_t i = 0; i < graph.nodes.size(); ++i) {
     const Node& node = graph.nodes[i];
-    std::string reason = refuse(graph, node, aliases.target[i].has_value(), bound);
-    if (!reason.empty()) refusals.push_back({i, node.target, std::move(reason), source_text(node.source)});
+    if (!reasons[i].empty())
+      refusals.push_back({i, node.target, std::move(reasons[i]), source_text(node.source)});
   }
   return refusals;
 }

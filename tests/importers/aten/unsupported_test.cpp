@@ -7,6 +7,7 @@
 namespace ingot::core::aten::test {
 namespace {
 
+using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::IsEmpty;
 
@@ -40,9 +41,45 @@ TEST(Unsupported, TellsNodeTargetAndLine) {
   EXPECT_EQ(refusals[0].source, "model.py:2 in forward");
 }
 
-TEST(Unsupported, RefusesComplexNumbers) {
+std::vector<std::string> reasons_of(const ProgramWriter& writer) {
+  std::vector<std::string> reasons(writer.program.graph.nodes.size());
+  for (const Refusal& refusal : find_unsupported(writer.program.graph))
+    reasons[refusal.node] = refusal.reason;
+  return reasons;
+}
+constexpr const char* kAtBoundary = "complex numbers that enter or leave the engine";
+
+TEST(Unsupported, TakesComplexValuesInsideOfAnEngine) {
   ProgramWriter writer;
-  writer.call("aten.add.Tensor", {{writer.input("x", {2}, DType::kC64)}, {int64_t{1}}}, {2}, DType::kC64);
+  const ValueId z =
+      writer.call("aten.view_as_complex.default", {{writer.input("x", {3, 2})}}, {3}, DType::kC64);
+  const ValueId squared = writer.call("aten.mul.Tensor", {{z}, {z}}, {3}, DType::kC64);
+  writer.output(writer.call("aten.abs.default", {{squared}}, {3}));
+  EXPECT_THAT(find_unsupported(writer.program.graph), IsEmpty());
+}
+
+TEST(Unsupported, RefusesComplexInputsAndWhatFollowsFromThem) {
+  ProgramWriter writer;
+  const ValueId z =
+      writer.call("aten.add.Tensor", {{writer.input("z", {2}, DType::kC64)}, {int64_t{1}}}, {2}, DType::kC64);
+  const ValueId size = writer.call("aten.abs.default", {{z}}, {2});
+  writer.output(writer.call("aten.relu.default", {{size}}, {2}));
+  EXPECT_THAT(reasons_of(writer), ElementsAre(kAtBoundary, kAtBoundary, ""));
+}
+
+TEST(Unsupported, RefusesWhatSharesComplexValuesWithTorch) {
+  ProgramWriter writer;
+  const ValueId z =
+      writer.call("aten.view_as_complex.default", {{writer.input("x", {3, 2})}}, {3}, DType::kC64);
+  writer.call("aten.tan.default", {{z}}, {3}, DType::kC64);
+  writer.output(writer.call("aten.abs.default", {{z}}, {3}));
+  EXPECT_THAT(reasons_of(writer), ElementsAre(kAtBoundary, "complex numbers", kAtBoundary));
+}
+
+TEST(Unsupported, RefusesComplexNumbersAsArguments) {
+  ProgramWriter writer;
+  const ValueId x = writer.input("x", {2});
+  writer.call("aten.mul.Tensor", {{x}, {std::string("2j")}}, {2}, DType::kC64);
   EXPECT_EQ(only_reason(writer), "complex numbers");
 }
 

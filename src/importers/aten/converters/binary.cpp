@@ -162,22 +162,9 @@ void extreme_number(Call& call) {
   call.give(result);
 }
 
-// Scaled by the larger one, so that no square overflows. An infinite operand decides, whatever the other is.
 void hypotenuse(Call& call) {
   const DType dtype = promoted_to_floating(call, {"self", "other"});
-  core::Value* a = emit(call, ops::absolute, {operand(call, "self", dtype)});
-  core::Value* b = emit(call, ops::absolute, {operand(call, "other", dtype)});
-  core::Value *large = emit(call, ops::maximum, {a, b}), *small = emit(call, ops::minimum, {a, b});
-  core::Value* ratio = emit(call, ops::divide, {small, large});
-  core::Value* squares =
-      emit(call, ops::add, {emit(call, ops::multiply, {ratio, ratio}), scalar(call.graph(), 1, dtype)});
-  core::Value* result = emit(call, ops::multiply, {large, emit(call, ops::square_root, {squares})});
-  core::Value* is_zero = emit(call, ops::equal, {large, scalar(call.graph(), 0, dtype)});
-  core::Value* is_infinite =
-      emit(call, ops::logical_or, {emit(call, ops::is_infinite, {a}), emit(call, ops::is_infinite, {b})});
-  core::Value* infinity = scalar(call.graph(), std::numeric_limits<double>::infinity(), dtype);
-  result = emit(call, ops::select, {is_zero, large, result});
-  call.give(emit(call, ops::select, {is_infinite, infinity, result}));
+  call.give(hypotenuse_of(call, operand(call, "self", dtype), operand(call, "other", dtype)));
 }
 
 constexpr Converter kBinaryConverters[] = {

@@ -4,12 +4,14 @@
 #include <fmt/core.h>
 
 #include <algorithm>
+#include <limits>
 #include <numeric>
 
 #include "importers/aten/converters/promotion.h"
 #include "ops/axis.h"
 #include "ops/generate.h"
 #include "ops/reshape.h"
+#include "ops/select.h"
 #include "ops/view.h"
 #include "types/predicate.h"
 
@@ -111,6 +113,24 @@ core::Value* concatenated(Call& call, std::vector<core::Value*> values, size_t a
 
 core::Value* filled(Call& call, Shape shape, double value, DType dtype) {
   return expanded(call, scalar(call.graph(), value, dtype), std::move(shape));
+}
+
+// Scaled by the larger one, so that no square overflows. An infinite operand decides, whatever the other is.
+core::Value* hypotenuse_of(Call& call, core::Value* a, core::Value* b) {
+  const DType dtype = a->type.dtype;
+  a = emit(call, ops::absolute, {a});
+  b = emit(call, ops::absolute, {b});
+  core::Value *large = emit(call, ops::maximum, {a, b}), *small = emit(call, ops::minimum, {a, b});
+  core::Value* ratio = emit(call, ops::divide, {small, large});
+  core::Value* squares =
+      emit(call, ops::add, {emit(call, ops::multiply, {ratio, ratio}), scalar(call.graph(), 1, dtype)});
+  core::Value* result = emit(call, ops::multiply, {large, emit(call, ops::square_root, {squares})});
+  core::Value* is_zero = emit(call, ops::equal, {large, scalar(call.graph(), 0, dtype)});
+  core::Value* is_infinite =
+      emit(call, ops::logical_or, {emit(call, ops::is_infinite, {a}), emit(call, ops::is_infinite, {b})});
+  core::Value* infinity = scalar(call.graph(), std::numeric_limits<double>::infinity(), dtype);
+  result = emit(call, ops::select, {is_zero, large, result});
+  return emit(call, ops::select, {is_infinite, infinity, result});
 }
 
 core::Value* rank_among_true(Call& call, core::Value* mask) {

@@ -38,6 +38,8 @@ core::Value* without_axes(Call& call, core::Value* value,
 core::Value* concatenated(Call& call, std::vector<core::Value*> values, size_t axis);
 // For each element of a bool mask, in row-major order, the rank of the last true element up to it.
 core::Value* rank_among_true(Call& call, core::Value* mask);
+// sqrt(a * a + b * b), of floating tensors of the same dtype.
+core::Value* hypotenuse_of(Call& call, core::Value* a, core::Value* b);
 core::Value* filled(Call& call, Shape shape, double value, DType dtype);
 
 // Bounds of a torch slice or index: negative ones count from the end.

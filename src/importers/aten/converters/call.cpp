@@ -47,9 +47,13 @@ core::Value* Call::tensor_of(const Argument& argument, std::string_view name) {
   const ValueId* id = std::get_if<ValueId>(&argument.value);
   if (id == nullptr || scope_.value(*id).kind != ValueKind::kTensor)
     refuse(fmt::format("{} is not a tensor", name));
-  core::Value* tensor = scope_.tensor(*id);
-  if (is_complex(tensor->type.dtype)) refuse("complex numbers");
-  return tensor;
+  if (is_complex(scope_.value(*id).tensor.dtype)) refuse("complex numbers");
+  return scope_.tensor(*id);
+}
+
+core::Value* Call::pair(std::string_view name) {
+  if (!is_complex(tensor_meta(name).dtype)) refuse(fmt::format("{} is not complex", name));
+  return scope_.tensor(std::get<ValueId>(get(name).value));
 }
 
 core::Value* Call::tensor(std::string_view name) { return tensor_of(get(name), name); }

@@ -37,9 +37,11 @@ class Call {
 
   const Node& node() const { return node_; }
   core::Graph& graph() { return scope_.graph(); }
+  Scope& scope() { return scope_; }
 
-  bool has(std::string_view name) const;  // given, and not None
-  core::Value* tensor(std::string_view name);
+  bool has(std::string_view name) const;       // given, and not None
+  core::Value* tensor(std::string_view name);  // rejects complex ones
+  core::Value* pair(std::string_view name);    // a complex tensor: reals with one more dim, of size 2
   core::Value* optional_tensor(std::string_view name);                // null for None
   std::vector<core::Value*> tensors(std::string_view name);           // rejects None
   std::vector<core::Value*> optional_tensors(std::string_view name);  // null entries for None

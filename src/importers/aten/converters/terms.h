@@ -30,6 +30,7 @@ class Term {
   }
   Term to(DType dtype) const { return {*call_, converted(call_->graph(), value_, dtype)}; }
 
+  Call& call() const { return *call_; }
   DType dtype() const { return value_->type.dtype; }
   const Shape& shape() const { return value_->type.shape; }
 
@@ -56,6 +57,10 @@ inline Term operator&&(const Term& a, const Term& b) { return a.apply(ops::logic
 inline Term operator||(const Term& a, const Term& b) { return a.apply(ops::logical_or, b); }
 inline Term operator!(const Term& a) { return a.apply(ops::logical_not); }
 inline Term equal(const Term& a, double b) { return a.apply(ops::equal, b); }
+
+inline Term filled_like(const Term& a, double value) {
+  return {a.call(), filled(a.call(), a.shape(), value, a.dtype())};
+}
 
 // A tensor operand of the call; `real`: integers and bools become f32.
 inline Term operand_term(Call& call, std::string_view name) { return {call, call.tensor(name)}; }

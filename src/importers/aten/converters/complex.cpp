@@ -1,0 +1,327 @@
+// SPDX-License-Identifier: Apache-2.0
+// Calls with a complex operand, result or dtype. Most run the converter for reals on the parts: once for each
+// part if they move or add elements, and once for each product of parts if they are linear in each operand.
+#include "importers/aten/converters/complex.h"
+
+#include <algorithm>
+#include <cmath>
+#include <unordered_map>
+
+#include "importers/aten/converters/parts.h"
+#include "importers/aten/schema/schemas.h"
+
+namespace ingot::core::aten {
+namespace {
+
+enum Part { kReal, kImaginary };
+
+bool is_complex_tensor(const Value& value) {
+  return value.kind == ValueKind::kTensor && is_complex(value.tensor.dtype);
+}
+
+// Conditions and indices are the same for both parts.
+bool selects(std::string_view name) {
+  return name == "condition" || name == "mask" || name == "index" || name == "indices";
+}
+
+Argument part_argument(Call& call, PartScope& scope, const NamedArgument& named, const Argument& argument,
+                       Part part) {
+  if (const auto* list = std::get_if<ArgumentList>(&argument.value)) {
+    ArgumentList parts;
+    for (const Argument& item : *list) parts.push_back(part_argument(call, scope, named, item, part));
+    return {std::move(parts)};
+  }
+  if (const auto* dtype = std::get_if<DType>(&argument.value)) return {component_of(*dtype)};
+  const bool is_value = named.name == "other" || named.name == "self" || named.name == "value" ||
+                        named.name == "fill_value" || named.name == "s";
+  const bool is_number = std::holds_alternative<double>(argument.value) ||
+                         std::holds_alternative<int64_t>(argument.value) ||
+                         std::holds_alternative<bool>(argument.value);
+  if (is_number && is_value && part == kImaginary) return {0.0};
+  const auto* id = std::get_if<ValueId>(&argument.value);
+  if (id == nullptr || call.scope().value(*id).kind != ValueKind::kTensor) return argument;
+  core::Value* tensor = call.scope().tensor(*id);
+  if (is_complex_tensor(call.scope().value(*id))) {
+    const Parts parts = parts_of(call, tensor);
+    tensor = part == kReal ? parts.re : parts.im;
+  } else if (part == kImaginary && !selects(named.name)) {
+    tensor = filled(call, tensor->type.shape, 0, tensor->type.dtype);
+  }
+  return {scope.bind(tensor)};
+}
+
+// The results of the converter for reals on arguments that were replaced.
+std::vector<core::Value*> run_real(Call& call, PartScope& scope, Node node) {
+  std::vector<std::optional<ValueId>> results(node.outputs.size());
+  for (size_t i = 0; i < results.size(); ++i) {
+    if (node.outputs[i]) results[i] = scope.expect(call.scope().value(*node.outputs[i]).tensor);
+  }
+  node.outputs = results;
+  const Converter* converter = find_converter(node.target);
+  call.require(converter != nullptr, "complex numbers");
+  Call real(scope, node);
+  converter->convert(real);
+  std::vector<core::Value*> values;
+  for (const auto& id : results) values.push_back(id ? scope.result(*id) : nullptr);
+  return values;
+}
+
+std::vector<core::Value*> run_part(Call& call, Part part) {
+  PartScope scope(call.scope());
+  Node node = call.node();
+  for (NamedArgument& named : node.arguments)
+    named.argument = part_argument(call, scope, named, named.argument, part);
+  return run_real(call, scope, std::move(node));
+}
+
+void give_joined(Call& call, size_t index, core::Value* re, core::Value* im) {
+  const DType dtype = component_of(call.result_meta(index).dtype);
+  call.give(index, joined(call, converted(call.graph(), re, dtype), converted(call.graph(), im, dtype)));
+}
+void give_parts_of(Call& call, core::Value* re, core::Value* im) { give_joined(call, 0, re, im); }
+
+// Each part of the result follows from the same part of the operands. A real result has no second part.
+void by_part(Call& call) {
+  const std::vector<core::Value*> re = run_part(call, kReal);
+  std::vector<core::Value*> im;
+  for (size_t i = 0; i < re.size(); ++i) {
+    if (re[i] == nullptr) continue;
+    if (!is_complex(call.result_meta(i).dtype)) {
+      call.give(i, re[i]);
+      continue;
+    }
+    if (im.empty()) im = run_part(call, kImaginary);
+    give_joined(call, i, re[i], im[i]);
+  }
+}
+
+// Where a complex operand of a call stands.
+struct Operand {
+  Argument* argument;
+  Parts parts;
+};
+void find_operands(Call& call, Argument& argument, std::vector<Operand>& found) {
+  if (auto* list = std::get_if<ArgumentList>(&argument.value)) {
+    for (Argument& item : *list) find_operands(call, item, found);
+  }
+  const auto* id = std::get_if<ValueId>(&argument.value);
+  if (id != nullptr && is_complex_tensor(call.scope().value(*id)))
+    found.push_back({&argument, parts_of(call, call.scope().tensor(*id))});
+}
+
+constexpr size_t kMostComplexOperands = 4;
+
+// Linear in each operand: the sum over all choices of parts, with a factor i for each imaginary part.
+Parts product_of_parts(Call& call, Node node) {
+  std::vector<Operand> operands;
+  for (NamedArgument& named : node.arguments) find_operands(call, named.argument, operands);
+  call.require(!operands.empty() && operands.size() <= kMostComplexOperands, "so many complex operands");
+  std::optional<Term> sums[2];
+  for (size_t choice = 0; choice < size_t{1} << operands.size(); ++choice) {
+    PartScope scope(call.scope());
+    size_t imaginary = 0;
+    for (size_t i = 0; i < operands.size(); ++i) {
+      const bool is_imaginary = ((choice >> i) & 1) != 0;
+      const Parts& parts = operands[i].parts;
+      operands[i].argument->value = scope.bind(is_imaginary ? parts.im : parts.re);
+      imaginary += is_imaginary ? 1 : 0;
+    }
+    const Term product(call, run_real(call, scope, node)[0]);
+    std::optional<Term>& sum = sums[imaginary % 2];
+    const bool negative = imaginary % 4 >= 2;
+    if (!sum) {
+      sum = negative ? -product : product;
+    } else {
+      sum = negative ? *sum - product : *sum + product;
+    }
+  }
+  return {*sums[0], *sums[1]};
+}
+void linear_in_each(Call& call) {
+  const Parts parts = product_of_parts(call, call.node());
+  give_parts_of(call, parts.re, parts.im);
+}
+
+// A layer's bias is added to the product.
+void complex_linear(Call& call) {
+  Node product = call.node();
+  for (NamedArgument& named : product.arguments) {
+    if (named.name == "bias") named.argument = {None{}};
+  }
+  Parts result = product_of_parts(call, std::move(product));
+  if (call.has("bias")) {
+    const Parts bias = parts_of(call, call.pair("bias"));
+    result = {result.re + bias.re, result.im + bias.im};
+  }
+  give_parts_of(call, result.re, result.im);
+}
+
+Parts operand_parts(Call& call, std::string_view name) {
+  const DType dtype = component_of(call.result_meta().dtype);
+  if (!call.is_tensor(name) || !is_complex(call.tensor_meta(name).dtype)) {
+    const Term re(call, operand(call, name, dtype));
+    return {re, re.constant(0)};
+  }
+  const Parts parts = parts_of(call, call.pair(name));
+  return {parts.re.to(dtype), parts.im.to(dtype)};
+}
+Parts self_parts(Call& call) { return parts_of(call, call.pair("self")); }
+
+// Scaled by the larger part of the divisor, so that no square overflows.
+Parts quotient(const Parts& a, const Parts& b) {
+  const Term scale = b.re.apply(ops::absolute).apply(ops::maximum, b.im.apply(ops::absolute));
+  const Term re = b.re / scale, im = b.im / scale;
+  const Term size = b.re * re + b.im * im;
+  return {(a.re * re + a.im * im) / size, (a.im * re - a.re * im) / size};
+}
+void complex_divide(Call& call) {
+  const bool by_complex = call.is_tensor("other") && is_complex(call.tensor_meta("other").dtype);
+  if (!by_complex) return linear_in_each(call);
+  const Parts result = quotient(operand_parts(call, "self"), operand_parts(call, "other"));
+  give_parts_of(call, result.re, result.im);
+}
+void complex_reciprocal(Call& call) {
+  const Parts x = self_parts(call);
+  const Parts result = quotient({x.re.constant(1), x.re.constant(0)}, x);
+  give_parts_of(call, result.re, result.im);
+}
+
+Parts multiplied(const Parts& a, const Parts& b) {
+  return {a.re * b.re - a.im * b.im, a.re * b.im + a.im * b.re};
+}
+void complex_square(Call& call) {
+  const Parts x = self_parts(call), result = multiplied(x, x);
+  give_parts_of(call, result.re, result.im);
+}
+constexpr double kLargestPower = 64;
+void complex_power(Call& call) {
+  const auto exponent = call.is_tensor("exponent") ? std::nullopt : call.known_number("exponent");
+  const bool is_whole =
+      exponent && *exponent == std::trunc(*exponent) && std::abs(*exponent) <= kLargestPower;
+  if (!is_whole || !is_complex(call.tensor_meta("self").dtype))
+    call.refuse("complex powers other than integers from -64 to 64");
+  Parts factor = self_parts(call);
+  const Term one = filled_like(factor.re, 1), zero = filled_like(factor.re, 0);
+  if (*exponent == 0) return give_parts_of(call, one, zero);
+  std::optional<Parts> result;
+  for (auto bits = static_cast<uint32_t>(std::abs(*exponent)); bits != 0; bits >>= 1) {
+    if ((bits & 1) != 0) result = result ? multiplied(*result, factor) : factor;
+    if (bits > 1) factor = multiplied(factor, factor);
+  }
+  if (*exponent < 0) result = quotient({one, zero}, *result);
+  give_parts_of(call, result->re, result->im);
+}
+
+Term size_of(const Parts& x) { return {x.re.call(), hypotenuse_of(x.re.call(), x.re, x.im)}; }
+void complex_absolute(Call& call) { call.give(size_of(self_parts(call))); }
+void complex_angle(Call& call) {
+  const Parts x = self_parts(call);
+  call.give(x.im.apply(ops::atan2, x.re));
+}
+void complex_sign(Call& call) {
+  const Parts x = self_parts(call);
+  const Term size = size_of(x), is_zero = equal(size, 0);
+  const Term zero = x.re.constant(0);
+  give_parts_of(call, is_zero.choose(zero, x.re / size), is_zero.choose(zero, x.im / size));
+}
+void complex_exponential(Call& call) {
+  const Parts x = self_parts(call);
+  const Term size = x.re.apply(ops::exp);
+  give_parts_of(call, size * x.im.apply(ops::cos), size * x.im.apply(ops::sin));
+}
+void complex_logarithm(Call& call) {
+  const Parts x = self_parts(call);
+  give_parts_of(call, size_of(x).apply(ops::log), x.im.apply(ops::atan2, x.re));
+}
+// The root with a real part that is not negative. Only sums of one sign: nothing cancels.
+void complex_square_root(Call& call) {
+  const Parts x = self_parts(call);
+  const Term half = (size_of(x) * 0.5 + x.re.apply(ops::absolute) * 0.5).apply(ops::square_root);
+  const Term other = equal(half, 0).choose(half, x.im.apply(ops::absolute) * 0.5 / half);
+  const Term is_left = x.re < 0;
+  const Term im = is_left.choose(half, other);
+  give_parts_of(call, is_left.choose(other, half), x.im.apply(ops::sign_bit).choose(-im, im));
+}
+void conjugate(Call& call) {
+  const Parts x = self_parts(call);
+  give_parts_of(call, x.re, -x.im);
+}
+void conjugate_transpose(Call& call) {
+  give_parts_of(call, run_part(call, kReal)[0], -Term(call, run_part(call, kImaginary)[0]));
+}
+
+void view_as_complex(Call& call) { call.give(call.tensor("self")); }
+void view_as_real(Call& call) { call.give(call.pair("self")); }
+void real_part(Call& call) { call.give(self_parts(call).re); }
+void imaginary_part(Call& call) { call.give(self_parts(call).im); }
+
+void give_broadcast(Call& call, const Term& re, const Term& im) {
+  const Shape& shape = call.result_meta().shape;
+  give_parts_of(call, expanded(call, re, shape), expanded(call, im, shape));
+}
+void from_parts(Call& call) { give_broadcast(call, operand_term(call, "real"), operand_term(call, "imag")); }
+void polar(Call& call) {
+  const Term size = operand_term(call, "abs"), angle = operand_term(call, "angle");
+  give_broadcast(call, size * angle.apply(ops::cos), size * angle.apply(ops::sin));
+}
+void complex_ones(Call& call) {
+  const Term re(call, run_part(call, kReal)[0]);
+  give_parts_of(call, re, filled_like(re, 0));
+}
+
+// Equal if both parts are.
+template <const Op& kCombine>
+void compared(Call& call) {
+  const std::vector<core::Value*> re = run_part(call, kReal), im = run_part(call, kImaginary);
+  call.give(emit(call, kCombine, {re[0], im[0]}));
+}
+
+constexpr Converter kComplexConverters[] = {
+#include "importers/aten/converters/complex.def"
+};
+
+// Whether a string stands where the schema has a scalar: so front ends pass complex numbers.
+bool has_complex_number(const Node& node) {
+  const auto schema = find_schema(node.target);
+  if (!schema) return false;
+  for (size_t i = 0; i < node.arguments.size(); ++i) {
+    const NamedArgument& given = node.arguments[i];
+    if (!std::holds_alternative<std::string>(given.argument.value)) continue;
+    for (size_t k = 0; k < schema->arguments.size(); ++k) {
+      const bool is_it = given.name.empty() ? i == k : schema->arguments[k].name == given.name;
+      const ArgumentKind kind = schema->arguments[k].type.kind;
+      if (is_it && (kind == ArgumentKind::kScalar || kind == ArgumentKind::kTensor)) return true;
+    }
+  }
+  return false;
+}
+
+bool is_complex_argument(const Graph& graph, const Argument& argument) {
+  if (const auto* dtype = std::get_if<DType>(&argument.value)) return is_complex(*dtype);
+  if (const auto* id = std::get_if<ValueId>(&argument.value)) return is_complex_tensor(graph.values[*id]);
+  const auto* list = std::get_if<ArgumentList>(&argument.value);
+  return list != nullptr &&
+         std::ranges::any_of(*list, [&](const Argument& item) { return is_complex_argument(graph, item); });
+}
+
+}  // namespace
+
+bool is_complex_call(const Graph& graph, const Node& node) {
+  return std::ranges::any_of(node.arguments,
+                             [&](const auto& named) { return is_complex_argument(graph, named.argument); }) ||
+         std::ranges::any_of(node.outputs, [&](const auto& output) {
+           return output && is_complex_tensor(graph.values[*output]);
+         });
+}
+
+const Converter* find_complex_converter(const Node& node) {
+  if (has_complex_number(node)) return nullptr;
+  return find_complex_converter(node.target);
+}
+
+const Converter* find_complex_converter(std::string_view target) {
+  const auto found = std::ranges::find(kComplexConverters, target, &Converter::target);
+  return found == std::end(kComplexConverters) ? nullptr : found;
+}
+
+}  // namespace ingot::core::aten

@@ -1,0 +1,16 @@
+// SPDX-License-Identifier: Apache-2.0
+// Converters of calls with a complex operand, result or dtype.
+#pragma once
+
+#include <string_view>
+
+#include "importers/aten/converters/converters.h"
+
+namespace ingot::core::aten {
+
+bool is_complex_call(const Graph& graph, const Node& node);
+// Null if there is none. Of a node: also if it has a complex number as an argument.
+const Converter* find_complex_converter(std::string_view target);
+const Converter* find_complex_converter(const Node& node);
+
+}  // namespace ingot::core::aten

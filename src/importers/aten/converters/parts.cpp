@@ -1,0 +1,76 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "importers/aten/converters/parts.h"
+
+#include <utility>
+
+#include "ops/axis.h"
+#include "ops/concat.h"
+
+namespace ingot::core::aten {
+namespace {
+
+bool is_joined(const core::Value* pair) {
+  const core::Node* node = pair->producer;
+  if (node == nullptr || node->op != &ops::concat || node->operands.size() != 2) return false;
+  const auto axis = static_cast<int64_t>(pair->type.rank()) - 1;
+  return node->attributes<ops::Axis>().axis == axis && node->operands[0]->type.shape.back() == Dim(1);
+}
+
+// The tensor whose elements the operand of a join holds.
+core::Value* before_join(Call& call, core::Value* half) {
+  Shape shape = half->type.shape;
+  shape.pop_back();
+  const core::Node* made = half->producer;
+  if (made != nullptr && made->op == &ops::reshape && made->operands[0]->type.shape == shape)
+    return made->operands[0];
+  return reshaped(call, half, std::move(shape));
+}
+
+core::Value* part(Call& call, core::Value* pair, size_t index) {
+  if (is_joined(pair)) return before_join(call, pair->producer->operands[index]);
+  return selected(call, pair, pair->type.rank() - 1, static_cast<int64_t>(index));
+}
+
+}  // namespace
+
+DType component_of(DType complex) {
+  if (complex == DType::kC64) return DType::kF32;
+  return complex == DType::kC128 ? DType::kF64 : complex;
+}
+
+Parts parts_of(Call& call, core::Value* pair) {
+  return {Term(call, part(call, pair, 0)), Term(call, part(call, pair, 1))};
+}
+
+core::Value* joined(Call& call, core::Value* re, core::Value* im) {
+  const size_t rank = re->type.rank();
+  return concatenated(call, {unsqueezed(call, re, rank), unsqueezed(call, im, rank)}, rank);
+}
+
+ValueId PartScope::bind(core::Value* tensor) {
+  own_.push_back(
+      {{.name = {}, .tensor = {tensor->type.dtype, tensor->type.shape, {}}, .integer = {}}, tensor});
+  return kFirst + static_cast<ValueId>(own_.size()) - 1;
+}
+
+ValueId PartScope::expect(TensorMeta recorded) {
+  recorded.dtype = component_of(recorded.dtype);
+  own_.push_back({{.name = {}, .tensor = std::move(recorded), .integer = {}}, nullptr});
+  return kFirst + static_cast<ValueId>(own_.size()) - 1;
+}
+
+core::Value* PartScope::result(ValueId id) const { return own_[id - kFirst].tensor; }
+
+const Value& PartScope::value(ValueId id) const {
+  return id < kFirst ? outer_.value(id) : own_[id - kFirst].value;
+}
+
+core::Value* PartScope::tensor(ValueId id) {
+  return id < kFirst ? outer_.tensor(id) : own_[id - kFirst].tensor;
+}
+
+void PartScope::give(ValueId id, ImportedValue result) {
+  own_.at(id - kFirst).tensor = std::get<core::Value*>(result);
+}
+
+}  // namespace ingot::core::aten
