@@ -60,6 +60,7 @@ LAYERS: dict[str, tuple[str, ...]] = {
     "api/runtime": ("runtime", "importers/safetensors", *(f"backends/{name}/execute" for name in BACKENDS)),
     "cli": (),
     "cli/opt": ("api/compiler", "cli"),
+    "cli/accuracy_rule": ("compiler", "cli"),
     "cli/nearest": ("support", "cli"),
 }
 LAYERS["backends/cpu/compile"] += ("backends/cpu/compile/templates",)

@@ -97,6 +97,18 @@ INGOT_API ingot_status* ingot_build_pt2(const char* path, const ingot_build_opti
 INGOT_API ingot_status* ingot_build_pt2_memory(const void* data, size_t size,
                                                const ingot_build_options* options, ingot_engine** engine,
                                                ingot_text** report);
+/* Judges what an engine of a search computes; the engine is the callee's, who frees it. 0: right, 1: wrong;
+ * -1 ends the search (INGOT-U010). */
+typedef int32_t (*ingot_judge)(void* user, ingot_engine* engine);
+/* Finds the rewrite of a pass that makes a result wrong, by about log2(passes) + log2(rewrites of one) builds
+ * with these options, of which bisect_passes limits the search and `output` has no effect. The first engine
+ * is that without optional passes: it may be the reference for the others. `report` receives JSON: "outcome"
+ * ("right": with all passes; "wrong_before_passes"; "rewrite"), "builds" (how many), and of a rewrite "pass",
+ * "rule", "node", "op", "source", "bisect_passes" (of the first build that is wrong), "disable_passes" (the
+ * entry that leaves the node as it is), "is_right_without" (whether all other passes give a right result).
+ * INGOT-U032 if judgements contradict each other. */
+INGOT_API ingot_status* ingot_bisect_pt2(const char* path, const ingot_build_options* options,
+                                         ingot_judge judge, void* user, ingot_text** report);
 /* The program of a .pt2 file as text. */
 INGOT_API ingot_status* ingot_inspect_pt2(const char* path, ingot_text** text);
 

@@ -7,12 +7,12 @@ import json
 import logging
 import os
 import tempfile
-from bisect import bisect_left
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import torch
+from torch.utils import _pytree
 
 from ingot import _core
 from ingot.engine import Engine
@@ -30,6 +30,7 @@ class Culprit:
 
     pass_name, rule ("" if the pass has none), node, op and source (the line of the model) say what was rewritten; all are "" if
     the result is wrong before any optional pass. limit: the option bisect_passes of that build; builds: how many were made.
+    is_only_one: a build with all other passes and rewrites is right.
     """
 
     pass_name: str
@@ -39,6 +40,7 @@ class Culprit:
     source: str
     limit: str
     builds: int
+    is_only_one: bool
 
     @property
     def disable(self) -> str:
@@ -49,43 +51,56 @@ class Culprit:
         if not self.pass_name:
             return f"wrong before any optional pass ({self.builds} builds): kernels or passes of level 0 are the cause"
         rule = f", rule {self.rule}" if self.rule else ""
+        then = (
+            "the result is right then" if self.is_only_one else "the result is still wrong then: search again"
+        )
         return (
             f'the pass {self.pass_name}{rule} at "{self.node}" ({self.op}) {self.source}\n'
             f"  found in {self.builds} builds; bisect_passes={self.limit} is the first that is wrong; "
-            f"disable_passes={self.disable} leaves that node as it is"
+            f"disable_passes={self.disable} leaves that node as it is: {then}"
         )
 
 
-class _Search:
-    """Builds of one program up to a limit, with their outputs and reports."""
+class _Judge:
+    """Whether an engine's outputs are wrong. Without a reference those of the first engine are it."""
 
-    def __init__(self, path: str, inputs: Sequence[torch.Tensor], options: dict[str, Any]) -> None:
-        self.path, self.inputs, self.options = path, inputs, options
-        self.builds = 0
+    def __init__(
+        self,
+        inputs: Sequence[torch.Tensor],
+        is_wrong: Callable[[Outputs], bool] | None,
+        reference: Sequence[torch.Tensor] | None,
+        rtol: float,
+        atol: float,
+    ) -> None:
+        self._inputs, self._is_wrong = inputs, is_wrong
+        self._reference = None if reference is None else tuple(reference)
+        self._rtol, self._atol = rtol, atol
+        self._builds = 0
 
-    def run(self, limit: str) -> tuple[Outputs, dict]:
-        settings = Settings.parse({**self.options, "bisect_passes": limit, "cache_built_engines": False})
-        built, report = _core.build_pt2(
-            self.path,
-            settings.compiler,
-            settings.progress,
-            settings.metadata,
-            None,
-            settings.custom_engine_cache,
+    def __call__(self, built: _core.Engine) -> bool:
+        outputs = tuple(_pytree.tree_leaves(Engine(built)(*[value.clone() for value in self._inputs])))
+        self._builds += 1
+        if self._is_wrong is not None:
+            wrong = bool(self._is_wrong(outputs))
+        else:
+            if self._reference is None:
+                self._reference = outputs
+            wrong = not self._is_near(outputs)
+        _log.info("bisect: build %d is %s", self._builds, "wrong" if wrong else "right")
+        return wrong
+
+    def _is_near(self, outputs: Outputs) -> bool:
+        return len(outputs) == len(self._reference) and all(map(self._is_near_one, outputs, self._reference))
+
+    def _is_near_one(self, value: Any, right: Any) -> bool:
+        if not isinstance(value, torch.Tensor):
+            return value == right
+        right = torch.as_tensor(right)
+        if value.shape != right.shape:
+            return False
+        return torch.allclose(
+            value.cpu().double(), right.cpu().double(), rtol=self._rtol, atol=self._atol, equal_nan=True
         )
-        self.builds += 1
-        outputs = Engine(built)(*[value.clone() for value in self.inputs])
-        return outputs if isinstance(outputs, tuple) else (outputs,), json.loads(report)
-
-
-def _differs(rtol: float, atol: float, reference: Outputs) -> Callable[[Outputs], bool]:
-    def check(outputs: Outputs) -> bool:
-        return not all(
-            torch.allclose(value, right, rtol=rtol, atol=atol, equal_nan=True)
-            for value, right in zip(outputs, reference, strict=True)
-        )
-
-    return check
 
 
 def bisect(
@@ -93,6 +108,7 @@ def bisect(
     inputs: Sequence[torch.Tensor],
     *,
     is_wrong: Callable[[Outputs], bool] | None = None,
+    reference: Sequence[torch.Tensor] | None = None,
     rtol: float = 1e-3,
     atol: float = 1e-5,
     **options: Any,
@@ -100,47 +116,40 @@ def bisect(
     """Finds the pass, then the node, that makes a result wrong; None if the result of all passes is right.
 
     model: a module, an exported program or a .pt2 file, which has to become one engine. inputs: tensors on the host, by position.
-    is_wrong: judges the outputs (a tuple of tensors) of a build; without it, a result is wrong that differs from the one without
-    optional passes by more than atol + rtol * |value|. options: as for `ingot.build`.
+    is_wrong: judges the outputs (a flat tuple of tensors) of a build. Without it, a result is wrong that differs from `reference`
+    by more than atol + rtol * |value|. reference: the right outputs, such as those of eager in f64; default: those of the engine
+    without optional passes. options: as for `ingot.build`; bisect_passes is the limit that the search stays below.
 
-    Builds about log2(passes) + log2(rewrites of one) engines; each is logged at level info. Assumes that a result that is wrong
-    after some rewrites stays wrong after more. UnsupportedError as `ingot.build`.
+    Builds about log2(passes) + log2(rewrites of one) engines, and two that check what was found; each is logged at level info.
+    Assumes that a result that is wrong after some rewrites stays wrong after more. UserError (INGOT-U032) if results contradict
+    each other, and what `ingot.build` raises.
     """
+    settings = Settings.parse(options)
+    judge = _Judge(inputs, is_wrong, reference, rtol, atol)
     if isinstance(model, (str, os.PathLike)):
-        return _bisect_file(os.fspath(model), inputs, is_wrong, rtol, atol, options)
+        return _bisect_file(os.fspath(model), settings, judge)
     program = export(model, tuple(inputs), {}) if isinstance(model, torch.nn.Module) else model
     with tempfile.TemporaryDirectory() as folder:
         path = os.path.join(folder, "model.pt2")
         torch.export.save(program, path)
-        return _bisect_file(path, inputs, is_wrong, rtol, atol, options)
+        return _bisect_file(path, settings, judge)
 
 
-def _bisect_file(
-    path: str,
-    inputs: Sequence[torch.Tensor],
-    is_wrong: Callable[[Outputs], bool] | None,
-    rtol: float,
-    atol: float,
-    options: dict[str, Any],
-) -> Culprit | None:
-    search = _Search(path, inputs, options)
-    plain, _ = search.run("0")
-    wrong = is_wrong or _differs(rtol, atol, plain)
-    if wrong(plain):
-        return Culprit("", "", "", "", "", "0", search.builds)
-    outputs, report = search.run("-1")
-    if not wrong(outputs):
+def _bisect_file(path: str, settings: Settings, judge: _Judge) -> Culprit | None:
+    found = json.loads(
+        _core.bisect_pt2(path, settings.compiler, settings.progress, settings.custom_engine_cache, judge)
+    )
+    if found["outcome"] == "right":
         return None
-    runs = [row for row in report["passes"] if row["is_optional"]]
-
-    def after(limit: str) -> bool:
-        found = wrong(search.run(limit)[0])
-        _log.info("bisect: %s after %s", "wrong" if found else "right", limit)
-        return found
-
-    whole = 1 + bisect_left(range(1, len(runs)), True, key=lambda count: after(str(count)))
-    rewrites = runs[whole - 1]["rewrites"]
-    first = 1 + bisect_left(range(1, rewrites), True, key=lambda count: after(f"{whole - 1}.{count}"))
-    limit = f"{whole - 1}.{first}"
-    last = search.run(limit)[1]["last_rewrite"]
-    return Culprit(last["pass"], last["rule"], last["node"], last["op"], last["source"], limit, search.builds)
+    if found["outcome"] == "wrong_before_passes":
+        return Culprit("", "", "", "", "", "0", found["builds"], is_only_one=False)
+    return Culprit(
+        found["pass"],
+        found["rule"],
+        found["node"],
+        found["op"],
+        found["source"],
+        found["bisect_passes"],
+        found["builds"],
+        is_only_one=found["is_right_without"],
+    )

@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <stdexcept>
 #include <string>
 #include <vector>
@@ -71,6 +72,23 @@ struct DiffCommand {
   std::string before, after;
   bool json = false;
 };
+// What a comparison accepts: relative * |reference| + absolute, of which a missing one is 0. The accuracy
+// rule if both are missing.
+struct Tolerance {
+  std::optional<double> relative, absolute;
+};
+struct CompareCommand {
+  RunCommand run;         // its engine is the result: a model, an engine, or a file of arrays
+  std::string reference;  // likewise
+  Tolerance tolerance;
+  size_t top = 10;  // number of nodes to print
+};
+struct BisectCommand {
+  std::string model, reference;                // no reference: the model without optional passes
+  std::map<std::string, std::string> options;  // of the compiler
+  RunCommand run;                              // its inputs and seed
+  Tolerance tolerance;
+};
 struct CacheCommand {
   std::string folder;  // "": that of the environment
   std::string key;     // of `why`
@@ -93,6 +111,8 @@ void profile(const ProfileCommand& command);
 void inspect(const InspectCommand& command);
 void verify(const InspectCommand& command);
 void diff(const DiffCommand& command);
+bool compare(const CompareCommand& command);  // whether the outputs are within the tolerance
+bool bisect(const BisectCommand& command);    // whether the result of all passes is right
 void cache_list(const CacheCommand& command);
 void cache_stats(const CacheCommand& command);
 void cache_why(const CacheCommand& command);

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The command-line program. Exit status: 0 success, 1 rejected (one message on stderr), 2 wrong usage.
+// The command-line program. Exit status: 0 success, 1 rejected (one message on stderr), 2 wrong usage, 3 a
+// comparison or a search that found a difference.
 #include <CLI/CLI.hpp>
 
 #include <algorithm>
@@ -12,15 +13,23 @@
 #include <span>
 
 #include "cli/commands.h"
+#include "cli/shared_options.h"
 #include "cli/usage.h"
-#include "ingot/build.h"
 
 namespace {
 
+using ingot::cli::add_build_options;
+using ingot::cli::add_engine;
+using ingot::cli::add_input_options;
+using ingot::cli::add_inputs;
+using ingot::cli::add_run_options;
+using ingot::cli::add_weights;
 using ingot::cli::BenchCommand;
+using ingot::cli::BisectCommand;
 using ingot::cli::BuildCommand;
 using ingot::cli::CacheCommand;
 using ingot::cli::CommandError;
+using ingot::cli::CompareCommand;
 using ingot::cli::DiffCommand;
 using ingot::cli::InspectCommand;
 using ingot::cli::OptCommand;
@@ -28,6 +37,8 @@ using ingot::cli::ProfileCommand;
 using ingot::cli::RefitCommand;
 using ingot::cli::RunCommand;
 using ingot::cli::SignCommand;
+
+constexpr int kDiffers = 3;  // exit status
 
 void add_build(CLI::App& app, BuildCommand& command) {
   CLI::App* build = app.add_subcommand("build", "Build an engine from a .pt2 file of torch.export");
@@ -39,20 +50,7 @@ void add_build(CLI::App& app, BuildCommand& command) {
                    "engine file to write (default: the model's name with .ingot)")
       ->type_name("FILE");
   build->add_flag("--json", command.json, "print a report as JSON");
-  for (size_t i = 0; i < ingot_option_count(); ++i) {
-    ingot_option_info info{};
-    info.struct_size = sizeof(info);
-    ingot::cli::check(ingot_option_describe(i, &info));
-    std::string dashed = "--" + std::string(info.name);
-    for (char& letter : dashed) letter = letter == '_' ? '-' : letter;
-    const std::string name = info.name;
-    build
-        ->add_option_function<std::string>(
-            dashed, [&command, name](const std::string& value) { command.options[name] = value; },
-            info.summary)
-        ->type_name(info.type)
-        ->default_str(info.default_value);
-  }
+  add_build_options(*build, command.options);
   build
       ->add_option("--metadata", command.metadata,
                    "text to store in the engine, shown by `ingot inspect`; may be repeated")
@@ -63,23 +61,6 @@ void add_build(CLI::App& app, BuildCommand& command) {
         return end == 0 || end == std::string::npos ? "'" + text + "' is not KEY=VALUE" : std::string();
       });
   build->callback([&command] { ingot::cli::build(command); });
-}
-
-// One of `words`, which the help page lists in place of a type.
-void add_choice(CLI::App& app, const char* name, std::string& choice, const std::vector<std::string>& words,
-                const std::string& summary) {
-  app.add_option(name, choice, summary)
-      ->check(CLI::IsMember(words).description(""))
-      ->type_name(CLI::detail::join(words, "|"))
-      ->capture_default_str();
-}
-
-CLI::Option* add_engine(CLI::App& app, const char* name, std::string& file) {
-  return app.add_option(name, file, "engine file")->type_name("FILE")->required();
-}
-
-CLI::Option* add_weights(CLI::App& app, std::vector<std::string>& files, const char* summary) {
-  return app.add_option("--weights", files, summary)->type_name("FILE")->allow_extra_args(false);
 }
 
 void add_refit(CLI::App& app, RefitCommand& command) {
@@ -103,32 +84,6 @@ void add_sign(CLI::App& app, SignCommand& command) {
       ->type_name("FILE");
   sign->add_flag("--json", command.json, "print JSON");
   sign->callback([&command] { ingot::cli::sign(command); });
-}
-
-void add_run_options(CLI::App& app, RunCommand& command) {
-  add_engine(app, "engine", command.engine);
-  app.add_option("-i,--input", command.inputs,
-                 "NAME=x.npy, a .npz or .safetensors file with arrays named like the inputs, or x.npy by "
-                 "position; may be repeated. Inputs that are not given are random")
-      ->type_name("[NAME=]FILE")
-      ->allow_extra_args(false);
-  app.add_option("--shapes", command.shapes, "sizes of random inputs: ids:1x128,mask:1x128")
-      ->type_name("name:dims,...");
-  app.add_option("--seed", command.seed, "of random inputs")->type_name("number")->capture_default_str();
-  app.add_option("--threads", command.threads, "threads of a run; 0: all that the process may use")
-      ->type_name("number")
-      ->capture_default_str();
-  add_choice(app, "--verify", command.verify, {"lazy", "full"},
-             "check the weights before the first run, or every byte of the file first");
-  add_choice(app, "--trust", command.trust, {"any", "signed", "none"},
-             "engines to run: any; only those that a trusted key signed; only those without native code");
-  app.add_option("--trusted-keys", command.trusted_keys,
-                 "file with the public keys for --trust signed (default: INGOT_TRUSTED_KEYS)")
-      ->type_name("FILE");
-  add_choice(app, "--memory", command.memory, {"map", "copy"},
-             "map the file, which nothing may change meanwhile, or read all of it first");
-  add_weights(app, command.weights, "take the weights from a .safetensors or .pt2 file; may be repeated");
-  app.add_flag("--json", command.json, "print JSON");
 }
 
 std::string check_seconds(const std::string& text) {
@@ -196,6 +151,55 @@ void add_diff(CLI::App& app, DiffCommand& command) {
   add_engine(*diff, "new", command.after);
   diff->add_flag("--json", command.json, "print JSON");
   diff->callback([&command] { ingot::cli::diff(command); });
+}
+
+void add_tolerance(CLI::App& app, ingot::cli::Tolerance& tolerance) {
+  const auto check = [](const std::string& text) {
+    double value = 0;
+    const bool good = CLI::detail::lexical_cast(text, value) && std::isfinite(value) && value >= 0;
+    return good ? "" : "'" + text + "' is not a tolerance: write 0 or more";
+  };
+  const auto add = [&](const char* name, std::optional<double>& value, const char* summary) {
+    app.add_option(name, value, summary)->type_name("number")->check(check);
+  };
+  add("--rtol", tolerance.relative,
+      "accept rtol * |reference| + atol, the other of them 0 (default: the accuracy rule)");
+  add("--atol", tolerance.absolute, "see --rtol");
+}
+
+void add_compare(CLI::App& app, CompareCommand& command, int& status) {
+  CLI::App* compare = app.add_subcommand("compare", "How far the outputs of an engine are from a reference");
+  compare
+      ->add_option("reference", command.reference,
+                   "model.pt2, which is built without optional passes; an engine; or .npz, .npy or "
+                   ".safetensors with its outputs")
+      ->type_name("FILE")
+      ->required();
+  compare->add_option("result", command.run.engine, "what is compared with it: likewise")
+      ->type_name("FILE")
+      ->required();
+  add_input_options(*compare, command.run);
+  add_tolerance(*compare, command.tolerance);
+  compare->add_option("--top", command.top, "nodes to print, those with the largest errors")
+      ->type_name("number")
+      ->capture_default_str();
+  compare->callback([&] { status = ingot::cli::compare(command) ? 0 : kDiffers; });
+}
+
+void add_bisect(CLI::App& app, BisectCommand& command, int& status) {
+  CLI::App* bisect = app.add_subcommand("bisect", "Find the rewrite of a pass that makes a result wrong");
+  bisect->add_option("model", command.model, "what torch.export.save wrote: model.pt2")
+      ->type_name("FILE")
+      ->required();
+  bisect
+      ->add_option("--reference", command.reference,
+                   "what is right, as for `ingot compare` (default: the model without optional passes)")
+      ->type_name("FILE");
+  add_inputs(*bisect, command.run);
+  add_tolerance(*bisect, command.tolerance);
+  bisect->add_flag("--json", command.run.json, "print JSON");
+  add_build_options(*bisect, command.options);
+  bisect->callback([&] { status = ingot::cli::bisect(command) ? 0 : kDiffers; });
 }
 
 void add_opt(CLI::App& app, OptCommand& command) {
@@ -308,6 +312,9 @@ int run_command(int argc, char** argv) {
   DiffCommand diff_command;
   OptCommand opt_command;
   CacheCommand cache_command;
+  CompareCommand compare_command;
+  BisectCommand bisect_command;
+  int status = 0;
   std::string code;
   bool explain_json = false;
   try {
@@ -324,6 +331,8 @@ int run_command(int argc, char** argv) {
     add_file_command(app, "verify", "Check every byte of an engine", "engine file", verify_command)
         ->callback([&] { ingot::cli::verify(verify_command); });
     add_diff(app, diff_command);
+    add_compare(app, compare_command, status);
+    add_bisect(app, bisect_command, status);
     add_opt(app, opt_command);
     CLI::App* explain = app.add_subcommand("explain", "Explain an error code");
     explain->add_option("code", code, "as errors print it: INGOT-U001, or U001")->type_name("")->required();
@@ -340,7 +349,7 @@ int run_command(int argc, char** argv) {
   } catch (const std::exception& error) {
     return refuse({error.what()}, words);
   }
-  return 0;
+  return status;
 }
 
 }  // namespace

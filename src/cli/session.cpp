@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <exception>
 #include <utility>
 
 #include "cli/output_file.h"
@@ -25,9 +26,25 @@ void* allocate_output(void* user, size_t index, int32_t dtype, int32_t rank, con
   return output.data.data();
 }
 
+// What the callback of a run needs.
+struct Sight {
+  const SeeValue& see;
+  std::exception_ptr failure = nullptr;
+};
+
+void show_value(void* user, size_t step, const char* /*name*/, const ingot_tensor* value) {
+  auto& sight = *static_cast<Sight*>(user);
+  if (sight.failure) return;
+  try {
+    sight.see(step, *value);
+  } catch (...) {  // exceptions must not cross the C API
+    sight.failure = std::current_exception();
+  }
+}
+
 }  // namespace
 
-Session::Session(const RunCommand& command) {
+EngineHandle open_engine(const RunCommand& command) {
   const ingot_load_options options{
       .struct_size = sizeof(ingot_load_options),
       .verify = command.verify == "full" ? INGOT_VERIFY_FULL : INGOT_VERIFY_LAZY,
@@ -38,27 +55,48 @@ Session::Session(const RunCommand& command) {
       .trusted_keys = command.trusted_keys.empty() ? nullptr : command.trusted_keys.c_str(),
       .without_weights = command.weights.empty() ? 0 : 1};
   check(ingot_set_threads(command.threads));
-  ingot_engine* engine = nullptr;
-  check(ingot_engine_load(command.engine.c_str(), &options, &engine));
-  engine_.reset(engine);
-  if (!command.weights.empty()) refit_from_files(engine, command.weights, false);
-  for (size_t i = 0; i < ingot_engine_input_count(engine); ++i) {
+  ingot_engine* loaded = nullptr;
+  check(ingot_engine_load(command.engine.c_str(), &options, &loaded));
+  EngineHandle engine(loaded, &ingot_engine_free);
+  if (!command.weights.empty()) refit_from_files(loaded, command.weights, false);
+  return engine;
+}
+
+Session::Session(EngineHandle engine) : engine_(std::move(engine)) {
+  for (size_t i = 0; i < ingot_engine_input_count(engine_.get()); ++i) {
     ingot_port port{};
     port.struct_size = sizeof(port);
-    check(ingot_engine_input(engine, i, &port));
+    check(ingot_engine_input(engine_.get(), i, &port));
     ports_.push_back(port);
   }
   inputs_.resize(ports_.size());
   ingot_context* context = nullptr;
-  check(ingot_context_create(engine, &context));
+  check(ingot_context_create(engine_.get(), &context));
   context_.reset(context);
+}
+
+Session::Session(const RunCommand& command) : Session(open_engine(command), command) {}
+
+Session::Session(EngineHandle engine, const RunCommand& command) : Session(std::move(engine)) {
   if (!command.output.empty()) {
-    check_array_path(command.output, ingot_engine_output_count(engine));
+    check_array_path(command.output, ingot_engine_output_count(engine_.get()));
     check_output_path(command.output);
   }
   read_inputs(command);
   read_shapes(command);
   make_missing_inputs(command.seed);
+}
+
+Session::Session(EngineHandle engine, const std::vector<Array>& inputs) : Session(std::move(engine)) {
+  if (inputs.size() != ports_.size())
+    throw CommandError(fmt::format("the engines have {} and {} inputs: they cannot run the same",
+                                   inputs.size(), ports_.size()));
+  const bool has_names = std::ranges::all_of(inputs, [&](const Array& input) {
+    return std::ranges::find(ports_, input.name, &ingot_port::name) != ports_.end();
+  });
+  for (size_t i = 0; i < inputs.size(); ++i)
+    inputs_[has_names ? find_port(inputs[i].name, "of the other engine") : i] = inputs[i];
+  check_sizes();
 }
 
 size_t Session::find_port(const std::string& name, const std::string& origin) const {
@@ -176,6 +214,21 @@ const std::vector<Array>& Session::run() {
     outputs_[i].data.resize(static_cast<size_t>(elements) * element_bits(outputs_[i].dtype) / 8);
   }
   return outputs_;
+}
+
+const std::vector<Array>& Session::run(const SeeValue& see) {
+  Sight sight{see};
+  check(ingot_context_set_observer(context_.get(), &show_value, &sight));
+  run();
+  check(ingot_context_set_observer(context_.get(), nullptr, nullptr));
+  if (sight.failure) std::rethrow_exception(sight.failure);
+  return outputs_;
+}
+
+std::string Session::inspect() const {
+  ingot_text* text = nullptr;
+  check(ingot_engine_inspect(engine_.get(), &text));
+  return take_text(text);
 }
 
 void Session::set_profiling() { check(ingot_context_set_profiling(context_.get(), 1)); }

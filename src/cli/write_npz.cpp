@@ -49,23 +49,23 @@ uint64_t checksum_of(std::span<const char> bytes) {
   return sum;
 }
 
-// Fields shared by the local header and the central directory.
-void append_facts(std::vector<char>& bytes, const Member& member) {
+// Fields shared by the local header and the central directory; `size` is that in 32 bits.
+void append_facts(std::vector<char>& bytes, const Member& member, uint64_t size) {
   append(bytes, {{kVersion, 2},
                  {kNamesAreUtf8, 2},
                  {0, 2},
                  {0, 2},
                  {kFirstOfJanuary1980, 2},
                  {member.checksum, 4},
-                 {kInExtraField, 4},
-                 {kInExtraField, 4},
+                 {size, 4},
+                 {size, 4},
                  {member.name.size(), 2}});
 }
 
 std::vector<char> local_header(const Member& member) {
   std::vector<char> bytes;
   append(bytes, {{0x04034b50, 4}});
-  append_facts(bytes, member);
+  append_facts(bytes, member, kInExtraField);
   append(bytes, {{20, 2}});
   append(bytes, member.name);
   append(bytes, {{1, 2}, {16, 2}, {member.size, 8}, {member.size, 8}});
@@ -73,10 +73,15 @@ std::vector<char> local_header(const Member& member) {
 }
 
 void append_directory_entry(std::vector<char>& bytes, const Member& member) {
+  // Where 32 bits suffice they are used: minizip, which reads such files, misses the extra field on 64-bit
+  // systems.
+  const bool is_large = member.size >= kInExtraField || member.offset >= kInExtraField;
   append(bytes, {{0x02014b50, 4}, {kVersion, 2}});
-  append_facts(bytes, member);
-  append(bytes, {{28, 2}, {0, 2}, {0, 2}, {0, 2}, {0, 4}, {kInExtraField, 4}});
+  append_facts(bytes, member, is_large ? kInExtraField : member.size);
+  append(bytes, {{is_large ? 28U : 0U, 2}, {0, 2}, {0, 2}, {0, 2}, {0, 4}});
+  append(bytes, {{is_large ? kInExtraField : member.offset, 4}});
   append(bytes, member.name);
+  if (!is_large) return;
   append(bytes, {{1, 2}, {24, 2}, {member.size, 8}, {member.size, 8}, {member.offset, 8}});
 }
 

@@ -55,6 +55,7 @@ def test_the_first_rewrite_that_changes_bits(model: nn.Module, tmp_path: Path) -
     assert culprit.pass_name in str(culprit)
     assert culprit.node in str(culprit)
     assert culprit.builds <= 16
+    assert f"disable_passes={culprit.disable}" in str(culprit)
     path = tmp_path / "model.pt2"
     torch.export.save(torch.export.export(model, (X,)), path)
     assert ingot.bisect(path, [X], rtol=0, atol=0).limit == culprit.limit
@@ -69,6 +70,66 @@ def test_a_node_that_is_turned_off_is_not_found_again(model: nn.Module) -> None:
         found.append(culprit.disable)
     assert sum(entry.startswith("fold_batch_norm@") for entry in found) == 2
     assert torch.equal(built(model, disable_passes=found), built(model, bisect_passes=0))
+
+
+def test_the_last_build_says_whether_that_is_all(model: nn.Module) -> None:
+    """Two batch norms are folded: leaving the first as it is does not give the bits without passes, leaving both does."""
+    first = ingot.bisect(model, [X], rtol=0, atol=0)
+    assert not first.is_only_one
+    assert "still wrong" in str(first)
+    found = [first.disable]
+    while culprit := ingot.bisect(model, [X], rtol=0, atol=0, disable_passes=found):
+        found.append(culprit.disable)
+        last = culprit
+    assert last.is_only_one
+    assert "right then" in str(last)
+
+
+def test_engines_that_are_kept_do_not_matter(
+    model: nn.Module, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """A cached engine has no passes to report."""
+    expected = ingot.bisect(model, [X], rtol=0, atol=0)
+    program = torch.export.export(model, (X,))
+    torch.export.save(program, tmp_path / "model.pt2")
+    for limit in ("-1", "0", "1", "2", "3", "4", "5", "6", expected.limit):
+        ingot.build(tmp_path / "model.pt2", bisect_passes=limit, engine_cache_dir=str(tmp_path))
+    found = ingot.bisect(tmp_path / "model.pt2", [X], rtol=0, atol=0, engine_cache_dir=str(tmp_path))
+    assert found.limit == expected.limit
+    assert found.node == expected.node
+
+
+def test_the_search_stays_below_the_callers_limit(model: nn.Module) -> None:
+    culprit = ingot.bisect(model, [X], rtol=0, atol=0)
+    passes, rewrites = map(int, culprit.limit.split("."))
+    assert ingot.bisect(model, [X], rtol=0, atol=0, bisect_passes=f"{passes}.{rewrites - 1}") is None
+    assert ingot.bisect(model, [X], rtol=0, atol=0, bisect_passes=passes) is None
+    found = ingot.bisect(model, [X], rtol=0, atol=0, bisect_passes=culprit.limit)
+    assert found.limit == culprit.limit
+    assert found.is_only_one  # the second batch norm is not folded either
+
+
+def test_a_reference_of_the_caller(model: nn.Module) -> None:
+    exact = model.double()(X.double())
+    model.float()
+    assert ingot.bisect(model, [X], reference=[exact]) is None
+    culprit = ingot.bisect(model, [X], reference=[exact + 1])
+    assert culprit.pass_name == ""
+    assert ingot.bisect(model, [X], reference=[exact[:, 1:]]).pass_name == ""
+
+
+def test_judgements_that_contradict_each_other(model: nn.Module) -> None:
+    answers = iter([False, True] + [False] * 30)
+    with pytest.raises(ingot.UserError, match="INGOT-U032"):
+        ingot.bisect(model, [X], is_wrong=lambda outputs: next(answers))
+
+
+def test_an_exception_of_the_judgement_is_raised(model: nn.Module) -> None:
+    def fail(outputs: tuple[torch.Tensor, ...]) -> bool:
+        raise ValueError("no judgement")
+
+    with pytest.raises(ValueError, match="no judgement"):
+        ingot.bisect(model, [X], is_wrong=fail)
 
 
 def test_wrong_before_any_pass(model: nn.Module) -> None:

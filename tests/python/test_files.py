@@ -111,6 +111,8 @@ def test_npz_files_are_numpys(engine_file, tmp_path):
         [sys.executable, "-m", "zipfile", "-t", tmp_path / "out.npz"], capture_output=True, text=True
     )
     assert "Done testing" in listing.stdout
+    compare = [INGOT, "compare", tmp_path / "out.npz", engine_file, "-i", tmp_path / "x.npy"]
+    subprocess.run(compare, check=True, capture_output=True)  # reads it
 
 
 @pytest.mark.parametrize("end", [signal.SIGINT, signal.SIGKILL])

@@ -38,11 +38,6 @@ std::map<std::string, std::string> read_rows(const ingot_build_options& options)
   return rows;
 }
 
-ingot_build_options copy_of(const ingot_build_options* given) {
-  if (given == nullptr) return {};
-  return read_struct(given, kFirstBuildOptions, "ingot_build_options");
-}
-
 // Rejects names of unknown backends and passes before any work is done.
 void check_weights_file(const CompileOptions& options) {
   if (options.weights_file.empty()) return;
@@ -229,6 +224,8 @@ class Build {
     save(engine, given_.output, [&](uint64_t done, uint64_t total) { phases_.report(done, total); });
   }
 
+  std::vector<PassRunner::Timing> passes() const { return report_.passes; }
+
   std::string report() const {
     const std::vector<Phases::Phase> phases = phases_.phases();
     JsonWriter json;
@@ -265,17 +262,28 @@ class Build {
   std::string target_;
 };
 
-void finish(Build& build, const aten::Program& program, std::weak_ptr<const MappedFile> file,
-            ingot_engine** engine, ingot_text** report) {
+std::unique_ptr<ingot_engine> make_engine(Build& build, const aten::Program& program,
+                                          std::weak_ptr<const MappedFile> file) {
   std::unique_ptr<ingot_engine> made = build.run(program);
   made->model = std::move(file);
   require_unchanged_model(*made);
+  return made;
+}
+
+void finish(Build& build, const aten::Program& program, std::weak_ptr<const MappedFile> file,
+            ingot_engine** engine, ingot_text** report) {
+  std::unique_ptr<ingot_engine> made = make_engine(build, program, std::move(file));
   build.write_output(*made);
   if (report != nullptr) *report = make_text(build.report());
   *engine = made.release();
 }
 
 }  // namespace
+
+ingot_build_options copy_of(const ingot_build_options* given) {
+  if (given == nullptr) return {};
+  return read_struct(given, kFirstBuildOptions, "ingot_build_options");
+}
 
 void check_options(const ingot_build_options* options, const aten::Program* program) {
   const ingot_build_options given = copy_of(options);
@@ -298,6 +306,14 @@ void build(const std::function<Model()>& read, const ingot_build_options* option
   Build build(options);
   const Model model = read();
   finish(build, model.program, model.file, engine, report);
+}
+
+std::unique_ptr<ingot_engine> build(const Model& model, const ingot_build_options* options,
+                                    std::vector<PassRunner::Timing>& passes) {
+  Build build(options);
+  std::unique_ptr<ingot_engine> made = make_engine(build, model.program, model.file);
+  passes = build.passes();
+  return made;
 }
 
 void build(const aten::Program& program, const ingot_build_options* options, ingot_engine** engine,

@@ -3,10 +3,13 @@
 #pragma once
 
 #include <functional>
+#include <memory>
 #include <string>
+#include <vector>
 
 #include "importers/aten/program/aten_graph.h"
 #include "ingot/build.h"
+#include "passes/pass_runner.h"
 #include "support/file.h"
 
 namespace ingot::core::api {
@@ -27,6 +30,11 @@ void build(const std::function<Model()>& read, const ingot_build_options* option
 void check_options(const ingot_build_options* options, const aten::Program* program);
 void build(const aten::Program& program, const ingot_build_options* options, ingot_engine** engine,
            ingot_text** report);
+// The engine of a model that was read, not written to a file; `passes` receives those that ran.
+std::unique_ptr<ingot_engine> build(const Model& model, const ingot_build_options* options,
+                                    std::vector<PassRunner::Timing>& passes);
+// The caller's struct as this library knows it; NULL: no options.
+ingot_build_options copy_of(const ingot_build_options* given);
 
 // The nodes of the program that an engine would run slowly, as JSON.
 std::string slow_nodes(const aten::Program& program, const ingot_build_options* options);

@@ -65,7 +65,7 @@ std::vector<Pass> own_passes(const Target&) {
        .run = [](Graph graph,
                  Rewrites& rewrites) { return fold_patches(std::move(graph), uses_tensor_cores, rewrites); },
        .minimum_level = 3,
-       .why = "before pad_channels: patches have so many channels that none are added"},
+       .why = "before pad_channels: patches have more channels, so that fewer are added"},
       {.name = "pad_channels",
        .stage = core::Stage::kLayout,
        .run = [](Graph graph,

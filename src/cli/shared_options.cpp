@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cli/shared_options.h"
+
+#include "ingot/build.h"
+
+namespace ingot::cli {
+namespace {
+
+// One of `words`, which the help page lists in place of a type.
+void add_choice(CLI::App& app, const char* name, std::string& choice, const std::vector<std::string>& words,
+                const std::string& summary) {
+  app.add_option(name, choice, summary)
+      ->check(CLI::IsMember(words).description(""))
+      ->type_name(CLI::detail::join(words, "|"))
+      ->capture_default_str();
+}
+
+}  // namespace
+
+void add_build_options(CLI::App& app, std::map<std::string, std::string>& options) {
+  for (size_t i = 0; i < ingot_option_count(); ++i) {
+    ingot_option_info info{};
+    info.struct_size = sizeof(info);
+    check(ingot_option_describe(i, &info));
+    std::string dashed = "--" + std::string(info.name);
+    for (char& letter : dashed) letter = letter == '_' ? '-' : letter;
+    const std::string name = info.name;
+    app.add_option_function<std::string>(
+           dashed, [&options, name](const std::string& value) { options[name] = value; }, info.summary)
+        ->type_name(info.type)
+        ->default_str(info.default_value);
+  }
+}
+
+CLI::Option* add_engine(CLI::App& app, const char* name, std::string& file) {
+  return app.add_option(name, file, "engine file")->type_name("FILE")->required();
+}
+
+CLI::Option* add_weights(CLI::App& app, std::vector<std::string>& files, const char* summary) {
+  return app.add_option("--weights", files, summary)->type_name("FILE")->allow_extra_args(false);
+}
+
+void add_inputs(CLI::App& app, RunCommand& command) {
+  app.add_option("-i,--input", command.inputs,
+                 "NAME=x.npy, a .npz or .safetensors file with arrays named like the inputs, or x.npy by "
+                 "position; may be repeated. Inputs that are not given are random")
+      ->type_name("[NAME=]FILE")
+      ->allow_extra_args(false);
+  app.add_option("--seed", command.seed, "of random inputs")->type_name("number")->capture_default_str();
+}
+
+void add_input_options(CLI::App& app, RunCommand& command) {
+  add_inputs(app, command);
+  app.add_option("--shapes", command.shapes, "sizes of random inputs: ids:1x128,mask:1x128")
+      ->type_name("name:dims,...");
+  app.add_option("--threads", command.threads, "threads of a run; 0: all that the process may use")
+      ->type_name("number")
+      ->capture_default_str();
+  add_choice(app, "--verify", command.verify, {"lazy", "full"},
+             "check the weights before the first run, or every byte of the file first");
+  add_choice(app, "--trust", command.trust, {"any", "signed", "none"},
+             "engines to run: any; only those that a trusted key signed; only those without native code");
+  app.add_option("--trusted-keys", command.trusted_keys,
+                 "file with the public keys for --trust signed (default: INGOT_TRUSTED_KEYS)")
+      ->type_name("FILE");
+  add_choice(app, "--memory", command.memory, {"map", "copy"},
+             "map the file, which nothing may change meanwhile, or read all of it first");
+  add_weights(app, command.weights, "take the weights from a .safetensors or .pt2 file; may be repeated");
+  app.add_flag("--json", command.json, "print JSON");
+}
+
+void add_run_options(CLI::App& app, RunCommand& command) {
+  add_engine(app, "engine", command.engine);
+  add_input_options(app, command);
+}
+
+}  // namespace ingot::cli
