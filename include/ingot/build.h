@@ -22,9 +22,14 @@ INGOT_API ingot_status* ingot_session_create(const ingot_session_options* option
 INGOT_API void ingot_session_free(ingot_session* session);
 /* JSON of a session's cache, or with NULL of the process's: {"made", "from_memory", "from_disk",
  * "from_tiers", "from_other_threads": since it exists, "entries", "compressed", "bytes", "capacity",
- * "evicted": of memory, "folder": on disk}. */
+ * "evicted": of memory, "folder": on disk, "waiting": entries that are yet to be written in the background}.
+ */
 INGOT_API ingot_status* ingot_cache_stats(const ingot_session* session, ingot_text** json);
 INGOT_API ingot_status* ingot_cache_clear(ingot_session* session); /* forgets the entries; NULL as above */
+/* Waits for entries that are written in the background (prepared weights, and those of builds whose
+ * cache_write_policy says so), at most so many milliseconds. 1 if none waits any more, otherwise 0. A process
+ * that ends earlier loses them, and nothing else. */
+INGOT_API int32_t ingot_cache_wait(int64_t milliseconds);
 
 /* A cache's entries on disk, for tools. `folder` may be NULL: that of the process. UserError INGOT-U022 if it
  * cannot be used. An entry's key is the digest of its text, in hexadecimal. */

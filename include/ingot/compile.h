@@ -5,6 +5,7 @@
 #include "ingot/require_cpp20.h"
 #if INGOT_HAS_CPP20
 
+#include <chrono>
 #include <exception>
 #include <filesystem>
 #include <functional>
@@ -43,6 +44,11 @@ class Session {
   };
   std::unique_ptr<ingot_session, Free> handle_;
 };
+
+// See ingot_cache_wait. True if nothing waits any more.
+inline bool wait_for_cache(std::chrono::milliseconds patience) {
+  return ingot_cache_wait(patience.count()) != 0;
+}
 
 // How far a build is.
 struct Progress {

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 from ingot import _core
 from ingot.engine import Engine, Port
 from ingot.errors import DeviceError, Error, InternalError, UnsupportedError, UserError
-from ingot.session import Session, cache_stats
+from ingot.session import Session, cache_flush, cache_stats
 
 if TYPE_CHECKING:
     from ingot.bisecting import bisect
@@ -56,8 +56,8 @@ _LAZY = {
 
 __all__ = [
     "DeviceError", "Engine", "Error", "Input", "InternalError", "MutableModule", "Port", "Session", "UnsupportedError",
-    "UserError", "bisect", "build", "cache_stats", "compare", "compile", "dynamo", "explain", "fx", "get_threads", "load", "profile",
-    "quantize", "refit_module_weights", "report", "save", "set_threads", "ts",
+    "UserError", "bisect", "build", "cache_flush", "cache_stats", "compare", "compile", "dynamo", "explain", "fx", "get_threads",
+    "load", "profile", "quantize", "refit_module_weights", "report", "save", "set_threads", "ts",
 ]  # fmt: skip
 
 

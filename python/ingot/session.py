@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import atexit
 import json
 import threading
 from contextvars import ContextVar
@@ -10,6 +11,8 @@ from types import TracebackType
 from typing import Any
 
 from ingot import _core
+
+_PATIENCE_AT_EXIT = 30.0  # seconds
 
 _entered: ContextVar[tuple[Session, ...]] = ContextVar("ingot_sessions", default=())
 
@@ -58,3 +61,13 @@ def current() -> Any:
 def cache_stats() -> dict[str, Any]:
     """Of the current session's cache, or else the process's: how many kernels were made, and found where, and its size."""
     return json.loads(_core.cache_stats(current()))
+
+
+def cache_flush(timeout: float = _PATIENCE_AT_EXIT) -> bool:
+    """Waits, at most for so many seconds, until the entries are kept that are written in the background: prepared weights, and what
+    builds with `cache_write_policy="back"` made. False if some are not. Called when the process ends, which loses the others.
+    """
+    return _core.cache_wait(round(timeout * 1000)) != 0
+
+
+atexit.register(cache_flush)

@@ -52,7 +52,7 @@ FoundEntry Cache::find_or_make(const CacheKey& key, const CacheUse& use, const M
   ++made_;
   if (use.keep) {
     memory_.put(key, made);
-    use.put(key, *made);
+    use.put(key, made);
   }
   return {std::move(made), Origin::kMade};
 }

@@ -10,6 +10,8 @@
 #include "cache/disk_store.h"
 #include "cache/entry_tier.h"
 #include "cache/memory_store.h"
+#include "cache/write_policy.h"
+#include "support/background.h"
 
 namespace ingot::core {
 
@@ -21,21 +23,34 @@ struct FoundEntry {
   Origin origin = Origin::kMade;
 };
 
+struct UsedTier {
+  std::shared_ptr<EntryTier> tier;
+  WritePolicy policy = WritePolicy::kThrough;
+};
+
 struct CacheUse {
-  bool reuse = true;                              // else nothing is looked up
-  bool keep = true;                               // else what is made is forgotten
-  std::shared_ptr<DiskStore> disk;                // asked after memory; null: none
-  std::vector<std::shared_ptr<EntryTier>> tiers;  // asked after the disk, in this order
-  std::shared_ptr<CacheProblems> problems;        // null: nobody wants to know
+  bool reuse = true;                                // else nothing is looked up
+  bool keep = true;                                 // else what is made is forgotten
+  std::shared_ptr<DiskStore> disk;                  // asked after memory; null: none
+  WritePolicy disk_policy = WritePolicy::kThrough;  // one that is not used is not here: never kNone
+  std::vector<UsedTier> tiers;                      // asked after the disk, in this order; likewise
+  std::shared_ptr<CacheProblems> problems;          // null: nobody wants to know
+  BackgroundWork* background = nullptr;             // for kBack; null: there is none
 
   bool has_stores() const { return disk != nullptr || !tiers.empty(); }
   // Both throw only what CacheProblems::check throws.
   FoundEntry find(const CacheKey& key) const;  // what one store has is kept in those asked before it
-  void put(const CacheKey& key, Bytes value) const;
+  // `held` lives until all stores have the entry, or lost it.
+  void put(const CacheKey& key, const Blob& value, std::shared_ptr<const void> held = {}) const;
   ReportProblem report() const;
 
  private:
   Blob find_in(EntryTier& tier, const CacheKey& key) const;
+  // To the disk and the first `count` tiers.
+  void put_above(size_t count, const CacheKey& key, const Blob& value,
+                 std::shared_ptr<const void> held) const;
+  void write(WritePolicy policy, size_t count, const CacheKey& key, Bytes value) const;
+  bool has(WritePolicy policy, size_t count) const;
 };
 
 }  // namespace ingot::core

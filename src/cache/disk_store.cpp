@@ -86,16 +86,17 @@ std::optional<Bytes> DiskStore::open(const CacheKey& key, Bytes file, const std:
   const auto opened = open_entry_of(key, file);
   if (const auto* problem = std::get_if<std::string_view>(&opened)) {
     report("use", path, *problem);
-    files_.remove(path.c_str());
+    if (!options_.read_only) files_.remove(path.c_str());
     return std::nullopt;
   }
+  if (options_.read_only) return std::get<Bytes>(opened);
   const uint64_t stamp = version.modified / kNanoseconds;
   if (stamp + kStampSeconds <= std::max(options_.seconds(), newest_.load())) touch(path);
   return std::get<Bytes>(opened);
 }
 
 void DiskStore::put(const CacheKey& key, std::span<const Bytes> parts) {
-  if (!is_usable()) return;
+  if (options_.read_only || !is_usable()) return;
   const std::vector<std::byte> file = seal_entry(key, parts);
   const std::filesystem::path path = path_of(hex(key.digest));
   if (file.size() > options_.limit) return report("keep", path, "it is larger than the whole cache may be");
@@ -116,7 +117,7 @@ std::vector<StoredEntry> DiskStore::list() {
     if (!is_hexadecimal(folder, kFolderDigits)) continue;
     for (const std::string& name : names_in(options_.folder / folder, files_)) {
       const std::filesystem::path path = options_.folder / folder / name;
-      if (name.starts_with(kTemporary)) remove_if_abandoned(path);
+      if (name.starts_with(kTemporary) && !options_.read_only) remove_if_abandoned(path);
       FileFacts facts;
       if (!is_hexadecimal(name, kDigits - kFolderDigits) || files_.describe(path.c_str(), false, &facts) < 0)
         continue;
@@ -135,11 +136,11 @@ Blob DiskStore::read(const std::string& digest) {
 }
 
 bool DiskStore::remove(const std::string& digest) {
-  return is_usable() && files_.remove(path_of(digest).c_str()) == 0;
+  return !options_.read_only && is_usable() && files_.remove(path_of(digest).c_str()) == 0;
 }
 
 void DiskStore::collect(uint64_t limit) {
-  if (!is_usable()) return;
+  if (options_.read_only || !is_usable()) return;
   FolderState state(options_.folder, files_);
   const FolderTotals totals = make_room(limit);
   if (state.is_locked()) state.write(totals);
@@ -149,7 +150,8 @@ bool DiskStore::is_usable() {
   if (usable_ == Usable::kUnknown) {
     const std::string why = why_unusable();
     // Known from the start, since the clock may have gone back before this process began.
-    if (why.empty()) newest_ = FolderState(options_.folder, files_).read().value_or(FolderTotals{}).newest;
+    if (why.empty() && !options_.read_only)
+      newest_ = FolderState(options_.folder, files_).read().value_or(FolderTotals{}).newest;
     Usable unknown = Usable::kUnknown;
     const bool is_first = usable_.compare_exchange_strong(unknown, why.empty() ? Usable::kYes : Usable::kNo);
     if (is_first && !why.empty()) report("use", options_.folder, why);
@@ -159,7 +161,7 @@ bool DiskStore::is_usable() {
 
 std::string DiskStore::why_unusable() {
   int error = ENOENT;
-  if (options_.create) {
+  if (options_.create && !options_.read_only) {
     std::error_code ignored;
     std::filesystem::create_directories(options_.folder.parent_path(), ignored);
     if (files_.make_folder(options_.folder.c_str()) < 0) error = errno;

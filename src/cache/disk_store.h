@@ -28,6 +28,7 @@ namespace ingot::core {
 struct DiskStoreOptions {
   std::filesystem::path folder;                    // refused unless it is this user's alone (mode 0700)
   bool create = true;                              // the folder, if it is missing
+  bool read_only = false;                          // nothing in it is changed, and `create` has no effect
   uint64_t limit = uint64_t{5} << 30;              // bytes of all entries
   std::function<void(const std::string&)> report;  // what went wrong, one line each; may be empty
   std::function<uint64_t()> seconds;               // the clock; empty: the system's

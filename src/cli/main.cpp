@@ -15,6 +15,7 @@
 #include "cli/commands.h"
 #include "cli/shared_options.h"
 #include "cli/usage.h"
+#include "ingot/build.h"
 
 namespace {
 
@@ -38,7 +39,8 @@ using ingot::cli::RefitCommand;
 using ingot::cli::RunCommand;
 using ingot::cli::SignCommand;
 
-constexpr int kDiffers = 3;  // exit status
+constexpr int kDiffers = 3;                 // exit status
+constexpr int64_t kPatienceAtEnd = 30'000;  // milliseconds, with entries that are yet to be written
 
 void add_build(CLI::App& app, BuildCommand& command) {
   CLI::App* build = app.add_subcommand("build", "Build an engine from a .pt2 file of torch.export");
@@ -357,7 +359,9 @@ int run_command(int argc, char** argv) {
 int main(int argc, char** argv) {
   std::set_terminate(end_without_memory);
   try {
-    return run_command(argc, argv);
+    const int status = run_command(argc, argv);
+    ingot_cache_wait(kPatienceAtEnd);
+    return status;
   } catch (const std::bad_alloc&) {
     return refuse_without_memory(wants_json({argv, static_cast<size_t>(argc)}));
   }

@@ -85,6 +85,7 @@ void tune_steps(EngineData& engine, std::span<const TunableStep> steps, const Co
   phases.begin("time tactics");
   TacticTable found;
   const auto keep = [&] {
+    if (options.tactic_file.empty() && hooks.cache_use.disk_policy == WritePolicy::kReadOnly) return;
     const std::filesystem::path file = tactic_file(options, hooks);
     if (!file.empty()) add_tactics(file, found);
   };

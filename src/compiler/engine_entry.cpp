@@ -89,14 +89,16 @@ std::shared_ptr<EngineData> EngineEntry::find(BuildReport& report) {
 // First for processes of this machine, then for other machines: one process of each asks the server.
 bool EngineEntry::wait_for_others() {
   const auto wait = [&] { hooks_.phases != nullptr ? hooks_.phases->report(0, 1) : void(); };
-  if (use_.disk != nullptr && use_.disk->is_usable()) {
-    lease_.emplace(use_.disk->folder(), key_.digest, kPatience, wait);
-    if (lease_->has_waited()) return true;
+  const bool adds = use_.disk != nullptr && use_.disk_policy != WritePolicy::kReadOnly;
+  if (adds && use_.disk->is_usable()) {
+    leases_->folder.emplace(use_.disk->folder(), key_.digest, kPatience, wait);
+    if (leases_->folder->has_waited()) return true;
   }
   bool has_waited = false;
-  for (const auto& tier : use_.tiers) {
-    EntryTier::Waited waited = tier->lease(key_.digest, kPatience, wait, use_.report());
-    if (waited.lease != nullptr) tier_leases_.push_back(std::move(waited.lease));
+  for (const UsedTier& used : use_.tiers) {
+    if (used.policy == WritePolicy::kReadOnly) continue;
+    EntryTier::Waited waited = used.tier->lease(key_.digest, kPatience, wait, use_.report());
+    if (waited.lease != nullptr) leases_->tiers.push_back(std::move(waited.lease));
     has_waited |= waited.has_waited;
   }
   return has_waited;
@@ -115,7 +117,7 @@ void EngineEntry::keep(const EngineData& engine, const BuildReport& report) cons
   write_engine(without_weights(engine),
                [&](Bytes part) { file.insert(file.end(), part.begin(), part.end()); });
   writer.part(file);
-  use_.put(key_, writer.take());
+  use_.put(key_, std::make_shared<const std::vector<std::byte>>(writer.take()), leases_);
 }
 
 // An entry that cannot be read is one that another Ingot wrote under our key: the build goes on without it.

@@ -45,9 +45,12 @@ class EngineEntry {
   std::string structure_;
   bool is_possible_ = false;
   CacheKey key_;
-  // While this build makes the entry:
-  std::optional<Lease> lease_;
-  std::vector<std::unique_ptr<TierLease>> tier_leases_;
+  // Held until the entry is where others find it, or this build ends without it.
+  struct Leases {
+    std::optional<Lease> folder;
+    std::vector<std::unique_ptr<TierLease>> tiers;
+  };
+  std::shared_ptr<Leases> leases_ = std::make_shared<Leases>();
 };
 
 }  // namespace ingot::core

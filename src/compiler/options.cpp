@@ -117,6 +117,12 @@ constexpr std::array kRows = {
          "secret key that signs what is added to the server; without one it is only read (default: "
          "INGOT_CACHE_SIGNING_KEY)"},
         [](CompileOptions& o, View, View value) { o.cache.signing_key = value; }},
+    Row{{"cache_write_policy", "policies", "through",
+         "when entries go to disk, custom store and server: through (at once), back (in the background), "
+         "read_only, none (nor are they read); for one of them disk:back, store:none, server:read_only ..."},
+        [](CompileOptions& o, View name, View value) {
+          if (!parse_write_policies(value, o.cache.writes)) refuse(name, value, kWritePolicyForm);
+        }},
     Row{{"cpu", "features", "native",
          "processor to build for: native, x86-64-v3, x86-64-v4, x86-64-v4+vnni+bf16 ..."},
         [](CompileOptions& o, View, View value) { o.target.device = to_string(parse_cpu_features(value)); }},

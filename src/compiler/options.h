@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "backends/backend.h"
+#include "cache/write_policy.h"
 #include "compiler/dim_profile.h"
 #include "passes/pass_runner.h"
 
@@ -24,6 +25,7 @@ struct CacheOptions {
   std::string signing_key, trusted_keys;  // files; "": those of the environment
   bool read_only = false;                 // nothing is added to the server
   int64_t deadline_ms = 10'000;           // of each call of the server
+  WritePolicies writes;
 };
 
 struct CompileOptions {

@@ -170,7 +170,7 @@ void Engine::refit_from(const WeightsFile& file, const SourceValues& values) {
   const std::scoped_lock lock(refit_mutex_);
   auto next = std::make_shared<WeightSet>(*weights());
   std::optional<PreparedWeights> prepared;
-  if (file_ != nullptr && host_->disk_store() != nullptr) prepared.emplace(*file_, *host_->disk_store());
+  if (file_ != nullptr && host_->weights_store() != nullptr) prepared.emplace(file_, host_->weights_store());
   const auto found = prepared ? prepared->find(file, *next) : PreparedWeights::Found::kNothing;
   const NewSources sources =
       check_file(*data_, values, file.path.string(),
@@ -179,8 +179,17 @@ void Engine::refit_from(const WeightsFile& file, const SourceValues& values) {
   if (found == PreparedWeights::Found::kNothing) compute_after(sources, *next);
   drop_borrowed(*data_, sources, *next, KnowsDigests::kYes);
   next->file = file.path;
-  if (prepared && found == PreparedWeights::Found::kNothing) prepared->keep(file, *next);
+  const bool is_new = prepared && found == PreparedWeights::Found::kNothing;
   set_weights(std::move(next));
+  if (is_new) keep_prepared(*prepared, file);
+}
+
+// Writing takes longer than computing: a load does not wait for it.
+void Engine::keep_prepared(const PreparedWeights& prepared, const WeightsFile& file) const {
+  if (host_->weights_policy() == WritePolicy::kReadOnly) return;
+  const auto write = [prepared, file, kept = weights()] { prepared.keep(file, *kept); };
+  const bool waits = host_->weights_policy() == WritePolicy::kThrough;
+  if (waits || !host_->background().add(prepared.bytes(), write)) write();
 }
 
 void Engine::take_weights(const Engine& copy) {

@@ -32,6 +32,7 @@ struct LoadOptions {
 // Reads the whole file instead of mapping it. Errors as of EngineFile::open.
 std::shared_ptr<const EngineFile> open_copy(const std::filesystem::path& path);
 
+class PreparedWeights;
 class WeightVerification;
 
 class Engine {
@@ -80,6 +81,7 @@ class Engine {
   void initialize(const Executable& init, std::span<const uint32_t> outputs, WeightSet& weights) const;
   void set_weights(std::shared_ptr<WeightSet> weights);
   void compute_after(const NewSources& sources, WeightSet& weights) const;
+  void keep_prepared(const PreparedWeights& prepared, const WeightsFile& file) const;
 
   std::shared_ptr<const EngineData> data_;
   std::shared_ptr<const EngineFile> file_;

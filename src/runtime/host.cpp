@@ -24,16 +24,27 @@ Host::Host(const HostOptions& options, std::span<const Executor* const> executor
       cache_(options.cache_bytes),
       executors_(executors.begin(), executors.end()) {
   if (!options.cache_folder.empty()) disk_store_ = open_disk_store(options.cache_folder, options.cache_limit);
+  weights_store_ = choose_weights_store();
   apply();
 }
 
+std::shared_ptr<DiskStore> Host::choose_weights_store() {
+  if (disk_store_ == nullptr || options_.weights_policy == WritePolicy::kNone) return nullptr;
+  if (options_.weights_policy != WritePolicy::kReadOnly) return disk_store_;
+  return open_disk_store(options_.cache_folder, options_.cache_limit, {}, Access::kReadOnly);
+}
+
 std::shared_ptr<DiskStore> Host::open_disk_store(const std::filesystem::path& folder, uint64_t limit,
-                                                 const ReportProblem& report) {
+                                                 const ReportProblem& report, Access access) {
   const auto warn = [this](const std::string& line) {
     if (log_.wants(LogLevel::kWarning)) log_.write(LogLevel::kWarning, line);
   };
-  return std::make_shared<DiskStore>(DiskStoreOptions{
-      .folder = folder, .create = true, .limit = limit, .report = report ? report : warn, .seconds = {}});
+  return std::make_shared<DiskStore>(DiskStoreOptions{.folder = folder,
+                                                      .create = true,
+                                                      .read_only = access == Access::kReadOnly,
+                                                      .limit = limit,
+                                                      .report = report ? report : warn,
+                                                      .seconds = {}});
 }
 
 std::shared_ptr<EntryTier> Host::shared_tier(const std::string& name,

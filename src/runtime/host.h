@@ -12,6 +12,7 @@
 #include "backends/executor.h"
 #include "cache/cache.h"
 #include "runtime/log.h"
+#include "support/background.h"
 #include "support/thread_pool.h"
 
 namespace ingot::core {
@@ -20,9 +21,12 @@ struct HostOptions {
   int threads = 0;             // 0: min(affinity mask, cgroup quota)
   int spin_microseconds = 50;  // 0 inside torch, so that its own threads are not starved
   Logger logger;
-  size_t cache_bytes = size_t{64} << 20;     // of the cache that builds share: about 5,000 kernels
-  std::filesystem::path cache_folder;        // of its entries on disk; empty: none
-  uint64_t cache_limit = uint64_t{5} << 30;  // bytes of these
+  size_t cache_bytes = size_t{64} << 20;            // of the cache that builds share: about 5,000 kernels
+  std::filesystem::path cache_folder;               // of its entries on disk; empty: none
+  uint64_t cache_limit = uint64_t{5} << 30;         // bytes of these
+  WritePolicy weights_policy = WritePolicy::kBack;  // of prepared weights, which are entries there
+  // What the environment sets of the options of builds, by name: defaults of builds that leave them out.
+  std::map<std::string, std::string, std::less<>> build_options;
 };
 
 class Host {
@@ -36,27 +40,36 @@ class Host {
   void set_spin(int microseconds);
   const Executor* find_executor(std::string_view name) const;
   Log& log() { return log_; }
+  const auto& build_options() const { return options_.build_options; }
   Cache& cache() { return cache_; }  // of builds without a session
   // The cache's entries on disk; null: none.
   const std::shared_ptr<DiskStore>& disk_store() const { return disk_store_; }
+  // Where prepared weights are looked up; null: nowhere. Not changed if the policy is kReadOnly.
+  const std::shared_ptr<DiskStore>& weights_store() const { return weights_store_; }
+  WritePolicy weights_policy() const { return options_.weights_policy; }
   // Entries in another folder; without `report`, failures go to this host's log.
+  enum class Access { kReadWrite, kReadOnly };
   std::shared_ptr<DiskStore> open_disk_store(const std::filesystem::path& folder, uint64_t limit,
-                                             const ReportProblem& report = {});
+                                             const ReportProblem& report = {},
+                                             Access access = Access::kReadWrite);
+  BackgroundWork& background() { return background_; }
   // The tier of that name, opened by the first who asks for it; may be null.
   std::shared_ptr<EntryTier> shared_tier(const std::string& name,
                                          const std::function<std::shared_ptr<EntryTier>()>& open);
 
  private:
   void apply();
+  std::shared_ptr<DiskStore> choose_weights_store();
 
   HostOptions options_;
   Log log_;
   Cache cache_;
-  std::shared_ptr<DiskStore> disk_store_;
+  std::shared_ptr<DiskStore> disk_store_, weights_store_;
   std::mutex mutex_;  // of `tiers_`
   std::map<std::string, std::shared_ptr<EntryTier>> tiers_;
   std::unique_ptr<ThreadPool> pool_;
   std::vector<const Executor*> executors_;
+  BackgroundWork background_{uint64_t{1} << 30};
 };
 
 }  // namespace ingot::core

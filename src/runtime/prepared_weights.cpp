@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <array>
+#include <utility>
 #include <variant>
 #include <vector>
 
@@ -56,21 +57,20 @@ CacheKey aligned_key(std::string text) {
 
 }  // namespace
 
-PreparedWeights::PreparedWeights(const EngineFile& file, DiskStore& store)
-    : data_(file.data()), store_(store) {
-  size_t bytes = 0;
-  each_result(data_, [&](size_t, const WeightData& weight) { bytes += weight.bytes; });
-  if (data_.devices.empty() && bytes >= kWorthAFile) key_ = aligned_key(text_of(file));
+PreparedWeights::PreparedWeights(std::shared_ptr<const EngineFile> file, std::shared_ptr<DiskStore> store)
+    : file_(std::move(file)), store_(std::move(store)) {
+  each_result(file_->data(), [&](size_t, const WeightData& weight) { bytes_ += weight.bytes; });
+  if (file_->data().devices.empty() && bytes_ >= kWorthAFile) key_ = aligned_key(text_of(*file_));
 }
 
 PreparedWeights::Found PreparedWeights::find(const WeightsFile& file, WeightSet& weights) const {
   if (!key_) return Found::kNothing;
-  const DiskStore::Mapped entry = store_.map(*key_);
+  const DiskStore::Mapped entry = store_->map(*key_);
   size_t bytes = sizeof(Digest);
-  each_result(data_, [&](size_t, const WeightData& weight) { bytes += padded(weight.bytes); });
+  each_result(file_->data(), [&](size_t, const WeightData& weight) { bytes += padded(weight.bytes); });
   if (entry.file == nullptr || entry.value.size() != bytes) return Found::kNothing;
   const std::byte* next = entry.value.data();
-  each_result(data_, [&](size_t id, const WeightData& weight) {
+  each_result(file_->data(), [&](size_t id, const WeightData& weight) {
     weights.set(id, {entry.file, next});
     next += padded(weight.bytes);
   });
@@ -84,14 +84,14 @@ void PreparedWeights::keep(const WeightsFile& file, const WeightSet& weights) co
   static constexpr std::array<std::byte, kResultAlignment> kZeros{};
   std::vector<Bytes> parts;
   bool has_all = true;
-  each_result(data_, [&](size_t id, const WeightData& weight) {
+  each_result(file_->data(), [&](size_t id, const WeightData& weight) {
     has_all &= weights.data[id] != nullptr || weight.bytes == 0;
     parts.emplace_back(weights.data[id].get(), weight.bytes);
     parts.emplace_back(kZeros.data(), padded(weight.bytes) - weight.bytes);
   });
   const Digest mark = mark_of(file);
   parts.emplace_back(mark);
-  if (has_all) store_.put(*key_, parts);
+  if (has_all) store_->put(*key_, parts);
 }
 
 }  // namespace ingot::core

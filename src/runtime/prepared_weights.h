@@ -14,8 +14,10 @@ namespace ingot::core {
 
 class PreparedWeights {
  public:
-  // `store` outlives it. Nothing is found or kept where init computes less than 1 MiB, or on a device.
-  PreparedWeights(const EngineFile& file, DiskStore& store);
+  // Nothing is found or kept where init computes less than 1 MiB, or on a device.
+  PreparedWeights(std::shared_ptr<const EngineFile> file, std::shared_ptr<DiskStore> store);
+
+  uint64_t bytes() const { return bytes_; }  // that init computes
 
   // Points the results of init in `weights` at the entry, if there is one. kOfThisFile: every digest was
   // compared when this version of the file was the one at hand.
@@ -24,8 +26,9 @@ class PreparedWeights {
   void keep(const WeightsFile& file, const WeightSet& weights) const;
 
  private:
-  const EngineData& data_;
-  DiskStore& store_;
+  std::shared_ptr<const EngineFile> file_;
+  std::shared_ptr<DiskStore> store_;
+  uint64_t bytes_ = 0;
   std::optional<CacheKey> key_;
 };
 

@@ -6,9 +6,8 @@ from __future__ import annotations
 
 import json
 import subprocess
-import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
 from typing import Any
@@ -16,55 +15,14 @@ from typing import Any
 import ingot
 import pytest
 import torch
-from cache_servers import Proxy, find_program, free_port, nginx, redis
+from cache_builds import INGOT, Built, Keys, X, address, model, needs_nginx, needs_redis
+from cache_servers import Proxy, nginx, redis
 from torch import nn
-
-INGOT = Path(sys.executable).with_name("ingot")
-X = torch.randn(6, 24, generator=torch.Generator().manual_seed(1))
-
-needs_redis = pytest.mark.skipif(not find_program("redis-server"), reason="redis-server is not installed")
-needs_nginx = pytest.mark.skipif(not find_program("nginx"), reason="nginx is not installed")
-
-
-def model() -> nn.Module:
-    torch.manual_seed(0)
-    return nn.Sequential(nn.Linear(24, 40), nn.GELU(), nn.LayerNorm(40), nn.Linear(40, 8)).eval()
-
-
-class Keys:
-    """A key to sign with, and a file of trusted keys that has it."""
-
-    def __init__(self, folder: Path, name: str = "key") -> None:
-        self.secret = folder / name
-        subprocess.run([INGOT, "cache", "keygen", self.secret], check=True, capture_output=True)
-        self.trusted = Path(f"{self.secret}.pub")
-
-    def options(self) -> dict[str, Any]:
-        return {"cache_signing_key": str(self.secret), "trusted_keys": str(self.trusted)}
 
 
 @pytest.fixture
 def keys(tmp_path: Path) -> Keys:
     return Keys(tmp_path)
-
-
-class Built:
-    """A build as another machine would make it: nothing in memory, nothing on disk; checked against the model."""
-
-    def __init__(self, module: nn.Module | None = None, x: torch.Tensor = X, **options: Any) -> None:
-        module = module or model()
-        with torch.no_grad(), ingot.Session() as session:
-            program = torch.export.export(module, (x,))
-            start = time.monotonic()
-            settings = {"engine_cache_dir": "off", "verify_kernels": False, **options}
-            self.engine = ingot.build(program, **settings)
-            self.seconds = time.monotonic() - start
-            self.stats = session.cache_stats()
-            torch.testing.assert_close(self.engine(x), module(x))
-
-    @property
-    def made(self) -> int:
-        return self.stats["made"]
 
 
 @pytest.fixture(params=[pytest.param("redis", marks=needs_redis), pytest.param("http", marks=needs_nginx)])
@@ -73,10 +31,6 @@ def server(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[tuple[str
     context = redis() if request.param == "redis" else nginx(tmp_path / "nginx")
     with context as running:
         yield request.param, running.port
-
-
-def address(server: tuple[str, int], space: str = "team") -> str:
-    return f"{server[0]}://127.0.0.1:{server[1]}/{space}"
 
 
 def test_another_machine_finds_what_one_built(server: tuple[str, int], keys: Keys) -> None:
@@ -134,30 +88,27 @@ def test_without_trusted_keys_a_server_is_not_used(server: tuple[str, int], keys
     assert Built(cache=address(server)).made > 0
 
 
-def test_the_environment_says_the_same(
-    server: tuple[str, int], keys: Keys, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("INGOT_CACHE", address(server))
-    monkeypatch.setenv("INGOT_CACHE_SIGNING_KEY", str(keys.secret))
-    monkeypatch.setenv("INGOT_TRUSTED_KEYS", str(keys.trusted))
-    assert Built().made > 0
-    assert Built().made == 0
-    assert Built(cache="off").made > 0
-    monkeypatch.setenv("INGOT_CACHE_READ_ONLY", "true")
-    assert Built(model()[:1]).made > 0
-    assert Built(model()[:1]).made > 0
-    Built(model()[:1], cache_read_only=False)  # what is passed counts
-    assert Built(model()[:1]).made == 0
+def test_the_environment_says_the_same(server: tuple[str, int], keys: Keys, tmp_path: Path) -> None:
+    torch.export.save(torch.export.export(model(), (X,)), tmp_path / "model.pt2")
+    variables = {"INGOT_CACHE": address(server), "INGOT_TRUSTED_KEYS": str(keys.trusted)}
+    signing = {"INGOT_CACHE_SIGNING_KEY": str(keys.secret)}
 
+    def is_found(*words: str, **more: str) -> bool:
+        environment = {"INGOT_ENGINE_CACHE_DIR": "off", "PATH": "/usr/bin", **variables, **more}
+        command = [INGOT, "build", tmp_path / "model.pt2", "-o", tmp_path / "e.ingot", "--json", *words]
+        return json.loads(subprocess.run(command, env=environment, check=True, capture_output=True).stdout)[
+            "is_from_cache"
+        ]
 
-def test_deadline_variable(server: tuple[str, int], keys: Keys, monkeypatch: pytest.MonkeyPatch) -> None:
-    Built(cache=address(server), **keys.options())
-    monkeypatch.setenv("INGOT_CACHE_DEADLINE", "100")
+    assert not is_found(**signing, INGOT_CACHE_READ_ONLY="true")
+    assert not is_found(), "nothing was added"
+    assert not is_found("--cache-read-only=false", **signing, INGOT_CACHE_READ_ONLY="true")
+    assert is_found(), "what is passed counts"
+    assert not is_found("--cache=off")
     with closing(Proxy(server[1], lambda sent, piece: (time.sleep(0.5), piece)[1])) as proxy:
-        slow = {"cache": address((server[0], proxy.port)), "strict_cache": True, **keys.options()}
-        with pytest.raises(ingot.UserError, match="INGOT-U028"):
-            Built(**slow)
-        assert Built(cache_deadline=60_000, **slow).made == 0, "what is passed counts"
+        slow = {"INGOT_CACHE": address((server[0], proxy.port)), "INGOT_CACHE_DEADLINE": "100"}
+        assert not is_found(**slow)
+        assert is_found("--cache-deadline=60000", **slow)
 
 
 def test_the_log_says_what_to_set(server: tuple[str, int], keys: Keys, tmp_path: Path) -> None:
@@ -174,97 +125,6 @@ def test_the_log_says_what_to_set(server: tuple[str, int], keys: Keys, tmp_path:
     assert "set INGOT_CACHE_SIGNING_KEY" in log(cache=address(server), trusted_keys=str(keys.trusted))
     complete = {name: str(value) for name, value in keys.options().items()}
     assert "set INGOT" not in log(cache=address(server), **complete)
-
-
-FAULTS: dict[str, Callable[[int, bytes], bytes | None]] = {
-    "killed in mid-reply": lambda sent, piece: None if sent > 0 else piece[: len(piece) // 2],
-    "closed at once": lambda sent, piece: None,
-    "one byte a second": lambda sent, piece: (time.sleep(1), piece[:1])[1],
-    "silent": lambda sent, piece: (time.sleep(60), b"")[1],
-    "wrong bytes": lambda sent, piece: bytes(byte ^ 1 for byte in piece),
-    "wrong content": lambda sent, piece: piece.replace(b"INGOTENT", b"INGOTENE"),
-    "not the protocol": lambda sent, piece: b"SSH-2.0-OpenSSH_9.2\r\n",
-    "a huge list": lambda sent, piece: b"*2147483647\r\n",
-    "endless": lambda sent, piece: b"$9999999999\r\n" + bytes(1 << 20),
-    "errors": lambda sent, piece: b"HTTP/1.1 500 no\r\nContent-Length: 0\r\n\r\n",
-    "elsewhere": lambda sent, piece: b"HTTP/1.1 302 Found\r\nLocation: http://127.0.0.1:1/\r\nContent-Length: 0\r\n\r\n",
-}  # fmt: skip
-
-
-@pytest.mark.parametrize("fault", FAULTS)
-def test_faults_cost_a_compilation(server: tuple[str, int], keys: Keys, fault: str) -> None:
-    Built(cache=address(server), **keys.options())
-    with closing(Proxy(server[1], FAULTS[fault])) as proxy:
-        faulty = {"cache": address((server[0], proxy.port)), "cache_deadline": 1500, **keys.options()}
-        built = Built(**faulty)
-        assert built.made > 0
-        assert built.seconds < 30, "one deadline, a build, and a slow machine"
-        with pytest.raises(ingot.UserError, match="INGOT-U028"):
-            Built(strict_cache=True, **faulty)
-
-
-def test_a_server_that_is_not_there(keys: Keys) -> None:
-    for scheme in ("redis", "http"):
-        assert Built(cache=f"{scheme}://127.0.0.1:{free_port()}/x", **keys.options()).made > 0
-
-
-@needs_redis
-def test_passwords_of_redis(keys: Keys) -> None:
-    with redis(password="s3cret@") as server:
-        right = f"redis://:s3cret%40@127.0.0.1:{server.port}/team"
-        assert Built(cache=right, **keys.options()).made > 0
-        assert Built(cache=right, **keys.options()).made == 0
-        for wrong in ("", ":other@"):
-            options = {"cache": f"redis://{wrong}127.0.0.1:{server.port}/team", **keys.options()}
-            assert Built(**options).made > 0
-            with pytest.raises(ingot.UserError, match=r"NOAUTH|WRONGPASS") as error:
-                Built(strict_cache=True, **options)
-            assert "other" not in str(error.value)
-
-
-@needs_nginx
-def test_passwords_of_http(keys: Keys, tmp_path: Path) -> None:
-    (tmp_path / "users").write_text("me:{PLAIN}s3cret\n")
-    more = f'auth_basic "cache"; auth_basic_user_file {tmp_path}/users;'
-    with nginx(tmp_path / "nginx", more) as server:
-        right = f"http://me:s3cret@127.0.0.1:{server.port}/team"
-        assert Built(cache=right, **keys.options()).made > 0
-        assert Built(cache=right, **keys.options()).made == 0
-        wrong = f"http://me:other@127.0.0.1:{server.port}/team"
-        with pytest.raises(ingot.UserError, match="status 401"):
-            Built(cache=wrong, strict_cache=True, **keys.options())
-
-
-def big_model(size: int) -> tuple[nn.Module, torch.Tensor]:
-    torch.manual_seed(0)
-    return nn.Linear(size, size, bias=False).eval(), torch.randn(1, size)
-
-
-@needs_redis
-def test_entries_of_many_chunks_and_the_loss_of_one(keys: Keys) -> None:
-    module, x = big_model(3000)
-    with redis() as server:
-        options = {"cache": f"redis://127.0.0.1:{server.port}/team", "immutable_weights": True}
-        first = Built(module, x, **options, **keys.options())
-        chunks = server.keys("team:cas:*:1")
-        assert chunks, "an engine of more than one chunk"
-        assert Built(module, x, **options, **keys.options()).made == 0
-        server.call("DEL", chunks[0])  # as eviction does
-        again = Built(module, x, **options, trusted_keys=str(keys.trusted))
-        assert again.made == 0, "its kernels were found"
-        assert again.stats["from_tiers"] > 0
-        assert again.engine.to_bytes() == first.engine.to_bytes()
-
-
-@pytest.mark.long
-@needs_redis
-def test_an_entry_of_600_mb(keys: Keys) -> None:
-    module, x = big_model(12_300)
-    with redis() as server:
-        options = {"cache": f"redis://127.0.0.1:{server.port}/team", "immutable_weights": True}
-        Built(module, x, **options, **keys.options())
-        assert len(server.keys("team:cas:*")) > 600 // 34
-        assert Built(module, x, **options, **keys.options()).made == 0
 
 
 @pytest.fixture(scope="module")

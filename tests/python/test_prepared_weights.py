@@ -15,9 +15,10 @@ from torch import nn
 
 # Loads an engine and says what it computes, which files it maps, and what went wrong in the cache.
 _LOAD = """
-import sys, pathlib, torch, ingot
+import os, sys, pathlib, torch, ingot
 engine = ingot.Engine.load(sys.argv[1], memory=sys.argv[2])
 print(engine(torch.ones(2, 512)).double().sum().item().hex())
+exec(sys.argv[4])
 print("shares" if sys.argv[3] in pathlib.Path("/proc/self/maps").read_text() else "owns")
 """
 
@@ -37,11 +38,14 @@ def folder(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def _load(folder: Path, memory: str = "map", path: str = "model.ingot") -> list[str]:
+def _load(
+    folder: Path, memory: str = "map", path: str = "model.ingot", then: str = "", policy: str = ""
+) -> list[str]:
     cache = folder / "cache"
     done = subprocess.run(
-        [sys.executable, "-c", _LOAD, folder / path, memory, cache],
-        env={"INGOT_ENGINE_CACHE_DIR": str(cache), "INGOT_LOG": "warning", "OMP_NUM_THREADS": "1"},
+        [sys.executable, "-c", _LOAD, folder / path, memory, cache, then],
+        env={"INGOT_ENGINE_CACHE_DIR": str(cache), "INGOT_LOG": "warning", "OMP_NUM_THREADS": "1",
+             "INGOT_CACHE_WRITE_POLICY": policy},
         capture_output=True, text=True,
     )  # fmt: skip
     return (done.stdout + done.stderr).splitlines()
@@ -58,6 +62,29 @@ def test_processes_share_what_the_first_prepared(folder: Path) -> None:
     for memory in ("map", "copy"):
         assert _load(folder, memory) == [first[0], "shares"]
     assert len(_entries(folder)) == 1
+
+
+def test_a_process_that_ends_early_loses_the_entry_alone(folder: Path) -> None:
+    first = _load(folder, then="sys.stdout.flush(); os._exit(0)")
+    assert _load(folder)[:1] == first
+    assert _load(folder) == [*first, "shares"]
+
+
+def test_whoever_waits_has_the_entry(folder: Path) -> None:
+    first = _load(folder, then="assert ingot.cache_flush(60); sys.stdout.flush(); os._exit(0)")
+    assert _load(folder) == [*first, "shares"]
+
+
+def test_policies(folder: Path) -> None:
+    for policy in ("read_only", "none"):
+        first = _load(folder, policy=policy)
+        assert not _entries(folder)
+    assert _load(folder, policy="through", then="os._exit(0)") == []
+    [entry] = _entries(folder)
+    content, written = entry.read_bytes(), entry.stat().st_mtime_ns
+    assert _load(folder, policy="read_only") == [first[0], "shares"]
+    assert _load(folder, policy="none") == [first[0], "owns"]
+    assert (entry.read_bytes(), entry.stat().st_mtime_ns) == (content, written)
 
 
 def test_a_damaged_entry_is_made_again(folder: Path) -> None:

@@ -51,7 +51,7 @@ void check_weights_file(const CompileOptions& options) {
 
 CompileOptions checked_options(const ingot_build_options& options) {
   std::map<std::string, std::string> rows = read_rows(options);
-  add_cache_variables(rows);
+  add_variables(rows);
   CompileOptions parsed = parse_options(rows);
   const Backend& backend = find_backend(backends(), parsed.target.backend);
   parsed.target.device = backend.device(parsed.target.device);

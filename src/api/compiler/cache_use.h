@@ -11,16 +11,14 @@
 
 namespace ingot::core::api {
 
-// Adds the options of caches that environment variables set and `rows` leaves out: INGOT_ and the option's
-// name in capitals. Empty variables are not set. UserError INGOT-U015 if the value is not one of the
-// option's.
-void add_cache_variables(std::map<std::string, std::string>& rows);
+// Adds the options that environment variables set and `rows` leaves out (Host::build_options). UserError
+// INGOT-U015 if the value is not one of the option's.
+void add_variables(std::map<std::string, std::string>& rows);
 
 // UserError INGOT-U027 if the server's address is malformed.
 void check_server(const CacheOptions& options);
 
-// The stores of one build: those of the process, unless the options name others. What the options leave out
-// comes from INGOT_CACHE, INGOT_CACHE_SIGNING_KEY and INGOT_TRUSTED_KEYS. `log` may be empty.
+// The stores of one build: those of the process, unless the options name others. `log` may be empty.
 CacheUse cache_use(const CacheOptions& options, const ingot_cache_store* store,
                    const std::function<void(const std::string&)>& log);
 

@@ -50,6 +50,34 @@ Logger logger_of_environment() {
                   "set it to off, warning or info, or unset it");
 }
 
+// Options of builds that are variables too. What decides an engine is one only if a whole cluster may want
+// it.
+constexpr auto kOptionVariables = std::to_array<std::string_view>(
+    {"cache", "cache_built_engines", "cache_deadline", "cache_read_only", "cache_signing_key",
+     "cache_write_policy", "immutable_weights", "refit_identical_engine_weights", "reuse_cached_engines",
+     "strict_cache", "strip_engine_weights", "timing_cache_path", "trusted_keys"});
+
+// Empty variables are not set.
+std::map<std::string, std::string, std::less<>> build_options_of_environment() {
+  std::map<std::string, std::string, std::less<>> options;
+  for (const std::string_view option : kOptionVariables) {
+    const char* value = std::getenv(variable_of(option).c_str());
+    if (value != nullptr && *value != '\0') options.emplace(option, value);
+  }
+  return options;
+}
+
+// Loads go on while prepared weights are written, unless the variable has another policy.
+WritePolicy weights_policy_of_environment() {
+  WritePolicies policies{.disk = WritePolicy::kBack};
+  const std::string name = variable_of("cache_write_policy");
+  const char* text = std::getenv(name.c_str());
+  if (text != nullptr && *text != '\0' && !parse_write_policies(text, policies))
+    throw UserError("INGOT-U015", fmt::format("the environment variable {} is \"{}\"", name, text),
+                    fmt::format("set it to {}, or unset it", kWritePolicyForm));
+  return policies.disk;
+}
+
 // As it is where there is no working folder.
 std::filesystem::path absolute(const std::filesystem::path& path) {
   std::error_code failure;
@@ -94,16 +122,28 @@ std::unique_ptr<Host> make_host() {
   options.cache_limit = static_cast<uint64_t>(
       read_variable("INGOT_ENGINE_CACHE_SIZE", static_cast<int64_t>(options.cache_limit), INT64_MAX));
   options.logger = logger_of_environment();
+  options.weights_policy = weights_policy_of_environment();
+  options.build_options = build_options_of_environment();
   return std::make_unique<Host>(options, executors);
 }
 
+// Never destroyed: other threads may still be inside a run when the process ends.
+constinit std::atomic<Host*> made{nullptr};
+
 }  // namespace
+
+std::string variable_of(std::string_view option) {
+  std::string name = "INGOT_";
+  for (const char letter : option)
+    name += letter >= 'a' && letter <= 'z' ? static_cast<char>(letter - 'a' + 'A') : letter;
+  return name;
+}
+
+Host* made_host() { return made.load(std::memory_order_acquire); }
 
 // No lock: another thread may fork during the first call.
 Host& host() {
-  // Never destroyed: other threads may still be inside a run when the process ends.
-  constinit static std::atomic<Host*> made{nullptr};
-  if (Host* const host = made.load(std::memory_order_acquire)) return *host;
+  if (Host* const host = made_host()) return *host;
   std::unique_ptr<Host> own = make_host();
   Host* other = nullptr;
   return made.compare_exchange_strong(other, own.get(), std::memory_order_acq_rel) ? *own.release() : *other;

@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <string>
+#include <string_view>
+
 #include "runtime/host.h"
 
 namespace ingot::core::api {
@@ -13,8 +16,13 @@ namespace ingot::core::api {
 //   or
 //                            else ~/.cache/ingot
 //   INGOT_ENGINE_CACHE_SIZE  bytes of all entries (default 5 GiB)
-// UserError INGOT-U015 if one of them is something else.
+// and variable_of(option) for the options of builds that are variables too: Host::build_options, which builds
+// judge.
+// UserError INGOT-U015 if one of the first five is something else.
 Host& host();
+Host* made_host();  // null before the first call
+
+std::string variable_of(std::string_view option);  // "INGOT_STRICT_CACHE" of "strict_cache"
 
 constexpr int kMostThreads = 1024;
 constexpr int kMostSpin = 1'000'000;

@@ -2,6 +2,9 @@
 // Sessions and what their caches hold.
 #include "api/runtime/session.h"
 
+#include <algorithm>
+#include <chrono>
+
 #include "api/runtime/checks.h"
 #include "api/runtime/guard.h"
 #include "api/runtime/handles.h"
@@ -11,6 +14,8 @@
 using namespace ingot::core;
 
 namespace {
+
+constexpr std::chrono::milliseconds kLongestWait = std::chrono::hours(24 * 365);
 
 constexpr size_t kFirstSessionOptions = offsetof(ingot_session_options, cache_bytes) + sizeof(uint64_t);
 
@@ -30,6 +35,7 @@ std::string describe_cache(Cache& cache) {
   json.field("capacity", memory.capacity);
   json.field("evicted", memory.evicted);
   const std::shared_ptr<DiskStore>& disk = api::host().disk_store();
+  json.field("waiting", api::host().background().waiting());
   json.field("folder", disk == nullptr ? std::string() : disk->folder().string());
   json.end_object();
   return std::move(json).text();
@@ -59,6 +65,13 @@ ingot_status* ingot_cache_stats(const ingot_session* session, ingot_text** json)
     api::require(json, "json");
     *json = api::make_text(describe_cache(api::cache_of(const_cast<ingot_session*>(session))));
   });
+}
+
+int32_t ingot_cache_wait(int64_t milliseconds) {
+  Host* const host = api::made_host();
+  if (host == nullptr) return 1;
+  const int64_t patience = std::clamp<int64_t>(milliseconds, 0, kLongestWait.count());
+  return host->background().wait(std::chrono::milliseconds(patience)) ? 1 : 0;
 }
 
 ingot_status* ingot_cache_clear(ingot_session* session) {

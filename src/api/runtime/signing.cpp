@@ -2,11 +2,10 @@
 // Keys, and signatures of engine files.
 #include "api/runtime/signing.h"
 
-#include <cstdlib>
-
 #include "api/runtime/checks.h"
 #include "api/runtime/guard.h"
 #include "api/runtime/handles.h"
+#include "api/runtime/host_access.h"
 #include "engine/signature.h"
 #include "runtime/engine.h"
 #include "support/error.h"
@@ -15,7 +14,9 @@
 using namespace ingot::core;
 
 std::vector<PublicKey> ingot::core::api::trusted_keys(const char* path) {
-  if (path == nullptr) path = std::getenv("INGOT_TRUSTED_KEYS");
+  const auto& variables = host().build_options();
+  const auto variable = variables.find("trusted_keys");
+  if (path == nullptr && variable != variables.end()) path = variable->second.c_str();
   if (path == nullptr || *path == '\0')
     throw UserError("INGOT-U222", "trust=\"signed\" needs a file with the public keys that are trusted",
                     "set INGOT_TRUSTED_KEYS to one, or pass trusted_keys");
