@@ -2,7 +2,11 @@
 """`python -m bench.refit [MODEL ...]`: how long new weights take.
 
 In turns, in one process: a refit with all weights of a built and of a loaded engine, from a state dict and from a .safetensors file; with
-one layer's weights; and, to compare, a copy of as many bytes. Minimum and median of the rounds, in milliseconds.
+one layer's weights; and, to compare, a copy of as many bytes. Then calls of `MutableModule`, without a change and after one layer was
+updated in place: the difference is what noticing and refitting take. Minimum and median of the rounds, in milliseconds.
+
+`--watch`: calls of torch.compile with 200 small weights and with 2, beside those of a backend that does nothing, so that torch's own guards
+do not count: what watching one weight costs.
 """
 
 from __future__ import annotations
@@ -43,6 +47,15 @@ def ways(name: str, folder: Path) -> tuple[int, dict[str, Callable[[], Any]]]:
         if LAYERS.get(name, "") in key and value.is_floating_point()
     }
     save_file(state, folder / "new.safetensors")
+    mutable = ingot.MutableModule(case.model)
+    parameters = [value for key, value in case.model.named_parameters() if LAYERS.get(name, "") in key]
+
+    def after_an_update() -> None:
+        for value in parameters:
+            value.mul_(1.0)
+        mutable(*case.args)
+
+    mutable(*case.args)
     size = sum(value.nbytes for value in state.values())
     source, target = torch.empty(size, dtype=torch.uint8), torch.empty(size, dtype=torch.uint8)
     return size, {
@@ -52,7 +65,50 @@ def ways(name: str, folder: Path) -> tuple[int, dict[str, Callable[[], Any]]]:
         "loaded, state dict": lambda: loaded.refit(state),
         "loaded, safetensors": lambda: loaded.refit(folder / "new.safetensors"),
         "loaded, one layer": lambda: loaded.refit(layer, partial=True),
+        "call": lambda: mutable(*case.args),
+        "call, one layer": after_an_update,
     }
+
+
+def do_nothing(module: Any, _example_inputs: Any) -> Callable[..., Any]:
+    """A backend whose calls return the result of the first."""
+    import torch
+
+    result = module(*_example_inputs)
+    return lambda *_: result if isinstance(result, torch.Tensor) else tuple(result)
+
+
+def watching(rounds: int) -> None:
+    import torch
+
+    class Sums(torch.nn.Module):
+        def __init__(self, count: int) -> None:
+            super().__init__()
+            self.weights = torch.nn.ParameterList(torch.randn(8) for _ in range(count))
+
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            return x * torch.stack(list(self.weights)).sum(0)
+
+    x, calls = torch.randn(8), 200
+    modules = {
+        (backend, count): torch.compile(Sums(count).eval(), backend=backend)
+        for backend in (do_nothing, "ingot")
+        for count in (2, 200)
+    }
+    taken: dict[Any, list[float]] = {key: [] for key in modules}
+    for _ in range(rounds + 1):
+        for key, module in modules.items():
+            module(x)
+            start = time.perf_counter()
+            for _ in range(calls):
+                module(x)
+            taken[key].append((time.perf_counter() - start) / calls * 1e6)
+    least = {key: min(times[1:]) for key, times in taken.items()}
+    for count in (2, 200):
+        own, nothing = least["ingot", count], least[do_nothing, count]
+        print(f"{count} weights: {own:.1f} us per call, of which torch {nothing:.1f}")
+    watch = least["ingot", 200] - least[do_nothing, 200] - least["ingot", 2] + least[do_nothing, 2]
+    print(f"watching 198 weights: {watch:.1f} us per call, {watch / 198 * 1e3:.0f} ns each")
 
 
 def main() -> None:
@@ -61,8 +117,12 @@ def main() -> None:
     parser = argparse.ArgumentParser(prog="bench.refit", description=__doc__)
     parser.add_argument("models", nargs="*", default=["bert_base", "resnet50"], metavar="MODEL")
     parser.add_argument("--rounds", type=int, default=7)
+    parser.add_argument("--watch", action="store_true")
     arguments = parser.parse_args()
     torch.set_grad_enabled(False)
+    if arguments.watch:
+        watching(arguments.rounds)
+        return
     for name in arguments.models:
         with tempfile.TemporaryDirectory() as folder:
             size, calls = ways(name, Path(folder))

@@ -11,8 +11,14 @@
 namespace ingot::python {
 namespace {
 
+// Interned: looking it up makes no string.
+PyObject* name_of_version() {
+  static PyObject* const name = PyUnicode_InternFromString("_version");  // lives as long as the process
+  return name;
+}
+
 int64_t version_of(nb::handle tensor) {
-  PyObject* version = PyObject_GetAttrString(tensor.ptr(), "_version");
+  PyObject* version = PyObject_GetAttr(tensor.ptr(), name_of_version());
   if (version == nullptr) {  // inference tensors do not track it
     PyErr_Clear();
     return -1;
@@ -35,24 +41,8 @@ std::span<const std::byte> extent_of(const ingot_tensor& tensor) {
           static_cast<size_t>(last + 1) * element_bytes(tensor.dtype)};
 }
 
-std::vector<uint64_t> words_of(std::span<const std::byte> bytes, size_t count) {
-  std::vector<uint64_t> words(count);
-  const size_t width = std::min(bytes.size(), sizeof(uint64_t));
-  for (size_t i = 0; i < count && width > 0; ++i)
-    std::memcpy(&words[i], bytes.data() + (bytes.size() - width) * i / (count - 1), width);
-  return words;
-}
-
-std::vector<uint64_t> sample(std::span<const std::byte> bytes, WeightCheck check) {
-  switch (check) {
-    case WeightCheck::kFast:
-      return words_of(bytes, 8);
-    case WeightCheck::kThorough:
-      return words_of(bytes, 64);
-    case WeightCheck::kFull:
-      return {XXH3_64bits(bytes.data(), bytes.size())};
-  }
-  return {};
+size_t word_count(WeightCheck check) {
+  return check == WeightCheck::kFast ? 8 : check == WeightCheck::kThorough ? 64 : 1;
 }
 
 }  // namespace
@@ -64,33 +54,55 @@ WeightCheck parse_weight_check(const std::string& text) {
 
 WatchedWeight::WatchedWeight(std::string name, nb::object tensor, int position, WeightCheck check)
     : name_(std::move(name)),
-      tensor_(std::move(tensor)),
       position_(position),
       check_(check),
-      seen_(look(tensor_)) {}
-
-bool WatchedWeight::update(nb::handle tensor) {
-  Seen now = look(tensor);
-  if (tensor.is(tensor_) && now == seen_) return false;
-  tensor_ = nb::borrow(tensor);
-  seen_ = std::move(now);
-  return true;
+      offsets_(word_count(check)),
+      words_(word_count(check)) {
+  update(tensor);
 }
 
-WatchedWeight::Seen WatchedWeight::look(nb::handle tensor) const {
+// Called for each weight at each call: allocates nothing while nothing changes.
+bool WatchedWeight::update(nb::handle tensor) {
   ArrayView view;
   view_array(tensor, view, name_.c_str());
-  Seen seen{.version = version_of(tensor), .data = view.tensor.data, .words = {}};
   const bool on_host = view.tensor.device_type != INGOT_DEVICE_CUDA;
-  if (on_host) {
-    seen.words = sample(extent_of(view.tensor), check_);
-  } else if (check_ == WeightCheck::kFull) {
-    const nb::object copy = tensor.attr("detach")().attr("cpu")();
-    ArrayView host;
-    view_array(copy, host, name_.c_str());
-    seen.words = sample(extent_of(host.tensor), check_);
+  std::span<const std::byte> bytes;
+  if (on_host) bytes = extent_of(view.tensor);
+  const Seen now{.version = version_of(tensor), .data = view.tensor.data, .bytes = bytes.size()};
+  const bool is_other = !tensor.is(tensor_) || now != seen_;
+  if (now.bytes != seen_.bytes) place_words(now.bytes);
+  if (is_other) tensor_ = nb::borrow(tensor);
+  seen_ = now;
+  if (on_host) return take_words(bytes) || is_other;
+  if (check_ != WeightCheck::kFull) return is_other;
+  const nb::object copy = tensor.attr("detach")().attr("cpu")();
+  ArrayView host;
+  view_array(copy, host, name_.c_str());
+  return take_words(extent_of(host.tensor)) || is_other;
+}
+
+void WatchedWeight::place_words(size_t bytes) {
+  const size_t last = bytes - std::min(bytes, sizeof(uint64_t)),
+               gaps = std::max<size_t>(words_.size(), 2) - 1;
+  for (size_t i = 0; i < offsets_.size(); ++i) offsets_[i] = last * i / gaps;
+}
+
+// Whether a word, or the hash, differs from the last one.
+bool WatchedWeight::take_words(std::span<const std::byte> bytes) {
+  const auto take = [](uint64_t& known, uint64_t now) {
+    const bool differs = known != now;
+    known = now;
+    return differs;
+  };
+  if (check_ == WeightCheck::kFull) return take(words_[0], XXH3_64bits(bytes.data(), bytes.size()));
+  const size_t width = std::min(bytes.size(), sizeof(uint64_t));
+  bool differs = false;
+  for (size_t i = 0; i < words_.size(); ++i) {
+    uint64_t word = 0;
+    if (width > 0) std::memcpy(&word, bytes.data() + offsets_[i], width);
+    differs |= take(words_[i], word);
   }
-  return seen;
+  return differs;
 }
 
 }  // namespace ingot::python

@@ -5,6 +5,7 @@
 #include <nanobind/nanobind.h>
 
 #include <cstdint>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -37,16 +38,19 @@ class WatchedWeight {
   struct Seen {
     int64_t version = -1;
     const void* data = nullptr;
-    std::vector<uint64_t> words;
+    size_t bytes = 0;  // between the first and the last element
     bool operator==(const Seen&) const = default;
   };
-  Seen look(nb::handle tensor) const;
+  void place_words(size_t bytes);
+  bool take_words(std::span<const std::byte> bytes);
 
   std::string name_;
   nb::object tensor_;
   int position_;
   WeightCheck check_;
   Seen seen_;
+  std::vector<size_t> offsets_;  // of the words, in bytes
+  std::vector<uint64_t> words_;  // as they were seen last
 };
 
 }  // namespace ingot::python
