@@ -128,10 +128,15 @@ def _text(name: str, kind: str, value: Any) -> str:
     """The compiler's text for a value; it knows which strings an option accepts."""
     if isinstance(value, bool):
         return "true" if value else "false"
-    if isinstance(value, (int, str)):
+    if isinstance(value, (int, str)) and kind != "files":
         return str(value)
     if kind in ("file", "folder") and isinstance(value, os.PathLike):
         return os.fsdecode(value)
+    if kind == "files":
+        files = value if isinstance(value, (list, tuple)) else [value]
+        names = [os.fsdecode(file) for file in files if isinstance(file, (str, os.PathLike))]
+        if len(names) == len(files) and not any("\n" in name for name in names):
+            return "\n".join(names)
     if kind in _LISTS and isinstance(value, (list, tuple, set, frozenset)):
         words = [_dtype_name(item) if kind == "dtypes" else item for item in value]
         if all(isinstance(word, str) for word in words):

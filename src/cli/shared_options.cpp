@@ -25,6 +25,15 @@ void add_build_options(CLI::App& app, std::map<std::string, std::string>& option
     std::string dashed = "--" + std::string(info.name);
     for (char& letter : dashed) letter = letter == '_' ? '-' : letter;
     const std::string name = info.name;
+    if (std::string_view(info.type) == "files") {  // one value per file, and one line per file in the option
+      const auto add = [&options, name](const std::vector<std::string>& files) {
+        options[name] = CLI::detail::join(files, "\n");
+      };
+      app.add_option_function<std::vector<std::string>>(dashed, add, info.summary)
+          ->type_name("FILE")
+          ->allow_extra_args(false);
+      continue;
+    }
     app.add_option_function<std::string>(
            dashed, [&options, name](const std::string& value) { options[name] = value; }, info.summary)
         ->type_name(info.type)

@@ -45,15 +45,18 @@ std::optional<BisectLimit> parse_limit(std::string_view name, std::string_view v
   return limit;
 }
 
-std::vector<std::string> parse_names(std::string_view value) {
-  std::vector<std::string> names;
+std::vector<std::string> split(std::string_view value, char separator) {
+  std::vector<std::string> parts;
   while (!value.empty()) {
-    const size_t comma = value.find(',');
-    if (comma != 0) names.emplace_back(value.substr(0, comma));
-    value = comma == std::string_view::npos ? std::string_view{} : value.substr(comma + 1);
+    const size_t end = value.find(separator);
+    if (end != 0) parts.emplace_back(value.substr(0, end));
+    value = end == std::string_view::npos ? std::string_view{} : value.substr(end + 1);
   }
-  return names;
+  return parts;
 }
+
+std::vector<std::string> parse_names(std::string_view value) { return split(value, ','); }
+std::vector<std::string> parse_lines(std::string_view value) { return split(value, '\n'); }
 
 // Names of this project, and torch's.
 std::optional<DType> parse_precision(std::string_view word) {
@@ -107,6 +110,9 @@ constexpr std::array kRows = {
         [](CompileOptions& o, View, View value) { o.cache.server = value; }},
     Row{{"cache_built_engines", "bool", "true", "keep what the build makes, for later builds"},
         [](CompileOptions& o, View name, View value) { o.cache.keep = parse_bool(name, value); }},
+    Row{{"cache_ca_file", "file", "",
+         "certificates of the authorities that an https server's has to come from (default: the system's)"},
+        [](CompileOptions& o, View, View value) { o.cache.ca_file = value; }},
     Row{{"cache_deadline", "milliseconds", "10000", "how long a look-up or an upload may take"},
         [](CompileOptions& o, View name, View value) {
           o.cache.deadline_ms = parse_integer(name, value, 1, 3'600'000);
@@ -214,10 +220,10 @@ constexpr std::array kRows = {
         [](CompileOptions& o, View name, View value) { o.verify_kernels = parse_bool(name, value); }},
     Row{{"verify_passes", "bool", "true", "check the graph after every pass"},
         [](CompileOptions& o, View name, View value) { o.passes.verify = parse_bool(name, value); }},
-    Row{{"weights_file", "file", "",
-         "a .safetensors file with the model's weights: the engine holds their digests, and takes them from "
-         "there when it is loaded"},
-        [](CompileOptions& o, View, View value) { o.weights_file = value; }},
+    Row{{"weights_file", "files", "",
+         "the .safetensors files with the model's weights, or the index of them: the engine holds their "
+         "digests, and takes them from there when it is loaded"},
+        [](CompileOptions& o, View, View value) { o.weights_files = parse_lines(value); }},
 };
 
 constexpr auto kInfos = [] {

@@ -23,6 +23,7 @@ struct CacheOptions {
   bool strict = false;                    // problems of caches are errors
   std::string server;                     // address; "": that of the environment; "off": none
   std::string signing_key, trusted_keys;  // files; "": those of the environment
+  std::string ca_file;                    // of certificates, for https; "": the system's
   bool read_only = false;                 // nothing is added to the server
   int64_t deadline_ms = 10'000;           // of each call of the server
   WritePolicies writes;
@@ -34,11 +35,11 @@ struct CompileOptions {
   std::vector<DimProfile> profiles;
   bool require_full_compilation = false;
   bool verify_kernels = false;
-  bool keep_original_weights = false;  // ship the model's weights and run init at load
-  bool strip_weights = false;          // ship no weights: they are given when the engine is loaded
-  std::string weights_file;            // holds the weights that the engine does without; "": none
-  bool immutable_weights = false;      // weights are constants, which may be folded
-  bool share_kernels = true;           // false: each use of a kernel is compiled
+  bool keep_original_weights = false;      // ship the model's weights and run init at load
+  bool strip_weights = false;              // ship no weights: they are given when the engine is loaded
+  std::vector<std::string> weights_files;  // hold the weights that the engine does without
+  bool immutable_weights = false;          // weights are constants, which may be folded
+  bool share_kernels = true;               // false: each use of a kernel is compiled
   CacheOptions cache;
   std::string tactic_file;  // of levels 4 and 5; "": in the cache's folder
   int threads = 1;          // that build; how an engine's work is split is decided where it runs

@@ -99,9 +99,9 @@ struct EngineData {
   std::vector<SourceWeight> sources;   // in the file with values only if kOriginal or unsaved
   std::vector<OtherTensor> others;     // in the order of their names, which differ from those of sources
   bool has_immutable_weights = false;  // the model's weights became constants
-  // A .safetensors file with the values of the sources, which are told by their digests; "": none. In an
-  // engine file relative to its folder, or absolute.
-  std::string weights_file;
+  // The .safetensors files with the values of the sources, which are told by their digests. In an engine file
+  // relative to its folder, or absolute.
+  std::vector<std::string> weights_files;
   std::vector<Tensor> state_values;  // initial values of owned states
   std::vector<NodeRecord> nodes;
   std::map<std::string, std::string> metadata;  // attached by the user when building; keys are not empty

@@ -112,7 +112,7 @@ void write_sections(JsonWriter& json, const EngineFile& file) {
 void write_weights(JsonWriter& json, const EngineData& engine) {
   constexpr const char* kKinds[] = {"constant", "source", "prepared"};  // by WeightOrigin
   json.field("weights_form", engine.weights_form == WeightsForm::kPrepared ? "prepared" : "original");
-  if (!engine.weights_file.empty()) json.field("weights_file", engine.weights_file);
+  json.list("weights_files", engine.weights_files);
   json.key("weights").begin_array();
   for (const WeightData& weight : engine.weights) {
     json.begin_object()

@@ -40,8 +40,13 @@ class MetadataReader : FlatReader {
       engine.nodes.push_back({text(node.name()), text(node.op()), text(node.source())});
     });
     engine.has_immutable_weights = metadata.immutable_weights();
-    engine.weights_file = text(metadata.weights_file());
-    require(engine.weights_file.find('\0') == std::string::npos, "the name of the weights file has a zero");
+    engine.weights_files = texts(metadata.weights_files());
+    if (std::string file = text(metadata.weights_file()); !file.empty())
+      engine.weights_files.insert(engine.weights_files.begin(), std::move(file));
+    for (const std::string& file : engine.weights_files) {
+      require(!file.empty() && file.find('\0') == std::string::npos,
+              "the name of a weights file is empty, or has a zero");
+    }
     each(metadata.others(), [&](const file::OtherTensor& other) { add_other(other, engine); });
     each(metadata.entries(), [&](const file::Entry& entry) {
       std::string key = text(entry.key());

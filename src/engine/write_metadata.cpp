@@ -38,11 +38,13 @@ class MetadataWriter {
     const auto entries = write_all(builder_, engine.metadata, [&](const auto& entry) {
       return file::CreateEntry(builder_, text(entry.first), text(entry.second));
     });
-    builder_.Finish(file::CreateMetadata(builder_, text(engine.name), text(engine.origin),
-                                         text(engine.target), static_cast<uint8_t>(engine.weights_form),
-                                         write(engine.signature), images, weights, sources, states, nodes,
-                                         entries, builder_.CreateVectorOfStrings(engine.devices), others,
-                                         engine.has_immutable_weights, text(engine.weights_file)));
+    const std::vector<std::string>& files = engine.weights_files;
+    const bool has_one = files.size() == 1;
+    builder_.Finish(file::CreateMetadata(
+        builder_, text(engine.name), text(engine.origin), text(engine.target),
+        static_cast<uint8_t>(engine.weights_form), write(engine.signature), images, weights, sources, states,
+        nodes, entries, builder_.CreateVectorOfStrings(engine.devices), others, engine.has_immutable_weights,
+        text(has_one ? files[0] : ""), has_one || files.empty() ? 0 : builder_.CreateVectorOfStrings(files)));
     return finished_bytes(builder_);
   }
 

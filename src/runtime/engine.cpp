@@ -156,7 +156,7 @@ void Engine::refit(const SourceValues& values, Coverage coverage) {
   take_sources(*data_, sources, *next);
   compute_after(sources, *next);
   drop_borrowed(*data_, sources, *next);
-  next->file.clear();
+  next->files.clear();
   set_weights(std::move(next));
 }
 
@@ -166,28 +166,29 @@ void Engine::compute_after(const NewSources& sources, WeightSet& weights) const 
   initialize(make_executable(init.program, *data_, backends_), init.outputs, weights);
 }
 
-void Engine::refit_from(const WeightsFile& file, const SourceValues& values) {
+void Engine::refit_from(const WeightsFiles& files, const SourceValues& values) {
   const std::scoped_lock lock(refit_mutex_);
   auto next = std::make_shared<WeightSet>(*weights());
   std::optional<PreparedWeights> prepared;
   if (file_ != nullptr && host_->weights_store() != nullptr) prepared.emplace(file_, host_->weights_store());
-  const auto found = prepared ? prepared->find(file, *next) : PreparedWeights::Found::kNothing;
+  const auto found = prepared ? prepared->find(files, *next) : PreparedWeights::Found::kNothing;
   const NewSources sources =
-      check_file(*data_, values, file.path.string(),
-                 found == PreparedWeights::Found::kOfThisFile ? Digests::kOfStored : Digests::kOfAll);
+      check_files(*data_, values, files,
+                  found == PreparedWeights::Found::kOfTheseFiles ? Digests::kOfStored : Digests::kOfAll);
   take_sources(*data_, sources, *next);
   if (found == PreparedWeights::Found::kNothing) compute_after(sources, *next);
   drop_borrowed(*data_, sources, *next, KnowsDigests::kYes);
-  next->file = file.path;
+  next->files.clear();
+  for (const WeightsFile& file : files) next->files.push_back(file.path);
   const bool is_new = prepared && found == PreparedWeights::Found::kNothing;
   set_weights(std::move(next));
-  if (is_new) keep_prepared(*prepared, file);
+  if (is_new) keep_prepared(*prepared, files);
 }
 
 // Writing takes longer than computing: a load does not wait for it.
-void Engine::keep_prepared(const PreparedWeights& prepared, const WeightsFile& file) const {
+void Engine::keep_prepared(const PreparedWeights& prepared, const WeightsFiles& files) const {
   if (host_->weights_policy() == WritePolicy::kReadOnly) return;
-  const auto write = [prepared, file, kept = weights()] { prepared.keep(file, *kept); };
+  const auto write = [prepared, files, kept = weights()] { prepared.keep(files, *kept); };
   const bool waits = host_->weights_policy() == WritePolicy::kThrough;
   if (waits || !host_->background().add(prepared.bytes(), write)) write();
 }

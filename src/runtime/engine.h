@@ -66,10 +66,10 @@ class Engine {
   // flight keep the old one. UserError as of check_sources, and INGOT-U322 if a value that init needs is
   // neither kept nor given. On failure nothing changes.
   void refit(const SourceValues& values, Coverage coverage);
-  // A refit with all values of a file, which must be those that the engine names by their digests (UserError
-  // INGOT-U334). What init computes of them is kept in the host's cache on disk, if there is one, and mapped
-  // from there. Until another refit, the engine is saved with the file's name instead of values.
-  void refit_from(const WeightsFile& file, const SourceValues& values);
+  // A refit with all values of some files, which must be those that the engine names by their digests
+  // (UserError INGOT-U334). What init computes of them is kept in the host's cache on disk, if there is one,
+  // and mapped from there. Until another refit, the engine is saved with the files' names instead of values.
+  void refit_from(const WeightsFiles& files, const SourceValues& values);
   // Takes over the weights of a copy of this engine: a refit of several engines that cannot fail halfway.
   // UserError INGOT-U328 if it is not a copy.
   void take_weights(const Engine& copy);
@@ -81,7 +81,7 @@ class Engine {
   void initialize(const Executable& init, std::span<const uint32_t> outputs, WeightSet& weights) const;
   void set_weights(std::shared_ptr<WeightSet> weights);
   void compute_after(const NewSources& sources, WeightSet& weights) const;
-  void keep_prepared(const PreparedWeights& prepared, const WeightsFile& file) const;
+  void keep_prepared(const PreparedWeights& prepared, const WeightsFiles& files) const;
 
   std::shared_ptr<const EngineData> data_;
   std::shared_ptr<const EngineFile> file_;

@@ -41,11 +41,13 @@ std::string text_of(const EngineFile& file) {
   return text;
 }
 
-// Zero for a file of unknown version.
-Digest mark_of(const WeightsFile& file) {
-  if (file.version == FileVersion{}) return {};
-  const std::string text =
-      fmt::format("{} {} {}", file.path.string(), file.version.size, file.version.modified);
+// Zero if the version of a file is unknown.
+Digest mark_of(const WeightsFiles& files) {
+  std::string text;
+  for (const WeightsFile& file : files) {
+    if (file.version == FileVersion{}) return {};
+    text += fmt::format("{} {} {}\n", file.path.string(), file.version.size, file.version.modified);
+  }
   return digest(as_bytes(text));
 }
 
@@ -63,7 +65,7 @@ PreparedWeights::PreparedWeights(std::shared_ptr<const EngineFile> file, std::sh
   if (file_->data().devices.empty() && bytes_ >= kWorthAFile) key_ = aligned_key(text_of(*file_));
 }
 
-PreparedWeights::Found PreparedWeights::find(const WeightsFile& file, WeightSet& weights) const {
+PreparedWeights::Found PreparedWeights::find(const WeightsFiles& files, WeightSet& weights) const {
   if (!key_) return Found::kNothing;
   const DiskStore::Mapped entry = store_->map(*key_);
   size_t bytes = sizeof(Digest);
@@ -74,12 +76,12 @@ PreparedWeights::Found PreparedWeights::find(const WeightsFile& file, WeightSet&
     weights.set(id, {entry.file, next});
     next += padded(weight.bytes);
   });
-  const Digest mark = mark_of(file);
+  const Digest mark = mark_of(files);
   const bool is_same = mark != Digest{} && std::ranges::equal(mark, Bytes(next, mark.size()));
-  return is_same ? Found::kOfThisFile : Found::kOfAnotherFile;
+  return is_same ? Found::kOfTheseFiles : Found::kOfOtherFiles;
 }
 
-void PreparedWeights::keep(const WeightsFile& file, const WeightSet& weights) const {
+void PreparedWeights::keep(const WeightsFiles& files, const WeightSet& weights) const {
   if (!key_) return;
   static constexpr std::array<std::byte, kResultAlignment> kZeros{};
   std::vector<Bytes> parts;
@@ -89,7 +91,7 @@ void PreparedWeights::keep(const WeightsFile& file, const WeightSet& weights) co
     parts.emplace_back(weights.data[id].get(), weight.bytes);
     parts.emplace_back(kZeros.data(), padded(weight.bytes) - weight.bytes);
   });
-  const Digest mark = mark_of(file);
+  const Digest mark = mark_of(files);
   parts.emplace_back(mark);
   if (has_all) store_->put(*key_, parts);
 }

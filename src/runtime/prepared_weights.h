@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Results of init as an entry of the cache on disk: all processes that open an engine file with the same
-// weights map one copy of them. For engines that name their weights by digests (EngineData::weights_file).
+// weights map one copy of them. For engines that name their weights by digests (EngineData::weights_files).
 #pragma once
 
 #include <memory>
@@ -19,11 +19,11 @@ class PreparedWeights {
 
   uint64_t bytes() const { return bytes_; }  // that init computes
 
-  // Points the results of init in `weights` at the entry, if there is one. kOfThisFile: every digest was
-  // compared when this version of the file was the one at hand.
-  enum class Found { kNothing, kOfAnotherFile, kOfThisFile };
-  Found find(const WeightsFile& file, WeightSet& weights) const;
-  void keep(const WeightsFile& file, const WeightSet& weights) const;
+  // Points the results of init in `weights` at the entry, if there is one. kOfTheseFiles: every digest was
+  // compared when these versions of the files were those at hand.
+  enum class Found { kNothing, kOfOtherFiles, kOfTheseFiles };
+  Found find(const WeightsFiles& files, WeightSet& weights) const;
+  void keep(const WeightsFiles& files, const WeightSet& weights) const;
 
  private:
   std::shared_ptr<const EngineFile> file_;

@@ -123,24 +123,32 @@ std::vector<bool> kept_sources(const EngineData& data) {
   return kept;
 }
 
+// "the weights of 'a.safetensors' and 3 other files"
+std::string names_of(const WeightsFiles& files) {
+  const std::string first = files.empty() ? "" : files.front().path.string();
+  if (files.size() < 2) return fmt::format("the weights of '{}'", first);
+  return fmt::format("the weights of '{}' and {} other file{}", first, files.size() - 1,
+                     files.size() == 2 ? "" : "s");
+}
+
 }  // namespace
 
 NewSources check_sources(const EngineData& data, const SourceValues& values, Coverage coverage) {
   return SourceChecks(data).run(values, coverage);
 }
 
-NewSources check_file(const EngineData& data, const SourceValues& values, const std::string& file,
-                      Digests digests) {
+NewSources check_files(const EngineData& data, const SourceValues& values, const WeightsFiles& files,
+                       Digests digests) {
   NewSources found = check_sources(data, values, Coverage::kSome);
   const auto require_same = [&](bool is_same, const SourceWeight& source, std::string_view what) {
     if (is_same) return;
-    throw UserError("INGOT-U334", fmt::format(fmt::runtime(what), file, source.name),
+    throw UserError("INGOT-U334", fmt::format(fmt::runtime(what), names_of(files), source.name),
                     "bring the old file back, build the engine again, or give the weights when the engine is "
                     "loaded (`weights`, --weights)");
   };
   for (size_t i = 0; i < data.sources.size(); ++i)
     require_same(found.contains(i) || !data.sources[i].is_saved, data.sources[i],
-                 "the file '{}' lacks '{}', which the engine takes from it");
+                 "{} lack '{}', which the engine takes from there");
   const std::vector<bool> kept = kept_sources(data);
   std::vector<std::pair<size_t, OwnedView>> all(found.begin(), found.end());
   if (digests == Digests::kOfStored) std::erase_if(all, [&](const auto& each) { return !kept[each.first]; });
@@ -150,7 +158,7 @@ NewSources check_file(const EngineData& data, const SourceValues& values, const 
     const Tensor copy = is_dense(value) ? Tensor{} : to_dense(value);
     const std::byte* bytes = copy.data != nullptr ? copy.data.get() : value.data;
     require_same(digest_of(source, bytes) == source.digest, source,
-                 "in the file '{}' '{}' is not the weight that the engine was built with");
+                 "{} have another value of '{}' than the engine was built with");
   });
   return found;
 }

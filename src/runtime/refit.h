@@ -33,10 +33,11 @@ struct WeightsFile {
 };
 // kOfStored: of the weights alone that main uses as they are stored.
 enum class Digests { kOfAll, kOfStored };
-// As check_sources for the values of a file, which must be all those that the engine names by their digests:
-// else UserError INGOT-U334.
-NewSources check_file(const EngineData& data, const SourceValues& values, const std::string& file,
-                      Digests digests);
+using WeightsFiles = std::vector<WeightsFile>;
+// As check_sources for the values of these files, which must be all those that the engine names by their
+// digests: else UserError INGOT-U334.
+NewSources check_files(const EngineData& data, const SourceValues& values, const WeightsFiles& files,
+                       Digests digests);
 
 // Points `weights` at the new values: at the caller's memory where it has an owner or only init reads it,
 // else at copies.

@@ -9,8 +9,9 @@ std::shared_ptr<const EngineData> data_now(const std::shared_ptr<const Engine>& 
   const std::shared_ptr<const WeightSet> weights = engine->weights();
   if (weights->refitted.empty()) return {engine, &engine->data()};
   auto data = std::make_shared<EngineData>(engine->data());
-  data->weights_file = weights->file.string();
-  if (!weights->file.empty()) return data;
+  data->weights_files.clear();
+  for (const std::filesystem::path& file : weights->files) data->weights_files.push_back(file.string());
+  if (!weights->files.empty()) return data;
   for (const auto& [index, digest] : weights->refitted) {
     SourceWeight& source = data->sources[index];
     source.data = weights->sources[index];

@@ -25,7 +25,7 @@ struct WeightSet {
   WeightPointers sources;                  // values of the model's weights, null if not kept
   // Sources with new values from refits, by index: SHA-256 of those not kept, zero for the others.
   std::map<size_t, Digest> refitted;
-  std::filesystem::path file;  // absolute: all sources have their values from it; empty: they do not
+  std::vector<std::filesystem::path> files;  // absolute: all sources have their values from them, if any
 
   const WeightPointers& at(uint8_t place_number) const {
     return place_number == 0 ? data : on_devices[place_number - 1u];

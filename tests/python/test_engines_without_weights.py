@@ -75,7 +75,7 @@ def test_a_saved_engine_keeps_the_file_until_it_gets_other_weights(tmp_path: Pat
     (tmp_path / "elsewhere").mkdir()
     engine.save(tmp_path / "elsewhere" / "model")
     for path in ("again", "elsewhere/model"):
-        assert ingot.Engine.load(tmp_path / path).inspect()["weights_file"] == str(weights)
+        assert ingot.Engine.load(tmp_path / path).inspect()["weights_files"] == [str(weights)]
     assert torch.equal(pickle.loads(pickle.dumps(engine))(x), engine(x))
     engine.refit({"0.bias": torch.ones_like(model.state_dict()["0.bias"])}, partial=True)
     engine.save(tmp_path / "own")

@@ -40,13 +40,15 @@ std::map<std::string, std::string> read_rows(const ingot_build_options& options)
 
 // Rejects names of unknown backends and passes before any work is done.
 void check_weights_file(const CompileOptions& options) {
-  if (options.weights_file.empty()) return;
+  if (options.weights_files.empty()) return;
   if (options.immutable_weights)
     throw UserError("INGOT-U002", "with immutable_weights no weight can come from weights_file",
                     "leave out one of the two options");
-  if (!std::filesystem::is_regular_file(options.weights_file))
-    throw UserError("INGOT-U335", "there is no file '" + options.weights_file + "', which weights_file names",
-                    "write it first: safetensors.torch.save_file(model.state_dict(), path)");
+  for (const std::string& file : options.weights_files) {
+    if (!std::filesystem::is_regular_file(file))
+      throw UserError("INGOT-U335", "there is no file '" + file + "', which weights_file names",
+                      "write it first: safetensors.torch.save_file(model.state_dict(), path)");
+  }
 }
 
 CompileOptions checked_options(const ingot_build_options& options) {
@@ -196,7 +198,7 @@ class Build {
     const std::shared_ptr<EngineData> data = compile(program, options_, backends(), hooks, &report_);
     target_ = data->target;
     data->metadata = metadata_;
-    if (options_.strip_weights || !options_.weights_file.empty()) return stripped(*data);
+    if (options_.strip_weights || !options_.weights_files.empty()) return stripped(*data);
     // For another processor: weights are prepared when the engine is loaded there.
     if (!can_run(*data, host())) return std::make_unique<ingot_engine>(data);
     phases_.begin("prepare weights");
@@ -211,10 +213,10 @@ class Build {
       if (!built.sources[i].is_saved) data->sources[i].data = built.sources[i].data;  // no file has them
     }
     if (!options_.keep_original_weights) data->weights_form = WeightsForm::kPrepared;
-    if (!options_.weights_file.empty()) api::leave_weights_to(options_.weights_file, built, *data);
+    if (!options_.weights_files.empty()) api::leave_weights_to(options_.weights_files, built, *data);
     if (!can_run(*data, host())) return std::make_unique<ingot_engine>(data);
     auto handle = std::make_unique<ingot_engine>(Engine::create(data, host()));
-    if (!options_.weights_file.empty()) api::take_file_weights(*handle, {}, FileMemory::kMap);
+    if (!options_.weights_files.empty()) api::take_file_weights(*handle, {}, FileMemory::kMap);
     return handle;
   }
 
@@ -265,7 +267,7 @@ class Build {
 std::unique_ptr<ingot_engine> make_engine(Build& build, const aten::Program& program,
                                           std::weak_ptr<const MappedFile> file) {
   std::unique_ptr<ingot_engine> made = build.run(program);
-  made->model = std::move(file);
+  made->model.push_back(std::move(file));
   require_unchanged_model(*made);
   return made;
 }

@@ -10,7 +10,7 @@
 #include "api/runtime/named_tensors.h"
 #include "importers/aten/program/aten_text.h"
 #include "importers/pt2/read_pt2.h"
-#include "importers/safetensors/read_safetensors.h"
+#include "importers/safetensors/checkpoint.h"
 #include "ingot/build.h"
 #include "runtime/memory.h"
 
@@ -51,7 +51,7 @@ ingot_status* ingot_open_model_tensors(const char* path, ingot_tensors** tensors
     const Bytes bytes = file->bytes(), archive = as_bytes("PK");
     const bool is_archive =
         bytes.size() >= archive.size() && std::ranges::equal(bytes.first(archive.size()), archive);
-    *tensors = new ingot_tensors(is_archive ? pt2::read_pt2_weights(file) : read_safetensors(file));
+    *tensors = new ingot_tensors(is_archive ? pt2::read_pt2_weights(file) : read_checkpoint(path));
   });
 }
 

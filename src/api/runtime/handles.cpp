@@ -40,12 +40,14 @@ const std::shared_ptr<Engine>& runnable(const ingot_engine& handle) {
 }
 
 void require_unchanged_model(const ingot_engine& handle) {
-  const auto model = handle.model.lock();
-  if (model == nullptr || model->version() == model->opened_version()) return;
-  throw UserError(
-      "INGOT-U211",
-      fmt::format("the file '{}' changed after an engine was built from it", model->path().string()),
-      "rebuild the engine");
+  for (const auto& each : handle.model) {
+    const auto file = each.lock();
+    if (file == nullptr || file->version() == file->opened_version()) continue;
+    throw UserError(
+        "INGOT-U211",
+        fmt::format("the file '{}' changed after an engine was built from it", file->path().string()),
+        "rebuild the engine");
+  }
 }
 
 }  // namespace ingot::core::api

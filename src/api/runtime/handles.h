@@ -45,8 +45,8 @@ struct ingot_engine {
   std::shared_ptr<ingot::core::Engine> engine;  // null if this machine cannot run it
   std::vector<ingot::core::api::PortTexts> inputs, outputs, states;
   std::vector<bool> updated;  // per input: whether runs write its memory
-  std::weak_ptr<const ingot::core::MappedFile>
-      model;  // the .pt2 file that weights are still mapped from, if any
+  // The files of the model that weights are still mapped from, if any.
+  std::vector<std::weak_ptr<const ingot::core::MappedFile>> model;
 };
 
 struct ingot_context {

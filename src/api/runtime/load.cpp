@@ -49,7 +49,7 @@ std::unique_ptr<ingot_engine> with_weights(std::shared_ptr<Engine> loaded, const
   const ingot_load_options options = given == nullptr
                                          ? ingot_load_options{}
                                          : api::read_struct(given, kFirstLoadOptions, "ingot_load_options");
-  if (!handle->data->weights_file.empty() && options.without_weights == 0)
+  if (!handle->data->weights_files.empty() && options.without_weights == 0)
     api::take_file_weights(*handle, folder, static_cast<FileMemory>(options.memory));
   return handle;
 }
@@ -57,9 +57,9 @@ std::unique_ptr<ingot_engine> with_weights(std::shared_ptr<Engine> loaded, const
 std::shared_ptr<const EngineData> data_to_write(const ingot_engine& engine,
                                                 const std::filesystem::path& folder) {
   const auto data = engine.engine == nullptr ? engine.data : snapshot(engine.engine);
-  if (data->weights_file.empty() || folder.empty()) return data;
+  if (data->weights_files.empty() || folder.empty()) return data;
   auto named = std::make_shared<EngineData>(*data);
-  named->weights_file = api::name_from(folder, data->weights_file);
+  for (std::string& file : named->weights_files) file = api::name_from(folder, file);
   return named;
 }
 

@@ -4,7 +4,7 @@
 
 #include "api/runtime/checks.h"
 #include "api/runtime/guard.h"
-#include "importers/safetensors/read_safetensors.h"
+#include "importers/safetensors/checkpoint.h"
 
 using namespace ingot::core;
 
@@ -26,7 +26,7 @@ ingot_status* ingot_open_tensors(const char* path, ingot_tensors** tensors) {
   return api::guard([&] {
     api::require(path, "path");
     api::require(tensors, "tensors");
-    *tensors = new ingot_tensors(read_safetensors(MappedFile::open(path)));
+    *tensors = new ingot_tensors(read_checkpoint(path));
   });
 }
 

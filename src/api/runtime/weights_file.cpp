@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "api/runtime/weights_file.h"
 
+#include <iterator>
 #include <set>
 
 #include <fmt/core.h>
 
+#include "importers/safetensors/checkpoint.h"
 #include "importers/safetensors/read_safetensors.h"
 #include "runtime/memory.h"
 #include "support/error.h"
@@ -24,15 +26,35 @@ void require_file(const fs::path& path) {
       "put it there, or give the weights when the engine is loaded (`weights`, --weights)");
 }
 
-std::vector<NamedTensor> read_tensors(const fs::path& path, FileMemory memory,
-                                      std::shared_ptr<const MappedFile>& mapped) {
-  require_file(path);
-  if (memory == FileMemory::kCopy) {
-    const FileCopy copy = read_copy(path);
-    return read_safetensors(copy.bytes(), copy.memory, path.string());
+// Files of weights, and what is in them.
+struct OpenedFiles {
+  WeightsFiles files;
+  std::vector<std::weak_ptr<const MappedFile>> mapped;
+  std::vector<NamedTensor> tensors;
+
+  void add(const fs::path& path, FileMemory memory) {
+    require_file(path);
+    std::vector<NamedTensor> part;
+    FileVersion version{};
+    if (memory == FileMemory::kCopy) {
+      const FileCopy copy = read_copy(path);
+      part = read_safetensors(copy.bytes(), copy.memory, path.string());
+    } else {
+      const auto file = MappedFile::open(path);
+      part = read_safetensors(file);
+      version = file->opened_version();
+      mapped.push_back(file);  // without effect once nothing of it is used any more
+    }
+    files.push_back({path, version});
+    tensors.insert(tensors.end(), std::make_move_iterator(part.begin()), std::make_move_iterator(part.end()));
   }
-  mapped = MappedFile::open(path);
-  return read_safetensors(mapped);
+};
+
+OpenedFiles open_files(const std::vector<fs::path>& paths, FileMemory memory) {
+  OpenedFiles opened;
+  for (const fs::path& path : paths) opened.add(path, memory);
+  require_once(opened.tensors);
+  return opened;
 }
 
 // Checkpoints often hold more than the engine reads.
@@ -50,24 +72,28 @@ SourceValues known_values(const EngineData& data, std::vector<NamedTensor> tenso
 }  // namespace
 
 void take_file_weights(ingot_engine& handle, const fs::path& folder, FileMemory memory) {
-  const fs::path path = fs::absolute(folder / handle.data->weights_file).lexically_normal();
-  std::shared_ptr<const MappedFile> mapped;
+  std::vector<fs::path> paths;
+  for (const std::string& name : handle.data->weights_files)
+    paths.push_back(fs::absolute(folder / name).lexically_normal());
   Engine& engine = *runnable(handle);
-  const SourceValues values = known_values(engine.data(), read_tensors(path, memory, mapped));
-  const FileVersion version = mapped != nullptr ? mapped->opened_version() : FileVersion{};
-  engine.refit_from({.path = path, .version = version}, values);
-  handle.model = mapped;  // without effect once nothing of it is used any more
+  OpenedFiles opened = open_files(paths, memory);
+  engine.refit_from(opened.files, known_values(engine.data(), std::move(opened.tensors)));
+  handle.model = std::move(opened.mapped);
 }
 
-void leave_weights_to(const fs::path& file, const EngineData& built, EngineData& stripped) {
-  const fs::path path = fs::absolute(file).lexically_normal();
+void leave_weights_to(const std::vector<std::string>& given, const EngineData& built, EngineData& stripped) {
+  std::vector<fs::path> paths;
+  for (const std::string& each : given) {
+    for (const fs::path& file : checkpoint_files(each))
+      paths.push_back(fs::absolute(file).lexically_normal());
+  }
   for_each_parallel(built.sources.size(), [&](size_t i) {
     stripped.sources[i].digest = digest_of(built.sources[i], built.sources[i].data.get());
   });
-  stripped.weights_file = path.string();
-  std::shared_ptr<const MappedFile> mapped;
-  const SourceValues values = known_values(stripped, read_tensors(path, FileMemory::kMap, mapped));
-  check_file(stripped, values, path.string(), Digests::kOfAll);
+  for (const fs::path& path : paths) stripped.weights_files.push_back(path.string());
+  OpenedFiles opened = open_files(paths, FileMemory::kMap);
+  const SourceValues values = known_values(stripped, std::move(opened.tensors));
+  check_files(stripped, values, opened.files, Digests::kOfAll);
 }
 
 std::string name_from(const fs::path& folder, const fs::path& absolute) {
