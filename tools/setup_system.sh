@@ -14,7 +14,7 @@ packages=(
 for option in "$@"; do
   case $option in
     --long) packages+=(clang-19 libclang-rt-19-dev) ;;     # fuzzing
-    --servers) packages+=(nginx-light redis-server) ;;     # tests start them on free ports; Debian starts them as services too
+    --servers) packages+=(nginx-light openssl redis-server) ;;  # tests start them on free ports; Debian starts them as services too
     *) echo "usage: $0 [--long] [--servers]" >&2; exit 2 ;;
   esac
 done

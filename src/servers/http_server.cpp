@@ -77,7 +77,8 @@ struct HttpServer::Handle {
   Bytes unsent;
 };
 
-HttpServer::HttpServer(ServerAddress address) : address_(std::move(address)) {}
+HttpServer::HttpServer(ServerAddress address, std::string ca_file)
+    : address_(std::move(address)), ca_file_(std::move(ca_file)) {}
 HttpServer::~HttpServer() = default;
 
 const CurlLibrary& HttpServer::library() {
@@ -103,6 +104,7 @@ std::unique_ptr<HttpServer::Handle> HttpServer::prepare(const std::string& url, 
   handle->set(CURLOPT_WRITEFUNCTION, &Handle::receive);
   handle->set(CURLOPT_WRITEDATA, static_cast<void*>(handle.get()));
   handle->set(CURLOPT_USERAGENT, "ingot");
+  if (!ca_file_.empty()) handle->set(CURLOPT_CAINFO, ca_file_.c_str());
   if (!address_.password.empty()) {
     handle->set(CURLOPT_USERNAME, address_.user.c_str());
     handle->set(CURLOPT_PASSWORD, address_.password.c_str());

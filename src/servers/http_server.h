@@ -15,7 +15,8 @@ namespace ingot::core {
 
 class HttpServer final : public CacheServer {
  public:
-  explicit HttpServer(ServerAddress address);
+  // `ca_file`: of the certificates of authorities, for https; "": the system's.
+  HttpServer(ServerAddress address, std::string ca_file);
   ~HttpServer() override;
 
   std::string name() const override { return address_.text(); }
@@ -35,6 +36,7 @@ class HttpServer final : public CacheServer {
   void write(const std::string& url, Bytes bytes, const Deadline&);
 
   const ServerAddress address_;
+  const std::string ca_file_;
   std::mutex mutex_;  // of `library_`
   std::optional<CurlLibrary> library_;
   IdleConnections<Handle> idle_;

@@ -12,9 +12,9 @@
 namespace ingot::core {
 namespace {
 
-std::unique_ptr<CacheServer> connect_to(const ServerAddress& address) {
+std::unique_ptr<CacheServer> connect_to(const ServerAddress& address, const std::string& ca_file) {
   if (address.kind == ServerKind::kRedis) return std::make_unique<RedisServer>(address);
-  return std::make_unique<HttpServer>(address);
+  return std::make_unique<HttpServer>(address, ca_file);
 }
 
 }  // namespace
@@ -43,7 +43,7 @@ std::shared_ptr<EntryTier> open_server_tier(const ServerSettings& settings,
         fmt::format("{} is only read: set INGOT_CACHE_SIGNING_KEY or cache_signing_key to a file of "
                     "`ingot cache keygen` to add entries",
                     address.text()));
-  return std::make_shared<ServerTier>(connect_to(address), std::move(options));
+  return std::make_shared<ServerTier>(connect_to(address, settings.ca_file), std::move(options));
 }
 
 }  // namespace ingot::core

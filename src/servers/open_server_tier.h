@@ -14,6 +14,7 @@ struct ServerSettings {
   std::string signing_key;   // file of a secret key; empty: the server is only read
   std::string trusted_keys;  // file of public keys; empty: the server is not used
   int64_t deadline_ms = 10'000;
+  std::string ca_file;  // certificates of authorities, for https; "": the system's
   auto operator<=>(const ServerSettings&) const = default;
 };
 

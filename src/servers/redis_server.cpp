@@ -8,6 +8,12 @@ namespace {
 
 constexpr uint64_t kChunk = uint64_t{32} << 20;  // bytes; Redis ends connections that send 512 MiB at once
 
+// A lease never has more time than its holder gives it at once: more is left of a clock of the server's that
+// went back, and would keep others waiting for a holder that is gone. 1 if it was taken.
+constexpr std::string_view kTake =
+    "if redis.call('set', KEYS[1], ARGV[1], 'NX', 'PX', ARGV[2]) then return 1 end "
+    "local left = redis.call('pttl', KEYS[1]) "
+    "if left < 0 or left > tonumber(ARGV[2]) then redis.call('pexpire', KEYS[1], ARGV[2]) end return 0";
 // Only whoever knows the token may change a lease: another may have it by now.
 constexpr std::string_view kRenew =
     "if redis.call('get', KEYS[1]) == ARGV[1] then return redis.call('pexpire', KEYS[1], ARGV[2]) end return "
@@ -86,8 +92,8 @@ bool RedisServer::take_lease(const Digest& key, const std::string& token, std::c
   return with_connection(deadline, [&](RedisConnection& connection) {
     const std::string milliseconds = std::to_string(time.count());
     const RedisReply& reply =
-        connection.call({"SET", name_of("lease", key), token, "NX", "PX", milliseconds}, 0, deadline);
-    return reply.kind == RedisReply::Kind::kText;
+        connection.call({"EVAL", kTake, "1", name_of("lease", key), token, milliseconds}, 0, deadline);
+    return reply.kind == RedisReply::Kind::kInteger && reply.integer == 1;
   });
 }
 

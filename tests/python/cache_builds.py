@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import json
 import subprocess
 import sys
 import time
@@ -60,3 +61,32 @@ class Built:
 
 def address(server: tuple[str, int], space: str = "team") -> str:
     return f"{server[0]}://127.0.0.1:{server[1]}/{space}"
+
+
+def slow_model(folder: Path) -> Path:
+    """A model whose layers all differ, so that its build takes a while."""
+    path = folder / "model.pt2"
+    layers = [nn.Sequential(nn.Linear(24 + i, 25 + i), nn.GELU()) for i in range(60)]
+    torch.export.save(torch.export.export(nn.Sequential(*layers).eval(), (X,)), path)
+    return path
+
+
+class Machines:
+    """Processes that build the same model; each machine has a folder of its own."""
+
+    def __init__(self, archive: Path, server: str, keys: Keys, folder: Path) -> None:
+        self._archive, self._folder = archive, folder
+        self._options = [f"--cache={server}", "--threads=1"]
+        self._options += [f"--{name.replace('_', '-')}={value}" for name, value in keys.options().items()]
+        self.engines: list[Path] = []
+
+    def start(self, machine: int) -> Any:
+        output = self._folder / f"engine{len(self.engines)}.ingot"
+        self.engines.append(output)
+        folder = f"--engine-cache-dir={self._folder}/machine{machine}"
+        command = [INGOT, "build", self._archive, "-o", output, "--json", folder, *self._options]
+        return subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
+
+
+def is_found(process: Any) -> bool:
+    return json.loads(process.communicate()[0])["is_from_cache"]

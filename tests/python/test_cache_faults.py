@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import subprocess
 import time
 from collections.abc import Callable, Iterator
 from contextlib import closing
@@ -11,7 +12,7 @@ from pathlib import Path
 import ingot
 import pytest
 import torch
-from cache_builds import Built, Keys, address, needs_nginx, needs_redis
+from cache_builds import Built, Keys, Machines, address, is_found, needs_nginx, needs_redis, slow_model
 from cache_servers import Nginx, Proxy, Redis, free_port, nginx, redis
 from torch import nn
 
@@ -255,3 +256,37 @@ def test_a_user_who_may_only_read(keys: Keys) -> None:
             Built(cache=reader, strict_cache=True, **keys.options())
         Built(cache=writer, **keys.options())
         assert Built(cache=reader, cache_read_only=True, strict_cache=True, **keys.options()).made == 0
+
+
+@needs_redis
+def test_a_server_whose_clock_goes_back(keys: Keys, tmp_path: Path) -> None:
+    with redis() as server:
+        machines = Machines(slow_model(tmp_path), address(("redis", server.port)), keys, tmp_path)
+        first = machines.start(0)
+        [lease] = _leases(server, first)
+        first.kill()
+        first.communicate()
+        ten_years = 10 * 365 * 24 * 3600 * 1000
+        assert server.call("PEXPIRE", lease, str(ten_years)) == b":1\r\n"
+        assert not is_found(machines.start(1)), "it takes over, long before that"
+
+
+@needs_redis
+def test_a_server_whose_clock_goes_forward(keys: Keys, tmp_path: Path) -> None:
+    with redis() as server:
+        machines = Machines(slow_model(tmp_path), address(("redis", server.port)), keys, tmp_path)
+        first = machines.start(0)
+        [lease] = _leases(server, first)
+        server.call("DEL", lease)  # it has expired, though its holder lives
+        second = machines.start(1)
+        assert not is_found(first)
+        is_found(second)  # built by itself, or found: either is right
+        assert machines.engines[0].read_bytes() == machines.engines[1].read_bytes()
+        assert is_found(machines.start(2))
+
+
+def _leases(server: Redis, builder: subprocess.Popen[str]) -> list[str]:
+    while not (leases := server.keys("team:lease:*")):
+        assert builder.poll() is None, "it was built before"
+        time.sleep(0.001)
+    return leases

@@ -15,9 +15,20 @@ from typing import Any
 import ingot
 import pytest
 import torch
-from cache_builds import INGOT, Built, Keys, X, address, model, needs_nginx, needs_redis
+from cache_builds import (
+    INGOT,
+    Built,
+    Keys,
+    Machines,
+    X,
+    address,
+    is_found,
+    model,
+    needs_nginx,
+    needs_redis,
+    slow_model,
+)
 from cache_servers import Proxy, nginx, redis
-from torch import nn
 
 
 @pytest.fixture
@@ -129,32 +140,7 @@ def test_the_log_says_what_to_set(server: tuple[str, int], keys: Keys, tmp_path:
 
 @pytest.fixture(scope="module")
 def archive(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A model whose layers all differ, so that its build takes a while."""
-    path = tmp_path_factory.mktemp("model") / "model.pt2"
-    layers = [nn.Sequential(nn.Linear(24 + i, 25 + i), nn.GELU()) for i in range(60)]
-    torch.export.save(torch.export.export(nn.Sequential(*layers).eval(), (X,)), path)
-    return path
-
-
-class Machines:
-    """Processes that build the same model; each machine has a folder of its own."""
-
-    def __init__(self, archive: Path, server: str, keys: Keys, folder: Path) -> None:
-        self._archive, self._folder = archive, folder
-        self._options = [f"--cache={server}", "--threads=1"]
-        self._options += [f"--{name.replace('_', '-')}={value}" for name, value in keys.options().items()]
-        self._started = 0
-
-    def start(self, machine: int) -> Any:
-        self._started += 1
-        output = self._folder / f"engine{self._started}.ingot"
-        folder = f"--engine-cache-dir={self._folder}/machine{machine}"
-        command = [INGOT, "build", self._archive, "-o", output, "--json", folder, *self._options]
-        return subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
-
-
-def is_found(process: Any) -> bool:
-    return json.loads(process.communicate()[0])["is_from_cache"]
+    return slow_model(tmp_path_factory.mktemp("model"))
 
 
 @needs_redis

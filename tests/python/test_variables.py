@@ -165,5 +165,11 @@ def test_an_empty_text_is_no_option(archive: Path) -> None:
 
 def test_every_variable_is_documented(archive: Path) -> None:
     page = (Path(__file__).parents[2] / "docs" / "variables.md").read_text()
-    for name in [*VARIABLES, "INGOT_ENGINE_CACHE_DIR", "INGOT_ENGINE_CACHE_SIZE", "INGOT_TIMING_CACHE_PATH"]:
+    for name in [
+        *VARIABLES,
+        "INGOT_CACHE_CA_FILE",
+        "INGOT_ENGINE_CACHE_DIR",
+        "INGOT_ENGINE_CACHE_SIZE",
+        "INGOT_TIMING_CACHE_PATH",
+    ]:
         assert f"| `{name}` |" in page, name

@@ -63,12 +63,13 @@ std::shared_ptr<EntryTier> server_of(const CacheOptions& options, WritePolicy po
   const ServerSettings settings{.address = options.server,
                                 .signing_key = policy == WritePolicy::kReadOnly ? "" : options.signing_key,
                                 .trusted_keys = options.trusted_keys,
-                                .deadline_ms = options.deadline_ms};
+                                .deadline_ms = options.deadline_ms,
+                                .ca_file = options.ca_file};
   if (settings.address.empty() || settings.address == "off") return nullptr;
   const auto open = [&] { return open_server_tier(settings, log ? log : [](const std::string&) {}, report); };
   if (options.strict) return open();
-  const std::string name = fmt::format("{}\n{}\n{}\n{}", settings.address, settings.signing_key,
-                                       settings.trusted_keys, settings.deadline_ms);
+  const std::string name = fmt::format("{}\n{}\n{}\n{}\n{}", settings.address, settings.signing_key,
+                                       settings.trusted_keys, settings.deadline_ms, settings.ca_file);
   return host().shared_tier(name, open);
 }
 

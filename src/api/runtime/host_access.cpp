@@ -53,9 +53,9 @@ Logger logger_of_environment() {
 // Options of builds that are variables too. What decides an engine is one only if a whole cluster may want
 // it.
 constexpr auto kOptionVariables = std::to_array<std::string_view>(
-    {"cache", "cache_built_engines", "cache_deadline", "cache_read_only", "cache_signing_key",
-     "cache_write_policy", "immutable_weights", "refit_identical_engine_weights", "reuse_cached_engines",
-     "strict_cache", "strip_engine_weights", "timing_cache_path", "trusted_keys"});
+    {"cache", "cache_built_engines", "cache_ca_file", "cache_deadline", "cache_read_only",
+     "cache_signing_key", "cache_write_policy", "immutable_weights", "refit_identical_engine_weights",
+     "reuse_cached_engines", "strict_cache", "strip_engine_weights", "timing_cache_path", "trusted_keys"});
 
 // Empty variables are not set.
 std::map<std::string, std::string, std::less<>> build_options_of_environment() {
