@@ -31,6 +31,8 @@ _BAD = {
     "name": ["no_such_thing", 3, None, ["simplify"]],
     "folder": [1.5, None, ["folder"]],
     "file": [1.5, None, ["file"]],
+    "files": [1.5, None, 3, [3], {"a"}, "a\nb", ["a\nb"]],
+    "policies": ["write-back", "", "disk:", "tape:back", 3, None, ["back"]],
     "entries": [
         "no_such_thing",
         ["simplify", "no_such_thing"],
