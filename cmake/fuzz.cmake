@@ -17,6 +17,7 @@ endfunction()
 set(INGOT_FUZZ_ARCHIVES ${CMAKE_SOURCE_DIR}/tests/importers/pt2_archives.cpp
                         ${CMAKE_SOURCE_DIR}/tests/importers/aten/random_calls.cpp
                         ${CMAKE_SOURCE_DIR}/tests/importers/aten/programs.cpp
+                        ${CMAKE_SOURCE_DIR}/tests/importers/onnx_models.cpp
 )
 file(GLOB INGOT_FUZZERS CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/tests/fuzz/*_fuzzer.cpp)
 foreach(source IN LISTS INGOT_FUZZERS)

@@ -102,6 +102,17 @@ INGOT_API ingot_status* ingot_build_pt2(const char* path, const ingot_build_opti
 INGOT_API ingot_status* ingot_build_pt2_memory(const void* data, size_t size,
                                                const ingot_build_options* options, ingot_engine** engine,
                                                ingot_text** report);
+/* The same for a model file of any kind, by its content: a .pt2, or an ONNX model of opset 13 to 23, whose
+ * values may be in other files of its folder. Inputs and outputs have the names of the ONNX graph's. */
+INGOT_API ingot_status* ingot_build_model(const char* path, const ingot_build_options* options,
+                                          ingot_engine** engine, ingot_text** report);
+/* An ONNX model in memory. `folder` (may be NULL): where values in other files are. */
+INGOT_API ingot_status* ingot_build_onnx_memory(const void* data, size_t size, const char* folder,
+                                                const ingot_build_options* options, ingot_engine** engine,
+                                                ingot_text** report);
+/* 1 if Ingot has that operator of ONNX ("Gemm"), otherwise 0. A node may still ask for what is not supported.
+ */
+INGOT_API int32_t ingot_imports_onnx_operator(const char* name);
 /* Judges what an engine of a search computes; the engine is the callee's, who frees it. 0: right, 1: wrong;
  * -1 ends the search (INGOT-U010). */
 typedef int32_t (*ingot_judge)(void* user, ingot_engine* engine);
@@ -114,7 +125,8 @@ typedef int32_t (*ingot_judge)(void* user, ingot_engine* engine);
  * INGOT-U032 if judgements contradict each other. */
 INGOT_API ingot_status* ingot_bisect_pt2(const char* path, const ingot_build_options* options,
                                          ingot_judge judge, void* user, ingot_text** report);
-/* The program of a .pt2 file as text. */
+/* The program of a .pt2 file, or of a model file of any kind, as text. */
+INGOT_API ingot_status* ingot_inspect_model(const char* path, ingot_text** text);
 INGOT_API ingot_status* ingot_inspect_pt2(const char* path, ingot_text** text);
 
 /* A program of ATen calls, filled by a front end: one call per node. */

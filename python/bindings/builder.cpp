@@ -285,11 +285,23 @@ class Builder {
   BuilderHandle handle_;
 };
 
-nb::tuple build_pt2(const std::string& path, const nb::dict& options, const nb::object& progress,
-                    const nb::dict& metadata, const CacheSession* session, const nb::object& store) {
+nb::tuple build_model(const std::string& path, const nb::dict& options, const nb::object& progress,
+                      const nb::dict& metadata, const CacheSession* session, const nb::object& store) {
   return Builder::run_build(options, progress, metadata, session, store,
                             [&](const ingot_build_options& o, ingot_engine** engine, ingot_text** report) {
-                              return ingot_build_pt2(path.c_str(), &o, engine, report);
+                              return ingot_build_model(path.c_str(), &o, engine, report);
+                            });
+}
+
+// `folder`: where values in other files are; None: such values are an error.
+nb::tuple build_onnx(const nb::bytes& model, const std::optional<std::string>& folder,
+                     const nb::dict& options, const nb::object& progress, const nb::dict& metadata,
+                     const CacheSession* session, const nb::object& store) {
+  return Builder::run_build(options, progress, metadata, session, store,
+                            [&](const ingot_build_options& o, ingot_engine** engine, ingot_text** report) {
+                              return ingot_build_onnx_memory(model.data(), model.size(),
+                                                             folder ? folder->c_str() : nullptr, &o, engine,
+                                                             report);
                             });
 }
 
@@ -371,8 +383,13 @@ void bind_builder(nb::module_& module) {
   module.def(
       "check_options", [](const nb::dict& options) { check_given_options(nullptr, options); },
       nb::arg("options"));
-  module.def("build_pt2", &build_pt2, nb::arg("path"), nb::arg("options"), nb::arg("progress").none(),
+  module.def("build_model", &build_model, nb::arg("path"), nb::arg("options"), nb::arg("progress").none(),
              nb::arg("metadata"), nb::arg("session").none(), nb::arg("store").none());
+  module.def("build_onnx", &build_onnx, nb::arg("model"), nb::arg("folder").none(), nb::arg("options"),
+             nb::arg("progress").none(), nb::arg("metadata"), nb::arg("session").none(),
+             nb::arg("store").none());
+  module.def("imports_onnx_operator",
+             [](const std::string& name) { return ingot_imports_onnx_operator(name.c_str()) != 0; });
   module.def("bisect_pt2", &bisect_pt2, nb::arg("path"), nb::arg("options"), nb::arg("progress").none(),
              nb::arg("store").none(), nb::arg("judge"));
 }

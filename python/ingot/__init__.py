@@ -3,7 +3,7 @@
 
     compiled = torch.compile(model, backend="ingot")            # just in time
     module = ingot.compile(model, inputs=[ingot.Input(...)])    # ahead of time
-    engine = ingot.build("model.pt2"); engine.save("model.ingot")
+    engine = ingot.build("model.pt2"); engine.save("model.ingot")   # or "model.onnx"
     engine = ingot.Engine.load("model.ingot"); engine(x)        # needs no torch
 
 What needs torch is imported when it is first used.
@@ -35,7 +35,7 @@ __version__: str = _core.version()
 set_threads = _core.set_threads
 get_threads = _core.get_threads
 
-# Name -> module that defines it; all except `build` and `refit_module_weights` import torch.
+# Name -> module that defines it; all except `build`, `onnx` and `refit_module_weights` import torch.
 _LAZY = {
     "bisect": "ingot.bisecting",
     "compare": "ingot.comparing",
@@ -50,6 +50,7 @@ _LAZY = {
     "load": "ingot.saving",
     "dynamo": "ingot.dynamo",
     "fx": "ingot.fx",
+    "onnx": "ingot.onnx",
     "ts": "ingot.ts",
     "refit_module_weights": "ingot.refitting",
 }
@@ -57,7 +58,7 @@ _LAZY = {
 __all__ = [
     "DeviceError", "Engine", "Error", "Input", "InternalError", "MutableModule", "Port", "Session", "UnsupportedError",
     "UserError", "bisect", "build", "cache_flush", "cache_stats", "compare", "compile", "dynamo", "explain", "fx", "get_threads",
-    "load", "profile", "quantize", "refit_module_weights", "report", "save", "set_threads", "ts",
+    "load", "onnx", "profile", "quantize", "refit_module_weights", "report", "save", "set_threads", "ts",
 ]  # fmt: skip
 
 

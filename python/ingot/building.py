@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`ingot.build`. Compiles a .pt2 file into an engine without torch."""
+"""`ingot.build`. Compiles a .pt2 or .onnx file into an engine without torch."""
 
 from __future__ import annotations
 
 import json
 import logging
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from ingot import _core, session
@@ -30,17 +30,15 @@ def build(
     kwarg_inputs: Mapping[str, Any] | None = None,
     **options: Any,
 ) -> Engine:
-    """Builds one engine of a whole program, or of a .pt2 file (read without torch).
+    """Builds one engine of a whole program, or of a .pt2 or .onnx file (read without torch).
 
-    inputs as in `ingot.compile`; of a .pt2 file: `ingot.Input`s with the names of its inputs, or none: the option `shapes` says
+    inputs as in `ingot.compile`; of a file: `ingot.Input`s with the names of its inputs, or none: the option `shapes` says
     the same without torch.
     Raises UnsupportedError that names the first node that an engine cannot run.
     """
     if isinstance(exported_program, (str, os.PathLike)):
-        settings = Settings.parse(options)
-        if inputs or arg_inputs or kwarg_inputs:
-            settings.add_profiles(_profiles(inputs if inputs is not None else arg_inputs, kwarg_inputs))
-        return _build_file(exported_program, settings)
+        given = inputs if inputs is not None else arg_inputs
+        return build_file(exported_program, given, kwarg_inputs, options)
     from ingot import dynamo
 
     return dynamo.build(
@@ -48,14 +46,43 @@ def build(
     )
 
 
-def _build_file(path: str | os.PathLike[str], settings: Settings) -> Engine:
+def build_file(
+    path: str | os.PathLike[str],
+    inputs: Sequence[Any] | None,
+    kwarg_inputs: Mapping[str, Any] | None,
+    options: Mapping[str, Any],
+) -> Engine:
+    """One engine of a model file of any kind."""
+    return _build(lambda *rest: _core.build_model(os.fspath(path), *rest), inputs, kwarg_inputs, options)
+
+
+def build_onnx(
+    model: bytes,
+    folder: str | os.PathLike[str] | None,
+    inputs: Sequence[Any] | None,
+    kwarg_inputs: Mapping[str, Any] | None,
+    options: Mapping[str, Any],
+) -> Engine:
+    """One engine of a serialized ModelProto."""
+    place = None if folder is None else os.fspath(folder)
+    return _build(lambda *rest: _core.build_onnx(model, place, *rest), inputs, kwarg_inputs, options)
+
+
+def _build(
+    build: Callable[..., tuple[_core.Engine, str]],
+    inputs: Sequence[Any] | None,
+    kwarg_inputs: Mapping[str, Any] | None,
+    options: Mapping[str, Any],
+) -> Engine:
+    settings = Settings.parse(dict(options))
+    if inputs or kwarg_inputs:
+        settings.add_profiles(_profiles(inputs, kwarg_inputs))
     if settings.torch_executed_ops:
         raise UserError(
-            'option "torch_executed_ops" is for programs that torch runs in part: a .pt2 file always becomes one engine',
+            'option "torch_executed_ops" is for programs that torch runs in part: a file always becomes one engine',
             code="INGOT-U002",
         )
-    engine, report = _core.build_pt2(
-        os.fspath(path),
+    engine, report = build(
         settings.compiler,
         settings.progress,
         settings.metadata,
@@ -79,6 +106,6 @@ def _profiles(inputs: Sequence[Any] | None, kwarg_inputs: Mapping[str, Any] | No
     given = {name: value for name, value in keywords.items() if isinstance(value, Input)}
     for value in positional:
         if not isinstance(value, Input) or not value.name:
-            raise UserError("inputs of a .pt2 file must be ingot.Inputs with names", code="INGOT-U006")
+            raise UserError("inputs of a file must be ingot.Inputs with names", code="INGOT-U006")
         given[value.name] = value
     return [value.profile(name) for name, value in given.items()]

@@ -93,7 +93,7 @@ void build(const BuildCommand& command) {
                                             .metadata = metadata.data(),
                                             .metadata_count = metadata.size(),
                                             .output = output.c_str()};
-    ingot_status* status = ingot_build_pt2(command.model.c_str(), &build_options, &engine, &report);
+    ingot_status* status = ingot_build_model(command.model.c_str(), &build_options, &engine, &report);
     if (status != nullptr && was_interrupted()) watch.interrupts.end();
     check(status);
   }

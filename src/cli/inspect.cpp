@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "cli/commands.h"
+#include "cli/side.h"
 #include "ingot/build.h"
 
 namespace ingot::cli {
@@ -97,8 +98,8 @@ void print_summary(const Json& json) {
 
 void inspect(const InspectCommand& command) {
   ingot_text* text = nullptr;
-  if (command.file.ends_with(".pt2")) {
-    check(ingot_inspect_pt2(command.file.c_str(), &text));
+  if (is_model_file(command.file)) {
+    check(ingot_inspect_model(command.file.c_str(), &text));
     const std::string program = take_text(text);
     fmt::print("{}\n", command.json ? nlohmann::json{{"program", program}}.dump(2) : program);
     return;

@@ -43,8 +43,11 @@ constexpr int kDiffers = 3;                 // exit status
 constexpr int64_t kPatienceAtEnd = 30'000;  // milliseconds, with entries that are yet to be written
 
 void add_build(CLI::App& app, BuildCommand& command) {
-  CLI::App* build = app.add_subcommand("build", "Build an engine from a .pt2 file of torch.export");
-  build->add_option("model", command.model, "what torch.export.save wrote: model.pt2")
+  CLI::App* build =
+      app.add_subcommand("build", "Build an engine from a .pt2 file of torch.export, or from an ONNX model");
+  build
+      ->add_option("model", command.model,
+                   "what torch.export.save wrote, or an ONNX model: model.pt2, model.onnx")
       ->type_name("FILE")
       ->required();
   build
@@ -172,9 +175,10 @@ void add_tolerance(CLI::App& app, ingot::cli::Tolerance& tolerance) {
 void add_compare(CLI::App& app, CompareCommand& command, int& status) {
   CLI::App* compare = app.add_subcommand("compare", "How far the outputs of an engine are from a reference");
   compare
-      ->add_option("reference", command.reference,
-                   "model.pt2, which is built without optional passes; an engine; or .npz, .npy or "
-                   ".safetensors with its outputs")
+      ->add_option(
+          "reference", command.reference,
+          "model.pt2 or model.onnx, which is built without optional passes; an engine; or .npz, .npy or "
+          ".safetensors with its outputs")
       ->type_name("FILE")
       ->required();
   compare->add_option("result", command.run.engine, "what is compared with it: likewise")
@@ -190,9 +194,7 @@ void add_compare(CLI::App& app, CompareCommand& command, int& status) {
 
 void add_bisect(CLI::App& app, BisectCommand& command, int& status) {
   CLI::App* bisect = app.add_subcommand("bisect", "Find the rewrite of a pass that makes a result wrong");
-  bisect->add_option("model", command.model, "what torch.export.save wrote: model.pt2")
-      ->type_name("FILE")
-      ->required();
+  bisect->add_option("model", command.model, "model.pt2 or model.onnx")->type_name("FILE")->required();
   bisect
       ->add_option("--reference", command.reference,
                    "what is right, as for `ingot compare` (default: the model without optional passes)")
@@ -327,8 +329,8 @@ int run_command(int argc, char** argv) {
     add_bench(app, bench_command);
     add_profile(app, profile_command);
     add_cache(app, cache_command);
-    add_file_command(app, "inspect", "Describe an engine, or print the program of a .pt2",
-                     "engine file, or model.pt2", inspect_command)
+    add_file_command(app, "inspect", "Describe an engine, or print a model's program",
+                     "engine file, model.pt2 or model.onnx", inspect_command)
         ->callback([&] { ingot::cli::inspect(inspect_command); });
     add_file_command(app, "verify", "Check every byte of an engine", "engine file", verify_command)
         ->callback([&] { ingot::cli::verify(verify_command); });

@@ -30,7 +30,7 @@ EngineHandle build_plain(const std::string& path) {
                                     .session = nullptr,
                                     .store = nullptr};
   ingot_engine* engine = nullptr;
-  check(ingot_build_pt2(path.c_str(), &options, &engine, nullptr));
+  check(ingot_build_model(path.c_str(), &options, &engine, nullptr));
   return {engine, &ingot_engine_free};
 }
 
@@ -41,8 +41,13 @@ bool is_array_file(const std::string& path) {
   return extension == ".npz" || extension == ".npy" || extension == ".safetensors";
 }
 
+bool is_model_file(const std::string& path) {
+  const std::string extension = std::filesystem::path(path).extension().string();
+  return extension == ".pt2" || extension == ".onnx";
+}
+
 EngineHandle open_side(const std::string& path, const RunCommand& command) {
-  if (std::filesystem::path(path).extension() != ".pt2") {
+  if (!is_model_file(path)) {
     RunCommand own = command;
     own.engine = path;
     return open_engine(own);

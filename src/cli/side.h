@@ -9,7 +9,9 @@
 namespace ingot::cli {
 
 bool is_array_file(const std::string& path);
-// An engine file as `command` says, or a .pt2 built without optional passes; with the weights of `command`.
+bool is_model_file(const std::string& path);  // .pt2 or .onnx
+// An engine file as `command` says, or a model file built without optional passes; with the weights of
+// `command`.
 EngineHandle open_side(const std::string& path, const RunCommand& command);
 
 }  // namespace ingot::cli

@@ -76,7 +76,9 @@ std::string unused(const std::string& name, const std::set<std::string>& used) {
 
 std::vector<std::string> output_names(const aten::Program& program, const aten::Imported& model) {
   const std::vector<CallSlot>& slots = model.output_slots;
-  const std::vector<std::string> paths = paths_of(program.output_tree, slots.size());
+  const bool has_names = program.output_names.size() == slots.size();
+  const std::vector<std::string> paths =
+      has_names ? program.output_names : paths_of(program.output_tree, slots.size());
   std::vector<std::string> names;
   std::set<std::string> used;
   for (size_t i = 0; i < paths.size(); ++i) {

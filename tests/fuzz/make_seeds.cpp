@@ -12,6 +12,7 @@
 #include "tests/fuzz/engine/parts.h"
 #include "tests/fuzz/engine/programs.h"
 #include "tests/fuzz/pt2/documents.h"
+#include "tests/importers/onnx_models.h"
 #include "tests/importers/pt2_archives.h"
 
 using namespace ingot::core;
@@ -65,9 +66,11 @@ void write_archives(const std::filesystem::path& folder) {
 int main(int count, char** arguments) {
   if (count != 2) return 2;
   const std::filesystem::path folder = arguments[1];
-  for (const char* target : {"engine_fuzzer", "pt2_fuzzer"})
+  for (const char* target : {"engine_fuzzer", "onnx_fuzzer", "pt2_fuzzer"})
     std::filesystem::create_directories(folder / target);
   write_engines(folder / "engine_fuzzer");
   write_archives(folder / "pt2_fuzzer");
+  const std::string model = onnx::test::small_model();
+  write(folder / "onnx_fuzzer" / "small.onnx", as_bytes(model));
   return 0;
 }

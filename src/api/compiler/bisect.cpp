@@ -8,10 +8,10 @@
 #include <vector>
 
 #include "api/compiler/build.h"
+#include "api/compiler/model_file.h"
 #include "api/runtime/checks.h"
 #include "api/runtime/guard.h"
 #include "api/runtime/handles.h"
-#include "importers/pt2/read_pt2.h"
 #include "support/error.h"
 #include "support/json_writer.h"
 
@@ -110,8 +110,7 @@ extern "C" ingot_status* ingot_bisect_pt2(const char* path, const ingot_build_op
     api::require(report, "report");
     api::check_options(options, nullptr);
     const ingot_build_options given = api::copy_of(options);
-    const std::shared_ptr<const MappedFile> file = MappedFile::open(path);
-    const api::Model model{pt2::read_pt2(file), file};
+    const api::Model model = api::read_model_file(path);
     const auto build = [&](const std::string& limit, const std::string& disabled) {
       return api::try_build(model, given, limit, disabled, judge, user);
     };

@@ -188,14 +188,17 @@ class Build {
   }
 
   // The engine, with its weights prepared, unless it is for another processor.
-  std::unique_ptr<ingot_engine> run(const aten::Program& program) {
+  std::unique_ptr<ingot_engine> run(const aten::Program& program, const ImportModel& import) {
     const CompileHooks hooks{.phases = &phases_,
                              .dump = {},
                              .cache = &cache_of(given_.session),
                              .cache_use = cache_use(options_.cache, given_.store, info_log()),
                              .log = info_log(),
                              .host = &host()};
-    const std::shared_ptr<EngineData> data = compile(program, options_, backends(), hooks, &report_);
+    const auto imported = [&] { return import(options_.immutable_weights); };
+    const std::shared_ptr<EngineData> data =
+        import ? compile_model(program, imported, options_, backends(), hooks, &report_)
+               : compile(program, options_, backends(), hooks, &report_);
     target_ = data->target;
     data->metadata = metadata_;
     if (options_.strip_weights || !options_.weights_files.empty()) return stripped(*data);
@@ -264,17 +267,14 @@ class Build {
   std::string target_;
 };
 
-std::unique_ptr<ingot_engine> make_engine(Build& build, const aten::Program& program,
-                                          std::weak_ptr<const MappedFile> file) {
-  std::unique_ptr<ingot_engine> made = build.run(program);
-  made->model.push_back(std::move(file));
+std::unique_ptr<ingot_engine> make_engine(Build& build, const Model& model) {
+  std::unique_ptr<ingot_engine> made = build.run(model.program, model.import);
+  made->model.push_back(model.file);
   require_unchanged_model(*made);
   return made;
 }
 
-void finish(Build& build, const aten::Program& program, std::weak_ptr<const MappedFile> file,
-            ingot_engine** engine, ingot_text** report) {
-  std::unique_ptr<ingot_engine> made = make_engine(build, program, std::move(file));
+void finish(Build& build, std::unique_ptr<ingot_engine> made, ingot_engine** engine, ingot_text** report) {
   build.write_output(*made);
   if (report != nullptr) *report = make_text(build.report());
   *engine = made.release();
@@ -307,13 +307,13 @@ void build(const std::function<Model()>& read, const ingot_build_options* option
   require(engine, "engine");
   Build build(options);
   const Model model = read();
-  finish(build, model.program, model.file, engine, report);
+  finish(build, make_engine(build, model), engine, report);
 }
 
 std::unique_ptr<ingot_engine> build(const Model& model, const ingot_build_options* options,
                                     std::vector<PassRunner::Timing>& passes) {
   Build build(options);
-  std::unique_ptr<ingot_engine> made = make_engine(build, model.program, model.file);
+  std::unique_ptr<ingot_engine> made = make_engine(build, model);
   passes = build.passes();
   return made;
 }
@@ -322,7 +322,7 @@ void build(const aten::Program& program, const ingot_build_options* options, ing
            ingot_text** report) {
   require(engine, "engine");
   Build build(options);
-  finish(build, program, {}, engine, report);
+  finish(build, build.run(program, {}), engine, report);
 }
 
 }  // namespace ingot::core::api

@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "importers/aten/imported.h"
 #include "importers/aten/program/aten_graph.h"
 #include "ingot/build.h"
 #include "passes/pass_runner.h"
@@ -14,10 +15,14 @@
 
 namespace ingot::core::api {
 
+// Imports a model that is not a program of ATen calls; whether its weights are constants.
+using ImportModel = std::function<aten::Imported(bool weights_are_constants)>;
+
 struct Model {
   aten::Program program;
   std::weak_ptr<const MappedFile>
-      file;  // the file that weights may be mapped from; empty if they are in memory
+      file;            // the file that weights may be mapped from; empty if they are in memory
+  ImportModel import;  // empty: the program is the model; otherwise it describes the call alone
 };
 
 // Reads the program (phase "read"), compiles it, prepares its weights, makes the engine and, if the options

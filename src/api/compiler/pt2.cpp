@@ -24,7 +24,7 @@ ingot_status* ingot_build_pt2(const char* path, const ingot_build_options* optio
     api::require(path, "path");
     const auto read = [&] {
       const std::shared_ptr<const MappedFile> file = MappedFile::open(path);
-      return api::Model{pt2::read_pt2(file), file};
+      return api::Model{pt2::read_pt2(file), file, {}};
     };
     api::build(read, options, engine, report);
   });
@@ -38,7 +38,7 @@ ingot_status* ingot_build_pt2_memory(const void* data, size_t size, const ingot_
     // call.
     const auto* first = static_cast<const std::byte*>(data);
     const auto archive = std::make_shared<const std::vector<std::byte>>(first, first + size);
-    api::build([&] { return api::Model{pt2::read_pt2(Bytes(*archive), archive), {}}; }, options, engine,
+    api::build([&] { return api::Model{pt2::read_pt2(Bytes(*archive), archive), {}, {}}; }, options, engine,
                report);
   });
 }

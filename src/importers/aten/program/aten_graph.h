@@ -123,6 +123,7 @@ struct Program {
   std::string input_tree;                   // torch's pytree spec JSON of (args, kwargs), "" for flat calls
   std::string output_tree;                  // torch's pytree spec JSON of the result
   std::vector<std::string> argument_names;  // forward's argument names, if known
+  std::vector<std::string> output_names;    // if outputs have names; empty: they are paths in output_tree
   std::vector<std::string>
       guards;          // Python boolean expressions over L['x'].size()[i] that torch specialized on
   std::string origin;  // "torch 2.13.0, schema 8.20", for messages
