@@ -131,6 +131,35 @@ def test_shape_chains_are_symbols():
         close(engine(x), wanted)
 
 
+def test_slices_of_dynamic_dims():
+    """To the end, from the end, and up to a size of another dim: rows of a table for as many positions."""
+    nodes = [
+        helper.make_node("Slice", ["x", "one", "far", "last"], ["rest"]),
+        helper.make_node("Slice", ["x", "minus", "far", "last"], ["tail"]),
+        helper.make_node("Shape", ["x"], ["length"], start=1),
+        helper.make_node("Slice", ["table", "zero", "length", "zero"], ["rows"]),
+        helper.make_node("Add", ["x", "rows"], ["sum"]),
+        helper.make_node("Concat", ["rest", "tail", "sum"], ["y"], axis=1),
+    ]
+    far = np.array([np.iinfo(np.int64).max])
+    numbers = {
+        "zero": np.array([0]),
+        "one": np.array([1]),
+        "minus": np.array([-1]),
+        "last": np.array([1]),
+        "far": far,
+    }
+    table = small.random(8, seed=9)
+    engine = ingot.onnx.compile(
+        small.model(nodes, {"x": ["n", "length"]}, ["y"], {**numbers, "table": table})
+    )
+    for length in (1, 5, 8):
+        x = small.random(2, length)
+        close(engine(x), np.concatenate([x[:, 1:], x[:, -1:], x + table[:length]], axis=1))
+    with pytest.raises(ingot.UserError, match="INGOT-U312"):
+        engine(small.random(2, 9))
+
+
 def test_errors_name_the_node_and_the_operator():
     bad = small.model(
         [helper.make_node("NonZero", ["x"], ["y"], name="where_not_zero")], {"x": [2, 3]}, ["y"]

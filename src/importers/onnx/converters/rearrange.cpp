@@ -2,6 +2,7 @@
 // Operators that move elements to positions that shapes and attributes decide.
 #include <algorithm>
 #include <array>
+#include <cstdlib>
 
 #include "importers/onnx/converters/converters.h"
 #include "ops/concat.h"
@@ -123,12 +124,15 @@ void convert_split(Call& call) {
   if (start != size) refuse("it is not known that the parts add up to " + size.to_string());
 }
 
-// A bound of a slice as an index from 0 on, not limited to the dim.
+constexpr int64_t kFarBound = int64_t{1} << 40;  // "to the end" is the largest integer as a rule
+
+// A bound of a slice as an index from 0 on. Constants are limited to the dim, as ONNX says; a bound that is
+// itself a size has to be within the dim, which is checked for each shape where it is not known.
 Dim from_start(const Dim& index, const Dim& size, const SymbolTable& symbols) {
-  constexpr int64_t kMost = int64_t{1} << 48;  // "to the end" is the largest integer as a rule
   if (const auto constant = index.constant()) {
-    const Dim limited = std::clamp(*constant, -kMost, kMost);
-    return *constant < 0 ? size + limited : limited;
+    if (*constant >= kFarBound) return size;
+    if (*constant <= -kFarBound) return 0;
+    return clamped(*constant < 0 ? size + index : index, 0, size, symbols);
   }
   const DimRange range = range_of(index, symbols);
   if (range.min >= 0) return index;
@@ -136,19 +140,28 @@ Dim from_start(const Dim& index, const Dim& size, const SymbolTable& symbols) {
   refuse("it is not known whether " + index.to_string() + " counts from the end");
 }
 
+// The same of the reversed dim: `index` counts from its last element on, and -1 stands before the first.
+Dim from_last(const Dim& index, const Dim& size, const SymbolTable& symbols) {
+  const auto constant = index.constant();
+  if (constant && *constant <= -kFarBound) return size;
+  if (constant && *constant >= kFarBound) return 0;
+  Dim first = index;
+  if (range_of(index, symbols).max < 0) {
+    first = size + index;
+  } else if (range_of(index, symbols).min < 0) {
+    refuse("it is not known whether " + index.to_string() + " counts from the end");
+  }
+  return clamped(size - 1 - first, 0, size, symbols);
+}
+
 Value* slice_axis(Graph& graph, Value* x, size_t axis, const Dim& start, const Dim& end, int64_t step) {
   const Dim size = x->type.shape[axis];
-  Dim first = from_start(start, size, graph.symbols), last = from_start(end, size, graph.symbols);
-  if (step < 0) {  // the same of the reversed dim
-    x = graph.call(ops::flip, {x}, ops::Axes{{static_cast<int64_t>(axis)}});
-    first = size - 1 - first;
-    last = size - 1 - last;
-    step = -step;
-  }
-  first = clamped(first, 0, size, graph.symbols);
-  last = clamped(last, 0, size, graph.symbols);
+  const auto bound = step < 0 ? from_last : from_start;
+  const Dim first = bound(start, size, graph.symbols);
+  Dim last = bound(end, size, graph.symbols);
+  if (step < 0) x = graph.call(ops::flip, {x}, ops::Axes{{static_cast<int64_t>(axis)}});
   if (!provably_not_negative(last - first, graph.symbols)) last = maximum(first, last);
-  return sliced(graph, x, axis, first, last, step);
+  return sliced(graph, x, axis, first, last, std::abs(step));
 }
 
 void convert_slice(Call& call) {
