@@ -120,7 +120,11 @@ def test_entries_of_many_chunks_and_the_loss_of_one(keys: Keys) -> None:
 def test_an_entry_of_600_mb(keys: Keys) -> None:
     module, x = big_model(12_300)
     with redis() as server:
-        options = {"cache": f"redis://127.0.0.1:{server.port}/team", "immutable_weights": True}
+        options = {
+            "cache": f"redis://127.0.0.1:{server.port}/team",
+            "immutable_weights": True,
+            "cache_deadline": 120_000,
+        }
         Built(module, x, **options, **keys.options())
         assert len(server.keys("team:cas:*")) > 600 // 34
         assert Built(module, x, **options, **keys.options()).made == 0
