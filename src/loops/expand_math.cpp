@@ -59,9 +59,19 @@ Expr expand_node(const Expr& node) {
 Expr expand_math(const Expr& expression) { return rewrite(expression, expand_node); }
 
 Kernel expand_math(Kernel kernel) {
+  return expand_math(std::move(kernel), [](const Function&, DType) { return false; });
+}
+
+Kernel expand_math(Kernel kernel, bool (*computes)(const Function& function, DType dtype)) {
+  const auto expand = [&](const Expr& expression) {
+    return rewrite(expression, [&](const Expr& node) {
+      const bool is_kept = node->kind == ExprNode::Kind::kFunction && computes(*node->function, node->dtype);
+      return is_kept ? node : expand_node(node);
+    });
+  };
   for (Stage& stage : kernel.stages) {
-    for (Binding& binding : stage.bindings) binding.value = expand_math(binding.value);
-    stage.value = expand_math(stage.value);
+    for (Binding& binding : stage.bindings) binding.value = expand(binding.value);
+    stage.value = expand(stage.value);
   }
   return kernel;
 }

@@ -2,6 +2,7 @@
 // Math functions as polynomials in Loop IR itself, so that every target computes the same bits.
 #pragma once
 
+#include "loops/functions.h"
 #include "loops/kernel.h"
 
 namespace ingot::core::loops {
@@ -11,5 +12,7 @@ namespace ingot::core::loops {
 // of f64 lose precision beyond 2^52 quadrants; of f32 they are exact everywhere.
 Expr expand_math(const Expr& expression);
 Kernel expand_math(Kernel kernel);
+// But for calls of functions that the target computes by itself.
+Kernel expand_math(Kernel kernel, bool (*computes)(const Function& function, DType dtype));
 
 }  // namespace ingot::core::loops

@@ -70,6 +70,13 @@ Value* without_mask(Graph& graph, const Match& match) {
                     match.root().values);
 }
 
+// Attention repeats a mask itself.
+Value* with_short_mask(Graph& graph, const Match& match) {
+  return graph.call(ops::attention,
+                    {match.value("q"), match.value("k"), match.value("v"), match.value("mask")},
+                    match.root().values);
+}
+
 constexpr Rule kJoinRules[] = {
     {.name = "concat_of_empty", .from = "concat(...)", .build = without_empty_parts},
     {.name = "slice_of_concat", .from = "slice(joined:concat(...))", .build = slice_of_part},
@@ -80,6 +87,9 @@ constexpr Rule kJoinRules[] = {
      .when = writes_back},
     {.name = "attention_with_zero_mask", .from = "attention(q, k, v, 0)", .build = without_mask},
     {.name = "attention_with_true_mask", .from = "attention(q, k, v, 1)", .build = without_mask},
+    {.name = "attention_with_expanded_mask",
+     .from = "attention(q, k, v, expand(mask))",
+     .build = with_short_mask},
     {.name = "slice_scatter_twice",
      .from = "slice_scatter(x, inner:slice_scatter(part:slice(x), y))",
      .build = write_once},

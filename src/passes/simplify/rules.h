@@ -32,6 +32,7 @@ std::vector<std::string_view> names_of(const Tables& tables);
 // The tables of the pass `simplify`.
 std::span<const Rule> algebra_rules();
 std::span<const Rule> logic_rules();
+std::span<const Rule> range_rules();
 std::span<const Rule> conversion_rules();
 std::span<const Rule> quantization_rules();
 std::span<const Rule> view_rules();

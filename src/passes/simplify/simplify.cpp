@@ -6,8 +6,9 @@ namespace ingot::core {
 namespace {
 
 rewriting::Tables tables_of_simplify() {
-  return {rewriting::algebra_rules(), rewriting::logic_rules(), rewriting::conversion_rules(),
-          rewriting::view_rules(),    rewriting::join_rules(),  rewriting::quantization_rules()};
+  return {rewriting::algebra_rules(),     rewriting::logic_rules(), rewriting::range_rules(),
+          rewriting::conversion_rules(),  rewriting::view_rules(),  rewriting::join_rules(),
+          rewriting::quantization_rules()};
 }
 
 }  // namespace

@@ -9,6 +9,7 @@
 #include "backends/cuda/compile/attention_text.h"
 #include "backends/cuda/compile/float_products_text.h"
 #include "backends/cuda/compile/gpu_limits.h"
+#include "backends/cuda/compile/group_attention_text.h"
 #include "backends/cuda/compile/operand_text.h"
 #include "backends/cuda/compile/product_shape.h"
 #include "backends/cuda/compile/template_text.h"
@@ -29,6 +30,8 @@ constexpr int kKeys = 64;                                   // of a part, at lea
 constexpr int kMostSplits = 8;                              // blocks of a cluster
 constexpr int kMostStages = 4;                              // parts that are being copied
 constexpr int64_t kManyBlocks = 110;                        // enough to fill most of a GPU
+constexpr int kGroupRows = 64;                              // queries of a group of warps
+constexpr int64_t kWidestOfGroups = 128;                    // of keys and values, in registers
 
 bool is_last_innermost(const TensorType& type) { return innermost(type) == type.rank() - 1; }
 
@@ -43,23 +46,27 @@ bool is_mask(const TensorType& type) {
          bit_width(type.dtype) >= 8;
 }
 
-// How the work is cut into blocks of four warps.
+// How the work is cut into blocks, of four warps or of groups of four warps.
 struct AttentionTile {
+  int groups = 0;     // of warps, with 64 queries each; if none:
   int warp_rows = 1;  // warps with 16 queries each; the others share the keys
   int keys = 64;      // of a part
   int stages = 1;     // parts in shared memory
   int splits = 1;     // blocks of a cluster, which share the keys
   int element = 2;    // bytes of an operand's element
   int warp_keys() const { return kWarps / warp_rows; }
-  int64_t rows() const { return int64_t{warp_rows} * kFragment; }
+  int64_t rows() const { return groups > 0 ? int64_t{groups} * kGroupRows : warp_rows * kFragment; }
+  int threads() const { return std::max(groups, 1) * kWarps * 32; }
 
   // Tiles of 128 bytes per row, and the partial results that warps and blocks exchange at the end.
   int64_t tile_bytes(int64_t width, int64_t value_width) const {
     constexpr int64_t kPanel = 128;
     const auto panels = [&](int64_t columns) { return (columns * element + kPanel - 1) / kPanel * kPanel; };
-    return rows() * panels(width) + int64_t{stages} * keys * (panels(width) + panels(value_width));
+    const int64_t row_panels = panels(groups > 0 ? std::max(width, value_width) : width);
+    return rows() * row_panels + int64_t{stages} * keys * (panels(width) + panels(value_width));
   }
   int64_t merged_bytes(int64_t value_width) const {
+    if (groups > 0) return 0;
     return 4 * rows() * (warp_keys() * (value_width + 4) + 2 * (warp_keys() + 1));
   }
 };
@@ -97,6 +104,7 @@ class AttentionWriter {
     value_width_ = *node_.operand_type(2).shape.back().constant();
     tile_.element = static_cast<int>(bit_width(dtype()) / 8);
     by_bulk_copies_ = limits.warp_groups && largest_rank() <= kMapRank && is_half(dtype());
+    tile_.groups = tactic.groups;
     tile_.warp_rows = tactic.warp_rows;
     tile_.splits = tactic.splits;
     fit_tile(limits);
@@ -114,27 +122,39 @@ class AttentionWriter {
     write_result_place();
     write_mask();
     if (by_bulk_copies_) write_boxes();
-    const bool halves = is_half(dtype());
-    out_.text += attention_body(halves ? attention_products_of_halves() : attention_products_of_floats(),
-                                by_bulk_copies_);
+    out_.text += body();
     write_kernel();
-    std::string functions = halves ? "" : float_fragment_functions(rounds_to_tf32_);
-    if (by_bulk_copies_) functions += bulk_copy_functions();
-    return {.threads = kWarps * 32,
+    return {.threads = tile_.threads(),
             .cluster = tile_.splits,
             .items = batch_ * ceil_divide(queries_, Dim(tile_.rows())),
-            .shared_bytes = barrier_offset() + tile_.stages * 8,
+            .shared_bytes = barrier_offset() + tile_.stages * (tile_.groups > 0 ? 16 : 8),
             .maps = std::move(maps_),
             .symbols = out_.symbols,
-            .text = std::string(tensor_core_functions()) + functions + out_.text};
+            .text = std::string(tensor_core_functions()) + functions() + out_.text};
   }
 
  private:
+  std::string body() const {
+    if (tile_.groups > 0) return group_attention_body();
+    return attention_body(is_half(dtype()) ? attention_products_of_halves() : attention_products_of_floats(),
+                          by_bulk_copies_);
+  }
+
+  std::string functions() const {
+    if (tile_.groups > 0)
+      return group_attention_functions(tile_.keys, static_cast<int>(value_width_), dtype() == DType::kBF16);
+    if (!is_half(dtype())) return float_fragment_functions(rounds_to_tf32_);
+    return by_bulk_copies_ ? std::string(bulk_copy_functions()) : "";
+  }
+
   DType dtype() const { return node_.operand_type(0).dtype; }
   size_t largest_rank() const {
     return std::max(
         {node_.operand_type(0).rank(), node_.operand_type(1).rank(), node_.operand_type(2).rank()});
   }
+
+  // Groups hide each other's exponentials if there are four of them on a multiprocessor.
+  int resident_blocks() const { return value_width_ <= kGroupRows ? 4 / tile_.groups : 1; }
 
   int64_t barrier_offset() const {
     return std::max(tile_.tile_bytes(width_, value_width_), tile_.merged_bytes(value_width_));
@@ -143,7 +163,7 @@ class AttentionWriter {
   void fit_tile(const GpuLimits& limits) {
     constexpr int64_t kMostTile = 96 << 10;  // so that two blocks share a multiprocessor of most GPUs
     const int64_t keys = out_.typical(keys_), most = std::min(limits.shared_bytes - 1024, kMostTile);
-    if (tile_.warp_rows == 1 && keys > tile_.keys) tile_.keys *= 2;
+    if (tile_.groups == 0 && tile_.warp_rows == 1 && keys > tile_.keys) tile_.keys *= 2;
     if (tile_.tile_bytes(width_, value_width_) > most) tile_.keys = 64;
     const int64_t parts = (keys + tile_.keys - 1) / tile_.keys;
     const int64_t wanted = std::min<int64_t>((parts + tile_.splits - 1) / tile_.splits, kMostStages);
@@ -177,6 +197,8 @@ class AttentionWriter {
               barrier_offset());
     out_.line("constexpr int kWidth = {}, kValueWidth = {}, kWarpRows = {}, kWarpKeys = {}, kKeys = {};\n",
               width_, value_width_, tile_.warp_rows, tile_.warp_keys(), tile_.keys);
+    out_.line("constexpr int kGroups = {};\nconstexpr bool kHasMask = {};\n", tile_.groups,
+              node_.has_operand(3));
     out_.line("constexpr bool kNeighbours = {};\n", is_last_innermost(node_.results[0]->type));
     out_.line("constexpr bool kCausal = {}, kEmptyIsNan = {};\nconstexpr f32 kScale = {:a}f;\n",
               attributes_.causal, attributes_.empty_is_nan, static_cast<float>(scale));
@@ -245,9 +267,11 @@ class AttentionWriter {
 
   void write_kernel() {
     out_.line(
-        "extern \"C\" __global__ void __launch_bounds__({}) {} ingot_kernel(const Element* q, const Element* "
+        "extern \"C\" __global__ void __launch_bounds__({}{}) {} ingot_kernel(const Element* q, const "
+        "Element* "
         "k, const Element* v, ",
-        kWarps * 32, tile_.splits > 1 ? fmt::format("__cluster_dims__({})", tile_.splits) : "");
+        tile_.threads(), tile_.groups > 0 ? fmt::format(", {}", resident_blocks()) : "",
+        tile_.splits > 1 ? fmt::format("__cluster_dims__({})", tile_.splits) : "");
     if (node_.has_operand(3)) out_.line("const Mask* mask, ");
     out_.line("Element* result, ");
     for (size_t i = 0; i < out_.symbols.size(); ++i) out_.line("i64 a{}, ", i);
@@ -314,13 +338,15 @@ LayoutRequest attention_layouts(const Node& node) {
 
 TemplateKernel write_attention(const AttentionSite& site, const AttentionTactic& tactic) {
   TemplateKernel kernel = AttentionWriter(site, tactic).write();
-  kernel.tactic = fmt::format("{} warps of queries, {} splits, next {}", tactic.warp_rows, tactic.splits,
-                              name(tactic.next_start));
+  const std::string tile =
+      tactic.groups > 0 ? fmt::format("{} groups of queries", tactic.groups)
+                        : fmt::format("{} warps of queries, {} splits", tactic.warp_rows, tactic.splits);
+  kernel.tactic = fmt::format("{}, next {}", tile, name(tactic.next_start));
   return kernel;
 }
 
-// 64 queries per block if that fills the GPU; otherwise warps, and blocks if there are few of them, share the
-// keys.
+// Groups of warps, or 64 queries per block, if that fills the GPU; otherwise warps, and blocks if there are
+// few of them, share the keys.
 std::vector<AttentionTactic> rank_tactics(const AttentionSite& site) {
   const TemplateText text(site.node, {}, site.symbols);
   const AttentionShape shape = attention_shape(site.node);
@@ -330,11 +356,23 @@ std::vector<AttentionTactic> rank_tactics(const AttentionSite& site) {
   const auto blocks = [&](int warp_rows) {
     return batch * ((queries + warp_rows * kFragment - 1) / (warp_rows * kFragment));
   };
+  const auto takes_groups = [&] {
+    const TensorType &q = site.node.operand_type(0), &v = site.node.operand_type(2);
+    const size_t rank = std::max({q.rank(), site.node.operand_type(1).rank(), v.rank()});
+    return limits_of(site.architecture).warp_groups && is_half(q.dtype) && rank <= kMapRank &&
+           *q.shape.back().constant() <= kWidestOfGroups && *v.shape.back().constant() <= kWidestOfGroups;
+  };
   const auto may_split = [&](int splits) { return has_clusters && keys >= 2 * int64_t{splits} * kKeys; };
   AttentionTactic best{.warp_rows = blocks(kWarps) >= kManyBlocks ? kWarps : 1};
   const auto fills = [&](int splits) { return blocks(best.warp_rows) * splits > kManyBlocks; };
   while (best.splits < kMostSplits && may_split(2 * best.splits) && !fills(2 * best.splits)) best.splits *= 2;
   std::vector<AttentionTactic> tactics = {best};
+  for (const int groups : {1, 2}) {
+    if (!takes_groups()) break;
+    const int64_t rows = int64_t{groups} * kGroupRows;
+    const bool fills = queries > kFragment && batch * ((queries + rows - 1) / rows) >= kManyBlocks;
+    tactics.insert(fills ? tactics.begin() : tactics.end(), {.groups = groups});
+  }
   for (const int warp_rows : {1, kWarps}) {
     for (int splits = 1; splits <= kMostSplits && (splits == 1 || may_split(splits)); splits *= 2) {
       const bool is_best = warp_rows == best.warp_rows && splits == best.splits;

@@ -25,6 +25,7 @@ struct AttentionSite {
 struct AttentionTactic {
   int warp_rows = 1;  // warps of a block with 16 queries each; the others share the keys
   int splits = 1;     // blocks of a cluster, which share the keys
+  int groups = 0;     // instead of the two: groups of four warps with 64 queries each (sm_90a, halves)
   NextStart next_start = NextStart::kAtOnce;
 };
 

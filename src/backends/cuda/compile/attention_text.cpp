@@ -3,25 +3,30 @@
 
 #include <fmt/core.h>
 
+#include "backends/cuda/compile/group_attention_text.h"
+
 namespace ingot::core::cuda {
 namespace {
 
-constexpr std::string_view kAttentionTiles = R"cuda(
-constexpr int kRows = kWarpRows * 16, kThreads = 128, kOwnKeys = kKeys / kWarpKeys, kSumStride = kValueWidth + 4;
-constexpr int kPanel = 8 * kChunk, kPanels = (kWidth + kPanel - 1) / kPanel, kValuePanels = (kValueWidth + kPanel - 1) / kPanel;
-constexpr int kRowTile = kRows * kPanels * kPanel, kKeyTile = kKeys * kPanels * kPanel, kValueTile = kKeys * kValuePanels * kPanel;
+constexpr std::string_view kTilesOfWarps = R"cuda(
+constexpr int kRows = kWarpRows * 16, kThreads = 128, kOwnKeys = kKeys / kWarpKeys, kSumStride = kValueWidth + 4, kReaders = 0;
 )cuda";
 
-//   for part of the keys, kKeys at a time, kStages of them being copied:
-//     each warp: scores of its 16 rows and its share of the part; running maximum; exponentials; these times
-//     values
-//   shares of the keys, of warps and of blocks of a cluster, are merged in order (online softmax: Milakov and
-//   Gimelshein 2018; tiles: Dao et al. 2022)
+constexpr std::string_view kTilesOfGroups = R"cuda(
+constexpr int kRows = kGroups * 64, kThreads = kGroups * 128, kReaders = kGroups * 4;
+)cuda";
+
+constexpr std::string_view kTilePanels = R"cuda(
+constexpr int kPanel = 8 * kChunk, kPanels = (kWidth + kPanel - 1) / kPanel, kValuePanels = (kValueWidth + kPanel - 1) / kPanel;
+constexpr int kRowPanels = kReaders > 0 && kValuePanels > kPanels ? kValuePanels : kPanels;  // groups of warps gather results there
+constexpr int kRowTile = kRows * kPanels * kPanel, kRowPlace = kRows * kRowPanels * kPanel, kKeyTile = kKeys * kPanels * kPanel, kValueTile = kKeys * kValuePanels * kPanel;
+)cuda";
+
 // Rows are in panels of 128 bytes with the 128-byte swizzle, which bulk copies write and which keeps the
 // rows of a fragment in different banks.
-constexpr std::string_view kParts = R"cuda(
+constexpr std::string_view kRowFunctions = R"cuda(
 DEVICE f32 minus_infinity() { return -__int_as_float(0x7f800000); }
-DEVICE f32 power_of_two(f32 v) { f32 r; asm("ex2.approx.f32 %0, %1;" : "=f"(r) : "f"(v)); return r; }
+DEVICE f32 power_of_two(f32 v) { f32 r; asm("ex2.approx.ftz.f32 %0, %1;" : "=f"(r) : "f"(v)); return r; }
 // e^(v - most), where -infinity is all there is: 0
 DEVICE f32 weight_of(f32 v, f32 most) { return power_of_two((v - (most == minus_infinity() ? 0 : most)) * 1.44269504f); }
 DEVICE f32 largest_of_row(f32 v) { v = fmaxf(v, __shfl_xor_sync(~0u, v, 1)); return fmaxf(v, __shfl_xor_sync(~0u, v, 2)); }
@@ -39,7 +44,16 @@ DEVICE void copy_rows(Element* to, int width, int rows, idx first, idx end, cons
     else for (int i = 0; i < kChunk; ++i) into[i] = valid ? from[i] : (Element)0;
   }
 }
+// What is added to a score; -infinity for what may not be seen.
+DEVICE f32 bias_at(const Mask* mask, idx batch, idx row, idx key, const Operands& x) { return key < x.keys && row < x.queries ? bias_of(x, mask, batch, row, key) : minus_infinity(); }
+)cuda";
 
+//   for part of the keys, kKeys at a time, kStages of them being copied:
+//     each warp: scores of its 16 rows and its share of the part; running maximum; exponentials; these times
+//     values
+//   shares of the keys, of warps and of blocks of a cluster, are merged in order (online softmax: Milakov and
+//   Gimelshein 2018; tiles: Dao et al. 2022)
+constexpr std::string_view kWarpParts = R"cuda(
 struct Rows {  // a lane's part of 16 rows: rows lane / 4 and that + 8
   f32 values[kValueWidth / 8][4], most[2], total[2];
 };
@@ -47,7 +61,6 @@ struct Scores {
   f32 each[kOwnKeys / 8][4];
 };
 
-// What is added to the scores of a part; -infinity for what may not be seen.
 DEVICE Scores biases_of(idx first_row, idx first_key, const Mask* mask, idx batch, const Operands& x) {
   const int lane = threadIdx.x % 32, own = threadIdx.x / 32 % kWarpKeys * kOwnKeys, warp_row = threadIdx.x / 32 / kWarpKeys * 16;
   Scores biases;
@@ -56,14 +69,14 @@ DEVICE Scores biases_of(idx first_row, idx first_key, const Mask* mask, idx batc
     #pragma unroll
     for (int e = 0; e < 4; ++e) {
       const idx row = first_row + warp_row + lane / 4 + e / 2 * 8, key = first_key + own + j * 8 + lane % 4 * 2 + e % 2;
-      biases.each[j][e] = key < x.keys && row < x.queries ? bias_of(x, mask, batch, row, key) : minus_infinity();
+      biases.each[j][e] = bias_at(mask, batch, row, key, x);
     }
   return biases;
 }
 
 )cuda";
 
-constexpr std::string_view kAttention = R"cuda(
+constexpr std::string_view kWarpAttention = R"cuda(
 DEVICE void attend_part(Rows& rows, Element* q, Element* k, Element* v, const Scores& biases) {
   const int lane = threadIdx.x % 32, own = threadIdx.x / 32 % kWarpKeys * kOwnKeys, warp_row = threadIdx.x / 32 / kWarpKeys * 16;
   Scores scores = {};
@@ -177,7 +190,7 @@ DEVICE void merge(char* shared, int block, Rows& rows, Element* result, idx batc
 
 DEVICE void attend(char* shared, int block, Arrivals& arrivals, const Maps& maps, const Mask* mask, Element* result, idx batch, idx first_row, const Operands& x) {
   Element* const q = (Element*)shared;
-  const auto k_of = [&](int slot) { return q + kRowTile + slot * (kKeyTile + kValueTile); };
+  const auto k_of = [&](int slot) { return q + kRowPlace + slot * (kKeyTile + kValueTile); };
   const idx seen = kCausal ? least(x.keys, first_row + kRows) : x.keys;
   const int all = (int)((seen + kKeys - 1) / kKeys), begin = all * block / kSplits, parts = all * (block + 1) / kSplits - begin;
   const auto key_of = [&](int part) { return (idx)(begin + part) * kKeys; };
@@ -215,14 +228,15 @@ DEVICE void attend(char* shared, int block, Arrivals& arrivals, const Maps& maps
 }
 )cuda";
 
-// Bulk copies of parts, issued by one thread.
+// Bulk copies of parts, issued by one thread; where warps do not run in step, as soon as each of kReaders has
+// released the part that was there before.
 constexpr std::string_view kBulkArrivals = R"cuda(
 constexpr bool kBulk = true;
 struct Maps {
   const TensorMap *q, *k, *v;
 };
 struct Arrivals {
-  u32 barriers;  // kStages
+  u32 barriers;  // of full and of free parts, kStages each
   int used;      // parts of earlier tiles
   __device__ __forceinline__ u32 barrier(int part) { return barriers + (used + part) % kStages * 8; }
   __device__ __forceinline__ void begin(char* place, const Maps& maps, bool aligned) {
@@ -231,12 +245,14 @@ struct Arrivals {
     if (threadIdx.x == 0) {
       if (aligned) fetch_map(maps.q), fetch_map(maps.k), fetch_map(maps.v);
       for (int s = 0; s < kStages; ++s) make_barrier(barriers + s * 8, 1);
+      for (int s = 0; s < kStages && kReaders > 0; ++s) make_barrier(barriers + (kStages + s) * 8, kReaders);
       show_barriers();
     }
     __syncthreads();
   }
   __device__ __forceinline__ void copy(int part, Element* q, Element* k, Element* v, const Maps& maps, idx batch, idx first_row, idx first_key, const Operands& x) {
     if (threadIdx.x != 0) return;
+    if (kReaders > 0 && used + part >= kStages) wait_for_phase(barrier(part) + kStages * 8, (used + part) / kStages - 1 & 1);
     arrive_and_expect(barrier(part), ((q == nullptr ? 0 : kRowTile) + kKeyTile + kValueTile) * 2);
     for (int p = 0; p < kPanels; ++p) {
       if (q != nullptr) copy_q_box(q + p * kRows * kPanel, barrier(part), maps.q, x, batch, first_row, p * kPanel);
@@ -245,6 +261,7 @@ struct Arrivals {
     for (int p = 0; p < kValuePanels; ++p) copy_v_box(v + p * kKeys * kPanel, barrier(part), maps.v, x, batch, first_key, p * kPanel);
   }
   __device__ __forceinline__ void wait(int part) { wait_for_phase(barrier(part), (used + part) / kStages & 1); }
+  __device__ __forceinline__ void release(int part) { if (threadIdx.x % 32 == 0) arrive(barrier(part) + kStages * 8); }
 };
 )cuda";
 
@@ -262,8 +279,14 @@ struct Arrivals {
 }  // namespace
 
 std::string attention_body(std::string_view products, bool by_bulk_copies) {
-  return fmt::format("{}{}{}{}{}", kAttentionTiles, by_bulk_copies ? kBulkArrivals : kNoArrivals, kParts,
-                     products, kAttention);
+  return fmt::format("{}{}{}{}{}{}{}", kTilesOfWarps, kTilePanels,
+                     by_bulk_copies ? kBulkArrivals : kNoArrivals, kRowFunctions, kWarpParts, products,
+                     kWarpAttention);
+}
+
+std::string group_attention_body() {
+  return fmt::format("{}{}{}{}{}", kTilesOfGroups, kTilePanels, kBulkArrivals, kRowFunctions,
+                     group_attention());
 }
 
 }  // namespace ingot::core::cuda

@@ -65,13 +65,16 @@ LoweredKernel kernel_of_loops(const loops::Kernel& loops, const KernelOptions& o
 
 bool is_weight(const Value& value) { return value.producer != nullptr && value.producer->op == &ops::weight; }
 
+bool rounds_to_tf32(const Target& target) { return target.numerics == Target::Numerics::kFast; }
+bool has_exact_functions(const Target& target) { return target.numerics == Target::Numerics::kStrict; }
+
 LoweredStep lower_loops(const Members& members, const SymbolTable& symbols, const Target& target) {
   const RegionKernel region = compose_members(members, symbols);
   LoweredStep step;
   step.name = step_name(members.nodes);
   step.may_overwrite = loops::overwritable_buffers(region.kernel);
   for (const Value* value : region.buffers) add_argument(step, members, value);
-  KernelOptions options;
+  KernelOptions options{.exact_functions = has_exact_functions(target)};
   for (const Value* value : region.buffers)
     options.are_weights.push_back(is_weight(*members.outer.at(value)));
   step.action = kernel_of_loops(region.kernel, options, target);
@@ -88,8 +91,6 @@ LoweredStep lower_loops(const Members& members, const SymbolTable& symbols, cons
   return step;
 }
 
-bool rounds_to_tf32(const Target& target) { return target.numerics == Target::Numerics::kFast; }
-
 LoweredKernel kernel_of_template(const TemplateKernel& kernel, const Node& node, const Target& target) {
   Launch launch{.sizes = {kernel.items, kernel.shared_bytes, 0},
                 .constants = {kernel.threads, kernel.threads, kernel.cluster}};
@@ -98,7 +99,7 @@ LoweredKernel kernel_of_template(const TemplateKernel& kernel, const Node& node,
   return {.tactic = kernel.tactic,
           .launch = std::move(launch),
           .key = kernel.text,
-          .compile = [text = std::string(prelude()) + kernel.text, name = std::string(node.op->name),
+          .compile = [text = prelude() + kernel.text, name = std::string(node.op->name),
                       device = target.device] { return compile_unit(text, name, device); }};
 }
 
@@ -144,6 +145,7 @@ LoweredStep lower_contraction(const Members& members, const Node& contraction, c
       .b_is_weight = is_own_weight(contraction.operands[1]),
       .columns_are_weights = std::ranges::all_of(std::span(contraction.operands).subspan(2), is_own_weight),
       .rounds_to_tf32 = rounds_to_tf32(target),
+      .exact_functions = has_exact_functions(target),
       .architecture = target.device,
       .symbols = symbols};
   const auto lower = [&](const ProductTactic& tactic) {
@@ -239,7 +241,8 @@ class CudaBackend final : public Backend {
       return {lower_contraction(members, *contraction, symbols, target)};
     if (contraction != nullptr && is_depthwise(*contraction)) {
       const RegionKernel epilogue = epilogue_of(members, *contraction);
-      const TemplateKernel kernel = write_depthwise(*contraction, symbols, epilogue.kernel);
+      const TemplateKernel kernel =
+          write_depthwise(*contraction, symbols, epilogue.kernel, has_exact_functions(target));
       return {lower_template(kernel_of_template(kernel, *contraction, target), members, *contraction,
                              std::span(epilogue.buffers).subspan(1))};
     }

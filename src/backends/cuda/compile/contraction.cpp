@@ -6,13 +6,14 @@
 #include <fmt/core.h>
 
 #include "backends/cuda/compile/contraction_epilogue.h"
+#include "backends/cuda/compile/gpu_limits.h"
+#include "backends/cuda/compile/half_functions.h"
 #include "backends/cuda/compile/moments_text.h"
 #include "backends/cuda/compile/operand_text.h"
 #include "backends/cuda/compile/product_form.h"
 #include "backends/cuda/compile/template_text.h"
 #include "backends/cuda/compile/tensor_core_text.h"
 #include "backends/cuda/compile/type_text.h"
-#include "loops/expand_math.h"
 #include "ops/normalization.h"
 #include "ops/ops.h"
 
@@ -45,11 +46,10 @@ class ContractionWriter {
     out_.text += moments_functions(node_, moments_offset());
     out_.text += form_.body;
     out_.text += centering_functions(node_);
-    write_kernel();
-    const Dim tiles = ceil_divide(shape_.rows, form_.rows) * ceil_divide(shape_.columns, form_.columns);
+    form_.in_turns ? write_kernel_in_turns() : write_kernel();
     return {.threads = form_.threads,
             .cluster = form_.splits,
-            .items = shape_.batch * tiles,
+            .items = items(),
             .shared_bytes = moments_offset() + moments_bytes(node_, form_.rows),
             .maps = form_.maps,
             .symbols = out_.symbols,
@@ -61,13 +61,20 @@ class ContractionWriter {
   bool has_maps() const { return !form_.maps.empty(); }
   bool is_normalized() const { return node_.op == &ops::normalized_linear; }
 
+  // Of tiles in turns each block has several.
+  Dim items() const {
+    const Dim tiles =
+        shape_.batch * ceil_divide(shape_.rows, form_.rows) * ceil_divide(shape_.columns, form_.columns);
+    return form_.in_turns ? minimum(tiles, Dim(static_cast<int64_t>(kMultiprocessors))) : tiles;
+  }
+
   // After the form's own shared memory.
   int64_t moments_offset() const {
     constexpr int64_t kAlignment = 16;
     return (form_.shared_bytes + kAlignment - 1) / kAlignment * kAlignment;
   }
 
-  void write_kernel() {
+  void write_beginning() {
     write_signature();
     out_.declare_symbols();
     out_.line("const Operands x = {{x0, x1, {}, {}, {}{}}};\n", out_.scope.text(shape_.rows),
@@ -78,9 +85,12 @@ class ContractionWriter {
         "const int share = blockIdx.x % kSplits;\nconst bool aligned = is_aligned(x0) && is_aligned(x1) && "
         "x.rows <= kMostRows && x.columns <= kMostRows;\n");
     if (has_maps()) out_.line("Parts parts = make_parts(shared, aligned, &a_map, &b_map);\n");
-    out_.line(
-        "for (idx tile = blockIdx.x / kSplits; tile < across * down * {}; tile += gridDim.x / kSplits) {{\n",
-        out_.scope.text(shape_.batch));
+    out_.line("const idx tiles = across * down * {};\n", out_.scope.text(shape_.batch));
+  }
+
+  void write_kernel() {
+    write_beginning();
+    out_.line("for (idx tile = blockIdx.x / kSplits; tile < tiles; tile += gridDim.x / kSplits) {{\n");
     out_.line(
         "const idx first_column = tile % across * kColumns, first_row = tile / across % down * kRows, ");
     out_.line("batch = tile / across / down;\n");
@@ -97,12 +107,35 @@ class ContractionWriter {
       out_.line("center_far_rows(shared, first_row, first_column, x);\n");
     }
     write_contraction_epilogue(node_, shape_, epilogue_, form_.wide, out_);
-    out_.line("end_tile(tile + gridDim.x / kSplits >= across * down * {});\n}}\n}}\n",
-              out_.scope.text(shape_.batch));
+    out_.line("end_tile(tile + gridDim.x / kSplits >= tiles);\n}}\n}}\n");
+  }
+
+  void write_kernel_in_turns() {
+    write_beginning();
+    out_.line("idx batch = 0, first_row = 0, first_column = 0;\n");
+    out_.line("const auto begin_tile = [&](idx tile) {{\nbatch = tile / across / down;\n");
+    out_.line("first_row = tile / across % down * kRows;\nfirst_column = tile % across * kColumns;\n}};\n");
+    write_epilogue_functions(node_, shape_, epilogue_, out_);
+    out_.line("if (!aligned) {{\nwait_for_previous();\n");
+    out_.line("for (idx tile = blockIdx.x; tile < tiles; tile += gridDim.x) {{\nbegin_tile(tile);\n");
+    out_.line("finish_one_by_one(batch, first_row, first_column, x, load_eight, finish_eight);\n}}\n");
+    out_.line("return;\n}}\nconst int count = (int)((x.depth + kDepth - 1) / kDepth);\n");
+    out_.line("if (threadIdx.x >= kGroups * 128) {{\ngive_registers<40>();\n");
+    out_.line(
+        "for (idx tile = blockIdx.x; tile < tiles && threadIdx.x == kGroups * 128; tile += gridDim.x) {{\n");
+    out_.line("begin_tile(tile);\n");
+    out_.line("copy_parts(parts, 0, count, batch, first_row, first_column, &a_map, &b_map, x);\n");
+    out_.line("parts.used += count;\n}}\n}} else {{\ntake_registers<232>();\nwait_for_previous();\n");
+    out_.line("int turn = 0;\nfor (idx tile = blockIdx.x; tile < tiles; tile += gridDim.x, ++turn) {{\n");
+    out_.line("if (turn % 2 == threadIdx.x / 128) {{\nTileSums sums = {{}};\nbegin_tile(tile);\n");
+    out_.line("multiply_in_turn(sums, parts, count, turn, tile + gridDim.x >= tiles);\n");
+    out_.line("finish_in_turn(shared, sums, first_row, first_column, x, load_eight, finish_eight);\n}}\n");
+    out_.line("parts.used += count;\n}}\n}}\n}}\n");
   }
 
   void write_signature() {
-    out_.line("extern \"C\" __global__ void __launch_bounds__({}) {} ingot_kernel(", form_.threads,
+    out_.line("extern \"C\" __global__ void __launch_bounds__({}{}) {} ingot_kernel(", form_.threads,
+              form_.in_turns ? ", 1" : "",
               form_.splits > 1 ? fmt::format("__cluster_dims__({})", form_.splits) : "");
     write_operand_arguments(node_, epilogue_, out_);
     out_.line("char* scratch, i32* status{}) {{\n",
@@ -124,7 +157,8 @@ class ContractionWriter {
 
 TemplateKernel write_contraction(const ContractionSite& site, const loops::Kernel& epilogue,
                                  const ProductTactic& tactic) {
-  TemplateKernel kernel = ContractionWriter(site, loops::expand_math(epilogue), tactic).write();
+  TemplateKernel kernel =
+      ContractionWriter(site, expand_functions(epilogue, site.exact_functions), tactic).write();
   kernel.tactic = name(tactic);
   return kernel;
 }

@@ -15,6 +15,7 @@ struct ContractionSite {
   bool b_is_weight;          // operand 1 exists before the program runs,
   bool columns_are_weights;  // and so do those after it
   bool rounds_to_tf32;       // f32 operands, to 11 significant bits
+  bool exact_functions;      // in epilogues of halves
   std::string_view architecture;
   const SymbolTable& symbols;
 };

@@ -80,16 +80,16 @@ class EpilogueWriter {
   }
 
   void write_eight() {
-    out_.line("constexpr int kAtOnce = 1;\n");
     write_functions();
     const loops::Stage& stored = stored_stage();
     const loops::Buffer& buffer = buffer_of(stored.store->buffer);
     const std::string result = fmt::format("b{}", stored.store->buffer);
-    out_.line("const auto finish_eight = [&](idx row, idx column, const f32 (&sums)[8]) {{\n");
-    if (has_columns()) out_.line("load_columns(0, column);\n");
-    if (!wide_loads_.empty()) out_.line("load_elements(0, row, column);\n");
+    out_.line("const auto load_eight = [&](int n, idx row, idx column) {{\n");
+    if (has_columns()) out_.line("load_columns(n, column);\n");
+    if (!wide_loads_.empty()) out_.line("load_elements(n, row, column);\n");
+    out_.line("}};\nconst auto finish_eight = [&](int n, idx row, idx column, const f32 (&sums)[8]) {{\n");
     out_.line("{} values[8];\n#pragma unroll\nfor (int k = 0; k < 8; ++k) ", type_name(stored.value->dtype));
-    out_.line("values[k] = finish(row, column + k, sums[k], 0, k);\n");
+    out_.line("values[k] = finish(row, column + k, sums[k], n, k);\n");
     if (are_neighbours(buffer, stored.store->index)) {
       out_.line("{}* const to = {} + place_of(row, column);\n", storage_name(buffer.type.dtype), result);
       out_.line("if (is_aligned(to)) return store_eight<{}>(to, values);\n",

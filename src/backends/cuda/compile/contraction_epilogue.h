@@ -18,8 +18,9 @@ void write_epilogue_loads(const Node& contraction, const ProductShape& shape, co
 void write_contraction_epilogue(const Node& contraction, const ProductShape& shape,
                                 const loops::Kernel& epilogue, int wide, TemplateText& out);
 
-// finish_eight(row, column, sums): the same for eight contiguous elements of a row that all exist, with a
-// number of columns that is a multiple of eight.
+// The same for eight contiguous elements of a row that all exist, of a number of columns that is a multiple
+// of eight: load_eight(n, row, column) what they read besides sums, and finish_eight(n, row, column, sums),
+// for n below kAtOnce, a constant that exists before them.
 void write_epilogue_functions(const Node& contraction, const ProductShape& shape,
                               const loops::Kernel& epilogue, TemplateText& out);
 

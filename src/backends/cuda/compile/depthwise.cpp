@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "backends/cuda/compile/depthwise.h"
+#include "backends/cuda/compile/half_functions.h"
 
 #include <algorithm>
 #include <array>
@@ -9,7 +10,6 @@
 #include "backends/cuda/compile/tensor_core_text.h"
 #include "backends/cuda/compile/tensor_core_types.h"
 #include "backends/cuda/compile/type_text.h"
-#include "loops/expand_math.h"
 #include "ops/convolution.h"
 #include "ops/ops.h"
 
@@ -138,6 +138,7 @@ class DepthwiseWriter {
         "const idx chunks = x.columns / 8, height = {}, width = {}, blocks = (width + kAcross - 1) / "
         "kAcross;\n",
         out_.scope.text(node_.results[0]->type.shape[2]), out_.scope.text(width_));
+    out_.line("constexpr int kAtOnce = 1;\n");
     write_epilogue_functions(node_, shape_, epilogue_, out_);
     out_.line("const idx items = {} * blocks * chunks;\n", out_.scope.text(lines_));
     out_.line(
@@ -155,8 +156,9 @@ class DepthwiseWriter {
           way);
     out_.line("#pragma unroll\nfor (int a = 0; a < kAcross; ++a) {{\n");
     out_.line(
-        "if (first + a >= width) break;\nfinish_eight(line * width + first + a, column, "
-        "sums[a]);\n}}\n}}\n}}\n");
+        "if (first + a >= width) break;\nconst idx row = line * width + first + a;\nload_eight(0, row, "
+        "column);\n"
+        "finish_eight(0, row, column, sums[a]);\n}}\n}}\n}}\n");
   }
 
   const Node& node_;
@@ -191,8 +193,8 @@ bool is_depthwise(const Node& node) {
 }
 
 TemplateKernel write_depthwise(const Node& convolution, const SymbolTable& symbols,
-                               const loops::Kernel& epilogue) {
-  return DepthwiseWriter(convolution, symbols, loops::expand_math(epilogue)).write();
+                               const loops::Kernel& epilogue, bool exact_functions) {
+  return DepthwiseWriter(convolution, symbols, expand_functions(epilogue, exact_functions)).write();
 }
 
 }  // namespace ingot::core::cuda

@@ -13,8 +13,8 @@ bool is_depthwise(const Node& convolution);
 // Channels innermost.
 Layout depthwise_weight_layout();
 
-// `epilogue` and the kernel's buffers: as for `write_contraction`.
+// `epilogue`, `exact_functions` and the kernel's buffers: as for `write_contraction`.
 TemplateKernel write_depthwise(const Node& convolution, const SymbolTable& symbols,
-                               const loops::Kernel& epilogue);
+                               const loops::Kernel& epilogue, bool exact_functions);
 
 }  // namespace ingot::core::cuda

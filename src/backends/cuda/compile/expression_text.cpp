@@ -6,6 +6,7 @@
 
 #include <fmt/core.h>
 
+#include "backends/cuda/compile/half_functions.h"
 #include "backends/cuda/compile/type_text.h"
 #include "loops/rewrite.h"
 #include "support/error.h"
@@ -171,10 +172,12 @@ std::string ExpressionWriter::emit(const Expr& expr) {
       return define(node, convert_text(node.operands[0]->dtype, node.dtype, operands[0]));
     case ExprNode::Kind::kBitcast:
       return define(node, bitcast_text(node.operands[0]->dtype, node.dtype, operands[0]));
+    case ExprNode::Kind::kFunction:
+      return define(node, fmt::format("{}({})", half_function(*node.function), operands[0]));
     case ExprNode::Kind::kFma:
       return define(node, fmt::format("fma_({}, {}, {})", operands[0], operands[1], operands[2]));
     default:
-      throw InternalError("an expression of an unknown kind, or a function that was not expanded");
+      throw InternalError("an expression of an unknown kind");
   }
 }
 

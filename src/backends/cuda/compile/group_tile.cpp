@@ -24,6 +24,14 @@ constexpr double kNotHidden = 0.2;               // of the shorter of copies and
 constexpr int64_t kFewestRows = 17;
 constexpr int kFewStages = 4;  // leave room for other blocks
 
+// Tiles that groups take in turns are bound by the bandwidth of shared memory (within 5 % on five tiles of
+// BERT-base's products, 32 x 128 rows).
+constexpr double kTurnStart = 5;        // of a kernel after another, and the end of its last tile
+constexpr double kSharedBytes = 205e3;  // of one multiprocessor
+constexpr int64_t kFewestTurnRows = 1024;
+
+constexpr TurnTile kTurnTiles[] = {{64, 192}, {128, 128}, {64, 256}, {64, 128}};
+
 constexpr GroupTile kGroupTiles[] = {{1, 32}, {1, 48}, {1, 64},  {1, 96},  {1, 128}, {2, 32},
                                      {2, 64}, {2, 96}, {2, 128}, {2, 192}, {2, 256}};
 
@@ -70,7 +78,34 @@ double predicted_us(const GroupTile& tile, const ProductSize& size, const GpuLim
                                 waiting + kEndOfNumbers * numbers / tile.splits + exchange);
 }
 
+// A part's operands are written to shared memory once and read for each 64 rows; sums go through it too.
+double predicted_us(const TurnTile& tile, const ProductSize& size) {
+  constexpr double kElement = 2, kSum = 4, kRows = GroupTile::kGroupRows;
+  const auto tiles = static_cast<double>(size.batch * divide_up(size.rows, tile.rows) *
+                                         divide_up(size.columns, tile.columns));
+  const double depth = static_cast<double>(divide_up(size.depth, GroupTile::kDepth)) * GroupTile::kDepth;
+  const double read = tile.rows / kRows * (kRows + tile.columns), written = tile.rows + tile.columns;
+  const double bytes = kElement * depth * (read + written) + 2 * kSum * tile.rows * tile.columns;
+  return kTurnStart + std::ceil(tiles / kMultiprocessors) * bytes / kSharedBytes;
+}
+
+void rank_turns(const ProductSize& size, const GpuLimits& limits,
+                std::vector<std::pair<double, BulkTile>>& ranked) {
+  constexpr int kMostStages = 8, kFewest = 3;
+  if (size.rows < kFewestTurnRows || !size.columns_in_eights) return;
+  for (TurnTile tile : kTurnTiles) {
+    for (tile.stages = kMostStages; tile.shared_bytes() > limits.shared_bytes;) --tile.stages;
+    if (tile.stages >= kFewest) ranked.emplace_back(predicted_us(tile, size), tile);
+  }
+}
+
 }  // namespace
+
+int64_t TurnTile::shared_bytes() const {
+  constexpr int64_t kElement = 2, kSum = 4, kWarps = 8, kWarpRows = 16, kWarpColumns = 64 + 8, kBarriers = 16;
+  return stages * int64_t{GroupTile::kDepth} * (rows + columns) * kElement +
+         kWarps * kWarpRows * kWarpColumns * kSum + (stages + 1) * kBarriers;
+}
 
 int64_t GroupTile::shared_bytes() const {
   constexpr int64_t kElement = 2, kSum = 4, kSumPadding = 4, kBarriers = 16;
@@ -79,8 +114,8 @@ int64_t GroupTile::shared_bytes() const {
   return (splits > 1 ? parts + sums : std::max(parts, sums)) + (stages + 1) * kBarriers;
 }
 
-std::vector<GroupTile> rank_group_tiles(const ProductSize& size, const GpuLimits& limits) {
-  std::vector<std::pair<double, GroupTile>> ranked;
+std::vector<BulkTile> rank_bulk_tiles(const ProductSize& size, const GpuLimits& limits) {
+  std::vector<std::pair<double, BulkTile>> ranked;
   if (!limits.warp_groups || !size.b_depth_inner || size.rows < kFewestRows) return {};
   for (const GroupTile& shape : kGroupTiles) {
     for (const int splits : {1, 2, 4, 8}) {
@@ -94,6 +129,7 @@ std::vector<GroupTile> rank_group_tiles(const ProductSize& size, const GpuLimits
       ranked.emplace_back(predicted_us(tile, size, limits), tile);
     }
   }
+  rank_turns(size, limits, ranked);
   return fastest_first(std::move(ranked));
 }
 

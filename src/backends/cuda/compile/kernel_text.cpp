@@ -7,9 +7,9 @@
 #include <fmt/core.h>
 
 #include "backends/cuda/compile/expression_text.h"
+#include "backends/cuda/compile/half_functions.h"
 #include "backends/cuda/compile/prelude.h"
 #include "backends/cuda/compile/type_text.h"
-#include "loops/expand_math.h"
 #include "loops/order_for_storage.h"
 #include "loops/rewrite.h"
 
@@ -386,11 +386,12 @@ class Writer {
 }  // namespace
 
 KernelText write_kernel(const loops::Kernel& kernel, const std::string& entry, const KernelOptions& options) {
-  return Writer(loops::order_for_storage(loops::expand_math(kernel)), entry, options).write();
+  return Writer(loops::order_for_storage(expand_functions(kernel, options.exact_functions)), entry, options)
+      .write();
 }
 
 std::string translation_unit(std::span<const KernelText> kernels) {
-  std::string text(prelude());
+  std::string text = prelude();
   for (const KernelText& kernel : kernels) text += kernel.text;
   return text;
 }

@@ -22,6 +22,7 @@ struct KernelText {
 struct KernelOptions {
   NextStart next_start = NextStart::kAtOnce;
   size_t row = 0;                 // of register_rows
+  bool exact_functions = false;   // else those of halves (half_functions.h)
   std::vector<bool> are_weights;  // by buffer: it exists before the program runs; none, if empty
 };
 

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "backends/cuda/compile/prelude.h"
 
+#include "backends/cuda/compile/half_functions.h"
+
 namespace ingot::core::cuda {
 namespace {
 
@@ -258,6 +260,6 @@ template <int group> DEVICE void synchronize() { if (group == 32) __syncwarp(); 
 
 }  // namespace
 
-std::string_view prelude() { return kPrelude; }
+std::string prelude() { return std::string(kPrelude) + std::string(half_functions_text()); }
 
 }  // namespace ingot::core::cuda

@@ -5,6 +5,7 @@
 #include "backends/cuda/compile/operand_text.h"
 #include "backends/cuda/compile/row_text.h"
 #include "backends/cuda/compile/tensor_core_text.h"
+#include "backends/cuda/compile/turns_text.h"
 #include "backends/cuda/compile/warp_group_text.h"
 
 namespace ingot::core::cuda {
@@ -68,6 +69,23 @@ ProductForm form_of(const GroupTile& tile, const Product& product) {
           "constexpr int kRows = {}, kColumns = {}, kDepth = {}, kStages = {}, kSplits = {}, kWide = 8;\n",
           tile.rows(), tile.columns, GroupTile::kDepth, tile.stages, tile.splits),
       .body = warp_group_body(tile.splits)};
+}
+
+ProductForm form_of(const TurnTile& tile, const Product& product) {
+  BulkOperands operands = bulk_operands(product.contraction, product.shape).value();
+  operands.a.box[operands.a_row_dim] = tile.rows;
+  operands.b.box[operands.b_column_dim] = tile.columns;
+  return {.rows = tile.rows,
+          .columns = tile.columns,
+          .threads = TurnTile::kThreads,
+          .in_turns = true,
+          .shared_bytes = tile.shared_bytes(),
+          .maps = {std::move(operands.a), std::move(operands.b)},
+          .functions = warp_group_functions(tile.columns, product.dtype() == DType::kBF16),
+          .constants = fmt::format(
+              "constexpr int kRows = {}, kColumns = {}, kDepth = {}, kStages = {}, kSplits = 1;\n", tile.rows,
+              tile.columns, GroupTile::kDepth, tile.stages),
+          .body = turns_body()};
 }
 
 }  // namespace

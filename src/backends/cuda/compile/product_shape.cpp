@@ -47,7 +47,8 @@ ProductSize typical_size(const Node& contraction, const ProductShape& shape, boo
                    .rows = text.typical(shape.rows),
                    .columns = text.typical(shape.columns),
                    .depth = text.typical(shape.depth),
-                   .b_depth_inner = shape.b_depth_inner};
+                   .b_depth_inner = shape.b_depth_inner,
+                   .columns_in_eights = shape.columns.constant().value_or(1) % 8 == 0};
   if (is_half(contraction.operand_type(0).dtype)) return size;
   size.element = 4;
   size.arithmetic = rounds_to_tf32 ? kRounded : kInParts;

@@ -23,6 +23,16 @@ std::string tile_name(const GroupTile& tile) {
                      tile.splits);
 }
 
+std::string tile_name(const TurnTile& tile) {
+  return fmt::format("turns {}x{}, {} stages", tile.rows, tile.columns, tile.stages);
+}
+
+std::vector<ProductTactic> tactics_of(const std::vector<BulkTile>& tiles) {
+  std::vector<ProductTactic> tactics;
+  for (const BulkTile& any : tiles) std::visit([&](const auto& tile) { tactics.push_back({tile}); }, any);
+  return tactics;
+}
+
 template <typename AnyTile>
 std::vector<ProductTactic> tactics_of(const std::vector<AnyTile>& tiles) {
   std::vector<ProductTactic> tactics;
@@ -44,8 +54,8 @@ std::vector<ProductTactic> rank_tactics(const Node& contraction, const ProductSh
     if (!rows.empty()) return tactics_of(rows);
   }
   if (typical.element == 2) {
-    const std::vector<GroupTile> groups = rank_group_tiles(typical, limits);
-    if (!groups.empty() && bulk_operands(contraction, shape)) return tactics_of(groups);
+    const std::vector<BulkTile> tiles = rank_bulk_tiles(typical, limits);
+    if (!tiles.empty() && bulk_operands(contraction, shape)) return tactics_of(tiles);
   }
   return tactics_of(rank_tiles(typical, limits));
 }

@@ -13,7 +13,7 @@
 namespace ingot::core::cuda {
 
 struct ProductTactic {
-  std::variant<RowTile, Tile, GroupTile> tile;
+  std::variant<RowTile, Tile, GroupTile, TurnTile> tile;
   NextStart next_start = NextStart::kWithOperands;
 };
 

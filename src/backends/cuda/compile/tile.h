@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <variant>
 #include <vector>
 
 #include "backends/cuda/compile/gpu_limits.h"
@@ -12,9 +13,10 @@ namespace ingot::core::cuda {
 // result[batch, rows, columns] += a[batch, rows, depth] b[batch, depth, columns], at typical sizes.
 struct ProductSize {
   int64_t batch, rows, columns, depth;
-  bool b_depth_inner;     // b is contiguous along the depth
-  int element = 2;        // bytes of an operand's element
-  double arithmetic = 1;  // time of a multiply-add relative to one of halves
+  bool b_depth_inner;              // b is contiguous along the depth
+  int element = 2;                 // bytes of an operand's element
+  bool columns_in_eights = false;  // always, not only at typical sizes
+  double arithmetic = 1;           // time of a multiply-add relative to one of halves
 };
 
 // The tile of the result that a block, or a cluster of blocks, computes at a time, and how its warps share
@@ -51,11 +53,21 @@ struct GroupTile {
   int64_t shared_bytes() const;
 };
 
+// For two warp groups that take tiles in turns: one multiplies while the other finishes the sums of its tile.
+// One more group copies.
+struct TurnTile {
+  static constexpr int kThreads = 384;
+  int rows, columns;  // 64 or 128, and a multiple of 64
+  int stages = 4;
+  int64_t shared_bytes() const;
+};
+
 // Tiles that fit the product, the predicted fastest first. None of rows if the product has more than four, or
 // if b is not contiguous along the depth.
 std::vector<RowTile> rank_row_tiles(const ProductSize& size);
 std::vector<Tile> rank_tiles(const ProductSize& size, const GpuLimits& limits);
 // The same for warp groups; empty if there are too few rows, or if the GPU has no warp groups.
-std::vector<GroupTile> rank_group_tiles(const ProductSize& size, const GpuLimits& limits);
+using BulkTile = std::variant<GroupTile, TurnTile>;
+std::vector<BulkTile> rank_bulk_tiles(const ProductSize& size, const GpuLimits& limits);
 
 }  // namespace ingot::core::cuda

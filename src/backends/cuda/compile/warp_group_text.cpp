@@ -78,16 +78,20 @@ template <int pending> DEVICE void wait_for_products() { asm volatile("wgmma.wai
 //     remaining parts, as buffers become free
 //   each of the others: its 64 rows of a times all columns of b, part by part, in registers
 //   sums -> shared memory, in a cluster that of the block which finishes the row -> epilogue
-constexpr std::string_view kGroupBody = R"cuda(
-constexpr int kGroups = kRows / 64, kThreads = (kGroups + 1) * 128, kSumStride = kColumns + 4;
+constexpr std::string_view kGroupConstants = R"cuda(
+constexpr int kGroups = kRows / 64, kThreads = (kGroups + 1) * 128, kSumStride = kColumns + 4, kReaders = kGroups * 4;
 constexpr int kATile = kRows * kDepth, kBTile = kColumns * kDepth, kPartBytes = (kATile + kBTile) * 2;
 constexpr int kAllPartBytes = kStages * kPartBytes, kSumBytes = kRows * kSumStride * 4;
 constexpr int kTileBytes = kSplits > 1 ? kAllPartBytes + kSumBytes : kAllPartBytes > kSumBytes ? kAllPartBytes : kSumBytes;
+constexpr int kOthers = kSplits > 1 ? 1 : 0, kOtherArrivals = 1;
+)cuda";
 
+// Parts of the depth on their way from memory to the warps of kReaders, which release them.
+constexpr std::string_view kGroupParts = R"cuda(
 struct Parts {
   u16* tiles;  // [kStages][a, b]
   u32 full, empty;  // barriers, kStages each
-  u32 shares;       // barrier: of sums from the blocks of the cluster
+  u32 others;       // barriers, kOthers: of sums from the blocks of the cluster, or of turns
   int used, turn;   // parts of earlier tiles, and their number
   __device__ __forceinline__ u16* a(int part) { return tiles + (used + part) % kStages * (kATile + kBTile); }
   __device__ __forceinline__ u16* b(int part) { return a(part) + kATile; }
@@ -100,15 +104,15 @@ DEVICE Parts make_parts(char* shared, bool aligned, const TensorMap* a_map, cons
   parts.tiles = (u16*)shared;
   parts.full = shared_address(shared + kTileBytes);
   parts.empty = parts.full + kStages * 8;
-  parts.shares = parts.empty + kStages * 8;
+  parts.others = parts.empty + kStages * 8;
   parts.used = parts.turn = 0;
   if (threadIdx.x == kGroups * 128) {
     if (aligned) fetch_map(a_map), fetch_map(b_map);
     for (int s = 0; s < kStages; ++s) {
       make_barrier(parts.full + s * 8, 1);
-      make_barrier(parts.empty + s * 8, kGroups * 4);
+      make_barrier(parts.empty + s * 8, kReaders);
     }
-    if (kSplits > 1) make_barrier(parts.shares, 1);
+    for (int s = 0; s < kOthers; ++s) make_barrier(parts.others + s * 8, kOtherArrivals);
     show_barriers();
   }
   __syncthreads();
@@ -118,7 +122,7 @@ DEVICE Parts make_parts(char* shared, bool aligned, const TensorMap* a_map, cons
 
 DEVICE void copy_parts(Parts& p, int first, int parts, idx batch, idx first_row, idx first_column, const TensorMap* a_map, const TensorMap* b_map, const Operands& x) {
   const auto depth_of = [&](int part) { return (idx)(first + part) * kDepth; };
-  const int ahead = parts < kStages ? parts : kStages;
+  const int ahead = p.used > 0 ? 0 : parts < kStages ? parts : kStages;  // of the kernel before
   const auto begin_part = [&](int part) {
     if (p.used + part >= kStages) wait_for_phase(p.barrier(p.empty, part), p.phase(part) ^ 1);
     arrive_and_expect(p.barrier(p.full, part), kPartBytes);
@@ -136,6 +140,9 @@ DEVICE void copy_parts(Parts& p, int first, int parts, idx batch, idx first_row,
   }
 }
 
+)cuda";
+
+constexpr std::string_view kMultiplyParts = R"cuda(
 DEVICE void multiply_parts(f32 (&sums)[kColumns / 8][4], Parts& p, int parts) {
   const int group = threadIdx.x / 128;
   for (int part = 0; part < parts; ++part) {
@@ -198,10 +205,10 @@ DEVICE void send_sums(char* shared, u32 barrier, int share, const f32 (&sums)[kC
 }
 
 DEVICE void share_sums(char* shared, const Parts& p, int share, const f32 (&sums)[kColumns / 8][4]) {
-  if (threadIdx.x == 0) arrive_and_expect(p.shares, kRows * kColumns * 4);
+  if (threadIdx.x == 0) arrive_and_expect(p.others, kRows * kColumns * 4);
   if (p.turn == 0) wait_for_cluster();  // all blocks have made their barriers
-  if (threadIdx.x < kGroups * 128) send_sums(shared, p.shares, share, sums);
-  wait_for_shares(p.shares, p.turn & 1);
+  if (threadIdx.x < kGroups * 128) send_sums(shared, p.others, share, sums);
+  wait_for_shares(p.others, p.turn & 1);
 }
 
 DEVICE void multiply_one_by_one(char* shared, int share, idx batch, idx first_row, idx first_column, const Operands& x) {
@@ -243,26 +250,40 @@ template <class Begin> DEVICE void multiply_tile(char* shared, Parts& p, int sha
 
 std::string_view bulk_copy_functions() { return kBulkCopies; }
 
-std::string warp_group_functions(int columns, bool bf16) {
-  const int numbers = columns / 2;  // of a thread
+std::string_view group_parts() { return kGroupParts; }
+std::string_view group_product_functions() { return kGroupProducts; }
+
+std::string group_product(const GroupProduct& product) {
+  const int numbers = product.columns / 2;  // of a thread
+  const int columns_innermost = product.a_in_registers ? 1 : 0;
   std::string registers, outputs;
   for (int i = 0; i < numbers; ++i) {
     registers += fmt::format("{}%{}", i == 0 ? "" : ", ", i);
     outputs += fmt::format("{}\"+f\"(sums[{}][{}])", i == 0 ? "" : ", ", i / 4, i % 4);
   }
-  const std::string_view type = bf16 ? "bf16" : "f16";
+  const std::string_view type = product.bf16 ? "bf16" : "f16";
+  const std::string a = product.a_in_registers ? fmt::format("{{%{}, %{}, %{}, %{}}}", numbers, numbers + 1,
+                                                             numbers + 2, numbers + 3)
+                                               : fmt::format("%{}", numbers);
+  return fmt::format(
+      "// A thread's numbers lie as in multiply_fragments.\n"
+      "DEVICE void {}(f32 (&sums)[{}][4], {}, u64 b) {{\n"
+      "asm volatile(\"wgmma.mma_async.sync.aligned.m64n{}k16.f32.{}.{} {{{}}}, {}, %{}, 1, 1, 1{}, {};\" : "
+      "{} : "
+      "{}, \"l\"(b));\n}}\n",
+      product.name, product.columns / 8, product.a_in_registers ? "const u32 (&a)[4]" : "u64 a",
+      product.columns, type, type, registers, a, numbers + (product.a_in_registers ? 4 : 1),
+      product.a_in_registers ? "" : ", 0", columns_innermost, outputs,
+      product.a_in_registers ? "\"r\"(a[0]), \"r\"(a[1]), \"r\"(a[2]), \"r\"(a[3])" : "\"l\"(a)");
+}
+
+std::string warp_group_functions(int columns, bool bf16) {
   return std::string(kBulkCopies) + std::string(kGroupProducts) +
-         fmt::format(
-             "// sums[64 x {0}] += a[64 x 16] b[16 x {0}]; a thread's numbers lie as in multiply_fragments.\n"
-             "DEVICE void multiply_group(f32 (&sums)[{1}][4], u64 a, u64 b) {{\n"
-             "asm volatile(\"wgmma.mma_async.sync.aligned.m64n{0}k16.f32.{2}.{2} {{{3}}}, %{4}, %{5}, 1, 1, "
-             "1, 0, "
-             "0;\" : {6} : \"l\"(a), \"l\"(b));\n}}\n",
-             columns, columns / 8, type, registers, numbers, numbers + 1, outputs);
+         group_product({.name = "multiply_group", .columns = columns, .bf16 = bf16});
 }
 
 std::string warp_group_body(int splits) {
-  return std::string(kGroupBody) +
+  return std::string(kGroupConstants) + std::string(kGroupParts) + std::string(kMultiplyParts) +
          (splits > 1 ? std::string(kSumsOfCluster)
                      : std::string(sums_of_tiles()) + std::string(kSumsOfBlock)) +
          std::string(kGroupTile);

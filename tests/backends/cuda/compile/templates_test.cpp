@@ -90,6 +90,25 @@ const Template kTemplates[] = {
      {{"S", 70}},
      0,
      {"", "{0, 2, 1}", ""}},
+    {"matmul_of_any_columns",
+     "graph g(%a: HALF[2,1100,64], %b: HALF[2,64,T in 8..96]) {\n %y = matmul(%a, %b) : HALF[2,1100,T]\n "
+     "return %y\n}",
+     {{"T", 43}},
+     0,
+     {"", "{0, 2, 1}", ""}},
+    {"matmul_of_many_rows",
+     "graph g(%a: HALF[2,1090,72], %b: HALF[2,72,200]) {\n %y = matmul(%a, %b) : HALF[2,1090,200]\n "
+     "return %y\n}",
+     {},
+     0,
+     {"", "{0, 2, 1}", ""}},
+    {"convolution_of_many_pixels",
+     "graph g(%x: HALF[5,64,17,15], %w: HALF[24,64,3,1], %b: HALF[24]) {\n"
+     " %y = convolution(%x, %w, %b) {stride=[1, 1], padding=[1, 0], dilation=[1, 1]} : HALF[5,24,17,15]\n"
+     " return %y\n}",
+     {},
+     0,
+     {kChannelsLast, kChannelsLast, "", kChannelsLast}},
     {"matmul_shared_b",
      "graph g(%a: HALF[2,3,17,16], %b: HALF[1,16,8]) {\n %y = matmul(%a, %b) : HALF[2,3,17,8]\n return "
      "%y\n}"},
@@ -251,6 +270,18 @@ std::vector<LoweredStep> with_each_kernel(LoweredStep step) {
   return steps;
 }
 
+// Of each kind of kernel one: kinds differ in more than numbers.
+std::vector<LoweredStep> with_each_kind(LoweredStep step) {
+  std::set<std::string> kinds;
+  std::vector<LoweredStep> steps;
+  for (LoweredStep& other : with_each_kernel(std::move(step))) {
+    std::string kind = other.kernel()->tactic;
+    std::erase_if(kind, [](char c) { return c >= '0' && c <= '9'; });
+    if (kinds.insert(kind).second) steps.push_back(std::move(other));
+  }
+  return steps;
+}
+
 // The template's kernels of `node` against the interpreter; also where one block, or cluster, takes all of
 // the work.
 void compare(const Template& test, const Node& node, const SymbolTable& symbols, const Target& target,
@@ -308,7 +339,9 @@ TEST_P(CudaTemplates, AreAsTheInterpreterSays) {
       for (const char* device : {"sm_80", "sm_90a"}) {
         target.device = device;
         if (is_float && device != std::string_view("sm_80")) continue;  // the same code
-        EXPECT_FALSE(backend().lower(node, graph.symbols, target)[0].kernel()->compile().code.empty());
+        target.level = dtype == std::string_view("f16") ? kLevelOfAllTactics : Target{}.level;
+        for (LoweredStep& step : with_each_kind(std::move(backend().lower(node, graph.symbols, target)[0])))
+          EXPECT_FALSE(step.kernel()->compile().code.empty()) << step.kernel()->tactic;
       }
       continue;
     }

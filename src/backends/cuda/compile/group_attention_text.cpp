@@ -1,0 +1,177 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "backends/cuda/compile/group_attention_text.h"
+
+#include "backends/cuda/compile/warp_group_text.h"
+
+namespace ingot::core::cuda {
+namespace {
+
+//   for part of the keys, kKeys at a time, kStages of them being copied:
+//     each group: scores of its 64 queries, while those of the part before times values are still being added
+//     up; running maximum; exponentials; these times values
+//   results / totals -> shared memory, in place of the queries -> rows in memory
+// A row's scores, weights and results are in the registers of four lanes. Groups do not wait for each other
+// (Shah et al. 2024 describe the same overlap).
+constexpr std::string_view kGroupAttention = R"cuda(
+struct Rows {  // a lane's part of 16 rows: rows lane / 4 and that + 8
+  f32 values[kValueWidth / 8][4], most[2], total[2];  // totals: of the lane's keys alone
+};
+struct Scores {
+  f32 each[kKeys / 8][4];
+};
+typedef u32 Weights[kKeys / 16][4];
+DEVICE u32 pack(f32 low, f32 high) { return kBf16 ? pack_bf16(low, high) : pack_f16(low, high); }
+DEVICE int group_row() { return threadIdx.x / 32 * 16 + threadIdx.x % 32 / 4; }  // of the block's rows, the lane's first
+DEVICE void synchronize_group() { asm volatile("bar.sync %0, 128;" ::"r"(1 + threadIdx.x / 128) : "memory"); }
+// Keys are the depth of values, whose columns are innermost.
+DEVICE u64 values_of(const u16* place) { return (u64)((shared_address(place) & 0x3ffff) >> 4) | (u64)(kKeys * 128 >> 4) << 16 | (u64)(1024 >> 4) << 32 | 1ull << 62; }
+
+DEVICE Scores biases_of(idx first_row, idx first_key, const Mask* mask, idx batch, const Operands& x) {
+  Scores biases;
+  #pragma unroll
+  for (int j = 0; j < kKeys / 8; ++j)
+    #pragma unroll
+    for (int e = 0; e < 4; ++e) biases.each[j][e] = bias_at(mask, batch, first_row + group_row() + e / 2 * 8, first_key + j * 8 + threadIdx.x % 4 * 2 + e % 2, x);
+  return biases;
+}
+
+// Begins products that wait_for_products ends.
+DEVICE void begin_scores(Scores& scores, const u16* q, const u16* k) {
+  hold_sums(scores.each);
+  begin_products();
+  #pragma unroll
+  for (int d = 0; d < kWidth / 16; ++d)
+    multiply_scores(scores.each, matrix_of(q + d / 4 * kRows * kPanel) + d % 4 * 2, matrix_of(k + d / 4 * kKeys * kPanel) + d % 4 * 2);
+  commit_products();
+}
+DEVICE void begin_values(Rows& rows, Weights& weights, const u16* v) {
+  hold_sums(rows.values);
+  begin_products();
+  #pragma unroll
+  for (int j = 0; j < kKeys / 16; ++j) multiply_values(rows.values, weights[j], values_of(v) + j * (16 * 128 >> 4));
+  commit_products();
+}
+
+// Scores become weights; results of earlier parts are scaled to the new maximum.
+template <bool biased> DEVICE void weigh(Rows& rows, Scores& scores, const Scores& biases, Weights& weights) {
+  constexpr f32 kLog2E = 1.44269504f, kUnit = biased ? kLog2E : kScale * kLog2E;
+  #pragma unroll
+  for (int h = 0; h < 2; ++h) {
+    f32 most = minus_infinity(), sum = 0;
+    #pragma unroll
+    for (int j = 0; j < kKeys / 8; ++j)
+      #pragma unroll
+      for (int e = 2 * h; e < 2 * h + 2; ++e) {
+        f32& score = scores.each[j][e];
+        if (biased) score = biases.each[j][e] == minus_infinity() ? minus_infinity() : fmaf(score, kScale, biases.each[j][e]);
+        most = fmaxf(most, score);
+      }
+    most = largest_of_row(most);
+    most = fmaxf(rows.most[h], biased ? most : most * kScale);
+    const f32 factor = weight_of(rows.most[h], most), base = most == minus_infinity() ? 0 : most * kLog2E;
+    rows.most[h] = most;
+    #pragma unroll
+    for (int j = 0; j < kKeys / 8; ++j)
+      #pragma unroll
+      for (int e = 2 * h; e < 2 * h + 2; ++e) sum += scores.each[j][e] = power_of_two(fmaf(scores.each[j][e], kUnit, -base));
+    rows.total[h] = fmaf(rows.total[h], factor, sum);
+    #pragma unroll
+    for (int n = 0; n < kValueWidth / 8; ++n)
+      #pragma unroll
+      for (int e = 2 * h; e < 2 * h + 2; ++e) rows.values[n][e] *= factor;
+  }
+  #pragma unroll
+  for (int j = 0; j < kKeys / 16; ++j)
+    #pragma unroll
+    for (int e = 0; e < 4; ++e) weights[j][e] = pack(scores.each[2 * j + e / 2][e % 2 * 2], scores.each[2 * j + e / 2][e % 2 * 2 + 1]);
+}
+
+// Rows of a warp go through the place of its group's queries, 16 bytes of a row at a time.
+DEVICE void store_rows(Rows& rows, Element* gathered, Element* result, idx batch, idx first_row, const Operands& x) {
+  const int lane = threadIdx.x % 32;
+  synchronize_group();  // all have read the queries
+  #pragma unroll
+  for (int h = 0; h < 2; ++h) {
+    const f32 total = sum_of_row(rows.total[h]);
+    const f32 factor = total == 0 ? (kEmptyIsNan ? __int_as_float(0x7fc00000) : 1) : 1 / total;  // without keys: 0, or NaN beside infinite values
+    #pragma unroll
+    for (int n = 0; n < kValueWidth / 8; ++n)
+      ((u32*)chunk_of(gathered, kRows, group_row() + h * 8, n))[lane % 4] = pack(rows.values[n][2 * h] * factor, rows.values[n][2 * h + 1] * factor);
+  }
+  __syncwarp();
+  for (int c = lane; c < 16 * (kValueWidth / 8); c += 32) {
+    const int row = threadIdx.x / 32 * 16 + c / (kValueWidth / 8), chunk = c % (kValueWidth / 8);
+    if (first_row + row >= x.queries) break;
+    const Element* const from = chunk_of(gathered, kRows, row, chunk);
+    Element* const to = result + result_place(x, batch, first_row + row, chunk * 8);
+    if (kNeighbours && is_aligned(to)) *(Packed*)to = *(const Packed*)from;
+    else
+      for (int k = 0; k < 8; ++k) result[result_place(x, batch, first_row + row, chunk * 8 + k)] = from[k];
+  }
+}
+
+DEVICE void attend(char* shared, int, Arrivals& arrivals, const Maps& maps, const Mask* mask, Element* result, idx batch, idx first_row, const Operands& x) {
+  constexpr bool kMayAllBeSeen = !kHasMask && kScale > 0;
+  Element* const q = (Element*)shared;
+  const int group = threadIdx.x / 128;
+  const auto k_of = [&](int part) { return q + kRowPlace + (x.aligned ? (arrivals.used + part) % kStages : 0) * (kKeyTile + kValueTile); };
+  const idx seen = kCausal ? least(x.keys, first_row + kRows) : x.keys;
+  const int parts = (int)((seen + kKeys - 1) / kKeys);
+  const auto copy_part = [&](int part) { arrivals.copy(part, part == 0 ? q : nullptr, k_of(part), k_of(part) + kKeyTile, maps, batch, first_row, (idx)part * kKeys, x); };
+  const auto copy_unaligned = [&](int part) {
+    __syncthreads();
+    if (part == 0) copy_rows(q, kWidth, kRows, first_row, x.queries, q_place, batch, x);
+    copy_rows(k_of(part), kWidth, kKeys, (idx)part * kKeys, x.keys, k_place, batch, x);
+    copy_rows(k_of(part) + kKeyTile, kValueWidth, kKeys, (idx)part * kKeys, x.keys, v_place, batch, x);
+    order_shared_memory();
+    __syncthreads();
+  };
+  Rows rows = {};
+  rows.most[0] = rows.most[1] = minus_infinity();
+  Weights weights;
+  for (int part = 0; part < kStages && part < parts && x.aligned; ++part) copy_part(part);
+  for (int part = 0; part < parts; ++part) {
+    const idx first_key = (idx)part * kKeys, last_key = first_key + kKeys - 1;
+    const bool all_seen = kMayAllBeSeen && last_key < x.keys && (!kCausal || last_key <= first_row + group * 64);
+    Scores biases, scores = {};
+    if (!all_seen) biases = biases_of(first_row, first_key, mask, batch, x);
+    if (x.aligned) arrivals.wait(part);
+    else {
+      wait_for_products<0>();
+      hold_sums(rows.values);
+      copy_unaligned(part);
+    }
+    begin_scores(scores, q + group * 64 * kPanel, k_of(part));
+    wait_for_products<0>();
+    hold_sums(scores.each);
+    hold_sums(rows.values);
+    if (part > 0 && x.aligned) {
+      arrivals.release(part - 1);
+      if (part - 1 + kStages < parts) copy_part(part - 1 + kStages);
+    }
+    if (all_seen) weigh<false>(rows, scores, biases, weights);
+    else weigh<true>(rows, scores, biases, weights);
+    begin_values(rows, weights, k_of(part) + kKeyTile);
+  }
+  wait_for_products<0>();
+  hold_sums(rows.values);
+  if (parts > 0 && x.aligned) {
+    arrivals.release(parts - 1);
+    arrivals.used += parts;
+  }
+  store_rows(rows, q, result, batch, first_row, x);
+}
+)cuda";
+
+}  // namespace
+
+std::string group_attention_functions(int keys, int value_width, bool bf16) {
+  return std::string(bulk_copy_functions()) + std::string(group_product_functions()) +
+         group_product({.name = "multiply_scores", .columns = keys, .bf16 = bf16}) +
+         group_product(
+             {.name = "multiply_values", .columns = value_width, .bf16 = bf16, .a_in_registers = true});
+}
+
+std::string_view group_attention() { return kGroupAttention; }
+
+}  // namespace ingot::core::cuda
