@@ -3,7 +3,8 @@
 
 A build's time is that from import to plan, kernels included; capture, the init program's run and the writing of weights do not
 count, and are printed beside what copying the file (cp, in the page cache) and one SHA-256 of it on all threads take. Each build is in a
-process of its own. In turns, medians:
+process of its own. In turns, medians; the processor time of all threads is beside the wall time, as other work on the machine
+disturbs it less:
 
   cold      with an empty cache
   changed   one layer has another activation, after a build of the model as it was, with other weights
@@ -55,7 +56,7 @@ def build(folder: str, seed: int, activation: bool) -> dict[str, Any]:
         made = session.cache_stats()["made"]
         copied, hashed = copy_and_hash(path)
     return {
-        "build": clock.build(), "weights": clock.seconds.get("prepare weights", 0.0) + written,
+        "build": clock.build(), "processor": clock.build_processor(), "weights": clock.seconds.get("prepare weights", 0.0) + written,
         "copied": copied, "hashed": hashed, "made": made, "phases": clock.seconds,
     }  # fmt: skip
 
@@ -107,8 +108,10 @@ def main() -> None:
 
     for way in WAYS:
         ratio = median(way, "build") / median("cold", "build")
+        processor = median(way, "processor") / median("cold", "processor")
         around = median(way, "copied") + median(way, "hashed")
-        print(f"{way:8} build {median(way, 'build') * 1e3:6.1f} ms, {ratio:4.2f} of cold, {rows[way][-1]['made']:2} kernels made; "
+        print(f"{way:8} build {median(way, 'build') * 1e3:6.1f} ms, {ratio:4.2f} of cold; processor "
+              f"{median(way, 'processor') * 1e3:6.1f} ms, {processor:4.2f} of cold; {rows[way][-1]['made']:2} kernels made; "
               f"weights {median(way, 'weights') * 1e3:6.0f} ms, {median(way, 'weights') / around:4.2f} of cp and SHA-256")  # fmt: skip
         print(
             "         "

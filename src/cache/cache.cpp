@@ -57,6 +57,17 @@ FoundEntry Cache::find_or_make(const CacheKey& key, const CacheUse& use, const M
   return {std::move(made), Origin::kMade};
 }
 
+Blob Cache::find(const CacheKey& key, const CacheUse& use) {
+  if (Blob known = memory_.find(key)) return known;
+  Blob found = use.find(key).bytes;
+  if (found != nullptr) keep(key, found);
+  return found;
+}
+
+void Cache::keep(const CacheKey& key, Blob value) {
+  if (has_room(value->size())) memory_.put(key, std::move(value));
+}
+
 void Cache::land(const CacheKey& key, const std::shared_ptr<Flight>& flight, Blob result) {
   const std::scoped_lock lock(mutex_);
   flight->is_over = true;

@@ -31,6 +31,12 @@ class Cache {
   // What `make` throws passes through, and one of the threads that waited tries in its turn.
   FoundEntry get(const CacheKey& key, const CacheUse& use, const Make& make);
 
+  // For entries that are not kernels, which are not counted. Null: the entry is nowhere.
+  Blob find(const CacheKey& key, const CacheUse& use);
+  // In memory, unless it is so large that kernels would have to go.
+  void keep(const CacheKey& key, Blob value);
+  bool has_room(size_t bytes) const { return bytes <= memory_.size().capacity / 8; }
+
   CacheCounts counts() const;
   MemoryStore& memory() { return memory_; }
 

@@ -5,8 +5,6 @@
 #include <set>
 #include <utility>
 
-#include "compiler/other_tensors.h"
-#include "compiler/output_names.h"
 #include "compiler/profile.h"
 #include "ops/model_source.h"
 #include "plan/plan.h"
@@ -20,17 +18,20 @@ class Assembly {
  public:
   explicit Assembly(BuildParts& parts) : parts_(parts), engine_(std::make_shared<EngineData>()) {}
 
-  std::shared_ptr<EngineData> run(BuildReport& report) {
+  AssembledEngine run(BuildReport& report) {
     add_sources();
     add_weights(parts_.split.main);
     add_weights(parts_.split.init);
     add_nodes(parts_.lowered.init);
     add_nodes(parts_.lowered.main);
-    describe();
     plan(report);
+    add_states();
+    engine_->key = std::move(parts_.key);
+    engine_->target = parts_.target.text();
+    engine_->weights_form = WeightsForm::kOriginal;
     engine_->images = std::move(parts_.images);
-    engine_->checks = parts_.model.checks;
-    return engine_;
+    bind_engine(*engine_, origins_, parts_.model);
+    return {engine_, std::move(origins_)};
   }
 
  private:
@@ -40,17 +41,13 @@ class Assembly {
     collect_sources(parts_.split.init, read);
     collect_sources(parts_.split.main, read);
     for (const int64_t number : read) {
-      const aten::WeightSource& weight = parts_.model.weights.at(static_cast<size_t>(number));
+      const TensorView& view = parts_.model.model.weights.at(static_cast<size_t>(number)).value.view;
       source_ids_[number] = static_cast<uint32_t>(engine_->sources.size());
-      const Tensor dense = dense_values(weight);
-      engine_->sources.push_back({.name = weight.name,
-                                  .dtype = dense.dtype,
-                                  .shape = dense.shape,
-                                  .digest = {},
-                                  .is_saved = weight.is_saved,
-                                  .data = dense.data});
+      SourceWeight& source = engine_->sources.emplace_back();
+      source.dtype = view.dtype;
+      source.shape = view.shape;
+      origins_.sources.push_back(names().source_of(ops::weight, number));
     }
-    engine_->others = other_tensors(parts_.program, parts_.model, engine_->sources);
   }
 
   static void collect_sources(const Graph& graph, std::set<int64_t>& numbers) {
@@ -75,11 +72,10 @@ class Assembly {
 
   void add_constant(const Node& node) {
     WeightData entry;
-    entry.name = node.results[0]->name;
     entry.type = node.results[0]->type;
     entry.data = node.literal->data;
     entry.bytes = node.literal->bytes();
-    ids_[node.results[0]] = add_entry(std::move(entry));
+    ids_[node.results[0]] = add_entry(std::move(entry), origin_of(*node.results[0], names()));
   }
 
   void add_weight(const Node& node) {
@@ -94,17 +90,16 @@ class Assembly {
     entry.type = node.results[0]->type;
     entry.bytes = storage_bytes(entry.type).constant().value();
     if (source.source >= 0) {
-      const uint32_t index = source_ids_.at(source.source);
-      entry.origin = FromSource{index};
-      entry.data = engine_->sources[index].data;
+      entry.origin = FromSource{source_ids_.at(source.source)};
     } else {
       entry.origin = FromInit{static_cast<uint32_t>(source.init_output)};
     }
     ids_[node.results[0]] = weight_ids_[{source.source, source.init_output}] = add_entry(std::move(entry));
   }
 
-  uint32_t add_entry(WeightData entry) {
+  uint32_t add_entry(WeightData entry, NameOrigin name = {}) {
     engine_->weights.push_back(std::move(entry));
+    origins_.weights.push_back(std::move(name));
     return static_cast<uint32_t>(engine_->weights.size() - 1);
   }
 
@@ -122,28 +117,10 @@ class Assembly {
   uint32_t record(const Node& node) {
     const auto [entry, is_new] = records_.try_emplace(&node, static_cast<uint32_t>(engine_->nodes.size()));
     if (is_new) {
-      engine_->nodes.push_back(
-          {.name = node.name, .op = std::string(node.op->name), .source = node.source.to_string()});
+      engine_->nodes.push_back({.name = {}, .op = std::string(node.op->name), .source = {}});
+      origins_.nodes.push_back(call_of(node, names()));
     }
     return entry->second;
-  }
-
-  void describe() {
-    engine_->name = parts_.program.argument_names.empty() ? "model" : parts_.split.main.name;
-    engine_->origin = parts_.program.origin;
-    engine_->key = std::move(parts_.key);
-    engine_->target = parts_.target.text();
-    engine_->weights_form = WeightsForm::kOriginal;
-    engine_->signature = {.argument_names = parts_.program.argument_names,
-                          .input_tree = parts_.program.input_tree,
-                          .output_tree = parts_.program.output_tree,
-                          .inputs = parts_.model.input_slots,
-                          .outputs = parts_.model.output_slots,
-                          .mutated_inputs = {}};
-    for (const aten::StateSource& state : parts_.model.states) {
-      engine_->signature.mutated_inputs.push_back(state.mutated_input);
-      engine_->state_values.push_back(state.initial ? to_dense(state.initial->view) : Tensor{});
-    }
   }
 
   void plan(BuildReport& report) {
@@ -155,37 +132,29 @@ class Assembly {
     engine_->init = plan_program({&split.init, std::move(parts_.lowered.init), ids_, {}, place});
     engine_->main =
         plan_program({&split.main, std::move(parts_.lowered.main), ids_, typical, place}, &planned);
-    name_outputs();
-    order_states();
+    origins_.init = origins_of_buffers(engine_->init, split.init, names());
+    origins_.main = origins_of_buffers(engine_->main, split.main, names());
     report.arena_bytes = planned.arena;
     report.arena_lower_bound = planned.lower_bound;
     report.kernels = engine_->init.steps.size() + engine_->main.steps.size();
     report.distinct_kernels = parts_.images.size();
   }
 
-  void name_outputs() {
-    const std::vector<std::string> names = output_names(parts_.program, parts_.model);
-    invariant(names.size() == engine_->main.outputs.size(), "the program's outputs do not match the model's");
-    for (size_t i = 0; i < names.size(); ++i) engine_->main.outputs[i].name = names[i];
-  }
-
-  // The program lists the states of its graph, in order; the tables of values and bindings follow it.
-  void order_states() {
-    std::vector<std::optional<uint32_t>> bound;
-    std::vector<Tensor> values;
+  // The program lists the states of its graph, in order.
+  void add_states() {
     for (const auto& node : parts_.split.main.nodes()) {
       if (node->op != &ops::state) continue;
-      const auto position = static_cast<size_t>(node->attributes<ops::ModelSource>().source);
-      bound.push_back(engine_->signature.mutated_inputs.at(position));
-      values.push_back(engine_->state_values.at(position));
+      origins_.states.push_back(names().source_of(ops::state, node->attributes<ops::ModelSource>().source));
     }
-    invariant(bound.size() == engine_->main.states.size(), "the program's states do not match its graph's");
-    engine_->signature.mutated_inputs = std::move(bound);
-    engine_->state_values = std::move(values);
+    invariant(origins_.states.size() == engine_->main.states.size(),
+              "the program's states do not match its graph's");
   }
+
+  const ModelNames& names() const { return parts_.model.names; }
 
   BuildParts& parts_;
   std::shared_ptr<EngineData> engine_;
+  EngineOrigins origins_;
   std::map<int64_t, uint32_t> source_ids_;                      // by index among the model's weights
   std::map<std::pair<int64_t, int64_t>, uint32_t> weight_ids_;  // by source and output of init
   std::map<const Value*, uint32_t> ids_;
@@ -194,15 +163,6 @@ class Assembly {
 
 }  // namespace
 
-Tensor dense_values(const aten::WeightSource& weight) {
-  const TensorView& view = weight.value.view;
-  if (!is_dense(view)) return to_dense(view);
-  return {std::shared_ptr<std::byte>(std::const_pointer_cast<void>(weight.value.owner), view.data),
-          view.dtype, view.shape};
-}
-
-std::shared_ptr<EngineData> assemble(BuildParts parts, BuildReport& report) {
-  return Assembly(parts).run(report);
-}
+AssembledEngine assemble(BuildParts parts, BuildReport& report) { return Assembly(parts).run(report); }
 
 }  // namespace ingot::core

@@ -4,9 +4,8 @@
 #include <vector>
 
 #include "compiler/build_report.h"
+#include "compiler/engine_names.h"
 #include "engine/engine_data.h"
-#include "importers/aten/imported.h"
-#include "importers/aten/program/aten_graph.h"
 #include "passes/hoist.h"
 #include "plan/plan_input.h"
 
@@ -18,8 +17,7 @@ struct LoweredPrograms {
 
 // All results of a build, ready to be assembled.
 struct BuildParts {
-  const aten::Program& program;
-  const aten::Imported& model;
+  NamedModel model;
   const Split& split;
   LoweredPrograms lowered;
   std::vector<Image> images;
@@ -28,10 +26,13 @@ struct BuildParts {
   std::string key;
 };
 
-// The values of a weight, row-major: the model's own memory where it is.
-Tensor dense_values(const aten::WeightSource& weight);
+struct AssembledEngine {
+  std::shared_ptr<EngineData> data;
+  EngineOrigins origins;
+};
 
-// Plans both programs and fills the tables of the engine: weights, sources, states, nodes, signature.
-std::shared_ptr<EngineData> assemble(BuildParts parts, BuildReport& report);
+// Plans both programs, fills the tables of the engine (weights, sources, states, nodes), and binds it to the
+// model.
+AssembledEngine assemble(BuildParts parts, BuildReport& report);
 
 }  // namespace ingot::core

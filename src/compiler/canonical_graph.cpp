@@ -66,10 +66,13 @@ class SourceNumbers {
     if (node.op != &ops::weight && node.op != &ops::state) return;
     auto source = node.attributes<ops::ModelSource>();
     const auto known = numbers_.try_emplace({node.op, source.source}, static_cast<int64_t>(numbers_.size()));
+    if (known.second) in_order.emplace_back(node.op, source.source);
     source.name.clear();
     source.source = known.first->second;
     node.values = to_values(source);
   }
+
+  std::vector<std::pair<const Op*, int64_t>> in_order;
 
  private:
   std::map<std::pair<const Op*, int64_t>, int64_t> numbers_;
@@ -95,7 +98,8 @@ CanonicalGraph canonicalize(const Graph& graph) {
   std::unordered_map<const Value*, Value*> copies = {{nullptr, nullptr}};
   for (const Value* input : graph.inputs()) copies.emplace(input, result.graph.add_input("x", input->type));
   SourceNumbers sources;
-  for (const Node* node : Schedule(graph).order) {
+  result.order = Schedule(graph).order;
+  for (const Node* node : result.order) {
     std::vector<Value*> operands;
     for (const Value* operand : node->operands) operands.push_back(copies.at(operand));
     Node* copy = result.graph.add_copy(*node, std::move(operands));
@@ -106,6 +110,7 @@ CanonicalGraph canonicalize(const Graph& graph) {
   for (const Update& update : graph.updates)
     result.graph.updates.push_back({copies.at(update.target), copies.at(update.value)});
   rename(result, graph.symbols);
+  result.sources = std::move(sources.in_order);
   return result;
 }
 

@@ -8,6 +8,7 @@
 
 #include "compiler/assemble.h"
 #include "compiler/engine_entry.h"
+#include "compiler/key.h"
 #include "compiler/lower.h"
 #include "compiler/name_symbols.h"
 #include "compiler/profile.h"
@@ -116,6 +117,15 @@ void refuse_what_no_size_meets(std::span<const SizeCheck> checks) {
   }
 }
 
+// A clone gives no value that passes add the name of a value of the model. What they add for no node belongs
+// to none of the model's calls.
+Graph for_passes(const Graph& graph) {
+  Graph copy = graph.clone();
+  copy.current_name.clear();
+  copy.current_source = {};
+  return copy;
+}
+
 }  // namespace
 
 std::shared_ptr<EngineData> compile(const aten::Program& program, const CompileOptions& options,
@@ -146,16 +156,21 @@ std::shared_ptr<EngineData> compile_model(const aten::Program& program,
   complete_checks(model.graph, model.checks);
   refuse_what_no_size_meets(model.checks);
   runner.check("import", model.graph);
-  name_symbols(model);
   filled.without_node = entries_without_node(model.graph, options.passes.disabled);
   phases.begin("key");
   const KnownTactics known = known_tactics(options, hooks);
-  EngineEntry entry(program, model, backend, options, hooks,
-                    target.times_tactics() ? known.processor + "\n" + known.table.text() : "");
+  const CanonicalGraph canonical = canonicalize(model.graph);
+  name_symbols(model, canonical.symbols);
+  const std::string structure =
+      engine_key(model, canonical, backend, options,
+                 target.times_tactics() ? known.processor + "\n" + known.table.text() : "");
+  const ModelNames names(model.graph, canonical);
+  const NamedModel named{program, model, names};
+  EngineEntry entry(structure, named, options, hooks);
   if (auto found = entry.find(filled)) return found;
 
   phases.begin("simplify");
-  Split split = runner.run(Stage::kSimplify, {.init = Graph("init"), .main = std::move(model.graph)});
+  Split split = runner.run(Stage::kSimplify, {.init = Graph("init"), .main = for_passes(model.graph)});
   phases.begin("adapt");
   split = runner.run(Stage::kAdapt, std::move(split));
   filled.slow = slow_nodes(split.main, backend, target);
@@ -181,9 +196,10 @@ std::shared_ptr<EngineData> compile_model(const aten::Program& program,
 
   phases.begin("plan");
   const std::vector<NodeStep> steps = lowered.main;
-  auto engine = assemble({program, model, split, std::move(lowered), std::move(compiled.images), target,
-                          backend.place(), entry.structure()},
-                         filled);
+  const AssembledEngine assembled = assemble(
+      {named, split, std::move(lowered), std::move(compiled.images), target, backend.place(), structure},
+      filled);
+  const std::shared_ptr<EngineData>& engine = assembled.data;
   engine->has_immutable_weights = options.immutable_weights;
   check_engine(*engine);
   if (target.times_tactics()) {
@@ -191,7 +207,7 @@ std::shared_ptr<EngineData> compile_model(const aten::Program& program,
     drop_unused_images(*engine);
     filled.distinct_kernels = engine->images.size();
   }
-  entry.keep(*engine, filled);
+  entry.keep(assembled, filled);
   return engine;
 }
 

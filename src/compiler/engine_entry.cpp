@@ -2,11 +2,10 @@
 #include "compiler/engine_entry.h"
 
 #include <bit>
-#include <map>
 
 #include "cache/nearest_entry.h"
-#include "compiler/assemble.h"
 #include "compiler/byte_parts.h"
+#include "compiler/engine_names_entry.h"
 #include "compiler/key.h"
 #include "engine/engine_file.h"
 #include "support/error.h"
@@ -16,31 +15,43 @@ namespace {
 
 constexpr std::chrono::minutes kPatience{10};  // with a process that builds and hangs
 
-// Weights go by their names into an engine: each must have one of its own.
-std::map<std::string_view, const aten::WeightSource*> weights_by_name(const aten::Imported& model) {
-  std::map<std::string_view, const aten::WeightSource*> weights;
-  for (const aten::WeightSource& weight : model.weights) weights.emplace(weight.name, &weight);
-  return weights;
+// Nodes of reports, as calls of the model; the others stay what they are.
+template <typename ReportedNode>
+void write_node(ByteWriter& writer, const ReportedNode& node, const ModelNames& names) {
+  const std::optional<uint32_t> call = names.find_call(node.node, node.source);
+  writer.number(call.value_or(kNoId));
+  for (const std::string& text : {call ? "" : node.node, node.op, call ? "" : node.source}) writer.text(text);
 }
 
-void write_report(ByteWriter& writer, const BuildReport& report) {
+template <typename ReportedNode>
+void read_node(ByteReader& reader, ReportedNode& node, const ModelNames& names) {
+  const uint64_t call = reader.number();
+  for (std::string* text : {&node.node, &node.op, &node.source}) *text = reader.text();
+  if (call >= names.calls().size()) return;
+  node.node = names.calls()[call].name;
+  node.source = names.calls()[call].source;
+}
+
+void write_report(ByteWriter& writer, const BuildReport& report, const ModelNames& names) {
   const std::vector<NodePrecision>& precisions = report.nodes.precisions;
   for (const size_t number : {report.kernels, report.distinct_kernels, report.slow.size(), precisions.size()})
     writer.number(number);
   writer.number(static_cast<uint64_t>(report.arena_bytes));
   writer.number(static_cast<uint64_t>(report.arena_lower_bound));
   for (const SlowNode& node : report.slow) {
-    for (const std::string& text : {node.node, node.op, node.source, node.reason}) writer.text(text);
+    write_node(writer, node, names);
+    writer.text(node.reason);
     for (const double time : {node.own_ns, node.peer_ns}) writer.number(std::bit_cast<uint64_t>(time));
   }
   for (const NodePrecision& node : precisions) {
-    for (const std::string& text : {node.node, node.op, node.source, node.choice.reason}) writer.text(text);
+    write_node(writer, node, names);
+    writer.text(node.choice.reason);
     for (const DType dtype : {node.choice.operands, node.choice.weight})
       writer.number(static_cast<uint64_t>(dtype));
   }
 }
 
-bool read_report(ByteReader& reader, BuildReport& report) {
+bool read_report(ByteReader& reader, BuildReport& report, const ModelNames& names) {
   report.kernels = reader.number();
   report.distinct_kernels = report.reused_kernels = reader.number();
   const uint64_t slow = reader.number(), precisions = reader.number();
@@ -48,30 +59,41 @@ bool read_report(ByteReader& reader, BuildReport& report) {
   report.arena_lower_bound = static_cast<int64_t>(reader.number());
   for (uint64_t i = 0; i < slow && reader.is_whole(); ++i) {
     SlowNode& node = report.slow.emplace_back();
-    for (std::string* text : {&node.node, &node.op, &node.source, &node.reason}) *text = reader.text();
+    read_node(reader, node, names);
+    node.reason = reader.text();
     for (double* time : {&node.own_ns, &node.peer_ns}) *time = std::bit_cast<double>(reader.number());
   }
   for (uint64_t i = 0; i < precisions && reader.is_whole(); ++i) {
     NodePrecision& node = report.nodes.precisions.emplace_back();
-    for (std::string* text : {&node.node, &node.op, &node.source, &node.choice.reason}) *text = reader.text();
+    read_node(reader, node, names);
+    node.choice.reason = reader.text();
     for (DType* dtype : {&node.choice.operands, &node.choice.weight})
       *dtype = static_cast<DType>(reader.number());
   }
   return reader.is_whole();
 }
 
+// The part of an entry that may be large: with immutable_weights, all weights.
+size_t constant_bytes(const EngineData& engine) {
+  size_t bytes = 0;
+  for (const WeightData& weight : engine.weights) bytes += weight.is_constant() ? weight.bytes : 0;
+  return bytes;
+}
+
+std::string text_of(const std::string& structure, const ModelNames& names, const CompileOptions& options) {
+  return structure + names.division() + (names_decide(options) ? names.call_names() : "");
+}
+
 }  // namespace
 
-EngineEntry::EngineEntry(const aten::Program& program, const aten::Imported& model, const Backend& backend,
-                         const CompileOptions& options, const CompileHooks& hooks, std::string_view tactics)
-    : model_(model),
-      hooks_(hooks),
-      use_(hooks.cache_use),
-      structure_(engine_key(model, backend, options, tactics)) {
+EngineEntry::EngineEntry(const std::string& structure, const NamedModel& model, const CompileOptions& options,
+                         const CompileHooks& hooks)
+    : model_(model), hooks_(hooks), use_(hooks.cache_use) {
+  const bool has_memory = hooks.cache != nullptr && hooks.cache->memory().size().capacity > 0;
   // A build that is watched or measured is done; so is one that checks what it makes.
-  if (!use_.has_stores() || options.verify_kernels || !options.share_kernels || hooks.dump) return;
-  is_possible_ = weights_by_name(model).size() == model.weights.size();
-  if (is_possible_) key_ = make_key(EntryKind::kEngine, structure_ + engine_binding(program, model));
+  is_possible_ = (has_memory || use_.has_stores()) && (use_.reuse || use_.keep) && !options.verify_kernels &&
+                 options.share_kernels && !hooks.dump;
+  if (is_possible_) key_ = make_key(EntryKind::kEngine, text_of(structure, model.names, options));
 }
 
 std::shared_ptr<EngineData> EngineEntry::find(BuildReport& report) {
@@ -105,52 +127,44 @@ bool EngineEntry::wait_for_others() {
 }
 
 std::shared_ptr<EngineData> EngineEntry::look_up(BuildReport& report) const {
-  const Blob entry = use_.find(key_).bytes;
+  const Blob entry = hooks_.cache != nullptr ? hooks_.cache->find(key_, use_) : use_.find(key_).bytes;
   return entry == nullptr ? nullptr : open(entry, report);
 }
 
-void EngineEntry::keep(const EngineData& engine, const BuildReport& report) const {
+void EngineEntry::keep(const AssembledEngine& engine, const BuildReport& report) const {
   if (!is_possible_ || !use_.keep) return;
+  const bool has_memory = hooks_.cache != nullptr && hooks_.cache->has_room(constant_bytes(*engine.data));
+  if (!has_memory && !use_.has_stores()) return;
   ByteWriter writer;
-  write_report(writer, report);
+  write_report(writer, report, model_.names);
+  write_origins(writer, engine.origins);
   std::vector<std::byte> file;
-  write_engine(without_weights(engine),
+  write_engine(without_weights(*engine.data),
                [&](Bytes part) { file.insert(file.end(), part.begin(), part.end()); });
   writer.part(file);
-  use_.put(key_, std::make_shared<const std::vector<std::byte>>(writer.take()), leases_);
+  const auto entry = std::make_shared<const std::vector<std::byte>>(writer.take());
+  if (hooks_.cache != nullptr) hooks_.cache->keep(key_, entry);
+  use_.put(key_, entry, leases_);
 }
 
 // An entry that cannot be read is one that another Ingot wrote under our key: the build goes on without it.
 std::shared_ptr<EngineData> EngineEntry::open(const Blob& entry, BuildReport& report) const {
   ByteReader reader(*entry);
   BuildReport stored = report;
-  const bool has_report = read_report(reader, stored);
+  const bool has_report = read_report(reader, stored, model_.names);
+  const EngineOrigins origins = read_origins(reader);
   const Bytes file = reader.part();
   if (!has_report || !reader.has_read_all()) return nullptr;
   try {
     auto engine = std::make_shared<EngineData>(EngineFile::open(file, entry)->data());
-    if (!give_weights(*engine)) return nullptr;
+    if (!fit(origins, *engine, model_)) return nullptr;
+    bind_engine(*engine, origins, model_);
     report = std::move(stored);
     report.is_from_cache = true;
     return engine;
   } catch (const UserError&) {
     return nullptr;
   }
-}
-
-bool EngineEntry::give_weights(EngineData& engine) const {
-  const auto weights = weights_by_name(model_);
-  for (SourceWeight& source : engine.sources) {
-    const auto found = weights.find(source.name);
-    if (found == weights.end()) return false;
-    const Tensor dense = dense_values(*found->second);
-    if (dense.dtype != source.dtype || dense.shape != source.shape) return false;
-    source.data = dense.data;
-  }
-  for (WeightData& weight : engine.weights) {
-    if (const FromSource* from = weight.source()) weight.data = engine.sources[from->index].data;
-  }
-  return true;
 }
 
 }  // namespace ingot::core

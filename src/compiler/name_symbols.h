@@ -9,10 +9,8 @@
 
 namespace ingot::core {
 
-// Calls the symbols that torch numbered (s77, u3) s0, s1, ... in order of appearance, so that an export that
-// numbers them otherwise makes the same engine.
-void name_symbols(aten::Imported& model);
-
-Predicate renamed(Predicate condition, const std::map<std::string, Dim>& symbols);
+// Gives all symbols of a model other names: those of its canonical graph, so that neither a model that names
+// its sizes nor torch, which numbers them, makes another engine.
+void name_symbols(aten::Imported& model, const std::map<std::string, Dim>& names);
 
 }  // namespace ingot::core

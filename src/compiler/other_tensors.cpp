@@ -5,10 +5,6 @@
 #include <optional>
 #include <set>
 
-#include <fmt/core.h>
-
-#include "ir/scanner.h"
-
 namespace ingot::core {
 namespace {
 
@@ -57,18 +53,6 @@ std::vector<OtherTensor> other_tensors(const aten::Program& program, const aten:
     if (source != indices.end()) other.tied_to = source->second;
   }
   return others;
-}
-
-std::string describe_tensors(const aten::Program& program, const aten::Imported& model) {
-  std::string text;
-  for (const auto& [name, role] : roles_by_name(program, model)) {
-    text += fmt::format("tensor {} is {} {}\n", quote(name), quote(role.weight),
-                        role.digest ? hex(*role.digest) : "weight");
-  }
-  for (const aten::WeightSource& weight : model.weights) {
-    if (!weight.is_saved) text += fmt::format("unsaved {}\n", quote(weight.name));
-  }
-  return text;
 }
 
 }  // namespace ingot::core

@@ -2,7 +2,6 @@
 #pragma once
 
 #include <span>
-#include <string>
 #include <vector>
 
 #include "engine/engine_data.h"
@@ -14,8 +13,5 @@ namespace ingot::core {
 // The tensors of a program that are not among the sources of its engine, in the order of their names.
 std::vector<OtherTensor> other_tensors(const aten::Program& program, const aten::Imported& model,
                                        std::span<const SourceWeight> sources);
-
-// All of it that decides `other_tensors`, besides the sources: for the engine's key.
-std::string describe_tensors(const aten::Program& program, const aten::Imported& model);
 
 }  // namespace ingot::core

@@ -54,11 +54,11 @@ Node* Graph::insert(std::unique_ptr<Node> node, std::vector<TensorType> types) {
 
 std::string Graph::unique_name(const std::string& wanted) {
   const std::string base = wanted.empty() ? "value" : wanted;
-  const auto [entry, is_new] = index_->names.try_emplace(base, 0);
+  const auto [entry, is_new] = index_->names.try_emplace(base);
   if (is_new) return base;
   while (true) {
-    std::string candidate = fmt::format("{}_{}", base, ++index_->names.at(base));
-    if (index_->names.try_emplace(candidate, 0).second) return candidate;
+    std::string candidate = fmt::format("{}_{}", base, ++index_->names.at(base).last_suffix);
+    if (index_->names.try_emplace(candidate).second) return candidate;
   }
 }
 
@@ -79,6 +79,7 @@ Graph Graph::clone() const {
   for (const Update& update : updates)
     copy.updates.push_back({copies.at(update.target), copies.at(update.value)});
   copy.revision_ = revision_;
+  for (const auto& [taken, info] : index_->names) copy.index_->names[taken].is_kept = true;
   return copy;
 }
 

@@ -75,7 +75,7 @@ void Graph::erase(Node* node) {
   for (const Value* result : node->results) {
     const bool used = !result->users.empty() || is_output(result) || is_target(*this, result);
     invariant(!used, "the results of an erased node are still used");
-    index_->names.erase(result->name);
+    index_->free(result->name);
   }
   for (Value* operand : node->operands) remove_one_use(operand, node);
   const auto entry = index_->nodes.find(node);
@@ -126,7 +126,7 @@ void Graph::remove_unused_inputs() {
   };
   const size_t before = inputs_.size();
   for (const Value* input : inputs_) {
-    if (unused(input)) index_->names.erase(input->name);
+    if (unused(input)) index_->free(input->name);
   }
   std::erase_if(inputs_, unused);
   std::erase_if(input_values_, [&](const auto& value) { return unused(value.get()); });
@@ -136,7 +136,7 @@ void Graph::remove_unused_inputs() {
 
 void Graph::rename(Value* value, std::string wanted) {
   if (value->name == wanted) return;
-  index_->names.erase(value->name);
+  index_->free(value->name);
   value->name = unique_name(wanted);
   ++revision_;
 }

@@ -19,7 +19,18 @@ struct GraphIndex {
     std::vector<std::unique_ptr<Value>> results;
   };
   std::unordered_map<const Node*, Entry> nodes;
-  std::unordered_map<std::string, int> names;  // taken name -> last suffix that was tried after it
+  struct Name {
+    int last_suffix = 0;   // that was tried after it
+    bool is_kept = false;  // even if its value is erased
+  };
+  // Those that no other value may get. A clone keeps the names that it began with, so that they tell its
+  // original's values from what is added to it.
+  std::unordered_map<std::string, Name> names;
+
+  void free(const std::string& name) {
+    const auto entry = names.find(name);
+    if (entry != names.end() && !entry->second.is_kept) names.erase(entry);
+  }
 };
 
 }  // namespace ingot::core
