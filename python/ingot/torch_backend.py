@@ -12,12 +12,12 @@ import torch
 from torch.fx import GraphModule, Node
 
 from ingot import compat
-from ingot.capture import Input, Output, decompositions, is_imported
+from ingot.capture import Input, Output, decompositions, is_imported, target_name
 from ingot.equal_sizes import unify
-from ingot.errors import Error, UserError
+from ingot.errors import Error, UnsupportedError, UserError
 from ingot.hybrid import compile_graph
 from ingot.kinds import InputRole, OutputRole
-from ingot.reporting import Report
+from ingot.reporting import Report, ReportedNode, Segment
 from ingot.settings import Settings
 from ingot.views import keep_orders, take_views
 
@@ -74,7 +74,28 @@ def _compile_aot(
                 raise  # our bug: torch had captured its graph
             # Not everything in torch's tables can be traced: what they decompose runs in torch.
             _log.info("recompiled without torch's decompositions: %s", error)
+        try:
             return aot({})
+        except Error:
+            raise
+        except Exception as error:
+            if captured:
+                raise
+            return _in_torch(module, settings, reports, error)
+
+
+def _in_torch(
+    module: GraphModule, settings: Settings, reports: list[Report], error: Exception
+) -> Callable[..., Any]:
+    """The graph as it is: torch cannot bring it into the form that backends get, one without writes and views."""
+    cause = f"torch cannot trace the graph for a backend: {str(error).splitlines()[0]}"
+    if settings.require_full_compilation:
+        raise UnsupportedError(cause, code="INGOT-N001") from error
+    _log.warning("torch runs a graph of the model: %s", error)
+    calls = [node for node in module.graph.nodes if node.op.startswith("call_")]
+    rows = (ReportedNode(node.name, target_name(node.target), "", cause, "", "") for node in calls)
+    reports.append(Report([Segment("torch", tuple(rows))]))
+    return module.forward
 
 
 # torch's modes. All mean the default level: there is no autotuning yet for "max-autotune" to enable.

@@ -10,6 +10,7 @@
 #include "importers/aten/converters/converters.h"
 #include "importers/aten/one_dtype.h"
 #include "importers/aten/program/node_error.h"
+#include "importers/aten/reasons.h"
 #include "importers/aten/recorded.h"
 #include "importers/aten/schema/schemas.h"
 #include "ops/ops.h"
@@ -88,7 +89,7 @@ const Converter& Importer::converter_of(const Node& node, const Node& reported) 
   const bool is_complex = is_complex_call(source_, reported);
   const Converter* converter = is_complex ? find_complex_converter(node) : find_converter(node.target);
   if (converter == nullptr)
-    refuse_node(reported, is_complex ? "complex numbers" : "Ingot has no such operator");
+    refuse_node(reported, is_complex ? "complex numbers" : reason_without_converter(node.target));
   return *converter;
 }
 

@@ -10,6 +10,7 @@
 #include "importers/aten/importer.h"
 #include "importers/aten/program/bound_symbols.h"
 #include "importers/aten/program/node_error.h"
+#include "importers/aten/reasons.h"
 #include "importers/aten/schema/aliases.h"
 
 namespace ingot::core::aten {
@@ -43,7 +44,7 @@ std::string refuse(const Graph& graph, const Node& node, bool is_in_place, const
   functional.target = target;
   if (is_complex && find_complex_converter(functional) == nullptr) return "complex numbers";
   if (!is_complex && find_converter(target) == nullptr && !is_transparent(node))
-    return "Ingot has no such operator";
+    return reason_without_converter(target);
   for (const NamedArgument& argument : node.arguments) {
     if (std::string reason = refuse_argument(graph, argument.argument, bound); !reason.empty()) return reason;
   }

@@ -128,6 +128,25 @@ void distances(Call& call) {
   call.give(emit(call, ops::norm, {difference}, ops::Norm{call.number("p"), {rank}, false}));
 }
 
+// The same between rows i < j of one matrix, as a list: the pairs are constants.
+void distances_of_pairs(Call& call) {
+  core::Value* x = call.tensor("self");
+  constexpr int64_t kMostRows = 2048;  // 2 million pairs: two lists of 16 MB
+  call.require(x->type.rank() == 2, "a tensor that is not a matrix");
+  const std::optional<int64_t> rows = x->type.shape[0].constant();
+  if (!rows || *rows > kMostRows) call.refuse("pairs of rows whose number is not known now, or very large");
+  std::vector<core::Value*> sides;
+  for (const bool is_first : {true, false}) {
+    Tensor index = make_tensor(DType::kI64, {*rows * (*rows - 1) / 2});
+    auto* next = reinterpret_cast<int64_t*>(index.data.get());
+    for (int64_t i = 0; i < *rows; ++i)
+      for (int64_t j = i + 1; j < *rows; ++j) *next++ = is_first ? i : j;
+    sides.push_back(emit(call, ops::take, {x, call.graph().add_constant(std::move(index))}, ops::Axis{0}));
+  }
+  const double order = call.has("p") ? call.number("p") : 2;
+  call.give(emit(call, ops::norm, {emit(call, ops::subtract, sides)}, ops::Norm{order, {1}, false}));
+}
+
 void log_sum_exp(Call& call) {
   core::Value* x = floating(call, call.tensor("self"));
   call.give(emit(call, ops::log_sum_exp, {x}, reduce_of(call, x)));
@@ -157,6 +176,7 @@ void scan(Call& call) {
 constexpr Converter kReductionConverters[] = {
     {"aten._cdist_forward.default", distances},
     {"aten._log_softmax.default", along_axis<ops::log_softmax>},
+    {"aten._pdist_forward.default", distances_of_pairs},
     {"aten._softmax.default", along_axis<ops::softmax>},
     {"aten.all.default", logical_over_axes<ops::all>},
     {"aten.all.dim", logical_over_axes<ops::all>},

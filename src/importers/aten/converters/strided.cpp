@@ -131,8 +131,14 @@ void as_strided(Call& call) {
   const Dim offset = call.has("storage_offset") ? call.dim("storage_offset") : Dim(0);
   Dim beyond = offset + 1;
   for (size_t i = 0; i < size.size(); ++i) beyond = beyond + (size[i] - 1) * Dim(stride[i]);
-  if (range_of(element_count(x->type) - beyond, call.graph().symbols).min < 0 && product(size) != Dim(0))
-    call.refuse("elements that may be outside of the tensor");
+  const Dim elements = element_count(x->type);
+  if (range_of(elements - beyond, call.graph().symbols).min < 0 && product(size) != Dim(0)) {
+    const bool depends_on_sizes = !beyond.is_constant() || !elements.is_constant();
+    call.require(depends_on_sizes, "elements that are outside of the tensor");
+    ops::add_check(call.graph(), CheckKind::kBounds,
+                   either(at_most(beyond, elements), compare(Predicate::Kind::kEqual, product(size), 0)),
+                   "as_strided");
+  }
   core::Value* place = size_scalar(call.graph(), offset, DType::kI64);
   for (size_t i = 0; i < size.size(); ++i) {
     Shape along(size.size(), 1);

@@ -32,6 +32,11 @@ void dropout(Call& call) {
   if (call.flag("train") && call.number("p") != 0) call.refuse("dropout that is not in evaluation mode");
   call.give(call.tensor("input"));
 }
+// The second result tells what was kept: everything.
+void native_dropout(Call& call) {
+  dropout(call);
+  if (call.result_count() > 1) call.give(1, filled(call, call.tensor("input")->type.shape, 1, DType::kBool));
+}
 
 // Sizes with at most one -1, which is computed from the others.
 Shape resolved(Call& call, Shape shape, const Shape& from) {
@@ -195,7 +200,7 @@ constexpr Converter kViewConverters[] = {
     {"aten.moveaxis.intlist", move_dims, kComposed},
     {"aten.movedim.int", move_dims},
     {"aten.movedim.intlist", move_dims},
-    {"aten.native_dropout.default", dropout},
+    {"aten.native_dropout.default", native_dropout},
     {"aten.numpy_T.default", reverse_dims},
     {"aten.permute.default", permute},
     {"aten.permute_copy.default", permute},

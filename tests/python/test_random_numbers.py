@@ -1,0 +1,64 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Random numbers are torch's: drawn anew in each run, as its seed says, and never part of an engine."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import ingot
+import pytest
+import torch
+
+_DRAWS: dict[str, Callable[[torch.Tensor], torch.Tensor]] = {
+    "rand": lambda x: torch.rand(3, 4),
+    "randn": lambda x: torch.randn(3, 4),
+    "randint": lambda x: torch.randint(0, 100, (3, 4)),
+    "randperm": lambda x: torch.randperm(12).reshape(3, 4),
+    "rand_like": torch.rand_like,
+    "randn_like": torch.randn_like,
+    "randint_like": lambda x: torch.randint_like(x, 100),
+    "bernoulli": lambda x: torch.bernoulli(x.sigmoid()),
+    "normal": lambda x: torch.normal(x, 1.0),
+    "multinomial": lambda x: torch.multinomial(x.sigmoid(), 4).float(),
+    "uniform": lambda x: torch.empty(3, 4).uniform_(),
+}
+
+
+class _Model(torch.nn.Module):
+    def __init__(self, draw: Callable[[torch.Tensor], torch.Tensor]) -> None:
+        super().__init__()
+        self.draw = draw
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return (x * 2 + 1) + self.draw(x) * 3
+
+
+@pytest.mark.parametrize("name", _DRAWS)
+@pytest.mark.parametrize("way", ["ahead of time", "just in time"])
+def test_draws_are_eagers(name: str, way: str) -> None:
+    model, x = _Model(_DRAWS[name]), torch.randn(3, 4)
+    run: Any
+    if way == "ahead of time":
+        run = ingot.compile(torch.export.export(model, (x,)), check_speed=False)
+    else:
+        torch._dynamo.reset()
+        run = torch.compile(model, backend="ingot", options={"check_speed": False})
+        run(x)
+    results = []
+    for seed in (0, 0, 1):
+        torch.manual_seed(seed)
+        results += [run(x), run(x)]
+        torch.manual_seed(seed)
+        torch.testing.assert_close(results[-2:], [model(x), model(x)])
+    assert not torch.equal(results[0], results[1]), "the same numbers in both runs"
+    assert torch.equal(results[0], results[2])
+    assert not torch.equal(results[0], results[4])
+    reasons = [node.reason for node in ingot.report(run).fallbacks]
+    assert any("torch's generator" in reason for reason in reasons), reasons
+
+
+def test_an_engine_of_its_own_is_refused() -> None:
+    program = torch.export.export(_Model(torch.rand_like), (torch.randn(3, 4),))
+    with pytest.raises(ingot.UnsupportedError, match="torch's generator"):
+        ingot.build(program)
