@@ -26,6 +26,10 @@ TORCH_DTYPES = {number: dtype for dtype, number in DTYPES.items()}
 
 _LARGEST = 2**63 - 1
 
+_WITH_GRAPHS = tuple(
+    f"higher_order.{name}" for name in ("cond", "while_loop", "scan", "map_impl")
+)  # imported
+
 
 @dataclass
 class Input:
@@ -52,11 +56,15 @@ class Capture:
     `inputs` has one entry per placeholder; `outputs` one per flat output (default: all for the user).
     """
 
-    def __init__(self, origin: str) -> None:
-        self.builder = _core.Builder(origin)
-        self.ranges: dict[str, tuple[int, int]] = {}  # of the symbols of sizes
+    def __init__(self, origin: str, outer: Capture | None = None) -> None:
+        """`outer`: of the graph around this one."""
+        self.builder = outer.builder if outer is not None else _core.Builder(origin)
+        self.ranges: dict[str, tuple[int, int]] = (
+            outer.ranges if outer is not None else {}
+        )  # of sizes' symbols
         self.nodes: list[Node] = []  # position in the builder's program -> FX node
         self._ids: dict[Node, int | list[int]] = {}
+        self._graphs: dict[Node, int] = {}
 
     def graph(
         self, module: GraphModule, inputs: Sequence[Input], outputs: Sequence[Output] | None = None
@@ -66,7 +74,7 @@ class Capture:
             if node.op == "placeholder":
                 self._placeholder(node, next(placeholders))
             elif node.op == "get_attr":
-                self._attribute(node, _attribute_of(module, node.target))
+                self._attribute(node, module)
             elif node.op == "call_function":
                 self._call(node, module)
             elif node.op == "output":
@@ -115,9 +123,8 @@ class Capture:
         bounds = environment.var_to_range.get(symbol)
         low, high = (_bound(bounds.lower), _bound(bounds.upper)) if bounds is not None else (0, _LARGEST)
         hint = compat.sizes_seen(environment).get(symbol)
-        low = (
-            1 if low == 2 else max(low, 0)
-        )  # torch traces with 2 or more; sizes that stay symbolic are valid for 1 too
+        # torch traces with 2 or more; sizes that stay symbolic are valid for 1 too.
+        low = 1 if low == 2 else low if compat.is_unbacked(environment, symbol) else max(low, 0)
         self.ranges[name] = (low, high)
         self.builder.symbol(name, low, high, int(hint) if hint is not None else -1)
 
@@ -132,12 +139,23 @@ class Capture:
         data = on_host(given.data)
         self.builder.input(identifier, given.kind, given.name or node.name, data, literal, given.is_saved)
 
-    def _attribute(self, node: Node, data: Any) -> None:
-        if isinstance(data, GraphModule):
-            return  # an operand of a higher-order operator
+    def _attribute(self, node: Node, module: GraphModule) -> None:
+        data = _attribute_of(module, node.target)
+        if isinstance(data, GraphModule):  # an operand of a higher-order operator
+            if any(target_name(user.target) in _WITH_GRAPHS for user in node.users):
+                self._graphs[node] = self._nested(data)
+            return
         identifier = self._value(node.name, data)
         self._ids[node] = identifier
         self.builder.input(identifier, InputRole.CONSTANT, str(node.target), on_host(data), [])
+
+    def _nested(self, module: GraphModule) -> int:
+        """The number of a graph that a branch or loop runs. Its nodes have no positions of their own."""
+        inner = Capture("", self)
+        self.builder.begin_graph()
+        count = sum(node.op == "placeholder" for node in module.graph.nodes)
+        inner.graph(module, [Input()] * count)
+        return self.builder.end_graph()
 
     def _call(self, node: Node, module: GraphModule) -> None:
         if getattr(node.target, "__name__", "") == "getitem" and isinstance(
@@ -166,6 +184,8 @@ class Capture:
     def _flat(self, value: Any, name: str = "") -> list[tuple]:
         """Rows (name, kind, count, integer, number, text) in prefix order."""
         if isinstance(value, Node):
+            if value in self._graphs:
+                return [(name, ArgumentKind.GRAPH, 0, self._graphs[value], 0.0, "")]
             if value not in self._ids:  # the graph of a higher-order operator
                 return [(name, ArgumentKind.STRING, 0, 0, 0.0, value.name)]
             identifier = self._ids[value]
@@ -279,8 +299,8 @@ def _attribute_of(module: torch.nn.Module, path: str) -> Any:
 def _bound(value: Any) -> int:
     """A bound of a symbol's range as an int64; torch's has infinities of two kinds."""
     if not getattr(value, "is_Integer", isinstance(value, int)):
-        return _LARGEST if value > 0 else 0
-    return min(int(value), _LARGEST)
+        return _LARGEST if value > 0 else -_LARGEST
+    return max(min(int(value), _LARGEST), -_LARGEST)
 
 
 def dim_text(expression: Any) -> str:

@@ -324,10 +324,11 @@ def without_guards(environment: Any) -> AbstractContextManager[None]:
 
 
 def size_seen(size: int | torch.SymInt) -> int:
-    """A size in the example."""
+    """A size in the example. One that follows from data has none: a large prime tells it from other sizes."""
     if isinstance(size, int):
         return size
-    return int(size.node.expr.xreplace(sizes_seen(size.node.shape_env)))
+    seen = size.node.expr.xreplace(sizes_seen(size.node.shape_env))
+    return int(seen.xreplace(dict.fromkeys(seen.free_symbols, 8191)))
 
 
 def guards_of(program: torch.export.ExportedProgram) -> list[str]:
@@ -369,6 +370,11 @@ def is_data_dependent(value: Any) -> bool:
     return isinstance(value, (torch.SymBool, torch.SymInt, torch.SymFloat)) and bool(
         free_unbacked_symbols(value)
     )
+
+
+def is_unbacked(environment: Any, symbol: Any) -> bool:
+    """Whether a symbol is a number that only a run knows."""
+    return bool(environment.is_unbacked_symint(symbol))
 
 
 def is_data_dependence(error: BaseException) -> bool:

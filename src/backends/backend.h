@@ -49,7 +49,8 @@ struct LoweredKernel {
   std::function<Image()> compile;
 };
 
-// What a backend lowered a node to, ready for a program: a kernel, or a routine of the host.
+// What a node was lowered to, ready for a program: a kernel, or a routine of the host. Control flow is the
+// same for all backends: its graphs become programs of their own.
 struct LoweredStep {
   std::string name;
   std::vector<Value*> arguments;  // of the region node: operands and results, in the kernel's order
@@ -59,7 +60,7 @@ struct LoweredStep {
   // need no entry.
   std::vector<uint32_t> may_overwrite;
   std::vector<std::pair<std::string, Value*>> binds;  // symbol <- the i64 scalar result that the host reads
-  std::variant<LoweredKernel, RoutineStep> action;
+  std::variant<LoweredKernel, RoutineStep, BranchStep, LoopStep> action;
   // What else computes the same from the same arguments: the predicted faster ones first. Only for targets
   // that time them.
   std::vector<LoweredKernel> others;

@@ -52,6 +52,7 @@ class Assembly {
 
   static void collect_sources(const Graph& graph, std::set<int64_t>& numbers) {
     for (const auto& node : graph.nodes()) {
+      for (const auto& nested : node->graphs) collect_sources(*nested, numbers);
       if (node->op != &ops::weight) continue;
       const auto source = node->attributes<ops::ModelSource>();
       invariant((source.source >= 0) != (source.init_output >= 0),
@@ -62,6 +63,7 @@ class Assembly {
 
   void add_weights(const Graph& graph) {
     for (const auto& node : graph.nodes()) {
+      for (const auto& nested : node->graphs) add_weights(*nested);
       if (node->op == &ops::constant) {
         add_constant(*node);
       } else if (node->op == &ops::weight) {
@@ -106,6 +108,11 @@ class Assembly {
   // Model nodes that a step computes, including fused ones.
   void add_nodes(std::vector<NodeStep>& steps) {
     for (NodeStep& step : steps) {
+      for (NestedSteps& nested : step.nested) add_nodes(nested.steps);
+      if (step.node->op->traits.has(Trait::kControlFlow)) {
+        step.node_records.push_back(record(*step.node));
+        continue;
+      }
       if (step.node->graphs.empty()) step.node_records.push_back(record(*step.node));
       for (const auto& body : step.node->graphs) {
         for (const auto& node : body->nodes()) step.node_records.push_back(record(*node));

@@ -13,6 +13,7 @@
 
 #include "compiler/image_entry.h"
 #include "compiler/step_work.h"
+#include "ir/control_flow.h"
 #include "ops/alias.h"
 #include "support/error.h"
 
@@ -101,6 +102,22 @@ std::vector<LoweredStep> lower_node(const Node& node, const Backend& backend, co
   return steps_for(around, lower_alone(std::move(lone), backend, target, images));
 }
 
+// In the order that the runtime expects (engine/program.h).
+LoweredStep control_step(const Node& node) {
+  LoweredStep step{.name = std::string(node.op->name)};
+  if (is_loop(node)) {
+    step.action = LoopStep{};
+    step.arguments = {nullptr};  // no trip count
+  } else {
+    step.action = BranchStep{};
+  }
+  step.arguments.insert(step.arguments.end(), node.operands.begin(), node.operands.end());
+  step.writes.resize(step.arguments.size(), false);
+  step.arguments.insert(step.arguments.end(), node.results.begin(), node.results.end());
+  step.writes.resize(step.arguments.size(), true);
+  return step;
+}
+
 // Work shared by the compiling threads: the next kernel to take, and the first failure.
 class WorkList {
  public:
@@ -179,6 +196,12 @@ std::vector<NodeStep> lower_graph(const Graph& graph, const Backend& backend, co
   std::vector<NodeStep> steps;
   for (const auto& node : graph.nodes()) {
     if (node->op->traits.has(Trait::kSource) || alias_offset(*node)) continue;
+    if (node->op->traits.has(Trait::kControlFlow)) {
+      NodeStep& step = steps.emplace_back(NodeStep{.node = node.get(), .step = control_step(*node)});
+      for (const auto& nested : node->graphs)
+        step.nested.push_back({nested.get(), lower_graph(*nested, backend, target, symbols, images)});
+      continue;
+    }
     StepWork work = work_of(*node);
     for (LoweredStep& step : lower_node(*node, backend, target, symbols, images)) {
       steps.push_back({.node = node.get(),

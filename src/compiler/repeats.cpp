@@ -38,8 +38,10 @@ std::pair<std::string_view, std::string_view> list_and_position(std::string_view
 
 std::string text_of(const LoweredStep& step) {
   const LoweredKernel* kernel = step.kernel();
-  return kernel != nullptr ? fmt::format("{}", kernel->launch.image)
-                           : std::get<RoutineStep>(step.action).routine;
+  const auto* routine = std::get_if<RoutineStep>(&step.action);
+  return kernel != nullptr    ? fmt::format("{}", kernel->launch.image)
+         : routine != nullptr ? routine->routine
+                              : step.name;
 }
 
 }  // namespace

@@ -48,6 +48,7 @@ Dim sum_bytes(const Values& values, const Counts& elements) {
 
 StepWork work_of(const Node& node) {
   StepWork work;
+  if (node.op->traits.has(Trait::kControlFlow)) return work;  // how often its graphs run is not known
   Counts loads, stores;
   if (node.graphs.empty()) {
     add_member(node, work, loads, stores);

@@ -76,14 +76,18 @@ void check_signature(const EngineData& engine) {
           "differs from the program in its inputs");
 }
 
-// Evaluated before the first step, so only inputs may bind their symbols.
+// Evaluated before the first step, or when a step of the main program binds the last of their symbols.
 void check_conditions(const EngineData& engine) {
   constexpr size_t kMaxChecks = 1 << 16;
   require(engine.checks.size() <= kMaxChecks, "the program", "has too many conditions on sizes");
-  const SpelledSymbols bound = spelled_symbols(engine.main);
+  SpelledSymbols bound = spelled_symbols(engine.main);
+  for (const Step& step : engine.main.steps) {
+    for (const SymbolBinding& binding : step.binds) bound.emplace(binding.symbol, binding.symbol);
+  }
   for (const SizeCheck& check : engine.checks) {
     for (const std::string& symbol : symbols_of(check.condition))
-      require(bound.contains(symbol), symbol, "is used by a condition on sizes, but no input binds it");
+      require(bound.contains(symbol), symbol,
+              "is used by a condition on sizes, but no input and no step of the main program binds it");
   }
 }
 

@@ -6,6 +6,7 @@
 #include <cstring>
 #include <unordered_map>
 
+#include "ir/bound_symbol.h"
 #include "ops/model_source.h"
 #include "support/error.h"
 
@@ -66,8 +67,21 @@ void evaluate_source_or_node(const Node& node, const TensorMap& weights, const S
   }
   std::vector<const Tensor*> operands;
   for (const Value* operand : node.operands) operands.push_back(operand ? &values.at(operand) : nullptr);
-  std::vector<Tensor> results = evaluate_node(node, operands, symbols);
+  std::vector<Tensor> results = node.op->traits.has(Trait::kControlFlow)
+                                    ? evaluate_control_flow(node, operands, weights, symbols)
+                                    : evaluate_node(node, operands, symbols);
   for (size_t i = 0; i < results.size(); ++i) values.insert_or_assign(node.results[i], std::move(results[i]));
+}
+
+// The value of the symbol that a node binds.
+int64_t bound_value(const Graph& graph, const std::string& symbol, const Tensor& size,
+                    const SymbolValues& symbols) {
+  const int64_t value = read_integer(size.view(), {});
+  const auto info = graph.symbols.find(symbol);  // of an outer graph if it is not here
+  const bool has_limit = info != graph.symbols.end() && info->second.upper_bound;
+  const int64_t limit = has_limit ? evaluate(*info->second.upper_bound, symbols) : INT64_MAX;
+  if (value >= 0 && value <= limit) return value;
+  throw UserError("INGOT-U311", fmt::format("computed the size {}, outside of 0..{}", value, limit));
 }
 
 // The name of a `state` node or mutable input.
@@ -80,8 +94,13 @@ std::string state_name(const Value& target) {
 Evaluation evaluate_with(const Graph& graph, std::span<const Tensor> inputs, const TensorMap& weights,
                          const SymbolValues& symbols) {
   Values values;
+  SymbolValues bound = symbols;
   for (size_t i = 0; i < inputs.size(); ++i) values.emplace(graph.inputs()[i], inputs[i]);
-  for (const auto& node : graph.nodes()) evaluate_source_or_node(*node, weights, symbols, values);
+  for (const auto& node : graph.nodes()) {
+    evaluate_source_or_node(*node, weights, bound, values);
+    if (const std::string symbol = bound_symbol(*node); !symbol.empty())
+      bound.insert_or_assign(symbol, bound_value(graph, symbol, values.at(node->results[0]), bound));
+  }
   Evaluation result;
   for (const Value* output : graph.outputs) result.outputs.push_back(values.at(output));
   for (const Update& update : graph.updates)

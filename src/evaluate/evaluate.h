@@ -31,4 +31,8 @@ Evaluation evaluate_with(const Graph& graph, std::span<const Tensor> inputs, con
 std::vector<Tensor> evaluate_node(const Node& node, std::span<const Tensor* const> operands,
                                   const SymbolValues& symbols);
 
+// The results of a branch or loop, whose graphs may contain weights.
+std::vector<Tensor> evaluate_control_flow(const Node& node, std::span<const Tensor* const> operands,
+                                          const TensorMap& weights, const SymbolValues& symbols);
+
 }  // namespace ingot::core

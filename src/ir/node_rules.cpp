@@ -5,6 +5,7 @@
 
 #include <algorithm>
 
+#include "ir/control_flow.h"
 #include "ir/storage_rules.h"
 
 namespace ingot::core {
@@ -59,10 +60,8 @@ std::string nested_graph_problem(const Node& node, std::span<const TensorType> r
   if (!is_fused && !node.op->traits.has(Trait::kControlFlow)) {
     return node.graphs.empty() ? "" : fmt::format("{} cannot have nested graphs", node.op->name);
   }
-  if (node.graphs.empty() || (is_fused && node.graphs.size() > 1)) {
-    return fmt::format("{} must have {}", node.op->name, is_fused ? "exactly one graph" : "nested graphs");
-  }
-  if (!is_fused) return "";
+  if (!is_fused) return control_flow_problem(node, results);
+  if (node.graphs.size() != 1) return fmt::format("{} must have exactly one graph", node.op->name);
   const Graph& graph = *node.graphs[0];
   if (graph.inputs().size() != node.operands.size()) {
     return fmt::format("{} has {} operands, but its graph has {} inputs", node.op->name, node.operands.size(),

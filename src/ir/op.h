@@ -36,6 +36,9 @@ enum class Trait : uint32_t {
   kFused = 1u << 11,        // holds one graph that a backend compiles to one kernel or routine
   kKeepsOrder =
       1u << 12,  // a view whose result has the operand's elements in the same row-major order: reshape
+  kBindsSize =
+      1u
+      << 13,  // its first attribute, a symbol, is the value of its first result, an i64 scalar, from then on
 };
 
 struct Traits {

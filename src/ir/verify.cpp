@@ -5,8 +5,10 @@
 
 #include <algorithm>
 #include <map>
+#include <set>
 #include <unordered_set>
 
+#include "ir/bound_symbol.h"
 #include "ir/node_rules.h"
 #include "support/error.h"
 
@@ -15,8 +17,10 @@ namespace {
 
 class Verifier {
  public:
-  Verifier(const Graph& graph, const SymbolTable& symbols, std::string_view stage)
-      : graph_(graph), symbols_(symbols), stage_(stage) {}
+  // `unbound`: the symbols that no node has bound yet.
+  Verifier(const Graph& graph, const SymbolTable& symbols, std::string_view stage,
+           std::set<std::string, std::less<>> unbound)
+      : graph_(graph), symbols_(symbols), stage_(stage), unbound_(std::move(unbound)) {}
 
   void run() {
     for (size_t i = 0; i < graph_.inputs().size(); ++i) {
@@ -68,6 +72,7 @@ class Verifier {
   void check_symbols(const Dim& dim, const std::string& value) const {
     for (const std::string& symbol : dim.symbols()) {
       require(symbols_.contains(symbol), "%{} has the unknown symbol {}", value, symbol);
+      require(!unbound_.contains(symbol), "%{} has the symbol {}, which is bound later", value, symbol);
     }
   }
 
@@ -75,6 +80,8 @@ class Verifier {
     const auto check = [&](const Dim& dim) {
       for (const std::string& symbol : dim.symbols()) {
         require(symbols_.contains(symbol), "an attribute of {} has the unknown symbol {}", op, symbol);
+        require(!unbound_.contains(symbol), "an attribute of {} has the symbol {}, which is bound later", op,
+                symbol);
       }
     };
     if (const auto* dim = std::get_if<Dim>(&value)) check(*dim);
@@ -89,6 +96,7 @@ class Verifier {
     }
     require_none(operand_problem(*node.op, node.operands));
     require_none(attribute_problem(*node.op, node.values));
+    unbound_.erase(bound_symbol(node));
     for (const AttributeValue& value : node.values) check_symbols(value, node.op->name);
     std::vector<TensorType> types;
     for (const Value* result : node.results) types.push_back(result->type);
@@ -101,7 +109,7 @@ class Verifier {
       define(result);
     }
     require_none(storage_problem(node));
-    for (const auto& graph : node.graphs) Verifier(*graph, symbols_, stage_).run();
+    for (const auto& graph : node.graphs) Verifier(*graph, symbols_, stage_, unbound_).run();
   }
 
   // Layouts are chosen, not inferred.
@@ -139,6 +147,7 @@ class Verifier {
   const Graph& graph_;
   const SymbolTable& symbols_;
   std::string_view stage_;
+  std::set<std::string, std::less<>> unbound_;
   const Node* node_ = nullptr;  // being checked
   std::unordered_set<const Value*> defined_;
   std::unordered_set<std::string> names_;
@@ -148,7 +157,7 @@ class Verifier {
 }  // namespace
 
 void verify(const Graph& graph, std::string_view stage, OutputLayouts outputs) {
-  Verifier verifier(graph, graph.symbols, stage);
+  Verifier verifier(graph, graph.symbols, stage, symbols_bound_by_nodes(graph));
   verifier.run();
   verifier.check_ports(outputs);
 }

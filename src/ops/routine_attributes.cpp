@@ -12,7 +12,10 @@ NamedValues routine_attributes(const Node& node) {
   NamedValues result;
   for (size_t i = 0; i < names.size(); ++i) {
     const auto add = [&](const auto& value) {
-      if constexpr (std::is_constructible_v<PlainValue, std::in_place_type_t<std::decay_t<decltype(value)>>>)
+      using Kind = std::decay_t<decltype(value)>;
+      if constexpr (std::is_same_v<Kind, Dim>)
+        return;  // the size of a result: its tensor has it
+      else if constexpr (std::is_constructible_v<PlainValue, std::in_place_type_t<Kind>>)
         result.push_back({std::string(names[i]), value});
       else
         throw InternalError(fmt::format("{}: the attribute '{}' is of a kind that routines do not take",

@@ -6,8 +6,8 @@
 
 namespace ingot::core {
 
-// The attributes of a node as its routine receives them: all of them, in the order of the record. Those of
-// routines are bools, integers, floats and strings.
+// The attributes of a node as its routine receives them, in the order of the record: bools, integers, floats
+// and strings. Dims are left out, being sizes of its results.
 NamedValues routine_attributes(const Node& node);
 
 }  // namespace ingot::core

@@ -17,6 +17,7 @@ namespace {
 uint64_t layouts_of(const Graph& graph) {
   uint64_t sum = 0;
   for (const auto& node : graph.nodes()) {
+    for (const auto& nested : node->graphs) sum = sum * 31 + layouts_of(*nested);
     for (const Value* result : node->results) {
       for (const LayoutAxis& axis : result->type.layout.axes)
         sum =
@@ -25,6 +26,30 @@ uint64_t layouts_of(const Graph& graph) {
     }
   }
   return sum;
+}
+
+uint64_t revision_of(const Graph& graph) {
+  uint64_t sum = graph.revision();
+  for (const auto& node : graph.nodes()) {
+    for (const auto& nested : node->graphs) sum += revision_of(*nested);
+  }
+  return sum;
+}
+
+// Runs the pass on the graphs of branches and loops first, each as a program of its own with the symbols of
+// the outermost.
+Graph apply(const Pass& pass, Graph graph, Rewrites& rewrites) {
+  for (const auto& node : graph.nodes()) {
+    if (!node->op->traits.has(Trait::kControlFlow)) continue;
+    for (const auto& nested : node->graphs) {
+      nested->symbols = graph.symbols;
+      *nested = apply(pass, std::move(*nested), rewrites);
+      nested->symbols.clear();
+    }
+  }
+  if (const auto* rewrite = std::get_if<RewritePass>(&pass.run))
+    return (*rewrite)(std::move(graph), rewrites);
+  return std::get<GraphPass>(pass.run)(std::move(graph));
 }
 
 // An error of ours in the middle of a pass: which one it was, and what it changed last.
@@ -82,19 +107,15 @@ void PassRunner::count(const Pass& pass, double seconds, bool changed, std::vect
 
 Graph PassRunner::run(const Pass& pass, Graph graph, OutputLayouts outputs) {
   if (skips(pass)) return graph;
-  const uint64_t before = graph.revision(), layouts = layouts_of(graph);
+  const uint64_t before = revision_of(graph), layouts = layouts_of(graph);
   const Stopwatch stopwatch;
   Rewrites rewrites = rewrites_of(pass);
   try {
-    if (const auto* rewrite = std::get_if<RewritePass>(&pass.run)) {
-      graph = (*rewrite)(std::move(graph), rewrites);
-    } else {
-      graph = std::get<GraphPass>(pass.run)(std::move(graph));
-    }
+    graph = apply(pass, std::move(graph), rewrites);
   } catch (const InternalError& error) {
     fail_in(pass, rewrites, error);
   }
-  const bool changed = graph.revision() != before || layouts_of(graph) != layouts;
+  const bool changed = revision_of(graph) != before || layouts_of(graph) != layouts;
   count(pass, stopwatch.seconds(), changed, rewrites.made());
   if (changed) check(pass.name, graph, outputs);
   if (changed && dump_) dump_(pass.name, graph);

@@ -17,7 +17,9 @@ constexpr int64_t kAlignment = 64;
 // Builds buffers, ports and steps from the decisions of Sharing.
 class Builder {
  public:
-  explicit Builder(const PlanInput& input) : input_(input), sharing_(input) {
+  // `symbols`: of the outermost graph.
+  Builder(const PlanInput& input, const SymbolTable& symbols)
+      : input_(input), symbols_(symbols), sharing_(input) {
     program_.name = input.graph->name;
     program_.symbols = input.graph->symbols;
   }
@@ -50,8 +52,8 @@ class Builder {
     if (arena == nullptr) return;
     const Dim bytes = storage_bytes(buffer.type);
     const auto is_step_bound = [&](const std::string& symbol) {
-      const auto found = program_.symbols.find(symbol);
-      return found != program_.symbols.end() && found->second.upper_bound.has_value();
+      const auto found = symbols_.find(symbol);
+      return found != symbols_.end() && found->second.upper_bound.has_value();
     };
     if (std::ranges::any_of(bytes.symbols(), is_step_bound)) {
       buffer.storage = DynamicStorage{};
@@ -104,10 +106,7 @@ class Builder {
   void add_step(const NodeStep& node_step) {
     const LoweredStep& lowered = node_step.step;
     Step step{.name = lowered.name};
-    if (const LoweredKernel* kernel = lowered.kernel())
-      step.action = KernelStep{node_step.backend, kernel->launch};
-    else
-      step.action = std::get<RoutineStep>(lowered.action);
+    step.action = action_of(node_step);
     for (size_t k = 0; k < lowered.arguments.size(); ++k) {
       step.uses.push_back(use_of(lowered.arguments[k], lowered.writes[k]));
     }
@@ -120,17 +119,40 @@ class Builder {
     program_.steps.push_back(std::move(step));
   }
 
+  Action action_of(const NodeStep& node_step) {
+    const auto first = static_cast<uint32_t>(program_.nested.size());
+    for (const NestedSteps& nested : node_step.nested) program_.nested.push_back(plan_nested(nested));
+    const auto& lowered = node_step.step.action;
+    if (const auto* kernel = std::get_if<LoweredKernel>(&lowered))
+      return KernelStep{node_step.backend, kernel->launch};
+    if (const auto* routine = std::get_if<RoutineStep>(&lowered)) return *routine;
+    if (std::holds_alternative<LoopStep>(lowered)) return LoopStep{first};
+    return BranchStep{first, first + 1};
+  }
+
+  // With an arena of its own.
+  Program plan_nested(const NestedSteps& nested) const {
+    PlanReport unread;
+    PlanInput input = input_;
+    input.graph = nested.graph;
+    input.steps = nested.steps;
+    Program program = Builder(input, symbols_).build();
+    order_arena(program, input.typical, unread);
+    return program;
+  }
+
   BufferUse use_of(const Value* value, bool writes) const {
     if (value == nullptr) return {kNoId, false, false};
     return {buffers_.at(value), !writes || in_place_update(*value).has_value(), writes};
   }
 
   Dim limit_of(const std::string& symbol) const {
-    const SymbolInfo& info = program_.symbols.at(symbol);
+    const SymbolInfo& info = symbols_.at(symbol);
     return info.upper_bound.value_or(Dim(info.range.max));
   }
 
   const PlanInput& input_;
+  const SymbolTable& symbols_;
   Sharing sharing_;
   Program program_;
   std::map<const Value*, BufferId> buffers_;
@@ -140,7 +162,7 @@ class Builder {
 
 Program plan_program(const PlanInput& input, PlanReport* report) {
   PlanReport local;
-  Program program = Builder(input).build();
+  Program program = Builder(input, input.graph->symbols).build();
   order_arena(program, input.typical, report != nullptr ? *report : local);
   return program;
 }

@@ -9,13 +9,21 @@
 
 namespace ingot::core {
 
+struct NestedSteps;
+
 // A step with the node that it computes, or a part of it.
 struct NodeStep {
   const Node* node;
   LoweredStep step;
-  std::vector<uint32_t> node_records;  // as Step::nodes
-  Dim operations = 0, bytes = 0;       // as in Step
-  std::string backend = {};            // the backend that lowered it, and runs it if it is a kernel
+  std::vector<uint32_t> node_records;    // as Step::nodes
+  Dim operations = 0, bytes = 0;         // as in Step
+  std::string backend = {};              // the backend that lowered it, and runs it if it is a kernel
+  std::vector<NestedSteps> nested = {};  // of control flow: one per graph of the node
+};
+
+struct NestedSteps {
+  const Graph* graph;
+  std::vector<NodeStep> steps;
 };
 
 struct PlanInput {

@@ -1,13 +1,24 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/conditions.h"
 
+#include <algorithm>
+
 namespace ingot::core {
 
 using Kind = Predicate::Kind;
 
-Conditions::Conditions(const EngineData& data, std::span<const std::string> symbols) : data_(&data) {
+Conditions::Conditions(const EngineData& data, std::span<const std::string> symbols,
+                       const std::vector<bool>& late)
+    : data_(&data) {
   for (const std::string& symbol : symbols) dims_.add_symbol(symbol);
-  for (const SizeCheck& check : data.checks) roots_.push_back(add(check.condition));
+  for (uint32_t i = 0; i < data.checks.size(); ++i) {
+    Root root{.item = add(data.checks[i].condition), .check = i, .symbols = {}};
+    for (const std::string& name : symbols_of(data.checks[i].condition)) {
+      const auto slot = static_cast<uint32_t>(std::ranges::find(symbols, name) - symbols.begin());
+      if (slot < late.size() && late[slot]) root.symbols.push_back(slot);
+    }
+    (root.symbols.empty() ? early_ : late_).push_back(std::move(root));
+  }
 }
 
 uint32_t Conditions::add(const Predicate& predicate) {
@@ -26,9 +37,19 @@ bool Conditions::holds(const Item& item, std::span<const int64_t> symbols) const
 }
 
 void Conditions::require(std::span<const int64_t> symbols) const {
-  for (size_t i = 0; i < roots_.size(); ++i) {
-    if (!holds(items_[roots_[i]], symbols)) [[unlikely]]
-      fail(data_->checks[i], symbols);
+  for (const Root& root : early_) {
+    if (!holds(items_[root.item], symbols)) [[unlikely]]
+      fail(data_->checks[root.check], symbols);
+  }
+}
+
+void Conditions::require_late(std::span<const int64_t> symbols, const std::vector<bool>& bound,
+                              uint32_t is_new) const {
+  for (const Root& root : late_) {
+    if (std::ranges::find(root.symbols, is_new) == root.symbols.end()) continue;
+    if (!std::ranges::all_of(root.symbols, [&](uint32_t symbol) { return bound[symbol]; })) continue;
+    if (!holds(items_[root.item], symbols)) [[unlikely]]
+      fail(data_->checks[root.check], symbols);
   }
 }
 

@@ -21,7 +21,8 @@ class Maker {
     bind_data_dependent_symbols(program);
     Executable result = make_one(program);
     index_data_dependent_dims();
-    if (&program == &data_.main) result.conditions = Conditions(data_, pool_->table.symbols());
+    if (&program == &data_.main)
+      result.conditions = Conditions(data_, pool_->table.symbols(), pool_->data_dependent);
     return result;
   }
 

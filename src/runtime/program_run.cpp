@@ -320,6 +320,7 @@ void ProgramRun::bind_results(const ExecutableStep& step) {
                  fmt::format("computed the size {}, outside of 0..{}", value, plan_.values[binding.limit]));
     }
     bind_symbol(*executable_.dims, plan_, binding.symbol, value);
+    executable_.conditions.require_late(plan_.symbols, plan_.bound, binding.symbol);
   }
   check_all();
   for (const BufferId id : executable_.data_dependent_buffers) {

@@ -2,6 +2,7 @@
 // Values and ranges of dims.
 #include <algorithm>
 #include <array>
+#include <utility>
 
 #include <fmt/core.h>
 
@@ -170,6 +171,15 @@ SymbolValues typical_sizes(const SymbolTable& symbols) {
   SymbolValues values;
   for (const auto& [name, info] : symbols)
     values[name] = info.typical.value_or(std::clamp(kModerateSize, info.range.min, info.range.max));
+  // Memory is reserved for all that a step may find, so that much is typical. Bounds may refer to each other.
+  for (size_t round = 0; round < symbols.size(); ++round) {
+    bool changed = false;
+    for (const auto& [name, info] : symbols) {
+      if (!info.upper_bound || info.typical) continue;
+      changed |= std::exchange(values[name], evaluate(*info.upper_bound, values)) != values[name];
+    }
+    if (!changed) break;
+  }
   return values;
 }
 

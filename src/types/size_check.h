@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A condition that the sizes of a call have to meet: checked once per new shape, before anything runs.
+// A condition that the sizes of a call have to meet: checked once per new shape, before anything runs; if a
+// step determines one of the sizes, right after that step.
 #pragma once
 
 #include <map>
@@ -20,7 +21,7 @@ std::string_view name_of(CheckKind kind);  // "guard", "assertion", "bounds"
 
 struct SizeCheck {
   CheckKind kind = CheckKind::kGuard;
-  Predicate condition;  // over symbols that inputs bind
+  Predicate condition;  // over symbols that inputs, or steps of the main program, bind
   std::string message;  // kAssertion: the user's; kBounds: what asks for it, such as "slice"
   std::string node;     // of the user's program, "" if unknown
   std::string source;   // "file.py:214 in forward", "" if unknown

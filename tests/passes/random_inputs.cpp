@@ -50,6 +50,15 @@ SymbolValues sizes(const SymbolTable& symbols) {
   return values;
 }
 
+void add_weights(const Graph& graph, const SymbolValues& symbols, std::mt19937& random, TensorMap& weights) {
+  for (const auto& node : graph.nodes()) {
+    for (const auto& nested : node->graphs) add_weights(*nested, symbols, random, weights);
+    if (!node->op->traits.has(Trait::kSource) || node->literal != nullptr) continue;
+    Tensor value = random_tensor(node->results[0]->type, symbols, random);
+    weights.emplace(node->attributes<ops::ModelSource>().name, std::move(value));
+  }
+}
+
 std::string difference(const Tensor& a, const Tensor& b, double tolerance) {
   if (a.dtype != b.dtype || a.shape != b.shape) return "types differ";
   std::string text;
@@ -70,11 +79,7 @@ RandomInputs random_inputs(const Graph& graph) {
   RandomInputs result;
   for (const Value* input : graph.inputs())
     result.inputs.push_back(random_tensor(input->type, symbols, random));
-  for (const auto& node : graph.nodes()) {
-    if (!node->op->traits.has(Trait::kSource) || node->literal != nullptr) continue;
-    Tensor value = random_tensor(node->results[0]->type, symbols, random);
-    result.weights.emplace(node->attributes<ops::ModelSource>().name, std::move(value));
-  }
+  add_weights(graph, symbols, random, result.weights);
   return result;
 }
 

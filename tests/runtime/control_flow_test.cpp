@@ -180,6 +180,40 @@ TEST(StepBoundSymbols, SizeBuffersAndOutputsWhileRunning) {
   EXPECT_EQ(machine.context->output_shapes(std::vector<Argument>{argument(filled({6}, 0))})[0][0], -1);
 }
 
+// x[0] is how many are kept.
+TEST(StepBoundSymbols, MeetConditionsOnceTheyAreKnown) {
+  int kept = 0;
+  const TestKernel count = [](const KernelCall& call) -> int64_t {
+    const auto value = static_cast<int64_t>(floats(call, 0)[0]);
+    std::memcpy(call.buffers[1], &value, sizeof(value));
+    return 0;
+  };
+  const TestKernel keep = [&](const KernelCall&) -> int64_t { return ++kept, 0; };
+  EngineData data = compacting_engine();
+  for (const char* condition : {"2 <= N", "N <= S - 1", "3 <= S"}) {
+    data.checks.push_back({.kind = CheckKind::kAssertion,
+                           .condition = parse_predicate(condition),
+                           .message = {},
+                           .node = "check",
+                           .source = "model.py:7"});
+  }
+  Machine machine(std::move(data), {count, keep});
+  const auto refusal = [&](int64_t size, float first) -> std::string {
+    try {
+      machine.run({argument(filled({size}, first))});
+    } catch (const UserError& error) {
+      return error.what();
+    }
+    return "";
+  };
+  EXPECT_EQ(refusal(6, 5), "");
+  EXPECT_THAT(refusal(6, 1), ::testing::HasSubstr("N >= 2; here N is 1"));
+  EXPECT_THAT(refusal(6, 6), ::testing::HasSubstr("INGOT-U312"));
+  EXPECT_THAT(refusal(2, 2), ::testing::HasSubstr("x.shape[0] >= 3"));
+  EXPECT_EQ(kept, 1) << "a step ran with a size that the program rules out";
+  EXPECT_EQ(refusal(6, 2), "");
+}
+
 TEST(StepBoundSymbols, RefuseValuesBeyondTheirBound) {
   const TestKernel wrong = [](const KernelCall& call) -> int64_t {
     const int64_t value = 7;

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "ir/bound_symbol.h"
 #include "ops/routine_attributes.h"
 
 namespace ingot::core {
@@ -58,6 +59,8 @@ LoweredStep lower_routine(const Node& node) {
     step.arguments.push_back(result);
     step.writes.push_back(true);
   }
+  if (const std::string symbol = bound_symbol(node); !symbol.empty())
+    step.binds.emplace_back(symbol, node.results[0]);
   return step;
 }
 

@@ -16,6 +16,7 @@
 #include "importers/aten/program/mutated_input.h"
 #include "importers/aten/program/node_error.h"
 #include "importers/aten/shared_memory.h"
+#include "ir/bound_symbol.h"
 #include "ops/model_source.h"
 #include "ops/ops.h"
 #include "ops/reshape.h"
@@ -76,6 +77,7 @@ class ProgramImport {
     }
     importer_.run();
     for (SizeCheck& check : ops::take_checks(result_.graph)) result_.checks.push_back(std::move(check));
+    for (const SizeCheck& check : importer_.nested_checks()) result_.checks.push_back(check);
     for (const Output& output : source_.outputs) add_output(output);
     for (const auto& [value, state] : written_) {
       const auto returned = mutations_.find(value);
@@ -89,7 +91,8 @@ class ProgramImport {
       }
       result_.graph.updates.push_back({state, last});
     }
-    const BoundSymbols bound = bound_symbols(source_);
+    BoundSymbols bound = bound_symbols(source_);
+    bound.merge(symbols_bound_by_nodes(result_.graph));
     refuse_unbound_symbols(result_.graph, bound);
     std::erase_if(result_.graph.symbols, [&](const auto& symbol) { return !bound.contains(symbol.first); });
     return std::move(result_);

@@ -61,12 +61,13 @@ bool is_transparent(const Node& node) {
   return node.target.starts_with("higher_order.wrap_with_set_grad_enabled");
 }
 
-Importer::Importer(const Graph& source, core::Graph& graph)
+Importer::Importer(const Graph& source, core::Graph& graph, std::vector<SizeCheck>* checks)
     : source_(source),
       graph_(graph),
       aliases_(find_aliases(source)),
       slots_(source.values.size()),
-      seen_(source.values.size()) {}
+      seen_(source.values.size()),
+      checks_of_parent_(checks) {}
 
 void Importer::run() {
   for (; position_ < source_.nodes.size(); ++position_) {
@@ -76,6 +77,8 @@ void Importer::run() {
     graph_.current_name = node.name;
     if (is_transparent(node)) {
       inline_graph(node);
+    } else if (is_control_flow(node)) {
+      import_control_flow(node);
     } else if (aliases_.target[i]) {
       import_in_place(i);
     } else {

@@ -3,12 +3,15 @@
 #pragma once
 
 #include <map>
+#include <optional>
+#include <span>
 #include <vector>
 
 #include "importers/aten/converters/call.h"
 #include "importers/aten/converters/converters.h"
 #include "importers/aten/program/aten_graph.h"
 #include "importers/aten/schema/aliases.h"
+#include "types/size_check.h"
 
 namespace ingot::core::aten {
 
@@ -18,11 +21,16 @@ std::string functional_target(std::string_view target);
 // Operators that only run their graph in a mode that is irrelevant for inference.
 bool is_transparent(const Node& node);
 
+// Operators whose graphs run zero or more times.
+bool is_control_flow(const Node& node);
+std::vector<const Graph*> graphs_of(const Node& node);  // in its arguments
+
 // Imports the nodes of one ATen graph into our graph. A write through a view is scattered into its base;
 // other views of that memory are recomputed when they are next read.
 class Importer final : public Scope {
  public:
-  Importer(const Graph& source, core::Graph& graph);
+  // `checks`: of the importer of the graph around this one.
+  Importer(const Graph& source, core::Graph& graph, std::vector<SizeCheck>* checks = nullptr);
 
   void bind(ValueId id, ImportedValue value) { slots_[id] = std::move(value); }
   void run();
@@ -35,6 +43,8 @@ class Importer final : public Scope {
   void give(ValueId id, ImportedValue result) override;
 
   const Aliases& aliases() const { return aliases_; }
+  // Conditions on sizes inside of branches and loops.
+  const std::vector<SizeCheck>& nested_checks() const { return nested_checks_; }
 
  private:
   void import_node(size_t index);
@@ -42,6 +52,22 @@ class Importer final : public Scope {
   void import_in_place(size_t index);
   const Converter& converter_of(const Node& node, const Node& reported) const;
   void inline_graph(const Node& node);  // wrap_with_set_grad_enabled and similar
+  void import_control_flow(const Node& node);
+  void import_branch(const Node& node);
+  void import_loop(const Node& node);
+  void import_scan(const Node& node);
+  struct Scan;
+  Scan scan_of(const Node& node) const;
+  std::vector<core::Value*> loop_operands(const Node& node, const Scan& scan);
+  void finish_loop(const Node& node, core::Value* condition, std::vector<core::Value*> operands,
+                   std::vector<core::Graph> graphs, std::vector<core::Value*> results);
+  bool is_tensor(const Argument& argument) const;
+  std::vector<core::Value*> tensors_of(const Node& node, std::span<const Argument* const> operands);
+  void bind_operands(const Node& node, Importer& inner, std::span<const Argument* const> operands,
+                     std::span<core::Value* const> values);
+  std::vector<core::Value*> results_of(const Node& node);
+  void take_nested_checks(core::Graph& body, const std::optional<Predicate>& unless);
+  void give_results(const Node& node, const std::vector<core::Value*>& results);
   [[noreturn]] void refuse_missing(ValueId id) const;
   void write(ValueId id, core::Value* value);
   core::Value* scattered(core::Value* whole, core::Value* view, core::Value* written, const Node& node);
@@ -55,6 +81,8 @@ class Importer final : public Scope {
   std::vector<ImportedValue> slots_;
   std::vector<uint64_t> seen_;            // by value: the version of its root that it reflects
   std::map<ValueId, uint64_t> versions_;  // by root: number of writes
+  std::vector<SizeCheck> nested_checks_;
+  std::vector<SizeCheck>* checks_of_parent_;
 };
 
 }  // namespace ingot::core::aten

@@ -16,6 +16,8 @@
 namespace ingot::core::aten {
 namespace {
 
+std::vector<Refusal> find_unsupported(const Graph& graph, BoundSymbols bound);
+
 // Why a value cannot be in an engine, "" if it can.
 std::string refuse_value(const Value& value, const BoundSymbols& bound) {
   if (value.kind == ValueKind::kOther)
@@ -37,14 +39,27 @@ std::string refuse_argument(const Graph& graph, const Argument& argument, const 
   return {};
 }
 
+// Torch can only run a branch or loop whole.
+std::string refuse_graphs(const Node& node, const BoundSymbols& bound) {
+  for (const Graph* graph : graphs_of(node)) {
+    const std::vector<Refusal> refusals = find_unsupported(*graph, bound);
+    if (!refusals.empty())
+      return fmt::format("in one of its graphs, {}: {}", refusals[0].target, refusals[0].reason);
+  }
+  return {};
+}
+
 std::string refuse(const Graph& graph, const Node& node, bool is_in_place, const BoundSymbols& bound) {
   const std::string target = is_in_place ? functional_target(node.target) : node.target;
   const bool is_complex = is_complex_call(graph, node);
   Node functional = node;
   functional.target = target;
   if (is_complex && find_complex_converter(functional) == nullptr) return "complex numbers";
-  if (!is_complex && find_converter(target) == nullptr && !is_transparent(node))
+  if (!is_complex && find_converter(target) == nullptr && !is_transparent(node) && !is_control_flow(node))
     return reason_without_converter(target);
+  if (is_control_flow(node)) {
+    if (std::string reason = refuse_graphs(node, bound); !reason.empty()) return reason;
+  }
   for (const NamedArgument& argument : node.arguments) {
     if (std::string reason = refuse_argument(graph, argument.argument, bound); !reason.empty()) return reason;
   }
@@ -53,6 +68,22 @@ std::string refuse(const Graph& graph, const Node& node, bool is_in_place, const
     if (std::string reason = refuse_value(graph.values[*output], bound); !reason.empty()) return reason;
   }
   return {};
+}
+
+// The symbols of sizes that the node computes.
+void add_own_symbols(const Graph& graph, const Node& node, BoundSymbols& bound) {
+  const Converter* converter = find_converter(node.target);
+  if (converter == nullptr || !converter->binds_sizes) return;
+  for (const auto& output : node.outputs) {
+    if (!output) continue;
+    const Value& value = graph.values[*output];
+    for (const Dim& dim : value.tensor.shape) {
+      if (dim.is_symbol()) bound.insert(dim.symbol_name());
+    }
+    if (!value.integer || !value.integer->is_symbol()) continue;  // of a number that is not a size
+    const auto symbol = graph.symbols.find(value.integer->symbol_name());
+    if (symbol != graph.symbols.end() && symbol->second.range.min >= 0) bound.insert(symbol->first);
+  }
 }
 
 void add_complex(const Graph& graph, const Argument& argument, std::set<ValueId>& values) {
@@ -98,19 +129,15 @@ void refuse_at_boundary(const Graph& graph, const Aliases& aliases, std::vector<
   }
 }
 
-}  // namespace
-
-bool has_importer(std::string_view target) {
-  const Converter* converter = find_converter(target);
-  return converter != nullptr ? !converter->composed : find_complex_converter(target) != nullptr;
-}
-
-std::vector<Refusal> find_unsupported(const Graph& graph) {
+std::vector<Refusal> find_unsupported(const Graph& graph, BoundSymbols bound) {
   const Aliases aliases = find_aliases(graph);
-  const BoundSymbols bound = bound_symbols(graph);
   std::vector<std::string> reasons(graph.nodes.size());
-  for (size_t i = 0; i < graph.nodes.size(); ++i)
-    reasons[i] = refuse(graph, graph.nodes[i], aliases.target[i].has_value(), bound);
+  for (size_t i = 0; i < graph.nodes.size(); ++i) {
+    BoundSymbols with_own = bound;
+    add_own_symbols(graph, graph.nodes[i], with_own);
+    reasons[i] = refuse(graph, graph.nodes[i], aliases.target[i].has_value(), with_own);
+    if (reasons[i].empty()) bound = std::move(with_own);
+  }
   refuse_at_boundary(graph, aliases, reasons);
   std::vector<Refusal> refusals;
   for (size_t i = 0; i < graph.nodes.size(); ++i) {
@@ -119,6 +146,17 @@ std::vector<Refusal> find_unsupported(const Graph& graph) {
       refusals.push_back({i, node.target, std::move(reasons[i]), source_text(node.source)});
   }
   return refusals;
+}
+
+}  // namespace
+
+bool has_importer(std::string_view target) {
+  const Converter* converter = find_converter(target);
+  return converter != nullptr ? !converter->composed : find_complex_converter(target) != nullptr;
+}
+
+std::vector<Refusal> find_unsupported(const Graph& graph) {
+  return find_unsupported(graph, bound_symbols(graph));
 }
 
 }  // namespace ingot::core::aten

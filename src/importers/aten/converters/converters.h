@@ -17,9 +17,10 @@ struct Converter {
   void (*convert)(Call& call);
   // A composite that torch may decompose if it is available. Files are read without torch.
   bool composed = false;
+  bool binds_sizes = false;  // sizes of its results may follow from data: the call makes their symbols
 };
 
-inline constexpr bool kComposed = true;
+inline constexpr bool kComposed = true, kBindsSizes = true;
 
 #define FAMILY(name) std::span<const Converter> name##_converters();
 #include "importers/aten/converters/families.def"

@@ -4,9 +4,11 @@
 
 #include "importers/aten/converters/building.h"
 #include "importers/aten/converters/converters.h"
+#include "importers/aten/converters/data_sizes.h"
 #include "importers/aten/converters/promotion.h"
 #include "ops/axis.h"
 #include "ops/index.h"
+#include "ops/indexing.h"
 
 namespace ingot::core::aten {
 namespace {
@@ -41,21 +43,52 @@ void gather(Call& call) {
   call.give(emit(call, ops::gather, {x, index}, ops::Axis{axis_of(call, x)}));
 }
 
+// The size that the program recorded for the selected elements of masks, where they are indices: the last of
+// the dims to which all indices broadcast.
+Dim recorded_count(Call& call, const std::vector<core::Value*>& given) {
+  size_t rank = 1, axis = 0;
+  std::vector<int64_t> axes;
+  for (const core::Value* index : given) {
+    const bool is_mask = index != nullptr && index->type.dtype == DType::kBool;
+    const size_t taken = is_mask ? index->type.rank() : 1;
+    for (size_t i = 0; index != nullptr && i < taken; ++i) axes.push_back(static_cast<int64_t>(axis + i));
+    if (index != nullptr && !is_mask) rank = std::max(rank, index->type.rank());
+    axis += taken;
+  }
+  const std::vector<Dim>& shape = call.result_meta().shape;
+  const size_t position = ops::indices_position(axes) + rank - 1;
+  call.require(position < shape.size(), "a mask as index");
+  return shape[position];
+}
+
 // The index tensors that are present, and their axes.
 struct Indices {
   std::vector<core::Value*> values;
   ops::IndexedAxes axes;
 };
-Indices indices_of(Call& call) {
+// A mask counts as one index per dim: the positions of its true elements. `selects`: the call's result has
+// one entry per position.
+Indices indices_of(Call& call, bool selects) {
   Indices result;
   const std::vector<core::Value*> given = call.optional_tensors("indices");
-  for (size_t i = 0; i < given.size(); ++i) {
-    if (given[i] == nullptr) continue;
-    const DType dtype = given[i]->type.dtype;
-    if (dtype == DType::kBool || dtype == DType::kU8)
+  int64_t axis = 0;
+  for (core::Value* index : given) {
+    const DType dtype = index == nullptr ? DType::kI64 : index->type.dtype;
+    if (dtype == DType::kU8 || (dtype == DType::kBool && (!selects || index->type.rank() == 0)))
       call.refuse("a mask as index: the size of the result depends on its data");
-    result.values.push_back(dtype == DType::kI32 ? given[i] : converted(call.graph(), given[i], DType::kI64));
-    result.axes.axes.push_back(static_cast<int64_t>(i));
+    if (dtype == DType::kBool) {
+      core::Value* positions = indices_of_true(call, index, recorded_count(call, given));
+      for (size_t i = 0; i < index->type.rank(); ++i) {
+        result.values.push_back(selected(call, positions, 1, static_cast<int64_t>(i)));
+        result.axes.axes.push_back(axis++);
+      }
+      continue;
+    }
+    if (index != nullptr) {
+      result.values.push_back(dtype == DType::kI32 ? index : converted(call.graph(), index, DType::kI64));
+      result.axes.axes.push_back(axis);
+    }
+    ++axis;
   }
   const bool mixed = std::ranges::any_of(
       result.values, [&](core::Value* value) { return value->type.dtype != result.values[0]->type.dtype; });
@@ -64,9 +97,28 @@ Indices indices_of(Call& call) {
   }
   return result;
 }
+// A single mask: its dims become one, of which elements are taken.
+bool take_by_mask(Call& call, core::Value* x) {
+  const std::vector<core::Value*> given = call.optional_tensors("indices");
+  const auto first = std::ranges::find_if(given, [](const core::Value* index) { return index != nullptr; });
+  const auto present =
+      std::ranges::count_if(given, [](const core::Value* index) { return index != nullptr; });
+  if (present != 1 || (*first)->type.dtype != DType::kBool || (*first)->type.rank() == 0) return false;
+  const auto axis = first - given.begin(), rank = static_cast<ptrdiff_t>((*first)->type.rank());
+  call.require(axis + rank <= static_cast<ptrdiff_t>(x->type.rank()), "a mask of more dims than the tensor");
+  const Dim count = element_count((*first)->type);
+  Shape shape = x->type.shape;
+  shape.erase(shape.begin() + axis, shape.begin() + axis + rank);
+  shape.insert(shape.begin() + axis, count);
+  core::Value* mask = reshaped(call, *first, {count});
+  core::Value* positions = selected(call, indices_of_true(call, mask, recorded_count(call, given)), 1, 0);
+  call.give(emit(call, ops::take, {reshaped(call, x, shape), positions}, ops::Axis{axis}));
+  return true;
+}
 void index(Call& call) {
   core::Value* x = call.tensor("self");
-  Indices indices = indices_of(call);
+  if (take_by_mask(call, x)) return;
+  Indices indices = indices_of(call, true);
   if (indices.values.empty()) return call.give(x);
   indices.values.insert(indices.values.begin(), x);
   call.give(emit(call, ops::index, std::move(indices.values), indices.axes));
@@ -116,7 +168,7 @@ void index_put(Call& call) {
   core::Value* x = call.tensor("self");
   core::Value* source = converted(call.graph(), call.tensor("values"), x->type.dtype);
   if (!call.flag("accumulate") && put_by_mask(call, x, source)) return;
-  Indices indices = indices_of(call);
+  Indices indices = indices_of(call, false);
   if (indices.values.empty()) return call.give(expanded(call, source, x->type.shape));
   std::vector<core::Value*> reading = indices.values;
   reading.insert(reading.begin(), x);
@@ -146,11 +198,11 @@ void index_fill(Call& call) {
 }
 
 constexpr Converter kIndexConverters[] = {
-    {"aten._unsafe_index.Tensor", index},
+    {"aten._unsafe_index.Tensor", index, !kComposed, kBindsSizes},
     {"aten._unsafe_index_put.default", index_put},
     {"aten.embedding.default", embedding},
     {"aten.gather.default", gather},
-    {"aten.index.Tensor", index},
+    {"aten.index.Tensor", index, !kComposed, kBindsSizes},
     {"aten.index_copy.default", index_copy},
     {"aten.index_fill.int_Scalar", index_fill},
     {"aten.index_fill.int_Tensor", index_fill},

@@ -106,6 +106,8 @@ void masked_scatter(Call& call) {
   core::Value* mask = expanded(call, converted(call.graph(), call.tensor("mask"), DType::kBool), shape);
   source = reshaped(call, source, {element_count(source->type)});
   if (source->type.shape[0] == Dim(0)) return call.give(x);
+  if (range_of(source->type.shape[0], call.graph().symbols).min < 1)  // one to read where nothing is chosen
+    source = concatenated(call, {source, filled(call, {1}, 0, source->type.dtype)}, 0);
   core::Value* values = emit(call, ops::take, {source, rank_among_true(call, mask)}, ops::Axis{0});
   values = reshaped(call, values, shape);
   call.give(emit(call, ops::select, {mask, converted(call.graph(), values, x->type.dtype), x}));

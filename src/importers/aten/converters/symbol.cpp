@@ -4,6 +4,7 @@
 #include <cmath>
 #include <limits>
 
+#include "importers/aten/converters/answers.h"
 #include "importers/aten/converters/building.h"
 #include "importers/aten/converters/converters.h"
 #include "ops/assertion.h"
@@ -60,26 +61,12 @@ void give(Call& call, const Predicate& condition) {
       ops::SizeCondition{ops::kAnswer, to_string(condition), {}, static_cast<int64_t>(*outputs[0])});
 }
 
-// The condition that a value of the program stands for; nullopt if it is unknown, or ambiguous between two
-// graphs.
-std::optional<Predicate> answer_of(Call& call, ValueId id) {
-  std::optional<Predicate> found;
-  for (const auto& node : call.graph().nodes()) {
-    if (node->op != &ops::size_condition) continue;
-    const auto attributes = node->attributes<ops::SizeCondition>();
-    if (attributes.kind != ops::kAnswer || attributes.value != static_cast<int64_t>(id)) continue;
-    if (found) return std::nullopt;
-    found = parse_predicate(attributes.condition);
-  }
-  return found;
-}
-
 std::optional<Predicate> condition_at(Call& call, size_t position) {
   if (position >= call.node().arguments.size()) return std::nullopt;
   const Argument& argument = call.node().arguments[position].argument;
   if (const auto* known = std::get_if<bool>(&argument.value)) return *known ? always() : negation(always());
   if (const auto* id = std::get_if<ValueId>(&argument.value)) {
-    if (auto condition = answer_of(call, *id)) return condition;
+    if (auto condition = answer_of(call.graph(), *id)) return condition;
   }
   const std::optional<Dim> size = call.size_at(position);
   return size ? std::optional(compare(Predicate::Kind::kNotEqual, *size, 0)) : std::nullopt;
@@ -197,6 +184,18 @@ constexpr Converter kSymbolConverters[] = {
 };
 
 }  // namespace
+
+std::optional<Predicate> answer_of(const core::Graph& graph, ValueId id) {
+  std::optional<Predicate> found;
+  for (const auto& node : graph.nodes()) {
+    if (node->op != &ops::size_condition) continue;
+    const auto attributes = node->attributes<ops::SizeCondition>();
+    if (attributes.kind != ops::kAnswer || attributes.value != static_cast<int64_t>(id)) continue;
+    if (found) return std::nullopt;
+    found = parse_predicate(attributes.condition);
+  }
+  return found;
+}
 
 std::span<const Converter> symbol_converters() { return kSymbolConverters; }
 

@@ -1,0 +1,214 @@
+// SPDX-License-Identifier: Apache-2.0
+// Results whose sizes follow from data: a size is computed, bound to its symbol, and then used like any
+// other.
+#include "importers/aten/converters/data_sizes.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "importers/aten/converters/converters.h"
+#include "importers/aten/converters/terms.h"
+#include "ir/bound_symbol.h"
+#include "ops/assertion.h"
+#include "ops/axis.h"
+#include "ops/data_sizes.h"
+#include "ops/index.h"
+#include "ops/search_sorted.h"
+#include "ops/size_condition.h"
+#include "ops/sort.h"
+
+namespace ingot::core::aten {
+namespace {
+
+constexpr int64_t kMostFound = int64_t{1} << 40;  // where nothing else limits them: more do not fit in memory
+
+bool is_known(const core::Graph& graph, const std::string& symbol) {
+  const auto has = [&](const core::Value* value) {
+    return std::ranges::find(value->type.shape, Dim::symbol(symbol)) != value->type.shape.end();
+  };
+  if (std::ranges::any_of(graph.inputs(), has)) return true;
+  return std::ranges::any_of(graph.nodes(), [&](const auto& node) {
+    const bool is_source = node->op->traits.has(Trait::kSource);
+    return bound_symbol(*node) == symbol || (is_source && std::ranges::any_of(node->results, has));
+  });
+}
+
+// The size of dim 0 of result `index`, as the front end recorded it.
+const Dim& recorded_size(Call& call, size_t index = 0) {
+  const std::vector<Dim>& shape = call.result_meta(index).shape;
+  call.require(!shape.empty(), "a result without dims");
+  return shape[0];
+}
+
+core::Value* flattened(Call& call, core::Value* x) { return reshaped(call, x, {element_count(x->type)}); }
+
+core::Value* as_mask(Call& call, core::Value* x) {
+  return x->type.dtype == DType::kBool
+             ? x
+             : emit(call, ops::not_equal, {x, scalar(call.graph(), 0, x->type.dtype)});
+}
+
+core::Value* count_of_true(Call& call, core::Value* mask) {
+  const Term flat(call, converted(call.graph(), flattened(call, mask), DType::kI64));
+  return flat.reduce(ops::sum, {0});
+}
+
+// A list of indices: i64[count].
+core::Value* positions_of_true(Call& call, core::Value* flat_mask, const Dim& recorded) {
+  return selected(call, indices_of_true(call, flat_mask, recorded), 1, 0);
+}
+
+void nonzero(Call& call) {
+  call.require(call.tensor("self")->type.rank() > 0, "a tensor without dims");
+  call.give(indices_of_true(call, as_mask(call, call.tensor("self")), recorded_size(call)));
+}
+
+void nonzero_columns(Call& call) {
+  core::Value* x = call.tensor(call.has("self") ? "self" : "condition");
+  if (x->type.rank() == 0) x = reshaped(call, x, {1});
+  core::Value* indices = indices_of_true(call, as_mask(call, x), recorded_size(call));
+  for (size_t i = 0; i < x->type.rank(); ++i)
+    call.give(i, selected(call, indices, 1, static_cast<int64_t>(i)));
+}
+
+void masked_select(Call& call) {
+  core::Value *x = call.tensor("self"), *mask = call.tensor("mask");
+  const Shape shape = emit(call, ops::logical_and, {as_mask(call, x), mask})->type.shape;  // broadcast; dead
+  x = flattened(call, expanded(call, x, shape));
+  mask = flattened(call, expanded(call, mask, shape));
+  call.give(emit(call, ops::take, {x, positions_of_true(call, mask, recorded_size(call))}, ops::Axis{0}));
+}
+
+// Index i, as often as entry i says: the first whose running sum is above each position.
+void repeated_indices(Call& call) {
+  core::Value* repeats = call.tensor("repeats");
+  call.require(repeats->type.rank() == 1, "repeats of other than one dim");
+  const DType dtype = call.result_meta().dtype;
+  const Term counts(call, converted(call.graph(), repeats, DType::kI64));
+  const Term are_valid = !(counts < 0.0);
+  call.graph().add(ops::assert_true, {are_valid}, ops::Assertion{"repeats can not be negative"});
+  core::Value* total = counts.reduce(ops::sum, {0});
+  const Dim limit = call.has("output_size") ? call.dim("output_size") : Dim(kMostFound);
+  const DataCount found = bind_count(call, total, recorded_size(call), limit);
+  core::Value* sums = emit(call, ops::cumulative_sum, {counts}, ops::Axis{0});
+  // One more, so that there is always one to look at: no position is as large.
+  core::Value* last = scalar(call.graph(), static_cast<double>(2 * kMostFound), DType::kI64);
+  sums = concatenated(call, {sums, reshaped(call, last, {1})}, 0);
+  const ops::SearchSorted attributes{true, ops::SearchSorted::kMostSteps};
+  core::Value* index = emit(call, ops::search_sorted, {sums, counting(call, found.size)}, attributes);
+  call.give(converted(call.graph(), index, dtype));
+}
+
+// The distinct neighbours in a list, and for each of its elements which of them it is.
+struct Runs {
+  core::Value *values, *rank, *counts;
+};
+Runs runs_of(Call& call, core::Value* list) {
+  const Dim size = list->type.shape[0];
+  core::Graph& graph = call.graph();
+  // Element 0 begins a run; it has no neighbour before it.
+  core::Value* position = counting(call, size);
+  const Term previous(call, emit(call, ops::maximum,
+                                 {emit(call, ops::subtract, {position, scalar(graph, 1, DType::kI64)}),
+                                  scalar(graph, 0, DType::kI64)}));
+  core::Value* before = emit(call, ops::take, {list, previous}, ops::Axis{0});
+  core::Value* begins = emit(call, ops::logical_or,
+                             {emit(call, ops::not_equal, {list, before}),
+                              emit(call, ops::equal, {position, scalar(graph, 0, DType::kI64)})});
+  core::Value* starts = positions_of_true(call, begins, recorded_size(call));
+  const Term sums(call,
+                  emit(call, ops::cumulative_sum, {converted(graph, begins, DType::kI64)}, ops::Axis{0}));
+  // Where the next run starts: the list's end for the last.
+  core::Value* ends =
+      concatenated(call, {starts, reshaped(call, size_scalar(graph, size, DType::kI64), {1})}, 0);
+  ends = sliced(call, ends, 0, 1, ends->type.shape[0]);
+  return {emit(call, ops::take, {list, starts}, ops::Axis{0}), sums - 1,
+          emit(call, ops::subtract, {ends, starts})};
+}
+
+// Results that the caller did not ask for are empty.
+void give_or_empty(Call& call, size_t index, bool is_wanted, core::Value* value) {
+  if (index >= call.result_count() || !call.node().outputs[index]) return;
+  call.give(index, is_wanted ? value : filled(call, {0}, 0, call.result_meta(index).dtype));
+}
+
+void unique_consecutive(Call& call) {
+  core::Value* x = call.tensor("self");
+  if (call.has("dim") && x->type.rank() != 1) call.refuse("unique slices");
+  const Runs runs = runs_of(call, flattened(call, x));
+  call.give(0, runs.values);
+  give_or_empty(call, 1, call.flag("return_inverse"), reshaped(call, runs.rank, x->type.shape));
+  give_or_empty(call, 2, call.flag("return_counts"), runs.counts);
+}
+
+// Sorts, whatever `sorted` is: torch does, too.
+void unique(Call& call) {
+  core::Value* x = call.tensor("self");
+  const bool counts = call.has("return_counts") && call.flag("return_counts");
+  core::Value* flat = flattened(call, x);
+  const core::Node* sorted = call.graph().add(ops::sort, {flat}, ops::Sort{0, false});
+  const Runs runs = runs_of(call, sorted->results[0]);
+  call.give(0, runs.values);
+  core::Value* zeros = filled(call, flat->type.shape, 0, DType::kI64);
+  core::Value* inverse = emit(call, ops::scatter, {zeros, sorted->results[1], runs.rank}, ops::Axis{0});
+  give_or_empty(call, 1, call.flag("return_inverse"), reshaped(call, inverse, x->type.shape));
+  give_or_empty(call, 2, counts, runs.counts);
+}
+
+// A number in a tensor as a size. Others stay unknown, and so do those that may be negative.
+void item(Call& call) {
+  core::Value* x = call.tensor("self");
+  const auto& outputs = call.node().outputs;
+  if (outputs.empty() || !outputs[0] || !is_integer(x->type.dtype)) return;
+  const std::optional<Dim>& recorded = call.scope().value(*outputs[0]).integer;
+  if (!recorded) return;
+  call.require(element_count(x->type) == Dim(1), "a number from a tensor of several elements");
+  core::Value* number = converted(call.graph(), reshaped(call, x, {}), DType::kI64);
+  if (recorded->is_symbol()) {
+    const auto symbol = call.graph().symbols.find(recorded->symbol_name());
+    if (symbol == call.graph().symbols.end() || symbol->second.range.min < 0) return;
+  }
+  call.give(bind_count(call, number, *recorded, kMostFound).size);
+}
+
+constexpr Converter kDataSizesConverters[] = {
+    {"aten._local_scalar_dense.default", item, !kComposed, kBindsSizes},
+    {"aten._unique.default", unique, !kComposed, kBindsSizes},
+    {"aten._unique2.default", unique, !kComposed, kBindsSizes},
+    {"aten.argwhere.default", nonzero, !kComposed, kBindsSizes},
+    {"aten.item.default", item, !kComposed, kBindsSizes},
+    {"aten.masked_select.default", masked_select, !kComposed, kBindsSizes},
+    {"aten.nonzero.default", nonzero, !kComposed, kBindsSizes},
+    {"aten.nonzero_numpy.default", nonzero_columns, !kComposed, kBindsSizes},
+    {"aten.repeat_interleave.Tensor", repeated_indices, !kComposed, kBindsSizes},
+    {"aten.unique_consecutive.default", unique_consecutive, !kComposed, kBindsSizes},
+    {"aten.where.default", nonzero_columns, !kComposed, kBindsSizes},
+};
+
+}  // namespace
+
+DataCount bind_count(Call& call, core::Value* count, const Dim& recorded, const Dim& limit) {
+  core::Graph& graph = call.graph();
+  if (recorded.is_symbol() && !is_known(graph, recorded.symbol_name())) {
+    SymbolInfo& symbol = graph.symbols[recorded.symbol_name()];
+    // What torch knows of the size is what the program asserts of it: a run has to check that.
+    const DimRange asserted = std::exchange(symbol, {.range = {}, .typical = {}, .upper_bound = limit}).range;
+    if (asserted.min > 0) ops::add_check(graph, CheckKind::kAssertion, at_most(asserted.min, recorded));
+    if (asserted.max < INT64_MAX)
+      ops::add_check(graph, CheckKind::kAssertion, at_most(recorded, asserted.max));
+    return {emit(call, ops::bind_size, {count}, ops::DataSize{recorded}), recorded};
+  }
+  core::Value* expected = size_scalar(graph, recorded, DType::kI64);
+  graph.add(ops::assert_true, {emit(call, ops::equal, {count, expected})},
+            ops::Assertion{"the number of elements found is " + recorded.to_string()});
+  return {count, recorded};
+}
+
+core::Value* indices_of_true(Call& call, core::Value* mask, const Dim& recorded) {
+  const DataCount found = bind_count(call, count_of_true(call, mask), recorded, element_count(mask->type));
+  return emit(call, ops::nonzero, {mask, found.count}, ops::DataSize{found.size});
+}
+
+std::span<const Converter> data_sizes_converters() { return kDataSizesConverters; }
+
+}  // namespace ingot::core::aten

@@ -1,0 +1,22 @@
+// SPDX-License-Identifier: Apache-2.0
+// Sizes that follow from data.
+#pragma once
+
+#include "importers/aten/converters/call.h"
+
+namespace ingot::core::aten {
+
+// A number of elements that is known once it has been computed.
+struct DataCount {
+  core::Value* count;  // i64 scalar
+  Dim size;
+};
+
+// Makes `count`, at most `limit`, the value of the size that the program records as `recorded`: of its
+// symbol, or asserts that it is that size, if that is known otherwise.
+DataCount bind_count(Call& call, core::Value* count, const Dim& recorded, const Dim& limit);
+
+// The indices of the true elements of a bool mask: i64[count, rank].
+core::Value* indices_of_true(Call& call, core::Value* mask, const Dim& recorded);
+
+}  // namespace ingot::core::aten

@@ -1,0 +1,262 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Results whose sizes follow from data, wholly in engines, against eager."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import ingot
+import pytest
+import torch
+
+_Function = Callable[..., Any]
+
+_WHOLE = {"require_full_compilation": True, "check_speed": False}
+
+
+class _Model(torch.nn.Module):
+    def __init__(self, function: _Function) -> None:
+        super().__init__()
+        self.function = function
+
+    def forward(self, *args: torch.Tensor) -> Any:
+        return self.function(*args)
+
+
+def _just_in_time(function: _Function, *args: torch.Tensor) -> Callable[..., Any]:
+    torch._dynamo.reset()
+    compiled = torch.compile(function, backend="ingot", fullgraph=True, options=_WHOLE)
+
+    def run(*args: torch.Tensor) -> Any:
+        with torch._dynamo.config.patch(capture_dynamic_output_shape_ops=True, capture_scalar_outputs=True):
+            return compiled(*args)
+
+    return run
+
+
+def _exported(function: _Function, *args: torch.Tensor) -> torch.export.ExportedProgram:
+    return torch.export.export(_Model(function), args, strict=False)
+
+
+def _ahead_of_time(function: _Function, *args: torch.Tensor) -> Callable[..., Any]:
+    return ingot.compile(_exported(function, *args), **_WHOLE)
+
+
+_WAYS = {"just in time": _just_in_time, "ahead of time": _ahead_of_time}
+
+
+def _assert_same(actual: Any, expected: Any) -> None:
+    actual, expected = (
+        value if isinstance(value, (tuple, list)) else (value,) for value in (actual, expected)
+    )
+    assert len(actual) == len(expected)
+    for ours, theirs in zip(actual, expected, strict=True):
+        assert ours.dtype == theirs.dtype
+        assert ours.shape == theirs.shape
+        torch.testing.assert_close(ours, theirs, rtol=1e-5, atol=1e-6, equal_nan=True)
+
+
+def _sparse(
+    *shape: int, seed: int = 0, share: float = 0.5, dtype: torch.dtype = torch.float32
+) -> torch.Tensor:
+    generator = torch.Generator().manual_seed(seed)
+    values = torch.randn(shape, generator=generator) * 4
+    return (values * (torch.rand(shape, generator=generator) < share)).to(dtype)
+
+
+# Each takes a tensor of shape [6, 5].
+_FUNCTIONS: dict[str, _Function] = {
+    "nonzero": torch.nonzero,
+    "nonzero_as_tuple": lambda x: torch.nonzero(x, as_tuple=True),
+    "argwhere": torch.argwhere,
+    "where": lambda x: torch.where(x > 0),
+    "masked_select": lambda x: x.masked_select(x > 0.5),
+    "masked_select_row": lambda x: x.masked_select(x[0] > 0),
+    "masked_select_column": lambda x: x.masked_select(x[:, :1] > 0),
+    "mask": lambda x: x[x > 0],
+    "mask_of_rows": lambda x: x[x[:, 0] > 0],
+    "mask_of_columns": lambda x: x[:, x[0] > 0],
+    "mask_and_index": lambda x: x[x[:, 0] > 0, torch.tensor([1])],
+    "index_and_mask": lambda x: x[torch.tensor([2]), x[0] > 0],
+    "two_masks": lambda x: x[x[:, 0] > -100, :][:, x[0] > 0],
+    "mask_between": lambda x: x.reshape(2, 3, 5)[:, x[:3, 0] > 0, 1:],
+    "mask_of_matrix": lambda x: x.reshape(2, 3, 5)[x.reshape(2, 3, 5)[..., 0] > 0],
+    "unique": torch.unique,
+    "unique_inverse": lambda x: torch.unique(x.round(), return_inverse=True),
+    "unique_counts": lambda x: torch.unique(x.round(), return_counts=True),
+    "unique_all": lambda x: torch.unique(x.round(), return_inverse=True, return_counts=True),
+    "unique_bool": lambda x: torch.unique(x > 0, return_inverse=True, return_counts=True),
+    "unique_consecutive": lambda x: torch.unique_consecutive(
+        x.sign(), return_inverse=True, return_counts=True
+    ),
+    "repeat_interleave": lambda x: torch.repeat_interleave(x[:, 0].abs().long()),
+    # In composition with what computes, reduces, joins and reshapes.
+    "computed": lambda x: (x[x > 0] * 2).exp() + 1,
+    "reduced": lambda x: x[x > 0].sum() / x.numel(),
+    "softmax": lambda x: x[x[:, 0] > 0].softmax(-1),
+    "softmax_of_found": lambda x: x[x > 0].softmax(0),
+    "matmul": lambda x: x[x[:, 0] > 0] @ x.T,
+    "gram": lambda x: x[x[:, 0] > 0] @ x[x[:, 0] > 0].T,
+    "joined": lambda x: torch.cat([x[x > 0], x[x < 0]]),
+    "nested": lambda x: torch.unique(x[x > 0].round(), return_counts=True),
+    "gathered": lambda x: x[torch.nonzero(x)[:, 0]],
+    "sorted": lambda x: x[x > 0].sort(descending=True),
+    "filled": lambda x: torch.zeros_like(x[x > 0]) + torch.ones(1),
+    "counted": lambda x: torch.arange(x[x > 0].shape[0]) * 2,
+    "size_as_value": lambda x: x * x[x > 0].shape[0],
+    "written": lambda x: x.masked_scatter(x > 0, x[x > 0] * 2),
+    "constants": lambda x: x[torch.tensor([True, False, True, True, False, True])],
+    "several": lambda x: (x[x > 0], torch.nonzero(x), x.sum()),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("way", _WAYS.values(), ids=_WAYS.keys())
+@pytest.mark.parametrize("name", _FUNCTIONS)
+def test_results_are_eagers(name: str, way: Callable[..., Any]) -> None:
+    function = _FUNCTIONS[name]
+    run = way(function, _sparse(6, 5))
+    for seed, share in enumerate((0.5, 0.0, 1.0, 0.1)):
+        x = _sparse(6, 5, seed=seed, share=share)
+        _assert_same(run(x), function(x))
+
+
+_DTYPES = [torch.float64, torch.float16, torch.bfloat16, torch.int64, torch.int32, torch.int8, torch.uint8]
+
+
+@pytest.mark.parametrize("dtype", [*_DTYPES, torch.bool], ids=str)
+def test_dtypes(dtype: torch.dtype) -> None:
+    def function(x: torch.Tensor) -> Any:
+        return torch.nonzero(x), x[x != 0], *torch.unique(x, return_inverse=True, return_counts=True)
+
+    run = _ahead_of_time(function, _sparse(6, 5, dtype=dtype))
+    for share in (0.5, 0.0, 1.0):
+        x = _sparse(6, 5, share=share, dtype=dtype)
+        _assert_same(run(x), function(x))
+
+
+@pytest.mark.parametrize("shape", [(0,), (1,), (0, 3), (3, 0), (1, 1), (2, 1, 3)], ids=str)
+@pytest.mark.parametrize("name", ["nonzero", "mask", "unique", "repeat_interleave", "argwhere"])
+def test_empty_and_single(name: str, shape: tuple[int, ...]) -> None:
+    functions = {
+        **_FUNCTIONS,
+        "repeat_interleave": lambda x: torch.repeat_interleave(x.flatten().abs().long()),
+    }
+    x = _sparse(*shape, share=1.0)
+    _assert_same(_ahead_of_time(functions[name], x)(x), functions[name](x))
+
+
+def test_special_values() -> None:
+    x = torch.tensor([0.0, -0.0, float("nan"), float("inf"), -float("inf"), 1e-40, float("nan"), -0.0, 0.0])
+
+    def function(x: torch.Tensor) -> Any:
+        return torch.nonzero(x), x[x != 0], *torch.unique(x, return_inverse=True, return_counts=True)
+
+    _assert_same(_ahead_of_time(function, x)(x), function(x))
+
+
+@pytest.mark.parametrize("name", ["nonzero", "mask", "mask_of_rows", "unique_all", "matmul"])
+def test_strides(name: str) -> None:
+    function = _FUNCTIONS[name]
+    run = _ahead_of_time(function, _sparse(6, 5))
+    for x in (_sparse(5, 6).T, _sparse(12, 10)[::2, ::2], _sparse(6, 1).expand(6, 5)):
+        _assert_same(run(x), function(x))
+
+
+@pytest.mark.parametrize(
+    "name", ["nonzero", "mask", "mask_of_rows", "unique_all", "computed", "gram", "softmax_of_found"]
+)
+def test_symbolic_sizes(name: str) -> None:
+    """One build for all numbers of rows, 1 included."""
+    function = _FUNCTIONS[name]
+    rows = torch.export.Dim("rows", min=1, max=64)
+    program = torch.export.export(
+        _Model(function), (_sparse(6, 5),), dynamic_shapes={"args": ({0: rows},)}, strict=False
+    )
+    run = ingot.compile(program, **_WHOLE)
+    for count in (1, 2, 6, 33):
+        x = _sparse(count, 5, seed=count)
+        _assert_same(run(x), function(x))
+
+
+def test_detection() -> None:
+    """Boxes above a threshold, sorted by score, with their classes: the end of a detector."""
+
+    def function(boxes: torch.Tensor, scores: torch.Tensor) -> Any:
+        best, classes = scores.max(dim=1)
+        kept = best > 0.5
+        order = best[kept].argsort(descending=True)
+        return boxes[kept][order], best[kept][order], classes[kept][order]
+
+    args = (torch.rand(50, 4), torch.rand(50, 7))
+    for way in _WAYS.values():
+        run = way(function, *args)
+        for seed in range(3):
+            torch.manual_seed(seed)
+            args = (torch.rand(50, 4), torch.rand(50, 7) * (0.4 + 0.3 * seed))
+            _assert_same(run(*args), function(*args))
+
+
+def test_asserted_sizes_are_checked() -> None:
+    """What the program asserts of a size that only a run knows holds, or the run fails."""
+
+    def function(x: torch.Tensor) -> torch.Tensor:
+        found = x[x > 0]
+        torch._check(found.shape[0] >= 3)
+        torch._check(found.shape[0] <= 10)
+        return found * 2
+
+    for way in _WAYS.values():
+        run = way(function, torch.ones(6))
+        _assert_same(run(torch.ones(6)), torch.full((6,), 2.0))
+        with pytest.raises((ingot.Error, RuntimeError)):
+            run(torch.tensor([1.0, -1.0, -1.0, -1.0, -1.0, 2.0]))
+        _assert_same(run(torch.ones(6)), torch.full((6,), 2.0))
+
+
+def test_negative_repeats_are_rejected() -> None:
+    run = _ahead_of_time(torch.repeat_interleave, torch.tensor([1, 2]))
+    _assert_same(run(torch.tensor([3, 0])), torch.tensor([0, 0, 0]))
+    with pytest.raises(ingot.Error, match="negative"):
+        run(torch.tensor([3, -1]))
+
+
+def test_sizes_that_have_to_be_equal() -> None:
+    """torch joins the symbols of two sizes: the second is checked."""
+
+    def function(x: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
+        found = x[x > 0]
+        torch._check(found.shape[0] == y.shape[0])
+        return found + y
+
+    program = _exported(function, torch.tensor([1.0, -1.0, 2.0]), torch.ones(2))
+    run = ingot.compile(program, **_WHOLE)
+    _assert_same(run(torch.tensor([-1.0, 3.0, 2.0]), torch.ones(2)), torch.tensor([4.0, 3.0]))
+    with pytest.raises((ingot.Error, RuntimeError)):
+        run(torch.tensor([3.0, 3.0, 2.0]), torch.ones(2))
+
+
+def test_files(tmp_path: Path) -> None:
+    """The same from a .pt2 file, without torch's help, and from an engine file."""
+    function = _FUNCTIONS["several"]
+    torch.export.save(_exported(function, _sparse(6, 5)), tmp_path / "model.pt2")
+    ingot.build(tmp_path / "model.pt2").save(tmp_path / "model.ingot")
+    engine = ingot.Engine.load(tmp_path / "model.ingot")
+    for share in (0.5, 0.0, 1.0):
+        x = _sparse(6, 5, share=share)
+        _assert_same(list(engine(x)), list(function(x)))
+
+
+def test_item_in_torch() -> None:
+    """Parts around what torch runs pass such sizes on."""
+
+    def function(x: torch.Tensor) -> torch.Tensor:
+        found = x[x > 0] * 2
+        return torch.special.bessel_j0(found) + found
+
+    program = _exported(function, _sparse(6, 5))
+    run = ingot.compile(program, check_speed=False, min_block_size=1)
+    for share in (0.5, 0.0, 1.0):
+        x = _sparse(6, 5, share=share)
+        _assert_same(run(x), function(x))
