@@ -4,11 +4,21 @@ define_property(GLOBAL PROPERTY INGOT_RUNTIME_FOLDERS)
 define_property(GLOBAL PROPERTY INGOT_COMPILER_FOLDERS)
 define_property(GLOBAL PROPERTY INGOT_DECLARED_FOLDERS)
 
+if(WIN32)
+  set(INGOT_OTHER_SYSTEM posix)
+else()
+  set(INGOT_OTHER_SYSTEM windows)
+endif()
+
 # ingot_folder(PATH LIBRARY runtime|compiler [LINK targets...]): PATH is below src/. A folder without sources is skipped.
 function(ingot_folder path)
   cmake_parse_arguments(PARSE_ARGV 1 arg "" "LIBRARY" "LINK")
   set_property(GLOBAL APPEND PROPERTY INGOT_DECLARED_FOLDERS ${path})
+  if(arg_LIBRARY STREQUAL compiler AND NOT INGOT_COMPILER)
+    return()
+  endif()
   file(GLOB_RECURSE sources CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/src/${path}/*.cpp)
+  list(FILTER sources EXCLUDE REGEX "/${INGOT_OTHER_SYSTEM}/[^/]*$")  # what differs between systems is in folders of theirs
   if(NOT sources)
     return()
   endif()
@@ -22,6 +32,9 @@ function(ingot_folder path)
   target_include_directories(ingot_src_${name} SYSTEM PRIVATE ${INGOT_XXHASH_INCLUDE} ${INGOT_SODIUM_INCLUDE}
                              ${INGOT_HIREDIS_INCLUDE} ${INGOT_CURL_INCLUDE})
   add_dependencies(ingot_src_${name} ingot_schemas)
+  if(WIN32)
+    target_compile_definitions(ingot_src_${name} PRIVATE INGOT_BUILDS_LIBRARY)  # what has INGOT_API is exported
+  endif()
   string(TOUPPER ${arg_LIBRARY} library)
   set_property(GLOBAL APPEND PROPERTY INGOT_${library}_FOLDERS ingot_src_${name})
 endfunction()

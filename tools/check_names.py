@@ -14,6 +14,7 @@ from pathlib import Path
 from source_files import report, root_argument, tracked_files
 
 RAW_STRING = re.compile(r'R"(\w*)\(.*?\)\1"', re.S)
+OTHER_SYSTEM = ("/windows/", "/posix/")  # folders of which a build has one
 FOLDER = re.compile(r"^ *ingot_folder\(([\w/]+)", re.MULTILINE)
 OUTER = re.compile(r"^namespace ([\w:]+) \{", re.MULTILINE)
 ANONYMOUS = re.compile(r"^namespace \{$(.*?)^\}  // namespace$", re.MULTILINE | re.DOTALL)
@@ -66,12 +67,21 @@ def check(root: Path) -> list[str]:
             for name, meaning in definitions(text, file.suffix == ".h").items():
                 where[max(owners, key=len), name][path] = meaning
     problems = []
-    for (_, name), files in sorted(where.items()):
-        is_one_alias = len(set(files.values())) == 1 and all(files.values())
-        if len(files) > 1 and not is_one_alias:
-            first, *others = sorted(files)
-            problems.append(f"{first}: {name} is defined in {', '.join(others)} too")
-    return problems
+    for (_, name), all_files in sorted(where.items()):
+        for other in OTHER_SYSTEM:
+            problems += problems_of(
+                name, {path: meaning for path, meaning in all_files.items() if other not in path}
+            )
+    return list(dict.fromkeys(problems))
+
+
+def problems_of(name: str, files: dict[str, str]) -> list[str]:
+    """files: those that define the name in one build."""
+    is_one_alias = len(set(files.values())) == 1 and all(files.values())
+    if len(files) < 2 or is_one_alias:
+        return []
+    first, *others = sorted(files)
+    return [f"{first}: {name} is defined in {', '.join(others)} too"]
 
 
 def main() -> int:

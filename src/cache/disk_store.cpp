@@ -1,9 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cache/disk_store.h"
 
-#include <signal.h>
-#include <unistd.h>
-
 #include <algorithm>
 #include <cerrno>
 #include <chrono>
@@ -14,6 +11,8 @@
 
 #include "cache/entry.h"
 #include "support/error.h"
+#include "support/paths.h"
+#include "support/process.h"
 
 namespace ingot::core {
 namespace {
@@ -37,8 +36,8 @@ bool is_hexadecimal(std::string_view name, size_t digits) {
 
 std::vector<std::string> names_in(const std::filesystem::path& folder, const FileSystem& files) {
   std::vector<std::string> names;
-  files.list(folder.c_str(), &names, [](void* all, const char* name) {
-    static_cast<std::vector<std::string>*>(all)->emplace_back(name);
+  files.list(folder.c_str(), &names, [](void* all, const PathChar* name) {
+    static_cast<std::vector<std::string>*>(all)->push_back(to_text(name));
   });
   return names;
 }
@@ -46,7 +45,7 @@ std::vector<std::string> names_in(const std::filesystem::path& folder, const Fil
 std::filesystem::path temporary_name(const std::filesystem::path& folder) {
   std::random_device random;
   const uint64_t number = uint64_t{random()} << 32 | random();
-  return folder / fmt::format("{}{}-{:016x}", kTemporary, ::getpid(), number);
+  return folder / fmt::format("{}{}-{:016x}", kTemporary, process_id(), number);
 }
 
 }  // namespace
@@ -170,7 +169,7 @@ std::string DiskStore::why_unusable() {
   if (files_.describe(options_.folder.c_str(), true, &facts) < 0) return std::strerror(errno);
   if (facts.type == FileType::kNone) return std::strerror(error);
   if (facts.type != FileType::kFolder) return "it is not a folder";
-  if (facts.owner != ::geteuid()) return "it belongs to another user, whose code would run";
+  if (facts.owner != current_user()) return "it belongs to another user, whose code would run";
   constexpr uint32_t kOthers = 077;
   if ((facts.permissions & kOthers) != 0) return "others may enter it: chmod 700, or give another folder";
   return "";
@@ -286,17 +285,17 @@ void DiskStore::touch(const std::filesystem::path& path) {
 }
 
 void DiskStore::remove_if_abandoned(const std::filesystem::path& path) {
-  const std::string name = path.filename().string();
+  const std::string name = to_text(path.filename());
   const int writer = std::atoi(name.c_str() + kTemporary.size());
   FileFacts facts;
-  if (writer <= 0 || ::kill(writer, 0) == 0 || errno != ESRCH) return;
+  if (writer <= 0 || !is_process_gone(writer)) return;
   if (files_.describe(path.c_str(), false, &facts) < 0 || facts.type != FileType::kRegular) return;
   const uint64_t modified = facts.version.modified / kNanoseconds, now = options_.seconds();
   if (std::max(modified, now) - std::min(modified, now) > kAbandoned) files_.remove(path.c_str());
 }
 
 void DiskStore::report(std::string_view what, const std::filesystem::path& path, std::string_view why) {
-  if (options_.report) options_.report(fmt::format("cache: cannot {} '{}': {}", what, path.string(), why));
+  if (options_.report) options_.report(fmt::format("cache: cannot {} '{}': {}", what, to_text(path), why));
 }
 
 void DiskStore::report_errno(std::string_view what, const std::filesystem::path& path) {

@@ -11,6 +11,7 @@
 #include "engine/validate_engine.h"
 #include "support/error.h"
 #include "support/parallel.h"
+#include "support/paths.h"
 
 namespace ingot::core {
 namespace {
@@ -208,7 +209,7 @@ void EngineFile::require_unchanged() const {
 
 void EngineFile::refuse_change(std::string_view section) const {
   const std::string file = map_ == nullptr ? "the memory that holds the engine"
-                                           : fmt::format("the file '{}'", map_->path().string());
+                                           : fmt::format("the file '{}'", to_text(map_->path()));
   throw UserError("INGOT-U211", fmt::format("{} changed after it was loaded, in section '{}'", file, section),
                   "restore the file and load it again; use memory=\"copy\" if others write to it");
 }

@@ -1,17 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/memory.h"
 
-#include <sys/mman.h>
-
 #include <algorithm>
 #include <cstdint>
-#include <cstdlib>
 #include <utility>
 
 #include <fmt/core.h>
 
 #include "support/error.h"
 #include "support/file.h"
+#include "support/system_memory.h"
 #include "support/text.h"
 
 namespace ingot::core {
@@ -46,15 +44,14 @@ std::shared_ptr<std::byte> allocate_memory(size_t bytes, const MemoryAllocator* 
   const bool large = bytes >= 2 * kHugePage;
   const size_t alignment = large ? kHugePage : kAlignment;
   const bool absurd = bytes > SIZE_MAX / 2;
-  void* memory =
-      absurd ? nullptr : std::aligned_alloc(alignment, round_up(bytes == 0 ? 1 : bytes, alignment));
+  void* memory = absurd ? nullptr : allocate_aligned(round_up(bytes == 0 ? 1 : bytes, alignment), alignment);
   if (memory == nullptr) {
     throw DeviceError("INGOT-D301",
                       fmt::format("out of memory: the system cannot allocate {}", format_bytes(bytes)),
                       "use smaller shapes or free memory");
   }
-  if (large) madvise(memory, bytes, MADV_HUGEPAGE);
-  return {static_cast<std::byte*>(memory), [](std::byte* data) { std::free(data); }};
+  if (large) prefer_huge_pages(memory, bytes);
+  return {static_cast<std::byte*>(memory), [](std::byte* data) { release_aligned(data); }};
 }
 
 FileCopy read_copy(const std::filesystem::path& path) {

@@ -10,6 +10,7 @@
 #include <fmt/core.h>
 
 #include "cache/entry.h"
+#include "support/paths.h"
 
 namespace ingot::core {
 namespace {
@@ -46,7 +47,7 @@ Digest mark_of(const WeightsFiles& files) {
   std::string text;
   for (const WeightsFile& file : files) {
     if (file.version == FileVersion{}) return {};
-    text += fmt::format("{} {} {}\n", file.path.string(), file.version.size, file.version.modified);
+    text += fmt::format("{} {} {}\n", to_text(file.path), file.version.size, file.version.modified);
   }
   return digest(as_bytes(text));
 }

@@ -10,6 +10,7 @@
 #include "runtime/memory.h"
 #include "support/error.h"
 #include "support/parallel.h"
+#include "support/paths.h"
 
 namespace ingot::core {
 namespace {
@@ -125,7 +126,7 @@ std::vector<bool> kept_sources(const EngineData& data) {
 
 // "the weights of 'a.safetensors' and 3 other files"
 std::string names_of(const WeightsFiles& files) {
-  const std::string first = files.empty() ? "" : files.front().path.string();
+  const std::string first = files.empty() ? "" : to_text(files.front().path);
   if (files.size() < 2) return fmt::format("the weights of '{}'", first);
   return fmt::format("the weights of '{}' and {} other file{}", first, files.size() - 1,
                      files.size() == 2 ? "" : "s");

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/snapshot.h"
+#include "support/paths.h"
 
 namespace ingot::core {
 namespace {
@@ -10,7 +11,7 @@ std::shared_ptr<const EngineData> data_now(const std::shared_ptr<const Engine>& 
   if (weights->refitted.empty()) return {engine, &engine->data()};
   auto data = std::make_shared<EngineData>(engine->data());
   data->weights_files.clear();
-  for (const std::filesystem::path& file : weights->files) data->weights_files.push_back(file.string());
+  for (const std::filesystem::path& file : weights->files) data->weights_files.push_back(to_text(file));
   if (!weights->files.empty()) return data;
   for (const auto& [index, digest] : weights->refitted) {
     SourceWeight& source = data->sources[index];

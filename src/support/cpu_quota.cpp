@@ -1,17 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "support/cpu_quota.h"
 
-#include <sched.h>
-
 #include <algorithm>
 #include <charconv>
 #include <cmath>
 #include <string>
-#include <thread>
 #include <vector>
 
 #include "support/error.h"
 #include "support/file.h"
+#include "support/system_threads.h"
 #include "support/thread_pool.h"
 
 namespace ingot::core {
@@ -64,20 +62,6 @@ bool lists_cpu(std::string_view controllers) {
   return false;
 }
 
-// Threads that the affinity mask allows.
-int affinity_threads() {
-  constexpr int kMostCpus = 1 << 16;
-  for (int cpus = 1024; cpus <= kMostCpus; cpus *= 2) {  // the system call fails if the mask is too small
-    cpu_set_t* mask = CPU_ALLOC(cpus);
-    if (mask == nullptr) break;
-    const size_t size = CPU_ALLOC_SIZE(cpus);
-    const int count = ::sched_getaffinity(0, size, mask) == 0 ? CPU_COUNT_S(size, mask) : 0;
-    CPU_FREE(mask);
-    if (count > 0) return count;
-  }
-  return std::max(1, static_cast<int>(std::thread::hardware_concurrency()));
-}
-
 }  // namespace
 
 std::optional<double> cpu_quota(std::string_view groups, const std::filesystem::path& root) {
@@ -98,7 +82,7 @@ std::optional<double> cpu_quota(std::string_view groups, const std::filesystem::
 }
 
 int available_threads() {
-  const int threads = affinity_threads();
+  const int threads = allowed_threads();
   const auto quota = cpu_quota(read_or_empty("/proc/self/cgroup"), "/sys/fs/cgroup");
   if (!quota || *quota >= threads) return threads;
   return std::max(1, static_cast<int>(std::ceil(*quota)));

@@ -10,6 +10,7 @@
 
 #include "support/error.h"
 #include "support/file_errors.h"
+#include "support/paths.h"
 
 namespace ingot::core {
 namespace {
@@ -48,7 +49,7 @@ class ReadHandle {
 
 void fail_on_file(std::string_view action, const std::filesystem::path& path, int error) {
   std::string message =
-      fmt::format("cannot {} '{}': {}", action, path.string(), std::generic_category().message(error));
+      fmt::format("cannot {} '{}': {}", action, to_text(path), std::generic_category().message(error));
   if (blames_the_path(error)) {
     throw UserError("INGOT-U120", std::move(message),
                     error == EISDIR ? "pass the path of a file" : "check the path and its permissions");

@@ -1,9 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <unistd.h>
-
 #include <array>
 #include <cerrno>
-#include <climits>
 #include <random>
 #include <utility>
 
@@ -12,6 +9,8 @@
 #include "support/error.h"
 #include "support/file.h"
 #include "support/file_errors.h"
+#include "support/paths.h"
+#include "support/process.h"
 
 namespace ingot::core {
 namespace {
@@ -20,11 +19,12 @@ constexpr size_t kBuffer = size_t{256} << 10;
 constexpr int64_t kWindow = 4 << 20;  // bytes written back at once; two windows may be in flight
 constexpr int kAttempts = 16;         // temporary names tried
 constexpr int kMostLinks = 40;
+constexpr size_t kLongestPath = size_t{1} << 15;  // characters
 
 std::filesystem::path random_name(const std::filesystem::path& folder) {
   std::random_device random;
   const uint64_t number = uint64_t{random()} << 32 | random();
-  return folder / fmt::format(".ingot-{}-{:016x}.tmp", ::getpid(), number);
+  return folder / fmt::format(".ingot-{}-{:016x}.tmp", process_id(), number);
 }
 
 // "." for a bare file name.
@@ -39,10 +39,10 @@ FileFacts describe(const std::filesystem::path& path, bool follow, const FileSys
 }
 
 std::filesystem::path read_link(const std::filesystem::path& path, const FileSystem& files) {
-  std::array<char, PATH_MAX> target{};
+  std::array<PathChar, kLongestPath> target;
   const int64_t length = files.read_link(path.c_str(), target.data(), target.size());
   if (length < 0) fail_on_file("write", path, errno);
-  return std::string(target.data(), static_cast<size_t>(length));
+  return std::filesystem::path::string_type(target.data(), static_cast<size_t>(length));
 }
 
 // The path of the file, existing or not, that opening `path` for writing would create or replace.
@@ -58,7 +58,7 @@ void require_writable_type(const std::filesystem::path& path, const FileFacts& f
   if (facts.type == FileType::kFolder) fail_on_file("write", path, EISDIR);
   if (facts.type != FileType::kOther) return;
   throw UserError("INGOT-U120",
-                  fmt::format("cannot write '{}': it is a block device or a socket", path.string()),
+                  fmt::format("cannot write '{}': it is a block device or a socket", to_text(path)),
                   "pass the path of a file");
 }
 
@@ -76,7 +76,8 @@ FileWriter::FileWriter(const std::filesystem::path& path, const FileSystem& file
   }
   target_ = follow_links(path_, files_);
   const FileFacts found = describe(target_, false, files_);
-  if (found.device != old_.device || found.number != old_.number) fail_on_file("write", path_, ESTALE);
+  if (found.device != old_.device || found.number != old_.number)
+    fail_on_file("write", path_, kFileWasReplaced);
   create();
 }
 

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "support/fork.h"
 
-#include <pthread.h>
-#include <unistd.h>
-
+#include "support/file_system.h"
+#include "support/process.h"
 #include "support/wait_word.h"
 
 namespace ingot::core {
@@ -47,12 +46,12 @@ void enter_child() {
   forks.fetch_add(1, std::memory_order_release);
   for (ClosedFile* slot = closed_files.load(); slot != nullptr; slot = slot->next) {
     const int file = slot->file.exchange(-1);
-    if (file >= 0) ::close(file);
+    if (file >= 0) kSystemFiles.close(file);
   }
 }
 
 // Registered when the library is loaded: later, a fork by another thread could come first.
-__attribute__((constructor)) void watch_forks() { ::pthread_atfork(nullptr, nullptr, enter_child); }
+__attribute__((constructor)) void watch_forks() { call_in_children(enter_child); }
 
 uint32_t count_bits() { return fork_count() << 2; }
 

@@ -1,9 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "support/key_files.h"
 
-#include <fcntl.h>
-#include <unistd.h>
-
 #include <cerrno>
 #include <charconv>
 #include <sstream>
@@ -16,10 +13,12 @@
 #include "support/file.h"
 #include "support/file_errors.h"
 #include "support/hash.h"
+#include "support/paths.h"
 
 namespace ingot::core {
 namespace {
 
+constexpr uint32_t kForUser = 0600, kForAll = 0644;  // permissions
 constexpr std::string_view kSecretKind = "ingot-secret-key";
 constexpr std::string_view kPublicKind = "ingot-public-key";
 using KeyBytes = std::array<std::byte, 32>;
@@ -27,18 +26,19 @@ static_assert(std::is_same_v<KeyBytes, PublicKey> && std::is_same_v<KeyBytes, Se
 
 [[noreturn]] void refuse_keys(const std::filesystem::path& path, std::string_view problem,
                               std::string_view advice) {
-  throw UserError("INGOT-U225", fmt::format("'{}' {}", path.string(), problem), std::string(advice));
+  throw UserError("INGOT-U225", fmt::format("'{}' {}", to_text(path), problem), std::string(advice));
 }
 
 // Exclusively: a key that is overwritten is lost.
-void write_key(const std::filesystem::path& path, std::string_view line, mode_t mode) {
-  const int file = ::open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, mode);
+void write_key(const std::filesystem::path& path, std::string_view line, uint32_t permissions) {
+  const int file = kSystemFiles.create_limited(path.c_str(), permissions);
   if (file < 0 && errno == EEXIST)
     refuse_keys(path, "exists already, and a key that is overwritten is lost", "give another name");
   if (file < 0) fail_on_file("create", path, errno);
-  const bool is_whole = ::write(file, line.data(), line.size()) == static_cast<ssize_t>(line.size());
+  const bool is_whole =
+      kSystemFiles.write(file, line.data(), line.size()) == static_cast<int64_t>(line.size());
   const int failure = errno;
-  ::close(file);
+  kSystemFiles.close(file);
   if (!is_whole) fail_on_file("write", path, failure);
 }
 
@@ -76,9 +76,10 @@ std::vector<KeyBytes> read_keys(const std::filesystem::path& path, std::string_v
 PublicKey create_key_files(const std::filesystem::path& path) {
   const SecretKey secret = make_secret_key();
   const PublicKey open = public_key_of(secret);
-  write_key(path, fmt::format("{} {}\n", kSecretKind, hex(secret)), S_IRUSR | S_IWUSR);
-  write_key(path.string() + ".pub", fmt::format("{} {}\n", kPublicKind, hex(open)),
-            S_IRUSR | S_IWUSR | S_IRGRP | S_IROTH);
+  write_key(path, fmt::format("{} {}\n", kSecretKind, hex(secret)), kForUser);
+  std::filesystem::path public_path = path;
+  public_path += ".pub";
+  write_key(public_path, fmt::format("{} {}\n", kPublicKind, hex(open)), kForAll);
   return open;
 }
 

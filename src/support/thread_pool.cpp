@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "support/thread_pool.h"
 
-#include <signal.h>
-
 #include <algorithm>
 #include <atomic>
 #include <chrono>
@@ -15,6 +13,7 @@
 
 #include "support/error.h"
 #include "support/fork.h"
+#include "support/system_threads.h"
 #include "support/wait_word.h"
 
 namespace ingot::core {
@@ -105,22 +104,6 @@ void finish(Slot& slot, int worker) {
   while (!is_done()) sleep_while(slot.state, kAwaited);
 }
 
-// Keeps signals away from the workers: they are for the threads of the host program.
-class BlockedSignals {
- public:
-  BlockedSignals() {
-    sigset_t all;
-    sigfillset(&all);
-    ::pthread_sigmask(SIG_SETMASK, &all, &before_);
-  }
-  BlockedSignals(const BlockedSignals&) = delete;
-  BlockedSignals& operator=(const BlockedSignals&) = delete;
-  ~BlockedSignals() { ::pthread_sigmask(SIG_SETMASK, &before_, nullptr); }
-
- private:
-  sigset_t before_;
-};
-
 template <typename Function>
 void start_or_release(std::atomic<bool>& held, Function start) {
   try {
@@ -183,7 +166,7 @@ void ThreadPool::State::start(std::chrono::microseconds spin) {
       slot.state.store(kIdle, std::memory_order_relaxed);
       const int worker = static_cast<int>(i) + 1;
       workers.emplace_back([&slot, worker, spin] { work(slot, worker, spin); });
-      ::pthread_setname_np(workers.back().native_handle(), ("ingot-" + std::to_string(worker)).c_str());
+      name_thread(workers.back(), "ingot-" + std::to_string(worker));
     }
     started.store(true, std::memory_order_release);
   } catch (const std::system_error& error) {

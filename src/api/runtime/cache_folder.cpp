@@ -14,6 +14,7 @@
 #include "runtime/memory.h"
 #include "support/error.h"
 #include "support/json_writer.h"
+#include "support/paths.h"
 
 using namespace ingot::core;
 
@@ -28,12 +29,11 @@ class OpenStore {
       throw UserError("INGOT-U022", "this process has no cache on disk",
                       "give a folder, or set INGOT_ENGINE_CACHE_DIR");
     const uint64_t limit = own == nullptr ? HostOptions{}.cache_limit : own->limit();
-    store_.emplace(
-        DiskStoreOptions{.folder = folder == nullptr ? own->folder() : std::filesystem::path(folder),
-                         .create = create,
-                         .limit = limit,
-                         .report = [this](const std::string& line) { problem_ = line; },
-                         .seconds = {}});
+    store_.emplace(DiskStoreOptions{.folder = folder == nullptr ? own->folder() : to_path(folder),
+                                    .create = create,
+                                    .limit = limit,
+                                    .report = [this](const std::string& line) { problem_ = line; },
+                                    .seconds = {}});
     if (store_->is_usable()) return;
     throw UserError("INGOT-U022", problem_, "give the folder of a cache, which is yours alone (mode 0700)");
   }
@@ -50,7 +50,7 @@ std::string list_entries(const char* folder) {
   OpenStore store(folder);
   JsonWriter json;
   json.begin_object();
-  json.field("folder", store->folder().string());
+  json.field("folder", to_text(store->folder()));
   json.key("entries").begin_array();
   uint64_t bytes = 0;
   for (const StoredEntry& entry : store->list()) {
@@ -176,7 +176,7 @@ ingot_status* ingot_cache_bundle(const char* folder, const char* path, ingot_tex
     api::require(json, "json");
     OpenStore store(folder);
     BundleTotals totals;
-    write_file_atomically(path, [&](const Sink& sink) { totals = write_bundle(*store, sink); });
+    write_file_atomically(to_path(path), [&](const Sink& sink) { totals = write_bundle(*store, sink); });
     *json = describe_bundle(totals);
   });
 }
@@ -186,7 +186,7 @@ ingot_status* ingot_cache_unbundle(const char* folder, const char* path, ingot_t
     api::require(path, "path");
     api::require(json, "json");
     OpenStore store(folder, true);
-    const FileCopy bundle = read_copy(path);
+    const FileCopy bundle = read_copy(to_path(path));
     *json = describe_bundle(add_bundle(*store, bundle.bytes()));
   });
 }

@@ -4,11 +4,12 @@
 
 #include "api/runtime/checks.h"
 #include "api/runtime/guard.h"
+#include "support/paths.h"
 
 using namespace ingot::core;
 
 struct ingot_file {
-  explicit ingot_file(const char* path) : writer(path) {}
+  explicit ingot_file(const char* path) : writer(to_path(path)) {}
   FileWriter writer;
 };
 

@@ -5,6 +5,7 @@
 
 #include "api/runtime/host_access.h"
 #include "support/error.h"
+#include "support/paths.h"
 
 namespace ingot::core::api {
 namespace {
@@ -45,7 +46,7 @@ void require_unchanged_model(const ingot_engine& handle) {
     if (file == nullptr || file->version() == file->opened_version()) continue;
     throw UserError(
         "INGOT-U211",
-        fmt::format("the file '{}' changed after an engine was built from it", file->path().string()),
+        fmt::format("the file '{}' changed after an engine was built from it", to_text(file->path())),
         "rebuild the engine");
   }
 }

@@ -4,7 +4,6 @@
 #include <array>
 #include <atomic>
 #include <charconv>
-#include <cstdlib>
 #include <filesystem>
 #include <memory>
 #include <string_view>
@@ -12,7 +11,9 @@
 
 #include <fmt/core.h>
 
+#include "support/environment.h"
 #include "support/error.h"
+#include "support/paths.h"
 #if __has_include("backends/cpu/execute/execute.h")
 #include "backends/cpu/execute/execute.h"
 #endif
@@ -27,9 +28,8 @@ namespace ingot::core::api {
 namespace {
 
 int64_t read_variable(const char* name, int64_t fallback, int64_t most) {
-  const char* text = std::getenv(name);
-  if (text == nullptr || *text == '\0') return fallback;
-  const std::string_view value = text;
+  const std::string value = environment_variable(name);
+  if (value.empty()) return fallback;
   int64_t number = 0;
   const auto [end, error] = std::from_chars(value.data(), value.data() + value.size(), number);
   if (error != std::errc() || end != value.data() + value.size() || number < 0 || number > most) {
@@ -41,8 +41,7 @@ int64_t read_variable(const char* name, int64_t fallback, int64_t most) {
 
 // Invalid environment variables are reported by the first call that can fail, as for INGOT_THREADS.
 Logger logger_of_environment() {
-  const char* text = std::getenv("INGOT_LOG");
-  const std::string_view level = text == nullptr ? "" : text;
+  const std::string level = environment_variable("INGOT_LOG");
   if (level.empty() || level == "off") return {};
   if (level == "warning") return {&write_to_stderr, nullptr, LogLevel::kWarning};
   if (level == "info") return {&write_to_stderr, nullptr, LogLevel::kInfo};
@@ -61,8 +60,8 @@ constexpr auto kOptionVariables = std::to_array<std::string_view>(
 std::map<std::string, std::string, std::less<>> build_options_of_environment() {
   std::map<std::string, std::string, std::less<>> options;
   for (const std::string_view option : kOptionVariables) {
-    const char* value = std::getenv(variable_of(option).c_str());
-    if (value != nullptr && *value != '\0') options.emplace(option, value);
+    std::string value = environment_variable(variable_of(option).c_str());
+    if (!value.empty()) options.emplace(option, std::move(value));
   }
   return options;
 }
@@ -71,31 +70,25 @@ std::map<std::string, std::string, std::less<>> build_options_of_environment() {
 WritePolicy weights_policy_of_environment() {
   WritePolicies policies{.disk = WritePolicy::kBack};
   const std::string name = variable_of("cache_write_policy");
-  const char* text = std::getenv(name.c_str());
-  if (text != nullptr && *text != '\0' && !parse_write_policies(text, policies))
+  const std::string text = environment_variable(name.c_str());
+  if (!text.empty() && !parse_write_policies(text, policies))
     throw UserError("INGOT-U015", fmt::format("the environment variable {} is \"{}\"", name, text),
                     fmt::format("set it to {}, or unset it", kWritePolicyForm));
   return policies.disk;
 }
 
 // As it is where there is no working folder.
-std::filesystem::path absolute(const std::filesystem::path& path) {
+std::filesystem::path absolute_folder(const std::filesystem::path& path) {
   std::error_code failure;
   const std::filesystem::path found = std::filesystem::absolute(path, failure);
   return failure ? path : found;
 }
 
 std::filesystem::path cache_folder_of_environment() {
-  const auto variable = [](const char* name) {
-    const char* value = std::getenv(name);
-    return std::string(value == nullptr ? "" : value);
-  };
-  if (const std::string folder = variable("INGOT_ENGINE_CACHE_DIR"); !folder.empty())
-    return folder == "off" ? std::filesystem::path() : absolute(folder);
-  if (const std::string folder = variable("XDG_CACHE_HOME"); folder.starts_with('/'))
-    return std::filesystem::path(folder) / "ingot";
-  const std::string home = variable("HOME");
-  return home.starts_with('/') ? std::filesystem::path(home) / ".cache" / "ingot" : std::filesystem::path();
+  if (const std::string folder = environment_variable("INGOT_ENGINE_CACHE_DIR"); !folder.empty())
+    return folder == "off" ? std::filesystem::path() : absolute_folder(to_path(folder));
+  const std::filesystem::path folder = user_cache_folder();
+  return folder.empty() ? folder : folder / "ingot";
 }
 
 // Every executor that is linked into the runtime library: one for each folder of src/backends/ that is there.

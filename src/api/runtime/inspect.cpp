@@ -5,6 +5,7 @@
 #include "api/runtime/guard.h"
 #include "api/runtime/handles.h"
 #include "runtime/snapshot.h"
+#include "support/paths.h"
 
 using namespace ingot::core;
 
@@ -26,7 +27,7 @@ ingot_status* ingot_inspect_file(const char* path, ingot_text** json) {
   return api::guard([&] {
     api::require(path, "path");
     api::require(json, "json");
-    const auto file = open_copy(path);
+    const auto file = open_copy(to_path(path));
     *json = api::make_text(inspect_json(file->data(), file.get()));
   });
 }

@@ -11,6 +11,7 @@
 #include "runtime/memory.h"
 #include "runtime/snapshot.h"
 #include "support/error.h"
+#include "support/paths.h"
 
 using namespace ingot::core;
 
@@ -59,7 +60,7 @@ std::shared_ptr<const EngineData> data_to_write(const ingot_engine& engine,
   const auto data = engine.engine == nullptr ? engine.data : snapshot(engine.engine);
   if (data->weights_files.empty() || folder.empty()) return data;
   auto named = std::make_shared<EngineData>(*data);
-  for (std::string& file : named->weights_files) file = api::name_from(folder, file);
+  for (std::string& file : named->weights_files) file = api::name_from(folder, to_path(file));
   return named;
 }
 
@@ -76,8 +77,9 @@ void write_current(const ingot_engine& engine, const Sink& sink, const std::file
 }  // namespace
 
 void ingot::core::api::save(const ingot_engine& handle, const char* path, const WriteWatch& watch) {
-  const std::filesystem::path folder = std::filesystem::absolute(path).parent_path();
-  write_file_atomically(path, [&](const Sink& sink) { write_current(handle, sink, folder, watch); });
+  const std::filesystem::path file = to_path(path);
+  const std::filesystem::path folder = std::filesystem::absolute(file).parent_path();
+  write_file_atomically(file, [&](const Sink& sink) { write_current(handle, sink, folder, watch); });
 }
 
 extern "C" {
@@ -86,9 +88,9 @@ ingot_status* ingot_engine_load(const char* path, const ingot_load_options* opti
   return api::guard([&] {
     api::require(path, "path");
     api::require(engine, "engine");
-    auto loaded = Engine::load(path, read_options(options), api::host());
-    const std::filesystem::path folder = std::filesystem::path(path).parent_path();
-    *engine = with_weights(std::move(loaded), options, folder).release();
+    const std::filesystem::path file = to_path(path);
+    auto loaded = Engine::load(file, read_options(options), api::host());
+    *engine = with_weights(std::move(loaded), options, file.parent_path()).release();
   });
 }
 
@@ -145,7 +147,7 @@ void ingot_engine_free(ingot_engine* engine) { delete engine; }
 ingot_status* ingot_verify_file(const char* path) {
   return api::guard([&] {
     api::require(path, "path");
-    open_copy(path)->verify_all();
+    open_copy(to_path(path))->verify_all();
   });
 }
 

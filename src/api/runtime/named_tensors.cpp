@@ -5,6 +5,7 @@
 #include "api/runtime/checks.h"
 #include "api/runtime/guard.h"
 #include "importers/safetensors/checkpoint.h"
+#include "support/paths.h"
 
 using namespace ingot::core;
 
@@ -26,7 +27,7 @@ ingot_status* ingot_open_tensors(const char* path, ingot_tensors** tensors) {
   return api::guard([&] {
     api::require(path, "path");
     api::require(tensors, "tensors");
-    *tensors = new ingot_tensors(read_checkpoint(path));
+    *tensors = new ingot_tensors(read_checkpoint(to_path(path)));
   });
 }
 

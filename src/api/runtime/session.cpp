@@ -10,6 +10,7 @@
 #include "api/runtime/handles.h"
 #include "api/runtime/host_access.h"
 #include "support/json_writer.h"
+#include "support/paths.h"
 
 using namespace ingot::core;
 
@@ -36,7 +37,7 @@ std::string describe_cache(Cache& cache) {
   json.field("evicted", memory.evicted);
   const std::shared_ptr<DiskStore>& disk = api::host().disk_store();
   json.field("waiting", api::host().background().waiting());
-  json.field("folder", disk == nullptr ? std::string() : disk->folder().string());
+  json.field("folder", disk == nullptr ? std::string() : to_text(disk->folder()));
   json.end_object();
   return std::move(json).text();
 }

@@ -10,6 +10,7 @@
 #include "runtime/engine.h"
 #include "support/error.h"
 #include "support/key_files.h"
+#include "support/paths.h"
 
 using namespace ingot::core;
 
@@ -20,7 +21,7 @@ std::vector<PublicKey> ingot::core::api::trusted_keys(const char* path) {
   if (path == nullptr || *path == '\0')
     throw UserError("INGOT-U222", "trust=\"signed\" needs a file with the public keys that are trusted",
                     "set INGOT_TRUSTED_KEYS to one, or pass trusted_keys");
-  return read_public_keys(path);
+  return read_public_keys(to_path(path));
 }
 
 extern "C" {
@@ -28,7 +29,7 @@ extern "C" {
 ingot_status* ingot_create_key(const char* path, ingot_text** public_key) {
   return api::guard([&] {
     api::require(path, "path");
-    const PublicKey key = create_key_files(path);
+    const PublicKey key = create_key_files(to_path(path));
     if (public_key != nullptr) *public_key = api::make_text(hex(key));
   });
 }
@@ -37,10 +38,10 @@ ingot_status* ingot_sign_file(const char* path, const char* key, const char* out
   return api::guard([&] {
     api::require(path, "path");
     api::require(key, "key");
-    const SecretKey secret = read_secret_key(key);
-    const std::shared_ptr<const EngineFile> file = open_copy(path);
+    const SecretKey secret = read_secret_key(to_path(key));
+    const std::shared_ptr<const EngineFile> file = open_copy(to_path(path));
     const std::vector<std::byte> header = signed_header(*file, secret);
-    write_file_atomically(output == nullptr ? path : output, [&](const Sink& sink) {
+    write_file_atomically(to_path(output == nullptr ? path : output), [&](const Sink& sink) {
       sink(header);
       sink(file->bytes().subspan(header.size()));
     });

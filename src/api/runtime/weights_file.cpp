@@ -11,6 +11,7 @@
 #include "runtime/memory.h"
 #include "support/error.h"
 #include "support/parallel.h"
+#include "support/paths.h"
 
 namespace ingot::core::api {
 namespace {
@@ -22,7 +23,7 @@ void require_file(const fs::path& path) {
   if (fs::is_regular_file(path, problem)) return;
   throw UserError(
       "INGOT-U335",
-      fmt::format("the engine leaves its weights to the file '{}', which is not there", path.string()),
+      fmt::format("the engine leaves its weights to the file '{}', which is not there", to_text(path)),
       "put it there, or give the weights when the engine is loaded (`weights`, --weights)");
 }
 
@@ -38,7 +39,7 @@ struct OpenedFiles {
     FileVersion version{};
     if (memory == FileMemory::kCopy) {
       const FileCopy copy = read_copy(path);
-      part = read_safetensors(copy.bytes(), copy.memory, path.string());
+      part = read_safetensors(copy.bytes(), copy.memory, to_text(path));
     } else {
       const auto file = MappedFile::open(path);
       part = read_safetensors(file);
@@ -74,7 +75,7 @@ SourceValues known_values(const EngineData& data, std::vector<NamedTensor> tenso
 void take_file_weights(ingot_engine& handle, const fs::path& folder, FileMemory memory) {
   std::vector<fs::path> paths;
   for (const std::string& name : handle.data->weights_files)
-    paths.push_back(fs::absolute(folder / name).lexically_normal());
+    paths.push_back(fs::absolute(folder / to_path(name)).lexically_normal());
   Engine& engine = *runnable(handle);
   OpenedFiles opened = open_files(paths, memory);
   engine.refit_from(opened.files, known_values(engine.data(), std::move(opened.tensors)));
@@ -84,13 +85,13 @@ void take_file_weights(ingot_engine& handle, const fs::path& folder, FileMemory 
 void leave_weights_to(const std::vector<std::string>& given, const EngineData& built, EngineData& stripped) {
   std::vector<fs::path> paths;
   for (const std::string& each : given) {
-    for (const fs::path& file : checkpoint_files(each))
+    for (const fs::path& file : checkpoint_files(to_path(each)))
       paths.push_back(fs::absolute(file).lexically_normal());
   }
   for_each_parallel(built.sources.size(), [&](size_t i) {
     stripped.sources[i].digest = digest_of(built.sources[i], built.sources[i].data.get());
   });
-  for (const fs::path& path : paths) stripped.weights_files.push_back(path.string());
+  for (const fs::path& path : paths) stripped.weights_files.push_back(to_text(path));
   OpenedFiles opened = open_files(paths, FileMemory::kMap);
   const SourceValues values = known_values(stripped, std::move(opened.tensors));
   check_files(stripped, values, opened.files, Digests::kOfAll);
@@ -100,7 +101,7 @@ std::string name_from(const fs::path& folder, const fs::path& absolute) {
   const fs::path base = fs::absolute(folder).lexically_normal();
   const fs::path relative = absolute.lexically_relative(base);
   const bool is_below = !relative.empty() && *relative.begin() != "..";
-  return is_below ? relative.string() : absolute.string();
+  return to_text(is_below ? std::filesystem::path(relative.generic_string<PathChar>()) : absolute);
 }
 
 }  // namespace ingot::core::api

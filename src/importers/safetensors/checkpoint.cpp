@@ -11,6 +11,7 @@
 #include "importers/safetensors/read_safetensors.h"
 #include "support/error.h"
 #include "support/file.h"
+#include "support/paths.h"
 
 namespace ingot::core {
 namespace {
@@ -19,12 +20,12 @@ namespace fs = std::filesystem;
 
 // An index comes with the model: it may not choose files elsewhere.
 void require_beside(const fs::path& index, const std::string& name) {
-  const fs::path file = fs::path(name).lexically_normal();
-  const bool is_beside = !name.empty() && name.find('\0') == name.npos && !file.is_absolute() &&
+  const fs::path file = to_path(name).lexically_normal();
+  const bool is_beside = !name.empty() && name.find('\0') == name.npos && !file.has_root_path() &&
                          *file.begin() != ".." && *file.begin() != ".";
   if (is_beside) return;
   throw UserError("INGOT-U530",
-                  fmt::format("'{}': the file '{}' is not beside the index", index.string(), name),
+                  fmt::format("'{}': the file '{}' is not beside the index", to_text(index), name),
                   "write or copy the index and its files again");
 }
 
@@ -36,13 +37,13 @@ std::vector<fs::path> checkpoint_files(const fs::path& path) {
     return object.empty() && key == "metadata";
   };
   const auto index = MappedFile::open(path);
-  const JsonDocument document = JsonDocument::parse(index->bytes(), path.string(), is_metadata);
+  const JsonDocument document = JsonDocument::parse(index->bytes(), to_text(path), is_metadata);
   std::set<std::string> names;
   for (const auto [tensor, file] : document.root().at("weight_map").members()) names.emplace(file.text());
   std::vector<fs::path> files;
   for (const std::string& name : names) {
     require_beside(path, name);
-    files.push_back(path.parent_path() / name);
+    files.push_back(path.parent_path() / to_path(name));
   }
   return files;
 }

@@ -9,6 +9,7 @@
 
 #include "importers/files/json.h"
 #include "support/error.h"
+#include "support/paths.h"
 
 namespace ingot::core {
 namespace {
@@ -102,7 +103,7 @@ std::vector<NamedTensor> read_safetensors(Bytes bytes, std::shared_ptr<const voi
 }
 
 std::vector<NamedTensor> read_safetensors(const std::shared_ptr<const MappedFile>& file) {
-  return read_safetensors(file->bytes(), file, file->path().string());
+  return read_safetensors(file->bytes(), file, to_text(file->path()));
 }
 
 }  // namespace ingot::core

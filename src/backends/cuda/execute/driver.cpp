@@ -1,20 +1,25 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "backends/cuda/execute/driver.h"
 
-#include <dlfcn.h>
-
 #include <optional>
 
 #include <fmt/core.h>
 
 #include "support/error.h"
+#include "support/shared_library.h"
 
 namespace ingot::core::cuda {
 namespace {
 
+#ifdef _WIN32
+constexpr char kDriver[] = "nvcuda.dll";
+#else
+constexpr char kDriver[] = "libcuda.so.1";
+#endif
+
 template <typename Function>
 void find(void* library, const char* name, Function*& function, const char*& missing) {
-  function = reinterpret_cast<Function*>(dlsym(library, name));
+  function = reinterpret_cast<Function*>(find_function(library, name));
   if (function == nullptr) missing = name;
 }
 
@@ -68,8 +73,9 @@ struct Opened {
 };
 
 Opened open_library() {
-  void* library = dlopen("libcuda.so.1", RTLD_NOW | RTLD_LOCAL);
-  if (library == nullptr) return {std::nullopt, fmt::format("its driver cannot be opened: {}", dlerror())};
+  std::string problem;
+  void* library = open_shared_library(kDriver, problem);
+  if (library == nullptr) return {std::nullopt, fmt::format("its driver cannot be opened: {}", problem)};
   Driver driver{};
   if (const char* missing = find_all(library, driver))
     return {std::nullopt,

@@ -35,6 +35,10 @@ int create_exclusively(const char* path) {
   return ::open(path, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, kReadableByAll);
 }
 
+int create_limited(const char* path, uint32_t permissions) {
+  return ::open(path, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, static_cast<mode_t>(permissions));
+}
+
 struct DescriptorPath {
   explicit DescriptorPath(int file) { std::snprintf(text, sizeof(text), "/proc/self/fd/%d", file); }
   char text[32];
@@ -154,6 +158,7 @@ constinit const FileSystem kSystemFiles = {
     .open_to_write = open_to_write,
     .open_folder = open_folder,
     .create_exclusively = create_exclusively,
+    .create_limited = create_limited,
     .create_unnamed = create_unnamed,
     .give_name = give_name,
     .read = read,
