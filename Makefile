@@ -28,7 +28,7 @@ SOURCES := -type f -regex '.*\.\(cpp\|c\|h\|inc\|def\|fbs\|py\|cmake\|in\)'
 BUILD_INPUTS := CMakeLists.txt pyproject.toml $(shell find src include python cmake $(SOURCES) 2>/dev/null)
 TEST_INPUTS := $(shell find tests $(SOURCES) -not -path 'tests/errors/*' -not -path 'tests/python/*' 2>/dev/null)
 
-.PHONY: help demo test build tests setup system bench wheel format lint clean fuzz
+.PHONY: help demo test build tests setup system bench wheel windows format lint clean fuzz
 help: ## this list
 	@grep -hE '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 10
 
@@ -56,6 +56,9 @@ bench: build $(VENV)/.bench ## compares with the peers
 wheel: system ## wheels for Python 3.11, and for 3.12 and later, in dist/; tried in fresh environments
 	tools/build_wheels.sh
 	tools/test_wheels.sh
+
+windows: system ## the runtime, the program and the examples for Windows, built here: a zip in dist/ (docs/windows.md)
+	tools/build_windows.sh
 
 format: $(VENV)/.test ## corrects the format of all sources
 	tools/check_format.sh --fix

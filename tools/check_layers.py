@@ -64,6 +64,7 @@ LAYERS: dict[str, tuple[str, ...]] = {
     "cli/opt": ("api/compiler", "cli"),
     "cli/accuracy_rule": ("compiler", "cli"),
     "cli/nearest": ("support", "cli"),
+    "cli/paths": ("support", "cli"),
 }
 LAYERS["backends/cpu/compile"] += ("backends/cpu/compile/templates",)
 COMPILER_PARTS = tuple(

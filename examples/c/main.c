@@ -7,9 +7,29 @@
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
+#ifdef _WIN32
+#include <malloc.h>
+#include <windows.h>
+#endif
 
 #define MOST_TENSORS 16
 #define MOST_DIMS 8
+
+static void* allocate_aligned(size_t bytes) {
+#ifdef _WIN32
+  return _aligned_malloc(bytes, 64);
+#else
+  return aligned_alloc(64, (bytes + 64) / 64 * 64);
+#endif
+}
+
+static void free_aligned(void* memory) {
+#ifdef _WIN32
+  _aligned_free(memory);
+#else
+  free(memory);
+#endif
+}
 
 /* Prints what a status says and ends; a program that goes on would free the status. */
 static void check(ingot_status* status) {
@@ -31,8 +51,8 @@ static void* allocate(void* user, size_t index, int32_t dtype, int32_t rank, con
   output->dtype = dtype;
   output->rank = rank;
   memcpy(output->shape, shape, (size_t)rank * sizeof(*shape));
-  free(output->data);
-  output->data = aligned_alloc(64, (bytes + 64) / 64 * 64);
+  free_aligned(output->data);
+  output->data = allocate_aligned(bytes);
   return output->data;
 }
 
@@ -68,11 +88,19 @@ static void print(const ingot_engine* engine, size_t index, const struct output*
   printf("\n");
 }
 
-/* Nanoseconds of CLOCK_MONOTONIC. */
+/* Nanoseconds of the clock that deadlines are of. */
 static int64_t now(void) {
+#ifdef _WIN32
+  LARGE_INTEGER ticks, per_second;
+  QueryPerformanceCounter(&ticks);
+  QueryPerformanceFrequency(&per_second);
+  const int64_t seconds = ticks.QuadPart / per_second.QuadPart, rest = ticks.QuadPart % per_second.QuadPart;
+  return seconds * INT64_C(1000000000) + rest * INT64_C(1000000000) / per_second.QuadPart;
+#else
   struct timespec time;
   clock_gettime(CLOCK_MONOTONIC, &time);
   return time.tv_sec * INT64_C(1000000000) + time.tv_nsec;
+#endif
 }
 
 int main(int argc, char** argv) {
@@ -110,7 +138,7 @@ int main(int argc, char** argv) {
   check(ingot_context_run_with(context, count, names, inputs, &run_options));
   for (size_t i = 0; i < ingot_engine_output_count(engine); ++i) print(engine, i, &outputs[i]);
 
-  for (size_t i = 0; i < MOST_TENSORS; ++i) free(outputs[i].data);
+  for (size_t i = 0; i < MOST_TENSORS; ++i) free_aligned(outputs[i].data);
   for (size_t i = 0; i < count; ++i) free(inputs[i].data);
   ingot_context_free(context);
   ingot_engine_free(engine);

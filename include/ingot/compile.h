@@ -123,7 +123,8 @@ inline Engine compile(const std::filesystem::path& model, const CompileOptions& 
                                   .store = options.store};
   ingot_engine* engine = nullptr;
   ingot_text* text = nullptr;
-  ingot_status* status = ingot_build_pt2(model.c_str(), &given, &engine, report == nullptr ? nullptr : &text);
+  ingot_status* status =
+      ingot_build_pt2(detail::text_of(model).c_str(), &given, &engine, report == nullptr ? nullptr : &text);
   if (call.failure) {
     ingot_status_free(status);
     std::rethrow_exception(call.failure);
@@ -138,7 +139,7 @@ inline Engine compile(const std::filesystem::path& model, const CompileOptions& 
 // INGOT-U5xx for archives.
 inline TensorFile open_model_tensors(const std::filesystem::path& path) {
   ingot_tensors* tensors = nullptr;
-  detail::check(ingot_open_model_tensors(path.c_str(), &tensors));
+  detail::check(ingot_open_model_tensors(detail::text_of(path).c_str(), &tensors));
   return TensorFile(tensors);
 }
 

@@ -19,6 +19,20 @@
 
 namespace ingot {
 
+namespace detail {
+
+// As the C API takes paths: on Windows in UTF-8.
+inline std::string text_of(const std::filesystem::path& path) {
+#if defined(_WIN32)
+  const std::u8string text = path.u8string();
+  return {text.begin(), text.end()};
+#else
+  return path.string();
+#endif
+}
+
+}  // namespace detail
+
 enum class Verify {
   kLazy = INGOT_VERIFY_LAZY,  // everything but the weights now, the weights before the first run
   kFull = INGOT_VERIFY_FULL,  // everything now
@@ -59,7 +73,7 @@ class TensorFile {
   // INGOT-U530 if it is damaged.
   static TensorFile open(const std::filesystem::path& path) {
     ingot_tensors* tensors = nullptr;
-    detail::check(ingot_open_tensors(path.c_str(), &tensors));
+    detail::check(ingot_open_tensors(detail::text_of(path).c_str(), &tensors));
     return TensorFile(tensors);
   }
 
@@ -88,7 +102,7 @@ class Engine {
   static Engine load(const std::filesystem::path& path, const LoadOptions& options = {}) {
     const ingot_load_options given = to_c(options);
     ingot_engine* engine = nullptr;
-    detail::check(ingot_engine_load(path.c_str(), &given, &engine));
+    detail::check(ingot_engine_load(detail::text_of(path).c_str(), &given, &engine));
     return Engine(engine);
   }
 
@@ -125,7 +139,7 @@ class Engine {
   // Writes the engine file with the engine's current weights. Readers see the old file or the whole new one.
   // UserError INGOT-U211 if the loaded file has changed.
   void save(const std::filesystem::path& path) const {
-    detail::check(ingot_engine_save(handle(), path.c_str()));
+    detail::check(ingot_engine_save(handle(), detail::text_of(path).c_str()));
   }
 
   // The bytes that `save` would write. UserError INGOT-U211 as for `save`.
@@ -242,7 +256,9 @@ class Engine {
 };
 
 // Checks every byte of an engine file. UserError names the damaged section.
-inline void verify_file(const std::filesystem::path& path) { detail::check(ingot_verify_file(path.c_str())); }
+inline void verify_file(const std::filesystem::path& path) {
+  detail::check(ingot_verify_file(detail::text_of(path).c_str()));
+}
 
 }  // namespace ingot
 

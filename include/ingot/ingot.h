@@ -13,8 +13,10 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#if defined(_WIN32)
+#if defined(_WIN32) && defined(INGOT_BUILDS_LIBRARY)
 #define INGOT_API __declspec(dllexport)
+#elif defined(_WIN32)
+#define INGOT_API __declspec(dllimport)
 #else
 #define INGOT_API __attribute__((visibility("default")))
 #endif
@@ -266,7 +268,8 @@ typedef struct ingot_run_options {
   size_t struct_size;
   ingot_allocate allocate; /* of outputs; not NULL */
   void* user;              /* of `allocate` */
-  int64_t deadline_ns;   /* nanoseconds of CLOCK_MONOTONIC; after it the run ends with INGOT-U317; 0: none */
+  int64_t deadline_ns; /* nanoseconds of CLOCK_MONOTONIC (Windows: QueryPerformanceCounter); after it the run
+                          ends with INGOT-U317; 0: none */
   const int32_t* cancel; /* once nonzero, the run ends with INGOT-U316; any thread may set it; NULL: none */
   /* For engines on a GPU. Nonzero: `allocate` returns memory of the device, and the run may return before the
    * outputs are complete: work enqueued on `stream` afterwards sees them. 0: host memory, complete. */

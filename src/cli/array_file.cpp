@@ -10,6 +10,7 @@
 #include "cli/npz.h"
 #include "cli/output_file.h"
 #include "cli/read_file.h"
+#include "cli/system.h"
 #include "cli/tensor_file.h"
 
 namespace ingot::cli {
@@ -40,29 +41,28 @@ const DTypeRow& row_of(int32_t dtype) {
 size_t element_bits(int32_t dtype) { return row_of(dtype).bits; }
 const char* dtype_name(int32_t dtype) { return row_of(dtype).name; }
 
-std::vector<Array> read_arrays(const std::filesystem::path& path) {
-  const std::string extension = path.extension().string();
+std::vector<Array> read_arrays(const std::string& path) {
+  const std::string extension = extension_of(path);
   if (extension != ".npz" && extension != ".npy" && extension != ".safetensors") {
-    throw CommandError(fmt::format("'{}': only .npy, .npz and .safetensors files can be read", path.string()),
-                       2);
+    throw CommandError(fmt::format("'{}': only .npy, .npz and .safetensors files can be read", path), 2);
   }
   if (extension == ".npz") return read_npz(path);
-  if (extension == ".npy") return {parse_npy(read_file(path), path.string())};
+  if (extension == ".npy") return {parse_npy(read_file(path), path)};
   return TensorFile(path).arrays();
 }
 
-void check_array_path(const std::filesystem::path& path, size_t count) {
-  const std::string extension = path.extension().string();
+void check_array_path(const std::string& path, size_t count) {
+  const std::string extension = extension_of(path);
   if (extension == ".npz" || (extension == ".npy" && count == 1)) return;
-  throw CommandError(fmt::format("'{}': the {} outputs are written to an .npz file{}", path.string(), count,
+  throw CommandError(fmt::format("'{}': the {} outputs are written to an .npz file{}", path, count,
                                  count == 1 ? " or an .npy file" : ""),
                      2);
 }
 
-void write_arrays(const std::filesystem::path& path, const std::vector<Array>& arrays) {
+void write_arrays(const std::string& path, const std::vector<Array>& arrays) {
   check_array_path(path, arrays.size());
   OutputFile file(path);
-  if (path.extension() == ".npz") {
+  if (extension_of(path) == ".npz") {
     write_npz(file, arrays);
   } else {
     file.write(print_npy(arrays[0]));

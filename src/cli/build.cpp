@@ -10,6 +10,7 @@
 #include "cli/interrupt.h"
 #include "cli/output_file.h"
 #include "cli/progress.h"
+#include "cli/system.h"
 #include "ingot/build.h"
 
 namespace ingot::cli {
@@ -71,8 +72,8 @@ void print_tuning(const nlohmann::json& tuning) {
 }
 
 void build(const BuildCommand& command) {
-  std::filesystem::path output = command.output;
-  if (output.empty()) output = std::filesystem::path(command.model).replace_extension(".ingot");
+  std::string output = command.output;
+  if (output.empty()) output = to_text(to_path(command.model).replace_extension(".ingot"));
   check_output_path(output);
   std::vector<ingot_option> options;
   for (const auto& [name, value] : command.options) options.push_back({name.c_str(), value.c_str()});
@@ -99,13 +100,14 @@ void build(const BuildCommand& command) {
   }
   ingot_engine_free(engine);
   auto json = nlohmann::json::parse(take_text(report));
-  json["output"] = output.string();
+  json["output"] = output;
+  const std::filesystem::path file = to_path(output);
   // The size of a pipe or device is unknown.
-  json["bytes"] = std::filesystem::is_regular_file(output) ? std::filesystem::file_size(output) : 0;
+  json["bytes"] = std::filesystem::is_regular_file(file) ? std::filesystem::file_size(file) : 0;
   if (command.json) {
     fmt::print("{}\n", json.dump(2));
   } else {
-    fmt::print("{}: {} bytes, {} kernels ({} distinct), built in {:.2f} s\n", output.string(),
+    fmt::print("{}: {} bytes, {} kernels ({} distinct), built in {:.2f} s\n", output,
                json["bytes"].get<uint64_t>(), json.value("kernels", 0), json.value("distinct_kernels", 0),
                json.value("seconds", 0.0));
     for (const auto& entry : json["disabled_without_node"])

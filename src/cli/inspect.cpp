@@ -6,8 +6,8 @@
 #include <nlohmann/json.hpp>
 
 #include "cli/commands.h"
+#include "cli/models.h"
 #include "cli/side.h"
-#include "ingot/build.h"
 
 namespace ingot::cli {
 namespace {
@@ -79,6 +79,7 @@ void print_steps(const Json& program) {
 void print_summary(const Json& json) {
   fmt::print("engine {} for {}, from {}\n", text_of(json, "name"), text_of(json, "target"),
              text_of(json, "origin"));
+  fmt::print("runs on {}\n", fmt::join(json["platforms"].get<std::vector<std::string>>(), ", "));
   fmt::print("file format {}, {} bytes, identity {}\n", json["format"].get<int>(),
              json["bytes"].get<uint64_t>(), text_of(json, "identity"));
   for (const Json& section : json["sections"]) {
@@ -97,13 +98,12 @@ void print_summary(const Json& json) {
 }  // namespace
 
 void inspect(const InspectCommand& command) {
-  ingot_text* text = nullptr;
   if (is_model_file(command.file)) {
-    check(ingot_inspect_model(command.file.c_str(), &text));
-    const std::string program = take_text(text);
+    const std::string program = describe_model(command.file);
     fmt::print("{}\n", command.json ? nlohmann::json{{"program", program}}.dump(2) : program);
     return;
   }
+  ingot_text* text = nullptr;
   check(ingot_inspect_file(command.file.c_str(), &text));
   const std::string json = take_text(text);
   if (command.json) {

@@ -14,6 +14,7 @@
 
 #include "cli/commands.h"
 #include "cli/shared_options.h"
+#include "cli/system.h"
 #include "cli/usage.h"
 #include "ingot/build.h"
 
@@ -305,6 +306,7 @@ int run_command(int argc, char** argv) {
       "Builds, runs and examines inference engines. `ingot COMMAND --help` lists a command's arguments",
       "ingot"};
   app.set_version_flag("--version", ingot_version());
+  app.allow_windows_style_options(false);  // "/x" is a path everywhere
   app.require_subcommand(1);
   BuildCommand build_command;
   RunCommand run_command;
@@ -360,6 +362,7 @@ int run_command(int argc, char** argv) {
 
 int main(int argc, char** argv) {
   std::set_terminate(end_without_memory);
+  argv = ingot::cli::own_arguments(argc, argv);
   try {
     const int status = run_command(argc, argv);
     ingot_cache_wait(kPatienceAtEnd);

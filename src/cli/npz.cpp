@@ -10,6 +10,7 @@
 #include "cli/commands.h"
 #include "cli/npy.h"
 #include "cli/read_file.h"
+#include "cli/system.h"
 
 namespace ingot::cli {
 namespace {
@@ -42,13 +43,13 @@ Array read_member(unzFile zip, const std::string& path) {
 
 }  // namespace
 
-std::vector<Array> read_npz(const std::filesystem::path& path) {
+std::vector<Array> read_npz(const std::string& path) {
   check_readable(path);
-  const std::unique_ptr<void, decltype(&unzClose)> zip(unzOpen64(path.c_str()), &unzClose);
-  if (!zip) throw CommandError(fmt::format("'{}': it is not a .npz file", path.string()));
+  const std::unique_ptr<void, decltype(&unzClose)> zip(open_zip(path), &unzClose);
+  if (!zip) throw CommandError(fmt::format("'{}': it is not a .npz file", path));
   std::vector<Array> arrays;
   for (int state = unzGoToFirstFile(zip.get()); state == UNZ_OK; state = unzGoToNextFile(zip.get())) {
-    arrays.push_back(read_member(zip.get(), path.string()));
+    arrays.push_back(read_member(zip.get(), path));
   }
   return arrays;
 }

@@ -3,23 +3,25 @@
 
 #include <fmt/core.h>
 
+#include <filesystem>
 #include <system_error>
 
 #include "cli/commands.h"
+#include "cli/system.h"
 
 namespace ingot::cli {
 
-void check_output_path(const std::filesystem::path& path) {
+void check_output_path(const std::string& path) {
   std::error_code ignored;
-  const std::filesystem::path folder = path.has_parent_path() ? path.parent_path() : ".";
+  const std::filesystem::path file = to_path(path);
+  const std::filesystem::path folder = file.has_parent_path() ? file.parent_path() : ".";
   if (!std::filesystem::is_directory(folder, ignored))
-    throw CommandError(
-        fmt::format("cannot write '{}': there is no folder '{}'", path.string(), folder.string()));
-  if (std::filesystem::is_directory(path, ignored))
-    throw CommandError(fmt::format("cannot write '{}': it is a folder", path.string()));
+    throw CommandError(fmt::format("cannot write '{}': there is no folder '{}'", path, to_text(folder)));
+  if (std::filesystem::is_directory(file, ignored))
+    throw CommandError(fmt::format("cannot write '{}': it is a folder", path));
 }
 
-OutputFile::OutputFile(const std::filesystem::path& path) {
+OutputFile::OutputFile(const std::string& path) {
   ingot_file* file = nullptr;
   check(ingot_file_create(path.c_str(), &file));
   file_.reset(file);

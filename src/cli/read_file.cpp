@@ -4,36 +4,38 @@
 #include <fmt/core.h>
 
 #include <cerrno>
+#include <filesystem>
 #include <fstream>
 #include <iterator>
 #include <system_error>
 
 #include "cli/commands.h"
+#include "cli/system.h"
 
 namespace ingot::cli {
 namespace {
 
-[[noreturn]] void refuse(const std::filesystem::path& path, int error) {
-  throw CommandError(
-      fmt::format("cannot open '{}': {}", path.string(), std::generic_category().message(error)));
+[[noreturn]] void refuse(const std::string& path, int error) {
+  throw CommandError(fmt::format("cannot open '{}': {}", path, std::generic_category().message(error)));
 }
 
-std::ifstream open(const std::filesystem::path& path) {
+std::ifstream open(const std::string& path) {
   std::error_code ignored;
-  if (std::filesystem::is_directory(path, ignored))
+  const std::filesystem::path file = to_path(path);
+  if (std::filesystem::is_directory(file, ignored))
     refuse(path, EISDIR);  // opening a folder succeeds, but reading fails
-  std::ifstream stream(path, std::ios::binary);
+  std::ifstream stream(file, std::ios::binary);
   if (!stream) refuse(path, errno);
   return stream;
 }
 
 }  // namespace
 
-std::string read_file(const std::filesystem::path& path) {
+std::string read_file(const std::string& path) {
   std::ifstream stream = open(path);
   return {std::istreambuf_iterator<char>(stream), {}};
 }
 
-void check_readable(const std::filesystem::path& path) { open(path); }
+void check_readable(const std::string& path) { open(path); }
 
 }  // namespace ingot::cli

@@ -6,14 +6,11 @@
 #include <map>
 
 #include "cli/commands.h"
+#include "cli/open_tensors.h"
 
 namespace ingot::cli {
 
-TensorFile::TensorFile(const std::filesystem::path& path) {
-  ingot_tensors* tensors = nullptr;
-  check(ingot_open_model_tensors(path.c_str(), &tensors));
-  tensors_.reset(tensors);
-}
+TensorFile::TensorFile(const std::string& path) { tensors_.reset(open_tensors(path)); }
 
 std::vector<Array> TensorFile::arrays() const {
   std::vector<Array> arrays;

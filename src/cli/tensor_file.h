@@ -1,20 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <filesystem>
 #include <memory>
 #include <string>
 #include <vector>
 
 #include "cli/array.h"
-#include "ingot/build.h"
+#include "ingot/ingot.h"
 
 namespace ingot::cli {
 
 // The tensors of a .safetensors or .pt2 file. Throws CommandError.
 class TensorFile {
  public:
-  explicit TensorFile(const std::filesystem::path& path);
+  explicit TensorFile(const std::string& path);
 
   size_t count() const { return ingot_tensors_count(tensors_.get()); }
   const char* name(size_t index) const { return ingot_tensors_name(tensors_.get(), index); }

@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 
 #include "engine/lifetimes.h"
+#include "engine/platforms.h"
 #include "support/json_writer.h"
 
 namespace ingot::core {
@@ -257,6 +258,7 @@ std::string inspect_json(const EngineData& engine, const EngineFile* file) {
       .field("name", engine.name)
       .field("origin", engine.origin)
       .field("target", engine.target);
+  json.list("platforms", platforms_of(engine));
   json.field("key_sha256", hex(digest(as_bytes(engine.key)))).field("key", engine.key);
   if (file != nullptr) write_sections(json, *file);
   write_user_metadata(json, engine);

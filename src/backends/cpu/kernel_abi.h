@@ -9,10 +9,17 @@
 
 namespace ingot::core::cpu {
 
+// Kernel binaries are called as Linux has it, wherever they run: one engine file serves both systems.
+#ifdef _WIN32
+#define INGOT_KERNEL_CALL __attribute__((sysv_abi))
+#else
+#define INGOT_KERNEL_CALL
+#endif
+
 // The entry point of a kernel binary, at its first byte: processes items [begin, end) and returns a
 // loops::KernelStatus. `scratch` is aligned to 64 bytes and exclusive to this call.
-using KernelFunction = int64_t (*)(void* const* buffers, const int64_t* symbols, int64_t begin, int64_t end,
-                                   void* scratch);
+using KernelFunction = int64_t(INGOT_KERNEL_CALL*)(void* const* buffers, const int64_t* symbols,
+                                                   int64_t begin, int64_t end, void* scratch);
 
 struct KernelLaunch {
   std::vector<std::string> symbols;  // arguments, in order

@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cli/shared_options.h"
+#include "ingot/build.h"
+
+namespace ingot::cli {
+
+void add_build_options(CLI::App& app, std::map<std::string, std::string>& options) {
+  for (size_t i = 0; i < ingot_option_count(); ++i) {
+    ingot_option_info info{};
+    info.struct_size = sizeof(info);
+    check(ingot_option_describe(i, &info));
+    std::string dashed = "--" + std::string(info.name);
+    for (char& letter : dashed) letter = letter == '_' ? '-' : letter;
+    const std::string name = info.name;
+    if (std::string_view(info.type) == "files") {  // one value per file, and one line per file in the option
+      const auto add = [&options, name](const std::vector<std::string>& files) {
+        options[name] = CLI::detail::join(files, "\n");
+      };
+      app.add_option_function<std::vector<std::string>>(dashed, add, info.summary)
+          ->type_name("FILE")
+          ->allow_extra_args(false);
+      continue;
+    }
+    app.add_option_function<std::string>(
+           dashed, [&options, name](const std::string& value) { options[name] = value; }, info.summary)
+        ->type_name(info.type)
+        ->default_str(info.default_value);
+  }
+}
+
+}  // namespace ingot::cli

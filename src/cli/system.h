@@ -1,0 +1,22 @@
+// SPDX-License-Identifier: Apache-2.0
+// What differs between operating systems.
+#pragma once
+
+#include <filesystem>
+#include <string>
+
+namespace ingot::cli {
+
+// Everywhere in this program paths are text, in UTF-8 on Windows; these are for the standard library.
+std::filesystem::path to_path(const std::string& text);
+std::string to_text(const std::filesystem::path& path);
+std::string extension_of(const std::string& path);  // ".npz"
+
+// The arguments of main, in UTF-8 on Windows; they live as long as the process. A console there shows what is
+// printed from now on as UTF-8.
+char** own_arguments(int& argc, char** argv);
+
+// An unzFile of minizip; null if it is not an archive.
+void* open_zip(const std::string& path);
+
+}  // namespace ingot::cli

@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cli/system.h"
+
+#include <windows.h>
+
+#include <minizip/unzip.h>
+
+#include <minizip/iowin32.h>  // after unzip.h, which it needs
+#include <shellapi.h>
+
+#include <vector>
+
+// Files are not searched for arguments with a * or ?, as shells do elsewhere.
+extern "C" {
+int _CRT_glob = 0;  // NOLINT
+}
+
+namespace ingot::cli {
+
+char** own_arguments(int& argc, char** argv) {
+  ::SetConsoleOutputCP(CP_UTF8);
+  wchar_t** const wide = ::CommandLineToArgvW(::GetCommandLineW(), &argc);
+  if (wide == nullptr) return argv;
+  auto* const texts = new std::vector<std::string>(static_cast<size_t>(argc));
+  auto* const arguments = new std::vector<char*>;
+  for (size_t i = 0; i < texts->size(); ++i) (*texts)[i] = to_text(wide[i]);
+  for (std::string& text : *texts) arguments->push_back(text.data());
+  arguments->push_back(nullptr);
+  ::LocalFree(wide);
+  return arguments->data();
+}
+
+void* open_zip(const std::string& path) {
+  zlib_filefunc64_def functions;
+  fill_win32_filefunc64W(&functions);
+  return unzOpen2_64(to_path(path).c_str(), &functions);
+}
+
+}  // namespace ingot::cli

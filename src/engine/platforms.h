@@ -1,0 +1,16 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "engine/engine_data.h"
+
+namespace ingot::core {
+
+// Where an engine can run, on processors and devices that have what its kernel binaries need: operating
+// system and architecture. Code for x86-64 serves Linux and Windows; engines without code for processors run
+// everywhere.
+std::vector<std::string> platforms_of(const EngineData& engine);
+
+}  // namespace ingot::core
