@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from ingot.bisecting import bisect
     from ingot.building import build
     from ingot.comparing import compare
+    from ingot.cross_compiling import cross_compile_for_windows, load_cross_compiled_exported_program
     from ingot.front import compile, report
     from ingot.inputs import Input
     from ingot.mutable import MutableModule
@@ -40,6 +41,8 @@ _LAZY = {
     "bisect": "ingot.bisecting",
     "compare": "ingot.comparing",
     "compile": "ingot.front",
+    "cross_compile_for_windows": "ingot.cross_compiling",
+    "load_cross_compiled_exported_program": "ingot.cross_compiling",
     "build": "ingot.building",
     "report": "ingot.front",
     "Input": "ingot.inputs",
@@ -57,8 +60,9 @@ _LAZY = {
 
 __all__ = [
     "DeviceError", "Engine", "Error", "Input", "InternalError", "MutableModule", "Port", "Session", "UnsupportedError",
-    "UserError", "bisect", "build", "cache_flush", "cache_stats", "compare", "compile", "dynamo", "explain", "fx", "get_threads",
-    "load", "onnx", "profile", "quantize", "refit_module_weights", "report", "save", "set_threads", "ts",
+    "UserError", "bisect", "build", "cache_flush", "cache_stats", "compare", "compile", "cross_compile_for_windows", "dynamo",
+    "explain", "fx", "get_threads", "load", "load_cross_compiled_exported_program", "onnx", "profile", "quantize",
+    "refit_module_weights", "report", "save", "set_threads", "ts",
 ]  # fmt: skip
 
 

@@ -29,6 +29,11 @@ from ingot.rewriting import rewritten
 from ingot.settings import Settings
 from ingot.training import warn_of_training
 
+_CROSS_COMPILING = {
+    "cross_compile_for_windows": "cross_compile_program_for_windows",
+    "save_cross_compiled_exported_program": "save_cross_compiled_exported_program",
+    "load_cross_compiled_exported_program": "load_cross_compiled_exported_program",
+}
 _INPUT_KINDS = {
     InputKind.USER_INPUT: InputRole.USER,
     InputKind.PARAMETER: InputRole.PARAMETER,
@@ -140,6 +145,15 @@ def build(
     return compile(
         exported_program, inputs, arg_inputs=arg_inputs, kwarg_inputs=kwarg_inputs, **options
     ).engine
+
+
+def __getattr__(name: str) -> Any:
+    """Functions whose module imports this one."""
+    if name not in _CROSS_COMPILING:
+        raise AttributeError(f"module 'ingot.dynamo' has no attribute {name!r}")
+    from ingot import cross_compiling
+
+    return getattr(cross_compiling, _CROSS_COMPILING[name])
 
 
 def functional(program: ExportedProgram) -> ExportedProgram:

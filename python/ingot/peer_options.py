@@ -80,7 +80,7 @@ PEER_OPTIONS: dict[str, PeerOption] = {
     "torch_executed_modules": _only("no module is left to torch", "torch_executed_ops names operators"),
     "enable_weight_streaming": _only("weights are mapped from the file", "leave it out: weights on a GPU are not streamed yet"),
     "use_distributed_mode_trace": _only("a model runs in one process", "leave it out: there is no distributed execution yet"),
-    "enable_cross_compile_for_windows": _only("engines are for Linux", "leave it out; cpu names another processor"),
+    "enable_cross_compile_for_windows": _only("target names another system", 'target="windows-x86-64" names Windows'),
 }  # fmt: skip
 
 

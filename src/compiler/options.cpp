@@ -90,6 +90,18 @@ Target::Numerics parse_numerics(std::string_view name, std::string_view value) {
   refuse(name, value, "strict, default or fast");
 }
 
+// The machine need not be this one. Options are set in the order of their names, so that `cpu` and `device`
+// are known here.
+void set_platform(CompileOptions& options, std::string_view name, std::string_view value) {
+  if (value.empty()) return;
+  if (value != "linux-x86-64" && value != "windows-x86-64")
+    refuse(name, value, "linux-x86-64 or windows-x86-64");
+  std::string& device = options.target.device;
+  if (options.target.backend != "cpu") return;
+  if (device.empty()) device = "x86-64-v3";
+  if (!device.starts_with("x86-64")) refuse("cpu", device, fmt::format("a processor of {}", value));
+}
+
 struct Row {
   OptionInfo info;
   void (*set)(CompileOptions& options, std::string_view name, std::string_view value);
@@ -200,6 +212,10 @@ constexpr std::array kRows = {
     Row{{"strip_engine_weights", "bool", "false",
          "leave the weights out of the file: they are given when it is loaded"},
         [](CompileOptions& o, View name, View value) { o.strip_weights = parse_bool(name, value); }},
+    Row{{"target", "platform", "",
+         "linux-x86-64 or windows-x86-64: x86-64-v3 is the processor unless `cpu` or `device` names another "
+         "(default: this machine's); the engine runs on both"},
+        [](CompileOptions& o, View name, View value) { set_platform(o, name, value); }},
     Row{{"threads", "number", "0",
          "threads of the build; does not affect the engine; 0: all that the process may use"},
         [](CompileOptions& o, View name, View value) {

@@ -53,6 +53,7 @@ def test_every_error_of_the_python_package_has_a_code():
     allowed = {
         "__init__.py": {"AttributeError"},
         "calling.py": {"AttributeError"},
+        "dynamo.py": {"AttributeError"},
         "guards.py": {"ValueError"},
     }
     assert {path.name: found for path in files if (found := other_errors(path))} == allowed
