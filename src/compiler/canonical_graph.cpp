@@ -63,6 +63,9 @@ class Schedule {
 class SourceNumbers {
  public:
   void renumber(Node& node) {
+    for (const auto& nested : node.graphs) {
+      for (const auto& inner : nested->nodes()) renumber(*inner);
+    }
     if (node.op != &ops::weight && node.op != &ops::state) return;
     auto source = node.attributes<ops::ModelSource>();
     const auto known = numbers_.try_emplace({node.op, source.source}, static_cast<int64_t>(numbers_.size()));

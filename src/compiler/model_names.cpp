@@ -28,8 +28,20 @@ ModelNames::ModelNames(const Graph& graph, const CanonicalGraph& canonical)
   for (const Node* node : canonical.order) {
     division_.append(" ").append(std::to_string(add_call(*node)));
     for (const Value* result : node->results) add_value(result);
+    for (const auto& nested : node->graphs) add_nested(*nested);
   }
   division_ += "\n";
+}
+
+void ModelNames::add_nested(const Graph& graph) {
+  division_ += " {";
+  for (const Value* input : graph.inputs()) division_.append(" ").append(quote(input->name));
+  for (const auto& node : graph.nodes()) {
+    division_.append(" ").append(std::to_string(add_call(*node)));
+    for (const Value* result : node->results) division_.append(" ").append(quote(result->name));
+    for (const auto& nested : node->graphs) add_nested(*nested);
+  }
+  division_ += " }";
 }
 
 uint32_t ModelNames::add_call(const Node& node) {

@@ -10,7 +10,7 @@ namespace {
 
 constexpr const char* kS = "Symbol('s0', positive=True, integer=True)";
 
-class DimReaderTest : public testing::Test {
+class DimReaderTest : public ::testing::Test {
  protected:
   std::string read(const std::string& text) { return reader_.read(text).to_string(); }
   // `%` stands for the symbol s0.

@@ -9,8 +9,8 @@
 namespace ingot::core::pt2::test {
 namespace {
 
-using testing::HasSubstr;
-using testing::StartsWith;
+using ::testing::HasSubstr;
+using ::testing::StartsWith;
 
 constexpr const char* kModel = "models/model.json";
 constexpr const char* kWeights = "data/weights/model_weights_config.json";
@@ -21,7 +21,7 @@ struct Damage {
 };
 void PrintTo(const Damage& damage, std::ostream* out) { *out << damage.code << " " << damage.to; }
 
-class Pt2Damage : public testing::TestWithParam<Damage> {};
+class Pt2Damage : public ::testing::TestWithParam<Damage> {};
 
 TEST_P(Pt2Damage, IsRefusedByName) {
   const Damage& damage = GetParam();
@@ -35,14 +35,14 @@ TEST_P(Pt2Damage, IsRefusedByName) {
 
 INSTANTIATE_TEST_SUITE_P(
     Markers, Pt2Damage,
-    testing::Values(Damage{"image", "archive_format", "pt2", "pt3", "INGOT-U501", "archive_format"},
+    ::testing::Values(Damage{"image", "archive_format", "pt2", "pt3", "INGOT-U501", "archive_format"},
                     Damage{"image", "archive_version", "0", "1", "INGOT-N502", "version is '1'"},
                     Damage{"image", "byteorder", "little", "big", "INGOT-N502", "byte order is 'big'"},
                     Damage{"image", kModel, "\"major\": 8", "\"major\": 9", "INGOT-N502", "schema 9.20"}));
 
 INSTANTIATE_TEST_SUITE_P(
     Json, Pt2Damage,
-    testing::Values(
+    ::testing::Values(
         Damage{"image", kModel, "{", "[", "INGOT-U502", "'models/model.json' is malformed"},
         Damage{"image", kModel, "\"nodes\": [", "\"nodes\": 3, \"n\": [", "INGOT-U503",
                "where a list is expected"},
@@ -53,7 +53,7 @@ INSTANTIATE_TEST_SUITE_P(
 
 INSTANTIATE_TEST_SUITE_P(
     Nodes, Pt2Damage,
-    testing::Values(Damage{"image", kModel, "\"as_tensor\": {\"name\": \"image\"}}, \"kind\"",
+    ::testing::Values(Damage{"image", kModel, "\"as_tensor\": {\"name\": \"image\"}}, \"kind\"",
                            "\"as_future\": 1}, \"kind\"", "INGOT-N507",
                            "argument 'as_future' is unknown; the program's schema is 8.20"},
                     Damage{"image", kModel, "{\"name\": \"conv2d\"}}, \"kind\"",
@@ -75,14 +75,14 @@ INSTANTIATE_TEST_SUITE_P(
 
 INSTANTIATE_TEST_SUITE_P(
     Sizes, Pt2Damage,
-    testing::Values(Damage{"dynamic", kModel, "Symbol('s27'", "Symbol(s27", "INGOT-U508", "is malformed"},
+    ::testing::Values(Damage{"dynamic", kModel, "Symbol('s27'", "Symbol(s27", "INGOT-U508", "is malformed"},
                     Damage{"dynamic", kModel, "\"min_val\": 2", "\"min_val\": 17", "INGOT-U508",
                            "17..16 of symbol 's77' is empty"},
                     Damage{"image", kModel, "\"layout\": 7", "\"layout\": 2", "INGOT-N505", "sparse_csr"}));
 
 INSTANTIATE_TEST_SUITE_P(
     Signature, Pt2Damage,
-    testing::Values(
+    ::testing::Values(
         Damage{"image", kModel, "\"input_specs\": [", "\"input_specs\": [{\"user_input\": {}}, ",
                "INGOT-U506", "the graph 2"},
         Damage{"image", kModel, "\"user_input\"", "\"token\"", "INGOT-N506", "token"},
@@ -96,7 +96,7 @@ INSTANTIATE_TEST_SUITE_P(
 
 INSTANTIATE_TEST_SUITE_P(
     Weights, Pt2Damage,
-    testing::Values(
+    ::testing::Values(
         Damage{"image", kWeights, "\"use_pickle\": false", "\"use_pickle\": true", "INGOT-N503",
                "tensor subclass"},
         Damage{"image", kWeights, "weight_0", "weight_1", "INGOT-U504", "lacks 'data/weights/weight_1'"},

@@ -14,8 +14,8 @@
 namespace ingot::core::pt2 {
 namespace {
 
-using testing::ElementsAre;
-using testing::HasSubstr;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
 
 aten::Program golden(const std::string& name) { return read_pt2(MappedFile::open(test::golden_path(name))); }
 

@@ -11,7 +11,7 @@
 namespace ingot::core::pt2::test {
 namespace {
 
-using testing::HasSubstr;
+using ::testing::HasSubstr;
 
 const char* const kArchives[] = {"arguments",           "control", "dynamic", "image", "mutation",
                                  "mutation.functional", "weights"};

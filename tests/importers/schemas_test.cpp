@@ -94,7 +94,7 @@ void expect_refused(std::string target, std::vector<NamedArgument> arguments, co
   } catch (const UserError& error) {
     EXPECT_EQ(error.details().code, "INGOT-U510");
     EXPECT_EQ(error.details().node, "node");
-    EXPECT_THAT(error.details().message, testing::HasSubstr(message));
+    EXPECT_THAT(error.details().message, ::testing::HasSubstr(message));
   }
 }
 

@@ -14,7 +14,7 @@
 namespace ingot::core {
 namespace {
 
-Graph parse(std::string_view text) { return parse_graph(text, ops::find_op); }
+Graph parsed(std::string_view text) { return parse_graph(text, ops::find_op); }
 
 constexpr const char* kSelecting = R"(graph g(%x: f32[S in 1..8]) {
   symbol U at most S
@@ -44,32 +44,32 @@ std::vector<float> run(const Graph& graph, const std::vector<float>& values) {
 }
 
 TEST(BoundSymbols, SurviveTheText) {
-  const Graph graph = parse(kSelecting);
+  const Graph graph = parsed(kSelecting);
   verify(graph, "parsing");
-  EXPECT_EQ(to_string(parse(to_string(graph))), to_string(graph));
-  EXPECT_THAT(symbols_bound_by_nodes(graph), testing::ElementsAre("U"));
+  EXPECT_EQ(to_string(parsed(to_string(graph))), to_string(graph));
+  EXPECT_THAT(symbols_bound_by_nodes(graph), ::testing::ElementsAre("U"));
 }
 
 TEST(BoundSymbols, HaveValuesOnceTheirNodeHasRun) {
-  const Graph graph = parse(kSelecting);
-  EXPECT_THAT(run(graph, {1, -1, 2}), testing::ElementsAre(1, 2));
+  const Graph graph = parsed(kSelecting);
+  EXPECT_THAT(run(graph, {1, -1, 2}), ::testing::ElementsAre(1, 2));
   EXPECT_TRUE(run(graph, {-1, -1}).empty());
-  EXPECT_THAT(run(graph, {3}), testing::ElementsAre(3));
+  EXPECT_THAT(run(graph, {3}), ::testing::ElementsAre(3));
 }
 
 TEST(BoundSymbols, AreLimited) {
   std::string text = kSelecting;
   text.replace(text.find("at most S"), 9, "at most 1");
-  EXPECT_THAT(run(parse(text), {1, -1}), testing::ElementsAre(1));
-  EXPECT_THROW(run(parse(text), {1, 1}), UserError);
+  EXPECT_THAT(run(parsed(text), {1, -1}), ::testing::ElementsAre(1));
+  EXPECT_THROW(run(parsed(text), {1, 1}), UserError);
 }
 
 TEST(BoundSymbols, AreTypicallyAsLargeAsTheyCanBe) {
-  EXPECT_EQ(typical_sizes(parse(kSelecting).symbols).at("U"), 8);
+  EXPECT_EQ(typical_sizes(parsed(kSelecting).symbols).at("U"), 8);
 }
 
 TEST(BoundSymbols, HaveNoUsesBeforeTheirNode) {
-  Graph graph = parse(kSelecting);
+  Graph graph = parsed(kSelecting);
   Node* bind = nullptr;
   for (Node* node : graph.node_list()) {
     if (!bound_symbol(*node).empty()) bind = node;
@@ -115,26 +115,26 @@ constexpr const char* kLooping = R"(graph g(%x: f32[S in 1..8], %go: bool[]) {
 
 TEST(ControlFlow, SurvivesTheText) {
   for (const char* text : {kBranching, kLooping}) {
-    const Graph graph = parse(text);
+    const Graph graph = parsed(text);
     verify(graph, "parsing");
-    EXPECT_EQ(to_string(parse(to_string(graph))), to_string(graph));
+    EXPECT_EQ(to_string(parsed(to_string(graph))), to_string(graph));
   }
 }
 
 TEST(ControlFlow, BranchesByTheCondition) {
-  const Graph graph = parse(kBranching);
-  EXPECT_THAT(run(graph, {1, 2}), testing::ElementsAre(-1, -2));
-  EXPECT_THAT(run(graph, {1, -2}), testing::ElementsAre(1, -2));
+  const Graph graph = parsed(kBranching);
+  EXPECT_THAT(run(graph, {1, 2}), ::testing::ElementsAre(-1, -2));
+  EXPECT_THAT(run(graph, {1, -2}), ::testing::ElementsAre(1, -2));
 }
 
 TEST(ControlFlow, LoopsWhileTheConditionHolds) {
-  const Graph graph = parse(kLooping);
+  const Graph graph = parsed(kLooping);
   for (const bool starts : {false, true}) {
     Tensor go = make_tensor(DType::kBool, {});
     write_integer(go.view(), {}, starts ? 1 : 0);
     const Evaluation result = evaluate(graph, std::vector{floats({1, 2}), go}, {});
     const float sum = starts ? 0 + 1 + 2 + 3 : 0;
-    EXPECT_THAT(values_of(result.outputs[0]), testing::ElementsAre(1 + sum, 2 + sum));
+    EXPECT_THAT(values_of(result.outputs[0]), ::testing::ElementsAre(1 + sum, 2 + sum));
   }
 }
 
@@ -143,7 +143,7 @@ TEST(ControlFlow, HasGraphsThatFit) {
     const size_t at = text.find(from);
     ASSERT_NE(at, std::string::npos) << from;
     text.replace(at, from.size(), to);
-    EXPECT_THROW(parse(text), UserError) << text;
+    EXPECT_THROW(parsed(text), UserError) << text;
   };
   expect_refused(kBranching, "return %b", "return %b, %b");
   expect_refused(kBranching, "%a: f32[S]", "%a: f64[S]");

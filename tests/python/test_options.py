@@ -44,6 +44,7 @@ _BAD = {
     ],
     "patterns": [1.5, None, [3], {3}],
     "dtypes": ["f64", "nothing", 3, None, [3], {torch.float64}, torch.float16],
+    "platform": ["windows", "linux-mips", 3, None, ["windows-x86-64"]],
     "features": ["i386", "x86-64-v3+nothing", "", 3, None],
     "name:dims,...": ["nonsense", "x:-1", "x:axb", "other:3x8", "x:3", "x:4x8", 3, None, [3], {"x": (3, 8)}],
 }
