@@ -146,7 +146,7 @@ TEST(EngineEntry, IsFoundByStructureAndGetsTheNamesOfTheModel) {
                                  OptionRows{{"keep_original_weights", "true"}}}) {
     for (const auto& [what, change] : other_names()) {
       Names names;
-      Cache cache(1 << 20);
+      Cache cache(16 << 20);
       EXPECT_FALSE(built_with(program_of(names), &cache, rows).report.is_from_cache);
       change(names);
       const BuiltEngine found = built_with(program_of(names), &cache, rows);
@@ -160,7 +160,7 @@ TEST(EngineEntry, IsFoundByStructureAndGetsTheNamesOfTheModel) {
 }
 
 TEST(EngineEntry, IsFoundWhateverTheOrderOfIndependentCalls) {
-  Cache cache(1 << 20);
+  Cache cache(16 << 20);
   const Names names;
   built_with(program_of(names, true), &cache);
   const BuiltEngine found = built_with(program_of(names), &cache);
@@ -197,7 +197,7 @@ TEST(EngineEntry, IsNotFoundByAnotherStructure) {
        }},
   };
   for (const auto& [what, change] : changes) {
-    Cache cache(1 << 20);
+    Cache cache(16 << 20);
     built_with(program_of({}), &cache);
     aten::Program program = program_of({});
     change(program);
@@ -210,7 +210,7 @@ TEST(EngineEntry, IsNotFoundByAnotherStructure) {
 TEST(EngineEntry, NamesDecideWhereOptionsChooseNodesByThem) {
   for (const OptionRows& rows :
        {OptionRows{{"disable_passes", "fuse@div"}}, OptionRows{{"keep_precision", "div"}}}) {
-    Cache cache(1 << 20);
+    Cache cache(16 << 20);
     built_with(program_of({}), &cache, rows);
     EXPECT_TRUE(built_with(program_of({.line = 80}), &cache, rows).report.is_from_cache);
     EXPECT_FALSE(built_with(program_of({.fourth = "quotient"}), &cache, rows).report.is_from_cache);
@@ -218,7 +218,7 @@ TEST(EngineEntry, NamesDecideWhereOptionsChooseNodesByThem) {
 }
 
 TEST(EngineEntry, LargeEnginesLeaveTheMemoryToKernels) {
-  Cache cache(1 << 16);
+  Cache cache(16 << 20);
   built_with(program_of({}), &cache);
   const MemoryStore::Size before = cache.memory().size();
   Cache small(before.bytes);  // of which an engine would be more than an eighth
@@ -229,7 +229,7 @@ TEST(EngineEntry, LargeEnginesLeaveTheMemoryToKernels) {
 }
 
 TEST(EngineEntry, WhatOptionsForbidIsNeitherKeptNorFound) {
-  Cache cache(1 << 20), none(0);
+  Cache cache(16 << 20), none(0);
   built_with(program_of({}), &none);
   EXPECT_FALSE(built_with(program_of({}), &none).report.is_from_cache);
   built_with(program_of({}), &cache, {{"verify_kernels", "true"}});

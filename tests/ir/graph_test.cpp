@@ -116,27 +116,32 @@ TEST(Graph, ErasesOnlyWhatIsUnused) {
 }
 
 TEST(Graph, ErasesDeadNodesButNoSideEffects) {
-  Graph graph = parse(R"(graph g(%x: f32[2], %y: f32[2]) {
+  Graph graph = parse(R"(graph g(%x: f32[2], %y: f32[2], %go: bool[]) {
     %s = state() {name="s", shape=[2]}
     %a = copy(%x)
     %b = copy(%a)
     report(%a)
     %u = copy(%x)
     update %s = %u
-    %c = branch() { graph n(%z: f32[2]) { %d = copy(%z) report(%z) return } } : f32[2]
+    %c = branch(%go, %x) {
+      graph n(%z: f32[2]) { %d = copy(%z) report(%z) return %z } graph o(%z: f32[2]) { return %z }
+    } : f32[2]
     return
   })");
   graph.erase_dead_nodes();
   graph.remove_unused_inputs();
-  EXPECT_EQ(to_string(graph), R"(graph g(%x: f32[2]) {
+  EXPECT_EQ(to_string(graph), R"(graph g(%x: f32[2], %go: bool[]) {
   %s = state() {name="s", shape=[2]} : f32[2]
   %a = copy(%x) : f32[2]
   report(%a)
   %u = copy(%x) : f32[2]
-  %c = branch() {
+  %c = branch(%go, %x) {
       graph n(%z: f32[2]) {
         report(%z)
-        return
+        return %z
+      }
+      graph o(%z: f32[2]) {
+        return %z
       }
     } : f32[2]
   update %s = %u

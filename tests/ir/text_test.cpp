@@ -68,7 +68,7 @@ TEST(Text, RoundTripOfConstants) {
 }
 
 TEST(Text, RoundTripOfNestedGraphs) {
-  expect_round_trip(R"(graph main(%v: f32[B,4]) {
+  expect_round_trip(R"(graph main(%v: f32[B,4], %go: bool[]) {
   %x = copy(%v) : f32[B,4]{1, 0}
   %r = fused(%x) {
       graph region(%x: f32[B,4]{1, 0}) {
@@ -76,14 +76,15 @@ TEST(Text, RoundTripOfNestedGraphs) {
         return %y
       }
     } : f32[B,4]{1, 0}
-  %s = branch(%r) {
-      graph then() {
-        return
+  %s = branch(%go, %v) {
+      graph then(%a: f32[B,4]) {
+        return %a
       }
-      graph otherwise() {
-        return
+      graph otherwise(%a: f32[B,4]) {
+        %b = copy(%a) : f32[B,4]
+        return %b
       }
-    } : f32[B]
+    } : f32[B,4]
   return %s
 }
 )");
