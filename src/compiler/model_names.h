@@ -37,8 +37,8 @@ class ModelNames {
   std::optional<uint32_t> find_value(const std::string& name) const;
   uint32_t source_of(const Op& op, int64_t index) const;  // in `sources`
 
-  // Which nodes are of one call: a text that is equal if two models of equal structure divide it equally. Of nested
-  // graphs it has the names themselves, which bind_engine leaves as they are.
+  // Which nodes are of one call: a text that is equal if two models of equal structure divide it equally. Of
+  // nested graphs it has the names themselves, which bind_engine leaves as they are.
   const std::string& division() const { return division_; }
   // The calls' names, for options that choose nodes by name.
   std::string call_names() const;

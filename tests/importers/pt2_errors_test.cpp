@@ -36,9 +36,9 @@ TEST_P(Pt2Damage, IsRefusedByName) {
 INSTANTIATE_TEST_SUITE_P(
     Markers, Pt2Damage,
     ::testing::Values(Damage{"image", "archive_format", "pt2", "pt3", "INGOT-U501", "archive_format"},
-                    Damage{"image", "archive_version", "0", "1", "INGOT-N502", "version is '1'"},
-                    Damage{"image", "byteorder", "little", "big", "INGOT-N502", "byte order is 'big'"},
-                    Damage{"image", kModel, "\"major\": 8", "\"major\": 9", "INGOT-N502", "schema 9.20"}));
+                      Damage{"image", "archive_version", "0", "1", "INGOT-N502", "version is '1'"},
+                      Damage{"image", "byteorder", "little", "big", "INGOT-N502", "byte order is 'big'"},
+                      Damage{"image", kModel, "\"major\": 8", "\"major\": 9", "INGOT-N502", "schema 9.20"}));
 
 INSTANTIATE_TEST_SUITE_P(
     Json, Pt2Damage,
@@ -54,31 +54,32 @@ INSTANTIATE_TEST_SUITE_P(
 INSTANTIATE_TEST_SUITE_P(
     Nodes, Pt2Damage,
     ::testing::Values(Damage{"image", kModel, "\"as_tensor\": {\"name\": \"image\"}}, \"kind\"",
-                           "\"as_future\": 1}, \"kind\"", "INGOT-N507",
-                           "argument 'as_future' is unknown; the program's schema is 8.20"},
-                    Damage{"image", kModel, "{\"name\": \"conv2d\"}}, \"kind\"",
-                           "{\"name\": \"conv3d\"}}, \"kind\"", "INGOT-U506",
-                           "'conv3d' is used before it is defined"},
-                    Damage{"image", kModel, "\"name\": \"weight\"", "\"name\": \"wait\"", "INGOT-U510",
-                           "no argument 'wait'"},
-                    Damage{"mutation", kModel, "\"as_int\": 0}", "\"as_string\": \"zero\"}", "INGOT-U510",
-                           "but the schema requires int"},
-                    Damage{"arguments", kModel, "\"as_scalar_type\": 6", "\"as_scalar_type\": 77",
-                           "INGOT-N507", "dtype '77' is unknown"},
-                    Damage{"arguments", kModel, "\"as_scalar_type\": 6", "\"as_scalar_type\": 31",
-                           "INGOT-N504", "float8_e4m3fnuz"},
-                    Damage{"arguments", kModel, "\"as_int\": 3}, \"kind\"",
-                           "\"as_complex\": {\"real\": 1, \"imag\": 2}}, \"kind\"", "INGOT-N509", "complex"},
-                    Damage{"arguments", kModel, "\"as_int\": 3}, \"kind\"",
-                           "\"as_custom_obj\": {\"name\": \"a\", \"class_fqn\": \"my.Class\"}}, \"kind\"",
-                           "INGOT-N506", "my.Class"}));
+                             "\"as_future\": 1}, \"kind\"", "INGOT-N507",
+                             "argument 'as_future' is unknown; the program's schema is 8.20"},
+                      Damage{"image", kModel, "{\"name\": \"conv2d\"}}, \"kind\"",
+                             "{\"name\": \"conv3d\"}}, \"kind\"", "INGOT-U506",
+                             "'conv3d' is used before it is defined"},
+                      Damage{"image", kModel, "\"name\": \"weight\"", "\"name\": \"wait\"", "INGOT-U510",
+                             "no argument 'wait'"},
+                      Damage{"mutation", kModel, "\"as_int\": 0}", "\"as_string\": \"zero\"}", "INGOT-U510",
+                             "but the schema requires int"},
+                      Damage{"arguments", kModel, "\"as_scalar_type\": 6", "\"as_scalar_type\": 77",
+                             "INGOT-N507", "dtype '77' is unknown"},
+                      Damage{"arguments", kModel, "\"as_scalar_type\": 6", "\"as_scalar_type\": 31",
+                             "INGOT-N504", "float8_e4m3fnuz"},
+                      Damage{"arguments", kModel, "\"as_int\": 3}, \"kind\"",
+                             "\"as_complex\": {\"real\": 1, \"imag\": 2}}, \"kind\"", "INGOT-N509",
+                             "complex"},
+                      Damage{"arguments", kModel, "\"as_int\": 3}, \"kind\"",
+                             "\"as_custom_obj\": {\"name\": \"a\", \"class_fqn\": \"my.Class\"}}, \"kind\"",
+                             "INGOT-N506", "my.Class"}));
 
 INSTANTIATE_TEST_SUITE_P(
     Sizes, Pt2Damage,
     ::testing::Values(Damage{"dynamic", kModel, "Symbol('s27'", "Symbol(s27", "INGOT-U508", "is malformed"},
-                    Damage{"dynamic", kModel, "\"min_val\": 2", "\"min_val\": 17", "INGOT-U508",
-                           "17..16 of symbol 's77' is empty"},
-                    Damage{"image", kModel, "\"layout\": 7", "\"layout\": 2", "INGOT-N505", "sparse_csr"}));
+                      Damage{"dynamic", kModel, "\"min_val\": 2", "\"min_val\": 17", "INGOT-U508",
+                             "17..16 of symbol 's77' is empty"},
+                      Damage{"image", kModel, "\"layout\": 7", "\"layout\": 2", "INGOT-N505", "sparse_csr"}));
 
 INSTANTIATE_TEST_SUITE_P(
     Signature, Pt2Damage,

@@ -76,10 +76,10 @@ TEST(BoundSymbols, HaveNoUsesBeforeTheirNode) {
   }
   Graph::InsertBefore before(graph, bind);
   const Node* ones = bind->operands[0]->producer->operands[0]->producer;
-  graph.call(ops::reshape,
-             {graph.call(ops::nonzero, {ones->operands[0], bind->operands[0]},
-                         AttributeValues{Dim::symbol("U")})},
-             AttributeValues{std::vector<Dim>{Dim::symbol("U")}});
+  graph.call(
+      ops::reshape,
+      {graph.call(ops::nonzero, {ones->operands[0], bind->operands[0]}, AttributeValues{Dim::symbol("U")})},
+      AttributeValues{std::vector<Dim>{Dim::symbol("U")}});
   EXPECT_THROW(verify(graph, "a pass"), Error);
 }
 
