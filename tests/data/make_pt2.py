@@ -77,6 +77,13 @@ class Mutation(nn.Module):
         return doubled + x
 
 
+class Unsupported(nn.Module):
+    """An operator that engines do not have."""
+
+    def forward(self, x):
+        return torch.special.zeta(x, x + 1)
+
+
 class Control(nn.Module):
     """Branches and loops, whose bodies are graphs with names of their own."""
 
@@ -148,6 +155,7 @@ def main() -> None:
     write("mutation", mutation)
     pair = (torch.ones(2), torch.ones(1))
     write("arguments", export(Arguments(), (x[:, :2], 3, pair), {"factor": 0.5, "name": None}))
+    write("unsupported", export(Unsupported(), (torch.ones(2, 3) * 2,)))
     write("control", export(Control(), (torch.ones(2, 3), torch.tensor(0))))
     shapes = {"x": {0: Dim("batch", min=2, max=16), 1: Dim("length", min=3)}, "mask": None}
     batch = Dim("batch", min=1, max=16)
