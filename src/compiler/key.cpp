@@ -8,11 +8,11 @@
 
 #include "compiler/fingerprint.h"
 #include "engine/engine_file.h"
-#include "ir/scanner.h"
 #include "ir/text.h"
 #include "ops/ops.h"
 #include "passes/rewrites.h"
 #include "support/hash.h"
+#include "support/scanner.h"
 
 namespace ingot::core {
 namespace {

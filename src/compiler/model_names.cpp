@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "compiler/model_names.h"
 
-#include "ir/scanner.h"
+#include "support/scanner.h"
 
 namespace ingot::core {
 namespace {

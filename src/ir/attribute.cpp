@@ -6,7 +6,7 @@
 #include <charconv>
 #include <cmath>
 
-#include "ir/scanner.h"
+#include "support/scanner.h"
 
 namespace ingot::core {
 namespace {

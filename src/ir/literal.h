@@ -4,7 +4,7 @@
 
 #include <string>
 
-#include "ir/scanner.h"
+#include "support/scanner.h"
 #include "types/tensor.h"
 
 namespace ingot::core {

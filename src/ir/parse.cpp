@@ -7,9 +7,9 @@
 #include "ir/constant.h"
 #include "ir/literal.h"
 #include "ir/node_rules.h"
-#include "ir/parse_type.h"
 #include "ir/storage_rules.h"
 #include "ir/text.h"
+#include "types/parse_type.h"
 
 namespace ingot::core {
 namespace {

@@ -10,18 +10,11 @@
 
 #include "loops/functions.h"
 #include "loops/kernel.h"
+#include "loops/operator_names.h"
 #include "loops/rewrite.h"
 
 namespace ingot::core::loops {
 namespace {
-
-constexpr std::string_view kUnaryNames[] = {"-", "abs", "not", "sqrt", "floor", "ceil", "trunc", "round"};
-constexpr std::string_view kBinaryNames[] = {"+",   "-",   "*",     "/",   "floordiv", "mod", "fmod", "max",
-                                             "min", "pow", "atan2", "and", "or",       "xor", "<<",   ">>",
-                                             "==",  "!=",  "<",     "<=",  ">",        ">="};
-constexpr std::string_view kCombineNames[] = {"", "add", "multiply", "max", "min", "and", "or"};
-
-bool is_word(std::string_view name) { return name[0] >= 'a' && name[0] <= 'z'; }
 
 std::string join(const std::vector<Dim>& dims) {
   std::string text;
@@ -48,12 +41,13 @@ std::string constant_text(const ExprNode& node) {
   return node.dtype == DType::kF32 ? text : text + ":f64";
 }
 
-// What the text calls buffers and stages. Each has a name of its own: composed kernels have several operands
-// that were called alike in their own operators, and a text must not leave open which of them is loaded.
+// What the text calls buffers, and stages that do not store. Each has a name of its own: composed kernels
+// have several operands that were called alike in their own operators, and a text must not leave open which
+// of them is loaded.
 struct Names {
   explicit Names(const Kernel& kernel) {
     for (const Buffer& buffer : kernel.buffers) buffers.push_back(distinct(buffer.name));
-    for (const Stage& stage : kernel.stages) stages.push_back(distinct(stage.name));
+    for (const Stage& stage : kernel.stages) stages.push_back(stage.store ? "" : distinct(stage.name));
   }
 
   std::vector<std::string> buffers, stages;
@@ -162,7 +156,8 @@ class StagePrinter {
         return fmt::format("{}({})", node.function->name, operand(node, 0));
       case ExprNode::Kind::kBinary: {
         const std::string_view name = kBinaryNames[static_cast<size_t>(node.binary)];
-        if (is_word(name)) return fmt::format("{}({}, {})", name, operand(node, 0), operand(node, 1));
+        if (is_function_name(name))
+          return fmt::format("{}({}, {})", name, operand(node, 0), operand(node, 1));
         return fmt::format("({} {} {})", operand(node, 0), name, operand(node, 1));
       }
       case ExprNode::Kind::kSelect:

@@ -92,7 +92,8 @@ DimRange range_of(const Dim& dim, const SymbolTable& symbols);
 bool provably_equal(const Dim& a, const Dim& b, const SymbolTable& symbols);
 bool provably_less(const Dim& a, const Dim& b, const SymbolTable& symbols);
 
-Dim parse_dim(std::string_view text);  // inverse of to_string; UserError contains the column
+Dim parse_dim(std::string_view text);         // inverse of to_string; UserError contains the column
+Dim parse_kernel_dim(std::string_view text);  // the same, where names may be variables (symbol_name.h)
 
 }  // namespace ingot::core
 

@@ -7,6 +7,7 @@
 
 #include "support/error.h"
 #include "types/dim_node.h"
+#include "types/symbol_name.h"
 
 namespace ingot::core {
 namespace {
@@ -39,7 +40,7 @@ std::string print_sum(std::span<const Dim> terms) {
 // factor := number | symbol | function "(" sum {"," sum} ")" | "(" sum ")"
 class DimParser {
  public:
-  explicit DimParser(std::string_view text) : text_(text) {}
+  DimParser(std::string_view text, bool has_variables) : text_(text), has_variables_(has_variables) {}
 
   Dim parse() {
     Dim result = sum();
@@ -113,6 +114,7 @@ class DimParser {
 
   std::string_view word() {
     const size_t start = position_;
+    if (has_variables_ && text_.substr(start).starts_with(kVariableMark)) ++position_;
     while (position_ < text_.size() &&
            (std::isalnum(current()) != 0 || current() == '_' || current() == '.')) {
       ++position_;
@@ -143,6 +145,7 @@ class DimParser {
   }
 
   std::string_view text_;
+  const bool has_variables_;
   size_t position_ = 0;
   int depth_ = 0;
 };
@@ -171,6 +174,7 @@ std::string Dim::to_string() const {
   throw InternalError("unknown kind of dim");
 }
 
-Dim parse_dim(std::string_view text) { return DimParser(text).parse(); }
+Dim parse_dim(std::string_view text) { return DimParser(text, false).parse(); }
+Dim parse_kernel_dim(std::string_view text) { return DimParser(text, true).parse(); }
 
 }  // namespace ingot::core

@@ -5,7 +5,7 @@
 #include "importers/onnx/input_types.h"
 #include "importers/onnx/load.h"
 #include "importers/onnx/tensors.h"
-#include "ir/scanner.h"
+#include "support/scanner.h"
 
 namespace ingot::core::onnx {
 namespace {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "ir/scanner.h"
+#include "support/scanner.h"
 
 #include <fmt/core.h>
 

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Reads text from left to right for the parsers of this folder. Handles whitespace, "--" comments, words and
-// quotes.
+// Reads text from left to right, for parsers. Handles whitespace, "--" comments, words and quotes.
 #pragma once
 
 #include <cstddef>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "ir/parse_type.h"
+#include "types/parse_type.h"
 
 #include <fmt/core.h>
 
@@ -49,7 +49,7 @@ bool symbol_follows(Scanner& scanner) {
 }
 
 template <typename ParseDim>
-TensorType parse_type_with(Scanner& scanner, ParseDim&& parse_one_dim) {
+TensorType parse_row_major(Scanner& scanner, ParseDim&& parse_one_dim) {
   TensorType type;
   const auto dtype = parse_dtype(scanner.word());
   if (!dtype) scanner.fail("expected a type such as f32[2,3]");
@@ -61,6 +61,12 @@ TensorType parse_type_with(Scanner& scanner, ParseDim&& parse_one_dim) {
     } while (scanner.accept(","));
     scanner.expect("]");
   }
+  return type;
+}
+
+template <typename ParseDim>
+TensorType parse_type_with(Scanner& scanner, ParseDim&& parse_one_dim) {
+  TensorType type = parse_row_major(scanner, parse_one_dim);
   if (!scanner.accept("{")) return type;
   const size_t start = scanner.position();
   const std::string text = fmt::format("{{{}}}", scanner.raw_until("}"));
@@ -73,6 +79,16 @@ TensorType parse_type_with(Scanner& scanner, ParseDim&& parse_one_dim) {
 
 TensorType parse_type(Scanner& scanner) {
   return parse_type_with(scanner, [&] { return parse_dim_here(scanner); });
+}
+
+TensorType parse_buffer_type(Scanner& scanner) {
+  const size_t start = scanner.next_position();
+  const auto parse_one_dim = [&] { return parse_dim_here(scanner); };
+  TensorType type = parse_row_major(scanner, parse_one_dim);
+  const size_t end = scanner.position();
+  if (scanner.next_position() != end || !scanner.next_is("{")) return type;
+  scanner.move_to(start);
+  return parse_type_with(scanner, parse_one_dim);
 }
 
 TensorType parse_declaring_type(Scanner& scanner, SymbolTable& symbols) {
