@@ -123,6 +123,7 @@ class Proxy:
     ) -> None:
         self._target, self._spoil, self._watch = port, spoil, watch
         self._asked = 0
+        self.connections = 0
         self._listener = socket.create_server(("127.0.0.1", 0))
         self.port = self._listener.getsockname()[1]
         threading.Thread(target=self._accept, daemon=True).start()
@@ -134,6 +135,7 @@ class Proxy:
         with contextlib.suppress(OSError):
             while True:
                 client = self._listener.accept()[0]
+                self.connections += 1
                 server = socket.create_connection(("127.0.0.1", self._target))
                 threading.Thread(target=self._ask, args=(client, server), daemon=True).start()
                 threading.Thread(target=self._answer, args=(client, server), daemon=True).start()
