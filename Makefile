@@ -34,6 +34,7 @@ help: ## this list
 
 demo: build ## MiniLM in four ways beside eager and inductor; figures in build/demo.json
 	$(RUN) examples/demo/demo.py --output build/demo.json
+	if $(RUN) -c 'import sys, torch; sys.exit(not torch.cuda.is_available())'; then $(RUN) examples/demo/demo.py --device cuda --output build/demo.json; fi
 
 test: tests $(VENV)/.test ## every test and check; LONG=1 adds the long ones
 	status=0

@@ -3,6 +3,7 @@
 # Builds the runtime for Windows and packs it: dist/ingot-VERSION-windows-x86-64.zip.
 set -euo pipefail
 cd "$(dirname "$0")/.."
+export CCACHE_BASEDIR=$PWD CCACHE_NOHASHDIR=1  # objects of another checkout are found
 tools/setup_windows.sh build/windows-libraries
 cmake --preset windows >build/windows.log
 cmake --build --preset windows --parallel "${JOBS:-$(nproc)}" >>build/windows.log || { tail -n 40 build/windows.log; exit 1; }

@@ -3,6 +3,7 @@
 # Builds the C++ tests with a sanitizer and runs them: sanitize.sh asan|tsan [TEST_FOLDER...], all folders by default.
 set -euo pipefail
 cd "$(dirname "$0")/.."
+export CCACHE_BASEDIR=$PWD CCACHE_NOHASHDIR=1  # objects of another checkout are found
 preset=${1:?usage: sanitize.sh asan|tsan [TEST_FOLDER...]}
 shift
 export ASAN_OPTIONS=detect_stack_use_after_return=1:check_initialization_order=1

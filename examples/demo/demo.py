@@ -3,7 +3,7 @@
 
 (a) torch.compile(model, backend="ingot"), (b) built ahead of time and run from Python, (c) the same engine file run by the
 command-line program with neither Python nor torch in its process, (d) the model's .pt2 built and run by the command line alone.
-Writes the figures to build/demo.json, or where --output says. Run it with `make demo`.
+Writes the figures to build/demo.json, or where --output says. Run it with `make demo`. With --device cuda: see gpu.py.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ import argparse
 import json
 import logging
 import os
+import shutil
 import statistics
 import subprocess
 import sys
@@ -21,6 +22,7 @@ from pathlib import Path
 
 os.environ.setdefault("HF_HUB_OFFLINE", "1")
 
+import gpu
 import ingot
 import numpy as np
 import torch
@@ -36,7 +38,8 @@ def find_program() -> Path:
     """The command-line program: next to this Python, otherwise the newest one of the build trees."""
     installed = Path(sys.executable).with_name("ingot")
     built = sorted(ROOT.glob("build/*/bin/ingot"), key=lambda path: path.stat().st_mtime)
-    found = [*built, *([installed] if installed.exists() else [])]
+    on_path = shutil.which("ingot")
+    found = [*([Path(on_path)] if on_path else []), *built, *([installed] if installed.exists() else [])]
     if not found:
         raise SystemExit("the program `ingot` is not built: run `make build`")
     return found[-1]
@@ -118,16 +121,23 @@ def print_similarities(embeddings: torch.Tensor) -> None:
         say(f"  {row}  {sentence}")
 
 
-def parse_output() -> Path:
+def parse_arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description="MiniLM-L6 embeds sentences in four ways")
+    parser.add_argument(
+        "--device", default="cpu", help="cpu, or cuda[:ARCHITECTURE]: the GPU's part (gpu.py)"
+    )
     parser.add_argument(
         "--output", type=Path, default=ROOT / "build" / "demo.json", help="where the figures go"
     )
-    return parser.parse_args().output
+    return parser.parse_args()
 
 
 def main() -> None:
-    output_path = parse_output()
+    chosen = parse_arguments()
+    output_path = chosen.output
+    if chosen.device != "cpu":
+        gpu.run(output_path, find_program(), chosen.device)
+        return
     BUILD.mkdir(parents=True, exist_ok=True)
     torch.set_grad_enabled(False)
     say("loading MiniLM-L6 with its real weights")

@@ -56,13 +56,14 @@ _LAZY = {
     "onnx": "ingot.onnx",
     "ts": "ingot.ts",
     "refit_module_weights": "ingot.refitting",
+    "runtime": "ingot.runtime",
 }
 
 __all__ = [
     "DeviceError", "Engine", "Error", "Input", "InternalError", "MutableModule", "Port", "Session", "UnsupportedError",
     "UserError", "bisect", "build", "cache_flush", "cache_stats", "compare", "compile", "cross_compile_for_windows", "dynamo",
     "explain", "fx", "get_threads", "load", "load_cross_compiled_exported_program", "onnx", "profile", "quantize",
-    "refit_module_weights", "report", "save", "set_threads", "ts",
+    "refit_module_weights", "report", "runtime", "save", "set_threads", "ts",
 ]  # fmt: skip
 
 

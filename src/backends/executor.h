@@ -53,6 +53,7 @@ struct CallSpan {
   std::span<const KernelCall> calls;
   ThreadPool* pool = nullptr;  // of the caller
   void* stream = nullptr;      // of the caller, on devices that have streams; null: the queue's own
+  bool moves = false;          // copies between the host and the device, and nothing else
 };
 
 // The call that met a value it cannot use.
@@ -71,6 +72,8 @@ class Queue {
   // Until all work is done; the first failure since the last that was told.
   virtual std::optional<CallFailure> wait() { return std::nullopt; }
   virtual size_t scratch_bytes() const { return 0; }  // that it holds
+  // How many spans a caller has recorded, to repeat them at any time: no memory that these use may be freed.
+  virtual uint64_t recorded() const { return 0; }
 };
 
 class Executor {

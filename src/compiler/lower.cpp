@@ -96,7 +96,13 @@ std::vector<LoweredStep> steps_for(const Surroundings& around, const LoweredNode
 // Routines read their attributes, which name symbols, where the engine runs.
 std::vector<LoweredStep> lower_node(const Node& node, const Backend& backend, const Target& target,
                                     const SymbolTable& symbols, ImageTable& images) {
-  if (!node.op->routine.empty()) return backend.lower(node, symbols, target);
+  if (!node.op->routine.empty()) {
+    std::vector<LoweredStep> steps = backend.lower(node, symbols, target);
+    for (LoweredStep& step : steps) {
+      if (LoweredKernel* kernel = step.kernel()) set_image(*kernel, images);
+    }
+    return steps;
+  }
   LoneNode lone = isolate(node, symbols);
   const Surroundings around = std::exchange(lone.around, {});
   return steps_for(around, lower_alone(std::move(lone), backend, target, images));

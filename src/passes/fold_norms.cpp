@@ -32,9 +32,10 @@ bool are_invariant(const Node& node, const Invariant& invariant) {
 
 // The norm is of no use if it is computed for another reader all the same.
 bool is_foldable(const Graph& graph, const Node& norm, const Invariant& invariant, const NormRule& rule) {
+  if (!is_norm(norm)) return false;
   const Value* result = norm.results[0];
-  return is_norm(norm) && are_invariant(norm, invariant) && !graph.is_output(result) &&
-         !result->users.empty() && std::ranges::all_of(result->users, [&](const Node* user) {
+  return are_invariant(norm, invariant) && !graph.is_output(result) && !result->users.empty() &&
+         std::ranges::all_of(result->users, [&](const Node* user) {
            return user->op == &ops::linear && user->operands[kInputOfLinear] == result &&
                   are_invariant(*user, invariant) && rule(norm, *user);
          });

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <numeric>
+#include <set>
 
 #include "engine/lifetimes.h"
 #include "plan/placement.h"
@@ -59,31 +60,47 @@ void renumber(Program& program, const std::vector<BufferId>& order) {
   }
 }
 
-}  // namespace
-
-void order_arena(Program& program, const SymbolValues& typical, PlanReport& report) {
-  const std::vector<Lifetime> lives = lifetimes(program);
-  std::vector<BufferId> arena, others, aliases;
+// The arena buffers of one place, by their offsets at the typical sizes.
+std::vector<BufferId> place_arena_of(Program& program, Place place, const std::vector<Lifetime>& lives,
+                                     const SymbolValues& typical, PlanReport& report) {
+  std::vector<BufferId> arena;
   std::vector<Block> blocks;
   for (BufferId id = 0; id < program.buffers.size(); ++id) {
-    const Buffer& buffer = program.buffers[id];
-    const auto* in_arena = buffer.as<ArenaStorage>();
-    (in_arena != nullptr ? arena : buffer.as<AliasStorage>() != nullptr ? aliases : others).push_back(id);
-    if (in_arena != nullptr)
-      blocks.push_back({std::max<int64_t>(evaluate(in_arena->bytes, typical), 64), lives[id]});
+    const auto* in_arena = program.buffers[id].as<ArenaStorage>();
+    if (in_arena == nullptr || program.buffers[id].place != place) continue;
+    arena.push_back(id);
+    blocks.push_back({std::max<int64_t>(evaluate(in_arena->bytes, typical), 64), lives[id]});
   }
-  const Placement placement = place(blocks);
-  report = {liveness_bound(blocks), placement.total};
-
+  const Placement placement = core::place(blocks);
+  report.lower_bound += liveness_bound(blocks);
+  report.arena += placement.total;
   std::vector<size_t> positions(arena.size());
   std::iota(positions.begin(), positions.end(), 0);
   std::ranges::stable_sort(positions, {}, [&](size_t i) { return placement.offsets[i]; });
   std::vector<BufferId> bottom_up;
   for (const size_t i : positions) bottom_up.push_back(arena[i]);
-  relate(program, bottom_up, lives);
+  return bottom_up;
+}
 
-  std::vector<BufferId> order = std::move(others);
-  order.insert(order.end(), bottom_up.begin(), bottom_up.end());
+}  // namespace
+
+void order_arena(Program& program, const SymbolValues& typical, PlanReport& report) {
+  const std::vector<Lifetime> lives = lifetimes(program);
+  std::vector<BufferId> order, aliases;
+  std::set<uint8_t> places;
+  for (BufferId id = 0; id < program.buffers.size(); ++id) {
+    const Buffer& buffer = program.buffers[id];
+    if (buffer.as<ArenaStorage>() != nullptr)
+      places.insert(place_number(buffer.place));
+    else
+      (buffer.as<AliasStorage>() != nullptr ? aliases : order).push_back(id);
+  }
+  report = {};
+  for (const uint8_t place : places) {
+    const auto bottom_up = place_arena_of(program, numbered_place(place), lives, typical, report);
+    relate(program, bottom_up, lives);
+    order.insert(order.end(), bottom_up.begin(), bottom_up.end());
+  }
   order.insert(order.end(), aliases.begin(), aliases.end());
   renumber(program, order);
 }

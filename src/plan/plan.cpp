@@ -6,13 +6,13 @@
 #include "ir/in_place.h"
 #include "ops/model_source.h"
 #include "plan/arena_order.h"
+#include "plan/host_steps.h"
+#include "plan/own_storage.h"
 #include "plan/sharing.h"
 #include "support/error.h"
 
 namespace ingot::core {
 namespace {
-
-constexpr int64_t kAlignment = 64;
 
 // Builds buffers, ports and steps from the decisions of Sharing.
 class Builder {
@@ -33,6 +33,7 @@ class Builder {
     }
     add_copies(kEnd);
     for (Buffer& buffer : program_.buffers) buffer.place = input_.place;
+    if (input_.place.kind == Place::Kind::kDevice) give_host_copies(program_, symbols_);
     return std::move(program_);
   }
 
@@ -41,25 +42,10 @@ class Builder {
     const auto& memories = sharing_.memories();
     for (const Memory& memory : memories) {
       Buffer buffer{.type = memory.type, .storage = memory.storage};  // memory k is buffer k
-      set_size(buffer);
+      if (buffer.as<ArenaStorage>() != nullptr) buffer.storage = own_storage(buffer.type, symbols_);
       program_.buffers.push_back(std::move(buffer));
     }
     for (const Value* value : sharing_.located()) add_value(value);
-  }
-
-  void set_size(Buffer& buffer) const {
-    auto* arena = buffer.as<ArenaStorage>();
-    if (arena == nullptr) return;
-    const Dim bytes = storage_bytes(buffer.type);
-    const auto is_step_bound = [&](const std::string& symbol) {
-      const auto found = symbols_.find(symbol);
-      return found != symbols_.end() && found->second.upper_bound.has_value();
-    };
-    if (std::ranges::any_of(bytes.symbols(), is_step_bound)) {
-      buffer.storage = DynamicStorage{};
-    } else {
-      arena->bytes = ceil_divide(bytes, kAlignment) * Dim(kAlignment);
-    }
   }
 
   void add_value(const Value* value) {

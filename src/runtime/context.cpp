@@ -27,12 +27,14 @@ struct Context::State {
   Transfers outputs, updates;  // what the caller wants on the host: outputs, and states that are arguments
   uint64_t states_version = 1;
   std::vector<GrowingBlock> arenas;
-  GrowingBlock working_memory;                 // of routines
-  std::shared_ptr<const WeightSet> in_use;     // by what is enqueued on devices
-  std::vector<std::unique_ptr<Queue>> queues;  // one per backend of the engine
-  std::unique_ptr<StepProfile> profile;        // null: nothing is timed
-  const StepObserver* observer = nullptr;      // null: nobody looks
-  bool has_many_shapes = false;                // and the log has been told
+  GrowingBlock working_memory;                                     // of routines
+  std::shared_ptr<const WeightSet> in_use;                         // by what is enqueued on devices
+  std::vector<std::shared_ptr<const WeightSet>> recorded_weights;  // by what callers have recorded
+  uint64_t recorded = 0;                                           // spans of all queues
+  std::vector<std::unique_ptr<Queue>> queues;                      // one per backend of the engine
+  std::unique_ptr<StepProfile> profile;                            // null: nothing is timed
+  const StepObserver* observer = nullptr;                          // null: nobody looks
+  bool has_many_shapes = false;                                    // and the log has been told
 
   const MemoryAllocator* memory_source() const { return allocator ? &*allocator : nullptr; }
   void set_state(size_t index, std::byte* data) {
@@ -282,6 +284,7 @@ void Context::run(std::span<const Argument> inputs, const OutputAllocator& alloc
   state_->outputs.begin();
   const RunResources resources{
       .data = engine_->data(),
+      .program = engine_->data().main,
       .backends = engine_->backends(),
       .queues = state_->queues,
       .stream = options.stream,
@@ -311,6 +314,21 @@ void Context::finish(const std::shared_ptr<const WeightSet>& weights, bool may_r
   state_->in_use = weights;
   state_->outputs.finish();
   state_->updates.finish();
+  keep_recorded(weights);
+}
+
+// What a caller has recorded, in a CUDA graph, uses the memory of this run whenever it is repeated.
+void Context::keep_recorded(const std::shared_ptr<const WeightSet>& weights) {
+  uint64_t recorded = 0;
+  for (const auto& queue : state_->queues) recorded += queue->recorded();
+  if (recorded == state_->recorded) [[likely]]
+    return;
+  state_->recorded = recorded;
+  for (auto* blocks : {&state_->arenas, &state_->copies}) {
+    for (GrowingBlock& block : *blocks) block.keep_outgrown();
+  }
+  if (std::ranges::find(state_->recorded_weights, weights) == state_->recorded_weights.end())
+    state_->recorded_weights.push_back(weights);
 }
 
 void Context::synchronize() const {

@@ -94,6 +94,7 @@ class Context {
   void fill(DeviceMemory* memory, std::byte* to, const std::byte* from, size_t bytes);
   void require_weights(const WeightSet& weights) const;
   void finish(const std::shared_ptr<const WeightSet>& weights, bool may_return_early);
+  void keep_recorded(const std::shared_ptr<const WeightSet>& weights);
 
   std::shared_ptr<Engine> engine_;
   struct State;

@@ -105,7 +105,8 @@ class Maker {
       const Place place = result.program->buffers[use.buffer].place;
       if (place.kind == Place::Kind::kDevice) return backends_.position(data_.devices[place.index]);
     }
-    const bool joins = !result.spans.empty() && result.steps.back().binds.empty();
+    const bool joins =
+        !result.spans.empty() && !result.spans.back().moves && result.steps.back().binds.empty();
     return joins ? result.spans.back().backend : kNoId;
   }
 
@@ -120,15 +121,22 @@ class Maker {
                     "rebuild the engine; if this version of Ingot built it, report a bug");
   }
 
+  static bool moves(const Executable& result, const Step& step) {
+    if (step.as<CopyStep>() == nullptr) return false;
+    const auto place = [&](size_t use) { return result.program->buffers[step.uses[use].buffer].place; };
+    return place(0) != place(1);
+  }
+
   void add_to_span(Executable& result, const Step& step) const {
     const auto index = static_cast<uint32_t>(result.steps.size());
     const uint32_t backend = backend_of(result, step);
+    const bool is_move = moves(result, step);
     const bool joins = backend != kNoId && !result.spans.empty() && result.spans.back().backend == backend &&
-                       result.steps.back().binds.empty();
+                       result.spans.back().moves == is_move && result.steps.back().binds.empty();
     if (joins)
       result.spans.back().last = index + 1;
     else
-      result.spans.push_back({index, index + 1, backend});
+      result.spans.push_back({index, index + 1, backend, is_move});
   }
 
   static const Routine* lookup(const std::string& name) {

@@ -55,6 +55,7 @@ struct ExecutableStep {
 struct ExecutableSpan {
   uint32_t first, last;
   uint32_t backend;  // position in LoadedBackends; kNoId: the host's own
+  bool moves;        // copies between the host and the device, and nothing else
 };
 
 struct Executable {

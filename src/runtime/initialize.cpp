@@ -122,6 +122,7 @@ void run_init(const EngineData& data, const Executable& init, std::span<const ui
   weights.generation = 1;  // of addresses in the plan below, which lives only during this call
   const std::vector<std::unique_ptr<Queue>> queues = open_queues(backends);
   const RunResources resources{.data = data,
+                               .program = program,
                                .backends = backends,
                                .queues = queues,
                                .pool = host.pool(),

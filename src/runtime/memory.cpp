@@ -64,6 +64,7 @@ FileCopy read_copy(const std::filesystem::path& path) {
 }
 
 void GrowingBlock::grow(size_t bytes, DeviceMemory* memory) {
+  if (keeps_outgrown_) outgrown_.push_back(data_);
   data_.reset();
   bytes_ = 0;
   data_ = memory != nullptr ? memory->allocate(bytes) : allocate_memory(bytes, allocator_);

@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <filesystem>
 #include <memory>
+#include <vector>
 
 #include "backends/executor.h"
 #include "support/hash.h"
@@ -43,6 +44,8 @@ class GrowingBlock {
     return data_.get();
   }
   size_t bytes() const { return bytes_; }
+  // From now on nothing that the block has or had is freed before the block is.
+  void keep_outgrown() { keeps_outgrown_ = true; }
 
  private:
   void grow(size_t bytes, DeviceMemory* memory);
@@ -50,6 +53,8 @@ class GrowingBlock {
   const MemoryAllocator* allocator_;
   std::shared_ptr<std::byte> data_;
   size_t bytes_ = 0;
+  bool keeps_outgrown_ = false;
+  std::vector<std::shared_ptr<std::byte>> outgrown_;
 };
 
 }  // namespace ingot::core

@@ -64,7 +64,8 @@ class ProgramRun {
   }
   void run_span(const ExecutableSpan& span);
   void run_watched(const ExecutableSpan& span);
-  void run_calls(uint32_t backend, size_t first, size_t last);
+  void run_calls(const ExecutableSpan& span);
+  void wait_for_devices();
   void run_on_host(size_t index);
   void run_routine(const ExecutableStep& step, const RoutineStep& routine, size_t index);
   void run_branch(const ExecutableStep& step, const BranchStep& branch);
@@ -108,8 +109,9 @@ void ProgramRun::reserve_arenas() {
   if (resources_.arenas.size() < (level_ + 1) * places) resources_.arenas.resize((level_ + 1) * places);
   for (const uint8_t place : executable_.places) {
     GrowingBlock& block = resources_.arenas[level_ * places + place];
-    frame_.arenas[place] =
-        block.reserve(static_cast<size_t>(frame_.arena_bytes[place]), resources_.backends.memories[place]);
+    const auto bytes = static_cast<size_t>(frame_.arena_bytes[place]);
+    if (place == 0 && bytes > block.bytes()) wait_for_devices();
+    frame_.arenas[place] = block.reserve(bytes, resources_.backends.memories[place]);
   }
 }
 
@@ -200,7 +202,7 @@ void ProgramRun::run_span(const ExecutableSpan& span) {
   if (span.backend == kNoId)
     run_on_host(span.first);
   else
-    run_calls(span.backend, span.first, span.last);
+    run_calls(span);
 }
 
 // Step by step; if timed or observed, waits for each step to finish.
@@ -210,25 +212,34 @@ void ProgramRun::run_watched(const ExecutableSpan& span) {
   for (uint32_t i = span.first; i < span.last; ++i) {
     if (resources_.limits != nullptr) require_within(*resources_.limits);
     const auto start = StepProfile::Clock::now();
-    run_span({i, i + 1, span.backend});
+    run_span({i, i + 1, span.backend, span.moves});
     if (!is_timed && !is_observed) continue;
-    if (span.backend != kNoId) wait_for(resources_.data, program_, *resources_.queues[span.backend]);
+    if (span.backend != kNoId)
+      wait_for(resources_.data, resources_.program, *resources_.queues[span.backend]);
     if (is_timed) resources_.profile->add(i, start, StepProfile::Clock::now());
     if (is_observed) show_results(*resources_.observer, executable_, plan_, i, resources_.backends);
   }
 }
 
-void ProgramRun::run_calls(uint32_t backend, size_t first, size_t last) {
-  const CallSpan span{.images = resources_.backends.all[backend].images.get(),
-                      .calls = std::span(frame_.calls).subspan(first, last - first),
-                      .pool = &resources_.pool,
-                      .stream = resources_.stream};
-  const auto failure = resources_.queues[backend]->run(span);
+void ProgramRun::run_calls(const ExecutableSpan& span) {
+  const CallSpan calls{.images = resources_.backends.all[span.backend].images.get(),
+                       .calls = std::span(frame_.calls).subspan(span.first, span.last - span.first),
+                       .pool = &resources_.pool,
+                       .stream = resources_.stream,
+                       .moves = span.moves};
+  const auto failure = resources_.queues[span.backend]->run(calls);
   if (failure) [[unlikely]]
-    fail_launch(resources_.data, program_, *failure);
+    fail_launch(resources_.data, resources_.program, *failure);
+}
+
+// Before the host touches what devices may be copying.
+void ProgramRun::wait_for_devices() {
+  for (const std::string& device : resources_.data.devices)
+    wait_for(resources_.data, resources_.program, *resources_.queues[resources_.backends.position(device)]);
 }
 
 void ProgramRun::run_on_host(size_t index) {
+  if (!resources_.data.devices.empty()) wait_for_devices();
   const ExecutableStep& step = executable_.steps[index];
   if (const auto* routine = step.step->as<RoutineStep>()) return run_routine(step, *routine, index);
   if (const auto* branch = step.step->as<BranchStep>()) return run_branch(step, *branch);

@@ -26,6 +26,7 @@ struct OutputMemory {
 // Shared by all programs of one run. Borrowed.
 struct RunResources {
   const EngineData& data;
+  const Program& program;  // the outermost one: main or init
   const LoadedBackends& backends;
   std::span<const std::unique_ptr<Queue>> queues;  // one per backend
   void* stream = nullptr;                          // of the caller, for queues on devices

@@ -92,13 +92,34 @@ def test_what_no_template_computes_stays_in_torch() -> None:
         assert len([segment for segment in report.segments if segment.backend == "torch"]) == in_torch
 
 
-def test_operators_of_the_host_are_refused_by_name() -> None:
-    class Sorts(torch.nn.Module):
-        def forward(self, x: torch.Tensor) -> torch.Tensor:
-            return torch.sort(x)[0]
+class Recurrent(torch.nn.Module):
+    """A layer that runs on the host, between kernels."""
 
-    with pytest.raises(ingot.UnsupportedError, match="sort is a routine of the host"):
-        ingot.compile(Sorts(), inputs=[torch.zeros(8)], device="cuda", require_full_compilation=True)
+    def __init__(self) -> None:
+        super().__init__()
+        self.layer = torch.nn.LSTM(8, 96, batch_first=True)
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return torch.sort(torch.relu(self.layer(x * 2)[0]))[0]
+
+
+def test_whole_builds_run_routines_on_the_host(tmp_path: Path, fake_driver: Path) -> None:
+    program = torch.export.export(Recurrent().eval(), (torch.zeros(2, 5, 8),))
+    ingot.build(program, device="cuda:sm_90a").save(tmp_path / "model.ingot")
+    steps = json.loads(_run("inspect", "--json", tmp_path / "model.ingot").stdout)["main"]["steps"]
+    kinds = [step["kind"] for step in steps]
+    assert kinds.count("routine") == 1
+    assert kinds.count("copy") >= 2, "to the host and back"
+    assert kinds[-1] == "kernel", "the sort has one"
+    done = _run("bench", tmp_path / "model.ingot", "--warmup", "3", "--seconds", "0.05", driver=fake_driver)
+    assert done.returncode == 0, done.stderr
+    assert "0 allocations left" in done.stderr
+
+
+def test_modules_leave_routines_of_the_host_to_torch() -> None:
+    report = ingot.compile(Recurrent().eval(), inputs=[torch.zeros(2, 5, 8)], device="cuda:sm_90a").report
+    assert ["lstm" in row.target for row in report.fallbacks] == [True]
+    assert "runs on the host" in report.fallbacks[0].reason
 
 
 def test_builds_are_equal_byte_for_byte(engine_file: Path, tmp_path: Path) -> None:

@@ -62,7 +62,7 @@ def test_each_row_says_what_or_why() -> None:
 )
 def test_functions(peer: list[str], cell: str, is_argument: bool) -> None:
     if cell.startswith("`ingot."):
-        assert exists(cell.strip("`"))
+        assert all(exists(name) for name in re.findall(r"`([\w.]+)`", cell))
     elif cell.startswith("`torch.compile"):
         assert "ingot" in torch._dynamo.list_backends()
     elif cell.startswith("`"):
@@ -76,12 +76,12 @@ def test_functions(peer: list[str], cell: str, is_argument: bool) -> None:
 @pytest.mark.parametrize(("peer", "cell"), rows("Settings"))
 def test_settings(peer: list[str], cell: str) -> None:
     if cell.startswith("`"):
-        names = [cell.strip("`")]
+        name, _, value = cell.strip("`").partition("=")
+        names = [name]
+        Settings.parse({name: value.strip('"') or VALUES.get(name, [])})
     else:
         assert cell in ("not yet", "none")
         names = []
-    for name in names:
-        Settings.parse({name: VALUES.get(name, [])})
     assert set(peer) - set(names) <= set(PEER_OPTIONS)
 
 

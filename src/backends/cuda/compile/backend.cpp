@@ -16,6 +16,7 @@
 #include "backends/cuda/compile/passes.h"
 #include "backends/cuda/compile/precision.h"
 #include "backends/cuda/compile/prelude.h"
+#include "backends/cuda/compile/routine_kernels.h"
 #include "backends/cuda/compile/speed.h"
 #include "backends/cuda/kernel_abi.h"
 #include "backends/steps/fusion_rules.h"
@@ -92,7 +93,7 @@ LoweredStep lower_loops(const Members& members, const SymbolTable& symbols, cons
 }
 
 LoweredKernel kernel_of_template(const TemplateKernel& kernel, const Node& node, const Target& target) {
-  Launch launch{.sizes = {kernel.items, kernel.shared_bytes, 0},
+  Launch launch{.sizes = {kernel.items, kernel.shared_bytes, kernel.scratch_bytes},
                 .constants = {kernel.threads, kernel.threads, kernel.cluster}};
   for (const std::string& symbol : kernel.symbols) launch.symbols.push_back(Dim::symbol(symbol));
   for (const TensorMap& map : kernel.maps) add_tensor_map(map, launch);
@@ -173,6 +174,12 @@ LoweredStep lower_attention(const Members& members, const Node& attention, const
   return step;
 }
 
+LoweredStep lower_as_routine(const Node& node, const SymbolTable& symbols, const Target& target) {
+  if (!has_routine_kernel(node)) return lower_routine(node);
+  return lower_template(kernel_of_template(write_routine(node, symbols), node, target), members_of(node),
+                        node, std::vector<const Value*>(node.results.begin(), node.results.end()));
+}
+
 // Attention by itself: nothing can be fused into it.
 bool takes_neighbours(const Node& root) { return root.op != &ops::attention; }
 constexpr FusionAnswer kTakesNothing{false, "the kernel template of attention takes nothing in"};
@@ -207,8 +214,7 @@ class CudaBackend final : public Backend {
   }
 
   Support supports(const Node& node, const SymbolValues& sizes, const Target& target) const override {
-    if (!node.op->routine.empty())
-      return {Support::Answer::kNo, fmt::format("{} is a routine of the host", node.op->name)};
+    if (!node.op->routine.empty()) return judge_routine(node, sizes);
     if (node.op->lower == nullptr && !node.op->traits.has(Trait::kFused))
       return {Support::Answer::kNo, fmt::format("there is no kernel for {}", node.op->name)};
     if (has_four_bits(node)) return {Support::Answer::kNo, "there is no kernel for dtypes of four bits"};
@@ -234,6 +240,7 @@ class CudaBackend final : public Backend {
 
   std::vector<LoweredStep> lower(const Node& node, const SymbolTable& symbols,
                                  const Target& target) const override {
+    if (!node.op->routine.empty()) return {lower_as_routine(node, symbols, target)};
     const Members members = members_of(node);
     if (is_tensor_core_attention(node)) return {lower_attention(members, node, symbols, target)};
     const Node* contraction = find_contraction(members);

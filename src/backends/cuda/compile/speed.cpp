@@ -2,10 +2,15 @@
 #include "backends/cuda/compile/speed.h"
 
 #include <algorithm>
+#include <cmath>
+
+#include <fmt/core.h>
 
 #include "backends/cuda/compile/attention.h"
 #include "backends/cuda/compile/contraction_rules.h"
 #include "backends/cuda/compile/depthwise.h"
+#include "backends/cuda/compile/gpu_limits.h"
+#include "backends/cuda/compile/routine_kernels.h"
 #include "backends/cuda/compile/tensor_core_types.h"
 #include "backends/steps/loop_steps.h"
 #include "ops/convolution.h"
@@ -37,6 +42,57 @@ bool has_template(const Node& node) {
          is_depthwise(node) || is_convolution_of_channels(node);
 }
 
+struct Times {
+  double own, peer;  // ns
+  std::string_view reason;
+};
+
+// Measured on an H200, as are the others. One block numbers the true elements.
+Times time_of_nonzero(double elements) {
+  return {kPeerCall + 0.4 * elements, 80e3 + 0.002 * elements, "one block numbers all elements of the mask"};
+}
+
+// A warp compares 256 indices with its row's in 700 ns, and copies the row; without rows, threads compare.
+Times time_of_scatter(double elements, double rows, double along, bool has_rows) {
+  constexpr double kWarps = 32 * kMultiprocessors, kRowPart = 128, kBytes = 8, kBandwidth = 3300;
+  const double peer = 25e3 + 2 * kBytes * elements / kBandwidth;
+  constexpr std::string_view kReason = "each element of the result is compared with each index";
+  if (!has_rows) return {kPeerCall + 3.2e-3 * elements * along, peer, kReason};
+  const double parts = rows * std::ceil(elements / std::max(rows, 1.0) / kRowPart);
+  const double compared = 700 * std::ceil(along / 256) * std::ceil(parts / kWarps);
+  return {kPeerCall + compared + kBytes * elements / kBandwidth, peer, kReason};
+}
+
+// A block sorts a line, in runs of 4,096; selection looks at each element once.
+Times time_of_sort(double elements, double line, bool selects) {
+  constexpr double kLong = 4096;
+  const double waves = std::ceil(elements / line / (2 * kMultiprocessors));
+  const double own = waves * line * (selects ? 1.2 : line > kLong ? 17 : 10);
+  return {kPeerCall + own, (line > kLong ? 100e3 : 40e3) + 0.05 * elements, "one block sorts a whole line"};
+}
+
+// The device is waited for, values are copied at the speed of the bus, and the host looks at each.
+double time_on_host(const Node& node, const SymbolValues& sizes) {
+  constexpr double kWait = 60e3, kElement = 1.5;
+  double elements = 0;
+  for (const auto* values : {&node.operands, &node.results}) {
+    for (const Value* value : *values)
+      elements += value == nullptr ? 0 : static_cast<double>(evaluate(product(value->type.shape), sizes));
+  }
+  return kWait + kElement * elements;
+}
+
+Times time_of_routine(const Node& node, const SymbolValues& sizes) {
+  const auto value = [&](const Dim& dim) { return static_cast<double>(evaluate(dim, sizes)); };
+  const double elements = value(product(node.operand_type(0).shape));
+  if (node.op == &ops::nonzero) return time_of_nonzero(elements);
+  const auto axis = scatter_axis(node);
+  if (!axis) return time_of_sort(elements, std::max(value(sorted_extent(node)), 1.0), selects(node));
+  const Shape& indices = node.operand_type(1).shape;
+  return time_of_scatter(elements, value(node.operand_type(0).shape[*axis]), value(indices[*axis]),
+                         product(indices) == indices[*axis]);
+}
+
 }  // namespace
 
 Support judge_speed(const Node& node, const SymbolValues& sizes, const Target& target) {
@@ -47,6 +103,19 @@ Support judge_speed(const Node& node, const SymbolValues& sizes, const Target& t
   if (own < kNotable * peer) return {};
   return {Support::Answer::kSlow, "no kernel template multiplies operands of these dtypes and sizes", own,
           peer};
+}
+
+Support judge_routine(const Node& node, const SymbolValues& sizes) {
+  if (!has_routine_kernel(node)) {
+    if (node.op->traits.has(Trait::kBindsSize)) return {};  // torch's host waits for a size, too
+    return {Support::Answer::kSlow,
+            fmt::format("{} of {} runs on the host: its operands and results are copied", node.op->name,
+                        name(node.operand_type(0).dtype)),
+            time_on_host(node, sizes), 4 * kPeerCall};
+  }
+  const Times times = time_of_routine(node, sizes);
+  if (times.own < kNotable * times.peer) return {};
+  return {Support::Answer::kSlow, std::string(times.reason), times.own, times.peer};
 }
 
 }  // namespace ingot::core::cuda

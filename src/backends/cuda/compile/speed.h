@@ -10,4 +10,7 @@ namespace ingot::core::cuda {
 // everything counts as fast: slowness was requested.
 Support judge_speed(const Node& node, const SymbolValues& sizes, const Target& target);
 
+// The same of an operator with a routine: without a kernel it runs on the host.
+Support judge_routine(const Node& node, const SymbolValues& sizes);
+
 }  // namespace ingot::core::cuda

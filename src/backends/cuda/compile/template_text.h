@@ -29,6 +29,7 @@ struct TemplateKernel {
   int threads = 128, cluster = 1;
   Dim items = 1;
   int64_t shared_bytes = 0;
+  Dim scratch_bytes = 0;  // per block
   std::vector<TensorMap> maps;
   std::vector<std::string> symbols;
   std::string text;    // without the prelude

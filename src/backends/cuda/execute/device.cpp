@@ -36,6 +36,9 @@ Device::Device(const Driver& driver) : driver_(driver) {
                       "look at CUDA_VISIBLE_DEVICES");
   check(driver_, driver_.device(&device, 0), "cuDeviceGet");
   check(driver_, driver_.retain_context(&context_, device), "cuDevicePrimaryCtxRetain");
+  enter();
+  constexpr unsigned kNonBlocking = 1;
+  check(driver_, driver_.create_stream(&copies_, kNonBlocking), "cuStreamCreate");
   const auto attribute = [&](int id) {
     int value = 0;
     check(driver_, driver_.attribute(&value, id, device), "cuDeviceGetAttribute");
@@ -68,10 +71,12 @@ std::shared_ptr<std::byte> Device::allocate(size_t bytes) {
           }};
 }
 
+// cuMemcpy returns when bytes of pageable memory are staged, and queues' streams do not wait for the rest.
 void Device::copy(std::byte* to, const std::byte* from, size_t bytes) {
   if (bytes == 0) return;
   enter();
-  check(driver_, driver_.copy(address(to), address(from), bytes), "cuMemcpy");
+  check(driver_, driver_.copy_on(address(to), address(from), bytes, copies_), "cuMemcpyAsync");
+  check(driver_, driver_.synchronize(copies_), "cuStreamSynchronize");
 }
 
 std::shared_ptr<std::byte> Device::allocate_pinned(size_t bytes) const {

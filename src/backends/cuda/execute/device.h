@@ -33,7 +33,7 @@ class Device final : public DeviceMemory {
   explicit Device(const Driver& driver);
 
   const Driver& driver_;
-  Handle context_ = nullptr;
+  Handle context_ = nullptr, copies_ = nullptr;  // the stream of `copy`
   int processors_ = 0, shared_bytes_ = 0;
   bool overlaps_kernels_ = false;
   std::string architecture_, model_;

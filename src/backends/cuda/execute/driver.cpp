@@ -45,7 +45,6 @@ const char* find_all(void* library, Driver& driver) {
   get("cuMemFree_v2", driver.free);
   get("cuMemHostAlloc", driver.allocate_host);
   get("cuMemFreeHost", driver.free_host);
-  get("cuMemcpy", driver.copy);
   get("cuMemcpyAsync", driver.copy_on);
   get("cuStreamCreate", driver.create_stream);
   get("cuStreamDestroy_v2", driver.destroy_stream);

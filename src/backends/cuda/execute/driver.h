@@ -44,7 +44,6 @@ struct Driver {
   int (*free)(Address);
   int (*allocate_host)(void**, size_t, unsigned);
   int (*free_host)(void*);
-  int (*copy)(Address to, Address from, size_t);
   int (*copy_on)(Address to, Address from, size_t, Handle stream);
   int (*create_stream)(Handle*, unsigned);
   int (*destroy_stream)(Handle);

@@ -40,14 +40,26 @@ std::optional<CallFailure> CudaQueue::run(const CallSpan& span) {
   const Handle stream = span.stream != nullptr ? span.stream : own_stream_;
   int capturing = 0;
   check(driver, driver.is_capturing(stream, &capturing), "cuStreamIsCapturing");
-  if (capturing == 0) follow(stream);
+  if (capturing == 0)
+    follow(stream);
+  else
+    begin_recording(span);
   list(span);
-  const Handle graph = capturing == 0 ? graphs_.find(calls_) : nullptr;
+  const Handle graph = capturing == 0 && !span.moves ? graphs_.find(calls_) : nullptr;
   if (graph != nullptr)
     check(driver, driver.launch_graph(graph, stream), "cuGraphLaunch");
   else
     calls_.enqueue(driver, stream, device_.overlaps_kernels());
   return std::nullopt;
+}
+
+// The caller's stream is being captured.
+void CudaQueue::begin_recording(const CallSpan& span) {
+  if (span.moves)
+    throw DeviceError("INGOT-D404", "the engine cannot be captured: some of its steps run on the host",
+                      "leave these parts to torch (ingot.compile does), or run without capture");
+  ++recorded_;
+  scratch_.keep_outgrown();
 }
 
 std::optional<CallFailure> CudaQueue::wait() {

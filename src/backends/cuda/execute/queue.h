@@ -20,8 +20,10 @@ class CudaQueue final : public Queue {
   std::optional<CallFailure> run(const CallSpan& span) override;
   std::optional<CallFailure> wait() override;
   size_t scratch_bytes() const override { return scratch_.bytes(); }
+  uint64_t recorded() const override { return recorded_; }
 
  private:
+  void begin_recording(const CallSpan& span);
   void list(const CallSpan& span);
   void list_launch(const Images& images, const KernelCall& call);
   size_t scratch_for(const CallSpan& span) const;
@@ -37,6 +39,7 @@ class CudaQueue final : public Queue {
   GraphCache graphs_;
   CallList calls_;
   GrowingBlock scratch_;
+  uint64_t recorded_ = 0;
   volatile int32_t* statuses_ = nullptr;  // pinned: one per launch
   std::shared_ptr<std::byte> status_memory_;
   std::vector<const Launch*> slots_;  // the launch of each status

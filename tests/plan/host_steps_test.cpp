@@ -1,0 +1,117 @@
+// SPDX-License-Identifier: Apache-2.0
+// Routines in programs on a device: the host works on copies. The device of these tests has memory that the
+// host cannot touch, and does nothing until it is waited for.
+#include "plan/host_steps.h"
+
+#include <gtest/gtest.h>
+
+#include "tests/plan/planned_graph.h"
+
+namespace ingot::core {
+namespace {
+
+using testing::filled;
+using testing::PlannedGraph;
+
+Tensor mixed(std::vector<int64_t> shape) {
+  Tensor tensor = filled(std::move(shape), 0);
+  for (int64_t i = 0; i < tensor.elements(); ++i)
+    reinterpret_cast<float*>(tensor.data.get())[i] = static_cast<float>((i * 7 + 3) % 5 - 2);
+  return tensor;
+}
+
+void expect_same_on_a_device(const std::string& text, const SymbolValues& typical,
+                             const std::vector<std::vector<Tensor>>& runs, const TensorMap& states = {}) {
+  PlannedGraph planned(text, typical, true);
+  for (int again = 0; again < 2; ++again) {
+    for (const std::vector<Tensor>& inputs : runs) {
+      const auto actual = planned.run(inputs, states);
+      const auto expected = planned.expected(inputs, states);
+      ASSERT_EQ(actual.outputs.size(), expected.outputs.size());
+      for (size_t i = 0; i < actual.outputs.size(); ++i)
+        EXPECT_TRUE(testing::equal(actual.outputs[i], expected.outputs[i])) << "output " << i;
+    }
+  }
+}
+
+TEST(HostSteps, AreBetweenKernelsOfAnySize) {
+  const std::string text = R"(graph main(%x: f32[B in 0..16, 8]) {
+    %a = exp(%x) : f32[B, 8]
+    %s, %i = sort(%a) {axis=1, descending=true} : f32[B, 8], i64[B, 8]
+    %b = negate(%s) : f32[B, 8]
+    return %b, %i, %a
+  })";
+  expect_same_on_a_device(text, {{"B", 4}},
+                          {{mixed({4, 8})}, {mixed({16, 8})}, {mixed({0, 8})}, {mixed({1, 8})}});
+}
+
+TEST(HostSteps, AreFirstAndLast) {
+  expect_same_on_a_device(R"(graph main(%x: f32[3, 8]) {
+    %s, %i = sort(%x) {axis=1, descending=false} : f32[3, 8], i64[3, 8]
+    return %s, %i
+  })",
+                          {}, {{mixed({3, 8})}});
+}
+
+TEST(HostSteps, FollowEachOtherWithoutCopiesBetweenThem) {
+  const std::string text = R"(graph main(%x: f32[3, 8]) {
+    %a = exp(%x) : f32[3, 8]
+    %s, %i = sort(%a) {axis=1, descending=false} : f32[3, 8], i64[3, 8]
+    %t, %j = top_k(%s) {axis=1, count=2, largest=true} : f32[3, 2], i64[3, 2]
+    %m, %k = median(%s) {axis=1} : f32[3, 1], i64[3, 1]
+    %y = add(%t, %m) : f32[3, 2]
+    return %y
+  })";
+  expect_same_on_a_device(text, {}, {{mixed({3, 8})}});
+  EXPECT_EQ(PlannedGraph(text, {}, true).copies(), 3U) << "of a, t and m";
+}
+
+TEST(HostSteps, ReadViewsAndWeightsAndWriteWhatIsViewed) {
+  expect_same_on_a_device(R"(graph main(%x: f32[4, 6]) {
+    %w = weight() {name="w", shape=[24]} : f32[24]
+    %v = reshape(%x) {shape=[24]} : f32[24]
+    %a = add(%v, %w) : f32[24]
+    %p = slice(%a) {axis=0, start=6, end=12} : f32[6]
+    %s, %i = sort(%p) {axis=0, descending=true} : f32[6], i64[6]
+    %r = reshape(%s) {shape=[2, 3]} : f32[2, 3]
+    %t = slice(%s) {axis=0, start=2, end=4} : f32[2]
+    %y = negate(%r) : f32[2, 3]
+    %z, %j = sort(%w) {axis=0, descending=true} : f32[24], i64[24]
+    %u = negate(%t) : f32[2]
+    return %y, %a, %z, %u
+  })",
+                          {}, {{mixed({4, 6})}});
+}
+
+TEST(HostSteps, SeeWhatKernelsWroteSinceTheirCopyWasMade) {
+  expect_same_on_a_device(R"(graph main(%x: f32[8]) {
+    %a = exp(%x) : f32[8]
+    %s, %i = sort(%a) {axis=0, descending=true} : f32[8], i64[8]
+    %b = negate(%a) : f32[8]
+    %t, %j = sort(%b) {axis=0, descending=true} : f32[8], i64[8]
+    %c = negate(%b) : f32[8]
+    %u, %k = sort(%c) {axis=0, descending=false} : f32[8], i64[8]
+    %y = add(%s, %t) : f32[8]
+    %z = add(%y, %u) : f32[8]
+    return %z
+  })",
+                          {}, {{mixed({8})}});
+}
+
+TEST(HostSteps, BindSizesOfBuffersOnTheDevice) {
+  expect_same_on_a_device(R"(graph main(%x: f32[6]) {
+    symbol N at most 6
+    %zero = full() {value=0, shape=[1]} : f32[1]
+    %m = less(%zero, %x) : bool[6]
+    %i = convert(%m) {dtype=i64} : i64[6]
+    %n = sum(%i) {axes=[0]} : i64[]
+    %c = bind_size(%n) {size=N} : i64[]
+    %at = nonzero(%m, %c) {size=N} : i64[N,1]
+    %y = negate(%at) : i64[N,1]
+    return %y, %at
+  })",
+                          {{"N", 3}}, {{mixed({6})}});
+}
+
+}  // namespace
+}  // namespace ingot::core
