@@ -1,0 +1,163 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The page of `python -m bench.models --write`: only what was measured."""
+
+from __future__ import annotations
+
+import datetime
+import platform
+import statistics
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+Rows = dict[str, list[dict[str, Any]]]
+_KINDS = ("right", "wrong", "crashed", "torch")
+_WAYS = {"jit": "torch.compile", "aot": "ahead of time"}
+_MOST_REASONS = 25
+
+
+def page(rows: Rows, names: list[str]) -> str:
+    rows = {name: rows[name] for name in names if name in rows}
+    parts = [
+        _introduction(rows, names),
+        _totals(rows),
+        _failures(rows),
+        _reasons(rows),
+        _breaks(rows),
+        _table(rows, names),
+    ]
+    return "\n\n".join(part for part in parts if part) + "\n"
+
+
+_INTRODUCTION = """<!-- Written by `python -m bench.models --write docs/models.md`; do not edit. -->
+# Models
+
+{models} models are in the registry (`tests/models/architectures.toml`, `tests/models/plain_*.py`): architectures of the
+transformers library with small configurations, and plain torch models, all with seeded random weights. {run} of them were run:
+{processor}, {date}, torch {torch}, transformers {transformers}, one thread, other work on the machine.
+
+`python -m bench.models` runs those that have no row in `build/models.jsonl` yet, `python -m bench.models NAME` one again, and
+`--write` makes this page.
+
+- **right**: all tensors of the result, also of caches, by the [accuracy rule](../tests/python/accuracy.py) against a run in f64.
+  **wrong**: some are not. **crashed**: an error, or the end of the process. **torch**: torch.compile or torch.export fails, or has
+  the same wrong result, without Ingot too.
+- **whole**: everything runs in engines, without graph breaks. *jit* is torch.compile, *aot* what `ingot.dynamo.compile` makes of a
+  program of torch.export; a cell without a word says how many nodes engines run. Empty: not run.
+- Times are the processor's, of modules ahead of time, medians of turns with eager. The models are small: a call of eager is mostly
+  overhead. *Build* is what follows torch.export, by the clock."""
+
+
+def _introduction(rows: Rows, names: list[str]) -> str:
+    import torch
+    import transformers
+
+    return _INTRODUCTION.format(
+        models=len(names), run=len(rows), processor=_processor(), date=datetime.date.today(),
+        torch=torch.__version__, transformers=transformers.__version__,
+    )  # fmt: skip
+
+
+def _processor() -> str:
+    lines = Path("/proc/cpuinfo").read_text().splitlines() if Path("/proc/cpuinfo").exists() else []
+    return next(
+        (line.split(":")[1].strip() for line in lines if line.startswith("model name")), platform.machine()
+    )
+
+
+def _all(rows: Rows) -> list[dict[str, Any]]:
+    return [row for each in rows.values() for row in each]
+
+
+def _is_whole(row: dict[str, Any]) -> bool:
+    return row["kind"] == "right" and row["in_engines"] == row["nodes"] and not row["breaks"]
+
+
+def _totals(rows: Rows) -> str:
+    lines = [
+        "## Totals",
+        "",
+        "| | models | right | wrong | crashed | torch | whole |",
+        "|---|---|---|---|---|---|---|",
+    ]
+    for dtype in ("f32", "bf16"):
+        for way, title in _WAYS.items():
+            chosen = [row for row in _all(rows) if (row["way"], row["dtype"]) == (way, dtype)]
+            if chosen:
+                kinds = Counter(row["kind"] for row in chosen)
+                counts = " | ".join(str(kinds[kind]) for kind in _KINDS)
+                whole = sum(_is_whole(row) for row in chosen)
+                lines.append(f"| {title}, {dtype} | {len(chosen)} | {counts} | {whole} |")
+    ratios = [row["eager_ms"] / row["ingot_ms"] for row in _all(rows) if row.get("ingot_ms")]
+    if ratios:
+        slower = sum(ratio < 0.95 for ratio in ratios)
+        lines += ["", f"Eager's time divided by Ingot's: geometric mean {statistics.geometric_mean(ratios):.2f} over {len(ratios)} runs; "
+                  f"{slower} are slower than eager by more than 5 %."]  # fmt: skip
+    return "\n".join(lines)
+
+
+def _failures(rows: Rows) -> str:
+    failed = [row for row in _all(rows) if row["kind"] != "right"]
+    lines = [
+        f"- {row['name']}, {row['way']} {row['dtype']}, **{row['kind']}**: {_code(row['message'])}"
+        for row in failed
+    ]
+    return "\n".join(["## Not right", "", *lines]) if lines else ""
+
+
+def _code(text: str) -> str:
+    return f"`{text[:200].replace('`', chr(39))}`"
+
+
+def _reasons(rows: Rows) -> str:
+    """In how many models torch runs an operator, for which reason."""
+    found: dict[str, set[str]] = {}
+    for row in _all(rows):
+        for reason in row.get("in_torch", {}):
+            found.setdefault(reason, set()).add(row["name"])
+    ranked = sorted(found.items(), key=lambda item: (-len(item[1]), item[0]))
+    lines = [
+        f"| {_code(reason)} | {len(models)} | {', '.join(sorted(models)[:6])} |"
+        for reason, models in ranked[:_MOST_REASONS]
+    ]
+    return (
+        "\n".join(
+            ["## What torch runs, and why", "", "| operator: reason | models | |", "|---|---|---|", *lines]
+        )
+        if lines
+        else ""
+    )
+
+
+def _breaks(rows: Rows) -> str:
+    lines = [
+        f"- {row['name']}: {len(row['breaks'])}, the first: {_code(row['breaks'][0].splitlines()[0])}"
+        for row in _all(rows)
+        if row.get("breaks") and row["dtype"] == "f32"
+    ]
+    return "\n".join(["## Graph breaks of torch.compile", "", *lines]) if lines else ""
+
+
+def _table(rows: Rows, names: list[str]) -> str:
+    head = "| model | jit f32 | aot f32 | jit bf16 | aot bf16 | breaks | engines | build s | eager ms | Ingot ms | eager / Ingot |"
+    lines = ["## All models", "", head, "|---|---|---|---|---|---|---|---|---|---|---|"]
+    return "\n".join(lines + [_line(name, rows[name]) for name in names if name in rows])
+
+
+def _line(name: str, rows: list[dict[str, Any]]) -> str:
+    found = {(row["way"], row["dtype"]): row for row in rows}
+    cells = [_cell(found.get((way, dtype))) for dtype in ("f32", "bf16") for way in _WAYS]
+    jit, aot = found.get(("jit", "f32")), found.get(("aot", "f32"), {})
+    cells.append(str(len(jit["breaks"])) if jit and "breaks" in jit else "")
+    cells.append(str((jit or aot).get("engines", "")))
+    times = [f"{aot[key]:.2f}" if aot.get("ingot_ms") else "" for key in ("build_s", "eager_ms", "ingot_ms")]
+    ratio = f"{aot['eager_ms'] / aot['ingot_ms']:.2f}" if aot.get("ingot_ms") else ""
+    return f"| {name} | " + " | ".join([*cells, *times, ratio]) + " |"
+
+
+def _cell(row: dict[str, Any] | None) -> str:
+    if row is None:
+        return ""
+    if row["kind"] != "right":
+        return row["kind"]
+    return "whole" if _is_whole(row) else f"{row['in_engines']} of {row['nodes']} nodes"

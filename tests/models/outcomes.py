@@ -1,0 +1,234 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What becomes of a model in Ingot, beside eager: whether its results are right, what engines run of it, and times."""
+
+from __future__ import annotations
+
+import copy
+import statistics
+import sys
+import time
+import traceback
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch import nn
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "python"))
+
+import ingot
+from accuracy import assert_accurate
+
+from models.architectures import Architecture
+
+DTYPES = {"f32": torch.float32, "bf16": torch.bfloat16}
+_CALLS = 2  # the second uses what the first compiled
+_ROUNDS = 7
+_BURST_S = 0.03
+
+
+@dataclass
+class Outcome:
+    """One model, compiled in one way.
+
+    kind: "right", "wrong" or "crashed"; "torch" if torch.compile or torch.export fails, or is wrong, without Ingot too.
+    message: the reason, "" if right. in_torch: operator and reason -> how many nodes torch runs for it.
+    build_s: the first call with torch.compile; ahead of time what follows torch.export. Times of calls are
+    medians of the processor's time, of the latter.
+    """
+
+    kind: str = "right"
+    message: str = ""
+    nodes: int = 0
+    in_engines: int = 0
+    engines: int = 0
+    in_torch: dict[str, int] = field(default_factory=dict)
+    breaks: list[str] = field(default_factory=list)
+    build_s: float = 0.0
+    eager_ms: float = 0.0
+    ingot_ms: float = 0.0
+    has_f64: bool = (
+        True  # whether the model runs in f64, which the accuracy rule compares with; else with eager
+    )
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether engines run everything."""
+        return self.kind == "right" and self.in_engines == self.nodes > 0 and not self.breaks
+
+
+def tensors(result: Any) -> Iterator[torch.Tensor]:
+    """All tensors of a result, also of caches."""
+    if isinstance(result, torch.Tensor):
+        yield result
+    elif isinstance(result, Mapping):
+        yield from tensors(list(result.values()))
+    elif isinstance(result, (list, tuple)):
+        for each in result:
+            yield from tensors(each)
+    elif type(result).__module__.startswith("transformers.") and hasattr(result, "__dict__"):
+        yield from tensors(vars(result))
+
+
+@dataclass
+class Expected:
+    """What calls with the same arguments must return."""
+
+    eager: list[torch.Tensor]
+    exact: list[torch.Tensor]
+    has_f64: bool
+
+    def check(self, result: Any) -> None:
+        """AssertionError that names the tensor if one is wrong."""
+        actual = list(tensors(result))
+        assert len(actual) == len(self.eager), f"{len(actual)} tensors, eager returns {len(self.eager)}"
+        for number, (each, eager, exact) in enumerate(zip(actual, self.eager, self.exact, strict=True)):
+            try:
+                assert_accurate(each, eager, exact)
+            except AssertionError as error:
+                message = str(error).splitlines()[0] if str(error) else "dtype, shape or integers differ"
+                raise AssertionError(f"tensor {number}, {list(eager.shape)}: {message}") from error
+
+
+def expected(case: Architecture) -> Expected:
+    """By eager, and in f64 where the model runs in it."""
+    eager = list(tensors(copy.deepcopy(case.model)(**case.arguments())))
+    try:
+        exact = list(tensors(_in_f64(case.model)(**_converted(case.arguments(), torch.float64))))
+        assert all(torch.equal(a.isfinite(), b.isfinite()) for a, b in zip(eager, exact, strict=True))
+        return Expected(eager, exact, True)
+    except Exception:  # the model mixes dtypes in f64, or has constants that f64 does not mask
+        return Expected(eager, eager, False)
+
+
+def _in_f64(model: nn.Module) -> nn.Module:
+    wide = copy.deepcopy(model).double()
+    if hasattr(wide, "set_experts_implementation"):
+        wide.set_experts_implementation("eager")  # torch has no grouped products of f64
+    return wide
+
+
+def _converted(value: Any, dtype: torch.dtype) -> Any:
+    """Floating-point tensors in `dtype`, also inside of caches, which are changed."""
+    if isinstance(value, torch.Tensor):
+        return value.to(dtype) if value.is_floating_point() else value
+    if isinstance(value, dict):
+        return {key: _converted(each, dtype) for key, each in value.items()}
+    if isinstance(value, (list, tuple)):
+        return type(value)(_converted(each, dtype) for each in value)
+    if type(value).__module__.startswith("transformers."):
+        vars(value).update(_converted(vars(value), dtype))
+    return value
+
+
+def in_dtype(case: Architecture, dtype: str) -> Architecture:
+    if dtype == "f32":
+        return case
+    wanted = DTYPES[dtype]
+    return Architecture(case.model.to(wanted), lambda: _converted(case.arguments(), wanted))
+
+
+def just_in_time(case: Architecture) -> Outcome:
+    """By torch.compile(model, backend="ingot")."""
+    wanted = expected(case)
+    outcome = Outcome(has_f64=wanted.has_f64)
+    torch._dynamo.reset()
+    compiled = torch.compile(copy.deepcopy(case.model), backend="ingot")
+    start = time.perf_counter()
+    _judge(outcome, wanted, compiled, case)
+    outcome.build_s = time.perf_counter() - start
+    if outcome.kind == "right":
+        _judge(outcome, wanted, compiled, case)
+    if outcome.kind != "crashed":
+        _describe(outcome, ingot.report(compiled))
+    if outcome.kind != "right":
+        _blame_torch(outcome, wanted, case)
+    return outcome
+
+
+def ahead_of_time(case: Architecture, timed: bool = True) -> Outcome:
+    """By torch.export and ingot.dynamo.compile, without caches among results."""
+    has_cache = getattr(getattr(case.model, "config", None), "use_cache", None) is not None
+    wanted_case = Architecture(case.model, _without_cache(case.arguments) if has_cache else case.arguments)
+    wanted = expected(wanted_case)
+    outcome = Outcome(has_f64=wanted.has_f64)
+    try:
+        program = torch.export.export(copy.deepcopy(case.model), (), wanted_case.arguments())
+    except Exception as error:
+        outcome.kind, outcome.message = "torch", f"torch.export: {_line(error)}"
+        return outcome
+    start = time.perf_counter()
+    try:
+        compiled = ingot.dynamo.compile(program)
+    except Exception as error:
+        outcome.kind, outcome.message = "crashed", _line(error)
+        return outcome
+    outcome.build_s = time.perf_counter() - start
+    _judge(outcome, wanted, compiled, wanted_case)
+    _describe(outcome, ingot.report(compiled))
+    if outcome.kind == "right" and timed:
+        _measure(outcome, wanted_case, compiled)
+    return outcome
+
+
+def _without_cache(arguments: Callable[[], dict[str, Any]]) -> Callable[[], dict[str, Any]]:
+    return lambda: {**arguments(), "use_cache": False}
+
+
+def _judge(outcome: Outcome, wanted: Expected, call: Callable[..., Any], case: Architecture) -> None:
+    try:
+        result = call(**case.arguments())
+    except Exception as error:
+        outcome.kind, outcome.message = "crashed", _line(error)
+        return
+    try:
+        wanted.check(result)
+    except AssertionError as error:
+        outcome.kind, outcome.message = "wrong", str(error)
+
+
+def _blame_torch(outcome: Outcome, wanted: Expected, case: Architecture) -> None:
+    """Tries again without Ingot."""
+    torch._dynamo.reset()
+    without = Outcome()
+    _judge(without, wanted, torch.compile(copy.deepcopy(case.model), backend="aot_eager"), case)
+    if without.kind == outcome.kind:
+        outcome.kind, outcome.message = "torch", f"torch.compile: {without.message}"
+
+
+def _describe(outcome: Outcome, report: ingot.reporting.Report) -> None:
+    outcome.nodes = sum(len(segment.nodes) for segment in report.segments)
+    outcome.in_engines = outcome.nodes - len(report.fallbacks)
+    outcome.engines = sum(segment.backend != "torch" for segment in report.segments)
+    outcome.in_torch = dict(Counter(f"{node.op}: {node.reason}" for node in report.fallbacks))
+    outcome.breaks = report.breaks
+
+
+def _measure(outcome: Outcome, case: Architecture, call: Callable[..., Any]) -> None:
+    """Eager and `call` take turns."""
+    times: dict[str, list[float]] = {"eager": [], "ingot": []}
+    runs = {"eager": case.model, "ingot": call}
+    burst = max(1, min(50, int(_BURST_S / max(_seconds(case.model, case.arguments()), 1e-6))))
+    for _ in range(_ROUNDS):
+        for name, run in runs.items():
+            times[name] += [_seconds(run, case.arguments()) for _ in range(burst)]
+    outcome.eager_ms = 1e3 * statistics.median(times["eager"])
+    outcome.ingot_ms = 1e3 * statistics.median(times["ingot"])
+
+
+def _seconds(call: Callable[..., Any], arguments: dict[str, Any]) -> float:
+    start = time.process_time()  # on a busy machine, calls that take longer are interrupted more often
+    call(**arguments)
+    return time.process_time() - start
+
+
+def _line(error: Exception) -> str:
+    place = next(
+        (f for f in reversed(traceback.extract_tb(error.__traceback__)) if "/ingot/" in f.filename), None
+    )
+    where = f" ({Path(place.filename).name}:{place.lineno})" if place else ""
+    lines = str(error).strip().splitlines() or [""]
+    return f"{type(error).__name__}: {lines[0]}{where}"
