@@ -22,6 +22,7 @@ PRIVATE_NAMES = {
     "torch._dynamo.backends.common.aot_autograd": "the backend cannot be used",
     "torch._guards.TracingContext": "weights are ordinary inputs of the graph",
     "torch._dynamo.exc.ShortenTraceback": "refusals arrive inside BackendCompilerFailed",
+    "torch._dynamo.exc.RestartAnalysis": "graphs whose numbers torch has to fix run in torch",
     "torch._dynamo.config.prepare_freezing": "weights are ordinary inputs of the graph",
     "torch.export.exported_program._convert_guards_to_code": "programs have no guards to check",
     "torch._TorchCompileWrapper": "there are no reports of torch.compile",
@@ -301,6 +302,12 @@ def traced_parameters() -> list[torch.Tensor]:
 def shorten_traceback_class() -> type[BaseException] | None:
     found = find("torch._dynamo.exc.ShortenTraceback")
     return found if isinstance(found, type) else None
+
+
+def restarts_tracing(error: BaseException) -> bool:
+    """Whether Dynamo raised it for itself: it traces the function again, with other assumptions."""
+    found = find("torch._dynamo.exc.RestartAnalysis")
+    return isinstance(found, type) and isinstance(error, found)
 
 
 def sizes_seen(environment: Any) -> dict[Any, Any]:

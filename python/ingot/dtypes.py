@@ -14,7 +14,7 @@ import torch
 from torch.fx import Graph, Node
 from torch.fx.node import map_arg
 
-from ingot.errors import UserError
+from ingot.errors import UserError, first_line
 from ingot.source import source_of
 
 _MOST_ELEMENTS = 1 << 24  # of an operand that gets memory, which calls that write into it need
@@ -78,7 +78,7 @@ def _failure(node: Node, dtypes: Sequence[torch.dtype]) -> str | None:
         with torch.no_grad(), torch.random.fork_rng(devices=[]):
             node.target(*map_arg(node.args, operand), **map_arg(node.kwargs, operand))
     except Exception as error:  # whatever a kernel of torch raises
-        return str(error).splitlines()[0]
+        return first_line(error)
     return None
 
 

@@ -10,6 +10,11 @@ def kind_of(value: object) -> str:
     return f"an {name}" if name[0] in "AEIOaeio" else f"a {name}"
 
 
+def first_line(error: BaseException) -> str:
+    """Of its message; its type if it has none, as torch's assertions do not."""
+    return next(iter(str(error).strip().splitlines()), type(error).__name__)
+
+
 def _whole_text(message: str, code: str, node: str, source: str, advice: str) -> str:
     """As the compiler prints its own errors, whose messages are complete."""
     if not code or message.startswith("["):

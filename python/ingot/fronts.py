@@ -10,7 +10,7 @@ from typing import Any
 import torch
 
 from ingot import compat
-from ingot.errors import UserError, kind_of
+from ingot.errors import UserError, first_line, kind_of
 from ingot.torchscript.holder import ScriptedFunction, ScriptModel
 
 Traceable = torch.nn.Module | torch.export.ExportedProgram
@@ -68,7 +68,7 @@ def _opened(path: str) -> torch.jit.ScriptModule:
         ) from None
     except RuntimeError as error:
         raise UserError(
-            f"'{path}' is not a file that torch.jit.load can read: {str(error).strip().splitlines()[0]}",
+            f"'{path}' is not a file that torch.jit.load can read: {first_line(error)}",
             code="INGOT-U006",
             advice="`ingot.build` takes a .pt2 of torch.export, `ingot.load` what `ingot.save` wrote",
         ) from error
@@ -84,7 +84,7 @@ def _fx(model: Any) -> torch.nn.Module:
             return torch.fx.GraphModule(model, tracer.trace(model))
         except (torch.fx.proxy.TraceError, TypeError) as error:
             raise UserError(
-                f"torch.fx cannot trace the model: {str(error).splitlines()[0]}",
+                f"torch.fx cannot trace the model: {first_line(error)}",
                 code="INGOT-U006",
                 advice='ir="dynamo" traces it with its inputs, and so knows what its branches choose',
             ) from error

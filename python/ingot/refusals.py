@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from torch.fx import GraphModule, Node
 
 from ingot.capture import Capture, Output, target_name
-from ingot.errors import Error, InternalError, UnsupportedError
+from ingot.errors import Error, InternalError, UnsupportedError, first_line
 from ingot.kinds import OutputRole
 from ingot.settings import Settings
 from ingot.source import source_of
@@ -25,7 +25,7 @@ def reason_of(error: Error) -> str:
     """One line for the report; a bug of ours costs speed, not correctness, and is logged."""
     if isinstance(error, InternalError) or error.code == "INGOT-N523":
         _log.warning("torch runs a part of the model because of a bug in Ingot: %s", error)
-    return str(error).splitlines()[0]
+    return first_line(error)
 
 
 def by_choice(module: GraphModule, settings: Settings) -> Refused:

@@ -14,7 +14,7 @@ from torch.fx import GraphModule, Node
 from ingot import compat
 from ingot.capture import Input, Output, decompositions, is_imported, target_name
 from ingot.equal_sizes import unify
-from ingot.errors import Error, UnsupportedError, UserError
+from ingot.errors import Error, UnsupportedError, UserError, first_line
 from ingot.hybrid import compile_graph
 from ingot.kinds import InputRole, OutputRole
 from ingot.reporting import Report, ReportedNode, Segment
@@ -70,8 +70,8 @@ def _compile_aot(
         except Error:
             raise
         except Exception as error:
-            if captured:
-                raise  # our bug: torch had captured its graph
+            if captured or compat.restarts_tracing(error):
+                raise  # our bug, since torch had captured its graph; or not an error
             # Not everything in torch's tables can be traced: what they decompose runs in torch.
             _log.info("recompiled without torch's decompositions: %s", error)
         try:
@@ -79,7 +79,7 @@ def _compile_aot(
         except Error:
             raise
         except Exception as error:
-            if captured:
+            if captured or compat.restarts_tracing(error):
                 raise
             return _in_torch(module, settings, reports, error)
 
@@ -88,7 +88,7 @@ def _in_torch(
     module: GraphModule, settings: Settings, reports: list[Report], error: Exception
 ) -> Callable[..., Any]:
     """The graph as it is: torch cannot bring it into the form that backends get, one without writes and views."""
-    cause = f"torch cannot trace the graph for a backend: {str(error).splitlines()[0]}"
+    cause = f"torch cannot trace the graph for a backend: {first_line(error)}"
     if settings.require_full_compilation:
         raise UnsupportedError(cause, code="INGOT-N001") from error
     _log.warning("torch runs a graph of the model: %s", error)

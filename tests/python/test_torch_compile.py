@@ -7,10 +7,12 @@ import importlib.metadata
 import warnings
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import ingot
 import pytest
 import torch
+import torch.nn.functional as functional
 from accuracy import assert_accurate, golden
 from ingot.torch_backend import backend
 from small_models import Counter, SingularValues, mlp, tiny_bert
@@ -263,3 +265,34 @@ def test_returned_views_of_what_is_written_through_expanded_views(dynamic: bool)
             for result, expected in zip(compiled(torch.ones(size)), model(torch.ones(size)), strict=True):
                 torch.testing.assert_close(result, expected)
                 assert result.stride() == expected.stride()
+
+
+def test_an_error_of_torch_without_a_message_leaves_the_graph_to_torch(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def refuse(**_kwargs: Any) -> Any:
+        raise AssertionError
+
+    monkeypatch.setattr("torch._dynamo.backends.common.aot_autograd", refuse)
+    torch._dynamo.reset()
+    model, x = mlp(), torch.randn(3, 8)
+    with torch.no_grad():
+        compiled = torch.compile(model, backend=backend)
+        torch.testing.assert_close(compiled(x), model(x))
+    reasons = {node.reason for node in ingot.report(compiled).fallbacks}
+    assert reasons == {"torch cannot trace the graph for a backend: AssertionError"}
+
+
+@pytest.mark.parametrize("function", [
+    lambda x, number: functional.scaled_dot_product_attention(x, x, x, scale=number),
+    lambda x, number: functional.layer_norm(x, x.shape[-1:], eps=number) * number,
+    lambda x, number: functional.elu(x, alpha=number),
+])  # fmt: skip
+def test_numbers_that_torch_has_to_fix_do_not_end_engines(function: Callable) -> None:
+    """torch.compile(dynamic=True) makes numbers symbols; what needs a value traces once more."""
+    torch._dynamo.reset()
+    compiled = torch.compile(function, backend="ingot", dynamic=True)
+    for rows, number in ((5, 0.25), (7, 0.25), (7, 0.75)):
+        x = torch.randn(2, rows, 8)
+        torch.testing.assert_close(compiled(x, number), function(x, number), rtol=1e-4, atol=1e-5)
+    assert "cannot trace" not in str(ingot.report(compiled))
