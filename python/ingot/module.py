@@ -245,7 +245,10 @@ class CompiledModule(torch.nn.Module):
 
     def _keep_values(self, weights: Mapping[str, torch.Tensor]) -> None:
         """For `state_dict`: names that share one tensor (tied weights) share the new value too."""
-        for name in set(weights) & set(self._values):
-            old, new = self._values[name], weights[name]
-            tied = [other for other, value in self._values.items() if value.is_set_to(old)]
-            self._values |= dict.fromkeys(tied, new)
+        tied: dict[tuple[Any, ...], list[str]] = {}
+        for name, value in self._values.items():
+            key = (value.data_ptr() or id(value), value.shape, value.stride(), value.dtype)
+            tied.setdefault(key, []).append(name)
+        for names in tied.values():
+            for name in set(weights) & set(names):
+                self._values |= dict.fromkeys(names, weights[name])

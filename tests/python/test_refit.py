@@ -176,6 +176,15 @@ def test_later_changes_of_the_new_tensors_have_no_effect() -> None:
         torch.testing.assert_close(module.state_dict(), state)
 
 
+def test_tied_names_of_a_state_dict_share_a_new_value() -> None:
+    x, old, new = MODELS["tied"][1], made("tied", 1), made("tied", 2)
+    module = compiled(old, x)
+    module.refit({"embedding.weight": new.state_dict()["embedding.weight"]}, partial=True)
+    state = module.state_dict()
+    for name in ("embedding.weight", "head.weight"):
+        torch.testing.assert_close(state[name], new.state_dict()[name])
+
+
 def test_calls_see_all_parts_before_or_after_a_refit() -> None:
     class TwoParts(nn.Module):
         def __init__(self) -> None:
