@@ -97,6 +97,10 @@ class CudaGraphs:
             first = str(error).strip().splitlines()[0] if str(error).strip() else type(error).__name__
             tensors = [leaf for leaf in leaves if isinstance(leaf, torch.Tensor)]
             self.reasons[_sizes(tensors)] = f"the capture failed: {first}"
+            generator = torch.cuda.default_generators[torch.cuda.current_device()]
+            generator.graphsafe_set_state(
+                generator.clone_state()
+            )  # the old state believes that it is captured
             return None
 
     def _capture(self, leaves: list[Any], spec: _pytree.TreeSpec) -> _Graph:

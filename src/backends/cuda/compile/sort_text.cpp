@@ -146,7 +146,9 @@ DEVICE const Item* sort_line(const Stored* line, i64 stride, i64 size, Item* sha
     for (i32 k = 0; k < kEach; ++k)
       if (items[k].before(bound)) shared[atomicAdd(&gathered, 1)] = items[k];
     __syncthreads();
-    if (gathered + kStep > kChunk || begin + kStep >= size) {
+    const bool is_full = gathered + kStep > kChunk || begin + kStep >= size;
+    __syncthreads();  // all have read the count
+    if (is_full) {
       sort_shared(shared, kChunk);
       for (i32 i = kSelected + threadIdx.x; i < kChunk; i += kSortThreads) shared[i] = last_item();
       if (threadIdx.x == 0) gathered = kSelected;

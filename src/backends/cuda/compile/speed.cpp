@@ -55,7 +55,7 @@ Times time_of_nonzero(double elements) {
 // A warp compares 256 indices with its row's in 700 ns, and copies the row; without rows, threads compare.
 Times time_of_scatter(double elements, double rows, double along, bool has_rows) {
   constexpr double kWarps = 32 * kMultiprocessors, kRowPart = 128, kBytes = 8, kBandwidth = 3300;
-  const double peer = 25e3 + 2 * kBytes * elements / kBandwidth;
+  const double peer = 20e3 + kBytes * elements / kBandwidth;
   constexpr std::string_view kReason = "each element of the result is compared with each index";
   if (!has_rows) return {kPeerCall + 3.2e-3 * elements * along, peer, kReason};
   const double parts = rows * std::ceil(elements / std::max(rows, 1.0) / kRowPart);

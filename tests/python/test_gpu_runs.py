@@ -1,0 +1,72 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Many runs of engines on a GPU: from threads on streams of their own, and without growth. Skipped where there is no GPU."""
+
+from __future__ import annotations
+
+import os
+import threading
+
+import ingot
+import pytest
+import torch
+from ingot.devices import architecture
+
+pytestmark = pytest.mark.skipif(not torch.cuda.is_available(), reason="there is no GPU")
+_RUNS = 100_000 if os.environ.get("INGOT_LONG") == "1" else 2_000
+
+
+def _engine() -> ingot.Engine:
+    torch.manual_seed(3)
+    layers = [torch.nn.Linear(96, 384), torch.nn.GELU(), torch.nn.Linear(384, 96), torch.nn.LayerNorm(96)]
+    model = torch.nn.Sequential(*layers, torch.nn.Softmax(-1)).eval().half()
+    rows = torch.export.Dim("rows", min=1, max=512)
+    program = torch.export.export(
+        model, (torch.zeros(8, 96, dtype=torch.float16),), dynamic_shapes=({0: rows},)
+    )
+    return ingot.build(program, device=f"cuda:{architecture()}")
+
+
+def test_threads_on_streams_of_their_own_give_the_same_bits() -> None:
+    engine = _engine()
+    inputs = [torch.randn(rows, 96, device="cuda").half() for rows in (1, 7, 64, 300)]
+    expected = [engine(x) for x in inputs]
+    torch.cuda.synchronize()
+    wrong: list[int] = []
+
+    def work() -> None:
+        stream = torch.cuda.Stream()
+        with torch.cuda.stream(stream):
+            for turn in range(200):
+                position = turn % len(inputs)
+                result = engine(inputs[position])
+                stream.synchronize()
+                if not torch.equal(result, expected[position]):
+                    wrong.append(position)
+
+    threads = [threading.Thread(target=work) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert wrong == []
+
+
+def test_runs_do_not_grow() -> None:
+    """Device memory and that of the process, over sizes that change, and over addresses that do."""
+    engine = _engine()
+    inputs = [torch.randn(1 + number % 64, 96, device="cuda").half() for number in range(200)]
+
+    def run(count: int) -> None:
+        for number in range(count):
+            engine(inputs[number % len(inputs)])
+        torch.cuda.synchronize()
+
+    def resident() -> int:
+        with open("/proc/self/statm") as file:
+            return int(file.read().split()[1]) * os.sysconf("SC_PAGE_SIZE")
+
+    run(_RUNS // 4)
+    free, own = torch.cuda.mem_get_info()[0], resident()
+    run(_RUNS)
+    assert free - torch.cuda.mem_get_info()[0] <= 4 << 20
+    assert resident() - own <= 16 << 20
