@@ -109,14 +109,14 @@ std::vector<std::byte> value_of_name(int name, int form) {
   return bytes_of(1000 + static_cast<size_t>(name), 10 * form + name + 1);
 }
 
-DiskStore store_in(const std::filesystem::path& folder, const FileSystem& files = kSystemFiles) {
+DiskStore crashed_store_in(const std::filesystem::path& folder, const FileSystem& files = kSystemFiles) {
   const auto clock = [now = uint64_t{1'800'000'000}]() mutable { return now += 40; };
   return DiskStore({.folder = folder, .limit = kRoom, .seconds = clock}, files);
 }
 
 // Adds, replaces, evicts, uses and collects.
 void use_store(const std::filesystem::path& folder, const FileSystem& files) {
-  DiskStore store = store_in(folder, files);
+  DiskStore store = crashed_store_in(folder, files);
   for (const int form : {0, 1}) {
     for (int name = 0; name < kNames; ++name) {
       store.put(key_of_name(name), value_of_name(name, form));
@@ -208,7 +208,7 @@ Medium after_crash(std::vector<Change> changes, size_t count, bool spoils, std::
 
 // Each name has one of its values or none; the store works, and keeps to its limit.
 void expect_usable(const std::filesystem::path& folder) {
-  DiskStore store = store_in(folder);
+  DiskStore store = crashed_store_in(folder);
   for (int name = 0; name < kNames; ++name) {
     const Blob found = store.find(key_of_name(name));
     ASSERT_TRUE(found == nullptr || *found == value_of_name(name, 0) || *found == value_of_name(name, 1));
@@ -255,7 +255,7 @@ TEST(DiskCrashes, TheRecordIsComplete) {
   after_crash(changes, changes.size(), false, random).write_to(used, copy);
   const auto digests = [](const std::filesystem::path& each) {
     std::map<std::string, uint64_t> all;
-    for (const StoredEntry& entry : store_in(each).list()) all[entry.digest] = entry.bytes;
+    for (const StoredEntry& entry : crashed_store_in(each).list()) all[entry.digest] = entry.bytes;
     return all;
   };
   EXPECT_FALSE(digests(used).empty());
@@ -269,7 +269,7 @@ TEST(DiskCrashes, CrashesDoTearEntries) {
   const std::vector<Change> changes = changes_of_use(used);
   std::mt19937 random(1);
   after_crash(changes, changes.size(), true, random).write_to(used, copy);
-  DiskStore store = store_in(copy);
+  DiskStore store = crashed_store_in(copy);
   const std::vector<StoredEntry> entries = store.list();
   const auto is_torn = [&](const StoredEntry& entry) {
     const Blob file = store.read(entry.digest);

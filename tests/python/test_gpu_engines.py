@@ -118,7 +118,7 @@ def test_whole_builds_run_routines_on_the_host(tmp_path: Path, fake_driver: Path
 
 def test_modules_leave_routines_of_the_host_to_torch() -> None:
     report = ingot.compile(Recurrent().eval(), inputs=[torch.zeros(2, 5, 8)], device="cuda:sm_90a").report
-    assert ["lstm" in row.target for row in report.fallbacks] == [True]
+    assert ["lstm" in row.op for row in report.fallbacks] == [True]
     assert "runs on the host" in report.fallbacks[0].reason
 
 
