@@ -92,7 +92,12 @@ endif()
 
 # What looks inside (tests, fuzz targets, benchmarks of kernels) links all of both libraries; it is not installed.
 if(INGOT_TESTS OR INGOT_FUZZ OR INGOT_BENCH)
-  ingot_shared_library(ingot_inside ${runtime_folders} ${compiler_folders})
+  get_property(tests_folders GLOBAL PROPERTY INGOT_TESTS_FOLDERS)
+  set(inside_folders ${runtime_folders} ${compiler_folders} ${tests_folders})
+  if(INGOT_LOOKS_INSIDE)
+    list(REMOVE_ITEM inside_folders ingot_table_api_runtime ingot_table_api_compiler)
+  endif()
+  ingot_shared_library(ingot_inside ${inside_folders})
   target_link_libraries(
     ingot_inside PRIVATE Threads::Threads ${CMAKE_DL_LIBS} ${INGOT_SODIUM_LIBRARY} ${INGOT_ZSTD_LIBRARY} ${INGOT_HIREDIS_LIBRARY}
   )
@@ -102,9 +107,11 @@ if(INGOT_TESTS OR INGOT_FUZZ OR INGOT_BENCH)
 endif()
 
 # Only the table of linked backends asks whether the CPU compiler is there.
-if(TARGET ingot_src_api_compiler)
-  target_compile_definitions(ingot_src_api_compiler PRIVATE INGOT_HAS_LLVM=$<BOOL:${INGOT_LLVM}>)
-endif()
+foreach(table ingot_table_api_compiler ingot_table_api_compiler_of_tests)
+  if(TARGET ${table})
+    target_compile_definitions(${table} PRIVATE INGOT_HAS_LLVM=$<BOOL:${INGOT_LLVM}>)
+  endif()
+endforeach()
 foreach(folder ingot_src_api_runtime ingot_src_api_compiler ingot_src_compiler)
   if(TARGET ${folder})
     target_compile_definitions(${folder} PRIVATE INGOT_VERSION="${PROJECT_VERSION}")

@@ -13,7 +13,7 @@ from pathlib import Path
 
 from source_files import report, root_argument
 
-BACKENDS = ("cpu", "cuda", "null")
+BACKENDS = ("cpu", "cuda", "fake", "null")
 
 LAYERS: dict[str, tuple[str, ...]] = {
     "support": (),
@@ -59,7 +59,8 @@ LAYERS: dict[str, tuple[str, ...]] = {
         for name in BACKENDS
     },
     # The runtime library must link without the compiler, so its half of the API may not reach up.
-    "api/runtime": ("runtime", "importers/safetensors", *(f"backends/{name}/execute" for name in BACKENDS)),
+    "api/runtime": ("runtime", "importers/safetensors"),
+    "api/runtime/executors.cpp": ("api/runtime", *(f"backends/{name}/execute" for name in BACKENDS)),
     "cli": (),
     "cli/opt": ("api/compiler", "cli"),
     "cli/accuracy_rule": ("compiler", "cli"),
@@ -67,10 +68,11 @@ LAYERS: dict[str, tuple[str, ...]] = {
     "cli/paths": ("support", "cli"),
 }
 LAYERS["backends/cpu/compile"] += ("backends/cpu/compile/templates",)
+LAYERS["backends/fake/execute"] += ("loops",)  # its kernels are Loop IR; it is linked for tests alone
 COMPILER_PARTS = tuple(
     name for name in LAYERS if not name.startswith(("api", "cli")) and not name.endswith("/execute")
 )
-LAYERS["compiler"] = COMPILER_PARTS + tuple(f"backends/{name}/execute" for name in BACKENDS)
+LAYERS["compiler"] = (*COMPILER_PARTS, "backends/cpu/execute", "backends/cuda/execute")
 LAYERS["api/compiler"] = ("compiler", "api/runtime")
 
 # Third parties that only some layers may see, by the beginning of the included path.

@@ -52,8 +52,9 @@ struct StorageRules {
   void operator()(const ArenaStorage& arena) const {
     of_inputs.require_known(arena.bytes, buffer.name);
     for (const BufferId lower : arena.above) {
-      const bool sane = lower < id && program.buffers[lower].as<ArenaStorage>() != nullptr;
-      require(sane, buffer.name, "is not above an earlier arena buffer");
+      const bool sane = lower < id && program.buffers[lower].as<ArenaStorage>() != nullptr &&
+                        program.buffers[lower].place == buffer.place;
+      require(sane, buffer.name, "is not above an earlier buffer of its arena");
     }
   }
   void operator()(const AliasStorage& alias) const {

@@ -32,9 +32,10 @@ struct Context::State {
   std::vector<std::shared_ptr<const WeightSet>> recorded_weights;  // by what callers have recorded
   uint64_t recorded = 0;                                           // spans of all queues
   std::vector<std::unique_ptr<Queue>> queues;                      // one per backend of the engine
-  std::unique_ptr<StepProfile> profile;                            // null: nothing is timed
-  const StepObserver* observer = nullptr;                          // null: nobody looks
-  bool has_many_shapes = false;                                    // and the log has been told
+  bool reads_host = false;                 // devices may read the caller's host memory
+  std::unique_ptr<StepProfile> profile;    // null: nothing is timed
+  const StepObserver* observer = nullptr;  // null: nobody looks
+  bool has_many_shapes = false;            // and the log has been told
 
   const MemoryAllocator* memory_source() const { return allocator ? &*allocator : nullptr; }
   void set_state(size_t index, std::byte* data) {
@@ -114,6 +115,8 @@ Context::Context(std::shared_ptr<Engine> engine, const ContextOptions& options)
   state_->copies.assign(data.main.inputs.size(), empty);
   state_->states.resize(data.main.states.size());
   state_->owned.resize(data.main.states.size());
+  state_->reads_host = std::ranges::any_of(
+      data.main.inputs, [&](const Port& port) { return memory_of(*engine_, port) == nullptr; });
   state_->queues = open_queues(engine_->backends(), state_->memory_source());
   for (size_t i = 0; i < state_->owned.size(); ++i) {
     if (is_owned(data, i)) bind_state(i, nullptr);
@@ -128,6 +131,7 @@ void Context::bind_state(size_t index, void* data) {
     throw UserError("INGOT-U307", fmt::format("the engine has no state {}", index));
   Tensor& own = state_->owned[index];
   if (data != nullptr) {
+    if (own.data != nullptr) synchronize();
     own = {};
   } else if (own.data == nullptr) {
     own = initial_value(*engine_, index, state_->memory_source());
@@ -151,17 +155,12 @@ void Context::copy_states(const Context& other) {
   });
   if (!same) throw UserError("INGOT-U307", "the contexts have states of other sizes, or bound ones");
   other.synchronize();
+  synchronize();
   for (size_t i = 0; i < own.size(); ++i) {
     if (own[i].data == nullptr) continue;
     DeviceMemory* memory = memory_of(*engine_, engine_->data().main.states[i]);
-    fill(memory, own[i].data.get(), others[i].data.get(), own[i].bytes());
+    copy_in(memory, own[i].data.get(), others[i].data.get(), own[i].bytes());
   }
-}
-
-// Of memory that an earlier run may still be using.
-void Context::fill(DeviceMemory* memory, std::byte* to, const std::byte* from, size_t bytes) {
-  if (memory != nullptr) synchronize();
-  copy_in(memory, to, from, bytes);
 }
 
 RunPlan& Context::plan_for(std::span<const Argument> inputs) {
@@ -176,6 +175,8 @@ RunPlan& Context::plan_for(std::span<const Argument> inputs) {
   const auto start = std::chrono::steady_clock::now();
   RunPlan plan = make_run_plan(main, std::move(key), std::move(symbols));
   use_allocator(state_->memory_source(), plan.frame);
+  const bool has_blocks = !main.data_dependent_buffers.empty();
+  if (has_blocks && state_->plans.size() == PlanCache::kCapacity) synchronize();  // a plan's memory is freed
   const std::chrono::duration<double, std::micro> time = std::chrono::steady_clock::now() - start;
   log_plan(inputs, time.count());
   return *state_->plans.add(std::move(plan));
@@ -207,8 +208,9 @@ std::byte* Context::place_state(const ArgumentSlot& slot, const Argument& argume
   if (argument.on_device == (memory != nullptr)) return data;
   if (argument.on_device) refuse_place(*slot.port, true);
   const size_t bytes = dense_bytes(argument);
+  synchronize();  // an earlier run may still be using the memory, which may also be replaced
   std::byte* staged = state_->updates.stage(slot.index, data, bytes, *memory);
-  fill(memory, staged, data, bytes);
+  copy_in(memory, staged, data, bytes);
   return staged;
 }
 
@@ -227,8 +229,9 @@ std::byte* Context::place_input(const ArgumentSlot& slot, const Argument& argume
         "call .contiguous() on it before");
   const Tensor copy = dense ? Tensor{} : to_dense(view_of(argument));
   const size_t bytes = dense_bytes(argument);
+  if (memory != nullptr) synchronize();  // as for states
   std::byte* own = state_->copies[slot.index].reserve(bytes, memory);
-  fill(memory, own, dense ? data : copy.data.get(), bytes);
+  copy_in(memory, own, dense ? data : copy.data.get(), bytes);
   return own;
 }
 
@@ -301,8 +304,13 @@ void Context::run(std::span<const Argument> inputs, const OutputAllocator& alloc
       .limits = limits.deadline_ns != 0 || limits.cancel != nullptr ? &limits : nullptr};
   if (state_->profile != nullptr) [[unlikely]]
     state_->profile->begin_run(engine_->main(), plan);
-  run_main(resources, engine_->main(), plan);
-  if (!engine_->data().devices.empty()) finish(weights, allocator.on_device);
+  try {
+    run_main(resources, engine_->main(), plan);
+    if (!engine_->data().devices.empty()) finish(weights, allocator.on_device);
+  } catch (...) {
+    abandon();
+    throw;
+  }
   if (state_->profile != nullptr) [[unlikely]]
     state_->profile->end_run();
 }
@@ -310,7 +318,7 @@ void Context::run(std::span<const Argument> inputs, const OutputAllocator& alloc
 // What is enqueued needs its weights until it is done; what the caller wants on the host has to be there.
 void Context::finish(const std::shared_ptr<const WeightSet>& weights, bool may_return_early) {
   const bool changed = state_->in_use != nullptr && state_->in_use != weights;
-  if (!may_return_early || state_->updates.pending() || changed) synchronize();
+  if (!may_return_early || state_->reads_host || state_->updates.pending() || changed) synchronize();
   state_->in_use = weights;
   state_->outputs.finish();
   state_->updates.finish();
@@ -329,6 +337,16 @@ void Context::keep_recorded(const std::shared_ptr<const WeightSet>& weights) {
   }
   if (std::ranges::find(state_->recorded_weights, weights) == state_->recorded_weights.end())
     state_->recorded_weights.push_back(weights);
+}
+
+// After a failure: what was enqueued uses memory that the caller is about to release.
+void Context::abandon() const noexcept {
+  for (const auto& queue : state_->queues) {
+    try {
+      queue->wait();
+    } catch (...) {  // the first failure is the one that is reported
+    }
+  }
 }
 
 void Context::synchronize() const {

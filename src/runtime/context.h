@@ -91,9 +91,9 @@ class Context {
   std::byte* place_input(const ArgumentSlot& slot, const Argument& argument);
   std::byte* place_output(const OutputAllocator& allocator, size_t index, DType dtype,
                           std::span<const int64_t> shape, size_t bytes);
-  void fill(DeviceMemory* memory, std::byte* to, const std::byte* from, size_t bytes);
   void require_weights(const WeightSet& weights) const;
   void finish(const std::shared_ptr<const WeightSet>& weights, bool may_return_early);
+  void abandon() const noexcept;
   void keep_recorded(const std::shared_ptr<const WeightSet>& weights);
 
   std::shared_ptr<Engine> engine_;

@@ -110,7 +110,7 @@ void ProgramRun::reserve_arenas() {
   for (const uint8_t place : executable_.places) {
     GrowingBlock& block = resources_.arenas[level_ * places + place];
     const auto bytes = static_cast<size_t>(frame_.arena_bytes[place]);
-    if (place == 0 && bytes > block.bytes()) wait_for_devices();
+    if (bytes > block.bytes()) wait_for_devices();
     frame_.arenas[place] = block.reserve(bytes, resources_.backends.memories[place]);
   }
 }
@@ -195,7 +195,10 @@ std::byte* ProgramRun::allocate_data_dependent(BufferId id) {
   if (!is_known(*executable_.dims, plan_, bytes)) return nullptr;
   const auto* output = program_.buffers[id].as<OutputStorage>();
   if (output != nullptr && level_ == 0) return allocate_output(id, *output);
-  return frame_.blocks[id].reserve(static_cast<size_t>(plan_.values[bytes]), memory_of(id));
+  GrowingBlock& block = frame_.blocks[id];
+  const auto needed = static_cast<size_t>(plan_.values[bytes]);
+  if (needed > block.bytes()) wait_for_devices();
+  return block.reserve(needed, memory_of(id));
 }
 
 void ProgramRun::run_span(const ExecutableSpan& span) {
@@ -232,7 +235,7 @@ void ProgramRun::run_calls(const ExecutableSpan& span) {
     fail_launch(resources_.data, resources_.program, *failure);
 }
 
-// Before the host touches what devices may be copying.
+// Before the host touches what devices may be copying, and before memory is replaced that they may be using.
 void ProgramRun::wait_for_devices() {
   for (const std::string& device : resources_.data.devices)
     wait_for(resources_.data, resources_.program, *resources_.queues[resources_.backends.position(device)]);

@@ -126,6 +126,7 @@ TEST(Validate, KernelsFindTheirBuffersWhereTheirBackendWorks) {
   for (const BufferId id : {1u, 2u}) {
     EngineData engine = device_engine();
     engine.main.buffers[id].place = {};
+    engine.main.buffers[2].as<ArenaStorage>()->above.clear();
     EXPECT_THAT(refusal(engine), HasSubstr("of another place than its own")) << id;
   }
   EngineData engine = device_engine();
@@ -134,6 +135,15 @@ TEST(Validate, KernelsFindTheirBuffersWhereTheirBackendWorks) {
   engine = device_engine();
   engine.devices = {"other"};
   EXPECT_THAT(refusal(engine), HasSubstr("of another place than its own"));
+}
+
+// Arenas are placed one by one: a relation between two of them would read offsets that nobody computed.
+TEST(Validate, RefusesOrderBetweenArenas) {
+  EngineData engine = device_engine();
+  add_buffer(engine.main, "c", engine.main.buffers[1].type, ArenaStorage{.bytes = 0, .above = {2}});
+  EXPECT_THAT(refusal(engine), HasSubstr("'c' is not above an earlier buffer of its arena"));
+  engine.main.buffers.back().place = kDevice;
+  EXPECT_EQ(refusal(engine), "");
 }
 
 TEST(Validate, AliasesLieWhereTheirRootLies) {

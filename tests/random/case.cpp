@@ -52,7 +52,8 @@ Tensor read_tensor(std::istringstream& words) {
 }  // namespace
 
 std::string to_string(const Build& build) {
-  return fmt::format("level {}, {}", build.level, to_string(build.features));
+  const std::string device = build.backend == "cpu" ? to_string(build.features) : build.backend;
+  return fmt::format("level {}, {}", build.level, device);
 }
 
 std::string write_case(const Case& test) {

@@ -22,7 +22,8 @@ struct Case {
 
 struct Build {
   int level = 3;
-  CpuFeatures features;
+  CpuFeatures features;         // of the backend "cpu"
+  std::string backend = "cpu";  // or "fake"
 };
 std::string to_string(const Build& build);
 

@@ -3,7 +3,10 @@
 
 #include <fmt/format.h>
 
+#if INGOT_HAS_LLVM
 #include "backends/cpu/compile/backend.h"
+#endif
+#include "backends/fake/compile/backend.h"
 #include "compiler/compile.h"
 #include "ops/model_source.h"
 #include "ops/ops.h"
@@ -37,13 +40,23 @@ aten::Imported model_of(const Case& test) {
 // Levels often compile the same kernels: those of one case are shared, also over its builds.
 constexpr size_t kCacheBytes = 64 << 20;
 
+const Backend& backend_of(const Build& build) {
+#if INGOT_HAS_LLVM
+  if (build.backend == "cpu") return cpu::backend();
+#endif
+  invariant(build.backend == "fake", "there is no such backend here");
+  return fake::backend();
+}
+
 std::shared_ptr<EngineData> compile_case(const Case& test, const Build& build, Cache& kernels) {
+  const bool is_cpu = build.backend == "cpu";
   CompileOptions options;
-  options.target.device = to_string(build.features);
+  options.target.backend = build.backend;
+  options.target.device = is_cpu ? to_string(build.features) : fake::backend().device("");
   options.target.level = options.passes.level = build.level;
   options.passes.strict = test.strict;
   options.target.numerics = test.strict ? Target::Numerics::kStrict : Target::Numerics::kDefault;
-  const Backend* const backends[] = {&cpu::backend()};
+  const Backend* const backends[] = {&backend_of(build)};
   CompileHooks hooks;
   hooks.cache = &kernels;
   return compile_model({}, [&] { return model_of(test); }, options, backends, hooks);
@@ -59,15 +72,28 @@ OutputAllocator allocator_of(std::vector<Tensor>& outputs) {
   return {allocate, &outputs};
 }
 
-Tensor copy_of(const Tensor& tensor) { return to_dense(tensor.view()); }
+// `memory`: of the device that it is copied to; null: the host.
+Tensor copy_to(DeviceMemory* memory, const Tensor& tensor) {
+  if (memory == nullptr) return to_dense(tensor.view());
+  Tensor copy{memory->allocate(tensor.bytes()), tensor.dtype, tensor.shape};
+  memory->copy(copy.data.get(), tensor.data.get(), tensor.bytes());
+  return copy;
+}
+Tensor copy_from(DeviceMemory* memory, const Tensor& tensor) {
+  if (memory == nullptr) return to_dense(tensor.view());
+  Tensor copy = make_tensor(tensor.dtype, tensor.shape);
+  memory->copy(copy.data.get(), tensor.data.get(), tensor.bytes());
+  return copy;
+}
 
 // The states are given back with the outputs.
 Trajectory run_compiled(const Case& test, const Build& build, Host& host, Cache& kernels) {
   Context context(Engine::create(compile_case(test, build, kernels), host));
+  DeviceMemory* const memory = host.find_executor(build.backend)->memory();
   std::map<std::string, Tensor> states;
   const auto& ports = context.engine().data().main.states;
   for (size_t i = 0; i < ports.size(); ++i) {
-    const Tensor& state = states[ports[i].name] = copy_of(test.sources.at(ports[i].name));
+    const Tensor& state = states[ports[i].name] = copy_to(memory, test.sources.at(ports[i].name));
     context.bind_state(i, state.data.get());
   }
   Trajectory trajectory;
@@ -80,7 +106,7 @@ Trajectory run_compiled(const Case& test, const Build& build, Host& host, Cache&
     Evaluation& evaluation = trajectory.emplace_back();
     evaluation.outputs.resize(test.graph.outputs.size());
     context.run(arguments, allocator_of(evaluation.outputs));
-    for (const auto& [name, value] : states) evaluation.updates.emplace(name, copy_of(value));
+    for (const auto& [name, value] : states) evaluation.updates.emplace(name, copy_from(memory, value));
   }
   return trajectory;
 }
@@ -94,6 +120,12 @@ std::vector<Build> all_builds() {
     if (!host_cpu_features().covers(features)) continue;
     for (int level = 0; level <= 3; ++level) builds.push_back({level, features});
   }
+  return builds;
+}
+
+std::vector<Build> device_builds() {
+  std::vector<Build> builds;
+  for (int level = 0; level <= 3; ++level) builds.push_back({level, {}, "fake"});
   return builds;
 }
 

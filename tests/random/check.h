@@ -14,6 +14,8 @@ namespace ingot::core::random_graphs {
 
 // Every level for each of these processors: that of this machine and all below.
 std::vector<Build> all_builds();
+// Every level for the fake device.
+std::vector<Build> device_builds();
 
 struct Failure {
   Build build;

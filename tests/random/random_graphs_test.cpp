@@ -11,6 +11,7 @@
 #include <set>
 
 #include "backends/cpu/execute/execute.h"
+#include "backends/fake/execute/execute.h"
 #include "ops/ops.h"
 #include "support/file.h"
 #include "tests/random/maker.h"
@@ -20,9 +21,11 @@ namespace ingot::core::random_graphs {
 namespace {
 
 constexpr uint64_t kCases = 50, kShards = 4;  // of each shard
+constexpr uint64_t kDeviceCases = 25;
 
 Host& host() {
-  static const Executor* const executors[] = {&cpu::executor()};
+  static const fake::FakeExecutor device({.seed = 1, .most_microseconds = 20});
+  static const Executor* const executors[] = {&cpu::executor(), &device};
   static Host host({.threads = 1}, executors);
   return host;
 }
@@ -56,8 +59,20 @@ TEST_P(RandomGraphs, GiveWhatTheInterpreterGives) {
 
 INSTANTIATE_TEST_SUITE_P(Shard, RandomGraphs, testing::Range(uint64_t{0}, kShards));
 
+// Others than the CPU gets, without code generation: what is tested is the way to the device and back.
+TEST(RandomGraphsOnADevice, GiveWhatTheInterpreterGives) {
+  const uint64_t chosen = seed() ^ 0xde71ce;
+  fmt::print("seed {}\n", chosen);
+  for (uint64_t i = 0; i < kDeviceCases; ++i) {
+    run_case(chosen, i, device_builds(), host(), [&](const Found& found) {
+      ADD_FAILURE() << "keep this as tests/random/corpus/NAME.ir:\n" << describe(chosen, found);
+    });
+  }
+}
+
 TEST(RandomCorpus, StaysRight) {
-  const std::vector<Build> builds = all_builds();
+  std::vector<Build> builds = all_builds();
+  std::ranges::copy(device_builds(), std::back_inserter(builds));
   const auto folder = std::filesystem::path(INGOT_SOURCE_DIR) / "tests/random/corpus";
   for (const auto& entry : std::filesystem::directory_iterator(folder)) {
     if (entry.path().extension() != ".ir") continue;

@@ -13,6 +13,9 @@
 #if __has_include("backends/null/compile/backend.h")
 #include "backends/null/compile/backend.h"
 #endif
+#if INGOT_HAS_FAKE_DEVICE
+#include "backends/fake/compile/backend.h"
+#endif
 
 namespace ingot::core::api {
 
@@ -26,6 +29,9 @@ std::span<const Backend* const> backends() {
 #endif
 #if __has_include("backends/null/compile/backend.h")
       &null::backend(),
+#endif
+#if INGOT_HAS_FAKE_DEVICE
+      &fake::backend(),
 #endif
   };
   return all;

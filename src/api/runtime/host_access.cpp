@@ -11,18 +11,10 @@
 
 #include <fmt/core.h>
 
+#include "api/runtime/executors.h"
 #include "support/environment.h"
 #include "support/error.h"
 #include "support/paths.h"
-#if __has_include("backends/cpu/execute/execute.h")
-#include "backends/cpu/execute/execute.h"
-#endif
-#if __has_include("backends/cuda/execute/execute.h")
-#include "backends/cuda/execute/execute.h"
-#endif
-#if __has_include("backends/null/execute/execute.h")
-#include "backends/null/execute/execute.h"
-#endif
 
 namespace ingot::core::api {
 namespace {
@@ -91,22 +83,7 @@ std::filesystem::path cache_folder_of_environment() {
   return folder.empty() ? folder : folder / "ingot";
 }
 
-// Every executor that is linked into the runtime library: one for each folder of src/backends/ that is there.
-constexpr auto kExecutors = std::to_array<const Executor* (*)()>({
-#if __has_include("backends/cpu/execute/execute.h")
-    [] { return &cpu::executor(); },
-#endif
-#if __has_include("backends/cuda/execute/execute.h")
-    [] { return &cuda::executor(); },
-#endif
-#if __has_include("backends/null/execute/execute.h")
-    [] { return &null::executor(); },
-#endif
-});
-
 std::unique_ptr<Host> make_host() {
-  std::vector<const Executor*> executors;
-  for (const auto& get : kExecutors) executors.push_back(get());
   HostOptions options;
   options.threads = static_cast<int>(read_variable("INGOT_THREADS", options.threads, kMostThreads));
   options.spin_microseconds =
@@ -117,7 +94,7 @@ std::unique_ptr<Host> make_host() {
   options.logger = logger_of_environment();
   options.weights_policy = weights_policy_of_environment();
   options.build_options = build_options_of_environment();
-  return std::make_unique<Host>(options, executors);
+  return std::make_unique<Host>(options, executors());
 }
 
 // Never destroyed: other threads may still be inside a run when the process ends.

@@ -1,16 +1,26 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <memory>
-#include <vector>
-
 #include "backends/cuda/execute/call_list.h"
 #include "backends/cuda/execute/device.h"
+#include "runtime/capture_cache.h"
 
 namespace ingot::core::cuda {
 
-// CUDA graphs of call lists, most recently used first. A list becomes a graph at its second use: a shape or
-// an address that occurs once costs no capture.
+class ExecutableGraph {
+ public:
+  ExecutableGraph(const Driver& driver, Handle handle) : driver_(driver), handle_(handle) {}
+  ~ExecutableGraph() { driver_.destroy_executable(handle_); }
+  ExecutableGraph(const ExecutableGraph&) = delete;
+  ExecutableGraph& operator=(const ExecutableGraph&) = delete;
+  Handle handle() const { return handle_; }
+
+ private:
+  const Driver& driver_;
+  const Handle handle_;
+};
+
+// CUDA graphs of call lists.
 class GraphCache {
  public:
   explicit GraphCache(Device& device);
@@ -22,22 +32,11 @@ class GraphCache {
   Handle find(CallList& calls);
 
  private:
-  struct Graph {
-    Checksum checksum;
-    CallList calls;
-    Handle executable;
-  };
-  bool is_second_use(const Checksum& checksum);
-  Handle capture(CallList& calls);
-  void forget_last();
-
-  static constexpr size_t kMostGraphs = 32, kRemembered = 64;
+  ExecutableGraph capture(CallList& calls);
 
   Device& device_;
   Handle stream_ = nullptr;  // to capture on
-  std::vector<std::unique_ptr<Graph>> graphs_;
-  std::vector<Checksum> seen_;  // of lists that were used once, the oldest overwritten first
-  size_t next_seen_ = 0;
+  CaptureCache<CallList, ExecutableGraph> graphs_;
 };
 
 }  // namespace ingot::core::cuda

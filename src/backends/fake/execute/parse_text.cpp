@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "loops/parse_text.h"
+#include "backends/fake/execute/parse_text.h"
 
 #include <algorithm>
 #include <charconv>
@@ -7,8 +7,8 @@
 
 #include <fmt/core.h>
 
+#include "backends/fake/execute/parse_expression.h"
 #include "loops/operator_names.h"
-#include "loops/parse_expression.h"
 #include "types/parse_type.h"
 
 namespace ingot::core::loops {

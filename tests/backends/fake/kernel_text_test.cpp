@@ -6,9 +6,9 @@
 #include <cstring>
 #include <random>
 
+#include "backends/fake/execute/parse_text.h"
 #include "loops/expand_math.h"
 #include "loops/interpreter.h"
-#include "loops/parse_text.h"
 #include "ops/ops.h"
 #include "support/error.h"
 #include "tests/ops/sample_graph.h"

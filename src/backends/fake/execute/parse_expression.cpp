@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "loops/parse_expression.h"
+#include "backends/fake/execute/parse_expression.h"
 
 #include <algorithm>
 #include <charconv>

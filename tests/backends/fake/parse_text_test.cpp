@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "loops/parse_text.h"
+#include "backends/fake/execute/parse_text.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

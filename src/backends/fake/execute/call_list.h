@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <span>
+#include <vector>
+
+#include "backends/fake/execute/images.h"
+#include "support/hash.h"
+
+namespace ingot::core::fake {
+
+// One call out of a list.
+struct ListedCall {
+  const Launch* launch;        // null: a copy from buffers[0] to buffers[1]
+  const LoadedKernel* kernel;  // null for copies
+  std::vector<const void*> buffers;
+  std::vector<int64_t> symbols;
+  size_t bytes = 0;  // of a copy
+};
+
+// Calls with everything taken from the caller, as one list of words: equal lists do the same work on the same
+// addresses.
+class CallList {
+ public:
+  void add(const KernelCall& call, const LoadedKernel* kernel);
+  std::vector<ListedCall> calls() const;
+  bool operator==(const CallList& other) const { return words_ == other.words_; }
+  Checksum checksum() const { return core::checksum(std::as_bytes(std::span(words_))); }
+
+ private:
+  std::vector<uint64_t> words_;
+};
+
+}  // namespace ingot::core::fake

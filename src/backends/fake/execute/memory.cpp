@@ -1,0 +1,78 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "backends/fake/execute/memory.h"
+
+#include <sys/mman.h>
+
+#include <cstring>
+
+#include <fmt/core.h>
+
+#include "support/error.h"
+
+namespace ingot::core::fake {
+namespace {
+
+constexpr size_t kReserved = size_t{1} << 40;
+constexpr size_t kPage = 4096;
+constexpr int kNaN = 0xff;  // every byte of it
+
+std::byte* reserve() {
+  constexpr int kFlags = MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE;
+  void* const start = mmap(nullptr, kReserved, PROT_NONE, kFlags, -1, 0);
+  if (start == MAP_FAILED) throw DeviceError("INGOT-D301", "the fake device cannot reserve its addresses");
+  return static_cast<std::byte*>(start);
+}
+
+}  // namespace
+
+FakeMemory::FakeMemory() : start_(reserve()) {}
+FakeMemory::~FakeMemory() { munmap(start_, kReserved); }
+
+std::shared_ptr<std::byte> FakeMemory::allocate(size_t bytes) {
+  const std::lock_guard lock(mutex_);
+  if (bytes > kReserved / 2 || next_ + bytes + 2 * kPage > kReserved)
+    throw DeviceError("INGOT-D301", "the fake device is out of memory");
+  std::byte* const address = start_ + next_;
+  next_ += (bytes + 2 * kPage) / kPage * kPage;  // an unused page between any two blocks
+  Block block{bytes, std::shared_ptr<std::byte[]>(new std::byte[bytes])};
+  std::memset(block.data.get(), kNaN, bytes);
+  blocks_.emplace(address, std::move(block));
+  return {address, [own = shared_from_this()](const std::byte* data) { own->release(data); }};
+}
+
+void FakeMemory::release(const std::byte* address) {
+  const std::lock_guard lock(mutex_);
+  blocks_.erase(address);
+}
+
+bool FakeMemory::is_here(const void* address) const {
+  const auto* const byte = static_cast<const std::byte*>(address);
+  return byte >= start_ && byte < start_ + kReserved;
+}
+
+std::shared_ptr<std::byte> FakeMemory::at(const void* address, size_t bytes) const {
+  if (bytes == 0) return nullptr;
+  if (!is_here(address)) throw InternalError("the device was given an address of the host");
+  const auto* const byte = static_cast<const std::byte*>(address);
+  const std::lock_guard lock(mutex_);
+  const auto after = blocks_.upper_bound(byte);
+  const auto block = after == blocks_.begin() ? blocks_.end() : std::prev(after);
+  const size_t offset = block == blocks_.end() ? 0 : static_cast<size_t>(byte - block->first);
+  if (block == blocks_.end() || offset >= block->second.bytes + kPage)
+    throw InternalError("the device was given memory that was released");
+  if (offset > block->second.bytes || bytes > block->second.bytes - offset)
+    throw InternalError(fmt::format("the device was told to use {} bytes at {} of a block of {}", bytes,
+                                    offset, block->second.bytes));
+  return {block->second.data, block->second.data.get() + offset};
+}
+
+std::shared_ptr<std::byte> FakeMemory::anywhere(const void* address, size_t bytes) const {
+  if (is_here(address)) return at(address, bytes);
+  return {std::shared_ptr<std::byte>(), static_cast<std::byte*>(const_cast<void*>(address))};
+}
+
+void FakeMemory::copy(std::byte* to, const std::byte* from, size_t bytes) {
+  if (bytes > 0) std::memmove(anywhere(to, bytes).get(), anywhere(from, bytes).get(), bytes);
+}
+
+}  // namespace ingot::core::fake

@@ -1,0 +1,104 @@
+// SPDX-License-Identifier: Apache-2.0
+// Runs on a device: enqueued late, captured and replayed, with errors that are told later.
+#include <gtest/gtest.h>
+
+#include <thread>
+
+#include "tests/backends/device/device_graphs.h"
+#include "tests/backends/device/device_run.h"
+
+namespace ingot::core::test {
+namespace {
+
+class DeviceRuns : public ::testing::TestWithParam<uint64_t> {
+ protected:
+  Device device_{GetParam()};
+};
+
+TEST_P(DeviceRuns, RepeatedCallsAreReplayed) {
+  const Graph graph = parsed(kChain);
+  Context context(device_.build(graph, 0));
+  const Tensor x = device_.copy_to_device(counted({4, 8}));
+  const Tensor y = call(device_, context, {x}, Where::kDevice, Where::kHost)[0];
+  std::vector<Tensor> outputs;
+  for (int i = 0; i < 5; ++i) outputs.push_back(call(device_, context, {x}, Where::kDevice, Where::kHost)[0]);
+  EXPECT_GE(device_.executor.counts().replays, 3);
+  for (const Tensor& output : outputs) EXPECT_TRUE(same_bits(output, y));
+}
+
+TEST_P(DeviceRuns, ContextsMayEndBeforeTheirWork) {
+  const Graph graph = parsed(kChain);
+  const std::shared_ptr<Engine> engine = device_.build(graph, 0);
+  const Tensor x = counted({300, 8}), there = device_.copy_to_device(x);
+  Tensor y;
+  {
+    Context context(engine);
+    y = call(device_, context, {there}, Where::kDevice, Where::kDevice)[0];
+  }
+  EXPECT_TRUE(same_bits(device_.copy_to_host(y), evaluate(graph, std::vector{x}, {}).outputs[0]));
+}
+
+TEST_P(DeviceRuns, IndicesOutOfRangeAreToldByTheNextCall) {
+  const Graph graph = parsed(kTaken);
+  Context context(device_.build(graph, 0));
+  const Tensor x = counted({9}), good = integers({1, 8}), bad = integers({1, 9});
+  std::vector<Tensor> held;  // until the device is done with it
+  const auto run = [&](const Tensor& indices, Where outputs) {
+    held.push_back(call(device_, context, {x, indices}, Where::kHost, outputs)[0]);
+    return held.back();
+  };
+  EXPECT_EQ(code_of_call([&] { run(bad, Where::kHost); }), "INGOT-U310");
+  EXPECT_EQ(code_of_call([&] { run(good, Where::kHost); }), "");
+  EXPECT_EQ(code_of_call([&] { run(bad, Where::kDevice); }), "");
+  EXPECT_EQ(code_of_call([&] { run(good, Where::kDevice); }), "INGOT-U310");
+  EXPECT_EQ(code_of_call([&] { run(bad, Where::kDevice); }), "");
+  EXPECT_EQ(code_of_call([&] { context.synchronize(); }), "INGOT-U310");
+  EXPECT_EQ(code_of_call([&] { context.synchronize(); }), "");
+  const Evaluation expected = evaluate(graph, std::vector{x, good}, {});
+  EXPECT_TRUE(same_bits(run(good, Where::kHost), expected.outputs[0]));
+}
+
+TEST_P(DeviceRuns, RefitsDoNotDisturbRunsThatGoOn) {
+  const std::string_view text =
+      "graph g(%x: f32[B in 1..64, 6]) { %w = weight() {name=\"w\", shape=[8, 6]} : f32[8, 6] %u = "
+      "multiply(%w, "
+      "%w) %y = linear(%x, %u) return %y }";
+  const auto value = [](int i) { return counted({8, 6}, static_cast<float>(i)); };
+  const aten::Imported model = model_with(text, {{"w", value(0)}});
+  const std::shared_ptr<Engine> engine = device_.build(model);
+  Context context(engine);
+  const Tensor x = counted({5, 6}), there = device_.copy_to_device(x);
+  std::vector<Tensor> outputs;
+  for (int i = 1; i <= 6; ++i) {
+    outputs.push_back(call(device_, context, {there}, Where::kDevice, Where::kDevice)[0]);
+    const Tensor next = value(i);
+    engine->refit({{"w", OwnedView{next.view(), next.data}}}, Coverage::kAll);
+  }
+  context.synchronize();
+  for (int i = 0; i < 6; ++i) {
+    const Evaluation expected = evaluate(model.graph, std::vector{x}, {{"w", value(i)}});
+    EXPECT_TRUE(same_bits(device_.copy_to_host(outputs[static_cast<size_t>(i)]), expected.outputs[0])) << i;
+  }
+}
+
+TEST_P(DeviceRuns, ThreadsHaveContextsOfTheirOwn) {
+  const Graph graph = parsed(kChain);
+  const std::shared_ptr<Engine> engine = device_.build(graph);
+  std::vector<std::thread> threads;
+  for (int64_t i = 0; i < 3; ++i) {
+    threads.emplace_back([&, i] {
+      Context context(engine);
+      for (int64_t rows = 1; rows < 40; rows += 4 + i) {
+        const Tensor x = counted({rows, 8}, static_cast<float>(i));
+        const Tensor y = call(device_, context, {x}, Where::kHost, Where::kHost)[0];
+        EXPECT_TRUE(same_bits(y, evaluate(graph, std::vector{x}, {}).outputs[0]));
+      }
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+}
+
+INSTANTIATE_TEST_SUITE_P(Seeds, DeviceRuns, ::testing::Values(1, 2, 3));
+
+}  // namespace
+}  // namespace ingot::core::test

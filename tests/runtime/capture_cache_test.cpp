@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "runtime/capture_cache.h"
+
+#include <gtest/gtest.h>
+
+#include <span>
+#include <stdexcept>
+
+namespace ingot::core {
+namespace {
+
+struct NumberList {
+  int64_t number;
+  bool operator==(const NumberList&) const = default;
+  Checksum checksum() const { return core::checksum(std::as_bytes(std::span(&number, 1))); }
+};
+
+class CaptureCacheTest : public ::testing::Test {
+ protected:
+  using Cache = CaptureCache<NumberList, int64_t>;
+  // What is found for a number: -1 if nothing.
+  int64_t find(int64_t number) {
+    const int64_t* graph = cache_.find({number}, [&](const NumberList& list) {
+      ++captures_;
+      return 10 * list.number;
+    });
+    return graph == nullptr ? -1 : *graph;
+  }
+
+  Cache cache_;
+  int captures_ = 0;
+};
+
+TEST_F(CaptureCacheTest, CapturesAtTheSecondUse) {
+  EXPECT_EQ(find(1), -1);
+  EXPECT_EQ(find(2), -1);
+  EXPECT_EQ(find(1), 10);
+  EXPECT_EQ(find(2), 20);
+  EXPECT_EQ(find(1), 10);
+  EXPECT_EQ(captures_, 2);
+}
+
+TEST_F(CaptureCacheTest, ForgetsWhatWasNotUsedForLongest) {
+  for (int round = 0; round < 2; ++round) {
+    for (int64_t i = 0; i < static_cast<int64_t>(Cache::kMostGraphs); ++i) find(i);
+  }
+  EXPECT_EQ(find(0), 0);  // makes it the most recent one
+  for (int round = 0; round < 2; ++round) find(100);
+  const int captures = captures_;
+  EXPECT_EQ(find(0), 0);
+  EXPECT_EQ(find(2), 20);
+  EXPECT_EQ(captures_, captures);
+  EXPECT_EQ(find(1), 10);  // was forgotten, but its first use is remembered
+  EXPECT_EQ(captures_, captures + 1);
+}
+
+TEST_F(CaptureCacheTest, ForgetsFirstUses) {
+  find(0);
+  for (int64_t i = 1; i <= static_cast<int64_t>(Cache::kRemembered); ++i) find(i);
+  EXPECT_EQ(find(0), -1);
+  EXPECT_EQ(find(0), 0);
+}
+
+TEST_F(CaptureCacheTest, KeepsNothingOfACaptureThatFails) {
+  find(1);
+  const auto fail = [](const NumberList&) -> int64_t { throw std::runtime_error("no"); };
+  EXPECT_THROW(cache_.find({1}, fail), std::runtime_error);
+  EXPECT_EQ(find(1), 10);
+}
+
+}  // namespace
+}  // namespace ingot::core
