@@ -16,6 +16,7 @@ from pathlib import Path
 
 import ingot
 import torch
+from ingot.devices import architecture
 
 from bench import cuda_cases
 
@@ -42,8 +43,13 @@ def graph_of(model: torch.nn.Module, inputs: tuple) -> Way:
     torch.cuda.synchronize()
     graph = torch.cuda.CUDAGraph()
     with torch.cuda.graph(graph):
-        model(*inputs)
-    return lambda _: graph.replay()
+        result = model(*inputs)
+
+    def replay(_: int) -> object:
+        graph.replay()
+        return result
+
+    return replay
 
 
 def first(result: object) -> torch.Tensor:
@@ -56,8 +62,7 @@ def measure(name: str, dtype: torch.dtype) -> dict:
     exact = first(model.cuda()(*[value.cuda() for value in case.args])).float()
     model = model.to(dtype).cpu()
     args = tuple(value.to(dtype) if value.is_floating_point() else value for value in case.args)
-    major, minor = torch.cuda.get_device_capability()
-    device = f"cuda:sm_{major}{minor}" + ("a" if major == 9 else "")
+    device = f"cuda:{architecture()}"
     program = torch.export.export(model, args)
     engine = ingot.build(program, device=device)
     tuned = ingot.build(program, device=device, optimization_level=5)

@@ -10,22 +10,20 @@ import json
 import statistics
 import subprocess
 import sys
-from collections.abc import Callable
 from pathlib import Path
 
 import ingot
 import numpy as np
 import torch
+from ingot.devices import architecture
 
 ROOT = Path(__file__).resolve().parents[2]
 BUILD = ROOT / "build" / "demo"
-ROUNDS, CALLS = 7, 20
-Way = Callable[[], torch.Tensor]
+ROUNDS = 7
 
 
 def load_model() -> tuple[torch.nn.Module, tuple[torch.Tensor, ...]]:
     """The embedder in fp32 on the GPU, and eight sentences of 128 tokens."""
-    sys.path.insert(0, str(ROOT / "tests"))
     from models.sequence import SentenceEmbedder
     from transformers import AutoModel, BertConfig, BertModel
 
@@ -45,35 +43,6 @@ def load_model() -> tuple[torch.nn.Module, tuple[torch.Tensor, ...]]:
     return SentenceEmbedder(model).eval().requires_grad_(False).cuda(), (tokens, mask)
 
 
-def call_us(way: Way) -> list[float]:
-    """Times of calls on an idle GPU, by events."""
-    times = []
-    for number in range(-3, CALLS):
-        begin, end = (torch.cuda.Event(enable_timing=True) for _ in range(2))
-        begin.record()
-        way()
-        end.record()
-        end.synchronize()
-        if number >= 0:
-            times.append(begin.elapsed_time(end) * 1e3)
-    return times
-
-
-def with_graph(model: torch.nn.Module, args: tuple[torch.Tensor, ...]) -> Way:
-    for _ in range(3):
-        model(*args)
-    torch.cuda.synchronize()
-    graph = torch.cuda.CUDAGraph()
-    with torch.cuda.graph(graph):
-        result = model(*args)
-
-    def replay() -> torch.Tensor:
-        graph.replay()
-        return result
-
-    return replay
-
-
 def command_line_us(program: Path, engine: Path, args: tuple[torch.Tensor, ...]) -> float:
     """The engine's median by `ingot bench`, whose process has neither Python nor torch; its inputs are on the host."""
     np.savez(BUILD / "gpu_inputs.npz", input_ids=args[0].cpu().numpy(), attention_mask=args[1].cpu().numpy())
@@ -88,6 +57,9 @@ def run(output: Path, program: Path, device: str) -> None:
     """Prints the table, and adds its figures to `output`. `program`: the command line. `device`: as the option."""
     if not torch.cuda.is_available():
         raise SystemExit("--device cuda: torch sees no GPU")
+    sys.path[:0] = [str(ROOT), str(ROOT / "tests")]
+    from bench.cuda_peers import Way, call_us, graph_of
+
     BUILD.mkdir(parents=True, exist_ok=True)
     torch.set_grad_enabled(False)
     print(f"MiniLM-L6, fp16, 8 sentences of 128 tokens, on {torch.cuda.get_device_name()}", flush=True)
@@ -95,22 +67,21 @@ def run(output: Path, program: Path, device: str) -> None:
     exact = model(*args).float()
     model = model.half()
     print("building the engine ahead of time, and compiling with torch.compile", flush=True)
-    major, minor = torch.cuda.get_device_capability()
-    own = f"cuda:sm_{major}{minor}" + ("a" if major == 9 else "")
+    own = f"cuda:{architecture()}" if device == "cuda" else device
     exported = torch.export.export(model, args)
-    engine = ingot.build(exported, device=own if device == "cuda" else device)
+    engine = ingot.build(exported, device=own)
     engine.save(BUILD / "minilm_gpu.ingot")
+    inductor = torch.compile(model, backend="inductor", mode="reduce-overhead")
+    jit = torch.compile(model, backend="ingot")
     ways: dict[str, Way] = {
-        "eager": lambda: model(*args),
-        "eager + CUDA graph": with_graph(model, args),
-        "inductor": torch.compile(model, backend="inductor", mode="reduce-overhead"),
-        "torch.compile(backend='ingot')": torch.compile(model, backend="ingot"),
-        "engine": lambda: engine(*args),
+        "eager": lambda _: model(*args),
+        "eager + CUDA graph": graph_of(model, args),
+        "inductor": lambda _: inductor(*args),
+        "torch.compile(backend='ingot')": lambda _: jit(*args),
+        "engine": lambda _: engine(*args),
     }
-    for name in ("inductor", "torch.compile(backend='ingot')"):
-        ways[name] = lambda compiled=ways[name]: compiled(*args)
     times: dict[str, list[float]] = {name: [] for name in ways}
-    errors = {name: float((way().float() - exact).abs().max()) for name, way in ways.items()}
+    errors = {name: float((way(0).float() - exact).abs().max()) for name, way in ways.items()}
     for _ in range(ROUNDS):
         for name, way in ways.items():
             times[name] += call_us(way)

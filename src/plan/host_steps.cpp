@@ -5,16 +5,13 @@
 #include <set>
 #include <utility>
 
+#include "plan/copy_step.h"
 #include "plan/own_storage.h"
 
 namespace ingot::core {
 namespace {
 
 bool is_on_host(const Step& step) { return step.as<RoutineStep>() != nullptr; }
-
-Step copy(BufferId from, BufferId to) {
-  return {.name = "copy", .action = CopyStep{}, .uses = {{from, true, false}, {to, false, true}}};
-}
 
 class HostCopies {
  public:
@@ -62,13 +59,13 @@ class HostCopies {
   // The copy on the host has the value from here on.
   void bring(BufferId id) {
     const BufferId on_host = copy_of(id);
-    if (current_.insert(id).second) program_.steps.push_back(copy(id, on_host));
+    if (current_.insert(id).second) program_.steps.push_back(copy_step(id, on_host));
   }
 
   void return_to_device(BufferId id) {
     outdate(id);
     current_.insert(id);
-    if (is_needed(id)) program_.steps.push_back(copy(copy_of(id), id));
+    if (is_needed(id)) program_.steps.push_back(copy_step(copy_of(id), id));
   }
 
   bool is_needed(BufferId id) const {

@@ -6,6 +6,7 @@
 #include "ir/in_place.h"
 #include "ops/model_source.h"
 #include "plan/arena_order.h"
+#include "plan/copy_step.h"
 #include "plan/host_steps.h"
 #include "plan/own_storage.h"
 #include "plan/sharing.h"
@@ -84,8 +85,7 @@ class Builder {
       if (copy.before != before) continue;
       const BufferId from = copy.from ? buffers_.at(copy.from) : static_cast<BufferId>(copy.from_memory);
       const BufferId to = copy.to ? buffers_.at(copy.to) : static_cast<BufferId>(copy.to_memory);
-      program_.steps.push_back(
-          {.name = "copy", .action = CopyStep{}, .uses = {{from, true, false}, {to, false, true}}});
+      program_.steps.push_back(copy_step(from, to));
     }
   }
 

@@ -229,6 +229,17 @@ std::vector<Change> changes_of_use(const std::filesystem::path& folder) {
   return std::exchange(crash_record, {}).changes;
 }
 
+// A folder that was used, and what a crash after the last change leaves of it.
+struct CrashedUse {
+  explicit CrashedUse(bool spoils) {
+    const std::vector<Change> changes = changes_of_use(used);
+    std::mt19937 random(1);
+    after_crash(changes, changes.size(), spoils, random).write_to(used, copy);
+  }
+  const TemporaryFolder folder;
+  const std::filesystem::path used = folder.path() / "used", copy = folder.path() / "copy";
+};
+
 TEST(DiskCrashes, AfterAnyPrefixWithAnythingLostEntriesAreWholeOrMissing) {
   const TemporaryFolder folder;
   const std::filesystem::path used = folder.path() / "used";
@@ -248,28 +259,20 @@ TEST(DiskCrashes, AfterAnyPrefixWithAnythingLostEntriesAreWholeOrMissing) {
 
 // The harness: replaying all changes gives the files as they are.
 TEST(DiskCrashes, TheRecordIsComplete) {
-  const TemporaryFolder folder;
-  const std::filesystem::path used = folder.path() / "used", copy = folder.path() / "copy";
-  const std::vector<Change> changes = changes_of_use(used);
-  std::mt19937 random(1);
-  after_crash(changes, changes.size(), false, random).write_to(used, copy);
+  const CrashedUse use(false);
   const auto digests = [](const std::filesystem::path& each) {
     std::map<std::string, uint64_t> all;
     for (const StoredEntry& entry : crashed_store_in(each).list()) all[entry.digest] = entry.bytes;
     return all;
   };
-  EXPECT_FALSE(digests(used).empty());
-  EXPECT_EQ(digests(used), digests(copy));
+  EXPECT_FALSE(digests(use.used).empty());
+  EXPECT_EQ(digests(use.used), digests(use.copy));
 }
 
 // And it finds torn entries where the store trusts the file system: one without checksums would use some.
 TEST(DiskCrashes, CrashesDoTearEntries) {
-  const TemporaryFolder folder;
-  const std::filesystem::path used = folder.path() / "used", copy = folder.path() / "copy";
-  const std::vector<Change> changes = changes_of_use(used);
-  std::mt19937 random(1);
-  after_crash(changes, changes.size(), true, random).write_to(used, copy);
-  DiskStore store = crashed_store_in(copy);
+  const CrashedUse use(true);
+  DiskStore store = crashed_store_in(use.copy);
   const std::vector<StoredEntry> entries = store.list();
   const auto is_torn = [&](const StoredEntry& entry) {
     const Blob file = store.read(entry.digest);

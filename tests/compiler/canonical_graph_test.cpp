@@ -104,15 +104,7 @@ TEST_P(Structure, ShowsEachChangeOfASample) {
   EXPECT_GT(changes, 0u);
 }
 
-std::vector<const Op*> ops_with_samples() {
-  std::vector<const Op*> found;
-  for (const Op* op : ops::all_ops()) {
-    if (op->samples != nullptr) found.push_back(op);
-  }
-  return found;
-}
-
-INSTANTIATE_TEST_SUITE_P(All, Structure, ::testing::ValuesIn(ops_with_samples()),
+INSTANTIATE_TEST_SUITE_P(All, Structure, ::testing::ValuesIn(test::ops_with_samples()),
                          [](const auto& info) { return std::string(info.param->name); });
 
 // ---- Random graphs, written in other ways, and changed in one point ----

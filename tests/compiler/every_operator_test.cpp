@@ -126,14 +126,7 @@ TEST_P(EveryOperator, IsLoweredByEachBackend) {
   }
 }
 
-std::vector<const Op*> operators() {
-  std::vector<const Op*> found;
-  std::ranges::copy_if(ops::all_ops(), std::back_inserter(found),
-                       [](const Op* op) { return op->samples != nullptr; });
-  return found;
-}
-
-INSTANTIATE_TEST_SUITE_P(All, EveryOperator, ::testing::ValuesIn(operators()),
+INSTANTIATE_TEST_SUITE_P(All, EveryOperator, ::testing::ValuesIn(test::ops_with_samples()),
                          [](const auto& info) { return std::string(info.param->name); });
 
 }  // namespace

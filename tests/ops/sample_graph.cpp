@@ -1,10 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tests/ops/sample_graph.h"
 
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
 #include <random>
 
+#include "compiler/accuracy.h"
 #include "evaluate/evaluate.h"
 #include "ops/ops.h"
+#include "ops/view.h"
+#include "support/error.h"
 
 namespace ingot::core::test {
 namespace {
@@ -54,6 +61,16 @@ Tensor random_tensor(const SampleOperand& operand, const TensorType& type, const
   return tensor;
 }
 
+bool is_packed(const Value* value) { return !value->type.layout.is_row_major(); }
+
+bool has_sizes_of_inputs(const Graph& graph) {
+  return std::ranges::all_of(graph.symbols, [&](const auto& symbol) {
+    return std::ranges::any_of(graph.inputs(), [&](const Value* input) {
+      return std::ranges::count(input->type.shape, Dim::symbol(symbol.first)) > 0;
+    });
+  });
+}
+
 }  // namespace
 
 SampleGraph make_sample_node(const Op& op, const Sample& sample, DType dtype) {
@@ -83,6 +100,20 @@ SampleGraph make_sample_graph(const Op& op, const Sample& sample, DType dtype) {
   return result;
 }
 
+std::optional<SampleGraph> callable_sample(const Op& op, const Sample& sample, DType dtype) {
+  try {
+    SampleGraph made = make_sample_graph(op, sample, dtype);
+    if (std::ranges::any_of(made.graph.inputs(), is_packed) || !has_sizes_of_inputs(made.graph))
+      return std::nullopt;
+    for (Value*& output : made.graph.outputs) {
+      if (is_packed(output)) output = made.graph.call(ops::relayout, {output}, ops::Relayout{});
+    }
+    return made;
+  } catch (const UserError&) {
+    return std::nullopt;
+  }
+}
+
 std::vector<Tensor> evaluate_sample(const SampleGraph& sample) {
   std::vector<const Tensor*> operands;
   for (size_t i = 0; i < sample.node->operands.size(); ++i)
@@ -99,11 +130,27 @@ std::vector<double> values_of(const Tensor& tensor) {
   return values;
 }
 
+void expect_near(const Tensor& expected, const Tensor& got) {
+  ASSERT_EQ(expected.shape, got.shape);
+  const std::vector<double> wanted = values_of(expected), values = values_of(got);
+  double squares = 0;
+  for (const double value : wanted) squares += std::isfinite(value) ? value * value : 0;
+  const double rms = std::sqrt(squares / static_cast<double>(std::max<size_t>(wanted.size(), 1)));
+  for (size_t i = 0; i < wanted.size(); ++i)
+    ASSERT_TRUE(agree(wanted[i], values[i], allowed_difference(expected.dtype, wanted[i], rms)))
+        << "element " << i << ": " << values[i] << ", not " << wanted[i];
+}
+
+std::vector<const Op*> ops_with_samples() {
+  std::vector<const Op*> found;
+  std::ranges::copy_if(ops::all_ops(), std::back_inserter(found),
+                       [](const Op* op) { return op->samples != nullptr; });
+  return found;
+}
+
 std::vector<const Op*> lowered_ops() {
-  std::vector<const Op*> result;
-  for (const Op* op : ops::all_ops()) {
-    if (op->lower != nullptr && op->samples != nullptr) result.push_back(op);
-  }
+  std::vector<const Op*> result = ops_with_samples();
+  std::erase_if(result, [](const Op* op) { return op->lower == nullptr; });
   return result;
 }
 

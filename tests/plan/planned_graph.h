@@ -10,7 +10,6 @@
 
 #include "backends/null/compile/backend.h"
 #include "backends/steps/members.h"
-#include "engine/validate_step.h"
 #include "evaluate/evaluate.h"
 #include "ir/text.h"
 #include "loops/interpreter.h"
@@ -18,29 +17,20 @@
 #include "ops/model_source.h"
 #include "ops/ops.h"
 #include "plan/plan.h"
-#include "tests/runtime/far_executor.h"
+#include "tests/runtime/fixtures.h"
 
 namespace ingot::core::testing {
 
 class PlannedGraph {
  public:
-  // On a device: one whose memory the host cannot touch, and which works late.
-  PlannedGraph(const std::string& text, SymbolValues typical, bool on_device = false)
-      : graph_(parse_graph(text, ops::find_op)) {
+  PlannedGraph(const std::string& text, SymbolValues typical) : graph_(parse_graph(text, ops::find_op)) {
     PlanInput input{.graph = &graph_, .typical = std::move(typical)};
-    if (on_device) {
-      input.place = {Place::Kind::kDevice, 0};
-      data_->devices = {"null"};
-    }
     for (const auto& node : graph_.nodes()) add(*node, input);
     data_->main = plan_program(input, &report);
     data_->init.name = "init";
     data_->target = "null";
-    validate(data_->main, data_->images.size(), data_->weights.size(), data_->devices, ProgramRole::kMain);
-    if (on_device)
-      executor_ = std::make_unique<FarExecutor>(std::move(kernels_));
-    else
-      executor_ = std::make_unique<TestExecutor>(std::move(kernels_));
+    validate(data_->main, data_->images.size(), data_->weights.size());
+    executor_ = std::make_unique<TestExecutor>(std::move(kernels_));
     executors_[0] = executor_.get();
     host_ = std::make_unique<Host>(HostOptions{.threads = 1}, executors_);
     context_ = std::make_unique<Context>(Engine::create(data_, *host_));
@@ -135,8 +125,7 @@ class PlannedGraph {
   }
 
   void add_step(const Node& node, PlanInput& input) {
-    LoweredStep step =
-        node.op->routine.empty() ? null::backend().lower(node, graph_.symbols, {})[0] : lower_routine(node);
+    LoweredStep step = null::backend().lower(node, graph_.symbols, {})[0];
     loops::Kernel loops = node.op->lower != nullptr ? node.op->lower(node) : loops::Kernel{};
     if (node.op->traits.has(Trait::kFused)) {
       const Members members = members_of(node);
@@ -146,8 +135,7 @@ class PlannedGraph {
       loops = std::move(region.kernel);
     }
     if (LoweredKernel* kernel = step.kernel()) {
-      for (const std::string& name : core::loops::free_symbols(loops))
-        kernel->launch.symbols.push_back(Dim::symbol(name));
+      for (const std::string& name : graph_symbols()) kernel->launch.symbols.push_back(Dim::symbol(name));
       kernel->launch.image = static_cast<ImageId>(data_->images.size());
       data_->images.push_back(kernel->compile());
       kernels_.push_back(interpreted(std::move(loops)));
@@ -155,9 +143,14 @@ class PlannedGraph {
     input.steps.push_back({.node = &node, .step = std::move(step), .node_records = {}, .backend = "null"});
   }
 
-  static TestKernel interpreted(loops::Kernel kernel) {
-    std::vector<std::string> symbols = loops::free_symbols(kernel);
-    return [kernel = std::move(kernel), symbols = std::move(symbols)](const KernelCall& call) {
+  std::vector<std::string> graph_symbols() const {
+    std::vector<std::string> names;
+    for (const auto& [name, info] : graph_.symbols) names.push_back(name);
+    return names;
+  }
+
+  TestKernel interpreted(loops::Kernel kernel) const {
+    return [kernel = std::move(kernel), symbols = graph_symbols()](const KernelCall& call) {
       SymbolValues values;
       for (size_t i = 0; i < symbols.size(); ++i) values[symbols[i]] = call.symbols[i];
       std::vector<TensorView> views;
@@ -176,7 +169,7 @@ class PlannedGraph {
   std::shared_ptr<EngineData> data_ = std::make_shared<EngineData>();
   TensorMap weights_;
   std::vector<TestKernel> kernels_;
-  std::unique_ptr<Executor> executor_;
+  std::unique_ptr<TestExecutor> executor_;
   const Executor* executors_[1] = {};
   std::unique_ptr<Host> host_;
   std::unique_ptr<Context> context_;

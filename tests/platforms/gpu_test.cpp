@@ -49,7 +49,7 @@ TEST_P(GpuSamples, ComputeWhatTheInterpreterDoes) {
   for (const Sample& sample : GetParam()->samples()) {
     ++number;
     for (const DType dtype : {DType::kF32, DType::kBF16, DType::kF16, DType::kF64}) {
-      const auto made = sample_of(*GetParam(), sample, dtype);
+      const auto made = callable_sample(*GetParam(), sample, dtype);
       if (made)
         check_on_gpu(std::to_string(number) + "_" + std::string(name(dtype)), made->graph, made->operands,
                      evaluate_sample(*made));

@@ -44,7 +44,7 @@ TEST_P(SampleEngines, ComputeWhatTheInterpreterDoes) {
   for (const Sample& sample : GetParam()->samples()) {
     ++number;
     for (const DType dtype : {DType::kF32, DType::kBF16, DType::kF64}) {
-      const auto made = sample_of(*GetParam(), sample, dtype);
+      const auto made = callable_sample(*GetParam(), sample, dtype);
       if (made)
         check(std::string(GetParam()->name) + "_" + std::to_string(number) + "_" + std::string(name(dtype)),
               *made);

@@ -8,6 +8,7 @@ import copy
 import ingot
 import pytest
 import torch
+from ingot.devices import architecture
 
 needs_gpu = pytest.mark.skipif(not torch.cuda.is_available(), reason="there is no GPU")
 
@@ -102,3 +103,20 @@ def test_captured_engines_keep_the_memory_that_they_use() -> None:
         for rows in (8, 8, 8, 4096, 4096, 8, 1000, 1000, 8, 4096):
             x = torch.randn(rows, 64, device="cuda")
             torch.testing.assert_close(graphs(x), model(x), rtol=1e-4, atol=1e-4)
+
+
+@needs_gpu
+def test_engines_with_steps_on_the_host_run_without_a_graph() -> None:
+    class Asserts(torch.nn.Module):
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            torch._assert_async((x > -100).all())
+            return x * 2
+
+    program = torch.export.export(Asserts(), (torch.ones(4),))
+    engine = ingot.build(program, device=f"cuda:{architecture()}")
+    x = torch.ones(4, device="cuda")
+    graphs = ingot.runtime.enable_cudagraphs(engine)
+    for _ in range(3):
+        assert torch.equal(graphs(x), x * 2)
+    assert graphs.captured == 0
+    assert "some of its steps run on the host" in graphs.reasons["float32[4]"]

@@ -11,7 +11,7 @@ from typing import Any
 import torch
 from torch.utils import _pytree
 
-from ingot.errors import UserError
+from ingot.errors import Error, first_line
 
 _MOST_GRAPHS = 8
 _MOST_SEEN = 256  # sizes that were called once
@@ -93,10 +93,9 @@ class CudaGraphs:
     def _try_capture(self, leaves: list[Any], spec: _pytree.TreeSpec) -> _Graph | None:
         try:
             return self._capture(leaves, spec)
-        except (RuntimeError, UserError) as error:  # the call itself follows, without a graph
-            first = str(error).strip().splitlines()[0] if str(error).strip() else type(error).__name__
+        except (RuntimeError, Error) as error:  # the call itself follows, without a graph
             tensors = [leaf for leaf in leaves if isinstance(leaf, torch.Tensor)]
-            self.reasons[_sizes(tensors)] = f"the capture failed: {first}"
+            self.reasons[_sizes(tensors)] = f"the capture failed: {first_line(error)}"
             generator = torch.cuda.default_generators[torch.cuda.current_device()]
             generator.graphsafe_set_state(
                 generator.clone_state()

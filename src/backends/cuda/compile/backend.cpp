@@ -177,7 +177,7 @@ LoweredStep lower_attention(const Members& members, const Node& attention, const
 LoweredStep lower_as_routine(const Node& node, const SymbolTable& symbols, const Target& target) {
   if (!has_routine_kernel(node)) return lower_routine(node);
   return lower_template(kernel_of_template(write_routine(node, symbols), node, target), members_of(node),
-                        node, std::vector<const Value*>(node.results.begin(), node.results.end()));
+                        node, node.results);
 }
 
 // Attention by itself: nothing can be fused into it.

@@ -57,9 +57,7 @@ TemplateKernel write_nonzero(const Node& node, const SymbolTable& symbols) {
   out.line("typedef i64 idx;\nconstexpr int kNumberingThreads = {};\n", kNumberingThreads);
   out.text += kNumbering;
   open_routine(node, kNumberingThreads, out);
-  Dim elements = 1;
-  for (const Dim& dim : shape) elements = elements * dim;
-  out.line("const i64 elements = {}, rows = {};\n", out.scope.text(elements),
+  out.line("const i64 elements = {}, rows = {};\n", out.scope.text(product(shape)),
            out.scope.text(node.results[0]->type.shape[0]));
   out.text += kNumberingParts;
   IndexScope scope = out.scope;

@@ -36,19 +36,10 @@ class ScatterWriter {
 
   TemplateKernel write() {
     out_.line("typedef i64 idx;\n");
-    return has_one_index_a_row() ? write_rows() : write_elements();
+    return has_one_index_a_row(node_) ? write_rows() : write_elements();
   }
 
  private:
-  // The same along all other dims.
-  bool has_one_index_a_row() const {
-    const Shape& indices = node_.operand_type(1).shape;
-    for (size_t i = 0; i < indices.size(); ++i) {
-      if (i != reduction_.axis && indices[i] != Dim(1)) return false;
-    }
-    return true;
-  }
-
   // for each row of the result, and each part of its elements (the dims but the axis), a warp:
   //   for each 256 indices: which of them are the row's
   //     the part of each such row of the source
@@ -57,9 +48,8 @@ class ScatterWriter {
     const Shape& shape = node_.operand_type(0).shape;
     Shape others = shape;
     others.erase(others.begin() + static_cast<ptrdiff_t>(reduction_.axis));
-    Dim elements = 1;
-    for (const Dim& dim : others) elements = elements * dim;
-    const Dim parts = ceil_divide(elements, Dim(kPart)), rows = shape[reduction_.axis];
+    const Dim elements = product(others), parts = ceil_divide(elements, Dim(kPart)),
+              rows = shape[reduction_.axis];
     open_routine(node_, kScatterThreads, out_);
     out_.line("const idx elements = {}, parts = {}, rows = {}, count = {};\n", out_.scope.text(elements),
               out_.scope.text(parts), out_.scope.text(rows),
@@ -117,8 +107,7 @@ value[e] = taken == 0 ? other : {}(value[e], other);
   TemplateKernel write_elements() {
     const Shape& shape = node_.results[0]->type.shape;
     open_routine(node_, kScatterThreads, out_);
-    Dim elements = 1;
-    for (const Dim& dim : shape) elements = elements * dim;
+    const Dim elements = product(shape);
     out_.line("const idx elements = {};\n", out_.scope.text(elements));
     out_.line(
         "for (idx place = (idx)blockIdx.x * {0} + threadIdx.x; place < elements; place += (idx)gridDim.x * "
@@ -201,6 +190,15 @@ value[e] = taken == 0 ? other : {}(value[e], other);
 std::optional<size_t> scatter_axis(const Node& node) {
   if (node.op != &ops::scatter_add && node.op != &ops::scatter_reduce) return std::nullopt;
   return reduction_of(node).axis;
+}
+
+bool has_one_index_a_row(const Node& scatter) {
+  const Shape& indices = scatter.operand_type(1).shape;
+  const size_t axis = reduction_of(scatter).axis;
+  for (size_t i = 0; i < indices.size(); ++i) {
+    if (i != axis && indices[i] != Dim(1)) return false;
+  }
+  return true;
 }
 
 TemplateKernel write_scatter(const Node& node, const SymbolTable& symbols) {

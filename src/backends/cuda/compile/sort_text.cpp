@@ -225,12 +225,6 @@ int threads_of(const Node& node) {
   return threads;
 }
 
-Dim product_of(std::span<const Dim> dims) {
-  Dim result = 1;
-  for (const Dim& dim : dims) result = result * dim;
-  return result;
-}
-
 }  // namespace
 
 const Dim& sorted_extent(const Node& node) {
@@ -248,8 +242,8 @@ TemplateKernel write_sort(const Node& node, const SymbolTable& symbols) {
   const TensorType& x = node.operand_type(0);
   const Wanted wanted = wanted_of(node);
   const auto axis = static_cast<size_t>(wanted.axis);
-  const Dim extent = x.shape[axis], outer = product_of(std::span(x.shape).first(axis)),
-            inner = product_of(std::span(x.shape).subspan(axis + 1));
+  const Dim extent = x.shape[axis], outer = product(std::span(x.shape).first(axis)),
+            inner = product(std::span(x.shape).subspan(axis + 1));
   const int threads = threads_of(node);
   const bool few = selects(node), fits = extent.constant() && *extent.constant() <= chunk_of(node);
   const int64_t item_bytes = item_bytes_of(node);

@@ -88,9 +88,8 @@ Times time_of_routine(const Node& node, const SymbolValues& sizes) {
   if (node.op == &ops::nonzero) return time_of_nonzero(elements);
   const auto axis = scatter_axis(node);
   if (!axis) return time_of_sort(elements, std::max(value(sorted_extent(node)), 1.0), selects(node));
-  const Shape& indices = node.operand_type(1).shape;
-  return time_of_scatter(elements, value(node.operand_type(0).shape[*axis]), value(indices[*axis]),
-                         product(indices) == indices[*axis]);
+  return time_of_scatter(elements, value(node.operand_type(0).shape[*axis]),
+                         value(node.operand_type(1).shape[*axis]), has_one_index_a_row(node));
 }
 
 }  // namespace

@@ -39,5 +39,19 @@ TEST(CudaSpeed, PlainLoopsOverProductsAreSlow) {
   EXPECT_EQ(answer_for(convolution("f64", 96, 1)), Support::Answer::kSlow);
 }
 
+// Stored as other dtypes are, which have another order.
+TEST(CudaSpeed, DtypesThatNoRoutineSortsHaveNoKernel) {
+  const auto sort = [](std::string_view dtype) {
+    return fmt::format(
+        "graph g(%x: {0}[64]) {{\n %s, %i = sort(%x) {{axis=0, descending=false}} : {0}[64], i64[64]\n"
+        " return %s, %i\n}}",
+        dtype);
+  };
+  for (const char* dtype : {"bool", "u8", "i8", "i16", "i32", "i64", "f16", "bf16", "f32", "f64"})
+    EXPECT_EQ(answer_for(sort(dtype)), Support::Answer::kFast) << dtype;
+  for (const char* dtype : {"u16", "u32", "u64", "e4m3", "e5m2"})
+    EXPECT_EQ(answer_for(sort(dtype)), Support::Answer::kSlow) << dtype;
+}
+
 }  // namespace
 }  // namespace ingot::core::cuda
