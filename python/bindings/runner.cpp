@@ -4,8 +4,11 @@
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
 
+#include <optional>
+
 #include "bindings.h"
 #include "session.h"
+#include "torch_tensors.h"
 #include "weight_watch.h"
 
 namespace ingot::python {
@@ -25,10 +28,11 @@ class Runner {
     ArrayView view;
     view_array(like_, view, "like");
     on_device_ = view.tensor.device_type == INGOT_DEVICE_CUDA;
+    if (nb::len(weights) > 0) torch_ = TorchTensors::find();
     for (const nb::handle row : weights) {
       const nb::tuple weight = nb::cast<nb::tuple>(row);
       weights_.emplace_back(nb::cast<std::string>(weight[0]), nb::borrow(weight[1]), nb::cast<int>(weight[2]),
-                            parse_weight_check(check_weights));
+                            parse_weight_check(check_weights), torch());
     }
   }
 
@@ -49,14 +53,25 @@ class Runner {
   }
 
  private:
+  const TorchTensors* torch() const { return torch_ ? &*torch_ : nullptr; }
+
   void refit_changed(const nb::list& arguments) {
-    nb::dict changed;
+    nb::object changed;  // a dict, once there is one to put into it
     for (WatchedWeight& weight : weights_) {
       const nb::handle now =
-          weight.position() >= 0 ? nb::handle(arguments[weight.position()]) : weight.tensor();
-      if (weight.update(now)) changed[weight.name().c_str()] = now.attr("detach")().attr("cpu")();
+          weight.position() >= 0 ? argument(arguments, weight.position()) : weight.tensor();
+      if (!weight.update(now, torch())) continue;
+      if (!changed.is_valid()) changed = nb::dict();
+      changed[weight.name().c_str()] = now.attr("detach")().attr("cpu")();
     }
-    if (changed.size() > 0) engine_.attr("refit")(changed, nb::arg("partial") = true);
+    if (changed.is_valid()) engine_.attr("refit")(changed, nb::arg("partial") = true);
+  }
+
+  // Borrowed.
+  static nb::handle argument(const nb::list& arguments, int position) {
+    PyObject* found = PyList_GetItem(arguments.ptr(), position);
+    if (found == nullptr) throw nb::python_error();
+    return found;
   }
 
   nb::object engine_;  // keeps session_ alive
@@ -64,6 +79,7 @@ class Runner {
   std::vector<int> inputs_;
   nb::object like_;
   bool on_device_ = false;
+  std::optional<TorchTensors> torch_;
   std::vector<WatchedWeight> weights_;
 };
 

@@ -29,7 +29,6 @@ class Assembly {
     engine_->key = std::move(parts_.key);
     engine_->target = parts_.target.text();
     engine_->weights_form = WeightsForm::kOriginal;
-    engine_->images = std::move(parts_.images);
     bind_engine(*engine_, origins_, parts_.model);
     return {engine_, std::move(origins_)};
   }
@@ -144,7 +143,6 @@ class Assembly {
     report.arena_bytes = planned.arena;
     report.arena_lower_bound = planned.lower_bound;
     report.kernels = engine_->init.steps.size() + engine_->main.steps.size();
-    report.distinct_kernels = parts_.images.size();
   }
 
   // The program lists the states of its graph, in order.

@@ -15,12 +15,11 @@ struct LoweredPrograms {
   std::vector<NodeStep> init, main;
 };
 
-// All results of a build, ready to be assembled.
+// All results of a build but the kernel binaries, ready to be assembled.
 struct BuildParts {
   NamedModel model;
   const Split& split;
   LoweredPrograms lowered;
-  std::vector<Image> images;
   const Target& target;
   Place place;  // of the target's values
   std::string key;
@@ -32,7 +31,7 @@ struct AssembledEngine {
 };
 
 // Plans both programs, fills the tables of the engine (weights, sources, states, nodes), and binds it to the
-// model.
+// model. Its images are missing, and so are the counts of distinct kernels.
 AssembledEngine assemble(BuildParts parts, BuildReport& report);
 
 }  // namespace ingot::core

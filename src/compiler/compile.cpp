@@ -58,6 +58,16 @@ void report_new_kernels(const CompiledImages& compiled, const CompileHooks& hook
                           fmt::join(report.new_kernels, ", ")));
 }
 
+// They were compiled since the first node was lowered: what is left.
+CompiledImages finish_kernels(ImageWork& work, Phases& phases, const CompileHooks& hooks,
+                              BuildReport& report) {
+  phases.begin("compile kernels");
+  CompiledImages compiled = work.finish([&](size_t done, size_t total) { phases.report(done, total); });
+  report.distinct_kernels = compiled.images.size();
+  report_new_kernels(compiled, hooks, report);
+  return compiled;
+}
+
 // The file of tactics that a build reads and adds to; empty: there is none.
 std::filesystem::path tactic_file(const CompileOptions& options, const CompileHooks& hooks) {
   if (!options.target.times_tactics()) return {};
@@ -180,27 +190,27 @@ std::shared_ptr<EngineData> compile_model(const aten::Program& program,
   filled.passes = runner.timings();
 
   phases.begin("lower");
-  ImageTable table{.nodes = {}, .ids = {}, .images = {}, .shares = options.share_kernels, .known = &known};
+  ImageTable table{.nodes = {}, .ids = {}, .shares = options.share_kernels, .known = &known};
+  ImageWork work(target_text(backend, target), {hooks.cache, hooks.cache_use}, options.threads);
+  table.work = &work;
   LoweredPrograms lowered{lower_graph(split.init, backend, target, split.main.symbols, table),
                           lower_graph(split.main, backend, target, split.main.symbols, table)};
   filled.repeats = find_repeats(lowered.main);
-  phases.begin("compile kernels");
-  const auto report_kernels = [&](size_t done, size_t total) { phases.report(done, total); };
-  CompiledImages compiled = compile_images(table, target_text(backend, target), options.threads,
-                                           {hooks.cache, hooks.cache_use}, report_kernels);
-  report_new_kernels(compiled, hooks, filled);
+  CompiledImages compiled;
   if (options.verify_kernels) {
+    compiled = finish_kernels(work, phases, hooks, filled);
     phases.begin("verify kernels");
     filled.verified_kernels = verify_all(lowered, compiled.images, split.main.symbols, hooks, target);
   }
 
   phases.begin("plan");
-  const std::vector<NodeStep> steps = lowered.main;
-  const AssembledEngine assembled = assemble(
-      {named, split, std::move(lowered), std::move(compiled.images), target, backend.place(), structure},
-      filled);
+  const std::vector<NodeStep> steps = target.times_tactics() ? lowered.main : std::vector<NodeStep>();
+  const AssembledEngine assembled =
+      assemble({named, split, std::move(lowered), target, backend.place(), structure}, filled);
   const std::shared_ptr<EngineData>& engine = assembled.data;
   engine->has_immutable_weights = options.immutable_weights;
+  if (!options.verify_kernels) compiled = finish_kernels(work, phases, hooks, filled);
+  engine->images = std::move(compiled.images);
   check_engine(*engine);
   if (target.times_tactics()) {
     tune_steps(*engine, tunable_steps(steps, engine->main), options, hooks, known, phases, filled.tuning);

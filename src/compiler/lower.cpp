@@ -2,16 +2,10 @@
 #include "compiler/lower.h"
 
 #include <algorithm>
-#include <atomic>
-#include <exception>
-#include <mutex>
-#include <system_error>
-#include <thread>
 #include <utility>
 
 #include <fmt/core.h>
 
-#include "compiler/image_entry.h"
 #include "compiler/step_work.h"
 #include "ir/control_flow.h"
 #include "ops/alias.h"
@@ -21,9 +15,9 @@ namespace ingot::core {
 namespace {
 
 void set_image(LoweredKernel& kernel, ImageTable& images) {
-  if (!images.shares) kernel.key += fmt::format("\nuse {}", images.images.size());
-  const auto [entry, is_new] = images.ids.try_emplace(kernel.key, static_cast<ImageId>(images.images.size()));
-  if (is_new) images.images.push_back({kernel.key, std::move(kernel.compile)});
+  if (!images.shares) kernel.key += fmt::format("\nuse {}", images.ids.size());
+  const auto [entry, is_new] = images.ids.try_emplace(kernel.key, static_cast<ImageId>(images.ids.size()));
+  if (is_new && images.work != nullptr) images.work->add(kernel.key, std::move(kernel.compile));
   kernel.compile = nullptr;
   kernel.launch.image = entry->second;
 }
@@ -124,77 +118,6 @@ LoweredStep control_step(const Node& node) {
   return step;
 }
 
-// Work shared by the compiling threads: the next kernel to take, and the first failure.
-class WorkList {
- public:
-  WorkList(const ImageTable& table, std::string_view target_text, const ImageCache& cache)
-      : table_(table),
-        target_text_(target_text),
-        cache_(cache),
-        images_(table.images.size()),
-        is_new_(table.images.size(), 1) {}
-
-  bool do_next() {
-    const size_t i = next_++;
-    if (stop || i >= images_.size()) return false;
-    images_[i] = image(i);
-    return true;
-  }
-
-  void do_all() {
-    try {
-      while (do_next()) ++done;
-    } catch (...) {
-      const std::scoped_lock lock(mutex_);
-      if (!failure_) failure_ = std::current_exception();
-      stop = true;
-    }
-  }
-
-  CompiledImages take() {
-    if (failure_) std::rethrow_exception(failure_);
-    return {std::move(images_), std::move(is_new_)};
-  }
-
-  std::atomic<size_t> done{0};
-  std::atomic<bool> stop{false};
-
- private:
-  Image image(size_t index) {
-    const ImageTable::Entry& entry = table_.images[index];
-    const CacheKey key = make_key(EntryKind::kKernel, std::string(target_text_) + entry.key);
-    Image image = cache_.cache == nullptr ? entry.compile() : from_cache(key, entry.compile, is_new_[index]);
-    image.key = key.digest;
-    return image;
-  }
-
-  Image from_cache(const CacheKey& key, const std::function<Image()>& compile, uint8_t& is_new) {
-    const FoundEntry found = cache_.cache->get(key, cache_.use, [&] { return encode_image(compile()); });
-    std::optional<Image> image = decode_image(*found.bytes);
-    if (!image) return compile();
-    is_new = found.origin == Origin::kMade ? 1 : 0;
-    return *std::move(image);
-  }
-
-  const ImageTable& table_;
-  const std::string_view target_text_;
-  const ImageCache& cache_;
-  std::atomic<size_t> next_{0};
-  std::mutex mutex_;
-  std::exception_ptr failure_;
-  std::vector<Image> images_;
-  std::vector<uint8_t> is_new_;  // bytes, as several threads write them
-};
-
-// As many as the system can start, at most `count`: the caller works too.
-template <typename Function>
-void start(std::vector<std::jthread>& workers, int count, Function function) {
-  try {
-    for (int i = 0; i < count; ++i) workers.emplace_back(function);
-  } catch (const std::system_error&) {
-  }
-}
-
 }  // namespace
 
 std::vector<NodeStep> lower_graph(const Graph& graph, const Backend& backend, const Target& target,
@@ -220,23 +143,6 @@ std::vector<NodeStep> lower_graph(const Graph& graph, const Backend& backend, co
     }
   }
   return steps;
-}
-
-// The caller's thread compiles too and reports between kernels, so that callbacks come from one thread only.
-CompiledImages compile_images(const ImageTable& table, std::string_view target_text, int threads,
-                              const ImageCache& cache, const std::function<void(size_t, size_t)>& report) {
-  WorkList work_list(table, target_text, cache);
-  {
-    std::vector<std::jthread> workers;
-    try {
-      start(workers, threads - 1, [&] { work_list.do_all(); });
-      while (work_list.do_next()) report(++work_list.done, table.images.size());
-    } catch (...) {
-      work_list.stop = true;
-      throw;  // the workers finish their kernel and are joined
-    }
-  }
-  return work_list.take();
 }
 
 }  // namespace ingot::core

@@ -41,7 +41,7 @@ std::shared_ptr<std::byte> allocate_by(const MemoryAllocator& allocator, size_t 
 
 std::shared_ptr<std::byte> allocate_memory(size_t bytes, const MemoryAllocator* allocator) {
   if (allocator != nullptr) return allocate_by(*allocator, bytes);
-  const bool large = bytes >= 2 * kHugePage;
+  const bool large = bytes >= kHugePage;
   const size_t alignment = large ? kHugePage : kAlignment;
   const bool absurd = bytes > SIZE_MAX / 2;
   void* memory = absurd ? nullptr : allocate_aligned(round_up(bytes == 0 ? 1 : bytes, alignment), alignment);

@@ -1,0 +1,147 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What the runner of torch.compile notices of its weights, and what it looks at for that."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Callable, Sequence
+
+import ingot
+import pytest
+import torch
+from ingot import _core
+from torch import nn
+
+X = torch.randn(3, 6, generator=torch.Generator().manual_seed(1))
+
+
+class Watched:
+    """A runner of a linear layer, and the tensors that are passed to it at each call."""
+
+    def __init__(
+        self, check: str = "fast", make: Callable[[torch.Tensor], torch.Tensor] = torch.clone, size: int = 5
+    ) -> None:
+        torch.manual_seed(0)
+        module = nn.Linear(6, size).eval()
+        engine = ingot.compile(module, inputs=[X]).compiled.engines[0]
+        self.weights = [make(value.detach()) for value in module.parameters()]
+        names = [name for name, _ in module.named_parameters()]
+        rows = [(name, value, k + 1) for k, (name, value) in enumerate(zip(names, self.weights, strict=True))]
+        self.runner = _core.Runner(engine, [0], rows, torch.empty(0), check)
+
+    def __call__(self) -> torch.Tensor:
+        return self.runner([X, *self.weights])[0]
+
+    def agrees(self) -> None:
+        torch.testing.assert_close(self(), nn.functional.linear(X, *(plain(value) for value in self.weights)))
+
+
+def plain(value: torch.Tensor) -> torch.Tensor:
+    return torch.tensor(value.detach().tolist())
+
+
+class Counting(torch.Tensor):
+    """Counts how often its version is asked for through Python."""
+
+    asked = 0
+
+    @property
+    def _version(self) -> int:
+        Counting.asked += 1
+        return torch.Tensor._version.__get__(self)
+
+
+@pytest.mark.parametrize("check", ["fast", "thorough"])
+def test_calls_look_up_no_attribute_while_nothing_changes(check: str) -> None:
+    watched = Watched(check, lambda value: value.clone().as_subclass(Counting), size=40)
+    watched.agrees()
+    Counting.asked = 0
+    for _ in range(20):
+        watched()
+    assert Counting.asked == 0
+    watched.weights[0].mul_(2)
+    watched.agrees()
+    assert Counting.asked > 0, "it does count"
+
+
+def replace(watched: Watched) -> None:
+    watched.weights[0] = torch.randn(5, 6)
+
+
+def swap(watched: Watched) -> None:
+    torch.utils.swap_tensors(watched.weights[0], torch.randn(5, 6))
+
+
+def point_elsewhere(watched: Watched) -> None:
+    watched.weights[0].data = torch.randn(5, 6)
+
+
+def set_storage(watched: Watched) -> None:
+    watched.weights[1].set_(torch.randn(5))
+
+
+def write_by_numpy(watched: Watched) -> None:
+    watched.weights[0].numpy()[:] *= -1
+
+
+CHANGES: Sequence[Callable[[Watched], object]] = [
+    lambda watched: watched.weights[0].add_(1),
+    lambda watched: watched.weights[1][2].zero_(),
+    lambda watched: watched.weights[0].data.mul_(3),
+    lambda watched: [value.neg_() for value in watched.weights],
+    replace, swap, point_elsewhere, set_storage, write_by_numpy,
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("check", ["fast", "thorough", "full"])
+@pytest.mark.parametrize("change", CHANGES)
+def test_each_change_is_noticed_each_time(change: Callable, check: str) -> None:
+    watched = Watched(check)
+    watched.agrees()
+    for _ in range(3):
+        change(watched)
+        watched.agrees()
+        watched.agrees()
+
+
+def of_inference(value: torch.Tensor) -> torch.Tensor:
+    with torch.inference_mode():
+        return value.clone()
+
+
+KINDS: dict[str, Callable[[torch.Tensor], torch.Tensor]] = {
+    "inference": of_inference,
+    "parameter": lambda value: nn.Parameter(value.clone(), requires_grad=False),
+    "transposed": lambda value: value.mT.contiguous().mT if value.ndim > 1 else value.clone(),
+    "in a larger storage": lambda value: torch.stack([value, value])[1],
+    "with gaps": lambda value: value.new_empty(*value.shape[:-1], 2 * value.shape[-1])[..., ::2].copy_(value),
+}
+
+
+@pytest.mark.parametrize("size", [1, 2, 5])
+@pytest.mark.parametrize("kind", KINDS)
+def test_all_kinds_of_tensors_are_watched(kind: str, size: int) -> None:
+    watched = Watched(make=KINDS[kind], size=size)
+    for _ in range(2):
+        watched.agrees()
+        with torch.inference_mode():
+            watched.weights[1].numpy()[:] += 1
+        watched.agrees()
+        with torch.inference_mode(kind == "inference"):
+            watched.weights[0].mul_(-2)
+        watched.agrees()
+
+
+def test_a_copy_watches_by_itself() -> None:
+    watched = Watched()
+    twin = copy.copy(watched)
+    twin.runner = copy.deepcopy(watched.runner)
+    watched.weights[0].mul_(2)
+    watched.agrees()
+    twin.agrees()
+    watched.agrees()
+
+
+def test_too_few_arguments_are_an_error() -> None:
+    with pytest.raises(IndexError):
+        Watched().runner([X])
