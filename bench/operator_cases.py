@@ -153,6 +153,16 @@ def _images() -> Iterable[Case]:
     yield from _layer("adaptive_avg_pool 7 512 14", lambda: nn.AdaptiveAvgPool2d(7), 1, 512, 14, 14)
 
 
+def _transforms() -> Iterable[Case]:
+    fft = torch.fft
+    yield from _call("rfft abs 400x512", lambda x: fft.rfft(x).abs(), (400, 512))
+    yield from _call("fft2 real 128x768", lambda x: fft.fft2(x).real, (1, 128, 768))
+    yield from _call("fft2 real 512x768", lambda x: fft.fft2(x).real, (1, 512, 768))
+    yield from _call("irfft2 of rfft2 24x64x64", lambda x: fft.irfft2(fft.rfft2(x) * 2.0), (24, 64, 64))
+    yield from _call("irfft of rfft 64x2048", lambda x: fft.irfft(fft.rfft(x) * 2.0), (64, 2048))
+    yield from _call("fft 64x1000", lambda x: torch.view_as_real(fft.fft(torch.complex(x, x))), (64, 1000))
+
+
 def _orders() -> Iterable[Case]:
     yield from _call("sort 1000000", lambda x: tuple(torch.sort(x)), (1000000,))
     yield from _call("sort 1000x100", lambda x: tuple(torch.sort(x)), (1000, 100), dtypes=("f32", "f64"))
@@ -178,5 +188,5 @@ def _rows() -> Iterable[Case]:
 
 
 def cases() -> list[Case]:
-    groups = (_products, _convolutions, _places, _images, _orders, _rows)
+    groups = (_products, _convolutions, _places, _images, _transforms, _orders, _rows)
     return [case for group in groups for case in group()]

@@ -44,7 +44,9 @@ loops::Kernel lower_concat(const Node& node) {
   Expr value;
   for (size_t i = node.operands.size(); i-- > 0;) {
     Index at = index;
-    at[axis] = index[axis] - starts[i];
+    // The only element of a part is read without a guard, wherever the result's element comes from.
+    const bool is_single = node.operand_type(i).shape[axis] == Dim(1);
+    at[axis] = is_single ? Dim(0) : index[axis] - starts[i];
     const Expr element = kernel.load(i, at);
     value = value ? loops::select(below(loops::index_value(index[axis]), loops::index_value(starts[i + 1])),
                                   element, value)

@@ -7,22 +7,15 @@
 #include <cstring>
 #include <utility>
 
+#include "routines/unrolled.h"
 #include "support/target_attribute.h"
 
-#define INGOT_INLINE inline __attribute__((always_inline))
 #if defined(__GNUC__) && !defined(__clang__)
 #pragma GCC diagnostic ignored "-Wpsabi"  // of functions that return vectors: all of them are inlined
 #endif
 
 namespace ingot::core::routines {
 namespace {
-
-template <int Count, typename Body>
-INGOT_INLINE void unrolled(const Body& body) {
-  [&]<int... I>(std::integer_sequence<int, I...>) __attribute__((always_inline)) {
-    (body(std::integral_constant<int, I>()), ...);
-  }(std::make_integer_sequence<int, Count>());
-}
 
 // All accumulators stay in registers; each vector of the panel is loaded once for all rows.
 template <size_t Bytes, int Rows, int Gates, typename Real>

@@ -7,3 +7,5 @@
     !defined(__clang__) && !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
 #define INGOT_TARGET(level) __attribute__((target(level)))
 #endif
+
+#define INGOT_INLINE inline __attribute__((always_inline))

@@ -219,13 +219,13 @@ bool joins(const Node& node, bool single_elements) {
   if (node.op != &ops::concat || !is_innermost(node, node.attributes<ops::Axis>().axis)) return false;
   return (node.operand_type(0).shape.back() == Dim(1)) == single_elements;
 }
-std::string joins_single_halves(const Node& node, const Target&) {
-  return joins(node, true) && makes_halves(node) ? "16-bit elements are joined one by one" : "";
-}
 std::string joins_single_integers(const Node& node, const Target&) {
-  return joins(node, true) && node.results[0]->type.dtype == DType::kI64
-             ? "64-bit integers are joined one by one"
-             : "";
+  if (!joins(node, true)) return {};
+  const DType dtype = node.results[0]->type.dtype;
+  return dtype == DType::kI32 || dtype == DType::kI64 ? "integers are joined one by one" : "";
+}
+double peer_rate_of_joined_integers(const Node& node, const Target&) {
+  return node.results[0]->type.dtype == DType::kI32 ? 2.3 : 1.69;
 }
 std::string joins_rows_of_halves(const Node& node, const Target&) {
   return joins(node, false) && makes_halves(node) ? "rows of 16-bit elements are joined under masks" : "";
@@ -297,6 +297,14 @@ Rates rates_of(const Node& node) {
   return width == 64 ? found->wide : width == 32 ? found->single : found->half;
 }
 double own_rate_of_function(const Node& node, const Target&) { return rates_of(node).own / 1000; }
+std::string transforms_reals(const Node& node, const Target&) {
+  return node.op == &ops::real_fourier ? "torch's library of Fourier transforms takes half the time" : "";
+}
+std::string transforms_numbers(const Node& node, const Target&) {
+  const bool applies = node.op == &ops::fourier || node.op == &ops::inverse_real_fourier;
+  return applies ? "torch's library of Fourier transforms takes half the time" : "";
+}
+
 double peer_rate_of_function(const Node& node, const Target&) { return rates_of(node).peer / 1000; }
 std::string computes_slowly(const Node& node, const Target&) {
   if (rates_of(node).own == 0) return {};
@@ -322,13 +330,14 @@ constexpr Row kRows[] = {
     {samples_one_by_one<true>, rate<370>, rate<1200>},
     {searches_lines_of_any_length, rate<14>, rate<40>},
     {picks_halves, rate<1450>, rate<2350>},
-    {joins_single_halves, rate<302>, rate<658>},
-    {joins_single_integers, rate<615>, rate<1004>},
+    {joins_single_integers, rate<1330>, peer_rate_of_joined_integers},
     {joins_rows_of_halves, rate<5825>, rate<8000>},
     {sums_squares_in_f64, rate<7020>, rate<10350>},
     {accumulates_rows, rate<240>, rate<710>},
     {multiplies_rows_of_halves, rate<295>, rate<440>},
     {sums_rows_of_bf16, rate<655>, rate<785>},
+    {transforms_reals, rate<510>, rate<1080>},
+    {transforms_numbers, rate<245>, rate<520>},
     {zeroes_triangle, rate<3300>, rate<5700>, 0.75},  // half of the operand
     {computes_slowly, own_rate_of_function, peer_rate_of_function},
 };

@@ -7,6 +7,7 @@
 #include <cmath>
 #include <unordered_map>
 
+#include "importers/aten/converters/fourier.h"
 #include "importers/aten/converters/parts.h"
 #include "importers/aten/schema/schemas.h"
 

@@ -68,24 +68,13 @@ void diagonal_scatter(Call& call) {
   call.give(transposed(call, reshaped(call, joined, plane.moved), back));
 }
 
-// Windows of `size` elements, `step` apart; the elements of each become the last dim.
 void unfold(Call& call) {
   core::Value* x = call.tensor("self");
   const bool is_scalar = x->type.rank() == 0;
   const size_t axis = call.axis("dimension", x->type.rank());
   if (is_scalar) x = reshaped(call, x, {1});
-  const int64_t size = call.integer("size"), step = call.integer("step");
-  call.require(size >= 0 && step > 0, "empty windows");
-  ops::add_check(call.graph(), CheckKind::kBounds, at_most(size, x->type.shape[axis]), "unfold");
-  const Dim count = floor_divide(x->type.shape[axis] - Dim(size), step) + 1;
-  core::Value* starts = reshaped(call, counting(call, count, step), {count, 1});
-  core::Value* places = emit(call, ops::add, {starts, counting(call, size)});
-  core::Value* windows = emit(call, ops::take, {x, places}, ops::Axis{static_cast<int64_t>(axis)});
-  if (is_scalar) return call.give(without_axes(call, windows, {0}));
-  std::vector<int64_t> order = all_axes(windows->type.rank());
-  std::rotate(order.begin() + static_cast<ptrdiff_t>(axis) + 1,
-              order.begin() + static_cast<ptrdiff_t>(axis) + 2, order.end());
-  call.give(transposed(call, windows, order));
+  core::Value* windows = windows_of(call, x, axis, call.integer("size"), call.integer("step"));
+  call.give(is_scalar ? without_axes(call, windows, {0}) : windows);
 }
 
 // Whether this value's first element is known to be the first of its memory.
@@ -163,6 +152,19 @@ constexpr Converter kStridedConverters[] = {
 }  // namespace
 
 std::span<const Converter> strided_converters() { return kStridedConverters; }
+
+core::Value* windows_of(Call& call, core::Value* x, size_t axis, int64_t size, int64_t step) {
+  call.require(size >= 0 && step > 0, "empty windows");
+  ops::add_check(call.graph(), CheckKind::kBounds, at_most(size, x->type.shape[axis]), "unfold");
+  const Dim count = floor_divide(x->type.shape[axis] - Dim(size), step) + 1;
+  core::Value* starts = reshaped(call, counting(call, count, step), {count, 1});
+  core::Value* places = emit(call, ops::add, {starts, counting(call, size)});
+  core::Value* windows = emit(call, ops::take, {x, places}, ops::Axis{static_cast<int64_t>(axis)});
+  std::vector<int64_t> order = all_axes(windows->type.rank());
+  std::rotate(order.begin() + static_cast<ptrdiff_t>(axis) + 1,
+              order.begin() + static_cast<ptrdiff_t>(axis) + 2, order.end());
+  return transposed(call, windows, order);
+}
 
 core::Value* diagonal_of(Call& call, core::Value* x, size_t first, size_t second, int64_t offset) {
   const Plane plane = plane_of(call, x, first, second, offset);

@@ -1,0 +1,207 @@
+// SPDX-License-Identifier: Apache-2.0
+// Fourier transforms against their definition in long double: all radices, numbers of lines around a vector's
+// lanes, every position of the axis, one and several threads.
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <numbers>
+#include <random>
+
+#include <fmt/core.h>
+
+#include "routines/routines.h"
+#include "support/error.h"
+#include "support/thread_pool.h"
+
+namespace ingot::core {
+namespace {
+
+using Wide = long double;
+constexpr int64_t kLengths[] = {1, 2, 3, 4, 5, 6, 7, 8, 11, 12, 16, 20, 27, 30, 49, 64, 77, 100, 128, 131};
+
+struct Spectrum {
+  Tensor re, im;
+};
+
+Tensor random_tensor(DType dtype, std::vector<int64_t> shape, uint32_t seed) {
+  std::mt19937 random(seed);
+  Tensor tensor = make_tensor(dtype, std::move(shape));
+  for (int64_t i = 0; i < tensor.elements(); ++i) {
+    const double value = static_cast<double>(random() % 4096) / 1024 - 2;
+    if (dtype == DType::kF32)
+      reinterpret_cast<float*>(tensor.data.get())[i] = static_cast<float>(value);
+    else
+      reinterpret_cast<double*>(tensor.data.get())[i] = value;
+  }
+  return tensor;
+}
+
+double at(const Tensor& tensor, int64_t index) {
+  return tensor.dtype == DType::kF32 ? reinterpret_cast<const float*>(tensor.data.get())[index]
+                                     : reinterpret_cast<const double*>(tensor.data.get())[index];
+}
+
+Tensor roots_of(DType dtype, int64_t n) {
+  Tensor roots = make_tensor(dtype, {2, n});
+  for (int64_t k = 0; k < 2 * n; ++k) {
+    const Wide angle = 2 * std::numbers::pi_v<Wide> * static_cast<Wide>(k % n) / static_cast<Wide>(n);
+    const auto value = static_cast<double>(k < n ? std::cos(angle) : std::sin(angle));
+    if (dtype == DType::kF32)
+      reinterpret_cast<float*>(roots.data.get())[k] = static_cast<float>(value);
+    else
+      reinterpret_cast<double*>(roots.data.get())[k] = value;
+  }
+  return roots;
+}
+
+// Around the axis: the first number of line `line`, and the distance between two.
+struct Place {
+  int64_t first, distance;
+};
+Place place_of(int64_t line, int64_t extent, int64_t inner) {
+  return {line / inner * extent * inner + line % inner, inner};
+}
+
+// Result k of the line that `number(j)` gives.
+template <typename Function>
+std::pair<Wide, Wide> expected(int64_t n, int64_t k, int sign, const Function& number) {
+  Wide re = 0, im = 0;
+  for (int64_t j = 0; j < n; ++j) {
+    const Wide angle =
+        sign * 2 * std::numbers::pi_v<Wide> * static_cast<Wide>(j * k % n) / static_cast<Wide>(n);
+    const auto [a, b] = number(j);
+    re += a * std::cos(angle) - b * std::sin(angle);
+    im += a * std::sin(angle) + b * std::cos(angle);
+  }
+  return {re, im};
+}
+
+struct Case {
+  DType dtype;
+  int64_t outer, n, inner;
+  int threads;
+
+  std::vector<int64_t> shape(int64_t extent) const { return {outer, extent, inner}; }
+  int64_t lines() const { return outer * inner; }
+  double tolerance() const {
+    const double epsilon = dtype == DType::kF32 ? 1.2e-7 : 2.3e-16;
+    return 8 * epsilon * static_cast<double>(n);  // numbers are up to 2
+  }
+};
+
+void run(void (*routine)(const RoutineCall&), const Case& test, std::vector<TensorView> inputs,
+         std::vector<TensorView> outputs, std::vector<NamedValue> attributes) {
+  ThreadPool pool(test.threads, 0);
+  attributes.insert(attributes.begin(), {"axis", int64_t{1}});
+  routine({.inputs = inputs,
+           .outputs = outputs,
+           .attributes = attributes,
+           .pool = test.threads > 1 ? &pool : nullptr});
+}
+
+void expect_complex(const Case& test, bool inverse) {
+  const Tensor re = random_tensor(test.dtype, test.shape(test.n), 1),
+               im = random_tensor(test.dtype, test.shape(test.n), 2), roots = roots_of(test.dtype, test.n);
+  const Spectrum result{make_tensor(test.dtype, re.shape), make_tensor(test.dtype, re.shape)};
+  run(routines::fourier, test, {re.view(), im.view(), roots.view()}, {result.re.view(), result.im.view()},
+      {{"inverse", inverse}, {"scale", 0.5}});
+  for (int64_t line = 0; line < test.lines(); ++line) {
+    const Place place = place_of(line, test.n, test.inner);
+    const auto number = [&](int64_t j) {
+      const int64_t index = place.first + j * place.distance;
+      return std::pair<Wide, Wide>(at(re, index), at(im, index));
+    };
+    for (int64_t k = 0; k < test.n; ++k) {
+      const auto [a, b] = expected(test.n, k, inverse ? 1 : -1, number);
+      const int64_t index = place.first + k * place.distance;
+      EXPECT_NEAR(at(result.re, index), static_cast<double>(a / 2), test.tolerance());
+      EXPECT_NEAR(at(result.im, index), static_cast<double>(b / 2), test.tolerance());
+    }
+  }
+}
+
+void expect_real(const Case& test) {
+  const Tensor x = random_tensor(test.dtype, test.shape(test.n), 1), roots = roots_of(test.dtype, test.n);
+  const int64_t half = test.n / 2 + 1;
+  const Spectrum result{make_tensor(test.dtype, test.shape(half)), make_tensor(test.dtype, test.shape(half))};
+  run(routines::real_fourier, test, {x.view(), roots.view()}, {result.re.view(), result.im.view()},
+      {{"scale", 1.0}});
+  for (int64_t line = 0; line < test.lines(); ++line) {
+    const Place from = place_of(line, test.n, test.inner), to = place_of(line, half, test.inner);
+    const auto number = [&](int64_t j) {
+      return std::pair<Wide, Wide>(at(x, from.first + j * from.distance), 0);
+    };
+    for (int64_t k = 0; k < half; ++k) {
+      const auto [a, b] = expected(test.n, k, -1, number);
+      EXPECT_NEAR(at(result.re, to.first + k * to.distance), static_cast<double>(a), test.tolerance());
+      EXPECT_NEAR(at(result.im, to.first + k * to.distance), static_cast<double>(b), test.tolerance());
+    }
+  }
+}
+
+void expect_inverse_real(const Case& test) {
+  const int64_t half = test.n / 2 + 1;
+  const Tensor re = random_tensor(test.dtype, test.shape(half), 1),
+               im = random_tensor(test.dtype, test.shape(half), 2), roots = roots_of(test.dtype, test.n);
+  const Tensor result = make_tensor(test.dtype, test.shape(test.n));
+  run(routines::inverse_real_fourier, test, {re.view(), im.view(), roots.view()}, {result.view()},
+      {{"scale", 1.0}});
+  for (int64_t line = 0; line < test.lines(); ++line) {
+    const Place from = place_of(line, half, test.inner), to = place_of(line, test.n, test.inner);
+    const auto number = [&](int64_t j) {
+      const int64_t mirrored = std::min(j, test.n - j), index = from.first + mirrored * from.distance;
+      const double sign = j == 0 || 2 * j == test.n ? 0 : j == mirrored ? 1 : -1;
+      return std::pair<Wide, Wide>(at(re, index), sign * at(im, index));
+    };
+    for (int64_t k = 0; k < test.n; ++k) {
+      const auto [a, b] = expected(test.n, k, 1, number);
+      EXPECT_NEAR(at(result, to.first + k * to.distance), static_cast<double>(a), test.tolerance());
+    }
+  }
+}
+
+void expect_all(const Case& test) {
+  SCOPED_TRACE(
+      fmt::format("{} lines of {}, {} apart, {} threads", test.lines(), test.n, test.inner, test.threads));
+  expect_complex(test, false);
+  expect_complex(test, true);
+  expect_real(test);
+  expect_inverse_real(test);
+}
+
+TEST(Fourier, AllLengthsAreTheDefinition) {
+  for (const DType dtype : {DType::kF32, DType::kF64}) {
+    for (const int64_t n : kLengths) expect_all({dtype, 3, n, 1, 1});
+  }
+}
+
+TEST(Fourier, AnyNumberOfLinesFillsTheLanes) {
+  for (const int64_t lines : {0, 1, 2, 7, 8, 9, 15, 16, 17, 33}) {
+    expect_all({DType::kF32, lines, 6, 1, 1});
+    expect_all({DType::kF32, 1, 6, lines, 1});
+    expect_all({DType::kF64, 2, 5, lines, 1});
+    expect_all({DType::kF32, 3, 4, lines, 3});
+  }
+}
+
+TEST(Fourier, ThreadsShareTheLines) { expect_all({DType::kF32, 200, 128, 1, 4}); }
+
+// An engine file may claim anything.
+TEST(Fourier, RejectsShapesThatDoNotFit) {
+  const Tensor x = random_tensor(DType::kF32, {2, 8}, 1), eight = roots_of(DType::kF32, 8),
+               six = roots_of(DType::kF32, 6), none = make_tensor(DType::kF32, {2, 0}),
+               wide = roots_of(DType::kF64, 8);
+  const Tensor half = make_tensor(DType::kF32, {2, 5});
+  const auto call = [&](const Tensor& roots, const Tensor& to) {
+    run(routines::real_fourier, {DType::kF32, 1, 8, 1, 1}, {x.view(), roots.view()}, {to.view(), to.view()},
+        {{"scale", 1.0}});
+  };
+  EXPECT_NO_THROW(call(eight, half));
+  EXPECT_THROW(call(six, half), UserError);
+  EXPECT_THROW(call(none, half), UserError);
+  EXPECT_THROW(call(wide, half), UserError);
+  EXPECT_THROW(call(eight, x), UserError);
+}
+
+}  // namespace
+}  // namespace ingot::core
