@@ -24,7 +24,7 @@ export CCACHE_BASEDIR := $(CURDIR)
 export CCACHE_NOHASHDIR := 1
 
 # Everything that the libraries and the programs are built from, and the C++ tests.
-SOURCES := -type f -regex '.*\.\(cpp\|c\|h\|inc\|def\|fbs\|py\|cmake\|in\)'
+SOURCES := -type f -regex '.*\.\(cpp\|c\|h\|inc\|def\|fbs\|html\|css\|py\|cmake\|in\)'
 BUILD_INPUTS := CMakeLists.txt pyproject.toml $(shell find src include python cmake $(SOURCES) 2>/dev/null)
 TEST_INPUTS := $(shell find tests $(SOURCES) -not -path 'tests/errors/*' -not -path 'tests/python/*' 2>/dev/null)
 

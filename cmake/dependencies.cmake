@@ -21,6 +21,9 @@ if(INGOT_COMPILER)
   find_path(INGOT_HIREDIS_INCLUDE hiredis/hiredis.h REQUIRED)
   find_library(INGOT_HIREDIS_LIBRARY libhiredis.a REQUIRED)
   find_path(INGOT_CURL_INCLUDE curl/curl.h REQUIRED)  # the library is opened at run time
+  find_path(INGOT_MUSTACHE_INCLUDE kainjow/mustache.hpp REQUIRED)
+  add_library(ingot_mustache INTERFACE)
+  target_include_directories(ingot_mustache SYSTEM INTERFACE ${INGOT_MUSTACHE_INCLUDE})
 endif()
 
 if(INGOT_LLVM)

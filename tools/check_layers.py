@@ -72,8 +72,9 @@ LAYERS["backends/fake/execute"] += ("loops",)  # its kernels are Loop IR; it is 
 COMPILER_PARTS = tuple(
     name for name in LAYERS if not name.startswith(("api", "cli")) and not name.endswith("/execute")
 )
+LAYERS["report"] = ("support",)
 LAYERS["compiler"] = (*COMPILER_PARTS, "backends/cpu/execute", "backends/cuda/execute")
-LAYERS["api/compiler"] = ("compiler", "api/runtime")
+LAYERS["api/compiler"] = ("compiler", "report", "api/runtime")
 
 # Third parties that only some layers may see, by the beginning of the included path.
 THIRD_PARTIES: dict[str, tuple[str, ...]] = {
@@ -83,7 +84,8 @@ THIRD_PARTIES: dict[str, tuple[str, ...]] = {
         "backends/cpu/compile/templates",
     ),
     "llvm-c/": (),
-    "nlohmann/": ("importers/files", "compiler", "api/compiler", "cli"),
+    "nlohmann/": ("importers/files", "compiler", "report", "api/compiler", "cli"),
+    "kainjow/": ("report",),
     "CLI/": ("cli",),
     "Eigen/": ("routines",),
     "flatbuffers/": ("engine",),

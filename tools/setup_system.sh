@@ -8,14 +8,15 @@ packages=(
   python3 python3-dev python3-venv
   llvm-19-dev libxml2-dev libzstd-dev zlib1g-dev           # the CPU compiler, and what its CMake package asks for
   flatbuffers-compiler libcli11-dev libcurl4-openssl-dev libeigen3-dev libflatbuffers-dev libfmt-dev libhiredis-dev
-  libminizip-dev libsodium-dev libxxhash-dev nlohmann-json3-dev
+  libkainjow-mustache-dev libminizip-dev libsodium-dev libxxhash-dev nlohmann-json3-dev
   clang-format-19 libgmock-dev libgtest-dev                # tests and checks
 )
 for option in "$@"; do
   case $option in
     --long) packages+=(clang-19 libclang-rt-19-dev) ;;     # fuzzing
     --servers) packages+=(nginx-light openssl redis-server) ;;  # tests start them on free ports; Debian starts them as services too
-    *) echo "usage: $0 [--long] [--servers]" >&2; exit 2 ;;
+    --browser) packages+=(chromium-headless-shell) ;;      # tests look at report pages with it
+    *) echo "usage: $0 [--long] [--servers] [--browser]" >&2; exit 2 ;;
   esac
 done
 

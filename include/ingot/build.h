@@ -96,7 +96,7 @@ typedef struct ingot_build_options {
 typedef struct ingot_builder ingot_builder;
 INGOT_API ingot_status* ingot_check_options(const ingot_builder* builder, const ingot_build_options* options);
 /* A .pt2 file of torch.export, torch 2.11 to 2.13. `report` (may be NULL) receives JSON: phases, whose
- * seconds add up to the time of the call, kernels, memory plan. */
+ * seconds add up to the time of the call, passes with their rewrites, kernels, memory plan. */
 INGOT_API ingot_status* ingot_build_pt2(const char* path, const ingot_build_options* options,
                                         ingot_engine** engine, ingot_text** report);
 INGOT_API ingot_status* ingot_build_pt2_memory(const void* data, size_t size,
@@ -125,6 +125,14 @@ typedef int32_t (*ingot_judge)(void* user, ingot_engine* engine);
  * INGOT-U032 if judgements contradict each other. */
 INGOT_API ingot_status* ingot_bisect_pt2(const char* path, const ingot_build_options* options,
                                          ingot_judge judge, void* user, ingot_text** report);
+/* One HTML file that shows how a model was compiled and where it runs, and loads nothing from elsewhere.
+ * `json` are its data: {"title" (by default the first engine's name), "engines": [{"inspect": of
+ * ingot_engine_inspect, "build": the report of its build, "profile": of ingot_context_profile}]} and, of a
+ * model that torch runs in part, {"segments": in execution order [{"backend" ("torch", or that of the next
+ * engine), "nodes": [{"name", "op", "source", "reason" (why torch runs it), "code" (of the reason), "slow"
+ * (why it is slow in an engine), "precision"}], "torch_ms", "engine_ms"}], "breaks": [texts]}. What is not
+ * known is null or left out. INGOT-U039 if it is anything else. */
+INGOT_API ingot_status* ingot_report_page(const char* json, ingot_text** html);
 /* The program of a .pt2 file, or of a model file of any kind, as text. */
 INGOT_API ingot_status* ingot_inspect_model(const char* path, ingot_text** text);
 INGOT_API ingot_status* ingot_inspect_pt2(const char* path, ingot_text** text);

@@ -31,6 +31,12 @@ std::string inspect_file(const std::string& path) {
   return take_text(text);
 }
 
+std::string report_page(const std::string& json) {
+  ingot_text* html = nullptr;
+  check(ingot_report_page(json.c_str(), &html));
+  return take_text(html);
+}
+
 }  // namespace
 
 NB_MODULE(_core, module) {
@@ -49,6 +55,7 @@ NB_MODULE(_core, module) {
              [](const std::string& target) { return ingot_imports_operator(target.c_str()) != 0; });
   module.def("verify_file", [](const std::string& path) { check(ingot_verify_file(path.c_str())); });
   module.def("inspect_file", &inspect_file);
+  module.def("report_page", &report_page);
   module.def("set_threads", [](int threads) { check(ingot_set_threads(threads)); });
   module.def("get_threads", &ingot_get_threads);
   module.def("set_spin", [](int microseconds) { check(ingot_set_spin(microseconds)); });

@@ -126,7 +126,8 @@ def report(compiled: Any) -> Report:
     breaks = [
         _break_text(*row) for row in compat.graph_breaks() if any(each.startswith(row[1]) for each in sources)
     ]
-    return Report(segments, [engine for each in reports for engine in each.engines], breaks)
+    engines = [engine for each in reports for engine in each.engines]
+    return Report(segments, engines, breaks, [build for each in reports for build in each.builds])
 
 
 def _break_text(reason: str, file: str, line: int, function: str) -> str:

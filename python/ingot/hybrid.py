@@ -134,7 +134,10 @@ def _reported(
         reason = refused.get(node) or (_reason_of_place(node) if refused else "")
         slowness = str(slow[node]) if slow and node in slow else ""
         precision = (precisions or {}).get(node.name, "")
-        rows.append(ReportedNode(node.name, target_name(node.target), source, reason, slowness, precision))
+        code = refusals.code_of(reason)
+        rows.append(
+            ReportedNode(node.name, target_name(node.target), source, str(reason), slowness, precision, code)
+        )
     return tuple(rows)
 
 
@@ -146,7 +149,9 @@ def _whole(
     warn_of_entries_without_node([built["disabled_without_node"]])
     times = measure(module, inputs, runner) if settings.check_speed else ()
     report = Report(
-        [Segment("cpu", _reported(capture.nodes, {}, slow, precisions_of(built)), *times)], [engine]
+        [Segment("cpu", _reported(capture.nodes, {}, slow, precisions_of(built)), *times)],
+        [engine],
+        builds=[built],
     )
     return Compiled(runner, report, [engine])
 
@@ -197,6 +202,7 @@ def _place(
     setattr(compiled.graph, str(call.node.target), built)
     compiled.engines.append(built.engine)
     compiled.report.engines.append(built.engine)
+    compiled.report.builds.append(built.build)
     compiled.conditions.add(built.engine, built.names)
     slow = {node: built.slow[node.name] for node in nodes if node.name in built.slow}
     segments.append(Segment(Place.ENGINE.value, _reported(nodes, {}, slow, built.precisions), *built.times))

@@ -113,6 +113,7 @@ def _engine_of(
     part.names = {own.name: origin.name for own, origin in call.origins.items()}
     part.precisions = {part.names.get(name, name): text for name, text in precisions_of(report).items()}
     part.without_node = report["disabled_without_node"]
+    part.build = report
     return part
 
 

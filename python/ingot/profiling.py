@@ -22,6 +22,7 @@ from ingot.reporting import short_path
 class StepTime:
     """One step of an engine. Times are in microseconds, medians over the runs.
 
+    engine: its number among the engines of the report, in execution order.
     operators: (op, name of the model's node, source line) of what the step computes. operations, bytes: arithmetic and memory
     traffic of their definitions, 0 where unknown. roof_share: the minimum time for that work on this machine divided by the measured time.
     """
@@ -78,6 +79,29 @@ class Profile:
             lines.append(f"{'':>10} {100 * rest:6.1f} the other {len(slowest) - top} steps")
         return "\n".join(lines)
 
+    def by_engine(self) -> dict[int, dict[str, Any]]:
+        """What `ingot_context_profile` of the C API reports, by the number of the engine; each has the median of its steps' sum."""
+        found: dict[int, dict[str, Any]] = {}
+        for step in self.steps:
+            engine = found.setdefault(
+                step.engine, {"runs": self.runs, "threads": self.threads, "median_ns": 0.0, "steps": []}
+            )
+            engine["median_ns"] += step.microseconds * 1000
+            engine["steps"].append(
+                {
+                    "name": step.name,
+                    "median_ns": step.microseconds * 1000,
+                    "share": step.share,
+                    "operations": step.operations,
+                    "bytes": step.bytes,
+                    "roof_share": step.roof_share,
+                    "operators": [
+                        {"op": op, "name": name, "source": line} for op, name, line in step.operators
+                    ],
+                }
+            )
+        return found
+
     def save_trace(self, path: str | os.PathLike[str]) -> None:
         """Writes the last run as trace events, which chrome://tracing and Perfetto open; one row per engine."""
         events = [
@@ -118,17 +142,18 @@ def profile(compiled: Any, *inputs: Any, runs: int = 50, **keywords: Any) -> Pro
             start = time.perf_counter_ns()
             compiled(*inputs, **keywords)
             times.append((time.perf_counter_ns() - start) / 1000)
-        found = [each for each in map(_profile_of, engines) if each is not None]
+        profiles = enumerate(map(_profile_of, engines))
+        found = [(number, each) for number, each in profiles if each is not None]
     if not found:
         raise UserError(
             "no engine ran: torch runs the whole model",
             code="INGOT-U340",
             advice="print ingot.report(compiled)",
         )
-    total = sum(step["median_ns"] for each in found for step in each["steps"]) or 1
-    steps = tuple(_step(row, number, total) for number, each in enumerate(found) for row in each["steps"])
-    inside = sum(each["median_ns"] for each in found) / 1000
-    return Profile(steps, statistics.median(times), inside, runs, found[0]["threads"])
+    total = sum(step["median_ns"] for _, each in found for step in each["steps"]) or 1
+    steps = tuple(_step(row, number, total) for number, each in found for row in each["steps"])
+    inside = sum(each["median_ns"] for _, each in found) / 1000
+    return Profile(steps, statistics.median(times), inside, runs, found[0][1]["threads"])
 
 
 def _engines_of(compiled: Any) -> Sequence[_core.Engine]:

@@ -18,7 +18,25 @@ from ingot.views import viewed_by
 
 _log = logging.getLogger("ingot")
 
-Refused = dict[Node, str]  # with the reason
+Refused = dict[Node, str]  # with the reason, which may be a CodedReason
+
+
+class CodedReason(str):
+    """A reason that has a page in docs/errors.md, named by `code`, and whose text does not say so."""
+
+    code: str
+
+    def __new__(cls, text: str, code: str) -> CodedReason:
+        reason = super().__new__(cls, text)
+        reason.code = code
+        return reason
+
+
+def code_of(reason: str) -> str:
+    """The code of a reason; "" if its text says it all. Errors begin with theirs in brackets."""
+    if isinstance(reason, CodedReason):
+        return reason.code
+    return reason[1 : reason.index("]")] if reason.startswith("[INGOT-") and "]" in reason else ""
 
 
 def reason_of(error: Error) -> str:
@@ -36,13 +54,16 @@ def by_choice(module: GraphModule, settings: Settings) -> Refused:
 
 def by_importer(capture: Capture) -> Refused:
     rows = json.loads(capture.builder.unsupported())
-    return {capture.nodes[row["node"]]: row["reason"] for row in rows}
+    return {capture.nodes[row["node"]]: CodedReason(row["reason"], "INGOT-N520") for row in rows}
 
 
 def by_guards(capture: Capture, refused: Refused) -> Refused:
     """All nodes, if the program was traced under a condition that no engine can check: torch runs it, with its guards."""
     reasons = [row["reason"] for row in json.loads(capture.builder.guards()) if row["reason"]]
-    return {node: reasons[0] for node in capture.nodes if node not in refused} if reasons else {}
+    if not reasons:
+        return {}
+    reason = CodedReason(reasons[0], "INGOT-N524")
+    return {node: reason for node in capture.nodes if node not in refused}
 
 
 def viewed_by_refused(refused: Refused) -> Refused:

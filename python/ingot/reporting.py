@@ -3,12 +3,19 @@
 
 from __future__ import annotations
 
+import json
 import os
 import sys
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+from ingot import _core
+from ingot.errors import UserError
+
+if TYPE_CHECKING:
+    from ingot.profiling import Profile
 
 
 def short_path(source: str) -> str:
@@ -24,6 +31,8 @@ def short_path(source: str) -> str:
 class ReportedNode:
     """One ATen node. `reason` is why it is outside of an engine, "" if it is inside; `slow` why it is slow inside.
 
+    code: that of the reason, as `ingot explain` takes it; "" if the reason says it all.
+
     precision: of products and convolutions, with enabled_precisions: the dtype ("f16", "f32 with weights of f16"), or why it
     stays f32 ("f32: ...").
     """
@@ -34,6 +43,7 @@ class ReportedNode:
     reason: str = ""
     slow: str = ""
     precision: str = ""
+    code: str = ""
 
     def __str__(self) -> str:
         return f"{self.op} ({self.name}): {self.reason or self.slow}" + (
@@ -73,10 +83,45 @@ class Report:
         default_factory=list, repr=False, compare=False
     )  # _core.Engine, in execution order
     breaks: list[str] = field(default_factory=list)  # why Dynamo ended graphs, of torch.compile
+    builds: list[dict[str, Any]] = field(
+        default_factory=list, repr=False, compare=False
+    )  # what the builds of the engines reported; empty if they were loaded
 
     def rows(self) -> list[dict[str, Any]]:
         """The segments as JSON."""
         return [asdict(segment) for segment in self.segments]
+
+    def html(self, profile: Profile | None = None, title: str = "") -> str:
+        """The report as one HTML file, which loads nothing from elsewhere: segments, and of each engine what the passes did, its
+        kernels with their operators and lines, its memory, and with a profile the time of each step.
+
+        profile: of the same model, by `ingot.profile`. title: by default the name of the first engine.
+        """
+        times = profile.by_engine() if profile is not None else {}
+        if times and max(times) >= len(self.engines):
+            raise UserError(
+                "the profile is of another model: it has more engines than the report",
+                code="INGOT-U039",
+                advice="profile the model that the report is about",
+            )
+        engines = [
+            {
+                "inspect": json.loads(engine.inspect()),
+                "build": self.builds[number] if number < len(self.builds) else None,
+                "profile": times.get(number),
+            }
+            for number, engine in enumerate(self.engines)
+        ]
+        page = {"title": title, "engines": engines, "segments": self.rows(), "breaks": self.breaks}
+        return _core.report_page(json.dumps(page))
+
+    def save_html(
+        self, path: str | os.PathLike[str], profile: Profile | None = None, title: str = ""
+    ) -> None:
+        """Writes the page of `html` to a file, atomically."""
+        file = _core.FileWriter(os.fspath(path))
+        file.write(self.html(profile, title).encode())
+        file.finish()
 
     @staticmethod
     def of_rows(rows: Sequence[Mapping[str, Any]], engines: Sequence[Any]) -> Report:

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import torch
 from torch.fx import GraphModule
@@ -56,6 +57,7 @@ class PartEngine(torch.nn.Module):
         self.times = times  # milliseconds in torch and in the engine, where they were measured
         self.names: dict[str, str] = {}  # of its calls: in the engine -> in the whole graph
         self.precisions: dict[str, str] = {}  # of its contractions, by their names in the whole graph
+        self.build: dict[str, Any] = {}  # what its build reported
         self.without_node: list[str] = []  # entries of disable_passes that name nodes of other parts, or none
 
     def fresh(self) -> PartEngine:
@@ -64,6 +66,7 @@ class PartEngine(torch.nn.Module):
             self.runner, self.engine, self.users, self.returns_one, self.orders, self.slow, self.times
         )
         twin.names, twin.precisions, twin.without_node = self.names, self.precisions, self.without_node
+        twin.build = self.build
         return twin
 
     def forward(self, *arguments: object) -> object:

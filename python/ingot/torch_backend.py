@@ -166,7 +166,9 @@ class _Lowered:
         ]
         report = self._compiled.report
         self._compiled = compile_graph(self._graph, self._inputs, self._outputs, self._settings)
-        report.segments[:], report.engines[:] = self._compiled.report.segments, self._compiled.report.engines
+        fresh = self._compiled.report
+        report.segments[:], report.engines[:] = fresh.segments, fresh.engines
+        report.builds[:] = fresh.builds
         self._tell()
 
     def _tell(self) -> None:

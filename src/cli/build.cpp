@@ -10,6 +10,8 @@
 #include "cli/interrupt.h"
 #include "cli/output_file.h"
 #include "cli/progress.h"
+#include "cli/report_page.h"
+#include "cli/session.h"
 #include "cli/system.h"
 #include "ingot/build.h"
 
@@ -60,6 +62,21 @@ void print_precisions(const nlohmann::json& nodes) {
   for (const auto& [what, count] : counts) fmt::print("  precision: {} in {}\n", count, what);
 }
 
+// A page shows what the passes did, so the build must not take the engine from a cache unless it is told to.
+void prepare_report(const std::string& path, const std::string& output,
+                    std::map<std::string, std::string>& options) {
+  check_output_path(path);
+  if (to_path(path).lexically_normal() == to_path(output).lexically_normal())
+    throw CommandError(fmt::format("--report and --output name the same file, '{}'", path), 2);
+  options.try_emplace("reuse_cached_engines", "false");
+}
+
+void write_report(const std::string& path, const ingot_engine& engine, const nlohmann::json& build) {
+  ingot_text* text = nullptr;
+  check(ingot_engine_inspect(&engine, &text));
+  write_report_page(path, {{"inspect", nlohmann::json::parse(take_text(text))}, {"build", build}});
+}
+
 }  // namespace
 
 void print_tuning(const nlohmann::json& tuning) {
@@ -75,8 +92,10 @@ void build(const BuildCommand& command) {
   std::string output = command.output;
   if (output.empty()) output = to_text(to_path(command.model).replace_extension(".ingot"));
   check_output_path(output);
+  auto values = command.options;
+  if (!command.report.empty()) prepare_report(command.report, output, values);
   std::vector<ingot_option> options;
-  for (const auto& [name, value] : command.options) options.push_back({name.c_str(), value.c_str()});
+  for (const auto& [name, value] : values) options.push_back({name.c_str(), value.c_str()});
   std::vector<std::pair<std::string, std::string>> entries;
   for (const std::string& text : command.metadata)
     entries.emplace_back(text.substr(0, text.find('=')), text.substr(text.find('=') + 1));
@@ -98,12 +117,13 @@ void build(const BuildCommand& command) {
     if (status != nullptr && was_interrupted()) watch.interrupts.end();
     check(status);
   }
-  ingot_engine_free(engine);
+  const EngineHandle built(engine, &ingot_engine_free);
   auto json = nlohmann::json::parse(take_text(report));
   json["output"] = output;
   const std::filesystem::path file = to_path(output);
   // The size of a pipe or device is unknown.
   json["bytes"] = std::filesystem::is_regular_file(file) ? std::filesystem::file_size(file) : 0;
+  if (!command.report.empty()) write_report(command.report, *built, json);
   if (command.json) {
     fmt::print("{}\n", json.dump(2));
   } else {

@@ -29,6 +29,7 @@ std::string suggest(std::string_view word, const std::vector<std::string>& known
 
 struct BuildCommand {
   std::string model, output;
+  std::string report;                          // HTML file to write; "": none
   std::map<std::string, std::string> options;  // of the compiler
   std::vector<std::string> metadata;           // "key=value"
   bool json = false;
@@ -62,7 +63,8 @@ struct BenchCommand {
 };
 struct ProfileCommand {
   BenchCommand bench;
-  std::string trace;  // file for Chrome trace events; "": none
+  std::string trace;   // file for Chrome trace events; "": none
+  std::string report;  // HTML file; "": none
 };
 struct InspectCommand {
   std::string file;

@@ -56,6 +56,8 @@ void add_build(CLI::App& app, BuildCommand& command) {
                    "engine file to write (default: the model's name with .ingot)")
       ->type_name("FILE");
   build->add_flag("--json", command.json, "print a report as JSON");
+  build->add_option("--report", command.report, "write a page about the build: report.html")
+      ->type_name("FILE");
   add_build_options(*build, command.options);
   build
       ->add_option("--metadata", command.metadata,
@@ -139,6 +141,9 @@ void add_profile(CLI::App& app, ProfileCommand& command) {
   profile
       ->add_option("--trace", command.trace,
                    "write the last run for chrome://tracing or Perfetto: trace.json")
+      ->type_name("FILE");
+  profile
+      ->add_option("--report", command.report, "write a page about the engine, with these times: report.html")
       ->type_name("FILE");
   profile->callback([&command] { ingot::cli::profile(command); });
 }

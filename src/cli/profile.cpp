@@ -7,6 +7,7 @@
 #include "cli/interrupt.h"
 #include "cli/output_file.h"
 #include "cli/progress.h"
+#include "cli/report_page.h"
 #include "cli/session.h"
 #include "cli/step_times.h"
 
@@ -36,13 +37,18 @@ void write_trace(const nlohmann::json& json, const std::string& path) {
 }  // namespace
 
 void profile(const ProfileCommand& command) {
-  if (!command.trace.empty()) check_output_path(command.trace);
+  for (const std::string& path : {command.trace, command.report}) {
+    if (!path.empty()) check_output_path(path);
+  }
   Session session(command.bench.run);
   catch_interrupts();
   for (int i = 0; i < command.bench.warmup; ++i) session.run();
   nlohmann::json json = measure_steps(session, command.bench.seconds);
   json["engine"] = command.bench.run.engine;
   if (!command.trace.empty()) write_trace(json, command.trace);
+  if (!command.report.empty())
+    write_report_page(command.report,
+                      {{"inspect", nlohmann::json::parse(session.inspect())}, {"profile", json}});
   if (command.bench.run.json) {
     fmt::print("{}\n", json.dump(2));
   } else {

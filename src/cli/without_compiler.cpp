@@ -3,6 +3,7 @@
 #include "cli/commands.h"
 #include "cli/models.h"
 #include "cli/open_tensors.h"
+#include "cli/report_page.h"
 #include "cli/shared_options.h"
 
 namespace ingot::cli {
@@ -22,6 +23,7 @@ void build(const BuildCommand&) { fail_without_compiler(); }
 bool bisect(const BisectCommand&) { fail_without_compiler(); }
 void optimize(const OptCommand&) { fail_without_compiler(); }
 EngineHandle build_plain(const std::string&) { fail_without_compiler(); }
+void write_report_page(const std::string&, const nlohmann::json&) { fail_without_compiler(); }
 std::string describe_model(const std::string&) { fail_without_compiler(); }
 
 ingot_tensors* open_tensors(const std::string& path) {

@@ -57,6 +57,50 @@ void write_step(JsonWriter& json, const Step& step, const EngineData& engine) {
   json.list("nodes", step.nodes).end_object();
 }
 
+// Limits the bytes that a program may claim per buffer, so that sums over all buffers fit into 64 bits.
+constexpr int64_t kMostBytes = int64_t{1} << 46;
+
+// The arenas of a program at the typical sizes; one entry per buffer.
+struct TypicalArena {
+  std::vector<int64_t> bytes, offsets;  // 0 for other buffers, and where the size depends on data
+  int64_t total = 0;                    // of the arenas of all places
+};
+
+TypicalArena typical_arena(const Program& program) {
+  SymbolValues sizes;
+  for (const auto& [name, info] : program.symbols) sizes.emplace(name, typical_size(info));
+  const size_t count = program.buffers.size();
+  TypicalArena arena{.bytes = std::vector<int64_t>(count), .offsets = std::vector<int64_t>(count)};
+  for (size_t id = 0; id < count; ++id) {
+    const auto* storage = program.buffers[id].as<ArenaStorage>();
+    if (storage == nullptr) continue;
+    const auto symbols = storage->bytes.symbols();
+    const bool known =
+        std::ranges::all_of(symbols, [&](const std::string& symbol) { return sizes.contains(symbol); });
+    if (known) arena.bytes[id] = std::min(evaluate(storage->bytes, sizes), kMostBytes);
+  }
+  std::set<uint8_t> places;
+  for (const Buffer& buffer : program.buffers) places.insert(place_number(buffer.place));
+  for (const uint8_t place : places)
+    arena.total += place_arena(program, numbered_place(place), arena.bytes, arena.offsets);
+  return arena;
+}
+
+void write_arena(JsonWriter& json, const Program& program) {
+  const TypicalArena arena = typical_arena(program);
+  const std::vector<Lifetime> lives = lifetimes(program);
+  json.key("arena").begin_array();
+  for (size_t id = 0; id < program.buffers.size(); ++id) {
+    const Buffer& buffer = program.buffers[id];
+    if (buffer.as<ArenaStorage>() == nullptr || !lives[id].used()) continue;
+    json.begin_object().field("name", buffer.name).field("type", to_string(buffer.type));
+    json.field("place", place_number(buffer.place)).field("bytes", arena.bytes[id]);
+    json.field("offset", arena.offsets[id]).field("first", lives[id].first);
+    json.field("last", lives[id].last).end_object();
+  }
+  json.end_array();
+}
+
 void write_program(JsonWriter& json, const Program& program, const EngineData& engine) {
   const MemorySummary memory = memory_at_typical_sizes(program);
   json.begin_object()
@@ -71,7 +115,9 @@ void write_program(JsonWriter& json, const Program& program, const EngineData& e
   }
   json.end_object().key("steps").begin_array();
   for (const Step& step : program.steps) write_step(json, step, engine);
-  json.end_array().key("nested").begin_array();
+  json.end_array();
+  write_arena(json, program);
+  json.key("nested").begin_array();
   for (const Program& nested : program.nested) write_program(json, nested, engine);
   json.end_array().end_object();
 }
@@ -197,9 +243,6 @@ int64_t most_live_bytes(const Program& program, const std::vector<int64_t>& byte
   return most;
 }
 
-// Limits the bytes that a program may claim per buffer, so that sums over all buffers fit into 64 bits.
-constexpr int64_t kMostBytes = int64_t{1} << 46;
-
 }  // namespace
 
 void write_step_fields(JsonWriter& json, const Step& step, const EngineData& engine) {
@@ -213,24 +256,9 @@ void write_step_fields(JsonWriter& json, const Step& step, const EngineData& eng
 }
 
 MemorySummary memory_at_typical_sizes(const Program& program) {
-  SymbolValues sizes;
-  for (const auto& [name, info] : program.symbols) sizes.emplace(name, typical_size(info));
-  std::vector<int64_t> bytes(program.buffers.size()), offsets(program.buffers.size());
-  MemorySummary summary;
-  for (size_t id = 0; id < bytes.size(); ++id) {
-    const auto* arena = program.buffers[id].as<ArenaStorage>();
-    if (arena == nullptr) continue;
-    const auto symbols = arena->bytes.symbols();
-    const bool known =
-        std::ranges::all_of(symbols, [&](const std::string& symbol) { return sizes.contains(symbol); });
-    if (known) bytes[id] = std::min(evaluate(arena->bytes, sizes), kMostBytes);
-    summary.buffers += bytes[id];
-  }
-  std::set<uint8_t> places;
-  for (const Buffer& buffer : program.buffers) places.insert(place_number(buffer.place));
-  for (const uint8_t place : places)
-    summary.arena += place_arena(program, numbered_place(place), bytes, offsets);
-  summary.live = most_live_bytes(program, bytes);
+  const TypicalArena arena = typical_arena(program);
+  MemorySummary summary{.arena = arena.total, .live = most_live_bytes(program, arena.bytes)};
+  for (const int64_t bytes : arena.bytes) summary.buffers += bytes;
   return summary;
 }
 

@@ -36,6 +36,15 @@ uint64_t revision_of(const Graph& graph) {
   return sum;
 }
 
+size_t count_nodes(const Graph& graph) {
+  size_t count = graph.nodes().size();
+  for (const auto& node : graph.nodes()) {
+    if (!node->op->traits.has(Trait::kControlFlow)) continue;
+    for (const auto& nested : node->graphs) count += count_nodes(*nested);
+  }
+  return count;
+}
+
 // Runs the pass on the graphs of branches and loops first, each as a program of its own with the symbols of
 // the outermost.
 Graph apply(const Pass& pass, Graph graph, Rewrites& rewrites) {
@@ -100,14 +109,17 @@ Rewrites PassRunner::rewrites_of(const Pass& pass) const {
   return {pass.name, disabled_, is_last ? std::optional(options_.bisect_limit->rewrites) : std::nullopt};
 }
 
-void PassRunner::count(const Pass& pass, double seconds, bool changed, std::vector<Rewrite> rewrites) {
+void PassRunner::count(const Pass& pass, Timing timing) {
   if (is_optional(pass)) ++runs_;
-  timings_.push_back({std::string(pass.name), seconds, changed, is_optional(pass), std::move(rewrites)});
+  timing.name = pass.name;
+  timing.is_optional = is_optional(pass);
+  timings_.push_back(std::move(timing));
 }
 
 Graph PassRunner::run(const Pass& pass, Graph graph, OutputLayouts outputs) {
   if (skips(pass)) return graph;
   const uint64_t before = revision_of(graph), layouts = layouts_of(graph);
+  const size_t nodes_before = count_nodes(graph);
   const Stopwatch stopwatch;
   Rewrites rewrites = rewrites_of(pass);
   try {
@@ -116,7 +128,12 @@ Graph PassRunner::run(const Pass& pass, Graph graph, OutputLayouts outputs) {
     fail_in(pass, rewrites, error);
   }
   const bool changed = revision_of(graph) != before || layouts_of(graph) != layouts;
-  count(pass, stopwatch.seconds(), changed, rewrites.made());
+  count(pass, {.seconds = stopwatch.seconds(),
+               .changed = changed,
+               .rewrites = rewrites.made(),
+               .program = graph.name,
+               .nodes_before = nodes_before,
+               .nodes_after = count_nodes(graph)});
   if (changed) check(pass.name, graph, outputs);
   if (changed && dump_) dump_(pass.name, graph);
   return graph;
@@ -124,10 +141,15 @@ Graph PassRunner::run(const Pass& pass, Graph graph, OutputLayouts outputs) {
 
 Split PassRunner::run(const Pass& pass, const SplitPass& divide, Graph graph) {
   if (skips(pass)) return {Graph("init"), std::move(graph)};
+  const size_t nodes_before = count_nodes(graph);
   const Stopwatch stopwatch;
   Split split = divide(std::move(graph));
   const bool changed = !split.init.nodes().empty();
-  count(pass, stopwatch.seconds(), changed, {});
+  count(pass, {.seconds = stopwatch.seconds(),
+               .changed = changed,
+               .program = split.main.name,
+               .nodes_before = nodes_before,
+               .nodes_after = count_nodes(split.main)});
   check(pass.name, split.init, OutputLayouts::kAny);
   check(pass.name, split.main);
   if (changed && dump_) dump_(pass.name, split.init);

@@ -51,6 +51,8 @@ class PassRunner {
     bool changed;
     bool is_optional = false;       // counted by BisectLimit::runs
     std::vector<Rewrite> rewrites;  // in the order in which they were made; empty for passes that do not tell
+    std::string program;            // "main" or, after `hoist`, "init"
+    size_t nodes_before = 0, nodes_after = 0;  // of it, with branches and loop bodies; a region counts as one
   };
   const std::vector<Timing>& timings() const { return timings_; }
 
@@ -59,7 +61,7 @@ class PassRunner {
   Rewrites rewrites_of(const Pass& pass) const;
   Graph run(const Pass& pass, Graph graph, OutputLayouts outputs);
   Split run(const Pass& pass, const SplitPass& divide, Graph graph);
-  void count(const Pass& pass, double seconds, bool changed, std::vector<Rewrite> rewrites);
+  void count(const Pass& pass, Timing timing);
 
   std::vector<Pass> table_;
   PassOptions options_;

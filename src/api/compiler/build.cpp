@@ -97,12 +97,26 @@ void write_fields(JsonWriter& json, const Phases::Phase& phase) {
   json.field("seconds", phase.seconds);
 }
 
+void write_fields(JsonWriter& json, const Rewrite& rewrite) {
+  json.field("rule", rewrite.rule);
+  json.field("node", rewrite.node);
+  json.field("op", rewrite.op);
+  json.field("source", rewrite.source);
+}
+
+template <typename Range>
+void write_objects(JsonWriter& json, const Range& items);
+
 void write_fields(JsonWriter& json, const PassRunner::Timing& pass) {
   json.field("name", pass.name);
   json.field("seconds", pass.seconds);
   json.field("changed", pass.changed);
   json.field("is_optional", pass.is_optional);
   json.field("rewrites", pass.rewrites.size());
+  json.field("program", pass.program);
+  json.field("nodes_before", pass.nodes_before);
+  json.field("nodes_after", pass.nodes_after);
+  write_objects(json.key("made"), pass.rewrites);
 }
 
 // Where `bisect_passes` stopped.
@@ -111,14 +125,10 @@ void write_last_rewrite(JsonWriter& json, const std::vector<PassRunner::Timing>&
     return pass.is_optional && !pass.rewrites.empty();
   });
   if (last == passes.rend()) return;
-  const Rewrite& rewrite = last->rewrites.back();
   json.key("last_rewrite");
   json.begin_object();
   json.field("pass", last->name);
-  json.field("rule", rewrite.rule);
-  json.field("node", rewrite.node);
-  json.field("op", rewrite.op);
-  json.field("source", rewrite.source);
+  write_fields(json, last->rewrites.back());
   json.end_object();
 }
 
