@@ -44,8 +44,9 @@ std::optional<DimRange> range_of_elements(const Value* value, const SymbolTable&
   if (!is_integer(value->type.dtype)) return std::nullopt;
   if (const auto number = number_everywhere(value)) {
     constexpr double kExact = 1LL << 53;
+    if (std::abs(*number) >= kExact) return std::nullopt;
     const auto integer = static_cast<int64_t>(*number);
-    return std::abs(*number) < kExact ? std::optional(DimRange{integer, integer}) : std::nullopt;
+    return DimRange{integer, integer};
   }
   const Node* node = value->producer;
   if (node == nullptr) return std::nullopt;
