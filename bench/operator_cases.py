@@ -69,6 +69,37 @@ def _products() -> Iterable[Case]:
                      (1, 12, 128, 64), dtypes=("f32", "bf16", "f16"))  # fmt: skip
 
 
+class Experts(nn.Module):
+    """The product of a mixture of experts, of rows that are sorted by expert."""
+
+    def __init__(self, experts: int, width: int, hidden: int) -> None:
+        super().__init__()
+        self.weight = nn.Parameter(torch.randn(experts, hidden, width) / width**0.5)
+
+    def forward(self, x: torch.Tensor, ends: torch.Tensor) -> torch.Tensor:
+        return torch.ops.transformers.grouped_mm_fallback(x, self.weight.transpose(-2, -1), ends)
+
+
+def _experts() -> Iterable[Case]:
+    import transformers.integrations.moe  # noqa: F401 registers the operator
+
+    def made(experts: int, rows: int, width: int, hidden: int, dtype: torch.dtype) -> Made:
+        counts = torch.randint(0, experts, (rows,)).bincount(minlength=experts)
+        ends = counts.cumsum(0).to(torch.int32)
+        return Experts(experts, width, hidden).to(dtype), (torch.randn(rows, width).to(dtype), ends)
+
+    for dtype in ("f32", "bf16", "f16"):
+        for sizes in (
+            (8, 16, 1024, 2048),
+            (8, 512, 768, 2048),
+            (16, 128, 256, 512),
+            (64, 16, 2048, 768),
+            (64, 512, 1024, 768),
+        ):
+            name = "experts {} rows {} {}x{} ".format(*sizes) + dtype
+            yield Case(name, lambda sizes=sizes, dtype=dtype: made(*sizes, FLOATS[dtype]))
+
+
 def _convolutions() -> Iterable[Case]:
     every = tuple(FLOATS)
     yield from _layer("conv 3x3 64 56", lambda: nn.Conv2d(64, 64, 3, padding=1), 1, 64, 56, 56, dtypes=every)
@@ -188,5 +219,5 @@ def _rows() -> Iterable[Case]:
 
 
 def cases() -> list[Case]:
-    groups = (_products, _convolutions, _places, _images, _transforms, _orders, _rows)
+    groups = (_products, _experts, _convolutions, _places, _images, _transforms, _orders, _rows)
     return [case for group in groups for case in group()]

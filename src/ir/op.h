@@ -39,6 +39,7 @@ enum class Trait : uint32_t {
   kBindsSize =
       1u
       << 13,  // its first attribute, a symbol, is the value of its first result, an i64 scalar, from then on
+  kNarrowWeight = 1u << 14,  // operand 1, a weight, may be narrower than operand 0 if that is f32
 };
 
 struct Traits {

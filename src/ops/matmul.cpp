@@ -145,7 +145,7 @@ constinit const Op linear = {.name = "linear",
                                  "x [*, K] times weight [N, K] transposed, plus bias [N]; the weight may "
                                  "be narrower than x",
                              .operands = kLinearOperands,
-                             .traits = Trait::kContraction | Trait::kReduction,
+                             .traits = Trait::kContraction | Trait::kReduction | Trait::kNarrowWeight,
                              .infer = infer_linear,
                              .lower = lower_linear,
                              .samples = linear_samples};

@@ -10,7 +10,7 @@ Graph keep_narrow_weights(Graph graph, const NarrowWeightRule& rule, Rewrites& r
   constexpr size_t kWeightOperand = 1;
   const std::set<const Node*> invariant = invariant_nodes(graph);
   for (Node* node : graph.node_list()) {
-    if (node->op != &ops::linear) continue;
+    if (!node->op->traits.has(Trait::kNarrowWeight)) continue;
     Value* weight = node->operands[kWeightOperand];
     const DType stored = dtype_before_widening(weight);
     if (stored == weight->type.dtype || !invariant.contains(weight->producer) || !rule(*node, stored) ||

@@ -16,7 +16,7 @@ ComputeDType fastest_dtype(const Node& contraction, const Target& target) {
   const KernelTemplate* kernel_template = find_template(*contraction.op);
   if (!is_half(own) || (kernel_template != nullptr && kernel_template->supports(contraction, target).yes))
     return {own};
-  return {.dtype = DType::kF32, .converts_weight = contraction.op != &ops::linear};
+  return {.dtype = DType::kF32, .converts_weight = !contraction.op->traits.has(Trait::kNarrowWeight)};
 }
 
 bool converts_weight(const Node& linear, DType stored) {

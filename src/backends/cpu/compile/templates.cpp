@@ -4,6 +4,7 @@
 
 #include "backends/cpu/compile/templates/attention.h"
 #include "backends/cpu/compile/templates/convolution.h"
+#include "backends/cpu/compile/templates/grouped_linear.h"
 #include "backends/cpu/compile/templates/kernel_template.h"
 #include "backends/cpu/compile/templates/linear.h"
 #include "backends/cpu/compile/templates/matmul.h"
@@ -81,6 +82,15 @@ KernelTemplate convolution_template(const Op& op) {
 const KernelTemplate kTemplates[] = {
     linear_template(ops::linear),
     linear_template(ops::integer_linear),
+    {&ops::grouped_linear,
+     [](const Node& node, const Target& target) {
+       return supports_grouped_linear(operand_types(node), features_of(target));
+     },
+     [](const Node& node, const Target& target) {
+       return grouped_linear_layouts(operand_types(node), features_of(target));
+     },
+     [](const Node& node, const loops::Kernel& epilogue, const SymbolTable& symbols, const Target& target,
+        const PanelTactic&) { return plan_grouped_linear(operand_types(node), epilogue, symbols, target); }},
     {&ops::matmul,
      [](const Node& node, const Target& target) {
        return supports_matmul(operand_types(node), features_of(target));
