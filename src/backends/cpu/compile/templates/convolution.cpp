@@ -101,7 +101,7 @@ LayoutRequest convolution_layouts(std::span<const TensorType> operands, const op
   std::vector<int> order = channels_last(operands[0].rank());
   const TileShape tile = convolution_tile(operands, attributes, features);
   LayoutRequest request;
-  request.operands = {Layout::permutation(order), panel_layout(order, tile)};
+  request.operands = {Layout::permutation(order), panel_layout(order, 0, tile)};
   if (operands.size() > 2) request.operands.push_back(Layout{});
   request.results = {Layout::permutation(order)};
   return request;

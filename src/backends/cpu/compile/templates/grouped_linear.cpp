@@ -2,12 +2,14 @@
 #include "backends/cpu/compile/templates/grouped_linear.h"
 
 #include <algorithm>
+#include <array>
 #include <optional>
 
 #include <fmt/format.h>
 
 #include "backends/cpu/compile/llvm/elements.h"
 #include "backends/cpu/compile/templates/epilogue.h"
+#include "backends/cpu/compile/templates/panel.h"
 #include "backends/cpu/compile/templates/plain_rows.h"
 #include "backends/cpu/compile/templates/scaffold.h"
 #include "backends/cpu/compile/templates/target.h"
@@ -30,21 +32,16 @@ struct GroupedProblem {
 
   int64_t steps() const { return depth / tile.group(); }
   int64_t panels() const { return ceil_divide(columns, tile.columns()); }
-  bool is_narrow() const { return tile.a == DType::kF32 && tile.b != DType::kF32; }
-  TileShape converted_tile() const {
-    TileShape converted = tile;
-    converted.b = converted.a;
-    return converted;
-  }
   int64_t block_rows() const {
     const int64_t tiles = kBlockBytes / (tile.rows * row_bytes(tile.a, depth));
     return std::max<int64_t>(tiles, 1) * tile.rows;
   }
 
   // Scratch: sums, row pointers, the converted panel.
-  int64_t sums_bytes() const { return int64_t{tile.rows} * tile.columns() * int64_t{sizeof(float)}; }
   int64_t table_bytes() const { return round_up(tile.rows * int64_t{sizeof(void*)}, 64); }
-  int64_t converted_bytes() const { return is_narrow() ? steps() * converted_tile().step_bytes() : 0; }
+  int64_t converted_bytes() const {
+    return is_narrow(tile) ? steps() * converted_tile(tile).step_bytes() : 0;
+  }
 };
 
 class GroupedKernel {
@@ -59,7 +56,7 @@ class GroupedKernel {
             tile_epilogue(
                 problem.epilogue,
                 {1, {}, problem.tile.rows, problem.tile.columns(), whole_columns(), problem.tile.sum()})) {
-    if (problem.is_narrow()) of_converted_.emplace(tiles(problem.converted_tile()));
+    if (is_narrow(problem.tile)) of_converted_.emplace(tiles(converted_tile(problem.tile)));
   }
 
   Image emit(const std::vector<std::string>& arguments) {
@@ -86,12 +83,8 @@ class GroupedKernel {
   TileFunctions tiles(const TileShape& tile) {
     return {scaffold_.code, tile, TileOperand::kRows, {1, problem_.steps(), std::nullopt}, true};
   }
-  llvm::Value* table() { return scaffold_.scratch(problem_.sums_bytes()); }
-  llvm::Value* converted() { return scaffold_.scratch(problem_.sums_bytes() + problem_.table_bytes()); }
-  llvm::Value* byte_at(llvm::Value* pointer, llvm::Value* offset) {
-    return builder_.CreateGEP(builder_.getInt8Ty(), pointer, offset);
-  }
-
+  llvm::Value* table() { return scaffold_.scratch(sums_bytes(problem_.tile)); }
+  llvm::Value* converted() { return scaffold_.scratch(sums_bytes(problem_.tile) + problem_.table_bytes()); }
   llvm::Value* end_of(llvm::Value* group) {
     llvm::Type* type = stored_type(builder_, problem_.operands[2].dtype);
     llvm::Value* place = builder_.CreateGEP(type, scaffold_.buffers[2], group);
@@ -107,35 +100,17 @@ class GroupedKernel {
 
   void emit_panel(llvm::Value* group, llvm::Value* panel, llvm::Value* first, llvm::Value* last) {
     llvm::Value* place = builder_.CreateNSWAdd(scaffold_.times(group, problem_.panels()), panel);
-    llvm::Value* stored =
-        byte_at(scaffold_.buffers[1], scaffold_.times(place, problem_.steps() * problem_.tile.step_bytes()));
+    llvm::Value* stored = scaffold_.byte_at(
+        scaffold_.buffers[1], scaffold_.times(place, problem_.steps() * problem_.tile.step_bytes()));
     if (!of_converted_) return emit_tiles(of_stored_, stored, stored, panel, first, last);
     llvm::Value* rows = builder_.CreateNSWSub(last, first);
     emit_if(
         builder_, builder_.CreateICmpSGT(rows, number(problem_.tile.rows)),
         [&] {
-          convert_panel(stored);
+          convert_panel(scaffold_, problem_.tile, problem_.steps(), stored, converted());
           emit_tiles(*of_converted_, converted(), stored, panel, first, last);
         },
         [&] { emit_tiles(of_stored_, stored, stored, panel, first, last); });
-  }
-
-  void convert_panel(llvm::Value* stored) {
-    const TileShape& tile = problem_.tile;
-    emit_loop(builder_, number(0), number(problem_.steps() * tile.vectors), 1, [&](llvm::Value* i) {
-      llvm::Value* from = byte_at(stored, scaffold_.times(i, row_bytes(tile.b, tile.lanes)));
-      llvm::Value* to = byte_at(converted(), scaffold_.times(i, row_bytes(tile.a, tile.lanes)));
-      store_lanes(builder_, tile.a, load_as_float(builder_, tile.b, from, tile.lanes), to);
-    });
-  }
-
-  // The first tiles prefetch the next panel, one cache line per step.
-  llvm::Value* fetched_by(llvm::Value* tile, llvm::Value* stored) {
-    const int64_t steps = problem_.steps(), bytes = problem_.tile.step_bytes();
-    llvm::Value* next =
-        builder_.CreateNSWAdd(number(steps * bytes), scaffold_.times(tile, steps * kCacheLine));
-    llvm::Value* fetches = builder_.CreateICmpSLT(scaffold_.times(tile, kCacheLine), number(bytes));
-    return byte_at(stored, builder_.CreateSelect(fetches, next, number(0)));
   }
 
   void emit_tiles(const TileFunctions& tiles, llvm::Value* b, llvm::Value* stored, llvm::Value* panel,
@@ -148,7 +123,7 @@ class GroupedKernel {
       llvm::Value* tile = builder_.CreateUDiv(builder_.CreateNSWSub(row, first), number(problem_.tile.rows));
       tiles.call(builder_, rows,
                  {table(), number(0), number(1), number(problem_.steps()), b, scaffold_.scratch(0),
-                  fetched_by(tile, stored)});
+                  prefetched_by(scaffold_, problem_.tile, problem_.steps(), tile, stored)});
       emit_epilogue(row, rows, panel);
     });
   }
@@ -206,9 +181,7 @@ Fit supports_grouped_linear(std::span<const TensorType> operands, CpuFeatures fe
 
 LayoutRequest grouped_linear_layouts(std::span<const TensorType> operands, CpuFeatures features) {
   const TileShape tile = grouped_tile(operands, features);
-  Layout panels{{{0}, {1, tile.columns()}, {2, tile.group()}, {1, 1, tile.columns()}}};
-  if (tile.group() > 1) panels.axes.push_back({2, 1, tile.group()});
-  return {{Layout{}, panels, Layout{}}, {std::nullopt}};
+  return {{Layout{}, panel_layout(std::array{0, 1, 2}, 1, tile), Layout{}}, {std::nullopt}};
 }
 
 TemplateKernel plan_grouped_linear(std::span<const TensorType> operands, const loops::Kernel& epilogue,
@@ -230,7 +203,7 @@ TemplateKernel plan_grouped_linear(std::span<const TensorType> operands, const l
   const int64_t rows = problem.rows.constant().value_or(kManyRows);
   const int64_t panel = problem.depth * problem.tile.columns();
   plan.launch.item_cost = std::max(panel * rows / 50, panel * std::min(rows, problem.groups) / 4);
-  plan.launch.scratch_bytes = problem.sums_bytes() + problem.table_bytes() + problem.converted_bytes();
+  plan.launch.scratch_bytes = sums_bytes(problem.tile) + problem.table_bytes() + problem.converted_bytes();
   plan.key = fmt::format("grouped_linear {}", to_string(problem.tile)) +
              describe_problem(operands, epilogue, plan.launch.symbols, symbols);
   plan.compile = [problem = std::move(problem), features = features_of(target),

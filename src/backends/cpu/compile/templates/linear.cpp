@@ -40,7 +40,7 @@ Fit supports_linear(std::span<const TensorType> operands, CpuFeatures features) 
 LayoutRequest linear_layouts(std::span<const TensorType> operands, CpuFeatures features) {
   const TileShape tile = linear_tile(operands, features);
   LayoutRequest request;
-  request.operands = {Layout{}, panel_layout(std::array{0, 1}, tile)};
+  request.operands = {Layout{}, panel_layout(std::array{0, 1}, 0, tile)};
   if (operands.size() > 2) request.operands.push_back(Layout{});
   request.results = {std::nullopt};
   return request;

@@ -15,27 +15,15 @@ int64_t panels_of(const PanelProblem& problem) {
   return problem.groups * ceil_divide(problem.columns, problem.tile.columns());
 }
 
-int64_t sums_bytes(const TileShape& tile) {
-  return int64_t{tile.rows} * tile.columns() * int64_t{sizeof(float)};
-}
-
 int64_t steps_of(const PanelProblem& problem) {
   return problem.segments * problem.count / problem.tile.group();
 }
 
-// Panels are converted as a whole where several tiles read them, and as they are loaded where one does.
-bool is_narrow(const PanelProblem& problem) {
-  return problem.tile.a == DType::kF32 && problem.tile.b != DType::kF32;
-}
 bool may_convert_panels(const PanelProblem& problem) {
-  return is_narrow(problem) && problem.rows.constant().value_or(INT64_MAX) > problem.tile.rows;
+  return is_narrow(problem.tile) && problem.rows.constant().value_or(INT64_MAX) > problem.tile.rows;
 }
 bool may_convert_loads(const PanelProblem& problem) {
-  return is_narrow(problem) && problem.rows.constant().value_or(0) <= problem.tile.rows;
-}
-TileShape converted_tile(TileShape tile) {
-  tile.b = tile.a;
-  return tile;
+  return is_narrow(problem.tile) && problem.rows.constant().value_or(0) <= problem.tile.rows;
 }
 int64_t converted_bytes(const PanelProblem& problem) {
   return may_convert_panels(problem) ? steps_of(problem) * converted_tile(problem.tile).step_bytes() : 0;
@@ -124,35 +112,17 @@ class PanelKernel {
     return {builder_.CreateUDiv(rest, height), builder_.CreateNSWAdd(first, tile), tile};
   }
 
-  llvm::Value* byte_at(llvm::Value* pointer, llvm::Value* offset) {
-    return builder_.CreateGEP(builder_.getInt8Ty(), pointer, offset);
-  }
   llvm::Value* stored_panel(llvm::Value* panel) {
-    return byte_at(scaffold_.buffers[1],
-                   scaffold_.times(panel, steps_of(problem_) * problem_.tile.step_bytes()));
+    return scaffold_.byte_at(scaffold_.buffers[1],
+                             scaffold_.times(panel, steps_of(problem_) * problem_.tile.step_bytes()));
   }
 
-  // The first tiles of a block prefetch the next panel, one cache line per step.
-  llvm::Value* fetched_by(const Place& place, llvm::Value* b) {
-    const int64_t steps = steps_of(problem_), bytes = problem_.tile.step_bytes();
-    llvm::Value* next = builder_.CreateNSWAdd(number(steps * bytes),
-                                              scaffold_.times(place.tile_in_block, steps * kCacheLine));
-    llvm::Value* fetches =
-        builder_.CreateICmpSLT(scaffold_.times(place.tile_in_block, kCacheLine), number(bytes));
-    return byte_at(b, builder_.CreateSelect(fetches, next, number(0)));
-  }
-
-  // Whole panels, one vector after another, unless the last item had the same one.
-  void convert_panel(llvm::Value* panel, llvm::Value* from) {
+  // Unless the last item had the same one.
+  void convert(llvm::Value* panel, llvm::Value* from) {
     llvm::Value* last = builder_.CreateLoad(builder_.getInt64Ty(), converted_panel_);
     emit_if(builder_, builder_.CreateICmpNE(panel, last), [&] {
-      const TileShape& tile = problem_.tile;
       builder_.CreateStore(panel, converted_panel_);
-      emit_loop(builder_, number(0), number(steps_of(problem_) * tile.vectors), 1, [&](llvm::Value* i) {
-        llvm::Value* source = byte_at(from, scaffold_.times(i, row_bytes(tile.b, tile.lanes)));
-        llvm::Value* place = byte_at(converted(), scaffold_.times(i, row_bytes(tile.a, tile.lanes)));
-        store_lanes(builder_, tile.a, load_as_float(builder_, tile.b, source, tile.lanes), place);
-      });
+      convert_panel(scaffold_, problem_.tile, steps_of(problem_), from, converted());
     });
   }
 
@@ -161,10 +131,10 @@ class PanelKernel {
     auto call = [&](const TileFunctions& tiles, llvm::Value* b) {
       tiles.call(builder_, a.rows,
                  {a.table, number(0), number(problem_.segments), number(count()), b, scaffold_.scratch(0),
-                  fetched_by(place, stored)});
+                  prefetched_by(scaffold_, problem_.tile, steps_of(problem_), place.tile_in_block, stored)});
     };
     auto with_converted = [&] {
-      convert_panel(place.panel, stored);
+      convert(place.panel, stored);
       call(*of_converted_, converted());
     };
     if (!of_converted_) return call(*of_stored_, stored);
@@ -198,15 +168,6 @@ class PanelKernel {
 };
 
 }  // namespace
-
-Layout panel_layout(std::span<const int> order, const TileShape& tile) {
-  Layout layout = Layout::blocked(order, 0, tile.columns());
-  if (tile.group() == 1) return layout;
-  LayoutAxis& innermost = layout.axes[layout.axes.size() - 2];
-  innermost.divisor = tile.group();
-  layout.axes.push_back({innermost.dim, 1, tile.group()});
-  return layout;
-}
 
 TemplateKernel plan_panels(PanelProblem problem, const std::string& key, const Target& target) {
   const TileShape& tile = problem.tile;

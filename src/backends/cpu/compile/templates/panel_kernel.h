@@ -17,6 +17,7 @@
 
 #include "backends/cpu/compile/templates/epilogue.h"
 #include "backends/cpu/compile/templates/kernel_template.h"
+#include "backends/cpu/compile/templates/panel.h"
 #include "backends/cpu/compile/templates/panel_tactic.h"
 #include "backends/cpu/compile/templates/tile.h"
 
@@ -62,9 +63,5 @@ inline void take_tactic(PanelProblem& problem, const PanelTactic& tactic) {
 
 // `key` must contain everything that the functions of `problem` depend on.
 TemplateKernel plan_panels(PanelProblem problem, const std::string& key, const Target& target);
-
-// Layout of weights with columns in dim 0: {0/panel, others in `order`, 0%panel}; with pairs of the innermost
-// of `order` innermost.
-Layout panel_layout(std::span<const int> order, const TileShape& tile);
 
 }  // namespace ingot::core::cpu

@@ -26,6 +26,9 @@ struct Scaffold {
   llvm::Value* ceil_divide(llvm::Value* a, int64_t b) {
     return builder.CreateUDiv(plus(a, b - 1), number(b));
   }
+  llvm::Value* byte_at(llvm::Value* pointer, llvm::Value* offset) {
+    return builder.CreateGEP(builder.getInt8Ty(), pointer, offset);
+  }
   llvm::Value* float_at(llvm::Value* pointer, llvm::Value* index) {
     return builder.CreateGEP(builder.getFloatTy(), pointer, index);
   }

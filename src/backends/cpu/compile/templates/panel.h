@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: Apache-2.0
+// Prepacked weights: panels of tile.columns() columns, and what all kernels do with one. `steps` is the depth
+// in groups of tile.group() numbers.
+#pragma once
+
+#include "backends/cpu/compile/templates/scaffold.h"
+#include "backends/cpu/compile/templates/tile.h"
+#include "types/layout.h"
+
+namespace ingot::core::cpu {
+
+// Whether panels are narrower than the rows that they are multiplied with: converted where they are loaded,
+// or as a whole where several tiles read them.
+inline bool is_narrow(const TileShape& tile) { return tile.a == DType::kF32 && tile.b != DType::kF32; }
+inline TileShape converted_tile(TileShape tile) {
+  tile.b = tile.a;
+  return tile;
+}
+inline int64_t sums_bytes(const TileShape& tile) {
+  return int64_t{tile.rows} * tile.columns() * int64_t{sizeof(float)};
+}
+
+// Layout of weights with columns in dim `columns`: {.., columns/panel, others in `order`, columns%panel};
+// with pairs of the innermost of `order` innermost.
+Layout panel_layout(std::span<const int> order, int columns, const TileShape& tile);
+
+// One vector after another, from a narrow panel to one of converted_tile(tile).
+void convert_panel(Scaffold& scaffold, const TileShape& tile, int64_t steps, llvm::Value* from,
+                   llvm::Value* to);
+
+// What a tile prefetches: the first ones on a panel fetch the next panel, one cache line per step.
+llvm::Value* prefetched_by(Scaffold& scaffold, const TileShape& tile, int64_t steps, llvm::Value* tile_index,
+                           llvm::Value* panel);
+
+}  // namespace ingot::core::cpu
