@@ -22,6 +22,15 @@ bool is_code(std::string_view text) {
   return letter >= 'A' && letter <= 'Z' && std::ranges::all_of(text.substr(kPrefix.size() + 1), is_digit);
 }
 
+// Throws Json::exception unless the field, if there is one, is a `Kind`.
+template <typename Kind>
+const Json& field_of(const Json& object, const char* name, const Json& nothing) {
+  const auto found = object.find(name);
+  if (found == object.end() || found->is_null()) return nothing;
+  found->template get_ref<const Kind&>();
+  return *found;
+}
+
 void add_program(std::vector<TitledProgram>& programs, const std::string& title, const Json& program,
                  size_t depth) {
   if (depth > kMostNesting)
@@ -48,18 +57,12 @@ int64_t integer_of(const Json& value) {
 
 const Json& array_of(const Json& object, const char* name) {
   static const Json kNothing = Json::array();
-  const auto found = object.find(name);
-  if (found == object.end() || found->is_null()) return kNothing;
-  found->get_ref<const Json::array_t&>();  // throws if it is none
-  return *found;
+  return field_of<Json::array_t>(object, name, kNothing);
 }
 
 const Json& object_of(const Json& object, const char* name) {
   static const Json kNothing = Json::object();
-  const auto found = object.find(name);
-  if (found == object.end() || found->is_null()) return kNothing;
-  found->get_ref<const Json::object_t&>();  // throws if it is none
-  return *found;
+  return field_of<Json::object_t>(object, name, kNothing);
 }
 
 std::string readable_bytes(double bytes) {
