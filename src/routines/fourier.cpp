@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Fourier transforms along an axis: lines are gathered into blocks, one line in each lane, or two lines of
-// reals, as one is the real and one the imaginary part of a line that is transformed.
+// Fourier transforms along an axis: lines are gathered into blocks, one line in each lane, so that no line's
+// result depends on another. An even number of reals is transformed as half as many complex numbers.
 #include <algorithm>
 
 #include "routines/fourier_block.h"
@@ -12,103 +12,124 @@ namespace {
 
 constexpr int64_t kGrainNumbers = 1 << 14;  // enough work for a thread of its own
 
-// The lines of a tensor along an axis.
+// The lines of a tensor along an axis; of each, every `step`-th number from `first` on.
 template <typename Real>
 struct FourierLines {
   Real* data;
-  AxisView view;
+  int64_t count, extent, inner, distance, span;  // distance: between two numbers; span: of a whole line
 
-  FourierLines(const TensorView& tensor, int64_t axis)
-      : data(reinterpret_cast<Real*>(tensor.data)), view(tensor.shape, axis) {}
-  int64_t count() const { return view.outer * view.inner; }
-  Real* line(int64_t index) const {
-    return data + index / view.inner * view.extent * view.inner + index % view.inner;
+  FourierLines(const TensorView& tensor, int64_t axis, int64_t first = 0, int64_t step = 1) {
+    const AxisView view(tensor.shape, axis);
+    data = reinterpret_cast<Real*>(tensor.data) + first * view.inner;
+    count = view.outer * view.inner;
+    extent = (view.extent - first + step - 1) / step;
+    inner = view.inner;
+    distance = view.inner * step;
+    span = view.extent * view.inner;
   }
+  Real* line(int64_t index) const { return data + index / inner * span + index % inner; }
 };
 
-// FourierLines first, first + step ...: one for each of `lanes` lanes. Other lanes are set to 0, or not
-// written.
+// Lines first, first + 1 ...: one for each of `lanes` lanes.
 struct LaneLines {
-  int64_t first, step, lanes;
+  int64_t first, lanes;
 };
 
+// Whether the lines' numbers are adjacent, and fill a vector.
 template <typename Real>
-LaneLines choose(const FourierLines<Real>& lines, int64_t first, int64_t step, int64_t offset) {
-  const int64_t left = (lines.count() - first - offset + step - 1) / step;
-  return {first + offset, step, std::clamp<int64_t>(left, 0, kFourierLanes<Real>)};
+bool is_run(const FourierLines<Real>& lines, const LaneLines& group) {
+  constexpr int64_t kLanes = kFourierLanes<Real>;
+  return group.lanes == kLanes && group.first % lines.inner + kLanes <= lines.inner;
 }
 
 // Calls each(line, lane, begin, end) for a few numbers of each lane in turn, so that they stay in the cache.
 template <typename Real, typename Each>
-void for_each_tile(const FourierLines<Real>& lines, const LaneLines& choice, const Each& each) {
+void for_each_tile(const FourierLines<Real>& lines, const LaneLines& group, const Each& each) {
   constexpr int64_t kTile = 64 / sizeof(Real);
-  const int64_t extent = lines.view.extent;
-  for (int64_t begin = 0; begin < extent; begin += kTile) {
-    const int64_t end = std::min(begin + kTile, extent);
-    for (int64_t lane = 0; lane < choice.lanes; ++lane)
-      each(lines.line(choice.first + lane * choice.step), lane, begin, end);
+  for (int64_t begin = 0; begin < lines.extent; begin += kTile) {
+    const int64_t end = std::min(begin + kTile, lines.extent);
+    for (int64_t lane = 0; lane < group.lanes; ++lane) each(lines.line(group.first + lane), lane, begin, end);
   }
 }
 
+// Lanes without a line are set to 0.
 template <typename Real>
-void gather(const FourierLines<Real>& lines, const LaneLines& choice, Real* block) {
+void gather(const FourierLines<Real>& lines, const LaneLines& group, Real* block) {
   constexpr int64_t kLanes = kFourierLanes<Real>;
-  const auto [outer, extent, inner] = lines.view;
-  const bool is_run = choice.step == 1 && choice.lanes == kLanes && choice.first % inner + kLanes <= inner;
-  if (is_run) {
-    const Real* from = lines.line(choice.first);
-    for (int64_t k = 0; k < extent; ++k) std::copy_n(from + k * inner, kLanes, block + k * kLanes);
+  const int64_t distance = lines.distance;
+  if (is_run(lines, group)) {
+    const Real* from = lines.line(group.first);
+    for (int64_t k = 0; k < lines.extent; ++k) std::copy_n(from + k * distance, kLanes, block + k * kLanes);
     return;
   }
-  if (choice.lanes < kLanes) std::fill_n(block, extent * kLanes, Real(0));
-  for_each_tile(lines, choice, [&](const Real* from, int64_t lane, int64_t begin, int64_t end) {
-    for (int64_t k = begin; k < end; ++k) block[k * kLanes + lane] = from[k * inner];
+  if (group.lanes < kLanes) std::fill_n(block, lines.extent * kLanes, Real(0));
+  for_each_tile(lines, group, [&](const Real* from, int64_t lane, int64_t begin, int64_t end) {
+    for (int64_t k = begin; k < end; ++k) block[k * kLanes + lane] = from[k * distance];
   });
 }
 
 template <typename Real>
-void scatter(const FourierLines<Real>& lines, const LaneLines& choice, const Real* block, Real scale) {
+void scatter(const FourierLines<Real>& lines, const LaneLines& group, const Real* block, Real scale) {
   constexpr int64_t kLanes = kFourierLanes<Real>;
-  const auto [outer, extent, inner] = lines.view;
-  const bool is_run = choice.step == 1 && choice.lanes == kLanes && choice.first % inner + kLanes <= inner;
-  if (is_run) {
-    Real* to = lines.line(choice.first);
-    for (int64_t k = 0; k < extent; ++k) {
-      for (int64_t lane = 0; lane < kLanes; ++lane) to[k * inner + lane] = block[k * kLanes + lane] * scale;
+  const int64_t distance = lines.distance;
+  if (is_run(lines, group)) {
+    Real* to = lines.line(group.first);
+    for (int64_t k = 0; k < lines.extent; ++k) {
+      for (int64_t lane = 0; lane < kLanes; ++lane)
+        to[k * distance + lane] = block[k * kLanes + lane] * scale;
     }
     return;
   }
-  for_each_tile(lines, choice, [&](Real* to, int64_t lane, int64_t begin, int64_t end) {
-    for (int64_t k = begin; k < end; ++k) to[k * inner] = block[k * kLanes + lane] * scale;
+  for_each_tile(lines, group, [&](Real* to, int64_t lane, int64_t begin, int64_t end) {
+    for (int64_t k = begin; k < end; ++k) to[k * distance] = block[k * kLanes + lane] * scale;
   });
 }
 
-// What the three transforms share: the roots, and blocks for each worker.
+// Both parts of complex lines, or the two halves of the numbers of real ones.
+template <typename Real>
+struct LinePair {
+  FourierLines<Real> re, im;
+
+  static LinePair evens_and_odds(const TensorView& tensor, int64_t axis) {
+    return {{tensor, axis, 0, 2}, {tensor, axis, 1, 2}};
+  }
+  void gather_into(const FourierBlock<Real>& block, const LaneLines& group) const {
+    gather(re, group, block.re);
+    gather(im, group, block.im);
+  }
+  void scatter_from(const FourierBlock<Real>& block, const LaneLines& group, Real scale) const {
+    scatter(re, group, block.re, scale);
+    scatter(im, group, block.im, scale);
+  }
+};
+
+template <typename Real>
+FourierRoots<Real> roots_in(const TensorView& roots) {
+  const auto* cosines = reinterpret_cast<const Real*>(roots.data);
+  return {cosines, cosines + roots.shape[1], roots.shape[1]};
+}
+
+// Transforms of lines of roots.n numbers, with blocks of one number more for each worker.
 template <typename Real>
 class Transform {
  public:
-  static constexpr int64_t kLanes = kFourierLanes<Real>;
-
-  Transform(const RoutineCall& call, const TensorView& roots)
-      : roots_{reinterpret_cast<const Real*>(roots.data),
-               reinterpret_cast<const Real*>(roots.data) + roots.shape[1], roots.shape[1]},
-        radices_(fourier_radices(roots_.n)),
+  Transform(const RoutineCall& call, const FourierRoots<Real>& roots)
+      : roots_(roots),
+        radices_(fourier_radices(roots.n)),
         pool_(call.pool),
         memory_(call, static_cast<size_t>(kBlocks * block_size() * (pool_ == nullptr ? 1 : pool_->threads()) +
                                           kLanes)) {}
 
-  int64_t n() const { return roots_.n; }
-
-  // Calls work(first, x, spare) for each group of `lines` lines, `count` in all: x is for the numbers to
-  // transform, by `run`.
+  // Calls work(group, x, spare) for each group of the `count` lines: x is for the numbers to transform.
   template <typename Work>
-  void for_each_group(int64_t count, int64_t lines, const Work& work) const {
+  void for_each_group(int64_t count, const Work& work) const {
     auto some = [&](int64_t begin, int64_t end, int worker) {
       const auto [x, spare] = blocks_of(worker);
-      for (int64_t group = begin; group < end; ++group) work(group * lines, x, spare);
+      for (int64_t group = begin; group < end; ++group)
+        work(LaneLines{group * kLanes, std::min(kLanes, count - group * kLanes)}, x, spare);
     };
-    const int64_t groups = (count + lines - 1) / lines;
-    const int64_t grain = std::max<int64_t>(1, kGrainNumbers / std::max<int64_t>(1, block_size()));
+    const int64_t groups = (count + kLanes - 1) / kLanes;
+    const int64_t grain = std::max<int64_t>(1, kGrainNumbers / block_size());
     if (pool_ == nullptr) return some(0, groups, 0);
     pool_->parallel_for(groups, grain, some);
   }
@@ -121,10 +142,10 @@ class Transform {
   }
 
  private:
+  static constexpr int64_t kLanes = kFourierLanes<Real>;
   static constexpr int64_t kBlocks = 4;
 
-  // Two blocks also have room for two halves of spectra.
-  int64_t block_size() const { return (roots_.n + 2) * kLanes; }
+  int64_t block_size() const { return (roots_.n + 1) * kLanes; }
   std::pair<FourierBlock<Real>, FourierBlock<Real>> blocks_of(int worker) const {
     auto address = reinterpret_cast<uintptr_t>(memory_.items().data());
     address = (address + 31) / 32 * 32;
@@ -140,108 +161,83 @@ class Transform {
 };
 
 template <typename Real>
+Real scale_of(const RoutineCall& call) {
+  return static_cast<Real>(attribute<double>(call, "scale"));
+}
+
+template <typename Real>
 void run_complex(const RoutineCall& call, int64_t axis) {
-  const Transform<Real> transform(call, call.inputs[2]);
-  const FourierLines<Real> from_re(call.inputs[0], axis), from_im(call.inputs[1], axis);
-  const FourierLines<Real> to_re(call.outputs[0], axis), to_im(call.outputs[1], axis);
+  const Transform<Real> transform(call, roots_in<Real>(call.inputs[2]));
+  const LinePair<Real> from{{call.inputs[0], axis}, {call.inputs[1], axis}};
+  const LinePair<Real> to{{call.outputs[0], axis}, {call.outputs[1], axis}};
   const bool inverse = attribute<bool>(call, "inverse");
-  const auto scale = static_cast<Real>(attribute<double>(call, "scale"));
-  transform.for_each_group(from_re.count(), transform.kLanes, [&](int64_t first, auto x, auto spare) {
-    const LaneLines lines = choose(from_re, first, 1, 0);
-    gather(from_re, lines, x.re);
-    gather(from_im, lines, x.im);
-    const FourierBlock<Real> y = transform.run(x, spare, inverse);
-    scatter(to_re, lines, y.re, scale);
-    scatter(to_im, lines, y.im, scale);
+  const Real scale = scale_of<Real>(call);
+  transform.for_each_group(from.re.count, [&](const LaneLines& group, auto x, auto spare) {
+    from.gather_into(x, group);
+    to.scatter_from(transform.run(x, spare, inverse), group, scale);
   });
 }
 
-// Z of a + i b, for reals a and b, holds both spectra: A[k] = (Z[k] + conj(Z[n - k])) / 2, and
-// B[k] = (Z[k] - conj(Z[n - k])) / 2i. Writes A into `a` and B into `b`, half of each.
 template <typename Real>
-void separate(const FourierBlock<Real>& z, int64_t n, const FourierBlock<Real>& a,
-              const FourierBlock<Real>& b) {
-  constexpr int64_t kLanes = kFourierLanes<Real>;
-  for (int64_t k = 0; k <= n / 2; ++k) {
-    const int64_t at = k * kLanes, mirrored = (n - k) % n * kLanes;
-    for (int64_t lane = 0; lane < kLanes; ++lane) {
-      const Real re = z.re[at + lane], im = z.im[at + lane], other_re = z.re[mirrored + lane],
-                 other_im = z.im[mirrored + lane];
-      a.re[at + lane] = (re + other_re) / 2;
-      a.im[at + lane] = (im - other_im) / 2;
-      b.re[at + lane] = (im + other_im) / 2;
-      b.im[at + lane] = (other_re - re) / 2;
-    }
-  }
+FourierRoots<Real> half_of(const FourierRoots<Real>& roots) {
+  return {roots.cosines, roots.sines, roots.n / 2, 2};
 }
-
-// The reverse, without the halves: Z = A + i B, and Z[n - k] = conj(A[k]) + i conj(B[k]).
-template <typename Real>
-void join(const FourierBlock<Real>& a, const FourierBlock<Real>& b, int64_t n, const FourierBlock<Real>& z) {
-  constexpr int64_t kLanes = kFourierLanes<Real>;
-  for (int64_t k = 0; k <= n / 2; ++k) {
-    const int64_t at = k * kLanes, mirrored = (n - k) % n * kLanes;
-    const bool is_real = at == mirrored;
-    for (int64_t lane = 0; lane < kLanes; ++lane) {
-      const Real a_im = is_real ? Real(0) : a.im[at + lane], b_im = is_real ? Real(0) : b.im[at + lane];
-      z.re[mirrored + lane] = a.re[at + lane] + b_im;
-      z.im[mirrored + lane] = b.re[at + lane] - a_im;
-      z.re[at + lane] = a.re[at + lane] - b_im;
-      z.im[at + lane] = b.re[at + lane] + a_im;
-    }
-  }
-}
-
-// Two halves of spectra in the place of a block.
-template <typename Real>
-struct Halves {
-  FourierBlock<Real> a, b;
-  Halves(const FourierBlock<Real>& block, int64_t n) {
-    const int64_t size = (n / 2 + 1) * kFourierLanes<Real>;
-    a = {block.re, block.re + size};
-    b = {block.re + 2 * size, block.re + 3 * size};
-  }
-};
 
 template <typename Real>
 void run_real(const RoutineCall& call, int64_t axis) {
-  const Transform<Real> transform(call, call.inputs[1]);
-  const FourierLines<Real> from(call.inputs[0], axis), to_re(call.outputs[0], axis),
-      to_im(call.outputs[1], axis);
-  const auto scale = static_cast<Real>(attribute<double>(call, "scale"));
-  const int64_t n = transform.n();
-  transform.for_each_group(from.count(), 2 * transform.kLanes, [&](int64_t first, auto x, auto spare) {
-    const LaneLines evens = choose(from, first, 2, 0), odds = choose(from, first, 2, 1);
-    gather(from, evens, x.re);
-    gather(from, odds, x.im);
-    const FourierBlock<Real> z = transform.run(x, spare);
-    const Halves<Real> halves(z.re == x.re ? spare : x, n);
-    separate(z, n, halves.a, halves.b);
-    scatter(to_re, evens, halves.a.re, scale);
-    scatter(to_im, evens, halves.a.im, scale);
-    scatter(to_re, odds, halves.b.re, scale);
-    scatter(to_im, odds, halves.b.im, scale);
+  const FourierRoots<Real> roots = roots_in<Real>(call.inputs[1]);
+  const LinePair<Real> to{{call.outputs[0], axis}, {call.outputs[1], axis}};
+  const Real scale = scale_of<Real>(call);
+  if (roots.n % 2 == 0) {
+    const Transform<Real> transform(call, half_of(roots));
+    const auto from = LinePair<Real>::evens_and_odds(call.inputs[0], axis);
+    return transform.for_each_group(to.re.count, [&](const LaneLines& group, auto x, auto spare) {
+      from.gather_into(x, group);
+      const FourierBlock<Real> z = transform.run(x, spare), result = z.re == x.re ? spare : x;
+      finish_reals(z, roots, result);
+      to.scatter_from(result, group, scale);
+    });
+  }
+  const Transform<Real> transform(call, roots);
+  const FourierLines<Real> from(call.inputs[0], axis);
+  transform.for_each_group(to.re.count, [&](const LaneLines& group, auto x, auto spare) {
+    gather(from, group, x.re);
+    std::fill_n(x.im, roots.n * kFourierLanes<Real>, Real(0));
+    to.scatter_from(transform.run(x, spare), group, scale);
   });
 }
 
 template <typename Real>
 void run_inverse_real(const RoutineCall& call, int64_t axis) {
-  const Transform<Real> transform(call, call.inputs[2]);
-  const FourierLines<Real> from_re(call.inputs[0], axis), from_im(call.inputs[1], axis),
-      to(call.outputs[0], axis);
-  const auto scale = static_cast<Real>(attribute<double>(call, "scale"));
-  const int64_t n = transform.n();
-  transform.for_each_group(to.count(), 2 * transform.kLanes, [&](int64_t first, auto x, auto spare) {
-    const LaneLines evens = choose(to, first, 2, 0), odds = choose(to, first, 2, 1);
-    const Halves<Real> halves(spare, n);
-    gather(from_re, evens, halves.a.re);
-    gather(from_im, evens, halves.a.im);
-    gather(from_re, odds, halves.b.re);
-    gather(from_im, odds, halves.b.im);
-    join(halves.a, halves.b, n, x);
-    const FourierBlock<Real> y = transform.run(x, spare, true);
-    scatter(to, evens, y.re, scale);
-    scatter(to, odds, y.im, scale);
+  constexpr int64_t kLanes = kFourierLanes<Real>;
+  const FourierRoots<Real> roots = roots_in<Real>(call.inputs[2]);
+  const LinePair<Real> from{{call.inputs[0], axis}, {call.inputs[1], axis}};
+  const Real scale = scale_of<Real>(call);
+  const int64_t n = roots.n;
+  const auto gather_half = [&](const FourierBlock<Real>& x, const LaneLines& group) {
+    from.gather_into(x, group);
+    std::fill_n(x.im, kLanes, Real(0));
+    if (n % 2 == 0) std::fill_n(x.im + n / 2 * kLanes, kLanes, Real(0));
+  };
+  if (n % 2 == 0) {
+    const Transform<Real> transform(call, half_of(roots));
+    const auto to = LinePair<Real>::evens_and_odds(call.outputs[0], axis);
+    return transform.for_each_group(to.re.count, [&](const LaneLines& group, auto x, auto spare) {
+      gather_half(spare, group);
+      begin_reals(spare, roots, x);
+      to.scatter_from(transform.run(x, spare, true), group, scale);
+    });
+  }
+  const Transform<Real> transform(call, roots);
+  const FourierLines<Real> to(call.outputs[0], axis);
+  transform.for_each_group(to.count, [&](const LaneLines& group, auto x, auto spare) {
+    gather_half(x, group);
+    for (int64_t i = kLanes; i < (n / 2 + 1) * kLanes; ++i) {
+      const int64_t mirrored = (n - i / kLanes) * kLanes + i % kLanes;
+      x.re[mirrored] = x.re[i];
+      x.im[mirrored] = -x.im[i];
+    }
+    scatter(to, group, transform.run(x, spare, true).re, scale);
   });
 }
 
@@ -267,24 +263,26 @@ int64_t checked_axis(const RoutineCall& call, size_t inputs, size_t outputs) {
   return axis;
 }
 
+template <typename Function>
+void for_dtype(const RoutineCall& call, const Function& run) {
+  call.inputs[0].dtype == DType::kF32 ? run(float{}) : run(double{});
+}
+
 }  // namespace
 
 void fourier(const RoutineCall& call) {
   const int64_t axis = checked_axis(call, 3, 2);
-  if (call.inputs[0].dtype == DType::kF32) return run_complex<float>(call, axis);
-  run_complex<double>(call, axis);
+  for_dtype(call, [&]<typename Real>(Real) { run_complex<Real>(call, axis); });
 }
 
 void real_fourier(const RoutineCall& call) {
   const int64_t axis = checked_axis(call, 2, 2);
-  if (call.inputs[0].dtype == DType::kF32) return run_real<float>(call, axis);
-  run_real<double>(call, axis);
+  for_dtype(call, [&]<typename Real>(Real) { run_real<Real>(call, axis); });
 }
 
 void inverse_real_fourier(const RoutineCall& call) {
   const int64_t axis = checked_axis(call, 3, 1);
-  if (call.inputs[0].dtype == DType::kF32) return run_inverse_real<float>(call, axis);
-  run_inverse_real<double>(call, axis);
+  for_dtype(call, [&]<typename Real>(Real) { run_inverse_real<Real>(call, axis); });
 }
 
 }  // namespace ingot::core::routines

@@ -43,6 +43,7 @@ struct Number {
   }
   friend INGOT_INLINE Number operator*(const Number& a, Real b) { return {a.re * b, a.im * b}; }
   INGOT_INLINE Number minus_i_times() const { return {im, -re}; }
+  INGOT_INLINE Number conjugate() const { return {re, -im}; }
 };
 
 template <typename Real>
@@ -55,24 +56,20 @@ INGOT_INLINE Number<Real> operator*(const Number<Real>& a, const Root<Real>& w) 
 }
 
 template <typename Real>
-struct Stage {
-  FourierRoots<Real> roots;
-  FourierBlock<Real> x, y;
-  int64_t radix, m, stride;
-
-  INGOT_INLINE Root<Real> root(int64_t exponent) const {
-    return {roots.cosines[exponent], roots.sines[exponent]};
-  }
-  INGOT_INLINE Number<Real> load(int64_t at) const {
-    using Vector = typename Number<Real>::Vector;
-    return {reinterpret_cast<const Vector*>(x.re)[at], reinterpret_cast<const Vector*>(x.im)[at]};
-  }
-  INGOT_INLINE void store(int64_t at, const Number<Real>& number) const {
-    using Vector = typename Number<Real>::Vector;
-    reinterpret_cast<Vector*>(y.re)[at] = number.re;
-    reinterpret_cast<Vector*>(y.im)[at] = number.im;
-  }
-};
+INGOT_INLINE Root<Real> root_of(const FourierRoots<Real>& roots, int64_t exponent) {
+  return {roots.cosines[exponent * roots.step], roots.sines[exponent * roots.step]};
+}
+template <typename Real>
+INGOT_INLINE Number<Real> load(const FourierBlock<Real>& block, int64_t at) {
+  using Vector = typename Number<Real>::Vector;
+  return {reinterpret_cast<const Vector*>(block.re)[at], reinterpret_cast<const Vector*>(block.im)[at]};
+}
+template <typename Real>
+INGOT_INLINE void store(const FourierBlock<Real>& block, int64_t at, const Number<Real>& number) {
+  using Vector = typename Number<Real>::Vector;
+  reinterpret_cast<Vector*>(block.re)[at] = number.re;
+  reinterpret_cast<Vector*>(block.im)[at] = number.im;
+}
 
 template <typename Real>
 INGOT_INLINE void butterfly(const Number<Real> (&a)[2], Number<Real> (&b)[2]) {
@@ -111,77 +108,120 @@ INGOT_INLINE void butterfly(const Number<Real> (&a)[5], Number<Real> (&b)[5]) {
   b[4] = r1 - i1;
 }
 
-// The fields of `stage` are copied: for all that the compiler knows, stores could change them.
-template <int kRadix, typename Real>
-INGOT_INLINE void run_fixed(const Stage<Real>& given) {
-  const Stage<Real> stage = given;
-  const int64_t stride = stage.stride, distance = stride * stage.m;
-  for (int64_t p = 0; p < stage.m; ++p) {
-    Root<Real> w[kRadix];
-    unrolled<kRadix>([&](auto j) __attribute__((always_inline)) { w[j] = stage.root(p * j * stride); });
-    for (int64_t q = 0; q < stride; ++q) {
-      Number<Real> a[kRadix], b[kRadix];
-      const int64_t from = q + stride * p, to = q + stride * kRadix * p;
-      unrolled<kRadix>([&](auto k)
-                           __attribute__((always_inline)) { a[k] = stage.load(from + distance * k); });
-      butterfly<Real>(a, b);
-      stage.store(to, b[0]);
-      unrolled<kRadix - 1>([&](auto i) __attribute__((always_inline)) {
-        constexpr int j = i + 1;
-        stage.store(to + stride * j, b[j] * w[j]);
-      });
+// One stage. Its fields are copied where it runs: for all that the compiler knows, stores could change them.
+template <typename Real>
+struct Stage {
+  FourierRoots<Real> roots;
+  FourierBlock<Real> x, y;
+  int64_t radix, m, stride;
+
+  INGOT_INLINE void apply() const {
+    switch (radix) {
+      case 2:
+        return run_fixed<2>(*this);
+      case 3:
+        return run_fixed<3>(*this);
+      case 4:
+        return run_fixed<4>(*this);
+      case 5:
+        return run_fixed<5>(*this);
+      default:
+        return run_any(*this);
     }
   }
-}
-
-// radix * radix multiplications for `radix` numbers.
-template <typename Real>
-INGOT_INLINE void run_any(const Stage<Real>& given) {
-  const Stage<Real> stage = given;
-  const auto [radix, m, stride] = std::tuple(stage.radix, stage.m, stage.stride);
-  const int64_t step = stage.roots.n / radix;
-  for (int64_t p = 0; p < m; ++p) {
-    for (int64_t q = 0; q < stride; ++q) {
-      for (int64_t j = 0; j < radix; ++j) {
-        Number<Real> sum = stage.load(q + stride * p);
-        for (int64_t k = 1; k < radix; ++k)
-          sum = sum + stage.load(q + stride * (p + m * k)) * stage.root(j * k % radix * step);
-        stage.store(q + stride * (radix * p + j), sum * stage.root(p * j * stride));
+  template <int kRadix>
+  static INGOT_INLINE void run_fixed(const Stage stage) {
+    const int64_t stride = stage.stride, distance = stride * stage.m;
+    for (int64_t p = 0; p < stage.m; ++p) {
+      Root<Real> w[kRadix];
+      unrolled<kRadix>([&](auto j)
+                           __attribute__((always_inline)) { w[j] = root_of(stage.roots, p * j * stride); });
+      for (int64_t q = 0; q < stride; ++q) {
+        Number<Real> a[kRadix], b[kRadix];
+        const int64_t from = q + stride * p, to = q + stride * kRadix * p;
+        unrolled<kRadix>([&](auto k)
+                             __attribute__((always_inline)) { a[k] = load(stage.x, from + distance * k); });
+        butterfly<Real>(a, b);
+        store(stage.y, to, b[0]);
+        unrolled<kRadix - 1>([&](auto i) __attribute__((always_inline)) {
+          constexpr int j = i + 1;
+          store(stage.y, to + stride * j, b[j] * w[j]);
+        });
       }
     }
   }
-}
-
-template <typename Real>
-INGOT_INLINE void run_stage(const Stage<Real>& stage) {
-  switch (stage.radix) {
-    case 2:
-      return run_fixed<2>(stage);
-    case 3:
-      return run_fixed<3>(stage);
-    case 4:
-      return run_fixed<4>(stage);
-    case 5:
-      return run_fixed<5>(stage);
-    default:
-      return run_any(stage);
+  // radix * radix multiplications for `radix` numbers.
+  static INGOT_INLINE void run_any(const Stage stage) {
+    const auto [radix, m, stride] = std::tuple(stage.radix, stage.m, stage.stride);
+    const int64_t step = stage.roots.n / radix;
+    for (int64_t p = 0; p < m; ++p) {
+      for (int64_t q = 0; q < stride; ++q) {
+        for (int64_t j = 0; j < radix; ++j) {
+          Number<Real> sum = load(stage.x, q + stride * p);
+          for (int64_t k = 1; k < radix; ++k)
+            sum = sum + load(stage.x, q + stride * (p + m * k)) * root_of(stage.roots, j * k % radix * step);
+          store(stage.y, q + stride * (radix * p + j), sum * root_of(stage.roots, p * j * stride));
+        }
+      }
+    }
   }
-}
+};
+
+// E[k] = (Z[k] + conj(Z[m - k])) / 2 and O[k] = (Z[k] - conj(Z[m - k])) / 2i are the transforms of the
+// numbers in even and in odd places; X[k] = E[k] + w(2m, k) O[k].
+template <typename Real>
+struct FinishReals {
+  FourierBlock<Real> z;
+  FourierRoots<Real> roots;
+  FourierBlock<Real> x;
+
+  INGOT_INLINE void apply() const {
+    const auto [z, roots, x] = *this;
+    const int64_t m = roots.n / 2;
+    for (int64_t k = 0; k <= m; ++k) {
+      const Number<Real> a = load(z, k % m), b = load(z, (m - k) % m).conjugate();
+      const Number<Real> odd = ((a - b) * Real(0.5)).minus_i_times() * root_of(roots, k);
+      store(x, k, (a + b) * Real(0.5) + odd);
+    }
+  }
+};
+
+// The reverse, times 2: Z[k] = X[k] + conj(X[m - k]) + i (X[k] - conj(X[m - k])) / w(2m, k).
+template <typename Real>
+struct BeginReals {
+  FourierBlock<Real> x;
+  FourierRoots<Real> roots;
+  FourierBlock<Real> z;
+
+  INGOT_INLINE void apply() const {
+    const auto [x, roots, z] = *this;
+    const int64_t m = roots.n / 2;
+    for (int64_t k = 0; k < m; ++k) {
+      const Number<Real> a = load(x, k), b = load(x, m - k).conjugate();
+      const Root<Real> w = root_of(roots, k);
+      const Number<Real> odd = (a - b) * Root<Real>{w.cosine, -w.sine};
+      store(z, k, (a + b) - odd.minus_i_times());
+    }
+  }
+};
 
 // A 64-bit Windows stack is aligned to 16 bytes alone, which GCC forgets for vectors of 32. Without fused
 // multiply-adds results are the same on all processors.
 #if defined(INGOT_TARGET) && !defined(_WIN32)
-INGOT_TARGET("avx2") void run_wide(const Stage<float>& stage) { run_stage(stage); }
-INGOT_TARGET("avx2") void run_wide(const Stage<double>& stage) { run_stage(stage); }
-template <typename Real>
-void run(const Stage<Real>& stage) {
+template <typename Work>
+INGOT_TARGET("avx2")
+void run_wide(const Work& work) {
+  work.apply();
+}
+template <typename Work>
+void run(const Work& work) {
   static const bool is_wide = __builtin_cpu_supports("avx2") != 0;
-  is_wide ? run_wide(stage) : run_stage(stage);
+  is_wide ? run_wide(work) : work.apply();
 }
 #else
-template <typename Real>
-void run(const Stage<Real>& stage) {
-  run_stage(stage);
+template <typename Work>
+void run(const Work& work) {
+  work.apply();
 }
 #endif
 
@@ -212,9 +252,26 @@ FourierBlock<Real> transform_block(const std::vector<int64_t>& radices, const Fo
   return x;
 }
 
+template <typename Real>
+void finish_reals(const FourierBlock<Real>& z, const FourierRoots<Real>& roots, const FourierBlock<Real>& x) {
+  run(FinishReals<Real>{z, roots, x});
+}
+
+template <typename Real>
+void begin_reals(const FourierBlock<Real>& x, const FourierRoots<Real>& roots, const FourierBlock<Real>& z) {
+  run(BeginReals<Real>{x, roots, z});
+}
+
 template FourierBlock<float> transform_block(const std::vector<int64_t>&, const FourierRoots<float>&,
                                              FourierBlock<float>, FourierBlock<float>);
 template FourierBlock<double> transform_block(const std::vector<int64_t>&, const FourierRoots<double>&,
                                               FourierBlock<double>, FourierBlock<double>);
+template void finish_reals(const FourierBlock<float>&, const FourierRoots<float>&,
+                           const FourierBlock<float>&);
+template void finish_reals(const FourierBlock<double>&, const FourierRoots<double>&,
+                           const FourierBlock<double>&);
+template void begin_reals(const FourierBlock<float>&, const FourierRoots<float>&, const FourierBlock<float>&);
+template void begin_reals(const FourierBlock<double>&, const FourierRoots<double>&,
+                          const FourierBlock<double>&);
 
 }  // namespace ingot::core::routines

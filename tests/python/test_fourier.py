@@ -94,6 +94,23 @@ def test_functions(name: str) -> None:
     check(FUNCTIONS[name], seeded(4, 6, 8))
 
 
+@pytest.mark.parametrize("n", [8, 9, 60])
+@pytest.mark.parametrize("value", [float("nan"), float("inf"), 1e30])
+def test_a_line_does_not_depend_on_others(n: int, value: float) -> None:
+    def function(x: torch.Tensor) -> tuple[torch.Tensor, ...]:
+        half = fft.rfft(x)
+        return reals(half), reals(fft.fft(torch.complex(x, x))), fft.irfft(half, n)
+
+    x = seeded(11, n)
+    expected = in_engine(function, x)
+    for line in (0, 5, 10):
+        changed = x.clone()
+        changed[line] *= value
+        others = torch.arange(11) != line
+        for a, b in zip(in_engine(function, changed), expected, strict=True):
+            assert torch.equal(a[others], b[others])
+
+
 def test_one_dim_and_no_batch() -> None:
     check(lambda x: reals(fft.fft(x)), seeded(6))
     check(lambda x: reals(fft.rfft(x)), seeded(300))
@@ -198,6 +215,10 @@ def test_a_saved_engine(tmp_path) -> None:
 
 REFUSED: dict[str, tuple[_Function, str]] = {
     "a large prime": (lambda x: reals(fft.fft(x, n=1031)), "prime factor above 1024"),
+    "of another dim": (
+        lambda x: fft.irfft2(torch.complex(x, x).mT[:1031], s=(1031, 2)),
+        "prime factor above 1024",
+    ),
 }
 
 

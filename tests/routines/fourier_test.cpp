@@ -23,33 +23,27 @@ struct Spectrum {
   Tensor re, im;
 };
 
+// The tensor as one line.
+TensorView flat(Tensor tensor) {
+  tensor.shape = {tensor.elements()};
+  return tensor.view();
+}
+double at(const Tensor& tensor, int64_t index) { return read_double(flat(tensor), {{index}}); }
+void put(const Tensor& tensor, int64_t index, double value) { write_double(flat(tensor), {{index}}, value); }
+
 Tensor random_tensor(DType dtype, std::vector<int64_t> shape, uint32_t seed) {
   std::mt19937 random(seed);
   Tensor tensor = make_tensor(dtype, std::move(shape));
-  for (int64_t i = 0; i < tensor.elements(); ++i) {
-    const double value = static_cast<double>(random() % 4096) / 1024 - 2;
-    if (dtype == DType::kF32)
-      reinterpret_cast<float*>(tensor.data.get())[i] = static_cast<float>(value);
-    else
-      reinterpret_cast<double*>(tensor.data.get())[i] = value;
-  }
+  for (int64_t i = 0; i < tensor.elements(); ++i)
+    put(tensor, i, static_cast<double>(random() % 4096) / 1024 - 2);
   return tensor;
-}
-
-double at(const Tensor& tensor, int64_t index) {
-  return tensor.dtype == DType::kF32 ? reinterpret_cast<const float*>(tensor.data.get())[index]
-                                     : reinterpret_cast<const double*>(tensor.data.get())[index];
 }
 
 Tensor roots_of(DType dtype, int64_t n) {
   Tensor roots = make_tensor(dtype, {2, n});
   for (int64_t k = 0; k < 2 * n; ++k) {
     const Wide angle = 2 * std::numbers::pi_v<Wide> * static_cast<Wide>(k % n) / static_cast<Wide>(n);
-    const auto value = static_cast<double>(k < n ? std::cos(angle) : std::sin(angle));
-    if (dtype == DType::kF32)
-      reinterpret_cast<float*>(roots.data.get())[k] = static_cast<float>(value);
-    else
-      reinterpret_cast<double*>(roots.data.get())[k] = value;
+    put(roots, k, static_cast<double>(k < n ? std::cos(angle) : std::sin(angle)));
   }
   return roots;
 }

@@ -297,11 +297,10 @@ Rates rates_of(const Node& node) {
   return width == 64 ? found->wide : width == 32 ? found->single : found->half;
 }
 double own_rate_of_function(const Node& node, const Target&) { return rates_of(node).own / 1000; }
-std::string transforms_reals(const Node& node, const Target&) {
-  return node.op == &ops::real_fourier ? "torch's library of Fourier transforms takes half the time" : "";
-}
-std::string transforms_numbers(const Node& node, const Target&) {
-  const bool applies = node.op == &ops::fourier || node.op == &ops::inverse_real_fourier;
+template <bool kFromReals>
+std::string transforms(const Node& node, const Target&) {
+  const bool applies = kFromReals ? node.op == &ops::real_fourier
+                                  : node.op == &ops::fourier || node.op == &ops::inverse_real_fourier;
   return applies ? "torch's library of Fourier transforms takes half the time" : "";
 }
 
@@ -336,8 +335,8 @@ constexpr Row kRows[] = {
     {accumulates_rows, rate<240>, rate<710>},
     {multiplies_rows_of_halves, rate<295>, rate<440>},
     {sums_rows_of_bf16, rate<655>, rate<785>},
-    {transforms_reals, rate<510>, rate<1080>},
-    {transforms_numbers, rate<245>, rate<520>},
+    {transforms<true>, rate<510>, rate<1080>},
+    {transforms<false>, rate<245>, rate<520>},
     {zeroes_triangle, rate<3300>, rate<5700>, 0.75},  // half of the operand
     {computes_slowly, own_rate_of_function, peer_rate_of_function},
 };

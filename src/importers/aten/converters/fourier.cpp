@@ -11,7 +11,6 @@
 #include "importers/aten/converters/strided.h"
 #include "ops/concat.h"
 #include "ops/fourier.h"
-#include "ops/generate.h"
 #include "ops/view.h"
 
 namespace ingot::core::aten {
@@ -36,10 +35,7 @@ void require_length(Call& call, const Dim& n) {
     call.refuse("a Fourier transform whose length has a prime factor above 1024");
 }
 
-Term size_of(Call& call, const Dim& size) {
-  const ops::Full full{.value = 0, .integer = size, .dtype = DType::kI64, .shape = {}};
-  return Term(call, emit(call, ops::full, {}, full)).to(DType::kF64);
-}
+Term size_of(Call& call, const Dim& size) { return {call, size_scalar(call.graph(), size, DType::kF64)}; }
 
 // [2, n]: the cosines and sines of 2 pi k / n, computed in f64.
 core::Value* roots_of(Call& call, const Dim& n, DType dtype) {
@@ -192,20 +188,16 @@ void fourier_of_reals(Call& call) {
 void fourier_to_reals(Call& call) {
   Parts x = parts_of(call, call.pair("self"));
   require_dtype(call, x.re.dtype());
-  Axes axes{call.axes_in_order("dim", x.re.shape().size())};
-  call.require(!axes.all.empty(), "a Fourier transform of no dims");
-  const Dim n = call.dim("last_dim_size");
-  require_length(call, n);
-  const size_t last = axes.all.back();
-  axes.all.pop_back();
-  axes.count = n;
-  for (const size_t axis : axes.all) {
-    axes.count = axes.count * x.re.shape()[axis];
-    x = along(x, axis, true, 1);
-  }
-  const Normalization norm(call, axes.count);
+  std::vector<size_t> order = call.axes_in_order("dim", x.re.shape().size());
+  call.require(!order.empty(), "a Fourier transform of no dims");
+  const size_t last = order.back();
+  Shape shape = x.re.shape();  // of the result
+  shape[last] = call.dim("last_dim_size");
+  const Normalization norm(call, axes_of(call, shape).count);
+  order.pop_back();
+  for (const size_t axis : order) x = along(x, axis, true, 1);
   const ops::RealFourier whole{static_cast<int64_t>(last), norm.scale()};
-  core::Value* roots = roots_of(call, n, x.re.dtype());
+  core::Value* roots = roots_of(call, shape[last], x.re.dtype());
   call.give(norm.apply(Term(call, emit(call, ops::inverse_real_fourier, {x.re, x.im, roots}, whole))));
 }
 
