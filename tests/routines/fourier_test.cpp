@@ -39,11 +39,22 @@ Tensor random_tensor(DType dtype, std::vector<int64_t> shape, uint32_t seed) {
   return tensor;
 }
 
+// exp(2 pi i k / n) for k < n.
+std::vector<std::pair<Wide, Wide>> wide_roots(int64_t n) {
+  std::vector<std::pair<Wide, Wide>> roots;
+  for (int64_t k = 0; k < n; ++k) {
+    const Wide angle = 2 * std::numbers::pi_v<Wide> * static_cast<Wide>(k) / static_cast<Wide>(n);
+    roots.emplace_back(std::cos(angle), std::sin(angle));
+  }
+  return roots;
+}
+
 Tensor roots_of(DType dtype, int64_t n) {
   Tensor roots = make_tensor(dtype, {2, n});
-  for (int64_t k = 0; k < 2 * n; ++k) {
-    const Wide angle = 2 * std::numbers::pi_v<Wide> * static_cast<Wide>(k % n) / static_cast<Wide>(n);
-    put(roots, k, static_cast<double>(k < n ? std::cos(angle) : std::sin(angle)));
+  const auto wide = wide_roots(n);
+  for (int64_t k = 0; k < n; ++k) {
+    put(roots, k, static_cast<double>(wide[static_cast<size_t>(k)].first));
+    put(roots, n + k, static_cast<double>(wide[static_cast<size_t>(k)].second));
   }
   return roots;
 }
@@ -56,18 +67,20 @@ Place place_of(int64_t line, int64_t extent, int64_t inner) {
   return {line / inner * extent * inner + line % inner, inner};
 }
 
-// Result k of the line that `number(j)` gives.
+// All results of the line that `number(j)` gives.
 template <typename Function>
-std::pair<Wide, Wide> expected(int64_t n, int64_t k, int sign, const Function& number) {
-  Wide re = 0, im = 0;
+std::vector<std::pair<Wide, Wide>> expected(int64_t n, int sign, const Function& number) {
+  const auto roots = wide_roots(n);
+  std::vector<std::pair<Wide, Wide>> results(static_cast<size_t>(n));
   for (int64_t j = 0; j < n; ++j) {
-    const Wide angle =
-        sign * 2 * std::numbers::pi_v<Wide> * static_cast<Wide>(j * k % n) / static_cast<Wide>(n);
     const auto [a, b] = number(j);
-    re += a * std::cos(angle) - b * std::sin(angle);
-    im += a * std::sin(angle) + b * std::cos(angle);
+    for (int64_t k = 0; k < n; ++k) {
+      const auto [cosine, sine] = roots[static_cast<size_t>(j * k % n)];
+      results[static_cast<size_t>(k)].first += a * cosine - sign * b * sine;
+      results[static_cast<size_t>(k)].second += sign * a * sine + b * cosine;
+    }
   }
-  return {re, im};
+  return results;
 }
 
 struct Case {
@@ -105,8 +118,9 @@ void expect_complex(const Case& test, bool inverse) {
       const int64_t index = place.first + j * place.distance;
       return std::pair<Wide, Wide>(at(re, index), at(im, index));
     };
+    const auto results = expected(test.n, inverse ? 1 : -1, number);
     for (int64_t k = 0; k < test.n; ++k) {
-      const auto [a, b] = expected(test.n, k, inverse ? 1 : -1, number);
+      const auto [a, b] = results[static_cast<size_t>(k)];
       const int64_t index = place.first + k * place.distance;
       EXPECT_NEAR(at(result.re, index), static_cast<double>(a / 2), test.tolerance());
       EXPECT_NEAR(at(result.im, index), static_cast<double>(b / 2), test.tolerance());
@@ -125,8 +139,9 @@ void expect_real(const Case& test) {
     const auto number = [&](int64_t j) {
       return std::pair<Wide, Wide>(at(x, from.first + j * from.distance), 0);
     };
+    const auto results = expected(test.n, -1, number);
     for (int64_t k = 0; k < half; ++k) {
-      const auto [a, b] = expected(test.n, k, -1, number);
+      const auto [a, b] = results[static_cast<size_t>(k)];
       EXPECT_NEAR(at(result.re, to.first + k * to.distance), static_cast<double>(a), test.tolerance());
       EXPECT_NEAR(at(result.im, to.first + k * to.distance), static_cast<double>(b), test.tolerance());
     }
@@ -147,9 +162,10 @@ void expect_inverse_real(const Case& test) {
       const double sign = j == 0 || 2 * j == test.n ? 0 : j == mirrored ? 1 : -1;
       return std::pair<Wide, Wide>(at(re, index), sign * at(im, index));
     };
+    const auto results = expected(test.n, 1, number);
     for (int64_t k = 0; k < test.n; ++k) {
-      const auto [a, b] = expected(test.n, k, 1, number);
-      EXPECT_NEAR(at(result, to.first + k * to.distance), static_cast<double>(a), test.tolerance());
+      const auto a = static_cast<double>(results[static_cast<size_t>(k)].first);
+      EXPECT_NEAR(at(result, to.first + k * to.distance), a, test.tolerance());
     }
   }
 }
