@@ -14,6 +14,9 @@ bool are_known_integers(const Match& match) {
          number_everywhere(match.value("b"));
 }
 
+// The opposite of an unsigned number is another number of the same sign.
+bool is_signed_result(const Match& match) { return is_signed(match.dtype()); }
+
 // x / 2^n = x * 2^-n exactly, if 2^-n is a normal number.
 Value* multiply_by_inverse(Graph& graph, const Match& match) {
   const auto divisor = number_everywhere(match.value("a"));
@@ -52,16 +55,14 @@ constexpr Rule kAlgebraRules[] = {
     {.name = "modulo_one", .from = "modulo(x, 1)", .to = "0", .when = is_integer_result},
     {.name = "remainder_one", .from = "remainder(x, 1)", .to = "0", .when = is_integer_result},
     {.name = "negate_twice", .from = "negate(negate(x))", .to = "x"},
-    {.name = "absolute_of_negated", .from = "absolute(negate(x))", .to = "absolute(x)"},
+    {.name = "absolute_of_negated",
+     .from = "absolute(negate(x))",
+     .to = "absolute(x)",
+     .when = is_signed_result},
     {.name = "power_zero", .from = "power(x, 0)", .to = "1"},
     {.name = "power_one", .from = "power(x, 1)", .to = "x"},
     {.name = "square", .from = "power(x, 2)", .to = "multiply(x, x)"},
     {.name = "cube", .from = "power(x, 3)", .to = "multiply(multiply(x, x), x)"},
-    {.name = "power_half", .from = "power(x, 0.5)", .to = "square_root(x)", .when = is_floating_result},
-    {.name = "power_minus_half",
-     .from = "power(x, -0.5)",
-     .to = "reciprocal_square_root(x)",
-     .when = is_floating_result},
     {.name = "power_minus_one", .from = "power(x, -1)", .to = "reciprocal(x)", .when = is_floating_result},
     {.name = "power_minus_two",
      .from = "power(x, -2)",
