@@ -27,8 +27,10 @@ class Noise(TorchDispatchMode):
     def __torch_dispatch__(
         self, function: Any, types: Any, args: tuple = (), kwargs: dict | None = None
     ) -> Any:
-        result = function(*args, **(kwargs or {}))
         schema = function._schema
+        if schema.name in _CENTERED:
+            args = (self.disturbed(args[0]), *args[1:])
+        result = function(*args, **(kwargs or {}))
         with torch.utils._python_dispatch._disable_current_modes():
             self.look(schema.name, args, result)
             if schema.name in _SUMS:
@@ -54,6 +56,13 @@ class Noise(TorchDispatchMode):
         for source in _becoming_integers(name, args, result):
             limit = 2.0**63 if result.dtype is torch.int64 else 2.0**31
             self.met_undefined |= not bool((source.double().abs() < limit).all())
+
+    def disturbed(self, value: torch.Tensor) -> torch.Tensor:
+        with torch.utils._python_dispatch._disable_current_modes():
+            copy = value.clone()
+        if copy.dtype in _NOISE:
+            self.disturb(copy)
+        return copy
 
     def disturb(self, value: torch.Tensor) -> None:
         noise = torch.rand(value.shape, generator=self.generator, dtype=torch.float64) * 2 - 1
@@ -98,6 +107,14 @@ def _cancels(function: Any, args: tuple, kwargs: dict, result: torch.Tensor) -> 
 _SUMS = {f"aten::{name}" for name in (
     "sum", "mean", "cumsum", "avg_pool1d", "avg_pool2d", "avg_pool3d",
     "adaptive_avg_pool1d", "_adaptive_avg_pool2d", "_adaptive_avg_pool3d",
+)}  # fmt: skip
+
+
+# They subtract a mean: of an element that equals it only roundings are left, to which noise of the result adds nothing. So
+# the operand is disturbed too.
+_CENTERED = {f"aten::{name}" for name in (
+    "native_layer_norm", "native_group_norm", "native_batch_norm", "_native_batch_norm_legit",
+    "_native_batch_norm_legit_no_training", "cudnn_batch_norm", "var", "std", "var_mean", "std_mean",
 )}  # fmt: skip
 
 

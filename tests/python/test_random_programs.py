@@ -84,6 +84,26 @@ def test_comparing_sees_differences_and_forgives_noise() -> None:
             compare("wrong", wrong, eager, noisy)
 
 
+@pytest.mark.parametrize(
+    "norm",
+    [
+        lambda x: torch.nn.functional.layer_norm(x, (4,)),
+        lambda x: torch.nn.functional.group_norm(x, 1),
+        lambda x: torch.nn.functional.instance_norm(x.unsqueeze(0)),
+        lambda x: x.std(1),
+    ],
+)
+def test_what_is_left_when_a_mean_is_subtracted_may_be_rounding(norm: Callable[..., torch.Tensor]) -> None:
+    rows = torch.full((2, 4), 3.0, dtype=torch.float64)
+    noisy = []
+    for seed in range(2):
+        with Noise(seed):
+            noisy.append(norm(rows.clone()))
+    compare("rounding", norm(rows) + 1e-15, norm(rows), noisy)
+    with pytest.raises(DifferenceError):
+        compare("more than rounding", norm(rows) + 1e-9, norm(rows), noisy)
+
+
 _INTEGERS = torch.zeros(2, 3, dtype=torch.int64)
 
 
