@@ -47,7 +47,7 @@ PanelProblem make_problem(std::span<const TensorType> operands, const TensorType
   problem.segments = geometry.segments();
   problem.count = geometry.count();
   problem.tile = convolution_tile(operands, attributes, features);
-  take_tactic(problem, tactic);
+  take_tactic(problem, tactic, features);
   problem.column_dim = 1;
   problem.extra_bytes = geometry.extra_bytes(problem.tile.rows);
   int rows = problem.tile.rows;

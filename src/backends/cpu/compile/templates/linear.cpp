@@ -57,7 +57,7 @@ TemplateKernel plan_linear(std::span<const TensorType> operands, const loops::Ke
   problem.columns = *operands[1].shape[0].constant();
   problem.count = *operands[1].shape[1].constant();
   problem.tile = linear_tile(operands, features_of(target));
-  take_tactic(problem, tactic);
+  take_tactic(problem, tactic, features_of(target));
   problem.epilogue = epilogue;
   problem.column_dim = operands[0].rank() - 1;
   problem.fill_rows = [depth = problem.count, rows = problem.tile.rows](const RowRequest& request) {

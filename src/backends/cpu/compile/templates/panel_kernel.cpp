@@ -95,8 +95,9 @@ class PanelKernel {
         problem_.tile.rows * row_bytes(problem_.tile.a, problem_.segments * problem_.count);
     llvm::Value* fits =
         builder_.CreateICmpSLE(scaffold_.times(tiles, tile_bytes), number(problem_.tactic.whole_rows_bytes));
-    llvm::Value* block = number(std::max<int64_t>(problem_.tactic.row_block_bytes / tile_bytes, 1));
-    return builder_.CreateSelect(fits, tiles, block);
+    const int64_t most = std::max<int64_t>(problem_.tactic.row_block_bytes / tile_bytes, 1);
+    llvm::Value* blocks = scaffold_.larger(scaffold_.ceil_divide(tiles, most), number(1));
+    return builder_.CreateSelect(fits, tiles, scaffold_.ceil_divide(tiles, blocks));
   }
 
   // Item order: blocks of rows, within a block panels, within a panel tiles.

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The loops around the microkernel for products with prepacked weights: linear and convolution.
 //
-//   for each block of rows of A                 (MC rows: PanelTactic)
+//   for each block of rows of A                 (about equal, of at most MC rows: PanelTactic)
 //     for each panel of NR columns of B         (prepacked by the init program: contiguous, K x NR)
 //       for each MR rows of the block           (one work item; threads take ranges of items)
 //         (B narrower than A, and more rows than a tile: convert the panel, unless the last item has)
@@ -56,8 +56,9 @@ struct PanelProblem {
 };
 
 // Before the functions of `problem` are made, which depend on the rows of its tile.
-inline void take_tactic(PanelProblem& problem, const PanelTactic& tactic) {
+inline void take_tactic(PanelProblem& problem, const PanelTactic& tactic, CpuFeatures features) {
   problem.tactic = tactic;
+  if (tactic.row_block_bytes == 0) problem.tactic.row_block_bytes = fits_second_level(features);
   if (tactic.rows > 0) problem.tile.rows = tactic.rows;
 }
 

@@ -23,9 +23,13 @@ struct Scaffold {
   llvm::Value* smaller(llvm::Value* a, llvm::Value* b) {
     return builder.CreateBinaryIntrinsic(llvm::Intrinsic::smin, a, b);
   }
-  llvm::Value* ceil_divide(llvm::Value* a, int64_t b) {
-    return builder.CreateUDiv(plus(a, b - 1), number(b));
+  llvm::Value* larger(llvm::Value* a, llvm::Value* b) {
+    return builder.CreateBinaryIntrinsic(llvm::Intrinsic::smax, a, b);
   }
+  llvm::Value* ceil_divide(llvm::Value* a, llvm::Value* b) {
+    return builder.CreateUDiv(builder.CreateNSWAdd(a, plus(b, -1)), b);
+  }
+  llvm::Value* ceil_divide(llvm::Value* a, int64_t b) { return ceil_divide(a, number(b)); }
   llvm::Value* byte_at(llvm::Value* pointer, llvm::Value* offset) {
     return builder.CreateGEP(builder.getInt8Ty(), pointer, offset);
   }
