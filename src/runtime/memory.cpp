@@ -44,13 +44,14 @@ std::shared_ptr<std::byte> allocate_memory(size_t bytes, const MemoryAllocator* 
   const bool large = bytes >= kHugePage;
   const size_t alignment = large ? kHugePage : kAlignment;
   const bool absurd = bytes > SIZE_MAX / 2;
-  void* memory = absurd ? nullptr : allocate_aligned(round_up(bytes == 0 ? 1 : bytes, alignment), alignment);
+  const size_t rounded = absurd ? 0 : round_up(bytes == 0 ? 1 : bytes, alignment);
+  void* memory = absurd ? nullptr : allocate_aligned(rounded, alignment);
   if (memory == nullptr) {
     throw DeviceError("INGOT-D301",
                       fmt::format("out of memory: the system cannot allocate {}", format_bytes(bytes)),
                       "use smaller shapes or free memory");
   }
-  if (large) prefer_huge_pages(memory, bytes);
+  if (large) prefer_huge_pages(memory, rounded);  // the last one too
   return {static_cast<std::byte*>(memory), [](std::byte* data) { release_aligned(data); }};
 }
 
