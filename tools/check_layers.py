@@ -40,6 +40,7 @@ LAYERS: dict[str, tuple[str, ...]] = {
     "importers/safetensors": ("importers/files", "types"),
     "importers/pt2": ("importers/files", "importers/aten/schema"),
     "importers/onnx": ("ops", "evaluate", "importers/aten/program", "importers/aten/imported.h"),
+    "exporters/onnx": ("ops", "engine"),
     "passes": ("ops", "evaluate", "passes/pass.h"),
     "partition": ("ops", "engine", "backends/backend.h"),
     "plan": ("ops", "engine", "backends/backend.h"),

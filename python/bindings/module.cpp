@@ -44,6 +44,7 @@ NB_MODULE(_core, module) {
   ingot::python::watch_forks();
   ingot::python::bind_engine(module);
   ingot::python::bind_builder(module);
+  ingot::python::bind_export(module);
   ingot::python::bind_runner(module);
   ingot::python::bind_cache_session(module);
   ingot::python::bind_file(module);

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from ingot.building import build
     from ingot.comparing import compare
     from ingot.cross_compiling import cross_compile_for_windows, load_cross_compiled_exported_program
+    from ingot.exporting import export_onnx
     from ingot.front import compile, report
     from ingot.inputs import Input
     from ingot.mutable import MutableModule
@@ -36,7 +37,7 @@ __version__: str = _core.version()
 set_threads = _core.set_threads
 get_threads = _core.get_threads
 
-# Name -> module that defines it; all except `build`, `onnx` and `refit_module_weights` import torch.
+# Name -> module that defines it; all except `build`, `export_onnx`, `onnx` and `refit_module_weights` import torch.
 _LAZY = {
     "bisect": "ingot.bisecting",
     "compare": "ingot.comparing",
@@ -52,6 +53,7 @@ _LAZY = {
     "save": "ingot.saving",
     "load": "ingot.saving",
     "dynamo": "ingot.dynamo",
+    "export_onnx": "ingot.exporting",
     "fx": "ingot.fx",
     "onnx": "ingot.onnx",
     "ts": "ingot.ts",
@@ -62,7 +64,7 @@ _LAZY = {
 __all__ = [
     "DeviceError", "Engine", "Error", "Input", "InternalError", "MutableModule", "Port", "Session", "UnsupportedError",
     "UserError", "bisect", "build", "cache_flush", "cache_stats", "compare", "compile", "cross_compile_for_windows", "dynamo",
-    "explain", "fx", "get_threads", "load", "load_cross_compiled_exported_program", "onnx", "profile", "quantize",
+    "explain", "export_onnx", "fx", "get_threads", "load", "load_cross_compiled_exported_program", "onnx", "profile", "quantize",
     "refit_module_weights", "report", "runtime", "save", "set_threads", "ts",
 ]  # fmt: skip
 

@@ -45,6 +45,12 @@ struct RunCommand {
   std::vector<std::string> weights;  // files that the engine's weights come from; empty: its own
   bool json = false;
 };
+struct ExportCommand {
+  std::string file, onnx;
+  std::string stage;                           // "": the default of the file's kind
+  std::map<std::string, std::string> options;  // of the compiler
+  bool json = false;
+};
 struct RefitCommand {
   std::string engine, output;
   std::vector<std::string> weights;
@@ -106,6 +112,7 @@ struct OptCommand {
 
 void build(const BuildCommand& command);
 void run(const RunCommand& command);
+void export_onnx(const ExportCommand& command);
 void refit(const RefitCommand& command);
 void sign(const SignCommand& command);
 void bench(const BenchCommand& command);

@@ -13,6 +13,7 @@
 #include <span>
 
 #include "cli/commands.h"
+#include "cli/export_options.h"
 #include "cli/shared_options.h"
 #include "cli/system.h"
 #include "cli/usage.h"
@@ -22,6 +23,7 @@ namespace {
 
 using ingot::cli::add_build_options;
 using ingot::cli::add_engine;
+using ingot::cli::add_export;
 using ingot::cli::add_input_options;
 using ingot::cli::add_inputs;
 using ingot::cli::add_run_options;
@@ -33,6 +35,7 @@ using ingot::cli::CacheCommand;
 using ingot::cli::CommandError;
 using ingot::cli::CompareCommand;
 using ingot::cli::DiffCommand;
+using ingot::cli::ExportCommand;
 using ingot::cli::InspectCommand;
 using ingot::cli::OptCommand;
 using ingot::cli::ProfileCommand;
@@ -321,6 +324,7 @@ int run_command(int argc, char** argv) {
   ProfileCommand profile_command;
   InspectCommand inspect_command, verify_command;
   DiffCommand diff_command;
+  ExportCommand export_command;
   OptCommand opt_command;
   CacheCommand cache_command;
   CompareCommand compare_command;
@@ -342,6 +346,7 @@ int run_command(int argc, char** argv) {
     add_file_command(app, "verify", "Check every byte of an engine", "engine file", verify_command)
         ->callback([&] { ingot::cli::verify(verify_command); });
     add_diff(app, diff_command);
+    add_export(app, export_command);
     add_compare(app, compare_command, status);
     add_bisect(app, bisect_command, status);
     add_opt(app, opt_command);

@@ -20,6 +20,7 @@ namespace {
 }  // namespace
 
 void build(const BuildCommand&) { fail_without_compiler(); }
+void export_onnx(const ExportCommand&) { fail_without_compiler(); }
 bool bisect(const BisectCommand&) { fail_without_compiler(); }
 void optimize(const OptCommand&) { fail_without_compiler(); }
 EngineHandle build_plain(const std::string&) { fail_without_compiler(); }

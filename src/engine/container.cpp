@@ -6,12 +6,12 @@
 
 #include <fmt/core.h>
 
+#include "engine/is_engine.h"
 #include "support/error.h"
 
 namespace ingot::core {
 namespace {
 
-constexpr std::string_view kMagic = "INGOTENG";
 constexpr size_t kChecksumOffset = 32;
 
 template <typename Number>
@@ -46,9 +46,7 @@ bool is_zero(Bytes bytes) {
 }
 
 void check_header(Bytes file, Checksums checksums) {
-  const std::string_view magic(reinterpret_cast<const char*>(file.data()),
-                               std::min(file.size(), kMagic.size()));
-  if (magic != kMagic)
+  if (!is_engine(file))
     refuse("INGOT-U200", "this is not an Ingot engine: section 'header' does not begin with INGOTENG");
   if (file.size() < kHeaderBytes) {
     refuse("INGOT-U202",
@@ -123,7 +121,7 @@ void check_section(Bytes file, const Section& section, Checksums checksums) {
 
 std::vector<std::byte> write_header(const std::vector<Section>& sections, uint64_t file_length) {
   std::vector<std::byte> header(kHeaderBytes);
-  std::memcpy(header.data(), kMagic.data(), kMagic.size());
+  std::memcpy(header.data(), kEngineMagic.data(), kEngineMagic.size());
   put(header, 8, kEngineFormatVersion);
   put(header, 12, static_cast<uint32_t>(kSectionCount));
   put(header, 16, file_length);

@@ -49,7 +49,7 @@ def test_command_line(tmp_path: Path) -> None:
     (tmp_path / "graph.ir").write_text(GRAPH)
     lines = block("sh", "ingot build").splitlines()
     commands = [command for line in lines for command in line.split("#")[0].split(";") if command.strip()]
-    assert len(commands) == 7
+    assert len(commands) == 8
     for command in commands:
         program, *arguments = shlex.split(command)
         assert program == "ingot"

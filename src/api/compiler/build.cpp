@@ -38,7 +38,6 @@ std::map<std::string, std::string> read_rows(const ingot_build_options& options)
   return rows;
 }
 
-// Rejects names of unknown backends and passes before any work is done.
 void check_weights_file(const CompileOptions& options) {
   if (options.weights_files.empty()) return;
   if (options.immutable_weights)
@@ -49,18 +48,6 @@ void check_weights_file(const CompileOptions& options) {
       throw UserError("INGOT-U335", "there is no file '" + file + "', which weights_file names",
                       "write it first: safetensors.torch.save_file(model.state_dict(), path)");
   }
-}
-
-CompileOptions checked_options(const ingot_build_options& options) {
-  std::map<std::string, std::string> rows = read_rows(options);
-  add_variables(rows);
-  CompileOptions parsed = parse_options(rows);
-  const Backend& backend = find_backend(backends(), parsed.target.backend);
-  parsed.target.device = backend.device(parsed.target.device);
-  check_server(parsed.cache);
-  check_weights_file(parsed);
-  const PassRunner checks_names(pipeline_for(backend, parsed.target), parsed.passes);
-  return parsed;
 }
 
 // The same of a program that is not imported yet.
@@ -291,6 +278,18 @@ void finish(Build& build, std::unique_ptr<ingot_engine> made, ingot_engine** eng
 }
 
 }  // namespace
+
+CompileOptions checked_options(const ingot_build_options& options) {
+  std::map<std::string, std::string> rows = read_rows(options);
+  add_variables(rows);
+  CompileOptions parsed = parse_options(rows);
+  const Backend& backend = find_backend(backends(), parsed.target.backend);
+  parsed.target.device = backend.device(parsed.target.device);
+  check_server(parsed.cache);
+  check_weights_file(parsed);
+  const PassRunner checks_names(pipeline_for(backend, parsed.target), parsed.passes);
+  return parsed;
+}
 
 ingot_build_options copy_of(const ingot_build_options* given) {
   if (given == nullptr) return {};

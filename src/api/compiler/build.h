@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "compiler/options.h"
 #include "importers/aten/imported.h"
 #include "importers/aten/program/aten_graph.h"
 #include "ingot/build.h"
@@ -38,6 +39,8 @@ void build(const aten::Program& program, const ingot_build_options* options, ing
 // The engine of a model that was read, not written to a file; `passes` receives those that ran.
 std::unique_ptr<ingot_engine> build(const Model& model, const ingot_build_options* options,
                                     std::vector<PassRunner::Timing>& passes);
+// The options of a build, checked before any work is done: their names and values, backend and passes.
+CompileOptions checked_options(const ingot_build_options& options);
 // The caller's struct as this library knows it; NULL: no options.
 ingot_build_options copy_of(const ingot_build_options* given);
 
