@@ -115,15 +115,20 @@ class GroupedKernel {
 
   void emit_tiles(const TileFunctions& tiles, llvm::Value* b, llvm::Value* stored, llvm::Value* panel,
                   llvm::Value* first, llvm::Value* last) {
+    llvm::Value* count = scaffold_.ceil_divide(builder_.CreateNSWSub(last, first), problem_.tile.rows);
+    llvm::Value* next =  // or the first one of the next group
+        scaffold_.byte_at(stored, number(problem_.steps() * problem_.tile.step_bytes()));
     emit_loop(builder_, first, last, problem_.tile.rows, [&](llvm::Value* row) {
       llvm::Value* rows = rows_from(row, last);
       fill_plain_rows({builder_, scaffold_.dims, scaffold_.buffers, row, rows, number(0), table(),
                        stored_type(builder_, problem_.tile.a), nullptr},
                       problem_.depth, 0, problem_.tile.rows);
       llvm::Value* tile = builder_.CreateUDiv(builder_.CreateNSWSub(row, first), number(problem_.tile.rows));
+      const PrefetchedShare share =
+          prefetched_by(scaffold_, problem_.tile, problem_.steps(), {tile, count, stored, next});
       tiles.call(builder_, rows,
                  {table(), number(0), number(1), number(problem_.steps()), b, scaffold_.scratch(0),
-                  prefetched_by(scaffold_, problem_.tile, problem_.steps(), tile, stored)});
+                  share.from, share.stride});
       emit_epilogue(row, rows, panel);
     });
   }

@@ -25,15 +25,16 @@ void convert_panel(Scaffold& scaffold, const TileShape& tile, int64_t steps, llv
   });
 }
 
-llvm::Value* prefetched_by(Scaffold& scaffold, const TileShape& tile, int64_t steps, llvm::Value* tile_index,
-                           llvm::Value* panel) {
+PrefetchedShare prefetched_by(Scaffold& scaffold, const TileShape& tile, int64_t steps,
+                              const PanelPass& pass) {
   Builder& builder = scaffold.builder;
-  const int64_t bytes = tile.step_bytes();
-  llvm::Value* next =
-      builder.CreateNSWAdd(scaffold.number(steps * bytes), scaffold.times(tile_index, steps * kCacheLine));
-  llvm::Value* fetches =
-      builder.CreateICmpSLT(scaffold.times(tile_index, kCacheLine), scaffold.number(bytes));
-  return scaffold.byte_at(panel, builder.CreateSelect(fetches, next, scaffold.number(0)));
+  llvm::Value* bytes = scaffold.number(tile.step_bytes());  // of the panel for each step
+  llvm::Value* stride =
+      scaffold.smaller(scaffold.ceil_divide(bytes, pass.tiles), scaffold.number(kCacheLine));
+  llvm::Value* before = builder.CreateNSWMul(pass.tile, stride);
+  llvm::Value* share = scaffold.byte_at(pass.next, scaffold.times(before, steps));
+  llvm::Value* fetches = builder.CreateICmpSLT(before, bytes);
+  return {builder.CreateSelect(fetches, share, pass.panel), stride};
 }
 
 }  // namespace ingot::core::cpu

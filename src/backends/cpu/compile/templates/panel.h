@@ -28,8 +28,16 @@ Layout panel_layout(std::span<const int> order, int columns, const TileShape& ti
 void convert_panel(Scaffold& scaffold, const TileShape& tile, int64_t steps, llvm::Value* from,
                    llvm::Value* to);
 
-// What a tile prefetches: the first ones on a panel fetch the next panel, one cache line per step.
-llvm::Value* prefetched_by(Scaffold& scaffold, const TileShape& tile, int64_t steps, llvm::Value* tile_index,
-                           llvm::Value* panel);
+// What a tile prefetches of the panel after its own: a share, so that memory is read at an even rate.
+struct PrefetchedShare {
+  llvm::Value *from, *stride;  // as TileCall::next
+};
+struct PanelPass {
+  llvm::Value *tile,
+      *tiles;  // the tile's index among those that pass over the panel now, and how many there are
+  llvm::Value *panel, *next;  // stored ones
+};
+PrefetchedShare prefetched_by(Scaffold& scaffold, const TileShape& tile, int64_t steps,
+                              const PanelPass& pass);
 
 }  // namespace ingot::core::cpu

@@ -102,7 +102,7 @@ class PanelKernel {
 
   // Item order: blocks of rows, within a block panels, within a panel tiles.
   struct Place {
-    llvm::Value *panel, *tile, *tile_in_block;
+    llvm::Value *panel, *tile, *tile_in_block, *tiles_in_block;
   };
   Place place_of(llvm::Value* item, llvm::Value* tiles, llvm::Value* block) {
     llvm::Value* items_a_block = scaffold_.times(block, panels_of(problem_));
@@ -110,12 +110,19 @@ class PanelKernel {
     llvm::Value* rest = builder_.CreateURem(item, items_a_block);
     llvm::Value* height = scaffold_.smaller(builder_.CreateNSWSub(tiles, first), block);
     llvm::Value* tile = builder_.CreateURem(rest, height);
-    return {builder_.CreateUDiv(rest, height), builder_.CreateNSWAdd(first, tile), tile};
+    return {builder_.CreateUDiv(rest, height), builder_.CreateNSWAdd(first, tile), tile, height};
   }
 
   llvm::Value* stored_panel(llvm::Value* panel) {
     return scaffold_.byte_at(scaffold_.buffers[1],
                              scaffold_.times(panel, steps_of(problem_) * problem_.tile.step_bytes()));
+  }
+
+  // After the last panel of a block of rows comes the first one.
+  llvm::Value* next_panel(llvm::Value* panel) {
+    llvm::Value* next = scaffold_.plus(panel, 1);
+    llvm::Value* is_last = builder_.CreateICmpEQ(next, number(panels_of(problem_)));
+    return stored_panel(builder_.CreateSelect(is_last, number(0), next));
   }
 
   // Unless the last item had the same one.
@@ -129,10 +136,13 @@ class PanelKernel {
 
   void multiply(const Place& place, const RowRequest& a, llvm::Value* all_rows) {
     llvm::Value* stored = stored_panel(place.panel);
+    const PrefetchedShare share =
+        prefetched_by(scaffold_, problem_.tile, steps_of(problem_),
+                      {place.tile_in_block, place.tiles_in_block, stored, next_panel(place.panel)});
     auto call = [&](const TileFunctions& tiles, llvm::Value* b) {
       tiles.call(builder_, a.rows,
                  {a.table, number(0), number(problem_.segments), number(count()), b, scaffold_.scratch(0),
-                  prefetched_by(scaffold_, problem_.tile, steps_of(problem_), place.tile_in_block, stored)});
+                  share.from, share.stride});
     };
     auto with_converted = [&] {
       convert(place.panel, stored);

@@ -121,7 +121,7 @@ struct TileBody {
   }
 
   void prefetch_next(const TileCall& call, llvm::Value* step) const {
-    llvm::Value* bytes = builder.CreateNSWMul(step, builder.getInt64(kCacheLine));
+    llvm::Value* bytes = builder.CreateNSWMul(step, call.next_stride);
     prefetch_line(builder.CreateGEP(builder.getInt8Ty(), call.next, bytes), 2);
   }
 
@@ -274,8 +274,8 @@ TileFunctions::TileFunctions(Code& code, TileShape shape, TileOperand operand, c
   llvm::Type* pointer = llvm::PointerType::get(context, 0);
   llvm::Type* number = llvm::Type::getInt64Ty(context);
   llvm::Type* nothing = llvm::Type::getVoidTy(context);
-  auto* type =
-      llvm::FunctionType::get(nothing, {pointer, number, number, number, pointer, pointer, pointer}, false);
+  auto* type = llvm::FunctionType::get(
+      nothing, {pointer, number, number, number, pointer, pointer, pointer, number}, false);
   for (int rows : row_counts_) {
     std::string name = "tile_" + std::to_string(rows) + "x" + std::to_string(shape.columns());
     llvm::Function* function = create_function(code, type, name);
@@ -285,7 +285,7 @@ TileFunctions::TileFunctions(Code& code, TileShape shape, TileOperand operand, c
     part.rows = rows;
     TileBody body{builder, part, shape.rows, operand, prefetch};
     body.emit({function->getArg(0), function->getArg(1), function->getArg(2), function->getArg(3),
-               function->getArg(4), function->getArg(5), function->getArg(6)},
+               function->getArg(4), function->getArg(5), function->getArg(6), function->getArg(7)},
               bounds);
     builder.CreateRetVoid();
     functions_.push_back(function);
@@ -296,7 +296,8 @@ void TileFunctions::call(Builder& builder, llvm::Value* rows, const TileCall& ca
   std::function<void(size_t)> choose = [&](size_t i) {
     auto invoke = [&] {
       builder.CreateCall(functions_[i], {call.a, call.stride, call.segments, call.count, call.b, call.sums,
-                                         call.next != nullptr ? call.next : call.b});
+                                         call.next != nullptr ? call.next : call.b,
+                                         call.next != nullptr ? call.next_stride : builder.getInt64(0)});
     };
     if (i + 1 == row_counts_.size()) return invoke();
     emit_if(builder, builder.CreateICmpSGT(rows, builder.getInt64(row_counts_[i + 1])), invoke,

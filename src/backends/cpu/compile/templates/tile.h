@@ -85,7 +85,9 @@ struct TileCall {
   llvm::Value* count;     // steps of a segment
   llvm::Value* b;         // [segments * count] rows of tile.step_bytes(), aligned to a vector
   llvm::Value* sums;      // [rows][tile.columns()], aligned to a vector: written
-  llvm::Value* next = nullptr;  // prefetched by tiles that are not streaming, one cache line per step
+  // What tiles that are not streaming prefetch: the line at `next` + step * `next_stride` bytes.
+  llvm::Value* next = nullptr;
+  llvm::Value* next_stride = nullptr;
 };
 
 // The microkernels of a module for one tile shape.
