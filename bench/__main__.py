@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """`python -m bench [MODEL ...]`: models at batch 1 by Ingot and its peers, interleaved; prints medians and ratios.
 
-Absolute times drift on a shared machine: only ratios of one run count. A ratio above 1 means that Ingot is faster.
+Absolute times drift on a shared machine: only ratios of one run count. A ratio above 1 means that Ingot is faster. With one thread,
+processor time is measured.
 """
 
 from __future__ import annotations
