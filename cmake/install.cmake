@@ -51,8 +51,14 @@ install(
   COMPONENT runtime
 )
 install(
-  DIRECTORY examples/c examples/cpp
+  DIRECTORY examples/c examples/cpp examples/libtorch
   DESTINATION ${CMAKE_INSTALL_DOCDIR}/examples
+  COMPONENT runtime
+)
+
+install( # its users build it, each with their version of torch
+  DIRECTORY libtorch
+  DESTINATION ${CMAKE_INSTALL_DATADIR}/ingot
   COMPONENT runtime
 )
 

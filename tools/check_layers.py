@@ -100,7 +100,7 @@ THIRD_PARTIES: dict[str, tuple[str, ...]] = {
 }
 
 # Trees outside of src/ that may use nothing but the public headers.
-PUBLIC_ONLY = ("include", "python", "examples", "bench")
+PUBLIC_ONLY = ("include", "python", "libtorch", "examples", "bench")
 # ... except benchmarks of single kernels.
 INSIDE = ("bench/kernels",)
 
