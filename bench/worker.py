@@ -63,7 +63,9 @@ def main() -> None:
         say({"error": f"{type(error).__name__}: {error}"})
         return
     say({"build_s": seconds, "rss_mb": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024})
-    clock = time.process_time if threads == 1 else time.perf_counter  # the former sees no other process's turns
+    clock = (
+        time.process_time if threads == 1 else time.perf_counter
+    )  # the former sees no other process's turns
     for line in sys.stdin:
         times = []
         for _ in range(int(line)):
