@@ -58,7 +58,7 @@ wheel: system ## wheels for Python 3.11, and for 3.12 and later, in dist/; tried
 	tools/build_wheels.sh
 	tools/test_wheels.sh
 
-windows: system ## the runtime, the program and the examples for Windows, built here: a zip in dist/ (docs/windows.md)
+windows: system ## for Windows, built here: the runtime, the program and the examples in a zip, and a wheel, in dist/ (docs/windows.md)
 	tools/build_windows.sh
 
 format: $(VENV)/.test ## corrects the format of all sources

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`python -m bench.calls`: the overhead of a call: relu of 4x8 floats, the ways interleaved in one process.
+"""`python -m bench.calls`: the overhead of a call: relu of 4x8 floats, the ways interleaved in one process. ctypes is what packages
+without the compiler call engines by.
 
 From C++ (the command-line program's `bench`, which calls the C++ API) the whole call counts, the operator's own time with it.
 """
@@ -14,9 +15,11 @@ import tempfile
 import time
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import ingot
 import torch
+from ingot import _ctypes
 
 ROUNDS = 40
 CALLS = 2000
@@ -27,7 +30,7 @@ class Relu(torch.nn.Module):
         return torch.relu(x)
 
 
-def call_us(function: Callable[[torch.Tensor], object], x: torch.Tensor) -> float:
+def call_us(function: Callable[[Any], object], x: Any) -> float:
     start = time.perf_counter()
     for _ in range(CALLS):
         function(x)
@@ -43,12 +46,20 @@ def find_program() -> Path | None:
 def main() -> None:
     x = torch.randn(4, 8)
     module = ingot.compile(Relu().eval(), inputs=[x])
-    ways = {"torch.relu": torch.relu, "module": module, "Engine.__call__": module.engine}
+    by_ctypes = ingot.Engine(_ctypes.Engine.load_memory(module.engine.to_bytes()))
+    ways: dict[str, tuple[Callable[[Any], object], Any]] = {
+        "torch.relu": (torch.relu, x),
+        "module": (module, x),
+        "Engine.__call__": (module.engine, x),
+        "ctypes": (by_ctypes, x),
+        "Engine, numpy": (module.engine, x.numpy()),
+        "ctypes, numpy": (by_ctypes, x.numpy()),
+    }
     times: dict[str, list[float]] = {name: [] for name in ways}
     with torch.no_grad():
         for _ in range(ROUNDS):
-            for name, way in ways.items():
-                times[name].append(call_us(way, x))
+            for name, (way, argument) in ways.items():
+                times[name].append(call_us(way, argument))
     own = statistics.median(times["torch.relu"])
     for name, taken in times.items():
         median = statistics.median(taken)

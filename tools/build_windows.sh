@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# Builds the runtime for Windows and packs it: dist/ingot-VERSION-windows-x86-64.zip.
+# Builds the runtime for Windows and packs it, as dist/ingot-VERSION-windows-x86-64.zip for programs, and as
+# dist/ingot-VERSION-py3-none-win_amd64.whl for Python.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 export CCACHE_BASEDIR=$PWD CCACHE_NOHASHDIR=1  # objects of another checkout are found
@@ -23,4 +24,6 @@ for file in "build/$name"/bin/*; do
 done
 mkdir -p dist
 (cd build && cmake -E tar cf "../dist/$name.zip" --format=zip "$name")
+tools/build_runtime_wheel.sh "build/$name/bin/ingot_runtime.dll" win_amd64 dist build/windows-libraries/licences >>build/windows.log
+echo "dist/ingot-$version-py3-none-win_amd64.whl: $(stat -c %s "dist/ingot-$version-py3-none-win_amd64.whl") bytes"
 echo "dist/$name.zip: $(stat -c %s "dist/$name.zip") bytes"

@@ -281,6 +281,14 @@ typedef struct ingot_run_options {
  * overruns by at most one step; the first run of an engine also waits for the verification of its weights. */
 INGOT_API ingot_status* ingot_context_run_with(ingot_context* context, size_t count, const char* const* names,
                                                const ingot_tensor* inputs, const ingot_run_options* options);
+/* The same into memory of the library, for callers that cannot be called back safely during a run. `outputs`
+ * has ingot_engine_output_count elements; each receives a dense tensor in host memory, aligned to 64 bytes,
+ * which the caller frees, in any order, also after the context and the engine. `options` may be NULL; its
+ * `allocate` is NULL and its outputs_on_device 0 (INGOT-U002). After a failure all elements are NULL. */
+INGOT_API ingot_status* ingot_context_run_owned(ingot_context* context, size_t count,
+                                                const char* const* names, const ingot_tensor* inputs,
+                                                const ingot_run_options* options, ingot_tensor** outputs);
+INGOT_API void ingot_tensor_free(ingot_tensor* tensor); /* of ingot_context_run_owned, and of no other */
 /* Waits for everything that runs have enqueued; reports an index out of range in a kernel on the device,
  * unless the next run does (INGOT-U310). */
 INGOT_API ingot_status* ingot_context_synchronize(ingot_context* context);

@@ -14,7 +14,8 @@ from __future__ import annotations
 import importlib
 from typing import TYPE_CHECKING, Any
 
-from ingot import _core
+from ingot.binding import HAS_COMPILER as _HAS_COMPILER
+from ingot.binding import core as _core  # before the others, which take it from here
 from ingot.engine import Engine, Port
 from ingot.errors import DeviceError, Error, InternalError, UnsupportedError, UserError
 from ingot.session import Session, cache_flush, cache_stats
@@ -61,6 +62,9 @@ _LAZY = {
     "runtime": "ingot.runtime",
 }
 
+# Those that raise UserError INGOT-U038 when they are called, with or without torch, in a package without the compiler.
+_COMPILING = {"bisect", "build", "compile", "cross_compile_for_windows"}
+
 __all__ = [
     "DeviceError", "Engine", "Error", "Input", "InternalError", "MutableModule", "Port", "Session", "UnsupportedError",
     "UserError", "bisect", "build", "cache_flush", "cache_stats", "compare", "compile", "cross_compile_for_windows", "dynamo",
@@ -81,8 +85,11 @@ def __dir__() -> list[str]:
 def __getattr__(name: str) -> Any:
     if name not in _LAZY:
         raise AttributeError(f"module 'ingot' has no attribute {name!r}")
-    module = importlib.import_module(_LAZY[name])
-    found = module if _LAZY[name] == f"ingot.{name}" else getattr(module, name)
+    if name in _COMPILING and not _HAS_COMPILER:
+        found = _core.fail_without_compiler
+    else:
+        module = importlib.import_module(_LAZY[name])
+        found = module if _LAZY[name] == f"ingot.{name}" else getattr(module, name)
     globals()[name] = found
     return found
 

@@ -6,6 +6,7 @@ from __future__ import annotations
 import copy
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from types import SimpleNamespace
 from typing import Any
 
 import torch
@@ -127,9 +128,17 @@ def _named(given: Input, names: Mapping[str, str]) -> Input:
     return replace(given, name=name) if name else replace(given, kind=InputRole.CONSTANT)
 
 
+class _Sizes(Capture):
+    """Collects the ranges of sizes, without a builder: packages without the compiler have none."""
+
+    def __init__(self) -> None:
+        self.ranges = {}
+        self.builder = SimpleNamespace(symbol=lambda *declaration: None)
+
+
 def _conditions(graph: GraphModule, inputs: Sequence[Input]) -> Conditions:
     """The sizes and dtypes that the program accepts."""
-    capture = Capture("")
+    capture = _Sizes()
     for node in [node for node in graph.graph.nodes if node.op == "placeholder"]:
         for size in getattr(node.meta.get("val"), "shape", ()):
             capture.dim(size)

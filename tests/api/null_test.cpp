@@ -45,6 +45,7 @@ TEST(Null, IsRefusedByWhatFails) {
       ingot_context_create_with(nullptr, nullptr, nullptr),
       ingot_context_run_with(nullptr, 0, nullptr, nullptr, nullptr),
       ingot_context_run(nullptr, 0, nullptr, FloatOutputs::allocate, nullptr),
+      ingot_context_run_owned(nullptr, 0, nullptr, nullptr, nullptr, nullptr),
       ingot_context_output_shapes(nullptr, 0, nullptr, nullptr, 0, &length),
       ingot_context_bind_state(nullptr, 0, nullptr),
       ingot_context_reset_states(nullptr),
@@ -77,6 +78,7 @@ TEST(Null, IsNothingToCountOrFree) {
   EXPECT_EQ(ingot_engine_state_input(nullptr, 0), -1);
   ingot_engine_free(nullptr);
   ingot_context_free(nullptr);
+  ingot_tensor_free(nullptr);
   ingot_builder_free(nullptr);
   ingot_file_free(nullptr);
   EXPECT_EQ(ingot_engine_input_is_updated(nullptr, 0), 0);

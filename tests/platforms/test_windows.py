@@ -250,6 +250,15 @@ def test_examples(windows: Windows, model: Path) -> None:
     assert of_cpp.startswith("output_0: [ 1 7 ]")
 
 
+def test_outputs_in_memory_of_the_library(windows: Windows, model: Path) -> None:
+    """The calls that Python makes there."""
+    program = windows.compile(Path("owned.exe"), ROOT / "tests/platforms/driver/run_owned.c")
+    want = np.asarray(ingot.Engine.load(model / "model.ingot")(np.ones((5, 24), np.float32)))
+    assert (
+        windows.run(program, model / "model.ingot").strip() == f"2 5 7 {int(want[0, 0].view(np.uint32)):08x}"
+    )
+
+
 def test_the_zip_is_whole(windows: Windows) -> None:
     for name in [
         "bin/ingot_runtime.dll",

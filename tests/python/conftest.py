@@ -4,8 +4,21 @@ from typing import Any
 
 import ingot
 import pytest
+import torch
+from bindings import call_engines_by_ctypes
 from ingot import refusals
 from ingot.settings import Settings
+
+
+@pytest.fixture(scope="module", params=["extension", "ctypes"])
+def binding(request: pytest.FixtureRequest) -> Iterator[str]:
+    """Engines are built by the extension; they are opened and called by it, or by ctypes as in packages without the compiler."""
+    torch.compiler.reset()  # torch would find what it compiled by the other one
+    patch = pytest.MonkeyPatch()
+    if request.param == "ctypes":
+        call_engines_by_ctypes(patch)
+    yield request.param
+    patch.undo()
 
 
 @pytest.fixture(scope="session", autouse=True)

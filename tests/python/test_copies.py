@@ -14,6 +14,8 @@ import torch
 from ingot.torch_backend import backend
 from small_models import Counter, SingularValues, mlp
 
+pytestmark = pytest.mark.usefixtures("binding")
+
 
 @pytest.fixture(autouse=True)
 def _no_grad() -> Iterator[None]:

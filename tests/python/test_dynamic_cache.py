@@ -7,6 +7,8 @@ import torch
 from torch import nn
 from transformers import DynamicCache, GPT2Config, GPT2LMHeadModel, LlamaConfig, LlamaForCausalLM
 
+pytestmark = pytest.mark.usefixtures("binding")
+
 
 def small_llama():
     return LlamaForCausalLM(

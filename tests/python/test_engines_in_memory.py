@@ -22,6 +22,8 @@ from errors.inputs import INGOT
 from small_models import SingularValues, mlp
 from torch import nn
 
+pytestmark = pytest.mark.usefixtures("binding")
+
 METADATA = {"commit": "1a2b3c", "empty": "", "größe": "7 µs"}
 
 
@@ -37,7 +39,7 @@ class Returns(nn.Module):
 
 
 @pytest.fixture(scope="module")
-def engine() -> ingot.Engine:
+def engine(binding: str) -> ingot.Engine:
     with torch.no_grad():
         return ingot.compile(mlp(), inputs=[torch.randn(3, 8)], metadata=METADATA).engine
 

@@ -13,6 +13,8 @@ import numpy as np
 import pytest
 import torch
 
+pytestmark = pytest.mark.usefixtures("binding")
+
 LONGEST = 60  # seconds that a child may take
 
 

@@ -8,6 +8,8 @@ import pytest
 import torch
 from torch import nn
 
+pytestmark = pytest.mark.usefixtures("binding")
+
 DTYPES = (torch.float64, torch.float16, torch.float32, torch.int64, torch.int32, torch.bool)
 
 

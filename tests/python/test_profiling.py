@@ -11,6 +11,8 @@ import pytest
 import torch
 from ingot.profiling import StepTime
 
+pytestmark = pytest.mark.usefixtures("binding")
+
 INGOT = Path(sys.executable).with_name("ingot")
 
 

@@ -6,6 +6,8 @@ import numpy as np
 import pytest
 import torch
 
+pytestmark = pytest.mark.usefixtures("binding")
+
 
 class Add(torch.nn.Module):
     def forward(self, cache, x):
@@ -14,7 +16,7 @@ class Add(torch.nn.Module):
 
 
 @pytest.fixture(scope="module")
-def module():
+def module(binding):
     return ingot.compile(Add(), inputs=[torch.zeros(64), torch.ones(64)])
 
 
