@@ -133,14 +133,15 @@ INGOT_API ingot_status* ingot_bisect_pt2(const char* path, const ingot_build_opt
  * (why it is slow in an engine), "precision"}], "torch_ms", "engine_ms"}], "breaks": [texts]}. What is not
  * known is null or left out. INGOT-U039 if it is anything else. */
 INGOT_API ingot_status* ingot_report_page(const char* json, ingot_text** html);
-/* An ONNX model (the bytes of its file) that shows an engine's programs step by step, for viewers such as
- * Netron: docs/onnx.md. Its operators are Ingot's, so no runtime of ONNX runs it. Equal engines give equal
- * bytes. */
-INGOT_API ingot_status* ingot_engine_export_onnx(const ingot_engine* engine, ingot_text** onnx);
-/* The same of a file. `stage` (may be NULL) of an engine file is "steps", and it takes no options; of a model
- * of any kind "imported", its graph before all passes, or "optimized", its graph after the passes of a build
- * with these options (may be NULL), of which `progress` and what follows it has no effect. INGOT-U002 for
- * other stages. */
+/* An ONNX model (the bytes of its file) that shows an engine in viewers such as Netron: docs/onnx.md. Its
+ * operators are Ingot's, so no runtime of ONNX runs it. `stage` (may be NULL): "steps", what the engine runs,
+ * or "imported", the graph that it was built from, as its key has it: without names of nodes and weights.
+ * Equal engines give equal bytes. */
+INGOT_API ingot_status* ingot_engine_export_onnx(const ingot_engine* engine, const char* stage,
+                                                 ingot_text** onnx);
+/* The same of an engine file, which takes no options; or of a model of any kind: "imported", its graph before
+ * all passes, or "optimized" (if `stage` is NULL), its graph after the passes of a build with these options
+ * (may be NULL), of which `progress` and what follows it has no effect. INGOT-U002 for other stages. */
 INGOT_API ingot_status* ingot_export_onnx(const char* path, const char* stage,
                                           const ingot_build_options* options, ingot_text** onnx);
 /* The program of a .pt2 file, or of a model file of any kind, as text. */

@@ -20,9 +20,9 @@ nb::bytes take_bytes(ingot_text* text) {
   return bytes;
 }
 
-nb::bytes export_engine(const Session& session) {
+nb::bytes export_engine(const Session& session, const std::string& stage) {
   ingot_text* onnx = nullptr;
-  check(ingot_engine_export_onnx(session.engine(), &onnx));
+  check(ingot_engine_export_onnx(session.engine(), stage.c_str(), &onnx));
   return take_bytes(onnx);
 }
 
@@ -49,7 +49,7 @@ nb::bytes export_file(const std::string& path, const std::string& stage, const n
 }  // namespace
 
 void bind_export(nb::module_& module) {
-  module.def("export_engine", &export_engine, nb::arg("engine"));
+  module.def("export_engine", &export_engine, nb::arg("engine"), nb::arg("stage"));
   module.def("export_file", &export_file, nb::arg("path"), nb::arg("stage"), nb::arg("options"));
 }
 

@@ -22,7 +22,8 @@ def export_onnx(
     engine: which one, of a model with several between which torch runs parts: their numbers count the engines in the order of
     `ingot.report(source)`.
     stage: of a model file "imported" or "optimized" (by default), its graph before or after the passes of a build with these
-    options; of everything else "steps", what the engine runs.
+    options; of everything else "steps" (by default), what the engine runs, or "imported", the graph that it was built from, without
+    the names of nodes and weights.
     Raises UserError for other stages, and for options of what is built already.
     """
     export = _file if isinstance(source, (str, os.PathLike)) else _built
@@ -44,14 +45,13 @@ def _file(source: str | os.PathLike[str], stage: str, engine: int | None, option
 
 def _built(source: Any, stage: str, engine: int | None, options: dict[str, Any]) -> bytes:
     engines = _engines_of(source)
-    if options or stage not in ("", "steps"):
-        what = f'the option "{next(iter(options))}"' if options else f'the stage "{stage}"'
+    if options:
         raise UserError(
-            f"{what} is for model files: a {type(source).__name__} is built already",
+            f'the option "{next(iter(options))}" is for model files: this {type(source).__name__} is built already',
             code="INGOT-U002",
             advice="leave it out, or pass the path of the model",
         )
-    return _core.export_engine(_chosen(engines, engine))
+    return _core.export_engine(_chosen(engines, engine), stage)
 
 
 def _engines_of(source: Any) -> list[Any]:

@@ -7,7 +7,9 @@
 
 #include "cli/commands.h"
 #include "cli/interrupt.h"
+#include "cli/output_file.h"
 #include "cli/progress.h"
+#include "cli/report_page.h"
 #include "cli/session.h"
 #include "cli/step_times.h"
 
@@ -18,10 +20,21 @@ double percentile(const std::vector<double>& sorted, double part) {
   return sorted[static_cast<size_t>(part * static_cast<double>(sorted.size() - 1))];
 }
 
+// Into `json`, if it is to have them, and the page.
+void write_step_times(Session& session, const BenchCommand& command, nlohmann::json& json) {
+  nlohmann::json profile = measure_steps(session, command.seconds);
+  profile["engine"] = command.run.engine;
+  if (!command.report.empty())
+    write_report_page(command.report,
+                      {{"inspect", nlohmann::json::parse(session.inspect())}, {"profile", profile}});
+  if (command.profile) json["profile"] = std::move(profile);
+}
+
 }  // namespace
 
 void bench(const BenchCommand& command) {
   using Clock = std::chrono::steady_clock;
+  if (!command.report.empty()) check_output_path(command.report);
   Session session(command.run);
   catch_interrupts();
   for (int i = 0; i < command.warmup; ++i) session.run();
@@ -44,7 +57,7 @@ void bench(const BenchCommand& command) {
                          {"shapes", session.chosen_shapes()}, {"threads", ingot_get_threads()},
                          {"min_ms", times.front()},           {"median_ms", percentile(times, 0.5)},
                          {"p90_ms", percentile(times, 0.9)},  {"p99_ms", percentile(times, 0.99)}};
-  if (command.profile) json["profile"] = measure_steps(session, command.seconds);
+  if (command.profile || !command.report.empty()) write_step_times(session, command, json);
   if (command.run.json) {
     fmt::print("{}\n", json.dump(2));
   } else {

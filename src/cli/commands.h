@@ -66,11 +66,11 @@ struct BenchCommand {
   int warmup = 5;
   bool profile = false;  // time steps too
   size_t top = 20;       // number of steps to print
+  std::string report;    // HTML file to write, with the times of steps; "": none
 };
 struct ProfileCommand {
   BenchCommand bench;
-  std::string trace;   // file for Chrome trace events; "": none
-  std::string report;  // HTML file; "": none
+  std::string trace;  // file for Chrome trace events; "": none
 };
 struct InspectCommand {
   std::string file;

@@ -14,8 +14,9 @@ void add_export(CLI::App& app, ExportCommand& command) {
       ->type_name("FILE")
       ->required();
   sub->add_option("--stage", command.stage,
-                  "of a model: its graph as imported, or optimized by the passes of a build with the options "
-                  "below; of an engine: its steps (default: optimized, steps)")
+                  "imported: the graph before all passes, of an engine without names; optimized: the graph "
+                  "of a model after the passes of a build with the options below (default of models); steps: "
+                  "what an engine runs (default of engines)")
       ->type_name("imported|optimized|steps");
   sub->add_flag("--json", command.json, "print JSON");
   add_build_options(*sub, command.options);

@@ -127,12 +127,19 @@ void add_top(CLI::App& app, BenchCommand& command, const char* summary) {
   app.add_option("--top", command.top, summary)->type_name("number")->capture_default_str();
 }
 
+void add_times_report(CLI::App& app, BenchCommand& command) {
+  app.add_option("--report", command.report,
+                 "write a page about the engine, with the time of each step: report.html")
+      ->type_name("FILE");
+}
+
 void add_bench(CLI::App& app, BenchCommand& command) {
   CLI::App* bench = app.add_subcommand("bench", "Time an engine");
   add_run_options(*bench, command.run);
   add_timing_options(*bench, command);
   bench->add_flag("--profile", command.profile, "time each step too, in separate runs");
   add_top(*bench, command, "slowest steps to print with --profile");
+  add_times_report(*bench, command);
   bench->callback([&command] { ingot::cli::bench(command); });
 }
 
@@ -145,9 +152,7 @@ void add_profile(CLI::App& app, ProfileCommand& command) {
       ->add_option("--trace", command.trace,
                    "write the last run for chrome://tracing or Perfetto: trace.json")
       ->type_name("FILE");
-  profile
-      ->add_option("--report", command.report, "write a page about the engine, with these times: report.html")
-      ->type_name("FILE");
+  add_times_report(*profile, command.bench);
   profile->callback([&command] { ingot::cli::profile(command); });
 }
 

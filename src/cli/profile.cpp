@@ -37,7 +37,7 @@ void write_trace(const nlohmann::json& json, const std::string& path) {
 }  // namespace
 
 void profile(const ProfileCommand& command) {
-  for (const std::string& path : {command.trace, command.report}) {
+  for (const std::string& path : {command.trace, command.bench.report}) {
     if (!path.empty()) check_output_path(path);
   }
   Session session(command.bench.run);
@@ -46,8 +46,8 @@ void profile(const ProfileCommand& command) {
   nlohmann::json json = measure_steps(session, command.bench.seconds);
   json["engine"] = command.bench.run.engine;
   if (!command.trace.empty()) write_trace(json, command.trace);
-  if (!command.report.empty())
-    write_report_page(command.report,
+  if (!command.bench.report.empty())
+    write_report_page(command.bench.report,
                       {{"inspect", nlohmann::json::parse(session.inspect())}, {"profile", json}});
   if (command.bench.run.json) {
     fmt::print("{}\n", json.dump(2));

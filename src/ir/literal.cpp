@@ -89,15 +89,41 @@ std::vector<int64_t> parse_shape(Scanner& scanner) {
 
 std::vector<std::string_view> parse_elements(Scanner& scanner) {
   std::vector<std::string_view> elements;
-  scanner.expect("(");
-  if (scanner.accept("sha256:"))
-    scanner.fail("the values of this constant were left out when it was printed");
   if (scanner.accept(")")) return elements;
   do {
     elements.push_back(scanner.raw_until(",)"));
   } while (scanner.accept(","));
   scanner.expect(")");
   return elements;
+}
+
+// What both forms begin with: the dtype, and the shape up to the bracket of the values.
+Tensor parse_literal_type(Scanner& scanner) {
+  const auto dtype = parse_dtype(scanner.word());
+  if (!dtype) scanner.fail("expected a dtype of a constant");
+  std::vector<int64_t> shape = parse_shape(scanner);
+  scanner.expect("(");
+  return {.data = nullptr, .dtype = *dtype, .shape = std::move(shape)};
+}
+
+Tensor parse_values(Scanner& scanner, Tensor type) {
+  if (is_complex(type.dtype)) scanner.fail("constants of complex dtypes are printed without their values");
+  const size_t place = scanner.position() - 1;  // of the bracket
+  const std::vector<std::string_view> elements = parse_elements(scanner);
+  const int64_t count = static_cast<int64_t>(elements.size());
+  if (bounded_elements(type.shape, count) != count) {
+    scanner.fail(place, fmt::format("{} values do not fill the shape of the constant", count));
+  }
+  const Tensor tensor = make_tensor(type.dtype, std::move(type.shape));
+  const TensorView view = tensor.view();
+  auto element = elements.begin();
+  for_each_index(tensor, [&](std::span<const int64_t> index) {
+    if (!write_element(view, index, *element)) {
+      scanner.fail(place, fmt::format("'{}' is not a value of {}", *element, name(type.dtype)));
+    }
+    ++element;
+  });
+  return tensor;
 }
 
 }  // namespace
@@ -121,25 +147,18 @@ std::string print_literal(const Tensor& tensor) {
 }
 
 Tensor parse_literal(Scanner& scanner) {
-  const auto dtype = parse_dtype(scanner.word());
-  if (!dtype || is_complex(*dtype)) scanner.fail("expected a dtype of a constant");
-  std::vector<int64_t> shape = parse_shape(scanner);
-  const size_t place = scanner.position();
-  const std::vector<std::string_view> elements = parse_elements(scanner);
-  const int64_t count = static_cast<int64_t>(elements.size());
-  if (bounded_elements(shape, count) != count) {
-    scanner.fail(place, fmt::format("{} values do not fill the shape of the constant", count));
-  }
-  const Tensor tensor = make_tensor(*dtype, std::move(shape));
-  const TensorView view = tensor.view();
-  auto element = elements.begin();
-  for_each_index(tensor, [&](std::span<const int64_t> index) {
-    if (!write_element(view, index, *element)) {
-      scanner.fail(place, fmt::format("'{}' is not a value of {}", *element, name(*dtype)));
-    }
-    ++element;
-  });
-  return tensor;
+  Tensor type = parse_literal_type(scanner);
+  if (scanner.accept("sha256:"))
+    scanner.fail("the values of this constant were left out when it was printed");
+  return parse_values(scanner, std::move(type));
+}
+
+Tensor parse_literal_or_digest(Scanner& scanner) {
+  Tensor type = parse_literal_type(scanner);
+  if (!scanner.accept("sha256:")) return parse_values(scanner, std::move(type));
+  scanner.raw_until(")");
+  scanner.expect(")");
+  return type;
 }
 
 }  // namespace ingot::core

@@ -10,6 +10,7 @@
 namespace ingot::core {
 
 std::string print_literal(const Tensor& tensor);
-Tensor parse_literal(Scanner& scanner);  // rejects digests: they do not contain the values
+Tensor parse_literal(Scanner& scanner);            // rejects digests: they do not contain the values
+Tensor parse_literal_or_digest(Scanner& scanner);  // of a digest a tensor without data
 
 }  // namespace ingot::core

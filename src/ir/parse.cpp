@@ -7,6 +7,7 @@
 #include "ir/constant.h"
 #include "ir/literal.h"
 #include "ir/node_rules.h"
+#include "ir/parse_without_values.h"
 #include "ir/storage_rules.h"
 #include "ir/text.h"
 #include "types/parse_type.h"
@@ -36,7 +37,8 @@ struct NodeText {
 
 class Parser {
  public:
-  Parser(std::string_view text, const FindOp& find_op) : scanner_(text), find_op_(find_op) {}
+  Parser(std::string_view text, const FindOp& find_op, Tensor (*read_literal)(Scanner&))
+      : scanner_(text), find_op_(find_op), read_literal_(read_literal) {}
 
   Graph parse() {
     Graph graph = parse_graph(1);
@@ -171,7 +173,7 @@ class Parser {
     const std::string name(scanner_.word());
     scanner_.expect("=");
     if (node.op == &ops::constant && name == "value") {
-      node.literal = std::make_shared<Tensor>(parse_literal(scanner_));
+      node.literal = std::make_shared<Tensor>(read_literal_(scanner_));
       return;
     }
     const auto names = node.op->attributes.names();
@@ -264,11 +266,18 @@ class Parser {
 
   Scanner scanner_;
   const FindOp& find_op_;
+  Tensor (*read_literal_)(Scanner&);
   SymbolTable* symbols_ = nullptr;  // of the outermost graph
 };
 
 }  // namespace
 
-Graph parse_graph(std::string_view text, const FindOp& find_op) { return Parser(text, find_op).parse(); }
+Graph parse_graph(std::string_view text, const FindOp& find_op) {
+  return Parser(text, find_op, &parse_literal).parse();
+}
+
+Graph parse_without_values(std::string_view text, const FindOp& find_op) {
+  return Parser(text, find_op, &parse_literal_or_digest).parse();
+}
 
 }  // namespace ingot::core

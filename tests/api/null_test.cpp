@@ -27,7 +27,7 @@ TEST(Null, IsRefusedByWhatFails) {
       ingot_engine_save_memory(nullptr, &text),
       ingot_verify_file(nullptr),
       ingot_engine_inspect(nullptr, &text),
-      ingot_engine_export_onnx(nullptr, &text),
+      ingot_engine_export_onnx(nullptr, nullptr, &text),
       ingot_export_onnx(nullptr, nullptr, nullptr, &text),
       ingot_export_onnx("model.ingot", nullptr, nullptr, nullptr),
       ingot_inspect_file(nullptr, &text),

@@ -4,6 +4,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "ir/parse_without_values.h"
 #include "ir/verify.h"
 #include "support/error.h"
 #include "tests/ir/example_ops.h"
@@ -110,6 +111,21 @@ TEST(Text, CanonicalTextDependsOnNoNames) {
             "graph g0(%0: f32[2]) {\n  %1, %2 = halves(%0) : f32[2], f32[2]\n  return %2, %0\n}\n");
   EXPECT_EQ(to_string(parse(to_string(a, {.canonical = true})), {.canonical = true}),
             to_string(a, {.canonical = true}));
+}
+
+TEST(Text, DigestsCanBeReadAsConstantsWithoutValues) {
+  Graph graph;
+  graph.outputs.push_back(graph.add_constant(make_tensor(DType::kF32, {33})));
+  graph.outputs.push_back(graph.add_constant(make_tensor(DType::kF32, {2})));
+  const Graph read = parse_without_values(to_string(graph), &example::find_op);
+  EXPECT_EQ(to_string(read.outputs[0]->type), "f32[33]");
+  EXPECT_EQ(read.outputs[0]->producer->literal->data, nullptr);
+  EXPECT_NE(read.outputs[1]->producer->literal->data, nullptr);
+  const std::string huge =
+      "graph g() { %c = constant() {value=c64[4611686018427387904,8](sha256:0)} return %c }";
+  EXPECT_EQ(parse_without_values(huge, &example::find_op).outputs[0]->type.dtype, DType::kC64);
+  EXPECT_ANY_THROW(
+      parse_without_values("graph g() { %c = constant() {value=f32[33](sha256:", &example::find_op));
 }
 
 TEST(Text, LargeConstantsArePrintedAsDigests) {

@@ -55,26 +55,37 @@ def any_symbols(dims: str) -> str:
 
 
 @pytest.mark.parametrize("name", ["pair", "image", "mutation", "weights", "arguments", "control"])
-def test_types_of_the_imported_graph_are_those_of_the_ir(name, tmp_path) -> None:
-    key = json.loads(subprocess.check_output([INGOT, "inspect", "--json", engine_of(name, tmp_path)]))["key"]
-    expected = ir_types(key)
+@pytest.mark.parametrize("is_engine", [False, True])
+def test_types_of_the_imported_graph_are_those_of_the_ir(name, is_engine, tmp_path) -> None:
+    path = engine_of(name, tmp_path)
+    key = json.loads(subprocess.check_output([INGOT, "inspect", "--json", path]))["key"]
     own = {number: dtype for dtype, number in DTYPES.items()}
     found: Counts = Counts()
-    model = exported(DATA / f"{name}.pt2", tmp_path, stage="imported")
+    model = exported(path if is_engine else DATA / f"{name}.pt2", tmp_path, stage="imported")
+    without = ("Constant", "output", "branch", "loop")  # the text has the types of the latter on other lines
     for container in containers(model):
         known = types(container)
-        for node in container.node:
-            if node.op_type in (
-                "Constant",
-                "output",
-                "branch",
-                "loop",
-            ):  # the text has types of the latter behind graphs
-                continue
+        for node in (node for node in container.node if node.op_type not in without):
             for dtype, dims in (known[output] for output in node.output):
                 found[node.op_type, own[dtype], any_symbols(",".join(map(str, dims)))] += 1
     assert sum(found.values()) > 1
-    assert found == expected
+    assert found == ir_types(key)
+
+
+def test_an_engine_keeps_the_graph_that_it_was_built_from(tmp_path) -> None:
+    path = archive(mlp(), tmp_path, torch.randn(3, 8))
+    engine = ingot.build(path)
+    engine.save(tmp_path / "model.ingot")
+    model = exported(engine, tmp_path, stage="imported")
+    content = (tmp_path / "view.onnx").read_bytes()
+    exported(tmp_path / "model.ingot", tmp_path, stage="imported")
+    assert (tmp_path / "view.onnx").read_bytes() == content
+    assert [node.op_type for node in model.graph.node] == ["linear", "gelu", "linear"]
+    assert names(model.graph.input) == [port.name for port in engine.inputs]
+    assert "without the names of its nodes and weights" in model.doc_string
+    kinds = types(model.graph)
+    shapes = [kinds[name][1] for node in model.graph.node for name in node.input[1:]]
+    assert shapes == [[16, 8], [16], [4, 16], [4]]
 
 
 def test_steps_of_an_engine_by_the_command_line(tmp_path) -> None:
@@ -295,7 +306,7 @@ def test_rejected_calls(tmp_path) -> None:
     program = torch.export.export(mlp(), (torch.randn(1, 8),))
     for arguments, message in [
         ({"source": engine, "shapes": "x:1x4"}, 'the option "shapes" is for model files'),
-        ({"source": engine, "stage": "imported"}, 'the stage "imported" is for model files'),
+        ({"source": engine, "stage": "optimized"}, 'no stage "optimized" of an engine'),
         ({"source": tmp_path / "model.ingot", "stage": "optimized"}, 'no stage "optimized" of an engine'),
         ({"source": tmp_path / "model.ingot", "numerics": "strict"}, 'the option "numerics" changes nothing'),
         ({"source": DATA / "pair.pt2", "stage": "steps"}, "the steps of a model are known once it is built"),

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import json
+import re
 import subprocess
 from html.parser import HTMLParser
 from pathlib import Path
@@ -193,6 +194,14 @@ def test_the_command_line_takes_the_way_through_the_passes(tmp_path) -> None:
     page = checked((tmp_path / "times.html").read_text(encoding="utf-8"))
     assert "Steps, the slowest first" in page.text
     assert all(step["name"] in page.text for step in json.loads(done.stdout)["steps"])
+    steps = [step["name"] for step in json.loads(done.stdout)["steps"]]
+    command[1] = "bench"
+    done = subprocess.run(command, cwd=tmp_path, check=True, capture_output=True, text=True)
+    page = checked((tmp_path / "times.html").read_text(encoding="utf-8"))
+    assert "profile" not in json.loads(done.stdout)
+    assert "Steps, the slowest first" in page.text
+    assert all(name in page.text for name in steps)
+    assert re.search(r"Profile: median [0-9.]+ ms in [1-9]", page.text)
 
 
 def test_the_page_of_twelve_layers_is_small() -> None:

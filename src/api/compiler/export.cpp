@@ -12,6 +12,7 @@
 #include "api/runtime/checks.h"
 #include "api/runtime/guard.h"
 #include "api/runtime/handles.h"
+#include "compiler/key_graph.h"
 #include "compiler/model_graphs.h"
 #include "engine/is_engine.h"
 #include "exporters/onnx/describe.h"
@@ -73,35 +74,50 @@ std::string export_model(const api::Model& model, const std::string& stage_name,
                                .metadata = metadata_of(model.program, stage_name, options)}));
 }
 
-std::string export_data(const EngineData& engine) {
-  return exported::to_bytes(exported::export_engine(engine));
+std::string export_key(const EngineData& engine) {
+  const Graph graph = graph_of_key(engine), init("init");
+  std::vector<std::string> outputs;
+  for (const Port& output : engine.main.outputs) outputs.push_back(output.name);
+  exported::Metadata metadata = {
+      {"ingot", ingot_version()}, {"shows", "imported"}, {"origin", engine.origin}};
+  return exported::to_bytes(exported::export_graphs(
+      {.main = graph,
+       .init = init,
+       .weight = [](int64_t) { return std::optional<Tensor>(); },
+       .outputs = outputs,
+       .doc = exported::doc_of_model("The graph that Ingot's engine '" + engine.name +
+                                     "' was built from, without the names of its nodes and weights"),
+       .metadata = std::move(metadata)}));
+}
+
+std::string export_data(const EngineData& engine, const std::string& stage) {
+  if (stage == "steps") return exported::to_bytes(exported::export_engine(engine));
+  if (stage == "imported") return export_key(engine);
+  throw UserError("INGOT-U002", fmt::format("there is no stage \"{}\" of an engine", stage),
+                  "use steps or imported, or export the model");
 }
 
 // An engine is finished: options of builds change nothing about it.
 std::string export_engine_file(const char* path, const std::string& stage, const ingot_build_options* given) {
-  if (stage != "steps")
-    throw UserError("INGOT-U002",
-                    fmt::format("there is no stage \"{}\" of an engine: '{}' holds its steps", stage, path),
-                    "leave the stage out, or export the model");
   const ingot_build_options options = api::copy_of(given);
   if (options.option_count > 0)
     throw UserError("INGOT-U002",
                     fmt::format("the option \"{}\" changes nothing about '{}', which is built already",
                                 options.options[0].name, path),
                     "leave it out, or export the model");
-  return export_data(open_copy(to_path(path))->data());
+  return export_data(open_copy(to_path(path))->data(), stage);
 }
 
 }  // namespace
 
 extern "C" {
 
-ingot_status* ingot_engine_export_onnx(const ingot_engine* engine, ingot_text** onnx) {
+ingot_status* ingot_engine_export_onnx(const ingot_engine* engine, const char* stage, ingot_text** onnx) {
   return api::guard([&] {
     api::require(engine, "engine");
     api::require(onnx, "onnx");
-    *onnx = api::make_text(
-        export_data(engine->engine == nullptr ? *engine->data : *current_data(engine->engine)));
+    *onnx = api::make_text(export_data(
+        engine->engine == nullptr ? *engine->data : *current_data(engine->engine), text_or(stage, "steps")));
   });
 }
 

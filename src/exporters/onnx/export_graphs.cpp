@@ -186,8 +186,9 @@ class GraphExport {
   static void add_constant(const Node& node, GraphScope& scope, OnnxGraph& graph) {
     const Value* value = node.results[0];
     const Tensor& literal = *node.literal;
+    const size_t known = literal.data == nullptr ? 0 : literal.bytes();
     graph.tensors.push_back(
-        tensor_of(scope.add(value, value->name), value->type, {literal.data.get(), literal.bytes()}));
+        tensor_of(scope.add(value, value->name), value->type, {literal.data.get(), known}));
   }
 
   void add_weight(const Node& node, GraphScope& scope, OnnxGraph& graph) const {
