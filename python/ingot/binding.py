@@ -8,6 +8,8 @@ import importlib.util
 import os
 from types import ModuleType
 
+from ingot.errors import UserError
+
 VARIABLE = "INGOT_PYTHON_BINDING"
 _MODULES = {"extension": "ingot._core", "ctypes": "ingot._ctypes"}
 
@@ -16,7 +18,10 @@ def _find_core() -> ModuleType:
     """The module that INGOT_PYTHON_BINDING names; without it the extension, or `ingot._ctypes` in a package that has no extension."""
     name = os.environ.get(VARIABLE, "")
     if name not in ("", *_MODULES):
-        raise ImportError(f'{VARIABLE} is one of {", ".join(_MODULES)}, not "{name}"')
+        raise UserError(
+            f'the environment variable {VARIABLE} is one of {", ".join(_MODULES)}, not "{name}"',
+            code="INGOT-U015",
+        )
     if not name:
         name = "ctypes" if importlib.util.find_spec(_MODULES["extension"]) is None else "extension"
     return importlib.import_module(_MODULES[name])

@@ -298,6 +298,7 @@ def test_the_variable_chooses_the_binding() -> None:
         done = run_python(script, INGOT_PYTHON_BINDING=value)
         assert done.stdout.strip() == f"ingot.{name}", done.stderr
     done = run_python(script, INGOT_PYTHON_BINDING="cffi")
+    assert "[INGOT-U015]" in done.stderr
     assert 'INGOT_PYTHON_BINDING is one of extension, ctypes, not "cffi"' in done.stderr
 
 
