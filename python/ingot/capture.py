@@ -11,7 +11,7 @@ from typing import Any
 import torch
 from torch.fx import GraphModule, Node
 
-from ingot import _core, compat
+from ingot import _core, compat, composites
 from ingot.errors import UnsupportedError
 from ingot.kinds import ArgumentKind, InputRole, OutputRole, ValueKind
 from ingot.source import source_of
@@ -286,7 +286,7 @@ def decompositions() -> dict[Callable, Callable]:
 @functools.lru_cache(maxsize=1)
 def _decompositions(operator_count: int) -> dict[Callable, Callable]:
     """`operator_count`: grows as libraries are imported, which bring operators of their own."""
-    return compat.decompositions(is_imported)
+    return composites.decompositions(is_imported)
 
 
 def _attribute_of(module: torch.nn.Module, path: str) -> Any:

@@ -12,7 +12,7 @@ from torch.export.graph_signature import InputKind, OutputKind, TensorArgument
 from torch.fx import GraphModule
 from torch.utils import _pytree
 
-from ingot import compat
+from ingot import compat, composites
 from ingot.capture import Capture, Input, Output, decompositions, is_known
 from ingot.dtypes import refuse_dtypes, refuse_mixed_dtypes
 from ingot.engine import Engine
@@ -161,7 +161,7 @@ def functional(program: ExportedProgram) -> ExportedProgram:
     if getattr(program, "dialect", "") == "ATEN":
         return program
     try:
-        with compat.without_own_deprecations(), compat.without_copying_references():
+        with compat.without_own_deprecations(), composites.without_copying_references():
             return program.run_decompositions(decompositions())
     except Exception:  # torch 2.13: mutated constants that alias buffers, writes into tensors sized by data
         return program  # the importer reads the training dialect; what it lacks runs in torch

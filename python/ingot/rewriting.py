@@ -19,7 +19,7 @@ from torch.fx.experimental.proxy_tensor import make_fx
 from torch.fx.node import map_arg
 from torch.utils import _pytree
 
-from ingot import compat
+from ingot import compat, composites
 from ingot.capture import decompositions, is_imported, is_known, may_share
 from ingot.views import viewed_by
 
@@ -43,7 +43,7 @@ def rewritten(program: ExportedProgram) -> GraphModule | None:
     graph, nodes = _copy_of(program.graph)
     try:
         if needy:
-            with torch.no_grad(), compat.keep_composites(is_imported):
+            with torch.no_grad(), composites.keep_composites(is_imported):
                 for node in needy:
                     _change(graph, nodes[node])
     except _CannotError as error:
@@ -72,7 +72,7 @@ def _needs_change(node: Node) -> bool:
         return True
     if not isinstance(node.target, torch._ops.OpOverload):
         return False  # arithmetic on sizes, and the choice of one of several results
-    return _writes(node) or not is_known(node.target) or compat.must_decompose(node)
+    return _writes(node) or not is_known(node.target) or composites.must_decompose(node)
 
 
 def _change(graph: Graph, node: Node) -> None:
@@ -80,7 +80,7 @@ def _change(graph: Graph, node: Node) -> None:
         raise _CannotError(f"{node.name} has nested graphs")
     if _writes(node):
         node = _without_write(graph, node)
-    if not is_known(node.target) or compat.must_decompose(node):
+    if not is_known(node.target) or composites.must_decompose(node):
         _expand(graph, node)
 
 

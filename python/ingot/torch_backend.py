@@ -11,7 +11,7 @@ from typing import Any
 import torch
 from torch.fx import GraphModule, Node
 
-from ingot import compat
+from ingot import compat, composites
 from ingot.capture import Input, Output, decompositions, is_imported, target_name
 from ingot.equal_sizes import unify
 from ingot.errors import Error, UnsupportedError, UserError, first_line
@@ -64,7 +64,7 @@ def _compile_aot(
     tensors = [value for value in example_inputs if isinstance(value, torch.Tensor)]
     if torch.is_grad_enabled() and any(tensor.requires_grad for tensor in tensors):
         return aot({})  # torch runs the backward pass, and autograd must see every call of the forward pass
-    with compat.without_copying_references(), compat.keep_composites(is_imported):
+    with composites.without_copying_references(), composites.keep_composites(is_imported):
         try:
             return aot(decompositions())
         except Error:

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import pytest
 import torch
-from ingot import compat
+from ingot import compat, composites
 from ingot.capture import is_imported
 
 
@@ -22,9 +22,9 @@ def test_composites_are_kept_only_inside() -> None:
     operator = torch.ops.aten.linear.default
     before = dict(operator.py_kernels)
     for _ in range(2):  # the second time from the first one's record
-        with compat.keep_composites(is_imported):
+        with composites.keep_composites(is_imported):
             inside = dict(operator.py_kernels)
-            with compat.keep_composites(is_imported):
+            with composites.keep_composites(is_imported):
                 assert operator.py_kernels == inside
             assert operator.py_kernels == inside
         assert len(inside) > len(before)

@@ -1,0 +1,186 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Which of torch's composite operators stay whole while it traces, and which are taken apart."""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any
+
+import torch
+
+from ingot.compat import find
+
+# Composites that we do want decomposed: they become nothing or one simpler call.
+_LOWERED = (
+    "contiguous.default",
+    "to.dtype",
+    "to.device",
+    "to.dtype_layout",
+    "to.other",
+    "reshape.default",
+    "flatten.using_ints",
+)
+
+# torch's references of these write the parts of a new tensor, which AOT rejects.
+_WRITING_REFERENCES = ("aten::complex", "aten::polar")
+
+
+def decompositions(is_known: Callable[[Any], bool]) -> dict[Any, Callable]:
+    """torch's own decompositions of the ATen overloads that Ingot does not import."""
+    more = find("torch._decomp.decomposition_table")
+    tables = [more if isinstance(more, Mapping) else {}, torch.export.default_decompositions()]
+    # Not all Python references of composites can be traced (item): those come from the second table only.
+    chosen = {
+        operator: how
+        for table in tables
+        for operator, how in table.items()
+        if _is_function(operator) and operator.name() not in _WRITING_REFERENCES
+        if table is not more or not operator._can_decompose()
+    }
+    return {
+        operator: how for operator, how in chosen.items() if not is_known(operator)
+    } | _taken_apart_at_times()
+
+
+def _taken_apart_at_times() -> dict[Any, Callable]:
+    """The decomposition of those calls of an operator that need it; NotImplemented for others, which stay whole."""
+    table = torch.export.default_decompositions()
+    return {
+        operator: _where(operator, table[operator], must)
+        for operator, must in _AT_TIMES.items()
+        if operator in table
+    }
+
+
+def must_decompose(node: torch.fx.Node) -> bool:
+    """Whether a call of an operator that Ingot imports must be decomposed nevertheless."""
+    must = _AT_TIMES.get(node.target)
+    if must is None:
+        return False
+    examples = torch.fx.node.map_arg((node.args, node.kwargs), lambda given: given.meta["val"])
+    names = [argument.name for argument in node.target._schema.arguments]
+    return must(dict(zip(names, examples[0], strict=False)) | examples[1])
+
+
+def _where(operator: Any, how: Callable, must: Callable[[dict[str, Any]], bool]) -> Callable:
+    names = [argument.name for argument in operator._schema.arguments]
+
+    def run(*arguments: Any, **named: Any) -> Any:
+        values = dict(zip(names, arguments, strict=False)) | named
+        return how(*arguments, **named) if must(values) else NotImplemented
+
+    return run
+
+
+def _writes_statistics(values: dict[str, Any]) -> bool:
+    """Writes to an argument that the operator's schema does not declare."""
+    return values["use_input_stats"] and values["running_mean"] is not None
+
+
+def _has_one_term(values: dict[str, Any]) -> bool:
+    """The result may be a view, which the operator's schema does not declare."""
+    return len(values["tensors"]) == 1
+
+
+def _is_of_floats(values: dict[str, Any]) -> bool:
+    """For integers, torch's formula rounds intermediate values, unlike its kernel."""
+    return next(iter(values.values())).is_floating_point()
+
+
+_AT_TIMES = {
+    torch.ops.aten.einsum.default: _has_one_term,
+    torch.ops.aten.instance_norm.default: _writes_statistics,
+    torch.ops.aten.upsample_bicubic2d.default: _is_of_floats,
+    torch.ops.aten.upsample_bicubic2d.vec: _is_of_floats,
+}
+
+
+def _is_function(operator: Any) -> bool:
+    """Whether its arguments alone determine its result, and it writes none of them."""
+    return (
+        isinstance(operator, torch._ops.OpOverload)
+        and torch.Tag.nondeterministic_seeded not in operator.tags
+        and not operator._schema.is_mutable
+    )
+
+
+@contextlib.contextmanager
+def without_copying_references() -> Iterator[None]:
+    """While active, these run torch's kernels, which return their operand; torch's Python references copy it."""
+    operators = (torch.ops.aten.dropout.default, torch.ops.aten.alpha_dropout.default)
+    saved = {operator: operator.py_kernels.copy() for operator in operators}
+    try:
+        for operator in operators:
+            _set_kernels(operator, {})
+        yield
+    finally:
+        for operator, kernels in saved.items():
+            _set_kernels(operator, kernels)
+
+
+@contextlib.contextmanager
+def keep_composites(is_known: Callable[[Any], bool]) -> Iterator[None]:
+    """While active, AOT does not decompose the composites that Ingot imports (linear, layer_norm, attention, matmul, conv ...)."""
+    kernels, rules = _overrides(is_known)
+    all_rules = find("torch._subclasses.fake_impls.op_implementations_dict") or {}
+    saved = {operator: operator.py_kernels.copy() for operator in kernels}
+    new_rules = {operator: rule for operator, rule in rules.items() if operator not in all_rules}
+    try:
+        for operator, added in kernels.items():
+            _set_kernels(operator, added | saved[operator] | {_COMPOSITE: added[_COMPOSITE]})
+        all_rules.update(new_rules)
+        yield
+    finally:
+        for operator, kernels_before in saved.items():
+            _set_kernels(operator, kernels_before)
+        for operator in new_rules:
+            all_rules.pop(operator, None)
+
+
+_COMPOSITE = torch._C.DispatchKey.CompositeImplicitAutograd
+
+
+def _set_kernels(operator: Any, kernels: dict[Any, Any]) -> None:
+    operator.py_kernels.clear()
+    operator.py_kernels.update(kernels)
+    operator._dispatch_cache.clear()
+
+
+@functools.cache
+def _overrides(is_known: Callable[[Any], bool]) -> tuple[dict[Any, dict[Any, Any]], dict[Any, Callable]]:
+    """The kernels and fake-tensor rules of torch's override of each composite, cached: computing them takes 20 ms."""
+    override = find("torch.export.exported_program._override_composite_implicit_decomp")
+    rules = find("torch._subclasses.fake_impls.op_implementations_dict")
+    composites = _composites(is_known)
+    if override is None or rules is None or not composites:
+        return {}, {}
+    before = {operator: operator.py_kernels.copy() for operator in composites}
+    with override(composites):
+        kernels = {
+            operator: {
+                key: kernel
+                for key, kernel in operator.py_kernels.items()
+                if kernels_before.get(key) is not kernel
+            }
+            for operator, kernels_before in before.items()
+        }
+        return kernels, {operator: rules[operator] for operator in composites if operator in rules}
+
+
+@functools.cache
+def _composites(is_known: Callable[[Any], bool]) -> dict[Any, Callable]:
+    """The composites that stay whole, with the overrides that torch requires; searches all of torch's operators."""
+    split = find("torch.export.exported_program._split_decomp_table_to_cia_and_python_decomp")
+    if split is None:
+        return {}
+    all_composites = split({})[0]
+    composites = {operator: how for operator, how in all_composites.items() if is_known(operator)}
+    composites |= {
+        operator: how for operator, how in _taken_apart_at_times().items() if operator in all_composites
+    }
+    for name in _LOWERED:
+        packet, overload = name.split(".")
+        composites.pop(getattr(getattr(torch.ops.aten, packet), overload), None)
+    return composites
