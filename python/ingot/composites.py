@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Which of torch's composite operators stay whole while it traces, and which are taken apart."""
+"""Which of torch's composite operators stay whole while it traces, and which are decomposed."""
 
 from __future__ import annotations
 
