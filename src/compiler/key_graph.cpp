@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "compiler/key_graph.h"
 
+#include <algorithm>
+
 #include <fmt/core.h>
 
 #include "ir/parse_without_values.h"
@@ -34,6 +36,8 @@ Graph parse(const EngineData& engine) {
 void name_results(Graph& graph, Node& node, size_t number) {
   if (node.op == &ops::weight || node.op == &ops::state) {
     auto source = node.attributes<ops::ModelSource>();
+    const bool is_fixed = std::ranges::all_of(source.shape, &Dim::is_constant);
+    if (node.op == &ops::weight && !is_fixed) refuse_key("a weight has no fixed size");
     source.name = fmt::format("{} {}", node.op->name, source.source);
     node.values = to_values(source);
   }
