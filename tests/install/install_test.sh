@@ -75,13 +75,14 @@ read -ra flags <<<"$(PKG_CONFIG_PATH=$lib/pkgconfig pkg-config --cflags --libs i
 "${CXX:-c++}" -std=c++20 -Wall -Wextra -Werror "$source/examples/cpp/build.cpp" "${flags[@]}" -Wl,-rpath,"$lib" -o "$work/cpp_example"
 quietly "$work/cpp_example" "$source/tests/data/pt2/weights.pt2" "$work/other.ingot"
 
-# Each block of C++ by itself; statements without a function around them become the body of main.
+# Each block of C++ by itself, but for those that need LibTorch; statements without a function around them become the body of
+# main.
 awk -v folder="$work" '
   /^```cpp$/ { inside = 1; count++; includes = body = ""; next }
   /^```$/ && inside {
     inside = 0
     if (body !~ /int main\(/) body = "int main() {\n" body "}\n"
-    printf "%s%s", includes, body > (folder "/document" count ".cpp")
+    if (includes !~ /<torch\//) printf "%s%s", includes, body > (folder "/document" count ".cpp")
   }
   inside { if (/^#include/) includes = includes $0 "\n"; else body = body $0 "\n" }
 ' "$source/README.md" "$source/docs/cpp.md"
