@@ -18,4 +18,4 @@ if (($# > 0)); then
 fi
 cmake --preset "$preset" >/dev/null
 cmake --build --preset "$preset" -j "${JOBS:-$(nproc)}" "${targets[@]}"
-ctest --preset "$preset" -R "$pattern"
+ctest --preset "$preset" -R "$pattern" -j "${JOBS:-$(nproc)}"
