@@ -9,7 +9,7 @@
 #include "cli/interrupt.h"
 #include "cli/output_file.h"
 #include "cli/progress.h"
-#include "cli/report_page.h"
+#include "cli/reported_times.h"
 #include "cli/session.h"
 #include "cli/step_times.h"
 
@@ -18,16 +18,6 @@ namespace {
 
 double percentile(const std::vector<double>& sorted, double part) {
   return sorted[static_cast<size_t>(part * static_cast<double>(sorted.size() - 1))];
-}
-
-// Into `json`, if it is to have them, and the page.
-void write_step_times(Session& session, const BenchCommand& command, nlohmann::json& json) {
-  nlohmann::json profile = measure_steps(session, command.seconds);
-  profile["engine"] = command.run.engine;
-  if (!command.report.empty())
-    write_report_page(command.report,
-                      {{"inspect", nlohmann::json::parse(session.inspect())}, {"profile", profile}});
-  if (command.profile) json["profile"] = std::move(profile);
 }
 
 }  // namespace
@@ -57,7 +47,10 @@ void bench(const BenchCommand& command) {
                          {"shapes", session.chosen_shapes()}, {"threads", ingot_get_threads()},
                          {"min_ms", times.front()},           {"median_ms", percentile(times, 0.5)},
                          {"p90_ms", percentile(times, 0.9)},  {"p99_ms", percentile(times, 0.99)}};
-  if (command.profile || !command.report.empty()) write_step_times(session, command, json);
+  if (command.profile || !command.report.empty()) {
+    nlohmann::json times = reported_times(session, command);
+    if (command.profile) json["profile"] = std::move(times);
+  }
   if (command.run.json) {
     fmt::print("{}\n", json.dump(2));
   } else {

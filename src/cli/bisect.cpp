@@ -10,6 +10,7 @@
 #include "cli/array_file.h"
 #include "cli/commands.h"
 #include "cli/difference.h"
+#include "cli/option_rows.h"
 #include "cli/progress.h"
 #include "cli/side.h"
 #include "ingot/build.h"
@@ -71,8 +72,7 @@ int32_t judge(void* user, ingot_engine* engine) {
 
 nlohmann::json search(const BisectCommand& command) {
   Judgement judgement(command);
-  std::vector<ingot_option> rows;
-  for (const auto& [name, value] : command.options) rows.push_back({name.c_str(), value.c_str()});
+  const std::vector<ingot_option> rows = option_rows(command.options);
   const ingot_build_options options{.struct_size = sizeof(options),
                                     .options = rows.data(),
                                     .option_count = rows.size(),

@@ -8,6 +8,7 @@
 
 #include "cli/commands.h"
 #include "cli/interrupt.h"
+#include "cli/option_rows.h"
 #include "cli/output_file.h"
 #include "cli/progress.h"
 #include "cli/report_page.h"
@@ -94,8 +95,7 @@ void build(const BuildCommand& command) {
   check_output_path(output);
   auto values = command.options;
   if (!command.report.empty()) prepare_report(command.report, output, values);
-  std::vector<ingot_option> options;
-  for (const auto& [name, value] : values) options.push_back({name.c_str(), value.c_str()});
+  const std::vector<ingot_option> options = option_rows(values);
   std::vector<std::pair<std::string, std::string>> entries;
   for (const std::string& text : command.metadata)
     entries.emplace_back(text.substr(0, text.find('=')), text.substr(text.find('=') + 1));

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "cli/commands.h"
+#include "cli/option_rows.h"
 #include "cli/output_file.h"
 #include "cli/system.h"
 #include "ingot/build.h"
@@ -15,8 +16,7 @@ void export_onnx(const ExportCommand& command) {
   check_output_path(command.onnx);
   if (to_path(command.onnx).lexically_normal() == to_path(command.file).lexically_normal())
     throw CommandError(fmt::format("--onnx would replace the file to export, '{}'", command.file), 2);
-  std::vector<ingot_option> options;
-  for (const auto& [name, value] : command.options) options.push_back({name.c_str(), value.c_str()});
+  const std::vector<ingot_option> options = option_rows(command.options);
   ingot_build_options build_options{};
   build_options.struct_size = sizeof(build_options);
   build_options.options = options.data();

@@ -7,7 +7,7 @@
 #include "cli/interrupt.h"
 #include "cli/output_file.h"
 #include "cli/progress.h"
-#include "cli/report_page.h"
+#include "cli/reported_times.h"
 #include "cli/session.h"
 #include "cli/step_times.h"
 
@@ -43,12 +43,8 @@ void profile(const ProfileCommand& command) {
   Session session(command.bench.run);
   catch_interrupts();
   for (int i = 0; i < command.bench.warmup; ++i) session.run();
-  nlohmann::json json = measure_steps(session, command.bench.seconds);
-  json["engine"] = command.bench.run.engine;
+  const nlohmann::json json = reported_times(session, command.bench);
   if (!command.trace.empty()) write_trace(json, command.trace);
-  if (!command.bench.report.empty())
-    write_report_page(command.bench.report,
-                      {{"inspect", nlohmann::json::parse(session.inspect())}, {"profile", json}});
   if (command.bench.run.json) {
     fmt::print("{}\n", json.dump(2));
   } else {

@@ -12,6 +12,7 @@
 #include "compiler/lower.h"
 #include "compiler/name_symbols.h"
 #include "compiler/profile.h"
+#include "compiler/split_for_passes.h"
 #include "compiler/tactic_table.h"
 #include "compiler/target_pipeline.h"
 #include "compiler/tune.h"
@@ -127,15 +128,6 @@ void refuse_what_no_size_meets(std::span<const SizeCheck> checks) {
   }
 }
 
-// A clone gives no value that passes add the name of a value of the model. What they add for no node belongs
-// to none of the model's calls.
-Graph for_passes(const Graph& graph) {
-  Graph copy = graph.clone();
-  copy.current_name.clear();
-  copy.current_source = {};
-  return copy;
-}
-
 }  // namespace
 
 std::shared_ptr<EngineData> compile(const aten::Program& program, const CompileOptions& options,
@@ -180,7 +172,7 @@ std::shared_ptr<EngineData> compile_model(const aten::Program& program,
   if (auto found = entry.find(filled)) return found;
 
   phases.begin("simplify");
-  Split split = runner.run(Stage::kSimplify, {.init = Graph("init"), .main = for_passes(model.graph)});
+  Split split = runner.run(Stage::kSimplify, split_for_passes(model.graph));
   phases.begin("adapt");
   split = runner.run(Stage::kAdapt, std::move(split));
   filled.slow = slow_nodes(split.main, backend, target);

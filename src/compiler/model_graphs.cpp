@@ -5,6 +5,7 @@
 #include "compiler/name_symbols.h"
 #include "compiler/output_names.h"
 #include "compiler/profile.h"
+#include "compiler/split_for_passes.h"
 #include "compiler/target_pipeline.h"
 #include "ir/rename_symbols.h"
 #include "partition/partition.h"
@@ -16,9 +17,7 @@ namespace {
 Split optimized(aten::Imported& model, const CanonicalGraph& canonical, const PassRunner& checked) {
   PassRunner runner = checked;
   name_symbols(model, canonical.symbols);
-  Split split{.init = Graph("init"), .main = model.graph.clone()};
-  split.main.current_name.clear();
-  split.main.current_source = {};
+  Split split = split_for_passes(model.graph);
   for (const Stage stage :
        {Stage::kSimplify, Stage::kAdapt, Stage::kLayout, Stage::kHoist, Stage::kFuse, Stage::kJoin})
     split = runner.run(stage, std::move(split));

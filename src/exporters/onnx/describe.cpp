@@ -67,6 +67,19 @@ void add_symbols(Metadata& metadata, const SymbolTable& symbols) {
   for (const auto& [name, info] : symbols) metadata.emplace_back("symbol " + name, range_text(info));
 }
 
+std::string name_of_prepared(int64_t output) { return fmt::format("init.{}", output); }
+
+void add_init(OnnxModel& model, OnnxGraph init) {
+  init.name = "init";
+  init.doc = "Prepares weights, once per checkpoint. The main graph reads its outputs by their names.";
+  model.functions.push_back({kProgramDomain, std::move(init)});
+}
+
+void append_line(std::string& text, const std::string& line) {
+  if (line.empty() || text.find(line) != text.npos) return;
+  text += (text.empty() ? "" : "\n") + line;
+}
+
 std::string doc_of_model(std::string_view what) {
   return fmt::format(
       "{}, for viewers. No runtime of ONNX runs it: its operators are those of Ingot, and the values of "

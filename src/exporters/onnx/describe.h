@@ -26,6 +26,15 @@ OnnxTensor tensor_of(std::string name, const TensorType& type, std::span<const s
 
 void add_symbols(Metadata& metadata, const SymbolTable& symbols);  // "symbol B": "1..16, typical 8"
 
+// The name of an output of init, among the weights of main too.
+std::string name_of_prepared(int64_t output);
+
+// The init program, as a function of kProgramDomain.
+void add_init(OnnxModel& model, OnnxGraph init);
+
+// A further line, if the text has it not yet.
+void append_line(std::string& text, const std::string& line);
+
 // The text about a model; `what`: what it shows, as a noun phrase.
 std::string doc_of_model(std::string_view what);
 

@@ -13,7 +13,7 @@ namespace ingot::core::exported {
 namespace {
 
 std::string weight_name(const WeightData& weight, const Buffer& buffer) {
-  if (const FromInit* init = weight.init()) return fmt::format("init.{}", init->output);
+  if (const FromInit* init = weight.init()) return name_of_prepared(init->output);
   return weight.name.empty() ? buffer.name : weight.name;
 }
 
@@ -92,8 +92,7 @@ class ProgramExport {
       const NodeRecord& record = engine_.nodes[id];
       operators.push_back(describe_node(record));
       names += (names.empty() ? "" : ", ") + record.name;
-      if (!record.source.empty() && node.doc.find(record.source) == node.doc.npos)
-        node.doc += (node.doc.empty() ? "" : "\n") + record.source;
+      append_line(node.doc, record.source);
     }
     node.name = step.nodes.empty() ? "" : engine_.nodes[step.nodes[0]].name;
     if (!operators.empty()) node.attributes.push_back({"operators", std::move(operators)});
@@ -186,12 +185,7 @@ OnnxModel export_engine(const EngineData& engine) {
   model.doc = doc_of_model("The steps that Ingot's engine '" + engine.name + "' runs");
   model.metadata = engine_metadata(engine);
   model.graph = program_graph(engine, engine.main);
-  if (!engine.init.steps.empty()) {
-    model.functions.push_back({kProgramDomain, program_graph(engine, engine.init)});
-    model.functions.back().graph.name = "init";
-    model.functions.back().graph.doc =
-        "Prepares weights, once per checkpoint. The main graph reads its outputs by their names.";
-  }
+  if (!engine.init.steps.empty()) add_init(model, program_graph(engine, engine.init));
   return model;
 }
 

@@ -27,8 +27,6 @@ struct GraphScope {
   }
 };
 
-std::string name_of_prepared(int64_t output) { return fmt::format("init.{}", output); }
-
 std::string region_name(const Graph& region) {
   std::string operators;
   for (const auto& node : region.nodes())
@@ -48,11 +46,6 @@ std::string operand_names(const Node& node) {
   return "[" + text + "]";
 }
 
-void append_unless_there(std::string& text, const std::string& line) {
-  if (line.empty() || text.find(line) != text.npos) return;
-  text += (text.empty() ? "" : "\n") + line;
-}
-
 class GraphExport {
  public:
   explicit GraphExport(const GraphSource& source) : source_(source) {}
@@ -67,13 +60,13 @@ class GraphExport {
     add_symbols(model_.graph.metadata, source_.main.symbols);
     for (size_t i = 0; i < model_.graph.outputs.size() && i < source_.outputs.size(); ++i)
       model_.graph.outputs[i].doc = "the result " + source_.outputs[i];
-    if (!source_.init.nodes().empty()) add_init();
+    if (!source_.init.nodes().empty()) convert_init();
     return std::move(model_);
   }
 
  private:
   // Its outputs get their names first: no other value may take them.
-  void add_init() {
+  void convert_init() {
     UniqueNames names;
     GraphScope scope{names};
     std::vector<std::string> outputs;
@@ -81,10 +74,7 @@ class GraphExport {
       outputs.push_back(names.unused(name_of_prepared(static_cast<int64_t>(outputs.size()))));
       scope.chosen.emplace(output, outputs.back());
     }
-    OnnxGraph graph = convert(source_.init, scope, &outputs);
-    graph.name = "init";
-    graph.doc = "Prepares weights, once per checkpoint. The main graph reads its outputs by their names.";
-    model_.functions.push_back({kProgramDomain, std::move(graph)});
+    add_init(model_, convert(source_.init, scope, &outputs));
   }
 
   // `outputs`: names for the graph's outputs; null: those of the values.
@@ -173,7 +163,7 @@ class GraphExport {
     added.doc.clear();
     for (const auto& node : region.nodes()) {
       if (!node->name.empty()) members += (members.empty() ? "" : ", ") + node->name;
-      append_unless_there(added.doc, node->source.to_string());
+      append_line(added.doc, node->source.to_string());
     }
     graph.doc = added.doc;
     added.op = graph.name;
