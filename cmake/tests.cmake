@@ -8,8 +8,10 @@ set(INGOT_LLVM_TESTS "^(backends/cpu/compile|random)/|^compiler/tune_test.cpp$")
 
 # Helpers of other folders that a folder's tests use.
 set(INGOT_TEST_HELPERS_backends ops/sample_graph.cpp)
+set(INGOT_TEST_HELPERS_cache support/system_crash.cpp)
 set(INGOT_TEST_HELPERS_compiler ops/sample_graph.cpp)
 set(INGOT_TEST_HELPERS_platforms ops/sample_graph.cpp)
+set(INGOT_TEST_HELPERS_runtime support/system_crash.cpp)
 
 # Preloaded by tests/python/test_poison.py: fresh memory full of signalling NaNs. Sanitizers have an allocator of their own.
 if(NOT INGOT_SANITIZE)

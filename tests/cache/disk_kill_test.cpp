@@ -82,7 +82,7 @@ void kill_often(const Kept& kept, int kills, Counts& counts) {
     ::waitpid(process, nullptr, 0);
   };
   for (int i = 0; i < kills; ++i) {
-    std::this_thread::sleep_for(std::chrono::microseconds(random() % 20'000));
+    std::this_thread::sleep_for(std::chrono::microseconds(random() % 6'000));
     pid_t& process = processes[random() % processes.size()];
     end(process);
     process = start_process(kept, random(), counts);
@@ -90,7 +90,9 @@ void kill_often(const Kept& kept, int kills, Counts& counts) {
   for (const pid_t process : processes) end(process);
 }
 
-int kills() { return std::getenv("INGOT_LONG") != nullptr && *std::getenv("INGOT_LONG") == '1' ? 5000 : 300; }
+int kills() {
+  return std::getenv("INGOT_LONG") != nullptr && *std::getenv("INGOT_LONG") == '1' ? 40'000 : 4000;
+}
 
 TEST(DiskKills, NoReaderFindsHalfAnEntry) {
   const TemporaryFolder folder;
