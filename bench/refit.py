@@ -5,8 +5,8 @@ In turns, in one process: a refit with all weights of a built and of a loaded en
 one layer's weights; and, to compare, a copy of as many bytes. Then calls of `MutableModule`, without a change and after one layer was
 updated in place: the difference is what noticing and refitting take. Minimum and median of the rounds, in milliseconds.
 
-`--watch`: calls of torch.compile with 200 small weights and with 2, beside those of a backend that does nothing, so that torch's own guards
-do not count: what watching one weight costs, in processor time of the calling thread.
+`--watch`: calls of what torch.compile calls, with 200 small weights, and the same calls if the engine is not told of them, in turns:
+the difference is what watching them takes, with nothing between the calls, and with half of a second-level cache read between them.
 """
 
 from __future__ import annotations
@@ -70,45 +70,50 @@ def ways(name: str, folder: Path) -> tuple[int, dict[str, Callable[[], Any]]]:
     }
 
 
-def do_nothing(module: Any, _example_inputs: Any) -> Callable[..., Any]:
-    """A backend whose calls return the result of the first."""
+def runners(count: int) -> tuple[list[Any], list[Any]]:
+    """What torch.compile calls, with and without weights to watch, and the arguments."""
+    import ingot
     import torch
-
-    result = module(*_example_inputs)
-    return lambda *_: result if isinstance(result, torch.Tensor) else tuple(result)
-
-
-def watching(rounds: int) -> None:
-    import torch
+    from ingot import _core, watching
 
     class Sums(torch.nn.Module):
-        def __init__(self, count: int) -> None:
+        def __init__(self) -> None:
             super().__init__()
             self.weights = torch.nn.ParameterList(torch.randn(8) for _ in range(count))
 
         def forward(self, x: torch.Tensor) -> torch.Tensor:
             return x * torch.stack(list(self.weights)).sum(0)
 
-    x, calls = torch.randn(8), 200
-    modules = {
-        (backend, count): torch.compile(Sums(count).eval(), backend=backend)
-        for backend in (do_nothing, "ingot")
-        for count in (2, 200)
-    }
-    taken: dict[Any, list[float]] = {key: [] for key in modules}
-    for _ in range(rounds + 1):
-        for key, module in modules.items():
-            module(x)
-            start = time.thread_time()
-            for _ in range(calls):
-                module(x)
-            taken[key].append((time.thread_time() - start) / calls * 1e6)
-    least = {key: min(times[1:]) for key, times in taken.items()}
-    for count in (2, 200):
-        own, nothing = least["ingot", count], least[do_nothing, count]
-        print(f"{count} weights: {own:.1f} us per call, of which torch {nothing:.1f}")
-    watch = least["ingot", 200] - least[do_nothing, 200] - least["ingot", 2] + least[do_nothing, 2]
-    print(f"watching 198 weights: {watch:.1f} us per call, {watch / 198 * 1e3:.0f} ns each")
+    model, x = Sums().eval(), torch.randn(8)
+    engine = ingot.compile(model, inputs=[x]).compiled.engines[0]
+    weights = [(name, value, k + 1) for k, (name, value) in enumerate(model.named_parameters())]
+    both = [
+        _core.Runner(engine, [0], rows, torch.empty(0), "fast", watching.tensors()) for rows in (weights, [])
+    ]
+    return both, [x, *model.parameters()]
+
+
+def watch(rounds: int) -> None:
+    import numpy
+
+    count = 200
+    both, arguments = runners(count)
+    for kilobytes in (0, 256):
+        other = numpy.zeros(kilobytes << 7)
+        taken: list[list[float]] = [[], []]
+        for _ in range(400 * rounds):
+            for times, runner in zip(taken, both, strict=True):
+                other.sum()
+                start = time.perf_counter()
+                runner(arguments)
+                times.append((time.perf_counter() - start) * 1e6)
+        least, median = (
+            with_weights - without
+            for with_weights, without in (map(min, taken), map(statistics.median, taken))
+        )
+        print(
+            f"watching {count} weights, {kilobytes:3} KB read between calls: {least:.1f} us per call, median {median:.1f}"
+        )
 
 
 def main() -> None:
@@ -121,7 +126,7 @@ def main() -> None:
     arguments = parser.parse_args()
     torch.set_grad_enabled(False)
     if arguments.watch:
-        watching(arguments.rounds)
+        watch(arguments.rounds)
         return
     for name in arguments.models:
         with tempfile.TemporaryDirectory() as folder:

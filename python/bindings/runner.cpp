@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // ingot._core.Runner: the callable for torch.compile: one call into C++ per run, watches weights, returns a
 // list of outputs.
+#include <nanobind/stl/optional.h>
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
 
@@ -17,22 +18,25 @@ namespace {
 class Runner {
  public:
   // `inputs`: positions of the engine's tensor inputs among the arguments. `weights`: (name, tensor, position
-  // or -1), watched as `check_weights` says. `like`: a torch tensor; results are torch tensors, on its device
-  // if that is a GPU.
+  // or -1), watched as `check_weights` says, with the help of `tensors` (None: each look goes through
+  // Python). `like`: a torch tensor; results are torch tensors, on its device if that is a GPU.
   Runner(nb::object engine, std::vector<int> inputs, const nb::list& weights, nb::object like,
-         const std::string& check_weights)
+         const std::string& check_weights, std::optional<TorchTensors> tensors)
       : engine_(std::move(engine)),
         session_(nb::cast<Session*>(engine_)),
         inputs_(std::move(inputs)),
-        like_(std::move(like)) {
+        like_(std::move(like)),
+        check_(parse_weight_check(check_weights)),
+        glances_(std::move(tensors), word_count(check_)) {
     ArrayView view;
     view_array(like_, view, "like");
     on_device_ = view.tensor.device_type == INGOT_DEVICE_CUDA;
-    if (nb::len(weights) > 0) torch_ = TorchTensors::find();
     for (const nb::handle row : weights) {
       const nb::tuple weight = nb::cast<nb::tuple>(row);
       weights_.emplace_back(nb::cast<std::string>(weight[0]), nb::borrow(weight[1]), nb::cast<int>(weight[2]),
-                            parse_weight_check(check_weights), torch());
+                            check_);
+      positions_.push_back(weights_.back().position());
+      remember(glances_.add());
     }
   }
 
@@ -53,22 +57,30 @@ class Runner {
   }
 
  private:
-  const TorchTensors* torch() const { return torch_ ? &*torch_ : nullptr; }
-
   void refit_changed(const nb::list& arguments) {
     nb::object changed;  // a dict, once there is one to put into it
-    for (WatchedWeight& weight : weights_) {
-      const nb::handle now =
-          weight.position() >= 0 ? argument(arguments, weight.position()) : weight.tensor();
-      if (!weight.update(now, torch())) continue;
+    for (size_t i = 0; i < weights_.size(); ++i) {
+      const nb::handle now = positions_[i] >= 0 ? argument(arguments, positions_[i]) : weights_[i].tensor();
+      if (glances_.is_same(i, now)) continue;
+      const bool is_other = weights_[i].update(now);
+      remember(i);
+      if (!is_other) continue;
       if (!changed.is_valid()) changed = nb::dict();
-      changed[weight.name().c_str()] = now.attr("detach")().attr("cpu")();
+      changed[weights_[i].name().c_str()] = now.attr("detach")().attr("cpu")();
     }
     if (changed.is_valid()) engine_.attr("refit")(changed, nb::arg("partial") = true);
   }
 
+  void remember(size_t index) {
+    if (check_ == WeightCheck::kFull) return;
+    glances_.remember(index, weights_[index].tensor(), weights_[index].state());
+  }
+
   // Borrowed.
   static nb::handle argument(const nb::list& arguments, int position) {
+#ifndef Py_LIMITED_API
+    if (position < PyList_GET_SIZE(arguments.ptr())) return PyList_GET_ITEM(arguments.ptr(), position);
+#endif
     PyObject* found = PyList_GetItem(arguments.ptr(), position);
     if (found == nullptr) throw nb::python_error();
     return found;
@@ -79,17 +91,23 @@ class Runner {
   std::vector<int> inputs_;
   nb::object like_;
   bool on_device_ = false;
-  std::optional<TorchTensors> torch_;
+  WeightCheck check_;
+  WeightGlances glances_;
   std::vector<WatchedWeight> weights_;
+  std::vector<int> positions_;  // of `weights_`, close together: each call reads all
 };
 
 }  // namespace
 
 void bind_runner(nb::module_& module) {
+  nb::class_<TorchTensors>(module, "TorchTensors")
+      .def_static("find", &TorchTensors::find, nb::arg("first"), nb::arg("second"), nb::arg("outside"),
+                  nb::arg("increment"));
   nb::class_<Runner>(module, "Runner")
-      .def(nb::init<nb::object, std::vector<int>, const nb::list&, nb::object, const std::string&>(),
+      .def(nb::init<nb::object, std::vector<int>, const nb::list&, nb::object, const std::string&,
+                    std::optional<TorchTensors>>(),
            nb::arg("engine"), nb::arg("inputs"), nb::arg("weights"), nb::arg("like"),
-           nb::arg("check_weights") = "fast")
+           nb::arg("check_weights") = "fast", nb::arg("tensors").none() = nb::none())
       .def("__deepcopy__", &Runner::copy, nb::arg("memo"))
       .def("__call__", &Runner::call);
 }

@@ -2,61 +2,133 @@
 #include "torch_tensors.h"
 
 #include <dlfcn.h>
+#include <malloc.h>
 
-#include <span>
+#include <algorithm>
+#include <vector>
 
 namespace ingot::python {
 namespace {
 
-// The attribute of a module that is imported; a null object if there is none.
-nb::object find_attribute(const char* module, const char* name) {
-  const nb::object imported = nb::steal(PyImport_GetModule(nb::str(module).ptr()));
-  nb::object found;
-  if (imported.is_valid()) found = nb::steal(PyObject_GetAttrString(imported.ptr(), name));
-  if (PyErr_Occurred() != nullptr) PyErr_Clear();
+constexpr size_t kWord = sizeof(void*);
+
+uint64_t integer(const nb::object& value) { return nb::cast<uint64_t>(value); }
+uint64_t storage_of(nb::handle tensor) { return integer(tensor.attr("untyped_storage")().attr("_cdata")); }
+
+// The words of an object of torch, which operator new allocated.
+std::vector<uint64_t> words_of(const void* object) {
+  std::vector<uint64_t> words(::malloc_usable_size(const_cast<void*>(object)) / kWord);
+  std::memcpy(words.data(), object, words.size() * kWord);
+  return words;
+}
+
+// The C++ tensor of a Python object, by a new handle that is deleted again.
+const std::byte* tensor_of(nb::handle object) {
+  const nb::object capsule =
+      nb::module_::import_("torch._C._aoti").attr("unsafe_alloc_void_ptr_from_tensor")(object);
+  void* const handle = PyCapsule_GetPointer(capsule.ptr(), PyCapsule_GetName(capsule.ptr()));
+  if (handle == nullptr) throw nb::python_error();
+  const auto* const tensor = *static_cast<const std::byte* const*>(handle);
+  void* const library = dlopen("libtorch_cpu.so", RTLD_LAZY | RTLD_NOLOAD);
+  if (library == nullptr) return nullptr;
+  using DeleteFunction = int32_t (*)(void*);
+  const auto remove = reinterpret_cast<DeleteFunction>(dlsym(library, "aoti_torch_delete_tensor_object"));
+  dlclose(library);  // Python never unloads torch
+  if (remove == nullptr) return nullptr;
+  remove(handle);
+  return tensor;
+}
+
+// The offset of the only unit of `size` bytes, of `count`, for which that holds.
+template <typename Holds>
+std::optional<size_t> only_one(size_t count, size_t size, Holds&& holds) {
+  std::optional<size_t> found;
+  for (size_t i = 0; i < count; ++i) {
+    if (!holds(i)) continue;
+    if (found) return std::nullopt;
+    found = i * size;
+  }
   return found;
 }
 
-template <typename Function>
-Function find_function(void* library, const char* name) {
-  return reinterpret_cast<Function>(dlsym(library, name));
+bool set(size_t& offset, std::optional<size_t> found) {
+  offset = found.value_or(0);
+  return found.has_value();
 }
 
 }  // namespace
 
-std::optional<TorchTensors> TorchTensors::find() {
+std::optional<TorchTensors> TorchTensors::find(nb::handle first, nb::handle second, nb::handle outside,
+                                               nb::handle increment) {
   TorchTensors torch;
-  const nb::object type = find_attribute("torch._C", "TensorBase");
-  const nb::object aoti = find_attribute("torch._C", "_aoti");
-  if (!type.is_valid() || !aoti.is_valid() || !PyType_Check(type.ptr())) return std::nullopt;
-  torch.copy_ = nb::getattr(aoti, "unsafe_alloc_void_ptr_from_tensor", nb::object());
-  torch.object_bytes_ = static_cast<size_t>(reinterpret_cast<PyTypeObject*>(type.ptr())->tp_basicsize);
-  void* library = dlopen("libtorch_cpu.so", RTLD_LAZY | RTLD_NOLOAD);
-  if (library == nullptr) return std::nullopt;
-  torch.version_ = find_function<VersionFunction>(library, "_ZNK2at10TensorBase8_versionEv");
-  torch.data_ = find_function<DataFunction>(library, "aoti_torch_get_data_ptr");
-  torch.delete_ = find_function<DeleteFunction>(library, "aoti_torch_delete_tensor_object");
-  dlclose(library);  // Python never unloads torch
-  const bool has_all = torch.version_ != nullptr && torch.data_ != nullptr && torch.delete_ != nullptr;
-  return has_all && torch.copy_.is_valid() ? std::optional(std::move(torch)) : std::nullopt;
+  torch.type_ = nb::module_::import_("torch._C").attr("TensorBase");
+  const bool found = torch.find_tensor(first) && torch.find_parts_of_tensor(first, second) &&
+                     torch.find_memory(outside) && torch.find_version(first, increment);
+  return found ? std::optional(std::move(torch)) : std::nullopt;
 }
 
-// The layout of objects is torch's affair: the pointer is searched for.
-TorchTensors::Location TorchTensors::locate(nb::handle object) const {
-  const nb::object capsule = nb::steal(PyObject_CallOneArg(copy_.ptr(), object.ptr()));
-  void* copy =
-      capsule.is_valid() ? PyCapsule_GetPointer(capsule.ptr(), PyCapsule_GetName(capsule.ptr())) : nullptr;
-  if (copy == nullptr) {
-    PyErr_Clear();
-    return {};
+bool TorchTensors::find_tensor(nb::handle object) {
+  const std::byte* const tensor = tensor_of(object);
+  const auto bytes = nb::cast<size_t>(type_.attr("__basicsize__"));
+  const auto* const memory = reinterpret_cast<const std::byte*>(object.ptr());
+  return tensor != nullptr && set(in_object_, only_one(bytes / kWord, kWord, [&](size_t i) {
+                                    return pointer(memory, i * kWord) == tensor;
+                                  }));
+}
+
+bool TorchTensors::find_parts_of_tensor(nb::handle first, nb::handle second) {
+  const std::vector<uint64_t> a = words_of(tensor_in(first)), b = words_of(tensor_in(second));
+  const nb::object detached = first.attr("detach")();  // shares the storage and the versions of `first`
+  const std::vector<uint64_t> c = words_of(tensor_in(detached));
+  const size_t count = std::min({a.size(), b.size(), c.size()});
+  const auto find_both = [&](size_t& offset, uint64_t of_first, uint64_t of_second) {
+    return set(offset,
+               only_one(count, kWord, [&](size_t i) { return a[i] == of_first && b[i] == of_second; }));
+  };
+  return find_both(storage_, storage_of(first), storage_of(second)) &&
+         find_both(offset_, integer(first.attr("storage_offset")()),
+                   integer(second.attr("storage_offset")())) &&
+         set(counter_, only_one(count, kWord, [&](size_t i) {
+               const bool is_other = i * kWord != storage_ && i * kWord != offset_;
+               return is_other && a[i] == c[i] && a[i] != b[i];
+             }));
+}
+
+bool TorchTensors::find_memory(nb::handle outside) {
+  const uint64_t address = integer(outside.attr("data_ptr")());
+  const std::vector<uint64_t> words = words_of(pointer(tensor_in(outside), storage_));
+  return set(memory_, only_one(words.size(), kWord, [&](size_t i) { return words[i] == address; }));
+}
+
+// The only 32 bits that change as the version does.
+bool TorchTensors::find_version(nb::handle tensor, nb::handle increment) {
+  const std::byte* const counter = pointer(tensor_in(tensor), counter_);
+  const size_t units = words_of(counter).size() * kWord / sizeof(uint32_t);
+  std::vector<bool> follows(units, true);
+  for (const int step : {0, 5, 2}) {
+    for (int i = 0; i < step; ++i) increment(tensor);
+    const auto version = nb::cast<uint32_t>(tensor.attr("_version"));
+    for (size_t i = 0; i < units; ++i)
+      follows[i] = follows[i] && load<uint32_t>(counter, i * sizeof(uint32_t)) == version;
   }
-  const void* const value = *static_cast<void**>(copy);
-  delete_(copy);
-  const std::span words(reinterpret_cast<void* const*>(object.ptr()), object_bytes_ / sizeof(void*));
-  for (void* const& word : words.subspan(sizeof(PyObject) / sizeof(void*))) {
-    if (word == value) return Location(&word);
-  }
-  return {};
+  return set(version_, only_one(units, sizeof(uint32_t), [&](size_t i) { return follows[i]; }));
+}
+
+const std::byte* TorchTensors::tensor_in(nb::handle object) const {
+  return pointer(reinterpret_cast<const std::byte*>(object.ptr()), in_object_);
+}
+
+std::optional<TorchTensors::Parts> TorchTensors::locate(nb::handle object) const {
+  if (PyObject_IsInstance(object.ptr(), type_.ptr()) != 1) return std::nullopt;
+  Parts parts{.in_object = reinterpret_cast<const std::byte*>(object.ptr()) + in_object_,
+              .tensor = tensor_in(object)};
+  parts.storage = pointer(parts.tensor, storage_);
+  parts.counter = pointer(parts.tensor, counter_);
+  if (parts.storage == nullptr || parts.counter == nullptr) return std::nullopt;
+  parts.offset = load<int64_t>(parts.tensor, offset_);
+  parts.memory = pointer(parts.storage, memory_);
+  parts.version = load<uint32_t>(parts.counter, version_);
+  return parts;
 }
 
 }  // namespace ingot::python

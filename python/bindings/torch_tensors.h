@@ -1,56 +1,80 @@
 // SPDX-License-Identifier: Apache-2.0
-// What torch's C++ library knows of a tensor, by functions that it exports: without the attributes of Python
-// objects, whose look-up takes longer than a whole call of a small engine if there are many weights.
+// Where torch's C++ library keeps what tells that a tensor has changed: a call of a function per weight, be
+// it torch's own, takes longer than a whole call of a small engine if there are many weights.
 #pragma once
 
 #include <nanobind/nanobind.h>
 
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
 #include <optional>
+#include <type_traits>
 
 namespace ingot::python {
 
 namespace nb = nanobind;
 
+// Offsets in bytes within torch's objects. No header of torch is compiled in: they are found by looking at
+// tensors whose values are known, and each tensor is compared with what torch says of it before they are used
+// for it.
 class TorchTensors {
  public:
-  // A tensor of C++ (at::Tensor, which is one pointer) within a Python object. Another tensor may be put
-  // there (torch.utils.swap_tensors): `value()` differs then.
-  class Location {
-   public:
-    Location() = default;
-    explicit Location(void* const* tensor) : tensor_(tensor) {}
-    explicit operator bool() const { return tensor_ != nullptr; }
-    const void* value() const { return *tensor_; }
-
-   private:
-    friend class TorchTensors;
-    void* const* tensor_ = nullptr;
+  // The memory of a tensor's objects, and what they held. Valid while the Python object has the same tensor.
+  struct Parts {
+    const std::byte* in_object = nullptr;  // where the Python object points at the tensor
+    const std::byte* tensor = nullptr;
+    const std::byte* storage = nullptr;
+    const std::byte* counter = nullptr;  // of versions
+    const std::byte* memory = nullptr;   // of the storage
+    int64_t offset = 0;                  // of the first element, in elements
+    uint32_t version = 0;
   };
 
-  // Nothing if torch is not imported, or this version of it exports other functions.
-  static std::optional<TorchTensors> find();
+  // `first` and `second`: equal tensors in the middle of storages of their own, `outside`: one at the start
+  // of memory that torch did not allocate; `increment`: torch's function that increments a tensor's version.
+  // Nothing if this version of torch keeps things elsewhere.
+  static std::optional<TorchTensors> find(nb::handle first, nb::handle second, nb::handle outside,
+                                          nb::handle increment);
 
-  // Valid as long as the object. Null if it is not a tensor of torch; needs one that has a version.
-  Location locate(nb::handle object) const;
-  int64_t version(Location tensor) const { return version_(tensor.tensor_); }
-  // The address of the first element; null if torch does not say.
-  const void* data(Location tensor) const {
-    void* data = nullptr;
-    return data_(const_cast<void**>(tensor.tensor_), &data) == 0 ? data : nullptr;
+  // Nothing if `object` is not a tensor with a version and a storage.
+  std::optional<Parts> locate(nb::handle object) const;
+
+  // Each step is valid after the one before it; one branch per step.
+  bool are_same(const Parts& last) const {
+    if (pointer(last.in_object, 0) != last.tensor) return false;
+    const auto differs = [](const std::byte* object, size_t offset, const auto& value) {
+      return static_cast<uint64_t>(load<std::decay_t<decltype(value)>>(object, offset) != value);
+    };
+    const uint64_t others = differs(last.tensor, storage_, last.storage) |
+                            differs(last.tensor, counter_, last.counter) |
+                            differs(last.tensor, offset_, last.offset);
+    return others == 0 &&
+           (differs(last.storage, memory_, last.memory) | differs(last.counter, version_, last.version)) == 0;
   }
 
  private:
-  using VersionFunction = int64_t (*)(const void* tensor);      // at::TensorBase::_version
-  using DataFunction = int32_t (*)(void* tensor, void** data);  // aoti_torch_get_data_ptr
-  using DeleteFunction = int32_t (*)(void* tensor);             // aoti_torch_delete_tensor_object
+  TorchTensors() = default;
+  template <typename Value>
+  static Value load(const std::byte* object, size_t offset) {
+    Value value;
+    std::memcpy(&value, object + offset, sizeof(value));
+    return value;
+  }
+  static const std::byte* pointer(const std::byte* object, size_t offset) {
+    return load<const std::byte*>(object, offset);
+  }
+  bool find_tensor(nb::handle object);
+  bool find_parts_of_tensor(nb::handle first, nb::handle second);
+  bool find_memory(nb::handle outside);
+  bool find_version(nb::handle tensor, nb::handle increment);
+  const std::byte* tensor_in(nb::handle object) const;
 
-  VersionFunction version_ = nullptr;
-  DataFunction data_ = nullptr;
-  DeleteFunction delete_ = nullptr;
-  nb::object copy_;          // torch's function from an object to a capsule with a new at::Tensor
-  size_t object_bytes_ = 0;  // of torch's part of an object
+  nb::object type_;                                // of all tensors in Python
+  size_t in_object_ = 0;                           // the tensor, in a Python object
+  size_t storage_ = 0, offset_ = 0, counter_ = 0;  // in a tensor
+  size_t memory_ = 0;                              // in a storage
+  size_t version_ = 0;                             // in a counter
 };
 
 }  // namespace ingot::python

@@ -41,16 +41,6 @@ std::span<const std::byte> extent_of(const ingot_tensor& tensor) {
           static_cast<size_t>(last + 1) * element_bytes(tensor.dtype)};
 }
 
-uint64_t load(const std::byte* bytes) {
-  uint64_t word = 0;
-  std::memcpy(&word, bytes, sizeof(word));
-  return word;
-}
-
-size_t word_count(WeightCheck check) {
-  return check == WeightCheck::kFast ? 8 : check == WeightCheck::kThorough ? 64 : 1;
-}
-
 }  // namespace
 
 WeightCheck parse_weight_check(const std::string& text) {
@@ -58,45 +48,31 @@ WeightCheck parse_weight_check(const std::string& text) {
   return text == "thorough" ? WeightCheck::kThorough : WeightCheck::kFast;
 }
 
-WatchedWeight::WatchedWeight(std::string name, nb::object tensor, int position, WeightCheck check,
-                             const TorchTensors* torch)
+size_t word_count(WeightCheck check) {
+  return check == WeightCheck::kFast ? 8 : check == WeightCheck::kThorough ? 64 : 1;
+}
+
+WatchedWeight::WatchedWeight(std::string name, nb::object tensor, int position, WeightCheck check)
     : words_(word_count(check)), check_(check), position_(position), name_(std::move(name)) {
-  look(tensor, torch);
+  update(tensor);
 }
 
-// Called for each weight at each call: a few dozen instructions.
-bool WatchedWeight::is_as_glanced(nb::handle tensor, const TorchTensors* torch) const {
-  const Glance& last = glance_;
-  if (!tensor.is(tensor_) || !last.tensor || last.tensor.value() != last.value) return false;
-  if (torch->version(last.tensor) != last.version || torch->data(last.tensor) != last.data) return false;
-  const auto* bytes = static_cast<const std::byte*>(last.data);
-  return !on_host_ || std::ranges::all_of(
-                          words_, [&](const Word& word) { return load(bytes + word.offset) == word.value; });
-}
-
-// What a later call compares. None where words are fewer than eight bytes, or all bytes count.
-WatchedWeight::Glance WatchedWeight::glance_at(nb::handle tensor, const TorchTensors* torch) const {
-  const bool can_glance = torch != nullptr && check_ != WeightCheck::kFull && seen_.version >= 0 &&
-                          (!on_host_ || seen_.bytes >= sizeof(uint64_t));
-  const TorchTensors::Location found = can_glance ? torch->locate(tensor) : TorchTensors::Location();
-  if (!found) return {};
-  return {found, found.value(), torch->version(found), torch->data(found)};
-}
-
-// Allocates nothing while nothing changes.
-bool WatchedWeight::look(nb::handle tensor, const TorchTensors* torch) {
+bool WatchedWeight::update(nb::handle tensor) {
   ArrayView view;
   view_array(tensor, view, name_.c_str());
-  on_host_ = view.tensor.device_type != INGOT_DEVICE_CUDA;
+  const bool on_host = view.tensor.device_type != INGOT_DEVICE_CUDA;
   std::span<const std::byte> bytes;
-  if (on_host_) bytes = extent_of(view.tensor);
-  const Seen now{.version = version_of(tensor), .data = view.tensor.data, .bytes = bytes.size()};
+  if (on_host) bytes = extent_of(view.tensor);
+  const WeightState now{.version = version_of(tensor),
+                        .data = view.tensor.data,
+                        .element = element_bytes(view.tensor.dtype),
+                        .bytes = bytes.size(),
+                        .on_host = on_host};
   const bool is_other = !tensor.is(tensor_) || now != seen_;
   if (now.bytes != seen_.bytes) place_words(now.bytes);
   if (is_other) tensor_ = nb::borrow(tensor);
   seen_ = now;
-  glance_ = glance_at(tensor, torch);
-  if (on_host_) return take_words(bytes) || is_other;
+  if (on_host) return take_words(bytes) || is_other;
   if (check_ != WeightCheck::kFull) return is_other;
   const nb::object copy = tensor.attr("detach")().attr("cpu")();
   ArrayView host;

@@ -11,7 +11,7 @@ from typing import Any
 import torch
 from torch.fx import GraphModule, Node
 
-from ingot import _core, session
+from ingot import _core, session, watching
 from ingot.capture import Capture, Input
 from ingot.errors import InternalError, UnsupportedError
 from ingot.kinds import InputRole
@@ -43,7 +43,9 @@ def build_runner(
     weights = [
         (given.name, given.data, position) for position, given in enumerate(inputs) if given.data is not None
     ]
-    runner = _core.Runner(engine, tensors, weights, like, settings.check_weights)
+    runner = _core.Runner(
+        engine, tensors, weights, like, settings.check_weights, watching.tensors() if weights else None
+    )
     if all(slot.is_tensor for slot in signature.outputs):
         return runner, engine, json.loads(report)
     return WithPlainOutputs(runner, signature.outputs), engine, json.loads(report)

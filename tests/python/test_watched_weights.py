@@ -10,6 +10,7 @@ import ingot
 import pytest
 import torch
 from ingot import _core
+from ingot.watching import tensors
 from torch import nn
 
 X = torch.randn(3, 6, generator=torch.Generator().manual_seed(1))
@@ -19,15 +20,16 @@ class Watched:
     """A runner of a linear layer, and the tensors that are passed to it at each call."""
 
     def __init__(
-        self, check: str = "fast", make: Callable[[torch.Tensor], torch.Tensor] = torch.clone, size: int = 5
-    ) -> None:
+        self, check: str = "fast", make: Callable[[torch.Tensor], torch.Tensor] = torch.clone, size: int = 5,
+        direct: bool = True,
+    ) -> None:  # fmt: skip
         torch.manual_seed(0)
         module = nn.Linear(6, size).eval()
         engine = ingot.compile(module, inputs=[X]).compiled.engines[0]
         self.weights = [make(value.detach()) for value in module.parameters()]
         names = [name for name, _ in module.named_parameters()]
         rows = [(name, value, k + 1) for k, (name, value) in enumerate(zip(names, self.weights, strict=True))]
-        self.runner = _core.Runner(engine, [0], rows, torch.empty(0), check)
+        self.runner = _core.Runner(engine, [0], rows, torch.empty(0), check, tensors() if direct else None)
 
     def __call__(self) -> torch.Tensor:
         return self.runner([X, *self.weights])[0]
@@ -64,6 +66,10 @@ def test_calls_look_up_no_attribute_while_nothing_changes(check: str) -> None:
     assert Counting.asked > 0, "it does count"
 
 
+def test_this_torch_keeps_tensors_where_they_are_looked_for() -> None:
+    assert tensors() is not None
+
+
 def replace(watched: Watched) -> None:
     watched.weights[0] = torch.randn(5, 6)
 
@@ -80,6 +86,12 @@ def set_storage(watched: Watched) -> None:
     watched.weights[1].set_(torch.randn(5))
 
 
+def point_at_another_part(watched: Watched) -> None:
+    watched.weights[0].data = torch.stack([watched.weights[0], torch.randn(5, 6)]).view(10, 6)[:5]
+    torch.testing.assert_close(watched(), watched())
+    watched.weights[0].data = watched.weights[0].as_strided((5, 6), (6, 1), 30)
+
+
 def write_by_numpy(watched: Watched) -> None:
     watched.weights[0].numpy()[:] *= -1
 
@@ -89,14 +101,15 @@ CHANGES: Sequence[Callable[[Watched], object]] = [
     lambda watched: watched.weights[1][2].zero_(),
     lambda watched: watched.weights[0].data.mul_(3),
     lambda watched: [value.neg_() for value in watched.weights],
-    replace, swap, point_elsewhere, set_storage, write_by_numpy,
+    replace, swap, point_elsewhere, point_at_another_part, set_storage, write_by_numpy,
 ]  # fmt: skip
 
 
+@pytest.mark.parametrize("direct", [True, False])
 @pytest.mark.parametrize("check", ["fast", "thorough", "full"])
 @pytest.mark.parametrize("change", CHANGES)
-def test_each_change_is_noticed_each_time(change: Callable, check: str) -> None:
-    watched = Watched(check)
+def test_each_change_is_noticed_each_time(change: Callable, check: str, direct: bool) -> None:
+    watched = Watched(check, direct=direct)
     watched.agrees()
     for _ in range(3):
         change(watched)

@@ -19,7 +19,7 @@ from ingot._ctypes.process import (
     verify_file,
     version,
 )
-from ingot._ctypes.runner import Runner
+from ingot._ctypes.runner import Runner, TorchTensors
 from ingot._ctypes.without_compiler import fail_without_compiler
 
 Builder = fail_without_compiler
@@ -35,7 +35,7 @@ options = fail_without_compiler
 report_page = fail_without_compiler
 
 __all__ = [
-    "Builder", "CacheSession", "Engine", "FileWriter", "Runner", "TensorFile", "bisect_pt2", "build_model", "build_onnx",
+    "Builder", "CacheSession", "Engine", "FileWriter", "Runner", "TensorFile", "TorchTensors", "bisect_pt2", "build_model", "build_onnx",
     "cache_clear", "cache_stats", "cache_wait", "check_options", "explain", "export_engine", "export_file", "fail_without_compiler",
     "get_threads", "imports_onnx_operator", "imports_operator", "inspect_file", "options", "report_page", "set_spin", "set_threads",
     "verify_file", "version",

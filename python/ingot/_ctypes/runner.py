@@ -12,6 +12,14 @@ from ingot._ctypes.engine import Engine
 from ingot._ctypes.without_compiler import fail_without_compiler
 
 
+class TorchTensors:
+    """Where torch keeps what tells a changed weight: nothing is watched here."""
+
+    @staticmethod
+    def find(first: Any, second: Any, outside: Any, increment: Any) -> TorchTensors | None:
+        return None
+
+
 class Runner:
     """Called with all arguments of the part; returns the outputs as arrays of the framework of `like`."""
 
@@ -22,6 +30,7 @@ class Runner:
         weights: Sequence[tuple],
         like: Any,
         check_weights: str = "fast",
+        tensors: TorchTensors | None = None,
     ) -> None:
         """inputs: positions of the engine's tensor inputs among the arguments. weights: none; only programs that were compiled
         in this process have weights to watch.
