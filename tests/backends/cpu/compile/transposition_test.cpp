@@ -98,6 +98,64 @@ INSTANTIATE_TEST_SUITE_P(Shapes, Transposition,
                                           testing::Values("x86-64-v3", "x86-64-v4")),
                          template_test_name<TranspositionCase>);
 
+struct BlockedCase {
+  Shape shape;
+  Layout from, to;
+};
+
+// Weights as a matmul or a convolution reads them, and back.
+const BlockedCase kBlockedCases[] = {
+    {{48, 40}, {}, Layout::blocked(std::vector{0, 1}, 0, 16)},
+    {{16, 9}, {}, Layout::blocked(std::vector{0, 1}, 0, 16)},
+    {{40, 48}, Layout::permutation(std::vector{1, 0}), Layout::blocked(std::vector{0, 1}, 1, 16)},
+    {{32, 5, 3, 3}, {}, Layout::blocked(std::vector{0, 2, 3, 1}, 0, 8)},
+    {{48, 40}, Layout::blocked(std::vector{0, 1}, 0, 16), {}},
+    {{2, 32, 9, 7}, Layout::blocked(std::vector{0, 1, 2, 3}, 1, 16), {}},
+    {{32, 24}, Layout::blocked(std::vector{0, 1}, 0, 16), Layout::blocked(std::vector{1, 0}, 1, 8)},
+};
+
+class BlockedTransposition : public testing::TestWithParam<std::tuple<BlockedCase, const char*, DType>> {};
+void PrintTo(const BlockedCase& c, std::ostream* out) {
+  *out << to_string(c.shape) << " from " << to_string(c.from) << " to " << to_string(c.to);
+}
+
+TEST_P(BlockedTransposition, MovesEachElementOfWholeBlocks) {
+  const auto& [c, level, dtype] = GetParam();
+  if (!host_cpu_features().covers(parse_cpu_features(level)))
+    GTEST_SKIP() << "this processor has no " << level;
+  Target target;
+  target.device = level;
+  Graph graph;
+  Value* x = graph.add_input("x", {dtype, c.shape, c.from});
+  const Node* node = graph.add(ops::relayout, {x}, ops::Relayout{c.to});
+  ASSERT_TRUE(supports_transposition(*node).yes) << supports_transposition(*node).reason;
+  std::vector<HostBuffer> buffers{random_buffer(x->type, {}, 1), HostBuffer(node->results[0]->type, {})};
+  run_template(plan_transposition(*node, graph.symbols, target), {}, buffers);
+  std::vector<int64_t> sizes;
+  for (const Dim& dim : c.shape) sizes.push_back(*dim.constant());
+  for_each_index(sizes, [&](const std::vector<int64_t>& place) {
+    ASSERT_EQ(buffers[1].at(place), buffers[0].at(place)) << testing::PrintToString(place);
+  });
+}
+
+INSTANTIATE_TEST_SUITE_P(Shapes, BlockedTransposition,
+                         testing::Combine(testing::ValuesIn(kBlockedCases),
+                                          testing::Values("x86-64-v3", "x86-64-v4"),
+                                          testing::Values(DType::kF32, DType::kBF16)));
+
+TEST(TranspositionTemplate, TakesWeightsForProducts) {
+  const auto fits = [](Shape shape, int dim, int64_t block) {
+    Graph graph;
+    Value* x = graph.add_input("x", {DType::kF32, std::move(shape)});
+    const Layout to = Layout::blocked(std::vector{0, 1}, dim, block);
+    return supports_transposition(*graph.add(ops::relayout, {x}, ops::Relayout{to})).yes;
+  };
+  EXPECT_TRUE(fits({48, 40}, 0, 16));
+  EXPECT_FALSE(fits({50, 40}, 0, 16)) << "its last block is not whole";
+  EXPECT_FALSE(fits({Dim::symbol("s"), 40}, 0, 16));
+  EXPECT_FALSE(fits({40, 48}, 1, 16)) << "the innermost dim is unchanged";
+}
+
 TEST(TranspositionTemplate, LeavesWhatItDoesNotTurn) {
   const auto fits = [](DType dtype, const std::vector<int>& from, const std::vector<int>& to, Shape shape) {
     Graph graph;

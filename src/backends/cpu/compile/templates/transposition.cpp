@@ -10,6 +10,7 @@
 #include "backends/cpu/compile/llvm/lanes.h"
 #include "backends/cpu/compile/templates/scaffold.h"
 #include "backends/cpu/compile/templates/target.h"
+#include "backends/cpu/compile/templates/unblocked.h"
 #include "ops/ops.h"
 
 namespace ingot::core::cpu {
@@ -72,8 +73,13 @@ Dim extent_of(const Dims& run, const Shape& shape) {
   return extent;
 }
 
+std::optional<RelayoutSides> sides_of(const Node& node) {
+  return unblocked({node.operand_type(0), node.results[0]->type});
+}
+
 TranspositionProblem make_problem(const Node& node, const SymbolTable& symbols, CpuFeatures features) {
-  TranspositionProblem problem{.symbols = symbols, .from = node.operand_type(0), .to = node.results[0]->type};
+  const RelayoutSides sides = sides_of(node).value();
+  TranspositionProblem problem{.symbols = symbols, .from = sides.from, .to = sides.to};
   const Dims from = storage_order(problem.from), to = storage_order(problem.to);
   problem.from_run = innermost_run(from, to);
   problem.to_run = innermost_run(to, from);
@@ -182,11 +188,11 @@ bool is_long(const Dim& extent) {
 
 Fit supports_transposition(const Node& node) {
   if (node.op != &ops::relayout) return {false, "it is not a relayout"};
-  const TensorType &from = node.operand_type(0), &to = node.results[0]->type;
-  const int width = bit_width(from.dtype);
+  const int width = bit_width(node.operand_type(0).dtype);
   if (width != 32 && width != 16) return {false, "its elements do not have 16 or 32 bits"};
-  if (!from.layout.is_permutation() || !to.layout.is_permutation() || from.rank() < 2)
-    return {false, "a layout is blocked"};
+  const auto sides = sides_of(node);
+  if (!sides || sides->from.rank() < 2) return {false, "a layout has blocks that are not whole"};
+  const auto& [from, to] = *sides;
   const Dims order = storage_order(from), wanted = storage_order(to);
   if (order.back() == wanted.back()) return {false, "the innermost dim is unchanged"};
   const Dims from_run = innermost_run(order, wanted), to_run = innermost_run(wanted, order);
