@@ -68,7 +68,8 @@ class Runner {
       if (!changed.is_valid()) changed = nb::dict();
       changed[weights_[i].name().c_str()] = now.attr("detach")().attr("cpu")();
     }
-    if (changed.is_valid()) engine_.attr("refit")(changed, nb::arg("partial") = true);
+    // As when the engine was built, it has the weights where the model has them.
+    if (changed.is_valid()) engine_.attr("refit")(changed, nb::arg("partial") = true, nb::arg("keep") = true);
   }
 
   void remember(size_t index) {

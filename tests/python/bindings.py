@@ -31,7 +31,7 @@ class _Builder:
 
 
 def _runner(
-    core: Any, inputs: Sequence[int], weights: Sequence[tuple], like: Any, check: str
+    core: Any, inputs: Sequence[int], weights: Sequence[tuple], like: Any, check: str, tensors: Any
 ) -> _ctypes.Runner:
     """Does not watch weights, which takes the compiler's Runner."""
     return _ctypes.Runner(core, inputs, [], like)
