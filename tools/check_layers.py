@@ -68,6 +68,10 @@ LAYERS: dict[str, tuple[str, ...]] = {
     "cli/nearest": ("support", "cli"),
     "cli/paths": ("support", "cli"),
 }
+# Code for GPUs: made by one half of the backend, and read by the other.
+LAYERS["backends/cuda/images"] = ("engine",)
+LAYERS["backends/cuda/compile"] += ("backends/cuda/images",)
+LAYERS["backends/cuda/execute"] += ("backends/cuda/images",)
 LAYERS["backends/cpu/compile"] += ("backends/cpu/compile/templates",)
 LAYERS["backends/fake/execute"] += ("loops",)  # its kernels are Loop IR; it is linked for tests alone
 COMPILER_PARTS = tuple(

@@ -3,6 +3,7 @@
 // elsewhere those with routines are built, so that NVRTC sees their kernels.
 #include <gtest/gtest.h>
 
+#include <cstdlib>
 #include <random>
 
 #include <fmt/core.h>
@@ -18,6 +19,12 @@ namespace {
 
 bool has_gpu() { return !cuda::executor().processor().empty(); }
 
+// Another one than that of H100 and H200, which the tests run on.
+std::string architecture() {
+  const char* wanted = std::getenv("INGOT_TEST_ARCHITECTURE");
+  return wanted != nullptr ? wanted : "sm_90a";
+}
+
 bool has_compiler() {
   try {
     return !cuda::backend().generator().empty();
@@ -30,7 +37,7 @@ bool has_compiler() {
 void check_on_gpu(const std::string& name, const Graph& graph, const std::vector<Tensor>& operands,
                   const std::vector<Tensor>& expected) {
   SCOPED_TRACE(name);
-  const auto file = build_engine(graph, {{"device", "cuda:sm_90a"}});
+  const auto file = build_engine(graph, {{"device", "cuda:" + architecture()}});
   if (!file || !has_gpu()) return;
   ingot::Context context(ingot::Engine::load(std::vector<std::byte>(*file)));
   for (int run = 0; run < 3; ++run) {  // enqueued, captured, replayed

@@ -4,10 +4,12 @@
 #include <dlfcn.h>
 
 #include <algorithm>
+#include <cstdlib>
 #include <cstring>
 
 #include <fmt/core.h>
 
+#include "backends/cuda/images/code.h"
 #include "support/error.h"
 
 namespace ingot::core::cuda::test {
@@ -91,6 +93,7 @@ std::unique_ptr<Gpu> Gpu::open() {
 }
 
 std::string Gpu::architecture() const {
+  if (const char* wanted = std::getenv("INGOT_TEST_ARCHITECTURE")) return wanted;
   constexpr int kMajor = 75, kMinor = 76;
   int major = 0, minor = 0;
   check(driver_->get_attribute(&major, kMajor, driver_->device), "cuDeviceGetAttribute");
@@ -98,9 +101,10 @@ std::string Gpu::architecture() const {
   return fmt::format("sm_{}{}{}", major, minor, major == 9 ? "a" : "");
 }
 
-std::shared_ptr<const Gpu::Module> Gpu::load(const std::vector<std::byte>& cubin) {
+std::shared_ptr<const Gpu::Module> Gpu::load(const std::vector<std::byte>& code) {
   void* handle = nullptr;
-  check(driver_->load(&handle, cubin.data()), "cuModuleLoadData");
+  const ImageCode image = read_image(code, architecture().starts_with("compute_"));
+  check(driver_->load(&handle, (image.cubin.empty() ? image.ptx : image.cubin).data()), "cuModuleLoadData");
   return std::make_shared<const Module>(*driver_, handle);
 }
 

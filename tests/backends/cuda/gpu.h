@@ -17,10 +17,11 @@ class Gpu {
   static std::unique_ptr<Gpu> open();  // null where there is no driver or no GPU
   ~Gpu();
 
-  std::string architecture() const;  // "sm_90a"
+  // "sm_90a", or what INGOT_TEST_ARCHITECTURE says: "compute_90"
+  std::string architecture() const;
 
   class Module;
-  std::shared_ptr<const Module> load(const std::vector<std::byte>& cubin);
+  std::shared_ptr<const Module> load(const std::vector<std::byte>& code);
   // Runs a kernel on copies of the storages, guards included, and copies them back; returns its status.
   // Throws DeviceError after a fault.
   int32_t run(const Module& module, const std::string& entry, const LaunchPlan& plan,

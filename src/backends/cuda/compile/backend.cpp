@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "backends/cuda/compile/backend.h"
 
-#include <charconv>
 #include <set>
 
 #include <fmt/core.h>
@@ -18,6 +17,7 @@
 #include "backends/cuda/compile/prelude.h"
 #include "backends/cuda/compile/routine_kernels.h"
 #include "backends/cuda/compile/speed.h"
+#include "backends/cuda/images/architecture.h"
 #include "backends/cuda/kernel_abi.h"
 #include "backends/steps/fusion_rules.h"
 #include "backends/steps/members.h"
@@ -184,18 +184,6 @@ LoweredStep lower_as_routine(const Node& node, const SymbolTable& symbols, const
 bool takes_neighbours(const Node& root) { return root.op != &ops::attention; }
 constexpr FusionAnswer kTakesNothing{false, "the kernel template of attention takes nothing in"};
 
-// "sm_80" and later, with or without the "a" suffix of code for one architecture alone.
-bool is_architecture(std::string_view words) {
-  constexpr std::string_view kPrefix = "sm_";
-  constexpr int kFirst = 80;
-  if (!words.starts_with(kPrefix)) return false;
-  const std::string_view rest = words.substr(kPrefix.size());
-  int number = 0;
-  const auto [end, error] = std::from_chars(rest.data(), rest.data() + rest.size(), number);
-  const std::string_view suffix(end, static_cast<size_t>(rest.data() + rest.size() - end));
-  return error == std::errc() && number >= kFirst && (suffix.empty() || suffix == "a");
-}
-
 class CudaBackend final : public Backend {
  public:
   std::string_view name() const override { return "cuda"; }
@@ -208,9 +196,10 @@ class CudaBackend final : public Backend {
 
   std::string device(std::string_view words) const override {
     if (words.empty()) return std::string(kDefaultDevice);
-    if (is_architecture(words)) return std::string(words);
-    throw UserError("INGOT-U123", fmt::format("'{}' is not a GPU architecture that Ingot builds for", words),
-                    "give sm_80 or later: sm_80, sm_90, sm_90a");
+    if (parse_architecture(words)) return std::string(words);
+    throw UserError(
+        "INGOT-U123", fmt::format("'{}' is not a GPU architecture that Ingot builds for", words),
+        "give sm_80 or later: sm_80, sm_90, sm_90a; or, for all GPUs from one on, compute_80, compute_90");
   }
 
   Support supports(const Node& node, const SymbolValues& sizes, const Target& target) const override {

@@ -3,12 +3,16 @@
 
 #include <dlfcn.h>
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdlib>
 #include <filesystem>
 
 #include <fmt/core.h>
+#include <fmt/ranges.h>
 
+#include "backends/cuda/images/architecture.h"
+#include "backends/cuda/images/code.h"
 #include "support/error.h"
 
 namespace ingot::core::cuda {
@@ -26,7 +30,11 @@ struct Nvrtc::Functions {
   int (*log)(Program, char*);
   int (*cubin_size)(Program, size_t*);
   int (*cubin)(Program, char*);
+  int (*ptx_size)(Program, size_t*);
+  int (*ptx)(Program, char*);
   int (*destroy)(Program*);
+  int (*architecture_count)(int*);
+  int (*architectures)(int*);
 };
 
 namespace {
@@ -82,7 +90,11 @@ Nvrtc::Nvrtc(const std::string& path) {
   find(functions->library, "nvrtcGetProgramLog", functions->log);
   find(functions->library, "nvrtcGetCUBINSize", functions->cubin_size);
   find(functions->library, "nvrtcGetCUBIN", functions->cubin);
+  find(functions->library, "nvrtcGetPTXSize", functions->ptx_size);
+  find(functions->library, "nvrtcGetPTX", functions->ptx);
   find(functions->library, "nvrtcDestroyProgram", functions->destroy);
+  find(functions->library, "nvrtcGetNumSupportedArchs", functions->architecture_count);
+  find(functions->library, "nvrtcGetSupportedArchs", functions->architectures);
   functions_ = std::move(functions);
 }
 
@@ -94,8 +106,23 @@ std::string Nvrtc::version() const {
   return fmt::format("{}.{}", major, minor);
 }
 
+void Nvrtc::require_known(std::string_view architecture, int number) const {
+  int count = 0;
+  functions_->architecture_count(&count);
+  std::vector<int> known(static_cast<size_t>(count));
+  functions_->architectures(known.data());
+  if (std::ranges::find(known, number) != known.end()) return;
+  throw UserError("INGOT-U123",
+                  fmt::format("NVRTC {} does not compile for {}, only for {}", version(), architecture,
+                              fmt::join(known, ", ")),
+                  "install a later NVRTC, or build PTX for it: device=cuda:compute_90");
+}
+
 std::vector<std::byte> Nvrtc::compile(const std::string& text, std::string_view architecture) const {
   const Functions& nvrtc = *functions_;
+  const auto kind = parse_architecture(architecture);
+  invariant(kind.has_value(), "code is compiled for no architecture");
+  require_known(architecture, kind->number);
   Functions::Program program = nullptr;
   const auto check = [&](int result) {
     if (result == 0) return;
@@ -115,11 +142,16 @@ std::vector<std::byte> Nvrtc::compile(const std::string& text, std::string_view 
   const char* options[] = {target.c_str(),    "-std=c++17",       "--fmad=false",   "--ftz=false",
                            "--prec-div=true", "--prec-sqrt=true", "-default-device"};
   check(nvrtc.compile(program, static_cast<int>(std::size(options)), options));
-  size_t size = 0;
-  check(nvrtc.cubin_size(program, &size));
-  std::vector<std::byte> cubin(size);
-  check(nvrtc.cubin(program, reinterpret_cast<char*>(cubin.data())));
-  return cubin;
+  const auto result = [&](auto get_size, auto get) {
+    size_t size = 0;
+    check(get_size(program, &size));
+    std::vector<std::byte> code(size);
+    check(get(program, reinterpret_cast<char*>(code.data())));
+    return code;
+  };
+  if (kind->ptx) return result(nvrtc.ptx_size, nvrtc.ptx);  // with a zero at its end
+  const std::vector<std::byte> cubin = result(nvrtc.cubin_size, nvrtc.cubin);
+  return kind->exact ? cubin : with_ptx(cubin, result(nvrtc.ptx_size, nvrtc.ptx));
 }
 
 const Nvrtc& shared_nvrtc() {

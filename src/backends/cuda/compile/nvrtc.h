@@ -20,11 +20,14 @@ class Nvrtc {
   Nvrtc& operator=(const Nvrtc&) = delete;
 
   std::string version() const;  // "13.0": a part of keys
-  // The cubin for an architecture such as "sm_90a". Multiply-adds are fused only where the text says so, and
-  // denormals are kept. InternalError with the compiler's log. Thread-safe.
+  // Code for an architecture (images/architecture.h): a cubin for "sm_90a", PTX for "compute_90", both for
+  // "sm_90" (images/code.h). UserError INGOT-U123 if this NVRTC does not know it. Multiply-adds are fused
+  // only where the text says so, and denormals are kept. InternalError with the compiler's log. Thread-safe.
   std::vector<std::byte> compile(const std::string& text, std::string_view architecture) const;
 
  private:
+  void require_known(std::string_view architecture, int number) const;
+
   struct Functions;
   std::unique_ptr<const Functions> functions_;
 };

@@ -2,31 +2,43 @@
 #include "backends/cuda/execute/images.h"
 
 #include <algorithm>
-#include <charconv>
 
 #include <fmt/core.h>
 
+#include "backends/cuda/images/architecture.h"
+#include "backends/cuda/images/code.h"
 #include "backends/cuda/kernel_abi.h"
 #include "support/error.h"
 
 namespace ingot::core::cuda {
 namespace {
 
-// "sm_90a" -> 90; 0 if it is not an architecture.
-int number_of(std::string_view architecture) {
-  int number = 0;
-  constexpr std::string_view kPrefix = "sm_";
-  if (!architecture.starts_with(kPrefix)) return 0;
-  const char* begin = architecture.data() + kPrefix.size();
-  std::from_chars(begin, architecture.data() + architecture.size(), number);
-  return number;
+enum class Form : uint8_t { kNone, kCubin, kPtx };
+
+// By its target alone: the image may have no code yet.
+Form form_for(const Image& image, const Device& device) {
+  const auto built = parse_architecture(device_of(image)), own = parse_architecture(device.architecture());
+  if (!built || !own || shared_limit(*built) > device.shared_bytes()) return Form::kNone;
+  if (built->exact) return built->number == own->number ? Form::kCubin : Form::kNone;
+  if (built->number > own->number) return Form::kNone;
+  const bool same_kind = built->number / 10 == own->number / 10;
+  return same_kind && !built->ptx ? Form::kCubin : Form::kPtx;
 }
 
-Handle load_function(const Image& image, Images& images) {
+// Empty if the image does not hold what the device runs.
+std::span<const std::byte> code_for(const Image& image, const Device& device) {
+  const Form form = form_for(image, device);
+  if (form == Form::kNone) return {};
+  const ImageCode code = read_image(image.code, parse_architecture(device_of(image))->ptx);
+  return form == Form::kCubin ? code.cubin : code.ptx;
+}
+
+Handle load_function(const Image& image, std::span<const std::byte> code, Images& images) {
   constexpr int kMostDynamicShared = 8, kStaticShared = 1;
   const Driver& driver = images.device.driver();
   Handle module = nullptr, function = nullptr;
-  check(driver, driver.load_module(&module, image.code.data()), "cuModuleLoadData");
+  check(driver, driver.load_module(&module, code.data()), "cuModuleLoadData");
+  images.may_overlap = images.may_overlap && parse_architecture(device_of(image))->number >= kFirstToOverlap;
   images.modules.push_back(module);
   check(driver, driver.function(&function, module, kEntry), "cuModuleGetFunction");
   int declared = 0;
@@ -44,13 +56,8 @@ Images::~Images() {
   for (const Handle module : modules) device.driver().unload_module(module);
 }
 
-// Code for sm_80 runs on all of 8.x from it on; code with an "a" on that architecture alone.
 std::string missing(const Image& image, const Device& device) {
-  const std::string_view needs = device_of(image);
-  const int needed = number_of(needs), own = number_of(device.architecture());
-  const bool exact = needs.ends_with('a');
-  const bool fits = needed > 0 && (exact ? needed == own : needed / 10 == own / 10 && needed <= own);
-  return fits ? "" : std::string(needs);
+  return form_for(image, device) == Form::kNone ? std::string(device_of(image)) : "";
 }
 
 std::unique_ptr<Images> load_images(const EngineData& data, Device& device) {
@@ -61,12 +68,15 @@ std::unique_ptr<Images> load_images(const EngineData& data, Device& device) {
       images->functions.push_back(nullptr);
       continue;
     }
-    if (const std::string needs = missing(image, device); !needs.empty())
-      throw UserError(
-          "INGOT-U220",
-          fmt::format("the engine was built for GPUs with {}; this one has {}", needs, device.architecture()),
-          "build the engine for this GPU: device=cuda:" + device.architecture());
-    images->functions.push_back(load_function(image, *images));
+    const auto code = code_for(image, device);
+    if (code.empty())
+      throw UserError("INGOT-U220",
+                      fmt::format("the engine was built for GPUs with {}; this one has {}", device_of(image),
+                                  device.architecture()),
+                      fmt::format("build the engine for this GPU (device=cuda:{}), or for all from 8.0 on "
+                                  "(device=cuda:compute_80)",
+                                  device.architecture()));
+    images->functions.push_back(load_function(image, code, *images));
   }
   return images;
 }

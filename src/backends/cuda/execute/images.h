@@ -13,12 +13,14 @@ struct Images final : LoadedImages {
   ~Images() override;
 
   Device& device;
+  bool may_overlap = true;  // all kernels wait for their predecessors (kernel_abi.h)
   std::vector<Handle> modules, functions;
 };
 
 inline bool is_ours(const Image& image) { return backend_of(image) == "cuda"; }
 
-// What `device` lacks to run an image, such as "sm_90a"; "" if it can run it.
+// What `device` lacks to run an image, such as "sm_90a"; "" if it can run it, if need be by the driver's
+// compiler.
 std::string missing(const Image& image, const Device& device);
 
 // UserError INGOT-U220 if an image is for other GPUs.
