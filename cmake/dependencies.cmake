@@ -13,6 +13,19 @@ find_program(INGOT_FLATC flatc REQUIRED)
 find_path(INGOT_FLATBUFFERS_INCLUDE flatbuffers/flatbuffers.h REQUIRED)
 find_path(INGOT_XXHASH_INCLUDE xxhash.h REQUIRED)
 
+# Ranges for tools that watch GPUs: a header alone, of a CUDA toolkit or of the Python package nvidia-nvtx. Without it
+# there are no ranges.
+if(NOT WIN32)
+  file(GLOB folders ${CMAKE_SOURCE_DIR}/.venv/lib/python3*/site-packages/nvidia/*/include /usr/local/cuda*/include)
+  find_path(INGOT_NVTX_INCLUDE nvtx3/nvToolsExt.h PATHS ${folders})
+  if(INGOT_NVTX_INCLUDE)
+    add_library(ingot_nvtx INTERFACE)
+    target_include_directories(ingot_nvtx SYSTEM INTERFACE ${INGOT_NVTX_INCLUDE})
+    target_compile_definitions(ingot_nvtx INTERFACE INGOT_HAS_NVTX=1)
+    set(INGOT_NVTX ingot_nvtx)
+  endif()
+endif()
+
 find_path(INGOT_SODIUM_INCLUDE sodium.h REQUIRED)
 find_library(INGOT_SODIUM_LIBRARY libsodium.a REQUIRED)
 find_path(INGOT_ZSTD_INCLUDE zstd.h REQUIRED)
