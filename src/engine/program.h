@@ -41,6 +41,9 @@ inline Place numbered_place(uint8_t number) {
   return number == 0 ? Place{} : Place{Place::Kind::kDevice, static_cast<uint8_t>(number - 1)};
 }
 
+// Where the ports of branches and loops are, in an engine with so many devices.
+inline Place place_of_nested(size_t devices) { return numbered_place(devices == 0 ? 0 : 1); }
+
 // What holds a buffer's bytes.
 struct InputStorage {  // input `index` of the program
   uint32_t index = 0;

@@ -91,11 +91,16 @@ void check_conditions(const EngineData& engine) {
   }
 }
 
-// A nested program refers to its parent's buffers, so it runs where they are: on the host.
-void check_nested_places(const Program& program, bool is_nested) {
-  for (const Buffer& buffer : program.buffers)
-    require(!is_nested || buffer.place == Place{}, buffer.name, "is on a device, in a nested program");
-  for (const Program& nested : program.nested) check_nested_places(nested, true);
+// The ports of a nested program are its parent's buffers, whose places `validate` checked.
+void check_nested_places(const Program& program, Place expected) {
+  for (const Program& nested : program.nested) {
+    for (const auto* ports : {&nested.inputs, &nested.outputs}) {
+      for (const Port& port : *ports)
+        require(nested.buffers[port.buffer].place == expected, port.name,
+                "is in another place than the branch or loop that it belongs to");
+    }
+    check_nested_places(nested, expected);
+  }
 }
 
 void check_states(const EngineData& engine) {
@@ -129,8 +134,8 @@ void validate_engine(const EngineData& engine) {
   check_signature(engine);
   check_conditions(engine);
   check_states(engine);
-  check_nested_places(engine.main, false);
-  check_nested_places(engine.init, false);
+  for (const Program* program : {&engine.main, &engine.init})
+    check_nested_places(*program, place_of_nested(engine.devices.size()));
 }
 
 }  // namespace ingot::core

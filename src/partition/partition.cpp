@@ -38,7 +38,7 @@ std::vector<SlowNode> require_support(const Graph& graph, const SymbolValues& si
   std::vector<SlowNode> slow;
   for (const auto& node : graph.nodes()) {
     if (node->op->traits.has(Trait::kSource)) continue;
-    if (node->op->traits.has(Trait::kControlFlow) && backend.place() == Place{}) {
+    if (node->op->traits.has(Trait::kControlFlow)) {
       require_support_of_graphs(*node, sizes, backend, target);
       continue;
     }

@@ -62,7 +62,7 @@ TEST_P(DeviceModels, GiveWhatTheInterpreterGives) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Archives, DeviceModels,
-                         ::testing::Values("arguments", "dynamic", "image", "pair", "weights"),
+                         ::testing::Values("arguments", "control", "dynamic", "image", "pair", "weights"),
                          [](const auto& info) { return info.param; });
 
 }  // namespace
