@@ -47,9 +47,10 @@ void bench(const BenchCommand& command) {
                          {"shapes", session.chosen_shapes()}, {"threads", ingot_get_threads()},
                          {"min_ms", times.front()},           {"median_ms", percentile(times, 0.5)},
                          {"p90_ms", percentile(times, 0.9)},  {"p99_ms", percentile(times, 0.99)}};
-  if (command.profile || !command.report.empty()) {
+  const bool profiles = command.profile || session.is_on_device();
+  if (profiles || !command.report.empty()) {
     nlohmann::json times = reported_times(session, command);
-    if (command.profile) json["profile"] = std::move(times);
+    if (profiles) json["profile"] = std::move(times);
   }
   if (command.run.json) {
     fmt::print("{}\n", json.dump(2));
@@ -58,7 +59,7 @@ void bench(const BenchCommand& command) {
     fmt::print("{}: {} runs, {} threads: min {:.4f} ms, median {:.4f} ms, p90 {:.4f} ms, p99 {:.4f} ms\n",
                command.run.engine, times.size(), ingot_get_threads(), times.front(), percentile(times, 0.5),
                percentile(times, 0.9), percentile(times, 0.99));
-    if (command.profile) print_step_times(json["profile"], command.top);
+    if (profiles) print_step_times(json["profile"], command.top);
   }
 }
 

@@ -43,6 +43,7 @@ struct RunCommand {
   std::string verify = "lazy", trust = "any", memory = "map";
   std::string trusted_keys;          // file of public keys; empty: that of the environment
   std::vector<std::string> weights;  // files that the engine's weights come from; empty: its own
+  std::string weight_budget;         // of a GPU's memory; empty: all
   bool json = false;
 };
 struct ExportCommand {

@@ -53,7 +53,8 @@ EngineHandle open_engine(const RunCommand& command) {
                                          : INGOT_TRUST_ANY,
       .memory = command.memory == "copy" ? INGOT_MEMORY_COPY : INGOT_MEMORY_MAP,
       .trusted_keys = command.trusted_keys.empty() ? nullptr : command.trusted_keys.c_str(),
-      .without_weights = command.weights.empty() ? 0 : 1};
+      .without_weights = command.weights.empty() ? 0 : 1,
+      .weight_budget = command.weight_budget.empty() ? nullptr : command.weight_budget.c_str()};
   check(ingot_set_threads(command.threads));
   ingot_engine* loaded = nullptr;
   check(ingot_engine_load(command.engine.c_str(), &options, &loaded));
@@ -229,6 +230,13 @@ std::string Session::inspect() const {
   ingot_text* text = nullptr;
   check(ingot_engine_inspect(engine_.get(), &text));
   return take_text(text);
+}
+
+bool Session::is_on_device() const {
+  ingot_weight_memory memory{};
+  memory.struct_size = sizeof(memory);
+  check(ingot_engine_weight_memory(engine_.get(), &memory));
+  return memory.available > 0;
 }
 
 void Session::set_profiling() { check(ingot_context_set_profiling(context_.get(), 1)); }

@@ -38,6 +38,7 @@ class Session {
   void set_profiling();         // times each step of later runs
   std::string profile();        // JSON, see ingot_context_profile
   std::string inspect() const;  // JSON of the engine
+  bool is_on_device() const;    // the engine runs on a GPU
 
  private:
   explicit Session(EngineHandle engine);  // without inputs

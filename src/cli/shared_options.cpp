@@ -49,6 +49,9 @@ void add_input_options(CLI::App& app, RunCommand& command) {
   add_choice(app, "--memory", command.memory, {"map", "copy"},
              "map the file, which nothing may change meanwhile, or read all of it first");
   add_weights(app, command.weights, "take the weights from a .safetensors or .pt2 file; may be repeated");
+  app.add_option("--weight-budget", command.weight_budget,
+                 "memory of a GPU for the weights: all, auto, 50%, 1.5GB; runs copy the others there")
+      ->type_name("BUDGET");
   app.add_flag("--json", command.json, "print JSON");
 }
 

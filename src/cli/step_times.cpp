@@ -16,7 +16,7 @@ using Json = nlohmann::json;
 
 // "1.25 M": three digits and a prefix.
 std::string scaled(double value) {
-  constexpr const char* kPrefixes[] = {"", "k", "M", "G", "T"};
+  constexpr const char* kPrefixes[] = {"", "k", "M", "G", "T", "P"};
   size_t prefix = 0;
   while (value >= 1000 && prefix + 1 < std::size(kPrefixes)) value /= 1000, ++prefix;
   return fmt::format("{:.{}f} {}", value, value < 10 ? 2 : value < 100 ? 1 : 0, kPrefixes[prefix]);
@@ -41,6 +41,18 @@ void print_step(const Json& step) {
              100 * step["share"].get<double>(), roof, scaled(work), scaled(bytes),
              step["name"].get<std::string>());
   if (const std::string source = source_of(step); !source.empty()) fmt::print("{:>47}{}\n", "", source);
+}
+
+// What a GPU did in the time of its kernels, beside what it could have done.
+void print_device(const Json& device) {
+  const auto number = [&](const char* name) { return device[name].get<double>(); };
+  fmt::print(
+      "{}: {} kernels in {:.1f} us; {:.1f} % of what its memory moves meanwhile ({}B/s), {:.1f} % of what "
+      "its cores "
+      "compute (f16: {}FLOP/s)\n",
+      device["name"].get<std::string>(), device["kernels"].get<int64_t>(), number("kernels_ns") / 1000,
+      100 * number("memory_share"), scaled(number("bytes_per_second")), 100 * number("compute_share"),
+      scaled(number("half_operations_per_second")));
 }
 
 }  // namespace
@@ -71,6 +83,7 @@ void print_step_times(const Json& json, size_t top) {
   fmt::print("{} steps, {} runs, {} threads: median {:.4f} ms; f32 roof {}FLOP/s\n", steps.size(),
              json["runs"].get<size_t>(), json["threads"].get<int>(), json["median_ns"].get<double>() / 1e6,
              scaled(json["roof"]["operations_per_second"].get<double>()));
+  if (json.contains("device")) print_device(json["device"]);
   fmt::print("{:>10} {:>7} {:>6} {:>9} {:>9}  {}\n", "us", "%", "roof", "FLOP", "traffic", "step");
   for (size_t i = 0; i < std::min(top, steps.size()); ++i) print_step(steps[i]);
   double rest = 0;

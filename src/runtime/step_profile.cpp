@@ -2,7 +2,7 @@
 #include "runtime/step_profile.h"
 
 #include <algorithm>
-#include <numeric>
+#include <optional>
 
 #include "engine/inspect.h"
 #include "support/error.h"
@@ -10,6 +10,8 @@
 
 namespace ingot::core {
 namespace {
+
+constexpr double kSecondsPerNanosecond = 1e-9;
 
 int64_t nanoseconds(StepProfile::Clock::duration time) {
   return std::chrono::duration_cast<std::chrono::nanoseconds>(time).count();
@@ -27,12 +29,94 @@ int64_t evaluate_or_zero(const Dim& dim, const SymbolValues& sizes) {
   return std::ranges::all_of(dim.symbols(), is_known) ? evaluate(dim, sizes) : 0;
 }
 
-// The minimum time of the step's work on this machine, divided by its measured time.
-double roof_share(double operations, double bytes, double seconds, Roof& roof) {
-  const double peak = roof.operations_per_second();
-  const double computing = peak > 0 ? operations / peak : 0;
-  const double moving = bytes / roof.bytes_per_second(static_cast<int64_t>(bytes));
-  return seconds > 0 ? std::max(computing, moving) / seconds : 0;
+// Seconds that a step's work takes at least.
+struct LeastTimes {
+  double computing = 0, moving = 0;
+};
+
+double share_of(const LeastTimes& least, double seconds) {
+  return seconds > 0 ? std::max(least.computing, least.moving) / seconds : 0;
+}
+
+double over(double amount, double rate) { return rate > 0 ? amount / rate : 0; }
+
+LeastTimes on_host(double operations, double bytes, Roof& roof) {
+  return {over(operations, roof.operations_per_second()),
+          bytes / roof.bytes_per_second(static_cast<int64_t>(bytes))};
+}
+
+// By the dtype of the first values that the step reads.
+LeastTimes on_device(const Program& program, const Step& step, double operations, double bytes,
+                     const DeviceRates& rates) {
+  double rate = rates.float_operations;
+  for (const BufferUse& use : step.uses) {
+    if (use.buffer == kNoId || !use.reads || !is_floating(program.buffers[use.buffer].type.dtype)) continue;
+    const int bits = bit_width(program.buffers[use.buffer].type.dtype);
+    rate = bits <= 16 ? rates.half_operations : bits <= 32 ? rate : rates.double_operations;
+    break;
+  }
+  return {over(operations, rate), over(bytes, rates.bytes)};
+}
+
+// The limits of where steps run, measured or asked for when the first step needs them.
+class Limits {
+ public:
+  Limits(const EngineData& data, const LoadedBackends& backends, ThreadPool& pool)
+      : data_(data), pool_(pool) {
+    if (data.devices.empty()) return;
+    device_ = backends.all[backends.position(data.devices[0])].executor;
+    rates_ = device_->rates();
+  }
+
+  const Executor* device() const { return device_; }
+  const DeviceRates& rates() const { return rates_; }
+  bool is_on_device(const Step& step) const {
+    const auto* kernel = step.as<KernelStep>();
+    return kernel != nullptr && device_ != nullptr && kernel->backend == device_->name();
+  }
+  LeastTimes of(const Step& step, double operations, double bytes) {
+    if (is_on_device(step)) return on_device(data_.main, step, operations, bytes, rates_);
+    if (device_ != nullptr && step.as<RoutineStep>() == nullptr) return {};  // copies, branches and loops
+    return on_host(operations, bytes, roof());
+  }
+  Roof& roof() {
+    if (!roof_) roof_.emplace(pool_);
+    return *roof_;
+  }
+
+ private:
+  const EngineData& data_;
+  ThreadPool& pool_;
+  const Executor* device_ = nullptr;
+  DeviceRates rates_;
+  std::optional<Roof> roof_;
+};
+
+// What a step computes and moves, and the median of its times.
+struct MeasuredStep {
+  double operations, bytes;
+  int64_t nanoseconds;
+};
+
+void write_device(JsonWriter& json, const EngineData& data, Limits& limits,
+                  const std::vector<MeasuredStep>& steps) {
+  if (limits.device() == nullptr) return;
+  double nanoseconds = 0, computing = 0, moving = 0;
+  int64_t kernels = 0;
+  for (size_t i = 0; i < steps.size(); ++i) {
+    if (!limits.is_on_device(data.main.steps[i])) continue;
+    const LeastTimes least = limits.of(data.main.steps[i], steps[i].operations, steps[i].bytes);
+    ++kernels;
+    nanoseconds += static_cast<double>(steps[i].nanoseconds);
+    computing += least.computing;
+    moving += least.moving;
+  }
+  const double seconds = std::max(1.0, nanoseconds) * kSecondsPerNanosecond;
+  json.key("device").begin_object().field("name", limits.device()->processor()).field("kernels", kernels);
+  json.field("bytes_per_second", limits.rates().bytes);
+  json.field("half_operations_per_second", limits.rates().half_operations);
+  json.field("kernels_ns", static_cast<int64_t>(nanoseconds));
+  json.field("memory_share", moving / seconds).field("compute_share", computing / seconds).end_object();
 }
 
 void write_operators(JsonWriter& json, const Step& step, const EngineData& data) {
@@ -75,6 +159,14 @@ void StepProfile::add(size_t step, Clock::time_point start, Clock::time_point en
   steps_[step].last = nanoseconds(end - start);
 }
 
+void StepProfile::add(size_t first, Clock::time_point start, std::span<const int64_t> nanoseconds) {
+  for (size_t i = 0; i < nanoseconds.size(); ++i) {
+    const auto end = start + std::chrono::nanoseconds(nanoseconds[i]);
+    add(first + i, start, end);
+    start = end;
+  }
+}
+
 void StepProfile::end_run() {
   runs_.push_back(nanoseconds(Clock::now() - start_));
   for (StepRecord& record : steps_) record.nanoseconds.push_back(record.last);
@@ -88,30 +180,39 @@ std::vector<int64_t> StepProfile::least_nanoseconds() const {
   return least;
 }
 
-std::string StepProfile::json(const EngineData& data, ThreadPool& pool) const {
+std::string StepProfile::json(const EngineData& data, const LoadedBackends& backends,
+                              ThreadPool& pool) const {
   if (runs_.empty()) throw UserError("INGOT-U340", "nothing has run since profiling was turned on");
-  Roof roof(pool);
-  std::vector<int64_t> medians;
-  for (const StepRecord& record : steps_) medians.push_back(median(record.nanoseconds));
-  const double all = std::max(1.0, std::accumulate(medians.begin(), medians.end(), 0.0));
+  Limits limits(data, backends, pool);
+  std::vector<MeasuredStep> measured;
+  double all = 1;
+  for (const StepRecord& record : steps_) {
+    measured.push_back({static_cast<double>(record.operations), static_cast<double>(record.bytes),
+                        median(record.nanoseconds)});
+    all += static_cast<double>(measured.back().nanoseconds);
+  }
   JsonWriter json;
   json.begin_object().field("runs", runs_.size()).field("threads", pool.threads());
   json.key("sizes").begin_object();
   for (const auto& [symbol, value] : sizes_) json.field(symbol, value);
   json.end_object().field("median_ns", median(runs_));
-  json.key("roof").begin_object().field("operations_per_second", roof.operations_per_second()).end_object();
+  const double operations =
+      limits.device() != nullptr ? limits.rates().float_operations : limits.roof().operations_per_second();
+  json.key("roof").begin_object().field("operations_per_second", operations).end_object();
+  write_device(json, data, limits, measured);
   json.key("steps").begin_array();
   for (size_t i = 0; i < steps_.size(); ++i) {
     const StepRecord& record = steps_[i];
+    const LeastTimes least = limits.of(data.main.steps[i], measured[i].operations, measured[i].bytes);
+    const auto time = static_cast<double>(measured[i].nanoseconds);
     json.begin_object();
     write_step_fields(json, data.main.steps[i], data);
     write_operators(json, data.main.steps[i], data);
-    json.field("median_ns", medians[i]).field("min_ns", *std::ranges::min_element(record.nanoseconds));
-    json.field("share", static_cast<double>(medians[i]) / all);
+    json.field("median_ns", measured[i].nanoseconds)
+        .field("min_ns", *std::ranges::min_element(record.nanoseconds));
+    json.field("share", time / all);
     json.field("operations", record.operations).field("bytes", record.bytes);
-    json.field("roof_share",
-               roof_share(static_cast<double>(record.operations), static_cast<double>(record.bytes),
-                          static_cast<double>(medians[i]) * 1e-9, roof));
+    json.field("roof_share", share_of(least, time * kSecondsPerNanosecond));
     json.field("start_ns", record.start).field("last_ns", record.nanoseconds.back()).end_object();
   }
   json.end_array().end_object();

@@ -3,9 +3,11 @@
 #pragma once
 
 #include <chrono>
+#include <span>
 #include <string>
 #include <vector>
 
+#include "runtime/loaded_backends.h"
 #include "runtime/roof.h"
 #include "runtime/run_plan.h"
 
@@ -19,13 +21,17 @@ class StepProfile {
 
   void begin_run(const Executable& executable, const RunPlan& plan);
   void add(size_t step, Clock::time_point start, Clock::time_point end);
+  // Steps one after another, which took so long.
+  void add(size_t first, Clock::time_point start, std::span<const int64_t> nanoseconds);
   void end_run();
 
   // {"runs", "threads", "sizes": {symbol: value}, "median_ns" (of a run), "roof": {"operations_per_second"},
-  // "steps": [{"name", "kind", "backend", "kernel" or "routine", "operators": [{"op", "name", "source"}],
-  // "median_ns", "min_ns", "share" (of all steps), "operations", "bytes", "roof_share" (null if unknown),
-  // "start_ns", "last_ns" (of the last run)}]}. UserError INGOT-U340 if nothing ran.
-  std::string json(const EngineData& data, ThreadPool& pool) const;
+  // "device": {"name", "kernels", "bytes_per_second", "half_operations_per_second", "kernels_ns", and of what
+  // it could do in that time "memory_share" and "compute_share"} (of engines on a device), "steps": [{"name",
+  // "kind", "backend", "kernel" or "routine", "operators": [{"op", "name", "source"}], "median_ns", "min_ns",
+  // "share" (of all steps), "operations", "bytes", "roof_share" (null if unknown), "start_ns", "last_ns" (of
+  // the last run)}]}. UserError INGOT-U340 if nothing ran.
+  std::string json(const EngineData& data, const LoadedBackends& backends, ThreadPool& pool) const;
   // The shortest time of each step; nothing if nothing ran.
   std::vector<int64_t> least_nanoseconds() const;
 
