@@ -52,6 +52,7 @@ struct LoadOptions {
   FileMemory memory = FileMemory::kMap;
   std::string trusted_keys;      // file of the public keys for kSigned; empty: that of INGOT_TRUSTED_KEYS
   bool without_weights = false;  // the file of `weights_file` is not opened: a refit gives the weights
+  std::string weight_budget;     // as of Engine::set_weight_budget; empty: all
 };
 
 // An input, output or state of an engine.
@@ -205,6 +206,19 @@ class Engine {
   // first, and either all of them or none get new weights. UserError INGOT-U328 if it is not a copy.
   void take_weights(const Engine& copy) { detail::check(ingot_engine_take_weights(handle(), copy.handle())); }
 
+  // How much memory of a GPU its weights may take: "all", "auto", "50%" or bytes ("1.5GB"), of which the
+  // minimum is taken if it is more. Runs copy the others there ahead of their use, with the same results.
+  // UserError INGOT-U336. On the host it does nothing.
+  void set_weight_budget(const std::string& budget) {
+    detail::check(ingot_engine_set_weight_budget(handle(), budget.c_str()));
+  }
+  ingot_weight_memory weight_memory() const {
+    ingot_weight_memory memory{};
+    memory.struct_size = sizeof(memory);
+    detail::check(ingot_engine_weight_memory(handle(), &memory));
+    return memory;
+  }
+
   // JSON descriptions of the engine's content, and of the model's signature.
   std::string inspect() const { return text(&ingot_engine_inspect); }
   std::string signature() const { return text(&ingot_engine_signature); }
@@ -227,7 +241,8 @@ class Engine {
             static_cast<int32_t>(options.trust),
             static_cast<int32_t>(options.memory),
             options.trusted_keys.empty() ? nullptr : options.trusted_keys.c_str(),
-            options.without_weights ? 1 : 0};
+            options.without_weights ? 1 : 0,
+            options.weight_budget.empty() ? nullptr : options.weight_budget.c_str()};
   }
 
   std::vector<Port> ports(size_t count,

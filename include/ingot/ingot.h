@@ -131,6 +131,7 @@ typedef struct ingot_load_options {
   /* Not 0: an engine that was built with `weights_file` does not open that file: a refit gives its weights.
    * Otherwise they are compared with the digests that the engine has (INGOT-U334); U335: there is no file. */
   int32_t without_weights;
+  const char* weight_budget; /* as of ingot_engine_set_weight_budget; NULL: all */
 } ingot_load_options;
 /* With INGOT_MEMORY_MAP the file must not change while the engine is in use, though another file may be given
  * its name: runs use whatever is written to it, and truncating it ends the process with SIGBUS. */
@@ -156,6 +157,23 @@ INGOT_API ingot_status* ingot_sign_file(const char* path, const char* key, const
 /* Writes a new secret key to `path`, and its public key to `path`.pub; neither may exist. `public_key` (may
  * be NULL) receives it in hexadecimal. */
 INGOT_API ingot_status* ingot_create_key(const char* path, ingot_text** public_key);
+/* Weights of an engine for a GPU, in bytes. Those beyond the budget stay in memory of the host, from which
+ * each run copies them to the GPU ahead of their use; results do not change. All are 0 for an engine on the
+ * host. */
+typedef struct ingot_weight_memory {
+  size_t struct_size;
+  size_t total;     /* of all weights on the GPU */
+  size_t minimum;   /* the smallest budget */
+  size_t budget;    /* what is used: resident + ring */
+  size_t resident;  /* of weights that stay on the GPU */
+  size_t ring;      /* that each context needs for copies of the others */
+  size_t available; /* free on the GPU, or taken by weights that stay there */
+} ingot_weight_memory;
+INGOT_API ingot_status* ingot_engine_weight_memory(const ingot_engine* engine, ingot_weight_memory* memory);
+/* "all"; "auto": what is available, less an eighth; "50%" of all; or bytes: "1500000000", "1.5GB", "1.5GiB".
+ * A budget below the minimum becomes the minimum. For later runs of all contexts; runs in flight keep theirs.
+ * INGOT-U336 if it is none of these. On the host it does nothing. */
+INGOT_API ingot_status* ingot_engine_set_weight_budget(ingot_engine* engine, const char* budget);
 /* JSON: format, target, key, sections, inputs, outputs, states, steps, kernels, weights, memory plan, nodes.
  */
 INGOT_API ingot_status* ingot_engine_inspect(const ingot_engine* engine, ingot_text** json);

@@ -13,13 +13,14 @@ namespace {
 const char* or_null(const std::string& text) { return text.empty() ? nullptr : text.c_str(); }
 
 Session load(const std::string& path, int verify, int trust, int memory, int threads,
-             const std::string& trusted_keys, bool without_weights) {
+             const std::string& trusted_keys, bool without_weights, const std::string& weight_budget) {
   const ingot_load_options options{.struct_size = sizeof(ingot_load_options),
                                    .verify = verify,
                                    .trust = trust,
                                    .memory = memory,
                                    .trusted_keys = or_null(trusted_keys),
-                                   .without_weights = without_weights};
+                                   .without_weights = without_weights,
+                                   .weight_budget = or_null(weight_budget)};
   ingot_engine* engine = nullptr;
   check(ingot_engine_load(path.c_str(), &options, &engine));
   return Session(EngineHandle(engine), threads);
@@ -32,13 +33,14 @@ void release_object(void* object) {
 
 // The engine reads from the buffer's memory during its whole life.
 Session load_memory(nb::handle array, int verify, int trust, int threads, const std::string& trusted_keys,
-                    bool without_weights) {
+                    bool without_weights, const std::string& weight_budget) {
   const ingot_load_options options{.struct_size = sizeof(options),
                                    .verify = verify,
                                    .trust = trust,
                                    .memory = INGOT_MEMORY_MAP,
                                    .trusted_keys = or_null(trusted_keys),
-                                   .without_weights = without_weights};
+                                   .without_weights = without_weights,
+                                   .weight_budget = or_null(weight_budget)};
   ArrayView view;
   view_array(array, view, "engine bytes");
   ingot_engine* engine = nullptr;
@@ -158,6 +160,29 @@ nb::dict memory(Session& session) {
   return result;
 }
 
+nb::dict weight_memory(const Session& session) {
+  ingot_weight_memory memory{};
+  memory.struct_size = sizeof(memory);
+  check(ingot_engine_weight_memory(session.engine(), &memory));
+  nb::dict result;
+  result["total"] = memory.total;
+  result["minimum"] = memory.minimum;
+  result["budget"] = memory.budget;
+  result["resident"] = memory.resident;
+  result["ring"] = memory.ring;
+  result["available"] = memory.available;
+  return result;
+}
+
+void set_weight_budget(Session& session, const std::string& budget) {
+  ingot_status* status = nullptr;
+  {
+    const nb::gil_scoped_release no_gil;
+    status = ingot_engine_set_weight_budget(session.engine(), budget.c_str());
+  }
+  check(status);
+}
+
 nb::dict metadata(const Session& session) {
   nb::dict result;
   for (size_t i = 0; i < ingot_engine_metadata_count(session.engine()); ++i) {
@@ -180,9 +205,11 @@ std::vector<std::string> weight_names(const Session& session) {
 void bind_engine(nb::module_& module) {
   nb::class_<Session>(module, "Engine")
       .def_static("load", &load, nb::arg("path"), nb::arg("verify"), nb::arg("trust"), nb::arg("memory"),
-                  nb::arg("threads"), nb::arg("trusted_keys"), nb::arg("without_weights"))
+                  nb::arg("threads"), nb::arg("trusted_keys"), nb::arg("without_weights"),
+                  nb::arg("weight_budget") = "")
       .def_static("load_memory", &load_memory, nb::arg("array"), nb::arg("verify") = 0, nb::arg("trust") = 0,
-                  nb::arg("threads") = 0, nb::arg("trusted_keys") = "", nb::arg("without_weights") = false)
+                  nb::arg("threads") = 0, nb::arg("trusted_keys") = "", nb::arg("without_weights") = false,
+                  nb::arg("weight_budget") = "")
       .def("save", &save)
       .def("save_memory", &save_memory)
       .def(
@@ -210,6 +237,8 @@ void bind_engine(nb::module_& module) {
       .def("knows_tensor", &knows_tensor, nb::arg("name"))
       .def("run", &run, nb::arg("inputs"))
       .def("memory", &memory)
+      .def("weight_memory", &weight_memory)
+      .def("set_weight_budget", &set_weight_budget, nb::arg("budget"))
       .def("reset_states", &Session::reset_states)
       .def("set_profiling", &Session::set_profiling, nb::arg("on"))
       .def("profile", &Session::profile)

@@ -67,6 +67,7 @@ class Engine:
         threads: int = 0,
         weights: Any = None,
         trusted_keys: str | os.PathLike[str] = "",
+        weight_budget: str = "",
     ) -> Engine:
         """Opens an engine file.
 
@@ -80,6 +81,8 @@ class Engine:
         results.
         weights: as of `refit`, all of them: for an engine that was saved without its own (`strip_engine_weights`), or instead of these
         or of those in the file that it was built with (`weights_file`).
+        weight_budget: memory of a GPU for the weights: "all" (the default), "auto", "50%" or bytes ("1.5GB"). The others stay on the
+        host, and calls copy them ahead of their use (`ingot.runtime.weight_streaming`).
         UserError names the damaged section, or what this machine lacks.
         """
         core = _core.Engine.load(
@@ -90,6 +93,7 @@ class Engine:
             _thread_count(threads),
             os.fspath(trusted_keys),
             weights is not None,
+            weight_budget,
         )
         return _with_weights(core, weights)
 
@@ -101,6 +105,7 @@ class Engine:
         threads: int = 0,
         weights: Any = None,
         trusted_keys: str | os.PathLike[str] = "",
+        weight_budget: str = "",
     ) -> Engine:
         """Opens an engine from the content of its file: bytes, a bytearray, a memoryview or an array of u8.
 
@@ -114,6 +119,7 @@ class Engine:
             _thread_count(threads),
             os.fspath(trusted_keys),
             weights is not None,
+            weight_budget,
         )
         return _with_weights(core, weights)
 

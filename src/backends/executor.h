@@ -26,6 +26,9 @@ class DeviceMemory {
   // To the device, from it, or on it: done when it returns. Waits for no queue: whoever enqueued work that
   // touches the memory waits for it first.
   virtual void copy(std::byte* to, const std::byte* from, size_t bytes) = 0;
+  // Memory of the host that queues can copy from while the host does something else. DeviceError INGOT-D301.
+  virtual std::shared_ptr<std::byte> allocate_pinned(size_t bytes) = 0;
+  virtual size_t free_bytes() const = 0;  // for new allocations
 };
 
 // Images of one engine, ready to run. Immutable, shared by contexts.
@@ -47,6 +50,15 @@ inline void copy_on_host(const KernelCall& call) {
   if (*call.sizes > 0) std::memmove(call.buffers[1], call.buffers[0], static_cast<size_t>(*call.sizes));
 }
 
+// A copy beside the calls, from pinned memory of the host: it may start once calls[0, start) are done, and is
+// done before calls[before] starts.
+struct Prefetch {
+  const void* from;
+  void* to;
+  size_t bytes;
+  uint32_t start, before;
+};
+
 // Calls in order, between two points where the host has to see a value.
 struct CallSpan {
   const LoadedImages* images = nullptr;
@@ -54,6 +66,8 @@ struct CallSpan {
   ThreadPool* pool = nullptr;  // of the caller
   void* stream = nullptr;      // of the caller, on devices that have streams; null: the queue's own
   bool moves = false;          // copies between the host and the device, and nothing else
+  std::span<const Prefetch> prefetches = {};  // by `start`, and by `before`
+  bool one_by_one = false;                    // not as a graph: tools that watch see each call
 };
 
 // The call that met a value it cannot use.
@@ -72,8 +86,19 @@ class Queue {
   // Until all work is done; the first failure since the last that was told.
   virtual std::optional<CallFailure> wait() { return std::nullopt; }
   virtual size_t scratch_bytes() const { return 0; }  // that it holds
+  // Before the host waits for a value: DeviceError if the caller records what is enqueued on `stream`.
+  virtual void require_live(void* /*stream*/) const {}
+  // Runs the span and waits, one call after another, each of which took so long by the device's clock; false:
+  // it cannot, and has done nothing.
+  virtual bool time(const CallSpan&, std::span<int64_t> /*nanoseconds*/) { return false; }
   // How many spans a caller has recorded, to repeat them at any time: no memory that these use may be freed.
   virtual uint64_t recorded() const { return 0; }
+};
+
+// The most that a device does in a second by its clocks and units; 0: unknown.
+struct DeviceRates {
+  double bytes = 0;  // of its memory
+  double half_operations = 0, float_operations = 0, double_operations = 0;
 };
 
 class Executor {
@@ -82,6 +107,10 @@ class Executor {
   virtual std::string_view name() const = 0;
   // The model of the processor that runs its kernels: "NVIDIA H200"; "": unknown.
   virtual std::string processor() const { return {}; }
+  virtual DeviceRates rates() const { return {}; }
+  // Names what is enqueued between the two calls for tools that watch the device; they may be nested.
+  virtual void begin_range(const char* /*name*/) const {}
+  virtual void end_range() const {}
   // What this machine lacks to run an image of this backend, for people: "avx512_bf16"; "": nothing.
   virtual std::string missing(const Image& image) const = 0;
   // UserError INGOT-U22x says what this machine lacks ("needs avx512_bf16").

@@ -5,6 +5,7 @@
 #include <cstring>
 
 #include <fmt/core.h>
+#include <fmt/ranges.h>
 
 #include "support/error.h"
 
@@ -236,6 +237,19 @@ TensorView view_of(const Argument& argument) {
           argument.dtype,
           {argument.shape, argument.shape + argument.rank},
           {argument.strides, argument.strides + argument.rank}};
+}
+
+std::string describe_sizes(std::span<const ArgumentSlot> slots, std::span<const Argument> inputs) {
+  std::vector<std::string> texts;
+  for (size_t i = 0; i < inputs.size(); ++i) {
+    const std::span<const int64_t> shape(inputs[i].shape, static_cast<size_t>(inputs[i].rank));
+    texts.push_back(fmt::format("{}[{}]", slots[i].port->name, fmt::join(shape, ", ")));
+  }
+  return fmt::format("{}", fmt::join(texts, ", "));
+}
+
+size_t dense_bytes(const Argument& argument) {
+  return Tensor{nullptr, argument.dtype, {argument.shape, argument.shape + argument.rank}}.bytes();
 }
 
 }  // namespace ingot::core

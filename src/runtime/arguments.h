@@ -47,4 +47,8 @@ std::vector<int64_t> bind_sizes(const EngineData& data, const DimPool& dims,
 bool is_dense(const Argument& argument);
 TensorView view_of(const Argument& argument);
 
+// "x[4, 8], mask[4]"
+std::string describe_sizes(std::span<const ArgumentSlot> slots, std::span<const Argument> inputs);
+size_t dense_bytes(const Argument& argument);  // of its values, without gaps
+
 }  // namespace ingot::core

@@ -7,11 +7,11 @@
 #include <utility>
 
 #include <fmt/core.h>
-#include <fmt/ranges.h>
 
 #include "runtime/plan_cache.h"
 #include "runtime/program_run.h"
 #include "runtime/transfers.h"
+#include "runtime/weight_plan.h"
 #include "support/error.h"
 
 namespace ingot::core {
@@ -28,6 +28,7 @@ struct Context::State {
   uint64_t states_version = 1;
   std::vector<GrowingBlock> arenas;
   GrowingBlock working_memory;                                     // of routines
+  GrowingBlock weight_ring;                                        // on the device
   std::shared_ptr<const WeightSet> in_use;                         // by what is enqueued on devices
   std::vector<std::shared_ptr<const WeightSet>> recorded_weights;  // by what callers have recorded
   uint64_t recorded = 0;                                           // spans of all queues
@@ -72,19 +73,6 @@ Tensor initial_value(const Engine& engine, size_t state, const MemoryAllocator* 
 void use_allocator(const MemoryAllocator* allocator, Frame& frame) {
   frame.blocks.assign(frame.blocks.size(), GrowingBlock(allocator));
   for (Frame& nested : frame.nested) use_allocator(allocator, nested);
-}
-
-std::string describe_sizes(std::span<const ArgumentSlot> slots, std::span<const Argument> inputs) {
-  std::vector<std::string> texts;
-  for (size_t i = 0; i < inputs.size(); ++i) {
-    const std::span<const int64_t> shape(inputs[i].shape, static_cast<size_t>(inputs[i].rank));
-    texts.push_back(fmt::format("{}[{}]", slots[i].port->name, fmt::join(shape, ", ")));
-  }
-  return fmt::format("{}", fmt::join(texts, ", "));
-}
-
-size_t dense_bytes(const Argument& argument) {
-  return Tensor{nullptr, argument.dtype, {argument.shape, argument.shape + argument.rank}}.bytes();
 }
 
 [[noreturn]] void refuse_place(const Port& port, bool on_device) {
@@ -285,6 +273,7 @@ void Context::run(std::span<const Argument> inputs, const OutputAllocator& alloc
     return own.context.place_output(own.allocator, index, dtype, shape, bytes);
   };
   state_->outputs.begin();
+  std::byte* const weight_ring = place_weight_ring(*weights);
   const RunResources resources{
       .data = engine_->data(),
       .program = engine_->data().main,
@@ -299,9 +288,11 @@ void Context::run(std::span<const Argument> inputs, const OutputAllocator& alloc
       .outputs = {allocate, &caller},
       .arenas = state_->arenas,
       .working_memory = state_->working_memory,
+      .weight_ring = weight_ring,
       .profile = state_->profile.get(),
       .observer = state_->observer,
-      .limits = limits.deadline_ns != 0 || limits.cancel != nullptr ? &limits : nullptr};
+      .limits = limits.deadline_ns != 0 || limits.cancel != nullptr ? &limits : nullptr,
+      .names_ranges = engine_->host().names_ranges() && !engine_->data().devices.empty()};
   if (state_->profile != nullptr) [[unlikely]]
     state_->profile->begin_run(engine_->main(), plan);
   try {
@@ -313,6 +304,17 @@ void Context::run(std::span<const Argument> inputs, const OutputAllocator& alloc
   }
   if (state_->profile != nullptr) [[unlikely]]
     state_->profile->end_run();
+}
+
+// A block of the size that the weights need; what an earlier one took is free before it is allocated.
+std::byte* Context::place_weight_ring(const WeightSet& weights) {
+  const size_t bytes = weights.plan != nullptr ? weights.plan->ring : 0;
+  if (bytes + state_->weight_ring.bytes() == 0 || state_->in_use.get() == &weights) [[likely]]
+    return state_->weight_ring.reserve(0);
+  synchronize();
+  state_->in_use = nullptr;
+  if (bytes != state_->weight_ring.bytes() && state_->recorded == 0) state_->weight_ring = GrowingBlock();
+  return bytes == 0 ? nullptr : state_->weight_ring.reserve(bytes, engine_->backends().memories[1]);
 }
 
 // What is enqueued needs its weights until it is done; what the caller wants on the host has to be there.
@@ -332,6 +334,7 @@ void Context::keep_recorded(const std::shared_ptr<const WeightSet>& weights) {
   if (recorded == state_->recorded) [[likely]]
     return;
   state_->recorded = recorded;
+  state_->weight_ring.keep_outgrown();
   for (auto* blocks : {&state_->arenas, &state_->copies}) {
     for (GrowingBlock& block : *blocks) block.keep_outgrown();
   }
@@ -360,7 +363,7 @@ void Context::set_observer(const StepObserver* observer) { state_->observer = ob
 std::string Context::profile() const {
   if (state_->profile == nullptr)
     throw UserError("INGOT-U340", "profiling is off", "turn it on before the runs");
-  return state_->profile->json(engine_->data(), pool());
+  return state_->profile->json(engine_->data(), engine_->backends(), pool());
 }
 
 std::vector<int64_t> Context::step_nanoseconds() const {

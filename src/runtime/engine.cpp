@@ -12,11 +12,15 @@
 #include "runtime/initialize.h"
 #include "runtime/memory.h"
 #include "runtime/prepared_weights.h"
+#include "runtime/weight_plan.h"
 #include "runtime/weight_verification.h"
 #include "support/error.h"
+#include "support/text.h"
 
 namespace ingot::core {
 namespace {
+
+constexpr size_t kFirstDevice = 1;  // its place_number
 
 void check_trust(const EngineFile& file, const LoadOptions& options) {
   if (options.trust == Trust::kSigned) require_signature(file, options.trusted);
@@ -63,7 +67,7 @@ std::shared_ptr<Engine> Engine::load(std::shared_ptr<const EngineFile> file, con
   check_trust(*engine->file_, options);
   engine->verification_ = std::make_shared<WeightVerification>(engine->file_);
   if (options.verify == Verify::kFull) engine->verification_->wait();
-  engine->prepare();
+  engine->prepare(options.weight_budget);
   if (host.log().wants(LogLevel::kInfo))
     host.log().write(LogLevel::kInfo,
                      fmt::format("opened the engine '{}' for {}, {} bytes", engine->data_->name,
@@ -75,7 +79,7 @@ std::shared_ptr<Engine> Engine::create(std::shared_ptr<const EngineData> data, H
   std::shared_ptr<Engine> engine(new Engine);
   engine->host_ = &host;
   engine->data_ = std::move(data);
-  engine->prepare();
+  engine->prepare({});
   return engine;
 }
 
@@ -107,12 +111,17 @@ void Engine::make_executables() {
   init_ = make_executable(data_->init, *data_, backends_);
 }
 
-void Engine::prepare() {
+void Engine::prepare(const WeightBudget& budget) {
   backends_ = load_backends(*data_, file_.get(), *host_);
   make_executables();
   auto weights = stored_weights(*data_);
-  if (needs_init(*data_, *weights) && !find_missing(*data_, data_->init, *weights))
-    initialize(init_, all_outputs(data_->init), *weights);
+  weights->plan = plan_for(budget, *weights);
+  if (needs_init(*data_, *weights) && !find_missing(*data_, data_->init, *weights)) {
+    if (weights->plan != nullptr)
+      initialize_in_parts(*weights);
+    else
+      initialize(init_, all_outputs(data_->init), *weights);
+  }
   set_weights(std::move(weights));
 }
 
@@ -121,6 +130,29 @@ void Engine::initialize(const Executable& init, std::span<const uint32_t> output
   require_verified_weights();
   run_init(*data_, init, outputs, backends_, *host_, weights);
   if (file_ && reads_stored_values(*data_, *init.program, weights)) file_->require_intact();
+}
+
+// What does not stay on the device leaves it before the next part is computed.
+void Engine::initialize_in_parts(WeightSet& weights) const {
+  constexpr size_t kPartBytes = size_t{64} << 20;
+  std::vector<uint32_t> part;
+  size_t bytes = 0;
+  const auto finish_part = [&] {
+    if (part.empty()) return;
+    const ProgramSlice slice = slice_program(data_->init, part);
+    initialize(make_executable(slice.program, *data_, backends_), slice.outputs, weights);
+    place_weights_on_devices(*data_, data_->main, backends_, weights);
+    part.clear();
+    bytes = 0;
+  };
+  for (size_t id = 0; id < data_->weights.size(); ++id) {
+    const FromInit* from = data_->weights[id].init();
+    if (from == nullptr || has_value(weights, id)) continue;
+    part.push_back(from->output);
+    bytes += data_->weights[id].bytes;
+    if (bytes >= kPartBytes) finish_part();
+  }
+  finish_part();
 }
 
 void Engine::require_verified_weights() const {
@@ -145,6 +177,52 @@ void Engine::set_weights(std::shared_ptr<WeightSet> weights) {
   const std::scoped_lock lock(weights_mutex_);
   content.generation = ++generation_;
   old.reset(weights_.exchange(next.release(), std::memory_order_release));
+}
+
+std::shared_ptr<const WeightPlan> Engine::plan_for(const WeightBudget& budget,
+                                                   const WeightSet& weights) const {
+  if (budget.kind == WeightBudget::Kind::kAll || data_->devices.empty()) return nullptr;
+  const size_t total = plan_weights(main_, *data_, SIZE_MAX).total;
+  const size_t held = weights.plan != nullptr      ? weights.plan->resident
+                      : weights.on_devices.empty() ? 0
+                                                   : total;
+  const size_t available = held + backends_.memories[kFirstDevice]->free_bytes();
+  const size_t bytes = budget.in_bytes(total, available);
+  if (bytes >= total) return nullptr;
+  auto plan = std::make_shared<WeightPlan>(plan_weights(main_, *data_, bytes));
+  const bool is_raised = plan->used() > bytes;
+  if (const Log& log = host_->log(); log.wants(is_raised ? LogLevel::kWarning : LogLevel::kInfo))
+    log.write(is_raised ? LogLevel::kWarning : LogLevel::kInfo,
+              fmt::format("weights: {} of {} stay on the device, the others pass through {} per context{}",
+                          format_bytes(plan->resident), format_bytes(total), format_bytes(plan->ring),
+                          is_raised ? fmt::format("; the budget of {} is too small for the engine '{}'",
+                                                  format_bytes(bytes), data_->name)
+                                    : ""));
+  return plan;
+}
+
+void Engine::set_weight_budget(const WeightBudget& budget) {
+  require_verified_weights();
+  require_unchanged();
+  const std::scoped_lock lock(refit_mutex_);
+  auto next = std::make_shared<WeightSet>(*weights());
+  next->plan = plan_for(budget, *next);
+  set_weights(std::move(next));
+}
+
+WeightMemory Engine::weight_memory() const {
+  if (data_->devices.empty()) return {};
+  const std::shared_ptr<const WeightSet> current = weights();
+  const WeightPlan all = plan_weights(main_, *data_, 0);
+  const WeightPlan* plan = current->plan.get();
+  const size_t resident = plan != nullptr ? plan->resident : all.total,
+               ring = plan != nullptr ? plan->ring : 0;
+  return {.total = all.total,
+          .minimum = all.minimum,
+          .budget = resident + ring,
+          .resident = resident,
+          .ring = ring,
+          .available = resident + backends_.memories[kFirstDevice]->free_bytes()};
 }
 
 void Engine::refit(const SourceValues& values, Coverage coverage) {

@@ -12,6 +12,7 @@
 #include "runtime/executable.h"
 #include "runtime/host.h"
 #include "runtime/refit.h"
+#include "runtime/weight_budget.h"
 #include "runtime/weight_set.h"
 #include "support/fork.h"
 #include "types/tensor.h"
@@ -27,6 +28,7 @@ struct LoadOptions {
   Trust trust = Trust::kAny;
   FileMemory memory = FileMemory::kMap;  // a file whose signature counts is always copied
   std::vector<PublicKey> trusted;
+  WeightBudget weight_budget;
 };
 
 // Reads the whole file instead of mapping it. Errors as of EngineFile::open.
@@ -74,10 +76,17 @@ class Engine {
   // UserError INGOT-U328 if it is not a copy.
   void take_weights(const Engine& copy);
 
+  // Which weights stay on the device. A budget below the minimum becomes that. Later runs copy the others
+  // there; results do not change. Without a device nothing happens.
+  void set_weight_budget(const WeightBudget& budget);
+  WeightMemory weight_memory() const;
+
  private:
   Engine() = default;
   void make_executables();
-  void prepare();
+  void prepare(const WeightBudget& budget);
+  void initialize_in_parts(WeightSet& weights) const;
+  std::shared_ptr<const WeightPlan> plan_for(const WeightBudget& budget, const WeightSet& weights) const;
   void initialize(const Executable& init, std::span<const uint32_t> outputs, WeightSet& weights) const;
   void set_weights(std::shared_ptr<WeightSet> weights);
   void compute_after(const NewSources& sources, WeightSet& weights) const;

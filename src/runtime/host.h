@@ -25,6 +25,7 @@ struct HostOptions {
   std::filesystem::path cache_folder;               // of its entries on disk; empty: none
   uint64_t cache_limit = uint64_t{5} << 30;         // bytes of these
   WritePolicy weights_policy = WritePolicy::kBack;  // of prepared weights, which are entries there
+  bool names_ranges = false;                        // of steps, for tools that watch devices
   // What the environment sets of the options of builds, by name: defaults of builds that leave them out.
   std::map<std::string, std::string, std::less<>> build_options;
 };
@@ -47,6 +48,7 @@ class Host {
   // Where prepared weights are looked up; null: nowhere. Not changed if the policy is kReadOnly.
   const std::shared_ptr<DiskStore>& weights_store() const { return weights_store_; }
   WritePolicy weights_policy() const { return options_.weights_policy; }
+  bool names_ranges() const { return options_.names_ranges; }
   // Entries in another folder; without `report`, failures go to this host's log.
   enum class Access { kReadWrite, kReadOnly };
   std::shared_ptr<DiskStore> open_disk_store(const std::filesystem::path& folder, uint64_t limit,

@@ -2,10 +2,13 @@
 #include "runtime/initialize.h"
 
 #include <algorithm>
+#include <cstring>
+#include <utility>
 
 #include <fmt/core.h>
 
 #include "runtime/program_run.h"
+#include "runtime/weight_plan.h"
 #include "support/error.h"
 
 namespace ingot::core {
@@ -40,9 +43,39 @@ struct InitOutputs {
   }
 };
 
+bool is_pinned(const WeightSet& weights, size_t id) {
+  return !weights.pinned.empty() && weights.pinned[id] != nullptr;
+}
+
+// From the host or the device to pinned memory.
+void pin_weight(WeightSet& weights, size_t id, std::shared_ptr<const std::byte>& on_device, size_t bytes,
+                DeviceMemory& memory) {
+  const std::byte* on_host = weights.data[id].get();
+  if (weights.pinned[id] == nullptr && (on_host != nullptr || on_device != nullptr)) {
+    const std::shared_ptr<std::byte> own = memory.allocate_pinned(bytes);
+    if (on_host != nullptr)
+      std::memcpy(own.get(), on_host, bytes);
+    else
+      memory.copy(own.get(), on_device.get(), bytes);
+    weights.pinned[id] = own;
+  }
+  on_device = nullptr;
+}
+
+void place_weight(WeightSet& weights, size_t id, std::shared_ptr<const std::byte>& on_device, size_t bytes,
+                  DeviceMemory& memory) {
+  const std::byte* value = weights.data[id] != nullptr ? weights.data[id].get() : weights.pinned[id].get();
+  if (on_device == nullptr && value != nullptr) {
+    const std::shared_ptr<std::byte> own = memory.allocate(bytes);
+    memory.copy(own.get(), value, bytes);
+    on_device = own;
+  }
+  weights.pinned[id] = nullptr;
+}
+
 // For a device, a value on the host is enough: it is copied when needed.
 bool is_given(const EngineData& data, uint32_t id, Place place, const WeightSet& weights) {
-  if (weights.data[id] != nullptr) return true;
+  if (weights.data[id] != nullptr || is_pinned(weights, id)) return true;
   const bool placed = place.kind == Place::Kind::kDevice && weights.on_devices.size() == data.devices.size();
   return placed && weights.on_devices[place.index][id] != nullptr;
 }
@@ -50,7 +83,7 @@ bool is_given(const EngineData& data, uint32_t id, Place place, const WeightSet&
 }  // namespace
 
 bool has_value(const WeightSet& weights, size_t id) {
-  return weights.data[id] != nullptr ||
+  return weights.data[id] != nullptr || is_pinned(weights, id) ||
          std::ranges::any_of(weights.on_devices, [&](const auto& copies) { return copies[id] != nullptr; });
 }
 
@@ -94,17 +127,16 @@ void place_weights_on_devices(const EngineData& data, const Program& program, co
                               WeightSet& weights) {
   weights.on_devices.resize(data.devices.size());
   for (WeightPointers& copies : weights.on_devices) copies.resize(data.weights.size());
+  weights.pinned.resize(data.weights.size());
   for (const Buffer& buffer : program.buffers) {
     const auto id = buffer.weight();
     if (!id || buffer.place.kind == Place::Kind::kHost) continue;
-    std::shared_ptr<const std::byte>& copy = weights.on_devices[buffer.place.index][*id];
-    const std::byte* value = weights.data[*id].get();
-    if (copy != nullptr || value == nullptr) continue;
-    const size_t bytes = data.weights[*id].bytes;
+    std::shared_ptr<const std::byte>& on_device = weights.on_devices[buffer.place.index][*id];
     DeviceMemory& memory = *backends.memories[place_number(buffer.place)];
-    const std::shared_ptr<std::byte> own = memory.allocate(bytes);
-    memory.copy(own.get(), value, bytes);
-    copy = own;
+    const bool streams = weights.plan != nullptr && !weights.plan->streamed.empty() &&
+                         weights.plan->streamed[*id] && buffer.place.index == 0;
+    const auto place = streams ? pin_weight : place_weight;
+    place(weights, *id, on_device, data.weights[*id].bytes, memory);
   }
   for (const Program& nested : program.nested) place_weights_on_devices(data, nested, backends, weights);
 }
@@ -114,6 +146,8 @@ void run_init(const EngineData& data, const Executable& init, std::span<const ui
   const Program& program = *init.program;
   require_values(data, program, weights);
   const std::vector<WeightPointers> before = weights.on_devices;
+  const WeightPointers pinned = weights.pinned;
+  const auto main_plan = std::exchange(weights.plan, nullptr);
   place_weights_on_devices(data, program, backends, weights);
   InitOutputs memory{program, backends, {}};
   memory.made.resize(program.outputs.size());
@@ -138,6 +172,9 @@ void run_init(const EngineData& data, const Executable& init, std::span<const ui
   for (const auto& queue : queues) wait_for(data, program, *queue);
   weights.on_devices = before;  // values that only init reads do not stay on the device
   weights.on_devices.resize(data.devices.size(), WeightPointers(data.weights.size()));
+  weights.pinned = pinned;
+  weights.pinned.resize(data.weights.size());
+  weights.plan = main_plan;
   for (size_t id = 0; id < data.weights.size(); ++id) {
     const FromInit* from = data.weights[id].init();
     if (from == nullptr) continue;
@@ -145,6 +182,7 @@ void run_init(const EngineData& data, const Executable& init, std::span<const ui
     if (found == outputs.end() || *found != from->output) continue;
     const auto output = static_cast<size_t>(found - outputs.begin());
     weights.set(id, nullptr);
+    weights.pinned[id] = nullptr;
     const Place place = memory.place(output);
     auto& pointers = place.kind == Place::Kind::kHost ? weights.data : weights.on_devices[place.index];
     pointers[id] = memory.made[output];

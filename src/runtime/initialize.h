@@ -21,14 +21,15 @@ bool needs_init(const EngineData& data, const WeightSet& weights);
 // Points entries that are sources at `weights.sources`, if those have values.
 void apply_sources(const EngineData& data, WeightSet& weights);
 
-// Copies the weights that `program` reads on devices and that are not yet there.
+// Copies the weights that `program` reads on devices and that are not yet there; those that `weights.plan`
+// streams to pinned memory, and then they are on no device.
 void place_weights_on_devices(const EngineData& data, const Program& program, const LoadedBackends& backends,
                               WeightSet& weights);
 
 // The first weight id without value that `program` reads.
 std::optional<uint32_t> find_missing(const EngineData& data, const Program& program,
                                      const WeightSet& weights);
-// On the host or a device.
+// On the host, where queues copy from or not, or a device.
 bool has_value(const WeightSet& weights, size_t id);
 
 // Runs init, or a part of it whose output k is output outputs[k] of init (ascending), on `weights` and stores

@@ -1,21 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/program_run.h"
 
-#include <cstring>
-
 #include <fmt/core.h>
 
+#include "runtime/loop_counters.h"
+#include "runtime/prefetches.h"
+#include "runtime/routine_run.h"
 #include "runtime/step_errors.h"
+#include "runtime/transfers.h"
+#include "runtime/weight_plan.h"
 #include "support/error.h"
 
 namespace ingot::core {
 namespace {
-
-int64_t read_scalar(const std::byte* data) {
-  int64_t value;
-  std::memcpy(&value, data, sizeof(value));
-  return value;
-}
 
 struct Ports {
   std::span<std::byte* const> inputs, outputs;  // outputs: of nested programs
@@ -42,6 +39,10 @@ class ProgramRun {
   bool keeps_addresses() const;
   void set_pointer(BufferId id);
   void set_moving_arguments();
+  std::span<const Prefetch> prefetches_of(const ExecutableSpan& span);
+  const WeightPlan* weight_plan() const {
+    return &program_ == &resources_.data.main ? resources_.weights.plan.get() : nullptr;
+  }
   std::byte* address(BufferId id);
   std::byte* address(BufferId, const InputStorage& input) const { return ports_.inputs[input.index]; }
   std::byte* address(BufferId id, const OutputStorage& output);
@@ -64,12 +65,19 @@ class ProgramRun {
   }
   void run_span(const ExecutableSpan& span);
   void run_watched(const ExecutableSpan& span);
+  void run_named(const ExecutableSpan& step);
   void run_calls(const ExecutableSpan& span);
+  bool time_on_device(const ExecutableSpan& span);
+  CallSpan calls_of(const ExecutableSpan& span);
   void wait_for_devices();
+  void require_live() const;
   void run_on_host(size_t index);
-  void run_routine(const ExecutableStep& step, const RoutineStep& routine, size_t index);
   void run_branch(const ExecutableStep& step, const BranchStep& branch);
   void run_loop(const ExecutableStep& step, const LoopStep& loop);
+  template <typename T>
+  T read_argument(BufferId id) const {
+    return read_scalar<T>(frame_.pointers[id], memory_of(id));
+  }
   void run_nested(uint32_t id, const Ports& ports);
   void check_all() const;
   void bind_results(const ExecutableStep& step);
@@ -88,8 +96,8 @@ void ProgramRun::run() {
   if (executable_.data_dependent) [[unlikely]]
     check_all();
   resolve();
-  const bool is_watched =
-      resources_.profile != nullptr || resources_.observer != nullptr || resources_.limits != nullptr;
+  const bool is_watched = resources_.profile != nullptr || resources_.observer != nullptr ||
+                          resources_.limits != nullptr || resources_.names_ranges;
   for (const ExecutableSpan& span : executable_.spans) {
     for (size_t i = span.first; i < span.last; ++i) {
       if (executable_.steps[i].data_dependent) evaluate_step(executable_, plan_, frame_, i);
@@ -133,6 +141,8 @@ void ProgramRun::resolve() {
     const BufferId id = executable_.arguments[i];
     frame_.arguments[i] = id == kNoId ? nullptr : frame_.pointers[id];
   }
+  if (const WeightPlan* plan = weight_plan())
+    set_fetched_arguments(*plan, resources_.weight_ring, executable_, plan_, frame_);
   frame_.known_arenas = frame_.arenas;
   frame_.weights = resources_.weights.generation;
   frame_.states = resources_.states_version;
@@ -151,6 +161,13 @@ void ProgramRun::set_pointer(BufferId id) {
 void ProgramRun::set_moving_arguments() {
   for (const uint32_t i : executable_.moving_arguments)
     frame_.arguments[i] = frame_.pointers[executable_.arguments[i]];
+}
+
+std::span<const Prefetch> ProgramRun::prefetches_of(const ExecutableSpan& span) {
+  const WeightPlan* plan = weight_plan();
+  if (plan == nullptr) return {};
+  list_prefetches(*plan, resources_.weights, resources_.weight_ring, span, frame_.prefetches);
+  return frame_.prefetches;
 }
 
 std::byte* ProgramRun::address(BufferId id) {
@@ -208,29 +225,60 @@ void ProgramRun::run_span(const ExecutableSpan& span) {
     run_calls(span);
 }
 
+void ProgramRun::run_named(const ExecutableSpan& step) {
+  if (!resources_.names_ranges || step.backend == kNoId) return run_span(step);
+  struct Range {
+    const Executor& executor;
+    ~Range() { executor.end_range(); }
+  } range{*resources_.backends.all[step.backend].executor};
+  range.executor.begin_range(program_.steps[step.first].name.c_str());
+  run_span(step);
+}
+
 // Step by step; if timed or observed, waits for each step to finish.
 void ProgramRun::run_watched(const ExecutableSpan& span) {
   const bool is_timed = resources_.profile != nullptr && level_ == 0;
   const bool is_observed = resources_.observer != nullptr && level_ == 0;
+  const bool is_only_timed =
+      is_timed && !is_observed && resources_.limits == nullptr && !resources_.names_ranges;
+  if (is_only_timed && span.backend != kNoId && time_on_device(span)) return;
   for (uint32_t i = span.first; i < span.last; ++i) {
     if (resources_.limits != nullptr) require_within(*resources_.limits);
     const auto start = StepProfile::Clock::now();
-    run_span({i, i + 1, span.backend, span.moves});
+    run_named({i, i + 1, span.backend, span.moves});
     if (!is_timed && !is_observed) continue;
     if (span.backend != kNoId)
       wait_for(resources_.data, resources_.program, *resources_.queues[span.backend]);
+    else
+      wait_for_devices();
     if (is_timed) resources_.profile->add(i, start, StepProfile::Clock::now());
     if (is_observed) show_results(*resources_.observer, executable_, plan_, i, resources_.backends);
   }
 }
 
+// By the device's own clock, all calls of a span together.
+bool ProgramRun::time_on_device(const ExecutableSpan& span) {
+  Queue& queue = *resources_.queues[span.backend];
+  std::vector<int64_t> nanoseconds(span.last - span.first);
+  const auto start = StepProfile::Clock::now();
+  if (!queue.time(calls_of(span), nanoseconds)) return false;
+  wait_for(resources_.data, resources_.program, queue);
+  resources_.profile->add(span.first, start, nanoseconds);
+  return true;
+}
+
+CallSpan ProgramRun::calls_of(const ExecutableSpan& span) {
+  return {.images = resources_.backends.all[span.backend].images.get(),
+          .calls = std::span(frame_.calls).subspan(span.first, span.last - span.first),
+          .pool = &resources_.pool,
+          .stream = resources_.stream,
+          .moves = span.moves,
+          .prefetches = prefetches_of(span),
+          .one_by_one = resources_.names_ranges};
+}
+
 void ProgramRun::run_calls(const ExecutableSpan& span) {
-  const CallSpan calls{.images = resources_.backends.all[span.backend].images.get(),
-                       .calls = std::span(frame_.calls).subspan(span.first, span.last - span.first),
-                       .pool = &resources_.pool,
-                       .stream = resources_.stream,
-                       .moves = span.moves};
-  const auto failure = resources_.queues[span.backend]->run(calls);
+  const auto failure = resources_.queues[span.backend]->run(calls_of(span));
   if (failure) [[unlikely]]
     fail_launch(resources_.data, resources_.program, *failure);
 }
@@ -241,37 +289,23 @@ void ProgramRun::wait_for_devices() {
     wait_for(resources_.data, resources_.program, *resources_.queues[resources_.backends.position(device)]);
 }
 
+// Branches and loops follow values, which no recording has.
+void ProgramRun::require_live() const {
+  for (const std::string& device : resources_.data.devices)
+    resources_.queues[resources_.backends.position(device)]->require_live(resources_.stream);
+}
+
 void ProgramRun::run_on_host(size_t index) {
   if (!resources_.data.devices.empty()) wait_for_devices();
   const ExecutableStep& step = executable_.steps[index];
-  if (const auto* routine = step.step->as<RoutineStep>()) return run_routine(step, *routine, index);
+  if (step.step->as<RoutineStep>() != nullptr)
+    return run_routine(resources_.data, executable_, frame_, index, resources_.pool,
+                       resources_.working_memory);
+  if (!step.step->nested().empty()) require_live();
   if (const auto* branch = step.step->as<BranchStep>()) return run_branch(step, *branch);
   if (const auto* loop = step.step->as<LoopStep>()) return run_loop(step, *loop);
   invariant(step.step->as<CopyStep>() != nullptr, "a kernel step has no backend");
   copy_on_host(frame_.calls[index]);
-}
-
-void ProgramRun::run_routine(const ExecutableStep& step, const RoutineStep& routine, size_t index) {
-  RoutineArguments& arguments = frame_.routines[index];
-  size_t input = 0, output = 0;
-  for (uint32_t i = 0; i < step.argument_count; ++i) {
-    const BufferId id = executable_.arguments[step.first_argument + i];
-    TensorView& view = step.step->uses[i].writes ? arguments.outputs[output++] : arguments.inputs[input++];
-    if (id != kNoId) view.data = frame_.pointers[id];
-  }
-  const auto reserve = [](void* block, size_t bytes) {
-    return static_cast<GrowingBlock*>(block)->reserve(bytes);
-  };
-  const WorkingMemory memory{reserve, &resources_.working_memory};
-  try {
-    step.routine->run({.inputs = arguments.inputs,
-                       .outputs = arguments.outputs,
-                       .attributes = routine.attributes,
-                       .pool = &resources_.pool,
-                       .memory = &memory});
-  } catch (const UserError& error) {
-    fail_routine(resources_.data, *step.step, error);
-  }
 }
 
 void ProgramRun::run_nested(uint32_t id, const Ports& ports) {
@@ -282,7 +316,8 @@ void ProgramRun::run_branch(const ExecutableStep& step, const BranchStep& branch
   const auto pointer = [&](size_t use) {
     return frame_.pointers[executable_.arguments[step.first_argument + use]];
   };
-  const uint32_t id = pointer(0)[0] != std::byte{0} ? branch.then : branch.otherwise;
+  const auto condition = read_argument<uint8_t>(executable_.arguments[step.first_argument]);
+  const uint32_t id = condition != 0 ? branch.then : branch.otherwise;
   std::vector<std::byte*> ports;
   for (size_t i = 1; i < step.argument_count; ++i) ports.push_back(pointer(i));
   const std::span all(ports);
@@ -290,45 +325,37 @@ void ProgramRun::run_branch(const ExecutableStep& step, const BranchStep& branch
   run_nested(id, {all.first(inputs), all.subspan(inputs)});
 }
 
-// Carried values alternate between the results and a second block, so that an iteration never overwrites its
-// inputs.
+// On a device the host waits for each iteration's condition.
 void ProgramRun::run_loop(const ExecutableStep& step, const LoopStep& loop) {
   const Executable& body = executable_.nested[loop.body];
   const BufferId* uses = executable_.arguments.data() + step.first_argument;
   const size_t carried = body.program->outputs.size() - 1, inputs = body.program->inputs.size() - 1;
-  const int64_t trips = uses[0] == kNoId ? INT64_MAX : read_scalar(frame_.pointers[uses[0]]);
-  std::byte go_on =
-      uses[1] == kNoId ? std::byte{1} : frame_.pointers[uses[1]][0];  // any nonzero byte is true
-  int64_t iteration = 0;
-  std::vector<std::byte*> reads = {reinterpret_cast<std::byte*>(&iteration)};
-  for (size_t i = 0; i < inputs; ++i) reads.push_back(frame_.pointers[uses[2 + i]]);
-  std::vector<std::byte*> results, writes = {&go_on}, spare;
-  const size_t blocks = frame_.blocks.size() - carried;
-  const auto bytes_of = [&](size_t i) {
-    return static_cast<size_t>(plan_.values[executable_.buffers[uses[2 + i]].bytes]);
-  };
+  const int64_t trips = uses[0] == kNoId ? INT64_MAX : read_argument<int64_t>(uses[0]);
+  DeviceMemory* const memory =
+      resources_.backends.memories[place_number(body.program->buffers[body.program->inputs[0].buffer].place)];
+  const size_t blocks = frame_.blocks.size() - carried;  // one more is before them
+  LoopCounters counters(frame_.blocks[blocks - 1], memory,
+                        uses[1] == kNoId || read_argument<uint8_t>(uses[1]) != 0);
+  CarriedValues values{.memory = memory, .reads = {counters.iteration()}, .writes = {counters.condition()}};
+  for (size_t i = 0; i < inputs; ++i) values.reads.push_back(frame_.pointers[uses[2 + i]]);
   for (size_t i = 0; i < carried; ++i) {
-    results.push_back(frame_.pointers[uses[2 + inputs + i]]);
-    spare.push_back(frame_.blocks[blocks + i].reserve(bytes_of(i)));
+    const auto bytes = static_cast<size_t>(plan_.values[executable_.buffers[uses[2 + i]].bytes]);
+    values.add(frame_.pointers[uses[2 + inputs + i]], frame_.blocks[blocks + i].reserve(bytes, memory),
+               bytes);
   }
-  writes.insert(writes.end(), results.begin(), results.end());
-  for (; iteration < trips && go_on != std::byte{0}; ++iteration) {
-    const int64_t now = iteration;  // a copy: the body may not change the counter
-    run_nested(loop.body, {reads, writes});
-    iteration = now;
-    for (size_t i = 0; i < carried; ++i) {
-      reads[1 + i] = writes[1 + i];
-      writes[1 + i] = reads[1 + i] == results[i] ? spare[i] : results[i];
-    }
+  for (int64_t iteration = 0; iteration < trips && counters.goes_on(); ++iteration) {
+    counters.begin(iteration);
+    run_nested(loop.body, {values.reads, values.writes});
+    if (memory != nullptr) wait_for_devices();
+    counters.end();
+    values.alternate();
   }
-  for (size_t i = 0; i < carried; ++i) {
-    if (reads[1 + i] != results[i] && bytes_of(i) > 0) std::memcpy(results[i], reads[1 + i], bytes_of(i));
-  }
+  values.finish();
 }
 
 void ProgramRun::bind_results(const ExecutableStep& step) {
   for (const ExecutableBinding& binding : step.binds) {
-    const int64_t value = read_scalar(frame_.pointers[binding.buffer]);
+    const auto value = read_scalar<int64_t>(frame_.pointers[binding.buffer]);
     if (value < 0 || value > plan_.values[binding.limit]) {
       fail_value(resources_.data, *step.step,
                  fmt::format("computed the size {}, outside of 0..{}", value, plan_.values[binding.limit]));

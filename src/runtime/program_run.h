@@ -38,9 +38,11 @@ struct RunResources {
   OutputMemory outputs;
   std::vector<GrowingBlock>& arenas;       // one per place and nesting level
   GrowingBlock& working_memory;            // of routines
+  std::byte* weight_ring = nullptr;        // on the device: WeightPlan::ring bytes
   StepProfile* profile = nullptr;          // of the main program; null: nothing is timed
   const StepObserver* observer = nullptr;  // of the main program's values; null: nobody looks
   const RunLimits* limits = nullptr;       // checked before each step; null: no limits
+  bool names_ranges = false;               // of steps, for tools that watch devices
 };
 
 // Runs the main program. Throws UserError INGOT-U310 if an index is out of range in a kernel, INGOT-U311 if a

@@ -29,6 +29,7 @@ struct Frame {
   // The inputs from which the reused addresses were computed.
   std::vector<std::byte*> known_arenas;
   uint64_t weights = 0, states = 0;
+  std::vector<Prefetch> prefetches;  // of one span; kept, so that runs do not allocate
 };
 
 struct RunPlan {

@@ -37,6 +37,8 @@ TEST(Null, IsRefusedByWhatFails) {
       ingot_engine_signature(nullptr, &text),
       ingot_engine_refit(nullptr, 0, nullptr, nullptr, nullptr),
       ingot_engine_take_weights(nullptr, nullptr),
+      ingot_engine_weight_memory(nullptr, nullptr),
+      ingot_engine_set_weight_budget(nullptr, "50%"),
       ingot_open_tensors(nullptr, nullptr),
       ingot_engine_find_input(nullptr, "x", &length),
       ingot_engine_find_output(nullptr, "x", &length),

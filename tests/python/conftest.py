@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
+import subprocess
 from collections.abc import Iterator, Mapping
+from pathlib import Path
 from typing import Any
 
 import ingot
@@ -42,3 +44,15 @@ def kernels_check_themselves() -> Iterator[None]:
     patch.setattr(refusals, "reason_of", reason_unless_wrong)
     yield
     patch.undo()
+
+
+_FAKE_DRIVER = Path(__file__).with_name("fake_cuda_driver.cpp")
+
+
+@pytest.fixture(scope="session")
+def fake_driver(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The folder of a driver for GPUs that computes nothing, for LD_LIBRARY_PATH."""
+    folder = tmp_path_factory.mktemp("driver")
+    command = ["c++", "-std=c++20", "-shared", "-fPIC", "-Wall", "-Wextra", "-Werror", _FAKE_DRIVER, "-o"]
+    subprocess.run([*command, folder / "libcuda.so.1"], check=True)
+    return folder

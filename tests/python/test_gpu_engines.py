@@ -17,7 +17,6 @@ from errors.inputs import INGOT
 
 pytestmark = pytest.mark.skipif(not os.environ.get("INGOT_NVRTC"), reason="there is no NVRTC")
 
-_FAKE = Path(__file__).with_name("fake_cuda_driver.cpp")
 _HAS_GPU = torch.cuda.is_available()
 
 
@@ -47,16 +46,10 @@ def engine_file(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return path
 
 
-@pytest.fixture(scope="module")
-def fake_driver(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    folder = tmp_path_factory.mktemp("driver")
-    command = ["c++", "-std=c++20", "-shared", "-fPIC", "-Wall", "-Wextra", "-Werror", _FAKE, "-o"]
-    subprocess.run([*command, folder / "libcuda.so.1"], check=True)
-    return folder
-
-
-def _run(*command: str | Path, driver: Path | None = None) -> subprocess.CompletedProcess[str]:
-    environment = dict(os.environ) | ({"LD_LIBRARY_PATH": str(driver)} if driver else {})
+def _run(*command: str | Path, driver: Path | None = None, gpu: int = 90) -> subprocess.CompletedProcess[str]:
+    environment = dict(os.environ) | (
+        {"LD_LIBRARY_PATH": str(driver), "FAKE_GPU": str(gpu)} if driver else {}
+    )
     return subprocess.run([INGOT, *command], capture_output=True, text=True, env=environment, check=False)
 
 
@@ -78,7 +71,19 @@ def test_machines_without_a_gpu_say_so(engine_file: Path) -> None:
         ingot.Engine.load(engine_file)
 
 
-@pytest.mark.parametrize("device", ["cuda:sm_70", "cuda:x86-64-v3", "cuda:sm_90b!", "gpu", "cpu:sm_90a"])
+@pytest.mark.parametrize(
+    "device",
+    [
+        "cuda:compute_75",
+        "cuda:compute_90a",
+        "cuda:compute_",
+        "cuda:sm_70",
+        "cuda:x86-64-v3",
+        "cuda:sm_90b!",
+        "gpu",
+        "cpu:sm_90a",
+    ],
+)
 def test_devices_that_are_none_are_refused(device: str) -> None:
     with pytest.raises(ingot.UserError):
         ingot.compile(torch.nn.ReLU(), inputs=[torch.zeros(2)], device=device)
@@ -90,6 +95,41 @@ def test_what_no_template_computes_stays_in_torch() -> None:
         x = torch.zeros(256, 1024, dtype=dtype)
         report = ingot.compile(model.to(dtype), inputs=[x], device="cuda:sm_90a").report
         assert len([segment for segment in report.segments if segment.backend == "torch"]) == in_torch
+
+
+# Which GPUs run what is built for an architecture, and whether their driver has to compile it first.
+_RUNS = {
+    "sm_80": {
+        80: "cubin",
+        86: "",
+        89: "",
+        90: "ptx",
+        100: "ptx",
+        120: "",
+    },  # up to 163 KB of shared memory per block
+    "sm_86": {80: "", 86: "cubin", 89: "cubin", 90: "ptx", 120: "ptx"},
+    "sm_90": {80: "", 90: "cubin", 100: "ptx", 120: ""},
+    "sm_90a": {80: "", 90: "cubin", 100: "", 120: ""},
+    "compute_80": {80: "ptx", 86: "ptx", 90: "ptx", 120: "ptx"},
+    "compute_90": {89: "", 90: "ptx", 100: "ptx", 120: "ptx"},
+    "sm_120": {90: "", 120: "cubin", 121: "cubin"},
+}
+
+
+@pytest.mark.parametrize("built", _RUNS)
+def test_later_gpus_run_ptx(built: str, tmp_path: Path, fake_driver: Path) -> None:
+    program = torch.export.export(Mixed().eval().half(), (torch.zeros(4, 8, 9, 9).half(),))
+    ingot.build(program, device=f"cuda:{built}").save(tmp_path / "model.ingot")
+    for gpu, expected in _RUNS[built].items():
+        done = _run("run", tmp_path / "model.ingot", driver=fake_driver, gpu=gpu)
+        if not expected:
+            assert done.returncode == 1
+            assert f"built for GPUs with {built}" in done.stderr, "both sides are named"
+            assert f"this one has sm_{gpu}" in done.stderr
+            continue
+        assert done.returncode == 0, (gpu, done.stderr)
+        compiled = int(re.search(r"(\d+) modules of PTX", done.stderr)[1])
+        assert (compiled > 0) == (expected == "ptx"), gpu
 
 
 class Recurrent(torch.nn.Module):

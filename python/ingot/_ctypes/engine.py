@@ -15,7 +15,15 @@ from ingot._ctypes.files import TensorFile, pointers_to
 from ingot._ctypes.kept import KEPT
 from ingot._ctypes.library import Handle, check, lib, text_of
 from ingot._ctypes.observer import Observer
-from ingot._ctypes.structs import ContextOptions, LoadOptions, Memory, Port, RefitOptions, Tensor
+from ingot._ctypes.structs import (
+    ContextOptions,
+    LoadOptions,
+    Memory,
+    Port,
+    RefitOptions,
+    Tensor,
+    WeightMemory,
+)
 
 _forks = 0  # of this process from its ancestors
 
@@ -67,8 +75,9 @@ class Engine:
         threads: int,
         trusted_keys: str,
         without_weights: bool,
+        weight_budget: str = "",
     ) -> Engine:
-        options = _load_options(verify, trust, memory, trusted_keys, without_weights)
+        options = _load_options(verify, trust, memory, trusted_keys, without_weights, weight_budget)
         return Engine(_Engine.made(lib.engine_load, path.encode(), byref(options)), threads)
 
     @staticmethod
@@ -79,9 +88,10 @@ class Engine:
         threads: int = 0,
         trusted_keys: str = "",
         without_weights: bool = False,
+        weight_budget: str = "",
     ) -> Engine:
         """The engine reads from the array's memory as long as it needs it."""
-        options = _load_options(verify, trust, 0, trusted_keys, without_weights)
+        options = _load_options(verify, trust, 0, trusted_keys, without_weights, weight_budget)
         content = Tensor()
         viewed = arrays.view(array, content, "engine bytes")
         size = arrays.shape_of(content)[0]
@@ -166,6 +176,14 @@ class Engine:
         with self._take_turn(), self._context() as context:
             check(lib.context_memory(context, byref(memory)))
         return {name: getattr(memory, name) for name, *_ in Memory._fields_[1:]}
+
+    def weight_memory(self) -> dict[str, int]:
+        memory = WeightMemory()
+        check(lib.engine_weight_memory(self._handle, byref(memory)))
+        return {name: getattr(memory, name) for name, *_ in WeightMemory._fields_[1:]}
+
+    def set_weight_budget(self, budget: str) -> None:
+        check(lib.engine_set_weight_budget(self._handle, budget.encode()))
 
     def reset_states(self) -> None:
         with self._take_turn(), self._context() as context:
@@ -254,7 +272,7 @@ class Engine:
 
 
 def _load_options(
-    verify: int, trust: int, memory: int, trusted_keys: str, without_weights: bool
+    verify: int, trust: int, memory: int, trusted_keys: str, without_weights: bool, weight_budget: str
 ) -> LoadOptions:
     return LoadOptions(
         verify=verify,
@@ -262,4 +280,5 @@ def _load_options(
         memory=memory,
         trusted_keys=trusted_keys.encode() or None,
         without_weights=int(without_weights),
+        weight_budget=weight_budget.encode() or None,
     )

@@ -21,6 +21,7 @@ from ingot._ctypes.structs import (
     RefitOptions,
     SessionOptions,
     Tensor,
+    WeightMemory,
 )
 
 if TYPE_CHECKING:
@@ -81,6 +82,8 @@ _SIGNATURES: dict[str, tuple[Any, ...]] = {  # result, arguments
     "engine_weight_count": (c_size_t, _HANDLE),
     "engine_weight_name": (c_char_p, _HANDLE, c_size_t),
     "engine_knows_tensor": (c_int32, _HANDLE, c_char_p),
+    "engine_weight_memory": (_STATUS, _HANDLE, POINTER(WeightMemory)),
+    "engine_set_weight_budget": (_STATUS, _HANDLE, c_char_p),
     "verify_file": (_STATUS, c_char_p),
     "inspect_file": (_STATUS, c_char_p, _OUT),
     "open_tensors": (_STATUS, c_char_p, _OUT),

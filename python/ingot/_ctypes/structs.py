@@ -50,6 +50,7 @@ class LoadOptions(Sized):
         ("memory", c_int32),
         ("trusted_keys", c_char_p),
         ("without_weights", c_int32),
+        ("weight_budget", c_char_p),
     )
 
 
@@ -86,6 +87,18 @@ class Memory(Sized):
         ("scratch", c_size_t),
         ("weights", c_size_t),
         ("cached_plans", c_size_t),
+    )
+
+
+class WeightMemory(Sized):
+    _fields_ = (
+        ("struct_size", c_size_t),
+        ("total", c_size_t),
+        ("minimum", c_size_t),
+        ("budget", c_size_t),
+        ("resident", c_size_t),
+        ("ring", c_size_t),
+        ("available", c_size_t),
     )
 
 

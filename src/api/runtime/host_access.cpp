@@ -93,6 +93,7 @@ std::unique_ptr<Host> make_host() {
       read_variable("INGOT_ENGINE_CACHE_SIZE", static_cast<int64_t>(options.cache_limit), INT64_MAX));
   options.logger = logger_of_environment();
   options.weights_policy = weights_policy_of_environment();
+  options.names_ranges = read_variable("INGOT_NVTX", 0, 1) != 0;
   options.build_options = build_options_of_environment();
   return std::make_unique<Host>(options, executors());
 }

@@ -7,6 +7,7 @@
 #include "api/runtime/handles.h"
 #include "api/runtime/host_access.h"
 #include "api/runtime/signing.h"
+#include "api/runtime/weight_budget.h"
 #include "api/runtime/weights_file.h"
 #include "runtime/memory.h"
 #include "runtime/snapshot.h"
@@ -32,7 +33,9 @@ LoadOptions read_options(const ingot_load_options* given) {
   return {.verify = static_cast<Verify>(options.verify),
           .trust = static_cast<Trust>(options.trust),
           .memory = static_cast<FileMemory>(options.memory),
-          .trusted = is_signed ? api::trusted_keys(options.trusted_keys) : std::vector<PublicKey>{}};
+          .trusted = is_signed ? api::trusted_keys(options.trusted_keys) : std::vector<PublicKey>{},
+          .weight_budget = options.weight_budget == nullptr ? WeightBudget{}
+                                                            : api::read_weight_budget(options.weight_budget)};
 }
 
 std::shared_ptr<const EngineFile> open_bytes(Bytes bytes, std::shared_ptr<const void> owner,

@@ -8,15 +8,25 @@ namespace ingot::core::cuda {
 namespace {
 
 // A launch is {function, grid and block, shared bytes and the counts of arguments and maps, arguments...,
-// maps...}, a map is {address, constants, sizes...}, a copy {0, from, to, bytes}.
-constexpr size_t kHeader = 3, kCopy = 4, kMap = 2 + kMapSizes;
+// maps...}, a map is {address, constants, sizes...}, a copy {0, from, to, bytes}, a fetch {1, from, to,
+// bytes}, a wait {2, fetch} and a mark {3, event}.
+constexpr size_t kHeader = 3, kCopy = 4, kWait = 2, kMap = 2 + kMapSizes;
+enum Word : uint64_t { kCopyWord, kFetchWord, kWaitWord, kMarkWord };
 constexpr uint64_t kOneMap = 1 << 16;  // in the third word
 
 }  // namespace
 
 void CallList::add_copy(const void* from, void* to, size_t bytes) {
-  words_.insert(words_.end(), {0, address(from), address(to), bytes});
+  words_.insert(words_.end(), {kCopyWord, address(from), address(to), bytes});
 }
+
+void CallList::add_fetch(const void* from, void* to, size_t bytes) {
+  words_.insert(words_.end(), {kFetchWord, address(from), address(to), bytes});
+}
+
+void CallList::add_mark(uint32_t number) { words_.insert(words_.end(), {kMarkWord, number}); }
+
+void CallList::add_wait(uint32_t fetch) { words_.insert(words_.end(), {kWaitWord, fetch}); }
 
 void CallList::add_launch(Handle function, uint32_t grid, uint32_t block, uint32_t shared_bytes) {
   words_.insert(words_.end(),
@@ -37,11 +47,32 @@ void CallList::add_map(const void* buffer, const int64_t* constants, const int64
 
 Checksum CallList::checksum() const { return core::checksum(std::as_bytes(std::span(words_))); }
 
-void CallList::enqueue(const Driver& driver, Handle stream, bool overlap) {
+void CallList::enqueue(const Driver& driver, Handle stream, CopyStream& copies, bool overlap,
+                       std::span<const Handle> marks) {
   constexpr LaunchAttribute kStartsEarly{.id = 6, .padding = {}, .value = {1}};  // programmatic serialization
   bool follows_kernel = false;
+  uint32_t fetches = 0;
   for (size_t i = 0; i < words_.size();) {
-    if (words_[i] == 0) {
+    if (words_[i] == kFetchWord) {
+      copies.fetch(driver, stream, fetches++, words_[i + 1], words_[i + 2], words_[i + 3]);
+      i += kCopy;
+      continue;
+    }
+    if (words_[i] == kWaitWord) {
+      copies.wait(driver, stream, static_cast<uint32_t>(words_[i + 1]));
+      i += kWait;
+      follows_kernel = false;  // a kernel that starts early reads its weights at once
+      continue;
+    }
+    if (words_[i] == kMarkWord) {
+      constexpr unsigned kAlsoInReplays = 1;  // CU_EVENT_RECORD_EXTERNAL
+      check(driver, driver.record_with(marks[words_[i + 1]], stream, kAlsoInReplays),
+            "cuEventRecordWithFlags");
+      i += kWait;
+      follows_kernel = false;
+      continue;
+    }
+    if (words_[i] == kCopyWord) {
       check(driver, driver.copy_on(words_[i + 2], words_[i + 1], words_[i + 3], stream), "cuMemcpyAsync");
       i += kCopy;
       follows_kernel = false;

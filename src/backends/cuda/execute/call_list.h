@@ -5,6 +5,7 @@
 #include <span>
 #include <vector>
 
+#include "backends/cuda/execute/copy_stream.h"
 #include "backends/cuda/execute/driver.h"
 #include "backends/cuda/execute/tensor_map.h"
 #include "support/hash.h"
@@ -17,6 +18,11 @@ class CallList {
  public:
   void clear() { words_.clear(); }
   void add_copy(const void* from, void* to, size_t bytes);
+  // A copy beside the calls that follow; the launches after `add_wait` wait for the fetches up to `fetch`.
+  void add_fetch(const void* from, void* to, size_t bytes);
+  void add_wait(uint32_t fetch);
+  // Records event `number` of those that `enqueue` gets, also at each replay.
+  void add_mark(uint32_t number);
   // Arguments follow by `add_argument`, then tensor maps by `add_map`.
   void add_launch(Handle function, uint32_t grid, uint32_t block, uint32_t shared_bytes);
   void add_argument(uint64_t value);
@@ -25,9 +31,10 @@ class CallList {
 
   bool operator==(const CallList& other) const { return words_ == other.words_; }
   Checksum checksum() const;
-  // Enqueues them in order on `stream`, which may be capturing.
+  // Enqueues them in order on `stream`, which may be capturing, and fetches on `copies`.
   // `overlap`: a kernel may start before its predecessor has finished, as kernel_abi.h specifies.
-  void enqueue(const Driver& driver, Handle stream, bool overlap);
+  void enqueue(const Driver& driver, Handle stream, CopyStream& copies, bool overlap,
+               std::span<const Handle> marks = {});
 
  private:
   void encode_maps(const Driver& driver, const uint64_t* words, size_t count);

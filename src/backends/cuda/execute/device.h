@@ -26,8 +26,10 @@ class Device final : public DeviceMemory {
 
   std::shared_ptr<std::byte> allocate(size_t bytes) override;
   void copy(std::byte* to, const std::byte* from, size_t bytes) override;
-  // Host memory that kernels can write.
-  std::shared_ptr<std::byte> allocate_pinned(size_t bytes) const;
+  // Kernels can write it.
+  std::shared_ptr<std::byte> allocate_pinned(size_t bytes) override;
+  size_t free_bytes() const override;
+  DeviceRates rates() const { return rates_; }
 
  private:
   explicit Device(const Driver& driver);
@@ -37,6 +39,7 @@ class Device final : public DeviceMemory {
   int processors_ = 0, shared_bytes_ = 0;
   bool overlaps_kernels_ = false;
   std::string architecture_, model_;
+  DeviceRates rates_;
 };
 
 inline Address address(const void* pointer) { return reinterpret_cast<Address>(pointer); }

@@ -45,6 +45,7 @@ const char* find_all(void* library, Driver& driver) {
   get("cuMemFree_v2", driver.free);
   get("cuMemHostAlloc", driver.allocate_host);
   get("cuMemFreeHost", driver.free_host);
+  get("cuMemGetInfo_v2", driver.memory_info);
   get("cuMemcpyAsync", driver.copy_on);
   get("cuStreamCreate", driver.create_stream);
   get("cuStreamDestroy_v2", driver.destroy_stream);
@@ -55,6 +56,8 @@ const char* find_all(void* library, Driver& driver) {
   get("cuEventCreate", driver.create_event);
   get("cuEventDestroy_v2", driver.destroy_event);
   get("cuEventRecord", driver.record);
+  get("cuEventRecordWithFlags", driver.record_with);
+  get("cuEventElapsedTime", driver.elapsed);
   get("cuStreamWaitEvent", driver.wait);
   get("cuTensorMapEncodeTiled", driver.encode_tiled);
   get("cuTensorMapEncodeIm2col", driver.encode_windows);

@@ -44,6 +44,7 @@ struct Driver {
   int (*free)(Address);
   int (*allocate_host)(void**, size_t, unsigned);
   int (*free_host)(void*);
+  int (*memory_info)(size_t* free, size_t* total);
   int (*copy_on)(Address to, Address from, size_t, Handle stream);
   int (*create_stream)(Handle*, unsigned);
   int (*destroy_stream)(Handle);
@@ -54,6 +55,8 @@ struct Driver {
   int (*create_event)(Handle*, unsigned);
   int (*destroy_event)(Handle);
   int (*record)(Handle event, Handle stream);
+  int (*record_with)(Handle event, Handle stream, unsigned flags);
+  int (*elapsed)(float* milliseconds, Handle begin, Handle end);
   int (*wait)(Handle stream, Handle event, unsigned);
   int (*encode_tiled)(void* map, int dtype, uint32_t rank, void* memory, const uint64_t* extents,
                       const uint64_t* strides, const uint32_t* box, const uint32_t* steps, int interleave,

@@ -2,6 +2,7 @@
 #include "backends/cuda/execute/execute.h"
 
 #include "backends/cuda/execute/queue.h"
+#include "backends/cuda/execute/ranges.h"
 #include "backends/cuda/execute/tensor_map.h"
 #include "backends/cuda/kernel_abi.h"
 #include "support/error.h"
@@ -20,6 +21,17 @@ class CudaExecutor final : public Executor {
       return {};
     }
   }
+
+  DeviceRates rates() const override {
+    try {
+      return Device::get().rates();
+    } catch (const DeviceError&) {
+      return {};
+    }
+  }
+
+  void begin_range(const char* name) const override { push_range(name); }
+  void end_range() const override { pop_range(); }
 
   std::string missing(const Image& image) const override {
     try {

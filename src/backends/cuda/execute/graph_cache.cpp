@@ -11,21 +11,23 @@ GraphCache::GraphCache(Device& device) : device_(device) {
 GraphCache::~GraphCache() {
   device_.enter();
   graphs_.clear();
+  copies_.destroy(device_.driver());
   device_.driver().destroy_stream(stream_);
 }
 
-Handle GraphCache::find(CallList& calls) {
-  const ExecutableGraph* graph = graphs_.find(calls, [&](const CallList&) { return capture(calls); });
+Handle GraphCache::find(CallList& calls, bool overlap) {
+  const ExecutableGraph* graph =
+      graphs_.find(calls, [&](const CallList&) { return capture(calls, overlap); });
   return graph != nullptr ? graph->handle() : nullptr;
 }
 
-ExecutableGraph GraphCache::capture(CallList& calls) {
+ExecutableGraph GraphCache::capture(CallList& calls, bool overlap, std::span<const Handle> marks) {
   constexpr int kThreadLocal = 1;
   const Driver& driver = device_.driver();
   check(driver, driver.begin_capture(stream_, kThreadLocal), "cuStreamBeginCapture");
   Handle graph = nullptr, executable = nullptr;
   try {
-    calls.enqueue(driver, stream_, device_.overlaps_kernels());
+    calls.enqueue(driver, stream_, copies_, overlap, marks);
   } catch (...) {
     if (driver.end_capture(stream_, &graph) == 0) driver.destroy_graph(graph);
     throw;

@@ -28,14 +28,17 @@ class GraphCache {
   GraphCache(const GraphCache&) = delete;
   GraphCache& operator=(const GraphCache&) = delete;
 
-  // The executable graph for `calls`, or null if they have to be enqueued one by one.
-  Handle find(CallList& calls);
+  // The executable graph for `calls`, or null if they have to be enqueued one by one. `overlap`: as of
+  // CallList::enqueue.
+  Handle find(CallList& calls, bool overlap);
+
+  // Of its own, not kept: `marks` are the events of the list's marks.
+  ExecutableGraph capture(CallList& calls, bool overlap, std::span<const Handle> marks = {});
 
  private:
-  ExecutableGraph capture(CallList& calls);
-
   Device& device_;
   Handle stream_ = nullptr;  // to capture on
+  CopyStream copies_;        // beside it
   CaptureCache<CallList, ExecutableGraph> graphs_;
 };
 

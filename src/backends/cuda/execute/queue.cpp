@@ -12,6 +12,11 @@ namespace {
 
 int64_t groups_a_block(const Launch& launch) { return launch.constants[kBlock] / launch.constants[kGroup]; }
 
+[[noreturn]] void throw_not_captured() {
+  throw DeviceError("INGOT-D404", "the engine cannot be captured: some of its steps run on the host",
+                    "leave these parts to torch, or run without capture");
+}
+
 }  // namespace
 
 CudaQueue::CudaQueue(Device& device) : device_(device), graphs_((device.enter(), device)) {
@@ -28,6 +33,8 @@ CudaQueue::CudaQueue(Device& device) : device_(device), graphs_((device.enter(),
 CudaQueue::~CudaQueue() {
   device_.enter();
   device_.driver().synchronize(last_stream_);
+  for (const Handle mark : marks_) device_.driver().destroy_event(mark);
+  copies_.destroy(device_.driver());
   device_.driver().destroy_event(event_);
   device_.driver().destroy_stream(own_stream_);
 }
@@ -38,34 +45,70 @@ std::optional<CallFailure> CudaQueue::run(const CallSpan& span) {
     return failure;
   const Driver& driver = device_.driver();
   const Handle stream = span.stream != nullptr ? span.stream : own_stream_;
-  int capturing = 0;
-  check(driver, driver.is_capturing(stream, &capturing), "cuStreamIsCapturing");
-  if (capturing == 0)
+  const bool capturing = is_capturing(stream);
+  if (!capturing)
     follow(stream);
   else
     begin_recording(span);
   list(span);
-  const Handle graph = capturing == 0 && !span.moves ? graphs_.find(calls_) : nullptr;
+  const bool overlap = device_.overlaps_kernels() && static_cast<const Images&>(*span.images).may_overlap;
+  const Handle graph =
+      !capturing && !span.moves && !span.one_by_one ? graphs_.find(calls_, overlap) : nullptr;
   if (graph != nullptr)
     check(driver, driver.launch_graph(graph, stream), "cuGraphLaunch");
   else
-    calls_.enqueue(driver, stream, device_.overlaps_kernels());
+    calls_.enqueue(driver, stream, copies_, overlap);
   return std::nullopt;
 }
 
 // The caller's stream is being captured.
 void CudaQueue::begin_recording(const CallSpan& span) {
-  if (span.moves)
-    throw DeviceError("INGOT-D404", "the engine cannot be captured: some of its steps run on the host",
-                      "leave these parts to torch (ingot.compile does), or run without capture");
+  if (span.moves) throw_not_captured();
   ++recorded_;
   scratch_.keep_outgrown();
+}
+
+// As one graph with events between the calls, so that no time of the host is measured. Kernels do not
+// overlap.
+bool CudaQueue::time(const CallSpan& span, std::span<int64_t> nanoseconds) {
+  constexpr double kNanoseconds = 1e6;  // per millisecond
+  if (span.moves) return false;
+  device_.enter();
+  const Driver& driver = device_.driver();
+  const Handle stream = span.stream != nullptr ? span.stream : own_stream_;
+  if (is_capturing(stream)) return false;
+  follow(stream);
+  while (marks_.size() <= span.calls.size()) {
+    marks_.push_back(nullptr);
+    check(driver, driver.create_event(&marks_.back(), 0), "cuEventCreate");
+  }
+  list(span, Marks::kBetweenCalls);
+  const ExecutableGraph graph = graphs_.capture(calls_, false, marks_);
+  check(driver, driver.launch_graph(graph.handle(), stream), "cuGraphLaunch");
+  check(driver, driver.synchronize(stream), "cuStreamSynchronize");
+  for (size_t i = 0; i < span.calls.size(); ++i) {
+    float milliseconds = 0;
+    check(driver, driver.elapsed(&milliseconds, marks_[i], marks_[i + 1]), "cuEventElapsedTime");
+    nanoseconds[i] = static_cast<int64_t>(milliseconds * kNanoseconds);
+  }
+  return true;
 }
 
 std::optional<CallFailure> CudaQueue::wait() {
   device_.enter();
   check(device_.driver(), device_.driver().synchronize(last_stream_), "cuStreamSynchronize");
   return take_failure();
+}
+
+bool CudaQueue::is_capturing(Handle stream) const {
+  int capturing = 0;
+  check(device_.driver(), device_.driver().is_capturing(stream, &capturing), "cuStreamIsCapturing");
+  return capturing != 0;
+}
+
+void CudaQueue::require_live(void* stream) const {
+  device_.enter();
+  if (stream != nullptr && is_capturing(stream)) throw_not_captured();
 }
 
 // Work that was enqueued on another stream runs first.
@@ -78,16 +121,27 @@ void CudaQueue::follow(Handle stream) {
   last_stream_ = stream;
 }
 
-void CudaQueue::list(const CallSpan& span) {
+void CudaQueue::list(const CallSpan& span, Marks marks) {
   const auto& images = static_cast<const Images&>(*span.images);
   scratch_.reserve(scratch_for(span), &device_);
   calls_.clear();
-  for (const KernelCall& call : span.calls) {
+  uint32_t started = 0, awaited = 0;
+  for (uint32_t i = 0; i < span.calls.size(); ++i) {
+    const KernelCall& call = span.calls[i];
+    if (marks == Marks::kBetweenCalls) calls_.add_mark(i);
+    for (; started < span.prefetches.size() && span.prefetches[started].start <= i; ++started) {
+      const Prefetch& fetch = span.prefetches[started];
+      calls_.add_fetch(fetch.from, fetch.to, fetch.bytes);
+    }
+    const uint32_t before = awaited;
+    while (awaited < span.prefetches.size() && span.prefetches[awaited].before <= i) ++awaited;
+    if (awaited > before) calls_.add_wait(awaited - 1);
     if (call.launch != nullptr)
       list_launch(images, call);
     else if (*call.sizes > 0)
       calls_.add_copy(call.buffers[0], call.buffers[1], static_cast<size_t>(*call.sizes));
   }
+  if (marks == Marks::kBetweenCalls) calls_.add_mark(static_cast<uint32_t>(span.calls.size()));
 }
 
 void CudaQueue::list_launch(const Images& images, const KernelCall& call) {

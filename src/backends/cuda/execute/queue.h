@@ -19,17 +19,21 @@ class CudaQueue final : public Queue {
 
   std::optional<CallFailure> run(const CallSpan& span) override;
   std::optional<CallFailure> wait() override;
+  void require_live(void* stream) const override;
+  bool time(const CallSpan& span, std::span<int64_t> nanoseconds) override;
   size_t scratch_bytes() const override { return scratch_.bytes(); }
   uint64_t recorded() const override { return recorded_; }
 
  private:
   void begin_recording(const CallSpan& span);
-  void list(const CallSpan& span);
+  enum class Marks : uint8_t { kNone, kBetweenCalls };
+  void list(const CallSpan& span, Marks marks = Marks::kNone);
   void list_launch(const Images& images, const KernelCall& call);
   size_t scratch_for(const CallSpan& span) const;
   int64_t blocks_of(const KernelCall& call) const;
   uint32_t slot_of(const Launch* launch);
   void follow(Handle stream);
+  bool is_capturing(Handle stream) const;
   std::optional<CallFailure> take_failure();
 
   static constexpr uint32_t kSlots = 1 << 14;
@@ -38,8 +42,10 @@ class CudaQueue final : public Queue {
   Handle own_stream_ = nullptr, last_stream_ = nullptr, event_ = nullptr;
   GraphCache graphs_;
   CallList calls_;
+  CopyStream copies_;
   GrowingBlock scratch_;
   uint64_t recorded_ = 0;
+  std::vector<Handle> marks_;             // events of `time`
   volatile int32_t* statuses_ = nullptr;  // pinned: one per launch
   std::shared_ptr<std::byte> status_memory_;
   std::vector<const Launch*> slots_;  // the launch of each status

@@ -4,8 +4,8 @@
 namespace ingot::core::fake {
 namespace {
 
-// A call is {launch, kernel, count of buffers, count of values, buffers..., values...}; the value of a copy
-// is its size.
+// A call is {launch, kernel, count of buffers, count of values, buffers..., values...}; the values of a copy
+// are its size and, if it is beside the calls, `latest`.
 template <typename Pointer>
 uint64_t word(Pointer* pointer) {
   return reinterpret_cast<uint64_t>(pointer);
@@ -21,6 +21,10 @@ void CallList::add(const KernelCall& call, const LoadedKernel* kernel) {
   words_.insert(words_.end(), from, from + values);
 }
 
+void CallList::add(const Prefetch& fetch, uint32_t latest) {
+  words_.insert(words_.end(), {0, 0, 2, 2, word(fetch.from), word(fetch.to), fetch.bytes, latest});
+}
+
 std::vector<ListedCall> CallList::calls() const {
   std::vector<ListedCall> calls;
   for (auto next = words_.begin(); next != words_.end();) {
@@ -31,7 +35,9 @@ std::vector<ListedCall> CallList::calls() const {
     for (ptrdiff_t i = 0; i < buffers; ++i) call.buffers.push_back(reinterpret_cast<const void*>(*next++));
     call.symbols.assign(next, next + values);
     next += values;
-    if (call.launch == nullptr) call.bytes = static_cast<size_t>(call.symbols[0]);
+    if (call.launch != nullptr) continue;
+    call.bytes = static_cast<size_t>(call.symbols[0]);
+    if (values > 1) call.latest = static_cast<uint32_t>(call.symbols[1]);
   }
   return calls;
 }

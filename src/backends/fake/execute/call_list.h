@@ -17,7 +17,8 @@ struct ListedCall {
   const LoadedKernel* kernel;  // null for copies
   std::vector<const void*> buffers;
   std::vector<int64_t> symbols;
-  size_t bytes = 0;  // of a copy
+  size_t bytes = 0;     // of a copy
+  uint32_t latest = 0;  // of a copy beside the calls: position of the listed call that needs it; 0: none does
 };
 
 // Calls with everything taken from the caller, as one list of words: equal lists do the same work on the same
@@ -25,6 +26,8 @@ struct ListedCall {
 class CallList {
  public:
   void add(const KernelCall& call, const LoadedKernel* kernel);
+  // `latest`: position in the list of the call that needs it.
+  void add(const Prefetch& fetch, uint32_t latest);
   std::vector<ListedCall> calls() const;
   bool operator==(const CallList& other) const { return words_ == other.words_; }
   Checksum checksum() const { return core::checksum(std::as_bytes(std::span(words_))); }

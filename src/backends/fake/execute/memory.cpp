@@ -3,6 +3,7 @@
 
 #include <sys/mman.h>
 
+#include <algorithm>
 #include <cstring>
 
 #include <fmt/core.h>
@@ -13,6 +14,7 @@ namespace ingot::core::fake {
 namespace {
 
 constexpr size_t kReserved = size_t{1} << 40;
+constexpr size_t kCapacity = size_t{1} << 34;  // that is reported, not enforced
 constexpr size_t kPage = 4096;
 constexpr int kNaN = 0xff;  // every byte of it
 
@@ -70,6 +72,21 @@ std::shared_ptr<std::byte> FakeMemory::anywhere(const void* address, size_t byte
   if (is_here(address)) return at(address, bytes);
   return {std::shared_ptr<std::byte>(), static_cast<std::byte*>(const_cast<void*>(address))};
 }
+
+// Any memory of the host will do.
+std::shared_ptr<std::byte> FakeMemory::allocate_pinned(size_t bytes) {
+  const std::shared_ptr<std::byte[]> block(new std::byte[bytes]);
+  return {block, block.get()};
+}
+
+size_t FakeMemory::used_bytes() const {
+  const std::lock_guard lock(mutex_);
+  size_t bytes = 0;
+  for (const auto& [address, block] : blocks_) bytes += block.bytes;
+  return bytes;
+}
+
+size_t FakeMemory::free_bytes() const { return kCapacity - std::min(kCapacity, used_bytes()); }
 
 void FakeMemory::copy(std::byte* to, const std::byte* from, size_t bytes) {
   if (bytes > 0) std::memmove(anywhere(to, bytes).get(), anywhere(from, bytes).get(), bytes);

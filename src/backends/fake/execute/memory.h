@@ -18,6 +18,9 @@ class FakeMemory final : public DeviceMemory, public std::enable_shared_from_thi
 
   std::shared_ptr<std::byte> allocate(size_t bytes) override;  // full of NaN
   void copy(std::byte* to, const std::byte* from, size_t bytes) override;
+  std::shared_ptr<std::byte> allocate_pinned(size_t bytes) override;
+  size_t free_bytes() const override;
+  size_t used_bytes() const;
 
   // The bytes at an address of the device, valid while it is held, also when the memory is released
   // meanwhile. InternalError if there are not as many: the memory was released, or is smaller, or is the

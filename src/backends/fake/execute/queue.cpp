@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "backends/fake/execute/queue.h"
 
+#include <algorithm>
 #include <chrono>
 #include <cstring>
 
@@ -58,8 +59,20 @@ std::optional<CallFailure> FakeQueue::take_failure() {
 FakeQueue::Work FakeQueue::work_of(const CallSpan& span) {
   const auto& images = static_cast<const Images&>(*span.images);
   CallList list;
-  for (const KernelCall& call : span.calls)
+  // Behind each call come the copies that may start then; `latest` counts all of them.
+  const auto count = [&](uint32_t calls) {
+    const auto started = [&](const Prefetch& fetch) { return fetch.start < calls; };
+    return calls + static_cast<uint32_t>(std::ranges::count_if(span.prefetches, started));
+  };
+  size_t started = 0;
+  for (uint32_t i = 0; i < span.calls.size(); ++i) {
+    const KernelCall& call = span.calls[i];
+    for (; started < span.prefetches.size() && span.prefetches[started].start <= i; ++started) {
+      const Prefetch& fetch = span.prefetches[started];
+      list.add(fetch, count(fetch.before + 1) - 1);
+    }
     list.add(call, call.launch != nullptr ? images.kernels[call.launch->image].get() : nullptr);
+  }
   const auto capture = [&](const CallList& captured) {
     ++counts_.graphs;
     return std::make_shared<const std::vector<ListedCall>>(captured.calls());
@@ -81,7 +94,7 @@ void FakeQueue::serve() {
     lock.unlock();
     std::exception_ptr failure;
     try {
-      for (size_t i = 0; i < work->size() && !is_broken; ++i) run_call((*work)[i]);
+      if (!is_broken) run_all(*work);
     } catch (...) {
       failure = std::current_exception();
     }
@@ -97,15 +110,32 @@ void FakeQueue::delay() {
   std::this_thread::sleep_for(std::chrono::microseconds(microseconds));
 }
 
+// Copies beside the calls happen at any time between the earliest and the latest, in their order.
+void FakeQueue::run_all(const std::vector<ListedCall>& calls) {
+  std::deque<const ListedCall*> waiting;
+  const auto catch_up = [&](size_t position) {
+    while (!waiting.empty() && (waiting.front()->latest <= position || random_() % 2 == 0)) {
+      run_copy(*waiting.front());
+      waiting.pop_front();
+    }
+  };
+  for (size_t i = 0; i < calls.size(); ++i) {
+    if (calls[i].latest > 0) waiting.push_back(&calls[i]);
+    catch_up(i);
+    if (calls[i].latest == 0) run_call(calls[i]);
+  }
+}
+
+void FakeQueue::run_copy(const ListedCall& call) const {
+  const auto from = memory_->anywhere(call.buffers[0], call.bytes);
+  const auto to = memory_->anywhere(call.buffers[1], call.bytes);
+  if (call.bytes > 0) std::memmove(to.get(), from.get(), call.bytes);
+}
+
 void FakeQueue::run_call(const ListedCall& call) {
   delay();
   ++counts_.calls;
-  if (call.launch == nullptr) {
-    const auto from = memory_->anywhere(call.buffers[0], call.bytes);
-    const auto to = memory_->anywhere(call.buffers[1], call.bytes);
-    if (call.bytes > 0) std::memmove(to.get(), from.get(), call.bytes);
-    return;
-  }
+  if (call.launch == nullptr) return run_copy(call);
   const int64_t status = run_kernel(call);
   if (status == 0) return;
   const std::lock_guard lock(mutex_);

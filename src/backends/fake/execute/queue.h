@@ -31,7 +31,9 @@ class FakeQueue final : public Queue {
   std::optional<CallFailure> take_failure();
   Work work_of(const CallSpan& span);
   void serve();
+  void run_all(const std::vector<ListedCall>& calls);
   void run_call(const ListedCall& call);
+  void run_copy(const ListedCall& call) const;
   int64_t run_kernel(const ListedCall& call) const;
   void delay();
 
