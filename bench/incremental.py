@@ -2,9 +2,9 @@
 """`python -m bench.incremental`: builds of BERT-base of which all but one layer was built before.
 
 A build's time is that from import to plan, kernels included; capture, the init program's run and the writing of weights do not
-count, and are printed beside what copying the file (cp, in the page cache) and one SHA-256 of it on all threads take. Each build is in a
-process of its own. In turns, medians; the processor time of all threads is beside the wall time, as other work on the machine
-disturbs it less:
+count, and are printed beside what copying the file (cp, in the page cache; and until the medium has it) and one SHA-256 of it on all
+threads take. Each build is in a process of its own. In turns, medians; the processor time of all threads is beside the wall time, as
+other work on the machine disturbs it less:
 
   cold      with an empty cache
   changed   one layer has another activation, after a build of the model as it was, with other weights
@@ -54,23 +54,31 @@ def build(folder: str, seed: int, activation: bool) -> dict[str, Any]:
         engine.save(path)
         written = time.perf_counter() - start - compiled
         made = session.cache_stats()["made"]
-        copied, hashed = copy_and_hash(path)
+        copied, synced, hashed = copy_and_hash(path)
     return {
         "build": clock.build(), "processor": clock.build_processor(), "weights": clock.seconds.get("prepare weights", 0.0) + written,
-        "copied": copied, "hashed": hashed, "made": made, "phases": clock.seconds,
+        "copied": copied, "synced": synced, "hashed": hashed, "made": made, "phases": clock.seconds,
     }  # fmt: skip
 
 
-def copy_and_hash(path: Path) -> tuple[float, float]:
+def copy_and_hash(path: Path) -> tuple[float, float, float]:
+    """Seconds of a copy, of one that waits until the medium has it, as saving an engine does, and of a hash."""
+    copy = path.with_suffix(".copy")
     start = time.perf_counter()
-    shutil.copyfile(path, path.with_suffix(".copy"))
+    shutil.copyfile(path, copy)
     copied = time.perf_counter() - start
+    os.sync()
+    start = time.perf_counter()
+    shutil.copyfile(path, path.with_suffix(".synced"))
+    with open(path.with_suffix(".synced"), "rb") as file:
+        os.fsync(file.fileno())
+    synced = time.perf_counter() - start
     content = path.read_bytes()
     pieces = [memoryview(content)[at : at + _PIECE] for at in range(0, len(content), _PIECE)]
     start = time.perf_counter()
     with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as threads:
         list(threads.map(lambda piece: hashlib.sha256(piece).digest(), pieces))
-    return copied, time.perf_counter() - start
+    return copied, synced, time.perf_counter() - start
 
 
 def measure(way: str) -> dict[str, Any]:
@@ -109,10 +117,11 @@ def main() -> None:
     for way in WAYS:
         ratio = median(way, "build") / median("cold", "build")
         processor = median(way, "processor") / median("cold", "processor")
-        around = median(way, "copied") + median(way, "hashed")
+        weights, hashed = median(way, "weights"), median(way, "hashed")
+        ratios = [weights / (median(way, copy) + hashed) for copy in ("copied", "synced")]
         print(f"{way:8} build {median(way, 'build') * 1e3:6.1f} ms, {ratio:4.2f} of cold; processor "
               f"{median(way, 'processor') * 1e3:6.1f} ms, {processor:4.2f} of cold; {rows[way][-1]['made']:2} kernels made; "
-              f"weights {median(way, 'weights') * 1e3:6.0f} ms, {median(way, 'weights') / around:4.2f} of cp and SHA-256")  # fmt: skip
+              f"weights {weights * 1e3:6.0f} ms, {ratios[0]:4.2f} of cp and SHA-256, {ratios[1]:4.2f} if cp is synced")  # fmt: skip
         print(
             "         "
             + ", ".join(f"{phase} {seconds * 1e3:.1f}" for phase, seconds in rows[way][-1]["phases"].items())

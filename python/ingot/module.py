@@ -240,7 +240,7 @@ class CompiledModule(torch.nn.Module):
                 f"there is no new value of {missing[0]!r}"
                 + (f", nor of {len(missing) - 1} other weights" if len(missing) > 1 else ""),
                 code="INGOT-U324",
-                advice="pass all weights, or partial=True to keep the values of the others",
+                advice="pass all weights, or partial=True (--partial) to keep the values of the others",
             )
 
     def _keep_values(self, weights: Mapping[str, torch.Tensor]) -> None:

@@ -21,10 +21,16 @@ void add_build_options(CLI::App& app, std::map<std::string, std::string>& option
           ->allow_extra_args(false);
       continue;
     }
-    app.add_option_function<std::string>(
-           dashed, [&options, name](const std::string& value) { options[name] = value; }, info.summary)
-        ->type_name(info.type)
-        ->default_str(info.default_value);
+    const bool is_bool = std::string_view(info.type) == "bool";  // by itself it is true
+    const auto set = [&options, name, is_bool](const std::string& value) {
+      options[name] = is_bool && value.empty() ? "true" : value;
+    };
+    CLI::Option* const option = app.add_option_function<std::string>(dashed, set, info.summary);
+    if (is_bool) {  // CLI11 takes its own default for an option without a value
+      option->type_name(std::string("bool=") + info.default_value)->expected(0, 1);
+    } else {
+      option->type_name(info.type)->default_str(info.default_value);
+    }
   }
 }
 

@@ -103,6 +103,12 @@ std::string check_seconds(const std::string& text) {
   return good ? "" : "'" + text + "' is not a time in seconds";
 }
 
+// CLI11 reads -1 as the largest number.
+std::string check_bytes(const std::string& text) {
+  const bool good = text.find_first_not_of("0123456789") == std::string::npos;
+  return good ? "" : "'" + text + "' is not a number of bytes";
+}
+
 void add_run(CLI::App& app, RunCommand& command) {
   CLI::App* run = app.add_subcommand("run", "Run an engine once and write or describe its outputs");
   add_run_options(*run, command);
@@ -260,6 +266,7 @@ void add_cache(CLI::App& app, CacheCommand& command) {
   add("gc", "Remove the least recently used entries", &ingot::cli::cache_collect)
       ->add_option("--size", command.bytes, "how much may stay")
       ->type_name("bytes")
+      ->check(&check_bytes)
       ->required();
   add("clear", "Remove all entries", &ingot::cli::cache_clear);
   add("bundle", "Write all entries to one file, for machines that build the same models",

@@ -81,7 +81,7 @@ class SourceChecks {
     throw UserError("INGOT-U324",
                     fmt::format("there is no new value of '{}'{}", data_.sources[first].name,
                                 missing == 1 ? "" : fmt::format(", nor of {} other weights", missing - 1)),
-                    "pass all weights, or partial=True to keep the values of the others");
+                    "pass all weights, or partial=True (--partial) to keep the values of the others");
   }
 
   [[noreturn]] void refuse_constant(const std::string& name) const {

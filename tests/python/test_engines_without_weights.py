@@ -5,6 +5,8 @@ from __future__ import annotations
 
 import copy
 import pickle
+import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -152,3 +154,17 @@ def test_immutable_weights_refuse_a_refit_with_the_reason() -> None:
     assert error.code == "INGOT-U327"
     assert "immutable_weights" in str(error)
     torch.testing.assert_close(module(x), model(x))
+
+
+def test_an_option_without_a_value_is_true_on_the_command_line(tmp_path: Path) -> None:
+    model, x = made("mlp", 1), MODELS["mlp"][1]
+    model_file = as_pt2(model, x, tmp_path)
+    command = Path(sys.executable).with_name("ingot")
+    for given, is_stripped in (([], True), (["true"], True), (["false"], False)):
+        path = tmp_path / "-".join(["engine", *given])
+        options = ["--engine-cache-dir", "off", "--strip-engine-weights", *given]
+        subprocess.run([command, "build", model_file, *options, "-o", path], check=True, capture_output=True)
+        weights = model.state_dict() if is_stripped else None
+        if is_stripped:
+            assert refused(lambda path=path: ingot.Engine.load(path)(x)).code == "INGOT-U323"
+        assert torch.equal(ingot.Engine.load(path, weights=weights)(x), result(compiled(model, x), x))
