@@ -26,7 +26,8 @@ class DeviceMemory {
   // To the device, from it, or on it: done when it returns. Waits for no queue: whoever enqueued work that
   // touches the memory waits for it first.
   virtual void copy(std::byte* to, const std::byte* from, size_t bytes) = 0;
-  // Memory of the host that queues can copy from while the host does something else. DeviceError INGOT-D301.
+  // Memory of the host that queues can copy from while the host does something else, and that kernels can
+  // read. DeviceError INGOT-D301.
   virtual std::shared_ptr<std::byte> allocate_pinned(size_t bytes) = 0;
   virtual size_t free_bytes() const = 0;  // for new allocations
 };

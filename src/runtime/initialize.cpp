@@ -134,7 +134,7 @@ void place_weights_on_devices(const EngineData& data, const Program& program, co
     std::shared_ptr<const std::byte>& on_device = weights.on_devices[buffer.place.index][*id];
     DeviceMemory& memory = *backends.memories[place_number(buffer.place)];
     const bool streams = weights.plan != nullptr && !weights.plan->streamed.empty() &&
-                         weights.plan->streamed[*id] && buffer.place.index == 0;
+                         !weights.plan->stays(*id) && buffer.place.index == 0;
     const auto place = streams ? pin_weight : place_weight;
     place(weights, *id, on_device, data.weights[*id].bytes, memory);
   }

@@ -183,6 +183,9 @@ std::byte* ProgramRun::address(BufferId id, const OutputStorage& output) {
 // Nothing writes weights: `validate` checked it.
 std::byte* ProgramRun::address_of_weight(BufferId id, uint32_t weight) const {
   const uint8_t place = place_number(program_.buffers[id].place);
+  const WeightPlan* plan = weight_plan();
+  if (plan != nullptr && place != 0 && !plan->read_there.empty() && plan->read_there[weight])
+    return const_cast<std::byte*>(resources_.weights.pinned[weight].get());
   return const_cast<std::byte*>(resources_.weights.at(place)[weight].get());
 }
 

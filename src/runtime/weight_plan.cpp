@@ -13,6 +13,8 @@ constexpr size_t kRingAlignment = 256;    // of DeviceMemory
 constexpr size_t kLeastStreamed = 16384;  // bytes: the start of a copy costs more than these take
 // A weight that is read again later than this many steps is copied again rather than kept in the ring.
 constexpr uint32_t kNearSteps = 16;
+// The part of a weight that steps may read where it is: the host's memory is far.
+constexpr int64_t kLeastUnread = 4;
 constexpr int kShares = 64;  // of the streamed bytes, tried in this many steps
 
 size_t aligned(size_t bytes) { return (bytes + kRingAlignment - 1) / kRingAlignment * kRingAlignment; }
@@ -24,7 +26,7 @@ struct WeightUse {
 struct DeviceWeight {
   uint32_t id;
   size_t bytes;
-  bool may_stream = true;
+  bool may_stream = true, is_read_whole = false;
   std::vector<WeightUse> uses;  // by step
 };
 
@@ -50,8 +52,16 @@ class WeightUses {
         if (weight == nullptr) continue;
         weight->uses.push_back({index, i, k});
         weight->may_stream &= is_of_device;
+        weight->is_read_whole |= reads_whole(main, *step.step, *weight);
       }
     }
+  }
+
+  // Whether the step moves more than a part of the weight, its other operands and results included.
+  static bool reads_whole(const Executable& main, const Step& step, const DeviceWeight& weight) {
+    const int64_t most = range_of(step.bytes, main.program->symbols).max;
+    return step.as<KernelStep>() == nullptr || most <= 0 ||
+           most > static_cast<int64_t>(weight.bytes) / kLeastUnread;
   }
 
   void keep_all(const Program& program) {
@@ -106,7 +116,7 @@ std::vector<bool> choose_streamed(const std::vector<DeviceWeight>& weights, size
   std::vector<bool> streamed(count);
   double owed = 0;
   for (const DeviceWeight& weight : weights) {
-    if (!weight.may_stream) continue;
+    if (!weight.may_stream || !weight.is_read_whole) continue;
     owed += share * static_cast<double>(weight.bytes);
     if (owed < static_cast<double>(weight.bytes)) continue;
     owed -= static_cast<double>(weight.bytes);
@@ -200,6 +210,9 @@ class WeightPlanner {
   WeightPlanner(const Executable& main, const EngineData& data)
       : main_(main), count_(data.weights.size()), weights_(WeightUses(main, data).take()) {
     for (const DeviceWeight& weight : weights_) total_ += weight.bytes;
+    read_there_.resize(count_);
+    for (const DeviceWeight& weight : weights_)
+      read_there_[weight.id] = weight.may_stream && !weight.is_read_whole;
   }
 
   WeightPlan plan(size_t budget) const {
@@ -208,7 +221,7 @@ class WeightPlanner {
     if (smallest.used() >= total_) smallest = all;
     std::optional<WeightPlan> found;
     if (budget >= total_) found = all;
-    for (int share = 1; share <= kShares && !found; ++share) {
+    for (int share = 0; share <= kShares && !found; ++share) {
       for (const auto size : {&RingSizes::ahead, &RingSizes::needed}) {
         if (!found) found = plan_share(static_cast<double>(share) / kShares, size);
         if (found && found->used() > budget) found.reset();
@@ -222,9 +235,9 @@ class WeightPlanner {
  private:
   std::optional<WeightPlan> plan_share(double share, size_t RingSizes::* size) const {
     constexpr size_t kMoreRoom = 8;  // tries, each with an eighth more: neighbours in a ring leave gaps
-    WeightPlan plan{.total = total_};
+    WeightPlan plan{.total = total_, .read_there = read_there_};
     plan.streamed = choose_streamed(weights_, count_, share);
-    for (const DeviceWeight& weight : weights_) plan.resident += plan.streamed[weight.id] ? 0 : weight.bytes;
+    for (const DeviceWeight& weight : weights_) plan.resident += plan.stays(weight.id) ? weight.bytes : 0;
     const std::vector<Stay> stays = stays_of(weights_, plan.streamed);
     const size_t base = ring_sizes(stays).*size;
     for (size_t i = 0; i <= kMoreRoom; ++i) {
@@ -243,6 +256,7 @@ class WeightPlanner {
   const Executable& main_;
   const size_t count_;
   std::vector<DeviceWeight> weights_;
+  std::vector<bool> read_there_;
   size_t total_ = 0;
 };
 

@@ -26,15 +26,19 @@ struct FetchedArgument {
 };
 
 struct WeightPlan {
-  size_t total = 0;                  // bytes of all weights on the device
-  size_t minimum = 0;                // the smallest budget
-  size_t resident = 0;               // bytes that stay there
-  size_t ring = 0;                   // bytes of the ring
-  std::vector<bool> streamed;        // per weight id; empty: all stay
+  size_t total = 0;            // bytes of all weights on the device
+  size_t minimum = 0;          // the smallest budget
+  size_t resident = 0;         // bytes that stay there
+  size_t ring = 0;             // bytes of the ring
+  std::vector<bool> streamed;  // per weight id; empty: all stay
+  // Per weight id: kernels read it in memory of the host, since they read little of it (tables of
+  // embeddings).
+  std::vector<bool> read_there;
   std::vector<WeightFetch> fetches;  // by `before`, and by `start`
   std::vector<FetchedArgument> arguments;
 
   size_t used() const { return resident + ring; }
+  bool stays(size_t weight) const { return !streamed[weight] && !read_there[weight]; }
 };
 
 // The plan that copies the least in `budget` bytes, or the smallest one if that is below the minimum. The

@@ -163,6 +163,30 @@ TEST_P(WeightStreaming, EnginesAreLoadedWithABudget) {
   for (const Tensor& output : run(context, x_, 3)) EXPECT_TRUE(same_bits(output, expected));
 }
 
+// A table of which few rows are read: kernels read them in memory of the host.
+TEST_P(WeightStreaming, TablesAreReadWhereTheyAre) {
+  const std::string text = R"(graph g(%i: i64[5]) {
+    %t = weight() {name="t", shape=[600, 96]} : f32[600, 96]
+    %w = weight() {name="w", shape=[96, 96]} : f32[96, 96]
+    %x = take(%t, %i) {axis=0} : f32[5, 96]
+    %l = linear(%x, %w) : f32[5, 96]
+    %y = relu(%l) : f32[5, 96]
+    return %y
+  })";
+  const TensorMap values = {{"t", counted({600, 96}, -7000)}, {"w", layer_weights(1).at("w1")}};
+  const std::shared_ptr<Engine> engine = device_.build(model_with(text, values));
+  Context context(engine);
+  const Tensor i = device_.copy_to_device(integers({0, 599, 17, 17, 301}));
+  const Tensor expected = run(context, i)[0];
+  const size_t before = used();
+  engine->set_weight_budget(budget_of("80%"));
+  for (const Tensor& output : run(context, i, 4)) EXPECT_TRUE(same_bits(output, expected));
+  const WeightMemory memory = engine->weight_memory();
+  EXPECT_EQ(memory.resident, size_t{96 * 96 * 4}) << "the other weight stays";
+  EXPECT_EQ(memory.ring, 0u) << "nothing is copied";
+  EXPECT_EQ(before - used(), size_t{600 * 96 * 4});
+}
+
 INSTANTIATE_TEST_SUITE_P(Seeds, WeightStreaming, ::testing::Values(1, 2, 3));
 
 TEST(WeightPlan, CopiesLittleAndNeverWhatIsStillRead) {

@@ -54,7 +54,10 @@ bool FakeMemory::is_here(const void* address) const {
 
 std::shared_ptr<std::byte> FakeMemory::at(const void* address, size_t bytes) const {
   if (bytes == 0) return nullptr;
-  if (!is_here(address)) throw InternalError("the device was given an address of the host");
+  if (!is_here(address)) {
+    if (is_pinned(static_cast<const std::byte*>(address), bytes)) return anywhere(address, bytes);
+    throw InternalError("the device was given an address of the host");
+  }
   const auto* const byte = static_cast<const std::byte*>(address);
   const std::lock_guard lock(mutex_);
   const auto after = blocks_.upper_bound(byte);
@@ -73,10 +76,24 @@ std::shared_ptr<std::byte> FakeMemory::anywhere(const void* address, size_t byte
   return {std::shared_ptr<std::byte>(), static_cast<std::byte*>(const_cast<void*>(address))};
 }
 
-// Any memory of the host will do.
 std::shared_ptr<std::byte> FakeMemory::allocate_pinned(size_t bytes) {
-  const std::shared_ptr<std::byte[]> block(new std::byte[bytes]);
-  return {block, block.get()};
+  auto* const block = new std::byte[bytes];
+  const std::lock_guard lock(mutex_);
+  pinned_.emplace(block, bytes);
+  return {block, [own = shared_from_this()](const std::byte* data) {
+            const std::lock_guard own_lock(own->mutex_);
+            own->pinned_.erase(data);
+            delete[] data;
+          }};
+}
+
+bool FakeMemory::is_pinned(const std::byte* address, size_t bytes) const {
+  const std::lock_guard lock(mutex_);
+  const auto after = pinned_.upper_bound(address);
+  if (after == pinned_.begin()) return false;
+  const auto& [start, size] = *std::prev(after);
+  const auto offset = static_cast<size_t>(address - start);
+  return offset <= size && bytes <= size - offset;
 }
 
 size_t FakeMemory::used_bytes() const {

@@ -36,11 +36,13 @@ class FakeMemory final : public DeviceMemory, public std::enable_shared_from_thi
     std::shared_ptr<std::byte[]> data;
   };
   void release(const std::byte* address);
+  bool is_pinned(const std::byte* address, size_t bytes) const;
 
   std::byte* const start_;
-  mutable std::mutex mutex_;                  // of what follows
-  size_t next_ = 0;                           // offset of the next allocation
-  std::map<const std::byte*, Block> blocks_;  // live ones, by their address
+  mutable std::mutex mutex_;                   // of what follows
+  size_t next_ = 0;                            // offset of the next allocation
+  std::map<const std::byte*, Block> blocks_;   // live ones, by their address
+  std::map<const std::byte*, size_t> pinned_;  // bytes of those of the host that kernels can read
 };
 
 }  // namespace ingot::core::fake
