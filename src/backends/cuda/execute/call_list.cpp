@@ -22,6 +22,7 @@ void CallList::add_copy(const void* from, void* to, size_t bytes) {
 
 void CallList::add_fetch(const void* from, void* to, size_t bytes) {
   words_.insert(words_.end(), {kFetchWord, address(from), address(to), bytes});
+  ++fetches_;
 }
 
 void CallList::add_mark(uint32_t number) { words_.insert(words_.end(), {kMarkWord, number}); }

@@ -16,7 +16,11 @@ namespace ingot::core::cuda {
 // same addresses, so that the graph of one can be launched for the other.
 class CallList {
  public:
-  void clear() { words_.clear(); }
+  void clear() {
+    words_.clear();
+    fetches_ = 0;
+  }
+  uint32_t fetches() const { return fetches_; }
   void add_copy(const void* from, void* to, size_t bytes);
   // A copy beside the calls that follow; the launches after `add_wait` wait for the fetches up to `fetch`.
   void add_fetch(const void* from, void* to, size_t bytes);
@@ -40,6 +44,7 @@ class CallList {
   void encode_maps(const Driver& driver, const uint64_t* words, size_t count);
 
   std::vector<uint64_t> words_;
+  uint32_t fetches_ = 0;
   size_t counter_ = 0;  // of the last launch's arguments, in `words_`
   // Space for those of one launch.
   std::vector<void*> arguments_;

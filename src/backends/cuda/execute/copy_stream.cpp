@@ -13,11 +13,12 @@ Handle make_event(const Driver& driver) {
 
 }  // namespace
 
-void CopyStream::prepare(const Driver& driver, uint32_t index) {
+void CopyStream::prepare(const Driver& driver, uint32_t count) {
+  if (count == 0) return;
   constexpr unsigned kNonBlocking = 1;
   if (stream_ == nullptr) check(driver, driver.create_stream(&stream_, kNonBlocking), "cuStreamCreate");
   if (begun_ == nullptr) begun_ = make_event(driver);
-  while (done_.size() <= index) done_.push_back(make_event(driver));
+  while (done_.size() < count) done_.push_back(make_event(driver));
 }
 
 void CopyStream::destroy(const Driver& driver) {
@@ -31,7 +32,6 @@ void CopyStream::destroy(const Driver& driver) {
 // A wait refers to the last record before it, so that one event serves all starts.
 void CopyStream::fetch(const Driver& driver, Handle stream, uint32_t index, Address from, Address to,
                        size_t bytes) {
-  prepare(driver, index);
   check(driver, driver.record(begun_, stream), "cuEventRecord");
   check(driver, driver.wait(stream_, begun_, 0), "cuStreamWaitEvent");
   check(driver, driver.copy_on(to, from, bytes, stream_), "cuMemcpyAsync");

@@ -24,6 +24,7 @@ Handle GraphCache::find(CallList& calls, bool overlap) {
 ExecutableGraph GraphCache::capture(CallList& calls, bool overlap, std::span<const Handle> marks) {
   constexpr int kThreadLocal = 1;
   const Driver& driver = device_.driver();
+  copies_.prepare(driver, calls.fetches());
   check(driver, driver.begin_capture(stream_, kThreadLocal), "cuStreamBeginCapture");
   Handle graph = nullptr, executable = nullptr;
   try {

@@ -51,6 +51,7 @@ std::optional<CallFailure> CudaQueue::run(const CallSpan& span) {
   else
     begin_recording(span);
   list(span);
+  copies_.prepare(driver, calls_.fetches());
   const bool overlap = device_.overlaps_kernels() && static_cast<const Images&>(*span.images).may_overlap;
   const Handle graph =
       !capturing && !span.moves && !span.one_by_one ? graphs_.find(calls_, overlap) : nullptr;
