@@ -15,6 +15,13 @@ constexpr Operand kAttentionOperands[] = {{"query", DTypeSet::kFloating},
                                           {"value", DTypeSet::kFloating},
                                           {.name = "mask", .dtypes = DTypeSet::kAny, .optional = true}};
 
+constexpr size_t kMask = 3, kPositions = 4, kNewKeys = 5, kNewValues = 6;
+constexpr Operand kCachedOperands[] = {
+    {"query", DTypeSet::kFloating},     {"key", DTypeSet::kFloating},
+    {"value", DTypeSet::kFloating},     {.name = "mask", .dtypes = DTypeSet::kAny, .optional = true},
+    {"positions", DTypeSet::kIndex},    {"new_keys", DTypeSet::kFloating},
+    {"new_values", DTypeSet::kFloating}};
+
 Shape batch_dims(const Shape& shape) { return Shape(shape.begin(), shape.end() - 2); }
 
 // Batch dims of keys and values as the queries see them.
@@ -79,6 +86,33 @@ Index with(Index place, const Dim& row, const Dim& column) {
   return place;
 }
 
+Types infer_cached_attention(const Node& node) {
+  require_rank(node, kPositions, 1);
+  for (const size_t operand : {kNewKeys, kNewValues}) {
+    const TensorType& cache = node.operand_type(operand - kNewKeys + 1);
+    require(node.operand_type(operand).dtype == cache.dtype, node, "new rows have the dtype of the cache");
+    Shape rows = cache.shape;
+    rows[rows.size() - 2] = node.operand_type(kPositions).shape[0];
+    require_shape(node, operand, rows);
+  }
+  require(node.operand_type(kPositions).shape[0].is_constant(), node, "the number of new rows is constant");
+  return infer_attention(node);
+}
+
+// An element of the cache `operand`: of its new row, if `row` is one; of several for one place, the last.
+Expr newest(const KernelBuilder& kernel, const Node& node, size_t operand, const Index& place, const Dim& row,
+            const Dim& column) {
+  Expr element = kernel.load(operand, with(place, row, column));
+  if (node.op != &cached_attention) return element;
+  const size_t fresh = operand - 1 + kNewKeys;
+  for (int64_t i = 0; i < *node.operand_type(kPositions).shape[0].constant(); ++i) {
+    const Expr position = loops::convert(DType::kI64, kernel.load(kPositions, {Dim(i)}));
+    element = loops::select(equal_to(position, loops::index_value(row)),
+                            kernel.load(fresh, with(place, Dim(i), column)), element);
+  }
+  return element;
+}
+
 // A row without any allowed key is all zeros, as in torch's safe softmax, or NaN.
 loops::Kernel lower_attention(const Node& node) {
   const auto attention = node.attributes<Attention>();
@@ -94,7 +128,7 @@ loops::Kernel lower_attention(const Node& node) {
 
   const StageLoops scored = kernel.loops({keys}), inner = kernel.loops({query.back()});
   const Expr product = kernel.load(0, with(place(0), step, inner.index[0])) *
-                       kernel.load(1, with(place(1), scored.index[0], inner.index[0]));
+                       newest(kernel, node, 1, place(1), scored.index[0], inner.index[0]);
   const int products = kernel.row("products", scored, product, inner, loops::Combine::kAdd);
 
   const StageLoops masked = kernel.loops({keys});
@@ -103,10 +137,10 @@ loops::Kernel lower_attention(const Node& node) {
   const Expr none = -infinity(score->dtype);
   if (attention.causal)
     score = loops::select(at_most(loops::index_value(at), loops::index_value(step)), score, none);
-  if (kernel.has(3)) {
+  if (kernel.has(kMask)) {
     Shape scores(result.begin(), result.end() - 1);
     scores.push_back(keys);
-    const Expr mask = kernel.load_broadcast(3, scores, with(batch, step, at));
+    const Expr mask = kernel.load_broadcast(kMask, scores, with(batch, step, at));
     score = mask->dtype == DType::kBool ? loops::select(mask, score, none)
                                         : score + loops::convert(score->dtype, mask);
   }
@@ -124,7 +158,7 @@ loops::Kernel lower_attention(const Node& node) {
       "divisor", safe ? loops::select(equal_to(total, number(total, 0)), number(total, 1), total) : total);
 
   const StageLoops out = kernel.loops({result.back()}), summed = kernel.loops({keys});
-  const Expr value = kernel.load(2, with(place(2), summed.index[0], out.index[0]));
+  const Expr value = newest(kernel, node, 2, place(2), summed.index[0], out.index[0]);
   const int sums =
       kernel.row("sums", out, kernel.local(powers, summed.index) * value, summed, loops::Combine::kAdd);
   const StageLoops stored = kernel.loops({result.back()});
@@ -144,6 +178,15 @@ Samples attention_samples() {
       sample({f32({3, 4}), f32({5, 4}), f32({5, 2}), f32({3, 5})}, Attention{})};
 }
 
+Samples cached_attention_samples() {
+  return {sample({f32({1, 4, 1, 16}), f32({1, 2, 6, 16}), f32({1, 2, 6, 16}), boolean_tensor({1, 6}),
+                  i64({1}, 0, 5), f32({1, 2, 1, 16}), f32({1, 2, 1, 16})},
+                 Attention{.grouped = true}),
+          sample({f32({batch(), 2, 3, 16}), f32({batch(), 2, 5, 16}), f32({batch(), 2, 5, 32}), f32({3, 5}),
+                  i64({2}, 0, 5), f32({batch(), 2, 2, 16}), f32({batch(), 2, 2, 32})},
+                 Attention{.scale = 0.3})};
+}
+
 }  // namespace
 
 constinit const Op attention = {.name = "attention",
@@ -154,5 +197,16 @@ constinit const Op attention = {.name = "attention",
                                 .infer = infer_attention,
                                 .lower = lower_attention,
                                 .samples = attention_samples};
+
+constinit const Op cached_attention = {
+    .name = "cached_attention",
+    .summary =
+        "attention to keys and values in which rows are replaced: index_copy of new_keys and new_values",
+    .operands = kCachedOperands,
+    .attributes = attribute_schema<Attention>(),
+    .traits = Trait::kContraction | Trait::kReduction,
+    .infer = infer_cached_attention,
+    .lower = lower_attention,
+    .samples = cached_attention_samples};
 
 }  // namespace ingot::core::ops

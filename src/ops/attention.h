@@ -2,6 +2,7 @@
 #pragma once
 
 #include "ir/attribute.h"
+#include "ir/op.h"
 
 namespace ingot::core::ops {
 
@@ -17,5 +18,10 @@ struct Attention {
                       Field{"grouped", &Attention::grouped}, Field{"empty_is_nan", &Attention::empty_is_nan}};
   }
 };
+
+// A form for targets: attention after index_copy of new rows into keys and values, which it leaves as they
+// are. Operands: those of attention, then positions [n], new_keys and new_values, with n rows instead of S. n
+// is constant. A position out of range counts for nothing.
+extern const Op cached_attention;
 
 }  // namespace ingot::core::ops

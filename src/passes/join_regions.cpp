@@ -19,6 +19,13 @@ struct Group {
   std::vector<Node*> views;
   std::set<const Value*> results;        // of all of them
   std::set<const Value*> read, written;  // written in place; what views are of
+  size_t values = 0;                     // operands and results
+
+  // Kernels have a limited number of arguments.
+  bool takes(const Node& node) const {
+    constexpr size_t kMostValues = 256;
+    return values + node.operands.size() + node.results.size() <= kMostValues;
+  }
 
   bool feeds(const Node& node) const {
     return std::ranges::any_of(node.operands,
@@ -136,8 +143,11 @@ Graph join_regions(Graph graph, const JoinRule& rule, Rewrites& rewrites) {
   for (Node* node : graph.node_list()) {
     const bool depends = group.feeds(*node), is_free = has_no_step(*node);
     const bool joins = !is_free && !rewrites.is_disabled(*node) && rule(*node);
-    if (!is_free && (!joins || depends || disturbs(*node, group))) close();
-    if (joins) add_accesses(*node, group);
+    if (!is_free && (!joins || depends || disturbs(*node, group) || !group.takes(*node))) close();
+    if (joins) {
+      add_accesses(*node, group);
+      group.values += node->operands.size() + node->results.size();
+    }
     if (joins || (is_free && depends)) {
       (joins ? group.nodes : group.views).push_back(node);
       group.results.insert(node->results.begin(), node->results.end());

@@ -97,6 +97,12 @@ Graph pad_channels(Graph graph, const ChannelRule& rule, Rewrites& rewrites);
 using NormRule = std::function<bool(const Node& norm, const Node& linear)>;
 Graph fold_norms(Graph graph, const NormRule& rule, Rewrites& rewrites);
 
+// Attention to keys and values that it alone reads behind an index_copy into a state becomes
+// cached_attention, where the rule says so of it and the number of new rows: it reads the state as it was
+// when the run began. All writes are at the end.
+using AttentionRule = std::function<bool(const Node& attention, int64_t rows)>;
+Graph defer_cache_writes(Graph graph, const AttentionRule& rule, Rewrites& rewrites);
+
 // Independent nodes and regions that run one after another, all of which the rule selects, become one region
 // with several results.
 using JoinRule = std::function<bool(const Node& node)>;

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "backends/cuda/compile/attention.h"
 #include "backends/cuda/compile/contraction_rules.h"
 #include "backends/cuda/compile/tensor_core_types.h"
 #include "backends/steps/members.h"
@@ -24,6 +25,14 @@ int64_t channel_multiple(const Node& convolution) {
 }
 
 bool has_few_rows(const Node& norm, const Node&) { return may_normalize(norm.operand_type(0)); }
+
+// The template copies old keys while earlier kernels run; with more queries it is arithmetic that takes time.
+bool has_few_new_rows(const Node& attention, int64_t rows) {
+  constexpr int64_t kMost = 16;
+  const Shape& shape = attention.results[0]->type.shape;
+  const auto queries = shape[shape.size() - 2].constant();
+  return is_tensor_core_attention(attention) && queries && *queries <= kMost && rows <= kMost;
+}
 
 // Whether a launch takes longer than what the node computes: each element by itself, and few of them.
 bool is_small_map(const Node& node) {
@@ -72,6 +81,15 @@ std::vector<Pass> own_passes(const Target&) {
                  Rewrites& rewrites) { return pad_channels(std::move(graph), channel_multiple, rewrites); },
        .minimum_level = 3,
        .why = "before layouts are assigned: what is padded is stored channels last at once"},
+      {.name = "defer_cache_writes",
+       .stage = core::Stage::kLayout,
+       .run =
+           [](Graph graph, Rewrites& rewrites) {
+             return defer_cache_writes(std::move(graph), has_few_new_rows, rewrites);
+           },
+       .minimum_level = 3,
+       .why = "before layouts are assigned: the template reads rows of any layout whose elements are "
+              "neighbours"},
       {.name = "merge_linears",
        .stage = core::Stage::kLayout,
        .run = [](Graph graph,
