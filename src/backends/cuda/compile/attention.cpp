@@ -7,6 +7,7 @@
 
 #include "backends/cuda/compile/attention_products_text.h"
 #include "backends/cuda/compile/attention_text.h"
+#include "backends/cuda/compile/attention_tile.h"
 #include "backends/cuda/compile/float_products_text.h"
 #include "backends/cuda/compile/gpu_limits.h"
 #include "backends/cuda/compile/group_attention_text.h"
@@ -23,68 +24,7 @@
 namespace ingot::core::cuda {
 namespace {
 
-constexpr int64_t kFragment = 16;                           // rows
-constexpr int64_t kFragmentBytes = 32, kWidestBytes = 512;  // of a row
-constexpr int kWarps = 4;                                   // of a block
-constexpr int kKeys = 64;                                   // of a part, at least
-constexpr int kMostSplits = 8;                              // blocks of a cluster
-constexpr int kMostStages = 4;                              // parts that are being copied
-constexpr int64_t kManyBlocks = 110;                        // enough to fill most of a GPU
-constexpr int kGroupRows = 64;                              // queries of a group of warps
-constexpr int64_t kWidestOfGroups = 128;                    // of keys and values, in registers
-
-bool is_last_innermost(const TensorType& type) { return innermost(type) == type.rank() - 1; }
-
-bool has_fragments(const TensorType& type) {
-  const auto width = type.shape.back().constant();
-  const int64_t bytes = width.value_or(0) * bit_width(type.dtype) / 8;
-  return bytes > 0 && bytes % kFragmentBytes == 0 && bytes <= kWidestBytes;
-}
-
-bool is_mask(const TensorType& type) {
-  return type.layout.is_permutation() && (type.dtype == DType::kBool || is_floating(type.dtype)) &&
-         bit_width(type.dtype) >= 8;
-}
-
-// How the work is cut into blocks, of four warps or of groups of four warps.
-struct AttentionTile {
-  int groups = 0;     // of warps, with 64 queries each; if none:
-  int warp_rows = 1;  // warps with 16 queries each; the others share the keys
-  int keys = 64;      // of a part
-  int stages = 1;     // parts in shared memory
-  int splits = 1;     // blocks of a cluster, which share the keys
-  int element = 2;    // bytes of an operand's element
-  int warp_keys() const { return kWarps / warp_rows; }
-  int64_t rows() const { return groups > 0 ? int64_t{groups} * kGroupRows : warp_rows * kFragment; }
-  int threads() const { return std::max(groups, 1) * kWarps * 32; }
-
-  // Tiles of 128 bytes per row, and the partial results that warps and blocks exchange at the end.
-  int64_t tile_bytes(int64_t width, int64_t value_width) const {
-    constexpr int64_t kPanel = 128;
-    const auto panels = [&](int64_t columns) { return (columns * element + kPanel - 1) / kPanel * kPanel; };
-    const int64_t row_panels = panels(groups > 0 ? std::max(width, value_width) : width);
-    return rows() * row_panels + int64_t{stages} * keys * (panels(width) + panels(value_width));
-  }
-  int64_t merged_bytes(int64_t value_width) const {
-    if (groups > 0) return 0;
-    return 4 * rows() * (warp_keys() * (value_width + 4) + 2 * (warp_keys() + 1));
-  }
-};
-
-// The sizes of an attention: one product of queries and keys for each of the batch.
-struct AttentionShape {
-  std::vector<Dim> batch_dims;
-  Dim batch = 1, queries, keys;
-};
-
-AttentionShape attention_shape(const Node& node) {
-  const Shape &result = node.results[0]->type.shape, &k = node.operand_type(1).shape;
-  AttentionShape shape{.batch_dims = {result.begin(), result.end() - 2},
-                       .queries = result[result.size() - 2],
-                       .keys = k[k.size() - 2]};
-  for (const Dim& dim : shape.batch_dims) shape.batch = shape.batch * dim;
-  return shape;
-}
+constexpr int kMostStages = 4;  // parts that are being copied
 
 class AttentionWriter {
  public:
@@ -105,6 +45,7 @@ class AttentionWriter {
     tile_.element = static_cast<int>(bit_width(dtype()) / 8);
     by_bulk_copies_ = limits.warp_groups && largest_rank() <= kMapRank && is_half(dtype());
     tile_.groups = tactic.groups;
+    tile_.key_groups = tactic.key_groups;
     tile_.warp_rows = tactic.warp_rows;
     tile_.splits = tactic.splits;
     fit_tile(limits);
@@ -114,11 +55,14 @@ class AttentionWriter {
     out_.line("typedef {} idx;\n", out_.wide ? "i64" : "i32");
     write_element_functions(dtype(), out_);
     write_constants();
-    out_.line("struct Operands {{ const Element *q, *k, *v; bool aligned; idx queries, keys{}; }};\n",
-              out_.symbol_fields());
+    write_operands();
     write_place("q_place", "q", 0, queries_);
     write_place("k_place", "k", 1, keys_);
     write_place("v_place", "v", 2, keys_);
+    if (has_new_rows(node_)) {
+      write_place("new_k_place", "new_k", kNewKeys, new_rows());
+      write_place("new_v_place", "new_v", kNewValues, new_rows());
+    }
     write_result_place();
     write_mask();
     if (by_bulk_copies_) write_boxes();
@@ -127,7 +71,7 @@ class AttentionWriter {
     return {.threads = tile_.threads(),
             .cluster = tile_.splits,
             .items = batch_ * ceil_divide(queries_, Dim(tile_.rows())),
-            .shared_bytes = barrier_offset() + tile_.stages * (tile_.groups > 0 ? 16 : 8),
+            .shared_bytes = received_offset() + tile_.received_bytes(value_width_),
             .maps = std::move(maps_),
             .symbols = out_.symbols,
             .text = std::string(tensor_core_functions()) + functions() + out_.text};
@@ -136,15 +80,29 @@ class AttentionWriter {
  private:
   std::string body() const {
     if (tile_.groups > 0) return group_attention_body();
-    return attention_body(is_half(dtype()) ? attention_products_of_halves() : attention_products_of_floats(),
-                          by_bulk_copies_);
+    return attention_body(
+        {.products = is_half(dtype()) ? attention_products_of_halves() : attention_products_of_floats(),
+         .by_bulk_copies = by_bulk_copies_,
+         .has_new_rows = has_new_rows(node_),
+         .splits = tile_.splits});
   }
 
   std::string functions() const {
     if (tile_.groups > 0)
       return group_attention_functions(tile_.keys, static_cast<int>(value_width_), dtype() == DType::kBF16);
-    if (!is_half(dtype())) return float_fragment_functions(rounds_to_tf32_);
-    return by_bulk_copies_ ? std::string(bulk_copy_functions()) : "";
+    const std::string_view copies = by_bulk_copies_ || tile_.splits > 1 ? bulk_copy_functions() : "";
+    return std::string(copies) + (is_half(dtype()) ? "" : float_fragment_functions(rounds_to_tf32_));
+  }
+
+  Dim new_rows() const { return has_new_rows(node_) ? node_.operand_type(kPositions).shape[0] : Dim(0); }
+
+  void write_operands() {
+    out_.line("struct Operands {{ const Element *q, *k, *v; bool aligned; idx queries, keys{};",
+              out_.symbol_fields());
+    if (has_new_rows(node_))
+      out_.line(" const {}* positions; const Element *new_k, *new_v;",
+                storage_name(node_.operand_type(kPositions).dtype));
+    out_.line(" }};\n");
   }
 
   DType dtype() const { return node_.operand_type(0).dtype; }
@@ -154,22 +112,36 @@ class AttentionWriter {
   }
 
   // Groups hide each other's exponentials if there are four of them on a multiprocessor.
-  int resident_blocks() const { return value_width_ <= kGroupRows ? 4 / tile_.groups : 1; }
+  int resident_blocks() const {
+    return value_width_ <= kGroupQueries ? 4 / (tile_.groups * tile_.key_groups) : 1;
+  }
 
   int64_t barrier_offset() const {
     return std::max(tile_.tile_bytes(width_, value_width_), tile_.merged_bytes(value_width_));
   }
 
+  int64_t received_offset() const { return barrier_offset() + int64_t{tile_.stages} * 16; }
+
   void fit_tile(const GpuLimits& limits) {
     constexpr int64_t kMostTile = 96 << 10;  // so that two blocks share a multiprocessor of most GPUs
-    const int64_t keys = out_.typical(keys_), most = std::min(limits.shared_bytes - 1024, kMostTile);
+    const int64_t keys = out_.typical(keys_);
+    const int64_t most = std::min(limits.shared_bytes - 1024, kMostTile) - tile_.received_bytes(value_width_);
     if (tile_.groups == 0 && tile_.warp_rows == 1 && keys > tile_.keys) tile_.keys *= 2;
     if (tile_.tile_bytes(width_, value_width_) > most) tile_.keys = 64;
     const int64_t parts = (keys + tile_.keys - 1) / tile_.keys;
+    if (tile_.key_groups > 1) {  // each group copies a part while it has another, unless one is all
+      tile_.stages = has_part_per_key_group() ? tile_.key_groups : 2 * tile_.key_groups;
+      return;
+    }
     const int64_t wanted = std::min<int64_t>((parts + tile_.splits - 1) / tile_.splits, kMostStages);
     for (tile_.stages = static_cast<int>(wanted); tile_.stages > 1; --tile_.stages) {
       if (tile_.tile_bytes(width_, value_width_) <= most) break;
     }
+  }
+
+  bool has_part_per_key_group() const {
+    const auto keys = keys_.constant();
+    return keys && *keys <= int64_t{tile_.key_groups} * tile_.keys;
   }
 
   // copy_q_box(to, barrier, map, x, batch, first, depth) and so on: a part's rows from `first` on, 64
@@ -193,12 +165,13 @@ class AttentionWriter {
     out_.text += next_start_constants(next_start_);
     const double scale =
         attributes_.scale != 0 ? attributes_.scale : 1 / std::sqrt(static_cast<double>(width_));
-    out_.line("constexpr int kSplits = {}, kStages = {}, kBarriers = {};\n", tile_.splits, tile_.stages,
-              barrier_offset());
+    out_.line("constexpr int kSplits = {}, kStages = {}, kBarriers = {}, kReceived = {};\n", tile_.splits,
+              tile_.stages, barrier_offset(), received_offset());
     out_.line("constexpr int kWidth = {}, kValueWidth = {}, kWarpRows = {}, kWarpKeys = {}, kKeys = {};\n",
               width_, value_width_, tile_.warp_rows, tile_.warp_keys(), tile_.keys);
-    out_.line("constexpr int kGroups = {};\nconstexpr bool kHasMask = {};\n", tile_.groups,
-              node_.has_operand(3));
+    out_.line("constexpr int kNewRows = {};\n", *new_rows().constant());
+    out_.line("constexpr int kGroups = {}, kKeyGroups = {};\nconstexpr bool kHasMask = {};\n", tile_.groups,
+              tile_.key_groups, node_.has_operand(3));
     out_.line("constexpr bool kNeighbours = {};\n", is_last_innermost(node_.results[0]->type));
     out_.line("constexpr bool kCausal = {}, kEmptyIsNan = {};\nconstexpr f32 kScale = {:a}f;\n",
               attributes_.causal, attributes_.empty_is_nan, static_cast<float>(scale));
@@ -273,6 +246,9 @@ class AttentionWriter {
         tile_.threads(), tile_.groups > 0 ? fmt::format(", {}", resident_blocks()) : "",
         tile_.splits > 1 ? fmt::format("__cluster_dims__({})", tile_.splits) : "");
     if (node_.has_operand(3)) out_.line("const Mask* mask, ");
+    if (has_new_rows(node_))
+      out_.line("const {}* positions, const Element* new_k, const Element* new_v, ",
+                storage_name(node_.operand_type(kPositions).dtype));
     out_.line("Element* result, ");
     for (size_t i = 0; i < out_.symbols.size(); ++i) out_.line("i64 a{}, ", i);
     out_.line("char* scratch, i32* status");
@@ -282,22 +258,26 @@ class AttentionWriter {
     out_.line(") {{\nextern __shared__ __align__(1024) char shared[];\n");
     if (!node_.has_operand(3)) out_.line("const Mask* const mask = nullptr;\n");
     out_.declare_symbols();
+    const bool cached = has_new_rows(node_);
     out_.line(
-        "const Operands x = {{q, k, v, is_aligned(q) && is_aligned(k) && is_aligned(v) && {} <= kMostRows && "
-        "{} <= kMostRows, {}, {}{}}};\n",
-        out_.scope.text(queries_), out_.scope.text(keys_), out_.scope.text(queries_), out_.scope.text(keys_),
-        out_.symbol_fields());
+        "const Operands x = {{q, k, v, is_aligned(q) && is_aligned(k) && is_aligned(v){} && {} <= kMostRows "
+        "&& "
+        "{} <= kMostRows, {}, {}{}{}}};\n",
+        cached ? " && is_aligned(new_k) && is_aligned(new_v)" : "", out_.scope.text(queries_),
+        out_.scope.text(keys_), out_.scope.text(queries_), out_.scope.text(keys_), out_.symbol_fields(),
+        cached ? ", positions, new_k, new_v" : "");
     out_.line("const Maps maps{};\n", by_bulk_copies_ ? " = {&q_map, &k_map, &v_map}" : " = {}");
+    out_.line("Cluster cluster;\ncluster.begin(shared);\n");
     out_.line("Arrivals arrivals;\narrivals.begin(shared + kBarriers, maps, x.aligned);\n");
-    out_.line("if (kNextAtOnce) let_next_start();\nwait_for_previous();\n");
+    out_.line("if (kNextAtOnce) let_next_start();\nif (kNewRows == 0) wait_for_previous();\n");
     out_.line("const idx down = (x.queries + kRows - 1) / kRows;\n");
     out_.line("for (idx tile = blockIdx.x / kSplits; tile < down * {}; tile += gridDim.x / kSplits) {{\n",
               out_.scope.text(batch_));
+    out_.line("const bool last = tile + gridDim.x / kSplits >= down * {};\n", out_.scope.text(batch_));
     out_.line(
-        "attend(shared, blockIdx.x % kSplits, arrivals, maps, mask, result, tile / down, tile % down * "
-        "kRows, ");
-    out_.line("x);\n");
-    if (by_bulk_copies_) out_.line("order_shared_memory();\n__syncthreads();\n");
+        "attend(shared, blockIdx.x % kSplits, cluster, last, arrivals, maps, mask, result, tile / down, tile "
+        "% down * kRows, x);\n");
+    if (by_bulk_copies_) out_.line("if (!last) order_shared_memory(), __syncthreads();\n");
     out_.line("}}\n}}\n");
   }
 
@@ -316,70 +296,13 @@ class AttentionWriter {
 
 }  // namespace
 
-bool is_tensor_core_attention(const Node& node) {
-  if (node.op != &ops::attention) return false;
-  for (size_t i = 0; i < 3; ++i) {
-    const TensorType& type = node.operand_type(i);
-    if (!has_tensor_cores(type.dtype) || !is_last_innermost(type) || !has_fragments(type)) return false;
-  }
-  return node.results[0]->type.layout.is_permutation() &&
-         (!node.has_operand(3) || is_mask(node.operand_type(3)));
-}
-
-LayoutRequest attention_layouts(const Node& node) {
-  LayoutRequest request;
-  for (size_t i = 0; i < node.operands.size(); ++i) {
-    const bool stays = i < 3 && is_last_innermost(node.operand_type(i));
-    request.operands.push_back(stays ? std::nullopt : std::optional(Layout{}));
-  }
-  request.results = {std::nullopt};
-  return request;
-}
-
 TemplateKernel write_attention(const AttentionSite& site, const AttentionTactic& tactic) {
   TemplateKernel kernel = AttentionWriter(site, tactic).write();
   const std::string tile =
-      tactic.groups > 0 ? fmt::format("{} groups of queries", tactic.groups)
+      tactic.groups > 0 ? fmt::format("{} groups of queries, {} of keys", tactic.groups, tactic.key_groups)
                         : fmt::format("{} warps of queries, {} splits", tactic.warp_rows, tactic.splits);
   kernel.tactic = fmt::format("{}, next {}", tile, name(tactic.next_start));
   return kernel;
-}
-
-// Groups of warps, or 64 queries per block, if that fills the GPU; otherwise warps, and blocks if there are
-// few of them, share the keys.
-std::vector<AttentionTactic> rank_tactics(const AttentionSite& site) {
-  const TemplateText text(site.node, {}, site.symbols);
-  const AttentionShape shape = attention_shape(site.node);
-  const bool has_clusters = limits_of(site.architecture).clusters;
-  const int64_t keys = text.typical(shape.keys), queries = text.typical(shape.queries),
-                batch = text.typical(shape.batch);
-  const auto blocks = [&](int warp_rows) {
-    return batch * ((queries + warp_rows * kFragment - 1) / (warp_rows * kFragment));
-  };
-  const auto takes_groups = [&] {
-    const TensorType &q = site.node.operand_type(0), &v = site.node.operand_type(2);
-    const size_t rank = std::max({q.rank(), site.node.operand_type(1).rank(), v.rank()});
-    return limits_of(site.architecture).warp_groups && is_half(q.dtype) && rank <= kMapRank &&
-           *q.shape.back().constant() <= kWidestOfGroups && *v.shape.back().constant() <= kWidestOfGroups;
-  };
-  const auto may_split = [&](int splits) { return has_clusters && keys >= 2 * int64_t{splits} * kKeys; };
-  AttentionTactic best{.warp_rows = blocks(kWarps) >= kManyBlocks ? kWarps : 1};
-  const auto fills = [&](int splits) { return blocks(best.warp_rows) * splits > kManyBlocks; };
-  while (best.splits < kMostSplits && may_split(2 * best.splits) && !fills(2 * best.splits)) best.splits *= 2;
-  std::vector<AttentionTactic> tactics = {best};
-  for (const int groups : {1, 2}) {
-    if (!takes_groups()) break;
-    const int64_t rows = int64_t{groups} * kGroupRows;
-    const bool fills = queries > kFragment && batch * ((queries + rows - 1) / rows) >= kManyBlocks;
-    tactics.insert(fills ? tactics.begin() : tactics.end(), {.groups = groups});
-  }
-  for (const int warp_rows : {1, kWarps}) {
-    for (int splits = 1; splits <= kMostSplits && (splits == 1 || may_split(splits)); splits *= 2) {
-      const bool is_best = warp_rows == best.warp_rows && splits == best.splits;
-      if (!is_best) tactics.push_back({.warp_rows = warp_rows, .splits = splits});
-    }
-  }
-  return tactics;
 }
 
 }  // namespace ingot::core::cuda

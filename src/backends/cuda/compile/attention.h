@@ -8,6 +8,8 @@
 
 namespace ingot::core::cuda {
 
+bool is_attention(const Node& node);  // also with new rows of a cache
+
 // Whether the template computes `node` with the layouts that it has.
 bool is_tensor_core_attention(const Node& node);
 
@@ -23,9 +25,10 @@ struct AttentionSite {
 
 // Its next kernel starts at once or at the end.
 struct AttentionTactic {
-  int warp_rows = 1;  // warps of a block with 16 queries each; the others share the keys
-  int splits = 1;     // blocks of a cluster, which share the keys
-  int groups = 0;     // instead of the two: groups of four warps with 64 queries each (sm_90a, halves)
+  int warp_rows = 1;   // warps of a block with 16 queries each; the others share the keys
+  int splits = 1;      // blocks of a cluster, which share the keys
+  int groups = 0;      // instead of the two: groups of four warps with 64 queries each (sm_90a, halves),
+  int key_groups = 1;  // and so many times that, which share the keys
   NextStart next_start = NextStart::kAtOnce;
 };
 

@@ -10,10 +10,12 @@ namespace {
 
 constexpr std::string_view kTilesOfWarps = R"cuda(
 constexpr int kRows = kWarpRows * 16, kThreads = 128, kOwnKeys = kKeys / kWarpKeys, kSumStride = kValueWidth + 4, kReaders = 0;
+DEVICE bool copies() { return threadIdx.x == 0; }
 )cuda";
 
 constexpr std::string_view kTilesOfGroups = R"cuda(
-constexpr int kRows = kGroups * 64, kThreads = kGroups * 128, kReaders = kGroups * 4;
+constexpr int kRows = kGroups * 64, kThreads = kGroups * kKeyGroups * 128, kReaders = kGroups * 4;
+DEVICE bool copies() { return threadIdx.x % (kGroups * 128) == 0; }
 )cuda";
 
 constexpr std::string_view kTilePanels = R"cuda(
@@ -76,6 +78,45 @@ DEVICE Scores biases_of(idx first_row, idx first_key, const Mask* mask, idx batc
 
 )cuda";
 
+// New rows of a cache: the cache as it was is copied before the kernel waits for the one before, and rows are
+// replaced in shared memory.
+constexpr std::string_view kNewRowParts = R"cuda(
+constexpr int kRowChunks = (kWidth + kValueWidth) / kChunk, kNewChunks = kNewRows * kRowChunks, kOwnChunks = (kNewChunks + kThreads - 1) / kThreads;
+struct NewChunks {
+  uint4 numbers[kOwnChunks];
+  i64 keys[kOwnChunks];  // -1: none
+  __device__ __forceinline__ void load(idx batch, const Operands& x) {
+    #pragma unroll
+    for (int j = 0; j < kOwnChunks; ++j) {
+      const int i = least((int)threadIdx.x + j * kThreads, kNewChunks - 1), row = i / kRowChunks, column = i % kRowChunks * kChunk;
+      const Element* const from = column < kWidth ? new_k_place(x, batch, row) + column : new_v_place(x, batch, row) + column - kWidth;
+      if (x.aligned) numbers[j] = *(const uint4*)from;
+      else for (int e = 0; e < kChunk; ++e) ((Element*)&numbers[j])[e] = from[e];
+      keys[j] = threadIdx.x + j * kThreads < kNewChunks ? x.positions[row] : -1;
+      for (int later = row + 1; kNewRows > 1 && later < kNewRows; ++later)
+        if (keys[j] == x.positions[later]) keys[j] = -1;
+    }
+  }
+  __device__ __forceinline__ void put(Element* k, Element* v, idx first_key, bool last) {  // the last part that lies there
+    #pragma unroll
+    for (int j = 0; j < kOwnChunks; ++j) {
+      const int column = (threadIdx.x + j * kThreads) % kRowChunks * kChunk;
+      const i64 row = keys[j] - first_key;
+      if (keys[j] < 0 || row < 0 || row >= kKeys) continue;
+      *(uint4*)(column < kWidth ? chunk_of(k, kKeys, (int)row, column / kChunk) : chunk_of(v, kKeys, (int)row, (column - kWidth) / kChunk)) = numbers[j];
+    }
+    if (!last) order_copies();
+    __syncthreads();
+  }
+};
+)cuda";
+constexpr std::string_view kNoNewRows = R"cuda(
+struct NewChunks {
+  __device__ __forceinline__ void load(idx, const Operands&) {}
+  __device__ __forceinline__ void put(Element*, Element*, idx, bool) {}
+};
+)cuda";
+
 constexpr std::string_view kWarpAttention = R"cuda(
 DEVICE void attend_part(Rows& rows, Element* q, Element* k, Element* v, const Scores& biases) {
   const int lane = threadIdx.x % 32, own = threadIdx.x / 32 % kWarpKeys * kOwnKeys, warp_row = threadIdx.x / 32 / kWarpKeys * 16;
@@ -110,85 +151,113 @@ DEVICE void attend_part(Rows& rows, Element* q, Element* k, Element* v, const Sc
   multiply_values(rows.values, scores, v, own);
 }
 
-// The largest score and the total of a row, of `count` shares of its keys.
-template <class Load> DEVICE void merge_shares(f32& most, f32& total, int count, const Load& most_and_total) {
-  most = minus_infinity(), total = 0;
-  for (int s = 0; s < count; ++s) most = fmaxf(most, most_and_total(s, 0));
-  for (int s = 0; s < count; ++s) total += most_and_total(s, 1) * weight_of(most_and_total(s, 0), most);
+// What has seen a share of the keys leaves kSumStride numbers per row: values, then the largest score and the total.
+// One row of `count` shares, eight columns of it.
+struct RowSums {
+  f32 values[8], most, total;
+};
+template <int count> DEVICE RowSums add_up(const f32* row, int stride, int column) {
+  RowSums all = {{}, minus_infinity(), 0};
+  #pragma unroll
+  for (int s = 0; s < count; ++s) all.most = fmaxf(all.most, row[s * stride + kValueWidth]);
+  #pragma unroll
+  for (int s = 0; s < count; ++s) {
+    const f32* const share = row + s * stride;
+    const f32 factor = weight_of(share[kValueWidth], all.most);
+    all.total += share[kValueWidth + 1] * factor;
+    #pragma unroll
+    for (int k = 0; k < 8; k += 4)
+      #pragma unroll
+      for (int e = 0; e < 4; ++e) all.values[k + e] += ((const Four*)(share + column + k))->numbers[e] * factor;
+  }
+  return all;
 }
 
-// Adds up the shares of the warps, then of the blocks of a cluster, and stores the rows.
-DEVICE void merge(char* shared, int block, Rows& rows, Element* result, idx batch, idx first_row, const Operands& x) {
-  constexpr int kNumbers = kRows * kSumStride;
-  f32* const values = (f32*)shared;                  // [kWarpKeys][kRows][kSumStride]
-  f32* const marks = values + kWarpKeys * kNumbers;  // largest scores and totals, [kWarpKeys + 1][2][kRows], the last those of the block
-  f32* const of_block = marks + kWarpKeys * 2 * kRows;
-  const int lane = threadIdx.x % 32, share = threadIdx.x / 32 % kWarpKeys, row = threadIdx.x / 32 / kWarpKeys * 16 + lane / 4;
-  if (lane % 4 == 0)
-    #pragma unroll
-    for (int h = 0; h < 2; ++h) {
-      marks[share * 2 * kRows + row + h * 8] = rows.most[h];
-      marks[(share * 2 + 1) * kRows + row + h * 8] = rows.total[h];
-    }
-  __syncthreads();
+DEVICE void store_row(const RowSums& sums, Element* result, idx batch, idx row, int column, const Operands& x) {
+  f32 values[8];
+  #pragma unroll
+  for (int k = 0; k < 8; ++k) values[k] = sums.total == 0 ? (kEmptyIsNan ? __int_as_float(0x7fc00000) : sums.values[k]) : sums.values[k] / sums.total;  // without keys: 0, or NaN beside infinite values
+  Element* const to = result + result_place(x, batch, row, column);
+  if (kNeighbours && is_aligned(to)) return store_eight<kBf16>(to, values);
+  for (int k = 0; k < 8; ++k) store_element(result + result_place(x, batch, row, column + k), values[k]);
+}
+
+constexpr int kNumbers = kRows * kSumStride, kEights = kValueWidth / 8;
+// A row's share -> shared memory; one row, eight columns at a time, of all warps' shares.
+DEVICE void keep_rows(f32* sums, const Rows& rows) {
+  const int lane = threadIdx.x % 32, share = threadIdx.x / 32 % kWarpKeys, own = threadIdx.x / 32 / kWarpKeys * 16 + lane / 4;
   #pragma unroll
   for (int h = 0; h < 2; ++h) {
-    f32 most, total;
-    merge_shares(most, total, kWarpKeys, [&](int s, int what) { return marks[(s * 2 + what) * kRows + row + h * 8]; });
-    const f32 factor = weight_of(rows.most[h], most);
+    f32* const row = sums + share * kNumbers + (own + h * 8) * kSumStride;
     #pragma unroll
     for (int n = 0; n < kValueWidth / 8; ++n)
       #pragma unroll
-      for (int e = 2 * h; e < 2 * h + 2; ++e) values[share * kNumbers + (row + h * 8) * kSumStride + n * 8 + lane % 4 * 2 + e % 2] = rows.values[n][e] * factor;
-    if (share == 0 && lane % 4 == 0) {
-      of_block[row + h * 8] = most;
-      of_block[kRows + row + h * 8] = total;
-    }
+      for (int e = 0; e < 2; ++e) row[n * 8 + lane % 4 * 2 + e] = rows.values[n][2 * h + e];
+    if (lane % 4 == 0) row[kValueWidth] = rows.most[h], row[kValueWidth + 1] = rows.total[h];
   }
   __syncthreads();
-  if (kSplits > 1) {  // the block's sum takes the place of the first warp's
-    for (int c = threadIdx.x; kWarpKeys > 1 && c < kRows * kValueWidth / 4; c += kThreads) {
-      Four* const place = (Four*)(values + c / (kValueWidth / 4) * kSumStride + c % (kValueWidth / 4) * 4);
-      Four all = *place;
-      #pragma unroll
-      for (int s = 1; s < kWarpKeys; ++s)
-        #pragma unroll
-        for (int e = 0; e < 4; ++e) all.numbers[e] += ((Four*)((f32*)place + s * kNumbers))->numbers[e];
-      *place = all;
-    }
-    synchronize_cluster();
-  }
-  constexpr int kShares = kSplits == 1 ? kWarpKeys : kSplits;
-  constexpr int kChunks = kRows * kValueWidth / 8;
-  for (int c = block * kThreads + threadIdx.x; c < kChunks; c += kSplits * kThreads) {
-    const int r = c / (kValueWidth / 8), column = c % (kValueWidth / 8) * 8;
-    if (first_row + r >= x.queries) continue;
-    f32 most, total, sums[8] = {};
-    const auto mark = [&](int s, int what) { return kSplits == 1 ? of_block[what * kRows + r] : load_of_block(of_block + what * kRows + r, s); };
-    merge_shares(most, total, kSplits, mark);
-    #pragma unroll
-    for (int s = 0; s < kShares; ++s) {
-      const f32* const place = values + r * kSumStride + column;
-      const f32 factor = kSplits == 1 ? 1 : weight_of(mark(s, 0), most);
-      #pragma unroll
-      for (int k = 0; k < 8; k += 4) {
-        const Four four = kSplits == 1 ? *(const Four*)(place + s * kNumbers + k) : load_four_of_block(place + k, s);
-        #pragma unroll
-        for (int e = 0; e < 4; ++e) sums[k + e] += kSplits == 1 ? four.numbers[e] : four.numbers[e] * factor;
-      }
-    }
-    #pragma unroll
-    for (int k = 0; k < 8; ++k) sums[k] = total == 0 ? (kEmptyIsNan ? __int_as_float(0x7fc00000) : sums[k]) : sums[k] / total;  // without keys: 0, or NaN beside infinite values
-    Element* const to = result + result_place(x, batch, first_row + r, column);
-    if (kNeighbours && is_aligned(to)) store_eight<kBf16>(to, sums);
-    else
-      for (int k = 0; k < 8; ++k) store_element(result + result_place(x, batch, first_row + r, column + k), sums[k]);
-  }
-  if (kSplits > 1) synchronize_cluster();
-  else __syncthreads();
 }
+)cuda";
 
-DEVICE void attend(char* shared, int block, Arrivals& arrivals, const Maps& maps, const Mask* mask, Element* result, idx batch, idx first_row, const Operands& x) {
+constexpr std::string_view kMergeInBlock = R"cuda(
+struct Cluster {
+  __device__ __forceinline__ void begin(char*) {}
+  __device__ __forceinline__ void merge(char* shared, int, const Rows& rows, Element* result, idx batch, idx first_row, bool, const Operands& x) {
+    f32* const sums = (f32*)shared;  // [kWarpKeys][kRows][kSumStride]
+    keep_rows(sums, rows);
+    const int all = (int)least<idx>(kRows, x.queries - first_row);
+    for (int c = threadIdx.x; c < all * kEights; c += kThreads)
+      store_row(add_up<kWarpKeys>(sums + c / kEights * kSumStride, kNumbers, c % kEights * 8), result, batch, first_row + c / kEights, c % kEights * 8, x);
+    __syncthreads();
+  }
+};
+)cuda";
+
+// The blocks of a cluster send the sums of row r to block r % kSplits. It knows by a barrier when all have
+// come: waiting for each other's memory would take a microsecond.
+constexpr std::string_view kMergeInCluster = R"cuda(
+struct Cluster {
+  f32* received;  // [kSplits][kSentRows][kSumStride]
+  u32 barrier;
+  int tiles, phase;  // tiles before, and those of which this block had rows
+  static constexpr int kSentRows = (kRows + kSplits - 1) / kSplits;
+  __device__ __forceinline__ void begin(char* shared) {
+    received = (f32*)(shared + kReceived);
+    barrier = shared_address(received + kSplits * kSentRows * kSumStride);
+    tiles = phase = 0;
+    if (threadIdx.x == 0) {
+      make_barrier(barrier, 1);
+      show_barriers();
+    }
+    arrive_at_cluster();
+  }
+  __device__ __forceinline__ void merge(char* shared, int block, const Rows& rows, Element* result, idx batch, idx first_row, bool last, const Operands& x) {
+    f32* const sums = (f32*)shared;  // [kWarpKeys][kRows][kSumStride]
+    const int all = (int)least<idx>(kRows, x.queries - first_row), own = (all - block + kSplits - 1) / kSplits;
+    if (threadIdx.x == 0 && own > 0) arrive_and_expect(barrier, own * kSplits * (kValueWidth + 4) * 4);
+    keep_rows(sums, rows);
+    if (tiles++ == 0) wait_for_cluster();  // all blocks have made their barriers
+    for (int c = threadIdx.x; c < all * kEights; c += kThreads) {
+      const int row = c / kEights, column = c % kEights * 8;
+      const RowSums one = add_up<kWarpKeys>(sums + row * kSumStride, kNumbers, column);
+      const u32 to = address_in_block(shared_address(received + (block * kSentRows + row / kSplits) * kSumStride), row % kSplits), arrival = address_in_block(barrier, row % kSplits);
+      send_four(to + column * 4, arrival, one.values[0], one.values[1], one.values[2], one.values[3]);
+      send_four(to + column * 4 + 16, arrival, one.values[4], one.values[5], one.values[6], one.values[7]);
+      if (column == 0) send_four(to + kValueWidth * 4, arrival, one.most, one.total, 0, 0);
+    }
+    if (own > 0) {
+      wait_for_shares(barrier, phase++ & 1);
+      for (int c = threadIdx.x; c < own * kEights; c += kThreads)
+        store_row(add_up<kSplits>(received + c / kEights * kSumStride, kSentRows * kSumStride, c % kEights * 8), result, batch, first_row + c / kEights * kSplits + block, c % kEights * 8, x);
+    }
+    if (last) return;
+    synchronize_cluster();  // what was received is read
+  }
+};
+)cuda";
+
+constexpr std::string_view kWarpAttend = R"cuda(
+DEVICE void attend(char* shared, int block, Cluster& cluster, bool last, Arrivals& arrivals, const Maps& maps, const Mask* mask, Element* result, idx batch, idx first_row, const Operands& x) {
   Element* const q = (Element*)shared;
   const auto k_of = [&](int slot) { return q + kRowPlace + slot * (kKeyTile + kValueTile); };
   const idx seen = kCausal ? least(x.keys, first_row + kRows) : x.keys;
@@ -198,8 +267,8 @@ DEVICE void attend(char* shared, int block, Arrivals& arrivals, const Maps& maps
   rows.most[0] = rows.most[1] = minus_infinity();
   const auto copy_part = [&](int part) {
     Element* const k = k_of(part % kStages);
-    if (kBulk && x.aligned) return arrivals.copy(part, part == 0 ? q : nullptr, k, k + kKeyTile, maps, batch, first_row, key_of(part), x);
-    if (part == 0) copy_rows(q, kWidth, kRows, first_row, x.queries, q_place, batch, x);
+    if (kBulk && x.aligned) return arrivals.copy(part, part == 0 && kNewRows == 0 ? q : nullptr, k, k + kKeyTile, maps, batch, first_row, key_of(part), x);
+    if (part == 0 && kNewRows == 0) copy_rows(q, kWidth, kRows, first_row, x.queries, q_place, batch, x);
     copy_rows(k, kWidth, kKeys, key_of(part), x.keys, k_place, batch, x);
     copy_rows(k + kKeyTile, kValueWidth, kKeys, key_of(part), x.keys, v_place, batch, x);
   };
@@ -207,14 +276,26 @@ DEVICE void attend(char* shared, int block, Arrivals& arrivals, const Maps& maps
     if (part < parts) copy_part(part);
     commit_copies();
   }
+  NewChunks fresh;
+  Scores biases;
+  if (kNewRows > 0) {
+    wait_for_previous();
+    copy_rows(q, kWidth, kRows, first_row, x.queries, q_place, batch, x);
+    commit_copies();
+    fresh.load(batch, x);
+    biases = biases_of(first_row, key_of(0), mask, batch, x);
+    wait_for_copies<0>();
+    __syncthreads();
+  }
   for (int part = 0; part < parts; ++part) {
-    const Scores biases = biases_of(first_row, key_of(part), mask, batch, x);
+    if (kNewRows == 0 || part > 0) biases = biases_of(first_row, key_of(part), mask, batch, x);
     if (kBulk && x.aligned) arrivals.wait(part);
     else {
       wait_for_copies<kStages - 1>();
       __syncthreads();
     }
     Element* const k = k_of(part % kStages);
+    fresh.put(k, k + kKeyTile, key_of(part), part + kStages >= parts);
     attend_part(rows, q, k, k + kKeyTile, biases);
     if (part + kStages < parts) {
       __syncthreads();
@@ -224,14 +305,15 @@ DEVICE void attend(char* shared, int block, Arrivals& arrivals, const Maps& maps
   }
   arrivals.used += parts;
   __syncthreads();
-  merge(shared, block, rows, result, batch, first_row, x);
+  cluster.merge(shared, block, rows, result, batch, first_row, last, x);
 }
 )cuda";
 
-// Bulk copies of parts, issued by one thread; where warps do not run in step, as soon as each of kReaders has
-// released the part that was there before.
+// Bulk copies of parts, issued by one thread (of those that read the part); where warps do not run in step,
+// as soon as each of kReaders has released the part that was there before.
 constexpr std::string_view kBulkArrivals = R"cuda(
 constexpr bool kBulk = true;
+DEVICE void order_copies() { order_shared_memory(); }
 struct Maps {
   const TensorMap *q, *k, *v;
 };
@@ -251,7 +333,7 @@ struct Arrivals {
     __syncthreads();
   }
   __device__ __forceinline__ void copy(int part, Element* q, Element* k, Element* v, const Maps& maps, idx batch, idx first_row, idx first_key, const Operands& x) {
-    if (threadIdx.x != 0) return;
+    if (!copies()) return;
     if (kReaders > 0 && used + part >= kStages) wait_for_phase(barrier(part) + kStages * 8, (used + part) / kStages - 1 & 1);
     arrive_and_expect(barrier(part), ((q == nullptr ? 0 : kRowTile) + kKeyTile + kValueTile) * 2);
     for (int p = 0; p < kPanels; ++p) {
@@ -267,6 +349,7 @@ struct Arrivals {
 
 constexpr std::string_view kNoArrivals = R"cuda(
 constexpr bool kBulk = false;
+DEVICE void order_copies() {}
 struct Maps {};
 struct Arrivals {
   int used;
@@ -278,15 +361,16 @@ struct Arrivals {
 
 }  // namespace
 
-std::string attention_body(std::string_view products, bool by_bulk_copies) {
-  return fmt::format("{}{}{}{}{}{}{}", kTilesOfWarps, kTilePanels,
-                     by_bulk_copies ? kBulkArrivals : kNoArrivals, kRowFunctions, kWarpParts, products,
-                     kWarpAttention);
+std::string attention_body(const WarpAttention& form) {
+  return fmt::format("{}{}{}{}{}{}{}{}{}{}", kTilesOfWarps, kTilePanels,
+                     form.by_bulk_copies ? kBulkArrivals : kNoArrivals, kRowFunctions, kWarpParts,
+                     form.products, form.has_new_rows ? kNewRowParts : kNoNewRows, kWarpAttention,
+                     form.splits > 1 ? kMergeInCluster : kMergeInBlock, kWarpAttend);
 }
 
 std::string group_attention_body() {
-  return fmt::format("{}{}{}{}{}", kTilesOfGroups, kTilePanels, kBulkArrivals, kRowFunctions,
-                     group_attention());
+  return fmt::format("{}{}{}{}struct Cluster {{\n__device__ __forceinline__ void begin(char*) {{}}\n}};\n{}",
+                     kTilesOfGroups, kTilePanels, kBulkArrivals, kRowFunctions, group_attention());
 }
 
 }  // namespace ingot::core::cuda

@@ -181,7 +181,7 @@ LoweredStep lower_as_routine(const Node& node, const SymbolTable& symbols, const
 }
 
 // Attention by itself: nothing can be fused into it.
-bool takes_neighbours(const Node& root) { return root.op != &ops::attention; }
+bool takes_neighbours(const Node& root) { return !is_attention(root); }
 constexpr FusionAnswer kTakesNothing{false, "the kernel template of attention takes nothing in"};
 
 class CudaBackend final : public Backend {
@@ -217,7 +217,7 @@ class CudaBackend final : public Backend {
   }
 
   LayoutRequest layouts(const Node& node, const Target&) const override {
-    return node.op == &ops::attention ? attention_layouts(node) : contraction_layouts(node);
+    return is_attention(node) ? attention_layouts(node) : contraction_layouts(node);
   }
 
   FusionAnswer may_fuse_consumer(const Node& root, const Node& consumer, const Target&) const override {

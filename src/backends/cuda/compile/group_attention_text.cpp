@@ -9,6 +9,7 @@ namespace {
 //   for part of the keys, kKeys at a time, kStages of them being copied:
 //     each group: scores of its 64 queries, while those of the part before times values are still being added
 //     up; running maximum; exponentials; these times values
+//   groups with other keys of the same queries -> shared memory -> the first of them
 //   results / totals -> shared memory, in place of the queries -> rows in memory
 // A row's scores, weights and results are in the registers of four lanes. Groups do not wait for each other
 // (Shah et al. 2024 describe the same overlap).
@@ -21,7 +22,8 @@ struct Scores {
 };
 typedef u32 Weights[kKeys / 16][4];
 DEVICE u32 pack(f32 low, f32 high) { return kBf16 ? pack_bf16(low, high) : pack_f16(low, high); }
-DEVICE int group_row() { return threadIdx.x / 32 * 16 + threadIdx.x % 32 / 4; }  // of the block's rows, the lane's first
+DEVICE int key_group() { return threadIdx.x / (kGroups * 128); }
+DEVICE int group_row() { return threadIdx.x / 32 % (kGroups * 4) * 16 + threadIdx.x % 32 / 4; }  // of the block's rows, the lane's first
 DEVICE void synchronize_group() { asm volatile("bar.sync %0, 128;" ::"r"(1 + threadIdx.x / 128) : "memory"); }
 // Keys are the depth of values, whose columns are innermost.
 DEVICE u64 values_of(const u16* place) { return (u64)((shared_address(place) & 0x3ffff) >> 4) | (u64)(kKeys * 128 >> 4) << 16 | (u64)(1024 >> 4) << 32 | 1ull << 62; }
@@ -110,10 +112,42 @@ DEVICE void store_rows(Rows& rows, Element* gathered, Element* result, idx batch
   }
 }
 
-DEVICE void attend(char* shared, int, Arrivals& arrivals, const Maps& maps, const Mask* mask, Element* result, idx batch, idx first_row, const Operands& x) {
+// Groups that had other keys of the same queries hand their registers to the first, one after another in order.
+DEVICE void merge_groups(Rows& rows, f32* shares) {
+  constexpr int kPlaces = kGroups * 128, kNumbers = kValueWidth / 8 * 4 + 4;  // [kKeyGroups - 1][kNumbers][kPlaces]
+  const int place = threadIdx.x % kPlaces;
+  __syncthreads();  // all have read the keys and values, in whose place the shares lie
+  if (key_group() > 0) {
+    f32* const own = shares + (key_group() - 1) * kNumbers * kPlaces + place;
+    #pragma unroll
+    for (int n = 0; n < kValueWidth / 8; ++n)
+      #pragma unroll
+      for (int e = 0; e < 4; ++e) own[(n * 4 + e) * kPlaces] = rows.values[n][e];
+    #pragma unroll
+    for (int h = 0; h < 2; ++h) own[(kNumbers - 4 + h) * kPlaces] = rows.most[h], own[(kNumbers - 2 + h) * kPlaces] = rows.total[h];
+  }
+  __syncthreads();
+  if (key_group() > 0) return;
+  for (int group = 1; group < kKeyGroups; ++group) {
+    const f32* const other = shares + (group - 1) * kNumbers * kPlaces + place;
+    #pragma unroll
+    for (int h = 0; h < 2; ++h) {
+      const f32 others = other[(kNumbers - 4 + h) * kPlaces], most = fmaxf(rows.most[h], others);
+      const f32 factor = weight_of(rows.most[h], most), other_factor = weight_of(others, most);
+      rows.most[h] = most;
+      rows.total[h] = rows.total[h] * factor + other[(kNumbers - 2 + h) * kPlaces] * other_factor;
+      #pragma unroll
+      for (int n = 0; n < kValueWidth / 8; ++n)
+        #pragma unroll
+        for (int e = 2 * h; e < 2 * h + 2; ++e) rows.values[n][e] = rows.values[n][e] * factor + other[(n * 4 + e) * kPlaces] * other_factor;
+    }
+  }
+}
+
+DEVICE void attend(char* shared, int, Cluster&, bool, Arrivals& arrivals, const Maps& maps, const Mask* mask, Element* result, idx batch, idx first_row, const Operands& x) {
   constexpr bool kMayAllBeSeen = !kHasMask && kScale > 0;
   Element* const q = (Element*)shared;
-  const int group = threadIdx.x / 128;
+  const int group = threadIdx.x / 128 % kGroups;
   const auto k_of = [&](int part) { return q + kRowPlace + (x.aligned ? (arrivals.used + part) % kStages : 0) * (kKeyTile + kValueTile); };
   const idx seen = kCausal ? least(x.keys, first_row + kRows) : x.keys;
   const int parts = (int)((seen + kKeys - 1) / kKeys);
@@ -129,8 +163,13 @@ DEVICE void attend(char* shared, int, Arrivals& arrivals, const Maps& maps, cons
   Rows rows = {};
   rows.most[0] = rows.most[1] = minus_infinity();
   Weights weights;
-  for (int part = 0; part < kStages && part < parts && x.aligned; ++part) copy_part(part);
-  for (int part = 0; part < parts; ++part) {
+  for (int part = key_group(); part < kStages && part < parts && x.aligned; part += kKeyGroups) copy_part(part);
+  if (kKeyGroups > 1 && x.aligned && parts > 0) {
+    arrivals.wait(0);  // the queries arrive with the first part
+    __syncthreads();
+  }
+  const int first = x.aligned ? key_group() : 0, step = x.aligned ? kKeyGroups : 1;
+  for (int part = first; part < parts; part += step) {
     const idx first_key = (idx)part * kKeys, last_key = first_key + kKeys - 1;
     const bool all_seen = kMayAllBeSeen && last_key < x.keys && (!kCausal || last_key <= first_row + group * 64);
     Scores biases, scores = {};
@@ -140,14 +179,15 @@ DEVICE void attend(char* shared, int, Arrivals& arrivals, const Maps& maps, cons
       wait_for_products<0>();
       hold_sums(rows.values);
       copy_unaligned(part);
+      if (part % kKeyGroups != key_group()) continue;
     }
     begin_scores(scores, q + group * 64 * kPanel, k_of(part));
     wait_for_products<0>();
     hold_sums(scores.each);
     hold_sums(rows.values);
-    if (part > 0 && x.aligned) {
-      arrivals.release(part - 1);
-      if (part - 1 + kStages < parts) copy_part(part - 1 + kStages);
+    if (part > first && x.aligned) {
+      arrivals.release(part - step);
+      if (part - step + kStages < parts) copy_part(part - step + kStages);
     }
     if (all_seen) weigh<false>(rows, scores, biases, weights);
     else weigh<true>(rows, scores, biases, weights);
@@ -155,11 +195,12 @@ DEVICE void attend(char* shared, int, Arrivals& arrivals, const Maps& maps, cons
   }
   wait_for_products<0>();
   hold_sums(rows.values);
-  if (parts > 0 && x.aligned) {
-    arrivals.release(parts - 1);
+  if (x.aligned) {
+    if (parts > first) arrivals.release(parts - 1 - (parts - 1 - first) % step);
     arrivals.used += parts;
   }
-  store_rows(rows, q, result, batch, first_row, x);
+  if (kKeyGroups > 1) merge_groups(rows, (f32*)shared);
+  if (key_group() == 0) store_rows(rows, q, result, batch, first_row, x);
 }
 )cuda";
 

@@ -91,7 +91,7 @@ DEVICE void multiply_one_by_one(char* shared, int, idx batch, idx first_row, idx
   __syncthreads();
 }
 
-DEVICE void end_tile(bool) { __syncthreads(); }
+DEVICE void end_tile(bool last) { if (!last) __syncthreads(); }
 DEVICE void add_shares_of(f32 (&sums)[kWide], char* shared, int row, int column) { sums[0] = ((const f32*)shared)[row * kColumns + column]; }
 )cuda";
 

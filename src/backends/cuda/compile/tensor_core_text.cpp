@@ -35,12 +35,13 @@ template <bool bf16> DEVICE void multiply_fragments(f32 (&sums)[4], const u32 (&
     asm("mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 {%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, {%0, %1, %2, %3};"
         : "+f"(sums[0]), "+f"(sums[1]), "+f"(sums[2]), "+f"(sums[3]) : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b0), "r"(b1));
 }
-// Between the blocks of a cluster: all arrive before one goes on, and a number of another block's shared memory.
+// Between the blocks of a cluster: all arrive before one goes on.
 DEVICE void synchronize_cluster() {
 #if __CUDA_ARCH__ >= 900
   asm volatile("barrier.cluster.arrive.aligned;\nbarrier.cluster.wait.aligned;" ::: "memory");
 #endif
 }
+// Numbers of another block's shared memory.
 struct __align__(16) Four { f32 numbers[4]; };
 DEVICE Four load_four_of_block(const f32* place, int block) {
   Four four = {};
@@ -50,14 +51,6 @@ DEVICE Four load_four_of_block(const f32* place, int block) {
                : "r"(shared_address(place)), "r"(block) : "memory");
 #endif
   return four;
-}
-DEVICE f32 load_of_block(const f32* place, int block) {
-  f32 value = 0;
-#if __CUDA_ARCH__ >= 900
-  asm volatile("{\n.reg .b32 remote;\nmapa.shared::cluster.u32 remote, %1, %2;\nld.shared::cluster.f32 %0, [remote];\n}"
-               : "=f"(value) : "r"(shared_address(place)), "r"(block) : "memory");
-#endif
-  return value;
 }
 DEVICE u32 pack_f16(f32 low, f32 high) {
   u32 r;
@@ -246,7 +239,7 @@ template <class Begin> DEVICE void multiply_tile(char* shared, int share, idx ba
   mend_sums((f32*)shared, sums, depth_of(0), least(x.depth, depth_of(parts)), batch, first_row, first_column, x);
   if (kSplits > 1) synchronize_cluster();
 }
-DEVICE void end_tile(bool) { if (kSplits > 1) synchronize_cluster(); else __syncthreads(); }
+DEVICE void end_tile(bool last) { if (kSplits > 1) synchronize_cluster(); else if (!last) __syncthreads(); }
 )cuda";
 
 constexpr std::string_view kOneByOne = R"cuda(

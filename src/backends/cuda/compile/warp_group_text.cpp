@@ -53,7 +53,8 @@ DEVICE u32 address_in_block(u32 address, int block) {
 DEVICE void send_four(u32 to, u32 barrier, f32 a, f32 b, f32 c, f32 d) {
   asm volatile("st.async.shared::cluster.mbarrier::complete_tx::bytes.v4.f32 [%0], {%2, %3, %4, %5}, [%1];" ::"r"(to), "r"(barrier), "f"(a), "f"(b), "f"(c), "f"(d) : "memory");
 }
-DEVICE void arrive_at_cluster() { asm volatile("barrier.cluster.arrive.release;" ::: "memory"); }
+// Barriers are shown (show_barriers) to blocks that arrive, not what else was written: that would take a microsecond.
+DEVICE void arrive_at_cluster() { asm volatile("barrier.cluster.arrive.relaxed;" ::: "memory"); }
 DEVICE void wait_for_cluster() { asm volatile("barrier.cluster.wait.acquire;" ::: "memory"); }
 // What threads wrote to shared memory comes before what bulk copies and warp groups do there.
 DEVICE void order_shared_memory() { asm volatile("fence.proxy.async.shared::cta;" ::: "memory"); }
@@ -183,7 +184,7 @@ DEVICE void share_sums(char* shared, const Parts&, int, const f32 (&sums)[kColum
   if (threadIdx.x < kGroups * 128) keep_group_sums((f32*)shared, sums);
   __syncthreads();
 }
-DEVICE void end_tile(bool) { order_shared_memory(), __syncthreads(); }
+DEVICE void end_tile(bool last) { if (!last) order_shared_memory(), __syncthreads(); }
 )cuda";
 
 // Each block finishes an equal share of the rows, for which the others send it their sums.

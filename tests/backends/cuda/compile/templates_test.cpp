@@ -221,6 +221,23 @@ const Template kTemplates[] = {
     {"attention_of_some",
      "graph g(%q: HALF[4,20,16], %k: HALF[4,90,16], %v: HALF[4,90,16], %m: bool[20,90]) {\n"
      " %y = attention(%q, %k, %v, %m) {scale=0.5, empty_is_nan=true} : HALF[4,20,16]\n return %y\n}"},
+    {"attention_of_a_new_row",
+     "graph g(%q: HALF[1,6,1,64], %k: HALF[1,2,1000,64], %v: HALF[1,2,1000,64], %m: bool[1,1000], %p: "
+     "i64[1], "
+     "%a: HALF[1,2,1,64], %b: HALF[1,2,1,64]) {\n"
+     " %y = cached_attention(%q, %k, %v, %m, %p, %a, %b) {scale=0, grouped=true} : HALF[1,6,1,64]\n"
+     " return %y\n}"},
+    {"attention_of_new_rows",
+     "graph g(%q: HALF[3,2,20,32], %k: HALF[3,2,T,32], %v: HALF[3,2,T,48], %p: i32[3], %a: HALF[3,2,3,32], "
+     "%b: HALF[3,2,3,48]) {\n"
+     " %y = cached_attention(%q, %k, %v, none, %p, %a, %b) {scale=0.5} : HALF[3,2,20,48]\n return %y\n}",
+     {{"T", 300}}},
+    {"attention_of_new_rows_unaligned",
+     "graph g(%q: HALF[2,1,32], %k: HALF[2,T,32], %v: HALF[2,T,32], %p: i32[1], %a: HALF[2,1,32], "
+     "%b: HALF[2,1,32]) {\n"
+     " %y = cached_attention(%q, %k, %v, none, %p, %a, %b) {scale=0.5} : HALF[2,1,32]\n return %y\n}",
+     {{"T", 140}},
+     2},
     {"attention_of_many_rows",
      "graph g(%q: HALF[40,200,16], %k: HALF[40,90,16], %v: HALF[40,90,16]) {\n"
      " %y = attention(%q, %k, %v) {scale=0.5} : HALF[40,200,16]\n return %y\n}"},

@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "backends/cuda/compile/attention_tile.h"
+
+#include "backends/cuda/compile/template_text.h"
+#include "ops/attention.h"
+
+namespace ingot::core::cuda {
+namespace {
+
+// Of a row's sums: its values, the largest score, the total, and padding.
+int64_t row_bytes(int64_t value_width) { return 4 * (value_width + 8); }
+
+}  // namespace
+
+bool has_new_rows(const Node& node) { return node.op == &ops::cached_attention; }
+
+bool is_last_innermost(const TensorType& type) { return innermost(type) == type.rank() - 1; }
+
+AttentionShape attention_shape(const Node& node) {
+  const Shape &result = node.results[0]->type.shape, &k = node.operand_type(1).shape;
+  AttentionShape shape{.batch_dims = {result.begin(), result.end() - 2},
+                       .queries = result[result.size() - 2],
+                       .keys = k[k.size() - 2]};
+  for (const Dim& dim : shape.batch_dims) shape.batch = shape.batch * dim;
+  return shape;
+}
+
+int64_t AttentionTile::tile_bytes(int64_t width, int64_t value_width) const {
+  constexpr int64_t kPanel = 128;
+  const auto panels = [&](int64_t columns) { return (columns * element + kPanel - 1) / kPanel * kPanel; };
+  const int64_t row_panels = panels(groups > 0 ? std::max(width, value_width) : width);
+  return rows() * row_panels + int64_t{stages} * keys * (panels(width) + panels(value_width));
+}
+
+int64_t AttentionTile::merged_bytes(int64_t value_width) const {
+  const int shares = groups > 0 ? key_groups - 1 : warp_keys();
+  return shares * rows() * row_bytes(value_width);
+}
+
+int64_t AttentionTile::received_bytes(int64_t value_width) const {
+  constexpr int64_t kBarrier = 16;
+  return splits == 1 ? 0 : splits * ((rows() + splits - 1) / splits) * row_bytes(value_width) + kBarrier;
+}
+
+}  // namespace ingot::core::cuda

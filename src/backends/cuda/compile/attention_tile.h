@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the template of attention and the choice of its tactic share.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <vector>
+
+#include "ir/graph.h"
+
+namespace ingot::core::cuda {
+
+constexpr int64_t kFragmentRows = 16;
+constexpr int kAttentionWarps = 4;     // of a block, or of a group
+constexpr int kKeysOfPart = 64;        // at least
+constexpr int64_t kGroupQueries = 64;  // of a group of warps
+
+// Operands of cached_attention, behind those of attention.
+constexpr size_t kPositions = 4, kNewKeys = 5, kNewValues = 6;
+bool has_new_rows(const Node& node);
+// Whether an operand holds rows of queries, keys or values.
+constexpr bool holds_rows(size_t operand) {
+  return operand < 3 || operand == kNewKeys || operand == kNewValues;
+}
+
+bool is_last_innermost(const TensorType& type);  // elements of a row are neighbours
+
+// The sizes of an attention: one product of queries and keys for each of the batch.
+struct AttentionShape {
+  std::vector<Dim> batch_dims;
+  Dim batch = 1, queries, keys;
+};
+AttentionShape attention_shape(const Node& node);
+
+// How the work is cut into blocks, of four warps or of groups of four warps.
+struct AttentionTile {
+  int groups = 0;      // of warps, with 64 queries each,
+  int key_groups = 1;  // and so many times that, which share the keys; if none:
+  int warp_rows = 1;   // warps with 16 queries each; the others share the keys
+  int keys = 64;       // of a part
+  int stages = 1;      // parts in shared memory
+  int splits = 1;      // blocks of a cluster, which share the keys
+  int element = 2;     // bytes of an operand's element
+  int warp_keys() const { return kAttentionWarps / warp_rows; }
+  int64_t rows() const { return groups > 0 ? groups * kGroupQueries : warp_rows * kFragmentRows; }
+  int threads() const { return std::max(groups, 1) * key_groups * kAttentionWarps * 32; }
+  // Of shared memory: tiles of 128 bytes per row; sums of warps, or of groups that share keys, in their
+  // place; sums of other blocks, with a barrier.
+  int64_t tile_bytes(int64_t width, int64_t value_width) const;
+  int64_t merged_bytes(int64_t value_width) const;
+  int64_t received_bytes(int64_t value_width) const;
+};
+
+}  // namespace ingot::core::cuda
