@@ -95,7 +95,7 @@ class CudaGraphs:
             return self._capture(leaves, spec)
         except (RuntimeError, Error) as error:  # the call itself follows, without a graph
             tensors = [leaf for leaf in leaves if isinstance(leaf, torch.Tensor)]
-            self.reasons[_sizes(tensors)] = f"the capture failed: {first_line(error)}"
+            self.reasons[_sizes(tensors)] = f"the capture failed: {first_line(_cause(error))}"
             generator = torch.cuda.default_generators[torch.cuda.current_device()]
             generator.graphsafe_set_state(
                 generator.clone_state()
@@ -169,3 +169,10 @@ def _kind(leaf: Any) -> Hashable:
 
 def _sizes(tensors: list[torch.Tensor]) -> str:
     return ", ".join(f"{str(tensor.dtype).removeprefix('torch.')}{list(tensor.shape)}" for tensor in tensors)
+
+
+def _cause(error: BaseException) -> BaseException:
+    """What went wrong first: behind it torch complains that the capture was not completed."""
+    while error.__context__ is not None:
+        error = error.__context__
+    return error
