@@ -7,7 +7,7 @@
 namespace ingot::core::cuda {
 namespace {
 
-// Of a row's sums: its values, the largest score, the total, and padding.
+// A row's sums: its values, the largest score, the total, and padding.
 int64_t row_bytes(int64_t value_width) { return 4 * (value_width + 8); }
 
 }  // namespace
