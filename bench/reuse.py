@@ -129,6 +129,9 @@ def main() -> None:
     parser.add_argument("--one", help=argparse.SUPPRESS)
     parser.add_argument("--folder", default="", help=argparse.SUPPRESS)
     arguments = parser.parse_args()
+    unknown = sorted(set(arguments.models) - set(MODELS))
+    if unknown:
+        parser.error(f"there is no model {unknown[0]!r}; known are {', '.join(MODELS)}")
     if arguments.one:
         run_one(arguments.models[0], arguments.one, arguments.folder)
         return
