@@ -57,19 +57,37 @@ class Runner {
   }
 
  private:
+  // If that fails, the next call tries again.
   void refit_changed(const nb::list& arguments) {
-    nb::object changed;  // a dict, once there is one to put into it
+    std::vector<size_t> which;
+    try {
+      const nb::object changed = take_changed(arguments, which);
+      // As when the engine was built, it has the weights where the model has them.
+      if (changed.is_valid())
+        engine_.attr("refit")(changed, nb::arg("partial") = true, nb::arg("keep") = true);
+    } catch (...) {
+      for (const size_t i : which) {
+        weights_[i].forget();
+        glances_.forget(i);
+      }
+      throw;
+    }
+  }
+
+  // A dict of the weights that differ, once there is one; `which`: their indices.
+  nb::object take_changed(const nb::list& arguments, std::vector<size_t>& which) {
+    nb::object changed;
     for (size_t i = 0; i < weights_.size(); ++i) {
       const nb::handle now = positions_[i] >= 0 ? argument(arguments, positions_[i]) : weights_[i].tensor();
       if (glances_.is_same(i, now)) continue;
       const bool is_other = weights_[i].update(now);
       remember(i);
       if (!is_other) continue;
+      which.push_back(i);
       if (!changed.is_valid()) changed = nb::dict();
       changed[weights_[i].name().c_str()] = now.attr("detach")().attr("cpu")();
     }
-    // As when the engine was built, it has the weights where the model has them.
-    if (changed.is_valid()) engine_.attr("refit")(changed, nb::arg("partial") = true, nb::arg("keep") = true);
+    return changed;
   }
 
   void remember(size_t index) {

@@ -24,17 +24,17 @@ std::vector<uint64_t> words_of(const void* object) {
 
 // The C++ tensor of a Python object, by a new handle that is deleted again.
 const std::byte* tensor_of(nb::handle object) {
-  const nb::object capsule =
-      nb::module_::import_("torch._C._aoti").attr("unsafe_alloc_void_ptr_from_tensor")(object);
-  void* const handle = PyCapsule_GetPointer(capsule.ptr(), PyCapsule_GetName(capsule.ptr()));
-  if (handle == nullptr) throw nb::python_error();
-  const auto* const tensor = *static_cast<const std::byte* const*>(handle);
   void* const library = dlopen("libtorch_cpu.so", RTLD_LAZY | RTLD_NOLOAD);
   if (library == nullptr) return nullptr;
   using DeleteFunction = int32_t (*)(void*);
   const auto remove = reinterpret_cast<DeleteFunction>(dlsym(library, "aoti_torch_delete_tensor_object"));
   dlclose(library);  // Python never unloads torch
   if (remove == nullptr) return nullptr;
+  const nb::object capsule =
+      nb::module_::import_("torch._C._aoti").attr("unsafe_alloc_void_ptr_from_tensor")(object);
+  void* const handle = PyCapsule_GetPointer(capsule.ptr(), PyCapsule_GetName(capsule.ptr()));
+  if (handle == nullptr) throw nb::python_error();
+  const auto* const tensor = *static_cast<const std::byte* const*>(handle);
   remove(handle);
   return tensor;
 }
@@ -119,7 +119,8 @@ const std::byte* TorchTensors::tensor_in(nb::handle object) const {
 }
 
 std::optional<TorchTensors::Parts> TorchTensors::locate(nb::handle object) const {
-  if (PyObject_IsInstance(object.ptr(), type_.ptr()) != 1) return std::nullopt;
+  auto* const type = reinterpret_cast<PyTypeObject*>(type_.ptr());  // not what __class__ says
+  if (PyType_IsSubtype(Py_TYPE(object.ptr()), type) == 0) return std::nullopt;
   Parts parts{.in_object = reinterpret_cast<const std::byte*>(object.ptr()) + in_object_,
               .tensor = tensor_in(object)};
   parts.storage = pointer(parts.tensor, storage_);

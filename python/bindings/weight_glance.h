@@ -42,6 +42,8 @@ class WeightGlances {
   // Remembers a weight that was just looked at; not if its parts do not agree with what torch says of it.
   void remember(size_t index, nb::handle tensor, const WeightState& seen);
 
+  void forget(size_t index) { rows_[index].object = nullptr; }
+
   // Sizes are those of the last look: torch.compile's guards require it.
   bool is_same(size_t index, nb::handle tensor) const {
     const WeightGlance& last = rows_[index];

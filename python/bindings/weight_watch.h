@@ -38,6 +38,8 @@ class WatchedWeight {
 
   // Whether `tensor` differs from the last one; remembers it then.
   bool update(nb::handle tensor);
+  // The next update finds a difference.
+  void forget() { seen_ = {.version = -2}; }
 
  private:
   struct Word {

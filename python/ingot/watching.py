@@ -18,5 +18,5 @@ def tensors() -> _core.TorchTensors | None:
             first, second = (torch.zeros(64, device="cpu")[start : start + 9] for start in (11, 23))
             outside = torch.frombuffer(bytearray(64), dtype=torch.uint8)
             return _core.TorchTensors.find(first, second, outside, torch.autograd.graph.increment_version)
-    except (AttributeError, ImportError, RuntimeError, TypeError):
+    except (AttributeError, ImportError, RuntimeError, TypeError, ValueError):
         return None

@@ -87,8 +87,9 @@ class Queue {
   // Until all work is done; the first failure since the last that was told.
   virtual std::optional<CallFailure> wait() { return std::nullopt; }
   virtual size_t scratch_bytes() const { return 0; }  // that it holds
-  // Before the host waits for a value: DeviceError if the caller records what is enqueued on `stream`.
-  virtual void require_live(void* /*stream*/) const {}
+  // Before the host reads a value that work on `stream` makes: the next wait covers it. DeviceError if the
+  // caller records what is enqueued there.
+  virtual void follow_live(void* /*stream*/) {}
   // Runs the span and waits, one call after another, each of which took so long by the device's clock; false:
   // it cannot, and has done nothing.
   virtual bool time(const CallSpan&, std::span<int64_t> /*nanoseconds*/) { return false; }

@@ -276,7 +276,9 @@ void Engine::take_weights(const Engine& copy) {
     throw UserError("INGOT-U328", "the weights are not those of a copy of this engine",
                     "copy this engine, refit the copy, and pass that");
   const std::scoped_lock lock(refit_mutex_);
-  set_weights(std::make_shared<WeightSet>(*copy.weights()));
+  auto next = std::make_shared<WeightSet>(*copy.weights());
+  next->plan = weights()->plan;  // budgets are the engine's own
+  set_weights(std::move(next));
 }
 
 }  // namespace ingot::core

@@ -70,7 +70,7 @@ class ProgramRun {
   bool time_on_device(const ExecutableSpan& span);
   CallSpan calls_of(const ExecutableSpan& span);
   void wait_for_devices();
-  void require_live() const;
+  void follow_live();
   void run_on_host(size_t index);
   void run_branch(const ExecutableStep& step, const BranchStep& branch);
   void run_loop(const ExecutableStep& step, const LoopStep& loop);
@@ -292,19 +292,20 @@ void ProgramRun::wait_for_devices() {
     wait_for(resources_.data, resources_.program, *resources_.queues[resources_.backends.position(device)]);
 }
 
-// Branches and loops follow values, which no recording has.
-void ProgramRun::require_live() const {
+// Branches and loops follow values, which no recording has, and which the caller's stream may still be
+// making.
+void ProgramRun::follow_live() {
   for (const std::string& device : resources_.data.devices)
-    resources_.queues[resources_.backends.position(device)]->require_live(resources_.stream);
+    resources_.queues[resources_.backends.position(device)]->follow_live(resources_.stream);
 }
 
 void ProgramRun::run_on_host(size_t index) {
-  if (!resources_.data.devices.empty()) wait_for_devices();
   const ExecutableStep& step = executable_.steps[index];
+  if (!step.step->nested().empty()) follow_live();
+  if (!resources_.data.devices.empty()) wait_for_devices();
   if (step.step->as<RoutineStep>() != nullptr)
     return run_routine(resources_.data, executable_, frame_, index, resources_.pool,
                        resources_.working_memory);
-  if (!step.step->nested().empty()) require_live();
   if (const auto* branch = step.step->as<BranchStep>()) return run_branch(step, *branch);
   if (const auto* loop = step.step->as<LoopStep>()) return run_loop(step, *loop);
   invariant(step.step->as<CopyStep>() != nullptr, "a kernel step has no backend");

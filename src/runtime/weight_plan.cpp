@@ -221,7 +221,7 @@ class WeightPlanner {
     if (smallest.used() >= total_) smallest = all;
     std::optional<WeightPlan> found;
     if (budget >= total_) found = all;
-    for (int share = 0; share <= kShares && !found; ++share) {
+    for (int share = 0; share <= kShares && !found && budget >= smallest.used(); ++share) {
       for (const auto size : {&RingSizes::ahead, &RingSizes::needed}) {
         if (!found) found = plan_share(static_cast<double>(share) / kShares, size);
         if (found && found->used() > budget) found.reset();

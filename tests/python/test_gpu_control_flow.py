@@ -87,6 +87,20 @@ class TestOnAGpu:
     def test_branch_in_a_loop(self) -> None:
         self._check(models._LoopWithBranch(), [(torch.tensor(n),) for n in (6, 1, 27, 97)])
 
+    def test_conditions_that_the_caller_s_stream_still_makes(self) -> None:
+        class Chooses(torch.nn.Module):
+            def forward(self, x: torch.Tensor, flag: torch.Tensor) -> torch.Tensor:
+                return torch.cond(flag, lambda x: x + 1, lambda x: x - 1, (x,))
+
+        x, flag = torch.ones(4, device="cuda"), torch.zeros((), dtype=torch.bool, device="cuda")
+        run = ingot.compile(torch.export.export(Chooses().cuda(), (x, flag)), **_WHOLE)
+        for value in (True, False, True):
+            with torch.cuda.stream(torch.cuda.Stream()):
+                torch.cuda._sleep(20_000_000)
+                flag.fill_(value)
+                models._assert_same(run(x, flag), x + 1 if value else x - 1)
+            torch.cuda.synchronize()
+
     def test_captures_are_refused(self) -> None:
         """A recording has no conditions: whatever it held would be that of one call."""
         model = models._Branch().cuda()

@@ -158,3 +158,28 @@ def test_a_copy_watches_by_itself() -> None:
 def test_too_few_arguments_are_an_error() -> None:
     with pytest.raises(IndexError):
         Watched().runner([X])
+
+
+class FailsOnce(torch.Tensor):
+    """Cannot be detached when it is asked for the first time."""
+
+    fails = False
+
+    def detach(self) -> torch.Tensor:
+        if FailsOnce.fails:
+            FailsOnce.fails = False
+            raise MemoryError("no room for the new weights")
+        return super().detach()
+
+
+@pytest.mark.parametrize("check", ["fast", "full"])
+def test_a_refit_that_fails_is_tried_again(check: str) -> None:
+    watched = Watched(check, lambda value: value.clone().as_subclass(FailsOnce))
+    watched.agrees()
+    with torch.no_grad():
+        watched.weights[0].add_(1)
+        watched.weights[1].mul_(2)
+    FailsOnce.fails = True
+    with pytest.raises(MemoryError, match="no room"):
+        watched()
+    watched.agrees()

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections import OrderedDict
 from collections.abc import Callable, Hashable
 from dataclasses import dataclass
@@ -91,11 +92,12 @@ class CudaGraphs:
         return False
 
     def _try_capture(self, leaves: list[Any], spec: _pytree.TreeSpec) -> _Graph | None:
+        outer = sys.exc_info()[1]  # that the caller handles
         try:
             return self._capture(leaves, spec)
         except (RuntimeError, Error) as error:  # the call itself follows, without a graph
             tensors = [leaf for leaf in leaves if isinstance(leaf, torch.Tensor)]
-            self.reasons[_sizes(tensors)] = f"the capture failed: {first_line(_cause(error))}"
+            self.reasons[_sizes(tensors)] = f"the capture failed: {first_line(_cause(error, outer))}"
             generator = torch.cuda.default_generators[torch.cuda.current_device()]
             generator.graphsafe_set_state(
                 generator.clone_state()
@@ -171,8 +173,8 @@ def _sizes(tensors: list[torch.Tensor]) -> str:
     return ", ".join(f"{str(tensor.dtype).removeprefix('torch.')}{list(tensor.shape)}" for tensor in tensors)
 
 
-def _cause(error: BaseException) -> BaseException:
-    """What went wrong first: behind it torch complains that the capture was not completed."""
-    while error.__context__ is not None:
+def _cause(error: BaseException, outer: BaseException | None) -> BaseException:
+    """What went wrong first, behind `outer`: torch complains then that the capture was not completed."""
+    while error.__context__ is not None and error.__context__ is not outer:
         error = error.__context__
     return error

@@ -5,7 +5,7 @@
 // to scratch memory, and a pointer to an i32 status, which it sets to a loops::KernelStatus if a value cannot
 // be used; then its tensor maps, if any. Groups of threads take work items in turn, so that any number of
 // blocks computes the same. A kernel may start while its predecessor runs: it waits for it before it
-// touches anything but weights.
+// touches anything but weights, and states that no earlier step of the program writes.
 #pragma once
 
 #include <cstdint>

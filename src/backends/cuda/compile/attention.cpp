@@ -32,6 +32,7 @@ class AttentionWriter {
       : node_(site.node),
         attributes_(node_.attributes<ops::Attention>()),
         rounds_to_tf32_(site.rounds_to_tf32),
+        keys_are_old_(site.keys_are_old),
         out_(node_, {}, site.symbols),
         next_start_(tactic.next_start) {
     const GpuLimits limits = limits_of(site.architecture);
@@ -269,7 +270,8 @@ class AttentionWriter {
     out_.line("const Maps maps{};\n", by_bulk_copies_ ? " = {&q_map, &k_map, &v_map}" : " = {}");
     out_.line("Cluster cluster;\ncluster.begin(shared);\n");
     out_.line("Arrivals arrivals;\narrivals.begin(shared + kBarriers, maps, x.aligned);\n");
-    out_.line("if (kNextAtOnce) let_next_start();\nif (kNewRows == 0) wait_for_previous();\n");
+    out_.line("if (kNextAtOnce) let_next_start();\n{}",
+              has_new_rows(node_) && keys_are_old_ ? "" : "wait_for_previous();\n");
     out_.line("const idx down = (x.queries + kRows - 1) / kRows;\n");
     out_.line("for (idx tile = blockIdx.x / kSplits; tile < down * {}; tile += gridDim.x / kSplits) {{\n",
               out_.scope.text(batch_));
@@ -283,7 +285,7 @@ class AttentionWriter {
 
   const Node& node_;
   const ops::Attention attributes_;
-  const bool rounds_to_tf32_;
+  const bool rounds_to_tf32_, keys_are_old_;
   TemplateText out_;
   const NextStart next_start_;
   std::vector<Dim> batch_dims_;

@@ -19,6 +19,7 @@ LayoutRequest attention_layouts(const Node& node);
 struct AttentionSite {
   const Node& node;
   bool rounds_to_tf32;  // f32 operands, to 11 significant bits
+  bool keys_are_old;    // keys and values of cached_attention, which no step before writes
   std::string_view architecture;
   const SymbolTable& symbols;
 };

@@ -162,7 +162,15 @@ LoweredStep lower_contraction(const Members& members, const Node& contraction, c
 
 LoweredStep lower_attention(const Members& members, const Node& attention, const SymbolTable& symbols,
                             const Target& target) {
-  const AttentionSite site{attention, rounds_to_tf32(target), target.device, symbols};
+  const auto is_state = [&](size_t operand) {
+    const Node* producer = members.outer.at(attention.operands[operand])->producer;
+    return producer != nullptr && producer->op == &ops::state;
+  };
+  const AttentionSite site{.node = attention,
+                           .rounds_to_tf32 = rounds_to_tf32(target),
+                           .keys_are_old = is_state(1) && is_state(2),
+                           .architecture = target.device,
+                           .symbols = symbols};
   const auto lower = [&](const AttentionTactic& tactic) {
     return kernel_of_template(write_attention(site, tactic), attention, target);
   };

@@ -114,6 +114,7 @@ DEVICE void store_rows(Rows& rows, Element* gathered, Element* result, idx batch
 
 // Groups that had other keys of the same queries hand their registers to the first, one after another in order.
 DEVICE void merge_groups(Rows& rows, f32* shares) {
+  static_assert(kKeyGroups == 1 || kGroups == 1);  // results take the place of queries, where other groups' shares may lie
   constexpr int kPlaces = kGroups * 128, kNumbers = kValueWidth / 8 * 4 + 4;  // [kKeyGroups - 1][kNumbers][kPlaces]
   const int place = threadIdx.x % kPlaces;
   __syncthreads();  // all have read the keys and values, in whose place the shares lie

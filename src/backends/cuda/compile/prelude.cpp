@@ -14,8 +14,8 @@ typedef float f32; typedef double f64;
 #define DEVICE static __device__ __forceinline__
 
 // ---- Overlap with the kernels before and after (programmatic dependent launch) ----
-// Before wait_for_previous a kernel may touch nothing but weights: the kernel before may still be writing what
-// this one reads, and reading what it writes. Every kernel calls it, so that all earlier ones are done too.
+// Before wait_for_previous a kernel may read nothing but weights, and states that no earlier kernel of the program
+// writes: the kernel before may still be writing what this one reads, and reading what it writes. Every kernel calls it, so that all earlier ones are done too.
 DEVICE void wait_for_previous() {
 #if __CUDA_ARCH__ >= 900
   asm volatile("griddepcontrol.wait;" ::: "memory");

@@ -13,7 +13,8 @@ namespace {
 int64_t groups_a_block(const Launch& launch) { return launch.constants[kBlock] / launch.constants[kGroup]; }
 
 [[noreturn]] void throw_not_captured() {
-  throw DeviceError("INGOT-D404", "the engine cannot be captured: some of its steps run on the host",
+  throw DeviceError("INGOT-D404",
+                    "the engine cannot be captured: some of its steps run on the host, or follow a condition",
                     "leave these parts to torch, or run without capture");
 }
 
@@ -107,9 +108,11 @@ bool CudaQueue::is_capturing(Handle stream) const {
   return capturing != 0;
 }
 
-void CudaQueue::require_live(void* stream) const {
+void CudaQueue::follow_live(void* stream) {
   device_.enter();
-  if (stream != nullptr && is_capturing(stream)) throw_not_captured();
+  if (stream == nullptr) return;
+  if (is_capturing(stream)) throw_not_captured();
+  follow(stream);
 }
 
 // Work that was enqueued on another stream runs first.

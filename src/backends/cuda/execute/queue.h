@@ -19,7 +19,7 @@ class CudaQueue final : public Queue {
 
   std::optional<CallFailure> run(const CallSpan& span) override;
   std::optional<CallFailure> wait() override;
-  void require_live(void* stream) const override;
+  void follow_live(void* stream) override;
   bool time(const CallSpan& span, std::span<int64_t> nanoseconds) override;
   size_t scratch_bytes() const override { return scratch_.bytes(); }
   uint64_t recorded() const override { return recorded_; }

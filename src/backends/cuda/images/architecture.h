@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What code for GPUs is built for: "sm_80" runs on 8.0 and, as PTX, on all later ones; "sm_90a" on 9.0 alone;
-// "compute_90", which is PTX alone, on 9.0 and all later ones.
+// What code for GPUs is built for: "sm_80" runs on 8.0 and, as PTX, on all later ones with as much shared
+// memory per block; "sm_90a" on 9.0 alone; "compute_90", which is PTX alone, on 9.0 and all later ones.
 #pragma once
 
 #include <algorithm>
