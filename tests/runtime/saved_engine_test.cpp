@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <chrono>
 #include <cstdlib>
 #include <fstream>
 #include <random>
@@ -117,15 +118,24 @@ class SavedEngine : public ::testing::Test {
     }
   }
 
-  // Kills processes that save in turn; returns how often the file was neither the one nor the other.
+  // How long one refit and save takes here.
+  std::chrono::microseconds time_of(SaveFile save) {
+    const auto begin = std::chrono::steady_clock::now();
+    refit_and_save(0, [&](const auto& fill) { save(path_, fill); });
+    return std::chrono::duration_cast<std::chrono::microseconds>(std::chrono::steady_clock::now() - begin);
+  }
+
+  // Kills processes that save in turn, within their first two saves; returns how often the file was neither
+  // the one nor the other.
   int torn_after_kills(int kills, SaveFile save) {
     std::mt19937 random(1);
+    const auto most = static_cast<uint32_t>(2 * time_of(save).count() + 1);
     int torn = 0;
     for (int i = 0; i < kills; ++i) {
       if (!is_whole(content_of(path_))) std::ofstream(path_, std::ios::binary) << files_[0];
       const pid_t child = ::fork();
       if (child == 0) save_until_killed(static_cast<size_t>(i), save);
-      std::this_thread::sleep_for(std::chrono::microseconds(random() % 25'000));
+      std::this_thread::sleep_for(std::chrono::microseconds(random() % most));
       ::kill(child, SIGKILL);
       int status = 0;
       ::waitpid(child, &status, 0);
