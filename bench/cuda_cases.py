@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import argparse
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -46,3 +47,17 @@ def build(name: str) -> Case:
     case = CASES[name]()
     case.model.eval().requires_grad_(False)
     return case
+
+
+def in_dtype(case: Case, dtype: torch.dtype) -> tuple[torch.nn.Module, tuple[torch.Tensor, ...]]:
+    """The case's model and arguments on the host, with all floating-point numbers of that dtype."""
+    args = tuple(value.to(dtype) if value.is_floating_point() else value for value in case.args)
+    return case.model.eval().to(dtype).cpu(), args
+
+
+def parser(description: str) -> argparse.ArgumentParser:
+    """Of a bench of some cases in one dtype."""
+    arguments = argparse.ArgumentParser(description=description)
+    arguments.add_argument("models", nargs="+")
+    arguments.add_argument("--dtype", default="float16", choices=["float16", "bfloat16", "float32"])
+    return arguments

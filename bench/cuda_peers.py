@@ -8,7 +8,6 @@ has one. Errors are the largest difference to fp32 in eager over its largest val
 
 from __future__ import annotations
 
-import argparse
 import json
 import statistics
 from collections.abc import Callable
@@ -60,8 +59,7 @@ def measure(name: str, dtype: torch.dtype) -> dict:
     case = cuda_cases.build(name)
     model = case.model.eval()
     exact = first(model.cuda()(*[value.cuda() for value in case.args])).float()
-    model = model.to(dtype).cpu()
-    args = tuple(value.to(dtype) if value.is_floating_point() else value for value in case.args)
+    model, args = cuda_cases.in_dtype(case, dtype)
     device = f"cuda:{architecture()}"
     program = torch.export.export(model, args)
     engine = ingot.build(program, device=device)
@@ -95,9 +93,7 @@ def measure(name: str, dtype: torch.dtype) -> dict:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("models", nargs="+")
-    parser.add_argument("--dtype", default="float16", choices=["float16", "bfloat16", "float32"])
+    parser = cuda_cases.parser(__doc__)
     parser.add_argument("--output", type=Path, help="JSON")
     given = parser.parse_args()
     rows = []

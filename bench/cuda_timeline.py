@@ -7,7 +7,6 @@ Times are medians over runs, from torch's profiler (CUPTI), which adds some; the
 
 from __future__ import annotations
 
-import argparse
 import itertools
 import json
 import statistics
@@ -53,32 +52,29 @@ def added_us(runs: list[list[dict]]) -> list[float]:
 
 
 def measure(name: str, dtype: torch.dtype, level: int, top: int) -> None:
-    case = cuda_cases.build(name)
-    model = case.model.eval().to(dtype)
-    args = tuple(value.to(dtype) if value.is_floating_point() else value for value in case.args)
-    program = torch.export.export(model, args)
-    engine = ingot.build(program, device=f"cuda:{architecture()}", optimization_level=level)
+    model, args = cuda_cases.in_dtype(cuda_cases.build(name), dtype)
+    engine = ingot.build(
+        torch.export.export(model, args), device=f"cuda:{architecture()}", optimization_level=level
+    )
     inputs = tuple(value.cuda() for value in args)
     whole = statistics.median(call_us(lambda _: engine(*inputs)))
     runs = kernels_of(engine, inputs)
     added = added_us(runs)
-    steps = [step for step in engine.inspect()["main"]["steps"] if step["kind"] == "kernel"]
-    print(f"{name}: {whole:.1f} us a run, {sum(added):.1f} us in {len(added)} kernels, {len(steps)} steps")
-    rows: dict[tuple, list[float]] = {}
-    for index, us in enumerate(added):
-        step = steps[index] if len(steps) == len(added) else {"name": "?"}
-        grid = tuple(runs[0][index]["args"]["grid"]), tuple(runs[0][index]["args"]["block"])
-        rows.setdefault((step["name"], step.get("tactic", ""), grid), []).append(us)
-    for (step_name, tactic, grid), times in sorted(rows.items(), key=lambda row: -sum(row[1]))[:top]:
+    names = [step["name"] for step in engine.inspect()["main"]["steps"] if step["kind"] == "kernel"]
+    print(f"{name}: {whole:.1f} us a run, {sum(added):.1f} us in {len(added)} kernels, {len(names)} steps")
+    if len(names) != len(added):  # a step on no elements launches nothing
+        names = ["?"] * len(added)
+    rows: dict[tuple[str, int, int], list[float]] = {}
+    for step, kernel, us in zip(names, runs[0], added, strict=True):
+        rows.setdefault((step, kernel["args"]["grid"][0], kernel["args"]["block"][0]), []).append(us)
+    for (step, blocks, threads), times in sorted(rows.items(), key=lambda row: -sum(row[1]))[:top]:
         print(
-            f"{sum(times):8.1f} us {len(times):3} x {statistics.median(times):6.2f}  {step_name}  [{tactic}] {grid[0][0]} x {grid[1][0]}"
+            f"{sum(times):8.1f} us {len(times):3} x {statistics.median(times):6.2f}  {step}, {blocks} x {threads}"
         )
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("models", nargs="+")
-    parser.add_argument("--dtype", default="float16", choices=["float16", "bfloat16", "float32"])
+    parser = cuda_cases.parser(__doc__)
     parser.add_argument("--level", type=int, default=3, choices=range(6))
     parser.add_argument("--top", type=int, default=30, help="rows")
     given = parser.parse_args()

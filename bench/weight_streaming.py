@@ -7,7 +7,6 @@ Results must equal those of 100 % bit for bit.
 
 from __future__ import annotations
 
-import argparse
 import json
 import statistics
 from pathlib import Path
@@ -23,10 +22,8 @@ SHARES = (100, 75, 50, 25)
 
 
 def measure(name: str, dtype: torch.dtype) -> dict:
-    case = cuda_cases.build(name)
-    args = tuple(value.to(dtype) if value.is_floating_point() else value for value in case.args)
-    program = torch.export.export(case.model.eval().to(dtype), args)
-    engine = ingot.build(program, device=f"cuda:{architecture()}")
+    model, args = cuda_cases.in_dtype(cuda_cases.build(name), dtype)
+    engine = ingot.build(torch.export.export(model, args), device=f"cuda:{architecture()}")
     inputs = [tuple(value.cuda().clone() for value in args) for _ in range(2)]
     expected = first(engine(*inputs[0]))
     rows = []
@@ -46,9 +43,7 @@ def measure(name: str, dtype: torch.dtype) -> dict:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("models", nargs="+")
-    parser.add_argument("--dtype", default="float16", choices=["float16", "bfloat16", "float32"])
+    parser = cuda_cases.parser(__doc__)
     parser.add_argument("--output", type=Path, help="JSON")
     given = parser.parse_args()
     results = []
