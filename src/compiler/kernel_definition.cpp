@@ -19,8 +19,8 @@ constexpr double kNanosecondsPerNode = 20;  // of the interpreter
 // belong together: the kernel reads either, depending on the tile.
 bool is_for_finite(const Node& node) {
   if (node.op == &ops::winograd_convolution) return true;
-  return (node.op == &ops::attention || node.op == &ops::cached_attention) &&
-         (node.attributes<ops::Attention>().causal || node.has_operand(3));
+  return ops::is_attention(*node.op) &&
+         (node.attributes<ops::Attention>().causal || node.has_operand(ops::kMask));
 }
 }  // namespace
 

@@ -15,7 +15,6 @@ constexpr Operand kAttentionOperands[] = {{"query", DTypeSet::kFloating},
                                           {"value", DTypeSet::kFloating},
                                           {.name = "mask", .dtypes = DTypeSet::kAny, .optional = true}};
 
-constexpr size_t kMask = 3, kPositions = 4, kNewKeys = 5, kNewValues = 6;
 constexpr Operand kCachedOperands[] = {
     {"query", DTypeSet::kFloating},     {"key", DTypeSet::kFloating},
     {"value", DTypeSet::kFloating},     {.name = "mask", .dtypes = DTypeSet::kAny, .optional = true},
@@ -89,7 +88,7 @@ Index with(Index place, const Dim& row, const Dim& column) {
 Types infer_cached_attention(const Node& node) {
   require_rank(node, kPositions, 1);
   for (const size_t operand : {kNewKeys, kNewValues}) {
-    const TensorType& cache = node.operand_type(operand - kNewKeys + 1);
+    const TensorType& cache = node.operand_type(operand - kNewKeys + kKey);
     require(node.operand_type(operand).dtype == cache.dtype, node, "new rows have the dtype of the cache");
     Shape rows = cache.shape;
     rows[rows.size() - 2] = node.operand_type(kPositions).shape[0];
@@ -104,7 +103,7 @@ Expr newest(const KernelBuilder& kernel, const Node& node, size_t operand, const
             const Dim& column) {
   Expr element = kernel.load(operand, with(place, row, column));
   if (node.op != &cached_attention) return element;
-  const size_t fresh = operand - 1 + kNewKeys;
+  const size_t fresh = operand - kKey + kNewKeys;
   for (int64_t i = 0; i < *node.operand_type(kPositions).shape[0].constant(); ++i) {
     const Expr position = loops::convert(DType::kI64, kernel.load(kPositions, {Dim(i)}));
     element = loops::select(equal_to(position, loops::index_value(row)),
@@ -128,7 +127,7 @@ loops::Kernel lower_attention(const Node& node) {
 
   const StageLoops scored = kernel.loops({keys}), inner = kernel.loops({query.back()});
   const Expr product = kernel.load(0, with(place(0), step, inner.index[0])) *
-                       newest(kernel, node, 1, place(1), scored.index[0], inner.index[0]);
+                       newest(kernel, node, kKey, place(kKey), scored.index[0], inner.index[0]);
   const int products = kernel.row("products", scored, product, inner, loops::Combine::kAdd);
 
   const StageLoops masked = kernel.loops({keys});
@@ -158,7 +157,7 @@ loops::Kernel lower_attention(const Node& node) {
       "divisor", safe ? loops::select(equal_to(total, number(total, 0)), number(total, 1), total) : total);
 
   const StageLoops out = kernel.loops({result.back()}), summed = kernel.loops({keys});
-  const Expr value = newest(kernel, node, 2, place(2), summed.index[0], out.index[0]);
+  const Expr value = newest(kernel, node, kValue, place(kValue), summed.index[0], out.index[0]);
   const int sums =
       kernel.row("sums", out, kernel.local(powers, summed.index) * value, summed, loops::Combine::kAdd);
   const StageLoops stored = kernel.loops({result.back()});
@@ -208,5 +207,7 @@ constinit const Op cached_attention = {
     .infer = infer_cached_attention,
     .lower = lower_attention,
     .samples = cached_attention_samples};
+
+bool is_attention(const Op& op) { return &op == &attention || &op == &cached_attention; }
 
 }  // namespace ingot::core::ops

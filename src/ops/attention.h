@@ -19,9 +19,14 @@ struct Attention {
   }
 };
 
+// Operands of attention, and behind them those of cached_attention.
+enum AttentionOperand : size_t { kQuery, kKey, kValue, kMask, kPositions, kNewKeys, kNewValues };
+
 // A form for targets: attention after index_copy of new rows into keys and values, which it leaves as they
 // are. Operands: those of attention, then positions [n], new_keys and new_values, with n rows instead of S. n
 // is constant. A position out of range counts for nothing.
 extern const Op cached_attention;
+
+bool is_attention(const Op& op);  // in either form
 
 }  // namespace ingot::core::ops

@@ -8,8 +8,7 @@
 namespace ingot::core {
 namespace {
 
-enum : size_t { kQuery, kKeys, kValues, kMask };  // operands of attention
-enum : size_t { kCache, kPositions, kSource };    // operands of index_copy
+enum : size_t { kCache, kPositions, kSource };  // operands of index_copy
 
 // The node that writes rows of keys or values into a state, for this attention alone.
 Node* cache_write(const Node& attention, size_t operand) {
@@ -25,10 +24,10 @@ Node* cache_write(const Node& attention, size_t operand) {
 void defer(Graph& graph, Node* attention, Node* keys, Node* values) {
   {
     const Graph::InsertBefore scope(graph, attention);
-    Value* mask = attention->has_operand(kMask) ? attention->operands[kMask] : nullptr;
+    Value* mask = attention->has_operand(ops::kMask) ? attention->operands[ops::kMask] : nullptr;
     Value* result =
         graph.call(ops::cached_attention,
-                   {attention->operands[kQuery], keys->operands[kCache], values->operands[kCache], mask,
+                   {attention->operands[ops::kQuery], keys->operands[kCache], values->operands[kCache], mask,
                     keys->operands[kPositions], keys->operands[kSource], values->operands[kSource]},
                    attention->attributes<ops::Attention>());
     replace_all_uses(graph, attention->results[0], result);
@@ -46,7 +45,7 @@ void defer(Graph& graph, Node* attention, Node* keys, Node* values) {
 Graph defer_cache_writes(Graph graph, const AttentionRule& rule, Rewrites& rewrites) {
   for (Node* node : graph.node_list()) {
     if (node->op != &ops::attention) continue;
-    Node *keys = cache_write(*node, kKeys), *values = cache_write(*node, kValues);
+    Node *keys = cache_write(*node, ops::kKey), *values = cache_write(*node, ops::kValue);
     if (keys == nullptr || values == nullptr || keys == values) continue;
     const Value* positions = keys->operands[kPositions];
     if (values->operands[kPositions] != positions || !positions->type.shape[0].is_constant()) continue;

@@ -39,6 +39,7 @@ const Value* viewed(const Value* value) {
 }
 
 void add_accesses(const Node& node, Group& group) {
+  group.values += node.operands.size() + node.results.size();
   std::set<const Value*> targets;
   for (const Value* result : node.results) {
     if (const auto update = in_place_update(*result)) targets.insert(update->operand);
@@ -144,10 +145,7 @@ Graph join_regions(Graph graph, const JoinRule& rule, Rewrites& rewrites) {
     const bool depends = group.feeds(*node), is_free = has_no_step(*node);
     const bool joins = !is_free && !rewrites.is_disabled(*node) && rule(*node);
     if (!is_free && (!joins || depends || disturbs(*node, group) || !group.takes(*node))) close();
-    if (joins) {
-      add_accesses(*node, group);
-      group.values += node->operands.size() + node->results.size();
-    }
+    if (joins) add_accesses(*node, group);
     if (joins || (is_free && depends)) {
       (joins ? group.nodes : group.views).push_back(node);
       group.results.insert(node->results.begin(), node->results.end());

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <set>
 
+#include "ops/attention.h"
 #include "ops/ops.h"
 #include "ops/select.h"
 #include "passes/converted_values.h"
@@ -11,7 +12,7 @@
 namespace ingot::core {
 namespace {
 
-constexpr size_t kWeightOperand = 1, kMaskOfAttention = 3;
+constexpr size_t kWeightOperand = 1;
 
 // Weights may be stored in a narrower dtype beside f32: those contractions stay as they are.
 bool is_wide_contraction(const Node& node) {
@@ -22,7 +23,7 @@ bool is_wide_contraction(const Node& node) {
 
 // Masks are added to scores, and hold the lowest number of their dtype.
 DType dtype_of(const Node& node, const PrecisionChoice& choice, size_t operand) {
-  if (node.op == &ops::attention && operand == kMaskOfAttention) return DType::kF32;
+  if (node.op == &ops::attention && operand == ops::kMask) return DType::kF32;
   return operand == kWeightOperand ? choice.weight : choice.operands;
 }
 

@@ -61,8 +61,8 @@ class AttentionWriter {
     write_place("k_place", "k", 1, keys_);
     write_place("v_place", "v", 2, keys_);
     if (has_new_rows(node_)) {
-      write_place("new_k_place", "new_k", kNewKeys, new_rows());
-      write_place("new_v_place", "new_v", kNewValues, new_rows());
+      write_place("new_k_place", "new_k", ops::kNewKeys, new_rows());
+      write_place("new_v_place", "new_v", ops::kNewValues, new_rows());
     }
     write_result_place();
     write_mask();
@@ -95,14 +95,14 @@ class AttentionWriter {
     return std::string(copies) + (is_half(dtype()) ? "" : float_fragment_functions(rounds_to_tf32_));
   }
 
-  Dim new_rows() const { return has_new_rows(node_) ? node_.operand_type(kPositions).shape[0] : Dim(0); }
+  Dim new_rows() const { return has_new_rows(node_) ? node_.operand_type(ops::kPositions).shape[0] : Dim(0); }
 
   void write_operands() {
     out_.line("struct Operands {{ const Element *q, *k, *v; bool aligned; idx queries, keys{};",
               out_.symbol_fields());
     if (has_new_rows(node_))
       out_.line(" const {}* positions; const Element *new_k, *new_v;",
-                storage_name(node_.operand_type(kPositions).dtype));
+                storage_name(node_.operand_type(ops::kPositions).dtype));
     out_.line(" }};\n");
   }
 
@@ -249,7 +249,7 @@ class AttentionWriter {
     if (node_.has_operand(3)) out_.line("const Mask* mask, ");
     if (has_new_rows(node_))
       out_.line("const {}* positions, const Element* new_k, const Element* new_v, ",
-                storage_name(node_.operand_type(kPositions).dtype));
+                storage_name(node_.operand_type(ops::kPositions).dtype));
     out_.line("Element* result, ");
     for (size_t i = 0; i < out_.symbols.size(); ++i) out_.line("i64 a{}, ", i);
     out_.line("char* scratch, i32* status");

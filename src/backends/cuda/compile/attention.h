@@ -8,8 +8,6 @@
 
 namespace ingot::core::cuda {
 
-bool is_attention(const Node& node);  // also with new rows of a cache
-
 // Whether the template computes `node` with the layouts that it has.
 bool is_tensor_core_attention(const Node& node);
 

@@ -111,12 +111,8 @@ class TacticRanking {
 
 }  // namespace
 
-bool is_attention(const Node& node) {
-  return node.op == &ops::attention || node.op == &ops::cached_attention;
-}
-
 bool is_tensor_core_attention(const Node& node) {
-  if (!is_attention(node)) return false;
+  if (!ops::is_attention(*node.op)) return false;
   for (size_t i = 0; i < node.operands.size(); ++i) {
     if (!holds_rows(i)) continue;
     const TensorType& type = node.operand_type(i);

@@ -199,6 +199,12 @@ DEVICE void keep_rows(f32* sums, const Rows& rows) {
 }
 )cuda";
 
+constexpr std::string_view kNoCluster = R"cuda(
+struct Cluster {
+  __device__ __forceinline__ void begin(char*) {}
+};
+)cuda";
+
 constexpr std::string_view kMergeInBlock = R"cuda(
 struct Cluster {
   __device__ __forceinline__ void begin(char*) {}
@@ -369,8 +375,8 @@ std::string attention_body(const WarpAttention& form) {
 }
 
 std::string group_attention_body() {
-  return fmt::format("{}{}{}{}struct Cluster {{\n__device__ __forceinline__ void begin(char*) {{}}\n}};\n{}",
-                     kTilesOfGroups, kTilePanels, kBulkArrivals, kRowFunctions, group_attention());
+  return fmt::format("{}{}{}{}{}{}", kTilesOfGroups, kTilePanels, kBulkArrivals, kRowFunctions, kNoCluster,
+                     group_attention());
 }
 
 }  // namespace ingot::core::cuda

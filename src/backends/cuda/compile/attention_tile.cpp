@@ -2,7 +2,6 @@
 #include "backends/cuda/compile/attention_tile.h"
 
 #include "backends/cuda/compile/template_text.h"
-#include "ops/attention.h"
 
 namespace ingot::core::cuda {
 namespace {

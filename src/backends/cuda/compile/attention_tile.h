@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "ir/graph.h"
+#include "ops/attention.h"
 
 namespace ingot::core::cuda {
 
@@ -15,12 +16,10 @@ constexpr int kAttentionWarps = 4;     // of a block, or of a group
 constexpr int kKeysOfPart = 64;        // at least
 constexpr int64_t kGroupQueries = 64;  // of a group of warps
 
-// Operands of cached_attention, behind those of attention.
-constexpr size_t kPositions = 4, kNewKeys = 5, kNewValues = 6;
 bool has_new_rows(const Node& node);
 // Whether an operand holds rows of queries, keys or values.
 constexpr bool holds_rows(size_t operand) {
-  return operand < 3 || operand == kNewKeys || operand == kNewValues;
+  return operand < ops::kMask || operand == ops::kNewKeys || operand == ops::kNewValues;
 }
 
 bool is_last_innermost(const TensorType& type);  // elements of a row are neighbours

@@ -22,6 +22,7 @@
 #include "backends/steps/fusion_rules.h"
 #include "backends/steps/members.h"
 #include "loops/overwrite.h"
+#include "ops/attention.h"
 #include "ops/ops.h"
 #include "support/error.h"
 
@@ -168,7 +169,7 @@ LoweredStep lower_attention(const Members& members, const Node& attention, const
   };
   const AttentionSite site{.node = attention,
                            .rounds_to_tf32 = rounds_to_tf32(target),
-                           .keys_are_old = is_state(1) && is_state(2),
+                           .keys_are_old = is_state(ops::kKey) && is_state(ops::kValue),
                            .architecture = target.device,
                            .symbols = symbols};
   const auto lower = [&](const AttentionTactic& tactic) {
@@ -189,7 +190,7 @@ LoweredStep lower_as_routine(const Node& node, const SymbolTable& symbols, const
 }
 
 // Attention by itself: nothing can be fused into it.
-bool takes_neighbours(const Node& root) { return !is_attention(root); }
+bool takes_neighbours(const Node& root) { return !ops::is_attention(*root.op); }
 constexpr FusionAnswer kTakesNothing{false, "the kernel template of attention takes nothing in"};
 
 class CudaBackend final : public Backend {
@@ -225,7 +226,7 @@ class CudaBackend final : public Backend {
   }
 
   LayoutRequest layouts(const Node& node, const Target&) const override {
-    return is_attention(node) ? attention_layouts(node) : contraction_layouts(node);
+    return ops::is_attention(*node.op) ? attention_layouts(node) : contraction_layouts(node);
   }
 
   FusionAnswer may_fuse_consumer(const Node& root, const Node& consumer, const Target&) const override {
