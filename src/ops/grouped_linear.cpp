@@ -2,6 +2,7 @@
 // The products of a mixture of experts: rows that are sorted by expert, each with the weight of its own.
 #include "ops/infer.h"
 #include "ops/lowering.h"
+#include "ops/narrow_weight.h"
 #include "ops/ops.h"
 #include "ops/samples.h"
 
@@ -15,10 +16,9 @@ Types infer_grouped_linear(const Node& node) {
   const TensorType &x = node.operand_type(0), &weights = node.operand_type(1);
   require_rank(node, 0, 2);
   require_rank(node, 1, 3);
-  const bool narrow_weights =
-      x.dtype == DType::kF32 && (is_half(weights.dtype) || weights.dtype == DType::kI8);
+  const bool narrow_weights = x.dtype == DType::kF32 && is_narrow_weight(weights.dtype);
   require(weights.dtype == x.dtype || narrow_weights, node,
-          "the weights must have the dtype of x, or beside f32 be bf16, f16 or i8");
+          "the weights must have the dtype of x, or beside f32 be bf16, f16, i8, e4m3 or e5m2");
   if (x.shape[1] != weights.shape[2])
     fail(node, "inner sizes of " + to_string(x.shape) + " and " + to_string(weights.shape) + " differ");
   require_shape(node, 2, {weights.shape[0]});

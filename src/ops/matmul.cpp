@@ -4,6 +4,7 @@
 
 #include "ops/infer.h"
 #include "ops/lowering.h"
+#include "ops/narrow_weight.h"
 #include "ops/ops.h"
 #include "ops/samples.h"
 
@@ -70,9 +71,9 @@ Types infer_linear_shape(const Node& node) {
 }
 Types infer_linear(const Node& node) {
   const TensorType &x = node.operand_type(0), &weight = node.operand_type(1);
-  const bool narrow_weight = x.dtype == DType::kF32 && (is_half(weight.dtype) || weight.dtype == DType::kI8);
+  const bool narrow_weight = x.dtype == DType::kF32 && is_narrow_weight(weight.dtype);
   require(weight.dtype == x.dtype || narrow_weight, node,
-          "the weight must have the dtype of x, or beside f32 be bf16, f16 or i8");
+          "the weight must have the dtype of x, or beside f32 be bf16, f16, i8, e4m3 or e5m2");
   require(!node.has_operand(2) || node.operand_type(2).dtype == x.dtype, node,
           "the bias must have the dtype of x");
   Types types = infer_linear_shape(node);
@@ -127,7 +128,9 @@ Samples linear_samples() {
   return {sample({f32({batch(), length(), 6}), f32({4, 6}), f32({4})}), sample({f32({3, 5}), f32({7, 5})}),
           sample({f32({5}), f32({2, 5}), f32({2})}),
           sample({f32({3, 6}), tensor(DType::kI8, {4, 6}), f32({4})}),
-          sample({f32({3, 6}), tensor(DType::kBF16, {4, 6})})};
+          sample({f32({3, 6}), tensor(DType::kBF16, {4, 6})}),
+          sample({f32({3, 6}), tensor(DType::kE4M3, {4, 6})}),
+          sample({f32({3, 6}), tensor(DType::kE5M2, {4, 6})})};
 }
 
 }  // namespace

@@ -64,6 +64,18 @@ Graph widen_contractions(Graph graph, const ComputeDTypeRule& rule, Rewrites& re
 using NarrowWeightRule = std::function<bool(const Node& linear, DType stored)>;
 Graph keep_narrow_weights(Graph graph, const NarrowWeightRule& rule, Rewrites& rewrites);
 
+// Products by constant weights that the graph dequantizes multiply the stored numbers, where the rule says so:
+// by linear layers whose results are scaled, or by scaled_linear. Changes rounding: neither the dequantized
+// weight nor a conversion of it is rounded.
+struct StoredWeightForm {
+  DType numbers = DType::kI8;
+  bool is_packed = false;  // elements of four bits
+  bool has_zero_points = false;
+  int64_t block = 0;  // elements of the depth per scale; 0: one scale per column, and no zero points
+};
+using StoredWeightRule = std::function<bool(const Node& product, const StoredWeightForm& form)>;
+Graph keep_quantized_weights(Graph graph, const StoredWeightRule& rule, Rewrites& rewrites);
+
 // Integer linear layers and convolutions of i8 become ones of u8 where the rule says so: processors multiply
 // unsigned by signed bytes. Exact.
 using IntegerRule = std::function<bool(const Node& contraction)>;

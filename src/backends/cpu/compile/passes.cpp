@@ -2,8 +2,10 @@
 #include "backends/cpu/compile/passes.h"
 
 #include "backends/cpu/compile/templates/kernel_template.h"
+#include "backends/cpu/compile/templates/scaled_linear.h"
 #include "backends/cpu/compile/templates/target.h"
 #include "backends/cpu/compile/templates/winograd.h"
+#include "ops/narrow_weight.h"
 #include "passes/target_passes.h"
 
 namespace ingot::core::cpu {
@@ -20,7 +22,15 @@ ComputeDType fastest_dtype(const Node& contraction, const Target& target) {
 }
 
 bool converts_weight(const Node& linear, DType stored) {
-  return linear.operand_type(0).dtype == DType::kF32 && (is_half(stored) || stored == DType::kI8);
+  return linear.operand_type(0).dtype == DType::kF32 && ops::is_narrow_weight(stored);
+}
+
+// Elements without a scale of their own are converted like other narrow weights.
+bool reads_stored_weight(const StoredWeightForm& form, CpuFeatures features) {
+  if (form.block == 0) return ops::is_narrow_weight(form.numbers);
+  const bool is_byte = bit_width(form.numbers) == 8;
+  return (form.is_packed || is_byte || is_half(form.numbers)) &&
+         has_scaled_tiles(form.numbers, form.block, features);
 }
 
 bool is_f32(const Node& node) { return node.results[0]->type.dtype == DType::kF32; }
@@ -35,7 +45,19 @@ std::vector<Pass> own_passes(const Target& target) {
   const auto winograd = [features = features_of(target)](const Node& convolution) {
     return is_faster_by_winograd(convolution, features);
   };
+  const auto reads_stored = [features = features_of(target)](const Node&, const StoredWeightForm& form) {
+    return reads_stored_weight(form, features);
+  };
   return {
+      {.name = "keep_quantized_weights",
+       .stage = Stage::kAdapt,
+       .run =
+           [=](Graph graph, Rewrites& rewrites) {
+             return keep_quantized_weights(std::move(graph), reads_stored, rewrites);
+           },
+       .minimum_level = 3,
+       .changes_rounding = true,
+       .why = "before widen_contractions: products of halves by such weights are computed in f32"},
       {.name = "widen_contractions",
        .stage = Stage::kAdapt,
        .run = [=](Graph graph,

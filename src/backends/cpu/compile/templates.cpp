@@ -8,6 +8,7 @@
 #include "backends/cpu/compile/templates/kernel_template.h"
 #include "backends/cpu/compile/templates/linear.h"
 #include "backends/cpu/compile/templates/matmul.h"
+#include "backends/cpu/compile/templates/scaled_linear.h"
 #include "backends/cpu/compile/templates/target.h"
 #include "backends/cpu/compile/templates/winograd.h"
 #include "ops/attention.h"
@@ -91,6 +92,20 @@ const KernelTemplate kTemplates[] = {
      },
      [](const Node& node, const loops::Kernel& epilogue, const SymbolTable& symbols, const Target& target,
         const PanelTactic&) { return plan_grouped_linear(operand_types(node), epilogue, symbols, target); }},
+    {&ops::scaled_linear,
+     [](const Node& node, const Target& target) {
+       return supports_scaled_linear(operand_types(node), node.attributes<ops::ScaledLinear>(),
+                                     features_of(target));
+     },
+     [](const Node& node, const Target& target) {
+       return scaled_linear_layouts(operand_types(node), node.attributes<ops::ScaledLinear>(),
+                                    features_of(target));
+     },
+     [](const Node& node, const loops::Kernel& epilogue, const SymbolTable& symbols, const Target& target,
+        const PanelTactic&) {
+       return plan_scaled_linear(operand_types(node), node.attributes<ops::ScaledLinear>(), epilogue, symbols,
+                                 target);
+     }},
     {&ops::matmul,
      [](const Node& node, const Target& target) {
        return supports_matmul(operand_types(node), features_of(target));

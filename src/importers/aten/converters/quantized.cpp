@@ -4,6 +4,7 @@
 #include "importers/aten/converters/converters.h"
 #include "importers/aten/converters/promotion.h"
 #include "ops/quantize.h"
+#include "ops/select.h"
 
 namespace ingot::core::aten {
 namespace {
@@ -49,6 +50,23 @@ Parameters of_channels(Call& call, const core::Value* x) {
   return of_tensors(call, x, "scales", "zero_points", call.axis("axis", x->type.rank()));
 }
 
+core::Value* as_float(Call& call, core::Value* value) { return converted(call.graph(), value, DType::kF32); }
+
+// As torch does for fp8 too: rounded to whole numbers, and converted.
+core::Value* quantized_float(Call& call, core::Value* x, const Parameters& parameters, DType dtype) {
+  core::Value* scaled = emit(call, ops::round, {emit(call, ops::multiply, {x, parameters.inverse_scale})});
+  if (parameters.zero_point != nullptr)
+    scaled = emit(call, ops::add, {scaled, as_float(call, parameters.zero_point)});
+  const ops::Clamp limits{call.number("quant_min"), call.number("quant_max")};
+  return converted(call.graph(), emit(call, ops::clamp, {scaled}, limits), dtype);
+}
+core::Value* dequantized_float(Call& call, core::Value* x, const Parameters& parameters) {
+  core::Value* centered = as_float(call, x);
+  if (parameters.zero_point != nullptr)
+    centered = emit(call, ops::subtract, {centered, as_float(call, parameters.zero_point)});
+  return emit(call, ops::multiply, {centered, parameters.scale});
+}
+
 using ParameterReader = Parameters (*)(Call& call, const core::Value* x);
 
 template <ParameterReader kParameters>
@@ -56,6 +74,7 @@ void quantize(Call& call) {
   core::Value* x = converted(call.graph(), call.tensor("input"), DType::kF32);
   const Parameters parameters = kParameters(call, x);
   const DType dtype = call.dtype("dtype").value_or(DType::kU8);
+  if (is_floating(dtype)) return call.give(quantized_float(call, x, parameters, dtype));
   if (bit_width(dtype) > 16) call.refuse("it quantizes to more than 16 bits");
   call.give(emit(call, ops::quantize, {x, parameters.inverse_scale, parameters.zero_point},
                  ops::Quantize{dtype, call.integer("quant_min"), call.integer("quant_max")}));
@@ -65,7 +84,9 @@ template <ParameterReader kParameters>
 void dequantize(Call& call) {
   core::Value* x = call.tensor("input");
   const Parameters parameters = kParameters(call, x);
-  core::Value* result = emit(call, ops::dequantize, {x, parameters.scale, parameters.zero_point});
+  core::Value* result = is_floating(x->type.dtype)
+                            ? dequantized_float(call, x, parameters)
+                            : emit(call, ops::dequantize, {x, parameters.scale, parameters.zero_point});
   const DType dtype = call.has("out_dtype") ? *call.dtype("out_dtype") : DType::kF32;
   call.give(converted(call.graph(), result, dtype));
 }

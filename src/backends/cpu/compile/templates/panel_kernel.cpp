@@ -35,11 +35,15 @@ int64_t table_bytes(const PanelProblem& problem) {
 
 bool whole_columns(const PanelProblem& problem) { return problem.columns % problem.tile.columns() == 0; }
 
+size_t operands_without_bias(const PanelProblem& problem) {
+  return problem.scales ? problem.operands.size() : 2;
+}
+
 EpilogueShape epilogue_shape(const PanelProblem& problem) {
   EpilogueShape shape{problem.column_dim,     {},
                       problem.tile.rows,      problem.tile.columns(),
                       whole_columns(problem), problem.tile.sum()};
-  if (problem.operands.size() > 2) shape.bias = problem.operands[2];
+  if (problem.operands.size() > operands_without_bias(problem)) shape.bias = problem.operands[2];
   return shape;
 }
 
@@ -56,11 +60,15 @@ class PanelKernel {
       return TileFunctions(scaffold_.code, tile, TileOperand::kRows, bounds, /*prefetch=*/true);
     };
     if (may_convert_panels(problem)) of_converted_.emplace(make(converted_tile(problem.tile)));
-    if (!of_converted_ || may_convert_loads(problem)) of_stored_.emplace(make(problem.tile));
+    if (of_converted_ && !may_convert_loads(problem)) return;
+    if (problem.scales)
+      of_scaled_.emplace(scaffold_.code, problem.tile, *problem.scales, problem.count, bounds.rows);
+    else
+      of_stored_.emplace(make(problem.tile));
   }
 
   Image emit(const std::vector<std::string>& symbols) {
-    epilogue_.load_arguments(scaffold_, problem_.operands.size(), symbols);
+    epilogue_.load_arguments(scaffold_, problem_.operands.size(), symbols, operands_without_bias(problem_));
     if (problem_.begin) problem_.begin(request(nullptr, nullptr, nullptr));
     llvm::Value* rows = scaffold_.dims.emit(problem_.rows);
     llvm::Value* tiles = scaffold_.ceil_divide(rows, problem_.tile.rows);
@@ -125,12 +133,27 @@ class PanelKernel {
     return stored_panel(builder_.CreateSelect(is_last, number(0), next));
   }
 
+  ScaledPanel scaled_panel(llvm::Value* panel) {
+    const auto parameters = [&](size_t operand) {
+      const int64_t blocks = problem_.count / problem_.scales->block;
+      const int64_t bytes = blocks * row_bytes(problem_.operands[operand].dtype, problem_.tile.columns());
+      return scaffold_.byte_at(scaffold_.buffers[operand], scaffold_.times(panel, bytes));
+    };
+    constexpr size_t kScales = 2, kZeroPoints = 3;
+    llvm::Value* scales = parameters(kScales);
+    return {stored_panel(panel), scales, problem_.scales->zero_point ? parameters(kZeroPoints) : scales};
+  }
+
   // Unless the last item had the same one.
   void convert(llvm::Value* panel, llvm::Value* from) {
     llvm::Value* last = builder_.CreateLoad(builder_.getInt64Ty(), converted_panel_);
     emit_if(builder_, builder_.CreateICmpNE(panel, last), [&] {
       builder_.CreateStore(panel, converted_panel_);
-      convert_panel(scaffold_, problem_.tile, steps_of(problem_), from, converted());
+      if (problem_.scales)
+        dequantize_panel(scaffold_, problem_.tile, *problem_.scales, problem_.count, scaled_panel(panel),
+                         converted());
+      else
+        convert_panel(scaffold_, problem_.tile, steps_of(problem_), from, converted());
     });
   }
 
@@ -148,10 +171,14 @@ class PanelKernel {
       convert(place.panel, stored);
       call(*of_converted_, converted());
     };
-    if (!of_converted_) return call(*of_stored_, stored);
-    if (!of_stored_) return with_converted();
+    auto with_stored = [&] {
+      if (of_stored_) return call(*of_stored_, stored);
+      of_scaled_->call(builder_, a.rows, a.table, scaled_panel(place.panel), scaffold_.scratch(0));
+    };
+    if (!of_converted_) return with_stored();
+    if (!of_stored_ && !of_scaled_) return with_converted();
     emit_if(builder_, builder_.CreateICmpSGT(all_rows, number(problem_.tile.rows)), with_converted,
-            [&] { call(*of_stored_, stored); });
+            with_stored);
   }
 
   void emit_item(const Place& place, llvm::Value* all_rows) {
@@ -174,6 +201,7 @@ class PanelKernel {
   Scaffold scaffold_;
   Builder& builder_;
   std::optional<TileFunctions> of_stored_, of_converted_;  // by the panels that they read
+  std::optional<ScaledTileFunctions> of_scaled_;           // in place of of_stored_
   EpilogueFunction epilogue_;
   llvm::Value* converted_panel_ = nullptr;  // on the stack: which one is in scratch; -1: none
 };

@@ -19,6 +19,7 @@
 #include "backends/cpu/compile/templates/kernel_template.h"
 #include "backends/cpu/compile/templates/panel.h"
 #include "backends/cpu/compile/templates/panel_tactic.h"
+#include "backends/cpu/compile/templates/scaled_tile.h"
 #include "backends/cpu/compile/templates/tile.h"
 
 namespace ingot::core::cpu {
@@ -46,6 +47,8 @@ struct PanelProblem {
   int64_t groups = 1;
   int64_t segments = 1, count = 0;  // count: elements of a segment, a multiple of tile.group()
   TileShape tile;                   // with the rows of the tactic
+  // Of the panels' elements: operand 2 then has the scales and 3 the zero points, and there is no bias.
+  std::optional<BlockScales> scales = std::nullopt;
   PanelTactic tactic;
   loops::Kernel epilogue;
   size_t column_dim = 0;  // of the result

@@ -7,6 +7,7 @@
 #include <llvm/IR/IntrinsicsX86.h>
 
 #include "backends/cpu/compile/llvm/elements.h"
+#include "ops/narrow_weight.h"
 
 namespace ingot::core::cpu {
 
@@ -231,7 +232,7 @@ bool multiplies_bf16(CpuFeatures features) {
 bool has_tiles(DType a, DType b, CpuFeatures features) {
   if (a == DType::kBF16) return b == a && multiplies_bf16(features);
   if (a == DType::kU8) return b == DType::kI8;
-  return a == DType::kF32 && (b == a || is_half(b) || b == DType::kI8);
+  return a == DType::kF32 && (b == a || ops::is_narrow_weight(b));
 }
 
 TileShape choose_tile(int64_t columns, CpuFeatures features, DType a, DType b) {

@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: Apache-2.0
+// The microkernel for weights with a scale, and maybe a zero point, per block of the depth:
+//
+//   for each block of the depth
+//     for each element k of the block                       (packed: two k per byte)
+//       load the NR numbers of row k of the panel, convert
+//       for each of MR rows: multiply-add with A[row][k] into accumulators of the block
+//     total += (accumulators - zero point * sum of A[row] in the block) * scale
+//
+// Few rows are bound by reading the panel; one row alone has several accumulators per column, so that
+// additions do not wait for each other. For more rows than a tile, the panel is dequantized once.
+#pragma once
+
+#include <optional>
+
+#include "backends/cpu/compile/templates/scaffold.h"
+#include "backends/cpu/compile/templates/tile.h"
+
+namespace ingot::core::cpu {
+
+// How a panel is stored: [depth][NR] numbers (u4: [depth / 2][NR] bytes), and for each of its scales and zero
+// points [depth / block][NR].
+struct BlockScales {
+  int64_t block = 0;
+  DType scale = DType::kF32;
+  std::optional<DType> zero_point;
+  int64_t offset = 0;  // of all zero points
+
+  bool centers() const { return zero_point || offset != 0; }
+};
+
+// A panel's numbers, scales and zero points.
+struct ScaledPanel {
+  llvm::Value *numbers, *scales, *zero_points;
+};
+
+// Scales are loaded by whole vectors of them.
+bool has_scaled_tiles(const TileShape& tile, const BlockScales& scales);
+
+class ScaledTileFunctions {
+ public:
+  // `tile`: b is the dtype of the numbers.
+  ScaledTileFunctions(Code& code, const TileShape& tile, const BlockScales& scales, int64_t depth,
+                      std::optional<int64_t> rows);
+
+  // Computes sums [rows][NR] for `rows` rows; `table` holds a pointer to each row of A.
+  void call(Builder& builder, llvm::Value* rows, llvm::Value* table, const ScaledPanel& panel,
+            llvm::Value* sums) const;
+
+ private:
+  std::vector<int> row_counts_;  // in decreasing order
+  std::vector<llvm::Function*> functions_;
+};
+
+// Writes the panel as f32 [depth][NR].
+void dequantize_panel(Scaffold& scaffold, const TileShape& tile, const BlockScales& scales, int64_t depth,
+                      const ScaledPanel& from, llvm::Value* to);
+
+}  // namespace ingot::core::cpu
