@@ -7,6 +7,7 @@
 #include "ops/attention.h"
 #include "ops/ops.h"
 #include "ops/region.h"
+#include "ops/scaled_linear.h"
 
 namespace ingot::core {
 
@@ -16,9 +17,10 @@ namespace {
 constexpr double kNanosecondsPerNode = 20;  // of the interpreter
 
 // Infinite values that a mask hides may or may not spread, in torch too. An image and its Winograd transform
-// belong together: the kernel reads either, depending on the tile.
+// belong together: the kernel reads either, depending on the tile. Infinite scales multiply sums of a block, or
+// their terms.
 bool is_for_finite(const Node& node) {
-  if (node.op == &ops::winograd_convolution) return true;
+  if (node.op == &ops::winograd_convolution || node.op == &ops::scaled_linear) return true;
   return ops::is_attention(*node.op) &&
          (node.attributes<ops::Attention>().causal || node.has_operand(ops::kMask));
 }

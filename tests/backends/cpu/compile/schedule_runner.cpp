@@ -13,7 +13,7 @@
 namespace ingot::core::cpu {
 
 namespace {
-constexpr float kGuard = 123.0F;
+constexpr float kGuard = 112.0F;  // a value of every dtype
 constexpr int64_t kGuardCount = 64;
 }  // namespace
 

@@ -104,17 +104,16 @@ llvm::Value* float_to_bfloat16(Builder& builder, llvm::Value* value) {
       builder.CreateSelect(is_nan, bits.constant(0x7fc0), bits.rounded_shift(bits.of(value), 16)), 16);
 }
 
+// By way of f16, whose exponent is larger by 8: also for subnormal values. The sign stays at the top of the 16 bits.
 llvm::Value* e4m3_to_float(Builder& builder, llvm::Value* stored) {
-  const Bits bits(builder, stored->getType());
-  llvm::Value* wide = builder.CreateZExt(stored, bits.i32);
-  llvm::Value* magnitude = builder.CreateAnd(wide, bits.constant(0x7f));
-  // The product adjusts the exponent's bias and normalizes subnormal values.
-  llvm::Value* scaled =
-      builder.CreateFMul(bits.as_float(builder.CreateShl(magnitude, 20)), bits.number(std::ldexp(1.0, 120)));
-  llvm::Value* is_nan = builder.CreateICmpEQ(magnitude, bits.constant(0x7f));
-  llvm::Value* result = builder.CreateSelect(is_nan, bits.constant(0x7fc00000), bits.of(scaled));
-  llvm::Value* sign = builder.CreateShl(builder.CreateAnd(wide, bits.constant(0x80)), 24);
-  return bits.as_float(builder.CreateOr(result, sign));
+  llvm::Type* word = stored->getType()->getWithNewBitWidth(16);
+  const auto constant = [&](uint64_t value) { return llvm::ConstantInt::get(word, value); };
+  llvm::Value* moved = builder.CreateShl(builder.CreateSExt(stored, word), 7);
+  llvm::Value* is_nan = builder.CreateICmpEQ(builder.CreateAnd(moved, constant(0x3f80)), constant(0x3f80));
+  llvm::Value* nan = builder.CreateAnd(builder.CreateSExt(is_nan, word), constant(0x7e00));
+  llvm::Value* half = builder.CreateOr(builder.CreateAnd(moved, constant(0xbf80)), nan);
+  llvm::Value* value = half_to_float(builder, half);
+  return builder.CreateFMul(value, llvm::ConstantFP::get(value->getType(), 256.0));
 }
 
 llvm::Value* float_to_e4m3(Builder& builder, llvm::Value* value) {

@@ -25,34 +25,58 @@ struct PanelReader {
   }
   llvm::Value* splat(double value) const { return llvm::ConstantFP::get(vector(), value); }
 
-  // The elements of vector `v` for the depths from `k` on that share its bytes.
-  std::vector<llvm::Value*> numbers(llvm::Value* panel, llvm::Value* k, int v) const {
+  // Whether zero points are subtracted as integers, which more units of a core do than subtract floats.
+  bool centers_integers() const {
+    return (is_integer(tile.b) || tile.b == DType::kU4) && (!scales.zero_point || is_integer(*scales.zero_point));
+  }
+  llvm::Type* words() const {
+    return llvm::FixedVectorType::get(builder.getInt32Ty(), static_cast<unsigned>(tile.lanes));
+  }
+  llvm::Value* as_words(DType stored, llvm::Value* place) const {
+    llvm::Value* loaded = load_lanes(builder, stored, place, tile.lanes);
+    return builder.CreateIntCast(loaded, words(), is_signed(stored));
+  }
+  llvm::Value* centered(llvm::Value* numbers, llvm::Value* center) const {
+    if (center != nullptr && centers_integers()) numbers = builder.CreateSub(numbers, center);
+    if (numbers->getType()->isIntOrIntVectorTy()) numbers = builder.CreateSIToFP(numbers, vector());
+    return center == nullptr || centers_integers() ? numbers : builder.CreateFSub(numbers, center);
+  }
+
+  // The elements of vector `v`, without their zero point, for the depths from `k` on that share its bytes.
+  std::vector<llvm::Value*> numbers(llvm::Value* panel, llvm::Value* k, int v, llvm::Value* center) const {
     llvm::Value* row = builder.CreateUDiv(k, number(elements_per_byte(tile)));
     const DType stored = tile.b == DType::kU4 ? DType::kU8 : tile.b;
     llvm::Value* place = byte_at(panel, builder.CreateNSWMul(row, number(row_bytes(stored, tile.columns()))));
     place = builder.CreateConstGEP1_64(builder.getInt8Ty(), place, v * row_bytes(stored, tile.lanes));
-    if (tile.b != DType::kU4) return {load_as_float(builder, stored, place, tile.lanes)};
-    llvm::Type* words = llvm::FixedVectorType::get(builder.getInt32Ty(), static_cast<unsigned>(tile.lanes));
-    llvm::Value* bytes = builder.CreateZExt(load_lanes(builder, stored, place, tile.lanes), words);
-    return {builder.CreateSIToFP(builder.CreateAnd(bytes, 15), vector()),
-            builder.CreateSIToFP(builder.CreateLShr(bytes, 4), vector())};
+    if (is_floating(stored)) return {centered(load_as_float(builder, stored, place, tile.lanes), center)};
+    llvm::Value* bytes = as_words(stored, place);
+    if (tile.b != DType::kU4) return {centered(bytes, center)};
+    return {centered(builder.CreateAnd(bytes, 15), center), centered(builder.CreateLShr(bytes, 4), center)};
   }
 
   // Vector `v` of the parameters of a block.
   llvm::Value* of_block(DType stored, llvm::Value* parameters, llvm::Value* block, int v) const {
     llvm::Value* place =
         byte_at(parameters, builder.CreateNSWMul(block, number(row_bytes(stored, tile.columns()))));
-    place = builder.CreateConstGEP1_64(builder.getInt8Ty(), place, v * row_bytes(stored, tile.lanes));
-    return load_as_float(builder, stored, place, tile.lanes);
+    return builder.CreateConstGEP1_64(builder.getInt8Ty(), place, v * row_bytes(stored, tile.lanes));
   }
   llvm::Value* scale(const ScaledPanel& panel, llvm::Value* block, int v) const {
-    return of_block(scales.scale, panel.scales, block, v);
+    return load_as_float(builder, scales.scale, of_block(scales.scale, panel.scales, block, v), tile.lanes);
   }
+  // The zero points with their offset; null: all are 0.
   llvm::Value* center(const ScaledPanel& panel, llvm::Value* block, int v) const {
-    llvm::Value* offset = splat(static_cast<double>(scales.offset));
+    if (!scales.zero_point && scales.offset == 0) return nullptr;
+    llvm::Value* offset = centers_integers() ? llvm::ConstantInt::get(words(), scales.offset, true)
+                                             : splat(static_cast<double>(scales.offset));
     if (!scales.zero_point) return offset;
-    llvm::Value* zero = of_block(*scales.zero_point, panel.zero_points, block, v);
-    return scales.offset == 0 ? zero : builder.CreateFAdd(zero, offset);
+    llvm::Value* place = of_block(*scales.zero_point, panel.zero_points, block, v);
+    if (centers_integers()) return builder.CreateAdd(as_words(*scales.zero_point, place), offset);
+    return builder.CreateFAdd(load_as_float(builder, *scales.zero_point, place, tile.lanes), offset);
+  }
+  std::vector<llvm::Value*> centers(const ScaledPanel& panel, llvm::Value* block) const {
+    std::vector<llvm::Value*> result;
+    for (int v = 0; v < tile.vectors; ++v) result.push_back(center(panel, block, v));
+    return result;
   }
 };
 
@@ -83,13 +107,13 @@ struct ScaledTileBody {
     return builder().CreateVectorSplat(tile.lanes, builder().CreateLoad(builder().getFloatTy(), place));
   }
 
-  Sums step(llvm::Value* k, std::span<llvm::Value* const> before) const {
+  Sums step(llvm::Value* k, const Sums& centers, std::span<llvm::Value* const> before) const {
     Sums sums(before.begin(), before.end());
     const int together = elements_per_byte(tile);
     for (int64_t first = 0; first < depth_per_step(); first += together) {
       llvm::Value* from = builder().CreateNSWAdd(k, reader.number(first));
       for (int v = 0; v < tile.vectors; ++v) {
-        const std::vector<llvm::Value*> numbers = reader.numbers(panel.numbers, from, v);
+        const std::vector<llvm::Value*> numbers = reader.numbers(panel.numbers, from, v, centers[v]);
         for (int i = 0; i < together; ++i) {
           llvm::Value* own = builder().CreateNSWAdd(k, reader.number(first + i));
           for (int row = 0; row < tile.rows; ++row) {
@@ -100,20 +124,6 @@ struct ScaledTileBody {
       }
     }
     return sums;
-  }
-
-  // The sum of a row of A in a block, in all lanes.
-  llvm::Value* row_sum(int row, llvm::Value* begin) const {
-    llvm::Value* sum = reader.splat(0);
-    for (int64_t k = 0; k < reader.scales.block; k += tile.lanes) {
-      llvm::Value* place = builder().CreateGEP(builder().getFloatTy(), rows[row],
-                                               builder().CreateNSWAdd(begin, reader.number(k)));
-      sum = builder().CreateFAdd(sum, load_lanes(builder(), DType::kF32, place, tile.lanes));
-    }
-    auto* total = llvm::cast<llvm::Instruction>(
-        builder().CreateFAddReduce(llvm::ConstantFP::get(builder().getFloatTy(), 0.0), sum));
-    total->setHasAllowReassoc(true);
-    return builder().CreateVectorSplat(tile.lanes, total);
   }
 
   void prefetch(llvm::Value* block) const {
@@ -130,12 +140,14 @@ struct ScaledTileBody {
   }
 
   // Accumulators of one block without its scale: [rows][vectors].
-  Sums block_sums(llvm::Value* begin) const {
+  Sums block_sums(llvm::Value* block) const {
+    const Sums centers = reader.centers(panel, block);
+    llvm::Value* begin = builder().CreateNSWMul(block, reader.number(reader.scales.block));
     const Sums none(static_cast<size_t>(chains()) * tile.rows * tile.vectors, reader.splat(0));
     llvm::Value* end = builder().CreateNSWAdd(begin, reader.number(reader.scales.block));
-    Sums sums =
-        emit_carrying_loop(builder(), begin, end, depth_per_step(), none,
-                           [&](llvm::Value* k, std::span<llvm::Value* const> now) { return step(k, now); });
+    Sums sums = emit_carrying_loop(
+        builder(), begin, end, depth_per_step(), none,
+        [&](llvm::Value* k, std::span<llvm::Value* const> now) { return step(k, centers, now); });
     const size_t own = static_cast<size_t>(tile.rows) * tile.vectors;
     for (size_t i = own; i < sums.size(); ++i) sums[i % own] = builder().CreateFAdd(sums[i % own], sums[i]);
     sums.resize(own);
@@ -143,17 +155,12 @@ struct ScaledTileBody {
   }
 
   Sums add_block(llvm::Value* block, std::span<llvm::Value* const> before) const {
-    llvm::Value* begin = builder().CreateNSWMul(block, reader.number(reader.scales.block));
     prefetch(block);
-    Sums totals(before.begin(), before.end()), sums = block_sums(begin);
-    for (int row = 0; row < tile.rows; ++row) {
-      llvm::Value* minus = reader.scales.centers() ? builder().CreateFNeg(row_sum(row, begin)) : nullptr;
-      for (int v = 0; v < tile.vectors; ++v) {
-        llvm::Value*& sum = sums[at(row, v, 0)];
-        if (minus != nullptr) sum = multiply_add(reader.center(panel, block, v), minus, sum);
-        llvm::Value*& total = totals[at(row, v, 0)];
-        total = multiply_add(reader.scale(panel, block, v), sum, total);
-      }
+    Sums totals(before.begin(), before.end());
+    const Sums sums = block_sums(block);
+    for (size_t i = 0; i < totals.size(); ++i) {
+      llvm::Value* scale = reader.scale(panel, block, static_cast<int>(i) % tile.vectors);
+      totals[i] = multiply_add(scale, sums[i], totals[i]);
     }
     return totals;
   }
@@ -226,19 +233,15 @@ void dequantize_panel(Scaffold& scaffold, const TileShape& tile, const BlockScal
                 builder.CreateConstGEP1_64(builder.getFloatTy(), place, v * tile.lanes));
   };
   emit_loop(builder, scaffold.number(0), scaffold.number(depth / scales.block), 1, [&](llvm::Value* block) {
-    std::vector<llvm::Value*> scale, center;
-    for (int v = 0; v < tile.vectors; ++v) {
-      scale.push_back(reader.scale(from, block, v));
-      if (scales.centers()) center.push_back(reader.center(from, block, v));
-    }
+    const std::vector<llvm::Value*> centers = reader.centers(from, block);
+    std::vector<llvm::Value*> scale;
+    for (int v = 0; v < tile.vectors; ++v) scale.push_back(reader.scale(from, block, v));
     llvm::Value* begin = scaffold.times(block, scales.block);
     emit_loop(builder, begin, scaffold.plus(begin, scales.block), together, [&](llvm::Value* k) {
       for (int v = 0; v < tile.vectors; ++v) {
-        std::vector<llvm::Value*> numbers = reader.numbers(from.numbers, k, v);
-        for (int i = 0; i < together; ++i) {
-          if (scales.centers()) numbers[i] = builder.CreateFSub(numbers[i], center[v]);
+        const std::vector<llvm::Value*> numbers = reader.numbers(from.numbers, k, v, centers[v]);
+        for (int i = 0; i < together; ++i)
           store(scaffold.plus(k, i), v, builder.CreateFMul(numbers[i], scale[v]));
-        }
       }
     });
   });

@@ -3,9 +3,9 @@
 //
 //   for each block of the depth
 //     for each element k of the block                       (packed: two k per byte)
-//       load the NR numbers of row k of the panel, convert
+//       load the NR numbers of row k of the panel, subtract zero points, convert
 //       for each of MR rows: multiply-add with A[row][k] into accumulators of the block
-//     total += (accumulators - zero point * sum of A[row] in the block) * scale
+//     totals += accumulators * scales
 //
 // Few rows are bound by reading the panel; one row alone has several accumulators per column, so that
 // additions do not wait for each other. For more rows than a tile, the panel is dequantized once.
@@ -25,8 +25,6 @@ struct BlockScales {
   DType scale = DType::kF32;
   std::optional<DType> zero_point;
   int64_t offset = 0;  // of all zero points
-
-  bool centers() const { return zero_point || offset != 0; }
 };
 
 // A panel's numbers, scales and zero points.
