@@ -17,8 +17,8 @@ namespace {
 constexpr double kNanosecondsPerNode = 20;  // of the interpreter
 
 // Infinite values that a mask hides may or may not spread, in torch too. An image and its Winograd transform
-// belong together: the kernel reads either, depending on the tile. Infinite scales multiply sums of a block, or
-// their terms.
+// belong together: the kernel reads either, depending on the tile. Infinite scales multiply sums of a block,
+// or their terms.
 bool is_for_finite(const Node& node) {
   if (node.op == &ops::winograd_convolution || node.op == &ops::scaled_linear) return true;
   return ops::is_attention(*node.op) &&

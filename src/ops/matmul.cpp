@@ -125,7 +125,8 @@ Samples integer_linear_samples() {
 }
 
 Samples linear_samples() {
-  return {sample({f32({batch(), length(), 6}), f32({4, 6}), f32({4})}), sample({f32({3, 5}), f32({7, 5})}),
+  return {sample({f32({batch(), length(), 6}), f32({4, 6}), f32({4})}),
+          sample({f32({3, 5}), f32({7, 5})}),
           sample({f32({5}), f32({2, 5}), f32({2})}),
           sample({f32({3, 6}), tensor(DType::kI8, {4, 6}), f32({4})}),
           sample({f32({3, 6}), tensor(DType::kBF16, {4, 6})}),

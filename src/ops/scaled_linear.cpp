@@ -66,12 +66,12 @@ loops::Kernel lower_scaled_linear(const Node& node) {
   const Dim &k = inner.index[0], row = index.back();
   Index at(index.begin(), index.end() - 1);
   at.push_back(k);
-  const Index block{row, core::floor_divide(k, *block_of(node.operand_type(kScaledX), node.operand_type(kScales)))};
+  const Index block{
+      row, core::floor_divide(k, *block_of(node.operand_type(kScaledX), node.operand_type(kScales)))};
   Expr weight = weight_at(kernel, node, row, k);
   if (const int64_t offset = node.attributes<ScaledLinear>().offset; offset != 0)
     weight = weight - number(weight, static_cast<double>(offset));
-  if (kernel.has(kZeroPoints))
-    weight = weight - loops::convert(DType::kF32, kernel.load(kZeroPoints, block));
+  if (kernel.has(kZeroPoints)) weight = weight - loops::convert(DType::kF32, kernel.load(kZeroPoints, block));
   const Expr scale = loops::convert(DType::kF32, kernel.load(kScales, block));
   kernel.store_reduced(index, loops::Combine::kAdd, inner, kernel.load(kScaledX, at) * (weight * scale));
   return kernel.finish();
@@ -90,8 +90,9 @@ Samples scaled_linear_samples() {
 
 constinit const Op scaled_linear = {
     .name = "scaled_linear",
-    .summary = "x [*, K] times the transpose of (weight [N, K] - offset - zero_points [N, G]) * scales [N, G], "
-               "with K / G adjacent elements of the depth per scale",
+    .summary =
+        "x [*, K] times the transpose of (weight [N, K] - offset - zero_points [N, G]) * scales [N, G], "
+        "with K / G adjacent elements of the depth per scale",
     .operands = kScaledOperands,
     .attributes = attribute_schema<ScaledLinear>(),
     .traits = Trait::kContraction | Trait::kReduction,

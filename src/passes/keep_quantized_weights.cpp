@@ -54,8 +54,8 @@ class KeepQuantizedWeights {
     Value* x = converted(graph_, node->operands[0], DType::kF32);
     Value* product = form.block == 0 ? scaled_after(x, *weight) : scaled_within(x, *weight, form);
     if (node->has_operand(kProductBias))
-      product = graph_.call(ops::add,
-                            {product, converted(graph_, node->operands[kProductBias], DType::kF32)});
+      product =
+          graph_.call(ops::add, {product, converted(graph_, node->operands[kProductBias], DType::kF32)});
     const DType own = node->results[0]->type.dtype;
     if (own != DType::kF32)
       product = graph_.call(ops::convert, {product}, ops::Convert{.dtype = own, .may_stay_wide = true});

@@ -11,9 +11,9 @@ namespace ingot::core {
 // A weight that the graph dequantizes: (numbers - zero_point) * scale, rounded maybe, with an element of the
 // scale for each block of the numbers. The values of a StoredWeight are new nodes at the insertion point.
 struct StoredWeight {
-  Value* numbers = nullptr;     // [N, K], of a dtype narrower than 32 bits
-  Value* scale = nullptr;       // [N or 1, G], where G divides K
-  Value* zero_point = nullptr;  // the same; null: zeros
+  Value* numbers = nullptr;                        // [N, K], of a dtype narrower than 32 bits
+  Value* scale = nullptr;                          // [N or 1, G], where G divides K
+  Value* zero_point = nullptr;                     // the same; null: zeros
   std::optional<std::pair<double, double>> range;  // of the numbers, if the graph limits them
 };
 

@@ -64,9 +64,9 @@ Graph widen_contractions(Graph graph, const ComputeDTypeRule& rule, Rewrites& re
 using NarrowWeightRule = std::function<bool(const Node& linear, DType stored)>;
 Graph keep_narrow_weights(Graph graph, const NarrowWeightRule& rule, Rewrites& rewrites);
 
-// Products by constant weights that the graph dequantizes multiply the stored numbers, where the rule says so:
-// by linear layers whose results are scaled, or by scaled_linear. Changes rounding: neither the dequantized
-// weight nor a conversion of it is rounded.
+// Products by constant weights that the graph dequantizes multiply the stored numbers, where the rule says
+// so: by linear layers whose results are scaled, or by scaled_linear. Changes rounding: neither the
+// dequantized weight nor a conversion of it is rounded.
 struct StoredWeightForm {
   DType numbers = DType::kI8;
   bool is_packed = false;  // elements of four bits

@@ -40,9 +40,7 @@ def torchao_format(config: Any, bits: float) -> Format:
 
 
 def int4(granularity: Any, bits: float, mapping: Any = ao.MappingType.SYMMETRIC) -> Format:
-    config = ao.IntxWeightOnlyConfig(
-        weight_dtype=torch.int4, granularity=granularity, mapping_type=mapping
-    )
+    config = ao.IntxWeightOnlyConfig(weight_dtype=torch.int4, granularity=granularity, mapping_type=mapping)
     return torchao_format(config, bits)
 
 

@@ -10,7 +10,7 @@ from typing import Any
 import ingot
 import pytest
 import torch
-import torch.ao.quantization.fx._decomposed  # noqa: F401 - registers operators
+import torch.ao.quantization.fx._decomposed
 from accuracy import assert_accurate
 from narrow_layers import COLUMNS, DEPTH, FORMATS, dequantized, exact, layer
 from torch import nn

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Quantization of blocks: torchao's operators of affine quantization and of fp8, and those of groups of PT2E; and
-// the products of such operands.
+// Quantization of blocks: torchao's operators of affine quantization and of fp8, and those of groups of PT2E;
+// and the products of such operands.
 #include <algorithm>
 #include <array>
 #include <cmath>
@@ -66,8 +66,8 @@ void dequantize_affine(Call& call) {
   core::Value* x = call.tensor("input");
   if (!is_integer(x->type.dtype)) call.refuse("elements that are not integers");
   const Blocks blocks = blocks_of(call, x->type.shape, call.dims("block_size"));
-  core::Value* result = dequantized(call, limited(call, x), blocks, call.tensor("scale"),
-                                    call.optional_tensor("zero_point"));
+  core::Value* result =
+      dequantized(call, limited(call, x), blocks, call.tensor("scale"), call.optional_tensor("zero_point"));
   call.give(converted(call.graph(), result, call.dtype("output_dtype").value_or(DType::kF32)));
 }
 
@@ -92,7 +92,9 @@ Blocks blocks_of_scales(Call& call, const Shape& shape, const Shape& scales) {
   for (size_t i = 0; i < shape.size(); ++i) {
     const auto size = shape[i].constant(), count = scales[i].constant();
     const bool divides = size && count && *count > 0 && *size % *count == 0;
-    block.push_back(scales[i] == shape[i] ? Dim(1) : scales[i] == Dim(1) ? shape[i] : Dim(divides ? *size / *count : 0));
+    block.push_back(scales[i] == shape[i] ? Dim(1)
+                    : scales[i] == Dim(1) ? shape[i]
+                                          : Dim(divides ? *size / *count : 0));
   }
   return blocks_of(call, shape, block);
 }
@@ -148,8 +150,9 @@ void scaled_mm(Call& call) {
   core::Graph& graph = call.graph();
   core::Value* weight = converted(graph, transposed_matrix(call, b), DType::kF32);
   core::Value* product = emit(call, ops::linear, {converted(graph, a, DType::kF32), weight, nullptr});
-  core::Value* scales = emit(call, ops::multiply, {factor(call, "scale_a", a->type.shape[0], true),
-                                                   factor(call, "scale_b", b->type.shape[1], false)});
+  core::Value* scales = emit(
+      call, ops::multiply,
+      {factor(call, "scale_a", a->type.shape[0], true), factor(call, "scale_b", b->type.shape[1], false)});
   core::Value* result = emit(call, ops::multiply, {product, scales});
   if (core::Value* bias = call.optional_tensor("bias"))
     result = emit(call, ops::add, {result, converted(graph, bias, DType::kF32)});
@@ -159,8 +162,8 @@ void scaled_mm(Call& call) {
 void int8_weight_mm(Call& call) {
   core::Value *x = call.tensor("self"), *weight = call.tensor("mat2");
   core::Graph& graph = call.graph();
-  core::Value* product = emit(call, ops::linear, {converted(graph, x, DType::kF32),
-                                                  converted(graph, weight, DType::kF32), nullptr});
+  core::Value* product = emit(
+      call, ops::linear, {converted(graph, x, DType::kF32), converted(graph, weight, DType::kF32), nullptr});
   core::Value* scales = converted(graph, call.tensor("scales"), DType::kF32);
   call.give(converted(graph, emit(call, ops::multiply, {product, scales}), x->type.dtype));
 }

@@ -17,7 +17,9 @@ namespace {
 struct ScaledCase {
   int64_t rows, columns, depth, block;
 };
-void PrintTo(const ScaledCase& c, std::ostream* out) { *out << sizes_text({c.rows, c.columns, c.depth, c.block}); }
+void PrintTo(const ScaledCase& c, std::ostream* out) {
+  *out << sizes_text({c.rows, c.columns, c.depth, c.block});
+}
 
 struct ScaledForm {
   const char* name;
@@ -27,8 +29,8 @@ struct ScaledForm {
 };
 void PrintTo(const ScaledForm& form, std::ostream* out) { *out << form.name; }
 
-class ScaledLinearTemplate
-    : public testing::TestWithParam<std::tuple<ScaledCase, ScaledForm, const char*>> {};
+class ScaledLinearTemplate : public testing::TestWithParam<std::tuple<ScaledCase, ScaledForm, const char*>> {
+};
 
 // Element k of row n.
 double number_at(const HostBuffer& weight, const ops::ScaledLinear& form, int64_t n, int64_t k) {
@@ -42,8 +44,8 @@ double expected_at(const ScaledCase& c, const ScaledForm& form, const std::vecto
   double sum = 0;
   for (int64_t k = 0; k < c.depth; ++k) {
     const double zero = form.zero_point ? buffers[ops::kZeroPoints].at({n, k / c.block}) : 0;
-    const double centered =
-        number_at(buffers[ops::kScaledWeight], form.form, n, k) - static_cast<double>(form.form.offset) - zero;
+    const double centered = number_at(buffers[ops::kScaledWeight], form.form, n, k) -
+                            static_cast<double>(form.form.offset) - zero;
     sum += buffers[ops::kScaledX].at({m, k}) * centered * buffers[ops::kScales].at({n, k / c.block});
   }
   return sum;
@@ -68,8 +70,7 @@ TEST_P(ScaledLinearTemplate, EqualsTheSumOfProducts) {
   const LayoutRequest request = scaled_linear_layouts(operands, form.form, features);
   for (size_t i = 0; i < operands.size(); ++i) operands[i].layout = request.operands[i].value_or(Layout{});
   const TensorType result{DType::kF32, {Dim::symbol("M"), c.columns}, {}};
-  const auto plan =
-      plan_scaled_linear(operands, form.form, plain_epilogue(result), {{"M", {}}}, target);
+  const auto plan = plan_scaled_linear(operands, form.form, plain_epilogue(result), {{"M", {}}}, target);
   if (!host_cpu_features().covers(features)) {
     EXPECT_FALSE(plan.compile().code.empty());
     GTEST_SKIP() << "this processor has no " << level;
@@ -88,8 +89,8 @@ TEST_P(ScaledLinearTemplate, EqualsTheSumOfProducts) {
 }
 
 // A tile has 6 or 8 rows.
-constexpr ScaledCase kScaledCases[] = {{0, 16, 32, 32},   {1, 1, 32, 32},   {1, 50, 128, 64}, {2, 48, 96, 32},
-                                       {3, 33, 256, 128}, {5, 16, 64, 16},  {6, 20, 64, 32},  {7, 96, 64, 64},
+constexpr ScaledCase kScaledCases[] = {{0, 16, 32, 32},   {1, 1, 32, 32},  {1, 50, 128, 64}, {2, 48, 96, 32},
+                                       {3, 33, 256, 128}, {5, 16, 64, 16}, {6, 20, 64, 32},  {7, 96, 64, 64},
                                        {17, 131, 96, 48}, {64, 40, 64, 32}};
 
 const ScaledForm kScaledForms[] = {
@@ -117,7 +118,8 @@ TEST(ScaledLinear, RejectsBlocksThatAreNotWholeVectors) {
   Target target;
   target.device = "x86-64-v3";
   const ScaledForm form = kScaledForms[0];
-  const Fit fit = supports_scaled_linear(operand_types({1, 16, 24, 12}, form), form.form, features_of(target));
+  const Fit fit =
+      supports_scaled_linear(operand_types({1, 16, 24, 12}, form), form.form, features_of(target));
   EXPECT_FALSE(fit.yes);
   EXPECT_EQ(fit.reason, "blocks of 12 elements are not whole vectors");
 }

@@ -104,7 +104,8 @@ llvm::Value* float_to_bfloat16(Builder& builder, llvm::Value* value) {
       builder.CreateSelect(is_nan, bits.constant(0x7fc0), bits.rounded_shift(bits.of(value), 16)), 16);
 }
 
-// By way of f16, whose exponent is larger by 8: also for subnormal values. The sign stays at the top of the 16 bits.
+// By way of f16, whose exponent is larger by 8: also for subnormal values. The sign stays at the top of the
+// 16 bits.
 llvm::Value* e4m3_to_float(Builder& builder, llvm::Value* stored) {
   llvm::Type* word = stored->getType()->getWithNewBitWidth(16);
   const auto constant = [&](uint64_t value) { return llvm::ConstantInt::get(word, value); };

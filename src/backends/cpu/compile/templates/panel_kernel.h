@@ -47,7 +47,7 @@ struct PanelProblem {
   int64_t groups = 1;
   int64_t segments = 1, count = 0;  // count: elements of a segment, a multiple of tile.group()
   TileShape tile;                   // with the rows of the tactic
-  // Of the panels' elements: operand 2 then has the scales and 3 the zero points, and there is no bias.
+  // Scales of the panels: operand 2 holds them and 3 the zero points, and there is no bias.
   std::optional<BlockScales> scales = std::nullopt;
   PanelTactic tactic;
   loops::Kernel epilogue;

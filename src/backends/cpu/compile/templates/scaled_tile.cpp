@@ -27,7 +27,8 @@ struct PanelReader {
 
   // Whether zero points are subtracted as integers, which more units of a core do than subtract floats.
   bool centers_integers() const {
-    return (is_integer(tile.b) || tile.b == DType::kU4) && (!scales.zero_point || is_integer(*scales.zero_point));
+    return (is_integer(tile.b) || tile.b == DType::kU4) &&
+           (!scales.zero_point || is_integer(*scales.zero_point));
   }
   llvm::Type* words() const {
     return llvm::FixedVectorType::get(builder.getInt32Ty(), static_cast<unsigned>(tile.lanes));
