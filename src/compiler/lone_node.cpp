@@ -11,16 +11,17 @@
 namespace ingot::core {
 namespace {
 
-// Backends may ask whether an operand is a weight, but not which.
+// Backends may ask whether an operand is a weight or a state, but not which.
 Value* add_operand(Graph& graph, const Value& operand) {
-  if (operand.producer == nullptr || operand.producer->op != &ops::weight)
+  const Node* producer = operand.producer;
+  if (producer == nullptr || (producer->op != &ops::weight && producer->op != &ops::state))
     return graph.add_input("x", operand.type);
-  Node* weight = graph.add_copy(*operand.producer, {});
-  auto source = weight->attributes<ops::ModelSource>();
+  Node* own = graph.add_copy(*producer, {});
+  auto source = own->attributes<ops::ModelSource>();
   source.name.clear();
   source.source = source.init_output = -1;
-  weight->values = to_values(source);
-  return weight->results[0];
+  own->values = to_values(source);
+  return own->results[0];
 }
 
 Node* copy_node(const Node& node, LoneNode& lone) {

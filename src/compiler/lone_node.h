@@ -18,7 +18,7 @@ struct Surroundings {
 // A node of a final graph apart from its neighbours: what its backend lowers. Equal nodes of one model, or of
 // several, have equal texts, whatever their values and symbols are called.
 struct LoneNode {
-  Graph graph;  // one input, or weight without a name, per distinct operand; the node; the symbols it uses
+  Graph graph;  // one input, or weight or state without a name, per distinct operand; the node; its symbols
   const Node* node = nullptr;
   std::map<const Value*, size_t> positions;  // of operands and results of `node`, in Surroundings::values
   Surroundings around;

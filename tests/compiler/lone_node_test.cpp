@@ -51,18 +51,23 @@ TEST(LoneNode, KnowsWhereItsValuesStand) {
   EXPECT_EQ(substitute(lone.node->results[0]->type.shape[0], lone.around.symbols), symbol("s2"));
 }
 
-// A backend may prefetch weights; which weight it is must not matter.
-TEST(LoneNode, KeepsWeightsApartFromOtherOperands) {
-  const auto text_of = [](std::optional<int64_t> source) {
+// A backend may prefetch weights and states; which one it is must not matter.
+TEST(LoneNode, KeepsWeightsAndStatesApartFromOtherOperands) {
+  const auto text_of = [](const Op* op, int64_t number) {
     Graph graph;
     Value* x = graph.add_input("x", f32({4}));
-    const ops::ModelSource weight{
-        .name = source ? "w" + std::to_string(*source) : "", .shape = {4}, .source = source.value_or(0)};
-    Value* y = source ? graph.call(ops::weight, {}, weight) : graph.add_input("y", f32({4}));
-    return isolate(*graph.call(ops::multiply, {x, y})->producer, graph.symbols).text();
+    const ops::ModelSource source{.name = "w" + std::to_string(number), .shape = {4}, .source = number};
+    Value* y = op != nullptr ? graph.call(*op, {}, source) : graph.add_input("y", f32({4}));
+    const LoneNode lone = isolate(*graph.call(ops::multiply, {x, y})->producer, graph.symbols);
+    const Node* producer = lone.node->operands[1]->producer;
+    EXPECT_EQ(producer == nullptr ? nullptr : producer->op, op);
+    return lone.text();
   };
-  EXPECT_EQ(text_of(1), text_of(2));
-  EXPECT_NE(text_of(1), text_of(std::nullopt));
+  EXPECT_EQ(text_of(&ops::weight, 1), text_of(&ops::weight, 2));
+  EXPECT_EQ(text_of(&ops::state, 1), text_of(&ops::state, 2));
+  EXPECT_NE(text_of(&ops::weight, 1), text_of(nullptr, 0));
+  EXPECT_NE(text_of(&ops::state, 1), text_of(nullptr, 0));
+  EXPECT_NE(text_of(&ops::state, 1), text_of(&ops::weight, 1));
 }
 
 }  // namespace

@@ -94,7 +94,8 @@ class _Loop(torch.nn.Module):
         def improve(steps: torch.Tensor, guess: torch.Tensor) -> Any:
             return steps + 1, (guess + x / guess) / 2
 
-        return while_loop(is_far, improve, (torch.zeros((), dtype=torch.int64), torch.ones_like(x)))
+        steps = torch.zeros((), dtype=torch.int64, device=x.device)
+        return while_loop(is_far, improve, (steps, torch.ones_like(x)))
 
 
 class _LoopOfLayers(torch.nn.Module):

@@ -13,6 +13,7 @@
 #include "backends/cuda/compile/group_attention_text.h"
 #include "backends/cuda/compile/operand_text.h"
 #include "backends/cuda/compile/product_shape.h"
+#include "backends/cuda/compile/register_attention_text.h"
 #include "backends/cuda/compile/template_text.h"
 #include "backends/cuda/compile/tensor_core_text.h"
 #include "backends/cuda/compile/tensor_core_types.h"
@@ -24,7 +25,8 @@
 namespace ingot::core::cuda {
 namespace {
 
-constexpr int kMostStages = 4;  // parts that are being copied
+constexpr int kMostStages = 4;       // parts that are being copied
+constexpr int64_t kChunkBytes = 16;  // of a load
 
 class AttentionWriter {
  public:
@@ -39,17 +41,18 @@ class AttentionWriter {
     const AttentionShape shape = attention_shape(node_);
     batch_dims_ = shape.batch_dims;
     batch_ = shape.batch;
-    queries_ = shape.queries;
+    rows_ = queries_ = shape.queries;
     keys_ = shape.keys;
     width_ = *node_.operand_type(0).shape.back().constant();
     value_width_ = *node_.operand_type(2).shape.back().constant();
     tile_.element = static_cast<int>(bit_width(dtype()) / 8);
-    by_bulk_copies_ = limits.warp_groups && largest_rank() <= kMapRank && is_half(dtype());
+    by_bulk_copies_ =
+        limits.warp_groups && largest_rank() <= kMapRank && is_half(dtype()) && tactic.register_warps == 0;
     tile_.groups = tactic.groups;
     tile_.key_groups = tactic.key_groups;
     tile_.warp_rows = tactic.warp_rows;
     tile_.splits = tactic.splits;
-    fit_tile(limits);
+    tactic.register_warps > 0 ? take_few_rows(tactic) : fit_tile(limits);
   }
 
   TemplateKernel write() {
@@ -71,7 +74,7 @@ class AttentionWriter {
     write_kernel();
     return {.threads = tile_.threads(),
             .cluster = tile_.splits,
-            .items = batch_ * ceil_divide(queries_, Dim(tile_.rows())),
+            .items = batch_ * ceil_divide(rows_, Dim(tile_.rows())),
             .shared_bytes = received_offset() + tile_.received_bytes(value_width_),
             .maps = std::move(maps_),
             .symbols = out_.symbols,
@@ -81,6 +84,7 @@ class AttentionWriter {
  private:
   std::string body() const {
     if (tile_.groups > 0) return group_attention_body();
+    if (tile_.few_rows > 0) return register_attention_body(tile_.splits, has_new_rows(node_));
     return attention_body(
         {.products = is_half(dtype()) ? attention_products_of_halves() : attention_products_of_floats(),
          .by_bulk_copies = by_bulk_copies_,
@@ -110,6 +114,19 @@ class AttentionWriter {
   size_t largest_rank() const {
     return std::max(
         {node_.operand_type(0).rank(), node_.operand_type(1).rank(), node_.operand_type(2).rank()});
+  }
+
+  // Blocks take heads of keys, with the queries of all heads that read them.
+  void take_few_rows(const AttentionTactic& tactic) {
+    const int64_t lanes = width_ * tile_.element / kChunkBytes;
+    tile_.warps = tactic.register_warps;
+    tile_.keys = static_cast<int>(tile_.warps * 32 / lanes * tactic.thread_keys);
+    heads_ = heads_per_key_head(node_);
+    rows_ = queries_ * heads_;
+    tile_.few_rows = static_cast<int>(*rows_.constant());
+    if (heads_ != Dim(1)) batch_dims_.back() = floor_divide(batch_dims_.back(), heads_);
+    batch_ = 1;
+    for (const Dim& dim : batch_dims_) batch_ = batch_ * dim;
   }
 
   // Groups hide each other's exponentials if there are four of them on a multiprocessor.
@@ -170,23 +187,35 @@ class AttentionWriter {
               tile_.stages, barrier_offset(), received_offset());
     out_.line("constexpr int kWidth = {}, kValueWidth = {}, kWarpRows = {}, kWarpKeys = {}, kKeys = {};\n",
               width_, value_width_, tile_.warp_rows, tile_.warp_keys(), tile_.keys);
-    out_.line("constexpr int kNewRows = {};\n", *new_rows().constant());
+    out_.line("constexpr int kNewRows = {}, kFewRows = {};\n", *new_rows().constant(), tile_.few_rows);
     out_.line("constexpr int kGroups = {}, kKeyGroups = {};\nconstexpr bool kHasMask = {};\n", tile_.groups,
               tile_.key_groups, node_.has_operand(3));
+    out_.line("constexpr bool kKeysAreOld = {};\n", has_new_rows(node_) && keys_are_old_);
     out_.line("constexpr bool kNeighbours = {};\n", is_last_innermost(node_.results[0]->type));
     out_.line("constexpr bool kCausal = {}, kEmptyIsNan = {};\nconstexpr f32 kScale = {:a}f;\n",
               attributes_.causal, attributes_.empty_is_nan, static_cast<float>(scale));
   }
 
-  // The batch part of an index into an operand.
+  // The batch part of an index into keys or values, and into operands that are not grouped.
   std::vector<Dim> batch_index(const TensorType& type, bool is_grouped, IndexScope& scope) {
     const std::vector<Dim> batch = out_.decode(batch_dims_, "batch", "n", scope);
     std::vector<Dim> index = broadcast_batch(type, batch);
-    if (is_grouped && !index.empty()) {
-      const Dim group =
-          floor_divide(node_.operand_type(0).shape[index.size() - 1], type.shape[index.size() - 1]);
-      index.back() = floor_divide(batch.back(), group);
+    const bool is_of_query = is_grouped && !index.empty() && heads_ == Dim(1);
+    if (is_of_query) index.back() = floor_divide(batch.back(), heads_per_key_head(node_));
+    return index;
+  }
+
+  // The index of a row among all queries. Rows of several heads are numbered one head after the other.
+  std::vector<Dim> query_index(IndexScope& scope) {
+    std::vector<Dim> index = out_.decode(batch_dims_, "batch", "n", scope);
+    const Dim row = TemplateText::named(scope, "row", rows_);
+    if (heads_ == Dim(1)) {
+      index.push_back(row);
+      return index;
     }
+    const Dim head = floor_divide(row, queries_);
+    index.back() = index.back() * heads_ + head;
+    index.push_back(row - head * queries_);
     return index;
   }
 
@@ -194,8 +223,13 @@ class AttentionWriter {
     const TensorType& type = node_.operand_type(operand);
     IndexScope scope = out_.scope;
     out_.open_function(fmt::format("const Element* {}(const Operands& x, idx batch, idx row)", name));
-    std::vector<Dim> index = batch_index(type, attributes_.grouped && operand > 0, scope);
-    index.push_back(TemplateText::named(scope, "row", rows));
+    std::vector<Dim> index;
+    if (operand == ops::kQuery) {
+      index = broadcast_index(std::span(type.shape).first(type.rank() - 1), query_index(scope));
+    } else {
+      index = batch_index(type, attributes_.grouped, scope);
+      index.push_back(TemplateText::named(scope, "row", rows));
+    }
     index.push_back(0);
     out_.line("return x.{} + {};\n}}\n", field, scope.text(storage_offset(type.layout, type.shape, index)));
   }
@@ -204,8 +238,7 @@ class AttentionWriter {
     const TensorType& type = node_.results[0]->type;
     IndexScope scope = out_.scope;
     out_.open_function("idx result_place(const Operands& x, idx batch, idx row, idx column)");
-    std::vector<Dim> index = out_.decode(batch_dims_, "batch", "n", scope);
-    index.push_back(TemplateText::named(scope, "row", queries_));
+    std::vector<Dim> index = query_index(scope);
     index.push_back(TemplateText::named(scope, "column", type.shape.back()));
     out_.line("return {};\n}}\n", scope.text(storage_offset(type.layout, type.shape, index)));
   }
@@ -216,7 +249,9 @@ class AttentionWriter {
     const std::string_view storage = has_mask ? storage_name(node_.operand_type(3).dtype) : "u8";
     out_.line("typedef {} Mask;\n", storage);
     out_.open_function("f32 bias_of(const Operands& x, const Mask* mask, idx batch, idx row, idx key)");
-    if (attributes_.causal) out_.line("if (key > row) return -__int_as_float(0x7f800000);\n");
+    if (attributes_.causal)
+      out_.line("if (key > row{}) return -__int_as_float(0x7f800000);\n",
+                heads_ != Dim(1) ? fmt::format(" % {}", *queries_.constant()) : "");
     if (has_mask) return write_mask_load();
     out_.line("return 0;\n}}\n");
   }
@@ -224,8 +259,7 @@ class AttentionWriter {
   void write_mask_load() {
     const TensorType& type = node_.operand_type(3);
     IndexScope scope = out_.scope;
-    std::vector<Dim> all = out_.decode(batch_dims_, "batch", "n", scope);
-    all.push_back(TemplateText::named(scope, "row", queries_));
+    std::vector<Dim> all = query_index(scope);
     all.push_back(TemplateText::named(scope, "key", keys_));
     const std::vector<Dim> index = broadcast_index(type.shape, all);
     const std::string place = scope.text(storage_offset(type.layout, type.shape, index));
@@ -265,13 +299,12 @@ class AttentionWriter {
         "&& "
         "{} <= kMostRows, {}, {}{}{}}};\n",
         cached ? " && is_aligned(new_k) && is_aligned(new_v)" : "", out_.scope.text(queries_),
-        out_.scope.text(keys_), out_.scope.text(queries_), out_.scope.text(keys_), out_.symbol_fields(),
+        out_.scope.text(keys_), out_.scope.text(rows_), out_.scope.text(keys_), out_.symbol_fields(),
         cached ? ", positions, new_k, new_v" : "");
     out_.line("const Maps maps{};\n", by_bulk_copies_ ? " = {&q_map, &k_map, &v_map}" : " = {}");
     out_.line("Cluster cluster;\ncluster.begin(shared);\n");
     out_.line("Arrivals arrivals;\narrivals.begin(shared + kBarriers, maps, x.aligned);\n");
-    out_.line("if (kNextAtOnce) let_next_start();\n{}",
-              has_new_rows(node_) && keys_are_old_ ? "" : "wait_for_previous();\n");
+    out_.line("if (kNextAtOnce) let_next_start();\nif (!kKeysAreOld) wait_for_previous();\n");
     out_.line("const idx down = (x.queries + kRows - 1) / kRows;\n");
     out_.line("for (idx tile = blockIdx.x / kSplits; tile < down * {}; tile += gridDim.x / kSplits) {{\n",
               out_.scope.text(batch_));
@@ -290,6 +323,7 @@ class AttentionWriter {
   const NextStart next_start_;
   std::vector<Dim> batch_dims_;
   Dim batch_ = 1, queries_, keys_;
+  Dim rows_, heads_ = 1;  // queries of all heads that a block takes together; so many heads
   int64_t width_ = 0, value_width_ = 0;
   AttentionTile tile_;
   bool by_bulk_copies_ = false;
@@ -302,7 +336,10 @@ TemplateKernel write_attention(const AttentionSite& site, const AttentionTactic&
   TemplateKernel kernel = AttentionWriter(site, tactic).write();
   const std::string tile =
       tactic.groups > 0 ? fmt::format("{} groups of queries, {} of keys", tactic.groups, tactic.key_groups)
-                        : fmt::format("{} warps of queries, {} splits", tactic.warp_rows, tactic.splits);
+      : tactic.register_warps > 0
+          ? fmt::format("{} keys in registers of {} warps, {} splits", tactic.thread_keys,
+                        tactic.register_warps, tactic.splits)
+          : fmt::format("{} warps of queries, {} splits", tactic.warp_rows, tactic.splits);
   kernel.tactic = fmt::format("{}, next {}", tile, name(tactic.next_start));
   return kernel;
 }

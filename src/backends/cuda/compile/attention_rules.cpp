@@ -13,10 +13,11 @@
 namespace ingot::core::cuda {
 namespace {
 
-constexpr int64_t kFragmentBytes = 32, kWidestBytes = 512;  // of a row
-constexpr int kMostSplits = 8;                              // blocks of a cluster
-constexpr int64_t kManyBlocks = 110;                        // enough to fill most of a GPU
-constexpr int64_t kWidestOfGroups = 128;                    // of keys and values, in registers
+constexpr int64_t kFragmentBytes = 32, kWidestBytes = 512;           // of a row
+constexpr int kMostSplits = 8;                                       // blocks of a cluster
+constexpr int64_t kManyBlocks = 110;                                 // enough to fill most of a GPU
+constexpr int64_t kWidestOfGroups = 128;                             // of keys and values, in registers
+constexpr int64_t kFewRows = 4, kLeastWidth = 32, kMostWidth = 256;  // without tensor cores
 
 bool has_fragments(const TensorType& type) {
   const auto width = type.shape.back().constant();
@@ -56,6 +57,7 @@ class TacticRanking {
     const AttentionTactic best = best_of_warps();
     std::vector<AttentionTactic> tactics = {best};
     if (takes_groups()) add_groups(tactics);
+    if (takes_few_rows()) add_few_rows(tactics);
     for (const int warp_rows : {1, kAttentionWarps}) {
       for (int splits = 1; splits <= kMostSplits && (splits == 1 || may_split(splits)); splits *= 2) {
         const bool is_best = warp_rows == best.warp_rows && splits == best.splits;
@@ -84,6 +86,31 @@ class TacticRanking {
     while (best.splits < kMostSplits && may_split(2 * best.splits) && blocks * 2 * best.splits <= kManyBlocks)
       best.splits *= 2;
     return best;
+  }
+
+  // Keys and values in registers: each thread has 16 bytes of a row.
+  bool takes_few_rows() const {
+    const int64_t width = *node_.operand_type(0).shape.back().constant();
+    const auto rows = rows_of_key_head(node_);
+    return is_half(node_.operand_type(0).dtype) && rows && *rows <= kFewRows && (width & (width - 1)) == 0 &&
+           width >= kLeastWidth && width <= kMostWidth &&
+           width == *node_.operand_type(2).shape.back().constant();
+  }
+
+  void add_few_rows(std::vector<AttentionTactic>& tactics) const {
+    constexpr int64_t kManyRowBlocks = 2 * 132;
+    const int64_t lanes = *node_.operand_type(0).shape.back().constant() / 8;
+    const int64_t heads = std::max<int64_t>(batch_ * queries_ / *rows_of_key_head(node_), 1);
+    std::vector<AttentionTactic> own;
+    for (const auto& [warps, thread_keys] : {std::pair{8, 4}, {4, 8}, {8, 8}}) {
+      AttentionTactic tactic{.register_warps = warps, .thread_keys = thread_keys};
+      const int64_t keys = warps * 32 / lanes * thread_keys;
+      while (limits_.clusters && tactic.splits < kMostSplits && tactic.splits * keys < keys_ &&
+             heads * 2 * tactic.splits <= kManyRowBlocks)
+        tactic.splits *= 2;
+      own.push_back(tactic);
+    }
+    tactics.insert(tactics.begin(), own.begin(), own.end());
   }
 
   // With one block or two per multiprocessor, a group waits for its own results: two share the keys then.

@@ -3,6 +3,7 @@
 
 #include <fmt/core.h>
 
+#include "backends/cuda/compile/attention_merge_text.h"
 #include "backends/cuda/compile/group_attention_text.h"
 
 namespace ingot::core::cuda {
@@ -27,10 +28,6 @@ constexpr int kRowTile = kRows * kPanels * kPanel, kRowPlace = kRows * kRowPanel
 // Rows are in panels of 128 bytes with the 128-byte swizzle, which bulk copies write and which keeps the
 // rows of a fragment in different banks.
 constexpr std::string_view kRowFunctions = R"cuda(
-DEVICE f32 minus_infinity() { return -__int_as_float(0x7f800000); }
-DEVICE f32 power_of_two(f32 v) { f32 r; asm("ex2.approx.ftz.f32 %0, %1;" : "=f"(r) : "f"(v)); return r; }
-// e^(v - most), where -infinity is all there is: 0
-DEVICE f32 weight_of(f32 v, f32 most) { return power_of_two((v - (most == minus_infinity() ? 0 : most)) * 1.44269504f); }
 DEVICE f32 largest_of_row(f32 v) { v = fmaxf(v, __shfl_xor_sync(~0u, v, 1)); return fmaxf(v, __shfl_xor_sync(~0u, v, 2)); }
 DEVICE f32 sum_of_row(f32 v) { v += __shfl_xor_sync(~0u, v, 1); return v + __shfl_xor_sync(~0u, v, 2); }
 // 16 bytes of a row of a tile with so many rows.
@@ -46,8 +43,6 @@ DEVICE void copy_rows(Element* to, int width, int rows, idx first, idx end, cons
     else for (int i = 0; i < kChunk; ++i) into[i] = valid ? from[i] : (Element)0;
   }
 }
-// What is added to a score; -infinity for what may not be seen.
-DEVICE f32 bias_at(const Mask* mask, idx batch, idx row, idx key, const Operands& x) { return key < x.keys && row < x.queries ? bias_of(x, mask, batch, row, key) : minus_infinity(); }
 )cuda";
 
 //   for part of the keys, kKeys at a time, kStages of them being copied:
@@ -151,38 +146,6 @@ DEVICE void attend_part(Rows& rows, Element* q, Element* k, Element* v, const Sc
   multiply_values(rows.values, scores, v, own);
 }
 
-// What has seen a share of the keys leaves kSumStride numbers per row: values, then the largest score and the total.
-// One row of `count` shares, eight columns of it.
-struct RowSums {
-  f32 values[8], most, total;
-};
-template <int count> DEVICE RowSums add_up(const f32* row, int stride, int column) {
-  RowSums all = {{}, minus_infinity(), 0};
-  #pragma unroll
-  for (int s = 0; s < count; ++s) all.most = fmaxf(all.most, row[s * stride + kValueWidth]);
-  #pragma unroll
-  for (int s = 0; s < count; ++s) {
-    const f32* const share = row + s * stride;
-    const f32 factor = weight_of(share[kValueWidth], all.most);
-    all.total += share[kValueWidth + 1] * factor;
-    #pragma unroll
-    for (int k = 0; k < 8; k += 4)
-      #pragma unroll
-      for (int e = 0; e < 4; ++e) all.values[k + e] += ((const Four*)(share + column + k))->numbers[e] * factor;
-  }
-  return all;
-}
-
-DEVICE void store_row(const RowSums& sums, Element* result, idx batch, idx row, int column, const Operands& x) {
-  f32 values[8];
-  #pragma unroll
-  for (int k = 0; k < 8; ++k) values[k] = sums.total == 0 ? (kEmptyIsNan ? __int_as_float(0x7fc00000) : sums.values[k]) : sums.values[k] / sums.total;  // without keys: 0, or NaN beside infinite values
-  Element* const to = result + result_place(x, batch, row, column);
-  if (kNeighbours && is_aligned(to)) return store_eight<kBf16>(to, values);
-  for (int k = 0; k < 8; ++k) store_element(result + result_place(x, batch, row, column + k), values[k]);
-}
-
-constexpr int kNumbers = kRows * kSumStride, kEights = kValueWidth / 8;
 // A row's share -> shared memory; one row, eight columns at a time, of all warps' shares.
 DEVICE void keep_rows(f32* sums, const Rows& rows) {
   const int lane = threadIdx.x % 32, share = threadIdx.x / 32 % kWarpKeys, own = threadIdx.x / 32 / kWarpKeys * 16 + lane / 4;
@@ -197,69 +160,6 @@ DEVICE void keep_rows(f32* sums, const Rows& rows) {
   }
   __syncthreads();
 }
-)cuda";
-
-constexpr std::string_view kNoCluster = R"cuda(
-struct Cluster {
-  __device__ __forceinline__ void begin(char*) {}
-};
-)cuda";
-
-constexpr std::string_view kMergeInBlock = R"cuda(
-struct Cluster {
-  __device__ __forceinline__ void begin(char*) {}
-  __device__ __forceinline__ void merge(char* shared, int, const Rows& rows, Element* result, idx batch, idx first_row, bool, const Operands& x) {
-    f32* const sums = (f32*)shared;  // [kWarpKeys][kRows][kSumStride]
-    keep_rows(sums, rows);
-    const int all = (int)least<idx>(kRows, x.queries - first_row);
-    for (int c = threadIdx.x; c < all * kEights; c += kThreads)
-      store_row(add_up<kWarpKeys>(sums + c / kEights * kSumStride, kNumbers, c % kEights * 8), result, batch, first_row + c / kEights, c % kEights * 8, x);
-    __syncthreads();
-  }
-};
-)cuda";
-
-// The blocks of a cluster send the sums of row r to block r % kSplits. It knows by a barrier when all have
-// come: waiting for each other's memory would take a microsecond.
-constexpr std::string_view kMergeInCluster = R"cuda(
-struct Cluster {
-  f32* received;  // [kSplits][kSentRows][kSumStride]
-  u32 barrier;
-  int tiles, phase;  // tiles before, and those of which this block had rows
-  static constexpr int kSentRows = (kRows + kSplits - 1) / kSplits;
-  __device__ __forceinline__ void begin(char* shared) {
-    received = (f32*)(shared + kReceived);
-    barrier = shared_address(received + kSplits * kSentRows * kSumStride);
-    tiles = phase = 0;
-    if (threadIdx.x == 0) {
-      make_barrier(barrier, 1);
-      show_barriers();
-    }
-    arrive_at_cluster();
-  }
-  __device__ __forceinline__ void merge(char* shared, int block, const Rows& rows, Element* result, idx batch, idx first_row, bool last, const Operands& x) {
-    f32* const sums = (f32*)shared;  // [kWarpKeys][kRows][kSumStride]
-    const int all = (int)least<idx>(kRows, x.queries - first_row), own = (all - block + kSplits - 1) / kSplits;
-    if (threadIdx.x == 0 && own > 0) arrive_and_expect(barrier, own * kSplits * (kValueWidth + 4) * 4);
-    keep_rows(sums, rows);
-    if (tiles++ == 0) wait_for_cluster();  // all blocks have made their barriers
-    for (int c = threadIdx.x; c < all * kEights; c += kThreads) {
-      const int row = c / kEights, column = c % kEights * 8;
-      const RowSums one = add_up<kWarpKeys>(sums + row * kSumStride, kNumbers, column);
-      const u32 to = address_in_block(shared_address(received + (block * kSentRows + row / kSplits) * kSumStride), row % kSplits), arrival = address_in_block(barrier, row % kSplits);
-      send_four(to + column * 4, arrival, one.values[0], one.values[1], one.values[2], one.values[3]);
-      send_four(to + column * 4 + 16, arrival, one.values[4], one.values[5], one.values[6], one.values[7]);
-      if (column == 0) send_four(to + kValueWidth * 4, arrival, one.most, one.total, 0, 0);
-    }
-    if (own > 0) {
-      wait_for_shares(barrier, phase++ & 1);
-      for (int c = threadIdx.x; c < own * kEights; c += kThreads)
-        store_row(add_up<kSplits>(received + c / kEights * kSumStride, kSentRows * kSumStride, c % kEights * 8), result, batch, first_row + c / kEights * kSplits + block, c % kEights * 8, x);
-    }
-    if (last) return;
-    synchronize_cluster();  // what was received is read
-  }
-};
 )cuda";
 
 constexpr std::string_view kWarpAttend = R"cuda(
@@ -285,7 +185,7 @@ DEVICE void attend(char* shared, int block, Cluster& cluster, bool last, Arrival
   NewChunks fresh;
   Scores biases;
   if (kNewRows > 0) {
-    wait_for_previous();
+    if (kKeysAreOld) wait_for_previous();
     copy_rows(q, kWidth, kRows, first_row, x.queries, q_place, batch, x);
     commit_copies();
     fresh.load(batch, x);
@@ -368,15 +268,15 @@ struct Arrivals {
 }  // namespace
 
 std::string attention_body(const WarpAttention& form) {
-  return fmt::format("{}{}{}{}{}{}{}{}{}{}", kTilesOfWarps, kTilePanels,
-                     form.by_bulk_copies ? kBulkArrivals : kNoArrivals, kRowFunctions, kWarpParts,
-                     form.products, form.has_new_rows ? kNewRowParts : kNoNewRows, kWarpAttention,
-                     form.splits > 1 ? kMergeInCluster : kMergeInBlock, kWarpAttend);
+  return fmt::format("{}{}{}{}{}{}{}{}{}{}{}{}", kTilesOfWarps, kTilePanels,
+                     form.by_bulk_copies ? kBulkArrivals : kNoArrivals, score_functions(), kRowFunctions,
+                     kWarpParts, form.products, form.has_new_rows ? kNewRowParts : kNoNewRows, row_sums(),
+                     kWarpAttention, merge_of_shares(form.splits), kWarpAttend);
 }
 
 std::string group_attention_body() {
-  return fmt::format("{}{}{}{}{}{}", kTilesOfGroups, kTilePanels, kBulkArrivals, kRowFunctions, kNoCluster,
-                     group_attention());
+  return fmt::format("{}{}{}{}{}{}{}", kTilesOfGroups, kTilePanels, kBulkArrivals, score_functions(),
+                     kRowFunctions, no_merge(), group_attention());
 }
 
 }  // namespace ingot::core::cuda

@@ -24,7 +24,23 @@ AttentionShape attention_shape(const Node& node) {
   return shape;
 }
 
+Dim heads_per_key_head(const Node& node) {
+  if (!node.attributes<ops::Attention>().grouped) return 1;
+  const Shape &q = node.operand_type(0).shape, &k = node.operand_type(1).shape;
+  return floor_divide(q[q.size() - 3], k[k.size() - 3]);
+}
+
+std::optional<int64_t> rows_of_key_head(const Node& node) {
+  return (attention_shape(node).queries * heads_per_key_head(node)).constant();
+}
+
+int64_t AttentionTile::rows() const {
+  if (few_rows > 0) return few_rows;
+  return groups > 0 ? groups * kGroupQueries : warp_rows * kFragmentRows;
+}
+
 int64_t AttentionTile::tile_bytes(int64_t width, int64_t value_width) const {
+  if (few_rows > 0) return 0;
   constexpr int64_t kPanel = 128;
   const auto panels = [&](int64_t columns) { return (columns * element + kPanel - 1) / kPanel * kPanel; };
   const int64_t row_panels = panels(groups > 0 ? std::max(width, value_width) : width);

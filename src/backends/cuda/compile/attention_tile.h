@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <optional>
 #include <vector>
 
 #include "ir/graph.h"
@@ -30,19 +31,25 @@ struct AttentionShape {
   Dim batch = 1, queries, keys;
 };
 AttentionShape attention_shape(const Node& node);
+// Query heads that share a head of keys and values.
+Dim heads_per_key_head(const Node& node);
+// All queries that read a head's keys; nullopt if their number is not constant.
+std::optional<int64_t> rows_of_key_head(const Node& node);
 
-// How the work is cut into blocks, of four warps or of groups of four warps.
+// How the work is cut into blocks, of some warps or of groups of four warps.
 struct AttentionTile {
   int groups = 0;      // of warps, with 64 queries each,
   int key_groups = 1;  // and so many times that, which share the keys; if none:
+  int few_rows = 0;    // queries, all that read a head's keys, which are in registers; if none:
   int warp_rows = 1;   // warps with 16 queries each; the others share the keys
   int keys = 64;       // of a part
   int stages = 1;      // parts in shared memory
   int splits = 1;      // blocks of a cluster, which share the keys
   int element = 2;     // bytes of an operand's element
-  int warp_keys() const { return kAttentionWarps / warp_rows; }
-  int64_t rows() const { return groups > 0 ? groups * kGroupQueries : warp_rows * kFragmentRows; }
-  int threads() const { return std::max(groups, 1) * key_groups * kAttentionWarps * 32; }
+  int warps = kAttentionWarps;
+  int warp_keys() const { return few_rows > 0 ? warps : warps / warp_rows; }
+  int64_t rows() const;
+  int threads() const { return std::max(groups, 1) * key_groups * warps * 32; }
   // Of shared memory: tiles of 128 bytes per row; sums of warps, or of groups that share keys, in their
   // place; sums of other blocks, with a barrier.
   int64_t tile_bytes(int64_t width, int64_t value_width) const;

@@ -34,9 +34,9 @@ std::vector<ProductTactic> tactics_of(const std::vector<BulkTile>& tiles) {
 }
 
 template <typename AnyTile>
-std::vector<ProductTactic> tactics_of(const std::vector<AnyTile>& tiles) {
+std::vector<ProductTactic> tactics_of(const std::vector<AnyTile>& tiles, NextStart next_start) {
   std::vector<ProductTactic> tactics;
-  for (const AnyTile& tile : tiles) tactics.push_back({tile});
+  for (const AnyTile& tile : tiles) tactics.push_back({tile, next_start});
   return tactics;
 }
 
@@ -51,13 +51,13 @@ std::vector<ProductTactic> rank_tactics(const Node& contraction, const ProductSh
                                         const ProductSize& typical, const GpuLimits& limits) {
   if (contraction.op != &ops::convolution) {
     const std::vector<RowTile> rows = rank_row_tiles(typical);
-    if (!rows.empty()) return tactics_of(rows);
+    if (!rows.empty()) return tactics_of(rows, NextStart::kAtOnce);
   }
   if (typical.element == 2) {
     const std::vector<BulkTile> tiles = rank_bulk_tiles(typical, limits);
     if (!tiles.empty() && bulk_operands(contraction, shape)) return tactics_of(tiles);
   }
-  return tactics_of(rank_tiles(typical, limits));
+  return tactics_of(rank_tiles(typical, limits), NextStart::kWithOperands);
 }
 
 }  // namespace ingot::core::cuda

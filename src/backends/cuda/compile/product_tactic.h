@@ -20,7 +20,8 @@ struct ProductTactic {
 // "groups 64x96, 4 stages, 2 splits, next at once": unique among the tactics of a product.
 std::string name(const ProductTactic& tactic);
 
-// The predicted fastest first; never empty. The next kernel starts with the operands.
+// The predicted fastest first; never empty. The next kernel starts with the operands; behind products of few
+// rows, which leave room on the multiprocessors for its weights, at once.
 std::vector<ProductTactic> rank_tactics(const Node& contraction, const ProductShape& shape,
                                         const ProductSize& typical, const GpuLimits& limits);
 

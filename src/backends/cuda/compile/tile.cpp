@@ -89,8 +89,9 @@ int64_t RowTile::shared_bytes(const ProductSize& size) const {
 
 std::vector<RowTile> rank_row_tiles(const ProductSize& size) {
   constexpr int64_t kMostRows = 4, kMostDepthBytes = 1 << 14, kStepBytes = 512;
-  constexpr int64_t kManyColumns = 4096;  // two per warp keep all processors busy
-  constexpr int64_t kChunks = 16;         // of a lane, in registers
+  constexpr int64_t kManyColumns =
+      2048;                        // two per warp keep all processors busy, if all of them are loaded ahead
+  constexpr int64_t kChunks = 16;  // of a lane, in registers
   if (size.rows > kMostRows || size.depth * size.element > kMostDepthBytes || !size.b_depth_inner) return {};
   const int rows = size.rows == 3 ? 4 : static_cast<int>(size.rows);
   const int64_t steps = divide_up(size.depth * size.element, kStepBytes);
@@ -99,7 +100,7 @@ std::vector<RowTile> rank_row_tiles(const ProductSize& size) {
     const auto ahead = static_cast<int>(std::min(steps, kChunks / own));
     tiles.push_back({.rows = rows, .own_columns = own, .ahead = ahead});
   }
-  if (size.columns >= kManyColumns) std::swap(tiles[0], tiles[1]);
+  if (size.columns >= kManyColumns && 2 * steps <= kChunks) std::swap(tiles[0], tiles[1]);
   return tiles;
 }
 

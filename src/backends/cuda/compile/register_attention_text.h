@@ -1,0 +1,14 @@
+// SPDX-License-Identifier: Apache-2.0
+// Attention of at most four queries per head of keys, as in decoding, without tensor cores and tiles in
+// shared memory.
+#pragma once
+
+#include <string>
+
+namespace ingot::core::cuda {
+
+// attend() for kFewRows queries, by kWarpKeys warps. With several splits, bulk_copy_functions() are needed
+// too.
+std::string register_attention_body(int splits, bool has_new_rows);
+
+}  // namespace ingot::core::cuda
