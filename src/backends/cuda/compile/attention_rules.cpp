@@ -13,11 +13,11 @@
 namespace ingot::core::cuda {
 namespace {
 
-constexpr int64_t kFragmentBytes = 32, kWidestBytes = 512;           // of a row
-constexpr int kMostSplits = 8;                                       // blocks of a cluster
-constexpr int64_t kManyBlocks = 110;                                 // enough to fill most of a GPU
-constexpr int64_t kWidestOfGroups = 128;                             // of keys and values, in registers
-constexpr int64_t kFewRows = 4, kLeastWidth = 32, kMostWidth = 256;  // without tensor cores
+constexpr int64_t kFragmentBytes = 32, kWidestBytes = 512;               // of a row
+constexpr int kMostSplits = 8;                                           // blocks of a cluster
+constexpr int64_t kManyBlocks = 110;                                     // enough to fill most of a GPU
+constexpr int64_t kWidestOfGroups = 128;                                 // of keys and values, in registers
+constexpr int64_t kMostQueries = 4, kLeastWidth = 32, kMostWidth = 256;  // without tensor cores
 
 bool has_fragments(const TensorType& type) {
   const auto width = type.shape.back().constant();
@@ -92,8 +92,8 @@ class TacticRanking {
   bool takes_few_rows() const {
     const int64_t width = *node_.operand_type(0).shape.back().constant();
     const auto rows = rows_of_key_head(node_);
-    return is_half(node_.operand_type(0).dtype) && rows && *rows <= kFewRows && (width & (width - 1)) == 0 &&
-           width >= kLeastWidth && width <= kMostWidth &&
+    return is_half(node_.operand_type(0).dtype) && rows && *rows <= kMostQueries &&
+           (width & (width - 1)) == 0 && width >= kLeastWidth && width <= kMostWidth &&
            width == *node_.operand_type(2).shape.back().constant();
   }
 

@@ -72,7 +72,7 @@ DEVICE void keep_rows(f32* sums, const Rows& rows) {
 }
 )cuda";
 
-constexpr std::string_view kNewRows = R"cuda(
+constexpr std::string_view kWithNewRows = R"cuda(
 struct NewRows {
   Packed k[kNewRows], v[kNewRows];
   i64 positions[kNewRows];
@@ -94,7 +94,7 @@ struct NewRows {
 };
 )cuda";
 
-constexpr std::string_view kNoNewRows = R"cuda(
+constexpr std::string_view kWithoutNewRows = R"cuda(
 struct NewRows {
   __device__ __forceinline__ void load(idx, const Operands&) {}
   __device__ __forceinline__ void put(Part&, Part&, idx, idx) {}
@@ -186,7 +186,8 @@ DEVICE void attend(char* shared, int block, Cluster& cluster, bool last, Arrival
 
 std::string register_attention_body(int splits, bool has_new_rows) {
   return fmt::format("{}{}{}{}{}{}{}{}", score_functions(), kParts, row_sums(), kKeepRows,
-                     has_new_rows ? kNewRows : kNoNewRows, kAttend, merge_of_shares(splits), kAttendAll);
+                     has_new_rows ? kWithNewRows : kWithoutNewRows, kAttend, merge_of_shares(splits),
+                     kAttendAll);
 }
 
 }  // namespace ingot::core::cuda

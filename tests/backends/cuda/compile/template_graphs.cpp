@@ -212,13 +212,6 @@ const Template kTemplates[] = {
      {{"B", 2}, {"T", 600}},
      0,
      {"{0, 2, 1, 3}", "", "", "{0, 2, 1, 3}"}},
-    {"attention_of_few_queries_of_all",
-     "graph g(%q: HALF[B,8,2,128], %k: HALF[B,4,T,128], %v: HALF[1,4,T,128], %m: HALF[B,1,2,T]) {\n"
-     " %y = attention(%q, %k, %v, %m) {scale=0.1, grouped=true} : HALF[B,8,2,128]\n"
-     " return %y\n}",
-     {{"B", 2}, {"T", 600}},
-     0,
-     {"{0, 2, 1, 3}", "", "", "", "{0, 2, 1, 3}"}},
     {"attention_of_few_new_rows",
      "graph g(%q: HALF[3,4,32], %k: HALF[3,T,32], %v: HALF[3,T,32], %m: bool[4,T], %p: i32[3], "
      "%a: HALF[3,3,32], %b: HALF[3,3,32]) {\n"
