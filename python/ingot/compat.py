@@ -20,6 +20,7 @@ PRIVATE_NAMES = {
     "torch._decomp.decomposition_table": "fewer operators are decomposed",
     "torch._dynamo.backends.common.aot_autograd": "the backend cannot be used",
     "torch._guards.TracingContext": "weights are ordinary inputs of the graph",
+    "torch._functorch._aot_autograd.schemas.OutputType.non_alias": "calls go through AOTAutograd's wrapper",
     "torch._dynamo.exc.ShortenTraceback": "refusals arrive inside BackendCompilerFailed",
     "torch._dynamo.exc.RestartAnalysis": "graphs whose numbers torch has to fix run in torch",
     "torch._dynamo.config.prepare_freezing": "weights are ordinary inputs of the graph",
@@ -70,6 +71,30 @@ def with_real_tensors() -> contextlib.AbstractContextManager[Any]:
     """While torch traces: operators run on real tensors, and make real ones."""
     unset = find("torch._subclasses.fake_tensor.unset_fake_temporarily")
     return unset() if callable(unset) else contextlib.nullcontext()
+
+
+def only_passes_on(graph: torch.fx.GraphModule, count: int) -> bool:
+    """Whether what AOTAutograd puts around a graph that it has just traced hands `count` arguments on and results back, as they are.
+
+    Then the wrapper can be left out, which takes longer than a small graph. False too if this version of torch says it elsewhere.
+    """
+    context = find("torch._guards.TracingContext.try_get")
+    facts = getattr(context() if callable(context) else None, "fw_metadata", None)
+    if facts is None or sum(node.op == "placeholder" for node in graph.graph.nodes) != count:
+        return False
+    plain = find("torch._functorch._aot_autograd.schemas.OutputType.non_alias")
+    try:
+        return not (
+            facts.num_mutated_inp_runtime_indices
+            or facts.num_outputs_aliased
+            or facts.num_intermediate_bases
+            or facts.is_rng_op_functionalized
+            or facts.tokens
+            or any(output.output_type != plain for output in facts.output_info)
+            or any(given.mutates_data or given.mutates_metadata for given in facts.input_info)
+        )
+    except AttributeError:
+        return False
 
 
 @contextlib.contextmanager

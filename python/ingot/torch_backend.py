@@ -11,7 +11,7 @@ from typing import Any
 import torch
 from torch.fx import GraphModule, Node
 
-from ingot import compat, composites
+from ingot import _core, compat, composites
 from ingot.capture import Input, Output, decompositions, is_imported, target_name
 from ingot.equal_sizes import unify
 from ingot.errors import Error, UnsupportedError, UserError, first_line
@@ -46,12 +46,13 @@ def _compile_aot(
 ) -> Any:
     from torch._dynamo.backends.common import aot_autograd
 
-    captured = False
+    captured: list[GraphModule] = []
+    calls: list[Callable[[list], list]] = []
 
     def lower(graph: GraphModule, _fake_inputs: Sequence[Any]) -> Any:
-        nonlocal captured
-        captured = True
-        return _lower(graph, [*compat.traced_parameters(), *example_inputs], settings, reports)
+        captured.append(graph)
+        calls.append(_lower(graph, [*compat.traced_parameters(), *example_inputs], settings, reports))
+        return _boxed(calls[-1])
 
     def keep(graph: GraphModule, _fake_inputs: Sequence[Any]) -> Any:
         return _boxed(lambda arguments: graph(*arguments))
@@ -62,11 +63,19 @@ def _compile_aot(
         return compiler(module, example_inputs)
 
     tensors = [value for value in example_inputs if isinstance(value, torch.Tensor)]
+
+    def without_wrapper(compiled: Any) -> Any:
+        is_plain = len(calls) == 1 and isinstance(calls[0], _Lowered) and calls[0].is_one_engine
+        is_plain = is_plain and all(type(tensor) in (torch.Tensor, torch.nn.Parameter) for tensor in tensors)
+        if not is_plain or not compat.only_passes_on(captured[0], len(example_inputs)):
+            return compiled
+        return lambda *arguments: calls[0](list(arguments))
+
     if torch.is_grad_enabled() and any(tensor.requires_grad for tensor in tensors):
         return aot({})  # torch runs the backward pass, and autograd must see every call of the forward pass
     with composites.without_copying_references(), composites.keep_composites(is_imported):
         try:
-            return aot(decompositions())
+            return without_wrapper(aot(decompositions()))
         except Error:
             raise
         except Exception as error:
@@ -75,7 +84,7 @@ def _compile_aot(
             # Not everything in torch's tables can be traced: what they decompose runs in torch.
             _log.info("recompiled without torch's decompositions: %s", error)
         try:
-            return aot({})
+            return without_wrapper(aot({}))
         except Error:
             raise
         except Exception as error:
@@ -107,7 +116,9 @@ def _check_mode(mode: str | None) -> None:
         raise UserError(f'there is no mode "{mode}"; known are {", ".join(_MODES)}', code="INGOT-U002")
 
 
-def _lower(graph: GraphModule, values: Sequence[Any], settings: Settings, reports: list[Report]) -> Any:
+def _lower(
+    graph: GraphModule, values: Sequence[Any], settings: Settings, reports: list[Report]
+) -> Callable[[list], list]:
     placeholders = [node for node in graph.graph.nodes if node.op == "placeholder"]
     mutations = _take_mutations(graph, placeholders)
     views = take_views(graph, mutations)
@@ -117,7 +128,7 @@ def _lower(graph: GraphModule, values: Sequence[Any], settings: Settings, report
     call: Callable[[list], list] = _Lowered(graph, inputs, outputs, settings, reports)
     if orders:
         call = _WithOrders(call, orders)
-    return _boxed(call if views is None else lambda arguments: list(views(*arguments, *call(arguments))))
+    return call if views is None else lambda arguments: list(views(*arguments, *call(arguments)))
 
 
 @dataclass
@@ -143,6 +154,10 @@ class _Lowered:
         self._compiled = compile_graph(graph, inputs, outputs, settings)
         reports.append(self._compiled.report)
         self._tell()
+
+    @property
+    def is_one_engine(self) -> bool:
+        return isinstance(self._compiled.call, _core.Runner)
 
     def __call__(self, arguments: list) -> list:
         if self._compiled.conditions is not None:

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import importlib.metadata
+import sys
 import warnings
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -296,3 +297,44 @@ def test_numbers_that_torch_has_to_fix_do_not_end_engines(function: Callable) ->
         x = torch.randn(2, rows, 8)
         torch.testing.assert_close(compiled(x, number), function(x, number), rtol=1e-4, atol=1e-5)
     assert "cannot trace" not in str(ingot.report(compiled))
+
+
+def _files_of_call(call: Callable[[], object]) -> set[str]:
+    files = set()
+    sys.setprofile(lambda frame, event, argument: files.add(frame.f_code.co_filename))
+    try:
+        call()
+    finally:
+        sys.setprofile(None)
+    return files
+
+
+def test_a_plain_graph_is_called_without_the_wrapper_of_aot_autograd() -> None:
+    """It takes longer than a small graph. What writes its inputs, or returns views of them, needs it."""
+    compiled = torch.compile(torch.nn.Linear(4, 4).eval(), backend="ingot")
+    x = torch.randn(2, 4)
+    compiled(x)
+    assert not any("runtime_wrappers" in file for file in _files_of_call(lambda: compiled(x)))
+
+
+@pytest.mark.parametrize(
+    "function",
+    [
+        lambda x, y: (x.t(), x + y),
+        lambda x, y: (x.mul_(2), y + 1),
+        lambda x, y: (x.resize_(4), y * 2),
+        lambda x, y: (x + y, (x + y).t(), y),
+    ],
+)
+def test_graphs_that_need_the_wrapper_have_it(function: Callable[..., Any]) -> None:
+    compiled = torch.compile(function, backend="ingot")
+    for seed in range(3):
+        given = torch.randn(2, 2, 2, generator=torch.Generator().manual_seed(seed))
+        expected_inputs, inputs = list(given.clone()), list(given.clone())
+        expected, results = function(*expected_inputs), compiled(*inputs)
+        torch.testing.assert_close(results, expected)
+        torch.testing.assert_close(inputs, expected_inputs)
+        shared = [value.data_ptr() in {given.data_ptr() for given in inputs} for value in results]
+        assert shared == [
+            value.data_ptr() in {given.data_ptr() for given in expected_inputs} for value in expected
+        ]
