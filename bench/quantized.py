@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`python -m bench.quantized [--model bert | resnet50]`: f32 and 8 bits, in eager mode, inductor and Ingot, on one thread.
+"""`python -m bench.quantized [--model bert | llama | resnet50]`: f32, 8 and 4 bits, in eager mode, inductor and Ingot, on one thread.
 
-bert: layers of BERT-base, quantized by torchao (weights alone, or activations too, while they run). resnet50: quantized by PT2E for
-x86; its peer is what torchao lowers the same program to (oneDNN), which inductor cannot freeze. TORCHINDUCTOR_FREEZING=1 for the best
-peer. Prints milliseconds of the process's own time per call, the smallest of the turns, in which all ways go round, and the largest
+bert: layers of BERT-base, quantized by torchao (weights alone, or activations too, while they run). llama: layers of a decoder of 2,048
+columns with weights of int8, fp8 and int4, for one token, whose time is that of reading weights: the gigabytes per second of that are
+printed, and those of adding up an array of f32 beside them. resnet50: quantized by PT2E for x86; its peer is what torchao lowers the
+same program to (oneDNN), which inductor cannot freeze. TORCHINDUCTOR_FREEZING=1 for the best peer. Prints milliseconds of the process's own time per call, the smallest of the turns, in which all ways go round, and the largest
 difference of each engine's result to that of the same program in eager mode.
 """
 
@@ -19,9 +20,33 @@ from typing import Any
 import ingot
 import torch
 from torch import nn
-from torchao.quantization import Int8DynamicActivationInt8WeightConfig, Int8WeightOnlyConfig, quantize_
+from torchao.quantization import (
+    Float8WeightOnlyConfig,
+    Int8DynamicActivationInt8WeightConfig,
+    Int8WeightOnlyConfig,
+    IntxWeightOnlyConfig,
+    PerGroup,
+    quantize_,
+)
 
-CONFIGS = {"f32": None, "weights": Int8WeightOnlyConfig, "dynamic": Int8DynamicActivationInt8WeightConfig}
+
+def _int4() -> IntxWeightOnlyConfig:
+    return IntxWeightOnlyConfig(weight_dtype=torch.int4, granularity=PerGroup(32))
+
+
+CONFIGS = {
+    "f32": None,
+    "weights": Int8WeightOnlyConfig,
+    "fp8": Float8WeightOnlyConfig,
+    "int4": _int4,
+    "dynamic": Int8DynamicActivationInt8WeightConfig,
+}
+BITS = {
+    "f32": 32,
+    "weights": 8,
+    "fp8": 8,
+    "int4": 4 + 40 / 32,
+}  # of a weight, with its scales and zero points
 CALIBRATION = 4  # batches: accuracy is not what is measured here
 Ways = dict[str, Callable[[], Any]]
 
@@ -94,6 +119,36 @@ def ways_of_resnet() -> Ways:
     }
 
 
+def llama(layers: int) -> nn.Module:
+    from transformers import LlamaConfig, LlamaModel
+
+    torch.manual_seed(0)
+    sizes = {"hidden_size": 2048, "intermediate_size": 5632, "num_attention_heads": 16, "vocab_size": 1000}
+    return LlamaModel(LlamaConfig(num_hidden_layers=layers, use_cache=False, **sizes)).eval()
+
+
+def stream() -> float:
+    """Gigabytes per second of reading f32 that no cache holds."""
+    array = torch.ones(1 << 27)
+    times = smallest({"sum": array.sum}, 4)
+    return array.numel() * 4 / times["sum"] / 1e9
+
+
+def show_llama(layers: int, rounds: int) -> None:
+    model, tokens = llama(layers), torch.zeros((1, 1), dtype=torch.int64)
+    linear = sum(each.weight.numel() for each in model.modules() if isinstance(each, nn.Linear))
+    ways: Ways = {}
+    for name in BITS:
+        ways |= ways_of(model, name, tokens)
+    print(
+        f"one token, {linear / 1e6:.0f} M weights in linear layers; adding up f32 {stream():.1f} GB/s",
+        flush=True,
+    )
+    for name, seconds in smallest(ways, rounds).items():
+        rate = linear * BITS[name.split()[0]] / 8 / seconds / 1e9
+        print(f"  {name:18} {seconds * 1e3:8.2f} ms {rate:6.1f} GB/s", flush=True)
+
+
 def smallest(ways: Ways, rounds: int) -> dict[str, float]:
     times = dict.fromkeys(ways, float("inf"))
     for way in ways.values():
@@ -123,7 +178,7 @@ def show_bert(layers: int, lengths: list[int], rounds: int) -> None:
 
 def main() -> None:
     parser = argparse.ArgumentParser(prog="bench.quantized", description=__doc__)
-    parser.add_argument("--model", choices=("bert", "resnet50"), default="bert")
+    parser.add_argument("--model", choices=("bert", "llama", "resnet50"), default="bert")
     parser.add_argument("--layers", type=int, default=2)
     parser.add_argument("--tokens", type=int, nargs="+", default=[128, 1])
     parser.add_argument("--rounds", type=int, default=12)
@@ -134,6 +189,8 @@ def main() -> None:
     with torch.no_grad():
         if arguments.model == "resnet50":
             show("resnet50", ways_of_resnet(), arguments.rounds)
+        elif arguments.model == "llama":
+            show_llama(arguments.layers, arguments.rounds)
         else:
             show_bert(arguments.layers, arguments.tokens, arguments.rounds)
 

@@ -74,7 +74,8 @@ std::vector<DType> parse_precisions(std::string_view name, std::string_view valu
   for (const std::string& word : parse_names(value)) {
     const auto dtype = parse_precision(word);
     if (!dtype)
-      refuse(name, word, "f32, f16 or bf16, separated by commas; ingot.quantize makes models of 8 bits");
+      refuse(name, word,
+             "f32, f16 or bf16, separated by commas; ingot.quantize makes models with int8, fp8 and int4");
     if (*dtype != DType::kF32) dtypes.push_back(*dtype);
   }
   std::ranges::sort(dtypes);

@@ -232,9 +232,10 @@ def test_bad_requests() -> None:
     refused(lambda: ingot.quantize(model, endless), "finite number")
 
 
-def test_enabled_precisions_lead_here() -> None:
+@pytest.mark.parametrize("dtype", [torch.int8, torch.float8_e4m3fn], ids=str)
+def test_enabled_precisions_lead_here(dtype: torch.dtype) -> None:
     with pytest.raises(ingot.UserError, match=r"ingot\.quantize"):
-        ingot.compile(Net().eval(), inputs=[images()], enabled_precisions={torch.int8})
+        ingot.compile(Net().eval(), inputs=[images()], enabled_precisions={dtype})
 
 
 def test_ranges_of_histograms() -> None:

@@ -45,17 +45,20 @@ def quantize_weights(module: GraphModule, sites: Sequence[Site], per_channel: bo
 def _quantized_weight(module: GraphModule, name: str, per_channel: bool) -> Node:
     weight = attribute(module, name).detach()
     largest = weight.abs().flatten(1).amax(1) if per_channel else weight.abs().max().expand(len(weight))
-    scales = torch.where(largest > 0, largest / _MOST, 1.0)
-    numbers = (weight / scales.view(-1, *[1] * (weight.dim() - 1))).round().clamp(-_MOST, _MOST)
+    scales = torch.where(largest > 0, largest.float() / _MOST, 1.0)
+    numbers = (weight.float() / scales.view(-1, *[1] * (weight.dim() - 1))).round().clamp(-_MOST, _MOST)
     short = name.replace(".", "_")
     operands = (
         add_constant(module, f"{short}_i8", numbers.to(torch.int8)),
         add_constant(module, f"{short}_scales", scales.clone()),
         add_constant(module, f"{short}_zero_points", torch.zeros(len(weight), dtype=torch.int64)),
     )
-    return module.graph.call_function(
+    result = module.graph.call_function(
         _ops.dequantize_per_channel.default, (*operands, 0, -_MOST, _MOST, torch.int8)
     )
+    if weight.dtype == torch.float32:
+        return result
+    return module.graph.call_function(torch.ops.aten.to.dtype, (result, weight.dtype))
 
 
 def remove_unused(module: GraphModule) -> None:

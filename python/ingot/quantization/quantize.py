@@ -18,38 +18,59 @@ from ingot.fitting import given_inputs
 from ingot.front import export
 from ingot.fronts import FRONTS
 from ingot.inputs import place
-from ingot.quantization import batch_norms, calibration, calibration_cache, insertion, sites, smoothing
+from ingot.quantization import (
+    batch_norms,
+    calibration,
+    calibration_cache,
+    insertion,
+    sites,
+    smoothing,
+    stored_weights,
+)
 from ingot.quantization.histogram import Histogram
 from ingot.quantization.ranges import METHODS, parameters
 
-_WEIGHTS = ("per_channel", "per_tensor")
+# What activations may be beside each kind of weights; the first is the default.
+_ACTIVATIONS = {
+    "per_channel": ("u8", "none"),
+    "per_tensor": ("u8", "none"),
+    "int4": ("none",),
+    "float8": ("none", "float8"),
+}
+_FLOAT8_METHODS = ("minmax", "percentile")  # the others count the steps of integers
 
 
 def quantize(
     model: torch.nn.Module | torch.export.ExportedProgram,
-    calibration_data: Iterable[Any],
+    calibration_data: Iterable[Any] | None = None,
     inputs: Sequence[Any] | None = None,
     *,
     kwarg_inputs: Mapping[str, Any] | None = None,
-    method: str = "mse",
+    method: str | None = None,
     weights: str = "per_channel",
+    activations: str | None = None,
+    group_size: int = 32,
+    symmetric: bool = True,
     smoothing_share: float | None = None,
     keep_precision: str | Sequence[str] = (),
     cache: str | os.PathLike[str] | None = None,
     progress: calibration.Progress | None = None,
 ) -> GraphModule:
     """A module whose convolutions and linear layers read activations of 8 bits (u8, one scale and zero point each) and weights of 8
-    bits (i8, symmetric), with ranges that were observed on data. The rest stays as it is.
+    bits (i8, symmetric), with ranges that were observed on data; or whose linear layers have weights of 4 bits or fp8, with activations
+    as they are or in fp8. The rest stays as it is.
 
     It is the exported program with quantize and dequantize operators of torch.ops.quantized_decomposed, and runs in torch as in
     `ingot.compile`, which multiplies the integers where the target has instructions for that. The model is not changed.
 
-    calibration_data: batches of some hundred samples like those that will come: tensors, tuples of arguments or dicts of keyword
-      arguments of forward. It is read once, and once more for smoothing.
+    calibration_data: for activations that are quantized: batches of some hundred samples like those that will come: tensors, tuples
+      of arguments or dicts of keyword arguments of forward. It is read once, and once more for smoothing.
     inputs, kwarg_inputs: as for `ingot.compile`, for dynamic sizes; by default the program has the sizes of the first batch.
     method: the range of each activation: "minmax"; "percentile" (all but 0.01 % of the numbers); "mse" (least squared error);
-      "entropy" (least divergence of the distributions).
-    weights: "per_channel" (a scale for each row) or "per_tensor".
+      "entropy" (least divergence of the distributions). None: "mse", or "minmax" for fp8, which has the first two.
+    weights: i8 "per_channel" (a scale for each row) or "per_tensor"; "int4": groups of 4 bits; "float8": e4m3, a scale for each row.
+    activations: "u8" (default beside i8), "float8" (e4m3, beside such weights) or "none" (default beside int4 and float8).
+    group_size, symmetric: of int4: adjacent elements that share a scale (32, 64 or 128), and whether they have no zero point.
     smoothing_share: 0 to 1; divides channels of the inputs of linear layers that have outliers by a factor, and multiplies their
       weights (SmoothQuant; 0.5 is usual). None: does not.
     keep_precision: names of layers that stay f32, with * and ?.
@@ -58,13 +79,52 @@ def quantize(
 
     Raises UserError (INGOT-U025) on bad options or data, or where nothing can be quantized.
     """
-    _check(method, weights, smoothing_share)
-    program, batches = _exported(model, calibration_data, inputs, kwarg_inputs)
+    activations = activations or _ACTIVATIONS.get(weights, ("u8",))[0]
+    _check(weights, activations, group_size)
+    method = _checked_method(method, activations)
+    _check_calibration(activations, calibration_data, smoothing_share, cache)
+    program, batches = _exported(model, calibration_data or (), inputs, kwarg_inputs)
     module = program.module()
     options = {"method": method, "smoothing": smoothing_share}
-    identity = calibration_cache.digest(module, options)
+    if activations == "float8":
+        options["activations"] = activations
+    identity = "" if activations == "none" else calibration_cache.digest(module, options)
     batch_norms.fold(module)
-    found = sites.find(module, [keep_precision] if isinstance(keep_precision, str) else keep_precision)
+    kept = [keep_precision] if isinstance(keep_precision, str) else keep_precision
+    form = _form(weights, group_size, symmetric)
+    found = sites.find(module, kept, None if form is None else form.fits, halves=activations == "none")
+    if activations != "none":
+        _quantize_activations(
+            module, found, batches, activations, method, smoothing_share, cache, identity, progress
+        )
+    if form is None:
+        insertion.quantize_weights(module, found, weights == "per_channel")
+    else:
+        stored_weights.write(module, found, form)
+    insertion.remove_unused(module)
+    return module.requires_grad_(False)
+
+
+def _form(
+    weights: str, group_size: int, symmetric: bool
+) -> stored_weights.Groups | stored_weights.Float8 | None:
+    """None: i8."""
+    if weights == "int4":
+        return stored_weights.Groups(group_size, symmetric)
+    return stored_weights.Float8() if weights == "float8" else None
+
+
+def _quantize_activations(
+    module: GraphModule,
+    found: list[sites.Site],
+    batches: Iterable[Any],
+    activations: str,
+    method: str,
+    smoothing_share: float | None,
+    cache: str | os.PathLike[str] | None,
+    identity: str,
+    progress: calibration.Progress | None,
+) -> None:
     path = None if cache is None else Path(cache)
     stored = calibration_cache.load(path, identity) if path is not None else None
     ranges, channels = stored or ({}, {})
@@ -80,18 +140,48 @@ def quantize(
         if path is not None:
             calibration_cache.save(path, identity, ranges, channels)
     for value, nodes in readers.items():
-        insertion.quantize_value(module, value, nodes, *parameters(*ranges[value.name]))
-    insertion.quantize_weights(module, found, weights == "per_channel")
-    insertion.remove_unused(module)
-    return module.requires_grad_(False)
+        low, high = ranges[value.name]
+        if activations == "float8":
+            stored_weights.round_value(module, value, nodes, max(abs(low), abs(high)))
+        else:
+            insertion.quantize_value(module, value, nodes, *parameters(low, high))
 
 
-def _check(method: str, weights: str, smoothing_share: float | None) -> None:
-    for name, value, known in (("method", method, tuple(METHODS)), ("weights", weights, _WEIGHTS)):
-        if value not in known:
-            raise UserError(f'{name} is one of {", ".join(known)}, not "{value}"', code="INGOT-U025")
+def _refuse_unless_known(name: str, value: Any, known: Sequence[Any]) -> None:
+    if value not in known:
+        text = f'"{value}"' if isinstance(value, str) else value
+        raise UserError(f"{name} is one of {', '.join(map(str, known))}, not {text}", code="INGOT-U025")
+
+
+def _check(weights: str, activations: str, group_size: int) -> None:
+    _refuse_unless_known("weights", weights, tuple(_ACTIVATIONS))
+    _refuse_unless_known(f'activations beside weights="{weights}"', activations, _ACTIVATIONS[weights])
+    _refuse_unless_known("group_size", group_size, stored_weights.GROUP_SIZES)
+
+
+def _checked_method(method: str | None, activations: str) -> str:
+    known = _FLOAT8_METHODS if activations == "float8" else tuple(METHODS)
+    if method is not None:
+        _refuse_unless_known("method", method, known)
+    return method or ("minmax" if activations == "float8" else "mse")
+
+
+def _check_calibration(
+    activations: str,
+    data: Iterable[Any] | None,
+    smoothing_share: float | None,
+    cache: str | os.PathLike[str] | None,
+) -> None:
     if smoothing_share is not None and not 0 <= smoothing_share <= 1:
         raise UserError(f"smoothing_share is from 0 to 1, not {smoothing_share}", code="INGOT-U025")
+    if activations != "none" and data is None:
+        raise UserError("there is no calibration data", code="INGOT-U025")
+    if activations == "none" and (smoothing_share is not None or cache is not None):
+        raise UserError(
+            "smoothing_share and cache are for activations, which are not quantized here",
+            code="INGOT-U025",
+            advice='leave them out, or give activations="u8" or "float8"',
+        )
 
 
 def _exported(

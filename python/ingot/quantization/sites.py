@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from fnmatch import fnmatchcase
 
 import torch
@@ -15,6 +15,7 @@ from ingot.errors import UserError
 _aten = torch.ops.aten
 CONVOLUTIONS = (_aten.conv1d.default, _aten.conv2d.default, _aten.conv3d.default)
 CONTRACTIONS = (*CONVOLUTIONS, _aten.linear.default)
+_HALVES = (torch.bfloat16, torch.float16)
 _ADDITIONS = (_aten.add.Tensor, _aten.add_.Tensor)
 
 
@@ -32,8 +33,16 @@ def attribute(module: GraphModule, name: str) -> torch.Tensor:
     return getattr(module.get_submodule(owner), last)
 
 
-def find(module: GraphModule, kept: Sequence[str]) -> list[Site]:
-    """In the order of the program. UserError for a pattern of `kept` that names no contraction, and if none is left."""
+def find(
+    module: GraphModule,
+    kept: Sequence[str],
+    fits: Callable[[torch.Tensor], bool] | None = None,
+    halves: bool = False,
+) -> list[Site]:
+    """In the order of the program. UserError for a pattern of `kept` that names no contraction, and if none is left.
+
+    fits: whether a linear layer's weight is quantized; convolutions are not. halves: weights may be bf16 and f16 too.
+    """
     contractions = [node for node in module.graph.nodes if node.target in CONTRACTIONS]
     for pattern in kept:
         if not any(fnmatchcase(node.name, pattern) for node in contractions):
@@ -46,21 +55,28 @@ def find(module: GraphModule, kept: Sequence[str]) -> list[Site]:
     sites = [
         Site(node, node.args[0], node.args[1])
         for node in contractions
-        if _is_quantizable(module, node) and not any(fnmatchcase(node.name, each) for each in kept)
+        if _is_quantizable(module, node, fits, halves)
+        and not any(fnmatchcase(node.name, each) for each in kept)
     ]
     if not sites:
         raise UserError(
-            "there is nothing to quantize: no convolution or linear layer of f32 with a constant weight is left",
+            "there is nothing to quantize: no convolution or linear layer of f32 with a constant weight is left"
+            if fits is None
+            else "there is nothing to quantize: no linear layer with a constant weight of fitting size is left",
             code="INGOT-U025",
         )
     return sites
 
 
-def _is_quantizable(module: GraphModule, node: Node) -> bool:
+def _is_quantizable(
+    module: GraphModule, node: Node, fits: Callable[[torch.Tensor], bool] | None, halves: bool
+) -> bool:
     value, weight = node.args[:2]
     if not isinstance(value, Node) or not isinstance(weight, Node) or weight.op != "get_attr":
         return False
-    return attribute(module, str(weight.target)).dtype == torch.float32
+    tensor = attribute(module, str(weight.target))
+    suits = fits is None or (node.target not in CONVOLUTIONS and fits(tensor))
+    return suits and (tensor.dtype == torch.float32 or (halves and tensor.dtype in _HALVES))
 
 
 def readers(sites: Sequence[Site]) -> dict[Node, list[Node]]:

@@ -9,6 +9,7 @@
 #include "importers/onnx/folding.h"
 #include "importers/onnx/node_source.h"
 #include "ops/model_source.h"
+#include "ops/select.h"
 #include "support/error.h"
 
 namespace ingot::core::onnx {
@@ -165,7 +166,13 @@ Value* GraphScope::tensor(const std::string& name) {
   return found.value;
 }
 
+// Elements of four bits are bytes within their range, which converters and passes see.
 Value* GraphScope::stored(const std::string& name, const Tensor& value) {
+  if (bit_width(value.dtype) == 4) {
+    const bool is_signed = value.dtype == DType::kI4;
+    return graph().call(ops::clamp, {stored(name, widened(value))},
+                        ops::Clamp{is_signed ? -8.0 : 0.0, is_signed ? 7.0 : 15.0});
+  }
   if (!may_be_weight(value) || state_.weights_are_constants) return graph().add_constant(value);
   std::vector<aten::WeightSource>& weights = state_.result.weights;
   const auto number = static_cast<int64_t>(weights.size());

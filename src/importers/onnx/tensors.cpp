@@ -18,19 +18,29 @@ struct DataType {
   std::string_view name;
   std::optional<DType> dtype;
 };
-constexpr auto kDataTypes =
-    std::to_array<DataType>({{1, "float", DType::kF32},   {2, "uint8", DType::kU8},
-                             {3, "int8", DType::kI8},     {4, "uint16", DType::kU16},
-                             {5, "int16", DType::kI16},   {6, "int32", DType::kI32},
-                             {7, "int64", DType::kI64},   {8, "string", {}},
-                             {9, "bool", DType::kBool},   {10, "float16", DType::kF16},
-                             {11, "double", DType::kF64}, {12, "uint32", DType::kU32},
-                             {13, "uint64", DType::kU64}, {14, "complex64", {}},
-                             {15, "complex128", {}},      {16, "bfloat16", DType::kBF16},
-                             {17, "float8e4m3fn", {}},    {18, "float8e4m3fnuz", {}},
-                             {19, "float8e5m2", {}},      {20, "float8e5m2fnuz", {}},
-                             {21, "uint4", {}},           {22, "int4", {}},
-                             {23, "float4e2m1", {}}});
+constexpr auto kDataTypes = std::to_array<DataType>({{1, "float", DType::kF32},
+                                                     {2, "uint8", DType::kU8},
+                                                     {3, "int8", DType::kI8},
+                                                     {4, "uint16", DType::kU16},
+                                                     {5, "int16", DType::kI16},
+                                                     {6, "int32", DType::kI32},
+                                                     {7, "int64", DType::kI64},
+                                                     {8, "string", {}},
+                                                     {9, "bool", DType::kBool},
+                                                     {10, "float16", DType::kF16},
+                                                     {11, "double", DType::kF64},
+                                                     {12, "uint32", DType::kU32},
+                                                     {13, "uint64", DType::kU64},
+                                                     {14, "complex64", {}},
+                                                     {15, "complex128", {}},
+                                                     {16, "bfloat16", DType::kBF16},
+                                                     {17, "float8e4m3fn", DType::kE4M3},
+                                                     {18, "float8e4m3fnuz", {}},
+                                                     {19, "float8e5m2", DType::kE5M2},
+                                                     {20, "float8e5m2fnuz", {}},
+                                                     {21, "uint4", DType::kU4},
+                                                     {22, "int4", DType::kI4},
+                                                     {23, "float4e2m1", {}}});
 
 [[noreturn]] void refuse_values(const TensorDef& tensor, std::string_view problem) {
   throw UserError("INGOT-U541", fmt::format("the values of '{}' are damaged: {}", tensor.name, problem),
@@ -104,6 +114,19 @@ Tensor listed(const TensorDef& tensor, DType dtype, size_t bytes) {
   return dense;
 }
 
+int nibble_at(const std::byte* bytes, int64_t index) {
+  return (std::to_integer<int>(bytes[index / 2]) >> (4 * (index % 2))) & 15;
+}
+
+struct Rows {
+  int64_t count = 1, length = 1;
+};
+Rows rows_of(std::span<const int64_t> shape) {
+  Rows rows;
+  for (size_t i = 0; i < shape.size(); ++i) (i + 1 == shape.size() ? rows.length : rows.count) *= shape[i];
+  return rows;
+}
+
 bool is_inside(const std::filesystem::path& folder, const std::filesystem::path& file) {
   return std::mismatch(folder.begin(), folder.end(), file.begin(), file.end()).first == folder.end();
 }
@@ -120,11 +143,25 @@ std::string data_type_name(int64_t data_type) {
   return found == kDataTypes.end() ? fmt::format("number {}", data_type) : std::string(found->name);
 }
 
+Tensor widened(const Tensor& tensor) {
+  const Rows rows = rows_of(tensor.shape);
+  const Tensor wide = make_tensor(tensor.dtype == DType::kI4 ? DType::kI8 : DType::kU8, tensor.shape);
+  const int64_t stride = row_bytes(tensor.dtype, rows.length);
+  for (int64_t i = 0; i < rows.count * rows.length; ++i) {
+    const int64_t row = i / rows.length, column = i % rows.length;
+    const int nibble = nibble_at(tensor.data.get() + row * stride, column);
+    const bool is_negative = tensor.dtype == DType::kI4 && nibble > 7;
+    wide.data.get()[i] = static_cast<std::byte>(is_negative ? nibble - 16 : nibble);
+  }
+  return wide;
+}
+
 Tensor TensorReader::read(const TensorDef& tensor) {
   const std::optional<DType> dtype = dtype_of(tensor.data_type);
   if (!dtype)
     throw UnsupportedError("INGOT-N540", fmt::format("'{}' has elements of type {}", tensor.name,
                                                      data_type_name(tensor.data_type)));
+  if (bit_width(*dtype) == 4) return read_nibbles(tensor, *dtype);
   const size_t bytes = bytes_of(tensor, *dtype);
   if (!tensor.is_external && !tensor.raw) return listed(tensor, *dtype, bytes);
   const Bytes source = tensor.is_external ? external_bytes(tensor) : *tensor.raw;
@@ -134,6 +171,30 @@ Tensor TensorReader::read(const TensorDef& tensor) {
   const Tensor copy = make_tensor(*dtype, tensor.dims);
   std::ranges::copy(source, copy.data.get());
   return copy;
+}
+
+// Two elements in a byte, whatever the shape; here every row begins with a byte.
+Tensor TensorReader::read_nibbles(const TensorDef& tensor, DType dtype) {
+  const int64_t count = static_cast<int64_t>(bytes_of(tensor, DType::kU8)), bytes = (count + 1) / 2;
+  std::vector<std::byte> given;
+  if (tensor.is_external || tensor.raw) {
+    const Bytes source = tensor.is_external ? external_bytes(tensor) : *tensor.raw;
+    given.assign(source.begin(), source.end());
+  } else {
+    for (const int64_t pair : tensor.integers) given.push_back(static_cast<std::byte>(pair));
+  }
+  if (static_cast<int64_t>(given.size()) != bytes)
+    refuse_values(tensor, fmt::format("its shape needs {} bytes, not {}", bytes, given.size()));
+  Tensor packed = make_tensor(dtype, tensor.dims);
+  const Rows rows = rows_of(packed.shape);
+  const int64_t stride = row_bytes(dtype, rows.length);
+  std::fill_n(packed.data.get(), rows.count * stride, std::byte{0});
+  for (int64_t i = 0; i < count; ++i) {
+    const int64_t row = i / rows.length, column = i % rows.length;
+    packed.data.get()[row * stride + column / 2] |=
+        static_cast<std::byte>(nibble_at(given.data(), i) << (4 * (column % 2)));
+  }
+  return packed;
 }
 
 Bytes TensorReader::external_bytes(const TensorDef& tensor) {

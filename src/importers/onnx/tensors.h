@@ -18,6 +18,9 @@ namespace ingot::core::onnx {
 std::optional<DType> dtype_of(int64_t data_type);
 std::string data_type_name(int64_t data_type);  // "float16", "string", or its number
 
+// i4 as i8, and u4 as u8.
+Tensor widened(const Tensor& tensor);
+
 class TensorReader {
  public:
   // No folder: values in other files are an error.
@@ -28,6 +31,7 @@ class TensorReader {
   Tensor read(const TensorDef& tensor);
 
  private:
+  Tensor read_nibbles(const TensorDef& tensor, DType dtype);
   Bytes external_bytes(const TensorDef& tensor);
   const std::shared_ptr<const MappedFile>& file(const std::string& location, const std::string& name);
 

@@ -76,7 +76,12 @@ DType target_dtype(int64_t data_type) {
 }
 
 void convert_cast(Call& call) {
-  call.give(converted(call.graph(), call.tensor(0), target_dtype(call.attribute_integer("to", 0))));
+  const DType dtype = target_dtype(call.attribute_integer("to", 0));
+  if (bit_width(dtype) == 4) refuse("casts to elements of four bits");
+  const bool is_float8 = is_floating(dtype) && bit_width(dtype) == 8;
+  if (is_float8 && call.attribute_integer("saturate", 1) == 0)
+    refuse("conversions to float8 that do not saturate");
+  call.give(converted(call.graph(), call.tensor(0), dtype));
 }
 
 void convert_cast_like(Call& call) {

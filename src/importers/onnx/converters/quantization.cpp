@@ -17,6 +17,10 @@ struct Limits {
 
 Limits limits_of(DType dtype) {
   switch (dtype) {
+    case DType::kU4:
+      return {0, 15};
+    case DType::kI4:
+      return {-8, 7};
     case DType::kU8:
       return {0, 255};
     case DType::kI8:
@@ -54,17 +58,31 @@ Value* spread(Call& call, Value* parameter, const Shape& x) {
   return sliced(graph, reshaped(graph, blocks, std::move(joined)), axis, 0, x[axis]);
 }
 
+DType stored_dtype(DType dtype) {
+  return dtype == DType::kI4 ? DType::kI8 : dtype == DType::kU4 ? DType::kU8 : dtype;
+}
+
 // round(x / scale) + zero point, within the limits of the dtype.
 Value* quantized(Graph& graph, const Term& x, const Term& scale, Value* zero_point, DType dtype) {
   Term result = (x / scale).apply(ops::round);
   if (zero_point != nullptr) result = result + Term(graph, converted(graph, zero_point, DType::kF32));
   const Limits limits = limits_of(dtype);
   Value* limited = graph.call(ops::clamp, {result}, ops::Clamp{limits.low, limits.high});
-  return converted(graph, converted(graph, limited, DType::kI32), dtype);
+  return converted(graph, converted(graph, limited, DType::kI32), stored_dtype(dtype));
+}
+
+// Elements of four bits are bytes that a clamp limits.
+DType declared_dtype(const Value* value) {
+  const Node* node = value->producer;
+  if (node == nullptr || node->op != &ops::clamp) return value->type.dtype;
+  const auto limits = node->attributes<ops::Clamp>();
+  if (value->type.dtype == DType::kI8 && limits.low == -8 && limits.high == 7) return DType::kI4;
+  return value->type.dtype == DType::kU8 && limits.low == 0 && limits.high == 15 ? DType::kU4
+                                                                                 : value->type.dtype;
 }
 
 DType quantized_dtype(Call& call) {
-  if (call.has(2)) return call.tensor(2)->type.dtype;
+  if (call.has(2)) return declared_dtype(call.tensor(2));
   const int64_t given = call.attribute_integer("output_dtype", 0);
   const std::optional<DType> dtype = given == 0 ? DType::kU8 : dtype_of(given);
   if (!dtype) refuse("integers of type " + data_type_name(given));
@@ -76,9 +94,33 @@ void convert_quantize(Call& call) {
   Value* x = call.tensor(0);
   const Shape shape = x->type.shape;
   const Term scale(graph, converted(graph, spread(call, call.tensor(1), shape), DType::kF32));
+  const Term wide(graph, converted(graph, x, DType::kF32));
+  const DType dtype = quantized_dtype(call);
+  if (is_floating(dtype)) {  // zero points are 0, and conversions saturate
+    if (call.attribute_integer("saturate", 1) == 0) refuse("conversions to float8 that do not saturate");
+    return call.give(converted(graph, wide / scale, dtype));
+  }
   Value* zero_point = call.has(2) ? spread(call, call.tensor(2), shape) : nullptr;
-  call.give(quantized(graph, Term(graph, converted(graph, x, DType::kF32)), scale, zero_point,
-                      quantized_dtype(call)));
+  call.give(quantized(graph, wide, scale, zero_point, dtype));
+}
+
+// Scales of blocks of one dim, as a matrix's weights have them, stay as they are: x gets a dim of blocks.
+Value* dequantized_blocks(Call& call, Value* x, Value* scale, Value* zero_point) {
+  Graph& graph = call.graph();
+  const Shape shape = x->type.shape, given = scale->type.shape;
+  const size_t axis = call.axis(call.attribute_integer("axis", 1), shape.size());
+  const int64_t block = call.attribute_integer("block_size", 0);
+  const auto count = given.size() == shape.size() ? given[axis].constant() : std::nullopt;
+  if (block < 1 || !count || shape[axis] != Dim(*count * block)) return nullptr;
+  Shape blocks = shape;
+  blocks[axis] = *count;
+  blocks.insert(blocks.begin() + static_cast<ptrdiff_t>(axis) + 1, Dim(block));
+  const auto placed = [&](Value* value, DType dtype) {
+    return value == nullptr ? nullptr : converted(graph, unsqueezed(graph, value, axis + 1), dtype);
+  };
+  Value* result = graph.call(ops::dequantize, {reshaped(graph, x, blocks), placed(scale, DType::kF32),
+                                               placed(zero_point, DType::kI32)});
+  return reshaped(graph, result, shape);
 }
 
 void convert_dequantize(Call& call) {
@@ -86,10 +128,17 @@ void convert_dequantize(Call& call) {
   Value *x = call.tensor(0), *scale = call.tensor(1);
   const DType dtype = scale->type.dtype;
   const Shape shape = x->type.shape;
-  if (!is_integer(x->type.dtype)) refuse("elements that are not integers");
-  Value* zero_point =
-      call.has(2) ? converted(graph, spread(call, call.tensor(2), shape), DType::kI32) : nullptr;
-  std::vector<Value*> operands{x, converted(graph, spread(call, scale, shape), DType::kF32), zero_point};
+  const auto wide_scale = [&] { return converted(graph, spread(call, scale, shape), DType::kF32); };
+  if (is_floating(x->type.dtype) && bit_width(x->type.dtype) == 8) {
+    const Term product = Term(graph, converted(graph, x, DType::kF32)) * Term(graph, wide_scale());
+    return call.give(converted(graph, product, dtype));
+  }
+  if (!is_integer(x->type.dtype)) refuse("elements that are neither integers nor float8");
+  Value* zero_point = call.has(2) ? call.tensor(2) : nullptr;
+  if (Value* blocks = dequantized_blocks(call, x, scale, zero_point))
+    return call.give(converted(graph, blocks, dtype));
+  if (zero_point != nullptr) zero_point = converted(graph, spread(call, zero_point, shape), DType::kI32);
+  std::vector<Value*> operands{x, wide_scale(), zero_point};
   call.give(converted(graph, graph.call(ops::dequantize, std::move(operands)), dtype));
 }
 

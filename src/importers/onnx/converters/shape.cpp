@@ -12,6 +12,12 @@
 namespace ingot::core::onnx {
 namespace {
 
+Tensor constant_of(Call& call, const TensorDef& tensor) {
+  Tensor value = call.scope().read(tensor);
+  if (bit_width(value.dtype) == 4) refuse("constants of four bits that are not initializers");
+  return value;
+}
+
 int64_t limited(int64_t index, size_t rank) {
   const auto most = static_cast<int64_t>(rank);
   return std::clamp(index < 0 ? index + most : index, int64_t{0}, most);
@@ -48,7 +54,7 @@ Tensor integers(const std::vector<int64_t>& values, bool is_scalar) {
 void convert_constant(Call& call) {
   Graph& graph = call.graph();
   if (const TensorDef* tensor = call.attribute_tensor("value"))
-    return call.give(graph.add_constant(call.scope().read(*tensor)));
+    return call.give(graph.add_constant(constant_of(call, *tensor)));
   if (call.has_attribute("value_float"))
     return call.give(
         graph.add_constant(numbers({call.attribute_number("value_float", 0)}, DType::kF32, true)));
@@ -72,7 +78,7 @@ void convert_constant_of_shape(Call& call) {
   Graph& graph = call.graph();
   const Shape shape = checked_shape(call.dims(0));
   const TensorDef* given = call.attribute_tensor("value");
-  const Tensor value = given != nullptr ? call.scope().read(*given) : make_tensor(DType::kF32, {1});
+  const Tensor value = given != nullptr ? constant_of(call, *given) : make_tensor(DType::kF32, {1});
   if (value.elements() != 1) refuse_node("the value is not a single element");
   const std::optional<Sizes> number = sizes_of(value);
   const bool is_fixed = std::ranges::all_of(shape, &Dim::is_constant);

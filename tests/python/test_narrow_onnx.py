@@ -1,0 +1,134 @@
+# SPDX-License-Identifier: Apache-2.0
+"""ONNX models with elements of 4 bits and float8: weights in blocks, whole rows and tensors, and activations."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import ingot
+import numpy as np
+import onnx
+import pytest
+import torch
+from onnx import TensorProto, helper
+
+DEPTH, COLUMNS = 64, 24
+LIMITS = {TensorProto.INT4: (-8, 7), TensorProto.UINT4: (0, 15)}
+FLOAT8 = {TensorProto.FLOAT8E4M3FN: torch.float8_e4m3fn, TensorProto.FLOAT8E5M2: torch.float8_e5m2}
+
+
+def model(nodes: list[Any], initializers: list[Any], columns: int = COLUMNS) -> onnx.ModelProto:
+    value = helper.make_tensor_value_info
+    graph = helper.make_graph(
+        nodes,
+        "narrow",
+        [value("x", TensorProto.FLOAT, ["n", DEPTH])],
+        [value("y", TensorProto.FLOAT, ["n", columns])],
+        initializers,
+    )
+    return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 21)])
+
+
+def floats(name: str, array: np.ndarray) -> Any:
+    return onnx.numpy_helper.from_array(array.astype(np.float32), name)
+
+
+def rows(count: int) -> np.ndarray:
+    return np.random.default_rng(count).standard_normal((count, DEPTH)).astype(np.float32)
+
+
+@pytest.mark.parametrize("raw", [False, True])
+@pytest.mark.parametrize("transposed", [False, True])
+@pytest.mark.parametrize("dtype", LIMITS)
+def test_weights_of_four_bits_in_blocks(dtype: int, transposed: bool, raw: bool) -> None:
+    random, block = np.random.default_rng(dtype), 32
+    low, high = LIMITS[dtype]
+    numbers = random.integers(low, high + 1, (DEPTH, COLUMNS))
+    zeros = random.integers(low, high + 1, (DEPTH // block, COLUMNS))
+    scales = random.random((DEPTH // block, COLUMNS)) + 0.1
+    weight = (numbers - zeros.repeat(block, 0)) * scales.repeat(block, 0)
+    if transposed:
+        numbers, zeros, scales = numbers.T, zeros.T, scales.T
+    tensors = [four_bits("w", dtype, numbers, raw), four_bits("z", dtype, zeros, raw), floats("s", scales)]
+    dequantize = helper.make_node(
+        "DequantizeLinear", ["w", "s", "z"], ["d"], axis=int(transposed), block_size=block
+    )
+    product = helper.make_node("Gemm", ["x", "d"], ["y"], transB=int(transposed))
+    engine = ingot.onnx.compile(model([dequantize, product], tensors))
+    for count in (1, 9):
+        x = rows(count)
+        np.testing.assert_allclose(np.asarray(engine(x)), x @ weight, rtol=1e-4, atol=1e-3)
+    assert "scaled_linear" in str(ingot.profile(engine, rows(1)))
+
+
+def four_bits(name: str, dtype: int, array: np.ndarray, raw: bool) -> Any:
+    tensor = helper.make_tensor(name, dtype, array.shape, array.reshape(-1).tolist())
+    if raw:
+        tensor.raw_data = bytes(tensor.int32_data)
+        del tensor.int32_data[:]
+    return tensor
+
+
+def test_odd_rows_of_four_bits() -> None:
+    numbers = np.arange(DEPTH * 3).reshape(DEPTH, 3) % 16 - 8
+    tensors = [four_bits("w", TensorProto.INT4, numbers, True), floats("s", np.array(0.5))]
+    nodes = [
+        helper.make_node("DequantizeLinear", ["w", "s"], ["d"]),
+        helper.make_node("MatMul", ["x", "d"], ["y"]),
+    ]
+    engine, x = ingot.onnx.compile(model(nodes, tensors, 3)), rows(4)
+    np.testing.assert_allclose(np.asarray(engine(x)), x @ (numbers * 0.5), rtol=1e-4, atol=1e-4)
+
+
+@pytest.mark.parametrize("dtype", LIMITS)
+def test_activations_of_four_bits(dtype: int) -> None:
+    low, high = LIMITS[dtype]
+    tensors = [floats("s", np.array(0.25)), four_bits("z", dtype, np.array(1), True)]
+    nodes = [
+        helper.make_node("QuantizeLinear", ["x", "s", "z"], ["q"]),
+        helper.make_node("DequantizeLinear", ["q", "s", "z"], ["y"]),
+    ]
+    engine, x = ingot.onnx.compile(model(nodes, tensors, DEPTH)), rows(5)
+    wanted = (np.clip(np.rint(x / np.float32(0.25)) + 1, low, high) - 1) * 0.25
+    np.testing.assert_array_equal(np.asarray(engine(x)), wanted.astype(np.float32))
+
+
+@pytest.mark.parametrize("dtype", FLOAT8)
+def test_float8(dtype: int) -> None:
+    """Weights with a scale per column, and activations that are rounded to float8."""
+    random = np.random.default_rng(dtype)
+    weight = helper.make_tensor("w", dtype, (DEPTH, COLUMNS), random.standard_normal(DEPTH * COLUMNS))
+    codes = torch.from_numpy(onnx.numpy_helper.to_array(weight).astype(np.uint8))
+    numbers = codes.view(FLOAT8[dtype]).float().numpy()
+    scales = random.random(COLUMNS) + 0.1
+    tensors = [
+        weight,
+        floats("s", scales),
+        floats("xs", np.array(0.5)),
+        helper.make_tensor("xz", dtype, (), [0.0]),
+    ]
+    nodes = [
+        helper.make_node("QuantizeLinear", ["x", "xs", "xz"], ["q"]),
+        helper.make_node("DequantizeLinear", ["q", "xs", "xz"], ["dx"]),
+        helper.make_node("DequantizeLinear", ["w", "s"], ["dw"], axis=1),
+        helper.make_node("MatMul", ["dx", "dw"], ["y"]),
+    ]
+    engine, x = ingot.onnx.compile(model(nodes, tensors)), rows(6)
+    rounded = (torch.from_numpy(x) / 0.5).to(FLOAT8[dtype]).float().numpy()
+    wanted = (rounded * 0.5) @ (numbers * scales)
+    np.testing.assert_allclose(np.asarray(engine(x)), wanted, rtol=1e-4, atol=1e-3)
+
+
+def test_damaged_and_unsupported_elements() -> None:
+    short = four_bits("w", TensorProto.INT4, np.zeros((DEPTH, 3), int), True)
+    short.raw_data = short.raw_data[:-1]
+    nodes = [
+        helper.make_node("DequantizeLinear", ["w", "s"], ["d"]),
+        helper.make_node("MatMul", ["x", "d"], ["y"]),
+    ]
+    with pytest.raises(ingot.UserError, match="its shape needs 96 bytes, not 95"):
+        ingot.onnx.compile(model(nodes, [short, floats("s", np.array(0.5))], 3))
+    cast = helper.make_node("Cast", ["x"], ["c"], to=TensorProto.INT4)
+    back = helper.make_node("Cast", ["c"], ["y"], to=TensorProto.FLOAT)
+    with pytest.raises(ingot.UnsupportedError, match="casts to elements of four bits"):
+        ingot.onnx.compile(model([cast, back], [], DEPTH))
