@@ -4,8 +4,9 @@
 bert: layers of BERT-base, quantized by torchao (weights alone, or activations too, while they run). llama: layers of a decoder of 2,048
 columns with weights of int8, fp8 and int4, for one token, whose time is that of reading weights: the gigabytes per second of that are
 printed, and those of adding up an array of f32 beside them. resnet50: quantized by PT2E for x86; its peer is what torchao lowers the
-same program to (oneDNN), which inductor cannot freeze. TORCHINDUCTOR_FREEZING=1 for the best peer. Prints milliseconds of the process's own time per call, the smallest of the turns, in which all ways go round, and the largest
-difference of each engine's result to that of the same program in eager mode.
+same program to (oneDNN), which inductor cannot freeze. TORCHINDUCTOR_FREEZING=1 for the best peer. Prints milliseconds of the
+process's own time per call, the smallest of the turns, in which all ways go round, and the largest difference of each engine's result
+to that of the same program in eager mode.
 """
 
 from __future__ import annotations
