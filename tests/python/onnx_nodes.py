@@ -84,7 +84,15 @@ def _tensor(proto: onnx.TensorProto) -> torch.Tensor:
             else array.astype(np.float32).view(np.uint32) >> 16
         )
         return torch.from_numpy(bits.astype(np.uint16).view(np.int16).copy()).view(torch.bfloat16)
+    if proto.data_type in _FLOAT8:
+        return torch.from_numpy(array.astype(np.uint8)).view(_FLOAT8[proto.data_type])
     return torch.from_numpy(np.array(array))
+
+
+_FLOAT8 = {  # codes, to numpy
+    onnx.TensorProto.FLOAT8E4M3FN: torch.float8_e4m3fn,
+    onnx.TensorProto.FLOAT8E5M2: torch.float8_e5m2,
+}
 
 
 def outcome(case: Case) -> Outcome:
@@ -135,6 +143,8 @@ HALF_TOLERANCE = 2e-2  # of the accuracy rule; the package's is below the precis
 def check(result: torch.Tensor, wanted: torch.Tensor, case: Case) -> None:
     assert result.shape == wanted.shape, f"shape {tuple(result.shape)}, not {tuple(wanted.shape)}"
     assert result.dtype == wanted.dtype, f"dtype {result.dtype}, not {wanted.dtype}"
+    if wanted.dtype in _FLOAT8.values():
+        result, wanted = result.float(), wanted.float()
     if not wanted.is_floating_point():
         assert torch.equal(result, wanted), f"{result.ravel()[:8]}, not {wanted.ravel()[:8]}"
         return

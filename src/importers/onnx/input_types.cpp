@@ -85,9 +85,7 @@ std::vector<InputType> input_types(const LoadedModel& model, SymbolTable& symbol
     const std::optional<DType> dtype = dtype_of(input->element_type);
     if (input->kind != "tensor")
       throw UnsupportedError("INGOT-N540", fmt::format("input '{}' is a {}", input->name, input->kind));
-    const bool is_stored =
-        dtype && (bit_width(*dtype) == 4 || (is_floating(*dtype) && bit_width(*dtype) == 8));
-    if (!dtype || is_stored)
+    if (!dtype || bit_width(*dtype) == 4)
       throw UnsupportedError("INGOT-N540", fmt::format("input '{}' has elements of type {}", input->name,
                                                        data_type_name(input->element_type)));
     if (!input->shape)

@@ -79,13 +79,18 @@ void convert_cast(Call& call) {
   const DType dtype = target_dtype(call.attribute_integer("to", 0));
   if (bit_width(dtype) == 4) refuse("casts to elements of four bits");
   const bool is_float8 = is_floating(dtype) && bit_width(dtype) == 8;
-  if (is_float8 && call.attribute_integer("saturate", 1) == 0)
-    refuse("conversions to float8 that do not saturate");
-  call.give(converted(call.graph(), call.tensor(0), dtype));
+  if (!is_float8) return call.give(converted(call.graph(), call.tensor(0), dtype));
+  if (call.attribute_integer("saturate", 1) == 0) refuse("conversions to float8 that do not saturate");
+  call.give(saturated(call.graph(), call.tensor(0), dtype));
 }
 
 void convert_cast_like(Call& call) {
-  call.give(converted(call.graph(), call.tensor(0), call.tensor(1)->type.dtype));
+  const DType dtype = call.tensor(1)->type.dtype;
+  const bool is_float8 = is_floating(dtype) && bit_width(dtype) == 8;
+  if (is_float8 && call.attribute_integer("saturate", 1) == 0)
+    refuse("conversions to float8 that do not saturate");
+  call.give(is_float8 ? saturated(call.graph(), call.tensor(0), dtype)
+                      : converted(call.graph(), call.tensor(0), dtype));
 }
 
 void convert_identity(Call& call) {

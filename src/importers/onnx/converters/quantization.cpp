@@ -98,7 +98,7 @@ void convert_quantize(Call& call) {
   const DType dtype = quantized_dtype(call);
   if (is_floating(dtype)) {  // zero points are 0, and conversions saturate
     if (call.attribute_integer("saturate", 1) == 0) refuse("conversions to float8 that do not saturate");
-    return call.give(converted(graph, wide / scale, dtype));
+    return call.give(saturated(graph, wide / scale, dtype));
   }
   Value* zero_point = call.has(2) ? spread(call, call.tensor(2), shape) : nullptr;
   call.give(quantized(graph, wide, scale, zero_point, dtype));
@@ -108,10 +108,11 @@ void convert_quantize(Call& call) {
 Value* dequantized_blocks(Call& call, Value* x, Value* scale, Value* zero_point) {
   Graph& graph = call.graph();
   const Shape shape = x->type.shape, given = scale->type.shape;
-  const size_t axis = call.axis(call.attribute_integer("axis", 1), shape.size());
   const int64_t block = call.attribute_integer("block_size", 0);
-  const auto count = given.size() == shape.size() ? given[axis].constant() : std::nullopt;
-  if (block < 1 || !count || shape[axis] != Dim(*count * block)) return nullptr;
+  if (block < 1 || given.size() != shape.size()) return nullptr;
+  const size_t axis = call.axis(call.attribute_integer("axis", 1), shape.size());
+  const auto count = given[axis].constant();
+  if (!count || shape[axis] != Dim(*count * block)) return nullptr;
   Shape blocks = shape;
   blocks[axis] = *count;
   blocks.insert(blocks.begin() + static_cast<ptrdiff_t>(axis) + 1, Dim(block));
