@@ -92,7 +92,7 @@ class TacticRanking {
   bool takes_few_rows() const {
     const int64_t width = *node_.operand_type(0).shape.back().constant();
     const auto rows = rows_of_key_head(node_);
-    return is_half(node_.operand_type(0).dtype) && rows && *rows <= kMostQueries &&
+    return is_half(node_.operand_type(0).dtype) && rows && *rows > 0 && *rows <= kMostQueries &&
            (width & (width - 1)) == 0 && width >= kLeastWidth && width <= kMostWidth &&
            width == *node_.operand_type(2).shape.back().constant();
   }

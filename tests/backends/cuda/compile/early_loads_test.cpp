@@ -41,7 +41,7 @@ std::vector<Instruction> instructions_of(const std::vector<std::byte>& code) {
 // Loads between one wait and the next: those of the way that has most.
 int64_t loads_before_a_wait(const LoweredKernel& kernel) {
   const std::vector<Instruction> all = instructions_of(kernel.compile().code);
-  int64_t most = 0;
+  int64_t most = -1;  // there is no wait
   for (auto from = all.begin(); from != all.end();) {
     const auto wait = std::ranges::find_if(from, all.end(), &Instruction::waits_for_previous);
     if (wait == all.end()) break;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Contractions and attention by tensor cores, through the backend and the executor: they compile for old and
 // new GPUs, and where there is a GPU they compute what the interpreter computes.
+#include <fmt/core.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -186,6 +187,20 @@ TEST(CudaNormalized, ConstantRowsGiveTheBias) {
     const int64_t column = i % 48;
     EXPECT_NEAR(read_double(storages[4].view(), {&i, 1}), read_double(storages[2].view(), {&column, 1}), 1e-3)
         << i;
+  }
+}
+
+TEST(CudaAttention, WithoutQueriesOrHeadsIsLowered) {
+  for (const char* shape : {"[1,0,1,64]", "[1,2,0,64]"}) {
+    const bool has_heads = std::string_view(shape) == "[1,2,0,64]";
+    const std::string keys = has_heads ? "[1,2,80,64]" : "[1,0,80,64]";
+    const Graph graph =
+        parse_graph(fmt::format("graph g(%q: f16{0}, %k: f16{1}, %v: f16{1}) {{\n"
+                                " %y = attention(%q, %k, %v) {{scale=0.5}} : f16{0}\n return %y\n}}",
+                                shape, keys),
+                    ops::find_op);
+    const Target target{.backend = "cuda", .device = "sm_90a"};
+    EXPECT_EQ(backend().lower(*graph.nodes().back(), graph.symbols, target).size(), 1U) << shape;
   }
 }
 
