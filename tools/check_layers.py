@@ -23,6 +23,7 @@ LAYERS: dict[str, tuple[str, ...]] = {
     "ops": ("ir", "loops"),
     "engine": ("types",),
     "routines": ("types",),
+    "ranks": ("routines",),
     "cache": ("support",),
     "servers": ("cache",),
     "runtime": ("engine", "routines", "cache", "backends/executor.h"),
@@ -60,7 +61,7 @@ LAYERS: dict[str, tuple[str, ...]] = {
         for name in BACKENDS
     },
     # The runtime library must link without the compiler, so its half of the API may not reach up.
-    "api/runtime": ("runtime", "importers/safetensors"),
+    "api/runtime": ("runtime", "ranks", "importers/safetensors"),
     "api/runtime/executors.cpp": ("api/runtime", *(f"backends/{name}/execute" for name in BACKENDS)),
     "cli": (),
     "cli/opt": ("api/compiler", "cli"),

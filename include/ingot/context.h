@@ -25,6 +25,7 @@
 
 #include "ingot/engine.h"
 #include "ingot/error.h"
+#include "ingot/group.h"
 #include "ingot/tensor.h"
 
 namespace ingot {
@@ -38,6 +39,10 @@ struct ContextOptions {
   // Memory for arena, scratch of kernels and routines, copies of inputs and owned states; must outlive the
   // context. Null: the system's memory.
   std::pmr::memory_resource* memory = nullptr;
+  // Groups of ranks for the engine's collectives, by the engine's names (`Engine::groups`); "" is for its only
+  // one. Those that are missing are described by the environment: INGOT_RANK, INGOT_WORLD_SIZE,
+  // INGOT_ADDRESS.
+  std::map<std::string, Group, std::less<>> groups = {};
 };
 
 // Cancels runs from another thread; must outlive them. Thread-safe.
@@ -68,12 +73,16 @@ using NamedTensors = std::map<std::string, Tensor, std::less<>>;
 // Cheap; one per thread. Two runs of one context must not overlap. Keeps its engine alive.
 class Context {
  public:
-  // UserError INGOT-U002 if the number of threads is below 0 or above 1024; DeviceError INGOT-D003 if the
+  // UserError INGOT-U351 and U352 if the engine is not for these groups of ranks, INGOT-U002 if the number of
+  // threads is below 0 or above 1024; DeviceError INGOT-D003 if the
   // system cannot start them, INGOT-D303 if `options.memory` cannot allocate.
   explicit Context(Engine engine, const ContextOptions& options = {}) : engine_(std::move(engine)) {
     const ingot_allocator allocator = allocator_of(options.memory);
+    std::vector<ingot_group_binding> groups;
+    for (const auto& [name, group] : options.groups) groups.push_back({name.c_str(), group.handle()});
     const ingot_context_options given{sizeof(ingot_context_options), options.threads,
-                                      options.memory == nullptr ? nullptr : &allocator};
+                                      options.memory == nullptr ? nullptr : &allocator, groups.data(),
+                                      groups.size()};
     ingot_context* context = nullptr;
     detail::check(ingot_context_create_with(engine_.handle(), &given, &context));
     handle_.reset(context);

@@ -152,6 +152,12 @@ class Engine {
     return {first, first + ingot_text_size(content)};
   }
 
+  // The groups of ranks that the collectives name.
+  std::vector<std::string> groups() const {
+    std::vector<std::string> names;
+    while (const char* name = ingot_engine_group_name(handle(), names.size())) names.emplace_back(name);
+    return names;
+  }
   // In the order in which runs take and return them. Outputs are named by the keys and fields of the model's
   // result ("logits", "past_key_values.0.1"), or "output_0", "output_1" if it has none.
   std::vector<Port> inputs() const { return ports(ingot_engine_input_count(handle()), &ingot_engine_input); }

@@ -245,6 +245,36 @@ INGOT_API size_t ingot_tensors_count(const ingot_tensors* tensors);
 INGOT_API const char* ingot_tensors_name(const ingot_tensors* tensors, size_t index);
 INGOT_API const ingot_tensor* ingot_tensors_value(const ingot_tensors* tensors, size_t index);
 
+/* ---- Ranks ---- */
+/* The connections of one rank to the others of its group, which engines with collectives need. Ranks are
+ * processes, or threads of one, on one machine or several; whoever reaches the address can join, so it has to
+ * be in a network that is trusted. */
+typedef struct ingot_group ingot_group;
+typedef struct ingot_group_options {
+  size_t struct_size;
+  const char* name;    /* for messages; the same for all ranks */
+  const char* address; /* "host:port", at which rank 0 listens */
+  int32_t rank, size;  /* rank: 0 to size - 1 */
+  int64_t deadline_ms; /* for all ranks to join, and for each collective; 0: 60,000 */
+} ingot_group_options;
+/* Returns when all ranks have called it. INGOT-U353: contradictory options; INGOT-D350: ranks that did not
+ * join within the deadline. When a rank ends, hangs or runs something else, the runs of all fail (INGOT-D350,
+ * D351) within the deadline, and the group is unusable from then on (D352). */
+INGOT_API ingot_status* ingot_group_join(const ingot_group_options* options, ingot_group** group);
+INGOT_API void ingot_group_free(ingot_group* group); /* contexts that use it keep it */
+INGOT_API int32_t ingot_group_rank(const ingot_group* group); /* -1 for NULL */
+INGOT_API int32_t ingot_group_size(const ingot_group* group); /* 0 for NULL */
+INGOT_API int32_t ingot_group_is_usable(const ingot_group* group);
+/* For contexts that are made from now on and have no group of this name in their options; NULL: no longer.
+ * The name "" is for engines with a single group. */
+INGOT_API ingot_status* ingot_group_share(const char* name, const ingot_group* group);
+/* The groups that the engine's collectives name; NULL past the last one. */
+INGOT_API const char* ingot_engine_group_name(const ingot_engine* engine, size_t index);
+typedef struct ingot_group_binding {
+  const char* name; /* as the engine names it; "": its only one */
+  const ingot_group* group;
+} ingot_group_binding;
+
 /* ---- Running ---- */
 typedef struct ingot_context ingot_context; /* cheap; one per thread */
 /* Memory of a context. `allocate` returns `bytes` bytes (more than 0) aligned to `alignment` (64), or NULL on
@@ -265,12 +295,19 @@ typedef struct ingot_context_options {
   /* For arena, scratch of kernels and routines, copies of inputs and owned states. The struct is read during
    * the call; its `user` must outlive the context. NULL: the system's memory. */
   const ingot_allocator* allocator;
+  /* Groups for the engine's collectives. Those that are missing are the shared ones of the process
+   * (ingot_group_share) or, for an engine with a single group, the one that the environment variables
+   * INGOT_RANK, INGOT_WORLD_SIZE, INGOT_ADDRESS and INGOT_GROUP_DEADLINE (milliseconds) describe. */
+  const ingot_group_binding* groups;
+  size_t group_count;
 } ingot_context_options;
 /* `options` may be NULL. The context keeps the engine alive: the handle may be freed first. */
 INGOT_API ingot_status* ingot_context_create_with(ingot_engine* engine, const ingot_context_options* options,
                                                   ingot_context** context);
 INGOT_API ingot_status* ingot_context_create(ingot_engine* engine, ingot_context** context);
 INGOT_API void ingot_context_free(ingot_context* context);
+/* 0 if a group of the context has failed, and its runs can only fail. */
+INGOT_API int32_t ingot_context_is_usable(const ingot_context* context);
 /* Threads that the next run uses, the calling one included; 0 for NULL. */
 INGOT_API int32_t ingot_context_threads(const ingot_context* context);
 /* Returns memory for output `index`, 64-byte aligned for best speed, or NULL on failure. */

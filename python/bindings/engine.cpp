@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // ingot._core.Engine: files, signatures, weights, runs.
 #include "bindings.h"
+#include "group.h"
 #include "session.h"
 #include "tensor_file.h"
 
@@ -183,6 +184,19 @@ void set_weight_budget(Session& session, const std::string& budget) {
   check(status);
 }
 
+std::vector<std::string> group_names(const Session& session) {
+  std::vector<std::string> names;
+  while (const char* name = ingot_engine_group_name(session.engine(), names.size())) names.emplace_back(name);
+  return names;
+}
+
+void set_groups(Session& session, const nb::dict& groups) {
+  std::vector<std::pair<std::string, std::shared_ptr<ingot_group>>> handles;
+  for (const auto& [name, group] : groups)
+    handles.emplace_back(nb::cast<std::string>(name), nb::cast<const Group&>(group).handle());
+  session.set_groups(std::move(handles));
+}
+
 nb::dict metadata(const Session& session) {
   nb::dict result;
   for (size_t i = 0; i < ingot_engine_metadata_count(session.engine()); ++i) {
@@ -236,6 +250,8 @@ void bind_engine(nb::module_& module) {
       .def("take_weights", &take_weights, nb::arg("copy"))
       .def("knows_tensor", &knows_tensor, nb::arg("name"))
       .def("run", &run, nb::arg("inputs"))
+      .def("group_names", &group_names)
+      .def("set_groups", &set_groups, nb::arg("groups"))
       .def("memory", &memory)
       .def("weight_memory", &weight_memory)
       .def("set_weight_budget", &set_weight_budget, nb::arg("budget"))

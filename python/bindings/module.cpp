@@ -42,6 +42,7 @@ std::string report_page(const std::string& json) {
 NB_MODULE(_core, module) {
   nb::set_leak_warnings(false);  // torch.compile keeps compiled functions until the process ends
   ingot::python::watch_forks();
+  ingot::python::bind_group(module);
   ingot::python::bind_engine(module);
   ingot::python::bind_builder(module);
   ingot::python::bind_export(module);

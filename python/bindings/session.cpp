@@ -68,16 +68,32 @@ std::unique_lock<std::mutex> Session::take_turn() {
 }
 
 ContextHandle Session::acquire() {
-  if (!idle_.empty()) {
+  while (!idle_.empty()) {
     ContextHandle context = std::move(idle_.back());
     idle_.pop_back();
-    return context;
+    if (ingot_context_is_usable(context.get()) != 0) return context;  // else a group of ranks has failed
   }
   ingot_context* context = nullptr;
-  const ingot_context_options options{
-      .struct_size = sizeof(options), .threads = threads_, .allocator = nullptr};
-  check(ingot_context_create_with(engine_.get(), &options, &context));
+  std::vector<ingot_group_binding> groups;
+  for (const auto& [name, group] : groups_) groups.push_back({name.c_str(), group.get()});
+  const ingot_context_options options{.struct_size = sizeof(options),
+                                      .threads = threads_,
+                                      .allocator = nullptr,
+                                      .groups = groups.data(),
+                                      .group_count = groups.size()};
+  ingot_status* status = nullptr;
+  {
+    const nb::gil_scoped_release no_gil;  // may wait for other ranks
+    status = ingot_context_create_with(engine_.get(), &options, &context);
+  }
+  check(status);
   return ContextHandle(context);
+}
+
+void Session::set_groups(std::vector<std::pair<std::string, std::shared_ptr<ingot_group>>> groups) {
+  const auto turn = take_turn();
+  groups_ = std::move(groups);
+  idle_.clear();
 }
 
 void Session::release(ContextHandle context) { idle_.push_back(std::move(context)); }
@@ -201,6 +217,7 @@ Session Session::copy() {
   ingot_engine* engine = nullptr;
   check(ingot_engine_copy(engine_.get(), &engine));
   Session twin{EngineHandle(engine), threads_};
+  twin.groups_ = groups_;
   if (!has_own_state_) return twin;
   ContextHandle context = acquire(), own = twin.acquire();
   check(ingot_context_copy_states(own.get(), context.get()));

@@ -48,6 +48,8 @@ class Session {
   // Calls `callback(step, name, value)` with each value that a step of later runs computes; None: no longer.
   // For one thread at a time. Its first exception ends the calls and is raised by the run.
   void set_observer(nb::object callback);
+  // The groups of ranks of contexts that are made from now on, by the engine's names.
+  void set_groups(std::vector<std::pair<std::string, std::shared_ptr<ingot_group>>> groups);
   // An independent session that shares the engine's memory and starts with the current states of this one.
   Session copy();
 
@@ -67,6 +69,7 @@ class Session {
 
   EngineHandle engine_;
   int threads_;
+  std::vector<std::pair<std::string, std::shared_ptr<ingot_group>>> groups_;
   std::unique_ptr<Observer> observer_;  // null: nobody looks
   std::vector<ContextHandle> idle_;     // guarded by the GIL
   std::vector<std::string> updated_;    // per input: its name if calls write its memory, otherwise ""

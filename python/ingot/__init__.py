@@ -44,6 +44,7 @@ _LAZY = {
     "compare": "ingot.comparing",
     "compile": "ingot.front",
     "cross_compile_for_windows": "ingot.cross_compiling",
+    "distributed": "ingot.distributed",
     "load_cross_compiled_exported_program": "ingot.cross_compiling",
     "build": "ingot.building",
     "report": "ingot.front",
@@ -67,8 +68,8 @@ _COMPILING = {"bisect", "build", "compile", "cross_compile_for_windows"}
 
 __all__ = [
     "DeviceError", "Engine", "Error", "Input", "InternalError", "MutableModule", "Port", "Session", "UnsupportedError",
-    "UserError", "bisect", "build", "cache_flush", "cache_stats", "compare", "compile", "cross_compile_for_windows", "dynamo",
-    "explain", "export_onnx", "fx", "get_threads", "load", "load_cross_compiled_exported_program", "onnx", "profile", "quantize",
+    "UserError", "bisect", "build", "cache_flush", "cache_stats", "compare", "compile", "cross_compile_for_windows", "distributed",
+    "dynamo", "explain", "export_onnx", "fx", "get_threads", "load", "load_cross_compiled_exported_program", "onnx", "profile", "quantize",
     "refit_module_weights", "report", "runtime", "save", "set_threads", "ts",
 ]  # fmt: skip
 

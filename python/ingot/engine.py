@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from ingot import _core, calling
+from ingot import _core, calling, ranks
 from ingot.errors import UserError
 from ingot.refitting import refit_core
 from ingot.slots import filled, signature_of
@@ -45,6 +45,7 @@ class Engine:
 
     def __init__(self, core: _core.Engine) -> None:
         self._core = core
+        ranks.connect_engine(core)
         signature = signature_of(core)
         self._names = signature.argument_names
         self._input_tree = calling.parse_tree(signature.input_tree)

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, replace
 import torch
 from torch.fx import GraphModule, Node
 
-from ingot import _core, devices, refusals
+from ingot import _core, devices, ranks, refusals
 from ingot.capture import Capture, Input, Output, target_name
 from ingot.conditions import Conditions
 from ingot.errors import InternalError, UnsupportedError
@@ -64,7 +64,7 @@ def compile_graph(
 
     `prepare` completes the program of a whole-model engine (its calling convention).
     """
-    settings = devices.settings_for(module, inputs, settings)
+    settings = ranks.settings_for(module, devices.settings_for(module, inputs, settings))
     refused = {**refusals.by_choice(module, settings), **devices.refused(module, inputs, settings)}
     like = devices.like(module, inputs, settings)
     # A profile names the model's inputs; the sizes of a part follow from its symbols.

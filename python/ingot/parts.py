@@ -11,7 +11,7 @@ from typing import Any
 import torch
 from torch.fx import GraphModule, Node
 
-from ingot import _core, session, watching
+from ingot import _core, ranks, session, watching
 from ingot.capture import Capture, Input
 from ingot.errors import InternalError, UnsupportedError
 from ingot.kinds import InputRole
@@ -37,6 +37,7 @@ def build_runner(
         session.current(),
         settings.custom_engine_cache,
     )
+    ranks.connect_engine(engine)
     signature = signature_of(engine)
     users = [position for position, given in enumerate(inputs) if given.kind == InputRole.USER]
     tensors = [users[position] for position in tensor_positions(signature.inputs)]

@@ -45,6 +45,8 @@ struct RunCommand {
   std::vector<std::string> weights;  // files that the engine's weights come from; empty: its own
   std::string weight_budget;         // of a GPU's memory; empty: all
   bool json = false;
+  int ranks = 0;         // processes to start; 0: this one alone
+  double deadline = 60;  // seconds that ranks wait for each other
 };
 struct ExportCommand {
   std::string file, onnx;

@@ -7,6 +7,7 @@
 #include "cli/array_summary.h"
 #include "cli/commands.h"
 #include "cli/session.h"
+#include "cli/system.h"
 
 namespace ingot::cli {
 
@@ -22,6 +23,19 @@ nlohmann::json describe(const Array& output) {
   return json;
 }
 
+void replace_rank(std::string& text, const std::string& rank) {
+  constexpr std::string_view kPlace = "{rank}";
+  for (size_t at = text.find(kPlace); at != std::string::npos; at = text.find(kPlace, at))
+    text.replace(at, kPlace.size(), rank);
+}
+
+void set_rank(RunCommand& command, int rank) {
+  const std::string text = std::to_string(rank);
+  for (std::string* name : {&command.engine, &command.output, &command.shapes}) replace_rank(*name, text);
+  for (auto* names : {&command.inputs, &command.weights})
+    for (std::string& name : *names) replace_rank(name, text);
+}
+
 void print(const Array& output) {
   fmt::print("{}: {}[{}]", output.name, dtype_name(output.dtype), fmt::join(output.shape, ","));
   if (const std::optional<Summary> summary = summarize(output))
@@ -31,7 +45,13 @@ void print(const Array& output) {
 
 }  // namespace
 
-void run(const RunCommand& command) {
+void run(const RunCommand& given) {
+  RunCommand command = given;
+  if (given.ranks > 0) {
+    const std::optional<int> rank = start_ranks(given.ranks, given.deadline);
+    if (!rank) return;  // they have done it
+    set_rank(command, *rank);
+  }
   Session session(command);
   const std::vector<Array>& outputs = session.run();
   if (!command.output.empty()) write_arrays(command.output, outputs);

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <filesystem>
+#include <optional>
 #include <string>
 
 namespace ingot::cli {
@@ -15,6 +16,11 @@ std::string extension_of(const std::string& path);  // ".npz"
 // The arguments of main, in UTF-8 on Windows; they live as long as the process. A console there shows what is
 // printed from now on as UTF-8.
 char** own_arguments(int& argc, char** argv);
+
+// Starts the ranks 0 to count - 1 as processes of this machine, copies of this one, each with the environment
+// that makes it find the others; their rank is returned there, and rank 0 alone keeps its standard output. In
+// this process waits for them and returns nullopt; CommandError if one of them failed.
+std::optional<int> start_ranks(int count, double deadline_seconds);
 
 // An unzFile of minizip; null if it is not an archive.
 void* open_zip(const std::string& path);

@@ -11,12 +11,14 @@
 #include "compiler/key.h"
 #include "compiler/lower.h"
 #include "compiler/name_symbols.h"
+#include "compiler/only_rank.h"
 #include "compiler/profile.h"
 #include "compiler/split_for_passes.h"
 #include "compiler/tactic_table.h"
 #include "compiler/target_pipeline.h"
 #include "compiler/tune.h"
 #include "compiler/verify_kernels.h"
+#include "engine/group_uses.h"
 #include "engine/validate_engine.h"
 #include "importers/aten/import.h"
 #include "ops/bounds.h"
@@ -93,6 +95,10 @@ void tune_steps(EngineData& engine, std::span<const TunableStep> steps, const Co
                 const CompileHooks& hooks, const KnownTactics& known, Phases& phases, TuningReport& report) {
   if (!known.can_time)
     report.note = "this machine cannot run the engine: tactics that no file names are predicted";
+  if (!groups_of(engine).empty()) {
+    report.note = "runs with collectives need all ranks and are not timed: tactics that no file names are predicted";
+    return;
+  }
   if (steps.empty()) return;
   phases.begin("time tactics");
   TacticTable found;
@@ -157,6 +163,7 @@ std::shared_ptr<EngineData> compile_model(const aten::Program& program,
   model.graph.erase_dead_nodes();
   complete_checks(model.graph, model.checks);
   refuse_what_no_size_meets(model.checks);
+  set_only_rank(model.graph, options.rank);
   runner.check("import", model.graph);
   filled.without_node = entries_without_node(model.graph, options.passes.disabled);
   phases.begin("key");

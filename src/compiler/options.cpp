@@ -194,6 +194,10 @@ constexpr std::array kRows = {
         [](CompileOptions& o, View name, View value) {
           o.target.level = o.passes.level = static_cast<int>(parse_integer(name, value, 0, 5));
         }},
+    Row{{"rank", "any|number", "",
+         "of a program with collectives: the rank that traced it, which alone may run the engine, or any if "
+         "nothing in it depends on the rank; GROUP:NUMBER,... if there are several groups"},
+        [](CompileOptions& o, View, View value) { o.rank = value; }},
     Row{{"refit_identical_engine_weights", "bool", "true",
          "has no effect: an engine that was found always takes the weights of the model at hand"},
         [](CompileOptions&, View name, View value) { parse_bool(name, value); }},

@@ -42,6 +42,7 @@ struct CompileOptions {
   bool share_kernels = true;               // false: each use of a kernel is compiled
   CacheOptions cache;
   std::string tactic_file;  // of levels 4 and 5; "": in the cache's folder
+  std::string rank;         // which may run a program with collectives, see set_only_rank
   int threads = 1;          // that build; how an engine's work is split is decided where it runs
 };
 

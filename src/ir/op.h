@@ -40,6 +40,7 @@ enum class Trait : uint32_t {
       1u
       << 13,  // its first attribute, a symbol, is the value of its first result, an i64 scalar, from then on
   kNarrowWeight = 1u << 14,  // operand 1, a weight, may be narrower than operand 0 if that is f32
+  kCollective = 1u << 15,    // all ranks of a group run it, in the same order: has ops::Collective's fields
 };
 
 struct Traits {

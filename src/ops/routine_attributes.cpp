@@ -15,6 +15,8 @@ NamedValues routine_attributes(const Node& node) {
       using Kind = std::decay_t<decltype(value)>;
       if constexpr (std::is_same_v<Kind, Dim>)
         return;  // the size of a result: its tensor has it
+      else if constexpr (std::is_same_v<Kind, std::vector<int64_t>>)
+        result.push_back({std::string(names[i]), fmt::format("{}", fmt::join(value, ","))});
       else if constexpr (std::is_constructible_v<PlainValue, std::in_place_type_t<Kind>>)
         result.push_back({std::string(names[i]), value});
       else

@@ -13,6 +13,7 @@
 namespace ingot::core {
 
 class ThreadPool;
+struct BoundGroups;
 
 // Memory that a routine works in, its own until it returns.
 struct WorkingMemory {
@@ -28,6 +29,7 @@ struct RoutineCall {
   std::span<const NamedValue> attributes;  // of the operator, in the order of its record
   ThreadPool* pool = nullptr;              // null: run on the caller
   const WorkingMemory* memory = nullptr;   // null: the system's
+  const BoundGroups* groups = nullptr;     // of the context; null: there are none
 };
 
 struct Routine {

@@ -8,6 +8,7 @@
 
 #include <fmt/core.h>
 
+#include "runtime/groups.h"
 #include "runtime/plan_cache.h"
 #include "runtime/program_run.h"
 #include "runtime/transfers.h"
@@ -37,6 +38,7 @@ struct Context::State {
   std::unique_ptr<StepProfile> profile;    // null: nothing is timed
   const StepObserver* observer = nullptr;  // null: nobody looks
   bool has_many_shapes = false;            // and the log has been told
+  BoundGroups groups;
 
   const MemoryAllocator* memory_source() const { return allocator ? &*allocator : nullptr; }
   void set_state(size_t index, std::byte* data) {
@@ -94,6 +96,7 @@ Context::Context(std::shared_ptr<Engine> engine, const ContextOptions& options)
   engine_->require_unchanged();
   if (options.threads > 0) state_->pool = engine_->host().make_pool(options.threads);
   state_->allocator = options.allocator;
+  state_->groups = bind_groups(engine_->data(), options.groups);
   const GrowingBlock empty(state_->memory_source());
   state_->working_memory = empty;
   state_->arenas.assign((kMaxNesting + 1) * engine_->backends().memories.size(), empty);
@@ -184,6 +187,9 @@ void Context::log_plan(std::span<const Argument> inputs, double microseconds) {
 
 ThreadPool& Context::pool() const { return state_->pool != nullptr ? *state_->pool : engine_->host().pool(); }
 int Context::threads() const { return pool().threads(); }
+bool Context::is_usable() const {
+  return std::ranges::all_of(state_->groups.groups, [](const auto& bound) { return bound.group->is_usable(); });
+}
 
 std::byte* Context::place_state(const ArgumentSlot& slot, const Argument& argument) {
   auto* data = static_cast<std::byte*>(argument.data);
@@ -292,12 +298,18 @@ void Context::run(std::span<const Argument> inputs, const OutputAllocator& alloc
       .profile = state_->profile.get(),
       .observer = state_->observer,
       .limits = limits.deadline_ns != 0 || limits.cancel != nullptr ? &limits : nullptr,
-      .names_ranges = engine_->host().names_ranges() && !engine_->data().devices.empty()};
+      .names_ranges = engine_->host().names_ranges() && !engine_->data().devices.empty(),
+      .groups = &state_->groups};
   if (state_->profile != nullptr) [[unlikely]]
     state_->profile->begin_run(engine_->main(), plan);
+  const GroupWatch watch(state_->groups);
   try {
     run_main(resources, engine_->main(), plan);
     if (!engine_->data().devices.empty()) finish(weights, allocator.on_device);
+  } catch (const std::exception& error) {
+    watch.leave(error.what());
+    abandon();
+    throw;
   } catch (...) {
     abandon();
     throw;

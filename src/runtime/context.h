@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "routines/communicator.h"
 #include "runtime/arguments.h"
 #include "runtime/engine.h"
 #include "runtime/memory.h"
@@ -32,12 +33,13 @@ struct ContextOptions {
   int threads = 0;  // of its own pool, the caller included; 0: the host's pool, which contexts share
   std::optional<MemoryAllocator>
       allocator;  // for all memory whose size follows from the engine's; null: the system
+  std::vector<BoundGroups::Bound> groups;  // see bind_groups
 };
 
 class Context {
  public:
-  // UserError INGOT-U211 if the engine's file is found to have changed, DeviceError INGOT-D003 if the threads
-  // cannot be started.
+  // UserError INGOT-U211 if the engine's file is found to have changed, U351 and U352 if it is not for these
+  // groups; DeviceError INGOT-D003 if the threads cannot be started.
   explicit Context(std::shared_ptr<Engine> engine, const ContextOptions& options = {});
   ~Context();
   Context(Context&&) noexcept;
@@ -55,6 +57,7 @@ class Context {
   // Waits for everything that runs have enqueued. Throws what a run would have thrown if it had waited.
   void synchronize() const;
   int threads() const;  // of the next run, the caller included
+  bool is_usable() const;  // false once a group of ranks has failed
 
   // Binds state `index` to memory of the caller (torch's own buffer); null: back to memory of the context,
   // which starts with the engine's initial value.

@@ -55,6 +55,27 @@ std::shared_ptr<EntryTier> Host::shared_tier(const std::string& name,
   return entry->second;
 }
 
+void Host::share_group(const std::string& name, std::shared_ptr<Communicator> group) {
+  const std::scoped_lock lock(mutex_);
+  std::erase_if(groups_, [&](const BoundGroups::Bound& bound) { return bound.name == name; });
+  if (group != nullptr) groups_.push_back({name, std::move(group)});
+}
+
+std::vector<BoundGroups::Bound> Host::shared_groups() {
+  const std::scoped_lock lock(mutex_);
+  return groups_;
+}
+
+std::shared_ptr<Communicator> Host::group_of_environment(
+    const std::function<std::shared_ptr<Communicator>()>& join) {
+  const std::scoped_lock lock(joining_);
+  if (world_ == nullptr || !world_->is_usable()) {
+    world_ = nullptr;  // rank 0's port is free before it is needed again
+    world_ = join();
+  }
+  return world_;
+}
+
 std::unique_ptr<ThreadPool> Host::make_pool(int threads) {
   return std::make_unique<ThreadPool>(chosen_threads(threads, log_), options_.spin_microseconds);
 }

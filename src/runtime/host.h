@@ -11,6 +11,7 @@
 
 #include "backends/executor.h"
 #include "cache/cache.h"
+#include "routines/communicator.h"
 #include "runtime/log.h"
 #include "support/background.h"
 #include "support/thread_pool.h"
@@ -55,6 +56,12 @@ class Host {
                                              const ReportProblem& report = {},
                                              Access access = Access::kReadWrite);
   BackgroundWork& background() { return background_; }
+  // Groups of ranks for contexts that have none of that name; null: no longer.
+  void share_group(const std::string& name, std::shared_ptr<Communicator> group);
+  std::vector<BoundGroups::Bound> shared_groups();
+  // The group that the environment describes; `join` makes it, and a new one if it has become unusable.
+  std::shared_ptr<Communicator> group_of_environment(
+      const std::function<std::shared_ptr<Communicator>()>& join);
   // The tier of that name, opened by the first who asks for it; may be null.
   std::shared_ptr<EntryTier> shared_tier(const std::string& name,
                                          const std::function<std::shared_ptr<EntryTier>()>& open);
@@ -67,7 +74,10 @@ class Host {
   Log log_;
   Cache cache_;
   std::shared_ptr<DiskStore> disk_store_, weights_store_;
-  std::mutex mutex_;  // of `tiers_`
+  std::mutex mutex_;  // of `tiers_` and `groups_`
+  std::vector<BoundGroups::Bound> groups_;
+  std::mutex joining_;  // of `world_`; held while the ranks meet
+  std::shared_ptr<Communicator> world_;
   std::map<std::string, std::shared_ptr<EntryTier>> tiers_;
   std::unique_ptr<ThreadPool> pool_;
   std::vector<const Executor*> executors_;

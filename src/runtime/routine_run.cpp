@@ -6,8 +6,7 @@
 
 namespace ingot::core {
 
-void run_routine(const EngineData& data, const Executable& executable, Frame& frame, size_t index,
-                 ThreadPool& pool, GrowingBlock& working) {
+void run_routine(const RunResources& resources, const Executable& executable, Frame& frame, size_t index) {
   const ExecutableStep& step = executable.steps[index];
   RoutineArguments& arguments = frame.routines[index];
   size_t input = 0, output = 0;
@@ -19,15 +18,18 @@ void run_routine(const EngineData& data, const Executable& executable, Frame& fr
   const auto reserve = [](void* block, size_t bytes) {
     return static_cast<GrowingBlock*>(block)->reserve(bytes);
   };
-  const WorkingMemory memory{reserve, &working};
+  const WorkingMemory memory{reserve, &resources.working_memory};
   try {
     step.routine->run({.inputs = arguments.inputs,
                        .outputs = arguments.outputs,
                        .attributes = step.step->as<RoutineStep>()->attributes,
-                       .pool = &pool,
-                       .memory = &memory});
+                       .pool = &resources.pool,
+                       .memory = &memory,
+                       .groups = resources.groups});
   } catch (const UserError& error) {
-    fail_routine(data, *step.step, error);
+    fail_routine(resources.data, *step.step, error);
+  } catch (const DeviceError& error) {
+    fail_routine(resources.data, *step.step, error);
   }
 }
 

@@ -2,12 +2,11 @@
 #pragma once
 
 #include "runtime/run_plan.h"
-#include "support/thread_pool.h"
+#include "runtime/run_resources.h"
 
 namespace ingot::core {
 
-// Runs step `index`, which is a routine, on the host; `working` is memory for it. Errors name the node.
-void run_routine(const EngineData& data, const Executable& executable, Frame& frame, size_t index,
-                 ThreadPool& pool, GrowingBlock& working);
+// Runs step `index`, which is a routine, on the host. Errors name the node.
+void run_routine(const RunResources& resources, const Executable& executable, Frame& frame, size_t index);
 
 }  // namespace ingot::core

@@ -16,5 +16,6 @@ namespace ingot::core {
 [[noreturn]] void fail_value(const EngineData& data, const Step& step, const std::string& cause);
 // The same error, with the node whose routine threw it.
 [[noreturn]] void fail_routine(const EngineData& data, const Step& step, const UserError& error);
+[[noreturn]] void fail_routine(const EngineData& data, const Step& step, const DeviceError& error);
 
 }  // namespace ingot::core

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import itertools
 import os
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -12,11 +13,13 @@ from typing import Any
 
 from ingot._ctypes import arrays
 from ingot._ctypes.files import TensorFile, pointers_to
+from ingot._ctypes.group import Group, bindings_of
 from ingot._ctypes.kept import KEPT
 from ingot._ctypes.library import Handle, check, lib, text_of
 from ingot._ctypes.observer import Observer
 from ingot._ctypes.structs import (
     ContextOptions,
+    GroupBinding,
     LoadOptions,
     Memory,
     Port,
@@ -52,6 +55,7 @@ class Engine:
         self._handle = handle
         self._threads = threads
         self._idle: list[_Context] = []
+        self._groups: dict[str, Group] = {}
         self._turn, self._turn_forks = threading.Lock(), _forks
         self._observer: Observer | None = None
         states = range(lib.engine_state_count(handle))
@@ -103,6 +107,7 @@ class Engine:
     def __deepcopy__(self, memo: dict[int, Any]) -> Engine:
         with self._take_turn():
             twin = Engine(_Engine.made(lib.engine_copy, self._handle), self._threads)
+            twin._groups = self._groups
             if self._has_own_state:
                 with self._context() as context, twin._context() as own:
                     check(lib.context_copy_states(own, context))
@@ -146,11 +151,28 @@ class Engine:
         return [output.array(as_torch) for output in outputs]
 
     def _acquire(self) -> _Context:
-        try:
-            return self._idle.pop()
-        except IndexError:
-            options = ContextOptions(threads=self._threads)
-            return _Context.made(lib.context_create_with, self._handle, byref(options))
+        while True:
+            try:
+                context = self._idle.pop()
+            except IndexError:
+                return self._new_context()
+            if lib.context_is_usable(context):
+                return context  # else a group of ranks has failed
+
+    def _new_context(self) -> _Context:
+        bindings = bindings_of(self._groups)
+        options = ContextOptions(threads=self._threads, group_count=len(bindings))
+        options.groups = (GroupBinding * len(bindings))(*bindings)
+        return _Context.made(lib.context_create_with, self._handle, byref(options))
+
+    def group_names(self) -> list[str]:
+        names = (lib.engine_group_name(self._handle, k) for k in itertools.count())
+        return [name.decode() for name in itertools.takewhile(lambda name: name is not None, names)]
+
+    def set_groups(self, groups: Mapping[str, Group]) -> None:
+        with self._take_turn():
+            self._groups = dict(groups)
+            self._idle.clear()
 
     @contextmanager
     def _context(self) -> Iterator[_Context]:

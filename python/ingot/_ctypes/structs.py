@@ -75,8 +75,29 @@ class RefitOptions(Sized):
     )
 
 
+class GroupOptions(Sized):
+    _fields_ = (
+        ("struct_size", c_size_t),
+        ("name", c_char_p),
+        ("address", c_char_p),
+        ("rank", c_int32),
+        ("size", c_int32),
+        ("deadline_ms", c_int64),
+    )
+
+
+class GroupBinding(Structure):
+    _fields_ = (("name", c_char_p), ("group", c_void_p))
+
+
 class ContextOptions(Sized):
-    _fields_ = (("struct_size", c_size_t), ("threads", c_int32), ("allocator", c_void_p))
+    _fields_ = (
+        ("struct_size", c_size_t),
+        ("threads", c_int32),
+        ("allocator", c_void_p),
+        ("groups", POINTER(GroupBinding)),
+        ("group_count", c_size_t),
+    )
 
 
 class Memory(Sized):

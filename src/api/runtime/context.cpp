@@ -4,6 +4,7 @@
 
 #include <fmt/core.h>
 
+#include "api/runtime/groups.h"
 #include "api/runtime/guard.h"
 #include "api/runtime/handles.h"
 #include "api/runtime/host_access.h"
@@ -37,11 +38,14 @@ std::span<const Argument> read_inputs(ingot_context& context, size_t count, cons
   return context.arguments;
 }
 
-ContextOptions read_context_options(const ingot_context_options* given) {
-  if (given == nullptr) return {};
+ContextOptions read_context_options(const ingot_context_options* given, const EngineData& data) {
+  if (given == nullptr) return {.threads = 0, .allocator = {}, .groups = api::find_groups(data, {})};
   const auto options = api::read_struct(given, kFirstContextOptions, "ingot_context_options");
   api::require_range(options.threads, api::kMostThreads, "the number of threads");
-  ContextOptions result{.threads = options.threads, .allocator = {}};
+  if (options.group_count > 0) api::require(options.groups, "groups");
+  ContextOptions result{.threads = options.threads,
+                        .allocator = {},
+                        .groups = api::find_groups(data, {options.groups, options.group_count})};
   if (options.allocator == nullptr) return result;
   const ingot_allocator& allocator = *options.allocator;
   api::require(reinterpret_cast<const void*>(allocator.allocate), "allocator.allocate");
@@ -103,7 +107,7 @@ ingot_status* ingot_context_create_with(ingot_engine* engine, const ingot_contex
   return api::guard([&] {
     api::require(engine, "engine");
     api::require(context, "context");
-    const ContextOptions given = read_context_options(options);
+    const ContextOptions given = read_context_options(options, *engine->data);
     api::require_unchanged_model(*engine);
     *context = new ingot_context(api::runnable(*engine), given);
   });
@@ -115,6 +119,10 @@ ingot_status* ingot_context_create(ingot_engine* engine, ingot_context** context
 
 int32_t ingot_context_threads(const ingot_context* context) {
   return context == nullptr ? 0 : context->context.threads();
+}
+
+int32_t ingot_context_is_usable(const ingot_context* context) {
+  return context != nullptr && context->context.is_usable() ? 1 : 0;
 }
 
 void ingot_context_free(ingot_context* context) { delete context; }

@@ -4,6 +4,7 @@
 #include <fmt/core.h>
 
 #include "api/runtime/host_access.h"
+#include "engine/group_uses.h"
 #include "support/error.h"
 #include "support/paths.h"
 
@@ -61,6 +62,7 @@ ingot_engine::ingot_engine(std::shared_ptr<const EngineData> content)
       outputs(api::texts_of(data->main.outputs, data->main.symbols)),
       states(api::texts_of(data->main.states, data->main.symbols)) {
   for (const ArgumentSlot& slot : argument_slots(*data)) updated.push_back(slot.is_state);
+  for (const GroupUse& use : groups_of(*data)) groups.push_back(use.name);
 }
 
 ingot_context::ingot_context(std::shared_ptr<Engine> engine, const ContextOptions& options)

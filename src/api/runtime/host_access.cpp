@@ -19,18 +19,6 @@
 namespace ingot::core::api {
 namespace {
 
-int64_t read_variable(const char* name, int64_t fallback, int64_t most) {
-  const std::string value = environment_variable(name);
-  if (value.empty()) return fallback;
-  int64_t number = 0;
-  const auto [end, error] = std::from_chars(value.data(), value.data() + value.size(), number);
-  if (error != std::errc() || end != value.data() + value.size() || number < 0 || number > most) {
-    throw UserError("INGOT-U015", fmt::format("the environment variable {} is \"{}\"", name, value),
-                    fmt::format("set it to an integer from 0 to {}, or unset it", most));
-  }
-  return number;
-}
-
 // Invalid environment variables are reported by the first call that can fail, as for INGOT_THREADS.
 Logger logger_of_environment() {
   const std::string level = environment_variable("INGOT_LOG");
@@ -108,6 +96,18 @@ std::string variable_of(std::string_view option) {
   for (const char letter : option)
     name += letter >= 'a' && letter <= 'z' ? static_cast<char>(letter - 'a' + 'A') : letter;
   return name;
+}
+
+int64_t read_variable(const char* name, int64_t fallback, int64_t most) {
+  const std::string value = environment_variable(name);
+  if (value.empty()) return fallback;
+  int64_t number = 0;
+  const auto [end, error] = std::from_chars(value.data(), value.data() + value.size(), number);
+  if (error != std::errc() || end != value.data() + value.size() || number < 0 || number > most) {
+    throw UserError("INGOT-U015", fmt::format("the environment variable {} is \"{}\"", name, value),
+                    fmt::format("set it to an integer from 0 to {}, or unset it", most));
+  }
+  return number;
 }
 
 Host* made_host() { return made.load(std::memory_order_acquire); }

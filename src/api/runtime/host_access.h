@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <cstdint>
 #include <string>
 #include <string_view>
 
@@ -21,6 +22,10 @@ namespace ingot::core::api {
 // UserError INGOT-U015 if one of the first five is something else.
 Host& host();
 Host* made_host();  // null before the first call
+
+// The number in an environment variable, `fallback` if it is not set. UserError INGOT-U015 unless it is in
+// 0..most.
+int64_t read_variable(const char* name, int64_t fallback, int64_t most);
 
 std::string variable_of(std::string_view option);  // "INGOT_STRICT_CACHE" of "strict_cache"
 

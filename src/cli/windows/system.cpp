@@ -10,6 +10,8 @@
 
 #include <vector>
 
+#include "cli/commands.h"
+
 // Files are not searched for arguments with a * or ?, as shells do elsewhere.
 extern "C" {
 int _CRT_glob = 0;  // NOLINT
@@ -28,6 +30,10 @@ char** own_arguments(int& argc, char** argv) {
   arguments->push_back(nullptr);
   ::LocalFree(wide);
   return arguments->data();
+}
+
+std::optional<int> start_ranks(int, double) {
+  throw CommandError("--ranks is not available on Windows: groups of ranks need Linux");
 }
 
 void* open_zip(const std::string& path) {

@@ -1,0 +1,92 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Engines that several ranks run together: processes, or threads of one (docs/ranks.md)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from typing import Any
+
+from ingot import _core, ranks
+from ingot.engine import Engine
+from ingot.errors import UserError
+
+__all__ = ["bind", "connect", "distributed_context", "group_names", "join", "set_distributed_mode"]
+
+Group = _core.Group
+
+
+def join(address: str, rank: int, size: int, *, name: str = "", deadline: float = ranks.DEADLINE) -> Group:
+    """Joins a group without torch: returns when all ranks have called this, each with its own `rank`.
+
+    address: "host:port", at which rank 0 listens. deadline: seconds for all ranks to join, and for each collective: when a rank
+    ends, hangs or runs something else, the calls of all ranks raise DeviceError within it, and the group is unusable from then on.
+    name: for messages.
+    """
+    return Group(address, rank, size, name, max(1, round(deadline * 1000)))
+
+
+def connect(group: Any = None, *, deadline: float = ranks.DEADLINE) -> Group:
+    """Connects the ranks of a group of torch.distributed: a process group or its name, by default that of all ranks.
+
+    All of its ranks call this. Engines find the group by its name. Building and loading engines connects the groups that they
+    name, with a deadline of 60 seconds: call this before for another one, and after a failure for a new connection.
+    """
+    found = ranks.torch_group(group)
+    return ranks.connected(found.group_name, found, deadline)
+
+
+def group_names(module: Any) -> list[str]:
+    """The groups that the collectives of an engine, or of a compiled module, name."""
+    names = [name for engine in _engines_of(module) for name in engine.group_names()]
+    return list(dict.fromkeys(names))
+
+
+def bind(module: Any, groups: Group | Mapping[str, Group]) -> None:
+    """Binds the groups of an engine or a compiled module, for threads that are ranks, or programs without torch.
+
+    groups: by the names that the module has for them (`group_names`), or one for all.
+    """
+    for engine in _engines_of(module):
+        names = engine.group_names()
+        given = groups if isinstance(groups, Mapping) else dict.fromkeys(names, groups)
+        engine.set_groups({name: given[name] for name in names if name in given})
+
+
+def set_distributed_mode(group: Any, module: Any) -> Any:
+    """Lets the engines of a compiled module use a group of torch.distributed, whatever their programs call theirs; returns the module."""
+    bind(module, connect(group))
+    return module
+
+
+@contextmanager
+def distributed_context(group: Any, module: Any = None) -> Iterator[Any]:
+    """Within the block, the engines of `module` use a group of torch.distributed; yields the module.
+
+    Without a module the group is connected, so that engines that name it find it.
+    """
+    connection = connect(group)
+    if module is None:
+        yield None
+        return
+    bind(module, connection)
+    try:
+        yield module
+    finally:
+        for engine in _engines_of(module):
+            engine.set_groups({})
+
+
+def _engines_of(module: Any) -> list[_core.Engine]:
+    if isinstance(module, Engine):
+        return [module._core]
+    from ingot.front import report
+
+    try:
+        return list(report(module).engines)
+    except UserError:
+        raise UserError(
+            f"{type(module).__name__} has no engines",
+            code="INGOT-U007",
+            advice="pass an engine, what ingot.compile or ingot.load returned, or what torch.compile did, after its first call",
+        ) from None

@@ -1,0 +1,151 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Groups of ranks that programs name: which there are, and their connections."""
+
+from __future__ import annotations
+
+import os
+import socket
+import sys
+from collections.abc import Iterator
+from dataclasses import replace
+from datetime import timedelta
+from typing import TYPE_CHECKING, Any
+
+from ingot import _core
+from ingot.errors import DeviceError, UserError
+
+if TYPE_CHECKING:
+    from torch.fx import GraphModule
+
+    from ingot.settings import Settings
+
+DEADLINE = 60.0  # seconds
+_NAMESPACES = ("_c10d_functional::", "_c10d_functional_autograd::")
+
+
+def settings_for(module: GraphModule, settings: Settings) -> Settings:
+    """`settings` with the rank that traced the graph, if it has collectives and torch knows the groups."""
+    names = sorted(set(_groups_in(module)))
+    if not names or "rank" in settings.compiler:
+        return settings
+    ranks = [f"{name}:{_torch_group(name).rank()}" for name in names if _torch_group(name) is not None]
+    return replace(settings, compiler={**settings.compiler, "rank": ",".join(ranks)}) if ranks else settings
+
+
+def _groups_in(module: GraphModule) -> Iterator[str]:
+    """The names of groups in calls of functional collectives, also in those of nested graphs."""
+    for child in module.modules():
+        for node in getattr(getattr(child, "graph", None), "nodes", ()):
+            schema = getattr(node.target, "_schema", None)
+            if schema is None or not schema.name.startswith(_NAMESPACES):
+                continue
+            position = next(
+                (k for k, argument in enumerate(schema.arguments) if argument.name == "group_name"), None
+            )
+            if position is None:
+                continue
+            given = node.args[position] if position < len(node.args) else node.kwargs.get("group_name")
+            if isinstance(given, str):
+                yield given
+
+
+def connect_engine(engine: _core.Engine) -> None:
+    """Connects the groups that an engine names and torch knows, unless they are connected: all ranks make the same engines."""
+    for name in engine.group_names():
+        group = _torch_group(name)
+        if group is not None:
+            connected(name, group, DEADLINE)
+
+
+def _torch_group(name: str) -> Any:
+    """torch's process group of that name; None if there is none, or torch is not used."""
+    distributed = sys.modules.get("torch.distributed")
+    if distributed is None or not distributed.is_available() or not distributed.is_initialized():
+        return None
+    try:
+        return distributed.distributed_c10d._resolve_process_group(name)
+    except (RuntimeError, KeyError, ValueError):
+        return None
+
+
+class _Connections:
+    """Those of this process, by the names of torch's groups. torch's groups are found by name too."""
+
+    def __init__(self) -> None:
+        self.groups: dict[str, tuple[Any, _core.Group]] = {}
+        self.joined: dict[str, int] = {}  # how often, so that ranks agree on a key of the store
+
+
+_connections = _Connections()
+
+
+def connected(name: str, group: Any, deadline: float) -> _core.Group:
+    """The connections of a group of torch. All ranks call this, in the same order, before the first use and after a failure."""
+    known = _connections.groups.get(name)
+    if known is not None and known[0] is group and known[1].is_usable():
+        return known[1]
+    count = _connections.joined.get(name, 0)
+    _connections.joined[name] = count + 1
+    address = _shared_address(name, group, count, deadline)
+    made = _core.Group(address, group.rank(), group.size(), name, max(1, round(deadline * 1000)))
+    _connections.groups[name] = (group, made)
+    _core.share_group(name, made)
+    return made
+
+
+def _shared_address(name: str, group: Any, count: int, deadline: float) -> str:
+    """The address that rank 0 of the group chooses, by way of the store that torch's ranks met at."""
+    from torch.distributed import PrefixStore
+    from torch.distributed.distributed_c10d import _get_default_store
+
+    if group.size() == 1:
+        return "127.0.0.1:0"
+    store = PrefixStore(f"ingot/{name}", _get_default_store())
+    key = f"address/{count}"
+    if group.rank() == 0:
+        address = f"{_own_host()}:{_free_port()}"
+        store.set(key, address)
+        return address
+    try:
+        store.wait([key], timedelta(seconds=deadline))
+    except Exception as error:
+        raise DeviceError(
+            f"group '{name}': rank 0 did not come within {round(deadline * 1000)} ms",
+            code="INGOT-D350",
+            advice="docs/ranks.md tells what each rank needs to find the others",
+        ) from error
+    return store.get(key).decode()
+
+
+def _own_host() -> str:
+    """The address of this machine on the way to the master, which the other ranks can reach too."""
+    master = os.environ.get("MASTER_ADDR", "127.0.0.1")
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
+        try:
+            probe.connect((master, 9))  # sends nothing
+            return probe.getsockname()[0]
+        except OSError:
+            return "127.0.0.1"
+
+
+def _free_port() -> int:
+    with socket.socket(socket.AF_INET, socket.SOCK_STREAM) as probe:
+        probe.bind(("", 0))
+        return probe.getsockname()[1]
+
+
+def torch_group(group: Any) -> Any:
+    """The process group that a user means: one, its name, or None for the default one."""
+    from torch import distributed
+
+    if not distributed.is_available() or not distributed.is_initialized():
+        raise UserError("torch.distributed has no process group", code="INGOT-U353",
+                        advice="call torch.distributed.init_process_group, or join a group by its address: ingot.distributed.join")  # fmt: skip
+    if group is None:
+        return distributed.group.WORLD
+    if isinstance(group, str):
+        found = _torch_group(group)
+        if found is None:
+            raise UserError(f"torch.distributed has no process group '{group}'", code="INGOT-U353")
+        return found
+    return group

@@ -1,0 +1,12 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ranks/group.h"
+#include "support/error.h"
+
+namespace ingot::core {
+
+std::shared_ptr<Communicator> join_group(const GroupOptions&) {
+  throw UnsupportedError("INGOT-N350", "groups of ranks need sockets, which Ingot does not use on Windows",
+                         "run the ranks on Linux");
+}
+
+}  // namespace ingot::core

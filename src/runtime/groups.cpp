@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "runtime/groups.h"
+
+#include <algorithm>
+
+#include <fmt/core.h>
+
+#include "support/error.h"
+
+namespace ingot::core {
+namespace {
+
+void check_group(const GroupUse& use, const Communicator& group) {
+  if (use.ranks != 0 && use.ranks != group.size())
+    throw UserError("INGOT-U352", fmt::format("group '{}' has {} ranks, the engine is for {}", use.name,
+                                              group.size(), use.ranks));
+  if (use.only_rank == -1 || use.only_rank == group.rank()) return;
+  throw UserError(
+      "INGOT-U351",
+      fmt::format("the engine was built by rank {} of group '{}' and may differ from that of rank {}",
+                  use.only_rank, use.name, group.rank()),
+      "each rank loads the engine that it built; build with rank=\"any\" if all ranks have the same program "
+      "and the weights are given when it is loaded");
+}
+
+}  // namespace
+
+BoundGroups bind_groups(const EngineData& data, const std::vector<BoundGroups::Bound>& given) {
+  BoundGroups bound;
+  const std::vector<GroupUse> uses = groups_of(data);
+  if (uses.empty()) return bound;
+  for (const GroupUse& use : uses) {
+    auto found = std::ranges::find(given, use.name, &BoundGroups::Bound::name);
+    if (found == given.end() && uses.size() == 1)
+      found = std::ranges::find(given, "", &BoundGroups::Bound::name);
+    if (found == given.end()) continue;
+    check_group(use, *found->group);
+    bound.groups.push_back({use.name, found->group});
+  }
+  bound.program = collective_tag(data);
+  return bound;
+}
+
+GroupWatch::GroupWatch(const BoundGroups& groups) : groups_(groups) {
+  for (const auto& bound : groups.groups) exchanges_ += bound.group->exchanges();
+}
+
+void GroupWatch::leave(const std::string& text) const {
+  uint64_t now = 0;
+  for (const auto& bound : groups_.groups) now += bound.group->exchanges();
+  if (now == exchanges_) return;
+  for (const auto& bound : groups_.groups) bound.group->leave(text);
+}
+
+}  // namespace ingot::core

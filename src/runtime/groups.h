@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: Apache-2.0
+// The groups of ranks that an engine's collectives need, bound when a context is made.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "engine/group_uses.h"
+#include "routines/communicator.h"
+
+namespace ingot::core {
+
+// By name; a group named "" is for all names if the engine has one. Groups that are not given stay unbound:
+// runs then fail (INGOT-U350). UserError INGOT-U351 if the engine is for another rank, U352 for another
+// number of ranks.
+BoundGroups bind_groups(const EngineData& data, const std::vector<BoundGroups::Bound>& given);
+
+// After a failed run: other ranks wait for this one if it has begun an exchange, so the groups are ended.
+class GroupWatch {
+ public:
+  explicit GroupWatch(const BoundGroups& groups);
+  void leave(const std::string& text) const;
+
+ private:
+  const BoundGroups& groups_;
+  uint64_t exchanges_ = 0;  // before the run
+};
+
+}  // namespace ingot::core
