@@ -39,8 +39,8 @@ struct ContextOptions {
   // Memory for arena, scratch of kernels and routines, copies of inputs and owned states; must outlive the
   // context. Null: the system's memory.
   std::pmr::memory_resource* memory = nullptr;
-  // Groups of ranks for the engine's collectives, by the engine's names (`Engine::groups`); "" is for its only
-  // one. Those that are missing are described by the environment: INGOT_RANK, INGOT_WORLD_SIZE,
+  // Groups of ranks for the engine's collectives, by the engine's names (`Engine::groups`); "" is for its
+  // only one. Those that are missing are described by the environment: INGOT_RANK, INGOT_WORLD_SIZE,
   // INGOT_ADDRESS.
   std::map<std::string, Group, std::less<>> groups = {};
 };

@@ -27,11 +27,15 @@ struct GroupOptions {
 // context.
 class Group {
  public:
-  // Returns when all ranks have joined. UserError INGOT-U353 for contradictory options, DeviceError INGOT-D350
-  // names the ranks that did not join within the deadline.
+  // Returns when all ranks have joined. UserError INGOT-U353 for contradictory options, DeviceError
+  // INGOT-D350 names the ranks that did not join within the deadline.
   explicit Group(const GroupOptions& options) {
-    const ingot_group_options given{sizeof(ingot_group_options), options.name.c_str(),   options.address.c_str(),
-                                    options.rank,                options.size, options.deadline.count()};
+    const ingot_group_options given{sizeof(ingot_group_options),
+                                    options.name.c_str(),
+                                    options.address.c_str(),
+                                    options.rank,
+                                    options.size,
+                                    options.deadline.count()};
     ingot_group* group = nullptr;
     detail::check(ingot_group_join(&given, &group));
     handle_ = std::shared_ptr<ingot_group>(group, &ingot_group_free);

@@ -261,7 +261,7 @@ typedef struct ingot_group_options {
  * join within the deadline. When a rank ends, hangs or runs something else, the runs of all fail (INGOT-D350,
  * D351) within the deadline, and the group is unusable from then on (D352). */
 INGOT_API ingot_status* ingot_group_join(const ingot_group_options* options, ingot_group** group);
-INGOT_API void ingot_group_free(ingot_group* group); /* contexts that use it keep it */
+INGOT_API void ingot_group_free(ingot_group* group);          /* contexts that use it keep it */
 INGOT_API int32_t ingot_group_rank(const ingot_group* group); /* -1 for NULL */
 INGOT_API int32_t ingot_group_size(const ingot_group* group); /* 0 for NULL */
 INGOT_API int32_t ingot_group_is_usable(const ingot_group* group);

@@ -96,7 +96,8 @@ void tune_steps(EngineData& engine, std::span<const TunableStep> steps, const Co
   if (!known.can_time)
     report.note = "this machine cannot run the engine: tactics that no file names are predicted";
   if (!groups_of(engine).empty()) {
-    report.note = "runs with collectives need all ranks and are not timed: tactics that no file names are predicted";
+    report.note =
+        "runs with collectives need all ranks and are not timed: tactics that no file names are predicted";
     return;
   }
   if (steps.empty()) return;

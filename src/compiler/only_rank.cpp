@@ -14,16 +14,17 @@ namespace {
 
 [[noreturn]] void refuse(const Node& node, std::string_view rank) {
   const std::string group = node.attributes<ops::Collective>().group;
-  throw UserError({.code = "INGOT-U354",
-                   .message = rank.empty()
-                                  ? fmt::format("it is a collective of group '{}', and a program that was traced by "
-                                                "one rank may differ from that of others",
-                                                group)
-                                  : fmt::format("rank=\"{}\" does not give a rank of group '{}'", rank, group),
-                   .node = node.name,
-                   .source_line = node.source.to_string(),
-                   .advice = "build with rank=R (--rank R), the rank that traced it, or rank=any if nothing in it "
-                             "depends on the rank"});
+  throw UserError(
+      {.code = "INGOT-U354",
+       .message = rank.empty()
+                      ? fmt::format("it is a collective of group '{}', and a program that was traced by "
+                                    "one rank may differ from that of others",
+                                    group)
+                      : fmt::format("rank=\"{}\" does not give a rank of group '{}'", rank, group),
+       .node = node.name,
+       .source_line = node.source.to_string(),
+       .advice = "build with rank=R (--rank R), the rank that traced it, or rank=any if nothing in it "
+                 "depends on the rank"});
 }
 
 std::optional<int64_t> parse_rank(std::string_view text) {

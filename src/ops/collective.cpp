@@ -68,7 +68,8 @@ Types infer_all_to_all(const Node& node) {
   };
   require(attributes.sent.size() == ranks && attributes.received.size() == ranks, node,
           "there must be one number of rows per rank");
-  require(Dim(total(attributes.sent)) == type.shape[0], node, "the rows that are sent are not those of dim 0");
+  require(Dim(total(attributes.sent)) == type.shape[0], node,
+          "the rows that are sent are not those of dim 0");
   type.shape[0] = total(attributes.received);
   return {type};
 }
@@ -129,8 +130,9 @@ constinit const Op all_gather =
 constinit const Op all_reduce =
     collective("all_reduce", "the tensors of all ranks, reduced element by element",
                attribute_schema<ReducingCollective>(), infer_all_reduce, reducing_samples, true);
-constinit const Op all_to_all = collective("all_to_all", "rows of dim 0 to each rank, and from each",
-                                           attribute_schema<AllToAll>(), infer_all_to_all, exchanging_samples);
+constinit const Op all_to_all =
+    collective("all_to_all", "rows of dim 0 to each rank, and from each", attribute_schema<AllToAll>(),
+               infer_all_to_all, exchanging_samples);
 constinit const Op broadcast =
     collective("broadcast", "the tensor of one rank", attribute_schema<Broadcast>(), infer_broadcast_from,
                broadcasting_samples);

@@ -58,7 +58,8 @@ class Collective {
       if (found != call_.groups->groups.end()) group_ = found->group.get();
     }
     if (group_ == nullptr && attribute<int64_t>(call_, "ranks") != 1)
-      throw UserError("INGOT-U350", fmt::format("{}: no group of ranks is bound to '{}'", name_, group_name()),
+      throw UserError("INGOT-U350",
+                      fmt::format("{}: no group of ranks is bound to '{}'", name_, group_name()),
                       "bind one when the context is made (docs/ranks.md)");
   }
 
@@ -126,6 +127,7 @@ std::vector<size_t> parse_rows(const std::string& text, std::string_view routine
     const auto [next, failure] = std::from_chars(at, end, value);
     require_fit(failure == std::errc() && (next == end || *next == ','), routine);
     rows.push_back(value);
+    require_fit(next == end || next + 1 != end, routine);  // no comma at the end
     at = next == end ? end : next + 1;
   }
   return rows;
@@ -224,7 +226,8 @@ void broadcast(const RoutineCall& call) {
   const Collective own(call, "broadcast");
   const auto source = attribute<int64_t>(call, "source");
   if (source < 0 || source >= own.size())
-    throw UserError("INGOT-U352", fmt::format("broadcast: group '{}' has no rank {}", own.group_name(), source));
+    throw UserError("INGOT-U352",
+                    fmt::format("broadcast: group '{}' has no rank {}", own.group_name(), source));
   const size_t bytes = bytes_of(own.input());
   require_fit(bytes_of(own.output()) == bytes, "broadcast");
   std::vector<SentBlock> sent(static_cast<size_t>(own.size()));

@@ -99,7 +99,8 @@ void reduce(std::span<const std::byte* const> parts, size_t elements, double fac
       for (size_t i = 0; i < count; ++i) sums[i] = Reduction<T>::of(sums[i], wide(values[i]));
     }
     if (factor != 1)
-      for (size_t i = 0; i < count; ++i) sums[i] = static_cast<Wide<T>>(sums[i] / static_cast<Wide<T>>(factor));
+      for (size_t i = 0; i < count; ++i)
+        sums[i] = static_cast<Wide<T>>(sums[i] / static_cast<Wide<T>>(factor));
     for (size_t i = 0; i < count; ++i) values[i] = narrow<T>(sums[i]);
     std::memcpy(result + first * sizeof(T), values, count * sizeof(T));
   }
@@ -121,16 +122,26 @@ void reduce_as(std::string_view reduction, std::span<const std::byte* const> par
 void reduce_ranks(std::string_view reduction, DType dtype, std::span<const std::byte* const> parts,
                   size_t elements, std::byte* result) {
   switch (dtype) {
-    case DType::kF64: return reduce_as<double>(reduction, parts, elements, result);
-    case DType::kF32: return reduce_as<float>(reduction, parts, elements, result);
-    case DType::kF16: return reduce_as<F16>(reduction, parts, elements, result);
-    case DType::kBF16: return reduce_as<BF16>(reduction, parts, elements, result);
-    case DType::kI64: return reduce_as<int64_t>(reduction, parts, elements, result);
-    case DType::kI32: return reduce_as<int32_t>(reduction, parts, elements, result);
-    case DType::kI16: return reduce_as<int16_t>(reduction, parts, elements, result);
-    case DType::kI8: return reduce_as<int8_t>(reduction, parts, elements, result);
-    case DType::kU8: return reduce_as<uint8_t>(reduction, parts, elements, result);
-    default: require_fit(false, "all_reduce");
+    case DType::kF64:
+      return reduce_as<double>(reduction, parts, elements, result);
+    case DType::kF32:
+      return reduce_as<float>(reduction, parts, elements, result);
+    case DType::kF16:
+      return reduce_as<F16>(reduction, parts, elements, result);
+    case DType::kBF16:
+      return reduce_as<BF16>(reduction, parts, elements, result);
+    case DType::kI64:
+      return reduce_as<int64_t>(reduction, parts, elements, result);
+    case DType::kI32:
+      return reduce_as<int32_t>(reduction, parts, elements, result);
+    case DType::kI16:
+      return reduce_as<int16_t>(reduction, parts, elements, result);
+    case DType::kI8:
+      return reduce_as<int8_t>(reduction, parts, elements, result);
+    case DType::kU8:
+      return reduce_as<uint8_t>(reduction, parts, elements, result);
+    default:
+      require_fit(false, "all_reduce");
   }
 }
 

@@ -188,7 +188,8 @@ void Context::log_plan(std::span<const Argument> inputs, double microseconds) {
 ThreadPool& Context::pool() const { return state_->pool != nullptr ? *state_->pool : engine_->host().pool(); }
 int Context::threads() const { return pool().threads(); }
 bool Context::is_usable() const {
-  return std::ranges::all_of(state_->groups.groups, [](const auto& bound) { return bound.group->is_usable(); });
+  return std::ranges::all_of(state_->groups.groups,
+                             [](const auto& bound) { return bound.group->is_usable(); });
 }
 
 std::byte* Context::place_state(const ArgumentSlot& slot, const Argument& argument) {

@@ -56,7 +56,7 @@ class Context {
            const RunOptions& options = {});
   // Waits for everything that runs have enqueued. Throws what a run would have thrown if it had waited.
   void synchronize() const;
-  int threads() const;  // of the next run, the caller included
+  int threads() const;     // of the next run, the caller included
   bool is_usable() const;  // false once a group of ranks has failed
 
   // Binds state `index` to memory of the caller (torch's own buffer); null: back to memory of the context,

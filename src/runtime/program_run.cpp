@@ -303,8 +303,7 @@ void ProgramRun::run_on_host(size_t index) {
   const ExecutableStep& step = executable_.steps[index];
   if (!step.step->nested().empty()) follow_live();
   if (!resources_.data.devices.empty()) wait_for_devices();
-  if (step.step->as<RoutineStep>() != nullptr)
-    return run_routine(resources_, executable_, frame_, index);
+  if (step.step->as<RoutineStep>() != nullptr) return run_routine(resources_, executable_, frame_, index);
   if (const auto* branch = step.step->as<BranchStep>()) return run_branch(step, *branch);
   if (const auto* loop = step.step->as<LoopStep>()) return run_loop(step, *loop);
   invariant(step.step->as<CopyStep>() != nullptr, "a kernel step has no backend");

@@ -50,10 +50,10 @@ void fail_routine(const EngineData& data, const Step& step, const UserError& err
 void fail_routine(const EngineData& data, const Step& step, const DeviceError& error) {
   const ErrorDetails& details = error.details();
   const bool is_known = !step.nodes.empty() && step.nodes[0] < data.nodes.size();
-  throw DeviceError(details.code,
-                    is_known ? fmt::format("{} (in {})", details.message, data.nodes[step.nodes[0]].name)
-                             : details.message,
-                    details.advice);
+  throw DeviceError(
+      details.code,
+      is_known ? fmt::format("{} (in {})", details.message, data.nodes[step.nodes[0]].name) : details.message,
+      details.advice);
 }
 
 void fail_value(const EngineData& data, const Step& step, const std::string& cause) {

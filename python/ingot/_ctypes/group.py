@@ -38,6 +38,4 @@ def share_group(name: str, group: Group | None) -> None:
 
 
 def bindings_of(groups: Mapping[str, Group]) -> tuple[GroupBinding, ...]:
-    return tuple(
-        GroupBinding(name=name.encode(), group=group.handle.value) for name, group in groups.items()
-    )
+    return tuple(GroupBinding(name=name.encode(), group=group.handle.value) for name, group in groups.items())

@@ -46,14 +46,15 @@ std::optional<GroupOptions> group_of_environment() {
     if (environment_variable(name).empty()) missing.emplace_back(name);
   if (missing.size() == std::size(kVariables)) return std::nullopt;
   if (!missing.empty())
-    throw UserError("INGOT-U353", fmt::format("the environment describes a group of ranks without {}", missing[0]),
+    throw UserError("INGOT-U353",
+                    fmt::format("the environment describes a group of ranks without {}", missing[0]),
                     "set INGOT_RANK, INGOT_WORLD_SIZE and INGOT_ADDRESS, or none of them");
-  return GroupOptions{
-      .name = "world",
-      .address = environment_variable("INGOT_ADDRESS"),
-      .rank = static_cast<int>(api::read_variable("INGOT_RANK", 0, kMostRanks)),
-      .size = static_cast<int>(api::read_variable("INGOT_WORLD_SIZE", 1, kMostRanks)),
-      .deadline = std::chrono::milliseconds(api::read_variable("INGOT_GROUP_DEADLINE", kUsualDeadline, 86'400'000))};
+  return GroupOptions{.name = "world",
+                      .address = environment_variable("INGOT_ADDRESS"),
+                      .rank = static_cast<int>(api::read_variable("INGOT_RANK", 0, kMostRanks)),
+                      .size = static_cast<int>(api::read_variable("INGOT_WORLD_SIZE", 1, kMostRanks)),
+                      .deadline = std::chrono::milliseconds(
+                          api::read_variable("INGOT_GROUP_DEADLINE", kUsualDeadline, 86'400'000))};
 }
 
 }  // namespace
@@ -82,12 +83,12 @@ ingot_status* ingot_group_join(const ingot_group_options* options, ingot_group**
     api::require(group, "group");
     const auto given = api::read_struct(options, kFirstGroupOptions, "ingot_group_options");
     api::require(given.address, "address");
-    *group = new ingot_group{join_group(
-        {.name = given.name == nullptr ? "" : given.name,
-         .address = given.address,
-         .rank = given.rank,
-         .size = given.size,
-         .deadline = std::chrono::milliseconds(given.deadline_ms == 0 ? kUsualDeadline : given.deadline_ms)})};
+    *group = new ingot_group{join_group({.name = given.name == nullptr ? "" : given.name,
+                                         .address = given.address,
+                                         .rank = given.rank,
+                                         .size = given.size,
+                                         .deadline = std::chrono::milliseconds(
+                                             given.deadline_ms == 0 ? kUsualDeadline : given.deadline_ms)})};
   });
 }
 

@@ -48,7 +48,7 @@ struct ingot_engine {
   std::shared_ptr<const ingot::core::EngineData> data;
   std::shared_ptr<ingot::core::Engine> engine;  // null if this machine cannot run it
   std::vector<ingot::core::api::PortTexts> inputs, outputs, states;
-  std::vector<bool> updated;  // per input: whether runs write its memory
+  std::vector<bool> updated;        // per input: whether runs write its memory
   std::vector<std::string> groups;  // of ranks, that it names
   // The files of the model that weights are still mapped from, if any.
   std::vector<std::weak_ptr<const ingot::core::MappedFile>> model;

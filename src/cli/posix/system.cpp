@@ -75,7 +75,8 @@ std::optional<int> start_ranks(int count, double deadline_seconds) {
   std::vector<int> failed = wait_for_all(processes);
   for (int rank = static_cast<int>(processes.size()); rank < count; ++rank) failed.push_back(rank);
   if (failed.empty()) return std::nullopt;
-  throw CommandError(fmt::format("{} {} failed", failed.size() == 1 ? "rank" : "ranks", fmt::join(failed, ", ")));
+  throw CommandError(
+      fmt::format("{} {} failed", failed.size() == 1 ? "rank" : "ranks", fmt::join(failed, ", ")));
 }
 
 char** own_arguments(int&, char** argv) { return argv; }

@@ -32,8 +32,8 @@ Found find_addresses(const std::string& host, const std::string& port, int flags
   addrinfo* found = nullptr;
   const int error = ::getaddrinfo(host.c_str(), port.c_str(), &hints, &found);
   if (error != 0)
-    throw UserError("INGOT-U353", fmt::format("the address '{}:{}' of a group of ranks is not known: {}", host,
-                                              port, ::gai_strerror(error)));
+    throw UserError("INGOT-U353", fmt::format("the address '{}:{}' of a group of ranks is not known: {}",
+                                              host, port, ::gai_strerror(error)));
   return Found(found);
 }
 
@@ -60,7 +60,8 @@ sockaddr_storage own_address(int file) {
   return address;
 }
 
-// TCP connects a socket to itself if the port that it asks for, where nobody listens, is the one it was given.
+// TCP connects a socket to itself if the port that it asks for, where nobody listens, is the one it was
+// given.
 bool is_own(int file) {
   const sockaddr_storage own = own_address(file);
   sockaddr_storage other{};
@@ -87,7 +88,9 @@ std::chrono::milliseconds TimeLimit::left() const {
   const auto left = std::chrono::ceil<std::chrono::milliseconds>(end_ - Clock::now());
   return std::max(left, std::chrono::milliseconds(0));
 }
-void TimeLimit::shorten(std::chrono::milliseconds duration) { end_ = std::min(end_, Clock::now() + duration); }
+void TimeLimit::shorten(std::chrono::milliseconds duration) {
+  end_ = std::min(end_, Clock::now() + duration);
+}
 
 Socket::Socket(int file) : file_(file), forks_(fork_count()) {
   if (file >= 0) close_in_children(file);
@@ -157,7 +160,8 @@ std::optional<Listener> Listener::open(const std::string& host, const std::strin
   const bool is_bound = ::bind(socket.file(), found->ai_addr, found->ai_addrlen) == 0;
   if (is_bound && ::listen(socket.file(), SOMAXCONN) == 0) return Listener(std::move(socket));
   if (errno == EADDRINUSE) return std::nullopt;
-  throw UserError("INGOT-U353", fmt::format("rank 0 cannot listen at '{}:{}': {}", host, port, std::strerror(errno)),
+  throw UserError("INGOT-U353",
+                  fmt::format("rank 0 cannot listen at '{}:{}': {}", host, port, std::strerror(errno)),
                   "the address of a group is one of rank 0's machine");
 }
 

@@ -88,7 +88,8 @@ class Listener {
 };
 
 // nullopt if nobody listens there (yet).
-std::optional<Connection> connect_to(const std::string& host, const std::string& port, const TimeLimit& limit);
+std::optional<Connection> connect_to(const std::string& host, const std::string& port,
+                                     const TimeLimit& limit);
 
 // Sleeps until one of the files has events, at most until `limit`.
 void wait_for_events(std::vector<pollfd>& files, const TimeLimit& limit);

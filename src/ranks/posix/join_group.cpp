@@ -11,13 +11,15 @@ namespace {
 
 void check_options(const GroupOptions& options) {
   if (options.size < 1 || options.size > kMostRanks)
-    throw UserError("INGOT-U353", fmt::format("a group cannot have {} ranks: 1 to {}", options.size, kMostRanks));
+    throw UserError("INGOT-U353",
+                    fmt::format("a group cannot have {} ranks: 1 to {}", options.size, kMostRanks));
   if (options.rank < 0 || options.rank >= options.size)
-    throw UserError("INGOT-U353", fmt::format("a group of {} ranks has no rank {}", options.size, options.rank),
+    throw UserError("INGOT-U353",
+                    fmt::format("a group of {} ranks has no rank {}", options.size, options.rank),
                     "ranks count from 0");
   if (options.deadline.count() < 1 || options.deadline.count() > 86'400'000)
-    throw UserError("INGOT-U353",
-                    fmt::format("the deadline of a group cannot be {} ms: 1 to 86400000", options.deadline.count()));
+    throw UserError("INGOT-U353", fmt::format("the deadline of a group cannot be {} ms: 1 to 86400000",
+                                              options.deadline.count()));
 }
 
 }  // namespace

@@ -79,8 +79,8 @@ struct Meeting {
     throw DeviceError(code, text, "docs/ranks.md tells what each rank needs to find the others");
   }
   [[noreturn]] void fail_missing(const std::vector<int>& ranks) {
-    fail("INGOT-D350",
-         fmt::format("{}: {} did not come within {} ms", describe(), list_ranks(ranks), options.deadline.count()));
+    fail("INGOT-D350", fmt::format("{}: {} did not come within {} ms", describe(), list_ranks(ranks),
+                                   options.deadline.count()));
   }
 };
 
@@ -100,7 +100,8 @@ class Arrivals {
   template <typename Take>
   void wait(const TimeLimit& limit, Take&& take) {
     std::vector<pollfd> files{{.fd = listener_.file(), .events = POLLIN, .revents = 0}};
-    for (const Connection& each : unknown_) files.push_back({.fd = each.file(), .events = POLLIN, .revents = 0});
+    for (const Connection& each : unknown_)
+      files.push_back({.fd = each.file(), .events = POLLIN, .revents = 0});
     wait_for_events(files, limit);
     for (size_t i = unknown_.size(); i-- > 0;) {
       if (files[i + 1].revents == 0) continue;
@@ -132,7 +133,8 @@ void check_hello(Meeting& meeting, const Hello& hello, Connection& connection) {
     meeting.fail("INGOT-U353", text);
   };
   if (hello.size != meeting.options.size)
-    refuse(fmt::format("{}: rank {} takes it for one of {} ranks", meeting.describe(), hello.rank, hello.size));
+    refuse(
+        fmt::format("{}: rank {} takes it for one of {} ranks", meeting.describe(), hello.rank, hello.size));
   if (hello.rank <= 0 || hello.rank >= meeting.options.size)
     refuse(fmt::format("{}: there can be no other rank {}", meeting.describe(), hello.rank));
   if (hello.group != hash_name(meeting.options.name))
@@ -174,7 +176,8 @@ void meet_as_first(Meeting& meeting) {
 Connection report_to_first(Meeting& meeting) {
   const Address address = parse_address(meeting.options.address);
   for (;;) {
-    if (auto connection = connect_to(address.host, address.port, meeting.limit)) return std::move(*connection);
+    if (auto connection = connect_to(address.host, address.port, meeting.limit))
+      return std::move(*connection);
     if (meeting.limit.is_over()) meeting.fail_missing({0});
     std::this_thread::sleep_for(kRetry);
   }

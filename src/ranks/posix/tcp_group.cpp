@@ -14,8 +14,8 @@ namespace {
 
 using std::chrono::milliseconds;
 
-constexpr int kEnded = 350, kDiffers = 351;    // of the codes INGOT-D350 and D351, in messages
-constexpr milliseconds kFarewell{200};            // to tell others of a failure
+constexpr int kEnded = 350, kDiffers = 351;  // of the codes INGOT-D350 and D351, in messages
+constexpr milliseconds kFarewell{200};       // to tell others of a failure
 
 std::byte* bytes_of(MessageHeader& header) { return reinterpret_cast<std::byte*>(&header); }
 
@@ -29,11 +29,14 @@ TcpGroup::TcpGroup(const GroupOptions& options, std::vector<Connection> connecti
 
 void TcpGroup::require_usable() const {
   if (forks_ != fork_count())
-    throw DeviceError("INGOT-D352", fmt::format("group '{}' belongs to the process that forked this one", options_.name),
+    throw DeviceError("INGOT-D352",
+                      fmt::format("group '{}' belongs to the process that forked this one", options_.name),
                       "join a group after the fork");
   if (!failure_.empty())
-    throw DeviceError("INGOT-D352", fmt::format("group '{}' is unusable since an earlier failure: {}", options_.name, failure_),
-                      "join a new group, and make a new context with it");
+    throw DeviceError(
+        "INGOT-D352",
+        fmt::format("group '{}' is unusable since an earlier failure: {}", options_.name, failure_),
+        "join a new group, and make a new context with it");
 }
 
 void TcpGroup::exchange(std::span<const SentBlock> sent, std::span<const ReceivedBlock> received,
@@ -92,8 +95,9 @@ void TcpGroup::wait(const TimeLimit& limit) {
     const std::vector<int> open = unfinished();
     if (open.empty()) return;
     if (limit.is_over())
-      fail("INGOT-D350", fmt::format("group '{}': {} did not answer within {} ms", options_.name, list_ranks(open),
-                                     options_.deadline.count()),
+      fail("INGOT-D350",
+           fmt::format("group '{}': {} did not answer within {} ms", options_.name, list_ranks(open),
+                       options_.deadline.count()),
            open);
     files_.clear();
     ranks_of_files_.clear();
@@ -164,24 +168,28 @@ void TcpGroup::check_header(int rank) {
   Peer& own = peer(rank);
   const MessageHeader& theirs = own.received_header;
   if (theirs.magic != kWireMagic)
-    fail("INGOT-D351", fmt::format("group '{}': rank {} sent what is no message", options_.name, rank), {rank});
+    fail("INGOT-D351", fmt::format("group '{}': rank {} sent what is no message", options_.name, rank),
+         {rank});
   if (theirs.kind == MessageKind::kFailure) read_failure(rank);
   const MessageHeader& ours = own.sent_header;
   if (theirs.program != ours.program)
     fail("INGOT-D351",
-         fmt::format("group '{}': rank {} runs another engine than rank {}", options_.name, rank, options_.rank),
+         fmt::format("group '{}': rank {} runs another engine than rank {}", options_.name, rank,
+                     options_.rank),
          {rank});
   const bool is_same = theirs.kind == MessageKind::kData && theirs.collective == ours.collective &&
                        theirs.sequence == ours.sequence;
   if (!is_same)
     fail("INGOT-D351",
-         fmt::format("group '{}': rank {} runs another collective than rank {}", options_.name, rank, options_.rank),
+         fmt::format("group '{}': rank {} runs another collective than rank {}", options_.name, rank,
+                     options_.rank),
          {rank});
   if (theirs.bytes != own.in.left)
-    fail("INGOT-D351",
-         fmt::format("group '{}': rank {} sends {} bytes to rank {}, which expects {}: tensors of other sizes",
-                     options_.name, rank, theirs.bytes, options_.rank, own.in.left),
-         {rank});
+    fail(
+        "INGOT-D351",
+        fmt::format("group '{}': rank {} sends {} bytes to rank {}, which expects {}: tensors of other sizes",
+                    options_.name, rank, theirs.bytes, options_.rank, own.in.left),
+        {rank});
   own.is_checked = true;
 }
 
@@ -198,9 +206,10 @@ void TcpGroup::read_failure(int rank) {
 void TcpGroup::fail(std::string_view code, const std::string& text, const std::vector<int>& culprits) {
   failure_ = text;
   tell_others(code == "INGOT-D351" ? kDiffers : kEnded, text, culprits);
-  const std::string_view advice = code == "INGOT-D351"
-                                      ? "all ranks run the same engines, with inputs of the same sizes, in the same order"
-                                      : "the group is unusable now: join a new one, and make a new context with it";
+  const std::string_view advice =
+      code == "INGOT-D351"
+          ? "all ranks run the same engines, with inputs of the same sizes, in the same order"
+          : "the group is unusable now: join a new one, and make a new context with it";
   throw DeviceError(code, text, std::string(advice));
 }
 
@@ -213,8 +222,9 @@ void TcpGroup::tell_others(int code, const std::string& text, const std::vector<
     if (rank == options_.rank || std::ranges::find(culprits, rank) != culprits.end()) continue;
     Peer& own = peer(rank);
     const bool is_begun = own.header_out.left < sizeof(MessageHeader);
-    if (is_begun && (connection(rank).send_all(own.header_out.next, own.header_out.left, limit) != Progress::kDone ||
-                     connection(rank).send_all(own.out.next, own.out.left, limit) != Progress::kDone))
+    if (is_begun &&
+        (connection(rank).send_all(own.header_out.next, own.header_out.left, limit) != Progress::kDone ||
+         connection(rank).send_all(own.out.next, own.out.left, limit) != Progress::kDone))
       continue;
     send_failure(connection(rank), code, text);
     told.push_back(rank);

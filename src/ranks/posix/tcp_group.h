@@ -38,7 +38,8 @@ class TcpGroup final : public Communicator {
     bool is_receiving() const { return !is_checked || in.left > 0; }
   };
 
-  void start(std::span<const SentBlock> sent, std::span<const ReceivedBlock> received, const ExchangeTag& tag);
+  void start(std::span<const SentBlock> sent, std::span<const ReceivedBlock> received,
+             const ExchangeTag& tag);
   void wait(const TimeLimit& limit);
   void advance(int rank, short events);
   void send_to(int rank);

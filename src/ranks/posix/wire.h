@@ -18,7 +18,7 @@ struct MessageHeader {
   uint32_t magic = kWireMagic;
   MessageKind kind = MessageKind::kData;
   uint64_t bytes = 0;
-  uint64_t sequence = 0;                // how many exchanges there were before; of kWelcome: the session
+  uint64_t sequence = 0;                 // how many exchanges there were before; of kWelcome: the session
   uint64_t program = 0, collective = 0;  // ExchangeTag; of kFailure: the error's code
 };
 static_assert(sizeof(MessageHeader) == 40);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// torch's functional collectives (docs/design/039). torch returns before one is done, and waits for the result
-// by another call; here it is done when it returns, and the wait is nothing.
+// torch's functional collectives (docs/design/039). torch returns before one is done, and waits for the
+// result by another call; here it is done when it returns, and the wait is nothing.
 #include <algorithm>
 
 #include "importers/aten/converters/building.h"
@@ -79,7 +79,8 @@ void all_to_all(Call& call) {
   core::Value* x = call.tensor("input");
   auto attributes = of_group<ops::AllToAll>(call);
   const std::vector<Dim> received = call.dims("output_split_sizes"), sent = call.dims("input_split_sizes");
-  call.require(!sent.empty() && sent.size() == received.size(), "splits that do not give the size of the group");
+  call.require(!sent.empty() && sent.size() == received.size(),
+               "splits that do not give the size of the group");
   attributes.ranks = static_cast<int64_t>(sent.size());
   const auto are_same = [&](const std::vector<Dim>& sizes) {
     return std::ranges::all_of(sizes, [&](const Dim& size) { return size == sent[0]; });
