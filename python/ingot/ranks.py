@@ -139,8 +139,11 @@ def torch_group(group: Any) -> Any:
     from torch import distributed
 
     if not distributed.is_available() or not distributed.is_initialized():
-        raise UserError("torch.distributed has no process group", code="INGOT-U353",
-                        advice="call torch.distributed.init_process_group, or join a group by its address: ingot.distributed.join")  # fmt: skip
+        raise UserError(
+            "torch.distributed has no process group",
+            code="INGOT-U353",
+            advice="call torch.distributed.init_process_group, or join a group by its address: ingot.distributed.join",
+        )
     if group is None:
         return distributed.group.WORLD
     if isinstance(group, str):

@@ -36,8 +36,8 @@ options = fail_without_compiler
 report_page = fail_without_compiler
 
 __all__ = [
-    "Builder", "CacheSession", "Engine", "FileWriter", "Group", "Runner", "TensorFile", "TorchTensors", "bisect_pt2", "build_model", "build_onnx",
-    "cache_clear", "cache_stats", "cache_wait", "check_options", "explain", "export_engine", "export_file", "fail_without_compiler",
-    "get_threads", "imports_onnx_operator", "imports_operator", "inspect_file", "options", "report_page", "set_spin", "set_threads", "share_group",
-    "verify_file", "version",
+    "Builder", "CacheSession", "Engine", "FileWriter", "Group", "Runner", "TensorFile", "TorchTensors", "bisect_pt2", "build_model",
+    "build_onnx", "cache_clear", "cache_stats", "cache_wait", "check_options", "explain", "export_engine", "export_file",
+    "fail_without_compiler", "get_threads", "imports_onnx_operator", "imports_operator", "inspect_file", "options", "report_page",
+    "set_spin", "set_threads", "share_group", "verify_file", "version",
 ]  # fmt: skip
