@@ -79,7 +79,7 @@ PEER_OPTIONS: dict[str, PeerOption] = {
     "disabled_constant_fold_exclusions": _only("nothing is excluded", "disable_passes names passes"),
     "torch_executed_modules": _only("no module is left to torch", "torch_executed_ops names operators"),
     "enable_weight_streaming": PeerOption("every engine can stream its weights: ingot.runtime.weight_streaming"),
-    "use_distributed_mode_trace": _only("a model runs in one process", "leave it out: there is no distributed execution yet"),
+    "use_distributed_mode_trace": PeerOption("collectives are traced like other operators"),
     "enable_cross_compile_for_windows": _only("target names another system", 'target="windows-x86-64" names Windows'),
 }  # fmt: skip
 

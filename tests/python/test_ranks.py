@@ -7,6 +7,9 @@ pytest tests/python/test_ranks.py -k block
 import inspect
 import json
 import os
+import re
+import shlex
+import shutil
 import signal
 import socket
 import subprocess
@@ -327,3 +330,41 @@ def test_the_program_reports_ranks_that_fail(folder: Path) -> None:
     done = run_program(folder, "build", "model.pt2", "--rank", "any", "-o", "built.ingot")
     assert done.returncode == 0, done.stderr
     assert (folder / "built.ingot").read_bytes() == (folder / "any.ingot").read_bytes()
+
+
+# ---- docs/ranks.md ----
+
+PAGE = (FOLDER.parents[1] / "docs" / "ranks.md").read_text(encoding="utf-8")
+
+
+def block(language: str, word: str) -> str:
+    return next(text for text in re.findall(rf"```{language}\n(.*?)```", PAGE, re.DOTALL) if word in text)
+
+
+def test_the_page_has_a_model(tmp_path: Path) -> None:
+    (tmp_path / "model.py").write_text(block("python", "parallelize_module"))
+    host, port = free_address().split(":")
+    ranks = [
+        subprocess.Popen(
+            [sys.executable, "model.py"], cwd=tmp_path, stdout=subprocess.PIPE, text=True,
+            env={**os.environ, "RANK": str(rank), "LOCAL_RANK": str(rank), "WORLD_SIZE": "2", "MASTER_ADDR": host,
+                 "MASTER_PORT": port, "OMP_NUM_THREADS": "1"})
+        for rank in range(2)
+    ]  # fmt: skip
+    assert [rank.communicate(timeout=100)[0] for rank in ranks] == ["tensor(True)\n"] * 2
+
+
+def test_the_page_has_commands(folder: Path, tmp_path: Path) -> None:
+    for source, name in (
+        ("model.pt2",) * 2,
+        ("x.npy",) * 2,
+        ("0.ingot", "part0.ingot"),
+        ("1.ingot", "part1.ingot"),
+    ):
+        shutil.copy(folder / source, tmp_path / name)
+    for line in block("sh", "--ranks").splitlines():
+        program, *arguments = shlex.split(line, comments=True)
+        assert program == "ingot"
+        done = run_program(tmp_path, *arguments)
+        assert done.returncode == 0, done.stderr
+    assert (tmp_path / "out1.npz").exists()
