@@ -140,7 +140,7 @@ TEST(Group, ChecksItsOptions) {
   EXPECT_THAT(refusal(options("192.0.2.1:1", 0, 2, 300)), HasSubstr("rank 0 cannot listen"));
 }
 
-// Whoever else connects to the port is no rank, and keeps nobody waiting.
+// Strangers that connect to the port keep nobody waiting.
 TEST(Group, IsNotDisturbedByStrangers) {
   const std::string address = free_address();
   const auto port = static_cast<uint16_t>(std::stoi(address.substr(address.find(':') + 1)));

@@ -168,7 +168,8 @@ void TcpGroup::check_header(int rank) {
   Peer& own = peer(rank);
   const MessageHeader& theirs = own.received_header;
   if (theirs.magic != kWireMagic)
-    fail("INGOT-D351", fmt::format("group '{}': rank {} sent what is no message", options_.name, rank),
+    fail("INGOT-D351",
+         fmt::format("group '{}': rank {} sent something that is not a message", options_.name, rank),
          {rank});
   if (theirs.kind == MessageKind::kFailure) read_failure(rank);
   const MessageHeader& ours = own.sent_header;

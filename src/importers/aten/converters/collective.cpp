@@ -66,16 +66,16 @@ core::Value* scattered(Call& call, core::Value* x) {
 }
 
 template <core::Value* collective(Call&, core::Value*)>
-void of_one(Call& call) {
+void over_ranks(Call& call) {
   call.give(collective(call, call.tensor("input")));
 }
 template <core::Value* collective(Call&, core::Value*)>
-void of_each(Call& call) {
+void each_over_ranks(Call& call) {
   const std::vector<core::Value*> inputs = call.tensors("inputs");
   for (size_t i = 0; i < inputs.size(); ++i) call.give(i, collective(call, inputs[i]));
 }
 
-void all_to_all(Call& call) {
+void all_to_all_ranks(Call& call) {
   core::Value* x = call.tensor("input");
   auto attributes = of_group<ops::AllToAll>(call);
   const std::vector<Dim> received = call.dims("output_split_sizes"), sent = call.dims("input_split_sizes");
@@ -94,7 +94,7 @@ void all_to_all(Call& call) {
   call.give(emit(call, ops::all_to_all, {x}, attributes));
 }
 
-void broadcast(Call& call) {
+void broadcast_over_ranks(Call& call) {
   auto attributes = of_group<ops::Broadcast>(call);
   attributes.source = call.integer("src");
   call.require(attributes.source >= 0, "a source that is not a rank");
@@ -110,18 +110,18 @@ void wait(Call& call) {
 }
 
 constexpr Converter kCollectiveConverters[] = {
-    {"_c10d_functional.all_gather_into_tensor.default", of_one<gathered>},
-    {"_c10d_functional.all_gather_into_tensor_coalesced.default", of_each<gathered>},
-    {"_c10d_functional.all_reduce.default", of_one<reduced>},
-    {"_c10d_functional.all_reduce_coalesced.default", of_each<reduced>},
-    {"_c10d_functional.all_to_all_single.default", all_to_all},
-    {"_c10d_functional.broadcast.default", broadcast},
-    {"_c10d_functional.reduce_scatter_tensor.default", of_one<scattered>},
-    {"_c10d_functional.reduce_scatter_tensor_coalesced.default", of_each<scattered>},
+    {"_c10d_functional.all_gather_into_tensor.default", over_ranks<gathered>},
+    {"_c10d_functional.all_gather_into_tensor_coalesced.default", each_over_ranks<gathered>},
+    {"_c10d_functional.all_reduce.default", over_ranks<reduced>},
+    {"_c10d_functional.all_reduce_coalesced.default", each_over_ranks<reduced>},
+    {"_c10d_functional.all_to_all_single.default", all_to_all_ranks},
+    {"_c10d_functional.broadcast.default", broadcast_over_ranks},
+    {"_c10d_functional.reduce_scatter_tensor.default", over_ranks<scattered>},
+    {"_c10d_functional.reduce_scatter_tensor_coalesced.default", each_over_ranks<scattered>},
     {"_c10d_functional.wait_tensor.default", wait},
-    {"_c10d_functional_autograd.all_gather_into_tensor.default", of_one<gathered>},
-    {"_c10d_functional_autograd.all_to_all_single.default", all_to_all},
-    {"_c10d_functional_autograd.reduce_scatter_tensor.default", of_one<scattered>},
+    {"_c10d_functional_autograd.all_gather_into_tensor.default", over_ranks<gathered>},
+    {"_c10d_functional_autograd.all_to_all_single.default", all_to_all_ranks},
+    {"_c10d_functional_autograd.reduce_scatter_tensor.default", over_ranks<scattered>},
 };
 
 }  // namespace
