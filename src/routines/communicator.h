@@ -2,6 +2,7 @@
 // What a collective asks of the ranks of its group: one operation, from which all collectives are composed.
 #pragma once
 
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -41,6 +42,13 @@ class Communicator {
   virtual bool is_usable() const = 0;
   // Ends the group: the calls of the other ranks fail with `text`.
   virtual void leave(const std::string& text) = 0;
+
+  // A run has the group to itself: other ranks could not tell the exchanges of two runs from each other.
+  bool begin_run() { return !is_in_use_.exchange(true); }
+  void end_run() { is_in_use_ = false; }
+
+ private:
+  std::atomic<bool> is_in_use_ = false;
 };
 
 // The groups of a context, by the names that its program has for them.

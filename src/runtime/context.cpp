@@ -303,12 +303,12 @@ void Context::run(std::span<const Argument> inputs, const OutputAllocator& alloc
       .groups = &state_->groups};
   if (state_->profile != nullptr) [[unlikely]]
     state_->profile->begin_run(engine_->main(), plan);
-  const GroupWatch watch(state_->groups);
+  const GroupRun group_run(state_->groups);
   try {
     run_main(resources, engine_->main(), plan);
     if (!engine_->data().devices.empty()) finish(weights, allocator.on_device);
   } catch (const std::exception& error) {
-    watch.leave(error.what());
+    group_run.leave(error.what());
     abandon();
     throw;
   } catch (...) {

@@ -41,15 +41,32 @@ BoundGroups bind_groups(const EngineData& data, const std::vector<BoundGroups::B
   return bound;
 }
 
-GroupWatch::GroupWatch(const BoundGroups& groups) : groups_(groups) {
-  for (const auto& bound : groups.groups) exchanges_ += bound.group->exchanges();
+GroupRun::GroupRun(const BoundGroups& groups) {
+  for (const auto& bound : groups.groups) {
+    if (std::ranges::find(begun_, bound.group.get()) != begun_.end()) continue;
+    if (!bound.group->begin_run()) {
+      for (Communicator* group : begun_) group->end_run();
+      throw UserError("INGOT-U355", fmt::format("another run is using group '{}'", bound.name),
+                      "runs with collectives come one after another, in the same order on all ranks");
+    }
+    begun_.push_back(bound.group.get());
+  }
+  exchanges_ = exchanges();
 }
 
-void GroupWatch::leave(const std::string& text) const {
-  uint64_t now = 0;
-  for (const auto& bound : groups_.groups) now += bound.group->exchanges();
-  if (now == exchanges_) return;
-  for (const auto& bound : groups_.groups) bound.group->leave(text);
+GroupRun::~GroupRun() {
+  for (Communicator* group : begun_) group->end_run();
+}
+
+uint64_t GroupRun::exchanges() const {
+  uint64_t count = 0;
+  for (const Communicator* group : begun_) count += group->exchanges();
+  return count;
+}
+
+void GroupRun::leave(const std::string& text) const {
+  if (exchanges() == exchanges_) return;
+  for (Communicator* group : begun_) group->leave(text);
 }
 
 }  // namespace ingot::core

@@ -16,15 +16,21 @@ namespace ingot::core {
 // number of ranks.
 BoundGroups bind_groups(const EngineData& data, const std::vector<BoundGroups::Bound>& given);
 
-// After a failed run: other ranks wait for this one if it has begun an exchange, so the groups are ended.
-class GroupWatch {
+// One run of a context, which has its groups to itself. UserError INGOT-U355 if another run uses one of them.
+class GroupRun {
  public:
-  explicit GroupWatch(const BoundGroups& groups);
+  explicit GroupRun(const BoundGroups& groups);
+  GroupRun(const GroupRun&) = delete;
+  GroupRun& operator=(const GroupRun&) = delete;
+  ~GroupRun();
+  // After a failure: other ranks wait for this one if it has begun an exchange, so the groups are ended.
   void leave(const std::string& text) const;
 
  private:
-  const BoundGroups& groups_;
-  uint64_t exchanges_ = 0;  // before the run
+  uint64_t exchanges() const;
+
+  std::vector<Communicator*> begun_;  // each once
+  uint64_t exchanges_ = 0;            // before the run
 };
 
 }  // namespace ingot::core
