@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ops/collective.h"
 
-#include <numeric>
-
 #include "ops/infer.h"
 #include "ops/ops.h"
 #include "ops/samples.h"
@@ -13,10 +11,23 @@ namespace {
 constexpr Operand kMovedOperands[] = {{"x", DTypeSet::kAny}};
 constexpr Operand kReducedOperands[] = {{"x", DTypeSet::kNumeric}};
 
+constexpr int64_t kMostRanks = 1 << 20;
+constexpr int64_t kMostRows = int64_t{1} << 40;
+
+// Rows per rank, which have to be of `x` or of the result; -1 if they cannot be.
+int64_t sum_of(const std::vector<int64_t>& rows) {
+  int64_t sum = 0;
+  for (const int64_t count : rows) {
+    if (count < 0 || count > kMostRows - sum) return -1;
+    sum += count;
+  }
+  return sum;
+}
+
 // The group has as many ranks; `x` has a dim 0 to divide or join.
 int64_t require_rows(const Node& node) {
   const int64_t ranks = node.attributes<Collective>().ranks;
-  require(ranks > 0, node, "the number of ranks must be known");
+  require(ranks > 0 && ranks <= kMostRanks, node, "the number of ranks must be known");
   require(node.operand_type(0).rank() > 0, node, "a tensor without dims cannot be divided among ranks");
   return ranks;
 }
@@ -63,14 +74,12 @@ Types infer_all_to_all(const Node& node) {
       fail(node, "dim 0 of " + to_string(type.shape) + " is not a multiple of the number of ranks");
     return {type};
   }
-  const auto total = [](const std::vector<int64_t>& rows) {
-    return std::accumulate(rows.begin(), rows.end(), int64_t{0});
-  };
   require(attributes.sent.size() == ranks && attributes.received.size() == ranks, node,
           "there must be one number of rows per rank");
-  require(Dim(total(attributes.sent)) == type.shape[0], node,
-          "the rows that are sent are not those of dim 0");
-  type.shape[0] = total(attributes.received);
+  const int64_t sent = sum_of(attributes.sent), received = sum_of(attributes.received);
+  require(sent >= 0 && received >= 0, node, "numbers of rows are not negative");
+  require(Dim(sent) == type.shape[0], node, "the rows that are sent are not those of dim 0");
+  type.shape[0] = received;
   return {type};
 }
 
