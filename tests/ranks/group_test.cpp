@@ -176,7 +176,7 @@ TEST(Group, NamesARankThatHangs) {
     EXPECT_EQ(errors[rank], "INGOT-D350: group 'tp': rank 2 did not answer within 400 ms");
   // It wakes up: the others are gone, and said why.
   const auto later = run_ranks(4, [&](int rank) { exchange(*groups[static_cast<size_t>(rank)], 100); });
-  EXPECT_THAT(later[2], HasSubstr("INGOT-D350"));
+  EXPECT_THAT(later[2], HasSubstr("INGOT-D350: group 'tp': rank 2 did not answer"));
   for (const size_t rank : {0UL, 1UL, 3UL}) {
     EXPECT_THAT(later[rank], HasSubstr("INGOT-D352: group 'tp' is unusable since an earlier failure"));
     EXPECT_THAT(later[rank], HasSubstr("rank 2 did not answer"));

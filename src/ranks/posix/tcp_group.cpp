@@ -93,7 +93,7 @@ std::vector<int> TcpGroup::unfinished() const {
 void TcpGroup::wait(const TimeLimit& limit) {
   for (;;) {
     const std::vector<int> open = unfinished();
-    if (open.empty()) return;
+    if (open.empty()) return look_after_all();
     if (limit.is_over())
       fail("INGOT-D350",
            fmt::format("group '{}': {} did not answer within {} ms", options_.name, list_ranks(open),
@@ -150,6 +150,12 @@ void TcpGroup::receive_from(int rank) {
   }
   if (progress == Progress::kBroken)
     fail("INGOT-D350", fmt::format("group '{}': rank {} ended", options_.name, rank), {rank});
+}
+
+// This rank may have been late, and the others have given up behind their blocks.
+void TcpGroup::look_after_all() {
+  for (int rank = 0; rank < size(); ++rank)
+    if (rank != options_.rank && peer(rank).is_watched) look_after(rank);
 }
 
 // A rank that is done with this exchange may begin the next one, report a failure, or end.

@@ -45,6 +45,7 @@ class TcpGroup final : public Communicator {
   void send_to(int rank);
   void receive_from(int rank);
   void look_after(int rank);
+  void look_after_all();
   void check_header(int rank);
   std::vector<int> unfinished() const;
   void require_usable() const;
