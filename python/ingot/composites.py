@@ -5,10 +5,12 @@ from __future__ import annotations
 
 import contextlib
 import functools
+import sys
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 import torch
+from torch.utils._pytree import tree_leaves
 
 from ingot.compat import find
 
@@ -129,7 +131,8 @@ def keep_composites(is_known: Callable[[Any], bool]) -> Iterator[None]:
     new_rules = {operator: rule for operator, rule in rules.items() if operator not in all_rules}
     try:
         for operator, added in kernels.items():
-            _set_kernels(operator, added | saved[operator] | {_COMPOSITE: added[_COMPOSITE]})
+            kept = _unless_distributed(operator, added[_COMPOSITE])
+            _set_kernels(operator, added | saved[operator] | {_COMPOSITE: kept})
         all_rules.update(new_rules)
         yield
     finally:
@@ -140,6 +143,20 @@ def keep_composites(is_known: Callable[[Any], bool]) -> Iterator[None]:
 
 
 _COMPOSITE = torch._C.DispatchKey.CompositeImplicitAutograd
+
+
+def _unless_distributed(operator: Any, keep: Callable) -> Callable:
+    """DTensor knows how to shard what the composite consists of, and asks for it where it does not know the whole."""
+    sharded = getattr(sys.modules.get("torch.distributed.tensor"), "DTensor", None)
+    if sharded is None:
+        return keep
+
+    def run(*arguments: Any, **named: Any) -> Any:
+        if any(isinstance(value, sharded) for value in tree_leaves((arguments, named))):
+            return operator._op_dk(_COMPOSITE, *arguments, **named)
+        return keep(*arguments, **named)
+
+    return run
 
 
 def _set_kernels(operator: Any, kernels: dict[Any, Any]) -> None:

@@ -13,20 +13,20 @@ from ingot.errors import UserError
 
 __all__ = ["bind", "connect", "distributed_context", "group_names", "join", "set_distributed_mode"]
 
-Group = _core.Group
 
-
-def join(address: str, rank: int, size: int, *, name: str = "", deadline: float = ranks.DEADLINE) -> Group:
+def join(
+    address: str, rank: int, size: int, *, name: str = "", deadline: float = ranks.DEADLINE
+) -> _core.Group:
     """Joins a group without torch: returns when all ranks have called this, each with its own `rank`.
 
     address: "host:port", at which rank 0 listens. deadline: seconds for all ranks to join, and for each collective: when a rank
     ends, hangs or runs something else, the calls of all ranks raise DeviceError within it, and the group is unusable from then on.
     name: for messages.
     """
-    return Group(address, rank, size, name, max(1, round(deadline * 1000)))
+    return _core.Group(address, rank, size, name, max(1, round(deadline * 1000)))
 
 
-def connect(group: Any = None, *, deadline: float = ranks.DEADLINE) -> Group:
+def connect(group: Any = None, *, deadline: float = ranks.DEADLINE) -> _core.Group:
     """Connects the ranks of a group of torch.distributed: a process group or its name, by default that of all ranks.
 
     All of its ranks call this. Engines find the group by its name. Building and loading engines connects the groups that they
@@ -42,7 +42,7 @@ def group_names(module: Any) -> list[str]:
     return list(dict.fromkeys(names))
 
 
-def bind(module: Any, groups: Group | Mapping[str, Group]) -> None:
+def bind(module: Any, groups: _core.Group | Mapping[str, _core.Group]) -> None:
     """Binds the groups of an engine or a compiled module, for threads that are ranks, or programs without torch.
 
     groups: by the names that the module has for them (`group_names`), or one for all.

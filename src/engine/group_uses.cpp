@@ -36,6 +36,11 @@ int64_t number_of(const Step& step, std::string_view name, int64_t otherwise) {
   return value == nullptr ? otherwise : *value;
 }
 
+// Ranks may have other names for groups of which each rank has its own.
+size_t position_of(const std::vector<GroupUse>& uses, std::string_view name) {
+  return static_cast<size_t>(std::ranges::find(uses, name, &GroupUse::name) - uses.begin());
+}
+
 }  // namespace
 
 std::vector<GroupUse> groups_of(const EngineData& data) {
@@ -57,7 +62,8 @@ uint64_t collective_tag(const EngineData& data) {
   for_each_collective(data.main, [&](const Program& program, const Step& step) {
     const auto& routine = *step.as<RoutineStep>();
     const BufferId operand = step.uses.empty() ? kNoId : step.uses[0].buffer;
-    text += fmt::format("{} {} {} {}\n", routine.routine, *group_of(step), number_of(step, "source", 0),
+    text += fmt::format("{} {} {} {}\n", routine.routine, position_of(uses, *group_of(step)),
+                        number_of(step, "source", 0),
                         operand == kNoId ? "" : name(program.buffers[operand].type.dtype));
     if (const auto* reduction = find_attribute<std::string>(routine, "reduction")) text += *reduction + "\n";
   });

@@ -47,7 +47,7 @@ class Collective {
 
   void exchange(std::span<const SentBlock> sent, std::span<const ReceivedBlock> received) const {
     if (group_ == nullptr) return;
-    const std::string what = fmt::format("{} {} {}", name_, group_name(), name(input().dtype));
+    const std::string what = fmt::format("{} {}", name_, name(input().dtype));
     group_->exchange(sent, received, {call_.groups->program, hash_text(what)});
   }
 

@@ -26,11 +26,11 @@ import rank_checks
 import torch
 import torch.distributed as dist
 import torch.distributed._functional_collectives as funcol
+from errors.inputs import INGOT
 from torch import nn
 
 CHECKS = [name[6:] for name, _ in inspect.getmembers(rank_checks) if name.startswith("check_")]
 FOLDER = Path(__file__).parent
-PROGRAM = str(Path(sys.executable).with_name("ingot"))
 
 
 @pytest.fixture(scope="module", params=[2, 4])
@@ -45,8 +45,11 @@ def outcomes(
         subprocess.Popen([*map(str, command), str(rank), str(request.param), str(folder / "store"), str(results[rank])])
         for rank in range(request.param)
     ]  # fmt: skip
-    for process in processes:
-        assert process.wait(200) == 0
+    try:
+        assert [process.wait(200) for process in processes] == [0] * len(processes)
+    finally:
+        for process in processes:
+            process.kill()
     return [json.loads(result.read_text(encoding="utf-8")) for result in results]
 
 
@@ -189,8 +192,7 @@ def test_another_engine_is_noticed(folder: Path) -> None:
     assert all("another engine than rank" in str(error) for error in errors)
 
 
-def test_a_run_that_fails_ends_the_others(folder: Path) -> None:
-    """A rank that fails between two collectives says so; one that fails before the first may try again."""
+def test_a_call_that_fails_before_its_first_collective_may_be_repeated(folder: Path) -> None:
     address, x = free_address(), np.load(folder / "x.npy")
 
     def work(rank: int) -> object:
@@ -301,7 +303,7 @@ def test_a_rank_that_does_not_come_is_named(folder: Path) -> None:
 
 
 def run_program(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run([PROGRAM, *arguments], cwd=folder, capture_output=True, text=True, timeout=60)
+    return subprocess.run([INGOT, *arguments], cwd=folder, capture_output=True, text=True, timeout=60)
 
 
 def test_the_program_starts_ranks(folder: Path) -> None:

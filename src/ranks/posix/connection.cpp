@@ -37,9 +37,9 @@ Found find_addresses(const std::string& host, const std::string& port, int flags
   return Found(found);
 }
 
-Socket open_socket(const addrinfo& address) {
+RankSocket open_socket(const addrinfo& address) {
   const int type = address.ai_socktype | SOCK_NONBLOCK | SOCK_CLOEXEC;
-  return Socket(::socket(address.ai_family, type, address.ai_protocol));
+  return RankSocket(::socket(address.ai_family, type, address.ai_protocol));
 }
 
 std::string host_of(int file, decltype(&::getpeername) get) {
@@ -92,21 +92,21 @@ void TimeLimit::shorten(std::chrono::milliseconds duration) {
   end_ = std::min(end_, Clock::now() + duration);
 }
 
-Socket::Socket(int file) : file_(file), forks_(fork_count()) {
+RankSocket::RankSocket(int file) : file_(file), forks_(fork_count()) {
   if (file >= 0) close_in_children(file);
 }
-Socket& Socket::operator=(Socket&& other) noexcept {
+RankSocket& RankSocket::operator=(RankSocket&& other) noexcept {
   std::swap(file_, other.file_);
   std::swap(forks_, other.forks_);
   return *this;
 }
-Socket::~Socket() {
+RankSocket::~RankSocket() {
   if (file_ < 0 || forks_ != fork_count()) return;
   keep_in_children(file_);
   ::close(file_);
 }
 
-Connection::Connection(Socket socket) : socket_(std::move(socket)) {
+Connection::Connection(RankSocket socket) : socket_(std::move(socket)) {
   const int yes = 1;
   ::setsockopt(file(), IPPROTO_TCP, TCP_NODELAY, &yes, sizeof(yes));
 }
@@ -154,7 +154,7 @@ std::string Connection::remote_host() const { return host_of(file(), ::getpeerna
 
 std::optional<Listener> Listener::open(const std::string& host, const std::string& port) {
   const Found found = find_addresses(host, port, AI_PASSIVE);
-  Socket socket = open_socket(*found);
+  RankSocket socket = open_socket(*found);
   const int yes = 1;
   ::setsockopt(socket.file(), SOL_SOCKET, SO_REUSEADDR, &yes, sizeof(yes));
   const bool is_bound = ::bind(socket.file(), found->ai_addr, found->ai_addrlen) == 0;
@@ -166,7 +166,7 @@ std::optional<Listener> Listener::open(const std::string& host, const std::strin
 }
 
 std::optional<Connection> Listener::accept() {
-  Socket accepted(::accept4(file(), nullptr, nullptr, SOCK_NONBLOCK | SOCK_CLOEXEC));
+  RankSocket accepted(::accept4(file(), nullptr, nullptr, SOCK_NONBLOCK | SOCK_CLOEXEC));
   if (!accepted.is_open()) return std::nullopt;
   return Connection(std::move(accepted));
 }
@@ -181,7 +181,7 @@ std::optional<Connection> connect_to(const std::string& host, const std::string&
                                      const TimeLimit& limit) {
   const Found found = find_addresses(host, port, 0);
   for (const addrinfo* address = found.get(); address != nullptr; address = address->ai_next) {
-    Socket socket = open_socket(*address);
+    RankSocket socket = open_socket(*address);
     if (!socket.is_open()) continue;
     if (::connect(socket.file(), address->ai_addr, address->ai_addrlen) != 0) {
       if (errno != EINPROGRESS) continue;

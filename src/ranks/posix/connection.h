@@ -28,12 +28,12 @@ class TimeLimit {
 
 // A socket that is closed with the object, and in children that this process forks: else the other side would
 // not see that this process has ended.
-class Socket {
+class RankSocket {
  public:
-  explicit Socket(int file = -1);
-  Socket(Socket&& other) noexcept : file_(std::exchange(other.file_, -1)), forks_(other.forks_) {}
-  Socket& operator=(Socket&& other) noexcept;
-  ~Socket();
+  explicit RankSocket(int file = -1);
+  RankSocket(RankSocket&& other) noexcept : file_(std::exchange(other.file_, -1)), forks_(other.forks_) {}
+  RankSocket& operator=(RankSocket&& other) noexcept;
+  ~RankSocket();
   int file() const { return file_; }
   bool is_open() const { return file_ >= 0; }
 
@@ -54,7 +54,7 @@ struct Transfer {
 class Connection {
  public:
   Connection() = default;
-  explicit Connection(Socket socket);
+  explicit Connection(RankSocket socket);
   int file() const { return socket_.file(); }
   bool is_open() const { return socket_.is_open(); }
 
@@ -71,7 +71,7 @@ class Connection {
   std::string remote_host() const;
 
  private:
-  Socket socket_;
+  RankSocket socket_;
 };
 
 class Listener {
@@ -83,8 +83,8 @@ class Listener {
   uint32_t port() const;
 
  private:
-  explicit Listener(Socket socket) : socket_(std::move(socket)) {}
-  Socket socket_;
+  explicit Listener(RankSocket socket) : socket_(std::move(socket)) {}
+  RankSocket socket_;
 };
 
 // nullopt if nobody listens there (yet).
