@@ -4,7 +4,7 @@
 pytest tests/python/test_ranks.py -k block
 """
 
-import inspect
+import functools
 import json
 import os
 import re
@@ -29,33 +29,33 @@ import torch.distributed._functional_collectives as funcol
 from errors.inputs import INGOT
 from torch import nn
 
-CHECKS = [name[6:] for name, _ in inspect.getmembers(rank_checks) if name.startswith("check_")]
+CHECKS = [(size, name) for size in (2, 4) for name in rank_checks.checks_of(size)]
 FOLDER = Path(__file__).parent
 
 
-@pytest.fixture(scope="module", params=[2, 4])
-def outcomes(
-    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
-) -> list[dict[str, str]]:
+def launch(size: int, folder: Path) -> list[dict[str, str]]:
     """What each rank says of each check."""
-    folder = tmp_path_factory.mktemp(f"ranks{request.param}")
-    command = [sys.executable, FOLDER / "rank_checks.py"]
-    results = [folder / f"{rank}.json" for rank in range(request.param)]
+    results = [folder / f"{rank}.json" for rank in range(size)]
     processes = [
-        subprocess.Popen([*map(str, command), str(rank), str(request.param), str(folder / "store"), str(results[rank])])
-        for rank in range(request.param)
+        subprocess.Popen([sys.executable, FOLDER / "rank_checks.py", str(rank), str(size), folder / "store", results[rank]])
+        for rank in range(size)
     ]  # fmt: skip
     try:
-        assert [process.wait(200) for process in processes] == [0] * len(processes)
+        assert [process.wait(200) for process in processes] == [0] * size
     finally:
         for process in processes:
             process.kill()
     return [json.loads(result.read_text(encoding="utf-8")) for result in results]
 
 
-@pytest.mark.parametrize("check", CHECKS)
-def test_torch(outcomes: list[dict[str, str]], check: str) -> None:
-    for rank, outcome in enumerate(outcomes):
+@pytest.fixture(scope="module")
+def outcomes(tmp_path_factory: pytest.TempPathFactory) -> Callable[[int], list[dict[str, str]]]:
+    return functools.cache(lambda size: launch(size, tmp_path_factory.mktemp(f"ranks{size}")))
+
+
+@pytest.mark.parametrize(("size", "check"), CHECKS)
+def test_torch(outcomes: Callable[[int], list[dict[str, str]]], size: int, check: str) -> None:
+    for rank, outcome in enumerate(outcomes(size)):
         assert not outcome[check], f"rank {rank}: {outcome[check]}"
 
 
@@ -341,19 +341,6 @@ PAGE = (FOLDER.parents[1] / "docs" / "ranks.md").read_text(encoding="utf-8")
 
 def block(language: str, word: str) -> str:
     return next(text for text in re.findall(rf"```{language}\n(.*?)```", PAGE, re.DOTALL) if word in text)
-
-
-def test_the_page_has_a_model(tmp_path: Path) -> None:
-    (tmp_path / "model.py").write_text(block("python", "parallelize_module"))
-    host, port = free_address().split(":")
-    ranks = [
-        subprocess.Popen(
-            [sys.executable, "model.py"], cwd=tmp_path, stdout=subprocess.PIPE, text=True,
-            env={**os.environ, "RANK": str(rank), "LOCAL_RANK": str(rank), "WORLD_SIZE": "2", "MASTER_ADDR": host,
-                 "MASTER_PORT": port, "OMP_NUM_THREADS": "1"})
-        for rank in range(2)
-    ]  # fmt: skip
-    assert [rank.communicate(timeout=100)[0] for rank in ranks] == ["tensor(True)\n"] * 2
 
 
 def test_the_page_has_commands(folder: Path, tmp_path: Path) -> None:
