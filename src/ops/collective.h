@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Collectives: what all ranks of a group compute together (docs/design/039). Each rank has one tensor `x`;
+// Collectives: what all ranks of a group compute together (docs/design/040). Each rank has one tensor `x`;
 // the result is this rank's.
 #pragma once
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Groups of ranks over TCP: processes, or threads of one, on one machine or several (docs/design/039).
+// Groups of ranks over TCP: processes, or threads of one, on one machine or several (docs/design/040).
 #pragma once
 
 #include <chrono>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// torch's functional collectives (docs/design/039). torch returns before one is done, and waits for the
+// torch's functional collectives (docs/design/040). torch returns before one is done, and waits for the
 // result by another call; here it is done when it returns, and the wait is nothing.
 #include <algorithm>
 
