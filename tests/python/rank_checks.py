@@ -22,12 +22,19 @@ import torch
 import torch.distributed as dist
 import torch.distributed._functional_collectives as funcol
 from accuracy import assert_accurate
+from rank_models import PLAN, Shard, whole_block
 from torch import nn
 from torch.distributed.device_mesh import init_device_mesh
-from torch.distributed.tensor.parallel import ColwiseParallel, RowwiseParallel, parallelize_module
+from torch.distributed.tensor.parallel import parallelize_module
 
 WHOLE = {"require_full_compilation": True}
 NUMBERS = (torch.float32, torch.float64, torch.float16, torch.bfloat16, torch.int64, torch.int32, torch.int8, torch.uint8)  # fmt: skip
+
+
+def ways(model: nn.Module, inputs: list[torch.Tensor], size: int) -> list[Callable[..., Any]]:
+    """The model compiled ahead of time and, by few ranks, just in time."""
+    module = ingot.compile(model, inputs=inputs, **WHOLE)
+    return [module, module.engine, *([just_in_time(model)] if size == 2 else [])]
 
 
 def just_in_time(model: Callable[..., Any]) -> Callable[..., Any]:
@@ -66,8 +73,7 @@ def reductions(*inputs: torch.Tensor) -> list[torch.Tensor]:
 def check_collectives_of_each_dtype(rank: int, size: int) -> None:
     inputs = [values(dtype, (4 * size, 3), rank) for dtype in NUMBERS]
     expected = reductions(*inputs)
-    module = ingot.compile(Function(reductions), inputs=inputs, **WHOLE)
-    for compiled in (just_in_time(reductions), module, module.engine):
+    for compiled in ways(Function(reductions), inputs, size):
         for got, wanted in zip(compiled(*inputs), expected, strict=True):
             torch.testing.assert_close(got, wanted, rtol=0, atol=0)
 
@@ -100,7 +106,7 @@ def check_rows_to_each_rank(rank: int, size: int) -> None:
     for function, rows in ((even, 2 * size), (uneven, sum(sent))):
         x = values(torch.float32, (rows, 4), rank)
         expected = function(x)
-        for compiled in (just_in_time(function), ingot.compile(Function(function), inputs=[x], **WHOLE)):
+        for compiled in ways(Function(function), [x], size):
             torch.testing.assert_close(compiled(x), expected, rtol=0, atol=0)
 
 
@@ -127,53 +133,6 @@ def check_sizes_that_vary(rank: int, size: int) -> None:
         x = values(torch.float32, (count * size, 3), rank)
         torch.testing.assert_close(compiled(x), scatter(x), rtol=0, atol=0)
     assert len(ingot.report(compiled).engines) == 1
-
-
-class Perceptron(nn.Module):
-    def __init__(self, width: int = 32, hidden: int = 64) -> None:
-        super().__init__()
-        self.up = nn.Linear(width, hidden)
-        self.gate = nn.Linear(width, hidden)
-        self.down = nn.Linear(hidden, width)
-
-    def forward(self, x: torch.Tensor) -> torch.Tensor:
-        return self.down(nn.functional.silu(self.gate(x)) * self.up(x))
-
-
-class Attention(nn.Module):
-    def __init__(self, width: int = 32, heads: int = 4) -> None:
-        super().__init__()
-        self.query, self.key, self.value, self.out = (nn.Linear(width, width) for _ in range(4))
-        self.head = width // heads
-
-    def forward(self, x: torch.Tensor) -> torch.Tensor:
-        split = (self.query(x), self.key(x), self.value(x))
-        heads = [part.unflatten(-1, (-1, self.head)).transpose(1, 2) for part in split]
-        mixed = nn.functional.scaled_dot_product_attention(*heads, is_causal=True)
-        return self.out(mixed.transpose(1, 2).flatten(2))
-
-
-class Block(nn.Module):
-    def __init__(self) -> None:
-        super().__init__()
-        self.attention_norm, self.norm = nn.LayerNorm(32), nn.LayerNorm(32)
-        self.attention, self.perceptron = Attention(), Perceptron()
-
-    def forward(self, x: torch.Tensor) -> torch.Tensor:
-        x = x + self.attention(self.attention_norm(x))
-        return x + self.perceptron(self.norm(x))
-
-
-PLAN = {
-    "attention.query": ColwiseParallel(), "attention.key": ColwiseParallel(), "attention.value": ColwiseParallel(),
-    "attention.out": RowwiseParallel(), "perceptron.up": ColwiseParallel(), "perceptron.gate": ColwiseParallel(),
-    "perceptron.down": RowwiseParallel(),
-}  # fmt: skip
-
-
-def whole_block() -> tuple[Block, torch.Tensor]:
-    torch.manual_seed(7)
-    return Block().eval(), torch.randn(2, 6, 32)
 
 
 def check_block_of_dtensors(rank: int, size: int) -> None:
@@ -207,39 +166,16 @@ def check_the_page(rank: int, size: int) -> None:
     assert not ingot.report(names["compiled"]).fallbacks
 
 
-class Shard(nn.Module):
-    """The block with this rank's part of its weights, and its collectives written by hand."""
-
-    def __init__(self, whole: Block, rank: int, size: int) -> None:
-        super().__init__()
-        self.attention_norm, self.norm = whole.attention_norm, whole.norm
-        self.attention, self.perceptron = Attention(), Perceptron()
-        for name, module in whole.named_modules():
-            if name in PLAN:
-                axis = 0 if isinstance(PLAN[name], ColwiseParallel) else 1
-                weight = nn.Parameter(module.weight.detach().chunk(size, axis)[rank].clone())
-                own = self.get_submodule(name)
-                own.weight = weight
-                own.bias = nn.Parameter(module.bias.detach().chunk(size)[rank].clone()) if axis == 0 else None
-        self.bias = nn.Parameter(whole.attention.out.bias.detach().clone())
-        self.last_bias = nn.Parameter(whole.perceptron.down.bias.detach().clone())
-
-    def forward(self, x: torch.Tensor) -> torch.Tensor:
-        mixed = funcol.all_reduce(self.attention(self.attention_norm(x)), "sum", dist.group.WORLD)
-        x = x + mixed + self.bias
-        return x + funcol.all_reduce(self.perceptron(self.norm(x)), "sum", dist.group.WORLD) + self.last_bias
-
-
 def check_block_by_hand(rank: int, size: int) -> None:
     """Ahead of time, just in time, saved and loaded; and one engine without weights for all ranks."""
     whole, x = whole_block()
     exact = whole_block()[0].double()(x.double())
     shard = Shard(whole, rank, size).eval()
     eager = shard(x)
-    module = ingot.compile(shard, inputs=[x], **WHOLE)
+    compiled = ways(shard, [x], size)
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "own.ingot"
-        module.engine.save(path)
+        compiled[1].save(path)
         loaded = ingot.Engine.load(path)
         shared = Path(sys.argv[3]).with_name("shared.ingot")
         if rank == 0:
@@ -248,8 +184,8 @@ def check_block_by_hand(rank: int, size: int) -> None:
             )
         dist.barrier()
         from_shared = ingot.Engine.load(shared, weights=dict(shard.named_parameters()))
-        for compiled in (module, loaded, from_shared, just_in_time(shard)):
-            assert_accurate(compiled(x), eager, exact)
+        for each in (*compiled, loaded, from_shared):
+            assert_accurate(each(x), eager, exact)
 
 
 def check_only_its_rank_runs_an_engine(rank: int, size: int) -> None:

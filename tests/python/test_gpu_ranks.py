@@ -38,7 +38,7 @@ def run_rank() -> None:
     import ingot
     import torch.distributed as dist
     from accuracy import assert_accurate
-    from rank_checks import PLAN, Shard, whole_block
+    from rank_models import PLAN, Shard, whole_block
     from torch.distributed.device_mesh import init_device_mesh
     from torch.distributed.tensor.parallel import parallelize_module
 
