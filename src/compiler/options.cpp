@@ -84,6 +84,17 @@ std::vector<DType> parse_precisions(std::string_view name, std::string_view valu
   return dtypes;
 }
 
+// "", "any", or ranks, each with or without its group: set_only_rank finds the groups.
+std::string parse_rank(std::string_view name, std::string_view value) {
+  if (value == "any") return "any";
+  for (const std::string& entry : parse_names(value)) {
+    const std::string rank = entry.substr(entry.rfind(':') + 1);  // of no group: from 0 on
+    if (rank.empty() || rank.find_first_not_of("0123456789") != std::string::npos || rank.size() > 9)
+      refuse(name, value, "any, a rank such as 0, or GROUP:RANK for each group, separated by commas");
+  }
+  return std::string(value);
+}
+
 Target::Numerics parse_numerics(std::string_view name, std::string_view value) {
   if (value == "strict") return Target::Numerics::kStrict;
   if (value == "default") return Target::Numerics::kDefault;
@@ -194,10 +205,10 @@ constexpr std::array kRows = {
         [](CompileOptions& o, View name, View value) {
           o.target.level = o.passes.level = static_cast<int>(parse_integer(name, value, 0, 5));
         }},
-    Row{{"rank", "any|number", "",
+    Row{{"rank", "any|rank", "",
          "of a program with collectives: the rank that traced it, which alone may run the engine, or any if "
          "nothing in it depends on the rank; GROUP:NUMBER,... if there are several groups"},
-        [](CompileOptions& o, View, View value) { o.rank = value; }},
+        [](CompileOptions& o, View name, View value) { o.rank = parse_rank(name, value); }},
     Row{{"refit_identical_engine_weights", "bool", "true",
          "has no effect: an engine that was found always takes the weights of the model at hand"},
         [](CompileOptions&, View name, View value) { parse_bool(name, value); }},

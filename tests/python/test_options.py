@@ -46,6 +46,7 @@ _BAD = {
     "dtypes": ["f64", "nothing", 3, None, [3], {torch.float64}, torch.float16],
     "platform": ["windows", "linux-mips", 3, None, ["windows-x86-64"]],
     "features": ["i386", "x86-64-v3+nothing", "", 3, None],
+    "any|rank": ["first", "-1", "0:", "0:x", "0,any", "1.5", None, [0], {"0": 0}],
     "name:dims,...": ["nonsense", "x:-1", "x:axb", "other:3x8", "x:3", "x:4x8", 3, None, [3], {"x": (3, 8)}],
 }
 _BAD_OWN = {
