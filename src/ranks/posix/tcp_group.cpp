@@ -48,14 +48,12 @@ void TcpGroup::exchange(std::span<const SentBlock> sent, std::span<const Receive
   wait(TimeLimit(options_.deadline));
 }
 
-bool TcpGroup::is_usable() const {
-  const std::lock_guard lock(mutex_);
-  return forks_ == fork_count() && failure_.empty();
-}
+bool TcpGroup::is_usable() const { return forks_ == fork_count() && !has_failed_; }
 
 void TcpGroup::leave(const std::string& text) {
   const std::lock_guard lock(mutex_);
   if (forks_ != fork_count() || !failure_.empty()) return;
+  has_failed_ = true;
   failure_ = fmt::format("group '{}': a run of rank {} failed: {}", options_.name, options_.rank, text);
   peers_.assign(peers_.size(), Peer{.header_out = {nullptr, sizeof(MessageHeader)}});
   tell_others(kEnded, failure_, {});
@@ -211,6 +209,7 @@ void TcpGroup::read_failure(int rank) {
 }
 
 void TcpGroup::fail(std::string_view code, const std::string& text, const std::vector<int>& culprits) {
+  has_failed_ = true;
   failure_ = text;
   tell_others(code == "INGOT-D351" ? kDiffers : kEnded, text, culprits);
   const std::string_view advice =

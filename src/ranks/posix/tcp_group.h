@@ -58,12 +58,13 @@ class TcpGroup final : public Communicator {
   const GroupOptions options_;
   const uint32_t forks_;
   std::vector<Connection> connections_;
-  mutable std::mutex mutex_;  // contexts of several threads may share a group
+  std::mutex mutex_;  // contexts of several threads may share a group
   std::vector<Peer> peers_;
   std::vector<pollfd> files_;
   std::vector<int> ranks_of_files_;
   std::atomic<uint64_t> sequence_ = 0;
-  std::string failure_;  // why the group is unusable
+  std::string failure_;                   // why the group is unusable
+  std::atomic<bool> has_failed_ = false;  // for threads that must not wait for an exchange
 };
 
 }  // namespace ingot::core
