@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import os
 from typing import Any
 
 import ingot
@@ -37,9 +38,17 @@ def rows(count: int) -> np.ndarray:
     return np.random.default_rng(count).standard_normal((count, DEPTH)).astype(np.float32)
 
 
-@pytest.mark.parametrize("raw", [False, True])
-@pytest.mark.parametrize("transposed", [False, True])
-@pytest.mark.parametrize("dtype", LIMITS)
+# Each value of each parameter twice; the long mode takes all of them together.
+BLOCKS = [
+    (dtype, transposed, raw)
+    for dtype in LIMITS
+    for transposed in (False, True)
+    for raw in (False, True)
+    if os.environ.get("INGOT_LONG") == "1" or raw == (transposed == (dtype == TensorProto.INT4))
+]
+
+
+@pytest.mark.parametrize(("dtype", "transposed", "raw"), BLOCKS)
 def test_weights_of_four_bits_in_blocks(dtype: int, transposed: bool, raw: bool) -> None:
     random, block = np.random.default_rng(dtype), 32
     low, high = LIMITS[dtype]
@@ -117,6 +126,67 @@ def test_float8(dtype: int) -> None:
     rounded = (torch.from_numpy(x) / 0.5).to(FLOAT8[dtype]).float().numpy()
     wanted = (rounded * 0.5) @ (numbers * scales)
     np.testing.assert_allclose(np.asarray(engine(x)), wanted, rtol=1e-4, atol=1e-3)
+
+
+@pytest.mark.parametrize("scale_shape", [(), (1,)], ids=str)
+@pytest.mark.parametrize("shape", [(), (1,), (DEPTH,)], ids=str)
+def test_dequantized_tensors_of_few_dims_need_no_axis(
+    shape: tuple[int, ...], scale_shape: tuple[int, ...]
+) -> None:
+    """As the biases of quantized models are: i32, with one scale."""
+    bias = np.asarray(np.random.default_rng(len(shape)).integers(-1000, 1000, shape), np.int32)
+    tensors = [onnx.numpy_helper.from_array(bias, "b"), floats("s", np.full(scale_shape, 0.25))]
+    nodes = [
+        helper.make_node("DequantizeLinear", ["b", "s"], ["d"]),
+        helper.make_node("Add", ["x", "d"], ["y"]),
+    ]
+    engine, x = ingot.onnx.compile(model(nodes, tensors, DEPTH)), rows(3)
+    np.testing.assert_allclose(np.asarray(engine(x)), x + bias * np.float32(0.25), rtol=1e-6)
+
+
+def test_blocks_beyond_all_numbers_are_refused() -> None:
+    tensors = [
+        four_bits("w", TensorProto.INT4, np.zeros((DEPTH, COLUMNS), int), True),
+        floats("s", np.ones((4, COLUMNS))),
+    ]
+    nodes = [
+        helper.make_node("DequantizeLinear", ["w", "s"], ["d"], axis=0, block_size=2**62 + 16),
+        helper.make_node("MatMul", ["x", "d"], ["y"]),
+    ]
+    with pytest.raises(ingot.UserError):  # 4 blocks of it are 64 modulo 2**64, the depth
+        ingot.onnx.compile(model(nodes, tensors))
+
+
+@pytest.mark.parametrize("dtype", FLOAT8)
+@pytest.mark.parametrize("operator", ["Cast", "CastLike", "QuantizeLinear"])
+def test_conversions_to_float8_saturate(operator: str, dtype: int) -> None:
+    largest = torch.finfo(FLOAT8[dtype]).max
+    tensors = [floats("s", np.array(1.0)), helper.make_tensor("like", dtype, (), [0.0])]
+    narrow = {
+        "Cast": helper.make_node("Cast", ["x"], ["q"], to=dtype),
+        "CastLike": helper.make_node("CastLike", ["x", "like"], ["q"]),
+        "QuantizeLinear": helper.make_node("QuantizeLinear", ["x", "s", "like"], ["q"]),
+    }
+    nodes = [narrow[operator], helper.make_node("Cast", ["q"], ["y"], to=TensorProto.FLOAT)]
+    engine, x = ingot.onnx.compile(model(nodes, tensors, DEPTH)), rows(1)
+    x[0, :7] = [largest, largest * 1.3, -largest * 1.3, 1e30, -1e30, np.inf, -np.inf]
+    x[0, 7] = np.nan
+    wanted = torch.from_numpy(x).clamp(-largest, largest).to(FLOAT8[dtype]).float().numpy()
+    np.testing.assert_array_equal(np.asarray(engine(x)), wanted)
+
+
+@pytest.mark.parametrize("operator", ["Cast", "CastLike", "QuantizeLinear"])
+def test_conversions_that_do_not_saturate_are_refused(operator: str) -> None:
+    dtype = TensorProto.FLOAT8E5M2
+    tensors = [floats("s", np.array(1.0)), helper.make_tensor("like", dtype, (), [0.0])]
+    inputs = {"Cast": ["x"], "CastLike": ["x", "like"], "QuantizeLinear": ["x", "s", "like"]}[operator]
+    attributes = {"to": dtype} if operator == "Cast" else {}
+    nodes = [
+        helper.make_node(operator, inputs, ["q"], saturate=0, **attributes),
+        helper.make_node("Cast", ["q"], ["y"], to=TensorProto.FLOAT),
+    ]
+    with pytest.raises(ingot.UnsupportedError, match="do not saturate"):
+        ingot.onnx.compile(model(nodes, tensors, DEPTH))
 
 
 def test_damaged_and_unsupported_elements() -> None:

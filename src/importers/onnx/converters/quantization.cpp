@@ -40,7 +40,7 @@ Value* spread(Call& call, Value* parameter, const Shape& x) {
   Graph& graph = call.graph();
   const Shape given = parameter->type.shape;
   if (given.empty()) return parameter;
-  if (given == Shape{1} && x.size() != 1) return reshaped(graph, parameter, {});
+  if (given == Shape{1}) return reshaped(graph, parameter, {});
   const size_t axis = call.axis(call.attribute_integer("axis", 1), x.size());
   const int64_t block = call.attribute_integer("block_size", 0);
   if (block == 0) {
@@ -112,7 +112,7 @@ Value* dequantized_blocks(Call& call, Value* x, Value* scale, Value* zero_point)
   if (block < 1 || given.size() != shape.size()) return nullptr;
   const size_t axis = call.axis(call.attribute_integer("axis", 1), shape.size());
   const auto count = given[axis].constant();
-  if (!count || shape[axis] != Dim(*count * block)) return nullptr;
+  if (!count || shape[axis] != given[axis] * Dim(block)) return nullptr;
   Shape blocks = shape;
   blocks[axis] = *count;
   blocks.insert(blocks.begin() + static_cast<ptrdiff_t>(axis) + 1, Dim(block));
