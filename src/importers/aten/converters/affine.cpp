@@ -135,7 +135,7 @@ core::Value* transposed_matrix(Call& call, core::Value* x) {
 core::Value* factor(Call& call, std::string_view name, const Dim& extent, bool of_rows) {
   core::Value* scale = converted(call.graph(), call.tensor(name), DType::kF32);
   const Shape& shape = scale->type.shape;
-  if (std::ranges::all_of(shape, [](const Dim& dim) { return dim == Dim(1); }) && extent != Dim(1))
+  if (std::ranges::all_of(shape, [](const Dim& dim) { return dim == Dim(1); }))
     return reshaped(call, scale, {});
   const bool fits = shape.size() == 2 && shape == (of_rows ? Shape{extent, 1} : Shape{1, extent});
   if (!fits) call.refuse("scales of blocks");
