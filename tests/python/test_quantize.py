@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -215,6 +215,23 @@ def test_data_may_be_a_generator() -> None:
     model = Net().eval()
     expected = ingot.quantize(model, batches(), smoothing_share=0.5)
     assert ingot.quantize(model, iter(batches()), smoothing_share=0.5).code == expected.code
+
+
+class Endless(torch.utils.data.IterableDataset):
+    """It has no length, and says so by an error."""
+
+    def __iter__(self) -> Iterator[torch.Tensor]:
+        return iter(torch.ones(3, 4, 16))
+
+
+def test_data_of_all_kinds() -> None:
+    loader, tensor = torch.utils.data.DataLoader, torch.ones(3, 4, 16)
+    rows: list[int] = []
+    for data in (tensor, loader(tensor, batch_size=None), loader(Endless(), batch_size=None)):
+        model = nn.Sequential(nn.Linear(16, 4)).eval()
+        program = ingot.quantize(model, data, progress=lambda *row: rows.append(row[1]))
+        assert (program(tensor[0]) - model(tensor[0])).abs().max() < 0.05
+    assert rows == [0, 1, 2] * 3
 
 
 def test_bad_requests() -> None:

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -21,6 +22,13 @@ FORMS: dict[str, tuple[dict[str, Any], float]] = {
     "int8": ({"activations": "none"}, 0.01),
     "int8 of tensors": ({"weights": "per_tensor", "activations": "none"}, 0.02),
 }
+
+
+DTYPES = (torch.float32, torch.bfloat16)
+# Each form once; both dtypes with one of each kind.
+CASES = [(form, dtype) for form in FORMS for dtype in DTYPES]
+if os.environ.get("INGOT_LONG") != "1":
+    CASES = [(form, DTYPES[i % 2]) for i, form in enumerate(FORMS)]
 
 
 @pytest.fixture(autouse=True)
@@ -43,8 +51,7 @@ def error(result: torch.Tensor, exact: torch.Tensor) -> float:
     return ((result.double() - exact.double()).norm() / exact.double().norm()).item()
 
 
-@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16], ids=str)
-@pytest.mark.parametrize("form", FORMS)
+@pytest.mark.parametrize(("form", "dtype"), CASES, ids=str)
 def test_weights_alone(form: str, dtype: torch.dtype) -> None:
     options, allowed = FORMS[form]
     model, x = mlp(dtype), batches()[0].to(dtype)
@@ -95,6 +102,25 @@ def refused(call: Callable[[], Any], message: str) -> None:
     assert caught.value.code == "INGOT-U025"
 
 
+@pytest.mark.parametrize(
+    ("ignored", "beside"),
+    [
+        *(({name: value}, {"weights": weights}) for name, value in (("group_size", 32), ("symmetric", True))
+          for weights in ("per_channel", "per_tensor", "float8")),
+        *(({name: value}, {"weights": weights, "activations": "none"})
+          for name, value in (("method", "mse"), ("calibration_data", batches()), ("progress", print))
+          for weights in ("per_channel", "int4", "float8")),
+    ],
+    ids=lambda options: "-".join(map(str, options)),
+)  # fmt: skip
+def test_options_that_would_change_nothing(ignored: dict[str, Any], beside: dict[str, Any]) -> None:
+    data = {} if beside.get("activations") == "none" else {"calibration_data": batches()}
+    refused(
+        lambda: ingot.quantize(mlp(), inputs=batches()[:1], **{**data, **ignored, **beside}),
+        next(iter(ignored)),
+    )
+
+
 def test_bad_requests() -> None:
     model, inputs = mlp(), batches()[:1]
     refused(lambda: ingot.quantize(model, inputs=inputs, weights="int3"), 'not "int3"')
@@ -111,6 +137,8 @@ def test_bad_requests() -> None:
     )
     fp8 = {"weights": "float8", "activations": "float8"}
     refused(lambda: ingot.quantize(model, inputs, method="mse", **fp8), 'percentile, not "mse"')
+    refused(lambda: ingot.quantize(mlp(torch.bfloat16), inputs, **fp8), "layers of f32")
+    refused(lambda: ingot.quantize(model, weights="int4"), "there are no inputs")
     convolution = nn.Sequential(nn.Conv2d(3, 4, 3)).eval()
     image = [torch.randn(1, 3, 8, 8)]
     refused(lambda: ingot.quantize(convolution, inputs=image, weights="int4"), "no linear layer")

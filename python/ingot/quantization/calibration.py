@@ -52,7 +52,7 @@ def run(
 
     UserError (INGOT-U010) if it returns False, (INGOT-U025) if there is no data or the program does not take it.
     """
-    total = len(batches) if hasattr(batches, "__len__") else 0  # type: ignore[arg-type]
+    total = _count_of(batches)
     watched, start, done = observing(module, observers), time.monotonic(), 0
     for batch in batches:
         remaining = (time.monotonic() - start) / done * (total - done) if done and total else -1.0
@@ -71,6 +71,14 @@ def run(
         done += 1
     if not done:
         raise UserError("there is no calibration data", code="INGOT-U025")
+
+
+def _count_of(batches: Iterable[Any]) -> int:
+    """0 if unknown: a DataLoader of an IterableDataset has the method, and raises."""
+    try:
+        return len(batches)  # type: ignore[arg-type]
+    except (TypeError, NotImplementedError):
+        return 0
 
 
 def arguments_of(batch: Any) -> tuple[tuple[Any, ...], dict[str, Any]]:

@@ -49,8 +49,8 @@ def quantize(
     method: str | None = None,
     weights: str = "per_channel",
     activations: str | None = None,
-    group_size: int = 32,
-    symmetric: bool = True,
+    group_size: int | None = None,
+    symmetric: bool | None = None,
     smoothing_share: float | None = None,
     keep_precision: str | Sequence[str] = (),
     cache: str | os.PathLike[str] | None = None,
@@ -65,25 +65,29 @@ def quantize(
 
     calibration_data: for activations that are quantized: batches of some hundred samples like those that will come: tensors, tuples
       of arguments or dicts of keyword arguments of forward. It is read once, and once more for smoothing.
-    inputs, kwarg_inputs: as for `ingot.compile`, for dynamic sizes; by default the program has the sizes of the first batch.
+    inputs, kwarg_inputs: as for `ingot.compile`, for dynamic sizes, and for weights alone; by default the program has the sizes of the
+      first batch.
     method: the range of each activation: "minmax"; "percentile" (all but 0.01 % of the numbers); "mse" (least squared error);
       "entropy" (least divergence of the distributions). None: "mse", or "minmax" for fp8, which has the first two.
     weights: i8 "per_channel" (a scale for each row) or "per_tensor"; "int4": groups of 4 bits; "float8": e4m3, a scale for each row.
     activations: "u8" (default beside i8), "float8" (e4m3, beside such weights) or "none" (default beside int4 and float8).
-    group_size, symmetric: of int4: adjacent elements that share a scale (32, 64 or 128), and whether they have no zero point.
+    group_size, symmetric: of int4: adjacent elements that share a scale (32, the default, 64 or 128), and whether they have no zero
+      point (they have none by default).
     smoothing_share: 0 to 1; divides channels of the inputs of linear layers that have outliers by a factor, and multiplies their
       weights (SmoothQuant; 0.5 is usual). None: does not.
     keep_precision: names of layers that stay f32, with * and ?.
     cache: a JSON file for the ranges: read if it exists, else written.
     progress: as for `ingot.compile`.
 
-    Raises UserError (INGOT-U025) on bad options or data, or where nothing can be quantized.
+    Raises UserError (INGOT-U025) on bad options or data, on options that would change nothing, or where nothing can be quantized.
     """
     activations = activations or _ACTIVATIONS.get(weights, ("u8",))[0]
-    _check(weights, activations, group_size)
+    _check(weights, activations)
+    form = _form(weights, group_size, symmetric)
+    observing = {"calibration_data": calibration_data, "method": method, "smoothing_share": smoothing_share}
+    _check_activations(activations, {**observing, "cache": cache, "progress": progress})
     method = _checked_method(method, activations)
-    _check_calibration(activations, calibration_data, smoothing_share, cache)
-    program, batches = _exported(model, calibration_data or (), inputs, kwarg_inputs)
+    program, batches = _exported(model, calibration_data, inputs, kwarg_inputs)
     module = program.module()
     options = {"method": method, "smoothing": smoothing_share}
     if activations == "float8":
@@ -91,7 +95,6 @@ def quantize(
     identity = "" if activations == "none" else calibration_cache.digest(module, options)
     batch_norms.fold(module)
     kept = [keep_precision] if isinstance(keep_precision, str) else keep_precision
-    form = _form(weights, group_size, symmetric)
     found = sites.find(module, kept, None if form is None else form.fits, halves=activations == "none")
     if activations != "none":
         _quantize_activations(
@@ -106,11 +109,18 @@ def quantize(
 
 
 def _form(
-    weights: str, group_size: int, symmetric: bool
+    weights: str, group_size: int | None, symmetric: bool | None
 ) -> stored_weights.Groups | stored_weights.Float8 | None:
     """None: i8."""
     if weights == "int4":
-        return stored_weights.Groups(group_size, symmetric)
+        size = stored_weights.GROUP_SIZES[0] if group_size is None else group_size
+        _refuse_unless_known("group_size", size, stored_weights.GROUP_SIZES)
+        return stored_weights.Groups(size, symmetric is None or symmetric)
+    _refuse_given(
+        {"group_size": group_size, "symmetric": symmetric},
+        f'for weights of 4 bits, and weights are "{weights}" here',
+        'weights="int4"',
+    )
     return stored_weights.Float8() if weights == "float8" else None
 
 
@@ -153,10 +163,21 @@ def _refuse_unless_known(name: str, value: Any, known: Sequence[Any]) -> None:
         raise UserError(f"{name} is one of {', '.join(map(str, known))}, not {text}", code="INGOT-U025")
 
 
-def _check(weights: str, activations: str, group_size: int) -> None:
+def _refuse_given(options: Mapping[str, Any], purpose: str, wanted: str) -> None:
+    """Options that would change nothing."""
+    given = [name for name, value in options.items() if value is not None]
+    if given:
+        verb, them = ("is", "it") if len(given) == 1 else ("are", "them")
+        raise UserError(
+            f"{' and '.join(given)} {verb} {purpose}",
+            code="INGOT-U025",
+            advice=f"leave {them} out, or give {wanted}",
+        )
+
+
+def _check(weights: str, activations: str) -> None:
     _refuse_unless_known("weights", weights, tuple(_ACTIVATIONS))
     _refuse_unless_known(f'activations beside weights="{weights}"', activations, _ACTIVATIONS[weights])
-    _refuse_unless_known("group_size", group_size, stored_weights.GROUP_SIZES)
 
 
 def _checked_method(method: str | None, activations: str) -> str:
@@ -166,35 +187,34 @@ def _checked_method(method: str | None, activations: str) -> str:
     return method or ("minmax" if activations == "float8" else "mse")
 
 
-def _check_calibration(
-    activations: str,
-    data: Iterable[Any] | None,
-    smoothing_share: float | None,
-    cache: str | os.PathLike[str] | None,
-) -> None:
-    if smoothing_share is not None and not 0 <= smoothing_share <= 1:
-        raise UserError(f"smoothing_share is from 0 to 1, not {smoothing_share}", code="INGOT-U025")
-    if activations != "none" and data is None:
+def _check_activations(activations: str, options: Mapping[str, Any]) -> None:
+    if activations == "none":
+        wanted = 'activations: "u8" beside weights of i8, "float8" beside those of fp8'
+        _refuse_given(options, "for activations, which are not quantized here", wanted)
+    elif options["calibration_data"] is None:
         raise UserError("there is no calibration data", code="INGOT-U025")
-    if activations == "none" and (smoothing_share is not None or cache is not None):
-        raise UserError(
-            "smoothing_share and cache are for activations, which are not quantized here",
-            code="INGOT-U025",
-            advice='leave them out, or give activations="u8" or "float8"',
-        )
+    share = options["smoothing_share"]
+    if share is not None and not 0 <= share <= 1:
+        raise UserError(f"smoothing_share is from 0 to 1, not {share}", code="INGOT-U025")
 
 
 def _exported(
     model: torch.nn.Module | torch.export.ExportedProgram,
-    data: Iterable[Any],
+    data: Iterable[Any] | None,
     inputs: Sequence[Any] | None,
     kwarg_inputs: Mapping[str, Any] | None,
 ) -> tuple[torch.export.ExportedProgram, Iterable[Any]]:
-    """The program, and all batches; the first one may have been taken for the inputs."""
+    """The program, and all batches; the first one may have been taken for the inputs. No data: weights alone are quantized."""
     model = FRONTS["default"](model)
     if isinstance(model, torch.export.ExportedProgram):
-        return model, data
+        return model, () if data is None else data
     if inputs is None and kwarg_inputs is None:
+        if data is None:
+            raise UserError(
+                "there are no inputs: the model is exported with them",
+                code="INGOT-U025",
+                advice="give inputs (or kwarg_inputs) as for ingot.compile; weights alone need no calibration data",
+            )
         first = next(iter(data), None)
         if first is None:
             raise UserError("there is no calibration data", code="INGOT-U025")
@@ -203,7 +223,7 @@ def _exported(
         inputs, kwarg_inputs = calibration.arguments_of(first)
     positional, keywords = given_inputs(inputs, kwarg_inputs)
     args, kwargs = place(list(inspect.signature(model.forward).parameters), positional, keywords)
-    return export(model, args, kwargs), data
+    return export(model, args, kwargs), () if data is None else data
 
 
 def _largest(

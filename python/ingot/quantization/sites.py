@@ -59,6 +59,7 @@ def find(
         and not any(fnmatchcase(node.name, each) for each in kept)
     ]
     if not sites:
+        _refuse_halves(module, contractions, fits, halves)
         raise UserError(
             "there is nothing to quantize: no convolution or linear layer of f32 with a constant weight is left"
             if fits is None
@@ -66,6 +67,22 @@ def find(
             code="INGOT-U025",
         )
     return sites
+
+
+def _refuse_halves(
+    module: GraphModule,
+    contractions: Sequence[Node],
+    fits: Callable[[torch.Tensor], bool] | None,
+    halves: bool,
+) -> None:
+    """Says that the dtype is what stands in the way."""
+    if halves or not any(_is_quantizable(module, node, fits, halves=True) for node in contractions):
+        return
+    raise UserError(
+        "there is nothing to quantize: activations are quantized in layers of f32, and the layers here are bf16 or f16",
+        code="INGOT-U025",
+        advice='give model.float(), or weights alone: activations="none"',
+    )
 
 
 def _is_quantizable(
