@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -17,7 +18,16 @@ from torch import nn
 from torchao.utils import unwrap_tensor_subclass
 
 ROWS = (1, 2, 16, 17, 64)
-CASES = [(torch.float32, False), (torch.float32, True), (torch.bfloat16, True), (torch.float16, True)]
+LAYERS = [(torch.float32, False), (torch.float32, True), (torch.bfloat16, True), (torch.float16, True)]
+# Each format once, and each kind of layer with two of them; the long mode takes all pairs.
+IS_LONG = os.environ.get("INGOT_LONG") == "1"
+CASES = [
+    (name, *kind) for i, name in enumerate(FORMATS) for j, kind in enumerate(LAYERS) if IS_LONG or i % 4 == j
+]
+STORED = [
+    (name, rows) for i, name in enumerate(FORMATS) for rows in (1, 40) if IS_LONG or (i % 2) == (rows > 1)
+]
+WHOLE = ["int4_g32", "int4_g128_zeros", "e4m3"] if IS_LONG else ["int4_g128_zeros", "e4m3"]
 
 
 @pytest.fixture(autouse=True)
@@ -39,8 +49,7 @@ def exported(model: nn.Module, rows: int = 2) -> Any:
     return torch.export.export(unwrap_tensor_subclass(model), (inputs(rows),))
 
 
-@pytest.mark.parametrize(("dtype", "bias"), CASES, ids=str)
-@pytest.mark.parametrize("name", FORMATS)
+@pytest.mark.parametrize(("name", "dtype", "bias"), CASES, ids=str)
 def test_products_of_all_numbers_of_rows(name: str, dtype: torch.dtype, bias: bool) -> None:
     model = layer(FORMATS[name], dtype, bias=bias)
     module = compiled(model, dtype)
@@ -49,8 +58,7 @@ def test_products_of_all_numbers_of_rows(name: str, dtype: torch.dtype, bias: bo
         assert_accurate(module(x), model(x), exact(FORMATS[name], model, x))
 
 
-@pytest.mark.parametrize("name", FORMATS)
-@pytest.mark.parametrize("rows", [1, 40])
+@pytest.mark.parametrize(("name", "rows"), STORED)
 def test_weights_stay_as_narrow_as_they_are(name: str, rows: int) -> None:
     torch.manual_seed(3)
     model = nn.Sequential(nn.Linear(512, 960, bias=False)).eval()
@@ -60,7 +68,7 @@ def test_weights_stay_as_narrow_as_they_are(name: str, rows: int) -> None:
     assert len(engine.to_bytes()) < stored + 150_000  # code, and what else is in a file
 
 
-@pytest.mark.parametrize("name", ["int4_g32", "int4_g128_zeros", "e4m3"])
+@pytest.mark.parametrize("name", WHOLE)
 def test_files_refits_and_stripped_engines(name: str, tmp_path: Path) -> None:
     old, new = (layer(FORMATS[name], torch.float32, bias=True, seed=seed) for seed in (1, 2))
     x, path = inputs(3), tmp_path / "engine.ingot"
