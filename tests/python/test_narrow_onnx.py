@@ -189,6 +189,35 @@ def test_conversions_that_do_not_saturate_are_refused(operator: str) -> None:
         ingot.onnx.compile(model(nodes, tensors, DEPTH))
 
 
+@pytest.mark.parametrize("is_renamed", [False, True])
+def test_zero_points_of_four_bits_are_what_the_model_says(is_renamed: bool) -> None:
+    tensors = [floats("s", np.array(0.1)), four_bits("z", TensorProto.INT4, np.array(1), False)]
+    zero = "i" if is_renamed else "z"
+    nodes = [
+        *([helper.make_node("Identity", ["z"], ["i"])] if is_renamed else []),
+        helper.make_node("QuantizeLinear", ["x", "s", zero], ["q"]),
+        helper.make_node("DequantizeLinear", ["q", "s", zero], ["y"]),
+    ]
+    engine, x = ingot.onnx.compile(model(nodes, tensors, DEPTH)), rows(2)
+    wanted = (np.clip(np.rint(x / np.float32(0.1)) + 1, -8, 7) - 1) * np.float32(0.1)
+    np.testing.assert_allclose(np.asarray(engine(x)), wanted, rtol=1e-6)
+
+
+@pytest.mark.parametrize(("dtype", "low", "high"), [(np.uint8, 0, 15), (np.int8, -8, 7)])
+def test_zero_points_of_bytes_that_the_model_clips_stay_bytes(dtype: Any, low: int, high: int) -> None:
+    limits = [onnx.numpy_helper.from_array(np.array(v, dtype), n) for n, v in (("l", low), ("h", high))]
+    tensors = [floats("s", np.array(0.1)), onnx.numpy_helper.from_array(np.array(3, dtype), "b"), *limits]
+    nodes = [
+        helper.make_node("Clip", ["b", "l", "h"], ["z"]),
+        helper.make_node("QuantizeLinear", ["x", "s", "z"], ["q"]),
+        helper.make_node("DequantizeLinear", ["q", "s", "z"], ["y"]),
+    ]
+    engine, x = ingot.onnx.compile(model(nodes, tensors, DEPTH)), rows(2) * 4
+    ends = np.iinfo(dtype)
+    wanted = (np.clip(np.rint(x / np.float32(0.1)) + 3, ends.min, ends.max) - 3) * np.float32(0.1)
+    np.testing.assert_allclose(np.asarray(engine(x)), wanted, rtol=1e-6)
+
+
 def test_damaged_and_unsupported_elements() -> None:
     short = four_bits("w", TensorProto.INT4, np.zeros((DEPTH, 3), int), True)
     short.raw_data = short.raw_data[:-1]
@@ -198,7 +227,10 @@ def test_damaged_and_unsupported_elements() -> None:
     ]
     with pytest.raises(ingot.UserError, match="its shape needs 96 bytes, not 95"):
         ingot.onnx.compile(model(nodes, [short, floats("s", np.array(0.5))], 3))
-    cast = helper.make_node("Cast", ["x"], ["c"], to=TensorProto.INT4)
     back = helper.make_node("Cast", ["c"], ["y"], to=TensorProto.FLOAT)
-    with pytest.raises(ingot.UnsupportedError, match="casts to elements of four bits"):
-        ingot.onnx.compile(model([cast, back], [], DEPTH))
+    like = four_bits("like", TensorProto.INT4, np.array(0), False)
+    cast = helper.make_node("Cast", ["x"], ["c"], to=TensorProto.INT4)
+    cast_like = helper.make_node("CastLike", ["x", "like"], ["c"])
+    for node, tensors in ((cast, []), (cast_like, [like])):
+        with pytest.raises(ingot.UnsupportedError, match="casts to elements of four bits"):
+            ingot.onnx.compile(model([node, back], tensors, DEPTH))

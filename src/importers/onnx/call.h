@@ -22,7 +22,8 @@ class Scope {
   virtual Value* tensor(const std::string& name) = 0;
   virtual std::optional<Tensor> literal(const std::string& name) = 0;  // nullopt: not known in the build
   virtual std::optional<Sizes> sizes(const std::string& name) = 0;     // likewise
-  virtual Tensor read(const TensorDef& tensor) = 0;                    // of an attribute
+  virtual DType element_type(const Value* value) = 0;  // the model's: elements of four bits are bytes here
+  virtual Tensor read(const TensorDef& tensor) = 0;    // of an attribute
   virtual void give(const std::string& name, Value* value) = 0;
   virtual void give(const std::string& name, Sizes sizes) = 0;
   // Runs a nested graph here; its outputs get the names `outputs`.
@@ -51,6 +52,7 @@ class Call {
   Value* optional_tensor(size_t input);  // null if absent
   std::vector<Value*> tensors();         // all inputs
   size_t rank(size_t input) { return tensor(input)->type.rank(); }
+  DType element_type(size_t input) { return scope_.element_type(tensor(input)); }
 
   // Values that the import must know.
   std::optional<Sizes> sizes(size_t input);

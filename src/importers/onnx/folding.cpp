@@ -124,6 +124,7 @@ class NumberedScope final : public Scope {
     const auto found = numbered_.find(name);
     return found == numbered_.end() ? outer_.sizes(name) : found->second;
   }
+  DType element_type(const Value* value) override { return value->type.dtype; }
   Tensor read(const TensorDef& tensor) override { return outer_.read(tensor); }
   void give(const std::string&, Value* value) override { graph_.outputs = {value}; }
   void give(const std::string&, Sizes) override { refuse("it does not move elements"); }

@@ -170,8 +170,10 @@ Value* GraphScope::tensor(const std::string& name) {
 Value* GraphScope::stored(const std::string& name, const Tensor& value) {
   if (bit_width(value.dtype) == 4) {
     const bool is_signed = value.dtype == DType::kI4;
-    return graph().call(ops::clamp, {stored(name, widened(value))},
-                        ops::Clamp{is_signed ? -8.0 : 0.0, is_signed ? 7.0 : 15.0});
+    Value* limited = graph().call(ops::clamp, {stored(name, widened(value))},
+                                  ops::Clamp{is_signed ? -8.0 : 0.0, is_signed ? 7.0 : 15.0});
+    state_.four_bits.emplace(limited, value.dtype);
+    return limited;
   }
   if (!may_be_weight(value) || state_.weights_are_constants) return graph().add_constant(value);
   std::vector<aten::WeightSource>& weights = state_.result.weights;
@@ -180,6 +182,11 @@ Value* GraphScope::stored(const std::string& name, const Tensor& value) {
   return graph().call(
       ops::weight, {},
       ops::ModelSource{name, value.dtype, Shape(value.shape.begin(), value.shape.end()), {}, number});
+}
+
+DType GraphScope::element_type(const Value* value) {
+  const auto found = state_.four_bits.find(value);
+  return found == state_.four_bits.end() ? value->type.dtype : found->second;
 }
 
 std::optional<Tensor> GraphScope::literal(const std::string& name) {

@@ -23,7 +23,8 @@ struct ImportState {
   const bool weights_are_constants;
   aten::Imported result;
   Literals literals;
-  TensorReader values{std::nullopt};  // attributes are never in other files
+  TensorReader values{std::nullopt};        // attributes are never in other files
+  std::map<const Value*, DType> four_bits;  // what values of bytes are in the model
   size_t nodes = 0, depth = 0;
 };
 
@@ -41,6 +42,7 @@ class GraphScope final : public Scope {
   Value* tensor(const std::string& name) override;
   std::optional<Tensor> literal(const std::string& name) override;
   std::optional<Sizes> sizes(const std::string& name) override;
+  DType element_type(const Value* value) override;
   Tensor read(const TensorDef& tensor) override { return state_.values.read(tensor); }
   void give(const std::string& name, Value* value) override;
   void give(const std::string& name, Sizes sizes) override;

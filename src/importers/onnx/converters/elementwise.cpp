@@ -85,7 +85,8 @@ void convert_cast(Call& call) {
 }
 
 void convert_cast_like(Call& call) {
-  const DType dtype = call.tensor(1)->type.dtype;
+  const DType dtype = call.element_type(1);
+  if (bit_width(dtype) == 4) refuse("casts to elements of four bits");
   const bool is_float8 = is_floating(dtype) && bit_width(dtype) == 8;
   if (is_float8 && call.attribute_integer("saturate", 1) == 0)
     refuse("conversions to float8 that do not saturate");

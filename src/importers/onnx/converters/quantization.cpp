@@ -71,18 +71,8 @@ Value* quantized(Graph& graph, const Term& x, const Term& scale, Value* zero_poi
   return converted(graph, converted(graph, limited, DType::kI32), stored_dtype(dtype));
 }
 
-// Elements of four bits are bytes that a clamp limits.
-DType declared_dtype(const Value* value) {
-  const Node* node = value->producer;
-  if (node == nullptr || node->op != &ops::clamp) return value->type.dtype;
-  const auto limits = node->attributes<ops::Clamp>();
-  if (value->type.dtype == DType::kI8 && limits.low == -8 && limits.high == 7) return DType::kI4;
-  return value->type.dtype == DType::kU8 && limits.low == 0 && limits.high == 15 ? DType::kU4
-                                                                                 : value->type.dtype;
-}
-
 DType quantized_dtype(Call& call) {
-  if (call.has(2)) return declared_dtype(call.tensor(2));
+  if (call.has(2)) return call.element_type(2);
   const int64_t given = call.attribute_integer("output_dtype", 0);
   const std::optional<DType> dtype = given == 0 ? DType::kU8 : dtype_of(given);
   if (!dtype) refuse("integers of type " + data_type_name(given));
