@@ -26,14 +26,19 @@ def join(
     return _core.Group(address, rank, size, name, max(1, round(deadline * 1000)))
 
 
-def connect(group: Any = None, *, deadline: float = ranks.DEADLINE) -> _core.Group:
+def connect(
+    group: Any = None, *, deadline: float = ranks.DEADLINE, address: str | None = None
+) -> _core.Group:
     """Connects the ranks of a group of torch.distributed: a process group or its name, by default that of all ranks.
 
     All of its ranks call this. Engines find the group by its name. Building and loading engines connects the groups that they
     name, with a deadline of 60 seconds: call this before for another one, and after a failure for a new connection.
+
+    address: "host:port" of the group's rank 0, at which it listens; by default that of the network on which it reaches torch's store, or
+    127.0.0.1 if the store is a file. Needed from rank 0 only.
     """
     found = ranks.torch_group(group)
-    return ranks.connected(found.group_name, found, deadline)
+    return ranks.connected(found.group_name, found, deadline, address)
 
 
 def group_names(module: Any) -> list[str]:

@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import os
 import socket
 import sys
 from collections.abc import Iterator
@@ -79,33 +78,36 @@ class _Connections:
 _connections = _Connections()
 
 
-def connected(name: str, group: Any, deadline: float) -> _core.Group:
+def connected(name: str, group: Any, deadline: float, address: str | None = None) -> _core.Group:
     """The connections of a group of torch. All ranks call this, in the same order, before the first use and after a failure."""
     known = _connections.groups.get(name)
     if known is not None and known[0] is group and known[1].is_usable():
         return known[1]
     count = _connections.joined.get(name, 0)
     _connections.joined[name] = count + 1
-    address = _shared_address(name, group, count, deadline)
+    address = _shared_address(name, group, count, deadline, address)
     made = _core.Group(address, group.rank(), group.size(), name, max(1, round(deadline * 1000)))
     _connections.groups[name] = (group, made)
     _core.share_group(name, made)
     return made
 
 
-def _shared_address(name: str, group: Any, count: int, deadline: float) -> str:
-    """The address that rank 0 of the group chooses, by way of the store that torch's ranks met at."""
+def _shared_address(name: str, group: Any, count: int, deadline: float, given: str | None) -> str:
+    """The address that rank 0 of the group chooses or was given, by way of the store that torch's ranks met at."""
     from torch.distributed import PrefixStore
     from torch.distributed.distributed_c10d import _get_default_store
 
     if group.size() == 1:
         return "127.0.0.1:0"
-    store = PrefixStore(f"ingot/{name}", _get_default_store())
+    default = _get_default_store()
+    store = PrefixStore(f"ingot/{name}", default)
     key = f"address/{count}"
     if group.rank() == 0:
-        address = f"{_own_host()}:{_free_port()}"
+        address = given or f"{_own_host(default)}:{_free_port()}"
         store.set(key, address)
         return address
+    if given:
+        return given
     try:
         store.wait([key], timedelta(seconds=deadline))
     except Exception as error:
@@ -117,15 +119,25 @@ def _shared_address(name: str, group: Any, count: int, deadline: float) -> str:
     return store.get(key).decode()
 
 
-def _own_host() -> str:
-    """The address of this machine on the way to the master, which the other ranks can reach too."""
-    master = os.environ.get("MASTER_ADDR", "127.0.0.1")
-    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
-        try:
-            probe.connect((master, 9))  # sends nothing
-            return probe.getsockname()[0]
-        except OSError:
-            return "127.0.0.1"
+def _own_host(store: Any) -> str:
+    """The address of this machine on the way to the store, which the other ranks can reach too; 127.0.0.1 for a store that is a file."""
+    while (inner := getattr(store, "underlying_store", None)) is not None:
+        store = inner
+    host = getattr(store, "host", None)
+    if host is None:
+        return "127.0.0.1"
+    try:
+        family, kind, protocol, _, address = socket.getaddrinfo(host, 9, type=socket.SOCK_DGRAM)[0]
+        with socket.socket(family, kind, protocol) as probe:
+            probe.connect(address)  # sends nothing
+            own = probe.getsockname()[0]
+    except OSError as error:
+        raise UserError(
+            f"no address of this machine is known that other ranks could reach: {host}: {error}",
+            code="INGOT-U353",
+            advice="give one: ingot.distributed.connect(address=)",
+        ) from error
+    return f"[{own}]" if ":" in own else own
 
 
 def _free_port() -> int:

@@ -144,6 +144,22 @@ def test_threads_are_ranks(folder: Path, binding: str) -> None:
         np.testing.assert_allclose(result, expected, rtol=1e-5)
 
 
+def test_rank_zero_listens_where_it_reaches_the_store() -> None:
+    from ingot import ranks
+
+    store = dist.TCPStore("localhost", 0, is_master=True, wait_for_workers=False)
+    assert ranks._own_host(dist.PrefixStore("a", dist.PrefixStore("b", store))) in ("127.0.0.1", "[::1]")
+    assert ranks._own_host(dist.HashStore()) == "127.0.0.1"
+
+    class Far:
+        host = "no-such-host.invalid"
+
+    with pytest.raises(ingot.UserError, match="no-such-host") as info:
+        ranks._own_host(Far())
+    assert info.value.code == "INGOT-U353"
+    assert "address=" in str(info.value)
+
+
 def test_a_group_is_missing(folder: Path, binding: str) -> None:
     engine = ingot.Engine.load(folder / "any.ingot")
     assert ingot.distributed.group_names(engine) == ["0"]
