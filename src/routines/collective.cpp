@@ -11,19 +11,13 @@
 #include "routines/reduce_ranks.h"
 #include "routines/routines.h"
 #include "support/error.h"
+#include "support/fnv.h"
 
 namespace ingot::core::routines {
 namespace {
 
 // Below this, all ranks send everything to all: one exchange instead of two.
 constexpr size_t kShortMessage = size_t{32} << 10;
-
-// FNV-1a.
-uint64_t hash_text(std::string_view text) {
-  uint64_t hash = 0xcbf29ce484222325;
-  for (const char letter : text) hash = (hash ^ static_cast<unsigned char>(letter)) * 0x100000001b3;
-  return hash;
-}
 
 // One call of a collective, on dense tensors.
 class Collective {
@@ -45,10 +39,12 @@ class Collective {
   int size() const { return group_ == nullptr ? 1 : group_->size(); }
   const std::string& group_name() const { return attribute<std::string>(call_, "group"); }
 
-  void exchange(std::span<const SentBlock> sent, std::span<const ReceivedBlock> received) const {
+  // All ranks have the same `elements`. `way`: what else they have to agree on.
+  void exchange(std::span<const SentBlock> sent, std::span<const ReceivedBlock> received, size_t elements,
+                std::string_view way) const {
     if (group_ == nullptr) return;
-    const std::string what = fmt::format("{} {}", name_, name(input().dtype));
-    group_->exchange(sent, received, {call_.groups->program, hash_text(what)});
+    const std::string what = fmt::format("{} {} {}", name_, name(input().dtype), way);
+    group_->exchange(sent, received, {call_.groups->program, fnv_hash(what), elements});
   }
 
  private:
@@ -109,14 +105,14 @@ void reduce_share(const RoutineCall& call, const Collective& own, std::span<cons
     received[r] = {next, mine};
     next += mine;
   }
-  own.exchange(sent, received);
-  reduce_ranks(attribute<std::string>(call, "reduction"), own.input().dtype, parts, shares[rank].count(),
-               result);
+  const auto& reduction = attribute<std::string>(call, "reduction");
+  own.exchange(sent, received, element_count(own.input()), "reduce " + reduction);
+  reduce_ranks(reduction, own.input().dtype, parts, shares[rank].count(), result);
 }
 
 // Each rank sends the same block to all, and gets theirs.
 void share_blocks(const Collective& own, const SentBlock& block, std::span<const ReceivedBlock> received) {
-  own.exchange(std::vector<SentBlock>(received.size(), block), received);
+  own.exchange(std::vector<SentBlock>(received.size(), block), received, element_count(own.input()), "share");
 }
 
 std::vector<size_t> parse_rows(const std::string& text, std::string_view routine) {
@@ -219,7 +215,7 @@ void all_to_all(const RoutineCall& call) {
     target += from[r] * width;
   }
   copy_bytes(received[rank].data, sent[rank].data, sent[rank].bytes);
-  own.exchange(sent, received);
+  own.exchange(sent, received, width / width_of(own.input().dtype), "rows");
 }
 
 void broadcast(const RoutineCall& call) {
@@ -238,7 +234,7 @@ void broadcast(const RoutineCall& call) {
   } else {
     received[static_cast<size_t>(source)] = {own.output().data, bytes};
   }
-  own.exchange(sent, received);
+  own.exchange(sent, received, element_count(own.input()), fmt::format("from {}", source));
 }
 
 }  // namespace ingot::core::routines

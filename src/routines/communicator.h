@@ -10,6 +10,8 @@
 #include <string>
 #include <vector>
 
+#include "support/fork.h"
+
 namespace ingot::core {
 
 struct SentBlock {
@@ -24,7 +26,8 @@ struct ReceivedBlock {
 // What the ranks compare before they exchange anything: all must be equal.
 struct ExchangeTag {
   uint64_t program = 0;     // what the program's collectives are, BoundGroups::program
-  uint64_t collective = 0;  // which of them, and of what dtype
+  uint64_t collective = 0;  // which of them, in which phase, and what it does with which dtype
+  uint64_t elements = 0;    // of each rank's tensor
 };
 
 // The connections of one rank to the others of its group. Used by one thread at a time.
@@ -44,11 +47,13 @@ class Communicator {
   virtual void leave(const std::string& text) = 0;
 
   // A run has the group to itself: other ranks could not tell the exchanges of two runs from each other.
-  bool begin_run() { return !is_in_use_.exchange(true); }
+  // In a child that was forked during a run it is free too, so that its exchange says why there is none.
+  bool begin_run() { return !is_in_use_.exchange(true) || forks_ != fork_count(); }
   void end_run() { is_in_use_ = false; }
 
  private:
   std::atomic<bool> is_in_use_ = false;
+  const uint32_t forks_ = fork_count();  // when it was made
 };
 
 // The groups of a context, by the names that its program has for them.

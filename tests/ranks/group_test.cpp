@@ -220,6 +220,9 @@ TEST(Group, NamesARankThatRunsSomethingElse) {
   EXPECT_THAT(other_step, Each(HasSubstr("another collective")));
   const auto other_size = run([](Communicator& group, int rank) { exchange(group, rank == 1 ? 9UL : 8UL); });
   EXPECT_THAT(other_size, Each(HasSubstr("tensors of other sizes")));
+  const auto other_tensor = run(
+      [](Communicator& group, int rank) { exchange(group, 8, {1, 2, rank == 1 ? 16UL : 8UL}); });
+  EXPECT_THAT(other_tensor, Each(HasSubstr("tensors of other sizes")));
 }
 
 TEST(Group, EndsWhenARankLeaves) {

@@ -12,6 +12,7 @@
 #include <fmt/ranges.h>
 
 #include "support/error.h"
+#include "support/fnv.h"
 
 namespace ingot::core {
 namespace {
@@ -35,12 +36,6 @@ Address parse_address(const std::string& text) {
   return {is_bracketed ? host.substr(1, host.size() - 2) : host, text.substr(colon + 1)};
 }
 
-uint64_t hash_name(std::string_view name) {
-  uint64_t hash = 0xcbf29ce484222325;
-  for (const char letter : name) hash = (hash ^ static_cast<unsigned char>(letter)) * 0x100000001b3;
-  return hash;
-}
-
 uint64_t new_session() {
   std::random_device device;
   return (uint64_t{device()} << 32 | device()) | 1;
@@ -58,7 +53,7 @@ struct Meeting {
     return {.rank = options.rank,
             .size = options.size,
             .deadline_ms = static_cast<uint32_t>(limit.left().count()),
-            .group = hash_name(options.name)};
+            .group = fnv_hash(options.name)};
   }
   std::string describe() const {
     return fmt::format("group '{}' of {} ranks at {}", options.name, options.size, options.address);
@@ -137,7 +132,7 @@ void check_hello(Meeting& meeting, const Hello& hello, Connection& connection) {
         fmt::format("{}: rank {} takes it for one of {} ranks", meeting.describe(), hello.rank, hello.size));
   if (hello.rank <= 0 || hello.rank >= meeting.options.size)
     refuse(fmt::format("{}: there can be no other rank {}", meeting.describe(), hello.rank));
-  if (hello.group != hash_name(meeting.options.name))
+  if (hello.group != fnv_hash(meeting.options.name))
     refuse(fmt::format("{}: rank {} has another name for the group", meeting.describe(), hello.rank));
   if (meeting.is_met(hello.rank))
     refuse(fmt::format("{}: two ranks call themselves {}", meeting.describe(), hello.rank));

@@ -27,11 +27,15 @@ TcpGroup::TcpGroup(const GroupOptions& options, std::vector<Connection> connecti
       connections_(std::move(connections)),
       peers_(connections_.size()) {}
 
-void TcpGroup::require_usable() const {
+// Before the mutex, whose holder may be a thread that a child does not have.
+void TcpGroup::require_own_process() const {
   if (forks_ != fork_count())
     throw DeviceError("INGOT-D352",
                       fmt::format("group '{}' belongs to the process that forked this one", options_.name),
                       "join a group after the fork");
+}
+
+void TcpGroup::require_usable() const {
   if (!failure_.empty())
     throw DeviceError(
         "INGOT-D352",
@@ -41,6 +45,7 @@ void TcpGroup::require_usable() const {
 
 void TcpGroup::exchange(std::span<const SentBlock> sent, std::span<const ReceivedBlock> received,
                         const ExchangeTag& tag) {
+  require_own_process();
   const std::lock_guard lock(mutex_);
   require_usable();
   start(sent, received, tag);
@@ -51,8 +56,9 @@ void TcpGroup::exchange(std::span<const SentBlock> sent, std::span<const Receive
 bool TcpGroup::is_usable() const { return forks_ == fork_count() && !has_failed_; }
 
 void TcpGroup::leave(const std::string& text) {
+  if (forks_ != fork_count()) return;
   const std::lock_guard lock(mutex_);
-  if (forks_ != fork_count() || !failure_.empty()) return;
+  if (!failure_.empty()) return;
   has_failed_ = true;
   failure_ = fmt::format("group '{}': a run of rank {} failed: {}", options_.name, options_.rank, text);
   peers_.assign(peers_.size(), Peer{.header_out = {nullptr, sizeof(MessageHeader)}});
@@ -70,7 +76,8 @@ void TcpGroup::start(std::span<const SentBlock> sent, std::span<const ReceivedBl
     own.sent_header = {.bytes = block.bytes,
                        .sequence = sequence_.load(),
                        .program = tag.program,
-                       .collective = tag.collective};
+                       .collective = tag.collective,
+                       .elements = tag.elements};
     own.header_out = {bytes_of(own.sent_header), sizeof(MessageHeader)};
     own.out = {block.data, block.bytes};
     own.header_in = {bytes_of(own.received_header), sizeof(MessageHeader)};
@@ -188,6 +195,11 @@ void TcpGroup::check_header(int rank) {
     fail("INGOT-D351",
          fmt::format("group '{}': rank {} runs another collective than rank {}", options_.name, rank,
                      options_.rank),
+         {rank});
+  if (theirs.elements != ours.elements)
+    fail("INGOT-D351",
+         fmt::format("group '{}': rank {} has {} elements, rank {} has {}: tensors of other sizes",
+                     options_.name, rank, theirs.elements, options_.rank, ours.elements),
          {rank});
   if (theirs.bytes != own.in.left)
     fail(

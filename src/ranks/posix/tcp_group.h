@@ -48,6 +48,7 @@ class TcpGroup final : public Communicator {
   void look_after_all();
   void check_header(int rank);
   std::vector<int> unfinished() const;
+  void require_own_process() const;
   void require_usable() const;
   void read_failure(int rank);
   [[noreturn]] void fail(std::string_view code, const std::string& text, const std::vector<int>& culprits);

@@ -6,7 +6,7 @@
 
 namespace ingot::core {
 
-constexpr uint32_t kWireMagic = 0x314B4E52;  // "RNK1": its last letter is the version
+constexpr uint32_t kWireMagic = 0x324B4E52;  // "RNK2": its last letter is the version
 
 enum class MessageKind : uint32_t {
   kData = 1,     // `bytes` bytes of a block
@@ -20,8 +20,9 @@ struct MessageHeader {
   uint64_t bytes = 0;
   uint64_t sequence = 0;                 // how many exchanges there were before; of kWelcome: the session
   uint64_t program = 0, collective = 0;  // ExchangeTag; of kFailure: the error's code
+  uint64_t elements = 0;                 // ExchangeTag
 };
-static_assert(sizeof(MessageHeader) == 40);
+static_assert(sizeof(MessageHeader) == 48);
 
 constexpr uint64_t kMostText = 4096;  // of kFailure
 
