@@ -191,10 +191,16 @@ std::vector<std::string> group_names(const Session& session) {
 }
 
 void set_groups(Session& session, const nb::dict& groups) {
-  std::vector<std::pair<std::string, std::shared_ptr<ingot_group>>> handles;
+  BoundGroups handles;
   for (const auto& [name, group] : groups)
     handles.emplace_back(nb::cast<std::string>(name), nb::cast<const Group&>(group).handle());
   session.set_groups(std::move(handles));
+}
+
+nb::dict groups_of(const Session& session) {
+  nb::dict groups;
+  for (const auto& [name, group] : session.groups()) groups[name.c_str()] = nb::cast(Group(group));
+  return groups;
 }
 
 nb::dict metadata(const Session& session) {
@@ -251,6 +257,7 @@ void bind_engine(nb::module_& module) {
       .def("knows_tensor", &knows_tensor, nb::arg("name"))
       .def("run", &run, nb::arg("inputs"))
       .def("group_names", &group_names)
+      .def("groups", &groups_of)
       .def("set_groups", &set_groups, nb::arg("groups"))
       .def("memory", &memory)
       .def("weight_memory", &weight_memory)

@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <utility>
 
 #include "ingot/ingot.h"
 
@@ -16,6 +17,7 @@ class Group {
  public:
   // Waits for the other ranks, without the GIL.
   Group(const std::string& address, int rank, int size, const std::string& name, int64_t deadline_ms);
+  explicit Group(std::shared_ptr<ingot_group> handle) : handle_(std::move(handle)) {}
   const std::shared_ptr<ingot_group>& handle() const { return handle_; }
 
  private:

@@ -74,8 +74,9 @@ ContextHandle Session::acquire() {
     if (ingot_context_is_usable(context.get()) != 0) return context;  // else a group of ranks has failed
   }
   ingot_context* context = nullptr;
+  const std::shared_ptr<const BoundGroups> bound = groups_;
   std::vector<ingot_group_binding> groups;
-  for (const auto& [name, group] : groups_) groups.push_back({name.c_str(), group.get()});
+  for (const auto& [name, group] : *bound) groups.push_back({name.c_str(), group.get()});
   const ingot_context_options options{.struct_size = sizeof(options),
                                       .threads = threads_,
                                       .allocator = nullptr,
@@ -87,16 +88,18 @@ ContextHandle Session::acquire() {
     status = ingot_context_create_with(engine_.get(), &options, &context);
   }
   check(status);
-  return ContextHandle(context);
+  return {decltype(ContextHandle::context)(context), bound};
 }
 
-void Session::set_groups(std::vector<std::pair<std::string, std::shared_ptr<ingot_group>>> groups) {
+void Session::set_groups(BoundGroups groups) {
   const auto turn = take_turn();
-  groups_ = std::move(groups);
+  groups_ = std::make_shared<const BoundGroups>(std::move(groups));
   idle_.clear();
 }
 
-void Session::release(ContextHandle context) { idle_.push_back(std::move(context)); }
+void Session::release(ContextHandle context) {
+  if (context.groups == groups_) idle_.push_back(std::move(context));
+}
 
 nb::list Session::run(std::span<const nb::handle> inputs, nb::handle like, bool like_on_device) {
   const auto turn = take_turn();

@@ -22,12 +22,22 @@ struct ContextDeleter {
   void operator()(ingot_context* context) const { ingot_context_free(context); }
 };
 using EngineHandle = std::unique_ptr<ingot_engine, EngineDeleter>;
-using ContextHandle = std::unique_ptr<ingot_context, ContextDeleter>;
+
+// The groups of ranks of contexts, by the engine's names. Never changed, since a context that is being made
+// reads them without the GIL.
+using BoundGroups = std::vector<std::pair<std::string, std::shared_ptr<ingot_group>>>;
+
+// A context, with the groups that it was made with.
+struct ContextHandle {
+  std::unique_ptr<ingot_context, ContextDeleter> context;
+  std::shared_ptr<const BoundGroups> groups;
+  ingot_context* get() const { return context.get(); }
+};
 
 // Counts forks from now on; called when the module is loaded.
 void watch_forks();
 
-// Idle contexts are kept for later calls; an engine with state has one context, which callers take in turn.
+// Idle contexts are kept for later calls, unless other groups were bound meanwhile; an engine with state has one context, which callers take in turn.
 class Session {
  public:
   // `threads`: of each context, the caller included; 0: those of the process. Not negative.
@@ -49,7 +59,8 @@ class Session {
   // For one thread at a time. Its first exception ends the calls and is raised by the run.
   void set_observer(nb::object callback);
   // The groups of ranks of contexts that are made from now on, by the engine's names.
-  void set_groups(std::vector<std::pair<std::string, std::shared_ptr<ingot_group>>> groups);
+  void set_groups(BoundGroups groups);
+  const BoundGroups& groups() const { return *groups_; }
   // An independent session that shares the engine's memory and starts with the current states of this one.
   Session copy();
 
@@ -69,7 +80,7 @@ class Session {
 
   EngineHandle engine_;
   int threads_;
-  std::vector<std::pair<std::string, std::shared_ptr<ingot_group>>> groups_;
+  std::shared_ptr<const BoundGroups> groups_ = std::make_shared<const BoundGroups>();
   std::unique_ptr<Observer> observer_;  // null: nobody looks
   std::vector<ContextHandle> idle_;     // guarded by the GIL
   std::vector<std::string> updated_;    // per input: its name if calls write its memory, otherwise ""

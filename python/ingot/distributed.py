@@ -50,11 +50,14 @@ def group_names(module: Any) -> list[str]:
 def bind(module: Any, groups: _core.Group | Mapping[str, _core.Group]) -> None:
     """Binds the groups of an engine or a compiled module, for threads that are ranks, or programs without torch.
 
-    groups: by the names that the module has for them (`group_names`), or one for all.
+    groups: by the names that the module has for them (`group_names`), or one for all. Key-value caches and other states of an
+    engine's own start anew.
     """
-    for engine in _engines_of(module):
+    engines = _engines_of(module)
+    given = groups if isinstance(groups, Mapping) else dict.fromkeys(group_names(module), groups)
+    _require_known(given, group_names(module))
+    for engine in engines:
         names = engine.group_names()
-        given = groups if isinstance(groups, Mapping) else dict.fromkeys(names, groups)
         engine.set_groups({name: given[name] for name in names if name in given})
 
 
@@ -68,18 +71,31 @@ def set_distributed_mode(group: Any, module: Any) -> Any:
 def distributed_context(group: Any, module: Any = None) -> Iterator[Any]:
     """Within the block, the engines of `module` use a group of torch.distributed; yields the module.
 
+    Then they use the groups of before again. As with `bind`, states of an engine's own start anew, at the beginning and at the end.
     Without a module the group is connected, so that engines that name it find it.
     """
     connection = connect(group)
     if module is None:
         yield None
         return
+    before = [(engine, engine.groups()) for engine in _engines_of(module)]
     bind(module, connection)
     try:
         yield module
     finally:
-        for engine in _engines_of(module):
-            engine.set_groups({})
+        for engine, groups in before:
+            engine.set_groups(groups)
+
+
+def _require_known(given: Mapping[str, _core.Group], names: list[str]) -> None:
+    unknown = [name for name in given if name not in names]
+    if unknown:
+        known = ", ".join(f"'{name}'" for name in names)
+        raise UserError(
+            f"the module has no group '{unknown[0]}'",
+            code="INGOT-U352",
+            advice=f"its collectives name {known}" if names else "it has no collectives",
+        )
 
 
 def _engines_of(module: Any) -> list[_core.Engine]:

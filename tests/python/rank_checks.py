@@ -280,8 +280,10 @@ def check_modes_of_the_peer(rank: int, size: int) -> None:
     x = values(torch.float32, (4,), rank)
     module = ingot.compile(Function(total), inputs=[x], **WHOLE)
     other = dist.new_group(list(range(size)))
+    (core,) = ingot.report(module).engines
     with ingot.distributed.distributed_context(other, module) as same:
         torch.testing.assert_close(same(x), total(x), rtol=0, atol=0)
+    assert not core.groups()
     torch.testing.assert_close(
         ingot.distributed.set_distributed_mode(other, module)(x), total(x), rtol=0, atol=0
     )

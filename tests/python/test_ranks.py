@@ -144,6 +144,55 @@ def test_threads_are_ranks(folder: Path, binding: str) -> None:
         np.testing.assert_allclose(result, expected, rtol=1e-5)
 
 
+def test_groups_of_before_come_back(folder: Path, binding: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    engine = ingot.Engine.load(folder / "any.ingot")
+    alone, other = (ingot.distributed.join("127.0.0.1:1", 0, 1) for _ in range(2))
+    ingot.distributed.bind(engine, alone)
+    monkeypatch.setattr(ingot.distributed, "connect", lambda group: group)
+    with pytest.raises(KeyError), ingot.distributed.distributed_context(other, engine):
+        inner = engine._core.groups()
+        raise KeyError
+    before, after = {"0": alone}, engine._core.groups()
+    assert list(inner) == list(after) == list(before)
+    x = np.load(folder / "x.npy")
+    for given in ({"typo": alone}, {"0": alone, "1": other}):
+        with pytest.raises(ingot.UserError, match="the module has no group '(typo|1)'") as info:
+            ingot.distributed.bind(engine, given)
+        assert info.value.code == "INGOT-U352"
+    with pytest.raises(ingot.UserError, match="group '0' has 1 ranks"):  # what was bound is bound again
+        engine(x)
+
+
+def test_calls_under_way_keep_their_groups_and_later_ones_get_new_ones(folder: Path, binding: str) -> None:
+    """Rank 0 binds a second group while its call waits for rank 1 in the first one; the pair meets in the second one."""
+    first, second = free_address(), free_address()
+    x, expected = np.load(folder / "x.npy"), np.load(folder / "expected.npy")
+    ready = threading.Event()
+
+    def work(rank: int) -> object:
+        engine = ingot.Engine.load(folder / "any.ingot")
+        groups = [ingot.distributed.join(address, rank, 2, deadline=5) for address in (first, second)]
+        ingot.distributed.bind(engine, groups.pop(0))
+        if rank == 1:
+            assert ready.wait(10)
+            time.sleep(0.2)  # rank 0 is in its call
+            begun = engine(x)
+            ingot.distributed.bind(engine, groups.pop(0))
+            return begun, engine(x)
+        begun: list[np.ndarray] = []
+        caller = threading.Thread(target=lambda: begun.append(engine(x)))
+        caller.start()
+        time.sleep(0.1)
+        ingot.distributed.bind(engine, groups.pop(0))
+        ready.set()
+        caller.join(10)
+        return begun[0], engine(x)
+
+    for results in as_ranks(2, work):
+        for result in results:
+            np.testing.assert_allclose(result, expected, rtol=1e-5)
+
+
 def test_rank_zero_listens_where_it_reaches_the_store() -> None:
     from ingot import ranks
 

@@ -288,6 +288,32 @@ TEST(Collectives, RejectWhatDoesNotFit) {
       HasSubstr("INGOT-U332"));
 }
 
+// Blocks of the same size may be of tensors of different sizes: 8192 numbers at once, or half of 16384.
+TEST(Collectives, NoticeRanksThatDoSomethingElse) {
+  struct Choice {
+    const char* routine;
+    NamedValues more;
+    int64_t elements;
+  };
+  const auto differ = [](const Choice& first, const Choice& second) {
+    const Groups groups = connected(2);
+    return run_ranks(2, [&](int rank) {
+      const Choice& own = rank == 0 ? first : second;
+      call(own.routine, groups[static_cast<size_t>(rank)], attributes(2, own.more),
+           make_tensor(DType::kF32, {own.elements}), make_tensor(DType::kF32, {own.elements}));
+    });
+  };
+  const NamedValues sum = {{"reduction", std::string("sum")}}, max = {{"reduction", std::string("max")}};
+  const NamedValues zero = {{"source", int64_t{0}}}, one = {{"source", int64_t{1}}};
+  EXPECT_THAT(differ({"all_reduce", sum, 16'384}, {"all_reduce", sum, 8192}),
+              Each(HasSubstr("tensors of other sizes")));
+  EXPECT_THAT(differ({"all_reduce", sum, 20'000}, {"all_reduce", sum, 19'999}),
+              Each(HasSubstr("tensors of other sizes")));
+  EXPECT_THAT(differ({"all_reduce", sum, 4}, {"all_reduce", max, 4}), Each(HasSubstr("another collective")));
+  EXPECT_THAT(differ({"broadcast", zero, 4}, {"broadcast", one, 4}), Each(HasSubstr("another collective")));
+  EXPECT_THAT(differ({"broadcast", zero, 0}, {"broadcast", one, 0}), Each(HasSubstr("another collective")));
+}
+
 TEST(Collectives, NeedAGroupUnlessTheyAreAlone) {
   const Tensor x = tensor_of(DType::kF32, {3}, 0), y = make_tensor(DType::kF32, {3});
   const TensorView from[] = {x.view()}, to[] = {y.view()};

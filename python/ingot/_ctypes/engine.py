@@ -45,7 +45,7 @@ class _Engine(Handle, free="engine_free"):
 
 
 class _Context(Handle, free="context_free"):
-    pass
+    groups: dict[str, Group]  # that it was made with
 
 
 class Engine:
@@ -141,7 +141,7 @@ class Engine:
                 context, count, None, addressof(tensors), None, addressof(pointers)
             )
         finally:
-            self._idle.append(context)
+            self._release(context)
         for k in self._updated:  # also after a failure, which may happen late
             if k < count:
                 arrays.bump_version(inputs[k])
@@ -160,14 +160,24 @@ class Engine:
                 return context  # else a group of ranks has failed
 
     def _new_context(self) -> _Context:
-        bindings = bindings_of(self._groups)
+        groups = self._groups  # another thread may bind others meanwhile
+        bindings = bindings_of(groups)
         options = ContextOptions(threads=self._threads, group_count=len(bindings))
         options.groups = (GroupBinding * len(bindings))(*bindings)
-        return _Context.made(lib.context_create_with, self._handle, byref(options))
+        context = _Context.made(lib.context_create_with, self._handle, byref(options))
+        context.groups = groups
+        return context
+
+    def _release(self, context: _Context) -> None:
+        if context.groups is self._groups:
+            self._idle.append(context)
 
     def group_names(self) -> list[str]:
         names = (lib.engine_group_name(self._handle, k) for k in itertools.count())
         return [name.decode() for name in itertools.takewhile(lambda name: name is not None, names)]
+
+    def groups(self) -> dict[str, Group]:
+        return dict(self._groups)
 
     def set_groups(self, groups: Mapping[str, Group]) -> None:
         with self._take_turn():
@@ -180,7 +190,7 @@ class Engine:
         try:
             yield context
         finally:
-            self._idle.append(context)
+            self._release(context)
 
     def _take_turn(self) -> AbstractContextManager:
         if not self._has_own_state:
