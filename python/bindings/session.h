@@ -37,7 +37,8 @@ struct ContextHandle {
 // Counts forks from now on; called when the module is loaded.
 void watch_forks();
 
-// Idle contexts are kept for later calls, unless other groups were bound meanwhile; an engine with state has one context, which callers take in turn.
+// Idle contexts are kept for later calls, unless other groups were bound meanwhile; an engine with state has
+// one context, which callers take in turn.
 class Session {
  public:
   // `threads`: of each context, the caller included; 0: those of the process. Not negative.

@@ -115,13 +115,15 @@ void add_run(CLI::App& app, RunCommand& command) {
   run->add_option("-o,--output", command.output,
                   "outputs.npz, or output.npy for one output; without it each output is described in a line")
       ->type_name("FILE");
-  run->add_option(
-         "--ranks", command.ranks,
-         "start so many processes, the ranks of an engine with collectives: {rank} in names of files is "
-         "the rank; rank 0 prints")
-      ->type_name("number")
-      ->check(CLI::Range(1, 1024).description(""));
+  CLI::Option* const ranks =
+      run->add_option(
+             "--ranks", command.ranks,
+             "start so many processes, the ranks of an engine with collectives: {rank} in names of files is "
+             "the rank; rank 0 prints")
+          ->type_name("number")
+          ->check(CLI::Range(1, 1024).description(""));
   run->add_option("--deadline", command.deadline, "how long ranks wait for each other")
+      ->needs(ranks)
       ->type_name("seconds")
       ->check(&check_seconds)
       ->capture_default_str();

@@ -36,6 +36,15 @@ void set_rank(RunCommand& command, int rank) {
     for (std::string& name : *names) replace_rank(name, text);
 }
 
+void require_output_per_rank(const RunCommand& command) {
+  if (command.ranks < 2 || command.output.empty() || command.output.find("{rank}") != std::string::npos)
+    return;
+  throw CommandError(
+      fmt::format("'{}' would be written by {} ranks: put {{rank}} into its name, such as out{{rank}}.npz",
+                  command.output, command.ranks),
+      2);
+}
+
 void print(const Array& output) {
   fmt::print("{}: {}[{}]", output.name, dtype_name(output.dtype), fmt::join(output.shape, ","));
   if (const std::optional<Summary> summary = summarize(output))
@@ -47,6 +56,7 @@ void print(const Array& output) {
 
 void run(const RunCommand& given) {
   RunCommand command = given;
+  require_output_per_rank(given);
   if (given.ranks > 0) {
     const std::optional<int> rank = start_ranks(given.ranks, given.deadline);
     if (!rank) return;  // they have done it

@@ -35,6 +35,7 @@ int64_t require_rows(const Node& node) {
 void require_reduction(const Node& node) {
   const std::string reduction = node.attributes<ReducingCollective>().reduction;
   const bool is_average = reduction == "avg";
+  require(is_reducible(node.operand_type(0).dtype), node, "the ranks' tensors have a dtype without sums");
   if (!is_average && reduction != "max" && reduction != "min" && reduction != "product" && reduction != "sum")
     fail(node, "'" + reduction + "' is not one of avg, max, min, product and sum");
   require(!is_average || is_floating(node.operand_type(0).dtype), node,
@@ -132,6 +133,11 @@ constexpr Op collective(std::string_view name, std::string_view summary, Attribu
 }
 
 }  // namespace
+
+bool is_reducible(DType dtype) {
+  return (is_integer(dtype) || is_floating(dtype)) && bit_width(dtype) >= 8 && dtype != DType::kE4M3 &&
+         dtype != DType::kE5M2;
+}
 
 constinit const Op all_gather =
     collective("all_gather", "the tensors of all ranks, one after another along dim 0",

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "ir/attribute.h"
+#include "types/dtype.h"
 
 namespace ingot::core::ops {
 
@@ -49,6 +50,10 @@ struct Broadcast : Collective {
                       Field{"only_rank", &Broadcast::only_rank}, Field{"source", &Broadcast::source}};
   }
 };
+
+// Whether the tensors of ranks can be reduced: numbers, but neither complex ones nor those that are only
+// stored.
+bool is_reducible(DType dtype);
 
 constexpr size_t kOnlyRankField = 2;  // in the values of each collective
 

@@ -42,7 +42,9 @@ class Communicator {
   virtual void exchange(std::span<const SentBlock> sent, std::span<const ReceivedBlock> received,
                         const ExchangeTag& tag) = 0;
   virtual uint64_t exchanges() const = 0;  // how many were begun
-  virtual bool is_usable() const = 0;
+  virtual bool is_usable() const = 0;      // as far as its own exchanges tell
+  // The same, after a look at whether another rank has reported a failure or ended: then this one ends too.
+  virtual bool is_whole() = 0;
   // Ends the group: the calls of the other ranks fail with `text`.
   virtual void leave(const std::string& text) = 0;
 

@@ -140,6 +140,12 @@ void reduce_ranks(std::string_view reduction, DType dtype, std::span<const std::
       return reduce_as<int8_t>(reduction, parts, elements, result);
     case DType::kU8:
       return reduce_as<uint8_t>(reduction, parts, elements, result);
+    case DType::kU16:
+      return reduce_as<uint16_t>(reduction, parts, elements, result);
+    case DType::kU32:
+      return reduce_as<uint32_t>(reduction, parts, elements, result);
+    case DType::kU64:
+      return reduce_as<uint64_t>(reduction, parts, elements, result);
     default:
       require_fit(false, "all_reduce");
   }

@@ -69,7 +69,7 @@ std::vector<BoundGroups::Bound> Host::shared_groups() {
 std::shared_ptr<Communicator> Host::group_of_environment(
     const std::function<std::shared_ptr<Communicator>()>& join) {
   const std::scoped_lock lock(joining_);
-  if (world_ == nullptr || !world_->is_usable()) {
+  if (world_ == nullptr || !world_->is_whole()) {
     world_ = nullptr;  // rank 0's port is free before it is needed again
     world_ = join();
   }

@@ -165,6 +165,31 @@ TEST(Group, IsNotDisturbedByStrangers) {
   EXPECT_THAT(errors, Each(""));
 }
 
+// Nor do those that begin as a rank does.
+TEST(Group, IsNotKeptWaitingByHalfAHello) {
+  const std::string address = free_address();
+  sockaddr_in to{};
+  to.sin_family = AF_INET;
+  to.sin_port = htons(static_cast<uint16_t>(std::stoi(address.substr(address.find(':') + 1))));
+  to.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+  const int stranger = ::socket(AF_INET, SOCK_STREAM, 0);
+  const auto errors = run_ranks(3, [&](int rank) {
+    if (rank == 0) return join_group(options(address, 0, 2)), void();
+    if (rank == 1) {
+      std::this_thread::sleep_for(milliseconds(300));
+      const auto start = Clock::now();
+      join_group(options(address, 1, 2));
+      EXPECT_LT(Clock::now() - start, milliseconds(1000));
+      return;
+    }
+    while (::connect(stranger, reinterpret_cast<sockaddr*>(&to), sizeof(to)) != 0)
+      std::this_thread::sleep_for(milliseconds(10));
+    ASSERT_EQ(::send(stranger, "R", 1, 0), 1);
+  });
+  ::close(stranger);
+  EXPECT_THAT(errors, Each(""));
+}
+
 TEST(Group, NamesARankThatHangs) {
   const Groups groups = connected(4, milliseconds(400));
   const auto start = Clock::now();
@@ -220,8 +245,8 @@ TEST(Group, NamesARankThatRunsSomethingElse) {
   EXPECT_THAT(other_step, Each(HasSubstr("another collective")));
   const auto other_size = run([](Communicator& group, int rank) { exchange(group, rank == 1 ? 9UL : 8UL); });
   EXPECT_THAT(other_size, Each(HasSubstr("tensors of other sizes")));
-  const auto other_tensor = run(
-      [](Communicator& group, int rank) { exchange(group, 8, {1, 2, rank == 1 ? 16UL : 8UL}); });
+  const auto other_tensor =
+      run([](Communicator& group, int rank) { exchange(group, 8, {1, 2, rank == 1 ? 16UL : 8UL}); });
   EXPECT_THAT(other_tensor, Each(HasSubstr("tensors of other sizes")));
 }
 
@@ -234,6 +259,39 @@ TEST(Group, EndsWhenARankLeaves) {
   });
   for (const size_t rank : {0UL, 2UL})
     EXPECT_EQ(errors[rank], "INGOT-D350: group 'tp': a run of rank 1 failed: an index is out of range");
+}
+
+// A rank that is idle sees that there is no group any more, and its next exchange says why.
+TEST(Group, IsNotWholeWithoutEachRank) {
+  Groups groups = connected(3);
+  for (const auto& group : groups) EXPECT_TRUE(group->is_whole());
+  EXPECT_TRUE(run_ranks(3, [&](int rank) { exchange(*groups[static_cast<size_t>(rank)], 10); }) ==
+              std::vector<std::string>(3));
+  for (const auto& group : groups) EXPECT_TRUE(group->is_whole());
+  groups[0]->leave("an index is out of range");
+  for (const auto& group : groups) EXPECT_FALSE(group->is_whole());
+  const auto later = run_ranks(3, [&](int rank) { exchange(*groups[static_cast<size_t>(rank)], 10); });
+  EXPECT_THAT(later, Each(HasSubstr("INGOT-D352")));
+  EXPECT_THAT(later, Each(HasSubstr("an index is out of range")));
+  groups = connected(2);
+  groups[1] = nullptr;
+  EXPECT_FALSE(groups[0]->is_whole());
+  EXPECT_FALSE(groups[0]->is_usable());
+}
+
+// The one that differs cannot know it: it hears of it, even if it expects no block from who noticed.
+TEST(Group, TellsTheRankThatDiffers) {
+  const Groups groups = connected(2);
+  const auto errors = run_ranks(2, [&](int rank) {
+    std::vector<std::byte> block(rank == 0 ? 64 : 8);
+    std::vector<SentBlock> sent(2);
+    std::vector<ReceivedBlock> received(2);
+    if (rank == 1) sent[0] = {block.data(), 8};
+    if (rank == 0) received[1] = {block.data(), 64};
+    groups[static_cast<size_t>(rank)]->exchange(sent, received, kTag);
+    exchange(*groups[static_cast<size_t>(rank)], 8);
+  });
+  EXPECT_THAT(errors, Each(HasSubstr("INGOT-D351: group 'tp': rank 1 sends 8 bytes to rank 0")));
 }
 
 TEST(Group, CanBeJoinedAgainAtTheSameAddress) {
@@ -281,6 +339,33 @@ TEST(Group, DoesNotSurviveAFork) {
   int status = 0;
   ASSERT_EQ(::waitpid(child, &status, 0), child);
   EXPECT_EQ(status, 0);
+}
+
+// The thread that was in a run, with the group's lock, is not in the child.
+TEST(Group, RefusesAChildThatWasForkedInARun) {
+  const Groups groups = connected(2);
+  std::thread run([&] {
+    groups[0]->begin_run();
+    exchange(*groups[0], 10);
+  });
+  while (groups[0]->exchanges() == 0) std::this_thread::sleep_for(milliseconds(1));
+  const pid_t child = ::fork();
+  if (child == 0) {
+    ::alarm(5);
+    bool is_refused = false;
+    try {
+      if (groups[0]->begin_run()) exchange(*groups[0], 10);
+    } catch (const DeviceError& error) {
+      is_refused = error.details().code == "INGOT-D352";
+    }
+    groups[0]->leave("nothing is sent");
+    ::_exit(is_refused && !groups[0]->is_whole() ? 0 : 1);
+  }
+  int status = 0;
+  ASSERT_EQ(::waitpid(child, &status, 0), child);
+  EXPECT_EQ(status, 0);
+  exchange(*groups[1], 10);
+  run.join();
 }
 
 }  // namespace

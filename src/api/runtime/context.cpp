@@ -43,14 +43,14 @@ ContextOptions read_context_options(const ingot_context_options* given, const En
   const auto options = api::read_struct(given, kFirstContextOptions, "ingot_context_options");
   api::require_range(options.threads, api::kMostThreads, "the number of threads");
   if (options.group_count > 0) api::require(options.groups, "groups");
-  ContextOptions result{.threads = options.threads,
-                        .allocator = {},
-                        .groups = api::find_groups(data, {options.groups, options.group_count})};
-  if (options.allocator == nullptr) return result;
-  const ingot_allocator& allocator = *options.allocator;
-  api::require(reinterpret_cast<const void*>(allocator.allocate), "allocator.allocate");
-  api::require(reinterpret_cast<const void*>(allocator.release), "allocator.release");
-  result.allocator = {allocator.allocate, allocator.release, allocator.user};
+  ContextOptions result{.threads = options.threads, .allocator = {}, .groups = {}};
+  if (options.allocator != nullptr) {
+    const ingot_allocator& allocator = *options.allocator;
+    api::require(reinterpret_cast<const void*>(allocator.allocate), "allocator.allocate");
+    api::require(reinterpret_cast<const void*>(allocator.release), "allocator.release");
+    result.allocator = {allocator.allocate, allocator.release, allocator.user};
+  }
+  result.groups = api::find_groups(data, {options.groups, options.group_count});
   return result;
 }
 
@@ -107,9 +107,10 @@ ingot_status* ingot_context_create_with(ingot_engine* engine, const ingot_contex
   return api::guard([&] {
     api::require(engine, "engine");
     api::require(context, "context");
-    const ContextOptions given = read_context_options(options, *engine->data);
     api::require_unchanged_model(*engine);
-    *context = new ingot_context(api::runnable(*engine), given);
+    const std::shared_ptr<Engine>& runnable = api::runnable(*engine);
+    const ContextOptions given = read_context_options(options, *engine->data);  // last: waits for other ranks
+    *context = new ingot_context(runnable, given);
   });
 }
 

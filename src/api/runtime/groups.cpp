@@ -65,11 +65,12 @@ std::vector<Bound> find_groups(const EngineData& data, std::span<const ingot_gro
   const std::vector<GroupUse> uses = groups_of(data);
   if (uses.empty()) return {};
   std::vector<Bound> groups = read_bindings(given);
+  if (uses.size() == 1 && has(groups, "")) return groups;  // before those that were not given
   for (Bound& shared : host().shared_groups())
     if (!has(groups, shared.name)) groups.push_back(std::move(shared));
   const auto is_bound = [&](const GroupUse& use) { return use.ranks == 1 || has(groups, use.name); };
-  if (std::ranges::all_of(uses, is_bound) || (uses.size() == 1 && has(groups, ""))) return groups;
-  if (const auto options = group_of_environment(); options && uses.size() == 1)
+  if (uses.size() != 1 || std::ranges::all_of(uses, is_bound) || has(groups, "")) return groups;
+  if (const auto options = group_of_environment())
     groups.push_back({"", host().group_of_environment([&] { return join_group(*options); })});
   return groups;
 }
@@ -96,7 +97,7 @@ void ingot_group_free(ingot_group* group) { delete group; }
 int32_t ingot_group_rank(const ingot_group* group) { return group == nullptr ? -1 : group->group->rank(); }
 int32_t ingot_group_size(const ingot_group* group) { return group == nullptr ? 0 : group->group->size(); }
 int32_t ingot_group_is_usable(const ingot_group* group) {
-  return group != nullptr && group->group->is_usable() ? 1 : 0;
+  return group != nullptr && group->group->is_whole() ? 1 : 0;
 }
 
 ingot_status* ingot_group_share(const char* name, const ingot_group* group) {

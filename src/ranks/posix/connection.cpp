@@ -82,6 +82,18 @@ Progress repeat(int file, short events, const TimeLimit& limit, Step&& step) {
   }
 }
 
+// Waits for a socket that connects; whether it has.
+bool finish_connecting(int file, const TimeLimit& limit) {
+  std::vector<pollfd> files{{.fd = file, .events = POLLOUT, .revents = 0}};
+  do {
+    wait_for_events(files, limit);  // signals end it early
+  } while (files[0].revents == 0 && !limit.is_over());
+  int error = 0;
+  socklen_t size = sizeof(error);
+  ::getsockopt(file, SOL_SOCKET, SO_ERROR, &error, &size);
+  return error == 0 && files[0].revents != 0;
+}
+
 }  // namespace
 
 std::chrono::milliseconds TimeLimit::left() const {
@@ -132,7 +144,7 @@ Progress Connection::receive(Transfer<std::byte>& transfer) {
   return Progress::kDone;
 }
 
-Progress Connection::peek(std::byte* target, size_t bytes) {
+Progress Connection::peek(std::byte* target, size_t bytes) const {
   const ssize_t count = ::recv(file(), target, bytes, MSG_PEEK);
   if (count == 0) return Progress::kBroken;
   if (count < 0) return is_temporary(errno) ? Progress::kBlocked : Progress::kBroken;
@@ -184,13 +196,8 @@ std::optional<Connection> connect_to(const std::string& host, const std::string&
     RankSocket socket = open_socket(*address);
     if (!socket.is_open()) continue;
     if (::connect(socket.file(), address->ai_addr, address->ai_addrlen) != 0) {
-      if (errno != EINPROGRESS) continue;
-      std::vector<pollfd> files{{.fd = socket.file(), .events = POLLOUT, .revents = 0}};
-      wait_for_events(files, limit);
-      int error = 0;
-      socklen_t size = sizeof(error);
-      ::getsockopt(socket.file(), SOL_SOCKET, SO_ERROR, &error, &size);
-      if (error != 0 || files[0].revents == 0) continue;
+      const bool has_begun = errno == EINPROGRESS || errno == EINTR;
+      if (!has_begun || !finish_connecting(socket.file(), limit)) continue;
     }
     if (!is_own(socket.file())) return Connection(std::move(socket));
   }

@@ -61,7 +61,7 @@ class Connection {
   Progress send(Transfer<const std::byte>& transfer);
   Progress receive(Transfer<std::byte>& transfer);
   // Looks at the next bytes without taking them; kBroken: the other side has closed.
-  Progress peek(std::byte* target, size_t bytes);
+  Progress peek(std::byte* target, size_t bytes) const;
   // The same until done or broken, or the time is over (kBlocked).
   Progress send_all(const void* data, size_t bytes, const TimeLimit& limit);
   Progress receive_all(void* data, size_t bytes, const TimeLimit& limit);

@@ -20,7 +20,7 @@ namespace {
 using std::chrono::milliseconds;
 
 constexpr milliseconds kRetry{20};
-constexpr milliseconds kHelloTime{2000};  // for a connection that was accepted to say who it is
+constexpr size_t kMostUnknown = 2 * kMostRanks;  // connections that have not said who they are
 
 struct Address {
   std::string host, port;
@@ -68,8 +68,9 @@ struct Meeting {
   // Tells the ranks that are connected.
   [[noreturn]] void fail(std::string_view code, const std::string& text) {
     const int number = code == "INGOT-U353" ? 353 : 350;
+    const TimeLimit farewell(kFarewell);
     for (Connection& connection : connections)
-      if (connection.is_open()) send_failure(connection, number, text);
+      if (connection.is_open()) send_failure(connection, number, text, farewell);
     if (number == 353) throw UserError(code, text);
     throw DeviceError(code, text, "docs/ranks.md tells what each rank needs to find the others");
   }
@@ -79,15 +80,21 @@ struct Meeting {
   }
 };
 
-// The hello of a connection that was just accepted; nullopt if it is not from a rank.
-std::optional<Hello> read_hello(Connection& connection, const TimeLimit& limit) {
+// A connection that was accepted, and what it has sent of its hello.
+struct Arrival {
+  Connection connection;
   Hello hello;
-  TimeLimit own(std::min(kHelloTime, limit.left()));
-  if (connection.receive_all(&hello, sizeof(hello), own) != Progress::kDone) return std::nullopt;
-  return hello.magic == kWireMagic ? std::optional(hello) : std::nullopt;
-}
+  size_t received = 0;
 
-// Connections that do not say who they are do not keep others waiting: each is read when it has a hello.
+  Progress receive() {
+    Transfer<std::byte> rest{reinterpret_cast<std::byte*>(&hello) + received, sizeof(hello) - received};
+    const Progress progress = connection.receive(rest);
+    received = sizeof(hello) - rest.left;
+    return progress;
+  }
+};
+
+// Connections that do not say who they are, or say half of it, do not keep others waiting.
 class Arrivals {
  public:
   explicit Arrivals(Listener& listener) : listener_(listener) {}
@@ -95,21 +102,36 @@ class Arrivals {
   template <typename Take>
   void wait(const TimeLimit& limit, Take&& take) {
     std::vector<pollfd> files{{.fd = listener_.file(), .events = POLLIN, .revents = 0}};
-    for (const Connection& each : unknown_)
-      files.push_back({.fd = each.file(), .events = POLLIN, .revents = 0});
+    for (const Arrival& each : unknown_)
+      files.push_back({.fd = each.connection.file(), .events = POLLIN, .revents = 0});
     wait_for_events(files, limit);
     for (size_t i = unknown_.size(); i-- > 0;) {
       if (files[i + 1].revents == 0) continue;
-      Connection connection = std::move(unknown_[i]);
+      const Progress progress = unknown_[i].receive();
+      if (progress == Progress::kBlocked) continue;
+      Arrival arrival = std::move(unknown_[i]);
       unknown_.erase(unknown_.begin() + static_cast<std::ptrdiff_t>(i));
-      if (const auto hello = read_hello(connection, limit)) take(*hello, std::move(connection));
+      if (progress == Progress::kDone && arrival.hello.magic == kWireMagic)
+        take(arrival.hello, std::move(arrival.connection));
     }
-    while (auto accepted = listener_.accept()) unknown_.push_back(std::move(*accepted));
+    // Else this process has as many files as it may: one may be closed meanwhile.
+    if (files[0].revents != 0 && !accept()) std::this_thread::sleep_for(kRetry);
   }
 
  private:
+  // Whether there was any.
+  bool accept() {
+    bool is_any = false;
+    while (auto accepted = listener_.accept()) {
+      if (unknown_.size() == kMostUnknown) unknown_.erase(unknown_.begin());
+      unknown_.push_back({.connection = std::move(*accepted), .hello = {}});
+      is_any = true;
+    }
+    return is_any;
+  }
+
   Listener& listener_;
-  std::vector<Connection> unknown_;
+  std::vector<Arrival> unknown_;
 };
 
 Listener open_listener(Meeting& meeting, const std::string& host, const std::string& port) {
@@ -124,7 +146,7 @@ Listener open_listener(Meeting& meeting, const std::string& host, const std::str
 // Contradictions between rank 0 and a rank that reports to it.
 void check_hello(Meeting& meeting, const Hello& hello, Connection& connection) {
   const auto refuse = [&](const std::string& text) {
-    send_failure(connection, 353, text);
+    send_failure(connection, 353, text, TimeLimit(kFarewell));
     meeting.fail("INGOT-U353", text);
   };
   if (hello.size != meeting.options.size)
@@ -168,12 +190,11 @@ void meet_as_first(Meeting& meeting) {
   }
 }
 
-Connection report_to_first(Meeting& meeting) {
-  const Address address = parse_address(meeting.options.address);
+Connection reach(Meeting& meeting, const Address& address, int rank) {
   for (;;) {
     if (auto connection = connect_to(address.host, address.port, meeting.limit))
       return std::move(*connection);
-    if (meeting.limit.is_over()) meeting.fail_missing({0});
+    if (meeting.limit.is_over()) meeting.fail_missing({rank});
     std::this_thread::sleep_for(kRetry);
   }
 }
@@ -216,17 +237,17 @@ void connect_to_earlier(Meeting& meeting, const Welcome& welcome) {
   for (int rank = 1; rank < meeting.options.rank; ++rank) {
     PeerAddress peer = welcome.addresses[static_cast<size_t>(rank)];
     peer.host[sizeof(peer.host) - 1] = '\0';
-    auto connection = connect_to(peer.host, std::to_string(peer.port), meeting.limit);
+    Connection connection = reach(meeting, {peer.host, std::to_string(peer.port)}, rank);
     Hello hello = meeting.hello();
     hello.session = welcome.session;
-    if (!connection || connection->send_all(&hello, sizeof(hello), meeting.limit) != Progress::kDone)
+    if (connection.send_all(&hello, sizeof(hello), meeting.limit) != Progress::kDone)
       meeting.fail_missing({rank});
-    meeting.connections[static_cast<size_t>(rank)] = std::move(*connection);
+    meeting.connections[static_cast<size_t>(rank)] = std::move(connection);
   }
 }
 
 void meet_as_other(Meeting& meeting) {
-  meeting.connections[0] = report_to_first(meeting);
+  meeting.connections[0] = reach(meeting, parse_address(meeting.options.address), 0);
   Listener listener = open_listener(meeting, meeting.connections[0].local_host(), "0");
   Hello hello = meeting.hello();
   hello.port = listener.port();
@@ -253,8 +274,7 @@ std::string list_ranks(const std::vector<int>& ranks) {
   return fmt::format("ranks {} and {}", fmt::join(all_but_last, ", "), ranks.back());
 }
 
-void send_failure(Connection& connection, int code, const std::string& text) {
-  const TimeLimit limit(milliseconds(200));
+void send_failure(Connection& connection, int code, const std::string& text, const TimeLimit& limit) {
   const MessageHeader header{.kind = MessageKind::kFailure,
                              .bytes = std::min<uint64_t>(text.size(), kMostText),
                              .program = static_cast<uint64_t>(code)};

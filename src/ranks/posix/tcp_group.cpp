@@ -15,7 +15,6 @@ namespace {
 using std::chrono::milliseconds;
 
 constexpr int kEnded = 350, kDiffers = 351;  // of the codes INGOT-D350 and D351, in messages
-constexpr milliseconds kFarewell{200};       // to tell others of a failure
 
 std::byte* bytes_of(MessageHeader& header) { return reinterpret_cast<std::byte*>(&header); }
 
@@ -54,6 +53,29 @@ void TcpGroup::exchange(std::span<const SentBlock> sent, std::span<const Receive
 }
 
 bool TcpGroup::is_usable() const { return forks_ == fork_count() && !has_failed_; }
+
+bool TcpGroup::is_whole() {
+  if (!is_usable()) return false;
+  const std::unique_lock lock(mutex_, std::try_to_lock);
+  if (!lock) return true;  // an exchange notices by itself
+  try {
+    look_for_ends();
+  } catch (const DeviceError&) {
+  }
+  return is_usable();
+}
+
+// Between exchanges.
+void TcpGroup::look_for_ends() {
+  peers_.assign(peers_.size(), Peer{.header_out = {nullptr, sizeof(MessageHeader)}});
+  for (int rank = 0; rank < size(); ++rank) {
+    if (rank == options_.rank) continue;
+    MessageHeader header;
+    if (connection(rank).peek(bytes_of(header), sizeof(header)) == Progress::kBroken)
+      fail("INGOT-D350", fmt::format("group '{}': rank {} ended", options_.name, rank), {rank});
+    look_after(rank);
+  }
+}
 
 void TcpGroup::leave(const std::string& text) {
   if (forks_ != fork_count()) return;
@@ -231,23 +253,34 @@ void TcpGroup::fail(std::string_view code, const std::string& text, const std::v
   throw DeviceError(code, text, std::string(advice));
 }
 
-// A message that is under way is completed first. Then waits a moment for the others to close too: closing
-// while they still send would make the system throw away what they have not read yet.
+// A message that is under way is completed first. False if it cannot be.
+bool TcpGroup::tell(int rank, int code, const std::string& text, const TimeLimit& limit) {
+  Peer& own = peer(rank);
+  const bool is_begun = own.header_out.left < sizeof(MessageHeader);
+  if (is_begun &&
+      (connection(rank).send_all(own.header_out.next, own.header_out.left, limit) != Progress::kDone ||
+       connection(rank).send_all(own.out.next, own.out.left, limit) != Progress::kDone)) {
+    connection(rank).end_sending();
+    return false;
+  }
+  send_failure(connection(rank), code, text, limit);
+  return true;
+}
+
+// All within one limit, those that did not cause the failure first. Then waits a moment for them to close
+// too: closing while they still send would make the system throw away what they have not read yet. A culprit
+// that is merely different hears of it as well.
 void TcpGroup::tell_others(int code, const std::string& text, const std::vector<int>& culprits) {
   const TimeLimit limit(kFarewell);
   std::vector<int> told;
   for (int rank = 0; rank < size(); ++rank) {
-    if (rank == options_.rank || std::ranges::find(culprits, rank) != culprits.end()) continue;
-    Peer& own = peer(rank);
-    const bool is_begun = own.header_out.left < sizeof(MessageHeader);
-    if (is_begun &&
-        (connection(rank).send_all(own.header_out.next, own.header_out.left, limit) != Progress::kDone ||
-         connection(rank).send_all(own.out.next, own.out.left, limit) != Progress::kDone))
-      continue;
-    send_failure(connection(rank), code, text);
-    told.push_back(rank);
+    const bool is_culprit = std::ranges::find(culprits, rank) != culprits.end();
+    if (rank != options_.rank && !is_culprit && tell(rank, code, text, limit)) told.push_back(rank);
   }
-  for (const int culprit : culprits) connection(culprit).end_sending();
+  for (const int culprit : culprits) {
+    if (code == kDiffers && tell(culprit, code, text, limit)) told.push_back(culprit);
+    connection(culprit).end_sending();
+  }
   std::byte dropped[4096];
   for (const int rank : told) {
     while (!limit.is_over()) {

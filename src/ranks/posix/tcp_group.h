@@ -24,6 +24,7 @@ class TcpGroup final : public Communicator {
                 const ExchangeTag& tag) override;
   uint64_t exchanges() const override { return sequence_; }
   bool is_usable() const override;
+  bool is_whole() override;
   void leave(const std::string& text) override;
 
  private:
@@ -46,12 +47,14 @@ class TcpGroup final : public Communicator {
   void receive_from(int rank);
   void look_after(int rank);
   void look_after_all();
+  void look_for_ends();
   void check_header(int rank);
   std::vector<int> unfinished() const;
   void require_own_process() const;
   void require_usable() const;
   void read_failure(int rank);
   [[noreturn]] void fail(std::string_view code, const std::string& text, const std::vector<int>& culprits);
+  bool tell(int rank, int code, const std::string& text, const TimeLimit& limit);
   void tell_others(int code, const std::string& text, const std::vector<int>& culprits);
   Connection& connection(int rank) { return connections_[static_cast<size_t>(rank)]; }
   Peer& peer(int rank) { return peers_[static_cast<size_t>(rank)]; }

@@ -30,8 +30,7 @@ std::string reduction_of(Call& call, const core::Value* x) {
   const DType dtype = x->type.dtype;
   const bool is_known = name == "sum" || name == "avg" || name == "max" || name == "min" || name == "product";
   if (!is_known) call.refuse("the reduction '" + name + "'");
-  call.require(dtype != DType::kBool && !is_complex(dtype) && bit_width(dtype) >= 8,
-               "a reduction over ranks of a dtype that is not numeric");
+  call.require(ops::is_reducible(dtype), "a reduction over ranks of " + std::string(core::name(dtype)));
   call.require(name != "avg" || is_floating(dtype), "an average of integers");
   return name;
 }
