@@ -145,14 +145,13 @@ def keep_composites(is_known: Callable[[Any], bool]) -> Iterator[None]:
 _COMPOSITE = torch._C.DispatchKey.CompositeImplicitAutograd
 
 
+@functools.cache  # blocks within each other set the same kernel
 def _unless_distributed(operator: Any, keep: Callable) -> Callable:
     """DTensor knows how to shard what the composite consists of, and asks for it where it does not know the whole."""
-    sharded = getattr(sys.modules.get("torch.distributed.tensor"), "DTensor", None)
-    if sharded is None:
-        return keep
 
     def run(*arguments: Any, **named: Any) -> Any:
-        if any(isinstance(value, sharded) for value in tree_leaves((arguments, named))):
+        sharded = getattr(sys.modules.get("torch.distributed.tensor"), "DTensor", None)
+        if sharded and any(isinstance(value, sharded) for value in tree_leaves((arguments, named))):
             return operator._op_dk(_COMPOSITE, *arguments, **named)
         return keep(*arguments, **named)
 

@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 import pytest
-import torch
 from ingot import compat, composites
 from ingot.capture import is_imported
 
@@ -19,6 +18,8 @@ def test_missing_names_are_none() -> None:
 
 
 def test_composites_are_kept_only_inside() -> None:
+    import torch.distributed.tensor  # whose tensors take another way
+
     operator = torch.ops.aten.linear.default
     before = dict(operator.py_kernels)
     for _ in range(2):  # the second time from the first one's record
