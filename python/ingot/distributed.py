@@ -23,7 +23,7 @@ def join(
     ends, hangs or runs something else, the calls of all ranks raise DeviceError within it, and the group is unusable from then on.
     name: for messages.
     """
-    return _core.Group(address, rank, size, name, max(1, round(deadline * 1000)))
+    return ranks.joined(address, rank, size, name, deadline)
 
 
 def connect(

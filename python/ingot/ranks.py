@@ -27,7 +27,8 @@ def settings_for(module: GraphModule, settings: Settings) -> Settings:
     names = sorted(set(_groups_in(module)))
     if not names or "rank" in settings.compiler:
         return settings
-    ranks = [f"{name}:{_torch_group(name).rank()}" for name in names if _torch_group(name) is not None]
+    groups = {name: _torch_group(name) for name in names}
+    ranks = [f"{name}:{group.rank()}" for name, group in groups.items() if group is not None]
     return replace(settings, compiler={**settings.compiler, "rank": ",".join(ranks)}) if ranks else settings
 
 
@@ -86,10 +87,14 @@ def connected(name: str, group: Any, deadline: float, address: str | None = None
     count = _connections.joined.get(name, 0)
     _connections.joined[name] = count + 1
     address = _shared_address(name, group, count, deadline, address)
-    made = _core.Group(address, group.rank(), group.size(), name, max(1, round(deadline * 1000)))
+    made = joined(address, group.rank(), group.size(), name, deadline)
     _connections.groups[name] = (group, made)
     _core.share_group(name, made)
     return made
+
+
+def joined(address: str, rank: int, size: int, name: str, deadline: float) -> _core.Group:
+    return _core.Group(address, rank, size, name, max(1, round(deadline * 1000)))
 
 
 def _shared_address(name: str, group: Any, count: int, deadline: float, given: str | None) -> str:

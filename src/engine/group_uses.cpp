@@ -2,8 +2,6 @@
 #include "engine/group_uses.h"
 
 #include <algorithm>
-#include <cstring>
-#include <span>
 
 #include <fmt/core.h>
 
@@ -69,10 +67,7 @@ uint64_t collective_tag(const EngineData& data) {
   });
   if (is_for_all)
     for (const NodeRecord& node : data.nodes) text += node.op + "\n";
-  const Digest whole = digest(std::as_bytes(std::span(text)));
-  uint64_t tag = 0;
-  std::memcpy(&tag, whole.data(), sizeof(tag));
-  return tag;
+  return short_hash(text);
 }
 
 }  // namespace ingot::core

@@ -10,6 +10,7 @@
 #include "ops/slice.h"
 #include "passes/converted_values.h"
 #include "passes/hoist.h"
+#include "passes/integer_constant.h"
 #include "passes/replace_all_uses.h"
 #include "passes/stored_weight.h"
 #include "passes/target_passes.h"
@@ -107,22 +108,17 @@ class KeepQuantizedWeights {
     return graph_.call(ops::reshape, {wide}, ops::NewShape{{rows, blocks}});
   }
 
-  Value* number(int64_t value) {
-    Tensor tensor = make_tensor(DType::kI32, {});
-    write_integer(tensor.view(), {}, value);
-    return graph_.add_constant(std::move(tensor));
-  }
-
   // Two elements in a byte.
   Value* packed(const StoredWeight& weight) {
     const Shape& shape = weight.numbers->type.shape;
     const Dim half = *shape[1].constant() / 2;
     Value* wide = converted(graph_, weight.numbers, DType::kI32);
-    if (!is_in(weight, 0, 15)) wide = graph_.call(ops::add, {wide, number(kSignedOffset)});
+    if (!is_in(weight, 0, 15)) wide = graph_.call(ops::add, {wide, integer_constant(graph_, kSignedOffset)});
     Value* pairs = graph_.call(ops::reshape, {wide}, ops::NewShape{{shape[0], half, 2}});
     Value* low = graph_.call(ops::slice, {pairs}, ops::Slice{.axis = 2, .start = 0, .end = 1});
     Value* high = graph_.call(ops::slice, {pairs}, ops::Slice{.axis = 2, .start = 1, .end = 2});
-    Value* bytes = graph_.call(ops::add, {low, graph_.call(ops::multiply, {high, number(16)})});
+    Value* bytes =
+        graph_.call(ops::add, {low, graph_.call(ops::multiply, {high, integer_constant(graph_, 16)})});
     return converted(graph_, graph_.call(ops::reshape, {bytes}, ops::NewShape{{shape[0], half}}), DType::kU8);
   }
 

@@ -6,6 +6,7 @@
 #include "ops/reduce.h"
 #include "ops/reshape.h"
 #include "passes/converted_values.h"
+#include "passes/integer_constant.h"
 #include "passes/replace_all_uses.h"
 #include "passes/target_passes.h"
 
@@ -13,12 +14,6 @@ namespace ingot::core {
 namespace {
 
 constexpr int64_t kByteShift = 128;
-
-Value* integer(Graph& graph, int64_t value) {
-  Tensor tensor = make_tensor(DType::kI32, {});
-  write_integer(tensor.view(), {}, value);
-  return graph.add_constant(std::move(tensor));
-}
 
 Value* multiplied(Graph& graph, const Node& node, Value* x) {
   if (node.op == &ops::integer_linear) return graph.call(ops::integer_linear, {x, node.operands[1]});
@@ -41,7 +36,7 @@ Value* sums_of_columns(Graph& graph, const Node& node) {
 
 // (x + 128) w^T - 128 sum(w): the same integers.
 Value* shifted(Graph& graph, const Node& node) {
-  Value* shift = integer(graph, kByteShift);
+  Value* shift = integer_constant(graph, kByteShift);
   Value* moved = converted(
       graph, graph.call(ops::add, {converted(graph, node.operands[0], DType::kI32), shift}), DType::kU8);
   Value* sums = sums_of_columns(graph, node);

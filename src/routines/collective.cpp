@@ -11,7 +11,7 @@
 #include "routines/reduce_ranks.h"
 #include "routines/routines.h"
 #include "support/error.h"
-#include "support/fnv.h"
+#include "support/hash.h"
 
 namespace ingot::core::routines {
 namespace {
@@ -44,7 +44,7 @@ class Collective {
                 std::string_view way) const {
     if (group_ == nullptr) return;
     const std::string what = fmt::format("{} {} {}", name_, name(input().dtype), way);
-    group_->exchange(sent, received, {call_.groups->program, fnv_hash(what), elements});
+    group_->exchange(sent, received, {call_.groups->program, short_hash(what), elements});
   }
 
  private:

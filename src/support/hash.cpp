@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "support/hash.h"
 
+#include <cstring>
+#include <span>
+
 #include "support/xxh3.h"
 
 namespace ingot::core {
@@ -10,6 +13,13 @@ Checksum checksum(Bytes data) {
   if (__builtin_cpu_supports("avx2")) return xxh3_avx2(data);
 #endif
   return xxh3_portable(data);
+}
+
+uint64_t short_hash(std::string_view text) {
+  const Checksum whole = checksum(std::as_bytes(std::span(text)));
+  uint64_t hash = 0;
+  std::memcpy(&hash, whole.data(), sizeof(hash));
+  return hash;
 }
 
 std::string hex(Bytes data) {

@@ -6,6 +6,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <string>
+#include <string_view>
 
 #include "support/bytes.h"
 
@@ -13,6 +14,8 @@ namespace ingot::core {
 
 Checksum checksum(Bytes data);
 Digest digest(Bytes data);
+uint64_t short_hash(
+    std::string_view text);   // part of its checksum: equal on all machines, not against forgery
 std::string hex(Bytes data);  // lower-case hexadecimal
 
 // SHA-256 of data that arrives in pieces.

@@ -105,7 +105,6 @@ TEST(AllReduce, ReducesEachElementOverTheRanks) {
   }
 }
 
-// Sums that depend on the order have the same bits on all ranks and in each run, whatever the size.
 // What the compiler accepts is what runs.
 TEST(AllReduce, RunsInEachDtypeThatIsReducible) {
   const auto group = join_group({.address = "127.0.0.1:1", .size = 1});
@@ -118,6 +117,7 @@ TEST(AllReduce, RunsInEachDtypeThatIsReducible) {
   }
 }
 
+// Sums that depend on the order have the same bits on all ranks and in each run, whatever the size.
 TEST(AllReduce, HasTheSameBitsEverywhere) {
   const Groups groups = connected(4);
   const auto input = [](int rank, int64_t elements) {

@@ -84,14 +84,6 @@ Value* converted(Graph& graph, Value* value, DType dtype) {
   return value->type.dtype == dtype ? value : graph.call(ops::convert, {value}, ops::Convert{dtype});
 }
 
-// e4m3 has no infinity, so that conversions saturate by themselves.
-Value* saturated(Graph& graph, Value* value, DType float8) {
-  constexpr double kLargestE5M2 = 57344;
-  Value* wide = converted(graph, value, DType::kF32);
-  if (float8 == DType::kE5M2) wide = graph.call(ops::clamp, {wide}, ops::Clamp{-kLargestE5M2, kLargestE5M2});
-  return converted(graph, wide, float8);
-}
-
 Value* scalar(Graph& graph, double value, DType dtype) {
   const Tensor tensor = make_tensor(dtype, {});
   write_double(tensor.view(), {}, value);

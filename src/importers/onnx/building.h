@@ -26,7 +26,6 @@ Value* unsqueezed(Graph& graph, Value* value, size_t axis);
 Value* without_axis(Graph& graph, Value* value, size_t axis);  // of size 1
 Value* concatenated(Graph& graph, std::vector<Value*> values, size_t axis);
 Value* converted(Graph& graph, Value* value, DType dtype);
-Value* saturated(Graph& graph, Value* value, DType float8);  // converted; too large values are the largest
 Value* scalar(Graph& graph, double value, DType dtype);
 Value* size_scalar(Graph& graph, const Dim& size, DType dtype);
 Value* filled(Graph& graph, Shape shape, double value, DType dtype);

@@ -143,9 +143,13 @@ std::string data_type_name(int64_t data_type) {
   return found == kDataTypes.end() ? fmt::format("number {}", data_type) : std::string(found->name);
 }
 
+DType widened(DType dtype) {
+  return dtype == DType::kI4 ? DType::kI8 : dtype == DType::kU4 ? DType::kU8 : dtype;
+}
+
 Tensor widened(const Tensor& tensor) {
   const Rows rows = rows_of(tensor.shape);
-  const Tensor wide = make_tensor(tensor.dtype == DType::kI4 ? DType::kI8 : DType::kU8, tensor.shape);
+  const Tensor wide = make_tensor(widened(tensor.dtype), tensor.shape);
   const int64_t stride = row_bytes(tensor.dtype, rows.length);
   for (int64_t i = 0; i < rows.count * rows.length; ++i) {
     const int64_t row = i / rows.length, column = i % rows.length;

@@ -18,8 +18,9 @@ namespace ingot::core::onnx {
 std::optional<DType> dtype_of(int64_t data_type);
 std::string data_type_name(int64_t data_type);  // "float16", "string", or its number
 
-// i4 as i8, and u4 as u8.
-Tensor widened(const Tensor& tensor);
+// i4 as i8, and u4 as u8; other dtypes stay.
+DType widened(DType dtype);
+Tensor widened(const Tensor& tensor);  // of i4 or u4
 
 class TensorReader {
  public:

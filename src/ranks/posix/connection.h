@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// TCP without blocking: calls move what can be moved now, and `Waiting` sleeps until there is more.
+// TCP without blocking: calls move what can be moved now, and `wait_for_events` sleeps until there is more.
 #pragma once
 
 #include <poll.h>

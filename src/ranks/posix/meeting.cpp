@@ -12,7 +12,7 @@
 #include <fmt/ranges.h>
 
 #include "support/error.h"
-#include "support/fnv.h"
+#include "support/hash.h"
 
 namespace ingot::core {
 namespace {
@@ -53,7 +53,7 @@ struct Meeting {
     return {.rank = options.rank,
             .size = options.size,
             .deadline_ms = static_cast<uint32_t>(limit.left().count()),
-            .group = fnv_hash(options.name)};
+            .group = short_hash(options.name)};
   }
   std::string describe() const {
     return fmt::format("group '{}' of {} ranks at {}", options.name, options.size, options.address);
@@ -154,7 +154,7 @@ void check_hello(Meeting& meeting, const Hello& hello, Connection& connection) {
         fmt::format("{}: rank {} takes it for one of {} ranks", meeting.describe(), hello.rank, hello.size));
   if (hello.rank <= 0 || hello.rank >= meeting.options.size)
     refuse(fmt::format("{}: there can be no other rank {}", meeting.describe(), hello.rank));
-  if (hello.group != fnv_hash(meeting.options.name))
+  if (hello.group != short_hash(meeting.options.name))
     refuse(fmt::format("{}: rank {} has another name for the group", meeting.describe(), hello.rank));
   if (meeting.is_met(hello.rank))
     refuse(fmt::format("{}: two ranks call themselves {}", meeting.describe(), hello.rank));

@@ -67,7 +67,7 @@ bool TcpGroup::is_whole() {
 
 // Between exchanges.
 void TcpGroup::look_for_ends() {
-  peers_.assign(peers_.size(), Peer{.header_out = {nullptr, sizeof(MessageHeader)}});
+  forget_exchange();
   for (int rank = 0; rank < size(); ++rank) {
     if (rank == options_.rank) continue;
     MessageHeader header;
@@ -83,8 +83,13 @@ void TcpGroup::leave(const std::string& text) {
   if (!failure_.empty()) return;
   has_failed_ = true;
   failure_ = fmt::format("group '{}': a run of rank {} failed: {}", options_.name, options_.rank, text);
-  peers_.assign(peers_.size(), Peer{.header_out = {nullptr, sizeof(MessageHeader)}});
+  forget_exchange();
   tell_others(kEnded, failure_, {});
+}
+
+// Nothing of a message is under way.
+void TcpGroup::forget_exchange() {
+  peers_.assign(peers_.size(), Peer{.header_out = {nullptr, sizeof(MessageHeader)}});
 }
 
 void TcpGroup::start(std::span<const SentBlock> sent, std::span<const ReceivedBlock> received,

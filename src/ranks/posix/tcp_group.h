@@ -41,6 +41,7 @@ class TcpGroup final : public Communicator {
 
   void start(std::span<const SentBlock> sent, std::span<const ReceivedBlock> received,
              const ExchangeTag& tag);
+  void forget_exchange();
   void wait(const TimeLimit& limit);
   void advance(int rank, short events);
   void send_to(int rank);

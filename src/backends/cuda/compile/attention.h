@@ -24,13 +24,12 @@ struct AttentionSite {
 
 // Its next kernel starts at once or at the end.
 struct AttentionTactic {
-  int warp_rows = 1;   // warps of a block with 16 queries each; the others share the keys
-  int splits = 1;      // blocks of a cluster, which share the keys
-  int groups = 0;      // instead of the two: groups of four warps with 64 queries each (sm_90a, halves),
-  int key_groups = 1;  // and so many times that, which share the keys
-  int register_warps =
-      0;  // instead of warp_rows: warps whose registers hold keys and values (halves, few queries),
-  int thread_keys = 0;  // parts of so many keys in each thread
+  int warp_rows = 1;       // warps of a block with 16 queries each; the others share the keys
+  int splits = 1;          // blocks of a cluster, which share the keys
+  int groups = 0;          // instead of the two: groups of four warps with 64 queries each (sm_90a, halves),
+  int key_groups = 1;      // and so many times that, which share the keys
+  int register_warps = 0;  // instead of warp_rows: warps with keys in registers (halves, few queries),
+  int thread_keys = 0;     // parts of so many keys in each thread
   NextStart next_start = NextStart::kAtOnce;
 };
 

@@ -9,12 +9,12 @@ namespace ingot::core::cuda {
 namespace {
 
 //   for part of the keys, kKeys at a time, of which each thread has eight columns of kOwn keys:
-//     keys and values -> registers; of the first part before the kernel waits for the one before, if they are
-//     old scores of kRows queries: sums over the kLanes threads of a key; running maximum; exponentials;
-//     these times values
+//     keys and values -> registers (old ones of the first part: before the kernel waits for the one before)
+//     scores of kRows queries: sums over the kLanes threads of a key; running maximum; exponentials
+//     exponentials times values
 //   shares of the keys, of threads, of warps and of blocks of a cluster, are merged in order
-// Arithmetic takes far less time than the loads; blocks are small, so that those of the next kernels start
-// beside them.
+// Arithmetic takes far less time than the loads. Blocks are small: those of the next kernels start beside
+// them.
 constexpr std::string_view kParts = R"cuda(
 constexpr int kRows = kFewRows, kThreads = kWarpKeys * 32, kSumStride = kValueWidth + 4, kLanes = kWidth / 8, kAtOnce = kThreads / kLanes, kOwn = kKeys / kAtOnce;
 struct Maps {};
@@ -22,11 +22,10 @@ struct Arrivals {
   __device__ __forceinline__ void begin(char*, const Maps&, bool) {}
 };
 
-// Not kept in L1, which may hold what was there before a write of another processor.
 DEVICE Packed load_eight(const Element* from, bool aligned) {
+  if (aligned) return load_once(from);
   Packed eight;
-  if (aligned) asm volatile("ld.global.L1::no_allocate.v4.u32 {%0, %1, %2, %3}, [%4];" : "=r"(eight.pairs[0]), "=r"(eight.pairs[1]), "=r"(eight.pairs[2]), "=r"(eight.pairs[3]) : "l"(from) : "memory");
-  else for (int k = 0; k < 4; ++k) eight.pairs[k] = (u32)from[2 * k] | (u32)from[2 * k + 1] << 16;
+  load_group(eight, from, 8);
   return eight;
 }
 DEVICE int first_column() { return threadIdx.x % kLanes * 8; }

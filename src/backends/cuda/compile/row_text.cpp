@@ -14,12 +14,8 @@ namespace {
 constexpr std::string_view kBody = R"cuda(
 constexpr int kThreads = kWarps * 32, kColumns = kWarps * kOwnColumns, kStep = 32 * kChunk, kSteps = (kDepth + kStep - 1) / kStep;
 
-// Read once: not kept in L1. Not .nc, which the assembler moves behind the wait.
 DEVICE Packed load_chunk(const Element* from) {
-  if (!kBIsWeight) return *(const Packed*)from;  // the kernel before may still have been writing it when this one began
-  Packed c;
-  asm volatile("ld.global.L1::no_allocate.v4.u32 {%0, %1, %2, %3}, [%4];" : "=r"(c.pairs[0]), "=r"(c.pairs[1]), "=r"(c.pairs[2]), "=r"(c.pairs[3]) : "l"(from) : "memory");
-  return c;
+  return kBIsWeight ? load_once(from) : *(const Packed*)from;  // the kernel before may still have been writing it when this one began
 }
 DEVICE Packed b_chunk(const Operands& x, idx batch, idx column, int step) {
   const int depth = step * kStep + threadIdx.x % 32 * kChunk;

@@ -63,6 +63,12 @@ DEVICE u32 pack_bf16(f32 low, f32 high) {
   return r;
 }
 struct __align__(16) Packed { u32 pairs[4]; };
+// 16 bytes that are read once: not kept in L1. Stays before a wait that follows; the assembler moves loads by .nc behind it.
+DEVICE Packed load_once(const void* from) {
+  Packed packed;
+  asm volatile("ld.global.L1::no_allocate.v4.u32 {%0, %1, %2, %3}, [%4];" : "=r"(packed.pairs[0]), "=r"(packed.pairs[1]), "=r"(packed.pairs[2]), "=r"(packed.pairs[3]) : "l"(from) : "memory");
+  return packed;
+}
 template <bool bf16> DEVICE void store_eight(u16* p, const f32 (&v)[8]) {
   Packed packed;
   #pragma unroll

@@ -89,8 +89,8 @@ int64_t RowTile::shared_bytes(const ProductSize& size) const {
 
 std::vector<RowTile> rank_row_tiles(const ProductSize& size) {
   constexpr int64_t kMostRows = 4, kMostDepthBytes = 1 << 14, kStepBytes = 512;
-  constexpr int64_t kManyColumns =
-      2048;                        // two per warp keep all processors busy, if all of them are loaded ahead
+  // Two per warp keep all processors busy then, if all of them are loaded ahead.
+  constexpr int64_t kManyColumns = 2048;
   constexpr int64_t kChunks = 16;  // of a lane, in registers
   if (size.rows > kMostRows || size.depth * size.element > kMostDepthBytes || !size.b_depth_inner) return {};
   const int rows = size.rows == 3 ? 4 : static_cast<int>(size.rows);

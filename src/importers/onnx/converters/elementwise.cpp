@@ -4,6 +4,7 @@
 #include <array>
 
 #include "importers/onnx/converters/converters.h"
+#include "importers/onnx/float8.h"
 #include "importers/onnx/tensors.h"
 #include "ops/select.h"
 
@@ -75,24 +76,15 @@ DType target_dtype(int64_t data_type) {
   return *dtype;
 }
 
-void convert_cast(Call& call) {
-  const DType dtype = target_dtype(call.attribute_integer("to", 0));
+void cast_to(Call& call, DType dtype) {
   if (bit_width(dtype) == 4) refuse("casts to elements of four bits");
   const bool is_float8 = is_floating(dtype) && bit_width(dtype) == 8;
-  if (!is_float8) return call.give(converted(call.graph(), call.tensor(0), dtype));
-  if (call.attribute_integer("saturate", 1) == 0) refuse("conversions to float8 that do not saturate");
-  call.give(saturated(call.graph(), call.tensor(0), dtype));
-}
-
-void convert_cast_like(Call& call) {
-  const DType dtype = call.element_type(1);
-  if (bit_width(dtype) == 4) refuse("casts to elements of four bits");
-  const bool is_float8 = is_floating(dtype) && bit_width(dtype) == 8;
-  if (is_float8 && call.attribute_integer("saturate", 1) == 0)
-    refuse("conversions to float8 that do not saturate");
-  call.give(is_float8 ? saturated(call.graph(), call.tensor(0), dtype)
+  call.give(is_float8 ? to_float8(call, call.tensor(0), dtype)
                       : converted(call.graph(), call.tensor(0), dtype));
 }
+
+void convert_cast(Call& call) { cast_to(call, target_dtype(call.attribute_integer("to", 0))); }
+void convert_cast_like(Call& call) { cast_to(call, call.element_type(1)); }
 
 void convert_identity(Call& call) {
   if (std::optional<Sizes> sizes = call.sizes(0)) return call.give_sizes(std::move(*sizes));

@@ -3,6 +3,7 @@
 #include <array>
 
 #include "importers/onnx/converters/converters.h"
+#include "importers/onnx/float8.h"
 #include "importers/onnx/tensors.h"
 #include "ops/quantize.h"
 #include "ops/reduce.h"
@@ -58,17 +59,13 @@ Value* spread(Call& call, Value* parameter, const Shape& x) {
   return sliced(graph, reshaped(graph, blocks, std::move(joined)), axis, 0, x[axis]);
 }
 
-DType stored_dtype(DType dtype) {
-  return dtype == DType::kI4 ? DType::kI8 : dtype == DType::kU4 ? DType::kU8 : dtype;
-}
-
 // round(x / scale) + zero point, within the limits of the dtype.
 Value* quantized(Graph& graph, const Term& x, const Term& scale, Value* zero_point, DType dtype) {
   Term result = (x / scale).apply(ops::round);
   if (zero_point != nullptr) result = result + Term(graph, converted(graph, zero_point, DType::kF32));
   const Limits limits = limits_of(dtype);
   Value* limited = graph.call(ops::clamp, {result}, ops::Clamp{limits.low, limits.high});
-  return converted(graph, converted(graph, limited, DType::kI32), stored_dtype(dtype));
+  return converted(graph, converted(graph, limited, DType::kI32), widened(dtype));
 }
 
 DType quantized_dtype(Call& call) {
@@ -86,10 +83,7 @@ void convert_quantize(Call& call) {
   const Term scale(graph, converted(graph, spread(call, call.tensor(1), shape), DType::kF32));
   const Term wide(graph, converted(graph, x, DType::kF32));
   const DType dtype = quantized_dtype(call);
-  if (is_floating(dtype)) {  // zero points are 0, and conversions saturate
-    if (call.attribute_integer("saturate", 1) == 0) refuse("conversions to float8 that do not saturate");
-    return call.give(saturated(graph, wide / scale, dtype));
-  }
+  if (is_floating(dtype)) return call.give(to_float8(call, wide / scale, dtype));  // zero points are 0
   Value* zero_point = call.has(2) ? spread(call, call.tensor(2), shape) : nullptr;
   call.give(quantized(graph, wide, scale, zero_point, dtype));
 }

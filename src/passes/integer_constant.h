@@ -1,0 +1,16 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "ir/graph.h"
+#include "types/tensor.h"
+
+namespace ingot::core {
+
+// An i32 without dims.
+inline Value* integer_constant(Graph& graph, int64_t value) {
+  Tensor tensor = make_tensor(DType::kI32, {});
+  write_integer(tensor.view(), {}, value);
+  return graph.add_constant(std::move(tensor));
+}
+
+}  // namespace ingot::core
