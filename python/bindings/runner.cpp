@@ -5,8 +5,10 @@
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
 
+#include <algorithm>
 #include <optional>
 
+#include "arguments.h"
 #include "bindings.h"
 #include "session.h"
 #include "torch_tensors.h"
@@ -27,7 +29,7 @@ class Runner {
         inputs_(std::move(inputs)),
         like_(std::move(like)),
         check_(parse_weight_check(check_weights)),
-        glances_(std::move(tensors), word_count(check_)) {
+        glances_(std::move(tensors), pairs_of(check_)) {
     ArrayView view;
     view_array(like_, view, "like");
     on_device_ = view.tensor.device_type == INGOT_DEVICE_CUDA;
@@ -35,9 +37,11 @@ class Runner {
       const nb::tuple weight = nb::cast<nb::tuple>(row);
       weights_.emplace_back(nb::cast<std::string>(weight[0]), nb::borrow(weight[1]), nb::cast<int>(weight[2]),
                             check_);
-      positions_.push_back(weights_.back().position());
-      remember(glances_.add());
+      glances_.add(weights_.back().position());
+      expect(weights_.back().position());
+      remember(weights_.size() - 1);
     }
+    for (const int position : inputs_) expect(position);
   }
 
   // Runs a copy of the engine; the last seen weights are copied too.
@@ -48,7 +52,9 @@ class Runner {
     return twin;
   }
 
-  nb::list call(const nb::list& arguments) {
+  // `sequence`: a tuple or a list.
+  nb::list call(nb::handle sequence) {
+    const Arguments arguments(sequence, argument_count_);
     refit_changed(arguments);
     std::vector<nb::handle> tensors;
     tensors.reserve(inputs_.size());
@@ -58,7 +64,7 @@ class Runner {
 
  private:
   // If that fails, the next call tries again.
-  void refit_changed(const nb::list& arguments) {
+  void refit_changed(const Arguments& arguments) {
     std::vector<size_t> which;
     try {
       const nb::object changed = take_changed(arguments, which);
@@ -75,11 +81,11 @@ class Runner {
   }
 
   // A dict of the weights that differ, once there is one; `which`: their indices.
-  nb::object take_changed(const nb::list& arguments, std::vector<size_t>& which) {
+  nb::object take_changed(const Arguments& arguments, std::vector<size_t>& which) {
     nb::object changed;
-    for (size_t i = 0; i < weights_.size(); ++i) {
-      const nb::handle now = positions_[i] >= 0 ? argument(arguments, positions_[i]) : weights_[i].tensor();
-      if (glances_.is_same(i, now)) continue;
+    for (size_t i = 0; (i = glances_.find_changed(i, arguments.data())) < weights_.size(); ++i) {
+      const int position = weights_[i].position();
+      const nb::handle now = position >= 0 ? arguments[position] : weights_[i].tensor();
       const bool is_other = weights_[i].update(now);
       remember(i);
       if (!is_other) continue;
@@ -90,19 +96,14 @@ class Runner {
     return changed;
   }
 
-  void remember(size_t index) {
-    if (check_ == WeightCheck::kFull) return;
-    glances_.remember(index, weights_[index].tensor(), weights_[index].state());
+  void expect(int position) {
+    argument_count_ = std::max(argument_count_, static_cast<size_t>(position + 1));
   }
 
-  // Borrowed.
-  static nb::handle argument(const nb::list& arguments, int position) {
-#ifndef Py_LIMITED_API
-    if (position < PyList_GET_SIZE(arguments.ptr())) return PyList_GET_ITEM(arguments.ptr(), position);
-#endif
-    PyObject* found = PyList_GetItem(arguments.ptr(), position);
-    if (found == nullptr) throw nb::python_error();
-    return found;
+  void remember(size_t index) {
+    if (check_ == WeightCheck::kFull) return;
+    const WatchedWeight& weight = weights_[index];
+    glances_.remember(index, weight.tensor(), weight.state(), weight.pieces());
   }
 
   nb::object engine_;  // keeps session_ alive
@@ -113,8 +114,46 @@ class Runner {
   WeightCheck check_;
   WeightGlances glances_;
   std::vector<WatchedWeight> weights_;
-  std::vector<int> positions_;  // of `weights_`, close together: each call reads all
+  size_t argument_count_ = 0;  // that `inputs_` and `weights_` refer to
 };
+
+// Calls a runner with the tuple of its arguments as Python has it. Every other kind of callable is handed a
+// copy, which for 200 weights takes as long as watching half of them.
+class DirectCall {
+ public:
+  // `recover` takes the error of a call, and returns a callable for this call and all later ones, or raises.
+  DirectCall(nb::object runner, nb::object recover)
+      : runner_(std::move(runner)), recover_(std::move(recover)), called_(nb::cast<Runner*>(runner_)) {}
+
+  nb::object call(nb::handle arguments) {
+    if (!instead_.is_valid()) {
+      try {
+        return called_->call(arguments);
+      } catch (nb::python_error& error) {
+        instead_ = recover_(error.value());
+      }
+    }
+    return nb::steal(PyObject_CallObject(instead_.ptr(), arguments.ptr()));  // null after an error
+  }
+
+ private:
+  nb::object runner_, recover_, instead_;
+  Runner* called_;
+};
+
+PyObject* call_directly(PyObject* self, PyObject* arguments, PyObject*) noexcept {
+  try {
+    return nb::inst_ptr<DirectCall>(self)->call(arguments).release().ptr();
+  } catch (nb::python_error& error) {
+    error.restore();
+  } catch (const std::exception& error) {
+    PyErr_SetString(PyExc_RuntimeError, error.what());
+  }
+  return nullptr;
+}
+
+// Not __call__, of which nanobind makes a function of its own.
+PyType_Slot direct_call_slots[] = {{Py_tp_call, reinterpret_cast<void*>(&call_directly)}, {0, nullptr}};
 
 }  // namespace
 
@@ -128,7 +167,9 @@ void bind_runner(nb::module_& module) {
            nb::arg("engine"), nb::arg("inputs"), nb::arg("weights"), nb::arg("like"),
            nb::arg("check_weights") = "fast", nb::arg("tensors").none() = nb::none())
       .def("__deepcopy__", &Runner::copy, nb::arg("memo"))
-      .def("__call__", &Runner::call);
+      .def("__call__", &Runner::call, nb::arg("arguments"));
+  nb::class_<DirectCall>(module, "DirectCall", nb::type_slots(direct_call_slots))
+      .def(nb::init<nb::object, nb::object>(), nb::arg("runner"), nb::arg("recover"));
 }
 
 }  // namespace ingot::python

@@ -70,9 +70,8 @@ std::optional<TorchTensors> TorchTensors::find(nb::handle first, nb::handle seco
 bool TorchTensors::find_tensor(nb::handle object) {
   const std::byte* const tensor = tensor_of(object);
   const auto bytes = nb::cast<size_t>(type_.attr("__basicsize__"));
-  const auto* const memory = reinterpret_cast<const std::byte*>(object.ptr());
-  return tensor != nullptr && set(in_object_, only_one(bytes / kWord, kWord, [&](size_t i) {
-                                    return pointer(memory, i * kWord) == tensor;
+  return tensor != nullptr && set(at_.in_object, only_one(bytes / kWord, kWord, [&](size_t i) {
+                                    return pointer(object.ptr(), i * kWord) == tensor;
                                   }));
 }
 
@@ -85,24 +84,24 @@ bool TorchTensors::find_parts_of_tensor(nb::handle first, nb::handle second) {
     return set(offset,
                only_one(count, kWord, [&](size_t i) { return a[i] == of_first && b[i] == of_second; }));
   };
-  return find_both(storage_, storage_of(first), storage_of(second)) &&
-         find_both(offset_, integer(first.attr("storage_offset")()),
+  return find_both(at_.storage, storage_of(first), storage_of(second)) &&
+         find_both(at_.offset, integer(first.attr("storage_offset")()),
                    integer(second.attr("storage_offset")())) &&
-         set(counter_, only_one(count, kWord, [&](size_t i) {
-               const bool is_other = i * kWord != storage_ && i * kWord != offset_;
+         set(at_.counter, only_one(count, kWord, [&](size_t i) {
+               const bool is_other = i * kWord != at_.storage && i * kWord != at_.offset;
                return is_other && a[i] == c[i] && a[i] != b[i];
              }));
 }
 
 bool TorchTensors::find_memory(nb::handle outside) {
   const uint64_t address = integer(outside.attr("data_ptr")());
-  const std::vector<uint64_t> words = words_of(pointer(tensor_in(outside), storage_));
-  return set(memory_, only_one(words.size(), kWord, [&](size_t i) { return words[i] == address; }));
+  const std::vector<uint64_t> words = words_of(pointer(tensor_in(outside), at_.storage));
+  return set(at_.memory, only_one(words.size(), kWord, [&](size_t i) { return words[i] == address; }));
 }
 
 // The only 32 bits that change as the version does.
 bool TorchTensors::find_version(nb::handle tensor, nb::handle increment) {
-  const std::byte* const counter = pointer(tensor_in(tensor), counter_);
+  const std::byte* const counter = pointer(tensor_in(tensor), at_.counter);
   const size_t units = words_of(counter).size() * kWord / sizeof(uint32_t);
   std::vector<bool> follows(units, true);
   for (const int step : {0, 5, 2}) {
@@ -111,24 +110,19 @@ bool TorchTensors::find_version(nb::handle tensor, nb::handle increment) {
     for (size_t i = 0; i < units; ++i)
       follows[i] = follows[i] && load<uint32_t>(counter, i * sizeof(uint32_t)) == version;
   }
-  return set(version_, only_one(units, sizeof(uint32_t), [&](size_t i) { return follows[i]; }));
-}
-
-const std::byte* TorchTensors::tensor_in(nb::handle object) const {
-  return pointer(reinterpret_cast<const std::byte*>(object.ptr()), in_object_);
+  return set(at_.version, only_one(units, sizeof(uint32_t), [&](size_t i) { return follows[i]; }));
 }
 
 std::optional<TorchTensors::Parts> TorchTensors::locate(nb::handle object) const {
   auto* const type = reinterpret_cast<PyTypeObject*>(type_.ptr());  // not what __class__ says
   if (PyType_IsSubtype(Py_TYPE(object.ptr()), type) == 0) return std::nullopt;
-  Parts parts{.in_object = reinterpret_cast<const std::byte*>(object.ptr()) + in_object_,
-              .tensor = tensor_in(object)};
-  parts.storage = pointer(parts.tensor, storage_);
-  parts.counter = pointer(parts.tensor, counter_);
+  Parts parts{.tensor = tensor_in(object)};
+  parts.storage = pointer(parts.tensor, at_.storage);
+  parts.counter = pointer(parts.tensor, at_.counter);
   if (parts.storage == nullptr || parts.counter == nullptr) return std::nullopt;
-  parts.offset = load<int64_t>(parts.tensor, offset_);
-  parts.memory = pointer(parts.storage, memory_);
-  parts.version = load<uint32_t>(parts.counter, version_);
+  parts.offset = load<int64_t>(parts.tensor, at_.offset);
+  parts.memory = pointer(parts.storage, at_.memory);
+  parts.version = load<uint32_t>(parts.counter, at_.version);
   return parts;
 }
 

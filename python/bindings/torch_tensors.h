@@ -9,7 +9,6 @@
 #include <cstdint>
 #include <cstring>
 #include <optional>
-#include <type_traits>
 
 namespace ingot::python {
 
@@ -22,13 +21,27 @@ class TorchTensors {
  public:
   // The memory of a tensor's objects, and what they held. Valid while the Python object has the same tensor.
   struct Parts {
-    const std::byte* in_object = nullptr;  // where the Python object points at the tensor
     const std::byte* tensor = nullptr;
     const std::byte* storage = nullptr;
     const std::byte* counter = nullptr;  // of versions
     const std::byte* memory = nullptr;   // of the storage
     int64_t offset = 0;                  // of the first element, in elements
     uint32_t version = 0;
+  };
+
+  struct Offsets {
+    size_t in_object = 0;                         // the tensor, in a Python object
+    size_t storage = 0, offset = 0, counter = 0;  // in a tensor
+    size_t memory = 0;                            // in a storage
+    size_t version = 0;                           // in a counter
+
+    // Whether the Python object still has these parts. Each step is valid after the one before it. Branches,
+    // not a sum of differences: comparing with memory and branching takes the fewest instructions.
+    bool are_same(const PyObject* object, const Parts& last) const {
+      return is_at(object, in_object, last.tensor) && is_at(last.tensor, storage, last.storage) &&
+             is_at(last.tensor, counter, last.counter) && is_at(last.tensor, offset, last.offset) &&
+             is_at(last.storage, memory, last.memory) && is_at(last.counter, version, last.version);
+    }
   };
 
   // `first` and `second`: equal tensors in the middle of storages of their own, `outside`: one at the start
@@ -40,41 +53,31 @@ class TorchTensors {
   // Nothing if `object` is not a tensor with a version and a storage.
   std::optional<Parts> locate(nb::handle object) const;
 
-  // Each step is valid after the one before it; one branch per step.
-  bool are_same(const Parts& last) const {
-    if (pointer(last.in_object, 0) != last.tensor) return false;
-    const auto differs = [](const std::byte* object, size_t offset, const auto& value) {
-      return static_cast<uint64_t>(load<std::decay_t<decltype(value)>>(object, offset) != value);
-    };
-    const uint64_t others = differs(last.tensor, storage_, last.storage) |
-                            differs(last.tensor, counter_, last.counter) |
-                            differs(last.tensor, offset_, last.offset);
-    return others == 0 &&
-           (differs(last.storage, memory_, last.memory) | differs(last.counter, version_, last.version)) == 0;
-  }
+  const Offsets& offsets() const { return at_; }
 
  private:
   TorchTensors() = default;
   template <typename Value>
-  static Value load(const std::byte* object, size_t offset) {
+  static Value load(const void* object, size_t offset) {
     Value value;
-    std::memcpy(&value, object + offset, sizeof(value));
+    std::memcpy(&value, static_cast<const std::byte*>(object) + offset, sizeof(value));
     return value;
   }
-  static const std::byte* pointer(const std::byte* object, size_t offset) {
+  template <typename Value>
+  static bool is_at(const void* object, size_t offset, const Value& value) {
+    return load<Value>(object, offset) == value;
+  }
+  static const std::byte* pointer(const void* object, size_t offset) {
     return load<const std::byte*>(object, offset);
   }
   bool find_tensor(nb::handle object);
   bool find_parts_of_tensor(nb::handle first, nb::handle second);
   bool find_memory(nb::handle outside);
   bool find_version(nb::handle tensor, nb::handle increment);
-  const std::byte* tensor_in(nb::handle object) const;
+  const std::byte* tensor_in(nb::handle object) const { return pointer(object.ptr(), at_.in_object); }
 
-  nb::object type_;                                // of all tensors in Python
-  size_t in_object_ = 0;                           // the tensor, in a Python object
-  size_t storage_ = 0, offset_ = 0, counter_ = 0;  // in a tensor
-  size_t memory_ = 0;                              // in a storage
-  size_t version_ = 0;                             // in a counter
+  nb::object type_;  // of all tensors in Python
+  Offsets at_;
 };
 
 }  // namespace ingot::python

@@ -1,18 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
 // The look at the watched weights that every call takes: a few loads per weight, from addresses that are
-// remembered, so that no load waits for another.
+// remembered, so that no load waits for another. Cache lines decide what it costs: about eight per weight.
 #pragma once
 
 #include <nanobind/nanobind.h>
 
 #include <cstddef>
 #include <cstdint>
-#include <cstring>
 #include <optional>
+#include <span>
 #include <utility>
 #include <vector>
 
 #include "torch_tensors.h"
+#include "weight_pieces.h"
 
 namespace ingot::python {
 
@@ -25,49 +26,39 @@ struct WeightState {
   bool operator==(const WeightState&) const = default;
 };
 
-// One weight as it was seen last, and words of its memory at equal distances.
+// One weight as it was seen last.
 struct WeightGlance {
   const PyObject* object = nullptr;  // null: every call has to look at it
   TorchTensors::Parts parts;
-  const std::byte* words = nullptr;  // the first one; null on a GPU, where none is compared
-  size_t count = 0, distance = 0;    // of words; between them, in bytes
+  int32_t position = -1;          // among a call's arguments; -1: not passed at calls
+  uint16_t pairs = 0, width = 0;  // of pieces, as in PieceLayout; 0 on a GPU: none is compared
+  const std::byte *low = nullptr, *high = nullptr;  // the outermost pieces
+  ptrdiff_t distance = 0;
+  WeightPieces outermost;
 };
 
 class WeightGlances {
  public:
-  // `words`: at most compared per weight. Without `torch` nothing is remembered.
-  WeightGlances(std::optional<TorchTensors> torch, size_t words) : torch_(std::move(torch)), most_(words) {}
+  // `most`: pairs of pieces that are compared per weight. Without `torch` nothing is remembered.
+  WeightGlances(std::optional<TorchTensors> torch, size_t most) : torch_(std::move(torch)), most_(most) {}
 
-  size_t add();  // the index of one more weight
+  void add(int position);  // one more weight, at this position among a call's arguments, or -1
   // Remembers a weight that was just looked at; not if its parts do not agree with what torch says of it.
-  void remember(size_t index, nb::handle tensor, const WeightState& seen);
+  // `pieces`: `most` pairs, as they were seen.
+  void remember(size_t index, nb::handle tensor, const WeightState& seen,
+                std::span<const WeightPieces> pieces);
 
   void forget(size_t index) { rows_[index].object = nullptr; }
 
-  // Sizes are those of the last look: torch.compile's guards require it.
-  bool is_same(size_t index, nb::handle tensor) const {
-    const WeightGlance& last = rows_[index];
-    if (tensor.ptr() != last.object || !torch_->are_same(last.parts)) return false;
-    return last.words == nullptr || has_same_words(last, &values_[index * most_]);
-  }
+  // The index of the first weight, from `begin` on, that may have changed; the count if there is none. Sizes
+  // are those of the last look: torch.compile's guards require it. `arguments` has all positions.
+  size_t find_changed(size_t begin, PyObject* const* arguments) const;
 
  private:
-  static uint64_t load(const std::byte* address) {
-    uint64_t word;
-    std::memcpy(&word, address, sizeof(word));
-    return word;
-  }
-  static bool has_same_words(const WeightGlance& row, const uint64_t* values) {
-    uint64_t difference = 0;
-    const std::byte* at = row.words;
-    for (size_t i = 0; i < row.count; ++i, at += row.distance) difference |= load(at) ^ values[i];
-    return difference == 0;
-  }
-
   std::optional<TorchTensors> torch_;
   size_t most_;
   std::vector<WeightGlance> rows_;
-  std::vector<uint64_t> values_;  // `most_` per weight
+  std::vector<WeightPieces> inner_;  // `most_` - 1 per weight
 };
 
 }  // namespace ingot::python

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "weight_watch.h"
 
-#include <algorithm>
-#include <cstring>
 #include <span>
+#include <utility>
 
 #define XXH_INLINE_ALL
 #include <xxhash.h>
@@ -48,12 +47,12 @@ WeightCheck parse_weight_check(const std::string& text) {
   return text == "thorough" ? WeightCheck::kThorough : WeightCheck::kFast;
 }
 
-size_t word_count(WeightCheck check) {
-  return check == WeightCheck::kFast ? 8 : check == WeightCheck::kThorough ? 64 : 1;
+size_t pairs_of(WeightCheck check) {
+  return check == WeightCheck::kFast ? 4 : check == WeightCheck::kThorough ? 32 : 1;
 }
 
 WatchedWeight::WatchedWeight(std::string name, nb::object tensor, int position, WeightCheck check)
-    : words_(word_count(check)), check_(check), position_(position), name_(std::move(name)) {
+    : pieces_(pairs_of(check)), check_(check), position_(position), name_(std::move(name)) {
   update(tensor);
 }
 
@@ -69,39 +68,22 @@ bool WatchedWeight::update(nb::handle tensor) {
                         .bytes = bytes.size(),
                         .on_host = on_host};
   const bool is_other = !tensor.is(tensor_) || now != seen_;
-  if (now.bytes != seen_.bytes) place_words(now.bytes);
   if (is_other) tensor_ = nb::borrow(tensor);
   seen_ = now;
-  if (on_host) return take_words(bytes) || is_other;
+  if (on_host) return take(bytes) || is_other;
   if (check_ != WeightCheck::kFull) return is_other;
   const nb::object copy = tensor.attr("detach")().attr("cpu")();
   ArrayView host;
   view_array(copy, host, name_.c_str());
-  return take_words(extent_of(host.tensor)) || is_other;
+  return take(extent_of(host.tensor)) || is_other;
 }
 
-void WatchedWeight::place_words(size_t bytes) {
-  const size_t last = bytes - std::min(bytes, sizeof(uint64_t)),
-               gaps = std::max<size_t>(words_.size(), 2) - 1;
-  for (size_t i = 0; i < words_.size(); ++i) words_[i].offset = last * i / gaps;
-}
-
-// Whether a word, or the hash, differs from the last one.
-bool WatchedWeight::take_words(std::span<const std::byte> bytes) {
-  const auto take = [](uint64_t& known, uint64_t now) {
-    const bool differs = known != now;
-    known = now;
-    return differs;
-  };
-  if (check_ == WeightCheck::kFull) return take(words_[0].value, XXH3_64bits(bytes.data(), bytes.size()));
-  const size_t width = std::min(bytes.size(), sizeof(uint64_t));
-  bool differs = false;
-  for (Word& word : words_) {
-    uint64_t now = 0;
-    if (width > 0) std::memcpy(&now, bytes.data() + word.offset, width);
-    differs |= take(word.value, now);
-  }
-  return differs;
+// Whether a piece, or the hash, differs from the last one.
+bool WatchedWeight::take(std::span<const std::byte> bytes) {
+  if (check_ != WeightCheck::kFull)
+    return take_pieces(PieceLayout::of(bytes.size(), pieces_.size()), bytes.data(), pieces_);
+  const uint64_t before = std::exchange(hash_, XXH3_64bits(bytes.data(), bytes.size()));
+  return hash_ != before;
 }
 
 }  // namespace ingot::python

@@ -16,13 +16,13 @@ namespace ingot::python {
 
 // How a write through `.data` or numpy is noticed, which leaves no other trace in a tensor.
 enum class WeightCheck {
-  kFast,      // by 8 words spread over its bytes
-  kThorough,  // by 64 words
+  kFast,      // by 8 pieces of 16 bytes, spread over the weight
+  kThorough,  // by 64 pieces
   kFull,      // by a hash of all bytes
 };
 WeightCheck parse_weight_check(const std::string& text);  // "fast", "thorough", "full"
 
-size_t word_count(WeightCheck check);
+size_t pairs_of(WeightCheck check);  // of pieces that are compared
 
 // A weight counts as unchanged if its object, its `_version` (absent on inference tensors), its data pointer
 // and what the check looks at are unchanged. On a GPU only kFull looks at the bytes, on a copy. The look of
@@ -34,7 +34,8 @@ class WatchedWeight {
   const std::string& name() const { return name_; }
   int position() const { return position_; }  // among the call's arguments; -1: not passed at calls
   nb::handle tensor() const { return tensor_; }
-  WeightState state() const { return seen_; }
+  const WeightState& state() const { return seen_; }
+  std::span<const WeightPieces> pieces() const { return pieces_; }
 
   // Whether `tensor` differs from the last one; remembers it then.
   bool update(nb::handle tensor);
@@ -42,15 +43,11 @@ class WatchedWeight {
   void forget() { seen_ = {.version = -2}; }
 
  private:
-  struct Word {
-    size_t offset = 0;   // in bytes
-    uint64_t value = 0;  // as it was seen last
-  };
-  void place_words(size_t bytes);
-  bool take_words(std::span<const std::byte> bytes);
+  bool take(std::span<const std::byte> bytes);
 
   nb::object tensor_;
-  std::vector<Word> words_;
+  std::vector<WeightPieces> pieces_;
+  uint64_t hash_ = 0;  // of kFull
   WeightCheck check_;
   int position_;
   WeightState seen_;

@@ -26,8 +26,8 @@ class MutableModule(torch.nn.Module):
     A call notices what happened to the model since the last one, and never answers with old weights: after `load_state_dict`,
     in-place updates and replaced parameters (a LoRA merge, say) it refits its engines, and after a change of shapes, submodules or
     attributes that the model reads it recompiles.
-    check_weights: how a call notices writes through `.data` or numpy, of which tensors keep no trace: "thorough" compares 64 words
-    spread over each weight, which a write of a few elements can miss, "fast" 8 of them, "full" a hash of all bytes.
+    check_weights: how a call notices writes through `.data` or numpy, of which tensors keep no trace: "thorough" compares 64 pieces
+    of 16 bytes spread over each weight, which a write of a few elements of a large one can miss, "fast" 8, "full" a hash of all bytes.
     options: as of torch.compile(model, backend="ingot", options=...). Calls compute no gradients.
     """
 

@@ -47,7 +47,7 @@ def _compile_aot(
     from torch._dynamo.backends.common import aot_autograd
 
     captured: list[GraphModule] = []
-    calls: list[Callable[[list], list]] = []
+    calls: list[Any] = []
 
     def lower(graph: GraphModule, _fake_inputs: Sequence[Any]) -> Any:
         captured.append(graph)
@@ -69,7 +69,7 @@ def _compile_aot(
         is_plain = is_plain and all(type(tensor) in (torch.Tensor, torch.nn.Parameter) for tensor in tensors)
         if not is_plain or not compat.only_passes_on(captured[0], len(example_inputs)):
             return compiled
-        return lambda *arguments: calls[0](list(arguments))
+        return calls[0].direct()
 
     if torch.is_grad_enabled() and any(tensor.requires_grad for tensor in tensors):
         return aot({})  # torch runs the backward pass, and autograd must see every call of the forward pass
@@ -159,13 +159,28 @@ class _Lowered:
     def is_one_engine(self) -> bool:
         return isinstance(self._compiled.call, _core.Runner)
 
-    def __call__(self, arguments: list) -> list:
+    def direct(self) -> Callable[..., list]:
+        """A callable with the arguments themselves, if the graph is one engine."""
+        if self._compiled.conditions is not None:
+            return self._with_arguments
+        return _core.DirectCall(self._compiled.call, self._recover)
+
+    def _with_arguments(self, *arguments: Any) -> list:
+        return self(arguments)
+
+    def _recover(self, error: BaseException) -> Callable[..., list]:
+        if not _shows_other_integers(error):
+            raise error
+        self._take_integers()
+        return self._with_arguments
+
+    def __call__(self, arguments: Sequence) -> list:
         if self._compiled.conditions is not None:
             self._compiled.conditions.check(arguments)
         try:
             return self._compiled.call(arguments)
         except UserError as error:
-            if error.code != "INGOT-U325":  # a buffer of integers has changed
+            if not _shows_other_integers(error):
                 raise
         self._take_integers()
         return self(arguments)
@@ -189,6 +204,10 @@ class _Lowered:
     def _tell(self) -> None:
         for node in self._compiled.report.fallbacks:
             _log.info("torch runs %s (%s): %s %s", node.op, node.name, node.reason, node.source)
+
+
+def _shows_other_integers(error: BaseException) -> bool:
+    return isinstance(error, UserError) and error.code == "INGOT-U325"
 
 
 def _boxed(call: Any) -> Any:

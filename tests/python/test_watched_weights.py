@@ -155,9 +155,76 @@ def test_a_copy_watches_by_itself() -> None:
     watched.agrees()
 
 
-def test_too_few_arguments_are_an_error() -> None:
-    with pytest.raises(IndexError):
-        Watched().runner([X])
+@pytest.mark.parametrize("direct", [True, False])
+@pytest.mark.parametrize("size", [1, 2, 3, 7, 13, 29, 32])
+def test_all_of_a_small_weight_is_looked_at(size: int, direct: bool) -> None:
+    watched = Watched(size=size, direct=direct)
+    for k in range(size):
+        watched.weights[1].data[k] += 1
+        watched.agrees()
+
+
+@pytest.mark.parametrize(("check", "pieces"), [("fast", 8), ("thorough", 64)])
+@pytest.mark.parametrize("direct", [True, False])
+def test_both_ends_of_a_large_weight_and_pieces_between_are_looked_at(
+    check: str, pieces: int, direct: bool
+) -> None:
+    size = 1001
+    watched = Watched(check, size=size, direct=direct)
+    gap = (4 * size // pieces + 32) // 4  # a run of that length meets a piece, wherever it begins
+    runs = [(k, k + 1) for k in (0, 3, size - 4, size - 1)] + [
+        (k, k + gap) for k in range(0, size - gap, gap)
+    ]
+    for start, end in runs:
+        watched.weights[1].data[start:end] += 1
+        watched.agrees()
+
+
+def test_arguments_are_a_list_or_a_tuple() -> None:
+    watched = Watched()
+    expected = watched()
+    torch.testing.assert_close(watched.runner((X, *watched.weights))[0], expected)
+    with pytest.raises(TypeError, match="tuple or a list"):
+        watched.runner({0: X})
+    with pytest.raises(TypeError, match="tuple or a list"):
+        watched.runner(X)
+
+
+@pytest.mark.parametrize("kind", [list, tuple])
+def test_too_few_arguments_are_an_error(kind: type) -> None:
+    watched = Watched()
+    for count in range(3):
+        with pytest.raises(IndexError, match="fewer arguments"):
+            watched.runner(kind([X, *watched.weights][:count]))
+
+
+def fails(error: BaseException) -> Callable:
+    raise error
+
+
+def test_a_direct_call_passes_on_errors_and_results() -> None:
+    watched = Watched()
+    call = _core.DirectCall(watched.runner, fails)
+    torch.testing.assert_close(call(X, *watched.weights)[0], watched())
+    with pytest.raises(ingot.UserError, match="INGOT-U3"):
+        call(X[:, :5].clone(), *watched.weights)
+    with pytest.raises(IndexError, match="fewer arguments"):
+        call(X)
+    torch.testing.assert_close(call(X, *watched.weights)[0], watched())
+
+
+def test_a_direct_call_goes_on_with_what_recovers_from_an_error() -> None:
+    watched, errors = Watched(), []
+
+    def recover(error: BaseException) -> Callable:
+        errors.append(error)
+        return lambda *arguments: len(arguments)
+
+    call = _core.DirectCall(watched.runner, recover)
+    watched.weights[1] = torch.zeros(7)
+    assert call(X, *watched.weights) == 3
+    assert call(X) == 1
+    assert [type(error) for error in errors] == [ingot.UserError]
 
 
 class FailsOnce(torch.Tensor):

@@ -24,6 +24,7 @@ from ingot._ctypes.runner import Runner, TorchTensors
 from ingot._ctypes.without_compiler import fail_without_compiler
 
 Builder = fail_without_compiler
+DirectCall = fail_without_compiler
 bisect_pt2 = fail_without_compiler
 build_model = fail_without_compiler
 build_onnx = fail_without_compiler
@@ -36,8 +37,8 @@ options = fail_without_compiler
 report_page = fail_without_compiler
 
 __all__ = [
-    "Builder", "CacheSession", "Engine", "FileWriter", "Group", "Runner", "TensorFile", "TorchTensors", "bisect_pt2", "build_model",
-    "build_onnx", "cache_clear", "cache_stats", "cache_wait", "check_options", "explain", "export_engine", "export_file",
+    "Builder", "CacheSession", "DirectCall", "Engine", "FileWriter", "Group", "Runner", "TensorFile", "TorchTensors", "bisect_pt2",
+    "build_model", "build_onnx", "cache_clear", "cache_stats", "cache_wait", "check_options", "explain", "export_engine", "export_file",
     "fail_without_compiler", "get_threads", "imports_onnx_operator", "imports_operator", "inspect_file", "options", "report_page",
     "set_spin", "set_threads", "share_group", "verify_file", "version",
 ]  # fmt: skip
