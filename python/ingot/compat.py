@@ -31,6 +31,8 @@ PRIVATE_NAMES = {
     "torch._dynamo.utils.graph_break_reasons": "reports of torch.compile have no graph breaks",
     "torch._C._dispatch_get_all_op_names": "operators of libraries that are imported late are not decomposed",
     "torch._subclasses.fake_tensor.unset_fake_temporarily": "models on a GPU cannot be compiled by torch.compile",
+    "torch._C._len_torch_dispatch_stack": "compiled modules cannot be traced by torch.export",
+    "torch._subclasses.fake_tensor.FakeTensor": "compiled modules cannot be traced by torch.export",
     "torch._C._jit_pass_inline": "TorchScript models that call functions cannot be compiled",
     "torch._C._dispatch_has_kernel": "TorchScript models cannot be compiled",
     "torch.jit._recursive.wrap_cpp_module": "frozen TorchScript models that keep attributes cannot be compiled",
@@ -65,6 +67,18 @@ def operator_names() -> list[str]:
     """Their names: "aten::add.Tensor"."""
     names = find("torch._C._dispatch_get_all_op_names")
     return list(names()) if callable(names) else []
+
+
+_modes = find("torch._C._len_torch_dispatch_stack")
+_fake_tensor = find("torch._subclasses.fake_tensor.FakeTensor")
+
+
+def fake_argument(arguments: Any) -> Any:
+    """An argument without a value, of a call that torch traces; None if there is none."""
+    if not callable(_modes) or not isinstance(_fake_tensor, type) or _modes() == 0:
+        return None
+    leaves = torch.utils._pytree.tree_leaves(arguments)
+    return next((leaf for leaf in leaves if isinstance(leaf, _fake_tensor)), None)
 
 
 def with_real_tensors() -> contextlib.AbstractContextManager[Any]:

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from types import SimpleNamespace
 from typing import Any
@@ -38,9 +38,10 @@ class LoadedModule(CompiledModule):
         inputs: Sequence[Input],
         names: Sequence[str],
         state: Mapping[str, torch.Tensor] | None,
+        changed: Collection[int] = (),
     ) -> None:
-        """names: of the model's state dict; state: its values, if the file holds them."""
-        super().__init__(program, compiled, inputs)
+        """names: of the model's state dict; state: its values, if the file holds them; changed: inputs that calls change."""
+        super().__init__(program, compiled, inputs, changed=changed)
         self._model_names = list(names)
         self._holds_state = state is not None
         self._values = dict(state or {})
@@ -82,7 +83,8 @@ def module_of(
     if record["guards"] is not None:
         compiled.guards = Guards(record["guards"]["rows"])
         compiled.guards.names = record["guards"]["names"]
-    return LoadedModule(program, compiled, named, record["names"], state)
+    changed = [k for k, given in enumerate(inputs) if given.name in record.get("changed", ())]
+    return LoadedModule(program, compiled, named, record["names"], state, changed)
 
 
 def _run_nodes(graph: GraphModule) -> list[Node]:

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 import torch
@@ -12,7 +12,7 @@ from torch.export import ExportedProgram
 from torch.export.graph_signature import OutputKind
 from torch.utils import _pytree
 
-from ingot import calling
+from ingot import calling, compat
 from ingot.capture import Input
 from ingot.engine import Engine
 from ingot.errors import UnsupportedError, UserError
@@ -68,8 +68,10 @@ class CompiledModule(torch.nn.Module):
         compiled: Compiled,
         inputs: Sequence[Input],
         source: ExportedProgram | None = None,
+        changed: Collection[int] = (),
     ) -> None:
-        """`source`: the program as the user gave it, if it is known."""
+        """`source`: the program as the user gave it, if it is known. `changed`: flat inputs that calls change, besides those of
+        the program's signature."""
         super().__init__()
         self.program = program
         self.report: Report = compiled.report
@@ -89,7 +91,7 @@ class CompiledModule(torch.nn.Module):
             for position, given in enumerate(inputs)
             if given.kind in (InputRole.PARAMETER, InputRole.BUFFER)
         }
-        self._mutated = {position for position, given in enumerate(inputs) if given.name in mutated}
+        self._mutated = {k for k, given in enumerate(inputs) if given.name in mutated or k in changed}
         self._values = {name: value.detach() for name, value in program.state_dict.items()}
         self._model_names = list(self._values)
         self._saved = {
@@ -149,12 +151,32 @@ class CompiledModule(torch.nn.Module):
             destination[prefix + name] = live.get(self._names.get(name, -1), value)
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:  # no hooks: a call goes straight to C++
+        if torch.compiler.is_dynamo_compiling():
+            return self._after_a_break(*args, **kwargs)
+        fake = compat.fake_argument((args, kwargs))
+        if fake is not None:
+            return self._traced(args, kwargs, fake)
         if self._whole is None:
             return self._hybrid(args, kwargs)
         result = self._whole(*args, **kwargs)
         return result if self._result is None else self.rebuild(_pytree.tree_leaves(result))
 
     forward = __call__
+
+    @torch.compiler.disable
+    def _after_a_break(self, *args: Any, **kwargs: Any) -> Any:
+        """A call inside of a function that torch.compile traces: the graph ends before it."""
+        return self(*args, **kwargs)
+
+    def _traced(self, args: tuple, kwargs: dict[str, Any], fake: Any) -> Any:
+        """A call while torch traces a graph, which gets `ingot::run` nodes: their constants hold the engines as they are now."""
+        from ingot.saving import carrier_of  # imports this file
+
+        with compat.with_real_tensors():
+            carrier = carrier_of(self)
+        if not fake.fake_mode.allow_non_fake_inputs:
+            carrier._apply(fake.fake_mode.from_tensor)
+        return carrier.call_model(args, kwargs)
 
     def _hybrid(self, args: tuple, kwargs: dict[str, Any]) -> Any:
         with self._gate.call():
@@ -184,6 +206,15 @@ class CompiledModule(torch.nn.Module):
     def weight_positions(self) -> dict[str, int]:
         """The flat inputs that are parameters and buffers, by name."""
         return self._names
+
+    @property
+    def input_count(self) -> int:
+        """How many flat inputs there are, weights among them."""
+        return self._count
+
+    def is_changed(self, position: int) -> bool:
+        """Whether calls change that flat input."""
+        return position in self._mutated
 
     def weight_at(self, position: int) -> torch.Tensor | None:
         """The value of a flat input that the caller does not pass."""

@@ -71,7 +71,7 @@ def save(
 def _program_writer(module: CompiledModule, state_dict: bool = False) -> Callable[[Any], None]:
     """A function that writes the .pt2 of a module to a file of Python."""
     with compat.without_own_deprecations():
-        carrier = _carrier(module)
+        carrier = carrier_of(module)
         if state_dict:
             carrier.hold(module.state_dict())
         program = _as_program(module, carrier)
@@ -85,6 +85,12 @@ def _program_writer(module: CompiledModule, state_dict: bool = False) -> Callabl
 
 
 def _program_bytes(module: CompiledModule) -> bytes:
+    if mutated_names(module.program):
+        raise UnsupportedError(
+            "TorchScript cannot hold a program that torch runs in part and that changes tensors",
+            code="INGOT-N002",
+            advice='save it with output_format="exported_program"',
+        )
     file = io.BytesIO()
     _program_writer(module)(file)
     return file.getvalue()
@@ -224,13 +230,10 @@ class _WholeModule(_Carrier):
         return self.rebuild(self.call(torch.utils._pytree.tree_leaves((args, kwargs))))
 
 
-def _carrier(module: CompiledModule) -> _Carrier:
+def carrier_of(module: CompiledModule) -> _Carrier:
+    """The torch form of a compiled module, with the engines and weights as they are now."""
     if module.compiled.graph is None:
         return _WholeModule(module)
-    if mutated_names(module.program):
-        raise UnsupportedError(
-            "a program that torch runs in part and that changes tensors cannot be saved", code="INGOT-N002"
-        )
     return _HybridModule(module)
 
 
@@ -249,6 +252,7 @@ def _record(module: CompiledModule, carrier: _Carrier) -> dict[str, Any]:
         "segments": module.report.rows(),
         "names": module.model_names,
         "weights": {buffer: names.get(position, "") for buffer, position in carrier.weights.items()},
+        "changed": [buffer for buffer, position in carrier.weights.items() if module.is_changed(position)],
         "conditions": None if module.compiled.conditions is None else module.compiled.conditions.record(),
         "guards": None if guards is None else {"rows": guards.rows, "names": guards.names},
         "state": carrier.state_names,
@@ -297,7 +301,10 @@ class _HybridModule(_Carrier):
         super().__init__(module)
         # Not "graph": GraphModule has an attribute of that name.
         self.parts = copy.copy(module.compiled.graph)
-        self.weights = {f"weight_{position}": position for position in _read_by_torch(self.parts)}
+        self.writes, self.returned = module.compiled.call.writes, module.compiled.call.users
+        changed = [position for position in range(module.input_count) if module.is_changed(position)]
+        read = {*_read_by_torch(self.parts), *changed}
+        self.weights = {f"weight_{position}": position for position in sorted(read)}
         self.weights = {name: at for name, at in self.weights.items() if module.weight_at(at) is not None}
         for name, position in self.weights.items():
             self.register_buffer(name, module.weight_at(position))
@@ -314,7 +321,11 @@ class _HybridModule(_Carrier):
         arguments = self.flatten(args, kwargs)
         for name, position in self.weights.items():
             arguments[position] = getattr(self, name)
-        return self.rebuild(self.parts(*arguments))
+        results = self.parts(*arguments)
+        results = list(results) if isinstance(results, (tuple, list)) else [results]
+        for k, position in self.writes:
+            arguments[position].copy_(results[k])
+        return self.rebuild([results[k] for k in self.returned])
 
 
 def _read_by_torch(graph: torch.fx.GraphModule) -> list[int]:

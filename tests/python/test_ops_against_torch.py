@@ -8,6 +8,8 @@ torch that it was written with: another one's database has other operators and s
 
 from __future__ import annotations
 
+import argparse
+import dataclasses
 import json
 import os
 import subprocess
@@ -15,7 +17,9 @@ import sys
 from collections import Counter
 from pathlib import Path
 
+import operators_page
 import pytest
+import run_operators
 import torch
 from operator_database import Outcome
 
@@ -66,6 +70,34 @@ def test_nothing_is_lost(rows: list[Outcome]) -> None:
         if found.get(name, 0) < count
     ]
     assert not lost, "\n" + "\n".join(lost)
+
+
+def test_a_run_goes_on_where_it_was_cut_off(tmp_path: Path) -> None:
+    path = tmp_path / "outcomes.jsonl"
+    assert run_operators._done(str(path)) == set()
+    rows = [
+        json.dumps(dataclasses.asdict(Outcome(name, "float32", "0", "right"))) for name in ("abs", "acos")
+    ]
+    path.write_text(rows[0] + "\n" + rows[1] + "\n" + '{"name": "ad')
+    assert run_operators._done(str(path)) == {"abs", "acos"}
+    assert path.read_text().splitlines() == rows
+    assert list("abcdefg")[run_operators._shard("2/3")] == ["b", "e"]
+    with pytest.raises(argparse.ArgumentTypeError, match="a shard is K/N"):
+        run_operators._shard("4/3")
+
+
+def test_the_page_names_what_is_not_whole() -> None:
+    outcomes = [
+        Outcome("abs", "float32", "0", "right"),
+        Outcome("abs", "float32", "0!", "unsupported", "eager refuses: the dtype"),
+        Outcome("cdist", "float32", "0", "right"),
+        Outcome("cdist", "float32", "1", "unsupported", "Ingot has no such operator"),
+        Outcome("fft.fft", "float32", "0", "unsupported", "complex numbers that enter or leave the engine"),
+    ]
+    text = operators_page.page(outcomes)
+    assert "| float32 | 3 | 1 | 1 | 1 | 0 | 0 | 0 | 50.0 % |" in text
+    assert "| `cdist` | partly | Ingot has no such operator |" in text
+    assert "`abs`" not in text
 
 
 def _line(row: Outcome) -> str:
