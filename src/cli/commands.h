@@ -48,6 +48,14 @@ struct RunCommand {
   int ranks = 0;         // processes to start; 0: this one alone
   double deadline = 60;  // seconds that ranks wait for each other
 };
+struct GenerateCommand {
+  RunCommand run;   // how the engine is opened; its seed is that of random choices
+  std::string ids;  // "464,3290"
+  size_t tokens = 64;
+  int64_t stop = -1;       // the token after which it stops; -1: none
+  double temperature = 0;  // 0: the most likely token
+  size_t top_k = 0;        // 0: all tokens
+};
 struct ExportCommand {
   std::string file, onnx;
   std::string stage;                           // "": the default of the file's kind
@@ -115,6 +123,7 @@ struct OptCommand {
 
 void build(const BuildCommand& command);
 void run(const RunCommand& command);
+void generate(const GenerateCommand& command);
 void export_onnx(const ExportCommand& command);
 void refit(const RefitCommand& command);
 void sign(const SignCommand& command);

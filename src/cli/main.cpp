@@ -14,6 +14,7 @@
 
 #include "cli/commands.h"
 #include "cli/export_options.h"
+#include "cli/generate_options.h"
 #include "cli/shared_options.h"
 #include "cli/system.h"
 #include "cli/usage.h"
@@ -24,6 +25,7 @@ namespace {
 using ingot::cli::add_build_options;
 using ingot::cli::add_engine;
 using ingot::cli::add_export;
+using ingot::cli::add_generate;
 using ingot::cli::add_input_options;
 using ingot::cli::add_inputs;
 using ingot::cli::add_run_options;
@@ -36,6 +38,7 @@ using ingot::cli::CommandError;
 using ingot::cli::CompareCommand;
 using ingot::cli::DiffCommand;
 using ingot::cli::ExportCommand;
+using ingot::cli::GenerateCommand;
 using ingot::cli::InspectCommand;
 using ingot::cli::OptCommand;
 using ingot::cli::ProfileCommand;
@@ -342,6 +345,7 @@ int run_command(int argc, char** argv) {
   app.require_subcommand(1);
   BuildCommand build_command;
   RunCommand run_command;
+  GenerateCommand generate_command;
   RefitCommand refit_command;
   SignCommand sign_command;
   BenchCommand bench_command;
@@ -359,6 +363,7 @@ int run_command(int argc, char** argv) {
   try {
     add_build(app, build_command);
     add_run(app, run_command);
+    add_generate(app, generate_command);
     add_refit(app, refit_command);
     add_sign(app, sign_command);
     add_bench(app, bench_command);

@@ -36,6 +36,10 @@ void add_input_options(CLI::App& app, RunCommand& command) {
   add_inputs(app, command);
   app.add_option("--shapes", command.shapes, "sizes of random inputs: ids:1x128,mask:1x128")
       ->type_name("name:dims,...");
+  add_load_options(app, command);
+}
+
+void add_load_options(CLI::App& app, RunCommand& command) {
   app.add_option("--threads", command.threads, "threads of a run; 0: all that the process may use")
       ->type_name("number")
       ->capture_default_str();

@@ -18,7 +18,9 @@ CLI::Option* add_engine(CLI::App& app, const char* name, std::string& file);
 CLI::Option* add_weights(CLI::App& app, std::vector<std::string>& files, const char* summary);
 // Files of inputs, and the seed of those that are random.
 void add_inputs(CLI::App& app, RunCommand& command);
-// These, and how engines are opened.
+// How engines are opened.
+void add_load_options(CLI::App& app, RunCommand& command);
+// Both.
 void add_input_options(CLI::App& app, RunCommand& command);
 // The same, and the engine.
 void add_run_options(CLI::App& app, RunCommand& command);
