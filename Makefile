@@ -28,7 +28,7 @@ SOURCES := -type f -regex '.*\.\(cpp\|c\|h\|inc\|def\|fbs\|html\|css\|py\|cmake\
 BUILD_INPUTS := CMakeLists.txt pyproject.toml $(shell find src include python cmake $(SOURCES) 2>/dev/null)
 TEST_INPUTS := $(shell find tests $(SOURCES) -not -path 'tests/errors/*' -not -path 'tests/python/*' 2>/dev/null)
 
-.PHONY: help demo test build tests setup system bench wheel windows format lint clean fuzz
+.PHONY: help demo test build tests setup system bench wheel aarch64 windows format lint clean fuzz
 help: ## this list
 	@grep -hE '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 10
 
@@ -57,6 +57,9 @@ bench: build $(VENV)/.bench ## compares with the peers
 wheel: system ## wheels for Python 3.11, and for 3.12 and later, in dist/; tried in fresh environments
 	tools/build_wheels.sh
 	tools/test_wheels.sh
+
+aarch64: system ## for Linux on aarch64, built here: the runtime, the program and the examples in an archive, and a wheel, in dist/ (docs/aarch64.md)
+	tools/build_aarch64.sh
 
 windows: system ## for Windows, built here: the runtime, the program and the examples in a zip, and a wheel, in dist/ (docs/windows.md)
 	tools/build_windows.sh

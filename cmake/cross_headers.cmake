@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 # Libraries that are headers alone serve every system. For a cross build they are below CMAKE_FIND_ROOT_PATH too
-# (tools/setup_windows.sh links them there): the folder of this system's headers would hide those of the other.
+# (tools/build_cross_libraries.sh links them there): the folder of this system's headers would hide those of the other.
 find_path(INGOT_CROSS_HEADERS nlohmann/json.hpp REQUIRED)
 foreach(name fmt::fmt-header-only nlohmann_json::nlohmann_json CLI11::CLI11)
   add_library(${name} INTERFACE IMPORTED GLOBAL)

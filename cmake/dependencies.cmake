@@ -42,7 +42,10 @@ endif()
 if(INGOT_LLVM)
   find_package(LLVM 19.1 REQUIRED CONFIG HINTS /usr/lib/llvm-19/lib/cmake/llvm)
   llvm_map_components_to_libnames(
-    INGOT_LLVM_LIBRARIES core instcombine scalaropts transformutils analysis x86codegen x86desc x86info object target
+    INGOT_LLVM_LIBRARIES
+    core instcombine scalaropts transformutils analysis object target
+    x86codegen x86desc x86info
+    aarch64codegen aarch64desc aarch64info
   )
   # Not every machine that runs wheels has libzstd, which LLVM asks for.
   get_target_property(llvm_support_links LLVMSupport INTERFACE_LINK_LIBRARIES)

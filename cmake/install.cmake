@@ -33,7 +33,9 @@ file(GLOB runtime_headers CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/include/ingot/*.
 set(compiler_headers ${CMAKE_SOURCE_DIR}/include/ingot/build.h ${CMAKE_SOURCE_DIR}/include/ingot/compile.h)
 list(REMOVE_ITEM runtime_headers ${compiler_headers})
 ingot_install_library(ingot_runtime runtime ingot-runtime ${runtime_headers})
-ingot_install_library(ingot compiler ingot ${compiler_headers})
+if(TARGET ingot)
+  ingot_install_library(ingot compiler ingot ${compiler_headers})
+endif()
 
 install(
   FILES ${CMAKE_BINARY_DIR}/ingot-config.cmake ${CMAKE_BINARY_DIR}/ingot-config-version.cmake
@@ -65,7 +67,11 @@ install( # its users build it, each with their version of torch
 if(TARGET ingot_cli)
   file(RELATIVE_PATH bin_to_lib /prefix/${CMAKE_INSTALL_BINDIR} /prefix/${CMAKE_INSTALL_LIBDIR})
   set(cli_rpath $ORIGIN/${bin_to_lib})
-  install(TARGETS ingot_cli RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR} COMPONENT compiler)
+  set(cli_component runtime)
+  if(INGOT_COMPILER)
+    set(cli_component compiler)
+  endif()
+  install(TARGETS ingot_cli RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR} COMPONENT ${cli_component})
 endif()
 
 if(TARGET ingot_core)

@@ -24,6 +24,9 @@ function(ingot_test_folder folder)
   if(NOT INGOT_LLVM)
     list(FILTER sources EXCLUDE REGEX ${INGOT_LLVM_TESTS})
   endif()
+  if(NOT INGOT_COMPILER)
+    list(FILTER sources EXCLUDE REGEX "^ranks/collective_test.cpp$")  # of an operator too
+  endif()
   list(FILTER sources EXCLUDE REGEX "/driver/")  # programs of their own
   if(INGOT_SANITIZE)
     list(FILTER sources EXCLUDE REGEX "^api/memory_test.cpp$")  # has an allocator of its own, as sanitizers do
@@ -62,6 +65,9 @@ endfunction()
 
 file(GLOB INGOT_TEST_FOLDERS CONFIGURE_DEPENDS RELATIVE ${CMAKE_SOURCE_DIR}/tests ${CMAKE_SOURCE_DIR}/tests/*)
 list(REMOVE_ITEM INGOT_TEST_FOLDERS fuzz python tools)
+if(NOT INGOT_COMPILER)  # those that need the runtime's folders alone
+  set(INGOT_TEST_FOLDERS cache engine ranks routines runtime support types)
+endif()
 foreach(folder IN LISTS INGOT_TEST_FOLDERS)
   if(IS_DIRECTORY ${CMAKE_SOURCE_DIR}/tests/${folder})
     ingot_test_folder(${folder})

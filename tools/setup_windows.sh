@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
 # Prepares builds for Windows (Debian 12, Ubuntu 24.04): the cross compiler, and below FOLDER the libraries that the runtime
-# library and the program hold, built from the sources of the distribution's packages. `--wine` installs what runs the result.
+# library and the program hold. `--wine` installs what runs the result.
 set -euo pipefail
 usage() { echo "usage: $0 [--wine] FOLDER" >&2; exit 2; }
 packages=(g++-mingw-w64-x86-64-posix binutils-mingw-w64-x86-64 dpkg-dev zip)
@@ -17,71 +17,4 @@ done
 tools=$(cd "$(dirname "$0")" && pwd)
 "$tools/install_packages.sh" "${packages[@]}"
 
-mkdir -p "$folder"
-folder=$(cd "$folder" && pwd)
-done_mark=$folder/.done-1  # another number: what this script makes has changed
-[[ ! -e $done_mark ]] || exit 0
-
-# Sources of packages, from where the packages come from, whether or not the system's lists have them too.
-work=$(mktemp -d)
-trap 'rm -rf "$work"' EXIT
-chmod 755 "$work"
-mkdir -p "$work"/{parts,lists/partial,source}
-cat >"$work/apt.conf" <<EOF
-Dir::Etc::SourceList "$work/sources.list";
-Dir::Etc::SourceParts "$work/parts";
-Dir::State::Lists "$work/lists";
-APT::Sandbox::User "root";
-EOF
-sed -n 's/^deb /deb-src /p' /etc/apt/sources.list >"$work/sources.list" 2>/dev/null || true
-for list in /etc/apt/sources.list.d/*.sources; do
-  [[ -e $list ]] && sed 's/^Types: .*/Types: deb-src/' "$list" >"$work/parts/$(basename "$list")"
-done
-cd "$work/source"
-export APT_CONFIG=$work/apt.conf
-apt-get update -q >"$work/log" 2>&1 || { cat "$work/log"; exit 1; }
-apt-get source -q libsodium libzstd zlib >"$work/log" 2>&1 || { cat "$work/log"; exit 1; }
-unset APT_CONFIG
-
-rm -rf "$folder"
-mkdir -p "$folder"/{include/minizip,lib,licences}
-host=x86_64-w64-mingw32
-compile=("$host-gcc-posix" -O2 -DNDEBUG -D_WIN32_WINNT=0x0A00 -Wa,-muse-unaligned-vector-move)
-archive() { # archive NAME SOURCES...: the library NAME of objects of C sources
-  local name=$1
-  shift
-  mkdir -p "$work/$name"
-  printf '%s\0' "$@" | (cd "$work/$name" && xargs -0 -P "$(nproc)" -n 8 "${compile[@]}" "${flags[@]}" -c)
-  "$host-ar" rcs "$folder/lib/lib$name.a" "$work/$name"/*.o
-}
-
-cd "$work"/source/libsodium-*/
-library=$PWD/src/libsodium
-sed -e 's/@VERSION@/1.0.18/; s/@SODIUM_LIBRARY_VERSION_MAJOR@/10/; s/@SODIUM_LIBRARY_VERSION_MINOR@/3/; s/@SODIUM_LIBRARY_MINIMAL_DEF@//' \
-  "$library/include/sodium/version.h.in" >"$library/include/sodium/version.h"
-flags=(-w -DCONFIGURED=1 -DNATIVE_LITTLE_ENDIAN=1 -DHAVE_TI_MODE=1 -DSODIUM_STATIC=1 -I"$library/include/sodium" -I"$library/include")
-mapfile -t sources < <(find "$library" -name '*.c')
-archive sodium "${sources[@]}"
-cp -r "$library/include/sodium.h" "$library/include/sodium" "$folder/include/"
-cp LICENSE "$folder/licences/libsodium"
-
-cd "$work"/source/libzstd-*/
-flags=(-DZSTD_DISABLE_ASM -DXXH_NAMESPACE=ZSTD_)
-archive zstd "$PWD"/lib/common/*.c "$PWD"/lib/compress/*.c "$PWD"/lib/decompress/*.c
-cp lib/zstd.h lib/zstd_errors.h "$folder/include/"
-cp LICENSE "$folder/licences/zstd"
-
-cd "$work"/source/zlib-*/
-flags=(-I"$PWD")
-archive z "$PWD"/{adler32,compress,crc32,deflate,inffast,inflate,inftrees,trees,uncompr,zutil}.c
-archive minizip "$PWD"/contrib/minizip/{ioapi,iowin32,unzip}.c
-cp zlib.h zconf.h "$folder/include/"
-cp contrib/minizip/{ioapi,iowin32,unzip}.h "$folder/include/minizip/"
-cp LICENSE "$folder/licences/zlib" 2>/dev/null || sed -n '/Copyright/,/\*\//p' zlib.h >"$folder/licences/zlib"
-
-# Libraries that are headers alone serve every system.
-for name in CLI Eigen eigen3 flatbuffers fmt nlohmann xxhash.h; do
-  [[ ! -e /usr/include/$name ]] || ln -sfn "/usr/include/$name" "$folder/include/$name"
-done
-cp /usr/include/xxh3.h "$folder/include/" 2>/dev/null || true
-touch "$done_mark"
+exec "$tools/build_cross_libraries.sh" windows "$folder"

@@ -8,6 +8,7 @@
 #include <charconv>
 
 #include "compiler/shapes.h"
+#include "engine/platforms.h"
 #include "support/cpu_features.h"
 #include "support/error.h"
 #include "support/text.h"
@@ -106,12 +107,12 @@ Target::Numerics parse_numerics(std::string_view name, std::string_view value) {
 // are known here.
 void set_platform(CompileOptions& options, std::string_view name, std::string_view value) {
   if (value.empty()) return;
-  if (value != "linux-x86-64" && value != "windows-x86-64")
-    refuse(name, value, "linux-x86-64 or windows-x86-64");
+  const std::string_view architecture = architecture_of(value);
+  if (architecture.empty()) refuse(name, value, "linux-x86-64, windows-x86-64 or linux-aarch64");
   std::string& device = options.target.device;
   if (options.target.backend != "cpu") return;
-  if (device.empty()) device = "x86-64-v3";
-  if (!device.starts_with("x86-64")) refuse("cpu", device, fmt::format("a processor of {}", value));
+  if (device.empty()) device = architecture == "x86-64" ? "x86-64-v3" : architecture;
+  if (!device.starts_with(architecture)) refuse("cpu", device, fmt::format("a processor of {}", value));
 }
 
 struct Row {
@@ -154,7 +155,7 @@ constexpr std::array kRows = {
           if (!parse_write_policies(value, o.cache.writes)) refuse(name, value, kWritePolicyForm);
         }},
     Row{{"cpu", "features", "native",
-         "processor to build for: native, x86-64-v3, x86-64-v4, x86-64-v4+vnni+bf16 ..."},
+         "processor to build for: native, x86-64-v3, x86-64-v4, x86-64-v4+vnni+bf16 ..., aarch64"},
         [](CompileOptions& o, View, View value) { o.target.device = to_string(parse_cpu_features(value)); }},
     Row{{"device", "backend[:device]", "cpu",
          "backend and device in one: cpu, cpu:x86-64-v3, cuda, cuda:sm_90a"},
@@ -229,8 +230,8 @@ constexpr std::array kRows = {
          "leave the weights out of the file: they are given when it is loaded"},
         [](CompileOptions& o, View name, View value) { o.strip_weights = parse_bool(name, value); }},
     Row{{"target", "platform", "",
-         "linux-x86-64 or windows-x86-64: x86-64-v3 is the processor unless `cpu` or `device` names another "
-         "(default: this machine's); the engine runs on both"},
+         "linux-x86-64, windows-x86-64 (the engine runs on both) or linux-aarch64: x86-64-v3 or aarch64 is the "
+         "processor unless `cpu` or `device` names another (default: this machine's)"},
         [](CompileOptions& o, View name, View value) { set_platform(o, name, value); }},
     Row{{"threads", "number", "0",
          "threads of the build; does not affect the engine; 0: all that the process may use"},

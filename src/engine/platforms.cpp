@@ -2,7 +2,7 @@
 #include "engine/platforms.h"
 
 #include <algorithm>
-#include <string_view>
+#include <iterator>
 
 namespace ingot::core {
 namespace {
@@ -27,6 +27,11 @@ std::vector<std::string> platforms_of(const EngineData& engine) {
     if (!has_code_for_others(engine, platform)) names.emplace_back(platform.name);
   }
   return names;
+}
+
+std::string_view architecture_of(std::string_view platform) {
+  const auto* found = std::ranges::find(kPlatforms, platform, &Platform::name);
+  return found == std::end(kPlatforms) ? "" : found->architecture;
 }
 
 }  // namespace ingot::core

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Each sample of each operator as an engine of its own: the file is written, opened and run, and the outputs
 // are as the interpreter says. With INGOT_SAMPLES_FOLDER engines, inputs and outputs stay there, for other
-// systems, which have to compute the same bits (run_cases.cpp).
+// systems (run_cases.cpp): the same engines, or with INGOT_SAMPLES_TARGET those of another platform.
 #include <gtest/gtest.h>
 
 #include <cstdlib>
@@ -35,7 +35,11 @@ void check(const std::string& name, const SampleGraph& made) {
   const std::vector<Tensor> expected = evaluate_sample(made);
   ASSERT_EQ(expected.size(), outputs.size());
   for (size_t i = 0; i < outputs.size(); ++i) expect_near(expected[i], outputs[i]);
-  keep(name, *file, inputs, outputs);
+  const char* const target = std::getenv("INGOT_SAMPLES_TARGET");
+  if (target == nullptr) return keep(name, *file, inputs, outputs);
+  const auto other = build_engine(made.graph, {{"target", target}});
+  EXPECT_TRUE(other.has_value()) << "it is built for x86-64 only";
+  if (other) keep(name, *other, inputs, outputs);
 }
 
 TEST_P(SampleEngines, ComputeWhatTheInterpreterDoes) {

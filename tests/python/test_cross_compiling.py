@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Compiling for Windows by the names of Torch-TensorRT; what comes out runs here too (tests/platforms runs it under Wine)."""
+"""Compiling for Windows by the names of Torch-TensorRT, which runs here too, and for aarch64, which does not (tests/platforms runs both)."""
 
 from __future__ import annotations
 
@@ -85,9 +85,21 @@ def test_another_processor_than_this_one(tmp_path: Path) -> None:
     assert here.removeprefix("cpu:") in str(caught.value)
 
 
+@pytest.mark.parametrize("options", [{"target": "linux-aarch64"}, {"cpu": "aarch64"}], ids=["target", "cpu"])
+def test_another_architecture(tmp_path: Path, options: dict[str, str]) -> None:
+    """tests/platforms runs such engines."""
+    program = torch.export.export(model(), (torch.randn(3, 6),))
+    built = ingot.build(program, **options)
+    assert built.target.startswith("cpu:aarch64 ")
+    assert built.inspect()["platforms"] == ["linux-aarch64"]
+    built.save(tmp_path / "model.ingot")
+    with pytest.raises(ingot.UserError, match=r"INGOT-U220.*with aarch64; this one has x86-64"):
+        ingot.Engine.load(tmp_path / "model.ingot")
+
+
 @pytest.mark.parametrize("target", ["windows", "windows-aarch64", "WINDOWS-X86-64", "linux"])
 def test_unknown_platforms(target: str) -> None:
-    with pytest.raises(ingot.UserError, match=r"(?s)INGOT-U002.*linux-x86-64 or windows-x86-64"):
+    with pytest.raises(ingot.UserError, match=r"(?s)INGOT-U002.*linux-x86-64, windows-x86-64 or linux-aarch64"):
         ingot.compile(model(), inputs=[torch.randn(3, 6)], target=target)
 
 
@@ -97,6 +109,8 @@ def test_contradictions(tmp_path: Path) -> None:
         ingot.cross_compile_for_windows(model(), tmp_path / "a.ingot", inputs=[x], target="linux-x86-64")
     with pytest.raises(ingot.UserError, match="INGOT-U002"):
         ingot.compile(model(), inputs=[x], target="windows-x86-64", cpu="aarch64")
+    with pytest.raises(ingot.UserError, match="INGOT-U002"):
+        ingot.compile(model(), inputs=[x], target="linux-aarch64", cpu="x86-64-v3")
     assert list(tmp_path.iterdir()) == []
 
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Runs every engine of a folder on the inputs of its case, and compares the outputs with those of the system
-// that wrote them, bit for bit. Prints the names whose outputs differ with the largest difference, and a last
-// line "ENGINES engines, OUTPUTS outputs, DIFFERENT differ". Exit status 1 if an engine fails.
+// that wrote them, bit for bit. Prints for each output that differs its engine, the bits of its elements and the largest difference,
+// and a last line "ENGINES engines, OUTPUTS outputs, DIFFERENT differ". Exit status 1 if an engine fails.
 #include <cmath>
 #include <cstdio>
 #include <cstring>
@@ -16,19 +16,29 @@ namespace {
 using ingot::core::test::bytes_of;
 using ingot::core::test::Case;
 
-// Relative to the largest element; only f32 and f64 differ in practice.
+double element(const ingot::Tensor& tensor, size_t i) {
+  if (tensor.dtype() == ingot::DType::kF64) return static_cast<const double*>(tensor.data())[i];
+  if (tensor.dtype() == ingot::DType::kF32)
+    return static_cast<double>(static_cast<const float*>(tensor.data())[i]);
+  const uint32_t bits = uint32_t{static_cast<const uint16_t*>(tensor.data())[i]} << 16;
+  float number = 0;
+  std::memcpy(&number, &bits, sizeof(number));
+  return static_cast<double>(number);
+}
+
+bool is_compared_by_value(ingot::DType dtype) {
+  return dtype == ingot::DType::kF64 || dtype == ingot::DType::kF32 || dtype == ingot::DType::kBF16;
+}
+
+// Relative to the largest element; infinite for dtypes whose results must be the same bits.
 double difference(const ingot::Tensor& expected, const ingot::Tensor& got) {
-  const auto at = [](const ingot::Tensor& tensor, size_t i) {
-    return tensor.dtype() == ingot::DType::kF64
-               ? static_cast<const double*>(tensor.data())[i]
-               : static_cast<double>(static_cast<const float*>(tensor.data())[i]);
-  };
-  if (expected.dtype() != ingot::DType::kF64 && expected.dtype() != ingot::DType::kF32) return INFINITY;
+  if (!is_compared_by_value(expected.dtype())) return INFINITY;
   double largest = 0, most = 0;
   for (size_t i = 0; i < static_cast<size_t>(expected.elements()); ++i) {
-    if (std::isnan(at(expected, i)) != std::isnan(at(got, i))) return INFINITY;
-    largest = std::fmax(largest, std::fabs(at(expected, i)));
-    if (at(expected, i) != at(got, i)) most = std::fmax(most, std::fabs(at(expected, i) - at(got, i)));
+    const double a = element(expected, i), b = element(got, i);
+    if (std::isnan(a) != std::isnan(b)) return INFINITY;
+    if (!std::isinf(a)) largest = std::fmax(largest, std::fabs(a));
+    if (a != b) most = std::fmax(most, std::fabs(a - b));
   }
   return most / std::fmax(largest, 1e-300);
 }
@@ -37,17 +47,17 @@ double difference(const ingot::Tensor& expected, const ingot::Tensor& got) {
 bool run(const std::filesystem::path& engine, const Case& expected) {
   ingot::Context context(ingot::Engine::load(engine));
   const std::vector<ingot::Tensor> outputs = context.run(expected.inputs);
-  bool is_same = outputs.size() == expected.outputs.size();
+  bool is_different = false, is_same = outputs.size() == expected.outputs.size();
   for (size_t i = 0; is_same && i < outputs.size(); ++i) {
     is_same = outputs[i].shape() == expected.outputs[i].shape();
     if (!is_same || std::memcmp(outputs[i].data(), expected.outputs[i].data(), bytes_of(outputs[i])) == 0)
       continue;
-    std::printf("%s: output %zu differs by %g\n", engine.stem().string().c_str(), i,
-                difference(expected.outputs[i], outputs[i]));
-    return false;
+    std::printf("%s: output %zu of %d bits differs by %g\n", engine.stem().string().c_str(), i,
+                static_cast<int>(bit_width(outputs[i].dtype())), difference(expected.outputs[i], outputs[i]));
+    is_different = true;
   }
   if (!is_same) std::printf("%s: other outputs\n", engine.stem().string().c_str());
-  return is_same;
+  return is_same && !is_different;
 }
 
 }  // namespace

@@ -3,9 +3,9 @@
 
 #include <llvm/Object/ELFObjectFile.h>
 
-#include <cstring>
 #include <map>
 
+#include "backends/cpu/compile/llvm/relocate.h"
 #include "support/error.h"
 
 namespace ingot::core::cpu {
@@ -50,14 +50,10 @@ struct Flattener {
     auto section = checked(symbol->getSection(), "symbol");
     std::string name = checked(symbol->getName(), "symbol").str();
     invariant(section != object.section_end(), "generated code calls " + name + ", which it does not define");
-    uint64_t type = relocation.getType();
-    invariant(type == llvm::ELF::R_X86_64_PC32 || type == llvm::ELF::R_X86_64_PLT32,
-              "generated code needs a relocation that is not position-independent");
-    uint64_t place = base + relocation.getOffset();
     uint64_t target = places.at(section->getIndex()) + checked(symbol->getValue(), "symbol");
     int64_t addend = checked(relocation.getAddend(), "addend");
-    auto value = static_cast<int32_t>(static_cast<int64_t>(target) + addend - static_cast<int64_t>(place));
-    std::memcpy(code.data() + place, &value, sizeof(value));
+    cpu::relocate(code, object.getELFFile().getHeader().e_machine, relocation.getType(), base + relocation.getOffset(),
+                  static_cast<int64_t>(target) + addend);
   }
 
   void apply_relocations() {

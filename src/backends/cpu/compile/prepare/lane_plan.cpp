@@ -167,13 +167,13 @@ LanePlan plan_lanes(const Kernel& kernel, CpuFeatures features) {
                       (!plan.variable.empty() && locals_follow_lanes(kernel, plan.variable)) ||
                       (plan.variable.empty() && !has_inner_loops(kernel));
   if (!scalar) {
-    const bool masks = features.has(CpuFeature::kX86V4);
-    const int native = (masks ? 512 : 256) / facts.widest;
+    const bool masks = features.has(CpuFeature::kX86V4), is_narrow = features.has(CpuFeature::kAarch64);
+    const int native = (masks ? 512 : is_narrow ? 128 : 256) / facts.widest;
     const bool along_points = !plan.variable.empty();
     const auto extent = along_points ? kernel.parallel.back().extent.constant() : std::nullopt;
     plan.lanes = lanes_for(native, registers_in_flight(facts.nodes), extent);
-    // Without AVX-512, there are masked moves of 32 and 64 bits only.
-    plan.tail_lanes = masks || facts.narrowest_stored >= 32 ? native : 1;
+    // AVX2 has masked moves of 32 and 64 bits only, NEON none.
+    plan.tail_lanes = masks || (!is_narrow && facts.narrowest_stored >= 32) ? native : 1;
   }
   if (facts.writes_packed) {
     plan.grain = kWholeRange;  // neighbours share bytes
