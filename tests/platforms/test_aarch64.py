@@ -27,6 +27,7 @@ from emulated import (
     output_of_model,
     write_model,
 )
+from emulated_models import MODELS, distance_from_x86
 
 QEMU = shutil.which("qemu-aarch64")
 GCC = "aarch64-linux-gnu"
@@ -100,6 +101,11 @@ def test_operator_samples(aarch64: Package, tmp_path: Path) -> None:
     """Sums have another order than in x86-64-v3, whose registers are wider."""
     for difference in differing_samples(aarch64, tmp_path, INGOT_SAMPLES_TARGET=PLATFORM.target):
         assert difference.distance < 16 * EPSILON[difference.bits], difference
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_models(aarch64: Package, name: str, tmp_path: Path) -> None:
+    assert distance_from_x86(aarch64, MODELS[name], tmp_path) < MODELS[name].tolerance
 
 
 def test_examples(aarch64: Package, model: Path) -> None:

@@ -26,6 +26,7 @@ from emulated import (
     output_of_model,
     write_model,
 )
+from emulated_models import MODELS, distance_from_x86
 
 WINE = shutil.which("wine64") or "/usr/lib/wine/wine64"
 GCC = "x86_64-w64-mingw32"
@@ -133,6 +134,11 @@ def test_operator_samples(windows: Package, tmp_path: Path) -> None:
         assert difference.engine.startswith(BY_ACCURACY), difference
         assert difference.bits == 64, difference
         assert difference.distance < 1e-11, difference
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_models(windows: Package, name: str, tmp_path: Path) -> None:
+    assert distance_from_x86(windows, MODELS[name], tmp_path) == 0
 
 
 def test_examples(windows: Package, model: Path) -> None:
