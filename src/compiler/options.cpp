@@ -230,7 +230,8 @@ constexpr std::array kRows = {
          "leave the weights out of the file: they are given when it is loaded"},
         [](CompileOptions& o, View name, View value) { o.strip_weights = parse_bool(name, value); }},
     Row{{"target", "platform", "",
-         "linux-x86-64, windows-x86-64 (the engine runs on both) or linux-aarch64: x86-64-v3 or aarch64 is the "
+         "linux-x86-64, windows-x86-64 (the engine runs on both) or linux-aarch64: x86-64-v3 or aarch64 is "
+         "the "
          "processor unless `cpu` or `device` names another (default: this machine's)"},
         [](CompileOptions& o, View name, View value) { set_platform(o, name, value); }},
     Row{{"threads", "number", "0",

@@ -89,7 +89,11 @@ def distance_from_x86(package: Package, model: Model, folder: Path) -> float:
     _write(inputs, engines[0].inputs[0].name, model.x)
     package.ingot("run", folder / "model.ingot", "-i", inputs, "-o", folder / "y.npz")
     (y,) = np.load(folder / "y.npz").values()
-    got = torch.from_numpy(y.view(np.uint16)).view(torch.bfloat16) if y.dtype.kind == "V" else torch.as_tensor(y)
+    got = (
+        torch.from_numpy(y.view(np.uint16)).view(torch.bfloat16)
+        if y.dtype.kind == "V"
+        else torch.as_tensor(y)
+    )
     return float((got.double() - expected).abs().max() / expected.abs().max())
 
 

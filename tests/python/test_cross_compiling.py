@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Compiling for Windows by the names of Torch-TensorRT, which runs here too, and for aarch64, which does not (tests/platforms runs both)."""
+"""Compiling for Windows by the names of Torch-TensorRT, which runs here too, and for aarch64 (tests/platforms runs both)."""
 
 from __future__ import annotations
 
@@ -99,7 +99,9 @@ def test_another_architecture(tmp_path: Path, options: dict[str, str]) -> None:
 
 @pytest.mark.parametrize("target", ["windows", "windows-aarch64", "WINDOWS-X86-64", "linux"])
 def test_unknown_platforms(target: str) -> None:
-    with pytest.raises(ingot.UserError, match=r"(?s)INGOT-U002.*linux-x86-64, windows-x86-64 or linux-aarch64"):
+    with pytest.raises(
+        ingot.UserError, match=r"(?s)INGOT-U002.*linux-x86-64, windows-x86-64 or linux-aarch64"
+    ):
         ingot.compile(model(), inputs=[torch.randn(3, 6)], target=target)
 
 

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Runs every engine of a folder on the inputs of its case, and compares the outputs with those of the system
-// that wrote them, bit for bit. Prints for each output that differs its engine, the bits of its elements and the largest difference,
-// and a last line "ENGINES engines, OUTPUTS outputs, DIFFERENT differ". Exit status 1 if an engine fails.
+// that wrote them, bit for bit. Prints for each output that differs its engine, the bits of its elements and
+// the largest difference, and a last line "ENGINES engines, OUTPUTS outputs, DIFFERENT differ". Exit status 1
+// if an engine fails.
 #include <cmath>
 #include <cstdio>
 #include <cstring>

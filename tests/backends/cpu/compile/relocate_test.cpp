@@ -29,12 +29,12 @@ uint32_t on_aarch64(uint64_t type, int64_t distance, uint32_t word) {
 
 // Instructions as `llvm-mc --triple=aarch64 --show-encoding` writes them.
 TEST(Relocate, InstructionsOfAarch64) {
-  EXPECT_EQ(on_aarch64(R_AARCH64_CALL26, 8, 0x94000000), 0x94000002U);             // bl #8
-  EXPECT_EQ(on_aarch64(R_AARCH64_CALL26, -4, 0x94000000), 0x97ffffffU);            // bl #-4
-  EXPECT_EQ(on_aarch64(R_AARCH64_JUMP26, -8, 0x14000000), 0x17fffffeU);            // b #-8
-  EXPECT_EQ(on_aarch64(R_AARCH64_LD_PREL_LO19, 16, 0x9c000003), 0x9c000083U);      // ldr q3, #16
-  EXPECT_EQ(on_aarch64(R_AARCH64_ADR_PREL_LO21, 5, 0x10000001), 0x30000021U);      // adr x1, #5
-  EXPECT_EQ(on_aarch64(R_AARCH64_ADR_PREL_LO21, -1, 0x10000001), 0x70ffffe1U);     // adr x1, #-1
+  EXPECT_EQ(on_aarch64(R_AARCH64_CALL26, 8, 0x94000000), 0x94000002U);               // bl #8
+  EXPECT_EQ(on_aarch64(R_AARCH64_CALL26, -4, 0x94000000), 0x97ffffffU);              // bl #-4
+  EXPECT_EQ(on_aarch64(R_AARCH64_JUMP26, -8, 0x14000000), 0x17fffffeU);              // b #-8
+  EXPECT_EQ(on_aarch64(R_AARCH64_LD_PREL_LO19, 16, 0x9c000003), 0x9c000083U);        // ldr q3, #16
+  EXPECT_EQ(on_aarch64(R_AARCH64_ADR_PREL_LO21, 5, 0x10000001), 0x30000021U);        // adr x1, #5
+  EXPECT_EQ(on_aarch64(R_AARCH64_ADR_PREL_LO21, -1, 0x10000001), 0x70ffffe1U);       // adr x1, #-1
   EXPECT_EQ(on_aarch64(R_AARCH64_ADR_PREL_LO21, 1048575, 0x10000000), 0x707fffe0U);  // adr x0, #1048575
   EXPECT_EQ(on_aarch64(R_AARCH64_PREL32, -12, 0), 0xfffffff4U);
 }

@@ -33,7 +33,4 @@ llvm::Function* create_kernel_function(Code& code, const std::string& name);
 // InternalError if the code would need imports, relocations or writable data.
 Image make_image(Code& code, llvm::Function* entry);
 
-// The assembly of the module as text, for tests and reports.
-std::string make_assembly(Code& code);
-
 }  // namespace ingot::core::cpu

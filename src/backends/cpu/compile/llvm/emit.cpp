@@ -27,7 +27,7 @@ void check_module(const llvm::Module& module) {
   invariant(!is_broken, "generated code is malformed: " + message);
 }
 
-llvm::SmallVector<char, 0> emit(Code& code, llvm::CodeGenFileType kind) {
+llvm::SmallVector<char, 0> emit(Code& code) {
   check_module(*code.module);
   auto machine = make_target_machine(code.features);
   llvm::SmallVector<char, 0> output;
@@ -42,7 +42,8 @@ llvm::SmallVector<char, 0> emit(Code& code, llvm::CodeGenFileType kind) {
   passes.add(llvm::createInstructionCombiningPass());
   passes.add(llvm::createCFGSimplificationPass());
   passes.add(llvm::createGVNPass());
-  bool refused = machine->addPassesToEmitFile(passes, stream, nullptr, kind, /*DisableVerify=*/true);
+  bool refused = machine->addPassesToEmitFile(passes, stream, nullptr, llvm::CodeGenFileType::ObjectFile,
+                                              /*DisableVerify=*/true);
   invariant(!refused, "LLVM cannot emit an object file");
   passes.run(*code.module);
   return output;
@@ -53,17 +54,12 @@ llvm::SmallVector<char, 0> emit(Code& code, llvm::CodeGenFileType kind) {
 Image make_image(Code& code, llvm::Function* entry) {
   entry->removeFromParent();
   code.module->getFunctionList().push_front(entry);
-  llvm::SmallVector<char, 0> object = emit(code, llvm::CodeGenFileType::ObjectFile);
+  llvm::SmallVector<char, 0> object = emit(code);
   Image image;
   image.kernel = entry->getName().str();
   image.target = "cpu:" + to_string(code.features);
   image.code = flatten({object.data(), object.size()});
   return image;
-}
-
-std::string make_assembly(Code& code) {
-  llvm::SmallVector<char, 0> text = emit(code, llvm::CodeGenFileType::AssemblyFile);
-  return {text.data(), text.size()};
 }
 
 }  // namespace ingot::core::cpu

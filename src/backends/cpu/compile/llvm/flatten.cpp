@@ -52,8 +52,8 @@ struct Flattener {
     invariant(section != object.section_end(), "generated code calls " + name + ", which it does not define");
     uint64_t target = places.at(section->getIndex()) + checked(symbol->getValue(), "symbol");
     int64_t addend = checked(relocation.getAddend(), "addend");
-    cpu::relocate(code, object.getELFFile().getHeader().e_machine, relocation.getType(), base + relocation.getOffset(),
-                  static_cast<int64_t>(target) + addend);
+    cpu::relocate(code, object.getELFFile().getHeader().e_machine, relocation.getType(),
+                  base + relocation.getOffset(), static_cast<int64_t>(target) + addend);
   }
 
   void apply_relocations() {

@@ -29,12 +29,13 @@ uint32_t with_field(uint32_t word, const Field& field, int64_t distance) {
 uint32_t with_address(uint32_t word, int64_t distance) {
   invariant(distance >= -(1 << 20) && distance < 1 << 20, "generated code is too long for its addresses");
   const int64_t low = distance & 3;
-  return with_field(with_field(word, {.bits = 19, .shift = 5, .unit = 4}, distance - low) & ~(3U << 29), {2, 29, 1},
-                    low >= 2 ? low - 4 : low);
+  return with_field(with_field(word, {.bits = 19, .shift = 5, .unit = 4}, distance - low) & ~(3U << 29),
+                    {2, 29, 1}, low >= 2 ? low - 4 : low);
 }
 
 [[noreturn]] void refuse_relocation(uint64_t type) {
-  throw InternalError("generated code needs a relocation that is not position-independent: " + std::to_string(type));
+  throw InternalError("generated code needs a relocation that is not position-independent: " +
+                      std::to_string(type));
 }
 
 uint32_t for_aarch64(uint32_t word, uint64_t type, int64_t distance) {

@@ -31,6 +31,16 @@ constexpr std::array kWide{Candidate{{8, 3, 16}, 1.0}, Candidate{{6, 4, 16}, 1.0
                            Candidate{{8, 2, 16}, 1.01}, Candidate{{8, 1, 16}, 1.1}};
 constexpr std::array kNarrow{Candidate{{6, 2, 8}, 1.0}, Candidate{{4, 3, 8}, 1.02},
                              Candidate{{8, 1, 8}, 1.15}};
+// Bytes that are multiplied as i16: two registers for each vector of B, and two for A's broadcast.
+constexpr std::array kWideShorts{Candidate{{6, 3, 16}, 1.0}, Candidate{{8, 2, 16}, 1.0},
+                                 Candidate{{8, 1, 16}, 1.1}};
+constexpr std::array kNarrowShorts{Candidate{{4, 2, 8}, 1.0}, Candidate{{8, 1, 8}, 1.1}};
+
+std::span<const Candidate> candidates_for(CpuFeatures features, bool multiplies_shorts) {
+  const bool is_wide = features.has(CpuFeature::kX86V4);
+  if (multiplies_shorts) return is_wide ? std::span<const Candidate>(kWideShorts) : kNarrowShorts;
+  return is_wide ? std::span<const Candidate>(kWide) : kNarrow;
+}
 
 // Emits the body of one microkernel.
 struct TileBody {
@@ -60,13 +70,23 @@ struct TileBody {
   llvm::Type* pairs() const { return llvm::FixedVectorType::get(builder.getBFloatTy(), 2 * shape.lanes); }
   llvm::Type* shorts() const { return llvm::FixedVectorType::get(builder.getInt16Ty(), 2 * shape.lanes); }
 
-  // Words as a multiplication takes them: one register, or the even and the odd bytes as i16.
-  using Words = std::array<llvm::Value*, 2>;
-  Words halves(llvm::Value* words, bool is_signed) const {
-    if (!multiplies_bytes() || shape.sums_quads) return {words, nullptr};
+  // Words as a multiplication takes them: one register, the even and the odd bytes as i16, or on aarch64,
+  // which has no sums of neighbouring products, each byte of the words as i16.
+  using Words = std::vector<llvm::Value*>;
+  Words as_factors(llvm::Value* words, bool is_signed) const {
+    if (!multiplies_bytes() || shape.sums_quads) return {words};
     words = builder.CreateBitCast(words, shorts());
-    if (!is_signed) return {builder.CreateAnd(words, 0xff), builder.CreateLShr(words, 8)};
-    return {builder.CreateAShr(builder.CreateShl(words, 8), 8), builder.CreateAShr(words, 8)};
+    const Words halves =
+        is_signed ? Words{builder.CreateAShr(builder.CreateShl(words, 8), 8), builder.CreateAShr(words, 8)}
+                  : Words{builder.CreateAnd(words, 0xff), builder.CreateLShr(words, 8)};
+    if (!is_aarch64) return halves;
+    return {every_second(halves[0], 0), every_second(halves[1], 0), every_second(halves[0], 1),
+            every_second(halves[1], 1)};
+  }
+  llvm::Value* every_second(llvm::Value* numbers, int first) const {
+    std::vector<int> lanes;
+    for (int lane = 0; lane < shape.lanes; ++lane) lanes.push_back(2 * lane + first);
+    return builder.CreateShuffleVector(numbers, lanes);
   }
 
   // Vector `v` of a row of B.
@@ -85,30 +105,24 @@ struct TileBody {
   }
   // Sums of neighbouring products of i16.
   llvm::Value* multiply_shorts(llvm::Value* a, llvm::Value* b) const {
-    if (is_aarch64) return sum_of_neighbours(builder.CreateNSWMul(as_ints(a), as_ints(b)));
     return builder.CreateIntrinsic(
         shape.lanes == 16 ? llvm::Intrinsic::x86_avx512_pmaddw_d_512 : llvm::Intrinsic::x86_avx2_pmadd_wd, {},
         {a, b});
   }
-  llvm::Value* as_ints(llvm::Value* shorts) const {
-    return builder.CreateSExt(shorts, shorts->getType()->getWithNewBitWidth(32));
-  }
-  llvm::Value* sum_of_neighbours(llvm::Value* numbers) const {
-    std::vector<int> even, odd;
-    for (int lane = 0; lane < shape.lanes; ++lane) {
-      even.push_back(2 * lane);
-      odd.push_back(2 * lane + 1);
-    }
-    return builder.CreateAdd(builder.CreateShuffleVector(numbers, even), builder.CreateShuffleVector(numbers, odd));
+  llvm::Value* multiply_to_ints(llvm::Value* a, llvm::Value* b) const {
+    llvm::Type* ints = a->getType()->getWithNewBitWidth(32);
+    return builder.CreateNSWMul(builder.CreateSExt(a, ints), builder.CreateSExt(b, ints));
   }
   llvm::Value* multiply_add(const Words& a, const Words& b, llvm::Value* sum) const {
     if (multiplies_pairs())
       return builder.CreateIntrinsic(llvm::Intrinsic::x86_avx512bf16_dpbf16ps_512, {}, {sum, a[0], b[0]});
     if (multiplies_bytes() && shape.sums_quads)
       return builder.CreateIntrinsic(llvm::Intrinsic::x86_avx512_vpdpbusd_512, {}, {sum, a[0], b[0]});
-    if (multiplies_bytes())
-      return builder.CreateAdd(builder.CreateAdd(sum, multiply_shorts(a[0], b[0])),
-                               multiply_shorts(a[1], b[1]));
+    if (multiplies_bytes()) {
+      for (size_t i = 0; i < a.size(); ++i)
+        sum = builder.CreateAdd(sum, is_aarch64 ? multiply_to_ints(a[i], b[i]) : multiply_shorts(a[i], b[i]));
+      return sum;
+    }
     return builder.CreateIntrinsic(llvm::Intrinsic::fma, {vector()}, {a[0], b[0], sum});
   }
 
@@ -145,9 +159,9 @@ struct TileBody {
     Sums next(sums.begin(), sums.end());
     std::vector<Words> columns;
     if (prefetch && is_streaming()) prefetch_row(b);
-    for (int v = 0; v < shape.vectors; ++v) columns.push_back(halves(load_columns(b, v), true));
+    for (int v = 0; v < shape.vectors; ++v) columns.push_back(as_factors(load_columns(b, v), true));
     for (int row = 0; row < shape.rows; ++row) {
-      const Words spread = halves(load_word(a(row)), false);
+      const Words spread = as_factors(load_word(a(row)), false);
       for (int v = 0; v < shape.vectors; ++v) {
         llvm::Value*& sum = next[row * shape.vectors + v];
         sum = multiply_add(spread, columns[v], sum);
@@ -249,8 +263,8 @@ bool has_tiles(DType a, DType b, CpuFeatures features) {
 }
 
 TileShape choose_tile(int64_t columns, CpuFeatures features, DType a, DType b) {
-  std::span<const Candidate> candidates = kNarrow;
-  if (features.has(CpuFeature::kX86V4)) candidates = kWide;
+  const bool sums_quads = a == DType::kU8 && features.has(CpuFeature::kAvx512Vnni);
+  const std::span<const Candidate> candidates = candidates_for(features, a == DType::kU8 && !sums_quads);
   const Candidate* best = &candidates[0];
   auto cost = [&](const Candidate& candidate) {
     int64_t width = candidate.shape.columns();
@@ -262,7 +276,7 @@ TileShape choose_tile(int64_t columns, CpuFeatures features, DType a, DType b) {
   TileShape tile = best->shape;
   tile.a = a;
   tile.b = b;
-  tile.sums_quads = a == DType::kU8 && features.has(CpuFeature::kAvx512Vnni);
+  tile.sums_quads = sums_quads;
   return tile;
 }
 
@@ -297,12 +311,7 @@ TileFunctions::TileFunctions(Code& code, TileShape shape, TileOperand operand, c
     Builder builder(llvm::BasicBlock::Create(context, "entry", function));
     TileShape part = shape;
     part.rows = rows;
-    TileBody body{builder,
-                  part,
-                  shape.rows,
-                  operand,
-                  prefetch,
-                  code.features.has(CpuFeature::kAarch64)};
+    TileBody body{builder, part, shape.rows, operand, prefetch, code.features.has(CpuFeature::kAarch64)};
     body.emit({function->getArg(0), function->getArg(1), function->getArg(2), function->getArg(3),
                function->getArg(4), function->getArg(5), function->getArg(6), function->getArg(7)},
               bounds);
