@@ -7,7 +7,6 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include <cstdlib>
 #include <fstream>
 #include <functional>
 #include <random>
@@ -16,6 +15,7 @@
 #include "cache/disk_store.h"
 #include "cache/entry.h"
 #include "tests/cache/folders.h"
+#include "tests/support/long_mode.h"
 
 namespace ingot::core {
 namespace {
@@ -90,9 +90,7 @@ void kill_often(const Kept& kept, int kills, Counts& counts) {
   for (const pid_t process : processes) end(process);
 }
 
-int kills() {
-  return std::getenv("INGOT_LONG") != nullptr && *std::getenv("INGOT_LONG") == '1' ? 40'000 : 4000;
-}
+int kills() { return testing::is_long_mode() ? 40'000 : 4000; }
 
 TEST(DiskKills, NoReaderFindsHalfAnEntry) {
   const TemporaryFolder folder;

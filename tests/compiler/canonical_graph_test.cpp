@@ -6,7 +6,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <cstdlib>
 #include <optional>
 #include <random>
 #include <set>
@@ -16,6 +15,7 @@
 #include "ops/ops.h"
 #include "support/error.h"
 #include "tests/ops/sample_graph.h"
+#include "tests/support/long_mode.h"
 
 namespace ingot::core::test {
 namespace {
@@ -190,10 +190,7 @@ std::string trees_of(const Graph& graph) {
   return text;
 }
 
-int pairs() {
-  const char* asked = std::getenv("INGOT_LONG");
-  return asked != nullptr && *asked == '1' ? 1'000'000 : 5'000;
-}
+int pairs() { return testing::is_long_mode() ? 1'000'000 : 5'000; }
 
 TEST(Structures, AreEqualForWhatIsWrittenInAnotherOrder) {
   std::mt19937 random(1);

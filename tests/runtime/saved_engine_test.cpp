@@ -9,13 +9,13 @@
 
 #include <algorithm>
 #include <chrono>
-#include <cstdlib>
 #include <fstream>
 #include <random>
 #include <thread>
 
 #include "runtime/snapshot.h"
 #include "tests/runtime/fixtures.h"
+#include "tests/support/long_mode.h"
 #include "tests/support/system_crash.h"
 #include "tests/support/temporary_folder.h"
 
@@ -181,9 +181,7 @@ class SavedEngine : public ::testing::Test {
   std::vector<std::string> files_;  // the whole ones
 };
 
-int kills_of_saves() {
-  return std::getenv("INGOT_LONG") != nullptr && *std::getenv("INGOT_LONG") == '1' ? 5000 : 200;
-}
+int kills_of_saves() { return is_long_mode() ? 5000 : 200; }
 
 TEST_F(SavedEngine, RefitGivesTheFileOfTheOtherWeights) {
   for (const size_t index : {0U, 1U, 0U}) {

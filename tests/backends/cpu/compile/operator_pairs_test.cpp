@@ -5,7 +5,6 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
-#include <cstdlib>
 #include <map>
 
 #include <fmt/core.h>
@@ -17,6 +16,7 @@
 #include "tests/backends/cpu/compile/merge_kernels.h"
 #include "tests/backends/cpu/compile/run_kernel.h"
 #include "tests/backends/cpu/compile/special_values.h"
+#include "tests/support/long_mode.h"
 
 namespace ingot::core::cpu {
 namespace {
@@ -254,8 +254,7 @@ Shape vector_shape(DType dtype) { return {test::special_pairs(dtype)}; }
 Shape rows_shape(DType dtype) { return {test::special_rows(dtype), kColumns}; }
 
 std::vector<DType> dtypes() {
-  const char* chosen = std::getenv("INGOT_LONG");
-  if (chosen == nullptr || chosen != std::string_view("1")) return {DType::kF32};
+  if (!testing::is_long_mode()) return {DType::kF32};
   return {DType::kF32, DType::kF64, DType::kI32, DType::kI64, DType::kU8, DType::kI8};
 }
 
