@@ -146,7 +146,7 @@ TEST(DiskFaults, EachCallThatFailsIsAMiss) {
                              Fault{EIO, false, false, true}, Fault{EROFS, true, false, false},
                              Fault{EMFILE, false, false, false}, Fault{ESTALE, false, true, false},
                              Fault{ENOLCK, false, false, false}, Fault{EIO, true, true, false}}) {
-    for (int k = 0; k < calls; k += (k < 150 ? 1 : 7) * static_cast<int>(testing::step_of_cases(3))) {
+    for (int k = 0; k < calls; k += (k < 150 ? 1 : 7) * static_cast<int>(core::test::step_of_cases(3))) {
       const TemporaryFolder folder;
       cache_plan = {.until_failure = k,
                     .persists = fault.persists,

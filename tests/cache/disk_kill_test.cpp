@@ -90,7 +90,7 @@ void kill_often(const Kept& kept, int kills, Counts& counts) {
   for (const pid_t process : processes) end(process);
 }
 
-int kills() { return testing::is_long_mode() ? 40'000 : 4000; }
+int kills() { return core::test::is_long_mode() ? 40'000 : 4000; }
 
 TEST(DiskKills, NoReaderFindsHalfAnEntry) {
   const TemporaryFolder folder;

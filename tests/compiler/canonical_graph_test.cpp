@@ -190,7 +190,7 @@ std::string trees_of(const Graph& graph) {
   return text;
 }
 
-int pairs() { return testing::is_long_mode() ? 1'000'000 : 5'000; }
+int pairs() { return core::test::is_long_mode() ? 1'000'000 : 5'000; }
 
 TEST(Structures, AreEqualForWhatIsWrittenInAnotherOrder) {
   std::mt19937 random(1);

@@ -148,7 +148,7 @@ TEST(EngineFile, NamesTheSectionOfEveryFlippedByte) {
   std::vector<std::byte> bytes = to_bytes(small_engine());
   const auto file = open(bytes);
   std::mt19937 random(3);
-  for (size_t i = 0; i < bytes.size(); i += testing::step_of_cases(7)) {
+  for (size_t i = 0; i < bytes.size(); i += core::test::step_of_cases(7)) {
     const std::byte before = bytes[i];
     // The header, the table and the tables of sections bit by bit, the rest with one random bit per byte.
     const bool dense = section_at(*file, i) == "header";
@@ -164,7 +164,7 @@ TEST(EngineFile, NamesTheSectionOfEveryFlippedByte) {
 
 TEST(EngineFile, RefusesEveryTruncationAndTail) {
   const std::vector<std::byte> bytes = to_bytes(small_engine());
-  for (size_t length = 0; length < bytes.size(); length += testing::step_of_cases(7)) {
+  for (size_t length = 0; length < bytes.size(); length += core::test::step_of_cases(7)) {
     const std::vector<std::byte> cut(bytes.begin(), bytes.begin() + static_cast<ptrdiff_t>(length));
     ASSERT_THAT(verdict(cut), HasSubstr("section '")) << length;
   }

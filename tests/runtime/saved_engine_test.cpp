@@ -181,7 +181,7 @@ class SavedEngine : public ::testing::Test {
   std::vector<std::string> files_;  // the whole ones
 };
 
-int kills_of_saves() { return is_long_mode() ? 5000 : 200; }
+int kills_of_saves() { return core::test::is_long_mode() ? 5000 : 200; }
 
 TEST_F(SavedEngine, RefitGivesTheFileOfTheOtherWeights) {
   for (const size_t index : {0U, 1U, 0U}) {

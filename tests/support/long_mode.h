@@ -5,7 +5,7 @@
 #include <cstdlib>
 #include <string_view>
 
-namespace ingot::core::testing {
+namespace ingot::core::test {
 
 // Whether tests take all the time that they can use (`make test LONG=1`).
 inline bool is_long_mode() {
@@ -21,4 +21,4 @@ inline size_t step_of_cases([[maybe_unused]] size_t nth) {
   return 1;
 }
 
-}  // namespace ingot::core::testing
+}  // namespace ingot::core::test

@@ -254,7 +254,7 @@ Shape vector_shape(DType dtype) { return {test::special_pairs(dtype)}; }
 Shape rows_shape(DType dtype) { return {test::special_rows(dtype), kColumns}; }
 
 std::vector<DType> dtypes() {
-  if (!testing::is_long_mode()) return {DType::kF32};
+  if (!core::test::is_long_mode()) return {DType::kF32};
   return {DType::kF32, DType::kF64, DType::kI32, DType::kI64, DType::kU8, DType::kI8};
 }
 

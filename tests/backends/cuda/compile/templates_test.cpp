@@ -131,7 +131,7 @@ constexpr int kLevelOfAllTactics = 5;
 // Where there is no GPU: kernels of f16 for a new one, of each kind, and one kernel for each other dtype and
 // target; of each kind for all in the long mode.
 void compile_alone(const Node& node, const SymbolTable& symbols, std::string_view dtype) {
-  const bool compiles_all = testing::is_long_mode();
+  const bool compiles_all = core::test::is_long_mode();
   for (const std::string_view device : {"sm_80", "sm_90a"}) {
     if (dtype == "f32" && device != "sm_80") continue;  // the same code
     if (dtype == "bf16" && device != "sm_90a" && !compiles_all) continue;
