@@ -78,6 +78,11 @@ INGOT_API ingot_status* ingot_option_describe(size_t index, ingot_option_info* i
 /* Returns 0 to cancel the build. `remaining_seconds` is negative while unknown. */
 typedef int32_t (*ingot_progress)(void* user, const char* phase, size_t done, size_t total,
                                   double remaining_seconds);
+/* For builds beside runs of the same process, which would disturb the timing of tactics. Called before each
+ * timing with a nonzero `waits`, and returns once no run is under way; called with 0 during and after it, and
+ * returns at once. Returns how many runs have begun so far: a timing during which one began is discarded, and
+ * repeated. Negative: cancels the build. `user` is that of `progress`. */
+typedef int64_t (*ingot_quiet)(void* user, int32_t waits);
 typedef struct ingot_build_options {
   size_t struct_size;
   const ingot_option* options;
@@ -90,6 +95,7 @@ typedef struct ingot_build_options {
   const char* output;
   ingot_session* session; /* whose cache the build uses; NULL: that of the process. Outlives the build */
   const ingot_cache_store* store; /* may be NULL; outlives the build */
+  ingot_quiet quiet;              /* may be NULL: nothing else runs */
 } ingot_build_options;
 /* Rejects what every build would reject for these options: names, values, passes, backends; with a builder
  * (may be NULL) also `shapes` that do not match its program's inputs. */

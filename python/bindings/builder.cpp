@@ -88,7 +88,8 @@ struct Options {
             .metadata_count = metadata.rows.size(),
             .output = nullptr,
             .session = session,
-            .store = store};
+            .store = store,
+            .quiet = nullptr};
   }
 
   TextRows options, metadata;
@@ -103,7 +104,8 @@ void check_given_options(const ingot_builder* builder, const nb::dict& options) 
 // State of a build's progress callback into Python.
 struct ProgressState {
   nb::object callback;
-  bool interrupted = false;  // Ctrl-C: the cancelled build raises KeyboardInterrupt
+  nb::object quiet = nb::none();  // quiet(waits) of ingot_quiet; None: nothing else runs
+  bool interrupted = false;       // Ctrl-C: the cancelled build raises KeyboardInterrupt
 };
 
 int32_t report_progress(void* user, const char* phase, size_t done, size_t total, double remaining) {
@@ -122,6 +124,17 @@ int32_t report_progress(void* user, const char* phase, size_t done, size_t total
     error.discard_as_unraisable("ingot progress callback");
     return 0;
   }
+}
+
+int64_t ask_quiet(void* user, int32_t waits) {
+  const nb::gil_scoped_acquire gil;
+  try {
+    return nb::cast<int64_t>(static_cast<ProgressState*>(user)->quiet(waits != 0));
+  } catch (nb::python_error& error) {
+    error.discard_as_unraisable("ingot quiet callback");
+  } catch (const nb::cast_error&) {  // not a number
+  }
+  return -1;
 }
 
 class Builder {
@@ -242,23 +255,25 @@ class Builder {
   }
 
   nb::tuple build(const nb::dict& options, const nb::object& progress, const nb::dict& metadata,
-                  const CacheSession* session, const nb::object& store) {
+                  const CacheSession* session, const nb::object& store, const nb::object& quiet) {
     const auto start = [&](const ingot_build_options& o, ingot_engine** engine, ingot_text** report) {
       return ingot_builder_build(handle_.get(), &o, engine, report);
     };
-    return run_build(options, progress, metadata, session, store, start);
+    return run_build(options, progress, metadata, session, store, start, quiet);
   }
 
   // Shared by all ways to build: converts options, reports progress, cancels on Ctrl-C; returns (Engine,
   // report JSON).
   template <typename Start>
   static nb::tuple run_build(const nb::dict& options, const nb::object& progress, const nb::dict& metadata,
-                             const CacheSession* session, const nb::object& store, Start&& start) {
+                             const CacheSession* session, const nb::object& store, Start&& start,
+                             const nb::object& quiet = nb::none()) {
     const Options given(options, metadata);
     const CacheStore cache_store(store);
-    ProgressState state{.callback = progress};
-    const ingot_build_options build_options =
+    ProgressState state{.callback = progress, .quiet = quiet};
+    ingot_build_options build_options =
         given.for_build(&report_progress, &state, handle_of(session), cache_store.store());
+    if (!quiet.is_none()) build_options.quiet = &ask_quiet;
     ingot_engine* engine = nullptr;
     ingot_text* report = nullptr;
     ingot_status* status = nullptr;
@@ -379,7 +394,7 @@ void bind_builder(nb::module_& module) {
       .def("text", &Builder::text)
       .def("check_options", &Builder::check_options, nb::arg("options"))
       .def("build", &Builder::build, nb::arg("options"), nb::arg("progress").none(), nb::arg("metadata"),
-           nb::arg("session").none(), nb::arg("store").none());
+           nb::arg("session").none(), nb::arg("store").none(), nb::arg("quiet").none() = nb::none());
   module.def(
       "check_options", [](const nb::dict& options) { check_given_options(nullptr, options); },
       nb::arg("options"));

@@ -87,11 +87,13 @@ void refit(Session& session, nb::dict values, bool partial, bool keep) {
                                     .release = keep ? &release_object : nullptr,
                                     .owner = keep ? values.ptr() : nullptr};
   ingot_status* status = nullptr;
+  const auto engine = session.hold();
   {
     const nb::gil_scoped_release no_gil;
-    status = ingot_engine_refit(session.engine(), tensors.size(), pointers.data(), tensors.data(), &options);
+    status = ingot_engine_refit(engine.get(), tensors.size(), pointers.data(), tensors.data(), &options);
   }
   check(status);
+  session.count_refit();
 }
 
 void refit_from_files(Session& session, const std::vector<TensorFile*>& files, bool partial) {
@@ -106,15 +108,18 @@ void refit_from_files(Session& session, const std::vector<TensorFile*>& files, b
   const ingot_refit_options options{
       .struct_size = sizeof(options), .partial = partial, .release = nullptr, .owner = nullptr};
   ingot_status* status = nullptr;
+  const auto engine = session.hold();
   {
     const nb::gil_scoped_release no_gil;
-    status = ingot_engine_refit(session.engine(), tensors.size(), names.data(), tensors.data(), &options);
+    status = ingot_engine_refit(engine.get(), tensors.size(), names.data(), tensors.data(), &options);
   }
   check(status);
+  session.count_refit();
 }
 
 void take_weights(Session& session, const Session& copy) {
   check(ingot_engine_take_weights(session.engine(), copy.engine()));
+  session.count_refit();
 }
 
 bool knows_tensor(const Session& session, const std::string& name) {
@@ -129,9 +134,10 @@ std::string text_of(const Session& session, ingot_status* (*get)(const ingot_eng
 
 void save(const Session& session, const std::string& path) {
   ingot_status* status = nullptr;
+  const auto engine = session.hold();
   {
     const nb::gil_scoped_release no_gil;
-    status = ingot_engine_save(session.engine(), path.c_str());
+    status = ingot_engine_save(engine.get(), path.c_str());
   }
   check(status);
 }
@@ -177,9 +183,10 @@ nb::dict weight_memory(const Session& session) {
 
 void set_weight_budget(Session& session, const std::string& budget) {
   ingot_status* status = nullptr;
+  const auto engine = session.hold();
   {
     const nb::gil_scoped_release no_gil;
-    status = ingot_engine_set_weight_budget(session.engine(), budget.c_str());
+    status = ingot_engine_set_weight_budget(engine.get(), budget.c_str());
   }
   check(status);
 }
@@ -254,6 +261,9 @@ void bind_engine(nb::module_& module) {
       .def("refit", &refit, nb::arg("weights"), nb::arg("partial") = false, nb::arg("keep") = false)
       .def("refit_from_files", &refit_from_files, nb::arg("files"), nb::arg("partial"))
       .def("take_weights", &take_weights, nb::arg("copy"))
+      .def("take_engine", &Session::take_engine, nb::arg("other"))
+      .def("copy_states", &Session::copy_states, nb::arg("other"))
+      .def("refits", &Session::refits)
       .def("knows_tensor", &knows_tensor, nb::arg("name"))
       .def("run", &run, nb::arg("inputs"))
       .def("group_names", &group_names)

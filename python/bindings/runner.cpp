@@ -52,6 +52,14 @@ class Runner {
     return twin;
   }
 
+  // The next call refits all weights: its engine has others than the last call saw.
+  void forget() {
+    for (size_t i = 0; i < weights_.size(); ++i) {
+      weights_[i].forget();
+      glances_.forget(i);
+    }
+  }
+
   // `sequence`: a tuple or a list.
   nb::list call(nb::handle sequence) {
     const Arguments arguments(sequence, argument_count_);
@@ -167,6 +175,7 @@ void bind_runner(nb::module_& module) {
            nb::arg("engine"), nb::arg("inputs"), nb::arg("weights"), nb::arg("like"),
            nb::arg("check_weights") = "fast", nb::arg("tensors").none() = nb::none())
       .def("__deepcopy__", &Runner::copy, nb::arg("memo"))
+      .def("forget", &Runner::forget)
       .def("__call__", &Runner::call, nb::arg("arguments"));
   nb::class_<DirectCall>(module, "DirectCall", nb::type_slots(direct_call_slots))
       .def(nb::init<nb::object, nb::object>(), nb::arg("runner"), nb::arg("recover"));

@@ -74,6 +74,7 @@ ContextHandle Session::acquire() {
     if (ingot_context_is_usable(context.get()) != 0) return context;  // else a group of ranks has failed
   }
   ingot_context* context = nullptr;
+  const std::shared_ptr<ingot_engine> engine = engine_;
   const std::shared_ptr<const BoundGroups> bound = groups_;
   std::vector<ingot_group_binding> groups;
   for (const auto& [name, group] : *bound) groups.push_back({name.c_str(), group.get()});
@@ -85,10 +86,10 @@ ContextHandle Session::acquire() {
   ingot_status* status = nullptr;
   {
     const nb::gil_scoped_release no_gil;  // may wait for other ranks
-    status = ingot_context_create_with(engine_.get(), &options, &context);
+    status = ingot_context_create_with(engine.get(), &options, &context);
   }
   check(status);
-  return {decltype(ContextHandle::context)(context), bound};
+  return {decltype(ContextHandle::context)(context), bound, engine};
 }
 
 void Session::set_groups(BoundGroups groups) {
@@ -98,7 +99,7 @@ void Session::set_groups(BoundGroups groups) {
 }
 
 void Session::release(ContextHandle context) {
-  if (context.groups == groups_) idle_.push_back(std::move(context));
+  if (context.groups == groups_ && context.engine == engine_) idle_.push_back(std::move(context));
 }
 
 nb::list Session::run(std::span<const nb::handle> inputs, nb::handle like, bool like_on_device) {
@@ -213,6 +214,36 @@ std::string Session::profile() {
   release(std::move(context));
   check(status);
   return take_text(text);
+}
+
+void Session::take_engine(Session& other) {
+  const auto turn = take_turn();
+  ContextHandle old;
+  if (has_own_state_) old = acquire();
+  std::vector<ContextHandle> idle;
+  idle.swap(idle_);
+  engine_.swap(other.engine_);
+  other.idle_.clear();
+  if (!has_own_state_) return;
+  try {
+    ContextHandle fresh = acquire();
+    check(ingot_context_take_states(fresh.get(), old.get()));
+    release(std::move(fresh));
+  } catch (...) {
+    engine_.swap(other.engine_);
+    idle_.clear();
+    release(std::move(old));
+    throw;
+  }
+}
+
+void Session::copy_states(Session& from) {
+  if (!has_own_state_) return;
+  const auto turn = take_turn(), other_turn = from.take_turn();
+  ContextHandle own = acquire(), other = from.acquire();
+  check(ingot_context_copy_states(own.get(), other.get()));
+  release(std::move(own));
+  from.release(std::move(other));
 }
 
 Session Session::copy() {

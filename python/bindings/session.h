@@ -27,10 +27,11 @@ using EngineHandle = std::unique_ptr<ingot_engine, EngineDeleter>;
 // reads them without the GIL.
 using BoundGroups = std::vector<std::pair<std::string, std::shared_ptr<ingot_group>>>;
 
-// A context, with the groups that it was made with.
+// A context, with the engine and the groups that it was made with.
 struct ContextHandle {
   std::unique_ptr<ingot_context, ContextDeleter> context;
   std::shared_ptr<const BoundGroups> groups;
+  std::shared_ptr<ingot_engine> engine;
   ingot_context* get() const { return context.get(); }
 };
 
@@ -44,7 +45,10 @@ class Session {
   // `threads`: of each context, the caller included; 0: those of the process. Not negative.
   explicit Session(EngineHandle engine, int threads = 0);
 
+  // Valid while the GIL is held.
   ingot_engine* engine() const { return engine_.get(); }
+  // For calls without the GIL, during which another thread may call `take_engine`.
+  std::shared_ptr<ingot_engine> hold() const { return engine_; }
 
   // Runs on the tensor inputs, in order; returns the output tensors as a list. `like` is an array of the
   // framework that outputs are allocated in; they are on the GPU if it is, or if an input is.
@@ -64,6 +68,15 @@ class Session {
   const BoundGroups& groups() const { return *groups_; }
   // An independent session that shares the engine's memory and starts with the current states of this one.
   Session copy();
+  // Runs the engine of `other` from the next call on, which is the same model built with other options. Calls
+  // in flight end with the old one; owned states keep their values and addresses. `other` is left with the
+  // old engine.
+  void take_engine(Session& other);
+  // Copies the values of owned states from a session of the same model.
+  void copy_states(Session& from);
+  // How often the engine's weights were replaced.
+  int64_t refits() const { return refits_; }
+  void count_refit() { ++refits_; }
 
  private:
   // For an engine with state: waits until no other thread uses its context. If a fork loses the thread that
@@ -79,8 +92,9 @@ class Session {
   };
   static void observe(void* observer, size_t step, const char* name, const ingot_tensor* value);
 
-  EngineHandle engine_;
+  std::shared_ptr<ingot_engine> engine_;
   int threads_;
+  int64_t refits_ = 0;  // guarded by the GIL, as is `engine_`
   std::shared_ptr<const BoundGroups> groups_ = std::make_shared<const BoundGroups>();
   std::unique_ptr<Observer> observer_;  // null: nobody looks
   std::vector<ContextHandle> idle_;     // guarded by the GIL

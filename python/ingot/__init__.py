@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from ingot.comparing import compare
     from ingot.cross_compiling import cross_compile_for_windows, load_cross_compiled_exported_program
     from ingot.exporting import export_onnx
-    from ingot.front import compile, report
+    from ingot.front import compile, report, stop_tuning, wait_until_tuned
     from ingot.inputs import Input
     from ingot.mutable import MutableModule
     from ingot.profiling import profile
@@ -48,6 +48,8 @@ _LAZY = {
     "load_cross_compiled_exported_program": "ingot.cross_compiling",
     "build": "ingot.building",
     "report": "ingot.front",
+    "stop_tuning": "ingot.front",
+    "wait_until_tuned": "ingot.front",
     "Input": "ingot.inputs",
     "MutableModule": "ingot.mutable",
     "profile": "ingot.profiling",
@@ -70,7 +72,8 @@ __all__ = [
     "DeviceError", "Engine", "Error", "Input", "InternalError", "MutableModule", "Port", "Session", "UnsupportedError",
     "UserError", "bisect", "build", "cache_flush", "cache_stats", "compare", "compile", "cross_compile_for_windows", "distributed",
     "dynamo", "explain", "export_onnx", "fx", "get_threads", "load", "load_cross_compiled_exported_program", "onnx", "profile", "quantize",
-    "refit_module_weights", "report", "runtime", "save", "set_threads", "ts",
+    "refit_module_weights", "report", "runtime", "save", "set_threads", "stop_tuning", "ts",
+    "wait_until_tuned",
 ]  # fmt: skip
 
 

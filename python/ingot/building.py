@@ -13,7 +13,7 @@ from ingot import _core, session
 from ingot.engine import Engine
 from ingot.errors import UserError
 from ingot.notices import warn_of_entries_without_node
-from ingot.settings import Settings
+from ingot.settings import Settings, refuse_for_engines
 from ingot.slowness import Slowness
 
 if TYPE_CHECKING:
@@ -82,6 +82,7 @@ def _build(
             'option "torch_executed_ops" is for programs that torch runs in part: a file always becomes one engine',
             code="INGOT-U002",
         )
+    refuse_for_engines(settings)
     engine, report = build(
         settings.compiler,
         settings.progress,

@@ -17,16 +17,16 @@ from ingot.capture import Capture, Input, Output, decompositions, is_known
 from ingot.dtypes import refuse_dtypes, refuse_mixed_dtypes
 from ingot.engine import Engine
 from ingot.errors import UnsupportedError, UserError, kind_of
+from ingot.fastest import compile_graph
 from ingot.fitting import given_inputs
 from ingot.guards import add_guards
-from ingot.hybrid import compile_graph
 from ingot.inputs import profiles
 from ingot.kinds import InputRole, OutputRole
 from ingot.module import CompiledModule, argument_names, with_tuples
 from ingot.peer_options import without_peer_options
 from ingot.refitting import refit_module_weights as refit_module_weights
 from ingot.rewriting import rewritten
-from ingot.settings import Settings
+from ingot.settings import Settings, refuse_for_engines
 from ingot.training import warn_of_training
 
 _CROSS_COMPILING = {
@@ -134,7 +134,7 @@ def build(
 ) -> Engine:
     """One engine of a whole program; inputs as in `compile`. UnsupportedError names the first node that an engine cannot run."""
     options = without_peer_options(options)
-    Settings.parse(options)
+    refuse_for_engines(Settings.parse(options))
     if not isinstance(exported_program, ExportedProgram):
         raise UserError(
             f"build takes an ExportedProgram or the path of a .pt2 file, not {kind_of(exported_program)}",

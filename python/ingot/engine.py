@@ -4,9 +4,10 @@
 from __future__ import annotations
 
 import copy
+import functools
 import json
 import os
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -56,6 +57,8 @@ class Engine:
         self._is_direct = tensors_only and calling.is_flat_arguments(self._input_tree)
         self._has_plain_outputs = not all(slot.is_tensor for slot in self._outputs)
         self._checked_types: set[type] = set()
+        self._run = core.run
+        self._refit = functools.partial(refit_core, core)
         self.origin = signature.origin
         self.target = signature.target
 
@@ -145,7 +148,7 @@ class Engine:
         tensors = args if is_direct else self._tensors(args, kwargs)
         if not self._checked_types.issuperset(map(type, tensors)):
             calling.refuse_masked(tensors, self._checked_types)
-        return self.rebuild(self._core.run(tensors))
+        return self.rebuild(self._run(tensors))
 
     def rebuild(self, outputs: list) -> Any:
         """The model's result from the engine's output tensors."""
@@ -202,7 +205,12 @@ class Engine:
         is prepared again. All or nothing; runs in flight keep the old values. UserError for names that the model never had, other
         shapes and dtypes, and other values of what is part of the engine: integer tensors and initial states.
         """
-        refit_core(self._core, weights, partial)
+        self._refit(weights, partial)
+
+    def go_through(self, run: Callable[[Sequence], list], refit: Callable[[Any, bool], None]) -> Engine:
+        """Calls and refits go through these functions, of a module whose engines change."""
+        self._run, self._refit = run, refit
+        return self
 
     def inspect(self) -> dict[str, Any]:
         """The content of `ingot inspect --json`."""

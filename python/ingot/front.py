@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import inspect
+import time
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -126,8 +127,25 @@ def report(compiled: Any) -> Report:
     breaks = [
         _break_text(*row) for row in compat.graph_breaks() if any(each.startswith(row[1]) for each in sources)
     ]
-    engines = [engine for each in reports for engine in each.engines]
-    return Report(segments, engines, breaks, [build for each in reports for build in each.builds])
+    merged = Report(segments, breaks=breaks)
+    for name in ("engines", "builds", "stages", "staged", "trials"):
+        setattr(merged, name, [row for each in reports for row in getattr(each, name)])
+    return merged
+
+
+def wait_until_tuned(compiled: Any, timeout: float | None = None) -> bool:
+    """Waits until no stage of a staged build is left, of what `ingot.compile` or torch.compile returned; of the latter after its
+    first call. False after `timeout` seconds. `ingot.report(compiled).stages` says how they ended.
+    """
+    end = None if timeout is None else time.monotonic() + timeout
+    staged = report(compiled).staged
+    return all(each.wait(None if end is None else max(0.0, end - time.monotonic())) for each in staged)
+
+
+def stop_tuning(compiled: Any) -> None:
+    """Ends a staged build: the engines that run now stay."""
+    for each in report(compiled).staged:
+        each.stop()
 
 
 def _break_text(reason: str, file: str, line: int, function: str) -> str:

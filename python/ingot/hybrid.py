@@ -33,7 +33,9 @@ from ingot.running import PartEngine, WriteBack
 from ingot.settings import Settings
 from ingot.slowness import Slowness
 from ingot.source import source_of
-from ingot.speed import TooSlowError, measure, taken_slow
+from ingot.speed import Times, TooSlowError, measure, taken_slow
+from ingot.staged_part import StagedPart, levels_after
+from ingot.staging import Staged
 from ingot.views import keeps_order
 
 
@@ -51,6 +53,7 @@ class Compiled:
     graph: GraphModule | None = None
     guards: Guards | None = None  # where `graph` is: an engine that is the whole checks its own
     conditions: Conditions | None = None  # likewise; asked before `call`
+    staged: Staged | None = None  # what replaces the engines; not started yet
 
 
 def compile_graph(
@@ -59,13 +62,15 @@ def compile_graph(
     outputs: Sequence[Output],
     settings: Settings,
     prepare: Callable[[Capture], None] = lambda capture: None,
+    leaving: Refused | None = None,
 ) -> Compiled:
     """Compiles `module`; unsupported nodes run in torch, unless full compilation is required.
 
-    `prepare` completes the program of a whole-model engine (its calling convention).
+    `prepare` completes the program of a whole-model engine (its calling convention). `leaving`: nodes for torch, with the reason.
     """
     settings = ranks.settings_for(module, devices.settings_for(module, inputs, settings))
     refused = {**refusals.by_choice(module, settings), **devices.refused(module, inputs, settings)}
+    refused |= leaving or {}
     like = devices.like(module, inputs, settings)
     # A profile names the model's inputs; the sizes of a part follow from its symbols.
     options = {name: text for name, text in settings.compiler.items() if name != "shapes"}
@@ -145,15 +150,35 @@ def _whole(
     module: GraphModule, capture: Capture, inputs: Sequence[Input], settings: Settings, like: torch.Tensor
 ) -> Compiled:
     slow = taken_slow(module, capture, settings)
-    runner, engine, built = build_runner(capture, inputs, settings, like)
-    warn_of_entries_without_node([built["disabled_without_node"]])
-    times = measure(module, inputs, runner) if settings.check_speed else ()
-    report = Report(
-        [Segment("cpu", _reported(capture.nodes, {}, slow, precisions_of(built)), *times)],
-        [engine],
-        builds=[built],
+    built = build_runner(capture, inputs, settings, like)
+    engine, made = built.engine, built.report
+    warn_of_entries_without_node([made["disabled_without_node"]])
+    times = None
+    if settings.measures:
+        times = measure(module, inputs, built.runner)
+        engine.reset_states()
+    nodes = _reported(capture.nodes, {}, slow, precisions_of(made))
+    report = Report([_timed_segment(Place.ENGINE, nodes, times)], [engine], builds=[made])
+    compiled = Compiled(built.runner, report, [engine])
+    compiled.staged = _staged([built.staged], settings)
+    return compiled
+
+
+def _timed_segment(place: Place, nodes: tuple[ReportedNode, ...], times: Times | None) -> Segment:
+    if times is None:
+        return Segment(place.value, nodes)
+    return Segment(place.value, nodes, times.torch_ms, times.engine_ms, times.is_faster_in_torch)
+
+
+def _staged(parts: Sequence[StagedPart | None], settings: Settings) -> Staged | None:
+    first = settings.first_level
+    if first is None:
+        return None
+    levels = levels_after(first, settings.compiler.get("optimization_level"))
+    found = [part for part in parts if part is not None]
+    return Staged(
+        found, levels if found else [], first, settings.staged == "same_bits", settings.staged_threads
     )
-    return Compiled(runner, report, [engine])
 
 
 def _in_parts(
@@ -176,6 +201,8 @@ def _in_parts(
     for call in calls:
         _place(compiled, call, given, refused, builder)
     parts = [part for part in graph.modules() if isinstance(part, PartEngine)]
+    in_order = {id(part.engine): part.staged for part in parts}
+    compiled.staged = _staged([in_order[id(engine)] for engine in compiled.engines], builder.settings)
     warn_of_entries_without_node([part.without_node for part in parts])
     forget_orders(graph)
     graph.recompile()
@@ -205,4 +232,4 @@ def _place(
     compiled.report.builds.append(built.build)
     compiled.conditions.add(built.engine, built.names)
     slow = {node: built.slow[node.name] for node in nodes if node.name in built.slow}
-    segments.append(Segment(Place.ENGINE.value, _reported(nodes, {}, slow, built.precisions), *built.times))
+    segments.append(_timed_segment(Place.ENGINE, _reported(nodes, {}, slow, built.precisions), built.times))

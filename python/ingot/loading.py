@@ -101,7 +101,7 @@ def _take_engine(
     positions = list(range(len(arguments)))
     runner = _core.Runner(core, positions, [], torch.empty(0))
     name = f"engine_{number}"
-    graph.add_submodule(name, PartEngine(runner, core, positions, False, {}, {}, ()))
+    graph.add_submodule(name, PartEngine(runner, core, positions, False, {}, {}, None))
     with graph.graph.inserting_before(node):
         call = graph.graph.call_module(name, tuple(arguments))
     call.meta = dict(node.meta)

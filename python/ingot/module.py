@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import copy
 from collections.abc import Collection, Mapping, Sequence
 from typing import Any
@@ -16,11 +17,13 @@ from ingot import calling, compat
 from ingot.capture import Input
 from ingot.engine import Engine
 from ingot.errors import UnsupportedError, UserError
+from ingot.gate import Gate
 from ingot.hybrid import Compiled
 from ingot.kinds import InputRole
-from ingot.refitting import Gate, module_values, refit_engines
+from ingot.refitting import module_values, refit_core, refit_engines
 from ingot.reporting import Report
 from ingot.same_program import refuse_another_program
+from ingot.staged_part import StagedPart
 
 
 def mutated_names(program: ExportedProgram) -> set[str | None]:
@@ -100,22 +103,69 @@ class CompiledModule(torch.nn.Module):
             if inputs[position].is_saved and position not in self._mutated
         }
         self._source = source
-        self._gate = Gate()
+        self._staged = compiled.staged
+        self._gate = Gate() if self._staged is None else self._staged.gate
         self._weights = {  # tensors that calls change belong to this module
             position: given.data.clone() if position in self._mutated else given.data
             for position, given in enumerate(inputs)
             if given.kind != InputRole.USER
         }
+        self._begin_stages()
+
+    def _begin_stages(self) -> None:
+        if self._staged is None:
+            return
+        if self._whole is not None:
+            self._go_through_stages(self._whole, self._staged.parts[0])
+            self._staged.parts[0].runner = None  # a whole engine is called directly
+        self._staged.start(self, self.report, own_weights=True)
+
+    def _go_through_stages(self, engine: Engine, part: StagedPart) -> Engine:
+        staged, plain = self._staged, part.core.run
+
+        def run(tensors: Sequence[Any]) -> list:
+            if staged.is_finished:
+                return plain(tensors)
+            with staged.call():
+                if part.wants_sample:
+                    part.take_sample(tensors)
+                return plain(tensors)
+
+        def refit(weights: Any, partial: bool) -> None:
+            values = module_values(weights)
+            with staged.lock:
+                refit_core(part.core, values, partial)
+                staged.keep_weights(values)
+
+        return engine.go_through(run, refit)
+
+    def wait_until_tuned(self, timeout: float | None = None) -> bool:
+        """Waits until no stage of a staged build is left; False after `timeout` seconds. `report.stages` says how they ended."""
+        return self._staged is None or self._staged.wait(timeout)
+
+    def stop_tuning(self) -> None:
+        """Ends a staged build: the engines that run now stay."""
+        if self._staged is not None:
+            self._staged.stop()
 
     def __deepcopy__(self, memo: dict[int, Any]) -> CompiledModule:
         """A module with its own weights and states, sharing the engines' memory until they change."""
-        shared = [self.program, self.report, self._specs, self._source]
+        with contextlib.nullcontext() if self._staged is None else self._staged.lock:
+            return self._copied(memo)
+
+    def _copied(self, memo: dict[int, Any]) -> CompiledModule:
+        shared = [self.program, self._specs, self._source]
+        if self._staged is None:
+            shared.append(self.report)
         shared += self._values.values()
         shared += [self._weights[position] for position in self._weights if position not in self._mutated]
         memo.update({id(value): value for value in shared})
         twin = self.__copy__()
         memo[id(self)] = twin
         vars(twin).update({name: copy.deepcopy(value, memo) for name, value in vars(self).items()})
+        if twin._staged is not None:
+            twin._gate = twin._staged.gate
+            twin._begin_stages()
         return twin
 
     def __copy__(self) -> CompiledModule:
@@ -143,7 +193,14 @@ class CompiledModule(torch.nn.Module):
     @property
     def engines(self) -> list[Engine]:
         """All engines, in execution order."""
-        return [self._whole] if self._whole is not None else [Engine(core) for core in self.compiled.engines]
+        if self._whole is not None:
+            return [self._whole]
+        engines = [Engine(core) for core in self.compiled.engines]
+        for engine, part in zip(
+            engines, self._staged.parts if self._staged is not None else [], strict=False
+        ):
+            self._go_through_stages(engine, part)
+        return engines
 
     def _save_to_state_dict(self, destination: dict[str, Any], prefix: str, keep_vars: bool) -> None:
         live = self._weights if self._whole is None else {}
@@ -179,7 +236,8 @@ class CompiledModule(torch.nn.Module):
         return carrier.call_model(args, kwargs)
 
     def _hybrid(self, args: tuple, kwargs: dict[str, Any]) -> Any:
-        with self._gate.call():
+        staged = self._staged
+        with self._gate.call() if staged is None or staged.is_finished else staged.call():
             arguments = self.flat_arguments(args, kwargs)
             self.compiled.conditions.check(arguments)
             if self.compiled.guards is not None:
@@ -230,6 +288,10 @@ class CompiledModule(torch.nn.Module):
             refuse_another_program(self._source, weights)
         values = module_values(weights)
         self._check_names(values, partial)
+        with contextlib.nullcontext() if self._staged is None else self._staged.lock:
+            self._take(values, partial)
+
+    def _take(self, values: Mapping[str, torch.Tensor], partial: bool) -> None:
         refitted = refit_engines(self, values, partial)
         own = {self._names[name]: values[name] for name in set(values) & set(self._names)}
         with self._gate.change():
@@ -240,6 +302,8 @@ class CompiledModule(torch.nn.Module):
                     position: value for position, value in own.items() if position not in self._mutated
                 }
             self._keep_values(values)
+        if self._staged is not None:
+            self._staged.keep_weights(values)
 
     def _check_names(self, values: Mapping[str, torch.Tensor], partial: bool) -> None:
         known = set(self._names) | set(self._model_names)

@@ -13,25 +13,34 @@ from torch.fx import GraphModule, Node
 
 from ingot import _core, ranks, session, watching
 from ingot.capture import Capture, Input
-from ingot.errors import InternalError, UnsupportedError
+from ingot.errors import InternalError, UnsupportedError, UserError
 from ingot.kinds import InputRole
 from ingot.partition import PartCall
 from ingot.running import PartEngine, WithPlainOutputs
 from ingot.settings import Settings
 from ingot.slots import signature_of, tensor_positions
 from ingot.speed import TooSlowError, measure, taken_slow
+from ingot.staged_part import Sampled, StagedPart
 from ingot.views import storage_order
 
 
-def build_runner(
-    capture: Capture, inputs: Sequence[Input], settings: Settings, like: torch.Tensor
-) -> tuple[Callable[[list], list], _core.Engine, dict[str, Any]]:
-    """A callable from the flat argument list to the flat output list, its engine, and the report of its build.
+@dataclass
+class Built:
+    """`runner`: a callable from the flat argument list to the flat output list. `report`: of the build."""
 
-    like: results are on its device, or on a GPU if an argument is there.
-    """
+    runner: Callable[[list], list]
+    engine: _core.Engine
+    report: dict[str, Any]
+    staged: StagedPart | None = None  # of staged builds
+
+
+def build_runner(capture: Capture, inputs: Sequence[Input], settings: Settings, like: torch.Tensor) -> Built:
+    """like: results are on its device, or on a GPU if an argument is there."""
+    options = settings.compiler
+    if settings.first_level is not None:
+        options = {**options, "optimization_level": str(settings.first_level)}
     engine, report = capture.builder.build(
-        settings.compiler,
+        options,
         settings.progress,
         settings.metadata,
         session.current(),
@@ -47,9 +56,26 @@ def build_runner(
     runner = _core.Runner(
         engine, tensors, weights, like, settings.check_weights, watching.tensors() if weights else None
     )
-    if all(slot.is_tensor for slot in signature.outputs):
-        return runner, engine, json.loads(report)
-    return WithPlainOutputs(runner, signature.outputs), engine, json.loads(report)
+    built = Built(runner, engine, json.loads(report))
+    if settings.first_level is not None:
+        _refuse_groups(engine)
+        built.staged = StagedPart(
+            engine, capture.builder, settings.compiler, settings.metadata, session.current(),
+            settings.custom_engine_cache, [row[:2] for row in weights], tensors, runner, built.report,
+        )  # fmt: skip
+        built.runner = Sampled(runner, built.staged)
+    if not all(slot.is_tensor for slot in signature.outputs):
+        built.runner = WithPlainOutputs(built.runner, signature.outputs)
+    return built
+
+
+def _refuse_groups(engine: _core.Engine) -> None:
+    if engine.group_names():
+        raise UserError(
+            'option "staged" is for engines without collectives: ranks would change engines at different calls',
+            code="INGOT-U002",
+            advice="leave it out, and choose an optimization_level",
+        )
 
 
 def precisions_of(report: Mapping[str, Any]) -> dict[str, str]:
@@ -103,8 +129,8 @@ def _engine_of(
     capture = Capture(f"torch {torch.__version__}")
     capture.graph(call.graph, inputs)
     slow = taken_slow(call.graph, capture, settings)
-    runner, engine, report = build_runner(capture, inputs, settings, like)
-    times = measure(call.graph, inputs, runner) if settings.check_speed else ()
+    built = build_runner(capture, inputs, settings, like)
+    times = measure(call.graph, inputs, built.runner) if settings.measures else None
     users = [position for position, what in enumerate(inputs) if what.kind == InputRole.USER]
     returned = next(node for node in call.graph.graph.nodes if node.op == "output").args[0]
     returns_one = not isinstance(returned, (tuple, list))
@@ -112,11 +138,13 @@ def _engine_of(
     orders = {k: storage_order(result.meta.get("val")) for k, result in enumerate(results)}
     orders = {k: order for k, order in orders.items() if order is not None}
     slow_origins = {call.origins[node].name: slowness for node, slowness in slow.items()}
-    part = PartEngine(runner, engine, users, returns_one, orders, slow_origins, times)
+    part = PartEngine(built.runner, built.engine, users, returns_one, orders, slow_origins, times)
+    report = built.report
     part.names = {own.name: origin.name for own, origin in call.origins.items()}
     part.precisions = {part.names.get(name, name): text for name, text in precisions_of(report).items()}
     part.without_node = report["disabled_without_node"]
     part.build = report
+    part.staged = built.staged
     return part
 
 

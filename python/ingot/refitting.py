@@ -7,10 +7,8 @@ import copy
 import ctypes
 import os
 import sys
-import threading
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 from ingot import _core
@@ -175,39 +173,3 @@ def refit_engines(
         twin.refit(chosen, partial, True)
         pairs.append((engine, twin))
     return pairs
-
-
-class Gate:
-    """Lets calls pass together, and a change alone: a call sees all engines of a module before it, or all after it."""
-
-    def __init__(self) -> None:
-        self._condition = threading.Condition()
-        self._inside = 0
-        self._changes = 0  # that wait for calls to end, or go on
-
-    def __deepcopy__(self, memo: dict[int, Any]) -> Gate:
-        return Gate()
-
-    @contextmanager
-    def call(self) -> Iterator[None]:
-        with self._condition:
-            self._condition.wait_for(lambda: self._changes == 0)
-            self._inside += 1
-        try:
-            yield
-        finally:
-            with self._condition:
-                self._inside -= 1
-                if self._inside == 0:
-                    self._condition.notify_all()
-
-    @contextmanager
-    def change(self) -> Iterator[None]:
-        with self._condition:
-            self._changes += 1
-            try:
-                self._condition.wait_for(lambda: self._inside == 0)
-                yield
-            finally:
-                self._changes -= 1
-                self._condition.notify_all()

@@ -13,6 +13,8 @@ from typing import TYPE_CHECKING, Any
 
 from ingot import _core
 from ingot.errors import UserError
+from ingot.stages import Stage
+from ingot.trials import Trial
 
 if TYPE_CHECKING:
     from ingot.profiling import Profile
@@ -55,13 +57,15 @@ class ReportedNode:
 class Segment:
     """A partition: nodes that run in one place. backend: "cpu" or "torch".
 
-    `torch_ms` and `engine_ms` are the times of one call of an engine's nodes at the traced sizes, with check_speed=True.
+    `torch_ms` and `engine_ms` are the times of one call of an engine's nodes at the traced sizes, with check_speed=True or
+    fallback="fastest"; `is_faster_in_torch`: by more than the noise, and by 5 % at least.
     """
 
     backend: str
     nodes: tuple[ReportedNode, ...]
     torch_ms: float | None = None
     engine_ms: float | None = None
+    is_faster_in_torch: bool = False
 
     def __str__(self) -> str:
         text = f"{self.backend}, {len(self.nodes)} node{'' if len(self.nodes) == 1 else 's'}"
@@ -86,6 +90,9 @@ class Report:
     builds: list[dict[str, Any]] = field(
         default_factory=list, repr=False, compare=False
     )  # what the builds of the engines reported; empty if they were loaded
+    stages: list[Stage] = field(default_factory=list)  # of a staged build, in order; of each graph
+    staged: list[Any] = field(default_factory=list, repr=False, compare=False)  # Staged, of each graph
+    trials: list[Trial] = field(default_factory=list)  # of fallback="fastest"
 
     def rows(self) -> list[dict[str, Any]]:
         """The segments as JSON."""
@@ -166,6 +173,8 @@ class Report:
         for number, segment in enumerate(self.segments):
             lines.append(f"segment {number}: {segment}")
             lines += [f"  {node}" for node in segment.nodes if segment.backend == "torch" or node.slow]
+        lines += [f"stage: {stage}" for stage in self.stages]
+        lines += [f"fallback: {trial}" for trial in self.trials]
         lines += [f"graph break: {each}" for each in self.breaks]
         return "\n".join(lines)
 

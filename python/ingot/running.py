@@ -16,6 +16,8 @@ from ingot.errors import UserError
 from ingot.kinds import InputRole, OutputRole
 from ingot.slots import Slot, filled
 from ingot.slowness import Slowness
+from ingot.speed import Times
+from ingot.staged_part import StagedPart
 from ingot.views import in_storage_order
 
 
@@ -41,7 +43,7 @@ class PartEngine(torch.nn.Module):
         returns_one: bool,
         orders: dict[int, list[int]],
         slow: dict[str, Slowness],
-        times: tuple[float, ...],
+        times: Times | None,
     ) -> None:
         super().__init__()
         self.runner = runner
@@ -54,10 +56,11 @@ class PartEngine(torch.nn.Module):
         self.slow = (
             slow  # calls that the engine runs slower than torch would, by their names in the whole graph
         )
-        self.times = times  # milliseconds in torch and in the engine, where they were measured
+        self.times = times  # in torch and in the engine, where they were measured
         self.names: dict[str, str] = {}  # of its calls: in the engine -> in the whole graph
         self.precisions: dict[str, str] = {}  # of its contractions, by their names in the whole graph
         self.build: dict[str, Any] = {}  # what its build reported
+        self.staged: StagedPart | None = None
         self.without_node: list[str] = []  # entries of disable_passes that name nodes of other parts, or none
 
     def fresh(self) -> PartEngine:
@@ -66,7 +69,7 @@ class PartEngine(torch.nn.Module):
             self.runner, self.engine, self.users, self.returns_one, self.orders, self.slow, self.times
         )
         twin.names, twin.precisions, twin.without_node = self.names, self.precisions, self.without_node
-        twin.build = self.build
+        twin.build, twin.staged = self.build, self.staged
         return twin
 
     def forward(self, *arguments: object) -> object:

@@ -19,13 +19,25 @@ _OWN = {
     "min_block_size": "partitions of fewer nodes stay in torch",
     "torch_executed_ops": 'operators that stay in torch: "aten.add.Tensor", "aten::add", torch.ops.aten.add.Tensor',
     "check_speed": "time each engine against torch at the traced sizes, for the report",
+<<<<<<< HEAD
     "check_weights": "how calls notice a write through .data or numpy: fast (8 pieces per weight), thorough (64), full (a hash)",
+=======
+    "staged": 'begin with engines of level 1, and build better ones in the background: True, or "same_bits"',
+    "staged_threads": "threads of the builds in the background, of the lowest priority",
+    "fallback": '"unsupported": torch runs what engines cannot; "fastest": and partitions that it is measured to run faster',
+    "check_weights": "how calls notice a write through .data or numpy: fast (8 words per weight), thorough (64), full (a hash)",
+>>>>>>> a538f21 (Staged builds: engines that are replaced by better ones while they run)
     "custom_engine_cache": "an object with save(key, bytes) and load(key), asked after memory and disk",
     "metadata": "strings by key that each engine stores, see Engine.metadata",
     "progress": "called as progress(phase, done, total, remaining_seconds); returning False cancels",
 }
 
-_WEIGHT_CHECKS = ("fast", "thorough", "full")
+_CHOICES = {
+    "check_weights": ("fast", "thorough", "full"),
+    "staged": (False, True, "same_bits"),
+    "fallback": ("unsupported", "fastest"),
+}
+_TYPES = {"require_full_compilation": bool, "min_block_size": int, "check_speed": bool, "staged_threads": int}
 _LISTS = ("entries", "patterns", "name:dims,...", "dtypes")  # types of options whose values may be lists
 
 
@@ -36,12 +48,28 @@ class Settings:
     require_full_compilation: bool = False
     min_block_size: int = 1
     check_speed: bool = False
+    staged: bool | str = False
+    staged_threads: int = 1
+    fallback: str = "unsupported"
     check_weights: str = "fast"
     torch_executed_ops: tuple[str, ...] = ()
     progress: Callable[[str, int, int, float], Any] | None = None
     custom_engine_cache: Any = None
     metadata: dict[str, str] = field(default_factory=dict)
     compiler: dict[str, str] = field(default_factory=dict)
+
+    @property
+    def measures(self) -> bool:
+        """Whether engines are timed against torch."""
+        return self.check_speed or self.fallback == "fastest"
+
+    @property
+    def first_level(self) -> int | None:
+        """Of a staged build, the level of the engines that run first; those that are timed against torch are not of level 1."""
+        if not self.staged:
+            return None
+        wanted = int(self.compiler.get("optimization_level", "5"))
+        return min(wanted, 3 if self.measures else 1)
 
     def add_profiles(self, texts: Sequence[str]) -> None:
         """Further sizes of inputs: "x:1..4x8"."""
@@ -67,7 +95,26 @@ class Settings:
             else:
                 raise _no_option(str(name), [*known, *_OWN])
         _core.check_options(settings.compiler)
+        if settings.fallback == "fastest" and settings.require_full_compilation:
+            raise _no_module("fallback", "for programs that torch may run in part")
         return settings
+
+
+def refuse_for_engines(settings: Settings) -> None:
+    """UserError for options that need torch, or a module whose engines change, in a build that returns one engine."""
+    if settings.fallback == "fastest":
+        raise _no_module("fallback", "for programs that torch may run in part")
+    if settings.staged:
+        raise _no_module("staged", "for modules, whose engines are replaced while they run")
+
+
+def _no_module(name: str, what: str) -> UserError:
+    return UserError(
+        f'option "{name}" is {what}: this build has to become a single engine',
+        code="INGOT-U002",
+        advice="leave it out, and use optimization_level=5 for the fastest engine; or call ingot.compile or torch.compile, "
+        "without require_full_compilation",
+    )
 
 
 def _no_option(name: str, known: list[str]) -> UserError:
@@ -98,9 +145,10 @@ def _checked(name: str, value: Any) -> Any:
                 code="INGOT-U002",
             )
         return dict(value)
-    if name == "check_weights" and value not in _WEIGHT_CHECKS:
+    choices = _CHOICES.get(name, ())
+    if choices and not any(type(value) is type(each) and value == each for each in choices):
         raise UserError(
-            f'option "{name}" is one of {", ".join(_WEIGHT_CHECKS)}, not {value!r}', code="INGOT-U002"
+            f'option "{name}" is one of {", ".join(map(str, choices))}, not {value!r}', code="INGOT-U002"
         )
     if name == "progress" and value is not None and not callable(value):
         raise UserError(f'option "{name}" is a function, not {value!r}', code="INGOT-U002")
@@ -111,10 +159,10 @@ def _checked(name: str, value: Any) -> Any:
             f'option "{name}" is an object with save(key, bytes) and load(key), not {value!r}',
             code="INGOT-U002",
         )
-    expected = {"require_full_compilation": bool, "min_block_size": int, "check_speed": bool}.get(name)
+    expected = _TYPES.get(name)
     if expected is not None and type(value) is not expected:
         raise UserError(f'option "{name}" is a {expected.__name__}, not {value!r}', code="INGOT-U002")
-    if name == "min_block_size" and value < 1:
+    if expected is int and value < 1:
         raise UserError(f'option "{name}" is at least 1, not {value}', code="INGOT-U002")
     return value
 

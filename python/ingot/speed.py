@@ -6,12 +6,15 @@ from __future__ import annotations
 import json
 import logging
 import math
+import statistics
 import time
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 
 import torch
 from torch.fx import GraphModule, Node
 
+from ingot import compat
 from ingot.capture import Capture, Input, target_name
 from ingot.settings import Settings
 from ingot.slowness import Slowness
@@ -106,24 +109,58 @@ def typical(size: torch.SymInt) -> int:
     return int(hint) if hint is not None else 64
 
 
+@dataclass(frozen=True)
+class Times:
+    """Milliseconds of one call in torch and in an engine, or of two ways to run a module: the smallest of interleaved turns."""
+
+    torch_ms: float
+    engine_ms: float
+    noise: float  # how much longer the median turn took, as a fraction
+
+    @property
+    def is_faster_in_torch(self) -> bool:
+        """By more than the noise, and by 5 % at least."""
+        return self.engine_ms > self.torch_ms * (1 + max(_NOTABLE, self.noise))
+
+
+_NOTABLE = 0.05
+
+
 def measure(
     part: GraphModule, inputs: Sequence[Input], call: Callable[[list], list], rounds: int = 5
-) -> tuple[float, float]:
-    """Milliseconds of one call in torch and in the engine, at the traced sizes: the smallest of interleaved turns."""
-    placeholders = [node for node in part.graph.nodes if node.op == "placeholder"]
-    arguments = [_example(node, given) for node, given in zip(placeholders, inputs, strict=True)]
-    ways = [lambda: part(*arguments), lambda: call(list(arguments))]
-    best = [float("inf")] * len(ways)
+) -> Times:
+    """Times of a part in torch and in its engine, at the traced sizes."""
+    with compat.with_real_tensors():
+        arguments = example_arguments(part, inputs)
+        return times_of([lambda: part(*arguments), lambda: call(list(arguments))], arguments, rounds)
+
+
+def times_of(
+    ways: Sequence[Callable[[], object]],
+    arguments: Sequence[object],
+    rounds: int = 5,
+    clock: Callable[[], float] = time.perf_counter,
+) -> Times:
+    """Of two ways, whose arguments say whether a GPU has to be waited for."""
+    turns: list[list[float]] = [[] for _ in ways]
     on_gpu = any(isinstance(value, torch.Tensor) and value.is_cuda for value in arguments)
     with torch.no_grad():
         for _ in range(rounds + 1):  # the first turn warms up
-            for position, way in enumerate(ways):
-                start = time.perf_counter()
+            for way, taken in zip(ways, turns, strict=True):
+                start = clock()
                 way()
                 if on_gpu:
                     torch.cuda.synchronize()
-                best[position] = min(best[position], time.perf_counter() - start)
-    return best[0] * 1e3, best[1] * 1e3
+                taken.append(clock() - start)
+    best = [min(taken[1:]) for taken in turns]
+    noise = max(statistics.median(taken[1:]) / least - 1 for taken, least in zip(turns, best, strict=True))
+    return Times(best[0] * 1e3, best[1] * 1e3, noise)
+
+
+def example_arguments(part: GraphModule, inputs: Sequence[Input]) -> list[object]:
+    """Arguments of the traced sizes, and the weights."""
+    placeholders = [node for node in part.graph.nodes if node.op == "placeholder"]
+    return [_example(node, given) for node, given in zip(placeholders, inputs, strict=True)]
 
 
 def _example(node: Node, given: Input) -> object:

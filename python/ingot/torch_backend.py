@@ -15,10 +15,11 @@ from ingot import _core, compat, composites
 from ingot.capture import Input, Output, decompositions, is_imported, target_name
 from ingot.equal_sizes import unify
 from ingot.errors import Error, UnsupportedError, UserError, first_line
-from ingot.hybrid import compile_graph
+from ingot.fastest import compile_graph
 from ingot.kinds import InputRole, OutputRole
 from ingot.reporting import Report, ReportedNode, Segment
 from ingot.settings import Settings
+from ingot.staged_part import Sampled
 from ingot.views import keep_orders, take_views
 
 REPORTS = "ingot_reports"  # attribute of a torch.compile call: the reports of its graphs, in order
@@ -153,15 +154,15 @@ class _Lowered:
         self._graph, self._inputs, self._outputs, self._settings = graph, inputs, outputs, settings
         self._compiled = compile_graph(graph, inputs, outputs, settings)
         reports.append(self._compiled.report)
-        self._tell()
+        self._begin()
 
     @property
     def is_one_engine(self) -> bool:
-        return isinstance(self._compiled.call, _core.Runner)
+        return isinstance(self._compiled.call, (_core.Runner, Sampled))
 
     def direct(self) -> Callable[..., list]:
         """A callable with the arguments themselves, if the graph is one engine."""
-        if self._compiled.conditions is not None:
+        if self._compiled.conditions is not None or self._compiled.staged is not None:
             return self._with_arguments
         return _core.DirectCall(self._compiled.call, self._recover)
 
@@ -175,6 +176,13 @@ class _Lowered:
         return self._with_arguments
 
     def __call__(self, arguments: Sequence) -> list:
+        staged = self._compiled.staged
+        if staged is None or staged.is_finished:
+            return self._call(arguments)
+        with staged.call():
+            return self._call(arguments)
+
+    def _call(self, arguments: Sequence) -> list:
         if self._compiled.conditions is not None:
             self._compiled.conditions.check(arguments)
         try:
@@ -183,7 +191,7 @@ class _Lowered:
             if not _shows_other_integers(error):
                 raise
         self._take_integers()
-        return self(arguments)
+        return self._call(arguments)
 
     def _take_integers(self) -> None:
         """A buffer of integers, which engines hold as a constant, has changed: from now on all such buffers are arguments."""
@@ -194,14 +202,21 @@ class _Lowered:
             else given
             for given in self._inputs
         ]
-        report = self._compiled.report
+        report, staged = self._compiled.report, self._compiled.staged
+        if staged is not None:
+            staged.stop("recompiled")
         self._compiled = compile_graph(self._graph, self._inputs, self._outputs, self._settings)
         fresh = self._compiled.report
         report.segments[:], report.engines[:] = fresh.segments, fresh.engines
         report.builds[:] = fresh.builds
-        self._tell()
+        report.trials = fresh.trials
+        self._compiled.report = report
+        self._begin()
 
-    def _tell(self) -> None:
+    def _begin(self) -> None:
+        compiled = self._compiled
+        if compiled.staged is not None:
+            compiled.staged.start(self, compiled.report, own_weights=False)
         for node in self._compiled.report.fallbacks:
             _log.info("torch runs %s (%s): %s %s", node.op, node.name, node.reason, node.source)
 

@@ -108,7 +108,7 @@ void tune_steps(EngineData& engine, std::span<const TunableStep> steps, const Co
     const std::filesystem::path file = tactic_file(options, hooks);
     if (!file.empty()) add_tactics(file, found);
   };
-  const Tuning tuning{*hooks.host, phases, options.target.level, known.processor};
+  const Tuning tuning{*hooks.host, phases, options.target.level, known.processor, hooks.quiet};
   try {
     report = tune(engine, steps, tuning, found);
   } catch (...) {

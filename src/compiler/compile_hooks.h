@@ -8,6 +8,7 @@
 
 #include "cache/cache.h"
 #include "compiler/phases.h"
+#include "compiler/quiet.h"
 #include "ir/graph.h"
 #include "runtime/host.h"
 
@@ -22,6 +23,7 @@ struct CompileHooks {
   CacheUse cache_use;
   std::function<void(const std::string& line)> log;  // of what was looked up; null: nobody wants to know
   Host* host = nullptr;                              // where kernels are verified and timed; null: nowhere
+  QuietCallback quiet;                               // beside runs of others, which disturb timings
 };
 
 }  // namespace ingot::core

@@ -5,6 +5,7 @@
 #include <memory>
 #include <vector>
 
+#include "compiler/quiet.h"
 #include "engine/engine_data.h"
 #include "runtime/arguments.h"
 #include "runtime/context.h"
@@ -15,7 +16,8 @@ namespace ingot::core {
 class ProgramTimer {
  public:
   // Loads the kernel binaries and weights of `engine`, and runs init.
-  ProgramTimer(const EngineData& engine, Host& host);
+  // `quiet`: runs of others, which a timing waits for, and is repeated after (may be empty).
+  ProgramTimer(const EngineData& engine, Host& host, QuietCallback quiet);
 
   // `main` differs from the engine's main program in its launches only. Microseconds of a run: the least of
   // some series of runs. What is enqueued on a device is timed to its end.
@@ -27,6 +29,7 @@ class ProgramTimer {
   void place_arguments(const EngineData& data);
   void run(Context& context);
   double time(Context& context, int runs);  // microseconds of one of them
+  double least_microseconds(Context& context);
   static void* find_output(void* timer, size_t index, DType dtype, std::span<const int64_t> shape,
                            size_t bytes);
 
@@ -36,6 +39,7 @@ class ProgramTimer {
   std::vector<std::vector<int64_t>> shapes_;
   std::vector<std::shared_ptr<std::byte>> inputs_, outputs_;
   std::vector<Argument> arguments_;
+  Quiet quiet_;
 };
 
 }  // namespace ingot::core

@@ -8,6 +8,7 @@
 
 #include "compiler/build_report.h"
 #include "compiler/phases.h"
+#include "compiler/quiet.h"
 #include "compiler/tactic_table.h"
 #include "engine/engine_data.h"
 #include "plan/plan_input.h"
@@ -35,6 +36,7 @@ struct Tuning {
   Phases& phases;
   int level;
   std::string processor;  // of TacticTable
+  QuietCallback quiet;    // empty: nothing else runs
 };
 
 // Times the tactics of each site, and gives `engine` the fastest; equal steps get equal ones. Level 4 times

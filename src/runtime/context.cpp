@@ -89,6 +89,13 @@ bool is_owned(const EngineData& data, size_t state) {
   return state >= bound.size() || !bound[state];
 }
 
+void check_same_states(std::span<const Tensor> own, std::span<const Tensor> others) {
+  const bool same = std::ranges::equal(own, others, [](const Tensor& a, const Tensor& b) {
+    return a.dtype == b.dtype && a.shape == b.shape && (a.data == nullptr) == (b.data == nullptr);
+  });
+  if (!same) throw UserError("INGOT-U307", "the contexts have states of other sizes, or bound ones");
+}
+
 }  // namespace
 
 Context::Context(std::shared_ptr<Engine> engine, const ContextOptions& options)
@@ -141,16 +148,26 @@ void Context::reset_states() {
 
 void Context::copy_states(const Context& other) {
   const std::vector<Tensor>&own = state_->owned, &others = other.state_->owned;
-  const bool same = std::ranges::equal(own, others, [](const Tensor& a, const Tensor& b) {
-    return a.dtype == b.dtype && a.shape == b.shape && (a.data == nullptr) == (b.data == nullptr);
-  });
-  if (!same) throw UserError("INGOT-U307", "the contexts have states of other sizes, or bound ones");
+  check_same_states(own, others);
   other.synchronize();
   synchronize();
   for (size_t i = 0; i < own.size(); ++i) {
     if (own[i].data == nullptr) continue;
     DeviceMemory* memory = memory_of(*engine_, engine_->data().main.states[i]);
     copy_in(memory, own[i].data.get(), others[i].data.get(), own[i].bytes());
+  }
+}
+
+void Context::take_states(Context& other) {
+  std::vector<Tensor>&own = state_->owned, &others = other.state_->owned;
+  check_same_states(own, others);
+  other.synchronize();
+  synchronize();
+  own.swap(others);
+  for (size_t i = 0; i < own.size(); ++i) {
+    if (own[i].data == nullptr) continue;
+    state_->set_state(i, own[i].data.get());
+    other.state_->set_state(i, others[i].data.get());
   }
 }
 

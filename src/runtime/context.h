@@ -65,6 +65,8 @@ class Context {
   void reset_states();  // owned states get their initial values again
   // Copies the values of owned states from another context, of this engine or a copy of it.
   void copy_states(const Context& other);
+  // Exchanges owned states with another context, of an engine with equal states: each keeps its address.
+  void take_states(Context& other);
 
   struct Memory {
     size_t arena, states, scratch;  // bytes

@@ -210,7 +210,7 @@ TEST(Cpp, RefusesHandlesThatWereMovedAway) {
   const EngineOnDisk file(echo_engine());
   Engine engine = Engine::load(file.path());
   Context context(engine);
-  const Context taken = std::move(context);
+  Context taken = std::move(context);
   const Engine other = std::move(engine);
   const std::vector<float> values = {1};
   const Tensor input(values, {1, 1});
@@ -222,6 +222,7 @@ TEST(Cpp, RefusesHandlesThatWereMovedAway) {
       [&] { context.bind_state(0, nullptr); },
       [&] { context.reset_states(); },
       [&] { context.copy_states(taken); },
+      [&] { context.take_states(taken); },
       [&] { context.memory(); },
       [&] { Context{engine}; },
       [&] { (void)engine.copy(); },

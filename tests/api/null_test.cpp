@@ -50,6 +50,7 @@ TEST(Null, IsRefusedByWhatFails) {
       ingot_context_run_owned(nullptr, 0, nullptr, nullptr, nullptr, nullptr),
       ingot_context_output_shapes(nullptr, 0, nullptr, nullptr, 0, &length),
       ingot_context_bind_state(nullptr, 0, nullptr),
+      ingot_context_take_states(nullptr, nullptr),
       ingot_context_reset_states(nullptr),
       ingot_context_memory(nullptr, nullptr),
       ingot_option_describe(0, nullptr),

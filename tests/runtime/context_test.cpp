@@ -239,6 +239,20 @@ TEST(Context, OwnsStates) {
   EXPECT_EQ(runner.context->memory().states, 12u);
 }
 
+TEST(Context, TakesStatesWithoutMovingThem) {
+  Runner runner(accumulating_engine(std::nullopt), {accumulate()});
+  Runner other(accumulating_engine(std::nullopt), {accumulate()});  // another engine
+  const Tensor x = filled({3}, 1, 0);
+  EXPECT_EQ(runner.run({argument(x)}).at(0)[2], 31);
+  other.context->take_states(*runner.context);
+  EXPECT_EQ(other.run({argument(x)}).at(0)[2], 32);
+  EXPECT_EQ(runner.run({argument(x)}).at(0)[2], 31) << "it has the other's initial state";
+  const Tensor own = filled({3}, 100);
+  runner.context->bind_state(0, own.data.get());
+  EXPECT_THROW(other.context->take_states(*runner.context), UserError);
+  EXPECT_EQ(other.run({argument(x)}).at(0)[2], 33);
+}
+
 TEST(Context, BindsStatesToTheCallersMemory) {
   Runner runner(accumulating_engine(std::nullopt), {accumulate()});
   const Tensor x = filled({3}, 1, 0), own = filled({3}, 100);

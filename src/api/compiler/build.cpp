@@ -70,6 +70,11 @@ ProgressCallback read_progress(const ingot_build_options& options) {
   };
 }
 
+QuietCallback read_quiet(const ingot_build_options& options) {
+  if (options.quiet == nullptr) return {};
+  return [call = options.quiet, user = options.user](bool waits) { return call(user, waits ? 1 : 0); };
+}
+
 void write_fields(JsonWriter& json, const SlowNode& slow) {
   json.field("node", slow.node);
   json.field("op", slow.op);
@@ -191,7 +196,8 @@ class Build {
                              .cache = &cache_of(given_.session),
                              .cache_use = cache_use(options_.cache, given_.store, info_log()),
                              .log = info_log(),
-                             .host = &host()};
+                             .host = &host(),
+                             .quiet = read_quiet(given_)};
     const auto imported = [&] { return import(options_.immutable_weights); };
     const std::shared_ptr<EngineData> data =
         import ? compile_model(program, imported, options_, backends(), hooks, &report_)

@@ -198,6 +198,14 @@ ingot_status* ingot_context_copy_states(ingot_context* context, const ingot_cont
   });
 }
 
+ingot_status* ingot_context_take_states(ingot_context* context, ingot_context* from) {
+  return api::guard([&] {
+    api::require(context, "context");
+    api::require(from, "from");
+    context->context.take_states(from->context);
+  });
+}
+
 ingot_status* ingot_context_memory(const ingot_context* context, ingot_memory* memory) {
   return api::guard([&] {
     api::require(context, "context");

@@ -1,0 +1,103 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The thread of the process in which staged builds go on while their modules are called."""
+
+from __future__ import annotations
+
+import atexit
+import contextlib
+import heapq
+import os
+import sys
+import threading
+import weakref
+from collections.abc import Callable
+from typing import Protocol
+
+from ingot.traffic import Traffic
+
+_LOWEST_PRIORITY = 19
+_PATIENCE_AT_EXIT = 30.0  # seconds until a build that is cancelled looks at its progress
+
+
+class Job(Protocol):
+    """What has to know that its thread is gone."""
+
+    def forget_threads(self) -> None: ...  # a forked child has none: nobody holds its locks
+
+    def lose_thread(self, reason: str) -> None: ...
+
+
+class Worker:
+    """Runs tasks one after another, the lowest rank first; its thread ends when there are none."""
+
+    def __init__(self) -> None:
+        self._jobs: weakref.WeakSet[Job] = weakref.WeakSet()
+        self._reset()
+
+    def _reset(self) -> None:
+        self._lock = threading.Lock()
+        self._tasks: list[tuple[int, int, Callable[[], None]]] = []
+        self._submitted = 0
+        self._thread: threading.Thread | None = None
+        self.is_stopped = False
+
+    def submit(self, rank: int, task: Callable[[], None], job: Job) -> None:
+        with self._lock:
+            if self.is_stopped:
+                return
+            self._jobs.add(job)
+            heapq.heappush(self._tasks, (rank, self._submitted, task))
+            self._submitted += 1
+            if self._thread is None:
+                self._thread = threading.Thread(target=self._run, name="ingot-staged", daemon=True)
+                self._thread.start()
+
+    def _run(self) -> None:
+        _lower_priority()
+        while True:
+            with self._lock:
+                if not self._tasks or self.is_stopped:
+                    self._thread = None
+                    return
+                task = heapq.heappop(self._tasks)[2]
+            task()
+            del task  # a module that is waited for by nobody can go
+
+    def stop(self) -> None:
+        """At exit: what is under way ends at its next look, and has changed nothing."""
+        with self._lock:
+            self.is_stopped = True
+            thread = self._thread
+        for job in list(self._jobs):
+            job.lose_thread("the process ends")
+        if thread is not None and thread is not threading.current_thread():
+            thread.join(_PATIENCE_AT_EXIT)
+
+    def forget_threads(self) -> None:
+        """In a forked child."""
+        jobs = list(self._jobs)
+        self._reset()
+        for job in jobs:
+            job.forget_threads()
+            job.lose_thread("the process was forked, and only the parent has the thread of the build")
+
+
+def _lower_priority() -> None:
+    """Of this thread: on Linux each has a priority of its own."""
+    if sys.platform == "linux":
+        with contextlib.suppress(OSError):
+            os.setpriority(os.PRIO_PROCESS, threading.get_native_id(), _LOWEST_PRIORITY)
+
+
+TRAFFIC = Traffic()
+WORKER = Worker()
+
+
+def _after_fork() -> None:
+    TRAFFIC.forget_threads()
+    WORKER.forget_threads()
+
+
+atexit.register(WORKER.stop)
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_after_fork)

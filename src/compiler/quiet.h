@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: Apache-2.0
+// Timings beside other runs of the process: a run that begins during one disturbs it.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <utility>
+
+#include "support/error.h"
+
+namespace ingot::core {
+
+// With true: returns once no run is under way; with false: at once. Returns how many runs have begun so far;
+// negative to cancel.
+using QuietCallback = std::function<int64_t(bool waits)>;
+
+// Repeats what a run of others has disturbed.
+class Quiet {
+ public:
+  // `callback` may be empty: nothing disturbs.
+  explicit Quiet(QuietCallback callback) : callback_(std::move(callback)) {}
+
+  // The result of a `time()` during which no run began. Throws UserError INGOT-U010 if the caller cancels.
+  template <typename Time>
+  auto undisturbed(const Time& time) {
+    while (true) {
+      begun_ = ask(true);
+      try {
+        auto result = time();
+        check();
+        return result;
+      } catch (const Disturbed&) {
+      }
+    }
+  }
+
+  // For a `time` that takes long: gives it up once it is disturbed.
+  void check() {
+    if (ask(false) != begun_) throw Disturbed{};
+  }
+
+ private:
+  struct Disturbed {};
+
+  int64_t ask(bool waits) const {
+    const int64_t begun = callback_ ? callback_(waits) : 0;
+    if (begun < 0) throw UserError("INGOT-U010", "the build was cancelled");
+    return begun;
+  }
+
+  QuietCallback callback_;
+  int64_t begun_ = 0;
+};
+
+}  // namespace ingot::core
