@@ -264,8 +264,8 @@ class Staged:
         done: list[tuple[StagedPart, Better]] = []
         try:
             for part, each, count in zip(self.parts, better, refits, strict=True):
-                if part.runner is not None and part.core.refits() != count:
-                    part.runner.forget()  # the next call refits what it finds
+                if self._versions is None and part.core.refits() != count:
+                    part.runner.forget()  # the next call refits what it finds; `weights` has those of modules
                 part.core.take_engine(each.core)
                 done.append((part, each))
         except Exception:

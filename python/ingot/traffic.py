@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 _SLICE = 0.05  # seconds after which a wait looks whether it was stopped
+_SHORTEST_SLICE = 1e-4
 _FIRST_IDLE, _LONGEST_IDLE = 0.005, 1.0  # seconds without a call before a timing
 _PATIENCE = 40  # disturbed timings in sequence; with growing pauses before them, about half a minute
 
@@ -43,10 +44,11 @@ class Traffic:
         """Returns `begun` after so many seconds in which no call was under way, or -1 once it is stopped."""
         with self._condition:
             while not is_stopped():
-                quiet = self._clock() - self._last_end if self._inside == 0 else 0.0
-                if self._inside == 0 and quiet >= seconds:
+                remaining = self._last_end + seconds - self._clock()
+                if self._inside == 0 and remaining <= 0:
                     return self.begun
-                self._sleep(self._condition, min(_SLICE, seconds - quiet if self._inside == 0 else _SLICE))
+                slice_s = _SLICE if self._inside else min(_SLICE, remaining)
+                self._sleep(self._condition, max(slice_s, _SHORTEST_SLICE))
         return -1
 
     def forget_threads(self) -> None:
