@@ -176,9 +176,7 @@ class Context {
   }
   // Exchanges own states with another context, which keep their values and addresses. `other` may be of
   // another engine of the same model, built with other options. UserError INGOT-U307 as above.
-  void take_states(Context& other) {
-    detail::check(ingot_context_take_states(handle(), other.handle()));
-  }
+  void take_states(Context& other) { detail::check(ingot_context_take_states(handle(), other.handle())); }
 
   // Bytes that the context holds (`weights`: those of its engine), and the number of shapes with cached
   // plans.

@@ -357,8 +357,9 @@ INGOT_API ingot_status* ingot_context_reset_states(ingot_context* context);
 /* Copies the values of another context, of the same engine or a copy of it, into the states that `context`
  * owns. */
 INGOT_API ingot_status* ingot_context_copy_states(ingot_context* context, const ingot_context* from);
-/* Exchanges the states that the contexts own, which keep their values and addresses. `from` may be a context of
- * another engine with equal states: the same model, built with other options. Both have the same allocator. */
+/* Exchanges the states that the contexts own, which keep their values and addresses. `from` may be a context
+ * of another engine with equal states: the same model, built with other options. Both have the same
+ * allocator. */
 INGOT_API ingot_status* ingot_context_take_states(ingot_context* context, ingot_context* from);
 typedef struct ingot_memory {
   size_t struct_size;

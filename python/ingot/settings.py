@@ -19,14 +19,10 @@ _OWN = {
     "min_block_size": "partitions of fewer nodes stay in torch",
     "torch_executed_ops": 'operators that stay in torch: "aten.add.Tensor", "aten::add", torch.ops.aten.add.Tensor',
     "check_speed": "time each engine against torch at the traced sizes, for the report",
-<<<<<<< HEAD
     "check_weights": "how calls notice a write through .data or numpy: fast (8 pieces per weight), thorough (64), full (a hash)",
-=======
     "staged": 'begin with engines of level 1, and build better ones in the background: True, or "same_bits"',
     "staged_threads": "threads of the builds in the background, of the lowest priority",
     "fallback": '"unsupported": torch runs what engines cannot; "fastest": and partitions that it is measured to run faster',
-    "check_weights": "how calls notice a write through .data or numpy: fast (8 words per weight), thorough (64), full (a hash)",
->>>>>>> a538f21 (Staged builds: engines that are replaced by better ones while they run)
     "custom_engine_cache": "an object with save(key, bytes) and load(key), asked after memory and disk",
     "metadata": "strings by key that each engine stores, see Engine.metadata",
     "progress": "called as progress(phase, done, total, remaining_seconds); returning False cancels",

@@ -33,9 +33,10 @@ void add_build_options(CLI::App& app, std::map<std::string, std::string>& option
     }
   }
   for (const std::string name : {"fallback", "staged"}) {  // of Python alone: the build says what to use here
-    app.add_option_function<std::string>("--" + name, [&options, name](const std::string& value) {
-         options[name] = value;
-       })->expected(0, 1)->group("");
+    app.add_option_function<std::string>(
+           "--" + name, [&options, name](const std::string& value) { options[name] = value; })
+        ->expected(0, 1)
+        ->group("");
   }
 }
 

@@ -266,7 +266,8 @@ constexpr auto kInfos = [] {
   return infos;
 }();
 
-// Those that need torch, or a process in which calls and builds take place: of ingot.compile and torch.compile.
+// Those that need torch, or a process in which calls and builds take place: of ingot.compile and
+// torch.compile.
 constexpr std::array<std::string_view, 5> kOfPython = {"check_speed", "fallback", "min_block_size", "staged",
                                                        "torch_executed_ops"};
 
@@ -274,7 +275,8 @@ const Row& find_row(std::string_view name) {
   const auto row = std::ranges::find(kRows, name, [](const Row& r) { return r.info.name; });
   if (row != kRows.end()) return *row;
   if (std::ranges::find(kOfPython, name) != kOfPython.end()) {
-    throw UserError("INGOT-U001", fmt::format("option \"{}\" is for modules of Python, not for engines", name),
+    throw UserError("INGOT-U001",
+                    fmt::format("option \"{}\" is for modules of Python, not for engines", name),
                     "without torch everything runs in the engine: leave the option out, and use "
                     "optimization_level=5 for the fastest engine; or call ingot.compile in Python");
   }

@@ -113,7 +113,8 @@ std::vector<double> ProgramTimer::step_microseconds(const Program& main) {
     const double first = time(context, 1);
     context.set_profiling(true);  // starts over
     const int runs = std::clamp(static_cast<int>(kAll / first), kLeastRuns, kMostRuns);
-    for (int i = 0; i < runs; ++i) time(context, 1);  // so that a run of others waits for one of these at most
+    for (int i = 0; i < runs; ++i)
+      time(context, 1);  // so that a run of others waits for one of these at most
     std::vector<double> times;
     for (const int64_t nanoseconds : context.step_nanoseconds())
       times.push_back(static_cast<double>(nanoseconds) / 1e3);

@@ -51,6 +51,9 @@ _BAD = {
 }
 _BAD_OWN = {
     "check_weights": ["sometimes", 3, None],
+    "staged": ["sometimes", 1, None],
+    "staged_threads": ["2", 0, True, None],
+    "fallback": ["slowest", True, None],
     "require_full_compilation": ["yes", 1, None],
     "min_block_size": ["3", 0, -1, 2.0, True, None],
     "torch_executed_ops": [
