@@ -36,9 +36,7 @@ _WINDOW, _NEAR = 5, 1.05
 
 def full_speed(ends: list[float], times: list[float]) -> float:
     """When the last speed began."""
-    count = len(times) - _WINDOW + 1
-    if count < 1:
-        return ends[-1]
+    count = max(len(times) - _WINDOW + 1, 1)
     medians = [statistics.median(times[k : k + _WINDOW]) for k in range(count)]
     first = count - 1
     while first > 0 and medians[first - 1] <= medians[-1] * _NEAR:
@@ -66,7 +64,7 @@ def run(model: str, way: str, most_s: float) -> dict[str, Any]:
         if is_tuned:
             last = ends[-1] if last is None else last
             time.sleep(_PAUSE_S)
-        if ends[-1] > most_s or (last is not None and ends[-1] > last + _AFTER_S):
+        if (ends[-1] > most_s and len(times) > 1) or (last is not None and ends[-1] > last + _AFTER_S):
             break
     row = {
         "first_s": ends[0],

@@ -20,7 +20,11 @@ def test_it_has_the_names_of_the_extension() -> None:
     assert public - set(dir(_ctypes)) == set()
     for kind in ("Engine", "FileWriter", "TensorFile"):
         methods = {name for name in dir(getattr(_core, kind)) if not name.startswith("_")}
-        assert methods - set(dir(getattr(_ctypes, kind))) == set(), kind
+        assert methods - set(dir(getattr(_ctypes, kind))) == (_OF_STAGED if kind == "Engine" else set()), kind
+
+
+# Engines are replaced by those that a build makes, which takes the extension.
+_OF_STAGED = {"copy_states", "refits", "take_engine"}
 
 
 @pytest.mark.parametrize("name", sorted(library._SIGNATURES))
