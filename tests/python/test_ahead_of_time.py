@@ -226,7 +226,7 @@ def test_bad_options(options: dict, says: str) -> None:
         ingot.compile(mlp(), **{"inputs": [torch.randn(3, 8)], **options})
 
 
-@pytest.mark.parametrize("name", ["logger", "x", "fallback", "halve_double", "gpu_id"])
+@pytest.mark.parametrize("name", ["logger", "x", "loudness", "halve_double", "gpu_id"])
 def test_an_option_that_none_resembles_gets_no_suggestion(name: str) -> None:
     with pytest.raises(
         ingot.UserError, match=rf'no option "{name}"\n.*lists all options; .*check_speed'
