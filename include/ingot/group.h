@@ -14,11 +14,29 @@
 
 namespace ingot {
 
+// A port at which rank 0 listens before the ranks meet, so that the others can be told where.
+class GroupListener {
+ public:
+  // "host:port"; port 0: one that is free. UserError INGOT-U353.
+  explicit GroupListener(const std::string& address) {
+    ingot_group_listener* listener = nullptr;
+    detail::check(ingot_group_listen(address.c_str(), &listener));
+    handle_ = std::shared_ptr<ingot_group_listener>(listener, &ingot_group_listener_free);
+  }
+
+  std::string address() const { return ingot_group_listener_address(handle()); }
+  ingot_group_listener* handle() const noexcept { return handle_.get(); }
+
+ private:
+  std::shared_ptr<ingot_group_listener> handle_;
+};
+
 struct GroupOptions {
   std::string address;  // "host:port", at which rank 0 listens
   int rank = 0, size = 1;
   std::chrono::milliseconds deadline{60'000};  // for all ranks to join, and for each collective
   std::string name;                            // for messages; the same for all ranks
+  const GroupListener* listener = nullptr;     // of rank 0, instead of the address
 };
 
 // The connections of one rank to the others. Cheap to copy; contexts that use it keep it. When a rank ends,
@@ -35,7 +53,8 @@ class Group {
                                     options.address.c_str(),
                                     options.rank,
                                     options.size,
-                                    options.deadline.count()};
+                                    options.deadline.count(),
+                                    options.listener == nullptr ? nullptr : options.listener->handle()};
     ingot_group* group = nullptr;
     detail::check(ingot_group_join(&given, &group));
     handle_ = std::shared_ptr<ingot_group>(group, &ingot_group_free);
@@ -48,6 +67,20 @@ class Group {
 
  private:
   std::shared_ptr<ingot_group> handle_;
+};
+
+// While this exists, a thread tells the other ranks that this one is alive: their collectives wait for it, as
+// long as it takes to compile or load something.
+class GroupWork {
+ public:
+  explicit GroupWork(const Group& group) {
+    ingot_group_work* work = nullptr;
+    detail::check(ingot_group_begin_work(group.handle(), &work));
+    handle_ = std::unique_ptr<ingot_group_work, void (*)(ingot_group_work*)>(work, &ingot_group_end_work);
+  }
+
+ private:
+  std::unique_ptr<ingot_group_work, void (*)(ingot_group_work*)> handle_{nullptr, &ingot_group_end_work};
 };
 
 }  // namespace ingot

@@ -132,6 +132,7 @@ typedef struct ingot_load_options {
    * Otherwise they are compared with the digests that the engine has (INGOT-U334); U335: there is no file. */
   int32_t without_weights;
   const char* weight_budget; /* as of ingot_engine_set_weight_budget; NULL: all */
+  const char* rank;          /* as of ingot_refit_options: for weights that come from files */
 } ingot_load_options;
 /* With INGOT_MEMORY_MAP the file must not change while the engine is in use, though another file may be given
  * its name: runs use whatever is written to it, and truncating it ends the process with SIGBUS. */
@@ -221,6 +222,10 @@ typedef struct ingot_refit_options {
    * once, also if the refit fails. NULL: it copies what it keeps. */
   void (*release)(void* owner);
   void* owner;
+  /* Which parts of sharded weights this rank reads, if their values are whole tensors: "1", or "tp:1,dp:0" if
+   * several groups divide them. NULL: the engine's rank if it was built for one, that of the shared groups
+   * (ingot_group_share), or that of the environment variable INGOT_RANK; INGOT-U357 if there is none. */
+  const char* rank;
 } ingot_refit_options;
 /* New values of weights by the model's names; `options` may be NULL. Only what depends on them is prepared
  * again. Runs in flight keep the old ones. All or nothing: INGOT-U320 for a name that the model never had,
@@ -250,12 +255,19 @@ INGOT_API const ingot_tensor* ingot_tensors_value(const ingot_tensors* tensors, 
  * processes, or threads of one, on one machine or several; whoever reaches the address can join, so it has to
  * be in a network that is trusted. */
 typedef struct ingot_group ingot_group;
+/* A port at which rank 0 listens before the ranks meet, so that the others can be told where: with port 0,
+ * one that is free. INGOT-U353 if the address ("host:port") is not of this machine, or is taken. */
+typedef struct ingot_group_listener ingot_group_listener;
+INGOT_API ingot_status* ingot_group_listen(const char* address, ingot_group_listener** listener);
+INGOT_API const char* ingot_group_listener_address(const ingot_group_listener* listener); /* NULL for NULL */
+INGOT_API void ingot_group_listener_free(ingot_group_listener* listener);
 typedef struct ingot_group_options {
   size_t struct_size;
-  const char* name;    /* for messages; the same for all ranks */
-  const char* address; /* "host:port", at which rank 0 listens */
-  int32_t rank, size;  /* rank: 0 to size - 1 */
-  int64_t deadline_ms; /* for all ranks to join, and for each collective; 0: 60,000 */
+  const char* name;                     /* for messages; the same for all ranks */
+  const char* address;                  /* "host:port", at which rank 0 listens */
+  int32_t rank, size;                   /* rank: 0 to size - 1 */
+  int64_t deadline_ms;                  /* for all ranks to join, and for each collective; 0: 60,000 */
+  const ingot_group_listener* listener; /* of rank 0, instead of the address; NULL: it listens at that */
 } ingot_group_options;
 /* Returns when all ranks have called it. INGOT-U353: contradictory options; INGOT-D350: ranks that did not
  * join within the deadline. When a rank ends, hangs or runs something else, the runs of all fail (INGOT-D350,
@@ -265,6 +277,11 @@ INGOT_API void ingot_group_free(ingot_group* group);          /* contexts that u
 INGOT_API int32_t ingot_group_rank(const ingot_group* group); /* -1 for NULL */
 INGOT_API int32_t ingot_group_size(const ingot_group* group); /* 0 for NULL */
 INGOT_API int32_t ingot_group_is_usable(const ingot_group* group);
+/* Until ingot_group_end_work, a thread tells the other ranks several times within each deadline that this one
+ * is alive: their collectives wait for it, as long as it takes to compile or load something. */
+typedef struct ingot_group_work ingot_group_work;
+INGOT_API ingot_status* ingot_group_begin_work(const ingot_group* group, ingot_group_work** work);
+INGOT_API void ingot_group_end_work(ingot_group_work* work);
 /* For contexts that are made from now on and have no group of this name in their options; NULL: no longer.
  * The name "" is for engines with a single group. */
 INGOT_API ingot_status* ingot_group_share(const char* name, const ingot_group* group);

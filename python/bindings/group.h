@@ -16,7 +16,8 @@ namespace ingot::python {
 class Group {
  public:
   // Waits for the other ranks, without the GIL.
-  Group(const std::string& address, int rank, int size, const std::string& name, int64_t deadline_ms);
+  Group(const std::string& address, int rank, int size, const std::string& name, int64_t deadline_ms,
+        const ingot_group_listener* listener);
   explicit Group(std::shared_ptr<ingot_group> handle) : handle_(std::move(handle)) {}
   const std::shared_ptr<ingot_group>& handle() const { return handle_; }
 

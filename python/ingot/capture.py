@@ -11,7 +11,7 @@ from typing import Any
 import torch
 from torch.fx import GraphModule, Node
 
-from ingot import _core, compat, composites
+from ingot import _core, compat, composites, ranks
 from ingot.errors import UnsupportedError
 from ingot.kinds import ArgumentKind, InputRole, OutputRole, ValueKind
 from ingot.source import source_of
@@ -62,6 +62,7 @@ class Capture:
         self.ranges: dict[str, tuple[int, int]] = (
             outer.ranges if outer is not None else {}
         )  # of sizes' symbols
+        self.groups: set[str] = set()  # of ranks, that collectives name
         self.nodes: list[Node] = []  # position in the builder's program -> FX node
         self._ids: dict[Node, int | list[int]] = {}
         self._graphs: dict[Node, int] = {}
@@ -69,6 +70,7 @@ class Capture:
     def graph(
         self, module: GraphModule, inputs: Sequence[Input], outputs: Sequence[Output] | None = None
     ) -> None:
+        self.groups |= set(ranks.groups_in(module))
         placeholders = iter(inputs)
         for node in module.graph.nodes:
             if node.op == "placeholder":
@@ -140,7 +142,7 @@ class Capture:
         self.builder.input(identifier, given.kind, given.name or node.name, data, literal, given.is_saved)
 
     def _attribute(self, node: Node, module: GraphModule) -> None:
-        data = _attribute_of(module, node.target)
+        data = attribute_of(module, node.target)
         if isinstance(data, GraphModule):  # an operand of a higher-order operator
             if any(target_name(user.target) in _WITH_GRAPHS for user in node.users):
                 self._graphs[node] = self._nested(data)
@@ -289,7 +291,7 @@ def _decompositions(operator_count: int) -> dict[Callable, Callable]:
     return composites.decompositions(is_imported)
 
 
-def _attribute_of(module: torch.nn.Module, path: str) -> Any:
+def attribute_of(module: torch.nn.Module, path: str) -> Any:
     found: Any = module
     for part in path.split("."):
         found = getattr(found, part)

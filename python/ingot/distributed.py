@@ -11,16 +11,30 @@ from ingot import _core, ranks
 from ingot.engine import Engine
 from ingot.errors import UserError
 
-__all__ = ["bind", "connect", "distributed_context", "group_names", "join", "set_distributed_mode"]
+__all__ = ["bind", "connect", "distributed_context", "group_names", "join", "listen", "set_distributed_mode"]
+
+
+def listen(address: str = "127.0.0.1:0") -> _core.GroupListener:
+    """A port at which rank 0 of a group listens from now on, so that the others can be told where: `listener.address()`.
+
+    address: "host:port" of this machine; port 0: one that is free.
+    """
+    return _core.GroupListener(address)
 
 
 def join(
-    address: str, rank: int, size: int, *, name: str = "", deadline: float = ranks.DEADLINE
+    address: str | _core.GroupListener,
+    rank: int,
+    size: int,
+    *,
+    name: str = "",
+    deadline: float = ranks.DEADLINE,
 ) -> _core.Group:
     """Joins a group without torch: returns when all ranks have called this, each with its own `rank`.
 
-    address: "host:port", at which rank 0 listens. deadline: seconds for all ranks to join, and for each collective: when a rank
-    ends, hangs or runs something else, the calls of all ranks raise DeviceError within it, and the group is unusable from then on.
+    address: "host:port", at which rank 0 listens; rank 0 may pass what `listen` returned.
+    deadline: seconds for all ranks to join, and for each collective: when a rank ends, hangs or runs something else, the calls of
+    all ranks raise DeviceError within it, and the group is unusable from then on.
     name: for messages.
     """
     return ranks.joined(address, rank, size, name, deadline)

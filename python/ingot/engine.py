@@ -89,17 +89,18 @@ class Engine:
         host, and calls copy them ahead of their use (`ingot.runtime.weight_streaming`).
         UserError names the damaged section, or what this machine lacks.
         """
-        core = _core.Engine.load(
-            os.fspath(path),
-            choice("verify", verify, _VERIFY),
-            choice("trust", trust, _TRUST),
-            choice("memory", memory, MEMORY),
-            _thread_count(threads),
-            os.fspath(trusted_keys),
-            weights is not None,
-            weight_budget,
-        )
-        return _with_weights(core, weights)
+        with ranks.at_work():
+            core = _core.Engine.load(
+                os.fspath(path),
+                choice("verify", verify, _VERIFY),
+                choice("trust", trust, _TRUST),
+                choice("memory", memory, MEMORY),
+                _thread_count(threads),
+                os.fspath(trusted_keys),
+                weights is not None,
+                weight_budget,
+            )
+            return _with_weights(core, weights)
 
     @staticmethod
     def from_bytes(

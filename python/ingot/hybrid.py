@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, replace
 import torch
 from torch.fx import GraphModule, Node
 
-from ingot import _core, devices, ranks, refusals
+from ingot import _core, devices, one_program, ranks, refusals
 from ingot.capture import Capture, Input, Output, target_name
 from ingot.conditions import Conditions
 from ingot.errors import InternalError, UnsupportedError
@@ -68,6 +68,20 @@ def compile_graph(
 
     `prepare` completes the program of a whole-model engine (its calling convention). `leaving`: nodes for torch, with the reason.
     """
+    with ranks.at_work():
+        return _compile_graph(module, inputs, outputs, settings, prepare)
+
+
+def _compile_graph(
+    module: GraphModule,
+    inputs: Sequence[Input],
+    outputs: Sequence[Output],
+    settings: Settings,
+    prepare: Callable[[Capture], None],
+) -> Compiled:
+    if settings.one_program:
+        one_program.unify(module, inputs)
+        settings = replace(settings, compiler={**settings.compiler, "rank": "any"})
     settings = ranks.settings_for(module, devices.settings_for(module, inputs, settings))
     refused = {**refusals.by_choice(module, settings), **devices.refused(module, inputs, settings)}
     refused |= leaving or {}

@@ -36,6 +36,7 @@ class Built:
 
 def build_runner(capture: Capture, inputs: Sequence[Input], settings: Settings, like: torch.Tensor) -> Built:
     """like: results are on its device, or on a GPU if an argument is there."""
+    ranks.connect_groups(sorted(capture.groups))
     options = settings.compiler
     if settings.first_level is not None:
         options = {**options, "optimization_level": str(settings.first_level)}
@@ -46,7 +47,6 @@ def build_runner(capture: Capture, inputs: Sequence[Input], settings: Settings, 
         session.current(),
         settings.custom_engine_cache,
     )
-    ranks.connect_engine(engine)
     signature = signature_of(engine)
     users = [position for position, given in enumerate(inputs) if given.kind == InputRole.USER]
     tensors = [users[position] for position in tensor_positions(signature.inputs)]

@@ -5,7 +5,9 @@ from __future__ import annotations
 
 import socket
 import sys
-from collections.abc import Iterator
+import threading
+from collections.abc import Iterable, Iterator
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import replace
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any
@@ -24,7 +26,7 @@ _NAMESPACES = ("_c10d_functional::", "_c10d_functional_autograd::")
 
 def settings_for(module: GraphModule, settings: Settings) -> Settings:
     """`settings` with the rank that traced the graph, if it has collectives and torch knows the groups."""
-    names = sorted(set(_groups_in(module)))
+    names = sorted(set(groups_in(module)))
     if not names or "rank" in settings.compiler:
         return settings
     groups = {name: _torch_group(name) for name in names}
@@ -32,7 +34,7 @@ def settings_for(module: GraphModule, settings: Settings) -> Settings:
     return replace(settings, compiler={**settings.compiler, "rank": ",".join(ranks)}) if ranks else settings
 
 
-def _groups_in(module: GraphModule) -> Iterator[str]:
+def groups_in(module: GraphModule) -> Iterator[str]:
     """The names of groups in calls of functional collectives, also in those of nested graphs."""
     for child in module.modules():
         for node in getattr(getattr(child, "graph", None), "nodes", ()):
@@ -51,7 +53,12 @@ def _groups_in(module: GraphModule) -> Iterator[str]:
 
 def connect_engine(engine: _core.Engine) -> None:
     """Connects the groups that an engine names and torch knows, unless they are connected: all ranks make the same engines."""
-    for name in engine.group_names():
+    connect_groups(engine.group_names())
+
+
+def connect_groups(names: Iterable[str]) -> None:
+    """The same, before a build, whose time does not count then: `at_work`."""
+    for name in names:
         group = _torch_group(name)
         if group is not None:
             connected(name, group, DEADLINE)
@@ -74,9 +81,40 @@ class _Connections:
     def __init__(self) -> None:
         self.groups: dict[str, tuple[Any, _core.Group]] = {}
         self.joined: dict[str, int] = {}  # how often, so that ranks agree on a key of the store
+        self._working = 0  # builds under way
+        self._works: list[_core.GroupWork] = []
+        self._lock = threading.Lock()
+
+    def add(self, name: str, group: Any, made: _core.Group) -> None:
+        with self._lock:
+            self.groups[name] = (group, made)
+            if self._working:
+                self._works.append(_core.GroupWork(made))
+
+    @contextmanager
+    def at_work(self) -> Iterator[None]:
+        with self._lock:
+            if not self._working:
+                self._works = [_core.GroupWork(made) for _, made in self.groups.values()]
+            self._working += 1
+        try:
+            yield
+        finally:
+            with self._lock:
+                self._working -= 1
+                ended = [] if self._working else self._works
+                self._works = self._works if self._working else []
+            for work in ended:
+                work.end()
 
 
 _connections = _Connections()
+
+
+def at_work() -> AbstractContextManager[None]:
+    """Meanwhile the other ranks of all groups, also of those that are connected in the block, hear that this one is alive: their
+    collectives wait for it."""
+    return _connections.at_work()
 
 
 def connected(name: str, group: Any, deadline: float, address: str | None = None) -> _core.Group:
@@ -88,17 +126,23 @@ def connected(name: str, group: Any, deadline: float, address: str | None = None
     _connections.joined[name] = count + 1
     address = _shared_address(name, group, count, deadline, address)
     made = joined(address, group.rank(), group.size(), name, deadline)
-    _connections.groups[name] = (group, made)
+    _connections.add(name, group, made)
     _core.share_group(name, made)
     return made
 
 
-def joined(address: str, rank: int, size: int, name: str, deadline: float) -> _core.Group:
-    return _core.Group(address, rank, size, name, max(1, round(deadline * 1000)))
+def joined(
+    address: str | _core.GroupListener, rank: int, size: int, name: str, deadline: float
+) -> _core.Group:
+    listener = None if isinstance(address, str) else address
+    text = address if listener is None else ""
+    return _core.Group(text, rank, size, name, max(1, round(deadline * 1000)), listener)
 
 
-def _shared_address(name: str, group: Any, count: int, deadline: float, given: str | None) -> str:
-    """The address that rank 0 of the group chooses or was given, by way of the store that torch's ranks met at."""
+def _shared_address(
+    name: str, group: Any, count: int, deadline: float, given: str | None
+) -> str | _core.GroupListener:
+    """The address that rank 0 of the group was given, or where it listens, by way of the store that torch's ranks met at."""
     from torch.distributed import PrefixStore
     from torch.distributed.distributed_c10d import _get_default_store
 
@@ -108,9 +152,9 @@ def _shared_address(name: str, group: Any, count: int, deadline: float, given: s
     store = PrefixStore(f"ingot/{name}", default)
     key = f"address/{count}"
     if group.rank() == 0:
-        address = given or f"{_own_host(default)}:{_free_port()}"
-        store.set(key, address)
-        return address
+        listener = None if given else _core.GroupListener(f"{_own_host(default)}:0")
+        store.set(key, given or listener.address())
+        return given or listener
     if given:
         return given
     try:
@@ -145,10 +189,28 @@ def _own_host(store: Any) -> str:
     return f"[{own}]" if ":" in own else own
 
 
-def _free_port() -> int:
-    with socket.socket(socket.AF_INET, socket.SOCK_STREAM) as probe:
-        probe.bind(("", 0))
-        return probe.getsockname()[1]
+def shared_texts(group: Any, text: str) -> list[str]:
+    """What each rank of a group of torch passes to this call, by rank."""
+    from torch.distributed import PrefixStore
+    from torch.distributed.distributed_c10d import _get_default_store
+
+    name = f"texts/{group.group_name}"
+    count = _connections.joined.get(name, 0)
+    _connections.joined[name] = count + 1
+    store = PrefixStore(f"ingot/{name}/{count}", _get_default_store())
+    store.set(str(group.rank()), text)
+    texts = []
+    for rank in range(group.size()):
+        try:
+            store.wait([str(rank)], timedelta(seconds=DEADLINE))
+        except Exception as error:
+            raise DeviceError(
+                f"group '{group.group_name}': rank {rank} did not build the program within {round(DEADLINE)} s",
+                code="INGOT-D350",
+                advice='with rank="all" all ranks build at the same time',
+            ) from error
+        texts.append(store.get(str(rank)).decode())
+    return texts
 
 
 def torch_group(group: Any) -> Any:

@@ -50,6 +50,7 @@ class Settings:
     check_weights: str = "fast"
     torch_executed_ops: tuple[str, ...] = ()
     progress: Callable[[str, int, int, float], Any] | None = None
+    one_program: bool = False  # rank="all": of the traces of all ranks
     custom_engine_cache: Any = None
     metadata: dict[str, str] = field(default_factory=dict)
     compiler: dict[str, str] = field(default_factory=dict)
@@ -84,7 +85,9 @@ class Settings:
         known = {row[0]: row[1] for row in _core.options()}
         settings = Settings()
         for name, value in without_peer_options(options).items():
-            if name in _OWN:
+            if name == "rank" and value == "all":
+                settings.one_program = True
+            elif name in _OWN:
                 setattr(settings, name, _checked(name, value))
             elif name in known:
                 settings.compiler[name] = _text(name, known[name], value)

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <atomic>
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -37,14 +38,17 @@ class Communicator {
   virtual int rank() const = 0;
   virtual int size() const = 0;
   // Sends block r of `sent` to rank r, and fills block r of `received` with what rank r sends to this one;
-  // this rank's own entries are ignored. DeviceError INGOT-D350 names the ranks that ended or did not answer
-  // within the deadline, INGOT-D351 those that run something else; INGOT-D352 from then on.
+  // this rank's own entries are ignored. DeviceError INGOT-D350 names the ranks that ended, or of which
+  // nothing was heard within the deadline, INGOT-D351 those that run something else; INGOT-D352 from then on.
   virtual void exchange(std::span<const SentBlock> sent, std::span<const ReceivedBlock> received,
                         const ExchangeTag& tag) = 0;
   virtual uint64_t exchanges() const = 0;  // how many were begun
   virtual bool is_usable() const = 0;      // as far as its own exchanges tell
   // The same, after a look at whether another rank has reported a failure or ended: then this one ends too.
   virtual bool is_whole() = 0;
+  // Between its exchanges: those that wait for this rank wait for another deadline from now on.
+  virtual void say_alive() {}
+  virtual std::chrono::milliseconds deadline() const { return std::chrono::milliseconds::max(); }
   // Ends the group: the calls of the other ranks fail with `text`.
   virtual void leave(const std::string& text) = 0;
 

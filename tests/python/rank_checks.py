@@ -9,19 +9,23 @@ import io
 import json
 import sys
 import tempfile
+import time
 import traceback
+import unittest.mock
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
 import ingot
+import one_program_checks
 import pytest
 import torch
 import torch.distributed as dist
 import torch.distributed._functional_collectives as funcol
 from accuracy import assert_accurate
+from ingot import ranks
 from rank_models import PLAN, Shard, whole_block
 from torch import nn
 from torch.distributed.device_mesh import init_device_mesh
@@ -188,6 +192,10 @@ def check_block_by_hand(rank: int, size: int) -> None:
             assert_accurate(each(x), eager, exact)
 
 
+def check_one_program_of_all_traces(rank: int, size: int) -> None:
+    one_program_checks.check(Path(sys.argv[3]).parent, rank, size)
+
+
 def check_only_its_rank_runs_an_engine(rank: int, size: int) -> None:
     """What depends on the rank is a constant in a trace: correct where it was traced, refused elsewhere."""
     torch.manual_seed(3)
@@ -269,6 +277,25 @@ def check_collectives_without_a_reader(rank: int, size: int) -> None:
     x = values(torch.float32, (5, 3), rank)
     module = ingot.compile(Function(dropped), inputs=[x], **WHOLE)
     torch.testing.assert_close(module(x), dropped(x), rtol=0, atol=0)
+
+
+def check_a_build_that_outlasts_the_deadline(rank: int, size: int) -> None:
+    """The time in which a rank builds does not count: the others' calls wait for it."""
+    group = dist.new_group(list(range(size)))
+    ingot.distributed.connect(group, deadline=2)
+
+    def total(x: torch.Tensor) -> torch.Tensor:
+        return funcol.all_reduce(x * 1, "sum", group)
+
+    def slow_build(names: Iterable[str]) -> None:
+        connect_groups(names)
+        time.sleep(3)
+
+    x = values(torch.float32, (3,), rank)
+    connect_groups = ranks.connect_groups
+    with unittest.mock.patch.object(ranks, "connect_groups", slow_build if rank == 1 else connect_groups):
+        module = ingot.compile(Function(total), inputs=[x], **WHOLE)
+    torch.testing.assert_close(module(x), total(x), rtol=0, atol=0)
 
 
 def check_modes_of_the_peer(rank: int, size: int) -> None:

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Groups: meeting, exchanging, and every way to fail.
+// Groups: exchanging, and every way to fail.
 #include <gmock/gmock.h>
 
 #include <chrono>
@@ -8,6 +8,9 @@
 
 #include <sys/wait.h>
 
+#include "ranks/posix/wire.h"
+#include "ranks/signs_of_life.h"
+#include "support/hash.h"
 #include "tests/ranks/ranks.h"
 
 namespace ingot::core {
@@ -19,31 +22,6 @@ using ::testing::Each;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using Clock = std::chrono::steady_clock;
-
-constexpr ExchangeTag kTag{1, 2};
-
-// Each rank sends `bytes` bytes with its number to each other; returns what it got.
-std::vector<uint8_t> exchange(Communicator& group, size_t bytes, const ExchangeTag& tag = kTag) {
-  const auto size = static_cast<size_t>(group.size());
-  const std::vector<std::byte> own(bytes, std::byte(group.rank() + 1));
-  std::vector<std::byte> all(bytes * size);
-  std::vector<SentBlock> sent(size, {own.data(), bytes});
-  std::vector<ReceivedBlock> received;
-  for (size_t r = 0; r < size; ++r) received.push_back({all.data() + r * bytes, bytes});
-  group.exchange(sent, received, tag);
-  std::vector<uint8_t> firsts;
-  for (size_t r = 0; r < size; ++r) {
-    const auto* block = all.data() + r * bytes;
-    EXPECT_TRUE(std::all_of(block, block + bytes, [&](std::byte b) { return b == block[0]; }));
-    firsts.push_back(bytes == 0 ? 0 : static_cast<uint8_t>(block[0]));
-  }
-  return firsts;
-}
-
-GroupOptions options(const std::string& address, int rank, int size, int deadline_ms = 5000) {
-  return {
-      .name = "tp", .address = address, .rank = rank, .size = size, .deadline = milliseconds(deadline_ms)};
-}
 
 TEST(Group, ExchangesBlocksOfAnySize) {
   for (const int size : {2, 4}) {
@@ -63,11 +41,6 @@ TEST(Group, ExchangesBlocksOfAnySize) {
   }
 }
 
-TEST(Group, OfOneRankNeedsNobody) {
-  const auto group = join_group(options("127.0.0.1:1", 0, 1));
-  EXPECT_EQ(exchange(*group, 8), std::vector<uint8_t>{0});
-}
-
 // A rank may be done, and gone, while others still wait for each other.
 TEST(Group, MayEndAfterItsLastExchange) {
   Groups groups = connected(3);
@@ -80,114 +53,47 @@ TEST(Group, MayEndAfterItsLastExchange) {
   EXPECT_THAT(errors, Each(""));
 }
 
-TEST(Group, NamesRanksThatDoNotCome) {
-  const std::string address = free_address();
-  const auto start = Clock::now();
-  const auto errors = run_ranks(4, [&](int rank) {
-    if (rank == 0 || rank == 2) join_group(options(address, rank, 4, 700));
-  });
-  EXPECT_LT(Clock::now() - start, milliseconds(2500));
-  for (const size_t rank : {0UL, 2UL})
-    EXPECT_EQ(errors[rank],
-              fmt::format("INGOT-D350: group 'tp' of 4 ranks at {}: ranks 1 and 3 did not come within 700 ms",
-                          address));
-}
-
-TEST(Group, NamesRankZeroThatDoesNotCome) {
-  const std::string address = free_address();
-  const auto errors = run_ranks(2, [&](int rank) {
-    if (rank == 1) join_group(options(address, rank, 2, 300));
-  });
-  EXPECT_THAT(errors[1], HasSubstr("INGOT-D350: group 'tp' of 2 ranks"));
-  EXPECT_THAT(errors[1], HasSubstr("rank 0 did not come within 300 ms"));
-}
-
-TEST(Group, RefusesContradictions) {
-  const auto meet = [](const GroupOptions& zero, const GroupOptions& other) {
-    const std::string address = free_address();
-    return run_ranks(2, [&](int rank) {
-      GroupOptions own = rank == 0 ? zero : other;
-      own.address = address;
-      join_group(own);
-    });
-  };
-  EXPECT_THAT(meet(options("", 0, 2), options("", 1, 3)),
-              Each(HasSubstr("rank 1 takes it for one of 3 ranks")));
-  EXPECT_THAT(meet(options("", 0, 3), options("", 1, 3, 300)), Each(HasSubstr("rank 2 did not come")));
-  GroupOptions renamed = options("", 1, 2);
-  renamed.name = "dp";
-  EXPECT_THAT(meet(options("", 0, 2), renamed), Each(HasSubstr("INGOT-U353")));
-  EXPECT_THAT(meet(options("", 0, 2), renamed), Each(HasSubstr("rank 1 has another name for the group")));
-}
-
-TEST(Group, RefusesTwoOfTheSameRank) {
-  const std::string address = free_address();
-  const auto errors =
-      run_ranks(3, [&](int rank) { join_group(options(address, rank == 2 ? 1 : rank, 3, 2000)); });
-  EXPECT_THAT(errors, Each(HasSubstr("two ranks call themselves 1")));
-}
-
-TEST(Group, ChecksItsOptions) {
-  const auto refusal = [](const GroupOptions& given) {
-    return run_ranks(1, [&](int) { join_group(given); })[0];
-  };
-  EXPECT_THAT(refusal(options("127.0.0.1:1", 0, 0)), HasSubstr("INGOT-U353"));
-  EXPECT_THAT(refusal(options("127.0.0.1:1", 2, 2)), HasSubstr("has no rank 2"));
-  EXPECT_THAT(refusal(options("127.0.0.1:1", -1, 2)), HasSubstr("has no rank -1"));
-  EXPECT_THAT(refusal(options("127.0.0.1:1", 0, 2, 0)), HasSubstr("deadline"));
-  for (const char* address : {"", "here", ":1", "127.0.0.1:"})
-    EXPECT_THAT(refusal(options(address, 0, 2)), HasSubstr("is not the address of a group")) << address;
-  EXPECT_THAT(refusal(options("192.0.2.1:1", 0, 2, 300)), HasSubstr("rank 0 cannot listen"));
-}
-
 // Strangers that connect to the port keep nobody waiting.
-TEST(Group, IsNotDisturbedByStrangers) {
-  const std::string address = free_address();
-  const auto port = static_cast<uint16_t>(std::stoi(address.substr(address.find(':') + 1)));
+// Nor do those that begin as a rank does.
+// A port of its own, which others may be told before rank 0 joins.
+// Rank 3 hangs before it connects to the others: at their deadline they name it.
+TEST(Group, WaitsForARankThatIsAtWork) {
+  const Groups groups = connected(3, milliseconds(1500));
   const auto errors = run_ranks(3, [&](int rank) {
-    if (rank < 2) {
-      if (rank == 1) std::this_thread::sleep_for(milliseconds(300));
-      return exchange(*join_group(options(address, rank, 2)), 10), void();
+    Communicator& own = *groups[static_cast<size_t>(rank)];
+    for (int i = 0; i < 2; ++i) {
+      if (rank == 1) {
+        const SignsOfLife signs(groups[1]);
+        std::this_thread::sleep_for(milliseconds(i == 0 ? 2000 : 20));
+      }
+      exchange(own, 100);
     }
-    std::this_thread::sleep_for(milliseconds(100));
-    for (const std::string text : {"GET / HTTP/1.1\r\n\r\nGET / HTTP/1.1\r\n\r\nGET", ""}) {
-      const int file = ::socket(AF_INET, SOCK_STREAM, 0);
-      sockaddr_in to{};
-      to.sin_family = AF_INET;
-      to.sin_port = htons(port);
-      to.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-      ASSERT_EQ(::connect(file, reinterpret_cast<sockaddr*>(&to), sizeof(to)), 0);
-      ASSERT_EQ(::send(file, text.data(), text.size(), 0), static_cast<ssize_t>(text.size()));
-      if (text.empty()) std::this_thread::sleep_for(milliseconds(400));
-      ::close(file);
-    }
+    EXPECT_TRUE(own.is_whole());
   });
   EXPECT_THAT(errors, Each(""));
+  groups[1]->say_alive();
+  EXPECT_TRUE(groups[0]->is_whole());
 }
 
-// Nor do those that begin as a rank does.
-TEST(Group, IsNotKeptWaitingByHalfAHello) {
-  const std::string address = free_address();
-  sockaddr_in to{};
-  to.sin_family = AF_INET;
-  to.sin_port = htons(static_cast<uint16_t>(std::stoi(address.substr(address.find(':') + 1))));
-  to.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-  const int stranger = ::socket(AF_INET, SOCK_STREAM, 0);
-  const auto errors = run_ranks(3, [&](int rank) {
-    if (rank == 0) return join_group(options(address, 0, 2)), void();
-    if (rank == 1) {
-      std::this_thread::sleep_for(milliseconds(300));
-      const auto start = Clock::now();
-      join_group(options(address, 1, 2));
-      EXPECT_LT(Clock::now() - start, milliseconds(1000));
-      return;
+// Work does not excuse a rank that ends, nor that of one rank another one.
+TEST(Group, NamesRanksBesideOneThatIsAtWork) {
+  Groups groups = connected(3, milliseconds(kNever));
+  auto errors = run_ranks(3, [&](int rank) {
+    if (rank != 1) return exchange(*groups[static_cast<size_t>(rank)], 10), void();
+    {
+      const SignsOfLife signs(groups[1]);
     }
-    while (::connect(stranger, reinterpret_cast<sockaddr*>(&to), sizeof(to)) != 0)
-      std::this_thread::sleep_for(milliseconds(10));
-    ASSERT_EQ(::send(stranger, "R", 1, 0), 1);
+    groups[1] = nullptr;
   });
-  ::close(stranger);
-  EXPECT_THAT(errors, Each(""));
+  for (const size_t rank : {0UL, 2UL}) EXPECT_EQ(errors[rank], "INGOT-D350: group 'tp': rank 1 ended");
+  groups = connected(3, milliseconds(1500));
+  errors = run_ranks(3, [&](int rank) {
+    if (rank == 0) return exchange(*groups[0], 10), void();
+    if (rank == 2) return;  // it hangs
+    const SignsOfLife signs(groups[1]);
+    std::this_thread::sleep_for(milliseconds(2000));
+  });
+  EXPECT_EQ(errors[0], "INGOT-D350: group 'tp': rank 2 did not answer within 1500 ms");
 }
 
 TEST(Group, NamesARankThatHangs) {
@@ -196,7 +102,7 @@ TEST(Group, NamesARankThatHangs) {
   const auto errors = run_ranks(4, [&](int rank) {
     if (rank != 2) exchange(*groups[static_cast<size_t>(rank)], 100);
   });
-  EXPECT_LT(Clock::now() - start, milliseconds(2000));
+  EXPECT_LT(Clock::now() - start, kLong);
   for (const size_t rank : {0UL, 1UL, 3UL})
     EXPECT_EQ(errors[rank], "INGOT-D350: group 'tp': rank 2 did not answer within 400 ms");
   // It wakes up: the others are gone, and said why.
@@ -219,7 +125,7 @@ TEST(Group, NamesARankThatDoesNotReceive) {
 }
 
 TEST(Group, NamesARankThatEnds) {
-  Groups groups = connected(4, milliseconds(5000));
+  Groups groups = connected(4, milliseconds(kNever));
   const auto start = Clock::now();
   const auto errors = run_ranks(4, [&](int rank) {
     auto& own = groups[static_cast<size_t>(rank)];
@@ -227,7 +133,7 @@ TEST(Group, NamesARankThatEnds) {
     std::this_thread::sleep_for(milliseconds(100));
     own = nullptr;
   });
-  EXPECT_LT(Clock::now() - start, milliseconds(2000));  // at once, not at the deadline
+  EXPECT_LT(Clock::now() - start, kLong);  // not at the deadline
   for (const size_t rank : {0UL, 1UL, 2UL}) EXPECT_EQ(errors[rank], "INGOT-D350: group 'tp': rank 3 ended");
 }
 
@@ -294,26 +200,13 @@ TEST(Group, TellsTheRankThatDiffers) {
   EXPECT_THAT(errors, Each(HasSubstr("INGOT-D351: group 'tp': rank 1 sends 8 bytes to rank 0")));
 }
 
-TEST(Group, CanBeJoinedAgainAtTheSameAddress) {
-  const std::string address = free_address();
-  Groups groups(2);
-  for (int i = 0; i < 3; ++i) {
-    const auto errors = run_ranks(2, [&](int rank) {
-      auto& own = groups[static_cast<size_t>(rank)];
-      own = nullptr;
-      own = join_group(options(address, rank, 2));
-      exchange(*own, 10);
-    });
-    EXPECT_THAT(errors, Each(""));
-  }
-}
-
 // A child has copies of the sockets, which must not keep the parent's ranks waiting when the parent ends, and
 // must not speak in its place.
 TEST(Group, DoesNotSurviveAFork) {
-  Groups groups = connected(2);
-  int ready[2];
+  Groups groups = connected(2, milliseconds(kNever));
+  int ready[2], done[2];
   ASSERT_EQ(::pipe(ready), 0);
+  ASSERT_EQ(::pipe(done), 0);
   const pid_t child = ::fork();
   ASSERT_GE(child, 0);
   if (child == 0) {
@@ -324,7 +217,10 @@ TEST(Group, DoesNotSurviveAFork) {
       is_refused = error.details().code == "INGOT-D352";
     }
     [[maybe_unused]] const auto written = ::write(ready[1], "x", 1);
-    std::this_thread::sleep_for(milliseconds(1500));
+    char byte = 0;
+    ::close(done[1]);
+    ::alarm(60);
+    [[maybe_unused]] const auto end = ::read(done[0], &byte, 1);
     ::_exit(is_refused ? 0 : 1);
   }
   char byte = 0;
@@ -335,7 +231,8 @@ TEST(Group, DoesNotSurviveAFork) {
     if (rank == 1) exchange(*groups[1], 10);
   });
   EXPECT_EQ(errors[1], "INGOT-D350: group 'tp': rank 0 ended");
-  EXPECT_LT(Clock::now() - start, milliseconds(1000));
+  EXPECT_LT(Clock::now() - start, kLong);
+  ::close(done[1]);  // the child was there until now
   int status = 0;
   ASSERT_EQ(::waitpid(child, &status, 0), child);
   EXPECT_EQ(status, 0);

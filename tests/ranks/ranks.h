@@ -6,6 +6,10 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <chrono>
 #include <functional>
 #include <memory>
 #include <string>
@@ -54,12 +58,46 @@ using Groups = std::vector<std::shared_ptr<Communicator>>;
 
 inline Groups connected(int size, std::chrono::milliseconds deadline = std::chrono::seconds(5)) {
   Groups groups(static_cast<size_t>(size));
-  const std::string address = free_address();
+  const auto listener = listen_for_group("127.0.0.1:0");
   run_ranks(size, [&](int rank) {
-    groups[static_cast<size_t>(rank)] =
-        join_group({.name = "tp", .address = address, .rank = rank, .size = size, .deadline = deadline});
+    groups[static_cast<size_t>(rank)] = join_group({.name = "tp",
+                                                    .address = listener->address(),
+                                                    .rank = rank,
+                                                    .size = size,
+                                                    .deadline = deadline,
+                                                    .listener = rank == 0 ? listener : nullptr});
   });
   return groups;
+}
+
+constexpr ExchangeTag kTag{1, 2};
+constexpr int kNever = 600'000;             // a deadline, in milliseconds
+constexpr std::chrono::seconds kLong{120};  // no machine is so slow
+
+// Each rank sends `bytes` bytes with its number to each other; returns what it got.
+inline std::vector<uint8_t> exchange(Communicator& group, size_t bytes, const ExchangeTag& tag = kTag) {
+  const auto size = static_cast<size_t>(group.size());
+  const std::vector<std::byte> own(bytes, std::byte(group.rank() + 1));
+  std::vector<std::byte> all(bytes * size);
+  std::vector<SentBlock> sent(size, {own.data(), bytes});
+  std::vector<ReceivedBlock> received;
+  for (size_t r = 0; r < size; ++r) received.push_back({all.data() + r * bytes, bytes});
+  group.exchange(sent, received, tag);
+  std::vector<uint8_t> firsts;
+  for (size_t r = 0; r < size; ++r) {
+    const auto* block = all.data() + r * bytes;
+    EXPECT_TRUE(std::all_of(block, block + bytes, [&](std::byte b) { return b == block[0]; }));
+    firsts.push_back(bytes == 0 ? 0 : static_cast<uint8_t>(block[0]));
+  }
+  return firsts;
+}
+
+inline GroupOptions options(const std::string& address, int rank, int size, int deadline_ms = 5000) {
+  return {.name = "tp",
+          .address = address,
+          .rank = rank,
+          .size = size,
+          .deadline = std::chrono::milliseconds(deadline_ms)};
 }
 
 }  // namespace ingot::core::testing

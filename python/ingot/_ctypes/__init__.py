@@ -6,7 +6,7 @@ What needs the compiler is there too, and raises UserError INGOT-U038 when it is
 
 from ingot._ctypes.engine import Engine
 from ingot._ctypes.files import FileWriter, TensorFile
-from ingot._ctypes.group import Group, share_group
+from ingot._ctypes.group import Group, GroupListener, GroupWork, share_group
 from ingot._ctypes.process import (
     CacheSession,
     cache_clear,
@@ -37,8 +37,9 @@ options = fail_without_compiler
 report_page = fail_without_compiler
 
 __all__ = [
-    "Builder", "CacheSession", "DirectCall", "Engine", "FileWriter", "Group", "Runner", "TensorFile", "TorchTensors", "bisect_pt2",
-    "build_model", "build_onnx", "cache_clear", "cache_stats", "cache_wait", "check_options", "explain", "export_engine", "export_file",
-    "fail_without_compiler", "get_threads", "imports_onnx_operator", "imports_operator", "inspect_file", "options", "report_page",
-    "set_spin", "set_threads", "share_group", "verify_file", "version",
+    "Builder", "CacheSession", "DirectCall", "Engine", "FileWriter", "Group", "GroupListener", "GroupWork", "Runner", "TensorFile",
+    "TorchTensors", "bisect_pt2", "build_model", "build_onnx", "cache_clear", "cache_stats", "cache_wait", "check_options",
+    "explain", "export_engine", "export_file", "fail_without_compiler", "get_threads", "imports_onnx_operator",
+    "imports_operator", "inspect_file", "options", "report_page", "set_spin", "set_threads", "share_group", "verify_file",
+    "version",
 ]  # fmt: skip

@@ -51,6 +51,7 @@ class LoadOptions(Sized):
         ("trusted_keys", c_char_p),
         ("without_weights", c_int32),
         ("weight_budget", c_char_p),
+        ("rank", c_char_p),
     )
 
 
@@ -72,6 +73,7 @@ class RefitOptions(Sized):
         ("partial", c_int32),
         ("release", RELEASE),
         ("owner", c_void_p),
+        ("rank", c_char_p),
     )
 
 
@@ -83,6 +85,7 @@ class GroupOptions(Sized):
         ("rank", c_int32),
         ("size", c_int32),
         ("deadline_ms", c_int64),
+        ("listener", c_void_p),
     )
 
 

@@ -83,15 +83,37 @@ ingot_status* ingot_group_join(const ingot_group_options* options, ingot_group**
   return api::guard([&] {
     api::require(group, "group");
     const auto given = api::read_struct(options, kFirstGroupOptions, "ingot_group_options");
-    api::require(given.address, "address");
-    *group = new ingot_group{join_group({.name = given.name == nullptr ? "" : given.name,
-                                         .address = given.address,
-                                         .rank = given.rank,
-                                         .size = given.size,
-                                         .deadline = std::chrono::milliseconds(
-                                             given.deadline_ms == 0 ? kUsualDeadline : given.deadline_ms)})};
+    if (given.listener == nullptr) api::require(given.address, "address");
+    *group = new ingot_group{join_group(
+        {.name = given.name == nullptr ? "" : given.name,
+         .address = given.address == nullptr ? "" : given.address,
+         .rank = given.rank,
+         .size = given.size,
+         .deadline = std::chrono::milliseconds(given.deadline_ms == 0 ? kUsualDeadline : given.deadline_ms),
+         .listener = given.listener == nullptr ? nullptr : given.listener->listener})};
   });
 }
+
+ingot_status* ingot_group_listen(const char* address, ingot_group_listener** listener) {
+  return api::guard([&] {
+    api::require(address, "address");
+    api::require(listener, "listener");
+    *listener = new ingot_group_listener{listen_for_group(address)};
+  });
+}
+const char* ingot_group_listener_address(const ingot_group_listener* listener) {
+  return listener == nullptr ? nullptr : listener->listener->address().c_str();
+}
+void ingot_group_listener_free(ingot_group_listener* listener) { delete listener; }
+
+ingot_status* ingot_group_begin_work(const ingot_group* group, ingot_group_work** work) {
+  return api::guard([&] {
+    api::require(group, "group");
+    api::require(work, "work");
+    *work = new ingot_group_work{SignsOfLife(group->group)};
+  });
+}
+void ingot_group_end_work(ingot_group_work* work) { delete work; }
 
 void ingot_group_free(ingot_group* group) { delete group; }
 int32_t ingot_group_rank(const ingot_group* group) { return group == nullptr ? -1 : group->group->rank(); }

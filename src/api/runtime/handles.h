@@ -7,6 +7,8 @@
 #include <vector>
 
 #include "ingot/build.h"
+#include "ranks/group.h"
+#include "ranks/signs_of_life.h"
 #include "runtime/context.h"
 #include "runtime/step_observer.h"
 
@@ -19,6 +21,14 @@ struct ingot_status {
 
 struct ingot_group {
   std::shared_ptr<ingot::core::Communicator> group;
+};
+
+struct ingot_group_listener {
+  std::shared_ptr<ingot::core::GroupListener> listener;
+};
+
+struct ingot_group_work {
+  ingot::core::SignsOfLife signs;
 };
 
 struct ingot_text {

@@ -3,8 +3,6 @@
 
 #include <fcntl.h>
 #include <minizip/unzip.h>
-#include <netinet/in.h>
-#include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -21,29 +19,86 @@
 namespace ingot::cli {
 namespace {
 
-// A port of this machine that nobody uses now.
-int free_port() {
-  const int file = ::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-  sockaddr_in address{};
-  address.sin_family = AF_INET;
-  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-  socklen_t size = sizeof(address);
-  auto* const any = reinterpret_cast<sockaddr*>(&address);
-  const bool is_found = ::bind(file, any, size) == 0 && ::getsockname(file, any, &size) == 0;
-  ::close(file);
-  if (!is_found) throw CommandError("no port of this machine is free for the ranks");
-  return ntohs(address.sin_port);
-}
+// How rank 0 tells the others where it listens: one record per rank, each read whole.
+class AddressPipe {
+ public:
+  AddressPipe() {
+    if (::pipe2(files_, O_CLOEXEC) != 0) throw CommandError("this process cannot open a pipe for the ranks");
+  }
+  AddressPipe(const AddressPipe&) = delete;
+  AddressPipe& operator=(const AddressPipe&) = delete;
+  ~AddressPipe() {
+    ::close(files_[0]);
+    end_writing();
+  }
 
-void become_rank(int rank, int count, int port, double deadline_seconds) {
-  const auto milliseconds = static_cast<int64_t>(std::ceil(deadline_seconds * 1000));
+  void write(const std::string& address, int readers) const {
+    std::string records;
+    for (int i = 0; i < readers; ++i) records += address + std::string(kRecord - address.size(), '\0');
+    if (::write(files_[1], records.data(), records.size()) != static_cast<ssize_t>(records.size()))
+      throw CommandError("rank 0 cannot tell the others its address");
+  }
+
+  // Empty if rank 0 has ended.
+  std::string read() {
+    end_writing();
+    char record[kRecord] = {};
+    ssize_t count = 0;
+    do {
+      count = ::read(files_[0], record, kRecord);
+    } while (count < 0 && errno == EINTR);
+    return count == static_cast<ssize_t>(kRecord) ? record : "";
+  }
+
+ private:
+  static constexpr size_t kRecord = 32;
+
+  void end_writing() {
+    if (files_[1] >= 0) ::close(files_[1]);
+    files_[1] = -1;
+  }
+
+  int files_[2] = {-1, -1};
+};
+
+// The environment is for what asks for the rank; the group is there already.
+void set_environment(int rank, int count, const std::string& address) {
   ::setenv("INGOT_RANK", std::to_string(rank).c_str(), 1);
   ::setenv("INGOT_WORLD_SIZE", std::to_string(count).c_str(), 1);
-  ::setenv("INGOT_ADDRESS", fmt::format("127.0.0.1:{}", port).c_str(), 1);
-  ::setenv("INGOT_GROUP_DEADLINE", std::to_string(milliseconds).c_str(), 1);
-  if (rank == 0) return;
+  ::setenv("INGOT_ADDRESS", address.c_str(), 1);
+}
+
+void join(ingot_group_options options) {
+  options.struct_size = sizeof(options);
+  options.name = "world";
+  ingot_group* group = nullptr;
+  check(ingot_group_join(&options, &group));
+  check(ingot_group_share("", group));
+  ingot_group_free(group);
+}
+
+void join_as_first(int count, const AddressPipe& pipe, int64_t deadline) {
+  ingot_group_listener* listener = nullptr;
+  check(ingot_group_listen("127.0.0.1:0", &listener));
+  const std::string address = ingot_group_listener_address(listener);
+  pipe.write(address, count - 1);
+  set_environment(0, count, address);
+  join({.size = count, .deadline_ms = deadline, .listener = listener});
+  ingot_group_listener_free(listener);
+}
+
+void join_as_other(int rank, int count, AddressPipe& pipe, int64_t deadline) {
+  const std::string address = pipe.read();
+  if (address.empty()) throw CommandError(fmt::format("rank {}: rank 0 ended before the ranks met", rank));
+  set_environment(rank, count, address);
+  join({.address = address.c_str(), .rank = rank, .size = count, .deadline_ms = deadline});
   const int nowhere = ::open("/dev/null", O_WRONLY | O_CLOEXEC);
   ::dup2(nowhere, STDOUT_FILENO);
+}
+
+void become_rank(int rank, int count, AddressPipe& pipe, double deadline_seconds) {
+  const auto deadline = static_cast<int64_t>(std::ceil(deadline_seconds * 1000));
+  rank == 0 ? join_as_first(count, pipe, deadline) : join_as_other(rank, count, pipe, deadline);
 }
 
 // Those that did not return 0.
@@ -61,17 +116,19 @@ std::vector<int> wait_for_all(const std::vector<pid_t>& processes) {
 }  // namespace
 
 std::optional<int> start_ranks(int count, double deadline_seconds) {
-  const int port = free_port();
+  std::optional<AddressPipe> pipe;
+  pipe.emplace();
   std::vector<pid_t> processes;
   for (int rank = 0; rank < count; ++rank) {
     const pid_t process = ::fork();
     if (process == 0) {
-      become_rank(rank, count, port, deadline_seconds);
+      become_rank(rank, count, *pipe, deadline_seconds);
       return rank;
     }
     if (process < 0) break;  // those that were started miss the others at the deadline
     processes.push_back(process);
   }
+  pipe.reset();
   std::vector<int> failed = wait_for_all(processes);
   for (int rank = static_cast<int>(processes.size()); rank < count; ++rank) failed.push_back(rank);
   if (failed.empty()) return std::nullopt;

@@ -21,6 +21,7 @@ class TimeLimit {
   std::chrono::milliseconds left() const;  // rounded up, at least 0
   bool is_over() const { return Clock::now() >= end_; }
   void shorten(std::chrono::milliseconds duration);
+  bool operator<(const TimeLimit& other) const { return end_ < other.end_; }
 
  private:
   Clock::time_point end_;

@@ -20,6 +20,8 @@ void check_options(const GroupOptions& options) {
   if (options.deadline.count() < 1 || options.deadline.count() > 86'400'000)
     throw UserError("INGOT-U353", fmt::format("the deadline of a group cannot be {} ms: 1 to 86400000",
                                               options.deadline.count()));
+  if (options.listener != nullptr && options.rank != 0)
+    throw UserError("INGOT-U353", fmt::format("rank {} has a listener, which is rank 0's", options.rank));
 }
 
 }  // namespace

@@ -11,6 +11,8 @@
 #include <fmt/core.h>
 #include <fmt/ranges.h>
 
+#include "ranks/posix/address.h"
+#include "ranks/posix/arrivals.h"
 #include "support/error.h"
 #include "support/hash.h"
 
@@ -19,23 +21,6 @@ namespace {
 
 using std::chrono::milliseconds;
 
-constexpr milliseconds kRetry{20};
-constexpr size_t kMostUnknown = 2 * kMostRanks;  // connections that have not said who they are
-
-struct Address {
-  std::string host, port;
-};
-
-Address parse_address(const std::string& text) {
-  const size_t colon = text.rfind(':');
-  const std::string host = text.substr(0, colon);
-  if (colon == std::string::npos || host.empty() || colon + 1 == text.size())
-    throw UserError("INGOT-U353", fmt::format("'{}' is not the address of a group of ranks", text),
-                    "give rank 0's as host:port, such as 127.0.0.1:29500");
-  const bool is_bracketed = host.size() > 2 && host.front() == '[' && host.back() == ']';
-  return {is_bracketed ? host.substr(1, host.size() - 2) : host, text.substr(colon + 1)};
-}
-
 uint64_t new_session() {
   std::random_device device;
   return (uint64_t{device()} << 32 | device()) | 1;
@@ -43,11 +28,17 @@ uint64_t new_session() {
 
 struct Meeting {
   const GroupOptions& options;
+  const std::string address;  // rank 0's
   TimeLimit limit;
   std::vector<Connection> connections;
+  std::vector<bool> is_watched;  // connections of which nothing is expected but the end, or a failure
 
   explicit Meeting(const GroupOptions& own)
-      : options(own), limit(own.deadline), connections(static_cast<size_t>(own.size)) {}
+      : options(own),
+        address(own.listener == nullptr ? own.address : own.listener->address()),
+        limit(own.deadline),
+        connections(static_cast<size_t>(own.size)),
+        is_watched(connections.size(), true) {}
   bool is_met(int rank) const { return connections[static_cast<size_t>(rank)].is_open(); }
   Hello hello() const {
     return {.rank = options.rank,
@@ -56,13 +47,20 @@ struct Meeting {
             .group = short_hash(options.name)};
   }
   std::string describe() const {
-    return fmt::format("group '{}' of {} ranks at {}", options.name, options.size, options.address);
+    return fmt::format("group '{}' of {} ranks at {}", options.name, options.size, address);
   }
   // Ranks from `first` on that are not connected.
   std::vector<int> missing(int first) const {
     std::vector<int> ranks;
     for (int rank = first; rank < options.size; ++rank)
       if (rank != options.rank && !is_met(rank)) ranks.push_back(rank);
+    return ranks;
+  }
+  // Ranks that are connected and watched.
+  std::vector<int> watched() const {
+    std::vector<int> ranks;
+    for (int rank = 0; rank < options.size; ++rank)
+      if (is_met(rank) && is_watched[static_cast<size_t>(rank)]) ranks.push_back(rank);
     return ranks;
   }
   // Tells the ranks that are connected.
@@ -80,66 +78,47 @@ struct Meeting {
   }
 };
 
-// A connection that was accepted, and what it has sent of its hello.
-struct Arrival {
-  Connection connection;
-  Hello hello;
-  size_t received = 0;
-
-  Progress receive() {
-    Transfer<std::byte> rest{reinterpret_cast<std::byte*>(&hello) + received, sizeof(hello) - received};
-    const Progress progress = connection.receive(rest);
-    received = sizeof(hello) - rest.left;
-    return progress;
-  }
-};
-
-// Connections that do not say who they are, or say half of it, do not keep others waiting.
-class Arrivals {
- public:
-  explicit Arrivals(Listener& listener) : listener_(listener) {}
-
-  template <typename Take>
-  void wait(const TimeLimit& limit, Take&& take) {
-    std::vector<pollfd> files{{.fd = listener_.file(), .events = POLLIN, .revents = 0}};
-    for (const Arrival& each : unknown_)
-      files.push_back({.fd = each.connection.file(), .events = POLLIN, .revents = 0});
-    wait_for_events(files, limit);
-    for (size_t i = unknown_.size(); i-- > 0;) {
-      if (files[i + 1].revents == 0) continue;
-      const Progress progress = unknown_[i].receive();
-      if (progress == Progress::kBlocked) continue;
-      Arrival arrival = std::move(unknown_[i]);
-      unknown_.erase(unknown_.begin() + static_cast<std::ptrdiff_t>(i));
-      if (progress == Progress::kDone && arrival.hello.magic == kWireMagic)
-        take(arrival.hello, std::move(arrival.connection));
-    }
-    // Else this process has as many files as it may: one may be closed meanwhile.
-    if (files[0].revents != 0 && !accept()) std::this_thread::sleep_for(kRetry);
-  }
-
- private:
-  // Whether there was any.
-  bool accept() {
-    bool is_any = false;
-    while (auto accepted = listener_.accept()) {
-      if (unknown_.size() == kMostUnknown) unknown_.erase(unknown_.begin());
-      unknown_.push_back({.connection = std::move(*accepted), .hello = {}});
-      is_any = true;
-    }
-    return is_any;
-  }
-
-  Listener& listener_;
-  std::vector<Arrival> unknown_;
-};
-
 Listener open_listener(Meeting& meeting, const std::string& host, const std::string& port) {
   for (;;) {
     if (auto listener = Listener::open(host, port)) return std::move(*listener);
     if (meeting.limit.is_over())
-      meeting.fail("INGOT-D350", fmt::format("{}: the port is taken", meeting.describe()));
+      meeting.fail("INGOT-D350", fmt::format("{}: rank {} cannot listen, the port is taken",
+                                             meeting.describe(), meeting.options.rank));
     std::this_thread::sleep_for(kRetry);
+  }
+}
+
+[[noreturn]] void fail_as_told(Meeting& meeting, Connection& connection, const MessageHeader& header) {
+  std::string text(std::min(header.bytes, kMostText), '\0');
+  connection.receive_all(text.data(), text.size(), TimeLimit(kFarewell));
+  meeting.fail(header.program == 353 ? "INGOT-U353" : "INGOT-D350", text);
+}
+
+// A rank that is connected sent something, or ended.
+void hear(Meeting& meeting, int rank) {
+  Connection& connection = meeting.connections[static_cast<size_t>(rank)];
+  MessageHeader header;
+  const Progress progress = connection.peek(reinterpret_cast<std::byte*>(&header), sizeof(header));
+  if (progress == Progress::kBroken && meeting.options.rank == 0) {
+    connection = {};
+    meeting.fail("INGOT-D350",
+                 fmt::format("{}: rank {} ended while the ranks met", meeting.describe(), rank));
+  }
+  const bool is_failure = progress == Progress::kDone && header.kind == MessageKind::kFailure;
+  if (is_failure && connection.receive_all(&header, sizeof(header), TimeLimit(kFarewell)) == Progress::kDone)
+    fail_as_told(meeting, connection, header);
+  meeting.is_watched[static_cast<size_t>(rank)] = false;  // it has met all others, and goes on or ends
+}
+
+// Until all ranks from `first` on are connected.
+void wait_for_later(Meeting& meeting, Listener& listener, int first, const Arrivals::Take& take) {
+  Arrivals arrivals(listener);
+  while (!meeting.missing(first).empty()) {
+    if (meeting.limit.is_over()) meeting.fail_missing(meeting.missing(first));
+    const std::vector<int> watched = meeting.watched();
+    std::vector<Connection*> connections;
+    for (const int rank : watched) connections.push_back(&meeting.connections[static_cast<size_t>(rank)]);
+    for (const size_t i : arrivals.wait(meeting.limit, connections, take)) hear(meeting, watched[i]);
   }
 }
 
@@ -160,25 +139,28 @@ void check_hello(Meeting& meeting, const Hello& hello, Connection& connection) {
     refuse(fmt::format("{}: two ranks call themselves {}", meeting.describe(), hello.rank));
 }
 
-// Rank 0: the first to be out of time is told the reason a little before.
+// The ranks that know the reason are out of time a little before those that wait for them.
+milliseconds shortened(milliseconds left) { return left - std::min(left / 10, milliseconds(500)); }
+
+Listener& listener_of_first(Meeting& meeting, std::optional<Listener>& own) {
+  if (auto* given = static_cast<TcpGroupListener*>(meeting.options.listener.get())) return given->listener();
+  const Address address = parse_address(meeting.address);
+  return own.emplace(open_listener(meeting, address.host, address.port));
+}
+
 void meet_as_first(Meeting& meeting) {
-  const Address address = parse_address(meeting.options.address);
-  Listener listener = open_listener(meeting, address.host, address.port);
-  Arrivals arrivals(listener);
+  std::optional<Listener> own;
+  Listener& listener = listener_of_first(meeting, own);
   std::vector<PeerAddress> addresses(meeting.connections.size());
-  while (!meeting.missing(1).empty()) {
-    if (meeting.limit.is_over()) meeting.fail_missing(meeting.missing(1));
-    arrivals.wait(meeting.limit, [&](const Hello& hello, Connection connection) {
-      check_hello(meeting, hello, connection);
-      const auto rank = static_cast<size_t>(hello.rank);
-      const milliseconds left(hello.deadline_ms);
-      meeting.limit.shorten(left - std::min(left / 10, milliseconds(500)));
-      const std::string host = connection.remote_host();
-      host.copy(addresses[rank].host, sizeof(PeerAddress::host) - 1);
-      addresses[rank].port = hello.port;
-      meeting.connections[rank] = std::move(connection);
-    });
-  }
+  wait_for_later(meeting, listener, 1, [&](const Hello& hello, Connection connection) {
+    check_hello(meeting, hello, connection);
+    const auto rank = static_cast<size_t>(hello.rank);
+    meeting.limit.shorten(shortened(milliseconds(hello.deadline_ms)));
+    const std::string host = connection.remote_host();
+    host.copy(addresses[rank].host, sizeof(PeerAddress::host) - 1);
+    addresses[rank].port = hello.port;
+    meeting.connections[rank] = std::move(connection);
+  });
   const MessageHeader header{.kind = MessageKind::kWelcome,
                              .bytes = addresses.size() * sizeof(PeerAddress),
                              .sequence = new_session()};
@@ -199,13 +181,6 @@ Connection reach(Meeting& meeting, const Address& address, int rank) {
   }
 }
 
-[[noreturn]] void fail_as_told(Meeting& meeting, const MessageHeader& header) {
-  std::string text(std::min(header.bytes, kMostText), '\0');
-  meeting.connections[0].receive_all(text.data(), text.size(), meeting.limit);
-  if (header.program == 353) throw UserError("INGOT-U353", text);
-  throw DeviceError("INGOT-D350", text);
-}
-
 struct Welcome {
   uint64_t session = 0;
   std::vector<PeerAddress> addresses;
@@ -219,7 +194,7 @@ Welcome read_welcome(Meeting& meeting) {
   MessageHeader header;
   const Progress progress = first.receive_all(&header, sizeof(header), meeting.limit);
   if (progress == Progress::kDone && header.magic == kWireMagic && header.kind == MessageKind::kFailure)
-    fail_as_told(meeting, header);
+    fail_as_told(meeting, first, header);
   const bool is_welcome = progress == Progress::kDone && header.magic == kWireMagic &&
                           header.kind == MessageKind::kWelcome && header.bytes == bytes;
   if (is_welcome && first.receive_all(welcome.addresses.data(), bytes, meeting.limit) == Progress::kDone) {
@@ -247,23 +222,20 @@ void connect_to_earlier(Meeting& meeting, const Welcome& welcome) {
 }
 
 void meet_as_other(Meeting& meeting) {
-  meeting.connections[0] = reach(meeting, parse_address(meeting.options.address), 0);
+  meeting.connections[0] = reach(meeting, parse_address(meeting.address), 0);
   Listener listener = open_listener(meeting, meeting.connections[0].local_host(), "0");
   Hello hello = meeting.hello();
   hello.port = listener.port();
   if (meeting.connections[0].send_all(&hello, sizeof(hello), meeting.limit) != Progress::kDone)
     meeting.fail_missing({0});
   const Welcome welcome = read_welcome(meeting);
+  meeting.limit.shorten(shortened(meeting.limit.left()));
   connect_to_earlier(meeting, welcome);
-  Arrivals arrivals(listener);
-  while (!meeting.missing(meeting.options.rank + 1).empty()) {
-    if (meeting.limit.is_over()) meeting.fail_missing(meeting.missing(meeting.options.rank + 1));
-    arrivals.wait(meeting.limit, [&](const Hello& from, Connection connection) {
-      const bool is_expected = from.session == welcome.session && from.rank > meeting.options.rank &&
-                               from.rank < meeting.options.size && !meeting.is_met(from.rank);
-      if (is_expected) meeting.connections[static_cast<size_t>(from.rank)] = std::move(connection);
-    });
-  }
+  wait_for_later(meeting, listener, meeting.options.rank + 1, [&](const Hello& from, Connection connection) {
+    const bool is_expected = from.session == welcome.session && from.rank > meeting.options.rank &&
+                             from.rank < meeting.options.size && !meeting.is_met(from.rank);
+    if (is_expected) meeting.connections[static_cast<size_t>(from.rank)] = std::move(connection);
+  });
 }
 
 }  // namespace

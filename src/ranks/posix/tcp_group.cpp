@@ -18,6 +18,10 @@ constexpr int kEnded = 350, kDiffers = 351;  // of the codes INGOT-D350 and D351
 
 std::byte* bytes_of(MessageHeader& header) { return reinterpret_cast<std::byte*>(&header); }
 
+bool is_sign_of_life(const MessageHeader& header) {
+  return header.magic == kWireMagic && header.kind == MessageKind::kAlive;
+}
+
 }  // namespace
 
 TcpGroup::TcpGroup(const GroupOptions& options, std::vector<Connection> connections)
@@ -49,7 +53,7 @@ void TcpGroup::exchange(std::span<const SentBlock> sent, std::span<const Receive
   require_usable();
   start(sent, received, tag);
   ++sequence_;
-  wait(TimeLimit(options_.deadline));
+  wait();
 }
 
 bool TcpGroup::is_usable() const { return forks_ == fork_count() && !has_failed_; }
@@ -70,10 +74,23 @@ void TcpGroup::look_for_ends() {
   forget_exchange();
   for (int rank = 0; rank < size(); ++rank) {
     if (rank == options_.rank) continue;
-    MessageHeader header;
-    if (connection(rank).peek(bytes_of(header), sizeof(header)) == Progress::kBroken)
+    if (look_after(rank) == Progress::kBroken)
       fail("INGOT-D350", fmt::format("group '{}': rank {} ended", options_.name, rank), {rank});
-    look_after(rank);
+  }
+}
+
+// To ranks that have room for it: there is none if they have not read for long.
+void TcpGroup::say_alive() {
+  if (!is_usable()) return;
+  const std::unique_lock lock(mutex_, std::try_to_lock);
+  if (!lock || !failure_.empty()) return;  // an exchange is a sign of life too
+  const MessageHeader header{.kind = MessageKind::kAlive};
+  for (int rank = 0; rank < size(); ++rank) {
+    if (rank == options_.rank) continue;
+    std::vector<pollfd> file{{.fd = connection(rank).file(), .events = POLLOUT, .revents = 0}};
+    wait_for_events(file, TimeLimit(std::chrono::milliseconds(0)));
+    if ((file[0].revents & POLLOUT) != 0)
+      connection(rank).send_all(&header, sizeof(header), TimeLimit(kFarewell));
   }
 }
 
@@ -94,12 +111,14 @@ void TcpGroup::forget_exchange() {
 
 void TcpGroup::start(std::span<const SentBlock> sent, std::span<const ReceivedBlock> received,
                      const ExchangeTag& tag) {
+  const TimeLimit limit(options_.deadline);
   for (int rank = 0; rank < size(); ++rank) {
     if (rank == options_.rank) continue;
     const SentBlock& block = sent[static_cast<size_t>(rank)];
     const ReceivedBlock& room = received[static_cast<size_t>(rank)];
     Peer& own = peer(rank);
     own = {};
+    own.limit = limit;
     own.sent_header = {.bytes = block.bytes,
                        .sequence = sequence_.load(),
                        .program = tag.program,
@@ -122,15 +141,27 @@ std::vector<int> TcpGroup::unfinished() const {
   return ranks;
 }
 
-void TcpGroup::wait(const TimeLimit& limit) {
+// When the first of those that are not done is out of time; fails with those that are now.
+TimeLimit TcpGroup::require_in_time(const std::vector<int>& open) {
+  std::vector<int> late;
+  TimeLimit first = peer(open.front()).limit;
+  for (const int rank : open) {
+    first = std::min(first, peer(rank).limit);
+    if (peer(rank).limit.is_over()) late.push_back(rank);
+  }
+  if (!late.empty())
+    fail("INGOT-D350",
+         fmt::format("group '{}': {} did not answer within {} ms", options_.name, list_ranks(late),
+                     options_.deadline.count()),
+         late);
+  return first;
+}
+
+void TcpGroup::wait() {
   for (;;) {
     const std::vector<int> open = unfinished();
     if (open.empty()) return look_after_all();
-    if (limit.is_over())
-      fail("INGOT-D350",
-           fmt::format("group '{}': {} did not answer within {} ms", options_.name, list_ranks(open),
-                       options_.deadline.count()),
-           open);
+    const TimeLimit limit = require_in_time(open);
     files_.clear();
     ranks_of_files_.clear();
     for (int rank = 0; rank < size(); ++rank) {
@@ -176,6 +207,11 @@ void TcpGroup::send_to(int rank) {
 void TcpGroup::receive_from(int rank) {
   Peer& own = peer(rank);
   Progress progress = connection(rank).receive(own.header_in);
+  while (progress == Progress::kDone && !own.is_checked && is_sign_of_life(own.received_header)) {
+    own.limit = TimeLimit(options_.deadline);
+    own.header_in = {bytes_of(own.received_header), sizeof(MessageHeader)};
+    progress = connection(rank).receive(own.header_in);
+  }
   if (progress == Progress::kDone) {
     if (!own.is_checked) check_header(rank);
     progress = connection(rank).receive(own.in);
@@ -190,16 +226,24 @@ void TcpGroup::look_after_all() {
     if (rank != options_.rank && peer(rank).is_watched) look_after(rank);
 }
 
-// A rank that is done with this exchange may begin the next one, report a failure, or end.
-void TcpGroup::look_after(int rank) {
+// A rank that is done with this exchange may begin the next one, report a failure, or end (kBroken).
+Progress TcpGroup::look_after(int rank) {
   MessageHeader header;
-  const Progress progress = connection(rank).peek(bytes_of(header), sizeof(header));
+  bool was_alive = false;
+  Progress progress = connection(rank).peek(bytes_of(header), sizeof(header));
+  while (progress == Progress::kDone && is_sign_of_life(header)) {
+    was_alive = true;
+    Transfer<std::byte> read{bytes_of(header), sizeof(header)};
+    connection(rank).receive(read);
+    progress = connection(rank).peek(bytes_of(header), sizeof(header));
+  }
   if (progress == Progress::kDone && header.kind == MessageKind::kFailure) {
     peer(rank).header_in = {bytes_of(peer(rank).received_header), sizeof(MessageHeader)};
     peer(rank).is_checked = false;
-    return receive_from(rank);
+    receive_from(rank);
   }
-  peer(rank).is_watched = false;
+  peer(rank).is_watched = was_alive && progress == Progress::kBlocked;  // else it begins the next exchange
+  return progress;
 }
 
 void TcpGroup::check_header(int rank) {

@@ -25,6 +25,8 @@ class TcpGroup final : public Communicator {
   uint64_t exchanges() const override { return sequence_; }
   bool is_usable() const override;
   bool is_whole() override;
+  void say_alive() override;
+  std::chrono::milliseconds deadline() const override { return options_.deadline; }
   void leave(const std::string& text) override;
 
  private:
@@ -33,8 +35,9 @@ class TcpGroup final : public Communicator {
     MessageHeader sent_header, received_header;
     Transfer<const std::byte> header_out, out;
     Transfer<std::byte> header_in, in;
-    bool is_checked = false;  // received_header
-    bool is_watched = true;   // for a failure that it reports after its block
+    TimeLimit limit{std::chrono::milliseconds(0)};  // to hear from it
+    bool is_checked = false;                        // received_header
+    bool is_watched = true;                         // for a failure that it reports after its block
     bool is_sending() const { return header_out.left + out.left > 0; }
     bool is_receiving() const { return !is_checked || in.left > 0; }
   };
@@ -42,11 +45,12 @@ class TcpGroup final : public Communicator {
   void start(std::span<const SentBlock> sent, std::span<const ReceivedBlock> received,
              const ExchangeTag& tag);
   void forget_exchange();
-  void wait(const TimeLimit& limit);
+  void wait();
+  TimeLimit require_in_time(const std::vector<int>& open);
   void advance(int rank, short events);
   void send_to(int rank);
   void receive_from(int rank);
-  void look_after(int rank);
+  Progress look_after(int rank);
   void look_after_all();
   void look_for_ends();
   void check_header(int rank);

@@ -6,12 +6,13 @@
 
 namespace ingot::core {
 
-constexpr uint32_t kWireMagic = 0x324B4E52;  // "RNK2": its last letter is the version
+constexpr uint32_t kWireMagic = 0x334B4E52;  // "RNK3": its last letter is the version
 
 enum class MessageKind : uint32_t {
   kData = 1,     // `bytes` bytes of a block
   kFailure = 2,  // `bytes` bytes of text: the sender's group is unusable, and so is the receiver's
   kWelcome = 3,  // one PeerAddress per rank
+  kAlive = 4,    // the sender is at work, and has not begun its next exchange
 };
 
 struct MessageHeader {
