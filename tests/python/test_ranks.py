@@ -41,7 +41,7 @@ def launch(size: int, folder: Path) -> list[dict[str, str]]:
         for rank in range(size)
     ]  # fmt: skip
     try:
-        assert [process.wait(200) for process in processes] == [0] * size
+        assert [process.wait(900) for process in processes] == [0] * size
     finally:
         for process in processes:
             process.kill()

@@ -49,6 +49,14 @@ void Arrivals::read(const std::vector<pollfd>& files, const Take& take) {
   }
 }
 
+void Arrivals::each_waiting(const std::function<void(Connection&)>& tell) {
+  accept();
+  for (Arrival& each : unknown_) {
+    each.receive();  // what is closed with bytes that nobody read is reset, and the answer lost
+    tell(each.connection);
+  }
+}
+
 bool Arrivals::accept() {
   bool is_any = false;
   while (auto accepted = listener_.accept()) {

@@ -22,6 +22,8 @@ class Arrivals {
   // Waits until something happens, at most until `limit`; `take` gets those who have said who they are.
   // Returns the positions in `watched`, open connections, of those that sent something or ended.
   std::vector<size_t> wait(const TimeLimit& limit, const std::vector<Connection*>& watched, const Take& take);
+  // Calls `tell` with each connection that was not taken, those that nobody has looked at yet included.
+  void each_waiting(const std::function<void(Connection&)>& tell);
 
  private:
   // A connection that was accepted, and what it has sent of its hello.

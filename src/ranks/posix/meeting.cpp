@@ -110,15 +110,28 @@ void hear(Meeting& meeting, int rank) {
   meeting.is_watched[static_cast<size_t>(rank)] = false;  // it has met all others, and goes on or ends
 }
 
-// Until all ranks from `first` on are connected.
-void wait_for_later(Meeting& meeting, Listener& listener, int first, const Arrivals::Take& take) {
-  Arrivals arrivals(listener);
+void wait_for_arrivals(Meeting& meeting, Arrivals& arrivals, int first, const Arrivals::Take& take) {
   while (!meeting.missing(first).empty()) {
     if (meeting.limit.is_over()) meeting.fail_missing(meeting.missing(first));
     const std::vector<int> watched = meeting.watched();
     std::vector<Connection*> connections;
     for (const int rank : watched) connections.push_back(&meeting.connections[static_cast<size_t>(rank)]);
     for (const size_t i : arrivals.wait(meeting.limit, connections, take)) hear(meeting, watched[i]);
+  }
+}
+
+// Until all ranks from `first` on are connected. Those that have come, but were not heard yet, hear of a
+// failure too.
+void wait_for_later(Meeting& meeting, Listener& listener, int first, const Arrivals::Take& take) {
+  Arrivals arrivals(listener);
+  try {
+    wait_for_arrivals(meeting, arrivals, first, take);
+  } catch (const Error& error) {
+    const int code = error.details().code == "INGOT-U353" ? 353 : 350;
+    const TimeLimit farewell(kFarewell);
+    arrivals.each_waiting(
+        [&](Connection& connection) { send_failure(connection, code, error.details().message, farewell); });
+    throw;
   }
 }
 
