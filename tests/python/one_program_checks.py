@@ -62,7 +62,7 @@ def check(folder: Path, rank: int, size: int) -> None:
             Slices(rank), inputs=[torch.ones(2 * size, 3)], rank="all", require_full_compilation=True
         )
     assert (info.value.code, info.value.node) == ("INGOT-U359", "slice_1")
-    assert "shard_checks.py" in info.value.source
+    assert "one_program_checks.py" in info.value.source
     equal = ingot.compile(
         Slices(0), inputs=[torch.ones(2 * size, 3)], rank="all", require_full_compilation=True
     )

@@ -9,7 +9,6 @@ import io
 import json
 import sys
 import tempfile
-import time
 import traceback
 import unittest.mock
 import warnings
@@ -279,22 +278,22 @@ def check_collectives_without_a_reader(rank: int, size: int) -> None:
     torch.testing.assert_close(module(x), dropped(x), rtol=0, atol=0)
 
 
-def check_a_build_that_outlasts_the_deadline(rank: int, size: int) -> None:
-    """The time in which a rank builds does not count: the others' calls wait for it."""
-    group = dist.new_group(list(range(size)))
-    ingot.distributed.connect(group, deadline=2)
+def check_builds_tell_that_the_rank_is_alive(rank: int, size: int) -> None:
+    """From the connection to the end of the build, so that its time does not count."""
 
     def total(x: torch.Tensor) -> torch.Tensor:
-        return funcol.all_reduce(x * 1, "sum", group)
+        return funcol.all_reduce(x * 1, "sum", dist.group.WORLD)
 
-    def slow_build(names: Iterable[str]) -> None:
+    def build(names: Iterable[str]) -> None:
         connect_groups(names)
-        time.sleep(3)
+        at_work.append(len(ranks._connections._works))
 
     x = values(torch.float32, (3,), rank)
-    connect_groups = ranks.connect_groups
-    with unittest.mock.patch.object(ranks, "connect_groups", slow_build if rank == 1 else connect_groups):
+    connect_groups, at_work = ranks.connect_groups, []
+    with unittest.mock.patch.object(ranks, "connect_groups", build):
         module = ingot.compile(Function(total), inputs=[x], **WHOLE)
+    assert at_work[0] == len(ranks._connections.groups) > 0
+    assert not ranks._connections._works
     torch.testing.assert_close(module(x), total(x), rtol=0, atol=0)
 
 
