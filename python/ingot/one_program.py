@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""One program for all ranks, of the traces of all of them (docs/design/041): the option rank="all".
+"""One program for all ranks, of the traces of all of them (docs/design/043): the option rank="all".
 
 The ranks compare their traces. Scalars that differ become constants stored per rank, from which the program takes its rank's; anything
 else that differs is refused with the node's name.

@@ -21,6 +21,7 @@ _OWN = {
     "check_speed": "time each engine against torch at the traced sizes, for the report",
     "check_weights": "how calls notice a write through .data or numpy: fast (8 pieces per weight), thorough (64), full (a hash)",
     "staged": 'begin with engines of level 1, and build better ones in the background: True, or "same_bits"',
+    "staged_first_level": "the optimization level of the engines that a staged build begins with",
     "staged_threads": "threads of the builds in the background, of the lowest priority",
     "fallback": '"unsupported": torch runs what engines cannot; "fastest": and partitions that it is measured to run faster',
     "custom_engine_cache": "an object with save(key, bytes) and load(key), asked after memory and disk",
@@ -31,6 +32,7 @@ _OWN = {
 _CHOICES = {
     "check_weights": ("fast", "thorough", "full"),
     "staged": (False, True, "same_bits"),
+    "staged_first_level": (0, 1, 2, 3, 4, 5),
     "fallback": ("unsupported", "fastest"),
 }
 _TYPES = {"require_full_compilation": bool, "min_block_size": int, "check_speed": bool, "staged_threads": int}
@@ -45,6 +47,7 @@ class Settings:
     min_block_size: int = 1
     check_speed: bool = False
     staged: bool | str = False
+    staged_first_level: int = 3
     staged_threads: int = 1
     fallback: str = "unsupported"
     check_weights: str = "fast"
@@ -62,11 +65,11 @@ class Settings:
 
     @property
     def first_level(self) -> int | None:
-        """Of a staged build, the level of the engines that run first; those that are timed against torch are not of level 1."""
+        """Of a staged build, the level of the engines that run first; those that are timed against torch are of level 3 at least."""
         if not self.staged:
             return None
         wanted = int(self.compiler.get("optimization_level", "5"))
-        return min(wanted, 3 if self.measures else 1)
+        return min(wanted, max(self.staged_first_level, 3) if self.measures else self.staged_first_level)
 
     def add_profiles(self, texts: Sequence[str]) -> None:
         """Further sizes of inputs: "x:1..4x8"."""

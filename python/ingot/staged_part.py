@@ -16,7 +16,6 @@ from ingot import _core
 from ingot.errors import InternalError
 from ingot.traffic import Quiet
 
-FIRST_LEVEL = 1
 _LEVELS_BETWEEN = (3,)
 _LAST_LEVEL = 5
 _MOST_TURNS, _LEAST_TURNS, _TURNS_S = 20, 3, 0.2  # of a timing

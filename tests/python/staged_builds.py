@@ -67,9 +67,8 @@ def tests_do_not_wait_for_others(request: pytest.FixtureRequest, monkeypatch: py
 
 
 def staged(model: nn.Module, x: torch.Tensor, level: int = 3, **options: Any) -> Any:
-    return ingot.compile(
-        model, inputs=[x], staged=options.pop("staged", True), optimization_level=level, **options
-    )
+    options = {"staged": True, "staged_first_level": 1, **options}
+    return ingot.compile(model, inputs=[x], optimization_level=level, **options)
 
 
 def states_of(module: Any) -> list[tuple[int, str]]:

@@ -52,6 +52,7 @@ _BAD = {
 _BAD_OWN = {
     "check_weights": ["sometimes", 3, None],
     "staged": ["sometimes", 1, None],
+    "staged_first_level": ["2", 6, True, None],
     "staged_threads": ["2", 0, True, None],
     "fallback": ["slowest", True, None],
     "require_full_compilation": ["yes", 1, None],

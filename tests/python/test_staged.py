@@ -55,10 +55,21 @@ def test_the_stages_follow_from_the_level() -> None:
     assert staged_part.levels_after(1, "4") == [3, 4]
     assert staged_part.levels_after(1, "2") == [2]
     assert staged_part.levels_after(1, "1") == []
+    assert staged_part.levels_after(3, None) == [5]
     x = torch.randn(2, 8)
     module = ingot.compile(nn.Linear(8, 8).eval(), inputs=[x], staged=True, optimization_level=0)
     assert module.wait_until_tuned(PATIENCE)
     assert states_of(module) == [(0, "runs")]
+
+
+def test_the_first_engines_are_those_of_an_ordinary_build(held: Held) -> None:
+    x, model = MODELS["mlp"][1], made("mlp", 1)
+    module = ingot.compile(model, inputs=[x], staged=True)
+    held.wait_until_begun()
+    assert states_of(module) == [(3, "runs"), (5, "is built")]
+    assert torch.equal(result(module, x), result(compiled(model, x), x))
+    module.stop_tuning()
+    held.let_go()
 
 
 def test_tactics_are_timed_in_the_background() -> None:
@@ -100,7 +111,9 @@ def test_own_states_keep_their_values(held: Held) -> None:
 def test_buffers_of_torch_compile_keep_values_and_addresses(held: Held) -> None:
     model, x = Cache().eval(), torch.randn(4, 8)
     eager = copy.deepcopy(model)
-    call = torch.compile(model, backend="ingot", options={"staged": True, "optimization_level": 3})
+    call = torch.compile(
+        model, backend="ingot", options={"staged": True, "staged_first_level": 1, "optimization_level": 3}
+    )
     address = model.rows.data_ptr()
     torch.testing.assert_close(call(x), eager(x))
     held.let_go()
@@ -134,7 +147,9 @@ def test_a_refit_meanwhile_is_kept(name: str, by: str, held: Held) -> None:
 
 def test_weights_of_torch_compile_that_change_meanwhile(held: Held) -> None:
     model, x = mlp_of(16), torch.randn(2, 16)
-    call = torch.compile(model, backend="ingot", options={"staged": True, "optimization_level": 3})
+    call = torch.compile(
+        model, backend="ingot", options={"staged": True, "staged_first_level": 1, "optimization_level": 3}
+    )
     call(x)
     held.wait_until_begun()
     model[0].weight.mul_(2)
@@ -148,7 +163,7 @@ def test_weights_of_torch_compile_that_change_meanwhile(held: Held) -> None:
 
 def test_mutable_modules_notice_weights_after_an_exchange(held: Held) -> None:
     model, x = mlp_of(16), torch.randn(2, 16)
-    module = ingot.MutableModule(model, staged=True, optimization_level=3)
+    module = ingot.MutableModule(model, staged=True, staged_first_level=1, optimization_level=3)
     module(x)
     held.wait_until_begun()
     model[2].bias = nn.Parameter(torch.randn(16))

@@ -156,6 +156,7 @@ def test_builds_ask_before_and_after_each_timing_of_tactics() -> None:
             torch.nn.Linear(64, 64).eval(),
             inputs=[x],
             staged=True,
+            staged_first_level=1,
             optimization_level=1,
             engine_cache_dir="off",
         )
@@ -182,7 +183,7 @@ def test_a_module_that_is_never_idle_keeps_its_engine(monkeypatch: pytest.Monkey
     x = torch.randn(8, 64)
     model = torch.nn.Linear(64, 64).eval()
     with torch.no_grad():
-        module = ingot.compile(model, inputs=[x], staged=True, optimization_level=5, engine_cache_dir="off")
+        module = ingot.compile(model, inputs=[x], staged=True, staged_first_level=1, engine_cache_dir="off")
         module(x)
         assert module.wait_until_tuned(120)
         torch.testing.assert_close(module(x), model(x))
