@@ -6,6 +6,7 @@
 #include <nanobind/stl/vector.h>
 
 #include <algorithm>
+#include <new>
 #include <optional>
 
 #include "arguments.h"
@@ -149,11 +150,17 @@ class DirectCall {
   Runner* called_;
 };
 
-PyObject* call_directly(PyObject* self, PyObject* arguments, PyObject*) noexcept {
+PyObject* call_directly(PyObject* self, PyObject* arguments, PyObject* keywords) noexcept {
+  if (keywords != nullptr && PyDict_Size(keywords) > 0) {
+    PyErr_SetString(PyExc_TypeError, "a compiled graph takes no keyword arguments");
+    return nullptr;
+  }
   try {
     return nb::inst_ptr<DirectCall>(self)->call(arguments).release().ptr();
   } catch (nb::python_error& error) {
     error.restore();
+  } catch (const std::bad_alloc&) {
+    PyErr_NoMemory();
   } catch (const std::exception& error) {
     PyErr_SetString(PyExc_RuntimeError, error.what());
   }

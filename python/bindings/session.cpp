@@ -237,13 +237,25 @@ void Session::take_engine(Session& other) {
   }
 }
 
+// A context that goes back whatever happens: a lost one would take its states along.
+class Session::Borrowed {
+ public:
+  explicit Borrowed(Session& session) : session_(session), context_(session.acquire()) {}
+  ~Borrowed() { session_.release(std::move(context_)); }
+  Borrowed(const Borrowed&) = delete;
+  Borrowed& operator=(const Borrowed&) = delete;
+  ingot_context* get() const { return context_.get(); }
+
+ private:
+  Session& session_;
+  ContextHandle context_;
+};
+
 void Session::copy_states(Session& from) {
   if (!has_own_state_) return;
   const auto turn = take_turn(), other_turn = from.take_turn();
-  ContextHandle own = acquire(), other = from.acquire();
+  Borrowed own(*this), other(from);
   check(ingot_context_copy_states(own.get(), other.get()));
-  release(std::move(own));
-  from.release(std::move(other));
 }
 
 Session Session::copy() {
@@ -253,10 +265,10 @@ Session Session::copy() {
   Session twin{EngineHandle(engine), threads_};
   twin.groups_ = groups_;
   if (!has_own_state_) return twin;
-  ContextHandle context = acquire(), own = twin.acquire();
-  check(ingot_context_copy_states(own.get(), context.get()));
-  twin.release(std::move(own));
-  release(std::move(context));
+  {
+    Borrowed context(*this), own(twin);
+    check(ingot_context_copy_states(own.get(), context.get()));
+  }
   return twin;
 }
 

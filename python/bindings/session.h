@@ -83,6 +83,7 @@ class Session {
   // used it, the context is lost too: the next caller in the child starts with the initial states.
   std::unique_lock<std::mutex> take_turn();
   bool is_updated(size_t input) const { return input < updated_.size() && !updated_[input].empty(); }
+  class Borrowed;
   ContextHandle acquire();
   void release(ContextHandle context);
 

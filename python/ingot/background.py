@@ -6,6 +6,7 @@ from __future__ import annotations
 import atexit
 import contextlib
 import heapq
+import logging
 import os
 import sys
 import threading
@@ -15,12 +16,13 @@ from typing import Protocol
 
 from ingot.traffic import Traffic
 
+_log = logging.getLogger("ingot")
 _LOWEST_PRIORITY = 19
 _PATIENCE_AT_EXIT = 30.0  # seconds until a build that is cancelled looks at its progress
 
 
 class Job(Protocol):
-    """What has to know that its thread is gone."""
+    """Has to know that its thread is gone."""
 
     def forget_threads(self) -> None: ...  # a forked child has none: nobody holds its locks
 
@@ -41,16 +43,20 @@ class Worker:
         self._thread: threading.Thread | None = None
         self.is_stopped = False
 
-    def submit(self, rank: int, task: Callable[[], None], job: Job) -> None:
+    def watch(self, job: Job) -> None:
+        """The job is told when there is no thread for it any more."""
+        self._jobs.add(job)
+
+    def submit(self, rank: int, task: Callable[[], None]) -> None:
         with self._lock:
             if self.is_stopped:
                 return
-            self._jobs.add(job)
             heapq.heappush(self._tasks, (rank, self._submitted, task))
             self._submitted += 1
             if self._thread is None:
-                self._thread = threading.Thread(target=self._run, name="ingot-staged", daemon=True)
-                self._thread.start()
+                thread = threading.Thread(target=self._run, name="ingot-staged", daemon=True)
+                thread.start()
+                self._thread = thread
 
     def _run(self) -> None:
         _lower_priority()
@@ -60,7 +66,10 @@ class Worker:
                     self._thread = None
                     return
                 task = heapq.heappop(self._tasks)[2]
-            task()
+            try:
+                task()
+            except Exception:
+                _log.exception("staged build: a task has failed; those behind it go on")
             del task  # a module that is waited for by nobody can go
 
     def stop(self) -> None:

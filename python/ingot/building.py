@@ -83,6 +83,12 @@ def _build(
             code="INGOT-U002",
         )
     refuse_for_engines(settings)
+    if settings.one_program:
+        raise UserError(
+            'option "rank" is "all" for programs that the ranks trace now: a file is the trace of one rank',
+            code="INGOT-U002",
+            advice='use rank="any" if the program does not depend on the rank, or the number of its rank',
+        )
     engine, report = build(
         settings.compiler,
         settings.progress,

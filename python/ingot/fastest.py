@@ -9,8 +9,9 @@ from collections.abc import Callable, Sequence
 import torch
 from torch.fx import GraphModule
 
-from ingot import compat, hybrid, speed
+from ingot import compat, hybrid, ranks, speed
 from ingot.capture import Capture, Input, Output
+from ingot.errors import UserError
 from ingot.hybrid import Compiled
 from ingot.kinds import InputRole, OutputRole
 from ingot.refusals import Refused
@@ -30,6 +31,12 @@ def compile_graph(
     prepare: Callable[[Capture], None] = lambda capture: None,
 ) -> Compiled:
     """As `hybrid.compile_graph`, and with that option faster."""
+    if settings.fallback == "fastest" and any(ranks.groups_in(module)):
+        raise UserError(
+            'option "fallback" is "fastest" for programs without collectives: ranks would decide by timings of their own',
+            code="INGOT-U002",
+            advice='leave it out; fallback="unsupported" is the same on all ranks',
+        )
     first = hybrid.compile_graph(module, inputs, outputs, settings, prepare)
     slower = [segment for segment in first.report.segments if segment.is_faster_in_torch]
     if settings.fallback != "fastest" or not slower:

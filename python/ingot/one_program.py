@@ -14,7 +14,6 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import torch
-from torch._subclasses.fake_tensor import FakeTensor
 from torch.fx import GraphModule, Node
 
 from ingot import compat, ranks
@@ -50,7 +49,8 @@ def _rows(module: GraphModule, nodes: Sequence[Node], inputs: Sequence[Input]) -
     positions = {node: position for position, node in enumerate(nodes)}
     given = iter(inputs)
     return [
-        _row(module, node, positions, next(given) if node.op == "placeholder" else None) for node in nodes
+        _row(module, node, positions, next(given, None) if node.op == "placeholder" else None)
+        for node in nodes
     ]
 
 
@@ -83,6 +83,10 @@ def _is_weight(data: torch.Tensor | None) -> bool:
 
 
 def _content(data: Any) -> str:
+    """Of a nested graph, all that it is: its scalars cannot differ either."""
+    if isinstance(data, GraphModule):
+        rows = _rows(data, list(data.graph.nodes), [])
+        return hashlib.sha256(json.dumps(rows).encode()).hexdigest()
     if not isinstance(data, torch.Tensor):
         return ""
     content = data.detach().cpu().contiguous().view(-1)
@@ -167,6 +171,7 @@ def _replace_scalars(module: GraphModule, tables: dict[Node, dict[int, list[Any]
         for slot in slots:
             target = _tensor_overload(node, slot)
         node.target = target
+        constants.require_type(node)
     module.graph.lint()
     module.recompile()
 
@@ -201,7 +206,7 @@ class _Constants:
         self._module, self._count = module, 0
         self._first = next(node for node in nodes if node.op != "placeholder")
         values = (node.meta.get("val") for node in nodes)
-        self._fake = next(value.fake_mode for value in values if isinstance(value, FakeTensor))
+        self._fake = next(value.fake_mode for value in values if hasattr(value, "fake_mode"))
         functional = torch.ops._c10d_functional
         # The same on all ranks: each gets its own element.
         everyone = self._constant(list(range(group.size())), torch.int64)
@@ -215,6 +220,17 @@ class _Constants:
         table = self._constant(values, dtype)
         own = self._call(torch.ops.aten.index_select.default, table, 0, self._rank)
         return self._call(torch.ops.aten.view.default, own, [])
+
+    def require_type(self, node: Node) -> None:
+        """A tensor without dims may promote what a scalar does not: an integer tensor, say."""
+        walked = _walk((node.args, node.kwargs), lambda scalar: scalar, lambda other: other.meta["val"])
+        with self._fake:
+            value = node.target(*walked[0], **walked[1])
+        expected = node.meta["val"]
+        if (value.dtype, value.shape) != (expected.dtype, expected.shape):
+            raise _refusal(
+                node, f"with a tensor in place of a scalar the result is {value.dtype}, not {expected.dtype}"
+            )
 
     def _constant(self, values: list[Any], dtype: torch.dtype) -> Node:
         with compat.with_real_tensors():

@@ -20,7 +20,7 @@ _OWN = {
     "torch_executed_ops": 'operators that stay in torch: "aten.add.Tensor", "aten::add", torch.ops.aten.add.Tensor',
     "check_speed": "time each engine against torch at the traced sizes, for the report",
     "check_weights": "how calls notice a write through .data or numpy: fast (8 pieces per weight), thorough (64), full (a hash)",
-    "staged": 'begin with engines of level 1, and build better ones in the background: True, or "same_bits"',
+    "staged": 'begin with engines of `staged_first_level`, and build better ones in the background: True, or "same_bits"',
     "staged_first_level": "the optimization level of the engines that a staged build begins with",
     "staged_threads": "threads of the builds in the background, of the lowest priority",
     "fallback": '"unsupported": torch runs what engines cannot; "fastest": and partitions that it is measured to run faster',

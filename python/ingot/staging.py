@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Staged builds: engines of level 1 run while better ones are built (docs/design/042-staged-builds.md)."""
+"""Staged builds: engines run while better ones are built (docs/design/042-staged-builds.md)."""
 
 from __future__ import annotations
 
@@ -54,6 +54,7 @@ class Staged:
     def forget_threads(self) -> None:
         self.gate.forget_threads()
         self.lock = threading.RLock()
+        self._state = threading.Lock()  # of the stages, held for a moment
         is_finished = hasattr(self, "_finished") and self.is_finished
         self._finished, self._stop_reason = threading.Event(), ""
         self._awaits_call = False
@@ -84,8 +85,15 @@ class Staged:
         with background.TRAFFIC.call(), self.gate.call():
             yield
         if self._awaits_call and self._has_samples():
+            self._submit_once()
+
+    def _submit_once(self) -> None:
+        """Of several calls that end at once, for the first."""
+        with self._state:
+            if not self._awaits_call:
+                return
             self._awaits_call = False
-            self._submit()
+        self._submit()
 
     def _has_samples(self) -> bool:
         return all(part.sample is not None for part in self.parts)
@@ -96,6 +104,9 @@ class Staged:
         """
         report.stages, report.staged = self.stages, [self]
         self._report_builds = report.builds
+        for part in self.parts:  # timings of the build ran them on invented arguments
+            part.sample, part.wants_sample = None, True
+        background.WORKER.watch(self)
         weakref.finalize(owner, self.stop, "the module is gone").atexit = False
         if own_weights and self._versions is None:
             self._versions = [
@@ -132,11 +143,12 @@ class Staged:
 
     # ---- in the background ----
     def _finish(self, reason: str) -> None:
-        self._stop_reason = reason
-        for stage in self.stages:
-            if stage.state in ("waits", "is built"):
-                stage.state, stage.reason = "is stopped", reason
-        self._finished.set()
+        with self._state:
+            self._stop_reason = reason
+            for stage in self.stages:
+                if stage.state in ("waits", "is built"):
+                    stage.state, stage.reason = "is stopped", reason
+            self._finished.set()
         for part in self.parts:
             part.sample, part.wants_sample = None, False
 
@@ -149,12 +161,13 @@ class Staged:
         elif self.same_bits and not self._has_samples():
             self._awaits_call = True  # which has the arguments to compare on
         else:
-            background.WORKER.submit(stage.level, functools.partial(self._run, stage), self)
+            background.WORKER.submit(stage.level, functools.partial(self._run, stage))
 
     def _run(self, stage: Stage) -> None:
-        if self.is_finished:
-            return
-        stage.state = "is built"
+        with self._state:
+            if self.is_finished:
+                return
+            stage.state = "is built"
         quiet = Quiet(background.TRAFFIC, lambda: self.is_finished)
         try:
             self._advance(stage, quiet)
@@ -195,11 +208,13 @@ class Staged:
             self._require_unwritten()
             self._require_wanted()
             with self.gate.change():
-                self._exchange(better, refits)
-            for other in self.stages:
-                if other.state == "runs":
-                    other.state = "ran"
-            stage.state, stage.seconds = "runs", time.monotonic() - self._start
+                self._require_wanted()  # it may have waited for a long call
+                self._exchange(better)
+            with self._state:
+                for other in self.stages:
+                    if other.state == "runs":
+                        other.state = "ran"
+                stage.state, stage.reason, stage.seconds = "runs", "", time.monotonic() - self._start
         _log.info("staged build: %s", stage)
 
     def _proceed(self, *_progress: Any) -> bool:
@@ -259,13 +274,16 @@ class Staged:
             if what:
                 raise NotTakenError(f"other bits in {what} of engine {number}")
 
-    def _exchange(self, better: Sequence[Better], refits: Sequence[int]) -> None:
-        """All or nothing."""
+    def _exchange(self, better: Sequence[Better]) -> None:
+        """All or nothing. Builds read the weights that the program was captured with: a runner that has seen others since, which
+        `weights` does not have, refits what it finds at its next call.
+        """
         done: list[tuple[StagedPart, Better]] = []
         try:
-            for part, each, count in zip(self.parts, better, refits, strict=True):
-                if self._versions is None and part.core.refits() != count:
-                    part.runner.forget()  # the next call refits what it finds; `weights` has those of modules
+            for part, each in zip(self.parts, better, strict=True):
+                is_followed = self._versions is not None and self.weights
+                if part.runner is not None and part.core.refits() and not is_followed:
+                    part.runner.forget()
                 part.core.take_engine(each.core)
                 done.append((part, each))
         except Exception:

@@ -6,7 +6,6 @@
 
 #include <algorithm>
 #include <chrono>
-#include <cstring>
 
 #include <nlohmann/json.hpp>
 
@@ -87,6 +86,8 @@ Tensor LanguageModel::make_input(const Input& input, size_t first, size_t count)
     const int64_t value = input.role == Role::kTokens      ? tokens_[first + i]
                           : input.role == Role::kPositions ? static_cast<int64_t>(first + i)
                                                            : 1;
+    if (input.dtype == DType::kI32 && value > INT32_MAX)
+      throw CommandError(fmt::format("token {} is too large for an engine whose tokens are i32", value));
     if (input.dtype == DType::kI64) tensor.values<int64_t>()[i] = value;
     if (input.dtype == DType::kI32) tensor.values<int32_t>()[i] = static_cast<int32_t>(value);
     if (input.dtype == DType::kBool) tensor.values<bool>()[i] = value != 0;

@@ -18,7 +18,7 @@ struct Sampling {
   uint64_t seed = 0;
 };
 
-// Chooses tokens by logits. The same seed has the same choices on every machine.
+// Chooses tokens by logits. The same seed draws the same random numbers on every machine.
 class Sampler {
  public:
   explicit Sampler(const Sampling& sampling) : sampling_(sampling), state_(sampling.seed) {}

@@ -230,9 +230,9 @@ constexpr std::array kRows = {
          "leave the weights out of the file: they are given when it is loaded"},
         [](CompileOptions& o, View name, View value) { o.strip_weights = parse_bool(name, value); }},
     Row{{"target", "platform", "",
-         "linux-x86-64, windows-x86-64 (the engine runs on both) or linux-aarch64: x86-64-v3 or aarch64 is "
-         "the "
-         "processor unless `cpu` or `device` names another (default: this machine's)"},
+         "linux-x86-64, windows-x86-64 (the engine runs on both) or linux-aarch64: the processor is "
+         "x86-64-v3 "
+         "or aarch64 unless `cpu` or `device` names another (default: this machine's)"},
         [](CompileOptions& o, View name, View value) { set_platform(o, name, value); }},
     Row{{"threads", "number", "0",
          "threads of the build; does not affect the engine; 0: all that the process may use"},
@@ -268,8 +268,9 @@ constexpr auto kInfos = [] {
 
 // Those that need torch, or a process in which calls and builds take place: of ingot.compile and
 // torch.compile.
-constexpr std::array<std::string_view, 5> kOfPython = {"check_speed", "fallback", "min_block_size", "staged",
-                                                       "torch_executed_ops"};
+constexpr std::array<std::string_view, 9> kOfPython = {
+    "check_speed", "check_weights",      "fallback",       "min_block_size",    "require_full_compilation",
+    "staged",      "staged_first_level", "staged_threads", "torch_executed_ops"};
 
 const Row& find_row(std::string_view name) {
   const auto row = std::ranges::find(kRows, name, [](const Row& r) { return r.info.name; });

@@ -14,8 +14,9 @@
 namespace ingot::core {
 namespace {
 
+// The others may have shorter deadlines.
 std::chrono::milliseconds period_of(const Communicator& group) {
-  return std::clamp(group.deadline() / 5, std::chrono::milliseconds(1), std::chrono::milliseconds(5000));
+  return std::clamp(group.deadline() / 5, std::chrono::milliseconds(1), std::chrono::milliseconds(200));
 }
 
 }  // namespace

@@ -37,6 +37,36 @@ class Slices(nn.Module):
         return funcol.all_reduce(x[self.first : self.first + 2] * 1, "sum", dist.group.WORLD)
 
 
+class Branches(nn.Module):
+    """A scalar of the rank in a branch."""
+
+    def __init__(self, rank: int) -> None:
+        super().__init__()
+        self.factor = 1.0 + rank
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        scaled = torch.cond(x.sum() > 0, lambda x: x * self.factor, lambda x: x - 1, (x,))
+        return funcol.all_reduce(scaled, "sum", dist.group.WORLD)
+
+
+class Integers(nn.Module):
+    """A scalar whose tensor would promote integers."""
+
+    def __init__(self, rank: int) -> None:
+        super().__init__()
+        self.part = 0.5 + rank
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return funcol.all_reduce(x + self.part, "sum", dist.group.WORLD)
+
+
+def refuse(module: nn.Module, x: torch.Tensor, what: str) -> ingot.UserError:
+    with pytest.raises(ingot.UserError, match=what) as info:
+        ingot.compile(module, inputs=[x], rank="all", require_full_compilation=True)
+    assert info.value.code == "INGOT-U359"
+    return info.value
+
+
 def check(folder: Path, rank: int, size: int) -> None:
     """Of the traces of all ranks: numbers that differ are constants per rank, and what differs otherwise is refused by name."""
     table = Table(rank, size).eval()
@@ -55,14 +85,12 @@ def check(folder: Path, rank: int, size: int) -> None:
         table, backend="ingot", options={"rank": "all", "require_full_compilation": True}
     )
     torch.testing.assert_close(compiled(ids), eager, rtol=0, atol=0)
-    with pytest.raises(
-        ingot.UserError, match=r"the program depends on the rank .* a size or position is 0, 2"
-    ) as info:
-        ingot.compile(
-            Slices(rank), inputs=[torch.ones(2 * size, 3)], rank="all", require_full_compilation=True
-        )
-    assert (info.value.code, info.value.node) == ("INGOT-U359", "slice_1")
-    assert "one_program_checks.py" in info.value.source
+    what = r"the program depends on the rank .* a size or position is 0, 2"
+    error = refuse(Slices(rank), torch.ones(2 * size, 3), what)
+    assert error.node == "slice_1"
+    assert "one_program_checks.py" in error.source
+    refuse(Branches(rank), torch.ones(3), r"the value is \w+ on rank 0 and \w+ on rank 1")
+    refuse(Integers(rank), torch.arange(3), r"the result is torch.float64, not torch.float32")
     equal = ingot.compile(
         Slices(0), inputs=[torch.ones(2 * size, 3)], rank="all", require_full_compilation=True
     )

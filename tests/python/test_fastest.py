@@ -15,7 +15,7 @@ import ingot
 import pytest
 import torch
 from accuracy import assert_accurate, golden
-from ingot import fastest, hybrid, parts
+from ingot import fastest, hybrid, parts, ranks
 from ingot.speed import Times, times_of
 from refit_models import refused
 from small_models import Counter
@@ -145,6 +145,13 @@ def test_staged_modules_measure_engines_of_level_3(monkeypatch: pytest.MonkeyPat
     module = aot(Three().eval(), torch.randn(4, 4), fallback="fastest", staged=True, optimization_level=3)
     assert [(stage.level, stage.state) for stage in module.report.stages] == [(3, "runs")]
     assert module.wait_until_tuned(60)
+
+
+def test_ranks_do_not_decide_by_their_own_timings(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(ranks, "groups_in", lambda _module: iter(["tp"]))
+    error = refused(lambda: aot(Three().eval(), torch.randn(4, 4), fallback="fastest"))
+    assert error.code == "INGOT-U002"
+    assert "collectives" in str(error)
 
 
 def test_engines_alone_have_no_torch(tmp_path: Path) -> None:

@@ -4,13 +4,14 @@
 from __future__ import annotations
 
 import copy
+from collections.abc import Callable
 from pathlib import Path
 
 import ingot
 import pytest
 import torch
 from accuracy import assert_accurate, golden
-from ingot import staged_part
+from ingot import background, staged_part
 from refit_models import MODELS, compiled, made, result
 from staged_builds import (
     PATIENCE,
@@ -159,6 +160,28 @@ def test_weights_of_torch_compile_that_change_meanwhile(held: Held) -> None:
     torch.testing.assert_close(call(x), model(x))
     model[2].weight.mul_(2)
     torch.testing.assert_close(call(x), model(x))
+
+
+@pytest.mark.parametrize("replaced", ["data", "parameter"])
+def test_weights_that_were_replaced_before_a_stage_begins(
+    monkeypatch: pytest.MonkeyPatch, replaced: str
+) -> None:
+    """Its build reads the tensors that the program was captured with."""
+    tasks: list[Callable[[], None]] = []
+    monkeypatch.setattr(background.WORKER, "submit", lambda _rank, task: tasks.append(task))
+    model, x = mlp_of(16), torch.randn(2, 16)
+    call = ingot.MutableModule(model, staged=True, staged_first_level=1, optimization_level=5)
+    call(x)
+    for stage in (3, 5):
+        if replaced == "data":
+            model[0].weight.data = torch.randn(16, 16)
+        else:
+            model[0].weight = nn.Parameter(torch.randn(16, 16))
+        torch.testing.assert_close(call(x), model(x))
+        tasks.pop()()
+        assert (stage, "runs") in states_of(call)
+        for _ in range(2):
+            torch.testing.assert_close(call(x), model(x))
 
 
 def test_mutable_modules_notice_weights_after_an_exchange(held: Held) -> None:

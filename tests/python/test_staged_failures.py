@@ -3,13 +3,14 @@
 
 from __future__ import annotations
 
+import contextlib
 import copy
 import logging
 import os
 import subprocess
 import sys
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import ingot
@@ -291,13 +292,48 @@ def test_what_cannot_be_staged_is_refused(case: str) -> None:
     assert refused(lambda: BUILDS[case](mlp().eval(), torch.randn(2, 8))).code == "INGOT-U002"
 
 
+def test_a_task_that_fails_leaves_the_worker_to_others(caplog: pytest.LogCaptureFixture) -> None:
+    worker, finished = background.Worker(), threading.Event()
+
+    def fail() -> None:
+        raise ValueError("no")
+
+    worker.submit(1, fail)
+    worker.submit(2, finished.set)
+    assert finished.wait(PATIENCE)
+    assert "those behind it go on" in caplog.text
+
+
+def test_a_stop_during_the_exchange_counts(held: Held, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The exchange waits for the calls under way; whoever stops meanwhile keeps the engines."""
+    x = torch.randn(2, 16)
+    module = staged(mlp_of(16), x)
+    change = module._staged.gate.change
+
+    @contextlib.contextmanager
+    def stopped_while_it_waits() -> Iterator[None]:
+        with change():
+            module.stop_tuning()
+            yield
+
+    monkeypatch.setattr(module._staged.gate, "change", stopped_while_it_waits)
+    kernels = module.engine.inspect()
+    held.let_go()
+    thread = background.WORKER._thread
+    if thread is not None:
+        thread.join(PATIENCE)
+    assert states_of(module) == [(1, "runs"), (3, "is stopped")]
+    assert module.engine.inspect() == kernels
+
+
 def test_the_worker_takes_low_levels_first() -> None:
     worker, done, gate, job = background.Worker(), [], threading.Event(), Job()
-    worker.submit(1, gate.wait, job)
+    worker.watch(job)
+    worker.submit(1, gate.wait)
     finished = threading.Event()
-    worker.submit(9, finished.set, job)
+    worker.submit(9, finished.set)
     for rank in (5, 3, 5, 3):
-        worker.submit(rank, lambda rank=rank: done.append(rank), job)
+        worker.submit(rank, lambda rank=rank: done.append(rank))
     gate.set()
     assert finished.wait(PATIENCE)
     assert done == [3, 3, 5, 5]

@@ -3,13 +3,8 @@
 #include <gmock/gmock.h>
 
 #include <chrono>
-#include <cstring>
-#include <numeric>
-
-#include <sys/wait.h>
 
 #include "ranks/posix/wire.h"
-#include "ranks/signs_of_life.h"
 #include "support/hash.h"
 #include "tests/ranks/ranks.h"
 

@@ -51,7 +51,6 @@ class LoadOptions(Sized):
         ("trusted_keys", c_char_p),
         ("without_weights", c_int32),
         ("weight_budget", c_char_p),
-        ("rank", c_char_p),
     )
 
 
@@ -73,7 +72,6 @@ class RefitOptions(Sized):
         ("partial", c_int32),
         ("release", RELEASE),
         ("owner", c_void_p),
-        ("rank", c_char_p),
     )
 
 
