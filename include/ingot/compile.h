@@ -120,7 +120,8 @@ inline Engine compile(const std::filesystem::path& model, const CompileOptions& 
                                   .metadata_count = metadata.size(),
                                   .output = nullptr,
                                   .session = options.session == nullptr ? nullptr : options.session->handle(),
-                                  .store = options.store};
+                                  .store = options.store,
+                                  .quiet = nullptr};
   ingot_engine* engine = nullptr;
   ingot_text* text = nullptr;
   ingot_status* status =
