@@ -181,3 +181,8 @@ def test_options_are_a_dict() -> None:
 )  # fmt: skip
 def test_good_values_of_several_types(options: dict) -> None:
     ingot.compile(Model(), inputs=[torch.randn(3, 8)], **options)
+
+
+def test_a_file_is_no_trace_of_all_ranks(archive: Path) -> None:
+    with pytest.raises(ingot.UserError, match=r"INGOT-U002.*a file is the trace of one rank"):
+        ingot.build(archive, rank="all")
