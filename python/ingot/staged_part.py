@@ -59,7 +59,9 @@ class StagedPart:
             options, proceed, dict(self.metadata), self.session, self.cache, quiet
         )
         if ports_of(core) != ports_of(self.core):
-            raise InternalError(f"the engine of level {level} has other inputs, outputs or states")
+            raise InternalError(
+                f"the engine of level {level} has other inputs, outputs or states", code="INGOT-I001"
+            )
         return Better(core, json.loads(report))
 
 
