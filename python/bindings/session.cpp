@@ -102,6 +102,20 @@ void Session::release(ContextHandle context) {
   if (context.groups == groups_ && context.engine == engine_) idle_.push_back(std::move(context));
 }
 
+// A context that goes back whatever happens: a lost one would take its states along.
+class Session::Borrowed {
+ public:
+  explicit Borrowed(Session& session) : session_(session), context_(session.acquire()) {}
+  ~Borrowed() { session_.release(std::move(context_)); }
+  Borrowed(const Borrowed&) = delete;
+  Borrowed& operator=(const Borrowed&) = delete;
+  ingot_context* get() const { return context_.get(); }
+
+ private:
+  Session& session_;
+  ContextHandle context_;
+};
+
 nb::list Session::run(std::span<const nb::handle> inputs, nb::handle like, bool like_on_device) {
   const auto turn = take_turn();
   std::vector<ArrayView> views(inputs.size());
@@ -150,34 +164,25 @@ nb::list Session::run(std::span<const nb::handle> inputs, nb::handle like, bool 
 
 ingot_memory Session::memory() {
   const auto turn = take_turn();
-  ContextHandle context = acquire();
   ingot_memory memory{};
   memory.struct_size = sizeof(memory);
-  check(ingot_context_memory(context.get(), &memory));
-  release(std::move(context));
+  check(ingot_context_memory(Borrowed(*this).get(), &memory));
   return memory;
 }
 
 int Session::threads() {
   const auto turn = take_turn();
-  ContextHandle context = acquire();
-  const int threads = ingot_context_threads(context.get());
-  release(std::move(context));
-  return threads;
+  return ingot_context_threads(Borrowed(*this).get());
 }
 
 void Session::reset_states() {
   const auto turn = take_turn();
-  ContextHandle context = acquire();
-  check(ingot_context_reset_states(context.get()));
-  release(std::move(context));
+  check(ingot_context_reset_states(Borrowed(*this).get()));
 }
 
 void Session::set_profiling(bool on) {
   const auto turn = take_turn();
-  ContextHandle context = acquire();
-  check(ingot_context_set_profiling(context.get(), on ? 1 : 0));
-  release(std::move(context));
+  check(ingot_context_set_profiling(Borrowed(*this).get(), on ? 1 : 0));
 }
 
 void Session::observe(void* user, size_t step, const char* name, const ingot_tensor* value) {
@@ -200,19 +205,14 @@ void Session::observe(void* user, size_t step, const char* name, const ingot_ten
 void Session::set_observer(nb::object callback) {
   const auto turn = take_turn();
   auto observer = callback.is_none() ? nullptr : std::make_unique<Observer>(std::move(callback));
-  ContextHandle context = acquire();
-  check(ingot_context_set_observer(context.get(), observer ? &observe : nullptr, observer.get()));
-  release(std::move(context));
+  check(ingot_context_set_observer(Borrowed(*this).get(), observer ? &observe : nullptr, observer.get()));
   observer_ = std::move(observer);
 }
 
 std::string Session::profile() {
   const auto turn = take_turn();
-  ContextHandle context = acquire();
   ingot_text* text = nullptr;
-  ingot_status* status = ingot_context_profile(context.get(), &text);
-  release(std::move(context));
-  check(status);
+  check(ingot_context_profile(Borrowed(*this).get(), &text));
   return take_text(text);
 }
 
@@ -236,20 +236,6 @@ void Session::take_engine(Session& other) {
     throw;
   }
 }
-
-// A context that goes back whatever happens: a lost one would take its states along.
-class Session::Borrowed {
- public:
-  explicit Borrowed(Session& session) : session_(session), context_(session.acquire()) {}
-  ~Borrowed() { session_.release(std::move(context_)); }
-  Borrowed(const Borrowed&) = delete;
-  Borrowed& operator=(const Borrowed&) = delete;
-  ingot_context* get() const { return context_.get(); }
-
- private:
-  Session& session_;
-  ContextHandle context_;
-};
 
 void Session::copy_states(Session& from) {
   if (!has_own_state_) return;
