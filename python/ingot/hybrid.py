@@ -56,6 +56,7 @@ class Compiled:
     staged: Staged | None = None  # what replaces the engines; not started yet
 
 
+@ranks.at_work()
 def compile_graph(
     module: GraphModule,
     inputs: Sequence[Input],
@@ -68,24 +69,12 @@ def compile_graph(
 
     `prepare` completes the program of a whole-model engine (its calling convention). `leaving`: nodes for torch, with the reason.
     """
-    with ranks.at_work():
-        return _compile_graph(module, inputs, outputs, settings, prepare, leaving or {})
-
-
-def _compile_graph(
-    module: GraphModule,
-    inputs: Sequence[Input],
-    outputs: Sequence[Output],
-    settings: Settings,
-    prepare: Callable[[Capture], None],
-    leaving: Refused,
-) -> Compiled:
     if settings.one_program:
         one_program.unify(module, inputs)
         settings = replace(settings, compiler={**settings.compiler, "rank": "any"})
     settings = ranks.settings_for(module, devices.settings_for(module, inputs, settings))
     refused = {**refusals.by_choice(module, settings), **devices.refused(module, inputs, settings)}
-    refused |= leaving
+    refused |= leaving or {}
     like = devices.like(module, inputs, settings)
     # A profile names the model's inputs; the sizes of a part follow from its symbols.
     options = {name: text for name, text in settings.compiler.items() if name != "shapes"}

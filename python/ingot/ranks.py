@@ -7,7 +7,7 @@ import socket
 import sys
 import threading
 from collections.abc import Iterable, Iterator
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import contextmanager
 from dataclasses import replace
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any
@@ -91,6 +91,12 @@ class _Connections:
             if self._working:
                 self._works.append(_core.GroupWork(made))
 
+    def next_of(self, name: str) -> int:
+        """How often it was asked for before, by all ranks alike."""
+        count = self.joined.get(name, 0)
+        self.joined[name] = count + 1
+        return count
+
     @contextmanager
     def at_work(self) -> Iterator[None]:
         with self._lock:
@@ -111,10 +117,12 @@ class _Connections:
 _connections = _Connections()
 
 
-def at_work() -> AbstractContextManager[None]:
+@contextmanager
+def at_work() -> Iterator[None]:
     """Meanwhile the other ranks of all groups, also of those that are connected in the block, hear that this one is alive: their
     collectives wait for it."""
-    return _connections.at_work()
+    with _connections.at_work():
+        yield
 
 
 def connected(name: str, group: Any, deadline: float, address: str | None = None) -> _core.Group:
@@ -122,8 +130,7 @@ def connected(name: str, group: Any, deadline: float, address: str | None = None
     known = _connections.groups.get(name)
     if known is not None and known[0] is group and known[1].is_usable():
         return known[1]
-    count = _connections.joined.get(name, 0)
-    _connections.joined[name] = count + 1
+    count = _connections.next_of(name)
     address = _shared_address(name, group, count, deadline, address)
     made = joined(address, group.rank(), group.size(), name, deadline)
     _connections.add(name, group, made)
@@ -195,8 +202,7 @@ def shared_texts(group: Any, text: str) -> list[str]:
     from torch.distributed.distributed_c10d import _get_default_store
 
     name = f"texts/{group.group_name}"
-    count = _connections.joined.get(name, 0)
-    _connections.joined[name] = count + 1
+    count = _connections.next_of(name)
     store = PrefixStore(f"ingot/{name}/{count}", _get_default_store())
     store.set(str(group.rank()), text)
     texts = []

@@ -135,6 +135,22 @@ def measure(
         return times_of([lambda: part(*arguments), lambda: call(list(arguments))], arguments, rounds)
 
 
+def stopwatch(
+    arguments: Sequence[object], clock: Callable[[], float] = time.perf_counter
+) -> Callable[[Callable[[], object]], float]:
+    """A function that returns the seconds of a call with such arguments, to the end of what it enqueues on a GPU."""
+    on_gpu = any(isinstance(value, torch.Tensor) and value.is_cuda for value in arguments)
+
+    def seconds(call: Callable[[], object]) -> float:
+        start = clock()
+        call()
+        if on_gpu:
+            torch.cuda.synchronize()
+        return clock() - start
+
+    return seconds
+
+
 def times_of(
     ways: Sequence[Callable[[], object]],
     arguments: Sequence[object],
@@ -143,15 +159,11 @@ def times_of(
 ) -> Times:
     """Of two ways, whose arguments say whether a GPU has to be waited for."""
     turns: list[list[float]] = [[] for _ in ways]
-    on_gpu = any(isinstance(value, torch.Tensor) and value.is_cuda for value in arguments)
+    seconds = stopwatch(arguments, clock)
     with torch.no_grad():
         for _ in range(rounds + 1):  # the first turn warms up
             for way, taken in zip(ways, turns, strict=True):
-                start = clock()
-                way()
-                if on_gpu:
-                    torch.cuda.synchronize()
-                taken.append(clock() - start)
+                taken.append(seconds(way))
     best = [min(taken[1:]) for taken in turns]
     noise = max(statistics.median(taken[1:]) / least - 1 for taken, least in zip(turns, best, strict=True))
     return Times(best[0] * 1e3, best[1] * 1e3, noise)

@@ -14,6 +14,7 @@ import torch
 
 from ingot import _core
 from ingot.errors import InternalError
+from ingot.speed import stopwatch
 from ingot.traffic import Quiet
 
 _LEVELS_BETWEEN = (3,)
@@ -129,18 +130,13 @@ def times_of(
 ) -> tuple[float, float]:
     """Milliseconds of one call of each: the smallest of turns during which no call of the process's staged modules began."""
     arguments = [copied(tensor) for tensor in sample]
-    on_gpu = any(isinstance(tensor, torch.Tensor) and tensor.is_cuda for tensor in arguments)
+    seconds = stopwatch(arguments, clock)
 
     def one(core: _core.Engine) -> float:
-        start = clock()
-        core.run(arguments)
-        if on_gpu:
-            torch.cuda.synchronize()
-        return clock() - start
+        return quiet.undisturbed(lambda: seconds(lambda: core.run(arguments)))
 
-    warm = sum(quiet.undisturbed(lambda core=core: one(core)) for core in (running, better))
+    warm = one(running) + one(better)
     best = [float("inf")] * 2
     for _ in range(min(max(int(_TURNS_S / max(warm, 1e-9)), _LEAST_TURNS), _MOST_TURNS)):
-        for k, core in enumerate((running, better)):
-            best[k] = min(best[k], quiet.undisturbed(lambda core=core: one(core)))
+        best = [min(least, one(core)) for least, core in zip(best, (running, better), strict=True)]
     return best[0] * 1e3, best[1] * 1e3

@@ -230,9 +230,9 @@ constexpr std::array kRows = {
          "leave the weights out of the file: they are given when it is loaded"},
         [](CompileOptions& o, View name, View value) { o.strip_weights = parse_bool(name, value); }},
     Row{{"target", "platform", "",
-         "linux-x86-64, windows-x86-64 (the engine runs on both) or linux-aarch64: the processor is "
-         "x86-64-v3 "
-         "or aarch64 unless `cpu` or `device` names another (default: this machine's)"},
+         "linux-x86-64, windows-x86-64 (the engine runs on both) or linux-aarch64: "
+         "the processor is x86-64-v3 or aarch64 unless `cpu` or `device` names another "
+         "(default: this machine's)"},
         [](CompileOptions& o, View name, View value) { set_platform(o, name, value); }},
     Row{{"threads", "number", "0",
          "threads of the build; does not affect the engine; 0: all that the process may use"},

@@ -27,10 +27,9 @@ uint32_t with_field(uint32_t word, const Field& field, int64_t distance) {
 
 // ADR holds the two lowest bits of its distance apart from the others.
 uint32_t with_address(uint32_t word, int64_t distance) {
-  invariant(distance >= -(1 << 20) && distance < 1 << 20, "generated code is too long for its addresses");
-  const int64_t low = distance & 3;
-  return with_field(with_field(word, {.bits = 19, .shift = 5, .unit = 4}, distance - low) & ~(3U << 29),
-                    {2, 29, 1}, low >= 2 ? low - 4 : low);
+  const auto low = static_cast<uint32_t>(distance & 3);
+  word = with_field(word, {.bits = 19, .shift = 5, .unit = 4}, distance - low);
+  return (word & ~(3U << 29)) | (low << 29);
 }
 
 [[noreturn]] void refuse_relocation(uint64_t type) {
