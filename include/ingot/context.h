@@ -295,6 +295,8 @@ class Context {
 // affinity and quota allow. Not during a run. UserError INGOT-U002 below 0 or above 1024.
 inline void set_threads(int threads) { detail::check(ingot_set_threads(threads)); }
 inline int threads() { return ingot_get_threads(); }
+// How many GPUs the driver shows; 0 without one.
+inline int gpu_count() { return ingot_gpu_count(); }
 // Microseconds that idle workers spin before they sleep (default 50); 0: they sleep at once. Not during a
 // run. UserError INGOT-U002 below 0 or above 1000000.
 inline void set_spin(int microseconds) { detail::check(ingot_set_spin(microseconds)); }

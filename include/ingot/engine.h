@@ -53,6 +53,7 @@ struct LoadOptions {
   std::string trusted_keys;      // file of the public keys for kSigned; empty: that of INGOT_TRUSTED_KEYS
   bool without_weights = false;  // the file of `weights_file` is not opened: a refit gives the weights
   std::string weight_budget;     // as of Engine::set_weight_budget; empty: all
+  int gpu = 0;                   // that an engine for GPUs runs on, as the driver counts them
 };
 
 // An input, output or state of an engine.
@@ -128,6 +129,9 @@ class Engine {
 
   // Takes ownership of a handle of the C API.
   explicit Engine(ingot_engine* handle) : handle_(handle, &ingot_engine_free) {}
+
+  // The GPU that it runs on; -1: none.
+  int gpu() const { return ingot_engine_gpu(handle_.get()); }
 
   // An independent engine, which shares all memory with this one, including the weights until either is
   // refitted.
@@ -248,7 +252,8 @@ class Engine {
             static_cast<int32_t>(options.memory),
             options.trusted_keys.empty() ? nullptr : options.trusted_keys.c_str(),
             options.without_weights ? 1 : 0,
-            options.weight_budget.empty() ? nullptr : options.weight_budget.c_str()};
+            options.weight_budget.empty() ? nullptr : options.weight_budget.c_str(),
+            options.gpu};
   }
 
   std::vector<Port> ports(size_t count,

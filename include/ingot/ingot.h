@@ -107,8 +107,8 @@ typedef struct ingot_tensor {
   int32_t rank;
   const int64_t* shape;
   const int64_t* strides; /* in elements; NULL: dense row-major */
-  int32_t device_type;    /* ingot_device_type. Runs accept tensors of the engine's GPU; anything else is
-                             INGOT-N301 */
+  int32_t device_type;    /* ingot_device_type. Runs accept tensors of the engine's GPU (INGOT-U319); anything
+                             else is INGOT-N301 */
   int32_t device_id;      /* index among devices of that type; 0 for the host */
   uint64_t byte_offset;   /* of the first element from `data` */
 } ingot_tensor;
@@ -132,6 +132,9 @@ typedef struct ingot_load_options {
    * Otherwise they are compared with the digests that the engine has (INGOT-U334); U335: there is no file. */
   int32_t without_weights;
   const char* weight_budget; /* as of ingot_engine_set_weight_budget; NULL: all */
+  /* Of an engine for GPUs: the one that it runs on and has its weights on, as the driver counts those that it
+   * shows. INGOT-D402 if there is no such GPU. */
+  int32_t gpu;
 } ingot_load_options;
 /* With INGOT_MEMORY_MAP the file must not change while the engine is in use, though another file may be given
  * its name: runs use whatever is written to it, and truncating it ends the process with SIGBUS. */
@@ -148,6 +151,10 @@ INGOT_API void ingot_engine_free(ingot_engine* engine);
 /* An independent engine, which shares all memory with `engine`, including the weights until either is
  * refitted. */
 INGOT_API ingot_status* ingot_engine_copy(const ingot_engine* engine, ingot_engine** copy);
+/* The same on another GPU, with weights of its own there; memory of the host is shared. */
+INGOT_API ingot_status* ingot_engine_copy_to(const ingot_engine* engine, int32_t gpu, ingot_engine** copy);
+/* The GPU that the engine runs on; -1 if it is on the host, or cannot run here. */
+INGOT_API int32_t ingot_engine_gpu(const ingot_engine* engine);
 /* Checks a whole file; the status names the damaged section. */
 INGOT_API ingot_status* ingot_verify_file(const char* path);
 /* Signs a file with the secret key of a file (Ed25519), after every byte of it was checked. The result, which
@@ -403,6 +410,8 @@ INGOT_API ingot_status* ingot_context_profile(ingot_context* context, ingot_text
  * quota allow. Not during a run. */
 INGOT_API ingot_status* ingot_set_threads(int32_t threads);
 INGOT_API int32_t ingot_get_threads(void);
+/* How many GPUs the driver shows; 0 without one. */
+INGOT_API int32_t ingot_gpu_count(void);
 /* Microseconds that idle workers spin before they sleep, for the process's threads and for contexts created
  * afterwards; 0: they sleep at once. */
 INGOT_API ingot_status* ingot_set_spin(int32_t microseconds);

@@ -14,14 +14,15 @@ namespace {
 const char* or_null(const std::string& text) { return text.empty() ? nullptr : text.c_str(); }
 
 Session load(const std::string& path, int verify, int trust, int memory, int threads,
-             const std::string& trusted_keys, bool without_weights, const std::string& weight_budget) {
+             const std::string& trusted_keys, bool without_weights, const std::string& weight_budget, int gpu) {
   const ingot_load_options options{.struct_size = sizeof(ingot_load_options),
                                    .verify = verify,
                                    .trust = trust,
                                    .memory = memory,
                                    .trusted_keys = or_null(trusted_keys),
                                    .without_weights = without_weights,
-                                   .weight_budget = or_null(weight_budget)};
+                                   .weight_budget = or_null(weight_budget),
+                                   .gpu = gpu};
   ingot_engine* engine = nullptr;
   check(ingot_engine_load(path.c_str(), &options, &engine));
   return Session(EngineHandle(engine), threads);
@@ -34,14 +35,15 @@ void release_object(void* object) {
 
 // The engine reads from the buffer's memory during its whole life.
 Session load_memory(nb::handle array, int verify, int trust, int threads, const std::string& trusted_keys,
-                    bool without_weights, const std::string& weight_budget) {
+                    bool without_weights, const std::string& weight_budget, int gpu) {
   const ingot_load_options options{.struct_size = sizeof(options),
                                    .verify = verify,
                                    .trust = trust,
                                    .memory = INGOT_MEMORY_MAP,
                                    .trusted_keys = or_null(trusted_keys),
                                    .without_weights = without_weights,
-                                   .weight_budget = or_null(weight_budget)};
+                                   .weight_budget = or_null(weight_budget),
+                                   .gpu = gpu};
   ArrayView view;
   view_array(array, view, "engine bytes");
   ingot_engine* engine = nullptr;
@@ -233,14 +235,16 @@ void bind_engine(nb::module_& module) {
   nb::class_<Session>(module, "Engine")
       .def_static("load", &load, nb::arg("path"), nb::arg("verify"), nb::arg("trust"), nb::arg("memory"),
                   nb::arg("threads"), nb::arg("trusted_keys"), nb::arg("without_weights"),
-                  nb::arg("weight_budget") = "")
+                  nb::arg("weight_budget") = "", nb::arg("gpu") = 0)
       .def_static("load_memory", &load_memory, nb::arg("array"), nb::arg("verify") = 0, nb::arg("trust") = 0,
                   nb::arg("threads") = 0, nb::arg("trusted_keys") = "", nb::arg("without_weights") = false,
-                  nb::arg("weight_budget") = "")
+                  nb::arg("weight_budget") = "", nb::arg("gpu") = 0)
       .def("save", &save)
       .def("save_memory", &save_memory)
       .def(
           "__deepcopy__", [](Session& s, nb::handle) { return s.copy(); }, nb::arg("memo"))
+      .def("copy_to", &Session::copy_to, nb::arg("gpu"))
+      .def("gpu", [](const Session& s) { return ingot_engine_gpu(s.engine()); })
       .def("inspect", [](const Session& s) { return text_of(s, &ingot_engine_inspect); })
       .def("signature", [](const Session& s) { return text_of(s, &ingot_engine_signature); })
       .def("inputs",

@@ -143,9 +143,9 @@ void raise_allocation_error(void*, const char*, const char* message) {
 }
 
 nb::object allocate_dlpack(const ExchangeApi& api, const DTypeRow& row, int32_t rank, const int64_t* shape,
-                           bool on_device, void** data) {
+                           std::optional<int32_t> gpu, void** data) {
   dlpack::TensorHeader prototype{};
-  prototype.device = {on_device ? dlpack::kCuda : dlpack::kCpu, 0};
+  prototype.device = {gpu ? dlpack::kCuda : dlpack::kCpu, gpu.value_or(0)};
   prototype.ndim = rank;
   prototype.dtype = {row.code, row.bits, 1};
   prototype.shape = const_cast<int64_t*>(shape);
@@ -220,11 +220,11 @@ void refuse_lazy_negation(nb::handle object, const char* what) {
   if (is_negated) refuse(what, "the tensor is a lazy negation; call .resolve_neg() first");
 }
 
-void* current_stream(nb::handle tensor) {
+void* current_stream(nb::handle tensor, int32_t gpu) {
   constexpr uintptr_t kLegacyDefault = 1;  // of CUDA; its handle is 0, which is ambiguous here
   const ExchangeApi* api = exchange_api(Py_TYPE(tensor.ptr()));
   void* stream = nullptr;
-  if (api == nullptr || api->current_stream == nullptr || api->current_stream(dlpack::kCuda, 0, &stream) != 0)
+  if (api == nullptr || api->current_stream == nullptr || api->current_stream(dlpack::kCuda, gpu, &stream) != 0)
     refuse("input", "the tensor's framework does not expose its stream", "INGOT-U309", "update it");
   return stream != nullptr ? stream : reinterpret_cast<void*>(kLegacyDefault);
 }
@@ -234,12 +234,12 @@ nb::object tensor_of_torch() {
   return torch.is_valid() ? torch.attr("empty")(0) : nb::object();
 }
 
-nb::object allocate_array(nb::handle like, int32_t dtype, int32_t rank, const int64_t* shape, bool on_device,
+nb::object allocate_array(nb::handle like, int32_t dtype, int32_t rank, const int64_t* shape, std::optional<int32_t> gpu,
                           void** data) {
   for (const DTypeRow& row : kDTypes) {
     if (row.dtype != dtype) continue;
     const ExchangeApi* api = like.is_valid() ? exchange_api(Py_TYPE(like.ptr())) : nullptr;
-    return api != nullptr ? allocate_dlpack(*api, row, rank, shape, on_device, data)
+    return api != nullptr ? allocate_dlpack(*api, row, rank, shape, gpu, data)
                           : allocate_numpy(row, rank, shape, data);
   }
   refuse("output", "this dtype cannot be returned to Python");

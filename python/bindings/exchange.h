@@ -6,6 +6,7 @@
 #include <nanobind/nanobind.h>
 
 #include <cstdint>
+#include <optional>
 #include <vector>
 
 #include "ingot/ingot.h"
@@ -50,15 +51,15 @@ void bump_version(nb::handle object);
 // not expose it.
 void refuse_lazy_negation(nb::handle object, const char* what);
 
-// The current stream of the tensor's framework on the first GPU; never null.
-void* current_stream(nb::handle tensor);
+// The current stream of the tensor's framework on that GPU; never null.
+void* current_stream(nb::handle tensor, int32_t gpu);
 
 // A torch tensor if the process has imported torch; otherwise a null object, which means numpy.
 nb::object tensor_of_torch();
 
-// A new array of the same framework as `like`, in host memory or on the first GPU; returns its memory in
+// A new array of the same framework as `like`, in host memory or on a GPU; returns its memory in
 // `data`.
-nb::object allocate_array(nb::handle like, int32_t dtype, int32_t rank, const int64_t* shape, bool on_device,
+nb::object allocate_array(nb::handle like, int32_t dtype, int32_t rank, const int64_t* shape, std::optional<int32_t> gpu,
                           void** data);
 
 }  // namespace ingot::python

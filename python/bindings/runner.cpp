@@ -33,7 +33,7 @@ class Runner {
         glances_(std::move(tensors), pairs_of(check_)) {
     ArrayView view;
     view_array(like_, view, "like");
-    on_device_ = view.tensor.device_type == INGOT_DEVICE_CUDA;
+    if (view.tensor.device_type == INGOT_DEVICE_CUDA) gpu_ = view.tensor.device_id;
     for (const nb::handle row : weights) {
       const nb::tuple weight = nb::cast<nb::tuple>(row);
       weights_.emplace_back(nb::cast<std::string>(weight[0]), nb::borrow(weight[1]), nb::cast<int>(weight[2]),
@@ -68,7 +68,7 @@ class Runner {
     std::vector<nb::handle> tensors;
     tensors.reserve(inputs_.size());
     for (const int position : inputs_) tensors.push_back(arguments[position]);
-    return session_->run(tensors, like_, on_device_);
+    return session_->run(tensors, like_, gpu_);
   }
 
  private:
@@ -119,7 +119,7 @@ class Runner {
   Session* session_;
   std::vector<int> inputs_;
   nb::object like_;
-  bool on_device_ = false;
+  std::optional<int32_t> gpu_;  // of `like_`
   WeightCheck check_;
   WeightGlances glances_;
   std::vector<WatchedWeight> weights_;

@@ -14,7 +14,7 @@ int forks = 0;  // written only in a child, which has a single thread
 
 struct Outputs {
   nb::handle like;
-  bool on_device;
+  std::optional<int32_t> gpu;  // that they are on
   std::vector<nb::object> arrays;
   std::exception_ptr failure;
 };
@@ -26,7 +26,7 @@ void* allocate_output(void* user, size_t index, int32_t dtype, int32_t rank, con
   try {
     void* data = nullptr;
     outputs.arrays.resize(std::max(outputs.arrays.size(), index + 1));
-    outputs.arrays[index] = allocate_array(outputs.like, dtype, rank, shape, outputs.on_device, &data);
+    outputs.arrays[index] = allocate_array(outputs.like, dtype, rank, shape, outputs.gpu, &data);
     static std::byte nothing;  // empty tensors may have no memory
     return data != nullptr ? data : &nothing;
   } catch (...) {
@@ -116,7 +116,7 @@ class Session::Borrowed {
   ContextHandle context_;
 };
 
-nb::list Session::run(std::span<const nb::handle> inputs, nb::handle like, bool like_on_device) {
+nb::list Session::run(std::span<const nb::handle> inputs, nb::handle like, std::optional<int32_t> like_gpu) {
   const auto turn = take_turn();
   std::vector<ArrayView> views(inputs.size());
   std::vector<ingot_tensor> tensors(inputs.size());
@@ -132,16 +132,16 @@ nb::list Session::run(std::span<const nb::handle> inputs, nb::handle like, bool 
   const auto is_on_gpu = [](const ingot_tensor& tensor) { return tensor.device_type == INGOT_DEVICE_CUDA; };
   const auto on_gpu = std::ranges::find_if(tensors, is_on_gpu);
   if (on_gpu != tensors.end()) like = inputs[static_cast<size_t>(on_gpu - tensors.begin())];
-  const bool on_device = on_gpu != tensors.end() || like_on_device;
+  if (on_gpu != tensors.end()) like_gpu = on_gpu->device_id;
   ContextHandle context = acquire();
-  Outputs outputs{.like = like, .on_device = on_device, .arrays = {}, .failure = nullptr};
+  Outputs outputs{.like = like, .gpu = like_gpu, .arrays = {}, .failure = nullptr};
   const ingot_run_options options{.struct_size = sizeof(options),
                                   .allocate = &allocate_output,
                                   .user = &outputs,
                                   .deadline_ns = 0,
                                   .cancel = nullptr,
-                                  .outputs_on_device = outputs.on_device ? 1 : 0,
-                                  .stream = outputs.on_device ? current_stream(like) : nullptr};
+                                  .outputs_on_device = outputs.gpu ? 1 : 0,
+                                  .stream = outputs.gpu ? current_stream(like, *outputs.gpu) : nullptr};
   ingot_status* status = nullptr;
   {
     const nb::gil_scoped_release no_gil;
@@ -192,7 +192,7 @@ void Session::observe(void* user, size_t step, const char* name, const ingot_ten
   try {
     void* data = nullptr;
     const nb::object array =
-        allocate_array(tensor_of_torch(), value->dtype, value->rank, value->shape, false, &data);
+        allocate_array(tensor_of_torch(), value->dtype, value->rank, value->shape, {}, &data);
     size_t bytes = element_bytes(value->dtype);
     for (int32_t i = 0; i < value->rank; ++i) bytes *= static_cast<size_t>(value->shape[i]);
     if (bytes > 0) std::memcpy(data, value->data, bytes);
@@ -248,6 +248,23 @@ Session Session::copy() {
   const auto turn = take_turn();
   ingot_engine* engine = nullptr;
   check(ingot_engine_copy(engine_.get(), &engine));
+  return with_states(engine);
+}
+
+Session Session::copy_to(int gpu) {
+  const auto turn = take_turn();
+  ingot_engine* engine = nullptr;
+  ingot_status* status = nullptr;
+  const auto own = engine_;
+  {
+    const nb::gil_scoped_release no_gil;
+    status = ingot_engine_copy_to(own.get(), gpu, &engine);
+  }
+  check(status);
+  return with_states(engine);
+}
+
+Session Session::with_states(ingot_engine* engine) {
   Session twin{EngineHandle(engine), threads_};
   twin.groups_ = groups_;
   if (!has_own_state_) return twin;

@@ -6,6 +6,7 @@
 
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -51,8 +52,9 @@ class Session {
   std::shared_ptr<ingot_engine> hold() const { return engine_; }
 
   // Runs on the tensor inputs, in order; returns the output tensors as a list. `like` is an array of the
-  // framework that outputs are allocated in; they are on the GPU if it is, or if an input is.
-  nb::list run(std::span<const nb::handle> inputs, nb::handle like, bool like_on_device = false);
+  // framework that outputs are allocated in; they are on a GPU if an input is, or else if
+  // `like` is: then `like_gpu` is its number.
+  nb::list run(std::span<const nb::handle> inputs, nb::handle like, std::optional<int32_t> like_gpu = {});
 
   ingot_memory memory();
   int threads();
@@ -68,6 +70,7 @@ class Session {
   const BoundGroups& groups() const { return *groups_; }
   // An independent session that shares the engine's memory and starts with the current states of this one.
   Session copy();
+  Session copy_to(int gpu);  // of an engine for GPUs
   // Runs the engine of `other` from the next call on, which is the same model built with other options. Calls
   // in flight end with the old one; owned states keep their values and addresses. `other` is left with the
   // old engine.
@@ -84,6 +87,7 @@ class Session {
   std::unique_lock<std::mutex> take_turn();
   bool is_updated(size_t input) const { return input < updated_.size() && !updated_[input].empty(); }
   class Borrowed;
+  Session with_states(ingot_engine* copy);
   ContextHandle acquire();
   void release(ContextHandle context);
 

@@ -39,7 +39,7 @@ nb::object TensorFile::copy(const std::string& wanted, nb::handle like) const {
     if (wanted != name(i)) continue;
     const ingot_tensor& tensor = value(i);
     void* data = nullptr;
-    nb::object array = allocate_array(like, tensor.dtype, tensor.rank, tensor.shape, false, &data);
+    nb::object array = allocate_array(like, tensor.dtype, tensor.rank, tensor.shape, {}, &data);
     ArrayView view;
     view_array(array, view, wanted.c_str());
     if (const size_t bytes = byte_count(tensor, view); bytes > 0) std::memcpy(data, tensor.data, bytes);

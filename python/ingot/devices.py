@@ -9,60 +9,76 @@ from dataclasses import replace
 import torch
 from torch.fx import GraphModule, Node
 
-from ingot import compat
+from ingot import compat, gpus
 from ingot.capture import Input
 from ingot.settings import Settings
 
-_FIRST = torch.device("cuda", 0)  # the GPU that engines run on
 _HOST = torch.device("cpu")
 
 
 def settings_for(module: GraphModule, inputs: Sequence[Input], settings: Settings) -> Settings:
-    """`settings` for the GPU of the graph's tensors, unless an option names a device or engines do not support that GPU."""
-    if not _has_gpu(module, inputs) or {"device", "backend"} & settings.compiler.keys():
-        return settings
-    name = architecture()
-    return replace(settings, compiler={**settings.compiler, "device": f"cuda:{name}"}) if name else settings
+    """`settings` for the GPU of the graph's tensors, unless an option names a device or engines do not support that GPU.
+
+    Engines for GPUs of a graph on the host run on torch's current one.
+    """
+    gpu = _gpu_of(module, inputs)
+    compiler = dict(settings.compiler)
+    if gpu is not None and not {"device", "backend"} & compiler.keys():
+        name = architecture(gpu.index)
+        if not name:
+            return settings
+        compiler["device"] = f"cuda:{name}"
+    if _is_for_gpu(compiler):
+        compiler.setdefault("gpu", str(gpus.current() if gpu is None else gpu.index))
+    return replace(settings, compiler=compiler)
 
 
-def architecture() -> str:
-    """The first GPU's, as the option `device` takes it: "sm_90a"; "" if engines need a later one."""
-    major, minor = torch.cuda.get_device_capability(_FIRST)
+def architecture(gpu: int) -> str:
+    """Of a GPU, as the option `device` takes it: "sm_90a"; "" if engines need a later one, or there is none."""
+    if gpu >= torch.cuda.device_count():
+        return ""
+    major, minor = torch.cuda.get_device_capability(gpu)
     return "" if major < 8 else f"sm_{major}{minor}" + ("a" if major == 9 else "")
 
 
 def like(module: GraphModule, inputs: Sequence[Input], settings: Settings) -> torch.Tensor:
     """An empty tensor on the device where the results of the graph's engines belong."""
     with compat.with_real_tensors():
-        return torch.empty(0, device=_FIRST if _has_gpu(module, inputs) and _is_for_gpu(settings) else _HOST)
+        return torch.empty(
+            0, device=_device_of(settings) if _gpu_of(module, inputs) is not None else _HOST
+        )
 
 
 def refused(module: GraphModule, inputs: Sequence[Input], settings: Settings) -> dict[Node, str]:
     """The nodes of a graph with tensors on a GPU that compute elsewhere than its engines."""
-    if not _has_gpu(module, inputs):
+    if _gpu_of(module, inputs) is None:
         return {}
-    own = _FIRST if _is_for_gpu(settings) else _HOST
+    own = _device_of(settings)
+    fetched = {_HOST, own} if own != _HOST else {own}  # an engine for a GPU fetches what it reads on the host
     reasons = {}
     for node in module.graph.nodes:
         others = [device for device in _devices(node) if device != own]
-        if own == _HOST:  # an engine for a GPU fetches what it reads
-            others += [device for read in node.all_input_nodes for device in _devices(read) if device != own]
+        read = [device for each in node.all_input_nodes for device in _devices(each)]
+        others += [device for device in read if device not in fetched]
         if node.op == "call_function" and others:
             reasons[node] = f"it computes on {others[0]}, and the engine is for {own}"
     return reasons
 
 
-def _is_for_gpu(settings: Settings) -> bool:
-    return (
-        settings.compiler.get("device", "").startswith("cuda") or settings.compiler.get("backend") == "cuda"
-    )
+def _is_for_gpu(compiler: dict[str, str]) -> bool:
+    return compiler.get("device", "").startswith("cuda") or compiler.get("backend") == "cuda"
 
 
-def _has_gpu(module: GraphModule, inputs: Sequence[Input]) -> bool:
-    tensors = [given.data for given in inputs if isinstance(given.data, torch.Tensor)]
-    return any(tensor.is_cuda for tensor in tensors) or any(
-        device.type == "cuda" for node in module.graph.nodes for device in _devices(node)
-    )
+def _device_of(settings: Settings) -> torch.device:
+    is_for_gpu = _is_for_gpu(settings.compiler)
+    return torch.device("cuda", int(settings.compiler.get("gpu", "0"))) if is_for_gpu else _HOST
+
+
+def _gpu_of(module: GraphModule, inputs: Sequence[Input]) -> torch.device | None:
+    """The GPU of the graph's first tensor that is on one."""
+    given = [each.data.device for each in inputs if isinstance(each.data, torch.Tensor)]
+    found = [*given, *(device for node in module.graph.nodes for device in _devices(node))]
+    return next((device for device in found if device.type == "cuda"), None)
 
 
 def _devices(node: Node) -> list[torch.device]:

@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from ingot import _core, calling, ranks
+from ingot import _core, calling, gpus, ranks
 from ingot.errors import UserError
 from ingot.refitting import refit_core
 from ingot.slots import filled, signature_of
@@ -72,6 +72,7 @@ class Engine:
         weights: Any = None,
         trusted_keys: str | os.PathLike[str] = "",
         weight_budget: str = "",
+        device: Any = None,
     ) -> Engine:
         """Opens an engine file.
 
@@ -87,6 +88,8 @@ class Engine:
         or of those in the file that it was built with (`weights_file`).
         weight_budget: memory of a GPU for the weights: "all" (the default), "auto", "50%" or bytes ("1.5GB"). The others stay on the
         host, and calls copy them ahead of their use (`ingot.runtime.weight_streaming`).
+        device: of an engine for GPUs, the one that it runs on and has its weights on: "cuda:1", torch.device("cuda", 1) or 1; by default
+        torch's current GPU, or the first. Tensors on other GPUs are refused.
         UserError names the damaged section, or what this machine lacks.
         """
         with ranks.at_work():
@@ -99,6 +102,7 @@ class Engine:
                 os.fspath(trusted_keys),
                 weights is not None,
                 weight_budget,
+                gpus.number(device),
             )
             return _with_weights(core, weights)
 
@@ -111,6 +115,7 @@ class Engine:
         weights: Any = None,
         trusted_keys: str | os.PathLike[str] = "",
         weight_budget: str = "",
+        device: Any = None,
     ) -> Engine:
         """Opens an engine from the content of its file: bytes, a bytearray, a memoryview or an array of u8.
 
@@ -125,6 +130,7 @@ class Engine:
             os.fspath(trusted_keys),
             weights is not None,
             weight_budget,
+            gpus.number(device),
         )
         return _with_weights(core, weights)
 
@@ -132,9 +138,26 @@ class Engine:
         """An engine with its own weights and states, sharing memory until they change."""
         return Engine(copy.deepcopy(self._core, memo))
 
+    def to(self, device: Any) -> Engine:
+        """This engine on another GPU ("cuda:1"): a copy with weights of its own there, and the current states; itself if it is there."""
+        gpu = gpus.number(device)
+        if self._core.gpu() < 0:
+            raise UserError(
+                f"the engine is for {self.target}, which is no GPU",
+                code="INGOT-U002",
+                advice='build one with device="cuda"',
+            )
+        return self if gpu == self._core.gpu() else Engine(self._core.copy_to(gpu))
+
+    @property
+    def device(self) -> str:
+        """Where it runs: "cpu", or "cuda:1" for GPU 1."""
+        gpu = self._core.gpu()
+        return "cpu" if gpu < 0 else f"cuda:{gpu}"
+
     def __reduce__(self) -> tuple:
         """Pickles the engine file's bytes: with the current weights, and initial states."""
-        return _unpickle, (self.to_bytes(),)
+        return _unpickle, (self.to_bytes(), max(self._core.gpu(), 0))
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Writes the engine file atomically. UserError if the loaded file has changed."""
@@ -236,8 +259,8 @@ def _with_weights(core: _core.Engine, weights: Any) -> Engine:
     return Engine(core)
 
 
-def _unpickle(content: bytes) -> Engine:
-    return Engine.from_bytes(content)
+def _unpickle(content: bytes, gpu: int = 0) -> Engine:
+    return Engine.from_bytes(content, device=gpu)
 
 
 def _thread_count(threads: int) -> int:

@@ -92,6 +92,8 @@ class Settings:
                 settings.one_program = True
             elif name in _OWN:
                 setattr(settings, name, _checked(name, value))
+            elif name == "device":
+                settings.compiler.update(_device_options(value, known[name]))
             elif name in known:
                 settings.compiler[name] = _text(name, known[name], value)
             else:
@@ -117,6 +119,18 @@ def _no_module(name: str, what: str) -> UserError:
         advice="leave it out, and use optimization_level=5 for the fastest engine; or call ingot.compile or torch.compile, "
         "without require_full_compilation",
     )
+
+
+def _device_options(value: Any, kind: str) -> dict[str, str]:
+    """Of "cuda:sm_90a", which is a target; of "cuda:1" and torch.device("cuda", 1), a GPU of this machine; or of the host."""
+    text = str(value) if type(value).__name__ == "device" else _text("device", kind, value)
+    gpu = text.removeprefix("cuda:")
+    if gpu == text or not gpu.isdigit():
+        return {"device": text}
+    from ingot import devices  # needs torch
+
+    name = devices.architecture(int(gpu))
+    return {"gpu": gpu, "device": f"cuda:{name}" if name else "cuda"}
 
 
 def _no_option(name: str, known: list[str]) -> UserError:

@@ -139,13 +139,13 @@ def stopwatch(
     arguments: Sequence[object], clock: Callable[[], float] = time.perf_counter
 ) -> Callable[[Callable[[], object]], float]:
     """A function that returns the seconds of a call with such arguments, to the end of what it enqueues on a GPU."""
-    on_gpu = any(isinstance(value, torch.Tensor) and value.is_cuda for value in arguments)
+    on_gpu = next((value for value in arguments if isinstance(value, torch.Tensor) and value.is_cuda), None)
 
     def seconds(call: Callable[[], object]) -> float:
         start = clock()
         call()
-        if on_gpu:
-            torch.cuda.synchronize()
+        if on_gpu is not None:
+            torch.cuda.synchronize(on_gpu.device)
         return clock() - start
 
     return seconds

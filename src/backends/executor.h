@@ -107,6 +107,10 @@ class Executor {
  public:
   virtual ~Executor() = default;
   virtual std::string_view name() const = 0;
+  virtual int device_count() const { return 0; }  // GPUs of this machine that it could run on
+  // This one for GPU `index` of the machine, of backends that have several. DeviceError INGOT-D402 for a
+  // number that no machine has; a GPU that this one does not have is an error of whatever uses it.
+  virtual const Executor& on_device(int /*index*/) const { return *this; }
   // The model of the processor that runs its kernels: "NVIDIA H200"; "": unknown.
   virtual std::string processor() const { return {}; }
   virtual DeviceRates rates() const { return {}; }

@@ -61,6 +61,8 @@ void run(const RunCommand& given) {
     const std::optional<int> rank = start_ranks(given.ranks, given.deadline);
     if (!rank) return;  // they have done it
     set_rank(command, *rank);
+    const int gpus = ingot_gpu_count();
+    if (gpus > 0 && command.gpu < 0) command.gpu = *rank % gpus;
   }
   Session session(command);
   const std::vector<Array>& outputs = session.run();

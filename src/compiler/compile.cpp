@@ -39,11 +39,17 @@ std::vector<SlowNode> slow_nodes(const Graph& graph, const Backend& backend, con
   return require_support(graph, typical_sizes(graph.symbols), backend, target, invariant_nodes(graph));
 }
 
+// Of the target, on the GPU that the caller chose; null: this machine has none.
+const Executor* find_executor(const CompileHooks& hooks, const Target& target) {
+  const Executor* found = hooks.host != nullptr ? hooks.host->find_executor(target.backend) : nullptr;
+  return found == nullptr ? nullptr : &found->on_device(hooks.gpu);
+}
+
 size_t verify_all(const LoweredPrograms& lowered, const std::vector<Image>& images,
                   const SymbolTable& symbols, const CompileHooks& hooks, const Target& target) {
   std::set<ImageId> verified;
   if (hooks.host == nullptr) return 0;
-  const KernelRunner runner{hooks.host->find_executor(target.backend), &hooks.host->pool()};
+  const KernelRunner runner{find_executor(hooks, target), &hooks.host->pool()};
   if (runner.executor == nullptr) return 0;
   for (const auto* steps : {&lowered.init, &lowered.main})
     verify_kernels(*steps, images, symbols, runner, verified);
@@ -82,8 +88,7 @@ std::filesystem::path tactic_file(const CompileOptions& options, const CompileHo
 KnownTactics known_tactics(const CompileOptions& options, const CompileHooks& hooks) {
   if (!options.target.times_tactics()) return {};
   const std::filesystem::path file = tactic_file(options, hooks);
-  const Executor* executor =
-      hooks.host != nullptr ? hooks.host->find_executor(options.target.backend) : nullptr;
+  const Executor* executor = find_executor(hooks, options.target);
   const Image image{.target = options.target.backend + ":" + options.target.device};
   return {.table = file.empty() ? TacticTable() : read_tactics(file),
           .processor = executor != nullptr ? executor->processor() : "",
@@ -108,7 +113,7 @@ void tune_steps(EngineData& engine, std::span<const TunableStep> steps, const Co
     const std::filesystem::path file = tactic_file(options, hooks);
     if (!file.empty()) add_tactics(file, found);
   };
-  const Tuning tuning{*hooks.host, phases, options.target.level, known.processor, hooks.quiet};
+  const Tuning tuning{*hooks.host, hooks.gpu, phases, options.target.level, known.processor, hooks.quiet};
   try {
     report = tune(engine, steps, tuning, found);
   } catch (...) {

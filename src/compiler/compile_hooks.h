@@ -23,6 +23,7 @@ struct CompileHooks {
   CacheUse cache_use;
   std::function<void(const std::string& line)> log;  // of what was looked up; null: nobody wants to know
   Host* host = nullptr;                              // where kernels are verified and timed; null: nowhere
+  int gpu = 0;                                       // of the host's, for targets that are GPUs
   QuietCallback quiet;                               // beside runs of others, which disturb timings
 };
 

@@ -43,6 +43,7 @@ struct CompileOptions {
   CacheOptions cache;
   std::string tactic_file;  // of levels 4 and 5; "": in the cache's folder
   std::string rank;         // which may run a program with collectives, see set_only_rank
+  int gpu = 0;              // where kernels are verified and timed, and the engine runs then
   int threads = 1;          // that build; how an engine's work is split is decided where it runs
 };
 

@@ -33,9 +33,9 @@ std::shared_ptr<EngineData> with_main(const EngineData& engine, const Program& m
 
 }  // namespace
 
-ProgramTimer::ProgramTimer(const EngineData& engine, Host& host, QuietCallback quiet)
+ProgramTimer::ProgramTimer(const EngineData& engine, Host& host, int gpu, QuietCallback quiet)
     : data_(std::make_shared<EngineData>(engine)),
-      engine_(Engine::create(data_, host)),
+      engine_(Engine::create(data_, host, gpu)),
       quiet_(std::move(quiet)) {
   if (!data_->devices.empty()) memory_ = engine_->backends().memories[1];
   place_arguments(*data_);
@@ -61,7 +61,8 @@ void ProgramTimer::place_arguments(const EngineData& data) {
                           .rank = static_cast<int32_t>(shape.size()),
                           .shape = shape.data(),
                           .strides = nullptr,
-                          .on_device = memory_ != nullptr});
+                          .on_device = memory_ != nullptr,
+                          .gpu = engine_->gpu()});
   }
 }
 

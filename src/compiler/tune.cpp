@@ -59,7 +59,7 @@ class Tuner {
         tuning_(tuning),
         found_(found),
         sites_(sites_of(steps)),
-        timer_(engine, tuning.host, tuning.quiet) {}
+        timer_(engine, tuning.host, tuning.gpu, tuning.quiet) {}
 
   TuningReport run() {
     report_.sites = sites_.size();

@@ -33,6 +33,7 @@ std::vector<TunableStep> tunable_steps(std::span<const NodeStep> steps, const Pr
 // What tuning needs of a build.
 struct Tuning {
   Host& host;
+  int gpu;  // of an engine for GPUs
   Phases& phases;
   int level;
   std::string processor;  // of TacticTable

@@ -18,7 +18,8 @@ struct Argument {
   int32_t rank;
   const int64_t* shape;
   const int64_t* strides;  // in elements; null: row-major
-  bool on_device = false;  // in memory of the engine's device
+  bool on_device = false;  // in memory of a GPU
+  int32_t gpu = 0;         // which
 };
 
 // One tensor argument in the order of the call.

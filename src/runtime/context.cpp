@@ -84,6 +84,16 @@ void use_allocator(const MemoryAllocator* allocator, Frame& frame) {
                   on_device ? "copy it to the host" : "copy it to the device");
 }
 
+void require_same_gpu(const Engine& engine, const Port& port, const Argument& argument) {
+  if (!argument.on_device || argument.gpu == engine.gpu()) [[likely]]
+    return;
+  throw UserError(
+      "INGOT-U319",
+      fmt::format("'{}' is on GPU {} (cuda:{}), but the engine and its weights are on GPU {} (cuda:{})",
+                  port.name, argument.gpu, argument.gpu, engine.gpu(), engine.gpu()),
+      "move the tensor, or load or build the engine for that GPU");
+}
+
 bool is_owned(const EngineData& data, size_t state) {
   const auto& bound = data.signature.mutated_inputs;
   return state >= bound.size() || !bound[state];
@@ -211,6 +221,7 @@ bool Context::is_usable() const {
 
 std::byte* Context::place_state(const ArgumentSlot& slot, const Argument& argument) {
   auto* data = static_cast<std::byte*>(argument.data);
+  require_same_gpu(*engine_, *slot.port, argument);
   if (!is_dense(argument))
     throw UserError(
         "INGOT-U306",
@@ -228,6 +239,7 @@ std::byte* Context::place_state(const ArgumentSlot& slot, const Argument& argume
 
 std::byte* Context::place_input(const ArgumentSlot& slot, const Argument& argument) {
   auto* data = static_cast<std::byte*>(argument.data);
+  require_same_gpu(*engine_, *slot.port, argument);
   const bool dense = is_dense(argument);
   DeviceMemory* memory = memory_of(*engine_, *slot.port);
   const bool in_place = argument.on_device == (memory != nullptr);

@@ -67,7 +67,7 @@ std::shared_ptr<Engine> Engine::load(std::shared_ptr<const EngineFile> file, con
   check_trust(*engine->file_, options);
   engine->verification_ = std::make_shared<WeightVerification>(engine->file_);
   if (options.verify == Verify::kFull) engine->verification_->wait();
-  engine->prepare(options.weight_budget);
+  engine->prepare(options.weight_budget, options.gpu);
   if (host.log().wants(LogLevel::kInfo))
     host.log().write(LogLevel::kInfo,
                      fmt::format("opened the engine '{}' for {}, {} bytes", engine->data_->name,
@@ -75,11 +75,11 @@ std::shared_ptr<Engine> Engine::load(std::shared_ptr<const EngineFile> file, con
   return engine;
 }
 
-std::shared_ptr<Engine> Engine::create(std::shared_ptr<const EngineData> data, Host& host) {
+std::shared_ptr<Engine> Engine::create(std::shared_ptr<const EngineData> data, Host& host, int gpu) {
   std::shared_ptr<Engine> engine(new Engine);
   engine->host_ = &host;
   engine->data_ = std::move(data);
-  engine->prepare({});
+  engine->prepare({}, gpu);
   return engine;
 }
 
@@ -93,6 +93,22 @@ std::shared_ptr<Engine> Engine::copy() const {
   engine->backends_ = backends_;
   engine->make_executables();
   engine->set_weights(std::make_shared<WeightSet>(*weights()));
+  return engine;
+}
+
+std::shared_ptr<Engine> Engine::copy_to(int gpu) const {
+  if (gpu == this->gpu() || data_->devices.empty()) return copy();
+  require_unchanged();
+  std::shared_ptr<Engine> engine(new Engine);
+  engine->host_ = host_;
+  engine->data_ = data_;
+  engine->file_ = file_;
+  engine->verification_ = verification_;
+  engine->backends_ = load_backends(*data_, file_.get(), *host_, gpu);
+  engine->make_executables();
+  auto moved = std::make_shared<WeightSet>(*weights());
+  move_weights(*data_, backends_, engine->backends_, *moved);
+  engine->set_weights(std::move(moved));
   return engine;
 }
 
@@ -111,8 +127,8 @@ void Engine::make_executables() {
   init_ = make_executable(data_->init, *data_, backends_);
 }
 
-void Engine::prepare(const WeightBudget& budget) {
-  backends_ = load_backends(*data_, file_.get(), *host_);
+void Engine::prepare(const WeightBudget& budget, int gpu) {
+  backends_ = load_backends(*data_, file_.get(), *host_, gpu);
   make_executables();
   auto weights = stored_weights(*data_);
   weights->plan = plan_for(budget, *weights);

@@ -29,6 +29,7 @@ struct LoadOptions {
   FileMemory memory = FileMemory::kMap;  // a file whose signature counts is always copied
   std::vector<PublicKey> trusted;
   WeightBudget weight_budget;
+  int gpu = 0;  // that an engine for GPUs runs on, and has its weights on
 };
 
 // Reads the whole file instead of mapping it. Errors as of EngineFile::open.
@@ -44,10 +45,12 @@ class Engine {
   static std::shared_ptr<Engine> load(std::shared_ptr<const EngineFile> file, const LoadOptions& options,
                                       Host& host);
   // From a compilation in this process; `data` keeps owning the weights. Runs init if it has not run.
-  static std::shared_ptr<Engine> create(std::shared_ptr<const EngineData> data, Host& host);
+  static std::shared_ptr<Engine> create(std::shared_ptr<const EngineData> data, Host& host, int gpu = 0);
   ~Engine();
   // An independent engine: shares all memory with this one, the weights until either is refitted.
   std::shared_ptr<Engine> copy() const;
+  // The same on another GPU, with its own copy of the weights there.
+  std::shared_ptr<Engine> copy_to(int gpu) const;
   // The same with other launches: `data` differs from this engine's in those of its main program, which use
   // its kernel binaries.
   std::shared_ptr<Engine> variant(std::shared_ptr<const EngineData> data) const;
@@ -55,6 +58,7 @@ class Engine {
   const EngineData& data() const { return *data_; }
   const Executable& main() const { return main_; }
   const LoadedBackends& backends() const { return backends_; }
+  int gpu() const { return backends_.gpu; }  // of an engine for GPUs: the one that it runs on
   Host& host() const { return *host_; }
   std::shared_ptr<const EngineFile> file() const { return file_; }  // null if created here
 
@@ -84,7 +88,7 @@ class Engine {
  private:
   Engine() = default;
   void make_executables();
-  void prepare(const WeightBudget& budget);
+  void prepare(const WeightBudget& budget, int gpu);
   void initialize_in_parts(WeightSet& weights) const;
   std::shared_ptr<const WeightPlan> plan_for(const WeightBudget& budget, const WeightSet& weights) const;
   void initialize(const Executable& init, std::span<const uint32_t> outputs, WeightSet& weights) const;

@@ -141,6 +141,22 @@ void place_weights_on_devices(const EngineData& data, const Program& program, co
   for (const Program& nested : program.nested) place_weights_on_devices(data, nested, backends, weights);
 }
 
+void move_weights(const EngineData& data, const LoadedBackends& from, const LoadedBackends& to,
+                  WeightSet& weights) {
+  for (size_t device = 0; device < weights.on_devices.size(); ++device) {
+    DeviceMemory &old = *from.memories[device + 1], &own = *to.memories[device + 1];
+    for (size_t id = 0; id < weights.data.size(); ++id) {
+      std::shared_ptr<const std::byte>& value = weights.on_devices[device][id];
+      if (value == nullptr) continue;
+      const size_t bytes = data.weights[id].bytes;
+      const std::shared_ptr<std::byte> staged = allocate_memory(bytes), moved = own.allocate(bytes);
+      old.copy(staged.get(), value.get(), bytes);
+      own.copy(moved.get(), staged.get(), bytes);
+      value = moved;
+    }
+  }
+}
+
 void run_init(const EngineData& data, const Executable& init, std::span<const uint32_t> outputs,
               const LoadedBackends& backends, Host& host, WeightSet& weights) {
   const Program& program = *init.program;

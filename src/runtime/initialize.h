@@ -26,6 +26,10 @@ void apply_sources(const EngineData& data, WeightSet& weights);
 void place_weights_on_devices(const EngineData& data, const Program& program, const LoadedBackends& backends,
                               WeightSet& weights);
 
+// Weights that are on devices of `from` are on those of `to` instead.
+void move_weights(const EngineData& data, const LoadedBackends& from, const LoadedBackends& to,
+                  WeightSet& weights);
+
 // The first weight id without value that `program` reads.
 std::optional<uint32_t> find_missing(const EngineData& data, const Program& program,
                                      const WeightSet& weights);

@@ -18,8 +18,8 @@ void collect_backends(const Program& program, std::set<std::string>& names) {
   for (const Program& nested : program.nested) collect_backends(nested, names);
 }
 
-const Executor& executor_for(const Host& host, const std::string& name) {
-  if (const Executor* executor = host.find_executor(name)) return *executor;
+const Executor& executor_for(const Host& host, const std::string& name, int gpu) {
+  if (const Executor* executor = host.find_executor(name)) return executor->on_device(gpu);
   throw UserError(
       "INGOT-U223",
       fmt::format("the engine was built for the backend '{}', which this runtime does not have", name),
@@ -40,18 +40,18 @@ std::vector<std::unique_ptr<Queue>> open_queues(const LoadedBackends& backends,
   return queues;
 }
 
-LoadedBackends load_backends(const EngineData& data, const EngineFile* file, const Host& host) {
+LoadedBackends load_backends(const EngineData& data, const EngineFile* file, const Host& host, int gpu) {
   std::set<std::string> names(data.devices.begin(), data.devices.end());
   collect_backends(data.init, names);
   collect_backends(data.main, names);
-  LoadedBackends backends;
+  LoadedBackends backends{.all = {}, .gpu = gpu, .memories = {}};
   for (const std::string& name : names) {
-    const Executor& executor = executor_for(host, name);
+    const Executor& executor = executor_for(host, name, gpu);
     backends.all.push_back({name, &executor, executor.load(data, file)});
   }
   backends.memories = {nullptr};
   for (const std::string& device : data.devices)
-    backends.memories.push_back(executor_for(host, device).memory());
+    backends.memories.push_back(executor_for(host, device, gpu).memory());
   return backends;
 }
 

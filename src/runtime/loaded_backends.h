@@ -19,6 +19,7 @@ struct LoadedBackend {
 
 struct LoadedBackends {
   std::vector<LoadedBackend> all;
+  int gpu = 0;                            // of this machine, for backends that have several devices
   std::vector<DeviceMemory*> memories;  // one per place, by place_number; null: host memory
 
   uint32_t position(std::string_view name) const;  // kNoId if absent
@@ -29,7 +30,8 @@ std::vector<std::unique_ptr<Queue>> open_queues(const LoadedBackends& backends,
                                                 const MemoryAllocator* allocator = nullptr);
 
 // Loads the kernel binaries of all backends that the programs name. UserError INGOT-U223 if this runtime
-// lacks a backend, U22x from the backend.
-LoadedBackends load_backends(const EngineData& data, const EngineFile* file, const Host& host);
+// lacks a backend, U22x from the backend; DeviceError INGOT-D402 if the engine is for GPUs and there is no
+// `gpu`.
+LoadedBackends load_backends(const EngineData& data, const EngineFile* file, const Host& host, int gpu = 0);
 
 }  // namespace ingot::core

@@ -8,17 +8,17 @@
 
 namespace ingot::core {
 
-bool can_run(const EngineData& data, const Host& host) {
+bool can_run(const EngineData& data, const Host& host, int gpu) {
   return std::ranges::all_of(data.images, [&](const Image& image) {
     const Executor* executor = host.find_executor(backend_of(image));
-    return executor != nullptr && executor->missing(image).empty();
+    return executor != nullptr && executor->on_device(gpu).missing(image).empty();
   });
 }
 
-void prepare_weights(EngineData& data, Host& host) {
+void prepare_weights(EngineData& data, Host& host, int gpu) {
   const auto weights = stored_weights(data);
   if (needs_init(data, *weights)) {
-    const LoadedBackends backends = load_backends(data, nullptr, host);
+    const LoadedBackends backends = load_backends(data, nullptr, host, gpu);
     run_init(data, make_executable(data.init, data, backends), all_outputs(data.init), backends, host,
              *weights);
   }

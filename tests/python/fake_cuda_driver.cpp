@@ -1,35 +1,151 @@
 // SPDX-License-Identifier: Apache-2.0
-// A libcuda.so.1 for machines without a GPU: device memory is memory of the host, streams run at once, and
-// launches compute nothing. At exit it prints what it was asked for, so that tests of the executor see what a
-// GPU would do.
+// A libcuda.so.1 for machines without a GPU: device memory is memory of the host, each stream is a thread that
+// runs copies in order, and launches compute nothing. FAKE_GPUS is how many GPUs there are (1), FAKE_GPU their
+// compute capability (90). At exit it prints what it was asked for, so that tests of the executor see what a
+// GPU would do. Calls that need the context of a GPU, and are made in another, are counted.
+#include <atomic>
+#include <condition_variable>
 #include <cstddef>
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <deque>
+#include <functional>
+#include <map>
+#include <memory>
+#include <mutex>
 #include <set>
+#include <thread>
+#include <vector>
 
 namespace {
-int launches = 0, graph_launches = 0, captures = 0, allocations = 0, fetches = 0, compiled = 0;
-bool capturing = false, is_timed = false;
-auto& pinned = *new std::set<void*>;  // alive until the last call
-char object;                          // what every handle points to
+
+using Work = std::function<void()>;
+constexpr int kMostDevices = 8;
+
+// What a handle points to. `device`: that of the context in which it was made.
+struct Object {
+  int device;
+};
+struct Event : Object {
+  std::shared_ptr<std::atomic<bool>> done;  // of the last record
+};
+struct Graph : Object {
+  std::vector<Work> work;
+};
+struct Stream : Object {
+  std::mutex mutex;
+  std::condition_variable changed;
+  std::deque<Work> waiting;
+  bool is_running = false, has_thread = false;
+  Graph* captured = nullptr;
+
+  void run() {
+    std::unique_lock lock(mutex);
+    for (;;) {
+      changed.wait(lock, [&] { return !waiting.empty(); });
+      const Work next = std::move(waiting.front());
+      waiting.pop_front();
+      is_running = true;
+      lock.unlock();
+      next();
+      lock.lock();
+      is_running = false;
+      changed.notify_all();
+    }
+  }
+  void add(Work work) {
+    if (captured != nullptr) return captured->work.push_back(std::move(work));
+    const std::scoped_lock lock(mutex);
+    waiting.push_back(std::move(work));
+    if (!has_thread) std::thread([this] { run(); }).detach();
+    has_thread = true;
+    changed.notify_all();
+  }
+  void wait() {
+    std::unique_lock lock(mutex);
+    changed.wait(lock, [&] { return waiting.empty() && !is_running; });
+  }
+};
+
+std::atomic<int> launches = 0, graph_launches = 0, captures = 0, fetches = 0, compiled = 0, wrong = 0,
+                 pushed = 0;
+std::atomic<int> used[kMostDevices];  // launches and graph launches
+std::atomic<bool> is_timed = false;
+Object contexts[kMostDevices];
+// Alive until the last call.
+auto& mutex = *new std::mutex;
+auto& pinned = *new std::set<void*>;
+auto& allocated = *new std::map<void*, int>;  // on which device
+auto& streams = *new std::vector<Stream*>;
+thread_local std::vector<Object*> current;
+
+int count() {
+  const char* const wanted = std::getenv("FAKE_GPUS");
+  return wanted == nullptr ? 1 : std::atoi(wanted);
+}
+int current_device() {
+  if (!current.empty()) return static_cast<int>(current.back() - contexts);
+  ++wrong;
+  return 0;
+}
+template <typename Handle>
+Handle* own(void* handle) {
+  auto* object = static_cast<Handle*>(handle);
+  if (object->device != current_device()) ++wrong;
+  return object;
+}
+template <typename Handle>
+int make(void** handle) {
+  auto* made = new Handle{};
+  made->device = current_device();
+  *handle = made;
+  return 0;
+}
+void check_memory(uint64_t address) {
+  const std::scoped_lock lock(mutex);
+  auto* const start = reinterpret_cast<void*>(address);
+  auto found = allocated.upper_bound(start);
+  if (found == allocated.begin()) return;  // of the host
+  --found;
+  const auto size = static_cast<std::byte*>(start) - static_cast<std::byte*>(found->first);
+  if (size == 0 && found->second != current_device()) ++wrong;
+}
 
 struct Summary {
   ~Summary() {
     std::fprintf(stderr, "fake GPU: %d launches, %d captures, %d graph launches, %d allocations left\n",
-                 launches, captures, graph_launches, allocations);
-    std::fprintf(stderr, "fake GPU: %d copies from pinned memory, %d modules of PTX\n", fetches, compiled);
+                 launches.load(), captures.load(), graph_launches.load(), static_cast<int>(allocated.size()));
+    std::fprintf(stderr, "fake GPU: %d copies from pinned memory, %d modules of PTX\n", fetches.load(),
+                 compiled.load());
+    for (int device = 0; count() > 1 && device < count(); ++device)
+      std::fprintf(stderr, "fake GPU %d: %d launches\n", device, used[device].load());
+    if (count() > 1)
+      std::fprintf(stderr, "fake GPU: %d calls in a wrong context, %d contexts left current\n", wrong.load(),
+                   pushed.load());
   }
 } summary;
+
 }  // namespace
 
 extern "C" {
 using Address = unsigned long long;
+
+// For libraries that enqueue work of their own.
+void fake_enqueue(void* stream, void (*run)(void*), void* user) {
+  static_cast<Stream*>(stream)->add([=] { run(user); });
+}
+int fake_device(void* stream) { return static_cast<Stream*>(stream)->device; }
+
 int cuInit(unsigned) { return 0; }
 int cuGetErrorName(int, const char** name) { return *name = "CUDA_ERROR_FAKE", 0; }
-int cuDeviceGetCount(int* count) { return *count = 1, 0; }
-int cuDeviceGet(int* device, int) { return *device = 0, 0; }
+int cuDeviceGetCount(int* devices) { return *devices = count(), 0; }
+int cuDeviceGet(int* device, int index) { return *device = index, index < count() ? 0 : 101; }
+int cuDeviceGetUuid_v2(char* uuid, int device) {
+  std::snprintf(uuid, 16, "fake GPU %d", std::getenv("FAKE_SAME_GPU") != nullptr ? 0 : device);
+  return 0;
+}
 int cuDeviceGetAttribute(int* value, int attribute, int) {
   const char* const wanted = std::getenv("FAKE_GPU");  // its compute capability: 120 for 12.0
   const int number = wanted == nullptr ? 90 : std::atoi(wanted);
@@ -48,33 +164,52 @@ int cuDeviceGetName(char* name, int bytes, int) {
   return 0;
 }
 int cuGetExportTable(const void** table, const void*) { return *table = nullptr, 500; }  // NVRTC calls it
-int cuDevicePrimaryCtxRetain(void** context, int) { return *context = &object, 0; }
-int cuCtxGetCurrent(void** context) { return *context = &object, 0; }
-int cuCtxSetCurrent(void*) { return 0; }
+int cuDevicePrimaryCtxRetain(void** context, int device) {
+  contexts[device].device = device;
+  return *context = &contexts[device], 0;
+}
+int cuCtxGetCurrent(void** context) { return *context = current.empty() ? nullptr : current.back(), 0; }
+int cuCtxPushCurrent_v2(void* context) { return current.push_back(static_cast<Object*>(context)), ++pushed, 0; }
+int cuCtxPopCurrent_v2(void** context) {
+  if (current.empty()) return 201;
+  *context = current.back();
+  return current.pop_back(), --pushed, 0;
+}
 int cuModuleLoadData(void** module, const void* code) {
   compiled += std::memcmp(code, "\177ELF", 4) != 0 ? 1 : 0;
-  return *module = &object, 0;
+  return make<Object>(module);
 }
-int cuModuleUnload(void*) { return 0; }
-int cuModuleGetFunction(void** function, void*, const char*) { return *function = &object, 0; }
+int cuModuleUnload(void* module) { return delete own<Object>(module), 0; }
+int cuModuleGetFunction(void** function, void* module, const char*) { return *function = own<Object>(module), 0; }
 int cuFuncSetAttribute(void*, int, int) { return 0; }
 int cuFuncGetAttribute(int* value, int, void*) { return *value = 0, 0; }
 int cuMemAlloc_v2(Address* address, size_t bytes) {
-  *address = reinterpret_cast<Address>(std::calloc(bytes, 1));
-  allocations += *address != 0 ? 1 : 0;
-  return *address == 0 ? 2 : 0;
+  void* const memory = std::calloc(bytes, 1);
+  if (memory == nullptr) return 2;
+  const std::scoped_lock lock(mutex);
+  allocated[memory] = current_device();
+  return *address = reinterpret_cast<Address>(memory), 0;
 }
 int cuMemFree_v2(Address address) {
-  --allocations;
-  std::free(reinterpret_cast<void*>(address));
-  return 0;
+  void* const memory = reinterpret_cast<void*>(address);
+  {
+    const std::scoped_lock lock(mutex);
+    const auto found = allocated.find(memory);
+    if (found == allocated.end()) return 1;
+    if (found->second != current_device()) ++wrong;
+    allocated.erase(found);
+  }
+  for (Stream* stream : streams) stream->wait();  // as a GPU does
+  return std::free(memory), 0;
 }
 int cuMemHostAlloc(void** memory, size_t bytes, unsigned) {
   *memory = std::calloc(bytes, 1);
+  const std::scoped_lock lock(mutex);
   pinned.insert(*memory);
   return 0;
 }
 int cuMemFreeHost(void* memory) {
+  const std::scoped_lock lock(mutex);
   pinned.erase(memory);
   return std::free(memory), 0;
 }
@@ -83,33 +218,74 @@ int cuMemcpy(Address to, Address from, size_t bytes) {
   std::memmove(reinterpret_cast<void*>(to), reinterpret_cast<void*>(from), bytes);
   return 0;
 }
-int cuMemcpyAsync(Address to, Address from, size_t bytes, void*) {
-  fetches += pinned.count(reinterpret_cast<void*>(from)) > 0 ? 1 : 0;
-  return capturing ? 0 : cuMemcpy(to, from, bytes);
+int cuMemcpyAsync(Address to, Address from, size_t bytes, void* stream) {
+  {
+    const std::scoped_lock lock(mutex);
+    fetches += pinned.count(reinterpret_cast<void*>(from)) > 0 ? 1 : 0;
+  }
+  check_memory(to);
+  return own<Stream>(stream)->add([=] { cuMemcpy(to, from, bytes); }), 0;
 }
-int cuStreamCreate(void** stream, unsigned) { return *stream = &object, 0; }
-int cuStreamDestroy_v2(void*) { return 0; }
-int cuStreamSynchronize(void*) { return 0; }
-int cuStreamIsCapturing(void*, int* state) { return *state = 0, 0; }
-int cuStreamBeginCapture_v2(void*, int) { return capturing = true, 0; }
-int cuStreamEndCapture(void*, void** graph) {
+int cuStreamCreate(void** stream, unsigned) {
+  make<Stream>(stream);
+  const std::scoped_lock lock(mutex);
+  return streams.push_back(static_cast<Stream*>(*stream)), 0;
+}
+int cuStreamDestroy_v2(void*) { return 0; }  // its thread may still look at it
+int cuStreamSynchronize(void* stream) { return own<Stream>(stream)->wait(), 0; }
+int cuStreamIsCapturing(void* stream, int* state) {
+  return *state = own<Stream>(stream)->captured != nullptr ? 1 : 0, 0;
+}
+int cuStreamBeginCapture_v2(void* stream, int) {
+  own<Stream>(stream)->captured = new Graph{};
+  static_cast<Stream*>(stream)->captured->device = current_device();
+  return 0;
+}
+int cuStreamEndCapture(void* stream, void** graph) {
   captures += is_timed ? 0 : 1;  // graphs with times in them are for profiles
-  capturing = is_timed = false;
-  return *graph = &object, 0;
+  is_timed = false;
+  *graph = own<Stream>(stream)->captured;
+  return static_cast<Stream*>(stream)->captured = nullptr, 0;
 }
-int cuEventCreate(void** event, unsigned) { return *event = &object, 0; }
-int cuEventDestroy_v2(void*) { return 0; }
-int cuEventRecord(void*, void*) { return 0; }
+int cuEventCreate(void** event, unsigned) { return make<Event>(event); }
+int cuEventDestroy_v2(void* event) { return delete own<Event>(event), 0; }
+int cuEventRecord(void* event, void* stream) {
+  auto done = std::make_shared<std::atomic<bool>>(false);
+  if (own<Stream>(stream)->captured == nullptr) own<Event>(event)->done = done;
+  return static_cast<Stream*>(stream)->add([done] { *done = true; }), 0;
+}
+int cuEventQuery(void* event) {
+  const auto& done = own<Event>(event)->done;
+  return done == nullptr || *done ? 0 : 600;
+}
 int cuEventRecordWithFlags(void*, void*, unsigned) { return is_timed = true, 0; }
 int cuEventElapsedTime(float* milliseconds, void*, void*) { return *milliseconds = 0.001f, 0; }
-int cuStreamWaitEvent(void*, void*, unsigned) { return 0; }
+int cuStreamWaitEvent(void* stream, void* event, unsigned) {
+  const auto done = own<Event>(event)->done;
+  if (static_cast<Stream*>(stream)->captured != nullptr || done == nullptr) return 0;
+  static_cast<Stream*>(stream)->add([done] {
+    while (!*done) std::this_thread::yield();
+  });
+  return 0;
+}
 int cuTensorMapEncodeTiled(void*, ...) { return 0; }
 int cuTensorMapEncodeIm2col(void*, ...) { return 0; }
-int cuLaunchKernelEx(const void*, void*, void**, void**) { return launches += capturing ? 0 : 1, 0; }
-int cuGraphInstantiateWithFlags(void** executable, void*, unsigned long long) {
-  return *executable = &object, 0;
+int cuLaunchKernelEx(const void* config, void* function, void**, void**) {
+  void* stream = nullptr;
+  std::memcpy(&stream, static_cast<const char*>(config) + 32, sizeof(stream));
+  own<Object>(function);
+  const bool is_run = own<Stream>(stream)->captured == nullptr;
+  used[current_device()] += is_run ? 1 : 0;
+  return launches += is_run ? 1 : 0, 0;
 }
-int cuGraphLaunch(void*, void*) { return ++graph_launches, 0; }
-int cuGraphExecDestroy(void*) { return 0; }
-int cuGraphDestroy(void*) { return 0; }
+int cuGraphInstantiateWithFlags(void** executable, void* graph, unsigned long long) {
+  return *executable = new Graph(*own<Graph>(graph)), 0;
+}
+int cuGraphLaunch(void* graph, void* stream) {
+  ++used[current_device()];
+  for (const Work& work : own<Graph>(graph)->work) own<Stream>(stream)->add(work);
+  return ++graph_launches, 0;
+}
+int cuGraphExecDestroy(void* graph) { return delete own<Graph>(graph), 0; }
+int cuGraphDestroy(void* graph) { return delete own<Graph>(graph), 0; }
 }

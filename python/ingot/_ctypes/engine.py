@@ -80,8 +80,9 @@ class Engine:
         trusted_keys: str,
         without_weights: bool,
         weight_budget: str = "",
+        gpu: int = 0,
     ) -> Engine:
-        options = _load_options(verify, trust, memory, trusted_keys, without_weights, weight_budget)
+        options = _load_options(verify, trust, memory, trusted_keys, without_weights, weight_budget, gpu)
         return Engine(_Engine.made(lib.engine_load, path.encode(), byref(options)), threads)
 
     @staticmethod
@@ -93,9 +94,10 @@ class Engine:
         trusted_keys: str = "",
         without_weights: bool = False,
         weight_budget: str = "",
+        gpu: int = 0,
     ) -> Engine:
         """The engine reads from the array's memory as long as it needs it."""
-        options = _load_options(verify, trust, 0, trusted_keys, without_weights, weight_budget)
+        options = _load_options(verify, trust, 0, trusted_keys, without_weights, weight_budget, gpu)
         content = Tensor()
         viewed = arrays.view(array, content, "engine bytes")
         size = arrays.shape_of(content)[0]
@@ -106,12 +108,22 @@ class Engine:
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Engine:
         with self._take_turn():
-            twin = Engine(_Engine.made(lib.engine_copy, self._handle), self._threads)
-            twin._groups = self._groups
-            if self._has_own_state:
-                with self._context() as context, twin._context() as own:
-                    check(lib.context_copy_states(own, context))
-            return twin
+            return self._with_states(_Engine.made(lib.engine_copy, self._handle))
+
+    def copy_to(self, gpu: int) -> Engine:
+        with self._take_turn():
+            return self._with_states(_Engine.made(lib.engine_copy_to, self._handle, gpu))
+
+    def _with_states(self, handle: _Engine) -> Engine:
+        twin = Engine(handle, self._threads)
+        twin._groups = self._groups
+        if self._has_own_state:
+            with self._context() as context, twin._context() as own:
+                check(lib.context_copy_states(own, context))
+        return twin
+
+    def gpu(self) -> int:
+        return lib.engine_gpu(self._handle)
 
     # ---- calls ----
     def run(self, inputs: Sequence[Any]) -> list:
@@ -304,7 +316,13 @@ class Engine:
 
 
 def _load_options(
-    verify: int, trust: int, memory: int, trusted_keys: str, without_weights: bool, weight_budget: str
+    verify: int,
+    trust: int,
+    memory: int,
+    trusted_keys: str,
+    without_weights: bool,
+    weight_budget: str,
+    gpu: int,
 ) -> LoadOptions:
     return LoadOptions(
         verify=verify,
@@ -313,4 +331,5 @@ def _load_options(
         trusted_keys=trusted_keys.encode() or None,
         without_weights=int(without_weights),
         weight_budget=weight_budget.encode() or None,
+        gpu=gpu,
     )

@@ -65,6 +65,8 @@ _SIGNATURES: dict[str, tuple[Any, ...]] = {  # result, arguments
     "engine_save_memory": (_STATUS, _HANDLE, _OUT),
     "engine_free": (None, _HANDLE),
     "engine_copy": (_STATUS, _HANDLE, _OUT),
+    "engine_copy_to": (_STATUS, _HANDLE, c_int32, _OUT),
+    "engine_gpu": (c_int32, _HANDLE),
     "engine_inspect": (_STATUS, _HANDLE, _OUT),
     "engine_signature": (_STATUS, _HANDLE, _OUT),
     "engine_input_count": (c_size_t, _HANDLE),

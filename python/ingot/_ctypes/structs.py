@@ -51,6 +51,7 @@ class LoadOptions(Sized):
         ("trusted_keys", c_char_p),
         ("without_weights", c_int32),
         ("weight_budget", c_char_p),
+        ("gpu", c_int32),
     )
 
 

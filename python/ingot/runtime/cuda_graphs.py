@@ -72,6 +72,19 @@ class CudaGraphs:
         if reason:
             self.reasons[_sizes(tensors)] = reason
             return self.module(*args, **kwargs)
+        if not tensors or tensors[0].device.index == torch.cuda.current_device():
+            return self._call(args, kwargs, leaves, tensors, spec)
+        with torch.cuda.device(tensors[0].device):
+            return self._call(args, kwargs, leaves, tensors, spec)
+
+    def _call(
+        self,
+        args: tuple[Any, ...],
+        kwargs: dict[str, Any],
+        leaves: list[Any],
+        tensors: list[torch.Tensor],
+        spec: _pytree.TreeSpec,
+    ) -> Any:
         key = (spec, *map(_kind, leaves))
         if key not in self._graphs:
             if not self._is_second(key):

@@ -197,6 +197,7 @@ class Build {
                              .cache_use = cache_use(options_.cache, given_.store, info_log()),
                              .log = info_log(),
                              .host = &host(),
+                             .gpu = options_.gpu,
                              .quiet = read_quiet(given_)};
     const auto imported = [&] { return import(options_.immutable_weights); };
     const std::shared_ptr<EngineData> data =
@@ -206,11 +207,11 @@ class Build {
     data->metadata = metadata_;
     if (options_.strip_weights || !options_.weights_files.empty()) return stripped(*data);
     // For another processor: weights are prepared when the engine is loaded there.
-    if (!can_run(*data, host())) return std::make_unique<ingot_engine>(data);
+    if (!can_run(*data, host(), options_.gpu)) return std::make_unique<ingot_engine>(data);
     phases_.begin("prepare weights");
     // Results of init on a device stay there.
-    if (!options_.keep_original_weights && data->devices.empty()) prepare_weights(*data, host());
-    return std::make_unique<ingot_engine>(Engine::create(data, host()));
+    if (!options_.keep_original_weights && data->devices.empty()) prepare_weights(*data, host(), options_.gpu);
+    return std::make_unique<ingot_engine>(Engine::create(data, host(), options_.gpu));
   }
 
   std::unique_ptr<ingot_engine> stripped(const EngineData& built) const {
@@ -220,8 +221,8 @@ class Build {
     }
     if (!options_.keep_original_weights) data->weights_form = WeightsForm::kPrepared;
     if (!options_.weights_files.empty()) api::leave_weights_to(options_.weights_files, built, *data);
-    if (!can_run(*data, host())) return std::make_unique<ingot_engine>(data);
-    auto handle = std::make_unique<ingot_engine>(Engine::create(data, host()));
+    if (!can_run(*data, host(), options_.gpu)) return std::make_unique<ingot_engine>(data);
+    auto handle = std::make_unique<ingot_engine>(Engine::create(data, host(), options_.gpu));
     if (!options_.weights_files.empty()) api::take_file_weights(*handle, {}, FileMemory::kMap);
     return handle;
   }

@@ -35,7 +35,8 @@ LoadOptions read_options(const ingot_load_options* given) {
           .memory = static_cast<FileMemory>(options.memory),
           .trusted = is_signed ? api::trusted_keys(options.trusted_keys) : std::vector<PublicKey>{},
           .weight_budget = options.weight_budget == nullptr ? WeightBudget{}
-                                                            : api::read_weight_budget(options.weight_budget)};
+                                                            : api::read_weight_budget(options.weight_budget),
+          .gpu = options.gpu};
 }
 
 std::shared_ptr<const EngineFile> open_bytes(Bytes bytes, std::shared_ptr<const void> owner,
@@ -143,6 +144,22 @@ ingot_status* ingot_engine_copy(const ingot_engine* engine, ingot_engine** copy)
     made->model = engine->model;
     *copy = made.release();
   });
+}
+
+ingot_status* ingot_engine_copy_to(const ingot_engine* engine, int32_t gpu, ingot_engine** copy) {
+  return api::guard([&] {
+    api::require(engine, "engine");
+    api::require(copy, "copy");
+    api::require_unchanged_model(*engine);
+    auto made = std::make_unique<ingot_engine>(api::runnable(*engine)->copy_to(gpu));
+    made->model = engine->model;
+    *copy = made.release();
+  });
+}
+
+int32_t ingot_engine_gpu(const ingot_engine* engine) {
+  const bool is_on_gpu = engine != nullptr && engine->engine != nullptr && !engine->data->devices.empty();
+  return is_on_gpu ? engine->engine->gpu() : -1;
 }
 
 void ingot_engine_free(ingot_engine* engine) { delete engine; }

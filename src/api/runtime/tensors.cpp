@@ -13,8 +13,8 @@ namespace {
 [[noreturn]] void refuse_device(const ingot_tensor& tensor) {
   throw UnsupportedError(
       "INGOT-N301",
-      fmt::format("a tensor is on device {}:{}, but only runs take tensors outside of "
-                  "host memory, and only of the first GPU",
+      fmt::format("a tensor is on device {}:{}, but only runs take tensors outside of host memory, and only "
+                  "of GPUs",
                   tensor.device_type, tensor.device_id),
       "copy it to the host; a tensor in host memory has device_type 0 or 1 and device_id 0");
 }
@@ -27,7 +27,7 @@ Argument to_argument(const ingot_tensor& tensor) {
   if (tensor.rank > 0) require(tensor.shape, "shape");
   const bool on_device = tensor.device_type == INGOT_DEVICE_CUDA;
   const bool is_host = tensor.device_type == INGOT_DEVICE_HOST || tensor.device_type == INGOT_DEVICE_CPU;
-  if ((!is_host && !on_device) || tensor.device_id != 0) [[unlikely]]
+  if ((!is_host && !on_device) || (is_host && tensor.device_id != 0)) [[unlikely]]
     refuse_device(tensor);
   if (tensor.data == nullptr) [[unlikely]] {
     const std::span shape(tensor.shape, static_cast<size_t>(tensor.rank));
@@ -35,7 +35,8 @@ Argument to_argument(const ingot_tensor& tensor) {
   }
   auto* data = static_cast<std::byte*>(tensor.data);
   auto* first = data == nullptr ? nullptr : data + tensor.byte_offset;
-  return {first, to_dtype(tensor.dtype), tensor.rank, tensor.shape, tensor.strides, on_device};
+  return {first,         to_dtype(tensor.dtype), tensor.rank,     tensor.shape,
+          tensor.strides, on_device,             tensor.device_id};
 }
 
 TensorView to_view(const ingot_tensor& tensor) {

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// ingot_set_threads, ingot_get_threads, ingot_set_spin, ingot_set_logger.
+// What the process has: threads, GPUs, a logger.
 #include <fmt/core.h>
 
 #include "api/runtime/checks.h"
+#include "api/runtime/executors.h"
 #include "api/runtime/guard.h"
 #include "api/runtime/host_access.h"
 #include "support/error.h"
@@ -22,6 +23,14 @@ int32_t ingot_get_threads(void) {
   int32_t threads = 0;
   ingot_status_free(api::guard([&] { threads = api::host().pool().threads(); }));
   return threads;
+}
+
+int32_t ingot_gpu_count(void) {
+  int32_t count = 0;
+  ingot_status_free(api::guard([&] {
+    for (const Executor* executor : api::executors()) count += executor->device_count();
+  }));
+  return count;
 }
 
 ingot_status* ingot_set_spin(int32_t microseconds) {

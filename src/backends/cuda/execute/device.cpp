@@ -3,6 +3,8 @@
 
 #include <algorithm>
 #include <array>
+#include <map>
+#include <mutex>
 
 #include <fmt/core.h>
 
@@ -37,22 +39,64 @@ DeviceRates rates_of(int architecture, double clocks) {
           .double_operations = doubles * clocks};
 }
 
-}  // namespace
-
-Device& Device::get() {
-  static Device first(require_driver());
-  return first;
-}
-
-Device::Device(const Driver& driver) : driver_(driver) {
-  int count = 0, device = 0;
-  check(driver_, driver_.device_count(&count), "cuDeviceGetCount");
+void require_index(const Driver& driver, int index) {
+  int count = 0;
+  check(driver, driver.device_count(&count), "cuDeviceGetCount");
   if (count == 0)
     throw DeviceError("INGOT-D402", "there is no GPU that Ingot can use: the driver reports none",
                       "look at CUDA_VISIBLE_DEVICES");
-  check(driver_, driver_.device(&device, 0), "cuDeviceGet");
+  if (index < 0 || index >= count)
+    throw DeviceError(
+        "INGOT-D402",
+        count == 1 ? fmt::format("there is no GPU {}: the driver reports one, which is GPU 0", index)
+                   : fmt::format("there is no GPU {}: the driver reports GPUs 0 to {}", index, count - 1),
+        "choose one of these, or look at CUDA_VISIBLE_DEVICES");
+}
+
+}  // namespace
+
+CurrentContext::CurrentContext(const Driver& driver, Handle context) : driver_(driver) {
+  Handle current = nullptr;
+  check(driver_, driver_.current_context(&current), "cuCtxGetCurrent");
+  if (current == context) return;
+  check(driver_, driver_.push_context(context), "cuCtxPushCurrent");
+  is_pushed_ = true;
+}
+
+CurrentContext::~CurrentContext() {
+  Handle popped = nullptr;
+  if (is_pushed_) driver_.pop_context(&popped);
+}
+
+int Device::count() {
+  const char* reason = nullptr;
+  int count = 0;
+  const Driver* driver = open_driver(&reason);
+  return driver != nullptr && driver->device_count(&count) == 0 ? count : 0;
+}
+
+// Opened when they are first used, and never closed: they outlive everything that might free memory.
+Device& Device::get(int index) {
+  struct Opened {
+    std::mutex mutex;
+    std::map<int, std::unique_ptr<Device>> devices;
+  };
+  static Opened& opened = *new Opened;
+  const Driver& driver = require_driver();
+  const std::scoped_lock lock(opened.mutex);
+  std::unique_ptr<Device>& device = opened.devices[index];
+  if (device == nullptr) {
+    require_index(driver, index);
+    device.reset(new Device(driver, index));
+  }
+  return *device;
+}
+
+Device::Device(const Driver& driver, int index) : driver_(driver), index_(index) {
+  int device = 0;
+  check(driver_, driver_.device(&device, index), "cuDeviceGet");
   check(driver_, driver_.retain_context(&context_, device), "cuDevicePrimaryCtxRetain");
-  enter();
+  const CurrentContext current{driver_, context_};
   constexpr unsigned kNonBlocking = 1;
   check(driver_, driver_.create_stream(&copies_, kNonBlocking), "cuStreamCreate");
   const auto attribute = [&](int id) {
@@ -74,18 +118,12 @@ Device::Device(const Driver& driver) : driver_(driver) {
   architecture_ = fmt::format("sm_{}{}", attribute(kMajor), attribute(kMinor));
 }
 
-void Device::enter() const {
-  Handle current = nullptr;
-  check(driver_, driver_.current_context(&current), "cuCtxGetCurrent");
-  if (current != context_) check(driver_, driver_.set_context(context_), "cuCtxSetCurrent");
-}
-
 std::shared_ptr<std::byte> Device::allocate(size_t bytes) {
-  enter();
+  const CurrentContext current = enter();
   Address memory = 0;
   check(driver_, driver_.allocate(&memory, std::max<size_t>(bytes, 1)), "cuMemAlloc");
   return {reinterpret_cast<std::byte*>(memory), [this](std::byte* data) {
-            enter();
+            const CurrentContext own = enter();
             driver_.free(address(data));
           }};
 }
@@ -93,25 +131,25 @@ std::shared_ptr<std::byte> Device::allocate(size_t bytes) {
 // cuMemcpy returns when bytes of pageable memory are staged, and queues' streams do not wait for the rest.
 void Device::copy(std::byte* to, const std::byte* from, size_t bytes) {
   if (bytes == 0) return;
-  enter();
+  const CurrentContext current = enter();
   check(driver_, driver_.copy_on(address(to), address(from), bytes, copies_), "cuMemcpyAsync");
   check(driver_, driver_.synchronize(copies_), "cuStreamSynchronize");
 }
 
 std::shared_ptr<std::byte> Device::allocate_pinned(size_t bytes) {
   constexpr unsigned kPortableAndMapped = 3;
-  enter();
+  const CurrentContext current = enter();
   void* memory = nullptr;
   check(driver_, driver_.allocate_host(&memory, std::max<size_t>(bytes, 1), kPortableAndMapped),
         "cuMemHostAlloc");
   return {static_cast<std::byte*>(memory), [this](std::byte* data) {
-            enter();
+            const CurrentContext own = enter();
             driver_.free_host(data);
           }};
 }
 
 size_t Device::free_bytes() const {
-  enter();
+  const CurrentContext current = enter();
   size_t free = 0, total = 0;
   check(driver_, driver_.memory_info(&free, &total), "cuMemGetInfo");
   return free;

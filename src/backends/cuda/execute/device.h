@@ -10,10 +10,25 @@
 
 namespace ingot::core::cuda {
 
+// While it exists, a context is current in the calling thread; then the one of before is again.
+class CurrentContext {
+ public:
+  CurrentContext(const Driver& driver, Handle context);
+  CurrentContext(const CurrentContext&) = delete;
+  CurrentContext& operator=(const CurrentContext&) = delete;
+  ~CurrentContext();
+
+ private:
+  const Driver& driver_;
+  bool is_pushed_ = false;
+};
+
 class Device final : public DeviceMemory {
  public:
-  // The first GPU. DeviceError INGOT-D402 where there is no driver or no GPU.
-  static Device& get();
+  // GPU `index` of those that the driver shows. DeviceError INGOT-D402 where there is no driver, or no such
+  // GPU.
+  static Device& get(int index);
+  static int count();  // 0 without a driver
 
   const Driver& driver() const { return driver_; }
   int processors() const { return processors_; }                     // multiprocessors
@@ -21,8 +36,9 @@ class Device final : public DeviceMemory {
   bool overlaps_kernels() const { return overlaps_kernels_; }        // programmatic dependent launch
   const std::string& architecture() const { return architecture_; }  // "sm_90"
   const std::string& model() const { return model_; }                // "NVIDIA H200"
-  // Makes its context current in the calling thread.
-  void enter() const;
+  int index() const { return index_; }
+  // Makes its context current in the calling thread, for calls of the driver.
+  [[nodiscard]] CurrentContext enter() const { return {driver_, context_}; }
 
   std::shared_ptr<std::byte> allocate(size_t bytes) override;
   void copy(std::byte* to, const std::byte* from, size_t bytes) override;
@@ -32,9 +48,10 @@ class Device final : public DeviceMemory {
   DeviceRates rates() const { return rates_; }
 
  private:
-  explicit Device(const Driver& driver);
+  Device(const Driver& driver, int index);
 
   const Driver& driver_;
+  const int index_;
   Handle context_ = nullptr, copies_ = nullptr;  // the stream of `copy`
   int processors_ = 0, shared_bytes_ = 0;
   bool overlaps_kernels_ = false;

@@ -35,7 +35,8 @@ const char* find_all(void* library, Driver& driver) {
   get("cuDeviceGetAttribute", driver.attribute);
   get("cuDevicePrimaryCtxRetain", driver.retain_context);
   get("cuCtxGetCurrent", driver.current_context);
-  get("cuCtxSetCurrent", driver.set_context);
+  get("cuCtxPushCurrent_v2", driver.push_context);
+  get("cuCtxPopCurrent_v2", driver.pop_context);
   get("cuModuleLoadData", driver.load_module);
   get("cuModuleUnload", driver.unload_module);
   get("cuModuleGetFunction", driver.function);

@@ -34,7 +34,8 @@ struct Driver {
   int (*attribute)(int*, int, int);
   int (*retain_context)(Handle*, int);
   int (*current_context)(Handle*);
-  int (*set_context)(Handle);
+  int (*push_context)(Handle);
+  int (*pop_context)(Handle*);
   int (*load_module)(Handle*, const void*);
   int (*unload_module)(Handle);
   int (*function)(Handle*, Handle module, const char*);

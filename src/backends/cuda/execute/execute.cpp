@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "backends/cuda/execute/execute.h"
 
+#include <array>
+#include <utility>
+
 #include "backends/cuda/execute/queue.h"
 #include "backends/cuda/execute/ranges.h"
 #include "backends/cuda/execute/tensor_map.h"
@@ -10,13 +13,17 @@
 namespace ingot::core::cuda {
 namespace {
 
+constexpr int kMostDevices = 64;
+
 class CudaExecutor final : public Executor {
  public:
+  constexpr explicit CudaExecutor(int index) : index_(index) {}
+
   std::string_view name() const override { return "cuda"; }
 
   std::string processor() const override {
     try {
-      return Device::get().model();
+      return device().model();
     } catch (const DeviceError&) {
       return {};
     }
@@ -24,25 +31,27 @@ class CudaExecutor final : public Executor {
 
   DeviceRates rates() const override {
     try {
-      return Device::get().rates();
+      return device().rates();
     } catch (const DeviceError&) {
       return {};
     }
   }
+
+  int device_count() const override { return Device::count(); }
 
   void begin_range(const char* name) const override { push_range(name); }
   void end_range() const override { pop_range(); }
 
   std::string missing(const Image& image) const override {
     try {
-      return cuda::missing(image, Device::get());
+      return cuda::missing(image, device());
     } catch (const DeviceError& error) {
       return error.details().message;
     }
   }
 
   std::unique_ptr<LoadedImages> load(const EngineData& data, const EngineFile*) const override {
-    return load_images(data, Device::get());
+    return load_images(data, device());
   }
 
   bool is_valid(const Launch& launch, size_t buffers) const override {
@@ -56,16 +65,31 @@ class CudaExecutor final : public Executor {
   }
 
   std::unique_ptr<Queue> open_queue(const MemoryAllocator*) const override {
-    return std::make_unique<CudaQueue>(Device::get());
+    return std::make_unique<CudaQueue>(device());
   }
 
-  DeviceMemory* memory() const override { return &Device::get(); }
+  DeviceMemory* memory() const override { return &device(); }
+  const Executor& on_device(int index) const override;
+
+ private:
+  Device& device() const { return Device::get(index_); }
+
+  int index_;
 };
 
-constinit const CudaExecutor kExecutor;
+template <size_t... indices>
+constexpr std::array<CudaExecutor, sizeof...(indices)> make_executors(std::index_sequence<indices...>) {
+  return {CudaExecutor(static_cast<int>(indices))...};
+}
+constinit const auto kExecutors = make_executors(std::make_index_sequence<kMostDevices>());
+
+const Executor& CudaExecutor::on_device(int index) const {
+  if (index < 0 || index >= kMostDevices) Device::get(index);  // says which there are
+  return kExecutors[static_cast<size_t>(index)];
+}
 
 }  // namespace
 
-const Executor& executor() { return kExecutor; }
+const Executor& executor() { return kExecutors[0]; }
 
 }  // namespace ingot::core::cuda

@@ -5,11 +5,12 @@ namespace ingot::core::cuda {
 
 GraphCache::GraphCache(Device& device) : device_(device) {
   constexpr unsigned kNonBlocking = 1;
+  const CurrentContext current = device_.enter();
   check(device_.driver(), device_.driver().create_stream(&stream_, kNonBlocking), "cuStreamCreate");
 }
 
 GraphCache::~GraphCache() {
-  device_.enter();
+  const CurrentContext current = device_.enter();
   graphs_.clear();
   copies_.destroy(device_.driver());
   device_.driver().destroy_stream(stream_);

@@ -52,7 +52,7 @@ Handle load_function(const Image& image, std::span<const std::byte> code, Images
 }  // namespace
 
 Images::~Images() {
-  device.enter();
+  const CurrentContext current = device.enter();
   for (const Handle module : modules) device.driver().unload_module(module);
 }
 
@@ -61,7 +61,7 @@ std::string missing(const Image& image, const Device& device) {
 }
 
 std::unique_ptr<Images> load_images(const EngineData& data, Device& device) {
-  device.enter();
+  const CurrentContext current = device.enter();
   auto images = std::make_unique<Images>(device);
   for (const Image& image : data.images) {
     if (!is_ours(image)) {

@@ -20,7 +20,8 @@ int64_t groups_a_block(const Launch& launch) { return launch.constants[kBlock] /
 
 }  // namespace
 
-CudaQueue::CudaQueue(Device& device) : device_(device), graphs_((device.enter(), device)) {
+CudaQueue::CudaQueue(Device& device) : device_(device), graphs_(device) {
+  const CurrentContext current = device_.enter();
   constexpr unsigned kNonBlocking = 1, kWithoutTimes = 2;
   const Driver& driver = device_.driver();
   check(driver, driver.create_stream(&own_stream_, kNonBlocking), "cuStreamCreate");
@@ -32,7 +33,7 @@ CudaQueue::CudaQueue(Device& device) : device_(device), graphs_((device.enter(),
 }
 
 CudaQueue::~CudaQueue() {
-  device_.enter();
+  const CurrentContext current = device_.enter();
   device_.driver().synchronize(last_stream_);
   for (const Handle mark : marks_) device_.driver().destroy_event(mark);
   copies_.destroy(device_.driver());
@@ -41,7 +42,7 @@ CudaQueue::~CudaQueue() {
 }
 
 std::optional<CallFailure> CudaQueue::run(const CallSpan& span) {
-  device_.enter();
+  const CurrentContext current = device_.enter();
   if (auto failure = take_failure()) [[unlikely]]
     return failure;
   const Driver& driver = device_.driver();
@@ -75,7 +76,7 @@ void CudaQueue::begin_recording(const CallSpan& span) {
 bool CudaQueue::time(const CallSpan& span, std::span<int64_t> nanoseconds) {
   constexpr double kNanoseconds = 1e6;  // per millisecond
   if (span.moves) return false;
-  device_.enter();
+  const CurrentContext current = device_.enter();
   const Driver& driver = device_.driver();
   const Handle stream = span.stream != nullptr ? span.stream : own_stream_;
   if (is_capturing(stream)) return false;
@@ -97,7 +98,7 @@ bool CudaQueue::time(const CallSpan& span, std::span<int64_t> nanoseconds) {
 }
 
 std::optional<CallFailure> CudaQueue::wait() {
-  device_.enter();
+  const CurrentContext current = device_.enter();
   check(device_.driver(), device_.driver().synchronize(last_stream_), "cuStreamSynchronize");
   return take_failure();
 }
@@ -109,7 +110,7 @@ bool CudaQueue::is_capturing(Handle stream) const {
 }
 
 void CudaQueue::follow_live(void* stream) {
-  device_.enter();
+  const CurrentContext current = device_.enter();
   if (stream == nullptr) return;
   if (is_capturing(stream)) throw_not_captured();
   follow(stream);
