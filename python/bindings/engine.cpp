@@ -14,7 +14,8 @@ namespace {
 const char* or_null(const std::string& text) { return text.empty() ? nullptr : text.c_str(); }
 
 Session load(const std::string& path, int verify, int trust, int memory, int threads,
-             const std::string& trusted_keys, bool without_weights, const std::string& weight_budget, int gpu) {
+             const std::string& trusted_keys, bool without_weights, const std::string& weight_budget,
+             int gpu) {
   const ingot_load_options options{.struct_size = sizeof(ingot_load_options),
                                    .verify = verify,
                                    .trust = trust,

@@ -224,7 +224,8 @@ void* current_stream(nb::handle tensor, int32_t gpu) {
   constexpr uintptr_t kLegacyDefault = 1;  // of CUDA; its handle is 0, which is ambiguous here
   const ExchangeApi* api = exchange_api(Py_TYPE(tensor.ptr()));
   void* stream = nullptr;
-  if (api == nullptr || api->current_stream == nullptr || api->current_stream(dlpack::kCuda, gpu, &stream) != 0)
+  if (api == nullptr || api->current_stream == nullptr ||
+      api->current_stream(dlpack::kCuda, gpu, &stream) != 0)
     refuse("input", "the tensor's framework does not expose its stream", "INGOT-U309", "update it");
   return stream != nullptr ? stream : reinterpret_cast<void*>(kLegacyDefault);
 }
@@ -234,8 +235,8 @@ nb::object tensor_of_torch() {
   return torch.is_valid() ? torch.attr("empty")(0) : nb::object();
 }
 
-nb::object allocate_array(nb::handle like, int32_t dtype, int32_t rank, const int64_t* shape, std::optional<int32_t> gpu,
-                          void** data) {
+nb::object allocate_array(nb::handle like, int32_t dtype, int32_t rank, const int64_t* shape,
+                          std::optional<int32_t> gpu, void** data) {
   for (const DTypeRow& row : kDTypes) {
     if (row.dtype != dtype) continue;
     const ExchangeApi* api = like.is_valid() ? exchange_api(Py_TYPE(like.ptr())) : nullptr;

@@ -59,7 +59,7 @@ nb::object tensor_of_torch();
 
 // A new array of the same framework as `like`, in host memory or on a GPU; returns its memory in
 // `data`.
-nb::object allocate_array(nb::handle like, int32_t dtype, int32_t rank, const int64_t* shape, std::optional<int32_t> gpu,
-                          void** data);
+nb::object allocate_array(nb::handle like, int32_t dtype, int32_t rank, const int64_t* shape,
+                          std::optional<int32_t> gpu, void** data);
 
 }  // namespace ingot::python

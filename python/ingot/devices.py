@@ -30,7 +30,7 @@ def settings_for(module: GraphModule, inputs: Sequence[Input], settings: Setting
         compiler["device"] = f"cuda:{name}"
     if _is_for_gpu(compiler):
         compiler.setdefault("gpu", str(gpus.current() if gpu is None else gpu.index))
-    return replace(settings, compiler=compiler)
+    return settings if compiler == settings.compiler else replace(settings, compiler=compiler)
 
 
 def architecture(gpu: int) -> str:
@@ -44,9 +44,7 @@ def architecture(gpu: int) -> str:
 def like(module: GraphModule, inputs: Sequence[Input], settings: Settings) -> torch.Tensor:
     """An empty tensor on the device where the results of the graph's engines belong."""
     with compat.with_real_tensors():
-        return torch.empty(
-            0, device=_device_of(settings) if _gpu_of(module, inputs) is not None else _HOST
-        )
+        return torch.empty(0, device=_device_of(settings) if _gpu_of(module, inputs) is not None else _HOST)
 
 
 def refused(module: GraphModule, inputs: Sequence[Input], settings: Settings) -> dict[Node, str]:

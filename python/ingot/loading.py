@@ -97,7 +97,9 @@ def _take_engine(
     """Opens the engine of the node, and replaces the node by a call of it."""
     arguments, blob, _ = node.args
     placeholders = [each for each in graph.graph.nodes if each.op == "placeholder"]
-    core = _core.Engine.load_memory(inputs[placeholders.index(blob)].data, without_weights=without_weights, gpu=gpus.current())
+    core = _core.Engine.load_memory(
+        inputs[placeholders.index(blob)].data, without_weights=without_weights, gpu=gpus.current()
+    )
     positions = list(range(len(arguments)))
     runner = _core.Runner(core, positions, [], torch.empty(0))
     name = f"engine_{number}"

@@ -56,8 +56,9 @@ void add_load_options(CLI::App& app, RunCommand& command) {
   app.add_option("--weight-budget", command.weight_budget,
                  "memory of a GPU for the weights: all, auto, 50%, 1.5GB; runs copy the others there")
       ->type_name("BUDGET");
-  app.add_option("--gpu", command.gpu,
-                 "the GPU that an engine for GPUs runs on: 0, 1 ... (default: 0; with --ranks, that of its rank)")
+  app.add_option(
+         "--gpu", command.gpu,
+         "the GPU that an engine for GPUs runs on: 0, 1 ... (default: 0; with --ranks, that of its rank)")
       ->type_name("number")
       ->check(CLI::NonNegativeNumber);
   app.add_flag("--json", command.json, "print JSON");

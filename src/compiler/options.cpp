@@ -158,7 +158,8 @@ constexpr std::array kRows = {
          "processor to build for: native, x86-64-v3, x86-64-v4, x86-64-v4+vnni+bf16 ..., aarch64"},
         [](CompileOptions& o, View, View value) { o.target.device = to_string(parse_cpu_features(value)); }},
     Row{{"device", "backend[:device]", "cpu",
-         "backend and device in one: cpu, cpu:x86-64-v3, cuda, cuda:sm_90a; which GPU of this machine: `gpu`"},
+         "backend and device in one: cpu, cpu:x86-64-v3, cuda, cuda:sm_90a; which GPU of this machine: "
+         "`gpu`"},
         [](CompileOptions& o, View, View value) {
           const size_t colon = std::min(value.find(':'), value.size());
           o.target.backend = value.substr(0, colon);
@@ -185,7 +186,8 @@ constexpr std::array kRows = {
           o.cache.limit = parse_integer(name, value, 0, INT64_MAX);
         }},
     Row{{"gpu", "number", "0",
-         "the GPU of this machine that an engine for GPUs runs on after the build, and that times its tactics"},
+         "the GPU of this machine that an engine for GPUs runs on after the build, and that times its "
+         "tactics"},
         [](CompileOptions& o, View name, View value) {
           o.gpu = static_cast<int>(parse_integer(name, value, 0, INT32_MAX));
         }},

@@ -16,7 +16,8 @@ namespace ingot::core {
 class ProgramTimer {
  public:
   // Loads the kernel binaries and weights of `engine`, and runs init.
-  // `gpu`: of an engine for GPUs. `quiet`: runs of others, which a timing waits for, and is repeated after (may be empty).
+  // `gpu`: of an engine for GPUs. `quiet`: runs of others, which a timing waits for, and is repeated after
+  // (may be empty).
   ProgramTimer(const EngineData& engine, Host& host, int gpu, QuietCallback quiet);
 
   // `main` differs from the engine's main program in its launches only. Microseconds of a run: the least of

@@ -19,7 +19,7 @@ struct LoadedBackend {
 
 struct LoadedBackends {
   std::vector<LoadedBackend> all;
-  int gpu = 0;                            // of this machine, for backends that have several devices
+  int gpu = 0;                          // of this machine, for backends that have several devices
   std::vector<DeviceMemory*> memories;  // one per place, by place_number; null: host memory
 
   uint32_t position(std::string_view name) const;  // kNoId if absent

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// A libcuda.so.1 for machines without a GPU: device memory is memory of the host, each stream is a thread that
-// runs copies in order, and launches compute nothing. FAKE_GPUS is how many GPUs there are (1), FAKE_GPU their
-// compute capability (90). At exit it prints what it was asked for, so that tests of the executor see what a
-// GPU would do. Calls that need the context of a GPU, and are made in another, are counted.
+// A libcuda.so.1 for machines without a GPU: device memory is memory of the host, each stream is a thread
+// that runs copies in order, and launches compute nothing. FAKE_GPUS is how many GPUs there are (1), FAKE_GPU
+// their compute capability (90). At exit it prints what it was asked for, so that tests of the executor see
+// what a GPU would do. Calls that need the context of a GPU, and are made in another, are counted.
 #include <atomic>
 #include <condition_variable>
 #include <cstddef>
@@ -169,7 +169,9 @@ int cuDevicePrimaryCtxRetain(void** context, int device) {
   return *context = &contexts[device], 0;
 }
 int cuCtxGetCurrent(void** context) { return *context = current.empty() ? nullptr : current.back(), 0; }
-int cuCtxPushCurrent_v2(void* context) { return current.push_back(static_cast<Object*>(context)), ++pushed, 0; }
+int cuCtxPushCurrent_v2(void* context) {
+  return current.push_back(static_cast<Object*>(context)), ++pushed, 0;
+}
 int cuCtxPopCurrent_v2(void** context) {
   if (current.empty()) return 201;
   *context = current.back();
@@ -180,7 +182,9 @@ int cuModuleLoadData(void** module, const void* code) {
   return make<Object>(module);
 }
 int cuModuleUnload(void* module) { return delete own<Object>(module), 0; }
-int cuModuleGetFunction(void** function, void* module, const char*) { return *function = own<Object>(module), 0; }
+int cuModuleGetFunction(void** function, void* module, const char*) {
+  return *function = own<Object>(module), 0;
+}
 int cuFuncSetAttribute(void*, int, int) { return 0; }
 int cuFuncGetAttribute(int* value, int, void*) { return *value = 0, 0; }
 int cuMemAlloc_v2(Address* address, size_t bytes) {

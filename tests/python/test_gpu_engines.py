@@ -219,7 +219,8 @@ def test_tactics_are_timed_where_there_is_the_gpu(fake_driver: Path, tmp_path: P
 
 
 @pytest.mark.skipif(_HAS_GPU, reason="there is a GPU")
-def test_graphs_on_a_gpu_are_for_that_gpu(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("gpu", [0, 1])
+def test_graphs_on_a_gpu_are_for_that_gpu(monkeypatch: pytest.MonkeyPatch, gpu: int) -> None:
     """What the graph says of its tensors decides: no GPU is needed to ask."""
     from ingot import devices
     from ingot.capture import Input as Given
@@ -227,28 +228,32 @@ def test_graphs_on_a_gpu_are_for_that_gpu(monkeypatch: pytest.MonkeyPatch) -> No
     from ingot.settings import Settings
     from torch._subclasses.fake_tensor import FakeTensorMode
 
-    monkeypatch.setattr(devices, "architecture", lambda: "sm_90a")
+    monkeypatch.setattr(devices, "architecture", lambda number: "sm_90a" if number == gpu else "")
     graph = torch.fx.Graph()
+    near, other = f"cuda:{gpu}", f"cuda:{1 - gpu}"
     with FakeTensorMode():
         x, row = graph.placeholder("x"), graph.call_function(torch.ops.aten.arange.default, (3,))
-        x.meta["val"], row.meta["val"] = torch.empty(3, device="cuda:0"), torch.empty(3)
-        moved = graph.call_function(torch.ops.aten._to_copy.default, (row,), {"device": "cuda:0"})
-        far = graph.call_function(torch.ops.aten._to_copy.default, (row,), {"device": "cuda:1"})
-        moved.meta["val"], far.meta["val"] = torch.empty(3, device="cuda:0"), torch.empty(3, device="cuda:1")
-    graph.output((moved, far))
+        x.meta["val"], row.meta["val"] = torch.empty(3, device=near), torch.empty(3)
+        moved = graph.call_function(torch.ops.aten._to_copy.default, (row,), {"device": near})
+        far = graph.call_function(torch.ops.aten._to_copy.default, (row,), {"device": other})
+        back = graph.call_function(torch.ops.aten._to_copy.default, (far,), {"device": near})
+        moved.meta["val"], far.meta["val"] = torch.empty(3, device=near), torch.empty(3, device=other)
+        back.meta["val"] = torch.empty(3, device=near)
+    graph.output((moved, far, back))
     module, inputs = torch.fx.GraphModule(torch.nn.Module(), graph), [Given(InputRole.USER, "x")]
     own = devices.settings_for(module, inputs, Settings.parse({}))
-    assert own.compiler["device"] == "cuda:sm_90a"
-    assert set(devices.refused(module, inputs, own)) == {row, far}
+    assert own.compiler["device"] == "cuda:sm_90a" and own.compiler["gpu"] == str(gpu)
+    assert set(devices.refused(module, inputs, own)) == {row, far, back}
+    named = devices.settings_for(module, inputs, Settings.parse({"device": "cuda:sm_90"}))
+    assert named.compiler["device"] == "cuda:sm_90" and named.compiler["gpu"] == str(gpu)
     host = Settings.parse({"backend": "cpu"})
     assert devices.settings_for(module, inputs, host) is host
-    assert set(devices.refused(module, inputs, host)) == {moved, far}
-    monkeypatch.setattr(
-        devices, "architecture", lambda: ""
-    )  # engines need a later GPU: torch runs what is there
+    assert set(devices.refused(module, inputs, host)) == {moved, far, back}
+    # Engines need a later GPU: torch runs what is there.
+    monkeypatch.setattr(devices, "architecture", lambda number: "")
     old = devices.settings_for(module, inputs, Settings.parse({}))
     assert "device" not in old.compiler
-    assert set(devices.refused(module, inputs, old)) == {moved, far}
+    assert set(devices.refused(module, inputs, old)) == {moved, far, back}
 
 
 @pytest.mark.skipif(not _HAS_GPU, reason="there is no GPU")

@@ -210,7 +210,8 @@ class Build {
     if (!can_run(*data, host(), options_.gpu)) return std::make_unique<ingot_engine>(data);
     phases_.begin("prepare weights");
     // Results of init on a device stay there.
-    if (!options_.keep_original_weights && data->devices.empty()) prepare_weights(*data, host(), options_.gpu);
+    if (!options_.keep_original_weights && data->devices.empty())
+      prepare_weights(*data, host(), options_.gpu);
     return std::make_unique<ingot_engine>(Engine::create(data, host(), options_.gpu));
   }
 

@@ -35,8 +35,8 @@ Argument to_argument(const ingot_tensor& tensor) {
   }
   auto* data = static_cast<std::byte*>(tensor.data);
   auto* first = data == nullptr ? nullptr : data + tensor.byte_offset;
-  return {first,         to_dtype(tensor.dtype), tensor.rank,     tensor.shape,
-          tensor.strides, on_device,             tensor.device_id};
+  return {first,     to_dtype(tensor.dtype), tensor.rank, tensor.shape, tensor.strides,
+          on_device, tensor.device_id};
 }
 
 TensorView to_view(const ingot_tensor& tensor) {
