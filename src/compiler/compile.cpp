@@ -39,7 +39,7 @@ std::vector<SlowNode> slow_nodes(const Graph& graph, const Backend& backend, con
   return require_support(graph, typical_sizes(graph.symbols), backend, target, invariant_nodes(graph));
 }
 
-// Of the target, on the GPU that the caller chose; null: this machine has none.
+// On the GPU that the caller chose; null: this machine has none.
 const Executor* find_executor(const CompileHooks& hooks, const Target& target) {
   const Executor* found = hooks.host != nullptr ? hooks.host->find_executor(target.backend) : nullptr;
   return found == nullptr ? nullptr : &found->on_device(hooks.gpu);

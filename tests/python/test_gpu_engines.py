@@ -242,10 +242,10 @@ def test_graphs_on_a_gpu_are_for_that_gpu(monkeypatch: pytest.MonkeyPatch, gpu: 
     graph.output((moved, far, back))
     module, inputs = torch.fx.GraphModule(torch.nn.Module(), graph), [Given(InputRole.USER, "x")]
     own = devices.settings_for(module, inputs, Settings.parse({}))
-    assert own.compiler["device"] == "cuda:sm_90a" and own.compiler["gpu"] == str(gpu)
+    assert (own.compiler["device"], own.compiler["gpu"]) == ("cuda:sm_90a", str(gpu))
     assert set(devices.refused(module, inputs, own)) == {row, far, back}
     named = devices.settings_for(module, inputs, Settings.parse({"device": "cuda:sm_90"}))
-    assert named.compiler["device"] == "cuda:sm_90" and named.compiler["gpu"] == str(gpu)
+    assert (named.compiler["device"], named.compiler["gpu"]) == ("cuda:sm_90", str(gpu))
     host = Settings.parse({"backend": "cpu"})
     assert devices.settings_for(module, inputs, host) is host
     assert set(devices.refused(module, inputs, host)) == {moved, far, back}
