@@ -12,6 +12,9 @@ endif()
 find_program(INGOT_FLATC flatc REQUIRED)
 find_path(INGOT_FLATBUFFERS_INCLUDE flatbuffers/flatbuffers.h REQUIRED)
 find_path(INGOT_XXHASH_INCLUDE xxhash.h REQUIRED)
+find_path(INGOT_EIGEN_INCLUDE unsupported/Eigen/MatrixFunctions PATH_SUFFIXES eigen3 REQUIRED)
+add_library(ingot_eigen INTERFACE)
+target_include_directories(ingot_eigen SYSTEM INTERFACE ${INGOT_EIGEN_INCLUDE})
 
 # Ranges for tools that watch GPUs: a header alone, of a CUDA toolkit or of the Python package nvidia-nvtx. Without it
 # there are no ranges.

@@ -59,8 +59,11 @@ core::Value* positions_of_true(Call& call, core::Value* flat_mask, const Dim& re
 }
 
 void nonzero(Call& call) {
-  call.require(call.tensor("self")->type.rank() > 0, "a tensor without dims");
-  call.give(indices_of_true(call, as_mask(call, call.tensor("self")), recorded_size(call)));
+  core::Value* mask = as_mask(call, call.tensor("self"));
+  const Dim size = recorded_size(call);
+  if (mask->type.rank() > 0) return call.give(indices_of_true(call, mask, size));
+  indices_of_true(call, reshaped(call, mask, {1}), size);  // binds the size
+  call.give(filled(call, {size, 0}, 0, DType::kI64));
 }
 
 void nonzero_columns(Call& call) {

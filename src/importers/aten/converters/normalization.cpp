@@ -5,6 +5,7 @@
 #include "importers/aten/converters/building.h"
 #include "importers/aten/converters/converters.h"
 #include "importers/aten/converters/promotion.h"
+#include "importers/aten/converters/terms.h"
 #include "ops/batch_norm.h"
 #include "ops/normalization.h"
 #include "ops/reduce.h"
@@ -21,6 +22,27 @@ void layer_norm(Call& call) {
   call.give(0,
             emit(call, ops::layer_norm,
                  {call.tensor("input"), call.optional_tensor("weight"), call.optional_tensor("bias")}, norm));
+}
+
+// Results 1 and 2: the mean and 1 / sqrt(variance + eps) over `axes`, if they are used.
+void give_statistics(Call& call, core::Value* x, const std::vector<int64_t>& axes, bool keep_dims) {
+  const DType exact = bit_width(x->type.dtype) < 32 ? DType::kF32 : x->type.dtype;
+  const Term wide(call, converted(call.graph(), x, exact));
+  const Term variance(call, emit(call, ops::variance, {wide}, ops::Variance{axes, keep_dims, 0}));
+  const Term results[] = {wide.reduce(ops::mean, axes, keep_dims),
+                          (variance + call.number("eps")).apply(ops::reciprocal_square_root)};
+  for (const size_t i : {0, 1}) {
+    if (i + 1 < call.result_count() && call.node().outputs[i + 1])
+      call.give(i + 1, results[i].to(call.result_meta(i + 1).dtype));
+  }
+}
+void native_layer_norm(Call& call) {
+  layer_norm(call);
+  core::Value* x = call.tensor("input");
+  const auto rank = static_cast<int64_t>(x->type.rank());
+  std::vector<int64_t> axes;
+  for (int64_t axis = rank - normalized_axes(call); axis < rank; ++axis) axes.push_back(axis);
+  give_statistics(call, x, axes, true);
 }
 
 // In the dtype that torch computes in: half-precision tensors as f32.
@@ -42,7 +64,15 @@ void group_norm_of(Call& call, int64_t groups) {
                  {call.tensor("input"), call.optional_tensor("weight"), call.optional_tensor("bias")}, norm));
 }
 void group_norm(Call& call) { group_norm_of(call, call.integer("num_groups")); }
-void native_group_norm(Call& call) { group_norm_of(call, call.integer("group")); }
+void native_group_norm(Call& call) {
+  const int64_t groups = call.integer("group");
+  group_norm_of(call, groups);
+  core::Value* x = call.tensor("input");
+  const Dim elements = element_count(x->type), lines = x->type.shape[0] * Dim(groups);
+  if (!elements.is_constant() || !lines.is_constant() || lines == Dim(0)) return;
+  const Dim each = floor_divide(elements, lines);
+  give_statistics(call, reshaped(call, x, {x->type.shape[0], groups, each}), {2}, false);
+}
 
 core::Value* batch_norm_of(Call& call, core::Value* x, core::Value* mean, core::Value* variance) {
   return emit(call, ops::batch_norm,
@@ -91,7 +121,7 @@ constexpr Converter kNormalizationConverters[] = {
     {"aten.layer_norm.default", layer_norm},
     {"aten.native_batch_norm.default", batch_norm},
     {"aten.native_group_norm.default", native_group_norm},
-    {"aten.native_layer_norm.default", layer_norm},
+    {"aten.native_layer_norm.default", native_layer_norm},
     {"aten.rms_norm.default", rms_norm},
 };
 

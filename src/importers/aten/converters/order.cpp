@@ -6,6 +6,7 @@
 #include "importers/aten/converters/building.h"
 #include "importers/aten/converters/converters.h"
 #include "importers/aten/converters/promotion.h"
+#include "importers/aten/converters/terms.h"
 #include "ops/axis.h"
 #include "ops/search_sorted.h"
 #include "ops/sort.h"
@@ -83,6 +84,49 @@ void median_of_all(Call& call) {
   if (element_count(x->type) == Dim(0)) call.refuse("the median of an empty tensor");
   median_of(call, Line(call, reshaped(call, x, {element_count(x->type)}), 0));
 }
+// NaN is sorted last, so that the others are the first ones of a line.
+void median_of_numbers(Call& call, const Line& line) {
+  if (!is_floating(line.x->type.dtype)) return median_of(call, line);
+  const Term missing = Term(call, line.x).apply(ops::is_nan);
+  const Term present = (!missing).to(DType::kI64).reduce(ops::sum, {line.axis}, true);
+  const Term last = (present - present.constant(1)).apply(ops::maximum, 0);
+  const Term at = last.apply(ops::floor_divide, 2);
+  std::vector<core::Value*> results = sorted(call, line, false)->results;
+  for (core::Value*& result : results) result = emit(call, ops::gather, {result, at}, ops::Axis{line.axis});
+  give_selected(call, line, results);
+}
+void nan_median(Call& call) { median_of_numbers(call, Line(call, call.tensor("self"))); }
+void nan_median_of_all(Call& call) {
+  core::Value* x = call.tensor("self");
+  if (element_count(x->type) == Dim(0)) call.refuse("the median of an empty tensor");
+  median_of_numbers(call, Line(call, reshaped(call, x, {element_count(x->type)}), 0));
+}
+
+// The indices of the first `size` true elements, and then of `fill_value`: a stable sort has true elements
+// first.
+void nonzero_of_size(Call& call) {
+  core::Value* x = call.tensor("self");
+  const Shape shape = x->type.shape;
+  const Dim count = element_count(x->type), size = call.dim("size");
+  call.require(!shape.empty() && count.is_constant() && size.is_constant(), "sizes that are not known");
+  const int64_t room = *size.constant(), present = std::min(*count.constant(), room);
+  const Term found(call, reshaped(call, converted(call.graph(), x, DType::kBool), {count}));
+  core::Value* order =
+      call.graph().add(ops::sort, {(!found).to(DType::kU8)}, ops::Sort{0, false})->results[1];
+  Term at(call, sliced(call, order, 0, 0, present));
+  if (present < room)
+    at = {call, concatenated(call, {at, filled(call, {room - present}, 0, DType::kI64)}, 0)};
+  const Term is_present = Term(call, counting(call, size)) < found.to(DType::kI64).reduce(ops::sum, {0});
+  std::vector<core::Value*> columns(shape.size());
+  for (size_t i = shape.size(); i-- > 0;) {
+    const Term extent(call, scalar(call.graph(), static_cast<double>(*shape[i].constant()), DType::kI64));
+    const Term index = at.apply(ops::modulo, extent);
+    const Term filler = index.constant(static_cast<double>(call.integer("fill_value")));
+    columns[i] = unsqueezed(call, is_present.choose(index, filler), 1);
+    at = at.apply(ops::floor_divide, extent);
+  }
+  call.give(concatenated(call, columns, 1));
+}
 
 // The running extreme, and the last index that reached it.
 template <const Op& kOp>
@@ -143,6 +187,9 @@ constexpr Converter kOrderConverters[] = {
     {"aten.median.default", median_of_all},
     {"aten.median.dim", median},
     {"aten.msort.default", sort_rows},
+    {"aten.nanmedian.default", nan_median_of_all},
+    {"aten.nanmedian.dim", nan_median},
+    {"aten.nonzero_static.default", nonzero_of_size},
     {"aten.searchsorted.Scalar", search_sorted},
     {"aten.searchsorted.Tensor", search_sorted},
     {"aten.sort.default", sort},

@@ -42,6 +42,16 @@ std::vector<core::Value*> layer_parameters(Call& call, const std::vector<core::V
   return result;
 }
 
+// In the recorded shape: torch 2.11's CUDA build records a last state with one more dim of size 1.
+void give_state(Call& call, size_t index, core::Value* state) {
+  if (index < call.result_count() && call.node().outputs[index]) {
+    const Shape& recorded = call.result_meta(index).shape;
+    if (recorded.size() > state->type.rank() && product(recorded) == element_count(state->type))
+      state = reshaped(call, state, recorded);
+  }
+  call.give(index, state);
+}
+
 template <typename... Attributes>
 void run_layers(Call& call, const Op& op, std::vector<core::Value*> initial, Attributes... attributes) {
   if (call.flag("train") && call.number("dropout") != 0)
@@ -75,7 +85,7 @@ void run_layers(Call& call, const Op& op, std::vector<core::Value*> initial, Att
   call.give(0, single ? without_axes(call, x, {1}) : x);
   for (size_t kind = 0; kind < states.kinds(); ++kind) {
     core::Value* last = states.last(kind);
-    call.give(1 + kind, single ? without_axes(call, last, {1}) : last);
+    give_state(call, 1 + kind, single ? without_axes(call, last, {1}) : last);
   }
 }
 

@@ -306,6 +306,7 @@ void difference(Call& call) {
   call.require(count <= kMostDifferences, "too many differences");
   for (int64_t i = 0; i < count; ++i) {
     const Dim size = extent(call, x, axis);
+    if (size == Dim(0)) break;
     core::Value *later = sliced(call, x, axis, 1, size), *earlier = sliced(call, x, axis, 0, size - 1);
     x = emit(call, x->type.dtype == DType::kBool ? ops::logical_xor : ops::subtract, {later, earlier});
   }

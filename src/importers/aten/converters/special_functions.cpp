@@ -1,0 +1,123 @@
+// SPDX-License-Identifier: Apache-2.0
+// Gamma and Bessel functions, orthogonal polynomials: elementwise, in a routine.
+#include "ops/special_function.h"
+
+#include <algorithm>
+#include <numbers>
+
+#include "importers/aten/converters/converters.h"
+#include "importers/aten/converters/terms.h"
+
+namespace ingot::core::aten {
+namespace {
+
+// The name of a function as a template argument.
+template <size_t kSize>
+struct FunctionName {
+  char text[kSize];
+  constexpr FunctionName(const char (&given)[kSize]) { std::copy_n(given, kSize, text); }  // NOLINT: converts
+};
+
+template <FunctionName kName>
+Term function_of(const Term& x) {
+  return {x.call(), emit(x.call(), ops::special_function, {x}, ops::SpecialFunction{kName.text})};
+}
+template <FunctionName kName>
+void of_element(Call& call) {
+  call.give(function_of<kName>(real_term(call, "self")));
+}
+// Of degrees and shifted polynomials: `shift` maps [0, 1] to [-1, 1].
+void give_of_pair(Call& call, const char* name, std::string_view first, std::string_view second, bool shift) {
+  const DType dtype = promoted_to_floating(call, {first, second});
+  Term x(call, operand(call, first, dtype));
+  if (shift) x = x * 2 - x.constant(1);
+  const Shape shape = call.result_meta().shape;
+  core::Value* y = expanded(call, operand(call, second, dtype), shape);
+  call.give(emit(call, ops::special_function, {expanded(call, x, shape), y}, ops::SpecialFunction{name}));
+}
+template <FunctionName kName>
+void of_elements(Call& call) {
+  give_of_pair(call, kName.text, "self", "other", false);
+}
+template <FunctionName kName, bool kShifted = false>
+void polynomial(Call& call) {
+  give_of_pair(call, kName.text, "x", "n", kShifted);
+}
+void polygamma(Call& call) {
+  const Term x = real_term(call, "self");
+  const Term order = filled_like(x, static_cast<double>(call.integer("n")));
+  call.give(emit(call, ops::special_function, {order, x}, ops::SpecialFunction{"polygamma"}));
+}
+void spherical_bessel(Call& call) {
+  const Term x = real_term(call, "self");
+  const Term value = x.apply(ops::is_infinite).choose(x.constant(0), x.apply(ops::sin) / x);
+  call.give(equal(x, 0).choose(x.constant(1), value));
+}
+// By exp(x^2) erfc(x) where the distribution function underflows.
+void log_normal_distribution(Call& call) {
+  const Term x = real_term(call, "self"), t = x * std::numbers::sqrt2 / 2;
+  const Term small = (function_of<"scaled_erfc">(-t) * 0.5).apply(ops::log) - t * t;
+  const Term large = (t.apply(ops::erfc) * -0.5).apply(ops::log1p);
+  call.give((x < 1).choose(small, large));
+}
+
+constexpr Converter kSpecialFunctionConverters[] = {
+    {"aten.digamma.default", of_element<"digamma">},
+    {"aten.erfinv.default", of_element<"inverse_erf">},
+    {"aten.i0.default", of_element<"bessel_i0">},
+    {"aten.igamma.default", of_elements<"lower_gamma">},
+    {"aten.igammac.default", of_elements<"upper_gamma">},
+    {"aten.lgamma.default", of_element<"log_gamma">},
+    {"aten.polygamma.default", polygamma},
+    {"aten.special_airy_ai.default", of_element<"airy">},
+    {"aten.special_bessel_j0.default", of_element<"bessel_j0">},
+    {"aten.special_bessel_j1.default", of_element<"bessel_j1">},
+    {"aten.special_bessel_y0.default", of_element<"bessel_y0">},
+    {"aten.special_bessel_y1.default", of_element<"bessel_y1">},
+    {"aten.special_chebyshev_polynomial_t.default", polynomial<"chebyshev_t">},
+    {"aten.special_chebyshev_polynomial_t.n_scalar", polynomial<"chebyshev_t">},
+    {"aten.special_chebyshev_polynomial_t.x_scalar", polynomial<"chebyshev_t">},
+    {"aten.special_chebyshev_polynomial_u.default", polynomial<"chebyshev_u">},
+    {"aten.special_chebyshev_polynomial_u.n_scalar", polynomial<"chebyshev_u">},
+    {"aten.special_chebyshev_polynomial_u.x_scalar", polynomial<"chebyshev_u">},
+    {"aten.special_chebyshev_polynomial_v.default", polynomial<"chebyshev_v">},
+    {"aten.special_chebyshev_polynomial_w.default", polynomial<"chebyshev_w">},
+    {"aten.special_erfcx.default", of_element<"scaled_erfc">},
+    {"aten.special_hermite_polynomial_h.default", polynomial<"hermite_h">},
+    {"aten.special_hermite_polynomial_h.n_scalar", polynomial<"hermite_h">},
+    {"aten.special_hermite_polynomial_h.x_scalar", polynomial<"hermite_h">},
+    {"aten.special_hermite_polynomial_he.default", polynomial<"hermite_he">},
+    {"aten.special_hermite_polynomial_he.n_scalar", polynomial<"hermite_he">},
+    {"aten.special_hermite_polynomial_he.x_scalar", polynomial<"hermite_he">},
+    {"aten.special_i0e.default", of_element<"scaled_bessel_i0">},
+    {"aten.special_i1.default", of_element<"bessel_i1">},
+    {"aten.special_i1e.default", of_element<"scaled_bessel_i1">},
+    {"aten.special_laguerre_polynomial_l.default", polynomial<"laguerre">},
+    {"aten.special_laguerre_polynomial_l.n_scalar", polynomial<"laguerre">},
+    {"aten.special_laguerre_polynomial_l.x_scalar", polynomial<"laguerre">},
+    {"aten.special_legendre_polynomial_p.default", polynomial<"legendre">},
+    {"aten.special_legendre_polynomial_p.n_scalar", polynomial<"legendre">},
+    {"aten.special_legendre_polynomial_p.x_scalar", polynomial<"legendre">},
+    {"aten.special_log_ndtr.default", log_normal_distribution},
+    {"aten.special_modified_bessel_i0.default", of_element<"bessel_i0">},
+    {"aten.special_modified_bessel_i1.default", of_element<"bessel_i1">},
+    {"aten.special_modified_bessel_k0.default", of_element<"bessel_k0">},
+    {"aten.special_modified_bessel_k1.default", of_element<"bessel_k1">},
+    {"aten.special_ndtri.default", of_element<"inverse_normal">},
+    {"aten.special_scaled_modified_bessel_k0.default", of_element<"scaled_bessel_k0">},
+    {"aten.special_scaled_modified_bessel_k1.default", of_element<"scaled_bessel_k1">},
+    {"aten.special_shifted_chebyshev_polynomial_t.default", polynomial<"chebyshev_t", true>},
+    {"aten.special_shifted_chebyshev_polynomial_u.default", polynomial<"chebyshev_u", true>},
+    {"aten.special_shifted_chebyshev_polynomial_v.default", polynomial<"chebyshev_v", true>},
+    {"aten.special_shifted_chebyshev_polynomial_w.default", polynomial<"chebyshev_w", true>},
+    {"aten.special_spherical_bessel_j0.default", spherical_bessel},
+    {"aten.special_zeta.default", of_elements<"zeta">},
+    {"aten.special_zeta.other_scalar", of_elements<"zeta">},
+    {"aten.special_zeta.self_scalar", of_elements<"zeta">},
+};
+
+}  // namespace
+
+std::span<const Converter> special_functions_converters() { return kSpecialFunctionConverters; }
+
+}  // namespace ingot::core::aten

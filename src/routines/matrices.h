@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: Apache-2.0
+// Batches of matrices: the last two dims of a tensor. Linear algebra is computed in f64, whatever the dtype
+// of the tensors, so that results are at least as close as those of a library that computes in f32.
+#pragma once
+
+#include <atomic>
+#include <new>
+
+#ifndef EIGEN_NO_DEBUG
+#define EIGEN_NO_DEBUG  // its assertions end the process
+#endif
+#ifndef EIGEN_MPL2_ONLY
+#define EIGEN_MPL2_ONLY
+#endif
+#include <Eigen/Dense>
+
+#include "routines/routines.h"
+#include "support/thread_pool.h"
+
+namespace ingot::core::routines {
+
+using Matrix = Eigen::MatrixXd;  // column-major
+using MatrixRef = Eigen::Ref<Matrix>;
+
+// A tensor as `count` matrices, or, with rank 1 fewer, as `count` vectors of `columns` elements.
+struct Matrices {
+  int64_t count = 1, rows = 1, columns = 1;
+};
+Matrices matrices_of(const TensorView& view);  // UserError INGOT-U332 if it has fewer than two dims
+Matrices vectors_of(const TensorView& view);   // likewise, one dim
+
+Matrix read_matrix(const TensorView& view, int64_t index);
+void write_matrix(const TensorView& view, int64_t index, const Eigen::Ref<const Matrix>& matrix);
+Eigen::VectorXd read_vector(const TensorView& view, int64_t index);
+void write_vector(const TensorView& view, int64_t index, const Eigen::Ref<const Eigen::VectorXd>& vector);
+// Vectors of i32, which are dense.
+inline int32_t* integers_of(const TensorView& view, int64_t offset) {
+  return reinterpret_cast<int32_t*>(view.data) + offset;
+}
+
+// Requires f32 or f64, the same of all; `first` must be among the inputs.
+void require_matrices(const RoutineCall& call, size_t inputs, size_t outputs);
+
+// Calls work(index) for each matrix, over the threads of the call; `elements` of one decide how many are
+// worth a thread. std::bad_alloc if there was no memory for one.
+template <typename Work>
+void for_each_matrix(const RoutineCall& call, int64_t count, int64_t elements, const Work& work) {
+  std::atomic<bool> lacks_memory = false;
+  auto some = [&](int64_t begin, int64_t end, int) {
+    try {
+      for (int64_t i = begin; i < end; ++i) work(i);
+    } catch (const std::bad_alloc&) {  // a task of the pool must not throw
+      lacks_memory = true;
+    }
+  };
+  constexpr int64_t kGrainElements = 1024;
+  if (call.pool == nullptr) {
+    some(0, count, 0);
+  } else {
+    call.pool->parallel_for(count, std::max<int64_t>(1, kGrainElements / std::max<int64_t>(1, elements)),
+                            some);
+  }
+  if (lacks_memory) throw std::bad_alloc();
+}
+
+}  // namespace ingot::core::routines

@@ -1,0 +1,121 @@
+// SPDX-License-Identifier: Apache-2.0
+// Functions of one or two elements, by name.
+#include <algorithm>
+#include <cmath>
+
+#include <fmt/core.h>
+
+#include "routines/routines.h"
+#include "routines/sort_keys.h"
+#include "routines/special.h"
+#include "support/error.h"
+#include "support/thread_pool.h"
+
+namespace ingot::core::routines {
+namespace {
+
+struct Unary {
+  std::string_view name;
+  double (*function)(double);
+};
+struct Binary {
+  std::string_view name;
+  double (*function)(double, double);
+};
+
+constexpr Unary kUnary[] = {
+    {"airy", special::airy},
+    {"bessel_i0", special::bessel_i0},
+    {"bessel_i1", special::bessel_i1},
+    {"bessel_j0", special::bessel_j0},
+    {"bessel_j1", special::bessel_j1},
+    {"bessel_k0", special::bessel_k0},
+    {"bessel_k1", special::bessel_k1},
+    {"bessel_y0", special::bessel_y0},
+    {"bessel_y1", special::bessel_y1},
+    {"digamma", special::digamma},
+    {"inverse_erf", special::inverse_erf},
+    {"inverse_normal", special::inverse_normal},
+    {"log_gamma", special::log_gamma},
+    {"scaled_bessel_i0", special::scaled_bessel_i0},
+    {"scaled_bessel_i1", special::scaled_bessel_i1},
+    {"scaled_bessel_k0", special::scaled_bessel_k0},
+    {"scaled_bessel_k1", special::scaled_bessel_k1},
+    {"scaled_erfc", special::scaled_erfc},
+};
+constexpr Binary kBinary[] = {
+    {"chebyshev_t", special::chebyshev_t}, {"chebyshev_u", special::chebyshev_u},
+    {"chebyshev_v", special::chebyshev_v}, {"chebyshev_w", special::chebyshev_w},
+    {"hermite_h", special::hermite_h},     {"hermite_he", special::hermite_he},
+    {"laguerre", special::laguerre},       {"legendre", special::legendre},
+    {"lower_gamma", special::lower_gamma}, {"polygamma", special::polygamma},
+    {"upper_gamma", special::upper_gamma}, {"zeta", special::zeta},
+};
+
+template <typename Row, size_t kCount>
+auto function_named(const Row (&rows)[kCount], const std::string& name) {
+  const auto found = std::ranges::find(rows, name, &Row::name);
+  if (found != std::end(rows)) return found->function;
+  throw UserError("INGOT-U331", fmt::format("there is no special function '{}' of that many operands", name));
+}
+
+float widened(float x) { return x; }
+double widened(double x) { return x; }
+float widened(Half x) { return half_to_float(x.bits); }
+float widened(BFloat16 x) { return bfloat16_to_float(x.bits); }
+void narrow(double x, float& to) { to = static_cast<float>(x); }
+void narrow(double x, double& to) { to = x; }
+void narrow(double x, Half& to) { to.bits = float_to_half(static_cast<float>(x)); }
+void narrow(double x, BFloat16& to) { to.bits = float_to_bfloat16(static_cast<float>(x)); }
+
+// y[i] = each(i) over the threads of the call.
+template <typename Each>
+void for_each_element(const RoutineCall& call, int64_t count, const Each& each) {
+  constexpr int64_t kGrain = 256;
+  auto some = [&](int64_t begin, int64_t end, int) {
+    for (int64_t i = begin; i < end; ++i) each(i);
+  };
+  if (call.pool == nullptr) return some(0, count, 0);
+  call.pool->parallel_for(count, kGrain, some);
+}
+
+template <typename Stored>
+void apply(const RoutineCall& call, const std::string& name, int64_t count) {
+  const auto* x = reinterpret_cast<const Stored*>(call.inputs[0].data);
+  auto* y = reinterpret_cast<Stored*>(call.outputs[0].data);
+  if (call.inputs.size() == 1) {
+    const auto function = function_named(kUnary, name);
+    return for_each_element(call, count, [&](int64_t i) { narrow(function(widened(x[i])), y[i]); });
+  }
+  const auto* other = reinterpret_cast<const Stored*>(call.inputs[1].data);
+  const auto function = function_named(kBinary, name);
+  for_each_element(call, count, [&](int64_t i) { narrow(function(widened(x[i]), widened(other[i])), y[i]); });
+}
+
+}  // namespace
+
+void special_function(const RoutineCall& call) {
+  const auto fits = [&](const TensorView& view) {
+    return view.dtype == call.inputs[0].dtype && view.shape == call.inputs[0].shape;
+  };
+  require_fit((call.inputs.size() == 1 || call.inputs.size() == 2) && call.outputs.size() == 1 &&
+                  std::ranges::all_of(call.inputs, fits) && fits(call.outputs[0]),
+              "special_function");
+  const auto& name = attribute<std::string>(call, "function");
+  int64_t count = 1;
+  for (const int64_t size : call.inputs[0].shape) count *= size;
+  switch (call.inputs[0].dtype) {
+    case DType::kF16:
+      return apply<Half>(call, name, count);
+    case DType::kBF16:
+      return apply<BFloat16>(call, name, count);
+    case DType::kF32:
+      return apply<float>(call, name, count);
+    case DType::kF64:
+      return apply<double>(call, name, count);
+    default:
+      return require_fit(false, "special_function");
+  }
+}
+
+}  // namespace ingot::core::routines
