@@ -109,9 +109,9 @@ double bessel_y1(double x) { return x < 0 ? kNan : ::y1(x); }
 double scaled_bessel_i0(double x) { return std::isnan(x) ? x : scaled_i(0, std::fabs(x)); }
 double scaled_bessel_i1(double x) { return std::isnan(x) ? x : std::copysign(scaled_i(1, std::fabs(x)), x); }
 double bessel_i0(double x) {
-  return std::isinf(x) ? kInfinity : scaled_bessel_i0(x) * std::exp(std::fabs(x));
-}
-double bessel_i1(double x) { return std::isinf(x) ? x : scaled_bessel_i1(x) * std::exp(std::fabs(x)); }
+  return scaled_bessel_i0(x) * std::exp(std::fabs(x));
+}  // NaN at infinity, as torch's
+double bessel_i1(double x) { return scaled_bessel_i1(x) * std::exp(std::fabs(x)); }
 double scaled_bessel_k0(double x) { return scaled_k(0, x); }
 double scaled_bessel_k1(double x) { return scaled_k(1, x); }
 double bessel_k0(double x) { return scaled_k(0, x) * (std::isinf(x) ? 1 : std::exp(-x)); }

@@ -2,6 +2,7 @@
 #include <math.h>  // lgamma_r
 
 #include <cmath>
+#include <iterator>
 #include <numbers>
 
 #include "routines/special.h"
@@ -107,6 +108,7 @@ double zeta(double x, double q) {
     if (q == std::floor(q)) return kInfinity;
     if (x != std::floor(x)) return kNan;  // a power of a negative number
   }
+  if (std::isinf(q)) return 0;
   double sum = 0, a = q;
   for (int k = 0; k < 12 || a < 12; ++k, ++a) {
     const double term = std::pow(a, -x);

@@ -11,8 +11,9 @@ import torch
 from test_fourier import in_engine
 from torch import special
 
-# Tables in f64 differ from ours in the last digits; torch's own Bessel functions by more where they cross zero.
 CLOSE = {"rtol": 1e-9, "atol": 1e-11}
+# torch's have errors of up to 8e-7 beyond 5: -0.00684403 at 5.5 for J0, which is -0.00684387.
+ROUGH = {"rtol": 0, "atol": 1e-6}
 
 LINE = torch.cat(
     [torch.linspace(-20, 20, 801), torch.linspace(-1.25, 1.25, 101), torch.tensor([60.0, -60.0])]
@@ -61,14 +62,14 @@ POLYNOMIALS = (
 )  # fmt: skip
 
 
-def assert_close(function: Callable, *arguments: torch.Tensor) -> None:
+def assert_close(function: Callable, *arguments: torch.Tensor, **tolerance: float) -> None:
     ours, eager = in_engine(function, *arguments), function(*arguments)
-    torch.testing.assert_close(ours, eager, equal_nan=True, **CLOSE)
+    torch.testing.assert_close(ours, eager, equal_nan=True, **(tolerance or CLOSE))
 
 
 @pytest.mark.parametrize("name", OF_ONE)
 def test_functions_of_one_number(name: str) -> None:
-    assert_close(*OF_ONE[name])
+    assert_close(*OF_ONE[name], **(ROUGH if name.startswith("bessel") else CLOSE))
 
 
 @pytest.mark.parametrize("name", POLYNOMIALS)

@@ -33,10 +33,12 @@ Shape with_last(const Shape& batch, std::initializer_list<Dim> last) {
   shape.insert(shape.end(), last.begin(), last.end());
   return shape;
 }
-Shape batch_of(const Shape& shape, size_t last) {
+Shape batch_of(Call& call, const Shape& shape, size_t last) {
+  call.require(shape.size() >= last, "a result with too few dims");
   return {shape.begin(), shape.end() - static_cast<ptrdiff_t>(last)};
 }
 core::Value* in_batch(Call& call, core::Value* x, const Shape& batch) {
+  call.require(x->type.rank() >= 2, "a matrix without two dims");
   return expanded(call, x, with_last(batch, {rows_of(x), columns_of(x)}));
 }
 core::Value* kept_triangle(Call& call, core::Value* x, bool upper, int64_t diagonal = 0) {
@@ -85,7 +87,7 @@ core::Value* with_rows(Call& call, core::Value* x, core::Value* order) {
 }
 // The x of a x = b, or of a^T x = b if `adjoint`, for x[order] = l u.
 core::Value* solved_by_lu(Call& call, const Lu& a, core::Value* b, bool adjoint) {
-  const Shape batch = batch_of(b->type.shape, 2);
+  const Shape batch = batch_of(call, b->type.shape, 2);
   core::Value* lu = in_batch(call, a.lu, batch);
   core::Value* order = expanded(call, order_of(call, a.lu, a.pivots), with_last(batch, {rows_of(a.lu)}));
   if (!adjoint) {
@@ -148,7 +150,7 @@ void lu_unpack(Call& call) {
 }
 void lu_solve(Call& call) {
   const Lu given{matrices(call, "LU"), call.tensor("pivots"), nullptr};
-  const Shape batch = batch_of(call.result_meta().shape, 2);
+  const Shape batch = batch_of(call, call.result_meta().shape, 2);
   core::Value* b = in_batch(call, matrices(call, "B"), batch);
   const bool adjoint = call.flag("adjoint");
   if (call.flag("left")) return call.give(solved_by_lu(call, given, b, adjoint));
@@ -159,7 +161,7 @@ void solve(Call& call) {
   const bool is_left = call.flag("left");
   const size_t result_rank = call.result_meta().shape.size();
   const bool is_vector = result_rank + 1 == a->type.rank() || b->type.rank() == 1;
-  const Shape batch = batch_of(call.result_meta().shape, is_vector ? 1 : 2);
+  const Shape batch = batch_of(call, call.result_meta().shape, is_vector ? 1 : 2);
   if (is_vector) b = unsqueezed(call, b, b->type.rank());
   const Lu found = factorized(call, a);
   b = in_batch(call, b, batch);
@@ -174,7 +176,8 @@ void solve(Call& call) {
 void inverse(Call& call) {
   core::Value* a = matrices(call, "A");
   const Lu found = factorized(call, a);
-  core::Value* b = in_batch(call, identity(call, rows_of(a), a->type.dtype), batch_of(a->type.shape, 2));
+  core::Value* b =
+      in_batch(call, identity(call, rows_of(a), a->type.dtype), batch_of(call, a->type.shape, 2));
   check_if_asked(call, found.info, "linalg.inv: a matrix is singular");
   call.give(0, solved_by_lu(call, found, b, false));
   call.give(1, found.info);
@@ -234,17 +237,18 @@ core::Value* solved_by_cholesky(Call& call, core::Value* factor, core::Value* b)
   return solved(call, other, solved(call, factor, b, kLowerTriangle), kUpperTriangle);
 }
 void cholesky_solve(Call& call) {
-  const Shape batch = batch_of(call.result_meta().shape, 2);
+  const Shape batch = batch_of(call, call.result_meta().shape, 2);
   core::Value* b = in_batch(call, matrices(call, "self"), batch);
   call.give(solved_by_cholesky(call, in_batch(call, matrices(call, "input2"), batch), b));
 }
 void cholesky_inverse(Call& call) {
   core::Value* x = matrices(call, "self");
-  core::Value* one = in_batch(call, identity(call, rows_of(x), x->type.dtype), batch_of(x->type.shape, 2));
+  core::Value* one =
+      in_batch(call, identity(call, rows_of(x), x->type.dtype), batch_of(call, x->type.shape, 2));
   call.give(solved_by_cholesky(call, x, one));
 }
 void solve_triangular(Call& call) {
-  const Shape batch = batch_of(call.result_meta().shape, 2);
+  const Shape batch = batch_of(call, call.result_meta().shape, 2);
   core::Value* a = in_batch(call, matrices(call, "self"), batch);
   core::Value* b = in_batch(call, matrices(call, "B"), batch);
   const bool upper = call.flag("upper"), unit = call.flag("unitriangular");
@@ -252,7 +256,7 @@ void solve_triangular(Call& call) {
   call.give(turned(call, solved(call, turned(call, a), turned(call, b), {!upper, unit})));
 }
 void triangular_solve(Call& call) {
-  const Shape batch = batch_of(call.result_meta().shape, 2);
+  const Shape batch = batch_of(call, call.result_meta().shape, 2);
   core::Value* a = in_batch(call, matrices(call, "A"), batch);
   core::Value* b = in_batch(call, matrices(call, "self"), batch);
   const bool transposed = call.flag("transpose"), upper = call.flag("upper") != transposed;

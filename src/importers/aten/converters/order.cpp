@@ -87,6 +87,7 @@ void median_of_all(Call& call) {
 // NaN is sorted last, so that the others are the first ones of a line.
 void median_of_numbers(Call& call, const Line& line) {
   if (!is_floating(line.x->type.dtype)) return median_of(call, line);
+  call.require(range_of(line.size(), call.graph().symbols).min > 0, "the median of lines that may be empty");
   const Term missing = Term(call, line.x).apply(ops::is_nan);
   const Term present = (!missing).to(DType::kI64).reduce(ops::sum, {line.axis}, true);
   const Term last = (present - present.constant(1)).apply(ops::maximum, 0);
@@ -109,6 +110,7 @@ void nonzero_of_size(Call& call) {
   const Shape shape = x->type.shape;
   const Dim count = element_count(x->type), size = call.dim("size");
   call.require(!shape.empty() && count.is_constant() && size.is_constant(), "sizes that are not known");
+  call.require(*count.constant() > 0 && *size.constant() >= 0, "no elements");
   const int64_t room = *size.constant(), present = std::min(*count.constant(), room);
   const Term found(call, reshaped(call, converted(call.graph(), x, DType::kBool), {count}));
   core::Value* order =

@@ -22,9 +22,11 @@ template <FunctionName kName>
 Term function_of(const Term& x) {
   return {x.call(), emit(x.call(), ops::special_function, {x}, ops::SpecialFunction{kName.text})};
 }
+// The only operand, which some schemas call x.
+Term element(Call& call) { return real_term(call, call.has("self") ? "self" : "x"); }
 template <FunctionName kName>
 void of_element(Call& call) {
-  call.give(function_of<kName>(real_term(call, "self")));
+  call.give(function_of<kName>(element(call)));
 }
 // Of degrees and shifted polynomials: `shift` maps [0, 1] to [-1, 1].
 void give_of_pair(Call& call, const char* name, std::string_view first, std::string_view second, bool shift) {
@@ -49,7 +51,7 @@ void polygamma(Call& call) {
   call.give(emit(call, ops::special_function, {order, x}, ops::SpecialFunction{"polygamma"}));
 }
 void spherical_bessel(Call& call) {
-  const Term x = real_term(call, "self");
+  const Term x = element(call);
   const Term value = x.apply(ops::is_infinite).choose(x.constant(0), x.apply(ops::sin) / x);
   call.give(equal(x, 0).choose(x.constant(1), value));
 }
