@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 import copy
-import functools
 import statistics
 import sys
 import time
@@ -152,8 +151,7 @@ def just_in_time(case: Architecture) -> Outcome:
 
 def ahead_of_time(case: Architecture, timed: bool = True) -> Outcome:
     """By torch.export and ingot.dynamo.compile, without caches among results."""
-    _let_torch_export_caches()
-    has_cache = getattr(_text_config(case.model), "use_cache", None) is not None
+    has_cache = getattr(getattr(case.model, "config", None), "use_cache", None) is not None
     wanted_case = Architecture(case.model, _without_cache(case.arguments) if has_cache else case.arguments)
     wanted = expected(wanted_case)
     outcome = Outcome(has_f64=wanted.has_f64)
@@ -174,20 +172,6 @@ def ahead_of_time(case: Architecture, timed: bool = True) -> Outcome:
     if outcome.kind == "right" and timed:
         _measure(outcome, wanted_case, compiled)
     return outcome
-
-
-def _text_config(model: nn.Module) -> Any:
-    """The configuration of the language model, which may be a part of the model."""
-    config = getattr(model, "config", None)
-    return config.get_text_config() if hasattr(config, "get_text_config") else config
-
-
-@functools.cache
-def _let_torch_export_caches() -> None:
-    """Caches among arguments and results are pytrees from then on, as transformers has them for torch.export."""
-    from transformers.integrations.executorch import register_dynamic_cache_export_support
-
-    register_dynamic_cache_export_support()
 
 
 def _without_cache(arguments: Callable[[], dict[str, Any]]) -> Callable[[], dict[str, Any]]:
