@@ -13,6 +13,7 @@ from torch.fx import GraphModule, Node
 
 from ingot import _core, compat, composites
 from ingot.capture import Input, Output, decompositions, is_imported, target_name
+from ingot.effects import take_tokens
 from ingot.equal_sizes import unify
 from ingot.errors import Error, UnsupportedError, UserError, first_line
 from ingot.fastest import compile_graph
@@ -120,6 +121,9 @@ def _check_mode(mode: str | None) -> None:
 def _lower(
     graph: GraphModule, values: Sequence[Any], settings: Settings, reports: list[Report]
 ) -> Callable[[list], list]:
+    if tokens := take_tokens(graph):
+        call_without = _lower(graph, values, settings, reports)
+        return lambda arguments: [*arguments[:tokens], *call_without(arguments[tokens:])]
     placeholders = [node for node in graph.graph.nodes if node.op == "placeholder"]
     mutations = _take_mutations(graph, placeholders)
     views = take_views(graph, mutations)
