@@ -60,6 +60,7 @@ Halves incomplete_gamma(double a, double x) {
 
 // The derivative of digamma, reflected at 1/2.
 double trigamma(double x) {
+  if (x == kInfinity) return 0;
   if (x >= 0.5) return zeta(2, x);
   const double sine = std::sin(kPi * x);
   return kPi * kPi / (sine * sine) - zeta(2, 1 - x);
@@ -80,7 +81,7 @@ double digamma(double x) {
   if (x == 0) return std::copysign(kInfinity, -x);
   if (x == -kInfinity || (x < 0 && x == std::floor(x))) return kNan;
   if (x == kInfinity) return x;
-  if (x < 0) return digamma(1 - x) - kPi / std::tan(kPi * (x - std::floor(x)));
+  if (x < 0) return digamma(1 - x) - kPi / std::tan(kPi * std::fmod(x, 1));
   double shift = 0;
   for (; x < 10; ++x) shift += 1 / x;
   // The sum of B(2k) / (2k x^2k).
@@ -108,7 +109,7 @@ double zeta(double x, double q) {
     if (q == std::floor(q)) return kInfinity;
     if (x != std::floor(x)) return kNan;  // a power of a negative number
   }
-  if (std::isinf(q)) return 0;
+  if (std::isinf(q)) return kNan;  // as torch's
   double sum = 0, a = q;
   for (int k = 0; k < 12 || a < 12; ++k, ++a) {
     const double term = std::pow(a, -x);

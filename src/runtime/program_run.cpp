@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/program_run.h"
 
+#include <algorithm>
+
 #include <fmt/core.h>
 
 #include "runtime/loop_counters.h"
@@ -58,6 +60,7 @@ class ProgramRun {
   // Known from the start if an outer program's step determined its size.
   std::byte* address(BufferId id, DynamicStorage) { return allocate_data_dependent(id); }
   std::byte* address_of_weight(BufferId id, uint32_t weight) const;
+  bool has_known_shape(BufferId id) const;
   std::byte* allocate_data_dependent(BufferId id);
   std::byte* allocate_output(BufferId id, const OutputStorage& output);
   DeviceMemory* memory_of(BufferId id) const {
@@ -174,10 +177,15 @@ std::byte* ProgramRun::address(BufferId id) {
   return std::visit([&](const auto& storage) { return address(id, storage); }, program_.buffers[id].storage);
 }
 
+// Not only its bytes, which are 0 whatever the dims beside a dim of 0 are.
+bool ProgramRun::has_known_shape(BufferId id) const {
+  return std::ranges::all_of(executable_.buffers[id].shape,
+                             [&](DimSlot slot) { return is_known(*executable_.dims, plan_, slot); });
+}
+
 std::byte* ProgramRun::address(BufferId id, const OutputStorage& output) {
   if (level_ > 0) return ports_.outputs[output.index];
-  const bool known = is_known(*executable_.dims, plan_, executable_.buffers[id].bytes);
-  return known ? allocate_output(id, output) : nullptr;
+  return has_known_shape(id) ? allocate_output(id, output) : nullptr;
 }
 
 // Nothing writes weights: `validate` checked it.
@@ -212,7 +220,7 @@ std::byte* ProgramRun::allocate_output(BufferId id, const OutputStorage& output)
 
 std::byte* ProgramRun::allocate_data_dependent(BufferId id) {
   const DimSlot bytes = executable_.buffers[id].bytes;
-  if (!is_known(*executable_.dims, plan_, bytes)) return nullptr;
+  if (!has_known_shape(id)) return nullptr;
   const auto* output = program_.buffers[id].as<OutputStorage>();
   if (output != nullptr && level_ == 0) return allocate_output(id, *output);
   GrowingBlock& block = frame_.blocks[id];

@@ -147,6 +147,28 @@ def test_empty_and_single(name: str, shape: tuple[int, ...]) -> None:
     _assert_same(_ahead_of_time(functions[name], x)(x), functions[name](x))
 
 
+@pytest.mark.parametrize("way", _WAYS.values(), ids=_WAYS.keys())
+@pytest.mark.parametrize("name", ["nonzero", "argwhere"])
+def test_tensors_without_dims(name: str, way: Callable[..., Any]) -> None:
+    """Their indices have no bytes, but as many rows as the first run finds."""
+    function = _FUNCTIONS[name]
+    for first in (1.0, 0.0):
+        run = way(function, torch.tensor(1.0))
+        for value in (first, 1 - first, first):
+            x = torch.tensor(value)
+            _assert_same(run(x), function(x))
+
+
+@pytest.mark.parametrize("shape", [(), (0,), (7,), (3, 4), (2, 0)], ids=str)
+def test_known_counts(shape: tuple[int, ...]) -> None:
+    x = _sparse(*shape)
+
+    def function(x: torch.Tensor) -> Any:
+        return [torch.nonzero_static(x, size=size, fill_value=-5) for size in (0, 2, 5, 20)]
+
+    _assert_same(_just_in_time(function, x)(x), function(x))
+
+
 def test_special_values() -> None:
     x = torch.tensor([0.0, -0.0, float("nan"), float("inf"), -float("inf"), 1e-40, float("nan"), -0.0, 0.0])
 

@@ -359,6 +359,8 @@ Term inverted(Call& call, const Term& value, const Term& largest, const Dim& lon
 void pseudo_inverse(Call& call) {
   core::Value* x = matrices(call, "self");
   const Dim longest = maximum(rows_of(x), columns_of(x));
+  if (rows_of(x) == Dim(0) || columns_of(x) == Dim(0))
+    return call.give(filled(call, call.result_meta().shape, 0, x->type.dtype));
   if (call.flag("hermitian")) {
     const core::Node* found = eigen(call, x, false);
     const Term values(call, found->results[0]);

@@ -109,9 +109,12 @@ void nonzero_of_size(Call& call) {
   core::Value* x = call.tensor("self");
   const Shape shape = x->type.shape;
   const Dim count = element_count(x->type), size = call.dim("size");
-  call.require(!shape.empty() && count.is_constant() && size.is_constant(), "sizes that are not known");
-  call.require(*count.constant() > 0 && *size.constant() >= 0, "no elements");
+  call.require(count.is_constant() && size.is_constant(), "sizes that are not known");
   const int64_t room = *size.constant(), present = std::min(*count.constant(), room);
+  const auto fill_value = static_cast<double>(call.integer("fill_value"));
+  if (present <= 0 || shape.empty())
+    return call.give(
+        filled(call, {size, Dim(static_cast<int64_t>(shape.size()))}, fill_value, DType::kI64));
   const Term found(call, reshaped(call, converted(call.graph(), x, DType::kBool), {count}));
   core::Value* order =
       call.graph().add(ops::sort, {(!found).to(DType::kU8)}, ops::Sort{0, false})->results[1];
@@ -123,8 +126,7 @@ void nonzero_of_size(Call& call) {
   for (size_t i = shape.size(); i-- > 0;) {
     const Term extent(call, scalar(call.graph(), static_cast<double>(*shape[i].constant()), DType::kI64));
     const Term index = at.apply(ops::modulo, extent);
-    const Term filler = index.constant(static_cast<double>(call.integer("fill_value")));
-    columns[i] = unsqueezed(call, is_present.choose(index, filler), 1);
+    columns[i] = unsqueezed(call, is_present.choose(index, index.constant(fill_value)), 1);
     at = at.apply(ops::floor_divide, extent);
   }
   call.give(concatenated(call, columns, 1));
