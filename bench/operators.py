@@ -20,6 +20,7 @@ import ingot
 import torch
 
 from bench.function_cases import function_cases
+from bench.matrix_cases import matrix_cases
 from bench.operator_cases import Case, cases
 
 ROUNDS = 7
@@ -76,7 +77,7 @@ def main() -> None:
     clock = time.process_time if arguments.threads == 1 else time.perf_counter
     logging.getLogger("ingot").setLevel(logging.ERROR)  # this table says it all
     torch.manual_seed(0)
-    every = [*cases(), *function_cases()]
+    every = [*cases(), *function_cases(), *matrix_cases()]
     words = arguments.words
     chosen = [case for case in every if not words or any(word in case.name for word in words)]
     rows: dict[str, Any] = {}

@@ -80,12 +80,14 @@ Types infer_householder_product(const Node& node) {
 Types infer_symmetric_eigen(const Node& node) {
   const MatrixType x(node);
   x.require_square(node);
+  if (!node.attributes<SymmetricEigen>().vectors) return {x.same({x.rows})};
   return {x.same({x.rows}), x.same({x.rows, x.rows})};
 }
 Types infer_singular_values(const Node& node) {
   const MatrixType x(node);
   const Dim small = x.smaller();
   const bool full = node.attributes<SingularValues>().full;
+  if (!node.attributes<SingularValues>().vectors) return {x.same({small})};
   return {x.same({x.rows, full ? x.rows : small}), x.same({small}),
           x.same({full ? x.columns : small, x.columns})};
 }
@@ -96,7 +98,7 @@ Types infer_matrix_exponential(const Node& node) {
 }
 
 // Of one element each, so that they are positive.
-Samples cholesky_samples() { return {sample({f32({batch(), 1, 1}, 1, 2)}, ReadTriangle{})}; }
+Samples cholesky_samples() { return {sample({f32({batch(), 1, 1}, 1, 2)}, Cholesky{})}; }
 Samples lu_factor_samples() { return {sample({f32({4, 4})}), sample({f32({batch(), 3, 5})})}; }
 Samples row_order_samples() {
   return {sample({f32({3, 3}), tensor(DType::kI32, {3}, 3, 3)}),
@@ -109,8 +111,14 @@ Samples triangular_solve_samples() {
 Samples householder_qr_samples() { return {sample({f32({4, 3})}), sample({f32({batch(), 2, 3})})}; }
 Samples householder_product_samples() { return {sample({f32({batch(), 4, 3}), f32({batch(), 2}, 0, 1)})}; }
 // Vectors of one element, so that their signs are known.
-Samples symmetric_eigen_samples() { return {sample({f32({batch(), 1, 1})}, ReadTriangle{true})}; }
-Samples singular_values_samples() { return {sample({f32({batch(), 1, 1}, 1, 2)}, SingularValues{true})}; }
+Samples symmetric_eigen_samples() {
+  return {sample({f32({batch(), 1, 1})}, SymmetricEigen{true, true}),
+          sample({f32({2, 3, 3})}, SymmetricEigen{false, false})};
+}
+Samples singular_values_samples() {
+  return {sample({f32({batch(), 1, 1}, 1, 2)}, SingularValues{true, true}),
+          sample({f32({2, 4, 3})}, SingularValues{false, false})};
+}
 Samples matrix_exponential_samples() {
   return {sample({f32({3, 3}, -1, 1)}), sample({f32({batch(), 2, 2}, -1, 1)})};
 }
@@ -120,7 +128,7 @@ Samples matrix_exponential_samples() {
 constinit const Op cholesky = {.name = "cholesky",
                                .summary = "the triangular factor l of x = l l^T (u of u^T u), and info",
                                .operands = kMatrixOperands,
-                               .attributes = attribute_schema<ReadTriangle>(),
+                               .attributes = attribute_schema<Cholesky>(),
                                .infer = infer_cholesky,
                                .routine = "cholesky",
                                .samples = cholesky_samples};
@@ -162,7 +170,7 @@ constinit const Op symmetric_eigen = {
     .name = "symmetric_eigen",
     .summary = "the eigenvalues of symmetric matrices, ascending, and their vectors as columns",
     .operands = kMatrixOperands,
-    .attributes = attribute_schema<ReadTriangle>(),
+    .attributes = attribute_schema<SymmetricEigen>(),
     .infer = infer_symmetric_eigen,
     .routine = "symmetric_eigen",
     .samples = symmetric_eigen_samples};

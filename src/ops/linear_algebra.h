@@ -5,9 +5,17 @@
 
 namespace ingot::core::ops {
 
-struct ReadTriangle {  // cholesky, symmetric_eigen: which triangle is read
+struct Cholesky {  // `upper`: the triangle that is read, and the factor
   bool upper = false;
-  static constexpr auto fields() { return std::tuple{Field{"upper", &ReadTriangle::upper}}; }
+  static constexpr auto fields() { return std::tuple{Field{"upper", &Cholesky::upper}}; }
+};
+
+struct SymmetricEigen {  // `upper`: the triangle that is read; without `vectors` there are values only
+  bool upper = false;
+  bool vectors = true;
+  static constexpr auto fields() {
+    return std::tuple{Field{"upper", &SymmetricEigen::upper}, Field{"vectors", &SymmetricEigen::vectors}};
+  }
 };
 
 struct TriangularSolve {  // `unit`: the diagonal counts as ones
@@ -18,9 +26,12 @@ struct TriangularSolve {  // `unit`: the diagonal counts as ones
   }
 };
 
-struct SingularValues {  // `full`: u and vh are square
+struct SingularValues {  // `full`: u and vh are square; without `vectors` there is s only
   bool full = false;
-  static constexpr auto fields() { return std::tuple{Field{"full", &SingularValues::full}}; }
+  bool vectors = true;
+  static constexpr auto fields() {
+    return std::tuple{Field{"full", &SingularValues::full}, Field{"vectors", &SingularValues::vectors}};
+  }
 };
 
 }  // namespace ingot::core::ops

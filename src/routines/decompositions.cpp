@@ -30,16 +30,22 @@ struct Singular {
   Matrix u, v;
   Eigen::VectorXd values;
 };
+enum class Vectors : uint8_t { kNone, kFew, kAll };  // kFew: as many as there are values
+
 // NaN where the matrix is not finite, or nothing was found.
-Singular singular_of(const Matrix& x, bool full) {
+Singular singular_of(const Matrix& x, Vectors wanted) {
   const Eigen::Index count = std::min(x.rows(), x.cols());
-  const Eigen::Index left = full ? x.rows() : count, right = full ? x.cols() : count;
+  const bool all = wanted == Vectors::kAll;
+  const Eigen::Index left = all ? x.rows() : count, right = all ? x.cols() : count;
   if (count == 0) return {Matrix::Identity(x.rows(), left), Matrix::Identity(x.cols(), right), {}};
   if (x.allFinite()) {
-    const unsigned options =
-        full ? Eigen::ComputeFullU | Eigen::ComputeFullV : Eigen::ComputeThinU | Eigen::ComputeThinV;
-    const Eigen::BDCSVD<Matrix> found(x, options);
-    if (found.info() == Eigen::Success) return {found.matrixU(), found.matrixV(), found.singularValues()};
+    constexpr unsigned kThin = Eigen::ComputeThinU | Eigen::ComputeThinV;
+    constexpr unsigned kFull = Eigen::ComputeFullU | Eigen::ComputeFullV;
+    const Eigen::BDCSVD<Matrix> found(x, wanted == Vectors::kNone ? 0U : all ? kFull : kThin);
+    if (found.info() == Eigen::Success) {
+      if (wanted == Vectors::kNone) return {{}, {}, found.singularValues()};
+      return {found.matrixU(), found.matrixV(), found.singularValues()};
+    }
   }
   return {Matrix::Constant(x.rows(), left, kNotFound), Matrix::Constant(x.cols(), right, kNotFound),
           Eigen::VectorXd::Constant(count, kNotFound)};
@@ -89,44 +95,52 @@ void householder_product(const RoutineCall& call) {
   });
 }
 
+// Without a second output, only the values are computed.
 void symmetric_eigen(const RoutineCall& call) {
-  require_matrices(call, 1, 2);
-  const TensorView &x = call.inputs[0], &values = call.outputs[0], &vectors = call.outputs[1];
+  const bool has_vectors = call.outputs.size() == 2;
+  require_matrices(call, 1, has_vectors ? 2 : 1);
+  const TensorView &x = call.inputs[0], &values = call.outputs[0];
   const Matrices sizes = matrices_of(x);
-  require_fit(sizes.rows == sizes.columns && vectors.shape == x.shape && vectors.dtype == x.dtype &&
-                  is_vector_of(values, x, sizes.rows),
+  require_fit(sizes.rows == sizes.columns && is_vector_of(values, x, sizes.rows) &&
+                  (!has_vectors || is_batch_of(call.outputs[1], x, sizes.rows, sizes.rows)),
               "symmetric_eigen");
   const auto upper = attribute<bool>(call, "upper");
   if (sizes.rows == 0) return;
   for_each_matrix(call, sizes.count, sizes.rows * sizes.rows, [&](int64_t i) {
     Matrix lower = read_matrix(x, i);
     if (upper) lower.transposeInPlace();
-    const Eigen::SelfAdjointEigenSolver<Matrix> found(lower);
+    const Eigen::SelfAdjointEigenSolver<Matrix> found(
+        lower, has_vectors ? Eigen::ComputeEigenvectors : Eigen::EigenvaluesOnly);
     const bool is_found = found.info() == Eigen::Success;
     write_vector(values, i,
                  is_found ? found.eigenvalues() : Eigen::VectorXd::Constant(sizes.rows, kNotFound).eval());
+    if (!has_vectors) return;
     write_matrix(
-        vectors, i,
+        call.outputs[1], i,
         is_found ? found.eigenvectors() : Matrix::Constant(sizes.rows, sizes.rows, kNotFound).eval());
   });
 }
 
+// The outputs are u, the values and v^T, or the values alone.
 void singular_values(const RoutineCall& call) {
-  require_matrices(call, 1, 3);
-  const TensorView &x = call.inputs[0], &u = call.outputs[0], &values = call.outputs[1],
-                   &vh = call.outputs[2];
+  const bool has_vectors = call.outputs.size() == 3;
+  require_matrices(call, 1, has_vectors ? 3 : 1);
+  const TensorView &x = call.inputs[0], &values = call.outputs[has_vectors ? 1 : 0];
   const Matrices sizes = matrices_of(x);
   const auto full = attribute<bool>(call, "full");
   const int64_t count = std::min(sizes.rows, sizes.columns);
-  require_fit(is_batch_of(u, x, sizes.rows, full ? sizes.rows : count) &&
-                  is_batch_of(vh, x, full ? sizes.columns : count, sizes.columns) &&
-                  is_vector_of(values, x, count),
-              "singular_values");
+  require_fit(
+      is_vector_of(values, x, count) &&
+          (!has_vectors || (is_batch_of(call.outputs[0], x, sizes.rows, full ? sizes.rows : count) &&
+                            is_batch_of(call.outputs[2], x, full ? sizes.columns : count, sizes.columns))),
+      "singular_values");
+  const Vectors wanted = !has_vectors ? Vectors::kNone : full ? Vectors::kAll : Vectors::kFew;
   for_each_matrix(call, sizes.count, sizes.rows * sizes.columns, [&](int64_t i) {
-    const Singular found = singular_of(read_matrix(x, i), full);
-    write_matrix(u, i, found.u);
-    write_matrix(vh, i, found.v.transpose());
+    const Singular found = singular_of(read_matrix(x, i), wanted);
     if (count > 0) write_vector(values, i, found.values);
+    if (!has_vectors) return;
+    write_matrix(call.outputs[0], i, found.u);
+    write_matrix(call.outputs[2], i, found.v.transpose());
   });
 }
 

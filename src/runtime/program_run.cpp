@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/program_run.h"
 
-#include <algorithm>
-
 #include <fmt/core.h>
 
 #include "runtime/loop_counters.h"
@@ -60,7 +58,6 @@ class ProgramRun {
   // Known from the start if an outer program's step determined its size.
   std::byte* address(BufferId id, DynamicStorage) { return allocate_data_dependent(id); }
   std::byte* address_of_weight(BufferId id, uint32_t weight) const;
-  bool has_known_shape(BufferId id) const;
   std::byte* allocate_data_dependent(BufferId id);
   std::byte* allocate_output(BufferId id, const OutputStorage& output);
   DeviceMemory* memory_of(BufferId id) const {
@@ -177,15 +174,9 @@ std::byte* ProgramRun::address(BufferId id) {
   return std::visit([&](const auto& storage) { return address(id, storage); }, program_.buffers[id].storage);
 }
 
-// Not only its bytes, which are 0 whatever the dims beside a dim of 0 are.
-bool ProgramRun::has_known_shape(BufferId id) const {
-  return std::ranges::all_of(executable_.buffers[id].shape,
-                             [&](DimSlot slot) { return is_known(*executable_.dims, plan_, slot); });
-}
-
 std::byte* ProgramRun::address(BufferId id, const OutputStorage& output) {
   if (level_ > 0) return ports_.outputs[output.index];
-  return has_known_shape(id) ? allocate_output(id, output) : nullptr;
+  return has_known_shape(executable_, plan_, id) ? allocate_output(id, output) : nullptr;
 }
 
 // Nothing writes weights: `validate` checked it.
@@ -220,7 +211,7 @@ std::byte* ProgramRun::allocate_output(BufferId id, const OutputStorage& output)
 
 std::byte* ProgramRun::allocate_data_dependent(BufferId id) {
   const DimSlot bytes = executable_.buffers[id].bytes;
-  if (!has_known_shape(id)) return nullptr;
+  if (!has_known_shape(executable_, plan_, id)) return nullptr;
   const auto* output = program_.buffers[id].as<OutputStorage>();
   if (output != nullptr && level_ == 0) return allocate_output(id, *output);
   GrowingBlock& block = frame_.blocks[id];

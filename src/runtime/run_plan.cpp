@@ -83,6 +83,11 @@ bool is_known(const DimPool& dims, const RunPlan& plan, DimSlot slot) {
                              [&](SymbolSlot symbol) { return plan.bound[symbol]; });
 }
 
+bool has_known_shape(const Executable& executable, const RunPlan& plan, BufferId id) {
+  return std::ranges::all_of(executable.buffers[id].shape,
+                             [&](DimSlot slot) { return is_known(*executable.dims, plan, slot); });
+}
+
 void check_fit(const Executable& executable, const RunPlan& plan, BufferId id) {
   const ExecutableBuffer& buffer = executable.buffers[id];
   const DimPool& dims = *executable.dims;

@@ -50,6 +50,8 @@ RunPlan make_run_plan(const Executable& executable, std::vector<int64_t> key, st
 void bind_symbol(const DimPool& dims, RunPlan& plan, SymbolSlot symbol, int64_t value);
 // Whether the value of `slot` is known now.
 bool is_known(const DimPool& dims, const RunPlan& plan, DimSlot slot);
+// Whether all dims of a buffer are: beside a dim of 0, its bytes are known earlier.
+bool has_known_shape(const Executable& executable, const RunPlan& plan, BufferId id);
 
 // Checks the sizes of one buffer against the memory that holds it.
 void check_fit(const Executable& executable, const RunPlan& plan, BufferId id);

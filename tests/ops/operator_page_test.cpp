@@ -73,7 +73,8 @@ Computed computed(const Op& op, const std::vector<Sample>& samples) {
   if (op.decompose != nullptr) return {"parts", "parts"};
   if (op.traits.has(Trait::kSource)) return {"source", ""};
   if (op.routine.empty()) return {"graphs", ""};
-  const bool has_kernel = !samples.empty() && cuda::has_routine_kernel(*make_sample_node(op, samples[0]).node);
+  const bool has_kernel =
+      !samples.empty() && cuda::has_routine_kernel(*make_sample_node(op, samples[0]).node);
   return {"routine", has_kernel ? "code" : "host"};
 }
 

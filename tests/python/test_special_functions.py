@@ -80,7 +80,8 @@ def assert_close(function: Callable, *arguments: torch.Tensor, **tolerance: floa
 def test_functions_of_one_number(name: str) -> None:
     function, x = OF_ONE[name]
     if name not in EXACT:
-        return assert_close(function, x)
+        assert_close(function, x)
+        return
     points = x[::5]
     exact = torch.tensor([float(EXACT[name](value)) for value in points.tolist()], dtype=torch.float64)
     torch.testing.assert_close(in_engine(function, points), exact, **CLOSE)

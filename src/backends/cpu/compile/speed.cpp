@@ -5,6 +5,7 @@
 
 #include <fmt/core.h>
 
+#include "backends/cpu/compile/speed_of_routines.h"
 #include "backends/cpu/compile/templates/kernel_template.h"
 #include "backends/cpu/compile/templates/target.h"
 #include "backends/cpu/compile/templates/tile.h"
@@ -310,6 +311,13 @@ std::string computes_slowly(const Node& node, const Target&) {
   return fmt::format("the code of {} takes longer than a library's", node.op->name);
 }
 
+std::string has_slower_routine(const Node& node, const Target&) {
+  if (rates_of_routine(node).own == 0) return {};
+  return fmt::format("the routine of {} takes longer than a library's", node.op->name);
+}
+double own_rate_of_routine(const Node& node, const Target&) { return rates_of_routine(node).own; }
+double peer_rate_of_routine(const Node& node, const Target&) { return rates_of_routine(node).peer; }
+
 // The first row with a reason applies.
 constexpr Row kRows[] = {
     {is_transposed, rate<400>, transposed_rate},
@@ -339,6 +347,7 @@ constexpr Row kRows[] = {
     {transforms<false>, rate<245>, rate<520>},
     {zeroes_triangle, rate<3300>, rate<5700>, 0.75},  // half of the operand
     {computes_slowly, own_rate_of_function, peer_rate_of_function},
+    {has_slower_routine, own_rate_of_routine, peer_rate_of_routine},
 };
 
 }  // namespace

@@ -1,67 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-// Linear algebra by a few factorizations. Matrices are the last two dims; batches broadcast.
+// Solutions, inverses and determinants by factorization into triangles. Batches broadcast.
 #include "ops/linear_algebra.h"
-
-#include <algorithm>
-#include <limits>
-
 #include "importers/aten/converters/converters.h"
-#include "importers/aten/converters/terms.h"
+#include "importers/aten/converters/matrices.h"
 #include "ops/assertion.h"
 #include "ops/axis.h"
-#include "ops/select.h"
 #include "ops/sort.h"
-#include "ops/window.h"
 
 namespace ingot::core::aten {
 namespace {
-
-const Dim& rows_of(const core::Value* x) { return x->type.shape[x->type.rank() - 2]; }
-const Dim& columns_of(const core::Value* x) { return x->type.shape.back(); }
-int64_t last_axis(const core::Value* x) { return static_cast<int64_t>(x->type.rank()) - 1; }
-core::Value* matrices(Call& call, std::string_view name) {
-  core::Value* x = call.tensor(name);
-  call.require(x->type.rank() >= 2, "a matrix without two dims");
-  return x;
-}
-core::Value* turned(Call& call, core::Value* x) {
-  return swapped(call, x, x->type.rank() - 2, x->type.rank() - 1);
-}
-core::Value* product(Call& call, core::Value* a, core::Value* b) { return emit(call, ops::matmul, {a, b}); }
-Shape with_last(const Shape& batch, std::initializer_list<Dim> last) {
-  Shape shape = batch;
-  shape.insert(shape.end(), last.begin(), last.end());
-  return shape;
-}
-Shape batch_of(Call& call, const Shape& shape, size_t last) {
-  call.require(shape.size() >= last, "a result with too few dims");
-  return {shape.begin(), shape.end() - static_cast<ptrdiff_t>(last)};
-}
-core::Value* in_batch(Call& call, core::Value* x, const Shape& batch) {
-  call.require(x->type.rank() >= 2, "a matrix without two dims");
-  return expanded(call, x, with_last(batch, {rows_of(x), columns_of(x)}));
-}
-core::Value* kept_triangle(Call& call, core::Value* x, bool upper, int64_t diagonal = 0) {
-  return emit(call, ops::triangle, {x}, ops::Triangle{diagonal, upper});
-}
-// [rows, columns]: true where both indices are equal.
-Term is_diagonal(Call& call, const Dim& rows, const Dim& columns) {
-  const Term i(call, unsqueezed(call, counting(call, rows), 1)), j(call, counting(call, columns));
-  return i.apply(ops::equal, j);
-}
-core::Value* identity(Call& call, const Dim& size, DType dtype) {
-  return is_diagonal(call, size, size).to(dtype);
-}
-void give_empty(Call& call, size_t index, DType dtype) { call.give(index, filled(call, {0}, 0, dtype)); }
-core::Value* with_columns(Call& call, core::Value* x, const Dim& columns) {
-  const size_t axis = x->type.rank() - 1;
-  if (columns_of(x) == columns) return x;
-  const Dim present = minimum(columns_of(x), columns);
-  x = sliced(call, x, axis, 0, present);
-  Shape missing = x->type.shape;
-  missing.back() = columns - present;
-  return concatenated(call, {x, filled(call, missing, 0, x->type.dtype)}, axis);
-}
 
 core::Value* solved(Call& call, core::Value* a, core::Value* b, ops::TriangularSolve triangle) {
   return emit(call, ops::triangular_solve, {a, b}, triangle);
@@ -221,7 +168,7 @@ void log_determinant(Call& call) {
 // ---- triangles ----
 
 core::Value* cholesky_factor(Call& call, bool checks) {
-  core::Value* x = emit(call, ops::cholesky, {matrices(call, "self")}, ops::ReadTriangle{call.flag("upper")});
+  core::Value* x = emit(call, ops::cholesky, {matrices(call, "self")}, ops::Cholesky{call.flag("upper")});
   if (checks) check(call, x->producer->results[1], "cholesky: a matrix is not positive definite");
   return x;
 }
@@ -264,148 +211,21 @@ void triangular_solve(Call& call) {
   call.give(1, a);
 }
 
-// ---- orthogonal matrices ----
-
-struct Reflections {
-  core::Value *vectors, *scales;
-};
-Reflections reflections_of(Call& call, core::Value* x) {
-  const auto& results = emit(call, ops::householder_qr, {x})->producer->results;
-  return {results[0], results[1]};
-}
-core::Value* orthogonal(Call& call, const Reflections& given, const Dim& columns) {
-  return emit(call, ops::householder_product, {with_columns(call, given.vectors, columns), given.scales});
-}
-void qr(Call& call) {
-  core::Value* x = matrices(call, "A");
-  const Reflections found = reflections_of(call, x);
-  const std::string mode = call.text("mode");
-  const Dim rows = rows_of(x);
-  const Dim count = mode == "complete" ? rows : minimum(rows, columns_of(x));
-  if (mode == "r") {
-    give_empty(call, 0, x->type.dtype);
-  } else {
-    call.give(0, orthogonal(call, found, count));
-  }
-  call.give(1, kept_triangle(call, sliced(call, found.vectors, x->type.rank() - 2, 0, count), true));
-}
-void reflections(Call& call) {
-  const Reflections found = reflections_of(call, matrices(call, "self"));
-  call.give(0, found.vectors);
-  call.give(1, found.scales);
-}
-void householder_product(Call& call) {
-  call.give(emit(call, ops::householder_product, {matrices(call, "input"), call.tensor("tau")}));
-}
-void multiply_by_reflections(Call& call) {
-  core::Value *x = matrices(call, "self"), *other = matrices(call, "input3");
-  core::Value* q = orthogonal(call, {x, call.tensor("input2")}, rows_of(x));
-  if (call.flag("transpose")) q = turned(call, q);
-  call.give(call.flag("left") ? product(call, q, other) : product(call, other, q));
-}
-
-// ---- eigenvalues and singular values ----
-
-bool reads_upper(Call& call) {
-  const std::string which = call.text("UPLO");
-  return which == "U" || which == "u";
-}
-core::Node* eigen(Call& call, core::Value* x, bool upper) {
-  return call.graph().add(ops::symmetric_eigen, {x}, ops::ReadTriangle{upper});
-}
-core::Node* singular(Call& call, core::Value* x, bool full) {
-  return call.graph().add(ops::singular_values, {x}, ops::SingularValues{full});
-}
-void symmetric_eigen(Call& call) {
-  const core::Node* found = eigen(call, matrices(call, "A"), reads_upper(call));
-  call.give(0, found->results[0]);
-  if (call.flag("compute_v")) return call.give(1, found->results[1]);
-  give_empty(call, 1, found->results[1]->type.dtype);
-}
-void singular_values(Call& call) {
-  const bool has_vectors = call.flag("compute_uv");
-  const core::Node* found = singular(call, matrices(call, "A"), has_vectors && call.flag("full_matrices"));
-  for (const size_t i : {0, 1, 2}) {
-    if (i == 1 || has_vectors) {
-      call.give(i, found->results[i]);
-    } else {
-      give_empty(call, i, found->results[i]->type.dtype);
-    }
-  }
-}
-
-// 1 / value where its size is above what torch takes for zero; the others are 0. `largest`: of all sizes,
-// [..., 1].
-Term inverted(Call& call, const Term& value, const Term& largest, const Dim& longest) {
-  const bool is_double = value.dtype() == DType::kF64;
-  const double epsilon =
-      is_double ? std::numeric_limits<double>::epsilon() : std::numeric_limits<float>::epsilon();
-  const auto given = [&](std::string_view name) {
-    const Term tolerance(call, converted(call.graph(), call.tensor(name), value.dtype()));
-    return Term(call, unsqueezed(call, tolerance, tolerance.shape().size()));
-  };
-  const Term absolute = call.has("atol") ? given("atol") : value.constant(0);
-  Term relative(call, size_scalar(call.graph(), longest, value.dtype()));
-  relative = relative * epsilon;
-  if (call.has("rtol")) {
-    relative = given("rtol");
-  } else if (call.has("atol")) {
-    relative = (absolute > 0).choose(value.constant(0), relative);
-  }
-  const Term limit = absolute.apply(ops::maximum, relative * largest);
-  const Term is_large = limit < value.apply(ops::absolute);
-  return is_large.choose(value.constant(1) / value, value.constant(0));
-}
-void pseudo_inverse(Call& call) {
-  core::Value* x = matrices(call, "self");
-  const Dim longest = maximum(rows_of(x), columns_of(x));
-  if (rows_of(x) == Dim(0) || columns_of(x) == Dim(0))
-    return call.give(filled(call, call.result_meta().shape, 0, x->type.dtype));
-  if (call.flag("hermitian")) {
-    const core::Node* found = eigen(call, x, false);
-    const Term values(call, found->results[0]);
-    core::Value* vectors = found->results[1];
-    const Term largest = values.apply(ops::absolute).reduce(ops::reduce_maximum, {last_axis(values)}, true);
-    const Term scaled =
-        Term(call, vectors) *
-        Term(call, unsqueezed(call, inverted(call, values, largest, longest), x->type.rank() - 2));
-    return call.give(product(call, scaled, turned(call, vectors)));
-  }
-  const core::Node* found = singular(call, x, false);
-  const Term values(call, found->results[1]);
-  const Term largest(call, sliced(call, values, values.shape().size() - 1, 0, 1));
-  const Term v(call, turned(call, found->results[2]));
-  const Term scaled =
-      v * Term(call, unsqueezed(call, inverted(call, values, largest, longest), x->type.rank() - 2));
-  call.give(product(call, scaled, turned(call, found->results[0])));
-}
-void matrix_exponential(Call& call) {
-  call.give(emit(call, ops::matrix_exponential, {matrices(call, "self")}));
-}
-
 constexpr Converter kLinearAlgebraConverters[] = {
     {"aten._linalg_check_errors.default", check_errors},
     {"aten._linalg_det.default", determinant},
-    {"aten._linalg_eigh.default", symmetric_eigen},
     {"aten._linalg_slogdet.default", log_determinant},
     {"aten._linalg_solve_ex.default", solve},
-    {"aten._linalg_svd.default", singular_values},
     {"aten.cholesky.default", cholesky},
     {"aten.cholesky_inverse.default", cholesky_inverse},
     {"aten.cholesky_solve.default", cholesky_solve},
-    {"aten.geqrf.default", reflections},
     {"aten.linalg_cholesky_ex.default", cholesky_with_info},
-    {"aten.linalg_householder_product.default", householder_product},
     {"aten.linalg_inv_ex.default", inverse},
     {"aten.linalg_lu.default", lu},
     {"aten.linalg_lu_factor_ex.default", lu_factor},
     {"aten.linalg_lu_solve.default", lu_solve},
-    {"aten.linalg_matrix_exp.default", matrix_exponential},
-    {"aten.linalg_pinv.atol_rtol_tensor", pseudo_inverse},
-    {"aten.linalg_qr.default", qr},
     {"aten.linalg_solve_triangular.default", solve_triangular},
     {"aten.lu_unpack.default", lu_unpack},
-    {"aten.ormqr.default", multiply_by_reflections},
     {"aten.triangular_solve.default", triangular_solve},
 };
 

@@ -113,8 +113,7 @@ void nonzero_of_size(Call& call) {
   const int64_t room = *size.constant(), present = std::min(*count.constant(), room);
   const auto fill_value = static_cast<double>(call.integer("fill_value"));
   if (present <= 0 || shape.empty())
-    return call.give(
-        filled(call, {size, Dim(static_cast<int64_t>(shape.size()))}, fill_value, DType::kI64));
+    return call.give(filled(call, {size, Dim(static_cast<int64_t>(shape.size()))}, fill_value, DType::kI64));
   const Term found(call, reshaped(call, converted(call.graph(), x, DType::kBool), {count}));
   core::Value* order =
       call.graph().add(ops::sort, {(!found).to(DType::kU8)}, ops::Sort{0, false})->results[1];

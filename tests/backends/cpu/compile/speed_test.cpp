@@ -11,6 +11,7 @@
 #include "ops/axis.h"
 #include "ops/convolution.h"
 #include "ops/grid_sample.h"
+#include "ops/linear_algebra.h"
 #include "ops/resize.h"
 #include "ops/search_sorted.h"
 #include "ops/select.h"
@@ -48,6 +49,20 @@ TEST(Speed, SlowNodesHaveAReasonAndBothTimes) {
   EXPECT_GT(support.own_ns, support.peer_ns);
 }
 
+// Of one matrix; `has_vectors`: not its eigenvalues alone.
+double slowness_of_eigen(int64_t size, bool has_vectors) {
+  Graph graph;
+  Value* x = graph.add_input("x", tensor(DType::kF32, {size, size}));
+  const Node* eigen = graph.add(ops::symmetric_eigen, {x}, ops::SymmetricEigen{false, has_vectors});
+  const Support support = judge_speed(*eigen, {}, Target{});
+  return support.answer == Answer::kSlow ? support.own_ns / support.peer_ns : 1;
+}
+TEST(Speed, LargeMatricesAreSlow) {
+  EXPECT_EQ(slowness_of_eigen(4, true), 1);
+  EXPECT_GT(slowness_of_eigen(64, true), 1);
+  EXPECT_GT(slowness_of_eigen(384, true), slowness_of_eigen(64, true));
+  EXPECT_GT(slowness_of_eigen(384, false), 1);
+}
 TEST(Speed, EveryOperatorHasAnAnswer) {
   for (const Op* op : ops::all_ops()) {
     if (op->samples == nullptr) continue;
