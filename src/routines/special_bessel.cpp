@@ -7,6 +7,15 @@
 
 #include "routines/special.h"
 
+#ifdef _WIN32
+extern "C" {  // of its C library, whose header hides them from strict C++
+double _j0(double);
+double _j1(double);
+double _y0(double);
+double _y1(double);
+}
+#endif
+
 namespace ingot::core::routines::special {
 namespace {
 
