@@ -177,7 +177,7 @@ def test_tensors_of_another_gpu_are_refused() -> None:
     program = torch.export.export(torch.nn.Linear(8, 8).eval(), (torch.zeros(4, 8),))
     engine = ingot.build(program, device="cuda:1")
     assert engine.device == "cuda:1"
-    with pytest.raises(ingot.UserError, match="cuda:0.*cuda:1") as caught:
+    with pytest.raises(ingot.UserError, match=r"cuda:0.*cuda:1") as caught:
         engine(torch.zeros(4, 8, device="cuda:0"))
     assert caught.value.code == "INGOT-U319"
     first = engine.to("cuda:0")
