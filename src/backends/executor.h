@@ -9,12 +9,14 @@
 #include <optional>
 #include <span>
 #include <string_view>
+#include <vector>
 
 #include "engine/engine_file.h"
 
 namespace ingot::core {
 
 struct MemoryAllocator;
+class Communicator;
 class ThreadPool;
 
 // Memory of a device, which the host cannot touch.
@@ -38,6 +40,21 @@ class LoadedImages {
   virtual ~LoadedImages() = default;
 };
 
+// A collective that the devices of the ranks do together, without the host: from buffers[0] of its call to
+// buffers[1].
+struct DeviceCollective {
+  enum class Kind : uint8_t { kAllReduce, kReduceScatter, kAllGather, kAllToAll, kBroadcast };
+  enum class Reduction : uint8_t { kSum, kProduct, kMax, kMin, kAverage };
+  Kind kind = Kind::kAllReduce;
+  Reduction reduction = Reduction::kSum;
+  DType dtype = DType::kF32;      // of what is reduced
+  Communicator* group = nullptr;  // that the queue has opened; null: of this rank alone
+  int source = 0;                 // kBroadcast
+  size_t elements = 0;            // kAllReduce: of a tensor; kReduceScatter: of a result
+  size_t bytes = 0;               // others: of the operand
+  std::vector<size_t> sent, received;  // kAllToAll: bytes, by rank
+};
+
 // One call with everything evaluated. Without a launch it copies sizes[0] bytes from buffers[0] to
 // buffers[1], which may be the same memory.
 struct KernelCall {
@@ -45,6 +62,7 @@ struct KernelCall {
   std::span<void* const> buffers;
   const int64_t* symbols = nullptr;  // values of Launch::symbols
   const int64_t* sizes = nullptr;    // ... and of Launch::sizes
+  const DeviceCollective* collective = nullptr;  // instead of a launch or a copy
 };
 
 inline void copy_on_host(const KernelCall& call) {
@@ -87,6 +105,12 @@ class Queue {
   // Until all work is done; the first failure since the last that was told.
   virtual std::optional<CallFailure> wait() { return std::nullopt; }
   virtual size_t scratch_bytes() const { return 0; }  // that it holds
+  // Before the first collective over the group in this queue; all of its ranks call it. Why the devices cannot
+  // do them, on all ranks alike; "": they can. DeviceError INGOT-D35x if a rank is missing. `program`:
+  // BoundGroups::program.
+  virtual std::string open_group(Communicator& /*group*/, uint64_t /*program*/) {
+    return "this backend has no collectives";
+  }
   // Before the host reads a value that work on `stream` makes: the next wait covers it. DeviceError if the
   // caller records what is enqueued there.
   virtual void follow_live(void* /*stream*/) {}

@@ -41,6 +41,10 @@ size_t position_of(const std::vector<GroupUse>& uses, std::string_view name) {
 
 }  // namespace
 
+bool is_device_collective(const Step& step) {
+  return group_of(step) != nullptr && number_of(step, kOnDevice, 0) == 1;
+}
+
 std::vector<GroupUse> groups_of(const EngineData& data) {
   std::vector<GroupUse> uses;
   for_each_collective(data.main, [&](const Program&, const Step& step) {

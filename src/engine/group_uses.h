@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "engine/engine_data.h"
@@ -18,6 +19,11 @@ struct GroupUse {
 };
 
 std::vector<GroupUse> groups_of(const EngineData& data);  // by first use
+
+// Whether the step is a collective whose operand and result are on a device, which may do it without the
+// host. An attribute of the routine says so.
+constexpr std::string_view kOnDevice = "on_device";
+bool is_device_collective(const Step& step);
 
 // What must be the same on all ranks: the collectives in their order and, if no rank has a program of its
 // own, the nodes of the model.

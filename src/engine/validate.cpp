@@ -6,6 +6,7 @@
 
 #include <fmt/core.h>
 
+#include "engine/group_uses.h"
 #include "engine/lifetimes.h"
 #include "engine/program.h"
 #include "engine/validate_step.h"
@@ -119,11 +120,12 @@ void require_sizes(const Program& program, BufferId id, const SymbolNames& symbo
 }
 
 // Kernels use buffers in their backend's place; branches and loops those of the first device, if there is
-// one; what the host reads or runs otherwise is in host memory.
+// one; collectives may use those of a device; what the host reads or runs otherwise is in host memory.
 void check_places(const Program& program, const Step& step, std::span<const std::string> devices) {
   const auto works_in = [&](Place place) {
     if (step.as<CopyStep>() != nullptr) return true;
     if (!step.nested().empty()) return place == place_of_nested(devices.size());
+    if (is_device_collective(step)) return place.kind == Place::Kind::kDevice;
     const auto* kernel = step.as<KernelStep>();
     if (kernel == nullptr) return place == Place{};
     const bool on_host = std::ranges::find(devices, kernel->backend) == devices.end();

@@ -5,13 +5,16 @@
 #include <set>
 #include <utility>
 
+#include "engine/group_uses.h"
 #include "plan/copy_step.h"
 #include "plan/own_storage.h"
 
 namespace ingot::core {
 namespace {
 
-bool is_on_host(const Step& step) { return step.as<RoutineStep>() != nullptr; }
+bool is_on_host(const Step& step) {
+  return step.as<RoutineStep>() != nullptr && !is_device_collective(step);
+}
 
 class HostCopies {
  public:

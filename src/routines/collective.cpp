@@ -2,11 +2,11 @@
 // Collectives on the host: exchanges of blocks, and reductions in the order of the ranks, so that all ranks
 // have the same bits, in each run.
 #include <algorithm>
-#include <charconv>
 #include <cstring>
 
 #include <fmt/core.h>
 
+#include "routines/collective_rows.h"
 #include "routines/communicator.h"
 #include "routines/reduce_ranks.h"
 #include "routines/routines.h"
@@ -115,39 +115,6 @@ void share_blocks(const Collective& own, const SentBlock& block, std::span<const
   own.exchange(std::vector<SentBlock>(received.size(), block), received, element_count(own.input()), "share");
 }
 
-std::vector<size_t> parse_rows(const std::string& text, std::string_view routine) {
-  std::vector<size_t> rows;
-  const char *at = text.data(), *end = at + text.size();
-  while (at != end) {
-    size_t value = 0;
-    const auto [next, failure] = std::from_chars(at, end, value);
-    require_fit(failure == std::errc() && (next == end || *next == ','), routine);
-    rows.push_back(value);
-    require_fit(next == end || next + 1 != end, routine);  // no comma at the end
-    at = next == end ? end : next + 1;
-  }
-  return rows;
-}
-
-// The rows of all_to_all per rank, checked against a tensor of so many.
-std::vector<size_t> rows_of(const RoutineCall& call, std::string_view attribute_name, size_t total,
-                            size_t ranks) {
-  constexpr std::string_view kName = "all_to_all";
-  std::vector<size_t> rows = parse_rows(attribute<std::string>(call, attribute_name), kName);
-  if (rows.empty()) {
-    require_fit(total % ranks == 0, kName);
-    rows.assign(ranks, total / ranks);
-  }
-  require_fit(rows.size() == ranks, kName);
-  size_t sum = 0;
-  for (const size_t count : rows) {
-    require_fit(count <= total - sum, kName);
-    sum += count;
-  }
-  require_fit(sum == total, kName);
-  return rows;
-}
-
 size_t dim0(const TensorView& view, std::string_view routine) {
   require_fit(!view.shape.empty(), routine);
   return static_cast<size_t>(view.shape[0]);
@@ -198,8 +165,9 @@ void all_to_all(const RoutineCall& call) {
   const Collective own(call, "all_to_all");
   const auto ranks = static_cast<size_t>(own.size()), rank = static_cast<size_t>(own.rank());
   const size_t sent_rows = dim0(own.input(), "all_to_all"), received_rows = dim0(own.output(), "all_to_all");
-  const std::vector<size_t> to = rows_of(call, "sent", sent_rows, ranks);
-  const std::vector<size_t> from = rows_of(call, "received", received_rows, ranks);
+  const std::vector<size_t> to = rows_by_rank(attribute<std::string>(call, "sent"), sent_rows, ranks);
+  const std::vector<size_t> from =
+      rows_by_rank(attribute<std::string>(call, "received"), received_rows, ranks);
   TensorView row = own.input();
   row.shape[0] = 1;
   const size_t width = bytes_of(row);

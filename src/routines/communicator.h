@@ -6,9 +6,11 @@
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "support/fork.h"
@@ -31,6 +33,19 @@ struct ExchangeTag {
   uint64_t elements = 0;    // of each rank's tensor
 };
 
+// What a library of a device keeps for a group: made once for each device.
+class DeviceGroup {
+ public:
+  virtual ~DeviceGroup() = default;
+  virtual void detach() = 0;  // the group goes, and must not be used any more
+};
+
+// Collectives that this rank's device has begun and not done: how many there were, and what they were.
+struct DeviceWork {
+  uint64_t number = 0, history = 0;
+  std::chrono::steady_clock::time_point since{};
+};
+
 // The connections of one rank to the others of its group. Used by one thread at a time.
 class Communicator {
  public:
@@ -49,6 +64,12 @@ class Communicator {
   // Between its exchanges: those that wait for this rank wait for another deadline from now on.
   virtual void say_alive() {}
   virtual std::chrono::milliseconds deadline() const { return std::chrono::milliseconds::max(); }
+  // Called again and again, by any thread, while the device does such work: tells the others, and looks at
+  // what they tell. If one ended, or nothing is heard of it within the deadline, or it does other work, the
+  // group ends. Returns whether it is usable.
+  virtual bool watch(const DeviceWork&) { return is_usable(); }
+  virtual std::string failure() { return {}; }  // why it is not usable
+  virtual std::string_view failure_code() { return "INGOT-D350"; }
   // Ends the group: the calls of the other ranks fail with `text`.
   virtual void leave(const std::string& text) = 0;
 
@@ -57,7 +78,22 @@ class Communicator {
   bool begin_run() { return !is_in_use_.exchange(true) || forks_ != fork_count(); }
   void end_run() { is_in_use_ = false; }
 
+  // Of a run, or while the group is made. Null until set.
+  std::shared_ptr<DeviceGroup>& device_group(const void* device) { return device_groups_[device]; }
+  // Counts as an exchange: the other ranks wait for the rest of the run.
+  void count_device_work() { ++device_work_; }
+  uint64_t device_work() const { return device_work_; }
+
+ protected:
+  // First of all in destructors of what can be used: device groups look at the group in threads of their own.
+  void detach_devices() {
+    for (auto& [device, group] : device_groups_)
+      if (group != nullptr) group->detach();
+  }
+
  private:
+  std::map<const void*, std::shared_ptr<DeviceGroup>> device_groups_;
+  std::atomic<uint64_t> device_work_ = 0;
   std::atomic<bool> is_in_use_ = false;
   const uint32_t forks_ = fork_count();  // when it was made
 };
@@ -67,6 +103,7 @@ struct BoundGroups {
   struct Bound {
     std::string name;
     std::shared_ptr<Communicator> group;
+    bool on_device = false;  // its collectives that a device may do are done there
   };
   std::vector<Bound> groups;
   uint64_t program = 0;

@@ -8,6 +8,7 @@
 
 #include <fmt/core.h>
 
+#include "runtime/device_collectives.h"
 #include "runtime/groups.h"
 #include "runtime/plan_cache.h"
 #include "runtime/program_run.h"
@@ -39,6 +40,7 @@ struct Context::State {
   const StepObserver* observer = nullptr;  // null: nobody looks
   bool has_many_shapes = false;            // and the log has been told
   BoundGroups groups;
+  bool has_unopened_groups = false;  // on a device
 
   const MemoryAllocator* memory_source() const { return allocator ? &*allocator : nullptr; }
   void set_state(size_t index, std::byte* data) {
@@ -114,6 +116,8 @@ Context::Context(std::shared_ptr<Engine> engine, const ContextOptions& options)
   if (options.threads > 0) state_->pool = engine_->host().make_pool(options.threads);
   state_->allocator = options.allocator;
   state_->groups = bind_groups(engine_->data(), options.groups);
+  state_->has_unopened_groups =
+      !state_->groups.groups.empty() && has_device_collectives(engine_->data().main);
   const GrowingBlock empty(state_->memory_source());
   state_->working_memory = empty;
   state_->arenas.assign((kMaxNesting + 1) * engine_->backends().memories.size(), empty);
@@ -334,6 +338,7 @@ void Context::run(std::span<const Argument> inputs, const OutputAllocator& alloc
     state_->profile->begin_run(engine_->main(), plan);
   const GroupRun group_run(state_->groups);
   try {
+    open_groups();
     run_main(resources, engine_->main(), plan);
     if (!engine_->data().devices.empty()) finish(weights, allocator.on_device);
   } catch (const std::exception& error) {
@@ -346,6 +351,19 @@ void Context::run(std::span<const Argument> inputs, const OutputAllocator& alloc
   }
   if (state_->profile != nullptr) [[unlikely]]
     state_->profile->end_run();
+}
+
+// At the first run: all ranks are in it.
+void Context::open_groups() {
+  if (!state_->has_unopened_groups) [[likely]]
+    return;
+  const Log& log = engine_->host().log();
+  const LoadedBackends& backends = engine_->backends();
+  Queue& queue = *state_->queues[backends.position(engine_->data().devices.front())];
+  open_device_groups(state_->groups, queue, [&](const std::string& line) {
+    if (log.wants(LogLevel::kWarning)) log.write(LogLevel::kWarning, line);
+  });
+  state_->has_unopened_groups = false;
 }
 
 // A block of the size that the weights need; what an earlier one took is free before it is allocated.

@@ -100,6 +100,7 @@ class Context {
   std::byte* place_weight_ring(const WeightSet& weights);
   void finish(const std::shared_ptr<const WeightSet>& weights, bool may_return_early);
   void abandon() const noexcept;
+  void open_groups();
   void keep_recorded(const std::shared_ptr<const WeightSet>& weights);
 
   std::shared_ptr<Engine> engine_;

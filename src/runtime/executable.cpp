@@ -6,6 +6,7 @@
 
 #include <fmt/core.h>
 
+#include "engine/group_uses.h"
 #include "routines/routine_table.h"
 #include "support/error.h"
 
@@ -96,11 +97,11 @@ class Maker {
     entry.value_count = static_cast<uint32_t>(result.values.size()) - entry.first_value;
   }
 
-  // The backend that receives a step's calls: for copies that of a device, or that of the span that they
+  // The backend that receives a step's calls: for copies and collectives that of a device, or that of the span that they
   // join.
   uint32_t backend_of(const Executable& result, const Step& step) const {
     if (const auto* kernel = step.as<KernelStep>()) return backend_of_kernel(step, *kernel);
-    if (step.as<CopyStep>() == nullptr) return kNoId;
+    if (step.as<CopyStep>() == nullptr && !is_device_collective(step)) return kNoId;
     for (const BufferUse& use : step.uses) {
       const Place place = result.program->buffers[use.buffer].place;
       if (place.kind == Place::Kind::kDevice) return backends_.position(data_.devices[place.index]);
@@ -128,6 +129,7 @@ class Maker {
   }
 
   void add_to_span(Executable& result, const Step& step) const {
+    result.has_device_collectives = result.has_device_collectives || is_device_collective(step);
     const auto index = static_cast<uint32_t>(result.steps.size());
     const uint32_t backend = backend_of(result, step);
     const bool is_move = moves(result, step);

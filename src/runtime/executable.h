@@ -73,6 +73,7 @@ struct Executable {
   std::vector<uint32_t> moving_arguments;
   std::vector<BufferId> data_dependent_buffers;  // outputs and dynamic roots whose size a step determines
   std::vector<SymbolSlot> binds;                 // symbols that its own steps bind
+  bool has_device_collectives = false;           // among its own steps
   bool data_dependent = false;                   // a size of its buffers depends on a step
   Conditions conditions;                         // on the sizes of inputs; of the main program only
   std::vector<Executable> nested;

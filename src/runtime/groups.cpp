@@ -35,7 +35,7 @@ BoundGroups bind_groups(const EngineData& data, const std::vector<BoundGroups::B
       found = std::ranges::find(given, "", &BoundGroups::Bound::name);
     if (found == given.end()) continue;
     check_group(use, *found->group);
-    bound.groups.push_back({use.name, found->group});
+    bound.groups.push_back({use.name, found->group, false});
   }
   bound.program = collective_tag(data);
   return bound;
@@ -60,7 +60,7 @@ GroupRun::~GroupRun() {
 
 uint64_t GroupRun::exchanges() const {
   uint64_t count = 0;
-  for (const Communicator* group : begun_) count += group->exchanges();
+  for (const Communicator* group : begun_) count += group->exchanges() + group->device_work();
   return count;
 }
 

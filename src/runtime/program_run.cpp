@@ -3,6 +3,7 @@
 
 #include <fmt/core.h>
 
+#include "runtime/device_collectives.h"
 #include "runtime/loop_counters.h"
 #include "runtime/prefetches.h"
 #include "runtime/routine_run.h"
@@ -67,6 +68,7 @@ class ProgramRun {
   void run_watched(const ExecutableSpan& span);
   void run_named(const ExecutableSpan& step);
   void run_calls(const ExecutableSpan& span);
+  void run_in_parts(const ExecutableSpan& span);
   bool time_on_device(const ExecutableSpan& span);
   CallSpan calls_of(const ExecutableSpan& span);
   void wait_for_devices();
@@ -223,8 +225,28 @@ std::byte* ProgramRun::allocate_data_dependent(BufferId id) {
 void ProgramRun::run_span(const ExecutableSpan& span) {
   if (span.backend == kNoId)
     run_on_host(span.first);
-  else
+  else if (!executable_.has_device_collectives || resolve_collectives(resources_, executable_, frame_, span))
     run_calls(span);
+  else
+    run_in_parts(span);
+}
+
+// Collectives that the device cannot do go over the host.
+void ProgramRun::run_in_parts(const ExecutableSpan& span) {
+  const auto is_on_host = [&](uint32_t i) {
+    return frame_.device_steps[i].is_known && frame_.device_steps[i].is_on_host;
+  };
+  for (uint32_t i = span.first; i < span.last;) {
+    uint32_t end = i;
+    while (end < span.last && !is_on_host(end)) ++end;
+    if (end > i) run_calls({i, end, span.backend, span.moves});
+    if (end < span.last) {
+      follow_live();
+      wait_for_devices();
+      run_collective_on_host(resources_, executable_, frame_, end++);
+    }
+    i = end;
+  }
 }
 
 void ProgramRun::run_named(const ExecutableSpan& step) {
@@ -262,6 +284,8 @@ void ProgramRun::run_watched(const ExecutableSpan& span) {
 bool ProgramRun::time_on_device(const ExecutableSpan& span) {
   Queue& queue = *resources_.queues[span.backend];
   std::vector<int64_t> nanoseconds(span.last - span.first);
+  if (executable_.has_device_collectives && !resolve_collectives(resources_, executable_, frame_, span))
+    return false;
   const auto start = StepProfile::Clock::now();
   if (!queue.time(calls_of(span), nanoseconds)) return false;
   wait_for(resources_.data, resources_.program, queue);

@@ -64,6 +64,7 @@ Frame make_frame(const Executable& executable, RunPlan& plan) {
   frame.arguments.resize(executable.arguments.size());
   frame.values.resize(executable.values.size());
   frame.routines.resize(executable.steps.size());
+  if (executable.has_device_collectives) frame.device_steps.resize(executable.steps.size());
   for (const ExecutableStep& step : executable.steps) frame.calls.push_back(make_call(step, frame));
   size_t blocks = executable.data_dependent_buffers.empty() ? 0 : count;
   for (size_t i = 0; i < executable.steps.size(); ++i) {
@@ -116,6 +117,7 @@ void evaluate_step(const Executable& executable, const RunPlan& plan, Frame& fra
   if (step.step->as<RoutineStep>() == nullptr) return;
   RoutineArguments& arguments = frame.routines[index];
   arguments = {};
+  if (!frame.device_steps.empty()) frame.device_steps[index].is_known = false;
   for (const BufferUse& use : step.step->uses) {
     (use.writes ? arguments.outputs : arguments.inputs).push_back(view_of(executable, plan, use.buffer));
   }

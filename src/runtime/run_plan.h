@@ -14,6 +14,12 @@ struct RoutineArguments {
   std::vector<TensorView> inputs, outputs;
 };
 
+// A collective of a device, once its group is known.
+struct DeviceStep {
+  DeviceCollective collective;
+  bool is_known = false, is_on_host = false;
+};
+
 // One program (the main one or a nested one) at these sizes.
 struct Frame {
   std::vector<int64_t> offsets;      // in the arena of its place, one per buffer
@@ -24,6 +30,7 @@ struct Frame {
   std::vector<int64_t> values;       // as Executable::values
   std::vector<KernelCall> calls;     // one per step; of kernels and copies, pointing into the two lists above
   std::vector<RoutineArguments> routines;  // one per step; empty for other kinds
+  std::vector<DeviceStep> device_steps;    // one per step, if the program has collectives of a device
   std::vector<GrowingBlock> blocks;        // dynamic buffers by id, then one per carried value
   std::vector<Frame> nested;
   // The inputs from which the reused addresses were computed.

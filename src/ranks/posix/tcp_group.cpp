@@ -28,7 +28,8 @@ TcpGroup::TcpGroup(const GroupOptions& options, std::vector<Connection> connecti
     : options_(options),
       forks_(fork_count()),
       connections_(std::move(connections)),
-      peers_(connections_.size()) {}
+      peers_(connections_.size()),
+      signs_(connections_.size()) {}
 
 // Before the mutex, whose holder may be a thread that a child does not have.
 void TcpGroup::require_own_process() const {
@@ -84,7 +85,10 @@ void TcpGroup::say_alive() {
   if (!is_usable()) return;
   const std::unique_lock lock(mutex_, std::try_to_lock);
   if (!lock || !failure_.empty()) return;  // an exchange is a sign of life too
-  const MessageHeader header{.kind = MessageKind::kAlive};
+  tell_alive({.kind = MessageKind::kAlive});
+}
+
+void TcpGroup::tell_alive(const MessageHeader& header) {
   for (int rank = 0; rank < size(); ++rank) {
     if (rank == options_.rank) continue;
     std::vector<pollfd> file{{.fd = connection(rank).file(), .events = POLLOUT, .revents = 0}};
@@ -92,6 +96,60 @@ void TcpGroup::say_alive() {
     if ((file[0].revents & POLLOUT) != 0)
       connection(rank).send_all(&header, sizeof(header), TimeLimit(kFarewell));
   }
+}
+
+bool TcpGroup::watch(const DeviceWork& work) {
+  if (!is_usable()) return false;
+  const std::unique_lock lock(mutex_, std::try_to_lock);
+  if (!lock || !failure_.empty()) return is_usable();  // an exchange notices by itself
+  try {
+    tell_alive({.kind = MessageKind::kAlive, .sequence = work.number, .collective = work.history});
+    look_for_ends();
+    compare_work(work);
+  } catch (const DeviceError&) {
+  }
+  return is_usable();
+}
+
+void TcpGroup::compare_work(const DeviceWork& work) {
+  const auto now = TimeLimit::Clock::now();
+  std::vector<int> late;
+  for (int rank = 0; rank < size(); ++rank) {
+    if (rank == options_.rank) continue;
+    const Sign& sign = signs_[static_cast<size_t>(rank)];
+    if (now - std::max(sign.at, work.since) > options_.deadline) late.push_back(rank);
+    const bool is_other = sign.number == work.number && sign.history != work.history;
+    const bool is_elsewhere = sign.number != 0 && sign.number != work.number &&
+                              now - std::max(sign.at_this_work, work.since) > options_.deadline;
+    if (is_other || is_elsewhere)
+      fail("INGOT-D351",
+           fmt::format("group '{}': rank {} runs another collective than rank {}", options_.name, rank,
+                       options_.rank),
+           {rank});
+  }
+  if (!late.empty())
+    fail("INGOT-D350",
+         fmt::format("group '{}': {} did not answer within {} ms", options_.name, list_ranks(late),
+                     options_.deadline.count()),
+         late);
+}
+
+void TcpGroup::take_sign(int rank, const MessageHeader& header) {
+  Sign& sign = signs_[static_cast<size_t>(rank)];
+  sign.at = TimeLimit::Clock::now();
+  if (header.sequence != sign.number) sign.at_this_work = sign.at;
+  sign.number = header.sequence;
+  sign.history = header.collective;
+}
+
+std::string TcpGroup::failure() {
+  const std::lock_guard lock(mutex_);
+  return failure_;
+}
+
+std::string_view TcpGroup::failure_code() {
+  const std::lock_guard lock(mutex_);
+  return failure_code_;
 }
 
 void TcpGroup::leave(const std::string& text) {
@@ -209,6 +267,7 @@ void TcpGroup::receive_from(int rank) {
   Progress progress = connection(rank).receive(own.header_in);
   while (progress == Progress::kDone && !own.is_checked && is_sign_of_life(own.received_header)) {
     own.limit = TimeLimit(options_.deadline);
+    take_sign(rank, own.received_header);
     own.header_in = {bytes_of(own.received_header), sizeof(MessageHeader)};
     progress = connection(rank).receive(own.header_in);
   }
@@ -233,6 +292,7 @@ Progress TcpGroup::look_after(int rank) {
   Progress progress = connection(rank).peek(bytes_of(header), sizeof(header));
   while (progress == Progress::kDone && is_sign_of_life(header)) {
     was_alive = true;
+    take_sign(rank, header);
     Transfer<std::byte> read{bytes_of(header), sizeof(header)};
     connection(rank).receive(read);
     progress = connection(rank).peek(bytes_of(header), sizeof(header));
@@ -294,6 +354,7 @@ void TcpGroup::read_failure(int rank) {
 void TcpGroup::fail(std::string_view code, const std::string& text, const std::vector<int>& culprits) {
   has_failed_ = true;
   failure_ = text;
+  failure_code_ = code == "INGOT-D351" ? "INGOT-D351" : "INGOT-D350";
   tell_others(code == "INGOT-D351" ? kDiffers : kEnded, text, culprits);
   const std::string_view advice =
       code == "INGOT-D351"

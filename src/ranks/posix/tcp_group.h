@@ -17,6 +17,7 @@ namespace ingot::core {
 class TcpGroup final : public Communicator {
  public:
   TcpGroup(const GroupOptions& options, std::vector<Connection> connections);
+  ~TcpGroup() override { detach_devices(); }
 
   int rank() const override { return options_.rank; }
   int size() const override { return options_.size; }
@@ -26,6 +27,9 @@ class TcpGroup final : public Communicator {
   bool is_usable() const override;
   bool is_whole() override;
   void say_alive() override;
+  bool watch(const DeviceWork& work) override;
+  std::string failure() override;
+  std::string_view failure_code() override;
   std::chrono::milliseconds deadline() const override { return options_.deadline; }
   void leave(const std::string& text) override;
 
@@ -42,6 +46,12 @@ class TcpGroup final : public Communicator {
     bool is_receiving() const { return !is_checked || in.left > 0; }
   };
 
+  // What a rank last said of itself.
+  struct Sign {
+    TimeLimit::Clock::time_point at{}, at_this_work{};
+    uint64_t number = 0, history = 0;  // DeviceWork
+  };
+
   void start(std::span<const SentBlock> sent, std::span<const ReceivedBlock> received,
              const ExchangeTag& tag);
   void forget_exchange();
@@ -53,6 +63,9 @@ class TcpGroup final : public Communicator {
   Progress look_after(int rank);
   void look_after_all();
   void look_for_ends();
+  void tell_alive(const MessageHeader& header);
+  void take_sign(int rank, const MessageHeader& header);
+  void compare_work(const DeviceWork& work);
   void check_header(int rank);
   std::vector<int> unfinished() const;
   void require_own_process() const;
@@ -69,10 +82,12 @@ class TcpGroup final : public Communicator {
   std::vector<Connection> connections_;
   std::mutex mutex_;  // contexts of several threads may share a group
   std::vector<Peer> peers_;
+  std::vector<Sign> signs_;
   std::vector<pollfd> files_;
   std::vector<int> ranks_of_files_;
   std::atomic<uint64_t> sequence_ = 0;
   std::string failure_;                   // why the group is unusable
+  std::string_view failure_code_ = "INGOT-D350";
   std::atomic<bool> has_failed_ = false;  // for threads that must not wait for an exchange
 };
 

@@ -6,6 +6,7 @@
 #include <fmt/core.h>
 
 #include "backends/cuda/compile/attention.h"
+#include "backends/cuda/compile/collectives.h"
 #include "backends/cuda/compile/contraction.h"
 #include "backends/cuda/compile/contraction_rules.h"
 #include "backends/cuda/compile/depthwise.h"
@@ -184,6 +185,7 @@ LoweredStep lower_attention(const Members& members, const Node& attention, const
 }
 
 LoweredStep lower_as_routine(const Node& node, const SymbolTable& symbols, const Target& target) {
+  if (is_collective_of_nccl(node)) return lower_collective(node);
   if (!has_routine_kernel(node)) return lower_routine(node);
   return lower_template(kernel_of_template(write_routine(node, symbols), node, target), members_of(node),
                         node, node.results);

@@ -7,6 +7,7 @@
 #include <fmt/core.h>
 
 #include "backends/cuda/compile/attention.h"
+#include "backends/cuda/compile/collectives.h"
 #include "backends/cuda/compile/contraction_rules.h"
 #include "backends/cuda/compile/depthwise.h"
 #include "backends/cuda/compile/gpu_limits.h"
@@ -105,6 +106,7 @@ Support judge_speed(const Node& node, const SymbolValues& sizes, const Target& t
 }
 
 Support judge_routine(const Node& node, const SymbolValues& sizes) {
+  if (is_collective_of_nccl(node)) return {};
   if (!has_routine_kernel(node)) {
     if (node.op->traits.has(Trait::kBindsSize)) return {};  // torch's host waits for a size, too
     return {Support::Answer::kSlow,

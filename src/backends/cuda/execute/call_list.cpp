@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "backends/cuda/execute/call_list.h"
 
+#include <algorithm>
+
 #include "backends/cuda/execute/device.h"
 #include "backends/cuda/kernel_abi.h"
 
@@ -9,10 +11,18 @@ namespace {
 
 // A launch is {function, grid and block, shared bytes and the counts of arguments and maps, arguments...,
 // maps...}, a map is {address, constants, sizes...}, a copy {0, from, to, bytes}, a fetch {1, from, to,
-// bytes}, a wait {2, fetch} and a mark {3, event}.
+// bytes}, a wait {2, fetch}, a mark {3, event} and a collective {4, its words, group, from, to, kind, reduction,
+// dtype and source, elements, bytes, bytes by rank...}.
 constexpr size_t kHeader = 3, kCopy = 4, kWait = 2, kMap = 2 + kMapSizes;
-enum Word : uint64_t { kCopyWord, kFetchWord, kWaitWord, kMarkWord };
+constexpr size_t kCollective = 8;
+enum Word : uint64_t { kCopyWord, kFetchWord, kWaitWord, kMarkWord, kCollectiveWord };
 constexpr uint64_t kOneMap = 1 << 16;  // in the third word
+
+uint64_t packed(const DeviceCollective& own) {
+  constexpr int kKindBits = 8, kSourceBits = 32;
+  return static_cast<uint64_t>(own.kind) | static_cast<uint64_t>(own.reduction) << kKindBits |
+         static_cast<uint64_t>(own.dtype) << 2 * kKindBits | static_cast<uint64_t>(own.source) << kSourceBits;
+}
 
 }  // namespace
 
@@ -23,6 +33,34 @@ void CallList::add_copy(const void* from, void* to, size_t bytes) {
 void CallList::add_fetch(const void* from, void* to, size_t bytes) {
   words_.insert(words_.end(), {kFetchWord, address(from), address(to), bytes});
   ++fetches_;
+}
+
+void CallList::add_collective(NcclGroup& group, const DeviceCollective& own, const void* from, void* to) {
+  constexpr uint64_t kMix = 0x9E3779B97F4A7C15;
+  auto use = std::ranges::find(groups_, &group, &GroupUse::group);
+  if (use == groups_.end()) use = groups_.insert(groups_.end(), {&group, 0, 0});
+  words_.insert(words_.end(), {kCollectiveWord, kCollective + 2 * own.sent.size(), address(&group),
+                               address(from), address(to), packed(own), own.elements, own.bytes});
+  for (const uint64_t word : {packed(own), uint64_t{own.elements}, uint64_t{own.bytes}})
+    use->history = (use->history ^ word) * kMix;
+  use->elements += own.elements;
+  words_.insert(words_.end(), own.sent.begin(), own.sent.end());
+  words_.insert(words_.end(), own.received.begin(), own.received.end());
+}
+
+void CallList::enqueue_collective(const uint64_t* words, Handle stream) const {
+  const size_t ranks = (words[1] - kCollective) / 2;
+  const uint64_t* const rows = words + kCollective;
+  const DeviceCollective own{.kind = static_cast<DeviceCollective::Kind>(words[5] & 0xff),
+                             .reduction = static_cast<DeviceCollective::Reduction>(words[5] >> 8 & 0xff),
+                             .dtype = static_cast<DType>(words[5] >> 16 & 0xff),
+                             .source = static_cast<int>(words[5] >> 32),
+                             .elements = words[6],
+                             .bytes = words[7],
+                             .sent = {rows, rows + ranks},
+                             .received = {rows + ranks, rows + 2 * ranks}};
+  reinterpret_cast<NcclGroup*>(words[2])
+      ->enqueue(own, reinterpret_cast<const void*>(words[3]), reinterpret_cast<void*>(words[4]), stream);
 }
 
 void CallList::add_mark(uint32_t number) { words_.insert(words_.end(), {kMarkWord, number}); }
@@ -63,6 +101,12 @@ void CallList::enqueue(const Driver& driver, Handle stream, CopyStream& copies, 
       copies.wait(driver, stream, static_cast<uint32_t>(words_[i + 1]));
       i += kWait;
       follows_kernel = false;  // a kernel that starts early reads its weights at once
+      continue;
+    }
+    if (words_[i] == kCollectiveWord) {
+      enqueue_collective(&words_[i], stream);
+      i += words_[i + 1];
+      follows_kernel = false;
       continue;
     }
     if (words_[i] == kMarkWord) {

@@ -7,6 +7,7 @@
 
 #include "backends/cuda/execute/copy_stream.h"
 #include "backends/cuda/execute/driver.h"
+#include "backends/cuda/execute/nccl_group.h"
 #include "backends/cuda/execute/tensor_map.h"
 #include "support/hash.h"
 
@@ -16,15 +17,25 @@ namespace ingot::core::cuda {
 // same addresses, so that the graph of one can be launched for the other.
 class CallList {
  public:
+  // The collectives of a list over one group.
+  struct GroupUse {
+    NcclGroup* group;
+    uint64_t history, elements;  // of all of them, without addresses
+  };
+
   void clear() {
     words_.clear();
+    groups_.clear();
     fetches_ = 0;
   }
+  std::span<const GroupUse> groups() const { return groups_; }
   uint32_t fetches() const { return fetches_; }
   void add_copy(const void* from, void* to, size_t bytes);
   // A copy beside the calls that follow; the launches after `add_wait` wait for the fetches up to `fetch`.
   void add_fetch(const void* from, void* to, size_t bytes);
   void add_wait(uint32_t fetch);
+  // A collective of ranks; the group outlives the list.
+  void add_collective(NcclGroup& group, const DeviceCollective& collective, const void* from, void* to);
   // Records event `number` of those that `enqueue` gets, also at each replay.
   void add_mark(uint32_t number);
   // Arguments follow by `add_argument`, then tensor maps by `add_map`.
@@ -41,9 +52,11 @@ class CallList {
                std::span<const Handle> marks = {});
 
  private:
+  void enqueue_collective(const uint64_t* words, Handle stream) const;
   void encode_maps(const Driver& driver, const uint64_t* words, size_t count);
 
   std::vector<uint64_t> words_;
+  std::vector<GroupUse> groups_;
   uint32_t fetches_ = 0;
   size_t counter_ = 0;  // of the last launch's arguments, in `words_`
   // Space for those of one launch.

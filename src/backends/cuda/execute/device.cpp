@@ -107,6 +107,7 @@ Device::Device(const Driver& driver, int index) : driver_(driver), index_(index)
   processors_ = attribute(kMultiprocessors);
   shared_bytes_ = attribute(kMostSharedBytes);
   overlaps_kernels_ = attribute(kMajor) * 10 + attribute(kMinor) >= kFirstToOverlap;
+  check(driver_, driver_.unique_number(unique_number_.data(), device), "cuDeviceGetUuid");
   std::array<char, 256> name{};
   check(driver_, driver_.device_name(name.data(), static_cast<int>(name.size()) - 1, device),
         "cuDeviceGetName");

@@ -2,6 +2,7 @@
 // A GPU of this machine, in its primary context, which all libraries of a process share.
 #pragma once
 
+#include <array>
 #include <memory>
 #include <string>
 
@@ -35,6 +36,7 @@ class Device final : public DeviceMemory {
   int shared_bytes() const { return shared_bytes_; }                 // that one block may ask for
   bool overlaps_kernels() const { return overlaps_kernels_; }        // programmatic dependent launch
   const std::string& architecture() const { return architecture_; }  // "sm_90"
+  const std::array<char, 16>& unique_number() const { return unique_number_; }
   const std::string& model() const { return model_; }                // "NVIDIA H200"
   int index() const { return index_; }
   // Makes its context current in the calling thread, for calls of the driver.
@@ -57,6 +59,7 @@ class Device final : public DeviceMemory {
   bool overlaps_kernels_ = false;
   std::string architecture_, model_;
   DeviceRates rates_;
+  std::array<char, 16> unique_number_{};
 };
 
 inline Address address(const void* pointer) { return reinterpret_cast<Address>(pointer); }

@@ -33,6 +33,7 @@ const char* find_all(void* library, Driver& driver) {
   get("cuDeviceGet", driver.device);
   get("cuDeviceGetName", driver.device_name);
   get("cuDeviceGetAttribute", driver.attribute);
+  get("cuDeviceGetUuid_v2", driver.unique_number);
   get("cuDevicePrimaryCtxRetain", driver.retain_context);
   get("cuCtxGetCurrent", driver.current_context);
   get("cuCtxPushCurrent_v2", driver.push_context);
@@ -54,8 +55,10 @@ const char* find_all(void* library, Driver& driver) {
   get("cuStreamIsCapturing", driver.is_capturing);
   get("cuStreamBeginCapture_v2", driver.begin_capture);
   get("cuStreamEndCapture", driver.end_capture);
+  get("cuThreadExchangeStreamCaptureMode", driver.exchange_capture_mode);
   get("cuEventCreate", driver.create_event);
   get("cuEventDestroy_v2", driver.destroy_event);
+  get("cuEventQuery", driver.query_event);
   get("cuEventRecord", driver.record);
   get("cuEventRecordWithFlags", driver.record_with);
   get("cuEventElapsedTime", driver.elapsed);

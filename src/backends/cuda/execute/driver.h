@@ -32,6 +32,7 @@ struct Driver {
   int (*device)(int*, int);
   int (*device_name)(char*, int, int);
   int (*attribute)(int*, int, int);
+  int (*unique_number)(char*, int);
   int (*retain_context)(Handle*, int);
   int (*current_context)(Handle*);
   int (*push_context)(Handle);
@@ -53,8 +54,10 @@ struct Driver {
   int (*is_capturing)(Handle stream, int*);
   int (*begin_capture)(Handle stream, int mode);
   int (*end_capture)(Handle stream, Handle* graph);
+  int (*exchange_capture_mode)(int*);
   int (*create_event)(Handle*, unsigned);
   int (*destroy_event)(Handle);
+  int (*query_event)(Handle);
   int (*record)(Handle event, Handle stream);
   int (*record_with)(Handle event, Handle stream, unsigned flags);
   int (*elapsed)(float* milliseconds, Handle begin, Handle end);

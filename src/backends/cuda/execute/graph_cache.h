@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <utility>
+
 #include "backends/cuda/execute/call_list.h"
 #include "backends/cuda/execute/device.h"
 #include "runtime/capture_cache.h"
@@ -31,6 +33,9 @@ class GraphCache {
   // The executable graph for `calls`, or null if they have to be enqueued one by one. `overlap`: as of
   // CallList::enqueue.
   Handle find(CallList& calls, bool overlap);
+
+  // The graphs are never freed.
+  void leak() { static_cast<void>(new CaptureCache<CallList, ExecutableGraph>(std::move(graphs_))); }
 
   // Of its own, not kept: `marks` are the events of the list's marks.
   ExecutableGraph capture(CallList& calls, bool overlap, std::span<const Handle> marks = {});

@@ -37,6 +37,8 @@ CudaQueue::~CudaQueue() {
   device_.driver().synchronize(last_stream_);
   for (const Handle mark : marks_) device_.driver().destroy_event(mark);
   copies_.destroy(device_.driver());
+  // Graphs refer to what NCCL freed with a communicator that failed.
+  if (std::ranges::any_of(groups_, [](const Group& each) { return each.own->has_failed(); })) graphs_.leak();
   device_.driver().destroy_event(event_);
   device_.driver().destroy_stream(own_stream_);
 }
@@ -53,6 +55,7 @@ std::optional<CallFailure> CudaQueue::run(const CallSpan& span) {
   else
     begin_recording(span);
   list(span);
+  agree_on_groups();
   copies_.prepare(driver, calls_.fetches());
   const bool overlap = device_.overlaps_kernels() && static_cast<const Images&>(*span.images).may_overlap;
   const Handle graph =
@@ -61,7 +64,25 @@ std::optional<CallFailure> CudaQueue::run(const CallSpan& span) {
     check(driver, driver.launch_graph(graph, stream), "cuGraphLaunch");
   else
     calls_.enqueue(driver, stream, copies_, overlap);
+  if (!capturing) watch_groups(stream);
   return std::nullopt;
+}
+
+std::string CudaQueue::open_group(Communicator& group, uint64_t program) {
+  const std::shared_ptr<NcclGroup> own = NcclGroup::open(group, device_, program);
+  program_ = program;
+  if (own->reason().empty()) groups_.push_back({&group, own});
+  return own->reason();
+}
+
+// Before collectives that this rank has not enqueued before: whether all ranks are about to do the same.
+void CudaQueue::agree_on_groups() const {
+  for (const CallList::GroupUse& use : calls_.groups())
+    use.group->agree({program_, use.history, use.elements});
+}
+
+void CudaQueue::watch_groups(Handle stream) const {
+  for (const CallList::GroupUse& use : calls_.groups()) use.group->watch(stream, use.history);
 }
 
 // The caller's stream is being captured.
@@ -86,8 +107,10 @@ bool CudaQueue::time(const CallSpan& span, std::span<int64_t> nanoseconds) {
     check(driver, driver.create_event(&marks_.back(), 0), "cuEventCreate");
   }
   list(span, Marks::kBetweenCalls);
+  agree_on_groups();
   const ExecutableGraph graph = graphs_.capture(calls_, false, marks_);
   check(driver, driver.launch_graph(graph.handle(), stream), "cuGraphLaunch");
+  watch_groups(stream);
   check(driver, driver.synchronize(stream), "cuStreamSynchronize");
   for (size_t i = 0; i < span.calls.size(); ++i) {
     float milliseconds = 0;
@@ -100,6 +123,7 @@ bool CudaQueue::time(const CallSpan& span, std::span<int64_t> nanoseconds) {
 std::optional<CallFailure> CudaQueue::wait() {
   const CurrentContext current = device_.enter();
   check(device_.driver(), device_.driver().synchronize(last_stream_), "cuStreamSynchronize");
+  for (const Group& each : groups_) each.own->require_intact();
   return take_failure();
 }
 
@@ -141,12 +165,23 @@ void CudaQueue::list(const CallSpan& span, Marks marks) {
     const uint32_t before = awaited;
     while (awaited < span.prefetches.size() && span.prefetches[awaited].before <= i) ++awaited;
     if (awaited > before) calls_.add_wait(awaited - 1);
-    if (call.launch != nullptr)
+    if (call.collective != nullptr)
+      list_collective(call);
+    else if (call.launch != nullptr)
       list_launch(images, call);
     else if (*call.sizes > 0)
       calls_.add_copy(call.buffers[0], call.buffers[1], static_cast<size_t>(*call.sizes));
   }
   if (marks == Marks::kBetweenCalls) calls_.add_mark(static_cast<uint32_t>(span.calls.size()));
+}
+
+void CudaQueue::list_collective(const KernelCall& call) {
+  const DeviceCollective& own = *call.collective;
+  if (own.bytes == 0 && own.received.empty() && own.elements == 0) return;
+  if (own.group == nullptr) return calls_.add_copy(call.buffers[0], call.buffers[1], own.bytes);
+  const auto found = std::ranges::find(groups_, own.group, &Group::group);
+  if (found == groups_.end()) throw InternalError("a group was not opened in this queue");
+  calls_.add_collective(*found->own, own, call.buffers[0], call.buffers[1]);
 }
 
 void CudaQueue::list_launch(const Images& images, const KernelCall& call) {

@@ -23,11 +23,15 @@ class CudaQueue final : public Queue {
   bool time(const CallSpan& span, std::span<int64_t> nanoseconds) override;
   size_t scratch_bytes() const override { return scratch_.bytes(); }
   uint64_t recorded() const override { return recorded_; }
+  std::string open_group(Communicator& group, uint64_t program) override;
 
  private:
   void begin_recording(const CallSpan& span);
   enum class Marks : uint8_t { kNone, kBetweenCalls };
   void list(const CallSpan& span, Marks marks = Marks::kNone);
+  void list_collective(const KernelCall& call);
+  void agree_on_groups() const;
+  void watch_groups(Handle stream) const;
   void list_launch(const Images& images, const KernelCall& call);
   size_t scratch_for(const CallSpan& span) const;
   int64_t blocks_of(const KernelCall& call) const;
@@ -40,6 +44,12 @@ class CudaQueue final : public Queue {
 
   Device& device_;
   Handle own_stream_ = nullptr, last_stream_ = nullptr, event_ = nullptr;
+  struct Group {
+    const Communicator* group;
+    std::shared_ptr<NcclGroup> own;
+  };
+  std::vector<Group> groups_;  // their communicators outlive the graphs
+  uint64_t program_ = 0;       // of the groups, for messages
   GraphCache graphs_;
   CallList calls_;
   CopyStream copies_;
