@@ -135,6 +135,7 @@ class Executor {
   // This one for GPU `index` of the machine, of backends that have several. DeviceError INGOT-D402 for a
   // number that no machine has; a GPU that this one does not have is an error of whatever uses it.
   virtual const Executor& on_device(int /*index*/) const { return *this; }
+  virtual bool is_present() const { return true; }  // whether its device is in this machine
   // The model of the processor that runs its kernels: "NVIDIA H200"; "": unknown.
   virtual std::string processor() const { return {}; }
   virtual DeviceRates rates() const { return {}; }

@@ -9,7 +9,11 @@
 namespace ingot::core {
 
 bool can_run(const EngineData& data, const Host& host, int gpu) {
-  return std::ranges::all_of(data.images, [&](const Image& image) {
+  const bool has_devices = std::ranges::all_of(data.devices, [&](const std::string& device) {
+    const Executor* executor = host.find_executor(device);
+    return executor != nullptr && executor->on_device(gpu).is_present();
+  });
+  return has_devices && std::ranges::all_of(data.images, [&](const Image& image) {
     const Executor* executor = host.find_executor(backend_of(image));
     return executor != nullptr && executor->on_device(gpu).missing(image).empty();
   });

@@ -251,6 +251,7 @@ int cuStreamEndCapture(void* stream, void** graph) {
   *graph = own<Stream>(stream)->captured;
   return static_cast<Stream*>(stream)->captured = nullptr, 0;
 }
+int cuThreadExchangeStreamCaptureMode(int*) { return 0; }
 int cuEventCreate(void** event, unsigned) { return make<Event>(event); }
 int cuEventDestroy_v2(void* event) { return delete own<Event>(event), 0; }
 int cuEventRecord(void* event, void* stream) {

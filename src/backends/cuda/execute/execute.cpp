@@ -37,6 +37,7 @@ class CudaExecutor final : public Executor {
     }
   }
 
+  bool is_present() const override { return index_ < Device::count(); }
   int device_count() const override { return Device::count(); }
 
   void begin_range(const char* name) const override { push_range(name); }
