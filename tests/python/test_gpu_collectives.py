@@ -184,3 +184,123 @@ def test_ranks_are_processes(folder: Path, fake_nccl: Path, tmp_path: Path) -> N
     first, second = (np.load(tmp_path / f"y{rank}.npz")["output_0"] for rank in range(2))
     np.testing.assert_array_equal(first, second)
     assert np.abs(first).max() > 0
+
+
+@pytest.mark.parametrize(
+    ("variables", "reason"),
+    [
+        ({"INGOT_NCCL": "/nowhere/libnccl.so"}, "rank 0: NCCL cannot be opened"),
+        ({"FAKE_NCCL_VERSION": 21700}, "rank 0: NCCL is too old: its version is 21700"),
+        ({"FAKE_SAME_GPU": 1}, "ranks 0 and 1 are on the same GPU"),
+        ({"FAKE_NCCL_BROKEN": 1}, "rank 0: NCCL says: fake NCCL error"),
+    ],
+)
+def test_without_nccl_the_host_does_them(
+    folder: Path, fake_nccl: Path, variables: dict[str, object], reason: str
+) -> None:
+    said = run_threads(folder, fake_nccl, calls=2, **variables)
+    assert said.count(f"go over the host: {reason}") == RANKS
+    assert "0 calls in a wrong context" in said
+
+
+RANK = """
+import sys
+import numpy as np
+import ingot
+
+rank, count, address, deadline = int(sys.argv[1]), int(sys.argv[2]), sys.argv[3], float(sys.argv[4])
+engines = {name: ingot.Engine.load(f"{sys.argv[5]}/{name}.ingot", device=rank) for name in ("twice", "another")}
+print("ready", flush=True)
+group = None
+for line in sys.stdin:
+    name, rows = line.split()
+    try:
+        if group is None or not group.is_usable():
+            group = ingot.distributed.join(address, rank, count, deadline=deadline)
+            for engine in engines.values():
+                ingot.distributed.bind(engine, group)
+        x = np.full((int(rows), 3), rank + 1, np.float32)
+        print("sum", engines[name](x).sum(), flush=True)
+    except ingot.Error as error:
+        print(error.code, str(error).replace(chr(10), " "), flush=True)
+"""
+
+
+class Ranks:
+    """Processes, each with a GPU of its own, that call an engine each time that they are told to."""
+
+    def __init__(self, folder: Path, libraries: Path, deadline: float) -> None:
+        with socket.socket() as probe:
+            probe.bind(("127.0.0.1", 0))
+            address = f"127.0.0.1:{probe.getsockname()[1]}"
+        self.processes = [
+            subprocess.Popen(
+                [sys.executable, "-c", RANK, str(rank), str(RANKS), address, str(deadline), folder],
+                stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=environment_of(libraries))
+            for rank in range(RANKS)
+        ]  # fmt: skip
+        for process in self.processes:
+            assert process.stdout.readline() == "ready\n"
+
+    def __enter__(self) -> Ranks:
+        return self
+
+    def __exit__(self, *unused: object) -> None:
+        for process in self.processes:
+            process.kill()
+            process.communicate()
+
+    def tell(self, rank: int, name: str = "twice", rows: int = 4) -> None:
+        self.processes[rank].stdin.write(f"{name} {rows}\n")
+        self.processes[rank].stdin.flush()
+
+    def answer(self, rank: int) -> str:
+        return self.processes[rank].stdout.readline()
+
+    def call(self, rows: int = 4) -> None:
+        """All ranks together, with the right result."""
+        for rank in range(RANKS):
+            self.tell(rank, rows=rows)
+        for rank in range(RANKS):
+            assert self.answer(rank) == f"sum {float(rows * 3 * 6)}\n"
+
+
+@pytest.mark.parametrize("calls", [1, 3], ids=["enqueued", "graph"])
+@pytest.mark.parametrize("stop", [signal.SIGKILL, signal.SIGSTOP])
+def test_a_rank_that_stops_is_named(folder: Path, fake_nccl: Path, stop: signal.Signals, calls: int) -> None:
+    with Ranks(folder, fake_nccl, 1.5) as ranks:
+        for _ in range(calls):
+            ranks.call()
+        ranks.processes[1].send_signal(stop)
+        ranks.tell(0)
+        answer = ranks.answer(0)
+        assert answer.startswith("INGOT-D350")
+        assert ("rank 1 ended" if stop == signal.SIGKILL else "rank 1 did not answer within 1500 ms") in answer
+        ranks.tell(0)  # it asks for a new meeting
+        assert "rank 1 did not come within 1500 ms" in ranks.answer(0)
+
+
+def test_a_rank_that_is_late_is_waited_for(folder: Path, fake_nccl: Path) -> None:
+    with Ranks(folder, fake_nccl, 20) as ranks:
+        for _ in range(3):
+            ranks.call()
+        ranks.tell(0)
+        ranks.processes[1].send_signal(signal.SIGSTOP)
+        with pytest.raises(subprocess.TimeoutExpired):
+            ranks.processes[0].wait(0.3)
+        ranks.processes[1].send_signal(signal.SIGCONT)
+        ranks.tell(1)
+        assert [ranks.answer(rank) for rank in range(RANKS)] == ["sum 72.0\n"] * RANKS
+
+
+@pytest.mark.parametrize("is_known", [False, True], ids=["first", "graph"])
+@pytest.mark.parametrize(("name", "rows"), [("another", 4), ("twice", 5)], ids=["engine", "sizes"])
+def test_other_work_is_noticed(folder: Path, fake_nccl: Path, name: str, rows: int, is_known: bool) -> None:
+    with Ranks(folder, fake_nccl, 1.5) as ranks:
+        for _ in range(3 if is_known else 0):
+            ranks.call()
+        ranks.tell(0)
+        ranks.tell(1, name, rows)
+        answers = [ranks.answer(rank) for rank in range(RANKS)]
+        assert all(answer.startswith("INGOT-D35") for answer in answers), answers
+        assert any(answer.startswith("INGOT-D351") for answer in answers), answers

@@ -117,11 +117,12 @@ void TcpGroup::compare_work(const DeviceWork& work) {
   for (int rank = 0; rank < size(); ++rank) {
     if (rank == options_.rank) continue;
     const Sign& sign = signs_[static_cast<size_t>(rank)];
-    if (now - std::max(sign.at, work.since) > options_.deadline) late.push_back(rank);
+    const bool is_late = now - std::max(sign.at, work.since) > options_.deadline;
+    if (is_late && !sign.is_in_exchange) late.push_back(rank);
     const bool is_other = sign.number == work.number && sign.history != work.history;
     const bool is_elsewhere = sign.number != 0 && sign.number != work.number &&
                               now - std::max(sign.at_this_work, work.since) > options_.deadline;
-    if (is_other || is_elsewhere)
+    if (is_other || is_elsewhere || (is_late && sign.is_in_exchange))
       fail("INGOT-D351",
            fmt::format("group '{}': rank {} runs another collective than rank {}", options_.name, rank,
                        options_.rank),
@@ -302,6 +303,7 @@ Progress TcpGroup::look_after(int rank) {
     peer(rank).is_checked = false;
     receive_from(rank);
   }
+  signs_[static_cast<size_t>(rank)].is_in_exchange = progress == Progress::kDone;
   peer(rank).is_watched = was_alive && progress == Progress::kBlocked;  // else it begins the next exchange
   return progress;
 }

@@ -50,6 +50,7 @@ class TcpGroup final : public Communicator {
   struct Sign {
     TimeLimit::Clock::time_point at{}, at_this_work{};
     uint64_t number = 0, history = 0;  // DeviceWork
+    bool is_in_exchange = false;       // that this rank has not begun
   };
 
   void start(std::span<const SentBlock> sent, std::span<const ReceivedBlock> received,
