@@ -33,7 +33,7 @@ def settings_for(module: GraphModule, inputs: Sequence[Input], settings: Setting
     return settings if compiler == settings.compiler else replace(settings, compiler=compiler)
 
 
-def architecture(gpu: int) -> str:
+def architecture(gpu: int = 0) -> str:
     """Of a GPU, as the option `device` takes it: "sm_90a"; "" if engines need a later one, or there is none."""
     if gpu >= torch.cuda.device_count():
         return ""

@@ -47,11 +47,11 @@ struct DeviceCollective {
   enum class Reduction : uint8_t { kSum, kProduct, kMax, kMin, kAverage };
   Kind kind = Kind::kAllReduce;
   Reduction reduction = Reduction::kSum;
-  DType dtype = DType::kF32;      // of what is reduced
-  Communicator* group = nullptr;  // that the queue has opened; null: of this rank alone
-  int source = 0;                 // kBroadcast
-  size_t elements = 0;            // kAllReduce: of a tensor; kReduceScatter: of a result
-  size_t bytes = 0;               // others: of the operand
+  DType dtype = DType::kF32;           // of what is reduced
+  Communicator* group = nullptr;       // that the queue has opened; null: of this rank alone
+  int source = 0;                      // kBroadcast
+  size_t elements = 0;                 // kAllReduce: of a tensor; kReduceScatter: of a result
+  size_t bytes = 0;                    // others: of the operand
   std::vector<size_t> sent, received;  // kAllToAll: bytes, by rank
 };
 
@@ -60,8 +60,8 @@ struct DeviceCollective {
 struct KernelCall {
   const Launch* launch = nullptr;
   std::span<void* const> buffers;
-  const int64_t* symbols = nullptr;  // values of Launch::symbols
-  const int64_t* sizes = nullptr;    // ... and of Launch::sizes
+  const int64_t* symbols = nullptr;              // values of Launch::symbols
+  const int64_t* sizes = nullptr;                // ... and of Launch::sizes
   const DeviceCollective* collective = nullptr;  // instead of a launch or a copy
 };
 
@@ -105,8 +105,8 @@ class Queue {
   // Until all work is done; the first failure since the last that was told.
   virtual std::optional<CallFailure> wait() { return std::nullopt; }
   virtual size_t scratch_bytes() const { return 0; }  // that it holds
-  // Before the first collective over the group in this queue; all of its ranks call it. Why the devices cannot
-  // do them, on all ranks alike; "": they can. DeviceError INGOT-D35x if a rank is missing. `program`:
+  // Before the first collective over the group in this queue; all of its ranks call it. Why the devices
+  // cannot do them, on all ranks alike; "": they can. DeviceError INGOT-D35x if a rank is missing. `program`:
   // BoundGroups::program.
   virtual std::string open_group(Communicator& /*group*/, uint64_t /*program*/) {
     return "this backend has no collectives";

@@ -12,9 +12,7 @@
 namespace ingot::core {
 namespace {
 
-bool is_on_host(const Step& step) {
-  return step.as<RoutineStep>() != nullptr && !is_device_collective(step);
-}
+bool is_on_host(const Step& step) { return step.as<RoutineStep>() != nullptr && !is_device_collective(step); }
 
 class HostCopies {
  public:

@@ -78,7 +78,7 @@ class Communicator {
   bool begin_run() { return !is_in_use_.exchange(true) || forks_ != fork_count(); }
   void end_run() { is_in_use_ = false; }
 
-  // Of a run, or while the group is made. Null until set.
+  // Null until a queue of the device opens the group; a run has it to itself.
   std::shared_ptr<DeviceGroup>& device_group(const void* device) { return device_groups_[device]; }
   // Counts as an exchange: the other ranks wait for the rest of the run.
   void count_device_work() { ++device_work_; }

@@ -21,16 +21,18 @@ using Kind = DeviceCollective::Kind;
 using Reduction = DeviceCollective::Reduction;
 using routines::require_fit;
 
-constexpr std::array<std::pair<std::string_view, Kind>, 5> kKinds = {{{"all_reduce", Kind::kAllReduce},
-                                                                      {"reduce_scatter", Kind::kReduceScatter},
-                                                                      {"all_gather", Kind::kAllGather},
-                                                                      {"all_to_all", Kind::kAllToAll},
-                                                                      {"broadcast", Kind::kBroadcast}}};
-constexpr std::array<std::pair<std::string_view, Reduction>, 5> kReductions = {{{"sum", Reduction::kSum},
-                                                                                {"product", Reduction::kProduct},
-                                                                                {"max", Reduction::kMax},
-                                                                                {"min", Reduction::kMin},
-                                                                                {"avg", Reduction::kAverage}}};
+constexpr std::array<std::pair<std::string_view, Kind>, 5> kKinds = {
+    {{"all_reduce", Kind::kAllReduce},
+     {"reduce_scatter", Kind::kReduceScatter},
+     {"all_gather", Kind::kAllGather},
+     {"all_to_all", Kind::kAllToAll},
+     {"broadcast", Kind::kBroadcast}}};
+constexpr std::array<std::pair<std::string_view, Reduction>, 5> kReductions = {
+    {{"sum", Reduction::kSum},
+     {"product", Reduction::kProduct},
+     {"max", Reduction::kMax},
+     {"min", Reduction::kMin},
+     {"avg", Reduction::kAverage}}};
 
 template <typename Table>
 auto value_of(const Table& table, std::string_view word, std::string_view routine) {
@@ -59,7 +61,8 @@ std::vector<size_t> bytes_by_rank(const RoutineCall& call, std::string_view name
   require_fit(!view.shape.empty(), "all_to_all");
   TensorView row = view;
   row.shape[0] = 1;
-  auto bytes = rows_by_rank(routines::attribute<std::string>(call, name), static_cast<size_t>(view.shape[0]), ranks);
+  auto bytes =
+      rows_by_rank(routines::attribute<std::string>(call, name), static_cast<size_t>(view.shape[0]), ranks);
   for (size_t& each : bytes) each *= dense_bytes_of(row);
   return bytes;
 }
@@ -106,12 +109,14 @@ DeviceCollective describe(std::string_view name, const RoutineCall& call, Commun
 // The step's own group; null: of one rank.
 const BoundGroups::Bound* group_of_step(const RunResources& resources, const Step& step) {
   const auto& routine = *step.as<RoutineStep>();
-  const RoutineCall call{.inputs = {}, .outputs = {}, .attributes = routine.attributes, .pool = &resources.pool};
+  const RoutineCall call{
+      .inputs = {}, .outputs = {}, .attributes = routine.attributes, .pool = &resources.pool};
   const auto& name = routines::attribute<std::string>(call, "group");
   const auto* bound = group_named(resources.groups, name);
   const auto ranks = routines::attribute<int64_t>(call, "ranks");
   if (bound == nullptr && ranks != 1)
-    throw UserError("INGOT-U350", fmt::format("{}: no group of ranks is bound to '{}'", routine.routine, name),
+    throw UserError("INGOT-U350",
+                    fmt::format("{}: no group of ranks is bound to '{}'", routine.routine, name),
                     "bind one when the context is made (docs/ranks.md)");
   return bound;
 }
@@ -174,12 +179,11 @@ void run_collective_on_host(const RunResources& resources, const Executable& exe
   for (uint32_t i = 0; i < step.argument_count; ++i) {
     const BufferId id = executable.arguments[step.first_argument + i];
     device = resources.backends.memories[place_number(executable.program->buffers[id].place)];
-    const TensorView& view = step.step->uses[i].writes ? frame.routines[index].outputs[0]
-                                                       : frame.routines[index].inputs[0];
+    const TensorView& view =
+        step.step->uses[i].writes ? frame.routines[index].outputs[0] : frame.routines[index].inputs[0];
     memory.push_back(allocate_memory(std::max<size_t>(dense_bytes_of(view), 1)));
     on_device[i] = std::exchange(frame.pointers[id], memory.back().get());
-    if (step.step->uses[i].reads)
-      device->copy(memory.back().get(), on_device[i], dense_bytes_of(view));
+    if (step.step->uses[i].reads) device->copy(memory.back().get(), on_device[i], dense_bytes_of(view));
   }
   const auto put_back = [&] {
     for (uint32_t i = 0; i < step.argument_count; ++i)

@@ -97,8 +97,8 @@ class Maker {
     entry.value_count = static_cast<uint32_t>(result.values.size()) - entry.first_value;
   }
 
-  // The backend that receives a step's calls: for copies and collectives that of a device, or that of the span that they
-  // join.
+  // The backend that receives a step's calls: for copies and collectives that of a device, or that of the
+  // span that they join.
   uint32_t backend_of(const Executable& result, const Step& step) const {
     if (const auto* kernel = step.as<KernelStep>()) return backend_of_kernel(step, *kernel);
     if (step.as<CopyStep>() == nullptr && !is_device_collective(step)) return kNoId;

@@ -14,9 +14,9 @@ bool can_run(const EngineData& data, const Host& host, int gpu) {
     return executor != nullptr && executor->on_device(gpu).is_present();
   });
   return has_devices && std::ranges::all_of(data.images, [&](const Image& image) {
-    const Executor* executor = host.find_executor(backend_of(image));
-    return executor != nullptr && executor->on_device(gpu).missing(image).empty();
-  });
+           const Executor* executor = host.find_executor(backend_of(image));
+           return executor != nullptr && executor->on_device(gpu).missing(image).empty();
+         });
 }
 
 void prepare_weights(EngineData& data, Host& host, int gpu) {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// A libnccl.so.2 over the fake driver: ranks are threads or processes of one machine, which exchange files in a
-// folder named after the communicator's number. Collectives run on the threads of streams, also from graphs, and
-// sum in the order of the ranks. Every call answers "in progress" first, as communicators without blocking do.
-// FAKE_NCCL_VERSION is the version (22907). At exit it prints what it was asked for.
+// A libnccl.so.2 over the fake driver: ranks are threads or processes of one machine, which exchange files in
+// a folder named after the communicator's number. Collectives run on the threads of streams, also from
+// graphs, and sum in the order of the ranks. Every call answers "in progress" first, as communicators without
+// blocking do. FAKE_NCCL_VERSION is the version (22907). At exit it prints what it was asked for.
 #include <dlfcn.h>
 #include <unistd.h>
 
@@ -38,7 +38,7 @@ struct Summary {
 struct Communicator {
   fs::path folder;
   int rank = 0, size = 0, device = -1;
-  uint64_t next = 0;  // of what streams run
+  uint64_t next = 0;             // of what streams run
   std::atomic<int> pending = 0;  // answers that are "in progress"
   std::atomic<bool> is_aborted = false;
 
@@ -127,9 +127,10 @@ void reduce(const std::vector<Bytes>& all, size_t first, size_t count, int reduc
 }
 
 constexpr size_t kWidths[] = {1, 1, 4, 4, 8, 8, 2, 4, 8, 2};
-void reduce_as(int dtype, const std::vector<Bytes>& all, size_t first, size_t count, int reduction, char* to) {
+void reduce_as(int dtype, const std::vector<Bytes>& all, size_t first, size_t count, int reduction,
+               char* to) {
   constexpr void (*kReduce[])(const std::vector<Bytes>&, size_t, size_t, int, char*) = {
-      reduce<int8_t>,  reduce<uint8_t>, reduce<int32_t>, reduce<uint32_t>, reduce<int64_t>,
+      reduce<int8_t>,   reduce<uint8_t>, reduce<int32_t>, reduce<uint32_t>, reduce<int64_t>,
       reduce<uint64_t>, reduce<Half>,    reduce<float>,   reduce<double>,   reduce<Brain>};
   kReduce[dtype](all, first, count, reduction, to);
 }
@@ -162,7 +163,7 @@ int enqueue(Communicator* own, void* stream, std::function<void()> work) {
   return kInProgress;
 }
 
-// Of the thread's group, with the streams' blocks.
+// What is between ncclGroupStart and ncclGroupEnd in this thread.
 struct Block {
   char* data;
   size_t bytes;
@@ -298,7 +299,6 @@ int ncclRecv(void* to, size_t bytes, int, int rank, void* communicator, void* st
   return blocks.push_back({static_cast<char*>(to), bytes, rank, false}), kSuccess;
 }
 int ncclGroupEnd() {
-  return enqueue(group_owner, group_stream,
-                 [own = group_owner, all = blocks] { exchange_blocks(own, all); });
+  return enqueue(group_owner, group_stream, [own = group_owner, all = blocks] { exchange_blocks(own, all); });
 }
 }

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Collectives of engines for GPUs by NCCL: on a driver and a library that stand in for both, where kernels compute nothing, but
-copies and collectives are real. test_gpu_ranks.py is for real GPUs."""
+"""Collectives of engines for GPUs by NCCL, and ranks that fail: on a driver and a library that stand in for both, where kernels
+compute nothing, but copies and collectives are real; and on two GPUs where there are such. test_gpu_ranks.py has models."""
 
 from __future__ import annotations
 
@@ -10,7 +10,6 @@ import signal
 import socket
 import subprocess
 import sys
-from collections.abc import Sequence
 from pathlib import Path
 
 import ingot
@@ -23,7 +22,10 @@ from errors.inputs import INGOT
 
 pytestmark = pytest.mark.skipif(not os.environ.get("INGOT_NVRTC"), reason="there is no NVRTC")
 
-DTYPES = (torch.float32, torch.float64, torch.float16, torch.int64, torch.int32, torch.int8, torch.uint8, torch.bool, torch.int16)  # fmt: skip
+DTYPES = tuple(
+    getattr(torch, name)
+    for name in ["float32", "float64", "float16", "int64", "int32", "int8", "uint8", "bool", "int16"]
+)
 RANKS = 2
 
 
@@ -32,7 +34,17 @@ def names_of(dtype: torch.dtype) -> list[str]:
     if dtype is torch.bool:
         return ["all_gather", "broadcast", "all_to_all"]
     average = ["avg"] if dtype.is_floating_point else []
-    return ["sum", "max", "min", "product", *average, "reduce_scatter", "all_gather", "broadcast", "all_to_all"]
+    return [
+        "sum",
+        "max",
+        "min",
+        "product",
+        *average,
+        "reduce_scatter",
+        "all_gather",
+        "broadcast",
+        "all_to_all",
+    ]
 
 
 class Everything(torch.nn.Module):
@@ -110,20 +122,42 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
             ("twice", Twice(), (torch.zeros(4, 3),), {"x": {0: sized}}),
             ("another", Another(), (torch.zeros(4, 3),), {"x": {0: sized}}),
         ):
-            torch.export.save(torch.export.export(model, given, dynamic_shapes=shapes), folder / f"{name}.pt2")
+            torch.export.save(
+                torch.export.export(model, given, dynamic_shapes=shapes), folder / f"{name}.pt2"
+            )
     finally:
         dist.destroy_process_group()
     for name in ("everything", "twice", "another"):
-        ingot.build(folder / f"{name}.pt2", rank="any", device="cuda:sm_90a").save(folder / f"{name}.ingot")
+        ingot.build(folder / f"{name}.pt2", rank="any", device="cuda:sm_90a", verify_kernels=False).save(
+            folder / f"{name}.ingot"
+        )
     for rank in range(RANKS):
         np.savez(folder / f"x{rank}.npz", *[value(dtype, rank) for dtype in DTYPES])
         np.savez(folder / f"y{rank}.npz", *[each for dtype in DTYPES for each in expected(dtype, rank)])
     return folder
 
 
-def environment_of(libraries: Path, **variables: object) -> dict[str, str]:
-    texts = {name: str(text) for name, text in variables.items()}
-    return os.environ | {"LD_LIBRARY_PATH": str(libraries), "FAKE_GPUS": "2", "INGOT_LOG": "warning"} | texts
+class Machine:
+    """Two GPUs, or what stands in for them in processes with its environment."""
+
+    def __init__(self, libraries: Path | None) -> None:
+        self.is_fake = libraries is not None
+        self.variables = {"INGOT_LOG": "warning"}
+        if self.is_fake:
+            self.variables |= {"LD_LIBRARY_PATH": str(libraries), "FAKE_GPUS": str(RANKS)}
+        else:
+            found = sorted(Path(torch.__file__).parents[1].glob("nvidia/nccl/lib/libnccl.so.2"))
+            self.variables |= {"INGOT_NCCL": str(found[0])} if found else {}
+
+    def environment(self, **variables: object) -> dict[str, str]:
+        return os.environ | self.variables | {name: str(text) for name, text in variables.items()}
+
+
+@pytest.fixture(scope="module", params=["fake", "gpus"])
+def machine(request: pytest.FixtureRequest) -> Machine:
+    if request.param == "gpus" and torch.cuda.device_count() < RANKS:
+        pytest.skip("there are not two GPUs")
+    return Machine(request.getfixturevalue("fake_nccl") if request.param == "fake" else None)
 
 
 THREADS = """
@@ -156,29 +190,44 @@ assert not failures, failures
 """
 
 
-def run_threads(folder: Path, libraries: Path, calls: int = 4, **variables: object) -> str:
+def run_threads(folder: Path, machine: Machine, calls: int = 4, **variables: object) -> str:
     done = subprocess.run([sys.executable, "-c", THREADS, folder, str(calls)], capture_output=True, text=True,
-                          env=environment_of(libraries, **variables), check=False)  # fmt: skip
+                          env=machine.environment(**variables), check=False)  # fmt: skip
     assert done.returncode == 0, done.stderr
     return done.stderr
 
 
-def test_all_collectives_in_graphs(folder: Path, fake_nccl: Path) -> None:
-    said = run_threads(folder, fake_nccl)
+def test_all_collectives_in_graphs(folder: Path, machine: Machine) -> None:
+    """By threads that are ranks, of each dtype; what NCCL does not reduce goes over the host."""
+    said = run_threads(folder, machine)
     assert "over the host" not in said
+    if not machine.is_fake:
+        return
     enqueued, run, left, aborted = map(int, re.search(
         r"fake NCCL: (\d+) collectives enqueued, (\d+) run, (\d+) communicators left, (\d+) aborted", said).groups())  # fmt: skip
     on_device = sum(len(names_of(dtype)) for dtype in DTYPES) - 5  # i16 is reduced on the host
     assert run == 4 * RANKS * on_device
-    assert enqueued == 2 * RANKS * on_device  # once at once, once while a graph is captured; then the graph is used
+    assert (
+        enqueued == 2 * RANKS * on_device
+    )  # once at once, once while a graph is captured; then the graph is used
     assert (left, aborted) == (0, 0)
     assert "0 calls in a wrong context, 0 contexts left current" in said
     assert " 0 allocations left" in said
 
 
-def test_ranks_are_processes(folder: Path, fake_nccl: Path, tmp_path: Path) -> None:
-    command = [INGOT, "run", folder / "twice.ingot", "--ranks", "2", "--shapes", "x:5x3", "-o", tmp_path / "y{rank}.npz"]
-    done = subprocess.run(command, capture_output=True, text=True, env=environment_of(fake_nccl), check=False)
+def test_ranks_are_processes(folder: Path, machine: Machine, tmp_path: Path) -> None:
+    command = [
+        INGOT,
+        "run",
+        folder / "twice.ingot",
+        "--ranks",
+        "2",
+        "--shapes",
+        "x:5x3",
+        "-o",
+        tmp_path / "y{rank}.npz",
+    ]
+    done = subprocess.run(command, capture_output=True, text=True, env=machine.environment(), check=False)
     assert done.returncode == 0, done.stderr
     assert "over the host" not in done.stderr
     first, second = (np.load(tmp_path / f"y{rank}.npz")["output_0"] for rank in range(2))
@@ -198,7 +247,7 @@ def test_ranks_are_processes(folder: Path, fake_nccl: Path, tmp_path: Path) -> N
 def test_without_nccl_the_host_does_them(
     folder: Path, fake_nccl: Path, variables: dict[str, object], reason: str
 ) -> None:
-    said = run_threads(folder, fake_nccl, calls=2, **variables)
+    said = run_threads(folder, Machine(fake_nccl), calls=2, **variables)
     assert said.count(f"go over the host: {reason}") == RANKS
     assert "0 calls in a wrong context" in said
 
@@ -229,14 +278,14 @@ for line in sys.stdin:
 class Ranks:
     """Processes, each with a GPU of its own, that call an engine each time that they are told to."""
 
-    def __init__(self, folder: Path, libraries: Path, deadline: float) -> None:
+    def __init__(self, folder: Path, machine: Machine, deadline: float) -> None:
         with socket.socket() as probe:
             probe.bind(("127.0.0.1", 0))
             address = f"127.0.0.1:{probe.getsockname()[1]}"
         self.processes = [
             subprocess.Popen(
                 [sys.executable, "-c", RANK, str(rank), str(RANKS), address, str(deadline), folder],
-                stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=environment_of(libraries))
+                stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=machine.environment())
             for rank in range(RANKS)
         ]  # fmt: skip
         for process in self.processes:
@@ -267,21 +316,23 @@ class Ranks:
 
 @pytest.mark.parametrize("calls", [1, 3], ids=["enqueued", "graph"])
 @pytest.mark.parametrize("stop", [signal.SIGKILL, signal.SIGSTOP])
-def test_a_rank_that_stops_is_named(folder: Path, fake_nccl: Path, stop: signal.Signals, calls: int) -> None:
-    with Ranks(folder, fake_nccl, 1.5) as ranks:
+def test_a_rank_that_stops_is_named(folder: Path, machine: Machine, stop: signal.Signals, calls: int) -> None:
+    with Ranks(folder, machine, 1.5) as ranks:
         for _ in range(calls):
             ranks.call()
         ranks.processes[1].send_signal(stop)
         ranks.tell(0)
         answer = ranks.answer(0)
         assert answer.startswith("INGOT-D350")
-        assert ("rank 1 ended" if stop == signal.SIGKILL else "rank 1 did not answer within 1500 ms") in answer
+        assert (
+            "rank 1 ended" if stop == signal.SIGKILL else "rank 1 did not answer within 1500 ms"
+        ) in answer
         ranks.tell(0)  # it asks for a new meeting
         assert "rank 1 did not come within 1500 ms" in ranks.answer(0)
 
 
-def test_a_rank_that_is_late_is_waited_for(folder: Path, fake_nccl: Path) -> None:
-    with Ranks(folder, fake_nccl, 20) as ranks:
+def test_a_rank_that_is_late_is_waited_for(folder: Path, machine: Machine) -> None:
+    with Ranks(folder, machine, 20) as ranks:
         for _ in range(3):
             ranks.call()
         ranks.tell(0)
@@ -295,8 +346,8 @@ def test_a_rank_that_is_late_is_waited_for(folder: Path, fake_nccl: Path) -> Non
 
 @pytest.mark.parametrize("is_known", [False, True], ids=["first", "graph"])
 @pytest.mark.parametrize(("name", "rows"), [("another", 4), ("twice", 5)], ids=["engine", "sizes"])
-def test_other_work_is_noticed(folder: Path, fake_nccl: Path, name: str, rows: int, is_known: bool) -> None:
-    with Ranks(folder, fake_nccl, 1.5) as ranks:
+def test_other_work_is_noticed(folder: Path, machine: Machine, name: str, rows: int, is_known: bool) -> None:
+    with Ranks(folder, machine, 1.5) as ranks:
         for _ in range(3 if is_known else 0):
             ranks.call()
         ranks.tell(0)

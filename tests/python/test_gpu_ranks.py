@@ -1,72 +1,189 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A tensor-parallel block on two GPUs, one per rank: kernels in engines, collectives in torch's NCCL between them.
+"""Models on two GPUs, one per rank: each is one engine with its collectives, by NCCL in its CUDA graph, against torch on NCCL.
 
-python tests/python/test_gpu_ranks.py        # on a machine with two GPUs, also through pytest
+python tests/python/test_gpu_ranks.py block        # on a machine with two GPUs, also through pytest
 """
 
 import os
+import signal
 import socket
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import pytest
 import torch
 
 RANKS = 2
+CHECKS = ("collectives", "block", "gloo", "killed", "stopped", "caller")
 
 
 @pytest.mark.skipif(torch.cuda.device_count() < RANKS, reason="there are not two GPUs")
-def test_two_gpus() -> None:
+@pytest.mark.parametrize("check", CHECKS)
+def test_two_gpus(check: str) -> None:
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         port = probe.getsockname()[1]
     ranks = [
         subprocess.Popen(
-            [sys.executable, __file__, "rank"],
-            env={**os.environ, "CUDA_VISIBLE_DEVICES": str(rank), "RANK": str(rank), "WORLD_SIZE": str(RANKS),
-                 "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(port), "NCCL_NVLS_ENABLE": "0"},
+            [sys.executable, __file__, check, "rank"],
+            env={**os.environ, "RANK": str(rank), "WORLD_SIZE": str(RANKS), "MASTER_ADDR": "127.0.0.1",
+                 "MASTER_PORT": str(port), "NCCL_NVLS_ENABLE": "0"},
             stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
         for rank in range(RANKS)
     ]  # fmt: skip
-    for process in ranks:
-        output, _ = process.communicate(timeout=300)
-        assert process.returncode == 0, output
+    try:
+        output, _ = ranks[0].communicate(timeout=300)
+        assert ranks[0].returncode == 0, output
+        if check in ("killed", "stopped"):
+            return
+        output, _ = ranks[1].communicate(timeout=60)
+        assert ranks[1].returncode == 0, output
+    finally:
+        for process in ranks:
+            process.kill()
 
 
-def run_rank() -> None:
+def collectives(rank: int) -> None:
+    import rank_checks
+
+    inputs = [rank_checks.values(dtype, (4 * RANKS, 3), rank).cuda() for dtype in rank_checks.NUMBERS]
+    compare(rank_checks.reductions, inputs)
+
+    def averages(*values: torch.Tensor) -> list[torch.Tensor]:
+        import torch.distributed._functional_collectives as funcol
+
+        group = torch.distributed.group.WORLD
+        return [funcol.all_reduce(x * 1, "avg", group) + 0 for x in values]
+
+    compare(averages, [x for x in inputs if x.is_floating_point()])
+    counts = [[1, 3], [2, 1]]
+
+    def uneven(x: torch.Tensor) -> torch.Tensor:
+        import torch.distributed._functional_collectives as funcol
+
+        received = [counts[other][rank] for other in range(RANKS)]
+        return funcol.all_to_all_single(x * 2, received, counts[rank], torch.distributed.group.WORLD) + 1
+
+    compare(uneven, [rank_checks.values(torch.bfloat16, (sum(counts[rank]), 4), rank).cuda()])
+
+
+def compare(function: object, inputs: list[torch.Tensor]) -> None:
+    """Equal bits, at once and from a graph: the numbers are small and whole."""
     import ingot
-    import torch.distributed as dist
+    import rank_checks
+
+    expected = function(*inputs)
+    model = rank_checks.Function(function)
+    for compiled in (
+        ingot.compile(model, inputs=inputs, **rank_checks.WHOLE),
+        rank_checks.just_in_time(model),
+    ):
+        for _ in range(3):
+            torch.testing.assert_close(compiled(*inputs), expected, rtol=0, atol=0)
+
+
+def block(rank: int) -> None:
+    import ingot
     from accuracy import assert_accurate
     from rank_models import PLAN, Shard, whole_block
     from torch.distributed.device_mesh import init_device_mesh
     from torch.distributed.tensor.parallel import parallelize_module
 
-    dist.init_process_group("nccl")
-    rank = dist.get_rank()
     x = whole_block()[1]
     exact = whole_block()[0].double()(x.double())
+    for dtype in (torch.float32, torch.bfloat16):
+        given = x.to("cuda", dtype)
+        model = whole_block()[0].to("cuda", dtype)
+        shard = Shard(model, rank, RANKS).to("cuda", dtype).eval()
+        sharded = parallelize_module(model, init_device_mesh("cuda", (RANKS,)), PLAN)
+        for each in (shard, sharded):
+            eager = each(given)
+            torch.compiler.reset()
+            compiled = torch.compile(each, backend="ingot")
+            results = [compiled(given) for _ in range(4)]
+            for result in results:
+                assert result.device == given.device
+                assert_accurate(result.cpu(), eager.cpu(), exact)
+                assert torch.equal(result, results[0])
+            report = ingot.report(compiled)
+            assert not report.fallbacks, report.fallbacks
+            assert len(report.engines) == 1
+
+
+gloo = block  # torch's own group is of gloo
+
+
+def killed(rank: int, how: signal.Signals = signal.SIGKILL) -> None:
+    """The others' work on the GPU ends, and the call after it names the rank."""
+    import ingot
+    import rank_checks
+
+    ingot.distributed.connect(deadline=3)
+    x = torch.ones(4 * RANKS, 3, device="cuda")
+    compiled = ingot.compile(rank_checks.Function(rank_checks.reductions), inputs=[x], **rank_checks.WHOLE)
+    for _ in range(3):
+        compiled(x)
+    torch.cuda.synchronize()
+    if rank == 1:
+        os.kill(os.getpid(), how)
+    time.sleep(0.2)
+    begun = time.monotonic()
+    with pytest.raises(ingot.DeviceError, match="rank 1 ") as caught:
+        for _ in range(2):
+            compiled(x)
+            torch.cuda.synchronize()  # the work has ended, without results
+    assert caught.value.code == "INGOT-D350"
+    assert time.monotonic() - begun < 15
+    os._exit(0)  # torch's own group would wait for rank 1
+
+
+def stopped(rank: int) -> None:
+    killed(rank, signal.SIGSTOP)
+
+
+def caller(rank: int) -> None:
+    """In a graph of the caller, and on a stream of the caller."""
+    import ingot
+    from rank_models import Shard, whole_block
+
+    model, x = whole_block()
+    given = x.to("cuda", torch.bfloat16)
+    shard = Shard(model.to("cuda", torch.bfloat16), rank, RANKS).to("cuda", torch.bfloat16).eval()
+    module = ingot.compile(shard, inputs=[given], require_full_compilation=True)
+    expected = module(given)
+    stream = torch.cuda.Stream()
+    stream.wait_stream(torch.cuda.current_stream())
+    with torch.cuda.stream(stream):
+        assert torch.equal(module(given), expected)
+    torch.cuda.synchronize()
+    graph = torch.cuda.CUDAGraph()
+    with torch.cuda.graph(graph):
+        result = module(given)
+    for _ in range(3):
+        graph.replay()
+    torch.cuda.synchronize()
+    assert torch.equal(result, expected)
+    del graph
+
+
+def run_rank(check: str) -> None:
+    import torch.distributed as dist
+
+    rank = int(os.environ["RANK"])
+    torch.cuda.set_device(rank)
+    dist.init_process_group("gloo" if check == "gloo" else "nccl")
     with torch.no_grad():
-        for dtype in (torch.float32, torch.bfloat16):
-            given = x.to("cuda", dtype)
-            model = whole_block()[0].to("cuda", dtype)
-            shard = Shard(model, rank, RANKS).to("cuda", dtype).eval()
-            sharded = parallelize_module(model, init_device_mesh("cuda", (RANKS,)), PLAN)
-            for each in (shard, sharded):
-                eager = each(given)
-                torch.compiler.reset()
-                compiled = torch.compile(each, backend="ingot")
-                for _ in range(2):
-                    assert_accurate(compiled(given).cpu(), eager.cpu(), exact)
-                kinds = {node.op.split(".")[-2] for node in ingot.report(compiled).fallbacks}
-                assert kinds <= {"all_reduce", "wait_tensor"}, kinds
+        globals()[check](rank)
     dist.barrier()
     dist.destroy_process_group()
 
 
 if __name__ == "__main__":
-    if len(sys.argv) > 1:
+    if len(sys.argv) > 2:
         sys.path.insert(0, str(Path(__file__).parent))
-        run_rank()
+        run_rank(sys.argv[1])
     else:
-        test_two_gpus()
+        for each in sys.argv[1:] or CHECKS:
+            test_two_gpus(each)

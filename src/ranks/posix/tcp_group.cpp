@@ -120,7 +120,7 @@ void TcpGroup::compare_work(const DeviceWork& work) {
     const bool is_late = now - std::max(sign.at, work.since) > options_.deadline;
     if (is_late && !sign.is_in_exchange) late.push_back(rank);
     const bool is_other = sign.number == work.number && sign.history != work.history;
-    const bool is_elsewhere = sign.number != 0 && sign.number != work.number &&
+    const bool is_elsewhere = !is_late && sign.number != 0 && sign.number != work.number &&
                               now - std::max(sign.at_this_work, work.since) > options_.deadline;
     if (is_other || is_elsewhere || (is_late && sign.is_in_exchange))
       fail("INGOT-D351",

@@ -87,7 +87,7 @@ class TcpGroup final : public Communicator {
   std::vector<pollfd> files_;
   std::vector<int> ranks_of_files_;
   std::atomic<uint64_t> sequence_ = 0;
-  std::string failure_;                   // why the group is unusable
+  std::string failure_;  // why the group is unusable
   std::string_view failure_code_ = "INGOT-D350";
   std::atomic<bool> has_failed_ = false;  // for threads that must not wait for an exchange
 };

@@ -12,7 +12,7 @@
 namespace ingot::core::cuda {
 namespace {
 
-constexpr std::array kReduced = {DType::kI8, DType::kU8,  DType::kI32,  DType::kU32, DType::kI64,
+constexpr std::array kReduced = {DType::kI8,  DType::kU8,  DType::kI32,  DType::kU32, DType::kI64,
                                  DType::kU64, DType::kF16, DType::kBF16, DType::kF32, DType::kF64};
 
 }  // namespace

@@ -11,8 +11,8 @@ namespace {
 
 // A launch is {function, grid and block, shared bytes and the counts of arguments and maps, arguments...,
 // maps...}, a map is {address, constants, sizes...}, a copy {0, from, to, bytes}, a fetch {1, from, to,
-// bytes}, a wait {2, fetch}, a mark {3, event} and a collective {4, its words, group, from, to, kind, reduction,
-// dtype and source, elements, bytes, bytes by rank...}.
+// bytes}, a wait {2, fetch}, a mark {3, event} and a collective {4, its words, group, from, to, kind,
+// reduction, dtype and source, elements, bytes, bytes by rank...}.
 constexpr size_t kHeader = 3, kCopy = 4, kWait = 2, kMap = 2 + kMapSizes;
 constexpr size_t kCollective = 8;
 enum Word : uint64_t { kCopyWord, kFetchWord, kWaitWord, kMarkWord, kCollectiveWord };
@@ -59,8 +59,8 @@ void CallList::enqueue_collective(const uint64_t* words, Handle stream) const {
                              .bytes = words[7],
                              .sent = {rows, rows + ranks},
                              .received = {rows + ranks, rows + 2 * ranks}};
-  reinterpret_cast<NcclGroup*>(words[2])
-      ->enqueue(own, reinterpret_cast<const void*>(words[3]), reinterpret_cast<void*>(words[4]), stream);
+  reinterpret_cast<NcclGroup*>(words[2])->enqueue(own, reinterpret_cast<const void*>(words[3]),
+                                                  reinterpret_cast<void*>(words[4]), stream);
 }
 
 void CallList::add_mark(uint32_t number) { words_.insert(words_.end(), {kMarkWord, number}); }

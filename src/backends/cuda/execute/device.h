@@ -37,7 +37,7 @@ class Device final : public DeviceMemory {
   bool overlaps_kernels() const { return overlaps_kernels_; }        // programmatic dependent launch
   const std::string& architecture() const { return architecture_; }  // "sm_90"
   const std::array<char, 16>& unique_number() const { return unique_number_; }
-  const std::string& model() const { return model_; }                // "NVIDIA H200"
+  const std::string& model() const { return model_; }  // "NVIDIA H200"
   int index() const { return index_; }
   // Makes its context current in the calling thread, for calls of the driver.
   [[nodiscard]] CurrentContext enter() const { return {driver_, context_}; }

@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <array>
 #include <chrono>
-#include <cstring>
+#include <cstdlib>
 #include <vector>
 
 #include <fmt/core.h>
@@ -19,8 +19,8 @@ namespace {
 using Clock = std::chrono::steady_clock;
 using Kind = DeviceCollective::Kind;
 
-constexpr std::chrono::milliseconds kLook{20};         // between looks at work that goes on
-constexpr std::chrono::milliseconds kReason{1000};     // for the group to say why NCCL failed
+constexpr std::chrono::milliseconds kLook{20};      // between looks at work that goes on
+constexpr std::chrono::milliseconds kReason{1000};  // for the group to say why NCCL failed
 constexpr std::chrono::microseconds kPoll{20};
 
 int nccl_type(DType dtype) {
@@ -89,7 +89,7 @@ void NcclGroup::meet(uint64_t program) {
 bool NcclGroup::start(const NcclId& id) {
   const CurrentContext current = device_.enter();
   const std::lock_guard lock(mutex_);
-  NcclConfig config;
+  NcclConfig config{.blocking = std::getenv("INGOT_NCCL_BLOCKING") != nullptr ? 1 : 0};
   work_.since = Clock::now();
   const int begun = nccl_->init(&communicator_, group_->size(), id, group_->rank(), &config);
   const int result = communicator_ == nullptr ? begun : wait_for(begun);
@@ -105,8 +105,8 @@ bool NcclGroup::start(const NcclId& id) {
 
 std::string NcclGroup::problem_of(int result) const {
   const char* last = communicator_ == nullptr ? nullptr : nccl_->last_error(communicator_);
-  return fmt::format("NCCL says: {}{}{}", nccl_->error_text(result), last != nullptr && *last != '\0' ? ": " : "",
-                     last == nullptr ? "" : last);
+  return fmt::format("NCCL says: {}{}{}", nccl_->error_text(result),
+                     last != nullptr && *last != '\0' ? ": " : "", last == nullptr ? "" : last);
 }
 
 // Until what was begun is done. Throws if a rank ends or hangs meanwhile.
@@ -141,8 +141,7 @@ void NcclGroup::end_for(int result, const char* call) {
   const auto limit = Clock::now() + kReason;
   const DeviceWork work{.number = work_.number, .history = work_.history, .since = Clock::now()};
   while (Clock::now() < limit && group_->watch(work)) std::this_thread::sleep_for(kLook);
-  if (group_->is_usable())
-    group_->leave(text);
+  if (group_->is_usable()) group_->leave(text);
   end(group_->failure_code(), group_->failure());
 }
 
@@ -199,8 +198,8 @@ void NcclGroup::enqueue(const DeviceCollective& own, const void* from, void* to,
   const Nccl& nccl = *nccl_;
   switch (own.kind) {
     case Kind::kAllReduce:
-      return finish(nccl.all_reduce(from, to, own.elements, nccl_type(own.dtype), nccl_reduction(own.reduction),
-                                    communicator_, stream),
+      return finish(nccl.all_reduce(from, to, own.elements, nccl_type(own.dtype),
+                                    nccl_reduction(own.reduction), communicator_, stream),
                     "ncclAllReduce");
     case Kind::kReduceScatter:
       return finish(nccl.reduce_scatter(from, to, own.elements, nccl_type(own.dtype),

@@ -66,8 +66,8 @@ class NcclGroup final : public DeviceGroup {
 
   std::mutex mutex_;  // of what follows
   std::condition_variable changed_;
-  Watched watched_[2];      // the first is looked at, the second is of the latest work
-  DeviceWork work_;         // the latest
+  Watched watched_[2];       // the first is looked at, the second is of the latest work
+  DeviceWork work_;          // the latest
   std::string code_, text_;  // of a failure
   bool is_told_ = false, is_over_ = false, is_asleep_ = false;
   std::thread watcher_;

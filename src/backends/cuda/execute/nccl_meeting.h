@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the ranks of a group tell each other before they make a communicator of NCCL, so that all decide alike.
+// What the ranks of a group tell each other before they make a communicator of NCCL, so that all decide
+// alike.
 #pragma once
 
 #include <string>
@@ -12,9 +13,9 @@
 namespace ingot::core::cuda {
 
 struct Introduction {
-  int32_t version = 0;    // of NCCL
-  char gpu[16] = {};      // its unique number
-  NcclId id = {};         // of the communicator; of rank 0
+  int32_t version = 0;     // of NCCL
+  char gpu[16] = {};       // its unique number
+  NcclId id = {};          // of the communicator; of rank 0
   char refusal[236] = {};  // why this rank cannot; "": it can
 
   void refuse(const std::string& reason);
