@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`python -m bench.gpu_ranks llama_1b llama_8b --ranks 1 2 --output rows.json`: tensor-parallel decoding: one token a step, batch 1, bf16,
-1,024 cached positions, on one GPU and on several, in one process per GPU.
+"""`python -m bench.gpu_ranks llama_1b llama_8b --ranks 1 2 --output rows.json`: tensor-parallel decoding: one token a step,
+batch 1, bf16, 1,024 cached positions, on one GPU and on several, in one process per GPU.
 
-Ways, in turns: eager in a CUDA graph, inductor's code in a CUDA graph (both with torch's NCCL), and an engine. A time is the median of a step
-with a synchronization after each, of the slowest rank; `queued` is that of steps that are enqueued one after another. Weights are random numbers from
-seeds, made on the GPU: ranks have slices of the same. The error is the largest difference of logits to eager over the largest logit. A row that
-the output file has is not measured again.
+Ways, in turns: eager in a CUDA graph, inductor's code in a CUDA graph (both with torch's NCCL), and an engine. A time is the median of
+a step with a synchronization after each, of the slowest rank; `queued` is that of steps that are enqueued one after another. Weights
+are random numbers from seeds, made on the GPU: ranks have slices of the same. The error is the largest difference of logits to eager
+over the largest logit. A row that the output file has is not measured again.
 """
 
 from __future__ import annotations
