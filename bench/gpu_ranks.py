@@ -213,7 +213,6 @@ def measure(name: str, rank: int, size: int, wanted: list[str]) -> dict:
            "error": errors, "seconds_to_build": built}  # fmt: skip
     if size > 1:
         dist.barrier()
-        dist.destroy_process_group()
     return row
 
 
@@ -262,8 +261,9 @@ def main() -> None:
     parser.add_argument("--rank", type=int, help="of this process, which another one has started")
     given = parser.parse_args()
     if given.rank is not None:
-        print(json.dumps(measure(given.models[0], given.rank, int(os.environ["WORLD_SIZE"]), given.ways)))
-        return
+        row = measure(given.models[0], given.rank, int(os.environ["WORLD_SIZE"]), given.ways)
+        print(json.dumps(row), flush=True)
+        os._exit(0)  # graphs hold torch's communicator, whose end would wait for them
     known = given.output is not None and given.output.exists()
     content = json.loads(given.output.read_text()) if known else {"rows": []}
     content |= {"gpu": torch.cuda.get_device_name(), "torch": torch.__version__}

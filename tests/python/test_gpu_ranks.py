@@ -120,7 +120,7 @@ def killed(rank: int, how: signal.Signals = signal.SIGKILL) -> None:
     import ingot
     import rank_checks
 
-    ingot.distributed.connect(deadline=3)
+    ingot.distributed.connect(deadline=6)
     x = torch.ones(4 * RANKS, 3, device="cuda")
     compiled = ingot.compile(rank_checks.Function(rank_checks.reductions), inputs=[x], **rank_checks.WHOLE)
     for _ in range(3):
@@ -139,7 +139,7 @@ def killed(rank: int, how: signal.Signals = signal.SIGKILL) -> None:
     with pytest.raises(ingot.DeviceError, match="rank 1 ") as caught:
         call()
     assert caught.value.code == "INGOT-D350"
-    assert time.monotonic() - begun < 15
+    assert time.monotonic() - begun < 25
     os._exit(0)  # torch's own group would wait for rank 1
 
 
