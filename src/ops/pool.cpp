@@ -56,27 +56,32 @@ loops::Kernel lower_max_pool(const Node& node) {
 
 Types infer_max_pool_indices(const Node& node) { return {{DType::kI64, infer_max_pool(node)[0].shape, {}}}; }
 // Row-major position, in the spatial dims, of the first maximum of each window; NaN is the maximum.
-loops::Kernel lower_max_pool_indices(const Node& node) {
-  const auto pool = node.attributes<MaxPool>();
+template <typename ElementOf>
+void store_place_of_maximum(KernelBuilder& kernel, const Node& node, const Index& index, const Shape& window,
+                            const ElementOf& element_of) {
   const Shape spatial = spatial_dims(node.operand_type(0).shape);
-  KernelBuilder kernel(node);
-  const Index index = kernel.parallel(node.results[0]->type.shape);
-  const auto element_of = [&](const StageLoops& window) {
-    return window_element(spatial, after_two(index), window.index, pool.stride, pool.padding, pool.dilation,
-                          pool.ceil_mode);
-  };
-  const StageLoops searched = kernel.loops(sizes(pool.kernel));
+  const StageLoops searched = kernel.loops(window);
   const WindowElement element = element_of(searched);
   const Expr value = kernel.load(0, joined(index, 2, element.place));
   const Expr largest = kernel.reduce("largest", loops::Combine::kMaximum, searched,
                                      guarded(element.guard, value, lowest(value->dtype)));
-  const StageLoops again = kernel.loops(sizes(pool.kernel));
+  const StageLoops again = kernel.loops(window);
   const WindowElement candidate = element_of(again);
   const Expr seen = kernel.load(0, joined(index, 2, candidate.place));
   const Expr none = loops::index_value(core::product(spatial));
   const Expr place = loops::select(either(equal_to(seen, largest), is_not_a_number(seen)),
                                    loops::index_value(linear_index(spatial, candidate.place)), none);
   kernel.store_reduced(index, loops::Combine::kMinimum, again, guarded(candidate.guard, place, none));
+}
+loops::Kernel lower_max_pool_indices(const Node& node) {
+  const auto pool = node.attributes<MaxPool>();
+  const Shape spatial = spatial_dims(node.operand_type(0).shape);
+  KernelBuilder kernel(node);
+  const Index index = kernel.parallel(node.results[0]->type.shape);
+  store_place_of_maximum(kernel, node, index, sizes(pool.kernel), [&](const StageLoops& window) {
+    return window_element(spatial, after_two(index), window.index, pool.stride, pool.padding, pool.dilation,
+                          pool.ceil_mode);
+  });
   return kernel.finish();
 }
 
@@ -140,37 +145,58 @@ struct AdaptiveWindow {
     most = ceil_divide(from, to) + 1;
   }
 };
+// The windows of all dims at `index` of the result.
+struct AdaptiveWindows {
+  std::vector<AdaptiveWindow> each;
+  Shape most;
+  Dim count = 1;
+  AdaptiveWindows(const Node& node, const Index& index) {
+    const Shape spatial = spatial_dims(node.operand_type(0).shape);
+    const auto pool = node.attributes<AdaptivePool>();
+    for (size_t i = 0; i < spatial.size(); ++i) {
+      each.emplace_back(spatial[i], pool.size[i], index[i + 2]);
+      most.push_back(each.back().most);
+      count = count * each.back().count;
+    }
+  }
+  WindowElement at(const StageLoops& over) const {
+    WindowElement element;
+    for (size_t i = 0; i < each.size(); ++i) {
+      element.place.push_back(each[i].start + over.index[i]);
+      if (each[i].most == each[i].count) continue;
+      const Expr within = below(loops::index_value(over.index[i]), loops::index_value(each[i].count));
+      element.guard = element.guard ? both(element.guard, within) : within;
+    }
+    return element;
+  }
+};
 loops::Kernel lower_adaptive(const Node& node, loops::Combine combine) {
-  const Shape spatial = spatial_dims(node.operand_type(0).shape);
-  const auto pool = node.attributes<AdaptivePool>();
   KernelBuilder kernel(node);
   const Index index = kernel.parallel(node.results[0]->type.shape);
-  Shape most;
-  std::vector<AdaptiveWindow> windows;
-  for (size_t i = 0; i < spatial.size(); ++i) {
-    windows.emplace_back(spatial[i], pool.size[i], index[i + 2]);
-    most.push_back(windows.back().most);
-  }
-  const StageLoops over = kernel.loops(most);
-  Index place;
-  Expr guard;
-  Dim count = 1;
-  for (size_t i = 0; i < spatial.size(); ++i) {
-    place.push_back(windows[i].start + over.index[i]);
-    count = count * windows[i].count;
-    if (windows[i].most == windows[i].count) continue;
-    const Expr within = below(loops::index_value(over.index[i]), loops::index_value(windows[i].count));
-    guard = guard ? both(guard, within) : within;
-  }
-  const Expr value = kernel.load(0, joined(index, 2, place));
+  const AdaptiveWindows windows(node, index);
+  const StageLoops over = kernel.loops(windows.most);
+  const WindowElement element = windows.at(over);
+  const Expr value = kernel.load(0, joined(index, 2, element.place));
   if (combine == loops::Combine::kMaximum) {
-    kernel.store_reduced(index, combine, over, guarded(guard, value, lowest(value->dtype)));
+    kernel.store_reduced(index, combine, over, guarded(element.guard, value, lowest(value->dtype)));
   } else {
-    const Expr sum = kernel.reduce("sum", combine, over, guarded(guard, value, number(value, 0)));
-    kernel.store(index, sum / size_value(sum->dtype, count));
+    const Expr sum = kernel.reduce("sum", combine, over, guarded(element.guard, value, number(value, 0)));
+    kernel.store(index, sum / size_value(sum->dtype, windows.count));
   }
   return kernel.finish();
 }
+Types infer_adaptive_indices(const Node& node) {
+  return {{DType::kI64, infer_adaptive_pool(node)[0].shape, {}}};
+}
+loops::Kernel lower_adaptive_indices(const Node& node) {
+  KernelBuilder kernel(node);
+  const Index index = kernel.parallel(node.results[0]->type.shape);
+  const AdaptiveWindows windows(node, index);
+  store_place_of_maximum(kernel, node, index, windows.most,
+                         [&](const StageLoops& over) { return windows.at(over); });
+  return kernel.finish();
+}
+
 template <loops::Combine kCombine>
 loops::Kernel lower_adaptive_pool(const Node& node) {
   return lower_adaptive(node, kCombine);
@@ -219,6 +245,10 @@ constinit const Op adaptive_average_pool =
     pool_op("adaptive_average_pool", "averages of windows that divide each dim into a given number",
             kAverageOperands, attribute_schema<AdaptivePool>(), infer_adaptive_pool,
             lower_adaptive_pool<loops::Combine::kAdd>, adaptive_samples);
+constinit const Op adaptive_max_pool_indices =
+    pool_op("adaptive_max_pool_indices", "row-major index, in the spatial dims, of each window's maximum",
+            kPoolOperands, attribute_schema<AdaptivePool>(), infer_adaptive_indices, lower_adaptive_indices,
+            adaptive_samples);
 constinit const Op adaptive_max_pool =
     pool_op("adaptive_max_pool", "largest of windows that divide each dim into a given number", kPoolOperands,
             attribute_schema<AdaptivePool>(), infer_adaptive_pool,

@@ -3,6 +3,7 @@
 // than tables of coefficients. Values at poles and outside of the domain are torch's.
 #pragma once
 
+#include <cmath>
 #include <limits>
 #include <numbers>
 
@@ -12,6 +13,17 @@ inline constexpr double kInfinity = std::numeric_limits<double>::infinity();
 inline constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
 inline constexpr double kEpsilon = std::numeric_limits<double>::epsilon();
 inline constexpr double kPi = std::numbers::pi;
+
+// x = fraction * 2^exponent, with a fraction from 1/2 to below 1.
+inline double fraction(double x) {
+  int power = 0;
+  return std::frexp(x, &power);
+}
+inline double exponent(double x) {
+  int power = 0;
+  std::frexp(x, &power);
+  return std::isfinite(x) ? power : 0;
+}
 
 // Gamma functions (special_gamma.cpp).
 double log_gamma(double x);

@@ -34,6 +34,8 @@ constexpr Unary kUnary[] = {
     {"bessel_y0", special::bessel_y0},
     {"bessel_y1", special::bessel_y1},
     {"digamma", special::digamma},
+    {"exponent", special::exponent},
+    {"fraction", special::fraction},
     {"inverse_erf", special::inverse_erf},
     {"inverse_normal", special::inverse_normal},
     {"log_gamma", special::log_gamma},
@@ -79,6 +81,19 @@ void for_each_element(const RoutineCall& call, int64_t count, const Each& each) 
   call.pool->parallel_for(count, kGrain, some);
 }
 
+// Of numbers as they are stored: it has no meaning in another dtype.
+template <typename Stored>
+void apply_next_after(const RoutineCall& call, int64_t count) {
+  if constexpr (std::is_floating_point_v<Stored>) {
+    const auto* x = reinterpret_cast<const Stored*>(call.inputs[0].data);
+    const auto* to = reinterpret_cast<const Stored*>(call.inputs[1].data);
+    auto* y = reinterpret_cast<Stored*>(call.outputs[0].data);
+    for_each_element(call, count, [&](int64_t i) { y[i] = std::nextafter(x[i], to[i]); });
+  } else {
+    require_fit(false, "special_function");
+  }
+}
+
 template <typename Stored>
 void apply(const RoutineCall& call, const std::string& name, int64_t count) {
   const auto* x = reinterpret_cast<const Stored*>(call.inputs[0].data);
@@ -87,6 +102,7 @@ void apply(const RoutineCall& call, const std::string& name, int64_t count) {
     const auto function = function_named(kUnary, name);
     return for_each_element(call, count, [&](int64_t i) { narrow(function(widened(x[i])), y[i]); });
   }
+  if (name == "next_after") return apply_next_after<Stored>(call, count);
   const auto* other = reinterpret_cast<const Stored*>(call.inputs[1].data);
   const auto function = function_named(kBinary, name);
   for_each_element(call, count, [&](int64_t i) { narrow(function(widened(x[i]), widened(other[i])), y[i]); });

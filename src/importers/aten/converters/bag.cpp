@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // Bags of table rows, and counts of values in bins.
+#include <limits>
+
 #include "importers/aten/converters/converters.h"
 #include "importers/aten/converters/terms.h"
+#include "ops/assertion.h"
 #include "ops/axis.h"
 #include "ops/sort.h"
 
@@ -66,17 +69,28 @@ void embedding_bag(Call& call) {
 }
 
 // Counts of equal bins from `min` to `max`, or from the minimum to the maximum if both are equal.
+// Equal limits stand for the data's own, and those of equal data for one below and one above.
+std::pair<Term, Term> range_of_histogram(Call& call, const Term& flat) {
+  const double low = call.number("min"), high = call.number("max");
+  if (low != high) return {flat.constant(low), flat.constant(high)};
+  call.require(range_of(flat.shape()[0], call.graph().symbols).min > 0, "data that may be empty");
+  const Term least = flat.reduce(ops::reduce_minimum, {0}), most = flat.reduce(ops::reduce_maximum, {0});
+  const Term is_finite = (least - most).apply(ops::absolute) < std::numeric_limits<double>::infinity();
+  call.graph().add(ops::assert_true, {is_finite},
+                   ops::Assertion{"histc: the range of the data is not finite"});
+  const Term is_point = least.apply(ops::equal, most);
+  return {is_point.choose(least - 1.0, least), is_point.choose(most + 1.0, most)};
+}
 void histogram(Call& call) {
   const Term x = operand_term(call, "self");
   if (!is_floating(x.dtype())) call.refuse("a histogram of integers");
   const int64_t bins = call.integer("bins");
   call.require(bins > 0, "a histogram without bins");
   const Dim count = element_count((static_cast<core::Value*>(x))->type);
-  const double least = call.number("min"), most = call.number("max");
-  if (least == most) call.refuse("a range that depends on data");
   const Term flat(call, reshaped(call, x, {count}));
-  const Term inside =
-      Term(call, emit(call, ops::greater_equal, {flat, flat.constant(least)})) && flat <= most;
+  if (count == Dim(0)) return call.give(filled(call, {bins}, 0, x.dtype()));
+  const auto [least, most] = range_of_histogram(call, flat);
+  const Term inside = flat.apply(ops::greater_equal, least) && flat.apply(ops::less_equal, most);
   const Term place = ((flat - least) * static_cast<double>(bins) / (most - least)).apply(ops::floor);
   const Term bounded =
       inside.choose(place.apply(ops::minimum, static_cast<double>(bins) - 1), place.constant(0));

@@ -70,9 +70,13 @@ void range(Call& call, bool has_start, bool has_step) {
     call.require(count >= 0 && count < kMostElements, "a range that does not end");
     return call.give(real_range(call, start, step, static_cast<int64_t>(count), dtype));
   }
-  const Dim start = has_start ? call.dim("start") : Dim(0), end = call.dim("end");
-  const int64_t step = has_step ? call.integer("step") : 1;
-  call.require(step != 0 && step != INT64_MIN, "a step of 0, or of more than 63 bits");
+  const auto end_of = [&](std::string_view name) {  // bools count too
+    const auto known = call.known_number(name);
+    return known && std::abs(*known) < 2 ? Dim(static_cast<int64_t>(*known)) : call.dim(name);
+  };
+  const Dim start = has_start ? end_of("start") : Dim(0), end = end_of("end");
+  const int64_t step = has_step ? end_of("step").constant().value_or(0) : 1;
+  call.require(step != 0 && step != INT64_MIN, "a step that is not known, or 0, or of more than 63 bits");
   const Dim count = step > 0 ? ceil_divide(end - start, step) : ceil_divide(start - end, -step);
   const bool direct = is_integer(dtype) || is_floating(dtype);
   core::Value* value = emit(call, ops::iota, {}, ops::Iota{start, step, count, direct ? dtype : DType::kI64});

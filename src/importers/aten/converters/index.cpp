@@ -6,9 +6,11 @@
 #include "importers/aten/converters/converters.h"
 #include "importers/aten/converters/data_sizes.h"
 #include "importers/aten/converters/promotion.h"
+#include "importers/aten/converters/terms.h"
 #include "ops/axis.h"
 #include "ops/index.h"
 #include "ops/indexing.h"
+#include "ops/statistics.h"
 
 namespace ingot::core::aten {
 namespace {
@@ -19,6 +21,22 @@ int64_t axis_of(Call& call, const core::Value* x) {
 
 void embedding(Call& call) {
   call.give(emit(call, ops::take, {call.tensor("weight"), call.tensor("indices")}, ops::Axis{0}));
+}
+// Scales the rows that the indices name and whose norm is too large.
+void renormalized_rows(Call& call) {
+  const Term x = operand_term(call, "self");
+  core::Value* indices = call.tensor("indices");
+  call.require(x.shape().size() == 2, "a table of other than two dims");
+  const Shape lines{x.shape()[0], 1};
+  const double limit = call.number("max_norm");
+  const Term norm(call, emit(call, ops::norm, {x}, ops::Norm{call.number("norm_type"), {1}, true}));
+  indices = reshaped(call, indices, {element_count(indices->type)});
+  core::Value* ones = filled(call, indices->type.shape, 1, DType::kU8);
+  core::Value* none = filled(call, {x.shape()[0]}, 0, DType::kU8);
+  const Term used(call, emit(call, ops::index_copy, {none, indices, ones}, ops::Axis{0}));
+  const Term is_used = Term(call, reshaped(call, used, lines)).to(DType::kBool);
+  const Term scale = norm.constant(limit) / (norm + 1e-7);
+  call.give((is_used && norm > limit).choose(x * scale, x));
 }
 void index_select(Call& call) {
   core::Value *x = call.tensor("self"), *index = call.tensor("index");
@@ -145,6 +163,7 @@ bool put_by_mask(Call& call, core::Value* x, core::Value* source) {
   } else if (source->type.rank() > rest) {
     source = without_axes(call, source, {0});
   }
+  if (call.flag("accumulate")) source = emit(call, ops::add, {x, source});
   Shape shape = mask->type.shape;
   while (shape.size() < x->type.rank()) shape.push_back(1);
   call.give(emit(call, ops::select, {reshaped(call, mask, shape), source, x}));
@@ -167,7 +186,7 @@ void add_at(Call& call, core::Value* x, core::Value* source, std::vector<core::V
 void index_put(Call& call) {
   core::Value* x = call.tensor("self");
   core::Value* source = converted(call.graph(), call.tensor("values"), x->type.dtype);
-  if (!call.flag("accumulate") && put_by_mask(call, x, source)) return;
+  if (put_by_mask(call, x, source)) return;
   Indices indices = indices_of(call, false);
   if (indices.values.empty()) return call.give(expanded(call, source, x->type.shape));
   std::vector<core::Value*> reading = indices.values;
@@ -201,6 +220,7 @@ constexpr Converter kIndexConverters[] = {
     {"aten._unsafe_index.Tensor", index, !kComposed, kBindsSizes},
     {"aten._unsafe_index_put.default", index_put},
     {"aten.embedding.default", embedding},
+    {"aten.embedding_renorm.default", renormalized_rows},
     {"aten.gather.default", gather},
     {"aten.index.Tensor", index, !kComposed, kBindsSizes},
     {"aten.index_copy.default", index_copy},

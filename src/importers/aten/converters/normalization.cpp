@@ -36,6 +36,14 @@ void give_statistics(Call& call, core::Value* x, const std::vector<int64_t>& axe
       call.give(i + 1, results[i].to(call.result_meta(i + 1).dtype));
   }
 }
+// Results 1 and 2 without elements.
+void give_empty_statistics(Call& call) {
+  for (size_t i = 1; i < call.result_count(); ++i) {
+    if (!call.node().outputs[i]) continue;
+    const TensorMeta& meta = call.result_meta(i);
+    if (product(meta.shape) == Dim(0)) call.give(i, filled(call, meta.shape, 0, meta.dtype));
+  }
+}
 void native_layer_norm(Call& call) {
   layer_norm(call);
   core::Value* x = call.tensor("input");
@@ -69,7 +77,8 @@ void native_group_norm(Call& call) {
   group_norm_of(call, groups);
   core::Value* x = call.tensor("input");
   const Dim elements = element_count(x->type), lines = x->type.shape[0] * Dim(groups);
-  if (!elements.is_constant() || !lines.is_constant() || lines == Dim(0)) return;
+  if (lines == Dim(0)) return give_empty_statistics(call);
+  if (!elements.is_constant() || !lines.is_constant()) return;
   const Dim each = floor_divide(elements, lines);
   give_statistics(call, reshaped(call, x, {x->type.shape[0], groups, each}), {2}, false);
 }
@@ -101,6 +110,7 @@ void batch_norm(Call& call) {
   }
   if (mean == nullptr || variance == nullptr) call.refuse("missing statistics");
   call.give(0, batch_norm_of(call, call.tensor("input"), mean, variance));
+  give_empty_statistics(call);
 }
 void instance_norm(Call& call) {
   if (!call.flag("use_input_stats")) return batch_norm(call);

@@ -3,6 +3,7 @@
 #include "importers/aten/converters/building.h"
 #include "importers/aten/converters/converters.h"
 #include "importers/aten/converters/promotion.h"
+#include "importers/aten/converters/terms.h"
 #include "ops/axis.h"
 #include "ops/sort.h"
 
@@ -101,8 +102,9 @@ void index_reduce(Call& call) {
 
 // Each true element of the mask takes the next element of the source.
 void masked_scatter(Call& call) {
-  core::Value *x = call.tensor("self"), *source = call.tensor("source");
-  const Shape shape = x->type.shape;
+  core::Value* source = call.tensor("source");
+  const Shape shape = call.result_meta().shape;
+  core::Value* x = expanded(call, call.tensor("self"), shape);
   core::Value* mask = expanded(call, converted(call.graph(), call.tensor("mask"), DType::kBool), shape);
   source = reshaped(call, source, {element_count(source->type)});
   if (source->type.shape[0] == Dim(0)) return call.give(x);
@@ -113,16 +115,25 @@ void masked_scatter(Call& call) {
   call.give(emit(call, ops::select, {mask, converted(call.graph(), values, x->type.dtype), x}));
 }
 
+// Elements of the flat tensor; negative indices count from its end.
+void put(Call& call) {
+  core::Value *x = call.tensor("self"), *source = call.tensor("source"), *index = call.tensor("index");
+  const Dim count = element_count(x->type), chosen = element_count(index->type);
+  const Term given(call, reshaped(call, converted(call.graph(), index, DType::kI64), {chosen}));
+  const Term at =
+      (given < 0).choose(given + Term(call, size_scalar(call.graph(), count, DType::kI64)), given);
+  const Op& op = call.flag("accumulate") ? ops::scatter_add : ops::scatter;
+  core::Value* result =
+      emit(call, op, {reshaped(call, x, {count}), at, reshaped(call, source, {chosen})}, ops::Axis{0});
+  call.give(reshaped(call, result, x->type.shape));
+}
+
 constexpr Converter kScatterConverters[] = {
-    {"aten.index_add.default", index_add},
-    {"aten.index_reduce.default", index_reduce},
-    {"aten.masked_scatter.default", masked_scatter},
-    {"aten.scatter.reduce", scatter_reduce},
-    {"aten.scatter.src", scatter},
-    {"aten.scatter.value", scatter_value},
-    {"aten.scatter.value_reduce", scatter_reduce_value},
-    {"aten.scatter_add.default", scatter_add},
-    {"aten.scatter_reduce.two", scatter_reduce},
+    {"aten.index_add.default", index_add},           {"aten.index_reduce.default", index_reduce},
+    {"aten.masked_scatter.default", masked_scatter}, {"aten.put.default", put},
+    {"aten.scatter.reduce", scatter_reduce},         {"aten.scatter.src", scatter},
+    {"aten.scatter.value", scatter_value},           {"aten.scatter.value_reduce", scatter_reduce_value},
+    {"aten.scatter_add.default", scatter_add},       {"aten.scatter_reduce.two", scatter_reduce},
 };
 
 }  // namespace

@@ -63,6 +63,17 @@ void log_normal_distribution(Call& call) {
   call.give((x < 1).choose(small, large));
 }
 
+void fraction_and_exponent(Call& call) {
+  const Term x = real_term(call, "self");
+  call.give(0, function_of<"fraction">(x));
+  call.give(1, function_of<"exponent">(x).to(DType::kI32));
+}
+void next_after(Call& call) {
+  const DType dtype = promoted_to_floating(call, {"self", "other"});
+  if (bit_width(dtype) < 32) call.refuse("the next number of a narrow dtype");
+  of_elements<"next_after">(call);
+}
+
 constexpr Converter kSpecialFunctionConverters[] = {
     {"aten.digamma.default", of_element<"digamma">},
     {"aten.erfinv.default", of_element<"inverse_erf">},
@@ -116,6 +127,8 @@ constexpr Converter kSpecialFunctionConverters[] = {
     {"aten.special_zeta.default", of_elements<"zeta">},
     {"aten.special_zeta.other_scalar", of_elements<"zeta">},
     {"aten.special_zeta.self_scalar", of_elements<"zeta">},
+    {"prims.frexp.default", fraction_and_exponent},
+    {"prims.nextafter.default", next_after},
 };
 
 }  // namespace

@@ -101,13 +101,23 @@ void average_pool(Call& call) {
   with_batch(call, "self", kSpatial,
              [&](core::Value* x) { return emit(call, ops::average_pool, {x}, pool); });
 }
-template <size_t kSpatial, const Op& kOp>
-void adaptive_pool(Call& call) {
+template <size_t kSpatial>
+void adaptive_pool_of(Call& call, const Op& op, size_t result) {
   std::vector<Dim> size = call.dims("output_size");
   if (size.size() == 1) size.resize(kSpatial, size[0]);
   call.require(size.size() == kSpatial, "another number of sizes than dims");
-  with_batch(call, "self", kSpatial,
-             [&](core::Value* x) { return emit(call, kOp, {x}, ops::AdaptivePool{size}); });
+  with_batch(
+      call, "self", kSpatial, [&](core::Value* x) { return emit(call, op, {x}, ops::AdaptivePool{size}); },
+      result);
+}
+template <size_t kSpatial>
+void adaptive_average_pool(Call& call) {
+  adaptive_pool_of<kSpatial>(call, ops::adaptive_average_pool, 0);
+}
+template <size_t kSpatial>
+void adaptive_max_pool(Call& call) {
+  adaptive_pool_of<kSpatial>(call, ops::adaptive_max_pool, 0);
+  if (call.result_count() > 1) adaptive_pool_of<kSpatial>(call, ops::adaptive_max_pool_indices, 1);
 }
 
 // Sizes are the recorded ones of the result; scales count only if the model specified them.
@@ -127,17 +137,17 @@ void resize(Call& call) {
 }
 
 constexpr Converter kWindowConverters[] = {
-    {"aten._adaptive_avg_pool2d.default", adaptive_pool<2, ops::adaptive_average_pool>},
-    {"aten._adaptive_avg_pool3d.default", adaptive_pool<3, ops::adaptive_average_pool>},
+    {"aten._adaptive_avg_pool2d.default", adaptive_average_pool<2>},
+    {"aten._adaptive_avg_pool3d.default", adaptive_average_pool<3>},
     {"aten._convolution.default", convolution},
     {"aten._convolution.deprecated", convolution},
     {"aten._convolution_mode.default", padded_convolution},
-    {"aten.adaptive_avg_pool1d.default", adaptive_pool<1, ops::adaptive_average_pool>},
-    {"aten.adaptive_avg_pool2d.default", adaptive_pool<2, ops::adaptive_average_pool>},
-    {"aten.adaptive_avg_pool3d.default", adaptive_pool<3, ops::adaptive_average_pool>},
-    {"aten.adaptive_max_pool1d.default", adaptive_pool<1, ops::adaptive_max_pool>},
-    {"aten.adaptive_max_pool2d.default", adaptive_pool<2, ops::adaptive_max_pool>},
-    {"aten.adaptive_max_pool3d.default", adaptive_pool<3, ops::adaptive_max_pool>},
+    {"aten.adaptive_avg_pool1d.default", adaptive_average_pool<1>},
+    {"aten.adaptive_avg_pool2d.default", adaptive_average_pool<2>},
+    {"aten.adaptive_avg_pool3d.default", adaptive_average_pool<3>},
+    {"aten.adaptive_max_pool1d.default", adaptive_max_pool<1>},
+    {"aten.adaptive_max_pool2d.default", adaptive_max_pool<2>},
+    {"aten.adaptive_max_pool3d.default", adaptive_max_pool<3>},
     {"aten.avg_pool1d.default", average_pool<1>},
     {"aten.avg_pool2d.default", average_pool<2>},
     {"aten.avg_pool3d.default", average_pool<3>},
