@@ -13,7 +13,6 @@ import torch
 from torch.utils._pytree import tree_leaves
 
 from ingot.compat import find
-from ingot.formulas import FORMULAS
 
 # Composites that we do want decomposed: they become nothing or one simpler call.
 _LOWERED = (
@@ -51,7 +50,7 @@ def decompositions(is_known: Callable[[Any], bool]) -> dict[Any, Callable]:
 def _taken_apart_at_times() -> dict[Any, Callable]:
     """The decomposition of those calls of an operator that need it; NotImplemented for others, which stay whole."""
     table = torch.export.default_decompositions()
-    return FORMULAS | {
+    return {
         operator: _where(operator, table[operator], must)
         for operator, must in _AT_TIMES.items()
         if operator in table

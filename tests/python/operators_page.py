@@ -21,6 +21,7 @@ _HEAD = """<!-- tests/python/operators_page.py writes this page -->
 
 Torch's operator database (OpInfo, torch {version}), all samples, each as a program of one operator through `torch.compile`'s backend
 with `require_full_compilation`, against eager by the [accuracy rule](../tests/python/accuracy.py).
+[Operators](operators.md) lists what is imported.
 
     python tests/python/run_operators.py --all --dtypes float32 --output build/f32.jsonl --continue  # goes on where it was cut off
     python tests/python/run_operators.py --all --output build/2.jsonl --shard 2/8  # all dtypes, the second of eight parts

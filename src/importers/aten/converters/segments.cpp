@@ -74,7 +74,7 @@ void segment_reduce(Call& call) {
   call.give(equal(lengths, 0).choose(empty, result / lengths));
 }
 
-// Of the longest run of equal elements of the sorted line, the first if there are several, the last element.
+// The last element of the longest run of equal elements of the sorted line, of the first such run.
 void mode(Call& call) {
   core::Value* given = call.tensor("self");
   const bool is_scalar = given->type.rank() == 0;

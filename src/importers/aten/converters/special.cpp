@@ -55,25 +55,6 @@ Term log_add_exp(const Term& a, const Term& b) {
 }
 Term log_add_exp2(const Term& a, const Term& b) { return log_add_exp(a * M_LN2, b * M_LN2) * M_LOG2E; }
 
-// In rounds, in each of which twice as many neighbours are added.
-void log_cumulative_sum(Call& call) {
-  Term sum = real_term(call, "self");
-  if (sum.shape().empty()) return call.give(sum);
-  const size_t axis = call.axis("dim", sum.shape().size());
-  const auto size = sum.shape()[axis].constant();
-  if (!size) call.refuse("lines whose size is not known");
-  const DType dtype = sum.dtype();
-  if (bit_width(dtype) < 32) sum = sum.to(DType::kF32);
-  for (int64_t reach = 1; reach < *size; reach *= 2) {
-    Shape missing = sum.shape();
-    missing[axis] = reach;
-    core::Value* nothing = filled(call, missing, -std::numeric_limits<double>::infinity(), sum.dtype());
-    core::Value* before = sliced(call, sum, axis, 0, *size - reach);
-    sum = log_add_exp(sum, Term(call, concatenated(call, {nothing, before}, axis)));
-  }
-  call.give(sum.to(dtype));
-}
-
 void logit(Call& call) {
   Term x = real_term(call, "self");
   if (call.has("eps")) {
@@ -175,7 +156,6 @@ constexpr Converter kSpecialConverters[] = {
     {"aten.ldexp.Tensor", times_power_of_two, kComposed},
     {"aten.logaddexp.default", of_two<log_add_exp>, kComposed},
     {"aten.logaddexp2.default", of_two<log_add_exp2>, kComposed},
-    {"aten.logcumsumexp.default", log_cumulative_sum},
     {"aten.logit.default", logit, kComposed},
     {"aten.nan_to_num.default", without_nan, kComposed},
     {"aten.rad2deg.default", of_one<to_degrees>, kComposed},
