@@ -141,10 +141,10 @@ TEST(Importer, RefusesToMoveATensorInPlace) {
 
 TEST(Importer, RefusesResultsThatItDoesNotCompute) {
   ProgramWriter writer;
-  const ValueId x = writer.input("x", {1, 2});
+  const ValueId x = writer.input("x", {2, 3});
   const auto norm =
-      writer.call_for_several("aten.native_layer_norm.default", {{x}, list({2}), {None{}}, {None{}}, {1e-5}},
-                              {{1, 2}, {1, 1}, {1, 1}});
+      writer.call_for_several("aten._native_batch_norm_legit.no_stats",
+                              {{x}, {None{}}, {None{}}, {true}, {0.1}, {1e-5}}, {{2, 3}, {3}, {3}});
   writer.output(norm[1]);
   expect_refused(writer.program, "INGOT-N520", "node0", "its result node0 is not computed");
 }
