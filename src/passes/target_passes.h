@@ -98,6 +98,12 @@ Graph lift_convolutions(Graph graph, const ConvolutionRule& rule, Rewrites& rewr
 // products of all pixels of each window. `rule`: those that get faster by it.
 Graph fold_patches(Graph graph, const ConvolutionRule& rule, Rewrites& rewrites);
 
+// Convolutions of few channels that step over pixels, with constant weights, become ones by steps of 1 over
+// squares of pixels, whose pixels are channels. The rule says of which number the elements of a row of the
+// new window must be a multiple (channels of zeros are added); 0: the convolution stays.
+using WindowRowRule = std::function<int64_t(const Node& convolution)>;
+Graph fold_strides(Graph graph, const WindowRowRule& rule, Rewrites& rewrites);
+
 // Gives convolutions with constant weights channels of zeros, up to a multiple of what the target answers; 1:
 // as they are.
 using ChannelRule = std::function<int64_t(const Node& convolution)>;

@@ -154,7 +154,7 @@ LoweredStep lower_contraction(const Members& members, const Node& contraction, c
   const auto lower = [&](const ProductTactic& tactic) {
     return kernel_of_template(write_contraction(site, epilogue.kernel, tactic), contraction, target);
   };
-  const std::vector<ProductTactic> ranked = rank_tactics(site);
+  const std::vector<ProductTactic> ranked = rank_tactics(site, epilogue.kernel);
   LoweredStep step =
       lower_template(lower(ranked[0]), members, contraction, std::span(epilogue.buffers).subspan(1));
   for (const ProductTactic& tactic : tactics_to_time(std::span(ranked), target))

@@ -36,12 +36,13 @@ class ContractionWriter {
     out_.line("typedef {} idx;\n", out_.wide ? "i64" : "i32");
     const DType dtype = node_.operand_type(0).dtype;
     write_element_functions(dtype, out_);
-    out_.line("constexpr bool kBIsWeight = {};\n{}", b_is_weight_, form_.constants);
+    out_.line("constexpr bool kBIsWeight = {}, kReadsElements = {};\n{}", b_is_weight_,
+              epilogue_.buffers.size() > 2, form_.constants);
     out_.line("struct Operands {{ const Element *a, *b; idx rows, columns, depth{}; }};\n",
               out_.symbol_fields());
     write_a_places(node_, shape_, out_);
     write_b_places(node_, shape_, out_);
-    if (has_maps()) write_box_copies(node_, shape_, out_);
+    if (has_maps()) write_box_copies(node_, shape_, form_.in_turns, out_);
     out_.text += sum_one_by_one();
     out_.text += moments_functions(node_, moments_offset());
     out_.text += form_.body;
@@ -83,7 +84,8 @@ class ContractionWriter {
         "const idx across = (x.columns + kColumns - 1) / kColumns, down = (x.rows + kRows - 1) / kRows;\n");
     out_.line(
         "const int share = blockIdx.x % kSplits;\nconst bool aligned = is_aligned(x0) && is_aligned(x1) && "
-        "x.rows <= kMostRows && x.columns <= kMostRows;\n");
+        "x.rows <= kMostRows && x.columns <= kMostRows{};\n",
+        form_.in_turns ? epilogue_alignment(node_, shape_, epilogue_, out_) : "");
     if (has_maps()) out_.line("Parts parts = make_parts(shared, aligned, &a_map, &b_map);\n");
     out_.line("const idx tiles = across * down * {};\n", out_.scope.text(shape_.batch));
   }
@@ -118,7 +120,8 @@ class ContractionWriter {
     write_epilogue_functions(node_, shape_, epilogue_, out_);
     out_.line("if (!aligned) {{\nwait_for_previous();\n");
     out_.line("for (idx tile = blockIdx.x; tile < tiles; tile += gridDim.x) {{\nbegin_tile(tile);\n");
-    out_.line("finish_one_by_one(batch, first_row, first_column, x, load_eight, finish_eight);\n}}\n");
+    out_.line(
+        "finish_one_by_one(batch, first_row, first_column, x, load_eight, take_loads, finish_eight);\n}}\n");
     out_.line("return;\n}}\nconst int count = (int)((x.depth + kDepth - 1) / kDepth);\n");
     out_.line("if (threadIdx.x >= kGroups * 128) {{\ngive_registers<40>();\n");
     out_.line(
@@ -128,8 +131,10 @@ class ContractionWriter {
     out_.line("parts.used += count;\n}}\n}} else {{\ntake_registers<232>();\nwait_for_previous();\n");
     out_.line("int turn = 0;\nfor (idx tile = blockIdx.x; tile < tiles; tile += gridDim.x, ++turn) {{\n");
     out_.line("if (turn % 2 == threadIdx.x / 128) {{\nTileSums sums = {{}};\nbegin_tile(tile);\n");
+    out_.line("load_first_chunks(first_row, first_column, x, load_eight);\n");
     out_.line("multiply_in_turn(sums, parts, count, turn, tile + gridDim.x >= tiles);\n");
-    out_.line("finish_in_turn(shared, sums, first_row, first_column, x, load_eight, finish_eight);\n}}\n");
+    out_.line(
+        "finish_in_turn(sums, first_row, first_column, x, load_eight, take_loads, finish_eight);\n}}\n");
     out_.line("parts.used += count;\n}}\n}}\n}}\n");
   }
 
@@ -163,11 +168,12 @@ TemplateKernel write_contraction(const ContractionSite& site, const loops::Kerne
   return kernel;
 }
 
-std::vector<ProductTactic> rank_tactics(const ContractionSite& site) {
-  const TemplateText text(site.node, {}, site.symbols);
+std::vector<ProductTactic> rank_tactics(const ContractionSite& site, const loops::Kernel& epilogue) {
+  TemplateText text(site.node, {}, site.symbols);
   const ProductShape shape = product_shape(site.node);
-  return rank_tactics(site.node, shape, typical_size(site.node, shape, site.rounds_to_tf32, text),
-                      limits_of(site.architecture));
+  ProductSize size = typical_size(site.node, shape, site.rounds_to_tf32, text);
+  size.orders_columns = size.orders_columns && has_whole_eights(site.node, shape, epilogue, text);
+  return rank_tactics(site.node, shape, size, limits_of(site.architecture));
 }
 
 }  // namespace ingot::core::cuda

@@ -26,6 +26,6 @@ TemplateKernel write_contraction(const ContractionSite& site, const loops::Kerne
                                  const ProductTactic& tactic);
 
 // The predicted fastest first; never empty.
-std::vector<ProductTactic> rank_tactics(const ContractionSite& site);
+std::vector<ProductTactic> rank_tactics(const ContractionSite& site, const loops::Kernel& epilogue);
 
 }  // namespace ingot::core::cuda

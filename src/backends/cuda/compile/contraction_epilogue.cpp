@@ -39,11 +39,11 @@ class EpilogueWriter {
   // belongs to columns alone, while the kernel waits for the one before, if it is weights.
   void write_loads(bool columns_are_weights) {
     out_.line("constexpr int kAcross = kColumns / kWide, kShare = kRows * kAcross / kSplits;\n");
-    out_.line("constexpr int kAtOnce = kShare > kThreads ? 2 : 1;\n");
+    out_.line("constexpr int kAtOnce = kShare > kThreads ? 2 : 1, kLoads = kAtOnce;\n");
     out_.line("const int begin = share * kShare + threadIdx.x, end = (share + 1) * kShare;\n");
     write_functions();
-    write_loads_at("load_columns_at", "load_columns(n, column)", has_columns());
-    write_loads_at("load_elements_at", "load_elements(n, row, column)", !wide_loads_.empty());
+    write_loads_at("load_columns_at", "load_columns(n, column, Checked())", has_columns());
+    write_loads_at("load_elements_at", "load_elements(n, row, column, Checked())", !wide_loads_.empty());
     if (columns_are_weights) out_.line("load_columns_at(begin);\n");
     out_.line("const auto begin_epilogue = [&] {{ {}load_elements_at(begin); }};\n",
               columns_are_weights ? "" : "load_columns_at(begin); ");
@@ -79,20 +79,46 @@ class EpilogueWriter {
     out_.line("}}\n}}\n}}\n");
   }
 
+  // Whether all groups of eight that are loaded and stored are aligned if buffers are.
+  bool has_whole_eights() const {
+    const loops::Stage& stored = stored_stage();
+    const auto is_whole = [&](size_t buffer, const std::vector<Dim>& index) {
+      const TensorType& type = epilogue_.buffers[buffer].type;
+      return is_multiple(storage_offset(type.layout, type.shape, index));
+    };
+    const auto buffer = static_cast<size_t>(stored.store->buffer);
+    return are_neighbours(epilogue_.buffers[buffer], stored.store->index) &&
+           is_whole(buffer, stored.store->index) &&
+           std::ranges::all_of(wide_loads_,
+                               [&](const WideLoad& load) { return is_whole(load.buffer, load.index); });
+  }
+
+  // " && is_aligned(...)" of each buffer that has them.
+  std::string alignment_text() const {
+    std::string text = fmt::format(" && is_aligned(b{})", stored_stage().store->buffer);
+    for (const WideLoad& load : wide_loads_) text += fmt::format(" && is_aligned(b{})", load.buffer);
+    if (has_bias_) text += " && is_aligned(x2)";
+    if (has_column_sums_) text += " && is_aligned(x3)";
+    return text;
+  }
+
   void write_eight() {
     write_functions();
     const loops::Stage& stored = stored_stage();
     const loops::Buffer& buffer = buffer_of(stored.store->buffer);
     const std::string result = fmt::format("b{}", stored.store->buffer);
-    out_.line("const auto load_eight = [&](int n, idx row, idx column) {{\n");
-    if (has_columns()) out_.line("load_columns(n, column);\n");
-    if (!wide_loads_.empty()) out_.line("load_elements(n, row, column);\n");
-    out_.line("}};\nconst auto finish_eight = [&](int n, idx row, idx column, const f32 (&sums)[8]) {{\n");
+    out_.line("const auto load_eight = [&](int n, idx row, idx column, auto kind) {{\n");
+    if (has_columns()) out_.line("load_columns(n, column, kind);\n");
+    if (!wide_loads_.empty()) out_.line("load_elements(n, row, column, kind);\n");
+    out_.line("}};\n");
+    write_take_loads();
+    out_.line(
+        "const auto finish_eight = [&](int n, idx row, idx column, const f32 (&sums)[8], auto kind) {{\n");
     out_.line("{} values[8];\n#pragma unroll\nfor (int k = 0; k < 8; ++k) ", type_name(stored.value->dtype));
     out_.line("values[k] = finish(row, column + k, sums[k], n, k);\n");
     if (are_neighbours(buffer, stored.store->index)) {
       out_.line("{}* const to = {} + place_of(row, column);\n", storage_name(buffer.type.dtype), result);
-      out_.line("if (is_aligned(to)) return store_eight<{}>(to, values);\n",
+      out_.line("if (decltype(kind)::is_certain || is_aligned(to)) return store_eight<{}>(to, values);\n",
                 buffer.type.dtype == DType::kBF16);
     }
     out_.line("#pragma unroll\nfor (int k = 0; k < 8; ++k)\n");
@@ -149,6 +175,25 @@ class EpilogueWriter {
            inner.modulus % wide_ == 0;
   }
 
+  // Whether a place is a multiple of eight where the column is.
+  bool is_multiple(const Dim& place) const {
+    const auto operands = place.operands();
+    const auto is_own = [&](const Dim& operand) { return is_multiple(operand); };
+    switch (place.kind()) {
+      case Dim::Kind::kConstant:
+        return *place.constant() % kEight == 0;
+      case Dim::Kind::kSymbol:
+        return place == column_;
+      case Dim::Kind::kMultiply:
+        return std::ranges::any_of(operands, is_own);
+      case Dim::Kind::kAdd:
+      case Dim::Kind::kModulo:
+        return std::ranges::all_of(operands, is_own);
+      default:
+        return false;
+    }
+  }
+
   // The index if all loads of a buffer read contiguous elements that exist for every column.
   std::optional<std::vector<Dim>> neighbours_read(size_t number) const {
     std::optional<std::vector<Dim>> index;
@@ -190,23 +235,34 @@ class EpilogueWriter {
   void write_wide_loads() {
     for (const WideLoad& load : wide_loads_) {
       const DType dtype = epilogue_.buffers[load.buffer].type.dtype;
-      out_.line("{} wide{}[kAtOnce];\n", group_of(dtype, wide_), load.buffer);
+      out_.line("{} wide{}[kLoads];\n", group_of(dtype, wide_), load.buffer);
       write_place(fmt::format("wide{}_place", load.buffer), epilogue_.buffers[load.buffer], load.index);
     }
-    if (has_column_sums_) out_.line("{} column_sums[kAtOnce];\n", group_of(DType::kF32, wide_));
-    if (has_bias_) out_.line("{} bias[kAtOnce];\n", group_of(node_.operand_type(2).dtype, wide_));
+    if (has_column_sums_) out_.line("{} column_sums[kLoads];\n", group_of(DType::kF32, wide_));
+    if (has_bias_) out_.line("{} bias[kLoads];\n", group_of(node_.operand_type(2).dtype, wide_));
     if (has_columns()) {
-      out_.line("const auto load_columns = [&](int n, idx column) {{\n");
-      if (has_column_sums_) out_.line("load_group(column_sums[n], x3 + column, x.columns - column);\n");
-      if (has_bias_) out_.line("load_group(bias[n], x2 + column, x.columns - column);\n");
+      out_.line("const auto load_columns = [&](int n, idx column, auto kind) {{\n");
+      if (has_column_sums_) out_.line("load_group(kind, column_sums[n], x3 + column, x.columns - column);\n");
+      if (has_bias_) out_.line("load_group(kind, bias[n], x2 + column, x.columns - column);\n");
       out_.line("}};\n");
     }
     if (wide_loads_.empty()) return;
-    out_.line("const auto load_elements = [&](int n, idx row, idx column) {{\n");
+    out_.line("const auto load_elements = [&](int n, idx row, idx column, auto kind) {{\n");
     for (const WideLoad& load : wide_loads_)
-      out_.line("load_group(wide{0}[n], b{0} + wide{0}_place(row, column), x.columns - column);\n",
+      out_.line("load_group(kind, wide{0}[n], b{0} + wide{0}_place(row, column), x.columns - column);\n",
                 load.buffer);
     out_.line("}};\n");
+  }
+
+  // take_loads(s): what was loaded into slot s becomes what `finish` reads.
+  void write_take_loads() {
+    out_.line(
+        "const auto take_loads = [&](int s) {{\n#pragma unroll\nfor (int n = 0; n < kAtOnce; ++n) {{\n");
+    for (const WideLoad& load : wide_loads_)
+      out_.line("wide{0}[n] = wide{0}[(1 + s) * kAtOnce + n];\n", load.buffer);
+    if (has_column_sums_) out_.line("column_sums[n] = column_sums[(1 + s) * kAtOnce + n];\n");
+    if (has_bias_) out_.line("bias[n] = bias[(1 + s) * kAtOnce + n];\n");
+    out_.line("}}\n}};\n");
   }
 
   // The epilogue's parallel loops are the dims of the result, in order.
@@ -264,6 +320,16 @@ void write_epilogue_loads(const Node& contraction, const ProductShape& shape, co
 void write_contraction_epilogue(const Node& contraction, const ProductShape& shape,
                                 const loops::Kernel& epilogue, int wide, TemplateText& out) {
   EpilogueWriter(contraction, shape, epilogue, wide, out).write();
+}
+
+bool has_whole_eights(const Node& contraction, const ProductShape& shape, const loops::Kernel& epilogue,
+                      TemplateText& out) {
+  return EpilogueWriter(contraction, shape, epilogue, kEight, out).has_whole_eights();
+}
+
+std::string epilogue_alignment(const Node& contraction, const ProductShape& shape,
+                               const loops::Kernel& epilogue, TemplateText& out) {
+  return EpilogueWriter(contraction, shape, epilogue, kEight, out).alignment_text();
 }
 
 void write_epilogue_functions(const Node& contraction, const ProductShape& shape,

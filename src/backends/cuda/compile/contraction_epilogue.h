@@ -19,10 +19,18 @@ void write_contraction_epilogue(const Node& contraction, const ProductShape& sha
                                 const loops::Kernel& epilogue, int wide, TemplateText& out);
 
 // The same for eight contiguous elements of a row that all exist, of a number of columns that is a multiple
-// of eight: load_eight(n, row, column) what they read besides sums, and finish_eight(n, row, column, sums),
-// for n below kAtOnce, a constant that exists before them.
+// of eight: load_eight(n, row, column, kind) what they read besides sums, for n below kLoads;
+// finish_eight(n, row, column, sums, kind) for n below kAtOnce; take_loads(s): what was loaded for kAtOnce
+// groups behind s others is what these finish. `kind`: Whole, where epilogue_alignment() is true, or Checked.
+// kAtOnce and kLoads are constants that exist before them.
 void write_epilogue_functions(const Node& contraction, const ProductShape& shape,
                               const loops::Kernel& epilogue, TemplateText& out);
+
+// Whether eights are always aligned to 16 bytes if buffers are; " && ...": whether those are.
+bool has_whole_eights(const Node& contraction, const ProductShape& shape, const loops::Kernel& epilogue,
+                      TemplateText& out);
+std::string epilogue_alignment(const Node& contraction, const ProductShape& shape,
+                               const loops::Kernel& epilogue, TemplateText& out);
 
 // The kernel's arguments: pointers to the operands and the epilogue's buffers, and symbols.
 void write_operand_arguments(const Node& contraction, const loops::Kernel& epilogue, TemplateText& out);

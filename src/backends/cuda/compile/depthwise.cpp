@@ -138,7 +138,7 @@ class DepthwiseWriter {
         "const idx chunks = x.columns / 8, height = {}, width = {}, blocks = (width + kAcross - 1) / "
         "kAcross;\n",
         out_.scope.text(node_.results[0]->type.shape[2]), out_.scope.text(width_));
-    out_.line("constexpr int kAtOnce = 1;\n");
+    out_.line("constexpr int kAtOnce = 1, kLoads = kAtOnce;\n");
     write_epilogue_functions(node_, shape_, epilogue_, out_);
     out_.line("const idx items = {} * blocks * chunks;\n", out_.scope.text(lines_));
     out_.line(
@@ -157,8 +157,8 @@ class DepthwiseWriter {
     out_.line("#pragma unroll\nfor (int a = 0; a < kAcross; ++a) {{\n");
     out_.line(
         "if (first + a >= width) break;\nconst idx row = line * width + first + a;\nload_eight(0, row, "
-        "column);\n"
-        "finish_eight(0, row, column, sums[a]);\n}}\n}}\n}}\n");
+        "column, Checked());\n"
+        "finish_eight(0, row, column, sums[a], Checked());\n}}\n}}\n}}\n");
   }
 
   const Node& node_;

@@ -24,13 +24,16 @@ constexpr double kNotHidden = 0.2;               // of the shorter of copies and
 constexpr int64_t kFewestRows = 17;
 constexpr int kFewStages = 4;  // leave room for other blocks
 
-// Tiles that groups take in turns are bound by the bandwidth of shared memory (within 5 % on five tiles of
-// BERT-base's products, 32 x 128 rows).
-constexpr double kTurnStart = 5;        // of a kernel after another, and the end of its last tile
-constexpr double kSharedBytes = 205e3;  // of one multiprocessor
+// Tiles that groups take in turns are bound by what copies bring into all multiprocessors, or by the
+// bandwidth of shared memory (within 10 % on tiles of 128 x 128 of the products of BERT-base and ViT-B/16, 32
+// images or 32 x 128 rows, on an H100; tiles of 64 rows vary by 20 %).
+constexpr double kTurnStart = 3.5;        // of a kernel after another, and the end of its last tile
+constexpr double kTurnEnd = 0.25;         // of a tile that the next one does not hide
+constexpr double kSharedBytes = 215e3;    // of one multiprocessor
+constexpr double kTurnBytesOfAll = 11e6;  // into all multiprocessors
 constexpr int64_t kFewestTurnRows = 1024;
 
-constexpr TurnTile kTurnTiles[] = {{64, 192}, {128, 128}, {64, 256}, {64, 128}};
+constexpr TurnTile kTurnTiles[] = {{128, 128}, {64, 192}, {64, 256}, {64, 128}};
 
 // Of equal predictions the first counts: two groups are a little faster than one with as many columns.
 constexpr GroupTile kGroupTiles[] = {{2, 32}, {2, 64}, {2, 96}, {2, 128}, {2, 192}, {2, 256},
@@ -79,21 +82,23 @@ double predicted_us(const GroupTile& tile, const ProductSize& size, const GpuLim
                                 waiting + kEndOfNumbers * numbers / tile.splits + exchange);
 }
 
-// A part's operands are written to shared memory once and read for each 64 rows; sums go through it too.
+// A part's operands are copied to shared memory once and read for each 64 rows.
 double predicted_us(const TurnTile& tile, const ProductSize& size) {
-  constexpr double kElement = 2, kSum = 4, kRows = GroupTile::kGroupRows;
+  constexpr double kElement = 2, kRows = GroupTile::kGroupRows;
   const auto tiles = static_cast<double>(size.batch * divide_up(size.rows, tile.rows) *
                                          divide_up(size.columns, tile.columns));
   const double depth = static_cast<double>(divide_up(size.depth, GroupTile::kDepth)) * GroupTile::kDepth;
-  const double read = tile.rows / kRows * (kRows + tile.columns), written = tile.rows + tile.columns;
-  const double bytes = kElement * depth * (read + written) + 2 * kSum * tile.rows * tile.columns;
-  return kTurnStart + std::ceil(tiles / kMultiprocessors) * bytes / kSharedBytes;
+  const double read = tile.rows / kRows * (kRows + tile.columns), copied = tile.rows + tile.columns;
+  const double of_one = (read + copied) / kSharedBytes;
+  const double of_all = copied * std::min(kMultiprocessors, tiles) / kTurnBytesOfAll;
+  return kTurnStart +
+         std::ceil(tiles / kMultiprocessors) * (kElement * depth * std::max(of_one, of_all) + kTurnEnd);
 }
 
 void rank_turns(const ProductSize& size, const GpuLimits& limits,
                 std::vector<std::pair<double, BulkTile>>& ranked) {
   constexpr int kMostStages = 8, kFewest = 3;
-  if (size.rows < kFewestTurnRows || !size.columns_in_eights) return;
+  if (size.rows < kFewestTurnRows || !size.orders_columns) return;
   for (TurnTile tile : kTurnTiles) {
     for (tile.stages = kMostStages; tile.shared_bytes() > limits.shared_bytes;) --tile.stages;
     if (tile.stages >= kFewest) ranked.emplace_back(predicted_us(tile, size), tile);
@@ -103,9 +108,8 @@ void rank_turns(const ProductSize& size, const GpuLimits& limits,
 }  // namespace
 
 int64_t TurnTile::shared_bytes() const {
-  constexpr int64_t kElement = 2, kSum = 4, kWarps = 8, kWarpRows = 16, kWarpColumns = 64 + 8, kBarriers = 16;
-  return stages * int64_t{GroupTile::kDepth} * (rows + columns) * kElement +
-         kWarps * kWarpRows * kWarpColumns * kSum + (stages + 1) * kBarriers;
+  constexpr int64_t kElement = 2, kBarriers = 16;
+  return stages * int64_t{GroupTile::kDepth} * (rows + columns) * kElement + (stages + 1) * kBarriers;
 }
 
 int64_t GroupTile::shared_bytes() const {

@@ -52,12 +52,28 @@ bool is_convolution_of_points(const Node& node) {
          all(convolution.padding, 0);
 }
 
-// Limits of the encoding of maps.
+// Without zeros beside the image a window's row of adjacent pixels is contiguous, as the channels of one
+// pixel are: it is copied as those of one tap. The pixels that begin rows overlap.
+bool copies_window_rows(const Node& node) {
+  const auto convolution = node.attributes<ops::Convolution>();
+  const Shape& weight = node.operand_type(1).shape;
+  const auto channels = weight[1].constant(), taps = weight[3].constant();
+  return channels && taps && *channels % kMapInner != 0 && *channels * *taps % kMapInner == 0 &&
+         convolution.padding[1] == 0 && convolution.dilation[1] == 1;
+}
+
+// What one box of a window has, contiguously: the channels of a tap, or those of a row of taps.
+Dim window_inner(const Node& node) {
+  const Shape& weight = node.operand_type(1).shape;
+  return copies_window_rows(node) ? weight[1] * weight[3] : weight[1];
+}
+
+// Limits of the encoding of maps. nullopt if boxes would have channels of several taps.
 std::optional<TensorMap::Windows> windows_of(const Node& node) {
   const auto convolution = node.attributes<ops::Convolution>();
   const Shape& weight = node.operand_type(1).shape;
-  const auto channels = weight[1].constant();
-  if (!channels || *channels % kMapInner != 0) return std::nullopt;
+  const auto inner = window_inner(node).constant();
+  if (!inner || *inner % kMapInner != 0) return std::nullopt;
   TensorMap::Windows windows{};
   for (size_t i = 0; i < kMapPlaneRank; ++i) {  // y, then x
     const auto taps = weight[2 + i].constant();
@@ -70,7 +86,19 @@ std::optional<TensorMap::Windows> windows_of(const Node& node) {
     if (convolution.stride[i] > kMostMapStep || padding > kMostMapCorner || reach > kMostMapCorner)
       return std::nullopt;
   }
+  if (copies_window_rows(node)) windows.steps[0] = 1, windows.upper[0] = 0;
   return windows;
+}
+
+// The map of an image, [N, H, W, C] as it is stored, or [N, H, window, row of the window].
+TensorMap map_of_windows(const Node& node) {
+  TensorMap map = map_of_stored(0, node.operand_type(0));
+  map.windows = windows_of(node);
+  if (!copies_window_rows(node)) return map;
+  map.extents[0] = window_inner(node);
+  map.extents[1] = node.results[0]->type.shape[3];
+  map.strides[0] = map.strides[0] * node.attributes<ops::Convolution>().stride[1];
+  return map;
 }
 
 std::optional<BulkOperands> bulk_matmul(const Node& node, const ProductShape& shape) {
@@ -95,15 +123,17 @@ void write_box_of_product(std::string_view signature, const Node& node, size_t o
 
 void write_box_of_windows(std::string_view signature, const Node& node, const ProductShape& shape,
                           TemplateText& out) {
-  const TensorType& type = node.operand_type(0);
   const auto convolution = node.attributes<ops::Convolution>();
   IndexScope scope = out.scope;
   out.open_function(signature);
   out.decode(result_extents(node, shape.row_dims), "first", "r", scope);
-  const std::string channels = scope.text(type.shape[1]), width = scope.text(node.operand_type(1).shape[3]);
-  out.line("const idx window = depth / {}, channel = depth % {};\n", channels, channels);
-  out.line("copy_window(to, barrier, map, channel, r2 * {} - {}, r1 * {} - {}, r0, ", convolution.stride[1],
-           convolution.padding[1], convolution.stride[0], convolution.padding[0]);
+  const bool rows = copies_window_rows(node);
+  const std::string inner = scope.text(window_inner(node)),
+                    width = rows ? "1" : scope.text(node.operand_type(1).shape[3]);
+  out.line("const idx window = depth / {}, channel = depth % {};\n", inner, inner);
+  out.line("copy_window(to, barrier, map, channel, r2 * {} - {}, r1 * {} - {}, r0, ",
+           rows ? 1 : convolution.stride[1], convolution.padding[1], convolution.stride[0],
+           convolution.padding[0]);
   out.line("window % {} * {}, window / {} * {});\n}}\n", width, convolution.dilation[1], width,
            convolution.dilation[0]);
 }
@@ -167,12 +197,21 @@ std::optional<BulkOperands> bulk_operands(const Node& node, const ProductShape& 
   BulkOperands operands{map_of_dense(0, {shape.depth, shape.rows}), map_of_dense(1, {shape.depth, b_rows}), 1,
                         1};
   if (node.op != &ops::convolution || is_convolution_of_points(node)) return operands;
-  operands.a = map_of_stored(0, node.operand_type(0));
-  operands.a.windows = windows_of(node);
+  operands.a = map_of_windows(node);
   return operands.a.windows ? std::optional(operands) : std::nullopt;
 }
 
-void write_box_copies(const Node& node, const ProductShape& shape, TemplateText& out) {
+// Columns 8 l + 2 j and the next, j < 4, of every 32 become columns 8 j + 2 l and the next of the product,
+// which belong to lane l of four. Dims: depth; of 32 columns the two, l and j; which 32.
+TensorMap with_ordered_columns(const TensorMap& b, int columns) {
+  const Dim depth = b.extents[0];
+  TensorMap map = map_of_dense(b.buffer, {depth, 2, 4, 4, floor_divide(b.extents[1], kOrderedColumns)});
+  map.strides = {depth, depth * 8, depth * 2, depth * kOrderedColumns};
+  map.box = {kMapInner, 2, 4, 4, columns / kOrderedColumns};
+  return map;
+}
+
+void write_box_copies(const Node& node, const ProductShape& shape, bool orders_columns, TemplateText& out) {
   const std::string a = box_copy_signature("a"), b = box_copy_signature("b");
   if (node.op == &ops::matmul) {
     write_box_of_product(a, node, 0, shape, out);
@@ -183,7 +222,8 @@ void write_box_copies(const Node& node, const ProductShape& shape, TemplateText&
   } else {
     out.line("DEVICE {} {{ copy_box(to, barrier, map, depth, first); }}\n", a);
   }
-  out.line("DEVICE {} {{ copy_box(to, barrier, map, depth, first); }}\n", b);
+  const std::string columns = orders_columns ? fmt::format("0, 0, 0, first / {}", kOrderedColumns) : "first";
+  out.line("DEVICE {} {{ copy_box(to, barrier, map, depth, {}); }}\n", b, columns);
 }
 
 }  // namespace ingot::core::cuda

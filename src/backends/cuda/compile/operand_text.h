@@ -28,7 +28,12 @@ struct BulkOperands {
 };
 std::optional<BulkOperands> bulk_operands(const Node& node, const ProductShape& shape);
 // copy_a_box(to, barrier, map, x, batch, first_row, depth): kRows rows, kDepth deep; copy_b_box likewise,
-// from first_column.
-void write_box_copies(const Node& node, const ProductShape& shape, TemplateText& out);
+// from first_column. `orders_columns`: the map of b is one with_ordered_columns.
+void write_box_copies(const Node& node, const ProductShape& shape, bool orders_columns, TemplateText& out);
+
+// The map of a dense b, [columns, depth], such that the sums of a lane of a warp group (PTX ISA, "Register
+// fragments for wgmma") are of eight neighbouring columns of every kOrderedColumns. Copies begin at a
+// multiple of these.
+TensorMap with_ordered_columns(const TensorMap& b, int columns);
 
 }  // namespace ingot::core::cuda

@@ -6,6 +6,7 @@
 #include "backends/cuda/compile/attention.h"
 #include "backends/cuda/compile/contraction_rules.h"
 #include "backends/cuda/compile/tensor_core_types.h"
+#include "backends/cuda/kernel_abi.h"
 #include "backends/steps/members.h"
 #include "loops/compose.h"
 #include "ops/convolution.h"
@@ -22,6 +23,11 @@ int64_t channel_multiple(const Node& convolution) {
   const bool suits = uses_tensor_cores(convolution) && convolution.results[0]->type.rank() == kImageRank &&
                      convolution.attributes<ops::Convolution>().groups == 1;
   return suits ? chunk_of(convolution.results[0]->type.dtype) : 1;
+}
+
+// Bulk copies take the row of a window as the channels of one pixel.
+int64_t window_row_multiple(const Node& convolution) {
+  return is_half(convolution.results[0]->type.dtype) ? kMapInner : 0;
 }
 
 bool has_few_rows(const Node& norm, const Node&) { return may_normalize(norm.operand_type(0)); }
@@ -75,6 +81,14 @@ std::vector<Pass> own_passes(const Target&) {
                  Rewrites& rewrites) { return fold_patches(std::move(graph), uses_tensor_cores, rewrites); },
        .minimum_level = 3,
        .why = "before pad_channels: patches have more channels, so that fewer are added"},
+      {.name = "fold_strides",
+       .stage = core::Stage::kAdapt,
+       .run =
+           [](Graph graph, Rewrites& rewrites) {
+             return fold_strides(std::move(graph), window_row_multiple, rewrites);
+           },
+       .minimum_level = 3,
+       .why = "behind fold_patches, which needs fewer copies where windows do not overlap"},
       {.name = "pad_channels",
        .stage = core::Stage::kLayout,
        .run = [](Graph graph,

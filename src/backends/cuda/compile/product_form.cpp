@@ -74,13 +74,12 @@ ProductForm form_of(const GroupTile& tile, const Product& product) {
 ProductForm form_of(const TurnTile& tile, const Product& product) {
   BulkOperands operands = bulk_operands(product.contraction, product.shape).value();
   operands.a.box[operands.a_row_dim] = tile.rows;
-  operands.b.box[operands.b_column_dim] = tile.columns;
   return {.rows = tile.rows,
           .columns = tile.columns,
           .threads = TurnTile::kThreads,
           .in_turns = true,
           .shared_bytes = tile.shared_bytes(),
-          .maps = {std::move(operands.a), std::move(operands.b)},
+          .maps = {std::move(operands.a), with_ordered_columns(operands.b, tile.columns)},
           .functions = warp_group_functions(tile.columns, product.dtype() == DType::kBF16),
           .constants = fmt::format(
               "constexpr int kRows = {}, kColumns = {}, kDepth = {}, kStages = {}, kSplits = 1;\n", tile.rows,

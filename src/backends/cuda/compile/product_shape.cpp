@@ -48,7 +48,8 @@ ProductSize typical_size(const Node& contraction, const ProductShape& shape, boo
                    .columns = text.typical(shape.columns),
                    .depth = text.typical(shape.depth),
                    .b_depth_inner = shape.b_depth_inner,
-                   .columns_in_eights = shape.columns.constant().value_or(1) % 8 == 0};
+                   .orders_columns = contraction.op != &ops::matmul &&
+                                     shape.columns.constant().value_or(1) % kOrderedColumns == 0};
   if (is_half(contraction.operand_type(0).dtype)) return size;
   size.element = 4;
   size.arithmetic = rounds_to_tf32 ? kRounded : kInParts;

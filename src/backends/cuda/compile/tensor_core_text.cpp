@@ -73,7 +73,8 @@ template <bool bf16> DEVICE void store_eight(u16* p, const f32 (&v)[8]) {
   Packed packed;
   #pragma unroll
   for (int k = 0; k < 4; ++k) packed.pairs[k] = bf16 ? pack_bf16(v[2 * k], v[2 * k + 1]) : pack_f16(v[2 * k], v[2 * k + 1]);
-  *(Packed*)p = packed;
+  // The assembler would cut a plain store where registers are not side by side.
+  asm volatile("st.global.v4.u32 [%0], {%1, %2, %3, %4};" ::"l"(p), "r"(packed.pairs[0]), "r"(packed.pairs[1]), "r"(packed.pairs[2]), "r"(packed.pairs[3]) : "memory");
 }
 template <bool> DEVICE void store_eight(f32* p, const f32 (&v)[8]) { store_row<false>(p, v); }
 template <bool bf16> DEVICE f32 load_half(const u16* p) { return bf16 ? load_bf16(p) : load_f16(p); }
@@ -95,6 +96,14 @@ DEVICE void load_group(Floats<8>& floats, const f32* p, i64 count) {
 }
 DEVICE void load_group(Halves<1>& half, const u16* p, i64) { half.each[0] = *p; }
 DEVICE void load_group(Floats<1>& number, const f32* p, i64) { number.each[0] = *p; }
+// Whether all eight elements exist and are aligned to 16 bytes, or that is looked at; code for both may not fit the
+// instruction cache.
+struct Whole { static constexpr bool is_certain = true; };
+struct Checked { static constexpr bool is_certain = false; };
+template <class Kind, class Group, class T> DEVICE void load_group(Kind, Group& group, const T* p, i64 count) {
+  if (Kind::is_certain) group = *(const Group*)p;
+  else load_group(group, p, count);
+}
 template <bool bf16> DEVICE f32 number_of(const Packed& packed, int k) {
   const u16 half = (u16)(packed.pairs[k / 2] >> k % 2 * 16);
   return load_half<bf16>(&half);

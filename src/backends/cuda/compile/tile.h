@@ -13,10 +13,10 @@ namespace ingot::core::cuda {
 // result[batch, rows, columns] += a[batch, rows, depth] b[batch, depth, columns], at typical sizes.
 struct ProductSize {
   int64_t batch, rows, columns, depth;
-  bool b_depth_inner;              // b is contiguous along the depth
-  int element = 2;                 // bytes of an operand's element
-  bool columns_in_eights = false;  // always, not only at typical sizes
-  double arithmetic = 1;           // time of a multiply-add relative to one of halves
+  bool b_depth_inner;           // b is contiguous along the depth
+  int element = 2;              // bytes of an operand's element
+  bool orders_columns = false;  // b may be copied as with_ordered_columns does, always
+  double arithmetic = 1;        // time of a multiply-add relative to one of halves
 };
 
 // The tile of the result that a block, or a cluster of blocks, computes at a time, and how its warps share
@@ -57,10 +57,13 @@ struct GroupTile {
 // One more group copies.
 struct TurnTile {
   static constexpr int kThreads = 384;
-  int rows, columns;  // 64 or 128, and a multiple of 64
+  int rows, columns;  // multiples of 64
   int stages = 4;
   int64_t shared_bytes() const;
 };
+
+// Columns of b that are copied in another order, in groups of so many (with_ordered_columns).
+constexpr int64_t kOrderedColumns = 32;
 
 // Tiles that fit the product, the predicted fastest first. None of rows if the product has more than four, or
 // if b is not contiguous along the depth.

@@ -6,12 +6,12 @@
 namespace ingot::core::cuda {
 namespace {
 
-// Each warp has 16 rows of 64 columns of sums in shared memory.
+// A lane finishes kAtOnce rows of eight neighbouring columns at a time. Loads of these are followed by those
+// of kSlots chunks, as many as registers can hold.
 constexpr std::string_view kTurnConstants = R"cuda(
 constexpr int kBlocks = kRows / 64, kGroups = 2, kThreads = 384, kReaders = 4, kOthers = 2, kOtherArrivals = 4;
-constexpr int kChunkColumns = 64, kSumStride = kChunkColumns + 8, kAtOnce = 16 * kChunkColumns / 8 / 32;  // eights of a lane
-constexpr int kATile = kRows * kDepth, kBTile = kColumns * kDepth, kPartBytes = (kATile + kBTile) * 2;
-constexpr int kAllPartBytes = kStages * kPartBytes, kTileBytes = kAllPartBytes + kGroups * 4 * 16 * kSumStride * 4;
+constexpr int kAtOnce = 2, kChunks = kBlocks * (kColumns / 32), kSlots = kReadsElements && kRows * kColumns > 64 * 192 ? 2 : kChunks < 4 ? kChunks : 4, kLoads = (1 + kSlots) * kAtOnce;
+constexpr int kATile = kRows * kDepth, kBTile = kColumns * kDepth, kPartBytes = (kATile + kBTile) * 2, kAllPartBytes = kStages * kPartBytes, kTileBytes = kAllPartBytes;
 )cuda";
 
 //   one thread copies the parts of one tile after another
@@ -54,56 +54,51 @@ DEVICE void multiply_in_turn(TileSums& sums, Parts& p, int parts, int turn, bool
   if (threadIdx.x % 32 == 0) arrive(p.barrier(p.empty, parts - 1));
 }
 
-// Sums go through the warp's shared memory, so that a lane finishes eight neighbours of a row, four times. A loop: as
-// straight code this would not fit the instruction cache.
-template <class Load, class Finish> DEVICE void finish_in_turn(char* shared, TileSums& sums, idx first_row, idx first_column, const Operands& x, const Load& load_eight, const Finish& finish_eight) {
-  constexpr int kEights = kChunkColumns / 8, kRowsAtOnce = 32 / kEights;
+// Eight sums of a lane are of neighbouring columns, by the order in which b is copied: none has to go through shared
+// memory, which products keep busy.
+struct Chunk { idx row, column; };  // of a lane's first eight; the next is 8 rows below
+DEVICE Chunk chunk_at(int chunk, idx first_row, idx first_column) {
   const int lane = threadIdx.x % 32, warp = threadIdx.x / 32;
-  f32* const own = (f32*)(shared + kAllPartBytes) + warp * 16 * kSumStride;
-  constexpr int kChunks = kColumns / kChunkColumns;
-  #pragma unroll 1
-  for (int chunk = 0; chunk < kBlocks * kChunks; ++chunk) {
-    const idx row = first_row + chunk / kChunks * 64 + warp % 4 * 16 + lane / kEights, column = first_column + chunk % kChunks * kChunkColumns + lane % kEights * 8;
-    const bool has_columns = column < x.columns;
-    #pragma unroll
-    for (int n = 0; n < kAtOnce; ++n)
-      if (has_columns) load_eight(n, least(row + n * kRowsAtOnce, x.rows - 1), column);
-    __syncwarp();
-    #pragma unroll
-    for (int s = 0; s < kBlocks * kChunks; ++s) {  // registers have no index
-      if (s != chunk) continue;
-      #pragma unroll
-      for (int j = 0; j < kEights; ++j)
-        #pragma unroll
-        for (int h = 0; h < 2; ++h) {
-          const f32 (&pair)[4] = sums[s / kChunks][s % kChunks * kEights + j];
-          *(u64*)(own + (lane / 4 + h * 8) * kSumStride + j * 8 + lane % 4 * 2) = (u64)__float_as_uint(pair[2 * h]) | (u64)__float_as_uint(pair[2 * h + 1]) << 32;
-        }
-    }
-    __syncwarp();
+  return {first_row + chunk % kBlocks * 64 + warp % 4 * 16 + lane / 4, first_column + chunk / kBlocks * 32 + lane % 4 * 8};
+}
+// What chunks read besides sums is on its way while products, or earlier chunks, are computed: it takes a microsecond.
+template <class Load> DEVICE void load_chunk(int chunk, idx first_row, idx first_column, const Operands& x, const Load& load_eight) {
+  const Chunk at = chunk_at(chunk, first_row, first_column);
+  #pragma unroll
+  for (int n = 0; n < kAtOnce; ++n)
+    if (at.column < x.columns) load_eight((1 + chunk % kSlots) * kAtOnce + n, least(at.row + n * 8, x.rows - 1), at.column, Whole());
+}
+template <class Load> DEVICE void load_first_chunks(idx first_row, idx first_column, const Operands& x, const Load& load_eight) {
+  #pragma unroll
+  for (int s = 0; s < kSlots; ++s) load_chunk(s, first_row, first_column, x, load_eight);
+}
+
+template <class Load, class Take, class Finish> DEVICE void finish_in_turn(TileSums& sums, idx first_row, idx first_column, const Operands& x, const Load& load_eight, const Take& take_loads, const Finish& finish_eight) {
+  #pragma unroll
+  for (int s = 0; s < kChunks; ++s) {
+    const Chunk at = chunk_at(s, first_row, first_column);
+    take_loads(s % kSlots);
+    if (s + kSlots < kChunks) load_chunk(s + kSlots, first_row, first_column, x, load_eight);
     #pragma unroll
     for (int n = 0; n < kAtOnce; ++n) {
       f32 eight[8];
       #pragma unroll
-      for (int k = 0; k < 8; k += 4) {
-        const Four four = *(const Four*)(own + (lane / kEights + n * kRowsAtOnce) * kSumStride + lane % kEights * 8 + k);
-        #pragma unroll
-        for (int e = 0; e < 4; ++e) eight[k + e] = four.numbers[e];
-      }
-      if (has_columns && row + n * kRowsAtOnce < x.rows) finish_eight(n, row + n * kRowsAtOnce, column, eight);
+      for (int k = 0; k < 8; ++k) eight[k] = sums[s % kBlocks][s / kBlocks * 4 + k / 2][2 * n + k % 2];
+      if (at.column < x.columns && at.row + n * 8 < x.rows) finish_eight(n, at.row + n * 8, at.column, eight, Whole());
     }
   }
 }
 
-// Of operands that are not aligned to 16 bytes.
-template <class Load, class Finish> DEVICE void finish_one_by_one(idx batch, idx first_row, idx first_column, const Operands& x, const Load& load_eight, const Finish& finish_eight) {
+// Of buffers that are not aligned to 16 bytes.
+template <class Load, class Take, class Finish> DEVICE void finish_one_by_one(idx batch, idx first_row, idx first_column, const Operands& x, const Load& load_eight, const Take& take_loads, const Finish& finish_eight) {
   for (int i = threadIdx.x; i < kRows * kColumns / 8; i += kThreads) {
     const idx row = first_row + i / (kColumns / 8), column = first_column + i % (kColumns / 8) * 8;
     if (row >= x.rows || column >= x.columns) continue;
     f32 eight[8];
     for (int k = 0; k < 8; ++k) eight[k] = sum_one_by_one(0, x.depth, batch, row, column + k, x);
-    load_eight(0, row, column);
-    finish_eight(0, row, column, eight);
+    load_eight(kAtOnce, row, column, Checked());
+    take_loads(0);
+    finish_eight(0, row, column, eight, Checked());
   }
 }
 )cuda";

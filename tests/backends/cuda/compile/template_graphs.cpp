@@ -28,6 +28,14 @@ const Template kTemplates[] = {
     {"linear_large",
      "graph g(%x: HALF[1500,72], %w: HALF[1200,72]) {\n %y = linear(%x, %w) : HALF[1500,1200]\n return "
      "%y\n}"},
+    {"linear_in_turns",
+     "graph g(%x: HALF[1100,136], %w: HALF[160,136], %b: HALF[160]) {\n %y = linear(%x, %w, %b) : "
+     "HALF[1100,160]\n return %y\n}"},
+    {"linear_in_turns_unaligned",
+     "graph g(%x: HALF[1025,64], %w: HALF[32,64], %b: HALF[32]) {\n %y = linear(%x, %w, %b) : "
+     "HALF[1025,32]\n return %y\n}",
+     {},
+     1},
     {"linear_of_a_row",
      "graph g(%x: HALF[1,776], %w: HALF[50,776], %b: HALF[50]) {\n %y = linear(%x, %w, %b) : HALF[1,50]\n "
      "return %y\n}"},
@@ -110,6 +118,20 @@ const Template kTemplates[] = {
      {{"N", 5}},
      0,
      {kChannelsLast, kChannelsLast, "", kChannelsLast}},
+    {"convolution_of_window_rows",
+     "graph g(%x: HALF[N,16,9,20], %w: HALF[40,16,3,4], %b: HALF[40]) {\n"
+     " %y = convolution(%x, %w, %b) {stride=[2, 1], padding=[1, 0], dilation=[1, 1]} : HALF[N,40,5,17]\n"
+     " return %y\n}",
+     {{"N", 3}},
+     0,
+     {kChannelsLast, kChannelsLast, "", kChannelsLast}},
+    {"convolution_of_strided_window_rows",
+     "graph g(%x: HALF[2,32,12,21], %w: HALF[24,32,2,4]) {\n"
+     " %y = convolution(%x, %w) {stride=[1, 3], padding=[0, 0], dilation=[4, 1]} : HALF[2,24,8,6]\n"
+     " return %y\n}",
+     {},
+     0,
+     {kChannelsLast, kChannelsLast, kChannelsLast}},
     {"convolution_of_many_points",
      "graph g(%x: HALF[2,24,9,7], %w: HALF[16,24,1,1]) {\n"
      " %y = convolution(%x, %w) {stride=[1, 1], padding=[0, 0], dilation=[1, 1]} : HALF[2,16,9,7]\n"
