@@ -170,12 +170,13 @@ def queued_us(way: Way) -> float:
 
 def ways_of(model: Step, args: tuple[torch.Tensor, ...], rank: int, wanted: list[str]) -> dict[str, Way]:
     import ingot
+    from ingot.devices import architecture
 
     ways: dict[str, Way] = {}
     if "ingot" in wanted:
         program = torch.export.export(model, args)
         engine = ingot.build(
-            program, device=f"cuda:{ingot.devices.architecture(rank)}", gpu=rank, rank=str(rank)
+            program, device=f"cuda:{architecture(rank)}", gpu=rank, rank=str(rank)
         )
         del program
         ways["ingot"] = lambda: engine(*args)

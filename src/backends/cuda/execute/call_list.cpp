@@ -41,9 +41,10 @@ void CallList::add_collective(NcclGroup& group, const DeviceCollective& own, con
   if (use == groups_.end()) use = groups_.insert(groups_.end(), {&group, 0, 0});
   words_.insert(words_.end(), {kCollectiveWord, kCollective + 2 * own.sent.size(), address(&group),
                                address(from), address(to), packed(own), own.elements, own.bytes});
-  for (const uint64_t word : {packed(own), uint64_t{own.elements}, uint64_t{own.bytes}})
-    use->history = (use->history ^ word) * kMix;
-  use->elements += own.elements;
+  const bool may_differ = own.kind == DeviceCollective::Kind::kAllToAll;  // what each rank sends
+  const uint64_t elements = may_differ ? 0 : own.elements, bytes = may_differ ? 0 : own.bytes;
+  for (const uint64_t word : {packed(own), elements, bytes}) use->history = (use->history ^ word) * kMix;
+  use->elements += elements;
   words_.insert(words_.end(), own.sent.begin(), own.sent.end());
   words_.insert(words_.end(), own.received.begin(), own.received.end());
 }
