@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "backends/cuda/compile/neighbours.h"
 #include "loops/index_facts.h"
 #include "loops/rewrite.h"
 
@@ -100,9 +101,11 @@ LaunchPlan plan_launch(const Kernel& kernel, size_t row) {
       .block = kThreads, .group = 1, .flat = is_flat(kernel), .symbols = loops::free_symbols(kernel)};
   plan.points = loops::parallel_extent(kernel);
   if (plan.flat) {
-    Dim all = 0;
-    for (const Stage& stage : kernel.stages) all = all + product(extents_of(stage.loops));
-    plan.points = plan.points * all;
+    plan.points = 0;
+    for (const Stage& stage : kernel.stages) {
+      plan.neighbours.push_back(neighbours_of(kernel, stage));
+      plan.points = plan.points + points_of(kernel, stage, plan.neighbours.back());
+    }
     return plan;
   }
   plan.group = group_for(kernel);

@@ -20,6 +20,7 @@ struct LaunchPlan {
   int group = 1;    // threads per point: 1, a warp, or `block`
   bool flat =
       false;  // stages are independent elementwise ones: the grid has a point for each of all their loops
+  std::vector<int> neighbours;       // by stage of a flat kernel: of neighbours_of
   std::vector<std::string> symbols;  // arguments of the kernel, in order
   Dim points = 1;                    // groups that have work
   Dim row_bytes = 0;                 // per group, of the rows that stages hand on
