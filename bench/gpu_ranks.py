@@ -175,9 +175,7 @@ def ways_of(model: Step, args: tuple[torch.Tensor, ...], rank: int, wanted: list
     ways: dict[str, Way] = {}
     if "ingot" in wanted:
         program = torch.export.export(model, args)
-        engine = ingot.build(
-            program, device=f"cuda:{architecture(rank)}", gpu=rank, rank=str(rank)
-        )
+        engine = ingot.build(program, device=f"cuda:{architecture(rank)}", gpu=rank, rank=str(rank))
         del program
         ways["ingot"] = lambda: engine(*args)
     if "eager" in wanted:
