@@ -16,7 +16,7 @@ from typing import Any
 import ingot
 import pytest
 import torch
-from small_models import Counter, SingularValues, mlp, tiny_bert
+from small_models import Counter, CumulativeLogs, mlp, tiny_bert
 from torch import nn
 
 _ROOT = Path(__file__).parents[2]
@@ -162,7 +162,7 @@ def test_memory_of_modules_that_are_gone_is_given_back(library: Path, tmp_path: 
 
 
 def test_what_needs_python_is_refused(library: Path, tmp_path: Path) -> None:
-    _save(SingularValues(counts=False), [torch.randn(3, 4)], tmp_path / "parts.pt")
+    _save(CumulativeLogs(counts=False), [torch.randn(3, 4)], tmp_path / "parts.pt")
     done = _python(library, tmp_path, 'torch.jit.load("parts.pt")(torch.randn(3, 4))')
     assert "require_full_compilation=True" in done.stderr
     done = _python(library, tmp_path, """

@@ -13,7 +13,7 @@ import ingot
 import numpy as np
 import pytest
 import torch
-from small_models import SingularValues, mlp
+from small_models import CumulativeLogs, mlp
 from torch import nn
 
 PACKAGE = Path(ingot.__file__).parents[1]
@@ -39,7 +39,7 @@ for rows in (2, 5):
 
 
 @pytest.mark.parametrize(
-    ("model", "width"), [(mlp(), 8), (SingularValues(counts=False), 4)], ids=["whole", "hybrid"]
+    ("model", "width"), [(mlp(), 8), (CumulativeLogs(counts=False), 4)], ids=["whole", "hybrid"]
 )
 @torch.no_grad()
 def test_exported_program(tmp_path: Path, model: torch.nn.Module, width: int) -> None:
@@ -136,7 +136,7 @@ PAIR = {"scale": torch.randn(4), "shift": torch.randn(4)}
 SAVED = {
     "whole": (mlp, (ROWS[8],), {}, (torch.randn(5, 8),), {}),
     "keywords": (keyword_only, (), {"x": ROWS[8], "pair": PAIR}, (), {"x": torch.randn(5, 8), "pair": PAIR}),
-    "hybrid": (lambda: SingularValues(counts=False), (ROWS[4],), {}, (torch.randn(5, 4),), {}),
+    "hybrid": (lambda: CumulativeLogs(counts=False), (ROWS[4],), {}, (torch.randn(5, 4),), {}),
     "engines between torch": (Solved, (torch.randn(4, 4),), {}, (torch.randn(4, 4),), {}),
 }
 
