@@ -75,6 +75,21 @@ class Twice(torch.nn.Module):
         return funcol.all_reduce(total, "sum", dist.group.WORLD)
 
 
+SENT = ((1, 3), (2, 1))  # rows, by source and target
+
+
+class Uneven(torch.nn.Module):
+    """Ranks send other numbers of rows to each other, so that each has a program of its own."""
+
+    def __init__(self, rank: int) -> None:
+        super().__init__()
+        self.rank = rank
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        received = [each[self.rank] for each in SENT]
+        return funcol.all_to_all_single(x, received, list(SENT[self.rank]), dist.group.WORLD)
+
+
 class Another(torch.nn.Module):
     def forward(self, x: torch.Tensor) -> torch.Tensor:
         return funcol.all_reduce(x, "max", dist.group.WORLD)
@@ -83,6 +98,10 @@ class Another(torch.nn.Module):
 def value(dtype: torch.dtype, rank: int) -> np.ndarray:
     numbers = (np.arange(24).reshape(8, 3) * 7 + rank * 3) % 5
     return numbers.astype(str(dtype).removeprefix("torch."))
+
+
+def rows_of(rank: int) -> np.ndarray:
+    return np.arange(sum(SENT[rank]) * 3, dtype=np.float32).reshape(-1, 3) + 100 * rank
 
 
 def expected(dtype: torch.dtype, rank: int) -> list[np.ndarray]:
@@ -132,6 +151,17 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
             folder / f"{name}.ingot"
         )
     for rank in range(RANKS):
+        dist.init_process_group("fake", rank=rank, world_size=RANKS, store=FakeStore())
+        try:
+            own = torch.export.export(Uneven(rank), (torch.from_numpy(rows_of(rank)),))
+        finally:
+            dist.destroy_process_group()
+        ingot.build(own, rank=str(rank), device="cuda:sm_90a", verify_kernels=False).save(
+            folder / f"uneven{rank}.ingot"
+        )
+        parts = [np.split(rows_of(source), [SENT[source][0]])[rank] for source in range(RANKS)]
+        np.savez(folder / f"unevenx{rank}.npz", rows_of(rank))
+        np.savez(folder / f"uneveny{rank}.npz", np.concatenate(parts))
         np.savez(folder / f"x{rank}.npz", *[value(dtype, rank) for dtype in DTYPES])
         np.savez(folder / f"y{rank}.npz", *[each for dtype in DTYPES for each in expected(dtype, rank)])
     return folder
@@ -166,19 +196,21 @@ import sys, threading
 import numpy as np
 import ingot
 
-folder, calls = sys.argv[1], int(sys.argv[2])
+folder, calls, uneven = sys.argv[1], int(sys.argv[2]), sys.argv[3]
 listener = ingot.distributed.listen()
 failures = []
 
 def work(rank):
     try:
-        engine = ingot.Engine.load(folder + "/everything.ingot", device=rank)
+        name = f"uneven{rank}" if uneven else "everything"
+        engine = ingot.Engine.load(f"{folder}/{name}.ingot", device=rank)
         group = ingot.distributed.join(listener if rank == 0 else listener.address(), rank, 2, deadline=20)
         ingot.distributed.bind(engine, group)
-        given = np.load(f"{folder}/x{rank}.npz")
-        wanted = np.load(f"{folder}/y{rank}.npz")
+        given = np.load(f"{folder}/{uneven}x{rank}.npz")
+        wanted = np.load(f"{folder}/{uneven}y{rank}.npz")
         for _ in range(calls):
             results = engine(*[given[name] for name in given.files])
+            results = results if isinstance(results, (tuple, list)) else (results,)
             for k, (got, name) in enumerate(zip(results, wanted.files, strict=True)):
                 np.testing.assert_array_equal(got, wanted[name], err_msg=f"result {k} of rank {rank}")
     except Exception as error:
@@ -191,11 +223,18 @@ assert not failures, failures
 """
 
 
-def run_threads(folder: Path, machine: Machine, calls: int = 4, **variables: object) -> str:
-    done = subprocess.run([sys.executable, "-c", THREADS, folder, str(calls)], capture_output=True, text=True,
+def run_threads(
+    folder: Path, machine: Machine, calls: int = 4, uneven: bool = False, **variables: object
+) -> str:
+    arguments = [folder, str(calls), "uneven" if uneven else ""]
+    done = subprocess.run([sys.executable, "-c", THREADS, *arguments], capture_output=True, text=True,
                           env=machine.environment(**variables), check=False)  # fmt: skip
     assert done.returncode == 0, done.stderr
     return done.stderr
+
+
+def test_ranks_send_other_numbers_of_rows(folder: Path, machine: Machine) -> None:
+    assert "over the host" not in run_threads(folder, machine, uneven=True)
 
 
 def test_all_collectives_in_graphs(folder: Path, machine: Machine) -> None:
