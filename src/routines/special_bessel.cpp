@@ -33,7 +33,7 @@ double scaled_i(double order, double x) {
     const double odd = 2 * k - 1;
     sum += term *= (odd * odd - 4 * order * order) / (8 * k * x);
   }
-  return sum / std::sqrt(2 * kPi * x);
+  return sum / (std::sqrt(2 * kPi) * std::sqrt(x));  // 2 pi x may overflow
 }
 
 // exp(x) times K of any order, for x >= 0.3: the integral over t of exp(-x (cosh(t) - 1)) cosh(order t). The

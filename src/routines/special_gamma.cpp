@@ -4,6 +4,7 @@
 #include <cmath>
 #include <iterator>
 #include <numbers>
+#include <optional>
 
 #include "routines/special.h"
 
@@ -16,19 +17,63 @@ constexpr double kBernoulli[] = {1.0 / 12,          -1.0 / 720,
                                  1.0 / 47900160,    -691.0 / 1307674368000,
                                  1.0 / 74724249600, -3617.0 / 10670622842880000};
 
-// x to the power a, times exp(-x) / gamma(a + 1).
-double incomplete_scale(double a, double x) { return std::exp(a * std::log(x) - x - log_gamma(a + 1)); }
-
-// The sum of x^k / ((a + 1) ... (a + k)): for x < a + 1.
-double lower_series(double a, double x) {
-  double term = 1, sum = 1;
-  for (double k = 1; term > sum * kEpsilon; ++k) sum += term *= x / (a + k);
-  return sum * incomplete_scale(a, x);
+// u - log(1 + u), by its power series where that cancels.
+double logarithm_excess(double u) {
+  if (std::fabs(u) > 0.3) return u - std::log1p(u);
+  double power = u * u, sum = 0;
+  for (double k = 2; std::fabs(power) > sum * kEpsilon; ++k, power *= -u) sum += power / k;
+  return sum;
 }
 
-// The continued fraction of the upper function, by Lentz's method: for x >= a + 1.
+// x to the power a, times exp(-x) / gamma(a). For large a by Stirling's series: the logarithms would cancel. What
+// is smaller than normal numbers is 0, as torch's.
+double incomplete_scale(double a, double x) {
+  constexpr double kLarge = 20, kSmallestLogarithm = -709.782712893384;
+  if (a < kLarge) {
+    const double power = a * std::log(x) - x - log_gamma(a);
+    return power < kSmallestLogarithm ? 0 : std::exp(power);
+  }
+  double power = 1 / a, factorial = 1, stirling = 0;  // B(2k) / (2k (2k - 1) a^(2k-1))
+  for (size_t k = 0; k < std::size(kBernoulli); ++k, power /= a * a) {
+    stirling += kBernoulli[k] * factorial * power;
+    factorial *= static_cast<double>((2 * k + 2) * (2 * k + 1));
+  }
+  return std::sqrt(a / (2 * kPi)) * std::exp(-a * logarithm_excess((x - a) / a) - stirling);
+}
+
+// The sum of x^k / ((a + 1) ... (a + k)).
+double lower_series(double a, double x) {
+  const double scale = incomplete_scale(a, x);
+  if (scale == 0) return 0;
+  double term = 1, sum = 1;
+  for (double k = 1; term > sum * kEpsilon; ++k) sum += term *= x / (a + k);
+  return sum * scale / a;
+}
+
+// log(gamma(1 + a)), also where 1 + a is 1.
+double log_gamma_beside_one(double a) {
+  if (a > 0.2) return log_gamma(a + 1);
+  double sum = -std::numbers::egamma * a, power = a * a;
+  for (double k = 2; std::fabs(power) > kEpsilon * a; ++k, power *= -a) sum += zeta(k, 1) * power / k;
+  return sum;
+}
+
+// The power series of the upper function, for small x.
+double upper_series(double a, double x) {
+  double factor = 1, sum = 0, term = 1;
+  for (double n = 1; n == 1 || std::fabs(term) > std::fabs(sum) * kEpsilon; ++n) {
+    factor *= -x / n;
+    sum += term = factor / (a + n);
+  }
+  const double power = a * std::log(x) - log_gamma_beside_one(a);
+  return -std::expm1(power) - a * std::exp(power) * sum;
+}
+
+// The continued fraction of the upper function, by Lentz's method: for x >= a.
 double upper_fraction(double a, double x) {
   constexpr double kTiny = 1e-300;
+  const double scale = incomplete_scale(a, x);
+  if (scale == 0) return 0;
   double b = x + 1 - a, c = 1 / kTiny, d = 1 / b, h = d;
   for (double k = 1; k < 1e6; ++k) {
     const double an = -k * (k - a);
@@ -40,22 +85,38 @@ double upper_fraction(double a, double x) {
     h *= d * c;
     if (std::fabs(d * c - 1) < kEpsilon) break;
   }
-  return h * a * incomplete_scale(a, x);
+  return h * scale;
 }
 
-struct Halves {
-  double lower, upper;
-};
-Halves incomplete_gamma(double a, double x) {
-  if (!(x >= 0) || !(a >= 0) || (a == 0 && x == 0) || (std::isinf(a) && std::isinf(x))) return {kNan, kNan};
-  if (a == 0 || std::isinf(x)) return {1, 0};
-  if (x == 0 || std::isinf(a)) return {0, 1};
-  if (x < a + 1) {
-    const double lower = lower_series(a, x);
-    return {lower, 1 - lower};
-  }
-  const double upper = upper_fraction(a, x);
-  return {1 - upper, upper};
+// Temme's uniform expansion, to its second term: for large a. `side` 1: the upper function, -1: the lower.
+double expanded_gamma(double a, double x, double side) {
+  const double u = (x - a) / a, eta = std::copysign(std::sqrt(2 * logarithm_excess(u)), u);
+  const double c = std::fabs(eta) < 1e-3 ? eta / 12 - 1.0 / 3 : 1 / u - 1 / eta;
+  const double rest = std::exp(-a * eta * eta / 2) * c / std::sqrt(2 * kPi * a);
+  return 0.5 * std::erfc(side * eta * std::sqrt(a / 2)) + side * rest;
+}
+constexpr double kLargeOrder = 1e7;
+
+// For finite positive a and x: whichever of the ways above converges, and does not cancel (Cephes' choice).
+double upper_of(double a, double x) {
+  if (a > kLargeOrder) return expanded_gamma(a, x, 1);
+  if (x > 1.1) return x < a ? 1 - lower_series(a, x) : upper_fraction(a, x);
+  const bool is_lower_small = x <= 0.5 ? -0.4 / std::log(x) < a : x * 1.1 < a;
+  return is_lower_small ? 1 - lower_series(a, x) : upper_series(a, x);
+}
+double lower_of(double a, double x) {
+  if (a > kLargeOrder) return expanded_gamma(a, x, -1);
+  return x > 1 && x > a ? 1 - upper_of(a, x) : lower_series(a, x);
+}
+
+// torch's values where either is 0, infinite, negative or not a number; nullopt elsewhere. The
+// upper function has 1 less that.
+std::optional<double> lower_at_edge(double a, double x) {
+  if (x < 0 || a < 0 || (a == 0 && !(x > 0)) || (std::isinf(a) && std::isinf(x))) return kNan;
+  if (a == 0) return 1;
+  if (x == 0 || std::isinf(a)) return 0;
+  if (std::isinf(x)) return 1;
+  return std::isnan(a) || std::isnan(x) ? std::optional(kNan) : std::nullopt;
 }
 
 // The derivative of digamma, reflected at 1/2.
@@ -127,7 +188,13 @@ double zeta(double x, double q) {
   return sum;
 }
 
-double lower_gamma(double a, double x) { return incomplete_gamma(a, x).lower; }
-double upper_gamma(double a, double x) { return incomplete_gamma(a, x).upper; }
+double lower_gamma(double a, double x) {
+  const auto edge = lower_at_edge(a, x);
+  return edge ? *edge : lower_of(a, x);
+}
+double upper_gamma(double a, double x) {
+  const auto edge = lower_at_edge(a, x);
+  return edge ? 1 - *edge : upper_of(a, x);
+}
 
 }  // namespace ingot::core::routines::special

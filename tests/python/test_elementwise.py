@@ -4,8 +4,11 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Callable
+from typing import Any
 
 import ingot
+import mpmath
 import pytest
 import torch
 from elementwise import FUNCTIONS, differences, in_engine, operand_count, operands
@@ -17,6 +20,20 @@ _DTYPES = (torch.float32, torch.float64) + ((torch.float16, torch.bfloat16) if _
 # Conversions to integers are tested where the integer can hold the number: beyond, C++ leaves them undefined.
 _CONVERSIONS = {"byte": 255, "char": 127, "short": 2**15 - 1, "int": 2**31 - 128, "long": 2**62}
 _REMAINDERS = ("fmod", "remainder", "__rmod__")  # eager's vectors have NaN where quotients are large
+
+# torch's own are off by up to 5e-10 near 100 in fp64, and by parts of the value for tiny first operands.
+_MORE_EXACT: dict[str, Callable[[float, float], Any]] = {
+    "igamma": lambda a, x: mpmath.gammainc(a, 0, x, regularized=True),
+    "igammac": lambda a, x: mpmath.gammainc(a, x, mpmath.inf, regularized=True),
+}
+
+
+def _correct(name: str, exact: torch.Tensor, given: list[torch.Tensor], places: torch.Tensor) -> None:
+    for k in places.tolist():
+        operands_at = [value[k].item() for value in given]
+        if all(0 < value < float("inf") for value in operands_at):
+            with mpmath.workdps(40):
+                exact[k] = float(_MORE_EXACT[name](*map(mpmath.mpf, operands_at)))
 
 
 def _takes_tensors_alone(name: str, dtype: torch.dtype) -> bool:
@@ -46,6 +63,9 @@ def test_special_and_wide_values(name: str) -> None:
         ran += 1
         exact = function(*(value.double() for value in given))
         different = differences(name, given, actual, eager, exact)
+        if name in _MORE_EXACT:
+            _correct(name, exact, given, different.nonzero().flatten())
+            different = differences(name, given, actual, eager, exact)
         if name in _REMAINDERS:
             different &= ~(eager.isnan() & actual.isfinite())
         wrong = different.nonzero().flatten()
