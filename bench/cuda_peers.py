@@ -18,6 +18,7 @@ import torch
 from ingot.devices import architecture
 
 from bench import cuda_cases
+from bench.cuda_graphs import graph_of
 
 ROUNDS, CALLS = 10, 20
 Way = Callable[[int], object]  # runs on a set of inputs
@@ -36,21 +37,6 @@ def call_us(way: Way) -> list[float]:
     return times
 
 
-def graph_of(model: torch.nn.Module, inputs: tuple) -> Way:
-    for _ in range(3):
-        model(*inputs)
-    torch.cuda.synchronize()
-    graph = torch.cuda.CUDAGraph()
-    with torch.cuda.graph(graph):
-        result = model(*inputs)
-
-    def replay(_: int) -> object:
-        graph.replay()
-        return result
-
-    return replay
-
-
 def first(result: object) -> torch.Tensor:
     return result[0] if isinstance(result, (tuple, list)) else result
 
@@ -67,9 +53,10 @@ def measure(name: str, dtype: torch.dtype) -> dict:
     sets = [tuple(value.cuda().clone() for value in args) for _ in range(2)]
     model = model.cuda()
     compiled = torch.compile(model, mode="reduce-overhead")
+    graph = graph_of(lambda: model(*sets[0]))
     ways: dict[str, Way] = {
         "eager": lambda k: model(*sets[k]),
-        "eager + graph": graph_of(model, sets[0]),
+        "eager + graph": lambda _: graph(),
         "inductor": lambda k: compiled(*sets[k]),
         "ingot": lambda k: engine(*sets[k]),
         "ingot tuned": lambda k: tuned(*sets[k]),

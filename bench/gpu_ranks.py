@@ -28,6 +28,8 @@ import torch.distributed._functional_collectives as funcol
 from torch import nn
 from torch.nn import functional
 
+from bench.cuda_graphs import graph_of
+
 ROUNDS, CALLS, CACHED = 10, 20, 1024
 ROW_SECONDS = 480
 SHAPES = {
@@ -128,23 +130,6 @@ def norm_of(width: int, ranks: Ranks) -> nn.RMSNorm:
 def turned(x: torch.Tensor, turn: tuple[torch.Tensor, torch.Tensor]) -> torch.Tensor:
     first, second = x.chunk(2, dim=-1)
     return x * turn[0] + torch.cat([-second, first], dim=-1) * turn[1]
-
-
-def graph_of(call: Way) -> Way:
-    stream = torch.cuda.Stream()
-    with torch.cuda.stream(stream):
-        for _ in range(3):
-            call()
-    torch.cuda.synchronize()
-    graph = torch.cuda.CUDAGraph()
-    with torch.cuda.graph(graph):
-        result = call()
-
-    def replay() -> torch.Tensor:
-        graph.replay()
-        return result
-
-    return replay
 
 
 def synchronized_us(way: Way) -> list[float]:

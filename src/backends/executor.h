@@ -47,11 +47,12 @@ struct DeviceCollective {
   enum class Reduction : uint8_t { kSum, kProduct, kMax, kMin, kAverage };
   Kind kind = Kind::kAllReduce;
   Reduction reduction = Reduction::kSum;
-  DType dtype = DType::kF32;           // of what is reduced
-  Communicator* group = nullptr;       // that the queue has opened; null: of this rank alone
-  int source = 0;                      // kBroadcast
-  size_t elements = 0;                 // kAllReduce: of a tensor; kReduceScatter: of a result
-  size_t bytes = 0;                    // others: of the operand
+  DType dtype = DType::kF32;      // of what is reduced
+  Communicator* group = nullptr;  // that the queue has opened; null: of this rank alone
+  int source = 0;                 // kBroadcast
+  // kAllReduce: of a tensor; kReduceScatter: of a result; kAllToAll: of a row, which all ranks have in common
+  size_t elements = 0;
+  size_t bytes = 0;                    // of the operand; kAllToAll of several ranks: of a row
   std::vector<size_t> sent, received;  // kAllToAll: bytes, by rank
 };
 

@@ -3,23 +3,18 @@
 #include "ops/ops.h"
 #include "ops/reshape.h"
 #include "ops/view.h"
+#include "passes/few_channels.h"
 #include "passes/replace_all_uses.h"
 #include "passes/target_passes.h"
 
 namespace ingot::core {
 namespace {
 
-constexpr size_t kImageRank = 4;  // [N, C, H, W]
-constexpr int64_t kFewChannels = 4;
-
 // Whether windows lie side by side and cover the image.
 bool cuts_patches(const Node& node) {
   const auto convolution = node.attributes<ops::Convolution>();
   const Shape &image = node.operand_type(0).shape, &window = node.operand_type(1).shape,
               &result = node.results[0]->type.shape;
-  const auto channels = image[1].constant();
-  if (image.size() != kImageRank || convolution.groups != 1 || !channels || *channels > kFewChannels)
-    return false;
   for (size_t i = 0; i < convolution.stride.size(); ++i) {
     const int64_t step = convolution.stride[i];
     if (step < 2 || window[2 + i] != Dim(step) || convolution.padding[i] != 0 || convolution.dilation[i] != 1)
@@ -43,7 +38,7 @@ Value* patches_as_channels(Graph& graph, Value* image, int64_t down, int64_t acr
 
 Graph fold_patches(Graph graph, const ConvolutionRule& rule, Rewrites& rewrites) {
   for (Node* node : graph.node_list()) {
-    if (node->op != &ops::convolution || !rule(*node) || !cuts_patches(*node) || !rewrites.allow(*node))
+    if (!convolves_few_channels(*node) || !rule(*node) || !cuts_patches(*node) || !rewrites.allow(*node))
       continue;
     const auto stride = node->attributes<ops::Convolution>().stride;
     const Graph::InsertBefore scope(graph, node);

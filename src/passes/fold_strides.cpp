@@ -6,6 +6,7 @@
 #include "ops/convolution.h"
 #include "ops/ops.h"
 #include "ops/view.h"
+#include "passes/few_channels.h"
 #include "passes/hoist.h"
 #include "passes/replace_all_uses.h"
 #include "passes/target_passes.h"
@@ -14,7 +15,6 @@ namespace ingot::core {
 namespace {
 
 constexpr size_t kFoldedRank = 4;  // [N, C, H, W] and [K, C, H, W]
-constexpr int64_t kMostFoldedChannels = 4;
 
 // The same convolution by steps of 1 over an image whose pixels are squares of `step` x `step` pixels.
 struct FoldedStrides {
@@ -29,9 +29,6 @@ std::optional<FoldedStrides> folded_strides(const Node& node, int64_t multiple) 
   const auto convolution = node.attributes<ops::Convolution>();
   const Shape &image = node.operand_type(0).shape, &window = node.operand_type(1).shape,
               &result = node.results[0]->type.shape;
-  const auto channels = image[1].constant();
-  if (image.size() != kFoldedRank || convolution.groups != 1 || !channels || *channels > kMostFoldedChannels)
-    return std::nullopt;
   FoldedStrides folded{.step = convolution.stride[0]};
   for (size_t i = 0; i < 2; ++i) {
     const auto taps = window[2 + i].constant(), extent = image[2 + i].constant();
@@ -42,7 +39,7 @@ std::optional<FoldedStrides> folded_strides(const Node& node, int64_t multiple) 
     folded.high[i] = folded.step * (*result[2 + i].constant() - 1 + folded.taps[i]) - *extent - folded.low[i];
     if (folded.taps[i] < 2 || folded.high[i] < 0) return std::nullopt;
   }
-  folded.channels = *channels * folded.step * folded.step;
+  folded.channels = *image[1].constant() * folded.step * folded.step;
   folded.padded_channels = folded.channels;
   while (folded.padded_channels * folded.taps[1] % multiple != 0) ++folded.padded_channels;
   if (folded.step < 2 || folded.padded_channels >= 2 * folded.channels) return std::nullopt;
@@ -92,7 +89,7 @@ Value* fold(Graph& graph, const Node& node, const FoldedStrides& folded) {
 Graph fold_strides(Graph graph, const WindowRowRule& rule, Rewrites& rewrites) {
   const std::set<const Node*> invariant = invariant_nodes(graph);
   for (Node* node : graph.node_list()) {
-    if (node->op != &ops::convolution || !invariant.contains(node->operands[1]->producer)) continue;
+    if (!convolves_few_channels(*node) || !invariant.contains(node->operands[1]->producer)) continue;
     const int64_t multiple = rule(*node);
     if (multiple == 0) continue;
     const auto folded = folded_strides(*node, multiple);

@@ -26,6 +26,14 @@ struct ReceivedBlock {
   size_t bytes = 0;
 };
 
+// What to do about INGOT-D350 to D352.
+constexpr std::string_view advice_for_group(std::string_view code) {
+  if (code == "INGOT-D351")
+    return "all ranks run the same engines, with inputs of the same sizes, in the same order";
+  if (code == "INGOT-D352") return "join a new group, and make a new context with it";
+  return "the group is unusable now: join a new one, and make a new context with it";
+}
+
 // What the ranks compare before they exchange anything: all must be equal.
 struct ExchangeTag {
   uint64_t program = 0;     // what the program's collectives are, BoundGroups::program

@@ -25,8 +25,8 @@ double logarithm_excess(double u) {
   return sum;
 }
 
-// x to the power a, times exp(-x) / gamma(a). For large a by Stirling's series: the logarithms would cancel. What
-// is smaller than normal numbers is 0, as torch's.
+// x to the power a, times exp(-x) / gamma(a). For large a by Stirling's series: the logarithms would cancel.
+// What is smaller than normal numbers is 0, as torch's.
 double incomplete_scale(double a, double x) {
   constexpr double kLarge = 20, kSmallestLogarithm = -709.782712893384;
   if (a < kLarge) {

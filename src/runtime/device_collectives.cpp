@@ -56,14 +56,19 @@ const BoundGroups::Bound* group_named(const BoundGroups* groups, const std::stri
   return found == groups->groups.end() ? nullptr : &*found;
 }
 
-std::vector<size_t> bytes_by_rank(const RoutineCall& call, std::string_view name, const TensorView& view,
-                                  size_t ranks) {
+TensorView row_of(const TensorView& view) {
   require_fit(!view.shape.empty(), "all_to_all");
   TensorView row = view;
   row.shape[0] = 1;
+  return row;
+}
+
+std::vector<size_t> bytes_by_rank(const RoutineCall& call, std::string_view name, const TensorView& view,
+                                  size_t ranks) {
+  const size_t row = dense_bytes_of(row_of(view));
   auto bytes =
       rows_by_rank(routines::attribute<std::string>(call, name), static_cast<size_t>(view.shape[0]), ranks);
-  for (size_t& each : bytes) each *= dense_bytes_of(row);
+  for (size_t& each : bytes) each *= row;
   return bytes;
 }
 
@@ -94,6 +99,9 @@ DeviceCollective describe(std::string_view name, const RoutineCall& call, Commun
     case Kind::kAllToAll:
       own.sent = bytes_by_rank(call, "sent", input, ranks);
       own.received = bytes_by_rank(call, "received", output, ranks);
+      if (own.group == nullptr) break;
+      own.elements = count_of(row_of(input));
+      own.bytes = dense_bytes_of(row_of(input));
       break;
     case Kind::kBroadcast:
       own.source = static_cast<int>(routines::attribute<int64_t>(call, "source"));

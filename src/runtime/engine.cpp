@@ -83,15 +83,21 @@ std::shared_ptr<Engine> Engine::create(std::shared_ptr<const EngineData> data, H
   return engine;
 }
 
-std::shared_ptr<Engine> Engine::copy() const {
-  require_unchanged();
+// The same model from the same file, without weights yet.
+std::shared_ptr<Engine> Engine::twin(LoadedBackends backends) const {
   std::shared_ptr<Engine> engine(new Engine);
   engine->host_ = host_;
   engine->data_ = data_;
   engine->file_ = file_;
   engine->verification_ = verification_;
-  engine->backends_ = backends_;
+  engine->backends_ = std::move(backends);
   engine->make_executables();
+  return engine;
+}
+
+std::shared_ptr<Engine> Engine::copy() const {
+  require_unchanged();
+  std::shared_ptr<Engine> engine = twin(backends_);
   engine->set_weights(std::make_shared<WeightSet>(*weights()));
   return engine;
 }
@@ -99,13 +105,7 @@ std::shared_ptr<Engine> Engine::copy() const {
 std::shared_ptr<Engine> Engine::copy_to(int gpu) const {
   if (gpu == this->gpu() || data_->devices.empty()) return copy();
   require_unchanged();
-  std::shared_ptr<Engine> engine(new Engine);
-  engine->host_ = host_;
-  engine->data_ = data_;
-  engine->file_ = file_;
-  engine->verification_ = verification_;
-  engine->backends_ = load_backends(*data_, file_.get(), *host_, gpu);
-  engine->make_executables();
+  std::shared_ptr<Engine> engine = twin(load_backends(*data_, file_.get(), *host_, gpu));
   auto moved = std::make_shared<WeightSet>(*weights());
   move_weights(*data_, backends_, engine->backends_, *moved);
   engine->set_weights(std::move(moved));

@@ -88,6 +88,7 @@ class Engine {
  private:
   Engine() = default;
   void make_executables();
+  std::shared_ptr<Engine> twin(LoadedBackends backends) const;
   void prepare(const WeightBudget& budget, int gpu);
   void initialize_in_parts(WeightSet& weights) const;
   std::shared_ptr<const WeightPlan> plan_for(const WeightBudget& budget, const WeightSet& weights) const;

@@ -118,6 +118,7 @@ class ContractionWriter {
     out_.line("const auto begin_tile = [&](idx tile) {{\nbatch = tile / across / down;\n");
     out_.line("first_row = tile / across % down * kRows;\nfirst_column = tile % across * kColumns;\n}};\n");
     write_epilogue_functions(node_, shape_, epilogue_, out_);
+    write_take_loads(node_, shape_, epilogue_, out_);
     out_.line("if (!aligned) {{\nwait_for_previous();\n");
     out_.line("for (idx tile = blockIdx.x; tile < tiles; tile += gridDim.x) {{\nbegin_tile(tile);\n");
     out_.line(

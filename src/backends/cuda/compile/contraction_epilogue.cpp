@@ -19,7 +19,7 @@ constexpr int kEight = 8;
 // The type of `wide` contiguous elements.
 std::string group_of(DType dtype, int wide) {
   if (dtype != DType::kF32 && wide == kEight) return "Packed";
-  return fmt::format("{}<{}>", dtype == DType::kF32 ? "Floats" : "Halves", wide);
+  return fmt::format("{}<{}>", vector_name(dtype), wide);
 }
 
 class EpilogueWriter {
@@ -111,7 +111,6 @@ class EpilogueWriter {
     if (has_columns()) out_.line("load_columns(n, column, kind);\n");
     if (!wide_loads_.empty()) out_.line("load_elements(n, row, column, kind);\n");
     out_.line("}};\n");
-    write_take_loads();
     out_.line(
         "const auto finish_eight = [&](int n, idx row, idx column, const f32 (&sums)[8], auto kind) {{\n");
     out_.line("{} values[8];\n#pragma unroll\nfor (int k = 0; k < 8; ++k) ", type_name(stored.value->dtype));
@@ -124,6 +123,16 @@ class EpilogueWriter {
     out_.line("#pragma unroll\nfor (int k = 0; k < 8; ++k)\n");
     out_.text += store_text(buffer, result, "place_of(row, column + k)", "values[k]");
     out_.line("}};\n");
+  }
+
+  void write_take_loads() {
+    out_.line(
+        "const auto take_loads = [&](int s) {{\n#pragma unroll\nfor (int n = 0; n < kAtOnce; ++n) {{\n");
+    for (const WideLoad& load : wide_loads_)
+      out_.line("wide{0}[n] = wide{0}[(1 + s) * kAtOnce + n];\n", load.buffer);
+    if (has_column_sums_) out_.line("column_sums[n] = column_sums[(1 + s) * kAtOnce + n];\n");
+    if (has_bias_) out_.line("bias[n] = bias[(1 + s) * kAtOnce + n];\n");
+    out_.line("}}\n}};\n");
   }
 
  private:
@@ -254,17 +263,6 @@ class EpilogueWriter {
     out_.line("}};\n");
   }
 
-  // take_loads(s): what was loaded into slot s becomes what `finish` reads.
-  void write_take_loads() {
-    out_.line(
-        "const auto take_loads = [&](int s) {{\n#pragma unroll\nfor (int n = 0; n < kAtOnce; ++n) {{\n");
-    for (const WideLoad& load : wide_loads_)
-      out_.line("wide{0}[n] = wide{0}[(1 + s) * kAtOnce + n];\n", load.buffer);
-    if (has_column_sums_) out_.line("column_sums[n] = column_sums[(1 + s) * kAtOnce + n];\n");
-    if (has_bias_) out_.line("bias[n] = bias[(1 + s) * kAtOnce + n];\n");
-    out_.line("}}\n}};\n");
-  }
-
   // The epilogue's parallel loops are the dims of the result, in order.
   void bind_loops(IndexScope& scope) {
     out_.decode(result_extents(node_, shape_.batch_dims), "batch", "n", scope);
@@ -335,6 +333,11 @@ std::string epilogue_alignment(const Node& contraction, const ProductShape& shap
 void write_epilogue_functions(const Node& contraction, const ProductShape& shape,
                               const loops::Kernel& epilogue, TemplateText& out) {
   EpilogueWriter(contraction, shape, epilogue, kEight, out).write_eight();
+}
+
+void write_take_loads(const Node& contraction, const ProductShape& shape, const loops::Kernel& epilogue,
+                      TemplateText& out) {
+  EpilogueWriter(contraction, shape, epilogue, kEight, out).write_take_loads();
 }
 
 void write_operand_arguments(const Node& contraction, const loops::Kernel& epilogue, TemplateText& out) {

@@ -20,11 +20,15 @@ void write_contraction_epilogue(const Node& contraction, const ProductShape& sha
 
 // The same for eight contiguous elements of a row that all exist, of a number of columns that is a multiple
 // of eight: load_eight(n, row, column, kind) what they read besides sums, for n below kLoads;
-// finish_eight(n, row, column, sums, kind) for n below kAtOnce; take_loads(s): what was loaded for kAtOnce
-// groups behind s others is what these finish. `kind`: Whole, where epilogue_alignment() is true, or Checked.
-// kAtOnce and kLoads are constants that exist before them.
+// finish_eight(n, row, column, sums, kind) for n below kAtOnce. `kind`: Whole, where epilogue_alignment() is
+// true, or Checked. kAtOnce and kLoads are constants that exist before them.
 void write_epilogue_functions(const Node& contraction, const ProductShape& shape,
                               const loops::Kernel& epilogue, TemplateText& out);
+
+// After these: take_loads(s), by which what was loaded for kAtOnce groups behind s others is what they
+// finish.
+void write_take_loads(const Node& contraction, const ProductShape& shape, const loops::Kernel& epilogue,
+                      TemplateText& out);
 
 // Whether eights are always aligned to 16 bytes if buffers are; " && ...": whether those are.
 bool has_whole_eights(const Node& contraction, const ProductShape& shape, const loops::Kernel& epilogue,

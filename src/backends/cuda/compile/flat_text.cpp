@@ -48,7 +48,7 @@ void KernelWriter::write_neighbours(size_t k, int wide, IndexScope& scope, Expre
   for (const NeighbourLoad& load : neighbour_loads(kernel_, stage, loop, scope)) {
     const DType dtype = kernel_.buffers[static_cast<size_t>(load.buffer)].type.dtype;
     const std::string name = fmt::format("w{}", next_++);
-    line("{}<{}> {} = {{}};\n{}load_row({}, b{} + {});\n", is_half(dtype) ? "Halves" : "Floats", wide, name,
+    line("{}<{}> {} = {{}};\n{}load_row({}, b{} + {});\n", vector_name(dtype), wide, name,
          condition_of(load.offset), name, load.buffer, scope.text(load.offset));
     for (const loops::ExprNode* node : load.nodes)
       writer.replace_node(node, fmt::format("number_of<{}>({}, j)", dtype == DType::kBF16, name));

@@ -25,16 +25,13 @@ Dim offset_in(const loops::Buffer& buffer, std::span<const Dim> index) {
   return storage_offset(buffer.type.layout, buffer.type.shape, index);
 }
 
-bool has_vectors(const loops::Buffer& buffer) {
-  return is_half(buffer.type.dtype) || buffer.type.dtype == DType::kF32;
-}
-
-bool is_beside(const Dim& offset, const std::string& variable) {
-  const auto stride = loops::stride_along(offset, variable);
-  return stride && *stride == Dim(1);
-}
-
 }  // namespace
+
+bool are_in_vectors(const loops::Buffer& buffer, std::span<const Dim> index, const std::string& variable) {
+  const DType dtype = buffer.type.dtype;
+  const auto stride = loops::stride_along(offset_in(buffer, index), variable);
+  return (is_half(dtype) || dtype == DType::kF32) && stride && *stride == Dim(1);
+}
 
 std::vector<Loop> loops_of(const Kernel& kernel, const Stage& stage) {
   std::vector<Loop> loops = kernel.parallel;
@@ -48,8 +45,7 @@ int neighbours_of(const Kernel& kernel, const Stage& stage) {
   const Loop& inner = loops.back();
   const loops::Buffer& stored = buffer_of(kernel, stage.store->buffer);
   const auto extent = inner.extent.constant();
-  if (!extent || !has_vectors(stored) || !is_beside(offset_in(stored, stage.store->index), inner.variable))
-    return 1;
+  if (!extent || !are_in_vectors(stored, stage.store->index, inner.variable)) return 1;
   const bool is_bound = std::ranges::any_of(stage.bindings, [&](const loops::Binding& binding) {
     return loops::uses_symbol(binding.value, inner.variable);
   });
@@ -71,9 +67,10 @@ std::vector<NeighbourLoad> neighbour_loads(const Kernel& kernel, const Stage& st
   loops::visit(stage.value, [&](const loops::Expr& node) {
     if (node->kind != ExprNode::Kind::kLoad) return;
     const loops::Buffer& buffer = buffer_of(kernel, node->buffer);
-    if (buffer.access != loops::Access::kRead || !has_vectors(buffer)) return;
+    if (buffer.access != loops::Access::kRead || !are_in_vectors(buffer, node->index, loop.variable) ||
+        !is_in_bounds(*node, buffer.type.shape, scope))
+      return;
     const Dim offset = offset_in(buffer, node->index);
-    if (!is_beside(offset, loop.variable) || !is_in_bounds(*node, buffer.type.shape, scope)) return;
     const auto same = [&](const NeighbourLoad& load) {
       return load.buffer == node->buffer && load.offset == offset;
     };

@@ -3,6 +3,8 @@
 // once, and loads and stores vectors of up to 16 bytes.
 #pragma once
 
+#include <span>
+#include <string>
 #include <vector>
 
 #include "backends/cuda/compile/index_text.h"
@@ -12,6 +14,9 @@ namespace ingot::core::cuda {
 
 // The loops of a stage's points, the innermost last.
 std::vector<loops::Loop> loops_of(const loops::Kernel& kernel, const loops::Stage& stage);
+
+// Whether the elements at `index` along `variable` lie side by side, and have a dtype of vectors.
+bool are_in_vectors(const loops::Buffer& buffer, std::span<const Dim> index, const std::string& variable);
 
 // How many neighbours a thread takes along the innermost loop; 1 if the stage does not store them side by
 // side, or where the GPU would be left without enough threads. The extent is a multiple of it.

@@ -6,6 +6,7 @@
 #include <fmt/core.h>
 
 #include "backends/cuda/compile/expression_text.h"
+#include "backends/cuda/compile/neighbours.h"
 #include "backends/cuda/compile/type_text.h"
 #include "loops/index_facts.h"
 #include "loops/rewrite.h"
@@ -133,9 +134,7 @@ class RegisterRowWriter {
   }
 
   bool is_neighbourly(int buffer, const std::vector<Dim>& index) const {
-    const auto stride = loops::stride_along(offset_of(buffer, index), kRowVariable);
-    const DType dtype = buffer_of(buffer).type.dtype;
-    return (is_half(dtype) || dtype == DType::kF32) && stride && *stride == Dim(1);
+    return are_in_vectors(buffer_of(buffer), index, kRowVariable);
   }
 
   // Loads along the row from buffers that no stage writes, which are safe for every element.
@@ -196,8 +195,7 @@ class RegisterRowWriter {
     const DType dtype = buffer_of(load.buffer).type.dtype;
     const bool at_once = is_neighbourly(load.buffer, load.index);
     if (at_once)
-      line("{}<{}> {}[{}];\n", dtype == DType::kF32 ? "Floats" : "Halves", row_.wide, load.name,
-           row_.chunks());
+      line("{}<{}> {}[{}];\n", vector_name(dtype), row_.wide, load.name, row_.chunks());
     else
       line("{} {}[{}][{}];\n", type_name(loops::arithmetic_dtype(dtype)), load.name, row_.chunks(),
            row_.wide);

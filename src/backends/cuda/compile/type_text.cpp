@@ -54,6 +54,8 @@ std::string_view storage_name(DType stored) {
   }
 }
 
+std::string_view vector_name(DType stored) { return is_half(stored) ? "Halves" : "Floats"; }
+
 std::string_view reduction_name(loops::Combine combine) {
   constexpr std::string_view kNames[] = {"", "Add", "Multiply", "Maximum", "Minimum", "And", "Or"};
   return kNames[static_cast<size_t>(combine)];

@@ -36,15 +36,13 @@ void CallList::add_fetch(const void* from, void* to, size_t bytes) {
 }
 
 void CallList::add_collective(NcclGroup& group, const DeviceCollective& own, const void* from, void* to) {
-  constexpr uint64_t kMix = 0x9E3779B97F4A7C15;
   auto use = std::ranges::find(groups_, &group, &GroupUse::group);
   if (use == groups_.end()) use = groups_.insert(groups_.end(), {&group, 0, 0});
   words_.insert(words_.end(), {kCollectiveWord, kCollective + 2 * own.sent.size(), address(&group),
                                address(from), address(to), packed(own), own.elements, own.bytes});
-  const bool may_differ = own.kind == DeviceCollective::Kind::kAllToAll;  // what each rank sends
-  const uint64_t elements = may_differ ? 0 : own.elements, bytes = may_differ ? 0 : own.bytes;
-  for (const uint64_t word : {packed(own), elements, bytes}) use->history = (use->history ^ word) * kMix;
-  use->elements += elements;
+  for (const uint64_t word : {packed(own), uint64_t{own.elements}, uint64_t{own.bytes}})
+    use->history = extended_history(use->history, word);
+  use->elements += own.elements;
   words_.insert(words_.end(), own.sent.begin(), own.sent.end());
   words_.insert(words_.end(), own.received.begin(), own.received.end());
 }

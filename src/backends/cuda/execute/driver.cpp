@@ -17,16 +17,10 @@ constexpr char kDriver[] = "nvcuda.dll";
 constexpr char kDriver[] = "libcuda.so.1";
 #endif
 
-template <typename Function>
-void find(void* library, const char* name, Function*& function, const char*& missing) {
-  function = reinterpret_cast<Function*>(find_function(library, name));
-  if (function == nullptr) missing = name;
-}
-
 // The name of a function that the library lacks, or null.
 const char* find_all(void* library, Driver& driver) {
   const char* missing = nullptr;
-  const auto get = [&](const char* name, auto& function) { find(library, name, function, missing); };
+  const auto get = [&](const char* name, auto& function) { find_function(library, name, function, missing); };
   get("cuInit", driver.init);
   get("cuGetErrorName", driver.error_name);
   get("cuDeviceGetCount", driver.device_count);

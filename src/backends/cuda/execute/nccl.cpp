@@ -17,10 +17,7 @@ constexpr int kOldest = 21800;
 // The name of a function that the library lacks, or null.
 const char* find_functions(void* library, Nccl& nccl) {
   const char* missing = nullptr;
-  const auto get = [&](const char* name, auto*& function) {
-    function = reinterpret_cast<std::remove_reference_t<decltype(function)>>(find_function(library, name));
-    if (function == nullptr) missing = name;
-  };
+  const auto get = [&](const char* name, auto& function) { find_function(library, name, function, missing); };
   get("ncclGetVersion", nccl.version);
   get("ncclGetErrorString", nccl.error_text);
   get("ncclGetLastError", nccl.last_error);

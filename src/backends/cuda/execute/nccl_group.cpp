@@ -157,11 +157,8 @@ void NcclGroup::end(std::string_view code, const std::string& text) {
 void NcclGroup::throw_failure() {
   if (std::exchange(is_told_, true))
     throw DeviceError("INGOT-D352", fmt::format("the group is unusable since an earlier failure: {}", text_),
-                      "join a new group, and make a new context with it");
-  throw DeviceError(code_, text_,
-                    code_ == "INGOT-D351"
-                        ? "all ranks run the same engines, with inputs of the same sizes, in the same order"
-                        : "the group is unusable now: join a new one, and make a new context with it");
+                      std::string(advice_for_group("INGOT-D352")));
+  throw DeviceError(code_, text_, std::string(advice_for_group(code_)));
 }
 
 void NcclGroup::require_intact() {
@@ -239,8 +236,8 @@ void NcclGroup::watch(Handle stream, uint64_t history) {
   const std::lock_guard lock(mutex_);
   if (!text_.empty() || group_ == nullptr) return;  // the next call says so
   group_->count_device_work();
-  constexpr uint64_t kMix = 0x9E3779B97F4A7C15;
-  work_ = {.number = work_.number + 1, .history = (work_.history ^ history) * kMix, .since = Clock::now()};
+  work_ = {
+      .number = work_.number + 1, .history = extended_history(work_.history, history), .since = Clock::now()};
   Watched& own = watched_[watched_[0].is_recorded ? 1 : 0];
   check(device_.driver(), device_.driver().record(own.event, stream), "cuEventRecord");
   own.work = work_;

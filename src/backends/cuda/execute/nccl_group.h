@@ -16,6 +16,11 @@
 
 namespace ingot::core::cuda {
 
+// A number for what was done, in order.
+constexpr uint64_t extended_history(uint64_t history, uint64_t next) {
+  return (history ^ next) * 0x9E3779B97F4A7C15;
+}
+
 class NcclGroup final : public DeviceGroup {
  public:
   // All ranks of `group` call it. One for each group and GPU; on all ranks alike without a communicator, if
