@@ -40,17 +40,33 @@ DEVICE void multiply_values(f32 (&values)[kValueWidth / 8][4], const Scores& sco
 }
 )cuda";
 
-// Sums that are NaN are recomputed, one product after another (float_products_text.h).
+// Sums that are NaN are recomputed, one product after another (float_products_text.h). This is rare: its
+// loops stay loops, for unrolled they would be most of the kernel.
 constexpr std::string_view kFloats = R"cuda(
 DEVICE f32 number_in(f32* tile, int rows, int row, int column) { return chunk_of(tile, rows, row, column / 4)[column % 4]; }
-template <int count> DEVICE bool has_odd(const f32 (&sums)[count][4]) {
-  bool odd = false;
-  #pragma unroll
-  for (int i = 0; i < count; ++i)
+
+template <int count> struct Odd {  // which sums are NaN; these begin again with 0
+  u32 bits[(count * 4 + 31) / 32] = {};
+  bool any = false;
+  __device__ __forceinline__ explicit Odd(f32 (&sums)[count][4]) {
+    if (kRounded) return;
     #pragma unroll
-    for (int e = 0; e < 4; ++e) odd = odd || sums[i][e] != sums[i][e];
-  return !kRounded && __any_sync(~0u, odd);
-}
+    for (int i = 0; i < count * 4; ++i) {
+      f32& sum = sums[i / 4][i % 4];
+      if (sum == sum) continue;
+      bits[i / 32] |= 1u << i % 32;
+      sum = 0;
+    }
+    u32 all = 0;
+    #pragma unroll
+    for (u32 each : bits) all |= each;
+    any = __any_sync(~0u, all != 0);
+  }
+  __device__ __forceinline__ void add(f32 (&sums)[count][4], int i, int e, f32 a, f32 b) const {
+    const int place = i * 4 + e;
+    if (bits[place / 32] >> place % 32 & 1) sums[i][e] = fmaf(a, b, sums[i][e]);
+  }
+};
 
 DEVICE void multiply_scores(Scores& scores, f32* q, f32* k, int warp_row, int own) {
   constexpr int kTogether = 4;  // fragments that tensor cores add up
@@ -77,16 +93,15 @@ DEVICE void multiply_scores(Scores& scores, f32* q, f32* k, int warp_row, int ow
       #pragma unroll
       for (int e = 0; e < 4; ++e) scores.each[j][e] += sums[j][e];
   }
-  if (!has_odd(scores.each)) return;
-  #pragma unroll
-  for (int j = 0; j < kOwnKeys / 8; ++j)
+  const Odd<kOwnKeys / 8> odd(scores.each);
+  if (!odd.any) return;
+  #pragma unroll 1
+  for (int d = 0; d < kWidth; ++d)
     #pragma unroll
-    for (int e = 0; e < 4; ++e) {
-      const int row = warp_row + lane / 4 + e / 2 * 8, key = own + j * 8 + lane % 4 * 2 + e % 2;
-      f32 sum = 0;
-      for (int d = 0; d < kWidth; ++d) sum = fmaf(number_in(q, kRows, row, d), number_in(k, kKeys, key, d), sum);
-      if (scores.each[j][e] != scores.each[j][e]) scores.each[j][e] = sum;
-    }
+    for (int j = 0; j < kOwnKeys / 8; ++j)
+      #pragma unroll
+      for (int e = 0; e < 4; ++e)
+        odd.add(scores.each, j, e, number_in(q, kRows, warp_row + lane / 4 + e / 2 * 8, d), number_in(k, kKeys, own + j * 8 + lane % 4 * 2 + e % 2, d));
 }
 
 // A lane's scores are those of keys 2 * (lane % 4) and the next, where fragments have depths lane % 4 and that + 4:
@@ -107,20 +122,19 @@ DEVICE void multiply_values(f32 (&values)[kValueWidth / 8][4], const Scores& sco
       multiply_parts(sums[n], pw, parts_of(fv), 0);
     }
   }
-  if (has_odd(sums)) {
-    #pragma unroll
-    for (int n = 0; n < kValueWidth / 8; ++n)
+  const Odd<kValueWidth / 8> odd(sums);
+  if (odd.any) {
+    Scores kept = scores;  // found by number
+    #pragma unroll 1
+    for (int key = 0; key < kOwnKeys; ++key) {
+      const int lane_of_key = lane / 4 * 4 + key % 8 / 2;
+      const f32 above = __shfl_sync(~0u, kept.each[key / 8][key % 2], lane_of_key), below = __shfl_sync(~0u, kept.each[key / 8][2 + key % 2], lane_of_key);
       #pragma unroll
-      for (int e = 0; e < 4; ++e) {
-        f32 sum = 0;
+      for (int n = 0; n < kValueWidth / 8; ++n)
         #pragma unroll
-        for (int j = 0; j < kOwnKeys / 8; ++j)
-          for (int key = 0; key < 8; ++key) {
-            const f32 even = __shfl_sync(~0u, scores.each[j][e / 2 * 2], lane / 4 * 4 + key / 2), odd = __shfl_sync(~0u, scores.each[j][e / 2 * 2 + 1], lane / 4 * 4 + key / 2);
-            sum = fmaf(key % 2 == 0 ? even : odd, number_in(v, kKeys, own + j * 8 + key, n * 8 + lane % 4 * 2 + e % 2), sum);
-          }
-        if (sums[n][e] != sums[n][e]) sums[n][e] = sum;
-      }
+        for (int e = 0; e < 4; ++e)
+          odd.add(sums, n, e, e < 2 ? above : below, number_in(v, kKeys, own + key, n * 8 + lane % 4 * 2 + e % 2));
+    }
   }
   #pragma unroll
   for (int n = 0; n < kValueWidth / 8; ++n)
