@@ -17,9 +17,10 @@ constexpr double kBernoulli[] = {1.0 / 12,          -1.0 / 720,
                                  1.0 / 47900160,    -691.0 / 1307674368000,
                                  1.0 / 74724249600, -3617.0 / 10670622842880000};
 
-// u - log(1 + u), by its power series where that cancels.
-double logarithm_excess(double u) {
-  if (std::fabs(u) > 0.3) return u - std::log1p(u);
+// u - log(1 + u) for u = (x - a) / a, by its power series where that cancels.
+double logarithm_excess(double a, double x) {
+  const double u = (x - a) / a;
+  if (std::fabs(u) > 0.3) return u - std::log(x / a);
   double power = u * u, sum = 0;
   for (double k = 2; std::fabs(power) > sum * kEpsilon; ++k, power *= -u) sum += power / k;
   return sum;
@@ -38,7 +39,7 @@ double incomplete_scale(double a, double x) {
     stirling += kBernoulli[k] * factorial * power;
     factorial *= static_cast<double>((2 * k + 2) * (2 * k + 1));
   }
-  return std::sqrt(a / (2 * kPi)) * std::exp(-a * logarithm_excess((x - a) / a) - stirling);
+  return std::sqrt(a / (2 * kPi)) * std::exp(-a * logarithm_excess(a, x) - stirling);
 }
 
 // The sum of x^k / ((a + 1) ... (a + k)).
@@ -90,7 +91,7 @@ double upper_fraction(double a, double x) {
 
 // Temme's uniform expansion, to its second term: for large a. `side` 1: the upper function, -1: the lower.
 double expanded_gamma(double a, double x, double side) {
-  const double u = (x - a) / a, eta = std::copysign(std::sqrt(2 * logarithm_excess(u)), u);
+  const double u = (x - a) / a, eta = std::copysign(std::sqrt(2 * logarithm_excess(a, x)), u);
   const double c = std::fabs(eta) < 1e-3 ? eta / 12 - 1.0 / 3 : 1 / u - 1 / eta;
   const double rest = std::exp(-a * eta * eta / 2) * c / std::sqrt(2 * kPi * a);
   return 0.5 * std::erfc(side * eta * std::sqrt(a / 2)) + side * rest;
